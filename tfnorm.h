@@ -1,0 +1,6400 @@
+/* >> manual */
+/* tfnorm.h - train and run small Transformers, with the normalisation wherever a paper put it.
+ * Version 0.1.0.  One C99 header, no dependency.  MIT or public domain, as you like (at the end).
+ *
+ * In ONE source file:
+ *     #define TFNORM_IMPLEMENTATION
+ *     #include "tfnorm.h"
+ * In all others only the include. Link with -lm. `cc -O2` with no other flag is fast: the best
+ * kernels of the processor are chosen when the program runs. See it learn:
+ *     cc -O2 examples/quickstart.c -o quickstart -lm && ./quickstart
+ *
+ * It does
+ *   models      decoder-only, encoder-only, encoder-decoder; any depth and width; tied or not
+ *   placement   Pre-LN, Post-LN, hybrids, and any row of your own; LayerNorm, RMSNorm
+ *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
+ *               ReLU, GELU (both forms), SiLU, GEGLU, SwiGLU; dropout at every usual place
+ *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; eight
+ *               schedules with warm-up; gradient accumulation; recomputation
+ *   running     a key/value cache, batches, beams; microcontroller builds without training
+ *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
+ *
+ * It does not
+ *   - use a GPU, half precision or quantised weights;
+ *   - read or write files, tokenise text, or fetch data: it takes and gives arrays;
+ *   - differentiate C code: each operation has its backward, written by hand (add your own);
+ *   - allocate after init, print, exit, abort, or keep anything in a global variable;
+ *   - train on several machines.
+ *
+ * Three levels, each usable alone. Kernels: plain functions on plain pointers (tfn_kernels_for).
+ * Tape: record operations once, plan their memory once, run many times (tfn_tape_init). Model: one
+ * options struct and one call per training step (tfn_model_new). A lower level knows no higher one.
+ *
+ * CONTENTS: search for ">> name".
+ *   manual        what you are reading
+ *   config        the macros you may define
+ *   api           everything public: types, constants, functions
+ *   ground        status, arena, random numbers
+ *   math          scalar functions of our own, with their errors
+ *   simd          the vector macros: one set per instruction set
+ *   vmath         exp, tanh, erf of vectors; sums over a row
+ *   dense         matrix products
+ *   norms         LayerNorm, RMSNorm, softmax
+ *   attention     scaled dot-product attention, and its one-token form
+ *   ffn           activations, gated units, dropout, sums
+ *   embed         embeddings and positions
+ *   loss          cross-entropy, optimisers' updates
+ *   table         the public table of one instruction set
+ *   instances     one copy of the kernels per instruction set
+ *   choice        which copy runs here, and whether its bits are canonical
+ *   tape          operations; record, plan, run
+ *   topologies    rows: where norms and scales stand; initialisations
+ *   model         options, builder, memory, training step
+ *   decoder       one token after the other
+ *   diagnostics   the self-check
+ *   end           private macros are undefined again
+ *   rules         house rules; how to add things
+ *   history       releases
+ *   licence       MIT or public domain
+ *
+ *
+ * FIVE PROMISES (each has a test)
+ *
+ * 1. Every placement. A recipe names topology, norm and initialisation together; one field sets it,
+ *    and each of the three can be overridden. This version has "pre" and "post", and takes your own
+ *    row; the other published rows follow.
+ * 2. Same bits. The same seed gives the same bits with any number of threads, any compiler and
+ *    optimisation level, and every processor with a fused multiply-add, at full speed, by default.
+ * 3. Exact memory. A function says how many bytes a configuration needs. With that block it works;
+ *    with one byte less it returns an error. No allocation after init, nothing to free.
+ * 4. Never kills you. No abort, exit, print or global state. A wrong argument gives an error with
+ *    a message, and a failed call changes nothing.
+ * 5. Fast as compiled. No flags, no library: plain `cc -O2` runs close to the processor's limit.
+ *
+ *
+ * STEP BY STEP
+ *
+ * 1. Say what you want. All zero is legal, but for vocab and context; 0 means a good default.
+ *
+ *        tfn_model_desc desc = { 0 };
+ *        desc.vocab   = 256;
+ *        desc.context = 128;
+ *        desc.batch   = 16;                        // the most sentences a call will get
+ *        desc.recipe  = "post";                    // 0: "pre"
+ *        desc.schedule.kind = TFN_INVERSE_SQRT;    // 0: constant
+ *        desc.schedule.lr = 1e-3f;
+ *        desc.schedule.warmup = 400;
+ *
+ *    tfn_model_resolve shows what the zeros become. recipe sets three things; .topology, .norm and
+ *    .init override them one by one. .topology takes a row of your own (see topologies).
+ *
+ * 2. Make the model.
+ *
+ *        tfn_model model;
+ *        if (tfn_model_new(&model, &desc, NULL) != TFN_OK) {      // malloc, or your allocator
+ *            char text[200];
+ *            puts(tfn_error_text(&model.error, text, sizeof text));
+ *        }
+ *
+ *    Without malloc, see MEMORY. The weights are drawn from desc.seed.
+ *
+ * 3. Train. Tokens and targets are rows of `time` numbers, one row per sentence. A target below 0
+ *    is ignored. Sentences shorter than `time` are padded on the right; lengths says how long each
+ *    is (NULL: all full).
+ *
+ *        tfn_batch batch = { 0 };
+ *        batch.tokens  = tokens;                   // (batch, time)
+ *        batch.targets = targets;                  // the same shape: for text, tokens moved by one
+ *        batch.batch   = 16;
+ *        batch.time    = 128;
+ *        tfn_report report;
+ *        for (int i = 0; i < 1000; i++) {
+ *            fill(tokens, targets);
+ *            if (tfn_model_step(&model, &batch, &report) != TFN_OK) break;
+ *            printf("%.3f\n", report.loss);        // nats per target
+ *        }
+ *
+ *    Batches may be smaller than planned, in both directions, without any preparation. A step whose
+ *    loss or gradient is not finite changes nothing; report.skipped says so, and report.culprit
+ *    which parameter. With desc.micro_batches = 4, four calls make one update.
+ *
+ * 4. Measure. tfn_model_eval is the loss without dropout and without an update;
+ *    tfn_model_logits gives the scores themselves.
+ *
+ * 5. Use it. A decoder feeds one token after the other and remembers the past.
+ *
+ *        size_t scratch_size = tfn_model_scratch(&desc);
+ *        void *scratch = malloc(scratch_size);
+ *        size_t size = tfn_decoder_size(&model, 1, 1, scratch, scratch_size);
+ *        tfn_decoder decoder;
+ *        tfn_decoder_init(&decoder, &model, 1, 1, malloc(size), size);
+ *        const float *logits = tfn_decoder_next(&decoder, &token, 1, NULL);
+ *
+ *    Several decoders may share a model. An encoder-decoder gets its source by tfn_decoder_start.
+ *    The scores are those of the full forward, to the last bit.
+ *
+ * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
+ *    and group; all parameters are one flat vector, and so are gradients and moments. Weights are
+ *    stored (in, out). tfn_model_hash is a fingerprint of all of them.
+ *
+ * Encoder-decoder: desc.arch = TFN_ENCODER_DECODER; a batch also has source, source_time and
+ * source_lengths. Encoder: desc.arch = TFN_ENCODER, with a class per position or one per sentence
+ * (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
+ *
+ * The tape alone: examples/05_own_op.c. A kernel alone: examples/02_kernel.c.
+ *
+ *
+ * MEMORY
+ *
+ * A model is one block. tfn_model_size runs the very code of init on an arena that only counts, so
+ * its answer is exact and includes the slack for alignment: any address will do.
+ *
+ *        static unsigned char block[SIZE];
+ *        size_t wanted = tfn_model_size(&desc, block, sizeof block);   // the block as scratch
+ *        tfn_status st = tfn_model_init(&model, &desc, block, sizeof block);
+ *
+ * The size pass plans the model for real and needs a little real memory to do so: the scratch, of
+ * at most tfn_model_scratch(&desc) bytes. It is not used afterwards.
+ * The block holds four regions: parameters, gradients, moments, workspace; model.memory has their
+ * bytes. Each can be a pointer of yours instead (desc.parameters ...): give a model made for
+ * inference its weights from flash, or let two models share a workspace when they do not run at
+ * the same time. desc.inference leaves gradients and moments out. desc.recompute computes the
+ * inside of each layer again in the backward, for less workspace.
+ * No buffer grows with the square of a length. Models may be thrown away; tfn_model_free is for
+ * tfn_model_new only. Do not copy a model to another address while you use it from two places:
+ * it is plain data, but both copies would work in the same block.
+ *
+ *
+ * ERRORS
+ *
+ * Every call that can fail returns a tfn_status, a pointer that is NULL, or a size that is 0. The
+ * first error of an object is kept in its `error`, and later calls return it again and do nothing:
+ * check once, at the end. An exception: what is wrong with a batch (TFN_BAD_BATCH) concerns that
+ * call only. tfn_error_text says what was found and what was wanted:
+ *     linear: input has 48 channels, weight wants 64 (node 17, layer 2)
+ * TFNORM_ASSERT is for defects of this library, never for a mistake of yours.
+ *
+ *
+ * BITS
+ *
+ * Every sum in here has a fixed order, given by the data and never by the machine; matrix products
+ * are chains of fused multiply-adds in order of the inner index; exp, tanh, erf and the others are
+ * our own; random numbers are counted, not drawn. So a result depends on the seed, the options and
+ * the data. It does not depend on: compiler, -O level, -march, instruction set, threads, padding,
+ * the batch's capacity, the address of the block.
+ * Promised where the processor has a fused multiply-add: x86 with FMA3 (AVX-512, AVX2, 128 bits),
+ * AArch64, RISC-V with F, Cortex-M4F and later. Without one ("sse2", WebAssembly, plain C compiled
+ * without -mfma) the results are as good, but their bits are others; TFNORM_EXACT makes plain C
+ * compute a fused multiply-add in software, slowly, to get the same ones.
+ * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, and a processor set
+ * to flush denormals to zero. tfn_bits(isa) tries all of these with a few numbers and returns
+ * "canonical" or "differ: reason". tfn_selfcheck trains a small model for 20 steps: its hash equals
+ * TFN_BITS_HASH wherever the bits are canonical. One large batch and the same one in micro-batches
+ * are different configurations, and differ in the last bits.
+ * The order of every sum is part of the interface: TFN_BITS_VERSION changes if it does.
+ *
+ *
+ * THREADS
+ *
+ * desc.threads, fixed at init. Compiled with OpenMP (-fopenmp) they are OpenMP's; else define
+ * TFNORM_PARALLEL_FOR (see config; tools/threads.h has one for pthreads and Windows); else all runs
+ * on the calling thread. Each forward and each backward is one parallel region with small chunks
+ * taken from a queue, and every output has one writer: the bits are equal for every number. A
+ * thread that the system delays is waited for only while it holds a chunk. Objects are independent;
+ * one object must not be used from two threads at once, but for the model that several decoders
+ * read.
+ *
+ *
+ * PLATFORMS
+ *
+ * Any C99 compiler with 32-bit IEEE floats; the implementation also compiles as C++11. gcc and
+ * clang choose the kernels at run time on x86-64. Built by gcc for Windows (MinGW) only 128-bit
+ * vectors are used, because of GCC bug 54412 (misaligned AVX spills). Other compilers get plain C.
+ * README.md has the table of what is tested, compiled only, or expected to work.
+ */
+
+/* >> config */
+/* Define these before the implementation, if you want them.
+ *
+ *   TFNORM_IMPLEMENTATION   emit the code here: in exactly one source file (or see _STATIC)
+ *   TFNORM_STATIC           all functions static: each file that includes it has its own copy
+ *   TFNORM_API              what stands before each declaration instead of extern, such as
+ *                           __declspec(dllexport); define it in all files alike
+ *   TFNORM_ASSERT(x)        for defects of the library; nothing by default
+ *   TFNORM_NO_STDIO         without <stdio.h> (this version does not include it anyway)
+ *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free
+ *   TFNORM_NO_TRAINING      without gradients and optimisers: a decoder fits a microcontroller
+ *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
+ *   TFNORM_NO_SIMD          plain C only
+ *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
+ *                           has no instruction for it: canonical bits, slowly
+ *   TFNORM_PARALLEL_FOR(threads, fn, ctx)
+ *                           must call fn(ctx, i) once for each int i = 0 .. threads-1, in any
+ *                           order, side by side or not, and return when all have returned;
+ *                           fn is void fn(void *, int). gcc and clang only (it uses atomics)
+ *   TFNORM_MEMSET, TFNORM_MEMCPY, TFNORM_SQRTF
+ *                           instead of memset, memcpy, sqrtf; without the first two <string.h>.
+ *                           TFNORM_SQRTF must round correctly, or the bits are not canonical
+ *   TFNORM_FILE             how the header includes itself, "tfnorm.h" by default: define it if
+ *                           yours has another name, or a path that quotes do not resolve
+ */
+/* >> api */
+#ifndef TFNORM_H
+#define TFNORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TFNORM_VERSION "0.1.0"
+
+/* The version of the library's arithmetic: raised only on purpose, with the hash that
+ * tfn_selfcheck must give on every machine whose bits are canonical. */
+#define TFN_BITS_VERSION 1
+#define TFN_BITS_HASH    UINT64_C(0)
+
+#ifndef TFNORM_API
+#ifdef TFNORM_STATIC
+#if defined __GNUC__ || defined __clang__
+#define TFNORM_API static __attribute__((unused))
+#else
+#define TFNORM_API static
+#endif
+#else
+#define TFNORM_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* B batch, T time, C channels (the width), H heads, D head size, V vocabulary, F hidden width
+ * of the feed-forward, L layers. Matrices are row-major; weights are stored (in, out): y = x W. */
+
+/* -- status and errors ------------------------------------------------------------------- */
+
+#define TFN__STATUS_LIST(X)                                                                    \
+    X(TFN_OK,           "no error")                                                            \
+    X(TFN_BAD_OPTION,   "an option has no legal value")                                        \
+    X(TFN_BAD_SHAPE,    "shapes do not fit")                                                   \
+    X(TFN_BAD_BATCH,    "the batch does not fit the model")                                    \
+    X(TFN_NOT_FOUND,    "no such name")                                                        \
+    X(TFN_NO_MEMORY,    "the memory block is too small")                                       \
+    X(TFN_TOO_LARGE,    "a size does not fit the machine's integers")                          \
+    X(TFN_NO_GRADIENT,  "a gradient reached an operation that has no backward")                \
+    X(TFN_NOT_READY,    "called before what it needs was done")                                \
+    X(TFN_NOT_FINITE,   "a loss or gradient is not finite")                                    \
+    X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")
+
+#define TFN__STATUS_ENUM(name, text) name,
+typedef enum tfn_status { TFN__STATUS_LIST(TFN__STATUS_ENUM) TFN_STATUS_COUNT } tfn_status;
+
+/* The first error of an object; later calls return it again and do nothing. */
+typedef struct tfn_error {
+    tfn_status  status;
+    const char *op;            /* who found it, such as "linear"; static text */
+    const char *text;          /* static format: %d takes found, then wanted; %s takes name */
+    int64_t     found, wanted;
+    int32_t     node, layer;   /* tape node and layer it concerns, -1: none */
+    char        name[32];      /* a name given by the user, cut to fit */
+} tfn_error;
+
+/* Write the error as one line of text ("linear: input has 48 channels, weight wants 64 (node 17,
+ * layer 2)"), always terminated. Returns buf, so that it can stand in a printf. */
+TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
+TFNORM_API const char *tfn_status_text(tfn_status status);
+TFNORM_API const char *tfn_version(void);
+
+/* -- random numbers: counter-based, no state ------------------------------------------------ */
+
+/* A key names a stream; the same key and index give the same number on every machine. */
+typedef struct tfn_key { uint64_t bits; } tfn_key;
+TFNORM_API tfn_key  tfn_key_make(uint64_t seed);
+TFNORM_API tfn_key  tfn_key_fold(tfn_key key, uint64_t data);      /* a sub-stream */
+TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index);
+TFNORM_API float    tfn_random_uniform(tfn_key key, uint64_t index);   /* [0, 1) */
+TFNORM_API float    tfn_random_normal(tfn_key key, uint64_t index);    /* mean 0, variance 1 */
+/* Element i of a random permutation of 0..n-1, in constant memory; 0 for n <= 1. */
+TFNORM_API int64_t  tfn_random_shuffle(tfn_key key, int64_t i, int64_t n);
+
+/* -- kernels ----------------------------------------------------------------------------- */
+
+/* Plain functions on plain pointers: no state, no failure. One table per instruction set, all with
+ * the same bits where the machine has a fused multiply-add. `add` false stores a gradient, true
+ * adds to what is there. Pointers of different arguments must not overlap unless said. */
+
+typedef enum tfn_isa {
+    TFN_ISA_BEST = 0,      /* the widest that machine and compiler have */
+    TFN_ISA_PLAIN,         /* C without vectors */
+    TFN_ISA_SSE2,          /* x86, 128 bits, no fused multiply-add: other bits */
+    TFN_ISA_FMA128,        /* x86, 128 bits with FMA3 */
+    TFN_ISA_AVX2,          /* x86, 256 bits with FMA3 */
+    TFN_ISA_AVX512,        /* x86, 512 bits (AVX-512F) */
+    TFN_ISA_NEON,          /* AArch64 */
+    TFN_ISA_WASM,          /* WebAssembly SIMD, 128 bits, no fused multiply-add: other bits */
+    TFN_ISA_COUNT
+} tfn_isa;
+
+typedef enum tfn_activation {
+    TFN_ACTIVATION_DEFAULT = 0,   /* GELU, tanh form */
+    TFN_RELU,
+    TFN_GELU,                     /* x/2 (1 + erf(x/sqrt 2)) */
+    TFN_GELU_TANH,                /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    TFN_SILU,                     /* x / (1 + exp(-x)) */
+    TFN_TANH,
+    TFN_GEGLU,                    /* model only: GELU(x W1) * (x W3), then W2 (Shazeer 2020) */
+    TFN_SWIGLU,                   /* model only: SiLU(x W1) * (x W3), then W2 */
+    TFN_IDENTITY
+} tfn_activation;
+
+/* c (m, n) = start + a (m, k) * b (k, n). Element (i, p) of a is a[i*a_row + p*a_col],
+ * likewise b; c and start have unit column stride. start NULL: +0; start == c: accumulate; a
+ * bias (n): start_ld 0. Each element is one chain of fused multiply-adds over k in increasing
+ * order: blocks, tiles, vectors and threads cannot change a bit. */
+typedef struct tfn_matmul {
+    float       *c;
+    const float *start, *a, *b;
+    ptrdiff_t    m, n, k;
+    ptrdiff_t    c_ld, start_ld, a_row, a_col, b_row, b_col;
+} tfn_matmul;
+
+/* Scaled dot-product attention with H query heads and G key/value heads (head h reads h*G/H);
+ * Vaswani 2017, eq. 1. q, y (B*Tq, H*D); k, v (B*Tk, G*D); rows of q, k, v, y are q_ld ...
+ * floats apart; causal: query i reads keys 0..i. lengths (B) or NULL: keys at and beyond
+ * lengths[b] are never read. stats keeps m, l of the softmax: (B*Tq, H, 2). Dropout on the
+ * weights: rate p > 0 with a key, see dropout below; its index is ((b*H + h) * 2^20 + query) *
+ * 2^20 + key. The backward wants y and stats from the forward. */
+typedef struct tfn_attention {
+    float       *y, *stats;
+    const float *q, *k, *v;
+    const int32_t *lengths;
+    float       *dq, *dk, *dv;        /* backward only; dk, dv chained over the heads of a group */
+    const float *dy;
+    ptrdiff_t    batch, tq, tk;
+    int32_t      heads, kv_heads, head_size;
+    ptrdiff_t    q_ld, k_ld, v_ld, y_ld;     /* gradients have the strides of their values */
+    float        scale;               /* usually 1/sqrt(D) */
+    float        dropout;
+    tfn_key      key;
+    bool         causal, add_dq, add_dk, add_dv;
+} tfn_attention;
+
+/* One new query row per sentence against a cache: q, y (B, H*D); k_cache (B, G, D, capacity):
+ * keys in lanes; v_cache (B, G, capacity, D). count: keys valid for every sentence, or per
+ * sentence in lengths. */
+typedef struct tfn_attention_cached {
+    float         *y;
+    const float   *q, *k_cache, *v_cache;
+    const int32_t *lengths;           /* NULL: count for all */
+    const int32_t *beam;              /* NULL, or cache row to read for sentence b */
+    ptrdiff_t      batch, count, capacity, q_ld, y_ld;
+    int32_t        heads, kv_heads, head_size;
+    float          scale;
+} tfn_attention_cached;
+
+/* One pass of an optimiser over n values with its gradient g and moments m, v: variants in the
+ * optim section. */
+typedef enum tfn_optimizer {
+    TFN_OPTIMIZER_DEFAULT = 0,  /* AdamW */
+    TFN_SGD,                    /* momentum beta1 (0: none); nesterov */
+    TFN_ADAM,                   /* weight decay, if any, is added to the gradient */
+    TFN_ADAMW,                  /* decoupled weight decay: p -= lr * decay * p */
+    TFN_RADAM
+} tfn_optimizer;
+
+typedef struct tfn_update {
+    tfn_optimizer optimizer;
+    float lr, beta1, beta2, eps, decay;
+    float grad_scale;           /* 1/tokens times the clipping factor */
+    float step_size, root;      /* bias corrections of this step, filled by tfn_update_at */
+    bool  nesterov, adaptive, eps_inside, skip;
+} tfn_update;
+
+typedef struct tfn_kernels {
+    const char *name;           /* "avx512" ... */
+    tfn_isa     isa;
+    bool        fma;            /* false: the bits are not canonical */
+
+    /* Matrix product; work: matmul_work floats. */
+    void      (*matmul)(const tfn_matmul *p, float *work);
+    ptrdiff_t (*matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
+    /* dbias (cols) = chain over rows of dy (rows, cols), ld floats a row. */
+    void (*column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
+                       ptrdiff_t ld, bool add);
+
+    /* LayerNorm, Ba 2016: y = gain * (x - mean) * rstd + bias, rstd = 1/sqrt(var + eps), var
+     * over 1/C. x, y (rows, cols); gain, bias (cols) or NULL for 1 and 0; mean, rstd (rows)
+     * are kept, or NULL. */
+    void (*layernorm_forward)(float *y, float *mean, float *rstd, const float *x, const float *gain,
+                              const float *bias, ptrdiff_t rows, ptrdiff_t cols, float eps);
+    /* With n = (x - mean)*rstd, g = dy*gain: dx = rstd * (g - mean(g) - n*mean(g*n)). */
+    void (*layernorm_backward)(float *dx, const float *dy, const float *x, const float *gain,
+                               const float *mean, const float *rstd, ptrdiff_t rows,
+                               ptrdiff_t cols, bool add);
+    /* RMSNorm, Zhang & Sennrich 2019, eq. 4: y = gain * x * rstd, rstd = 1/sqrt(mean(x^2) +
+     * eps). */
+    void (*rmsnorm_forward)(float *y, float *rstd, const float *x, const float *gain,
+                            ptrdiff_t rows, ptrdiff_t cols, float eps);
+    void (*rmsnorm_backward)(float *dx, const float *dy, const float *x, const float *gain,
+                             const float *rstd, ptrdiff_t rows, ptrdiff_t cols, bool add);
+    /* dgain += dy*n, dbias += dy over the rows in order, columns [0, cols) of rows ld apart;
+     * mean NULL: RMSNorm; dgain or dbias may be NULL. Call it on column ranges to share the
+     * work. */
+    void (*norm_params_backward)(float *dgain, float *dbias, const float *dy, const float *x,
+                                 const float *mean,
+                                 const float *rstd, ptrdiff_t rows, ptrdiff_t cols,
+                                 ptrdiff_t ld, bool add);
+
+    /* y = exp(x - max) / sum, per row; y may be x. dx = y * (dy - sum(dy*y)); dx may be dy. */
+    void (*softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols);
+    void (*softmax_backward)(float *dx, const float *dy, const float *y, ptrdiff_t rows,
+                             ptrdiff_t cols, bool add);
+
+    /* Attention of sentence and key/value head pairs [first, last) of B*G; work:
+     * attention_work floats. */
+    void (*attention_forward)(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last, float *work);
+    void (*attention_backward)(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last,
+                               float *work);
+    ptrdiff_t (*attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size);
+    void (*attention_cached)(const tfn_attention_cached *p, ptrdiff_t first, ptrdiff_t last,
+                             float *work);
+
+    /* y = f(x), dx = f'(x) dy over n values; y may be x, dx may be dy. */
+    void (*activation_forward)(float *y, const float *x, ptrdiff_t n, tfn_activation kind);
+    void (*activation_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n,
+                                tfn_activation kind, bool add);
+    /* y = f(gate) * up (Shazeer 2020); kind is TFN_GELU, TFN_SILU ... */
+    void (*gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
+                          tfn_activation kind);
+    void (*gated_backward)(float *dgate, float *dup, const float *dy, const float *gate,
+                           const float *up,
+                           ptrdiff_t n, tfn_activation kind, bool add_gate, bool add_up);
+
+    /* y = scale * table[token], (rows, cols) from (V, cols); a token outside 0..V-1 gives
+     * zeros. The backward adds to dtable in the order of the rows, on columns [0, cols) of
+     * rows ld apart. */
+    void (*embed_forward)(float *y, const float *table, const int32_t *tokens, ptrdiff_t rows,
+                          ptrdiff_t cols,
+                          ptrdiff_t vocab, float scale);
+    void (*embed_backward)(float *dtable, const float *dy, const int32_t *tokens, ptrdiff_t rows,
+                           ptrdiff_t cols,
+                           ptrdiff_t ld, ptrdiff_t vocab, float scale);
+    /* y = x + table[t + start], rows b*time + t; y may be x. The backward chains dtable over
+     * b, columns as above. */
+    void (*position_forward)(float *y, const float *x, const float *table, ptrdiff_t batch,
+                             ptrdiff_t time,
+                             ptrdiff_t cols, ptrdiff_t start);
+    void (*position_backward)(float *dtable, const float *dy, ptrdiff_t batch, ptrdiff_t time,
+                              ptrdiff_t cols,
+                              ptrdiff_t ld, ptrdiff_t start, bool add);
+    /* Rotary positions, half-split (Su 2021; LLaMA): y[j] = x[j] cos - x[j+D/2] sin, y[j+D/2]
+     * = x[j+D/2] cos + x[j] sin. table (T, D): D/2 cosines then D/2 sines of row t + start;
+     * the inverse rotation is the backward. y may be x. */
+    void (*rotary)(float *y, const float *x, const float *table, ptrdiff_t batch, ptrdiff_t time,
+                   ptrdiff_t heads,
+                   ptrdiff_t head_size, ptrdiff_t start, bool inverse, bool add);
+    /* y = x / (1-p) where the mask of (key, first + i) keeps, else 0. Its own backward. y may
+     * be x. */
+    void (*dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key, uint64_t first,
+                    bool add);
+    /* y = a*x + b*z + add*y; z may be NULL; y may be x or z. */
+    void (*combine)(float *y, const float *x, const float *z, ptrdiff_t n, float a, float b,
+                    bool add);
+    /* y = x * v, v (cols); dv (columns [0, cols)) chains dy*x over the rows. */
+    void (*scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
+                          ptrdiff_t cols, bool add);
+    void (*scale_columns_backward)(float *dv, const float *dy, const float *x, ptrdiff_t rows,
+                                   ptrdiff_t cols,
+                                   ptrdiff_t ld, bool add);
+    /* the canonical flat sum of x*y; y NULL: of x */
+    float (*dot)(const float *x, const float *y, ptrdiff_t n);
+
+    /* Cross-entropy in nats per row; targets < 0 are ignored: loss 0. stats keeps max and sum
+     * (rows, 2). Label smoothing e over V classes: kind 0: (1-e)*nll + e/V * sum_v -log p_v
+     * (PyTorch; Szegedy 2016); kind 1: e_i = e/(V-1): (1-e-e_i)*nll + e_i * sum_v -log p_v
+     * (fairseq). nll may be NULL. */
+    void (*cross_entropy_forward)(float *loss, float *nll, float *stats, const float *logits,
+                                  const int32_t *targets,
+                                  ptrdiff_t rows, ptrdiff_t cols, float smoothing, int32_t kind);
+    /* dlogits may be logits. dloss (rows) or NULL for 1. */
+    void (*cross_entropy_backward)(float *dlogits, const float *dloss, const float *stats,
+                                   const float *logits,
+                                   const int32_t *targets, ptrdiff_t rows, ptrdiff_t cols,
+                                   float smoothing,
+                                   int32_t kind, bool add);
+
+    void (*update)(float *p, const float *g, float *m, float *v, ptrdiff_t n, const tfn_update *u);
+    /* Elementwise functions on n values, for tests and users: errors are in the math section. */
+    void (*exp)(float *y, const float *x, ptrdiff_t n);
+    void (*tanh)(float *y, const float *x, ptrdiff_t n);
+    void (*erf)(float *y, const float *x, ptrdiff_t n);
+} tfn_kernels;
+
+/* The table of an instruction set, or NULL where compiler or machine lack it. */
+TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa);
+/* "avx2"; NULL or unknown: best */
+TFNORM_API tfn_isa            tfn_isa_find(const char *name);
+/* "canonical", or "differ: reason" for the bits of that instruction set on this machine. */
+TFNORM_API const char        *tfn_bits(tfn_isa isa);
+
+/* -- tape: record once, plan once, run many ------------------------------------------------- */
+
+/* A value on a tape; {0} is "none", and what every call on a failed tape returns. */
+typedef struct tfn_var { int32_t id; } tfn_var;
+
+/* How many rows a value has: known when the tape runs. */
+typedef enum tfn_rows {
+    TFN_ROWS_FIXED = 0,    /* a number given with the shape: parameters */
+    TFN_ROWS_BATCH,        /* B */
+    TFN_ROWS_SOURCE,       /* B*Ts */
+    TFN_ROWS_TARGET        /* B*Tt */
+} tfn_rows;
+
+#define TFN_INPUTS 6       /* most inputs a node has */
+#define TFN_SLOTS  8       /* integer arrays and float inputs that a run binds, each */
+
+/* One operation and the value it makes: indices and offsets, no pointers. */
+typedef struct tfn_node {
+    uint8_t  op, rows, reads, grad_add;  /* reads: what the backward reads; grad_add: bit a input */
+    uint8_t  grad_need, flags;           /* grad_need: inputs that want a gradient, a bit each */
+    int16_t  layer;
+    int32_t  segment;                    /* recomputed together; 0: kept */
+    int32_t  in[TFN_INPUTS];
+    int32_t  count, cols, saved_cols;    /* count: rows if TFN_ROWS_FIXED; saved floats a row */
+    int32_t  arg[4];
+    float    number[2];
+    uint32_t site;                       /* stable name of its random numbers */
+    /* timeline entry after which value, saved, grad are dead */
+    int32_t  dies[5];
+    int64_t  value[2], saved[2], grad;   /* floats into their region; [1]: recomputed life */
+} tfn_node;
+
+/* What an operation of the user's sees. Inputs' gradients are NULL where none is wanted; add[i]
+ * says whether dx[i] is stored or added to. */
+typedef struct tfn_custom_args {
+    void        *user;
+    const float *x[TFN_INPUTS], *dy;
+    float       *y, *dx[TFN_INPUTS];
+    bool         add[TFN_INPUTS];
+    ptrdiff_t    rows, cols, x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
+} tfn_custom_args;
+
+typedef struct tfn_custom_op {
+    const char *name;
+    void (*forward)(const tfn_custom_args *args);
+    void (*backward)(const tfn_custom_args *args);   /* NULL: no gradient passes */
+    void *user;
+} tfn_custom_op;
+
+typedef struct tfn_tape {
+    tfn_error  error;                    /* the first one; later calls do nothing */
+    tfn_node  *nodes;                    /* nodes[0] is "none" */
+    int32_t   *order;                    /* the timeline, made by the plan */
+    int32_t    count, capacity, order_count, forward_count, segment;
+    int32_t    batch, source, target;    /* capacities: B, Ts, Tt */
+    int32_t    layer, threads, customs;
+    uint32_t   site;
+    bool       training, planned;
+    int64_t    params, tables, state;    /* floats of each region */
+    int64_t    work, scratch;            /* floats of the workspace; of them per thread */
+    const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
+    const tfn_kernels   *kernels;
+} tfn_tape;
+
+/* Called for each probe in forward (backward false: the value) and backward (its gradient). */
+typedef void tfn_probe_fn(void *user, int32_t id, const float *data, ptrdiff_t rows,
+                          ptrdiff_t cols, bool backward);
+
+/* All that changes from run to run; the tape itself stays constant. */
+typedef struct tfn_run {
+    int32_t        batch, source, target;     /* B, Ts, Tt of this run, within the capacities */
+    int32_t        start;                     /* position of the first target token */
+    float         *params, *grads, *tables, *state, *work;
+    const float   *inputs[TFN_SLOTS];
+    const int32_t *ints[TFN_SLOTS];
+    tfn_key        key;                       /* of dropout: seed, step and micro-batch */
+    bool           accumulate;                /* add to the parameters' gradients */
+    tfn_probe_fn  *probe;
+    void          *probe_user;
+} tfn_run;
+
+/* The integer arrays every model binds. */
+enum { TFN_INT_TOKENS, TFN_INT_TARGETS, TFN_INT_LENGTHS, TFN_INT_SOURCE, TFN_INT_SOURCE_LENGTHS,
+       TFN_INT_SEGMENTS, TFN_INT_BEAM };
+
+/* Start a tape in a block of memory for nodes; capacities as above. The plan lies in the block
+ * too. */
+TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch, int32_t source,
+                              int32_t target, bool training);
+TFNORM_API size_t tfn_tape_bytes(int32_t nodes);      /* block for a tape of so many nodes */
+
+TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols);       /* next in params */
+TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols);
+TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act);
+TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);  /* x w^T */
+TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps);
+TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps);
+TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x);
+TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act);
+TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation act);
+/* z = a*x + b*y */
+TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b);
+/* by: parameter (1,1) or (1,C) */
+TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by);
+TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p);
+TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale);
+TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table);
+TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t head_size);
+TFNORM_API tfn_var tfn_first(tfn_tape *t, tfn_var x);               /* row 0 of each sentence */
+/* Self- or cross-attention of projected q, k, v; lengths: integer slot or -1. */
+TFNORM_API tfn_var tfn_attend(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
+                              int32_t kv_heads, bool causal, int32_t lengths, float dropout);
+TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
+                                     int32_t kind);                  /* loss per row, in nats */
+TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
+                              tfn_rows rows, int32_t fixed, int32_t cols);
+TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id);      /* report x and its gradient */
+/* x stays readable after a run */
+TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x);
+TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment);        /* from here on; 0: keep all */
+
+/* Place everything; afterwards t->params, t->work ... say how many floats a run must bind. */
+TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads);
+TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r);
+/* d(last node) = 1 */
+TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r);
+TFNORM_API float     *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x);
+TFNORM_API float     *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x);
+
+/* -- topologies: rows of data ------------------------------------------------------------ */
+
+/* A scale of the residual join: value * N^n * M^m * l^layer, N and M the depths of encoder and
+ * decoder (a lone stack counts as both), l the layer from 1; learned ones start there. */
+typedef enum tfn_scale_kind {
+    TFN_SCALE_NONE = 0, TFN_SCALE_CONSTANT, TFN_SCALE_LEARNED, TFN_SCALE_VECTOR
+} tfn_scale_kind;
+typedef struct tfn_scale_rule {
+    tfn_scale_kind kind;
+    float value, n, m, layer;
+} tfn_scale_rule;
+
+/* One sub-layer F with input x, in a layer that began with x_0:
+ *   p = out * N_branch(F(in * N_in(x)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
+typedef struct tfn_join {
+    bool norm_in, norm_branch, norm_sum, skip_normed;   /* skip_normed: the skip takes N_in(x) */
+    tfn_scale_rule in, out, skip, extra;
+} tfn_join;
+
+typedef enum tfn_sublayer { TFN_SELF_ATTENTION, TFN_CROSS_ATTENTION, TFN_FFN } tfn_sublayer;
+typedef struct tfn_place {              /* where a row is asked for */
+    tfn_sublayer kind;
+    bool    decoder, alone;             /* alone: no other stack */
+    int32_t layer, depth;               /* layer from 1 */
+} tfn_place;
+
+typedef struct tfn_topology {
+    const char *name, *formula, *paper;
+    int32_t     year;
+    tfn_join    attention, ffn;         /* self- and cross-attention share a row */
+    bool        final_norm, embedding_norm;
+    /* NULL, or another join for some places (hybrids): fills *join, which holds the row's */
+    void      (*rule)(const struct tfn_topology *t, const tfn_place *place, tfn_join *join);
+} tfn_topology;
+
+TFNORM_API const tfn_topology *tfn_topology_find(const char *name);     /* NULL: unknown */
+TFNORM_API const tfn_topology *tfn_topology_at(int32_t i);              /* NULL: past the end */
+
+/* Initial weights: a base distribution with a gain per matrix class (1 where none). */
+typedef enum tfn_distribution {
+    TFN_XAVIER_NORMAL,      /* variance 2/(in+out): Xiong 2020, section 3.3 */
+    TFN_XAVIER_UNIFORM,     /* the same variance (Glorot & Bengio 2010) */
+    TFN_NORMAL,             /* standard deviation `std` */
+    TFN_TRUNCATED_NORMAL,   /* the same, redrawn outside two standard deviations */
+    TFN_FAN_IN_UNIFORM      /* U(+-1/sqrt(in)) for weights and biases: PyTorch's nn.Linear */
+} tfn_distribution;
+typedef struct tfn_init_rule {
+    const char      *name, *paper;
+    tfn_distribution base;
+    float            std, embedding_std;          /* embedding_std 0: 1/sqrt(C) */
+    tfn_scale_rule   qk, v, o, w1, w2;            /* gains */
+} tfn_init_rule;
+TFNORM_API const tfn_init_rule *tfn_init_find(const char *name);
+TFNORM_API const tfn_init_rule *tfn_init_at(int32_t i);
+
+/* -- schedules --------------------------------------------------------------------------- */
+
+typedef enum tfn_schedule_kind {
+    TFN_SCHEDULE_DEFAULT = 0,     /* constant */
+    TFN_CONSTANT, TFN_INVERSE_SQRT, TFN_NOAM, TFN_LINEAR, TFN_STEP, TFN_COSINE,
+    TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP
+} tfn_schedule_kind;
+
+/* lr(t) after t completed updates; every kind begins with the warm-up of Xiong 2020, eq. 1:
+ * lr_init + t (lr - lr_init)/warmup. */
+typedef struct tfn_schedule {
+    tfn_schedule_kind kind;
+    float   lr;               /* peak; 0: 1e-3 */
+    float   lr_init, lr_min;
+    int64_t warmup, steps;    /* steps: the end of linear, cosine and stable-decay */
+    int64_t anchor;           /* of the inverse square root; 0: warmup, at least 1 */
+    int64_t step_at;          /* > 0: times step_factor from this step on, then the kind goes on */
+    float   step_factor;      /* 0: 0.1 */
+    int64_t decay_steps;      /* the decay of stable-decay; 0: a tenth of steps */
+} tfn_schedule;
+TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t width);
+
+/* -- model ------------------------------------------------------------------------------- */
+
+typedef enum tfn_arch { TFN_DECODER = 0, TFN_ENCODER, TFN_ENCODER_DECODER } tfn_arch;
+typedef enum tfn_position_kind {
+    TFN_POSITION_DEFAULT = 0,     /* learned */
+    TFN_LEARNED, TFN_SINUSOIDAL,  /* 10000^(-2k/C), sines then cosines, from position 0 */
+    TFN_SINUSOIDAL_FAIRSEQ,       /* 10000^(-k/(C/2-1)), from position 2 */
+    TFN_ROTARY, TFN_NO_POSITION
+} tfn_position_kind;
+typedef enum tfn_head {
+    TFN_HEAD_TOKENS = 0,          /* one per position: language models, masked tokens */
+    TFN_HEAD_SEQUENCE             /* one of `classes` from the first position (encoder only) */
+} tfn_head;
+typedef enum tfn_smoothing { TFN_SMOOTHING_UNIFORM = 0, TFN_SMOOTHING_FAIRSEQ } tfn_smoothing;
+
+/* All zero but vocab and context is legal and good. */
+typedef struct tfn_model_desc {
+    int32_t vocab, context;       /* required: V, and the longest sentence T */
+    tfn_arch arch;                /* 0: decoder */
+    int32_t source_context;       /* 0: context */
+    int32_t width;                /* 0: 64 */
+    int32_t layers;               /* 0: 2 */
+    int32_t decoder_layers;       /* 0: layers; of an encoder-decoder */
+    int32_t heads;                /* 0: width/32, at least 1 */
+    int32_t kv_heads;             /* 0: as many as heads */
+    int32_t ffn;                  /* 0: 4*width */
+    int32_t segments;             /* 0: no segment embeddings (encoder only) */
+    int32_t classes;              /* of TFN_HEAD_SEQUENCE */
+    tfn_head head;                /* 0: tokens */
+    tfn_activation activation;    /* 0: GELU, tanh form */
+    tfn_position_kind position;   /* 0: learned */
+    float rotary_base;            /* 0: 10000 */
+    bool untied;                  /* false: the output matrix is the embedding */
+    bool separate_source;         /* false: encoder and decoder share the embedding */
+    bool scale_embedding;         /* true: embeddings times sqrt(C), as the papers do */
+    bool no_bias;                 /* true: linear maps without bias */
+
+    const char *recipe;           /* NULL: "pre"; sets topology, norm and init together */
+    const char *norm;             /* NULL: the recipe's; "layernorm", "rmsnorm" */
+    const char *init;             /* NULL: the recipe's; see tfn_init_at */
+    const tfn_topology *topology;          /* NULL: the recipe's; one's own row */
+    const tfn_topology *decoder_topology;  /* NULL: topology (hybrid stacks) */
+    float norm_eps;               /* 0: 1e-5 */
+
+    float dropout;                /* residual branches and embeddings */
+    float attention_dropout, activation_dropout;
+    float smoothing;              /* label smoothing */
+    tfn_smoothing smoothing_kind; /* 0: (1-e) nll + e/V sum */
+
+    tfn_optimizer optimizer;      /* 0: AdamW */
+    tfn_schedule schedule;        /* all 0: constant 1e-3 */
+    float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8; SGD: beta1 is the momentum, 0 none */
+    float decay;                  /* weight decay of matrices; norms and biases have none */
+    bool  nesterov, eps_inside;   /* eps_inside: PyTorch's place of eps, false: fairseq's */
+    float clip;                   /* 0: no clipping by the global norm */
+    int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
+
+    int32_t batch;                /* 0: 1; the largest B of a batch */
+    int32_t threads;              /* 0: 1, or OpenMP's number where it is on */
+    tfn_isa isa;                  /* 0: best */
+    uint64_t seed;
+    bool inference;               /* true: no gradients, no moments */
+    bool recompute;               /* true: layers are computed again in the backward */
+
+    float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
+} tfn_model_desc;
+
+/* B sentences of T tokens each, row-major; padded on the right. */
+typedef struct tfn_batch {
+    const int32_t *tokens;          /* (B, T): the decoder's, or the encoder's of TFN_ENCODER */
+    const int32_t *targets;         /* (B, T) or (B): classes; < 0: ignored */
+    const int32_t *lengths;         /* (B) or NULL: all T */
+    const int32_t *source;          /* (B, Ts), encoder-decoder */
+    const int32_t *source_lengths;  /* (B) or NULL */
+    const int32_t *segments;        /* (B, T) or NULL: 0 */
+    int32_t batch, time, source_time;
+} tfn_batch;
+
+typedef struct tfn_report {
+    double   loss;            /* nats per target token, smoothing included */
+    double   nll;             /* the same without smoothing */
+    int64_t  tokens;          /* targets counted */
+    int64_t  step;            /* updates done, this one included */
+    float    lr, grad_norm;   /* of this update; the norm is before clipping */
+    bool     updated;         /* false: more micro-batches are wanted */
+    bool     skipped;         /* loss or gradient was not finite: nothing was changed */
+    int32_t  culprit;         /* the parameter whose gradient is not finite, or -1: the loss */
+} tfn_report;
+
+typedef struct tfn_param_info {
+    char     name[64];        /* "decoder.3.self.q.weight" */
+    float   *data, *grad;     /* grad NULL without training */
+    int32_t  rows, cols;
+    int32_t  layer;           /* from 0; -1: outside the layers */
+    bool     decay;           /* its group: weight decay applies */
+} tfn_param_info;
+
+typedef struct tfn_allocator {
+    void *(*allocate)(size_t size, void *user);
+    void  (*release)(void *mem, size_t size, void *user);
+    void  *user;
+} tfn_allocator;
+
+/* Bytes by class, of tfn_model_memory. */
+typedef struct tfn_memory {
+    size_t total, parameters, gradients, moments, tables, workspace, scratch, metadata;
+} tfn_memory;
+
+typedef struct tfn__weight {            /* private: one parameter tensor */
+    int64_t at;                         /* floats into the region */
+    int32_t rows, cols;
+    int16_t layer;                      /* from 0; -1: outside the layers */
+    uint8_t stack, sub, part, kind;
+    float   initial;                    /* constant start of biases, gains and scales */
+} tfn__weight;
+
+typedef struct tfn_model {
+    tfn_error error;
+    tfn_model_desc desc;                /* resolved */
+    const tfn_kernels *kernels;
+    tfn_tape  train, infer;
+    tfn__weight *weights;
+    int32_t   weight_count, micro;
+    tfn_run   run;
+    float    *moments;
+    int64_t   param_floats, step, tokens;
+    double    loss_sum, nll_sum;        /* of the micro-batches so far */
+    tfn_var   logits, loss, train_loss; /* on infer, infer, train */
+    tfn_memory memory;
+    void     *mem;                      /* of tfn_model_new */
+    size_t    mem_size;
+    tfn_allocator allocator;
+} tfn_model;
+
+/* Fill the defaults; false and an error where an option has no legal value. */
+TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e);
+/* Bytes of scratch that tfn_model_size needs: bounds the tapes' metadata. 0: invalid. */
+TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc);
+/* Bytes of the block that tfn_model_init needs, exact, for any address. 0: invalid. */
+TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size);
+TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
+                                     size_t size);
+#ifndef TFNORM_NO_MALLOC
+/* Size, allocate (NULL: malloc) and init in one call; tfn_model_free gives the block back. */
+TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
+                                    const tfn_allocator *allocator);
+TFNORM_API void tfn_model_free(tfn_model *m);
+#endif
+/* One micro-batch forward and backward, and the update when all of a step are in. */
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report);
+/* The loss alone, without dropout; nothing changes. */
+TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
+/* Logits (B*T, V) or (B, classes) of a batch, valid until the next call on the model. */
+TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch);
+/* Data-dependent initialisation, for topologies that have one; else it does nothing. */
+TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
+/* Fold what inference does not need into the weights, where that is exact. */
+TFNORM_API tfn_status tfn_model_fold(tfn_model *m);
+/* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
+TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
+TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over all parameters */
+
+/* -- decoding ---------------------------------------------------------------------------- */
+
+/* One token after the other against a cache; several decoders may share one model. */
+typedef struct tfn_decoder {
+    tfn_error  error;
+    const tfn_model *model;
+    tfn_tape   encode, decode;
+    tfn_run    run;
+    int32_t    batch, chunk;
+    tfn_var    logits;
+    float     *spare;                   /* to reorder the caches of beams */
+    int32_t   *lengths;                 /* of the source, a copy */
+    bool       started;
+} tfn_decoder;
+
+/* Bytes for B sentences, up to `chunk` tokens a call (0: 1); 0: invalid. Scratch: as much as
+ * tfn_model_scratch says for the model. */
+TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
+                                   size_t scratch_size);
+TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
+                                       int32_t chunk, void *mem, size_t size);
+/* Begin again; source: the encoder's batch of an encoder-decoder, else NULL. */
+TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source);
+/* Feed `time` tokens per sentence, (B, time): the logits (B, V) of the last one, or NULL and
+ * d->error. beam: NULL, or the sentence whose past each of the B continues. */
+TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                         const int32_t *beam);
+
+/* 20 training steps on generated data: equals TFN_BITS_HASH where the bits are canonical. The block
+ * must hold tfn_selfcheck_size() bytes; 0: error. */
+TFNORM_API size_t   tfn_selfcheck_size(void);
+TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TFNORM_H */
+/* >> ground */
+#if defined TFNORM_IMPLEMENTATION && !defined TFN__BODY && !defined TFN__IMPLEMENTED
+#define TFN__IMPLEMENTED      /* the implementation stands outside the guard, and comes once */
+#define TFN__IMPLEMENTING
+
+#ifndef TFNORM_FILE
+#define TFNORM_FILE "tfnorm.h"
+#endif
+#ifndef TFNORM_ASSERT
+#define TFNORM_ASSERT(x) ((void)0)
+#endif
+#if !defined TFNORM_MEMSET || !defined TFNORM_MEMCPY
+#include <string.h>
+#endif
+#ifndef TFNORM_MEMSET
+#define TFNORM_MEMSET memset
+#endif
+#ifndef TFNORM_MEMCPY
+#define TFNORM_MEMCPY memcpy
+#endif
+#ifndef TFNORM_NO_MALLOC
+#include <stdlib.h>
+#endif
+#include <math.h>
+
+#if defined __GNUC__ || defined __clang__
+#define TFN__INLINE inline __attribute__((always_inline))
+#define TFN__APART  __attribute__((noinline))
+#define TFN__RESTRICT __restrict
+#elif defined _MSC_VER
+#define TFN__INLINE __forceinline
+#define TFN__APART  __declspec(noinline)
+#define TFN__RESTRICT __restrict
+#else
+#define TFN__INLINE inline
+#define TFN__APART
+#define TFN__RESTRICT
+#endif
+
+/* Which instruction sets this compiler can build. gcc for Windows misaligns AVX spills (GCC bug
+ * 54412), so there only the 128-bit sets are built. TFN__DOUBLE is the tests' double build. */
+#define TFN__X86 0
+#define TFN__X86_WIDE 0
+#define TFN__NEON 0
+#define TFN__WASM 0
+#if !defined TFNORM_NO_SIMD && !defined TFN__DOUBLE
+#if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
+#include <immintrin.h>
+#undef TFN__X86
+#define TFN__X86 1
+#if !defined __MINGW32__ || defined __clang__
+#undef TFN__X86_WIDE
+#define TFN__X86_WIDE 1
+#endif
+#elif defined __aarch64__
+#include <arm_neon.h>
+#undef TFN__NEON
+#define TFN__NEON 1
+#elif defined __wasm_simd128__
+#include <wasm_simd128.h>
+#undef TFN__WASM
+#define TFN__WASM 1
+#endif
+#endif
+
+/* Threads: the caller's hook, else OpenMP where the compiler has it on, else none. */
+#define TFN__THREADS 0
+#if (defined __GNUC__ || defined __clang__) && !defined TFN__POISON
+#if defined TFNORM_PARALLEL_FOR || defined _OPENMP
+#undef TFN__THREADS
+#define TFN__THREADS 1
+#endif
+#if TFN__THREADS && !defined TFNORM_PARALLEL_FOR
+#include <omp.h>
+#endif
+#if defined _WIN32
+#include <windows.h>
+#define TFN__YIELD() Sleep(0)
+#elif defined __unix__ || defined __APPLE__
+#include <sched.h>
+#define TFN__YIELD() sched_yield()
+#else
+#define TFN__YIELD() ((void)0)
+#endif
+#endif
+
+/* Contraction of a*b + c by the compiler would change the bits. The strings are written out: a
+ * macro inside them is silently ignored. */
+#if defined __clang__
+#pragma STDC FP_CONTRACT OFF
+#elif defined __GNUC__
+#pragma GCC push_options
+#pragma GCC optimize("O3", "fp-contract=off")
+#elif defined _MSC_VER
+#pragma fp_contract(off)
+#endif
+
+#ifdef TFN__DOUBLE            /* gradient tests: the same source in double, math from libm */
+#define float double
+#define TFN__SQRT sqrt
+#elif defined TFNORM_SQRTF
+#define TFN__SQRT TFNORM_SQRTF
+#else
+#define TFN__SQRT sqrtf
+#endif
+
+static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
+
+/* -- status ------------------------------------------------------------------------------ */
+
+#define TFN__STATUS_TEXT(name, text) text,
+TFNORM_API const char *tfn_status_text(tfn_status status)
+{
+    static const char *const text[] = { TFN__STATUS_LIST(TFN__STATUS_TEXT) };
+    return (unsigned)status < TFN_STATUS_COUNT ? text[status] : "unknown status";
+}
+
+TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
+
+/* Keep the first error; always returns the status in force. */
+static tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op, const char *text,
+                            int64_t found, int64_t wanted)
+{
+    if (e->status == TFN_OK) {
+        e->status = status;
+        e->op = op;
+        e->text = text;
+        e->found = found;
+        e->wanted = wanted;
+        e->node = e->layer = -1;
+        e->name[0] = 0;
+    }
+    return e->status;
+}
+
+static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, const char *text,
+                           const char *name)
+{
+    size_t i = 0;
+    if (e->status != TFN_OK) return;
+    tfn__fail(e, status, op, text, 0, 0);
+    for (; name && name[i] && i + 1 < sizeof e->name; i++) e->name[i] = name[i];
+    e->name[i] = 0;
+}
+
+/* A text under construction: always terminated, cut where the buffer ends. */
+typedef struct tfn__text { char *buf; size_t size, used; } tfn__text;
+
+static void tfn__put(tfn__text *t, const char *s)
+{
+    while (s && *s && t->used + 1 < t->size) t->buf[t->used++] = *s++;
+    if (t->size) t->buf[t->used] = 0;
+}
+
+static void tfn__put_int(tfn__text *t, int64_t value)
+{
+    char digits[24];
+    int i = 23;
+    uint64_t u = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    digits[i] = 0;
+    do digits[--i] = (char)('0' + u % 10); while (u /= 10);
+    if (value < 0) digits[--i] = '-';
+    tfn__put(t, digits + i);
+}
+
+/* "%d" takes found, then wanted; "%s" takes the name. */
+static void tfn__put_error(tfn__text *t, const tfn_error *e)
+{
+    int64_t value = e->found;
+    char one[2] = { 0, 0 };
+    for (const char *s = e->text; s && *s; s++)
+        if (s[0] == '%' && s[1] == 'd') {
+            tfn__put_int(t, value);
+            value = e->wanted;
+            s++;
+        } else if (s[0] == '%' && s[1] == 's') {
+            tfn__put(t, e->name);
+            s++;
+        } else {
+            one[0] = *s;
+            tfn__put(t, one);
+        }
+}
+
+TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
+{
+    tfn__text t = { NULL, 0, 0 };
+    t.buf = buf;
+    t.size = size;
+    if (e->op) {
+        tfn__put(&t, e->op);
+        tfn__put(&t, ": ");
+    }
+    if (e->text) tfn__put_error(&t, e);
+    else tfn__put(&t, tfn_status_text(e->status));
+    if (e->node >= 0) {
+        tfn__put(&t, " (node ");
+        tfn__put_int(&t, e->node);
+        if (e->layer >= 0) {
+            tfn__put(&t, ", layer ");
+            tfn__put_int(&t, e->layer);
+        }
+        tfn__put(&t, ")");
+    }
+    return buf;
+}
+
+/* -- arena ------------------------------------------------------------------------------- */
+
+/* Products of sizes are checked, always: SIZE_MAX stands for "does not fit" and stays. */
+static size_t tfn__mul(size_t a, size_t b) { return a && b > SIZE_MAX / a ? SIZE_MAX : a * b; }
+static size_t tfn__sum(size_t a, size_t b) { return b > SIZE_MAX - a ? SIZE_MAX : a + b; }
+
+/* A count of floats as size_t, SIZE_MAX where it does not fit. */
+static size_t tfn__count(int64_t n)
+{
+    return n < 0 || (uint64_t)n > SIZE_MAX / sizeof(float) ? SIZE_MAX : (size_t)n;
+}
+
+#define TFN__ALIGN 64
+
+/* A block of memory handed out from the front. Without a block it only counts, and hands out
+ * addresses that are never read. Passed by value for temporary memory: what the callee takes is
+ * given back when it returns. */
+typedef struct tfn__arena {
+    unsigned char *base;      /* NULL: count only */
+    size_t         size, used, peak;
+} tfn__arena;
+
+static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
+{
+    size_t bytes = tfn__mul(count, each);
+    size_t start = tfn__sum(a->used, (0 - a->used) & (TFN__ALIGN - 1));
+    size_t end = tfn__sum(start, bytes);
+    if (end == SIZE_MAX) {
+        tfn__fail(e, TFN_TOO_LARGE, "memory", NULL, 0, 0);
+        return NULL;
+    }
+    if (end > a->size) {
+        tfn__fail(e, TFN_NO_MEMORY, "memory", "the block has %d bytes, at least %d are wanted",
+                  (int64_t)a->size, (int64_t)end);
+        return NULL;
+    }
+    a->used = end;
+    if (end > a->peak) a->peak = end;
+    return a->base ? a->base + start : (unsigned char *)(uintptr_t)TFN__ALIGN;
+}
+
+/* -- rng --------------------------------------------------------------------------------- */
+
+/* Vigna's splitmix64 finaliser over key + index * golden ratio: a counter-based generator. */
+static uint64_t tfn__mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+TFNORM_API tfn_key tfn_key_make(uint64_t seed)
+{
+    tfn_key key;
+    key.bits = tfn__mix(seed + UINT64_C(0x9e3779b97f4a7c15));
+    return key;
+}
+
+TFNORM_API tfn_key tfn_key_fold(tfn_key key, uint64_t data)
+{
+    key.bits = tfn__mix(key.bits ^ tfn__mix(data + UINT64_C(0x9e3779b97f4a7c15)));
+    return key;
+}
+
+TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index)
+{
+    return tfn__mix(key.bits + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
+{
+    return (float)(tfn_random_bits(key, index) >> 40) * (float)(1.0 / 16777216);
+}
+
+/* A Feistel network over the next even number of bits, walked until it lands below n. */
+TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
+{
+    int half = 1;
+    uint64_t x = (uint64_t)i, mask;
+    if (n <= 1) return 0;
+    while (half < 31 && ((uint64_t)n - 1) >> (2 * half)) half++;
+    mask = (UINT64_C(1) << half) - 1;
+    do {
+        uint64_t left = x >> half, right = x & mask;
+        for (uint64_t round = 0; round < 4; round++) {
+            uint64_t t = right;
+            right = left ^ (tfn_random_bits(tfn_key_fold(key, round), right) & mask);
+            left = t;
+        }
+        x = left << half | right;
+    } while (x >= (uint64_t)n);
+    return (int64_t)x;
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> math */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* a*b + c with one rounding, where the compiler makes an instruction of it: a libm may round some
+ * halfway cases wrongly. Else, on demand, slow but right: the product is exact in double, and a sum
+ * rounded to odd may be rounded again (Boldo & Melquiond 2008). */
+#ifdef TFN__DOUBLE
+#define TFN__PLAIN_FMA false
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
+#else
+static TFN__INLINE uint32_t tfn__to_bits(float x)
+{
+    uint32_t u;
+    TFNORM_MEMCPY(&u, &x, sizeof u);
+    return u;
+}
+
+static TFN__INLINE float tfn__from_bits(uint32_t u)
+{
+    float x;
+    TFNORM_MEMCPY(&x, &u, sizeof x);
+    return x;
+}
+
+#if defined __FP_FAST_FMAF || ((defined __GNUC__ || defined __clang__) \
+                               && (defined __FMA__ || defined __aarch64__))
+#define TFN__PLAIN_FMA true
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#elif defined TFNORM_EXACT
+#define TFN__PLAIN_FMA true
+static TFN__INLINE float tfn__fma(float a, float b, float c)
+{
+    double product = (double)a * (double)b, sum = product + (double)c, part = sum - product;
+    double rest = (product - (sum - part)) + ((double)c - part);     /* what the sum lost */
+    uint64_t u;
+    TFNORM_MEMCPY(&u, &sum, sizeof u);
+    if ((rest > 0 || rest < 0) && !(u & 1)) u += (rest > 0) == (sum > 0) ? 1 : UINT64_MAX;
+    TFNORM_MEMCPY(&sum, &u, sizeof u);
+    return (float)sum;
+}
+#else
+#define TFN__PLAIN_FMA false
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
+#endif
+#endif
+
+/* Scalar functions in double, from + - * / alone, so that their bits do not depend on the machine.
+ * Measured relative errors: exp 2e-16, log 5e-16, sin and cos 3e-16 for |x| up to 1e6, pow 4e-14
+ * where the result fits a float: rounded to float, all are within 0.5001 ULP. */
+
+static inline double tfn__double_of(uint64_t u)
+{
+    double x;
+    TFNORM_MEMCPY(&x, &u, sizeof x);
+    return x;
+}
+
+/* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
+static inline double tfn__series(const double *c, int n, double x)
+{
+    double y = c[--n];
+    while (n) y = y*x + c[--n];
+    return y;
+}
+
+/* Nearest integer, |x| < 2^31. */
+static inline int32_t tfn__round(double x) { return (int32_t)(x < 0 ? x - 0.5 : x + 0.5); }
+
+/* 2^n, -1022 <= n <= 1023. */
+static inline double tfn__power2(int32_t n) { return tfn__double_of((uint64_t)(n + 1023) << 52); }
+
+/* ln 2 in two parts; 32 bits in the first: times an integer of 21 bits is exact. */
+#define TFN__LN2_HIGH 6.93147180369123816490e-01
+#define TFN__LN2_LOW  1.90821492927058770002e-10
+
+/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. */
+static inline double tfn__exp(double x)
+{
+    static const double c[] = {
+        1, 1, 1.0/2, 1.0/6, 1.0/24, 1.0/120, 1.0/720, 1.0/5040, 1.0/40320, 1.0/362880,
+        1.0/3628800, 1.0/39916800, 1.0/479001600, 1.0/6227020800
+    };
+    int32_t n, half;
+    double r;
+    if (!(x > -746)) return x < 0 ? 0 : x;        /* NaN stays */
+    if (x > 710) x = 710;
+    n = tfn__round(x * 1.44269504088896340736);
+    half = n / 2;
+    r = (x - n * TFN__LN2_HIGH) - n * TFN__LN2_LOW;
+    return tfn__series(c, 14, r) * tfn__power2(half) * tfn__power2(n - half);
+}
+
+/* log(2^n m) = n ln 2 + 2 artanh(s), s = (m-1)/(m+1), 1/sqrt(2) <= m < sqrt(2). */
+static inline double tfn__log(double x)
+{
+    static const double c[] = {
+        1, 1.0/3, 1.0/5, 1.0/7, 1.0/9, 1.0/11, 1.0/13, 1.0/15, 1.0/17, 1.0/19
+    };
+    int32_t n = 0;
+    uint64_t u;
+    double m, s;
+    if (!(x > 0)) return x < 0 || x != x ? NAN : -HUGE_VAL;
+    if (x > 1.7976931348623157e308) return x;
+    if (x < 2.2250738585072014e-308) {            /* denormal */
+        x *= 18014398509481984.0;                 /* 2^54 */
+        n = -54;
+    }
+    TFNORM_MEMCPY(&u, &x, sizeof u);
+    n += (int32_t)(u >> 52) - 1023;
+    m = tfn__double_of((u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1023) << 52);
+    if (m > 1.41421356237309504880) {
+        m *= 0.5;
+        n++;
+    }
+    s = (m - 1) / (m + 1);
+    return n * TFN__LN2_HIGH + (2*s * tfn__series(c, 10, s*s) + n * TFN__LN2_LOW);
+}
+
+/* x^y, x >= 0 */
+static inline double tfn__pow(double x, double y) { return y != 0 ? tfn__exp(y * tfn__log(x)) : 1; }
+
+/* sin(x + turns pi/2), |x| up to a million. pi/2 has three parts of 33 bits, so that n times a part
+ * is exact (Cody & Waite 1980); the series are Taylor's, |r| <= pi/4. */
+static inline double tfn__sine(double x, int32_t turns)
+{
+    static const double odd[] = {
+        1, -1.0/6, 1.0/120, -1.0/5040, 1.0/362880, -1.0/39916800, 1.0/6227020800,
+        -1.0/1307674368000, 1.0/355687428096000
+    };
+    static const double even[] = {
+        1, -1.0/2, 1.0/24, -1.0/720, 1.0/40320, -1.0/3628800, 1.0/479001600,
+        -1.0/87178291200, 1.0/20922789888000
+    };
+    int32_t n;
+    double a, b, r, y;
+    if (!(x > -1e9 && x < 1e9)) return x - x;     /* NaN; far away 0, but never undefined */
+    n = tfn__round(x * 0.63661977236758134308);
+    a = x - n * 1.57079632673412561417e+00;
+    b = n * 6.07710050630396597660e-11;
+    r = a - b;
+    r += ((a - r) - b) - n * 2.02226624879595063154e-21;
+    turns += n & 3;
+    y = turns & 1 ? tfn__series(even, 9, r*r) : r * tfn__series(odd, 9, r*r);
+    return turns & 2 ? -y : y;
+}
+
+static inline double tfn__sin(double x) { return tfn__sine(x, 0); }
+static inline double tfn__cos(double x) { return tfn__sine(x, 1); }
+
+/* Box & Muller 1958, from the two halves of one draw. */
+TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
+{
+    uint64_t bits = tfn_random_bits(key, index);
+    double radius = ((double)(bits >> 32) + 0.5) / 4294967296.0;        /* in (0, 1) */
+    double angle = (double)(bits & 0xffffffff) * (6.28318530717958647693 / 4294967296.0);
+    return TFN__SQRT((float)(-2 * tfn__log(radius))) * (float)tfn__cos(angle);
+}
+#endif
+/* >> tables */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+
+/* Sinusoidal positions (T, C), [sin block | cos block]. Tensor2Tensor and Marian: rates
+ * 10000^(-2k/C) from position 0; fairseq: 10000^(-k/(C/2 - 1)), and the first token has position
+ * padding_idx + 1 = 2. An odd last column is 0. */
+static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq)
+{
+    ptrdiff_t half = cols / 2;
+    double span = fairseq ? (double)(half > 1 ? half - 1 : 1) : (double)cols / 2;
+    for (ptrdiff_t t = 0; t < time; t++, table += cols) {
+        for (ptrdiff_t k = 0; k < half; k++) {
+            double angle = (double)(t + (fairseq ? 2 : 0)) * tfn__pow(10000, -(double)k / span);
+            table[k] = (float)tfn__sin(angle);
+            table[half + k] = (float)tfn__cos(angle);
+        }
+        if (cols % 2) table[cols - 1] = 0;
+    }
+}
+
+/* Rotary positions (T, D): cos and sin of t * theta^(-2j/D), j < D/2 (Su 2021, eq. 15). */
+static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta)
+{
+    ptrdiff_t half = head_size / 2;
+    for (ptrdiff_t t = 0; t < time; t++, table += head_size)
+        for (ptrdiff_t j = 0; j < half; j++) {
+            double angle = (double)t * tfn__pow((double)theta, -2.0 * (double)j / (double)head_size);
+            table[j] = (float)tfn__cos(angle);
+            table[half + j] = (float)tfn__sin(angle);
+        }
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> simd */
+#ifdef TFN__BODY
+/* The kernels are one body, read once per instruction set: the header includes itself with
+ * TFN__BODY and one TFN__USE_ macro defined. About twenty macros over one vector type TFN__V of
+ * TFN__W lanes are all that a new instruction set has to give. FMA(a, b, c) = a*b + c; MIN and MAX
+ * return b if either is NaN; LESS(a, b, x, y) = a < b ? x : y; EXP2(t) = 2^n for t = n + 1.5 * 2^23
+ * held in a float; LOADN and STOREN touch the first k lanes only (k >= 0), the others are 0. */
+
+#if defined TFN__USE_AVX512
+#define TFN__N(name)         name##_avx512
+#define TFN__ISA_NAME        "avx512"
+#define TFN__ISA_ID          TFN_ISA_AVX512
+#define TFN__W               16
+#define TFN__V               __m512
+#define TFN__LOAD(p)         _mm512_loadu_ps(p)
+#define TFN__STORE(p, v)     _mm512_storeu_ps(p, v)
+#define TFN__LOADN(p, k)     _mm512_maskz_loadu_ps((__mmask16)((1u << (k)) - 1u), p)
+#define TFN__STOREN(p, v, k) _mm512_mask_storeu_ps(p, (__mmask16)((1u << (k)) - 1u), v)
+#define TFN__SET(x)          _mm512_set1_ps(x)
+#define TFN__SETBITS(u)      _mm512_castsi512_ps(_mm512_set1_epi32((int)(u)))
+#define TFN__ADD(a, b)       _mm512_add_ps(a, b)
+#define TFN__SUB(a, b)       _mm512_sub_ps(a, b)
+#define TFN__MUL(a, b)       _mm512_mul_ps(a, b)
+#define TFN__DIV(a, b)       _mm512_div_ps(a, b)
+#define TFN__FMA(a, b, c)    _mm512_fmadd_ps(a, b, c)
+#define TFN__MIN(a, b)       _mm512_min_ps(a, b)
+#define TFN__MAX(a, b)       _mm512_max_ps(a, b)
+#define TFN__ROOT(a)         _mm512_sqrt_ps(a)
+#define TFN__LESS(a, b, x, y) \
+    _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x)
+#define TFN__BITS(a)         _mm512_castps_si512(a)
+#define TFN__AND(a, b)       _mm512_castsi512_ps(_mm512_and_si512(TFN__BITS(a), TFN__BITS(b)))
+#define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
+#define TFN__EXP2(t) _mm512_castsi512_ps(_mm512_add_epi32(             \
+    _mm512_slli_epi32(TFN__BITS(t), 23), _mm512_set1_epi32(0x3f800000)))
+
+#elif defined TFN__USE_AVX2
+#define TFN__N(name)         name##_avx2
+#define TFN__ISA_NAME        "avx2"
+#define TFN__ISA_ID          TFN_ISA_AVX2
+#define TFN__W               8
+#define TFN__V               __m256
+#define TFN__LOAD(p)         _mm256_loadu_ps(p)
+#define TFN__STORE(p, v)     _mm256_storeu_ps(p, v)
+#define TFN__MASK(k)         _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(k)), \
+                                                _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define TFN__LOADN(p, k)     _mm256_maskload_ps(p, TFN__MASK(k))
+#define TFN__STOREN(p, v, k) _mm256_maskstore_ps(p, TFN__MASK(k), v)
+#define TFN__SET(x)          _mm256_set1_ps(x)
+#define TFN__SETBITS(u)      _mm256_castsi256_ps(_mm256_set1_epi32((int)(u)))
+#define TFN__ADD(a, b)       _mm256_add_ps(a, b)
+#define TFN__SUB(a, b)       _mm256_sub_ps(a, b)
+#define TFN__MUL(a, b)       _mm256_mul_ps(a, b)
+#define TFN__DIV(a, b)       _mm256_div_ps(a, b)
+#define TFN__FMA(a, b, c)    _mm256_fmadd_ps(a, b, c)
+#define TFN__MIN(a, b)       _mm256_min_ps(a, b)
+#define TFN__MAX(a, b)       _mm256_max_ps(a, b)
+#define TFN__ROOT(a)         _mm256_sqrt_ps(a)
+#define TFN__LESS(a, b, x, y) _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ))
+#define TFN__AND(a, b)       _mm256_and_ps(a, b)
+#define TFN__OR(a, b)        _mm256_or_ps(a, b)
+#define TFN__EXP2(t) _mm256_castsi256_ps(_mm256_add_epi32(             \
+    _mm256_slli_epi32(_mm256_castps_si256(t), 23), _mm256_set1_epi32(0x3f800000)))
+
+#elif defined TFN__USE_SSE2 || defined TFN__USE_FMA128
+#ifdef TFN__USE_FMA128
+#define TFN__N(name)         name##_fma128
+#define TFN__ISA_NAME        "fma128"
+#define TFN__ISA_ID          TFN_ISA_FMA128
+#define TFN__FMA(a, b, c)    _mm_fmadd_ps(a, b, c)
+#else
+#define TFN__N(name)         name##_sse2
+#define TFN__ISA_NAME        "sse2"
+#define TFN__ISA_ID          TFN_ISA_SSE2
+#define TFN__FMA(a, b, c)    _mm_add_ps(_mm_mul_ps(a, b), c)
+#define TFN__NO_FMA
+#endif
+#define TFN__W               4
+#define TFN__V               __m128
+#define TFN__LOAD(p)         _mm_loadu_ps(p)
+#define TFN__STORE(p, v)     _mm_storeu_ps(p, v)
+#define TFN__SET(x)          _mm_set1_ps(x)
+#define TFN__SETBITS(u)      _mm_castsi128_ps(_mm_set1_epi32((int)(u)))
+#define TFN__ADD(a, b)       _mm_add_ps(a, b)
+#define TFN__SUB(a, b)       _mm_sub_ps(a, b)
+#define TFN__MUL(a, b)       _mm_mul_ps(a, b)
+#define TFN__DIV(a, b)       _mm_div_ps(a, b)
+#define TFN__MIN(a, b)       _mm_min_ps(a, b)
+#define TFN__MAX(a, b)       _mm_max_ps(a, b)
+#define TFN__ROOT(a)         _mm_sqrt_ps(a)
+#define TFN__LESS(a, b, x, y) _mm_or_ps(_mm_and_ps(_mm_cmplt_ps(a, b), x), \
+                                        _mm_andnot_ps(_mm_cmplt_ps(a, b), y))
+#define TFN__AND(a, b)       _mm_and_ps(a, b)
+#define TFN__OR(a, b)        _mm_or_ps(a, b)
+#define TFN__EXP2(t) _mm_castsi128_ps(_mm_add_epi32(                   \
+    _mm_slli_epi32(_mm_castps_si128(t), 23), _mm_set1_epi32(0x3f800000)))
+
+#elif defined TFN__USE_NEON
+#define TFN__N(name)         name##_neon
+#define TFN__ISA_NAME        "neon"
+#define TFN__ISA_ID          TFN_ISA_NEON
+#define TFN__W               4
+#define TFN__V               float32x4_t
+#define TFN__LOAD(p)         vld1q_f32(p)
+#define TFN__STORE(p, v)     vst1q_f32(p, v)
+#define TFN__SET(x)          vdupq_n_f32(x)
+#define TFN__SETBITS(u)      vreinterpretq_f32_u32(vdupq_n_u32(u))
+#define TFN__ADD(a, b)       vaddq_f32(a, b)
+#define TFN__SUB(a, b)       vsubq_f32(a, b)
+#define TFN__MUL(a, b)       vmulq_f32(a, b)
+#define TFN__DIV(a, b)       vdivq_f32(a, b)
+#define TFN__FMA(a, b, c)    vfmaq_f32(c, a, b)
+#define TFN__MIN(a, b)       vbslq_f32(vcltq_f32(a, b), a, b)
+#define TFN__MAX(a, b)       vbslq_f32(vcgtq_f32(a, b), a, b)
+#define TFN__ROOT(a)         vsqrtq_f32(a)
+#define TFN__LESS(a, b, x, y) vbslq_f32(vcltq_f32(a, b), x, y)
+#define TFN__BITS(a)         vreinterpretq_u32_f32(a)
+#define TFN__AND(a, b)       vreinterpretq_f32_u32(vandq_u32(TFN__BITS(a), TFN__BITS(b)))
+#define TFN__OR(a, b)        vreinterpretq_f32_u32(vorrq_u32(TFN__BITS(a), TFN__BITS(b)))
+#define TFN__EXP2(t)         vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(TFN__BITS(t), 23), \
+                                                             vdupq_n_u32(0x3f800000)))
+
+#elif defined TFN__USE_WASM
+#define TFN__N(name)         name##_wasm
+#define TFN__ISA_NAME        "wasm"
+#define TFN__ISA_ID          TFN_ISA_WASM
+#define TFN__NO_FMA
+#define TFN__W               4
+#define TFN__V               v128_t
+#define TFN__LOAD(p)         wasm_v128_load(p)
+#define TFN__STORE(p, v)     wasm_v128_store(p, v)
+#define TFN__SET(x)          wasm_f32x4_splat(x)
+#define TFN__SETBITS(u)      wasm_i32x4_splat((int32_t)(u))
+#define TFN__ADD(a, b)       wasm_f32x4_add(a, b)
+#define TFN__SUB(a, b)       wasm_f32x4_sub(a, b)
+#define TFN__MUL(a, b)       wasm_f32x4_mul(a, b)
+#define TFN__DIV(a, b)       wasm_f32x4_div(a, b)
+#define TFN__FMA(a, b, c)    wasm_f32x4_add(wasm_f32x4_mul(a, b), c)
+#define TFN__MIN(a, b)       wasm_v128_bitselect(a, b, wasm_f32x4_lt(a, b))
+#define TFN__MAX(a, b)       wasm_v128_bitselect(a, b, wasm_f32x4_gt(a, b))
+#define TFN__ROOT(a)         wasm_f32x4_sqrt(a)
+#define TFN__LESS(a, b, x, y) wasm_v128_bitselect(x, y, wasm_f32x4_lt(a, b))
+#define TFN__AND(a, b)       wasm_v128_and(a, b)
+#define TFN__OR(a, b)        wasm_v128_or(a, b)
+#define TFN__EXP2(t)         wasm_i32x4_add(wasm_i32x4_shl(t, 23), wasm_i32x4_splat(0x3f800000))
+
+#else
+#define TFN__N(name)         name##_plain
+#define TFN__ISA_NAME        "plain"
+#define TFN__ISA_ID          TFN_ISA_PLAIN
+#define TFN__W               1
+#define TFN__V               float
+#define TFN__LOAD(p)         (*(p))
+#define TFN__STORE(p, v)     (*(p) = (v))
+#define TFN__LOADN(p, k)     ((k) > 0 ? *(p) : 0)
+#define TFN__STOREN(p, v, k) ((k) > 0 ? (void)(*(p) = (v)) : (void)0)
+#define TFN__SET(x)          (x)
+#define TFN__SETBITS(u)      tfn__from_bits(u)
+#define TFN__ADD(a, b)       ((a) + (b))
+#define TFN__SUB(a, b)       ((a) - (b))
+#define TFN__MUL(a, b)       ((a) * (b))
+#define TFN__DIV(a, b)       ((a) / (b))
+#define TFN__FMA(a, b, c)    tfn__fma(a, b, c)
+#define TFN__MIN(a, b)       ((a) < (b) ? (a) : (b))
+#define TFN__MAX(a, b)       ((a) > (b) ? (a) : (b))
+#define TFN__ROOT(a)         TFN__SQRT(a)
+#define TFN__LESS(a, b, x, y) ((a) < (b) ? (x) : (y))
+#define TFN__AND(a, b)       tfn__from_bits(tfn__to_bits(a) & tfn__to_bits(b))
+#define TFN__OR(a, b)        tfn__from_bits(tfn__to_bits(a) | tfn__to_bits(b))
+#define TFN__EXP2(t)         tfn__from_bits((tfn__to_bits(t) << 23) + 0x3f800000u)
+#endif
+
+#ifndef TFN__LOADN      /* 128-bit sets without masked access go through a copy */
+#define TFN__LOADN(p, k)     TFN__N(tfn__loadn)(p, k)
+#define TFN__STOREN(p, v, k) TFN__N(tfn__storen)(p, v, k)
+static TFN__APART TFN__V TFN__N(tfn__loadn)(const float *p, ptrdiff_t k)
+{
+    float t[TFN__W] = { 0 };
+    for (ptrdiff_t i = 0; i < k; i++) t[i] = p[i];
+    return TFN__LOAD(t);
+}
+static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
+{
+    float t[TFN__W];
+    TFN__STORE(t, v);
+    for (ptrdiff_t i = 0; i < k; i++) p[i] = t[i];
+}
+#endif
+
+/* For transposing: vectors of four lanes, and the first or second halves of two of them in turn. */
+#if TFN__X86 && TFN__W > 1
+#define TFN__Q            __m128
+#define TFN__QLOAD(p)     _mm_loadu_ps(p)
+#define TFN__QSTORE(p, v) _mm_storeu_ps(p, v)
+#define TFN__ZIPLO(a, b)  _mm_unpacklo_ps(a, b)
+#define TFN__ZIPHI(a, b)  _mm_unpackhi_ps(a, b)
+#elif defined TFN__USE_NEON
+#define TFN__Q            float32x4_t
+#define TFN__QLOAD(p)     vld1q_f32(p)
+#define TFN__QSTORE(p, v) vst1q_f32(p, v)
+#define TFN__ZIPLO(a, b)  vzip1q_f32(a, b)
+#define TFN__ZIPHI(a, b)  vzip2q_f32(a, b)
+#elif defined TFN__USE_WASM
+#define TFN__Q            v128_t
+#define TFN__QLOAD(p)     wasm_v128_load(p)
+#define TFN__QSTORE(p, v) wasm_v128_store(p, v)
+#define TFN__ZIPLO(a, b)  wasm_i32x4_shuffle(a, b, 0, 4, 1, 5)
+#define TFN__ZIPHI(a, b)  wasm_i32x4_shuffle(a, b, 2, 6, 3, 7)
+#endif
+
+/* One body for whole vectors and the tail: k lanes, the compiler keeps the first branch. */
+#define TFN__GET(p, k)    ((k) == TFN__W ? TFN__LOAD(p) : TFN__LOADN(p, k))
+#define TFN__PUT(p, v, k) \
+    do { if ((k) == TFN__W) TFN__STORE(p, v); else TFN__STOREN(p, v, k); } while (0)
+#define TFN__EACH(i, k, n)                                                                     \
+    for (ptrdiff_t i = 0, k; (k = (n) - i < TFN__W ? (n) - i : TFN__W) > 0; i += TFN__W)
+
+/* Sums: 16 lanes by index mod 16, held in 16/W vectors, then a fixed tree: lane i + lane i+8,
+ * then +4, +2, +1. Missing lanes of the last block add +0. */
+#define TFN__LANES (16 / TFN__W)
+static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
+{
+    float t[16];
+    for (int i = 0; i < TFN__LANES; i++) TFN__STORE(t + i*TFN__W, acc[i]);
+    for (int half = 8; half; half /= 2)
+        for (int i = 0; i < half; i++) t[i] += t[i + half];
+    return t[0];
+}
+#endif /* TFN__BODY */
+/* >> vmath */
+#ifdef TFN__BODY
+/* Elementary functions of a vector, sums over a row, and the mask of dropout. Coefficients are
+ * Remez's, from tools/fit.py. Largest errors, measured over all floats, with FMA (without it):
+ * exp ?? (??), tanh ?? (??), erf ?? (??) ULP. The double build has libm's. */
+
+#ifdef TFN__DOUBLE
+static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)  { return exp(x); }
+static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x) { return tanh(x); }
+static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)  { return erf(x); }
+#else
+/* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
+static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
+{
+    TFN__V y = TFN__SET(c[n - 1]);
+    for (int i = n - 2; i >= 0; i--) y = TFN__FMA(y, x, TFN__SET(c[i]));
+    return y;
+}
+
+/* exp(n ln 2 + r) = 2^n (1 + r + r^2 q(r)), |r| <= ln(2)/2. Adding 1.5 * 2^23 rounds to an integer;
+ * ln 2 is split so that n times its first part is exact; 2^n comes in two halves, so that neither
+ * leaves the range where the result is denormal or infinite. Beyond the limits it is 0 or inf. */
+static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
+{
+    static const float c[] = {
+        1, 1, (float)0.49999994, (float)0.166665167, (float)0.0416681059, (float)0.00836914126,
+        (float)0.00138367398
+    };
+    const TFN__V magic = TFN__SET((float)12582912);
+    TFN__V t, n, r, half;
+    x = TFN__MAX(TFN__SET((float)-104), TFN__MIN(TFN__SET((float)89), x));      /* NaN stays */
+    t = TFN__FMA(x, TFN__SET((float)1.44269504), magic);
+    n = TFN__SUB(t, magic);
+    r = TFN__FMA(n, TFN__SET((float)-0.693145752), x);
+    r = TFN__FMA(n, TFN__SET((float)-1.42860677e-6), r);
+    t = TFN__FMA(n, TFN__SET((float)0.5), magic);
+    half = TFN__SUB(t, magic);
+    r = TFN__MUL(TFN__N(tfn__vseries)(c, 7, r), TFN__EXP2(t));
+    return TFN__MUL(r, TFN__EXP2(TFN__ADD(TFN__SUB(n, half), magic)));
+}
+
+/* The sign of x on y, which has none. */
+static TFN__INLINE TFN__V TFN__N(tfn__vsign)(TFN__V x, TFN__V y)
+{
+    return TFN__OR(y, TFN__AND(x, TFN__SETBITS(0x80000000u)));
+}
+
+/* x + x s q(s), s = x^2, near 0; else 1 - 2/(exp(2x) + 1). */
+static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
+{
+    static const float c[] = {
+        (float)-0.333332807, (float)0.133314058, (float)-0.0537365153, (float)0.0206281673,
+        (float)-0.00569229666
+    };
+    const TFN__V one = TFN__SET(1), a = TFN__AND(x, TFN__SETBITS(0x7fffffffu));
+    const TFN__V s = TFN__MUL(x, x), e = TFN__N(tfn__vexp)(TFN__ADD(a, a));
+    const TFN__V near = TFN__FMA(TFN__MUL(x, s), TFN__N(tfn__vseries)(c, 5, s), x);
+    const TFN__V far = TFN__SUB(one, TFN__DIV(TFN__SET(2), TFN__ADD(e, one)));
+    return TFN__LESS(a, TFN__SET((float)0.625), near, TFN__N(tfn__vsign)(x, far));
+}
+
+/* x + x q(s), s = x^2, below 1; else 1 - exp(-x + x q(x)), which is 1 from x = 4 on. */
+static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
+{
+    static const float c[] = {
+        (float)0.128379166, (float)-0.37612626, (float)0.112835787, (float)-0.0268533472,
+        (float)0.0051871622, (float)-0.00079978531, (float)7.80690316e-05
+    };
+    static const float d[] = {
+        (float)-0.128694326, (float)-0.634969592, (float)-0.106530733, (float)0.0240099281,
+        (float)-0.00375739904, (float)0.000350570626, (float)-1.39601398e-05
+    };
+    const TFN__V one = TFN__SET(1), a = TFN__AND(x, TFN__SETBITS(0x7fffffffu));
+    const TFN__V s = TFN__MUL(x, x), m = TFN__MIN(TFN__SET(4), a);
+    const TFN__V near = TFN__FMA(x, TFN__N(tfn__vseries)(c, 7, s), x);
+    const TFN__V t = TFN__SUB(TFN__MUL(m, TFN__N(tfn__vseries)(d, 7, m)), m);
+    const TFN__V far = TFN__SUB(one, TFN__N(tfn__vexp)(t));
+    return TFN__LESS(a, one, near, TFN__N(tfn__vsign)(x, far));
+}
+#endif
+
+/* 1/(1 + exp(-x)) */
+static TFN__INLINE TFN__V TFN__N(tfn__vsigmoid)(TFN__V x)
+{
+    const TFN__V one = TFN__SET(1);
+    return TFN__DIV(one, TFN__ADD(one, TFN__N(tfn__vexp)(TFN__SUB(TFN__SET(0), x))));
+}
+
+/* Blocks of 16 elements for the sums: `body` sees the vector at i, its k lanes and its accumulator l.
+ * It stands here twice, for whole blocks and for the last one. */
+#define TFN__EACH16(l, i, k, n, ...)                                                           \
+    do {                                                                                       \
+        ptrdiff_t i = 0;                                                                       \
+        for (const ptrdiff_t k = TFN__W; i + 16 <= (n);)                                       \
+            for (int l = 0; l < TFN__LANES; l++, i += TFN__W) __VA_ARGS__                      \
+        for (int l = 0; i < (n); l++, i += TFN__W) {                                           \
+            const ptrdiff_t k = tfn__min((n) - i, TFN__W);                                     \
+            __VA_ARGS__                                                                        \
+        }                                                                                      \
+    } while (0)
+
+static TFN__INLINE void TFN__N(tfn__zero_lanes)(TFN__V *acc)
+{
+    for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__SET(0);
+}
+
+/* The first k lanes of v, the others +0. */
+static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
+{
+    float t[TFN__W];
+    if (k == TFN__W) return v;
+    TFN__STORE(t, v);
+    return TFN__LOADN(t, k);
+}
+
+static TFN__INLINE float TFN__N(tfn__row_sum)(const float *x, ptrdiff_t n)
+{
+    TFN__V acc[TFN__LANES];
+    TFN__N(tfn__zero_lanes)(acc);
+    TFN__EACH16(l, i, k, n, { acc[l] = TFN__ADD(acc[l], TFN__GET(x + i, k)); });
+    return TFN__N(tfn__tree)(acc);
+}
+
+static TFN__INLINE float TFN__N(tfn__row_dot)(const float *x, const float *y, ptrdiff_t n)
+{
+    TFN__V acc[TFN__LANES];
+    TFN__N(tfn__zero_lanes)(acc);
+    TFN__EACH16(l, i, k, n, {
+        acc[l] = TFN__ADD(acc[l], TFN__MUL(TFN__GET(x + i, k), TFN__GET(y + i, k)));
+    });
+    return TFN__N(tfn__tree)(acc);
+}
+
+/* The largest of n >= 1 values. A NaN may be passed over, but not by the sum of exponentials. */
+static TFN__INLINE float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
+{
+    TFN__V acc[TFN__LANES];
+    float t[16], max = x[0];
+    ptrdiff_t i = 0;
+    for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__SET(max);
+    for (; i + 16 <= n;)
+        for (int l = 0; l < TFN__LANES; l++, i += TFN__W)
+            acc[l] = TFN__MAX(TFN__LOAD(x + i), acc[l]);
+    for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, acc[l]);
+    for (int l = 0; l < 16; l++) max = t[l] > max ? t[l] : max;
+    for (; i < n; i++) max = x[i] > max ? x[i] : max;
+    return max;
+}
+
+/* y = exp(x - max), and its sum; y may be x, or NULL for the sum alone. */
+static TFN__INLINE float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n, float max)
+{
+    const TFN__V m = TFN__SET(max);
+    TFN__V acc[TFN__LANES];
+    TFN__N(tfn__zero_lanes)(acc);
+    TFN__EACH16(l, i, k, n, {
+        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__GET(x + i, k), m));
+        if (y) TFN__PUT(y + i, e, k);
+        acc[l] = TFN__ADD(acc[l], TFN__N(tfn__first_lanes)(e, k));
+    });
+    return TFN__N(tfn__tree)(acc);
+}
+#endif /* TFN__BODY */
+/* >> dense */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* A product goes by blocks of KC steps of its chains, MC rows and, where b is packed, NC columns:
+ * a's share is 504 KiB, b's 384 KiB, of a cache of the second level. */
+#define TFN__KC 384
+#define TFN__MC 336
+#define TFN__NC 256
+#define TFN__NR 32           /* the widest tile */
+
+#if defined __clang__
+#define TFN__UNROLL _Pragma("clang loop unroll(full)")
+#define TFN__FETCH(p) __builtin_prefetch(p, 0, 2)
+#elif defined __GNUC__
+#define TFN__UNROLL _Pragma("GCC unroll 16")
+#define TFN__FETCH(p) __builtin_prefetch(p, 0, 2)
+#else
+#define TFN__UNROLL
+#define TFN__FETCH(p) ((void)0)
+#endif
+
+/* The next part of what is left to split evenly into parts of at most `most`. */
+static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
+{
+    ptrdiff_t parts = (left + most - 1) / most;
+    return parts ? (left + parts - 1) / parts : 0;
+}
+
+static TFN__INLINE const float *tfn__at(const float *x, ptrdiff_t i) { return x ? x + i : NULL; }
+
+/* Floats for a packed block of b, and of a with what the last vector store runs over. */
+static ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k)
+{
+    n = tfn__min((n + TFN__NR - 1) / TFN__NR, TFN__KC * TFN__NC) * TFN__NR;
+    return tfn__min(n * tfn__min(k, TFN__KC), TFN__KC * TFN__NC);
+}
+
+static ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
+{
+    return tfn__min(m, TFN__MC) * tfn__min(k, TFN__KC) + TFN__NR;
+}
+#endif
+
+#ifdef TFN__BODY
+/* The micro-kernel holds a tile of c in registers: up to MR rows of two vectors. */
+#if TFN__W == 16
+#define TFN__MR 14
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#elif defined TFN__USE_NEON
+#define TFN__MR 12
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#elif TFN__W > 1
+#define TFN__MR 6
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#else
+#define TFN__MR 4
+#define TFN__ROWS(X) X(1) X(2) X(3) X(4)
+#endif
+
+/* c (R, W) or c (R, 2 W) from b with unit column stride. The elements of a are broadcast one by
+ * one, so a may have any strides; one pointer for four rows spares address registers. R and wide
+ * are constants: the loops over rows unroll, x and y are registers. */
+static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul *t, const int R, const bool wide)
+{
+    const ptrdiff_t k = t->k, row = t->a_row, col = t->a_col, b_row = t->b_row;
+    const ptrdiff_t second = wide ? TFN__W : 0;
+    const float *b = t->b, *a[4] = { t->a, t->a + 4*row, t->a + 8*row, t->a + 12*row };
+    TFN__V x[TFN__MR], y[TFN__MR];
+    TFN__UNROLL
+    for (int i = 0; i < R; i++) {
+        x[i] = t->start ? TFN__LOAD(t->start + i * t->start_ld) : TFN__SET(0);
+        y[i] = t->start ? TFN__LOAD(t->start + i * t->start_ld + second) : TFN__SET(0);
+    }
+    for (ptrdiff_t p = 0; p < k; p++, b += b_row) {
+        const TFN__V u = TFN__LOAD(b), v = TFN__LOAD(b + second);
+        TFN__UNROLL
+        for (int i = 0; i < R; i++) {
+            const TFN__V s = TFN__SET(a[i / 4][i % 4 * row]);
+            x[i] = TFN__FMA(s, u, x[i]);
+            if (wide) y[i] = TFN__FMA(s, v, y[i]);
+        }
+        TFN__UNROLL
+        for (int i = 0; i < R; i += 4) a[i / 4] += col;
+    }
+    TFN__UNROLL
+    for (int i = 0; i < R; i++) {
+        TFN__STORE(t->c + i * t->c_ld, x[i]);
+        if (wide) TFN__STORE(t->c + i * t->c_ld + TFN__W, y[i]);
+    }
+}
+
+#define TFN__TILE(r)                                                                           \
+    static TFN__APART void TFN__N(tfn__tile##r)(const tfn_matmul *t)                           \
+    {                                                                                          \
+        if (t->n > TFN__W) TFN__N(tfn__tile)(t, r, true);                                      \
+        else TFN__N(tfn__tile)(t, r, false);                                                   \
+    }
+TFN__ROWS(TFN__TILE)
+#undef TFN__TILE
+#define TFN__TILE(r) case r: TFN__N(tfn__tile##r)(t); break;
+static void TFN__N(tfn__tile_rows)(const tfn_matmul *t)
+{
+    switch (t->m) { TFN__ROWS(TFN__TILE) default: break; }
+}
+#undef TFN__TILE
+#undef TFN__ROWS
+
+static TFN__INLINE void TFN__N(tfn__copy)(float *d, const float *s, ptrdiff_t n)
+{
+    TFN__EACH(i, lanes, n) TFN__PUT(d + i, TFN__GET(s + i, lanes), lanes);
+}
+
+/* The same where the last vector is not full: on a copy of c. */
+static void TFN__N(tfn__tile_edge)(const tfn_matmul *t)
+{
+    float edge[TFN__MR * 2*TFN__W] = { 0 };
+    tfn_matmul s = *t;
+    s.c = edge;
+    s.c_ld = s.start_ld = 2*TFN__W;
+    s.start = edge;
+    for (ptrdiff_t i = 0; t->start && i < t->m; i++)
+        TFN__N(tfn__copy)(edge + i * s.c_ld, t->start + i * t->start_ld, t->n);
+    TFN__N(tfn__tile_rows)(&s);
+    for (ptrdiff_t i = 0; i < t->m; i++)
+        TFN__N(tfn__copy)(t->c + i * t->c_ld, edge + i * s.c_ld, t->n);
+}
+
+#ifdef TFN__ZIPLO
+/* d[p*width + i] = s_i[p], 4 x 4. */
+static TFN__INLINE void TFN__N(tfn__transpose4)(float *d, ptrdiff_t width, const float *s0,
+                                                const float *s1, const float *s2, const float *s3)
+{
+    const TFN__Q a = TFN__QLOAD(s0), b = TFN__QLOAD(s1), c = TFN__QLOAD(s2), e = TFN__QLOAD(s3);
+    const TFN__Q l = TFN__ZIPLO(a, c), m = TFN__ZIPLO(b, e);
+    const TFN__Q h = TFN__ZIPHI(a, c), g = TFN__ZIPHI(b, e);
+    TFN__QSTORE(d,           TFN__ZIPLO(l, m));
+    TFN__QSTORE(d + width,   TFN__ZIPHI(l, m));
+    TFN__QSTORE(d + 2*width, TFN__ZIPLO(h, g));
+    TFN__QSTORE(d + 3*width, TFN__ZIPHI(h, g));
+}
+
+/* The part of a packing whose sources are contiguous in k, in fours; returns the steps of k done. A
+ * last group of lanes may run over into the next row, which is written after it: hence right to
+ * left. 64 steps on end are what a source gives before the next one, so that sources 4 KiB apart,
+ * which share a few cache sets, do not push each other out. */
+static TFN__APART ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, const float *s,
+                                                     ptrdiff_t lane, ptrdiff_t count, ptrdiff_t k)
+{
+    const ptrdiff_t done = k / 4 * 4;
+    for (ptrdiff_t q = 0; q < done; q += 64)
+        for (ptrdiff_t j = (width - 1) / 4 * 4; j >= 0; j -= 4) {
+            const float *s0 = s + tfn__min(j,     count - 1) * lane;
+            const float *s1 = s + tfn__min(j + 1, count - 1) * lane;
+            const float *s2 = s + tfn__min(j + 2, count - 1) * lane;
+            const float *s3 = s + tfn__min(j + 3, count - 1) * lane;
+            for (ptrdiff_t p = q; p < q + 64 && p < done; p += 4)
+                TFN__N(tfn__transpose4)(d + p*width + j, width, s0 + p, s1 + p, s2 + p, s3 + p);
+        }
+    return done;
+}
+#endif
+
+/* d (k, width): d[p*width + j] = s[p*step + j*lane]; lanes from count on hold any numbers. May
+ * write up to a vector too far. */
+static TFN__APART void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s, ptrdiff_t lane,
+                                         ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
+{
+    ptrdiff_t p = 0;
+    if (lane == 1)
+        for (; p < k; p++)
+            for (ptrdiff_t j = 0; j < width; j += TFN__W) {
+                const ptrdiff_t lanes = tfn__max(tfn__min(count - j, TFN__W), 0);
+                TFN__STORE(d + p*width + j, TFN__GET(s + p*step + j, lanes));
+                TFN__FETCH(s + (p + 16) * step + j);
+            }
+#ifdef TFN__ZIPLO
+    else if (step == 1)
+        p = TFN__N(tfn__pack_turned)(d, width, s, lane, count, k);
+#endif
+    for (; p < k; p++)
+        for (ptrdiff_t j = 0; j < width; j++)
+            d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
+}
+
+/* Lanes from j on of a row of c over K rows of b; a holds the row's K elements. */
+static TFN__INLINE void TFN__N(tfn__stream_part)(const tfn_matmul *t, const TFN__V *a, ptrdiff_t j,
+                                                 ptrdiff_t lanes, const int K)
+{
+    const float *b = t->b + j, *b4 = b + 4 * t->b_row;
+    TFN__V x = t->start ? TFN__GET(t->start + j, lanes) : TFN__SET(0);
+    for (int p = 0; p < K; p++)
+        x = TFN__FMA(a[p], TFN__GET((p < 4 ? b : b4) + p % 4 * t->b_row, lanes), x);
+    TFN__PUT(t->c + j, x, lanes);
+}
+
+static TFN__INLINE void TFN__N(tfn__stream)(const tfn_matmul *t, const int K)
+{
+    const ptrdiff_t whole = t->n / TFN__W * TFN__W;
+    TFN__V a[8];
+    for (int p = 0; p < K; p++) a[p] = TFN__SET(t->a[p * t->a_col]);
+    for (ptrdiff_t j = 0; j < whole; j += TFN__W) TFN__N(tfn__stream_part)(t, a, j, TFN__W, K);
+    if (whole < t->n) TFN__N(tfn__stream_part)(t, a, whole, t->n - whole, K);
+}
+
+/* Few rows of c: b is read in eight streams, its rows from end to end. */
+static void TFN__N(tfn__matmul_stream)(const tfn_matmul *p)
+{
+    tfn_matmul t = *p;
+    ptrdiff_t q = 0;
+    do {
+        const bool whole = p->k - q >= 8;
+        for (ptrdiff_t i = 0; i < p->m; i++) {
+            t.c = p->c + i * p->c_ld;
+            t.start = q ? t.c : tfn__at(p->start, i * p->start_ld);
+            t.a = p->a + i * p->a_row + q * p->a_col;
+            t.b = p->b + q * p->b_row;
+            if (whole) TFN__N(tfn__stream)(&t, 8);
+            else if (p->k) TFN__N(tfn__stream)(&t, 1);
+            else TFN__N(tfn__stream)(&t, 0);
+        }
+        q += whole ? 8 : 1;
+    } while (q < p->k);
+}
+
+/* Tiles over columns whose part of b stays in the first cache. Packed rows of a lie in panels of a
+ * tile's height, columns of b in panels of a tile's width, b_col apart. */
+static void TFN__N(tfn__matmul_tiles)(const tfn_matmul *s, bool packed)
+{
+    tfn_matmul t = *s;
+    for (ptrdiff_t i = 0; i < s->m; i += t.m) {
+        t.m = tfn__part(s->m - i, TFN__MR);
+        t.a = packed ? s->a + i * s->k : s->a + i * s->a_row;
+        t.a_row = packed ? 1 : s->a_row;
+        t.a_col = packed ? t.m : s->a_col;
+        t.b = s->b;
+        for (ptrdiff_t j = 0; j < s->n; j += 2*TFN__W, t.b += s->b_col) {
+            t.n = tfn__min(s->n - j, 2*TFN__W);
+            t.c = s->c + i * s->c_ld + j;
+            t.start = tfn__at(s->start, i * s->start_ld + j);
+            if (t.n % TFN__W) TFN__N(tfn__tile_edge)(&t);
+            else TFN__N(tfn__tile_rows)(&t);
+        }
+    }
+}
+
+static void TFN__N(tfn__matmul_block)(const tfn_matmul *p, bool packed)
+{
+    const ptrdiff_t panels = tfn__max(TFN__KC / tfn__max(p->k, 1), 1);
+    tfn_matmul s = *p;
+    for (ptrdiff_t j = 0; j < p->n; j += s.n) {
+        s.n = tfn__min(p->n - j, panels * 2*TFN__W);
+        s.b = p->b + j / (2*TFN__W) * p->b_col;
+        s.c = p->c + j;
+        s.start = tfn__at(p->start, j);
+        TFN__N(tfn__matmul_tiles)(&s, packed);
+    }
+}
+
+/* Copy the factors of a block to work and let the block point there. */
+static void TFN__N(tfn__pack_a)(tfn_matmul *s, float *work)
+{
+    for (ptrdiff_t i = 0, r; i < s->m; i += r) {
+        r = tfn__part(s->m - i, TFN__MR);
+        TFN__N(tfn__pack)(work + i * s->k, r, s->a + i * s->a_row, s->a_row, s->a_col, r, s->k);
+    }
+    s->a = work;
+}
+
+static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
+{
+    const ptrdiff_t steps = s->b_col == 1 ? 16 : tfn__max(s->k, 1);   /* along the rows of b */
+    for (ptrdiff_t q = 0; q < s->k; q += steps)
+        for (ptrdiff_t j = 0; j < s->n; j += 2*TFN__W)
+            TFN__N(tfn__pack)(work + j * s->k + q * 2*TFN__W, 2*TFN__W,
+                              s->b + j * s->b_col + q * s->b_row, s->b_col, s->b_row,
+                              tfn__min(s->n - j, 2*TFN__W), tfn__min(s->k - q, steps));
+    s->b = work;
+    s->b_row = 2*TFN__W;
+    s->b_col = 2*TFN__W * s->k;
+}
+
+/* p->k steps of the chains of some rows. Without packing b only its last columns are packed, when
+ * they do not fill a panel. */
+static void TFN__N(tfn__matmul_rows)(const tfn_matmul *p, bool packed, bool pack_b, float *work)
+{
+    const ptrdiff_t whole = pack_b ? 0 : p->n / (2*TFN__W) * (2*TFN__W);
+    const ptrdiff_t most = TFN__KC * TFN__NC / tfn__max(p->k, 1) / (2*TFN__W) * (2*TFN__W);
+    for (ptrdiff_t j = 0, next; j < p->n; j = next) {
+        tfn_matmul s = *p;
+        next = j < whole ? whole : tfn__min(p->n, j + most);
+        s.n = next - j;
+        s.b = p->b + j * p->b_col;
+        s.c = p->c + j;
+        s.start = tfn__at(p->start, j);
+        if (j < whole) s.b_col = 2*TFN__W;
+        else TFN__N(tfn__pack_b)(&s, work);
+        TFN__N(tfn__matmul_block)(&s, packed);
+    }
+}
+
+/* Packing pays for itself where a panel is used often enough (a: n columns, b: m rows), and where b
+ * is too large for the caches and its rows should be read in long pieces. */
+static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
+{
+    const bool pack_a = p->n > 128;
+    const bool pack_b = p->b_col != 1 || p->n * p->k > (p->m > 8*TFN__MR ? 24576 : 4194304);
+    float *work_a = work + tfn__matmul_b(p->n, p->k);
+    tfn_matmul s = *p;
+    if (p->m <= 0 || p->n <= 0) return;
+    if (p->m <= 2 && p->b_col == 1) {
+        TFN__N(tfn__matmul_stream)(p);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < p->m; i += s.m)
+        for (ptrdiff_t q = 0; q < p->k || !q; q += tfn__max(s.k, 1)) {
+            s = *p;
+            s.m = tfn__part(p->m - i, TFN__MC);
+            s.k = tfn__part(p->k - q, TFN__KC);
+            s.a = p->a + i * p->a_row + q * p->a_col;
+            s.b = p->b + q * p->b_row;
+            s.c = p->c + i * p->c_ld;
+            s.start = q ? s.c : tfn__at(p->start, i * p->start_ld);
+            if (q) s.start_ld = p->c_ld;
+            if (pack_a) TFN__N(tfn__pack_a)(&s, work_a);
+            TFN__N(tfn__matmul_rows)(&s, pack_a, pack_b, work);
+        }
+}
+
+static ptrdiff_t TFN__N(tfn__matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
+{
+    return tfn__matmul_b(n, k) + tfn__matmul_a(m, k);
+}
+
+/* The product of a row of ones with dy: 1*x + sum is rounded like x + sum. */
+static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
+                                    ptrdiff_t ld, bool add)
+{
+    const float one = 1;
+    tfn_matmul p = { NULL, NULL, NULL, NULL, 1, 0, 0, 0, 0, 0, 0, 0, 1 };
+    p.c = dbias;
+    p.start = add ? dbias : NULL;
+    p.a = &one;
+    p.b = dy;
+    p.n = cols;
+    p.k = rows;
+    p.b_row = ld;
+    TFN__N(tfn__matmul_stream)(&p);
+}
+
+/* Sixteen terms from i on, or what is left of them, to their lanes. */
+static TFN__INLINE void TFN__N(tfn__dot_lanes)(TFN__V *acc, const float *x, const float *y,
+                                               ptrdiff_t i, ptrdiff_t left)
+{
+    for (int l = 0; l < TFN__LANES; l++, i += TFN__W, left -= TFN__W) {
+        const ptrdiff_t lanes = tfn__min(tfn__max(left, 0), TFN__W);
+        const TFN__V v = TFN__GET(x + i, lanes);
+        acc[l] = TFN__ADD(acc[l], y ? TFN__MUL(v, TFN__GET(y + i, lanes)) : v);
+    }
+}
+
+/* Flat sums: blocks of 4,096 terms in 16 lanes, then the sums of the blocks in the same way. */
+static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
+{
+    TFN__V acc[TFN__LANES];
+    float lane[16] = { 0 };
+    ptrdiff_t span = 4096, i = 0;
+    while (span < n && span * 4096 < n) span *= 4096;
+    for (; span < n && i < n; i += span)
+        lane[i / span % 16] += TFN__N(tfn__dot)(x + i, tfn__at(y, i), tfn__min(n - i, span));
+    for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__LOAD(lane + l*TFN__W);
+    for (; i + 16 <= n; i += 16) TFN__N(tfn__dot_lanes)(acc, x, y, i, 16);
+    if (i < n) TFN__N(tfn__dot_lanes)(acc, x, y, i, n - i);
+    return TFN__N(tfn__tree)(acc);
+}
+
+static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdiff_t n, float a,
+                                 float b, bool add)
+{
+    const TFN__V va = TFN__SET(a), vb = TFN__SET(b);
+    TFN__EACH(i, lanes, n) {
+        TFN__V v = TFN__MUL(va, TFN__GET(x + i, lanes));
+        if (z) v = TFN__ADD(v, TFN__MUL(vb, TFN__GET(z + i, lanes)));
+        if (add) v = TFN__ADD(TFN__GET(y + i, lanes), v);
+        TFN__PUT(y + i, v, lanes);
+    }
+}
+#undef TFN__MR
+#endif /* TFN__BODY */
+/* >> norms */
+#ifdef TFN__BODY
+
+static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
+{
+    const TFN__V m = TFN__SET(mean);
+    TFN__V acc[TFN__LANES];
+    TFN__N(tfn__zero_lanes)(acc);
+    TFN__EACH16(l, i, k, n, {
+        const TFN__V d = TFN__SUB(TFN__GET(x + i, k), m);
+        acc[l] = TFN__ADD(acc[l], TFN__N(tfn__first_lanes)(TFN__MUL(d, d), k));
+    });
+    return TFN__N(tfn__tree)(acc) / (float)n;
+}
+
+/* y = gain * ((x - mean) * rstd) + bias; gain, bias may be NULL. */
+static TFN__INLINE void TFN__N(tfn__normalise)(float *y, const float *x, const float *gain,
+                                               const float *bias, ptrdiff_t cols, float mean,
+                                               float rstd)
+{
+    const TFN__V m = TFN__SET(mean), r = TFN__SET(rstd);
+    TFN__EACH(c, k, cols) {
+        TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), r);
+        if (gain && bias) v = TFN__FMA(TFN__GET(gain + c, k), v, TFN__GET(bias + c, k));
+        else if (gain) v = TFN__MUL(TFN__GET(gain + c, k), v);
+        else if (bias) v = TFN__ADD(v, TFN__GET(bias + c, k));
+        TFN__PUT(y + c, v, k);
+    }
+}
+
+static void TFN__N(tfn__layernorm_forward)(float *y, float *mean, float *rstd, const float *x,
+                                           const float *gain, const float *bias, ptrdiff_t rows,
+                                           ptrdiff_t cols, float eps)
+{
+    for (ptrdiff_t r = 0; r < rows && cols > 0; r++, x += cols, y += cols) {
+        float m = TFN__N(tfn__row_sum)(x, cols) / (float)cols;
+        float s = 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, cols, m) + eps);
+        TFN__N(tfn__normalise)(y, x, gain, bias, cols, m, s);
+        if (mean) mean[r] = m;
+        if (rstd) rstd[r] = s;
+    }
+}
+
+static void TFN__N(tfn__rmsnorm_forward)(float *y, float *rstd, const float *x, const float *gain,
+                                         ptrdiff_t rows, ptrdiff_t cols, float eps)
+{
+    for (ptrdiff_t r = 0; r < rows && cols > 0; r++, x += cols, y += cols) {
+        float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + eps);
+        TFN__N(tfn__normalise)(y, x, gain, NULL, cols, 0, s);
+        if (rstd) rstd[r] = s;
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd: LayerNorm has a = mean(g),
+ * RMSNorm has mean = a = 0; b = mean(g*n) for both. */
+static TFN__INLINE void TFN__N(tfn__norm_backward)(float *dx, const float *dy, const float *x,
+                                                   const float *gain, float mean, float rstd,
+                                                   ptrdiff_t cols, bool centred, bool add)
+{
+    const TFN__V m = TFN__SET(mean), s = TFN__SET(rstd);
+    TFN__V sum_g[TFN__LANES], sum_gn[TFN__LANES], a, b;
+    TFN__N(tfn__zero_lanes)(sum_g);
+    TFN__N(tfn__zero_lanes)(sum_gn);
+    TFN__EACH16(l, i, k, cols, {
+        TFN__V g = TFN__GET(dy + i, k);               /* missing lanes: g is +0 */
+        const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
+        if (gain) g = TFN__MUL(g, TFN__GET(gain + i, k));
+        sum_g[l] = TFN__ADD(sum_g[l], g);
+        sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, n));
+    });
+    a = TFN__SET(centred ? TFN__N(tfn__tree)(sum_g) / (float)cols : 0);
+    b = TFN__SET(TFN__N(tfn__tree)(sum_gn) / (float)cols);
+    TFN__EACH(c, k, cols) {
+        TFN__V g = TFN__GET(dy + c, k), v;
+        TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
+        if (gain) g = TFN__MUL(g, TFN__GET(gain + c, k));
+        v = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(n, b)));
+        if (add) v = TFN__ADD(TFN__GET(dx + c, k), v);
+        TFN__PUT(dx + c, v, k);
+    }
+}
+
+static void TFN__N(tfn__layernorm_backward)(float *dx, const float *dy, const float *x,
+                                            const float *gain, const float *mean,
+                                            const float *rstd, ptrdiff_t rows, ptrdiff_t cols,
+                                            bool add)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, dx += cols, dy += cols, x += cols)
+        TFN__N(tfn__norm_backward)(dx, dy, x, gain, mean[r], rstd[r], cols, true, add);
+}
+
+static void TFN__N(tfn__rmsnorm_backward)(float *dx, const float *dy, const float *x,
+                                          const float *gain, const float *rstd, ptrdiff_t rows,
+                                          ptrdiff_t cols, bool add)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, dx += cols, dy += cols, x += cols)
+        TFN__N(tfn__norm_backward)(dx, dy, x, gain, 0, rstd[r], cols, false, add);
+}
+
+/* A vector of columns at a time, down the rows: each gradient is one chain. */
+static void TFN__N(tfn__norm_params_backward)(float *dgain, float *dbias, const float *dy,
+                                              const float *x, const float *mean,
+                                              const float *rstd, ptrdiff_t rows, ptrdiff_t cols,
+                                              ptrdiff_t ld, bool add)
+{
+    TFN__EACH(c, k, cols) {
+        TFN__V gain = dgain && add ? TFN__GET(dgain + c, k) : TFN__SET(0);
+        TFN__V bias = dbias && add ? TFN__GET(dbias + c, k) : TFN__SET(0);
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            TFN__V g = TFN__GET(dy + r*ld + c, k), n = TFN__GET(x + r*ld + c, k);
+            n = TFN__MUL(TFN__SUB(n, TFN__SET(mean ? mean[r] : 0)), TFN__SET(rstd[r]));
+            gain = TFN__FMA(g, n, gain);
+            bias = TFN__ADD(bias, g);
+        }
+        if (dgain) TFN__PUT(dgain + c, gain, k);
+        if (dbias) TFN__PUT(dbias + c, bias, k);
+    }
+}
+#endif
+
+static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
+{
+    for (ptrdiff_t r = 0; r < rows && cols > 0; r++, x += cols, y += cols) {
+        float max = TFN__N(tfn__row_max)(x, cols);
+        const TFN__V sum = TFN__SET(TFN__N(tfn__row_exp_sum)(y, x, cols, max));
+        TFN__EACH(c, k, cols) TFN__PUT(y + c, TFN__DIV(TFN__GET(y + c, k), sum), k);
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const float *y,
+                                          ptrdiff_t rows, ptrdiff_t cols, bool add)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, dx += cols, dy += cols, y += cols) {
+        const TFN__V dot = TFN__SET(TFN__N(tfn__row_dot)(dy, y, cols));
+        TFN__EACH(c, k, cols) {
+            TFN__V v = TFN__MUL(TFN__GET(y + c, k), TFN__SUB(TFN__GET(dy + c, k), dot));
+            if (add) v = TFN__ADD(TFN__GET(dx + c, k), v);
+            TFN__PUT(dx + c, v, k);
+        }
+    }
+}
+#endif
+#endif /* TFN__BODY */
+#ifdef TFN__BODY
+#define F(n) static void TFN__N(tfn__##n)
+F(attention_forward)(const tfn_attention*p,ptrdiff_t first,ptrdiff_t last,float*work){for(ptrdiff_t u=first;u<last;u++){ptrdiff_t b=u/p->kv_heads,g=u%p->kv_heads,G=p->heads/p->kv_heads,D=p->head_size;for(ptrdiff_t h=g*G;h<(g+1)*G;h++)for(ptrdiff_t i=0;i<p->tq;i++){ptrdiff_t n=p->lengths?p->lengths[b]:p->tk;if(p->causal&&n>i+1)n=i+1;const float*q=p->q+(b*p->tq+i)*p->q_ld+h*D;float m=-1e30f;for(ptrdiff_t j=0;j<n;j++){const float*k=p->k+(b*p->tk+j)*p->k_ld+g*D;float s=0;for(int d=0;d<D;d++)s+=q[d]*k[d];work[j]=s*p->scale;if(work[j]>m)m=work[j];}double l=0;for(ptrdiff_t j=0;j<n;j++){work[j]=expf(work[j]-m);l+=work[j];}float*y=p->y+(b*p->tq+i)*p->y_ld+h*D;for(int d=0;d<D;d++){float s=0;for(ptrdiff_t j=0;j<n;j++)s+=work[j]*p->v[(b*p->tk+j)*p->v_ld+g*D+d];y[d]=n?s/l:0;}if(p->stats){float*st=p->stats+((b*p->tq+i)*p->heads+h)*2;st[0]=m;st[1]=l;}}}}
+F(attention_backward)(const tfn_attention*p,ptrdiff_t first,ptrdiff_t last,float*work){(void)work;for(ptrdiff_t u=first;u<last;u++){ptrdiff_t b=u/p->kv_heads,g=u%p->kv_heads,G=p->heads/p->kv_heads,D=p->head_size;for(ptrdiff_t j=0;j<p->tk;j++)for(int d=0;d<D;d++){if(!p->add_dk)p->dk[(b*p->tk+j)*p->k_ld+g*D+d]=0;if(!p->add_dv)p->dv[(b*p->tk+j)*p->v_ld+g*D+d]=0;}for(ptrdiff_t h=g*G;h<(g+1)*G;h++)for(ptrdiff_t i=0;i<p->tq;i++){ptrdiff_t n=p->lengths?p->lengths[b]:p->tk;if(p->causal&&n>i+1)n=i+1;ptrdiff_t qo=(b*p->tq+i)*p->q_ld+h*D,yo=(b*p->tq+i)*p->y_ld+h*D;const float*st=p->stats+((b*p->tq+i)*p->heads+h)*2;double Di=0;for(int d=0;d<D;d++){Di+=p->dy[yo+d]*p->y[yo+d];if(!p->add_dq)p->dq[qo+d]=0;}for(ptrdiff_t j=0;j<n;j++){ptrdiff_t ko=(b*p->tk+j)*p->k_ld+g*D,vo=(b*p->tk+j)*p->v_ld+g*D;double s=0,dp=0;for(int d=0;d<D;d++){s+=p->q[qo+d]*p->k[ko+d];dp+=p->dy[yo+d]*p->v[vo+d];}double pr=exp(s*p->scale-st[0])/st[1],ds=pr*(dp-Di)*p->scale;for(int d=0;d<D;d++){p->dq[qo+d]+=ds*p->k[ko+d];p->dk[ko+d]+=ds*p->q[qo+d];p->dv[vo+d]+=pr*p->dy[yo+d];}}}}}
+static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t a,ptrdiff_t b,ptrdiff_t c){(void)a;(void)c;return b+16;}
+F(attention_cached)(const tfn_attention_cached*p,ptrdiff_t first,ptrdiff_t last,float*work){for(ptrdiff_t u=first;u<last;u++){ptrdiff_t b=u/p->kv_heads,g=u%p->kv_heads,G=p->heads/p->kv_heads,D=p->head_size;for(ptrdiff_t h=g*G;h<(g+1)*G;h++){ptrdiff_t n=p->lengths?p->lengths[b]:p->count;const float*q=p->q+b*p->q_ld+h*D;float m=-1e30f;for(ptrdiff_t j=0;j<n;j++){float s=0;for(int d=0;d<D;d++)s+=q[d]*p->k_cache[((b*p->kv_heads+g)*D+d)*p->capacity+j];work[j]=s*p->scale;if(work[j]>m)m=work[j];}double l=0;for(ptrdiff_t j=0;j<n;j++){work[j]=expf(work[j]-m);l+=work[j];}float*y=p->y+b*p->y_ld+h*D;for(int d=0;d<D;d++){float s=0;for(ptrdiff_t j=0;j<n;j++)s+=work[j]*p->v_cache[((b*p->kv_heads+g)*p->capacity+j)*D+d];y[d]=n?s/l:0;}}}}
+#undef F
+#endif
+/* >> ffn */
+#ifdef TFN__BODY
+
+/* f(x) of each kind; kind is constant where this is used, so only one branch remains. */
+static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation kind)
+{
+    const TFN__V one = TFN__SET(1), half = TFN__SET((float)0.5);
+    TFN__V u;
+    switch (kind) {
+    case TFN_RELU: return TFN__MAX(TFN__SET(0), x);
+    case TFN_TANH: return TFN__N(tfn__vtanh)(x);
+    case TFN_SILU: return TFN__MUL(x, TFN__N(tfn__vsigmoid)(x));
+    case TFN_GELU:
+        u = TFN__N(tfn__verf)(TFN__MUL(x, TFN__SET((float)0.70710678118654752)));
+        return TFN__MUL(TFN__MUL(half, x), TFN__ADD(one, u));
+    case TFN_GELU_TANH:
+        u = TFN__MUL(TFN__MUL(x, x), x);
+        u = TFN__FMA(TFN__SET((float)0.044715), u, x);
+        u = TFN__N(tfn__vtanh)(TFN__MUL(TFN__SET((float)0.79788456080286536), u));
+        return TFN__MUL(TFN__MUL(half, x), TFN__ADD(one, u));
+    default: return x;
+    }
+}
+
+/* f'(x): GELU Phi + x phi; tanh form with t = tanh(c (x + b x^3)):
+ * (1+t)/2 + x/2 (1 - t^2) c (1 + 3 b x^2); SiLU s (1 + x (1 - s)); tanh 1 - t^2. */
+static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation kind)
+{
+    const TFN__V one = TFN__SET(1), half = TFN__SET((float)0.5), zero = TFN__SET(0);
+    const TFN__V c = TFN__SET((float)0.79788456080286536), b = TFN__SET((float)0.044715);
+    TFN__V t, u;
+    switch (kind) {
+    case TFN_RELU: return TFN__LESS(zero, x, one, zero);
+    case TFN_TANH:
+        t = TFN__N(tfn__vtanh)(x);
+        return TFN__SUB(one, TFN__MUL(t, t));
+    case TFN_SILU:
+        t = TFN__N(tfn__vsigmoid)(x);
+        return TFN__MUL(t, TFN__FMA(x, TFN__SUB(one, t), one));
+    case TFN_GELU:
+        t = TFN__N(tfn__verf)(TFN__MUL(x, TFN__SET((float)0.70710678118654752)));
+        u = TFN__N(tfn__vexp)(TFN__MUL(TFN__MUL(TFN__SET((float)-0.5), x), x));
+        u = TFN__MUL(TFN__MUL(x, TFN__SET((float)0.39894228040143268)), u);
+        return TFN__FMA(half, TFN__ADD(one, t), u);
+    case TFN_GELU_TANH:
+        u = TFN__MUL(x, x);
+        t = TFN__N(tfn__vtanh)(TFN__MUL(c, TFN__FMA(b, TFN__MUL(u, x), x)));
+        u = TFN__MUL(c, TFN__FMA(TFN__MUL(TFN__SET(3), b), u, one));
+        u = TFN__MUL(TFN__MUL(TFN__MUL(half, x), u), TFN__SUB(one, TFN__MUL(t, t)));
+        return TFN__FMA(half, TFN__ADD(one, t), u);
+    default: return one;
+    }
+}
+
+/* Choose the kind once, outside the loop. */
+#define TFN__KINDS(kind, call)                                                                 \
+    switch (kind) {                                                                            \
+    case TFN_RELU: call(TFN_RELU); break;                                                      \
+    case TFN_GELU: call(TFN_GELU); break;                                                      \
+    case TFN_SILU: call(TFN_SILU); break;                                                      \
+    case TFN_TANH: call(TFN_TANH); break;                                                      \
+    case TFN_IDENTITY: call(TFN_IDENTITY); break;                                              \
+    default: call(TFN_GELU_TANH); break;                                                       \
+    }
+
+static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t n,
+                                            tfn_activation kind)
+{
+#define TFN__CALL(which) \
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__act)(TFN__GET(x + i, k), which), k)
+    TFN__KINDS(kind, TFN__CALL)
+#undef TFN__CALL
+}
+
+/* y += a*b, or y = a*b */
+static void TFN__N(tfn__multiply)(float *y, const float *a, const float *b, ptrdiff_t n, bool add)
+{
+    TFN__EACH(i, k, n) {
+        TFN__V v = TFN__MUL(TFN__GET(a + i, k), TFN__GET(b + i, k));
+        if (add) v = TFN__ADD(TFN__GET(y + i, k), v);
+        TFN__PUT(y + i, v, k);
+    }
+}
+
+/* In blocks that stay in the cache; so are the two below. */
+static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
+                                       tfn_activation kind)
+{
+    float t[256];
+    for (ptrdiff_t i = 0; i < n; i += 256) {
+        const ptrdiff_t count = tfn__min(n - i, 256);
+        TFN__N(tfn__activation_forward)(t, gate + i, count, kind);
+        TFN__N(tfn__multiply)(y + i, t, up + i, count, false);
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+static TFN__INLINE void TFN__N(tfn__give)(float *dx, TFN__V v, ptrdiff_t k, bool add)
+{
+    if (add) v = TFN__ADD(TFN__GET(dx, k), v);
+    TFN__PUT(dx, v, k);
+}
+
+static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
+                                             ptrdiff_t n, tfn_activation kind, bool add)
+{
+#define TFN__CALL(which)                                                                       \
+    TFN__EACH(i, k, n)                                                                         \
+        TFN__N(tfn__give)(dx + i, TFN__MUL(TFN__N(tfn__slope)(TFN__GET(x + i, k), which),      \
+                                           TFN__GET(dy + i, k)), k, add)
+    TFN__KINDS(kind, TFN__CALL)
+#undef TFN__CALL
+}
+
+static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *dy,
+                                        const float *gate, const float *up, ptrdiff_t n,
+                                        tfn_activation kind, bool add_gate, bool add_up)
+{
+    float t[256];
+    for (ptrdiff_t i = 0; i < n; i += 256) {
+        const ptrdiff_t count = tfn__min(n - i, 256);
+        if (dup) {
+            TFN__N(tfn__activation_forward)(t, gate + i, count, kind);
+            TFN__N(tfn__multiply)(dup + i, dy + i, t, count, add_up);
+        }
+        if (!dgate) continue;
+        TFN__N(tfn__multiply)(t, dy + i, up + i, count, false);
+        TFN__N(tfn__activation_backward)(dgate + i, t, gate + i, count, kind, add_gate);
+    }
+}
+#endif
+#undef TFN__KINDS
+
+/* Mask bit of element `first + i`: a block of 2^20 elements has its own key, inside it a 32-bit
+ * mixer with two multiplications (Wellons' lowbias32) runs over the index. */
+static void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key,
+                                 uint64_t first, bool add)
+{
+    const uint32_t least = (uint32_t)((double)p * 4294967296.0);
+    const float scale = 1 / (1 - p);
+    while (n > 0) {
+        const uint64_t block = tfn_random_bits(key, first >> 20);
+        const uint32_t low = (uint32_t)block, high = (uint32_t)(block >> 32);
+        const uint32_t start = (uint32_t)(first & 0xfffff);
+        const ptrdiff_t count = tfn__min(n, (ptrdiff_t)(0x100000 - start));
+        for (ptrdiff_t i = 0; i < count; i++) {
+            uint32_t h = (start + (uint32_t)i) * 0x9e3779b9u + low;
+            float v;
+            h = (h ^ h >> 16) * 0x7feb352du + high;
+            h = (h ^ h >> 15) * 0x846ca68bu;
+            h ^= h >> 16;
+            v = h >= least ? x[i] * scale : 0;
+            y[i] = add ? y[i] + v : v;
+        }
+        n -= count;
+        x += count;
+        y += count;
+        first += (uint64_t)count;
+    }
+}
+
+static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
+                                       ptrdiff_t cols, bool add)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols)
+        TFN__EACH(c, k, cols) {
+            TFN__V u = TFN__MUL(TFN__GET(x + c, k), TFN__GET(v + c, k));
+            if (add) u = TFN__ADD(TFN__GET(y + c, k), u);
+            TFN__PUT(y + c, u, k);
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
+                                                ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
+                                                bool add)
+{
+    TFN__EACH(c, k, cols) {
+        TFN__V sum = add ? TFN__GET(dv + c, k) : TFN__SET(0);
+        for (ptrdiff_t r = 0; r < rows; r++)
+            sum = TFN__FMA(TFN__GET(dy + r*ld + c, k), TFN__GET(x + r*ld + c, k), sum);
+        TFN__PUT(dv + c, sum, k);
+    }
+}
+#endif
+
+static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vexp)(TFN__GET(x + i, k)), k);
+}
+static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vtanh)(TFN__GET(x + i, k)), k);
+}
+static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__verf)(TFN__GET(x + i, k)), k);
+}
+#endif /* TFN__BODY */
+/* >> embed */
+#ifdef TFN__BODY
+
+static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32_t *tokens,
+                                       ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t vocab,
+                                       float scale)
+{
+    const TFN__V s = TFN__SET(scale);
+    for (ptrdiff_t r = 0; r < rows; r++, y += cols) {
+        const float *row = table + tokens[r] * cols;
+        if (tokens[r] >= 0 && tokens[r] < vocab)
+            TFN__EACH(c, k, cols) TFN__PUT(y + c, TFN__MUL(s, TFN__GET(row + c, k)), k);
+        else
+            for (ptrdiff_t c = 0; c < cols; c++) y[c] = 0;
+    }
+}
+
+static void TFN__N(tfn__position_forward)(float *y, const float *x, const float *table,
+                                          ptrdiff_t batch, ptrdiff_t time, ptrdiff_t cols,
+                                          ptrdiff_t start)
+{
+    for (ptrdiff_t b = 0; b < batch; b++)
+        for (ptrdiff_t t = 0; t < time; t++, x += cols, y += cols) {
+            const float *row = table + (start + t) * cols;
+            TFN__EACH(c, k, cols)
+                TFN__PUT(y + c, TFN__ADD(TFN__GET(x + c, k), TFN__GET(row + c, k)), k);
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const int32_t *tokens,
+                                        ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
+                                        ptrdiff_t vocab, float scale)
+{
+    const TFN__V s = TFN__SET(scale);
+    for (ptrdiff_t r = 0; r < rows; r++, dy += ld) {
+        float *row = dtable + tokens[r] * ld;
+        if (tokens[r] < 0 || tokens[r] >= vocab) continue;
+        TFN__EACH(c, k, cols)
+            TFN__PUT(row + c, TFN__FMA(s, TFN__GET(dy + c, k), TFN__GET(row + c, k)), k);
+    }
+}
+
+static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdiff_t batch,
+                                           ptrdiff_t time, ptrdiff_t cols, ptrdiff_t ld,
+                                           ptrdiff_t start, bool add)
+{
+    for (ptrdiff_t t = 0; t < time; t++) {
+        float *row = dtable + (start + t) * ld;
+        TFN__EACH(c, k, cols) {
+            TFN__V sum = add ? TFN__GET(row + c, k) : TFN__SET(0);
+            for (ptrdiff_t b = 0; b < batch; b++)
+                sum = TFN__ADD(sum, TFN__GET(dy + (b*time + t) * ld + c, k));
+            TFN__PUT(row + c, sum, k);
+        }
+    }
+}
+#endif
+
+/* One head: pairs (j, j + D/2) turned by the angle whose cosine and sine the table holds. */
+static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const float *table,
+                                                 ptrdiff_t half, bool inverse, bool add)
+{
+    TFN__EACH(j, k, half) {
+        const TFN__V a = TFN__GET(x + j, k), b = TFN__GET(x + half + j, k);
+        const TFN__V c = TFN__GET(table + j, k);
+        TFN__V s = TFN__GET(table + half + j, k), u, v;
+        if (inverse) s = TFN__SUB(TFN__SET(0), s);
+        u = TFN__SUB(TFN__MUL(a, c), TFN__MUL(b, s));
+        v = TFN__ADD(TFN__MUL(b, c), TFN__MUL(a, s));
+        if (add) {
+            u = TFN__ADD(TFN__GET(y + j, k), u);
+            v = TFN__ADD(TFN__GET(y + half + j, k), v);
+        }
+        TFN__PUT(y + j, u, k);
+        TFN__PUT(y + half + j, v, k);
+    }
+}
+
+static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, ptrdiff_t batch,
+                                ptrdiff_t time, ptrdiff_t heads, ptrdiff_t head_size,
+                                ptrdiff_t start, bool inverse, bool add)
+{
+    for (ptrdiff_t b = 0; b < batch; b++)
+        for (ptrdiff_t t = 0; t < time; t++)
+            for (ptrdiff_t h = 0; h < heads; h++, x += head_size, y += head_size)
+                TFN__N(tfn__rotate_head)(y, x, table + (start + t) * head_size, head_size / 2,
+                                         inverse, add);
+}
+#endif /* TFN__BODY */
+/* >> loss */
+#ifdef TFN__BODY
+
+/* Label smoothing e over V classes spreads `each` on every class and leaves `rest` to the true one:
+ * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
+ * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
+static TFN__INLINE void TFN__N(tfn__smooth)(float e, int32_t kind, ptrdiff_t classes, float *each,
+                                            float *rest)
+{
+    *each = e / (float)(kind ? tfn__max(classes - 1, 1) : tfn__max(classes, 1));
+    *rest = kind ? 1 - e - *each : 1 - e;
+}
+
+/* With m = max x, l = sum exp(x - m): nll = log l + m - x_y, and
+ * sum_v(-log p_v) = V (log l + m) - sum x. */
+static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *stats,
+                                               const float *logits, const int32_t *targets,
+                                               ptrdiff_t rows, ptrdiff_t cols, float smoothing,
+                                               int32_t kind)
+{
+    const float *x = logits;
+    float each, rest;
+    TFN__N(tfn__smooth)(smoothing, kind, cols, &each, &rest);
+    for (ptrdiff_t r = 0; r < rows; r++, x += cols) {
+        float max, sum = 0, log_sum, all = 0, n = 0;
+        if (targets[r] >= 0 && targets[r] < cols) {
+            max = TFN__N(tfn__row_max)(x, cols);
+            sum = TFN__N(tfn__row_exp_sum)(NULL, x, cols, max);
+            log_sum = (float)tfn__log((double)sum);
+            n = log_sum + (max - x[targets[r]]);
+            if (smoothing > 0) {
+                all = TFN__N(tfn__row_sum)(x, cols) / (float)cols;
+                all = (float)cols * (log_sum + (max - all));
+            }
+            stats[2*r] = max;
+            stats[2*r + 1] = sum;
+        }
+        loss[r] = smoothing > 0 ? rest * n + each * all : n;
+        if (nll) nll[r] = n;
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dx_v = dloss * (exp(x_v - m)/l - each - rest [v = y]). */
+static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dloss,
+                                                const float *stats, const float *logits,
+                                                const int32_t *targets, ptrdiff_t rows,
+                                                ptrdiff_t cols, float smoothing, int32_t kind,
+                                                bool add)
+{
+    float each, rest;
+    TFN__N(tfn__smooth)(smoothing, kind, cols, &each, &rest);
+    for (ptrdiff_t r = 0; r < rows; r++, dlogits += cols, logits += cols) {
+        const int32_t y = targets[r];
+        const bool counts = y >= 0 && y < cols;
+        const float d = dloss ? dloss[r] : 1, before = add && counts ? dlogits[y] : 0;
+        float p;
+        if (!counts) {
+            for (ptrdiff_t c = 0; c < cols && !add; c++) dlogits[c] = 0;
+            continue;
+        }
+        p = logits[y] - stats[2*r];
+        TFN__N(tfn__exp)(&p, &p, 1);
+        TFN__EACH(c, k, cols) {
+            TFN__V v = TFN__SUB(TFN__GET(logits + c, k), TFN__SET(stats[2*r]));
+            v = TFN__DIV(TFN__N(tfn__vexp)(v), TFN__SET(stats[2*r + 1]));
+            v = TFN__MUL(TFN__SET(d), TFN__SUB(v, TFN__SET(each)));
+            if (add) v = TFN__ADD(TFN__GET(dlogits + c, k), v);
+            TFN__PUT(dlogits + c, v, k);
+        }
+        p = d * ((p / stats[2*r + 1] - each) - rest);
+        dlogits[y] = add ? before + p : p;
+    }
+}
+
+/* -- the optimisers' pass: moments m, v and the parameters p, once over memory -------------------- */
+
+/* SGD: m = b1 m + g, step m (Nesterov: g + b1 m), PyTorch's form. Adam: m and v as exponential
+ * means, step lr m / (sqrt v + eps) with the bias corrections in step_size and root. */
+static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptrdiff_t k,
+                                               const tfn_update *u)
+{
+    const TFN__V b1 = TFN__SET(u->beta1), b2 = TFN__SET(u->beta2), one = TFN__SET(1);
+    TFN__V mean, square;
+    if (u->optimizer == TFN_SGD) {
+        if (!m) return TFN__MUL(TFN__SET(u->lr), g);
+        mean = TFN__FMA(b1, TFN__GET(m, k), g);
+        TFN__PUT(m, mean, k);
+        return TFN__MUL(TFN__SET(u->lr), u->nesterov ? TFN__FMA(b1, mean, g) : mean);
+    }
+    mean = TFN__FMA(b1, TFN__GET(m, k), TFN__MUL(TFN__SUB(one, b1), g));
+    square = TFN__FMA(b2, TFN__GET(v, k), TFN__MUL(TFN__MUL(TFN__SUB(one, b2), g), g));
+    TFN__PUT(m, mean, k);
+    TFN__PUT(v, square, k);
+    if (!u->adaptive) return TFN__MUL(TFN__SET(u->step_size), mean);
+    square = TFN__ADD(TFN__MUL(TFN__ROOT(square), TFN__SET(u->root)), TFN__SET(u->eps));
+    return TFN__DIV(TFN__MUL(TFN__SET(u->step_size), mean), square);
+}
+
+static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
+                                const tfn_update *u)
+{
+    const TFN__V scale = TFN__SET(u->grad_scale), decay = TFN__SET(u->decay);
+    const TFN__V shrink = TFN__SET(u->lr * u->decay);
+    const bool coupled = u->optimizer == TFN_SGD || u->optimizer == TFN_ADAM;
+    TFN__EACH(i, k, n) {
+        TFN__V x = TFN__GET(p + i, k), d = TFN__MUL(TFN__GET(g + i, k), scale);
+        if (coupled && u->decay > 0) d = TFN__FMA(decay, x, d);
+        d = TFN__N(tfn__step_of)(m ? m + i : NULL, v ? v + i : NULL, d, k, u);
+        if (u->skip) continue;
+        if (!coupled && u->decay > 0) x = TFN__SUB(x, TFN__MUL(shrink, x));
+        TFN__PUT(p + i, TFN__SUB(x, d), k);
+    }
+}
+#endif
+#endif /* TFN__BODY */
+/* >> table */
+#ifdef TFN__BODY
+/* The instance's public table, in the order of the struct. Training kernels are NULL without
+ * training, so that a decoder links without them. */
+#ifdef TFNORM_NO_TRAINING
+#define TFN__TRAIN(name) NULL
+#else
+#define TFN__TRAIN(name) TFN__N(name)
+#endif
+#ifdef TFN__NO_FMA
+#define TFN__HAS_FMA false
+#elif TFN__W == 1
+#define TFN__HAS_FMA TFN__PLAIN_FMA
+#else
+#define TFN__HAS_FMA true
+#endif
+static const tfn_kernels TFN__N(tfn__kernels) = {
+    TFN__ISA_NAME, TFN__ISA_ID, TFN__HAS_FMA,
+    TFN__N(tfn__matmul), TFN__N(tfn__matmul_work), TFN__TRAIN(tfn__column_sum),
+    TFN__N(tfn__layernorm_forward), TFN__TRAIN(tfn__layernorm_backward),
+    TFN__N(tfn__rmsnorm_forward), TFN__TRAIN(tfn__rmsnorm_backward),
+    TFN__TRAIN(tfn__norm_params_backward),
+    TFN__N(tfn__softmax_forward), TFN__TRAIN(tfn__softmax_backward),
+    TFN__N(tfn__attention_forward), TFN__TRAIN(tfn__attention_backward),
+    TFN__N(tfn__attention_work), TFN__N(tfn__attention_cached),
+    TFN__N(tfn__activation_forward), TFN__TRAIN(tfn__activation_backward),
+    TFN__N(tfn__gated_forward), TFN__TRAIN(tfn__gated_backward),
+    TFN__N(tfn__embed_forward), TFN__TRAIN(tfn__embed_backward),
+    TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
+    TFN__N(tfn__rotary), TFN__N(tfn__dropout), TFN__N(tfn__combine),
+    TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
+    TFN__N(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
+    TFN__TRAIN(tfn__update),
+    TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
+};
+/* leave nothing of this instance behind */
+#undef TFN__TRAIN
+#undef TFN__HAS_FMA
+#undef TFN__NO_FMA
+#undef TFN__N
+#undef TFN__ISA_NAME
+#undef TFN__ISA_ID
+#undef TFN__W
+#undef TFN__V
+#undef TFN__LOAD
+#undef TFN__STORE
+#undef TFN__LOADN
+#undef TFN__STOREN
+#undef TFN__MASK
+#undef TFN__SET
+#undef TFN__SETBITS
+#undef TFN__ADD
+#undef TFN__SUB
+#undef TFN__MUL
+#undef TFN__DIV
+#undef TFN__FMA
+#undef TFN__MIN
+#undef TFN__MAX
+#undef TFN__ROOT
+#undef TFN__LESS
+#undef TFN__BITS
+#undef TFN__AND
+#undef TFN__OR
+#undef TFN__EXP2
+#undef TFN__Q
+#undef TFN__QLOAD
+#undef TFN__QSTORE
+#undef TFN__ZIPLO
+#undef TFN__ZIPHI
+#undef TFN__GET
+#undef TFN__PUT
+#undef TFN__EACH
+#undef TFN__LANES
+#endif /* TFN__BODY */
+/* >> instances */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12
+ * vectorises these bodies at -O3 only, so they ask for it themselves. The 128-bit set with FMA must
+ * not use wider registers on its own: see TFN__X86_WIDE. */
+#define TFN__BODY
+#define TFN__USE_PLAIN
+#include TFNORM_FILE
+#undef TFN__USE_PLAIN
+
+#if TFN__X86
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
+#endif
+#define TFN__USE_SSE2
+#include TFNORM_FILE
+#undef TFN__USE_SSE2
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx,fma"))), apply_to = function)
+#elif defined __GNUC__
+#pragma GCC push_options
+#pragma GCC target("avx,fma,prefer-vector-width=128")
+#endif
+#define TFN__USE_FMA128
+#include TFNORM_FILE
+#undef TFN__USE_FMA128
+#ifdef __clang__
+#pragma clang attribute pop
+#elif defined __GNUC__
+#pragma GCC pop_options
+#endif
+#if TFN__X86_WIDE
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#elif defined __GNUC__
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define TFN__USE_AVX2
+#include TFNORM_FILE
+#undef TFN__USE_AVX2
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#elif defined __GNUC__
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx2,fma")
+#endif
+#define TFN__USE_AVX512
+#include TFNORM_FILE
+#undef TFN__USE_AVX512
+#ifdef __clang__
+#pragma clang attribute pop
+#elif defined __GNUC__
+#pragma GCC pop_options
+#endif
+#endif /* TFN__X86_WIDE */
+#endif /* TFN__X86 */
+
+#if TFN__NEON
+#define TFN__USE_NEON
+#include TFNORM_FILE
+#undef TFN__USE_NEON
+#endif
+#if TFN__WASM
+#define TFN__USE_WASM
+#include TFNORM_FILE
+#undef TFN__USE_WASM
+#endif
+#undef TFN__BODY
+#undef TFN__KC
+#undef TFN__MC
+#undef TFN__NC
+#undef TFN__NR
+#undef TFN__UNROLL
+#undef TFN__APART
+#undef TFN__FETCH
+#endif /* TFN__IMPLEMENTING */
+/* >> choice */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* The table of one instruction set, or NULL. */
+static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
+{
+#if TFN__X86
+    if (isa == TFN_ISA_SSE2) return &tfn__kernels_sse2;
+    if (isa == TFN_ISA_FMA128 && __builtin_cpu_supports("fma")) return &tfn__kernels_fma128;
+#endif
+#if TFN__X86_WIDE
+    if (isa == TFN_ISA_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &tfn__kernels_avx2;
+    if (isa == TFN_ISA_AVX512 && __builtin_cpu_supports("avx512f")) return &tfn__kernels_avx512;
+#endif
+#if TFN__NEON
+    if (isa == TFN_ISA_NEON) return &tfn__kernels_neon;
+#endif
+#if TFN__WASM
+    if (isa == TFN_ISA_WASM) return &tfn__kernels_wasm;
+#endif
+    return isa == TFN_ISA_PLAIN ? &tfn__kernels_plain : NULL;
+}
+
+TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
+{
+    static const tfn_isa best[] = { TFN_ISA_AVX512, TFN_ISA_AVX2, TFN_ISA_FMA128, TFN_ISA_NEON,
+                                    TFN_ISA_SSE2, TFN_ISA_WASM };
+    if (isa != TFN_ISA_BEST) return tfn__kernels_of(isa);
+    for (size_t i = 0; i < sizeof best / sizeof *best; i++)
+        if (tfn__kernels_of(best[i])) return tfn__kernels_of(best[i]);
+    return &tfn__kernels_plain;
+}
+
+TFNORM_API tfn_isa tfn_isa_find(const char *name)
+{
+    static const char *const names[TFN_ISA_COUNT] = {
+        "best", "plain", "sse2", "fma128", "avx2", "avx512", "neon", "wasm"
+    };
+    for (int isa = 0; name && isa < TFN_ISA_COUNT; isa++) {
+        const char *a = names[isa], *b = name;
+        while (*a && *a == *b) a++, b++;
+        if (*a == *b) return (tfn_isa)isa;
+    }
+    return TFN_ISA_BEST;
+}
+
+/* a*b + c and a*b + d*c as the kernels compute them. */
+static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
+{
+    float y = 0, work[80];
+    tfn_matmul p = { NULL, NULL, NULL, NULL, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    p.c = &y;
+    p.start = &c;
+    p.a = &a;
+    p.b = &b;
+    kernels->matmul(&p, work);
+    return y;
+}
+
+static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d, float c)
+{
+    float y = 0;
+    kernels->combine(&y, &b, &c, 1, a, d, false);
+    return y;
+}
+
+/* What a compiler's flags or the processor's mode can break, tried with numbers that the compiler
+ * cannot see: e = 2^-24 is half the distance from 1 to the next float. */
+TFNORM_API const char *tfn_bits(tfn_isa isa)
+{
+    const tfn_kernels *k = tfn_kernels_for(isa);
+    volatile float half = (float)0.5, e = (float)(1.0 / 16777216), h = (float)(1.0 / 4096);
+    volatile float tiny = (float)1.17549435e-38, big = (float)1e8, sum = big + 1;
+    float next = 1 + 2*e, root = 1 + h, square = 1 + 2*h;    /* root^2 = square + e */
+    if (!k) return "differ: the instruction set is not available";
+    if (sizeof next != 4) return "differ: double";
+    if (!k->fma) return "differ: no FMA";
+    if (tfn__try_fma(k, root, root, -square) != e) return "differ: the FMA rounds its product";
+    if (tfn__try_fma(k, next, e * (2 - next), next) != next) return "differ: the FMA rounds twice";
+    if (tfn__try_sum(k, root, root, root, -root) != 0) return "differ: products are contracted";
+    if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
+        return "differ: denormals are flushed";
+    if (sum - big != 0 || (big + half) - big != 0) return "differ: sums are reassociated";
+    return "canonical";
+}
+#endif
+/* >> tape */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Recording appends nodes, planning places their values by liveness, running is a loop over the
+ * timeline. A new operation is a kernel pair, a row of TFN__OPS, and a function that records it. */
+
+/* What a call of an operation sees: pointers and sizes of this run. */
+typedef struct tfn__call {
+    const tfn_tape    *t;
+    const tfn_run     *r;
+    const tfn_kernels *k;
+    const tfn_node    *n;
+    float    *y, *saved, *dy, *x[TFN_INPUTS], *dx[TFN_INPUTS], *work;
+    bool      add[TFN_INPUTS];
+    ptrdiff_t rows, cols, x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
+    ptrdiff_t chunk, chunks;
+} tfn__call;
+typedef void tfn__op_fn(const tfn__call *c);
+typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
+
+/* What a backward reads beside its own gradient and the parameters. */
+enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
+       TFN__OUT = 64, TFN__SAVED = 128 };
+enum { TFN__KEEP = 1, TFN__KEPT_GRAD = 2, TFN__NEED = 4, TFN__AGAIN = 8 };     /* node flags */
+
+/* -- how an operation's work is cut into chunks: each output has one writer, so that neither
+ * the number of threads nor the order of the chunks can change a bit
+ * -------------------------------- */
+
+typedef struct tfn__range { ptrdiff_t first, count; } tfn__range;
+
+static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
+{
+    tfn__range s;
+    s.first = chunk * step;
+    s.count = tfn__min(step, n - s.first);
+    return s;
+}
+
+static ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step) { return (n + step - 1) / step; }
+
+/* Rows in a chunk: about 16 K floats, all rows when there is one thread. */
+static ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t cols)
+{
+    return c->t->threads < 2 ? tfn__max(rows, 1) : tfn__max(16384 / tfn__max(cols, 1), 1);
+}
+
+static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
+{
+    return c->t->threads < 2 ? tfn__max(cols, 1) : 64;
+}
+
+static ptrdiff_t tfn__one(const tfn__call *c) { (void)c; return 1; }
+static ptrdiff_t tfn__by_rows(const tfn__call *c)
+{
+    return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->cols));
+}
+static tfn__range tfn__my_rows(const tfn__call *c)
+{
+    return tfn__slice(c->rows, tfn__row_step(c, c->rows, c->cols), c->chunk);
+}
+
+/* A matrix product is cut into blocks of 128 rows, and of 256 columns when rows are few. */
+static ptrdiff_t tfn__matmul_cols(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+{
+    return c->t->threads < 2 || m >= 256 * c->t->threads ? tfn__max(n, 1) : 256;
+}
+static ptrdiff_t tfn__matmul_rows(const tfn__call *c, ptrdiff_t m)
+{
+    return c->t->threads < 2 ? tfn__max(m, 1) : 128;
+}
+static ptrdiff_t tfn__matmul_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+{
+    return tfn__pieces(m, tfn__matmul_rows(c, m)) * tfn__pieces(n, tfn__matmul_cols(c, m, n));
+}
+static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul p, ptrdiff_t chunk)
+{
+    ptrdiff_t wide = tfn__pieces(p.n, tfn__matmul_cols(c, p.m, p.n));
+    tfn__range i = tfn__slice(p.m, tfn__matmul_rows(c, p.m), chunk / wide);
+    tfn__range j = tfn__slice(p.n, tfn__matmul_cols(c, p.m, p.n), chunk % wide);
+    p.a += i.first * p.a_row;
+    p.b += j.first * p.b_col;
+    p.c += i.first * p.c_ld + j.first;
+    if (p.start) p.start += i.first * p.start_ld + j.first;
+    p.m = i.count;
+    p.n = j.count;
+    c->k->matmul(&p, c->work);
+}
+
+static tfn_matmul tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const float *a,
+                               ptrdiff_t a_row, ptrdiff_t a_col, const float *b, ptrdiff_t b_row,
+                               ptrdiff_t b_col)
+{
+    tfn_matmul p;
+    p.c = y;
+    p.start = NULL;
+    p.a = a;
+    p.b = b;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.c_ld = n;
+    p.start_ld = 0;
+    p.a_row = a_row;
+    p.a_col = a_col;
+    p.b_row = b_row;
+    p.b_col = b_col;
+    return p;
+}
+
+/* -- linear: y = act(x W + b), or act(x W^T + b). arg: activation, transposed
+ * --------------------- */
+
+static void tfn__linear_forward(const tfn__call *c)
+{
+    ptrdiff_t in = c->x_cols[0], out = c->cols;
+    bool transposed = c->n->arg[1] != 0;
+    tfn_activation act = (tfn_activation)c->n->arg[0];
+    float *u = c->saved ? c->saved : c->y;        /* inference activates in place */
+    tfn_matmul p = tfn__product(u, c->rows, out, in, c->x[0], in, 1, c->x[1],
+                                transposed ? 1 : out, transposed ? in : 1);
+    ptrdiff_t wide = tfn__pieces(out, tfn__matmul_cols(c, c->rows, out));
+    tfn__range i = tfn__slice(c->rows, tfn__matmul_rows(c, c->rows), c->chunk / wide);
+    tfn__range j = tfn__slice(out, tfn__matmul_cols(c, c->rows, out), c->chunk % wide);
+    p.start = c->x[2];
+    tfn__matmul_chunk(c, p, c->chunk);
+    if (act == TFN_IDENTITY) return;
+    for (ptrdiff_t r = i.first; r < i.first + i.count; r++)
+        c->k->activation_forward(c->y + r*out + j.first, u + r*out + j.first, j.count, act);
+}
+static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
+{
+    return tfn__matmul_chunks(c, c->rows, c->cols);
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dy becomes the gradient before the activation, in place. */
+static void tfn__linear_prepare(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    const float *u = c->saved ? c->saved : c->y;       /* ReLU: the sign of y is that of u */
+    c->k->activation_backward(c->dy + s.first*c->cols, c->dy + s.first*c->cols,
+                              u + s.first*c->cols, s.count*c->cols,
+                              (tfn_activation)c->n->arg[0], false);
+}
+
+/* dx = dy W^T; dW = x^T dy (transposed: dy^T x); db = column sums of dy. */
+static void tfn__linear_products(const tfn__call *c, tfn_matmul *dx, tfn_matmul *dw)
+{
+    ptrdiff_t in = c->x_cols[0], out = c->cols, rows = c->rows;
+    bool transposed = c->n->arg[1] != 0;
+    *dx = tfn__product(c->dx[0], rows, in, out, c->dy, out, 1, c->x[1],
+                       transposed ? in : 1, transposed ? 1 : out);
+    *dw = transposed ? tfn__product(c->dx[1], out, in, rows, c->dy, 1, out, c->x[0], in, 1)
+                     : tfn__product(c->dx[1], in, out, rows, c->x[0], 1, in, c->dy, out, 1);
+    if (c->add[0]) dx->start = dx->c, dx->start_ld = dx->c_ld;
+    if (c->add[1]) dw->start = dw->c, dw->start_ld = dw->c_ld;
+}
+static void tfn__linear_backward(const tfn__call *c)
+{
+    ptrdiff_t chunk = c->chunk, n;
+    tfn_matmul dx, dw;
+    tfn__linear_products(c, &dx, &dw);
+    n = dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0;
+    if (chunk < n) {
+        tfn__matmul_chunk(c, dx, chunk);
+        return;
+    }
+    chunk -= n;
+    n = dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0;
+    if (chunk < n) tfn__matmul_chunk(c, dw, chunk);
+    else {
+        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), chunk - n);
+        c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols,
+                         c->add[2]);
+    }
+}
+static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
+{
+    tfn_matmul dx, dw;
+    tfn__linear_products(c, &dx, &dw);
+    return (dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0)
+         + (dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0)
+         + (c->dx[2] ? tfn__pieces(c->cols, tfn__col_step(c, c->cols)) : 0);
+}
+#endif
+
+/* -- norms. number: eps; arg: 1 for RMSNorm
+ * ------------------------------------------------------- */
+
+static void tfn__norm_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    float *mean = c->saved ? c->saved + s.first : NULL;
+    float *rstd = c->saved ? c->saved + c->rows + s.first : NULL;
+    if (c->n->arg[0])
+        c->k->rmsnorm_forward(c->y + at, rstd, c->x[0] + at, c->x[1], s.count, c->cols,
+                              c->n->number[0]);
+    else
+        c->k->layernorm_forward(c->y + at, mean, rstd, c->x[0] + at, c->x[1], c->x[2], s.count,
+                                c->cols, c->n->number[0]);
+}
+#ifndef TFNORM_NO_TRAINING
+static void tfn__norm_backward(const tfn__call *c)
+{
+    ptrdiff_t rows = tfn__by_rows(c), at;
+    const float *mean = c->n->arg[0] ? NULL : c->saved, *rstd = c->saved + c->rows;
+    if (c->chunk < rows) {
+        tfn__range s = tfn__my_rows(c);
+        if (!c->dx[0]) return;
+        at = s.first * c->cols;
+        if (c->n->arg[0])
+            c->k->rmsnorm_backward(c->dx[0] + at, c->dy + at, c->x[0] + at, c->x[1],
+                                   rstd + s.first, s.count, c->cols, c->add[0]);
+        else
+            c->k->layernorm_backward(c->dx[0] + at, c->dy + at, c->x[0] + at, c->x[1],
+                                     mean + s.first, rstd + s.first, s.count, c->cols, c->add[0]);
+    } else {
+        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk - rows);
+        bool add = c->dx[1] ? c->add[1] : c->add[2];
+        c->k->norm_params_backward(c->dx[1] ? c->dx[1] + j.first : NULL,
+                                   c->dx[2] ? c->dx[2] + j.first : NULL, c->dy + j.first,
+                                   c->x[0] + j.first, mean, rstd, c->rows, j.count, c->cols, add);
+    }
+}
+static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
+{
+    bool params = c->dx[1] || c->dx[2];
+    return tfn__by_rows(c) + (params ? tfn__pieces(c->cols, tfn__col_step(c, c->cols)) : 0);
+}
+#endif
+
+/* -- elementwise
+ * ---------------------------------------------------------------------------------- */
+
+static void tfn__softmax_op(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    c->k->softmax_forward(c->y + s.first*c->cols, c->x[0] + s.first*c->cols, s.count, c->cols);
+}
+static void tfn__activate_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    c->k->activation_forward(c->y + at, c->x[0] + at, s.count*c->cols,
+                             (tfn_activation)c->n->arg[0]);
+}
+static void tfn__gated_op(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    c->k->gated_forward(c->y + at, c->x[0] + at, c->x[1] + at, s.count*c->cols,
+                        (tfn_activation)c->n->arg[0]);
+}
+static void tfn__add_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    c->k->combine(c->y + at, c->x[0] + at, c->x[1] + at, s.count*c->cols, c->n->number[0],
+                  c->n->number[1], false);
+}
+static void tfn__scale_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    if (c->x_cols[1] == c->cols)
+        c->k->scale_columns(c->y + at, c->x[0] + at, c->x[1], s.count, c->cols, false);
+    else
+        c->k->combine(c->y + at, c->x[0] + at, NULL, s.count*c->cols, c->x[1][0], 0, false);
+}
+
+/* The counter of a mask's element names sentence, position and channel, so that padding and
+ * capacity cannot move it. */
+static void tfn__drop(const tfn__call *c, float *y, const float *x, bool add)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t time = c->n->rows == TFN_ROWS_SOURCE ? c->r->source
+                   : c->n->rows == TFN_ROWS_TARGET ? c->r->target : 1;
+    tfn_key key = tfn_key_fold(c->r->key, c->n->site);
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+        c->k->dropout(y + r*c->cols, x + r*c->cols, c->cols, c->n->number[0], key,
+                      ((uint64_t)(r / time) << 20 | (uint64_t)(r % time)) << 20, add);
+}
+static void tfn__dropout_forward(const tfn__call *c) { tfn__drop(c, c->y, c->x[0], false); }
+
+#ifndef TFNORM_NO_TRAINING
+static void tfn__softmax_back(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    c->k->softmax_backward(c->dx[0] + at, c->dy + at, c->y + at, s.count, c->cols, c->add[0]);
+}
+static void tfn__activate_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    c->k->activation_backward(c->dx[0] + at, c->dy + at, c->x[0] + at, s.count*c->cols,
+                              (tfn_activation)c->n->arg[0], c->add[0]);
+}
+static void tfn__gated_back(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    c->k->gated_backward(c->dx[0] + at, c->dx[1] + at, c->dy + at, c->x[0] + at, c->x[1] + at,
+                         s.count*c->cols, (tfn_activation)c->n->arg[0], c->add[0], c->add[1]);
+}
+static void tfn__add_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    for (int i = 0; i < 2; i++)
+        if (c->dx[i])
+            c->k->combine(c->dx[i] + at, c->dy + at, NULL, s.count*c->cols, c->n->number[i], 0,
+                          c->add[i]);
+}
+static void tfn__scale_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols, rows = tfn__by_rows(c);
+    if (c->chunk < rows) {
+        if (!c->dx[0]) return;
+        if (c->x_cols[1] == c->cols)
+            c->k->scale_columns(c->dx[0] + at, c->dy + at, c->x[1], s.count, c->cols, c->add[0]);
+        else
+            c->k->combine(c->dx[0] + at, c->dy + at, NULL, s.count*c->cols, c->x[1][0], 0,
+                          c->add[0]);
+    } else if (c->x_cols[1] == c->cols) {
+        c->k->scale_columns_backward(c->dx[1], c->dy, c->x[0], c->rows, c->cols, c->cols,
+                                     c->add[1]);
+    } else {
+        float sum = c->k->dot(c->dy, c->x[0], c->rows*c->cols);
+        c->dx[1][0] = c->add[1] ? c->dx[1][0] + sum : sum;
+    }
+}
+static ptrdiff_t tfn__scale_backward_chunks(const tfn__call *c)
+{
+    return tfn__by_rows(c) + (c->dx[1] ? 1 : 0);
+}
+static void tfn__dropout_backward(const tfn__call *c)
+{
+    tfn__drop(c, c->dx[0], c->dy, c->add[0]);
+}
+#endif
+
+/* -- embeddings and positions. arg: integer slot; number: scale
+ * ------------------------------------ */
+
+static ptrdiff_t tfn__time_of(const tfn__call *c)
+{
+    return c->n->rows == TFN_ROWS_SOURCE ? c->r->source : c->r->target;
+}
+static ptrdiff_t tfn__start_of(const tfn__call *c)
+{
+    return c->n->rows == TFN_ROWS_SOURCE ? 0 : c->r->start;
+}
+static void tfn__embed_op(const tfn__call *c)
+{
+    static const int32_t zero = 0;              /* no array: token 0 everywhere */
+    const int32_t *tokens = c->r->ints[c->n->arg[0]];
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t step = tokens ? s.count : 1;
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r += step)
+        c->k->embed_forward(c->y + r*c->cols, c->x[0], tokens ? tokens + r : &zero, step, c->cols,
+                            c->x_rows[0], c->n->number[0]);
+}
+static void tfn__position_op(const tfn__call *c)
+{
+    c->k->position_forward(c->y, c->x[0], c->x[1], c->r->batch, tfn__time_of(c), c->cols,
+                           tfn__start_of(c));
+}
+static void tfn__rotary_op(const tfn__call *c)
+{
+    c->k->rotary(c->y, c->x[0], c->x[1], c->r->batch, tfn__time_of(c),
+                 c->cols / c->n->arg[0], c->n->arg[0], tfn__start_of(c), false, false);
+}
+/* Row 0 of each sentence, or the last one. arg: 1: the last */
+static void tfn__first_op(const tfn__call *c)
+{
+    ptrdiff_t time = c->x_rows[0] / tfn__max(c->rows, 1), at = c->n->arg[0] ? time - 1 : 0;
+    for (ptrdiff_t b = 0; b < c->rows; b++)
+        TFNORM_MEMCPY(c->y + b*c->cols, c->x[0] + (b*time + at)*c->cols,
+                      (size_t)c->cols * sizeof(float));
+}
+#ifndef TFNORM_NO_TRAINING
+static void tfn__embed_back(const tfn__call *c)
+{
+    static const int32_t zero = 0;
+    tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
+    const int32_t *tokens = c->r->ints[c->n->arg[0]];
+    if (!c->add[0])
+        for (ptrdiff_t v = 0; v < c->x_rows[0]; v++)
+            TFNORM_MEMSET(c->dx[0] + v*c->cols + j.first, 0, (size_t)j.count * sizeof(float));
+    for (ptrdiff_t r = 0, step = tokens ? c->rows : 1; r < c->rows; r += step)
+        c->k->embed_backward(c->dx[0] + j.first, c->dy + r*c->cols + j.first,
+                             tokens ? tokens : &zero, step, j.count, c->cols, c->x_rows[0],
+                             c->n->number[0]);
+}
+static ptrdiff_t tfn__by_cols(const tfn__call *c)
+{
+    return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
+}
+static void tfn__position_back(const tfn__call *c)
+{
+    ptrdiff_t rows = tfn__by_rows(c);
+    if (c->chunk < rows) {
+        tfn__range s = tfn__my_rows(c);
+        ptrdiff_t at = s.first * c->cols;
+        if (c->dx[0])
+            c->k->combine(c->dx[0] + at, c->dy + at, NULL, s.count*c->cols, 1, 0, c->add[0]);
+    } else {
+        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk - rows);
+        if (!c->add[1])
+            for (ptrdiff_t v = 0; v < c->x_rows[1]; v++)
+                TFNORM_MEMSET(c->dx[1] + v*c->cols + j.first, 0, (size_t)j.count * sizeof(float));
+        c->k->position_backward(c->dx[1] + j.first, c->dy + j.first, c->r->batch,
+                                tfn__time_of(c), j.count, c->cols, tfn__start_of(c), true);
+    }
+}
+static ptrdiff_t tfn__position_back_chunks(const tfn__call *c)
+{
+    return tfn__by_rows(c) + (c->dx[1] ? tfn__by_cols(c) : 0);
+}
+static void tfn__rotary_back(const tfn__call *c)
+{
+    c->k->rotary(c->dx[0], c->dy, c->x[1], c->r->batch, tfn__time_of(c),
+                 c->cols / c->n->arg[0], c->n->arg[0], tfn__start_of(c), true, c->add[0]);
+}
+static void tfn__first_back(const tfn__call *c)
+{
+    ptrdiff_t time = c->x_rows[0] / tfn__max(c->rows, 1), at = c->n->arg[0] ? time - 1 : 0;
+    if (!c->add[0])
+        TFNORM_MEMSET(c->dx[0], 0, (size_t)(c->x_rows[0] * c->cols) * sizeof(float));
+    for (ptrdiff_t b = 0; b < c->rows; b++)
+        c->k->combine(c->dx[0] + (b*time + at)*c->cols, c->dy + b*c->cols, NULL, c->cols, 1, 0,
+                      true);
+}
+#endif
+
+/* -- attention. arg: heads, key/value heads, causal, slot of the lengths; number: dropout
+ * --------- */
+
+static tfn_attention tfn__attention_of(const tfn__call *c)
+{
+    tfn_attention p;
+    int32_t size = (int32_t)(c->cols / c->n->arg[0]);
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.y = c->y;
+    p.stats = c->saved;
+    p.q = c->x[0];
+    p.k = c->x[1];
+    p.v = c->x[2];
+    p.lengths = c->n->arg[3] < 0 ? NULL : c->r->ints[c->n->arg[3]];
+    p.batch = c->r->batch;
+    p.tq = c->rows / tfn__max(p.batch, 1);
+    p.tk = c->x_rows[1] / tfn__max(p.batch, 1);
+    p.heads = c->n->arg[0];
+    p.kv_heads = c->n->arg[1];
+    p.head_size = size;
+    p.q_ld = p.y_ld = c->cols;
+    p.k_ld = p.v_ld = c->x_cols[1];
+    p.scale = 1 / TFN__SQRT((float)size);
+    p.dropout = c->n->number[0];
+    p.key = tfn_key_fold(c->r->key, c->n->site);
+    p.causal = c->n->arg[2] != 0;
+    return p;
+}
+static ptrdiff_t tfn__by_heads(const tfn__call *c)
+{
+    return c->t->threads < 2 ? 1 : (ptrdiff_t)c->r->batch * c->n->arg[1];
+}
+static void tfn__attend_forward(const tfn__call *c)
+{
+    tfn_attention p = tfn__attention_of(c);
+    ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
+    c->k->attention_forward(&p, c->chunk*step, c->chunk*step + step, c->work);
+}
+#ifndef TFNORM_NO_TRAINING
+static void tfn__attend_backward(const tfn__call *c)
+{
+    tfn_attention p = tfn__attention_of(c);
+    ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
+    p.dy = c->dy;
+    p.dq = c->dx[0];
+    p.dk = c->dx[1];
+    p.dv = c->dx[2];
+    p.add_dq = c->add[0];
+    p.add_dk = c->add[1];
+    p.add_dv = c->add[2];
+    c->k->attention_backward(&p, c->chunk*step, c->chunk*step + step, c->work);
+}
+#endif
+
+/* The caches of decoding: keys (B, G, D, capacity), values (B, G, capacity, D) in the state.
+ * arg: key/value heads, capacity, offset of the keys in 64 floats, 1: the encoder's memory. Without
+ * inputs it only names a cache that another tape fills. */
+static float *tfn__key_cache(const tfn__call *c) { return c->r->state + (int64_t)c->n->arg[2]*64; }
+static float *tfn__value_cache(const tfn__call *c, ptrdiff_t cols)
+{
+    return tfn__key_cache(c) + (ptrdiff_t)c->t->batch * cols * c->n->arg[1];
+}
+static void tfn__cache_op(const tfn__call *c)
+{
+    ptrdiff_t cols = c->cols, groups = c->n->arg[0], size = cols / groups;
+    ptrdiff_t capacity = c->n->arg[1], batch = c->r->batch;
+    ptrdiff_t time = c->x_rows[0] / tfn__max(batch, 1), start = c->n->arg[3] ? 0 : c->r->start;
+    float *keys = tfn__key_cache(c), *values = tfn__value_cache(c, cols);
+    for (ptrdiff_t b = 0; b < batch && c->x[0]; b++)
+        for (ptrdiff_t t = 0; t < time; t++)
+            for (ptrdiff_t i = 0; i < cols; i++) {
+                ptrdiff_t head = b*groups + i/size, row = (b*time + t)*cols + i;
+                keys[(head*size + i%size)*capacity + start + t] = c->x[0][row];
+                values[(head*capacity + start + t)*size + i%size] = c->x[1][row];
+            }
+}
+/* arg: heads, the node that names the cache, unused, slot of the lengths. */
+static void tfn__cached_op(const tfn__call *c)
+{
+    tfn_attention_cached p;
+    const tfn_node *cache = c->t->nodes + c->n->arg[1];
+    tfn__call w = *c;
+    ptrdiff_t time = c->r->target;
+    w.n = cache;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.heads = c->n->arg[0];
+    p.kv_heads = cache->arg[0];
+    p.head_size = (int32_t)(c->cols / p.heads);
+    p.capacity = cache->arg[1];
+    p.k_cache = tfn__key_cache(&w);
+    p.v_cache = tfn__value_cache(&w, cache->cols);
+    p.lengths = c->n->arg[3] < 0 ? NULL : c->r->ints[c->n->arg[3]];
+    p.batch = c->r->batch;
+    p.q_ld = p.y_ld = time * c->cols;
+    p.scale = 1 / TFN__SQRT((float)p.head_size);
+    for (ptrdiff_t t = 0; t < time; t++) {
+        p.count = cache->arg[3] ? c->r->source : c->r->start + t + 1;
+        p.q = c->x[0] + t*c->cols;
+        p.y = c->y + t*c->cols;
+        c->k->attention_cached(&p, 0, p.batch * p.kv_heads, c->work);
+    }
+}
+
+/* -- loss. arg: slot of the targets, kind; number: smoothing
+ * ---------------------------------------- */
+
+static void tfn__loss_forward(const tfn__call *c)
+{
+    ptrdiff_t cols = c->x_cols[0];
+    tfn__range s = tfn__slice(c->rows, tfn__row_step(c, c->rows, cols), c->chunk);
+    const int32_t *targets = c->r->ints[c->n->arg[0]];
+    if (!targets) return;                       /* only the logits are wanted */
+    c->k->cross_entropy_forward(c->y + s.first, c->saved + 2*c->rows + s.first,
+                                c->saved + 2*s.first, c->x[0] + s.first*cols,
+                                targets + s.first, s.count, cols, c->n->number[0], c->n->arg[1]);
+}
+static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
+{
+    return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->x_cols[0]));
+}
+#ifndef TFNORM_NO_TRAINING
+static void tfn__loss_backward(const tfn__call *c)
+{
+    ptrdiff_t cols = c->x_cols[0];
+    tfn__range s = tfn__slice(c->rows, tfn__row_step(c, c->rows, cols), c->chunk);
+    const int32_t *targets = c->r->ints[c->n->arg[0]];
+    c->k->cross_entropy_backward(c->dx[0] + s.first*cols, c->dy + s.first, c->saved + 2*s.first,
+                                 c->x[0] + s.first*cols, targets + s.first, s.count, cols,
+                                 c->n->number[0], c->n->arg[1], c->add[0]);
+}
+#endif
+
+/* -- probes and the user's own operations
+ * ---------------------------------------------------------- */
+
+static void tfn__probe_forward(const tfn__call *c)
+{
+    if (c->r->probe)
+        c->r->probe(c->r->probe_user, c->n->arg[0], c->x[0], c->x_rows[0], c->x_cols[0], false);
+}
+static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
+{
+    tfn_custom_args a;
+    TFNORM_MEMSET(&a, 0, sizeof a);
+    a.user = c->t->custom[c->n->arg[0]].user;
+    a.y = c->y;
+    a.dy = c->dy;
+    a.rows = c->rows;
+    a.cols = c->cols;
+    for (int i = 0; i < TFN_INPUTS; i++) {
+        a.x[i] = c->x[i];
+        a.dx[i] = c->dx[i];
+        a.add[i] = c->add[i];
+        a.x_rows[i] = c->x_rows[i];
+        a.x_cols[i] = c->x_cols[i];
+    }
+    return a;
+}
+static void tfn__custom_forward(const tfn__call *c)
+{
+    tfn_custom_args a = tfn__custom_args_of(c);
+    c->t->custom[c->n->arg[0]].forward(&a);
+}
+#ifndef TFNORM_NO_TRAINING
+static void tfn__probe_backward(const tfn__call *c)
+{
+    tfn_var x;
+    x.id = c->n->in[0];
+    if (c->r->probe && (c->t->nodes[x.id].flags & TFN__NEED))
+        c->r->probe(c->r->probe_user, c->n->arg[0], tfn_gradient(c->t, c->r, x), c->x_rows[0],
+                    c->x_cols[0], true);
+}
+static void tfn__custom_backward(const tfn__call *c)
+{
+    tfn_custom_args a = tfn__custom_args_of(c);
+    c->t->custom[c->n->arg[0]].backward(&a);
+}
+#endif
+
+/* -- the table: name, forward, its chunks, backward, its chunks, what the backward reads
+ * ---------- */
+
+#define TFN__NO_GRAD NULL       /* the only way to have no backward */
+#ifdef TFNORM_NO_TRAINING
+#define TFN__BACK(f) NULL
+#else
+#define TFN__BACK(f) f
+#endif
+
+#define TFN__OPS(X)                                                                             \
+    X(NONE,     "none",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
+    X(PARAM,    "parameter",     NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
+    X(TABLE,    "table",         NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
+    X(INPUT,    "input",         NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
+    X(LINEAR,   "linear",        tfn__linear_forward, tfn__linear_chunks,                       \
+      TFN__BACK(tfn__linear_backward), TFN__BACK(tfn__linear_backward_chunks),                  \
+      TFN__IN0 | TFN__IN1 | TFN__SAVED)                                                         \
+    X(NORM,     "norm",          tfn__norm_forward, tfn__by_rows,                               \
+      TFN__BACK(tfn__norm_backward), TFN__BACK(tfn__norm_backward_chunks),                      \
+      TFN__IN0 | TFN__IN1 | TFN__SAVED)                                                         \
+    X(SOFTMAX,  "softmax",       tfn__softmax_op, tfn__by_rows,                                 \
+      TFN__BACK(tfn__softmax_back), tfn__by_rows, TFN__OUT)                                     \
+    X(ACTIVATE, "activation",    tfn__activate_forward, tfn__by_rows,                           \
+      TFN__BACK(tfn__activate_backward), tfn__by_rows, TFN__IN0)                                \
+    X(GATED,    "gated unit",    tfn__gated_op, tfn__by_rows,                                   \
+      TFN__BACK(tfn__gated_back), tfn__by_rows, TFN__IN0 | TFN__IN1)                            \
+    X(ADD,      "add",           tfn__add_forward, tfn__by_rows,                                \
+      TFN__BACK(tfn__add_backward), tfn__by_rows, 0)                                            \
+    X(SCALE,    "scale",         tfn__scale_forward, tfn__by_rows,                              \
+      TFN__BACK(tfn__scale_backward), TFN__BACK(tfn__scale_backward_chunks),                    \
+      TFN__IN0 | TFN__IN1)                                                                      \
+    X(DROPOUT,  "dropout",       tfn__dropout_forward, tfn__by_rows,                            \
+      TFN__BACK(tfn__dropout_backward), tfn__by_rows, 0)                                        \
+    X(EMBED,    "embedding",     tfn__embed_op, tfn__by_rows,                                   \
+      TFN__BACK(tfn__embed_back), TFN__BACK(tfn__by_cols), 0)                                   \
+    X(POSITION, "position",      tfn__position_op, tfn__one,                                    \
+      TFN__BACK(tfn__position_back), TFN__BACK(tfn__position_back_chunks), 0)                   \
+    X(ROTARY,   "rotary",        tfn__rotary_op, tfn__one,                                      \
+      TFN__BACK(tfn__rotary_back), tfn__one, TFN__IN1)                                          \
+    X(FIRST,    "first",         tfn__first_op, tfn__one, TFN__BACK(tfn__first_back),           \
+      tfn__one, 0)                                                                              \
+    X(ATTEND,   "attention",     tfn__attend_forward, tfn__by_heads,                            \
+      TFN__BACK(tfn__attend_backward), tfn__by_heads,                                           \
+      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__OUT | TFN__SAVED)                                   \
+    X(CACHE,    "cache",         tfn__cache_op, tfn__one, TFN__NO_GRAD, NULL, 0)                \
+    X(CACHED,   "cached attention", tfn__cached_op, tfn__one, TFN__NO_GRAD, NULL, 0)            \
+    X(LOSS,     "cross-entropy", tfn__loss_forward, tfn__loss_chunks,                           \
+      TFN__BACK(tfn__loss_backward), tfn__loss_chunks, TFN__IN0 | TFN__SAVED)                   \
+    X(PROBE,    "probe",         tfn__probe_forward, tfn__one,                                  \
+      TFN__BACK(tfn__probe_backward), tfn__one, 0)                                              \
+    X(CUSTOM,   "custom",        tfn__custom_forward, tfn__one,                                 \
+      TFN__BACK(tfn__custom_backward), tfn__one,                                                \
+      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__IN4 | TFN__IN5 | TFN__OUT)
+
+#define TFN__OP_ENUM(id, name, f, fc, b, bc, reads) TFN__OP_##id,
+enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
+
+typedef struct tfn__op {
+    const char    *name;
+    tfn__op_fn    *forward;
+    tfn__chunks_fn *chunks;
+    tfn__op_fn    *backward;
+    tfn__chunks_fn *backward_chunks;
+    uint8_t        reads;
+} tfn__op;
+#define TFN__OP_ROW(id, name, f, fc, b, bc, reads) { name, f, fc, b, bc, (uint8_t)(reads) },
+static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
+
+/* -- record
+ * --------------------------------------------------------------------------------------- */
+
+static const tfn_var  tfn__none = { 0 };
+static const tfn_node tfn__no_node = { 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, { 0 }, { 0 }, 0,
+                                       { 0 }, { 0 }, { 0 }, 0 };
+
+/* The layout of a tape's block: nodes, then the timeline. At most four entries a node, and one. */
+#define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 32)   /* 32: tfn__item */
+#define TFN__TAPE_SLACK (4 * TFN__ALIGN)
+TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
+{
+    return tfn__sum(tfn__mul(nodes > 0 ? (size_t)nodes : 1, TFN__NODE_BYTES), TFN__TAPE_SLACK);
+}
+
+TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch, int32_t source,
+                              int32_t target, bool training)
+{
+    size_t skip = (0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1), nodes;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    t->error.node = t->error.layer = -1;
+    nodes = size < TFN__TAPE_SLACK ? 0 : (size - TFN__TAPE_SLACK) / TFN__NODE_BYTES;
+    if (!mem || !nodes) {
+        tfn__fail(&t->error, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
+                  (int64_t)size, (int64_t)tfn_tape_bytes(1));
+        return;
+    }
+    t->capacity = nodes > 1000000 ? 1000000 : (int32_t)nodes;
+    t->nodes = (tfn_node *)(void *)((unsigned char *)mem + skip);
+    TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);
+    t->count = 1;
+    t->batch = batch;
+    t->source = source;
+    t->target = target;
+    t->training = training;
+    t->layer = -1;
+}
+
+static tfn_var tfn__tape_error(tfn_tape *t, tfn_status status, const char *op, const char *text,
+                               int64_t found, int64_t wanted)
+{
+    bool first = t->error.status == TFN_OK;
+    tfn__fail(&t->error, status, op, text, found, wanted);
+    if (first) {
+        t->error.node = t->count;
+        t->error.layer = t->layer;
+    }
+    return tfn__none;
+}
+
+static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
+
+/* Append a node; inputs that are {0} stay absent. NULL after an error. */
+static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32_t cols,
+                             tfn_var a, tfn_var b, tfn_var c)
+{
+    tfn_node *n;
+    const tfn_var in[3] = { a, b, c };
+    if (t->error.status != TFN_OK) return NULL;
+    for (int i = 0; i < 3; i++)
+        if (in[i].id < 0 || in[i].id >= t->count) {
+            tfn__tape_error(t, TFN_BAD_SHAPE, tfn__ops[op].name,
+                            "an input is value %d, the tape has %d", in[i].id, t->count);
+            return NULL;
+        }
+    if (t->planned || t->count == t->capacity) {
+        tfn__tape_error(t, t->planned ? TFN_NOT_READY : TFN_NO_MEMORY, tfn__ops[op].name,
+                        t->planned ? "the tape is already planned"
+                                   : "the tape is full with %d nodes", t->capacity, 0);
+        return NULL;
+    }
+    if (cols < 0 || (rows == TFN_ROWS_FIXED && count < 0)) {
+        tfn__tape_error(t, TFN_BAD_SHAPE, tfn__ops[op].name, "a size is %d, at least %d is wanted",
+                        cols < 0 ? cols : count, 0);
+        return NULL;
+    }
+    n = t->nodes + t->count++;
+    TFNORM_MEMSET(n, 0, sizeof *n);
+    n->op = (uint8_t)op;
+    n->rows = (uint8_t)rows;
+    n->count = count;
+    n->cols = cols;
+    n->reads = tfn__ops[op].reads;
+    n->layer = (int16_t)t->layer;
+    n->segment = t->segment;
+    for (int i = 0; i < 3; i++) n->in[i] = in[i].id;
+    n->value[0] = n->value[1] = n->saved[0] = n->saved[1] = n->grad = -1;
+    return n;
+}
+
+static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
+{
+    tfn_var v;
+    v.id = n ? (int32_t)(n - t->nodes) : 0;
+    return v;
+}
+
+/* The node of a required input; the "none" node and an error where there is none. */
+static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
+{
+    if (t->error.status == TFN_OK && !tfn__known(t, x))
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "an input is missing (value %d of %d)", x.id,
+                        t->count);
+    return t->error.status == TFN_OK ? t->nodes + x.id : &tfn__no_node;
+}
+
+/* x is a parameter or table of rows x cols. */
+static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
+{
+    const tfn_node *n = tfn__need(t, op, x);
+    if (t->error.status != TFN_OK) return false;
+    if (n->rows != TFN_ROWS_FIXED)
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "a parameter is wanted, not value %d", x.id, 0);
+    else if (n->cols != cols)
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "a parameter has %d columns, %d are wanted", n->cols,
+                        cols);
+    else if (n->count != rows)
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "a parameter has %d rows, %d are wanted", n->count,
+                        rows);
+    return t->error.status == TFN_OK;
+}
+
+static bool tfn__same_rows(const tfn_node *a, const tfn_node *b)
+{
+    return a->rows == b->rows && (a->rows != TFN_ROWS_FIXED || a->count == b->count);
+}
+
+static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, const tfn_node *b)
+{
+    if (t->error.status != TFN_OK) return false;
+    if (!tfn__same_rows(a, b))
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "the inputs have different rows (kinds %d and %d)",
+                        a->rows, b->rows);
+    else if (a->cols != b->cols)
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "one input has %d channels, the other %d", a->cols,
+                        b->cols);
+    return t->error.status == TFN_OK;
+}
+
+static int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+/* A parameter of rows x cols, the next of the flat vector. */
+TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
+{
+    tfn_node *n = tfn__record(t, TFN__OP_PARAM, TFN_ROWS_FIXED, rows, cols, tfn__none, tfn__none,
+                              tfn__none);
+    if (!n) return tfn__none;
+    n->value[0] = n->value[1] = n->grad = t->params;
+    t->params += tfn__padded((int64_t)rows * cols);
+    return tfn__var_of(t, n);
+}
+
+/* A parameter that lies where an earlier tape put it. */
+static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at)
+{
+    t->params = at;
+    return tfn_param(t, rows, cols);
+}
+
+/* Constant data beside the parameters, such as sinusoids: the next of the tables region. */
+static tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
+{
+    tfn_node *n = tfn__record(t, TFN__OP_TABLE, TFN_ROWS_FIXED, rows, cols, tfn__none, tfn__none,
+                              tfn__none);
+    if (!n) return tfn__none;
+    n->value[0] = n->value[1] = t->tables;
+    t->tables += tfn__padded((int64_t)rows * cols);
+    return tfn__var_of(t, n);
+}
+
+static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
+{
+    if (slot < 0 || slot >= TFN_SLOTS)
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "slot %d, there are %d", slot, TFN_SLOTS);
+    return t->error.status == TFN_OK;
+}
+
+TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
+{
+    tfn_node *n;
+    if (!tfn__slot_ok(t, "input", slot)) return tfn__none;
+    n = tfn__record(t, TFN__OP_INPUT, (int)rows, 1, cols, tfn__none, tfn__none, tfn__none);
+    if (n) n->arg[0] = slot;
+    return tfn__var_of(t, n);
+}
+
+static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act,
+                           bool transposed)
+{
+    const tfn_node *xn = tfn__need(t, "linear", x), *wn = tfn__need(t, "linear", w);
+    int32_t in = transposed ? wn->cols : wn->count, out = transposed ? wn->count : wn->cols;
+    tfn_node *n;
+    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
+    if (t->error.status == TFN_OK && wn->rows != TFN_ROWS_FIXED)
+        tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "the weight is no parameter (value %d)", w.id,
+                        0);
+    else if (t->error.status == TFN_OK && xn->cols != in)
+        tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "input has %d channels, weight wants %d",
+                        xn->cols, in);
+    if (b.id && !tfn__wants(t, "linear", b, 1, out)) return tfn__none;
+    n = tfn__record(t, TFN__OP_LINEAR, xn->rows, xn->count, out, x, w, b);
+    if (!n) return tfn__none;
+    n->arg[0] = (int32_t)act;
+    n->arg[1] = transposed;
+    if (act == TFN_RELU) n->reads |= TFN__OUT;
+    else if (act != TFN_IDENTITY && t->training) n->saved_cols = out;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act)
+{
+    return tfn__linear(t, x, w, b, act, false);
+}
+TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
+{
+    return tfn__linear(t, x, w, b, TFN_IDENTITY, true);
+}
+
+static tfn_var tfn__norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps, bool rms)
+{
+    const tfn_node *xn = tfn__need(t, "norm", x);
+    tfn_node *n;
+    if (gain.id && !tfn__wants(t, "norm", gain, 1, xn->cols)) return tfn__none;
+    if (bias.id && !tfn__wants(t, "norm", bias, 1, xn->cols)) return tfn__none;
+    n = tfn__record(t, TFN__OP_NORM, xn->rows, xn->count, xn->cols, x, gain, bias);
+    if (!n) return tfn__none;
+    n->arg[0] = rms;
+    n->number[0] = eps;
+    if (t->training) n->saved_cols = 2;
+    return tfn__var_of(t, n);
+}
+TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps)
+{
+    return tfn__norm(t, x, gain, bias, eps, false);
+}
+TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
+{
+    return tfn__norm(t, x, gain, tfn__none, eps, true);
+}
+
+/* An operation on one value that keeps its shape. */
+static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
+{
+    const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
+    return tfn__record(t, op, xn->rows, xn->count, xn->cols, x, y, z);
+}
+
+TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
+{
+    return tfn__var_of(t, tfn__map(t, TFN__OP_SOFTMAX, x, tfn__none, tfn__none));
+}
+
+TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act)
+{
+    tfn_node *n = tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none);
+    if (n) n->arg[0] = (int32_t)(act == TFN_ACTIVATION_DEFAULT ? TFN_GELU_TANH : act);
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation act)
+{
+    const tfn_node *a = tfn__need(t, "gated unit", gate), *b = tfn__need(t, "gated unit", up);
+    tfn_node *n;
+    if (gate.id == up.id)
+        return tfn__tape_error(t, TFN_BAD_SHAPE, "gated unit", "gate and up are one value (%d)",
+                               gate.id, 0);
+    if (!tfn__same_shape(t, "gated unit", a, b)) return tfn__none;
+    n = tfn__map(t, TFN__OP_GATED, gate, up, tfn__none);
+    if (n) n->arg[0] = (int32_t)(act == TFN_ACTIVATION_DEFAULT ? TFN_GELU_TANH : act);
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
+{
+    const tfn_node *xn = tfn__need(t, "add", x), *yn = tfn__need(t, "add", y);
+    tfn_node *n;
+    if (!tfn__same_shape(t, "add", xn, yn)) return tfn__none;
+    n = tfn__map(t, TFN__OP_ADD, x, y, tfn__none);
+    if (!n) return tfn__none;
+    n->number[0] = a;
+    n->number[1] = b;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
+{
+    const tfn_node *xn = tfn__need(t, "scale", x), *bn = tfn__need(t, "scale", by);
+    if (!tfn__wants(t, "scale", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
+    return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
+}
+
+TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
+{
+    tfn_node *n;
+    if (!(p >= 0 && p < 1))
+        return tfn__tape_error(t, TFN_BAD_OPTION, "dropout", "the rate is not in [0, 1)", 0, 0);
+    if (!t->training || p <= 0) return x;
+    n = tfn__map(t, TFN__OP_DROPOUT, x, tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    n->number[0] = p;
+    n->site = ++t->site;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale)
+{
+    const tfn_node *w = tfn__need(t, "embedding", table);
+    tfn_node *n;
+    if (!tfn__slot_ok(t, "embedding", slot)) return tfn__none;
+    if (!tfn__wants(t, "embedding", table, w->count, w->cols)) return tfn__none;
+    n = tfn__record(t, TFN__OP_EMBED, (int)rows, 1, w->cols, table, tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    n->arg[0] = slot;
+    n->number[0] = scale;
+    return tfn__var_of(t, n);
+}
+
+/* Rows of positions there must be: the longest sentence of a value with such rows. */
+static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
+{
+    return rows == TFN_ROWS_SOURCE ? t->source : rows == TFN_ROWS_TARGET ? t->target : 1;
+}
+
+static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, int32_t cols)
+{
+    const char *name = tfn__ops[op].name;
+    const tfn_node *xn = tfn__need(t, name, x), *w = tfn__need(t, name, table);
+    if (t->error.status == TFN_OK && w->count < tfn__capacity_of(t, xn->rows))
+        return tfn__tape_error(t, TFN_BAD_SHAPE, name, "the table has %d positions, %d are wanted",
+                               w->count, tfn__capacity_of(t, xn->rows));
+    if (!tfn__wants(t, name, table, w->count, cols)) return tfn__none;
+    return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
+}
+
+TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table)
+{
+    return tfn__positional(t, TFN__OP_POSITION, x, table, tfn__need(t, "position", x)->cols);
+}
+
+TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t head_size)
+{
+    tfn_var y = tfn__none;
+    int32_t cols = tfn__need(t, "rotary", x)->cols;
+    if (head_size < 2 || head_size % 2 || cols % head_size)
+        return tfn__tape_error(t, TFN_BAD_SHAPE, "rotary",
+                               "the head size %d is odd or does not divide %d", head_size, cols);
+    y = tfn__positional(t, TFN__OP_ROTARY, x, table, head_size);
+    if (y.id) t->nodes[y.id].arg[0] = head_size;
+    return y;
+}
+
+TFNORM_API tfn_var tfn_first(tfn_tape *t, tfn_var x)
+{
+    const tfn_node *xn = tfn__need(t, "first", x);
+    return tfn__var_of(t, tfn__record(t, TFN__OP_FIRST, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none,
+                                      tfn__none));
+}
+
+static tfn_var tfn__last(tfn_tape *t, tfn_var x)
+{
+    tfn_var y = tfn_first(t, x);
+    if (y.id) t->nodes[y.id].arg[0] = 1;
+    return y;
+}
+
+/* Heads divide the channels, and groups the heads. */
+static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
+{
+    if (t->error.status != TFN_OK) return false;
+    if (heads < 1 || kv < 1 || heads % kv)
+        tfn__tape_error(t, TFN_BAD_SHAPE, "attention",
+                        "%d heads cannot share %d key/value heads", heads, kv);
+    else if (cols % heads)
+        tfn__tape_error(t, TFN_BAD_SHAPE, "attention", "%d channels do not split into %d heads",
+                        cols, heads);
+    else if (kv_cols != cols / heads * kv)
+        tfn__tape_error(t, TFN_BAD_SHAPE, "attention", "keys have %d channels, %d are wanted",
+                        kv_cols, cols / heads * kv);
+    return t->error.status == TFN_OK;
+}
+
+TFNORM_API tfn_var tfn_attend(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
+                              int32_t kv_heads, bool causal, int32_t lengths, float dropout)
+{
+    const tfn_node *qn = tfn__need(t, "attention", q), *kn = tfn__need(t, "attention", k);
+    const tfn_node *vn = tfn__need(t, "attention", v);
+    tfn_node *n;
+    if (q.id == k.id || q.id == v.id || k.id == v.id)
+        return tfn__tape_error(t, TFN_BAD_SHAPE, "attention",
+                               "q, k and v must be three values (%d is there twice)",
+                               q.id == k.id ? q.id : v.id, 0);
+    if (!tfn__same_shape(t, "attention", kn, vn)) return tfn__none;
+    if (!tfn__heads_fit(t, qn->cols, kn->cols, heads, kv_heads)) return tfn__none;
+    if (lengths >= 0 && !tfn__slot_ok(t, "attention", lengths)) return tfn__none;
+    if (!(dropout >= 0 && dropout < 1))
+        return tfn__tape_error(t, TFN_BAD_OPTION, "attention", "the dropout is not in [0, 1)", 0,
+                               0);
+    n = tfn__map(t, TFN__OP_ATTEND, q, k, v);
+    if (!n) return tfn__none;
+    n->arg[0] = heads;
+    n->arg[1] = kv_heads;
+    n->arg[2] = causal;
+    n->arg[3] = lengths < 0 ? -1 : lengths;
+    n->number[0] = t->training ? dropout : 0;
+    n->site = ++t->site;
+    n->saved_cols = 2 * heads;
+    return tfn__var_of(t, n);
+}
+
+/* Decoding: put the rows of k and v behind what the cache holds; memory: all rows at once. */
+static tfn_var tfn__cache(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols, int32_t kv_heads,
+                          int32_t capacity, bool memory)
+{
+    int64_t floats = (int64_t)2 * t->batch * cols * capacity;
+    tfn_node *n = tfn__record(t, TFN__OP_CACHE, TFN_ROWS_FIXED, 0, cols, k, v, tfn__none);
+    if (!n) return tfn__none;
+    n->arg[0] = kv_heads;
+    n->arg[1] = capacity;
+    n->arg[2] = (int32_t)(t->state / 64);
+    n->arg[3] = memory;
+    t->state += (floats + 63) / 64 * 64;
+    return tfn__var_of(t, n);
+}
+static tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t heads,
+                                  int32_t lengths)
+{
+    tfn_node *n = tfn__map(t, TFN__OP_CACHED, q, tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    n->arg[0] = heads;
+    n->arg[1] = cache.id;
+    n->arg[3] = lengths;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
+                                     int32_t kind)
+{
+    const tfn_node *x = tfn__need(t, "cross-entropy", logits);
+    tfn_node *n;
+    if (!tfn__slot_ok(t, "cross-entropy", slot)) return tfn__none;
+    n = tfn__record(t, TFN__OP_LOSS, x->rows, x->count, 1, logits, tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    n->arg[0] = slot;
+    n->arg[1] = kind;
+    n->number[0] = smoothing;
+    n->saved_cols = 3;                      /* maximum and sum, and the loss without smoothing */
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
+                              tfn_rows rows, int32_t fixed, int32_t cols)
+{
+    tfn_node *n;
+    if (index < 0 || index >= t->customs)
+        return tfn__tape_error(t, TFN_BAD_OPTION, "custom", "operation %d, the tape has %d", index,
+                               t->customs);
+    if (count < 0 || count > TFN_INPUTS)
+        return tfn__tape_error(t, TFN_BAD_SHAPE, "custom", "%d inputs, the limit is %d", count,
+                               TFN_INPUTS);
+    for (int32_t i = 0; i < count; i++) tfn__need(t, t->custom[index].name, in[i]);
+    n = tfn__record(t, TFN__OP_CUSTOM, (int)rows, fixed, cols, tfn__none, tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    for (int32_t i = 0; i < count; i++) n->in[i] = in[i].id;
+    n->arg[0] = index;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
+{
+    tfn_node *n;
+    tfn__need(t, "probe", x);
+    n = tfn__record(t, TFN__OP_PROBE, TFN_ROWS_FIXED, 0, 0, x, tfn__none, tfn__none);
+    if (n) n->arg[0] = id;
+}
+TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
+{
+    tfn__need(t, "keep", x);
+    if (t->error.status == TFN_OK) t->nodes[x.id].flags |= TFN__KEEP;
+}
+TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment) { t->segment = segment; }
+
+/* -- plan: the timeline, then a place for every buffer by liveness
+ * --------------------------------- */
+
+enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD };   /* kinds of entries */
+#define TFN__ENTRY(node, kind) ((node) * 8 + (kind))
+
+/* Buffers of a node: value and saved in the first and the recomputed life, and the gradient. */
+enum { TFN__VALUE, TFN__VALUE2, TFN__SAVE, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
+
+static bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
+static bool tfn__outside(const tfn_node *n)       /* its value is not in the workspace */
+{
+    return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_PROBE;
+}
+
+static int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, int64_t target)
+{
+    return n->rows == TFN_ROWS_FIXED ? n->count : n->rows == TFN_ROWS_BATCH ? batch
+         : batch * (n->rows == TFN_ROWS_SOURCE ? source : target);
+}
+static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
+{
+    return tfn__rows_at(n, t->batch, t->source, t->target);
+}
+
+static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
+{
+    return n->op == TFN__OP_CUSTOM ? t->custom[n->arg[0]].backward != NULL
+                                   : tfn__ops[n->op].backward != NULL;
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* Which values want a gradient: those a parameter flows into and the last value depends on. */
+static void tfn__mark_needs(tfn_tape *t)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        tfn_node *n = t->nodes + i;
+        bool need = n->op == TFN__OP_PARAM;
+        for (int j = 0; j < TFN_INPUTS; j++)
+            if (n->in[j] && n->op != TFN__OP_PROBE) need |= t->nodes[n->in[j]].flags & TFN__NEED;
+        if (need) n->flags |= TFN__NEED;
+    }
+    t->nodes[t->count - 1].flags |= TFN__KEPT_GRAD;              /* here: "reached" */
+    for (int32_t i = t->count - 1; i > 0; i--) {
+        tfn_node *n = t->nodes + i;
+        bool reached = (n->flags & TFN__KEPT_GRAD) != 0 && n->op != TFN__OP_PROBE;
+        if (!reached) n->flags &= (uint8_t)~TFN__NEED;
+        if (!reached || !(n->flags & TFN__NEED)) continue;
+        for (int j = 0; j < TFN_INPUTS; j++) {
+            tfn_node *x = t->nodes + n->in[j];
+            if (!n->in[j] || !(x->flags & TFN__NEED)) continue;
+            x->flags |= TFN__KEPT_GRAD;
+            n->grad_need |= (uint8_t)(1u << j);
+        }
+        if (!tfn__is_leaf(n) && !tfn__has_backward(t, n)) {
+            tfn__tape_error(t, TFN_NO_GRADIENT, n->op == TFN__OP_CUSTOM
+                            ? t->custom[n->arg[0]].name : tfn__ops[n->op].name, NULL, 0, 0);
+            t->error.node = i;
+            t->error.layer = n->layer;
+        }
+    }
+    for (int32_t i = 1; i < t->count; i++) t->nodes[i].flags &= (uint8_t)~TFN__KEPT_GRAD;
+}
+
+/* Values of a segment that nobody outside reads are made again in the backward. */
+static void tfn__mark_again(tfn_tape *t)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        tfn_node *n = t->nodes + i;
+        if (n->segment && !tfn__outside(n) && !(n->flags & TFN__KEEP)) n->flags |= TFN__AGAIN;
+    }
+    for (int32_t i = 1; i < t->count; i++)
+        for (int j = 0; j < TFN_INPUTS; j++) {
+            tfn_node *x = t->nodes + t->nodes[i].in[j];
+            if (x->segment != t->nodes[i].segment) x->flags &= (uint8_t)~TFN__AGAIN;
+        }
+    t->nodes[t->count - 1].flags &= (uint8_t)~TFN__AGAIN;
+}
+
+static int32_t tfn__redo(tfn_tape *t, int32_t segment, int32_t e)
+{
+    for (int32_t i = 1; i < t->count; i++)
+        if (t->nodes[i].segment == segment && (t->nodes[i].flags & TFN__AGAIN))
+            t->order[e++] = TFN__ENTRY(i, TFN__REDO);
+    return e;
+}
+
+/* The backward half: seed, then the nodes in reverse; the first writer of a gradient stores. */
+static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
+{
+    int32_t redone = 0;
+    t->order[e++] = TFN__ENTRY(t->count - 1, TFN__SEED);
+    for (int32_t i = t->count - 1; i > 0; i--) {
+        tfn_node *n = t->nodes + i;
+        bool probe = n->op == TFN__OP_PROBE;
+        if (tfn__is_leaf(n) || (!probe && !(n->flags & TFN__NEED))) continue;
+        if (n->segment && n->segment != redone) {
+            redone = n->segment;
+            e = tfn__redo(t, redone, e);
+        }
+        if (n->op == TFN__OP_LINEAR && n->arg[0] != TFN_IDENTITY)
+            t->order[e++] = TFN__ENTRY(i, TFN__PREPARE);
+        t->order[e++] = TFN__ENTRY(i, TFN__BACKWARD);
+        for (int j = 0; j < TFN_INPUTS; j++)
+            if (n->grad_need >> j & 1) {
+                tfn_node *x = t->nodes + n->in[j];
+                if (x->flags & TFN__KEPT_GRAD) n->grad_add |= (uint8_t)(1u << j);
+                x->flags |= TFN__KEPT_GRAD;                      /* here: "written" */
+            }
+    }
+    return e;
+}
+#endif
+
+static void tfn__make_order(tfn_tape *t)
+{
+    int32_t e = 0;
+    for (int32_t i = 1; i < t->count; i++)
+        if (!tfn__is_leaf(t->nodes + i)) t->order[e++] = TFN__ENTRY(i, TFN__FORWARD);
+    t->forward_count = e;
+#ifndef TFNORM_NO_TRAINING
+    if (t->training) e = tfn__backward_order(t, e);
+#endif
+    t->order_count = e;
+}
+
+typedef struct tfn__item {       /* a buffer: floats, place, and its life on the timeline */
+    int64_t size, at;
+    int32_t first, last, next, owner;
+} tfn__item;
+
+static void tfn__touch(tfn__item *items, int32_t node, int buffer, int32_t e)
+{
+    tfn__item *item = items + (ptrdiff_t)node * TFN__BUFFERS + buffer;
+    if (item->first < 0) item->first = e;
+    item->last = e;
+}
+
+/* All that entry e reads or writes lives at e. */
+static void tfn__lives(const tfn_tape *t, tfn__item *items, int32_t e)
+{
+    int32_t i = t->order[e] / 8, kind = t->order[e] % 8;
+    const tfn_node *n = t->nodes + i;
+    bool forward = kind == TFN__FORWARD || kind == TFN__REDO, again = kind != TFN__FORWARD;
+    int mine = again && (n->flags & TFN__AGAIN) ? 1 : 0;
+    unsigned reads = forward ? 0x7fu | TFN__SAVED : n->reads;
+    if (kind == TFN__SEED) {
+        tfn__touch(items, i, TFN__GRAD, e);
+        return;
+    }
+    for (int j = 0; j < TFN_INPUTS; j++) {
+        const tfn_node *x = t->nodes + n->in[j];
+        if (!n->in[j]) continue;
+        if (reads >> j & 1)
+            tfn__touch(items, n->in[j], again && (x->flags & TFN__AGAIN) ? TFN__VALUE2
+                                                                         : TFN__VALUE, e);
+        if (!forward && (n->grad_need >> j & 1)) tfn__touch(items, n->in[j], TFN__GRAD, e);
+        if (!forward && n->op == TFN__OP_PROBE) tfn__touch(items, n->in[j], TFN__GRAD, e);
+    }
+    if (reads & TFN__OUT) tfn__touch(items, i, TFN__VALUE + mine, e);
+    if (reads & TFN__SAVED) tfn__touch(items, i, TFN__SAVE + mine, e);
+    if (!forward) tfn__touch(items, i, TFN__GRAD, e);
+}
+
+/* Sizes and lives of all buffers; those that need no place keep size 0. */
+static void tfn__find_lives(const tfn_tape *t, tfn__item *items)
+{
+    for (int32_t i = 0; i < t->count * TFN__BUFFERS; i++) {
+        items[i].size = items[i].at = 0;
+        items[i].first = items[i].last = -1;
+        items[i].owner = i;
+    }
+    for (int32_t e = 0; e < t->order_count; e++) tfn__lives(t, items, e);
+    for (int32_t i = 1; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        tfn__item *mine = items + (ptrdiff_t)i * TFN__BUFFERS;
+        int64_t rows = tfn__rows_max(t, n);
+        if (tfn__outside(n)) continue;
+        mine[TFN__VALUE].size = mine[TFN__VALUE2].size = tfn__padded(rows * n->cols);
+        mine[TFN__SAVE].size = mine[TFN__SAVE2].size = tfn__padded(rows * n->saved_cols);
+        if (n->flags & TFN__NEED) mine[TFN__GRAD].size = tfn__padded(rows * n->cols);
+        if (n->flags & TFN__KEEP)
+            mine[TFN__VALUE].last = mine[TFN__SAVE].last = mine[TFN__GRAD].last = t->order_count;
+    }
+}
+
+static bool tfn__before(const tfn__item *a, const tfn__item *b)
+{
+    return a->size != b->size ? a->size > b->size : a->owner < b->owner;
+}
+
+static void tfn__sift(tfn__item *items, ptrdiff_t i, ptrdiff_t n)
+{
+    for (ptrdiff_t child; (child = 2*i + 1) < n; i = child) {
+        tfn__item swap = items[i];
+        if (child + 1 < n && tfn__before(items + child, items + child + 1)) child++;
+        if (!tfn__before(items + i, items + child)) return;
+        items[i] = items[child];
+        items[child] = swap;
+    }
+}
+
+static void tfn__sort(tfn__item *items, ptrdiff_t n)       /* heap sort, largest first */
+{
+    for (ptrdiff_t i = n / 2; i-- > 0;) tfn__sift(items, i, n);
+    while (n-- > 1) {
+        tfn__item swap = items[0];
+        items[0] = items[n];
+        items[n] = swap;
+        tfn__sift(items, 0, n);
+    }
+}
+
+/* Largest first, each at the lowest offset that is free during its whole life. */
+static int64_t tfn__place(tfn__item *items, ptrdiff_t count)
+{
+    int32_t head = -1;                      /* the placed ones, in order of their offset */
+    int64_t end = 0;
+    tfn__sort(items, count);
+    for (ptrdiff_t i = 0; i < count && items[i].size > 0; i++) {
+        tfn__item *it = items + i;
+        int32_t *link = &head;
+        if (it->first < 0) continue;
+        it->at = 0;
+        for (int32_t p = head; p >= 0; p = items[p].next) {
+            bool together = items[p].first <= it->last && it->first <= items[p].last;
+            if (together && items[p].at - it->at >= it->size) break;
+            if (together && items[p].at + items[p].size > it->at)
+                it->at = items[p].at + items[p].size;
+        }
+        while (*link >= 0 && items[*link].at <= it->at) link = &items[*link].next;
+        it->next = *link;
+        *link = (int32_t)i;
+        if (it->at + it->size > end) end = it->at + it->size;
+    }
+    return end;
+}
+
+/* Write the places into the nodes. */
+static void tfn__settle(tfn_tape *t, const tfn__item *items, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        tfn_node *n = t->nodes + items[i].owner / TFN__BUFFERS;
+        int buffer = items[i].owner % TFN__BUFFERS;
+        bool used = items[i].size > 0 && items[i].first >= 0;
+        n->dies[buffer] = used ? items[i].last : -1;
+        if (!used) continue;
+        if (buffer == TFN__GRAD) n->grad = items[i].at;
+        else if (buffer <= TFN__VALUE2) n->value[buffer] = items[i].at;
+        else n->saved[buffer - TFN__SAVE] = items[i].at;
+    }
+}
+
+/* Scratch floats one thread wants for a node at full capacity. */
+static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tfn_node *n)
+{
+    ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n), cols = n->cols, a, b;
+    const tfn_node *x = t->nodes + n->in[0], *w = t->nodes + n->in[1];
+    if (n->op == TFN__OP_LINEAR) {
+        ptrdiff_t in = x->cols;
+        a = k->matmul_work(rows, cols, in);
+        if (!t->training) return a;
+        b = tfn__max(k->matmul_work(rows, in, cols), k->matmul_work(in, cols, rows));
+        return tfn__max(a, tfn__max(b, k->matmul_work(cols, in, rows)));
+    }
+    if (n->op == TFN__OP_ATTEND)
+        return k->attention_work(n->rows == TFN_ROWS_SOURCE ? t->source : t->target,
+                                 w->rows == TFN_ROWS_SOURCE ? t->source : t->target,
+                                 cols / n->arg[0]);
+    if (n->op == TFN__OP_CACHED)
+        return k->attention_work(1, t->nodes[n->arg[1]].arg[1], cols / n->arg[0]);
+    return 0;
+}
+
+static bool tfn__plan_sizes_ok(tfn_tape *t)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        double floats = (double)tfn__rows_max(t, n) * (n->cols + n->saved_cols);
+        if (floats > 1e15 || floats > (double)PTRDIFF_MAX / 64) {
+            tfn__tape_error(t, TFN_TOO_LARGE, tfn__ops[n->op].name, NULL, 0, 0);
+            return false;
+        }
+    }
+    return true;
+}
+
+TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads)
+{
+    tfn__item *items;
+    ptrdiff_t count = (ptrdiff_t)t->count * TFN__BUFFERS;
+    unsigned char *end;
+    if (t->error.status == TFN_OK && t->count < 2)
+        tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
+    if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
+    end = (unsigned char *)(t->nodes + t->count);
+    t->order = (int32_t *)(void *)end;
+    end += (size_t)t->count * 4 * sizeof(int32_t) + TFN__ALIGN;
+    items = (tfn__item *)(void *)(end + ((0 - (size_t)(uintptr_t)end) & (TFN__ALIGN - 1)));
+    t->kernels = kernels;
+    t->threads = threads < 1 ? 1 : threads;
+#ifndef TFNORM_NO_TRAINING
+    if (t->training) {
+        tfn__mark_needs(t);
+        tfn__mark_again(t);
+    }
+#else
+    if (t->training) tfn__tape_error(t, TFN_UNSUPPORTED, "tape", NULL, 0, 0);
+#endif
+    if (t->error.status != TFN_OK) return t->error.status;
+    tfn__make_order(t);
+    tfn__find_lives(t, items);
+    t->work = tfn__place(items, count);
+    tfn__settle(t, items, count);
+    for (int32_t i = 1; i < t->count; i++) {
+        int64_t need = tfn__padded(tfn__scratch_of(t, kernels, t->nodes + i));
+        if (need > t->scratch) t->scratch = need;
+    }
+    t->planned = true;
+    return TFN_OK;
+}
+
+/* Floats of workspace that a run must bind: the buffers, then each thread's scratch. */
+static int64_t tfn__work_floats(const tfn_tape *t) { return t->work + t->threads * t->scratch; }
+/* Bytes that a planned tape goes on using of its block. */
+static size_t tfn__tape_used(const tfn_tape *t)
+{
+    return (size_t)t->count * (sizeof(tfn_node) + 4 * sizeof(int32_t));
+}
+
+/* -- run
+ * ------------------------------------------------------------------------------------------ */
+
+static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, bool again)
+{
+    const tfn_node *n = t->nodes + id;
+    int64_t at = n->value[again && (n->flags & TFN__AGAIN) ? 1 : 0];
+    if (!id) return NULL;
+    if (n->op == TFN__OP_PARAM) return r->params + at;
+    if (n->op == TFN__OP_TABLE) return r->tables + at;
+    if (n->op == TFN__OP_INPUT) {
+        union { const float *in; float *out; } u;       /* inputs are only read */
+        u.in = r->inputs[n->arg[0]];
+        return u.out;
+    }
+    return at < 0 ? NULL : r->work + at;
+}
+static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
+{
+    const tfn_node *n = t->nodes + id;
+    if (n->grad < 0 || !id) return NULL;
+    return n->op == TFN__OP_PARAM ? r->grads + n->grad : r->work + n->grad;
+}
+TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
+{
+    return tfn__known(t, x) ? tfn__place_of(t, r, x.id, false) : NULL;
+}
+TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
+{
+    return tfn__known(t, x) && (t->nodes[x.id].flags & TFN__NEED)
+         ? tfn__grad_of(t, r, x.id) : NULL;
+}
+
+static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
+                           float *work)
+{
+    int32_t id = entry / 8, kind = entry % 8;
+    const tfn_node *n = t->nodes + id;
+    bool again = kind != TFN__FORWARD, backward = kind >= TFN__SEED;
+    int64_t saved = n->saved[again && (n->flags & TFN__AGAIN) ? 1 : 0];
+    c->t = t;
+    c->r = r;
+    c->k = t->kernels;
+    c->n = n;
+    c->work = work;
+    c->y = tfn__outside(n) ? NULL : tfn__place_of(t, r, id, again);
+    c->saved = saved < 0 ? NULL : r->work + saved;
+    c->dy = backward ? tfn__grad_of(t, r, id) : NULL;
+    c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
+    c->cols = n->cols;
+    for (int j = 0; j < TFN_INPUTS; j++) {
+        const tfn_node *x = t->nodes + n->in[j];
+        bool want = backward && (n->grad_need >> j & 1);
+        c->x[j] = n->in[j] ? tfn__place_of(t, r, n->in[j], again) : NULL;
+        c->dx[j] = want ? tfn__grad_of(t, r, n->in[j]) : NULL;
+        c->add[j] = want && ((n->grad_add >> j & 1) || (r->accumulate && x->op == TFN__OP_PARAM));
+        c->x_rows[j] = (ptrdiff_t)tfn__rows_at(x, r->batch, r->source, r->target);
+        c->x_cols[j] = x->cols;
+    }
+}
+
+/* Chunks of an entry, and one chunk of it. */
+static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
+{
+    const tfn__op *op = tfn__ops + c->n->op;
+    if (kind == TFN__SEED) return 1;
+    if (kind == TFN__PREPARE) return tfn__by_rows(c);
+    return kind == TFN__BACKWARD ? op->backward_chunks(c) : op->chunks(c);
+}
+static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
+{
+    c->chunk = chunk;
+#ifndef TFNORM_NO_TRAINING
+    if (kind == TFN__SEED) {
+        for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = 1;
+        return;
+    }
+    if (kind == TFN__PREPARE) {
+        tfn__linear_prepare(c);
+        return;
+    }
+    if (kind == TFN__BACKWARD) {
+        tfn__ops[c->n->op].backward(c);
+        return;
+    }
+#endif
+    (void)kind;
+    tfn__ops[c->n->op].forward(c);
+}
+
+#ifdef TFN__POISON
+/* The tests' proof of the planner: the workspace starts as NaN, and so does every dead buffer. */
+static void tfn__poison(float *p, int64_t n)
+{
+    volatile float zero = 0;
+    for (int64_t i = 0; i < n; i++) p[i] = zero / zero;
+}
+static void tfn__poison_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        int64_t rows = tfn__rows_max(t, n);
+        if (tfn__outside(n)) continue;
+        for (int b = 0; b < TFN__BUFFERS; b++) {
+            int64_t at = b == TFN__GRAD ? n->grad : b < TFN__SAVE ? n->value[b]
+                       : n->saved[b - TFN__SAVE];
+            if (n->dies[b] == e && at >= 0)
+                tfn__poison(r->work + at, rows * (b == TFN__SAVE || b == TFN__SAVE2 ? n->saved_cols
+                                                                                    : n->cols));
+        }
+    }
+}
+#endif
+
+static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+    float *work = r->work + t->work;
+    for (int32_t e = first; e < last; e++) {
+        int32_t kind = t->order[e] % 8;
+        tfn__call c;
+        tfn__make_call(&c, t, r, t->order[e], work);
+        c.chunks = tfn__entry_chunks(&c, kind);
+        for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
+#ifdef TFN__POISON
+        tfn__poison_dead(t, r, e);
+#endif
+    }
+}
+
+#if TFN__THREADS
+/* One region per run. Every thread walks the timeline; the chunks of an entry are taken from a
+ * counter, and an entry is over when all its chunks are done, not when all threads came by: a
+ * thread that the system holds back is never waited for, unless it holds a chunk. */
+typedef struct tfn__team {
+    const tfn_tape *t;
+    const tfn_run  *r;
+    int32_t  first, last;
+    uint64_t queue;             /* entry << 32 | next chunk */
+    uint64_t done;              /* chunks done since the region began */
+} tfn__team;
+
+static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrdiff_t *chunk)
+{
+    uint64_t q = __atomic_load_n(&m->queue, __ATOMIC_ACQUIRE);
+    while (q >> 32 == entry && (ptrdiff_t)(q & 0xffffffffu) < chunks) {
+        *chunk = (ptrdiff_t)(q & 0xffffffffu);
+        if (__atomic_compare_exchange_n(&m->queue, &q, q + 1, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE)) return true;
+    }
+    return false;
+}
+
+static void tfn__relax(int *spins)
+{
+    if (++*spins < 2000) {
+#if defined __x86_64__ || defined __i386__
+        __builtin_ia32_pause();
+#endif
+    } else TFN__YIELD();
+}
+
+static void tfn__team_member(void *team, int index)
+{
+    tfn__team *m = (tfn__team *)team;
+    float *work = m->r->work + m->t->work + index * m->t->scratch;
+    uint64_t target = 0;
+    for (int32_t e = m->first; e < m->last; e++) {
+        int32_t kind = m->t->order[e] % 8;
+        uint32_t entry = (uint32_t)(e - m->first);
+        uint64_t q;
+        ptrdiff_t chunk;
+        int spins = 0;
+        tfn__call c;
+        tfn__make_call(&c, m->t, m->r, m->t->order[e], work);
+        c.chunks = tfn__entry_chunks(&c, kind);
+        target += (uint64_t)c.chunks;
+        while (tfn__take_chunk(m, entry, c.chunks, &chunk)) {
+            tfn__entry_chunk(&c, kind, chunk);
+            __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
+        }
+        while ((q = __atomic_load_n(&m->queue, __ATOMIC_ACQUIRE)) >> 32 == entry) {
+            if (__atomic_load_n(&m->done, __ATOMIC_ACQUIRE) == target)
+                __atomic_compare_exchange_n(&m->queue, &q, (uint64_t)(entry + 1) << 32, false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+            else tfn__relax(&spins);
+        }
+    }
+}
+
+static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+    tfn__team team;
+    team.t = t;
+    team.r = r;
+    team.first = first;
+    team.last = last;
+    team.queue = team.done = 0;
+#ifdef TFNORM_PARALLEL_FOR
+    TFNORM_PARALLEL_FOR(t->threads, tfn__team_member, &team);
+#else
+#pragma omp parallel num_threads(t->threads)
+    tfn__team_member(&team, omp_get_thread_num());
+#endif
+}
+#endif
+
+static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
+{
+#if TFN__THREADS
+    if (t->threads > 1) {
+        tfn__run_team(t, r, first, last);
+        return;
+    }
+#endif
+    tfn__run_serial(t, r, first, last);
+}
+
+static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
+{
+    if (t->error.status != TFN_OK) return t->error.status;
+    if (!t->planned) return TFN_NOT_READY;
+    if (r->batch < 0 || r->batch > t->batch || r->source < 0 || r->source > t->source ||
+        r->target < 0 || r->target > t->target || r->start < 0) return TFN_BAD_BATCH;
+    return TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
+{
+    tfn_status status = tfn__run_status(t, r);
+#ifdef TFN__POISON
+    if (status == TFN_OK) tfn__poison(r->work, t->work);
+#endif
+    if (status == TFN_OK) tfn__run_entries(t, r, 0, t->forward_count);
+    return status;
+}
+
+TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
+{
+    tfn_status status = tfn__run_status(t, r);
+    if (status != TFN_OK) return status;
+    if (!t->training) return TFN_NOT_READY;
+    for (int32_t i = 1; i < t->count && !r->accumulate; i++) {      /* parameters not reached */
+        const tfn_node *n = t->nodes + i;
+        if (n->op == TFN__OP_PARAM && !(n->flags & TFN__KEPT_GRAD))
+            TFNORM_MEMSET(r->grads + n->grad, 0,
+                          (size_t)n->count * (size_t)n->cols * sizeof(float));
+    }
+    tfn__run_entries(t, r, t->forward_count, t->order_count);
+    return TFN_OK;
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> topologies */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* A topology is a row: which norms and scales a sub-layer's residual join has (tfn_join). One
+ * builder reads them all; the library's rows have no privileges over a user's. */
+
+#define TFN__NO_SCALES { TFN_SCALE_NONE, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0 }, \
+                       { TFN_SCALE_NONE, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0 }
+#define TFN__JOIN_POST { false, false, true, false, TFN__NO_SCALES }
+#define TFN__JOIN_PRE  { true, false, false, false, TFN__NO_SCALES }
+
+static const tfn_topology tfn__topologies[] = {
+    { "pre", "x = x + F(LN(x)); final LN",
+      "Baevski & Auli; Child et al.; Wang et al. 2019; Xiong et al. 2020, table 1", 2019,
+      TFN__JOIN_PRE, TFN__JOIN_PRE, true, false, NULL },
+    { "post", "x = LN(x + F(x))", "Vaswani et al. 2017; Xiong et al. 2020, table 1", 2017,
+      TFN__JOIN_POST, TFN__JOIN_POST, false, false, NULL }
+};
+enum { TFN__TOPOLOGY_COUNT = sizeof tfn__topologies / sizeof *tfn__topologies };
+
+#define TFN__GAIN_1 { TFN_SCALE_NONE, 1, 0, 0, 0 }
+#define TFN__GAINS_1 TFN__GAIN_1, TFN__GAIN_1, TFN__GAIN_1, TFN__GAIN_1, TFN__GAIN_1
+
+/* GPT-2: the last matrix of a branch divided by the root of the number of branches, sqrt(2L). */
+#define TFN__BRANCHES { TFN_SCALE_CONSTANT, 0.70710678f, 0, -0.5f, 0 }
+
+static const tfn_init_rule tfn__inits[] = {
+    { "xavier", "Glorot & Bengio 2010, normal form; Xiong et al. 2020, section 3.3",
+      TFN_XAVIER_NORMAL, 0, 0, TFN__GAINS_1 },
+    { "xavier-uniform", "Glorot & Bengio 2010, eq. 16; fairseq and PyTorch's Transformer",
+      TFN_XAVIER_UNIFORM, 0, 0, TFN__GAINS_1 },
+    { "gpt2", "Radford et al. 2019: N(0, 0.02^2), W_O and W_2 over sqrt(2L)",
+      TFN_NORMAL, 0.02f, 0.02f, TFN__GAIN_1, TFN__GAIN_1, TFN__BRANCHES, TFN__GAIN_1,
+      TFN__BRANCHES },
+    { "framework", "PyTorch's nn.Linear: U(+-1/sqrt(in)), biases too",
+      TFN_FAN_IN_UNIFORM, 0, 1, TFN__GAINS_1 },
+    { "truncated", "BERT: N(0, 0.02^2) redrawn outside two standard deviations",
+      TFN_TRUNCATED_NORMAL, 0.02f, 0.02f, TFN__GAINS_1 }
+};
+enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
+
+typedef struct tfn__recipe { const char *name, *topology, *norm, *init; } tfn__recipe;
+static const tfn__recipe tfn__recipes[] = {
+    { "pre",  "pre",  "layernorm", "xavier" },
+    { "post", "post", "layernorm", "xavier" }
+};
+enum { TFN__RECIPE_COUNT = sizeof tfn__recipes / sizeof *tfn__recipes };
+
+static bool tfn__equal(const char *a, const char *b)
+{
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
+TFNORM_API const tfn_topology *tfn_topology_at(int32_t i)
+{
+    return i >= 0 && i < TFN__TOPOLOGY_COUNT ? tfn__topologies + i : NULL;
+}
+TFNORM_API const tfn_topology *tfn_topology_find(const char *name)
+{
+    for (int32_t i = 0; name && i < TFN__TOPOLOGY_COUNT; i++)
+        if (tfn__equal(name, tfn__topologies[i].name)) return tfn__topologies + i;
+    return NULL;
+}
+TFNORM_API const tfn_init_rule *tfn_init_at(int32_t i)
+{
+    return i >= 0 && i < TFN__INIT_COUNT ? tfn__inits + i : NULL;
+}
+TFNORM_API const tfn_init_rule *tfn_init_find(const char *name)
+{
+    for (int32_t i = 0; name && i < TFN__INIT_COUNT; i++)
+        if (tfn__equal(name, tfn__inits[i].name)) return tfn__inits + i;
+    return NULL;
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> optim */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+
+#ifndef TFNORM_NO_TRAINING
+/* RAdam (Liu et al. 2020b): rectification r_t from rho_t; NaN-free only above 4. */
+static double tfn__rectify(double beta2, double power, double t, double *rho)
+{
+    double most = 2 / (1 - beta2) - 1;
+    *rho = most - 2 * t * power / (1 - power);
+    if (*rho <= 4) return 0;
+    return ((*rho - 4) * (*rho - 2) * most) / ((most - 4) * (most - 2) * *rho);
+}
+
+/* Bias corrections of update t >= 1. eps_inside (PyTorch): m^ / (sqrt(v / (1 - b2^t)) + eps);
+ * else (fairseq): eps is added before the correction. RAdam without rectification, rho_t <= 4:
+ * SGD with momentum, as the paper has it. */
+static void tfn__update_at(tfn_update *u, int64_t t)
+{
+    double b1 = (double)u->beta1, b2 = (double)u->beta2, power, root, size, r, rho;
+    u->adaptive = true;
+    u->skip = false;
+    u->root = 1;
+    u->step_size = u->lr;
+    if (u->optimizer == TFN_SGD) return;
+    power = tfn__pow(b2, (double)t);
+    size = (double)u->lr / (1 - tfn__pow(b1, (double)t));
+    root = tfn__exp(0.5 * tfn__log(1 - power));
+    if (u->optimizer == TFN_RADAM) {
+        r = tfn__rectify(b2, power, (double)t, &rho);
+        u->adaptive = rho > 4;
+        size *= u->adaptive ? tfn__exp(0.5 * tfn__log(r)) : 1;
+    }
+    if (u->adaptive && u->eps_inside) u->root = (float)(1 / root);
+    else if (u->adaptive) size *= root;
+    u->step_size = (float)size;
+}
+#endif
+
+static double tfn__least(double a, double b) { return a < b ? a : b; }
+
+/* The rate of each kind at update t after the warm-up, as a fraction of the peak. */
+static double tfn__decay_at(const tfn_schedule *s, int64_t t)
+{
+    double warm = (double)s->warmup, end = (double)s->steps, left, span;
+    double anchor = (double)(s->anchor ? s->anchor : tfn__max((ptrdiff_t)s->warmup, 1));
+    switch (s->kind) {
+    case TFN_INVERSE_SQRT:
+        return (double)t <= anchor ? 1 : tfn__exp(0.5 * tfn__log(anchor / (double)t));
+    case TFN_T_FIXUP:              /* sqrt(D / (D + t)), D = anchor */
+        return tfn__exp(0.5 * tfn__log(anchor / (anchor + (double)t)));
+    case TFN_LINEAR:
+    case TFN_COSINE:
+        span = end > warm ? end - warm : 1;
+        left = 1 - tfn__least(((double)t - warm) / span, 1);
+        return s->kind == TFN_LINEAR ? left : 0.5 * (1 - tfn__cos(3.14159265358979324 * left));
+    case TFN_WARMUP_STABLE_DECAY:
+        span = s->decay_steps ? (double)s->decay_steps : end / 10;
+        return tfn__least(1, ((end > (double)t ? end - (double)t : 0)) / (span > 1 ? span : 1));
+    default:
+        return 1;
+    }
+}
+
+TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t width)
+{
+    double t = (double)step, warm = (double)s->warmup, peak = (double)s->lr, lr;
+    double first = (double)s->lr_init, least = (double)s->lr_min;
+    if (s->kind == TFN_NOAM) {     /* lr d^-1/2 min(t^-1/2, t T^-3/2), Vaswani 2017, eq. 3 */
+        t = t > 1 ? t : 1;
+        warm = warm > 1 ? warm : 1;
+        lr = tfn__least(tfn__pow(t, -0.5), t * tfn__pow(warm, -1.5));
+        lr *= peak * tfn__pow((double)(width > 0 ? width : 1), -0.5);
+    } else if (step < s->warmup) {
+        lr = first + t * (peak - first) / warm;
+    } else {
+        lr = tfn__decay_at(s, step);
+        lr = s->kind == TFN_LINEAR || s->kind == TFN_COSINE || s->kind == TFN_WARMUP_STABLE_DECAY
+           ? least + lr * (peak - least) : lr * peak;
+    }
+    if (s->step_at > 0 && step >= s->step_at) lr *= s->step_factor > 0 ? (double)s->step_factor : 0.1;
+    return (float)lr;
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> model */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* One builder records training, evaluation and decoding; topologies reach it as rows only. */
+
+/* -- options
+ * -------------------------------------------------------------------------------------- */
+
+static int32_t tfn__or(int32_t value, int32_t otherwise) { return value ? value : otherwise; }
+static float tfn__orf(float value, float otherwise) { return value > 0 ? value : otherwise; }
+
+static void tfn__fill_defaults(tfn_model_desc *d)
+{
+    bool sgd = d->optimizer == TFN_SGD;
+    d->source_context = tfn__or(d->source_context, d->context);
+    d->width = tfn__or(d->width, 64);
+    d->layers = tfn__or(d->layers, 2);
+    d->decoder_layers = tfn__or(d->decoder_layers, d->layers);
+    d->heads = tfn__or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
+    d->kv_heads = tfn__or(d->kv_heads, d->heads);
+    if (!d->ffn && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
+    if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_GELU_TANH;
+    if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_LEARNED;
+    d->rotary_base = tfn__orf(d->rotary_base, 10000);
+    if (!d->recipe) d->recipe = "pre";
+    d->norm_eps = tfn__orf(d->norm_eps, (float)1e-5);
+    if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_ADAMW;
+    d->schedule.lr = tfn__orf(d->schedule.lr, (float)1e-3);
+    if (!sgd) d->beta1 = tfn__orf(d->beta1, (float)0.9);
+    d->beta2 = tfn__orf(d->beta2, (float)0.98);
+    d->eps = tfn__orf(d->eps, (float)1e-8);
+    d->micro_batches = tfn__or(d->micro_batches, 1);
+    d->batch = tfn__or(d->batch, 1);
+#if TFN__THREADS && !defined TFNORM_PARALLEL_FOR
+    d->threads = tfn__or(d->threads, omp_get_max_threads());
+#else
+    d->threads = tfn__or(d->threads, 1);
+#endif
+}
+
+/* A recipe's parts, unless the options override them. */
+static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
+{
+    const tfn__recipe *recipe = NULL;
+    for (int32_t i = 0; i < TFN__RECIPE_COUNT; i++)
+        if (tfn__equal(d->recipe, tfn__recipes[i].name)) recipe = tfn__recipes + i;
+    if (!recipe) {
+        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no recipe is called \"%s\"", d->recipe);
+        return;
+    }
+    if (!d->topology) d->topology = tfn_topology_find(recipe->topology);
+    if (!d->decoder_topology) d->decoder_topology = d->topology;
+    if (!d->norm) d->norm = recipe->norm;
+    if (!d->init) d->init = recipe->init;
+    if (!tfn__equal(d->norm, "layernorm") && !tfn__equal(d->norm, "rmsnorm"))
+        tfn__fail_name(e, TFN_NOT_FOUND, "model",
+                       "no norm is called \"%s\"; there are layernorm and rmsnorm", d->norm);
+    if (!tfn_init_find(d->init))
+        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no initialisation is called \"%s\"", d->init);
+}
+
+static void tfn__in_range(tfn_error *e, const char *text, int64_t value, int64_t least,
+                          int64_t most)
+{
+    if (value < least || value > most)
+        tfn__fail(e, TFN_BAD_OPTION, "model", text, value, value < least ? least : most);
+}
+
+static void tfn__rate_ok(tfn_error *e, const char *name, float p)
+{
+    if (!(p >= 0 && p < 1))
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "%s must be at least 0 and below 1", name);
+}
+
+static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
+{
+    const int64_t most = 1 << 20;                 /* of a width, a length: 2^20; tokens: 2^24 */
+    tfn__in_range(e, "vocab is %d, the limit is %d", d->vocab, 1, 1 << 24);
+    tfn__in_range(e, "context is %d, the limit is %d", d->context, 1, most);
+    tfn__in_range(e, "source_context is %d, the limit is %d", d->source_context, 1, most);
+    tfn__in_range(e, "width is %d, the limit is %d", d->width, 1, most);
+    tfn__in_range(e, "layers is %d, the limit is %d", d->layers, 1, 4096);
+    tfn__in_range(e, "decoder_layers is %d, the limit is %d", d->decoder_layers, 1, 4096);
+    tfn__in_range(e, "heads is %d, the limit is %d", d->heads, 1, 1 << 15);
+    tfn__in_range(e, "kv_heads is %d, the limit is %d", d->kv_heads, 1, d->heads);
+    tfn__in_range(e, "ffn is %d, the limit is %d", d->ffn, 1, most * 4);
+    tfn__in_range(e, "segments is %d, the limit is %d", d->segments, 0, most);
+    tfn__in_range(e, "batch is %d, the limit is %d", d->batch, 1, most);
+    tfn__in_range(e, "threads is %d, the limit is %d", d->threads, 1, 1024);
+    tfn__in_range(e, "micro_batches is %d, the limit is %d", d->micro_batches, 1, most);
+    if (e->status != TFN_OK) return;
+    if (d->width % d->heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width %d does not split into %d heads", d->width,
+                  d->heads);
+    if (d->heads % d->kv_heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "%d heads cannot share %d key/value heads", d->heads,
+                  d->kv_heads);
+    if (d->position == TFN_ROTARY && d->width / d->heads % 2)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "rotary positions want an even head size, not %d",
+                  d->width / d->heads, 0);
+}
+
+static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
+{
+    tfn__in_range(e, "arch is %d, the limit is %d", d->arch, 0, TFN_ENCODER_DECODER);
+    tfn__in_range(e, "activation is %d, the limit is %d", d->activation, 0, TFN_IDENTITY);
+    tfn__in_range(e, "position is %d, the limit is %d", d->position, 0, TFN_NO_POSITION);
+    tfn__in_range(e, "head is %d, the limit is %d", d->head, 0, TFN_HEAD_SEQUENCE);
+    tfn__in_range(e, "optimizer is %d, the limit is %d", d->optimizer, 0, TFN_RADAM);
+    tfn__in_range(e, "schedule.kind is %d, the limit is %d", d->schedule.kind, 0, TFN_T_FIXUP);
+    if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
+    if (d->head == TFN_HEAD_SEQUENCE)
+        tfn__in_range(e, "classes is %d, the limit is %d", d->classes, 1, 1 << 24);
+    if (d->segments && d->arch != TFN_ENCODER)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
+    if (!tfn_kernels_for(d->isa))
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
+                  d->isa, 0);
+    tfn__rate_ok(e, "dropout", d->dropout);
+    tfn__rate_ok(e, "attention_dropout", d->attention_dropout);
+    tfn__rate_ok(e, "activation_dropout", d->activation_dropout);
+    tfn__rate_ok(e, "smoothing", d->smoothing);
+    tfn__rate_ok(e, "beta1", d->beta1);
+    tfn__rate_ok(e, "beta2", d->beta2);
+#ifdef TFNORM_NO_TRAINING
+    if (!d->inference)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no training: set inference", 0, 0);
+#endif
+}
+
+TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
+{
+    tfn_error none;
+    if (!e) e = &none;
+    TFNORM_MEMSET(e, 0, sizeof *e);
+    e->node = e->layer = -1;
+    *out = *desc;
+    tfn__fill_defaults(out);
+    tfn__check_sizes(out, e);
+    tfn__check_kinds(out, e);
+    tfn__resolve_recipe(out, e);
+    return e->status == TFN_OK;
+}
+
+/* -- parameters: a table of places in one flat vector
+ * ---------------------------------------------- */
+
+enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
+enum { TFN__NO_SUB = 3 };                      /* beside tfn_sublayer */
+enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN };    /* kinds; gains are scales too */
+enum { TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_O, TFN__PART_W1, TFN__PART_W2,
+       TFN__PART_W3, TFN__PART_NORM_IN, TFN__PART_NORM_BRANCH, TFN__PART_NORM, TFN__PART_IN,
+       TFN__PART_OUT, TFN__PART_SKIP, TFN__PART_EXTRA, TFN__PART_EMBEDDING, TFN__PART_POSITION,
+       TFN__PART_SEGMENT, TFN__PART_EMBEDDING_NORM, TFN__PART_FINAL_NORM, TFN__PART_POOLER,
+       TFN__PART_CLASSIFIER, TFN__PART_OUTPUT };
+static const char *const tfn__part_names[] = {
+    "q", "k", "v", "o", "w1", "w2", "w3", "norm_in", "norm_branch", "norm", "in", "out", "skip",
+    "extra", "embedding", "position", "segment", "embedding_norm", "final_norm", "pooler",
+    "classifier", "output"
+};
+
+typedef struct tfn__builder {
+    tfn_tape    *t;
+    const tfn_model_desc *d;
+    tfn__weight *weights;
+    int32_t      count, capacity;      /* capacity 0: the table is complete, only look up */
+    int64_t      floats;
+    bool         decode;               /* against caches */
+    int32_t      stack, sub, layer;    /* where the builder is */
+    tfn_rows     rows;
+    tfn_var      embedding, table, memory;
+} tfn__builder;
+
+static bool tfn__is_weight(const tfn__weight *w, const tfn__builder *b, int part, int kind)
+{
+    return w->stack == b->stack && w->sub == b->sub && w->layer == b->layer && w->part == part
+        && w->kind == kind;
+}
+
+/* The parameter of this place: made by the first tape, found again by the others. */
+static tfn_var tfn__weight_of(tfn__builder *b, int part, int kind, int32_t rows, int32_t cols,
+                              float initial)
+{
+    tfn__weight *w = b->weights;
+    int32_t i = 0;
+    while (i < b->count && !tfn__is_weight(w + i, b, part, kind)) i++;
+    if (i == b->count) {
+        if (b->count >= b->capacity)
+            return tfn__tape_error(b->t, TFN_NO_MEMORY, "model", "more than %d parameters",
+                                   b->capacity, 0);
+        w[i].at = b->floats;
+        w[i].rows = rows;
+        w[i].cols = cols;
+        w[i].layer = (int16_t)b->layer;
+        w[i].stack = (uint8_t)b->stack;
+        w[i].sub = (uint8_t)b->sub;
+        w[i].part = (uint8_t)part;
+        w[i].kind = (uint8_t)kind;
+        w[i].initial = initial;
+        b->floats += tfn__padded((int64_t)rows * cols);
+        b->count++;
+    }
+    return tfn__param_at(b->t, rows, cols, w[i].at);
+}
+
+static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t in, int32_t out,
+                                 tfn_activation act)
+{
+    tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
+    if (!b->d->no_bias) bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
+    return tfn_linear(b->t, x, w, bias, act);
+}
+
+static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
+{
+    int32_t width = b->d->width;
+    tfn_var gain = tfn__weight_of(b, part, TFN__GAIN, 1, width, 1), bias;
+    if (tfn__equal(b->d->norm, "rmsnorm")) return tfn_rmsnorm(b->t, x, gain, b->d->norm_eps);
+    bias = tfn__weight_of(b, part, TFN__BIAS, 1, width, 0);
+    return tfn_layernorm(b->t, x, gain, bias, b->d->norm_eps);
+}
+
+/* -- the join: what a topology's row says
+ * ------------------------------------------------------------ */
+
+static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
+{
+    return decoder && d->arch == TFN_ENCODER_DECODER ? d->decoder_layers : d->layers;
+}
+
+/* value * N^n * M^m * l^layer; 1 where the row has no scale. */
+static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, int32_t layer)
+{
+    double v = (double)s->value;
+    if (s->kind == TFN_SCALE_NONE) return 1;
+    v *= tfn__pow(tfn__depth(d, false), (double)s->n)
+       * tfn__pow(tfn__depth(d, true), (double)s->m);
+    return (float)(v * tfn__pow(layer < 1 ? 1 : layer, (double)s->layer));
+}
+
+/* Constants go into the sum (returned in *constant); learned scales are parameters. */
+static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule *s, int part,
+                                float *constant)
+{
+    float value = tfn__rule_value(b->d, s, b->layer + 1);
+    bool learned = s->kind == TFN_SCALE_LEARNED || s->kind == TFN_SCALE_VECTOR;
+    int32_t cols = s->kind == TFN_SCALE_VECTOR ? b->d->width : 1;
+    *constant = learned ? 1 : value;
+    if (!learned) return x;
+    return tfn_scale(b->t, x, tfn__weight_of(b, part, TFN__GAIN, 1, cols, value));
+}
+
+/* a*x as a value of its own. */
+static tfn_var tfn__times(tfn__builder *b, tfn_var x, float a)
+{
+    tfn_node *n = a < 1 || a > 1 ? tfn__map(b->t, TFN__OP_ADD, x, tfn__none, tfn__none) : NULL;
+    if (!n) return x;
+    n->number[0] = a;
+    return tfn__var_of(b->t, n);
+}
+
+static tfn_join tfn__join_at(const tfn__builder *b, tfn_sublayer kind)
+{
+    bool decoder = b->stack == TFN__IN_DECODER;
+    const tfn_topology *row = decoder ? b->d->decoder_topology : b->d->topology;
+    tfn_join join = kind == TFN_FFN ? row->ffn : row->attention;
+    tfn_place place;
+    place.kind = kind;
+    place.decoder = decoder;
+    place.alone = b->d->arch != TFN_ENCODER_DECODER;
+    place.layer = b->layer + 1;
+    place.depth = tfn__depth(b->d, decoder);
+    if (row->rule) row->rule(row, &place, &join);
+    return join;
+}
+
+static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer kind);
+static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u);
+
+/* p = out * N_branch(F(in * N_in(x)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
+static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x, tfn_var x0)
+{
+    tfn_join join = tfn__join_at(b, kind);
+    tfn_var normed, p, skip, z;
+    float in, out, keep, extra;
+    b->sub = (int32_t)kind;
+    normed = join.norm_in ? tfn__apply_norm(b, x, TFN__PART_NORM_IN) : x;
+    p = tfn__apply_scale(b, normed, &join.in, TFN__PART_IN, &in);
+    p = tfn__times(b, p, in);
+    p = kind == TFN_FFN ? tfn__ffn_branch(b, p) : tfn__attention_branch(b, p, kind);
+    if (join.norm_branch) p = tfn__apply_norm(b, p, TFN__PART_NORM_BRANCH);
+    p = tfn_dropout(b->t, p, b->d->dropout);
+    p = tfn__apply_scale(b, p, &join.out, TFN__PART_OUT, &out);
+    skip = tfn__apply_scale(b, join.skip_normed ? normed : x, &join.skip, TFN__PART_SKIP, &keep);
+    z = tfn_add(b->t, skip, p, keep, out);
+    if (join.extra.kind != TFN_SCALE_NONE) {
+        x0 = tfn__apply_scale(b, x0, &join.extra, TFN__PART_EXTRA, &extra);
+        z = tfn_add(b->t, z, x0, 1, extra);
+    }
+    return join.norm_sum ? tfn__apply_norm(b, z, TFN__PART_NORM) : z;
+}
+
+/* -- branches
+ * ----------------------------------------------------------------------------------------- */
+
+static tfn_var tfn__rotate(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    return d->position == TFN_ROTARY ? tfn_rotary(b->t, x, b->table, d->width / d->heads) : x;
+}
+
+/* Keys and values of the memory in a cache: the first caches of the state, one a layer. */
+static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
+{
+    const tfn_model_desc *d = b->d;
+    return tfn__cache(b->t, k, v, d->width / d->heads * d->kv_heads, d->kv_heads,
+                      d->source_context, true);
+}
+
+static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer kind)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t width = d->width, kv = width / d->heads * d->kv_heads;
+    bool self = kind == TFN_SELF_ATTENTION, causal = self && b->stack == TFN__IN_DECODER;
+    int32_t lengths = self && b->rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS
+                                                         : TFN_INT_SOURCE_LENGTHS;
+    tfn_var from = self ? u : b->memory, q, k, v, y;
+    q = tfn__apply_linear(b, u, TFN__PART_Q, width, width, TFN_IDENTITY);
+    if (self) q = tfn__rotate(b, q);
+    if (b->decode && !self) {
+        tfn_var cache;
+        cache.id = b->memory.id + b->layer;             /* named when decoding began */
+        y = tfn__attend_cached(b->t, q, cache, d->heads, lengths);
+        return tfn__apply_linear(b, y, TFN__PART_O, width, width, TFN_IDENTITY);
+    }
+    k = tfn__apply_linear(b, from, TFN__PART_K, width, kv, TFN_IDENTITY);
+    if (self) k = tfn__rotate(b, k);
+    v = tfn__apply_linear(b, from, TFN__PART_V, width, kv, TFN_IDENTITY);
+    if (b->decode && causal) {
+        tfn_var cache = tfn__cache(b->t, k, v, kv, d->kv_heads, d->context, false);
+        y = tfn__attend_cached(b->t, q, cache, d->heads, -1);
+    } else {
+        y = tfn_attend(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
+                       d->attention_dropout);
+    }
+    return tfn__apply_linear(b, y, TFN__PART_O, width, width, TFN_IDENTITY);
+}
+
+static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_activation act = d->activation;
+    tfn_var h;
+    if (act == TFN_GEGLU || act == TFN_SWIGLU) {
+        tfn_var gate = tfn__apply_linear(b, u, TFN__PART_W1, d->width, d->ffn, TFN_IDENTITY);
+        tfn_var up = tfn__apply_linear(b, u, TFN__PART_W3, d->width, d->ffn, TFN_IDENTITY);
+        h = tfn_gated(b->t, gate, up, act == TFN_GEGLU ? TFN_GELU : TFN_SILU);
+    } else {
+        h = tfn__apply_linear(b, u, TFN__PART_W1, d->width, d->ffn, act);
+    }
+    h = tfn_dropout(b->t, h, d->activation_dropout);
+    return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, d->width, TFN_IDENTITY);
+}
+
+/* -- stacks
+ * -------------------------------------------------------------------------------------------- */
+
+/* x_0 = Drop(N(s*E[token] + P[position] + S[segment])) */
+static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
+{
+    const tfn_model_desc *d = b->d;
+    bool source = b->rows == TFN_ROWS_SOURCE, own = d->separate_source && source;
+    bool decoder = b->stack == TFN__IN_DECODER;
+    const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
+    int32_t stack = b->stack, positions = source ? d->source_context : d->context;
+    float scale = d->scale_embedding ? TFN__SQRT((float)d->width) : 1;
+    tfn_var e = b->embedding, x;
+    b->layer = -1;
+    b->sub = TFN__NO_SUB;
+    if (!own) b->stack = TFN__NO_STACK;
+    if (own || !e.id)
+        e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, d->width, 0);
+    if (!own) b->embedding = e;
+    b->stack = stack;
+    x = tfn_embed(b->t, e, slot, b->rows, scale);
+    if (d->position == TFN_LEARNED)
+        x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
+                                                 d->width, 0));
+    if (d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ)
+        x = tfn_position(b->t, x, b->table);
+    if (d->segments) {
+        tfn_var s = tfn__weight_of(b, TFN__PART_SEGMENT, TFN__MATRIX, d->segments, d->width, 0);
+        s = tfn_embed(b->t, s, TFN_INT_SEGMENTS, b->rows, 1);
+        x = tfn_add(b->t, x, s, 1, 1);
+    }
+    if (row->embedding_norm) x = tfn__apply_norm(b, x, TFN__PART_EMBEDDING_NORM);
+    return tfn_dropout(b->t, x, d->dropout);
+}
+
+static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32_t slot)
+{
+    bool decoder = stack == TFN__IN_DECODER;
+    const tfn_topology *row = decoder ? b->d->decoder_topology : b->d->topology;
+    tfn_var x;
+    b->stack = stack;
+    b->rows = rows;
+    x = tfn__embed_stack(b, slot);
+    for (int32_t l = 0; l < tfn__depth(b->d, decoder); l++) {
+        tfn_var x0 = x;
+        b->layer = b->t->layer = l;
+        if (b->d->recompute) tfn_recompute(b->t, 1 + l + (decoder ? b->d->layers : 0));
+        x = tfn__apply_sublayer(b, TFN_SELF_ATTENTION, x, x0);
+        if (decoder && b->d->arch == TFN_ENCODER_DECODER)
+            x = tfn__apply_sublayer(b, TFN_CROSS_ATTENTION, x, x0);
+        x = tfn__apply_sublayer(b, TFN_FFN, x, x0);
+    }
+    tfn_recompute(b->t, 0);
+    b->layer = b->t->layer = -1;
+    b->sub = TFN__NO_SUB;
+    return row->final_norm ? tfn__apply_norm(b, x, TFN__PART_FINAL_NORM) : x;
+}
+
+/* The one table a model has: sinusoids or rotations. */
+static void tfn__build_table(tfn__builder *b)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t rows = (int32_t)tfn__max(d->context, d->source_context);
+    int32_t cols = d->position == TFN_ROTARY ? d->width / d->heads : d->width;
+    b->table = tfn__none;
+    if (d->position != TFN_LEARNED && d->position != TFN_NO_POSITION)
+        b->table = tfn__table(b->t, rows, cols);
+}
+
+static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    b->stack = TFN__NO_STACK;
+    if (d->head == TFN_HEAD_SEQUENCE) {
+        x = tfn__apply_linear(b, tfn_first(b->t, x), TFN__PART_POOLER, d->width, d->width,
+                              TFN_TANH);
+        return tfn__apply_linear(b, x, TFN__PART_CLASSIFIER, d->width, d->classes, TFN_IDENTITY);
+    }
+    if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
+    return tfn_linear(b->t, x, tfn__weight_of(b, TFN__PART_OUTPUT, TFN__MATRIX, d->width,
+                                              d->vocab, 0), tfn__none, TFN_IDENTITY);
+}
+
+/* The whole model on one tape: logits and the loss per row. */
+static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var x, loss;
+    tfn__build_table(b);
+    if (d->arch == TFN_ENCODER_DECODER)
+        b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
+    x = tfn__build_stack(b, d->arch == TFN_ENCODER ? TFN__IN_ENCODER : TFN__IN_DECODER,
+                         TFN_ROWS_TARGET, TFN_INT_TOKENS);
+    x = tfn__build_logits(b, x);
+    loss = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, b->t->training ? d->smoothing : 0,
+                             (int32_t)d->smoothing_kind);
+    if (!b->t->training) tfn_keep(b->t, x);
+    tfn_keep(b->t, loss);
+    *logits = x;
+    return loss;
+}
+
+/* -- initial values
+ * ------------------------------------------------------------------------------------ */
+
+static float tfn__truncated(tfn_key key, uint64_t i)
+{
+    for (uint64_t draw = 0;; draw++) {
+        float z = tfn_random_normal(tfn_key_fold(key, draw), i);
+        if (z >= -2 && z <= 2) return z;
+    }
+}
+
+static const tfn_scale_rule *tfn__gain_of(const tfn_init_rule *rule, int part)
+{
+    static const tfn_scale_rule none = TFN__GAIN_1;
+    if (part == TFN__PART_Q || part == TFN__PART_K) return &rule->qk;
+    if (part == TFN__PART_V) return &rule->v;
+    if (part == TFN__PART_O) return &rule->o;
+    if (part == TFN__PART_W1 || part == TFN__PART_W3) return &rule->w1;
+    return part == TFN__PART_W2 ? &rule->w2 : &none;
+}
+
+/* One draw of the base distribution with standard deviation or half-width `size`. */
+static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
+{
+    if (base == TFN_XAVIER_UNIFORM || base == TFN_FAN_IN_UNIFORM)
+        return (2 * tfn_random_uniform(key, i) - 1) * size;
+    if (base == TFN_TRUNCATED_NORMAL) return tfn__truncated(key, i) * size;
+    return tfn_random_normal(key, i) * size;
+}
+
+static float tfn__spread(const tfn_init_rule *rule, const tfn__weight *w, int32_t fan_in)
+{
+    float fans = (float)(w->rows + w->cols);
+    switch (rule->base) {
+    case TFN_XAVIER_NORMAL:  return TFN__SQRT(2 / fans);
+    case TFN_XAVIER_UNIFORM: return TFN__SQRT(6 / fans);
+    case TFN_FAN_IN_UNIFORM: return 1 / TFN__SQRT((float)fan_in);
+    case TFN_NORMAL:
+    case TFN_TRUNCATED_NORMAL: break;
+    }
+    return rule->std;
+}
+
+static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+{
+    const tfn__weight *w = m->weights + index;
+    const tfn_init_rule *rule = tfn_init_find(m->desc.init);
+    tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 1), (uint64_t)index);
+    int64_t n = (int64_t)w->rows * w->cols;
+    int32_t fan_in = w->kind == TFN__BIAS ? w[-1].rows : w->rows;
+    bool table = w->part >= TFN__PART_EMBEDDING && w->part <= TFN__PART_SEGMENT;
+    bool norm_bias = w->kind == TFN__BIAS && index > 0 && w[-1].kind == TFN__GAIN;
+    bool constant = w->kind == TFN__GAIN || norm_bias
+                 || (w->kind == TFN__BIAS && rule->base != TFN_FAN_IN_UNIFORM);
+    tfn_distribution base = rule->base;
+    float size;
+    if (table) {
+        base = base == TFN_TRUNCATED_NORMAL ? base : TFN_NORMAL;
+        size = rule->embedding_std > 0 ? rule->embedding_std : 1 / TFN__SQRT((float)w->cols);
+    } else {
+        size = constant ? 0 : tfn__spread(rule, w, fan_in)
+             * tfn__rule_value(&m->desc, tfn__gain_of(rule, w->part), w->layer + 1);
+    }
+    for (int64_t i = 0; i < n; i++)
+        p[i] = constant ? w->initial : tfn__draw(base, key, (uint64_t)i, size);
+}
+
+/* -- one block of memory
+ * ------------------------------------------------------------------------------- */
+
+static int64_t tfn__weight_bound(const tfn_model_desc *d)
+{
+    return 64 * ((int64_t)d->layers + d->decoder_layers) + 32;
+}
+static int64_t tfn__node_bound(const tfn_model_desc *d)
+{
+    return 160 * ((int64_t)d->layers + d->decoder_layers) + 64;
+}
+
+/* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
+static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
+                            int32_t target, bool training)
+{
+    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
+    size_t left = start < a->size ? a->size - start : 0;
+    tfn_tape_init(t, a->base + (left ? start : 0), left, batch, source, target, training);
+}
+static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k, int32_t threads)
+{
+    tfn_status status = tfn_tape_plan(t, k, threads);
+    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
+    if (status != TFN_OK) return status;
+    if (start + tfn_tape_bytes(t->count) > a->peak) a->peak = start + tfn_tape_bytes(t->count);
+    a->used = start + tfn__tape_used(t);
+    return TFN_OK;
+}
+
+static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_tape *t,
+                              bool training, tfn_var *logits, tfn_var *loss)
+{
+    const tfn_model_desc *d = &m->desc;
+    if (m->error.status != TFN_OK) return;
+    tfn__tape_begin(t, a, d->batch, d->arch == TFN_ENCODER_DECODER ? d->source_context : 0,
+                    d->context, training);
+    b->t = t;
+    b->embedding = b->memory = tfn__none;
+    *loss = tfn__build_model(b, logits);
+    if (tfn__tape_end(t, a, m->kernels, d->threads) != TFN_OK) m->error = t->error;
+}
+
+/* The metadata: the table of weights and the tapes. */
+static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
+{
+    tfn__builder b;
+    tfn_var logits;
+    TFNORM_MEMSET(&b, 0, sizeof b);
+    b.d = &m->desc;
+    b.capacity = (int32_t)tfn__weight_bound(&m->desc);
+    b.weights = m->weights = (tfn__weight *)(void *)
+        tfn__take(a, (size_t)b.capacity, sizeof *b.weights, &m->error);
+    if (!m->weights) return;
+    tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
+    if (!m->desc.inference)
+        tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
+    m->weight_count = b.count;
+    m->param_floats = b.floats;
+}
+
+/* Moments an optimiser keeps, each as long as the parameters. */
+static int64_t tfn__moment_count(const tfn_model_desc *d)
+{
+    if (d->inference) return 0;
+    return d->optimizer != TFN_SGD ? 2 : d->beta1 > 0 ? 1 : 0;
+}
+
+static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
+{
+    *bytes = given ? 0 : tfn__mul(tfn__count(floats), sizeof(float));
+    return given || !floats ? given
+         : (float *)(void *)tfn__take(a, tfn__count(floats), sizeof(float), &m->error);
+}
+
+/* The data: regions of floats, only counted in the size pass. */
+static void tfn__lay_data(tfn_model *m, tfn__arena *a)
+{
+    const tfn_model_desc *d = &m->desc;
+    int64_t work = tfn__work_floats(&m->infer), scratch = m->infer.scratch;
+    if (!d->inference && tfn__work_floats(&m->train) > work) work = tfn__work_floats(&m->train);
+    if (!d->inference && m->train.scratch > scratch) scratch = m->train.scratch;
+    m->memory.metadata = a->used;
+    m->run.params = tfn__region(m, a, d->parameters, m->param_floats, &m->memory.parameters);
+    if (!d->inference)
+        m->run.grads = tfn__region(m, a, d->gradients, m->param_floats, &m->memory.gradients);
+    m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * m->param_floats,
+                             &m->memory.moments);
+    m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
+    m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
+    m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
+}
+
+/* Size and init run this: once with data that is only counted, once for real. */
+static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *desc, unsigned char *meta,
+                           size_t size, bool real)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    if (!tfn_model_resolve(&m->desc, desc, &m->error)) return 0;
+    m->kernels = tfn_kernels_for(m->desc.isa);
+    a.base = meta;
+    a.size = size;
+    tfn__lay_metadata(m, &a);
+    if (m->error.status != TFN_OK) return 0;
+    if (!real) {
+        a.base = NULL;
+        a.size = SIZE_MAX - 2 * TFN__ALIGN;
+    }
+    tfn__lay_data(m, &a);
+    m->memory.total = a.peak > a.used ? a.peak : a.used;
+    return m->error.status == TFN_OK ? m->memory.total : 0;
+}
+
+TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
+{
+    tfn_model_desc d;
+    if (!tfn_model_resolve(&d, desc, NULL)) return 0;
+    return (size_t)tfn__weight_bound(&d) * sizeof(tfn__weight)
+         + 2 * tfn_tape_bytes((int32_t)tfn__node_bound(&d)) + 8 * TFN__ALIGN;
+}
+
+static unsigned char *tfn__aligned(void *mem)
+{
+    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
+}
+
+TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)
+{
+    tfn_model m;
+    size_t bytes;
+    if (!scratch || scratch_size < TFN__ALIGN) return 0;
+    bytes = tfn__lay_out(&m, desc, tfn__aligned(scratch), scratch_size - (TFN__ALIGN - 1), false);
+    return bytes ? bytes + TFN__ALIGN - 1 : 0;
+}
+
+static void tfn__fill_table(tfn_model *m)
+{
+    const tfn_model_desc *d = &m->desc;
+    ptrdiff_t rows = tfn__max(d->context, d->source_context);
+    if (d->position == TFN_ROTARY)
+        tfn__rotary_table(m->run.tables, rows, d->width / d->heads, d->rotary_base);
+    else if (m->infer.tables)
+        tfn__sinusoid_table(m->run.tables, rows, d->width, d->position == TFN_SINUSOIDAL_FAIRSEQ);
+}
+
+static void tfn__clear(float *p, int64_t floats)
+{
+    if (p) TFNORM_MEMSET(p, 0, (size_t)floats * sizeof(float));
+}
+
+TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
+                                     size_t size)
+{
+    size_t room = size < TFN__ALIGN ? 0 : size - (TFN__ALIGN - 1), bytes;
+    unsigned char *base = mem ? tfn__aligned(mem) : NULL;
+    bool own = desc->parameters == NULL;
+    bytes = tfn__lay_out(m, desc, base, base ? room : 0, true);
+    if (m->error.status == TFN_OK && bytes > room)
+        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
+                  (int64_t)size, (int64_t)(bytes + TFN__ALIGN - 1));
+    if (m->error.status != TFN_OK) return m->error.status;
+    tfn__fill_table(m);
+    tfn__clear(m->run.grads, m->desc.inference ? 0 : m->param_floats);
+    tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+    if (own || !m->desc.inference) {            /* given parameters of an inference may be const */
+        tfn__clear(m->run.params, m->param_floats);
+        for (int32_t i = 0; i < m->weight_count; i++)
+            tfn__init_weight(m, i, m->run.params + m->weights[i].at);
+    }
+    return TFN_OK;
+}
+
+#ifndef TFNORM_NO_MALLOC
+static void *tfn__malloc(size_t size, void *user) { (void)user; return malloc(size); }
+static void tfn__free(void *mem, size_t size, void *user) { (void)size; (void)user; free(mem); }
+
+static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
+{
+    void *mem = size ? a->allocate(size, a->user) : NULL;
+    if (size && !mem)
+        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the allocator has no %d bytes",
+                  (int64_t)size, 0);
+    return mem;
+}
+
+TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
+                                    const tfn_allocator *allocator)
+{
+    static const tfn_allocator standard = { tfn__malloc, tfn__free, NULL };
+    const tfn_allocator a = allocator ? *allocator : standard;
+    tfn_model_desc resolved;
+    size_t scratch = tfn_model_scratch(desc), bytes;
+    void *mem;
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    if (!tfn_model_resolve(&resolved, desc, &m->error)) return m->error.status;
+    mem = tfn__allocate(m, &a, scratch);
+    if (!mem) return m->error.status;
+    bytes = tfn__lay_out(m, desc, tfn__aligned(mem), scratch - (TFN__ALIGN - 1), false);
+    a.release(mem, scratch, a.user);
+    mem = bytes ? tfn__allocate(m, &a, bytes + TFN__ALIGN - 1) : NULL;
+    if (!mem) return m->error.status;
+    bytes += TFN__ALIGN - 1;
+    tfn_model_init(m, desc, mem, bytes);
+    m->mem = mem;
+    m->mem_size = bytes;
+    m->allocator = a;
+    return m->error.status;
+}
+
+TFNORM_API void tfn_model_free(tfn_model *m)
+{
+    if (m->mem) m->allocator.release(m->mem, m->mem_size, m->allocator.user);
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    tfn__fail(&m->error, TFN_NOT_READY, "model", "the model was freed", 0, 0);
+}
+#endif
+
+/* -- batches
+ * --------------------------------------------------------------------------------------------- */
+
+/* Every id in least..most-1; the error names the worst offender's value. */
+static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int64_t n,
+                           int32_t most, bool ignored)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] >= most || (ids[i] < 0 && !ignored)) {
+            tfn__fail(e, TFN_BAD_BATCH, "batch", text, ids[i], most);
+            return;
+        }
+}
+
+static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_t most,
+                            const int32_t *lengths, int32_t batch)
+{
+    if (time < 1 || time > most) tfn__fail(e, TFN_BAD_BATCH, "batch", text, time, most);
+    for (int32_t b = 0; lengths && b < batch && e->status == TFN_OK; b++)
+        if (lengths[b] < 0 || lengths[b] > time)
+            tfn__fail(e, TFN_BAD_BATCH, "batch", "a length is %d, the batch has %d positions",
+                      lengths[b], time);
+}
+
+static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+{
+    if (!x->source)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder wants source tokens", 0, 0);
+    tfn__check_time(e, "source time is %d, the limit is %d", x->source_time, d->source_context,
+                    x->source_lengths, x->batch);
+    if (e->status != TFN_OK) return;
+    tfn__check_ids(e, "a source token is %d, the vocabulary has %d", x->source,
+                   (int64_t)x->batch * x->source_time, d->vocab, false);
+}
+
+/* A batch that does not fit is refused before anything is touched; the model goes on. */
+static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
+                             bool targets)
+{
+    int64_t n = (int64_t)x->batch * x->time;
+    bool sequence = d->head == TFN_HEAD_SEQUENCE;
+    if (x->batch < 1 || x->batch > d->batch)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
+    if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
+    if (!x->targets && targets)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
+    tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
+    if (e->status != TFN_OK) return false;
+    if (d->arch == TFN_ENCODER_DECODER) tfn__check_source(e, d, x);
+    if (e->status != TFN_OK) return false;
+    tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, n, d->vocab, false);
+    if (targets)
+        tfn__check_ids(e, "a target is %d, there are %d classes", x->targets,
+                       sequence ? x->batch : n, sequence ? d->classes : d->vocab, true);
+    if (x->segments)
+        tfn__check_ids(e, "a segment is %d, there are %d", x->segments, n, d->segments, false);
+    return e->status == TFN_OK;
+}
+
+static void tfn__bind(tfn_run *r, const tfn_batch *x, bool source)
+{
+    r->batch = x->batch;
+    r->target = x->time;
+    r->source = source ? x->source_time : 0;
+    r->start = 0;
+    r->ints[TFN_INT_TOKENS] = x->tokens;
+    r->ints[TFN_INT_TARGETS] = x->targets;
+    r->ints[TFN_INT_LENGTHS] = x->lengths;
+    r->ints[TFN_INT_SOURCE] = x->source;
+    r->ints[TFN_INT_SOURCE_LENGTHS] = x->source_lengths;
+    r->ints[TFN_INT_SEGMENTS] = x->segments;
+}
+
+/* Errors of a call are reported, but do not stick: the model is as good as before. */
+static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
+{
+    if (m->error.status == TFN_BAD_BATCH) {
+        TFNORM_MEMSET(&m->error, 0, sizeof m->error);
+        m->error.node = m->error.layer = -1;
+    }
+    if (m->error.status != TFN_OK) return m->error.status;
+    if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
+    tfn__bind(&m->run, x, m->desc.arch == TFN_ENCODER_DECODER);
+    return TFN_OK;
+}
+
+static int64_t tfn__count_targets(const tfn_model *m, const tfn_batch *x)
+{
+    int64_t n = m->desc.head == TFN_HEAD_SEQUENCE ? x->batch : (int64_t)x->batch * x->time;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) count += x->targets[i] >= 0;
+    return count;
+}
+
+/* Sums of the loss per row, with and without smoothing: the canonical flat sum. */
+static void tfn__sum_loss(const tfn_model *m, const tfn_tape *t, tfn_var loss, double *sum,
+                          double *nll)
+{
+    const tfn_node *n = t->nodes + loss.id;
+    ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, m->run.batch, m->run.source, m->run.target);
+    *sum = (double)m->kernels->dot(m->run.work + n->value[0], NULL, rows);
+    *nll = (double)m->kernels->dot(m->run.work + n->saved[0] + 2*rows, NULL, rows);
+}
+
+static bool tfn__finite(double x) { return x - x >= 0; }
+
+static void tfn__report(tfn_report *r, double loss, double nll, int64_t tokens, int64_t step)
+{
+    double scale = tokens ? 1.0 / (double)tokens : 0;
+    TFNORM_MEMSET(r, 0, sizeof *r);
+    r->loss = loss * scale;
+    r->nll = nll * scale;
+    r->tokens = tokens;
+    r->step = step;
+    r->culprit = -1;
+}
+
+TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    double loss, nll;
+    tfn_status status = tfn__ready(m, batch, true);
+    if (status != TFN_OK) return status;
+    status = tfn_tape_forward(&m->infer, &m->run);
+    if (status != TFN_OK) return status;
+    tfn__sum_loss(m, &m->infer, m->loss, &loss, &nll);
+    tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
+    return TFN_OK;
+}
+
+/* Logits want no targets: the loss node reads ones that are all ignored. */
+TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
+{
+    if (tfn__ready(m, batch, false) != TFN_OK) return NULL;
+    m->run.ints[TFN_INT_TARGETS] = NULL;
+    if (tfn_tape_forward(&m->infer, &m->run) != TFN_OK) return NULL;
+    return tfn_value(&m->infer, &m->run, m->logits);
+}
+
+/* -- one step
+ * ---------------------------------------------------------------------------------------------- */
+
+#ifndef TFNORM_NO_TRAINING
+static bool tfn__decays(const tfn__weight *w) { return w->kind == TFN__MATRIX; }
+
+static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
+{
+    const float *g = m->run.grads;
+    double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->param_floats);
+    *culprit = -1;
+    if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)m->tokens;
+    for (int32_t i = 0; i < m->weight_count && *culprit < 0; i++) {
+        const float *w = g + m->weights[i].at;
+        ptrdiff_t n = (ptrdiff_t)m->weights[i].rows * m->weights[i].cols;
+        if (!tfn__finite((double)m->kernels->dot(w, w, n))) *culprit = i;
+    }
+    return (float)sum;
+}
+
+/* The optimiser is one loop over the flat vectors, a run of tensors of one group at a time. */
+static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
+{
+    const tfn_model_desc *d = &m->desc;
+    float *first = m->moments, *second = first ? first + m->param_floats : NULL;
+    tfn_update u;
+    TFNORM_MEMSET(&u, 0, sizeof u);
+    u.optimizer = d->optimizer;
+    u.lr = lr;
+    u.beta1 = d->beta1;
+    u.beta2 = d->beta2;
+    u.eps = d->eps;
+    u.grad_scale = grad_scale;
+    u.nesterov = d->nesterov;
+    u.eps_inside = d->eps_inside;
+    tfn__update_at(&u, m->step + 1);
+    for (int32_t i = 0, j; i < m->weight_count; i = j) {
+        int64_t at = m->weights[i].at, end;
+        bool decay = tfn__decays(m->weights + i);
+        for (j = i + 1; j < m->weight_count && tfn__decays(m->weights + j) == decay;) j++;
+        end = j < m->weight_count ? m->weights[j].at : m->param_floats;
+        u.decay = decay ? d->decay : 0;
+        m->kernels->update(m->run.params + at, m->run.grads + at, first ? first + at : NULL,
+                           second ? second + at : NULL, (ptrdiff_t)(end - at), &u);
+    }
+}
+
+static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
+{
+    float scale = m->tokens ? (float)(1.0 / (double)m->tokens) : 0, factor;
+    float lr = tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
+    tfn__report(report, m->loss_sum, m->nll_sum, m->tokens, m->step);
+    report->lr = lr;
+    if (tfn__finite(m->loss_sum)) report->grad_norm = tfn__grad_norm(m, &report->culprit);
+    report->skipped = !tfn__finite(m->loss_sum) || !tfn__finite((double)report->grad_norm)
+                   || !m->tokens;
+    if (!report->skipped) {
+        factor = m->desc.clip > 0 ? m->desc.clip / (report->grad_norm + (float)1e-6) : 1;
+        tfn__update_all(m, lr, scale * (factor < 1 ? factor : 1));
+        m->step++;
+        report->updated = true;
+    }
+    report->step = m->step;
+    m->micro = 0;
+    m->tokens = 0;
+    m->loss_sum = m->nll_sum = 0;
+    return TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    tfn_key key = tfn_key_fold(tfn_key_make(m->desc.seed), 2);
+    double loss, nll;
+    tfn_status status = tfn__ready(m, batch, true);
+    if (status != TFN_OK) return status;
+    if (m->desc.inference)
+        return tfn__fail(&m->error, TFN_NOT_READY, "model",
+                         "a model made for inference cannot train", 0, 0);
+    m->run.key = tfn_key_fold(tfn_key_fold(key, (uint64_t)m->step), (uint64_t)m->micro);
+    m->run.accumulate = m->micro > 0;
+    tfn_tape_forward(&m->train, &m->run);
+    tfn__sum_loss(m, &m->train, m->train_loss, &loss, &nll);
+    m->loss_sum += loss;
+    m->nll_sum += nll;
+    m->tokens += tfn__count_targets(m, batch);
+    if (tfn__finite(loss)) tfn_tape_backward(&m->train, &m->run);
+    m->micro++;
+    if (m->micro == m->desc.micro_batches) return tfn__finish_step(m, report);
+    tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
+    return TFN_OK;
+}
+#else
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    (void)batch;
+    (void)report;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "this build has no training", 0, 0);
+}
+#endif
+
+/* Data-dependent initialisation: none of the present rows has one. */
+TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
+{
+    return tfn__ready(m, batch, false);
+}
+/* Nothing of the present rows can be folded (each norm also feeds a skip). */
+TFNORM_API tfn_status tfn_model_fold(tfn_model *m) { return m->error.status; }
+
+/* -- parameters by name, hash
+ * --------------------------------------------------------------------------------- */
+
+static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
+{
+    static const char *const stacks[] = { "", "encoder.", "decoder." };
+    static const char *const subs[] = { "self.", "cross.", "ffn.", "" };
+    static const char *const kinds[] = { ".weight", ".bias", ".weight" };
+    tfn__put(t, stacks[w->stack]);
+    if (w->layer >= 0) {
+        tfn__put_int(t, w->layer);
+        tfn__put(t, ".");
+    }
+    tfn__put(t, subs[w->sub]);
+    tfn__put(t, tfn__part_names[w->part]);
+    tfn__put(t, kinds[w->kind]);
+}
+
+TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
+{
+    const tfn__weight *w;
+    tfn__text t = { NULL, 0, 0 };
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return false;
+    if (i < 0 || i >= m->weight_count) return false;
+    w = m->weights + i;
+    t.buf = info->name;
+    t.size = sizeof info->name;
+    info->name[0] = 0;
+    tfn__weight_name(w, &t);
+    info->data = m->run.params + w->at;
+    info->grad = m->run.grads ? m->run.grads + w->at : NULL;
+    info->rows = w->rows;
+    info->cols = w->cols;
+    info->layer = w->layer;
+    info->decay = w->kind == TFN__MATRIX;
+    return true;
+}
+
+TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
+{
+    uint64_t hash = 0;
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        for (int64_t j = 0; j < (int64_t)p.rows * p.cols; j++) {
+#ifdef TFN__DOUBLE
+            uint64_t bits;
+#else
+            uint32_t bits;
+#endif
+            TFNORM_MEMCPY(&bits, p.data + j, sizeof bits);
+            hash = tfn__mix(hash ^ bits) + UINT64_C(0x9e3779b97f4a7c15);
+        }
+    return hash;
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> decoder */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Decoding records the model once more, with caches instead of the past. What the encoder gives is
+ * projected to keys and values once, into the first caches of the state. */
+
+static void tfn__record_encode(tfn__builder *b)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t width = d->width, kv = width / d->heads * d->kv_heads;
+    tfn__build_table(b);
+    b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
+    b->stack = TFN__IN_DECODER;
+    b->sub = TFN_CROSS_ATTENTION;
+    for (b->layer = 0; b->layer < d->decoder_layers; b->layer++) {
+        tfn_var k = tfn__apply_linear(b, b->memory, TFN__PART_K, width, kv, TFN_IDENTITY);
+        tfn_var v = tfn__apply_linear(b, b->memory, TFN__PART_V, width, kv, TFN_IDENTITY);
+        tfn__memory_cache(b, k, v);
+    }
+}
+
+static tfn_var tfn__record_decode(tfn__builder *b)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var x;
+    b->decode = true;
+    tfn__build_table(b);
+    if (d->arch == TFN_ENCODER_DECODER) {
+        b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
+        for (int32_t l = 1; l < d->decoder_layers; l++)
+            tfn__memory_cache(b, tfn__none, tfn__none);
+    }
+    x = tfn__build_stack(b, TFN__IN_DECODER, TFN_ROWS_TARGET, TFN_INT_TOKENS);
+    x = tfn__build_logits(b, tfn__last(b->t, x));
+    tfn_keep(b->t, x);
+    return x;
+}
+
+static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encode)
+{
+    const tfn_model *m = d->model;
+    tfn__builder b;
+    TFNORM_MEMSET(&b, 0, sizeof b);
+    b.t = t;
+    b.d = &m->desc;
+    b.weights = m->weights;
+    b.count = m->weight_count;
+    if (d->error.status != TFN_OK) return;
+    tfn__tape_begin(t, a, d->batch, m->desc.arch == TFN_ENCODER_DECODER ? m->desc.source_context
+                    : 0, encode ? 0 : d->chunk, false);
+    if (encode) tfn__record_encode(&b);
+    else d->logits = tfn__record_decode(&b);
+    if (tfn__tape_end(t, a, m->kernels, m->desc.threads) != TFN_OK) d->error = t->error;
+}
+
+/* Floats of the largest cache of the target side: what reordering beams needs aside. */
+static int64_t tfn__spare_floats(const tfn_decoder *d)
+{
+    const tfn_model_desc *m = &d->model->desc;
+    return d->batch < 2 ? 0
+         : (int64_t)d->batch * (m->width / m->heads * m->kv_heads) * m->context;
+}
+
+static void *tfn__take_floats(tfn_decoder *d, tfn__arena *a, int64_t floats)
+{
+    return floats ? tfn__take(a, tfn__count(floats), sizeof(float), &d->error) : NULL;
+}
+
+static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
+                               unsigned char *meta, size_t size, bool real)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    int64_t work;
+    TFNORM_MEMSET(d, 0, sizeof *d);
+    d->error = m->error;
+    if (d->error.status == TFN_BAD_BATCH) TFNORM_MEMSET(&d->error, 0, sizeof d->error);
+    d->error.node = d->error.layer = -1;
+    d->model = m;
+    d->batch = tfn__or(batch, 1);
+    d->chunk = tfn__or(chunk, 1);
+    if (m->desc.arch == TFN_ENCODER && d->error.status == TFN_OK)
+        tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
+    tfn__in_range(&d->error, "a decoder's batch is %d, the limit is %d", d->batch, 1, 1 << 20);
+    tfn__in_range(&d->error, "a chunk is %d tokens, the limit is %d", d->chunk, 1,
+                  m->desc.context);
+    a.base = meta;
+    a.size = size;
+    if (m->desc.arch == TFN_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
+    tfn__lay_tape(d, &a, &d->decode, false);
+    if (d->error.status != TFN_OK) return 0;
+    if (!real) {
+        a.base = NULL;
+        a.size = SIZE_MAX - 2 * TFN__ALIGN;
+    }
+    work = tfn__work_floats(&d->decode);
+    if (tfn__work_floats(&d->encode) > work) work = tfn__work_floats(&d->encode);
+    d->lengths = (int32_t *)tfn__take_floats(d, &a, d->batch);
+    d->run.state = (float *)tfn__take_floats(d, &a, d->decode.state);
+    d->spare = (float *)tfn__take_floats(d, &a, tfn__spare_floats(d));
+    d->run.work = (float *)tfn__take_floats(d, &a, work);
+    return d->error.status == TFN_OK ? (a.peak > a.used ? a.peak : a.used) : 0;
+}
+
+TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
+                                   size_t scratch_size)
+{
+    tfn_decoder d;
+    size_t bytes;
+    if (!scratch || scratch_size < TFN__ALIGN) return 0;
+    bytes = tfn__lay_decoder(&d, m, batch, chunk, tfn__aligned(scratch),
+                             scratch_size - (TFN__ALIGN - 1), false);
+    return bytes ? bytes + TFN__ALIGN - 1 : 0;
+}
+
+TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
+                                       int32_t chunk, void *mem, size_t size)
+{
+    size_t room = mem && size >= TFN__ALIGN ? size - (TFN__ALIGN - 1) : 0;
+    size_t bytes = tfn__lay_decoder(d, m, batch, chunk, mem ? tfn__aligned(mem) : NULL, room, true);
+    if (d->error.status == TFN_OK && bytes > room)
+        tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, %d are wanted",
+                  (int64_t)size, (int64_t)(bytes + TFN__ALIGN - 1));
+    if (d->error.status != TFN_OK) return d->error.status;
+    tfn__clear(d->run.state, d->decode.state);
+    d->run.params = m->run.params;
+    d->run.tables = m->run.tables;
+    d->run.batch = d->batch;
+    return m->desc.arch == TFN_ENCODER_DECODER ? TFN_OK : tfn_decoder_start(d, NULL);
+}
+
+/* Errors of a call do not stick: the decoder is as good as before. */
+static bool tfn__decoder_ready(tfn_decoder *d)
+{
+    if (d->error.status == TFN_BAD_BATCH) d->error.status = TFN_OK;
+    return d->error.status == TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
+{
+    const tfn_model_desc *m = &d->model->desc;
+    if (!tfn__decoder_ready(d)) return d->error.status;
+    d->run.start = 0;
+    if (m->arch != TFN_ENCODER_DECODER) return TFN_OK;
+    if (!source || source->batch < 1 || source->batch > d->batch)
+        return tfn__fail(&d->error, TFN_BAD_BATCH, "decoder",
+                         "%d source sentences, the limit is %d", source ? source->batch : 0,
+                         d->batch);
+    tfn__check_source(&d->error, m, source);
+    if (d->error.status != TFN_OK) return d->error.status;
+    tfn__bind(&d->run, source, true);
+    d->run.target = 0;
+    if (source->source_lengths) {
+        TFNORM_MEMCPY(d->lengths, source->source_lengths,
+                      (size_t)source->batch * sizeof *d->lengths);
+        d->run.ints[TFN_INT_SOURCE_LENGTHS] = d->lengths;
+    }
+    d->started = true;
+    return tfn_tape_forward(&d->encode, &d->run);
+}
+
+/* Row b of each cache becomes what row beam[b] was. */
+static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
+{
+    for (int32_t i = 1; i < d->decode.count; i++) {
+        const tfn_node *n = d->decode.nodes + i;
+        size_t row = (size_t)n->cols * (size_t)n->arg[1];
+        if (n->op != TFN__OP_CACHE || n->arg[3]) continue;
+        for (int part = 0; part < 2; part++) {
+            float *cache = d->run.state + (int64_t)n->arg[2]*64 + (size_t)(part * d->batch) * row;
+            TFNORM_MEMCPY(d->spare, cache, (size_t)d->run.batch * row * sizeof(float));
+            for (int32_t b = 0; b < d->run.batch; b++)
+                TFNORM_MEMCPY(cache + (size_t)b * row, d->spare + (size_t)beam[b] * row,
+                              row * sizeof(float));
+        }
+    }
+}
+
+TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                         const int32_t *beam)
+{
+    const tfn_model_desc *m = &d->model->desc;
+    int32_t left = m->context - d->run.start;
+    if (!tfn__decoder_ready(d)) return NULL;
+    if (m->arch == TFN_ENCODER_DECODER && !d->started)
+        tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "tfn_decoder_start was not called", 0, 0);
+    if (time < 1 || time > d->chunk)
+        tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "%d tokens at once, the limit is %d", time,
+                  d->chunk);
+    if (time > left)
+        tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "%d tokens, the context has room for %d",
+                  time, left);
+    if (d->error.status != TFN_OK) return NULL;
+    tfn__check_ids(&d->error, "a token is %d, the vocabulary has %d", tokens,
+                   (int64_t)d->run.batch * time, m->vocab, false);
+    if (beam)
+        tfn__check_ids(&d->error, "beam %d, there are %d", beam, d->run.batch, d->run.batch,
+                       false);
+    if (d->error.status != TFN_OK) return NULL;
+    if (beam && d->batch > 1) tfn__reorder(d, beam);
+    d->run.target = time;
+    d->run.ints[TFN_INT_TOKENS] = tokens;
+    if (tfn_tape_forward(&d->decode, &d->run) != TFN_OK) return NULL;
+    d->run.start += time;
+    return tfn_value(&d->decode, &d->run, d->logits);
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> diagnostics */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+
+/* -- the self-check: generated data, dropout on, every kind of kernel ---------------------------- */
+
+enum { TFN__CHECK_BATCH = 3, TFN__CHECK_TIME = 19, TFN__CHECK_VOCAB = 37, TFN__CHECK_STEPS = 20 };
+
+TFNORM_API size_t tfn_selfcheck_size(void) { return (size_t)6 << 20; }
+
+/* Reverse a string of random symbols; sentences of different length, padded on the right. */
+static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int32_t *targets,
+                            int32_t *lengths)
+{
+    tfn_key key = tfn_key_fold(tfn_key_make(20), (uint64_t)step);
+    for (int32_t b = 0; b < TFN__CHECK_BATCH; b++) {
+        int32_t n = TFN__CHECK_TIME - 5*b, at = b * TFN__CHECK_TIME;
+        lengths[b] = n;
+        for (int32_t i = 0; i < TFN__CHECK_TIME; i++) {
+            uint64_t r = tfn_random_bits(key, (uint64_t)(at + i));
+            source[at + i] = i < n ? 1 + (int32_t)(r % (TFN__CHECK_VOCAB - 1)) : 0;
+        }
+        for (int32_t i = 0; i < TFN__CHECK_TIME; i++) {
+            targets[at + i] = i < n ? source[at + n - 1 - i] : -1;
+            tokens[at + i] = i && i < n ? targets[at + i - 1] : 0;
+        }
+    }
+}
+
+static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
+{
+    tfn_model_desc d;
+    TFNORM_MEMSET(&d, 0, sizeof d);
+    d.arch = TFN_ENCODER_DECODER;
+    d.vocab = TFN__CHECK_VOCAB;
+    d.context = TFN__CHECK_TIME;
+    d.batch = TFN__CHECK_BATCH;
+    d.width = 36;
+    d.heads = 6;
+    d.kv_heads = 2;
+    d.ffn = 70;
+    d.position = TFN_ROTARY;
+    d.recipe = "post";
+    d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
+    d.smoothing = (float)0.1;
+    d.scale_embedding = true;
+    d.schedule.kind = TFN_INVERSE_SQRT;
+    d.schedule.lr = (float)2e-3;
+    d.schedule.warmup = 8;
+    d.decay = (float)0.01;
+    d.clip = 1;
+    d.seed = 1;
+    d.isa = isa;
+    d.threads = threads;
+    return d;
+}
+
+TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads)
+{
+#ifdef TFNORM_NO_TRAINING
+    (void)mem;
+    (void)size;
+    (void)isa;
+    (void)threads;
+    return 0;
+#else
+    int32_t source[TFN__CHECK_BATCH * TFN__CHECK_TIME], tokens[TFN__CHECK_BATCH * TFN__CHECK_TIME];
+    int32_t targets[TFN__CHECK_BATCH * TFN__CHECK_TIME], lengths[TFN__CHECK_BATCH];
+    tfn_model_desc desc = tfn__check_desc(isa, threads);
+    tfn_model m;
+    tfn_batch batch;
+    tfn_report report;
+    if (tfn_model_init(&m, &desc, mem, size) != TFN_OK) return 0;
+    TFNORM_MEMSET(&batch, 0, sizeof batch);
+    batch.tokens = tokens;
+    batch.targets = targets;
+    batch.source = source;
+    batch.lengths = batch.source_lengths = lengths;
+    batch.batch = TFN__CHECK_BATCH;
+    batch.time = batch.source_time = TFN__CHECK_TIME;
+    for (int64_t step = 0; step < TFN__CHECK_STEPS; step++) {
+        tfn__check_data(step, source, tokens, targets, lengths);
+        if (tfn_model_step(&m, &batch, &report) != TFN_OK || report.skipped) return 0;
+    }
+    return tfn_model_hash(&m);
+#endif
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> end */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#undef TFN__IMPLEMENTING
+#ifdef TFN__DOUBLE
+#undef TFN__SQRT
+#endif
+#if defined __clang__
+#pragma STDC FP_CONTRACT DEFAULT
+#elif defined __GNUC__
+#pragma GCC pop_options
+#endif
+#endif
+/* >> rules */
+/* House rules.
+ *
+ * In order: a reader finds anything in ten seconds; a user cannot be crashed, only told; what is
+ * promised is tested; fast where it matters (matrix products, attention, sums), simple elsewhere.
+ *
+ * - A section uses only sections above it. Kernels know plain pointers, the tape knows kernels, the
+ *   model knows the tape.
+ * - C99 that is also C++11: cast what an arena gives, no compound literals, no designated
+ *   initialisers. No warnings (the set is in tests/compile/warnings.sh).
+ * - At most 100 columns; functions of about 10 lines, 60 at most. tools/layout.c counts, and a
+ *   higher budget is a change of its number with a reason.
+ * - Names: tfn_ and TFN_ public, TFNORM_ for the user's macros, tfn__ and TFN__ private. B, T, C,
+ *   H, D, V, F, L as in the api section; dx is the gradient of x. One verb per idea: init, size,
+ *   plan, forward, backward, step, text.
+ * - Outputs first, then inputs, parameters, sizes. Products of sizes through tfn__mul, always.
+ * - All-zero options are good defaults. Zero is said first in the comment.
+ * - Nothing aborts, prints or keeps state. An error says what was found and what was wanted.
+ * - A kernel cannot fail and holds no state. A forward comes with its backward, in one commit, with
+ *   tests that die if a sign is flipped (tests/mutants.txt).
+ * - The order of every sum is the definition of the result: see "The arithmetic".
+ * - A comment says why; the formula and its paper stand once, above the forward.
+ *
+ *
+ * The arithmetic
+ *
+ * 1. An element of a matrix product is one chain of fused multiply-adds over k in increasing order,
+ *    from its start value (+0, a bias, or what is there). Blocks, tiles and threads never split it.
+ * 2. A sum over features: 16 lanes by index mod 16, then the tree +8, +4, +2, +1 (tfn__tree), plain
+ *    additions; missing lanes add +0. A flat sum: blocks of 4,096 by that rule, then the blocks'
+ *    sums by that rule again.
+ * 3. A sum over rows (bias and gain gradients): a chain over the rows, columns in the lanes.
+ * 4. Masked keys are skipped by loop bounds, never multiplied by zero. No rescaled softmax.
+ * 5. No libm in float code but sqrt, which IEEE 754 defines. Compilers may not contract.
+ * 6. No partition by thread count. Random numbers are indexed by what they are for.
+ * A change of any of these raises TFN_BITS_VERSION and TFN_BITS_HASH, on purpose.
+ *
+ *
+ * Adding an operation
+ *
+ * Say, the squared ReLU, y = max(x, 0)^2.
+ * 1. A kernel pair in its section (here ffn), inside #ifdef TFN__BODY, TFN__N(tfn__relu2_forward);
+ *    formula, paper, shapes, what is saved and why. Gradients take `add`: false stores, true adds.
+ * 2. Its two members in tfn_kernels (api) and its two lines in the table section, the backward
+ *    through TFN__TRAIN.
+ * 3. In the tape section: a forward and a backward that call the kernel on this chunk of rows, and
+ *    a row of TFN__OPS: name, the two, how each is cut into chunks, and what the backward reads.
+ *    The planner trusts that mask: what is not in it may be overwritten. Tests fill it with NaN.
+ * 4. A function that records it: checks shapes with tfn__tape_error, then tfn__map.
+ * 5. Its test declaration: a reference in double, sizes 0, 1 and odd, equal bits on all instruction
+ *    sets, the gradient by differences; a mutant per sign.
+ * If anything else must change, the design is wrong: change that first.
+ * Without touching this file: examples/05_own_op.c.
+ *
+ * Adding a norm
+ *
+ * A norm is an operation with one more place. 1. to 5. as above (norms section; keep what a row's
+ * backward needs, one or two floats per row). Then, in the model section: its name in
+ * tfn__resolve_recipe and its case in tfn__apply_norm, which makes its parameters. Every topology
+ * has it now.
+ *
+ * Adding a topology
+ *
+ * 1. A row in tfn__topologies: name, formula, paper, year; where norms and scales stand in the join
+ *        p = out * N_branch(F(in * N_in(x)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
+ *    for attention and for the feed-forward; final norm; embedding norm.
+ * 2. What differs by layer or stack goes into `rule`, under 20 lines, which changes the row's join.
+ * 3. A recipe that names it with its norm and its initialisation, if the paper has its own.
+ * 4. Tests: outputs and gradients against a reference written from the paper's equations, with the
+ *    number of each; decode equals the forward, training goes down. It has a backward already.
+ * Where paper and published code differ, the paper is the default and the comment says so.
+ * Without touching this file: examples/04_own_topology.c.
+ *
+ * Adding an instruction set
+ *
+ * 1. In the simd section its vector macros: about twenty over TFN__V of TFN__W lanes (16, 8, 4).
+ * 2. In the instances section its copy of the kernels, under the target attribute if one is needed.
+ * 3. Its name in tfn_isa (append) and tfn_isa_find, and its line in tfn__kernels_of: is it here?
+ * 4. A row in the table of README.md that says tested, compiled or expected, and nothing more. The
+ *    tests find the new table by themselves and want the bits of all the others.
+ */
+
+/* >> history */
+/* 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and one's own row.
+ */
+
+/* >> licence */
+/* Choose whichever of the two you like better.
+ *
+ * A. MIT licence. Copyright (c) 2026 tfnorm.h contributors
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy of this software
+ * and associated documentation files (the "Software"), to deal in the Software without
+ * restriction, including without limitation the rights to use, copy, modify, merge, publish,
+ * distribute, sublicense, and/or sell copies of the Software, and to permit persons to whom the
+ * Software is furnished to do so, subject to the following conditions:
+ *
+ * The above copyright notice and this permission notice shall be included in all copies or
+ * substantial portions of the Software.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING
+ * BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+ * NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+ * DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+ * OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+ *
+ * B. Public domain (www.unlicense.org)
+ *
+ * This is free and unencumbered software released into the public domain.
+ *
+ * Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software, either
+ * in source code form or as a compiled binary, for any purpose, commercial or non-commercial, and
+ * by any means.
+ *
+ * In jurisdictions that recognize copyright laws, the author or authors of this software dedicate
+ * any and all copyright interest in the software to the public domain. We make this dedication for
+ * the benefit of the public at large and to the detriment of our heirs and successors. We intend
+ * this dedication to be an overt act of relinquishment in perpetuity of all present and future
+ * rights to this software under copyright law.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING
+ * BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+ * NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+ * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
+ * CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+ */
