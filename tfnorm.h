@@ -400,15 +400,26 @@ typedef enum tfn_optimizer {
     TFN_SGD,                    /* momentum beta1 (0: none); nesterov */
     TFN_ADAM,                   /* weight decay, if any, is added to the gradient */
     TFN_ADAMW,                  /* decoupled weight decay: p -= lr * decay * p */
-    TFN_RADAM
+    TFN_RADAM                   /* decay as AdamW */
 } tfn_optimizer;
+
+/* RAdam while the variance of the second moment is unknown: */
+typedef enum tfn_radam {
+    TFN_RADAM_DEFAULT = 0,      /* rho_t <= 4: SGD with momentum (Liu 2020b, algorithm 2) */
+    TFN_RADAM_AUTHORS,          /* rho_t < 5: neither step nor decay (the authors' code) */
+    TFN_RADAM_DECAY,            /* rho_t < 5: only decay (Transformer-Clinic, Liu 2020) */
+    TFN_RADAM_MOMENTUM          /* rho_t < 5: SGD with momentum (deepnmt) */
+} tfn_radam;
 
 typedef struct tfn_update {
     tfn_optimizer optimizer;
+    tfn_radam     radam;
     float lr, beta1, beta2, eps, decay;
     float grad_scale;           /* 1/tokens times the clipping factor */
-    float step_size, root;      /* bias corrections of this step, filled by tfn_update_at */
-    bool  nesterov, adaptive, eps_inside, skip;
+    bool  nesterov, eps_inside; /* eps_inside: PyTorch's place of eps, else fairseq's */
+    /* of this step, filled by tfn_update_at: */
+    bool  adaptive, skip;       /* divided by the second moment; moments alone change */
+    float step_size, root;      /* bias corrections */
 } tfn_update;
 
 typedef struct tfn_kernels {
@@ -538,6 +549,7 @@ TFNORM_API tfn_isa            tfn_isa_find(const char *name);
 /* "canonical", or "differ: reason" for the bits of that instruction set on this machine. */
 TFNORM_API const char        *tfn_bits(tfn_isa isa);
 
+#ifndef TFNORM_ONLY_KERNELS
 /* -- tape: record once, plan once, run many ------------------------------------------------- */
 
 /* A value on a tape; {0} is "none", and what every call on a failed tape returns. */
@@ -597,7 +609,7 @@ typedef struct tfn_tape {
     uint32_t   site;
     bool       training, planned;
     int64_t    params, tables, state;    /* floats of each region */
-    int64_t    work, scratch;            /* floats of the workspace; of them per thread */
+    int64_t    work, values, scratch;    /* floats of the workspace: values, then scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
     const tfn_kernels   *kernels;
 } tfn_tape;
@@ -734,10 +746,11 @@ typedef enum tfn_schedule_kind {
  * lr_init + t (lr - lr_init)/warmup. */
 typedef struct tfn_schedule {
     tfn_schedule_kind kind;
-    float   lr;               /* peak; 0: 1e-3 */
+    float   lr;               /* peak; 0: 1e-3; Noam's factor, usually 1 */
     float   lr_init, lr_min;
     int64_t warmup, steps;    /* steps: the end of linear, cosine and stable-decay */
-    int64_t anchor;           /* of the inverse square root; 0: warmup, at least 1 */
+    int64_t anchor;           /* of the inverse square root, 0: warmup, at least 1; D of T-Fixup,
+                               * 0: 4000 */
     int64_t step_at;          /* > 0: times step_factor from this step on, then the kind goes on */
     float   step_factor;      /* 0: 0.1 */
     int64_t decay_steps;      /* the decay of stable-decay; 0: a tenth of steps */
@@ -938,6 +951,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
  * must hold tfn_selfcheck_size() bytes; 0: error. */
 TFNORM_API size_t   tfn_selfcheck_size(void);
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads);
+#endif /* TFNORM_ONLY_KERNELS */
 
 #ifdef __cplusplus
 }
@@ -990,7 +1004,15 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #define TFN__WASM 0
 #if !defined TFNORM_NO_SIMD && !defined TFN__DOUBLE
 #if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
+#if defined __GNUC__ && !defined __clang__      /* its own headers warn: GCC bug 105593 */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
+#else
+#include <immintrin.h>
+#endif
 #undef TFN__X86
 #define TFN__X86 1
 #if !defined __MINGW32__ || defined __clang__
@@ -1029,15 +1051,32 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #endif
 #endif
 
+#ifdef TFNORM_NO_TRAINING
+#define TFN__TRAINS false
+#else
+#define TFN__TRAINS true
+#endif
+
 /* Contraction of a*b + c by the compiler would change the bits. The strings are written out: a
  * macro inside them is silently ignored. */
 #if defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #elif defined __GNUC__
 #pragma GCC push_options
+#ifdef __OPTIMIZE_SIZE__
+#pragma GCC optimize("fp-contract=off")
+#else
 #pragma GCC optimize("O3", "fp-contract=off")
+#endif
 #elif defined _MSC_VER
 #pragma fp_contract(off)
+#endif
+
+/* Parts left out by macro leave helpers that nobody calls. */
+#if (defined __GNUC__ || defined __clang__) \
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 
 #ifdef TFN__DOUBLE            /* gradient tests: the same source in double, math from libm */
@@ -1345,7 +1384,7 @@ static inline double tfn__log(double x)
     int32_t n = 0;
     uint64_t u;
     double m, s;
-    if (!(x > 0)) return x < 0 || x != x ? NAN : -HUGE_VAL;
+    if (!(x > 0)) return x < 0 || x != x ? (double)NAN : -HUGE_VAL;
     if (x > 1.7976931348623157e308) return x;
     if (x < 2.2250738585072014e-308) {            /* denormal */
         x *= 18014398509481984.0;                 /* 2^54 */
@@ -1459,9 +1498,10 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__MUL(a, b)       _mm512_mul_ps(a, b)
 #define TFN__DIV(a, b)       _mm512_div_ps(a, b)
 #define TFN__FMA(a, b, c)    _mm512_fmadd_ps(a, b, c)
-#define TFN__MIN(a, b)       _mm512_min_ps(a, b)
-#define TFN__MAX(a, b)       _mm512_max_ps(a, b)
-#define TFN__ROOT(a)         _mm512_sqrt_ps(a)
+/* maskz with all lanes: of the plain ones g++ warns, "may be used uninitialized" (GCC bug 105593) */
+#define TFN__MIN(a, b)       _mm512_maskz_min_ps((__mmask16)0xffff, a, b)
+#define TFN__MAX(a, b)       _mm512_maskz_max_ps((__mmask16)0xffff, a, b)
+#define TFN__ROOT(a)         _mm512_maskz_sqrt_ps((__mmask16)0xffff, a)
 #define TFN__LESS(a, b, x, y) \
     _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x)
 #define TFN__BITS(a)         _mm512_castps_si512(a)
@@ -1732,23 +1772,30 @@ static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
         (float)0.0051871622, (float)-0.00079978531, (float)7.80690316e-05
     };
     static const float d[] = {
-        (float)-0.128694326, (float)-0.634969592, (float)-0.106530733, (float)0.0240099281,
-        (float)-0.00375739904, (float)0.000350570626, (float)-1.39601398e-05
+        (float)-0.128480017, (float)-0.635831535, (float)-0.105116092, (float)0.0227984507,
+        (float)-0.00318694627, (float)0.000210642567
     };
     const TFN__V one = TFN__SET(1), a = TFN__AND(x, TFN__SETBITS(0x7fffffffu));
     const TFN__V s = TFN__MUL(x, x), m = TFN__MIN(TFN__SET(4), a);
     const TFN__V near = TFN__FMA(x, TFN__N(tfn__vseries)(c, 7, s), x);
-    const TFN__V t = TFN__SUB(TFN__MUL(m, TFN__N(tfn__vseries)(d, 7, m)), m);
+    const TFN__V t = TFN__SUB(TFN__MUL(m, TFN__N(tfn__vseries)(d, 6, m)), m);
     const TFN__V far = TFN__SUB(one, TFN__N(tfn__vexp)(t));
     return TFN__LESS(a, one, near, TFN__N(tfn__vsign)(x, far));
 }
 #endif
 
-/* 1/(1 + exp(-x)) */
-static TFN__INLINE TFN__V TFN__N(tfn__vsigmoid)(TFN__V x)
+/* y / (1 + exp(-x)): the logistic function of x, times y. */
+static TFN__INLINE TFN__V TFN__N(tfn__vlogistic)(TFN__V y, TFN__V x)
 {
-    const TFN__V one = TFN__SET(1);
-    return TFN__DIV(one, TFN__ADD(one, TFN__N(tfn__vexp)(TFN__SUB(TFN__SET(0), x))));
+    const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__SET(0), x));
+    return TFN__DIV(y, TFN__ADD(TFN__SET(1), e));
+}
+
+/* y = v, or y + v: the k lanes at y. */
+static TFN__INLINE void TFN__N(tfn__give)(float *y, TFN__V v, ptrdiff_t k, bool add)
+{
+    if (add) v = TFN__ADD(TFN__GET(y, k), v);
+    TFN__PUT(y, v, k);
 }
 
 /* Blocks of 16 elements for the sums: `body` sees the vector at i, its k lanes and its accumulator l.
@@ -1824,6 +1871,34 @@ static TFN__INLINE float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrd
         acc[l] = TFN__ADD(acc[l], TFN__N(tfn__first_lanes)(e, k));
     });
     return TFN__N(tfn__tree)(acc);
+}
+
+/* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps, else 0; y may be x. 2^20 elements
+ * share a draw of the generator; in them the index goes through a 32-bit mixer of two
+ * multiplications (Wellons's lowbias32), of which the high bits decide. */
+static void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key,
+                                 uint64_t first, bool add)
+{
+    const int32_t least = p < 1 ? (int32_t)((double)(p > 0 ? p : 0) * 2147483648.0) : INT32_MAX;
+    const float scale = p < 1 ? 1 / (1 - p) : 0;
+    const TFN__V zero = TFN__SET(0);
+    float factor[256];
+    for (ptrdiff_t count; n > 0; n -= count, x += count, y += count, first += (uint64_t)count) {
+        const uint64_t draw = tfn_random_bits(key, first >> 20);
+        const uint32_t low = (uint32_t)draw, high = (uint32_t)(draw >> 32);
+        const uint32_t start = (uint32_t)(first & 0xfffff);
+        count = tfn__min(tfn__min(n, 256), (ptrdiff_t)(0x100000 - start));
+        for (ptrdiff_t i = 0; i < count; i++) {
+            uint32_t h = low ^ (start + (uint32_t)i);
+            h = (h ^ h >> 16) * 0x7feb352du + high;
+            h = (h ^ h >> 15) * 0x846ca68bu;
+            factor[i] = (int32_t)(h >> 1) >= least ? scale : 0;
+        }
+        TFN__EACH(i, k, count) {
+            const TFN__V f = TFN__GET(factor + i, k), v = TFN__MUL(TFN__GET(x + i, k), f);
+            TFN__N(tfn__give)(y + i, TFN__LESS(zero, f, v, zero), k, add);
+        }
+    }
 }
 #endif /* TFN__BODY */
 /* >> dense */
@@ -2313,23 +2388,26 @@ static void TFN__N(tfn__rmsnorm_backward)(float *dx, const float *dy, const floa
         TFN__N(tfn__norm_backward)(dx, dy, x, gain, 0, rstd[r], cols, false, add);
 }
 
-/* A vector of columns at a time, down the rows: each gradient is one chain. */
+/* Down the rows, each gradient a chain: the gradients stay in the first cache, rows stream by. */
 static void TFN__N(tfn__norm_params_backward)(float *dgain, float *dbias, const float *dy,
                                               const float *x, const float *mean,
                                               const float *rstd, ptrdiff_t rows, ptrdiff_t cols,
                                               ptrdiff_t ld, bool add)
 {
-    TFN__EACH(c, k, cols) {
-        TFN__V gain = dgain && add ? TFN__GET(dgain + c, k) : TFN__SET(0);
-        TFN__V bias = dbias && add ? TFN__GET(dbias + c, k) : TFN__SET(0);
-        for (ptrdiff_t r = 0; r < rows; r++) {
-            TFN__V g = TFN__GET(dy + r*ld + c, k), n = TFN__GET(x + r*ld + c, k);
-            n = TFN__MUL(TFN__SUB(n, TFN__SET(mean ? mean[r] : 0)), TFN__SET(rstd[r]));
-            gain = TFN__FMA(g, n, gain);
-            bias = TFN__ADD(bias, g);
-        }
-        if (dgain) TFN__PUT(dgain + c, gain, k);
-        if (dbias) TFN__PUT(dbias + c, bias, k);
+    for (ptrdiff_t c = 0; c < cols && !add; c++) {
+        if (dgain) dgain[c] = 0;
+        if (dbias) dbias[c] = 0;
+    }
+    for (ptrdiff_t r = 0; r < rows; r++, dy += ld, x += ld) {
+        const TFN__V m = TFN__SET(mean ? mean[r] : 0), s = TFN__SET(rstd[r]);
+        if (dgain)
+            TFN__EACH(c, k, cols) {
+                const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
+                TFN__PUT(dgain + c, TFN__FMA(TFN__GET(dy + c, k), n, TFN__GET(dgain + c, k)), k);
+            }
+        if (dbias)
+            TFN__EACH(c, k, cols)
+                TFN__PUT(dbias + c, TFN__ADD(TFN__GET(dbias + c, k), TFN__GET(dy + c, k)), k);
     }
 }
 #endif
@@ -2358,64 +2436,368 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 }
 #endif
 #endif /* TFN__BODY */
-#ifdef TFN__BODY
-#define F(n) static void TFN__N(tfn__##n)
-F(attention_forward)(const tfn_attention*p,ptrdiff_t first,ptrdiff_t last,float*work){for(ptrdiff_t u=first;u<last;u++){ptrdiff_t b=u/p->kv_heads,g=u%p->kv_heads,G=p->heads/p->kv_heads,D=p->head_size;for(ptrdiff_t h=g*G;h<(g+1)*G;h++)for(ptrdiff_t i=0;i<p->tq;i++){ptrdiff_t n=p->lengths?p->lengths[b]:p->tk;if(p->causal&&n>i+1)n=i+1;const float*q=p->q+(b*p->tq+i)*p->q_ld+h*D;float m=-1e30f;for(ptrdiff_t j=0;j<n;j++){const float*k=p->k+(b*p->tk+j)*p->k_ld+g*D;float s=0;for(int d=0;d<D;d++)s+=q[d]*k[d];work[j]=s*p->scale;if(work[j]>m)m=work[j];}double l=0;for(ptrdiff_t j=0;j<n;j++){work[j]=expf(work[j]-m);l+=work[j];}float*y=p->y+(b*p->tq+i)*p->y_ld+h*D;for(int d=0;d<D;d++){float s=0;for(ptrdiff_t j=0;j<n;j++)s+=work[j]*p->v[(b*p->tk+j)*p->v_ld+g*D+d];y[d]=n?s/l:0;}if(p->stats){float*st=p->stats+((b*p->tq+i)*p->heads+h)*2;st[0]=m;st[1]=l;}}}}
-F(attention_backward)(const tfn_attention*p,ptrdiff_t first,ptrdiff_t last,float*work){(void)work;for(ptrdiff_t u=first;u<last;u++){ptrdiff_t b=u/p->kv_heads,g=u%p->kv_heads,G=p->heads/p->kv_heads,D=p->head_size;for(ptrdiff_t j=0;j<p->tk;j++)for(int d=0;d<D;d++){if(!p->add_dk)p->dk[(b*p->tk+j)*p->k_ld+g*D+d]=0;if(!p->add_dv)p->dv[(b*p->tk+j)*p->v_ld+g*D+d]=0;}for(ptrdiff_t h=g*G;h<(g+1)*G;h++)for(ptrdiff_t i=0;i<p->tq;i++){ptrdiff_t n=p->lengths?p->lengths[b]:p->tk;if(p->causal&&n>i+1)n=i+1;ptrdiff_t qo=(b*p->tq+i)*p->q_ld+h*D,yo=(b*p->tq+i)*p->y_ld+h*D;const float*st=p->stats+((b*p->tq+i)*p->heads+h)*2;double Di=0;for(int d=0;d<D;d++){Di+=p->dy[yo+d]*p->y[yo+d];if(!p->add_dq)p->dq[qo+d]=0;}for(ptrdiff_t j=0;j<n;j++){ptrdiff_t ko=(b*p->tk+j)*p->k_ld+g*D,vo=(b*p->tk+j)*p->v_ld+g*D;double s=0,dp=0;for(int d=0;d<D;d++){s+=p->q[qo+d]*p->k[ko+d];dp+=p->dy[yo+d]*p->v[vo+d];}double pr=exp(s*p->scale-st[0])/st[1],ds=pr*(dp-Di)*p->scale;for(int d=0;d<D;d++){p->dq[qo+d]+=ds*p->k[ko+d];p->dk[ko+d]+=ds*p->q[qo+d];p->dv[vo+d]+=pr*p->dy[yo+d];}}}}}
-static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t a,ptrdiff_t b,ptrdiff_t c){(void)a;(void)c;return b+16;}
-F(attention_cached)(const tfn_attention_cached*p,ptrdiff_t first,ptrdiff_t last,float*work){for(ptrdiff_t u=first;u<last;u++){ptrdiff_t b=u/p->kv_heads,g=u%p->kv_heads,G=p->heads/p->kv_heads,D=p->head_size;for(ptrdiff_t h=g*G;h<(g+1)*G;h++){ptrdiff_t n=p->lengths?p->lengths[b]:p->count;const float*q=p->q+b*p->q_ld+h*D;float m=-1e30f;for(ptrdiff_t j=0;j<n;j++){float s=0;for(int d=0;d<D;d++)s+=q[d]*p->k_cache[((b*p->kv_heads+g)*D+d)*p->capacity+j];work[j]=s*p->scale;if(work[j]>m)m=work[j];}double l=0;for(ptrdiff_t j=0;j<n;j++){work[j]=expf(work[j]-m);l+=work[j];}float*y=p->y+b*p->y_ld+h*D;for(int d=0;d<D;d++){float s=0;for(ptrdiff_t j=0;j<n;j++)s+=work[j]*p->v_cache[((b*p->kv_heads+g)*p->capacity+j)*D+d];y[d]=n?s/l:0;}}}}
-#undef F
+/* >> attention */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#define TFN__STRIP 32        /* query rows whose scores are held at once */
+#define TFN__STEP  8         /* rows or keys that share a product along the causal diagonal */
 #endif
+
+#ifdef TFN__BODY
+/* No online softmax: rescaling would break the chains. A strip of query rows keeps its scores in
+ * `work`, so memory grows with the number of keys, never with its square. Masked keys are left out
+ * by loop bounds, never multiplied by zero. */
+
+static void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key,
+                                 uint64_t first, bool add);
+
+/* One head's view of a call: rows from query `row` on, `rows` of them, against `keys` keys. */
+typedef struct TFN__N(tfn__head) {
+    const tfn_attention *p;
+    ptrdiff_t b, h, g, row, rows, keys, ld;     /* ld: scores between two rows */
+    float *s, *d, *work;
+} TFN__N(tfn__head);
+
+/* Keys that query i of sentence b sees: all valid ones, causally those up to i. */
+static TFN__INLINE ptrdiff_t TFN__N(tfn__seen)(const tfn_attention *p, ptrdiff_t b, ptrdiff_t i)
+{
+    const ptrdiff_t valid = p->lengths ? tfn__min(tfn__max(p->lengths[b], 0), p->tk) : p->tk;
+    return p->causal ? tfn__min(i + 1, valid) : valid;
+}
+
+static TFN__INLINE ptrdiff_t TFN__N(tfn__q_at)(const TFN__N(tfn__head) *a, ptrdiff_t ld)
+{
+    return (a->b * a->p->tq + a->row) * ld + a->h * a->p->head_size;
+}
+static TFN__INLINE ptrdiff_t TFN__N(tfn__k_at)(const TFN__N(tfn__head) *a, ptrdiff_t ld)
+{
+    return a->b * a->p->tk * ld + a->g * a->p->head_size;
+}
+
+/* s (rows, keys) = x (rows, D) y^T (keys, D): scores, or the gradient of the weights. */
+static void TFN__N(tfn__scores)(const TFN__N(tfn__head) *a, float *s, const float *x,
+                                ptrdiff_t x_ld, const float *y, ptrdiff_t y_ld)
+{
+    tfn_matmul t = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 1, 1, 0 };
+    t.c = s;
+    t.a = x;
+    t.b = y;
+    t.m = a->rows;
+    t.n = a->keys;
+    t.k = a->p->head_size;
+    t.c_ld = a->ld;
+    t.a_row = x_ld;
+    t.b_col = y_ld;
+    TFN__N(tfn__matmul)(&t, a->work);
+}
+
+/* y (rows, D) = w (rows, seen keys) v (keys, D): the keys that several rows see together, then for
+ * each row the few that only later rows see; one chain all the same. */
+static void TFN__N(tfn__over_keys)(const TFN__N(tfn__head) *a, float *y, ptrdiff_t y_ld,
+                                   const float *w, const float *v, ptrdiff_t v_ld, bool add)
+{
+    const ptrdiff_t step = a->p->causal ? TFN__STEP : a->rows;
+    tfn_matmul t = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 1, 0, 1 };
+    t.n = a->p->head_size;
+    t.c_ld = t.start_ld = y_ld;
+    t.a_row = a->ld;
+    t.b_row = v_ld;
+    for (ptrdiff_t i = 0; i < a->rows; i += step) {
+        const ptrdiff_t shared = TFN__N(tfn__seen)(a->p, a->b, a->row + i);
+        t.m = tfn__min(step, a->rows - i);
+        t.k = shared;
+        t.c = y + i*y_ld;
+        t.start = add ? t.c : NULL;
+        t.a = w + i*a->ld;
+        t.b = v;
+        TFN__N(tfn__matmul)(&t, a->work);
+        for (ptrdiff_t r = 1, last = t.m; r < last; r++) {
+            t.m = 1;
+            t.k = TFN__N(tfn__seen)(a->p, a->b, a->row + i + r) - shared;
+            if (t.k <= 0) continue;
+            t.c = y + (i + r)*y_ld;
+            t.start = t.c;
+            t.a = w + (i + r)*a->ld + shared;
+            t.b = v + shared*v_ld;
+            TFN__N(tfn__matmul)(&t, a->work);
+        }
+    }
+}
+
+static void TFN__N(tfn__scale_row)(float *x, ptrdiff_t n, float scale)
+{
+    const TFN__V s = TFN__SET(scale);
+    TFN__EACH(i, k, n) TFN__PUT(x + i, TFN__MUL(TFN__GET(x + i, k), s), k);
+}
+
+/* s = exp(s - max), returning max and sum in stats: the softmax but for the division. */
+static void TFN__N(tfn__weights)(float *s, ptrdiff_t n, float scale, float *stats)
+{
+    stats[0] = stats[1] = 0;
+    if (n <= 0) return;
+    TFN__N(tfn__scale_row)(s, n, scale);
+    stats[0] = TFN__N(tfn__row_max)(s, n);
+    stats[1] = TFN__N(tfn__row_exp_sum)(s, s, n, stats[0]);
+}
+
+static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float sum)
+{
+    const TFN__V l = TFN__SET(sum);
+    TFN__EACH(i, k, n)
+        TFN__PUT(y + i, sum > 0 || sum < 0 || !(sum - sum >= 0) ? TFN__DIV(TFN__GET(y + i, k), l)
+                                                                : TFN__SET(0), k);
+}
+
+/* The dropout mask of a row of weights. */
+static TFN__INLINE void TFN__N(tfn__drop_row)(const TFN__N(tfn__head) *a, float *x, ptrdiff_t r,
+                                              ptrdiff_t n)
+{
+    const uint64_t unit = (uint64_t)(a->b * a->p->heads + a->h);
+    const uint64_t first = ((unit << 20) + (uint64_t)(a->row + r)) << 20;
+    if (a->p->dropout > 0 && TFN__TRAINS)
+        TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first, false);
+}
+
+static void TFN__N(tfn__strip_forward)(const TFN__N(tfn__head) *a)
+{
+    const tfn_attention *p = a->p;
+    float *y = p->y + TFN__N(tfn__q_at)(a, p->y_ld), stats[2];
+    float sums[TFN__STRIP];
+    TFN__N(tfn__scores)(a, a->s, p->q + TFN__N(tfn__q_at)(a, p->q_ld), p->q_ld,
+                        p->k + TFN__N(tfn__k_at)(a, p->k_ld), p->k_ld);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = TFN__N(tfn__seen)(p, a->b, a->row + r);
+        TFN__N(tfn__weights)(a->s + r*a->ld, n, p->scale, stats);
+        TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
+        sums[r] = stats[1];
+        if (p->stats)
+            TFNORM_MEMCPY(p->stats + ((a->b*p->tq + a->row + r)*p->heads + a->h)*2, stats,
+                          sizeof stats);
+    }
+    TFN__N(tfn__over_keys)(a, y, p->y_ld, a->s, p->v + TFN__N(tfn__k_at)(a, p->v_ld), p->v_ld,
+                           false);
+    for (ptrdiff_t r = 0; r < a->rows; r++)
+        TFN__N(tfn__divide_row)(y + r*p->y_ld, p->head_size, sums[r]);
+}
+
+/* Strip after strip of one head, in order. */
+static void TFN__N(tfn__each_strip)(const tfn_attention *p, ptrdiff_t b, ptrdiff_t h, float *work,
+                                    void (*strip)(const TFN__N(tfn__head) *a))
+{
+    TFN__N(tfn__head) a;
+    a.p = p;
+    a.b = b;
+    a.h = h;
+    a.g = h * p->kv_heads / p->heads;
+    a.ld = p->tk;
+    a.s = work;
+    a.d = a.s + TFN__STRIP * p->tk;
+    a.work = a.d + TFN__STRIP * p->tk;
+    for (a.row = 0; a.row < p->tq; a.row += a.rows) {
+        a.rows = tfn__min(TFN__STRIP, p->tq - a.row);
+        a.keys = TFN__N(tfn__seen)(p, b, a.row + a.rows - 1);
+        strip(&a);
+    }
+}
+
+static void TFN__N(tfn__attention_forward)(const tfn_attention *p, ptrdiff_t first,
+                                           ptrdiff_t last, float *work)
+{
+    const ptrdiff_t group = p->heads / p->kv_heads;
+    for (ptrdiff_t u = first; u < last; u++)
+        for (ptrdiff_t h = 0; h < group; h++)
+            TFN__N(tfn__each_strip)(p, u / p->kv_heads, u % p->kv_heads * group + h, work,
+                                    TFN__N(tfn__strip_forward));
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dv (keys, D) += w^T (keys, rows) dy (rows, D): the keys that all rows see, then each key of the
+ * diagonal from the first row that sees it. Rows, and strips, come in increasing order. */
+static void TFN__N(tfn__over_rows)(const TFN__N(tfn__head) *a, float *dv, ptrdiff_t v_ld,
+                                   const float *w, const float *dy, ptrdiff_t y_ld)
+{
+    const ptrdiff_t shared = TFN__N(tfn__seen)(a->p, a->b, a->row);
+    tfn_matmul t = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 1, 0, 0, 1 };
+    t.c = dv;
+    t.start = dv;
+    t.a = w;
+    t.b = dy;
+    t.m = shared;
+    t.n = a->p->head_size;
+    t.k = a->rows;
+    t.c_ld = t.start_ld = v_ld;
+    t.a_col = a->ld;
+    t.b_row = y_ld;
+    TFN__N(tfn__matmul)(&t, a->work);
+    for (ptrdiff_t j = shared; j < a->keys; j++) {
+        const ptrdiff_t r = j - a->row;
+        t.m = 1;
+        t.k = a->rows - r;
+        t.c = dv + j*v_ld;
+        t.start = t.c;
+        t.a = w + r*a->ld + j;
+        t.b = dy + r*y_ld;
+        TFN__N(tfn__matmul)(&t, a->work);
+    }
+}
+
+/* p = exp(s - m)/l and ds = p * (dp - sum(dy*y)) * scale of one row. */
+static void TFN__N(tfn__score_gradient)(float *s, float *d, ptrdiff_t n, const float *stats,
+                                        float scale, float sum)
+{
+    const TFN__V l = TFN__SET(stats[1]), f = TFN__SET(scale), t = TFN__SET(sum);
+    TFN__N(tfn__scale_row)(s, n, scale);
+    TFN__N(tfn__row_exp_sum)(s, s, n, stats[0]);
+    TFN__EACH(j, k, n) {
+        const TFN__V p = TFN__DIV(TFN__GET(s + j, k), l);
+        TFN__PUT(s + j, p, k);
+        TFN__PUT(d + j, TFN__MUL(TFN__MUL(p, TFN__SUB(TFN__GET(d + j, k), t)), f), k);
+    }
+}
+
+static void TFN__N(tfn__strip_backward)(const TFN__N(tfn__head) *a)
+{
+    const tfn_attention *p = a->p;
+    const ptrdiff_t qy = TFN__N(tfn__q_at)(a, p->y_ld), qq = TFN__N(tfn__q_at)(a, p->q_ld);
+    const ptrdiff_t kk = TFN__N(tfn__k_at)(a, p->k_ld), kv = TFN__N(tfn__k_at)(a, p->v_ld);
+    TFN__N(tfn__scores)(a, a->s, p->q + qq, p->q_ld, p->k + kk, p->k_ld);
+    TFN__N(tfn__scores)(a, a->d, p->dy + qy, p->y_ld, p->v + kv, p->v_ld);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = TFN__N(tfn__seen)(p, a->b, a->row + r);
+        const float *dy = p->dy + qy + r*p->y_ld, *y = p->y + qy + r*p->y_ld;
+        TFN__N(tfn__drop_row)(a, a->d + r*a->ld, r, n);
+        TFN__N(tfn__score_gradient)(a->s + r*a->ld, a->d + r*a->ld, n,
+                                    p->stats + ((a->b*p->tq + a->row + r)*p->heads + a->h)*2,
+                                    p->scale, TFN__N(tfn__row_dot)(dy, y, p->head_size));
+        TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
+    }
+    if (p->dq)
+        TFN__N(tfn__over_keys)(a, p->dq + qq, p->q_ld, a->d, p->k + kk, p->k_ld, p->add_dq);
+    if (p->dk) TFN__N(tfn__over_rows)(a, p->dk + kk, p->k_ld, a->d, p->q + qq, p->q_ld);
+    if (p->dv) TFN__N(tfn__over_rows)(a, p->dv + kv, p->v_ld, a->s, p->dy + qy, p->y_ld);
+}
+
+static void TFN__N(tfn__clear_keys)(float *dk, ptrdiff_t tk, ptrdiff_t ld, ptrdiff_t head_size)
+{
+    for (ptrdiff_t j = 0; dk && j < tk; j++)
+        TFNORM_MEMSET(dk + j*ld, 0, (size_t)head_size * sizeof(float));
+}
+
+static void TFN__N(tfn__attention_backward)(const tfn_attention *p, ptrdiff_t first,
+                                            ptrdiff_t last, float *work)
+{
+    const ptrdiff_t group = p->heads / p->kv_heads, size = p->head_size;
+    for (ptrdiff_t u = first; u < last; u++) {
+        const ptrdiff_t b = u / p->kv_heads, g = u % p->kv_heads;
+        const ptrdiff_t k = b*p->tk*p->k_ld + g*size, v = b*p->tk*p->v_ld + g*size;
+        if (!p->add_dk) TFN__N(tfn__clear_keys)(p->dk ? p->dk + k : NULL, p->tk, p->k_ld, size);
+        if (!p->add_dv) TFN__N(tfn__clear_keys)(p->dv ? p->dv + v : NULL, p->tk, p->v_ld, size);
+        for (ptrdiff_t h = 0; h < group; h++)
+            TFN__N(tfn__each_strip)(p, b, g*group + h, work, TFN__N(tfn__strip_backward));
+    }
+}
+#endif
+
+static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
+{
+    ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
+    ptrdiff_t a = TFN__N(tfn__matmul_work)(rows, tk, head_size);
+    ptrdiff_t b = TFN__N(tfn__matmul_work)(rows, head_size, tk);
+    ptrdiff_t c = TFN__N(tfn__matmul_work)(tk, head_size, rows);
+    return 2 * TFN__STRIP * tk + tfn__max(a, tfn__max(b, c));
+}
+
+/* One head of one sentence: the row that attention_forward would give, to the bit. */
+static void TFN__N(tfn__cached_row)(const tfn_attention_cached *p, ptrdiff_t b, ptrdiff_t h,
+                                    float *work)
+{
+    const ptrdiff_t n = p->lengths ? p->lengths[b] : p->count, size = p->head_size;
+    const ptrdiff_t from = p->beam ? p->beam[b] : b;
+    const ptrdiff_t unit = from*p->kv_heads + h * p->kv_heads / p->heads;
+    tfn_matmul t = { NULL, NULL, NULL, NULL, 1, 0, 0, 0, 0, 0, 1, 0, 1 };
+    float stats[2], *y = p->y + b*p->y_ld + h*size;
+    t.c = work;
+    t.a = p->q + b*p->q_ld + h*size;
+    t.b = p->k_cache + unit * size * p->capacity;
+    t.n = n;
+    t.k = size;
+    t.b_row = p->capacity;
+    TFN__N(tfn__matmul)(&t, work + p->capacity);
+    TFN__N(tfn__weights)(work, n, p->scale, stats);
+    t.c = y;
+    t.a = work;
+    t.b = p->v_cache + unit * p->capacity * size;
+    t.n = size;
+    t.k = n;
+    t.b_row = size;
+    TFN__N(tfn__matmul)(&t, work + p->capacity);
+    TFN__N(tfn__divide_row)(y, size, stats[1]);
+}
+
+static void TFN__N(tfn__attention_cached)(const tfn_attention_cached *p, ptrdiff_t first,
+                                          ptrdiff_t last, float *work)
+{
+    const ptrdiff_t group = p->heads / p->kv_heads;
+    for (ptrdiff_t u = first; u < last; u++)
+        for (ptrdiff_t h = 0; h < group; h++)
+            TFN__N(tfn__cached_row)(p, u / p->kv_heads, u % p->kv_heads * group + h, work);
+}
+#endif /* TFN__BODY */
 /* >> ffn */
 #ifdef TFN__BODY
 
-/* f(x) of each kind; kind is constant where this is used, so only one branch remains. */
+/* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution. */
+static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
+{
+    const TFN__V half = TFN__SET((float)0.5);
+    return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, TFN__SET((float)0.70710678118654752))), half);
+}
+
+/* f(x) of each kind; kind is constant where this is used, so only one branch remains. The tanh form
+ * of GELU is a logistic function, by (1 + tanh u)/2 = 1/(1 + exp(-2u)). */
 static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation kind)
 {
-    const TFN__V one = TFN__SET(1), half = TFN__SET((float)0.5);
-    TFN__V u;
+    const TFN__V c = TFN__SET((float)1.5957691216057307);          /* 2 sqrt(2/pi) */
+    const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
     switch (kind) {
     case TFN_RELU: return TFN__MAX(TFN__SET(0), x);
     case TFN_TANH: return TFN__N(tfn__vtanh)(x);
-    case TFN_SILU: return TFN__MUL(x, TFN__N(tfn__vsigmoid)(x));
-    case TFN_GELU:
-        u = TFN__N(tfn__verf)(TFN__MUL(x, TFN__SET((float)0.70710678118654752)));
-        return TFN__MUL(TFN__MUL(half, x), TFN__ADD(one, u));
+    case TFN_SILU: return TFN__N(tfn__vlogistic)(x, x);
+    case TFN_GELU: return TFN__MUL(x, TFN__N(tfn__vphi)(x));
     case TFN_GELU_TANH:
-        u = TFN__MUL(TFN__MUL(x, x), x);
-        u = TFN__FMA(TFN__SET((float)0.044715), u, x);
-        u = TFN__N(tfn__vtanh)(TFN__MUL(TFN__SET((float)0.79788456080286536), u));
-        return TFN__MUL(TFN__MUL(half, x), TFN__ADD(one, u));
+        return TFN__N(tfn__vlogistic)(x, TFN__MUL(x, TFN__FMA(b, TFN__MUL(x, x), c)));
     default: return x;
     }
 }
 
-/* f'(x): GELU Phi + x phi; tanh form with t = tanh(c (x + b x^3)):
- * (1+t)/2 + x/2 (1 - t^2) c (1 + 3 b x^2); SiLU s (1 + x (1 - s)); tanh 1 - t^2. */
+/* f'(x). tanh: 1 - t^2. SiLU, with s the logistic of x: s + x s (1 - s). GELU: Phi + x phi; its tanh
+ * form, with u = c x + b x^3 and s the logistic of u: s + x s (1 - s) u', where |x| beyond 20 has
+ * s (1 - s) = 0, but u' must not become infinite. */
 static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation kind)
 {
-    const TFN__V one = TFN__SET(1), half = TFN__SET((float)0.5), zero = TFN__SET(0);
-    const TFN__V c = TFN__SET((float)0.79788456080286536), b = TFN__SET((float)0.044715);
-    TFN__V t, u;
+    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), limit = TFN__SET((float)20);
+    const TFN__V c = TFN__SET((float)1.5957691216057307);
+    const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
+    const TFN__V b3 = TFN__SET((float)(1.5957691216057307 * 0.044715 * 3));
+    const TFN__V square = TFN__MUL(x, x);
+    TFN__V s, u;
     switch (kind) {
     case TFN_RELU: return TFN__LESS(zero, x, one, zero);
     case TFN_TANH:
-        t = TFN__N(tfn__vtanh)(x);
-        return TFN__SUB(one, TFN__MUL(t, t));
+        u = TFN__N(tfn__vtanh)(x);
+        return TFN__SUB(one, TFN__MUL(u, u));
     case TFN_SILU:
-        t = TFN__N(tfn__vsigmoid)(x);
-        return TFN__MUL(t, TFN__FMA(x, TFN__SUB(one, t), one));
+        s = TFN__N(tfn__vlogistic)(one, x);
+        return TFN__MUL(s, TFN__FMA(x, TFN__SUB(one, s), one));
     case TFN_GELU:
-        t = TFN__N(tfn__verf)(TFN__MUL(x, TFN__SET((float)0.70710678118654752)));
-        u = TFN__N(tfn__vexp)(TFN__MUL(TFN__MUL(TFN__SET((float)-0.5), x), x));
-        u = TFN__MUL(TFN__MUL(x, TFN__SET((float)0.39894228040143268)), u);
-        return TFN__FMA(half, TFN__ADD(one, t), u);
+        u = TFN__N(tfn__vexp)(TFN__MUL(TFN__SET((float)-0.5), square));
+        u = TFN__MUL(TFN__SET((float)0.39894228040143268), u);
+        return TFN__FMA(x, u, TFN__N(tfn__vphi)(x));
     case TFN_GELU_TANH:
+        x = TFN__MAX(TFN__SUB(zero, limit), TFN__MIN(limit, x));
         u = TFN__MUL(x, x);
-        t = TFN__N(tfn__vtanh)(TFN__MUL(c, TFN__FMA(b, TFN__MUL(u, x), x)));
-        u = TFN__MUL(c, TFN__FMA(TFN__MUL(TFN__SET(3), b), u, one));
-        u = TFN__MUL(TFN__MUL(TFN__MUL(half, x), u), TFN__SUB(one, TFN__MUL(t, t)));
-        return TFN__FMA(half, TFN__ADD(one, t), u);
+        s = TFN__N(tfn__vlogistic)(one, TFN__MUL(x, TFN__FMA(b, u, c)));
+        u = TFN__MUL(x, TFN__FMA(b3, u, c));
+        return TFN__MUL(s, TFN__FMA(u, TFN__SUB(one, s), one));
     default: return one;
     }
 }
@@ -2463,12 +2845,6 @@ static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
-static TFN__INLINE void TFN__N(tfn__give)(float *dx, TFN__V v, ptrdiff_t k, bool add)
-{
-    if (add) v = TFN__ADD(TFN__GET(dx, k), v);
-    TFN__PUT(dx, v, k);
-}
-
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation kind, bool add)
 {
@@ -2498,34 +2874,6 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
 }
 #endif
 #undef TFN__KINDS
-
-/* Mask bit of element `first + i`: a block of 2^20 elements has its own key, inside it a 32-bit
- * mixer with two multiplications (Wellons' lowbias32) runs over the index. */
-static void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key,
-                                 uint64_t first, bool add)
-{
-    const uint32_t least = (uint32_t)((double)p * 4294967296.0);
-    const float scale = 1 / (1 - p);
-    while (n > 0) {
-        const uint64_t block = tfn_random_bits(key, first >> 20);
-        const uint32_t low = (uint32_t)block, high = (uint32_t)(block >> 32);
-        const uint32_t start = (uint32_t)(first & 0xfffff);
-        const ptrdiff_t count = tfn__min(n, (ptrdiff_t)(0x100000 - start));
-        for (ptrdiff_t i = 0; i < count; i++) {
-            uint32_t h = (start + (uint32_t)i) * 0x9e3779b9u + low;
-            float v;
-            h = (h ^ h >> 16) * 0x7feb352du + high;
-            h = (h ^ h >> 15) * 0x846ca68bu;
-            h ^= h >> 16;
-            v = h >= least ? x[i] * scale : 0;
-            y[i] = add ? y[i] + v : v;
-        }
-        n -= count;
-        x += count;
-        y += count;
-        first += (uint64_t)count;
-    }
-}
 
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                                        ptrdiff_t cols, bool add)
@@ -2656,18 +3004,18 @@ static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, pt
 }
 #endif /* TFN__BODY */
 /* >> loss */
-#ifdef TFN__BODY
-
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* Label smoothing e over V classes spreads `each` on every class and leaves `rest` to the true one:
  * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
  * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
-static TFN__INLINE void TFN__N(tfn__smooth)(float e, int32_t kind, ptrdiff_t classes, float *each,
-                                            float *rest)
+static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t classes, double *each, double *rest)
 {
-    *each = e / (float)(kind ? tfn__max(classes - 1, 1) : tfn__max(classes, 1));
+    *each = e / (double)tfn__max(kind ? classes - 1 : classes, 1);
     *rest = kind ? 1 - e - *each : 1 - e;
 }
+#endif
 
+#ifdef TFN__BODY
 /* With m = max x, l = sum exp(x - m): nll = log l + m - x_y, and
  * sum_v(-log p_v) = V (log l + m) - sum x. */
 static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *stats,
@@ -2676,64 +3024,66 @@ static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *s
                                                int32_t kind)
 {
     const float *x = logits;
-    float each, rest;
-    TFN__N(tfn__smooth)(smoothing, kind, cols, &each, &rest);
+    double each, rest;
+    tfn__smooth((double)smoothing, kind, cols, &each, &rest);
     for (ptrdiff_t r = 0; r < rows; r++, x += cols) {
-        float max, sum = 0, log_sum, all = 0, n = 0;
-        if (targets[r] >= 0 && targets[r] < cols) {
-            max = TFN__N(tfn__row_max)(x, cols);
-            sum = TFN__N(tfn__row_exp_sum)(NULL, x, cols, max);
-            log_sum = (float)tfn__log((double)sum);
-            n = log_sum + (max - x[targets[r]]);
-            if (smoothing > 0) {
-                all = TFN__N(tfn__row_sum)(x, cols) / (float)cols;
-                all = (float)cols * (log_sum + (max - all));
-            }
+        const int32_t y = targets[r];
+        double n = 0, all = 0;
+        if (y >= 0 && y < cols) {
+            const float max = TFN__N(tfn__row_max)(x, cols);
+            const float sum = TFN__N(tfn__row_exp_sum)(NULL, x, cols, max);
+            const double z = tfn__log((double)sum) + (double)max;
+            n = z - (double)x[y];
+            if (smoothing > 0) all = (double)cols * z - (double)TFN__N(tfn__row_sum)(x, cols);
             stats[2*r] = max;
             stats[2*r + 1] = sum;
         }
-        loss[r] = smoothing > 0 ? rest * n + each * all : n;
-        if (nll) nll[r] = n;
+        loss[r] = (float)(smoothing > 0 ? rest*n + each*all : n);
+        if (nll) nll[r] = (float)n;
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx_v = dloss * (exp(x_v - m)/l - each - rest [v = y]). */
+/* dx = scale * exp(x - max) - share */
+static void TFN__N(tfn__softmax_slope)(float *dx, const float *x, ptrdiff_t n, float max,
+                                       float scale, float share, bool add)
+{
+    const TFN__V m = TFN__SET(max), s = TFN__SET(scale), t = TFN__SET(-share);
+    TFN__EACH(i, k, n) {
+        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__GET(x + i, k), m));
+        TFN__N(tfn__give)(dx + i, TFN__FMA(s, e, t), k, add);
+    }
+}
+
+/* dx_v = dloss * (p_v - each - rest [v = y]), p = exp(x - m)/l: the true class y for itself. */
 static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dloss,
                                                 const float *stats, const float *logits,
                                                 const int32_t *targets, ptrdiff_t rows,
                                                 ptrdiff_t cols, float smoothing, int32_t kind,
                                                 bool add)
 {
-    float each, rest;
-    TFN__N(tfn__smooth)(smoothing, kind, cols, &each, &rest);
+    double each, rest;
+    tfn__smooth((double)smoothing, kind, cols, &each, &rest);
     for (ptrdiff_t r = 0; r < rows; r++, dlogits += cols, logits += cols) {
-        const int32_t y = targets[r];
-        const bool counts = y >= 0 && y < cols;
-        const float d = dloss ? dloss[r] : 1, before = add && counts ? dlogits[y] : 0;
-        float p;
-        if (!counts) {
-            for (ptrdiff_t c = 0; c < cols && !add; c++) dlogits[c] = 0;
-            continue;
+        const float d = dloss ? dloss[r] : 1, m = stats[2*r], s = d / stats[2*r + 1];
+        const float false_share = (float)((double)d * each);
+        const float true_share = (float)((double)d * (each + rest));
+        const ptrdiff_t y = targets[r], after = y + 1;
+        if (y >= 0 && y < cols) {
+            TFN__N(tfn__softmax_slope)(dlogits, logits, y, m, s, false_share, add);
+            TFN__N(tfn__softmax_slope)(dlogits + y, logits + y, 1, m, s, true_share, add);
+            TFN__N(tfn__softmax_slope)(dlogits + after, logits + after, cols - after, m, s,
+                                       false_share, add);
+        } else if (!add) {
+            for (ptrdiff_t c = 0; c < cols; c++) dlogits[c] = 0;
         }
-        p = logits[y] - stats[2*r];
-        TFN__N(tfn__exp)(&p, &p, 1);
-        TFN__EACH(c, k, cols) {
-            TFN__V v = TFN__SUB(TFN__GET(logits + c, k), TFN__SET(stats[2*r]));
-            v = TFN__DIV(TFN__N(tfn__vexp)(v), TFN__SET(stats[2*r + 1]));
-            v = TFN__MUL(TFN__SET(d), TFN__SUB(v, TFN__SET(each)));
-            if (add) v = TFN__ADD(TFN__GET(dlogits + c, k), v);
-            TFN__PUT(dlogits + c, v, k);
-        }
-        p = d * ((p / stats[2*r + 1] - each) - rest);
-        dlogits[y] = add ? before + p : p;
     }
 }
 
-/* -- the optimisers' pass: moments m, v and the parameters p, once over memory -------------------- */
+/* -- the optimisers' pass over parameters p and moments m, v, once through memory ---------------- */
 
-/* SGD: m = b1 m + g, step m (Nesterov: g + b1 m), PyTorch's form. Adam: m and v as exponential
- * means, step lr m / (sqrt v + eps) with the bias corrections in step_size and root. */
+/* SGD: m = b1 m + g, step lr m (Nesterov: lr (g + b1 m)), PyTorch's form. Adam (Kingma & Ba 2015):
+ * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step step_size * m / (root * sqrt v + eps). */
 static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptrdiff_t k,
                                                const tfn_update *u)
 {
@@ -2749,9 +3099,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptr
     square = TFN__FMA(b2, TFN__GET(v, k), TFN__MUL(TFN__MUL(TFN__SUB(one, b2), g), g));
     TFN__PUT(m, mean, k);
     TFN__PUT(v, square, k);
-    if (!u->adaptive) return TFN__MUL(TFN__SET(u->step_size), mean);
-    square = TFN__ADD(TFN__MUL(TFN__ROOT(square), TFN__SET(u->root)), TFN__SET(u->eps));
-    return TFN__DIV(TFN__MUL(TFN__SET(u->step_size), mean), square);
+    mean = TFN__MUL(TFN__SET(u->step_size), mean);
+    if (!u->adaptive) return mean;
+    return TFN__DIV(mean, TFN__FMA(TFN__ROOT(square), TFN__SET(u->root), TFN__SET(u->eps)));
 }
 
 static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
@@ -2800,9 +3150,9 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__N(tfn__gated_forward), TFN__TRAIN(tfn__gated_backward),
     TFN__N(tfn__embed_forward), TFN__TRAIN(tfn__embed_backward),
     TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
-    TFN__N(tfn__rotary), TFN__N(tfn__dropout), TFN__N(tfn__combine),
+    TFN__N(tfn__rotary), TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
     TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
-    TFN__N(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
+    TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
     TFN__TRAIN(tfn__update),
     TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
 };
@@ -3282,6 +3632,7 @@ static void tfn__scale_forward(const tfn__call *c)
         c->k->combine(c->y + at, c->x[0] + at, NULL, s.count*c->cols, c->x[1][0], 0, false);
 }
 
+#ifndef TFNORM_NO_TRAINING
 /* The counter of a mask's element names sentence, position and channel, so that padding and
  * capacity cannot move it. */
 static void tfn__drop(const tfn__call *c, float *y, const float *x, bool add)
@@ -3295,8 +3646,6 @@ static void tfn__drop(const tfn__call *c, float *y, const float *x, bool add)
                       ((uint64_t)(r / time) << 20 | (uint64_t)(r % time)) << 20, add);
 }
 static void tfn__dropout_forward(const tfn__call *c) { tfn__drop(c, c->y, c->x[0], false); }
-
-#ifndef TFNORM_NO_TRAINING
 static void tfn__softmax_back(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -3555,6 +3904,7 @@ static void tfn__cached_op(const tfn__call *c)
 /* -- loss. arg: slot of the targets, kind; number: smoothing
  * ---------------------------------------- */
 
+#ifndef TFNORM_NO_TRAINING
 static void tfn__loss_forward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -3569,7 +3919,6 @@ static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->x_cols[0]));
 }
-#ifndef TFNORM_NO_TRAINING
 static void tfn__loss_backward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -3660,7 +4009,7 @@ static void tfn__custom_backward(const tfn__call *c)
     X(SCALE,    "scale",         tfn__scale_forward, tfn__by_rows,                              \
       TFN__BACK(tfn__scale_backward), TFN__BACK(tfn__scale_backward_chunks),                    \
       TFN__IN0 | TFN__IN1)                                                                      \
-    X(DROPOUT,  "dropout",       tfn__dropout_forward, tfn__by_rows,                            \
+    X(DROPOUT,  "dropout",       TFN__BACK(tfn__dropout_forward), tfn__by_rows,                 \
       TFN__BACK(tfn__dropout_backward), tfn__by_rows, 0)                                        \
     X(EMBED,    "embedding",     tfn__embed_op, tfn__by_rows,                                   \
       TFN__BACK(tfn__embed_back), TFN__BACK(tfn__by_cols), 0)                                   \
@@ -3675,8 +4024,8 @@ static void tfn__custom_backward(const tfn__call *c)
       TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__OUT | TFN__SAVED)                                   \
     X(CACHE,    "cache",         tfn__cache_op, tfn__one, TFN__NO_GRAD, NULL, 0)                \
     X(CACHED,   "cached attention", tfn__cached_op, tfn__one, TFN__NO_GRAD, NULL, 0)            \
-    X(LOSS,     "cross-entropy", tfn__loss_forward, tfn__loss_chunks,                           \
-      TFN__BACK(tfn__loss_backward), tfn__loss_chunks, TFN__IN0 | TFN__SAVED)                   \
+    X(LOSS,     "cross-entropy", TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),     \
+      TFN__BACK(tfn__loss_backward), TFN__BACK(tfn__loss_chunks), TFN__IN0 | TFN__SAVED)        \
     X(PROBE,    "probe",         tfn__probe_forward, tfn__one,                                  \
       TFN__BACK(tfn__probe_backward), tfn__one, 0)                                              \
     X(CUSTOM,   "custom",        tfn__custom_forward, tfn__one,                                 \
@@ -4136,6 +4485,9 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
 {
     const tfn_node *x = tfn__need(t, "cross-entropy", logits);
     tfn_node *n;
+#ifdef TFNORM_NO_TRAINING
+    tfn__tape_error(t, TFN_UNSUPPORTED, "cross-entropy", "this build has no training", 0, 0);
+#endif
     if (!tfn__slot_ok(t, "cross-entropy", slot)) return tfn__none;
     n = tfn__record(t, TFN__OP_LOSS, x->rows, x->count, 1, logits, tfn__none, tfn__none);
     if (!n) return tfn__none;
@@ -4490,18 +4842,17 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     if (t->error.status != TFN_OK) return t->error.status;
     tfn__make_order(t);
     tfn__find_lives(t, items);
-    t->work = tfn__place(items, count);
+    t->values = tfn__place(items, count);
     tfn__settle(t, items, count);
     for (int32_t i = 1; i < t->count; i++) {
         int64_t need = tfn__padded(tfn__scratch_of(t, kernels, t->nodes + i));
         if (need > t->scratch) t->scratch = need;
     }
+    t->work = t->values + t->threads * t->scratch;
     t->planned = true;
     return TFN_OK;
 }
 
-/* Floats of workspace that a run must bind: the buffers, then each thread's scratch. */
-static int64_t tfn__work_floats(const tfn_tape *t) { return t->work + t->threads * t->scratch; }
 /* Bytes that a planned tape goes on using of its block. */
 static size_t tfn__tape_used(const tfn_tape *t)
 {
@@ -4624,7 +4975,7 @@ static void tfn__poison_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
 
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-    float *work = r->work + t->work;
+    float *work = r->work + t->values;
     for (int32_t e = first; e < last; e++) {
         int32_t kind = t->order[e] % 8;
         tfn__call c;
@@ -4672,7 +5023,7 @@ static void tfn__relax(int *spins)
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
-    float *work = m->r->work + m->t->work + index * m->t->scratch;
+    float *work = m->r->work + m->t->values + index * m->t->scratch;
     uint64_t target = 0;
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = m->t->order[e] % 8;
@@ -4738,7 +5089,7 @@ TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
 #ifdef TFN__POISON
-    if (status == TFN_OK) tfn__poison(r->work, t->work);
+    if (status == TFN_OK) tfn__poison(r->work, t->values);
 #endif
     if (status == TFN_OK) tfn__run_entries(t, r, 0, t->forward_count);
     return status;
@@ -4836,83 +5187,82 @@ TFNORM_API const tfn_init_rule *tfn_init_find(const char *name)
 /* >> optim */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 
+static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
+
 #ifndef TFNORM_NO_TRAINING
-/* RAdam (Liu et al. 2020b): rectification r_t from rho_t; NaN-free only above 4. */
-static double tfn__rectify(double beta2, double power, double t, double *rho)
+/* RAdam (Liu 2020b): rho_t tells how many gradients the second moment has seen; where it allows a
+ * rectification r_t, the step is r_t times Adam's, below that the variant decides. Returns r_t or 0. */
+static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
 {
-    double most = 2 / (1 - beta2) - 1;
-    *rho = most - 2 * t * power / (1 - power);
-    if (*rho <= 4) return 0;
-    return ((*rho - 4) * (*rho - 2) * most) / ((most - 4) * (most - 2) * *rho);
+    double most = 2 / (1 - b2) - 1, rho = most - 2 * t * power / (1 - power);
+    if (kind == TFN_RADAM_DEFAULT ? !(rho > 4) : !(rho >= 5)) return 0;
+    return tfn__sqrt(((rho - 4) * (rho - 2) * most) / ((most - 4) * (most - 2) * rho));
 }
 
-/* Bias corrections of update t >= 1. eps_inside (PyTorch): m^ / (sqrt(v / (1 - b2^t)) + eps);
- * else (fairseq): eps is added before the correction. RAdam without rectification, rho_t <= 4:
- * SGD with momentum, as the paper has it. */
+/* Fill step_size, root, adaptive, skip for update t >= 1. eps_inside (PyTorch):
+ * lr m^ / (sqrt(v / (1 - b2^t)) + eps), m^ = m / (1 - b1^t); else (fairseq)
+ * lr m^ sqrt(1 - b2^t) / (sqrt v + eps). */
 static void tfn__update_at(tfn_update *u, int64_t t)
 {
-    double b1 = (double)u->beta1, b2 = (double)u->beta2, power, root, size, r, rho;
-    u->adaptive = true;
+    double power = tfn__pow((double)u->beta2, (double)t), root = tfn__sqrt(1 - power), rectified = 1;
+    double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
     u->skip = false;
-    u->root = 1;
-    u->step_size = u->lr;
-    if (u->optimizer == TFN_SGD) return;
-    power = tfn__pow(b2, (double)t);
-    size = (double)u->lr / (1 - tfn__pow(b1, (double)t));
-    root = tfn__exp(0.5 * tfn__log(1 - power));
+    u->adaptive = u->optimizer != TFN_SGD;
     if (u->optimizer == TFN_RADAM) {
-        r = tfn__rectify(b2, power, (double)t, &rho);
-        u->adaptive = rho > 4;
-        size *= u->adaptive ? tfn__exp(0.5 * tfn__log(r)) : 1;
+        rectified = tfn__rectify((double)u->beta2, power, (double)t, u->radam);
+        u->adaptive = rectified > 0;
+        u->skip = !u->adaptive && u->radam == TFN_RADAM_AUTHORS;
+        if (u->adaptive) size *= rectified;
+        else if (u->radam == TFN_RADAM_DECAY) size = 0;
     }
-    if (u->adaptive && u->eps_inside) u->root = (float)(1 / root);
-    else if (u->adaptive) size *= root;
-    u->step_size = (float)size;
+    u->root = u->adaptive && u->eps_inside ? (float)(1 / root) : 1;
+    u->step_size = (float)(u->adaptive && !u->eps_inside ? size * root : size);
 }
 #endif
 
-static double tfn__least(double a, double b) { return a < b ? a : b; }
-
-/* The rate of each kind at update t after the warm-up, as a fraction of the peak. */
-static double tfn__decay_at(const tfn_schedule *s, int64_t t)
+/* What is left of the peak at update t, after the warm-up. */
+static double tfn__decay_at(const tfn_schedule *s, double t)
 {
-    double warm = (double)s->warmup, end = (double)s->steps, left, span;
-    double anchor = (double)(s->anchor ? s->anchor : tfn__max((ptrdiff_t)s->warmup, 1));
+    double anchor = (double)s->anchor, span, left;
     switch (s->kind) {
     case TFN_INVERSE_SQRT:
-        return (double)t <= anchor ? 1 : tfn__exp(0.5 * tfn__log(anchor / (double)t));
-    case TFN_T_FIXUP:              /* sqrt(D / (D + t)), D = anchor */
-        return tfn__exp(0.5 * tfn__log(anchor / (anchor + (double)t)));
+        if (s->anchor <= 0) anchor = s->warmup > 0 ? (double)s->warmup : 1;
+        return t > anchor ? tfn__sqrt(anchor / t) : 1;
+    case TFN_T_FIXUP:                                  /* Huang 2020 */
+        if (s->anchor <= 0) anchor = 4000;
+        return tfn__sqrt(anchor / (anchor + t));
     case TFN_LINEAR:
-    case TFN_COSINE:
-        span = end > warm ? end - warm : 1;
-        left = 1 - tfn__least(((double)t - warm) / span, 1);
-        return s->kind == TFN_LINEAR ? left : 0.5 * (1 - tfn__cos(3.14159265358979324 * left));
+    case TFN_COSINE:                                   /* Loshchilov & Hutter 2017, without restarts */
     case TFN_WARMUP_STABLE_DECAY:
-        span = s->decay_steps ? (double)s->decay_steps : end / 10;
-        return tfn__least(1, ((end > (double)t ? end - (double)t : 0)) / (span > 1 ? span : 1));
+        span = (double)(s->steps - s->warmup);
+        if (s->kind == TFN_WARMUP_STABLE_DECAY)
+            span = s->decay_steps > 0 ? (double)s->decay_steps : (double)s->steps / 10;
+        left = s->steps > 0 ? ((double)s->steps - t) / (span > 1 ? span : 1) : 1;
+        left = left < 0 ? 0 : left > 1 ? 1 : left;
+        return s->kind == TFN_COSINE ? (1 - tfn__cos(3.14159265358979323846 * left)) / 2 : left;
     default:
         return 1;
     }
 }
 
+/* c d^-1/2 min(t^-1/2, t T^-3/2), Vaswani 2017, eq. 3; lr is the factor c. */
+static double tfn__noam(double t, double warm, double width)
+{
+    double rise = t * tfn__pow(warm > 1 ? warm : 1, -1.5), fall = t > 0 ? tfn__pow(t, -0.5) : 0;
+    return tfn__pow(width > 1 ? width : 1, -0.5) * (rise < fall ? rise : fall);
+}
+
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t width)
 {
-    double t = (double)step, warm = (double)s->warmup, peak = (double)s->lr, lr;
+    double t = (double)step, warm = (double)s->warmup, lr = (double)s->lr;
     double first = (double)s->lr_init, least = (double)s->lr_min;
-    if (s->kind == TFN_NOAM) {     /* lr d^-1/2 min(t^-1/2, t T^-3/2), Vaswani 2017, eq. 3 */
-        t = t > 1 ? t : 1;
-        warm = warm > 1 ? warm : 1;
-        lr = tfn__least(tfn__pow(t, -0.5), t * tfn__pow(warm, -1.5));
-        lr *= peak * tfn__pow((double)(width > 0 ? width : 1), -0.5);
-    } else if (step < s->warmup) {
-        lr = first + t * (peak - first) / warm;
-    } else {
-        lr = tfn__decay_at(s, step);
-        lr = s->kind == TFN_LINEAR || s->kind == TFN_COSINE || s->kind == TFN_WARMUP_STABLE_DECAY
-           ? least + lr * (peak - least) : lr * peak;
-    }
-    if (s->step_at > 0 && step >= s->step_at) lr *= s->step_factor > 0 ? (double)s->step_factor : 0.1;
+    bool ends = s->kind == TFN_LINEAR || s->kind == TFN_COSINE || s->kind == TFN_WARMUP_STABLE_DECAY;
+    if (s->kind == TFN_NOAM) lr *= tfn__noam(t, warm, (double)width);
+    else if (step < s->warmup) lr = first + t * (lr - first) / warm;
+    else if (ends) lr = least + (lr - least) * tfn__decay_at(s, t);
+    else lr *= tfn__decay_at(s, t);
+    if (s->step_at > 0 && step >= s->step_at)
+        lr *= s->step_factor > 0 ? (double)s->step_factor : 0.1;
     return (float)lr;
 }
 #endif /* TFN__IMPLEMENTING */
@@ -5367,19 +5717,22 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 {
     const tfn_model_desc *d = b->d;
-    tfn_var x, loss;
+    tfn_var x;
     tfn__build_table(b);
     if (d->arch == TFN_ENCODER_DECODER)
         b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
     x = tfn__build_stack(b, d->arch == TFN_ENCODER ? TFN__IN_ENCODER : TFN__IN_DECODER,
                          TFN_ROWS_TARGET, TFN_INT_TOKENS);
-    x = tfn__build_logits(b, x);
-    loss = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, b->t->training ? d->smoothing : 0,
-                             (int32_t)d->smoothing_kind);
+    *logits = x = tfn__build_logits(b, x);
     if (!b->t->training) tfn_keep(b->t, x);
-    tfn_keep(b->t, loss);
-    *logits = x;
-    return loss;
+#ifdef TFNORM_NO_TRAINING
+    return x;
+#else
+    x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, b->t->training ? d->smoothing : 0,
+                          (int32_t)d->smoothing_kind);
+    tfn_keep(b->t, x);
+    return x;
+#endif
 }
 
 /* -- initial values
@@ -5528,8 +5881,8 @@ static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t flo
 static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 {
     const tfn_model_desc *d = &m->desc;
-    int64_t work = tfn__work_floats(&m->infer), scratch = m->infer.scratch;
-    if (!d->inference && tfn__work_floats(&m->train) > work) work = tfn__work_floats(&m->train);
+    int64_t work = m->infer.work, scratch = m->infer.scratch;
+    if (!d->inference && m->train.work > work) work = m->train.work;
     if (!d->inference && m->train.scratch > scratch) scratch = m->train.scratch;
     m->memory.metadata = a->used;
     m->run.params = tfn__region(m, a, d->parameters, m->param_floats, &m->memory.parameters);
@@ -5753,6 +6106,19 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     return TFN_OK;
 }
 
+/* Logits want no targets: the loss node reads ones that are all ignored. */
+TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
+{
+    if (tfn__ready(m, batch, false) != TFN_OK) return NULL;
+    m->run.ints[TFN_INT_TARGETS] = NULL;
+    if (tfn_tape_forward(&m->infer, &m->run) != TFN_OK) return NULL;
+    return tfn_value(&m->infer, &m->run, m->logits);
+}
+
+/* -- one step
+ * ---------------------------------------------------------------------------------------------- */
+
+#ifndef TFNORM_NO_TRAINING
 static int64_t tfn__count_targets(const tfn_model *m, const tfn_batch *x)
 {
     int64_t n = m->desc.head == TFN_HEAD_SEQUENCE ? x->batch : (int64_t)x->batch * x->time;
@@ -5796,19 +6162,6 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     return TFN_OK;
 }
 
-/* Logits want no targets: the loss node reads ones that are all ignored. */
-TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
-{
-    if (tfn__ready(m, batch, false) != TFN_OK) return NULL;
-    m->run.ints[TFN_INT_TARGETS] = NULL;
-    if (tfn_tape_forward(&m->infer, &m->run) != TFN_OK) return NULL;
-    return tfn_value(&m->infer, &m->run, m->logits);
-}
-
-/* -- one step
- * ---------------------------------------------------------------------------------------------- */
-
-#ifndef TFNORM_NO_TRAINING
 static bool tfn__decays(const tfn__weight *w) { return w->kind == TFN__MATRIX; }
 
 static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
@@ -5897,6 +6250,10 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     return TFN_OK;
 }
 #else
+TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    return tfn_model_step(m, batch, report);
+}
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     (void)batch;
@@ -6061,8 +6418,8 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
         a.base = NULL;
         a.size = SIZE_MAX - 2 * TFN__ALIGN;
     }
-    work = tfn__work_floats(&d->decode);
-    if (tfn__work_floats(&d->encode) > work) work = tfn__work_floats(&d->encode);
+    work = d->decode.work;
+    if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_floats(d, &a, d->batch);
     d->run.state = (float *)tfn__take_floats(d, &a, d->decode.state);
     d->spare = (float *)tfn__take_floats(d, &a, tfn__spare_floats(d));
@@ -6263,8 +6620,47 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 /* >> end */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 #undef TFN__IMPLEMENTING
-#ifdef TFN__DOUBLE
+#undef TFN__ALIGN
+#undef TFN__APART
+#undef TFN__BACK
+#undef TFN__BRANCHES
+#undef TFN__EACH16
+#undef TFN__ENTRY
+#undef TFN__FEW
+#undef TFN__GAINS_1
+#undef TFN__GAIN_1
+#undef TFN__INLINE
+#undef TFN__JOIN_POST
+#undef TFN__JOIN_PRE
+#undef TFN__KC
+#undef TFN__LN2_HIGH
+#undef TFN__LN2_LOW
+#undef TFN__MC
+#undef TFN__NEON
+#undef TFN__NODE_BYTES
+#undef TFN__NO_GRAD
+#undef TFN__NO_SCALES
+#undef TFN__NR
+#undef TFN__OPS
+#undef TFN__OP_ENUM
+#undef TFN__OP_ROW
+#undef TFN__PLAIN_FMA
+#undef TFN__RESTRICT
 #undef TFN__SQRT
+#undef TFN__STATUS_TEXT
+#undef TFN__STEP
+#undef TFN__STRIP
+#undef TFN__TAPE_SLACK
+#undef TFN__THREADS
+#undef TFN__UNROLL
+#undef TFN__TRAINS
+#undef TFN__WASM
+#undef TFN__X86
+#undef TFN__X86_WIDE
+#undef TFN__YIELD
+#if (defined __GNUC__ || defined __clang__) \
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS)
+#pragma GCC diagnostic pop
 #endif
 #if defined __clang__
 #pragma STDC FP_CONTRACT DEFAULT
