@@ -667,7 +667,8 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols);
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id);      /* report x and its gradient */
-/* x stays readable after a run */
+/* x and its gradient stay readable after a run; the gradient of a linear with an activation is then
+ * the one before the activation, which takes its place. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x);
 TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment);        /* from here on; 0: keep all */
 
@@ -1759,9 +1760,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
     };
     const TFN__V one = TFN__SET(1), a = TFN__AND(x, TFN__SETBITS(0x7fffffffu));
     const TFN__V s = TFN__MUL(x, x), e = TFN__N(tfn__vexp)(TFN__ADD(a, a));
-    const TFN__V near = TFN__FMA(TFN__MUL(x, s), TFN__N(tfn__vseries)(c, 5, s), x);
-    const TFN__V far = TFN__SUB(one, TFN__DIV(TFN__SET(2), TFN__ADD(e, one)));
-    return TFN__LESS(a, TFN__SET((float)0.625), near, TFN__N(tfn__vsign)(x, far));
+    const TFN__V inner = TFN__FMA(TFN__MUL(a, s), TFN__N(tfn__vseries)(c, 5, s), a);
+    const TFN__V outer = TFN__SUB(one, TFN__DIV(TFN__SET(2), TFN__ADD(e, one)));
+    return TFN__N(tfn__vsign)(x, TFN__LESS(a, TFN__SET((float)0.625), inner, outer));
 }
 
 /* x + x q(s), s = x^2, below 1; else 1 - exp(-x + x q(x)), which is 1 from x = 4 on. */
@@ -1777,10 +1778,10 @@ static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
     };
     const TFN__V one = TFN__SET(1), a = TFN__AND(x, TFN__SETBITS(0x7fffffffu));
     const TFN__V s = TFN__MUL(x, x), m = TFN__MIN(TFN__SET(4), a);
-    const TFN__V near = TFN__FMA(x, TFN__N(tfn__vseries)(c, 7, s), x);
+    const TFN__V inner = TFN__FMA(a, TFN__N(tfn__vseries)(c, 7, s), a);
     const TFN__V t = TFN__SUB(TFN__MUL(m, TFN__N(tfn__vseries)(d, 6, m)), m);
-    const TFN__V far = TFN__SUB(one, TFN__N(tfn__vexp)(t));
-    return TFN__LESS(a, one, near, TFN__N(tfn__vsign)(x, far));
+    const TFN__V outer = TFN__SUB(one, TFN__N(tfn__vexp)(t));
+    return TFN__N(tfn__vsign)(x, TFN__LESS(a, one, inner, outer));
 }
 #endif
 
@@ -2769,35 +2770,44 @@ static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation kind)
     }
 }
 
-/* f'(x). tanh: 1 - t^2. SiLU, with s the logistic of x: s + x s (1 - s). GELU: Phi + x phi; its tanh
- * form, with u = c x + b x^3 and s the logistic of u: s + x s (1 - s) u', where |x| beyond 20 has
- * s (1 - s) = 0, but u' must not become infinite. */
+/* The slope of x s, s = 1/(1 + e), e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s)), v = x u'.
+ * 1 - s = e s does not cancel. |x| is limited so that e is finite; beyond, the slope is 0 or 1. */
+static TFN__INLINE TFN__V TFN__N(tfn__logistic_slope)(TFN__V u, TFN__V v)
+{
+    const TFN__V one = TFN__SET(1), e = TFN__N(tfn__vexp)(TFN__SUB(TFN__SET(0), u));
+    const TFN__V s = TFN__DIV(one, TFN__ADD(one, e));
+    return TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one));
+}
+
+static TFN__INLINE TFN__V TFN__N(tfn__limit)(TFN__V x, float limit)
+{
+    return TFN__MAX(TFN__SET(-limit), TFN__MIN(TFN__SET(limit), x));       /* NaN stays */
+}
+
+/* f'(x). tanh: 1 - t^2; GELU: Phi + x phi; SiLU and the tanh form as above. */
 static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation kind)
 {
-    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), limit = TFN__SET((float)20);
-    const TFN__V c = TFN__SET((float)1.5957691216057307);
+    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), c = TFN__SET((float)1.5957691216057307);
     const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
     const TFN__V b3 = TFN__SET((float)(1.5957691216057307 * 0.044715 * 3));
-    const TFN__V square = TFN__MUL(x, x);
-    TFN__V s, u;
+    TFN__V u;
     switch (kind) {
     case TFN_RELU: return TFN__LESS(zero, x, one, zero);
     case TFN_TANH:
         u = TFN__N(tfn__vtanh)(x);
         return TFN__SUB(one, TFN__MUL(u, u));
     case TFN_SILU:
-        s = TFN__N(tfn__vlogistic)(one, x);
-        return TFN__MUL(s, TFN__FMA(x, TFN__SUB(one, s), one));
+        x = TFN__N(tfn__limit)(x, (float)88);
+        return TFN__N(tfn__logistic_slope)(x, x);
     case TFN_GELU:
-        u = TFN__N(tfn__vexp)(TFN__MUL(TFN__SET((float)-0.5), square));
+        u = TFN__N(tfn__vexp)(TFN__MUL(TFN__MUL(TFN__SET((float)-0.5), x), x));
         u = TFN__MUL(TFN__SET((float)0.39894228040143268), u);
         return TFN__FMA(x, u, TFN__N(tfn__vphi)(x));
     case TFN_GELU_TANH:
-        x = TFN__MAX(TFN__SUB(zero, limit), TFN__MIN(limit, x));
+        x = TFN__N(tfn__limit)(x, (float)10);
         u = TFN__MUL(x, x);
-        s = TFN__N(tfn__vlogistic)(one, TFN__MUL(x, TFN__FMA(b, u, c)));
-        u = TFN__MUL(x, TFN__FMA(b3, u, c));
-        return TFN__MUL(s, TFN__FMA(u, TFN__SUB(one, s), one));
+        return TFN__N(tfn__logistic_slope)(TFN__MUL(x, TFN__FMA(b, u, c)),
+                                           TFN__MUL(x, TFN__FMA(b3, u, c)));
     default: return one;
     }
 }
@@ -3016,8 +3026,20 @@ static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t classes, double
 #endif
 
 #ifdef TFN__BODY
+static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
+{
+    const TFN__V m = TFN__SET(max);
+    TFN__V acc[TFN__LANES];
+    TFN__N(tfn__zero_lanes)(acc);
+    TFN__EACH16(l, i, k, n, {
+        const TFN__V d = TFN__SUB(m, TFN__GET(x + i, k));
+        acc[l] = TFN__ADD(acc[l], TFN__N(tfn__first_lanes)(d, k));
+    });
+    return TFN__N(tfn__tree)(acc);
+}
+
 /* With m = max x, l = sum exp(x - m): nll = log l + m - x_y, and
- * sum_v(-log p_v) = V (log l + m) - sum x. */
+ * sum_v(-log p_v) = V log l + sum(m - x). */
 static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *stats,
                                                const float *logits, const int32_t *targets,
                                                ptrdiff_t rows, ptrdiff_t cols, float smoothing,
@@ -3032,9 +3054,10 @@ static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *s
         if (y >= 0 && y < cols) {
             const float max = TFN__N(tfn__row_max)(x, cols);
             const float sum = TFN__N(tfn__row_exp_sum)(NULL, x, cols, max);
-            const double z = tfn__log((double)sum) + (double)max;
-            n = z - (double)x[y];
-            if (smoothing > 0) all = (double)cols * z - (double)TFN__N(tfn__row_sum)(x, cols);
+            const double z = tfn__log((double)sum);
+            n = z + ((double)max - (double)x[y]);
+            if (smoothing > 0)
+                all = (double)cols * z + (double)TFN__N(tfn__row_below)(x, cols, max);
             stats[2*r] = max;
             stats[2*r + 1] = sum;
         }
@@ -3383,7 +3406,7 @@ typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 /* What a backward reads beside its own gradient and the parameters. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128 };
-enum { TFN__KEEP = 1, TFN__KEPT_GRAD = 2, TFN__NEED = 4, TFN__AGAIN = 8 };     /* node flags */
+enum { TFN__KEEP = 1, TFN__KEPT_GRAD = 2, TFN__NEED = 4, TFN__AGAIN = 8, TFN__PROBED = 16 };
 
 /* -- how an operation's work is cut into chunks: each output has one writer, so that neither
  * the number of threads nor the order of the chunks can change a bit
@@ -3663,8 +3686,9 @@ static void tfn__gated_back(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
-    c->k->gated_backward(c->dx[0] + at, c->dx[1] + at, c->dy + at, c->x[0] + at, c->x[1] + at,
-                         s.count*c->cols, (tfn_activation)c->n->arg[0], c->add[0], c->add[1]);
+    c->k->gated_backward(c->dx[0] ? c->dx[0] + at : NULL, c->dx[1] ? c->dx[1] + at : NULL,
+                         c->dy + at, c->x[0] + at, c->x[1] + at, s.count*c->cols,
+                         (tfn_activation)c->n->arg[0], c->add[0], c->add[1]);
 }
 static void tfn__add_backward(const tfn__call *c)
 {
@@ -4111,6 +4135,11 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
                             "an input is value %d, the tape has %d", in[i].id, t->count);
             return NULL;
         }
+    if (rows < TFN_ROWS_FIXED || rows > TFN_ROWS_TARGET) {
+        tfn__tape_error(t, TFN_BAD_SHAPE, tfn__ops[op].name,
+                        "rows of kind %d, the last kind is %d", rows, TFN_ROWS_TARGET);
+        return NULL;
+    }
     if (t->planned || t->count == t->capacity) {
         tfn__tape_error(t, t->planned ? TFN_NOT_READY : TFN_NO_MEMORY, tfn__ops[op].name,
                         t->planned ? "the tape is already planned"
@@ -4232,12 +4261,22 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
     return tfn__var_of(t, n);
 }
 
+/* Gated kinds are two linear maps, not one function. */
+static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation act)
+{
+    if (act != TFN_IDENTITY && ((int)act < 0 || act > TFN_TANH))
+        tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is no function of one value; %d is",
+                        (int64_t)act, TFN_GELU_TANH);
+    return t->error.status == TFN_OK;
+}
+
 static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act,
                            bool transposed)
 {
     const tfn_node *xn = tfn__need(t, "linear", x), *wn = tfn__need(t, "linear", w);
     int32_t in = transposed ? wn->cols : wn->count, out = transposed ? wn->count : wn->cols;
     tfn_node *n;
+    if (!tfn__act_ok(t, "linear", act)) return tfn__none;
     if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
     if (t->error.status == TFN_OK && wn->rows != TFN_ROWS_FIXED)
         tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "the weight is no parameter (value %d)", w.id,
@@ -4245,6 +4284,8 @@ static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_act
     else if (t->error.status == TFN_OK && xn->cols != in)
         tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "input has %d channels, weight wants %d",
                         xn->cols, in);
+    else if (t->error.status == TFN_OK && x.id == w.id)
+        tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "input and weight are one value (%d)", x.id, 0);
     if (b.id && !tfn__wants(t, "linear", b, 1, out)) return tfn__none;
     n = tfn__record(t, TFN__OP_LINEAR, xn->rows, xn->count, out, x, w, b);
     if (!n) return tfn__none;
@@ -4300,7 +4341,8 @@ TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
 
 TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act)
 {
-    tfn_node *n = tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none);
+    tfn_node *n = tfn__act_ok(t, "activation", act)
+                ? tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none) : NULL;
     if (n) n->arg[0] = (int32_t)(act == TFN_ACTIVATION_DEFAULT ? TFN_GELU_TANH : act);
     return tfn__var_of(t, n);
 }
@@ -4312,6 +4354,7 @@ TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activati
     if (gate.id == up.id)
         return tfn__tape_error(t, TFN_BAD_SHAPE, "gated unit", "gate and up are one value (%d)",
                                gate.id, 0);
+    if (!tfn__act_ok(t, "gated unit", act)) return tfn__none;
     if (!tfn__same_shape(t, "gated unit", a, b)) return tfn__none;
     n = tfn__map(t, TFN__OP_GATED, gate, up, tfn__none);
     if (n) n->arg[0] = (int32_t)(act == TFN_ACTIVATION_DEFAULT ? TFN_GELU_TANH : act);
@@ -4369,10 +4412,20 @@ static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
     return rows == TFN_ROWS_SOURCE ? t->source : rows == TFN_ROWS_TARGET ? t->target : 1;
 }
 
+/* Rows are positions of sentences. */
+static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
+{
+    if (t->error.status == TFN_OK && x->rows != TFN_ROWS_SOURCE && x->rows != TFN_ROWS_TARGET)
+        tfn__tape_error(t, TFN_BAD_SHAPE, op, "rows of kind %d are no positions in time", x->rows,
+                        0);
+    return t->error.status == TFN_OK;
+}
+
 static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, int32_t cols)
 {
     const char *name = tfn__ops[op].name;
     const tfn_node *xn = tfn__need(t, name, x), *w = tfn__need(t, name, table);
+    if (!tfn__has_time(t, name, xn)) return tfn__none;
     if (t->error.status == TFN_OK && w->count < tfn__capacity_of(t, xn->rows))
         return tfn__tape_error(t, TFN_BAD_SHAPE, name, "the table has %d positions, %d are wanted",
                                w->count, tfn__capacity_of(t, xn->rows));
@@ -4400,6 +4453,7 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
 TFNORM_API tfn_var tfn_first(tfn_tape *t, tfn_var x)
 {
     const tfn_node *xn = tfn__need(t, "first", x);
+    if (!tfn__has_time(t, "first", xn)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_FIRST, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none,
                                       tfn__none));
 }
@@ -4489,6 +4543,9 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     tfn__tape_error(t, TFN_UNSUPPORTED, "cross-entropy", "this build has no training", 0, 0);
 #endif
     if (!tfn__slot_ok(t, "cross-entropy", slot)) return tfn__none;
+    if (!(smoothing >= 0 && smoothing < 1))
+        return tfn__tape_error(t, TFN_BAD_OPTION, "cross-entropy", "the smoothing is not in [0, 1)",
+                               0, 0);
     n = tfn__record(t, TFN__OP_LOSS, x->rows, x->count, 1, logits, tfn__none, tfn__none);
     if (!n) return tfn__none;
     n->arg[0] = slot;
@@ -4521,7 +4578,9 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     tfn_node *n;
     tfn__need(t, "probe", x);
     n = tfn__record(t, TFN__OP_PROBE, TFN_ROWS_FIXED, 0, 0, x, tfn__none, tfn__none);
-    if (n) n->arg[0] = id;
+    if (!n) return;
+    n->arg[0] = id;
+    t->nodes[x.id].flags |= TFN__PROBED;
 }
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
@@ -4581,6 +4640,7 @@ static void tfn__mark_needs(tfn_tape *t)
         for (int j = 0; j < TFN_INPUTS; j++) {
             tfn_node *x = t->nodes + n->in[j];
             if (!n->in[j] || !(x->flags & TFN__NEED)) continue;
+            if (n->op == TFN__OP_ROTARY && j == 1) continue;     /* angles are constants */
             x->flags |= TFN__KEPT_GRAD;
             n->grad_need |= (uint8_t)(1u << j);
         }
@@ -4617,6 +4677,15 @@ static int32_t tfn__redo(tfn_tape *t, int32_t segment, int32_t e)
     return e;
 }
 
+/* A gradient is complete when its value's own backward comes: then its probes see it. */
+static int32_t tfn__probe_order(tfn_tape *t, int32_t node, int32_t e)
+{
+    for (int32_t i = node + 1; i < t->count && (t->nodes[node].flags & TFN__PROBED); i++)
+        if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].in[0] == node)
+            t->order[e++] = TFN__ENTRY(i, TFN__BACKWARD);
+    return e;
+}
+
 /* The backward half: seed, then the nodes in reverse; the first writer of a gradient stores. */
 static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
 {
@@ -4624,8 +4693,8 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
     t->order[e++] = TFN__ENTRY(t->count - 1, TFN__SEED);
     for (int32_t i = t->count - 1; i > 0; i--) {
         tfn_node *n = t->nodes + i;
-        bool probe = n->op == TFN__OP_PROBE;
-        if (tfn__is_leaf(n) || (!probe && !(n->flags & TFN__NEED))) continue;
+        e = tfn__probe_order(t, i, e);
+        if (tfn__is_leaf(n) || !(n->flags & TFN__NEED)) continue;
         if (n->segment && n->segment != redone) {
             redone = n->segment;
             e = tfn__redo(t, redone, e);
@@ -5372,6 +5441,8 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "arch is %d, the limit is %d", d->arch, 0, TFN_ENCODER_DECODER);
     tfn__in_range(e, "activation is %d, the limit is %d", d->activation, 0, TFN_IDENTITY);
     tfn__in_range(e, "position is %d, the limit is %d", d->position, 0, TFN_NO_POSITION);
+    tfn__in_range(e, "smoothing_kind is %d, the limit is %d", d->smoothing_kind, 0,
+                  TFN_SMOOTHING_FAIRSEQ);
     tfn__in_range(e, "head is %d, the limit is %d", d->head, 0, TFN_HEAD_SEQUENCE);
     tfn__in_range(e, "optimizer is %d, the limit is %d", d->optimizer, 0, TFN_RADAM);
     tfn__in_range(e, "schedule.kind is %d, the limit is %d", d->schedule.kind, 0, TFN_T_FIXUP);
@@ -5728,7 +5799,7 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 #ifdef TFNORM_NO_TRAINING
     return x;
 #else
-    x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, b->t->training ? d->smoothing : 0,
+    x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, d->smoothing,
                           (int32_t)d->smoothing_kind);
     tfn_keep(b->t, x);
     return x;
@@ -6465,8 +6536,10 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
 {
     const tfn_model_desc *m = &d->model->desc;
     if (!tfn__decoder_ready(d)) return d->error.status;
-    d->run.start = 0;
-    if (m->arch != TFN_ENCODER_DECODER) return TFN_OK;
+    if (m->arch != TFN_ENCODER_DECODER) {
+        d->run.start = 0;
+        return TFN_OK;
+    }
     if (!source || source->batch < 1 || source->batch > d->batch)
         return tfn__fail(&d->error, TFN_BAD_BATCH, "decoder",
                          "%d source sentences, the limit is %d", source ? source->batch : 0,
