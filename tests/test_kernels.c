@@ -1,0 +1,991 @@
+/* Norms, softmax, feed-forward functions, dropout, loss and optimisers: forward against naive double
+ * code, backward against central differences of that code, and the same bits on all instruction
+ * sets with a fused multiply-add. */
+#define TFNORM_EXACT
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include "check.h"
+
+static const ptrdiff_t kernels_cols[] = { 1, 2, 15, 16, 17, 33, 100 };
+#define KERNELS_EACH_COLS(c)                                                                   \
+    for (size_t at_ = 0; at_ < sizeof kernels_cols / sizeof *kernels_cols; at_++)              \
+        for (ptrdiff_t c = kernels_cols[at_]; c; c = 0)
+
+/* -- checks common to all --------------------------------------------------------------------- */
+
+static uint64_t kernels_drawn;
+
+static float kernels_draw(void)
+{
+    return tfn_random_normal(tfn_key_make(5), kernels_drawn++);
+}
+
+static void kernels_fill(float *x, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) x[i] = kernels_draw();
+}
+
+#define KERNELS_MAX 12000            /* floats of the outputs of one case */
+#define KERNELS_GUARD 12345.5f
+
+/* A case runs on every instruction set. Those with an FMA must give the same bits, the others nearly
+ * so, and none may write beyond n floats. Outputs hold `before`, for the kernels that add. */
+typedef void (*kernels_case)(const tfn_kernels *k, float *out, const void *data);
+
+static void kernels_try(const char *name, const tfn_kernels *k, kernels_case run, const void *data,
+                        ptrdiff_t n, const float *before, float *out)
+{
+    for (ptrdiff_t i = 0; i < n; i++) out[i] = before ? before[i] : (float)NAN;
+    for (ptrdiff_t i = n; i < n + 16; i++) out[i] = KERNELS_GUARD;
+    run(k, out, data);
+    for (ptrdiff_t i = n; i < n + 16; i++)
+        if (out[i] != KERNELS_GUARD) FAIL("%s %s: wrote beyond its end", name, k->name);
+}
+
+static void kernels_run(const char *name, kernels_case run, const void *data, ptrdiff_t n,
+                        const float *before, float *result)
+{
+    static float out[KERNELS_MAX + 16];
+    const tfn_kernels *best = tfn_kernels_for(TFN_ISA_BEST);
+    if (n > KERNELS_MAX) exit(2);
+    kernels_try(name, best, run, data, n, before, out);
+    memcpy(result, out, (size_t)n * sizeof *out);
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        if (!k || k == best) continue;
+        kernels_try(name, k, run, data, n, before, out);
+        if (k->fma == best->fma) {
+            if (memcmp(result, out, (size_t)n * sizeof *out))
+                FAIL("%s: other bits on %s", name, k->name);
+        } else {
+            for (ptrdiff_t i = 0; i < n; i++)
+                if (!(out[i] == result[i] || fabsf(out[i] - result[i]) <= 1e-4f * (1 + fabsf(result[i]))))
+                    FAIL("%s %s: %g, not %g", name, k->name, (double)out[i], (double)result[i]);
+        }
+    }
+}
+
+static void kernels_close(const char *name, const float *y, const double *wanted, ptrdiff_t n,
+                          double tolerance)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (!(fabs((double)y[i] - wanted[i]) <= tolerance * (1 + fabs(wanted[i]))))
+            FAIL("%s[%d] is %.9g, not %.9g", name, (int)i, (double)y[i], wanted[i]);
+}
+
+/* Naive double code of one row: y (outs) from x (ins). */
+typedef void (*kernels_row)(double *y, const double *x, ptrdiff_t n, const void *data);
+
+/* d(sum w*y)/dx by central differences, of fourth order. */
+static void kernels_slope(double *dx, kernels_row f, const double *x, const double *w, ptrdiff_t n,
+                          ptrdiff_t outs, const void *data)
+{
+    static const double step[4] = { -2, -1, 1, 2 }, factor[4] = { 1, -8, 8, -1 };
+    double z[256], y[256];
+    memcpy(z, x, (size_t)n * sizeof *z);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        dx[i] = 0;
+        for (int s = 0; s < 4; s++) {
+            z[i] = x[i] + step[s] * 1e-3;
+            f(y, z, n, data);
+            for (ptrdiff_t j = 0; j < outs; j++) dx[i] += w[j] * y[j] * factor[s] / 12e-3;
+        }
+        z[i] = x[i];
+    }
+}
+
+static void kernels_widen(double *d, const float *f, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) d[i] = (double)f[i];
+}
+
+/* The backward of row-wise kernels: dx must be the slope of f, added to `before` if there is one. */
+static void kernels_check_slope(const char *name, const float *dx, const float *before,
+                                kernels_row f, const float *x, const float *dy, ptrdiff_t rows,
+                                ptrdiff_t cols, const void *data, double tolerance)
+{
+    double in[256], w[256], wanted[256];
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        kernels_widen(in, x + r*cols, cols);
+        kernels_widen(w, dy + r*cols, cols);
+        kernels_slope(wanted, f, in, w, cols, cols, data);
+        for (ptrdiff_t c = 0; before && c < cols; c++) wanted[c] += (double)before[r*cols + c];
+        kernels_close(name, dx + r*cols, wanted, cols, tolerance);
+    }
+}
+
+/* -- norms -------------------------------------------------------------------------------------- */
+
+enum { KERNELS_ROWS = 5 };
+typedef struct kernels_norm {
+    const float *x, *dy, *gain, *bias, *mean, *rstd;
+    ptrdiff_t rows, cols, ld;
+    bool rms, add;
+} kernels_norm;
+
+static void kernels_norm_row(double *y, const double *x, ptrdiff_t n, const void *data)
+{
+    const kernels_norm *d = (const kernels_norm *)data;
+    double mean = 0, square = 0;
+    for (ptrdiff_t i = 0; i < n && !d->rms; i++) mean += x[i] / (double)n;
+    for (ptrdiff_t i = 0; i < n; i++) square += (x[i] - mean) * (x[i] - mean) / (double)n;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        y[i] = (x[i] - mean) / sqrt(square + 1e-3) * (d->gain ? (double)d->gain[i] : 1);
+        if (d->bias && !d->rms) y[i] += (double)d->bias[i];
+    }
+}
+
+static void kernels_norm_forward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_norm *d = (const kernels_norm *)data;
+    float *mean = out + d->rows * d->cols, *rstd = mean + d->rows;
+    if (d->rms) k->rmsnorm_forward(out, rstd, d->x, d->gain, d->rows, d->cols, 1e-3f);
+    else k->layernorm_forward(out, mean, rstd, d->x, d->gain, d->bias, d->rows, d->cols, 1e-3f);
+    if (d->rms) memset(mean, 0, (size_t)d->rows * sizeof *mean);
+}
+
+static void kernels_norm_backward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_norm *d = (const kernels_norm *)data;
+    if (d->rms)
+        k->rmsnorm_backward(out, d->dy, d->x, d->gain, d->rstd, d->rows, d->cols, d->add);
+    else
+        k->layernorm_backward(out, d->dy, d->x, d->gain, d->mean, d->rstd, d->rows, d->cols, d->add);
+}
+
+static void kernels_norm_case(ptrdiff_t cols, bool rms, bool gain, bool bias)
+{
+    static float x[600], dy[600], g[100], b[100], before[600], y[600], dx[600];
+    const ptrdiff_t n = KERNELS_ROWS * cols;
+    const char *name = rms ? "rmsnorm" : "layernorm";
+    kernels_norm d = { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, false, false };
+    kernels_fill(x, n);
+    kernels_fill(dy, n);
+    kernels_fill(g, cols);
+    kernels_fill(b, cols);
+    kernels_fill(before, n);
+    for (ptrdiff_t c = 0; c < cols; c++) x[c] = 2;                       /* a row without variance */
+    d.x = x;
+    d.dy = dy;
+    d.gain = gain ? g : NULL;
+    d.bias = bias ? b : NULL;
+    d.rows = KERNELS_ROWS;
+    d.cols = cols;
+    d.rms = rms;
+    kernels_run(name, kernels_norm_forward, &d, n + 2 * d.rows, NULL, y);
+    for (ptrdiff_t r = 0; r < d.rows; r++) {
+        double in[256], wanted[256];
+        kernels_widen(in, x + r*cols, cols);
+        kernels_norm_row(wanted, in, cols, &d);
+        kernels_close(name, y + r*cols, wanted, cols, 2e-6);
+    }
+    d.mean = y + n;
+    d.rstd = y + n + d.rows;
+    for (int add = 0; add < 2; add++) {
+        d.add = add;
+        kernels_run(name, kernels_norm_backward, &d, n, add ? before : NULL, dx);
+        kernels_check_slope(name, dx + cols, add ? before + cols : NULL, kernels_norm_row, x + cols,
+                            dy + cols, d.rows - 1, cols, &d, 2e-5);
+    }
+}
+
+TEST(kernels_norms)
+{
+    KERNELS_EACH_COLS(cols)
+        for (int which = 0; which < 8; which++)
+            kernels_norm_case(cols, which & 1, which & 2, which & 4);
+}
+
+TEST(kernels_norms_wide)              /* means far from 0, and more columns than one block */
+{
+    enum { COLS = 5003 };
+    static float x[2*COLS], y[2*COLS + 4];
+    double mean = 0, square = 0;
+    kernels_norm d = { NULL, NULL, NULL, NULL, NULL, NULL, 2, COLS, 0, false, false };
+    for (int c = 0; c < 2*COLS; c++) x[c] = 100 + kernels_draw();
+    d.x = x;
+    kernels_run("layernorm", kernels_norm_forward, &d, 2*COLS + 4, NULL, y);
+    for (int c = 0; c < COLS; c++) mean += (double)x[c] / COLS;
+    for (int c = 0; c < COLS; c++) square += ((double)x[c] - mean) * ((double)x[c] - mean) / COLS;
+    CHECK_CLOSE((double)y[2*COLS], mean, 1e-6);
+    CHECK_CLOSE((double)y[2*COLS + 2], 1 / sqrt(square + 1e-3), 1e-6);
+    for (int c = 0; c < COLS; c++)
+        CHECK_CLOSE((double)y[c], ((double)x[c] - mean) / sqrt(square + 1e-3), 2e-5);
+}
+
+static void kernels_norm_params(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_norm *d = (const kernels_norm *)data;
+    const ptrdiff_t half = d->cols / 2;                       /* two ranges of columns, as threads do */
+    float *bias = d->rms ? NULL : out + d->cols;
+    const float *mean = d->rms ? NULL : d->mean;
+    if (d->rms) memset(out + d->cols, 0, (size_t)d->cols * sizeof *out);
+    k->norm_params_backward(out, bias, d->dy, d->x, mean, d->rstd, d->rows, half, d->ld, d->add);
+    k->norm_params_backward(out + half, bias ? bias + half : NULL, d->dy + half, d->x + half, mean,
+                            d->rstd, d->rows, d->cols - half, d->ld, d->add);
+}
+
+TEST(kernels_norm_params_chains)
+{
+    enum { ROWS = 300, LD = 105 };
+    static float x[ROWS*LD], dy[ROWS*LD], mean[ROWS], rstd[ROWS], before[200], got[200];
+    kernels_fill(x, ROWS*LD);
+    kernels_fill(dy, ROWS*LD);
+    kernels_fill(mean, ROWS);
+    kernels_fill(rstd, ROWS);
+    KERNELS_EACH_COLS(cols)
+        for (int which = 0; which < 4; which++) {
+            kernels_norm d = { x, dy, NULL, NULL, mean, rstd, ROWS, cols, LD, false, false };
+            d.rms = which & 1;
+            d.add = which & 2;
+            kernels_fill(before, 2*cols);
+            kernels_run("norm_params", kernels_norm_params, &d, 2*cols, before, got);
+            for (ptrdiff_t c = 0; c < cols; c++) {
+                double gain = d.add ? (double)before[c] : 0;
+                double bias = d.add && !d.rms ? (double)before[cols + c] : 0;
+                for (int r = 0; r < ROWS; r++) {
+                    double n = (double)x[r*LD + c] - (d.rms ? 0 : (double)mean[r]);
+                    gain += (double)dy[r*LD + c] * n * (double)rstd[r];
+                    if (!d.rms) bias += (double)dy[r*LD + c];
+                }
+                CHECK_CLOSE((double)got[c], gain, 5e-5);
+                CHECK_CLOSE((double)got[cols + c], bias, 5e-5);
+            }
+        }
+}
+
+/* -- softmax ------------------------------------------------------------------------------------ */
+
+typedef struct kernels_soft { const float *x, *dy; ptrdiff_t rows, cols; bool in_place, add; } kernels_soft;
+
+static void kernels_soft_row(double *y, const double *x, ptrdiff_t n, const void *data)
+{
+    double max = x[0], sum = 0;
+    (void)data;
+    for (ptrdiff_t i = 1; i < n; i++) max = fmax(max, x[i]);
+    for (ptrdiff_t i = 0; i < n; i++) sum += y[i] = exp(x[i] - max);
+    for (ptrdiff_t i = 0; i < n; i++) y[i] /= sum;
+}
+
+static void kernels_soft_forward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_soft *d = (const kernels_soft *)data;
+    if (d->in_place) memcpy(out, d->x, (size_t)(d->rows * d->cols) * sizeof *out);
+    k->softmax_forward(out, d->in_place ? out : d->x, d->rows, d->cols);
+}
+
+static void kernels_soft_backward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_soft *d = (const kernels_soft *)data;         /* x holds y here */
+    if (d->in_place) memcpy(out, d->dy, (size_t)(d->rows * d->cols) * sizeof *out);
+    k->softmax_backward(out, d->in_place ? out : d->dy, d->x, d->rows, d->cols, d->add);
+}
+
+TEST(kernels_softmax)
+{
+    static float x[600], y[600], dy[600], before[600], dx[600];
+    KERNELS_EACH_COLS(cols)
+        for (int in_place = 0; in_place < 2; in_place++) {
+            const ptrdiff_t n = KERNELS_ROWS * cols;
+            kernels_soft d = { x, dy, KERNELS_ROWS, cols, false, false };
+            d.in_place = in_place;
+            kernels_fill(x, n);
+            kernels_fill(dy, n);
+            kernels_fill(before, n);
+            for (ptrdiff_t c = 0; c < cols; c++) {
+                x[c] = -7e4f;                                   /* all equal, huge */
+                x[cols + c] = c % 3 ? -300 : (float)c;          /* some vanish */
+            }
+            kernels_run("softmax", kernels_soft_forward, &d, n, NULL, y);
+            for (ptrdiff_t r = 0; r < d.rows; r++) {
+                double in[256], wanted[256];
+                kernels_widen(in, x + r*cols, cols);
+                kernels_soft_row(wanted, in, cols, NULL);
+                kernels_close("softmax", y + r*cols, wanted, cols, 3e-7);
+            }
+            d.x = y;
+            for (d.add = false;; d.add = true) {
+                kernels_run("softmax", kernels_soft_backward, &d, n, d.add ? before : NULL, dx);
+                kernels_check_slope("softmax backward", dx, d.add ? before : NULL, kernels_soft_row,
+                                    x, dy, d.rows, cols, NULL, 2e-6);
+                if (d.add || in_place) break;
+            }
+        }
+}
+
+TEST(kernels_softmax_edges)
+{
+    static float x[100], y[100];
+    kernels_soft d = { x, NULL, 1, 100, false, false };
+    for (int c = 0; c < 100; c++) x[c] = c == 40 ? 3e38f : -INFINITY;
+    kernels_run("softmax", kernels_soft_forward, &d, 100, NULL, y);
+    for (int c = 0; c < 100; c++) CHECK(y[c] == (c == 40 ? 1 : 0));
+    x[7] = NAN;                                                /* never hidden by the maximum */
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        if (k) k->softmax_forward(y, x, 1, 100);
+        for (int c = 0; k && c < 100; c++) CHECK(isnan(y[c]));
+        if (k) k->softmax_forward(y, x, 0, 100);
+    }
+}
+
+/* -- activations -------------------------------------------------------------------------------- */
+
+static const tfn_activation kernels_kinds[] = {
+    TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU, TFN_TANH, TFN_IDENTITY, TFN_ACTIVATION_DEFAULT
+};
+#define KERNELS_EACH_KIND(kind)                                                                \
+    for (size_t kind_ = 0; kind_ < sizeof kernels_kinds / sizeof *kernels_kinds; kind_++)      \
+        for (int once_ = 1; once_; once_ = 0)                                                  \
+            for (tfn_activation kind = kernels_kinds[kind_]; once_; once_ = 0)
+
+static double kernels_f(double x, tfn_activation kind)
+{
+    switch (kind) {
+    case TFN_RELU: return x > 0 ? x : 0;
+    case TFN_GELU: return x * 0.5 * erfc(-x / sqrt(2));
+    case TFN_SILU: return x / (1 + exp(-x));
+    case TFN_TANH: return tanh(x);
+    case TFN_IDENTITY: return x;
+    default: return x * (0.5 + 0.5 * tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x*x*x)));
+    }
+}
+
+static double kernels_df(double x, tfn_activation kind)
+{
+    const double e = 1e-3;
+    return (8 * (kernels_f(x + e, kind) - kernels_f(x - e, kind)) - kernels_f(x + 2*e, kind)
+            + kernels_f(x - 2*e, kind)) / (12*e);
+}
+
+typedef struct kernels_act {
+    const float *x, *dy, *up;
+    ptrdiff_t n;
+    tfn_activation kind;
+    bool in_place, add, add_up;
+} kernels_act;
+
+static void kernels_act_forward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_act *d = (const kernels_act *)data;
+    if (d->in_place) memcpy(out, d->x, (size_t)d->n * sizeof *out);
+    k->activation_forward(out, d->in_place ? out : d->x, d->n, d->kind);
+}
+
+static void kernels_act_backward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_act *d = (const kernels_act *)data;
+    if (d->in_place) memcpy(out, d->dy, (size_t)d->n * sizeof *out);
+    k->activation_backward(out, d->in_place ? out : d->dy, d->x, d->n, d->kind, d->add);
+}
+
+static void kernels_gate_forward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_act *d = (const kernels_act *)data;
+    k->gated_forward(out, d->x, d->up, d->n, d->kind);
+}
+
+static void kernels_gate_backward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_act *d = (const kernels_act *)data;
+    k->gated_backward(out, out + d->n, d->dy, d->x, d->up, d->n, d->kind, d->add, d->add_up);
+}
+
+enum { KERNELS_N = 1003 };
+
+/* x over all that matters, away from RELU's kink. */
+static void kernels_points(float *x)
+{
+    for (int i = 0; i < KERNELS_N; i++) x[i] = (float)(i - 501) / 40 + 0.003f;
+}
+
+TEST(kernels_activations)
+{
+    static float x[KERNELS_N], dy[KERNELS_N], before[KERNELS_N], y[KERNELS_N];
+    static double wanted[KERNELS_N];
+    kernels_points(x);
+    kernels_fill(dy, KERNELS_N);
+    kernels_fill(before, KERNELS_N);
+    KERNELS_EACH_KIND(kind)
+        for (int which = 0; which < 3; which++) {
+            kernels_act d = { x, dy, NULL, KERNELS_N, kind, which == 1, which == 2, false };
+            kernels_run("activation", kernels_act_forward, &d, d.n, NULL, y);
+            for (int i = 0; i < KERNELS_N; i++) wanted[i] = kernels_f((double)x[i], kind);
+            kernels_close("activation", y, wanted, d.n, 3e-7);
+            kernels_run("activation", kernels_act_backward, &d, d.n, d.add ? before : NULL, y);
+            for (int i = 0; i < KERNELS_N; i++)
+                wanted[i] = (double)dy[i] * kernels_df((double)x[i], kind)
+                          + (d.add ? (double)before[i] : 0);
+            kernels_close("activation backward", y, wanted, d.n, 1e-6);
+        }
+}
+
+TEST(kernels_gated)
+{
+    static float x[KERNELS_N], dy[KERNELS_N], up[KERNELS_N], before[2*KERNELS_N], y[2*KERNELS_N];
+    static double wanted[2*KERNELS_N];
+    kernels_points(x);
+    kernels_fill(dy, KERNELS_N);
+    kernels_fill(up, KERNELS_N);
+    kernels_fill(before, 2*KERNELS_N);
+    KERNELS_EACH_KIND(kind)
+        for (int which = 0; which < 4; which++) {
+            kernels_act d = { x, dy, up, KERNELS_N, kind, false, which & 1, which & 2 };
+            kernels_run("gated", kernels_gate_forward, &d, d.n, NULL, y);
+            for (int i = 0; i < KERNELS_N; i++)
+                wanted[i] = kernels_f((double)x[i], kind) * (double)up[i];
+            kernels_close("gated", y, wanted, d.n, 1e-6);
+            kernels_run("gated", kernels_gate_backward, &d, 2*d.n, before, y);
+            for (int i = 0; i < KERNELS_N; i++) {
+                wanted[i] = (double)dy[i] * (double)up[i] * kernels_df((double)x[i], kind)
+                          + (d.add ? (double)before[i] : 0);
+                wanted[d.n + i] = (double)dy[i] * kernels_f((double)x[i], kind)
+                                + (d.add_up ? (double)before[d.n + i] : 0);
+            }
+            kernels_close("gated backward", y, wanted, 2*d.n, 2e-6);
+        }
+}
+
+TEST(kernels_activation_edges)        /* large arguments give the limits, never NaN */
+{
+    static const float x[] = { 0, -0.0f, 11, -11, 90, -90, 1e5f, -1e5f, 1e20f, -1e20f, 3e38f, -3e38f };
+    enum { N = sizeof x / sizeof *x };
+    float y[N], dy[N], dx[N];
+    for (int i = 0; i < N; i++) dy[i] = 1;
+    KERNELS_EACH_KIND(kind) {
+        kernels_act d = { x, dy, NULL, N, kind, false, false, false };
+        kernels_run("activation", kernels_act_forward, &d, N, NULL, y);
+        kernels_run("activation", kernels_act_backward, &d, N, NULL, dx);
+        for (int i = 2; i < N; i++) {
+            bool all = kind == TFN_IDENTITY, bounded = kind == TFN_TANH;
+            float limit = x[i] > 0 || all ? x[i] : 0;
+            if (bounded) limit = x[i] > 0 ? 1 : -1;
+            CHECK_CLOSE((double)y[i], (double)limit, 2e-4);
+            CHECK_CLOSE((double)dx[i], bounded || (x[i] < 0 && !all) ? 0 : 1, 2e-4);
+        }
+        CHECK(y[0] == 0 && y[1] == 0);
+    }
+}
+
+/* -- dropout ------------------------------------------------------------------------------------ */
+
+typedef struct kernels_drop {
+    const float *x;
+    ptrdiff_t n, piece;
+    float p;
+    uint64_t key, first;
+    bool in_place, add;
+} kernels_drop;
+
+static void kernels_dropout(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_drop *d = (const kernels_drop *)data;
+    if (d->in_place) memcpy(out, d->x, (size_t)d->n * sizeof *out);
+    for (ptrdiff_t i = 0; i < d->n; i += d->piece) {
+        ptrdiff_t n = d->n - i < d->piece ? d->n - i : d->piece;
+        k->dropout(out + i, (d->in_place ? out : d->x) + i, n, d->p, tfn_key_make(d->key),
+                   d->first + (uint64_t)i, d->add);
+    }
+}
+
+TEST(kernels_dropout_values)
+{
+    enum { N = 3000 };
+    static float x[N], before[N], once[N], y[N];
+    static const uint64_t first[] = { 0, 12345, (1u << 20) - 700, (UINT64_C(1) << 32) - 5,
+                                      (UINT64_C(5) << 40) - 1, UINT64_MAX - 2999 };
+    kernels_fill(x, N);
+    kernels_fill(before, N);
+    for (size_t f = 0; f < sizeof first / sizeof *first; f++) {
+        kernels_drop d = { x, N, N, 0.3f, 9, first[f], false, false };
+        int kept = 0;
+        kernels_run("dropout", kernels_dropout, &d, N, NULL, once);
+        for (int i = 0; i < N; i++) {
+            CHECK(once[i] == 0 || once[i] == x[i] * (1 / (1 - 0.3f)));
+            kept += once[i] != 0;
+        }
+        CHECK(kept > 1950 && kept < 2250);
+        for (d.piece = 1; d.piece < N; d.piece = 7 * d.piece + 2) {      /* cut anywhere */
+            kernels_run("dropout", kernels_dropout, &d, N, NULL, y);
+            CHECK_BITS(y, once, sizeof y);
+        }
+        d.piece = N;
+        d.in_place = true;
+        kernels_run("dropout", kernels_dropout, &d, N, NULL, y);
+        CHECK_BITS(y, once, sizeof y);
+        d.in_place = false;
+        d.add = true;
+        kernels_run("dropout", kernels_dropout, &d, N, before, y);
+        for (int i = 0; i < N; i++) CHECK(y[i] == before[i] + once[i]);
+    }
+}
+
+TEST(kernels_dropout_limits)
+{
+    enum { N = 500 };
+    static float x[N], y[N];
+    kernels_drop d = { x, N, N, 0, 9, 0, false, false };
+    kernels_fill(x, N);
+    x[3] = INFINITY;
+    kernels_run("dropout", kernels_dropout, &d, N, NULL, y);             /* nothing changes */
+    CHECK_BITS(y, x, sizeof y);
+    d.p = 1;
+    kernels_run("dropout", kernels_dropout, &d, N, NULL, y);
+    for (int i = 0; i < N; i++) CHECK(y[i] == 0);
+    d.p = 0.5f;
+    for (int i = 0; i < N; i++) x[i] = INFINITY;                         /* dropped, not times 0 */
+    kernels_run("dropout", kernels_dropout, &d, N, NULL, y);
+    for (int i = 0; i < N; i++) CHECK(y[i] == 0 || isinf(y[i]));
+}
+
+/* How far the number of equal bits of two masks is from n/2 (p = 1/2), in standard deviations. */
+static double kernels_agreement(const float *a, const float *b, ptrdiff_t n)
+{
+    double equal = 0;
+    for (ptrdiff_t i = 0; i < n; i++) equal += (a[i] != 0) == (b[i] != 0);
+    return fabs(equal - (double)n / 2) / sqrt((double)n / 4);
+}
+
+TEST(kernels_dropout_random)
+{
+    enum { N = 200000 };
+    static float one[N], a[N], b[N];
+    const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
+    static const float rates[] = { 0.01f, 0.1f, 0.5f, 0.9f };
+    for (int i = 0; i < N; i++) one[i] = 1;
+    for (int r = 0; r < 4; r++)
+        for (uint64_t key = 0; key < 8; key++) {
+            double p = (double)rates[r], dropped = 0, groups = 0;
+            k->dropout(a, one, N, rates[r], tfn_key_make(key), key << 35, false);
+            for (int i = 0; i < N; i++) dropped += a[i] == 0;
+            CHECK(fabs(dropped - p * N) < 5 * sqrt(p * (1 - p) * N));
+            for (int g = 0; g < N; g += 100) {              /* chi-square of 2,000 groups */
+                double count = 0;
+                for (int i = g; i < g + 100; i++) count += a[i] == 0;
+                groups += (count - 100*p) * (count - 100*p) / (100 * p * (1 - p));
+            }
+            CHECK(fabs(groups - 2000) < 6 * sqrt(2 * 2000.0 + 2000 / (100 * p * (1 - p))));
+        }
+    for (uint64_t key = 0; key < 20; key++) {               /* keys, blocks and lags are independent */
+        k->dropout(a, one, N, 0.5f, tfn_key_make(key), 0, false);
+        k->dropout(b, one, N, 0.5f, tfn_key_make(key + 1), 0, false);
+        CHECK(kernels_agreement(a, b, N) < 5);
+        k->dropout(b, one, N, 0.5f, tfn_key_make(key), (key + 1) << 20, false);
+        CHECK(kernels_agreement(a, b, N) < 5);
+        for (ptrdiff_t lag = 1; lag < 40; lag++) CHECK(kernels_agreement(a, a + lag, N - lag) < 5);
+        for (ptrdiff_t lag = 64; lag < N; lag *= 2) CHECK(kernels_agreement(a, a + lag, N - lag) < 5);
+    }
+}
+
+TEST(kernels_dropout_rows)              /* the same place in many rows, as in attention */
+{
+    enum { N = 20000 };
+    const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
+    float one[2] = { 1, 1 }, y[2];
+    for (int p = 1; p <= 9; p += 4) {
+        double dropped = 0, both = 0, share = p / 10.0;
+        for (uint64_t row = 0; row < N; row++) {
+            k->dropout(y, one, 2, (float)share, tfn_key_make(1), row << 20, false);
+            dropped += y[0] == 0;
+            both += y[0] == 0 && y[1] == 0;
+        }
+        CHECK(fabs(dropped / N - share) < 5 * sqrt(share * (1 - share) / N));
+        CHECK(fabs(both / N - share*share) < 5 * sqrt(share*share / N));
+    }
+}
+
+/* -- scale of columns ---------------------------------------------------------------------------- */
+
+typedef struct kernels_scale { const float *x, *v, *dy; ptrdiff_t rows, cols; bool add; } kernels_scale;
+
+static void kernels_scale_forward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_scale *d = (const kernels_scale *)data;
+    k->scale_columns(out, d->x, d->v, d->rows, d->cols, d->add);
+}
+
+static void kernels_scale_backward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_scale *d = (const kernels_scale *)data;
+    const ptrdiff_t half = d->cols / 2;
+    k->scale_columns_backward(out, d->dy, d->x, d->rows, half, d->cols, d->add);
+    k->scale_columns_backward(out + half, d->dy + half, d->x + half, d->rows, d->cols - half,
+                              d->cols, d->add);
+}
+
+TEST(kernels_scale_columns)
+{
+    enum { ROWS = 60 };
+    static float x[ROWS*100], dy[ROWS*100], v[100], before[ROWS*100], y[ROWS*100], dv[100];
+    KERNELS_EACH_COLS(cols)
+        for (int add = 0; add < 2; add++) {
+            kernels_scale d = { x, v, dy, ROWS, cols, false };
+            d.add = add;
+            kernels_fill(x, ROWS*cols);
+            kernels_fill(dy, ROWS*cols);
+            kernels_fill(v, cols);
+            kernels_fill(before, ROWS*cols);
+            kernels_run("scale_columns", kernels_scale_forward, &d, ROWS*cols, before, y);
+            kernels_run("scale_columns", kernels_scale_backward, &d, cols, before, dv);
+            for (ptrdiff_t c = 0; c < cols; c++) {
+                double sum = add ? (double)before[c] : 0;
+                for (ptrdiff_t i = c; i < ROWS*cols; i += cols) {
+                    double wanted = (double)x[i] * (double)v[c] + (add ? (double)before[i] : 0);
+                    CHECK_CLOSE((double)y[i], wanted, 1e-6);
+                    sum += (double)dy[i] * (double)x[i];
+                }
+                CHECK_CLOSE((double)dv[c], sum, 2e-5);
+            }
+        }
+}
+
+/* -- cross-entropy ------------------------------------------------------------------------------- */
+
+typedef struct kernels_loss {
+    const float *x, *dloss, *stats;
+    const int32_t *targets;
+    ptrdiff_t rows, cols;
+    double smoothing;
+    int32_t kind, target;
+    bool in_place, add;
+} kernels_loss;
+
+/* y[0] is the loss, y[1] the nll. */
+static void kernels_loss_row(double *y, const double *x, ptrdiff_t n, const void *data)
+{
+    const kernels_loss *d = (const kernels_loss *)data;
+    double e = d->smoothing, sum = 0, max = x[0], all = 0, each = e / (double)(n - (d->kind ? 1 : 0));
+    for (ptrdiff_t i = 1; i < n; i++) max = fmax(max, x[i]);
+    for (ptrdiff_t i = 0; i < n; i++) sum += exp(x[i] - max);
+    for (ptrdiff_t i = 0; i < n; i++) all += log(sum) + max - x[i];
+    y[1] = log(sum) + max - x[d->target];
+    y[0] = y[1];
+    if (e > 0) y[0] = (d->kind ? 1 - e - each : 1 - e) * y[1] + each * all;
+}
+
+static void kernels_loss_forward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_loss *d = (const kernels_loss *)data;
+    float *nll = out + d->rows, *stats = nll + d->rows;
+    for (ptrdiff_t r = 0; r < 2 * d->rows; r++) stats[r] = 0;
+    k->cross_entropy_forward(out, nll, stats, d->x, d->targets, d->rows, d->cols,
+                             (float)d->smoothing, d->kind);
+    k->cross_entropy_forward(out, NULL, stats, d->x, d->targets, d->rows, d->cols,
+                             (float)d->smoothing, d->kind);
+}
+
+static void kernels_loss_backward(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_loss *d = (const kernels_loss *)data;
+    if (d->in_place) memcpy(out, d->x, (size_t)(d->rows * d->cols) * sizeof *out);
+    k->cross_entropy_backward(out, d->dloss, d->stats, d->in_place ? out : d->x, d->targets, d->rows,
+                              d->cols, (float)d->smoothing, d->kind, d->add);
+}
+
+static void kernels_loss_case(kernels_loss *d, const float *before)
+{
+    static float y[4*KERNELS_ROWS], dx[600];
+    const ptrdiff_t cols = d->cols, rows = d->rows;
+    kernels_run("cross_entropy", kernels_loss_forward, d, 4*rows, NULL, y);
+    d->stats = y + 2*rows;
+    kernels_run("cross_entropy", kernels_loss_backward, d, rows*cols, d->add ? before : NULL, dx);
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        double in[256], wanted[256] = { 0, 0 }, w[2] = { 1, 0 };
+        bool counts = d->targets[r] >= 0 && d->targets[r] < cols;
+        d->target = d->targets[r];
+        w[0] = d->dloss ? (double)d->dloss[r] : 1;
+        kernels_widen(in, d->x + r*cols, cols);
+        if (counts) kernels_loss_row(wanted, in, cols, d);
+        CHECK_CLOSE((double)y[r], wanted[0], 1e-6);
+        CHECK_CLOSE((double)y[rows + r], wanted[1], 1e-6);
+        for (ptrdiff_t c = 0; c < cols; c++) wanted[c] = 0;
+        if (counts) kernels_slope(wanted, kernels_loss_row, in, w, cols, 2, d);
+        for (ptrdiff_t c = 0; d->add && c < cols; c++) wanted[c] += (double)before[r*cols + c];
+        kernels_close("cross_entropy backward", dx + r*cols, wanted, cols, 2e-6);
+    }
+}
+
+TEST(kernels_cross_entropy)
+{
+    static float x[600], before[600], dloss[KERNELS_ROWS];
+    kernels_fill(before, 600);
+    kernels_fill(dloss, KERNELS_ROWS);
+    KERNELS_EACH_COLS(cols)
+        for (int which = 0; which < 24; which++) {
+            int32_t targets[KERNELS_ROWS] = { 0, 0, -1, 0, 0 };
+            kernels_loss d = { x, NULL, NULL, targets, KERNELS_ROWS, cols, 0, 0, 0, false, false };
+            targets[1] = (int32_t)cols - 1;
+            targets[3] = (int32_t)cols / 2;
+            targets[4] = which & 1 ? (int32_t)cols : -100;              /* both are ignored */
+            kernels_fill(x, KERNELS_ROWS*cols);
+            for (ptrdiff_t c = 0; c < cols; c++) x[c] = 20*x[c] + 1000;
+            d.smoothing = which % 3 && cols > 1 ? (double)0.1f : 0;
+            d.kind = which % 3 == 2;
+            d.add = which & 4;
+            d.in_place = !d.add && which & 8;
+            d.dloss = which & 2 ? dloss : NULL;
+            kernels_loss_case(&d, before);
+        }
+}
+
+TEST(kernels_cross_entropy_smoothing)   /* where the weights of the classes end up */
+{
+    static float x[50], stats[2], dx[50];
+    const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
+    int32_t target = 3;
+    float loss, nll;
+    for (int kind = 0; kind < 2; kind++) {
+        double sum = 0;
+        kernels_fill(x, 50);
+        x[3] = 200;                                         /* p is 1 for the true class, else 0 */
+        k->cross_entropy_forward(&loss, &nll, stats, x, &target, 1, 50, 0.2f, kind);
+        k->cross_entropy_backward(dx, NULL, stats, x, &target, 1, 50, 0.2f, kind, false);
+        for (int c = 0; c < 50; c++) {
+            double e = (double)0.2f, each = kind ? e / 49 : e / 50;
+            sum += (double)dx[c];
+            CHECK_CLOSE((double)dx[c], c != 3 ? -each : kind ? e : e - each, 1e-7);
+        }
+        CHECK_CLOSE(sum, 0, 1e-6);
+        CHECK(nll == 0 && loss > 30);
+    }
+}
+
+/* -- optimisers ---------------------------------------------------------------------------------- */
+
+enum { KERNELS_P = 37, KERNELS_STEPS = 20 };
+typedef struct kernels_opt {
+    tfn_update u;
+    const float *start, *grads;
+    bool momentum;
+} kernels_opt;
+
+static void kernels_optimise(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_opt *d = (const kernels_opt *)data;
+    float *m = d->momentum ? out + KERNELS_P : NULL, *v = out + 2*KERNELS_P;
+    memset(out, 0, 3*KERNELS_P * sizeof *out);
+    memcpy(out, d->start, KERNELS_P * sizeof *out);
+    for (int t = 1; t <= KERNELS_STEPS; t++) {
+        tfn_update u = d->u;
+        tfn__update_at(&u, t);
+        k->update(out, d->grads + t, m, d->u.optimizer == TFN_SGD ? NULL : v, KERNELS_P, &u);
+    }
+}
+
+/* RAdam as its table has it: what to do at step t, and r. */
+static double kernels_rectified(const tfn_update *u, int t, bool *known)
+{
+    double b2 = (double)u->beta2, most = 2 / (1 - b2) - 1, power = pow(b2, t);
+    double rho = most - 2*t * power / (1 - power);
+    *known = u->radam == TFN_RADAM_DEFAULT ? rho > 4 : rho >= 5;
+    return *known ? sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) : 1;
+}
+
+static double kernels_adam_step(const tfn_update *u, int t, double m, double v, bool *decays)
+{
+    double b1 = (double)u->beta1, b2 = (double)u->beta2, lr = (double)u->lr, eps = (double)u->eps;
+    double first = m / (1 - pow(b1, t)), root = sqrt(1 - pow(b2, t)), r = 1;
+    bool known = true;
+    *decays = u->optimizer != TFN_ADAM;
+    if (u->optimizer == TFN_RADAM) r = kernels_rectified(u, t, &known);
+    if (!known && u->radam == TFN_RADAM_AUTHORS) *decays = false;
+    if (!known) return u->radam == TFN_RADAM_AUTHORS || u->radam == TFN_RADAM_DECAY ? 0 : lr * first;
+    if (u->eps_inside) return lr * r * first / (sqrt(v) / root + eps);
+    return lr * r * root * first / (sqrt(v) + eps);
+}
+
+static void kernels_naive(const kernels_opt *d, double *p)
+{
+    const tfn_update *u = &d->u;
+    double lr = (double)u->lr, b1 = (double)u->beta1, b2 = (double)u->beta2, w = (double)u->decay;
+    for (int i = 0; i < KERNELS_P; i++) {
+        double x = (double)d->start[i], m = 0, v = 0;
+        for (int t = 1; t <= KERNELS_STEPS; t++) {
+            double g = (double)u->grad_scale * (double)d->grads[t + i], step;
+            bool decays;
+            if (u->optimizer == TFN_SGD) {
+                g += w * x;
+                m = b1*m + g;
+                x -= lr * (!d->momentum ? g : u->nesterov ? g + b1*m : m);
+                continue;
+            }
+            if (u->optimizer == TFN_ADAM) g += w * x;
+            m = b1*m + (1 - b1)*g;
+            v = b2*v + (1 - b2)*g*g;
+            step = kernels_adam_step(u, t, m, v, &decays);
+            if (decays) x -= lr * w * x;
+            x -= step;
+        }
+        p[i] = x;
+    }
+}
+
+static void kernels_opt_case(tfn_optimizer optimizer, int which)
+{
+    static float start[KERNELS_P], grads[KERNELS_P + KERNELS_STEPS + 1], y[3*KERNELS_P];
+    double wanted[KERNELS_P];
+    kernels_opt d;
+    memset(&d, 0, sizeof d);
+    kernels_fill(start, KERNELS_P);
+    kernels_fill(grads, KERNELS_P + KERNELS_STEPS + 1);
+    d.u.optimizer = optimizer;
+    d.u.lr = 0.01f;
+    d.u.beta2 = which & 1 ? 0.98f : 0.9f;
+    d.u.beta1 = which & 2 && optimizer == TFN_SGD ? 0 : 0.9f;
+    d.u.eps = which & 1 ? 0.1f : 1e-8f;                       /* a large eps shows where it stands */
+    d.u.decay = which & 4 ? 0.3f : 0;
+    d.u.grad_scale = 0.25f;
+    d.u.eps_inside = which & 2;
+    d.u.nesterov = which & 1;
+    d.u.radam = (tfn_radam)(which / 8);
+    d.momentum = d.u.beta1 > 0;
+    d.start = start;
+    d.grads = grads;
+    kernels_run("update", kernels_optimise, &d, 3*KERNELS_P, NULL, y);
+    kernels_naive(&d, wanted);
+    kernels_close("update", y, wanted, KERNELS_P, 2e-6);
+}
+
+TEST(kernels_optimisers)
+{
+    for (int which = 0; which < 8; which++) {
+        kernels_opt_case(TFN_SGD, which);
+        kernels_opt_case(TFN_ADAM, which);
+        kernels_opt_case(TFN_ADAMW, which);
+        kernels_opt_case(TFN_OPTIMIZER_DEFAULT, which);
+    }
+    for (int which = 0; which < 32; which++) kernels_opt_case(TFN_RADAM, which);
+}
+
+TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.98 and 0.999 */
+{
+    static const struct { double b2, r; int t; } known[] = {
+        { 0.98, 0.0766, 5 }, { 0.98, 0.1155, 6 }, { 0.98, 0.5, 33 }, { 0.98, 0.9, 140 },
+        { 0.98, 0.99, 284 }, { 0.999, 0.0258, 6 }, { 0.999, 0.5, 556 }, { 0.999, 0.9, 2737 }
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        tfn_update u;
+        memset(&u, 0, sizeof u);
+        u.optimizer = TFN_RADAM;
+        u.lr = 1;
+        u.beta2 = (float)known[i].b2;
+        u.eps_inside = true;
+        tfn__update_at(&u, known[i].t);
+        CHECK(u.adaptive && fabs((double)u.step_size - known[i].r) < 0.01 * known[i].r);
+        tfn__update_at(&u, 4);
+        CHECK(!u.adaptive && u.step_size == 1);               /* first known at t = 5 */
+    }
+}
+
+/* -- schedules ----------------------------------------------------------------------------------- */
+
+static void kernels_rate(const tfn_schedule *s, int64_t t, double wanted)
+{
+    double rate = (double)tfn_schedule_at(s, t, 256);
+    if (!(fabs(rate - wanted) <= 1e-7 * fabs(wanted)))
+        FAIL("kind %d: rate %.9g at %d, not %.9g", (int)s->kind, rate, (int)t, wanted);
+}
+
+static tfn_schedule kernels_schedule(tfn_schedule_kind kind, float lr, int64_t warmup, int64_t steps)
+{
+    tfn_schedule s;
+    memset(&s, 0, sizeof s);
+    s.kind = kind;
+    s.lr = lr;
+    s.warmup = warmup;
+    s.steps = steps;
+    return s;
+}
+
+TEST(kernels_schedules)
+{
+    tfn_schedule s = kernels_schedule(TFN_SCHEDULE_DEFAULT, 0.5f, 0, 0);
+    kernels_rate(&s, 0, 0.5);
+    kernels_rate(&s, 1000000, 0.5);
+    s = kernels_schedule(TFN_CONSTANT, 0.5f, 100, 0);
+    s.lr_init = 0.25f;
+    kernels_rate(&s, 0, 0.25);
+    kernels_rate(&s, 50, 0.375);
+    kernels_rate(&s, 100, 0.5);
+    s = kernels_schedule(TFN_LINEAR, 1, 100, 1100);
+    s.lr_min = 0.125f;
+    kernels_rate(&s, 10, 0.1);
+    kernels_rate(&s, 100, 1);
+    kernels_rate(&s, 600, 0.125 + 0.875/2);
+    kernels_rate(&s, 1100, 0.125);
+    kernels_rate(&s, 9999, 0.125);
+    s.kind = TFN_COSINE;
+    kernels_rate(&s, 100, 1);
+    kernels_rate(&s, 350, 0.125 + 0.875 * (1 + sqrt(0.5)) / 2);
+    kernels_rate(&s, 600, 0.125 + 0.875/2);
+    kernels_rate(&s, 1100, 0.125);
+    s = kernels_schedule(TFN_WARMUP_STABLE_DECAY, 1, 100, 1000);
+    kernels_rate(&s, 900, 1);
+    kernels_rate(&s, 950, 0.5);
+    kernels_rate(&s, 1000, 0);
+    s.decay_steps = 400;
+    kernels_rate(&s, 600, 1);
+    kernels_rate(&s, 700, 0.75);
+    s.steps = 0;                                              /* no end: the rate stays */
+    kernels_rate(&s, 12345, 1);
+    s = kernels_schedule(TFN_STEP, 1, 0, 0);
+    s.step_at = 8000;
+    kernels_rate(&s, 7999, 1);
+    kernels_rate(&s, 8000, (double)0.1f);
+    s.step_factor = 0.5f;
+    kernels_rate(&s, 8000, 0.5);
+}
+
+TEST(kernels_schedules_roots)
+{
+    tfn_schedule s = kernels_schedule(TFN_INVERSE_SQRT, 1, 4000, 0), noam;
+    kernels_rate(&s, 1, 1 / 4000.0);
+    kernels_rate(&s, 4000, 1);
+    kernels_rate(&s, 16000, 0.5);
+    s.step_at = 8000;                                         /* the decay goes on after the step */
+    s.step_factor = 0.25f;
+    kernels_rate(&s, 16000, 0.125);
+    s = kernels_schedule(TFN_INVERSE_SQRT, 1, 0, 0);          /* the trap: decay from the first step */
+    kernels_rate(&s, 0, 1);
+    kernels_rate(&s, 1, 1);
+    kernels_rate(&s, 4000, 1 / sqrt(4000));
+    s.anchor = 4000;                                          /* and the way out */
+    kernels_rate(&s, 1, 1);
+    kernels_rate(&s, 4000, 1);
+    kernels_rate(&s, 16000, 0.5);
+    noam = kernels_schedule(TFN_NOAM, 2, 4096, 0);            /* is the inverse square root */
+    s = kernels_schedule(TFN_INVERSE_SQRT, 2.0f / 1024, 4096, 0);
+    kernels_rate(&noam, 0, 0);
+    for (int64_t t = 1; t < 100000; t = 2*t + 1)
+        kernels_rate(&noam, t, (double)tfn_schedule_at(&s, t, 256));
+    kernels_rate(&noam, 10000, 2.0 / 16 / 100);
+    s = kernels_schedule(TFN_T_FIXUP, 1, 0, 0);
+    kernels_rate(&s, 0, 1);
+    kernels_rate(&s, 12000, 0.5);
+    s.anchor = 1000;
+    kernels_rate(&s, 3000, 0.5);
+}
+
+int main(void)
+{
+    RUN(kernels_norms);
+    RUN(kernels_norms_wide);
+    RUN(kernels_norm_params_chains);
+    RUN(kernels_softmax);
+    RUN(kernels_softmax_edges);
+    RUN(kernels_activations);
+    RUN(kernels_gated);
+    RUN(kernels_activation_edges);
+    RUN(kernels_dropout_values);
+    RUN(kernels_dropout_limits);
+    RUN(kernels_dropout_random);
+    RUN(kernels_dropout_rows);
+    RUN(kernels_scale_columns);
+    RUN(kernels_cross_entropy);
+    RUN(kernels_cross_entropy_smoothing);
+    RUN(kernels_optimisers);
+    RUN(kernels_radam_rectification);
+    RUN(kernels_schedules);
+    RUN(kernels_schedules_roots);
+    return DONE();
+}
