@@ -1,0 +1,573 @@
+#!/usr/bin/env python3
+"""Golden values for the tests, made by torch.nn and torch.autograd only (PyTorch 1.13, double).
+
+    python3 make_golden.py        writes golden_*.h beside itself
+
+Inputs are not stored: script and tests draw them from the same counter-based generator, one stream a
+name (golden.h). Every line that computes cites its equation:
+  [V]  Vaswani 2017            [Ba] Ba 2016, LayerNorm       [ZS] Zhang & Sennrich 2019, RMSNorm
+  [HG] Hendrycks & Gimpel 2016 [E]  Elfwing 2018, SiLU       [Sh] Shazeer 2020, gated units
+  [Su] Su 2021, rotary         [Sz] Szegedy 2016, section 7  [A]  Ainslie 2023, grouped heads
+  [FS] fairseq criterions/label_smoothed_cross_entropy.py:35-52
+  [KB] Kingma & Ba 2015        [LH] Loshchilov & Hutter 2019 [L]  Liu 2020, RAdam
+  [X]  Xiong 2020, table 1     [S]  Sutskever 2013, eq. 3 and 4
+"""
+import math
+import os
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.set_default_dtype(torch.float64)
+MASK = (1 << 64) - 1
+GOLDEN = 0x9e3779b97f4a7c15
+
+
+# -- the generator of tfnorm.h (rng section): splitmix64 as a function of key and counter --------------
+
+def mix(x):
+    x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & MASK
+    return x ^ (x >> 31)
+
+
+class Stream:
+    """Numbers in [-scale, scale), exact in float; the key is the FNV-1a hash of a name."""
+
+    def __init__(self, name):
+        h = 0xcbf29ce484222325
+        for c in name.encode():
+            h = ((h ^ c) * 0x100000001b3) & MASK
+        self.key, self.at = mix((h + GOLDEN) & MASK), 0
+
+    def draw(self, *shape, scale=1.0, shift=0.0):
+        n = math.prod(shape)
+        bits = [mix((self.key + (self.at + i + 1) * GOLDEN) & MASK) >> 40 for i in range(n)]
+        self.at += n
+        return torch.tensor([shift + scale * (2 * b / 2**24 - 1) for b in bits]).reshape(shape)
+
+
+class File:
+    """Named runs of numbers as a C header."""
+
+    def __init__(self, name, digits):
+        self.name, self.digits, self.rows, self.values = name, digits, [], []
+
+    def add(self, name, tensors):
+        flat = [v for t in tensors for v in t.detach().reshape(-1).tolist()]
+        self.rows.append((name, len(self.values), len(flat)))
+        self.values += flat
+
+    def write(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"golden_{self.name}.h")
+        with open(path, "w", newline="\n") as f:
+            f.write("/* Made by make_golden.py. Numbers a name: {{ name, first, count }}. */\n")
+            f.write(f"static const golden_row golden_{self.name}[] = {{\n")
+            for row in self.rows:
+                f.write('    { "%s", %d, %d },\n' % row)
+            f.write("    { NULL, 0, 0 }\n};\n")
+            f.write(f"static const double golden_{self.name}_values[] = {{\n")
+            line = ""
+            for v in self.values:
+                text = "%.*g," % (self.digits, v) if abs(v) > 1e-14 else "0,"
+                if len(line) + len(text) > 99:
+                    f.write(line + "\n")
+                    line = ""
+                line += text
+            f.write(line + "\n};\n")
+
+
+# -- operations: outputs, then the gradients of sum(w * y) by all parameters in order ------------------
+
+B, TS, TT, C, OUT, H, V = 2, 5, 4, 8, 7, 4, 11
+D = C // H
+ops = File("ops", 9)
+
+
+class Op(Stream):
+    def __init__(self, name):
+        super().__init__(name)
+        self.name, self.params = name, []
+
+    def p(self, rows, cols, scale=1.0):
+        t = self.draw(rows, cols, scale=scale).requires_grad_()
+        self.params.append(t)
+        return t
+
+    def done(self, y):
+        w = self.draw(*y.shape)
+        (y * w).sum().backward()
+        ops.add(self.name, [y] + [p.grad for p in self.params])
+
+
+def op(name):
+    def run(f):
+        o = Op(name)
+        o.done(f(o))
+    return run
+
+
+ACT = {                                                   # f(x)
+    "identity": lambda x: x,
+    "relu": F.relu,                                       # max(0, x): [V] eq. 2
+    "gelu": F.gelu,                                       # x Phi(x): [HG] section 2
+    "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"),  # [HG] section 2, the tanh form
+    "silu": F.silu,                                       # x sigmoid(x): [E] eq. 2
+    "tanh": torch.tanh,
+}
+
+for kind, act in ACT.items():
+    @op("linear-" + kind)
+    def _(o):                                             # y = act(x W + b): [V] eq. 2
+        x, w, b = o.p(B*TT, C), o.p(C, OUT), o.p(1, OUT)
+        return act(F.linear(x, w.t(), b[0]))
+
+    @op("activation-" + kind)
+    def _(o):
+        return act(o.p(B*TT, C, scale=4))
+
+
+@op("linear-plain")
+def _(o):                                                 # y = x W
+    x, w = o.p(B*TT, C), o.p(C, OUT)
+    return F.linear(x, w.t())
+
+
+@op("linear-transposed")
+def _(o):                                                 # y = x W^T, [V] section 3.4: tied weights
+    x, w = o.p(B*TT, C), o.p(OUT, C)
+    return F.linear(x, w)
+
+
+@op("linear-transposed-bias")
+def _(o):
+    x, w, b = o.p(B*TT, C), o.p(OUT, C), o.p(1, OUT)
+    return F.linear(x, w, b[0])
+
+
+@op("linear-fixed")
+def _(o):
+    x, w, b = o.p(OUT, C), o.p(C, OUT), o.p(1, OUT)
+    return F.gelu(F.linear(x, w.t(), b[0]))
+
+
+@op("linear-made")
+def _(o):                                                 # a weight that is a value: x (W diag(s))
+    x, w, s = o.p(B*TT, C), o.p(C, OUT), o.p(1, OUT)
+    return F.linear(x, (w * s).t())
+
+
+@op("layernorm")
+def _(o):                                                 # [Ba] eq. 4, gain and bias
+    x, g, b = o.p(B*TT, C), o.p(1, C), o.p(1, C)
+    return F.layer_norm(x, (C,), g[0], b[0], 1e-5)
+
+
+@op("layernorm-gain")
+def _(o):
+    x, g = o.p(B*TT, C), o.p(1, C)
+    return F.layer_norm(x, (C,), g[0], None, 1e-5)
+
+
+@op("layernorm-bias")
+def _(o):
+    x, b = o.p(B*TT, C), o.p(1, C)
+    return F.layer_norm(x, (C,), None, b[0], 1e-5)
+
+
+@op("layernorm-plain")
+def _(o):
+    return F.layer_norm(o.p(B*TT, C), (C,), None, None, 1e-5)
+
+
+@op("rmsnorm")
+def _(o):                                                 # [ZS] eq. 4
+    x, g = o.p(B*TT, C), o.p(1, C)
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5) * g
+
+
+@op("rmsnorm-plain")
+def _(o):
+    x = o.p(B*TT, C)
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)
+
+
+@op("softmax")
+def _(o):
+    return F.softmax(o.p(B*TT, C, scale=4), -1)
+
+
+for kind, act in ACT.items():
+    @op("gated-" + kind)
+    def _(o):                                             # [Sh] eq. 5: f(x W) * (x V)
+        gate, up = o.p(B*TT, C, scale=2), o.p(B*TT, C, scale=2)
+        return act(gate) * up
+
+
+@op("gated-frozen")
+def _(o):
+    gate, up = o.p(B*TT, C), o.p(B*TT, C)
+    return F.silu(gate.detach()) * up + F.silu(gate) * up.detach()
+
+
+@op("add")
+def _(o):
+    x, y = o.p(B*TT, C), o.p(B*TT, C)
+    return 0.75*x - 1.25*y
+
+
+@op("add-self")
+def _(o):
+    x = o.p(B*TT, C)
+    return 0.75*x - 1.5*x
+
+
+@op("scale-scalar")
+def _(o):
+    x, s = o.p(B*TT, C), o.p(1, 1)
+    return x * s
+
+
+@op("scale-columns")
+def _(o):
+    x, s = o.p(B*TT, C), o.p(1, C)
+    return x * s
+
+
+tokens = torch.tensor([(i*5 + i//3) % V for i in range(B * max(TS, TT))])
+
+
+@op("embed")
+def _(o):                                                 # [V] section 3.4: embeddings times a scale
+    return F.embedding(tokens[:B*TT], o.p(V, C)) * 2.5
+
+
+@op("embed-source")
+def _(o):
+    return F.embedding(tokens[:B*TS], o.p(V, C))
+
+
+@op("embed-batch")
+def _(o):
+    return F.embedding(tokens[:B], o.p(V, C))
+
+
+@op("embed-absent")
+def _(o):                                                 # no array of tokens: all 0
+    return F.embedding(torch.zeros(B*TT, dtype=torch.long), o.p(V, C))
+
+
+@op("position")
+def _(o):                                                 # [V] section 3.5: x_t + P_t
+    x, p = o.p(B*TT, C), o.p(TT + 3, C)
+    return (x.reshape(B, TT, C) + p[:TT]).reshape(B*TT, C)
+
+
+@op("rotary")
+def _(o):                                                 # [Su] eq. 34, pairs (j, j + D/2)
+    size = 4
+    x = o.p(B*TT, C).reshape(B, TT, C // size, 2, size // 2)
+    j = torch.arange(size // 2)
+    angle = torch.arange(TT).reshape(TT, 1, 1) * 10000.0 ** (-2.0 * j / size)
+    a, b = x[..., 0, :], x[..., 1, :]
+    y = torch.stack([a*angle.cos() - b*angle.sin(), b*angle.cos() + a*angle.sin()], -2)
+    return y.reshape(B*TT, C)
+
+
+@op("first")
+def _(o):
+    return o.p(B*TT, C).reshape(B, TT, C)[:, 0]
+
+
+def attend(q, k, v, groups, lengths=None, causal=False):
+    """[V] eq. 1 per head; [A] figure 2: query head h reads key/value head h*G/H."""
+    tq, tk = q.shape[0] // B, k.shape[0] // B
+    q = q.reshape(B, tq, H, D).transpose(1, 2)
+    k, v = (x.reshape(B, tk, groups, D).transpose(1, 2).repeat_interleave(H // groups, 1)
+            for x in (k, v))
+    s = q @ k.transpose(-1, -2) / math.sqrt(D)            # Q K^T / sqrt(d_k)
+    seen = torch.ones(B, 1, tq, tk, dtype=torch.bool)
+    if causal:                                            # [V] section 3.2.3
+        seen &= torch.ones(tq, tk, dtype=torch.bool).tril()
+    if lengths is not None:
+        seen &= torch.arange(tk) < torch.tensor(lengths).reshape(B, 1, 1, 1)
+    y = F.softmax(s.masked_fill(~seen, -math.inf), -1) @ v
+    return y.transpose(1, 2).reshape(B*tq, H*D)
+
+
+# name: keys from the source, key/value heads, lengths, causal
+for name, cross, groups, padded, causal in [
+        ("full", False, H, False, False), ("causal", False, H, False, True),
+        ("cross", True, H, False, False), ("padded", False, H, True, False),
+        ("causal-padded", False, H, True, True), ("cross-padded", True, H, True, False),
+        ("grouped", False, 2, False, False), ("grouped-causal-padded", False, 2, True, True),
+        ("multi-query-cross", True, 1, True, False)]:
+    @op("attention-" + name)
+    def _(o):
+        time = TS if cross else TT
+        q, k, v = o.p(B*TT, H*D, scale=2), o.p(B*time, groups*D, scale=2), o.p(B*time, groups*D)
+        return attend(q, k, v, groups, [time - b*(time//2) for b in range(B)] if padded else None,
+                      causal)
+
+
+targets = torch.tensor([-1 if i % 4 == 2 else (i*7 + 3) % OUT for i in range(B*TT)])
+
+
+@op("cross-entropy")
+def _(o):
+    x = o.p(B*TT, OUT, scale=3)
+    return F.cross_entropy(x, targets, ignore_index=-1, reduction="none").reshape(-1, 1)
+
+
+@op("cross-entropy-uniform")
+def _(o):                                                 # [Sz] section 7: (1-e) nll + e/V sum
+    x = o.p(B*TT, OUT, scale=3)
+    return F.cross_entropy(x, targets, ignore_index=-1, reduction="none",
+                           label_smoothing=0.125).reshape(-1, 1)
+
+
+@op("cross-entropy-fairseq")
+def _(o):                                                 # [FS]: (1-e-e_i) nll + e_i sum
+    x = o.p(B*TT, OUT, scale=3)
+    e, ei = 0.125, 0.125 / (OUT - 1)
+    lp = F.log_softmax(x, -1)
+    nll = -lp.gather(1, targets.clamp(min=0).reshape(-1, 1))
+    return ((1 - e - ei) * nll - ei * lp.sum(1, keepdim=True)) * (targets >= 0).reshape(-1, 1)
+
+
+@op("diamond")
+def _(o):                                                 # values and a weight that are used twice
+    x, w, g = o.p(B*TT, C), o.p(C, C), o.p(1, C)
+    u = F.linear(x, w.t())
+    n = F.layer_norm(u, (C,), g[0], None, 1e-5)
+    return F.silu(u) * n + 0.5 * F.linear(torch.tanh(n), w.t()) * g
+
+
+ops.write()
+
+
+# -- PyTorch's own layers: outputs, gradients by the inputs, then by the parameters ----------------------
+
+WIDTH, FFN, HEADS = 8, 12, 2
+
+
+def parameter(name, rows, cols):
+    """A matrix (in, out), or a row: gains about 1, the others about 0."""
+    gain = "norm" in name and name.endswith("weight")
+    return Stream(name).draw(rows, cols, scale=0.25 if rows == 1 else 0.5, shift=1.0 if gain else 0.0)
+
+
+def fill_linear(prefix, weight, bias):
+    weight.data = parameter(prefix + ".weight", *weight.shape[::-1]).t().contiguous()
+    if bias is not None:
+        bias.data = parameter(prefix + ".bias", 1, bias.shape[0])[0]
+
+
+def fill_norm(prefix, norm):
+    norm.weight.data = parameter(prefix + ".weight", 1, WIDTH)[0]
+    norm.bias.data = parameter(prefix + ".bias", 1, WIDTH)[0]
+
+
+def fill_attention(prefix, a):
+    parts = [parameter(f"{prefix}.{x}.weight", WIDTH, WIDTH).t() for x in "qkv"]
+    a.in_proj_weight.data = torch.cat(parts)
+    a.in_proj_bias.data = torch.cat([parameter(f"{prefix}.{x}.bias", 1, WIDTH)[0] for x in "qkv"])
+    fill_linear(prefix + ".o", a.out_proj.weight, a.out_proj.bias)
+
+
+def grads_attention(prefix, a):
+    out = {}
+    for i, x in enumerate("qkv"):
+        out[f"{prefix}.{x}.weight"] = a.in_proj_weight.grad[i*WIDTH:(i+1)*WIDTH].t()
+        out[f"{prefix}.{x}.bias"] = a.in_proj_bias.grad[i*WIDTH:(i+1)*WIDTH]
+    return {**out, **grads_linear(prefix + ".o", a.out_proj)}
+
+
+def grads_linear(prefix, l):
+    return {prefix + ".weight": l.weight.grad.t(), prefix + ".bias": l.bias.grad}
+
+
+def grads_norm(prefix, n):
+    return {prefix + ".weight": n.weight.grad, prefix + ".bias": n.bias.grad}
+
+
+def parts(layer, pre):
+    """Names of the library's parameters for the modules of a PyTorch layer."""
+    norm = "norm_in" if pre else "norm"
+    decoder = isinstance(layer, nn.TransformerDecoderLayer)
+    attentions = [("self", layer.self_attn)] + ([("cross", layer.multihead_attn)] if decoder else [])
+    norms = [("self." + norm, layer.norm1)]
+    if decoder:
+        norms += [("cross." + norm, layer.norm2), ("ffn." + norm, layer.norm3)]
+    else:
+        norms += [("ffn." + norm, layer.norm2)]
+    return attentions, norms, [("ffn.w1", layer.linear1), ("ffn.w2", layer.linear2)]
+
+
+def fill_layer(prefix, layer, pre):
+    attentions, norms, linears = parts(layer, pre)
+    for n, m in attentions:
+        fill_attention(prefix + n, m)
+    for n, m in norms:
+        fill_norm(prefix + n, m)
+    for n, m in linears:
+        fill_linear(prefix + n, m.weight, m.bias)
+
+
+def grads_layer(prefix, layer, pre):
+    attentions, norms, linears = parts(layer, pre)
+    out = {}
+    for n, m in attentions:
+        out.update(grads_attention(prefix + n, m))
+    for n, m in norms:
+        out.update(grads_norm(prefix + n, m))
+    for n, m in linears:
+        out.update(grads_linear(prefix + n, m))
+    return out
+
+
+def lengths_mask(lengths, time):
+    return torch.arange(time) >= torch.tensor(lengths).reshape(-1, 1)
+
+
+def causal_mask(time):
+    return torch.ones(time, time, dtype=torch.bool).triu(1)
+
+
+def make_layer(kind, pre, act):
+    """[X] table 1: Post-LN x = LN(x + F(x)), Pre-LN x = x + F(LN(x))."""
+    cls = nn.TransformerDecoderLayer if kind == "decoder" else nn.TransformerEncoderLayer
+    return cls(WIDTH, HEADS, FFN, dropout=0.0, activation=act, norm_first=pre, batch_first=True)
+
+
+layers = File("layers", 7)
+SOURCE_LENGTHS, TARGET_LENGTHS = [5, 3], [4, 2]
+for kind in ("encoder", "decoder"):
+    for pre in (False, True):
+        for act in ("relu", "gelu"):
+            name = f"{kind}-{'pre' if pre else 'post'}-{act}"
+            layer = make_layer(kind, pre, act)
+            fill_layer("layer.", layer, pre)
+            s = Stream(name)
+            x = s.draw(B, TT, WIDTH).requires_grad_()
+            inputs = [x]
+            if kind == "encoder":
+                y = layer(x, src_key_padding_mask=lengths_mask(TARGET_LENGTHS, TT))
+            else:
+                memory = s.draw(B, TS, WIDTH).requires_grad_()
+                inputs.append(memory)
+                y = layer(x, memory, tgt_mask=causal_mask(TT),
+                          memory_key_padding_mask=lengths_mask(SOURCE_LENGTHS, TS))
+            w = s.draw(*y.shape)
+            (y * w).sum().backward()
+            layers.add(name + " y", [y])
+            for n, t in zip(("x", "memory"), inputs):
+                layers.add(f"{name} {n}", [t.grad])
+            for n, t in grads_layer("layer.", layer, pre).items():
+                layers.add(f"{name} {n}", [t])
+layers.write()
+
+
+# -- whole models: nn.TransformerEncoder and nn.TransformerDecoder with embeddings and an output ---------
+
+models = File("models", 7)
+VOCAB = 11
+
+
+class Stack:
+    """x_0 = E[token] + P[position]; the layers; the final norm of Pre-LN ([X] table 1)."""
+
+    def __init__(self, name, kind, depth, time, pre, act):
+        self.name, self.pre = name, pre
+        final = nn.LayerNorm(WIDTH) if pre else None
+        make = nn.TransformerDecoder if kind == "decoder" else nn.TransformerEncoder
+        self.net = make(make_layer(kind, pre, act), depth, final)
+        for i, layer in enumerate(self.net.layers):
+            fill_layer(f"{name}.{i}.", layer, pre)
+        if pre:
+            fill_norm(name + ".final_norm", final)
+            self.net.norm = final
+        self.position = parameter(name + ".position.weight", time, WIDTH).requires_grad_()
+
+    def embed(self, e, tokens):
+        return F.embedding(tokens, e) + self.position[:tokens.shape[1]]
+
+    def grads(self):
+        out = {self.name + ".position.weight": self.position.grad}
+        for i, layer in enumerate(self.net.layers):
+            out.update(grads_layer(f"{self.name}.{i}.", layer, self.pre))
+        if self.pre:
+            out.update(grads_norm(self.name + ".final_norm", self.net.norm))
+        return out
+
+
+def model(arch, pre, act, tied, smoothing):
+    name = f"{arch}-{'pre' if pre else 'post'}"
+    table = parameter("embedding.weight", VOCAB, WIDTH).requires_grad_()
+    out = parameter("output.weight", WIDTH, VOCAB).requires_grad_()
+    ids = torch.tensor([(i*5 + i//3) % VOCAB for i in range(B*TT)]).reshape(B, TT)
+    source = torch.tensor([(i*3 + i//4 + 2) % VOCAB for i in range(B*TS)]).reshape(B, TS)
+    wanted = torch.tensor([-1 if i % 4 == 2 else (i*7 + 3) % VOCAB for i in range(B*TT)])
+    stacks = []
+    if arch == "both":
+        enc = Stack("encoder", "encoder", 1, TS, pre, act)
+        dec = Stack("decoder", "decoder", 1, TT, pre, act)
+        stacks = [enc, dec]
+        pad = lengths_mask(SOURCE_LENGTHS, TS)
+        memory = enc.net(enc.embed(table, source), src_key_padding_mask=pad)
+        x = dec.net(dec.embed(table, ids), memory, tgt_mask=causal_mask(TT),
+                    memory_key_padding_mask=pad)
+    elif arch == "encoder":
+        enc = Stack("encoder", "encoder", 1, TT, pre, act)
+        stacks = [enc]
+        x = enc.net(enc.embed(table, ids), src_key_padding_mask=lengths_mask(TARGET_LENGTHS, TT))
+    else:
+        dec = Stack("decoder", "encoder", 2, TT, pre, act)       # a decoder without cross-attention
+        stacks = [dec]
+        x = dec.net(dec.embed(table, ids), mask=causal_mask(TT))
+    logits = F.linear(x, table if tied else out.t())             # [V] section 3.4
+    loss = F.cross_entropy(logits.reshape(-1, VOCAB), wanted, ignore_index=-1, reduction="sum",
+                           label_smoothing=smoothing)
+    loss.backward()
+    models.add(name + " loss", [loss])
+    models.add(name + " logits", [logits])
+    grads = {"embedding.weight": table.grad}
+    for s in stacks:
+        grads.update(s.grads())
+    if not tied:
+        grads["output.weight"] = out.grad
+    for n, t in grads.items():
+        models.add(f"{name} {n}", [t])
+
+
+for pre in (False, True):
+    model("encoder", pre, "gelu", False, 0.0)
+    model("decoder", pre, "gelu", True, 0.0)
+    model("both", pre, "relu", True, 0.125)
+models.write()
+
+
+# -- optimisers: ten steps of torch.optim ----------------------------------------------------------------
+
+optim = File("optim", 7)
+for name, make in [
+        ("sgd", lambda p: torch.optim.SGD(p, lr=0.0625)),
+        ("sgd-momentum", lambda p: torch.optim.SGD(p, lr=0.0625, momentum=0.875)),                 # [S] eq. 3
+        ("sgd-nesterov", lambda p: torch.optim.SGD(p, lr=0.0625, momentum=0.875, nesterov=True)),  # [S] eq. 4
+        ("adam", lambda p: torch.optim.Adam(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625)),      # [KB] alg. 1
+        ("adam-decay", lambda p: torch.optim.Adam(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625,
+                                                  weight_decay=0.125)),
+        ("adamw", lambda p: torch.optim.AdamW(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625,
+                                              weight_decay=0.125)),                                # [LH] alg. 2
+        ("radam", lambda p: torch.optim.RAdam(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625)),    # [L] alg. 2
+]:
+    s = Stream("optim")
+    p = s.draw(12).requires_grad_()
+    o = make([p])
+    steps = []
+    for _ in range(10):
+        p.grad = s.draw(12)
+        o.step()
+        steps.append(p.detach().clone())
+    optim.add(name, steps)
+optim.write()

@@ -1,0 +1,363 @@
+/* Whole layers, models and optimisers against PyTorch: nn.TransformerEncoderLayer and
+ * nn.TransformerDecoderLayer with norm_first true and false, built from the tape's operations and from
+ * the model's own rows "pre" and "post"; outputs and all gradients within 1e-5. */
+#include "hook.h"
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include "check.h"
+#include "golden/golden.h"
+#include "golden/golden_layers.h"
+#include "golden/golden_models.h"
+#include "golden/golden_optim.h"
+
+enum { GOLDEN_B = 2, GOLDEN_TS = 5, GOLDEN_TT = 4, GOLDEN_WIDTH = 8, GOLDEN_FFN = 12,
+       GOLDEN_HEADS = 2, GOLDEN_V = 11, GOLDEN_PARAMS = 40 };
+
+static const int32_t golden_source_lengths[] = { 5, 3 }, golden_target_lengths[] = { 4, 2 };
+
+/* The numbers of a named parameter, as parameter() in make_golden.py draws them. */
+static void golden_fill(float *p, const char *name, int32_t rows, int32_t cols)
+{
+    const char *dot = strrchr(name, '.');
+    bool gain = strstr(name, "norm") && dot && !strcmp(dot, ".weight");
+    tfn_key key = golden_key(name);
+    for (int32_t i = 0; i < rows * cols; i++)
+        p[i] = (gain ? 1.0f : 0.0f) + (rows == 1 ? 0.25f : 0.5f) * golden_draw(key, (uint64_t)i);
+}
+
+static void golden_compare(const golden_row *table, const double *values, const char *of,
+                           const char *what, const float *found, int count)
+{
+    char name[100];
+    const golden_row *row;
+    snprintf(name, sizeof name, "%s %s", of, what);
+    row = golden_find(table, name);
+    if (!row || row->count != count || !found) {
+        FAIL("no golden values for %s (%d numbers)", name, count);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        double wanted = values[row->first + i], size = fabs(wanted) > 1 ? fabs(wanted) : 1;
+        if (!(fabs((double)found[i] - wanted) <= 1e-5 * size))
+            FAIL("%s[%d] is %.7g, not %.7g", name, i, (double)found[i], wanted);
+    }
+}
+
+/* -- layers from operations -------------------------------------------------------------------- */
+
+typedef struct golden_net {
+    tfn_tape t;
+    char     names[GOLDEN_PARAMS][40];
+    tfn_var  params[GOLDEN_PARAMS];
+    int32_t  count, rows[GOLDEN_PARAMS], cols[GOLDEN_PARAMS];
+    bool     pre;
+    tfn_activation act;
+} golden_net;
+
+static tfn_var golden_param(golden_net *n, const char *part, const char *name, int32_t rows,
+                            int32_t cols)
+{
+    int32_t i = n->count++;
+    snprintf(n->names[i], sizeof n->names[i], "%s%s", part, name);
+    n->rows[i] = rows;
+    n->cols[i] = cols;
+    return n->params[i] = tfn_param(&n->t, rows, cols);
+}
+static tfn_var golden_linear(golden_net *n, const char *part, const char *name, tfn_var x,
+                             int32_t in, int32_t out, tfn_activation act)
+{
+    char weight[20], bias[20];
+    tfn_var w;
+    snprintf(weight, sizeof weight, "%s.weight", name);
+    snprintf(bias, sizeof bias, "%s.bias", name);
+    w = golden_param(n, part, weight, in, out);
+    return tfn_linear(&n->t, x, w, golden_param(n, part, bias, 1, out), act);
+}
+static tfn_var golden_norm(golden_net *n, const char *part, tfn_var x)
+{
+    tfn_var gain = golden_param(n, part, n->pre ? "norm_in.weight" : "norm.weight", 1, GOLDEN_WIDTH);
+    tfn_var bias = golden_param(n, part, n->pre ? "norm_in.bias" : "norm.bias", 1, GOLDEN_WIDTH);
+    return tfn_layernorm(&n->t, x, gain, bias, 1e-5f);
+}
+
+/* Post-LN: LN(x + F(x)); Pre-LN: x + F(LN(x)). memory {0}: self-attention */
+static tfn_var golden_attention(golden_net *n, const char *part, tfn_var x, tfn_var memory,
+                                bool causal, int32_t lengths)
+{
+    tfn_var u = n->pre ? golden_norm(n, part, x) : x, from = memory.id ? memory : u, q, k, v, y;
+    q = golden_linear(n, part, "q", u, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
+    k = golden_linear(n, part, "k", from, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
+    v = golden_linear(n, part, "v", from, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
+    y = tfn_attend(&n->t, q, k, v, GOLDEN_HEADS, GOLDEN_HEADS, causal, lengths, 0);
+    y = golden_linear(n, part, "o", y, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
+    y = tfn_add(&n->t, x, y, 1, 1);
+    return n->pre ? y : golden_norm(n, part, y);
+}
+static tfn_var golden_ffn(golden_net *n, tfn_var x)
+{
+    tfn_var u = n->pre ? golden_norm(n, "ffn.", x) : x;
+    u = golden_linear(n, "ffn.", "w1", u, GOLDEN_WIDTH, GOLDEN_FFN, n->act);
+    u = golden_linear(n, "ffn.", "w2", u, GOLDEN_FFN, GOLDEN_WIDTH, TFN_IDENTITY);
+    u = tfn_add(&n->t, x, u, 1, 1);
+    return n->pre ? u : golden_norm(n, "ffn.", u);
+}
+
+static void golden_weigh(const tfn_custom_args *a)
+{
+    memcpy(a->y, a->x[0], (size_t)(a->rows * a->cols) * sizeof *a->y);
+}
+static void golden_weigh_back(const tfn_custom_args *a)        /* the loss is sum(w * y) */
+{
+    memcpy(a->dx[0], a->user, (size_t)(a->rows * a->cols) * sizeof *a->y);
+}
+
+static tfn_var golden_record(golden_net *n, bool decoder, const tfn_custom_op *weigh)
+{
+    const int32_t rows = GOLDEN_B * GOLDEN_TT, source_rows = GOLDEN_B * GOLDEN_TS;
+    const tfn_var none = { 0 };
+    tfn_var x = golden_param(n, "", "x", rows, GOLDEN_WIDTH), memory = none;
+    x = tfn_embed(&n->t, x, 7, TFN_ROWS_TARGET, 1);
+    if (decoder) {
+        memory = golden_param(n, "", "memory", source_rows, GOLDEN_WIDTH);
+        memory = tfn_embed(&n->t, memory, 7, TFN_ROWS_SOURCE, 1);
+    }
+    x = golden_attention(n, "self.", x, none, decoder, decoder ? -1 : TFN_INT_LENGTHS);
+    if (decoder) x = golden_attention(n, "cross.", x, memory, false, TFN_INT_SOURCE_LENGTHS);
+    x = golden_ffn(n, x);
+    n->t.custom = weigh;
+    n->t.customs = 1;
+    x = tfn_custom(&n->t, 0, &x, 1, TFN_ROWS_TARGET, 0, GOLDEN_WIDTH);
+    tfn_keep(&n->t, x);
+    return x;
+}
+
+static void golden_check_layer(const char *name, bool decoder, bool pre, tfn_activation act)
+{
+    static int32_t ids[GOLDEN_B * GOLDEN_TS];
+    static float params[2][4096], work[65536], weights[GOLDEN_B * GOLDEN_TT * GOLDEN_WIDTH];
+    static char mem[65536];
+    tfn_custom_op weigh = { "weigh", golden_weigh, golden_weigh_back, NULL };
+    const int size = GOLDEN_B * GOLDEN_TT * GOLDEN_WIDTH;
+    const int memory = decoder ? GOLDEN_B * GOLDEN_TS * GOLDEN_WIDTH : 0;
+    tfn_key key = golden_key(name);
+    golden_net n;
+    tfn_run r;
+    tfn_var y;
+    memset(&n, 0, sizeof n);
+    memset(&r, 0, sizeof r);
+    n.pre = pre;
+    n.act = act;
+    tfn_tape_init(&n.t, mem, sizeof mem, GOLDEN_B, GOLDEN_TS, GOLDEN_TT, true);
+    y = golden_record(&n, decoder, &weigh);
+    CHECK(tfn_tape_plan(&n.t, tfn_kernels_for(TFN_ISA_BEST), 1) == TFN_OK);
+    CHECK(n.t.params <= 4096 && n.t.work <= 65536);
+    if (check_errors) return;
+    for (int i = 0; i < GOLDEN_B * GOLDEN_TS; i++) ids[i] = i;
+    for (int i = 0; i < size; i++) weights[i] = golden_draw(key, (uint64_t)(size + memory + i));
+    weigh.user = weights;
+    r.batch = GOLDEN_B;
+    r.source = GOLDEN_TS;
+    r.target = GOLDEN_TT;
+    r.params = params[0];
+    r.grads = params[1];
+    r.work = work;
+    r.ints[7] = ids;
+    r.ints[TFN_INT_LENGTHS] = golden_target_lengths;
+    r.ints[TFN_INT_SOURCE_LENGTHS] = golden_source_lengths;
+    for (int32_t i = 0, at = 0; i < n.count; i++) {
+        float *p = tfn_value(&n.t, &r, n.params[i]);
+        char full[50];
+        snprintf(full, sizeof full, "layer.%s", n.names[i]);
+        golden_fill(p, full, n.rows[i], n.cols[i]);
+        if (strcmp(n.names[i], "x") && strcmp(n.names[i], "memory")) continue;
+        for (int32_t j = 0; j < n.rows[i] * n.cols[i]; j++) p[j] = golden_draw(key, (uint64_t)at++);
+    }
+    CHECK(tfn_tape_forward(&n.t, &r) == TFN_OK && tfn_tape_backward(&n.t, &r) == TFN_OK);
+    golden_compare(golden_layers, golden_layers_values, name, "y", tfn_value(&n.t, &r, y), size);
+    for (int32_t i = 0; i < n.count; i++) {
+        const char *plain = !strcmp(n.names[i], "x") || !strcmp(n.names[i], "memory") ? "" : "layer.";
+        char full[50];
+        snprintf(full, sizeof full, "%s%s", plain, n.names[i]);
+        golden_compare(golden_layers, golden_layers_values, name, full,
+                       tfn_gradient(&n.t, &r, n.params[i]), n.rows[i] * n.cols[i]);
+    }
+}
+
+TEST(golden_encoder_layers)
+{
+    golden_check_layer("encoder-post-relu", false, false, TFN_RELU);
+    golden_check_layer("encoder-post-gelu", false, false, TFN_GELU);
+    golden_check_layer("encoder-pre-relu", false, true, TFN_RELU);
+    golden_check_layer("encoder-pre-gelu", false, true, TFN_GELU);
+}
+TEST(golden_decoder_layers)
+{
+    golden_check_layer("decoder-post-relu", true, false, TFN_RELU);
+    golden_check_layer("decoder-post-gelu", true, false, TFN_GELU);
+    golden_check_layer("decoder-pre-relu", true, true, TFN_RELU);
+    golden_check_layer("decoder-pre-gelu", true, true, TFN_GELU);
+}
+
+/* -- models -------------------------------------------------------------------------------------- */
+
+static tfn_model_desc golden_desc(tfn_arch arch, bool pre)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.arch = arch;
+    d.vocab = GOLDEN_V;
+    d.context = GOLDEN_TT;
+    d.source_context = arch == TFN_ENCODER_DECODER ? GOLDEN_TS : 0;
+    d.width = GOLDEN_WIDTH;
+    d.layers = arch == TFN_DECODER ? 2 : 1;
+    d.heads = GOLDEN_HEADS;
+    d.ffn = GOLDEN_FFN;
+    d.activation = arch == TFN_ENCODER_DECODER ? TFN_RELU : TFN_GELU;
+    d.untied = arch == TFN_ENCODER;
+    d.recipe = pre ? "pre" : "post";
+    d.smoothing = arch == TFN_ENCODER_DECODER ? 0.125f : 0;
+    d.batch = GOLDEN_B;
+    return d;
+}
+
+static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
+{
+    int32_t tokens[GOLDEN_B * GOLDEN_TT], targets[GOLDEN_B * GOLDEN_TT];
+    int32_t source[GOLDEN_B * GOLDEN_TS], count = 0;
+    tfn_model_desc d = golden_desc(arch, pre);
+    tfn_model m;
+    tfn_batch batch;
+    tfn_report report;
+    tfn_param_info p;
+    float loss;
+    char name[40], text[200];
+    snprintf(name, sizeof name, "%s-%s", stem, pre ? "pre" : "post");
+    if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
+        FAIL("%s: %s", name, tfn_error_text(&m.error, text, sizeof text));
+        return;
+    }
+    for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TT; i++) {
+        tokens[i] = (i*5 + i/3) % GOLDEN_V;
+        targets[i] = i % 4 == 2 ? -1 : (i*7 + 3) % GOLDEN_V;
+        count += targets[i] >= 0;
+    }
+    for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TS; i++) source[i] = (i*3 + i/4 + 2) % GOLDEN_V;
+    memset(&batch, 0, sizeof batch);
+    batch.batch = GOLDEN_B;
+    batch.time = GOLDEN_TT;
+    batch.tokens = tokens;
+    batch.targets = targets;
+    batch.lengths = arch == TFN_ENCODER ? golden_target_lengths : NULL;
+    if (arch == TFN_ENCODER_DECODER) {
+        batch.source = source;
+        batch.source_time = GOLDEN_TS;
+        batch.source_lengths = golden_source_lengths;
+    }
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        golden_fill(p.data, p.name, p.rows, p.cols);
+    golden_compare(golden_models, golden_models_values, name, "logits", tfn_model_logits(&m, &batch),
+                   GOLDEN_B * GOLDEN_TT * GOLDEN_V);
+    CHECK(tfn_model_step(&m, &batch, &report) == TFN_OK && report.updated);
+    CHECK_INT(report.tokens, count);
+    loss = (float)(report.loss * count);
+    golden_compare(golden_models, golden_models_values, name, "loss", &loss, 1);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        golden_compare(golden_models, golden_models_values, name, p.name, p.grad, p.rows * p.cols);
+    tfn_model_free(&m);
+}
+
+TEST(golden_encoder_models)
+{
+    golden_check_model(TFN_ENCODER, "encoder", false);
+    golden_check_model(TFN_ENCODER, "encoder", true);
+}
+TEST(golden_decoder_models)
+{
+    golden_check_model(TFN_DECODER, "decoder", false);
+    golden_check_model(TFN_DECODER, "decoder", true);
+}
+TEST(golden_both_models)
+{
+    golden_check_model(TFN_ENCODER_DECODER, "both", false);
+    golden_check_model(TFN_ENCODER_DECODER, "both", true);
+}
+
+/* -- optimisers: ten updates of twelve numbers ----------------------------------------------------- */
+
+enum { GOLDEN_N = 12, GOLDEN_STEPS = 10 };
+
+static void golden_check_optimizer(const char *name, const tfn_update *form, const tfn_kernels *k,
+                                   float grad_scale)
+{
+    const golden_row *row = golden_find(golden_optim, name);
+    const double *wanted = row ? golden_optim_values + row->first : NULL;
+    float p[GOLDEN_N], g[GOLDEN_N], m[GOLDEN_N] = { 0 }, v[GOLDEN_N] = { 0 }, old[GOLDEN_N];
+    tfn_key key = golden_key("optim");
+    uint64_t at = 0;
+    if (!row || row->count != GOLDEN_N * GOLDEN_STEPS) {
+        FAIL("no golden values for %s", name);
+        return;
+    }
+    for (int i = 0; i < GOLDEN_N; i++) p[i] = golden_draw(key, at++);
+    for (int t = 1; t <= GOLDEN_STEPS; t++, wanted += GOLDEN_N) {
+        tfn_update u = *form;
+        u.lr = 0.0625f;
+        u.grad_scale = grad_scale;
+        tfn__update_at(&u, t);
+        for (int i = 0; i < GOLDEN_N; i++) g[i] = golden_draw(key, at++) / grad_scale;
+        memcpy(old, p, sizeof p);
+        k->update(p, g, m, v, GOLDEN_N, &u);
+        for (int i = 0; i < GOLDEN_N; i++) {
+            /* PyTorch rectifies from rho > 5 on, the paper from 4: step 5 differs, so compare the
+             * changes and leave that one out */
+            bool radam = form->optimizer == TFN_RADAM && t > 1;
+            double base = radam ? wanted[i - GOLDEN_N] : 0, start = radam ? (double)old[i] : 0;
+            if (radam && t == 5) continue;
+            if (!(fabs((double)p[i] - start - (wanted[i] - base)) <= 2e-6))
+                FAIL("%s %s: p[%d] is %.7g, not %.7g after %d updates", name, k->name, i,
+                     (double)p[i] - start, wanted[i] - base, t);
+        }
+    }
+}
+
+TEST(golden_optimizers)
+{
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        tfn_update u;
+        if (!k) continue;
+        memset(&u, 0, sizeof u);
+        u.optimizer = TFN_SGD;
+        golden_check_optimizer("sgd", &u, k, 1);
+        u.beta1 = 0.875f;
+        golden_check_optimizer("sgd-momentum", &u, k, 0.25f);
+        u.nesterov = true;
+        golden_check_optimizer("sgd-nesterov", &u, k, 1);
+        memset(&u, 0, sizeof u);
+        u.optimizer = TFN_ADAM;
+        u.beta1 = 0.875f;
+        u.beta2 = 0.96875f;
+        u.eps = 0.015625f;
+        u.eps_inside = true;
+        golden_check_optimizer("adam", &u, k, 0.5f);
+        u.decay = 0.125f;
+        golden_check_optimizer("adam-decay", &u, k, 1);
+        u.optimizer = TFN_ADAMW;
+        golden_check_optimizer("adamw", &u, k, 2);
+        u.optimizer = TFN_RADAM;
+        u.decay = 0;
+        u.eps_inside = false;
+        golden_check_optimizer("radam", &u, k, 1);
+    }
+}
+
+int main(void)
+{
+    RUN(golden_encoder_layers);
+    RUN(golden_decoder_layers);
+    RUN(golden_encoder_models);
+    RUN(golden_decoder_models);
+    RUN(golden_both_models);
+    RUN(golden_optimizers);
+    return DONE();
+}

@@ -1,0 +1,1310 @@
+/* Models: a table of configurations crosses stacks, topologies, norms, activations, positions, tied and
+ * untied output and grouped heads; every property is checked on each. test_model_double.c compiles this
+ * file in double and compares all gradients with central differences. */
+#include "hook.h"
+#include <stdint.h>
+#ifdef TFN__DOUBLE
+#define float double
+#endif
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include "check.h"
+
+enum { MODEL_B = 3, MODEL_T = 21, MODEL_TS = 19, MODEL_V = 23, MODEL_WIDTH = 16, MODEL_HEADS = 4,
+       MODEL_MOST = 3 * 140, MODEL_CONFIGS = 54 };
+
+/* -- configurations --------------------------------------------------------------------------------- */
+
+/* The second layer of each stack swaps the sub-layer's norms: a hybrid. */
+static void model_rule(const tfn_topology *t, const tfn_place *place, tfn_join *join)
+{
+    (void)t;
+    if (place->layer != 2) return;
+    join->norm_in = !join->norm_in;
+    join->norm_sum = !join->norm_sum;
+}
+
+/* A user's row with every kind of norm and scale. */
+static const tfn_topology model_own = {
+    "own", "everything at once", "none", 2026,
+    { true, true, false, true, { TFN_SCALE_CONSTANT, (float)0.75, 0, 0, 0 },
+      { TFN_SCALE_LEARNED, (float)0.5, 0, 0, 0 }, { TFN_SCALE_VECTOR, (float)1.25, 0, 0, 0 },
+      { TFN_SCALE_NONE, 0, 0, 0, 0 } },
+    { false, false, true, false, { TFN_SCALE_VECTOR, (float)0.875, 0, 0, 0 },
+      { TFN_SCALE_CONSTANT, 1, (float)-0.5, 0, (float)0.25 }, { TFN_SCALE_CONSTANT, (float)0.9, 0, 0, 0 },
+      { TFN_SCALE_LEARNED, (float)0.25, 0, 0, 0 } },
+    true, true, model_rule
+};
+
+static tfn_model_desc model_desc(int i)
+{
+    static const char *const norms[] = { "layernorm", "rmsnorm" };
+    static const tfn_activation activations[] = { TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU, TFN_TANH,
+                                                  TFN_GEGLU, TFN_SWIGLU };
+    static const tfn_position_kind positions[] = { TFN_LEARNED, TFN_SINUSOIDAL, TFN_SINUSOIDAL_FAIRSEQ,
+                                                   TFN_ROTARY, TFN_NO_POSITION };
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.vocab = MODEL_V;
+    d.context = MODEL_T;
+    d.arch = (tfn_arch)(i % 3);
+    d.source_context = d.arch == TFN_ENCODER_DECODER ? MODEL_TS : 0;
+    d.width = MODEL_WIDTH;
+    d.layers = 2;
+    d.decoder_layers = 2;
+    d.heads = MODEL_HEADS;
+    d.kv_heads = MODEL_HEADS >> i / 2 % 3;
+    d.ffn = 20;
+    d.recipe = i / 3 % 3 == 0 ? "post" : "pre";
+    d.topology = i / 3 % 3 == 2 ? &model_own : NULL;
+    d.norm = norms[i / 9 % 2];
+    d.activation = activations[i % 7];
+    d.position = positions[i % 5];
+    d.untied = i / 2 % 2 == 1;
+    d.no_bias = i % 11 == 3;
+    d.scale_embedding = i / 4 % 2 == 1;
+    d.separate_source = d.arch == TFN_ENCODER_DECODER && i / 9 % 2 == 1;
+    d.segments = d.arch == TFN_ENCODER && i / 3 % 2 ? 3 : 0;
+    d.head = d.arch == TFN_ENCODER && i / 6 % 2 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
+    d.classes = d.head == TFN_HEAD_SEQUENCE ? 5 : 0;
+    d.smoothing = i % 4 == 1 ? (float)0.125 : 0;
+    d.smoothing_kind = i % 8 == 1 ? TFN_SMOOTHING_FAIRSEQ : TFN_SMOOTHING_UNIFORM;
+    d.dropout = d.attention_dropout = i % 2 ? (float)0.125 : 0;
+    d.activation_dropout = i % 3 ? (float)0.125 : 0;
+    d.init = "xavier-uniform";
+    d.decay = (float)0.01;
+    d.clip = i % 5 ? 0 : (float)0.5;
+    d.batch = MODEL_B;
+    d.seed = (uint64_t)i;
+    d.threads = 1;
+    return d;
+}
+
+static const char *model_text(const tfn_model_desc *d)
+{
+    static char text[200];
+    static const char *const arches[] = { "decoder", "encoder", "encoder-decoder" };
+    snprintf(text, sizeof text, "%s %s %s activation %d position %d%s kv %d", arches[d->arch],
+             d->topology ? d->topology->name : d->recipe, d->norm ? d->norm : "", (int)d->activation,
+             (int)d->position, d->untied ? " untied" : "", (int)d->kv_heads);
+    return text;
+}
+
+/* -- a model with a batch ------------------------------------------------------------------------------ */
+
+typedef struct model_case {
+    tfn_model m;
+    tfn_batch batch;
+    int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST], segments[MODEL_MOST];
+    int32_t lengths[MODEL_B], source_lengths[MODEL_B];
+} model_case;
+
+static int32_t model_below(tfn_key key, uint64_t *at, int32_t n)
+{
+    return (int32_t)(tfn_random_bits(key, (*at)++) % (uint64_t)n);
+}
+
+/* Random sentences of different length; what is beyond their end is padding. */
+static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, int32_t time,
+                       int32_t source, uint64_t seed)
+{
+    tfn_key key = tfn_key_fold(tfn_key_make(77), seed);
+    uint64_t at = 0;
+    int32_t n = batch * time;
+    memset(&c->batch, 0, sizeof c->batch);
+    for (int32_t b = 0; b < batch; b++) {
+        c->lengths[b] = b == 1 ? time : 1 + model_below(key, &at, time);
+        c->source_lengths[b] = b == 1 || !source ? source : 1 + model_below(key, &at, source);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        bool pad = i % time >= c->lengths[i / time];
+        c->tokens[i] = model_below(key, &at, d->vocab);
+        c->segments[i] = d->segments ? model_below(key, &at, d->segments) : 0;
+        c->targets[i] = pad || model_below(key, &at, 5) == 0 ? -1 : model_below(key, &at, d->vocab);
+    }
+    c->targets[0] = 1;
+    for (int32_t b = 0; b < batch && d->head == TFN_HEAD_SEQUENCE; b++)
+        c->targets[b] = model_below(key, &at, d->classes);
+    for (int32_t i = 0; i < batch * source; i++) c->source[i] = model_below(key, &at, d->vocab);
+    c->batch.tokens = c->tokens;
+    c->batch.targets = c->targets;
+    c->batch.lengths = c->lengths;
+    c->batch.segments = d->segments ? c->segments : NULL;
+    c->batch.batch = batch;
+    c->batch.time = time;
+    if (d->arch != TFN_ENCODER_DECODER) return;
+    c->batch.source = c->source;
+    c->batch.source_lengths = c->source_lengths;
+    c->batch.source_time = source;
+}
+
+static bool model_start(model_case *c, const tfn_model_desc *d)
+{
+    char text[200];
+    if (tfn_model_new(&c->m, d, NULL) != TFN_OK) {
+        FAIL("%s: %s", model_text(d), tfn_error_text(&c->m.error, text, sizeof text));
+        return false;
+    }
+    model_fill(c, d, d->batch, d->context, d->source_context, d->seed);
+    return true;
+}
+
+static void *model_copy(const void *from, size_t bytes)
+{
+    void *p = malloc(bytes ? bytes : 1);
+    if (!p) exit(2);
+    if (from) memcpy(p, from, bytes);
+    return p;
+}
+
+#ifdef TFN__DOUBLE
+
+/* -- all gradients against central differences ------------------------------------------------------------ */
+
+static double model_loss(model_case *c)
+{
+    const tfn_model *m = &c->m;
+    const double *loss;
+    double sum = 0;
+    ptrdiff_t rows = m->desc.head == TFN_HEAD_SEQUENCE ? c->batch.batch
+                                                       : (ptrdiff_t)c->batch.batch * c->batch.time;
+    tfn_tape_forward(&m->train, &m->run);
+    loss = tfn_value(&m->train, &m->run, m->train_loss);
+    for (ptrdiff_t i = 0; i < rows; i++) sum += loss[i];
+    return sum;
+}
+
+static double model_difference(model_case *c, double *p, double h)
+{
+    const double x = *p;
+    double d[2];
+    for (int i = 0; i < 2; i++) {
+        double step = h / (1 + i), up;
+        *p = x + step;
+        up = model_loss(c);
+        *p = x - step;
+        d[i] = (up - model_loss(c)) / (2 * step);
+    }
+    *p = x;
+    return (4*d[1] - d[0]) / 3;
+}
+
+static void model_check_param(model_case *c, const tfn_model_desc *d, const tfn_param_info *p,
+                              double most)
+{
+    int32_t n = p->rows * p->cols, step = n > 4 ? n / 4 : 1;
+    for (int32_t i = 0; i < n; i += step) {
+        double g = p->grad[i], size = fabs(g) + 1e-3 * most;
+        double found = model_difference(c, p->data + i, 1e-3);
+        if (fabs(found - g) <= 1e-6 * size) continue;
+        /* across a kink of ReLU: a shorter step, a wider tolerance */
+        found = model_difference(c, p->data + i, 1e-6);
+        if (d->activation == TFN_RELU && fabs(found - g) <= 1e-5 * size) continue;
+        FAIL("%s: %s[%d] is %.10g, not %.10g", model_text(d), p->name, (int)i, g, found);
+    }
+}
+
+TEST(model_gradients)
+{
+    static model_case c;
+    int checked = 0;
+    for (int i = 0; i < MODEL_CONFIGS; i++) {
+        tfn_model_desc d = model_desc(i);
+        tfn_report report;
+        tfn_param_info p;
+        double *params, most = 0;
+        size_t bytes;
+        d.context = 6;
+        d.source_context = d.source_context ? 5 : 0;
+        d.batch = 2;
+        d.recompute = i % 2 == 1;
+        if (!model_start(&c, &d)) continue;
+        bytes = (size_t)c.m.param_floats * sizeof *params;
+        /* away from the start: gains and biases are not 1 and 0 */
+        for (int64_t j = 0; j < c.m.param_floats; j++)
+            c.m.run.params[j] += 0.2 * tfn_random_uniform(tfn_key_make(5), (uint64_t)j) - 0.1;
+        params = (double *)model_copy(c.m.run.params, bytes);
+        CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
+        memcpy(c.m.run.params, params, bytes);
+        CHECK_CLOSE(model_loss(&c), report.loss * (double)report.tokens, 1e-12);
+        for (int64_t j = 0; j < c.m.param_floats; j++)
+            most = fabs(c.m.run.grads[j]) > most ? fabs(c.m.run.grads[j]) : most;
+        for (int32_t j = 0; tfn_model_param(&c.m, j, &p); j++, checked++)
+            model_check_param(&c, &d, &p, most);
+        free(params);
+        tfn_model_free(&c.m);
+    }
+    CHECK(checked > 1500);
+}
+
+#else
+
+/* -- properties of every configuration ---------------------------------------------------------------------- */
+
+static uint64_t model_steps(const tfn_model_desc *d, int steps, double *loss)
+{
+    static model_case c;
+    uint64_t hash = 0;
+    if (!model_start(&c, d)) return 0;
+    for (int i = 0; i < steps; i++) {
+        tfn_report report;
+        model_fill(&c, d, d->batch, d->context, d->source_context, (uint64_t)i);
+        CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+        CHECK(report.updated && !report.skipped && report.step == i + 1);
+        if (loss) *loss = report.loss;
+    }
+    hash = tfn_model_hash(&c.m);
+    tfn_model_free(&c.m);
+    return hash;
+}
+
+/* The same training for threads, instruction sets, recomputation and another address. */
+TEST(model_training_bits)
+{
+    for (int i = 0; i < MODEL_CONFIGS; i++) {
+        tfn_model_desc d = model_desc(i);
+        const tfn_kernels *best = tfn_kernels_for(TFN_ISA_BEST);
+        double loss, other;
+        uint64_t hash = model_steps(&d, 2, &loss);
+        for (int threads = 2; threads <= 3; threads++) {
+            d.threads = threads;
+            if (model_steps(&d, 2, NULL) != hash) FAIL("%s: %d threads", model_text(&d), threads);
+        }
+        d.threads = 1;
+        d.recompute = true;
+        if (model_steps(&d, 2, NULL) != hash) FAIL("%s: recomputed", model_text(&d));
+        d.recompute = false;
+        for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+            const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+            if (!k || k == best) continue;
+            d.isa = (tfn_isa)isa;
+            if (k->fma && best->fma && model_steps(&d, 2, NULL) != hash)
+                FAIL("%s: %s", model_text(&d), k->name);
+            model_steps(&d, 2, &other);
+            CHECK_CLOSE(other, loss, 1e-3);
+        }
+    }
+}
+
+/* Row t of sentence b of the logits. */
+static const float *model_row(const float *logits, const model_case *c, int32_t b, int32_t t)
+{
+    return logits + ((ptrdiff_t)b * c->batch.time + t) * c->m.desc.vocab;
+}
+
+static size_t model_logit_bytes(const model_case *c)
+{
+    const tfn_model_desc *d = &c->m.desc;
+    return d->head == TFN_HEAD_SEQUENCE
+         ? (size_t)c->batch.batch * (size_t)d->classes * sizeof(float)
+         : (size_t)c->batch.batch * (size_t)c->batch.time * (size_t)d->vocab * sizeof(float);
+}
+
+static float *model_logits(model_case *c)
+{
+    const float *logits = tfn_model_logits(&c->m, &c->batch);
+    if (!logits) FAIL("%s: no logits", model_text(&c->m.desc));
+    return (float *)model_copy(logits, model_logit_bytes(c));
+}
+
+/* A later token changes no earlier logit, and changes its own; an encoder looks both ways. */
+static void model_check_causal(model_case *c)
+{
+    const size_t row = (size_t)c->m.desc.vocab * sizeof(float);
+    bool causal = c->m.desc.arch != TFN_ENCODER;
+    int32_t b = 1, time = c->batch.time, at = time / 2;
+    float *before, *after;
+    if (c->m.desc.head == TFN_HEAD_SEQUENCE) return;
+    before = model_logits(c);
+    c->tokens[b*time + at] = (c->tokens[b*time + at] + 1) % MODEL_V;
+    after = model_logits(c);
+    c->tokens[b*time + at] = (c->tokens[b*time + at] + MODEL_V - 1) % MODEL_V;
+    for (int32_t t = 0; t < time; t++) {
+        bool same = !memcmp(model_row(before, c, b, t), model_row(after, c, b, t), row);
+        if (same != (causal && t < at))
+            FAIL("%s: token %d %s logits %d", model_text(&c->m.desc), (int)at,
+                 same ? "leaves" : "changes", (int)t);
+    }
+    for (int32_t other = 0; other < c->batch.batch; other++)       /* nor other sentences */
+        if (other != b && memcmp(model_row(before, c, other, 0), model_row(after, c, other, 0),
+                                 row * (size_t)time))
+            FAIL("%s: sentence %d sees sentence %d", model_text(&c->m.desc), (int)other, (int)b);
+    free(before);
+    free(after);
+}
+
+/* Sentence b alone, padded as in the batch and without its padding. */
+static void model_check_alone(model_case *c)
+{
+    static model_case one;
+    const tfn_model_desc *d = &c->m.desc;
+    bool sequence = d->head == TFN_HEAD_SEQUENCE;
+    float *all = model_logits(c);
+    const tfn_batch whole = c->batch;
+    for (int32_t b = 0; b < whole.batch; b++)
+        for (int cut = 0; cut < 2; cut++) {
+            const float *row = sequence ? all + b * d->classes : all + (ptrdiff_t)b * whole.time * d->vocab;
+            int32_t valid = c->lengths[b];
+            size_t bytes = sizeof(float) * (size_t)(sequence ? d->classes : valid * d->vocab);
+            const float *found;
+            memset(&one.batch, 0, sizeof one.batch);
+            one.batch = whole;
+            one.batch.batch = 1;
+            one.batch.tokens += b * whole.time;
+            if (one.batch.segments) one.batch.segments += b * whole.time;
+            one.batch.lengths = cut ? NULL : whole.lengths + b;
+            one.batch.time = cut ? valid : whole.time;
+            if (whole.source) {
+                one.batch.source += b * whole.source_time;
+                one.batch.source_lengths = cut ? NULL : whole.source_lengths + b;
+                one.batch.source_time = cut ? c->source_lengths[b] : whole.source_time;
+            }
+            found = tfn_model_logits(&c->m, &one.batch);
+            if (!found || memcmp(found, row, bytes))
+                FAIL("%s: sentence %d alone%s", model_text(d), (int)b, cut ? " and cut" : "");
+        }
+    free(all);
+}
+
+static void model_other(int32_t *token) { *token = (*token + 1) % MODEL_V; }
+
+/* Other tokens in the padding: the same logits before it, the same loss, the same update. */
+static void model_check_padding(model_case *c, const tfn_model_desc *d)
+{
+    static model_case other;
+    float *before, *after;
+    tfn_report one, two;
+    if (!model_start(&other, d)) return;
+    for (int32_t b = 0; b < other.batch.batch; b++) {
+        for (int32_t t = other.lengths[b]; t < other.batch.time; t++)
+            model_other(other.tokens + b * other.batch.time + t);
+        for (int32_t t = other.source_lengths[b]; t < other.batch.source_time; t++)
+            model_other(other.source + b * other.batch.source_time + t);
+    }
+    before = model_logits(c);
+    after = model_logits(&other);
+    for (int32_t b = 0; b < c->batch.batch && d->head != TFN_HEAD_SEQUENCE; b++)
+        if (memcmp(model_row(before, c, b, 0), model_row(after, c, b, 0),
+                   (size_t)(c->lengths[b] * d->vocab) * sizeof(float)))
+            FAIL("%s: padding changes logits of sentence %d", model_text(d), (int)b);
+    if (d->head == TFN_HEAD_SEQUENCE && memcmp(before, after, model_logit_bytes(c)))
+        FAIL("%s: padding changes the class", model_text(d));
+    CHECK(tfn_model_step(&c->m, &c->batch, &one) == TFN_OK);
+    CHECK(tfn_model_step(&other.m, &other.batch, &two) == TFN_OK);
+    if (memcmp(&one, &two, sizeof one) || tfn_model_hash(&c->m) != tfn_model_hash(&other.m))
+        FAIL("%s: padding changes the update", model_text(d));
+    free(before);
+    free(after);
+    tfn_model_free(&other.m);
+}
+
+TEST(model_properties)
+{
+    static model_case c;
+    for (int i = 0; i < MODEL_CONFIGS; i++) {
+        tfn_model_desc d = model_desc(i);
+        if (!model_start(&c, &d)) continue;
+        model_check_causal(&c);
+        model_check_alone(&c);
+        model_check_padding(&c, &d);
+        tfn_model_free(&c.m);
+    }
+}
+
+/* -- one plan, every smaller shape ---------------------------------------------------------------------------- */
+
+static const tfn_param_info *model_named(const tfn_model *m, const char *name)
+{
+    static tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        if (!strcmp(p.name, name)) return &p;
+    return NULL;
+}
+
+/* The parameters that both have, as far as both have rows (positions). */
+static void model_share(const tfn_model *to, const tfn_model *from)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(to, i, &p); i++) {
+        const tfn_param_info *q = model_named(from, p.name);
+        CHECK(q && q->cols == p.cols && q->rows >= p.rows);
+        if (q) memcpy(p.data, q->data, (size_t)(p.rows * p.cols) * sizeof *p.data);
+    }
+}
+
+static void model_check_shape(model_case *big, const tfn_model_desc *d, int32_t batch, int32_t time,
+                              int32_t source)
+{
+    static model_case small;
+    tfn_model_desc e = *d;
+    tfn_report one, two;
+    tfn_param_info p;
+    float *before, *after;
+    e.batch = batch;
+    e.context = time;
+    e.source_context = d->source_context ? source : 0;
+    if (tfn_model_new(&small.m, &e, NULL) != TFN_OK) {
+        FAIL("%s: no model of %d x %d", model_text(&e), (int)batch, (int)time);
+        return;
+    }
+    model_share(&small.m, &big->m);
+    small.m.step = big->m.step;                    /* the same dropout */
+    model_fill(&small, &e, batch, time, e.source_context, 5);
+    model_fill(big, d, batch, time, e.source_context, 5);
+    before = model_logits(&small);
+    after = model_logits(big);
+    if (memcmp(before, after, model_logit_bytes(&small)))
+        FAIL("%s: other logits for %d x %d, %d", model_text(d), (int)batch, (int)time, (int)source);
+    CHECK(tfn_model_step(&small.m, &small.batch, &one) == TFN_OK);
+    CHECK(tfn_model_step(&big->m, &big->batch, &two) == TFN_OK);
+    if (one.loss != two.loss || one.nll != two.nll)
+        FAIL("%s: other loss for %d x %d, %d", model_text(d), (int)batch, (int)time, (int)source);
+    for (int32_t i = 0; tfn_model_param(&small.m, i, &p); i++) {
+        const tfn_param_info *q = model_named(&big->m, p.name);
+        if (memcmp(p.grad, q->grad, (size_t)(p.rows * p.cols) * sizeof *p.grad))
+            FAIL("%s: other gradient of %s for %d x %d, %d", model_text(d), p.name, (int)batch,
+                 (int)time, (int)source);
+    }
+    free(before);
+    free(after);
+    tfn_model_free(&small.m);
+}
+
+TEST(model_shapes)
+{
+    static model_case c;
+    for (int i = 0; i < MODEL_CONFIGS; i++) {
+        tfn_model_desc d = model_desc(i);
+        d.recompute = i % 3 == 0;
+        d.threads = 1 + i % 2;
+        if (!model_start(&c, &d)) continue;
+        model_check_shape(&c, &d, 1, 1, 1);
+        model_check_shape(&c, &d, 2, 17, 5);
+        model_check_shape(&c, &d, 3, 4, 18);
+        model_check_shape(&c, &d, 3, MODEL_T, MODEL_TS);
+        tfn_model_free(&c.m);
+    }
+}
+
+/* -- decoding: one token at a time is the full forward ------------------------------------------------------------ */
+
+typedef struct model_decode { tfn_decoder d; void *mem; } model_decode;
+
+static bool model_decoder(model_decode *x, const tfn_model *m, int32_t batch, int32_t chunk)
+{
+    size_t scratch = tfn_model_scratch(&m->desc), size;
+    void *aside = model_copy(NULL, scratch);
+    size = tfn_decoder_size(m, batch, chunk, aside, scratch);
+    free(aside);
+    x->mem = model_copy(NULL, size);
+    memset(x->mem, 0xff, size);                     /* NaN: nothing stale may be read */
+    if (size && tfn_decoder_init(&x->d, m, batch, chunk, x->mem, size) == TFN_OK) return true;
+    FAIL("%s: no decoder (%d bytes)", model_text(&m->desc), (int)size);
+    free(x->mem);
+    return false;
+}
+
+/* Feed `time` tokens from `at` on; the logits must be those of the full forward's row. */
+static void model_feed(model_decode *x, const model_case *c, const float *full, int32_t at, int32_t time,
+                       const int32_t *beam)
+{
+    int32_t tokens[MODEL_MOST], vocab = c->m.desc.vocab;
+    const float *logits;
+    for (int32_t b = 0; b < c->batch.batch; b++)
+        for (int32_t t = 0; t < time; t++)
+            tokens[b*time + t] = c->tokens[b * c->batch.time + at + t];
+    logits = tfn_decoder_next(&x->d, tokens, time, beam);
+    for (int32_t b = 0; b < c->batch.batch; b++)
+        if (!logits || memcmp(logits + b*vocab, model_row(full, c, b, at + time - 1),
+                              (size_t)vocab * sizeof *logits))
+            FAIL("%s: decoding differs in sentence %d at %d + %d%s", model_text(&c->m.desc), (int)b,
+                 (int)at, (int)time, beam ? " after reordering" : "");
+}
+
+static void model_check_decode(model_case *c)
+{
+    static const int32_t chunks[] = { 3, 1, 7, 2, 5 };
+    const int32_t time = c->batch.time;
+    model_decode x;
+    float *full;
+    c->batch.lengths = NULL;
+    full = model_logits(c);
+    if (model_decoder(&x, &c->m, c->batch.batch, 7)) {
+        for (int round = 0; round < 2; round++) {            /* twice: start begins again */
+            CHECK(tfn_decoder_start(&x.d, &c->batch) == TFN_OK);
+            for (int32_t t = 0; t < time; t++) model_feed(&x, c, full, t, 1, NULL);
+        }
+        CHECK(tfn_decoder_start(&x.d, &c->batch) == TFN_OK);
+        for (int32_t t = 0, i = 0, n; t < time; t += n, i++) {
+            n = chunks[i % 5] < time - t ? chunks[i % 5] : time - t;
+            model_feed(&x, c, full, t, n, NULL);
+        }
+        free(x.mem);
+    }
+    free(full);
+}
+
+/* Beams of one source sentence, reordered on the way: each continues the past of another. */
+static void model_check_beam(model_case *c)
+{
+    static const int32_t beam[2][MODEL_B] = { { 1, 2, 1 }, { 2, 0, 2 } };
+    const int32_t time = c->batch.time, half[2] = { time / 3, time / 2 };
+    int32_t past[MODEL_MOST], order[MODEL_B] = { 0, 1, 2 };
+    model_decode x;
+    float *full;
+    for (int32_t b = 1; b < MODEL_B; b++) {                  /* one source: its keys are not reordered */
+        memcpy(c->source + b * c->batch.source_time, c->source,
+               (size_t)c->batch.source_time * sizeof *c->source);
+        c->source_lengths[b] = c->source_lengths[0];
+    }
+    if (!model_decoder(&x, &c->m, MODEL_B, 1)) return;
+    CHECK(tfn_decoder_start(&x.d, &c->batch) == TFN_OK);
+    for (int32_t t = 0, r = 0; t < time; t++) {
+        bool now = r < 2 && t == half[r];
+        if (now) {
+            memcpy(past, c->tokens, sizeof past);
+            for (int32_t b = 0; b < MODEL_B; b++)
+                memcpy(c->tokens + b*time, past + beam[r][b] * time, (size_t)t * sizeof *past);
+            for (int32_t b = 0; b < MODEL_B; b++)            /* each goes its own way */
+                c->tokens[b*time + t] = (c->tokens[b*time + t] + order[b]) % MODEL_V;
+        }
+        full = model_logits(c);
+        model_feed(&x, c, full, t, 1, now ? beam[r] : NULL);
+        free(full);
+        r += now;
+    }
+    free(x.mem);
+}
+
+TEST(model_decoding)
+{
+    static model_case c;
+    for (int i = 0; i < MODEL_CONFIGS; i++) {
+        tfn_model_desc d = model_desc(i);
+        d.threads = 1 + i % 2;
+        if (d.arch == TFN_ENCODER || !model_start(&c, &d)) continue;
+        model_check_decode(&c);
+        model_check_beam(&c);
+        tfn_model_free(&c.m);
+    }
+}
+
+/* Long sentences, no size a multiple of 16: training, shapes and decoding once more. */
+TEST(model_large)
+{
+    static model_case c;
+    for (int i = 0; i < 3; i += 2) {
+        tfn_model_desc d = model_desc(i);
+        uint64_t hash;
+        d.context = 139;
+        d.source_context = d.source_context ? 131 : 0;
+        d.width = 44;
+        d.ffn = 100;
+        d.position = i ? TFN_LEARNED : TFN_NO_POSITION;
+        hash = model_steps(&d, 2, NULL);
+        d.threads = 2;
+        if (model_steps(&d, 2, NULL) != hash) FAIL("%s: 2 threads", model_text(&d));
+        for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+            const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+            d.isa = (tfn_isa)isa;
+            if (k && k->fma && tfn_kernels_for(TFN_ISA_BEST)->fma && model_steps(&d, 2, NULL) != hash)
+                FAIL("%s: %s", model_text(&d), k->name);
+        }
+        d.isa = TFN_ISA_BEST;
+        if (!model_start(&c, &d)) continue;
+        model_check_alone(&c);
+        model_check_shape(&c, &d, 2, 101, 77);
+        model_fill(&c, &d, MODEL_B, 139, d.source_context, 3);
+        model_check_decode(&c);
+        tfn_model_free(&c.m);
+    }
+}
+
+/* -- training: determinism, micro-batches, clipping, skips ------------------------------------------------------ */
+
+static tfn_model_desc model_plain(void)             /* small, without dropout */
+{
+    tfn_model_desc d = model_desc(0);
+    d.dropout = d.attention_dropout = d.activation_dropout = 0;
+    d.decay = 0;
+    d.clip = 0;
+    d.activation = TFN_SILU;
+    return d;
+}
+
+TEST(model_deterministic)
+{
+    tfn_model_desc d = model_desc(3);
+    uint64_t hash = model_steps(&d, 4, NULL);
+    CHECK(hash == model_steps(&d, 4, NULL));
+    CHECK(hash != model_steps(&d, 3, NULL));
+    d.seed++;
+    CHECK(hash != model_steps(&d, 4, NULL));
+}
+
+/* Two micro-batches are one batch of both, but for rounding; nothing moves before the second. */
+TEST(model_micro_batches)
+{
+    static model_case one, two;
+    tfn_model_desc d = model_plain();
+    tfn_report whole, first, second;
+    tfn_param_info p, q;
+    uint64_t hash;
+    d.batch = 2;
+    if (!model_start(&one, &d)) return;
+    d.micro_batches = 2;
+    if (!model_start(&two, &d)) return;
+    model_share(&two.m, &one.m);
+    CHECK(tfn_model_step(&one.m, &one.batch, &whole) == TFN_OK && whole.updated);
+    hash = tfn_model_hash(&two.m);
+    two.batch.batch = 1;
+    CHECK(tfn_model_step(&two.m, &two.batch, &first) == TFN_OK && !first.updated && !first.skipped);
+    CHECK(first.step == 0 && two.m.step == 0 && tfn_model_hash(&two.m) == hash);
+    two.batch.tokens += d.context;
+    two.batch.targets += d.context;
+    two.batch.lengths += 1;
+    CHECK(tfn_model_step(&two.m, &two.batch, &second) == TFN_OK && second.updated);
+    CHECK(second.step == 1 && second.tokens == whole.tokens && first.tokens < whole.tokens);
+    CHECK_CLOSE(second.loss, whole.loss, 1e-6);
+    CHECK_CLOSE((double)second.grad_norm, (double)whole.grad_norm, 1e-5);
+    for (int32_t i = 0; tfn_model_param(&one.m, i, &p) && tfn_model_param(&two.m, i, &q); i++)
+        for (int32_t j = 0; j < p.rows * p.cols; j++)
+            CHECK_CLOSE((double)q.grad[j], (double)p.grad[j], 1e-5);
+    CHECK(tfn_model_hash(&two.m) != hash);
+    CHECK(tfn_model_step(&two.m, &two.batch, &first) == TFN_OK && !first.updated);
+    CHECK(tfn_model_step(&two.m, &two.batch, &second) == TFN_OK && second.step == 2);
+    tfn_model_free(&one.m);
+    tfn_model_free(&two.m);
+}
+
+/* With plain SGD the update shows the gradient: p -= lr * g/tokens * min(1, c/(norm + 1e-6)). */
+TEST(model_clipping)
+{
+    for (int i = 0; i < 3; i++) {
+        static model_case c;
+        tfn_model_desc d = model_plain();
+        tfn_report report;
+        tfn_param_info p;
+        double sum = 0, norm, factor, lr = 0.5, clip = i == 1 ? 0.01 : i == 2 ? 1e6 : 0;
+        float *before;
+        d.optimizer = TFN_SGD;
+        d.schedule.lr = (float)lr;
+        d.clip = (float)clip;
+        if (!model_start(&c, &d)) return;
+        before = (float *)model_copy(c.m.run.params, (size_t)c.m.param_floats * sizeof *before);
+        CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
+        for (int32_t j = 0; tfn_model_param(&c.m, j, &p); j++)
+            for (int32_t k = 0; k < p.rows * p.cols; k++) sum += (double)p.grad[k] * (double)p.grad[k];
+        norm = sqrt(sum) / (double)report.tokens;
+        CHECK_CLOSE((double)report.grad_norm, norm, 1e-6);
+        CHECK_CLOSE((double)report.lr, lr, 1e-9);
+        factor = clip > 0 && clip < norm ? clip / (norm + 1e-6) : 1;
+        if (i == 1) CHECK(factor < 0.5);
+        for (int64_t k = 0; k < c.m.param_floats; k++) {
+            double wanted = (double)before[k]
+                          - lr * factor * (double)c.m.run.grads[k] / (double)report.tokens;
+            CHECK_CLOSE((double)c.m.run.params[k], wanted, 1e-6);
+        }
+        free(before);
+        tfn_model_free(&c.m);
+    }
+}
+
+typedef struct model_state { uint64_t hash; float *moments; int64_t step; size_t bytes; } model_state;
+
+static model_state model_save(const tfn_model *m)
+{
+    model_state s;
+    s.hash = tfn_model_hash(m);
+    s.step = m->step;
+    s.bytes = (size_t)(2 * m->param_floats) * sizeof(float);
+    s.moments = (float *)model_copy(m->moments, s.bytes);
+    return s;
+}
+static bool model_unchanged(const tfn_model *m, model_state s)
+{
+    bool same = tfn_model_hash(m) == s.hash && m->step == s.step && !memcmp(m->moments, s.moments, s.bytes);
+    free(s.moments);
+    return same;
+}
+
+static int32_t model_index(const tfn_model *m, const char *name)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        if (!strcmp(p.name, name)) return i;
+    return -1;
+}
+
+TEST(model_not_finite_loss)
+{
+    static model_case c;
+    tfn_model_desc d = model_plain();
+    for (int micro = 1; micro <= 2; micro++) {
+        tfn_report report;
+        tfn_param_info p;
+        model_state s;
+        float kept;
+        d.micro_batches = micro;
+        if (!model_start(&c, &d)) return;
+        for (int i = 0; i < 2 * micro; i++) CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+        CHECK(report.updated && c.m.step == 2);
+        CHECK(tfn_model_param(&c.m, model_index(&c.m, "decoder.0.ffn.w2.weight"), &p));
+        kept = p.data[3];
+        p.data[3] = (float)NAN;
+        s = model_save(&c.m);
+        for (int i = 0; i < micro; i++) {           /* the first micro-batch is bad, the second not */
+            CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+            if (micro == 2 && i == 0) p.data[3] = kept;
+        }
+        if (micro == 2) p.data[3] = (float)NAN;
+        CHECK(report.skipped && !report.updated && report.culprit == -1 && report.step == 2);
+        CHECK(report.loss != report.loss);
+        CHECK(model_unchanged(&c.m, s));
+        p.data[3] = kept;
+        for (int i = 0; i < micro; i++) CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+        CHECK(report.updated && !report.skipped && report.step == 3);
+        tfn_model_free(&c.m);
+    }
+}
+
+/* A finite loss with an infinite gradient: huge values into a tiny output matrix. */
+TEST(model_not_finite_gradient)
+{
+    static model_case c;
+    tfn_model_desc d = model_plain();
+    tfn_report report;
+    tfn_param_info gain, out;
+    model_state s;
+    d.recipe = "pre";
+    d.untied = true;
+    d.position = TFN_NO_POSITION;
+    if (!model_start(&c, &d)) return;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
+    CHECK(tfn_model_param(&c.m, model_index(&c.m, "decoder.final_norm.weight"), &gain));
+    CHECK(tfn_model_param(&c.m, model_index(&c.m, "output.weight"), &out));
+    for (int32_t i = 0; i < gain.cols; i++) gain.data[i] = (float)2e37;
+    for (int32_t i = 0; i < out.rows * out.cols; i++) out.data[i] *= (float)1e-37;
+    for (int32_t i = 0; i < MODEL_B * MODEL_T; i++) c.tokens[i] = 1, c.targets[i] = 2;
+    s = model_save(&c.m);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+    CHECK(report.loss - report.loss >= 0);
+    CHECK(report.skipped && !report.updated && report.step == 1);
+    CHECK_INT(report.culprit, model_index(&c.m, "output.weight"));
+    CHECK(model_unchanged(&c.m, s));
+    for (int32_t i = 0; i < gain.cols; i++) gain.data[i] = 1;
+    for (int32_t i = 0; i < out.rows * out.cols; i++) out.data[i] *= (float)1e37;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated && report.step == 2);
+    tfn_model_free(&c.m);
+}
+
+TEST(model_nothing_to_learn)                        /* all targets ignored: no update, no division by 0 */
+{
+    static model_case c;
+    tfn_model_desc d = model_plain();
+    tfn_report report;
+    model_state s;
+    if (!model_start(&c, &d)) return;
+    for (int32_t i = 0; i < MODEL_B * MODEL_T; i++) c.targets[i] = -1;
+    s = model_save(&c.m);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+    CHECK(!report.updated && report.tokens == 0 && report.loss == 0 && report.step == 0);
+    CHECK(model_unchanged(&c.m, s));
+    CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK && report.tokens == 0 && report.loss == 0);
+    tfn_model_free(&c.m);
+}
+
+/* Evaluation, logits and decoding leave no trace, and the loss is that of a step without dropout. */
+TEST(model_eval_changes_nothing)
+{
+    static model_case c, plain;
+    for (int i = 0; i < 6; i++) {
+        tfn_model_desc d = model_desc(i);
+        tfn_report eval, step;
+        model_state s;
+        float *grads;
+        size_t bytes;
+        if (!model_start(&c, &d)) return;
+        CHECK(tfn_model_step(&c.m, &c.batch, &step) == TFN_OK);
+        bytes = (size_t)c.m.param_floats * sizeof *grads;
+        s = model_save(&c.m);
+        grads = (float *)model_copy(c.m.run.grads, bytes);
+        CHECK(tfn_model_eval(&c.m, &c.batch, &eval) == TFN_OK);
+        CHECK(tfn_model_logits(&c.m, &c.batch) != NULL);
+        CHECK(model_unchanged(&c.m, s) && !memcmp(grads, c.m.run.grads, bytes));
+        CHECK(!eval.updated && !eval.skipped && eval.step == 1 && eval.tokens == step.tokens);
+        tfn_model_free(&c.m);
+        free(grads);
+
+        d.dropout = d.attention_dropout = d.activation_dropout = 0;
+        if (!model_start(&plain, &d)) return;
+        CHECK(tfn_model_eval(&plain.m, &plain.batch, &eval) == TFN_OK);
+        CHECK(tfn_model_step(&plain.m, &plain.batch, &step) == TFN_OK);
+        CHECK(eval.loss == step.loss && eval.nll == step.nll && eval.tokens == step.tokens);
+        CHECK((d.smoothing > 0) == (step.loss != step.nll));
+        tfn_model_free(&plain.m);
+    }
+}
+
+/* Dropout is drawn by step: a run taken up at step 3 goes on as the one that was never stopped. */
+TEST(model_resumed)
+{
+    static model_case one, two;
+    tfn_model_desc d = model_desc(1);
+    tfn_report a, b;
+    d.optimizer = TFN_RADAM;
+    d.schedule.warmup = 4;
+    if (!model_start(&one, &d) || !model_start(&two, &d)) return;
+    CHECK(d.dropout > 0);
+    for (int i = 0; i < 6; i++) {
+        CHECK(tfn_model_step(&one.m, &one.batch, &a) == TFN_OK);
+        if (i > 2) {
+            CHECK(tfn_model_step(&two.m, &two.batch, &b) == TFN_OK && !memcmp(&a, &b, sizeof a));
+            continue;
+        }
+        memcpy(two.m.run.params, one.m.run.params, (size_t)one.m.param_floats * sizeof(float));
+        memcpy(two.m.moments, one.m.moments, (size_t)(2 * one.m.param_floats) * sizeof(float));
+        two.m.step = one.m.step;
+    }
+    CHECK(tfn_model_hash(&one.m) == tfn_model_hash(&two.m));
+    memcpy(two.m.run.params, one.m.run.params, (size_t)one.m.param_floats * sizeof(float));
+    two.m.step = one.m.step + 1;                    /* another step, another mask */
+    CHECK(tfn_model_step(&one.m, &one.batch, &a) == TFN_OK);
+    CHECK(tfn_model_step(&two.m, &two.batch, &b) == TFN_OK && a.loss != b.loss);
+    tfn_model_free(&one.m);
+    tfn_model_free(&two.m);
+}
+
+/* Each optimiser lowers the loss; decay acts on matrices alone; the schedule's first rate is lr/T. */
+TEST(model_optimizers)
+{
+    static const tfn_optimizer kinds[] = { TFN_SGD, TFN_ADAM, TFN_ADAMW, TFN_RADAM };
+    static model_case c, with;
+    for (int i = 0; i < 4; i++) {
+        tfn_model_desc d = model_plain();
+        tfn_report report;
+        tfn_param_info p, q;
+        double first = 0;
+        d.optimizer = kinds[i];
+        d.schedule.lr = i ? (float)3e-3 : (float)0.5;
+        d.schedule.warmup = 4;
+        d.schedule.kind = TFN_INVERSE_SQRT;
+        d.beta1 = i ? 0 : (float)0.5;
+        if (!model_start(&c, &d)) return;
+        d.decay = (float)0.5;
+        if (!model_start(&with, &d)) return;
+        for (int step = 1; step <= 30; step++) {
+            CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
+            if (step == 1) first = report.loss;
+            CHECK_CLOSE((double)report.lr, (double)d.schedule.lr * (step <= 4 ? step / 4.0 : 2 / sqrt(step)),
+                        1e-6);
+            if (step > 1) continue;
+            CHECK(tfn_model_step(&with.m, &with.batch, &report) == TFN_OK && report.updated);
+            for (int32_t j = 0; tfn_model_param(&c.m, j, &p) && tfn_model_param(&with.m, j, &q); j++) {
+                const char *dot = strrchr(p.name, '.');
+                bool matrix = !strstr(p.name, "norm") && !strcmp(dot, ".weight");
+                bool same = !memcmp(p.data, q.data, (size_t)(p.rows * p.cols) * sizeof *p.data);
+                if (p.decay != matrix) FAIL("%s: group %d", p.name, (int)p.decay);
+                if (same == matrix) FAIL("%s: decay %s", p.name, same ? "left out" : "applied");
+            }
+        }
+        if (!(report.loss < 0.9 * first)) FAIL("optimizer %d: %g to %g", i, first, report.loss);
+        tfn_model_free(&c.m);
+        tfn_model_free(&with.m);
+    }
+}
+
+/* -- regions given by the caller, inference ------------------------------------------------------------------------ */
+
+TEST(model_regions)
+{
+    static model_case c, own;
+    tfn_model_desc d = model_desc(5), e;
+    tfn_report a, b;
+    float *regions[4], *logits;
+    size_t floats;
+    if (!model_start(&c, &d)) return;
+    floats = (size_t)c.m.param_floats;
+    for (int i = 0; i < 4; i++)
+        regions[i] = (float *)model_copy(NULL, (i == 3 ? c.m.memory.workspace : 2 * floats * sizeof(float)));
+    e = d;
+    e.parameters = regions[0];
+    e.gradients = regions[1];
+    e.moments = regions[2];
+    e.workspace = regions[3];
+    if (!model_start(&own, &e)) return;
+    CHECK(own.m.run.params == regions[0] && own.m.run.grads == regions[1]);
+    CHECK(own.m.moments == regions[2] && own.m.run.work == regions[3]);
+    CHECK(own.m.memory.parameters == 0 && own.m.memory.gradients == 0 && own.m.memory.moments == 0
+          && own.m.memory.workspace == 0 && own.m.memory.total < c.m.memory.total / 2);
+    for (int i = 0; i < 3; i++) {
+        CHECK(tfn_model_step(&c.m, &c.batch, &a) == TFN_OK);
+        CHECK(tfn_model_step(&own.m, &own.batch, &b) == TFN_OK && !memcmp(&a, &b, sizeof a));
+    }
+    CHECK(tfn_model_hash(&c.m) == tfn_model_hash(&own.m));
+    logits = model_logits(&c);
+    tfn_model_free(&own.m);
+    e.inference = true;                             /* parameters as they are, maybe in flash */
+    e.gradients = e.moments = e.workspace = NULL;
+    if (!model_start(&own, &e)) return;
+    CHECK(!own.m.run.grads && !own.m.moments && own.m.memory.workspace < c.m.memory.workspace);
+    CHECK(tfn_model_hash(&c.m) == tfn_model_hash(&own.m));
+    {
+        float *again = model_logits(&own);
+        CHECK_BITS(logits, again, model_logit_bytes(&c));
+        free(again);
+    }
+    CHECK(tfn_model_step(&own.m, &own.batch, &b) == TFN_NOT_READY);
+    for (int i = 0; i < 4; i++) free(regions[i]);
+    free(logits);
+    tfn_model_free(&c.m);
+    tfn_model_free(&own.m);
+}
+
+/* -- errors ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct model_wrong {
+    const char *name;
+    void (*change)(tfn_model_desc *d);
+    tfn_status status;
+    const char *words[2];
+} model_wrong;
+
+#define MODEL_WRONG(X)                                                                               \
+    X(vocab, d->vocab = 0, TFN_BAD_OPTION, "vocab is 0", "1")                                        \
+    X(vocab_large, d->vocab = INT32_MAX, TFN_BAD_OPTION, "vocab is 2147483647", "16777216")          \
+    X(context, d->context = 0, TFN_BAD_OPTION, "context is 0", "1")                                  \
+    X(context_negative, d->context = -5, TFN_BAD_OPTION, "context is -5", "1")                       \
+    X(source, d->source_context = -1, TFN_BAD_OPTION, "source_context is -1", "1")                   \
+    X(width, d->width = -8, TFN_BAD_OPTION, "width is -8", "1")                                      \
+    X(layers, d->layers = -1, TFN_BAD_OPTION, "layers is -1", "1")                                   \
+    X(decoder_layers, d->decoder_layers = 5000, TFN_BAD_OPTION, "decoder_layers is 5000", "4096")    \
+    X(heads, d->heads = 5, TFN_BAD_OPTION, "width 16", "5 heads")                                    \
+    X(heads_negative, d->heads = -4, TFN_BAD_OPTION, "heads is -4", "1")                             \
+    X(kv, d->kv_heads = 3, TFN_BAD_OPTION, "4 heads", "3 key/value")                                 \
+    X(kv_more, d->kv_heads = 8, TFN_BAD_OPTION, "kv_heads is 8", "4")                                \
+    X(rotary, (d->heads = d->kv_heads = 16, d->position = TFN_ROTARY), TFN_BAD_OPTION, "rotary", "1") \
+    X(ffn, d->ffn = -1, TFN_BAD_OPTION, "ffn is -1", "1")                                            \
+    X(segments, d->segments = 2, TFN_BAD_OPTION, "segment", "encoder")                               \
+    X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "sequence head", "encoder")                 \
+    X(classes, (d->arch = TFN_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 0), TFN_BAD_OPTION, \
+      "classes is 0", "1")                                                                           \
+    X(arch, d->arch = (tfn_arch)3, TFN_BAD_OPTION, "arch is 3", "2")                                 \
+    X(activation, d->activation = (tfn_activation)40, TFN_BAD_OPTION, "activation is 40", "")        \
+    X(position, d->position = (tfn_position_kind)9, TFN_BAD_OPTION, "position is 9", "")             \
+    X(optimizer, d->optimizer = (tfn_optimizer)-1, TFN_BAD_OPTION, "optimizer is", "")               \
+    X(schedule, d->schedule.kind = (tfn_schedule_kind)30, TFN_BAD_OPTION, "schedule.kind is 30", "") \
+    X(smoothing_kind, d->smoothing_kind = (tfn_smoothing)7, TFN_BAD_OPTION, "smoothing_kind is 7", "") \
+    X(isa, d->isa = (tfn_isa)60, TFN_UNSUPPORTED, "instruction set 60", "")                          \
+    X(dropout, d->dropout = 1, TFN_BAD_OPTION, "dropout", "below 1")                                 \
+    X(dropout_nan, d->dropout = (float)NAN, TFN_BAD_OPTION, "dropout", "below 1")                    \
+    X(attention_dropout, d->attention_dropout = -1, TFN_BAD_OPTION, "attention_dropout", "below 1")  \
+    X(activation_dropout, d->activation_dropout = 2, TFN_BAD_OPTION, "activation_dropout", "below 1") \
+    X(smoothing, d->smoothing = 1, TFN_BAD_OPTION, "smoothing", "below 1")                           \
+    X(beta1, d->beta1 = 1, TFN_BAD_OPTION, "beta1", "below 1")                                       \
+    X(beta2, d->beta2 = 1, TFN_BAD_OPTION, "beta2", "below 1")                                       \
+    X(batch, d->batch = -3, TFN_BAD_OPTION, "batch is -3", "1")                                      \
+    X(threads, d->threads = 5000, TFN_BAD_OPTION, "threads is 5000", "1024")                         \
+    X(micro, d->micro_batches = -1, TFN_BAD_OPTION, "micro_batches is -1", "1")                      \
+    X(recipe, d->recipe = "sideways", TFN_NOT_FOUND, "recipe", "\"sideways\"")                       \
+    X(norm, d->norm = "batchnorm", TFN_NOT_FOUND, "norm", "\"batchnorm\"")                           \
+    X(init, d->init = "zeros", TFN_NOT_FOUND, "initialisation", "\"zeros\"")
+
+#define MODEL_CHANGE(name, change, status, a, b)                                                     \
+    static void model_set_##name(tfn_model_desc *d) { (void)(change); }
+#define MODEL_WRONG_ROW(name, change, status, a, b) { #name, model_set_##name, status, { a, b } },
+MODEL_WRONG(MODEL_CHANGE)
+static const model_wrong model_wrongs[] = { MODEL_WRONG(MODEL_WRONG_ROW) };
+
+TEST(model_bad_options)
+{
+    static char scratch[1 << 20];
+    for (size_t i = 0; i < sizeof model_wrongs / sizeof *model_wrongs; i++) {
+        const model_wrong *wrong = model_wrongs + i;
+        tfn_model_desc d = model_plain(), resolved;
+        const tfn_batch none = { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0 };
+        tfn_report report;
+        tfn_error e;
+        tfn_model m;
+        char text[200];
+        wrong->change(&d);
+        if (tfn_model_resolve(&resolved, &d, &e) || e.status != wrong->status) {
+            FAIL("%s: status %d", wrong->name, (int)e.status);
+            continue;
+        }
+        tfn_error_text(&e, text, sizeof text);
+        for (int j = 0; j < 2; j++)
+            if (!strstr(text, wrong->words[j]))
+                FAIL("%s: \"%s\" lacks \"%s\"", wrong->name, text, wrong->words[j]);
+        CHECK(tfn_model_scratch(&d) == 0);
+        CHECK(tfn_model_size(&d, scratch, sizeof scratch) == 0);
+        CHECK(tfn_model_new(&m, &d, NULL) == wrong->status && m.error.status == wrong->status);
+        CHECK(!tfn_model_logits(&m, &none) && tfn_model_step(&m, &none, &report) == wrong->status);
+        tfn_model_free(&m);
+        CHECK(tfn_model_init(&m, &d, scratch, sizeof scratch) == wrong->status);
+    }
+    {
+        tfn_model_desc d = model_plain(), resolved;         /* the error is optional, zeros are good */
+        tfn_error e;
+        CHECK(tfn_model_resolve(&resolved, &d, NULL));
+        memset(&d, 0, sizeof d);
+        d.vocab = d.context = 10;
+        CHECK(tfn_model_resolve(&resolved, &d, &e) && e.status == TFN_OK);
+        CHECK(resolved.width == 64 && resolved.layers == 2 && resolved.heads == 2 && resolved.ffn == 256);
+        CHECK(!strcmp(resolved.recipe, "pre") && resolved.topology == tfn_topology_find("pre"));
+        d = resolved;                                       /* resolving again changes nothing */
+        CHECK(tfn_model_resolve(&resolved, &d, &e) && !memcmp(&d, &resolved, sizeof d));
+    }
+}
+
+typedef struct model_bad { const char *name, *words[2]; } model_bad;
+
+/* Each batch is wrong in one way: refused with a text, nothing changes, and the next one works. */
+TEST(model_bad_batches)
+{
+    static const model_bad bad[] = {
+        { "sentences", { "4 sentences", "limit is 3" } }, { "none", { "0 sentences", "" } },
+        { "tokens", { "no tokens", "" } }, { "targets", { "no targets", "" } },
+        { "time", { "time is 22", "limit is 21" } }, { "no time", { "time is 0", "" } },
+        { "length", { "length is 22", "21 positions" } }, { "negative length", { "length is -1", "" } },
+        { "token", { "token is 23", "has 23" } }, { "negative token", { "token is -1", "" } },
+        { "target", { "target is 23", "23" } }, { "source", { "source tokens", "" } },
+        { "source time", { "source time is 20", "19" } }, { "source token", { "source token is 99", "23" } },
+        { "source length", { "length is 20", "19" } } };
+    static model_case c;
+    tfn_model_desc d = model_desc(2);
+    tfn_report report;
+    model_state s;
+    char text[200];
+    if (!model_start(&c, &d)) return;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+    s = model_save(&c.m);
+    for (int i = 0; i < (int)(sizeof bad / sizeof *bad); i++) {
+        tfn_batch batch = c.batch;
+        int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST], lengths[MODEL_B] = { 1, 1, 1 };
+        memcpy(tokens, c.tokens, sizeof tokens);
+        memcpy(targets, c.targets, sizeof targets);
+        memcpy(source, c.source, sizeof source);
+        batch.tokens = tokens;
+        batch.targets = targets;
+        batch.source = source;
+        if (i == 0) batch.batch = 4;
+        if (i == 1) batch.batch = 0;
+        if (i == 2) batch.tokens = NULL;
+        if (i == 3) batch.targets = NULL;
+        if (i == 4) batch.time = 22;
+        if (i == 5) batch.time = 0;
+        if (i == 6) lengths[2] = 22;
+        if (i == 7) lengths[2] = -1;
+        if (i == 6 || i == 7) batch.lengths = lengths;
+        if (i == 8) tokens[62] = 23;
+        if (i == 9) tokens[0] = -1;
+        if (i == 10) targets[62] = 23;
+        if (i == 11) batch.source = NULL;
+        if (i == 12) batch.source_time = 20;
+        if (i == 13) source[56] = 99;
+        if (i == 14) lengths[0] = 20, batch.source_lengths = lengths;
+        if (tfn_model_step(&c.m, &batch, &report) != TFN_BAD_BATCH) FAIL("%s: taken", bad[i].name);
+        tfn_error_text(&c.m.error, text, sizeof text);
+        for (int j = 0; j < 2; j++)
+            if (!strstr(text, bad[i].words[j]))
+                FAIL("%s: \"%s\" lacks \"%s\"", bad[i].name, text, bad[i].words[j]);
+        if (i != 3) CHECK(!tfn_model_logits(&c.m, &batch) || i == 10);
+        CHECK(tfn_model_eval(&c.m, &batch, &report) == TFN_BAD_BATCH);
+        CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK && c.m.error.status == TFN_OK);
+    }
+    CHECK(model_unchanged(&c.m, s));
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
+    tfn_model_free(&c.m);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_NOT_READY);    /* freed, and says so */
+    CHECK(!tfn_model_logits(&c.m, &c.batch));
+}
+
+TEST(model_bad_segments)
+{
+    static model_case c;
+    tfn_model_desc d = model_desc(4);
+    tfn_report report;
+    CHECK(d.arch == TFN_ENCODER && d.segments == 3);
+    if (!model_start(&c, &d)) return;
+    c.segments[5] = 3;
+    CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_BAD_BATCH);
+    c.segments[5] = 2;
+    CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK);
+    c.batch.segments = NULL;                                /* none: segment 0 */
+    CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK);
+    tfn_model_free(&c.m);
+}
+
+/* A decoder refuses what does not fit, and goes on as if it had not been asked. */
+TEST(model_bad_decoding)
+{
+    static model_case c;
+    tfn_model_desc d = model_desc(2);
+    int32_t tokens[MODEL_MOST], beam[MODEL_B] = { 0, 1, 3 };
+    tfn_batch wrong;
+    model_decode x;
+    float *full;
+    char text[200];
+    if (!model_start(&c, &d)) return;
+    memcpy(tokens, c.tokens, sizeof tokens);
+    c.batch.lengths = NULL;
+    full = model_logits(&c);
+    wrong = c.batch;
+    wrong.source_time = 20;
+    if (!model_decoder(&x, &c.m, MODEL_B, 2)) return;
+    CHECK(!tfn_decoder_next(&x.d, tokens, 1, NULL) && x.d.error.status == TFN_BAD_BATCH);
+    tfn_error_text(&x.d.error, text, sizeof text);
+    CHECK(strstr(text, "tfn_decoder_start") != NULL);
+    CHECK(tfn_decoder_start(&x.d, NULL) == TFN_BAD_BATCH);
+    CHECK(tfn_decoder_start(&x.d, &wrong) == TFN_BAD_BATCH);
+    CHECK(tfn_decoder_start(&x.d, &c.batch) == TFN_OK);
+    for (int32_t t = 0; t < MODEL_T; t++) {
+        model_feed(&x, &c, full, t, 1, NULL);
+        CHECK(!tfn_decoder_next(&x.d, tokens, 3, NULL));
+        tfn_error_text(&x.d.error, text, sizeof text);
+        CHECK(strstr(text, "3 tokens") && strstr(text, "limit is 2"));
+        CHECK(!tfn_decoder_next(&x.d, tokens, 0, NULL));
+        CHECK(!tfn_decoder_next(&x.d, tokens, 1, beam));
+        tokens[1] = MODEL_V;
+        CHECK(!tfn_decoder_next(&x.d, tokens, 1, NULL));
+        tokens[1] = 0;
+        CHECK(tfn_decoder_start(&x.d, &wrong) == TFN_BAD_BATCH);
+    }
+    CHECK(!tfn_decoder_next(&x.d, tokens, 1, NULL) && x.d.error.status == TFN_BAD_BATCH);
+    tfn_error_text(&x.d.error, text, sizeof text);
+    CHECK(strstr(text, "room for 0") != NULL);
+    free(x.mem);
+    free(full);
+    tfn_model_free(&c.m);
+    d = model_desc(1);                                      /* an encoder has nothing to decode */
+    if (!model_start(&c, &d)) return;
+    CHECK(tfn_decoder_size(&c.m, 1, 1, c.tokens, sizeof c.tokens) == 0);
+    CHECK(tfn_decoder_init(&x.d, &c.m, 1, 1, tokens, sizeof tokens) == TFN_BAD_OPTION);
+    tfn_model_free(&c.m);
+}
+
+/* -- initial values ------------------------------------------------------------------------------------------------ */
+
+typedef struct model_spread { double std, bound; } model_spread;    /* bound 0: none */
+
+/* What a matrix class must have under a rule: Glorot's variance 2/(in + out) = bound^2/3, PyTorch's
+ * U(+-1/sqrt(in)), GPT-2's 0.02 with W_O and W_2 over sqrt(2L), BERT's 0.02 cut at two deviations. */
+static model_spread model_expected(const tfn_param_info *p, const char *init, int32_t layers)
+{
+    const double cut = 0.879626;        /* of a normal between -2 and 2: 1 - 4 phi(2)/(2 Phi(2) - 1) */
+    bool table = strstr(p->name, "embedding.weight") || strstr(p->name, "position")
+              || strstr(p->name, "segment");
+    bool last = strstr(p->name, ".o.") || strstr(p->name, ".w2.");
+    double fans = p->rows + p->cols;
+    model_spread s = { 0, 0 };
+    if (!strcmp(init, "gpt2")) s.std = last ? 0.02 / sqrt(2.0 * layers) : 0.02;
+    else if (!strcmp(init, "truncated")) s.std = 0.02 * cut, s.bound = 0.04;
+    else if (!strcmp(init, "framework")) {
+        s.std = table ? 1 : sqrt(1.0 / (3 * p->rows));
+        s.bound = table ? 0 : sqrt(1.0 / p->rows);
+    } else {
+        s.std = table ? 1 / sqrt((double)p->cols) : sqrt(2 / fans);
+        s.bound = !table && !strcmp(init, "xavier-uniform") ? sqrt(6 / fans) : 0;
+    }
+    return s;
+}
+
+static void model_check_spread(const tfn_param_info *p, const char *init, model_spread wanted)
+{
+    double n = (double)p->rows * p->cols, sum = 0, squares = 0, most = 0, mean, std;
+    for (int32_t i = 0; i < p->rows * p->cols; i++) {
+        double x = (double)p->data[i];
+        sum += x;
+        squares += x * x;
+        most = fabs(x) > most ? fabs(x) : most;
+    }
+    mean = sum / n;
+    std = sqrt(squares / n - mean * mean);
+    if (!(fabs(mean) <= 5 * wanted.std / sqrt(n))) FAIL("%s %s: mean %g", init, p->name, mean);
+    if (!(fabs(std / wanted.std - 1) <= 4 / sqrt(2 * n)))
+        FAIL("%s %s: deviation %g, not %g", init, p->name, std, wanted.std);
+    if (wanted.bound > 0 && !(most <= wanted.bound * 1.0001 && most >= wanted.bound * 0.97))
+        FAIL("%s %s: up to %g, not %g", init, p->name, most, wanted.bound);
+    if (wanted.bound <= 0 && !(most >= 3 * wanted.std)) FAIL("%s %s: no tail", init, p->name);
+}
+
+static void model_check_start(const tfn_model *m, const char *init)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        const char *dot = strrchr(p.name, '.');
+        bool gain = strstr(p.name, "norm") && !strcmp(dot, ".weight"), norm = strstr(p.name, "norm") != NULL;
+        bool bias = !strcmp(dot, ".bias"), fan = !strcmp(init, "framework");
+        if (!gain && !bias) model_check_spread(&p, init, model_expected(&p, init, m->desc.layers));
+        for (int32_t j = 0; j < p.cols && (gain || bias); j++) {
+            double x = (double)p.data[j], in = strstr(p.name, ".w2.") ? m->desc.ffn : m->desc.width;
+            if (gain ? x < 1 || x > 1 : fan && !norm ? !(fabs(x) <= 1 / sqrt(in) && fabs(x) > 0)
+                                                     : x < 0 || x > 0)
+                FAIL("%s %s[%d]: %g", init, p.name, (int)j, x);
+        }
+    }
+}
+
+TEST(model_initial_values)
+{
+    for (int32_t i = 0; tfn_init_at(i); i++)
+        for (int arch = 0; arch < 2; arch++) {
+            static model_case c;
+            const char *init = tfn_init_at(i)->name;
+            tfn_model_desc d;
+            memset(&d, 0, sizeof d);
+            d.arch = arch ? TFN_ENCODER : TFN_DECODER;
+            d.vocab = 150;
+            d.context = 100;
+            d.width = 72;
+            d.heads = 4;
+            d.kv_heads = 2;
+            d.ffn = 160;
+            d.layers = 3;
+            d.segments = arch ? 60 : 0;
+            d.head = arch ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
+            d.classes = arch ? 64 : 0;
+            d.untied = true;
+            d.activation = TFN_SWIGLU;
+            d.init = init;
+            d.seed = 3;
+            d.inference = true;
+            CHECK(tfn_init_find(init) == tfn_init_at(i));
+            if (tfn_model_new(&c.m, &d, NULL) != TFN_OK) FAIL("%s: no model", init);
+            else model_check_start(&c.m, init);
+            tfn_model_free(&c.m);
+        }
+    CHECK(!tfn_init_at(-1) && !tfn_init_find("no such") && !tfn_topology_find("no such"));
+    CHECK(!tfn_topology_at(-1) && !tfn_topology_find(NULL) && tfn_topology_at(0));
+}
+#endif
+
+int main(void)
+{
+#ifdef TFN__DOUBLE
+    RUN(model_gradients);
+#else
+    RUN(model_training_bits);
+    RUN(model_properties);
+    RUN(model_shapes);
+    RUN(model_decoding);
+    RUN(model_large);
+    RUN(model_deterministic);
+    RUN(model_micro_batches);
+    RUN(model_clipping);
+    RUN(model_not_finite_loss);
+    RUN(model_not_finite_gradient);
+    RUN(model_nothing_to_learn);
+    RUN(model_eval_changes_nothing);
+    RUN(model_resumed);
+    RUN(model_optimizers);
+    RUN(model_regions);
+    RUN(model_bad_options);
+    RUN(model_bad_batches);
+    RUN(model_bad_segments);
+    RUN(model_bad_decoding);
+    RUN(model_initial_values);
+#endif
+    return DONE();
+}

@@ -1,0 +1,3 @@
+/* Gradients of every operation against central differences, in double. */
+#define TFN__DOUBLE
+#include "test_tape.c"

@@ -1,0 +1,3 @@
+/* Every operation with dead memory full of NaN: what the planner gives away, nobody reads. */
+#define TFN__POISON
+#include "test_tape.c"
