@@ -1,0 +1,39 @@
+# The same bits from every compiler, optimisation level, instruction set and thread count: each build
+# of test_bits.c compares all of them with TFN_BITS_HASH; and the whole quickstart gives one hash.
+. ./check.sh
+
+selfcheck() { "$@" -o "$work/bits" test_bits.c -lm && "$work/bits"; }
+for cc in gcc clang; do
+    have "$cc" || { skip "bits $cc" "no $cc"; continue; }
+    for flags in -O0 -O1 -O2 "-O3 -march=native" "-O2 -fopenmp" "-O2 -mfma -DTFNORM_NO_SIMD" \
+                 "-O2 -DTFNORM_NO_SIMD -DTFNORM_EXACT"; do
+        case $flags in *-mfma*) grep -qw fma /proc/cpuinfo || { skip "bits $cc $flags" "no FMA"; continue; } ;; esac
+        # shellcheck disable=SC2086
+        check "bits $cc $flags" selfcheck "$cc" $flags
+    done
+done
+
+# the whole quickstart: its hash with each build and choice, compared with the first one's
+unset hash
+quickstart() {              # quickstart SETTING COMPILER FLAG ...
+    setting=$1
+    shift
+    "$@" ../examples/quickstart.c -o "$work/quickstart" -lm || return 1
+    (cd .. && env $setting "tests/$work/quickstart") > "$work/text" 2> /dev/null || return 1
+    got=$(grep -a '^hash ' "$work/text") && grep -qa '^bits canonical' "$work/text" || return 1
+    echo "$got, the first was ${hash:=$got}"
+    [ "$got" = "$hash" ]
+}
+for cc in gcc clang; do
+    have "$cc" || continue
+    check "quickstart $cc -O2" quickstart NONE= "$cc" -O2
+    check "quickstart $cc -O3 -march=native" quickstart NONE= "$cc" -O3 -march=native
+done
+for isa in fma128 avx2 avx512; do
+    if grep -qw "$(echo $isa | sed 's/fma128/fma/; s/avx512/avx512f/')" /proc/cpuinfo
+    then check "quickstart $isa" quickstart TFNORM_ISA=$isa "${CC:-cc}" -O2
+    else skip "quickstart $isa" "the processor lacks it"
+    fi
+done
+check "quickstart 2 threads" quickstart TFNORM_THREADS=2 "${CC:-cc}" -O2 -pthread
+finish

@@ -1,0 +1,17 @@
+# The core tests built by gcc and clang, from no optimisation to all of it, and by a small compiler.
+. ./check.sh
+core() { "$@" -o "$work/all" all.c -lm && TEST_TIER=quick "$work/all" > "$work/log" || { tail -n 40 "$work/log"; return 1; }; }
+for cc in gcc clang; do
+    have "$cc" || { skip "core $cc" "no $cc"; continue; }
+    for flags in -O0 "-O1 -std=c11" "-O3 -march=native" "-O2 -fopenmp" "-Os -DTFNORM_NO_SIMD" \
+                 "-O2 -m32 -msse2 -mfpmath=sse"; do
+        case $flags in *-m32*)
+            echo 'int main(void){return 0;}' | "$cc" -m32 -x c - -o "$work/m32" 2> /dev/null ||
+                { skip "core $cc $flags" "no 32-bit libc"; continue; } ;;
+        esac
+        # shellcheck disable=SC2086
+        check "core $cc $flags" core "$cc" $flags
+    done
+done
+if have tcc; then check "core tcc" core tcc; else skip "core tcc" "no tcc"; fi
+finish

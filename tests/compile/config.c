@@ -1,0 +1,68 @@
+/* The header under one configuration macro, WITH_..., or all of them: see warnings.sh. */
+#ifdef WITH_ALL
+#define WITH_STATIC
+#define WITH_ASSERT
+#define WITH_NO_STDIO
+#define WITH_NO_MALLOC
+#define WITH_NO_TRAINING
+#define WITH_ONLY_KERNELS
+#define WITH_NO_SIMD
+#define WITH_EXACT
+#define WITH_PARALLEL_FOR
+#define WITH_MEM
+#define WITH_SQRTF
+#define WITH_FILE
+#endif
+
+#ifdef WITH_STATIC
+#define TFNORM_STATIC
+#endif
+#ifdef WITH_API
+#define TFNORM_API __attribute__((visibility("default")))
+#endif
+#ifdef WITH_ASSERT
+#include <assert.h>
+#define TFNORM_ASSERT(x) assert(x)
+#endif
+#ifdef WITH_NO_STDIO
+#define TFNORM_NO_STDIO
+#endif
+#ifdef WITH_NO_MALLOC
+#define TFNORM_NO_MALLOC
+#endif
+#ifdef WITH_NO_TRAINING
+#define TFNORM_NO_TRAINING
+#endif
+#ifdef WITH_ONLY_KERNELS
+#define TFNORM_ONLY_KERNELS
+#endif
+#ifdef WITH_NO_SIMD
+#define TFNORM_NO_SIMD
+#endif
+#ifdef WITH_EXACT
+#define TFNORM_EXACT
+#endif
+#ifdef WITH_PARALLEL_FOR
+#include "../../tools/threads.h"
+#endif
+#ifdef WITH_MEM
+#include <string.h>
+void *my_set(void *to, int byte, size_t size);
+void *my_copy(void *to, const void *from, size_t size);
+void *my_set(void *to, int byte, size_t size) { return memset(to, byte, size); }
+void *my_copy(void *to, const void *from, size_t size) { return memcpy(to, from, size); }
+#define TFNORM_MEMSET my_set
+#define TFNORM_MEMCPY my_copy
+#endif
+#ifdef WITH_SQRTF
+#include <math.h>
+float my_sqrt(float x);
+float my_sqrt(float x) { return sqrtf(x); }
+#define TFNORM_SQRTF my_sqrt
+#endif
+#ifdef WITH_FILE
+#define TFNORM_FILE "tests/../tfnorm.h"
+#endif
+
+#define TFNORM_IMPLEMENTATION
+#include "../../tfnorm.h"

@@ -1,0 +1,50 @@
+# The header as an object: included twice, in two units, static twice in one program, as C++; what
+# its symbols and macros may be. No abort, exit or print and no writable data is the promise.
+. ./check.sh
+printf '#define TFNORM_IMPLEMENTATION\n#include "../../../tfnorm.h"\n' > "$work/tfnorm.c"
+
+# link NAME COMPILER ARGUMENT ...: builds and runs
+link() { "$@" -o "$work/program" -lm && "$work/program"; }
+
+# symbols FILE COMPILER FLAG ...: what nm says of the object. Position-dependent code, because else
+# tables of pointers stand in .data.rel.ro, which looks writable.
+symbols() {
+    file=$work/$1
+    shift
+    "$@" -fno-pic -fno-pie -c "$work/tfnorm.c" -o "$work/tfnorm.o" && nm "$work/tfnorm.o" > "$file"
+}
+lacks() { ! grep -E "$2" "$work/$1"; }        # lacks FILE PATTERN
+private_macros() {
+    "$1" -dM -E "$work/tfnorm.c" | awk '$2 ~ /^TFN__/ && $2 !~ /^TFN__(IMPLEMENTED|STATUS_LIST|STATUS_ENUM)/' \
+        > "$work/macros"
+    [ ! -s "$work/macros" ] || { cat "$work/macros"; return 1; }
+}
+# every macro the header leaves begins with TFN
+foreign_macros() {
+    "$1" -dD -E "$work/tfnorm.c" | awk '
+        /^# [0-9]+ "/ { here = $3 ~ /tfnorm\.h"$/ }
+        here && $1 == "#define" { split($2, n, "("); live[n[1]] = 1 }
+        here && $1 == "#undef"  { delete live[$2] }
+        END { for (m in live) if (m !~ /^TFN/) { print m; bad = 1 } exit bad }'
+}
+
+for cc in gcc clang; do
+    have "$cc" || { skip "objects $cc" "no $cc"; continue; }
+    check "$cc included twice"  link "$cc" -O1 -DTFNORM_NO_SIMD compile/twice.c
+    check "$cc two units"       link "$cc" -O1 -DTFNORM_NO_SIMD compile/unit_main.c compile/unit_other.c "$work/tfnorm.c"
+    check "$cc static twice"    link "$cc" -O1 -DTFNORM_NO_SIMD -DTFNORM_STATIC -DTFNORM_IMPLEMENTATION \
+                                     compile/unit_main.c compile/unit_other.c
+    check "$cc C++ program"     link "$cc" -O1 -DTFNORM_NO_SIMD -x c++ compile/twice.c
+    check "$cc foreign macros"  foreign_macros "$cc"
+    check "$cc private macros"  private_macros "$cc"
+    have nm || { skip "$cc symbols" "no nm"; continue; }
+    check "$cc object"              symbols plain "$cc" -O2
+    check "$cc no writable symbol"  lacks plain ' [bBcCdDgGsS] '
+    check "$cc public names"        lacks plain '^[0-9a-f]+ [A-Z] ([^t]|t[^f]|tf[^n]|tfn[^_])'
+    check "$cc never aborts"        lacks plain ' U (_?abort|_?exit|__assert.*|raise|longjmp)$'
+    check "$cc never prints"        lacks plain ' U .*(printf|puts|putchar|fwrite)$'
+    check "$cc object, no libc"     symbols bare "$cc" -O1 -DTFNORM_NO_STDIO -DTFNORM_NO_MALLOC
+    check "$cc NO_STDIO"            lacks bare ' U .*(print|put|open|read|write|seek)'
+    check "$cc NO_MALLOC"           lacks bare ' U (malloc|calloc|realloc|free)$'
+done
+finish

@@ -1,0 +1,8 @@
+/* Included twice before and twice after the implementation is asked for: still one program. */
+#include "../../tfnorm.h"
+#include "../../tfnorm.h"
+#define TFNORM_IMPLEMENTATION
+#include "../../tfnorm.h"
+#include "../../tfnorm.h"
+
+int main(void) { return tfn_kernels_for(TFN_ISA_PLAIN) == NULL; }

@@ -1,0 +1,19 @@
+# Every example is built by the command on its first line, without a warning, and runs.
+. ./check.sh
+here=$PWD
+
+# build FILE: the command on its first line, from the top level, with the program put aside
+build() {
+    command=$(sed -n '1s,^/\* *\(cc .*-lm\).*,\1,p' "$1")
+    [ -n "$command" ] || { echo "no command on line 1"; return 1; }
+    command=$(printf '%s\n' "$command" | sed "s,-o [^ ]*,-Wall -Wextra -Werror -o $here/$work/example,")
+    (cd .. && sh -c "$command")
+}
+example() { build "$1" && (cd .. && "$here/$work/example" < /dev/null); }
+
+for f in ../examples/*.c; do
+    [ -f "$f" ] || { skip examples "none"; continue; }
+    check "example $(basename "$f" .c)" example "$f"
+done
+
+finish
