@@ -1,0 +1,56 @@
+/* cc -O2 examples/02_kernel.c -o kernel -lm && ./kernel
+ * A kernel alone: LayerNorm forward and backward on plain arrays, on every instruction set of this
+ * machine. Those with a fused multiply-add agree to the last bit. */
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include <stdio.h>
+
+enum { ROWS = 33, COLS = 100, N = ROWS * COLS };
+static float x[N], y[N], dx[N], dy[N], gain[COLS], bias[COLS], dgain[COLS], dbias[COLS];
+static float mean[ROWS], rstd[ROWS];
+
+static void layernorm(const tfn_kernels *k)
+{
+    k->layernorm_forward(y, mean, rstd, x, gain, bias, ROWS, COLS, 1e-5f);
+    k->layernorm_backward(dx, dy, x, gain, mean, rstd, ROWS, COLS, false);
+    k->norm_params_backward(dgain, dbias, dy, x, mean, rstd, ROWS, COLS, COLS, false);
+}
+
+/* sum(dy * y), the loss of which dy is the gradient */
+static double loss(const tfn_kernels *k)
+{
+    double sum = 0;
+    k->layernorm_forward(y, mean, rstd, x, gain, bias, ROWS, COLS, 1e-5f);
+    for (int i = 0; i < N; i++) sum += (double)dy[i] * (double)y[i];
+    return sum;
+}
+
+int main(void)
+{
+    const tfn_kernels *best = tfn_kernels_for(TFN_ISA_BEST);
+    tfn_key key = tfn_key_make(1);
+    for (int i = 0; i < N; i++) {
+        x[i] = 3 + tfn_random_normal(key, (uint64_t)i);
+        dy[i] = tfn_random_normal(key, (uint64_t)(N + i));
+    }
+    for (int i = 0; i < COLS; i++) gain[i] = 1, bias[i] = 0;
+
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        if (!k) continue;                       /* this machine or compiler lacks it */
+        layernorm(k);
+        printf("%-8s row 0: mean %.6f, 1/deviation %.6f; dx[0] %.9g; sum of y*y %.9g; bits %s\n",
+               k->name, mean[0], rstd[0], dx[0], k->dot(y, y, N), tfn_bits(k->isa));
+    }
+
+    /* the gradient against a difference quotient */
+    float kept = x[7], step = 1.0f / 64;
+    x[7] = kept + step;
+    double up = loss(best);
+    x[7] = kept - step;
+    double down = loss(best);
+    x[7] = kept;
+    layernorm(best);
+    printf("dx[7] %.5f, by differences %.5f\n", dx[7], (up - down) / (2 * (double)step));
+    return 0;
+}

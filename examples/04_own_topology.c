@@ -1,0 +1,57 @@
+/* cc -O2 examples/04_own_topology.c -o own_topology -lm && ./own_topology
+ * A topology of one's own is a row of data. This one is the B2T connection (Takase et al. 2022):
+ * Post-LN, plus a skip from the input of each layer to the sum before its last norm. */
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include <stdio.h>
+
+static const tfn_topology b2t = {
+    .name = "b2t", .year = 2022,
+    .formula = "x = LN(x_0 + attention(x_0)); x = LN(x + FFN(x) + x_0)",
+    .paper = "Takase et al. 2022",
+    .attention = { .norm_sum = true },
+    .ffn = { .norm_sum = true, .extra = { .kind = TFN_SCALE_CONSTANT, .value = 1 } }
+};
+
+enum { N = 6, T = 2*N, BATCH = 16, LETTERS = 10, END = LETTERS, SHOWN = 5 };
+static int32_t tokens[BATCH * T], targets[BATCH * T];
+
+/* Read N letters, then write them in reverse. */
+static void make_batch(int step)
+{
+    tfn_key key = tfn_key_fold(tfn_key_make(1), (uint64_t)step);
+    for (int i = 0; i < BATCH * T; i++) {
+        int t = i % T, back = i - 2 * (t - N) - 1;
+        tokens[i] = t < N ? (int32_t)(tfn_random_bits(key, (uint64_t)i) % LETTERS)
+                  : t == N ? END : tokens[back + 1];
+        targets[i] = t < N ? -1 : tokens[back];
+    }
+}
+
+static void train(const tfn_topology *row)
+{
+    tfn_model_desc desc = { .vocab = LETTERS + 1, .context = T, .batch = BATCH, .layers = 6,
+                            .topology = row, .schedule = { .lr = 1e-3f } };
+    tfn_batch batch = { .tokens = tokens, .targets = targets, .batch = BATCH, .time = T };
+    tfn_model model;
+    tfn_report report;
+    char text[160];
+    if (tfn_model_new(&model, &desc, NULL) != TFN_OK)
+        printf("%s\n", tfn_error_text(&model.error, text, sizeof text));
+    printf("%-6s", row->name);
+    for (int step = 1; step <= 100 * SHOWN && model.error.status == TFN_OK; step++) {
+        make_batch(step);
+        tfn_model_step(&model, &batch, &report);
+        if (step % 100 == 0) printf("  %6.4f", report.loss);
+    }
+    printf("   %s\n", row->formula);
+    tfn_model_free(&model);
+}
+
+int main(void)
+{
+    printf("loss of 6 layers after 100, 200 ... steps, no warm-up\n");
+    for (int32_t i = 0; tfn_topology_at(i); i++) train(tfn_topology_at(i));
+    train(&b2t);
+    return 0;
+}
