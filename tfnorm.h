@@ -36,6 +36,7 @@
  *   api           everything public: types, constants, functions
  *   ground        status, arena, random numbers
  *   math          scalar functions of our own, with their errors
+ *   tables        of positions: sines, rotations
  *   simd          the vector macros: one set per instruction set
  *   vmath         exp, tanh, erf of vectors; sums over a row
  *   dense         matrix products
@@ -49,6 +50,7 @@
  *   choice        which copy runs here, and whether its bits are canonical
  *   tape          operations; record, plan, run
  *   topologies    rows: where norms and scales stand; initialisations
+ *   optim         schedules, and the constants of an update
  *   model         options, builder, memory, training step
  *   decoder       one token after the other
  *   diagnostics   the self-check
@@ -251,7 +253,7 @@
 /* The version of the library's arithmetic: raised only on purpose, with the hash that
  * tfn_selfcheck must give on every machine whose bits are canonical. */
 #define TFN_BITS_VERSION 1
-#define TFN_BITS_HASH    UINT64_C(0)
+#define TFN_BITS_HASH    UINT64_C(0x790f3b045bf7bd7e)
 
 #ifndef TFNORM_API
 #ifdef TFNORM_STATIC
@@ -603,13 +605,14 @@ typedef struct tfn_tape {
     tfn_error  error;                    /* the first one; later calls do nothing */
     tfn_node  *nodes;                    /* nodes[0] is "none" */
     int32_t   *order;                    /* the timeline, made by the plan */
+    size_t     size, peak;               /* bytes of the block; of them used at most, by the plan */
     int32_t    count, capacity, order_count, forward_count, segment;
     int32_t    batch, source, target;    /* capacities: B, Ts, Tt */
     int32_t    layer, threads, customs;
     uint32_t   site;
     bool       training, planned;
     int64_t    params, tables, state;    /* floats of each region */
-    int64_t    work, values, scratch;    /* floats of the workspace: values, then scratch a thread */
+    int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
     const tfn_kernels   *kernels;
 } tfn_tape;
@@ -1468,7 +1471,8 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
     ptrdiff_t half = head_size / 2;
     for (ptrdiff_t t = 0; t < time; t++, table += head_size)
         for (ptrdiff_t j = 0; j < half; j++) {
-            double angle = (double)t * tfn__pow((double)theta, -2.0 * (double)j / (double)head_size);
+            double rate = tfn__pow((double)theta, -2.0 * (double)j / (double)head_size);
+            double angle = (double)t * rate;
             table[j] = (float)tfn__cos(angle);
             table[half + j] = (float)tfn__sin(angle);
         }
@@ -1706,9 +1710,9 @@ static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
 #endif /* TFN__BODY */
 /* >> vmath */
 #ifdef TFN__BODY
-/* Elementary functions of a vector, sums over a row, and the mask of dropout. Coefficients are
- * Remez's, from tools/fit.py. Largest errors, measured over all floats, with FMA (without it):
- * exp ?? (??), tanh ?? (??), erf ?? (??) ULP. The double build has libm's. */
+/* Elementary functions of a vector, sums over a row, and dropout. Coefficients are Remez's, from
+ * tools/fit.py. Largest errors over all floats, measured, in ULP: exp 0.90, tanh 1.37, erf 1.12;
+ * without FMA exp 1.17, tanh 1.37, erf 1.33. The double build has libm's functions. */
 
 #ifdef TFN__DOUBLE
 static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)  { return exp(x); }
@@ -1799,8 +1803,8 @@ static TFN__INLINE void TFN__N(tfn__give)(float *y, TFN__V v, ptrdiff_t k, bool 
     TFN__PUT(y, v, k);
 }
 
-/* Blocks of 16 elements for the sums: `body` sees the vector at i, its k lanes and its accumulator l.
- * It stands here twice, for whole blocks and for the last one. */
+/* Blocks of 16 elements for the sums: the body sees the vector at i, its k lanes and the number l
+ * of its accumulator. It stands here twice, for whole blocks and for the last one. */
 #define TFN__EACH16(l, i, k, n, ...)                                                           \
     do {                                                                                       \
         ptrdiff_t i = 0;                                                                       \
@@ -2363,12 +2367,11 @@ static TFN__INLINE void TFN__N(tfn__norm_backward)(float *dx, const float *dy, c
     a = TFN__SET(centred ? TFN__N(tfn__tree)(sum_g) / (float)cols : 0);
     b = TFN__SET(TFN__N(tfn__tree)(sum_gn) / (float)cols);
     TFN__EACH(c, k, cols) {
-        TFN__V g = TFN__GET(dy + c, k), v;
-        TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
+        TFN__V g = TFN__GET(dy + c, k);
+        const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
         if (gain) g = TFN__MUL(g, TFN__GET(gain + c, k));
-        v = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(n, b)));
-        if (add) v = TFN__ADD(TFN__GET(dx + c, k), v);
-        TFN__PUT(dx + c, v, k);
+        g = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(n, b)));
+        TFN__N(tfn__give)(dx + c, g, k, add);
     }
 }
 
@@ -2429,9 +2432,8 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
     for (ptrdiff_t r = 0; r < rows; r++, dx += cols, dy += cols, y += cols) {
         const TFN__V dot = TFN__SET(TFN__N(tfn__row_dot)(dy, y, cols));
         TFN__EACH(c, k, cols) {
-            TFN__V v = TFN__MUL(TFN__GET(y + c, k), TFN__SUB(TFN__GET(dy + c, k), dot));
-            if (add) v = TFN__ADD(TFN__GET(dx + c, k), v);
-            TFN__PUT(dx + c, v, k);
+            const TFN__V d = TFN__SUB(TFN__GET(dy + c, k), dot);
+            TFN__N(tfn__give)(dx + c, TFN__MUL(TFN__GET(y + c, k), d), k, add);
         }
     }
 }
@@ -2749,8 +2751,8 @@ static void TFN__N(tfn__attention_cached)(const tfn_attention_cached *p, ptrdiff
 /* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution. */
 static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
 {
-    const TFN__V half = TFN__SET((float)0.5);
-    return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, TFN__SET((float)0.70710678118654752))), half);
+    const TFN__V half = TFN__SET((float)0.5), root = TFN__SET((float)0.70710678118654752);
+    return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, root)), half);
 }
 
 /* f(x) of each kind; kind is constant where this is used, so only one branch remains. The tanh form
@@ -2836,9 +2838,8 @@ static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t 
 static void TFN__N(tfn__multiply)(float *y, const float *a, const float *b, ptrdiff_t n, bool add)
 {
     TFN__EACH(i, k, n) {
-        TFN__V v = TFN__MUL(TFN__GET(a + i, k), TFN__GET(b + i, k));
-        if (add) v = TFN__ADD(TFN__GET(y + i, k), v);
-        TFN__PUT(y + i, v, k);
+        const TFN__V v = TFN__MUL(TFN__GET(a + i, k), TFN__GET(b + i, k));
+        TFN__N(tfn__give)(y + i, v, k, add);
     }
 }
 
@@ -2890,9 +2891,8 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
 {
     for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols)
         TFN__EACH(c, k, cols) {
-            TFN__V u = TFN__MUL(TFN__GET(x + c, k), TFN__GET(v + c, k));
-            if (add) u = TFN__ADD(TFN__GET(y + c, k), u);
-            TFN__PUT(y + c, u, k);
+            const TFN__V u = TFN__MUL(TFN__GET(x + c, k), TFN__GET(v + c, k));
+            TFN__N(tfn__give)(y + c, u, k, add);
         }
 }
 
@@ -3018,7 +3018,8 @@ static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, pt
 /* Label smoothing e over V classes spreads `each` on every class and leaves `rest` to the true one:
  * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
  * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
-static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t classes, double *each, double *rest)
+static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t classes, double *each,
+                               double *rest)
 {
     *each = e / (double)tfn__max(kind ? classes - 1 : classes, 1);
     *rest = kind ? 1 - e - *each : 1 - e;
@@ -3103,7 +3104,7 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
     }
 }
 
-/* -- the optimisers' pass over parameters p and moments m, v, once through memory ---------------- */
+/* -- the optimisers' pass over parameters p and moments m, v, once through memory ----------- */
 
 /* SGD: m = b1 m + g, step lr m (Nesterov: lr (g + b1 m)), PyTorch's form. Adam (Kingma & Ba 2015):
  * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step step_size * m / (root * sqrt v + eps). */
@@ -4091,7 +4092,7 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     size_t skip = (0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1), nodes;
     TFNORM_MEMSET(t, 0, sizeof *t);
     t->error.node = t->error.layer = -1;
-    nodes = size < TFN__TAPE_SLACK ? 0 : (size - TFN__TAPE_SLACK) / TFN__NODE_BYTES;
+    nodes = size < skip ? 0 : (size - skip) / sizeof(tfn_node);
     if (!mem || !nodes) {
         tfn__fail(&t->error, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
                   (int64_t)size, (int64_t)tfn_tape_bytes(1));
@@ -4100,6 +4101,7 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     t->capacity = nodes > 1000000 ? 1000000 : (int32_t)nodes;
     t->nodes = (tfn_node *)(void *)((unsigned char *)mem + skip);
     TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);
+    t->size = size - skip;
     t->count = 1;
     t->batch = batch;
     t->source = source;
@@ -4595,8 +4597,11 @@ TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment) { t->segment = segme
 enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD };   /* kinds of entries */
 #define TFN__ENTRY(node, kind) ((node) * 8 + (kind))
 
-/* Buffers of a node: value and saved in the first and the recomputed life, and the gradient. */
-enum { TFN__VALUE, TFN__VALUE2, TFN__SAVE, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
+/* Buffers of a node: value and saved, in training also those of the recomputed life and the
+ * gradient. */
+enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
+
+static int tfn__buffers(const tfn_tape *t) { return t->training ? TFN__BUFFERS : TFN__SAVE + 1; }
 
 static bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
 static bool tfn__outside(const tfn_node *n)       /* its value is not in the workspace */
@@ -4730,9 +4735,17 @@ typedef struct tfn__item {       /* a buffer: floats, place, and its life on the
     int32_t first, last, next, owner;
 } tfn__item;
 
-static void tfn__touch(tfn__item *items, int32_t node, int buffer, int32_t e)
+/* The items of a node that has a place in the workspace; while planning, dies[0] numbers those. */
+static tfn__item *tfn__items_of(const tfn_tape *t, tfn__item *items, int32_t node)
 {
-    tfn__item *item = items + (ptrdiff_t)node * TFN__BUFFERS + buffer;
+    return items + (ptrdiff_t)t->nodes[node].dies[0] * tfn__buffers(t);
+}
+
+static void tfn__touch(const tfn_tape *t, tfn__item *items, int32_t node, int buffer, int32_t e)
+{
+    tfn__item *item;
+    if (tfn__outside(t->nodes + node)) return;
+    item = tfn__items_of(t, items, node) + buffer;
     if (item->first < 0) item->first = e;
     item->last = e;
 }
@@ -4743,45 +4756,48 @@ static void tfn__lives(const tfn_tape *t, tfn__item *items, int32_t e)
     int32_t i = t->order[e] / 8, kind = t->order[e] % 8;
     const tfn_node *n = t->nodes + i;
     bool forward = kind == TFN__FORWARD || kind == TFN__REDO, again = kind != TFN__FORWARD;
-    int mine = again && (n->flags & TFN__AGAIN) ? 1 : 0;
+    int mine = again && (n->flags & TFN__AGAIN) ? TFN__VALUE2 : 0;
     unsigned reads = forward ? 0x7fu | TFN__SAVED : n->reads;
     if (kind == TFN__SEED) {
-        tfn__touch(items, i, TFN__GRAD, e);
+        tfn__touch(t, items, i, TFN__GRAD, e);
         return;
     }
     for (int j = 0; j < TFN_INPUTS; j++) {
         const tfn_node *x = t->nodes + n->in[j];
         if (!n->in[j]) continue;
         if (reads >> j & 1)
-            tfn__touch(items, n->in[j], again && (x->flags & TFN__AGAIN) ? TFN__VALUE2
-                                                                         : TFN__VALUE, e);
-        if (!forward && (n->grad_need >> j & 1)) tfn__touch(items, n->in[j], TFN__GRAD, e);
-        if (!forward && n->op == TFN__OP_PROBE) tfn__touch(items, n->in[j], TFN__GRAD, e);
+            tfn__touch(t, items, n->in[j],
+                       again && (x->flags & TFN__AGAIN) ? TFN__VALUE2 : TFN__VALUE, e);
+        if (!forward && (n->grad_need >> j & 1)) tfn__touch(t, items, n->in[j], TFN__GRAD, e);
+        if (!forward && n->op == TFN__OP_PROBE) tfn__touch(t, items, n->in[j], TFN__GRAD, e);
     }
-    if (reads & TFN__OUT) tfn__touch(items, i, TFN__VALUE + mine, e);
-    if (reads & TFN__SAVED) tfn__touch(items, i, TFN__SAVE + mine, e);
-    if (!forward) tfn__touch(items, i, TFN__GRAD, e);
+    if (reads & TFN__OUT) tfn__touch(t, items, i, TFN__VALUE + mine, e);
+    if (reads & TFN__SAVED) tfn__touch(t, items, i, TFN__SAVE + mine, e);
+    if (!forward) tfn__touch(t, items, i, TFN__GRAD, e);
 }
 
 /* Sizes and lives of all buffers; those that need no place keep size 0. */
 static void tfn__find_lives(const tfn_tape *t, tfn__item *items)
 {
-    for (int32_t i = 0; i < t->count * TFN__BUFFERS; i++) {
-        items[i].size = items[i].at = 0;
-        items[i].first = items[i].last = -1;
-        items[i].owner = i;
-    }
+    for (int32_t i = 1; i < t->count; i++)
+        for (int b = 0; b < tfn__buffers(t) && !tfn__outside(t->nodes + i); b++) {
+            tfn__item *item = tfn__items_of(t, items, i) + b;
+            item->size = item->at = 0;
+            item->first = item->last = -1;
+            item->owner = i * TFN__BUFFERS + b;
+        }
     for (int32_t e = 0; e < t->order_count; e++) tfn__lives(t, items, e);
     for (int32_t i = 1; i < t->count; i++) {
         const tfn_node *n = t->nodes + i;
-        tfn__item *mine = items + (ptrdiff_t)i * TFN__BUFFERS;
+        tfn__item *mine = tfn__items_of(t, items, i);
         int64_t rows = tfn__rows_max(t, n);
         if (tfn__outside(n)) continue;
-        mine[TFN__VALUE].size = mine[TFN__VALUE2].size = tfn__padded(rows * n->cols);
-        mine[TFN__SAVE].size = mine[TFN__SAVE2].size = tfn__padded(rows * n->saved_cols);
-        if (n->flags & TFN__NEED) mine[TFN__GRAD].size = tfn__padded(rows * n->cols);
-        if (n->flags & TFN__KEEP)
-            mine[TFN__VALUE].last = mine[TFN__SAVE].last = mine[TFN__GRAD].last = t->order_count;
+        for (int b = 0; b < tfn__buffers(t); b++) {
+            bool save = b == TFN__SAVE || b == TFN__SAVE2, keep = b <= TFN__SAVE || b == TFN__GRAD;
+            mine[b].size = tfn__padded(rows * (save ? n->saved_cols : n->cols));
+            if (b == TFN__GRAD && !(n->flags & TFN__NEED)) mine[b].size = 0;
+            if (keep && (n->flags & TFN__KEEP)) mine[b].last = t->order_count;
+        }
     }
 }
 
@@ -4837,18 +4853,19 @@ static int64_t tfn__place(tfn__item *items, ptrdiff_t count)
     return end;
 }
 
-/* Write the places into the nodes. */
+/* Write the places, behind the threads' scratch, into the nodes. */
 static void tfn__settle(tfn_tape *t, const tfn__item *items, ptrdiff_t count)
 {
+    int64_t start = t->threads * t->scratch;
     for (ptrdiff_t i = 0; i < count; i++) {
         tfn_node *n = t->nodes + items[i].owner / TFN__BUFFERS;
         int buffer = items[i].owner % TFN__BUFFERS;
         bool used = items[i].size > 0 && items[i].first >= 0;
         n->dies[buffer] = used ? items[i].last : -1;
         if (!used) continue;
-        if (buffer == TFN__GRAD) n->grad = items[i].at;
-        else if (buffer <= TFN__VALUE2) n->value[buffer] = items[i].at;
-        else n->saved[buffer - TFN__SAVE] = items[i].at;
+        if (buffer == TFN__GRAD) n->grad = start + items[i].at;
+        else if (buffer % 2 == TFN__VALUE) n->value[buffer / 2] = start + items[i].at;
+        else n->saved[buffer / 2] = start + items[i].at;
     }
 }
 
@@ -4886,18 +4903,36 @@ static bool tfn__plan_sizes_ok(tfn_tape *t)
     return true;
 }
 
+/* Behind the nodes: the timeline, which stays, and the items, which do not. */
+static size_t tfn__order_end(const tfn_tape *t)
+{
+    size_t each = sizeof(tfn_node) + (t->training ? 4 : 1) * sizeof(int32_t);
+    return ((size_t)t->count * each + 15) / 16 * 16;
+}
+
+static tfn__item *tfn__plan_memory(tfn_tape *t, ptrdiff_t *count)
+{
+    size_t start = tfn__order_end(t);
+    int32_t placed = 0;
+    for (int32_t i = 1; i < t->count; i++)
+        if (!tfn__outside(t->nodes + i)) t->nodes[i].dies[0] = placed++;
+    *count = (ptrdiff_t)placed * tfn__buffers(t);
+    t->peak = start + (size_t)*count * sizeof(tfn__item);
+    if (t->peak > t->size)
+        tfn__tape_error(t, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
+                        (int64_t)t->size, (int64_t)t->peak);
+    t->order = (int32_t *)(void *)(t->nodes + t->count);
+    return (tfn__item *)(void *)((unsigned char *)t->nodes + start);
+}
+
 TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads)
 {
     tfn__item *items;
-    ptrdiff_t count = (ptrdiff_t)t->count * TFN__BUFFERS;
-    unsigned char *end;
+    ptrdiff_t count;
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
-    end = (unsigned char *)(t->nodes + t->count);
-    t->order = (int32_t *)(void *)end;
-    end += (size_t)t->count * 4 * sizeof(int32_t) + TFN__ALIGN;
-    items = (tfn__item *)(void *)(end + ((0 - (size_t)(uintptr_t)end) & (TFN__ALIGN - 1)));
+    items = tfn__plan_memory(t, &count);
     t->kernels = kernels;
     t->threads = threads < 1 ? 1 : threads;
 #ifndef TFNORM_NO_TRAINING
@@ -4912,20 +4947,14 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__make_order(t);
     tfn__find_lives(t, items);
     t->values = tfn__place(items, count);
-    tfn__settle(t, items, count);
     for (int32_t i = 1; i < t->count; i++) {
         int64_t need = tfn__padded(tfn__scratch_of(t, kernels, t->nodes + i));
         if (need > t->scratch) t->scratch = need;
     }
+    tfn__settle(t, items, count);
     t->work = t->values + t->threads * t->scratch;
     t->planned = true;
     return TFN_OK;
-}
-
-/* Bytes that a planned tape goes on using of its block. */
-static size_t tfn__tape_used(const tfn_tape *t)
-{
-    return (size_t)t->count * (sizeof(tfn_node) + 4 * sizeof(int32_t));
 }
 
 /* -- run
@@ -5032,8 +5061,8 @@ static void tfn__poison_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
         int64_t rows = tfn__rows_max(t, n);
         if (tfn__outside(n)) continue;
         for (int b = 0; b < TFN__BUFFERS; b++) {
-            int64_t at = b == TFN__GRAD ? n->grad : b < TFN__SAVE ? n->value[b]
-                       : n->saved[b - TFN__SAVE];
+            int64_t at = b == TFN__GRAD ? n->grad : b % 2 == TFN__VALUE ? n->value[b / 2]
+                       : n->saved[b / 2];
             if (n->dies[b] == e && at >= 0)
                 tfn__poison(r->work + at, rows * (b == TFN__SAVE || b == TFN__SAVE2 ? n->saved_cols
                                                                                     : n->cols));
@@ -5044,7 +5073,7 @@ static void tfn__poison_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
 
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-    float *work = r->work + t->values;
+    float *work = r->work;
     for (int32_t e = first; e < last; e++) {
         int32_t kind = t->order[e] % 8;
         tfn__call c;
@@ -5092,7 +5121,7 @@ static void tfn__relax(int *spins)
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
-    float *work = m->r->work + m->t->values + index * m->t->scratch;
+    float *work = m->r->work + index * m->t->scratch;
     uint64_t target = 0;
     for (int32_t e = m->first; e < m->last; e++) {
         int32_t kind = m->t->order[e] % 8;
@@ -5158,7 +5187,7 @@ TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
 #ifdef TFN__POISON
-    if (status == TFN_OK) tfn__poison(r->work, t->values);
+    if (status == TFN_OK) tfn__poison(r->work, t->work);
 #endif
     if (status == TFN_OK) tfn__run_entries(t, r, 0, t->forward_count);
     return status;
@@ -5259,8 +5288,8 @@ TFNORM_API const tfn_init_rule *tfn_init_find(const char *name)
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
 #ifndef TFNORM_NO_TRAINING
-/* RAdam (Liu 2020b): rho_t tells how many gradients the second moment has seen; where it allows a
- * rectification r_t, the step is r_t times Adam's, below that the variant decides. Returns r_t or 0. */
+/* RAdam (Liu 2020b): rho_t tells how many gradients the second moment has seen. Where it allows a
+ * rectification r_t, the step is r_t times Adam's; below, the variant decides. Returns r_t or 0. */
 static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
 {
     double most = 2 / (1 - b2) - 1, rho = most - 2 * t * power / (1 - power);
@@ -5273,8 +5302,8 @@ static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
  * lr m^ sqrt(1 - b2^t) / (sqrt v + eps). */
 static void tfn__update_at(tfn_update *u, int64_t t)
 {
-    double power = tfn__pow((double)u->beta2, (double)t), root = tfn__sqrt(1 - power), rectified = 1;
-    double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
+    double power = tfn__pow((double)u->beta2, (double)t), root = tfn__sqrt(1 - power);
+    double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t)), rectified;
     u->skip = false;
     u->adaptive = u->optimizer != TFN_SGD;
     if (u->optimizer == TFN_RADAM) {
@@ -5301,7 +5330,7 @@ static double tfn__decay_at(const tfn_schedule *s, double t)
         if (s->anchor <= 0) anchor = 4000;
         return tfn__sqrt(anchor / (anchor + t));
     case TFN_LINEAR:
-    case TFN_COSINE:                                   /* Loshchilov & Hutter 2017, without restarts */
+    case TFN_COSINE:                                   /* Loshchilov & Hutter 2017 */
     case TFN_WARMUP_STABLE_DECAY:
         span = (double)(s->steps - s->warmup);
         if (s->kind == TFN_WARMUP_STABLE_DECAY)
@@ -5325,7 +5354,8 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t wi
 {
     double t = (double)step, warm = (double)s->warmup, lr = (double)s->lr;
     double first = (double)s->lr_init, least = (double)s->lr_min;
-    bool ends = s->kind == TFN_LINEAR || s->kind == TFN_COSINE || s->kind == TFN_WARMUP_STABLE_DECAY;
+    bool ends = s->kind == TFN_LINEAR || s->kind == TFN_COSINE
+             || s->kind == TFN_WARMUP_STABLE_DECAY;
     if (s->kind == TFN_NOAM) lr *= tfn__noam(t, warm, (double)width);
     else if (step < s->warmup) lr = first + t * (lr - first) / warm;
     else if (ends) lr = least + (lr - least) * tfn__decay_at(s, t);
@@ -5898,8 +5928,8 @@ static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k
     tfn_status status = tfn_tape_plan(t, k, threads);
     size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
     if (status != TFN_OK) return status;
-    if (start + tfn_tape_bytes(t->count) > a->peak) a->peak = start + tfn_tape_bytes(t->count);
-    a->used = start + tfn__tape_used(t);
+    if (start + t->peak > a->peak) a->peak = start + t->peak;
+    a->used = start + tfn__order_end(t);
     return TFN_OK;
 }
 
@@ -6606,7 +6636,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 
-/* -- the self-check: generated data, dropout on, every kind of kernel ---------------------------- */
+/* -- the self-check: generated data, dropout on, every kind of kernel ------------------------- */
 
 enum { TFN__CHECK_BATCH = 3, TFN__CHECK_TIME = 19, TFN__CHECK_VOCAB = 37, TFN__CHECK_STEPS = 20 };
 

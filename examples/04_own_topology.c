@@ -13,7 +13,7 @@ static const tfn_topology b2t = {
     .ffn = { .norm_sum = true, .extra = { .kind = TFN_SCALE_CONSTANT, .value = 1 } }
 };
 
-enum { N = 6, T = 2*N, BATCH = 16, LETTERS = 10, END = LETTERS, SHOWN = 5 };
+enum { N = 6, T = 2*N, BATCH = 16, LETTERS = 10, END = LETTERS, SHOWN = 4 };
 static int32_t tokens[BATCH * T], targets[BATCH * T];
 
 /* Read N letters, then write them in reverse. */
@@ -30,8 +30,8 @@ static void make_batch(int step)
 
 static void train(const tfn_topology *row)
 {
-    tfn_model_desc desc = { .vocab = LETTERS + 1, .context = T, .batch = BATCH, .layers = 6,
-                            .topology = row, .schedule = { .lr = 1e-3f } };
+    tfn_model_desc desc = { .vocab = LETTERS + 1, .context = T, .batch = BATCH, .layers = 8,
+                            .topology = row, .schedule = { .lr = 3e-3f } };
     tfn_batch batch = { .tokens = tokens, .targets = targets, .batch = BATCH, .time = T };
     tfn_model model;
     tfn_report report;
@@ -50,7 +50,7 @@ static void train(const tfn_topology *row)
 
 int main(void)
 {
-    printf("loss of 6 layers after 100, 200 ... steps, no warm-up\n");
+    printf("loss of 8 layers after 100, 200 ... steps, no warm-up\n");
     for (int32_t i = 0; tfn_topology_at(i); i++) train(tfn_topology_at(i));
     train(&b2t);
     return 0;

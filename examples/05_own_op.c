@@ -59,7 +59,7 @@ int main(void)
         return 1;
     }
     size_t n = (size_t)tape.params;
-    float *memory = (float *)calloc(2*n + (size_t)(tape.work + tape.scratch), sizeof *memory);
+    float *memory = (float *)calloc(2*n + (size_t)tape.work, sizeof *memory);
     tfn_run run = { .batch = POINTS, .params = memory, .grads = memory + n,
                     .work = memory + 2*n, .inputs = { points[0] } };
     run.ints[TFN_INT_TARGETS] = classes;

@@ -6,7 +6,7 @@
 #include "../tfnorm.h"
 #include <stdio.h>
 
-enum { N = 6, T = 2*N, BATCH = 16, LETTERS = 10, END = LETTERS, STEPS = 600, EVERY = 100 };
+enum { N = 6, T = 2*N, BATCH = 16, LETTERS = 10, END = LETTERS, STEPS = 400, EVERY = 100 };
 static int32_t tokens[BATCH * T], targets[BATCH * T];
 
 static const struct { const char *title, *recipe; int64_t warmup; } runs[] = {
@@ -30,7 +30,7 @@ static void make_batch(int step)
 static void train(const char *title, const char *recipe, int64_t warmup)
 {
     tfn_model_desc desc = { .vocab = LETTERS + 1, .context = T, .batch = BATCH, .layers = 8,
-                            .recipe = recipe, .schedule = { .lr = 2e-3f, .warmup = warmup } };
+                            .recipe = recipe, .schedule = { .lr = 3e-3f, .warmup = warmup } };
     tfn_batch batch = { .tokens = tokens, .targets = targets, .batch = BATCH, .time = T };
     tfn_model model;
     tfn_report report;

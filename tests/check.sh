@@ -17,7 +17,7 @@ check() {
     if "$@" > "$work/output" 2>&1 < /dev/null; then word='ok    ' passed=$((passed + 1))
     else
         word=FAILED failed=$((failed + 1))
-        head -n 20 "$work/output" | cut -c 1-200 | sed 's/^/  /'
+        grep -v -e "^ok " -e ": forward " "$work/output" | head -n 20 | cut -c 1-200 | sed 's/^/  /'
     fi
     printf '%s %-44s %6d s\n' "$word" "$check_name" $(($(date +%s) - check_begin))
 }

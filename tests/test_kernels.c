@@ -1,6 +1,6 @@
-/* Norms, softmax, feed-forward functions, dropout, loss and optimisers: forward against naive double
- * code, backward against central differences of that code, and the same bits on all instruction
- * sets with a fused multiply-add. */
+/* Norms, softmax, feed-forward functions, dropout, loss and optimisers: forward against naive
+ * double code, backward against central differences of that code, and the same bits on all
+ * instruction sets with a fused multiply-add. */
 #define TFNORM_EXACT
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
@@ -11,7 +11,7 @@ static const ptrdiff_t kernels_cols[] = { 1, 2, 15, 16, 17, 33, 100 };
     for (size_t at_ = 0; at_ < sizeof kernels_cols / sizeof *kernels_cols; at_++)              \
         for (ptrdiff_t c = kernels_cols[at_]; c; c = 0)
 
-/* -- checks common to all --------------------------------------------------------------------- */
+/* -- checks common to all ---------------------------------------------------------------------- */
 
 static uint64_t kernels_drawn;
 
@@ -28,8 +28,8 @@ static void kernels_fill(float *x, ptrdiff_t n)
 #define KERNELS_MAX 12000            /* floats of the outputs of one case */
 #define KERNELS_GUARD 12345.5f
 
-/* A case runs on every instruction set. Those with an FMA must give the same bits, the others nearly
- * so, and none may write beyond n floats. Outputs hold `before`, for the kernels that add. */
+/* A case runs on every instruction set. Those with an FMA must give the same bits, the others
+ * nearly so, and none may write beyond n floats. Outputs hold `before`, for kernels that add. */
 typedef void (*kernels_case)(const tfn_kernels *k, float *out, const void *data);
 
 static void kernels_try(const char *name, const tfn_kernels *k, kernels_case run, const void *data,
@@ -58,9 +58,11 @@ static void kernels_run(const char *name, kernels_case run, const void *data, pt
             if (memcmp(result, out, (size_t)n * sizeof *out))
                 FAIL("%s: other bits on %s", name, k->name);
         } else {
-            for (ptrdiff_t i = 0; i < n; i++)
-                if (!(out[i] == result[i] || fabsf(out[i] - result[i]) <= 1e-4f * (1 + fabsf(result[i]))))
-                    FAIL("%s %s: %g, not %g", name, k->name, (double)out[i], (double)result[i]);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                double a = (double)out[i], b = (double)result[i];
+                if (!(out[i] == result[i] || fabs(a - b) <= 1e-4 * (1 + fabs(b))))
+                    FAIL("%s %s: %g, not %g", name, k->name, a, b);
+            }
         }
     }
 }
@@ -99,7 +101,7 @@ static void kernels_widen(double *d, const float *f, ptrdiff_t n)
     for (ptrdiff_t i = 0; i < n; i++) d[i] = (double)f[i];
 }
 
-/* The backward of row-wise kernels: dx must be the slope of f, added to `before` if there is one. */
+/* The backward of row-wise kernels: dx must be the slope of f, added to `before` if it is given. */
 static void kernels_check_slope(const char *name, const float *dx, const float *before,
                                 kernels_row f, const float *x, const float *dy, ptrdiff_t rows,
                                 ptrdiff_t cols, const void *data, double tolerance)
@@ -114,7 +116,7 @@ static void kernels_check_slope(const char *name, const float *dx, const float *
     }
 }
 
-/* -- norms -------------------------------------------------------------------------------------- */
+/* -- norms ------------------------------------------------------------------------------------- */
 
 enum { KERNELS_ROWS = 5 };
 typedef struct kernels_norm {
@@ -150,7 +152,8 @@ static void kernels_norm_backward(const tfn_kernels *k, float *out, const void *
     if (d->rms)
         k->rmsnorm_backward(out, d->dy, d->x, d->gain, d->rstd, d->rows, d->cols, d->add);
     else
-        k->layernorm_backward(out, d->dy, d->x, d->gain, d->mean, d->rstd, d->rows, d->cols, d->add);
+        k->layernorm_backward(out, d->dy, d->x, d->gain, d->mean, d->rstd, d->rows, d->cols,
+                              d->add);
 }
 
 static void kernels_norm_case(ptrdiff_t cols, bool rms, bool gain, bool bias)
@@ -164,7 +167,7 @@ static void kernels_norm_case(ptrdiff_t cols, bool rms, bool gain, bool bias)
     kernels_fill(g, cols);
     kernels_fill(b, cols);
     kernels_fill(before, n);
-    for (ptrdiff_t c = 0; c < cols; c++) x[c] = 2;                       /* a row without variance */
+    for (ptrdiff_t c = 0; c < cols; c++) x[c] = 2;             /* a row without variance */
     d.x = x;
     d.dy = dy;
     d.gain = gain ? g : NULL;
@@ -216,7 +219,7 @@ TEST(kernels_norms_wide)              /* means far from 0, and more columns than
 static void kernels_norm_params(const tfn_kernels *k, float *out, const void *data)
 {
     const kernels_norm *d = (const kernels_norm *)data;
-    const ptrdiff_t half = d->cols / 2;                       /* two ranges of columns, as threads do */
+    const ptrdiff_t half = d->cols / 2;                   /* two ranges of columns, as threads do */
     float *bias = d->rms ? NULL : out + d->cols;
     const float *mean = d->rms ? NULL : d->mean;
     if (d->rms) memset(out + d->cols, 0, (size_t)d->cols * sizeof *out);
@@ -254,9 +257,13 @@ TEST(kernels_norm_params_chains)
         }
 }
 
-/* -- softmax ------------------------------------------------------------------------------------ */
+/* -- softmax ----------------------------------------------------------------------------------- */
 
-typedef struct kernels_soft { const float *x, *dy; ptrdiff_t rows, cols; bool in_place, add; } kernels_soft;
+typedef struct kernels_soft {
+    const float *x, *dy;
+    ptrdiff_t rows, cols;
+    bool in_place, add;
+} kernels_soft;
 
 static void kernels_soft_row(double *y, const double *x, ptrdiff_t n, const void *data)
 {
@@ -329,7 +336,7 @@ TEST(kernels_softmax_edges)
     }
 }
 
-/* -- activations -------------------------------------------------------------------------------- */
+/* -- activations ------------------------------------------------------------------------------- */
 
 static const tfn_activation kernels_kinds[] = {
     TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU, TFN_TANH, TFN_IDENTITY, TFN_ACTIVATION_DEFAULT
@@ -448,7 +455,9 @@ TEST(kernels_gated)
 
 TEST(kernels_activation_edges)        /* large arguments give the limits, never NaN */
 {
-    static const float x[] = { 0, -0.0f, 11, -11, 90, -90, 1e5f, -1e5f, 1e20f, -1e20f, 3e38f, -3e38f };
+    static const float x[] = {
+        0, -0.0f, 11, -11, 90, -90, 1e5f, -1e5f, 1e20f, -1e20f, 3e38f, -3e38f
+    };
     enum { N = sizeof x / sizeof *x };
     float y[N], dy[N], dx[N];
     for (int i = 0; i < N; i++) dy[i] = 1;
@@ -467,7 +476,7 @@ TEST(kernels_activation_edges)        /* large arguments give the limits, never 
     }
 }
 
-/* -- dropout ------------------------------------------------------------------------------------ */
+/* -- dropout ----------------------------------------------------------------------------------- */
 
 typedef struct kernels_drop {
     const float *x;
@@ -566,14 +575,15 @@ TEST(kernels_dropout_random)
             }
             CHECK(fabs(groups - 2000) < 6 * sqrt(2 * 2000.0 + 2000 / (100 * p * (1 - p))));
         }
-    for (uint64_t key = 0; key < 20; key++) {               /* keys, blocks and lags are independent */
+    for (uint64_t key = 0; key < 20; key++) {          /* keys, blocks and lags are independent */
         k->dropout(a, one, N, 0.5f, tfn_key_make(key), 0, false);
         k->dropout(b, one, N, 0.5f, tfn_key_make(key + 1), 0, false);
         CHECK(kernels_agreement(a, b, N) < 5);
         k->dropout(b, one, N, 0.5f, tfn_key_make(key), (key + 1) << 20, false);
         CHECK(kernels_agreement(a, b, N) < 5);
         for (ptrdiff_t lag = 1; lag < 40; lag++) CHECK(kernels_agreement(a, a + lag, N - lag) < 5);
-        for (ptrdiff_t lag = 64; lag < N; lag *= 2) CHECK(kernels_agreement(a, a + lag, N - lag) < 5);
+        for (ptrdiff_t lag = 64; lag < N; lag *= 2)
+            CHECK(kernels_agreement(a, a + lag, N - lag) < 5);
     }
 }
 
@@ -594,9 +604,13 @@ TEST(kernels_dropout_rows)              /* the same place in many rows, as in at
     }
 }
 
-/* -- scale of columns ---------------------------------------------------------------------------- */
+/* -- scale of columns -------------------------------------------------------------------------- */
 
-typedef struct kernels_scale { const float *x, *v, *dy; ptrdiff_t rows, cols; bool add; } kernels_scale;
+typedef struct kernels_scale {
+    const float *x, *v, *dy;
+    ptrdiff_t rows, cols;
+    bool add;
+} kernels_scale;
 
 static void kernels_scale_forward(const tfn_kernels *k, float *out, const void *data)
 {
@@ -639,7 +653,7 @@ TEST(kernels_scale_columns)
         }
 }
 
-/* -- cross-entropy ------------------------------------------------------------------------------- */
+/* -- cross-entropy ----------------------------------------------------------------------------- */
 
 typedef struct kernels_loss {
     const float *x, *dloss, *stats;
@@ -654,7 +668,8 @@ typedef struct kernels_loss {
 static void kernels_loss_row(double *y, const double *x, ptrdiff_t n, const void *data)
 {
     const kernels_loss *d = (const kernels_loss *)data;
-    double e = d->smoothing, sum = 0, max = x[0], all = 0, each = e / (double)(n - (d->kind ? 1 : 0));
+    double e = d->smoothing, each = e / (double)(n - (d->kind ? 1 : 0));
+    double sum = 0, max = x[0], all = 0;
     for (ptrdiff_t i = 1; i < n; i++) max = fmax(max, x[i]);
     for (ptrdiff_t i = 0; i < n; i++) sum += exp(x[i] - max);
     for (ptrdiff_t i = 0; i < n; i++) all += log(sum) + max - x[i];
@@ -678,8 +693,8 @@ static void kernels_loss_backward(const tfn_kernels *k, float *out, const void *
 {
     const kernels_loss *d = (const kernels_loss *)data;
     if (d->in_place) memcpy(out, d->x, (size_t)(d->rows * d->cols) * sizeof *out);
-    k->cross_entropy_backward(out, d->dloss, d->stats, d->in_place ? out : d->x, d->targets, d->rows,
-                              d->cols, (float)d->smoothing, d->kind, d->add);
+    k->cross_entropy_backward(out, d->dloss, d->stats, d->in_place ? out : d->x, d->targets,
+                              d->rows, d->cols, (float)d->smoothing, d->kind, d->add);
 }
 
 static void kernels_loss_case(kernels_loss *d, const float *before)
@@ -750,7 +765,7 @@ TEST(kernels_cross_entropy_smoothing)   /* where the weights of the classes end 
     }
 }
 
-/* -- optimisers ---------------------------------------------------------------------------------- */
+/* -- optimisers -------------------------------------------------------------------------------- */
 
 enum { KERNELS_P = 37, KERNELS_STEPS = 20 };
 typedef struct kernels_opt {
@@ -789,7 +804,8 @@ static double kernels_adam_step(const tfn_update *u, int t, double m, double v, 
     *decays = u->optimizer != TFN_ADAM;
     if (u->optimizer == TFN_RADAM) r = kernels_rectified(u, t, &known);
     if (!known && u->radam == TFN_RADAM_AUTHORS) *decays = false;
-    if (!known) return u->radam == TFN_RADAM_AUTHORS || u->radam == TFN_RADAM_DECAY ? 0 : lr * first;
+    if (!known && (u->radam == TFN_RADAM_AUTHORS || u->radam == TFN_RADAM_DECAY)) return 0;
+    if (!known) return lr * first;
     if (u->eps_inside) return lr * r * first / (sqrt(v) / root + eps);
     return lr * r * root * first / (sqrt(v) + eps);
 }
@@ -832,7 +848,7 @@ static void kernels_opt_case(tfn_optimizer optimizer, int which)
     d.u.lr = 0.01f;
     d.u.beta2 = which & 1 ? 0.98f : 0.9f;
     d.u.beta1 = which & 2 && optimizer == TFN_SGD ? 0 : 0.9f;
-    d.u.eps = which & 1 ? 0.1f : 1e-8f;                       /* a large eps shows where it stands */
+    d.u.eps = which & 1 ? 0.1f : 1e-8f;             /* a large eps shows where it stands */
     d.u.decay = which & 4 ? 0.3f : 0;
     d.u.grad_scale = 0.25f;
     d.u.eps_inside = which & 2;
@@ -877,7 +893,7 @@ TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.9
     }
 }
 
-/* -- schedules ----------------------------------------------------------------------------------- */
+/* -- schedules --------------------------------------------------------------------------------- */
 
 static void kernels_rate(const tfn_schedule *s, int64_t t, double wanted)
 {
@@ -886,7 +902,8 @@ static void kernels_rate(const tfn_schedule *s, int64_t t, double wanted)
         FAIL("kind %d: rate %.9g at %d, not %.9g", (int)s->kind, rate, (int)t, wanted);
 }
 
-static tfn_schedule kernels_schedule(tfn_schedule_kind kind, float lr, int64_t warmup, int64_t steps)
+static tfn_schedule kernels_schedule(tfn_schedule_kind kind, float lr, int64_t warmup,
+                                     int64_t steps)
 {
     tfn_schedule s;
     memset(&s, 0, sizeof s);
@@ -945,7 +962,7 @@ TEST(kernels_schedules_roots)
     s.step_at = 8000;                                         /* the decay goes on after the step */
     s.step_factor = 0.25f;
     kernels_rate(&s, 16000, 0.125);
-    s = kernels_schedule(TFN_INVERSE_SQRT, 1, 0, 0);          /* the trap: decay from the first step */
+    s = kernels_schedule(TFN_INVERSE_SQRT, 1, 0, 0);     /* the trap: decays from the first step */
     kernels_rate(&s, 0, 1);
     kernels_rate(&s, 1, 1);
     kernels_rate(&s, 4000, 1 / sqrt(4000));
