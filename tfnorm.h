@@ -1067,11 +1067,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #pragma STDC FP_CONTRACT OFF
 #elif defined __GNUC__
 #pragma GCC push_options
-#ifdef __OPTIMIZE_SIZE__
 #pragma GCC optimize("fp-contract=off")
-#else
-#pragma GCC optimize("O3", "fp-contract=off")
-#endif
 #elif defined _MSC_VER
 #pragma fp_contract(off)
 #endif
@@ -1503,7 +1499,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__MUL(a, b)       _mm512_mul_ps(a, b)
 #define TFN__DIV(a, b)       _mm512_div_ps(a, b)
 #define TFN__FMA(a, b, c)    _mm512_fmadd_ps(a, b, c)
-/* maskz with all lanes: of the plain ones g++ warns, "may be used uninitialized" (GCC bug 105593) */
+/* maskz with all lanes: of the plain ones g++ says "may be used uninitialized" (GCC bug 105593). */
 #define TFN__MIN(a, b)       _mm512_maskz_min_ps((__mmask16)0xffff, a, b)
 #define TFN__MAX(a, b)       _mm512_maskz_max_ps((__mmask16)0xffff, a, b)
 #define TFN__ROOT(a)         _mm512_maskz_sqrt_ps((__mmask16)0xffff, a)
@@ -1830,7 +1826,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
     return TFN__LOADN(t, k);
 }
 
-static TFN__INLINE float TFN__N(tfn__row_sum)(const float *x, ptrdiff_t n)
+static TFN__APART float TFN__N(tfn__row_sum)(const float *x, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
     TFN__N(tfn__zero_lanes)(acc);
@@ -1838,7 +1834,7 @@ static TFN__INLINE float TFN__N(tfn__row_sum)(const float *x, ptrdiff_t n)
     return TFN__N(tfn__tree)(acc);
 }
 
-static TFN__INLINE float TFN__N(tfn__row_dot)(const float *x, const float *y, ptrdiff_t n)
+static TFN__APART float TFN__N(tfn__row_dot)(const float *x, const float *y, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
     TFN__N(tfn__zero_lanes)(acc);
@@ -1849,7 +1845,7 @@ static TFN__INLINE float TFN__N(tfn__row_dot)(const float *x, const float *y, pt
 }
 
 /* The largest of n >= 1 values. A NaN may be passed over, but not by the sum of exponentials. */
-static TFN__INLINE float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
+static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
     float t[16], max = x[0];
@@ -1865,7 +1861,8 @@ static TFN__INLINE float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
 }
 
 /* y = exp(x - max), and its sum; y may be x, or NULL for the sum alone. */
-static TFN__INLINE float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n, float max)
+static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n,
+                                                 float max)
 {
     const TFN__V m = TFN__SET(max);
     TFN__V acc[TFN__LANES];
@@ -1881,8 +1878,8 @@ static TFN__INLINE float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrd
 /* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps, else 0; y may be x. 2^20 elements
  * share a draw of the generator; in them the index goes through a 32-bit mixer of two
  * multiplications (Wellons's lowbias32), of which the high bits decide. */
-static void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key,
-                                 uint64_t first, bool add)
+static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p,
+                                            tfn_key key, uint64_t first, bool add)
 {
     const int32_t least = p < 1 ? (int32_t)((double)(p > 0 ? p : 0) * 2147483648.0) : INT32_MAX;
     const float scale = p < 1 ? 1 / (1 - p) : 0;
@@ -2449,9 +2446,6 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 /* No online softmax: rescaling would break the chains. A strip of query rows keeps its scores in
  * `work`, so memory grows with the number of keys, never with its square. Masked keys are left out
  * by loop bounds, never multiplied by zero. */
-
-static void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key,
-                                 uint64_t first, bool add);
 
 /* One head's view of a call: rows from query `row` on, `rows` of them, against `keys` keys. */
 typedef struct TFN__N(tfn__head) {
@@ -3224,6 +3218,10 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 /* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12
  * vectorises these bodies at -O3 only, so they ask for it themselves. The 128-bit set with FMA must
  * not use wider registers on its own: see TFN__X86_WIDE. */
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O3", "fp-contract=off")
+#endif
 #define TFN__BODY
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
@@ -3291,6 +3289,9 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__USE_WASM
 #endif
 #undef TFN__BODY
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC pop_options
+#endif
 #undef TFN__KC
 #undef TFN__MC
 #undef TFN__NC

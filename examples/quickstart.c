@@ -60,11 +60,12 @@ static double evaluate(tfn_model *m, tfn_batch batch)
     return nats / bytes / 0.69314718;
 }
 
-/* One byte after the other at temperature 0.7; a full context goes on with its later half. */
+/* Continue the middle of the text byte by byte; a full context goes on with its later half. */
 static void write_text(tfn_decoder *d)
 {
-    int32_t past[SAMPLE] = { '\n' };
-    for (int n = 1, from = 0, fed = 0; n < SAMPLE; fed = n++) {
+    int32_t past[SAMPLE] = { 0 };
+    for (int i = 0; i < CONTEXT/2; i++) putchar(past[i] = text[size/2 + i]);
+    for (int n = CONTEXT/2, from = 0, fed = 0; n < SAMPLE; fed = n++) {
         if (n - from > CONTEXT) from = fed = n - CONTEXT/2, tfn_decoder_start(d, NULL);
         const float *logits = tfn_decoder_next(d, past + fed, n - fed, NULL);
         float p[256], u = tfn_random_uniform(tfn_key_make(1), (uint64_t)n);
@@ -77,11 +78,10 @@ static void write_text(tfn_decoder *d)
 
 int main(int argc, char **argv)
 {
-    const char *threads = getenv("TFNORM_THREADS");
     tfn_model_desc desc = { .vocab = 256, .context = CONTEXT, .batch = BATCH, .heads = 4,
         .position = TFN_ROTARY, .clip = 1, .isa = tfn_isa_find(getenv("TFNORM_ISA")),
         .schedule = { .kind = TFN_COSINE, .lr = 4e-3f, .warmup = 40, .steps = STEPS },
-        .threads = threads ? atoi(threads) : 0 };
+        .threads = getenv("TFNORM_THREADS") ? atoi(getenv("TFNORM_THREADS")) : 0 };
     tfn_batch batch = { .tokens = tokens, .targets = targets, .batch = BATCH, .time = CONTEXT };
     tfn_model m;
     tfn_decoder d;

@@ -282,6 +282,51 @@ TEST(golden_both_models)
     golden_check_model(TFN_ENCODER_DECODER, "both", true);
 }
 
+/* A user's row with every norm and scale: the join as the general formula says. */
+static const tfn_topology golden_own = {
+    "own", "the general join", "none", 2026,
+    { true, true, false, true, { TFN_SCALE_CONSTANT, 0.75f, 0, 0, 0 },
+      { TFN_SCALE_LEARNED, 0.5f, 0, 0, 0 }, { TFN_SCALE_VECTOR, 1.25f, 0, 0, 0 },
+      { TFN_SCALE_NONE, 0, 0, 0, 0 } },
+    { false, false, true, false, { TFN_SCALE_VECTOR, 2, 1, 0, 1 },
+      { TFN_SCALE_CONSTANT, 1, -0.5f, 0, 0.25f }, { TFN_SCALE_CONSTANT, 0.875f, 0, 0, 0 },
+      { TFN_SCALE_LEARNED, 0.25f, 0, 2, 0 } },
+    true, true, NULL
+};
+
+TEST(golden_own_row)
+{
+    int32_t tokens[GOLDEN_B * GOLDEN_TT];
+    tfn_model_desc d = golden_desc(TFN_DECODER, true);
+    tfn_model m;
+    tfn_batch batch;
+    tfn_param_info p;
+    int found = 0;
+    d.topology = &golden_own;
+    if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
+        FAIL("no model");
+        return;
+    }
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+        /* learned scales start at value * N^n * M^m * l^layer; a lone stack has N = M = 2 */
+        double layer = p.layer + 1, start = strstr(p.name, ".self.out.") ? 0.5
+             : strstr(p.name, ".skip.") ? 1.25 : strstr(p.name, ".in.") ? 2 * 2 * layer
+             : strstr(p.name, ".extra.") ? 0.25 * 4 : -1;
+        for (int32_t j = 0; j < p.cols && start >= 0; j++, found++)
+            CHECK_CLOSE((double)p.data[j], start, 1e-6);
+        golden_fill(p.data, p.name, p.rows, p.cols);
+    }
+    CHECK_INT(found, 2 * (1 + 8 + 8 + 1));
+    for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TT; i++) tokens[i] = (i*5 + i/3) % GOLDEN_V;
+    memset(&batch, 0, sizeof batch);
+    batch.batch = GOLDEN_B;
+    batch.time = GOLDEN_TT;
+    batch.tokens = tokens;
+    golden_compare(golden_models, golden_models_values, "own", "logits", tfn_model_logits(&m, &batch),
+                   GOLDEN_B * GOLDEN_TT * GOLDEN_V);
+    tfn_model_free(&m);
+}
+
 /* -- optimisers: ten updates of twelve numbers ----------------------------------------------------- */
 
 enum { GOLDEN_N = 12, GOLDEN_STEPS = 10 };
@@ -358,6 +403,7 @@ int main(void)
     RUN(golden_encoder_models);
     RUN(golden_decoder_models);
     RUN(golden_both_models);
+    RUN(golden_own_row);
     RUN(golden_optimizers);
     return DONE();
 }

@@ -398,6 +398,37 @@ static void model_check_padding(model_case *c, const tfn_model_desc *d)
     tfn_model_free(&other.m);
 }
 
+/* The same sentences with more padding: equal gradients, dropout included. */
+static void model_check_longer(const tfn_model_desc *d)
+{
+    static model_case one, two;
+    const int32_t time = 13, source = d->source_context ? 11 : 0;
+    tfn_report a, b;
+    if (!model_start(&one, d) || !model_start(&two, d)) return;
+    model_fill(&one, d, d->batch, time, source, 9);
+    memcpy(two.lengths, one.lengths, sizeof one.lengths);
+    memcpy(two.source_lengths, one.source_lengths, sizeof one.lengths);
+    for (int32_t i = 0; i < d->batch * d->context; i++) {
+        int32_t s = i / d->context, t = i % d->context, from = s * time + t;
+        if (t < time) two.tokens[i] = one.tokens[from], two.segments[i] = one.segments[from];
+        if (d->head != TFN_HEAD_SEQUENCE) two.targets[i] = t < time ? one.targets[from] : -1;
+        else if (i < d->batch) two.targets[i] = one.targets[i];
+    }
+    for (int32_t i = 0; i < d->batch * d->source_context; i++)
+        if (i % d->source_context < source)
+            two.source[i] = one.source[i / d->source_context * source + i % d->source_context];
+    CHECK(tfn_model_step(&one.m, &one.batch, &a) == TFN_OK);
+    CHECK(tfn_model_step(&two.m, &two.batch, &b) == TFN_OK);
+    CHECK(a.tokens == b.tokens && fabs(a.loss - b.loss) < 1e-5);
+    for (int64_t i = 0; i < one.m.param_floats; i++)        /* +0 may be -0 */
+        if (!(one.m.run.grads[i] >= two.m.run.grads[i] && one.m.run.grads[i] <= two.m.run.grads[i])) {
+            FAIL("%s: more padding, another gradient", model_text(d));
+            break;
+        }
+    tfn_model_free(&one.m);
+    tfn_model_free(&two.m);
+}
+
 TEST(model_properties)
 {
     static model_case c;
@@ -407,6 +438,7 @@ TEST(model_properties)
         model_check_causal(&c);
         model_check_alone(&c);
         model_check_padding(&c, &d);
+        model_check_longer(&d);
         tfn_model_free(&c.m);
     }
 }

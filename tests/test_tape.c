@@ -180,6 +180,11 @@ static tfn_var tape_layernorm(tape_case *c)
     tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width);
     return tfn_layernorm(&c->t, x, gain, tape_p(c, 1, c->d.width), (float)1e-5);
 }
+static tfn_var tape_layernorm_made(tape_case *c)    /* its gain is a value */
+{
+    tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width);
+    return tfn_layernorm(&c->t, x, tfn_scale(&c->t, gain, tape_p(c, 1, 1)), tape_none, (float)1e-5);
+}
 static tfn_var tape_layernorm_gain(tape_case *c)
 {
     tfn_var x = tape_target(c);
@@ -240,6 +245,11 @@ static tfn_var tape_scale_columns(tape_case *c)
 {
     tfn_var x = tape_target(c);
     return tfn_scale(&c->t, x, tape_p(c, 1, c->d.width));
+}
+static tfn_var tape_scale_made(tape_case *c)
+{
+    tfn_var x = tape_target(c), v = tape_p(c, 1, c->d.width);
+    return tfn_scale(&c->t, x, tfn_scale(&c->t, v, tape_p(c, 1, 1)));
 }
 static tfn_var tape_dropout(tape_case *c)
 {
@@ -410,6 +420,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("layernorm-bias", layernorm_bias, true)
     TAPE_ROW("layernorm-plain", layernorm_plain, true)
     TAPE_ROW("layernorm-frozen", layernorm_frozen, false)
+    TAPE_ROW("layernorm-made", layernorm_made, true)
     TAPE_ROW("rmsnorm", rmsnorm, true)
     TAPE_ROW("rmsnorm-plain", rmsnorm_plain, true)
     TAPE_ROW("softmax", softmax, true)
@@ -430,6 +441,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("add-self", add_self, true)
     TAPE_ROW("scale-scalar", scale_scalar, true)
     TAPE_ROW("scale-columns", scale_columns, true)
+    TAPE_ROW("scale-made", scale_made, true)
     TAPE_ROW("dropout", dropout, false)
     TAPE_ROW("dropout-source", dropout_source, false)
     TAPE_ROW("embed", embed, true)
@@ -565,8 +577,10 @@ static void tape_fill(tape_case *c)
     c->r.key = tfn_key_make(99);
     memset(c->floats, 0, (size_t)(2*params) * sizeof *c->floats);
     for (int32_t i = 0; i < c->count; i++)
-        for (ptrdiff_t j = 0; j < tape_size(c, c->params[i]); j++)
+        for (ptrdiff_t j = 0; j < tape_size(c, c->params[i]); j++) {
             tfn_value(&c->t, &c->r, c->params[i])[j] = c->scale[i] * golden_draw(key, at++);
+            c->r.grads[c->t.nodes[c->params[i].id].grad + j] = (float)NAN;      /* to be overwritten */
+        }
     for (ptrdiff_t j = 0; j < c->y_size; j++) c->weights[j] = golden_draw(key, at++);
     for (ptrdiff_t j = 0; j < 2*n; j++) c->weights[c->y_size + j] = golden_draw(key, at++);
     for (int32_t i = 0; i < 2 && i < c->count; i++)
@@ -981,12 +995,12 @@ TEST(tape_kept)
 
 /* -- the user's own operation, six inputs --------------------------------------------------------------- */
 
-/* y = sum of (i+1) x_i: six inputs, the third without gradient */
+/* y = sum of (i+1) x_i^2: six inputs, the third without gradient */
 static void tape_six(const tfn_custom_args *a)
 {
     for (ptrdiff_t j = 0; j < a->rows * a->cols; j++) {
         float sum = 0;
-        for (int i = 0; i < TFN_INPUTS; i++) sum += (float)(i + 1) * a->x[i][j];
+        for (int i = 0; i < TFN_INPUTS; i++) sum += (float)(i + 1) * a->x[i][j] * a->x[i][j];
         a->y[j] = sum;
     }
 }
@@ -994,7 +1008,7 @@ static void tape_six_back(const tfn_custom_args *a)
 {
     for (int i = 0; i < TFN_INPUTS; i++)
         for (ptrdiff_t j = 0; j < a->rows * a->cols && a->dx[i]; j++) {
-            float g = (float)(i + 1) * a->dy[j];
+            float g = (float)(2*i + 2) * a->x[i][j] * a->dy[j];
             a->dx[i][j] = a->add[i] ? a->dx[i][j] + g : g;
         }
 }
@@ -1024,9 +1038,10 @@ TEST(tape_custom)
         for (ptrdiff_t j = 0; j < c.y_size; j++) {
             static const float factors[] = { 7, 2, 0, 4, 5 };
             const float *g = tfn_gradient(&c.t, &c.r, c.params[i]);
-            CHECK(i == 2 ? !g : g && fabs((double)(g[j] - factors[i] * c.weights[j])) < 1e-5);
+            const float *x = tfn_value(&c.t, &c.r, c.params[i]);
+            CHECK(i == 2 ? !g : g && fabs((double)(g[j] - 2 * factors[i] * x[j] * c.weights[j])) < 1e-5);
         }
-    for (ptrdiff_t j = 0; j < c.y_size; j++)        /* no value of the loss depends on number 2 */
+    for (ptrdiff_t j = 0; j < c.y_size; j++)        /* the loss does not depend on number 2 */
         CHECK(c.r.grads[c.t.nodes[c.params[2].id].grad + j] == 0);
     free(loss);
     tape_end(&c);

@@ -22,11 +22,11 @@
 
 static struct { tfn_isa isa; int threads; bool json; const char *only; } option;
 
-/* -- time ----------------------------------------------------------------------------------- */
+/* -- time ---------------------------------------------------------------------------------- */
 
 static double now(void)
 {
-#ifdef CLOCK_THREAD_CPUTIME_ID
+#if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
     struct timespec t;
     clock_gettime(option.threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -151,7 +151,9 @@ static void row(const char *bench, const char *name, const char *isa, double sec
         if (percent >= 0) printf(",\"percent\":%.1f", percent);
         printf("}\n");
     } else {
-        printf("%-7s %-30s %12.2f us %12.5g %s", isa, name, seconds * 1e6, rate, unit);
+        printf("%-7s %-30s ", isa, name);
+        if (seconds > 0) printf("%12.2f us ", seconds * 1e6);
+        printf("%11.5g %s", rate, unit);
         if (percent >= 0) printf(" %5.1f %%", percent);
         printf("\n");
     }
@@ -167,7 +169,7 @@ static float *random_floats(ptrdiff_t n, uint64_t seed)
     return p;
 }
 
-/* -- gemm: y = x W (NN), dx = dy W^T (NT), dW = x^T dy (TN), M tokens, K in, N out -------------- */
+/* -- gemm: y = x W (NN), dx = dy W^T (NT), dW = x^T dy (TN) --------------------------------- */
 
 typedef struct product { const tfn_kernels *k; tfn_matmul p; float *work; } product;
 static void run_product(void *context)
@@ -176,7 +178,7 @@ static void run_product(void *context)
     j->k->matmul(&j->p, j->work);
 }
 
-static double bench_product(const tfn_kernels *k, const char *layout, ptrdiff_t m, ptrdiff_t n,
+static void bench_product(const tfn_kernels *k, const char *layout, ptrdiff_t m, ptrdiff_t n,
                             ptrdiff_t depth)
 {
     float *a = random_floats(m * depth, 1), *b = random_floats(depth * n, 2);
@@ -198,7 +200,6 @@ static double bench_product(const tfn_kernels *k, const char *layout, ptrdiff_t 
     row("gemm", name, k->name, seconds, operations / seconds * 1e-9, "GFLOP/s",
         100 * operations / seconds / limit);
     free(a), free(b), free(c), free(work);
-    return operations / seconds / limit;
 }
 
 static void bench_gemm(const tfn_kernels *k)
@@ -213,7 +214,8 @@ static void bench_gemm(const tfn_kernels *k)
         for (int j = 0; j < 3; j++) {
             char name[64];
             sprintf(name, "%s %dx%dx%d", layouts[j], shapes[i][0], shapes[i][1], shapes[i][2]);
-            if (wanted(name)) bench_product(k, layouts[j], shapes[i][0], shapes[i][1], shapes[i][2]);
+            if (wanted(name))
+                bench_product(k, layouts[j], shapes[i][0], shapes[i][1], shapes[i][2]);
         }
 }
 
@@ -351,7 +353,10 @@ static void bench_train(void)
         tfn_report report;
         tfn_batch batch;
         double v[9];
-        if (!wanted(models[i].name) || !tokens || !make_model(&m, i, false)) { free(tokens); continue; }
+        if (!wanted(models[i].name) || !tokens || !make_model(&m, i, false)) {
+            free(tokens);
+            continue;
+        }
         memset(&batch, 0, sizeof batch);
         batch.tokens = tokens;
         batch.targets = tokens + rows;

@@ -118,9 +118,8 @@ if __name__ == "__main__":
     def tanh_q(s):
         x = s.sqrt()
         return (tanh(x) - x) / (x * s)
-    for high, n in (("0.5", 4), ("0.55", 4), ("0.625", 5)):
-        fit(f"tanh below {high}", tanh_q, tiny, D(high) ** 2, range(n),
-            lambda s, q: s.sqrt() * s / tanh(s.sqrt()))
+    fit("tanh below 0.625", tanh_q, tiny, D("0.625") ** 2, range(5),
+        lambda s, q: s.sqrt() * s / tanh(s.sqrt()))
 
     # erf(x) = x + x q(s), s = x^2, below 1
     def erf_q(s):

@@ -192,6 +192,12 @@ def _(o):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)
 
 
+@op("layernorm-made")
+def _(o):                                                 # a gain that is a value
+    x, g, s = o.p(B*TT, C), o.p(1, C), o.p(1, 1)
+    return F.layer_norm(x, (C,), (g * s)[0], None, 1e-5)
+
+
 @op("softmax")
 def _(o):
     return F.softmax(o.p(B*TT, C, scale=4), -1)
@@ -232,6 +238,12 @@ def _(o):
 def _(o):
     x, s = o.p(B*TT, C), o.p(1, C)
     return x * s
+
+
+@op("scale-made")
+def _(o):
+    x, v, s = o.p(B*TT, C), o.p(1, C), o.p(1, 1)
+    return x * (v * s)
 
 
 tokens = torch.tensor([(i*5 + i//3) % V for i in range(B * max(TS, TT))])
@@ -544,6 +556,45 @@ for pre in (False, True):
     model("encoder", pre, "gelu", False, 0.0)
     model("decoder", pre, "gelu", True, 0.0)
     model("both", pre, "relu", True, 0.125)
+
+# A row with every norm and scale (test_golden.c, golden_own), of catalogue section 4's general join:
+# p = out * N_branch(F(in * N_in(x))); z = skip*x + p + extra*x_0; x = N_sum(z)
+
+def own_norm(name, x):
+    return F.layer_norm(x, (WIDTH,), parameter(name + ".weight", 1, WIDTH)[0],
+                        parameter(name + ".bias", 1, WIDTH)[0], 1e-5)
+
+
+def own_linear(name, x, rows, cols):
+    return x @ parameter(name + ".weight", rows, cols) + parameter(name + ".bias", 1, cols)
+
+
+def own():
+    depth = 2
+    ids = torch.tensor([(i*5 + i//3) % VOCAB for i in range(B*TT)]).reshape(B, TT)
+    table = parameter("embedding.weight", VOCAB, WIDTH)
+    x = F.embedding(ids, table) + parameter("decoder.position.weight", TT, WIDTH)
+    x = own_norm("decoder.embedding_norm", x)
+    for i in range(depth):
+        x0, at = x, f"decoder.{i}.self"
+        n = own_norm(at + ".norm_in", x)
+        attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+        fill_attention(at, attention)
+        u = 0.75 * n
+        u, _ = attention(u, u, u, attn_mask=causal_mask(TT))              # in constant
+        p = parameter(at + ".out.weight", 1, 1) * own_norm(at + ".norm_branch", u)   # out learned
+        x = parameter(at + ".skip.weight", 1, WIDTH) * n + p              # skip a vector, of N_in(x)
+        at = f"decoder.{i}.ffn"
+        u = own_linear(at + ".w1", parameter(at + ".in.weight", 1, WIDTH) * x, WIDTH, FFN)
+        u = own_linear(at + ".w2", F.gelu(u), FFN, WIDTH)
+        u = depth**-0.5 * (i + 1)**0.25 * u                               # out N^-1/2 l^1/4
+        x = 0.875 * x + u + parameter(at + ".extra.weight", 1, 1) * x0
+        x = own_norm(at + ".norm", x)
+    x = own_norm("decoder.final_norm", x)
+    models.add("own logits", [F.linear(x, table)])
+
+
+own()
 models.write()
 
 
