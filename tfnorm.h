@@ -750,7 +750,7 @@ typedef enum tfn_schedule_kind {
  * lr_init + t (lr - lr_init)/warmup. */
 typedef struct tfn_schedule {
     tfn_schedule_kind kind;
-    float   lr;               /* peak; 0: 1e-3; Noam's factor, usually 1 */
+    float   lr;               /* peak; 0: 1e-3; of Noam the factor, 0: 1 */
     float   lr_init, lr_min;
     int64_t warmup, steps;    /* steps: the end of linear, cosine and stable-decay */
     int64_t anchor;           /* of the inverse square root, 0: warmup, at least 1; D of T-Fixup,
@@ -814,6 +814,7 @@ typedef struct tfn_model_desc {
     tfn_schedule schedule;        /* all 0: constant 1e-3 */
     float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8; SGD: beta1 is the momentum, 0 none */
     float decay;                  /* weight decay of matrices; norms and biases have none */
+    tfn_radam radam;              /* 0: the paper's rule; where the codes differ: tfn_radam */
     bool  nesterov, eps_inside;   /* eps_inside: PyTorch's place of eps, false: fairseq's */
     float clip;                   /* 0: no clipping by the global norm */
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
@@ -1079,7 +1080,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 
-#ifdef TFN__DOUBLE            /* gradient tests: the same source in double, math from libm */
+#ifdef TFN__DOUBLE            /* gradient tests, which define float before the api as well */
 #define float double
 #define TFN__SQRT sqrt
 #elif defined TFNORM_SQRTF
@@ -5392,7 +5393,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (!d->recipe) d->recipe = "pre";
     d->norm_eps = tfn__orf(d->norm_eps, (float)1e-5);
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_ADAMW;
-    d->schedule.lr = tfn__orf(d->schedule.lr, (float)1e-3);
+    d->schedule.lr = tfn__orf(d->schedule.lr, d->schedule.kind == TFN_NOAM ? 1 : (float)1e-3);
     if (!sgd) d->beta1 = tfn__orf(d->beta1, (float)0.9);
     d->beta2 = tfn__orf(d->beta2, (float)0.98);
     d->eps = tfn__orf(d->eps, (float)1e-8);
@@ -5476,6 +5477,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
                   TFN_SMOOTHING_FAIRSEQ);
     tfn__in_range(e, "head is %d, the limit is %d", d->head, 0, TFN_HEAD_SEQUENCE);
     tfn__in_range(e, "optimizer is %d, the limit is %d", d->optimizer, 0, TFN_RADAM);
+    tfn__in_range(e, "radam is %d, the limit is %d", d->radam, 0, TFN_RADAM_DECAY);
     tfn__in_range(e, "schedule.kind is %d, the limit is %d", d->schedule.kind, 0, TFN_T_FIXUP);
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
@@ -6294,6 +6296,7 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     u.eps = d->eps;
     u.grad_scale = grad_scale;
     u.nesterov = d->nesterov;
+    u.radam = d->radam;
     u.eps_inside = d->eps_inside;
     tfn__update_at(&u, m->step + 1);
     for (int32_t i = 0, j; i < m->weight_count; i = j) {
