@@ -5477,7 +5477,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
                   TFN_SMOOTHING_FAIRSEQ);
     tfn__in_range(e, "head is %d, the limit is %d", d->head, 0, TFN_HEAD_SEQUENCE);
     tfn__in_range(e, "optimizer is %d, the limit is %d", d->optimizer, 0, TFN_RADAM);
-    tfn__in_range(e, "radam is %d, the limit is %d", d->radam, 0, TFN_RADAM_DECAY);
+    tfn__in_range(e, "radam is %d, the limit is %d", d->radam, 0, TFN_RADAM_MOMENTUM);
     tfn__in_range(e, "schedule.kind is %d, the limit is %d", d->schedule.kind, 0, TFN_T_FIXUP);
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);

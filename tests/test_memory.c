@@ -250,7 +250,7 @@ TEST(memory_exact)
     printf("       %d configurations of %d to %d bytes, %d in every step; at most %d bytes unused at the end\n",
            (int)MEMORY_CONFIGS, (int)least, (int)most, every, (int)memory_tail);
     CHECK(every == 12);
-    CHECK(memory_tail <= 320);          /* what planning a tape wants beside its nodes is rounded up */
+    CHECK(memory_tail < 64);
 }
 
 /* The same for decoders: exact, at any address, with and without chunks. */

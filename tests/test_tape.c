@@ -995,11 +995,11 @@ TEST(tape_kept)
 
 /* -- the user's own operation, six inputs --------------------------------------------------------------- */
 
-/* y = sum of (i+1) x_i^2: six inputs, the third without gradient */
+/* y = x_0 x_2 + sum of (i+1) x_i^2: six inputs, the third without gradient */
 static void tape_six(const tfn_custom_args *a)
 {
     for (ptrdiff_t j = 0; j < a->rows * a->cols; j++) {
-        float sum = 0;
+        float sum = a->x[0][j] * a->x[2][j];
         for (int i = 0; i < TFN_INPUTS; i++) sum += (float)(i + 1) * a->x[i][j] * a->x[i][j];
         a->y[j] = sum;
     }
@@ -1008,7 +1008,7 @@ static void tape_six_back(const tfn_custom_args *a)
 {
     for (int i = 0; i < TFN_INPUTS; i++)
         for (ptrdiff_t j = 0; j < a->rows * a->cols && a->dx[i]; j++) {
-            float g = (float)(2*i + 2) * a->x[i][j] * a->dy[j];
+            float g = ((float)(2*i + 2) * a->x[i][j] + (i ? 0 : a->x[2][j])) * a->dy[j];
             a->dx[i][j] = a->add[i] ? a->dx[i][j] + g : g;
         }
 }
@@ -1038,7 +1038,8 @@ TEST(tape_custom)
         for (ptrdiff_t j = 0; j < c.y_size; j++) {
             const float *g = tfn_gradient(&c.t, &c.r, c.params[i]);
             const float *x = tfn_value(&c.t, &c.r, c.params[i]);
-            double wanted = (double)((float)(2*i + 2) * x[j] + (i == 0)) * (double)c.weights[j];
+            double slope = (2*i + 2) * (double)x[j];
+            double wanted = (slope + (i ? 0 : 1 + tanh((double)x[j]))) * (double)c.weights[j];
             CHECK(i == 2 ? !g : g && fabs((double)g[j] - wanted) < 1e-5);
         }
     for (ptrdiff_t j = 0; j < c.y_size; j++)        /* the loss does not depend on number 2 */
