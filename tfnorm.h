@@ -1092,6 +1092,12 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
+static bool tfn__equal(const char *a, const char *b)
+{
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+
 /* -- status ------------------------------------------------------------------------------ */
 
 #define TFN__STATUS_TEXT(name, text) text,
@@ -3339,11 +3345,8 @@ TFNORM_API tfn_isa tfn_isa_find(const char *name)
     static const char *const names[TFN_ISA_COUNT] = {
         "best", "plain", "sse2", "fma128", "avx2", "avx512", "neon", "wasm"
     };
-    for (int isa = 0; name && isa < TFN_ISA_COUNT; isa++) {
-        const char *a = names[isa], *b = name;
-        while (*a && *a == *b) a++, b++;
-        if (*a == *b) return (tfn_isa)isa;
-    }
+    for (int isa = 0; name && isa < TFN_ISA_COUNT; isa++)
+        if (tfn__equal(name, names[isa])) return (tfn_isa)isa;
     return TFN_ISA_BEST;
 }
 
@@ -5256,12 +5259,6 @@ static const tfn__recipe tfn__recipes[] = {
     { "post", "post", "layernorm", "xavier" }
 };
 enum { TFN__RECIPE_COUNT = sizeof tfn__recipes / sizeof *tfn__recipes };
-
-static bool tfn__equal(const char *a, const char *b)
-{
-    while (*a && *a == *b) a++, b++;
-    return *a == *b;
-}
 
 TFNORM_API const tfn_topology *tfn_topology_at(int32_t i)
 {

@@ -1,5 +1,6 @@
-/* cc -O2 tests/all.c -o all -lm && ./all
- * The core tests as one program: every test file with its main renamed (the rule is in check.h). */
+/* cc -O2 tests/all.c -o all -lm && ./all [NAME ...]
+ * The core tests as one program, or those of the files named: every test file with its main renamed
+ * (the rule is in check.h). */
 #define TESTS_ALL
 #include "hook.h"
 #define TFNORM_IMPLEMENTATION
@@ -31,15 +32,23 @@
 #include "test_bits.c"
 #undef main
 
-int main(void)
+static bool wanted(int argc, char **argv, const char *name)
 {
-    math_main();
-    dense_main();
-    kernels_main();
-    attention_main();
-    tape_main();
-    model_main();
-    golden_main();
-    bits_main();
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], name)) return true;
+    return argc < 2;
+}
+
+#define FILE_TESTS(name) if (wanted(argc, argv, #name)) name##_main();
+int main(int argc, char **argv)
+{
+    FILE_TESTS(math)
+    FILE_TESTS(dense)
+    FILE_TESTS(kernels)
+    FILE_TESTS(attention)
+    FILE_TESTS(tape)
+    FILE_TESTS(model)
+    FILE_TESTS(golden)
+    FILE_TESTS(bits)
     return CHECK_TALLY();
 }

@@ -11,13 +11,15 @@ passed=0 failed=0
 
 have() { for tool; do command -v "$tool" > /dev/null 2>&1 || return 1; done; }
 skip() { echo "skipped: $1: $2"; }
+# the lines of a test program that say what is wrong
+complaints() { grep -a -v -e '^ok ' -e ': forward ' -e '^skipped' "$1"; }
 check() {
     check_name=$1 check_begin=$(date +%s)
     shift
     if "$@" > "$work/output" 2>&1 < /dev/null; then word='ok    ' passed=$((passed + 1))
     else
         word=FAILED failed=$((failed + 1))
-        grep -v -e "^ok " -e ": forward " "$work/output" | head -n 20 | cut -c 1-200 | sed 's/^/  /'
+        complaints "$work/output" | head -n 20 | cut -c 1-200 | sed 's/^/  /'
     fi
     printf '%s %-44s %6d s\n' "$word" "$check_name" $(($(date +%s) - check_begin))
 }

@@ -1,7 +1,7 @@
 # The core tests under the address, undefined-behaviour and thread sanitizers and under valgrind.
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
-run() { TEST_TIER=quick "$@" > "$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
+run() { TEST_TIER=quick "$@" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }; }
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 
 for cc in gcc clang; do
