@@ -4,12 +4,16 @@ printf '#define TFNORM_IMPLEMENTATION\n#include "../../../tfnorm.h"\n' > "$work/
 
 text() { "$1" "$2" | awk 'NR == 2 { print $1 }'; }         # bytes of code and constants
 
-# compile_time COMPILER FLAG ...: at most ten seconds of processor time
+# compile_time COMPILER FLAG ...: at most ten seconds of processor time; a busy machine inflates it,
+# so the best of three tries counts
 compile_time() {
-    (sh -c "$* -c $work/tfnorm.c -o $work/tfnorm.o" || exit 1; times) > "$work/times" || return 1
-    seconds=$(awk 'NR == 2 { split($1, t, "[ms]"); print t[1]*60 + t[2] }' "$work/times")
-    echo "$seconds" > "$work/seconds"
-    awk -v s="$seconds" 'BEGIN { exit !(s <= 10) }'
+    for try in 1 2 3; do
+        (sh -c "$* -c $work/tfnorm.c -o $work/tfnorm.o" || exit 1; times) > "$work/times" || return 1
+        seconds=$(awk 'NR == 2 { split($1, t, "[ms]"); print t[1]*60 + t[2] }' "$work/times")
+        echo "$seconds (try $try)" > "$work/seconds"
+        awk -v s="$seconds" 'BEGIN { exit !(s <= 10) }' && return 0
+    done
+    return 1
 }
 for cc in gcc clang; do
     have "$cc" size || { skip "size $cc" "no $cc or size"; continue; }

@@ -1,0 +1,3 @@
+/* Attention's gradients against central differences, in double. */
+#define TFN__DOUBLE
+#include "test_attention.c"

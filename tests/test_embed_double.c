@@ -1,0 +1,3 @@
+/* Embeddings, positions and rotations in double. */
+#define TFN__DOUBLE
+#include "test_embed.c"
