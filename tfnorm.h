@@ -2446,295 +2446,371 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 /* >> attention */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 #define TFN__STRIP 32        /* query rows whose scores are held at once */
-#define TFN__STEP  8         /* rows or keys that share a product along the causal diagonal */
-#endif
+#define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
 
-#ifdef TFN__BODY
-/* No online softmax: rescaling would break the chains. A strip of query rows keeps its scores in
- * `work`, so memory grows with the number of keys, never with its square. Masked keys are left out
- * by loop bounds, never multiplied by zero. */
-
-/* One head's view of a call: rows from query `row` on, `rows` of them, against `keys` keys. */
-typedef struct TFN__N(tfn__head) {
+/* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
+ * sets of the cache, so what is read often is copied to where its rows lie close together. */
+typedef struct tfn__strip {
     const tfn_attention *p;
-    ptrdiff_t b, h, g, row, rows, keys, ld;     /* ld: scores between two rows */
-    float *s, *d, *work;
-} TFN__N(tfn__head);
+    ptrdiff_t b, g, h, size;      /* sentence, key/value head, head */
+    ptrdiff_t all;                /* keys that the last query sees */
+    ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
+    ptrdiff_t before, keys;       /* every row sees the keys below `before`, the last row all */
+    ptrdiff_t ld;                 /* floats between two rows of scores */
+    float    *q, *dy;             /* (rows, D) */
+    float    *s, *ds;             /* scores, then weights, and their gradients: (rows, keys) */
+    float    *kt, *vt;            /* right factors of q k^T and dy v^T, packed */
+    float    *x;                  /* (all, D): forward the values, backward the keys */
+    float    *dk, *dv;            /* (all, D) */
+    float    *work;               /* of products */
+} tfn__strip;
 
 /* Keys that query i of sentence b sees: all valid ones, causally those up to i. */
-static TFN__INLINE ptrdiff_t TFN__N(tfn__seen)(const tfn_attention *p, ptrdiff_t b, ptrdiff_t i)
+static ptrdiff_t tfn__seen(const tfn_attention *p, ptrdiff_t b, ptrdiff_t i)
 {
     const ptrdiff_t valid = p->lengths ? tfn__min(tfn__max(p->lengths[b], 0), p->tk) : p->tk;
     return p->causal ? tfn__min(i + 1, valid) : valid;
 }
 
-static TFN__INLINE ptrdiff_t TFN__N(tfn__q_at)(const TFN__N(tfn__head) *a, ptrdiff_t ld)
+/* Where the strip's rows begin in q or y, the head's in k or v, and a row's pair in stats. */
+static ptrdiff_t tfn__q_at(const tfn__strip *a, ptrdiff_t ld)
 {
-    return (a->b * a->p->tq + a->row) * ld + a->h * a->p->head_size;
+    return (a->b * a->p->tq + a->row) * ld + a->h * a->size;
 }
-static TFN__INLINE ptrdiff_t TFN__N(tfn__k_at)(const TFN__N(tfn__head) *a, ptrdiff_t ld)
+static ptrdiff_t tfn__k_at(const tfn__strip *a, ptrdiff_t ld)
 {
-    return a->b * a->p->tk * ld + a->g * a->p->head_size;
+    return a->b * a->p->tk * ld + a->g * a->size;
 }
-
-/* s (rows, keys) = x (rows, D) y^T (keys, D): scores, or the gradient of the weights. */
-static void TFN__N(tfn__scores)(const TFN__N(tfn__head) *a, float *s, const float *x,
-                                ptrdiff_t x_ld, const float *y, ptrdiff_t y_ld)
+static ptrdiff_t tfn__stats_at(const tfn__strip *a, ptrdiff_t r)
 {
-    tfn_matmul t = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 1, 1, 0 };
-    t.c = s;
-    t.a = x;
-    t.b = y;
-    t.m = a->rows;
-    t.n = a->keys;
-    t.k = a->p->head_size;
-    t.c_ld = a->ld;
-    t.a_row = x_ld;
-    t.b_col = y_ld;
-    TFN__N(tfn__matmul)(&t, a->work);
+    return ((a->b * a->p->tq + a->row + r) * a->p->heads + a->h) * 2;
 }
 
-/* y (rows, D) = w (rows, seen keys) v (keys, D): the keys that several rows see together, then for
- * each row the few that only later rows see; one chain all the same. */
-static void TFN__N(tfn__over_keys)(const TFN__N(tfn__head) *a, float *y, ptrdiff_t y_ld,
-                                   const float *w, const float *v, ptrdiff_t v_ld, bool add)
+/* Floats of a row of scores, with room to fill its last block of 16, an odd number of cache lines;
+ * and of all rows of a head, packed or not. */
+static ptrdiff_t tfn__score_ld(ptrdiff_t tk) { return (tk + 31) / 32 * 32 + 16; }
+static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
 {
-    const ptrdiff_t step = a->p->causal ? TFN__STEP : a->rows;
-    tfn_matmul t = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 1, 0, 1 };
-    t.n = a->p->head_size;
-    t.c_ld = t.start_ld = y_ld;
-    t.a_row = a->ld;
-    t.b_row = v_ld;
-    for (ptrdiff_t i = 0; i < a->rows; i += step) {
-        const ptrdiff_t shared = TFN__N(tfn__seen)(a->p, a->b, a->row + i);
-        t.m = tfn__min(step, a->rows - i);
-        t.k = shared;
-        t.c = y + i*y_ld;
-        t.start = add ? t.c : NULL;
-        t.a = w + i*a->ld;
-        t.b = v;
-        TFN__N(tfn__matmul)(&t, a->work);
-        for (ptrdiff_t r = 1, last = t.m; r < last; r++) {
-            t.m = 1;
-            t.k = TFN__N(tfn__seen)(a->p, a->b, a->row + i + r) - shared;
-            if (t.k <= 0) continue;
-            t.c = y + (i + r)*y_ld;
-            t.start = t.c;
-            t.a = w + (i + r)*a->ld + shared;
-            t.b = v + shared*v_ld;
-            TFN__N(tfn__matmul)(&t, a->work);
+    return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
+}
+
+/* The smaller of this and a block of scores, from 16 - n on, has -inf for all but the first n. */
+#define TFN__16(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
+static const float tfn__limits[32] = { TFN__16((float)INFINITY), TFN__16(-(float)INFINITY) };
+#undef TFN__16
+#endif
+
+#ifdef TFN__BODY
+/* A strip of rows at a time, so that memory grows with the number of keys, not with its square:
+ *     s = q k^T,  m = max(scale s),  e = exp(scale s - m),  l = sum(e),  y = (e v)/l.
+ * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
+ *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale;  dq = ds k,  dk = ds^T q,
+ *     dv = p^T dy.
+ * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
+ * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
+
+static void TFN__N(tfn__gather)(float *y, const float *x, ptrdiff_t ld, ptrdiff_t rows,
+                                ptrdiff_t size)
+{
+    for (ptrdiff_t r = 0; r < rows; r++) TFN__N(tfn__copy)(y + r*size, x + r*ld, size);
+}
+
+/* Pack k (keys, D), or v, once for all strips. */
+static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *k, ptrdiff_t ld)
+{
+    tfn_matmul t = { NULL, NULL, NULL, k, 0, a->all, a->size, 0, 0, 0, 0, 1, ld };
+    t.b += tfn__k_at(a, ld);
+    TFN__N(tfn__pack_b)(&t, kt);
+}
+
+/* s (rows, keys) = q (rows, D) k^T, and some more keys to make the last vector full. */
+static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, const float *kt)
+{
+    const ptrdiff_t n = (a->keys + TFN__W - 1) / TFN__W * TFN__W;
+    const tfn_matmul t = {
+        s, NULL, q, kt, a->rows, n, a->size, a->ld, 0, a->size, 1, 2*TFN__W, 2*TFN__W * a->size
+    };
+    TFN__N(tfn__matmul_block)(&t, false);
+}
+
+/* The largest of n scores, which are scaled; their last block of 16 is filled up with -inf. */
+static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
+{
+    const TFN__V f = TFN__SET(scale);
+    TFN__V max[TFN__LANES];
+    float t[16];
+    for (int l = 0; l < TFN__LANES; l++) max[l] = TFN__SET(-(float)INFINITY);
+    for (ptrdiff_t i = 0; i < n; i += 16)
+        for (int l = 0; l < TFN__LANES; l++) {
+            TFN__V v = TFN__MUL(TFN__LOAD(s + i + l*TFN__W), f);
+            if (n - i < 16) v = TFN__MIN(v, TFN__LOAD(tfn__limits + 16 - (n - i) + l*TFN__W));
+            TFN__STORE(s + i + l*TFN__W, v);
+            max[l] = TFN__MAX(v, max[l]);
         }
-    }
+    for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, max[l]);
+    for (int i = 0; i < 8; i++) t[i] = t[i + 8] > t[i] ? t[i + 8] : t[i];
+    for (int i = 0; i < 4; i++) t[i] = t[i + 4] > t[i] ? t[i + 4] : t[i];
+    for (int i = 0; i < 2; i++) t[i] = t[i + 2] > t[i] ? t[i + 2] : t[i];
+    return t[1] > t[0] ? t[1] : t[0];
 }
 
-static void TFN__N(tfn__scale_row)(float *x, ptrdiff_t n, float scale)
+/* s = exp(s - max), and the sum, to which exp(-inf) adds +0; 1 for a row without keys: y = 0/1. */
+static float TFN__N(tfn__exp_sum)(float *s, ptrdiff_t n, float max)
 {
-    const TFN__V s = TFN__SET(scale);
-    TFN__EACH(i, k, n) TFN__PUT(x + i, TFN__MUL(TFN__GET(x + i, k), s), k);
+    return n > 0 ? TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max) : 1;
 }
 
-/* s = exp(s - max), returning max and sum in stats: the softmax but for the division. */
-static void TFN__N(tfn__weights)(float *s, ptrdiff_t n, float scale, float *stats)
+static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
 {
-    stats[0] = stats[1] = 0;
-    if (n <= 0) return;
-    TFN__N(tfn__scale_row)(s, n, scale);
-    stats[0] = TFN__N(tfn__row_max)(s, n);
-    stats[1] = TFN__N(tfn__row_exp_sum)(s, s, n, stats[0]);
+    const TFN__V l = TFN__SET(by);
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
-static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float sum)
+/* The dropout mask of row r on its n weights. */
+static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, ptrdiff_t n)
 {
-    const TFN__V l = TFN__SET(sum);
-    TFN__EACH(i, k, n)
-        TFN__PUT(y + i, sum > 0 || sum < 0 || !(sum - sum >= 0) ? TFN__DIV(TFN__GET(y + i, k), l)
-                                                                : TFN__SET(0), k);
-}
-
-/* The dropout mask of a row of weights. */
-static TFN__INLINE void TFN__N(tfn__drop_row)(const TFN__N(tfn__head) *a, float *x, ptrdiff_t r,
-                                              ptrdiff_t n)
-{
-    const uint64_t unit = (uint64_t)(a->b * a->p->heads + a->h);
-    const uint64_t first = ((unit << 20) + (uint64_t)(a->row + r)) << 20;
+    const uint64_t head = (uint64_t)(a->b * a->p->heads + a->h);
+    const uint64_t first = ((head << 20) + (uint64_t)(a->row + r)) << 20;
     if (a->p->dropout > 0 && TFN__TRAINS)
         TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first, false);
 }
 
-static void TFN__N(tfn__strip_forward)(const TFN__N(tfn__head) *a)
+/* c += a b on a block that the diagonal cuts: row i has the steps p <= i of its chain; turned, the
+ * steps p >= i. */
+static void TFN__N(tfn__triangle)(const tfn_matmul *t, bool turned)
 {
-    const tfn_attention *p = a->p;
-    float *y = p->y + TFN__N(tfn__q_at)(a, p->y_ld), stats[2];
-    float sums[TFN__STRIP];
-    TFN__N(tfn__scores)(a, a->s, p->q + TFN__N(tfn__q_at)(a, p->q_ld), p->q_ld,
-                        p->k + TFN__N(tfn__k_at)(a, p->k_ld), p->k_ld);
-    for (ptrdiff_t r = 0; r < a->rows; r++) {
-        const ptrdiff_t n = TFN__N(tfn__seen)(p, a->b, a->row + r);
-        TFN__N(tfn__weights)(a->s + r*a->ld, n, p->scale, stats);
-        TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
-        sums[r] = stats[1];
-        if (p->stats)
-            TFNORM_MEMCPY(p->stats + ((a->b*p->tq + a->row + r)*p->heads + a->h)*2, stats,
-                          sizeof stats);
+    for (ptrdiff_t i = 0; i < t->m; i++) {
+        const ptrdiff_t first = turned ? i : 0, end = turned ? t->k : tfn__min(i + 1, t->k);
+        const float *a = t->a + i * t->a_row;
+        float *c = t->c + i * t->c_ld;
+        TFN__EACH(j, k, t->n) {
+            TFN__V x = TFN__GET(c + j, k);
+            for (ptrdiff_t p = first; p < end; p++)
+                x = TFN__FMA(TFN__SET(a[p * t->a_col]), TFN__GET(t->b + p * t->b_row + j, k), x);
+            TFN__PUT(c + j, x, k);
+        }
     }
-    TFN__N(tfn__over_keys)(a, y, p->y_ld, a->s, p->v + TFN__N(tfn__k_at)(a, p->v_ld), p->v_ld,
-                           false);
-    for (ptrdiff_t r = 0; r < a->rows; r++)
-        TFN__N(tfn__divide_row)(y + r*p->y_ld, p->head_size, sums[r]);
 }
 
-/* Strip after strip of one head, in order. */
-static void TFN__N(tfn__each_strip)(const tfn_attention *p, ptrdiff_t b, ptrdiff_t h, float *work,
-                                    void (*strip)(const TFN__N(tfn__head) *a))
+/* y (rows, D) = w (rows, keys) x (keys, D), or y + that: the keys that all rows see; then along the
+ * diagonal, some rows at a time, the keys that these share and the triangle. */
+static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld, const float *w,
+                                   bool add)
 {
-    TFN__N(tfn__head) a;
-    a.p = p;
-    a.b = b;
-    a.h = h;
-    a.g = h * p->kv_heads / p->heads;
-    a.ld = p->tk;
-    a.s = work;
-    a.d = a.s + TFN__STRIP * p->tk;
-    a.work = a.d + TFN__STRIP * p->tk;
-    for (a.row = 0; a.row < p->tq; a.row += a.rows) {
-        a.rows = tfn__min(TFN__STRIP, p->tq - a.row);
-        a.keys = TFN__N(tfn__seen)(p, b, a.row + a.rows - 1);
-        strip(&a);
+    const ptrdiff_t diagonal = a->keys - a->before;
+    tfn_matmul t = {
+        y, add ? y : NULL, w, a->x, a->rows, a->size, a->before, y_ld, y_ld, a->ld, 1, a->size, 1
+    };
+    TFN__N(tfn__matmul)(&t, a->work);
+    for (ptrdiff_t i = 0; i < a->rows && diagonal > 0; i += TFN__STEP) {
+        t.c = y + i*y_ld;
+        t.start = t.c;
+        t.a = w + i*a->ld + a->before;
+        t.b = a->x + a->before*a->size;
+        t.m = tfn__min(TFN__STEP, a->rows - i);
+        t.k = tfn__min(i, diagonal);
+        if (t.k > 0) TFN__N(tfn__matmul)(&t, a->work);
+        t.a += t.k;
+        t.b += t.k*a->size;
+        t.k = tfn__min(TFN__STEP, diagonal - t.k);
+        TFN__N(tfn__triangle)(&t, false);
     }
+}
+
+static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
+{
+    const tfn_attention *p = a->p;
+    float *y = p->y + tfn__q_at(a, p->y_ld), stats[TFN__STRIP][2];
+    TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
+    TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
+    for (ptrdiff_t r = 0; r < a->rows; r++)
+        stats[r][0] = TFN__N(tfn__scale_max)(a->s + r*a->ld, tfn__seen(p, a->b, a->row + r),
+                                             p->scale);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
+        stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
+        TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
+        if (p->stats) TFNORM_MEMCPY(p->stats + tfn__stats_at(a, r), stats[r], sizeof stats[r]);
+    }
+    TFN__N(tfn__over_keys)(a, y, p->y_ld, a->s, false);
+    for (ptrdiff_t r = 0; r < a->rows; r++)
+        TFN__N(tfn__divide_row)(y + r*p->y_ld, a->size, stats[r][1]);
+}
+
+/* Pair u of a sentence and a key/value head: its place in `work`, and its keys packed. */
+static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention *p, ptrdiff_t u, float *work)
+{
+    const ptrdiff_t rows = tfn__min(p->tq, TFN__STRIP), size = p->head_size;
+    const ptrdiff_t floats = tfn__head_floats(p->tk, size);
+    tfn__strip a;
+    TFNORM_MEMSET(&a, 0, sizeof a);
+    a.p = p;
+    a.b = u / p->kv_heads;
+    a.g = u % p->kv_heads;
+    a.size = size;
+    a.all = p->tq > 0 ? tfn__seen(p, a.b, p->tq - 1) : 0;
+    a.ld = tfn__score_ld(p->tk);
+    a.s = work;
+    a.ds = a.s + rows*a.ld;
+    a.q = a.ds + rows*a.ld;
+    a.dy = a.q + rows*size;
+    a.kt = a.dy + rows*size;
+    a.vt = a.kt + floats;
+    a.x = a.vt + floats;
+    a.dk = a.x + floats;
+    a.dv = a.dk + floats;
+    a.work = a.dv + floats;
+    TFN__N(tfn__pack_keys)(&a, a.kt, p->k, p->k_ld);
+    return a;
+}
+
+static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
+{
+    const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
+    const ptrdiff_t floats = 2 * rows * (tfn__score_ld(tk) + head_size)
+                             + 5 * tfn__head_floats(tk, head_size);
+    if (tq <= 0) return tfn__score_ld(tk);
+    return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
+                             TFN__N(tfn__matmul_work)(tk, head_size, rows));
+}
+
+/* The heads of a pair's group one after another, their strips in order. */
+static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
+{
+    const tfn_attention *p = a.p;
+    const ptrdiff_t group = p->heads / p->kv_heads;
+    for (a.h = a.g * group; a.h < (a.g + 1) * group; a.h++)
+        for (a.row = 0; a.row < p->tq; a.row += a.rows) {
+            a.rows = tfn__min(TFN__STRIP, p->tq - a.row);
+            a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
+            a.before = p->causal ? tfn__min(a.row, a.keys) : a.keys;
+            strip(&a);
+        }
 }
 
 static void TFN__N(tfn__attention_forward)(const tfn_attention *p, ptrdiff_t first,
                                            ptrdiff_t last, float *work)
 {
-    const ptrdiff_t group = p->heads / p->kv_heads;
-    for (ptrdiff_t u = first; u < last; u++)
-        for (ptrdiff_t h = 0; h < group; h++)
-            TFN__N(tfn__each_strip)(p, u / p->kv_heads, u % p->kv_heads * group + h, work,
-                                    TFN__N(tfn__strip_forward));
+    for (ptrdiff_t u = first; u < last; u++) {
+        const tfn__strip a = TFN__N(tfn__begin_pair)(p, u, work);
+        TFN__N(tfn__gather)(a.x, p->v + tfn__k_at(&a, p->v_ld), p->v_ld, a.all, a.size);
+        TFN__N(tfn__each_strip)(a, TFN__N(tfn__strip_forward));
+    }
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dv (keys, D) += w^T (keys, rows) dy (rows, D): the keys that all rows see, then each key of the
- * diagonal from the first row that sees it. Rows, and strips, come in increasing order. */
-static void TFN__N(tfn__over_rows)(const TFN__N(tfn__head) *a, float *dv, ptrdiff_t v_ld,
-                                   const float *w, const float *dy, ptrdiff_t y_ld)
+/* dv (keys, D) += w^T (keys, rows) dy (rows, D): the keys that all rows see; then along the
+ * diagonal, some keys at a time, the triangle and the rows after it. Rows come in increasing order,
+ * from strip to strip. */
+static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *w, const float *dy)
 {
-    const ptrdiff_t shared = TFN__N(tfn__seen)(a->p, a->b, a->row);
-    tfn_matmul t = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 1, 0, 0, 1 };
-    t.c = dv;
-    t.start = dv;
-    t.a = w;
-    t.b = dy;
-    t.m = shared;
-    t.n = a->p->head_size;
-    t.k = a->rows;
-    t.c_ld = t.start_ld = v_ld;
-    t.a_col = a->ld;
-    t.b_row = y_ld;
+    const ptrdiff_t diagonal = a->keys - a->before;
+    const ptrdiff_t size = a->size;
+    tfn_matmul t = { dv, dv, w, dy, a->before, size, a->rows, size, size, 1, a->ld, size, 1 };
     TFN__N(tfn__matmul)(&t, a->work);
-    for (ptrdiff_t j = shared; j < a->keys; j++) {
-        const ptrdiff_t r = j - a->row;
-        t.m = 1;
-        t.k = a->rows - r;
-        t.c = dv + j*v_ld;
+    for (ptrdiff_t j = 0; j < diagonal; j += TFN__STEP) {
+        t.c = dv + (a->before + j)*size;
         t.start = t.c;
-        t.a = w + r*a->ld + j;
-        t.b = dy + r*y_ld;
-        TFN__N(tfn__matmul)(&t, a->work);
+        t.a = w + j*a->ld + a->before + j;
+        t.b = dy + j*size;
+        t.m = tfn__min(TFN__STEP, diagonal - j);
+        t.k = tfn__min(TFN__STEP, a->rows - j);
+        TFN__N(tfn__triangle)(&t, true);
+        t.a += t.k*a->ld;
+        t.b += t.k*size;
+        t.k = a->rows - j - t.k;
+        if (t.k > 0) TFN__N(tfn__matmul)(&t, a->work);
     }
 }
 
-/* p = exp(s - m)/l and ds = p * (dp - sum(dy*y)) * scale of one row. */
-static void TFN__N(tfn__score_gradient)(float *s, float *d, ptrdiff_t n, const float *stats,
-                                        float scale, float sum)
+/* A row: from s and dp, where ds goes, to p and ds. */
+static void TFN__N(tfn__score_gradient)(float *s, float *ds, ptrdiff_t n, const float *stats,
+                                        float scale, float dot)
 {
-    const TFN__V l = TFN__SET(stats[1]), f = TFN__SET(scale), t = TFN__SET(sum);
-    TFN__N(tfn__scale_row)(s, n, scale);
-    TFN__N(tfn__row_exp_sum)(s, s, n, stats[0]);
-    TFN__EACH(j, k, n) {
-        const TFN__V p = TFN__DIV(TFN__GET(s + j, k), l);
-        TFN__PUT(s + j, p, k);
-        TFN__PUT(d + j, TFN__MUL(TFN__MUL(p, TFN__SUB(TFN__GET(d + j, k), t)), f), k);
+    const TFN__V m = TFN__SET(stats[0]), l = TFN__SET(stats[1]);
+    const TFN__V f = TFN__SET(scale), t = TFN__SET(dot);
+    for (ptrdiff_t j = 0; j < n; j += TFN__W) {
+        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), f), m));
+        const TFN__V p = TFN__DIV(e, l), dp = TFN__LOAD(ds + j);
+        TFN__STORE(s + j, p);
+        TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
     }
 }
 
-static void TFN__N(tfn__strip_backward)(const TFN__N(tfn__head) *a)
+static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
 {
     const tfn_attention *p = a->p;
-    const ptrdiff_t qy = TFN__N(tfn__q_at)(a, p->y_ld), qq = TFN__N(tfn__q_at)(a, p->q_ld);
-    const ptrdiff_t kk = TFN__N(tfn__k_at)(a, p->k_ld), kv = TFN__N(tfn__k_at)(a, p->v_ld);
-    TFN__N(tfn__scores)(a, a->s, p->q + qq, p->q_ld, p->k + kk, p->k_ld);
-    TFN__N(tfn__scores)(a, a->d, p->dy + qy, p->y_ld, p->v + kv, p->v_ld);
+    const ptrdiff_t at = tfn__q_at(a, p->q_ld);
+    const float *y = p->y + tfn__q_at(a, p->y_ld);
+    TFN__N(tfn__gather)(a->q, p->q + at, p->q_ld, a->rows, a->size);
+    TFN__N(tfn__gather)(a->dy, p->dy + tfn__q_at(a, p->y_ld), p->y_ld, a->rows, a->size);
+    TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
+    TFN__N(tfn__scores)(a, a->ds, a->dy, a->vt);
     for (ptrdiff_t r = 0; r < a->rows; r++) {
-        const ptrdiff_t n = TFN__N(tfn__seen)(p, a->b, a->row + r);
-        const float *dy = p->dy + qy + r*p->y_ld, *y = p->y + qy + r*p->y_ld;
-        TFN__N(tfn__drop_row)(a, a->d + r*a->ld, r, n);
-        TFN__N(tfn__score_gradient)(a->s + r*a->ld, a->d + r*a->ld, n,
-                                    p->stats + ((a->b*p->tq + a->row + r)*p->heads + a->h)*2,
-                                    p->scale, TFN__N(tfn__row_dot)(dy, y, p->head_size));
-        TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
+        const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
+        const float dot = TFN__N(tfn__row_dot)(a->dy + r*a->size, y + r*p->y_ld, a->size);
+        float *s = a->s + r*a->ld, *ds = a->ds + r*a->ld;
+        TFN__N(tfn__drop_row)(a, ds, r, n);
+        TFN__N(tfn__score_gradient)(s, ds, n, p->stats + tfn__stats_at(a, r), p->scale, dot);
+        TFN__N(tfn__drop_row)(a, s, r, n);
     }
-    if (p->dq)
-        TFN__N(tfn__over_keys)(a, p->dq + qq, p->q_ld, a->d, p->k + kk, p->k_ld, p->add_dq);
-    if (p->dk) TFN__N(tfn__over_rows)(a, p->dk + kk, p->k_ld, a->d, p->q + qq, p->q_ld);
-    if (p->dv) TFN__N(tfn__over_rows)(a, p->dv + kv, p->v_ld, a->s, p->dy + qy, p->y_ld);
+    if (p->dq) TFN__N(tfn__over_keys)(a, p->dq + at, p->q_ld, a->ds, p->add_dq);
+    if (p->dk) TFN__N(tfn__over_rows)(a, a->dk, a->ds, a->q);
+    if (p->dv) TFN__N(tfn__over_rows)(a, a->dv, a->s, a->dy);
 }
 
-static void TFN__N(tfn__clear_keys)(float *dk, ptrdiff_t tk, ptrdiff_t ld, ptrdiff_t head_size)
+/* The chains of a head's keys begin at 0, or at what is there; and go to their place. */
+static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const float *dk,
+                                      ptrdiff_t ld, bool add)
 {
-    for (ptrdiff_t j = 0; dk && j < tk; j++)
-        TFNORM_MEMSET(dk + j*ld, 0, (size_t)head_size * sizeof(float));
+    if (!dk) return;
+    if (add) TFN__N(tfn__gather)(sum, dk + tfn__k_at(a, ld), ld, a->all, a->size);
+    else TFNORM_MEMSET(sum, 0, (size_t)(a->all * a->size) * sizeof(float));
+}
+static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float *sum, ptrdiff_t ld,
+                                    bool add)
+{
+    if (!dk) return;
+    dk += tfn__k_at(a, ld);
+    for (ptrdiff_t j = 0; j < a->all; j++) TFN__N(tfn__copy)(dk + j*ld, sum + j*a->size, a->size);
+    for (ptrdiff_t j = a->all; j < a->p->tk && !add; j++)
+        TFNORM_MEMSET(dk + j*ld, 0, (size_t)a->size * sizeof(float));
 }
 
 static void TFN__N(tfn__attention_backward)(const tfn_attention *p, ptrdiff_t first,
                                             ptrdiff_t last, float *work)
 {
-    const ptrdiff_t group = p->heads / p->kv_heads, size = p->head_size;
     for (ptrdiff_t u = first; u < last; u++) {
-        const ptrdiff_t b = u / p->kv_heads, g = u % p->kv_heads;
-        const ptrdiff_t k = b*p->tk*p->k_ld + g*size, v = b*p->tk*p->v_ld + g*size;
-        if (!p->add_dk) TFN__N(tfn__clear_keys)(p->dk ? p->dk + k : NULL, p->tk, p->k_ld, size);
-        if (!p->add_dv) TFN__N(tfn__clear_keys)(p->dv ? p->dv + v : NULL, p->tk, p->v_ld, size);
-        for (ptrdiff_t h = 0; h < group; h++)
-            TFN__N(tfn__each_strip)(p, b, g*group + h, work, TFN__N(tfn__strip_backward));
+        const tfn__strip a = TFN__N(tfn__begin_pair)(p, u, work);
+        TFN__N(tfn__pack_keys)(&a, a.vt, p->v, p->v_ld);
+        TFN__N(tfn__gather)(a.x, p->k + tfn__k_at(&a, p->k_ld), p->k_ld, a.all, a.size);
+        TFN__N(tfn__begin_chains)(&a, a.dk, p->dk, p->k_ld, p->add_dk);
+        TFN__N(tfn__begin_chains)(&a, a.dv, p->dv, p->v_ld, p->add_dv);
+        TFN__N(tfn__each_strip)(a, TFN__N(tfn__strip_backward));
+        TFN__N(tfn__end_chains)(&a, p->dk, a.dk, p->k_ld, p->add_dk);
+        TFN__N(tfn__end_chains)(&a, p->dv, a.dv, p->v_ld, p->add_dv);
     }
 }
 #endif
 
-static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
-{
-    ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
-    ptrdiff_t a = TFN__N(tfn__matmul_work)(rows, tk, head_size);
-    ptrdiff_t b = TFN__N(tfn__matmul_work)(rows, head_size, tk);
-    ptrdiff_t c = TFN__N(tfn__matmul_work)(tk, head_size, rows);
-    return 2 * TFN__STRIP * tk + tfn__max(a, tfn__max(b, c));
-}
-
-/* One head of one sentence: the row that attention_forward would give, to the bit. */
+/* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
+ * row with unit column stride need no scratch. */
 static void TFN__N(tfn__cached_row)(const tfn_attention_cached *p, ptrdiff_t b, ptrdiff_t h,
                                     float *work)
 {
-    const ptrdiff_t n = p->lengths ? p->lengths[b] : p->count, size = p->head_size;
-    const ptrdiff_t from = p->beam ? p->beam[b] : b;
-    const ptrdiff_t unit = from*p->kv_heads + h * p->kv_heads / p->heads;
-    tfn_matmul t = { NULL, NULL, NULL, NULL, 1, 0, 0, 0, 0, 0, 1, 0, 1 };
-    float stats[2], *y = p->y + b*p->y_ld + h*size;
-    t.c = work;
-    t.a = p->q + b*p->q_ld + h*size;
-    t.b = p->k_cache + unit * size * p->capacity;
-    t.n = n;
-    t.k = size;
-    t.b_row = p->capacity;
-    TFN__N(tfn__matmul)(&t, work + p->capacity);
-    TFN__N(tfn__weights)(work, n, p->scale, stats);
-    t.c = y;
-    t.a = work;
-    t.b = p->v_cache + unit * p->capacity * size;
-    t.n = size;
-    t.k = n;
-    t.b_row = size;
-    TFN__N(tfn__matmul)(&t, work + p->capacity);
-    TFN__N(tfn__divide_row)(y, size, stats[1]);
+    const ptrdiff_t seen = p->lengths ? p->lengths[b] : p->count;
+    const ptrdiff_t n = tfn__max(tfn__min(seen, p->capacity), 0);
+    const ptrdiff_t size = p->head_size, from = p->beam ? p->beam[b] : b;
+    const ptrdiff_t cache = (from*p->kv_heads + h * p->kv_heads / p->heads) * size * p->capacity;
+    const float *q = p->q + b*p->q_ld + h*size, *k = p->k_cache + cache, *v = p->v_cache + cache;
+    float *y = p->y + b*p->y_ld + h*size, max, sum;
+    const tfn_matmul qk = { work, NULL, q, k, 1, n, size, 0, 0, 0, 1, p->capacity, 1 };
+    const tfn_matmul ev = { y, NULL, work, v, 1, size, n, 0, 0, 0, 1, size, 1 };
+    TFN__N(tfn__matmul)(&qk, work);
+    max = TFN__N(tfn__scale_max)(work, n, p->scale);
+    sum = TFN__N(tfn__exp_sum)(work, n, max);
+    TFN__N(tfn__matmul)(&ev, work);
+    TFN__N(tfn__divide_row)(y, size, sum);
 }
 
 static void TFN__N(tfn__attention_cached)(const tfn_attention_cached *p, ptrdiff_t first,
@@ -2933,11 +3009,10 @@ static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32
 {
     const TFN__V s = TFN__SET(scale);
     for (ptrdiff_t r = 0; r < rows; r++, y += cols) {
-        const float *row = table + tokens[r] * cols;
-        if (tokens[r] >= 0 && tokens[r] < vocab)
-            TFN__EACH(c, k, cols) TFN__PUT(y + c, TFN__MUL(s, TFN__GET(row + c, k)), k);
-        else
-            for (ptrdiff_t c = 0; c < cols; c++) y[c] = 0;
+        const bool known = tokens[r] >= 0 && tokens[r] < vocab;
+        const float *row = table + (known ? tokens[r] : 0) * cols;
+        if (known) TFN__EACH(c, k, cols) TFN__PUT(y + c, TFN__MUL(s, TFN__GET(row + c, k)), k);
+        else TFNORM_MEMSET(y, 0, (size_t)cols * sizeof(float));
     }
 }
 
@@ -2960,8 +3035,9 @@ static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const in
 {
     const TFN__V s = TFN__SET(scale);
     for (ptrdiff_t r = 0; r < rows; r++, dy += ld) {
-        float *row = dtable + tokens[r] * ld;
+        float *row = dtable;
         if (tokens[r] < 0 || tokens[r] >= vocab) continue;
+        row += tokens[r] * ld;
         TFN__EACH(c, k, cols)
             TFN__PUT(row + c, TFN__FMA(s, TFN__GET(dy + c, k), TFN__GET(row + c, k)), k);
     }
@@ -4631,6 +4707,12 @@ static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* Inputs that no gradient flows into: what a probe watches, and a table of angles. */
+static bool tfn__constant(const tfn_node *n, int input)
+{
+    return n->op == TFN__OP_PROBE || (n->op == TFN__OP_ROTARY && input == 1);
+}
+
 /* Which values want a gradient: those a parameter flows into and the last value depends on. */
 static void tfn__mark_needs(tfn_tape *t)
 {
@@ -4638,7 +4720,7 @@ static void tfn__mark_needs(tfn_tape *t)
         tfn_node *n = t->nodes + i;
         bool need = n->op == TFN__OP_PARAM;
         for (int j = 0; j < TFN_INPUTS; j++)
-            if (n->in[j] && n->op != TFN__OP_PROBE) need |= t->nodes[n->in[j]].flags & TFN__NEED;
+            if (n->in[j] && !tfn__constant(n, j)) need |= t->nodes[n->in[j]].flags & TFN__NEED;
         if (need) n->flags |= TFN__NEED;
     }
     t->nodes[t->count - 1].flags |= TFN__KEPT_GRAD;              /* here: "reached" */
@@ -4649,8 +4731,7 @@ static void tfn__mark_needs(tfn_tape *t)
         if (!reached || !(n->flags & TFN__NEED)) continue;
         for (int j = 0; j < TFN_INPUTS; j++) {
             tfn_node *x = t->nodes + n->in[j];
-            if (!n->in[j] || !(x->flags & TFN__NEED)) continue;
-            if (n->op == TFN__OP_ROTARY && j == 1) continue;     /* angles are constants */
+            if (!n->in[j] || !(x->flags & TFN__NEED) || tfn__constant(n, j)) continue;
             x->flags |= TFN__KEPT_GRAD;
             n->grad_need |= (uint8_t)(1u << j);
         }

@@ -10,5 +10,5 @@ while IFS= read -r line; do
     printf '%s\n' "$line"
 done
 if [ -n "$list" ]; then echo "failed:$list"; fi
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed" | tee build/tally
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

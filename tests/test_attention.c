@@ -1,6 +1,6 @@
-/* Attention against a naive reference in double; equal bits for every instruction set, for a sentence
- * alone, in any strip, and row by row from a cache; masked keys may hold anything. With TFN__DOUBLE
- * (test_attention_double.c): gradients against central differences. */
+/* Attention against a naive reference in double; equal bits for every instruction set, for a
+ * sentence alone, in any strip, and row by row from a cache; masked keys may hold anything. With
+ * TFN__DOUBLE (test_attention_double.c): gradients against central differences. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -180,7 +180,8 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
     int32_t d = p->head_size, n = attention_keys(p, b, i);
     ptrdiff_t g = h * p->kv_heads / p->heads, at = (b*p->tq + i) * p->q_ld + h*d;
     double *w = (double *)malloc((size_t)(4*p->tk + 1) * sizeof *w), *keep = w + p->tk, sum = 0;
-    double *y = out + at, *dq = out + a->q_size + at, *dk = out + 2*a->q_size, max = -1e300, dot = 0;
+    double *y = out + at, *dq = out + a->q_size + at, *dk = out + 2*a->q_size;
+    double max = -1e300, dot = 0;
     uint64_t first = (((uint64_t)(b*p->heads + h) << 20) + (uint64_t)i) << 20;
     float *mask = attention_alloc((size_t)p->tk);
     for (int32_t j = 0; j < n; j++) mask[j] = 1;
@@ -433,7 +434,8 @@ TEST(attention_causality)
             for (ptrdiff_t b = 0; b < 2; b++) {
                 const ptrdiff_t at = b*c.tq*a.p.q_ld;
                 attention_same_rows("y", a.p.y + at, a.p.q_ld, out + at, a.p.q_ld, t, 48);
-                attention_same_rows("dq", a.p.dq + at, a.p.q_ld, out + a.q_size + at, a.p.q_ld, t, 48);
+                attention_same_rows("dq", a.p.dq + at, a.p.q_ld, out + a.q_size + at, a.p.q_ld,
+                                    t, 48);
             }
         }
     }
@@ -455,19 +457,21 @@ TEST(attention_some_gradients)
         attention_run(k, &a);
         memcpy(out, a.out, a.out_count * sizeof *out);
         for (int mask = 0; mask < 8; mask++) {
+            const size_t q_bytes = (size_t)a.q_size * sizeof *out;
+            const size_t k_bytes = (size_t)a.k_size * sizeof *out;
             attention_data o = a;
             attention_reset(&o);
             o.p.stats = NULL;
             k->attention_forward(&o.p, 0, o.p.batch * o.p.kv_heads, work);
-            CHECK_BITS(o.p.y, out, (size_t)a.q_size * sizeof *out);
+            CHECK_BITS(o.p.y, out, q_bytes);
             o.p.stats = out + 2*a.q_size + 2*a.k_size;
             if (mask & 1) o.p.dq = NULL;
             if (mask & 2) o.p.dk = NULL;
             if (mask & 4) o.p.dv = NULL;
             k->attention_backward(&o.p, 0, o.p.batch * o.p.kv_heads, work);
-            if (o.p.dq) CHECK_BITS(o.p.dq, out + a.q_size, (size_t)a.q_size * sizeof *out);
-            if (o.p.dk) CHECK_BITS(o.p.dk, out + 2*a.q_size, (size_t)a.k_size * sizeof *out);
-            if (o.p.dv) CHECK_BITS(o.p.dv, out + 2*a.q_size + a.k_size, (size_t)a.k_size * sizeof *out);
+            if (o.p.dq) CHECK_BITS(o.p.dq, out + a.q_size, q_bytes);
+            if (o.p.dk) CHECK_BITS(o.p.dk, out + 2*a.q_size, k_bytes);
+            if (o.p.dv) CHECK_BITS(o.p.dv, out + 2*a.q_size + a.k_size, k_bytes);
         }
         free(out);
         free(work);
@@ -563,7 +567,7 @@ TEST(attention_work_is_linear)
         ptrdiff_t a = k->attention_work(4096, 4096, 64), b = k->attention_work(8192, 8192, 64);
         CHECK(a > 0 && b <= 2*a + 4096);
         CHECK(k->attention_work(100000, 128, 64) <= k->attention_work(128, 128, 64) + 8);
-        for (ptrdiff_t t = 1; t < 200; t++)       /* smaller shapes fit in the work of larger ones */
+        for (ptrdiff_t t = 1; t < 200; t++)           /* smaller shapes fit where larger ones do */
             CHECK(k->attention_work(t, t, 32) <= k->attention_work(t + 1, t + 1, 32));
     }
 }

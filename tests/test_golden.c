@@ -1,6 +1,6 @@
 /* Whole layers, models and optimisers against PyTorch: nn.TransformerEncoderLayer and
- * nn.TransformerDecoderLayer with norm_first true and false, built from the tape's operations and from
- * the model's own rows "pre" and "post"; outputs and all gradients within 1e-5. */
+ * nn.TransformerDecoderLayer with norm_first true and false, built from the tape's operations
+ * and from the model's own rows "pre" and "post"; outputs and all gradients within 1e-5. */
 #include "hook.h"
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
@@ -43,7 +43,7 @@ static void golden_compare(const golden_row *table, const double *values, const 
     }
 }
 
-/* -- layers from operations -------------------------------------------------------------------- */
+/* -- layers from operations ---------------------------------------------------------------- */
 
 typedef struct golden_net {
     tfn_tape t;
@@ -75,7 +75,8 @@ static tfn_var golden_linear(golden_net *n, const char *part, const char *name, 
 }
 static tfn_var golden_norm(golden_net *n, const char *part, tfn_var x)
 {
-    tfn_var gain = golden_param(n, part, n->pre ? "norm_in.weight" : "norm.weight", 1, GOLDEN_WIDTH);
+    tfn_var gain = golden_param(n, part, n->pre ? "norm_in.weight" : "norm.weight", 1,
+                                GOLDEN_WIDTH);
     tfn_var bias = golden_param(n, part, n->pre ? "norm_in.bias" : "norm.bias", 1, GOLDEN_WIDTH);
     return tfn_layernorm(&n->t, x, gain, bias, 1e-5f);
 }
@@ -175,9 +176,9 @@ static void golden_check_layer(const char *name, bool decoder, bool pre, tfn_act
     CHECK(tfn_tape_forward(&n.t, &r) == TFN_OK && tfn_tape_backward(&n.t, &r) == TFN_OK);
     golden_compare(golden_layers, golden_layers_values, name, "y", tfn_value(&n.t, &r, y), size);
     for (int32_t i = 0; i < n.count; i++) {
-        const char *plain = !strcmp(n.names[i], "x") || !strcmp(n.names[i], "memory") ? "" : "layer.";
+        bool input = !strcmp(n.names[i], "x") || !strcmp(n.names[i], "memory");
         char full[50];
-        snprintf(full, sizeof full, "%s%s", plain, n.names[i]);
+        snprintf(full, sizeof full, "%s%s", input ? "" : "layer.", n.names[i]);
         golden_compare(golden_layers, golden_layers_values, name, full,
                        tfn_gradient(&n.t, &r, n.params[i]), n.rows[i] * n.cols[i]);
     }
@@ -198,7 +199,7 @@ TEST(golden_decoder_layers)
     golden_check_layer("decoder-pre-gelu", true, true, TFN_GELU);
 }
 
-/* -- models -------------------------------------------------------------------------------------- */
+/* -- models -------------------------------------------------------------------------------- */
 
 static tfn_model_desc golden_desc(tfn_arch arch, bool pre)
 {
@@ -255,7 +256,8 @@ static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
     }
     for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
         golden_fill(p.data, p.name, p.rows, p.cols);
-    golden_compare(golden_models, golden_models_values, name, "logits", tfn_model_logits(&m, &batch),
+    golden_compare(golden_models, golden_models_values, name, "logits",
+                   tfn_model_logits(&m, &batch),
                    GOLDEN_B * GOLDEN_TT * GOLDEN_V);
     CHECK(tfn_model_step(&m, &batch, &report) == TFN_OK && report.updated);
     CHECK_INT(report.tokens, count);
@@ -322,12 +324,13 @@ TEST(golden_own_row)
     batch.batch = GOLDEN_B;
     batch.time = GOLDEN_TT;
     batch.tokens = tokens;
-    golden_compare(golden_models, golden_models_values, "own", "logits", tfn_model_logits(&m, &batch),
+    golden_compare(golden_models, golden_models_values, "own", "logits",
+                   tfn_model_logits(&m, &batch),
                    GOLDEN_B * GOLDEN_TT * GOLDEN_V);
     tfn_model_free(&m);
 }
 
-/* -- optimisers: ten updates of twelve numbers ----------------------------------------------------- */
+/* -- optimisers: ten updates of twelve numbers --------------------------------------------- */
 
 enum { GOLDEN_N = 12, GOLDEN_STEPS = 10 };
 

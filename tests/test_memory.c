@@ -1,6 +1,7 @@
-/* Exact memory: for every configuration of a table the bytes that tfn_model_size names suffice at any
- * address and are used to the last, and every smaller block is refused. The blocks lie between guard
- * pages where the system has them. All calls of malloc in the header come here and can fail. */
+/* Exact memory: for every configuration of a table the bytes that tfn_model_size names suffice
+ * at any address and are used to the last, and every smaller block is refused. The blocks lie
+ * between guard pages where the system has them. All calls of malloc in the header come here
+ * and can fail. */
 #if defined __linux__ || defined __APPLE__
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
@@ -33,7 +34,7 @@ static void memory_free(void *p)
 
 enum { MEMORY_CONFIGS = 216, MEMORY_TOKENS = 512 };
 
-/* -- the table: every combination of six choices, others in turn ---------------------------------- */
+/* -- the table: every combination of six choices, others in turn --------------------------- */
 
 static int memory_digit(int *i, int base)
 {
@@ -87,7 +88,7 @@ static tfn_model_desc memory_desc(int i)
     return d;
 }
 
-/* -- blocks between guards ---------------------------------------------------------------------------- */
+/* -- blocks between guards ----------------------------------------------------------------- */
 
 typedef struct memory_block { unsigned char *all, *first, *end; size_t bytes; } memory_block;
 
@@ -97,9 +98,11 @@ static memory_block memory_map(size_t room)
     memory_block b;
     b.bytes = (room + page - 1) / page * page + 2 * page;
 #ifdef MEMORY_PAGES
-    b.all = (unsigned char *)mmap(NULL, b.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    b.all = (unsigned char *)mmap(NULL, b.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON,
+                                  -1, 0);
     if (b.all == (unsigned char *)MAP_FAILED) exit(2);
-    if (mprotect(b.all, page, PROT_NONE) || mprotect(b.all + b.bytes - page, page, PROT_NONE)) exit(2);
+    if (mprotect(b.all, page, PROT_NONE)
+        || mprotect(b.all + b.bytes - page, page, PROT_NONE)) exit(2);
 #else
     b.all = (unsigned char *)malloc(b.bytes);
     if (!b.all) exit(2);
@@ -125,7 +128,7 @@ static bool memory_untouched(const unsigned char *from, const unsigned char *to)
     return from == to;
 }
 
-/* -- a batch that fits a configuration ------------------------------------------------------------------- */
+/* -- a batch that fits a configuration ----------------------------------------------------- */
 
 typedef struct memory_data {
     int32_t tokens[MEMORY_TOKENS], targets[MEMORY_TOKENS];
@@ -247,8 +250,8 @@ TEST(memory_exact)
         most = size > most ? size : most;
         least = size < least ? size : least;
     }
-    printf("       %d configurations of %d to %d bytes, %d in every step; at most %d bytes unused at the end\n",
-           (int)MEMORY_CONFIGS, (int)least, (int)most, every, (int)memory_tail);
+    printf("       %d configurations of %d to %d bytes, %d in every step; at most %d bytes at the "
+           "end unused\n", (int)MEMORY_CONFIGS, (int)least, (int)most, every, (int)memory_tail);
     CHECK(every == 12);
     CHECK(memory_tail < 64);
 }
@@ -308,7 +311,8 @@ TEST(memory_scratch_bound)
         for (size_t n = 0; n <= bound; n += n < 256 ? 1 : bound / 61 + 1) {
             size_t found = tfn_model_size(&d, b.end - n, n);
             if (found && !needed) needed = n;
-            if (found != (needed ? size : 0)) FAIL("%d: size %d with %d of scratch", i, (int)found, (int)n);
+            if (found != (needed ? size : 0))
+                FAIL("%d: size %d with %d of scratch", i, (int)found, (int)n);
         }
         CHECK(tfn_model_size(&d, b.end - bound, bound) == size);
         CHECK(tfn_model_size(&d, NULL, bound) == 0);
@@ -324,7 +328,7 @@ TEST(memory_scratch_bound)
         }
 }
 
-/* -- malloc: only in tfn_model_new, and it may fail ------------------------------------------------------------ */
+/* -- malloc: only in tfn_model_new, and it may fail ---------------------------------------- */
 
 TEST(memory_allocations)
 {
@@ -390,7 +394,7 @@ TEST(memory_allocator)
     CHECK(user.given == 2 && user.back == 2 && user.bytes == 0);
 }
 
-/* -- growth ------------------------------------------------------------------------------------------------------ */
+/* -- growth -------------------------------------------------------------------------------- */
 
 /* No buffer grows faster than linearly in B, T or Ts: twice the length, at most twice the bytes. */
 static void memory_check_growth(const char *what, tfn_model_desc d, int axis)

@@ -1,6 +1,7 @@
-/* Models: a table of configurations crosses stacks, topologies, norms, activations, positions, tied and
- * untied output and grouped heads; every property is checked on each. test_model_double.c compiles this
- * file in double and compares all gradients with central differences. */
+/* Models: a table of configurations crosses stacks, topologies, norms, activations, positions,
+ * tied and untied output and grouped heads; every property is checked on each.
+ * test_model_double.c compiles this file in double and compares all gradients with central
+ * differences. */
 #include "hook.h"
 #include <stdint.h>
 #ifdef TFN__DOUBLE
@@ -13,7 +14,7 @@
 enum { MODEL_B = 3, MODEL_T = 21, MODEL_TS = 19, MODEL_V = 23, MODEL_WIDTH = 16, MODEL_HEADS = 4,
        MODEL_MOST = 3 * 140, MODEL_CONFIGS = 54 };
 
-/* -- configurations --------------------------------------------------------------------------------- */
+/* -- configurations ------------------------------------------------------------------------ */
 
 /* The second layer of each stack swaps the sub-layer's norms: a hybrid. */
 static void model_rule(const tfn_topology *t, const tfn_place *place, tfn_join *join)
@@ -31,7 +32,8 @@ static const tfn_topology model_own = {
       { TFN_SCALE_LEARNED, (float)0.5, 0, 0, 0 }, { TFN_SCALE_VECTOR, (float)1.25, 0, 0, 0 },
       { TFN_SCALE_NONE, 0, 0, 0, 0 } },
     { false, false, true, false, { TFN_SCALE_VECTOR, (float)0.875, 0, 0, 0 },
-      { TFN_SCALE_CONSTANT, 1, (float)-0.5, 0, (float)0.25 }, { TFN_SCALE_CONSTANT, (float)0.9, 0, 0, 0 },
+      { TFN_SCALE_CONSTANT, 1, (float)-0.5, 0, (float)0.25 },
+      { TFN_SCALE_CONSTANT, (float)0.9, 0, 0, 0 },
       { TFN_SCALE_LEARNED, (float)0.25, 0, 0, 0 } },
     true, true, model_rule
 };
@@ -39,9 +41,11 @@ static const tfn_topology model_own = {
 static tfn_model_desc model_desc(int i)
 {
     static const char *const norms[] = { "layernorm", "rmsnorm" };
-    static const tfn_activation activations[] = { TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU, TFN_TANH,
+    static const tfn_activation activations[] = { TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU,
+                                                  TFN_TANH,
                                                   TFN_GEGLU, TFN_SWIGLU };
-    static const tfn_position_kind positions[] = { TFN_LEARNED, TFN_SINUSOIDAL, TFN_SINUSOIDAL_FAIRSEQ,
+    static const tfn_position_kind positions[] = { TFN_LEARNED, TFN_SINUSOIDAL,
+                                                   TFN_SINUSOIDAL_FAIRSEQ,
                                                    TFN_ROTARY, TFN_NO_POSITION };
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
@@ -85,12 +89,12 @@ static const char *model_text(const tfn_model_desc *d)
     static char text[200];
     static const char *const arches[] = { "decoder", "encoder", "encoder-decoder" };
     snprintf(text, sizeof text, "%s %s %s activation %d position %d%s kv %d", arches[d->arch],
-             d->topology ? d->topology->name : d->recipe, d->norm ? d->norm : "", (int)d->activation,
-             (int)d->position, d->untied ? " untied" : "", (int)d->kv_heads);
+             d->topology ? d->topology->name : d->recipe, d->norm ? d->norm : "",
+             (int)d->activation, (int)d->position, d->untied ? " untied" : "", (int)d->kv_heads);
     return text;
 }
 
-/* -- a model with a batch ------------------------------------------------------------------------------ */
+/* -- a model with a batch ------------------------------------------------------------------ */
 
 typedef struct model_case {
     tfn_model m;
@@ -159,7 +163,7 @@ static void *model_copy(const void *from, size_t bytes)
 
 #ifdef TFN__DOUBLE
 
-/* -- all gradients against central differences ------------------------------------------------------------ */
+/* -- all gradients against central differences --------------------------------------------- */
 
 static double model_loss(model_case *c)
 {
@@ -239,7 +243,7 @@ TEST(model_gradients)
 
 #else
 
-/* -- properties of every configuration ---------------------------------------------------------------------- */
+/* -- properties of every configuration ----------------------------------------------------- */
 
 static uint64_t model_steps(const tfn_model_desc *d, int steps, double *loss)
 {
@@ -343,7 +347,8 @@ static void model_check_alone(model_case *c)
     const tfn_batch whole = c->batch;
     for (int32_t b = 0; b < whole.batch; b++)
         for (int cut = 0; cut < 2; cut++) {
-            const float *row = sequence ? all + b * d->classes : all + (ptrdiff_t)b * whole.time * d->vocab;
+            const float *row = all + (sequence ? b * d->classes
+                                               : (ptrdiff_t)b * whole.time * d->vocab);
             int32_t valid = c->lengths[b];
             size_t bytes = sizeof(float) * (size_t)(sequence ? d->classes : valid * d->vocab);
             const float *found;
@@ -421,7 +426,8 @@ static void model_check_longer(const tfn_model_desc *d)
     CHECK(tfn_model_step(&two.m, &two.batch, &b) == TFN_OK);
     CHECK(a.tokens == b.tokens && fabs(a.loss - b.loss) < 1e-5);
     for (int64_t i = 0; i < one.m.param_floats; i++)        /* +0 may be -0 */
-        if (!(one.m.run.grads[i] >= two.m.run.grads[i] && one.m.run.grads[i] <= two.m.run.grads[i])) {
+        if (!(one.m.run.grads[i] >= two.m.run.grads[i]
+              && one.m.run.grads[i] <= two.m.run.grads[i])) {
             FAIL("%s: more padding, another gradient", model_text(d));
             break;
         }
@@ -443,7 +449,7 @@ TEST(model_properties)
     }
 }
 
-/* -- one plan, every smaller shape ---------------------------------------------------------------------------- */
+/* -- one plan, every smaller shape --------------------------------------------------------- */
 
 static const tfn_param_info *model_named(const tfn_model *m, const char *name)
 {
@@ -518,7 +524,7 @@ TEST(model_shapes)
     }
 }
 
-/* -- decoding: one token at a time is the full forward ------------------------------------------------------------ */
+/* -- decoding: one token at a time is the full forward ------------------------------------- */
 
 typedef struct model_decode { tfn_decoder d; void *mem; } model_decode;
 
@@ -537,7 +543,8 @@ static bool model_decoder(model_decode *x, const tfn_model *m, int32_t batch, in
 }
 
 /* Feed `time` tokens from `at` on; the logits must be those of the full forward's row. */
-static void model_feed(model_decode *x, const model_case *c, const float *full, int32_t at, int32_t time,
+static void model_feed(model_decode *x, const model_case *c, const float *full, int32_t at,
+                       int32_t time,
                        const int32_t *beam)
 {
     int32_t tokens[MODEL_MOST], vocab = c->m.desc.vocab;
@@ -584,7 +591,8 @@ static void model_check_beam(model_case *c)
     int32_t past[MODEL_MOST], order[MODEL_B] = { 0, 1, 2 };
     model_decode x;
     float *full;
-    for (int32_t b = 1; b < MODEL_B; b++) {                  /* one source: its keys are not reordered */
+    /* one source: its keys are not reordered */
+    for (int32_t b = 1; b < MODEL_B; b++) {
         memcpy(c->source + b * c->batch.source_time, c->source,
                (size_t)c->batch.source_time * sizeof *c->source);
         c->source_lengths[b] = c->source_lengths[0];
@@ -639,7 +647,8 @@ TEST(model_large)
         for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
             const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
             d.isa = (tfn_isa)isa;
-            if (k && k->fma && tfn_kernels_for(TFN_ISA_BEST)->fma && model_steps(&d, 2, NULL) != hash)
+            if (k && k->fma && tfn_kernels_for(TFN_ISA_BEST)->fma
+                && model_steps(&d, 2, NULL) != hash)
                 FAIL("%s: %s", model_text(&d), k->name);
         }
         d.isa = TFN_ISA_BEST;
@@ -652,7 +661,7 @@ TEST(model_large)
     }
 }
 
-/* -- training: determinism, micro-batches, clipping, skips ------------------------------------------------------ */
+/* -- training: determinism, micro-batches, clipping, skips --------------------------------- */
 
 static tfn_model_desc model_plain(void)             /* small, without dropout */
 {
@@ -726,7 +735,8 @@ TEST(model_clipping)
         before = (float *)model_copy(c.m.run.params, (size_t)c.m.param_floats * sizeof *before);
         CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
         for (int32_t j = 0; tfn_model_param(&c.m, j, &p); j++)
-            for (int32_t k = 0; k < p.rows * p.cols; k++) sum += (double)p.grad[k] * (double)p.grad[k];
+            for (int32_t k = 0; k < p.rows * p.cols; k++)
+                sum += (double)p.grad[k] * (double)p.grad[k];
         norm = sqrt(sum) / (double)report.tokens;
         CHECK_CLOSE((double)report.grad_norm, norm, 1e-6);
         CHECK_CLOSE((double)report.lr, lr, 1e-9);
@@ -742,7 +752,12 @@ TEST(model_clipping)
     }
 }
 
-typedef struct model_state { uint64_t hash; float *moments; int64_t step; size_t bytes; } model_state;
+typedef struct model_state {
+    uint64_t hash;
+    float   *moments;
+    int64_t  step;
+    size_t   bytes;
+} model_state;
 
 static model_state model_save(const tfn_model *m)
 {
@@ -755,7 +770,8 @@ static model_state model_save(const tfn_model *m)
 }
 static bool model_unchanged(const tfn_model *m, model_state s)
 {
-    bool same = tfn_model_hash(m) == s.hash && m->step == s.step && !memcmp(m->moments, s.moments, s.bytes);
+    bool same = tfn_model_hash(m) == s.hash && m->step == s.step
+             && !memcmp(m->moments, s.moments, s.bytes);
     free(s.moments);
     return same;
 }
@@ -779,13 +795,15 @@ TEST(model_not_finite_loss)
         float kept;
         d.micro_batches = micro;
         if (!model_start(&c, &d)) return;
-        for (int i = 0; i < 2 * micro; i++) CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+        for (int i = 0; i < 2 * micro; i++)
+            CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
         CHECK(report.updated && c.m.step == 2);
         CHECK(tfn_model_param(&c.m, model_index(&c.m, "decoder.0.ffn.w2.weight"), &p));
         kept = p.data[3];
         p.data[3] = (float)NAN;
         s = model_save(&c.m);
-        for (int i = 0; i < micro; i++) {           /* the first micro-batch is bad, the second not */
+        /* the first micro-batch is bad, the second not */
+        for (int i = 0; i < micro; i++) {
             CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
             if (micro == 2 && i == 0) p.data[3] = kept;
         }
@@ -830,7 +848,8 @@ TEST(model_not_finite_gradient)
     tfn_model_free(&c.m);
 }
 
-TEST(model_nothing_to_learn)                        /* all targets ignored: no update, no division by 0 */
+/* All targets ignored: no update, no division by 0. */
+TEST(model_nothing_to_learn)
 {
     static model_case c;
     tfn_model_desc d = model_plain();
@@ -842,11 +861,13 @@ TEST(model_nothing_to_learn)                        /* all targets ignored: no u
     CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
     CHECK(!report.updated && report.tokens == 0 && report.loss == 0 && report.step == 0);
     CHECK(model_unchanged(&c.m, s));
-    CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK && report.tokens == 0 && report.loss == 0);
+    CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK && report.tokens == 0
+          && report.loss == 0);
     tfn_model_free(&c.m);
 }
 
-/* Evaluation, logits and decoding leave no trace, and the loss is that of a step without dropout. */
+/* Evaluation, logits and decoding leave no trace, and the loss is that of a step without
+ * dropout. */
 TEST(model_eval_changes_nothing)
 {
     static model_case c, plain;
@@ -907,7 +928,8 @@ TEST(model_resumed)
     tfn_model_free(&two.m);
 }
 
-/* Each optimiser lowers the loss; decay acts on matrices alone; the schedule's first rate is lr/T. */
+/* Each optimiser lowers the loss; decay acts on matrices alone; the schedule's first rate is
+ * lr/T. */
 TEST(model_optimizers)
 {
     static const tfn_optimizer kinds[] = { TFN_SGD, TFN_ADAM, TFN_ADAMW, TFN_RADAM };
@@ -928,11 +950,13 @@ TEST(model_optimizers)
         for (int step = 1; step <= 30; step++) {
             CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
             if (step == 1) first = report.loss;
-            CHECK_CLOSE((double)report.lr, (double)d.schedule.lr * (step <= 4 ? step / 4.0 : 2 / sqrt(step)),
+            CHECK_CLOSE((double)report.lr,
+                        (double)d.schedule.lr * (step <= 4 ? step / 4.0 : 2 / sqrt(step)),
                         1e-6);
             if (step > 1) continue;
             CHECK(tfn_model_step(&with.m, &with.batch, &report) == TFN_OK && report.updated);
-            for (int32_t j = 0; tfn_model_param(&c.m, j, &p) && tfn_model_param(&with.m, j, &q); j++) {
+            for (int32_t j = 0; tfn_model_param(&c.m, j, &p)
+                 && tfn_model_param(&with.m, j, &q); j++) {
                 const char *dot = strrchr(p.name, '.');
                 bool matrix = !strstr(p.name, "norm") && !strcmp(dot, ".weight");
                 bool same = !memcmp(p.data, q.data, (size_t)(p.rows * p.cols) * sizeof *p.data);
@@ -946,7 +970,7 @@ TEST(model_optimizers)
     }
 }
 
-/* -- regions given by the caller, inference ------------------------------------------------------------------------ */
+/* -- regions given by the caller, inference ------------------------------------------------ */
 
 TEST(model_regions)
 {
@@ -958,7 +982,8 @@ TEST(model_regions)
     if (!model_start(&c, &d)) return;
     floats = (size_t)c.m.param_floats;
     for (int i = 0; i < 4; i++)
-        regions[i] = (float *)model_copy(NULL, (i == 3 ? c.m.memory.workspace : 2 * floats * sizeof(float)));
+        regions[i] = (float *)model_copy(NULL, i == 3 ? c.m.memory.workspace
+                                                      : 2 * floats * sizeof(float));
     e = d;
     e.parameters = regions[0];
     e.gradients = regions[1];
@@ -993,7 +1018,7 @@ TEST(model_regions)
     tfn_model_free(&own.m);
 }
 
-/* -- errors ---------------------------------------------------------------------------------------------------------- */
+/* -- errors -------------------------------------------------------------------------------- */
 
 typedef struct model_wrong {
     const char *name;
@@ -1002,47 +1027,48 @@ typedef struct model_wrong {
     const char *words[2];
 } model_wrong;
 
-#define MODEL_WRONG(X)                                                                               \
-    X(vocab, d->vocab = 0, TFN_BAD_OPTION, "vocab is 0", "1")                                        \
-    X(vocab_large, d->vocab = INT32_MAX, TFN_BAD_OPTION, "vocab is 2147483647", "16777216")          \
-    X(context, d->context = 0, TFN_BAD_OPTION, "context is 0", "1")                                  \
-    X(context_negative, d->context = -5, TFN_BAD_OPTION, "context is -5", "1")                       \
-    X(source, d->source_context = -1, TFN_BAD_OPTION, "source_context is -1", "1")                   \
-    X(width, d->width = -8, TFN_BAD_OPTION, "width is -8", "1")                                      \
-    X(layers, d->layers = -1, TFN_BAD_OPTION, "layers is -1", "1")                                   \
-    X(decoder_layers, d->decoder_layers = 5000, TFN_BAD_OPTION, "decoder_layers is 5000", "4096")    \
-    X(heads, d->heads = 5, TFN_BAD_OPTION, "width 16", "5 heads")                                    \
-    X(heads_negative, d->heads = -4, TFN_BAD_OPTION, "heads is -4", "1")                             \
-    X(kv, d->kv_heads = 3, TFN_BAD_OPTION, "4 heads", "3 key/value")                                 \
-    X(kv_more, d->kv_heads = 8, TFN_BAD_OPTION, "kv_heads is 8", "4")                                \
-    X(rotary, (d->heads = d->kv_heads = 16, d->position = TFN_ROTARY), TFN_BAD_OPTION, "rotary", "1") \
-    X(ffn, d->ffn = -1, TFN_BAD_OPTION, "ffn is -1", "1")                                            \
-    X(segments, d->segments = 2, TFN_BAD_OPTION, "segment", "encoder")                               \
-    X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "sequence head", "encoder")                 \
-    X(classes, (d->arch = TFN_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 0), TFN_BAD_OPTION, \
-      "classes is 0", "1")                                                                           \
-    X(arch, d->arch = (tfn_arch)3, TFN_BAD_OPTION, "arch is 3", "2")                                 \
-    X(activation, d->activation = (tfn_activation)40, TFN_BAD_OPTION, "activation is 40", "")        \
-    X(position, d->position = (tfn_position_kind)9, TFN_BAD_OPTION, "position is 9", "")             \
-    X(optimizer, d->optimizer = (tfn_optimizer)-1, TFN_BAD_OPTION, "optimizer is", "")               \
-    X(schedule, d->schedule.kind = (tfn_schedule_kind)30, TFN_BAD_OPTION, "schedule.kind is 30", "") \
-    X(smoothing_kind, d->smoothing_kind = (tfn_smoothing)7, TFN_BAD_OPTION, "smoothing_kind is 7", "") \
-    X(isa, d->isa = (tfn_isa)60, TFN_UNSUPPORTED, "instruction set 60", "")                          \
-    X(dropout, d->dropout = 1, TFN_BAD_OPTION, "dropout", "below 1")                                 \
-    X(dropout_nan, d->dropout = (float)NAN, TFN_BAD_OPTION, "dropout", "below 1")                    \
-    X(attention_dropout, d->attention_dropout = -1, TFN_BAD_OPTION, "attention_dropout", "below 1")  \
-    X(activation_dropout, d->activation_dropout = 2, TFN_BAD_OPTION, "activation_dropout", "below 1") \
-    X(smoothing, d->smoothing = 1, TFN_BAD_OPTION, "smoothing", "below 1")                           \
-    X(beta1, d->beta1 = 1, TFN_BAD_OPTION, "beta1", "below 1")                                       \
-    X(beta2, d->beta2 = 1, TFN_BAD_OPTION, "beta2", "below 1")                                       \
-    X(batch, d->batch = -3, TFN_BAD_OPTION, "batch is -3", "1")                                      \
-    X(threads, d->threads = 5000, TFN_BAD_OPTION, "threads is 5000", "1024")                         \
-    X(micro, d->micro_batches = -1, TFN_BAD_OPTION, "micro_batches is -1", "1")                      \
-    X(recipe, d->recipe = "sideways", TFN_NOT_FOUND, "recipe", "\"sideways\"")                       \
-    X(norm, d->norm = "batchnorm", TFN_NOT_FOUND, "norm", "\"batchnorm\"")                           \
+#define MODEL_WRONG(X)                                                                            \
+    X(vocab, d->vocab = 0, TFN_BAD_OPTION, "vocab is 0", "1")                                     \
+    X(vocab_large, d->vocab = INT32_MAX, TFN_BAD_OPTION, "vocab is 2147483647", "16777216")       \
+    X(context, d->context = 0, TFN_BAD_OPTION, "context is 0", "1")                               \
+    X(context_negative, d->context = -5, TFN_BAD_OPTION, "context is -5", "1")                    \
+    X(source, d->source_context = -1, TFN_BAD_OPTION, "source_context is -1", "1")                \
+    X(width, d->width = -8, TFN_BAD_OPTION, "width is -8", "1")                                   \
+    X(layers, d->layers = -1, TFN_BAD_OPTION, "layers is -1", "1")                                \
+    X(decoder_layers, d->decoder_layers = 5000, TFN_BAD_OPTION, "decoder_layers is 5000", "4096") \
+    X(heads, d->heads = 5, TFN_BAD_OPTION, "width 16", "5 heads")                                 \
+    X(heads_negative, d->heads = -4, TFN_BAD_OPTION, "heads is -4", "1")                          \
+    X(kv, d->kv_heads = 3, TFN_BAD_OPTION, "4 heads", "3 key/value")                              \
+    X(kv_more, d->kv_heads = 8, TFN_BAD_OPTION, "kv_heads is 8", "4")                             \
+    X(rotary, (d->heads = d->kv_heads = 16, d->position = TFN_ROTARY), TFN_BAD_OPTION,            \
+      "rotary", "1")                                                                              \
+    X(ffn, d->ffn = -1, TFN_BAD_OPTION, "ffn is -1", "1")                                         \
+    X(segments, d->segments = 2, TFN_BAD_OPTION, "segment", "encoder")                            \
+    X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "sequence head", "encoder")              \
+    X(classes, (d->arch = TFN_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 0),              \
+      TFN_BAD_OPTION, "classes is 0", "1")                                                        \
+    X(arch, d->arch = (tfn_arch)3, TFN_BAD_OPTION, "arch is 3", "2")                              \
+    X(activation, d->activation = (tfn_activation)40, TFN_BAD_OPTION, "activation is 40", "")     \
+    X(position, d->position = (tfn_position_kind)9, TFN_BAD_OPTION, "position is 9", "")          \
+    X(optimizer, d->optimizer = (tfn_optimizer)-1, TFN_BAD_OPTION, "optimizer is", "")            \
+    X(schedule, d->schedule.kind = (tfn_schedule_kind)30, TFN_BAD_OPTION, "kind is 30", "")       \
+    X(smoothing_kind, d->smoothing_kind = (tfn_smoothing)7, TFN_BAD_OPTION, "kind is 7", "")      \
+    X(isa, d->isa = (tfn_isa)60, TFN_UNSUPPORTED, "instruction set 60", "")                       \
+    X(dropout, d->dropout = 1, TFN_BAD_OPTION, "dropout", "below 1")                              \
+    X(dropout_nan, d->dropout = (float)NAN, TFN_BAD_OPTION, "dropout", "below 1")                 \
+    X(attention_dropout, d->attention_dropout = -1, TFN_BAD_OPTION, "attention_dropout", "below") \
+    X(activation_dropout, d->activation_dropout = 2, TFN_BAD_OPTION, "activation_drop", "below")  \
+    X(smoothing, d->smoothing = 1, TFN_BAD_OPTION, "smoothing", "below 1")                        \
+    X(beta1, d->beta1 = 1, TFN_BAD_OPTION, "beta1", "below 1")                                    \
+    X(beta2, d->beta2 = 1, TFN_BAD_OPTION, "beta2", "below 1")                                    \
+    X(batch, d->batch = -3, TFN_BAD_OPTION, "batch is -3", "1")                                   \
+    X(threads, d->threads = 5000, TFN_BAD_OPTION, "threads is 5000", "1024")                      \
+    X(micro, d->micro_batches = -1, TFN_BAD_OPTION, "micro_batches is -1", "1")                   \
+    X(recipe, d->recipe = "sideways", TFN_NOT_FOUND, "recipe", "\"sideways\"")                    \
+    X(norm, d->norm = "batchnorm", TFN_NOT_FOUND, "norm", "\"batchnorm\"")                        \
     X(init, d->init = "zeros", TFN_NOT_FOUND, "initialisation", "\"zeros\"")
 
-#define MODEL_CHANGE(name, change, status, a, b)                                                     \
+#define MODEL_CHANGE(name, change, status, a, b)                                                  \
     static void model_set_##name(tfn_model_desc *d) { (void)(change); }
 #define MODEL_WRONG_ROW(name, change, status, a, b) { #name, model_set_##name, status, { a, b } },
 MODEL_WRONG(MODEL_CHANGE)
@@ -1076,13 +1102,15 @@ TEST(model_bad_options)
         CHECK(tfn_model_init(&m, &d, scratch, sizeof scratch) == wrong->status);
     }
     {
-        tfn_model_desc d = model_plain(), resolved;         /* the error is optional, zeros are good */
+        /* the error is optional, zeros are good */
+        tfn_model_desc d = model_plain(), resolved;
         tfn_error e;
         CHECK(tfn_model_resolve(&resolved, &d, NULL));
         memset(&d, 0, sizeof d);
         d.vocab = d.context = 10;
         CHECK(tfn_model_resolve(&resolved, &d, &e) && e.status == TFN_OK);
-        CHECK(resolved.width == 64 && resolved.layers == 2 && resolved.heads == 2 && resolved.ffn == 256);
+        CHECK(resolved.width == 64 && resolved.layers == 2 && resolved.heads == 2
+              && resolved.ffn == 256);
         CHECK(!strcmp(resolved.recipe, "pre") && resolved.topology == tfn_topology_find("pre"));
         d = resolved;                                       /* resolving again changes nothing */
         CHECK(tfn_model_resolve(&resolved, &d, &e) && !memcmp(&d, &resolved, sizeof d));
@@ -1098,10 +1126,12 @@ TEST(model_bad_batches)
         { "sentences", { "4 sentences", "limit is 3" } }, { "none", { "0 sentences", "" } },
         { "tokens", { "no tokens", "" } }, { "targets", { "no targets", "" } },
         { "time", { "time is 22", "limit is 21" } }, { "no time", { "time is 0", "" } },
-        { "length", { "length is 22", "21 positions" } }, { "negative length", { "length is -1", "" } },
+        { "length", { "length is 22", "21 positions" } },
+        { "negative length", { "length is -1", "" } },
         { "token", { "token is 23", "has 23" } }, { "negative token", { "token is -1", "" } },
         { "target", { "target is 23", "23" } }, { "source", { "source tokens", "" } },
-        { "source time", { "source time is 20", "19" } }, { "source token", { "source token is 99", "23" } },
+        { "source time", { "source time is 20", "19" } },
+        { "source token", { "source token is 99", "23" } },
         { "source length", { "length is 20", "19" } } };
     static model_case c;
     tfn_model_desc d = model_desc(2);
@@ -1113,7 +1143,8 @@ TEST(model_bad_batches)
     s = model_save(&c.m);
     for (int i = 0; i < (int)(sizeof bad / sizeof *bad); i++) {
         tfn_batch batch = c.batch;
-        int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST], lengths[MODEL_B] = { 1, 1, 1 };
+        int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST];
+        int32_t lengths[MODEL_B] = { 1, 1, 1 };
         memcpy(tokens, c.tokens, sizeof tokens);
         memcpy(targets, c.targets, sizeof targets);
         memcpy(source, c.source, sizeof source);
@@ -1216,15 +1247,17 @@ TEST(model_bad_decoding)
     tfn_model_free(&c.m);
 }
 
-/* -- initial values ------------------------------------------------------------------------------------------------ */
+/* -- initial values ------------------------------------------------------------------------ */
 
 typedef struct model_spread { double std, bound; } model_spread;    /* bound 0: none */
 
-/* What a matrix class must have under a rule: Glorot's variance 2/(in + out) = bound^2/3, PyTorch's
- * U(+-1/sqrt(in)), GPT-2's 0.02 with W_O and W_2 over sqrt(2L), BERT's 0.02 cut at two deviations. */
+/* What a matrix class must have under a rule: Glorot's variance 2/(in + out) = bound^2/3,
+ * PyTorch's U(+-1/sqrt(in)), GPT-2's 0.02 with W_O and W_2 over sqrt(2L), BERT's 0.02 cut at two
+ * deviations. */
 static model_spread model_expected(const tfn_param_info *p, const char *init, int32_t layers)
 {
-    const double cut = 0.879626;        /* of a normal between -2 and 2: 1 - 4 phi(2)/(2 Phi(2) - 1) */
+    /* of a normal between -2 and 2: 1 - 4 phi(2)/(2 Phi(2) - 1) */
+    const double cut = 0.879626;
     bool table = strstr(p->name, "embedding.weight") || strstr(p->name, "position")
               || strstr(p->name, "segment");
     bool last = strstr(p->name, ".o.") || strstr(p->name, ".w2.");
@@ -1266,7 +1299,7 @@ static void model_check_start(const tfn_model *m, const char *init)
     tfn_param_info p;
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
         const char *dot = strrchr(p.name, '.');
-        bool gain = strstr(p.name, "norm") && !strcmp(dot, ".weight"), norm = strstr(p.name, "norm") != NULL;
+        bool norm = strstr(p.name, "norm") != NULL, gain = norm && !strcmp(dot, ".weight");
         bool bias = !strcmp(dot, ".bias"), fan = !strcmp(init, "framework");
         if (!gain && !bias) model_check_spread(&p, init, model_expected(&p, init, m->desc.layers));
         for (int32_t j = 0; j < p.cols && (gain || bias); j++) {

@@ -1,8 +1,9 @@
-/* The tape and its operations. Each operation is declared once, in a row of tape_rows: a function that
- * records it on inputs it asks for. The row gives: golden values from PyTorch; gradients against
- * central differences in double (test_tape_double.c compiles this file so); equal bits for every
- * instruction set, 1, 2 and 3 threads, memory used again or kept, recomputation, larger capacities and
- * inference; dead buffers full of NaN change nothing (test_tape_poison.c); a timing line. */
+/* The tape and its operations. Each operation is declared once, in a row of tape_rows: a
+ * function that records it on inputs it asks for. The row gives: golden values from PyTorch;
+ * gradients against central differences in double (test_tape_double.c compiles this file so);
+ * equal bits for every instruction set, 1, 2 and 3 threads, memory used again or kept,
+ * recomputation, larger capacities and inference; dead buffers full of NaN change nothing
+ * (test_tape_poison.c); a timing line. */
 #include "hook.h"
 #include <stdint.h>
 #ifdef TFN__DOUBLE
@@ -61,7 +62,7 @@ static void *tape_alloc(size_t n)
     return p;
 }
 
-/* -- what builders ask for ---------------------------------------------------------------- */
+/* -- what builders ask for ----------------------------------------------------------------- */
 
 /* A parameter of drawn numbers. */
 static tfn_var tape_p(tape_case *c, int32_t rows, int32_t cols)
@@ -114,7 +115,7 @@ static void tape_copy(const tfn_custom_args *a)
     memcpy(a->y, a->x[0], (size_t)(a->rows * a->cols) * sizeof *a->y);
 }
 
-/* -- the operations, each once --------------------------------------------------------------- */
+/* -- the operations, each once ------------------------------------------------------------- */
 
 static tfn_var tape_linear(tape_case *c, tfn_activation act)
 {
@@ -469,7 +470,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("stack", stack, false)
 };
 
-/* -- one case: record, plan, fill -------------------------------------------------------------- */
+/* -- one case: record, plan, fill ---------------------------------------------------------- */
 
 static ptrdiff_t tape_size(const tape_case *c, tfn_var x)
 {
@@ -552,8 +553,8 @@ static void tape_fill_tables(tape_case *c)
     }
 }
 
-/* Numbers for the parameters in order, then the weights; the inputs without gradient take those of the
- * first two. */
+/* Numbers for the parameters in order, then the weights; the inputs without gradient take those
+ * of the first two. */
 static void tape_fill(tape_case *c)
 {
     tfn_key key = golden_key(c->row->name);
@@ -579,7 +580,7 @@ static void tape_fill(tape_case *c)
     for (int32_t i = 0; i < c->count; i++)
         for (ptrdiff_t j = 0; j < tape_size(c, c->params[i]); j++) {
             tfn_value(&c->t, &c->r, c->params[i])[j] = c->scale[i] * golden_draw(key, at++);
-            c->r.grads[c->t.nodes[c->params[i].id].grad + j] = (float)NAN;      /* to be overwritten */
+            c->r.grads[c->t.nodes[c->params[i].id].grad + j] = (float)NAN;      /* overwritten */
         }
     for (ptrdiff_t j = 0; j < c->y_size; j++) c->weights[j] = golden_draw(key, at++);
     for (ptrdiff_t j = 0; j < 2*n; j++) c->weights[c->y_size + j] = golden_draw(key, at++);
@@ -623,7 +624,7 @@ static void tape_run(tape_case *c, float *loss)
 
 static const tape_row *tape_now;       /* the row under test */
 
-/* -- golden values ------------------------------------------------------------------------------- */
+/* -- golden values ------------------------------------------------------------------------- */
 
 static void tape_compare(const char *what, const float *found, const double *wanted, ptrdiff_t n)
 {
@@ -666,7 +667,7 @@ static void tape_check_golden(const tfn_kernels *k)
     tape_end(&c);
 }
 
-/* -- central differences ------------------------------------------------------------------------------ */
+/* -- central differences ------------------------------------------------------------------- */
 
 #ifdef TFN__DOUBLE
 static double tape_sum(tape_case *c)
@@ -730,7 +731,7 @@ static void tape_check_gradient(void)
 }
 #endif
 
-/* -- equal bits ------------------------------------------------------------------------------------------ */
+/* -- equal bits ---------------------------------------------------------------------------- */
 
 typedef struct tape_result { float *loss, *grads; ptrdiff_t losses, params; } tape_result;
 
@@ -855,7 +856,7 @@ TEST(tape_op)
 #endif
 }
 
-/* -- parts equal to the whole -------------------------------------------------------------------------- */
+/* -- parts equal to the whole -------------------------------------------------------------- */
 
 static tfn_var tape_parts_whole(tape_case *c)
 {
@@ -872,7 +873,7 @@ static tfn_var tape_parts_smooth(tape_case *c)      /* smoothing 0 is none */
 {
     return tape_loss(c, 0, 1);
 }
-static tfn_var tape_parts_heads(tape_case *c)       /* as many groups as heads, masks that mask nothing */
+static tfn_var tape_parts_lengths(tape_case *c)     /* a slot that no run binds masks nothing */
 {
     tfn_var y = tape_attend(c, true, c->d.heads, false, false, 0);
     c->t.nodes[y.id].arg[3] = TFN_INT_SEGMENTS;     /* bound to no array */
@@ -899,12 +900,16 @@ TEST(tape_parts)
 {
     tape_equal_parts("linear and activation", tape_parts_whole, tape_parts_apart);
     tape_equal_parts("cross-entropy without smoothing", tape_cross_entropy, tape_parts_smooth);
-    tape_equal_parts("attention without lengths", tape_attention_cross, tape_parts_heads);
+    tape_equal_parts("attention without lengths", tape_attention_cross, tape_parts_lengths);
 }
 
-/* -- probes and keep ----------------------------------------------------------------------------------- */
+/* -- probes and keep ----------------------------------------------------------------------- */
 
-typedef struct tape_probed { int calls[2][2]; double sums[2][2]; ptrdiff_t rows, cols; } tape_probed;
+typedef struct tape_probed {
+    int       calls[2][2];             /* probe, direction */
+    double    sums[2][2];
+    ptrdiff_t rows, cols;
+} tape_probed;
 
 static void tape_probe(void *user, int32_t id, const float *data, ptrdiff_t rows, ptrdiff_t cols,
                        bool backward)
@@ -986,14 +991,14 @@ TEST(tape_kept)
     CHECK(y && dy);
     for (ptrdiff_t i = 0; y && dy && i < c.y_size; i++) {
         CHECK_CLOSE((double)dy[i], 2 * (double)c.weights[i], 1e-6);
-        CHECK_CLOSE((double)loss[i], (double)c.weights[i] * ((double)c.r.params[i] + 2 * (double)y[i]),
-                    1e-5);
+        double sum = (double)c.r.params[i] + 2 * (double)y[i];
+        CHECK_CLOSE((double)loss[i], (double)c.weights[i] * sum, 1e-5);
     }
     free(loss);
     tape_end(&c);
 }
 
-/* -- the user's own operation, six inputs --------------------------------------------------------------- */
+/* -- the user's own operation, six inputs -------------------------------------------------- */
 
 /* y = x_0 x_2 + sum of (i+1) x_i^2: six inputs, the third without gradient */
 static void tape_six(const tfn_custom_args *a)
@@ -1014,14 +1019,14 @@ static void tape_six_back(const tfn_custom_args *a)
 }
 static tfn_var tape_six_build(tape_case *c)
 {
-    tfn_var in[TFN_INPUTS];
+    tfn_var in[TFN_INPUTS], y;
     c->custom[1].name = "six";
     c->custom[1].forward = tape_six;
     c->custom[1].backward = tape_six_back;
     for (int i = 0; i < TFN_INPUTS; i++) in[i] = tape_target(c);
     in[2] = tfn_activate(&c->t, tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width), TFN_TANH);
-    return tfn_add(&c->t, tfn_custom(&c->t, 1, in, TFN_INPUTS, TFN_ROWS_TARGET, 0, c->d.width), in[0],
-                   1, 1);
+    y = tfn_custom(&c->t, 1, in, TFN_INPUTS, TFN_ROWS_TARGET, 0, c->d.width);
+    return tfn_add(&c->t, y, in[0], 1, 1);
 }
 
 TEST(tape_custom)
@@ -1048,7 +1053,41 @@ TEST(tape_custom)
     tape_end(&c);
 }
 
-/* -- recomputation saves memory ---------------------------------------------------------------------------- */
+/* A table of angles has no gradient, even where it is a parameter and nothing else wants one. */
+TEST(tape_rotary_table)
+{
+    size_t size = tfn_tape_bytes(10);
+    void *mem = tape_alloc(size);
+    static float params[64], grads[64], work[4096], x[2 * 4 * 4];
+    const tfn_custom_op weigh = { "weigh", tape_weigh, tape_weigh_back, x };
+    tfn_tape t;
+    tfn_run r;
+    tfn_var table, scale, y;
+    tfn_tape_init(&t, mem, size, 2, 0, 4, true);
+    t.custom = &weigh;
+    t.customs = 1;
+    table = tfn_param(&t, 4, 4);
+    scale = tfn_param(&t, 1, 4);
+    y = tfn_rotary(&t, tfn_input(&t, 0, TFN_ROWS_TARGET, 4), table, 4);
+    y = tfn_scale(&t, y, scale);
+    tfn_custom(&t, 0, &y, 1, TFN_ROWS_TARGET, 0, 4);
+    memset(&r, 0, sizeof r);
+    r.batch = 2;
+    r.target = 4;
+    r.params = params;
+    r.grads = grads;
+    r.work = work;
+    r.inputs[0] = x;
+    for (int i = 0; i < 32; i++) x[i] = (float)(i + 1);
+    for (int i = 0; i < 64; i++) params[i] = grads[i] = 1;
+    CHECK(tfn_tape_plan(&t, tfn_kernels_for(TFN_ISA_BEST), 1) == TFN_OK && t.work <= 4096);
+    CHECK(tfn_tape_forward(&t, &r) == TFN_OK && tfn_tape_backward(&t, &r) == TFN_OK);
+    for (int i = 0; i < 16; i++) CHECK(grads[t.nodes[table.id].grad + i] == 0);
+    for (int i = 0; i < 4; i++) CHECK(fabs((double)tfn_gradient(&t, &r, scale)[i]) > 1);
+    free(mem);
+}
+
+/* -- recomputation saves memory ------------------------------------------------------------ */
 
 static tfn_var tape_deep(tape_case *c)              /* eight layers of three values each */
 {
@@ -1096,7 +1135,7 @@ TEST(tape_linear_in_time)
     CHECK(work[2] <= 4.1 * work[0]);
 }
 
-/* -- errors: the first sticks, with what was found and what was wanted --------------------------------------- */
+/* -- errors: the first sticks, with what was found and what was wanted --------------------- */
 
 typedef tfn_var tape_mistake(tfn_tape *t, tfn_var x, tfn_var w);   /* x (B*T, 8), w (8, 8) */
 #define TAPE_MISTAKE(name, call)                                                               \
@@ -1321,7 +1360,8 @@ TEST(tape_order)
     if (!tape_start(&c, &row, &tape_small, 0, tfn_kernels_for(TFN_ISA_BEST), 1)) return;
     r = c.r;
     r.batch++;
-    CHECK(tfn_tape_forward(&c.t, &r) == TFN_BAD_BATCH && tfn_tape_backward(&c.t, &r) == TFN_BAD_BATCH);
+    CHECK(tfn_tape_forward(&c.t, &r) == TFN_BAD_BATCH
+          && tfn_tape_backward(&c.t, &r) == TFN_BAD_BATCH);
     r = c.r;
     r.target++;
     CHECK(tfn_tape_forward(&c.t, &r) == TFN_BAD_BATCH);
@@ -1365,6 +1405,7 @@ int main(void)
     RUN(tape_probes);
     RUN(tape_kept);
     RUN(tape_custom);
+    RUN(tape_rotary_table);
     RUN(tape_recomputed);
     RUN(tape_linear_in_time);
     RUN(tape_mistakes);

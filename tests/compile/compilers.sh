@@ -1,6 +1,9 @@
 # The core tests built by gcc and clang, from no optimisation to all of it, and by a small compiler.
 . ./check.sh
-core() { "$@" -o "$work/all" all.c -lm && TEST_TIER=quick "$work/all" > "$work/log" || { complaints "$work/log"; return 1; }; }
+core() {
+    "$@" -o "$work/all" all.c -lm || return 1
+    TEST_TIER=quick "$work/all" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }
+}
 for cc in gcc clang; do
     have "$cc" || { skip "core $cc" "no $cc"; continue; }
     for flags in -O0 "-O1 -std=c11" "-O3 -march=native" "-O2 -fopenmp" "-Os -DTFNORM_NO_SIMD" \
