@@ -464,8 +464,8 @@ typedef struct tfn_kernels {
     void (*softmax_backward)(float *dx, const float *dy, const float *y, ptrdiff_t rows,
                              ptrdiff_t cols, bool add);
 
-    /* Attention of sentence and key/value head pairs [first, last) of B*G; work:
-     * attention_work floats. */
+    /* Attention of sentence and key/value head pairs [first, last) of B*G; work: attention_work
+     * floats, linear in tk. The cached form wants those of tq = 0 and tk = capacity. */
     void (*attention_forward)(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last, float *work);
     void (*attention_backward)(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last,
                                float *work);
@@ -1706,9 +1706,9 @@ static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
 {
     float t[16];
     for (int i = 0; i < TFN__LANES; i++) TFN__STORE(t + i*TFN__W, acc[i]);
-    for (int half = 8; half; half /= 2)
-        for (int i = 0; i < half; i++) t[i] += t[i + half];
-    return t[0];
+    for (int i = 0; i < 8; i++) t[i] += t[i + 8];
+    for (int i = 0; i < 4; i++) t[i] += t[i + 4];
+    return (t[0] + t[2]) + (t[1] + t[3]);
 }
 #endif /* TFN__BODY */
 /* >> vmath */
@@ -2651,15 +2651,18 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention *p, ptrdiff_t u, f
     a.all = p->tq > 0 ? tfn__seen(p, a.b, p->tq - 1) : 0;
     a.ld = tfn__score_ld(p->tk);
     a.s = work;
-    a.ds = a.s + rows*a.ld;
-    a.q = a.ds + rows*a.ld;
-    a.dy = a.q + rows*size;
-    a.kt = a.dy + rows*size;
-    a.vt = a.kt + floats;
-    a.x = a.vt + floats;
-    a.dk = a.x + floats;
-    a.dv = a.dk + floats;
-    a.work = a.dv + floats;
+    a.q = a.s + rows*a.ld;
+    a.kt = a.q + rows*size;
+    a.x = a.kt + floats;
+    a.work = a.x + floats;
+    if (TFN__TRAINS) {
+        a.ds = a.work;
+        a.dy = a.ds + rows*a.ld;
+        a.vt = a.dy + rows*size;
+        a.dk = a.vt + floats;
+        a.dv = a.dk + floats;
+        a.work = a.dv + floats;
+    }
     TFN__N(tfn__pack_keys)(&a, a.kt, p->k, p->k_ld);
     return a;
 }
@@ -2667,9 +2670,9 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention *p, ptrdiff_t u, f
 static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
 {
     const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
-    const ptrdiff_t floats = 2 * rows * (tfn__score_ld(tk) + head_size)
-                             + 5 * tfn__head_floats(tk, head_size);
-    if (tq <= 0) return tfn__score_ld(tk);
+    const ptrdiff_t floats = (TFN__TRAINS ? 2 : 1) * rows * (tfn__score_ld(tk) + head_size)
+                             + (TFN__TRAINS ? 5 : 2) * tfn__head_floats(tk, head_size);
+    if (tq <= 0) return tfn__score_ld(tk);                    /* of the cached form */
     return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
 }
@@ -4972,7 +4975,7 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
                                  w->rows == TFN_ROWS_SOURCE ? t->source : t->target,
                                  cols / n->arg[0]);
     if (n->op == TFN__OP_CACHED)
-        return k->attention_work(1, t->nodes[n->arg[1]].arg[1], cols / n->arg[0]);
+        return k->attention_work(0, t->nodes[n->arg[1]].arg[1], cols / n->arg[0]);
     return 0;
 }
 

@@ -19,6 +19,9 @@
 #define main attention_main
 #include "test_attention.c"
 #undef main
+#define main embed_main
+#include "test_embed.c"
+#undef main
 #define main tape_main
 #include "test_tape.c"
 #undef main
@@ -46,6 +49,7 @@ int main(int argc, char **argv)
     FILE_TESTS(dense)
     FILE_TESTS(kernels)
     FILE_TESTS(attention)
+    FILE_TESTS(embed)
     FILE_TESTS(tape)
     FILE_TESTS(model)
     FILE_TESTS(golden)
