@@ -377,6 +377,7 @@ typedef struct tfn_attention {
     int32_t      heads, kv_heads, head_size;
     ptrdiff_t    q_ld, k_ld, v_ld, y_ld;     /* gradients have the strides of their values */
     float        scale;               /* usually 1/sqrt(D) */
+    float        cap;                 /* > 0: scores are cap*tanh(score/cap) (Gemma 2) */
     float        dropout;
     tfn_key      key;
     bool         causal, add_dq, add_dk, add_dv;
@@ -392,8 +393,92 @@ typedef struct tfn_attention_cached {
     const int32_t *beam;              /* NULL, or cache row to read for sentence b */
     ptrdiff_t      batch, count, capacity, q_ld, y_ld;
     int32_t        heads, kv_heads, head_size;
-    float          scale;
+    float          scale, cap;
 } tfn_attention_cached;
+
+/* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. */
+typedef enum tfn_norm_kind {
+    TFN_NORM_LAYER = 0,    /* mean; 1/sqrt(var + eps): Ba 2016 */
+    TFN_NORM_RMS,          /* 0; 1/sqrt(mean(x^2) + eps): Zhang & Sennrich 2019, eq. 4 */
+    TFN_NORM_RMS_OUTSIDE,  /* 0; 1/(sqrt(mean(x^2)) + eps): their PyTorch code */
+    TFN_NORM_L2,           /* 0; 1/max(|x|, eps): Nguyen & Salazar 2019, with a gain ScaleNorm */
+    TFN_NORM_CRMS,         /* 0; 1/sqrt((sum(x^2) + sum(x)^2)/(C+1) + eps): Jiang 2023, for C of the
+                            * C+1 features of a vector whose sum is 0 */
+    TFN_NORM_CENTER,       /* mean; C/(C-1): LipsFormer, Qi 2023 */
+    TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n)*n, the
+                            * factor taken for a constant: Xu 2019, eq. 6 */
+    TFN_NORM_ABSMAX,       /* LAYER, eps times (max|x| of the tensor / 8)^2: CogView, Ding 2021 */
+    /* not functions of one row's moments: */
+    TFN_NORM_POINT,        /* tfn_point */
+    TFN_NORM_SEED,         /* tfn_seed */
+    TFN_NORM_BATCH,        /* tfn_columns: Ioffe & Szegedy 2015 */
+    TFN_NORM_POWER         /* tfn_columns: PowerNorm, Shen 2020 */
+} tfn_norm_kind;
+typedef struct tfn_norm {
+    tfn_norm_kind kind;                 /* up to ABSMAX */
+    float       *y, *mean, *rstd;       /* mean, rstd (rows, groups) are kept, or NULL */
+    const float *x, *gain, *bias;       /* (rows, cols); (cols) or NULL for 1 and 0 */
+    float       *dx, *dgain, *dbias;    /* backward; dgain, dbias chain over the rows, or NULL */
+    const float *dy;
+    ptrdiff_t    rows, cols;
+    ptrdiff_t    groups;                /* 0: 1; statistics of each of so many groups of columns */
+    ptrdiff_t    part;                  /* 0: cols; > 0: statistics of the first so many (RMS) */
+    float        eps, slope, factor;
+    bool         offset;                /* the gain is 1 + gain: Gemma */
+    bool         detach_mean, detach_std;    /* the backward takes them for constants: Xu 2019 */
+    bool         add, add_params;
+} tfn_norm;
+
+/* y = gain * f(alpha*x + shift) + bias: DyT (tanh), Zhu 2025; Derf and its siblings, Chen 2025. */
+typedef enum tfn_squash {
+    TFN_SQUASH_TANH = 0, TFN_SQUASH_ERF,
+    TFN_SQUASH_ISRU,                    /* z / sqrt(z^2 + 1) */
+    TFN_SQUASH_EXP,                     /* sign(z) (1 - exp(-|z|)) */
+    TFN_SQUASH_ATAN,                    /* 2/pi atan z */
+    TFN_SQUASH_SIN,                     /* sin z, z clipped to +-pi/2 */
+    TFN_SQUASH_SOFTSIGN                 /* z / (1 + |z|) */
+} tfn_squash;
+typedef struct tfn_point {
+    tfn_squash   squash;
+    float       *y;
+    const float *x, *alpha, *shift, *gain, *bias;    /* alpha, shift: one number; NULL: 1, 0 */
+    float       *dx, *dalpha, *dshift, *dgain, *dbias;    /* each may be NULL */
+    const float *dy;
+    ptrdiff_t    rows, cols;
+    bool         add, add_alpha, add_shift, add_gain, add_bias;
+} tfn_point;
+
+/* SeeDNorm, Cai 2025: y = (t*alpha + gain) * n, t = tanh(x . direction) a row, n of RMSNorm;
+ * vectors of C. */
+typedef struct tfn_seed {
+    float       *y, *stats;             /* (rows, 2): t and rstd */
+    const float *x, *gain, *alpha, *direction;
+    float       *dx, *dgain, *dalpha, *ddirection;
+    const float *dy;
+    ptrdiff_t    rows, cols;
+    float        eps;
+    bool         add, add_gain, add_alpha, add_direction;
+} tfn_seed;
+
+/* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count, but
+ * are normalised. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2),
+ * after `warmup` updates the running v; its backward is not the gradient but variants as the
+ * authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps), nu += mean(h*n).
+ * running (3, cols): mean, variance (BATCH, momentum 0.1); v, nu (POWER, 0.9); `next` gets what
+ * they become when the update is done. Without training the running ones normalise. */
+typedef struct tfn_columns {
+    tfn_norm_kind kind;                 /* BATCH or POWER */
+    float       *y, *stats, *next;      /* stats (2, cols): mean and rstd of this batch; next as
+                                         * running */
+    const float *x, *gain, *bias, *running;
+    const int32_t *lengths;             /* (batch) or NULL: all time rows count */
+    float       *dx, *dgain, *dbias;
+    const float *dy;
+    ptrdiff_t    batch, time, cols;
+    int64_t      step, warmup;          /* step from 1 */
+    float        eps;
+    bool         training, add, add_gain, add_bias;
+} tfn_columns;
 
 /* One pass of an optimiser over n values with its gradient g and moments m, v: variants in the
  * optim section. */
@@ -436,28 +521,22 @@ typedef struct tfn_kernels {
     void (*column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
                        ptrdiff_t ld, bool add);
 
-    /* LayerNorm, Ba 2016: y = gain * (x - mean) * rstd + bias, rstd = 1/sqrt(var + eps), var
-     * over 1/C. x, y (rows, cols); gain, bias (cols) or NULL for 1 and 0; mean, rstd (rows)
-     * are kept, or NULL. */
-    void (*layernorm_forward)(float *y, float *mean, float *rstd, const float *x, const float *gain,
-                              const float *bias, ptrdiff_t rows, ptrdiff_t cols, float eps);
-    /* With n = (x - mean)*rstd, g = dy*gain: dx = rstd * (g - mean(g) - n*mean(g*n)). */
-    void (*layernorm_backward)(float *dx, const float *dy, const float *x, const float *gain,
-                               const float *mean, const float *rstd, ptrdiff_t rows,
-                               ptrdiff_t cols, bool add);
-    /* RMSNorm, Zhang & Sennrich 2019, eq. 4: y = gain * x * rstd, rstd = 1/sqrt(mean(x^2) +
-     * eps). */
-    void (*rmsnorm_forward)(float *y, float *rstd, const float *x, const float *gain,
-                            ptrdiff_t rows, ptrdiff_t cols, float eps);
-    void (*rmsnorm_backward)(float *dx, const float *dy, const float *x, const float *gain,
-                             const float *rstd, ptrdiff_t rows, ptrdiff_t cols, bool add);
-    /* dgain += dy*n, dbias += dy over the rows in order, columns [0, cols) of rows ld apart;
-     * mean NULL: RMSNorm; dgain or dbias may be NULL. Call it on column ranges to share the
-     * work. */
-    void (*norm_params_backward)(float *dgain, float *dbias, const float *dy, const float *x,
-                                 const float *mean,
-                                 const float *rstd, ptrdiff_t rows, ptrdiff_t cols,
-                                 ptrdiff_t ld, bool add);
+    /* Norms of rows, and their gradients: struct tfn_norm. The parameters' gradients of columns
+     * [first, first + count). */
+    void (*norm_forward)(const tfn_norm *p);
+    void (*norm_backward)(const tfn_norm *p);
+    void (*norm_params_backward)(const tfn_norm *p, ptrdiff_t first, ptrdiff_t count);
+    /* y = gain * f(alpha*x + shift) + bias (DyT, Derf): struct tfn_point. */
+    void (*point_forward)(const tfn_point *p);
+    void (*point_backward)(const tfn_point *p);
+    void (*point_params_backward)(const tfn_point *p);
+    /* SeeDNorm: struct tfn_seed. */
+    void (*seed_forward)(const tfn_seed *p);
+    void (*seed_backward)(const tfn_seed *p);
+    void (*seed_params_backward)(const tfn_seed *p);
+    /* Norms over a batch, columns [first, first + count): struct tfn_columns. */
+    void (*columns_forward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
+    void (*columns_backward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
 
     /* y = exp(x - max) / sum, per row; y may be x. dx = y * (dy - sum(dy*y)); dx may be dy. */
     void (*softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols);
@@ -683,60 +762,156 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r);
 TFNORM_API float     *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x);
 TFNORM_API float     *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x);
 
+/* -- norms: rows of data --------------------------------------------------------------------- */
+
+/* What the options "norm" and "decoder_norm" name. C features, g = dy*gain; gain and bias start at
+ * 1 and 0 where a norm has them. */
+typedef struct tfn_norm_rule {
+    const char   *name, *formula, *paper;
+    int32_t       year;
+    tfn_norm_kind kind;
+    bool          gain, bias;           /* vectors of C, learned */
+    bool          scalar;               /* one learned gain, sqrt(C) at the start (ScaleNorm) */
+    bool          offset;               /* the gain is 1 + weight, the weight starts at 0 */
+    bool          detach_mean, detach_std;       /* the backward takes them for constants */
+    bool          by_head;              /* statistics of `heads` contiguous groups */
+    float         eps;                  /* 0: desc.norm_eps, or 1e-5 */
+    float         part;                 /* statistics of the first part*C features; 0: of all */
+    tfn_squash    squash;               /* of TFN_NORM_POINT, with its first alpha */
+    float         alpha;
+} tfn_norm_rule;
+TFNORM_API const tfn_norm_rule *tfn_norm_find(const char *name);         /* NULL: unknown */
+TFNORM_API const tfn_norm_rule *tfn_norm_at(int32_t i);                  /* NULL: past the end */
+
 /* -- topologies: rows of data ------------------------------------------------------------ */
 
 /* A scale of the residual join: value * N^n * M^m * l^layer, N and M the depths of encoder and
  * decoder (a lone stack counts as both), l the layer from 1; learned ones start there. */
 typedef enum tfn_scale_kind {
-    TFN_SCALE_NONE = 0, TFN_SCALE_CONSTANT, TFN_SCALE_LEARNED, TFN_SCALE_VECTOR
+    TFN_SCALE_NONE = 0, TFN_SCALE_CONSTANT,
+    TFN_SCALE_LEARNED, TFN_SCALE_VECTOR,      /* a scalar, or one a channel */
+    TFN_SCALE_SHARED,                         /* a scalar for all sub-layers of a layer */
+    TFN_SCALE_PROFILED,                       /* VECTOR, set by tfn_model_profile */
+    TFN_SCALE_FOLDED,                         /* the same, then folded into the weights */
+    TFN_SCALE_SCHEDULED,                      /* min(1, t/value) after t updates */
+    TFN_SCALE_LERP                            /* skip only: 1 - out, channel by channel */
 } tfn_scale_kind;
 typedef struct tfn_scale_rule {
     tfn_scale_kind kind;
     float value, n, m, layer;
+    float unit;               /* learned: stored times unit, so that lr acts on value/unit; 0: 1 */
 } tfn_scale_rule;
 
+/* Norms of queries and keys (all before rotary positions but the last). */
+typedef enum tfn_qk_norm {
+    TFN_QK_DEFAULT = 0,       /* the row's; none */
+    TFN_QK_NONE,
+    TFN_QK_L2,                /* l2 a head, times a learned scalar, not 1/sqrt(D): Henry 2020 */
+    TFN_QK_COSINE,            /* l2 a head, times exp(min(tau, ln 100)) a head: Swin v2 */
+    TFN_QK_HEAD,              /* the model's norm a head, gain (D): ViT-22B, Gemma 3 */
+    TFN_QK_FULL,              /* the model's norm over all heads: OLMo 2 */
+    TFN_QK_UNIT,              /* l2 a head after rotation, times a vector, sqrt(D): nGPT */
+    TFN_QKV_HEAD              /* HEAD, of the values too: HybridNorm */
+} tfn_qk_norm;
+
+typedef enum tfn_source { TFN_FROM_STREAM = 0, TFN_FROM_NORMED, TFN_FROM_LAYER, TFN_FROM_FIRST }
+    tfn_source;
+typedef enum tfn_head_scale { TFN_NO_HEAD_SCALE = 0, TFN_HEAD_SCALE, TFN_HEAD_SCALE_AFTER }
+    tfn_head_scale;
+
 /* One sub-layer F with input x, in a layer that began with x_0:
- *   p = out * N_branch(F(in * N_in(x)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
+ *   p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
 typedef struct tfn_join {
-    bool norm_in, norm_branch, norm_sum, skip_normed;   /* skip_normed: the skip takes N_in(x) */
+    bool norm_in, norm_branch, norm_sum;
+    bool norm_inner;              /* before the last matrix of F: W_O, W_2 */
+    bool shifts;                  /* Fixup's: x - s before F; W_2(f(x W_1 - s) - s) in it */
+    bool gate;                    /* GPAS: x - SiLU(q) sg(x) after the sum, q of the layer */
+    bool scales;                  /* nGPT: learned vectors behind W_1 and W_3 */
+    tfn_source source;            /* STREAM x; LAYER x_0; FIRST: what its first sub-layer read */
+    tfn_source skip_from;         /* STREAM x; NORMED: N_in(x); LAYER: x_0 */
+    tfn_qk_norm qk;
+    tfn_head_scale head_scale;    /* learned, a head: of W_O's input, or of its output's blocks */
     tfn_scale_rule in, out, skip, extra;
 } tfn_join;
 
-typedef enum tfn_sublayer { TFN_SELF_ATTENTION, TFN_CROSS_ATTENTION, TFN_FFN } tfn_sublayer;
+typedef enum tfn_sublayer {
+    TFN_SELF_ATTENTION, TFN_CROSS_ATTENTION, TFN_FFN,
+    TFN_FFN_BEFORE                      /* the first half of a Macaron */
+} tfn_sublayer;
 typedef struct tfn_place {              /* where a row is asked for */
     tfn_sublayer kind;
     bool    decoder, alone;             /* alone: no other stack */
     int32_t layer, depth;               /* layer from 1 */
+    int32_t encoder_depth, decoder_depth, width;     /* N, M (a lone stack counts as both), C */
 } tfn_place;
+
+/* What a whole stack has; flags are added. */
+enum {
+    TFN_FINAL_NORM = 1, TFN_EMBEDDING_NORM = 2,
+    TFN_FIXNORM = 4,          /* rows of the embedding have length 1 wherever it is used */
+    TFN_MACARON = 8,          /* half a feed-forward before the attention */
+    TFN_SIDE_STREAM = 16,     /* y = x_0 + sum of all p; output x + N(y) (ResiDual) */
+    TFN_TRANSPARENT = 32,     /* layers of the decoder see a learned mean of encoder layers */
+    TFN_EDGE_SHIFTS = 64,     /* Fixup: the output is shifted, the encoder's scaled too */
+    TFN_BIASLESS = 128,       /* linear maps have no bias */
+    TFN_UNIT_WEIGHTS = 256,   /* nGPT: weights of length 1 along C after each update */
+    TFN_LOGIT_SCALE = 512,    /* nGPT: a learned scale for each word */
+    TFN_EMBEDDING_SCALE = 1024    /* x_0 times a learned scalar, sqrt(C) at the start */
+};
+/* How the input of a layer, and of what follows the last, comes from all layers y_0 .. y_l. */
+typedef enum tfn_aggregate {
+    TFN_AGGREGATE_NONE = 0,
+    TFN_AGGREGATE_NORMED,     /* sum of w_k N_k(y_k), y_0 as it is; w_k = 1/(l+1) at the start */
+    TFN_AGGREGATE_NORM,       /* N(sum of w_k y_k) */
+    TFN_AGGREGATE_DENSE,      /* N(sum of y_k) */
+    TFN_AGGREGATE_LINEAR      /* sum of w_k y_k */
+} tfn_aggregate;
 
 typedef struct tfn_topology {
     const char *name, *formula, *paper;
     int32_t     year;
-    tfn_join    attention, ffn;         /* self- and cross-attention share a row */
-    bool        final_norm, embedding_norm;
-    /* NULL, or another join for some places (hybrids): fills *join, which holds the row's */
+    uint32_t    flags;
+    tfn_aggregate aggregate;
+    /* NULL, or what differs by place: changes *join, which holds the row's */
     void      (*rule)(const struct tfn_topology *t, const tfn_place *place, tfn_join *join);
+    tfn_join    attention, ffn;         /* self- and cross-attention share a join */
 } tfn_topology;
 
 TFNORM_API const tfn_topology *tfn_topology_find(const char *name);     /* NULL: unknown */
 TFNORM_API const tfn_topology *tfn_topology_at(int32_t i);              /* NULL: past the end */
+/* The join of a sub-layer: the row's, changed by its rule. */
+TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *place);
 
-/* Initial weights: a base distribution with a gain per matrix class (1 where none). */
+/* Initial weights: a base distribution with a gain per matrix class. */
 typedef enum tfn_distribution {
     TFN_XAVIER_NORMAL,      /* variance 2/(in+out): Xiong 2020, section 3.3 */
     TFN_XAVIER_UNIFORM,     /* the same variance (Glorot & Bengio 2010) */
     TFN_NORMAL,             /* standard deviation `std` */
     TFN_TRUNCATED_NORMAL,   /* the same, redrawn outside two standard deviations */
-    TFN_FAN_IN_UNIFORM      /* U(+-1/sqrt(in)) for weights and biases: PyTorch's nn.Linear */
+    TFN_FAN_IN_UNIFORM,     /* U(+-1/sqrt(in)) for weights and biases: PyTorch's nn.Linear */
+    TFN_FAN_IN_NORMAL,      /* variance 1/in */
+    TFN_HE_NORMAL,          /* variance 2/in: He 2015 */
+    TFN_ORTHOGONAL,         /* orthonormal rows or columns: Saxe 2014 */
+    TFN_MIRRORED            /* Xavier; W_1 = [A, -A], W_2 = [C; -C]: LookLinear, Balduzzi 2017 */
 } tfn_distribution;
+typedef struct tfn_gains { float q, k, v, o, w1, w2, embedding; } tfn_gains;
 typedef struct tfn_init_rule {
-    const char      *name, *paper;
-    tfn_distribution base;
+    const char      *name, *formula, *paper;
+    int32_t          year;
+    tfn_distribution base, ffn_base;              /* of attention and the rest; of W_1, W_2, W_3 */
     float            std, embedding_std;          /* embedding_std 0: 1/sqrt(C) */
-    tfn_scale_rule   qk, v, o, w1, w2;            /* gains */
+    bool             zero_output, zero_branch;    /* untied output matrix; gains of N_branch */
+    bool             unit_variance;               /* LSUV: W over the deviation of its output */
+    /* NULL: all 1. Gains at a place; they hold 1 when it is called */
+    void           (*rule)(const tfn_place *place, tfn_gains *gains);
 } tfn_init_rule;
 TFNORM_API const tfn_init_rule *tfn_init_find(const char *name);
 TFNORM_API const tfn_init_rule *tfn_init_at(int32_t i);
+
+/* A recipe: the three together, under the name of the method. */
+typedef struct tfn_recipe { const char *name, *topology, *norm, *init; } tfn_recipe;
+TFNORM_API const tfn_recipe *tfn_recipe_find(const char *name);
+TFNORM_API const tfn_recipe *tfn_recipe_at(int32_t i);
 
 /* -- schedules --------------------------------------------------------------------------- */
 
@@ -799,11 +974,17 @@ typedef struct tfn_model_desc {
     bool no_bias;                 /* true: linear maps without bias */
 
     const char *recipe;           /* NULL: "pre"; sets topology, norm and init together */
-    const char *norm;             /* NULL: the recipe's; "layernorm", "rmsnorm" */
+    const char *norm;             /* NULL: the recipe's; see tfn_norm_at */
+    const char *decoder_norm;     /* NULL: norm; of the decoder of an encoder-decoder */
     const char *init;             /* NULL: the recipe's; see tfn_init_at */
     const tfn_topology *topology;          /* NULL: the recipe's; one's own row */
     const tfn_topology *decoder_topology;  /* NULL: topology (hybrid stacks) */
-    float norm_eps;               /* 0: 1e-5 */
+    tfn_qk_norm qk_norm;          /* 0: the topology's */
+    float attention_cap;          /* > 0: scores become cap*tanh(score/cap); Gemma 2: 50 */
+    float logit_cap;              /* the same of the logits; Gemma 2: 30 */
+    float norm_eps;               /* 0: the norm's, or 1e-5 */
+    int64_t norm_warmup;          /* of PowerNorm; 0: schedule.warmup */
+    bool folded;                  /* inference: what tfn_model_fold fills, without extra state */
 
     float dropout;                /* residual branches and embeddings */
     float attention_dropout, activation_dropout;
