@@ -690,7 +690,7 @@ typedef struct tfn_tape {
     int32_t    layer, threads, customs;
     uint32_t   site;
     bool       training, planned;
-    int64_t    params, tables, state;    /* floats of each region */
+    int64_t    params, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
     const tfn_kernels   *kernels;
@@ -704,7 +704,8 @@ typedef void tfn_probe_fn(void *user, int32_t id, const float *data, ptrdiff_t r
 typedef struct tfn_run {
     int32_t        batch, source, target;     /* B, Ts, Tt of this run, within the capacities */
     int32_t        start;                     /* position of the first target token */
-    float         *params, *grads, *tables, *state, *work;
+    float         *params, *grads, *tables, *buffers, *state, *work;
+    int64_t        step;                      /* updates done */
     const float   *inputs[TFN_SLOTS];
     const int32_t *ints[TFN_SLOTS];
     tfn_key        key;                       /* of dropout: seed, step and micro-batch */
@@ -729,13 +730,28 @@ TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);  /* x w^T */
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps);
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps);
+/* A norm of rows as `like` says (kind, groups, part, eps, slope, offset, detached parts), of `cols`
+ * columns each, which divide those of x: a head's, for example. gain, bias (1, cols) or none. */
+TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
+                                 const tfn_norm *like);
+/* gain * f(alpha x + shift) + bias; alpha, shift (1, 1) or none */
+TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
+                                tfn_var shift, tfn_squash f);
+TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var alpha,
+                                tfn_var direction, float eps);
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x);
 TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act);
 TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation act);
 /* z = a*x + b*y */
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b);
-/* by: parameter (1,1) or (1,C) */
+/* by: parameter (1,1), (1,g) for g groups of channels, or (1,C) */
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by);
+/* x + a*by, by (1,1) or (1,C) */
+TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a);
+/* z + w_k x, w (1,n); z may be none */
+TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k);
+/* x - SiLU(q) x, the second x constant in the backward; q (1,1): Chen 2025, eq. 6 */
+TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q);
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p);
 TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale);
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table);
@@ -764,21 +780,23 @@ TFNORM_API float     *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var 
 
 /* -- norms: rows of data --------------------------------------------------------------------- */
 
-/* What the options "norm" and "decoder_norm" name. C features, g = dy*gain; gain and bias start at
- * 1 and 0 where a norm has them. */
+/* What the options "norm" and "decoder_norm" name; flags are added. Gain and bias start at 1, 0. */
+enum {
+    TFN_NORM_GAIN = 1, TFN_NORM_BIAS = 2,     /* vectors of C, learned */
+    TFN_NORM_SCALAR = 4,                      /* one learned gain, sqrt(C) at the start */
+    TFN_NORM_OFFSET = 8,                      /* the gain is 1 + weight, the weight starts at 0 */
+    TFN_NORM_DETACH_MEAN = 16, TFN_NORM_DETACH_STD = 32,     /* the backward sees constants */
+    TFN_NORM_BY_HEAD = 64,                    /* statistics of `heads` contiguous groups */
+    TFN_NORM_SHIFT = 128                      /* of TFN_NORM_POINT: a learned shift */
+};
 typedef struct tfn_norm_rule {
     const char   *name, *formula, *paper;
     int32_t       year;
     tfn_norm_kind kind;
-    bool          gain, bias;           /* vectors of C, learned */
-    bool          scalar;               /* one learned gain, sqrt(C) at the start (ScaleNorm) */
-    bool          offset;               /* the gain is 1 + weight, the weight starts at 0 */
-    bool          detach_mean, detach_std;       /* the backward takes them for constants */
-    bool          by_head;              /* statistics of `heads` contiguous groups */
+    uint32_t      flags;
     float         eps;                  /* 0: desc.norm_eps, or 1e-5 */
     float         part;                 /* statistics of the first part*C features; 0: of all */
-    tfn_squash    squash;               /* of TFN_NORM_POINT, with its first alpha */
-    float         alpha;
+    tfn_squash    squash;               /* of TFN_NORM_POINT, whose alpha starts at 1/2 */
 } tfn_norm_rule;
 TFNORM_API const tfn_norm_rule *tfn_norm_find(const char *name);         /* NULL: unknown */
 TFNORM_API const tfn_norm_rule *tfn_norm_at(int32_t i);                  /* NULL: past the end */
@@ -825,7 +843,9 @@ typedef struct tfn_join {
     bool norm_in, norm_branch, norm_sum;
     bool norm_inner;              /* before the last matrix of F: W_O, W_2 */
     bool shifts;                  /* Fixup's: x - s before F; W_2(f(x W_1 - s) - s) in it */
-    bool gate;                    /* GPAS: x - SiLU(q) sg(x) after the sum, q of the layer */
+    bool gate;                    /* GPAS: x - SiLU(q) sg(x), q of the layer: of the sum, or where
+                                   * that is normed of the skip */
+    bool extra_last;              /* extra*x_0 after N_sum */
     bool scales;                  /* nGPT: learned vectors behind W_1 and W_3 */
     tfn_source source;            /* STREAM x; LAYER x_0; FIRST: what its first sub-layer read */
     tfn_source skip_from;         /* STREAM x; NORMED: N_in(x); LAYER: x_0 */
@@ -845,7 +865,7 @@ typedef struct tfn_place {              /* where a row is asked for */
     int32_t encoder_depth, decoder_depth, width;     /* N, M (a lone stack counts as both), C */
 } tfn_place;
 
-/* What a whole stack has; flags are added. */
+/* What whole stacks have; flags are added. */
 enum {
     TFN_FINAL_NORM = 1, TFN_EMBEDDING_NORM = 2,
     TFN_FIXNORM = 4,          /* rows of the embedding have length 1 wherever it is used */
@@ -873,7 +893,7 @@ typedef struct tfn_topology {
     uint32_t    flags;
     tfn_aggregate aggregate;
     /* NULL, or what differs by place: changes *join, which holds the row's */
-    void      (*rule)(const struct tfn_topology *t, const tfn_place *place, tfn_join *join);
+    void      (*rule)(const tfn_place *place, tfn_join *join);
     tfn_join    attention, ffn;         /* self- and cross-attention share a join */
 } tfn_topology;
 
@@ -901,6 +921,8 @@ typedef struct tfn_init_rule {
     tfn_distribution base, ffn_base;              /* of attention and the rest; of W_1, W_2, W_3 */
     float            std, embedding_std;          /* embedding_std 0: 1/sqrt(C) */
     bool             zero_output, zero_branch;    /* untied output matrix; gains of N_branch */
+    bool             qkv_bias, gain_bias;         /* draw the biases of q, k, v: U(+-1/sqrt(in));
+                                                   * gains act on biases too */
     bool             unit_variance;               /* LSUV: W over the deviation of its output */
     /* NULL: all 1. Gains at a place; they hold 1 when it is called */
     void           (*rule)(const tfn_place *place, tfn_gains *gains);
@@ -1034,7 +1056,7 @@ typedef struct tfn_report {
 
 typedef struct tfn_param_info {
     char     name[64];        /* "decoder.3.self.q.weight" */
-    float   *data, *grad;     /* grad NULL without training */
+    float   *data, *grad;     /* grad NULL without training, and of running statistics */
     int32_t  rows, cols;
     int32_t  layer;           /* from 0; -1: outside the layers */
     bool     decay;           /* its group: weight decay applies */
@@ -1068,7 +1090,8 @@ typedef struct tfn_model {
     int32_t   weight_count, micro;
     tfn_run   run;
     float    *moments;
-    int64_t   param_floats, step, tokens;
+    int64_t   param_floats, buffer_floats, step, tokens;     /* the buffers lie behind */
+    bool      profiled;
     double    loss_sum, nll_sum;        /* of the micro-batches so far */
     tfn_var   logits, loss, train_loss; /* on infer, infer, train */
     tfn_memory memory;
@@ -3652,6 +3675,12 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #endif
 /* >> tape */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#ifdef TFN__EXTRA_NORMS
+enum { TFN__ALL = 1 };
+#else
+enum { TFN__ALL = 0 };          /* norms and rows beyond pre, post, LayerNorm, RMSNorm drop out */
+#endif
+
 /* Recording appends nodes, planning places their values by liveness, running is a loop over the
  * timeline. A new operation is a kernel pair, a row of TFN__OPS, and a function that records it. */
 
@@ -3672,7 +3701,9 @@ typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 /* What a backward reads beside its own gradient and the parameters. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128 };
-enum { TFN__KEEP = 1, TFN__KEPT_GRAD = 2, TFN__NEED = 4, TFN__AGAIN = 8, TFN__PROBED = 16 };
+enum { TFN__KEEP = 1, TFN__KEPT_GRAD = 2, TFN__NEED = 4, TFN__AGAIN = 8, TFN__PROBED = 16,
+       TFN__FIXED_SAVE = 32,     /* saved_cols floats in all, kept to the end */
+       TFN__LAYER = 64 };        /* output of a layer, or what the first one reads */
 
 /* -- how an operation's work is cut into chunks: each output has one writer, so that neither
  * the number of threads nor the order of the chunks can change a bit
@@ -3836,49 +3867,244 @@ static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 }
 #endif
 
-/* -- norms. number: eps; arg: 1 for RMSNorm
- * ------------------------------------------------------- */
+/* -- norms of rows. arg: kind and flags, groups, part, columns of a norm; number: eps, slope --- */
+
+enum { TFN__OFFSET = 256, TFN__DETACH_MEAN = 512, TFN__DETACH_STD = 1024 };   /* beside the kind */
+
+/* A row of the value holds cols/arg[3] rows of the norm: those of heads, for example. */
+static tfn_norm tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
+{
+    const tfn_node *n = c->n;
+    ptrdiff_t each = c->cols / tfn__max(n->arg[3], 1), at = first * c->cols;
+    ptrdiff_t stats = each * tfn__max(n->arg[1], 1);
+    tfn_norm p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.kind = (tfn_norm_kind)(n->arg[0] & 255);
+    p.offset = (n->arg[0] & TFN__OFFSET) != 0;
+    p.detach_mean = (n->arg[0] & TFN__DETACH_MEAN) != 0;
+    p.detach_std = (n->arg[0] & TFN__DETACH_STD) != 0;
+    p.groups = n->arg[1];
+    p.part = n->arg[2];
+    p.rows = count * each;
+    p.cols = n->arg[3];
+    p.eps = n->number[0];
+    p.slope = n->number[1];
+    p.factor = 1;
+    p.x = c->x[0] + at;
+    p.gain = c->x[1];
+    p.bias = c->x[2];
+    p.mean = c->saved ? c->saved + first*stats : NULL;
+    p.rstd = c->saved ? c->saved + (c->rows + first)*stats : NULL;
+    return p;
+}
+
+static ptrdiff_t tfn__time_of(const tfn__call *c)
+{
+    return c->n->rows == TFN_ROWS_SOURCE ? c->r->source : c->r->target;
+}
+static const int32_t *tfn__lengths_of(const tfn__call *c)
+{
+    return c->r->ints[c->n->rows == TFN_ROWS_SOURCE ? TFN_INT_SOURCE_LENGTHS : TFN_INT_LENGTHS];
+}
+
+/* eps of the norm of x/(max|x|/8): the maximum is over the tensor without its padding. */
+static float tfn__absmax_eps(const tfn__call *c)
+{
+    const int32_t *lengths = tfn__lengths_of(c);
+    ptrdiff_t time = tfn__time_of(c), sentences = lengths ? c->r->batch : 1;
+    float most = 0;
+    for (ptrdiff_t b = 0; b < sentences; b++) {
+        ptrdiff_t rows = lengths ? lengths[b] : c->rows;
+        float m = c->k->absmax(c->x[0] + b*time*c->cols, rows * c->cols) / 8;
+        most = m > most ? m : most;
+    }
+    return c->n->number[0] * most * most;
+}
+static bool tfn__whole(const tfn_node *n) { return (n->arg[0] & 255) == TFN_NORM_ABSMAX; }
 
 static void tfn__norm_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    float *mean = c->saved ? c->saved + s.first : NULL;
-    float *rstd = c->saved ? c->saved + c->rows + s.first : NULL;
-    if (c->n->arg[0])
-        c->k->rmsnorm_forward(c->y + at, rstd, c->x[0] + at, c->x[1], s.count, c->cols,
-                              c->n->number[0]);
-    else
-        c->k->layernorm_forward(c->y + at, mean, rstd, c->x[0] + at, c->x[1], c->x[2], s.count,
-                                c->cols, c->n->number[0]);
+    tfn_norm p;
+    if (tfn__whole(c->n)) s.first = 0, s.count = c->rows;
+    p = tfn__norm_of(c, s.first, s.count);
+    if (tfn__whole(c->n)) p.eps = tfn__absmax_eps(c);
+    p.y = c->y + s.first * c->cols;
+    c->k->norm_forward(&p);
+}
+static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
+{
+    return tfn__whole(c->n) ? 1 : tfn__by_rows(c);
 }
 #ifndef TFNORM_NO_TRAINING
 static void tfn__norm_backward(const tfn__call *c)
 {
-    ptrdiff_t rows = tfn__by_rows(c), at;
-    const float *mean = c->n->arg[0] ? NULL : c->saved, *rstd = c->saved + c->rows;
+    ptrdiff_t rows = tfn__by_rows(c);
+    tfn_norm p = tfn__norm_of(c, 0, c->rows);
+    p.dy = c->dy;
     if (c->chunk < rows) {
         tfn__range s = tfn__my_rows(c);
         if (!c->dx[0]) return;
-        at = s.first * c->cols;
-        if (c->n->arg[0])
-            c->k->rmsnorm_backward(c->dx[0] + at, c->dy + at, c->x[0] + at, c->x[1],
-                                   rstd + s.first, s.count, c->cols, c->add[0]);
-        else
-            c->k->layernorm_backward(c->dx[0] + at, c->dy + at, c->x[0] + at, c->x[1],
-                                     mean + s.first, rstd + s.first, s.count, c->cols, c->add[0]);
+        p = tfn__norm_of(c, s.first, s.count);
+        p.dy = c->dy + s.first * c->cols;
+        p.dx = c->dx[0] + s.first * c->cols;
+        p.add = c->add[0];
+        c->k->norm_backward(&p);
     } else {
-        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk - rows);
-        bool add = c->dx[1] ? c->add[1] : c->add[2];
-        c->k->norm_params_backward(c->dx[1] ? c->dx[1] + j.first : NULL,
-                                   c->dx[2] ? c->dx[2] + j.first : NULL, c->dy + j.first,
-                                   c->x[0] + j.first, mean, rstd, c->rows, j.count, c->cols, add);
+        tfn__range j = tfn__slice(p.cols, tfn__col_step(c, p.cols), c->chunk - rows);
+        p.dgain = c->dx[1];
+        p.dbias = c->dx[2];
+        p.add_params = c->dx[1] ? c->add[1] : c->add[2];
+        c->k->norm_params_backward(&p, j.first, j.count);
     }
 }
 static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 {
     bool params = c->dx[1] || c->dx[2];
-    return tfn__by_rows(c) + (params ? tfn__pieces(c->cols, tfn__col_step(c, c->cols)) : 0);
+    ptrdiff_t cols = c->n->arg[3];
+    return tfn__by_rows(c) + (params ? tfn__pieces(cols, tfn__col_step(c, cols)) : 0);
+}
+#endif
+
+/* -- other norms: gain * f(alpha x + shift) + bias. arg: f; in: x, gain, bias, alpha, shift ---- */
+
+static tfn_point tfn__point_of(const tfn__call *c, tfn__range s)
+{
+    ptrdiff_t at = s.first * c->cols;
+    tfn_point p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.squash = (tfn_squash)c->n->arg[0];
+    p.x = c->x[0] + at;
+    p.gain = c->x[1];
+    p.bias = c->x[2];
+    p.alpha = c->x[3];
+    p.shift = c->x[4];
+    p.rows = s.count;
+    p.cols = c->cols;
+    if (c->y) p.y = c->y + at;
+    if (c->dy) p.dy = c->dy + at;
+    return p;
+}
+static void tfn__point_forward(const tfn__call *c)
+{
+    tfn_point p = tfn__point_of(c, tfn__my_rows(c));
+    c->k->point_forward(&p);
+}
+
+/* SeeDNorm. in: x, gain, alpha, direction; number: eps. */
+static tfn_seed tfn__seed_of(const tfn__call *c, tfn__range s)
+{
+    ptrdiff_t at = s.first * c->cols;
+    tfn_seed p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.x = c->x[0] + at;
+    p.gain = c->x[1];
+    p.alpha = c->x[2];
+    p.direction = c->x[3];
+    p.stats = c->saved ? c->saved + 2*s.first : NULL;
+    p.rows = s.count;
+    p.cols = c->cols;
+    p.eps = c->n->number[0];
+    if (c->y) p.y = c->y + at;
+    if (c->dy) p.dy = c->dy + at;
+    return p;
+}
+static void tfn__seed_forward(const tfn__call *c)
+{
+    tfn_seed p = tfn__seed_of(c, tfn__my_rows(c));
+    c->k->seed_forward(&p);
+}
+
+/* Norms over the batch. arg: kind, warm-up; in: x, gain, bias, running statistics (2, C); saved:
+ * statistics of this batch, and what the running ones become, (4, C). */
+static tfn_columns tfn__columns_of(const tfn__call *c)
+{
+    tfn_columns p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.kind = (tfn_norm_kind)c->n->arg[0];
+    p.y = c->y;
+    p.stats = c->saved;
+    p.next = c->saved ? c->saved + 2*c->cols : NULL;
+    p.x = c->x[0];
+    p.gain = c->x[1];
+    p.bias = c->x[2];
+    p.running = c->x[3];
+    p.lengths = tfn__lengths_of(c);
+    p.dy = c->dy;
+    p.batch = c->r->batch;
+    p.time = tfn__time_of(c);
+    p.cols = c->cols;
+    p.step = c->r->step + 1;
+    p.warmup = c->n->arg[1];
+    p.eps = c->n->number[0];
+    p.training = c->t->training;
+    return p;
+}
+static void tfn__columns_forward(const tfn__call *c)
+{
+    tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
+    tfn_columns p = tfn__columns_of(c);
+    c->k->columns_forward(&p, j.first, j.count);
+}
+static ptrdiff_t tfn__by_cols(const tfn__call *c)
+{
+    return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
+}
+#ifndef TFNORM_NO_TRAINING
+static void tfn__point_backward(const tfn__call *c)
+{
+    tfn__range all = { 0, c->rows };
+    ptrdiff_t rows = tfn__by_rows(c);
+    tfn_point p = tfn__point_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
+    if (c->chunk < rows) {
+        if (!c->dx[0]) return;
+        p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
+        p.add = c->add[0];
+        c->k->point_backward(&p);
+        return;
+    }
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.dalpha = c->dx[3];
+    p.dshift = c->dx[4];
+    p.add_gain = c->add[1];
+    p.add_bias = c->add[2];
+    p.add_alpha = c->add[3];
+    p.add_shift = c->add[4];
+    c->k->point_params_backward(&p);
+}
+static void tfn__seed_backward(const tfn__call *c)
+{
+    tfn__range all = { 0, c->rows };
+    ptrdiff_t rows = tfn__by_rows(c);
+    tfn_seed p = tfn__seed_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
+    if (c->chunk < rows) {
+        if (!c->dx[0]) return;
+        p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
+        p.add = c->add[0];
+        c->k->seed_backward(&p);
+        return;
+    }
+    p.dgain = c->dx[1];
+    p.dalpha = c->dx[2];
+    p.ddirection = c->dx[3];
+    p.add_gain = c->add[1];
+    p.add_alpha = c->add[2];
+    p.add_direction = c->add[3];
+    c->k->seed_params_backward(&p);
+}
+static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
+static void tfn__columns_backward(const tfn__call *c)
+{
+    tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
+    tfn_columns p = tfn__columns_of(c);
+    p.dx = c->dx[0];
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.add = c->add[0];
+    p.add_gain = c->add[1];
+    p.add_bias = c->add[2];
+    c->k->columns_backward(&p, j.first, j.count);
 }
 #endif
 
@@ -3890,10 +4116,23 @@ static void tfn__softmax_op(const tfn__call *c)
     tfn__range s = tfn__my_rows(c);
     c->k->softmax_forward(c->y + s.first*c->cols, c->x[0] + s.first*c->cols, s.count, c->cols);
 }
+/* exp(min(x, ln 100)), of learned temperatures: a handful of numbers. */
+enum { TFN__EXP_CAPPED = 100 };
+static float tfn__exp_capped(float x)
+{
+    double cap = tfn__log(100);
+    return (float)tfn__exp((double)x < cap ? (double)x : cap);
+}
+
 static void tfn__activate_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
+    if (c->n->arg[0] == TFN__EXP_CAPPED) {
+        for (ptrdiff_t i = 0; i < s.count*c->cols; i++)
+            c->y[at + i] = tfn__exp_capped(c->x[0][at + i]);
+        return;
+    }
     c->k->activation_forward(c->y + at, c->x[0] + at, s.count*c->cols,
                              (tfn_activation)c->n->arg[0]);
 }
@@ -3911,14 +4150,50 @@ static void tfn__add_forward(const tfn__call *c)
     c->k->combine(c->y + at, c->x[0] + at, c->x[1] + at, s.count*c->cols, c->n->number[0],
                   c->n->number[1], false);
 }
-static void tfn__scale_forward(const tfn__call *c)
+/* y = x * by: by (1, 1), (1, g) for g groups of channels, (1, C), or absent: min(1, t/number). */
+static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool add)
+{
+    ptrdiff_t groups = c->x_cols[1], each = groups ? c->cols / groups : c->cols;
+    tfn__range s = tfn__my_rows(c);
+    float t = (float)c->r->step / (c->n->number[0] > 0 ? c->n->number[0] : 1);
+    y += s.first * c->cols;
+    x += s.first * c->cols;
+    if (groups < 2) {
+        c->k->combine(y, x, NULL, s.count*c->cols, c->x[1] ? c->x[1][0] : t < 1 ? t : 1, 0, add);
+    } else if (each == 1) {
+        c->k->scale_columns(y, x, c->x[1], s.count, c->cols, add);
+    } else {
+        for (ptrdiff_t i = 0; i < s.count * groups; i++)
+            c->k->combine(y + i*each, x + i*each, NULL, each, c->x[1][i % groups], 0, add);
+    }
+}
+static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
+
+/* y = x + number * by, by (1, 1) or (1, C). */
+static void tfn__shift_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t step = c->x_cols[1] > 1;
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+        for (ptrdiff_t i = 0; i < c->cols; i++)
+            c->y[r*c->cols + i] = c->x[0][r*c->cols + i] + c->n->number[0] * c->x[1][i*step];
+}
+/* y = z + w_k x. arg: k; in: x, w, z or none. */
+static void tfn__mix_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
-    if (c->x_cols[1] == c->cols)
-        c->k->scale_columns(c->y + at, c->x[0] + at, c->x[1], s.count, c->cols, false);
-    else
-        c->k->combine(c->y + at, c->x[0] + at, NULL, s.count*c->cols, c->x[1][0], 0, false);
+    c->k->combine(c->y + at, c->x[0] + at, c->x[2] ? c->x[2] + at : NULL, s.count*c->cols,
+                  c->x[1][c->n->arg[0]], 1, false);
+}
+/* y = x - SiLU(q) x, where the second x is a constant in the backward (GPAS). in: x, q. */
+static float tfn__gate_of(float q) { return q / (1 + (float)tfn__exp(-(double)q)); }
+static void tfn__gate_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    c->k->combine(c->y + at, c->x[0] + at, NULL, s.count*c->cols, 1 - tfn__gate_of(c->x[1][0]), 0,
+                  false);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -3945,6 +4220,14 @@ static void tfn__activate_backward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
+    if (c->n->arg[0] == TFN__EXP_CAPPED) {
+        for (ptrdiff_t i = at; i < at + s.count*c->cols; i++) {
+            float x = c->x[0][i], d = 0;
+            if (x < (float)tfn__log(100)) d = c->dy[i] * tfn__exp_capped(x);
+            c->dx[0][i] = c->add[0] ? c->dx[0][i] + d : d;
+        }
+        return;
+    }
     c->k->activation_backward(c->dx[0] + at, c->dy + at, c->x[0] + at, s.count*c->cols,
                               (tfn_activation)c->n->arg[0], c->add[0]);
 }
@@ -3965,28 +4248,72 @@ static void tfn__add_backward(const tfn__call *c)
             c->k->combine(c->dx[i] + at, c->dy + at, NULL, s.count*c->cols, c->n->number[i], 0,
                           c->add[i]);
 }
-static void tfn__scale_backward(const tfn__call *c)
+/* One number of a gradient. */
+static void tfn__give_one(float *d, float sum, bool add) { *d = add ? *d + sum : sum; }
+
+static void tfn__scale_by_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols, rows = tfn__by_rows(c);
-    if (c->chunk < rows) {
-        if (!c->dx[0]) return;
-        if (c->x_cols[1] == c->cols)
-            c->k->scale_columns(c->dx[0] + at, c->dy + at, c->x[1], s.count, c->cols, c->add[0]);
-        else
-            c->k->combine(c->dx[0] + at, c->dy + at, NULL, s.count*c->cols, c->x[1][0], 0,
-                          c->add[0]);
-    } else if (c->x_cols[1] == c->cols) {
+    ptrdiff_t groups = c->x_cols[1], each = c->cols / groups;
+    if (groups == 1) {
+        tfn__give_one(c->dx[1], c->k->dot(c->dy, c->x[0], c->rows*c->cols), c->add[1]);
+    } else if (each == 1) {
         c->k->scale_columns_backward(c->dx[1], c->dy, c->x[0], c->rows, c->cols, c->cols,
                                      c->add[1]);
     } else {
-        float sum = c->k->dot(c->dy, c->x[0], c->rows*c->cols);
-        c->dx[1][0] = c->add[1] ? c->dx[1][0] + sum : sum;
+        for (ptrdiff_t g = 0; g < groups && !c->add[1]; g++) c->dx[1][g] = 0;
+        for (ptrdiff_t i = 0; i < c->rows * groups; i++)
+            c->dx[1][i % groups] += c->k->dot(c->dy + i*each, c->x[0] + i*each, each);
     }
 }
-static ptrdiff_t tfn__scale_backward_chunks(const tfn__call *c)
+static void tfn__scale_backward(const tfn__call *c)
+{
+    if (c->chunk == tfn__by_rows(c)) tfn__scale_by_backward(c);
+    else if (c->dx[0]) tfn__scale_rows(c, c->dx[0], c->dy, c->add[0]);
+}
+/* Rows, and one more where in[1] wants a gradient. */
+static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 {
     return tfn__by_rows(c) + (c->dx[1] ? 1 : 0);
+}
+
+/* dx = a dy on this chunk's rows. */
+static void tfn__pass_on(const tfn__call *c, int input, float a)
+{
+    tfn__range s = tfn__my_rows(c);
+    ptrdiff_t at = s.first * c->cols;
+    if (c->dx[input])
+        c->k->combine(c->dx[input] + at, c->dy + at, NULL, s.count*c->cols, a, 0, c->add[input]);
+}
+static void tfn__shift_backward(const tfn__call *c)
+{
+    float a = c->n->number[0];
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__pass_on(c, 0, 1);
+    } else if (c->x_cols[1] == 1) {
+        tfn__give_one(c->dx[1], a * c->k->dot(c->dy, NULL, c->rows*c->cols), c->add[1]);
+    } else {
+        for (ptrdiff_t i = 0; i < c->cols && !c->add[1]; i++) c->dx[1][i] = 0;
+        for (ptrdiff_t i = 0; i < c->rows*c->cols; i++) c->dx[1][i % c->cols] += a * c->dy[i];
+    }
+}
+static void tfn__mix_backward(const tfn__call *c)
+{
+    ptrdiff_t k = c->n->arg[0];
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__pass_on(c, 0, c->x[1][k]);
+        tfn__pass_on(c, 2, 1);
+    } else {
+        for (ptrdiff_t i = 0; i < c->x_cols[1] && !c->add[1]; i++) c->dx[1][i] = 0;
+        c->dx[1][k] += c->k->dot(c->dy, c->x[0], c->rows*c->cols);
+    }
+}
+/* SiLU'(q) = s (1 + q (1 - s)), s the logistic function. */
+static void tfn__gate_backward(const tfn__call *c)
+{
+    float q = c->x[1][0], s = 1 / (1 + (float)tfn__exp(-(double)q));
+    if (c->chunk < tfn__by_rows(c)) tfn__pass_on(c, 0, 1);
+    else tfn__give_one(c->dx[1], -(s * (1 + q * (1 - s)))
+                       * c->k->dot(c->dy, c->x[0], c->rows*c->cols), c->add[1]);
 }
 static void tfn__dropout_backward(const tfn__call *c)
 {
@@ -3997,10 +4324,6 @@ static void tfn__dropout_backward(const tfn__call *c)
 /* -- embeddings and positions. arg: integer slot; number: scale
  * ------------------------------------ */
 
-static ptrdiff_t tfn__time_of(const tfn__call *c)
-{
-    return c->n->rows == TFN_ROWS_SOURCE ? c->r->source : c->r->target;
-}
 static ptrdiff_t tfn__start_of(const tfn__call *c)
 {
     return c->n->rows == TFN_ROWS_SOURCE ? 0 : c->r->start;
@@ -4046,10 +4369,6 @@ static void tfn__embed_back(const tfn__call *c)
         c->k->embed_backward(c->dx[0] + j.first, c->dy + r*c->cols + j.first,
                              tokens ? tokens : &zero, step, j.count, c->cols, c->x_rows[0],
                              c->n->number[0]);
-}
-static ptrdiff_t tfn__by_cols(const tfn__call *c)
-{
-    return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
 }
 static void tfn__position_back(const tfn__call *c)
 {
@@ -4111,6 +4430,7 @@ static tfn_attention tfn__attention_of(const tfn__call *c)
     p.q_ld = p.y_ld = c->cols;
     p.k_ld = p.v_ld = c->x_cols[1];
     p.scale = 1 / TFN__SQRT((float)size);
+    p.cap = c->n->number[1];
     p.dropout = c->n->number[0];
     p.key = tfn_key_fold(c->r->key, c->n->site);
     p.causal = c->n->arg[2] != 0;
@@ -4183,6 +4503,7 @@ static void tfn__cached_op(const tfn__call *c)
     p.batch = c->r->batch;
     p.q_ld = p.y_ld = time * c->cols;
     p.scale = 1 / TFN__SQRT((float)p.head_size);
+    p.cap = c->n->number[1];
     for (ptrdiff_t t = 0; t < time; t++) {
         p.count = cache->arg[3] ? c->r->source : c->r->start + t + 1;
         p.q = c->x[0] + t*c->cols;
@@ -4271,6 +4592,11 @@ static void tfn__custom_backward(const tfn__call *c)
  * ---------- */
 
 #define TFN__NO_GRAD NULL       /* the only way to have no backward */
+#ifdef TFN__EXTRA_NORMS
+#define TFN__MORE(f) f
+#else
+#define TFN__MORE(f) NULL
+#endif
 #ifdef TFNORM_NO_TRAINING
 #define TFN__BACK(f) NULL
 #else
@@ -4281,13 +4607,23 @@ static void tfn__custom_backward(const tfn__call *c)
     X(NONE,     "none",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
     X(PARAM,    "parameter",     NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
     X(TABLE,    "table",         NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
+    X(BUFFER,   "buffer",        NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
     X(INPUT,    "input",         NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
     X(LINEAR,   "linear",        tfn__linear_forward, tfn__linear_chunks,                       \
       TFN__BACK(tfn__linear_backward), TFN__BACK(tfn__linear_backward_chunks),                  \
       TFN__IN0 | TFN__IN1 | TFN__SAVED)                                                         \
-    X(NORM,     "norm",          tfn__norm_forward, tfn__by_rows,                               \
+    X(NORM,     "norm",          tfn__norm_forward, tfn__norm_chunks,                           \
       TFN__BACK(tfn__norm_backward), TFN__BACK(tfn__norm_backward_chunks),                      \
       TFN__IN0 | TFN__IN1 | TFN__SAVED)                                                         \
+    X(POINT,    "pointwise norm", TFN__MORE(tfn__point_forward), tfn__by_rows,                  \
+      TFN__BACK(tfn__point_backward), TFN__BACK(tfn__rows_and_one),                             \
+      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__IN4)                                                \
+    X(SEED,     "SeeDNorm",      TFN__MORE(tfn__seed_forward), tfn__by_rows,                    \
+      TFN__BACK(tfn__seed_backward), TFN__BACK(tfn__rows_and_one),                              \
+      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__SAVED)                                   \
+    X(COLUMNS,  "batch norm",    TFN__MORE(tfn__columns_forward), tfn__by_cols,                 \
+      TFN__BACK(tfn__columns_backward), tfn__by_cols,                                           \
+      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                                              \
     X(SOFTMAX,  "softmax",       tfn__softmax_op, tfn__by_rows,                                 \
       TFN__BACK(tfn__softmax_back), tfn__by_rows, TFN__OUT)                                     \
     X(ACTIVATE, "activation",    tfn__activate_forward, tfn__by_rows,                           \
@@ -4297,8 +4633,13 @@ static void tfn__custom_backward(const tfn__call *c)
     X(ADD,      "add",           tfn__add_forward, tfn__by_rows,                                \
       TFN__BACK(tfn__add_backward), tfn__by_rows, 0)                                            \
     X(SCALE,    "scale",         tfn__scale_forward, tfn__by_rows,                              \
-      TFN__BACK(tfn__scale_backward), TFN__BACK(tfn__scale_backward_chunks),                    \
-      TFN__IN0 | TFN__IN1)                                                                      \
+      TFN__BACK(tfn__scale_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)         \
+    X(SHIFT,    "shift",         TFN__MORE(tfn__shift_forward), tfn__by_rows,                   \
+      TFN__BACK(tfn__shift_backward), TFN__BACK(tfn__rows_and_by), 0)                           \
+    X(MIX,      "mix",           TFN__MORE(tfn__mix_forward), tfn__by_rows,                     \
+      TFN__BACK(tfn__mix_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)           \
+    X(GATE,     "gate",          TFN__MORE(tfn__gate_forward), tfn__by_rows,                    \
+      TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)          \
     X(DROPOUT,  "dropout",       TFN__BACK(tfn__dropout_forward), tfn__by_rows,                 \
       TFN__BACK(tfn__dropout_backward), tfn__by_rows, 0)                                        \
     X(EMBED,    "embedding",     tfn__embed_op, tfn__by_rows,                                   \
@@ -4306,7 +4647,7 @@ static void tfn__custom_backward(const tfn__call *c)
     X(POSITION, "position",      tfn__position_op, tfn__one,                                    \
       TFN__BACK(tfn__position_back), TFN__BACK(tfn__position_back_chunks), 0)                   \
     X(ROTARY,   "rotary",        tfn__rotary_op, tfn__one,                                      \
-      TFN__BACK(tfn__rotary_back), tfn__one, TFN__IN1)                                          \
+      TFN__BACK(tfn__rotary_back), tfn__one, 0)                                                 \
     X(FIRST,    "first",         tfn__first_op, tfn__one, TFN__BACK(tfn__first_back),           \
       tfn__one, 0)                                                                              \
     X(ATTEND,   "attention",     tfn__attend_forward, tfn__by_heads,                            \
@@ -4572,33 +4913,120 @@ TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_
     return tfn__linear(t, x, w, b, TFN_IDENTITY, true);
 }
 
-static tfn_var tfn__norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps, bool rms)
-{
-    const tfn_node *xn = tfn__need(t, "norm", x);
-    tfn_node *n;
-    if (gain.id && !tfn__wants(t, "norm", gain, 1, xn->cols)) return tfn__none;
-    if (bias.id && !tfn__wants(t, "norm", bias, 1, xn->cols)) return tfn__none;
-    n = tfn__record(t, TFN__OP_NORM, xn->rows, xn->count, xn->cols, x, gain, bias);
-    if (!n) return tfn__none;
-    n->arg[0] = rms;
-    n->number[0] = eps;
-    if (t->training) n->saved_cols = 2;
-    return tfn__var_of(t, n);
-}
-TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps)
-{
-    return tfn__norm(t, x, gain, bias, eps, false);
-}
-TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
-{
-    return tfn__norm(t, x, gain, tfn__none, eps, true);
-}
-
 /* An operation on one value that keeps its shape. */
 static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
 {
     const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
     return tfn__record(t, op, xn->rows, xn->count, xn->cols, x, y, z);
+}
+
+TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
+                                 const tfn_norm *like)
+{
+    const tfn_node *xn = tfn__need(t, "norm", x);
+    ptrdiff_t groups = like->groups > 1 ? like->groups : 1;
+    tfn_node *n;
+    if (t->error.status == TFN_OK && (cols < 1 || xn->cols % cols || cols % groups))
+        return tfn__tape_error(t, TFN_BAD_SHAPE, "norm", "norms of %d channels do not divide %d",
+                               cols, xn->cols);
+    if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
+        return tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind,
+                               0);
+    if (gain.id && !tfn__wants(t, "norm", gain, 1, cols)) return tfn__none;
+    if (bias.id && !tfn__wants(t, "norm", bias, 1, cols)) return tfn__none;
+    n = tfn__map(t, TFN__OP_NORM, x, gain, bias);
+    if (!n) return tfn__none;
+    n->arg[0] = (int32_t)like->kind + (like->offset ? TFN__OFFSET : 0)
+              + (like->detach_mean ? TFN__DETACH_MEAN : 0)
+              + (like->detach_std ? TFN__DETACH_STD : 0);
+    n->arg[1] = (int32_t)groups;
+    n->arg[2] = (int32_t)like->part;
+    n->arg[3] = cols;
+    n->number[0] = like->eps;
+    n->number[1] = like->slope;
+    if (t->training) n->saved_cols = 2 * (n->cols / cols) * (int32_t)groups;
+    return tfn__var_of(t, n);
+}
+static tfn_var tfn__norm_like(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps,
+                              tfn_norm_kind kind)
+{
+    tfn_norm like;
+    TFNORM_MEMSET(&like, 0, sizeof like);
+    like.kind = kind;
+    like.eps = eps;
+    return tfn_normalise(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
+}
+TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps)
+{
+    return tfn__norm_like(t, x, gain, bias, eps, TFN_NORM_LAYER);
+}
+TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
+{
+    return tfn__norm_like(t, x, gain, tfn__none, eps, TFN_NORM_RMS);
+}
+
+TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
+                                tfn_var shift, tfn_squash f)
+{
+    const tfn_node *xn = tfn__need(t, "pointwise norm", x);
+    tfn_node *n;
+    if (gain.id && !tfn__wants(t, "pointwise norm", gain, 1, xn->cols)) return tfn__none;
+    if (bias.id && !tfn__wants(t, "pointwise norm", bias, 1, xn->cols)) return tfn__none;
+    if (alpha.id && !tfn__wants(t, "pointwise norm", alpha, 1, 1)) return tfn__none;
+    if (shift.id && !tfn__wants(t, "pointwise norm", shift, 1, 1)) return tfn__none;
+    n = tfn__map(t, TFN__OP_POINT, x, gain, bias);
+    if (!n) return tfn__none;
+    n->in[3] = alpha.id;
+    n->in[4] = shift.id;
+    n->arg[0] = (int32_t)f;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var alpha,
+                                tfn_var direction, float eps)
+{
+    const tfn_node *xn = tfn__need(t, "SeeDNorm", x);
+    tfn_node *n;
+    if (!tfn__wants(t, "SeeDNorm", gain, 1, xn->cols)) return tfn__none;
+    if (!tfn__wants(t, "SeeDNorm", alpha, 1, xn->cols)) return tfn__none;
+    if (!tfn__wants(t, "SeeDNorm", direction, 1, xn->cols)) return tfn__none;
+    n = tfn__map(t, TFN__OP_SEED, x, gain, alpha);
+    if (!n) return tfn__none;
+    n->in[3] = direction.id;
+    n->number[0] = eps;
+    if (t->training) n->saved_cols = 2;
+    return tfn__var_of(t, n);
+}
+
+/* Running statistics: the next of the buffers region, which training changes after an update. */
+static tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at)
+{
+    tfn_node *n = tfn__record(t, TFN__OP_BUFFER, TFN_ROWS_FIXED, rows, cols, tfn__none, tfn__none,
+                              tfn__none);
+    if (!n) return tfn__none;
+    n->value[0] = n->value[1] = at;
+    t->buffers = at + tfn__padded((int64_t)rows * cols);
+    return tfn__var_of(t, n);
+}
+
+/* Positions in time are what is normalised over; running: buffer (2, C). */
+static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x);
+static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var running,
+                               tfn_norm_kind kind, int32_t warmup, float eps)
+{
+    tfn_node *n;
+    if (!tfn__has_time(t, "batch norm", tfn__need(t, "batch norm", x))) return tfn__none;
+    n = tfn__map(t, TFN__OP_COLUMNS, x, gain, bias);
+    if (!n) return tfn__none;
+    n->in[3] = running.id;
+    n->arg[0] = (int32_t)kind;
+    n->arg[1] = warmup;
+    n->number[0] = eps;
+    if (t->training) {
+        n->saved_cols = 4 * n->cols;
+        n->flags |= TFN__FIXED_SAVE;
+    }
+    return tfn__var_of(t, n);
 }
 
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
@@ -4611,6 +5039,13 @@ TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act)
     tfn_node *n = tfn__act_ok(t, "activation", act)
                 ? tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none) : NULL;
     if (n) n->arg[0] = (int32_t)(act == TFN_ACTIVATION_DEFAULT ? TFN_GELU_TANH : act);
+    return tfn__var_of(t, n);
+}
+
+static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
+{
+    tfn_node *n = tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none);
+    if (n) n->arg[0] = TFN__EXP_CAPPED;
     return tfn__var_of(t, n);
 }
 
@@ -4643,8 +5078,45 @@ TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
 {
     const tfn_node *xn = tfn__need(t, "scale", x), *bn = tfn__need(t, "scale", by);
-    if (!tfn__wants(t, "scale", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
+    int32_t cols = bn->cols > 0 && xn->cols % bn->cols == 0 ? bn->cols : xn->cols;
+    if (!tfn__wants(t, "scale", by, 1, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
+}
+/* min(1, t/steps) x after t updates */
+static tfn_var tfn__scheduled(tfn_tape *t, tfn_var x, float steps)
+{
+    tfn_node *n = tfn__map(t, TFN__OP_SCALE, x, tfn__none, tfn__none);
+    if (n) n->number[0] = steps;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
+{
+    const tfn_node *xn = tfn__need(t, "shift", x), *bn = tfn__need(t, "shift", by);
+    tfn_node *n;
+    if (!tfn__wants(t, "shift", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
+    n = tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none);
+    if (n) n->number[0] = a;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
+{
+    const tfn_node *wn = tfn__need(t, "mix", w), *xn = tfn__need(t, "mix", x);
+    tfn_node *n;
+    if (k < 0 || k >= wn->cols)
+        return tfn__tape_error(t, TFN_BAD_SHAPE, "mix", "weight %d, there are %d", k, wn->cols);
+    if (!tfn__wants(t, "mix", w, 1, wn->cols)) return tfn__none;
+    if (z.id && !tfn__same_shape(t, "mix", xn, tfn__need(t, "mix", z))) return tfn__none;
+    n = tfn__map(t, TFN__OP_MIX, x, w, z);
+    if (n) n->arg[0] = k;
+    return tfn__var_of(t, n);
+}
+
+TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
+{
+    if (!tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
+    return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
 
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
@@ -4884,6 +5356,11 @@ static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
     return tfn__rows_at(n, t->batch, t->source, t->target);
 }
 
+static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
+{
+    return (n->flags & TFN__FIXED_SAVE) ? n->saved_cols : rows * n->saved_cols;
+}
+
 static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
 {
     return n->op == TFN__OP_CUSTOM ? t->custom[n->arg[0]].backward != NULL
@@ -5064,9 +5541,10 @@ static void tfn__find_lives(const tfn_tape *t, tfn__item *items)
         if (tfn__outside(n)) continue;
         for (int b = 0; b < tfn__buffers(t); b++) {
             bool save = b == TFN__SAVE || b == TFN__SAVE2, keep = b <= TFN__SAVE || b == TFN__GRAD;
-            mine[b].size = tfn__padded(rows * (save ? n->saved_cols : n->cols));
+            mine[b].size = tfn__padded(save ? tfn__saved_floats(n, rows) : rows * n->cols);
             if (b == TFN__GRAD && !(n->flags & TFN__NEED)) mine[b].size = 0;
             if (keep && (n->flags & TFN__KEEP)) mine[b].last = t->order_count;
+            if (save && (n->flags & TFN__FIXED_SAVE)) mine[b].last = t->order_count;
         }
     }
 }
@@ -5237,6 +5715,7 @@ static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, boo
     if (!id) return NULL;
     if (n->op == TFN__OP_PARAM) return r->params + at;
     if (n->op == TFN__OP_TABLE) return r->tables + at;
+    if (n->op == TFN__OP_BUFFER) return r->buffers + at;
     if (n->op == TFN__OP_INPUT) {
         union { const float *in; float *out; } u;       /* inputs are only read */
         u.in = r->inputs[n->arg[0]];
@@ -5334,8 +5813,8 @@ static void tfn__poison_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
             int64_t at = b == TFN__GRAD ? n->grad : b % 2 == TFN__VALUE ? n->value[b / 2]
                        : n->saved[b / 2];
             if (n->dies[b] == e && at >= 0)
-                tfn__poison(r->work + at, rows * (b == TFN__SAVE || b == TFN__SAVE2 ? n->saved_cols
-                                                                                    : n->cols));
+                tfn__poison(r->work + at, b == TFN__SAVE || b == TFN__SAVE2
+                                          ? tfn__saved_floats(n, rows) : rows * n->cols);
         }
     }
 }
@@ -5480,71 +5959,650 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 #endif /* TFN__IMPLEMENTING */
 /* >> topologies */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* A topology is a row: which norms and scales a sub-layer's residual join has (tfn_join). One
- * builder reads them all; the library's rows have no privileges over a user's. */
+/* Norms, topologies, initialisations and recipes are rows. A topology has a host join and, where it
+ * needs one, a rule that changes the join by place; one builder reads them all, and the library's
+ * rows have no privileges over a user's. Where the published code differs from its paper, the
+ * comment says so; the paper's form is the one without a suffix. */
 
-#define TFN__NO_SCALES { TFN_SCALE_NONE, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0 }, \
-                       { TFN_SCALE_NONE, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0 }
-#define TFN__JOIN_POST { false, false, true, false, TFN__NO_SCALES }
-#define TFN__JOIN_PRE  { true, false, false, false, TFN__NO_SCALES }
+/* -- norms ------------------------------------------------------------------------------------ */
 
+enum { TFN__AFFINE = TFN_NORM_GAIN | TFN_NORM_BIAS };
+#define TFN__DETACHED(how) TFN_NORM_LAYER, how, 0, 0, TFN_SQUASH_TANH
+#define TFN__POINT(more, f) TFN_NORM_POINT, TFN__AFFINE | (more), 0, 0, f
+
+static const tfn_norm_rule tfn__norms[] = {
+    { "layernorm", "g (x - mean)/sqrt(var + e) + b", "Ba et al., eq. 4", 2016,
+      TFN_NORM_LAYER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
+    { "rmsnorm", "g x/sqrt(mean(x^2) + e)", "Zhang & Sennrich, eq. 4", 2019,
+      TFN_NORM_RMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+    { "layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al., section 3.1", 2019,
+      TFN_NORM_LAYER, 0, 0, 0, TFN_SQUASH_TANH },
+    { "rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)", "Zhang & Sennrich, their PyTorch code", 2019,
+      TFN_NORM_RMS_OUTSIDE, TFN_NORM_GAIN, (float)1e-8, 0, TFN_SQUASH_TANH },
+    { "rmsnorm-offset", "(1 + g) x/sqrt(mean(x^2) + e)", "Gemma, code", 2024,
+      TFN_NORM_RMS, TFN_NORM_GAIN | TFN_NORM_OFFSET, (float)1e-6, 0, TFN_SQUASH_TANH },
+    { "prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)", "Zhang & Sennrich, eq. 8", 2019,
+      TFN_NORM_RMS, TFN_NORM_GAIN, 0, (float)0.0625, TFN_SQUASH_TANH },
+    { "scalenorm", "G x/max(|x|, e)", "Nguyen & Salazar, eq. 5", 2019,
+      TFN_NORM_L2, TFN_NORM_SCALAR, 0, 0, TFN_SQUASH_TANH },
+    { "l2norm", "x/|x|", "Loshchilov et al. (nGPT), section 2", 2024,
+      TFN_NORM_L2, 0, (float)1e-12, 0, TFN_SQUASH_TANH },
+    { "groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq. 7", 2018,
+      TFN_NORM_LAYER, TFN__AFFINE | TFN_NORM_BY_HEAD, 0, 0, TFN_SQUASH_TANH },
+    { "crmsnorm", "x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels", "Jiang et al., eq. 9",
+      2023, TFN_NORM_CRMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+    { "centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer), eq. 8", 2023,
+      TFN_NORM_CENTER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
+    { "adanorm", "sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al., eq. 6", 2019,
+      TFN_NORM_ADA, 0, 0, 0, TFN_SQUASH_TANH },
+    { "detachnorm", "LayerNorm, mean and variance constant in the backward", "Xu et al., eq. 5",
+      2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD) },
+    { "detachnorm-mean", "LayerNorm, the mean constant in the backward", "Xu et al., section 3.2",
+      2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN) },
+    { "detachnorm-std", "LayerNorm, the variance constant in the backward",
+      "Xu et al., section 3.2", 2019, TFN__DETACHED(TFN_NORM_DETACH_STD) },
+    { "cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
+      2021, TFN_NORM_ABSMAX, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
+    { "dyt", "g tanh(a x) + b", "Zhu et al. (DyT), eq. 3", 2025, TFN__POINT(0, TFN_SQUASH_TANH) },
+    { "derf", "g erf(a x + s) + b", "Chen et al. (Derf)", 2025,
+      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ERF) },
+    { "dyt-isru", "g z/sqrt(z^2 + 1) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
+      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ISRU) },
+    { "dyt-exp", "g sign(z)(1 - exp(-|z|)) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
+      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_EXP) },
+    { "dyt-atan", "g 2/pi atan(a x + s) + b", "Chen et al. (Derf), code", 2025,
+      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ATAN) },
+    { "dyt-sin", "g sin(a x + s, clipped to +-pi/2) + b", "Chen et al. (Derf), code", 2025,
+      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_SIN) },
+    { "dyt-softsign", "g z/(1 + |z|) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
+      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_SOFTSIGN) },
+    { "seednorm", "(a tanh(x . d) + g) x/sqrt(mean(x^2) + e)", "Cai et al.", 2025,
+      TFN_NORM_SEED, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+    { "batchnorm", "g (x - mean)/sqrt(var + e) + b, over the batch", "Ioffe & Szegedy, alg. 1",
+      2015, TFN_NORM_BATCH, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
+    { "powernorm", "g x/psi + b, psi^2 the running mean of x^2", "Shen et al., alg. 2", 2020,
+      TFN_NORM_POWER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH }
+};
+enum { TFN__NORM_COUNT = sizeof tfn__norms / sizeof *tfn__norms };
+
+/* -- topologies ------------------------------------------------------------------------------- */
+
+static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
+{
+    tfn_scale_rule s;
+    TFNORM_MEMSET(&s, 0, sizeof s);
+    s.kind = kind;
+    s.value = (float)value;
+    return s;
+}
+static tfn_scale_rule tfn__constant_of(double a) { return tfn__scale_of(TFN_SCALE_CONSTANT, a); }
+
+/* Sub-layers of the stack: 2 a layer, 3 with cross-attention. */
+static int32_t tfn__sublayers(const tfn_place *p)
+{
+    return p->depth * (p->decoder && !p->alone ? 3 : 2);
+}
+
+/* Paper, appendix C, scales W_V of the cross-attention by 1/w in a displayed equation and not in
+ * its text; the text is right (the memory is not rescaled), and so is the fold here. */
+static void tfn__admin(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->skip = tfn__scale_of(TFN_SCALE_PROFILED, 1);
+}
+static void tfn__admin_direct(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->skip = tfn__scale_of(TFN_SCALE_FOLDED, 1);
+}
+static void tfn__admin_constant(const tfn_place *p, tfn_join *j)
+{
+    double n = tfn__sublayers(p);
+    j->skip = tfn__constant_of(tfn__pow((n + 1) / tfn__log(n + 1) - 1, 0.5));
+}
+static void tfn__admin_sqrt(const tfn_place *p, tfn_join *j)
+{
+    j->skip = tfn__constant_of(tfn__pow(tfn__sublayers(p), 0.5));
+}
+
+static void tfn__b2t(const tfn_place *p, tfn_join *j)
+{
+    if (p->kind == TFN_FFN) j->extra = tfn__constant_of(1);
+}
+static void tfn__b2t_skip_last(const tfn_place *p, tfn_join *j)
+{
+    tfn__b2t(p, j);
+    j->extra_last = true;
+}
+static void tfn__b2t_no_norm(const tfn_place *p, tfn_join *j)
+{
+    double n = p->depth, a = tfn__pow(n, -0.15), b = tfn__pow(p->width, -0.2);
+    if (p->kind != TFN_FFN) return;
+    j->skip = j->out = tfn__constant_of(b);
+    j->extra = tfn__constant_of(n / 12 < a ? n / 12 : a);
+}
+
+static void tfn__fixup(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->shifts = true;
+    j->out = tfn__scale_of(TFN_SCALE_LEARNED, 1);
+}
+static void tfn__rezero(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->out = tfn__scale_of(TFN_SCALE_SHARED, 0);
+}
+static void tfn__skipinit(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->out = tfn__scale_of(TFN_SCALE_LEARNED, 0);
+}
+/* torchscale leaves the decoder Pre-LN unless its caller clears a flag: wrong, and no option. */
+static void tfn__deepnorm(const tfn_place *p, tfn_join *j)
+{
+    double n = p->encoder_depth, m = p->decoder_depth, a = 2 * p->depth;
+    if (!p->alone && p->decoder) a = 3 * m;
+    a = tfn__pow(a, 0.25);
+    if (!p->alone && !p->decoder) a = 0.81 * tfn__pow(n, 0.25) * tfn__pow(m, 0.0625);
+    j->skip = tfn__constant_of(a);
+}
+static void tfn__macaron(const tfn_place *p, tfn_join *j)
+{
+    if (p->kind == TFN_FFN || p->kind == TFN_FFN_BEFORE) j->out = tfn__constant_of(0.5);
+}
+static void tfn__hanin(const tfn_place *p, tfn_join *j)
+{
+    j->out = tfn__constant_of(tfn__pow(0.9, p->layer));
+}
+
+static void tfn__olmo2(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_FULL; }
+static void tfn__cosine(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_COSINE; }
+static void tfn__qknorm(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_L2; }
+static void tfn__qk_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_HEAD; }
+static void tfn__qkv_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QKV_HEAD; }
+
+static void tfn__sub_ln(const tfn_place *p, tfn_join *j)
+{
+    j->norm_inner = p->kind != TFN_CROSS_ATTENTION;
+}
+/* fairseq has it in decoder layers only, and scales the output of W_O in blocks of D channels where
+ * the paper scales the heads before W_O: "normformer-code". */
+static void tfn__normformer(const tfn_place *p, tfn_join *j)
+{
+    j->norm_branch = p->kind == TFN_SELF_ATTENTION;
+    j->norm_inner = p->kind == TFN_FFN;
+    if (p->kind == TFN_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE;
+}
+static void tfn__normformer_res(const tfn_place *p, tfn_join *j)
+{
+    tfn__normformer(p, j);
+    if (p->kind == TFN_FFN) j->skip = tfn__scale_of(TFN_SCALE_VECTOR, 1);
+}
+static void tfn__normformer_code(const tfn_place *p, tfn_join *j)
+{
+    if (!p->decoder) return;
+    tfn__normformer(p, j);
+    if (p->kind == TFN_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE_AFTER;
+}
+/* Two repositories never reach their own branch for it: the constant is the paper's. */
+static void tfn__lns(const tfn_place *p, tfn_join *j)
+{
+    j->in = tfn__constant_of(tfn__pow(p->layer, -0.5));
+}
+static void tfn__mix_ln(const tfn_place *p, tfn_join *j)
+{
+    j->norm_sum = p->layer <= p->depth / 4;
+    j->norm_in = !j->norm_sum;
+}
+static void tfn__hybridnorm(const tfn_place *p, tfn_join *j)
+{
+    j->norm_in = p->kind == TFN_FFN;
+    if (p->kind == TFN_FFN) j->skip_from = TFN_FROM_NORMED;
+    else j->qk = TFN_QKV_HEAD;
+}
+static void tfn__hybridnorm_first(const tfn_place *p, tfn_join *j)
+{
+    tfn__hybridnorm(p, j);
+    if (p->layer > 1) return;
+    j->norm_in = true;
+    j->skip_from = TFN_FROM_STREAM;
+}
+static void tfn__layerscale(const tfn_place *p, tfn_join *j)
+{
+    j->out = tfn__scale_of(TFN_SCALE_VECTOR, p->depth <= 18 ? 0.1 : p->depth <= 24 ? 1e-5 : 1e-6);
+}
+static void tfn__ngpt(const tfn_place *p, tfn_join *j)
+{
+    double root = tfn__pow(p->width, 0.5);
+    j->out = tfn__scale_of(TFN_SCALE_VECTOR, 0.05);
+    j->out.unit = (float)(0.05 * root);
+    j->skip = tfn__scale_of(TFN_SCALE_LERP, 0);
+    j->qk = TFN_QK_UNIT;
+    j->scales = true;
+}
+static void tfn__parallel(const tfn_place *p, tfn_join *j)
+{
+    if (p->kind != TFN_SELF_ATTENTION) j->source = TFN_FROM_LAYER;
+}
+static void tfn__parallel_shared(const tfn_place *p, tfn_join *j)
+{
+    if (p->kind == TFN_SELF_ATTENTION) return;
+    j->source = TFN_FROM_FIRST;
+    j->norm_in = false;
+}
+static void tfn__branchnorm(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->out = tfn__scale_of(TFN_SCALE_SCHEDULED, 4000);
+}
+static void tfn__gpas(const tfn_place *p, tfn_join *j) { (void)p; j->gate = true; }
+
+#define TFN__NO_SCALE  { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }
+#define TFN__JOIN(in, branch, sum)                                                                 \
+    { in, branch, sum, false, false, false, false, false, TFN_FROM_STREAM, TFN_FROM_STREAM,        \
+      TFN_QK_DEFAULT, TFN_NO_HEAD_SCALE, TFN__NO_SCALE, TFN__NO_SCALE, TFN__NO_SCALE,              \
+      TFN__NO_SCALE }
+#define TFN__BARE      TFN__JOIN(false, false, false), TFN__JOIN(false, false, false)
+#define TFN__POST      TFN__JOIN(false, false, true), TFN__JOIN(false, false, true)
+#define TFN__PRE       TFN__JOIN(true, false, false), TFN__JOIN(true, false, false)
+#define TFN__PERI      TFN__JOIN(true, true, false), TFN__JOIN(true, true, false)
+#define TFN__BRANCH    TFN__JOIN(false, true, false), TFN__JOIN(false, true, false)
+#define TFN__UNIT      TFN__JOIN(false, true, true), TFN__JOIN(false, true, true)
+#define TFN__ROW(name, formula, paper, year, host, flags, aggregate, rule)                         \
+    { name, formula, paper, year, flags, aggregate, rule, host },
+#define TFN__POST_ROW(name, formula, paper, year, rule)                                            \
+    TFN__ROW(name, formula, paper, year, TFN__POST, 0, TFN_AGGREGATE_NONE, rule)
+#define TFN__PRE_ROW(name, formula, paper, year, rule)                                             \
+    TFN__ROW(name, formula, paper, year, TFN__PRE, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, rule)
+#define TFN__BARE_ROW(name, formula, paper, year, flags, rule)                                     \
+    TFN__ROW(name, formula, paper, year, TFN__BARE, flags, TFN_AGGREGATE_NONE, rule)
+
+/* Of formulas: x the stream, x_0 the layer's input, y_k the layers' outputs, N a norm of the chosen
+ * kind, F a sub-layer, l the layer, L the depth of the stack; N and M of encoder and decoder. */
 static const tfn_topology tfn__topologies[] = {
-    { "pre", "x = x + F(LN(x)); final LN",
-      "Baevski & Auli; Child et al.; Wang et al. 2019; Xiong et al. 2020, table 1", 2019,
-      TFN__JOIN_PRE, TFN__JOIN_PRE, true, false, NULL },
-    { "post", "x = LN(x + F(x))", "Vaswani et al. 2017; Xiong et al. 2020, table 1", 2017,
-      TFN__JOIN_POST, TFN__JOIN_POST, false, false, NULL }
+    TFN__PRE_ROW("pre", "x = x + F(N(x)); final norm",
+                 "Baevski & Auli; Child et al.; Wang et al.; Xiong et al. 2020, table 1", 2019,
+                 NULL)
+    TFN__POST_ROW("post", "x = N(x + F(x))", "Vaswani et al.; Xiong et al. 2020, table 1", 2017,
+                  NULL)
+    TFN__POST_ROW("admin", "x = N(w x + F(x)), w learned, profiled", "Liu et al., eq. 5", 2020,
+                  tfn__admin)
+    TFN__POST_ROW("admin-direct", "x = N(x + F(x)), the profiled w folded into the weights",
+                  "Liu et al., appendix C", 2020, tfn__admin_direct)
+    TFN__POST_ROW("admin-constant", "x = N(w x + F(x)), w = sqrt((n+1)/ln(n+1) - 1), n sub-layers",
+                  "admin-torch, code", 2022, tfn__admin_constant)
+    TFN__POST_ROW("admin-sqrt", "x = N(w x + F(x)), w = sqrt(n), n sub-layers",
+                  "admin-torch, code, mode O(1)", 2022, tfn__admin_sqrt)
+    TFN__POST_ROW("b2t", "x = N(x + F(x)); at the feed-forward N(x_0 + x + F(x))",
+                  "Takase et al., eq. 6", 2022, tfn__b2t)
+    TFN__POST_ROW("b2t-skip-last", "x = N(x + F(x)); at the feed-forward x_0 + N(x + F(x))",
+                  "Takase et al., footnote 1", 2022, tfn__b2t_skip_last)
+    TFN__PRE_ROW("b2t-pre", "x = x + F(N(x)); at the feed-forward x_0 + x + F(N(x)); final norm",
+                 "Takase et al., code", 2022, tfn__b2t)
+    TFN__BARE_ROW("b2t-no-norm", "x = x + F(x); at the feed-forward a x_0 + b (x + F(x))",
+                  "Takase et al., eq. 7 and 8", 2022, 0, tfn__b2t_no_norm)
+    TFN__ROW("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al., eq. 7", 2019,
+             TFN__PRE, TFN_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL)
+    TFN__ROW("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al., eq. 7",
+             2019, TFN__POST, 0, TFN_AGGREGATE_NORM, NULL)
+    TFN__BARE_ROW("no-norm", "x = x + F(x)", "Huang et al. (T-Fixup)", 2020, 0, NULL)
+    TFN__BARE_ROW("fixup", "x = x + m F(x - s), shifts s", "Zhang et al., section 3", 2019,
+                  TFN_EDGE_SHIFTS | TFN_BIASLESS, tfn__fixup)
+    TFN__BARE_ROW("rezero", "x = x + a_l F(x), a_l = 0 at the start", "Bachlechner et al., eq. 4",
+                  2020, 0, tfn__rezero)
+    TFN__POST_ROW("rezero-post", "x = N(x + a_l F(x)), a_l = 0 at the start",
+                  "Liu et al., table 3", 2020, tfn__rezero)
+    TFN__BARE_ROW("skipinit", "x = x + a F(x), a = 0 at the start", "De & Smith, section 3", 2020,
+                  0, tfn__skipinit)
+    TFN__POST_ROW("deepnorm", "x = N(a x + F(x)), a = (2L)^(1/4); 0.81 (N^4 M)^(1/16), (3M)^(1/4)",
+                  "Wang et al., figure 2", 2022, tfn__deepnorm)
+    TFN__ROW("pre-fixnorm", "pre; rows of the embedding have length 1", "Nguyen & Salazar, eq. 6",
+             2019, TFN__PRE, TFN_FINAL_NORM | TFN_FIXNORM, TFN_AGGREGATE_NONE, NULL)
+    TFN__ROW("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
+             "Bapna et al., section 4", 2018, TFN__PRE, TFN_FINAL_NORM | TFN_TRANSPARENT,
+             TFN_AGGREGATE_NONE, NULL)
+    TFN__ROW("macaron", "post; F/2, attention, F/2", "Lu et al., eq. 11", 2019, TFN__POST,
+             TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
+    TFN__ROW("macaron-pre", "pre; F/2, attention, F/2; final norm", "Lu et al., eq. 11", 2019,
+             TFN__PRE, TFN_FINAL_NORM | TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
+    TFN__BARE_ROW("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick, theorem 6", 2018, 0,
+                  tfn__hanin)
+    TFN__ROW("dense", "post; input of layer l+1 = N(sum of y_k)", "Dou et al., section 3.1", 2018,
+             TFN__POST, 0, TFN_AGGREGATE_DENSE, NULL)
+    TFN__ROW("linear-aggregation", "post; input of layer l+1 = sum of w_k y_k",
+             "Dou et al., section 3.1", 2018, TFN__POST, 0, TFN_AGGREGATE_LINEAR, NULL)
+    TFN__ROW("peri", "x = x + N(F(N(x))); final norm",
+             "Kim et al. 2025, eq. 4; Ding et al. (Sandwich-LN); Gemma 2", 2021, TFN__PERI,
+             TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
+    TFN__ROW("output-norm", "x = x + N(F(x)); final norm", "OLMo 2; Liu et al. (Swin v2)", 2021,
+             TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
+    TFN__ROW("olmo2", "x = x + N(F(x)), norms on queries and keys; final norm",
+             "OLMo 2, eq. 1 and 2", 2024, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE,
+             tfn__olmo2)
+    TFN__ROW("swin-v2", "x = x + N(F(x)), cosine attention; final norm", "Liu et al., section 3.2",
+             2021, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__cosine)
+    TFN__PRE_ROW("qknorm", "pre; attention g cos(q, k)", "Henry et al., eq. 4", 2020, tfn__qknorm)
+    TFN__PRE_ROW("qk-head", "pre; norms on the queries and keys of a head", "Dehghani et al.", 2023,
+                 tfn__qk_head)
+    TFN__PRE_ROW("qkv-head", "pre; norms on the queries, keys and values of a head",
+                 "Zhuo et al., eq. 5", 2025, tfn__qkv_head)
+    TFN__PRE_ROW("sub-ln", "pre, and a norm before W_O and W_2; final norm",
+                 "Wang et al. (Magneto), figure 2", 2022, tfn__sub_ln)
+    TFN__PRE_ROW("normformer", "pre; N after attention, a scale a head, N before W_2; final norm",
+                 "Shleifer et al., section 2", 2021, tfn__normformer)
+    TFN__PRE_ROW("normformer-res", "normformer, and a vector on the skip of the feed-forward",
+                 "Shleifer et al., section 2", 2021, tfn__normformer_res)
+    TFN__PRE_ROW("normformer-code", "normformer of decoder layers, the scale behind W_O",
+                 "Shleifer et al., code", 2021, tfn__normformer_code)
+    TFN__ROW("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al., eq. 4",
+             2023, TFN__POST, TFN_SIDE_STREAM, TFN_AGGREGATE_NONE, NULL)
+    TFN__PRE_ROW("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al., eq. 5", 2025, tfn__lns)
+    TFN__PRE_ROW("mix-ln", "post in the first quarter of the layers, then pre; final norm",
+                 "Li et al., eq. 8", 2024, tfn__mix_ln)
+    TFN__PRE_ROW("hybridnorm", "x = x + A(x), norms on q, k, v; n = N(x), x = n + F(n); final norm",
+                 "Zhuo et al., eq. 6", 2025, tfn__hybridnorm)
+    TFN__PRE_ROW("hybridnorm-first", "hybridnorm, the first layer pre", "Zhuo et al., section 3.2",
+                 2025, tfn__hybridnorm_first)
+    TFN__PRE_ROW("layerscale", "x = x + v F(N(x)), v = 0.1, 1e-5 or 1e-6 by depth; final norm",
+                 "Touvron et al. (CaiT), eq. 4", 2021, tfn__layerscale)
+    TFN__ROW("ngpt", "x = n(x + v (n(F(x)) - x)), n = x/|x|; weights of length 1",
+             "Loshchilov et al., eq. 10 and 11", 2024, TFN__UNIT,
+             TFN_BIASLESS | TFN_UNIT_WEIGHTS | TFN_LOGIT_SCALE, TFN_AGGREGATE_NONE, tfn__ngpt)
+    TFN__PRE_ROW("parallel", "x = x + A(N(x)) + F(N'(x)); final norm", "GPT-NeoX, section 2.1",
+                 2022, tfn__parallel)
+    TFN__PRE_ROW("parallel-shared", "x = x + A(n) + F(n), n = N(x); final norm",
+                 "GPT-J 2021; PaLM, section 2", 2021, tfn__parallel_shared)
+    TFN__POST_ROW("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
+                  "Liu et al., eq. 8", 2023, tfn__branchnorm)
+    TFN__PRE_ROW("gpas", "pre; x = x - SiLU(q_l) sg(x) after each sum", "Chen et al., eq. 6", 2025,
+                 tfn__gpas)
+    TFN__POST_ROW("gpas-post", "x = N(x - SiLU(q_l) sg(x) + F(x))", "Chen et al., section 3", 2025,
+                  tfn__gpas)
+    TFN__ROW("pre-embed-norm", "pre; x_0 = N(embedding)", "BLOOM 2022; Kim et al. 2025", 2022,
+             TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
+    TFN__ROW("post-embed-norm", "post; x_0 = N(embedding)", "Devlin et al. (BERT)", 2018, TFN__POST,
+             TFN_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
+    TFN__ROW("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
+             "Zhu et al. (DyT), section 5", 2025, TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_SCALE,
+             TFN_AGGREGATE_NONE, NULL)
 };
 enum { TFN__TOPOLOGY_COUNT = sizeof tfn__topologies / sizeof *tfn__topologies };
 
-#define TFN__GAIN_1 { TFN_SCALE_NONE, 1, 0, 0, 0 }
-#define TFN__GAINS_1 TFN__GAIN_1, TFN__GAIN_1, TFN__GAIN_1, TFN__GAIN_1, TFN__GAIN_1
+TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *place)
+{
+    bool ffn = place->kind == TFN_FFN || place->kind == TFN_FFN_BEFORE;
+    tfn_join join = ffn ? t->ffn : t->attention;
+    if (t->rule) t->rule(place, &join);
+    return join;
+}
 
-/* GPT-2: the last matrix of a branch divided by the root of the number of branches, sqrt(2L). */
-#define TFN__BRANCHES { TFN_SCALE_CONSTANT, 0.70710678f, 0, -0.5f, 0 }
+/* -- initialisations -------------------------------------------------------------------------- */
 
+static void tfn__all_gains(tfn_gains *g, double a)
+{
+    g->q = g->k = g->v = g->o = g->w1 = g->w2 = (float)a;
+}
+static void tfn__branch_gains(tfn_gains *g, double a)
+{
+    g->v = g->o = g->w1 = g->w2 = (float)a;
+}
+/* Q, K and V drawn as one C x 3C matrix: the root of (C + C)/(C + 3C). */
+static void tfn__fused_gains(const tfn_place *p, tfn_gains *g)
+{
+    (void)p;
+    g->q = g->k = g->v = (float)0.70710678;
+}
+/* The last matrix of a branch over the root of the number of branches, sqrt(2L). */
+static void tfn__gpt2_gains(const tfn_place *p, tfn_gains *g)
+{
+    g->o = g->w2 = (float)tfn__pow(2 * p->depth, -0.5);
+}
+static void tfn__deepnorm_gains(const tfn_place *p, tfn_gains *g)
+{
+    double n = p->encoder_depth, m = p->decoder_depth, b = 8 * p->depth;
+    if (!p->alone && p->decoder) b = 12 * m;
+    b = tfn__pow(b, -0.25);
+    if (!p->alone && !p->decoder) b = 0.87 * tfn__pow(n, -0.25) * tfn__pow(m, -0.0625);
+    tfn__branch_gains(g, b);
+}
+/* torchscale has 1.15 = 1/0.87 where the paper has 0.87. */
+static void tfn__torchscale_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__deepnorm_gains(p, g);
+    if (!p->alone && !p->decoder) tfn__branch_gains(g, (double)g->v * 1.15 / 0.87);
+}
+static void tfn__b2t_gains(const tfn_place *p, tfn_gains *g)
+{
+    double a = tfn__pow(p->depth, -0.5);
+    tfn__all_gains(g, a);
+    g->q = g->k = g->v = (float)(a * 0.70710678118654752);
+}
+/* The paper has one depth for both stacks, the code N and M, as here. */
+static void tfn__t_fixup_gains(const tfn_place *p, tfn_gains *g)
+{
+    double n = p->encoder_depth, m = p->decoder_depth;
+    tfn__branch_gains(g, p->decoder ? tfn__pow(9 * m, -0.25) : 0.67 * tfn__pow(n, -0.25));
+    g->embedding = (float)tfn__pow(9 * (p->decoder ? m : n), -0.25);
+}
+static void tfn__t_fixup_code_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__t_fixup_gains(p, g);
+    g->q = g->k = (float)0.70710678;
+}
+/* B branches in the whole model. The code has B = 12 for cross-attention at any depth. */
+static void tfn__fixup_gains(const tfn_place *p, tfn_gains *g)
+{
+    double b = p->alone ? 2 * p->depth : 2 * p->encoder_depth + 3 * p->decoder_depth;
+    g->q = g->k = g->v = (float)(tfn__pow(b, -1.0 / 6) * 0.70710678118654752);
+    g->w1 = (float)tfn__pow(b, -0.5);
+    g->o = g->w2 = 0;
+}
+/* U(+-g/sqrt(l)) in the paper; its code hands the rate to a variance: l^(-1/4). */
+static void tfn__ds_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__all_gains(g, tfn__pow(p->layer, -0.5));
+}
+static void tfn__ds_code_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__all_gains(g, tfn__pow(p->layer, -0.25));
+}
+/* Attention: variance 2/(5C), that is 0.4 of Xavier's; feed-forward: Xavier's. */
+static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
+{
+    (void)p;
+    g->q = g->k = g->v = g->o = (float)0.63245553;
+}
+static void tfn__sub_ln_gains(const tfn_place *p, tfn_gains *g)
+{
+    double n = p->encoder_depth, m = p->decoder_depth, a = tfn__log(2 * p->depth);
+    if (p->kind == TFN_CROSS_ATTENTION) return;
+    if (!p->alone) a = tfn__log(3 * m) * (p->decoder ? 1 : tfn__log(2 * n) / 3);
+    tfn__branch_gains(g, tfn__pow(a, 0.5));
+}
+static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__all_gains(g, 1.0 / (p->depth - p->layer + 1));
+}
+
+#define TFN__INIT(name, formula, paper, year, base, ffn_base, std, embedding, rule)                \
+    { name, formula, paper, year, base, ffn_base, (float)(std), (float)(embedding), false, false,  \
+      false, false, false, rule },
+#define TFN__INIT_FLAGS(name, formula, paper, year, base, ffn_base, zero_output, zero_branch,      \
+                        qkv_bias, gain_bias, unit_variance, rule)                                  \
+    { name, formula, paper, year, base, ffn_base, 0, 0, zero_output, zero_branch, qkv_bias,        \
+      gain_bias, unit_variance, rule },
+
+/* Of formulas: gains by matrix, times the base distribution; biases are 0 unless said. */
 static const tfn_init_rule tfn__inits[] = {
-    { "xavier", "Glorot & Bengio 2010, normal form; Xiong et al. 2020, section 3.3",
-      TFN_XAVIER_NORMAL, 0, 0, TFN__GAINS_1 },
-    { "xavier-uniform", "Glorot & Bengio 2010, eq. 16; fairseq and PyTorch's Transformer",
-      TFN_XAVIER_UNIFORM, 0, 0, TFN__GAINS_1 },
-    { "gpt2", "Radford et al. 2019: N(0, 0.02^2), W_O and W_2 over sqrt(2L)",
-      TFN_NORMAL, 0.02f, 0.02f, TFN__GAIN_1, TFN__GAIN_1, TFN__BRANCHES, TFN__GAIN_1,
-      TFN__BRANCHES },
-    { "framework", "PyTorch's nn.Linear: U(+-1/sqrt(in)), biases too",
-      TFN_FAN_IN_UNIFORM, 0, 1, TFN__GAINS_1 },
-    { "truncated", "BERT: N(0, 0.02^2) redrawn outside two standard deviations",
-      TFN_TRUNCATED_NORMAL, 0.02f, 0.02f, TFN__GAINS_1 }
+    TFN__INIT("xavier", "N(0, 2/(in+out))", "Glorot & Bengio; Xiong et al. 2020, section 3.3", 2010,
+              TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0, NULL)
+    TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16", 2010,
+              TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, NULL)
+    TFN__INIT("fused", "xavier-uniform; q, k, v: 1/sqrt(2)", "fairseq; Transformer-Clinic, code",
+              2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__fused_gains)
+    TFN__INIT_FLAGS("fairseq", "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(1/sqrt(in))",
+                    "fairseq >= 0.10; b2t_connection, code", 2020, TFN_XAVIER_UNIFORM,
+                    TFN_FAN_IN_UNIFORM, false, false, true, false, false, tfn__fused_gains)
+    TFN__INIT("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3", 2019,
+              TFN_NORMAL, TFN_NORMAL, 0.02, 0.02, tfn__gpt2_gains)
+    TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
+              TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, 0, 1, NULL)
+    TFN__INIT("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code", 2018,
+              TFN_TRUNCATED_NORMAL, TFN_TRUNCATED_NORMAL, 0.02, 0.02, NULL)
+    TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
+              "Wang et al., figure 2", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+              tfn__deepnorm_gains)
+    TFN__INIT_FLAGS("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
+                    "torchscale, code", 2022, TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, false, false,
+                    false, true, false, tfn__torchscale_gains)
+    TFN__INIT_FLAGS("b2t", "fairseq; all matrices of a layer: 1/sqrt(L)", "b2t_connection, code",
+                    2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM, false, false, true, false, false,
+                    tfn__b2t_gains)
+    TFN__INIT("t-fixup", "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4)",
+              "Huang et al., section 3.2", 2020, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0,
+              tfn__t_fixup_gains)
+    TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
+                    TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, false, false, true, false, false,
+                    tfn__t_fixup_code_gains)
+    TFN__INIT_FLAGS("fixup", "fused; q, k, v: B^(-1/6), W_1: B^(-1/2), W_O, W_2, output: 0",
+                    "Zhang et al., section 3", 2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, true,
+                    false, false, false, false, tfn__fixup_gains)
+    TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al., eq. 10", 2019,
+              TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__ds_gains)
+    TFN__INIT("ds-init-code", "xavier-uniform; layer l: l^(-1/4)", "zero, code", 2019,
+              TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__ds_code_gains)
+    TFN__INIT("small", "attention N(0, 2/(5C)), feed-forward xavier",
+              "Nguyen & Salazar, section 2.2", 2019, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+              tfn__small_gains)
+    TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
+              "Wang et al. (Magneto), figure 2", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+              tfn__sub_ln_gains)
+    TFN__INIT("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al., section 4",
+              2017, TFN_XAVIER_UNIFORM, TFN_MIRRORED, 0, 0, tfn__fused_gains)
+    TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_HE_NORMAL, TFN_HE_NORMAL, 0, 0,
+              NULL)
+    TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_ORTHOGONAL, TFN_ORTHOGONAL, 0,
+              0, NULL)
+    TFN__INIT_FLAGS("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas",
+                    2016, TFN_ORTHOGONAL, TFN_ORTHOGONAL, false, false, false, false, true, NULL)
+    TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024, TFN_FAN_IN_NORMAL,
+              TFN_FAN_IN_NORMAL, 0, 0, NULL)
+    TFN__INIT_FLAGS("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.",
+                    2017, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, false, true, false, false, false,
+                    NULL)
+    TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al., section 4.1", 2022,
+              TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0, tfn__post_ln_init_gains)
 };
 enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
 
-typedef struct tfn__recipe { const char *name, *topology, *norm, *init; } tfn__recipe;
-static const tfn__recipe tfn__recipes[] = {
-    { "pre",  "pre",  "layernorm", "xavier" },
-    { "post", "post", "layernorm", "xavier" }
+/* -- recipes: topology, norm and initialisation under the name of the method ------------------- */
+
+static const tfn_recipe tfn__recipes[] = {
+    { "pre",              "pre",              "layernorm",        "xavier" },
+    { "post",             "post",             "layernorm",        "xavier" },
+    { "admin",            "admin",            "layernorm",        "fused" },
+    { "admin-direct",     "admin-direct",     "layernorm",        "fused" },
+    { "admin-constant",   "admin-constant",   "layernorm",        "xavier-uniform" },
+    { "admin-sqrt",       "admin-sqrt",       "layernorm",        "xavier-uniform" },
+    { "b2t",              "b2t",              "layernorm",        "fairseq" },
+    { "b2t-pre",          "b2t-pre",          "layernorm",        "fairseq" },
+    { "b2t-skip-last",    "b2t-skip-last",    "layernorm",        "fairseq" },
+    { "b2t-no-norm",      "b2t-no-norm",      "layernorm",        "fairseq" },
+    { "dlcl",             "dlcl",             "layernorm",        "fused" },
+    { "dlcl-post",        "dlcl-post",        "layernorm",        "fused" },
+    { "t-fixup",          "no-norm",          "layernorm",        "t-fixup" },
+    { "fixup",            "fixup",            "layernorm",        "fixup" },
+    { "rezero",           "rezero",           "layernorm",        "xavier-uniform" },
+    { "rezero-post",      "rezero-post",      "layernorm",        "fused" },
+    { "looklinear",       "post",             "layernorm",        "looklinear" },
+    { "deepnorm",         "deepnorm",         "layernorm",        "deepnorm" },
+    { "ds-init",          "post",             "layernorm",        "ds-init" },
+    { "scalenorm",        "pre-fixnorm",      "scalenorm",        "small" },
+    { "batchnorm",        "post",             "batchnorm",        "fairseq" },
+    { "transparent",      "transparent",      "layernorm",        "xavier" },
+    { "macaron",          "macaron",          "layernorm",        "fused" },
+    { "macaron-pre",      "macaron-pre",      "layernorm",        "fused" },
+    { "adanorm",          "pre",              "adanorm",          "fused" },
+    { "layernorm-simple", "pre",              "layernorm-simple", "fused" },
+    { "detachnorm",       "pre",              "detachnorm",       "fused" },
+    { "detachnorm-mean",  "pre",              "detachnorm-mean",  "fused" },
+    { "detachnorm-std",   "pre",              "detachnorm-std",   "fused" },
+    { "zero-gamma",       "peri",             "layernorm",        "zero-gamma" },
+    { "hanin-rolnick",    "hanin-rolnick",    "layernorm",        "he" },
+    { "dense",            "dense",            "layernorm",        "xavier" },
+    { "linear-aggregation", "linear-aggregation", "layernorm",    "xavier" },
+    { "lsuv",             "post",             "layernorm",        "lsuv" },
+    { "orthogonal",       "post",             "layernorm",        "orthogonal" },
+    { "he",               "post",             "layernorm",        "he" },
+    { "pre-rms",          "pre",              "rmsnorm",          "xavier" },
+    { "post-rms",         "post",             "rmsnorm",          "xavier" },
+    { "prmsnorm",         "pre",              "prmsnorm",         "xavier" },
+    { "rmsnorm-outside",  "pre",              "rmsnorm-outside",  "xavier" },
+    { "gemma",            "peri",             "rmsnorm-offset",   "xavier" },
+    { "sandwich",         "peri",             "cogview",          "gpt2" },
+    { "peri",             "peri",             "layernorm",        "xavier" },
+    { "output-norm",      "output-norm",      "layernorm",        "truncated" },
+    { "olmo2",            "olmo2",            "rmsnorm",          "truncated" },
+    { "swin-v2",          "swin-v2",          "layernorm",        "zero-gamma" },
+    { "qknorm",           "qknorm",           "layernorm",        "xavier" },
+    { "qk-head",          "qk-head",          "layernorm",        "xavier" },
+    { "qkv-head",         "qkv-head",         "layernorm",        "xavier" },
+    { "sub-ln",           "sub-ln",           "layernorm",        "sub-ln" },
+    { "normformer",       "normformer",       "layernorm",        "xavier" },
+    { "normformer-res",   "normformer-res",   "layernorm",        "xavier" },
+    { "normformer-code",  "normformer-code",  "layernorm",        "xavier" },
+    { "resi-dual",        "resi-dual",        "layernorm",        "xavier" },
+    { "dyt",              "pre",              "dyt",              "xavier" },
+    { "dyt-lm",           "pre-embed-scale",  "dyt",              "xavier" },
+    { "dyt-isru",         "pre",              "dyt-isru",         "xavier" },
+    { "dyt-exp",          "pre",              "dyt-exp",          "xavier" },
+    { "dyt-atan",         "pre",              "dyt-atan",         "xavier" },
+    { "dyt-sin",          "pre",              "dyt-sin",          "xavier" },
+    { "dyt-softsign",     "pre",              "dyt-softsign",     "xavier" },
+    { "derf",             "pre",              "derf",             "xavier" },
+    { "lns",              "lns",              "rmsnorm",          "xavier" },
+    { "mix-ln",           "mix-ln",           "rmsnorm",          "xavier" },
+    { "hybridnorm",       "hybridnorm",       "rmsnorm",          "gpt2" },
+    { "hybridnorm-first", "hybridnorm-first", "rmsnorm",          "gpt2" },
+    { "layerscale",       "layerscale",       "layernorm",        "xavier" },
+    { "gpt2",             "pre",              "layernorm",        "gpt2" },
+    { "embed-norm",       "pre-embed-norm",   "layernorm",        "xavier" },
+    { "bert",             "post-embed-norm",  "layernorm",        "truncated" },
+    { "ngpt",             "ngpt",             "l2norm",           "ngpt" },
+    { "parallel",         "parallel",         "layernorm",        "xavier" },
+    { "parallel-shared",  "parallel-shared",  "layernorm",        "xavier" },
+    { "skipinit",         "skipinit",         "layernorm",        "xavier-uniform" },
+    { "powernorm",        "post",             "powernorm",        "fairseq" },
+    { "groupnorm",        "pre",              "groupnorm",        "xavier" },
+    { "branchnorm",       "branchnorm",       "layernorm",        "xavier" },
+    { "gpas",             "gpas",             "rmsnorm",          "xavier" },
+    { "gpas-post",        "gpas-post",        "layernorm",        "xavier" },
+    { "crmsnorm",         "pre",              "crmsnorm",         "xavier" },
+    { "seednorm",         "pre",              "seednorm",         "xavier" },
+    { "centernorm",       "pre",              "centernorm",       "xavier" },
+    { "l2norm",           "pre",              "l2norm",           "xavier" }
 };
 enum { TFN__RECIPE_COUNT = sizeof tfn__recipes / sizeof *tfn__recipes };
 
-TFNORM_API const tfn_topology *tfn_topology_at(int32_t i)
-{
-    return i >= 0 && i < TFN__TOPOLOGY_COUNT ? tfn__topologies + i : NULL;
-}
-TFNORM_API const tfn_topology *tfn_topology_find(const char *name)
-{
-    for (int32_t i = 0; name && i < TFN__TOPOLOGY_COUNT; i++)
-        if (tfn__equal(name, tfn__topologies[i].name)) return tfn__topologies + i;
-    return NULL;
-}
-TFNORM_API const tfn_init_rule *tfn_init_at(int32_t i)
-{
-    return i >= 0 && i < TFN__INIT_COUNT ? tfn__inits + i : NULL;
-}
-TFNORM_API const tfn_init_rule *tfn_init_find(const char *name)
-{
-    for (int32_t i = 0; name && i < TFN__INIT_COUNT; i++)
-        if (tfn__equal(name, tfn__inits[i].name)) return tfn__inits + i;
-    return NULL;
-}
+/* -- lookup ----------------------------------------------------------------------------------- */
+
+/* tfn_KIND_at and tfn_KIND_find of a table; every row starts with its name. */
+#define TFN__LOOKUP(kind, type, table, count)                                                      \
+    TFNORM_API const type *tfn_##kind##_at(int32_t i)                                              \
+    {                                                                                              \
+        return i >= 0 && i < count ? table + i : NULL;                                             \
+    }                                                                                              \
+    TFNORM_API const type *tfn_##kind##_find(const char *name)                                     \
+    {                                                                                              \
+        for (int32_t i = 0; name && i < count; i++)                                                \
+            if (tfn__equal(name, table[i].name)) return table + i;                                 \
+        return NULL;                                                                               \
+    }
+TFN__LOOKUP(norm, tfn_norm_rule, tfn__norms, TFN__NORM_COUNT)
+TFN__LOOKUP(topology, tfn_topology, tfn__topologies, TFN__TOPOLOGY_COUNT)
+TFN__LOOKUP(init, tfn_init_rule, tfn__inits, TFN__INIT_COUNT)
+TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes, TFN__RECIPE_COUNT)
 #endif /* TFN__IMPLEMENTING */
 /* >> optim */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
@@ -5653,7 +6711,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_LEARNED;
     d->rotary_base = tfn__orf(d->rotary_base, 10000);
     if (!d->recipe) d->recipe = "pre";
-    d->norm_eps = tfn__orf(d->norm_eps, (float)1e-5);
+    if (!d->norm_warmup) d->norm_warmup = d->schedule.warmup;
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_ADAMW;
     d->schedule.lr = tfn__orf(d->schedule.lr, d->schedule.kind == TFN_NOAM ? 1 : (float)1e-3);
     if (!sgd) d->beta1 = tfn__orf(d->beta1, (float)0.9);
@@ -5671,9 +6729,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
 /* A recipe's parts, unless the options override them. */
 static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 {
-    const tfn__recipe *recipe = NULL;
-    for (int32_t i = 0; i < TFN__RECIPE_COUNT; i++)
-        if (tfn__equal(d->recipe, tfn__recipes[i].name)) recipe = tfn__recipes + i;
+    const tfn_recipe *recipe = tfn_recipe_find(d->recipe);
     if (!recipe) {
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no recipe is called \"%s\"", d->recipe);
         return;
@@ -5681,12 +6737,24 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
     if (!d->topology) d->topology = tfn_topology_find(recipe->topology);
     if (!d->decoder_topology) d->decoder_topology = d->topology;
     if (!d->norm) d->norm = recipe->norm;
+    if (!d->decoder_norm) d->decoder_norm = d->norm;
     if (!d->init) d->init = recipe->init;
-    if (!tfn__equal(d->norm, "layernorm") && !tfn__equal(d->norm, "rmsnorm"))
-        tfn__fail_name(e, TFN_NOT_FOUND, "model",
-                       "no norm is called \"%s\"; there are layernorm and rmsnorm", d->norm);
+    if (!tfn_norm_find(d->norm))
+        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->norm);
+    else if (!tfn_norm_find(d->decoder_norm))
+        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->decoder_norm);
+    else if ((tfn_norm_find(d->norm)->kind == TFN_NORM_CRMS)
+             != (tfn_norm_find(d->decoder_norm)->kind == TFN_NORM_CRMS))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
     if (!tfn_init_find(d->init))
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no initialisation is called \"%s\"", d->init);
+}
+
+/* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0. */
+static int32_t tfn__stream(const tfn_model_desc *d)
+{
+    const tfn_norm_rule *norm = tfn_norm_find(d->norm);
+    return d->width - (norm && norm->kind == TFN_NORM_CRMS);
 }
 
 static void tfn__in_range(tfn_error *e, const char *text, int64_t value, int64_t least,
@@ -5725,6 +6793,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
     if (d->heads % d->kv_heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "%d heads cannot share %d key/value heads", d->heads,
                   d->kv_heads);
+    if (tfn__stream(d) < 1)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm wants a width of 2, not %d", d->width, 0);
     if (d->position == TFN_ROTARY && d->width / d->heads % 2)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary positions want an even head size, not %d",
                   d->width / d->heads, 0);
@@ -5738,6 +6808,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "smoothing_kind is %d, the limit is %d", d->smoothing_kind, 0,
                   TFN_SMOOTHING_FAIRSEQ);
     tfn__in_range(e, "head is %d, the limit is %d", d->head, 0, TFN_HEAD_SEQUENCE);
+    tfn__in_range(e, "qk_norm is %d, the limit is %d", d->qk_norm, 0, TFN_QKV_HEAD);
     tfn__in_range(e, "optimizer is %d, the limit is %d", d->optimizer, 0, TFN_RADAM);
     tfn__in_range(e, "radam is %d, the limit is %d", d->radam, 0, TFN_RADAM_MOMENTUM);
     tfn__in_range(e, "schedule.kind is %d, the limit is %d", d->schedule.kind, 0, TFN_T_FIXUP);
@@ -5750,6 +6821,8 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
                   d->isa, 0);
+    if (!(d->attention_cap >= 0) || !(d->logit_cap >= 0))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "a cap must not be negative", 0, 0);
     tfn__rate_ok(e, "dropout", d->dropout);
     tfn__rate_ok(e, "attention_dropout", d->attention_dropout);
     tfn__rate_ok(e, "activation_dropout", d->activation_dropout);
@@ -5770,9 +6843,9 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     e->node = e->layer = -1;
     *out = *desc;
     tfn__fill_defaults(out);
+    tfn__resolve_recipe(out, e);
     tfn__check_sizes(out, e);
     tfn__check_kinds(out, e);
-    tfn__resolve_recipe(out, e);
     return e->status == TFN_OK;
 }
 
@@ -5780,30 +6853,57 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
  * ---------------------------------------------- */
 
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
-enum { TFN__NO_SUB = 3 };                      /* beside tfn_sublayer */
-enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN };    /* kinds; gains are scales too */
-enum { TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_O, TFN__PART_W1, TFN__PART_W2,
-       TFN__PART_W3, TFN__PART_NORM_IN, TFN__PART_NORM_BRANCH, TFN__PART_NORM, TFN__PART_IN,
-       TFN__PART_OUT, TFN__PART_SKIP, TFN__PART_EXTRA, TFN__PART_EMBEDDING, TFN__PART_POSITION,
-       TFN__PART_SEGMENT, TFN__PART_EMBEDDING_NORM, TFN__PART_FINAL_NORM, TFN__PART_POOLER,
-       TFN__PART_CLASSIFIER, TFN__PART_OUTPUT };
-static const char *const tfn__part_names[] = {
-    "q", "k", "v", "o", "w1", "w2", "w3", "norm_in", "norm_branch", "norm", "in", "out", "skip",
-    "extra", "embedding", "position", "segment", "embedding_norm", "final_norm", "pooler",
-    "classifier", "output"
+enum { TFN__NO_SUB = TFN_FFN_BEFORE + 1 };
+/* Kinds; gains are scales too. From STATE on no parameters, but what training keeps beside them. */
+enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN, TFN__ALPHA, TFN__SHIFT, TFN__DIRECTION, TFN__STATE,
+       TFN__MEAN, TFN__VARIANCE, TFN__SQUARE, TFN__NU };
+static const char *const tfn__kind_names[] = {
+    ".weight", ".bias", ".weight", ".alpha", ".shift", ".direction", ".weight", ".running_mean",
+    ".running_var", ".running_square", ".running_nu"
 };
+#define TFN__PARTS(X)                                                                              \
+    X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
+    X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm") X(NORM_O, "norm_o")        \
+    X(NORM_2, "norm_2") X(Q_NORM, "q_norm") X(K_NORM, "k_norm") X(V_NORM, "v_norm")                \
+    X(QK_SCALE, "qk_scale") X(HEAD_SCALE, "head_scale") X(SCALE_1, "scale_1")                      \
+    X(SCALE_3, "scale_3") X(SHIFT_IN, "shift_in") X(SHIFT_1, "shift_1") X(SHIFT_2, "shift_2")      \
+    X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra") X(GATE, "gate") X(MIX, "mix")      \
+    X(NORM_OUT, "norm_out") X(MEMORY_MIX, "memory_mix") X(EMBEDDING, "embedding")                  \
+    X(POSITION, "position") X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")              \
+    X(EMBEDDING_SCALE, "embedding_scale") X(FINAL_NORM, "final_norm")                              \
+    X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
+    X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")
+#define TFN__PART_ENUM(id, name) TFN__PART_##id,
+#define TFN__PART_NAME(id, name) name,
+enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
+static const char *const tfn__part_names[] = { TFN__PARTS(TFN__PART_NAME) };
+
+/* First numbers of the probes that profile: of scales, of the outputs of linear maps. */
+enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
 
 typedef struct tfn__builder {
     tfn_tape    *t;
     const tfn_model_desc *d;
     tfn__weight *weights;
     int32_t      count, capacity;      /* capacity 0: the table is complete, only look up */
-    int64_t      floats;
+    int64_t      floats, buffers;
     bool         decode;               /* against caches */
     int32_t      stack, sub, layer;    /* where the builder is */
+    int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
     tfn_rows     rows;
+    tfn_join     join;                 /* of this sub-layer */
     tfn_var      embedding, table, memory;
+    tfn_var      first, side;          /* what the layer's first branch read; the second stream */
 } tfn__builder;
+
+static const tfn_topology *tfn__row(const tfn__builder *b)
+{
+    return b->stack == TFN__IN_DECODER ? b->d->decoder_topology : b->d->topology;
+}
+static bool tfn__has(const tfn__builder *b, uint32_t flag)
+{
+    return (tfn__row(b)->flags & flag) != 0;
+}
 
 static bool tfn__is_weight(const tfn__weight *w, const tfn__builder *b, int part, int kind)
 {
@@ -5811,47 +6911,159 @@ static bool tfn__is_weight(const tfn__weight *w, const tfn__builder *b, int part
         && w->kind == kind;
 }
 
+static tfn__weight *tfn__find_weight(const tfn__builder *b, int part, int kind)
+{
+    for (int32_t i = 0; i < b->count; i++)
+        if (tfn__is_weight(b->weights + i, b, part, kind)) return b->weights + i;
+    return NULL;
+}
+
+static tfn__weight *tfn__new_weight(tfn__builder *b, int part, int kind, int32_t rows,
+                                    int32_t cols, float initial)
+{
+    tfn__weight *w = b->weights + b->count;
+    int64_t *floats = kind >= TFN__STATE ? &b->buffers : &b->floats;
+    if (b->count >= b->capacity) {
+        tfn__tape_error(b->t, TFN_NO_MEMORY, "model", "more than %d parameters", b->capacity, 0);
+        return NULL;
+    }
+    w->at = *floats;
+    w->rows = rows;
+    w->cols = cols;
+    w->layer = (int16_t)b->layer;
+    w->stack = (uint8_t)b->stack;
+    w->sub = (uint8_t)b->sub;
+    w->part = (uint8_t)part;
+    w->kind = (uint8_t)kind;
+    w->initial = initial;
+    *floats += tfn__padded((int64_t)rows * cols);
+    b->count++;
+    return w;
+}
+
 /* The parameter of this place: made by the first tape, found again by the others. */
 static tfn_var tfn__weight_of(tfn__builder *b, int part, int kind, int32_t rows, int32_t cols,
                               float initial)
 {
-    tfn__weight *w = b->weights;
-    int32_t i = 0;
-    while (i < b->count && !tfn__is_weight(w + i, b, part, kind)) i++;
-    if (i == b->count) {
-        if (b->count >= b->capacity)
-            return tfn__tape_error(b->t, TFN_NO_MEMORY, "model", "more than %d parameters",
-                                   b->capacity, 0);
-        w[i].at = b->floats;
-        w[i].rows = rows;
-        w[i].cols = cols;
-        w[i].layer = (int16_t)b->layer;
-        w[i].stack = (uint8_t)b->stack;
-        w[i].sub = (uint8_t)b->sub;
-        w[i].part = (uint8_t)part;
-        w[i].kind = (uint8_t)kind;
-        w[i].initial = initial;
-        b->floats += tfn__padded((int64_t)rows * cols);
-        b->count++;
-    }
-    return tfn__param_at(b->t, rows, cols, w[i].at);
+    const tfn__weight *w = tfn__find_weight(b, part, kind);
+    if (!w) w = tfn__new_weight(b, part, kind, rows, cols, initial);
+    if (!w) return tfn__none;
+    return kind >= TFN__STATE ? tfn__buffer_at(b->t, rows, cols, w->at)
+                              : tfn__param_at(b->t, rows, cols, w->at);
+}
+/* A learned scalar or vector. */
+static tfn_var tfn__gain_at(tfn__builder *b, int part, int32_t cols, float initial)
+{
+    return tfn__weight_of(b, part, TFN__GAIN, 1, cols, initial);
 }
 
 static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t in, int32_t out,
                                  tfn_activation act)
 {
     tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
-    if (!b->d->no_bias) bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
-    return tfn_linear(b->t, x, w, bias, act);
+    if (!b->d->no_bias && !tfn__has(b, TFN_BIASLESS))
+        bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
+    if (!b->t->training || !tfn_init_find(b->d->init)->unit_variance)
+        return tfn_linear(b->t, x, w, bias, act);
+    x = tfn_linear(b->t, x, w, bias, TFN_IDENTITY);     /* LSUV looks at it before the function */
+    tfn_probe(b->t, x, TFN__OUTPUTS
+              + (int32_t)(tfn__find_weight(b, part, TFN__MATRIX) - b->weights));
+    return act == TFN_IDENTITY ? x : tfn_activate(b->t, x, act);
 }
 
+/* a*x as a value of its own. */
+static tfn_var tfn__times(tfn__builder *b, tfn_var x, float a)
+{
+    tfn_node *n = a < 1 || a > 1 ? tfn__map(b->t, TFN__OP_ADD, x, tfn__none, tfn__none) : NULL;
+    if (!n) return x;
+    n->number[0] = a;
+    return tfn__var_of(b->t, n);
+}
+
+/* -- norms: the row's, with its parameters ---------------------------------------------------- */
+
+static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
+{
+    return tfn_norm_find(b->stack == TFN__IN_DECODER ? b->d->decoder_norm : b->d->norm);
+}
+static float tfn__eps_of(const tfn__builder *b, const tfn_norm_rule *norm)
+{
+    return tfn__orf(b->d->norm_eps, tfn__orf(norm->eps, (float)1e-5));
+}
+
+/* Two running statistics side by side, (2, cols). */
+static tfn_var tfn__running_of(tfn__builder *b, int part, int32_t cols, bool power)
+{
+    int first = power ? TFN__SQUARE : TFN__MEAN;
+    const tfn__weight *w = tfn__find_weight(b, part, first);
+    if (!w) {
+        int64_t at = b->buffers;
+        w = tfn__new_weight(b, part, first, 1, cols, power ? 1 : 0);
+        b->buffers = at + cols;
+        tfn__new_weight(b, part, first + 1, 1, cols, power ? 0 : 1);
+        b->buffers = at + tfn__padded(2 * (int64_t)cols);
+    }
+    return w ? tfn__buffer_at(b->t, 2, cols, w->at) : tfn__none;
+}
+
+static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var gain, tfn_var bias,
+                                const tfn_norm_rule *norm)
+{
+    int32_t cols = tfn__need(b->t, "norm", x)->cols;
+    tfn_norm groups;
+    TFNORM_MEMSET(&groups, 0, sizeof groups);
+    groups.kind = TFN_NORM_RMS;
+    groups.eps = tfn__eps_of(b, norm);
+    groups.groups = cols % b->d->heads ? 1 : b->d->heads;
+    if (norm->kind == TFN_NORM_POWER)
+        x = tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &groups);
+    return tfn__batch_norm(b->t, x, gain, bias,
+                           tfn__running_of(b, part, cols, norm->kind == TFN_NORM_POWER),
+                           norm->kind, (int32_t)b->d->norm_warmup, groups.eps);
+}
+
+/* The norm of each `cols` columns of x. Heads have norms of rows only: LayerNorm for the others. */
+static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t cols)
+{
+    const tfn_norm_rule *norm = tfn__norm_rule_of(b);
+    bool whole = cols == tfn__need(b->t, "norm", x)->cols, scalar;
+    tfn_var gain = tfn__none, bias = tfn__none;
+    float start = norm->flags & TFN_NORM_OFFSET ? 0 : 1;
+    tfn_norm like;
+    if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
+    scalar = (norm->flags & TFN_NORM_SCALAR) != 0;
+    if (part == TFN__PART_NORM_BRANCH && tfn_init_find(b->d->init)->zero_branch) start -= 1;
+    if (norm->flags & TFN_NORM_GAIN) gain = tfn__gain_at(b, part, cols, start);
+    if (norm->flags & TFN_NORM_BIAS) bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
+    if (TFN__ALL && norm->kind == TFN_NORM_POINT) {
+        tfn_var alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, 1, (float)0.5), shift = tfn__none;
+        if (norm->flags & TFN_NORM_SHIFT) shift = tfn__weight_of(b, part, TFN__SHIFT, 1, 1, 0);
+        return tfn_squashed(b->t, x, gain, bias, alpha, shift, norm->squash);
+    }
+    if (TFN__ALL && norm->kind == TFN_NORM_SEED) {
+        tfn_var alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, cols, 1);
+        return tfn_seednorm(b->t, x, gain, alpha,
+                            tfn__weight_of(b, part, TFN__DIRECTION, 1, cols, 0),
+                            tfn__eps_of(b, norm));
+    }
+    if (TFN__ALL && norm->kind > TFN_NORM_SEED)
+        return tfn__batch_norm_of(b, x, part, gain, bias, norm);
+    TFNORM_MEMSET(&like, 0, sizeof like);
+    like.kind = norm->kind;
+    like.eps = tfn__eps_of(b, norm);
+    if (part == TFN__PART_FINAL_NORM && tfn__has(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
+    like.slope = (float)0.1;
+    like.offset = (norm->flags & TFN_NORM_OFFSET) != 0;
+    like.detach_mean = (norm->flags & TFN_NORM_DETACH_MEAN) != 0;
+    like.detach_std = (norm->flags & TFN_NORM_DETACH_STD) != 0;
+    if (norm->flags & TFN_NORM_BY_HEAD) like.groups = b->d->heads;
+    if (norm->part > 0) like.part = tfn__max((int32_t)(norm->part * (float)cols), 1);
+    x = tfn_normalise(b->t, x, gain, bias, cols, &like);
+    return scalar ? tfn_scale(b->t, x, tfn__gain_at(b, part, 1, TFN__SQRT((float)cols))) : x;
+}
 static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
 {
-    int32_t width = b->d->width;
-    tfn_var gain = tfn__weight_of(b, part, TFN__GAIN, 1, width, 1), bias;
-    if (tfn__equal(b->d->norm, "rmsnorm")) return tfn_rmsnorm(b->t, x, gain, b->d->norm_eps);
-    bias = tfn__weight_of(b, part, TFN__BIAS, 1, width, 0);
-    return tfn_layernorm(b->t, x, gain, bias, b->d->norm_eps);
+    return tfn__apply_norm_of(b, x, part, tfn__need(b->t, "norm", x)->cols);
 }
 
 /* -- the join: what a topology's row says
@@ -5860,6 +7072,21 @@ static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
 static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
 {
     return decoder && d->arch == TFN_ENCODER_DECODER ? d->decoder_layers : d->layers;
+}
+
+static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
+                               int32_t layer)
+{
+    tfn_place p;
+    p.kind = kind;
+    p.decoder = decoder;
+    p.alone = d->arch != TFN_ENCODER_DECODER;
+    p.layer = layer;
+    p.depth = tfn__depth(d, decoder);
+    p.encoder_depth = tfn__depth(d, false);
+    p.decoder_depth = tfn__depth(d, true);
+    p.width = d->width;
+    return p;
 }
 
 /* value * N^n * M^m * l^layer; 1 where the row has no scale. */
@@ -5872,66 +7099,130 @@ static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, i
     return (float)(v * tfn__pow(layer < 1 ? 1 : layer, (double)s->layer));
 }
 
+/* What is stored of a learned scale times its unit. */
+static tfn_var tfn__scale_weight(tfn__builder *b, const tfn_scale_rule *s, int part, int kind,
+                                 int32_t cols)
+{
+    float unit = tfn__orf(s->unit, 1), start = tfn__rule_value(b->d, s, b->layer + 1) / unit;
+    return tfn__times(b, tfn__weight_of(b, part, kind, 1, cols, start), unit);
+}
+
 /* Constants go into the sum (returned in *constant); learned scales are parameters. */
 static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule *s, int part,
                                 float *constant)
 {
-    float value = tfn__rule_value(b->d, s, b->layer + 1);
-    bool learned = s->kind == TFN_SCALE_LEARNED || s->kind == TFN_SCALE_VECTOR;
-    int32_t cols = s->kind == TFN_SCALE_VECTOR ? b->d->width : 1;
-    *constant = learned ? 1 : value;
-    if (!learned) return x;
-    return tfn_scale(b->t, x, tfn__weight_of(b, part, TFN__GAIN, 1, cols, value));
+    int32_t sub = b->sub, cols = tfn__need(b->t, "scale", x)->cols;
+    tfn_var by = tfn__none;
+    *constant = 1;
+    switch (s->kind) {
+    case TFN_SCALE_NONE:
+    case TFN_SCALE_LERP: return x;
+    case TFN_SCALE_CONSTANT:
+        *constant = tfn__rule_value(b->d, s, b->layer + 1);
+        return x;
+    case TFN_SCALE_SCHEDULED: return TFN__ALL ? tfn__scheduled(b->t, x, s->value) : x;
+    case TFN_SCALE_LEARNED: by = tfn__scale_weight(b, s, part, TFN__GAIN, 1); break;
+    case TFN_SCALE_VECTOR:
+    case TFN_SCALE_PROFILED: by = tfn__scale_weight(b, s, part, TFN__GAIN, cols); break;
+    case TFN_SCALE_FOLDED: by = tfn__scale_weight(b, s, part, TFN__STATE, cols); break;
+    case TFN_SCALE_SHARED:
+        b->sub = TFN__NO_SUB;
+        by = tfn__scale_weight(b, s, part, TFN__GAIN, 1);
+        b->sub = sub;
+        break;
+    }
+    return tfn_scale(b->t, x, by);
 }
 
-/* a*x as a value of its own. */
-static tfn_var tfn__times(tfn__builder *b, tfn_var x, float a)
+static bool tfn__profiled(const tfn_scale_rule *s)
 {
-    tfn_node *n = a < 1 || a > 1 ? tfn__map(b->t, TFN__OP_ADD, x, tfn__none, tfn__none) : NULL;
-    if (!n) return x;
-    n->number[0] = a;
-    return tfn__var_of(b->t, n);
+    return s->kind == TFN_SCALE_PROFILED || s->kind == TFN_SCALE_FOLDED;
+}
+
+/* The profile sees the branch, then the skip before its scale: see tfn__profile_probe. */
+static void tfn__probe_profile(tfn__builder *b, tfn_var x, tfn_var p)
+{
+    const tfn_scale_rule *s = &b->join.skip;
+    int kind = s->kind == TFN_SCALE_FOLDED ? TFN__STATE : TFN__GAIN;
+    const tfn__weight *w;
+    if (!tfn__profiled(s) || !b->t->training) return;
+    w = tfn__find_weight(b, TFN__PART_SKIP, kind);
+    if (!w) return;                             /* the evaluation's tape comes first and makes it */
+    tfn_probe(b->t, p, TFN__PROFILE + 2 * (int32_t)(w - b->weights));
+    tfn_probe(b->t, x, TFN__PROFILE + 2 * (int32_t)(w - b->weights) + 1);
 }
 
 static tfn_join tfn__join_at(const tfn__builder *b, tfn_sublayer kind)
 {
-    bool decoder = b->stack == TFN__IN_DECODER;
-    const tfn_topology *row = decoder ? b->d->decoder_topology : b->d->topology;
-    tfn_join join = kind == TFN_FFN ? row->ffn : row->attention;
-    tfn_place place;
-    place.kind = kind;
-    place.decoder = decoder;
-    place.alone = b->d->arch != TFN_ENCODER_DECODER;
-    place.layer = b->layer + 1;
-    place.depth = tfn__depth(b->d, decoder);
-    if (row->rule) row->rule(row, &place, &join);
-    return join;
+    tfn_place place = tfn__place_at(b->d, b->stack == TFN__IN_DECODER, kind, b->layer + 1);
+    return tfn_topology_join(tfn__row(b), &place);
+}
+
+/* The gate of GPAS, one a layer. */
+static tfn_var tfn__apply_gate(tfn__builder *b, tfn_var x)
+{
+    int32_t sub = b->sub;
+    tfn_var q;
+    b->sub = TFN__NO_SUB;
+    q = tfn__gain_at(b, TFN__PART_GATE, 1, 0);
+    b->sub = sub;
+    return tfn_gate(b->t, x, q);
 }
 
 static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer kind);
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u);
 
-/* p = out * N_branch(F(in * N_in(x)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
+/* What F reads: in * N_in(source), less a shift. */
+static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var *normed)
+{
+    const tfn_join *join = &b->join;
+    tfn_var u = join->source == TFN_FROM_LAYER ? x0 : join->source == TFN_FROM_FIRST ? b->first : x;
+    float in;
+    *normed = u = join->norm_in ? tfn__apply_norm(b, u, TFN__PART_NORM_IN) : u;
+    if (!b->first.id) b->first = u;
+    u = tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in);
+    if (join->shifts) u = tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
+    return tfn__times(b, u, in);
+}
+
+/* z = skip*x + p; nGPT: x + out*(p - x). */
+static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
+{
+    const tfn_join *join = &b->join;
+    float keep, out;
+    if (join->gate && join->norm_sum) skip = tfn__apply_gate(b, skip);
+    if (join->skip.kind == TFN_SCALE_LERP) {
+        p = tfn__apply_scale(b, tfn_add(b->t, p, skip, 1, -1), &join->out, TFN__PART_OUT, &out);
+        return tfn_add(b->t, skip, p, 1, out);
+    }
+    p = tfn__apply_scale(b, p, &join->out, TFN__PART_OUT, &out);
+    if (b->side.id) b->side = tfn_add(b->t, b->side, p, 1, out);
+    tfn__probe_profile(b, skip, p);
+    skip = tfn__apply_scale(b, skip, &join->skip, TFN__PART_SKIP, &keep);
+    return tfn_add(b->t, skip, p, keep, out);
+}
+
+/* p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
 static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x, tfn_var x0)
 {
-    tfn_join join = tfn__join_at(b, kind);
-    tfn_var normed, p, skip, z;
-    float in, out, keep, extra;
+    tfn_var normed, p, z;
+    tfn_join join = b->join = tfn__join_at(b, kind);
+    bool ffn = kind == TFN_FFN || kind == TFN_FFN_BEFORE;
+    float extra = 1;
     b->sub = (int32_t)kind;
-    normed = join.norm_in ? tfn__apply_norm(b, x, TFN__PART_NORM_IN) : x;
-    p = tfn__apply_scale(b, normed, &join.in, TFN__PART_IN, &in);
-    p = tfn__times(b, p, in);
-    p = kind == TFN_FFN ? tfn__ffn_branch(b, p) : tfn__attention_branch(b, p, kind);
+    p = tfn__branch_input(b, x, x0, &normed);
+    p = ffn ? tfn__ffn_branch(b, p) : tfn__attention_branch(b, p, kind);
     if (join.norm_branch) p = tfn__apply_norm(b, p, TFN__PART_NORM_BRANCH);
     p = tfn_dropout(b->t, p, b->d->dropout);
-    p = tfn__apply_scale(b, p, &join.out, TFN__PART_OUT, &out);
-    skip = tfn__apply_scale(b, join.skip_normed ? normed : x, &join.skip, TFN__PART_SKIP, &keep);
-    z = tfn_add(b->t, skip, p, keep, out);
-    if (join.extra.kind != TFN_SCALE_NONE) {
+    z = tfn__join_sum(b, join.skip_from == TFN_FROM_NORMED ? normed
+                       : join.skip_from == TFN_FROM_LAYER ? x0 : x, p);
+    if (join.extra.kind != TFN_SCALE_NONE)
         x0 = tfn__apply_scale(b, x0, &join.extra, TFN__PART_EXTRA, &extra);
-        z = tfn_add(b->t, z, x0, 1, extra);
-    }
-    return join.norm_sum ? tfn__apply_norm(b, z, TFN__PART_NORM) : z;
+    if (join.extra.kind != TFN_SCALE_NONE && !join.extra_last) z = tfn_add(b->t, z, x0, 1, extra);
+    if (join.gate && !join.norm_sum) z = tfn__apply_gate(b, z);
+    if (join.norm_sum) z = tfn__apply_norm(b, z, TFN__PART_NORM);
+    return join.extra.kind != TFN_SCALE_NONE && join.extra_last
+         ? tfn_add(b->t, z, x0, 1, extra) : z;
 }
 
 /* -- branches
@@ -5943,12 +7234,97 @@ static tfn_var tfn__rotate(tfn__builder *b, tfn_var x)
     return d->position == TFN_ROTARY ? tfn_rotary(b->t, x, b->table, d->width / d->heads) : x;
 }
 
+/* Rows of `cols` columns of length 1. */
+static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
+{
+    tfn_norm like;
+    TFNORM_MEMSET(&like, 0, sizeof like);
+    like.kind = TFN_NORM_L2;
+    like.eps = (float)1e-12;
+    return tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &like);
+}
+
 /* Keys and values of the memory in a cache: the first caches of the state, one a layer. */
 static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
 {
     const tfn_model_desc *d = b->d;
     return tfn__cache(b->t, k, v, d->width / d->heads * d->kv_heads, d->kv_heads,
                       d->source_context, true);
+}
+
+/* The norms of queries (part Q_NORM) and keys. The attention divides by sqrt(D) afterwards. */
+static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn_var x, int part, tfn_qk_norm form)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t size = d->width / d->heads, cols = tfn__need(b->t, "attention", x)->cols;
+    float root = TFN__SQRT((float)size), context = (float)tfn__max(d->context, 2);
+    bool query = part == TFN__PART_Q_NORM;
+    tfn_var by;
+    if (form == TFN_QK_HEAD || form == TFN_QKV_HEAD) return tfn__apply_norm_of(b, x, part, size);
+    if (form == TFN_QK_FULL) return tfn__apply_norm_of(b, x, part, cols);
+    if (form < TFN_QK_L2) return x;
+    x = tfn__unit_rows(b, x, size);
+    if (form == TFN_QK_UNIT) {
+        by = tfn__gain_at(b, TFN__PART_QK_SCALE, cols, 1 / TFN__SQRT((float)d->width));
+        by = tfn__times(b, by, TFN__SQRT((float)d->width) * (query ? (float)size : 1));
+        return tfn_scale(b->t, x, by);
+    }
+    if (!query) return x;
+    if (form == TFN_QK_L2) {                /* log2(T^2 - T), T about the longest sentence */
+        float start = (float)(tfn__log((double)context * ((double)context - 1)) / tfn__log(2));
+        by = tfn__gain_at(b, TFN__PART_QK_SCALE, 1, start);
+    } else {
+        by = tfn__gain_at(b, TFN__PART_QK_SCALE, d->heads, (float)tfn__log(10));
+        by = tfn__exp_capped_of(b->t, by);
+    }
+    return tfn_scale(b->t, x, tfn__times(b, by, root));
+}
+
+/* Queries or keys: projected, normalised, rotated. */
+static tfn_var tfn__project(tfn__builder *b, tfn_var u, bool query, bool rotate)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_qk_norm form = d->qk_norm != TFN_QK_DEFAULT ? d->qk_norm : b->join.qk;
+    int32_t out = query ? d->width : d->width / d->heads * d->kv_heads;
+    int norm = query ? TFN__PART_Q_NORM : TFN__PART_K_NORM;
+    tfn_var x = tfn__apply_linear(b, u, query ? TFN__PART_Q : TFN__PART_K, tfn__stream(d), out,
+                                  TFN_IDENTITY);
+    if (TFN__ALL && form != TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
+    if (rotate) x = tfn__rotate(b, x);
+    if (TFN__ALL && form == TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
+    return x;
+}
+static tfn_var tfn__project_values(tfn__builder *b, tfn_var u)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_qk_norm form = d->qk_norm != TFN_QK_DEFAULT ? d->qk_norm : b->join.qk;
+    int32_t out = d->width / d->heads * d->kv_heads;
+    tfn_var x = tfn__apply_linear(b, u, TFN__PART_V, tfn__stream(d), out, TFN_IDENTITY);
+    if (!TFN__ALL || form != TFN_QKV_HEAD) return x;
+    return tfn__apply_norm_of(b, x, TFN__PART_V_NORM, d->width / d->heads);
+}
+
+/* What a layer of the decoder sees of the encoder: its output, or a mean of its layers with learned
+ * weights, normed as the output is (Bapna 2018, section 4). */
+static tfn_var tfn__memory_of(tfn__builder *b)
+{
+    tfn_var w, m = tfn__none, x;
+    int32_t depth = b->d->layers + 1, k = 0, sub = b->sub, layer = b->layer;
+    if (!(b->d->topology->flags & TFN_TRANSPARENT)) return b->memory;
+    b->sub = TFN__NO_SUB;
+    w = tfn_softmax(b->t, tfn__gain_at(b, TFN__PART_MEMORY_MIX, depth, 0));
+    for (int32_t i = b->encoder_first; i < b->encoder_last && k < depth; i++)
+        if (b->t->nodes[i].flags & TFN__LAYER) {
+            x.id = i;
+            m = tfn_mix(b->t, m, x, w, k++);
+        }
+    b->stack = TFN__IN_ENCODER;
+    b->layer = -1;
+    if (tfn__has(b, TFN_FINAL_NORM)) m = tfn__apply_norm(b, m, TFN__PART_FINAL_NORM);
+    b->stack = TFN__IN_DECODER;
+    b->layer = layer;
+    b->sub = sub;
+    return m;
 }
 
 static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer kind)
@@ -5958,26 +7334,43 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer ki
     bool self = kind == TFN_SELF_ATTENTION, causal = self && b->stack == TFN__IN_DECODER;
     int32_t lengths = self && b->rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS
                                                          : TFN_INT_SOURCE_LENGTHS;
-    tfn_var from = self ? u : b->memory, q, k, v, y;
-    q = tfn__apply_linear(b, u, TFN__PART_Q, width, width, TFN_IDENTITY);
-    if (self) q = tfn__rotate(b, q);
+    tfn_var q = tfn__project(b, u, true, self), k, v, y, cache;
     if (b->decode && !self) {
-        tfn_var cache;
         cache.id = b->memory.id + b->layer;             /* named when decoding began */
         y = tfn__attend_cached(b->t, q, cache, d->heads, lengths);
-        return tfn__apply_linear(b, y, TFN__PART_O, width, width, TFN_IDENTITY);
-    }
-    k = tfn__apply_linear(b, from, TFN__PART_K, width, kv, TFN_IDENTITY);
-    if (self) k = tfn__rotate(b, k);
-    v = tfn__apply_linear(b, from, TFN__PART_V, width, kv, TFN_IDENTITY);
-    if (b->decode && causal) {
-        tfn_var cache = tfn__cache(b->t, k, v, kv, d->kv_heads, d->context, false);
-        y = tfn__attend_cached(b->t, q, cache, d->heads, -1);
     } else {
-        y = tfn_attend(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
-                       d->attention_dropout);
+        tfn_var from = self ? u : tfn__memory_of(b);
+        k = tfn__project(b, from, false, self);
+        v = tfn__project_values(b, from);
+        if (b->decode && causal) {
+            cache = tfn__cache(b->t, k, v, kv, d->kv_heads, d->context, false);
+            y = tfn__attend_cached(b->t, q, cache, d->heads, -1);
+        } else {
+            y = tfn_attend(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
+                           d->attention_dropout);
+        }
     }
-    return tfn__apply_linear(b, y, TFN__PART_O, width, width, TFN_IDENTITY);
+    if (y.id) b->t->nodes[y.id].number[1] = d->attention_cap;
+    if (b->join.head_scale == TFN_HEAD_SCALE)
+        y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
+    if (b->join.norm_inner) y = tfn__apply_norm(b, y, TFN__PART_NORM_O);
+    y = tfn__apply_linear(b, y, TFN__PART_O, width, tfn__stream(d), TFN_IDENTITY);
+    if (b->join.head_scale == TFN_HEAD_SCALE_AFTER)
+        y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
+    return y;
+}
+
+/* The hidden units before their function; nGPT scales them, Fixup shifts them. */
+static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_activation act)
+{
+    const tfn_model_desc *d = b->d;
+    float root = TFN__SQRT((float)d->width);
+    bool plain = !b->join.scales && !b->join.shifts;
+    tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn, plain ? act : TFN_IDENTITY);
+    if (b->join.scales)
+        h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
+    if (b->join.shifts) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_1, 1, 0), -1);
+    return plain || act == TFN_IDENTITY ? h : tfn_activate(b->t, h, act);
 }
 
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
@@ -5986,72 +7379,152 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
     tfn_activation act = d->activation;
     tfn_var h;
     if (act == TFN_GEGLU || act == TFN_SWIGLU) {
-        tfn_var gate = tfn__apply_linear(b, u, TFN__PART_W1, d->width, d->ffn, TFN_IDENTITY);
-        tfn_var up = tfn__apply_linear(b, u, TFN__PART_W3, d->width, d->ffn, TFN_IDENTITY);
+        tfn_var gate = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, TFN_IDENTITY);
+        tfn_var up = tfn__hidden(b, u, TFN__PART_W3, TFN__PART_SCALE_3, TFN_IDENTITY);
         h = tfn_gated(b->t, gate, up, act == TFN_GEGLU ? TFN_GELU : TFN_SILU);
     } else {
-        h = tfn__apply_linear(b, u, TFN__PART_W1, d->width, d->ffn, act);
+        h = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, act);
     }
     h = tfn_dropout(b->t, h, d->activation_dropout);
-    return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, d->width, TFN_IDENTITY);
+    if (b->join.norm_inner) h = tfn__apply_norm(b, h, TFN__PART_NORM_2);
+    if (b->join.shifts) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_2, 1, 0), -1);
+    return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, tfn__stream(d), TFN_IDENTITY);
 }
 
 /* -- stacks
  * -------------------------------------------------------------------------------------------- */
 
+/* The embedding of this stack's tokens: one for all stacks, or the source's own. */
+static tfn_var tfn__embedding_of(tfn__builder *b)
+{
+    const tfn_model_desc *d = b->d;
+    bool own = d->separate_source && b->rows == TFN_ROWS_SOURCE;
+    int32_t stack = b->stack;
+    tfn_var e = b->embedding;
+    if (!own && e.id) return e;
+    if (!own) b->stack = TFN__NO_STACK;
+    e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, tfn__stream(d), 0);
+    b->stack = stack;
+    if (tfn__has(b, TFN_FIXNORM)) e = tfn__unit_rows(b, e, tfn__stream(d));
+    if (!own) b->embedding = e;
+    return e;
+}
+
 /* x_0 = Drop(N(s*E[token] + P[position] + S[segment])) */
 static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
 {
     const tfn_model_desc *d = b->d;
-    bool source = b->rows == TFN_ROWS_SOURCE, own = d->separate_source && source;
-    bool decoder = b->stack == TFN__IN_DECODER;
-    const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
-    int32_t stack = b->stack, positions = source ? d->source_context : d->context;
-    float scale = d->scale_embedding ? TFN__SQRT((float)d->width) : 1;
-    tfn_var e = b->embedding, x;
+    int32_t positions = b->rows == TFN_ROWS_SOURCE ? d->source_context : d->context;
+    int32_t width = tfn__stream(d);
+    float root = TFN__SQRT((float)d->width), scale = 1;
+    tfn_var x;
     b->layer = -1;
     b->sub = TFN__NO_SUB;
-    if (!own) b->stack = TFN__NO_STACK;
-    if (own || !e.id)
-        e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, d->width, 0);
-    if (!own) b->embedding = e;
-    b->stack = stack;
-    x = tfn_embed(b->t, e, slot, b->rows, scale);
+    if (d->scale_embedding || tfn__has(b, TFN_FIXNORM)) scale = root;
+    x = tfn_embed(b->t, tfn__embedding_of(b), slot, b->rows, scale);
     if (d->position == TFN_LEARNED)
         x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
-                                                 d->width, 0));
+                                                 width, 0));
     if (d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ)
         x = tfn_position(b->t, x, b->table);
     if (d->segments) {
-        tfn_var s = tfn__weight_of(b, TFN__PART_SEGMENT, TFN__MATRIX, d->segments, d->width, 0);
+        tfn_var s = tfn__weight_of(b, TFN__PART_SEGMENT, TFN__MATRIX, d->segments, width, 0);
         s = tfn_embed(b->t, s, TFN_INT_SEGMENTS, b->rows, 1);
         x = tfn_add(b->t, x, s, 1, 1);
     }
-    if (row->embedding_norm) x = tfn__apply_norm(b, x, TFN__PART_EMBEDDING_NORM);
+    if (tfn__has(b, TFN_EMBEDDING_SCALE))
+        x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_EMBEDDING_SCALE, 1, root));
+    if (tfn__has(b, TFN_EMBEDDING_NORM)) x = tfn__apply_norm(b, x, TFN__PART_EMBEDDING_NORM);
     return tfn_dropout(b->t, x, d->dropout);
+}
+
+/* y_l, remembered by its node for those who mix layers. */
+static tfn_var tfn__push_layer(tfn__builder *b, tfn_var y)
+{
+    if (tfn__row(b)->aggregate == TFN_AGGREGATE_NORMED && b->layer >= 0)
+        y = tfn__apply_norm(b, y, TFN__PART_NORM_OUT);
+    if (y.id) b->t->nodes[y.id].flags |= TFN__LAYER;
+    return y;
+}
+
+/* The input of what follows layer l (from 0; -1: the embedding), from the outputs of all before it,
+ * which are the marked nodes from `first` on. Its weights belong to layer l+1, or to the stack. */
+static tfn_var tfn__aggregate(tfn__builder *b, tfn_var x, int32_t first, bool last)
+{
+    tfn_aggregate how = tfn__row(b)->aggregate;
+    int32_t layer = b->layer, count = layer + 2, k = 0;
+    bool weighted = how != TFN_AGGREGATE_DENSE;
+    tfn_var w = tfn__none, sum = tfn__none, y;
+    b->sub = TFN__NO_SUB;
+    if (how == TFN_AGGREGATE_NONE || (layer < 0 && how > TFN_AGGREGATE_NORM)) return x;
+    b->layer = last ? -1 : layer + 1;
+    if (weighted) w = tfn__gain_at(b, TFN__PART_MIX, count, 1 / (float)count);
+    b->layer = layer;
+    for (int32_t i = first; i < b->t->count && k < count; i++) {
+        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
+        y.id = i;
+        if (weighted) sum = tfn_mix(b->t, sum, y, w, k);
+        else sum = k ? tfn_add(b->t, sum, y, 1, 1) : y;
+        k++;
+    }
+    if (layer >= 0 && (how == TFN_AGGREGATE_NORM || how == TFN_AGGREGATE_DENSE))
+        sum = tfn__apply_norm(b, sum, TFN__PART_NORM_OUT);
+    return sum;
+}
+
+static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
+{
+    const tfn_var x0 = x;
+    b->first = tfn__none;
+    if (tfn__has(b, TFN_MACARON)) x = tfn__apply_sublayer(b, TFN_FFN_BEFORE, x, x0);
+    x = tfn__apply_sublayer(b, TFN_SELF_ATTENTION, x, x0);
+    if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ENCODER_DECODER)
+        x = tfn__apply_sublayer(b, TFN_CROSS_ATTENTION, x, x0);
+    x = tfn__apply_sublayer(b, TFN_FFN, x, x0);
+    b->sub = TFN__NO_SUB;
+    return x;
+}
+
+/* After the last layer: Fixup's shift (and scale), the second stream, the final norm. */
+static tfn_var tfn__finish_stack(tfn__builder *b, tfn_var x)
+{
+    bool transparent = b->stack == TFN__IN_ENCODER && tfn__has(b, TFN_TRANSPARENT)
+                    && b->d->arch == TFN_ENCODER_DECODER;
+    if (tfn__has(b, TFN_EDGE_SHIFTS)) {
+        x = tfn_shift(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SHIFT, 1, 0), -1);
+        if (b->stack == TFN__IN_ENCODER)
+            x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SCALE, 1, 1));
+    }
+    if (b->side.id)
+        return tfn_add(b->t, x, tfn__apply_norm(b, b->side, TFN__PART_FINAL_NORM), 1, 1);
+    return tfn__has(b, TFN_FINAL_NORM) && !transparent
+         ? tfn__apply_norm(b, x, TFN__PART_FINAL_NORM) : x;
 }
 
 static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32_t slot)
 {
     bool decoder = stack == TFN__IN_DECODER;
-    const tfn_topology *row = decoder ? b->d->decoder_topology : b->d->topology;
+    int32_t depth = tfn__depth(b->d, decoder), first = b->t->count;
     tfn_var x;
     b->stack = stack;
     b->rows = rows;
-    x = tfn__embed_stack(b, slot);
-    for (int32_t l = 0; l < tfn__depth(b->d, decoder); l++) {
-        tfn_var x0 = x;
+    x = tfn__push_layer(b, tfn__embed_stack(b, slot));
+    b->side = tfn__has(b, TFN_SIDE_STREAM) ? x : tfn__none;
+    for (int32_t l = 0; l < depth; l++) {
+        b->layer = l - 1;
+        x = tfn__aggregate(b, x, first, false);
         b->layer = b->t->layer = l;
         if (b->d->recompute) tfn_recompute(b->t, 1 + l + (decoder ? b->d->layers : 0));
-        x = tfn__apply_sublayer(b, TFN_SELF_ATTENTION, x, x0);
-        if (decoder && b->d->arch == TFN_ENCODER_DECODER)
-            x = tfn__apply_sublayer(b, TFN_CROSS_ATTENTION, x, x0);
-        x = tfn__apply_sublayer(b, TFN_FFN, x, x0);
+        x = tfn__push_layer(b, tfn__apply_layer(b, x));
     }
     tfn_recompute(b->t, 0);
+    x = tfn__aggregate(b, x, first, true);
     b->layer = b->t->layer = -1;
-    b->sub = TFN__NO_SUB;
-    return row->final_norm ? tfn__apply_norm(b, x, TFN__PART_FINAL_NORM) : x;
+    if (!decoder) {
+        b->encoder_first = first;
+        b->encoder_last = b->t->count;
+    }
+    return tfn__finish_stack(b, x);
 }
 
 /* The one table a model has: sinusoids or rotations. */
@@ -6059,7 +7532,7 @@ static void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
     int32_t rows = (int32_t)tfn__max(d->context, d->source_context);
-    int32_t cols = d->position == TFN_ROTARY ? d->width / d->heads : d->width;
+    int32_t cols = d->position == TFN_ROTARY ? d->width / d->heads : tfn__stream(d);
     b->table = tfn__none;
     if (d->position != TFN_LEARNED && d->position != TFN_NO_POSITION)
         b->table = tfn__table(b->t, rows, cols);
@@ -6068,15 +7541,24 @@ static void tfn__build_table(tfn__builder *b)
 static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
+    float cap = d->logit_cap, root = TFN__SQRT((float)d->width);
+    bool scaled = tfn__has(b, TFN_LOGIT_SCALE);
     b->stack = TFN__NO_STACK;
     if (d->head == TFN_HEAD_SEQUENCE) {
-        x = tfn__apply_linear(b, tfn_first(b->t, x), TFN__PART_POOLER, d->width, d->width,
+        x = tfn__apply_linear(b, tfn_first(b->t, x), TFN__PART_POOLER, tfn__stream(d), d->width,
                               TFN_TANH);
         return tfn__apply_linear(b, x, TFN__PART_CLASSIFIER, d->width, d->classes, TFN_IDENTITY);
     }
-    if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
-    return tfn_linear(b->t, x, tfn__weight_of(b, TFN__PART_OUTPUT, TFN__MATRIX, d->width,
-                                              d->vocab, 0), tfn__none, TFN_IDENTITY);
+    if (!d->untied)
+        x = tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
+    else
+        x = tfn_linear(b->t, x, tfn__weight_of(b, TFN__PART_OUTPUT, TFN__MATRIX, tfn__stream(d),
+                                               d->vocab, 0), tfn__none, TFN_IDENTITY);
+    if (scaled)
+        x = tfn_scale(b->t, x, tfn__times(b, tfn__gain_at(b, TFN__PART_LOGIT_SCALE, d->vocab,
+                                                          1 / root), root));
+    if (cap > 0) x = tfn__times(b, tfn_activate(b->t, tfn__times(b, x, 1 / cap), TFN_TANH), cap);
+    return x;
 }
 
 /* The whole model on one tape: logits and the loss per row. */
@@ -6112,36 +7594,126 @@ static float tfn__truncated(tfn_key key, uint64_t i)
     }
 }
 
-static const tfn_scale_rule *tfn__gain_of(const tfn_init_rule *rule, int part)
+static float tfn__gain_of(const tfn_gains *g, int part)
 {
-    static const tfn_scale_rule none = TFN__GAIN_1;
-    if (part == TFN__PART_Q || part == TFN__PART_K) return &rule->qk;
-    if (part == TFN__PART_V) return &rule->v;
-    if (part == TFN__PART_O) return &rule->o;
-    if (part == TFN__PART_W1 || part == TFN__PART_W3) return &rule->w1;
-    return part == TFN__PART_W2 ? &rule->w2 : &none;
+    switch (part) {
+    case TFN__PART_Q:  return g->q;
+    case TFN__PART_K:  return g->k;
+    case TFN__PART_V:  return g->v;
+    case TFN__PART_O:  return g->o;
+    case TFN__PART_W1:
+    case TFN__PART_W3: return g->w1;
+    case TFN__PART_W2: return g->w2;
+    case TFN__PART_EMBEDDING: return g->embedding;
+    default:           return 1;
+    }
+}
+
+/* The gain of a weight at its place; a shared embedding is the encoder's, if there is one. */
+static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
+                            const tfn__weight *w)
+{
+    bool decoder = w->stack == TFN__IN_DECODER
+                || (w->stack == TFN__NO_STACK && d->arch == TFN_DECODER);
+    tfn_sublayer kind = w->sub < TFN__NO_SUB ? (tfn_sublayer)w->sub : TFN_FFN;
+    tfn_place place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
+    tfn_gains g = { 1, 1, 1, 1, 1, 1, 1 };
+    if (rule->rule) rule->rule(&place, &g);
+    return tfn__gain_of(&g, w->part);
 }
 
 /* One draw of the base distribution with standard deviation or half-width `size`. */
 static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
 {
-    if (base == TFN_XAVIER_UNIFORM || base == TFN_FAN_IN_UNIFORM)
+    if (base == TFN_XAVIER_UNIFORM || base == TFN_FAN_IN_UNIFORM || base == TFN_MIRRORED)
         return (2 * tfn_random_uniform(key, i) - 1) * size;
     if (base == TFN_TRUNCATED_NORMAL) return tfn__truncated(key, i) * size;
     return tfn_random_normal(key, i) * size;
 }
 
-static float tfn__spread(const tfn_init_rule *rule, const tfn__weight *w, int32_t fan_in)
+static float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32_t in, int32_t out)
 {
-    float fans = (float)(w->rows + w->cols);
-    switch (rule->base) {
-    case TFN_XAVIER_NORMAL:  return TFN__SQRT(2 / fans);
-    case TFN_XAVIER_UNIFORM: return TFN__SQRT(6 / fans);
-    case TFN_FAN_IN_UNIFORM: return 1 / TFN__SQRT((float)fan_in);
+    switch (base) {
+    case TFN_XAVIER_NORMAL:  return TFN__SQRT(2 / (float)(in + out));
+    case TFN_XAVIER_UNIFORM:
+    case TFN_MIRRORED:       return TFN__SQRT(6 / (float)(in + out));
+    case TFN_FAN_IN_UNIFORM:
+    case TFN_FAN_IN_NORMAL:  return 1 / TFN__SQRT((float)in);
+    case TFN_HE_NORMAL:      return TFN__SQRT(2 / (float)in);
+    case TFN_ORTHOGONAL:     return 1;
     case TFN_NORMAL:
     case TFN_TRUNCATED_NORMAL: break;
     }
     return rule->std;
+}
+
+/* v of `n` numbers `step` apart: length 1; 0 stays. */
+static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
+{
+    double sum = 0;
+    float scale;
+    for (ptrdiff_t i = 0; i < n; i++) sum += (double)v[i*step] * (double)v[i*step];
+    scale = sum > 0 ? 1 / TFN__SQRT((float)sum) : 0;
+    for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
+}
+
+/* Rows, or columns where they are fewer, made orthonormal one after the other (Gram-Schmidt). */
+static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gain)
+{
+    ptrdiff_t count = tfn__min(rows, cols), n = tfn__max(rows, cols);
+    ptrdiff_t next = rows <= cols ? cols : 1, step = rows <= cols ? 1 : cols;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        float *v = p + i*next;
+        for (ptrdiff_t j = 0; j < 2*i; j++) {       /* twice: the first leaves rounding errors */
+            const float *u = p + j%i*next;
+            double dot = 0;
+            for (ptrdiff_t k = 0; k < n; k++) dot += (double)v[k*step] * (double)u[k*step];
+            for (ptrdiff_t k = 0; k < n; k++) v[k*step] -= (float)dot * u[k*step];
+        }
+        tfn__unit_vector(v, n, step);
+    }
+    for (ptrdiff_t i = 0; i < rows*cols; i++) p[i] *= gain;
+}
+
+/* The second half of W_1's columns, or of W_2's rows, is the first with the other sign. */
+static void tfn__mirror(float *p, ptrdiff_t rows, ptrdiff_t cols, bool down)
+{
+    ptrdiff_t half = (down ? rows : cols) / 2;
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t c = 0; c < cols; c++)
+            if ((down ? r : c) >= half)
+                p[r*cols + c] = (down ? r : c) >= 2*half ? 0
+                              : -p[down ? (r - half)*cols + c : r*cols + c - half];
+}
+
+static bool tfn__is_table(int part)
+{
+    return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
+}
+static bool tfn__is_ffn(int part) { return part >= TFN__PART_W1 && part <= TFN__PART_W3; }
+
+/* Half-width or deviation of a weight's draw; 0: it starts at w->initial. */
+static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
+                            const tfn__weight *w, tfn_distribution base)
+{
+    bool matrix = w->kind == TFN__MATRIX, qkv = w->part <= TFN__PART_V;
+    float size;
+    if (matrix && tfn__is_table(w->part)) {
+        size = tfn__orf(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
+        return size * tfn__init_gain(d, rule, w);
+    }
+    if (matrix && w->part == TFN__PART_OUTPUT && rule->zero_output) return 0;
+    if (matrix) return tfn__spread(rule, base, w->rows, w->cols) * tfn__init_gain(d, rule, w);
+    if (w->kind != TFN__BIAS || w[-1].kind != TFN__MATRIX) return 0;
+    if (base != TFN_FAN_IN_UNIFORM && !(qkv && rule->qkv_bias)) return 0;
+    size = 1 / TFN__SQRT((float)w[-1].rows);
+    return rule->gain_bias ? size * tfn__init_gain(d, rule, w) : size;
+}
+
+static float *tfn__weight_data(const tfn_model *m, int32_t i)
+{
+    const tfn__weight *w = m->weights + i;
+    return (w->kind >= TFN__STATE ? m->run.buffers : m->run.params) + w->at;
 }
 
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
@@ -6150,22 +7722,31 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     const tfn_init_rule *rule = tfn_init_find(m->desc.init);
     tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 1), (uint64_t)index);
     int64_t n = (int64_t)w->rows * w->cols;
-    int32_t fan_in = w->kind == TFN__BIAS ? w[-1].rows : w->rows;
-    bool table = w->part >= TFN__PART_EMBEDDING && w->part <= TFN__PART_SEGMENT;
-    bool norm_bias = w->kind == TFN__BIAS && index > 0 && w[-1].kind == TFN__GAIN;
-    bool constant = w->kind == TFN__GAIN || norm_bias
-                 || (w->kind == TFN__BIAS && rule->base != TFN_FAN_IN_UNIFORM);
-    tfn_distribution base = rule->base;
-    float size;
-    if (table) {
-        base = base == TFN_TRUNCATED_NORMAL ? base : TFN_NORMAL;
-        size = rule->embedding_std > 0 ? rule->embedding_std : 1 / TFN__SQRT((float)w->cols);
-    } else {
-        size = constant ? 0 : tfn__spread(rule, w, fan_in)
-             * tfn__rule_value(&m->desc, tfn__gain_of(rule, w->part), w->layer + 1);
-    }
+    bool matrix = w->kind == TFN__MATRIX, table = matrix && tfn__is_table(w->part);
+    tfn_distribution base = tfn__is_ffn(w->part) ? rule->ffn_base : rule->base;
+    float size = tfn__init_size(&m->desc, rule, w, base);
+    if (table && base != TFN_TRUNCATED_NORMAL) base = TFN_NORMAL;
+    if (w->kind == TFN__BIAS) base = TFN_FAN_IN_UNIFORM;
     for (int64_t i = 0; i < n; i++)
-        p[i] = constant ? w->initial : tfn__draw(base, key, (uint64_t)i, size);
+        p[i] = size > 0 ? tfn__draw(base, key, (uint64_t)i, base == TFN_ORTHOGONAL ? 1 : size)
+                        : w->initial;
+    if (size > 0 && base == TFN_ORTHOGONAL) tfn__orthonormal(p, w->rows, w->cols, size);
+    if (base == TFN_MIRRORED && matrix) tfn__mirror(p, w->rows, w->cols, w->part == TFN__PART_W2);
+}
+
+/* nGPT: all vectors along the channels have length 1 (Loshchilov 2024, section 2.6). */
+static void tfn__unit_weights(tfn_model *m)
+{
+    if (!(m->desc.topology->flags & TFN_UNIT_WEIGHTS)) return;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        float *p = m->run.params + w->at;
+        bool rows = tfn__is_table(w->part) || w->part == TFN__PART_O || w->part == TFN__PART_W2;
+        if (w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) continue;
+        for (int32_t r = 0; rows && r < w->rows; r++)
+            tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
+        for (int32_t c = 0; !rows && c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
+    }
 }
 
 /* -- one block of memory
@@ -6173,11 +7754,16 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 
 static int64_t tfn__weight_bound(const tfn_model_desc *d)
 {
-    return 64 * ((int64_t)d->layers + d->decoder_layers) + 32;
+    return 64 * ((int64_t)d->layers + d->decoder_layers) + 48;
 }
+/* A layer's nodes, with probes; those that mix the layers before. */
 static int64_t tfn__node_bound(const tfn_model_desc *d)
 {
-    return 160 * ((int64_t)d->layers + d->decoder_layers) + 64;
+    int64_t n = d->layers + 2, m = d->decoder_layers + 2, mixed = 0;
+    if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
+    if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
+    if (d->topology->flags & TFN_TRANSPARENT) mixed += m * n;
+    return 240 * (n + m) + mixed;
 }
 
 /* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
@@ -6227,6 +7813,7 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
         tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
     m->weight_count = b.count;
     m->param_floats = b.floats;
+    m->buffer_floats = b.buffers;
 }
 
 /* Moments an optimiser keeps, each as long as the parameters. */
@@ -6251,7 +7838,9 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     if (!d->inference && m->train.work > work) work = m->train.work;
     if (!d->inference && m->train.scratch > scratch) scratch = m->train.scratch;
     m->memory.metadata = a->used;
-    m->run.params = tfn__region(m, a, d->parameters, m->param_floats, &m->memory.parameters);
+    m->run.params = tfn__region(m, a, d->parameters, m->param_floats + m->buffer_floats,
+                                &m->memory.parameters);
+    if (m->run.params) m->run.buffers = m->run.params + m->param_floats;
     if (!d->inference)
         m->run.grads = tfn__region(m, a, d->gradients, m->param_floats, &m->memory.gradients);
     m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * m->param_floats,
@@ -6311,7 +7900,8 @@ static void tfn__fill_table(tfn_model *m)
     if (d->position == TFN_ROTARY)
         tfn__rotary_table(m->run.tables, rows, d->width / d->heads, d->rotary_base);
     else if (m->infer.tables)
-        tfn__sinusoid_table(m->run.tables, rows, d->width, d->position == TFN_SINUSOIDAL_FAIRSEQ);
+        tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
+                            d->position == TFN_SINUSOIDAL_FAIRSEQ);
 }
 
 static void tfn__clear(float *p, int64_t floats)
@@ -6334,9 +7924,10 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     tfn__clear(m->run.grads, m->desc.inference ? 0 : m->param_floats);
     tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
     if (own || !m->desc.inference) {            /* given parameters of an inference may be const */
-        tfn__clear(m->run.params, m->param_floats);
+        tfn__clear(m->run.params, m->param_floats + m->buffer_floats);
         for (int32_t i = 0; i < m->weight_count; i++)
-            tfn__init_weight(m, i, m->run.params + m->weights[i].at);
+            tfn__init_weight(m, i, tfn__weight_data(m, i));
+        tfn__unit_weights(m);
     }
     return TFN_OK;
 }
@@ -6469,6 +8060,7 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, x, m->desc.arch == TFN_ENCODER_DECODER);
+    m->run.step = m->step;
     return TFN_OK;
 }
 
@@ -6539,7 +8131,8 @@ static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
     for (int32_t i = 0; i < m->weight_count && *culprit < 0; i++) {
         const float *w = g + m->weights[i].at;
         ptrdiff_t n = (ptrdiff_t)m->weights[i].rows * m->weights[i].cols;
-        if (!tfn__finite((double)m->kernels->dot(w, w, n))) *culprit = i;
+        if (m->weights[i].kind < TFN__STATE && !tfn__finite((double)m->kernels->dot(w, w, n)))
+            *culprit = i;
     }
     return (float)sum;
 }
@@ -6562,13 +8155,28 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     u.eps_inside = d->eps_inside;
     tfn__update_at(&u, m->step + 1);
     for (int32_t i = 0, j; i < m->weight_count; i = j) {
-        int64_t at = m->weights[i].at, end;
+        int64_t at = m->weights[i].at, end = m->param_floats;
         bool decay = tfn__decays(m->weights + i);
-        for (j = i + 1; j < m->weight_count && tfn__decays(m->weights + j) == decay;) j++;
-        end = j < m->weight_count ? m->weights[j].at : m->param_floats;
+        j = i + 1;
+        if (m->weights[i].kind >= TFN__STATE) continue;
+        while (j < m->weight_count && (m->weights[j].kind >= TFN__STATE
+                                       || tfn__decays(m->weights + j) == decay)) j++;
+        if (j < m->weight_count) end = m->weights[j].at;
         u.decay = decay ? d->decay : 0;
         m->kernels->update(m->run.params + at, m->run.grads + at, first ? first + at : NULL,
                            second ? second + at : NULL, (ptrdiff_t)(end - at), &u);
+    }
+}
+
+/* Running statistics become what the last forward found. */
+static void tfn__keep_statistics(tfn_model *m)
+{
+    for (int32_t i = 1; i < m->train.count; i++) {
+        const tfn_node *n = m->train.nodes + i;
+        int64_t saved = n->saved[n->flags & TFN__AGAIN ? 1 : 0];
+        if (n->op != TFN__OP_COLUMNS) continue;
+        TFNORM_MEMCPY(m->run.buffers + m->train.nodes[n->in[3]].value[0],
+                      m->run.work + saved + 2*n->cols, 2 * (size_t)n->cols * sizeof(float));
     }
 }
 
@@ -6584,6 +8192,8 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
     if (!report->skipped) {
         factor = m->desc.clip > 0 ? m->desc.clip / (report->grad_norm + (float)1e-6) : 1;
         tfn__update_all(m, lr, scale * (factor < 1 ? factor : 1));
+        tfn__unit_weights(m);
+        tfn__keep_statistics(m);
         m->step++;
         report->updated = true;
     }
@@ -6594,16 +8204,180 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
     return TFN_OK;
 }
 
-TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+/* Of dropout: seed, step, micro-batch. */
+static tfn_key tfn__step_key(const tfn_model *m)
 {
     tfn_key key = tfn_key_fold(tfn_key_make(m->desc.seed), 2);
+    return tfn_key_fold(tfn_key_fold(key, (uint64_t)m->step), (uint64_t)m->micro);
+}
+
+/* -- data-dependent initialisation: forwards of the training tape, watched by probes ----------- */
+
+static double tfn__variance(const float *x, ptrdiff_t n)
+{
+    double sum = 0, squares = 0;
+    for (ptrdiff_t i = 0; i < n; i++) sum += (double)x[i];
+    for (ptrdiff_t i = 0; i < n; i++)
+        squares += ((double)x[i] - sum / (double)n) * ((double)x[i] - sum / (double)n);
+    return n ? squares / (double)n : 0;
+}
+
+typedef struct tfn__profile {
+    tfn_model *m;
+    double     ratio[3], branch;       /* the running scalar r of each stack; Var(F) */
+    int32_t    target, tries;          /* LSUV: the weight whose output is wanted */
+    double     variance;
+} tfn__profile;
+
+/* Admin (Liu 2020, section 4.3; the authors' code): w := r at once, so that what follows sees it;
+ * r := sqrt(Var(w x) + Var(F)), variances over the whole tensor. r starts at 1. */
+static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
+                               ptrdiff_t cols, bool backward)
+{
+    tfn__profile *p = (tfn__profile *)user;
+    int32_t index = (id - TFN__PROFILE) / 2;
+    const tfn__weight *w = p->m->weights + index;
+    double variance = tfn__variance(data, rows * cols), *r = p->ratio + w->stack;
+    float *scale = tfn__weight_data(p->m, index);
+    if (backward || id < TFN__PROFILE || id >= TFN__OUTPUTS) return;
+    if (id % 2 == 0) {
+        p->branch = variance;
+        return;
+    }
+    for (int32_t i = 0; i < w->cols; i++) scale[i] = (float)*r;
+    *r = (double)TFN__SQRT((float)((double)(float)*r * (double)(float)*r * variance + p->branch));
+}
+
+static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
+                              ptrdiff_t cols, bool backward)
+{
+    tfn__profile *p = (tfn__profile *)user;
+    if (!backward && id == TFN__OUTPUTS + p->target)
+        p->variance = tfn__variance(data, rows * cols);
+}
+
+static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
+{
+    tfn_run r = p->m->run;
+    r.probe = probe;
+    r.probe_user = p;
+    r.key = tfn__step_key(p->m);
+    tfn_tape_forward(&p->m->train, &r);
+}
+
+/* LSUV (Mishkin & Matas 2016, algorithm 1): in order, each W over the deviation of its output until
+ * the variance is within 0.1 of 1, at most ten times. */
+static void tfn__unit_outputs(tfn__profile *p)
+{
+    for (p->target = 0; p->target < p->m->weight_count; p->target++) {
+        const tfn__weight *w = p->m->weights + p->target;
+        float *data = tfn__weight_data(p->m, p->target);
+        if (w->kind != TFN__MATRIX || tfn__is_table(w->part)) continue;
+        for (p->tries = 0; p->tries < 10; p->tries++) {
+            p->variance = 1;
+            tfn__forward_probed(p, tfn__output_probe);
+            if (!(p->variance > 0) || (p->variance > 0.9 && p->variance < 1.1)) break;
+            for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++)
+                data[i] /= TFN__SQRT((float)p->variance);
+        }
+    }
+}
+
+static tfn__weight *tfn__weight_at(const tfn_model *m, const tfn__weight *like, int sub, int part,
+                                   int kind)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        tfn__weight *w = m->weights + i;
+        if (w->stack == like->stack && w->layer == like->layer && w->sub == sub && w->part == part
+            && w->kind == kind) return w;
+    }
+    return NULL;
+}
+
+/* Rows of a matrix divided by w, channel by channel. */
+static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w)
+{
+    for (int32_t r = 0; matrix && r < matrix->rows; r++)
+        for (int32_t c = 0; c < matrix->cols; c++)
+            m->run.params[matrix->at + (int64_t)r*matrix->cols + c] /= w[r];
+}
+
+/* The skip scale w of a Post-LN sub-layer moves into the norm before it, times w, and into the
+ * matrices that read the stream, over w (Liu 2020, appendix C). The keys and values of the
+ * cross-attention read the memory, which is not rescaled: its W_q alone. w is 1 afterwards. */
+static void tfn__fold_skip(tfn_model *m, const tfn__weight *skip)
+{
+    static const int readers[] = { TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1,
+                                   TFN__PART_W3 };
+    bool cross = skip->sub == TFN_CROSS_ATTENTION;
+    tfn__weight place = *skip, *gain = NULL, *bias;
+    float *w = tfn__weight_data(m, (int32_t)(skip - m->weights));
+    int before = skip->sub == TFN_SELF_ATTENTION ? TFN_FFN : skip->sub - 1;
+    if (skip->sub == TFN_SELF_ATTENTION) place.layer--;
+    if (before == TFN_CROSS_ATTENTION
+        && !tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN)) before--;
+    if (place.layer >= 0) gain = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN);
+    if (!gain) return;                                  /* the first one: w is 1 */
+    bias = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__BIAS);
+    for (int32_t i = 0; i < skip->cols; i++) {
+        m->run.params[gain->at + i] *= w[i];
+        if (bias) m->run.params[bias->at + i] *= w[i];
+    }
+    for (int i = 0; i < (cross ? 1 : 5); i++)
+        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, readers[i], TFN__MATRIX), w);
+    for (int32_t i = 0; i < skip->cols; i++) w[i] = 1;
+}
+static void tfn__fold_skips(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++)
+        if (m->weights[i].part == TFN__PART_SKIP && m->weights[i].kind == TFN__STATE)
+            tfn__fold_skip(m, m->weights + i);
+}
+
+static bool tfn__wants_profile(const tfn_model *m)
+{
+    for (int32_t i = 1; i < m->train.count; i++) {
+        const tfn_node *n = m->train.nodes + i;
+        if (n->op == TFN__OP_PROBE && n->arg[0] >= TFN__PROFILE) return true;
+    }
+    return false;
+}
+
+static void tfn__profile_now(tfn_model *m)
+{
+    tfn__profile p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.m = m;
+    p.ratio[TFN__IN_ENCODER] = p.ratio[TFN__IN_DECODER] = 1;
+    m->profiled = true;
+    if (!tfn__wants_profile(m)) return;
+    tfn__forward_probed(&p, tfn__profile_probe);
+    if (tfn_init_find(m->desc.init)->unit_variance) tfn__unit_outputs(&p);
+    tfn__fold_skips(m);
+}
+
+TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
+{
+    tfn_status status = tfn__ready(m, batch, false);
+    if (status != TFN_OK) return status;
+    if (m->desc.inference)
+        return tfn__fail(&m->error, TFN_NOT_READY, "model",
+                         "a model made for inference cannot profile", 0, 0);
+    m->run.ints[TFN_INT_TARGETS] = NULL;
+    tfn__profile_now(m);
+    return TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
     double loss, nll;
     tfn_status status = tfn__ready(m, batch, true);
     if (status != TFN_OK) return status;
     if (m->desc.inference)
         return tfn__fail(&m->error, TFN_NOT_READY, "model",
                          "a model made for inference cannot train", 0, 0);
-    m->run.key = tfn_key_fold(tfn_key_fold(key, (uint64_t)m->step), (uint64_t)m->micro);
+    if (!m->profiled && !m->step && !m->micro) tfn__profile_now(m);
+    m->run.key = tfn__step_key(m);
     m->run.accumulate = m->micro > 0;
     tfn_tape_forward(&m->train, &m->run);
     tfn__sum_loss(m, &m->train, m->train_loss, &loss, &nll);
@@ -6613,6 +8387,7 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     if (tfn__finite(loss)) tfn_tape_backward(&m->train, &m->run);
     m->micro++;
     if (m->micro == m->desc.micro_batches) return tfn__finish_step(m, report);
+    if (tfn__finite(loss)) tfn__keep_statistics(m);
     tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
     return TFN_OK;
 }
@@ -6627,15 +8402,12 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     (void)report;
     return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "this build has no training", 0, 0);
 }
-#endif
-
-/* Data-dependent initialisation: none of the present rows has one. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
-    return tfn__ready(m, batch, false);
+    return tfn_model_step(m, batch, NULL);
 }
-/* Nothing of the present rows can be folded (each norm also feeds a skip). */
-TFNORM_API tfn_status tfn_model_fold(tfn_model *m) { return m->error.status; }
+#endif
+
 
 /* -- parameters by name, hash
  * --------------------------------------------------------------------------------- */
@@ -6643,8 +8415,7 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *m) { return m->error.status; }
 static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 {
     static const char *const stacks[] = { "", "encoder.", "decoder." };
-    static const char *const subs[] = { "self.", "cross.", "ffn.", "" };
-    static const char *const kinds[] = { ".weight", ".bias", ".weight" };
+    static const char *const subs[] = { "self.", "cross.", "ffn.", "before.", "" };
     tfn__put(t, stacks[w->stack]);
     if (w->layer >= 0) {
         tfn__put_int(t, w->layer);
@@ -6652,7 +8423,7 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     }
     tfn__put(t, subs[w->sub]);
     tfn__put(t, tfn__part_names[w->part]);
-    tfn__put(t, kinds[w->kind]);
+    tfn__put(t, tfn__kind_names[w->kind]);
 }
 
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
@@ -6666,8 +8437,8 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     t.size = sizeof info->name;
     info->name[0] = 0;
     tfn__weight_name(w, &t);
-    info->data = m->run.params + w->at;
-    info->grad = m->run.grads ? m->run.grads + w->at : NULL;
+    info->data = tfn__weight_data(m, i);
+    info->grad = m->run.grads && w->kind < TFN__STATE ? m->run.grads + w->at : NULL;
     info->rows = w->rows;
     info->cols = w->cols;
     info->layer = w->layer;
@@ -6700,15 +8471,15 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
 static void tfn__record_encode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
-    int32_t width = d->width, kv = width / d->heads * d->kv_heads;
     tfn__build_table(b);
     b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
     b->stack = TFN__IN_DECODER;
-    b->sub = TFN_CROSS_ATTENTION;
     for (b->layer = 0; b->layer < d->decoder_layers; b->layer++) {
-        tfn_var k = tfn__apply_linear(b, b->memory, TFN__PART_K, width, kv, TFN_IDENTITY);
-        tfn_var v = tfn__apply_linear(b, b->memory, TFN__PART_V, width, kv, TFN_IDENTITY);
-        tfn__memory_cache(b, k, v);
+        tfn_var from = tfn__memory_of(b), k;
+        b->sub = TFN_CROSS_ATTENTION;
+        b->join = tfn__join_at(b, TFN_CROSS_ATTENTION);
+        k = tfn__project(b, from, false, false);
+        tfn__memory_cache(b, k, tfn__project_values(b, from));
     }
 }
 
@@ -6816,6 +8587,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     if (d->error.status != TFN_OK) return d->error.status;
     tfn__clear(d->run.state, d->decode.state);
     d->run.params = m->run.params;
+    d->run.buffers = m->run.buffers;
     d->run.tables = m->run.tables;
     d->run.batch = d->batch;
     return m->desc.arch == TFN_ENCODER_DECODER ? TFN_OK : tfn_decoder_start(d, NULL);
@@ -6850,6 +8622,7 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
         d->run.ints[TFN_INT_SOURCE_LENGTHS] = d->lengths;
     }
     d->started = true;
+    d->run.step = d->model->step;
     return tfn_tape_forward(&d->encode, &d->run);
 }
 
@@ -6894,6 +8667,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     d->run.target = time;
     d->run.ints[TFN_INT_TOKENS] = tokens;
+    d->run.step = d->model->step;
     if (tfn_tape_forward(&d->decode, &d->run) != TFN_OK) return NULL;
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);

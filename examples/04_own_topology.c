@@ -1,16 +1,14 @@
 /* cc -O2 examples/04_own_topology.c -o own_topology -lm && ./own_topology
- * A topology of one's own is a row of data. This one is the B2T connection (Takase et al. 2022):
- * Post-LN, plus a skip from the input of each layer to the sum before its last norm. */
+ * A topology of one's own is a row of data. This one is KEEL (2026): a norm before F and one after the
+ * sum, whose skip is scaled by the number of sub-layers, 2 N for N layers. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
 
-static const tfn_topology b2t = {
-    .name = "b2t", .year = 2022,
-    .formula = "x = LN(x_0 + attention(x_0)); x = LN(x + FFN(x) + x_0)",
-    .paper = "Takase et al. 2022",
-    .attention = { .norm_sum = true },
-    .ffn = { .norm_sum = true, .extra = { .kind = TFN_SCALE_CONSTANT, .value = 1 } }
+#define KEEL { .norm_in = true, .norm_sum = true, .skip = { TFN_SCALE_CONSTANT, 2, .n = 1 } }
+static const tfn_topology keel = {
+    .name = "keel", .formula = "x = N(2 N x + F(N(x)))", .paper = "KEEL", .year = 2026,
+    .attention = KEEL, .ffn = KEEL
 };
 
 enum { N = 6, T = 2*N, BATCH = 16, LETTERS = 10, END = LETTERS, SHOWN = 4 };
@@ -51,7 +49,8 @@ static void train(const tfn_topology *row)
 int main(void)
 {
     printf("loss of 8 layers after 100, 200 ... steps, no warm-up\n");
-    for (int32_t i = 0; tfn_topology_at(i); i++) train(tfn_topology_at(i));
-    train(&b2t);
+    train(tfn_topology_find("post"));
+    train(tfn_topology_find("pre"));
+    train(&keel);
     return 0;
 }

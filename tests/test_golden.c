@@ -286,14 +286,15 @@ TEST(golden_both_models)
 
 /* A user's row with every norm and scale: the join as the general formula says. */
 static const tfn_topology golden_own = {
-    "own", "the general join", "none", 2026,
-    { true, true, false, true, { TFN_SCALE_CONSTANT, 0.75f, 0, 0, 0 },
-      { TFN_SCALE_LEARNED, 0.5f, 0, 0, 0 }, { TFN_SCALE_VECTOR, 1.25f, 0, 0, 0 },
-      { TFN_SCALE_NONE, 0, 0, 0, 0 } },
-    { false, false, true, false, { TFN_SCALE_VECTOR, 2, 1, 0, 1 },
-      { TFN_SCALE_CONSTANT, 1, -0.5f, 0, 0.25f }, { TFN_SCALE_CONSTANT, 0.875f, 0, 0, 0 },
-      { TFN_SCALE_LEARNED, 0.25f, 0, 2, 0 } },
-    true, true, NULL
+    .name = "own", .formula = "the general join", .paper = "none", .year = 2026,
+    .flags = TFN_FINAL_NORM | TFN_EMBEDDING_NORM,
+    .attention = { .norm_in = true, .norm_branch = true, .skip_from = TFN_FROM_NORMED,
+                   .in = { TFN_SCALE_CONSTANT, 0.75f }, .out = { TFN_SCALE_LEARNED, 0.5f },
+                   .skip = { TFN_SCALE_VECTOR, 1.25f } },
+    .ffn = { .norm_sum = true, .in = { TFN_SCALE_VECTOR, 2, 1, 0, 1 },
+             .out = { TFN_SCALE_CONSTANT, 1, -0.5f, 0, 0.25f },
+             .skip = { TFN_SCALE_CONSTANT, 0.875f },
+             .extra = { TFN_SCALE_LEARNED, 0.25f, 0, 2, 0 } }
 };
 
 TEST(golden_own_row)

@@ -17,9 +17,8 @@ enum { MODEL_B = 3, MODEL_T = 21, MODEL_TS = 19, MODEL_V = 23, MODEL_WIDTH = 16,
 /* -- configurations ------------------------------------------------------------------------ */
 
 /* The second layer of each stack swaps the sub-layer's norms: a hybrid. */
-static void model_rule(const tfn_topology *t, const tfn_place *place, tfn_join *join)
+static void model_rule(const tfn_place *place, tfn_join *join)
 {
-    (void)t;
     if (place->layer != 2) return;
     join->norm_in = !join->norm_in;
     join->norm_sum = !join->norm_sum;
@@ -27,15 +26,16 @@ static void model_rule(const tfn_topology *t, const tfn_place *place, tfn_join *
 
 /* A user's row with every kind of norm and scale. */
 static const tfn_topology model_own = {
-    "own", "everything at once", "none", 2026,
-    { true, true, false, true, { TFN_SCALE_CONSTANT, (float)0.75, 0, 0, 0 },
-      { TFN_SCALE_LEARNED, (float)0.5, 0, 0, 0 }, { TFN_SCALE_VECTOR, (float)1.25, 0, 0, 0 },
-      { TFN_SCALE_NONE, 0, 0, 0, 0 } },
-    { false, false, true, false, { TFN_SCALE_VECTOR, (float)0.875, 0, 0, 0 },
-      { TFN_SCALE_CONSTANT, 1, (float)-0.5, 0, (float)0.25 },
-      { TFN_SCALE_CONSTANT, (float)0.9, 0, 0, 0 },
-      { TFN_SCALE_LEARNED, (float)0.25, 0, 0, 0 } },
-    true, true, model_rule
+    .name = "own", .formula = "everything at once", .paper = "none", .year = 2026,
+    .flags = TFN_FINAL_NORM | TFN_EMBEDDING_NORM, .rule = model_rule,
+    .attention = { .norm_in = true, .norm_branch = true, .skip_from = TFN_FROM_NORMED,
+                   .in = { TFN_SCALE_CONSTANT, (float)0.75 },
+                   .out = { TFN_SCALE_LEARNED, (float)0.5 },
+                   .skip = { TFN_SCALE_VECTOR, (float)1.25 } },
+    .ffn = { .norm_sum = true, .in = { TFN_SCALE_VECTOR, (float)0.875 },
+             .out = { TFN_SCALE_CONSTANT, 1, (float)-0.5, 0, (float)0.25 },
+             .skip = { TFN_SCALE_CONSTANT, (float)0.9 },
+             .extra = { TFN_SCALE_LEARNED, (float)0.25 } }
 };
 
 static tfn_model_desc model_desc(int i)
