@@ -1994,6 +1994,19 @@ static TFN__INLINE void TFN__N(tfn__give)(float *y, TFN__V v, ptrdiff_t k, bool 
     TFN__PUT(y, v, k);
 }
 
+static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vexp)(TFN__GET(x + i, k)), k);
+}
+static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vtanh)(TFN__GET(x + i, k)), k);
+}
+static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__verf)(TFN__GET(x + i, k)), k);
+}
+
 /* Blocks of 16 elements for the sums: the body sees the vector at i, its k lanes and the number l
  * of its accumulator. It stands here twice, for whole blocks and for the last one. */
 #define TFN__EACH16(l, i, k, n, ...)                                                           \
@@ -2655,10 +2668,11 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, p
         return;
     }
 #endif
-    if (p->offset) TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, true);
-    else if (p->kind == TFN_NORM_RMS && !bias)
-        TFN__N(tfn__normalise)(y, x, gain, NULL, n, 0, rstd, false);
-    else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
+    if (TFN__TRAINS && !p->offset) {          /* copies of the loop, where there is room for code */
+        if (p->kind != TFN_NORM_RMS || bias)
+            TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
+        else TFN__N(tfn__normalise)(y, x, gain, NULL, n, 0, rstd, false);
+    } else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, p->offset);
 }
 
 static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
@@ -3380,6 +3394,8 @@ static const float tfn__limits[32] = { TFN__16((float)INFINITY), TFN__16(-(float
  * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
  *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale;  dq = ds k,  dk = ds^T q,
  *     dv = p^T dy.
+ * With a cap (Gemma 2) u = cap tanh(scale s/cap) takes the place of scale s, and ds gets the factor
+ * 1 - (u/cap)^2.
  * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
  * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
 
@@ -3407,6 +3423,23 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
     TFN__N(tfn__matmul_block)(&t, false);
 }
 
+static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
+{
+    const TFN__V l = TFN__SET(by);
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
+}
+
+/* cap*tanh(s/cap) of n scaled scores, so that the next scale is 1. */
+static float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
+{
+    if (!(cap > 0)) return scale;
+    TFN__N(tfn__combine)(s, s, NULL, n, scale, 0, false);
+    TFN__N(tfn__divide_row)(s, n, cap);
+    TFN__N(tfn__tanh)(s, s, n);
+    TFN__N(tfn__combine)(s, s, NULL, n, cap, 0, false);
+    return 1;
+}
+
 /* The largest of n scores, which are scaled; their last block of 16 is filled up with -inf. */
 static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
@@ -3432,12 +3465,6 @@ static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 static float TFN__N(tfn__exp_sum)(float *s, ptrdiff_t n, float max)
 {
     return n > 0 ? TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max) : 1;
-}
-
-static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
-{
-    const TFN__V l = TFN__SET(by);
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
 /* The dropout mask of row r on its n weights. */
@@ -3497,9 +3524,11 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
     float *y = p->y + tfn__q_at(a, p->y_ld), stats[TFN__STRIP][2];
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
     TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
-    for (ptrdiff_t r = 0; r < a->rows; r++)
-        stats[r][0] = TFN__N(tfn__scale_max)(a->s + r*a->ld, tfn__seen(p, a->b, a->row + r),
-                                             p->scale);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
+        const float scale = TFN__N(tfn__cap_scores)(a->s + r*a->ld, n, p->scale, p->cap);
+        stats[r][0] = TFN__N(tfn__scale_max)(a->s + r*a->ld, n, scale);
+    }
     for (ptrdiff_t r = 0; r < a->rows; r++) {
         const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
         stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
@@ -3600,14 +3629,27 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     }
 }
 
-/* A row: from s and dp, where ds goes, to p and ds. */
-static void TFN__N(tfn__score_gradient)(float *s, float *ds, ptrdiff_t n, const float *stats,
-                                        float scale, float dot)
+/* A row of scores with a cap: dp, where ds goes, becomes dp - dot times 1 - (u/cap)^2. */
+static void TFN__N(tfn__cap_slope)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
 {
-    const TFN__V m = TFN__SET(stats[0]), l = TFN__SET(stats[1]);
-    const TFN__V f = TFN__SET(scale), t = TFN__SET(dot);
+    const TFN__V c = TFN__SET(cap), t = TFN__SET(dot), one = TFN__SET(1);
+    TFN__EACH(j, k, n) {
+        const TFN__V v = TFN__DIV(TFN__GET(u + j, k), c);
+        const TFN__V d = TFN__SUB(TFN__GET(dp + j, k), t);
+        TFN__PUT(dp + j, TFN__MUL(d, TFN__SUB(one, TFN__MUL(v, v))), k);
+    }
+}
+
+/* A row: from s and dp, where ds goes, to p and ds. */
+static void TFN__N(tfn__score_gradient)(const tfn_attention *how, float *s, float *ds,
+                                        ptrdiff_t n, const float *stats, float dot)
+{
+    const TFN__V m = TFN__SET(stats[0]), l = TFN__SET(stats[1]), f = TFN__SET(how->scale);
+    const TFN__V u = TFN__SET(TFN__N(tfn__cap_scores)(s, n, how->scale, how->cap));
+    const TFN__V t = TFN__SET(how->cap > 0 ? 0 : dot);
+    if (how->cap > 0) TFN__N(tfn__cap_slope)(ds, s, n, how->cap, dot);
     for (ptrdiff_t j = 0; j < n; j += TFN__W) {
-        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), f), m));
+        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), u), m));
         const TFN__V p = TFN__DIV(e, l), dp = TFN__LOAD(ds + j);
         TFN__STORE(s + j, p);
         TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
@@ -3628,7 +3670,7 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
         const float dot = TFN__N(tfn__row_dot)(a->dy + r*a->size, y + r*p->y_ld, a->size);
         float *s = a->s + r*a->ld, *ds = a->ds + r*a->ld;
         TFN__N(tfn__drop_row)(a, ds, r, n);
-        TFN__N(tfn__score_gradient)(s, ds, n, p->stats + tfn__stats_at(a, r), p->scale, dot);
+        TFN__N(tfn__score_gradient)(p, s, ds, n, p->stats + tfn__stats_at(a, r), dot);
         TFN__N(tfn__drop_row)(a, s, r, n);
     }
     if (p->dq) TFN__N(tfn__over_keys)(a, p->dq + at, p->q_ld, a->ds, p->add_dq);
@@ -3684,7 +3726,8 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached *p, ptrdiff_t b, 
     const tfn_matmul qk = { work, NULL, q, k, 1, n, size, 0, 0, 0, 1, p->capacity, 1 };
     const tfn_matmul ev = { y, NULL, work, v, 1, size, n, 0, 0, 0, 1, size, 1 };
     TFN__N(tfn__matmul)(&qk, work);
-    max = TFN__N(tfn__scale_max)(work, n, p->scale);
+    max = TFN__N(tfn__cap_scores)(work, n, p->scale, p->cap);
+    max = TFN__N(tfn__scale_max)(work, n, max);
     sum = TFN__N(tfn__exp_sum)(work, n, max);
     TFN__N(tfn__matmul)(&ev, work);
     TFN__N(tfn__divide_row)(y, size, sum);
@@ -3863,19 +3906,6 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
     }
 }
 #endif
-
-static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
-{
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vexp)(TFN__GET(x + i, k)), k);
-}
-static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
-{
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vtanh)(TFN__GET(x + i, k)), k);
-}
-static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
-{
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__verf)(TFN__GET(x + i, k)), k);
-}
 #endif /* TFN__BODY */
 /* >> embed */
 #ifdef TFN__BODY
