@@ -226,6 +226,7 @@
  *   TFNORM_NO_STDIO         without <stdio.h> (this version does not include it anyway)
  *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free
  *   TFNORM_NO_TRAINING      without gradients and optimisers: a decoder fits a microcontroller
+ *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms other than LayerNorm and RMSNorm
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
@@ -601,6 +602,8 @@ typedef struct tfn_kernels {
                                    ptrdiff_t ld, bool add);
     /* the canonical flat sum of x*y; y NULL: of x */
     float (*dot)(const float *x, const float *y, ptrdiff_t n);
+    /* the largest |x|; 0 of none */
+    float (*absmax)(const float *x, ptrdiff_t n);
 
     /* Cross-entropy in nats per row; targets < 0 are ignored: loss 0. stats keeps max and sum
      * (rows, 2). Label smoothing e over V classes: kind 0: (1-e)*nll + e/V * sum_v -log p_v
@@ -1264,6 +1267,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #define TFN__TRAINS false
 #else
 #define TFN__TRAINS true
+#endif
+
+#if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
+#define TFN__EXTRA_NORMS      /* norms other than LayerNorm and RMSNorm */
 #endif
 
 /* Contraction of a*b + c by the compiler would change the bits. The strings are written out: a
@@ -2010,6 +2017,19 @@ static TFN__INLINE void TFN__N(tfn__give)(float *y, TFN__V v, ptrdiff_t k, bool 
     TFN__PUT(y, v, k);
 }
 
+static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vexp)(TFN__GET(x + i, k)), k);
+}
+static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vtanh)(TFN__GET(x + i, k)), k);
+}
+static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__verf)(TFN__GET(x + i, k)), k);
+}
+
 /* Blocks of 16 elements for the sums: the body sees the vector at i, its k lanes and the number l
  * of its accumulator. It stands here twice, for whole blocks and for the last one. */
 #define TFN__EACH16(l, i, k, n, ...)                                                           \
@@ -2502,6 +2522,50 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 #undef TFN__MR
 #endif /* TFN__BODY */
 /* >> norms */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* How the gain enters: as it is, as 1 + gain, or as AdaNorm's factor. */
+enum { TFN__GAIN, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
+
+static ptrdiff_t tfn__norm_groups(const tfn_norm *p) { return tfn__max(p->groups, 1); }
+
+/* How many of n features the statistics are of. */
+static ptrdiff_t tfn__norm_count(const tfn_norm *p, ptrdiff_t n)
+{
+    const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
+    return rms && p->part > 0 ? tfn__min(p->part, n) : n;
+}
+
+static bool tfn__norm_centred(const tfn_norm *p)
+{
+    return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
+           || p->kind == TFN_NORM_ABSMAX;
+}
+
+#ifdef TFN__EXTRA_NORMS
+/* Rows of sentence b of a batch that count, and how many count of all. */
+static ptrdiff_t tfn__counted_in(const tfn_columns *p, ptrdiff_t b)
+{
+    return p->lengths ? tfn__min(tfn__max(p->lengths[b], 0), p->time) : p->time;
+}
+static ptrdiff_t tfn__counted(const tfn_columns *p)
+{
+    ptrdiff_t n = 0;
+    for (ptrdiff_t b = 0; b < p->batch; b++) n += tfn__counted_in(p, b);
+    return n;
+}
+
+#define TFN__BLOCK 64        /* columns, or values, that go together: their sums stay near */
+typedef struct tfn__column_norm {        /* n = (x - mean)*by of such columns, from `at` on */
+    ptrdiff_t at, n, count;              /* rows that count; 0: no statistics of this batch */
+    float mean[TFN__BLOCK], by[TFN__BLOCK];
+    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
+    float rstd[TFN__BLOCK];              /* of this batch, what the backward multiplies by */
+    float dy[TFN__BLOCK], dyn[TFN__BLOCK], hn[TFN__BLOCK];    /* sums of dy, dy*n, h*n */
+    float a[TFN__BLOCK], b[TFN__BLOCK];  /* dx = rstd * (g - a - n*b) */
+} tfn__column_norm;
+#endif
+#endif
+
 #ifdef TFN__BODY
 
 static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
@@ -2519,110 +2583,753 @@ static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 /* y = gain * ((x - mean) * rstd) + bias; gain, bias may be NULL. */
 static TFN__INLINE void TFN__N(tfn__normalise)(float *y, const float *x, const float *gain,
                                                const float *bias, ptrdiff_t cols, float mean,
-                                               float rstd)
+                                               float rstd, const bool offset)
 {
-    const TFN__V m = TFN__SET(mean), r = TFN__SET(rstd);
+    const TFN__V m = TFN__SET(mean), r = TFN__SET(rstd), one = TFN__SET(1);
     TFN__EACH(c, k, cols) {
         TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), r);
-        if (gain && bias) v = TFN__FMA(TFN__GET(gain + c, k), v, TFN__GET(bias + c, k));
-        else if (gain) v = TFN__MUL(TFN__GET(gain + c, k), v);
-        else if (bias) v = TFN__ADD(v, TFN__GET(bias + c, k));
+        if (gain) {
+            TFN__V g = TFN__GET(gain + c, k);
+            if (offset) g = TFN__ADD(one, g);
+            v = bias ? TFN__FMA(g, v, TFN__GET(bias + c, k)) : TFN__MUL(g, v);
+        } else if (bias) v = TFN__ADD(v, TFN__GET(bias + c, k));
         TFN__PUT(y + c, v, k);
     }
 }
 
-static void TFN__N(tfn__layernorm_forward)(float *y, float *mean, float *rstd, const float *x,
-                                           const float *gain, const float *bias, ptrdiff_t rows,
-                                           ptrdiff_t cols, float eps)
+#ifdef TFN__EXTRA_NORMS
+/* AdaNorm's factor C (1 - k n). */
+static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm *p, TFN__V n)
 {
-    for (ptrdiff_t r = 0; r < rows && cols > 0; r++, x += cols, y += cols) {
-        float m = TFN__N(tfn__row_sum)(x, cols) / (float)cols;
-        float s = 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, cols, m) + eps);
-        TFN__N(tfn__normalise)(y, x, gain, bias, cols, m, s);
-        if (mean) mean[r] = m;
-        if (rstd) rstd[r] = s;
+    const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
+    return TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn));
+}
+
+static void TFN__N(tfn__ada_row)(const tfn_norm *p, float *y, const float *x, ptrdiff_t cols,
+                                 float mean, float rstd)
+{
+    const TFN__V m = TFN__SET(mean), r = TFN__SET(rstd);
+    TFN__EACH(c, k, cols) {
+        const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), r);
+        TFN__PUT(y + c, TFN__MUL(TFN__N(tfn__ada)(p, n), n), k);
     }
 }
 
-static void TFN__N(tfn__rmsnorm_forward)(float *y, float *rstd, const float *x, const float *gain,
-                                         ptrdiff_t rows, ptrdiff_t cols, float eps)
+/* What eps is added to outside of a root, or |x|. */
+static float TFN__N(tfn__spread)(const tfn_norm *p, const float *x, ptrdiff_t n, float mean)
 {
-    for (ptrdiff_t r = 0; r < rows && cols > 0; r++, x += cols, y += cols) {
-        float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + eps);
-        TFN__N(tfn__normalise)(y, x, gain, NULL, cols, 0, s);
-        if (rstd) rstd[r] = s;
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    if (p->kind == TFN_NORM_ADA)
+        return TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n
+                         / (float)tfn__max(n - 1, 1));
+    if (p->kind == TFN_NORM_RMS_OUTSIDE)
+        return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count);
+    return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
+}
+
+/* L2 of a zero row without eps is zero (nGPT has none). */
+static float TFN__N(tfn__rstd_extra)(const tfn_norm *p, const float *x, ptrdiff_t n, float mean)
+{
+    float spread;
+    if (p->kind == TFN_NORM_CENTER) return (float)n / (float)tfn__max(n - 1, 1);
+    if (p->kind == TFN_NORM_CRMS) {
+        const float sum = TFN__N(tfn__row_sum)(x, n);
+        return 1 / TFN__SQRT((TFN__N(tfn__row_dot)(x, x, n) + sum*sum) / (float)(n + 1) + p->eps);
+    }
+    spread = TFN__N(tfn__spread)(p, x, n, mean);
+    if (p->kind != TFN_NORM_L2) return 1 / (spread + p->eps);
+    if (spread < p->eps) return 1 / p->eps;
+    return spread > 0 || spread < 0 || spread != spread ? 1 / spread : 0;
+}
+
+/* The largest |x|; a NaN is passed over. */
+static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
+{
+    const TFN__V zero = TFN__SET(0);
+    TFN__V acc[TFN__LANES];
+    float t[16], max = 0;
+    TFN__N(tfn__zero_lanes)(acc);
+    TFN__EACH16(l, i, k, n, {
+        const TFN__V v = TFN__GET(x + i, k);
+        acc[l] = TFN__MAX(TFN__MAX(v, TFN__SUB(zero, v)), acc[l]);
+    });
+    for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, acc[l]);
+    for (int l = 0; l < 16; l++) max = t[l] > max ? t[l] : max;
+    return max;
+}
+#endif
+
+/* mean and rstd of n features. */
+static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm *p, const float *x, ptrdiff_t n,
+                                              float *mean)
+{
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    *mean = 0;
+    if (p->kind == TFN_NORM_RMS)
+        return 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count + p->eps);
+#ifdef TFN__EXTRA_NORMS
+    if (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2 || p->kind == TFN_NORM_CRMS)
+        return TFN__N(tfn__rstd_extra)(p, x, n, 0);
+#endif
+    *mean = TFN__N(tfn__row_sum)(x, n) / (float)n;
+#ifdef TFN__EXTRA_NORMS
+    if (p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA)
+        return TFN__N(tfn__rstd_extra)(p, x, n, *mean);
+#endif
+    return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
+}
+
+/* One group of one row, n features from x[at] on; c is its first column. */
+static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, ptrdiff_t c,
+                                              ptrdiff_t n, float mean, float rstd)
+{
+    const float *gain = tfn__at(p->gain, c), *bias = tfn__at(p->bias, c), *x = p->x + at;
+    float *y = p->y + at;
+#ifdef TFN__EXTRA_NORMS
+    if (p->kind == TFN_NORM_ADA) {
+        TFN__N(tfn__ada_row)(p, y, x, n, mean, rstd);
+        return;
+    }
+#endif
+    if (TFN__TRAINS && !p->offset) {          /* copies of the loop, where there is room for code */
+        if (p->kind != TFN_NORM_RMS || bias)
+            TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
+        else TFN__N(tfn__normalise)(y, x, gain, NULL, n, 0, rstd, false);
+    } else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, p->offset);
+}
+
+static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
+{
+    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
+    for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
+        for (ptrdiff_t g = 0; g < groups; g++) {
+            const ptrdiff_t at = r*p->cols + g*n;
+            float mean, rstd = TFN__N(tfn__moments)(p, p->x + at, n, &mean);
+            TFN__N(tfn__norm_row)(p, at, g*n, n, mean, rstd);
+            if (p->mean) p->mean[r*groups + g] = mean;
+            if (p->rstd) p->rstd[r*groups + g] = rstd;
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd, from s = sum(g*n):
+ *     LAYER         a = mean(g)           b = s/C
+ *     RMS           a = 0                 b = s/k, for the k features that rstd is of, else 0
+ *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd)
+ *     L2            a = 0                 b = s; 0 in a row shorter than eps
+ *     CRMS          a = b*sum(x)*rstd     b = s/(C+1)
+ *     CENTER        a = mean(g)           b = 0
+ *     ADA           a = mean(g)           b = s/((C-1)*deviation*rstd)
+ * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. The divisor of s, 0 for
+ * b = 0: */
+static TFN__INLINE float TFN__N(tfn__norm_divisor)(const tfn_norm *p, const float *x, ptrdiff_t n,
+                                                   float mean, float rstd)
+{
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    if (p->kind <= TFN_NORM_RMS && !p->detach_std) return (float)count;
+    if (p->detach_std || p->kind == TFN_NORM_CENTER) return 0;
+    if (p->kind == TFN_NORM_L2) return p->eps > 0 && rstd >= 1 / p->eps ? 0 : 1;
+    if (p->kind == TFN_NORM_CRMS) return (float)(n + 1);
+    if (p->kind == TFN_NORM_RMS_OUTSIDE)
+        return (float)count * (TFN__N(tfn__spread)(p, x, n, 0) * rstd);
+    if (p->kind == TFN_NORM_ADA)
+        return (float)(n - 1) * (TFN__N(tfn__spread)(p, x, n, mean) * rstd);
+    return (float)n;
+}
+
+/* k lanes of g, from feature i on. */
+static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm *p, const float *dy,
+                                              const float *gain, TFN__V n, ptrdiff_t i,
+                                              ptrdiff_t k, const int how)
+{
+    TFN__V g = TFN__GET(dy + i, k);                   /* missing lanes: g is +0 */
+    if (how == TFN__GAIN_ADA) g = TFN__MUL(g, TFN__N(tfn__ada)(p, n));
+    else if (gain && how == TFN__GAIN_OFFSET)
+        g = TFN__MUL(g, TFN__ADD(TFN__SET(1), TFN__GET(gain + i, k)));
+    else if (gain) g = TFN__MUL(g, TFN__GET(gain + i, k));
+    return g;
+}
+
+/* One group of one row: n features from x[at] on, their gain. Not `centred`: certainly a = 0. */
+static TFN__INLINE void TFN__N(tfn__norm_row_backward)(const tfn_norm *p, ptrdiff_t at,
+                                                       const float *gain, ptrdiff_t n, float mean,
+                                                       float rstd, const int how,
+                                                       const bool centred)
+{
+    const float *x = p->x + at, *dy = p->dy + at;
+    const float divisor = TFN__N(tfn__norm_divisor)(p, x, n, mean, rstd);
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    const TFN__V m = TFN__SET(mean), s = TFN__SET(rstd);
+    const bool add = p->add;
+    float *dx = p->dx + at, shift = 0;
+    TFN__V sum_g[TFN__LANES], sum_gn[TFN__LANES], a, b;
+    TFN__N(tfn__zero_lanes)(sum_g);
+    TFN__N(tfn__zero_lanes)(sum_gn);
+    TFN__EACH16(l, i, k, n, {
+        const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
+        const TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, i, k, how);
+        sum_g[l] = TFN__ADD(sum_g[l], g);
+        sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, v));
+    });
+    b = TFN__SET(divisor > 0 ? TFN__N(tfn__tree)(sum_gn) / divisor : 0);
+    if (centred && tfn__norm_centred(p) && !p->detach_mean)
+        shift = TFN__N(tfn__tree)(sum_g) / (float)n;
+    if (centred && p->kind == TFN_NORM_CRMS && divisor > 0)
+        shift = TFN__N(tfn__tree)(sum_gn) / divisor * (TFN__N(tfn__row_sum)(x, n) * rstd);
+    a = TFN__SET(shift);
+    TFN__EACH(c, k, count) {
+        const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
+        TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, c, k, how);
+        g = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(v, b)));
+        TFN__N(tfn__give)(dx + c, g, k, add);
+    }
+    for (ptrdiff_t c = count; c < n; c++) {           /* rstd is not of these */
+        float g = gain ? dy[c] * (p->offset ? 1 + gain[c] : gain[c]) : dy[c];
+        dx[c] = add ? dx[c] + rstd*g : rstd*g;
+    }
+}
+
+static void TFN__N(tfn__norm_backward)(const tfn_norm *p)
+{
+    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
+    for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
+        for (ptrdiff_t g = 0; g < groups; g++) {
+            const ptrdiff_t i = r*groups + g, at = r*p->cols + g*n;
+            const float *gain = tfn__at(p->gain, g*n);
+            const float mean = p->mean ? p->mean[i] : 0, rstd = p->rstd[i];
+            if (p->kind == TFN_NORM_ADA)
+                TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN_ADA, true);
+            else if (p->offset)
+                TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN_OFFSET, true);
+            else if (p->kind == TFN_NORM_RMS)
+                TFN__N(tfn__norm_row_backward)(p, at, gain, n, 0, rstd, TFN__GAIN, false);
+            else TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN, true);
+        }
+}
+
+/* n columns from c on, all in group g: down the rows, each gradient a chain. The gradients stay in
+ * the first cache, rows stream by. */
+static void TFN__N(tfn__norm_params)(const tfn_norm *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
+{
+    const ptrdiff_t groups = tfn__norm_groups(p);
+    const float *dy = p->dy + c, *x = p->x + c;
+    float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
+    for (ptrdiff_t i = 0; i < n && !p->add_params; i++) {
+        if (dgain) dgain[i] = 0;
+        if (dbias) dbias[i] = 0;
+    }
+    for (ptrdiff_t r = g; r < p->rows * groups; r += groups, dy += p->cols, x += p->cols) {
+        const TFN__V m = TFN__SET(p->mean ? p->mean[r] : 0), s = TFN__SET(p->rstd[r]);
+        if (dgain)
+            TFN__EACH(i, k, n) {
+                const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
+                TFN__PUT(dgain + i, TFN__FMA(TFN__GET(dy + i, k), v, TFN__GET(dgain + i, k)), k);
+            }
+        if (dbias)
+            TFN__EACH(i, k, n)
+                TFN__PUT(dbias + i, TFN__ADD(TFN__GET(dbias + i, k), TFN__GET(dy + i, k)), k);
+    }
+}
+
+static void TFN__N(tfn__norm_params_backward)(const tfn_norm *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const ptrdiff_t n = p->cols / tfn__norm_groups(p), end = first + count;
+    for (ptrdiff_t c = first, next; c < end; c = next) {
+        next = tfn__min(end, (c / n + 1) * n);
+        TFN__N(tfn__norm_params)(p, c, next - c, c / n);
+    }
+}
+#endif
+
+#ifdef TFN__EXTRA_NORMS
+/* -- squashing functions: DyT, Derf and siblings; errors below 2e-7 ------------------------------ */
+
+#ifdef TFN__DOUBLE
+static TFN__INLINE TFN__V TFN__N(tfn__vatan)(TFN__V x) { return atan(x); }
+static TFN__INLINE TFN__V TFN__N(tfn__vsin)(TFN__V x)  { return sin(x); }
+static TFN__INLINE TFN__V TFN__N(tfn__vcos)(TFN__V x)  { return cos(x); }
+#else
+/* atan x = pi/2 - atan(1/x) above 1; below, and for sine and cosine up to pi/2, the polynomials of
+ * Abramowitz & Stegun 4.4.49, 4.3.97 and 4.3.99, in x^2. */
+static TFN__INLINE TFN__V TFN__N(tfn__vatan)(TFN__V x)
+{
+    static const float c[] = {
+        1, (float)-0.3333314528, (float)0.1999355085, (float)-0.1420889944, (float)0.1065626393,
+        (float)-0.0752896400, (float)0.0429096138, (float)-0.0161657367, (float)0.0028662257
+    };
+    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), a = TFN__MAX(x, TFN__SUB(zero, x));
+    const TFN__V w = TFN__DIV(TFN__MIN(one, a), TFN__MAX(one, a));
+    const TFN__V y = TFN__MUL(w, TFN__N(tfn__vseries)(c, 9, TFN__MUL(w, w)));
+    const TFN__V t = TFN__LESS(one, a, TFN__SUB(TFN__SET((float)1.5707963267948966), y), y);
+    return TFN__LESS(x, zero, TFN__SUB(zero, t), t);
+}
+
+static TFN__INLINE TFN__V TFN__N(tfn__vsin)(TFN__V x)
+{
+    static const float c[] = {
+        1, (float)-0.1666666664, (float)0.0083333315, (float)-0.0001984090, (float)0.0000027526,
+        (float)-0.0000000239
+    };
+    return TFN__MUL(x, TFN__N(tfn__vseries)(c, 6, TFN__MUL(x, x)));
+}
+
+static TFN__INLINE TFN__V TFN__N(tfn__vcos)(TFN__V x)
+{
+    static const float c[] = {
+        1, (float)-0.4999999963, (float)0.0416666418, (float)-0.0013888397, (float)0.0000247609,
+        (float)-0.0000002605
+    };
+    return TFN__N(tfn__vseries)(c, 6, TFN__MUL(x, x));
+}
+#endif
+
+/* x between -limit and limit; NaN stays. */
+static TFN__INLINE TFN__V TFN__N(tfn__clip)(TFN__V x, float limit)
+{
+    return TFN__MAX(TFN__SET(-limit), TFN__MIN(TFN__SET(limit), x));
+}
+
+/* f(z) of each kind; which is constant where this is used. z^2 must stay finite in ISRU. */
+static TFN__INLINE TFN__V TFN__N(tfn__squash)(TFN__V z, const tfn_squash which)
+{
+    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), a = TFN__MAX(z, TFN__SUB(zero, z));
+    TFN__V v;
+    switch (which) {
+    case TFN_SQUASH_ERF: return TFN__N(tfn__verf)(z);
+    case TFN_SQUASH_ISRU:
+        v = TFN__N(tfn__clip)(z, (float)1e9);
+        return TFN__DIV(v, TFN__ROOT(TFN__ADD(TFN__MUL(v, v), one)));
+    case TFN_SQUASH_EXP:
+        v = TFN__SUB(one, TFN__N(tfn__vexp)(TFN__SUB(zero, a)));
+        return TFN__LESS(z, zero, TFN__SUB(zero, v), v);
+    case TFN_SQUASH_ATAN:
+        return TFN__MUL(TFN__SET((float)0.63661977236758134), TFN__N(tfn__vatan)(z));
+    case TFN_SQUASH_SIN:
+        return TFN__N(tfn__vsin)(TFN__N(tfn__clip)(z, (float)1.5707963267948966));
+    case TFN_SQUASH_SOFTSIGN: return TFN__DIV(z, TFN__ADD(one, a));
+    default: return TFN__N(tfn__vtanh)(z);
+    }
+}
+
+/* f'(z). tanh: 1 - t^2; erf: 2/sqrt(pi) exp(-z^2); ISRU: (z^2 + 1)^(-3/2). */
+static TFN__INLINE TFN__V TFN__N(tfn__squash_slope)(TFN__V z, const tfn_squash which)
+{
+    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), a = TFN__MAX(z, TFN__SUB(zero, z));
+    const TFN__V half_pi = TFN__SET((float)1.5707963267948966);
+    TFN__V v = TFN__MUL(z, z);
+    switch (which) {
+    case TFN_SQUASH_ERF:
+        v = TFN__N(tfn__vexp)(TFN__SUB(zero, v));
+        return TFN__MUL(TFN__SET((float)1.1283791670955126), v);
+    case TFN_SQUASH_ISRU:
+        v = TFN__DIV(one, TFN__ROOT(TFN__ADD(v, one)));
+        return TFN__MUL(TFN__MUL(v, v), v);
+    case TFN_SQUASH_EXP: return TFN__N(tfn__vexp)(TFN__SUB(zero, a));
+    case TFN_SQUASH_ATAN:
+        return TFN__DIV(TFN__SET((float)0.63661977236758134), TFN__ADD(one, v));
+    case TFN_SQUASH_SIN:
+        v = TFN__N(tfn__vcos)(TFN__N(tfn__clip)(z, (float)1.5707963267948966));
+        return TFN__LESS(a, half_pi, v, zero);
+    case TFN_SQUASH_SOFTSIGN:
+        v = TFN__DIV(one, TFN__ADD(one, a));
+        return TFN__MUL(v, v);
+    default:
+        v = TFN__N(tfn__vtanh)(z);
+        return TFN__SUB(one, TFN__MUL(v, v));
+    }
+}
+
+/* f and f' (each may be NULL) of z = alpha*x + shift, n values. */
+static void TFN__N(tfn__squash_values)(float *f, float *df, const tfn_point *p, const float *x,
+                                       ptrdiff_t n)
+{
+    const TFN__V alpha = TFN__SET(p->alpha ? *p->alpha : 1);
+    const TFN__V shift = TFN__SET(p->shift ? *p->shift : 0);
+#define TFN__CASE(which)                                                                       \
+    case which:                                                                                \
+        TFN__EACH(i, k, n) {                                                                   \
+            const TFN__V z = TFN__FMA(alpha, TFN__GET(x + i, k), shift);                       \
+            if (f) TFN__PUT(f + i, TFN__N(tfn__squash)(z, which), k);                          \
+            if (df) TFN__PUT(df + i, TFN__N(tfn__squash_slope)(z, which), k);                  \
+        }                                                                                      \
+        break;
+    switch (p->squash) {
+    TFN__CASE(TFN_SQUASH_ERF)
+    TFN__CASE(TFN_SQUASH_ISRU)
+    TFN__CASE(TFN_SQUASH_EXP)
+    TFN__CASE(TFN_SQUASH_ATAN)
+    TFN__CASE(TFN_SQUASH_SIN)
+    TFN__CASE(TFN_SQUASH_SOFTSIGN)
+    default:
+    TFN__CASE(TFN_SQUASH_TANH)
+    }
+#undef TFN__CASE
+}
+
+static void TFN__N(tfn__point_forward)(const tfn_point *p)
+{
+    float f[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
+            TFN__N(tfn__squash_values)(f, NULL, p, p->x + at, n);
+            TFN__N(tfn__normalise)(p->y + at, f, tfn__at(p->gain, c), tfn__at(p->bias, c), n, 0, 1,
+                                   false);
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* df *= dy*gain, the gradient of z. */
+static void TFN__N(tfn__point_slope)(float *df, const float *dy, const float *gain, ptrdiff_t n)
+{
+    TFN__EACH(i, k, n) {
+        TFN__V g = TFN__GET(dy + i, k);
+        if (gain) g = TFN__MUL(g, TFN__GET(gain + i, k));
+        TFN__PUT(df + i, TFN__MUL(g, TFN__GET(df + i, k)), k);
+    }
+}
+
+/* With g = dy*gain*f'(z): dx = alpha*g. */
+static void TFN__N(tfn__point_backward)(const tfn_point *p)
+{
+    const TFN__V alpha = TFN__SET(p->alpha ? *p->alpha : 1);
+    float g[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
+            TFN__N(tfn__squash_values)(NULL, g, p, p->x + at, n);
+            TFN__N(tfn__point_slope)(g, p->dy + at, tfn__at(p->gain, c), n);
+            TFN__EACH(i, k, n)
+                TFN__N(tfn__give)(p->dx + at + i, TFN__MUL(alpha, TFN__GET(g + i, k)), k, p->add);
+        }
+}
+
+/* A row: dgain += dy*f, dbias += dy; returned are its sums of g*x and g. */
+static void TFN__N(tfn__point_params_row)(const tfn_point *p, ptrdiff_t r, float *sums)
+{
+    float f[TFN__BLOCK], g[TFN__BLOCK];
+    TFN__V sum_gx[TFN__LANES], sum_g[TFN__LANES];
+    TFN__N(tfn__zero_lanes)(sum_gx);
+    TFN__N(tfn__zero_lanes)(sum_g);
+    for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+        const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
+        const float *x = p->x + at, *dy = p->dy + at;
+        float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
+        TFN__N(tfn__squash_values)(f, g, p, x, n);
+        TFN__N(tfn__point_slope)(g, dy, tfn__at(p->gain, c), n);
+        TFN__EACH16(l, i, k, n, {
+            const TFN__V v = TFN__GET(g + i, k);
+            sum_gx[l] = TFN__ADD(sum_gx[l], TFN__MUL(v, TFN__GET(x + i, k)));
+            sum_g[l] = TFN__ADD(sum_g[l], v);
+        });
+        TFN__EACH(i, k, n) {
+            const TFN__V v = TFN__GET(dy + i, k);
+            if (dgain)
+                TFN__PUT(dgain + i, TFN__FMA(v, TFN__GET(f + i, k), TFN__GET(dgain + i, k)), k);
+            if (dbias) TFN__PUT(dbias + i, TFN__ADD(TFN__GET(dbias + i, k), v), k);
+        }
+    }
+    sums[0] = TFN__N(tfn__tree)(sum_gx);
+    sums[1] = TFN__N(tfn__tree)(sum_g);
+}
+
+/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them. */
+static void TFN__N(tfn__point_params_backward)(const tfn_point *p)
+{
+    for (ptrdiff_t c = 0; c < p->cols; c++) {
+        if (p->dgain && !p->add_gain) p->dgain[c] = 0;
+        if (p->dbias && !p->add_bias) p->dbias[c] = 0;
+    }
+    if (p->dalpha && !p->add_alpha) *p->dalpha = 0;
+    if (p->dshift && !p->add_shift) *p->dshift = 0;
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        float sums[2];
+        TFN__N(tfn__point_params_row)(p, r, sums);
+        if (p->dalpha) *p->dalpha += sums[0];
+        if (p->dshift) *p->dshift += sums[1];
+    }
+}
+#endif
+
+/* -- SeeDNorm ------------------------------------------------------------------------------------ */
+
+static void TFN__N(tfn__seed_forward)(const tfn_seed *p)
+{
+    const float *x = p->x;
+    float *y = p->y, t[TFN__W];
+    for (ptrdiff_t r = 0; r < p->rows && p->cols > 0; r++, x += p->cols, y += p->cols) {
+        const float square = TFN__N(tfn__row_dot)(x, x, p->cols) / (float)p->cols;
+        const float rstd = 1 / TFN__SQRT(square + p->eps);
+        const TFN__V s = TFN__SET(rstd);
+        const TFN__V v = TFN__N(tfn__vtanh)(TFN__SET(TFN__N(tfn__row_dot)(x, p->direction,
+                                                                          p->cols)));
+        TFN__STORE(t, v);
+        TFN__EACH(c, k, p->cols) {
+            const TFN__V g = TFN__FMA(v, TFN__GET(p->alpha + c, k), TFN__GET(p->gain + c, k));
+            TFN__PUT(y + c, TFN__MUL(g, TFN__MUL(TFN__GET(x + c, k), s)), k);
+        }
+        if (p->stats) {
+            p->stats[2*r] = t[0];
+            p->stats[2*r + 1] = rstd;
+        }
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd: LayerNorm has a = mean(g),
- * RMSNorm has mean = a = 0; b = mean(g*n) for both. */
-static TFN__INLINE void TFN__N(tfn__norm_backward)(float *dx, const float *dy, const float *x,
-                                                   const float *gain, float mean, float rstd,
-                                                   ptrdiff_t cols, bool centred, bool add)
+/* sum(g*n), g = (t*alpha + gain)*dy, and the gradient (1 - t^2) sum(dy*alpha*n) of x.direction. */
+static void TFN__N(tfn__seed_sums)(const tfn_seed *p, ptrdiff_t r, float *sums)
 {
-    const TFN__V m = TFN__SET(mean), s = TFN__SET(rstd);
-    TFN__V sum_g[TFN__LANES], sum_gn[TFN__LANES], a, b;
-    TFN__N(tfn__zero_lanes)(sum_g);
+    const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
+    const float t = p->stats[2*r];
+    const TFN__V v = TFN__SET(t), s = TFN__SET(p->stats[2*r + 1]);
+    TFN__V sum_gn[TFN__LANES], sum_an[TFN__LANES];
     TFN__N(tfn__zero_lanes)(sum_gn);
-    TFN__EACH16(l, i, k, cols, {
-        TFN__V g = TFN__GET(dy + i, k);               /* missing lanes: g is +0 */
-        const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
-        if (gain) g = TFN__MUL(g, TFN__GET(gain + i, k));
-        sum_g[l] = TFN__ADD(sum_g[l], g);
-        sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, n));
+    TFN__N(tfn__zero_lanes)(sum_an);
+    TFN__EACH16(l, i, k, p->cols, {
+        const TFN__V a = TFN__GET(p->alpha + i, k);
+        const TFN__V d = TFN__MUL(TFN__GET(dy + i, k), TFN__MUL(TFN__GET(x + i, k), s));
+        const TFN__V g = TFN__FMA(v, a, TFN__GET(p->gain + i, k));
+        sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, d));
+        sum_an[l] = TFN__ADD(sum_an[l], TFN__MUL(a, d));
     });
-    a = TFN__SET(centred ? TFN__N(tfn__tree)(sum_g) / (float)cols : 0);
-    b = TFN__SET(TFN__N(tfn__tree)(sum_gn) / (float)cols);
-    TFN__EACH(c, k, cols) {
-        TFN__V g = TFN__GET(dy + c, k);
-        const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
-        if (gain) g = TFN__MUL(g, TFN__GET(gain + c, k));
-        g = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(n, b)));
-        TFN__N(tfn__give)(dx + c, g, k, add);
+    sums[0] = TFN__N(tfn__tree)(sum_gn);
+    sums[1] = (1 - t) * (1 + t) * TFN__N(tfn__tree)(sum_an);
+}
+
+/* With d that gradient: dx = rstd * (g - n*mean(g*n)) + d*direction. */
+static void TFN__N(tfn__seed_backward)(const tfn_seed *p)
+{
+    for (ptrdiff_t r = 0; r < p->rows && p->cols > 0; r++) {
+        const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
+        const TFN__V t = TFN__SET(p->stats[2*r]), s = TFN__SET(p->stats[2*r + 1]);
+        float sums[2];
+        TFN__V b, d;
+        TFN__N(tfn__seed_sums)(p, r, sums);
+        b = TFN__SET(sums[0] / (float)p->cols);
+        d = TFN__SET(sums[1]);
+        TFN__EACH(c, k, p->cols) {
+            const TFN__V n = TFN__MUL(TFN__GET(x + c, k), s);
+            TFN__V g = TFN__FMA(t, TFN__GET(p->alpha + c, k), TFN__GET(p->gain + c, k));
+            g = TFN__SUB(TFN__MUL(g, TFN__GET(dy + c, k)), TFN__MUL(n, b));
+            g = TFN__FMA(d, TFN__GET(p->direction + c, k), TFN__MUL(s, g));
+            TFN__N(tfn__give)(p->dx + r*p->cols + c, g, k, p->add);
+        }
     }
 }
 
-static void TFN__N(tfn__layernorm_backward)(float *dx, const float *dy, const float *x,
-                                            const float *gain, const float *mean,
-                                            const float *rstd, ptrdiff_t rows, ptrdiff_t cols,
-                                            bool add)
+/* dgain += dy*n, dalpha += t*dy*n, ddirection += d*x, chains over the rows. */
+static void TFN__N(tfn__seed_params_backward)(const tfn_seed *p)
 {
-    for (ptrdiff_t r = 0; r < rows; r++, dx += cols, dy += cols, x += cols)
-        TFN__N(tfn__norm_backward)(dx, dy, x, gain, mean[r], rstd[r], cols, true, add);
-}
-
-static void TFN__N(tfn__rmsnorm_backward)(float *dx, const float *dy, const float *x,
-                                          const float *gain, const float *rstd, ptrdiff_t rows,
-                                          ptrdiff_t cols, bool add)
-{
-    for (ptrdiff_t r = 0; r < rows; r++, dx += cols, dy += cols, x += cols)
-        TFN__N(tfn__norm_backward)(dx, dy, x, gain, 0, rstd[r], cols, false, add);
-}
-
-/* Down the rows, each gradient a chain: the gradients stay in the first cache, rows stream by. */
-static void TFN__N(tfn__norm_params_backward)(float *dgain, float *dbias, const float *dy,
-                                              const float *x, const float *mean,
-                                              const float *rstd, ptrdiff_t rows, ptrdiff_t cols,
-                                              ptrdiff_t ld, bool add)
-{
-    for (ptrdiff_t c = 0; c < cols && !add; c++) {
-        if (dgain) dgain[c] = 0;
-        if (dbias) dbias[c] = 0;
+    for (ptrdiff_t c = 0; c < p->cols; c++) {
+        if (p->dgain && !p->add_gain) p->dgain[c] = 0;
+        if (p->dalpha && !p->add_alpha) p->dalpha[c] = 0;
+        if (p->ddirection && !p->add_direction) p->ddirection[c] = 0;
     }
-    for (ptrdiff_t r = 0; r < rows; r++, dy += ld, x += ld) {
-        const TFN__V m = TFN__SET(mean ? mean[r] : 0), s = TFN__SET(rstd[r]);
-        if (dgain)
-            TFN__EACH(c, k, cols) {
-                const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
-                TFN__PUT(dgain + c, TFN__FMA(TFN__GET(dy + c, k), n, TFN__GET(dgain + c, k)), k);
-            }
-        if (dbias)
-            TFN__EACH(c, k, cols)
-                TFN__PUT(dbias + c, TFN__ADD(TFN__GET(dbias + c, k), TFN__GET(dy + c, k)), k);
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const TFN__V t = TFN__SET(p->stats[2*r]), s = TFN__SET(p->stats[2*r + 1]);
+        float sums[2];
+        TFN__V d;
+        TFN__N(tfn__seed_sums)(p, r, sums);
+        d = TFN__SET(sums[1]);
+        TFN__EACH(c, k, p->cols) {
+            const TFN__V x = TFN__GET(p->x + r*p->cols + c, k);
+            const TFN__V v = TFN__MUL(TFN__GET(p->dy + r*p->cols + c, k), TFN__MUL(x, s));
+            if (p->dgain) TFN__N(tfn__give)(p->dgain + c, v, k, true);
+            if (p->dalpha)
+                TFN__PUT(p->dalpha + c, TFN__FMA(t, v, TFN__GET(p->dalpha + c, k)), k);
+            if (p->ddirection)
+                TFN__PUT(p->ddirection + c, TFN__FMA(d, x, TFN__GET(p->ddirection + c, k)), k);
+        }
     }
 }
 #endif
+
+/* -- norms over a batch -------------------------------------------------------------------------- */
+
+/* Over the rows that count: mean of x, or with a mean of (x - mean)^2. Chains in order of rows. */
+static void TFN__N(tfn__column_mean)(float *y, const float *mean, const tfn_columns *p,
+                                     ptrdiff_t at, ptrdiff_t n, ptrdiff_t count)
+{
+    const TFN__V divisor = TFN__SET((float)count);
+    for (ptrdiff_t c = 0; c < n; c++) y[c] = 0;
+    for (ptrdiff_t b = 0; b < p->batch; b++) {
+        const float *x = p->x + b*p->time*p->cols + at;
+        for (ptrdiff_t t = 0; t < tfn__counted_in(p, b); t++, x += p->cols)
+            TFN__EACH(c, k, n) {
+                TFN__V v = TFN__GET(x + c, k), sum = TFN__GET(y + c, k);
+                if (mean) {
+                    v = TFN__SUB(v, TFN__GET(mean + c, k));
+                    sum = TFN__FMA(v, v, sum);
+                } else sum = TFN__ADD(sum, v);
+                TFN__PUT(y + c, sum, k);
+            }
+    }
+    TFN__EACH(c, k, n) TFN__PUT(y + c, TFN__DIV(TFN__GET(y + c, k), divisor), k);
+}
+
+/* What running becomes: variance with 1/(T-1) for T rows; POWER's mean of squares is the plain mean
+ * of all batches during warm-up, and moves on besides, as in the authors' code. */
+static void TFN__N(tfn__columns_next)(const tfn_columns *p, const tfn__column_norm *b)
+{
+    const float *first = p->running + b->at, *second = first + p->cols;
+    const float t = (float)(p->step > 1 ? p->step : 1);
+    const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
+    float *next = p->next + b->at;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        float x = first[c], z = second[c];
+        if (b->count > 0 && p->kind == TFN_NORM_POWER) {
+            if (p->step < p->warmup) x = x * ((t - 1) / t) + b->square[c] / t;
+            x = (float)0.9 * x + (float)0.1 * b->square[c];
+        } else if (b->count > 0) {
+            x = (float)0.9 * x + (float)0.1 * b->mean[c];
+            z = (float)0.9 * z + (float)0.1 * (b->square[c] * unbiased);
+        }
+        next[c] = x;
+        next[p->cols + c] = z;
+    }
+}
+
+/* The statistics of a block of columns, and which of them normalise. */
+static void TFN__N(tfn__columns_moments)(const tfn_columns *p, tfn__column_norm *b)
+{
+    const bool power = p->kind == TFN_NORM_POWER;
+    const float *running = p->running + b->at, *square = running + (power ? 0 : p->cols);
+    for (ptrdiff_t c = 0; c < b->n; c++) b->mean[c] = power || b->count ? 0 : running[c];
+    if (b->count && !power) TFN__N(tfn__column_mean)(b->mean, NULL, p, b->at, b->n, b->count);
+    if (b->count) TFN__N(tfn__column_mean)(b->square, b->mean, p, b->at, b->n, b->count);
+    else TFN__N(tfn__copy)(b->square, square, b->n);
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
+        b->by[c] = b->rstd[c];
+        if (power && p->step > p->warmup) b->by[c] = 1 / TFN__SQRT(running[c] + p->eps);
+    }
+}
+
+/* k lanes of n of row x. */
+static TFN__INLINE TFN__V TFN__N(tfn__columns_n)(const tfn__column_norm *b, const float *x,
+                                                 ptrdiff_t c, ptrdiff_t k)
+{
+    return TFN__MUL(TFN__SUB(TFN__GET(x + c, k), TFN__GET(b->mean + c, k)),
+                    TFN__GET(b->by + c, k));
+}
+
+static void TFN__N(tfn__columns_forward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
+{
+    tfn__column_norm b;
+    for (b.at = first; b.at < first + count; b.at += b.n) {
+        const float *gain = tfn__at(p->gain, b.at), *bias = tfn__at(p->bias, b.at);
+        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
+        b.count = p->training ? tfn__counted(p) : 0;
+        TFN__N(tfn__columns_moments)(p, &b);
+        if (p->training) {
+            const float *kept = p->kind == TFN_NORM_POWER ? b.by : b.mean;
+            TFN__N(tfn__columns_next)(p, &b);
+            TFN__N(tfn__copy)(p->stats + b.at, kept, b.n);
+            TFN__N(tfn__copy)(p->stats + p->cols + b.at, b.rstd, b.n);
+        }
+        for (ptrdiff_t r = 0; r < p->batch * p->time; r++)
+            TFN__EACH(c, k, b.n) {
+                TFN__V v = TFN__N(tfn__columns_n)(&b, p->x + r*p->cols + b.at, c, k);
+                if (gain) v = TFN__MUL(TFN__GET(gain + c, k), v);
+                if (bias) v = TFN__ADD(v, TFN__GET(bias + c, k));
+                TFN__PUT(p->y + r*p->cols + b.at + c, v, k);
+            }
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* What the forward normalised with: from stats, or without training from running. */
+static void TFN__N(tfn__columns_again)(const tfn_columns *p, tfn__column_norm *b)
+{
+    const float *stats = tfn__at(p->stats, b->at);
+    b->count = p->training ? tfn__counted(p) : 0;
+    if (!p->training) {
+        TFN__N(tfn__columns_moments)(p, b);
+        return;
+    }
+    TFN__N(tfn__copy)(b->rstd, stats + p->cols, b->n);
+    TFN__N(tfn__copy)(b->by, p->kind == TFN_NORM_POWER ? stats : b->rstd, b->n);
+    for (ptrdiff_t c = 0; c < b->n; c++) b->mean[c] = p->kind == TFN_NORM_POWER ? 0 : stats[c];
+}
+
+/* g - a - n*b of row x, or g alone. */
+static TFN__INLINE TFN__V TFN__N(tfn__columns_h)(const tfn__column_norm *b, TFN__V g, TFN__V n,
+                                                 ptrdiff_t c, ptrdiff_t k)
+{
+    return TFN__SUB(TFN__SUB(g, TFN__GET(b->a + c, k)), TFN__MUL(n, TFN__GET(b->b + c, k)));
+}
+
+static TFN__INLINE TFN__V TFN__N(tfn__columns_g)(const tfn_columns *p, const tfn__column_norm *b,
+                                                 ptrdiff_t r, ptrdiff_t c, ptrdiff_t k)
+{
+    const TFN__V g = TFN__GET(p->dy + r*p->cols + b->at + c, k);
+    return p->gain ? TFN__MUL(g, TFN__GET(p->gain + b->at + c, k)) : g;
+}
+
+/* Sums over all rows of dy, dy*n, and of h*n with POWER's a and b. */
+static void TFN__N(tfn__columns_sums)(const tfn_columns *p, tfn__column_norm *b)
+{
+    for (ptrdiff_t c = 0; c < b->n; c++) b->dy[c] = b->dyn[c] = b->hn[c] = 0;
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++)
+        TFN__EACH(c, k, b->n) {
+            const TFN__V n = TFN__N(tfn__columns_n)(b, p->x + r*p->cols + b->at, c, k);
+            const TFN__V d = TFN__GET(p->dy + r*p->cols + b->at + c, k);
+            TFN__V h = TFN__N(tfn__columns_g)(p, b, r, c, k);
+            h = TFN__N(tfn__columns_h)(b, h, n, c, k);
+            TFN__PUT(b->dy + c, TFN__ADD(TFN__GET(b->dy + c, k), d), k);
+            TFN__PUT(b->dyn + c, TFN__FMA(d, n, TFN__GET(b->dyn + c, k)), k);
+            TFN__PUT(b->hn + c, TFN__FMA(h, n, TFN__GET(b->hn + c, k)), k);
+        }
+}
+
+/* dx = rstd*h; rows that did not count in mean and variance: rstd*g. */
+static void TFN__N(tfn__columns_slope)(const tfn_columns *p, const tfn__column_norm *b)
+{
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+        const bool counts = p->kind == TFN_NORM_POWER
+                            || r % p->time < tfn__counted_in(p, r / p->time);
+        const bool whole = p->training && counts;
+        TFN__EACH(c, k, b->n) {
+            const TFN__V n = TFN__N(tfn__columns_n)(b, p->x + r*p->cols + b->at, c, k);
+            TFN__V g = TFN__N(tfn__columns_g)(p, b, r, c, k);
+            if (whole) g = TFN__N(tfn__columns_h)(b, g, n, c, k);
+            TFN__N(tfn__give)(p->dx + r*p->cols + b->at + c,
+                              TFN__MUL(TFN__GET(b->rstd + c, k), g), k, p->add);
+        }
+    }
+}
+
+/* BATCH: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalised; POWER: a = 0,
+ * b = (1 - 0.9)*nu, and nu grows by the mean over all rows of h*n. */
+static void TFN__N(tfn__columns_backward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const bool power = p->kind == TFN_NORM_POWER;
+    const float rows = (float)tfn__max(p->batch * p->time, 1);
+    tfn__column_norm b;
+    for (b.at = first; b.at < first + count; b.at += b.n) {
+        const float *nu = p->running + p->cols + b.at;
+        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
+        TFN__N(tfn__columns_again)(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            b.a[c] = 0;
+            b.b[c] = power && p->training ? (float)0.1 * nu[c] : 0;
+        }
+        TFN__N(tfn__columns_sums)(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            const float gain = p->gain ? p->gain[b.at + c] : 1;
+            if (power && p->training) p->next[p->cols + b.at + c] = nu[c] + b.hn[c] / rows;
+            else if (b.count > 0) {
+                b.a[c] = gain * b.dy[c] / (float)b.count;
+                b.b[c] = gain * b.dyn[c] / (float)b.count;
+            }
+            if (p->dgain) p->dgain[b.at + c] = b.dyn[c] + (p->add_gain ? p->dgain[b.at + c] : 0);
+            if (p->dbias) p->dbias[b.at + c] = b.dy[c] + (p->add_bias ? p->dbias[b.at + c] : 0);
+        }
+        if (p->dx) TFN__N(tfn__columns_slope)(p, &b);
+    }
+}
+#endif
+#endif /* TFN__EXTRA_NORMS */
 
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
@@ -2710,6 +3417,8 @@ static const float tfn__limits[32] = { TFN__16((float)INFINITY), TFN__16(-(float
  * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
  *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale;  dq = ds k,  dk = ds^T q,
  *     dv = p^T dy.
+ * With a cap (Gemma 2) u = cap tanh(scale s/cap) takes the place of scale s, and ds gets the factor
+ * 1 - (u/cap)^2.
  * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
  * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
 
@@ -2737,6 +3446,23 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
     TFN__N(tfn__matmul_block)(&t, false);
 }
 
+static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
+{
+    const TFN__V l = TFN__SET(by);
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
+}
+
+/* cap*tanh(s/cap) of n scaled scores, so that the next scale is 1. */
+static float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
+{
+    if (!(cap > 0)) return scale;
+    TFN__N(tfn__combine)(s, s, NULL, n, scale, 0, false);
+    TFN__N(tfn__divide_row)(s, n, cap);
+    TFN__N(tfn__tanh)(s, s, n);
+    TFN__N(tfn__combine)(s, s, NULL, n, cap, 0, false);
+    return 1;
+}
+
 /* The largest of n scores, which are scaled; their last block of 16 is filled up with -inf. */
 static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
@@ -2762,12 +3488,6 @@ static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 static float TFN__N(tfn__exp_sum)(float *s, ptrdiff_t n, float max)
 {
     return n > 0 ? TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max) : 1;
-}
-
-static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
-{
-    const TFN__V l = TFN__SET(by);
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
 /* The dropout mask of row r on its n weights. */
@@ -2827,9 +3547,11 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
     float *y = p->y + tfn__q_at(a, p->y_ld), stats[TFN__STRIP][2];
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
     TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
-    for (ptrdiff_t r = 0; r < a->rows; r++)
-        stats[r][0] = TFN__N(tfn__scale_max)(a->s + r*a->ld, tfn__seen(p, a->b, a->row + r),
-                                             p->scale);
+    for (ptrdiff_t r = 0; r < a->rows; r++) {
+        const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
+        const float scale = TFN__N(tfn__cap_scores)(a->s + r*a->ld, n, p->scale, p->cap);
+        stats[r][0] = TFN__N(tfn__scale_max)(a->s + r*a->ld, n, scale);
+    }
     for (ptrdiff_t r = 0; r < a->rows; r++) {
         const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
         stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
@@ -2930,14 +3652,27 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     }
 }
 
-/* A row: from s and dp, where ds goes, to p and ds. */
-static void TFN__N(tfn__score_gradient)(float *s, float *ds, ptrdiff_t n, const float *stats,
-                                        float scale, float dot)
+/* A row of scores with a cap: dp, where ds goes, becomes dp - dot times 1 - (u/cap)^2. */
+static void TFN__N(tfn__cap_slope)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
 {
-    const TFN__V m = TFN__SET(stats[0]), l = TFN__SET(stats[1]);
-    const TFN__V f = TFN__SET(scale), t = TFN__SET(dot);
+    const TFN__V c = TFN__SET(cap), t = TFN__SET(dot), one = TFN__SET(1);
+    TFN__EACH(j, k, n) {
+        const TFN__V v = TFN__DIV(TFN__GET(u + j, k), c);
+        const TFN__V d = TFN__SUB(TFN__GET(dp + j, k), t);
+        TFN__PUT(dp + j, TFN__MUL(d, TFN__SUB(one, TFN__MUL(v, v))), k);
+    }
+}
+
+/* A row: from s and dp, where ds goes, to p and ds. */
+static void TFN__N(tfn__score_gradient)(const tfn_attention *how, float *s, float *ds,
+                                        ptrdiff_t n, const float *stats, float dot)
+{
+    const TFN__V m = TFN__SET(stats[0]), l = TFN__SET(stats[1]), f = TFN__SET(how->scale);
+    const TFN__V u = TFN__SET(TFN__N(tfn__cap_scores)(s, n, how->scale, how->cap));
+    const TFN__V t = TFN__SET(how->cap > 0 ? 0 : dot);
+    if (how->cap > 0) TFN__N(tfn__cap_slope)(ds, s, n, how->cap, dot);
     for (ptrdiff_t j = 0; j < n; j += TFN__W) {
-        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), f), m));
+        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), u), m));
         const TFN__V p = TFN__DIV(e, l), dp = TFN__LOAD(ds + j);
         TFN__STORE(s + j, p);
         TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
@@ -2958,7 +3693,7 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
         const float dot = TFN__N(tfn__row_dot)(a->dy + r*a->size, y + r*p->y_ld, a->size);
         float *s = a->s + r*a->ld, *ds = a->ds + r*a->ld;
         TFN__N(tfn__drop_row)(a, ds, r, n);
-        TFN__N(tfn__score_gradient)(s, ds, n, p->stats + tfn__stats_at(a, r), p->scale, dot);
+        TFN__N(tfn__score_gradient)(p, s, ds, n, p->stats + tfn__stats_at(a, r), dot);
         TFN__N(tfn__drop_row)(a, s, r, n);
     }
     if (p->dq) TFN__N(tfn__over_keys)(a, p->dq + at, p->q_ld, a->ds, p->add_dq);
@@ -3014,7 +3749,8 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached *p, ptrdiff_t b, 
     const tfn_matmul qk = { work, NULL, q, k, 1, n, size, 0, 0, 0, 1, p->capacity, 1 };
     const tfn_matmul ev = { y, NULL, work, v, 1, size, n, 0, 0, 0, 1, size, 1 };
     TFN__N(tfn__matmul)(&qk, work);
-    max = TFN__N(tfn__scale_max)(work, n, p->scale);
+    max = TFN__N(tfn__cap_scores)(work, n, p->scale, p->cap);
+    max = TFN__N(tfn__scale_max)(work, n, max);
     sum = TFN__N(tfn__exp_sum)(work, n, max);
     TFN__N(tfn__matmul)(&ev, work);
     TFN__N(tfn__divide_row)(y, size, sum);
@@ -3193,19 +3929,6 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
     }
 }
 #endif
-
-static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
-{
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vexp)(TFN__GET(x + i, k)), k);
-}
-static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
-{
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vtanh)(TFN__GET(x + i, k)), k);
-}
-static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
-{
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__verf)(TFN__GET(x + i, k)), k);
-}
 #endif /* TFN__BODY */
 /* >> embed */
 #ifdef TFN__BODY
@@ -3432,11 +4155,16 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 /* >> table */
 #ifdef TFN__BODY
 /* The instance's public table, in the order of the struct. Training kernels are NULL without
- * training, so that a decoder links without them. */
+ * training, so that a decoder links without them, and so are norms that it does not ask for. */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__TRAIN(name) NULL
 #else
 #define TFN__TRAIN(name) TFN__N(name)
+#endif
+#ifdef TFN__EXTRA_NORMS
+#define TFN__EXTRA(name) TFN__N(name)
+#else
+#define TFN__EXTRA(name) NULL
 #endif
 #ifdef TFN__NO_FMA
 #define TFN__HAS_FMA false
@@ -3448,9 +4176,13 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__ISA_NAME, TFN__ISA_ID, TFN__HAS_FMA,
     TFN__N(tfn__matmul), TFN__N(tfn__matmul_work), TFN__TRAIN(tfn__column_sum),
-    TFN__N(tfn__layernorm_forward), TFN__TRAIN(tfn__layernorm_backward),
-    TFN__N(tfn__rmsnorm_forward), TFN__TRAIN(tfn__rmsnorm_backward),
+    TFN__N(tfn__norm_forward), TFN__TRAIN(tfn__norm_backward),
     TFN__TRAIN(tfn__norm_params_backward),
+    TFN__EXTRA(tfn__point_forward), TFN__TRAIN(tfn__point_backward),
+    TFN__TRAIN(tfn__point_params_backward),
+    TFN__EXTRA(tfn__seed_forward), TFN__TRAIN(tfn__seed_backward),
+    TFN__TRAIN(tfn__seed_params_backward),
+    TFN__EXTRA(tfn__columns_forward), TFN__TRAIN(tfn__columns_backward),
     TFN__N(tfn__softmax_forward), TFN__TRAIN(tfn__softmax_backward),
     TFN__N(tfn__attention_forward), TFN__TRAIN(tfn__attention_backward),
     TFN__N(tfn__attention_work), TFN__N(tfn__attention_cached),
@@ -3460,12 +4192,14 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
     TFN__N(tfn__rotary), TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
     TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
+    TFN__EXTRA(tfn__absmax),
     TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
     TFN__TRAIN(tfn__update),
     TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
 };
 /* leave nothing of this instance behind */
 #undef TFN__TRAIN
+#undef TFN__EXTRA
 #undef TFN__HAS_FMA
 #undef TFN__NO_FMA
 #undef TFN__N
@@ -8766,9 +9500,11 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__ALIGN
 #undef TFN__APART
 #undef TFN__BACK
+#undef TFN__BLOCK
 #undef TFN__BRANCHES
 #undef TFN__EACH16
 #undef TFN__ENTRY
+#undef TFN__EXTRA_NORMS
 #undef TFN__FEW
 #undef TFN__GAINS_1
 #undef TFN__GAIN_1
