@@ -2524,7 +2524,7 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 /* >> norms */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* How the gain enters: as it is, as 1 + gain, or as AdaNorm's factor. */
-enum { TFN__GAIN, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
+enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
 
 static ptrdiff_t tfn__norm_groups(const tfn_norm *p) { return tfn__max(p->groups, 1); }
 
@@ -2802,8 +2802,8 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm *p)
             else if (p->offset)
                 TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN_OFFSET, true);
             else if (p->kind == TFN_NORM_RMS)
-                TFN__N(tfn__norm_row_backward)(p, at, gain, n, 0, rstd, TFN__GAIN, false);
-            else TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN, true);
+                TFN__N(tfn__norm_row_backward)(p, at, gain, n, 0, rstd, TFN__GAIN_AS_IS, false);
+            else TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN_AS_IS, true);
         }
 }
 
