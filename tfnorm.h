@@ -5569,9 +5569,13 @@ TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
     return tfn__var_of(t, n);
 }
 
-/* A parameter that lies where an earlier tape put it. */
-static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at)
+/* A parameter that lies where an earlier tape put it; if this tape may have it already, that node:
+ * the flags of its gradient are counted by node. */
+static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at, bool shared)
 {
+    tfn_var x;
+    for (x.id = 1; shared && x.id < t->count; x.id++)
+        if (t->nodes[x.id].op == TFN__OP_PARAM && t->nodes[x.id].value[0] == at) return x;
     t->params = at;
     return tfn_param(t, rows, cols);
 }
@@ -7683,7 +7687,8 @@ static tfn_var tfn__weight_of(tfn__builder *b, int part, int kind, int32_t rows,
     if (!w) w = tfn__new_weight(b, part, kind, rows, cols, initial);
     if (!w) return tfn__none;
     return kind >= TFN__STATE ? tfn__buffer_at(b->t, rows, cols, w->at)
-                              : tfn__param_at(b->t, rows, cols, w->at);
+                              : tfn__param_at(b->t, rows, cols, w->at,
+                                             b->sub == TFN__NO_SUB || part == TFN__PART_QK_SCALE);
 }
 /* A learned scalar or vector. */
 static tfn_var tfn__gain_at(tfn__builder *b, int part, int32_t cols, float initial)
@@ -7795,6 +7800,16 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     x = tfn_normalise(b->t, x, gain, bias, cols, &like);
     return scalar ? tfn_scale(b->t, x, tfn__gain_at(b, part, 1, TFN__SQRT((float)cols))) : x;
 }
+/* Rows of `cols` columns of length 1. */
+static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
+{
+    tfn_norm like;
+    TFNORM_MEMSET(&like, 0, sizeof like);
+    like.kind = TFN_NORM_L2;
+    like.eps = (float)1e-12;
+    return tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &like);
+}
+
 static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
 {
     return tfn__apply_norm_of(b, x, part, tfn__need(b->t, "norm", x)->cols);
@@ -7925,7 +7940,8 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
     const tfn_join *join = &b->join;
     float keep, out;
     if (join->gate && join->norm_sum) skip = tfn__apply_gate(b, skip);
-    if (join->skip.kind == TFN_SCALE_LERP) {
+    if (join->skip.kind == TFN_SCALE_LERP) {        /* of vectors of length 1 */
+        skip = tfn__unit_rows(b, skip, tfn__need(b->t, "scale", skip)->cols);
         p = tfn__apply_scale(b, tfn_add(b->t, p, skip, 1, -1), &join->out, TFN__PART_OUT, &out);
         return tfn_add(b->t, skip, p, 1, out);
     }
@@ -7966,16 +7982,6 @@ static tfn_var tfn__rotate(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     return d->position == TFN_ROTARY ? tfn_rotary(b->t, x, b->table, d->width / d->heads) : x;
-}
-
-/* Rows of `cols` columns of length 1. */
-static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
-{
-    tfn_norm like;
-    TFNORM_MEMSET(&like, 0, sizeof like);
-    like.kind = TFN_NORM_L2;
-    like.eps = (float)1e-12;
-    return tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &like);
 }
 
 /* Keys and values of the memory in a cache: the first caches of the state, one a layer. */

@@ -213,6 +213,7 @@ def rotate(x):
 
 class Variant:
     width, ffn_width, layers, decoder_layers, eps = 8, 12, 3, 0, EPS
+    channels = property(lambda self: self.width + (self.norm.__func__ is crms_norm))   # of all heads
     final = embedding_norm = full = False
     bias, warmup, step, attention_cap, logit_cap = True, 0, 0, 0, 0
     norm = layer_norm
@@ -261,7 +262,8 @@ class Variant:
     def attention(self, at, u, memory=None):
         """[V] eq. 1 per head, and N20."""
         source = u if memory is None else memory
-        q, k, v = (self.linear(f"{at}.{n}", x, self.width) for n, x in zip("qkv", (u, source, source)))
+        q, k, v = (self.linear(f"{at}.{n}", x, self.channels)
+                   for n, x in zip("qkv", (u, source, source)))
         q, k, v, scale = self.qk(at, *(x.unflatten(-1, (HEADS, -1)).transpose(1, 2) for x in (q, k, v)))
         s = q @ k.transpose(-1, -2) * scale
         s = self.attention_cap * torch.tanh(s / self.attention_cap) if self.attention_cap else s
@@ -317,7 +319,7 @@ class Variant:
         return self.p("embedding.weight", VOCAB, self.width)
 
     def embed(self, stack, ids):                          # [V] sections 3.4, 3.5
-        x = F.embedding(ids, self.table()) * (self.width**0.5 if self.scaled else 1)
+        x = F.embedding(ids, self.table()) * (self.channels**0.5 if self.scaled else 1)
         t, k = torch.arange(ids.shape[1]).reshape(-1, 1), torch.arange(self.width // 2)
         if self.position == "learned":
             x = x + self.p(stack.name + ".position.weight", ids.shape[1], self.width)
@@ -375,6 +377,14 @@ class Pre(Variant):                                       # V02, [X] table 1 rig
 
     def join(self, at, x, f):
         return x + f(self.norm(f"{at}.norm_in", x))
+
+
+class CRMS(Pre):                                          # V52: d-1 of d features
+    width, norm = 7, crms_norm
+
+    def __init__(self, arch):
+        super().__init__(arch)
+        self.position = "learned"
 
 
 class Bare(Variant):                                      # V08: no norm
@@ -792,7 +802,9 @@ VARIANTS = {
     "qknorm": QKNorm, "qk-head": QKHead, "qkv-head": QKVHead, "sub-ln": SubLN,
     "normformer": NormFormer, "normformer-res": NormFormerRes, "resi-dual": ResiDual,
     "dyt": of(Pre, norm=point(torch.tanh, False)), "derf": of(Pre, norm=point(torch.erf)),
-    "lns": LNS, "mix-ln": MixLN, "hybridnorm": HybridNorm, "hybridnorm-first": HybridNormFirst,
+    "lns": of(LNS, norm=rms_norm), "mix-ln": of(MixLN, norm=rms_norm),
+    "hybridnorm": of(HybridNorm, norm=rms_norm),
+    "hybridnorm-first": of(HybridNormFirst, norm=rms_norm),
     "layerscale": LayerScale, "gpt2": Pre, "embed-norm": of(Pre, embedding_norm=True),
     "bert": of(Post, embedding_norm=True), "ngpt": NGPT,
     "parallel": Parallel, "parallel-shared": ParallelShared, "skipinit": SkipInit,
@@ -800,7 +812,7 @@ VARIANTS = {
     "powernorm-warm": of(Post, norm=power_norm, full=True),
     "groupnorm": of(Pre, norm=group_norm),
     "branchnorm": BranchNorm, "branchnorm-1000": of(BranchNorm, step=1000),
-    "gpas": GPAS, "gpas-post": GPASPost, "crmsnorm": of(Pre, norm=crms_norm),
+    "gpas": of(GPAS, norm=rms_norm), "gpas-post": GPASPost, "crmsnorm": CRMS,
     "seednorm": of(Pre, norm=seed_norm), "centernorm": of(Pre, norm=center_norm),
     "l2norm": of(Pre, norm=l2_norm),
     "dyt-isru": of(Pre, norm=point(lambda z: z / (z*z + 1).sqrt())),
