@@ -31,24 +31,27 @@ typedef struct attention_case {
     const char *lengths;
     float dropout;
     bool add;
+    float cap;
 } attention_case;
 
 static const attention_case attention_cases[] = {
     /* B  Tq   Tk  H  G  D */
-    { 2,   7,   7, 4, 2,  8, ATTENTION_CAUSAL, "", 0, false },
-    { 1,   1,   1, 1, 1,  1, ATTENTION_CAUSAL, "", 0, false },
-    { 3,  17,  17, 2, 1,  3, ATTENTION_FULL, "807", 0, false },
-    { 3,  33,  50, 6, 2, 33, ATTENTION_FULL, "385", 0, true },
-    { 2, 100, 100, 3, 3,  1, ATTENTION_CAUSAL, "81", 0, true },
-    { 2, 129, 129, 2, 2, 64, ATTENTION_CAUSAL, "", 0, false },
-    { 4,  40,  90, 4, 4,  3, ATTENTION_FULL, "+-80", 0, false },
-    { 2,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "58", 0, true },       /* more queries than keys */
-    { 2,  45,  70, 2, 1, 16, ATTENTION_CAUSAL, "85", 0, false },      /* fewer */
-    { 1, 107, 107, 6, 2, 16, ATTENTION_CAUSAL, "7", (float)0.3, false },
-    { 2,  35, 301, 1, 1, 33, ATTENTION_FULL, "83", (float)0.1, true },
-    { 1,  65, 410, 2, 2, 130, ATTENTION_FULL, "", 0, false },
-    { 2,  64,  64, 2, 2, 64, ATTENTION_CAUSAL, "", (float)0.5, false },
-    { 1,   2, 700, 3, 1,  8, ATTENTION_FULL, "", 0, false },
+    { 2,   7,   7, 4, 2,  8, ATTENTION_CAUSAL, "", 0, false, 0 },
+    { 1,   1,   1, 1, 1,  1, ATTENTION_CAUSAL, "", 0, false, 0 },
+    { 3,  17,  17, 2, 1,  3, ATTENTION_FULL, "807", 0, false, 0 },
+    { 3,  33,  50, 6, 2, 33, ATTENTION_FULL, "385", 0, true, 0 },
+    { 2, 100, 100, 3, 3,  1, ATTENTION_CAUSAL, "81", 0, true, 0 },
+    { 2, 129, 129, 2, 2, 64, ATTENTION_CAUSAL, "", 0, false, 0 },
+    { 4,  40,  90, 4, 4,  3, ATTENTION_FULL, "+-80", 0, false, 0 },
+    { 2,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "58", 0, true, 0 },       /* more queries than keys */
+    { 2,  45,  70, 2, 1, 16, ATTENTION_CAUSAL, "85", 0, false, 0 },      /* fewer */
+    { 1, 107, 107, 6, 2, 16, ATTENTION_CAUSAL, "7", (float)0.3, false, 0 },
+    { 2,  35, 301, 1, 1, 33, ATTENTION_FULL, "83", (float)0.1, true, 0 },
+    { 1,  65, 410, 2, 2, 130, ATTENTION_FULL, "", 0, false, 0 },
+    { 2,  64,  64, 2, 2, 64, ATTENTION_CAUSAL, "", (float)0.5, false, 0 },
+    { 1,   2, 700, 3, 1,  8, ATTENTION_FULL, "", 0, false, 0 },
+    { 2,  37,  37, 2, 1, 16, ATTENTION_CAUSAL, "84", 0, true, 2 },
+    { 3,  35,  50, 6, 2, 33, ATTENTION_FULL, "385", (float)0.2, false, (float)0.5 },
 };
 #define ATTENTION_CASES ((int)(sizeof attention_cases / sizeof *attention_cases))
 
@@ -107,6 +110,7 @@ static void attention_make(attention_data *a, const attention_case *c)
     p->q_ld = p->y_ld = cols + ATTENTION_GAP;
     p->k_ld = p->v_ld = k_cols + ATTENTION_GAP;
     p->scale = (float)(1.5 / sqrt((double)c->size));
+    p->cap = c->cap;
     p->dropout = c->dropout;
     p->key = tfn_key_make(5);
     p->causal = c->causal == ATTENTION_CAUSAL;
@@ -180,6 +184,7 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
     int32_t d = p->head_size, n = attention_keys(p, b, i);
     ptrdiff_t g = h * p->kv_heads / p->heads, at = (b*p->tq + i) * p->q_ld + h*d;
     double *w = (double *)malloc((size_t)(4*p->tk + 1) * sizeof *w), *keep = w + p->tk, sum = 0;
+    double *score = keep + p->tk;
     double *y = out + at, *dq = out + a->q_size + at, *dk = out + 2*a->q_size;
     double max = -1e300, dot = 0;
     uint64_t first = (((uint64_t)(b*p->heads + h) << 20) + (uint64_t)i) << 20;
@@ -191,6 +196,8 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
         const float *k = p->k + (b*p->tk + j) * p->k_ld + g*d;
         keep[j] = (double)mask[j];
         w[j] = attention_dot(p->q + at, k, d) * (double)p->scale;
+        if (p->cap > 0) w[j] = (double)p->cap * tanh(w[j] / (double)p->cap);
+        score[j] = w[j];
         max = w[j] > max ? w[j] : max;
     }
     for (int32_t j = 0; j < n; j++) sum += w[j] = exp(w[j] - max);
@@ -205,6 +212,7 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
         ptrdiff_t key = (b*p->tk + j) * p->k_ld + g*d;
         double ds = attention_dot(p->dy + at, p->v + key, d) * keep[j];
         ds = w[j] * (ds - dot) * (double)p->scale;
+        if (p->cap > 0) ds *= 1 - pow(score[j] / (double)p->cap, 2);
         for (int32_t c = 0; c < d; c++) {
             dq[c] += ds * (double)p->k[key + c];
             dk[key + c] += ds * (double)p->q[at + c];
@@ -410,7 +418,7 @@ TEST(attention_masked_nan)
 TEST(attention_causality)
 {
     static const int32_t times[] = { 1, 5, 8, 31, 32, 33, 47, 64, 69 };
-    static const attention_case c = { 2, 70, 70, 2, 1, 24, ATTENTION_CAUSAL, "", 0, false };
+    static const attention_case c = { 2, 70, 70, 2, 1, 24, ATTENTION_CAUSAL, "", 0, false, 0 };
     attention_data a;
     float *out;
     attention_make(&a, &c);
@@ -546,6 +554,7 @@ TEST(attention_from_cache)
         o.batch = c.batch, o.capacity = capacity;
         o.heads = c.heads, o.kv_heads = c.kv_heads, o.head_size = c.size;
         o.scale = a.p.scale;
+        o.cap = a.p.cap;
         o.y_ld = c.heads * c.size + ATTENTION_GAP;
         o.y = attention_alloc((size_t)(c.batch * o.y_ld));
         attention_cache(&a, keys, values, capacity, o.beam ? o.beam : one);
@@ -618,10 +627,11 @@ static void attention_differences(const tfn_kernels *k, const attention_case *c)
 TEST(attention_central_differences)
 {
     static const attention_case cases[] = {
-        { 2, 7, 7, 4, 2, 8, ATTENTION_CAUSAL, "", 0, false },
-        { 2, 35, 35, 2, 1, 3, ATTENTION_CAUSAL, "85", (float)0.2, false },
-        { 3, 5, 9, 6, 2, 3, ATTENTION_FULL, "830", 0, false },
-        { 2, 9, 5, 2, 2, 4, ATTENTION_FULL, "", (float)0.4, false },
+        { 2, 7, 7, 4, 2, 8, ATTENTION_CAUSAL, "", 0, false, 0 },
+        { 2, 35, 35, 2, 1, 3, ATTENTION_CAUSAL, "85", (float)0.2, false, 0 },
+        { 3, 5, 9, 6, 2, 3, ATTENTION_FULL, "830", 0, false, 0 },
+        { 2, 9, 5, 2, 2, 4, ATTENTION_FULL, "", (float)0.4, false, 0 },
+        { 2, 7, 7, 4, 2, 8, ATTENTION_CAUSAL, "58", (float)0.2, false, 1 },
     };
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
         attention_differences(tfn_kernels_for(TFN_ISA_BEST), &cases[i]);
