@@ -8105,11 +8105,11 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_
 {
     const tfn_model_desc *d = b->d;
     float root = TFN__SQRT((float)d->width);
-    bool plain = !b->join.scales && !b->join.shifts;
+    bool shifted = b->join.shifts && part == TFN__PART_W1, plain = !b->join.scales && !shifted;
     tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn, plain ? act : TFN_IDENTITY);
     if (b->join.scales)
         h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
-    if (b->join.shifts) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_1, 1, 0), -1);
+    if (shifted) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_1, 1, 0), -1);
     return plain || act == TFN_IDENTITY ? h : tfn_activate(b->t, h, act);
 }
 

@@ -12,7 +12,7 @@
 #include "check.h"
 
 enum { MODEL_B = 3, MODEL_T = 21, MODEL_TS = 19, MODEL_V = 23, MODEL_WIDTH = 16, MODEL_HEADS = 4,
-       MODEL_MOST = 3 * 140, MODEL_CONFIGS = 54 };
+       MODEL_MOST = 3 * 140 };
 
 /* -- configurations ------------------------------------------------------------------------ */
 
@@ -38,6 +38,45 @@ static const tfn_topology model_own = {
              .extra = { TFN_SCALE_LEARNED, (float)0.25 } }
 };
 
+#ifdef MODEL_VARIANTS
+/* Every recipe on every stack; a sample of one stack each where time is short. */
+static int model_count(void)
+{
+    int n = 0;
+    while (tfn_recipe_at(n)) n++;
+    return check_tier() == 2 ? 3 * n : n;
+}
+static tfn_model_desc model_desc(int i)
+{
+    const bool all = check_tier() == 2;
+    const int recipe = all ? i / 3 : i, arch = all ? i % 3 : (i + i / 3) % 3;
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.recipe = tfn_recipe_at(recipe)->name;
+    d.vocab = MODEL_V;
+    d.context = MODEL_T;
+    d.arch = (tfn_arch)arch;
+    d.source_context = arch == TFN_ENCODER_DECODER ? MODEL_TS : 0;
+    d.width = MODEL_WIDTH;
+    d.layers = arch == TFN_ENCODER_DECODER ? 2 : 3;
+    d.decoder_layers = 3;
+    d.heads = MODEL_HEADS;
+    d.ffn = 20;
+    d.activation = !strcmp(d.recipe, "ngpt") || i % 5 == 1 ? TFN_SWIGLU : TFN_GELU;
+    d.position = i % 2 ? TFN_LEARNED : TFN_ROTARY;
+    d.untied = i % 4 == 1;
+    d.attention_cap = i % 6 == 1 ? 5 : 0;
+    d.logit_cap = i % 6 == 2 ? 4 : 0;
+    d.dropout = d.attention_dropout = i % 4 >= 2 ? (float)0.125 : 0;
+    d.activation_dropout = i % 3 ? (float)0.125 : 0;
+    d.norm_warmup = i % 2;
+    d.batch = MODEL_B;
+    d.seed = (uint64_t)i;
+    d.threads = 1;
+    return d;
+}
+#else
+static int model_count(void) { return check_tier() ? 54 : 18; }
 static tfn_model_desc model_desc(int i)
 {
     static const char *const norms[] = { "layernorm", "rmsnorm" };
@@ -83,6 +122,29 @@ static tfn_model_desc model_desc(int i)
     d.threads = 1;
     return d;
 }
+
+#endif
+
+static const tfn_norm_rule *model_norm(const tfn_model_desc *d)
+{
+    return tfn_norm_find(d->norm ? d->norm : tfn_recipe_find(d->recipe)->norm);
+}
+#ifdef TFN__DOUBLE
+/* Gradients that are none by definition: parts of the forward count as constants. */
+static bool model_detached(const tfn_model_desc *d)
+{
+    const tfn_norm_rule *norm = model_norm(d);
+    return norm->kind == TFN_NORM_ADA || norm->kind == TFN_NORM_ABSMAX
+        || norm->kind == TFN_NORM_POWER || strstr(d->recipe, "gpas")
+        || (norm->flags & (TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD));
+}
+#else
+/* Norms over a whole tensor or batch: no sentence is by itself, nor is the past. */
+static bool model_mixes(const tfn_model_desc *d)
+{
+    return model_norm(d)->kind == TFN_NORM_ABSMAX || model_norm(d)->kind >= TFN_NORM_BATCH;
+}
+#endif
 
 static const char *model_text(const tfn_model_desc *d)
 {
@@ -142,6 +204,9 @@ static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, in
     c->batch.source_time = source;
 }
 
+static bool model_moved;    /* weights away from the start, where branches may be 0; no profile, which
+                             * sees the padding as its authors' code does */
+
 static bool model_start(model_case *c, const tfn_model_desc *d)
 {
     char text[200];
@@ -149,6 +214,11 @@ static bool model_start(model_case *c, const tfn_model_desc *d)
         FAIL("%s: %s", model_text(d), tfn_error_text(&c->m.error, text, sizeof text));
         return false;
     }
+    c->m.profiled = model_moved;
+    c->m.step = model_moved ? 1000 : 0;                 /* BranchNorm's branches are 0 at first */
+    for (int64_t i = 0; model_moved && i < c->m.param_floats; i++)
+        c->m.run.params[i] += (float)0.2 * tfn_random_uniform(tfn_key_make(5), (uint64_t)i)
+                              - (float)0.1;
     model_fill(c, d, d->batch, d->context, d->source_context, d->seed);
     return true;
 }
@@ -212,7 +282,7 @@ TEST(model_gradients)
 {
     static model_case c;
     int checked = 0;
-    for (int i = 0; i < MODEL_CONFIGS; i++) {
+    for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
         tfn_report report;
         tfn_param_info p;
@@ -222,7 +292,8 @@ TEST(model_gradients)
         d.source_context = d.source_context ? 5 : 0;
         d.batch = 2;
         d.recompute = i % 2 == 1;
-        if (!model_start(&c, &d)) continue;
+        if (model_detached(&d) || !model_start(&c, &d)) continue;
+        c.m.profiled = true;                            /* the weights stay */
         bytes = (size_t)c.m.param_floats * sizeof *params;
         /* away from the start: gains and biases are not 1 and 0 */
         for (int64_t j = 0; j < c.m.param_floats; j++)
@@ -234,11 +305,11 @@ TEST(model_gradients)
         for (int64_t j = 0; j < c.m.param_floats; j++)
             most = fabs(c.m.run.grads[j]) > most ? fabs(c.m.run.grads[j]) : most;
         for (int32_t j = 0; tfn_model_param(&c.m, j, &p); j++, checked++)
-            model_check_param(&c, &d, &p, most);
+            if (p.grad) model_check_param(&c, &d, &p, most);
         free(params);
         tfn_model_free(&c.m);
     }
-    CHECK(checked > 1500);
+    CHECK(checked > 25 * model_count());
 }
 
 #else
@@ -265,7 +336,7 @@ static uint64_t model_steps(const tfn_model_desc *d, int steps, double *loss)
 /* The same training for threads, instruction sets, recomputation and another address. */
 TEST(model_training_bits)
 {
-    for (int i = 0; i < MODEL_CONFIGS; i++) {
+    for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
         const tfn_kernels *best = tfn_kernels_for(TFN_ISA_BEST);
         double loss, other;
@@ -285,7 +356,8 @@ TEST(model_training_bits)
             if (k->fma && best->fma && model_steps(&d, 2, NULL) != hash)
                 FAIL("%s: %s", model_text(&d), k->name);
             model_steps(&d, 2, &other);
-            CHECK_CLOSE(other, loss, 1e-3);
+            if (!(fabs(other - loss) <= (model_norm(&d)->part > 0 ? 0.2 : 1e-3)))  /* one feature */
+                FAIL("%s: loss %g with %s, not %g", model_text(&d), other, k->name, loss);
         }
     }
 }
@@ -438,15 +510,17 @@ static void model_check_longer(const tfn_model_desc *d)
 TEST(model_properties)
 {
     static model_case c;
-    for (int i = 0; i < MODEL_CONFIGS; i++) {
+    model_moved = true;
+    for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
-        if (!model_start(&c, &d)) continue;
+        if (model_mixes(&d) || !model_start(&c, &d)) continue;
         model_check_causal(&c);
         model_check_alone(&c);
         model_check_padding(&c, &d);
         model_check_longer(&d);
         tfn_model_free(&c.m);
     }
+    model_moved = false;
 }
 
 /* -- one plan, every smaller shape --------------------------------------------------------- */
@@ -499,7 +573,7 @@ static void model_check_shape(model_case *big, const tfn_model_desc *d, int32_t 
         FAIL("%s: other loss for %d x %d, %d", model_text(d), (int)batch, (int)time, (int)source);
     for (int32_t i = 0; tfn_model_param(&small.m, i, &p); i++) {
         const tfn_param_info *q = model_named(&big->m, p.name);
-        if (memcmp(p.grad, q->grad, (size_t)(p.rows * p.cols) * sizeof *p.grad))
+        if (p.grad && memcmp(p.grad, q->grad, (size_t)(p.rows * p.cols) * sizeof *p.grad))
             FAIL("%s: other gradient of %s for %d x %d, %d", model_text(d), p.name, (int)batch,
                  (int)time, (int)source);
     }
@@ -511,7 +585,7 @@ static void model_check_shape(model_case *big, const tfn_model_desc *d, int32_t 
 TEST(model_shapes)
 {
     static model_case c;
-    for (int i = 0; i < MODEL_CONFIGS; i++) {
+    for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
         d.recompute = i % 3 == 0;
         d.threads = 1 + i % 2;
@@ -619,16 +693,18 @@ static void model_check_beam(model_case *c)
 TEST(model_decoding)
 {
     static model_case c;
-    for (int i = 0; i < MODEL_CONFIGS; i++) {
+    for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
         d.threads = 1 + i % 2;
-        if (d.arch == TFN_ENCODER || !model_start(&c, &d)) continue;
+        if (d.arch == TFN_ENCODER || model_norm(&d)->kind == TFN_NORM_ABSMAX) continue;
+        if (!model_start(&c, &d)) continue;
         model_check_decode(&c);
         model_check_beam(&c);
         tfn_model_free(&c.m);
     }
 }
 
+#ifndef MODEL_VARIANTS
 /* Long sentences, no size a multiple of 16: training, shapes and decoding once more. */
 TEST(model_large)
 {
@@ -1065,7 +1141,7 @@ typedef struct model_wrong {
     X(threads, d->threads = 5000, TFN_BAD_OPTION, "threads is 5000", "1024")                      \
     X(micro, d->micro_batches = -1, TFN_BAD_OPTION, "micro_batches is -1", "1")                   \
     X(recipe, d->recipe = "sideways", TFN_NOT_FOUND, "recipe", "\"sideways\"")                    \
-    X(norm, d->norm = "batchnorm", TFN_NOT_FOUND, "norm", "\"batchnorm\"")                        \
+    X(norm, d->norm = "layrnorm", TFN_NOT_FOUND, "norm", "\"layrnorm\"")                         \
     X(init, d->init = "zeros", TFN_NOT_FOUND, "initialisation", "\"zeros\"")
 
 #define MODEL_CHANGE(name, change, status, a, b)                                                  \
@@ -1313,10 +1389,12 @@ static void model_check_start(const tfn_model *m, const char *init)
 
 TEST(model_initial_values)
 {
-    for (int32_t i = 0; tfn_init_at(i); i++)
+    static const char *const inits[] = { "xavier", "xavier-uniform", "gpt2", "framework",
+                                         "truncated" };        /* all of them: test_inits.c */
+    for (int i = 0; i < 5; i++)
         for (int arch = 0; arch < 2; arch++) {
             static model_case c;
-            const char *init = tfn_init_at(i)->name;
+            const char *init = inits[i];
             tfn_model_desc d;
             memset(&d, 0, sizeof d);
             d.arch = arch ? TFN_ENCODER : TFN_DECODER;
@@ -1335,7 +1413,6 @@ TEST(model_initial_values)
             d.init = init;
             d.seed = 3;
             d.inference = true;
-            CHECK(tfn_init_find(init) == tfn_init_at(i));
             if (tfn_model_new(&c.m, &d, NULL) != TFN_OK) FAIL("%s: no model", init);
             else model_check_start(&c.m, init);
             tfn_model_free(&c.m);
@@ -1343,6 +1420,7 @@ TEST(model_initial_values)
     CHECK(!tfn_init_at(-1) && !tfn_init_find("no such") && !tfn_topology_find("no such"));
     CHECK(!tfn_topology_at(-1) && !tfn_topology_find(NULL) && tfn_topology_at(0));
 }
+#endif
 #endif
 
 int main(void)
@@ -1354,6 +1432,7 @@ int main(void)
     RUN(model_properties);
     RUN(model_shapes);
     RUN(model_decoding);
+#ifndef MODEL_VARIANTS
     RUN(model_large);
     RUN(model_deterministic);
     RUN(model_micro_batches);
@@ -1370,6 +1449,7 @@ int main(void)
     RUN(model_bad_segments);
     RUN(model_bad_decoding);
     RUN(model_initial_values);
+#endif
 #endif
     return DONE();
 }
