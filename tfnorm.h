@@ -397,7 +397,8 @@ typedef struct tfn_attention_cached {
     float          scale, cap;
 } tfn_attention_cached;
 
-/* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. */
+/* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. Compiled with TFNORM_NO_TRAINING, but
+ * not TFNORM_ALL_NORMS, only LAYER and RMS are there. */
 typedef enum tfn_norm_kind {
     TFN_NORM_LAYER = 0,    /* mean; 1/sqrt(var + eps): Ba 2016 */
     TFN_NORM_RMS,          /* 0; 1/sqrt(mean(x^2) + eps): Zhang & Sennrich 2019, eq. 4 */
@@ -406,8 +407,8 @@ typedef enum tfn_norm_kind {
     TFN_NORM_CRMS,         /* 0; 1/sqrt((sum(x^2) + sum(x)^2)/(C+1) + eps): Jiang 2023, for C of the
                             * C+1 features of a vector whose sum is 0 */
     TFN_NORM_CENTER,       /* mean; C/(C-1): LipsFormer, Qi 2023 */
-    TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n)*n, the
-                            * factor taken for a constant: Xu 2019, eq. 6 */
+    TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n)*n, all
+                            * before n taken for a constant; no gain, no bias: Xu 2019, eq. 6 */
     TFN_NORM_ABSMAX,       /* LAYER, eps times (max|x| of the tensor / 8)^2: CogView, Ding 2021 */
     /* not functions of one row's moments: */
     TFN_NORM_POINT,        /* tfn_point */
@@ -423,7 +424,7 @@ typedef struct tfn_norm {
     const float *dy;
     ptrdiff_t    rows, cols;
     ptrdiff_t    groups;                /* 0: 1; statistics of each of so many groups of columns */
-    ptrdiff_t    part;                  /* 0: cols; > 0: statistics of the first so many (RMS) */
+    ptrdiff_t    part;                  /* 0: all; statistics of a group's first so many (RMS) */
     float        eps, slope, factor;
     bool         offset;                /* the gain is 1 + gain: Gemma */
     bool         detach_mean, detach_std;    /* the backward takes them for constants: Xu 2019 */
@@ -461,16 +462,21 @@ typedef struct tfn_seed {
     bool         add, add_gain, add_alpha, add_direction;
 } tfn_seed;
 
-/* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count, but
- * are normalised. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2),
- * after `warmup` updates the running v; its backward is not the gradient but variants as the
- * authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps), nu += mean(h*n).
- * running (3, cols): mean, variance (BATCH, momentum 0.1); v, nu (POWER, 0.9); `next` gets what
- * they become when the update is done. Without training the running ones normalise. */
+/* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
+ * statistics, but are normalised. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps),
+ * v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but, as the
+ * authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the batch's v,
+ * nu += mean(h*n), over all rows.
+ * running and next (2, cols): BATCH mean and variance (momentum 0.1, variance over 1/(T-1)), first
+ * 0 and 1; POWER v and nu (0.9), first 1 and 0. next gets what running becomes when the update is
+ * done: both rows in the forward, then nu in POWER's backward. If no row counts, running normalises
+ * and stays. Without training it normalises too, the backward takes it for a constant, next is not
+ * written, and stats may be NULL. */
 typedef struct tfn_columns {
     tfn_norm_kind kind;                 /* BATCH or POWER */
-    float       *y, *stats, *next;      /* stats (2, cols): mean and rstd of this batch; next as
-                                         * running */
+    float       *y, *next;
+    float       *stats;                 /* (2, cols), for the backward. BATCH: mean and rstd; POWER:
+                                         * what x and what h is multiplied by */
     const float *x, *gain, *bias, *running;
     const int32_t *lengths;             /* (batch) or NULL: all time rows count */
     float       *dx, *dgain, *dbias;
