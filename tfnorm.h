@@ -397,7 +397,8 @@ typedef struct tfn_attention_cached {
     float          scale, cap;
 } tfn_attention_cached;
 
-/* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. */
+/* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. Compiled with TFNORM_NO_TRAINING, but
+ * not TFNORM_ALL_NORMS, only LAYER and RMS are there. */
 typedef enum tfn_norm_kind {
     TFN_NORM_LAYER = 0,    /* mean; 1/sqrt(var + eps): Ba 2016 */
     TFN_NORM_RMS,          /* 0; 1/sqrt(mean(x^2) + eps): Zhang & Sennrich 2019, eq. 4 */
@@ -406,8 +407,8 @@ typedef enum tfn_norm_kind {
     TFN_NORM_CRMS,         /* 0; 1/sqrt((sum(x^2) + sum(x)^2)/(C+1) + eps): Jiang 2023, for C of the
                             * C+1 features of a vector whose sum is 0 */
     TFN_NORM_CENTER,       /* mean; C/(C-1): LipsFormer, Qi 2023 */
-    TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n)*n, the
-                            * factor taken for a constant: Xu 2019, eq. 6 */
+    TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n)*n, all
+                            * before n taken for a constant; no gain, no bias: Xu 2019, eq. 6 */
     TFN_NORM_ABSMAX,       /* LAYER, eps times (max|x| of the tensor / 8)^2: CogView, Ding 2021 */
     /* not functions of one row's moments: */
     TFN_NORM_POINT,        /* tfn_point */
@@ -423,7 +424,7 @@ typedef struct tfn_norm {
     const float *dy;
     ptrdiff_t    rows, cols;
     ptrdiff_t    groups;                /* 0: 1; statistics of each of so many groups of columns */
-    ptrdiff_t    part;                  /* 0: cols; > 0: statistics of the first so many (RMS) */
+    ptrdiff_t    part;                  /* 0: all; statistics of a group's first so many (RMS) */
     float        eps, slope, factor;
     bool         offset;                /* the gain is 1 + gain: Gemma */
     bool         detach_mean, detach_std;    /* the backward takes them for constants: Xu 2019 */
@@ -461,16 +462,21 @@ typedef struct tfn_seed {
     bool         add, add_gain, add_alpha, add_direction;
 } tfn_seed;
 
-/* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count, but
- * are normalised. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps), v = mean(x^2),
- * after `warmup` updates the running v; its backward is not the gradient but variants as the
- * authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps), nu += mean(h*n).
- * running (3, cols): mean, variance (BATCH, momentum 0.1); v, nu (POWER, 0.9); `next` gets what
- * they become when the update is done. Without training the running ones normalise. */
+/* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
+ * statistics, but are normalised. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v + eps),
+ * v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but, as the
+ * authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the batch's v,
+ * nu += mean(h*n), over all rows.
+ * running and next (2, cols): BATCH mean and variance (momentum 0.1, variance over 1/(T-1)), first
+ * 0 and 1; POWER v and nu (0.9), first 1 and 0. next gets what running becomes when the update is
+ * done: both rows in the forward, then nu in POWER's backward. If no row counts, running normalises
+ * and stays. Without training it normalises too, the backward takes it for a constant, next is not
+ * written, and stats may be NULL. */
 typedef struct tfn_columns {
     tfn_norm_kind kind;                 /* BATCH or POWER */
-    float       *y, *stats, *next;      /* stats (2, cols): mean and rstd of this batch; next as
-                                         * running */
+    float       *y, *next;
+    float       *stats;                 /* (2, cols), for the backward. BATCH: mean and rstd; POWER:
+                                         * what x and what h is multiplied by */
     const float *x, *gain, *bias, *running;
     const int32_t *lengths;             /* (batch) or NULL: all time rows count */
     float       *dx, *dgain, *dbias;
@@ -2525,6 +2531,8 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* How the gain enters: as it is, as 1 + gain, or as AdaNorm's factor. */
 enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
+/* Where the backward's a comes from: nowhere, mean(g), CRMSNorm's sum(x). */
+enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
 static ptrdiff_t tfn__norm_groups(const tfn_norm *p) { return tfn__max(p->groups, 1); }
 
@@ -2597,7 +2605,72 @@ static TFN__INLINE void TFN__N(tfn__normalise)(float *y, const float *x, const f
     }
 }
 
+#ifndef TFNORM_NO_TRAINING
+/* dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd, from s = sum(g*n):
+ *     LAYER         a = mean(g)           b = s/C
+ *     RMS           a = 0                 b = s/k, for the k features that rstd is of, else 0
+ *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd), as above
+ *     L2            a = 0                 b = s; 0 in a row shorter than eps
+ *     CRMS          a = b*sum(x)*rstd     b = s/(C+1)
+ *     CENTER        a = mean(g)           b = 0
+ *     ADA           a = mean(g)           b = s/((C-1)*deviation*rstd)
+ * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. `how` the gain enters and
+ * where `a` comes from are constant in the copies that must be fast. */
+/* k lanes of g, from feature i on. */
+static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm *p, const float *dy,
+                                              const float *gain, TFN__V n, ptrdiff_t i,
+                                              ptrdiff_t k, const int how)
+{
+    TFN__V g = TFN__GET(dy + i, k);                   /* missing lanes: g is +0 */
+    if (how == TFN__GAIN_ADA) {
+        const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
+        return TFN__MUL(g, TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn)));
+    }
+    if (gain && how == TFN__GAIN_OFFSET)
+        g = TFN__MUL(g, TFN__ADD(TFN__SET(1), TFN__GET(gain + i, k)));
+    if (gain && how == TFN__GAIN_AS_IS) g = TFN__MUL(g, TFN__GET(gain + i, k));
+    return g;
+}
+
+/* One group of one row: n features from x[at] on, their gain; rstd is of the first `count`. */
+static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm *p, ptrdiff_t at, const float *gain,
+                                                ptrdiff_t n, ptrdiff_t count, float mean,
+                                                float rstd, float divisor, const int how,
+                                                const int shift)
+{
+    const float *x = p->x + at, *dy = p->dy + at;
+    const TFN__V m = TFN__SET(mean), s = TFN__SET(rstd);
+    const bool add = p->add;
+    float *dx = p->dx + at;
+    TFN__V sum_g[TFN__LANES], sum_gn[TFN__LANES], a = TFN__SET(0), b = a;
+    TFN__N(tfn__zero_lanes)(sum_g);
+    TFN__N(tfn__zero_lanes)(sum_gn);
+    TFN__EACH16(l, i, k, n, {
+        const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
+        const TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, i, k, how);
+        sum_g[l] = TFN__ADD(sum_g[l], g);
+        sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, v));
+    });
+    if (divisor > 0) b = TFN__SET(TFN__N(tfn__tree)(sum_gn) / divisor);
+    if (shift == TFN__SHIFT_MEAN) a = TFN__SET(TFN__N(tfn__tree)(sum_g) / (float)n);
+    if (shift == TFN__SHIFT_SUM)
+        a = TFN__MUL(b, TFN__SET(TFN__N(tfn__row_sum)(x, n) * rstd));
+    TFN__EACH(c, k, count) {
+        const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
+        TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, c, k, how);
+        g = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(v, b)));
+        TFN__N(tfn__give)(dx + c, g, k, add);
+    }
+}
+#endif
+
 #ifdef TFN__EXTRA_NORMS
+/* The norms that few models have: fast enough by vectors alone, so gcc need not make more of them. */
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O2", "fp-contract=off")
+#endif
+
 /* AdaNorm's factor C (1 - k n). */
 static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm *p, TFN__V n)
 {
@@ -2616,7 +2689,8 @@ static void TFN__N(tfn__ada_row)(const tfn_norm *p, float *y, const float *x, pt
 }
 
 /* What eps is added to outside of a root, or |x|. */
-static float TFN__N(tfn__spread)(const tfn_norm *p, const float *x, ptrdiff_t n, float mean)
+static TFN__APART float TFN__N(tfn__spread)(const tfn_norm *p, const float *x, ptrdiff_t n,
+                                            float mean)
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
     if (p->kind == TFN_NORM_ADA)
@@ -2657,76 +2731,13 @@ static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
     for (int l = 0; l < 16; l++) max = t[l] > max ? t[l] : max;
     return max;
 }
-#endif
-
-/* mean and rstd of n features. */
-static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm *p, const float *x, ptrdiff_t n,
-                                              float *mean)
-{
-    const ptrdiff_t count = tfn__norm_count(p, n);
-    *mean = 0;
-    if (p->kind == TFN_NORM_RMS)
-        return 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count + p->eps);
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2 || p->kind == TFN_NORM_CRMS)
-        return TFN__N(tfn__rstd_extra)(p, x, n, 0);
-#endif
-    *mean = TFN__N(tfn__row_sum)(x, n) / (float)n;
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA)
-        return TFN__N(tfn__rstd_extra)(p, x, n, *mean);
-#endif
-    return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
-}
-
-/* One group of one row, n features from x[at] on; c is its first column. */
-static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, ptrdiff_t c,
-                                              ptrdiff_t n, float mean, float rstd)
-{
-    const float *gain = tfn__at(p->gain, c), *bias = tfn__at(p->bias, c), *x = p->x + at;
-    float *y = p->y + at;
-#ifdef TFN__EXTRA_NORMS
-    if (p->kind == TFN_NORM_ADA) {
-        TFN__N(tfn__ada_row)(p, y, x, n, mean, rstd);
-        return;
-    }
-#endif
-    if (TFN__TRAINS && !p->offset) {          /* copies of the loop, where there is room for code */
-        if (p->kind != TFN_NORM_RMS || bias)
-            TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
-        else TFN__N(tfn__normalise)(y, x, gain, NULL, n, 0, rstd, false);
-    } else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, p->offset);
-}
-
-static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
-{
-    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
-    for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
-        for (ptrdiff_t g = 0; g < groups; g++) {
-            const ptrdiff_t at = r*p->cols + g*n;
-            float mean, rstd = TFN__N(tfn__moments)(p, p->x + at, n, &mean);
-            TFN__N(tfn__norm_row)(p, at, g*n, n, mean, rstd);
-            if (p->mean) p->mean[r*groups + g] = mean;
-            if (p->rstd) p->rstd[r*groups + g] = rstd;
-        }
-}
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd, from s = sum(g*n):
- *     LAYER         a = mean(g)           b = s/C
- *     RMS           a = 0                 b = s/k, for the k features that rstd is of, else 0
- *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd)
- *     L2            a = 0                 b = s; 0 in a row shorter than eps
- *     CRMS          a = b*sum(x)*rstd     b = s/(C+1)
- *     CENTER        a = mean(g)           b = 0
- *     ADA           a = mean(g)           b = s/((C-1)*deviation*rstd)
- * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. The divisor of s, 0 for
- * b = 0: */
-static TFN__INLINE float TFN__N(tfn__norm_divisor)(const tfn_norm *p, const float *x, ptrdiff_t n,
-                                                   float mean, float rstd)
+/* What s is divided by, 0 for b = 0. */
+static float TFN__N(tfn__norm_divisor)(const tfn_norm *p, const float *x, ptrdiff_t n, float mean,
+                                       float rstd)
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
-    if (p->kind <= TFN_NORM_RMS && !p->detach_std) return (float)count;
     if (p->detach_std || p->kind == TFN_NORM_CENTER) return 0;
     if (p->kind == TFN_NORM_L2) return p->eps > 0 && rstd >= 1 / p->eps ? 0 : 1;
     if (p->kind == TFN_NORM_CRMS) return (float)(n + 1);
@@ -2734,114 +2745,28 @@ static TFN__INLINE float TFN__N(tfn__norm_divisor)(const tfn_norm *p, const floa
         return (float)count * (TFN__N(tfn__spread)(p, x, n, 0) * rstd);
     if (p->kind == TFN_NORM_ADA)
         return (float)(n - 1) * (TFN__N(tfn__spread)(p, x, n, mean) * rstd);
-    return (float)n;
+    return (float)count;
 }
 
-/* k lanes of g, from feature i on. */
-static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm *p, const float *dy,
-                                              const float *gain, TFN__V n, ptrdiff_t i,
-                                              ptrdiff_t k, const int how)
+/* Any norm, any flags. */
+static void TFN__N(tfn__norm_slope_any)(const tfn_norm *p, ptrdiff_t at, const float *gain,
+                                        ptrdiff_t n, float mean, float rstd)
 {
-    TFN__V g = TFN__GET(dy + i, k);                   /* missing lanes: g is +0 */
-    if (how == TFN__GAIN_ADA) g = TFN__MUL(g, TFN__N(tfn__ada)(p, n));
-    else if (gain && how == TFN__GAIN_OFFSET)
-        g = TFN__MUL(g, TFN__ADD(TFN__SET(1), TFN__GET(gain + i, k)));
-    else if (gain) g = TFN__MUL(g, TFN__GET(gain + i, k));
-    return g;
-}
-
-/* One group of one row: n features from x[at] on, their gain. Not `centred`: certainly a = 0. */
-static TFN__INLINE void TFN__N(tfn__norm_row_backward)(const tfn_norm *p, ptrdiff_t at,
-                                                       const float *gain, ptrdiff_t n, float mean,
-                                                       float rstd, const int how,
-                                                       const bool centred)
-{
-    const float *x = p->x + at, *dy = p->dy + at;
-    const float divisor = TFN__N(tfn__norm_divisor)(p, x, n, mean, rstd);
+    const float divisor = TFN__N(tfn__norm_divisor)(p, p->x + at, n, mean, rstd);
     const ptrdiff_t count = tfn__norm_count(p, n);
-    const TFN__V m = TFN__SET(mean), s = TFN__SET(rstd);
-    const bool add = p->add;
-    float *dx = p->dx + at, shift = 0;
-    TFN__V sum_g[TFN__LANES], sum_gn[TFN__LANES], a, b;
-    TFN__N(tfn__zero_lanes)(sum_g);
-    TFN__N(tfn__zero_lanes)(sum_gn);
-    TFN__EACH16(l, i, k, n, {
-        const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
-        const TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, i, k, how);
-        sum_g[l] = TFN__ADD(sum_g[l], g);
-        sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, v));
-    });
-    b = TFN__SET(divisor > 0 ? TFN__N(tfn__tree)(sum_gn) / divisor : 0);
-    if (centred && tfn__norm_centred(p) && !p->detach_mean)
-        shift = TFN__N(tfn__tree)(sum_g) / (float)n;
-    if (centred && p->kind == TFN_NORM_CRMS && divisor > 0)
-        shift = TFN__N(tfn__tree)(sum_gn) / divisor * (TFN__N(tfn__row_sum)(x, n) * rstd);
-    a = TFN__SET(shift);
-    TFN__EACH(c, k, count) {
-        const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
-        TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, c, k, how);
-        g = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(v, b)));
-        TFN__N(tfn__give)(dx + c, g, k, add);
-    }
-    for (ptrdiff_t c = count; c < n; c++) {           /* rstd is not of these */
-        float g = gain ? dy[c] * (p->offset ? 1 + gain[c] : gain[c]) : dy[c];
-        dx[c] = add ? dx[c] + rstd*g : rstd*g;
-    }
-}
-
-static void TFN__N(tfn__norm_backward)(const tfn_norm *p)
-{
-    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
-    for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
-        for (ptrdiff_t g = 0; g < groups; g++) {
-            const ptrdiff_t i = r*groups + g, at = r*p->cols + g*n;
-            const float *gain = tfn__at(p->gain, g*n);
-            const float mean = p->mean ? p->mean[i] : 0, rstd = p->rstd[i];
-            if (p->kind == TFN_NORM_ADA)
-                TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN_ADA, true);
-            else if (p->offset)
-                TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN_OFFSET, true);
-            else if (p->kind == TFN_NORM_RMS)
-                TFN__N(tfn__norm_row_backward)(p, at, gain, n, 0, rstd, TFN__GAIN_AS_IS, false);
-            else TFN__N(tfn__norm_row_backward)(p, at, gain, n, mean, rstd, TFN__GAIN_AS_IS, true);
-        }
-}
-
-/* n columns from c on, all in group g: down the rows, each gradient a chain. The gradients stay in
- * the first cache, rows stream by. */
-static void TFN__N(tfn__norm_params)(const tfn_norm *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
-{
-    const ptrdiff_t groups = tfn__norm_groups(p);
-    const float *dy = p->dy + c, *x = p->x + c;
-    float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
-    for (ptrdiff_t i = 0; i < n && !p->add_params; i++) {
-        if (dgain) dgain[i] = 0;
-        if (dbias) dbias[i] = 0;
-    }
-    for (ptrdiff_t r = g; r < p->rows * groups; r += groups, dy += p->cols, x += p->cols) {
-        const TFN__V m = TFN__SET(p->mean ? p->mean[r] : 0), s = TFN__SET(p->rstd[r]);
-        if (dgain)
-            TFN__EACH(i, k, n) {
-                const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
-                TFN__PUT(dgain + i, TFN__FMA(TFN__GET(dy + i, k), v, TFN__GET(dgain + i, k)), k);
-            }
-        if (dbias)
-            TFN__EACH(i, k, n)
-                TFN__PUT(dbias + i, TFN__ADD(TFN__GET(dbias + i, k), TFN__GET(dy + i, k)), k);
-    }
-}
-
-static void TFN__N(tfn__norm_params_backward)(const tfn_norm *p, ptrdiff_t first, ptrdiff_t count)
-{
-    const ptrdiff_t n = p->cols / tfn__norm_groups(p), end = first + count;
-    for (ptrdiff_t c = first, next; c < end; c = next) {
-        next = tfn__min(end, (c / n + 1) * n);
-        TFN__N(tfn__norm_params)(p, c, next - c, c / n);
+    const int how = p->kind == TFN_NORM_ADA ? TFN__GAIN_ADA
+                  : p->offset ? TFN__GAIN_OFFSET : TFN__GAIN_AS_IS;
+    const int shift = p->kind == TFN_NORM_CRMS ? TFN__SHIFT_SUM
+                    : tfn__norm_centred(p) && !p->detach_mean ? TFN__SHIFT_MEAN : TFN__SHIFT_NONE;
+    TFN__N(tfn__norm_slope)(p, at, gain, n, count, mean, rstd, divisor, how, shift);
+    for (ptrdiff_t c = count; c < n; c++) {
+        const float unit = p->offset ? (float)1 : (float)0;
+        const float g = gain ? p->dy[at + c] * (unit + gain[c]) : p->dy[at + c];
+        p->dx[at + c] = p->add ? p->dx[at + c] + rstd*g : rstd*g;
     }
 }
 #endif
 
-#ifdef TFN__EXTRA_NORMS
 /* -- squashing functions: DyT, Derf and siblings; errors below 2e-7 ------------------------------ */
 
 #ifdef TFN__DOUBLE
@@ -2939,18 +2864,19 @@ static TFN__INLINE TFN__V TFN__N(tfn__squash_slope)(TFN__V z, const tfn_squash w
     }
 }
 
-/* f and f' (each may be NULL) of z = alpha*x + shift, n values. */
-static void TFN__N(tfn__squash_values)(float *f, float *df, const tfn_point *p, const float *x,
-                                       ptrdiff_t n)
+/* f(z) and f'(z), z = alpha*x + shift, of n <= TFN__BLOCK values; whole vectors are written. */
+static TFN__APART void TFN__N(tfn__squash_block)(float *f, float *df, const tfn_point *p,
+                                                 const float *x, ptrdiff_t n)
 {
     const TFN__V alpha = TFN__SET(p->alpha ? *p->alpha : 1);
     const TFN__V shift = TFN__SET(p->shift ? *p->shift : 0);
+    TFN__EACH(i, k, n) TFN__STORE(f + i, TFN__FMA(alpha, TFN__GET(x + i, k), shift));
 #define TFN__CASE(which)                                                                       \
     case which:                                                                                \
-        TFN__EACH(i, k, n) {                                                                   \
-            const TFN__V z = TFN__FMA(alpha, TFN__GET(x + i, k), shift);                       \
-            if (f) TFN__PUT(f + i, TFN__N(tfn__squash)(z, which), k);                          \
-            if (df) TFN__PUT(df + i, TFN__N(tfn__squash_slope)(z, which), k);                  \
+        for (ptrdiff_t i = 0; i < n; i += TFN__W) {                                            \
+            const TFN__V z = TFN__LOAD(f + i);                                                 \
+            TFN__STORE(f + i, TFN__N(tfn__squash)(z, which));                                  \
+            TFN__STORE(df + i, TFN__N(tfn__squash_slope)(z, which));                           \
         }                                                                                      \
         break;
     switch (p->squash) {
@@ -2968,11 +2894,11 @@ static void TFN__N(tfn__squash_values)(float *f, float *df, const tfn_point *p, 
 
 static void TFN__N(tfn__point_forward)(const tfn_point *p)
 {
-    float f[TFN__BLOCK];
+    float f[TFN__BLOCK], df[TFN__BLOCK];
     for (ptrdiff_t r = 0; r < p->rows; r++)
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
             const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
-            TFN__N(tfn__squash_values)(f, NULL, p, p->x + at, n);
+            TFN__N(tfn__squash_block)(f, df, p, p->x + at, n);
             TFN__N(tfn__normalise)(p->y + at, f, tfn__at(p->gain, c), tfn__at(p->bias, c), n, 0, 1,
                                    false);
         }
@@ -2980,7 +2906,8 @@ static void TFN__N(tfn__point_forward)(const tfn_point *p)
 
 #ifndef TFNORM_NO_TRAINING
 /* df *= dy*gain, the gradient of z. */
-static void TFN__N(tfn__point_slope)(float *df, const float *dy, const float *gain, ptrdiff_t n)
+static void TFN__N(tfn__point_slope)(float *df, const float *dy, const float *gain,
+                                                ptrdiff_t n)
 {
     TFN__EACH(i, k, n) {
         TFN__V g = TFN__GET(dy + i, k);
@@ -2993,11 +2920,11 @@ static void TFN__N(tfn__point_slope)(float *df, const float *dy, const float *ga
 static void TFN__N(tfn__point_backward)(const tfn_point *p)
 {
     const TFN__V alpha = TFN__SET(p->alpha ? *p->alpha : 1);
-    float g[TFN__BLOCK];
+    float f[TFN__BLOCK], g[TFN__BLOCK];
     for (ptrdiff_t r = 0; r < p->rows; r++)
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
             const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
-            TFN__N(tfn__squash_values)(NULL, g, p, p->x + at, n);
+            TFN__N(tfn__squash_block)(f, g, p, p->x + at, n);
             TFN__N(tfn__point_slope)(g, p->dy + at, tfn__at(p->gain, c), n);
             TFN__EACH(i, k, n)
                 TFN__N(tfn__give)(p->dx + at + i, TFN__MUL(alpha, TFN__GET(g + i, k)), k, p->add);
@@ -3015,7 +2942,7 @@ static void TFN__N(tfn__point_params_row)(const tfn_point *p, ptrdiff_t r, float
         const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
         const float *x = p->x + at, *dy = p->dy + at;
         float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
-        TFN__N(tfn__squash_values)(f, g, p, x, n);
+        TFN__N(tfn__squash_block)(f, g, p, x, n);
         TFN__N(tfn__point_slope)(g, dy, tfn__at(p->gain, c), n);
         TFN__EACH16(l, i, k, n, {
             const TFN__V v = TFN__GET(g + i, k);
@@ -3077,7 +3004,7 @@ static void TFN__N(tfn__seed_forward)(const tfn_seed *p)
 
 #ifndef TFNORM_NO_TRAINING
 /* sum(g*n), g = (t*alpha + gain)*dy, and the gradient (1 - t^2) sum(dy*alpha*n) of x.direction. */
-static void TFN__N(tfn__seed_sums)(const tfn_seed *p, ptrdiff_t r, float *sums)
+static TFN__APART void TFN__N(tfn__seed_sums)(const tfn_seed *p, ptrdiff_t r, float *sums)
 {
     const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
     const float t = p->stats[2*r];
@@ -3147,8 +3074,9 @@ static void TFN__N(tfn__seed_params_backward)(const tfn_seed *p)
 /* -- norms over a batch -------------------------------------------------------------------------- */
 
 /* Over the rows that count: mean of x, or with a mean of (x - mean)^2. Chains in order of rows. */
-static void TFN__N(tfn__column_mean)(float *y, const float *mean, const tfn_columns *p,
-                                     ptrdiff_t at, ptrdiff_t n, ptrdiff_t count)
+static TFN__APART void TFN__N(tfn__column_mean)(float *y, const float *mean,
+                                                const tfn_columns *p, ptrdiff_t at, ptrdiff_t n,
+                                                ptrdiff_t count)
 {
     const TFN__V divisor = TFN__SET((float)count);
     for (ptrdiff_t c = 0; c < n; c++) y[c] = 0;
@@ -3169,7 +3097,8 @@ static void TFN__N(tfn__column_mean)(float *y, const float *mean, const tfn_colu
 
 /* What running becomes: variance with 1/(T-1) for T rows; POWER's mean of squares is the plain mean
  * of all batches during warm-up, and moves on besides, as in the authors' code. */
-static void TFN__N(tfn__columns_next)(const tfn_columns *p, const tfn__column_norm *b)
+static TFN__APART void TFN__N(tfn__columns_next)(const tfn_columns *p,
+                                                 const tfn__column_norm *b)
 {
     const float *first = p->running + b->at, *second = first + p->cols;
     const float t = (float)(p->step > 1 ? p->step : 1);
@@ -3190,7 +3119,7 @@ static void TFN__N(tfn__columns_next)(const tfn_columns *p, const tfn__column_no
 }
 
 /* The statistics of a block of columns, and which of them normalise. */
-static void TFN__N(tfn__columns_moments)(const tfn_columns *p, tfn__column_norm *b)
+static TFN__APART void TFN__N(tfn__columns_moments)(const tfn_columns *p, tfn__column_norm *b)
 {
     const bool power = p->kind == TFN_NORM_POWER;
     const float *running = p->running + b->at, *square = running + (power ? 0 : p->cols);
@@ -3227,19 +3156,22 @@ static void TFN__N(tfn__columns_forward)(const tfn_columns *p, ptrdiff_t first, 
             TFN__N(tfn__copy)(p->stats + b.at, kept, b.n);
             TFN__N(tfn__copy)(p->stats + p->cols + b.at, b.rstd, b.n);
         }
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            b.a[c] = bias ? bias[c] : 0;
+            b.b[c] = gain ? gain[c] : 1;
+        }
         for (ptrdiff_t r = 0; r < p->batch * p->time; r++)
             TFN__EACH(c, k, b.n) {
-                TFN__V v = TFN__N(tfn__columns_n)(&b, p->x + r*p->cols + b.at, c, k);
-                if (gain) v = TFN__MUL(TFN__GET(gain + c, k), v);
-                if (bias) v = TFN__ADD(v, TFN__GET(bias + c, k));
-                TFN__PUT(p->y + r*p->cols + b.at + c, v, k);
+                const TFN__V v = TFN__N(tfn__columns_n)(&b, p->x + r*p->cols + b.at, c, k);
+                TFN__PUT(p->y + r*p->cols + b.at + c,
+                         TFN__FMA(TFN__GET(b.b + c, k), v, TFN__GET(b.a + c, k)), k);
             }
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
 /* What the forward normalised with: from stats, or without training from running. */
-static void TFN__N(tfn__columns_again)(const tfn_columns *p, tfn__column_norm *b)
+static TFN__APART void TFN__N(tfn__columns_again)(const tfn_columns *p, tfn__column_norm *b)
 {
     const float *stats = tfn__at(p->stats, b->at);
     b->count = p->training ? tfn__counted(p) : 0;
@@ -3329,7 +3261,116 @@ static void TFN__N(tfn__columns_backward)(const tfn_columns *p, ptrdiff_t first,
     }
 }
 #endif
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC pop_options
+#endif
 #endif /* TFN__EXTRA_NORMS */
+
+/* mean and rstd of n features. */
+static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm *p, const float *x, ptrdiff_t n,
+                                              float *mean)
+{
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    *mean = 0;
+    if (p->kind == TFN_NORM_RMS)
+        return 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count + p->eps);
+#ifdef TFN__EXTRA_NORMS
+    if (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2 || p->kind == TFN_NORM_CRMS)
+        return TFN__N(tfn__rstd_extra)(p, x, n, 0);
+#endif
+    *mean = TFN__N(tfn__row_sum)(x, n) / (float)n;
+#ifdef TFN__EXTRA_NORMS
+    if (p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA)
+        return TFN__N(tfn__rstd_extra)(p, x, n, *mean);
+#endif
+    return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
+}
+
+/* One group of one row, n features from x[at] on; c is its first column. */
+static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, ptrdiff_t c,
+                                              ptrdiff_t n, float mean, float rstd)
+{
+    const float *gain = tfn__at(p->gain, c), *bias = tfn__at(p->bias, c), *x = p->x + at;
+    float *y = p->y + at;
+#ifdef TFN__EXTRA_NORMS
+    if (p->kind == TFN_NORM_ADA) {
+        TFN__N(tfn__ada_row)(p, y, x, n, mean, rstd);
+        return;
+    }
+#endif
+    if (TFN__TRAINS && !p->offset) {          /* copies of the loop, where there is room for code */
+        if (p->kind != TFN_NORM_RMS || bias)
+            TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
+        else TFN__N(tfn__normalise)(y, x, gain, NULL, n, 0, rstd, false);
+    } else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, p->offset);
+}
+
+static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
+{
+    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
+    for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
+        for (ptrdiff_t g = 0; g < groups; g++) {
+            const ptrdiff_t at = r*p->cols + g*n;
+            float mean, rstd = TFN__N(tfn__moments)(p, p->x + at, n, &mean);
+            TFN__N(tfn__norm_row)(p, at, g*n, n, mean, rstd);
+            if (p->mean) p->mean[r*groups + g] = mean;
+            if (p->rstd) p->rstd[r*groups + g] = rstd;
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+static void TFN__N(tfn__norm_backward)(const tfn_norm *p)
+{
+    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
+    const bool plain = !p->offset && !p->detach_mean && !p->detach_std && p->part <= 0;
+    for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
+        for (ptrdiff_t g = 0; g < groups; g++) {
+            const ptrdiff_t i = r*groups + g, at = r*p->cols + g*n;
+            const float *gain = tfn__at(p->gain, g*n);
+            const float mean = p->mean ? p->mean[i] : 0, rstd = p->rstd[i];
+            if (plain && p->kind == TFN_NORM_LAYER)
+                TFN__N(tfn__norm_slope)(p, at, gain, n, n, mean, rstd, (float)n, TFN__GAIN_AS_IS,
+                                        TFN__SHIFT_MEAN);
+            else if (plain && p->kind == TFN_NORM_RMS)
+                TFN__N(tfn__norm_slope)(p, at, gain, n, n, 0, rstd, (float)n, TFN__GAIN_AS_IS,
+                                        TFN__SHIFT_NONE);
+            else TFN__N(tfn__norm_slope_any)(p, at, gain, n, mean, rstd);
+        }
+}
+
+/* n columns from c on, all in group g: down the rows, each gradient a chain. The gradients stay in
+ * the first cache, rows stream by. */
+static void TFN__N(tfn__norm_params)(const tfn_norm *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
+{
+    const ptrdiff_t groups = tfn__norm_groups(p);
+    const float *dy = p->dy + c, *x = p->x + c;
+    float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
+    for (ptrdiff_t i = 0; i < n && !p->add_params; i++) {
+        if (dgain) dgain[i] = 0;
+        if (dbias) dbias[i] = 0;
+    }
+    for (ptrdiff_t r = g; r < p->rows * groups; r += groups, dy += p->cols, x += p->cols) {
+        const TFN__V m = TFN__SET(p->mean ? p->mean[r] : 0), s = TFN__SET(p->rstd[r]);
+        if (dgain)
+            TFN__EACH(i, k, n) {
+                const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
+                TFN__PUT(dgain + i, TFN__FMA(TFN__GET(dy + i, k), v, TFN__GET(dgain + i, k)), k);
+            }
+        if (dbias)
+            TFN__EACH(i, k, n)
+                TFN__PUT(dbias + i, TFN__ADD(TFN__GET(dbias + i, k), TFN__GET(dy + i, k)), k);
+    }
+}
+
+static void TFN__N(tfn__norm_params_backward)(const tfn_norm *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const ptrdiff_t n = p->cols / tfn__norm_groups(p), end = first + count;
+    for (ptrdiff_t c = first, next; c < end; c = next) {
+        next = tfn__min(end, (c / n + 1) * n);
+        TFN__N(tfn__norm_params)(p, c, next - c, c / n);
+    }
+}
+#endif
 
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
@@ -3453,7 +3494,7 @@ static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
 }
 
 /* cap*tanh(s/cap) of n scaled scores, so that the next scale is 1. */
-static float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
+static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
 {
     if (!(cap > 0)) return scale;
     TFN__N(tfn__combine)(s, s, NULL, n, scale, 0, false);

@@ -9,18 +9,33 @@ enum { ROWS = 33, COLS = 100, N = ROWS * COLS };
 static float x[N], y[N], dx[N], dy[N], gain[COLS], bias[COLS], dgain[COLS], dbias[COLS];
 static float mean[ROWS], rstd[ROWS];
 
+/* A kernel with many arguments takes them in a struct; what is zero or NULL is left out. */
+static tfn_norm layernorm_call(void)
+{
+    tfn_norm p = { 0 };
+    p.kind = TFN_NORM_LAYER;
+    p.y = y, p.mean = mean, p.rstd = rstd;
+    p.x = x, p.gain = gain, p.bias = bias;
+    p.dx = dx, p.dgain = dgain, p.dbias = dbias, p.dy = dy;
+    p.rows = ROWS, p.cols = COLS;
+    p.eps = 1e-5f;
+    return p;
+}
+
 static void layernorm(const tfn_kernels *k)
 {
-    k->layernorm_forward(y, mean, rstd, x, gain, bias, ROWS, COLS, 1e-5f);
-    k->layernorm_backward(dx, dy, x, gain, mean, rstd, ROWS, COLS, false);
-    k->norm_params_backward(dgain, dbias, dy, x, mean, rstd, ROWS, COLS, COLS, false);
+    tfn_norm p = layernorm_call();
+    k->norm_forward(&p);
+    k->norm_backward(&p);
+    k->norm_params_backward(&p, 0, COLS);      /* all columns; threads would share them */
 }
 
 /* sum(dy * y), the loss of which dy is the gradient */
 static double loss(const tfn_kernels *k)
 {
     double sum = 0;
-    k->layernorm_forward(y, mean, rstd, x, gain, bias, ROWS, COLS, 1e-5f);
+    tfn_norm p = layernorm_call();
+    k->norm_forward(&p);
     for (int i = 0; i < N; i++) sum += (double)dy[i] * (double)y[i];
     return sum;
 }

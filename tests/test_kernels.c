@@ -121,9 +121,22 @@ static void kernels_check_slope(const char *name, const float *dx, const float *
 enum { KERNELS_ROWS = 5 };
 typedef struct kernels_norm {
     const float *x, *dy, *gain, *bias, *mean, *rstd;
-    ptrdiff_t rows, cols, ld;
+    ptrdiff_t rows, cols;
     bool rms, add;
 } kernels_norm;
+
+static tfn_norm kernels_norm_call(const kernels_norm *d)
+{
+    tfn_norm p;
+    memset(&p, 0, sizeof p);
+    p.kind = d->rms ? TFN_NORM_RMS : TFN_NORM_LAYER;
+    p.x = d->x, p.dy = d->dy, p.gain = d->gain;
+    p.bias = d->rms ? NULL : d->bias;
+    p.rows = d->rows, p.cols = d->cols;
+    p.eps = 1e-3f;
+    p.add = p.add_params = d->add;
+    return p;
+}
 
 static void kernels_norm_row(double *y, const double *x, ptrdiff_t n, const void *data)
 {
@@ -140,20 +153,24 @@ static void kernels_norm_row(double *y, const double *x, ptrdiff_t n, const void
 static void kernels_norm_forward(const tfn_kernels *k, float *out, const void *data)
 {
     const kernels_norm *d = (const kernels_norm *)data;
-    float *mean = out + d->rows * d->cols, *rstd = mean + d->rows;
-    if (d->rms) k->rmsnorm_forward(out, rstd, d->x, d->gain, d->rows, d->cols, 1e-3f);
-    else k->layernorm_forward(out, mean, rstd, d->x, d->gain, d->bias, d->rows, d->cols, 1e-3f);
-    if (d->rms) memset(mean, 0, (size_t)d->rows * sizeof *mean);
+    tfn_norm p = kernels_norm_call(d);
+    p.y = out;
+    p.mean = out + d->rows * d->cols;
+    p.rstd = p.mean + d->rows;
+    k->norm_forward(&p);
 }
 
 static void kernels_norm_backward(const tfn_kernels *k, float *out, const void *data)
 {
     const kernels_norm *d = (const kernels_norm *)data;
-    if (d->rms)
-        k->rmsnorm_backward(out, d->dy, d->x, d->gain, d->rstd, d->rows, d->cols, d->add);
-    else
-        k->layernorm_backward(out, d->dy, d->x, d->gain, d->mean, d->rstd, d->rows, d->cols,
-                              d->add);
+    float mean[KERNELS_ROWS], rstd[KERNELS_ROWS];
+    tfn_norm p = kernels_norm_call(d);
+    memcpy(mean, d->mean, sizeof mean);
+    memcpy(rstd, d->rstd, sizeof rstd);
+    p.dx = out;
+    p.mean = d->rms ? NULL : mean;
+    p.rstd = rstd;
+    k->norm_backward(&p);
 }
 
 static void kernels_norm_case(ptrdiff_t cols, bool rms, bool gain, bool bias)
@@ -161,7 +178,7 @@ static void kernels_norm_case(ptrdiff_t cols, bool rms, bool gain, bool bias)
     static float x[600], dy[600], g[100], b[100], before[600], y[600], dx[600];
     const ptrdiff_t n = KERNELS_ROWS * cols;
     const char *name = rms ? "rmsnorm" : "layernorm";
-    kernels_norm d = { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, false, false };
+    kernels_norm d = { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, false };
     kernels_fill(x, n);
     kernels_fill(dy, n);
     kernels_fill(g, cols);
@@ -204,7 +221,7 @@ TEST(kernels_norms_wide)              /* means far from 0, and more columns than
     enum { COLS = 5003 };
     static float x[2*COLS], y[2*COLS + 4];
     double mean = 0, square = 0;
-    kernels_norm d = { NULL, NULL, NULL, NULL, NULL, NULL, 2, COLS, 0, false, false };
+    kernels_norm d = { NULL, NULL, NULL, NULL, NULL, NULL, 2, COLS, false, false };
     for (int c = 0; c < 2*COLS; c++) x[c] = 100 + kernels_draw();
     d.x = x;
     kernels_run("layernorm", kernels_norm_forward, &d, 2*COLS + 4, NULL, y);
@@ -218,27 +235,32 @@ TEST(kernels_norms_wide)              /* means far from 0, and more columns than
 
 static void kernels_norm_params(const tfn_kernels *k, float *out, const void *data)
 {
+    static float mean[300], rstd[300];
     const kernels_norm *d = (const kernels_norm *)data;
     const ptrdiff_t half = d->cols / 2;                   /* two ranges of columns, as threads do */
-    float *bias = d->rms ? NULL : out + d->cols;
-    const float *mean = d->rms ? NULL : d->mean;
+    tfn_norm p = kernels_norm_call(d);
+    memcpy(mean, d->mean, sizeof mean);
+    memcpy(rstd, d->rstd, sizeof rstd);
+    p.mean = d->rms ? NULL : mean;
+    p.rstd = rstd;
+    p.dgain = out;
+    p.dbias = d->rms ? NULL : out + d->cols;
     if (d->rms) memset(out + d->cols, 0, (size_t)d->cols * sizeof *out);
-    k->norm_params_backward(out, bias, d->dy, d->x, mean, d->rstd, d->rows, half, d->ld, d->add);
-    k->norm_params_backward(out + half, bias ? bias + half : NULL, d->dy + half, d->x + half, mean,
-                            d->rstd, d->rows, d->cols - half, d->ld, d->add);
+    k->norm_params_backward(&p, half, d->cols - half);
+    k->norm_params_backward(&p, 0, half);
 }
 
 TEST(kernels_norm_params_chains)
 {
-    enum { ROWS = 300, LD = 105 };
-    static float x[ROWS*LD], dy[ROWS*LD], mean[ROWS], rstd[ROWS], before[200], got[200];
-    kernels_fill(x, ROWS*LD);
-    kernels_fill(dy, ROWS*LD);
+    enum { ROWS = 300 };
+    static float x[ROWS*100], dy[ROWS*100], mean[ROWS], rstd[ROWS], before[200], got[200];
+    kernels_fill(x, ROWS*100);
+    kernels_fill(dy, ROWS*100);
     kernels_fill(mean, ROWS);
     kernels_fill(rstd, ROWS);
     KERNELS_EACH_COLS(cols)
         for (int which = 0; which < 4; which++) {
-            kernels_norm d = { x, dy, NULL, NULL, mean, rstd, ROWS, cols, LD, false, false };
+            kernels_norm d = { x, dy, NULL, NULL, mean, rstd, ROWS, cols, false, false };
             d.rms = which & 1;
             d.add = which & 2;
             kernels_fill(before, 2*cols);
@@ -247,9 +269,9 @@ TEST(kernels_norm_params_chains)
                 double gain = d.add ? (double)before[c] : 0;
                 double bias = d.add && !d.rms ? (double)before[cols + c] : 0;
                 for (int r = 0; r < ROWS; r++) {
-                    double n = (double)x[r*LD + c] - (d.rms ? 0 : (double)mean[r]);
-                    gain += (double)dy[r*LD + c] * n * (double)rstd[r];
-                    if (!d.rms) bias += (double)dy[r*LD + c];
+                    double n = (double)x[r*cols + c] - (d.rms ? 0 : (double)mean[r]);
+                    gain += (double)dy[r*cols + c] * n * (double)rstd[r];
+                    if (!d.rms) bias += (double)dy[r*cols + c];
                 }
                 CHECK_CLOSE((double)got[c], gain, 5e-5);
                 CHECK_CLOSE((double)got[cols + c], bias, 5e-5);

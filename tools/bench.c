@@ -227,24 +227,37 @@ typedef struct arrays {
     ptrdiff_t rows, cols;
 } arrays;
 
+static tfn_norm norm_of(const arrays *a, tfn_norm_kind kind)
+{
+    tfn_norm n;
+    memset(&n, 0, sizeof n);
+    n.kind = kind;
+    n.y = a->y, n.mean = a->mean, n.rstd = a->rstd;
+    n.x = a->x, n.gain = a->gain;
+    if (kind == TFN_NORM_LAYER) n.bias = a->bias;
+    n.dx = a->dx, n.dgain = a->dgain, n.dbias = a->dbias, n.dy = a->dy;
+    n.rows = a->rows, n.cols = a->cols;
+    n.eps = 1e-5f;
+    return n;
+}
 static void layernorm_forward(void *p)
 {
     arrays *a = (arrays *)p;
-    a->k->layernorm_forward(a->y, a->mean, a->rstd, a->x, a->gain, a->bias, a->rows, a->cols,
-                            1e-5f);
+    tfn_norm n = norm_of(a, TFN_NORM_LAYER);
+    a->k->norm_forward(&n);
 }
 static void layernorm_backward(void *p)
 {
     arrays *a = (arrays *)p;
-    a->k->layernorm_backward(a->dx, a->dy, a->x, a->gain, a->mean, a->rstd, a->rows, a->cols,
-                             false);
-    a->k->norm_params_backward(a->dgain, a->dbias, a->dy, a->x, a->mean, a->rstd, a->rows, a->cols,
-                               a->cols, false);
+    tfn_norm n = norm_of(a, TFN_NORM_LAYER);
+    a->k->norm_backward(&n);
+    a->k->norm_params_backward(&n, 0, n.cols);
 }
 static void rmsnorm_forward(void *p)
 {
     arrays *a = (arrays *)p;
-    a->k->rmsnorm_forward(a->y, a->rstd, a->x, a->gain, a->rows, a->cols, 1e-5f);
+    tfn_norm n = norm_of(a, TFN_NORM_RMS);
+    a->k->norm_forward(&n);
 }
 static void softmax_forward(void *p)
 {
