@@ -4281,15 +4281,21 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12
- * vectorises these bodies at -O3 only, so they ask for it themselves. The 128-bit set with FMA must
- * not use wider registers on its own: see TFN__X86_WIDE. */
+ * vectorises these bodies at -O3 only, so they ask for it themselves, but for plain C where there are
+ * better ones. The 128-bit set with FMA must not use wider registers on its own: see
+ * TFN__X86_WIDE. */
+#define TFN__BODY
+#define TFN__USE_PLAIN
+#if TFN__X86
+#include TFNORM_FILE
+#endif
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #pragma GCC optimize("O3", "fp-contract=off")
 #endif
-#define TFN__BODY
-#define TFN__USE_PLAIN
+#if !TFN__X86
 #include TFNORM_FILE
+#endif
 #undef TFN__USE_PLAIN
 
 #if TFN__X86
@@ -4450,6 +4456,11 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #endif
 /* >> tape */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* From here to the decoder no loop is hot: -O1 saves gcc a second. */
+#if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O1", "fp-contract=off")
+#endif
 #ifdef TFN__EXTRA_NORMS
 enum { TFN__ALL = 1 };
 #else
@@ -9453,6 +9464,9 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);
 }
+#if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC pop_options
+#endif
 #endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
