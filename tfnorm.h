@@ -1129,10 +1129,14 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
 /* Logits (B*T, V) or (B, classes) of a batch, valid until the next call on the model. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch);
-/* Data-dependent initialisation, for topologies that have one; else it does nothing. */
+/* Data-dependent initialisation (Admin, LSUV) on a batch of any size; else it does nothing. The
+ * first step of a model that was not profiled does it with its own batch. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
-/* Fold what inference does not need into the weights, where that is exact. */
-TFNORM_API tfn_status tfn_model_fold(tfn_model *m);
+/* Give `to` the weights of `from`, with all folded into them that can be. `to` was made with the
+ * same options, but .inference and .folded: it has no gains of norms before a linear map, no scales
+ * of branches, no constant or profiled scales of skips, no shifts, no statistics of a batch before a
+ * linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. Outputs agree to rounding. */
+TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
 TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over all parameters */
@@ -7614,6 +7618,8 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (!(d->attention_cap >= 0) || !(d->logit_cap >= 0))
         tfn__fail(e, TFN_BAD_OPTION, "model", "a cap must not be negative", 0, 0);
     tfn__rate_ok(e, "dropout", d->dropout);
+    if (d->folded && !d->inference)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
     tfn__rate_ok(e, "attention_dropout", d->attention_dropout);
     tfn__rate_ok(e, "activation_dropout", d->activation_dropout);
     tfn__rate_ok(e, "smoothing", d->smoothing);
@@ -7748,11 +7754,123 @@ static tfn_var tfn__gain_at(tfn__builder *b, int part, int32_t cols, float initi
     return tfn__weight_of(b, part, TFN__GAIN, 1, cols, initial);
 }
 
+static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
+{
+    return decoder && d->arch == TFN_ENCODER_DECODER ? d->decoder_layers : d->layers;
+}
+
+static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
+                               int32_t layer)
+{
+    tfn_place p;
+    p.kind = kind;
+    p.decoder = decoder;
+    p.alone = d->arch != TFN_ENCODER_DECODER;
+    p.layer = layer;
+    p.depth = tfn__depth(d, decoder);
+    p.encoder_depth = tfn__depth(d, false);
+    p.decoder_depth = tfn__depth(d, true);
+    p.width = d->width;
+    return p;
+}
+
+/* value * N^n * M^m * l^layer; 1 where the row has no scale. */
+static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, int32_t layer)
+{
+    double v = (double)s->value;
+    if (s->kind == TFN_SCALE_NONE) return 1;
+    v *= tfn__pow(tfn__depth(d, false), (double)s->n)
+       * tfn__pow(tfn__depth(d, true), (double)s->m);
+    return (float)(v * tfn__pow(layer < 1 ? 1 : layer, (double)s->layer));
+}
+
+/* -- what a folded model leaves out: see tfn_model_fold ---------------------------------------- */
+
+static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
+{
+    return tfn_norm_find(b->stack == TFN__IN_DECODER ? b->d->decoder_norm : b->d->norm);
+}
+
+/* Maps with biases; shifts that are folded become biases. */
+static bool tfn__biased(const tfn__builder *b, int part)
+{
+    bool memory = b->sub == TFN_CROSS_ATTENTION && (part == TFN__PART_K || part == TFN__PART_V);
+    if (b->d->folded && b->join.shifts) return part != TFN__PART_O && !memory;
+    return !b->d->no_bias && !tfn__has(b, TFN_BIASLESS);
+}
+
+/* The affine part of a norm whose output is only read by linear maps. */
+static bool tfn__folds_norm(const tfn__builder *b, int part)
+{
+    const tfn_norm_rule *norm = tfn__norm_rule_of(b);
+    tfn_place ffn = tfn__place_at(b->d, b->stack == TFN__IN_DECODER, TFN_FFN, b->layer + 1);
+    bool moved = (norm->flags & TFN_NORM_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
+    if (!b->d->folded || norm->kind == TFN_NORM_SEED) return false;
+    if (moved && !tfn__biased(b, TFN__PART_Q)) return false;
+    if (part == TFN__PART_NORM_O || part == TFN__PART_NORM_2) return true;
+    return part == TFN__PART_NORM_IN && b->join.skip_from != TFN_FROM_NORMED
+        && tfn_topology_join(tfn__row(b), &ffn).source != TFN_FROM_FIRST;
+}
+static bool tfn__folds_input(const tfn__builder *b)
+{
+    return b->join.norm_in ? tfn__folds_norm(b, TFN__PART_NORM_IN)
+                           : b->d->folded && b->join.skip_from != TFN_FROM_NORMED;
+}
+
+/* The branch's scale, into its last matrix, or the gain of the norm that follows. */
+static bool tfn__folds_branch(const tfn__builder *b)
+{
+    bool gain = (tfn__norm_rule_of(b)->flags & (TFN_NORM_GAIN | TFN_NORM_OFFSET)) == TFN_NORM_GAIN;
+    return b->d->folded && b->join.skip.kind != TFN_SCALE_LERP && (!b->join.norm_branch || gain);
+}
+static bool tfn__folds_out(const tfn__builder *b)
+{
+    tfn_scale_kind kind = b->join.out.kind;
+    return tfn__folds_branch(b) && kind != TFN_SCALE_NONE && kind <= TFN_SCALE_SHARED;
+}
+/* N(a x + p) = N(x + p/a) with eps over a^2. */
+static bool tfn__folds_skip(const tfn__builder *b)
+{
+    return tfn__folds_branch(b) && b->join.norm_sum && b->join.skip.kind == TFN_SCALE_CONSTANT
+        && b->join.extra.kind == TFN_SCALE_NONE && !b->join.gate && !b->side.id
+        && tfn__norm_rule_of(b)->kind <= TFN_NORM_RMS;
+}
+/* Admin's scale, into the norm before it: all but the first, which has none. */
+static bool tfn__folds_profile(const tfn__builder *b)
+{
+    bool first = b->layer == 0 && b->sub == TFN_SELF_ATTENTION;
+    return b->d->folded && (tfn__norm_rule_of(b)->flags & TFN_NORM_GAIN)
+        && (b->join.skip.kind == TFN_SCALE_FOLDED
+            || (b->join.skip.kind == TFN_SCALE_PROFILED && !first));
+}
+
+/* All that writes to the streams can be centred: then LayerNorm is RMSNorm (Jiang 2023). */
+static bool tfn__centred(const tfn_model_desc *d)
+{
+    bool sines = d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ;
+    if (!d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL) return false;
+    for (int decoder = 0; decoder < 2; decoder++) {
+        const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
+        const tfn_norm_rule *norm = tfn_norm_find(decoder ? d->decoder_norm : d->norm);
+        if (norm->kind != TFN_NORM_LAYER || (norm->flags & TFN_NORM_BY_HEAD)) return false;
+        if (row->aggregate != TFN_AGGREGATE_NONE || !(row->flags & TFN_FINAL_NORM)) return false;
+        if (row->flags & (TFN_EMBEDDING_NORM | TFN_SIDE_STREAM | TFN_FIXNORM)) return false;
+        for (int32_t i = 0; i < 4 * tfn__depth(d, decoder); i++) {
+            tfn_place place = tfn__place_at(d, decoder, (tfn_sublayer)(i % 4), i / 4 + 1);
+            tfn_join j = tfn_topology_join(row, &place);
+            if (!j.norm_in || j.norm_branch || j.norm_sum || j.skip_from == TFN_FROM_NORMED
+                || j.skip.kind > TFN_SCALE_LEARNED || j.extra.kind > TFN_SCALE_LEARNED)
+                return false;
+        }
+    }
+    return true;
+}
+
 static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t in, int32_t out,
                                  tfn_activation act)
 {
     tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
-    if (!b->d->no_bias && !tfn__has(b, TFN_BIASLESS))
+    if (tfn__biased(b, part))
         bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
     if (!b->t->training || !tfn_init_find(b->d->init)->unit_variance)
         return tfn_linear(b->t, x, w, bias, act);
@@ -7773,10 +7891,6 @@ static tfn_var tfn__times(tfn__builder *b, tfn_var x, float a)
 
 /* -- norms: the row's, with its parameters ---------------------------------------------------- */
 
-static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
-{
-    return tfn_norm_find(b->stack == TFN__IN_DECODER ? b->d->decoder_norm : b->d->norm);
-}
 static float tfn__eps_of(const tfn__builder *b, const tfn_norm_rule *norm)
 {
     return tfn__orf(b->d->norm_eps, tfn__orf(norm->eps, (float)1e-5));
@@ -7808,6 +7922,7 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var 
     groups.groups = cols % b->d->heads ? 1 : b->d->heads;
     if (norm->kind == TFN_NORM_POWER)
         x = tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &groups);
+    if (tfn__folds_norm(b, part)) return x;
     return tfn__batch_norm(b->t, x, gain, bias,
                            tfn__running_of(b, part, cols, norm->kind == TFN_NORM_POWER),
                            norm->kind, (int32_t)b->d->norm_warmup, groups.eps);
@@ -7817,15 +7932,17 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var 
 static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t cols)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(b);
-    bool whole = cols == tfn__need(b->t, "norm", x)->cols, scalar;
+    bool whole = cols == tfn__need(b->t, "norm", x)->cols, scalar, folds;
     tfn_var gain = tfn__none, bias = tfn__none;
     float start = norm->flags & TFN_NORM_OFFSET ? 0 : 1;
     tfn_norm like;
     if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
-    scalar = (norm->flags & TFN_NORM_SCALAR) != 0;
+    folds = whole && tfn__folds_norm(b, part);
+    scalar = (norm->flags & TFN_NORM_SCALAR) != 0 && !folds;
     if (part == TFN__PART_NORM_BRANCH && tfn_init_find(b->d->init)->zero_branch) start -= 1;
-    if (norm->flags & TFN_NORM_GAIN) gain = tfn__gain_at(b, part, cols, start);
-    if (norm->flags & TFN_NORM_BIAS) bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
+    if ((norm->flags & TFN_NORM_GAIN) && !folds) gain = tfn__gain_at(b, part, cols, start);
+    if ((norm->flags & TFN_NORM_BIAS) && !folds)
+        bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
     if (TFN__ALL && norm->kind == TFN_NORM_POINT) {
         tfn_var alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, 1, (float)0.5), shift = tfn__none;
         if (norm->flags & TFN_NORM_SHIFT) shift = tfn__weight_of(b, part, TFN__SHIFT, 1, 1, 0);
@@ -7843,8 +7960,14 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     like.kind = norm->kind;
     like.eps = tfn__eps_of(b, norm);
     if (part == TFN__PART_FINAL_NORM && tfn__has(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
+    if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
+        float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
+        like.eps /= a * a;
+    }
+    if ((part == TFN__PART_NORM_IN || part == TFN__PART_FINAL_NORM) && tfn__centred(b->d))
+        like.kind = TFN_NORM_RMS;
     like.slope = (float)0.1;
-    like.offset = (norm->flags & TFN_NORM_OFFSET) != 0;
+    like.offset = (norm->flags & TFN_NORM_OFFSET) != 0 && !folds;
     like.detach_mean = (norm->flags & TFN_NORM_DETACH_MEAN) != 0;
     like.detach_std = (norm->flags & TFN_NORM_DETACH_STD) != 0;
     if (norm->flags & TFN_NORM_BY_HEAD) like.groups = b->d->heads;
@@ -7869,36 +7992,6 @@ static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
 
 /* -- the join: what a topology's row says
  * ------------------------------------------------------------ */
-
-static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
-{
-    return decoder && d->arch == TFN_ENCODER_DECODER ? d->decoder_layers : d->layers;
-}
-
-static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
-                               int32_t layer)
-{
-    tfn_place p;
-    p.kind = kind;
-    p.decoder = decoder;
-    p.alone = d->arch != TFN_ENCODER_DECODER;
-    p.layer = layer;
-    p.depth = tfn__depth(d, decoder);
-    p.encoder_depth = tfn__depth(d, false);
-    p.decoder_depth = tfn__depth(d, true);
-    p.width = d->width;
-    return p;
-}
-
-/* value * N^n * M^m * l^layer; 1 where the row has no scale. */
-static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, int32_t layer)
-{
-    double v = (double)s->value;
-    if (s->kind == TFN_SCALE_NONE) return 1;
-    v *= tfn__pow(tfn__depth(d, false), (double)s->n)
-       * tfn__pow(tfn__depth(d, true), (double)s->m);
-    return (float)(v * tfn__pow(layer < 1 ? 1 : layer, (double)s->layer));
-}
 
 /* What is stored of a learned scale times its unit. */
 static tfn_var tfn__scale_weight(tfn__builder *b, const tfn_scale_rule *s, int part, int kind,
@@ -7981,6 +8074,7 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var
     float in;
     *normed = u = join->norm_in ? tfn__apply_norm(b, u, TFN__PART_NORM_IN) : u;
     if (!b->first.id) b->first = u;
+    if (tfn__folds_input(b)) return u;
     u = tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in);
     if (join->shifts) u = tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
     return tfn__times(b, u, in);
@@ -7997,10 +8091,12 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
         p = tfn__apply_scale(b, tfn_add(b->t, p, skip, 1, -1), &join->out, TFN__PART_OUT, &out);
         return tfn_add(b->t, skip, p, 1, out);
     }
-    p = tfn__apply_scale(b, p, &join->out, TFN__PART_OUT, &out);
+    out = keep = 1;
+    if (!tfn__folds_out(b)) p = tfn__apply_scale(b, p, &join->out, TFN__PART_OUT, &out);
     if (b->side.id) b->side = tfn_add(b->t, b->side, p, 1, out);
     tfn__probe_profile(b, skip, p);
-    skip = tfn__apply_scale(b, skip, &join->skip, TFN__PART_SKIP, &keep);
+    if (!tfn__folds_skip(b) && !tfn__folds_profile(b))
+        skip = tfn__apply_scale(b, skip, &join->skip, TFN__PART_SKIP, &keep);
     return tfn_add(b->t, skip, p, keep, out);
 }
 
@@ -8104,7 +8200,8 @@ static tfn_var tfn__memory_of(tfn__builder *b)
     int32_t depth = b->d->layers + 1, k = 0, sub = b->sub, layer = b->layer;
     if (!(b->d->topology->flags & TFN_TRANSPARENT)) return b->memory;
     b->sub = TFN__NO_SUB;
-    w = tfn_softmax(b->t, tfn__gain_at(b, TFN__PART_MEMORY_MIX, depth, 0));
+    w = tfn__gain_at(b, TFN__PART_MEMORY_MIX, depth, 0);
+    if (!b->d->folded) w = tfn_softmax(b->t, w);
     for (int32_t i = b->encoder_first; i < b->encoder_last && k < depth; i++)
         if (b->t->nodes[i].flags & TFN__LAYER) {
             x.id = i;
@@ -8143,11 +8240,11 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer ki
         }
     }
     if (y.id) b->t->nodes[y.id].number[1] = d->attention_cap;
-    if (b->join.head_scale == TFN_HEAD_SCALE)
+    if (b->join.head_scale == TFN_HEAD_SCALE && !d->folded)
         y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
     if (b->join.norm_inner) y = tfn__apply_norm(b, y, TFN__PART_NORM_O);
     y = tfn__apply_linear(b, y, TFN__PART_O, width, tfn__stream(d), TFN_IDENTITY);
-    if (b->join.head_scale == TFN_HEAD_SCALE_AFTER)
+    if (b->join.head_scale == TFN_HEAD_SCALE_AFTER && !d->folded)
         y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
     return y;
 }
@@ -8157,7 +8254,8 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_
 {
     const tfn_model_desc *d = b->d;
     float root = TFN__SQRT((float)d->width);
-    bool shifted = b->join.shifts && part == TFN__PART_W1, plain = !b->join.scales && !shifted;
+    bool shifted = b->join.shifts && part == TFN__PART_W1 && !d->folded;
+    bool plain = !b->join.scales && !shifted;
     tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn, plain ? act : TFN_IDENTITY);
     if (b->join.scales)
         h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
@@ -8179,7 +8277,8 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
     }
     h = tfn_dropout(b->t, h, d->activation_dropout);
     if (b->join.norm_inner) h = tfn__apply_norm(b, h, TFN__PART_NORM_2);
-    if (b->join.shifts) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_2, 1, 0), -1);
+    if (b->join.shifts && !d->folded)
+        h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_2, 1, 0), -1);
     return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, tfn__stream(d), TFN_IDENTITY);
 }
 
@@ -8197,7 +8296,7 @@ static tfn_var tfn__embedding_of(tfn__builder *b)
     if (!own) b->stack = TFN__NO_STACK;
     e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, tfn__stream(d), 0);
     b->stack = stack;
-    if (tfn__has(b, TFN_FIXNORM)) e = tfn__unit_rows(b, e, tfn__stream(d));
+    if (tfn__has(b, TFN_FIXNORM) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
     if (!own) b->embedding = e;
     return e;
 }
@@ -8865,6 +8964,273 @@ TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
     return tfn_value(&m->infer, &m->run, m->logits);
 }
 
+/* -- folding ---------------------------------------------------------------------------------- */
+
+/* A weight of m in the stack and layer of `like`, or NULL. */
+static const tfn__weight *tfn__weight_at(const tfn_model *m, const tfn__weight *like, int sub,
+                                         int part, int kind)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->stack == like->stack && w->layer == like->layer && w->sub == sub && w->part == part
+            && w->kind == kind) return w;
+    }
+    return NULL;
+}
+
+/* Rows of a matrix divided by w, channel by channel. */
+static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w)
+{
+    for (int32_t r = 0; matrix && r < matrix->rows; r++)
+        for (int32_t c = 0; c < matrix->cols; c++)
+            m->run.params[matrix->at + (int64_t)r*matrix->cols + c] /= w[r];
+}
+
+/* The skip scale w of a Post-LN sub-layer moves into the norm before it, times w, and into the
+ * matrices that read the stream, over w (Liu 2020, appendix C). The keys and values of the
+ * cross-attention read the memory, which is not rescaled: its W_q alone. */
+static void tfn__fold_skip(tfn_model *m, const tfn__weight *skip, const float *w)
+{
+    static const int readers[] = { TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1,
+                                   TFN__PART_W3 };
+    bool cross = skip->sub == TFN_CROSS_ATTENTION;
+    const tfn__weight *gain = NULL, *bias;
+    tfn__weight place = *skip;
+    int before = skip->sub == TFN_SELF_ATTENTION ? TFN_FFN : skip->sub - 1;
+    if (skip->sub == TFN_SELF_ATTENTION) place.layer--;
+    if (before == TFN_CROSS_ATTENTION
+        && !tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN)) before--;
+    if (place.layer >= 0) gain = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN);
+    if (!gain) return;                                  /* the first one: w is 1 */
+    bias = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__BIAS);
+    for (int32_t i = 0; i < skip->cols; i++) {
+        m->run.params[gain->at + i] *= w[i];
+        if (bias) m->run.params[bias->at + i] *= w[i];
+    }
+    for (int i = 0; i < (cross ? 1 : 5); i++)
+        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, readers[i], TFN__MATRIX), w);
+}
+static void tfn__fold_skips(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->part != TFN__PART_SKIP || w->kind != TFN__STATE) continue;
+        tfn__fold_skip(m, w, tfn__weight_data(m, i));
+        for (int32_t c = 0; c < w->cols; c++) tfn__weight_data(m, i)[c] = 1;
+    }
+}
+
+/* Where one is: from, to, the sub-layer, and a builder that knows what folds there. */
+typedef struct tfn__folding {
+    tfn_model       *to;
+    const tfn_model *from;
+    tfn__builder     b;
+    tfn__weight      place;
+} tfn__folding;
+
+/* Number i of a weight of `from`, or `otherwise`; i is 0 for a scalar. */
+static double tfn__old(const tfn__folding *f, int sub, int part, int kind, int32_t i,
+                       double otherwise)
+{
+    const tfn__weight *w = tfn__weight_at(f->from, &f->place, sub, part, kind);
+    const float *p = w ? tfn__weight_data(f->from, (int32_t)(w - f->from->weights)) : NULL;
+    return p ? (double)p[w->cols == 1 ? 0 : i % w->cols] : otherwise;
+}
+static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
+{
+    *w = tfn__weight_at(f->to, &f->place, f->place.sub, part, kind);
+    return *w ? tfn__weight_data(f->to, (int32_t)(*w - f->to->weights)) : NULL;
+}
+
+/* Channel i of a norm is g n + t, of its kind's n; BATCH and POWER: of x. */
+static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
+{
+    const tfn_norm_rule *norm = tfn__norm_rule_of(&f->b);
+    int sub = f->place.sub;
+    double eps = (double)tfn__eps_of(&f->b, norm);
+    *g = tfn__old(f, sub, part, TFN__GAIN, i, 1) + (norm->flags & TFN_NORM_OFFSET ? 1 : 0);
+    *t = tfn__old(f, sub, part, TFN__BIAS, i, 0);
+    if (norm->kind == TFN_NORM_BATCH) {
+        *g *= tfn__pow(tfn__old(f, sub, part, TFN__VARIANCE, i, 1) + eps, -0.5);
+        *t -= *g * tfn__old(f, sub, part, TFN__MEAN, i, 0);
+    }
+    if (norm->kind == TFN_NORM_POWER)
+        *g *= tfn__pow(tfn__old(f, sub, part, TFN__SQUARE, i, 1) + eps, -0.5);
+}
+
+/* W reads g u + t in channel i: b += t W, W *= g. */
+static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
+{
+    const tfn__weight *w, *bias;
+    float *p = tfn__new(f, part, TFN__MATRIX, &w), *b = tfn__new(f, part, TFN__BIAS, &bias);
+    for (int32_t c = 0; p && c < w->cols; c++) {
+        float *x = p + (int64_t)i * w->cols + c;
+        if (b) b[c] += (float)t * *x;
+        *x *= (float)g;
+    }
+}
+
+/* A scale of the join at channel i. */
+static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
+{
+    int sub = s->kind == TFN_SCALE_SHARED ? TFN__NO_SUB : f->place.sub;
+    if (s->kind == TFN_SCALE_NONE) return 1;
+    if (s->kind == TFN_SCALE_CONSTANT)
+        return (double)tfn__rule_value(&f->from->desc, s, f->place.layer + 1);
+    return tfn__old(f, sub, part, TFN__GAIN, i, 1) * (double)tfn__orf(s->unit, 1);
+}
+
+/* What F reads: norm, scale, shift. */
+static void tfn__fold_input(const tfn__folding *f, int32_t i)
+{
+    static const int readers[] = { TFN__PART_Q, TFN__PART_W1, TFN__PART_W3, TFN__PART_K,
+                                   TFN__PART_V };
+    int count = f->place.sub == TFN_CROSS_ATTENTION ? 1 : 5;
+    double g = 1, t = 0, in = tfn__old_scale(f, &f->b.join.in, TFN__PART_IN, i);
+    if (f->b.join.norm_in) tfn__fold_norm(f, TFN__PART_NORM_IN, i, &g, &t);
+    t = t * in - tfn__old(f, f->place.sub, TFN__PART_SHIFT_IN, TFN__GAIN, 0, 0);
+    for (int r = 0; r < count; r++) tfn__fold_row(f, readers[r], i, g * in, t);
+}
+
+/* What the last matrix reads. */
+static void tfn__fold_inner(const tfn__folding *f, int last)
+{
+    int norm = last == TFN__PART_O ? TFN__PART_NORM_O : TFN__PART_NORM_2;
+    const tfn__weight *w;
+    if (!tfn__new(f, last, TFN__MATRIX, &w)) return;
+    for (int32_t i = 0; i < w->rows; i++) {
+        double g = 1, t = 0;
+        if (f->b.join.norm_inner && tfn__folds_norm(&f->b, norm))
+            tfn__fold_norm(f, norm, i, &g, &t);
+        if (f->b.join.head_scale == TFN_HEAD_SCALE)
+            g *= tfn__old(f, f->place.sub, TFN__PART_HEAD_SCALE, TFN__GAIN,
+                          i / (f->to->desc.width / f->to->desc.heads), 1);
+        if (last == TFN__PART_W2)
+            t -= tfn__old(f, f->place.sub, TFN__PART_SHIFT_2, TFN__GAIN, 0, 0);
+        tfn__fold_row(f, last, i, g, t);
+    }
+}
+
+/* Columns of a matrix or vector times the branch's scale. */
+static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
+{
+    const tfn_join *j = &f->b.join;
+    const tfn__weight *w;
+    float *p = tfn__new(f, part, kind, &w);
+    for (int64_t k = 0; p && k < (int64_t)w->rows * w->cols; k++) {
+        int32_t i = (int32_t)(k % w->cols);
+        double o = 1;
+        if (tfn__folds_out(&f->b)) o = tfn__old_scale(f, &j->out, TFN__PART_OUT, i);
+        if (tfn__folds_skip(&f->b)) o /= tfn__old_scale(f, &j->skip, TFN__PART_SKIP, i);
+        p[k] *= (float)o;
+    }
+}
+static void tfn__fold_output(const tfn__folding *f, int last)
+{
+    const tfn__weight *w;
+    float *p;
+    for (int kind = TFN__MATRIX; kind <= TFN__BIAS; kind++) {
+        p = tfn__new(f, last, kind, &w);
+        for (int64_t k = 0; p && k < (int64_t)w->rows * w->cols; k++)
+            if (f->b.join.head_scale == TFN_HEAD_SCALE_AFTER)
+                p[k] *= (float)tfn__old(f, f->place.sub, TFN__PART_HEAD_SCALE, TFN__GAIN,
+                                        (int32_t)(k % w->cols) / (w->cols / f->to->desc.heads), 1);
+    }
+    if (f->b.join.norm_branch) {
+        tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__GAIN);
+        tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__BIAS);
+    } else {
+        tfn__fold_columns(f, last, TFN__MATRIX);
+        tfn__fold_columns(f, last, TFN__BIAS);
+    }
+}
+
+static void tfn__fold_sublayer(tfn__folding *f, tfn_sublayer kind)
+{
+    bool ffn = kind == TFN_FFN || kind == TFN_FFN_BEFORE;
+    int last = ffn ? TFN__PART_W2 : TFN__PART_O;
+    const tfn__weight *w, *skip;
+    float *bias;
+    f->place.sub = (uint8_t)kind;
+    f->b.sub = (int32_t)kind;
+    f->b.join = tfn__join_at(&f->b, kind);
+    if (!tfn__new(f, last, TFN__MATRIX, &w)) return;       /* the layer has no such sub-layer */
+    if (tfn__folds_input(&f->b))
+        for (int32_t i = 0; i < tfn__stream(&f->to->desc); i++) tfn__fold_input(f, i);
+    bias = tfn__new(f, TFN__PART_W1, TFN__BIAS, &w);
+    for (int32_t c = 0; bias && c < w->cols; c++)
+        bias[c] -= (float)tfn__old(f, f->place.sub, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
+    tfn__fold_inner(f, last);
+    tfn__fold_output(f, last);
+    skip = tfn__weight_at(f->from, &f->place, kind, TFN__PART_SKIP, TFN__GAIN);
+    if (skip && tfn__folds_profile(&f->b))
+        tfn__fold_skip(f->to, skip, tfn__weight_data(f->from, (int32_t)(skip - f->from->weights)));
+}
+
+/* Rows of what writes to the stream get the mean 0. */
+static void tfn__centre(const tfn_model *m, const tfn__weight *w)
+{
+    bool writes = w->part == TFN__PART_O || w->part == TFN__PART_W2 || tfn__is_table(w->part);
+    float *p = m->run.params + w->at;
+    for (int32_t r = 0; writes && r < w->rows; r++, p += w->cols) {
+        double sum = 0;
+        for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
+        for (int32_t c = 0; c < w->cols; c++) p[c] -= (float)(sum / w->cols);
+    }
+}
+
+/* Weights that both have; the rest of `to` starts at 0. False if it is no folded form of `from`. */
+static bool tfn__fold_copy(tfn_model *to, const tfn_model *from)
+{
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__weight_at(from, w, w->sub, w->part, w->kind);
+        size_t bytes = (size_t)w->rows * (size_t)w->cols * sizeof(float);
+        if (old ? old->rows != w->rows || old->cols != w->cols : w->kind != TFN__BIAS) return false;
+        if (!old) TFNORM_MEMSET(tfn__weight_data(to, i), 0, bytes);
+        else TFNORM_MEMCPY(tfn__weight_data(to, i),
+                           tfn__weight_data(from, (int32_t)(old - from->weights)), bytes);
+    }
+    return true;
+}
+
+TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
+{
+    tfn__folding f;
+    if (from->error.status != TFN_OK && from->error.status != TFN_BAD_BATCH)
+        return from->error.status;
+    if (to->error.status == TFN_OK && (!to->desc.folded || from->desc.folded
+        || !tfn__equal(to->desc.recipe, from->desc.recipe) || !tfn__fold_copy(to, from)))
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
+                  "the models must have the same options, but folded", 0, 0);
+    if (to->error.status != TFN_OK) return to->error.status;
+    TFNORM_MEMSET(&f, 0, sizeof f);
+    f.to = to;
+    f.from = from;
+    f.b.d = &to->desc;
+    to->step = from->step;
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        float *p = tfn__weight_data(to, i);
+        bool unit = w->part == TFN__PART_EMBEDDING && (to->desc.topology->flags & TFN_FIXNORM);
+        for (int32_t r = 0; unit && r < w->rows; r++)
+            tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
+        if (w->part == TFN__PART_MEMORY_MIX) to->kernels->softmax_forward(p, p, 1, w->cols);
+    }
+    for (int stack = TFN__IN_ENCODER; stack <= TFN__IN_DECODER; stack++)
+        for (int32_t l = 0; l < tfn__depth(&to->desc, stack == TFN__IN_DECODER); l++) {
+            f.b.stack = stack;
+            f.b.layer = l;
+            f.place.stack = (uint8_t)stack;
+            f.place.layer = (int16_t)l;
+            for (int kind = 0; kind < TFN__NO_SUB; kind++)
+                tfn__fold_sublayer(&f, (tfn_sublayer)kind);
+        }
+    for (int32_t i = 0; i < to->weight_count && tfn__centred(&to->desc); i++)
+        tfn__centre(to, to->weights + i);
+    return TFN_OK;
+}
+
 /* -- one step
  * ---------------------------------------------------------------------------------------------- */
 
@@ -9073,57 +9439,6 @@ static void tfn__unit_outputs(tfn__profile *p)
                 data[i] /= TFN__SQRT((float)p->variance);
         }
     }
-}
-
-static tfn__weight *tfn__weight_at(const tfn_model *m, const tfn__weight *like, int sub, int part,
-                                   int kind)
-{
-    for (int32_t i = 0; i < m->weight_count; i++) {
-        tfn__weight *w = m->weights + i;
-        if (w->stack == like->stack && w->layer == like->layer && w->sub == sub && w->part == part
-            && w->kind == kind) return w;
-    }
-    return NULL;
-}
-
-/* Rows of a matrix divided by w, channel by channel. */
-static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w)
-{
-    for (int32_t r = 0; matrix && r < matrix->rows; r++)
-        for (int32_t c = 0; c < matrix->cols; c++)
-            m->run.params[matrix->at + (int64_t)r*matrix->cols + c] /= w[r];
-}
-
-/* The skip scale w of a Post-LN sub-layer moves into the norm before it, times w, and into the
- * matrices that read the stream, over w (Liu 2020, appendix C). The keys and values of the
- * cross-attention read the memory, which is not rescaled: its W_q alone. w is 1 afterwards. */
-static void tfn__fold_skip(tfn_model *m, const tfn__weight *skip)
-{
-    static const int readers[] = { TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1,
-                                   TFN__PART_W3 };
-    bool cross = skip->sub == TFN_CROSS_ATTENTION;
-    tfn__weight place = *skip, *gain = NULL, *bias;
-    float *w = tfn__weight_data(m, (int32_t)(skip - m->weights));
-    int before = skip->sub == TFN_SELF_ATTENTION ? TFN_FFN : skip->sub - 1;
-    if (skip->sub == TFN_SELF_ATTENTION) place.layer--;
-    if (before == TFN_CROSS_ATTENTION
-        && !tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN)) before--;
-    if (place.layer >= 0) gain = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN);
-    if (!gain) return;                                  /* the first one: w is 1 */
-    bias = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__BIAS);
-    for (int32_t i = 0; i < skip->cols; i++) {
-        m->run.params[gain->at + i] *= w[i];
-        if (bias) m->run.params[bias->at + i] *= w[i];
-    }
-    for (int i = 0; i < (cross ? 1 : 5); i++)
-        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, readers[i], TFN__MATRIX), w);
-    for (int32_t i = 0; i < skip->cols; i++) w[i] = 1;
-}
-static void tfn__fold_skips(tfn_model *m)
-{
-    for (int32_t i = 0; i < m->weight_count; i++)
-        if (m->weights[i].part == TFN__PART_SKIP && m->weights[i].kind == TFN__STATE)
-            tfn__fold_skip(m, m->weights + i);
 }
 
 static bool tfn__wants_profile(const tfn_model *m)
