@@ -1,7 +1,7 @@
 /* Every norm against plain formulas in double, and its backward against central differences of
  * these (what a backward takes for a constant is frozen there); running statistics and PowerNorm,
  * whose backward is no gradient, against the steps written out; and the same bits on all
- * instruction sets, in any range of columns. With TFN__DOUBLE (test_norms_double.c): more digits. */
+ * instruction sets, in any range of columns. With TFN__DOUBLE (test_norms_double.c) more digits. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -440,7 +440,8 @@ static void norms_point_case(tfn_squash squash, ptrdiff_t rows, ptrdiff_t cols, 
     static double in[NORMS_MAX], w[NORMS_MAX], y[NORMS_MAX], d[NORMS_MAX];
     static float gain[NORMS_COLS], bias[NORMS_COLS];
     const float alpha = (float)0.75, shift = (float)0.125;
-    const double a = which & 1 ? 0.75 : 1, s = which & 2 ? 0.125 : 0, kinks[3] = { 0, 1.5708, -1.5708 };
+    const double a = which & 1 ? 0.75 : 1, s = which & 2 ? 0.125 : 0;
+    const double kinks[3] = { 0, 1.5708, -1.5708 };
     const ptrdiff_t n = rows * cols;
     norms_point c;
     memset(&c, 0, sizeof c);
@@ -596,7 +597,7 @@ TEST(norms_seed)
         }
 }
 
-/* -- norms over a batch -------------------------------------------------------------------------- */
+/* -- norms over a batch ----------------------------------------------------------------------- */
 
 enum { NORMS_BATCH = 3, NORMS_TIME = 5, NORMS_TOKENS = NORMS_BATCH * NORMS_TIME };
 
