@@ -16,6 +16,9 @@
 #define main kernels_main
 #include "test_kernels.c"
 #undef main
+#define main norms_main
+#include "test_norms.c"
+#undef main
 #define main attention_main
 #include "test_attention.c"
 #undef main
@@ -48,6 +51,7 @@ int main(int argc, char **argv)
     FILE_TESTS(math)
     FILE_TESTS(dense)
     FILE_TESTS(kernels)
+    FILE_TESTS(norms)
     FILE_TESTS(attention)
     FILE_TESTS(embed)
     FILE_TESTS(tape)

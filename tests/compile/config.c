@@ -5,6 +5,7 @@
 #define WITH_NO_STDIO
 #define WITH_NO_MALLOC
 #define WITH_NO_TRAINING
+#define WITH_ALL_NORMS
 #define WITH_ONLY_KERNELS
 #define WITH_NO_SIMD
 #define WITH_EXACT
@@ -32,6 +33,9 @@
 #endif
 #ifdef WITH_NO_TRAINING
 #define TFNORM_NO_TRAINING
+#endif
+#ifdef WITH_ALL_NORMS
+#define TFNORM_ALL_NORMS
 #endif
 #ifdef WITH_ONLY_KERNELS
 #define TFNORM_ONLY_KERNELS
