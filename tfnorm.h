@@ -225,7 +225,8 @@
  *   TFNORM_ASSERT(x)        for defects of the library; nothing by default
  *   TFNORM_NO_STDIO         without <stdio.h> (this version does not include it anyway)
  *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free
- *   TFNORM_NO_TRAINING      without gradients and optimisers: a decoder fits a microcontroller
+ *   TFNORM_NO_TRAINING      without gradients, optimisers and random weights: a decoder fits a
+ *                           microcontroller
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
  *                           RMSNorm; without it a decoder has those two alone
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
@@ -1111,6 +1112,11 @@ typedef struct tfn_model {
 } tfn_model;
 
 /* Fill the defaults; false and an error where an option has no legal value. */
+static bool tfn__more_than_plain(const tfn_topology *t)
+{
+    return t->aggregate != TFN_AGGREGATE_NONE || t->flags > (TFN_FINAL_NORM | TFN_EMBEDDING_NORM);
+}
+
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e);
 /* Bytes of scratch that tfn_model_size needs: bounds the tapes' metadata. 0: invalid. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc);
@@ -1135,8 +1141,9 @@ TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch);
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
 /* Give `to` the weights of `from`, with all folded into them that can be. `to` was made with the
  * same options, but .inference and .folded: it has no gains of norms before a linear map, no scales
- * of branches, no constant or profiled scales of skips, no shifts, no statistics of a batch before a
- * linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. Outputs agree to rounding. */
+ * of branches, no constant or profiled scales of skips, no shifts, no statistics of a batch before
+ * a linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. Outputs agree to
+ * rounding. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
@@ -1280,8 +1287,12 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #define TFN__TRAINS true
 #endif
 
+/* Norms other than LayerNorm and RMSNorm, rows beyond Pre-LN and Post-LN. */
 #if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
-#define TFN__EXTRA_NORMS      /* norms other than LayerNorm and RMSNorm */
+#define TFN__EXTRA_NORMS
+#define TFN__ALL true
+#else
+#define TFN__ALL false
 #endif
 
 /* Contraction of a*b + c by the compiler would change the bits. The strings are written out: a
@@ -2539,13 +2550,16 @@ enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
 /* Where the backward's a comes from: nowhere, mean(g), CRMSNorm's sum(x). */
 enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
-static ptrdiff_t tfn__norm_groups(const tfn_norm *p) { return tfn__max(p->groups, 1); }
+static ptrdiff_t tfn__norm_groups(const tfn_norm *p)
+{
+    return TFN__ALL ? tfn__max(p->groups, 1) : 1;
+}
 
 /* How many of n features the statistics are of. */
 static ptrdiff_t tfn__norm_count(const tfn_norm *p, ptrdiff_t n)
 {
     const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
-    return rms && p->part > 0 ? tfn__min(p->part, n) : n;
+    return TFN__ALL && rms && p->part > 0 ? tfn__min(p->part, n) : n;
 }
 
 static bool tfn__norm_centred(const tfn_norm *p)
@@ -3306,7 +3320,7 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, p
 #endif
     if (TFN__TRAINS && !p->offset)            /* a copy of the loop, where there is room for code */
         TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
-    else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, p->offset);
+    else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, TFN__ALL && p->offset);
 }
 
 /* The usual RMSNorm once more, without what it does not need: a third less time for narrow rows. */
@@ -3325,7 +3339,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
     const bool plain = groups == 1 && p->part <= 0 && !p->offset && !p->bias && n > 0;
-    if (TFN__TRAINS && p->kind == TFN_NORM_RMS && plain) {
+    if (TFN__TRAINS && plain && p->kind == TFN_NORM_RMS) {
         TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
         return;
     }
@@ -3517,7 +3531,7 @@ static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
 /* cap*tanh(s/cap) of n scaled scores, so that the next scale is 1. */
 static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
 {
-    if (!(cap > 0)) return scale;
+    if (!TFN__ALL || !(cap > 0)) return scale;
     TFN__N(tfn__combine)(s, s, NULL, n, scale, 0, false);
     TFN__N(tfn__divide_row)(s, n, cap);
     TFN__N(tfn__tanh)(s, s, n);
@@ -4302,8 +4316,8 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12
- * vectorises these bodies at -O3 only, so they ask for it themselves, but for plain C where there are
- * better ones. The 128-bit set with FMA must not use wider registers on its own: see
+ * vectorises these bodies at -O3 only, so they ask for it themselves, but for plain C where there
+ * are better ones. The 128-bit set with FMA must not use wider registers on its own: see
  * TFN__X86_WIDE. */
 #define TFN__BODY
 #define TFN__USE_PLAIN
@@ -4482,12 +4496,6 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
-#ifdef TFN__EXTRA_NORMS
-enum { TFN__ALL = 1 };
-#else
-enum { TFN__ALL = 0 };          /* norms and rows beyond pre, post, LayerNorm, RMSNorm drop out */
-#endif
-
 /* Recording appends nodes, planning places their values by liveness, running is a loop over the
  * timeline. A new operation is a kernel pair, a row of TFN__OPS, and a function that records it. */
 
@@ -4540,6 +4548,10 @@ static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
 }
 
 static ptrdiff_t tfn__one(const tfn__call *c) { (void)c; return 1; }
+static ptrdiff_t tfn__by_cols(const tfn__call *c)
+{
+    return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
+}
 static ptrdiff_t tfn__by_rows(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->cols));
@@ -4687,16 +4699,18 @@ static tfn_norm tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t coun
     tfn_norm p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.kind = (tfn_norm_kind)(n->arg[0] & 255);
-    p.offset = (n->arg[0] & TFN__OFFSET) != 0;
-    p.detach_mean = (n->arg[0] & TFN__DETACH_MEAN) != 0;
-    p.detach_std = (n->arg[0] & TFN__DETACH_STD) != 0;
-    p.groups = n->arg[1];
-    p.part = n->arg[2];
+    if (TFN__ALL) {
+        p.offset = (n->arg[0] & TFN__OFFSET) != 0;
+        p.detach_mean = (n->arg[0] & TFN__DETACH_MEAN) != 0;
+        p.detach_std = (n->arg[0] & TFN__DETACH_STD) != 0;
+        p.groups = n->arg[1];
+        p.part = n->arg[2];
+        p.slope = n->number[1];
+        p.factor = 1;
+    }
     p.rows = count * each;
     p.cols = n->arg[3];
     p.eps = n->number[0];
-    p.slope = n->number[1];
-    p.factor = 1;
     p.x = c->x[0] + at;
     p.gain = c->x[1];
     p.bias = c->x[2];
@@ -4727,7 +4741,10 @@ static float tfn__absmax_eps(const tfn__call *c)
     }
     return c->n->number[0] * most * most;
 }
-static bool tfn__whole(const tfn_node *n) { return (n->arg[0] & 255) == TFN_NORM_ABSMAX; }
+static bool tfn__whole(const tfn_node *n)
+{
+    return TFN__ALL && (n->arg[0] & 255) == TFN_NORM_ABSMAX;
+}
 
 static void tfn__norm_forward(const tfn__call *c)
 {
@@ -4773,6 +4790,7 @@ static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 }
 #endif
 
+#ifdef TFN__EXTRA_NORMS
 /* -- other norms: gain * f(alpha x + shift) + bias. arg: f; in: x, gain, bias, alpha, shift ---- */
 
 static tfn_point tfn__point_of(const tfn__call *c, tfn__range s)
@@ -4853,10 +4871,6 @@ static void tfn__columns_forward(const tfn__call *c)
     tfn_columns p = tfn__columns_of(c);
     c->k->columns_forward(&p, j.first, j.count);
 }
-static ptrdiff_t tfn__by_cols(const tfn__call *c)
-{
-    return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
-}
 #ifndef TFNORM_NO_TRAINING
 static void tfn__point_backward(const tfn__call *c)
 {
@@ -4914,6 +4928,7 @@ static void tfn__columns_backward(const tfn__call *c)
     c->k->columns_backward(&p, j.first, j.count);
 }
 #endif
+#endif
 
 /* -- elementwise
  * ---------------------------------------------------------------------------------- */
@@ -4935,7 +4950,7 @@ static void tfn__activate_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
-    if (c->n->arg[0] == TFN__EXP_CAPPED) {
+    if (TFN__ALL && c->n->arg[0] == TFN__EXP_CAPPED) {
         for (ptrdiff_t i = 0; i < s.count*c->cols; i++)
             c->y[at + i] = tfn__exp_capped(c->x[0][at + i]);
         return;
@@ -4962,12 +4977,14 @@ static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool a
 {
     ptrdiff_t groups = c->x_cols[1], each = groups ? c->cols / groups : c->cols;
     tfn__range s = tfn__my_rows(c);
-    float t = (float)c->r->step / (c->n->number[0] > 0 ? c->n->number[0] : 1);
+    float by = c->x[1] ? c->x[1][0] : 1;
+    if (TFN__ALL && !c->x[1] && (float)c->r->step < c->n->number[0])
+        by = (float)c->r->step / c->n->number[0];
     y += s.first * c->cols;
     x += s.first * c->cols;
     if (groups < 2) {
-        c->k->combine(y, x, NULL, s.count*c->cols, c->x[1] ? c->x[1][0] : t < 1 ? t : 1, 0, add);
-    } else if (each == 1) {
+        c->k->combine(y, x, NULL, s.count*c->cols, by, 0, add);
+    } else if (!TFN__ALL || each == 1) {
         c->k->scale_columns(y, x, c->x[1], s.count, c->cols, add);
     } else {
         for (ptrdiff_t i = 0; i < s.count * groups; i++)
@@ -4976,6 +4993,7 @@ static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool a
 }
 static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
+#ifdef TFN__EXTRA_NORMS
 /* y = x + number * by, by (1, 1) or (1, C). */
 static void tfn__shift_forward(const tfn__call *c)
 {
@@ -5002,6 +5020,7 @@ static void tfn__gate_forward(const tfn__call *c)
     c->k->combine(c->y + at, c->x[0] + at, NULL, s.count*c->cols, 1 - tfn__gate_of(c->x[1][0]), 0,
                   false);
 }
+#endif
 
 #ifndef TFNORM_NO_TRAINING
 /* The counter of a mask's element names sentence, position and channel, so that padding and
@@ -5399,15 +5418,33 @@ static void tfn__custom_backward(const tfn__call *c)
  * ---------- */
 
 #define TFN__NO_GRAD NULL       /* the only way to have no backward */
-#ifdef TFN__EXTRA_NORMS
-#define TFN__MORE(f) f
-#else
-#define TFN__MORE(f) NULL
-#endif
 #ifdef TFNORM_NO_TRAINING
 #define TFN__BACK(f) NULL
 #else
 #define TFN__BACK(f) f
+#endif
+
+#ifdef TFN__EXTRA_NORMS
+#define TFN__MORE_OPS(X)                                                                        \
+    X(POINT,    "pointwise norm", tfn__point_forward, tfn__by_rows,                             \
+      TFN__BACK(tfn__point_backward), TFN__BACK(tfn__rows_and_one),                             \
+      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__IN4)                                                \
+    X(SEED,     "SeeDNorm",      tfn__seed_forward, tfn__by_rows,                               \
+      TFN__BACK(tfn__seed_backward), TFN__BACK(tfn__rows_and_one),                              \
+      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__SAVED)                                   \
+    X(COLUMNS,  "batch norm",    tfn__columns_forward, tfn__by_cols,                            \
+      TFN__BACK(tfn__columns_backward), tfn__by_cols,                                           \
+      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                                              \
+    X(SHIFT,    "shift",         tfn__shift_forward, tfn__by_rows,                              \
+      TFN__BACK(tfn__shift_backward), TFN__BACK(tfn__rows_and_by), 0)                           \
+    X(MIX,      "mix",           tfn__mix_forward, tfn__by_rows,                                \
+      TFN__BACK(tfn__mix_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)           \
+    X(GATE,     "gate",          tfn__gate_forward, tfn__by_rows,                               \
+      TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)
+#else           /* recording one is an error: tfn__left_out */
+#define TFN__MORE_OPS(X)
+enum { TFN__OP_POINT, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0,
+       TFN__OP_GATE = 0 };
 #endif
 
 #define TFN__OPS(X)                                                                             \
@@ -5422,15 +5459,6 @@ static void tfn__custom_backward(const tfn__call *c)
     X(NORM,     "norm",          tfn__norm_forward, tfn__norm_chunks,                           \
       TFN__BACK(tfn__norm_backward), TFN__BACK(tfn__norm_backward_chunks),                      \
       TFN__IN0 | TFN__IN1 | TFN__SAVED)                                                         \
-    X(POINT,    "pointwise norm", TFN__MORE(tfn__point_forward), tfn__by_rows,                  \
-      TFN__BACK(tfn__point_backward), TFN__BACK(tfn__rows_and_one),                             \
-      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__IN4)                                                \
-    X(SEED,     "SeeDNorm",      TFN__MORE(tfn__seed_forward), tfn__by_rows,                    \
-      TFN__BACK(tfn__seed_backward), TFN__BACK(tfn__rows_and_one),                              \
-      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__SAVED)                                   \
-    X(COLUMNS,  "batch norm",    TFN__MORE(tfn__columns_forward), tfn__by_cols,                 \
-      TFN__BACK(tfn__columns_backward), tfn__by_cols,                                           \
-      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                                              \
     X(SOFTMAX,  "softmax",       tfn__softmax_op, tfn__by_rows,                                 \
       TFN__BACK(tfn__softmax_back), tfn__by_rows, TFN__OUT)                                     \
     X(ACTIVATE, "activation",    tfn__activate_forward, tfn__by_rows,                           \
@@ -5441,12 +5469,6 @@ static void tfn__custom_backward(const tfn__call *c)
       TFN__BACK(tfn__add_backward), tfn__by_rows, 0)                                            \
     X(SCALE,    "scale",         tfn__scale_forward, tfn__by_rows,                              \
       TFN__BACK(tfn__scale_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)         \
-    X(SHIFT,    "shift",         TFN__MORE(tfn__shift_forward), tfn__by_rows,                   \
-      TFN__BACK(tfn__shift_backward), TFN__BACK(tfn__rows_and_by), 0)                           \
-    X(MIX,      "mix",           TFN__MORE(tfn__mix_forward), tfn__by_rows,                     \
-      TFN__BACK(tfn__mix_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)           \
-    X(GATE,     "gate",          TFN__MORE(tfn__gate_forward), tfn__by_rows,                    \
-      TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)          \
     X(DROPOUT,  "dropout",       TFN__BACK(tfn__dropout_forward), tfn__by_rows,                 \
       TFN__BACK(tfn__dropout_backward), tfn__by_rows, 0)                                        \
     X(EMBED,    "embedding",     tfn__embed_op, tfn__by_rows,                                   \
@@ -5468,7 +5490,8 @@ static void tfn__custom_backward(const tfn__call *c)
       TFN__BACK(tfn__probe_backward), tfn__one, 0)                                              \
     X(CUSTOM,   "custom",        tfn__custom_forward, tfn__one,                                 \
       TFN__BACK(tfn__custom_backward), tfn__one,                                                \
-      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__IN4 | TFN__IN5 | TFN__OUT)
+      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__IN4 | TFN__IN5 | TFN__OUT)               \
+    TFN__MORE_OPS(X)
 
 #define TFN__OP_ENUM(id, name, f, fc, b, bc, reads) TFN__OP_##id,
 enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
@@ -5737,7 +5760,8 @@ TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     const tfn_node *xn = tfn__need(t, "norm", x);
     ptrdiff_t groups = like->groups > 1 ? like->groups : 1;
     tfn_node *n;
-    if (t->error.status == TFN_OK && (cols < 1 || xn->cols % cols || cols % groups))
+    if (TFN__ALL && t->error.status == TFN_OK
+        && (cols < 1 || xn->cols % cols || cols % groups))
         return tfn__tape_error(t, TFN_BAD_SHAPE, "norm", "norms of %d channels do not divide %d",
                                cols, xn->cols);
     if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
@@ -5747,13 +5771,16 @@ TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     if (bias.id && !tfn__wants(t, "norm", bias, 1, cols)) return tfn__none;
     n = tfn__map(t, TFN__OP_NORM, x, gain, bias);
     if (!n) return tfn__none;
+    n->arg[0] = (int32_t)like->kind;
+    n->arg[1] = 1;
+    n->arg[3] = cols;
+    n->number[0] = like->eps;
+    if (!TFN__ALL) return tfn__var_of(t, n);
     n->arg[0] = (int32_t)like->kind + (like->offset ? TFN__OFFSET : 0)
               + (like->detach_mean ? TFN__DETACH_MEAN : 0)
               + (like->detach_std ? TFN__DETACH_STD : 0);
     n->arg[1] = (int32_t)groups;
     n->arg[2] = (int32_t)like->part;
-    n->arg[3] = cols;
-    n->number[0] = like->eps;
     n->number[1] = like->slope;
     if (t->training) n->saved_cols = 2 * (n->cols / cols) * (int32_t)groups;
     return tfn__var_of(t, n);
@@ -5776,11 +5803,20 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn__norm_like(t, x, gain, tfn__none, eps, TFN_NORM_RMS);
 }
 
+static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
+/* An operation that this build does not have. */
+static bool tfn__left_out(tfn_tape *t, const char *op)
+{
+    if (!TFN__ALL) tfn__tape_error(t, TFN_UNSUPPORTED, op, tfn__plain_only, 0, 0);
+    return !TFN__ALL;
+}
+
 TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
                                 tfn_var shift, tfn_squash f)
 {
     const tfn_node *xn = tfn__need(t, "pointwise norm", x);
     tfn_node *n;
+    if (tfn__left_out(t, "pointwise norm")) return tfn__none;
     if (gain.id && !tfn__wants(t, "pointwise norm", gain, 1, xn->cols)) return tfn__none;
     if (bias.id && !tfn__wants(t, "pointwise norm", bias, 1, xn->cols)) return tfn__none;
     if (alpha.id && !tfn__wants(t, "pointwise norm", alpha, 1, 1)) return tfn__none;
@@ -5798,6 +5834,7 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
 {
     const tfn_node *xn = tfn__need(t, "SeeDNorm", x);
     tfn_node *n;
+    if (tfn__left_out(t, "SeeDNorm")) return tfn__none;
     if (!tfn__wants(t, "SeeDNorm", gain, 1, xn->cols)) return tfn__none;
     if (!tfn__wants(t, "SeeDNorm", alpha, 1, xn->cols)) return tfn__none;
     if (!tfn__wants(t, "SeeDNorm", direction, 1, xn->cols)) return tfn__none;
@@ -5905,6 +5942,7 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
     const tfn_node *xn = tfn__need(t, "shift", x), *bn = tfn__need(t, "shift", by);
     tfn_node *n;
+    if (tfn__left_out(t, "shift")) return tfn__none;
     if (!tfn__wants(t, "shift", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
     n = tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none);
     if (n) n->number[0] = a;
@@ -5915,6 +5953,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
 {
     const tfn_node *wn = tfn__need(t, "mix", w), *xn = tfn__need(t, "mix", x);
     tfn_node *n;
+    if (tfn__left_out(t, "mix")) return tfn__none;
     if (k < 0 || k >= wn->cols)
         return tfn__tape_error(t, TFN_BAD_SHAPE, "mix", "weight %d, there are %d", k, wn->cols);
     if (!tfn__wants(t, "mix", w, 1, wn->cols)) return tfn__none;
@@ -5926,7 +5965,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
 
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
-    if (!tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
+    if (tfn__left_out(t, "gate") || !tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
 
@@ -6786,6 +6825,7 @@ static const tfn_norm_rule tfn__norms[] = {
       TFN_NORM_LAYER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
     { "rmsnorm", "g x/sqrt(mean(x^2) + e)", "Zhang & Sennrich, eq. 4", 2019,
       TFN_NORM_RMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+#ifdef TFN__EXTRA_NORMS
     { "layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al., section 3.1", 2019,
       TFN_NORM_LAYER, 0, 0, 0, TFN_SQUASH_TANH },
     { "rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)", "Zhang & Sennrich, their PyTorch code", 2019,
@@ -6833,11 +6873,13 @@ static const tfn_norm_rule tfn__norms[] = {
       2015, TFN_NORM_BATCH, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
     { "powernorm", "g x/psi + b, psi^2 the running mean of x^2", "Shen et al., alg. 2", 2020,
       TFN_NORM_POWER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH }
+#endif
 };
 enum { TFN__NORM_COUNT = sizeof tfn__norms / sizeof *tfn__norms };
 
 /* -- topologies ------------------------------------------------------------------------------- */
 
+#ifdef TFN__EXTRA_NORMS
 static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
 {
     tfn_scale_rule s;
@@ -7008,6 +7050,7 @@ static void tfn__branchnorm(const tfn_place *p, tfn_join *j)
     j->out = tfn__scale_of(TFN_SCALE_SCHEDULED, 4000);
 }
 static void tfn__gpas(const tfn_place *p, tfn_join *j) { (void)p; j->gate = true; }
+#endif
 
 #define TFN__NO_SCALE  { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }
 #define TFN__JOIN(in, branch, sum)                                                                 \
@@ -7037,6 +7080,7 @@ static const tfn_topology tfn__topologies[] = {
                  NULL)
     TFN__POST_ROW("post", "x = N(x + F(x))", "Vaswani et al.; Xiong et al. 2020, table 1", 2017,
                   NULL)
+#ifdef TFN__EXTRA_NORMS
     TFN__POST_ROW("admin", "x = N(w x + F(x)), w learned, profiled", "Liu et al., eq. 5", 2020,
                   tfn__admin)
     TFN__POST_ROW("admin-direct", "x = N(x + F(x)), the profiled w folded into the weights",
@@ -7137,6 +7181,7 @@ static const tfn_topology tfn__topologies[] = {
     TFN__ROW("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
              "Zhu et al. (DyT), section 5", 2025, TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_SCALE,
              TFN_AGGREGATE_NONE, NULL)
+#endif
 };
 enum { TFN__TOPOLOGY_COUNT = sizeof tfn__topologies / sizeof *tfn__topologies };
 
@@ -7150,6 +7195,7 @@ TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *pl
 
 /* -- initialisations -------------------------------------------------------------------------- */
 
+#ifdef TFN__EXTRA_NORMS
 static void tfn__all_gains(tfn_gains *g, double a)
 {
     g->q = g->k = g->v = g->o = g->w1 = g->w2 = (float)a;
@@ -7235,6 +7281,7 @@ static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
 {
     tfn__all_gains(g, 1.0 / (p->depth - p->layer + 1));
 }
+#endif
 
 #define TFN__INIT(name, formula, paper, year, base, ffn_base, std, embedding, rule)                \
     { name, formula, paper, year, base, ffn_base, (float)(std), (float)(embedding), false, false,  \
@@ -7250,6 +7297,7 @@ static const tfn_init_rule tfn__inits[] = {
               TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0, NULL)
     TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16", 2010,
               TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, NULL)
+#ifdef TFN__EXTRA_NORMS
     TFN__INIT("fused", "xavier-uniform; q, k, v: 1/sqrt(2)", "fairseq; Transformer-Clinic, code",
               2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__fused_gains)
     TFN__INIT_FLAGS("fairseq", "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(1/sqrt(in))",
@@ -7304,6 +7352,7 @@ static const tfn_init_rule tfn__inits[] = {
                     NULL)
     TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al., section 4.1", 2022,
               TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0, tfn__post_ln_init_gains)
+#endif
 };
 enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
 
@@ -7312,6 +7361,7 @@ enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
 static const tfn_recipe tfn__recipes[] = {
     { "pre",              "pre",              "layernorm",        "xavier" },
     { "post",             "post",             "layernorm",        "xavier" },
+#ifdef TFN__EXTRA_NORMS
     { "admin",            "admin",            "layernorm",        "fused" },
     { "admin-direct",     "admin-direct",     "layernorm",        "fused" },
     { "admin-constant",   "admin-constant",   "layernorm",        "xavier-uniform" },
@@ -7393,6 +7443,7 @@ static const tfn_recipe tfn__recipes[] = {
     { "seednorm",         "pre",              "seednorm",         "xavier" },
     { "centernorm",       "pre",              "centernorm",       "xavier" },
     { "l2norm",           "pre",              "l2norm",           "xavier" }
+#endif
 };
 enum { TFN__RECIPE_COUNT = sizeof tfn__recipes / sizeof *tfn__recipes };
 
@@ -7554,7 +7605,7 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->norm);
     else if (!tfn_norm_find(d->decoder_norm))
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->decoder_norm);
-    else if ((tfn_norm_find(d->norm)->kind == TFN_NORM_CRMS)
+    else if (TFN__ALL && (tfn_norm_find(d->norm)->kind == TFN_NORM_CRMS)
              != (tfn_norm_find(d->decoder_norm)->kind == TFN_NORM_CRMS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
     if (!tfn_init_find(d->init))
@@ -7564,7 +7615,7 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 /* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0. */
 static int32_t tfn__stream(const tfn_model_desc *d)
 {
-    const tfn_norm_rule *norm = tfn_norm_find(d->norm);
+    const tfn_norm_rule *norm = TFN__ALL ? tfn_norm_find(d->norm) : NULL;
     return d->width - (norm && norm->kind == TFN_NORM_CRMS);
 }
 
@@ -7604,7 +7655,7 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
     if (d->heads % d->kv_heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "%d heads cannot share %d key/value heads", d->heads,
                   d->kv_heads);
-    if (tfn__stream(d) < 1)
+    if (TFN__ALL && tfn__stream(d) < 1)
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm wants a width of 2, not %d", d->width, 0);
     if (d->position == TFN_ROTARY && d->width / d->heads % 2)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary positions want an even head size, not %d",
@@ -7619,7 +7670,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "smoothing_kind is %d, the limit is %d", d->smoothing_kind, 0,
                   TFN_SMOOTHING_FAIRSEQ);
     tfn__in_range(e, "head is %d, the limit is %d", d->head, 0, TFN_HEAD_SEQUENCE);
-    tfn__in_range(e, "qk_norm is %d, the limit is %d", d->qk_norm, 0, TFN_QKV_HEAD);
+    if (TFN__ALL) tfn__in_range(e, "qk_norm is %d, the limit is %d", d->qk_norm, 0, TFN_QKV_HEAD);
     tfn__in_range(e, "optimizer is %d, the limit is %d", d->optimizer, 0, TFN_RADAM);
     tfn__in_range(e, "radam is %d, the limit is %d", d->radam, 0, TFN_RADAM_MOMENTUM);
     tfn__in_range(e, "schedule.kind is %d, the limit is %d", d->schedule.kind, 0, TFN_T_FIXUP);
@@ -7632,10 +7683,10 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
                   d->isa, 0);
-    if (!(d->attention_cap >= 0) || !(d->logit_cap >= 0))
+    if (TFN__ALL && (!(d->attention_cap >= 0) || !(d->logit_cap >= 0)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "a cap must not be negative", 0, 0);
     tfn__rate_ok(e, "dropout", d->dropout);
-    if (d->folded && !d->inference)
+    if (TFN__ALL && d->folded && !d->inference)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
     tfn__rate_ok(e, "attention_dropout", d->attention_dropout);
     tfn__rate_ok(e, "activation_dropout", d->activation_dropout);
@@ -7657,6 +7708,11 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
+    if (e->status == TFN_OK && !TFN__ALL
+        && (out->folded || out->qk_norm > TFN_QK_NONE || out->attention_cap > 0
+            || out->logit_cap > 0
+        || tfn__more_than_plain(out->topology) || tfn__more_than_plain(out->decoder_topology)))
+        tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
     tfn__check_sizes(out, e);
     tfn__check_kinds(out, e);
     return e->status == TFN_OK;
@@ -7717,6 +7773,8 @@ static bool tfn__has(const tfn__builder *b, uint32_t flag)
 {
     return (tfn__row(b)->flags & flag) != 0;
 }
+/* A flag beyond the plain rows' final norm and embedding norm. */
+#define tfn__has_more(b, flag) (TFN__ALL && tfn__has(b, flag))
 
 static bool tfn__is_weight(const tfn__weight *w, const tfn__builder *b, int part, int kind)
 {
@@ -7812,8 +7870,8 @@ static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
 static bool tfn__biased(const tfn__builder *b, int part)
 {
     bool memory = b->sub == TFN_CROSS_ATTENTION && (part == TFN__PART_K || part == TFN__PART_V);
-    if (b->d->folded && b->join.shifts) return part != TFN__PART_O && !memory;
-    return !b->d->no_bias && !tfn__has(b, TFN_BIASLESS);
+    if (TFN__ALL && b->d->folded && b->join.shifts) return part != TFN__PART_O && !memory;
+    return !b->d->no_bias && !tfn__has_more(b, TFN_BIASLESS);
 }
 
 /* The affine part of a norm whose output is only read by linear maps. */
@@ -7822,7 +7880,7 @@ static bool tfn__folds_norm(const tfn__builder *b, int part)
     const tfn_norm_rule *norm = tfn__norm_rule_of(b);
     tfn_place ffn = tfn__place_at(b->d, b->stack == TFN__IN_DECODER, TFN_FFN, b->layer + 1);
     bool moved = (norm->flags & TFN_NORM_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
-    if (!b->d->folded || norm->kind == TFN_NORM_SEED) return false;
+    if (!TFN__ALL || !b->d->folded || norm->kind == TFN_NORM_SEED) return false;
     if (moved && !tfn__biased(b, TFN__PART_Q)) return false;
     if (part == TFN__PART_NORM_O || part == TFN__PART_NORM_2) return true;
     return part == TFN__PART_NORM_IN && b->join.skip_from != TFN_FROM_NORMED
@@ -7831,14 +7889,15 @@ static bool tfn__folds_norm(const tfn__builder *b, int part)
 static bool tfn__folds_input(const tfn__builder *b)
 {
     return b->join.norm_in ? tfn__folds_norm(b, TFN__PART_NORM_IN)
-                           : b->d->folded && b->join.skip_from != TFN_FROM_NORMED;
+                           : TFN__ALL && b->d->folded && b->join.skip_from != TFN_FROM_NORMED;
 }
 
 /* The branch's scale, into its last matrix, or the gain of the norm that follows. */
 static bool tfn__folds_branch(const tfn__builder *b)
 {
     bool gain = (tfn__norm_rule_of(b)->flags & (TFN_NORM_GAIN | TFN_NORM_OFFSET)) == TFN_NORM_GAIN;
-    return b->d->folded && b->join.skip.kind != TFN_SCALE_LERP && (!b->join.norm_branch || gain);
+    return TFN__ALL && b->d->folded && b->join.skip.kind != TFN_SCALE_LERP
+        && (!b->join.norm_branch || gain);
 }
 static bool tfn__folds_out(const tfn__builder *b)
 {
@@ -7856,7 +7915,7 @@ static bool tfn__folds_skip(const tfn__builder *b)
 static bool tfn__folds_profile(const tfn__builder *b)
 {
     bool first = b->layer == 0 && b->sub == TFN_SELF_ATTENTION;
-    return b->d->folded && (tfn__norm_rule_of(b)->flags & TFN_NORM_GAIN)
+    return TFN__ALL && b->d->folded && (tfn__norm_rule_of(b)->flags & TFN_NORM_GAIN)
         && (b->join.skip.kind == TFN_SCALE_FOLDED
             || (b->join.skip.kind == TFN_SCALE_PROFILED && !first));
 }
@@ -7865,7 +7924,7 @@ static bool tfn__folds_profile(const tfn__builder *b)
 static bool tfn__centred(const tfn_model_desc *d)
 {
     bool sines = d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ;
-    if (!d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL) return false;
+    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL) return false;
     for (int decoder = 0; decoder < 2; decoder++) {
         const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
         const tfn_norm_rule *norm = tfn_norm_find(decoder ? d->decoder_norm : d->norm);
@@ -7889,7 +7948,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t i
     tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
     if (tfn__biased(b, part))
         bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
-    if (!b->t->training || !tfn_init_find(b->d->init)->unit_variance)
+    if (!TFN__ALL || !b->t->training || !tfn_init_find(b->d->init)->unit_variance)
         return tfn_linear(b->t, x, w, bias, act);
     x = tfn_linear(b->t, x, w, bias, TFN_IDENTITY);     /* LSUV looks at it before the function */
     tfn_probe(b->t, x, TFN__OUTPUTS
@@ -7951,12 +8010,13 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     const tfn_norm_rule *norm = tfn__norm_rule_of(b);
     bool whole = cols == tfn__need(b->t, "norm", x)->cols, scalar, folds;
     tfn_var gain = tfn__none, bias = tfn__none;
-    float start = norm->flags & TFN_NORM_OFFSET ? 0 : 1;
+    float start = TFN__ALL && (norm->flags & TFN_NORM_OFFSET) ? 0 : 1;
     tfn_norm like;
     if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
-    folds = whole && tfn__folds_norm(b, part);
+    folds = TFN__ALL && whole && tfn__folds_norm(b, part);
     scalar = (norm->flags & TFN_NORM_SCALAR) != 0 && !folds;
-    if (part == TFN__PART_NORM_BRANCH && tfn_init_find(b->d->init)->zero_branch) start -= 1;
+    if (TFN__ALL && part == TFN__PART_NORM_BRANCH && tfn_init_find(b->d->init)->zero_branch)
+        start -= 1;
     if ((norm->flags & TFN_NORM_GAIN) && !folds) gain = tfn__gain_at(b, part, cols, start);
     if ((norm->flags & TFN_NORM_BIAS) && !folds)
         bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
@@ -7973,10 +8033,12 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     }
     if (TFN__ALL && norm->kind > TFN_NORM_SEED)
         return tfn__batch_norm_of(b, x, part, gain, bias, norm);
+    if (!TFN__ALL)
+        return tfn__norm_like(b->t, x, gain, bias, tfn__eps_of(b, norm), norm->kind);
     TFNORM_MEMSET(&like, 0, sizeof like);
     like.kind = norm->kind;
     like.eps = tfn__eps_of(b, norm);
-    if (part == TFN__PART_FINAL_NORM && tfn__has(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
+    if (part == TFN__PART_FINAL_NORM && tfn__has_more(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
     if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
         float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
         like.eps /= a * a;
@@ -8014,7 +8076,8 @@ static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
 static tfn_var tfn__scale_weight(tfn__builder *b, const tfn_scale_rule *s, int part, int kind,
                                  int32_t cols)
 {
-    float unit = tfn__orf(s->unit, 1), start = tfn__rule_value(b->d, s, b->layer + 1) / unit;
+    float unit = TFN__ALL ? tfn__orf(s->unit, 1) : 1;
+    float start = tfn__rule_value(b->d, s, b->layer + 1) / unit;
     return tfn__times(b, tfn__weight_of(b, part, kind, 1, cols, start), unit);
 }
 
@@ -8025,6 +8088,7 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule
     int32_t sub = b->sub, cols = tfn__need(b->t, "scale", x)->cols;
     tfn_var by = tfn__none;
     *constant = 1;
+    if (!TFN__ALL && s->kind > TFN_SCALE_VECTOR) return x;
     switch (s->kind) {
     case TFN_SCALE_NONE:
     case TFN_SCALE_LERP: return x;
@@ -8056,11 +8120,20 @@ static void tfn__probe_profile(tfn__builder *b, tfn_var x, tfn_var p)
     const tfn_scale_rule *s = &b->join.skip;
     int kind = s->kind == TFN_SCALE_FOLDED ? TFN__STATE : TFN__GAIN;
     const tfn__weight *w;
-    if (!tfn__profiled(s) || !b->t->training) return;
+    if (!TFN__ALL || !tfn__profiled(s) || !b->t->training) return;
     w = tfn__find_weight(b, TFN__PART_SKIP, kind);
     if (!w) return;                             /* the evaluation's tape comes first and makes it */
     tfn_probe(b->t, p, TFN__PROFILE + 2 * (int32_t)(w - b->weights));
     tfn_probe(b->t, x, TFN__PROFILE + 2 * (int32_t)(w - b->weights) + 1);
+}
+
+/* Of a join that small builds do not have. */
+static bool tfn__special(const tfn_join *j)
+{
+    return j->norm_inner || j->shifts || j->gate || j->extra_last || j->scales || j->source
+        || j->qk > TFN_QK_NONE || j->head_scale || j->in.kind > TFN_SCALE_VECTOR
+        || j->out.kind > TFN_SCALE_VECTOR || j->skip.kind > TFN_SCALE_VECTOR
+        || j->extra.kind > TFN_SCALE_VECTOR;
 }
 
 static tfn_join tfn__join_at(const tfn__builder *b, tfn_sublayer kind)
@@ -8087,13 +8160,16 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u);
 static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var *normed)
 {
     const tfn_join *join = &b->join;
-    tfn_var u = join->source == TFN_FROM_LAYER ? x0 : join->source == TFN_FROM_FIRST ? b->first : x;
+    tfn_var u = x;
     float in;
+    if (TFN__ALL && join->source == TFN_FROM_LAYER) u = x0;
+    if (TFN__ALL && join->source == TFN_FROM_FIRST) u = b->first;
     *normed = u = join->norm_in ? tfn__apply_norm(b, u, TFN__PART_NORM_IN) : u;
     if (!b->first.id) b->first = u;
     if (tfn__folds_input(b)) return u;
     u = tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in);
-    if (join->shifts) u = tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
+    if (TFN__ALL && join->shifts)
+        u = tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
     return tfn__times(b, u, in);
 }
 
@@ -8102,8 +8178,8 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
 {
     const tfn_join *join = &b->join;
     float keep, out;
-    if (join->gate && join->norm_sum) skip = tfn__apply_gate(b, skip);
-    if (join->skip.kind == TFN_SCALE_LERP) {        /* of vectors of length 1 */
+    if (TFN__ALL && join->gate && join->norm_sum) skip = tfn__apply_gate(b, skip);
+    if (TFN__ALL && join->skip.kind == TFN_SCALE_LERP) {        /* of vectors of length 1 */
         skip = tfn__unit_rows(b, skip, tfn__need(b->t, "scale", skip)->cols);
         p = tfn__apply_scale(b, tfn_add(b->t, p, skip, 1, -1), &join->out, TFN__PART_OUT, &out);
         return tfn_add(b->t, skip, p, 1, out);
@@ -8121,10 +8197,13 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
 static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x, tfn_var x0)
 {
     tfn_var normed, p, z;
-    tfn_join join = b->join = tfn__join_at(b, kind);
+    const tfn_join join = b->join = tfn__join_at(b, kind);
     bool ffn = kind == TFN_FFN || kind == TFN_FFN_BEFORE;
     float extra = 1;
     b->sub = (int32_t)kind;
+    if (!TFN__ALL && tfn__special(&join))
+        return tfn__tape_error(b->t, TFN_UNSUPPORTED, "model",
+                               tfn__plain_only, 0, 0);
     p = tfn__branch_input(b, x, x0, &normed);
     p = ffn ? tfn__ffn_branch(b, p) : tfn__attention_branch(b, p, kind);
     if (join.norm_branch) p = tfn__apply_norm(b, p, TFN__PART_NORM_BRANCH);
@@ -8134,9 +8213,9 @@ static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x
     if (join.extra.kind != TFN_SCALE_NONE)
         x0 = tfn__apply_scale(b, x0, &join.extra, TFN__PART_EXTRA, &extra);
     if (join.extra.kind != TFN_SCALE_NONE && !join.extra_last) z = tfn_add(b->t, z, x0, 1, extra);
-    if (join.gate && !join.norm_sum) z = tfn__apply_gate(b, z);
+    if (TFN__ALL && join.gate && !join.norm_sum) z = tfn__apply_gate(b, z);
     if (join.norm_sum) z = tfn__apply_norm(b, z, TFN__PART_NORM);
-    return join.extra.kind != TFN_SCALE_NONE && join.extra_last
+    return TFN__ALL && join.extra.kind != TFN_SCALE_NONE && join.extra_last
          ? tfn_add(b->t, z, x0, 1, extra) : z;
 }
 
@@ -8215,7 +8294,7 @@ static tfn_var tfn__memory_of(tfn__builder *b)
 {
     tfn_var w, m = tfn__none, x;
     int32_t depth = b->d->layers + 1, k = 0, sub = b->sub, layer = b->layer;
-    if (!(b->d->topology->flags & TFN_TRANSPARENT)) return b->memory;
+    if (!TFN__ALL || !(b->d->topology->flags & TFN_TRANSPARENT)) return b->memory;
     b->sub = TFN__NO_SUB;
     w = tfn__gain_at(b, TFN__PART_MEMORY_MIX, depth, 0);
     if (!b->d->folded) w = tfn_softmax(b->t, w);
@@ -8257,11 +8336,11 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer ki
         }
     }
     if (y.id) b->t->nodes[y.id].number[1] = d->attention_cap;
-    if (b->join.head_scale == TFN_HEAD_SCALE && !d->folded)
+    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE && !d->folded)
         y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
-    if (b->join.norm_inner) y = tfn__apply_norm(b, y, TFN__PART_NORM_O);
+    if (TFN__ALL && b->join.norm_inner) y = tfn__apply_norm(b, y, TFN__PART_NORM_O);
     y = tfn__apply_linear(b, y, TFN__PART_O, width, tfn__stream(d), TFN_IDENTITY);
-    if (b->join.head_scale == TFN_HEAD_SCALE_AFTER && !d->folded)
+    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE_AFTER && !d->folded)
         y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
     return y;
 }
@@ -8271,10 +8350,11 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_
 {
     const tfn_model_desc *d = b->d;
     float root = TFN__SQRT((float)d->width);
-    bool shifted = b->join.shifts && part == TFN__PART_W1 && !d->folded;
-    bool plain = !b->join.scales && !shifted;
+    bool scaled = TFN__ALL && b->join.scales;
+    bool shifted = TFN__ALL && b->join.shifts && part == TFN__PART_W1 && !d->folded;
+    bool plain = !scaled && !shifted;
     tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn, plain ? act : TFN_IDENTITY);
-    if (b->join.scales)
+    if (scaled)
         h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
     if (shifted) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_1, 1, 0), -1);
     return plain || act == TFN_IDENTITY ? h : tfn_activate(b->t, h, act);
@@ -8293,8 +8373,8 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
         h = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, act);
     }
     h = tfn_dropout(b->t, h, d->activation_dropout);
-    if (b->join.norm_inner) h = tfn__apply_norm(b, h, TFN__PART_NORM_2);
-    if (b->join.shifts && !d->folded)
+    if (TFN__ALL && b->join.norm_inner) h = tfn__apply_norm(b, h, TFN__PART_NORM_2);
+    if (TFN__ALL && b->join.shifts && !d->folded)
         h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_2, 1, 0), -1);
     return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, tfn__stream(d), TFN_IDENTITY);
 }
@@ -8313,7 +8393,7 @@ static tfn_var tfn__embedding_of(tfn__builder *b)
     if (!own) b->stack = TFN__NO_STACK;
     e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, tfn__stream(d), 0);
     b->stack = stack;
-    if (tfn__has(b, TFN_FIXNORM) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
+    if (tfn__has_more(b, TFN_FIXNORM) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
     if (!own) b->embedding = e;
     return e;
 }
@@ -8328,7 +8408,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
     tfn_var x;
     b->layer = -1;
     b->sub = TFN__NO_SUB;
-    if (d->scale_embedding || tfn__has(b, TFN_FIXNORM)) scale = root;
+    if (d->scale_embedding || tfn__has_more(b, TFN_FIXNORM)) scale = root;
     x = tfn_embed(b->t, tfn__embedding_of(b), slot, b->rows, scale);
     if (d->position == TFN_LEARNED)
         x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
@@ -8340,7 +8420,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
         s = tfn_embed(b->t, s, TFN_INT_SEGMENTS, b->rows, 1);
         x = tfn_add(b->t, x, s, 1, 1);
     }
-    if (tfn__has(b, TFN_EMBEDDING_SCALE))
+    if (tfn__has_more(b, TFN_EMBEDDING_SCALE))
         x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_EMBEDDING_SCALE, 1, root));
     if (tfn__has(b, TFN_EMBEDDING_NORM)) x = tfn__apply_norm(b, x, TFN__PART_EMBEDDING_NORM);
     return tfn_dropout(b->t, x, d->dropout);
@@ -8349,7 +8429,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
 /* y_l, remembered by its node for those who mix layers. */
 static tfn_var tfn__push_layer(tfn__builder *b, tfn_var y)
 {
-    if (tfn__row(b)->aggregate == TFN_AGGREGATE_NORMED && b->layer >= 0)
+    if (TFN__ALL && tfn__row(b)->aggregate == TFN_AGGREGATE_NORMED && b->layer >= 0)
         y = tfn__apply_norm(b, y, TFN__PART_NORM_OUT);
     if (y.id) b->t->nodes[y.id].flags |= TFN__LAYER;
     return y;
@@ -8364,7 +8444,8 @@ static tfn_var tfn__aggregate(tfn__builder *b, tfn_var x, int32_t first, bool la
     bool weighted = how != TFN_AGGREGATE_DENSE;
     tfn_var w = tfn__none, sum = tfn__none, y;
     b->sub = TFN__NO_SUB;
-    if (how == TFN_AGGREGATE_NONE || (layer < 0 && how > TFN_AGGREGATE_NORM)) return x;
+    if (!TFN__ALL || how == TFN_AGGREGATE_NONE) return x;
+    if (layer < 0 && how > TFN_AGGREGATE_NORM) return x;
     b->layer = last ? -1 : layer + 1;
     if (weighted) w = tfn__gain_at(b, TFN__PART_MIX, count, 1 / (float)count);
     b->layer = layer;
@@ -8384,7 +8465,7 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
 {
     const tfn_var x0 = x;
     b->first = tfn__none;
-    if (tfn__has(b, TFN_MACARON)) x = tfn__apply_sublayer(b, TFN_FFN_BEFORE, x, x0);
+    if (tfn__has_more(b, TFN_MACARON)) x = tfn__apply_sublayer(b, TFN_FFN_BEFORE, x, x0);
     x = tfn__apply_sublayer(b, TFN_SELF_ATTENTION, x, x0);
     if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ENCODER_DECODER)
         x = tfn__apply_sublayer(b, TFN_CROSS_ATTENTION, x, x0);
@@ -8396,9 +8477,9 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
 /* After the last layer: Fixup's shift (and scale), the second stream, the final norm. */
 static tfn_var tfn__finish_stack(tfn__builder *b, tfn_var x)
 {
-    bool transparent = b->stack == TFN__IN_ENCODER && tfn__has(b, TFN_TRANSPARENT)
+    bool transparent = b->stack == TFN__IN_ENCODER && tfn__has_more(b, TFN_TRANSPARENT)
                     && b->d->arch == TFN_ENCODER_DECODER;
-    if (tfn__has(b, TFN_EDGE_SHIFTS)) {
+    if (tfn__has_more(b, TFN_EDGE_SHIFTS)) {
         x = tfn_shift(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SHIFT, 1, 0), -1);
         if (b->stack == TFN__IN_ENCODER)
             x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SCALE, 1, 1));
@@ -8417,7 +8498,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32
     b->stack = stack;
     b->rows = rows;
     x = tfn__push_layer(b, tfn__embed_stack(b, slot));
-    b->side = tfn__has(b, TFN_SIDE_STREAM) ? x : tfn__none;
+    b->side = tfn__has_more(b, TFN_SIDE_STREAM) ? x : tfn__none;
     for (int32_t l = 0; l < depth; l++) {
         b->layer = l - 1;
         x = tfn__aggregate(b, x, first, false);
@@ -8450,7 +8531,7 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     float cap = d->logit_cap, root = TFN__SQRT((float)d->width);
-    bool scaled = tfn__has(b, TFN_LOGIT_SCALE);
+    bool scaled = tfn__has_more(b, TFN_LOGIT_SCALE);
     b->stack = TFN__NO_STACK;
     if (d->head == TFN_HEAD_SEQUENCE) {
         x = tfn__apply_linear(b, tfn_first(b->t, x), TFN__PART_POOLER, tfn__stream(d), d->width,
@@ -8465,7 +8546,8 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     if (scaled)
         x = tfn_scale(b->t, x, tfn__times(b, tfn__gain_at(b, TFN__PART_LOGIT_SCALE, d->vocab,
                                                           1 / root), root));
-    if (cap > 0) x = tfn__times(b, tfn_activate(b->t, tfn__times(b, x, 1 / cap), TFN_TANH), cap);
+    if (TFN__ALL && cap > 0)
+        x = tfn__times(b, tfn_activate(b->t, tfn__times(b, x, 1 / cap), TFN_TANH), cap);
     return x;
 }
 
@@ -8491,9 +8573,30 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 #endif
 }
 
-/* -- initial values
- * ------------------------------------------------------------------------------------ */
+/* -- initial values: drawn, but in builds without training, whose weights come from elsewhere --- */
 
+static float *tfn__weight_data(const tfn_model *m, int32_t i)
+{
+    const tfn__weight *w = m->weights + i;
+    return (w->kind >= TFN__STATE ? m->run.buffers : m->run.params) + w->at;
+}
+
+static bool tfn__is_table(int part)
+{
+    return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
+}
+
+/* v of `n` numbers `step` apart: length 1; 0 stays. */
+static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
+{
+    double sum = 0;
+    float scale;
+    for (ptrdiff_t i = 0; i < n; i++) sum += (double)v[i*step] * (double)v[i*step];
+    scale = sum > 0 ? 1 / TFN__SQRT((float)sum) : 0;
+    for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
+}
+
+#ifndef TFNORM_NO_TRAINING
 static float tfn__truncated(tfn_key key, uint64_t i)
 {
     for (uint64_t draw = 0;; draw++) {
@@ -8526,7 +8629,8 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     tfn_sublayer kind = w->sub < TFN__NO_SUB ? (tfn_sublayer)w->sub : TFN_FFN;
     tfn_place place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     tfn_gains g = { 1, 1, 1, 1, 1, 1, 1 };
-    if (rule->rule) rule->rule(&place, &g);
+    if (!TFN__ALL || !rule->rule) return 1;
+    rule->rule(&place, &g);
     return tfn__gain_of(&g, w->part);
 }
 
@@ -8553,16 +8657,6 @@ static float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32
     case TFN_TRUNCATED_NORMAL: break;
     }
     return rule->std;
-}
-
-/* v of `n` numbers `step` apart: length 1; 0 stays. */
-static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
-{
-    double sum = 0;
-    float scale;
-    for (ptrdiff_t i = 0; i < n; i++) sum += (double)v[i*step] * (double)v[i*step];
-    scale = sum > 0 ? 1 / TFN__SQRT((float)sum) : 0;
-    for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
 /* Rows, or columns where they are fewer, made orthonormal one after the other (Gram-Schmidt). */
@@ -8594,10 +8688,6 @@ static void tfn__mirror(float *p, ptrdiff_t rows, ptrdiff_t cols, bool down)
                               : -p[down ? (r - half)*cols + c : r*cols + c - half];
 }
 
-static bool tfn__is_table(int part)
-{
-    return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
-}
 static bool tfn__is_ffn(int part) { return part >= TFN__PART_W1 && part <= TFN__PART_W3; }
 
 /* Half-width or deviation of a weight's draw; 0: it starts at w->initial. */
@@ -8618,12 +8708,6 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     return rule->gain_bias ? size * tfn__init_gain(d, rule, w) : size;
 }
 
-static float *tfn__weight_data(const tfn_model *m, int32_t i)
-{
-    const tfn__weight *w = m->weights + i;
-    return (w->kind >= TFN__STATE ? m->run.buffers : m->run.params) + w->at;
-}
-
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -8638,14 +8722,22 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     for (int64_t i = 0; i < n; i++)
         p[i] = size > 0 ? tfn__draw(base, key, (uint64_t)i, base == TFN_ORTHOGONAL ? 1 : size)
                         : w->initial;
-    if (size > 0 && base == TFN_ORTHOGONAL) tfn__orthonormal(p, w->rows, w->cols, size);
-    if (base == TFN_MIRRORED && matrix) tfn__mirror(p, w->rows, w->cols, w->part == TFN__PART_W2);
+    if (TFN__ALL && size > 0 && base == TFN_ORTHOGONAL) tfn__orthonormal(p, w->rows, w->cols, size);
+    if (TFN__ALL && base == TFN_MIRRORED && matrix)
+        tfn__mirror(p, w->rows, w->cols, w->part == TFN__PART_W2);
 }
+#else
+static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
+{
+    const tfn__weight *w = m->weights + index;
+    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] = w->initial;
+}
+#endif
 
 /* nGPT: all vectors along the channels have length 1 (Loshchilov 2024, section 2.6). */
 static void tfn__unit_weights(tfn_model *m)
 {
-    if (!(m->desc.topology->flags & TFN_UNIT_WEIGHTS)) return;
+    if (!TFN__ALL || !(m->desc.topology->flags & TFN_UNIT_WEIGHTS)) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         float *p = m->run.params + w->at;
@@ -9890,6 +9982,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 /* >> end */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 #undef TFN__IMPLEMENTING
+#undef TFN__ALL
 #undef TFN__ALIGN
 #undef TFN__APART
 #undef TFN__BACK
