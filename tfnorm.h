@@ -51,7 +51,11 @@
  *   tape          operations; record, plan, run
  *   topologies    rows: where norms and scales stand; initialisations
  *   optim         schedules, and the constants of an update
- *   model         options, builder, memory, training step
+ *   options       defaults, and what has no legal value
+ *   builder       parameters, norms, joins, branches and stacks on a tape
+ *   initial       first values of the weights
+ *   fold          scales and gains into the weights, for inference
+ *   model         memory, batches, the training step, profiles
  *   decoder       one token after the other
  *   diagnostics   the self-check
  *   end           private macros are undefined again
@@ -277,7 +281,7 @@ extern "C" {
 /* B batch, T time, C channels (the width), H heads, D head size, V vocabulary, F hidden width
  * of the feed-forward, L layers. Matrices are row-major; weights are stored (in, out): y = x W. */
 
-/* -- status and errors ------------------------------------------------------------------- */
+/* -- status and errors ----------------------------------------------------------------------- */
 
 #define TFN__STATUS_LIST(X)                                                                    \
     X(TFN_OK,           "no error")                                                            \
@@ -311,7 +315,7 @@ TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t 
 TFNORM_API const char *tfn_status_text(tfn_status status);
 TFNORM_API const char *tfn_version(void);
 
-/* -- random numbers: counter-based, no state ------------------------------------------------ */
+/* -- random numbers: counter-based, no state ------------------------------------------------- */
 
 /* A key names a stream; the same key and index give the same number on every machine. */
 typedef struct tfn_key { uint64_t bits; } tfn_key;
@@ -323,7 +327,7 @@ TFNORM_API float    tfn_random_normal(tfn_key key, uint64_t index);    /* mean 0
 /* Element i of a random permutation of 0..n-1, in constant memory; 0 for n <= 1. */
 TFNORM_API int64_t  tfn_random_shuffle(tfn_key key, int64_t i, int64_t n);
 
-/* -- kernels ----------------------------------------------------------------------------- */
+/* -- kernels --------------------------------------------------------------------------------- */
 
 /* Plain functions on plain pointers: no state, no failure. One table per instruction set, all with
  * the same bits where the machine has a fused multiply-add. `add` false stores a gradient, true
@@ -642,7 +646,7 @@ TFNORM_API tfn_isa            tfn_isa_find(const char *name);
 TFNORM_API const char        *tfn_bits(tfn_isa isa);
 
 #ifndef TFNORM_ONLY_KERNELS
-/* -- tape: record once, plan once, run many ------------------------------------------------- */
+/* -- tape: record once, plan once, run many -------------------------------------------------- */
 
 /* A value on a tape; {0} is "none", and what every call on a failed tape returns. */
 typedef struct tfn_var { int32_t id; } tfn_var;
@@ -812,7 +816,7 @@ typedef struct tfn_norm_rule {
 TFNORM_API const tfn_norm_rule *tfn_norm_find(const char *name);         /* NULL: unknown */
 TFNORM_API const tfn_norm_rule *tfn_norm_at(int32_t i);                  /* NULL: past the end */
 
-/* -- topologies: rows of data ------------------------------------------------------------ */
+/* -- topologies: rows of data ---------------------------------------------------------------- */
 
 /* A scale of the residual join: value * N^n * M^m * l^layer, N and M the depths of encoder and
  * decoder (a lone stack counts as both), l the layer from 1; learned ones start there. */
@@ -946,7 +950,7 @@ typedef struct tfn_recipe { const char *name, *topology, *norm, *init; } tfn_rec
 TFNORM_API const tfn_recipe *tfn_recipe_find(const char *name);
 TFNORM_API const tfn_recipe *tfn_recipe_at(int32_t i);
 
-/* -- schedules --------------------------------------------------------------------------- */
+/* -- schedules ------------------------------------------------------------------------------- */
 
 typedef enum tfn_schedule_kind {
     TFN_SCHEDULE_DEFAULT = 0,     /* constant */
@@ -969,7 +973,7 @@ typedef struct tfn_schedule {
 } tfn_schedule;
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t width);
 
-/* -- model ------------------------------------------------------------------------------- */
+/* -- model ----------------------------------------------------------------------------------- */
 
 typedef enum tfn_arch { TFN_DECODER = 0, TFN_ENCODER, TFN_ENCODER_DECODER } tfn_arch;
 typedef enum tfn_position_kind {
@@ -1149,7 +1153,7 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
 TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over all parameters */
 
-/* -- decoding ---------------------------------------------------------------------------- */
+/* -- decoding -------------------------------------------------------------------------------- */
 
 /* One token after the other against a cache; several decoders may share one model. */
 typedef struct tfn_decoder {
@@ -1331,7 +1335,7 @@ static bool tfn__equal(const char *a, const char *b)
     return *a == *b;
 }
 
-/* -- status ------------------------------------------------------------------------------ */
+/* -- status ---------------------------------------------------------------------------------- */
 
 #define TFN__STATUS_TEXT(name, text) text,
 TFNORM_API const char *tfn_status_text(tfn_status status)
@@ -1430,7 +1434,7 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
     return buf;
 }
 
-/* -- arena ------------------------------------------------------------------------------- */
+/* -- arena ----------------------------------------------------------------------------------- */
 
 /* Products of sizes are checked, always: SIZE_MAX stands for "does not fit" and stays. */
 static size_t tfn__mul(size_t a, size_t b) { return a && b > SIZE_MAX / a ? SIZE_MAX : a * b; }
@@ -1471,7 +1475,7 @@ static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
     return a->base ? a->base + start : (unsigned char *)(uintptr_t)TFN__ALIGN;
 }
 
-/* -- rng --------------------------------------------------------------------------------- */
+/* -- rng ------------------------------------------------------------------------------------- */
 
 /* Vigna's splitmix64 finaliser over key + index * golden ratio: a counter-based generator. */
 static uint64_t tfn__mix(uint64_t x)
@@ -4187,7 +4191,7 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
     }
 }
 
-/* -- the optimisers' pass over parameters p and moments m, v, once through memory ----------- */
+/* -- the optimisers' pass over parameters p and moments m, v, once through memory ------------ */
 
 /* SGD: m = b1 m + g, step lr m (Nesterov: lr (g + b1 m)), PyTorch's form. Adam (Kingma & Ba 2015):
  * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step step_size * m / (root * sqrt v + eps). */
@@ -4609,8 +4613,7 @@ static tfn_matmul tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, 
     return p;
 }
 
-/* -- linear: y = act(x W + b), or act(x W^T + b). arg: activation, transposed
- * --------------------- */
+/* -- linear: y = act(x W + b), or act(x W^T + b). arg: activation, transposed ---------------- */
 
 static void tfn__linear_forward(const tfn__call *c)
 {
@@ -4686,7 +4689,7 @@ static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 }
 #endif
 
-/* -- norms of rows. arg: kind and flags, groups, part, columns of a norm; number: eps, slope --- */
+/* -- norms of rows. arg: kind and flags, groups, part, columns of a norm; number: eps, slope - */
 
 enum { TFN__OFFSET = 256, TFN__DETACH_MEAN = 512, TFN__DETACH_STD = 1024 };   /* beside the kind */
 
@@ -4791,7 +4794,7 @@ static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 #endif
 
 #ifdef TFN__EXTRA_NORMS
-/* -- other norms: gain * f(alpha x + shift) + bias. arg: f; in: x, gain, bias, alpha, shift ---- */
+/* -- other norms: gain * f(alpha x + shift) + bias. arg: f; in: x, gain, bias, alpha, shift -- */
 
 static tfn_point tfn__point_of(const tfn__call *c, tfn__range s)
 {
@@ -4930,8 +4933,7 @@ static void tfn__columns_backward(const tfn__call *c)
 #endif
 #endif
 
-/* -- elementwise
- * ---------------------------------------------------------------------------------- */
+/* -- elementwise ----------------------------------------------------------------------------- */
 
 static void tfn__softmax_op(const tfn__call *c)
 {
@@ -5147,8 +5149,7 @@ static void tfn__dropout_backward(const tfn__call *c)
 }
 #endif
 
-/* -- embeddings and positions. arg: integer slot; number: scale
- * ------------------------------------ */
+/* -- embeddings and positions. arg: integer slot; number: scale ------------------------------ */
 
 static ptrdiff_t tfn__start_of(const tfn__call *c)
 {
@@ -5233,8 +5234,7 @@ static void tfn__first_back(const tfn__call *c)
 }
 #endif
 
-/* -- attention. arg: heads, key/value heads, causal, slot of the lengths; number: dropout
- * --------- */
+/* -- attention. arg: heads, key/value heads, causal, slot of the lengths; number: dropout ---- */
 
 static tfn_attention tfn__attention_of(const tfn__call *c)
 {
@@ -5338,8 +5338,7 @@ static void tfn__cached_op(const tfn__call *c)
     }
 }
 
-/* -- loss. arg: slot of the targets, kind; number: smoothing
- * ---------------------------------------- */
+/* -- loss. arg: slot of the targets, kind; number: smoothing --------------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
 static void tfn__loss_forward(const tfn__call *c)
@@ -5367,8 +5366,7 @@ static void tfn__loss_backward(const tfn__call *c)
 }
 #endif
 
-/* -- probes and the user's own operations
- * ---------------------------------------------------------- */
+/* -- probes and the user's own operations ---------------------------------------------------- */
 
 static void tfn__probe_forward(const tfn__call *c)
 {
@@ -5414,8 +5412,7 @@ static void tfn__custom_backward(const tfn__call *c)
 }
 #endif
 
-/* -- the table: name, forward, its chunks, backward, its chunks, what the backward reads
- * ---------- */
+/* -- the table: name, forward, its chunks, backward, its chunks, what the backward reads ----- */
 
 #define TFN__NO_GRAD NULL       /* the only way to have no backward */
 #ifdef TFNORM_NO_TRAINING
@@ -5507,8 +5504,7 @@ typedef struct tfn__op {
 #define TFN__OP_ROW(id, name, f, fc, b, bc, reads) { name, f, fc, b, bc, (uint8_t)(reads) },
 static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 
-/* -- record
- * --------------------------------------------------------------------------------------- */
+/* -- record ---------------------------------------------------------------------------------- */
 
 static const tfn_var  tfn__none = { 0 };
 static const tfn_node tfn__no_node = { 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, { 0 }, { 0 }, 0,
@@ -6178,8 +6174,7 @@ TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 }
 TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment) { t->segment = segment; }
 
-/* -- plan: the timeline, then a place for every buffer by liveness
- * --------------------------------- */
+/* -- plan: the timeline, then a place for every buffer by liveness --------------------------- */
 
 enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD };   /* kinds of entries */
 #define TFN__ENTRY(node, kind) ((node) * 8 + (kind))
@@ -6555,8 +6550,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     return TFN_OK;
 }
 
-/* -- run
- * ------------------------------------------------------------------------------------------ */
+/* -- run ------------------------------------------------------------------------------------- */
 
 static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, bool again)
 {
@@ -6814,7 +6808,7 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
  * rows have no privileges over a user's. Where the published code differs from its paper, the
  * comment says so; the paper's form is the one without a suffix. */
 
-/* -- norms ------------------------------------------------------------------------------------ */
+/* -- norms ----------------------------------------------------------------------------------- */
 
 enum { TFN__AFFINE = TFN_NORM_GAIN | TFN_NORM_BIAS };
 #define TFN__DETACHED(how) TFN_NORM_LAYER, how, 0, 0, TFN_SQUASH_TANH
@@ -6877,7 +6871,7 @@ static const tfn_norm_rule tfn__norms[] = {
 };
 enum { TFN__NORM_COUNT = sizeof tfn__norms / sizeof *tfn__norms };
 
-/* -- topologies ------------------------------------------------------------------------------- */
+/* -- topologies ------------------------------------------------------------------------------ */
 
 #ifdef TFN__EXTRA_NORMS
 static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
@@ -7193,7 +7187,7 @@ TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *pl
     return join;
 }
 
-/* -- initialisations -------------------------------------------------------------------------- */
+/* -- initialisations ------------------------------------------------------------------------- */
 
 #ifdef TFN__EXTRA_NORMS
 static void tfn__all_gains(tfn_gains *g, double a)
@@ -7356,7 +7350,7 @@ static const tfn_init_rule tfn__inits[] = {
 };
 enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
 
-/* -- recipes: topology, norm and initialisation under the name of the method ------------------- */
+/* -- recipes: topology, norm and initialisation under the name of the method ----------------- */
 
 static const tfn_recipe tfn__recipes[] = {
     { "pre",              "pre",              "layernorm",        "xavier" },
@@ -7447,7 +7441,7 @@ static const tfn_recipe tfn__recipes[] = {
 };
 enum { TFN__RECIPE_COUNT = sizeof tfn__recipes / sizeof *tfn__recipes };
 
-/* -- lookup ----------------------------------------------------------------------------------- */
+/* -- lookup ---------------------------------------------------------------------------------- */
 
 /* tfn_KIND_at and tfn_KIND_find of a table; every row starts with its name. */
 #define TFN__LOOKUP(kind, type, table, count)                                                      \
@@ -7549,12 +7543,9 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t wi
     return (float)lr;
 }
 #endif /* TFN__IMPLEMENTING */
-/* >> model */
+/* >> options */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* One builder records training, evaluation and decoding; topologies reach it as rows only. */
-
-/* -- options
- * -------------------------------------------------------------------------------------- */
+/* The options of a model: defaults, and what has no legal value. */
 
 static int32_t tfn__or(int32_t value, int32_t otherwise) { return value ? value : otherwise; }
 static float tfn__orf(float value, float otherwise) { return value > 0 ? value : otherwise; }
@@ -7717,9 +7708,12 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_kinds(out, e);
     return e->status == TFN_OK;
 }
+#endif /* TFN__IMPLEMENTING */
+/* >> builder */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* One builder records training, evaluation and decoding; topologies reach it as rows only. */
 
-/* -- parameters: a table of places in one flat vector
- * ---------------------------------------------- */
+/* -- parameters: a table of places in one flat vector ---------------------------------------- */
 
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_SUB = TFN_FFN_BEFORE + 1 };
@@ -7859,7 +7853,7 @@ static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, i
     return (float)(v * tfn__pow(layer < 1 ? 1 : layer, (double)s->layer));
 }
 
-/* -- what a folded model leaves out: see tfn_model_fold ---------------------------------------- */
+/* -- what a folded model leaves out: see tfn_model_fold -------------------------------------- */
 
 static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
 {
@@ -7965,7 +7959,7 @@ static tfn_var tfn__times(tfn__builder *b, tfn_var x, float a)
     return tfn__var_of(b->t, n);
 }
 
-/* -- norms: the row's, with its parameters ---------------------------------------------------- */
+/* -- norms: the row's, with its parameters --------------------------------------------------- */
 
 static float tfn__eps_of(const tfn__builder *b, const tfn_norm_rule *norm)
 {
@@ -8069,8 +8063,7 @@ static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
     return tfn__apply_norm_of(b, x, part, tfn__need(b->t, "norm", x)->cols);
 }
 
-/* -- the join: what a topology's row says
- * ------------------------------------------------------------ */
+/* -- the join: what a topology's row says ---------------------------------------------------- */
 
 /* What is stored of a learned scale times its unit. */
 static tfn_var tfn__scale_weight(tfn__builder *b, const tfn_scale_rule *s, int part, int kind,
@@ -8219,8 +8212,7 @@ static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x
          ? tfn_add(b->t, z, x0, 1, extra) : z;
 }
 
-/* -- branches
- * ----------------------------------------------------------------------------------------- */
+/* -- branches -------------------------------------------------------------------------------- */
 
 static tfn_var tfn__rotate(tfn__builder *b, tfn_var x)
 {
@@ -8379,8 +8371,7 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
     return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, tfn__stream(d), TFN_IDENTITY);
 }
 
-/* -- stacks
- * -------------------------------------------------------------------------------------------- */
+/* -- stacks ---------------------------------------------------------------------------------- */
 
 /* The embedding of this stack's tokens: one for all stacks, or the source's own. */
 static tfn_var tfn__embedding_of(tfn__builder *b)
@@ -8572,8 +8563,10 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
     return x;
 #endif
 }
-
-/* -- initial values: drawn, but in builds without training, whose weights come from elsewhere --- */
+#endif /* TFN__IMPLEMENTING */
+/* >> initial */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Initial values: drawn, but in builds without training, whose weights come from elsewhere. */
 
 static float *tfn__weight_data(const tfn_model *m, int32_t i)
 {
@@ -8748,333 +8741,9 @@ static void tfn__unit_weights(tfn_model *m)
         for (int32_t c = 0; !rows && c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
     }
 }
-
-/* -- one block of memory
- * ------------------------------------------------------------------------------- */
-
-static int64_t tfn__weight_bound(const tfn_model_desc *d)
-{
-    return 64 * ((int64_t)d->layers + d->decoder_layers) + 48;
-}
-/* A layer's nodes, with probes; those that mix the layers before. */
-static int64_t tfn__node_bound(const tfn_model_desc *d)
-{
-    int64_t n = d->layers + 2, m = d->decoder_layers + 2, mixed = 0;
-    if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
-    if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
-    if (d->topology->flags & TFN_TRANSPARENT) mixed += m * n;
-    return 240 * (n + m) + mixed;
-}
-
-/* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
-static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
-                            int32_t target, bool training)
-{
-    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
-    size_t left = start < a->size ? a->size - start : 0;
-    tfn_tape_init(t, a->base + (left ? start : 0), left, batch, source, target, training);
-}
-static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k, int32_t threads)
-{
-    tfn_status status = tfn_tape_plan(t, k, threads);
-    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
-    if (status != TFN_OK) return status;
-    if (start + t->peak > a->peak) a->peak = start + t->peak;
-    a->used = start + tfn__order_end(t);
-    return TFN_OK;
-}
-
-static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_tape *t,
-                              bool training, tfn_var *logits, tfn_var *loss)
-{
-    const tfn_model_desc *d = &m->desc;
-    if (m->error.status != TFN_OK) return;
-    tfn__tape_begin(t, a, d->batch, d->arch == TFN_ENCODER_DECODER ? d->source_context : 0,
-                    d->context, training);
-    b->t = t;
-    b->embedding = b->memory = tfn__none;
-    *loss = tfn__build_model(b, logits);
-    if (tfn__tape_end(t, a, m->kernels, d->threads) != TFN_OK) m->error = t->error;
-}
-
-/* The metadata: the table of weights and the tapes. */
-static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
-{
-    tfn__builder b;
-    tfn_var logits;
-    TFNORM_MEMSET(&b, 0, sizeof b);
-    b.d = &m->desc;
-    b.capacity = (int32_t)tfn__weight_bound(&m->desc);
-    b.weights = m->weights = (tfn__weight *)(void *)
-        tfn__take(a, (size_t)b.capacity, sizeof *b.weights, &m->error);
-    if (!m->weights) return;
-    tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
-    if (!m->desc.inference)
-        tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
-    m->weight_count = b.count;
-    m->param_floats = b.floats;
-    m->buffer_floats = b.buffers;
-}
-
-/* Moments an optimiser keeps, each as long as the parameters. */
-static int64_t tfn__moment_count(const tfn_model_desc *d)
-{
-    if (d->inference) return 0;
-    return d->optimizer != TFN_SGD ? 2 : d->beta1 > 0 ? 1 : 0;
-}
-
-static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
-{
-    *bytes = given ? 0 : tfn__mul(tfn__count(floats), sizeof(float));
-    return given || !floats ? given
-         : (float *)(void *)tfn__take(a, tfn__count(floats), sizeof(float), &m->error);
-}
-
-/* The data: regions of floats, only counted in the size pass. */
-static void tfn__lay_data(tfn_model *m, tfn__arena *a)
-{
-    const tfn_model_desc *d = &m->desc;
-    int64_t work = m->infer.work, scratch = m->infer.scratch;
-    if (!d->inference && m->train.work > work) work = m->train.work;
-    if (!d->inference && m->train.scratch > scratch) scratch = m->train.scratch;
-    m->memory.metadata = a->used;
-    m->run.params = tfn__region(m, a, d->parameters, m->param_floats + m->buffer_floats,
-                                &m->memory.parameters);
-    if (m->run.params) m->run.buffers = m->run.params + m->param_floats;
-    if (!d->inference)
-        m->run.grads = tfn__region(m, a, d->gradients, m->param_floats, &m->memory.gradients);
-    m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * m->param_floats,
-                             &m->memory.moments);
-    m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
-    m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
-    m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
-}
-
-/* Size and init run this: once with data that is only counted, once for real. */
-static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *desc, unsigned char *meta,
-                           size_t size, bool real)
-{
-    tfn__arena a = { NULL, 0, 0, 0 };
-    TFNORM_MEMSET(m, 0, sizeof *m);
-    if (!tfn_model_resolve(&m->desc, desc, &m->error)) return 0;
-    m->kernels = tfn_kernels_for(m->desc.isa);
-    a.base = meta;
-    a.size = size;
-    tfn__lay_metadata(m, &a);
-    if (m->error.status != TFN_OK) return 0;
-    if (!real) {
-        a.base = NULL;
-        a.size = SIZE_MAX - 2 * TFN__ALIGN;
-    }
-    tfn__lay_data(m, &a);
-    m->memory.total = a.peak > a.used ? a.peak : a.used;
-    return m->error.status == TFN_OK ? m->memory.total : 0;
-}
-
-TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
-{
-    tfn_model_desc d;
-    if (!tfn_model_resolve(&d, desc, NULL)) return 0;
-    return (size_t)tfn__weight_bound(&d) * sizeof(tfn__weight)
-         + 2 * tfn_tape_bytes((int32_t)tfn__node_bound(&d)) + 8 * TFN__ALIGN;
-}
-
-static unsigned char *tfn__aligned(void *mem)
-{
-    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
-}
-
-TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)
-{
-    tfn_model m;
-    size_t bytes;
-    if (!scratch || scratch_size < TFN__ALIGN) return 0;
-    bytes = tfn__lay_out(&m, desc, tfn__aligned(scratch), scratch_size - (TFN__ALIGN - 1), false);
-    return bytes ? bytes + TFN__ALIGN - 1 : 0;
-}
-
-static void tfn__fill_table(tfn_model *m)
-{
-    const tfn_model_desc *d = &m->desc;
-    ptrdiff_t rows = tfn__max(d->context, d->source_context);
-    if (d->position == TFN_ROTARY)
-        tfn__rotary_table(m->run.tables, rows, d->width / d->heads, d->rotary_base);
-    else if (m->infer.tables)
-        tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
-                            d->position == TFN_SINUSOIDAL_FAIRSEQ);
-}
-
-static void tfn__clear(float *p, int64_t floats)
-{
-    if (p) TFNORM_MEMSET(p, 0, (size_t)floats * sizeof(float));
-}
-
-TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
-                                     size_t size)
-{
-    size_t room = size < TFN__ALIGN ? 0 : size - (TFN__ALIGN - 1), bytes;
-    unsigned char *base = mem ? tfn__aligned(mem) : NULL;
-    bool own = desc->parameters == NULL;
-    bytes = tfn__lay_out(m, desc, base, base ? room : 0, true);
-    if (m->error.status == TFN_OK && bytes > room)
-        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
-                  (int64_t)size, (int64_t)(bytes + TFN__ALIGN - 1));
-    if (m->error.status != TFN_OK) return m->error.status;
-    tfn__fill_table(m);
-    tfn__clear(m->run.grads, m->desc.inference ? 0 : m->param_floats);
-    tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
-    if (own || !m->desc.inference) {            /* given parameters of an inference may be const */
-        tfn__clear(m->run.params, m->param_floats + m->buffer_floats);
-        for (int32_t i = 0; i < m->weight_count; i++)
-            tfn__init_weight(m, i, tfn__weight_data(m, i));
-        tfn__unit_weights(m);
-    }
-    return TFN_OK;
-}
-
-#ifndef TFNORM_NO_MALLOC
-static void *tfn__malloc(size_t size, void *user) { (void)user; return malloc(size); }
-static void tfn__free(void *mem, size_t size, void *user) { (void)size; (void)user; free(mem); }
-
-static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
-{
-    void *mem = size ? a->allocate(size, a->user) : NULL;
-    if (size && !mem)
-        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the allocator has no %d bytes",
-                  (int64_t)size, 0);
-    return mem;
-}
-
-TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
-                                    const tfn_allocator *allocator)
-{
-    static const tfn_allocator standard = { tfn__malloc, tfn__free, NULL };
-    const tfn_allocator a = allocator ? *allocator : standard;
-    tfn_model_desc resolved;
-    size_t scratch = tfn_model_scratch(desc), bytes;
-    void *mem;
-    TFNORM_MEMSET(m, 0, sizeof *m);
-    if (!tfn_model_resolve(&resolved, desc, &m->error)) return m->error.status;
-    mem = tfn__allocate(m, &a, scratch);
-    if (!mem) return m->error.status;
-    bytes = tfn__lay_out(m, desc, tfn__aligned(mem), scratch - (TFN__ALIGN - 1), false);
-    a.release(mem, scratch, a.user);
-    mem = bytes ? tfn__allocate(m, &a, bytes + TFN__ALIGN - 1) : NULL;
-    if (!mem) return m->error.status;
-    bytes += TFN__ALIGN - 1;
-    tfn_model_init(m, desc, mem, bytes);
-    m->mem = mem;
-    m->mem_size = bytes;
-    m->allocator = a;
-    return m->error.status;
-}
-
-TFNORM_API void tfn_model_free(tfn_model *m)
-{
-    if (m->mem) m->allocator.release(m->mem, m->mem_size, m->allocator.user);
-    TFNORM_MEMSET(m, 0, sizeof *m);
-    tfn__fail(&m->error, TFN_NOT_READY, "model", "the model was freed", 0, 0);
-}
-#endif
-
-/* -- batches
- * --------------------------------------------------------------------------------------------- */
-
-/* Every id in least..most-1; the error names the worst offender's value. */
-static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int64_t n,
-                           int32_t most, bool ignored)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (ids[i] >= most || (ids[i] < 0 && !ignored)) {
-            tfn__fail(e, TFN_BAD_BATCH, "batch", text, ids[i], most);
-            return;
-        }
-}
-
-static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_t most,
-                            const int32_t *lengths, int32_t batch)
-{
-    if (time < 1 || time > most) tfn__fail(e, TFN_BAD_BATCH, "batch", text, time, most);
-    for (int32_t b = 0; lengths && b < batch && e->status == TFN_OK; b++)
-        if (lengths[b] < 0 || lengths[b] > time)
-            tfn__fail(e, TFN_BAD_BATCH, "batch", "a length is %d, the batch has %d positions",
-                      lengths[b], time);
-}
-
-static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
-{
-    if (!x->source)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder wants source tokens", 0, 0);
-    tfn__check_time(e, "source time is %d, the limit is %d", x->source_time, d->source_context,
-                    x->source_lengths, x->batch);
-    if (e->status != TFN_OK) return;
-    tfn__check_ids(e, "a source token is %d, the vocabulary has %d", x->source,
-                   (int64_t)x->batch * x->source_time, d->vocab, false);
-}
-
-/* A batch that does not fit is refused before anything is touched; the model goes on. */
-static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
-                             bool targets)
-{
-    int64_t n = (int64_t)x->batch * x->time;
-    bool sequence = d->head == TFN_HEAD_SEQUENCE;
-    if (x->batch < 1 || x->batch > d->batch)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
-    if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
-    if (!x->targets && targets)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
-    tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
-    if (e->status != TFN_OK) return false;
-    if (d->arch == TFN_ENCODER_DECODER) tfn__check_source(e, d, x);
-    if (e->status != TFN_OK) return false;
-    tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, n, d->vocab, false);
-    if (targets)
-        tfn__check_ids(e, "a target is %d, there are %d classes", x->targets,
-                       sequence ? x->batch : n, sequence ? d->classes : d->vocab, true);
-    if (x->segments)
-        tfn__check_ids(e, "a segment is %d, there are %d", x->segments, n, d->segments, false);
-    return e->status == TFN_OK;
-}
-
-static void tfn__bind(tfn_run *r, const tfn_batch *x, bool source)
-{
-    r->batch = x->batch;
-    r->target = x->time;
-    r->source = source ? x->source_time : 0;
-    r->start = 0;
-    r->ints[TFN_INT_TOKENS] = x->tokens;
-    r->ints[TFN_INT_TARGETS] = x->targets;
-    r->ints[TFN_INT_LENGTHS] = x->lengths;
-    r->ints[TFN_INT_SOURCE] = x->source;
-    r->ints[TFN_INT_SOURCE_LENGTHS] = x->source_lengths;
-    r->ints[TFN_INT_SEGMENTS] = x->segments;
-}
-
-/* Errors of a call are reported, but do not stick: the model is as good as before. */
-static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
-{
-    if (m->error.status == TFN_BAD_BATCH) {
-        TFNORM_MEMSET(&m->error, 0, sizeof m->error);
-        m->error.node = m->error.layer = -1;
-    }
-    if (m->error.status != TFN_OK) return m->error.status;
-    if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
-    tfn__bind(&m->run, x, m->desc.arch == TFN_ENCODER_DECODER);
-    m->run.step = m->step;
-    return TFN_OK;
-}
-
-/* Logits want no targets: the loss node reads ones that are all ignored. */
-TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
-{
-    if (tfn__ready(m, batch, false) != TFN_OK) return NULL;
-    m->run.ints[TFN_INT_TARGETS] = NULL;
-    if (tfn_tape_forward(&m->infer, &m->run) != TFN_OK) return NULL;
-    return tfn_value(&m->infer, &m->run, m->logits);
-}
-
-/* -- folding ---------------------------------------------------------------------------------- */
-
+#endif /* TFN__IMPLEMENTING */
+/* >> fold */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* A weight of m in the stack and layer of `like`, or NULL. */
 static const tfn__weight *tfn__weight_at(const tfn_model *m, const tfn__weight *like, int sub,
                                          int part, int kind)
@@ -9339,9 +9008,332 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
         tfn__centre(to, to->weights + i);
     return TFN_OK;
 }
+#endif /* TFN__IMPLEMENTING */
+/* >> model */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* -- one block of memory --------------------------------------------------------------------- */
 
-/* -- one step
- * ---------------------------------------------------------------------------------------------- */
+static int64_t tfn__weight_bound(const tfn_model_desc *d)
+{
+    return 64 * ((int64_t)d->layers + d->decoder_layers) + 48;
+}
+/* A layer's nodes, with probes; those that mix the layers before. */
+static int64_t tfn__node_bound(const tfn_model_desc *d)
+{
+    int64_t n = d->layers + 2, m = d->decoder_layers + 2, mixed = 0;
+    if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
+    if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
+    if (d->topology->flags & TFN_TRANSPARENT) mixed += m * n;
+    return 240 * (n + m) + mixed;
+}
+
+/* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
+static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
+                            int32_t target, bool training)
+{
+    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
+    size_t left = start < a->size ? a->size - start : 0;
+    tfn_tape_init(t, a->base + (left ? start : 0), left, batch, source, target, training);
+}
+static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k, int32_t threads)
+{
+    tfn_status status = tfn_tape_plan(t, k, threads);
+    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
+    if (status != TFN_OK) return status;
+    if (start + t->peak > a->peak) a->peak = start + t->peak;
+    a->used = start + tfn__order_end(t);
+    return TFN_OK;
+}
+
+static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_tape *t,
+                              bool training, tfn_var *logits, tfn_var *loss)
+{
+    const tfn_model_desc *d = &m->desc;
+    if (m->error.status != TFN_OK) return;
+    tfn__tape_begin(t, a, d->batch, d->arch == TFN_ENCODER_DECODER ? d->source_context : 0,
+                    d->context, training);
+    b->t = t;
+    b->embedding = b->memory = tfn__none;
+    *loss = tfn__build_model(b, logits);
+    if (tfn__tape_end(t, a, m->kernels, d->threads) != TFN_OK) m->error = t->error;
+}
+
+/* The metadata: the table of weights and the tapes. */
+static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
+{
+    tfn__builder b;
+    tfn_var logits;
+    TFNORM_MEMSET(&b, 0, sizeof b);
+    b.d = &m->desc;
+    b.capacity = (int32_t)tfn__weight_bound(&m->desc);
+    b.weights = m->weights = (tfn__weight *)(void *)
+        tfn__take(a, (size_t)b.capacity, sizeof *b.weights, &m->error);
+    if (!m->weights) return;
+    tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
+    if (!m->desc.inference)
+        tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
+    m->weight_count = b.count;
+    m->param_floats = b.floats;
+    m->buffer_floats = b.buffers;
+}
+
+/* Moments an optimiser keeps, each as long as the parameters. */
+static int64_t tfn__moment_count(const tfn_model_desc *d)
+{
+    if (d->inference) return 0;
+    return d->optimizer != TFN_SGD ? 2 : d->beta1 > 0 ? 1 : 0;
+}
+
+static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
+{
+    *bytes = given ? 0 : tfn__mul(tfn__count(floats), sizeof(float));
+    return given || !floats ? given
+         : (float *)(void *)tfn__take(a, tfn__count(floats), sizeof(float), &m->error);
+}
+
+/* The data: regions of floats, only counted in the size pass. */
+static void tfn__lay_data(tfn_model *m, tfn__arena *a)
+{
+    const tfn_model_desc *d = &m->desc;
+    int64_t work = m->infer.work, scratch = m->infer.scratch;
+    if (!d->inference && m->train.work > work) work = m->train.work;
+    if (!d->inference && m->train.scratch > scratch) scratch = m->train.scratch;
+    m->memory.metadata = a->used;
+    m->run.params = tfn__region(m, a, d->parameters, m->param_floats + m->buffer_floats,
+                                &m->memory.parameters);
+    if (m->run.params) m->run.buffers = m->run.params + m->param_floats;
+    if (!d->inference)
+        m->run.grads = tfn__region(m, a, d->gradients, m->param_floats, &m->memory.gradients);
+    m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * m->param_floats,
+                             &m->memory.moments);
+    m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
+    m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
+    m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
+}
+
+/* Size and init run this: once with data that is only counted, once for real. */
+static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *desc, unsigned char *meta,
+                           size_t size, bool real)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    if (!tfn_model_resolve(&m->desc, desc, &m->error)) return 0;
+    m->kernels = tfn_kernels_for(m->desc.isa);
+    a.base = meta;
+    a.size = size;
+    tfn__lay_metadata(m, &a);
+    if (m->error.status != TFN_OK) return 0;
+    if (!real) {
+        a.base = NULL;
+        a.size = SIZE_MAX - 2 * TFN__ALIGN;
+    }
+    tfn__lay_data(m, &a);
+    m->memory.total = a.peak > a.used ? a.peak : a.used;
+    return m->error.status == TFN_OK ? m->memory.total : 0;
+}
+
+TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
+{
+    tfn_model_desc d;
+    if (!tfn_model_resolve(&d, desc, NULL)) return 0;
+    return (size_t)tfn__weight_bound(&d) * sizeof(tfn__weight)
+         + 2 * tfn_tape_bytes((int32_t)tfn__node_bound(&d)) + 8 * TFN__ALIGN;
+}
+
+static unsigned char *tfn__aligned(void *mem)
+{
+    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
+}
+
+TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)
+{
+    tfn_model m;
+    size_t bytes;
+    if (!scratch || scratch_size < TFN__ALIGN) return 0;
+    bytes = tfn__lay_out(&m, desc, tfn__aligned(scratch), scratch_size - (TFN__ALIGN - 1), false);
+    return bytes ? bytes + TFN__ALIGN - 1 : 0;
+}
+
+static void tfn__fill_table(tfn_model *m)
+{
+    const tfn_model_desc *d = &m->desc;
+    ptrdiff_t rows = tfn__max(d->context, d->source_context);
+    if (d->position == TFN_ROTARY)
+        tfn__rotary_table(m->run.tables, rows, d->width / d->heads, d->rotary_base);
+    else if (m->infer.tables)
+        tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
+                            d->position == TFN_SINUSOIDAL_FAIRSEQ);
+}
+
+static void tfn__clear(float *p, int64_t floats)
+{
+    if (p) TFNORM_MEMSET(p, 0, (size_t)floats * sizeof(float));
+}
+
+TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
+                                     size_t size)
+{
+    size_t room = size < TFN__ALIGN ? 0 : size - (TFN__ALIGN - 1), bytes;
+    unsigned char *base = mem ? tfn__aligned(mem) : NULL;
+    bool own = desc->parameters == NULL;
+    bytes = tfn__lay_out(m, desc, base, base ? room : 0, true);
+    if (m->error.status == TFN_OK && bytes > room)
+        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
+                  (int64_t)size, (int64_t)(bytes + TFN__ALIGN - 1));
+    if (m->error.status != TFN_OK) return m->error.status;
+    tfn__fill_table(m);
+    tfn__clear(m->run.grads, m->desc.inference ? 0 : m->param_floats);
+    tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+    if (own || !m->desc.inference) {            /* given parameters of an inference may be const */
+        tfn__clear(m->run.params, m->param_floats + m->buffer_floats);
+        for (int32_t i = 0; i < m->weight_count; i++)
+            tfn__init_weight(m, i, tfn__weight_data(m, i));
+        tfn__unit_weights(m);
+    }
+    return TFN_OK;
+}
+
+#ifndef TFNORM_NO_MALLOC
+static void *tfn__malloc(size_t size, void *user) { (void)user; return malloc(size); }
+static void tfn__free(void *mem, size_t size, void *user) { (void)size; (void)user; free(mem); }
+
+static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
+{
+    void *mem = size ? a->allocate(size, a->user) : NULL;
+    if (size && !mem)
+        tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the allocator has no %d bytes",
+                  (int64_t)size, 0);
+    return mem;
+}
+
+TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
+                                    const tfn_allocator *allocator)
+{
+    static const tfn_allocator standard = { tfn__malloc, tfn__free, NULL };
+    const tfn_allocator a = allocator ? *allocator : standard;
+    tfn_model_desc resolved;
+    size_t scratch = tfn_model_scratch(desc), bytes;
+    void *mem;
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    if (!tfn_model_resolve(&resolved, desc, &m->error)) return m->error.status;
+    mem = tfn__allocate(m, &a, scratch);
+    if (!mem) return m->error.status;
+    bytes = tfn__lay_out(m, desc, tfn__aligned(mem), scratch - (TFN__ALIGN - 1), false);
+    a.release(mem, scratch, a.user);
+    mem = bytes ? tfn__allocate(m, &a, bytes + TFN__ALIGN - 1) : NULL;
+    if (!mem) return m->error.status;
+    bytes += TFN__ALIGN - 1;
+    tfn_model_init(m, desc, mem, bytes);
+    m->mem = mem;
+    m->mem_size = bytes;
+    m->allocator = a;
+    return m->error.status;
+}
+
+TFNORM_API void tfn_model_free(tfn_model *m)
+{
+    if (m->mem) m->allocator.release(m->mem, m->mem_size, m->allocator.user);
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    tfn__fail(&m->error, TFN_NOT_READY, "model", "the model was freed", 0, 0);
+}
+#endif
+
+/* -- batches --------------------------------------------------------------------------------- */
+
+/* Every id in least..most-1; the error names the worst offender's value. */
+static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int64_t n,
+                           int32_t most, bool ignored)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] >= most || (ids[i] < 0 && !ignored)) {
+            tfn__fail(e, TFN_BAD_BATCH, "batch", text, ids[i], most);
+            return;
+        }
+}
+
+static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_t most,
+                            const int32_t *lengths, int32_t batch)
+{
+    if (time < 1 || time > most) tfn__fail(e, TFN_BAD_BATCH, "batch", text, time, most);
+    for (int32_t b = 0; lengths && b < batch && e->status == TFN_OK; b++)
+        if (lengths[b] < 0 || lengths[b] > time)
+            tfn__fail(e, TFN_BAD_BATCH, "batch", "a length is %d, the batch has %d positions",
+                      lengths[b], time);
+}
+
+static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+{
+    if (!x->source)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder wants source tokens", 0, 0);
+    tfn__check_time(e, "source time is %d, the limit is %d", x->source_time, d->source_context,
+                    x->source_lengths, x->batch);
+    if (e->status != TFN_OK) return;
+    tfn__check_ids(e, "a source token is %d, the vocabulary has %d", x->source,
+                   (int64_t)x->batch * x->source_time, d->vocab, false);
+}
+
+/* A batch that does not fit is refused before anything is touched; the model goes on. */
+static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
+                             bool targets)
+{
+    int64_t n = (int64_t)x->batch * x->time;
+    bool sequence = d->head == TFN_HEAD_SEQUENCE;
+    if (x->batch < 1 || x->batch > d->batch)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
+    if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
+    if (!x->targets && targets)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
+    tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
+    if (e->status != TFN_OK) return false;
+    if (d->arch == TFN_ENCODER_DECODER) tfn__check_source(e, d, x);
+    if (e->status != TFN_OK) return false;
+    tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, n, d->vocab, false);
+    if (targets)
+        tfn__check_ids(e, "a target is %d, there are %d classes", x->targets,
+                       sequence ? x->batch : n, sequence ? d->classes : d->vocab, true);
+    if (x->segments)
+        tfn__check_ids(e, "a segment is %d, there are %d", x->segments, n, d->segments, false);
+    return e->status == TFN_OK;
+}
+
+static void tfn__bind(tfn_run *r, const tfn_batch *x, bool source)
+{
+    r->batch = x->batch;
+    r->target = x->time;
+    r->source = source ? x->source_time : 0;
+    r->start = 0;
+    r->ints[TFN_INT_TOKENS] = x->tokens;
+    r->ints[TFN_INT_TARGETS] = x->targets;
+    r->ints[TFN_INT_LENGTHS] = x->lengths;
+    r->ints[TFN_INT_SOURCE] = x->source;
+    r->ints[TFN_INT_SOURCE_LENGTHS] = x->source_lengths;
+    r->ints[TFN_INT_SEGMENTS] = x->segments;
+}
+
+/* Errors of a call are reported, but do not stick: the model is as good as before. */
+static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
+{
+    if (m->error.status == TFN_BAD_BATCH) {
+        TFNORM_MEMSET(&m->error, 0, sizeof m->error);
+        m->error.node = m->error.layer = -1;
+    }
+    if (m->error.status != TFN_OK) return m->error.status;
+    if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
+    tfn__bind(&m->run, x, m->desc.arch == TFN_ENCODER_DECODER);
+    m->run.step = m->step;
+    return TFN_OK;
+}
+
+/* Logits want no targets: the loss node reads ones that are all ignored. */
+TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
+{
+    if (tfn__ready(m, batch, false) != TFN_OK) return NULL;
+    m->run.ints[TFN_INT_TARGETS] = NULL;
+    if (tfn_tape_forward(&m->infer, &m->run) != TFN_OK) return NULL;
+    return tfn_value(&m->infer, &m->run, m->logits);
+}
+
+/* -- one step -------------------------------------------------------------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
 static int64_t tfn__count_targets(const tfn_model *m, const tfn_batch *x)
@@ -9478,7 +9470,7 @@ static tfn_key tfn__step_key(const tfn_model *m)
     return tfn_key_fold(tfn_key_fold(key, (uint64_t)m->step), (uint64_t)m->micro);
 }
 
-/* -- data-dependent initialisation: forwards of the training tape, watched by probes ----------- */
+/* -- data-dependent initialisation: forwards of the training tape, watched by probes --------- */
 
 static double tfn__variance(const float *x, ptrdiff_t n)
 {
@@ -9625,8 +9617,7 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 #endif
 
 
-/* -- parameters by name, hash
- * --------------------------------------------------------------------------------- */
+/* -- parameters by name, hash ---------------------------------------------------------------- */
 
 static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 {
@@ -9895,7 +9886,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 
-/* -- the self-check: generated data, dropout on, every kind of kernel ------------------------- */
+/* -- the self-check: generated data, dropout on, every kind of kernel ------------------------ */
 
 enum { TFN__CHECK_BATCH = 3, TFN__CHECK_TIME = 19, TFN__CHECK_VOCAB = 37, TFN__CHECK_STEPS = 20 };
 
