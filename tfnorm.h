@@ -8851,7 +8851,8 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
 /* A scale of the join at channel i. */
 static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
 {
-    int sub = s->kind == TFN_SCALE_SHARED ? TFN__NO_SUB : f->place.sub;
+    int sub = f->place.sub;
+    if (s->kind == TFN_SCALE_SHARED) sub = TFN__NO_SUB;
     if (s->kind == TFN_SCALE_NONE) return 1;
     if (s->kind == TFN_SCALE_CONSTANT)
         return (double)tfn__rule_value(&f->from->desc, s, f->place.layer + 1);
@@ -8940,7 +8941,7 @@ static void tfn__fold_sublayer(tfn__folding *f, tfn_sublayer kind)
         bias[c] -= (float)tfn__old(f, f->place.sub, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
     tfn__fold_inner(f, last);
     tfn__fold_output(f, last);
-    skip = tfn__weight_at(f->from, &f->place, kind, TFN__PART_SKIP, TFN__GAIN);
+    skip = tfn__weight_at(f->from, &f->place, (int)kind, TFN__PART_SKIP, TFN__GAIN);
     if (skip && tfn__folds_profile(&f->b))
         tfn__fold_skip(f->to, skip, tfn__weight_data(f->from, (int32_t)(skip - f->from->weights)));
 }
