@@ -1116,11 +1116,6 @@ typedef struct tfn_model {
 } tfn_model;
 
 /* Fill the defaults; false and an error where an option has no legal value. */
-static bool tfn__more_than_plain(const tfn_topology *t)
-{
-    return t->aggregate != TFN_AGGREGATE_NONE || t->flags > (TFN_FINAL_NORM | TFN_EMBEDDING_NORM);
-}
-
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e);
 /* Bytes of scratch that tfn_model_size needs: bounds the tapes' metadata. 0: invalid. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc);
@@ -7690,6 +7685,11 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 #endif
 }
 
+static bool tfn__more_than_plain(const tfn_topology *t)
+{
+    return t->aggregate != TFN_AGGREGATE_NONE || t->flags > (TFN_FINAL_NORM | TFN_EMBEDDING_NORM);
+}
+
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
 {
     tfn_error none;
@@ -7768,7 +7768,7 @@ static bool tfn__has(const tfn__builder *b, uint32_t flag)
     return (tfn__row(b)->flags & flag) != 0;
 }
 /* A flag beyond the plain rows' final norm and embedding norm. */
-#define tfn__has_more(b, flag) (TFN__ALL && tfn__has(b, flag))
+#define TFN__HAS(b, flag) (TFN__ALL && tfn__has(b, flag))
 
 static bool tfn__is_weight(const tfn__weight *w, const tfn__builder *b, int part, int kind)
 {
@@ -7865,7 +7865,7 @@ static bool tfn__biased(const tfn__builder *b, int part)
 {
     bool memory = b->sub == TFN_CROSS_ATTENTION && (part == TFN__PART_K || part == TFN__PART_V);
     if (TFN__ALL && b->d->folded && b->join.shifts) return part != TFN__PART_O && !memory;
-    return !b->d->no_bias && !tfn__has_more(b, TFN_BIASLESS);
+    return !b->d->no_bias && !TFN__HAS(b, TFN_BIASLESS);
 }
 
 /* The affine part of a norm whose output is only read by linear maps. */
@@ -8032,7 +8032,7 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     TFNORM_MEMSET(&like, 0, sizeof like);
     like.kind = norm->kind;
     like.eps = tfn__eps_of(b, norm);
-    if (part == TFN__PART_FINAL_NORM && tfn__has_more(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
+    if (part == TFN__PART_FINAL_NORM && TFN__HAS(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
     if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
         float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
         like.eps /= a * a;
@@ -8384,7 +8384,7 @@ static tfn_var tfn__embedding_of(tfn__builder *b)
     if (!own) b->stack = TFN__NO_STACK;
     e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, tfn__stream(d), 0);
     b->stack = stack;
-    if (tfn__has_more(b, TFN_FIXNORM) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
+    if (TFN__HAS(b, TFN_FIXNORM) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
     if (!own) b->embedding = e;
     return e;
 }
@@ -8399,7 +8399,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
     tfn_var x;
     b->layer = -1;
     b->sub = TFN__NO_SUB;
-    if (d->scale_embedding || tfn__has_more(b, TFN_FIXNORM)) scale = root;
+    if (d->scale_embedding || TFN__HAS(b, TFN_FIXNORM)) scale = root;
     x = tfn_embed(b->t, tfn__embedding_of(b), slot, b->rows, scale);
     if (d->position == TFN_LEARNED)
         x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
@@ -8411,7 +8411,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
         s = tfn_embed(b->t, s, TFN_INT_SEGMENTS, b->rows, 1);
         x = tfn_add(b->t, x, s, 1, 1);
     }
-    if (tfn__has_more(b, TFN_EMBEDDING_SCALE))
+    if (TFN__HAS(b, TFN_EMBEDDING_SCALE))
         x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_EMBEDDING_SCALE, 1, root));
     if (tfn__has(b, TFN_EMBEDDING_NORM)) x = tfn__apply_norm(b, x, TFN__PART_EMBEDDING_NORM);
     return tfn_dropout(b->t, x, d->dropout);
@@ -8456,7 +8456,7 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
 {
     const tfn_var x0 = x;
     b->first = tfn__none;
-    if (tfn__has_more(b, TFN_MACARON)) x = tfn__apply_sublayer(b, TFN_FFN_BEFORE, x, x0);
+    if (TFN__HAS(b, TFN_MACARON)) x = tfn__apply_sublayer(b, TFN_FFN_BEFORE, x, x0);
     x = tfn__apply_sublayer(b, TFN_SELF_ATTENTION, x, x0);
     if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ENCODER_DECODER)
         x = tfn__apply_sublayer(b, TFN_CROSS_ATTENTION, x, x0);
@@ -8468,9 +8468,9 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
 /* After the last layer: Fixup's shift (and scale), the second stream, the final norm. */
 static tfn_var tfn__finish_stack(tfn__builder *b, tfn_var x)
 {
-    bool transparent = b->stack == TFN__IN_ENCODER && tfn__has_more(b, TFN_TRANSPARENT)
+    bool transparent = b->stack == TFN__IN_ENCODER && TFN__HAS(b, TFN_TRANSPARENT)
                     && b->d->arch == TFN_ENCODER_DECODER;
-    if (tfn__has_more(b, TFN_EDGE_SHIFTS)) {
+    if (TFN__HAS(b, TFN_EDGE_SHIFTS)) {
         x = tfn_shift(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SHIFT, 1, 0), -1);
         if (b->stack == TFN__IN_ENCODER)
             x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SCALE, 1, 1));
@@ -8489,7 +8489,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32
     b->stack = stack;
     b->rows = rows;
     x = tfn__push_layer(b, tfn__embed_stack(b, slot));
-    b->side = tfn__has_more(b, TFN_SIDE_STREAM) ? x : tfn__none;
+    b->side = TFN__HAS(b, TFN_SIDE_STREAM) ? x : tfn__none;
     for (int32_t l = 0; l < depth; l++) {
         b->layer = l - 1;
         x = tfn__aggregate(b, x, first, false);
@@ -8522,7 +8522,7 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     float cap = d->logit_cap, root = TFN__SQRT((float)d->width);
-    bool scaled = tfn__has_more(b, TFN_LOGIT_SCALE);
+    bool scaled = TFN__HAS(b, TFN_LOGIT_SCALE);
     b->stack = TFN__NO_STACK;
     if (d->head == TFN_HEAD_SEQUENCE) {
         x = tfn__apply_linear(b, tfn_first(b->t, x), TFN__PART_POOLER, tfn__stream(d), d->width,
@@ -9974,43 +9974,58 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 /* >> end */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 #undef TFN__IMPLEMENTING
-#undef TFN__ALL
 #undef TFN__ALIGN
+#undef TFN__ALL
 #undef TFN__APART
 #undef TFN__BACK
+#undef TFN__BARE
+#undef TFN__BARE_ROW
 #undef TFN__BLOCK
-#undef TFN__BRANCHES
+#undef TFN__BRANCH
+#undef TFN__DETACHED
 #undef TFN__EACH16
 #undef TFN__ENTRY
 #undef TFN__EXTRA_NORMS
-#undef TFN__FEW
-#undef TFN__GAINS_1
-#undef TFN__GAIN_1
+#undef TFN__HAS
+#undef TFN__INIT
+#undef TFN__INIT_FLAGS
 #undef TFN__INLINE
-#undef TFN__JOIN_POST
-#undef TFN__JOIN_PRE
+#undef TFN__JOIN
 #undef TFN__KC
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
+#undef TFN__LOOKUP
 #undef TFN__MC
+#undef TFN__MORE_OPS
 #undef TFN__NEON
 #undef TFN__NODE_BYTES
 #undef TFN__NO_GRAD
-#undef TFN__NO_SCALES
+#undef TFN__NO_SCALE
 #undef TFN__NR
 #undef TFN__OPS
 #undef TFN__OP_ENUM
 #undef TFN__OP_ROW
+#undef TFN__PARTS
+#undef TFN__PART_ENUM
+#undef TFN__PART_NAME
+#undef TFN__PERI
 #undef TFN__PLAIN_FMA
+#undef TFN__POINT
+#undef TFN__POST
+#undef TFN__POST_ROW
+#undef TFN__PRE
+#undef TFN__PRE_ROW
 #undef TFN__RESTRICT
+#undef TFN__ROW
 #undef TFN__SQRT
 #undef TFN__STATUS_TEXT
 #undef TFN__STEP
 #undef TFN__STRIP
 #undef TFN__TAPE_SLACK
 #undef TFN__THREADS
-#undef TFN__UNROLL
 #undef TFN__TRAINS
+#undef TFN__UNIT
+#undef TFN__UNROLL
 #undef TFN__WASM
 #undef TFN__X86
 #undef TFN__X86_WIDE
