@@ -704,7 +704,7 @@ typedef struct tfn_tape {
     int32_t    batch, source, target;    /* capacities: B, Ts, Tt */
     int32_t    layer, threads, customs;
     uint32_t   site;
-    bool       training, planned;
+    bool       training, planned, half;
     int64_t    params, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
@@ -725,6 +725,7 @@ typedef struct tfn_run {
     const int32_t *ints[TFN_SLOTS];
     tfn_key        key;                       /* of dropout: seed, step and micro-batch */
     bool           accumulate;                /* add to the parameters' gradients */
+    float          loss_scale;                /* d(last node); 0: 1 */
     tfn_probe_fn  *probe;
     void          *probe_user;
 } tfn_run;
@@ -1043,9 +1044,17 @@ typedef struct tfn_model_desc {
     uint64_t seed;
     bool inference;               /* true: no gradients, no moments */
     bool recompute;               /* true: layers are computed again in the backward */
+    bool half;                    /* true: simulated half precision, see below; one thread */
+    float loss_scale;             /* of half, at the start; 0: 128 */
 
     float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
 } tfn_model_desc;
+
+/* Simulated half precision (as fairseq's, in which Xiong 2020, Liu 2020 and Takase 2022 trained): a
+ * copy of the weights, every activation and every gradient is rounded to IEEE half after each
+ * operation; the parameters themselves, moments and the loss stay in float. The loss is scaled: a
+ * gradient that is not finite halves the scale and skips the update, 256 updates without one double
+ * it. Below 0.03125 a step returns TFN_NOT_FINITE. */
 
 /* B sentences of T tokens each, row-major; padded on the right. */
 typedef struct tfn_batch {
@@ -1064,6 +1073,7 @@ typedef struct tfn_report {
     int64_t  tokens;          /* targets counted */
     int64_t  step;            /* updates done, this one included */
     float    lr, grad_norm;   /* of this update; the norm is before clipping */
+    float    loss_scale;      /* of this step; 1 without half precision */
     bool     updated;         /* false: more micro-batches are wanted */
     bool     skipped;         /* loss or gradient was not finite: nothing was changed */
     int32_t  culprit;         /* the parameter whose gradient is not finite, or -1: the loss */
@@ -1086,6 +1096,7 @@ typedef struct tfn_allocator {
 /* Bytes by class, of tfn_model_memory. */
 typedef struct tfn_memory {
     size_t total, parameters, gradients, moments, tables, workspace, scratch, metadata;
+    size_t working;           /* the rounded copy of half precision */
 } tfn_memory;
 
 typedef struct tfn__weight {            /* private: one parameter tensor */
@@ -1104,7 +1115,9 @@ typedef struct tfn_model {
     tfn__weight *weights;
     int32_t   weight_count, micro;
     tfn_run   run;
-    float    *moments;
+    float    *params, *moments;         /* run.params are these, or their rounded copy */
+    float     loss_scale;
+    int32_t   finite_steps;             /* updates since the scale changed */
     int64_t   param_floats, buffer_floats, step, tokens;     /* the buffers lie behind */
     bool      profiled;
     double    loss_sum, nll_sum;        /* of the micro-batches so far */
@@ -6619,7 +6632,8 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
     c->chunk = chunk;
 #ifndef TFNORM_NO_TRAINING
     if (kind == TFN__SEED) {
-        for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = 1;
+        float scale = c->r->loss_scale > 0 ? c->r->loss_scale : 1;
+        for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
         return;
     }
     if (kind == TFN__PREPARE) {
@@ -6659,6 +6673,42 @@ static void tfn__poison_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
 }
 #endif
 
+/* The nearest IEEE half, ties to even; infinite from 65520 on. */
+static float tfn__half(float x)
+{
+#ifndef TFN__DOUBLE
+    float a = x < 0 ? -x : x;
+    uint32_t bits;
+    if (a < (float)6.103515625e-5) {                /* subnormal: multiples of 2^-24 */
+        volatile float sum = a + (float)0.5;
+        a = sum - (float)0.5;
+        return x < 0 ? -a : a;
+    }
+    if (!(a < 65520)) return a >= 65520 ? x * (float)INFINITY : x;
+    TFNORM_MEMCPY(&bits, &x, sizeof bits);
+    bits += 0xfff + (bits >> 13 & 1);
+    bits &= ~(uint32_t)0x1fff;
+    TFNORM_MEMCPY(&x, &bits, sizeof bits);
+#endif
+    return x;
+}
+static void tfn__halve(float *p, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; p && i < n; i++) p[i] = tfn__half(p[i]);
+}
+
+/* Simulated half precision: what an entry wrote. The loss stays in float. */
+static void tfn__halve_entry(const tfn__call *c, int32_t kind)
+{
+    if (kind == TFN__FORWARD || kind == TFN__REDO) {
+        if (c->n->op != TFN__OP_LOSS) tfn__halve(c->y, c->rows * c->cols);
+    } else if (kind == TFN__PREPARE) {
+        tfn__halve(c->dy, c->rows * c->cols);
+    } else if (kind == TFN__BACKWARD) {
+        for (int j = 0; j < TFN_INPUTS; j++) tfn__halve(c->dx[j], c->x_rows[j] * c->x_cols[j]);
+    }
+}
+
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     float *work = r->work;
@@ -6668,6 +6718,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         tfn__make_call(&c, t, r, t->order[e], work);
         c.chunks = tfn__entry_chunks(&c, kind);
         for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
+        if (TFN__ALL && t->half) tfn__halve_entry(&c, kind);
 #ifdef TFN__POISON
         tfn__poison_dead(t, r, e);
 #endif
@@ -7559,19 +7610,21 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_LEARNED;
     d->rotary_base = tfn__orf(d->rotary_base, 10000);
     if (!d->recipe) d->recipe = "pre";
-    if (!d->norm_warmup) d->norm_warmup = d->schedule.warmup;
+    if (TFN__ALL && !d->norm_warmup) d->norm_warmup = d->schedule.warmup;
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_ADAMW;
     d->schedule.lr = tfn__orf(d->schedule.lr, d->schedule.kind == TFN_NOAM ? 1 : (float)1e-3);
     if (!sgd) d->beta1 = tfn__orf(d->beta1, (float)0.9);
     d->beta2 = tfn__orf(d->beta2, (float)0.98);
     d->eps = tfn__orf(d->eps, (float)1e-8);
     d->micro_batches = tfn__or(d->micro_batches, 1);
+    if (TFN__ALL) d->loss_scale = d->half ? tfn__orf(d->loss_scale, 128) : 1;
     d->batch = tfn__or(d->batch, 1);
 #if TFN__THREADS && !defined TFNORM_PARALLEL_FOR
     d->threads = tfn__or(d->threads, omp_get_max_threads());
 #else
     d->threads = tfn__or(d->threads, 1);
 #endif
+    if (TFN__ALL && d->half) d->threads = 1;
 }
 
 /* A recipe's parts, unless the options override them. */
@@ -7700,7 +7753,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
     if (e->status == TFN_OK && !TFN__ALL
-        && (out->folded || out->qk_norm > TFN_QK_NONE || out->attention_cap > 0
+        && (out->folded || out->half || out->qk_norm > TFN_QK_NONE || out->attention_cap > 0
             || out->logit_cap > 0
         || tfn__more_than_plain(out->topology) || tfn__more_than_plain(out->decoder_topology)))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
@@ -7942,11 +7995,12 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t i
     tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
     if (tfn__biased(b, part))
         bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
-    if (!TFN__ALL || !b->t->training || !tfn_init_find(b->d->init)->unit_variance)
+    if (!TFN__ALL || (!tfn_init_find(b->d->init)->unit_variance && !b->d->half))
         return tfn_linear(b->t, x, w, bias, act);
-    x = tfn_linear(b->t, x, w, bias, TFN_IDENTITY);     /* LSUV looks at it before the function */
-    tfn_probe(b->t, x, TFN__OUTPUTS
-              + (int32_t)(tfn__find_weight(b, part, TFN__MATRIX) - b->weights));
+    x = tfn_linear(b->t, x, w, bias, TFN_IDENTITY);     /* seen by LSUV; half precision rounds it */
+    if (b->t->training && !b->d->half)
+        tfn_probe(b->t, x, TFN__OUTPUTS
+                  + (int32_t)(tfn__find_weight(b, part, TFN__MATRIX) - b->weights));
     return act == TFN_IDENTITY ? x : tfn_activate(b->t, x, act);
 }
 
@@ -8571,7 +8625,7 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 static float *tfn__weight_data(const tfn_model *m, int32_t i)
 {
     const tfn__weight *w = m->weights + i;
-    return (w->kind >= TFN__STATE ? m->run.buffers : m->run.params) + w->at;
+    return (w->kind >= TFN__STATE ? m->run.buffers : m->params) + w->at;
 }
 
 static bool tfn__is_table(int part)
@@ -8733,7 +8787,7 @@ static void tfn__unit_weights(tfn_model *m)
     if (!TFN__ALL || !(m->desc.topology->flags & TFN_UNIT_WEIGHTS)) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        float *p = m->run.params + w->at;
+        float *p = m->params + w->at;
         bool rows = tfn__is_table(w->part) || w->part == TFN__PART_O || w->part == TFN__PART_W2;
         if (w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) continue;
         for (int32_t r = 0; rows && r < w->rows; r++)
@@ -8761,7 +8815,7 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
 {
     for (int32_t r = 0; matrix && r < matrix->rows; r++)
         for (int32_t c = 0; c < matrix->cols; c++)
-            m->run.params[matrix->at + (int64_t)r*matrix->cols + c] /= w[r];
+            m->params[matrix->at + (int64_t)r*matrix->cols + c] /= w[r];
 }
 
 /* The skip scale w of a Post-LN sub-layer moves into the norm before it, times w, and into the
@@ -8782,8 +8836,8 @@ static void tfn__fold_skip(tfn_model *m, const tfn__weight *skip, const float *w
     if (!gain) return;                                  /* the first one: w is 1 */
     bias = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__BIAS);
     for (int32_t i = 0; i < skip->cols; i++) {
-        m->run.params[gain->at + i] *= w[i];
-        if (bias) m->run.params[bias->at + i] *= w[i];
+        m->params[gain->at + i] *= w[i];
+        if (bias) m->params[bias->at + i] *= w[i];
     }
     for (int i = 0; i < (cross ? 1 : 5); i++)
         tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, readers[i], TFN__MATRIX), w);
@@ -8950,7 +9004,7 @@ static void tfn__fold_sublayer(tfn__folding *f, tfn_sublayer kind)
 static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 {
     bool writes = w->part == TFN__PART_O || w->part == TFN__PART_W2 || tfn__is_table(w->part);
-    float *p = m->run.params + w->at;
+    float *p = m->params + w->at;
     for (int32_t r = 0; writes && r < w->rows; r++, p += w->cols) {
         double sum = 0;
         for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
@@ -9036,11 +9090,13 @@ static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
     size_t left = start < a->size ? a->size - start : 0;
     tfn_tape_init(t, a->base + (left ? start : 0), left, batch, source, target, training);
 }
-static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k, int32_t threads)
+static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k,
+                                const tfn_model_desc *d)
 {
-    tfn_status status = tfn_tape_plan(t, k, threads);
+    tfn_status status = tfn_tape_plan(t, k, d->threads);
     size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
     if (status != TFN_OK) return status;
+    t->half = TFN__ALL && d->half;
     if (start + t->peak > a->peak) a->peak = start + t->peak;
     a->used = start + tfn__order_end(t);
     return TFN_OK;
@@ -9056,7 +9112,7 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
     b->t = t;
     b->embedding = b->memory = tfn__none;
     *loss = tfn__build_model(b, logits);
-    if (tfn__tape_end(t, a, m->kernels, d->threads) != TFN_OK) m->error = t->error;
+    if (tfn__tape_end(t, a, m->kernels, d) != TFN_OK) m->error = t->error;
 }
 
 /* The metadata: the table of weights and the tapes. */
@@ -9100,9 +9156,12 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     if (!d->inference && m->train.work > work) work = m->train.work;
     if (!d->inference && m->train.scratch > scratch) scratch = m->train.scratch;
     m->memory.metadata = a->used;
-    m->run.params = tfn__region(m, a, d->parameters, m->param_floats + m->buffer_floats,
-                                &m->memory.parameters);
-    if (m->run.params) m->run.buffers = m->run.params + m->param_floats;
+    m->params = tfn__region(m, a, d->parameters, m->param_floats + m->buffer_floats,
+                            &m->memory.parameters);
+    if (m->params) m->run.buffers = m->params + m->param_floats;
+    m->run.params = m->params;
+    if (TFN__ALL && d->half)
+        m->run.params = tfn__region(m, a, NULL, m->param_floats, &m->memory.working);
     if (!d->inference)
         m->run.grads = tfn__region(m, a, d->gradients, m->param_floats, &m->memory.gradients);
     m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * m->param_floats,
@@ -9183,10 +9242,11 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
                   (int64_t)size, (int64_t)(bytes + TFN__ALIGN - 1));
     if (m->error.status != TFN_OK) return m->error.status;
     tfn__fill_table(m);
+    if (TFN__ALL) m->loss_scale = m->desc.loss_scale;
     tfn__clear(m->run.grads, m->desc.inference ? 0 : m->param_floats);
     tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
     if (own || !m->desc.inference) {            /* given parameters of an inference may be const */
-        tfn__clear(m->run.params, m->param_floats + m->buffer_floats);
+        tfn__clear(m->params, m->param_floats + m->buffer_floats);
         for (int32_t i = 0; i < m->weight_count; i++)
             tfn__init_weight(m, i, tfn__weight_data(m, i));
         tfn__unit_weights(m);
@@ -9311,6 +9371,13 @@ static void tfn__bind(tfn_run *r, const tfn_batch *x, bool source)
     r->ints[TFN_INT_SEGMENTS] = x->segments;
 }
 
+/* The rounded copy of the parameters, if there is one. */
+static void tfn__refresh(tfn_model *m)
+{
+    for (int64_t i = 0; TFN__ALL && m->desc.half && i < m->param_floats; i++)
+        m->run.params[i] = tfn__half(m->params[i]);
+}
+
 /* Errors of a call are reported, but do not stick: the model is as good as before. */
 static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
@@ -9322,6 +9389,7 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, x, m->desc.arch == TFN_ENCODER_DECODER);
     m->run.step = m->step;
+    tfn__refresh(m);
     return TFN_OK;
 }
 
@@ -9387,7 +9455,7 @@ static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
     const float *g = m->run.grads;
     double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->param_floats);
     *culprit = -1;
-    if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)m->tokens;
+    if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)m->tokens / m->loss_scale;
     for (int32_t i = 0; i < m->weight_count && *culprit < 0; i++) {
         const float *w = g + m->weights[i].at;
         ptrdiff_t n = (ptrdiff_t)m->weights[i].rows * m->weights[i].cols;
@@ -9423,7 +9491,7 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
                                        || tfn__decays(m->weights + j) == decay)) j++;
         if (j < m->weight_count) end = m->weights[j].at;
         u.decay = decay ? d->decay : 0;
-        m->kernels->update(m->run.params + at, m->run.grads + at, first ? first + at : NULL,
+        m->kernels->update(m->params + at, m->run.grads + at, first ? first + at : NULL,
                            second ? second + at : NULL, (ptrdiff_t)(end - at), &u);
     }
 }
@@ -9440,12 +9508,26 @@ static void tfn__keep_statistics(tfn_model *m)
     }
 }
 
+/* The dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020). */
+static tfn_status tfn__rescale(tfn_model *m, bool skipped)
+{
+    if (!m->desc.half) return TFN_OK;
+    if (!skipped && ++m->finite_steps < 256) return TFN_OK;
+    m->loss_scale *= skipped ? (float)0.5 : 2;
+    m->finite_steps = 0;
+    if (m->loss_scale >= (float)0.03125) return TFN_OK;
+    m->loss_scale = (float)0.03125;
+    return TFN_NOT_FINITE;
+}
+
 static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
 {
-    float scale = m->tokens ? (float)(1.0 / (double)m->tokens) : 0, factor;
+    float scale = m->tokens ? (float)(1.0 / (double)m->tokens) / m->loss_scale : 0, factor;
+    tfn_status status = TFN_OK;
     float lr = tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
     tfn__report(report, m->loss_sum, m->nll_sum, m->tokens, m->step);
     report->lr = lr;
+    report->loss_scale = m->loss_scale;
     if (tfn__finite(m->loss_sum)) report->grad_norm = tfn__grad_norm(m, &report->culprit);
     report->skipped = !tfn__finite(m->loss_sum) || !tfn__finite((double)report->grad_norm)
                    || !m->tokens;
@@ -9457,11 +9539,12 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
         m->step++;
         report->updated = true;
     }
+    if (m->tokens) status = tfn__rescale(m, report->skipped);
     report->step = m->step;
     m->micro = 0;
     m->tokens = 0;
     m->loss_sum = m->nll_sum = 0;
-    return TFN_OK;
+    return status;
 }
 
 /* Of dropout: seed, step, micro-batch. */
@@ -9505,6 +9588,8 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
         return;
     }
     for (int32_t i = 0; i < w->cols; i++) scale[i] = (float)*r;
+    if (p->m->desc.half && w->kind < TFN__STATE)        /* seen by this very forward */
+        TFNORM_MEMCPY(p->m->run.params + w->at, scale, (size_t)w->cols * sizeof(float));
     *r = (double)TFN__SQRT((float)((double)(float)*r * (double)(float)*r * variance + p->branch));
 }
 
@@ -9539,6 +9624,7 @@ static void tfn__unit_outputs(tfn__profile *p)
             if (!(p->variance > 0) || (p->variance > 0.9 && p->variance < 1.1)) break;
             for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++)
                 data[i] /= TFN__SQRT((float)p->variance);
+            tfn__refresh(p->m);
         }
     }
 }
@@ -9585,7 +9671,11 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     if (m->desc.inference)
         return tfn__fail(&m->error, TFN_NOT_READY, "model",
                          "a model made for inference cannot train", 0, 0);
-    if (!m->profiled && !m->step && !m->micro) tfn__profile_now(m);
+    if (!m->profiled && !m->step && !m->micro) {
+        tfn__profile_now(m);
+        tfn__refresh(m);
+    }
+    m->run.loss_scale = m->loss_scale;
     m->run.key = tfn__step_key(m);
     m->run.accumulate = m->micro > 0;
     tfn_tape_forward(&m->train, &m->run);
@@ -9722,7 +9812,7 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
                     : 0, encode ? 0 : d->chunk, false);
     if (encode) tfn__record_encode(&b);
     else d->logits = tfn__record_decode(&b);
-    if (tfn__tape_end(t, a, m->kernels, m->desc.threads) != TFN_OK) d->error = t->error;
+    if (tfn__tape_end(t, a, m->kernels, &m->desc) != TFN_OK) d->error = t->error;
 }
 
 /* Floats of the largest cache of the target side: what reordering beams needs aside. */

@@ -802,6 +802,91 @@ static tfn_model_desc model_plain(void)             /* small, without dropout */
     return d;
 }
 
+/* -- simulated half precision -------------------------------------------------------------------- */
+
+static bool model_is_half(float x)
+{
+    double size = fabs((double)x), step = size < ldexp(1, -14) ? ldexp(1, -24) : 0;
+    int e;
+    if (size > 65504 && isfinite(size)) return false;
+    if (!isfinite(size)) return true;
+    if (!(step > 0)) {
+        frexp(size, &e);
+        step = ldexp(1, e - 11);
+    }
+    return fmod(size, step) <= 0;
+}
+
+/* Weights that are read, logits and gradients are halves; the parameters are not. */
+TEST(model_half)
+{
+    static const struct { float x, half; } rounded[] = {
+        { 1, 1 }, { (float)1.00048828125, 1 }, { (float)1.00146484375, (float)1.001953125 },
+        { (float)1.0004884, (float)1.0009765625 }, { -65504, -65504 }, { 65519, 65504 },
+        { 65520, (float)INFINITY }, { -70000, -(float)INFINITY }, { 0, 0 },
+        { (float)5.9604645e-8, (float)5.9604645e-8 }, { (float)2.9802322e-8, 0 },
+        { (float)2.9802326e-8, (float)5.9604645e-8 }, { (float)-8.940697e-8, (float)-1.1920929e-7 },
+        { (float)6.1020851e-5, (float)6.1035156e-5 }
+    };
+    static model_case c;
+    tfn_model_desc d = model_plain();
+    tfn_report report;
+    const float *logits;
+    int whole = 0;
+    for (size_t i = 0; i < sizeof rounded / sizeof *rounded; i++)
+        if (tfn__half(rounded[i].x) < rounded[i].half || tfn__half(rounded[i].x) > rounded[i].half)
+            FAIL("%.9g becomes %.9g, not %.9g", (double)rounded[i].x,
+                 (double)tfn__half(rounded[i].x), (double)rounded[i].half);
+    CHECK(tfn__half((float)NAN) != tfn__half((float)NAN));
+    d.half = true;
+    if (!model_start(&c, &d)) return;
+    CHECK(c.m.memory.working == c.m.memory.parameters);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
+    CHECK(report.loss_scale >= 128 && report.loss_scale <= 128);
+    for (int64_t i = 0; i < c.m.param_floats; i++) {
+        CHECK(model_is_half(c.m.run.params[i]) && model_is_half(c.m.run.grads[i]));
+        whole += model_is_half(c.m.params[i]);
+    }
+    CHECK(whole < c.m.param_floats * 3 / 4);
+    logits = tfn_model_logits(&c.m, &c.batch);
+    for (size_t i = 0; i < model_logit_bytes(&c) / sizeof *logits; i++)
+        CHECK(model_is_half(logits[i]));
+    tfn_model_free(&c.m);
+}
+
+/* The scale halves where a gradient overflows, and nothing else changes; it doubles after 256
+ * updates; at the minimum the step says so. */
+TEST(model_loss_scale)
+{
+    static model_case c;
+    tfn_model_desc d = model_plain();
+    tfn_report report;
+    uint64_t before;
+    float scale;
+    d.half = true;
+    d.loss_scale = (float)ldexp(1, 40);
+    if (!model_start(&c, &d)) return;
+    before = tfn_model_hash(&c.m);
+    for (scale = d.loss_scale; scale > 64; scale /= 2) {
+        CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+        CHECK(report.loss_scale >= scale && report.loss_scale <= scale);
+        if (!report.skipped) break;
+        CHECK(tfn_model_hash(&c.m) == before && !report.step);
+    }
+    CHECK(scale < d.loss_scale && scale > 64 && report.updated);
+    c.m.finite_steps = 254;
+    c.m.loss_scale = 64;
+    for (int i = 0; i < 3; i++) {
+        CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
+        CHECK_CLOSE((double)report.loss_scale, i < 2 ? 64 : 128, 0);
+    }
+    c.m.params[0] = (float)1e30;                    /* infinite in half */
+    c.m.loss_scale = (float)0.0625;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.skipped);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_NOT_FINITE && report.skipped);
+    tfn_model_free(&c.m);
+}
+
 TEST(model_deterministic)
 {
     tfn_model_desc d = model_desc(3);
@@ -1488,6 +1573,8 @@ int main(void)
     RUN(model_decoding);
 #ifndef MODEL_VARIANTS
     RUN(model_large);
+    RUN(model_half);
+    RUN(model_loss_scale);
     RUN(model_deterministic);
     RUN(model_micro_batches);
     RUN(model_clipping);
