@@ -11,7 +11,9 @@
  *
  * It does
  *   models      decoder-only, encoder-only, encoder-decoder; any depth and width; tied or not
- *   placement   Pre-LN, Post-LN, hybrids, and any row of your own; LayerNorm, RMSNorm
+ *   placement   Pre-LN, Post-LN, Admin, B2T, DeepNorm, DLCL, T-Fixup, Fixup, ReZero, Peri-LN,
+ *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms and
+ *               24 initialisations, each free to combine with the others
  *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
  *               ReLU, GELU (both forms), SiLU, GEGLU, SwiGLU; dropout at every usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; eight
@@ -20,7 +22,7 @@
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
  * It does not
- *   - use a GPU, half precision or quantised weights;
+ *   - use a GPU, the hardware's half precision (it simulates it) or quantised weights;
  *   - read or write files, tokenise text, or fetch data: it takes and gives arrays;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
@@ -67,8 +69,8 @@
  * FIVE PROMISES (each has a test)
  *
  * 1. Every placement. A recipe names topology, norm and initialisation together; one field sets it,
- *    and each of the three can be overridden. This version has "pre" and "post", and takes your own
- *    row; the other published rows follow.
+ *    and each of the three can be overridden: tfn_recipe_at, tfn_topology_at, tfn_norm_at and
+ *    tfn_init_at list them, and your own row is as good as one of these.
  * 2. Same bits. The same seed gives the same bits with any number of threads, any compiler and
  *    optimisation level, and every processor with a fused multiply-add, at full speed, by default.
  * 3. Exact memory. A function says how many bytes a configuration needs. With that block it works;
@@ -92,7 +94,10 @@
  *        desc.schedule.warmup = 400;
  *
  *    tfn_model_resolve shows what the zeros become. recipe sets three things; .topology, .norm and
- *    .init override them one by one. .topology takes a row of your own (see topologies).
+ *    .init override them one by one. .topology takes a row of your own (see topologies), and
+ *    .decoder_topology and .decoder_norm make the two stacks of an encoder-decoder differ.
+ *    Recipes that look at data first ("admin", "lsuv") do so in the first step, or when you call
+ *    tfn_model_profile.
  *
  * 2. Make the model.
  *
@@ -142,6 +147,9 @@
  * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
  *    and group; all parameters are one flat vector, and so are gradients and moments. Weights are
  *    stored (in, out). tfn_model_hash is a fingerprint of all of them.
+ *
+ * 7. Ship it. A model made with .inference and .folded takes the weights of a trained one through
+ *    tfn_model_fold, and has none of the scales, gains and shifts that those can hold.
  *
  * Encoder-decoder: desc.arch = TFN_ENCODER_DECODER; a batch also has source, source_time and
  * source_lengths. Encoder: desc.arch = TFN_ENCODER, with a class per position or one per sentence
@@ -10186,20 +10194,21 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *
  * Adding a norm
  *
- * A norm is an operation with one more place. 1. to 5. as above (norms section; keep what a row's
- * backward needs, one or two floats per row). Then, in the model section: its name in
- * tfn__resolve_recipe and its case in tfn__apply_norm, which makes its parameters. Every topology
- * has it now.
+ * 1. A row in tfn__norms (topologies section): name, formula, paper, year, kind, parameters. Many
+ *    are a kind of tfn_norm with another flag: then that is all.
+ * 2. Else a kind of its own: its case in the bodies of the norms section, forward and backward, as
+ *    an operation above; and its case in tfn__apply_norm_of (builder), which makes its parameters.
+ * 3. A recipe that names it. Tests run every recipe by themselves: gradients, bits, memory, decoding,
+ *    folding; golden values come from tests/golden/make_variants.py, written from the paper.
  *
  * Adding a topology
  *
- * 1. A row in tfn__topologies: name, formula, paper, year; where norms and scales stand in the join
- *        p = out * N_branch(F(in * N_in(x)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
- *    for attention and for the feed-forward; final norm; embedding norm.
- * 2. What differs by layer or stack goes into `rule`, under 20 lines, which changes the row's join.
- * 3. A recipe that names it with its norm and its initialisation, if the paper has its own.
- * 4. Tests: outputs and gradients against a reference written from the paper's equations, with the
- *    number of each; decode equals the forward, training goes down. It has a backward already.
+ * 1. A row in tfn__topologies: name, formula, paper, year, and the host whose join it changes
+ *        p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
+ *    with flags for the ends of the stack.
+ * 2. What differs goes into its rule, a few lines that change the join at a place.
+ * 3. A recipe that names it with its norm and its initialisation. Tests as above; it has a backward,
+ *    a decoder and exact memory already. In tests/golden/make_variants.py a class of its own.
  * Where paper and published code differ, the paper is the default and the comment says so.
  * Without touching this file: examples/04_own_topology.c.
  *
