@@ -12,8 +12,8 @@
  * It does
  *   models      decoder-only, encoder-only, encoder-decoder; any depth and width; tied or not
  *   placement   Pre-LN, Post-LN, Admin, B2T, DeepNorm, DLCL, T-Fixup, Fixup, ReZero, Peri-LN,
- *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms and
- *               24 initialisations, each free to combine with the others
+ *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms
+ *               and 24 initialisations, each free to combine with the others
  *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
  *               ReLU, GELU (both forms), SiLU, GEGLU, SwiGLU; dropout at every usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; eight
@@ -10198,8 +10198,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *    are a kind of tfn_norm with another flag: then that is all.
  * 2. Else a kind of its own: its case in the bodies of the norms section, forward and backward, as
  *    an operation above; and its case in tfn__apply_norm_of (builder), which makes its parameters.
- * 3. A recipe that names it. Tests run every recipe by themselves: gradients, bits, memory, decoding,
- *    folding; golden values come from tests/golden/make_variants.py, written from the paper.
+ * 3. A recipe that names it. Tests run every recipe by themselves: gradients, bits, memory,
+ *    decoding, folding; golden values come from tests/golden/make_variants.py, written from the
+ *    paper.
  *
  * Adding a topology
  *
@@ -10207,8 +10208,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *        p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
  *    with flags for the ends of the stack.
  * 2. What differs goes into its rule, a few lines that change the join at a place.
- * 3. A recipe that names it with its norm and its initialisation. Tests as above; it has a backward,
- *    a decoder and exact memory already. In tests/golden/make_variants.py a class of its own.
+ * 3. A recipe that names it with its norm and its initialisation. Tests as above; it has a
+ *    backward, a decoder and exact memory already. In tests/golden/make_variants.py a class of its
+ *    own.
  * Where paper and published code differ, the paper is the default and the comment says so.
  * Without touching this file: examples/04_own_topology.c.
  *
