@@ -8060,6 +8060,47 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var 
                            norm->kind, (int32_t)b->d->norm_warmup, groups.eps);
 }
 
+/* A norm of rows as the tape wants it. */
+static tfn_norm tfn__norm_like_of(const tfn__builder *b, const tfn_norm_rule *norm, int part,
+                                  int32_t cols, bool folds)
+{
+    bool centred = part == TFN__PART_NORM_IN || part == TFN__PART_FINAL_NORM;
+    tfn_norm like;
+    TFNORM_MEMSET(&like, 0, sizeof like);
+    like.kind = centred && tfn__centred(b->d) ? TFN_NORM_RMS : norm->kind;
+    like.eps = tfn__eps_of(b, norm);
+    if (!TFN__ALL) return like;
+    if (part == TFN__PART_FINAL_NORM && TFN__HAS(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
+    if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
+        float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
+        like.eps /= a * a;
+    }
+    like.slope = (float)0.1;
+    like.offset = (norm->flags & TFN_NORM_OFFSET) != 0 && !folds;
+    like.detach_mean = (norm->flags & TFN_NORM_DETACH_MEAN) != 0;
+    like.detach_std = (norm->flags & TFN_NORM_DETACH_STD) != 0;
+    if (norm->flags & TFN_NORM_BY_HEAD) like.groups = b->d->heads;
+    if (norm->part > 0) like.part = tfn__max((int32_t)(norm->part * (float)cols), 1);
+    return like;
+}
+
+/* Norms that are not of rows, with what they learn beside gain and bias. */
+static tfn_var tfn__other_norm(tfn__builder *b, tfn_var x, int part, tfn_var gain, tfn_var bias,
+                               const tfn_norm_rule *norm)
+{
+    int32_t cols = tfn__need(b->t, "norm", x)->cols;
+    tfn_var alpha, more = tfn__none;
+    if (norm->kind == TFN_NORM_POINT) {
+        alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, 1, (float)0.5);
+        if (norm->flags & TFN_NORM_SHIFT) more = tfn__weight_of(b, part, TFN__SHIFT, 1, 1, 0);
+        return tfn_squashed(b->t, x, gain, bias, alpha, more, norm->squash);
+    }
+    if (norm->kind != TFN_NORM_SEED) return tfn__batch_norm_of(b, x, part, gain, bias, norm);
+    alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, cols, 1);
+    more = tfn__weight_of(b, part, TFN__DIRECTION, 1, cols, 0);
+    return tfn_seednorm(b->t, x, gain, alpha, more, tfn__eps_of(b, norm));
+}
+
 /* The norm of each `cols` columns of x. Heads have norms of rows only: LayerNorm for the others. */
 static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t cols)
 {
@@ -8068,48 +8109,26 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     tfn_var gain = tfn__none, bias = tfn__none;
     float start = TFN__ALL && (norm->flags & TFN_NORM_OFFSET) ? 0 : 1;
     tfn_norm like;
-    if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
-    folds = TFN__ALL && whole && tfn__folds_norm(b, part);
-    scalar = (norm->flags & TFN_NORM_SCALAR) != 0 && !folds;
     if (TFN__ALL && part == TFN__PART_NORM_BRANCH && tfn_init_find(b->d->init)->zero_branch)
         start -= 1;
-    if ((norm->flags & TFN_NORM_GAIN) && !folds) gain = tfn__gain_at(b, part, cols, start);
+    if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
+    folds = TFN__ALL && whole && tfn__folds_norm(b, part);
+    scalar = TFN__ALL && (norm->flags & TFN_NORM_SCALAR) && !folds;
+    if ((norm->flags & TFN_NORM_GAIN) && !folds)
+        gain = tfn__gain_at(b, part, cols, start);
     if ((norm->flags & TFN_NORM_BIAS) && !folds)
         bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
-    if (TFN__ALL && norm->kind == TFN_NORM_POINT) {
-        tfn_var alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, 1, (float)0.5), shift = tfn__none;
-        if (norm->flags & TFN_NORM_SHIFT) shift = tfn__weight_of(b, part, TFN__SHIFT, 1, 1, 0);
-        return tfn_squashed(b->t, x, gain, bias, alpha, shift, norm->squash);
-    }
-    if (TFN__ALL && norm->kind == TFN_NORM_SEED) {
-        tfn_var alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, cols, 1);
-        return tfn_seednorm(b->t, x, gain, alpha,
-                            tfn__weight_of(b, part, TFN__DIRECTION, 1, cols, 0),
-                            tfn__eps_of(b, norm));
-    }
-    if (TFN__ALL && norm->kind > TFN_NORM_SEED)
-        return tfn__batch_norm_of(b, x, part, gain, bias, norm);
-    if (!TFN__ALL)
-        return tfn__norm_like(b->t, x, gain, bias, tfn__eps_of(b, norm), norm->kind);
-    TFNORM_MEMSET(&like, 0, sizeof like);
-    like.kind = norm->kind;
-    like.eps = tfn__eps_of(b, norm);
-    if (part == TFN__PART_FINAL_NORM && TFN__HAS(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
-    if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
-        float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
-        like.eps /= a * a;
-    }
-    if ((part == TFN__PART_NORM_IN || part == TFN__PART_FINAL_NORM) && tfn__centred(b->d))
-        like.kind = TFN_NORM_RMS;
-    like.slope = (float)0.1;
-    like.offset = (norm->flags & TFN_NORM_OFFSET) != 0 && !folds;
-    like.detach_mean = (norm->flags & TFN_NORM_DETACH_MEAN) != 0;
-    like.detach_std = (norm->flags & TFN_NORM_DETACH_STD) != 0;
-    if (norm->flags & TFN_NORM_BY_HEAD) like.groups = b->d->heads;
-    if (norm->part > 0) like.part = tfn__max((int32_t)(norm->part * (float)cols), 1);
+    if (TFN__ALL && norm->kind > TFN_NORM_ABSMAX)
+        return tfn__other_norm(b, x, part, gain, bias, norm);
+    like = tfn__norm_like_of(b, norm, part, cols, folds);
     x = tfn_normalise(b->t, x, gain, bias, cols, &like);
     return scalar ? tfn_scale(b->t, x, tfn__gain_at(b, part, 1, TFN__SQRT((float)cols))) : x;
 }
+static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
+{
+    return tfn__apply_norm_of(b, x, part, tfn__need(b->t, "norm", x)->cols);
+}
+
 /* Rows of `cols` columns of length 1. */
 static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 {
@@ -8118,11 +8137,6 @@ static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
     like.kind = TFN_NORM_L2;
     like.eps = (float)1e-12;
     return tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &like);
-}
-
-static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
-{
-    return tfn__apply_norm_of(b, x, part, tfn__need(b->t, "norm", x)->cols);
 }
 
 /* -- the join: what a topology's row says ---------------------------------------------------- */

@@ -19,7 +19,7 @@ static const struct { const char *name; int lines; } budget[] = {
     { "rules",       0 }, { "history",     0 }, { "licence",      0 },
     { NULL, 0 }
 };
-enum { CORE = 8600, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
+enum { CORE = 8700, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
 
 typedef struct section { char name[NAME]; int line, code; } section;
 
