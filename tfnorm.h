@@ -1052,6 +1052,7 @@ typedef struct tfn_model_desc {
     uint64_t seed;
     bool inference;               /* true: no gradients, no moments */
     bool recompute;               /* true: layers are computed again in the backward */
+    bool probes;                  /* true: training can be watched, see tfn_model_watch */
     bool half;                    /* true: simulated half precision, see below; one thread */
     float loss_scale;             /* of half, at the start; 0: 128 */
 
@@ -1156,6 +1157,27 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
 /* Logits (B*T, V) or (B, classes) of a batch, valid until the next call on the model. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch);
+/* With desc.probes: `probe` is called during each forward and backward of a training step with the
+ * values and gradients of these points of every sub-layer, as ids that tfn_probe_of reads; NULL: no
+ * longer. Gradients are those of the summed loss. */
+typedef enum tfn_watched {
+    TFN_WATCH_NONE,           /* an id that is none of these */
+    TFN_WATCH_INPUT,          /* x, what the sub-layer begins with */
+    TFN_WATCH_READ,           /* u = in * N_in(x), what F reads */
+    TFN_WATCH_BRANCH,         /* p, after norm and dropout */
+    TFN_WATCH_SUM,            /* z */
+    TFN_WATCH_OUTPUT,         /* x after N_sum */
+    TFN_WATCH_EMBEDDING,      /* x_0 of a stack */
+    TFN_WATCH_STACK           /* output of a stack, after its final norm */
+} tfn_watched;
+typedef struct tfn_probe_info {
+    tfn_watched  point;
+    tfn_sublayer kind;
+    bool         decoder;
+    int32_t      layer;       /* from 0 */
+} tfn_probe_info;
+TFNORM_API tfn_probe_info tfn_probe_of(int32_t id);
+TFNORM_API tfn_status     tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user);
 /* Data-dependent initialisation (Admin, LSUV) on a batch of any size; else it does nothing. The
  * first step of a model that was not profiled does it with its own batch. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
@@ -8178,6 +8200,16 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule
     return tfn_scale(b->t, x, by);
 }
 
+/* A point of this sub-layer can be watched. */
+static tfn_var tfn__point_at(tfn__builder *b, tfn_watched point, tfn_var x)
+{
+    int32_t kind = b->sub < TFN__NO_SUB ? b->sub : 0, layer = b->layer < 0 ? 0 : b->layer;
+    if (TFN__ALL && b->d->probes && b->t->training)
+        tfn_probe(b->t, x, (int32_t)point | kind << 4 | (b->stack == TFN__IN_DECODER) << 7
+                           | layer << 8);
+    return x;
+}
+
 static bool tfn__profiled(const tfn_scale_rule *s)
 {
     return s->kind == TFN_SCALE_PROFILED || s->kind == TFN_SCALE_FOLDED;
@@ -8273,19 +8305,24 @@ static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x
     if (!TFN__ALL && tfn__special(&join))
         return tfn__tape_error(b->t, TFN_UNSUPPORTED, "model",
                                tfn__plain_only, 0, 0);
+    tfn__point_at(b, TFN_WATCH_INPUT, x);
     p = tfn__branch_input(b, x, x0, &normed);
+    tfn__point_at(b, TFN_WATCH_READ, p);
     p = ffn ? tfn__ffn_branch(b, p) : tfn__attention_branch(b, p, kind);
     if (join.norm_branch) p = tfn__apply_norm(b, p, TFN__PART_NORM_BRANCH);
     p = tfn_dropout(b->t, p, b->d->dropout);
+    tfn__point_at(b, TFN_WATCH_BRANCH, p);
     z = tfn__join_sum(b, join.skip_from == TFN_FROM_NORMED ? normed
                        : join.skip_from == TFN_FROM_LAYER ? x0 : x, p);
     if (join.extra.kind != TFN_SCALE_NONE)
         x0 = tfn__apply_scale(b, x0, &join.extra, TFN__PART_EXTRA, &extra);
     if (join.extra.kind != TFN_SCALE_NONE && !join.extra_last) z = tfn_add(b->t, z, x0, 1, extra);
     if (TFN__ALL && join.gate && !join.norm_sum) z = tfn__apply_gate(b, z);
+    tfn__point_at(b, TFN_WATCH_SUM, z);
     if (join.norm_sum) z = tfn__apply_norm(b, z, TFN__PART_NORM);
-    return TFN__ALL && join.extra.kind != TFN_SCALE_NONE && join.extra_last
-         ? tfn_add(b->t, z, x0, 1, extra) : z;
+    if (TFN__ALL && join.extra.kind != TFN_SCALE_NONE && join.extra_last)
+        z = tfn_add(b->t, z, x0, 1, extra);
+    return tfn__point_at(b, TFN_WATCH_OUTPUT, z);
 }
 
 /* -- branches -------------------------------------------------------------------------------- */
@@ -8564,7 +8601,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32
     tfn_var x;
     b->stack = stack;
     b->rows = rows;
-    x = tfn__push_layer(b, tfn__embed_stack(b, slot));
+    x = tfn__push_layer(b, tfn__point_at(b, TFN_WATCH_EMBEDDING, tfn__embed_stack(b, slot)));
     b->side = TFN__HAS(b, TFN_SIDE_STREAM) ? x : tfn__none;
     for (int32_t l = 0; l < depth; l++) {
         b->layer = l - 1;
@@ -8580,7 +8617,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32
         b->encoder_first = first;
         b->encoder_last = b->t->count;
     }
-    return tfn__finish_stack(b, x);
+    return tfn__point_at(b, TFN_WATCH_STACK, tfn__finish_stack(b, x));
 }
 
 /* The one table a model has: sinusoids or rotations. */
@@ -9101,7 +9138,7 @@ static int64_t tfn__node_bound(const tfn_model_desc *d)
     if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
     if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
     if (d->topology->flags & TFN_TRANSPARENT) mixed += m * n;
-    return 240 * (n + m) + mixed;
+    return 280 * (n + m) + mixed;
 }
 
 /* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
@@ -9673,6 +9710,26 @@ static void tfn__profile_now(tfn_model *m)
     tfn__fold_skips(m);
 }
 
+TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
+{
+    tfn_probe_info info = { TFN_WATCH_NONE, TFN_SELF_ATTENTION, false, 0 };
+    if (id < 1 || id >= TFN__PROFILE || (id & 15) > TFN_WATCH_STACK) return info;
+    info.point = (tfn_watched)(id & 15);
+    info.kind = (tfn_sublayer)(id >> 4 & 7);
+    info.decoder = id >> 7 & 1;
+    info.layer = id >> 8;
+    return info;
+}
+
+TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
+{
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
+    if (!m->desc.probes || m->desc.inference) return TFN_NOT_READY;
+    m->run.probe = probe;
+    m->run.probe_user = user;
+    return TFN_OK;
+}
+
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, false);
@@ -9726,6 +9783,18 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     return tfn_model_step(m, batch, NULL);
+}
+TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
+{
+    const tfn_probe_info none = { TFN_WATCH_NONE, TFN_SELF_ATTENTION, false, 0 };
+    (void)id;
+    return none;
+}
+TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
+{
+    (void)probe;
+    (void)user;
+    return tfn_model_step(m, NULL, NULL);
 }
 #endif
 

@@ -103,6 +103,8 @@ static tfn_model_desc memory_desc(int i)
     d.kv_heads = d.heads;
     d.layers = 1 + i % 4;
     d.decoder_layers = 1 + i / 4 % 3;
+    d.probes = i % 2 == 0;
+    d.half = i % 3 == 0 && strcmp(d.recipe, "hanin-rolnick");    /* which bursts */
     return d;
 }
 
@@ -185,7 +187,8 @@ static uint64_t memory_use(tfn_model *m, const tfn_model_desc *d)
     tfn_report report;
     memory_fill(&x, d);
     for (int i = 0; i < 2 && !d->inference; i++)
-        CHECK(tfn_model_step(m, &x.batch, &report) == TFN_OK && report.updated);
+        if (tfn_model_step(m, &x.batch, &report) != TFN_OK || !report.updated)
+            FAIL("%s: no update, loss %g", d->recipe, report.loss);
     CHECK(tfn_model_eval(m, &x.batch, &report) == TFN_OK && report.loss - report.loss >= 0);
     CHECK(tfn_model_logits(m, &x.batch) != NULL);
     return tfn_model_hash(m);

@@ -887,6 +887,78 @@ TEST(model_loss_scale)
     tfn_model_free(&c.m);
 }
 
+/* -- watching a step ------------------------------------------------------------------------------ */
+
+typedef struct model_watch {
+    int calls[2][TFN_WATCH_STACK + 1];
+    int32_t layers;
+    float norm, branch[MODEL_MOST * MODEL_WIDTH], input[MODEL_MOST * MODEL_WIDTH];
+    ptrdiff_t wrong;
+} model_watch;
+
+/* Post-LN without dropout: z = x + p at every sub-layer, to the bit, and rows of the output have the
+ * mean 0 and the variance 1 as long as gains are 1. */
+static void model_see(void *user, int32_t id, const float *data, ptrdiff_t rows, ptrdiff_t cols,
+                      bool backward)
+{
+    model_watch *w = (model_watch *)user;
+    tfn_probe_info p = tfn_probe_of(id);
+    w->calls[backward][p.point]++;
+    if (p.layer > w->layers) w->layers = p.layer;
+    if (backward) return;
+    if (p.point == TFN_WATCH_INPUT)
+        memcpy(w->input, data, (size_t)(rows * cols) * sizeof *data);
+    if (p.point == TFN_WATCH_BRANCH)
+        memcpy(w->branch, data, (size_t)(rows * cols) * sizeof *data);
+    for (ptrdiff_t i = 0; i < rows * cols && p.point == TFN_WATCH_SUM; i++) {
+        float z = w->input[i] + w->branch[i];
+        w->wrong += data[i] < z || data[i] > z;
+    }
+    for (ptrdiff_t r = 0; r < rows && p.point == TFN_WATCH_OUTPUT; r++) {
+        double sum = 0, squares = 0;
+        for (ptrdiff_t c = 0; c < cols; c++) sum += (double)data[r*cols + c];
+        for (ptrdiff_t c = 0; c < cols; c++)
+            squares += (double)data[r*cols + c] * (double)data[r*cols + c];
+        if (fabs(sum) > 1e-4 || fabs(squares / (double)cols - 1) > 1e-2) w->wrong++;
+    }
+}
+
+TEST(model_watching)
+{
+    static model_case c;
+    static model_watch w;
+    tfn_model_desc d = model_plain();
+    tfn_report report;
+    uint64_t hash;
+    d.recipe = "post";
+    d.arch = TFN_ENCODER_DECODER;
+    d.source_context = MODEL_TS;
+    d.layers = 2;
+    d.decoder_layers = 3;
+    d.width = MODEL_WIDTH;
+    if (!model_start(&c, &d)) return;
+    CHECK(tfn_model_watch(&c.m, model_see, &w) == TFN_NOT_READY);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+    hash = tfn_model_hash(&c.m);
+    tfn_model_free(&c.m);
+    d.probes = true;
+    if (!model_start(&c, &d)) return;
+    CHECK(tfn_model_watch(&c.m, model_see, &w) == TFN_OK);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && tfn_model_hash(&c.m) == hash);
+    for (int point = TFN_WATCH_INPUT; point <= TFN_WATCH_OUTPUT; point++) {
+        CHECK_INT(w.calls[0][point], 2*2 + 3*3);
+        CHECK_INT(w.calls[1][point], 2*2 + 3*3);
+    }
+    CHECK_INT(w.calls[0][TFN_WATCH_EMBEDDING], 2);
+    CHECK_INT(w.calls[1][TFN_WATCH_STACK], 2);
+    CHECK(!w.wrong && w.layers == 2 && !w.calls[0][TFN_WATCH_NONE]);
+    CHECK(tfn_model_watch(&c.m, NULL, NULL) == TFN_OK);
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+    CHECK_INT(w.calls[0][TFN_WATCH_STACK], 2);
+    CHECK(tfn_probe_of(0).point == TFN_WATCH_NONE && tfn_probe_of(-1).point == TFN_WATCH_NONE);
+    tfn_model_free(&c.m);
+}
+
 TEST(model_deterministic)
 {
     tfn_model_desc d = model_desc(3);
@@ -1574,6 +1646,7 @@ int main(void)
 #ifndef MODEL_VARIANTS
     RUN(model_large);
     RUN(model_half);
+    RUN(model_watching);
     RUN(model_loss_scale);
     RUN(model_deterministic);
     RUN(model_micro_batches);
