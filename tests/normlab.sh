@@ -58,7 +58,7 @@ shapes() {
                 return 1
         done
     done
-    "$normlab" show mix-ln --layers 8 | grep -q 'encoder self-attention  1-2   x = N(x + F(x))'
+    "$normlab" show mix-ln --layers 8 | grep -q 'encoder  self-attention  1-2   x = N(x + F(x))'
 }
 check "normlab show: depths" shapes
 

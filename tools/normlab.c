@@ -103,16 +103,24 @@ static void unknown(const cli *c, const char *name, int only)
 
 typedef struct shape { int32_t layers, width; } shape;
 
-static tfn_place place_at(shape s, bool alone, bool decoder, tfn_sublayer kind, int32_t layer)
+/* The stacks of an encoder-decoder, and those of a model with one stack. */
+enum { ENCODER, DECODER, LONE_ENCODER, LONE_DECODER, STACKS };
+static const char *const stack_names[] = { "encoder", "decoder", "enc only", "dec only" };
+
+static tfn_place place_at(shape s, int stack, tfn_sublayer kind, int32_t layer)
 {
     tfn_place p;
     p.kind = kind;
-    p.decoder = decoder;
-    p.alone = alone;
+    p.decoder = stack == DECODER || stack == LONE_DECODER;
+    p.alone = stack > DECODER;
     p.layer = layer;
     p.depth = p.encoder_depth = p.decoder_depth = s.layers;
     p.width = s.width;
     return p;
+}
+static const char *stack_name(const tfn_place *p)
+{
+    return stack_names[(p->alone ? LONE_ENCODER : ENCODER) + p->decoder];
 }
 static bool has_sublayer(const tfn_topology *t, const tfn_place *p)
 {
@@ -185,22 +193,21 @@ static const char *const aggregate_texts[] = {
     "a norm before layer l", "l weights before layer l"
 };
 
-/* Everything asked for, as bits: kinds of sub-layers, and 16, 32, 64 for the encoder, decoder, lone
- * stack that have it. */
 typedef void visit_fn(void *user, const tfn_place *place, const tfn_join *join);
 static void each_place(const tfn_topology *t, shape s, visit_fn *visit, void *user)
 {
     static const tfn_sublayer order[] = { TFN_FFN_BEFORE, TFN_SELF_ATTENTION, TFN_CROSS_ATTENTION,
                                           TFN_FFN };
-    for (int stack = 0; stack < 3; stack++)         /* encoder, decoder, decoder alone */
+    for (int stack = 0; stack < STACKS; stack++)
         for (int k = 0; k < 4; k++)
             for (int32_t l = 1; l <= s.layers; l++) {
-                tfn_place p = place_at(s, stack == 2, stack > 0, order[k], l);
+                tfn_place p = place_at(s, stack, order[k], l);
                 tfn_join join = tfn_topology_join(t, &p);
                 if (has_sublayer(t, &p)) visit(user, &p, &join);
             }
 }
 
+/* Where a feature is, as bits: kinds of sub-layers; 16, 32, 64: encoder, decoder, lone stack. */
 typedef struct found { const feature *f; unsigned mask, all; } found;
 static unsigned place_bits(const tfn_place *p)
 {
@@ -625,7 +632,7 @@ static void scale_box(drawing *d, const tfn_scale_rule *s, const tfn_place *p, i
 static const char *sublayer_name(tfn_sublayer kind)
 {
     return kind == TFN_SELF_ATTENTION ? "self-attention" : kind == TFN_CROSS_ATTENTION
-         ? "cross-attention" : kind == TFN_FFN ? "feed-forward" : "first feed-forward";
+         ? "cross-attention" : kind == TFN_FFN ? "feed-forward" : "feed-forward 1";
 }
 
 static const char *const qk_boxes[] = {
@@ -757,7 +764,7 @@ static int draw_layer(drawing *d, const block *b, int y)
     top = y++;
     d->rail = 0;
     for (int k = 0; k < 4; k++) {
-        tfn_place p = place_at(b->s, false, true, order[k], b->layer);
+        tfn_place p = place_at(b->s, DECODER, order[k], b->layer);
         if (has_sublayer(b->t, &p)) y = draw_sublayer(d, b, &p, y);
     }
     if (d->rail) {
@@ -1278,10 +1285,6 @@ static tfn_gains gains_at(const tfn_init_rule *w, const tfn_place *p)
     return g;
 }
 
-static const char *stack_name(const tfn_place *p)
-{
-    return p->alone ? "alone" : p->decoder ? "decoder" : "encoder";
-}
 static const char *const short_names[] = { "self", "cross", "ffn", "ffn" };
 
 static const char *const distributions[] = {
@@ -1318,7 +1321,7 @@ static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, const tfn_pla
 static int draw_init(drawing *d, const tfn_init_rule *w, shape s, int y)
 {
     char text[WIDE];
-    tfn_place bottom = place_at(s, false, false, TFN_SELF_ATTENTION, 1);
+    tfn_place bottom = place_at(s, ENCODER, TFN_SELF_ATTENTION, 1);
     double embedding = (double)gains_at(w, &bottom).embedding;
     snprintf(text, sizeof text, "attention %s", distributions[w->base]);
     word(d, 1, y++, text);
@@ -1340,10 +1343,10 @@ static int draw_init(drawing *d, const tfn_init_rule *w, shape s, int y)
              (int)s.layers);
     word(d, 1, ++y, text);
     y++;
-    for (int stack = 0; stack < 3; stack++)
+    for (int stack = 0; stack < STACKS; stack++)
         for (int kind = 0; kind <= TFN_FFN; kind++)
-            if (kind != TFN_CROSS_ATTENTION || stack == 1) {
-                tfn_place p = place_at(s, stack == 2, stack > 0, (tfn_sublayer)kind, 1);
+            if (kind != TFN_CROSS_ATTENTION || stack == DECODER) {
+                tfn_place p = place_at(s, stack, (tfn_sublayer)kind, 1);
                 y = draw_gains(d, w, s, &p, y);
             }
     return y;
@@ -1365,6 +1368,22 @@ static void branch_formula(char *text, const tfn_join *j, const tfn_place *p)
              above ? "n" : source, j->shifts ? " - s" : "");
     snprintf(text, TEXT, j->norm_branch ? "%s%sN(F(%s))" : "%s%sF(%s)", out, spaced(out), u);
 }
+/* What stands between the matrices of F. */
+static void inside_formula(char *text, const tfn_join *j, const tfn_place *p)
+{
+    tfn_qk_norm qk = qk_of(j, p);
+    char parts[TEXT] = "";
+    if (qk > TFN_QK_NONE)
+        add_text(parts, qk == TFN_QKV_HEAD ? "norms of q, k, v" : "norms of q, k");
+    if (j->head_scale == TFN_HEAD_SCALE) add_text(parts, "scales of heads");
+    if (j->norm_inner) add_text(parts, p->kind < TFN_FFN ? "N before W_O" : "N before W_2");
+    if (j->head_scale == TFN_HEAD_SCALE_AFTER) add_text(parts, "scales behind W_O");
+    if (p->kind >= TFN_FFN && j->scales) add_text(parts, "scales behind W_1");
+    if (p->kind >= TFN_FFN && j->shifts) add_text(parts, "shifts");
+    if (!parts[0] || strlen(text) + strlen(parts) + 12 > TEXT) return;
+    strcat(text, "; in F: ");
+    strcat(text, parts);
+}
 static void join_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
     char branch[TEXT], z[TEXT + WIDE], gated[WIDE] = "";
@@ -1383,14 +1402,15 @@ static void join_formula(char *text, const tfn_join *j, const tfn_place *p)
              ? "n = N(x); " : "", z, gated);
     if (j->extra.kind != TFN_SCALE_NONE && j->extra_last)
         snprintf(text + strlen(text), TEXT - strlen(text), " + %s%sx_0", extra, spaced(extra));
+    inside_formula(text, j, p);
 }
 
 static void print_place(const tfn_place *p, int32_t first, int32_t last, const char *text)
 {
     char layers[32];
     snprintf(layers, sizeof layers, first == last ? "%d" : "%d-%d", (int)first, (int)last);
-    printf("  %-8s%-16s%-6s", stack_name(p), sublayer_name(p->kind), layers);
-    print_wrapped(text, 32);
+    printf("  %-9s%-16s%-6s", stack_name(p), sublayer_name(p->kind), layers);
+    print_wrapped(text, 33);
 }
 
 typedef struct places { char text[TEXT]; tfn_place p; int32_t first; } places;
@@ -1412,7 +1432,7 @@ static void print_places(const tfn_topology *t, shape s)
 {
     places run;
     memset(&run, 0, sizeof run);
-    printf("\nThe join of every place (%d + %d layers; a stack alone of %d; width %d):\n",
+    printf("\nThe join of every place (%d + %d layers, one stack of %d, width %d):\n",
            (int)s.layers, (int)s.layers, (int)s.layers, (int)s.width);
     each_place(t, s, visit_formula, &run);
     if (run.first) print_place(&run.p, run.first, run.p.layer, run.text);
@@ -1586,7 +1606,7 @@ enum { SMOKE_LETTERS = 16, SMOKE_LENGTH = 8, SMOKE_BATCH = 32, SMOKE_TEST = 128 
     "positions of the same deviation it learns"
 static const struct { const char *name, *reason; } untrainable[] = {
     { "hanin-rolnick", "He's gain belongs before a ReLU; W_V W_O has none and multiplies the "
-      "variance by 4, and nothing norms the stream. The paper's theorem is about fully connected "
+      "variance by up to 4, and nothing norms the stream. The paper's theorem is about fully connected "
       "ReLU networks. With Xavier's weights it learns" },
     { "prmsnorm", "1/16 of 32 channels is two, too few for a mean of squares; the paper has 32 of "
       "512. At width 128 it learns like RMSNorm" },
