@@ -473,7 +473,7 @@ static item *new_item(drawing *d, look how, int x, int y, const char *text)
     memset(i, 0, sizeof *i);
     i->look = how;
     i->x = i->x2 = x, i->y = i->y2 = y;
-    snprintf(i->text, sizeof i->text, "%s", text);
+    snprintf(i->text, sizeof i->text, "%.79s", text);       /* WIDE - 1 */
     if (y >= d->high) d->high = y + 1;
     return i;
 }
@@ -1606,8 +1606,8 @@ enum { SMOKE_LETTERS = 16, SMOKE_LENGTH = 8, SMOKE_BATCH = 32, SMOKE_TEST = 128 
     "positions of the same deviation it learns"
 static const struct { const char *name, *reason; } untrainable[] = {
     { "hanin-rolnick", "He's gain belongs before a ReLU; W_V W_O has none and multiplies the "
-      "variance by up to 4, and nothing norms the stream. The paper's theorem is about fully connected "
-      "ReLU networks. With Xavier's weights it learns" },
+      "variance by up to 4, and nothing norms the stream. The paper's theorem is about fully "
+      "connected ReLU networks. With Xavier's weights it learns" },
     { "prmsnorm", "1/16 of 32 channels is two, too few for a mean of squares; the paper has 32 of "
       "512. At width 128 it learns like RMSNorm" },
     { "sandwich", SMALL_EMBEDDING }, { "output-norm", SMALL_EMBEDDING },
