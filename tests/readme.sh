@@ -29,6 +29,7 @@ files() {
         done
 }
 check "README names files that exist" files
-lines() { [ "$(wc -l < ../README.md)" -lt 300 ]; }
+# the generated list does not count: normlab.sh compares it
+lines() { [ "$(sed '/^<!-- normlab/,/^<!-- end/d' ../README.md | wc -l)" -lt 300 ]; }
 check "README has under 300 lines" lines
 finish

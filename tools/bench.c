@@ -13,12 +13,13 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "threads.h"
+#include "cli.h"
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
+
+static const char usage[] = "bench peak | gemm | kernels | train | decode\n"
+                            "      [--isa NAME] [--threads N] [--only WORD] [--json]\n";
 
 static struct { tfn_isa isa; int threads; bool json; const char *only; } option;
 
@@ -436,25 +437,23 @@ static void each_isa(const char *bench)
 
 int main(int argc, char **argv)
 {
-    const char *bench = argc > 1 ? argv[1] : "";
-    option.threads = 1;
-    for (int i = 2; i < argc; i++) {
-        bool more = i + 1 < argc;
-        if (!strcmp(argv[i], "--json")) option.json = true;
-        else if (!strcmp(argv[i], "--isa") && more) option.isa = tfn_isa_find(argv[++i]);
-        else if (!strcmp(argv[i], "--threads") && more) option.threads = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--only") && more) option.only = argv[++i];
-        else bench = "";
+    cli c = { "bench", NULL, 0, 1 };
+    const char *bench = argc > 1 ? argv[1] : "", *isa = NULL;
+    long threads = 1;
+    c.argv = argv, c.argc = argc;
+    while (argc > 1 && cli_next(&c)) {
+        if (cli_is(&c, "--json")) option.json = true;
+        else if (!cli_text(&c, "--isa", &isa) && !cli_text(&c, "--only", &option.only)
+                 && !cli_number(&c, "--threads", 1, TFN_THREADS_MAX, &threads)) bench = "";
     }
-    if (!tfn_kernels_for(option.isa)) fprintf(stderr, "this machine lacks it\n"), exit(1);
+    option.isa = tfn_isa_find(isa);
+    option.threads = (int)threads;
+    if (!tfn_kernels_for(option.isa)) return fprintf(stderr, "this machine lacks it\n"), 1;
     if (!strcmp(bench, "peak") || !strcmp(bench, "gemm")) each_isa(bench);
     else if (!strcmp(bench, "kernels")) bench_kernels(tfn_kernels_for(option.isa));
     else if (!strcmp(bench, "train")) bench_train();
     else if (!strcmp(bench, "decode")) bench_decode();
-    else {
-        fprintf(stderr, "bench peak | gemm | kernels | train | decode\n"
-                        "      [--isa NAME] [--threads N] [--only WORD] [--json]\n");
-        return 1;
-    }
+    else if (!strcmp(bench, "--help")) fputs(usage, stdout);
+    else return fputs(usage, stderr), 2;
     return 0;
 }

@@ -1,0 +1,92 @@
+# tools/normlab.c compiles without a warning; the README has its list; show draws every name, as text
+# of at most 80 columns and as well-formed SVG; wrong arguments end with code 2 and a message.
+. ./check.sh
+normlab=$work/normlab
+build() {
+    ${CC:-cc} -O1 -std=c99 -Wall -Wextra -Wconversion -Wshadow -Werror ../tools/normlab.c \
+        -o "$normlab" -lm -pthread
+}
+check "normlab compiles" build
+
+readme() {
+    "$normlab" list recipes --markdown > "$work/wanted"
+    awk '/^<!-- end of the list/ { inside = 0 } inside { print }
+         /^<!-- normlab list recipes --markdown -->$/ { inside = 1 }' ../README.md > "$work/found"
+    diff "$work/found" "$work/wanted"
+}
+check "normlab: the list of the README" readme
+
+# the first cells of the Markdown tables
+names() { "$normlab" list --markdown | sed -n 's/^| `\([^`]*\)`.*/\1/p' | sort -u; }
+count() { [ "$(names | wc -l)" -gt 100 ]; }
+check "normlab: names" count
+
+page() {        # NAME: some of each part is there, nothing is wider than a terminal
+    "$normlab" show "$1" > "$work/page" || return 1
+    awk -v name="$1" 'length > 80 { print name ": over 80 columns: " $0; bad = 1 }
+                      END { exit bad }' "$work/page" || return 1
+    grep -q '^@[a-z]*{' "$work/page" || { echo "$1: no reference"; return 1; }
+    grep -q '\[' "$work/page" || { echo "$1: no drawing"; return 1; }
+}
+pages() { for name in $(names); do page "$name" || return 1; done; }
+check "normlab show: every name as text" pages
+
+# A tag a line at least: declaration, then tags that close in order, each attribute in quotes.
+well_formed() {
+    if have xmllint; then xmllint --noout "$1"; return; fi
+    awk 'BEGIN { RS = "<"; depth = 0 }
+         NR == 1 { next }
+         { tag = substr($0, 1, index($0, ">")); rest = substr($0, length(tag) + 1) }
+         tag == "" || rest ~ /&([^lga]|$)/ || rest ~ />/ { print "bad: " $0; exit bad = 1 }
+         tag ~ /^\?/ { next }
+         tag ~ /^\// { if (stack[depth--] != substr(tag, 2, length(tag) - 2)) exit bad = 1; next }
+         gsub(/"[^"]*"/, "", tag) >= 0 && tag ~ /["<]/ { exit bad = 1 }
+         tag ~ /\/>$/ { next }
+         { sub(/[ >].*/, "", tag); stack[++depth] = tag }
+         END { exit bad || depth != 0 }' "$1"
+}
+picture() {
+    "$normlab" show "$1" --svg "$work/picture.svg" && well_formed "$work/picture.svg"
+}
+pictures() { for name in $(names); do picture "$name" || { echo "$name"; return 1; }; done; }
+check "normlab show: every name as SVG" pictures
+
+shapes() {
+    for layers in 1 2 3 4 25 100; do
+        for name in mix-ln layerscale b2t dlcl resi-dual; do
+            "$normlab" show "$name" --layers "$layers" --layer "$layers" --width 3 > "$work/page" ||
+                return 1
+        done
+    done
+    "$normlab" show mix-ln --layers 8 | grep -q 'encoder  self-attention  1-2   x = N(x + F(x))'
+}
+check "normlab show: depths" shapes
+
+# wrong TEXT ARGUMENTS: code 2, nothing printed, and the text among what is said
+wrong() {
+    text=$1
+    shift
+    "$normlab" "$@" > "$work/page" 2> "$work/error"
+    [ $? = 2 ] && [ ! -s "$work/page" ] && grep -q -- "$text" "$work/error"
+}
+wrongs() {
+    wrong deepnorm show deepnrm && wrong '"nothing"' list nothing && wrong 'wants a name' show &&
+        wrong 'from 1 to 1000, not "x"' show b2t --layers x && wrong 'no layer 7' show b2t --layer 7 &&
+        wrong 'wants a value' show b2t --svg && wrong 'olmo2' smoke olmo && wrong 'no command' b2t &&
+        wrong 'normlab list'
+}
+check "normlab: wrong arguments" wrongs
+help() { "$normlab" --help | grep -q 'Exit codes'; }
+check "normlab --help" help
+unwritable() { "$normlab" show b2t --svg /nowhere/x.svg; [ $? = 1 ]; }
+check "normlab: a file that cannot be written" unwritable
+
+learns() { "$normlab" smoke pre rezero --steps 300 --jobs 2; }
+check "normlab smoke: pre and rezero learn" learns
+repeats() {
+    "$normlab" smoke admin ngpt batchnorm --steps 3 --jobs 1 > "$work/one"
+    "$normlab" smoke admin ngpt batchnorm --steps 3 --jobs 3 > "$work/three"
+    cmp "$work/one" "$work/three"
+}
+check "normlab smoke: the same for any number of jobs" repeats
+finish

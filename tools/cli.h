@@ -1,0 +1,55 @@
+/* Command lines of the tools: a walk over the arguments. What is wrong with one is said on stderr,
+ * with what was wanted, and ends the program with code 2. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct cli {
+    const char *program;        /* the name in messages */
+    char      **argv;
+    int         argc, at;       /* at: the argument looked at */
+} cli;
+
+static inline void cli_fail(const cli *c, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "%s: ", c->program);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "; %s --help says more\n", c->program);
+    va_end(args);
+    exit(2);
+}
+
+/* The next argument, or NULL at the end. */
+static inline const char *cli_next(cli *c)
+{
+    return ++c->at < c->argc ? c->argv[c->at] : NULL;
+}
+static inline bool cli_is(const cli *c, const char *name) { return !strcmp(c->argv[c->at], name); }
+
+/* If the argument is `name`: the one behind it. */
+static inline bool cli_text(cli *c, const char *name, const char **value)
+{
+    if (!cli_is(c, name)) return false;
+    *value = cli_next(c);
+    if (!*value) cli_fail(c, "%s wants a value behind it", name);
+    return true;
+}
+static inline bool cli_number(cli *c, const char *name, long least, long most, long *value)
+{
+    const char *text;
+    char *end;
+    if (!cli_text(c, name, &text)) return false;
+    *value = strtol(text, &end, 10);
+    if (end == text || *end || *value < least || *value > most)
+        cli_fail(c, "%s wants a number from %ld to %ld, not \"%s\"", name, least, most, text);
+    return true;
+}
+
+#endif
