@@ -774,7 +774,7 @@ TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by);
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a);
 /* z + w_k x, w (1,n); z may be none */
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k);
-/* x - SiLU(q) x, the second x constant in the backward; q (1,1): Chen 2025, eq. 6 */
+/* x - SiLU(q) x, the second x constant in the backward; q (1,1): Chen 2025 */
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q);
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p);
 TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale);
@@ -6896,35 +6896,35 @@ static const tfn_norm_rule tfn__norms[] = {
     { "rmsnorm", "g x/sqrt(mean(x^2) + e)", "Zhang & Sennrich, eq. 4", 2019,
       TFN_NORM_RMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
 #ifdef TFN__EXTRA_NORMS
-    { "layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al., section 3.1", 2019,
+    { "layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019,
       TFN_NORM_LAYER, 0, 0, 0, TFN_SQUASH_TANH },
     { "rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)", "Zhang & Sennrich, their PyTorch code", 2019,
       TFN_NORM_RMS_OUTSIDE, TFN_NORM_GAIN, (float)1e-8, 0, TFN_SQUASH_TANH },
     { "rmsnorm-offset", "(1 + g) x/sqrt(mean(x^2) + e)", "Gemma, code", 2024,
       TFN_NORM_RMS, TFN_NORM_GAIN | TFN_NORM_OFFSET, (float)1e-6, 0, TFN_SQUASH_TANH },
-    { "prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)", "Zhang & Sennrich, eq. 8", 2019,
+    { "prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)", "Zhang & Sennrich (pRMSNorm)", 2019,
       TFN_NORM_RMS, TFN_NORM_GAIN, 0, (float)0.0625, TFN_SQUASH_TANH },
-    { "scalenorm", "G x/max(|x|, e)", "Nguyen & Salazar, eq. 5", 2019,
+    { "scalenorm", "G x/max(|x|, e)", "Nguyen & Salazar (ScaleNorm)", 2019,
       TFN_NORM_L2, TFN_NORM_SCALAR, 0, 0, TFN_SQUASH_TANH },
-    { "l2norm", "x/|x|", "Loshchilov et al. (nGPT), section 2", 2024,
+    { "l2norm", "x/|x|", "Loshchilov et al. (nGPT)", 2024,
       TFN_NORM_L2, 0, (float)1e-12, 0, TFN_SQUASH_TANH },
     { "groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq. 7", 2018,
       TFN_NORM_LAYER, TFN__AFFINE | TFN_NORM_BY_HEAD, 0, 0, TFN_SQUASH_TANH },
-    { "crmsnorm", "x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels", "Jiang et al., eq. 9",
+    { "crmsnorm", "x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels", "Jiang et al. (Pre-CRMS)",
       2023, TFN_NORM_CRMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
-    { "centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer), eq. 8", 2023,
+    { "centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
       TFN_NORM_CENTER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
-    { "adanorm", "sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al., eq. 6", 2019,
+    { "adanorm", "sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
       TFN_NORM_ADA, 0, 0, 0, TFN_SQUASH_TANH },
-    { "detachnorm", "LayerNorm, mean and variance constant in the backward", "Xu et al., eq. 5",
+    { "detachnorm", "LayerNorm, mean and variance constant in the backward", "Xu et al. (AdaNorm)",
       2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD) },
-    { "detachnorm-mean", "LayerNorm, the mean constant in the backward", "Xu et al., section 3.2",
+    { "detachnorm-mean", "LayerNorm, the mean constant in the backward", "Xu et al. (AdaNorm)",
       2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN) },
     { "detachnorm-std", "LayerNorm, the variance constant in the backward",
-      "Xu et al., section 3.2", 2019, TFN__DETACHED(TFN_NORM_DETACH_STD) },
+      "Xu et al. (AdaNorm)", 2019, TFN__DETACHED(TFN_NORM_DETACH_STD) },
     { "cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
       2021, TFN_NORM_ABSMAX, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
-    { "dyt", "g tanh(a x) + b", "Zhu et al. (DyT), eq. 3", 2025, TFN__POINT(0, TFN_SQUASH_TANH) },
+    { "dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, TFN__POINT(0, TFN_SQUASH_TANH) },
     { "derf", "g erf(a x + s) + b", "Chen et al. (Derf)", 2025,
       TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ERF) },
     { "dyt-isru", "g z/sqrt(z^2 + 1) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
@@ -7151,8 +7151,8 @@ static const tfn_topology tfn__topologies[] = {
     TFN__POST_ROW("post", "x = N(x + F(x))", "Vaswani et al.; Xiong et al. 2020, table 1", 2017,
                   NULL)
 #ifdef TFN__EXTRA_NORMS
-    TFN__POST_ROW("admin", "x = N(w x + F(x)), w learned, profiled", "Liu et al., eq. 5", 2020,
-                  tfn__admin)
+    TFN__POST_ROW("admin", "x = N(w x + F(x)), w learned, profiled", "Liu et al., section 4.3",
+                  2020, tfn__admin)
     TFN__POST_ROW("admin-direct", "x = N(x + F(x)), the profiled w folded into the weights",
                   "Liu et al., appendix C", 2020, tfn__admin_direct)
     TFN__POST_ROW("admin-constant", "x = N(w x + F(x)), w = sqrt((n+1)/ln(n+1) - 1), n sub-layers",
@@ -7160,96 +7160,96 @@ static const tfn_topology tfn__topologies[] = {
     TFN__POST_ROW("admin-sqrt", "x = N(w x + F(x)), w = sqrt(n), n sub-layers",
                   "admin-torch, code, mode O(1)", 2022, tfn__admin_sqrt)
     TFN__POST_ROW("b2t", "x = N(x + F(x)); at the feed-forward N(x_0 + x + F(x))",
-                  "Takase et al., eq. 6", 2022, tfn__b2t)
+                  "Takase et al., eq. 5", 2022, tfn__b2t)
     TFN__POST_ROW("b2t-skip-last", "x = N(x + F(x)); at the feed-forward x_0 + N(x + F(x))",
                   "Takase et al., footnote 1", 2022, tfn__b2t_skip_last)
     TFN__PRE_ROW("b2t-pre", "x = x + F(N(x)); at the feed-forward x_0 + x + F(N(x)); final norm",
                  "Takase et al., code", 2022, tfn__b2t)
     TFN__BARE_ROW("b2t-no-norm", "x = x + F(x); at the feed-forward a x_0 + b (x + F(x))",
-                  "Takase et al., eq. 7 and 8", 2022, 0, tfn__b2t_no_norm)
-    TFN__ROW("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al., eq. 7", 2019,
+                  "Takase et al., eq. 6, 7 and 8", 2022, 0, tfn__b2t_no_norm)
+    TFN__ROW("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al. (DLCL)", 2019,
              TFN__PRE, TFN_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL)
-    TFN__ROW("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al., eq. 7",
+    TFN__ROW("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al. (DLCL)",
              2019, TFN__POST, 0, TFN_AGGREGATE_NORM, NULL)
     TFN__BARE_ROW("no-norm", "x = x + F(x)", "Huang et al. (T-Fixup)", 2020, 0, NULL)
-    TFN__BARE_ROW("fixup", "x = x + m F(x - s), shifts s", "Zhang et al., section 3", 2019,
+    TFN__BARE_ROW("fixup", "x = x + m F(x - s), shifts s", "Zhang et al. (Fixup)", 2019,
                   TFN_EDGE_SHIFTS | TFN_BIASLESS, tfn__fixup)
-    TFN__BARE_ROW("rezero", "x = x + a_l F(x), a_l = 0 at the start", "Bachlechner et al., eq. 4",
+    TFN__BARE_ROW("rezero", "x = x + a_l F(x), a_l = 0 at the start", "Bachlechner et al. (ReZero)",
                   2020, 0, tfn__rezero)
     TFN__POST_ROW("rezero-post", "x = N(x + a_l F(x)), a_l = 0 at the start",
                   "Liu et al., table 3", 2020, tfn__rezero)
-    TFN__BARE_ROW("skipinit", "x = x + a F(x), a = 0 at the start", "De & Smith, section 3", 2020,
+    TFN__BARE_ROW("skipinit", "x = x + a F(x), a = 0 at the start", "De & Smith (SkipInit)", 2020,
                   0, tfn__skipinit)
     TFN__POST_ROW("deepnorm", "x = N(a x + F(x)), a = (2L)^(1/4); 0.81 (N^4 M)^(1/16), (3M)^(1/4)",
-                  "Wang et al., figure 2", 2022, tfn__deepnorm)
-    TFN__ROW("pre-fixnorm", "pre; rows of the embedding have length 1", "Nguyen & Salazar, eq. 6",
-             2019, TFN__PRE, TFN_FINAL_NORM | TFN_FIXNORM, TFN_AGGREGATE_NONE, NULL)
+                  "Wang et al. (DeepNet), figure 2", 2022, tfn__deepnorm)
+    TFN__ROW("pre-fixnorm", "pre; rows of the embedding have length 1",
+             "Nguyen & Salazar (FixNorm)", 2019, TFN__PRE, TFN_FINAL_NORM | TFN_FIXNORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
-             "Bapna et al., section 4", 2018, TFN__PRE, TFN_FINAL_NORM | TFN_TRANSPARENT,
+             "Bapna et al.", 2018, TFN__PRE, TFN_FINAL_NORM | TFN_TRANSPARENT,
              TFN_AGGREGATE_NONE, NULL)
-    TFN__ROW("macaron", "post; F/2, attention, F/2", "Lu et al., eq. 11", 2019, TFN__POST,
+    TFN__ROW("macaron", "post; F/2, attention, F/2", "Lu et al. (Macaron)", 2019, TFN__POST,
              TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
-    TFN__ROW("macaron-pre", "pre; F/2, attention, F/2; final norm", "Lu et al., eq. 11", 2019,
+    TFN__ROW("macaron-pre", "pre; F/2, attention, F/2; final norm", "Lu et al. (Macaron)", 2019,
              TFN__PRE, TFN_FINAL_NORM | TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
-    TFN__BARE_ROW("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick, theorem 6", 2018, 0,
+    TFN__BARE_ROW("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick", 2018, 0,
                   tfn__hanin)
-    TFN__ROW("dense", "post; input of layer l+1 = N(sum of y_k)", "Dou et al., section 3.1", 2018,
+    TFN__ROW("dense", "post; input of layer l+1 = N(sum of y_k)", "Dou et al.", 2018,
              TFN__POST, 0, TFN_AGGREGATE_DENSE, NULL)
     TFN__ROW("linear-aggregation", "post; input of layer l+1 = sum of w_k y_k",
-             "Dou et al., section 3.1", 2018, TFN__POST, 0, TFN_AGGREGATE_LINEAR, NULL)
+             "Dou et al.", 2018, TFN__POST, 0, TFN_AGGREGATE_LINEAR, NULL)
     TFN__ROW("peri", "x = x + N(F(N(x))); final norm",
-             "Kim et al. 2025, eq. 4; Ding et al. (Sandwich-LN); Gemma 2", 2021, TFN__PERI,
+             "Ding et al. (Sandwich-LN); Gemma 2; Kim et al. 2025 (Peri-LN)", 2021, TFN__PERI,
              TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("output-norm", "x = x + N(F(x)); final norm", "OLMo 2; Liu et al. (Swin v2)", 2021,
              TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("olmo2", "x = x + N(F(x)), norms on queries and keys; final norm",
-             "OLMo 2, eq. 1 and 2", 2024, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE,
+             "OLMo 2", 2024, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE,
              tfn__olmo2)
-    TFN__ROW("swin-v2", "x = x + N(F(x)), cosine attention; final norm", "Liu et al., section 3.2",
+    TFN__ROW("swin-v2", "x = x + N(F(x)), cosine attention; final norm", "Liu et al. (Swin v2)",
              2021, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__cosine)
-    TFN__PRE_ROW("qknorm", "pre; attention g cos(q, k)", "Henry et al., eq. 4", 2020, tfn__qknorm)
-    TFN__PRE_ROW("qk-head", "pre; norms on the queries and keys of a head", "Dehghani et al.", 2023,
-                 tfn__qk_head)
+    TFN__PRE_ROW("qknorm", "pre; attention g cos(q, k)", "Henry et al. (QKNorm)", 2020, tfn__qknorm)
+    TFN__PRE_ROW("qk-head", "pre; norms on the queries and keys of a head",
+                 "Dehghani et al. (ViT-22B)", 2023, tfn__qk_head)
     TFN__PRE_ROW("qkv-head", "pre; norms on the queries, keys and values of a head",
-                 "Zhuo et al., eq. 5", 2025, tfn__qkv_head)
+                 "Zhuo et al. (HybridNorm)", 2025, tfn__qkv_head)
     TFN__PRE_ROW("sub-ln", "pre, and a norm before W_O and W_2; final norm",
-                 "Wang et al. (Magneto), figure 2", 2022, tfn__sub_ln)
+                 "Wang et al. (Magneto)", 2022, tfn__sub_ln)
     TFN__PRE_ROW("normformer", "pre; N after attention, a scale a head, N before W_2; final norm",
-                 "Shleifer et al., section 2", 2021, tfn__normformer)
+                 "Shleifer et al. (NormFormer)", 2021, tfn__normformer)
     TFN__PRE_ROW("normformer-res", "normformer, and a vector on the skip of the feed-forward",
-                 "Shleifer et al., section 2", 2021, tfn__normformer_res)
+                 "Shleifer et al. (NormFormer)", 2021, tfn__normformer_res)
     TFN__PRE_ROW("normformer-code", "normformer of decoder layers, the scale behind W_O",
                  "Shleifer et al., code", 2021, tfn__normformer_code)
-    TFN__ROW("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al., eq. 4",
+    TFN__ROW("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al. (ResiDual)",
              2023, TFN__POST, TFN_SIDE_STREAM, TFN_AGGREGATE_NONE, NULL)
-    TFN__PRE_ROW("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al., eq. 5", 2025, tfn__lns)
+    TFN__PRE_ROW("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al. (LNS)", 2025, tfn__lns)
     TFN__PRE_ROW("mix-ln", "post in the first quarter of the layers, then pre; final norm",
-                 "Li et al., eq. 8", 2024, tfn__mix_ln)
+                 "Li et al. (Mix-LN)", 2024, tfn__mix_ln)
     TFN__PRE_ROW("hybridnorm", "x = x + A(x), norms on q, k, v; n = N(x), x = n + F(n); final norm",
-                 "Zhuo et al., eq. 6", 2025, tfn__hybridnorm)
-    TFN__PRE_ROW("hybridnorm-first", "hybridnorm, the first layer pre", "Zhuo et al., section 3.2",
+                 "Zhuo et al. (HybridNorm)", 2025, tfn__hybridnorm)
+    TFN__PRE_ROW("hybridnorm-first", "hybridnorm, the first layer pre", "Zhuo et al. (HybridNorm)",
                  2025, tfn__hybridnorm_first)
     TFN__PRE_ROW("layerscale", "x = x + v F(N(x)), v = 0.1, 1e-5 or 1e-6 by depth; final norm",
-                 "Touvron et al. (CaiT), eq. 4", 2021, tfn__layerscale)
+                 "Touvron et al. (CaiT)", 2021, tfn__layerscale)
     TFN__ROW("ngpt", "x = n(x + v (n(F(x)) - x)), n = x/|x|; weights of length 1",
              "Loshchilov et al., eq. 10 and 11", 2024, TFN__UNIT,
              TFN_BIASLESS | TFN_UNIT_WEIGHTS | TFN_LOGIT_SCALE, TFN_AGGREGATE_NONE, tfn__ngpt)
-    TFN__PRE_ROW("parallel", "x = x + A(N(x)) + F(N'(x)); final norm", "GPT-NeoX, section 2.1",
+    TFN__PRE_ROW("parallel", "x = x + A(N(x)) + F(N'(x)); final norm", "GPT-NeoX",
                  2022, tfn__parallel)
     TFN__PRE_ROW("parallel-shared", "x = x + A(n) + F(n), n = N(x); final norm",
                  "GPT-J 2021; PaLM, section 2", 2021, tfn__parallel_shared)
     TFN__POST_ROW("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
-                  "Liu et al., eq. 8", 2023, tfn__branchnorm)
-    TFN__PRE_ROW("gpas", "pre; x = x - SiLU(q_l) sg(x) after each sum", "Chen et al., eq. 6", 2025,
+                  "Liu et al. (BranchNorm)", 2023, tfn__branchnorm)
+    TFN__PRE_ROW("gpas", "pre; x = x - SiLU(q_l) sg(x) after each sum", "Chen et al. (GPAS)", 2025,
                  tfn__gpas)
-    TFN__POST_ROW("gpas-post", "x = N(x - SiLU(q_l) sg(x) + F(x))", "Chen et al., section 3", 2025,
+    TFN__POST_ROW("gpas-post", "x = N(x - SiLU(q_l) sg(x) + F(x))", "Chen et al. (GPAS)", 2025,
                   tfn__gpas)
     TFN__ROW("pre-embed-norm", "pre; x_0 = N(embedding)", "BLOOM 2022; Kim et al. 2025", 2022,
              TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("post-embed-norm", "post; x_0 = N(embedding)", "Devlin et al. (BERT)", 2018, TFN__POST,
              TFN_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
-             "Zhu et al. (DyT), section 5", 2025, TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_SCALE,
+             "Zhu et al. (DyT), code", 2025, TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_SCALE,
              TFN_AGGREGATE_NONE, NULL)
 #endif
 };
@@ -7380,7 +7380,7 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code", 2018,
               TFN_TRUNCATED_NORMAL, TFN_TRUNCATED_NORMAL, 0.02, 0.02, NULL)
     TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
-              "Wang et al., figure 2", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+              "Wang et al. (DeepNet), figure 2", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
               tfn__deepnorm_gains)
     TFN__INIT_FLAGS("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
                     "torchscale, code", 2022, TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, false, false,
@@ -7389,25 +7389,25 @@ static const tfn_init_rule tfn__inits[] = {
                     2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM, false, false, true, false, false,
                     tfn__b2t_gains)
     TFN__INIT("t-fixup", "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4)",
-              "Huang et al., section 3.2", 2020, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0,
+              "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0,
               tfn__t_fixup_gains)
     TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
                     TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, false, false, true, false, false,
                     tfn__t_fixup_code_gains)
     TFN__INIT_FLAGS("fixup", "fused; q, k, v: B^(-1/6), W_1: B^(-1/2), W_O, W_2, output: 0",
-                    "Zhang et al., section 3", 2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, true,
-                    false, false, false, false, tfn__fixup_gains)
-    TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al., eq. 10", 2019,
+                    "Zhang et al. (Fixup), section 3", 2019, TFN_XAVIER_UNIFORM,
+                    TFN_XAVIER_UNIFORM, true, false, false, false, false, tfn__fixup_gains)
+    TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al. (DS-Init)", 2019,
               TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__ds_gains)
     TFN__INIT("ds-init-code", "xavier-uniform; layer l: l^(-1/4)", "zero, code", 2019,
               TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__ds_code_gains)
     TFN__INIT("small", "attention N(0, 2/(5C)), feed-forward xavier",
-              "Nguyen & Salazar, section 2.2", 2019, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+              "Nguyen & Salazar (SmallInit)", 2019, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
               tfn__small_gains)
     TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
-              "Wang et al. (Magneto), figure 2", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+              "Wang et al. (Magneto)", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
               tfn__sub_ln_gains)
-    TFN__INIT("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al., section 4",
+    TFN__INIT("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.",
               2017, TFN_XAVIER_UNIFORM, TFN_MIRRORED, 0, 0, tfn__fused_gains)
     TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_HE_NORMAL, TFN_HE_NORMAL, 0, 0,
               NULL)
@@ -7420,7 +7420,7 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT_FLAGS("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.",
                     2017, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, false, true, false, false, false,
                     NULL)
-    TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al., section 4.1", 2022,
+    TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)", 2022,
               TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0, tfn__post_ln_init_gains)
 #endif
 };
@@ -8394,7 +8394,7 @@ static tfn_var tfn__project_values(tfn__builder *b, tfn_var u)
 }
 
 /* What a layer of the decoder sees of the encoder: its output, or a mean of its layers with learned
- * weights, normed as the output is (Bapna 2018, section 4). */
+ * weights, normed as the output is (Bapna 2018). */
 static tfn_var tfn__memory_of(tfn__builder *b)
 {
     tfn_var w, m = tfn__none, x;
@@ -8840,7 +8840,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 }
 #endif
 
-/* nGPT: all vectors along the channels have length 1 (Loshchilov 2024, section 2.6). */
+/* nGPT: all vectors along the channels have length 1 (Loshchilov 2024). */
 static void tfn__unit_weights(tfn_model *m)
 {
     if (!TFN__ALL || !(m->desc.topology->flags & TFN_UNIT_WEIGHTS)) return;
@@ -9669,7 +9669,7 @@ static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
     tfn_tape_forward(&p->m->train, &r);
 }
 
-/* LSUV (Mishkin & Matas 2016, algorithm 1): in order, each W over the deviation of its output until
+/* LSUV (Mishkin & Matas 2016): in order, each W over the deviation of its output until
  * the variance is within 0.1 of 1, at most ten times. */
 static void tfn__unit_outputs(tfn__profile *p)
 {
