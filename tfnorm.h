@@ -7183,7 +7183,8 @@ static const tfn_topology tfn__topologies[] = {
     TFN__POST_ROW("deepnorm", "x = N(a x + F(x)), a = (2L)^(1/4); 0.81 (N^4 M)^(1/16), (3M)^(1/4)",
                   "Wang et al. (DeepNet), figure 2", 2022, tfn__deepnorm)
     TFN__ROW("pre-fixnorm", "pre; rows of the embedding have length 1",
-             "Nguyen & Salazar (FixNorm)", 2019, TFN__PRE, TFN_FINAL_NORM | TFN_FIXNORM, TFN_AGGREGATE_NONE, NULL)
+             "Nguyen & Salazar (FixNorm)", 2019, TFN__PRE, TFN_FINAL_NORM | TFN_FIXNORM,
+             TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
              "Bapna et al.", 2018, TFN__PRE, TFN_FINAL_NORM | TFN_TRANSPARENT,
              TFN_AGGREGATE_NONE, NULL)
