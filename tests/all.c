@@ -31,6 +31,12 @@
 #define main model_main
 #include "test_model.c"
 #undef main
+#define main identities_main
+#include "test_identities.c"
+#undef main
+#define main inits_main
+#include "test_inits.c"
+#undef main
 #define main golden_main
 #include "test_golden.c"
 #undef main
@@ -56,6 +62,8 @@ int main(int argc, char **argv)
     FILE_TESTS(embed)
     FILE_TESTS(tape)
     FILE_TESTS(model)
+    FILE_TESTS(identities)
+    FILE_TESTS(inits)
     FILE_TESTS(golden)
     FILE_TESTS(bits)
     return CHECK_TALLY();
