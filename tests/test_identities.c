@@ -1214,6 +1214,33 @@ TEST(identities_ngpt)
     }
 }
 
+/* Only the stack that is nGPT's has weights of length 1. */
+TEST(identities_ngpt_hybrid)
+{
+    for (int other = 0; other < 2; other++) {
+        const char *const rows[] = { "ngpt", "post" };
+        tfn_model_desc d = identities_desc(TFN_ENCODER_DECODER, rows[other]);
+        tfn_model m;
+        d.decoder_topology = tfn_topology_find(rows[!other]);
+        if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
+            FAIL("no model");
+            return;
+        }
+        for (int stack = 0; stack < 2; stack++) {
+            const bool decoder = !stack, unit = decoder == other;      /* is nGPT's */
+            tfn_param_info p;
+            double sum = 0;
+            CHECK(identities_find(&m, decoder ? "decoder.0.self.o.weight"
+                                              : "encoder.0.self.o.weight", &p));
+            for (int32_t c = 0; c < p.cols; c++) sum += pow((double)p.data[c], 2);
+            if ((fabs(sqrt(sum) - 1) < 1e-6) != unit)
+                FAIL("%s in the %s: a row of length %g", rows[decoder ? !other : other],
+                     identities_arches[stack], sqrt(sum));
+        }
+        tfn_model_free(&m);
+    }
+}
+
 /* -- T14: norms switched off ----------------------------------------------------------------- */
 
 TEST(identities_norms_off)
@@ -1430,12 +1457,40 @@ TEST(identities_profile_again)
     }
 }
 
-/* Norms that leave Post-LN bounded: of the others the profile is no test. */
-static bool identities_bounds(const tfn_norm_rule *norm)
+/* A model that has made steps is never profiled, not on request either: its scales are trained. */
+TEST(identities_profile_trained)
 {
-    return norm->kind != TFN_NORM_CENTER && norm->kind != TFN_NORM_SEED
-        && (norm->flags & TFN_NORM_GAIN) && !(norm->flags & TFN_NORM_OFFSET);
+    static const char *const rows[] = { "admin", "admin-direct", "post" };
+    for (int i = 0; i < 3; i++) {
+        tfn_model_desc d = identities_admin(TFN_DECODER, rows[i]);
+        tfn_batch batch = identities_batch(TFN_DECODER);
+        uint64_t hash;
+        tfn_model m;
+        if (i == 2) d.init = "lsuv";
+        if (!identities_open(&m, &d)) return;
+        hash = tfn_model_hash(&m);
+        tfn_model_profile(&m, &batch);
+        if (tfn_model_hash(&m) != hash) FAIL("%s: a profile after a step", rows[i]);
+        m.step = 0;
+        tfn_model_profile(&m, &batch);
+        CHECK(tfn_model_hash(&m) != hash);
+        tfn_model_free(&m);
+    }
 }
+
+/* LSUV comes first, Admin's scales are those of the weights it leaves. */
+TEST(identities_profile_both)
+{
+    tfn_model_desc d = identities_admin(TFN_DECODER, "admin");
+    tfn_model m;
+    d.init = "lsuv";
+    if (!identities_start(&m, &d) || !identities_profile(&m)) return;
+    identities_check_chain(&m, "decoder", 2);
+    tfn_model_free(&m);
+}
+
+/* Norms that leave Post-LN bounded: of the others the profile is no test. */
+static bool identities_bounds(const tfn_norm_rule *norm) { return norm->kind != TFN_NORM_CENTER; }
 
 /* admin-direct is admin, its vectors in norms and matrices; with every norm, and profiled twice. */
 static void identities_check_direct(tfn_arch arch, const char *norm, bool gain)
@@ -1450,7 +1505,7 @@ static void identities_check_direct(tfn_arch arch, const char *norm, bool gain)
     identities_share(&direct, &admin);
     if (!identities_profile(&admin)) return;
     identities_other(&direct, &admin);
-    for (int times = 1; times <= 1; times++) {
+    for (int times = 1; times <= 2; times++) {
         double gap;
         if (!identities_profile(&direct)) return;
         gap = identities_distance(&direct, &admin, false);
@@ -1583,10 +1638,13 @@ int main(void)
     RUN(identities_b2t);
     RUN(identities_residual);
     RUN(identities_ngpt);
+    RUN(identities_ngpt_hybrid);
     RUN(identities_norms_off);
     RUN(identities_profile_chain);
     RUN(identities_profile_determinism);
     RUN(identities_profile_again);
+    RUN(identities_profile_trained);
+    RUN(identities_profile_both);
     RUN(identities_admin_direct);
     RUN(identities_admin_folded);
     RUN(identities_lsuv);

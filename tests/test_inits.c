@@ -145,9 +145,8 @@ static inits_draw inits_bias(const char *init, const inits_place *a)
 /* Embeddings, positions, segments: N(0, 1/C). */
 static inits_draw inits_table(const char *init, const inits_place *a)
 {
-    const bool decoder = a->arch == TFN_DECODER;
+    const bool decoder = a->arch == TFN_DECODER || (a->separate && !a->stack);
     double size = 1 / sqrt(INITS_C);
-    if (!strcmp(init, "framework")) return inits_of(INITS_NORMAL, 1);
     if (!strcmp(init, "gpt2")) return inits_of(INITS_NORMAL, 0.02);
     if (!strcmp(init, "truncated")) return inits_of(INITS_TRUNCATED, 0.02);
     if (!strncmp(init, "t-fixup", 7) && !strcmp(a->part, "embedding"))
