@@ -1179,7 +1179,8 @@ typedef struct tfn_probe_info {
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id);
 TFNORM_API tfn_status     tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user);
 /* Data-dependent initialisation (Admin, LSUV) on a batch of any size; else it does nothing. The
- * first step of a model that was not profiled does it with its own batch. */
+ * first step of a model that was not profiled does it with its own batch; a model that was profiled
+ * or trained is left as it is. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
 /* Give `to` the weights of `from`, with all folded into them that can be. `to` was made with the
  * same options, but .inference and .folded: it has no gains of norms before a linear map, no scales
@@ -7335,7 +7336,7 @@ static void tfn__ds_code_gains(const tfn_place *p, tfn_gains *g)
 {
     tfn__all_gains(g, tfn__pow(p->layer, -0.25));
 }
-/* Attention: variance 2/(5C), that is 0.4 of Xavier's; feed-forward: Xavier's. */
+/* Attention: variance 2/(5C); feed-forward: Xavier's. */
 static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
 {
     (void)p;
@@ -7377,7 +7378,7 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3", 2019,
               TFN_NORMAL, TFN_NORMAL, 0.02, 0.02, tfn__gpt2_gains)
     TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
-              TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, 0, 1, NULL)
+              TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, 0, 0, NULL)
     TFN__INIT("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code", 2018,
               TFN_TRUNCATED_NORMAL, TFN_TRUNCATED_NORMAL, 0.02, 0.02, NULL)
     TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
@@ -7403,7 +7404,7 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("ds-init-code", "xavier-uniform; layer l: l^(-1/4)", "zero, code", 2019,
               TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__ds_code_gains)
     TFN__INIT("small", "attention N(0, 2/(5C)), feed-forward xavier",
-              "Nguyen & Salazar (SmallInit)", 2019, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+              "Nguyen & Salazar (SmallInit)", 2019, TFN_FAN_IN_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
               tfn__small_gains)
     TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
               "Wang et al. (Magneto)", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
@@ -8732,7 +8733,7 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
     bool decoder = w->stack == TFN__IN_DECODER
-                || (w->stack == TFN__NO_STACK && d->arch == TFN_DECODER);
+                || (w->stack == TFN__NO_STACK && (d->arch == TFN_DECODER || d->separate_source));
     tfn_sublayer kind = w->sub < TFN__NO_SUB ? (tfn_sublayer)w->sub : TFN_FFN;
     tfn_place place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     tfn_gains g = { 1, 1, 1, 1, 1, 1, 1 };
@@ -8844,12 +8845,16 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 /* nGPT: all vectors along the channels have length 1 (Loshchilov 2024). */
 static void tfn__unit_weights(tfn_model *m)
 {
-    if (!TFN__ALL || !(m->desc.topology->flags & TFN_UNIT_WEIGHTS)) return;
+    const uint32_t encoder = m->desc.topology->flags, decoder = m->desc.decoder_topology->flags;
+    if (!TFN__ALL || !((encoder | decoder) & TFN_UNIT_WEIGHTS)) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         float *p = m->params + w->at;
         bool rows = tfn__is_table(w->part) || w->part == TFN__PART_O || w->part == TFN__PART_W2;
+        uint32_t flags = w->stack == TFN__IN_ENCODER || m->desc.arch == TFN_ENCODER ? encoder
+                                                                                   : decoder;
         if (w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) continue;
+        if (!(flags & TFN_UNIT_WEIGHTS)) continue;
         for (int32_t r = 0; rows && r < w->rows; r++)
             tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
         for (int32_t c = 0; !rows && c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
@@ -8881,33 +8886,40 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
 /* The skip scale w of a Post-LN sub-layer moves into the norm before it, times w, and into the
  * matrices that read the stream, over w (Liu 2020, appendix C). The keys and values of the
  * cross-attention read the memory, which is not rescaled: its W_q alone. */
-static void tfn__fold_skip(tfn_model *m, const tfn__weight *skip, const float *w)
+static bool tfn__fold_skip(tfn_model *m, const tfn__weight *skip, const float *w)
 {
     static const int readers[] = { TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1,
                                    TFN__PART_W3 };
-    bool cross = skip->sub == TFN_CROSS_ATTENTION;
-    const tfn__weight *gain = NULL, *bias;
+    static const int parameters[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };
+    bool cross = skip->sub == TFN_CROSS_ATTENTION, decoder = skip->stack == TFN__IN_DECODER;
+    const char *name = decoder ? m->desc.decoder_norm : m->desc.norm;
+    bool offset = (tfn_norm_find(name)->flags & TFN_NORM_OFFSET) != 0;
+    const tfn__weight *p;
     tfn__weight place = *skip;
     int before = skip->sub == TFN_SELF_ATTENTION ? TFN_FFN : skip->sub - 1;
     if (skip->sub == TFN_SELF_ATTENTION) place.layer--;
     if (before == TFN_CROSS_ATTENTION
-        && !tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN)) before--;
-    if (place.layer >= 0) gain = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN);
-    if (!gain) return;                                  /* the first one: w is 1 */
-    bias = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__BIAS);
-    for (int32_t i = 0; i < skip->cols; i++) {
-        m->params[gain->at + i] *= w[i];
-        if (bias) m->params[bias->at + i] *= w[i];
+        && !tfn__weight_at(m, &place, before, TFN__PART_O, TFN__MATRIX)) before--;
+    if (place.layer < 0) return true;                   /* the first one: w is 1 */
+    p = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN);
+    if (!p || p->cols != skip->cols) return false;      /* a norm without such a gain */
+    for (int k = 0; k < 3; k++) {
+        p = tfn__weight_at(m, &place, before, TFN__PART_NORM, parameters[k]);
+        for (int32_t i = 0; p && p->cols == skip->cols && i < p->cols; i++) {
+            float *x = m->params + p->at + i;
+            *x = offset && k == 0 ? w[i] * (1 + *x) - 1 : w[i] * *x;
+        }
     }
     for (int i = 0; i < (cross ? 1 : 5); i++)
         tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, readers[i], TFN__MATRIX), w);
+    return true;
 }
 static void tfn__fold_skips(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         if (w->part != TFN__PART_SKIP || w->kind != TFN__STATE) continue;
-        tfn__fold_skip(m, w, tfn__weight_data(m, i));
+        if (!tfn__fold_skip(m, w, tfn__weight_data(m, i))) continue;
         for (int32_t c = 0; c < w->cols; c++) tfn__weight_data(m, i)[c] = 1;
     }
 }
@@ -9706,8 +9718,8 @@ static void tfn__profile_now(tfn_model *m)
     p.ratio[TFN__IN_ENCODER] = p.ratio[TFN__IN_DECODER] = 1;
     m->profiled = true;
     if (!tfn__wants_profile(m)) return;
-    tfn__forward_probed(&p, tfn__profile_probe);
     if (tfn_init_find(m->desc.init)->unit_variance) tfn__unit_outputs(&p);
+    tfn__forward_probed(&p, tfn__profile_probe);
     tfn__fold_skips(m);
 }
 
@@ -9739,7 +9751,7 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
         return tfn__fail(&m->error, TFN_NOT_READY, "model",
                          "a model made for inference cannot profile", 0, 0);
     m->run.ints[TFN_INT_TARGETS] = NULL;
-    tfn__profile_now(m);
+    if (!m->profiled && !m->step && !m->micro) tfn__profile_now(m);
     return TFN_OK;
 }
 

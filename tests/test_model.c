@@ -1552,7 +1552,7 @@ static model_spread model_expected(const tfn_param_info *p, const char *init, in
     if (!strcmp(init, "gpt2")) s.std = last ? 0.02 / sqrt(2.0 * layers) : 0.02;
     else if (!strcmp(init, "truncated")) s.std = 0.02 * cut, s.bound = 0.04;
     else if (!strcmp(init, "framework")) {
-        s.std = table ? 1 : sqrt(1.0 / (3 * p->rows));
+        s.std = table ? 1 / sqrt((double)p->cols) : sqrt(1.0 / (3 * p->rows));
         s.bound = table ? 0 : sqrt(1.0 / p->rows);
     } else {
         s.std = table ? 1 / sqrt((double)p->cols) : sqrt(2 / fans);
