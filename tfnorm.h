@@ -6911,8 +6911,8 @@ static const tfn_norm_rule tfn__norms[] = {
       TFN_NORM_L2, 0, (float)1e-12, 0, TFN_SQUASH_TANH },
     { "groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq. 7", 2018,
       TFN_NORM_LAYER, TFN__AFFINE | TFN_NORM_BY_HEAD, 0, 0, TFN_SQUASH_TANH },
-    { "crmsnorm", "g x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels", "Jiang et al. (Pre-CRMS)",
-      2023, TFN_NORM_CRMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+    { "crmsnorm", "g x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels",
+      "Jiang et al. (Pre-CRMS)", 2023, TFN_NORM_CRMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
     { "centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
       TFN_NORM_CENTER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
     { "adanorm", "sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
@@ -7202,8 +7202,8 @@ static const tfn_topology tfn__topologies[] = {
     TFN__ROW("peri", "x = x + N(F(N(x))); final norm",
              "Ding et al. (Sandwich-LN); Gemma 2; Kim et al. 2025 (Peri-LN)", 2021, TFN__PERI,
              TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
-    TFN__ROW("output-norm", "x = x + N(F(x)); final norm", "Liu et al. (Swin v2); OLMo 2 2024", 2021,
-             TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
+    TFN__ROW("output-norm", "x = x + N(F(x)); final norm", "Liu et al. (Swin v2); OLMo 2 2024",
+             2021, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("olmo2", "x = x + N(F(x)), norms on queries and keys; final norm",
              "OLMo 2", 2024, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE,
              tfn__olmo2)
@@ -7372,7 +7372,8 @@ static const tfn_init_rule tfn__inits[] = {
 #ifdef TFN__EXTRA_NORMS
     TFN__INIT("fused", "xavier-uniform; q, k, v: 1/sqrt(2)", "fairseq; Transformer-Clinic, code",
               2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__fused_gains)
-    TFN__INIT_FLAGS("fairseq", "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
+    TFN__INIT_FLAGS("fairseq",
+                    "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
                     "fairseq >= 0.10; b2t_connection, code", 2020, TFN_XAVIER_UNIFORM,
                     TFN_FAN_IN_UNIFORM, false, false, true, false, false, tfn__fused_gains)
     TFN__INIT("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3", 2019,
@@ -7390,7 +7391,8 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT_FLAGS("b2t", "fairseq; all matrices of a layer: 1/sqrt(L)", "b2t_connection, code",
                     2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM, false, false, true, false, false,
                     tfn__b2t_gains)
-    TFN__INIT("t-fixup", "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); embedding (9N)^(-1/4)",
+    TFN__INIT("t-fixup",
+              "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); embedding (9N)^(-1/4)",
               "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0,
               tfn__t_fixup_gains)
     TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
