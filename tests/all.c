@@ -31,6 +31,9 @@
 #define main model_main
 #include "test_model.c"
 #undef main
+#define main generate_main
+#include "test_generate.c"
+#undef main
 #define main golden_main
 #include "test_golden.c"
 #undef main
@@ -56,6 +59,7 @@ int main(int argc, char **argv)
     FILE_TESTS(embed)
     FILE_TESTS(tape)
     FILE_TESTS(model)
+    FILE_TESTS(generate)
     FILE_TESTS(golden)
     FILE_TESTS(bits)
     return CHECK_TALLY();
