@@ -59,6 +59,7 @@
  *   fold          scales and gains into the weights, for inference
  *   model         memory, batches, the training step, profiles
  *   decoder       one token after the other
+ *   generate      text: greedy, drawn, by beam search
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -1224,6 +1225,63 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
  * must hold tfn_selfcheck_size() bytes; 0: error. */
 TFNORM_API size_t   tfn_selfcheck_size(void);
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads);
+
+/* -- generation ------------------------------------------------------------------------------ */
+
+/* Text from a model: greedy, drawn, or by beam search. All zero is greedy. */
+typedef struct tfn_generate_desc {
+    int32_t sentences;        /* 0: 1; the most of a call */
+    int32_t beam;             /* 0: greedy or drawn; else so many beams, fairseq's search */
+    int32_t max_tokens;       /* 0: 200; without the end; never more than the context holds */
+    float   max_ratio;        /* so many more for each source token; 0: none */
+    int32_t min_tokens;       /* 0: 1; the end may not come before */
+    bool    allow_empty;      /* true: min_tokens 0 means 0 */
+    int32_t end;              /* the token that ends a text, itself included; below 0: none does */
+    const int32_t *forbidden; /* tokens never chosen, such as padding; a copy is kept */
+    int32_t forbidden_count;
+    float   length_penalty;   /* 0: 1; a text's score is sum(log p) / length^this, end counted */
+    bool    unnormalized;     /* true: the score is the sum */
+    float   temperature;      /* 0: greedy; else tokens are drawn from softmax(logits/this) */
+    int32_t top_k;            /* 0: all; draw from so many likeliest */
+    float   top_p;            /* 0: 1; of these, from the fewest that hold so much probability */
+    tfn_key key;              /* of the draws: token t of text i has draw (key, id of i, t) */
+    int32_t chunk;            /* 0: 16, encoder-decoder 1; tokens of a prompt fed at once */
+} tfn_generate_desc;
+
+typedef struct tfn_generator {
+    tfn_error error;
+    tfn_generate_desc desc;   /* resolved */
+    tfn_decoder decoder;
+    /* what the last run gave; each text's hypotheses, the best first */
+    int32_t   sentences;
+    int32_t   width, most;    /* hypotheses of a sentence, places of each */
+    int32_t  *tokens;         /* (sentences, width, most), the end included */
+    int32_t  *lengths;        /* (sentences, width); 0: there is none */
+    float    *scores;         /* (sentences, width) */
+    /* private: of sentences, */
+    int32_t  *order, *begin, *last, *found, *alive;   /* (sentences) */
+    int32_t   live, fed;
+    /* of beams: what was chosen at each step and from which beam, sums of log p, rows to feed */
+    int32_t  *chosen, *parent, *next, *from;
+    double   *sums;
+    /* candidates of a step; softmax of a row, and a heap of it to draw from */
+    double   *score;
+    int32_t  *row, *token, *heap, count, room;
+    float    *weights;
+} tfn_generator;
+
+/* Bytes, exact; scratch as for a decoder. 0: invalid. */
+TFNORM_API size_t tfn_generator_size(const tfn_model *m, const tfn_generate_desc *desc,
+                                     void *scratch, size_t scratch_size);
+TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
+                                         const tfn_generate_desc *desc, void *mem, size_t size);
+/* Continue the prompts: batch->tokens and lengths (NULL: all time), each of at least one token;
+ * without tokens each begins with the end token, as fairseq's decoders do. An encoder-decoder also
+ * has source and source_lengths. The result of a sentence depends neither on the others nor on
+ * padding. ids: what names a sentence's draws, NULL: 0, 1 ... What is wrong with a batch, and
+ * logits that are not finite, concern that call only. */
+TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
+                                        const int64_t *ids);
 #endif /* TFNORM_ONLY_KERNELS */
 
 #ifdef __cplusplus
@@ -10080,6 +10138,543 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
+#endif /* TFN__IMPLEMENTING */
+/* >> generate */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* The sentences of a call advance side by side. At each position a sentence is fed the next token
+ * of its prompt or, past it, what it chose: prompts of different lengths want no padding. What is
+ * done leaves the decoder. All choices are made from log p = x - log sum exp x in double, so that
+ * they are as reproducible as the logits x. */
+
+static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
+{
+    d->sentences = tfn__or(d->sentences, 1);
+    d->max_tokens = tfn__or(d->max_tokens, 200);
+    if (!d->allow_empty) d->min_tokens = tfn__or(d->min_tokens, 1);
+    if (d->length_penalty == 0) d->length_penalty = 1;
+    if (d->unnormalized) d->length_penalty = 0;
+    if (d->top_p == 0) d->top_p = 1;
+    if (!d->chunk && m->arch != TFN_ENCODER_DECODER) d->chunk = (int32_t)tfn__min(16, m->context);
+    d->chunk = tfn__or(d->chunk, 1);
+}
+
+static void tfn__generate_real(tfn_error *e, const char *name, float value, double most)
+{
+    if (!(value >= 0 && (double)value <= most))
+        tfn__fail_name(e, TFN_BAD_OPTION, "generator", "%s is out of its range", name);
+}
+
+static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
+{
+    tfn__in_range(e, "sentences is %d, the limit is %d", d->sentences, 1, 1 << 20);
+    tfn__in_range(e, "beam is %d, the limit is %d", d->beam, 0, 1 << 20);
+    tfn__in_range(e, "%d beams in all, the limit is %d", (int64_t)d->sentences * d->beam, 0,
+                  1 << 20);
+    tfn__in_range(e, "max_tokens is %d, the limit is %d", d->max_tokens, 1, INT32_MAX);
+    tfn__in_range(e, "min_tokens is %d, the limit is %d", d->min_tokens, 0, INT32_MAX);
+    tfn__in_range(e, "the end is token %d, the limit is %d", d->end, INT32_MIN, m->vocab - 1);
+    tfn__in_range(e, "top_k is %d, the limit is %d", d->top_k, 0, INT32_MAX);
+    tfn__generate_real(e, "max_ratio", d->max_ratio, 1e6);
+    tfn__generate_real(e, "length_penalty", d->length_penalty, 100);
+    tfn__generate_real(e, "temperature", d->temperature, 1e30);
+    tfn__generate_real(e, "top_p", d->top_p, 1);
+    if (d->beam && d->temperature > 0)
+        tfn__fail(e, TFN_BAD_OPTION, "generator", "%d beams: a beam search does not draw", d->beam,
+                  0);
+    tfn__in_range(e, "forbidden_count is %d, the limit is %d", d->forbidden_count, 0, m->vocab);
+    for (int32_t i = 0; d->forbidden && i < d->forbidden_count; i++)
+        tfn__in_range(e, "token %d is forbidden, the limit is %d", d->forbidden[i], 0,
+                      m->vocab - 1);
+    if (!d->forbidden && d->forbidden_count)
+        tfn__fail(e, TFN_BAD_OPTION, "generator", "%d forbidden tokens, but no list",
+                  d->forbidden_count, 0);
+}
+
+/* -- one block of memory --------------------------------------------------------------------- */
+
+static int32_t *tfn__take_ints(tfn_generator *g, tfn__arena *a, int64_t n, int64_t each)
+{
+    return (int32_t *)(void *)tfn__take(a, tfn__mul((size_t)n, (size_t)each), sizeof(int32_t),
+                                        &g->error);
+}
+static double *tfn__take_doubles(tfn_generator *g, tfn__arena *a, int64_t n)
+{
+    return (double *)(void *)tfn__take(a, (size_t)n, sizeof(double), &g->error);
+}
+
+static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
+{
+    const tfn_generate_desc *d = &g->desc;
+    int64_t n = d->sentences, rows = n * g->width;
+    int32_t *forbidden = tfn__take_ints(g, a, d->forbidden_count, 1);
+    if (a->base && forbidden && d->forbidden_count)
+        TFNORM_MEMCPY(forbidden, d->forbidden, (size_t)d->forbidden_count * sizeof *forbidden);
+    g->desc.forbidden = forbidden;
+    g->order = tfn__take_ints(g, a, n, 1);
+    g->begin = tfn__take_ints(g, a, n, 1);
+    g->last = tfn__take_ints(g, a, n, 1);
+    g->found = tfn__take_ints(g, a, n, 1);
+    g->alive = tfn__take_ints(g, a, n, 1);
+    g->chosen = tfn__take_ints(g, a, rows, g->most);
+    g->parent = tfn__take_ints(g, a, rows, g->most);
+    g->next = tfn__take_ints(g, a, rows, d->chunk);
+    g->from = tfn__take_ints(g, a, rows, 1);
+    g->sums = tfn__take_doubles(g, a, rows);
+    g->score = tfn__take_doubles(g, a, g->room);
+    g->row = tfn__take_ints(g, a, g->room, 1);
+    g->token = tfn__take_ints(g, a, g->room, 1);
+    if (d->temperature > 0) g->heap = tfn__take_ints(g, a, vocab, 1);
+    g->weights = (float *)(void *)tfn__take(a, tfn__count(vocab), sizeof(float), &g->error);
+    g->tokens = tfn__take_ints(g, a, rows, g->most);
+    g->lengths = tfn__take_ints(g, a, rows, 1);
+    g->scores = (float *)(void *)tfn__take(a, tfn__count(rows), sizeof(float), &g->error);
+}
+
+/* Most tokens without the end, of a source of n tokens: fairseq's a*n + b. */
+static int32_t tfn__most_tokens(const tfn_generate_desc *d, int32_t n, int32_t room)
+{
+    double most = (double)d->max_ratio * n + d->max_tokens;
+    return most < room ? (int32_t)most : room;
+}
+
+static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
+                                 const tfn_generate_desc *desc, unsigned char *meta, size_t size,
+                                 bool real, size_t *decoder)
+{
+    tfn__arena a = { NULL, SIZE_MAX - 2 * TFN__ALIGN, 0, 0 };
+    TFNORM_MEMSET(g, 0, sizeof *g);
+    if (m->error.status != TFN_BAD_BATCH) g->error = m->error;
+    if (g->error.status != TFN_OK) return 0;
+    g->error.node = g->error.layer = -1;
+    g->desc = *desc;
+    tfn__generate_defaults(&g->desc, &m->desc);
+    tfn__generate_check(&g->error, &g->desc, &m->desc);
+    if (g->error.status != TFN_OK) return 0;
+    g->width = (int32_t)tfn__max(g->desc.beam, 1);
+    g->room = g->desc.beam ? 2 * g->desc.beam : 1;
+    g->most = tfn__most_tokens(&g->desc, m->desc.arch == TFN_ENCODER_DECODER
+                               ? m->desc.source_context : 0, m->desc.context - 1) + 1;
+    *decoder = a.used = tfn__lay_decoder(&g->decoder, m, g->desc.sentences * g->width,
+                                         g->desc.chunk, meta, size, real);
+    if (!a.used) {
+        g->error = g->decoder.error;
+        return 0;
+    }
+    if (real) {
+        a.base = meta;
+        a.size = size;
+    }
+    tfn__lay_search(g, &a, m->desc.vocab);
+    return g->error.status == TFN_OK ? a.used : 0;
+}
+
+TFNORM_API size_t tfn_generator_size(const tfn_model *m, const tfn_generate_desc *desc,
+                                     void *scratch, size_t scratch_size)
+{
+    tfn_generator g;
+    size_t bytes, decoder;
+    if (!scratch || scratch_size < TFN__ALIGN) return 0;
+    bytes = tfn__lay_generator(&g, m, desc, tfn__aligned(scratch), scratch_size - (TFN__ALIGN - 1),
+                               false, &decoder);
+    return bytes ? bytes + TFN__ALIGN - 1 : 0;
+}
+
+TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
+                                         const tfn_generate_desc *desc, void *mem, size_t size)
+{
+    size_t room = mem && size >= TFN__ALIGN ? size - (TFN__ALIGN - 1) : 0, decoder;
+    unsigned char *base = mem ? tfn__aligned(mem) : NULL;
+    if (!tfn__lay_generator(g, m, desc, base, room, true, &decoder)) return g->error.status;
+    if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, base,
+                         decoder + TFN__ALIGN - 1) != TFN_OK)
+        g->error = g->decoder.error;
+    return g->error.status;
+}
+
+/* -- prompts --------------------------------------------------------------------------------- */
+
+static int32_t tfn__prompt_token(const tfn_generator *g, const tfn_batch *x, int32_t s, int32_t t)
+{
+    return x->tokens ? x->tokens[(ptrdiff_t)s * x->time + t] : g->desc.end;
+}
+
+static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
+{
+    const tfn_model_desc *m = &g->decoder.model->desc;
+    tfn_error *e = &g->error;
+    if (x->batch < 1 || x->batch > g->desc.sentences)
+        tfn__fail(e, TFN_BAD_BATCH, "generator", "%d sentences, the limit is %d", x->batch,
+                  g->desc.sentences);
+    if (!x->tokens && g->desc.end < 0)
+        tfn__fail(e, TFN_BAD_BATCH, "generator", "neither prompts nor an end token", 0, 0);
+    if (x->tokens) tfn__check_time(e, "time is %d, the limit is %d", x->time, m->context,
+                                   x->lengths, x->batch);
+    if (e->status == TFN_OK && m->arch == TFN_ENCODER_DECODER) tfn__check_source(e, m, x);
+    for (int32_t s = 0; x->tokens && s < x->batch && e->status == TFN_OK; s++) {
+        int32_t n = x->lengths ? x->lengths[s] : x->time;
+        if (n < 1) tfn__fail(e, TFN_BAD_BATCH, "generator", "prompt %d is empty", s, 0);
+        tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens + (ptrdiff_t)s*x->time,
+                       n, m->vocab, false);
+    }
+    return e->status == TFN_OK;
+}
+
+/* Where each sentence begins and at which step it ends. With beams and an end token fairseq forces
+ * the end at step max_tokens; else the text is cut after max_tokens. */
+static void tfn__set_limits(tfn_generator *g, const tfn_batch *x)
+{
+    const tfn_model_desc *m = &g->decoder.model->desc;
+    bool forced = g->desc.beam && g->desc.end >= 0;
+    g->sentences = g->live = x->batch;
+    for (int32_t s = 0; s < x->batch; s++) {
+        int32_t begin = !x->tokens ? 1 : x->lengths ? x->lengths[s] : x->time;
+        int32_t source = m->arch != TFN_ENCODER_DECODER ? 0
+                       : x->source_lengths ? x->source_lengths[s] : x->source_time;
+        g->order[s] = s;
+        g->begin[s] = begin;
+        g->last[s] = forced ? tfn__most_tokens(&g->desc, source, m->context - begin)
+                   : tfn__most_tokens(&g->desc, source, m->context - begin + 1) - 1;
+        g->found[s] = 0;
+        g->alive[s] = 1;
+        g->sums[(ptrdiff_t)s * g->width] = 0;
+        for (int32_t k = 0; k < g->width; k++) {
+            g->lengths[(ptrdiff_t)s * g->width + k] = 0;
+            g->scores[(ptrdiff_t)s * g->width + k] = (float)-HUGE_VAL;
+        }
+    }
+}
+
+/* Feed what all prompts have, a row a sentence. */
+static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
+{
+    const float *logits = NULL;
+    int32_t all = g->begin[0];
+    for (int32_t s = 1; s < x->batch; s++) all = (int32_t)tfn__min(all, g->begin[s]);
+    g->decoder.run.batch = x->batch;
+    g->fed = 0;
+    if (tfn_decoder_start(&g->decoder, x) != TFN_OK) return NULL;
+    for (int32_t n; g->fed < all; g->fed += n) {
+        n = (int32_t)tfn__min(all - g->fed, g->decoder.chunk);
+        for (int32_t s = 0; s < x->batch; s++)
+            for (int32_t t = 0; t < n; t++)
+                g->next[(ptrdiff_t)s * n + t] = tfn__prompt_token(g, x, s, g->fed + t);
+        logits = tfn_decoder_next(&g->decoder, g->next, n, NULL);
+        if (!logits) return NULL;
+    }
+    return logits;
+}
+
+/* -- caches ---------------------------------------------------------------------------------- */
+
+/* Row r of the caches becomes what row from[r] was, in place: of all caches, if no row moves up, or
+ * of the memory alone, if none moves down. */
+static void tfn__move_rows(tfn_decoder *d, const int32_t *from, int32_t rows, bool memory)
+{
+    for (int32_t i = 1; i < d->decode.count; i++) {
+        const tfn_node *n = d->decode.nodes + i;
+        size_t row = (size_t)n->cols * (size_t)n->arg[1];
+        if (n->op != TFN__OP_CACHE || (memory && !n->arg[3])) continue;
+        for (int part = 0; part < 2; part++) {
+            float *cache = d->run.state + (int64_t)n->arg[2]*64 + (size_t)(part * d->batch) * row;
+            for (int32_t j = 0; j < rows; j++) {
+                int32_t r = memory ? j : rows - 1 - j;
+                if (from[r] != r)
+                    TFNORM_MEMCPY(cache + (size_t)r * row, cache + (size_t)from[r] * row,
+                                  row * sizeof(float));
+            }
+        }
+    }
+    for (int32_t j = 0; d->run.ints[TFN_INT_SOURCE_LENGTHS] && j < rows; j++) {
+        int32_t r = memory ? j : rows - 1 - j;
+        d->lengths[r] = d->lengths[from[r]];
+    }
+}
+
+/* A row a sentence becomes a row a beam. */
+static void tfn__spread_beams(tfn_generator *g)
+{
+    int32_t rows = g->live * g->width;
+    for (int32_t r = 0; r < rows; r++) g->from[r] = r / g->width;
+    tfn__move_rows(&g->decoder, g->from, rows, false);
+    g->decoder.run.batch = rows;
+}
+
+/* The rows of the sentences that go on: what to feed, and whose past each continues. */
+static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
+{
+    int32_t live = 0;
+    for (int32_t i = 0; i < g->live; i++) {
+        int32_t s = g->order[i], t = g->fed - g->begin[s], w = g->width;
+        ptrdiff_t at = ((ptrdiff_t)t * g->desc.sentences + s) * w;
+        if (!g->alive[s]) continue;
+        for (int32_t k = 0; k < w; k++) {
+            bool chose = t >= 0 && k < g->alive[s];
+            g->next[live*w + k] = t < 0 ? tfn__prompt_token(g, x, s, g->fed)
+                                : chose ? g->chosen[at + k] : 0;
+            g->from[live*w + k] = i*w + (chose ? g->parent[at + k] : t < 0 ? k : 0);
+        }
+        g->order[live++] = s;
+    }
+    g->live = live;
+}
+
+/* Caches of the past may take any order; those of the memory only close up. */
+static void tfn__arrange(tfn_generator *g)
+{
+    tfn_decoder *d = &g->decoder;
+    int32_t rows = g->live * g->width;
+    bool moved = false;
+    for (int32_t r = 0; r < rows; r++) moved |= g->from[r] != r;
+    for (int32_t r = rows; r < d->run.batch; r++) g->from[r] = r;
+    if (moved) tfn__reorder(d, g->from);
+    for (int32_t r = 0; r < rows; r++)
+        if (g->from[r] / g->width == r / g->width) g->from[r] = r;
+    if (moved && d->started) tfn__move_rows(d, g->from, rows, true);
+    d->run.batch = rows;
+}
+
+/* -- candidates ------------------------------------------------------------------------------ */
+
+static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
+{
+    if (token == d->end) return step < d->min_tokens;
+    for (int32_t i = 0; i < d->forbidden_count; i++)
+        if (d->forbidden[i] == token) return true;
+    return false;
+}
+
+/* Keep the best, in order; of equal ones the first. */
+static void tfn__offer(tfn_generator *g, double score, int32_t row, int32_t token)
+{
+    int32_t i = g->count < g->room ? g->count++ : g->room - 1;
+    for (; i > 0 && score > g->score[i - 1]; i--) {
+        g->score[i] = g->score[i - 1];
+        g->row[i] = g->row[i - 1];
+        g->token[i] = g->token[i - 1];
+    }
+    g->score[i] = score;
+    g->row[i] = row;
+    g->token[i] = token;
+}
+
+/* All continuations of a beam whose log p sum to base + log sum exp x. */
+static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t row, int32_t step)
+{
+    const int32_t vocab = g->decoder.model->desc.vocab;
+    double least = g->count < g->room ? -HUGE_VAL : g->score[g->room - 1];
+    for (int32_t v = 0; v < vocab; v++) {
+        double score = base + (double)x[v];
+        if (!(score > least) || tfn__forbidden(&g->desc, v, step)) continue;
+        tfn__offer(g, score, row, v);
+        if (g->count == g->room) least = g->score[g->room - 1];
+    }
+}
+
+/* max - log of the largest softmax(x), which is 1/sum exp(x - max). */
+static double tfn__log_sum_exp(tfn_generator *g, const float *x)
+{
+    const int32_t vocab = g->decoder.model->desc.vocab;
+    int32_t best = 0;
+    double y;
+    for (int32_t v = 1; v < vocab; v++) best = x[v] > x[best] ? v : best;
+    g->decoder.model->kernels->softmax_forward(g->weights, x, 1, vocab);
+    y = (double)x[best] - tfn__log((double)g->weights[best]);
+    if (!(y - y >= 0))
+        tfn__fail(&g->error, TFN_NOT_FINITE, "generator", "the logits are not finite", 0, 0);
+    return y;
+}
+
+/* -- draws ----------------------------------------------------------------------------------- */
+
+/* The heap holds tokens; its first weighs most, of equal ones the smallest. */
+static bool tfn__heavier(const float *w, int32_t a, int32_t b)
+{
+    return w[a] > w[b] || (!(w[b] > w[a]) && a < b);
+}
+static void tfn__heap_sift(int32_t *heap, const float *w, int32_t i, int32_t n)
+{
+    for (int32_t j; (j = 2*i + 1) < n; i = j) {
+        int32_t t = heap[i];
+        if (j + 1 < n && tfn__heavier(w, heap[j + 1], heap[j])) j++;
+        if (!tfn__heavier(w, heap[j], t)) return;
+        heap[i] = heap[j];
+        heap[j] = t;
+    }
+}
+/* The i-th heaviest, when those before are out: they stand behind the heap. */
+static int32_t tfn__pop(int32_t *heap, const float *w, int32_t i, int32_t n)
+{
+    int32_t top = heap[0];
+    heap[0] = heap[n - 1 - i];
+    heap[n - 1 - i] = top;
+    tfn__heap_sift(heap, w, 0, n - 1 - i);
+    return top;
+}
+
+/* Of n weights, those to draw from stand at the end of the heap, the heaviest last: how many. The
+ * top_k first, of these the nucleus (Holtzman 2020): the fewest with top_p of the weight of all. */
+static int32_t tfn__cut(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
+                        double *total)
+{
+    int32_t keep = d->top_k > 0 && d->top_k < n ? d->top_k : n, out = 0;
+    double mass = 0, all = 0;
+    for (int32_t i = 0; i < n; i++) heap[i] = i;
+    for (int32_t i = n / 2; i-- > 0;) tfn__heap_sift(heap, w, i, n);
+    if (keep < n) for (; out < keep; out++) all += (double)w[tfn__pop(heap, w, out, n)];
+    else for (int32_t i = 0; i < n; i++) all += (double)w[i];
+    *total = all;
+    if (!(d->top_p < 1)) return keep;
+    for (int32_t i = 0; i < keep; i++) {
+        if (i >= out) tfn__pop(heap, w, out++, n);
+        mass += (double)w[heap[n - 1 - i]];
+        if (mass >= (double)d->top_p * all) {
+            *total = mass;
+            return i + 1;
+        }
+    }
+    return keep;
+}
+
+/* The token in whose interval u in [0, 1) falls; -1: there is none. */
+static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
+{
+    const tfn_generate_desc *d = &g->desc;
+    const float *w = g->weights;
+    bool cut = (d->top_k > 0 && d->top_k < n) || d->top_p < 1;
+    double total = 0, sum = 0;
+    int32_t keep = n, found = -1;
+    if (cut) keep = tfn__cut(d, g->heap, w, n, &total);
+    else for (int32_t i = 0; i < n; i++) total += (double)w[i];
+    for (int32_t i = 0; i < keep; i++) {
+        int32_t v = cut ? g->heap[n - 1 - i] : i;
+        if (w[v] > 0) found = v;
+        sum += (double)w[v];
+        if (sum > u * total) break;
+    }
+    return total > 0 ? found : -1;
+}
+
+static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int32_t step,
+                             uint64_t id)
+{
+    const tfn_generate_desc *d = &g->desc;
+    const tfn_kernels *k = g->decoder.model->kernels;
+    const int32_t n = g->decoder.model->desc.vocab;
+    uint64_t bits = tfn_random_bits(tfn_key_fold(d->key, id), (uint64_t)step);
+    int32_t v;
+    k->combine(g->weights, x, NULL, n, 1 / d->temperature, 0, false);
+    for (int32_t i = 0; i < d->forbidden_count; i++)
+        if (d->forbidden[i] != d->end) g->weights[d->forbidden[i]] = (float)-HUGE_VAL;
+    if (d->end >= 0 && step < d->min_tokens) g->weights[d->end] = (float)-HUGE_VAL;
+    k->softmax_forward(g->weights, g->weights, 1, n);
+    v = tfn__draw_token(g, n, (double)(bits >> 11) * (1.0 / 9007199254740992.0));
+    if (v >= 0) tfn__offer(g, base + (double)x[v], 0, v);
+}
+
+/* -- hypotheses ------------------------------------------------------------------------------ */
+
+static void tfn__copy_text(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
+{
+    g->lengths[to] = g->lengths[from];
+    g->scores[to] = g->scores[from];
+    TFNORM_MEMCPY(g->tokens + to * g->most, g->tokens + from * g->most,
+                  (size_t)g->lengths[from] * sizeof *g->tokens);
+}
+
+/* Candidate i ends: trace it back, and put it behind those that are at least as good. */
+static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
+{
+    const ptrdiff_t first = (ptrdiff_t)s * g->width;
+    float score = (float)(g->score[i] / tfn__pow(step + 1, (double)g->desc.length_penalty));
+    ptrdiff_t at = first + g->found[s]++;
+    int32_t row = g->row[i], *text;
+    for (; at > first && score > g->scores[at - 1]; at--) tfn__copy_text(g, at, at - 1);
+    text = g->tokens + at * g->most;
+    g->scores[at] = score;
+    g->lengths[at] = step + 1;
+    text[step] = g->token[i];
+    while (step-- > 0) {
+        ptrdiff_t cell = ((ptrdiff_t)step * g->desc.sentences + s) * g->width + row;
+        text[step] = g->chosen[cell];
+        row = g->parent[cell];
+    }
+}
+
+/* The first `width` candidates that end are hypotheses; the best `width` that do not end go on. The
+ * sentence is done when it has `width` hypotheses, or at its last step. */
+static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
+{
+    ptrdiff_t at = ((ptrdiff_t)step * g->desc.sentences + s) * g->width;
+    bool last = step == g->last[s];
+    int32_t kept = 0;
+    for (int32_t i = 0; i < g->count && kept < g->width; i++) {
+        if (last || g->token[i] == g->desc.end) {
+            if (i < g->width && g->found[s] < g->width) tfn__finish(g, s, step, i);
+            continue;
+        }
+        g->chosen[at + kept] = g->token[i];
+        g->parent[at + kept] = g->row[i];
+        g->sums[(ptrdiff_t)s * g->width + kept++] = g->score[i];
+    }
+    g->alive[s] = last || g->found[s] == g->width ? 0 : kept;
+    if (!g->alive[s] && !g->found[s])
+        tfn__fail(&g->error, TFN_NOT_FINITE, "generator", "sentence %d has nothing to choose", s,
+                  0);
+}
+
+/* One step of sentence s, whose first row of logits is x. */
+static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id)
+{
+    const tfn_generate_desc *d = &g->desc;
+    const int32_t step = g->fed - g->begin[s], vocab = g->decoder.model->desc.vocab;
+    g->count = 0;
+    for (int32_t k = 0; k < g->alive[s]; k++, x += vocab) {
+        double base = g->sums[(ptrdiff_t)s * g->width + k] - tfn__log_sum_exp(g, x);
+        if (g->error.status != TFN_OK) return;
+        if (d->beam && d->end >= 0 && step == g->last[s]) {
+            double score = base + (double)x[d->end];
+            tfn__offer(g, score, k, d->end);
+        } else if (d->temperature > 0) tfn__offer_drawn(g, x, base, step, id);
+        else tfn__offer_all(g, x, base, k, step);
+    }
+    tfn__advance(g, s, step);
+}
+
+static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids,
+                            int32_t stride)
+{
+    const ptrdiff_t each = (ptrdiff_t)stride * g->decoder.model->desc.vocab;
+    for (int32_t i = 0; i < g->live && g->error.status == TFN_OK; i++) {
+        int32_t s = g->order[i];
+        if (g->fed >= g->begin[s])
+            tfn__choose(g, s, logits + i*each, (uint64_t)(ids ? ids[s] : s));
+    }
+}
+
+TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
+                                        const int64_t *ids)
+{
+    const float *logits;
+    if (g->error.status == TFN_BAD_BATCH || g->error.status == TFN_NOT_FINITE) {
+        TFNORM_MEMSET(&g->error, 0, sizeof g->error);
+        g->error.node = g->error.layer = -1;
+    }
+    if (g->error.status != TFN_OK || !tfn__check_prompts(g, batch)) return g->error.status;
+    tfn__set_limits(g, batch);
+    logits = tfn__feed_prompts(g, batch);
+    if (logits) tfn__choose_all(g, logits, ids, 1);
+    if (logits && g->width > 1) tfn__spread_beams(g);
+    while (logits && g->error.status == TFN_OK) {
+        tfn__next_rows(g, batch);
+        if (!g->live) return TFN_OK;
+        tfn__arrange(g);
+        logits = tfn_decoder_next(&g->decoder, g->next, 1, NULL);
+        g->fed++;
+        if (logits) tfn__choose_all(g, logits, ids, g->width);
+    }
+    if (!logits && g->error.status == TFN_OK) g->error = g->decoder.error;
+    return g->error.status;
+}
 #endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS

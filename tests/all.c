@@ -36,6 +36,8 @@
 #undef main
 #define main inits_main
 #include "test_inits.c"
+#define main generate_main
+#include "test_generate.c"
 #undef main
 #define main golden_main
 #include "test_golden.c"
@@ -64,6 +66,7 @@ int main(int argc, char **argv)
     FILE_TESTS(model)
     FILE_TESTS(identities)
     FILE_TESTS(inits)
+    FILE_TESTS(generate)
     FILE_TESTS(golden)
     FILE_TESTS(bits)
     return CHECK_TALLY();

@@ -1,0 +1,4 @@
+/* The tests of test_generate.c without training. */
+#define TFNORM_NO_TRAINING
+#define TFNORM_ALL_NORMS
+#include "test_generate.c"
