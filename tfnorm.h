@@ -18,12 +18,13 @@
  *               ReLU, GELU (both forms), SiLU, GEGLU, SwiGLU; dropout at every usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; eight
  *               schedules with warm-up; gradient accumulation; recomputation
+ *   text        byte-level BPE with its training, words, characters, bytes
  *   running     a key/value cache, batches, beams; microcontroller builds without training
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
  * It does not
  *   - use a GPU, the hardware's half precision (it simulates it) or quantised weights;
- *   - read or write files, tokenise text, or fetch data: it takes and gives arrays;
+ *   - read or write files, or fetch data: it takes and gives arrays;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
  *   - train on several machines.
@@ -60,6 +61,7 @@
  *   model         memory, batches, the training step, profiles
  *   decoder       one token after the other
  *   generate      text: greedy, drawn, by beam search
+ *   tokenise      bytes, characters, words, byte-level BPE: training, encoding, saving
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -243,6 +245,7 @@
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
  *                           RMSNorm; without it a decoder has those two alone
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
+ *   TFNORM_NO_TOKENISERS    without tokenisers
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
  *                           has no instruction for it: canonical bits, slowly
@@ -303,6 +306,7 @@ extern "C" {
     X(TFN_NO_GRADIENT,  "a gradient reached an operation that has no backward")                \
     X(TFN_NOT_READY,    "called before what it needs was done")                                \
     X(TFN_NOT_FINITE,   "a loss or gradient is not finite")                                    \
+    X(TFN_BAD_FORMAT,   "the data is not what its format says")                                \
     X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")
 
 #define TFN__STATUS_ENUM(name, text) name,
@@ -1283,6 +1287,113 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids);
 #endif /* TFNORM_ONLY_KERNELS */
+
+/* -- tokenisers ------------------------------------------------------------------------------ */
+
+#if !defined TFNORM_NO_TOKENISERS && !defined TFNORM_ONLY_KERNELS
+/* Text to numbers and back. Text is bytes: any, valid UTF-8 or not, zeros too. It is cut into
+ * pieces: bytes, characters (a byte that is not UTF-8 is one) or words, which are those of GPT-2's
+ * rules: "Hello  world's" is "Hello", " ", " world", "'s". */
+typedef enum tfn_tokeniser_kind {
+    TFN_BPE = 0,           /* words, then merges of pairs of bytes: Sennrich 2016, Radford 2019 */
+    TFN_BYTES,             /* no training needed */
+    TFN_CHARACTERS,        /* those seen in training */
+    TFN_WORDS              /* those seen in training */
+} tfn_tokeniser_kind;
+
+/* A vocabulary begins with these, as far as wanted: "<pad>", "<s>", "</s>", "<unk>", "<mask>". No
+ * text is encoded as one of them but what is unknown. */
+typedef enum tfn_special {
+    TFN_PAD, TFN_BOS, TFN_EOS, TFN_UNK, TFN_MASK, TFN_SPECIAL_COUNT
+} tfn_special;
+
+typedef struct tfn_tokeniser_desc {
+    tfn_tokeniser_kind kind;            /* 0: BPE */
+    int32_t vocab;                      /* most ids; 0: 8192 for BPE, else no limit */
+    int64_t min_count;                  /* rarer ones are left out; 0: 2 for pairs, else 1 */
+    bool    no_pad, no_bos, no_eos, no_unk, mask;
+    int32_t words;                      /* room for different pieces; 0: 262144 words or 16384
+                                         * characters. English has 50,000 in 2 MB */
+    int32_t word_bytes;                 /* room for their bytes; 0: 12 each, 4 of a character */
+} tfn_tokeniser_desc;
+
+typedef struct tfn__pair {
+    int32_t left, right;
+    int64_t count;
+    int32_t head, at;                   /* first occurrence; place in the heap */
+} tfn__pair;
+
+/* Training: init, add any number of texts, run; then a tokeniser can be made of it. */
+typedef struct tfn_trainer {
+    tfn_error error;
+    tfn_tokeniser_desc desc;            /* resolved */
+    int32_t   vocab, words, word_bytes, first;      /* found so far; first id after the specials */
+    bool      ran;
+    uint8_t  *text;                     /* of the words */
+    int32_t  *start, *slots, *order;
+    int64_t  *count;
+    int32_t  *symbol, *word, *next, *prev;          /* of each byte of the words */
+    tfn__pair *pair;
+    int32_t  *heap, *pair_slots, pairs, pair_room, heap_size, spare;
+    int32_t  *left, *right, *length;    /* of each id */
+} tfn_trainer;
+
+/* What a tokeniser is made of, one of three. */
+typedef struct tfn_tokeniser_source {
+    const tfn_trainer *trainer;         /* one that ran */
+    const void *blob;                   /* what tfn_tokeniser_write gave */
+    size_t      blob_size;
+    const char *vocab, *merges;         /* the texts of vocab.json and merges.txt, as GPT-2's */
+    size_t      vocab_size, merges_size;
+    tfn_tokeniser_kind kind;            /* of vocab without merges: bytes, characters or words */
+} tfn_tokeniser_source;
+
+typedef struct tfn_tokeniser {
+    tfn_error error;
+    tfn_tokeniser_kind kind;
+    int32_t   vocab, merges;            /* how many ids, how many merges */
+    int32_t   special[TFN_SPECIAL_COUNT];           /* ids, -1: none */
+    uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
+    int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
+} tfn_tokeniser;
+
+#ifndef TFNORM_NO_TRAINING
+/* Bytes to train with, exact; 0: invalid. */
+TFNORM_API size_t tfn_trainer_size(const tfn_tokeniser_desc *desc);
+TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokeniser_desc *desc, void *mem,
+                                       size_t size);
+/* Count the pieces of a text; none goes on in the next one, so cut files at ends of lines. */
+TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t bytes);
+/* Choose the vocabulary. BPE merges the most frequent pair; of equally frequent ones that with the
+ * smallest left id, then the smallest right id. Words and characters are sorted by count, then by
+ * their bytes. */
+TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t);
+#endif
+
+/* Bytes that a tokeniser needs, exact; 0: invalid (init says why). The source is not used after
+ * init. */
+TFNORM_API size_t tfn_tokeniser_size(const tfn_tokeniser_source *source);
+TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_source *source,
+                                         void *mem, size_t size);
+/* The ids of a text: returns how many there are, and stores those that fit. Room for one id per
+ * byte is always enough. With less, a word of over 256 bytes may be counted as its bytes. No
+ * special id is added; what is unknown becomes "<unk>", or nothing if there is none. */
+TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t capacity,
+                                          const char *text, size_t bytes);
+/* The text of ids: returns its bytes, and stores those that fit, without a final zero. Specials
+ * give nothing, but for "<unk>", which stands for ids out of range too. */
+TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_t capacity,
+                                       const int32_t *ids, ptrdiff_t count);
+/* The bytes of one token, not terminated; NULL: no such id. */
+TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes);
+/* The id of a token given by its bytes or a special's name; -1: there is none. */
+TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token, size_t bytes);
+/* Save: as a blob for checkpoints, or as the texts of vocab.json and merges.txt. They return the
+ * bytes that are needed, and store those that fit, without a final zero. */
+TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t capacity);
+TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, size_t capacity);
+TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity);
+#endif
 
 #ifdef __cplusplus
 }
@@ -10674,6 +10785,1419 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
     }
     if (!logits && g->error.status == TFN_OK) g->error = g->decoder.error;
     return g->error.status;
+/* >> tokenise */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_TOKENISERS
+
+/* -- characters ------------------------------------------------------------------------------ */
+
+enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE, TFN__RUN_BLOCK = 32 };
+
+/* Made by tools/unicode.py, Unicode 14.0.0: runs of length*4 + class,
+ * and where every 32nd begins. */
+static const uint16_t tfn__runs[] = {
+    36, 23, 72, 7, 60, 42, 28, 105, 24, 105, 40, 7, 104, 7, 36, 5, 28, 10, 4, 5, 12, 6, 5, 4, 14,
+    4, 93, 4, 125, 4, 1833, 16, 49, 56, 21, 28, 5, 4, 5, 516, 21, 4, 9, 8, 17, 4, 5, 24, 5, 4, 13,
+    4, 5, 4, 81, 4, 333, 4, 557, 32, 665, 4, 153, 8, 5, 24, 165, 284, 109, 16, 17, 180, 173, 84,
+    42, 16, 9, 4, 397, 4, 5, 60, 9, 28, 9, 42, 13, 8, 5, 64, 5, 4, 121, 116, 357, 44, 5, 56, 42,
+    133, 36, 9, 16, 5, 20, 89, 16, 5, 36, 5, 12, 5, 92, 101, 28, 45, 20, 97, 4, 25, 68, 169, 232,
+    217, 12, 5, 72, 5, 28, 41, 16, 42, 4, 65, 16, 33, 8, 9, 8, 89, 4, 29, 4, 5, 12, 17, 12, 5, 64,
+    5, 52, 9, 4, 13, 16, 42, 9, 8, 26, 8, 5, 32, 25, 16, 9, 8, 89, 4, 29, 4, 9, 4, 9, 4, 9, 124,
+    17, 4, 5, 28, 42, 8, 13, 64, 37, 4, 13, 4, 89, 4, 29, 4, 9, 4, 21, 12, 5, 72, 5, 60, 9, 16,
+    42, 36, 5, 44, 33, 8, 9, 8, 89, 4, 29, 4, 9, 4, 21, 12, 5, 120, 9, 4, 13, 16, 42, 4, 5, 26,
+    44, 5, 4, 25, 12, 13, 4, 17, 12, 9, 4, 5, 4, 9, 12, 9, 12, 13, 12, 49, 88, 5, 84, 54, 72, 33,
+    4, 13, 4, 93, 4, 65, 12, 5, 104, 13, 8, 5, 8, 9, 16, 42, 32, 30, 4, 5, 16, 33, 4, 13, 4, 93,
+    4, 41, 4, 21, 12, 5, 124, 9, 4, 9, 16, 42, 4, 9, 68, 37, 4, 13, 4, 165, 8, 5, 64, 5, 20, 13,
+    4, 30, 13, 16, 78, 4, 25, 20, 73, 12, 97, 4, 37, 4, 5, 8, 29, 124, 42, 68, 193, 4, 9, 48, 29,
+    36, 42, 156, 9, 4, 5, 4, 21, 4, 97, 4, 5, 4, 41, 4, 9, 36, 5, 8, 21, 4, 5, 36, 42, 8, 17, 128,
+    5, 124, 82, 48, 33, 4, 145, 108, 21, 460, 173, 80, 5, 42, 24, 25, 16, 17, 12, 5, 12, 9, 28,
+    13, 16, 53, 48, 5, 4, 42, 24, 153, 4, 5, 20, 5, 8, 173, 4, 1333, 4, 17, 8, 29, 4, 5, 4, 17, 8,
+    165, 4, 17, 8, 133, 4, 17, 8, 29, 4, 5, 4, 17, 8, 61, 4, 229, 4, 17, 8, 269, 56, 82, 12, 65,
+    64, 345, 8, 25, 12, 2481, 8, 69, 7, 105, 20, 301, 12, 14, 33, 28, 73, 52, 77, 56, 73, 56, 53,
+    4, 13, 60, 209, 140, 5, 16, 5, 12, 42, 24, 42, 88, 42, 24, 357, 28, 21, 8, 137, 4, 5, 20, 281,
+    40, 125, 156, 42, 121, 8, 21, 44, 177, 16, 105, 24, 46, 148, 93, 36, 213, 172, 42, 24, 42, 52,
+    5, 372, 189, 68, 33, 12, 42, 164, 121, 52, 9, 42, 177, 104, 145, 112, 42, 12, 13, 42, 145, 8,
+    37, 28, 173, 8, 13, 164, 17, 4, 25, 4, 9, 12, 5, 20, 769, 256, 1113, 8, 25, 8, 153, 8, 25, 8,
+    33, 4, 5, 4, 5, 4, 5, 4, 125, 8, 213, 4, 29, 4, 5, 12, 13, 4, 29, 12, 17, 8, 25, 16, 53, 20,
+    13, 4, 29, 12, 47, 116, 11, 20, 7, 188, 7, 64, 6, 5, 8, 26, 20, 5, 42, 24, 53, 404, 5, 16, 5,
+    8, 41, 4, 5, 12, 21, 24, 5, 4, 5, 4, 5, 4, 17, 4, 45, 8, 17, 20, 21, 16, 5, 4, 206, 9, 22,
+    2904, 242, 312, 90, 2520, 122, 4528, 917, 24, 17, 12, 9, 36, 6, 8, 153, 4, 5, 20, 5, 8, 225,
+    28, 5, 64, 93, 36, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 320, 5, 1856, 7, 16,
+    9, 6, 100, 38, 28, 21, 8, 14, 9, 16, 345, 24, 13, 4, 361, 4, 17, 20, 173, 4, 377, 12, 18, 40,
+    129, 192, 65, 128, 42, 120, 34, 4, 62, 128, 42, 156, 62, 1280, 26369, 256, 65533, 23097, 268,
+    185, 8, 1077, 12, 65, 42, 9, 80, 189, 64, 125, 8, 281, 42, 156, 37, 8, 413, 8, 257, 20, 9, 4,
+    5, 4, 21, 96, 65, 4, 13, 4, 17, 4, 93, 52, 26, 40, 209, 56, 201, 112, 42, 96, 25, 12, 5, 4, 9,
+    4, 42, 113, 40, 93, 100, 117, 28, 189, 112, 5, 42, 24, 21, 4, 41, 42, 21, 4, 165, 92, 13, 4,
+    33, 16, 42, 24, 93, 12, 5, 12, 201, 4, 5, 12, 9, 8, 21, 8, 5, 4, 5, 96, 13, 8, 45, 28, 13, 48,
+    25, 8, 25, 8, 25, 36, 29, 4, 29, 4, 173, 4, 57, 24, 461, 52, 42, 24, 44689, 48, 93, 16, 197,
+    33808, 1465, 8, 425, 152, 29, 48, 21, 20, 5, 4, 41, 4, 53, 4, 21, 4, 5, 4, 9, 4, 9, 4, 433,
+    132, 1453, 72, 257, 8, 217, 160, 49, 464, 21, 4, 541, 76, 42, 28, 105, 24, 105, 44, 357, 12,
+    25, 8, 25, 8, 25, 8, 13, 140, 49, 4, 105, 4, 77, 4, 9, 4, 61, 8, 57, 136, 493, 48, 182, 48,
+    230, 68, 10, 976, 117, 12, 197, 64, 110, 16, 129, 18, 36, 81, 6, 33, 6, 20, 153, 40, 121, 8,
+    145, 16, 33, 4, 22, 168, 633, 8, 42, 24, 145, 16, 145, 16, 161, 32, 209, 48, 45, 4, 61, 4, 29,
+    4, 9, 4, 45, 4, 61, 4, 29, 4, 9, 268, 1245, 36, 89, 40, 33, 96, 25, 4, 169, 4, 37, 276, 25, 8,
+    5, 4, 177, 4, 9, 12, 5, 8, 93, 8, 34, 93, 8, 30, 125, 32, 38, 192, 77, 4, 9, 20, 22, 89, 26,
+    16, 105, 280, 225, 16, 10, 9, 66, 8, 186, 5, 60, 17, 4, 13, 4, 117, 40, 38, 92, 117, 10, 4,
+    117, 14, 128, 33, 4, 113, 24, 22, 64, 217, 40, 89, 8, 34, 77, 20, 34, 73, 92, 30, 320, 293,
+    220, 205, 52, 205, 28, 26, 145, 48, 42, 1176, 126, 4, 169, 24, 9, 312, 117, 42, 5, 32, 89, 44,
+    18, 108, 73, 184, 85, 30, 80, 93, 48, 213, 104, 122, 4, 9, 8, 5, 52, 181, 128, 101, 28, 42,
+    36, 145, 60, 42, 16, 5, 8, 5, 32, 141, 12, 5, 48, 193, 56, 17, 44, 42, 5, 4, 5, 16, 82, 44,
+    73, 4, 101, 336, 29, 4, 5, 4, 17, 4, 61, 4, 41, 28, 189, 68, 42, 44, 33, 8, 9, 8, 89, 4, 29,
+    4, 9, 4, 21, 12, 5, 72, 5, 48, 21, 632, 213, 72, 17, 20, 42, 20, 13, 120, 193, 80, 9, 4, 5,
+    32, 42, 664, 189, 164, 17, 144, 193, 80, 5, 44, 42, 152, 173, 52, 5, 28, 42, 216, 109, 84, 50,
+    16, 29, 740, 177, 464, 257, 78, 48, 33, 8, 5, 8, 33, 4, 9, 4, 97, 60, 5, 4, 5, 56, 42, 280,
+    33, 8, 157, 64, 5, 4, 5, 112, 5, 40, 161, 28, 5, 84, 5, 44, 185, 76, 5, 72, 293, 1052, 37, 4,
+    149, 68, 5, 60, 118, 20, 121, 448, 29, 4, 9, 4, 153, 84, 5, 36, 42, 24, 25, 4, 9, 4, 129, 56,
+    5, 28, 42, 1240, 77, 756, 5, 60, 86, 172, 3689, 408, 446, 68, 785, 10544, 389, 60, 4285,
+    16196, 2333, 34532, 2277, 28, 125, 4, 42, 24, 317, 4, 42, 24, 121, 72, 193, 64, 17, 48, 42, 4,
+    30, 4, 85, 20, 77, 2752, 257, 94, 420, 301, 20, 5, 264, 53, 256, 9, 4, 5, 112, 24545, 32,
+    4953, 168, 37, 35740, 17, 4, 29, 4, 9, 4, 1165, 180, 13, 68, 17, 32, 1585, 9232, 429, 20, 53,
+    12, 37, 28, 41, 22808, 82, 432, 102, 540, 341, 4, 285, 4, 9, 8, 5, 8, 9, 8, 17, 4, 49, 4, 5,
+    4, 29, 4, 261, 4, 17, 8, 33, 4, 29, 4, 113, 4, 17, 4, 21, 4, 5, 12, 29, 4, 1361, 8, 101, 4,
+    101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 33, 8, 202, 7168, 125,
+    1924, 181, 40, 29, 8, 42, 16, 5, 1284, 121, 72, 177, 16, 42, 5016, 29, 4, 17, 4, 9, 4, 61, 4,
+    789, 8, 38, 192, 273, 28, 5, 16, 42, 3164, 238, 4, 14, 4, 18, 304, 182, 4, 62, 776, 17, 4,
+    109, 4, 9, 4, 5, 8, 5, 4, 41, 4, 17, 4, 5, 4, 5, 24, 5, 16, 5, 4, 5, 4, 5, 4, 13, 4, 9, 4, 5,
+    8, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 9, 4, 5, 8, 17, 4, 29, 4, 17, 4, 17, 4, 5, 4, 41, 4, 69, 20,
+    13, 4, 21, 4, 69, 2320, 54, 11148, 42, 4120, 65533, 65533, 39817, 128, 16613, 28, 889, 8,
+    23049, 56, 29893, 12412, 2169, 6024, 19757
+};
+static const int32_t tfn__run_starts[] = {
+    0, 710, 1369, 1969, 2385, 2556, 2738, 2918, 3089, 3295, 3517, 3782, 4226, 4799, 5888, 6400,
+    7088, 8006, 8189, 8487, 11558, 12295, 12896, 42962, 43360, 43710, 55239, 64968, 65614, 66512,
+    67383, 67827, 68288, 69290, 69891, 70286, 70746, 71495, 72203, 73056, 92768, 94180, 119673,
+    120133, 122655, 125274, 126536, 126589
+};
+
+static int tfn__class(int32_t c)
+{
+    const int32_t runs = sizeof tfn__runs / sizeof *tfn__runs;
+    int32_t low = 0, high = sizeof tfn__run_starts / sizeof *tfn__run_starts, at, last;
+    if (c < 0) return TFN__OTHER;
+    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        if (tfn__run_starts[middle] <= c) low = middle;
+        else high = middle;
+    }
+    at = tfn__run_starts[low];
+    last = (int32_t)tfn__min((low + 1) * TFN__RUN_BLOCK, runs);
+    for (int32_t i = low * TFN__RUN_BLOCK; i < last; i++)
+        if (c < (at += tfn__runs[i] >> 2)) return tfn__runs[i] & 3;
+    return TFN__OTHER;
+}
+
+/* Bytes of the first character, and its code point: -1 for a byte that is not UTF-8. */
+static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
+{
+    static const int32_t least[] = { 0x110000, 0, 0x80, 0x800, 0x10000 };
+    size_t bytes = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4
+                                                                                               : 0;
+    int32_t v = bytes < 2 ? s[0] : s[0] & 0x7f >> bytes;
+    for (size_t i = 1; i < bytes; i++) {
+        if (i >= n || s[i] >> 6 != 2) bytes = 0;
+        else v = v << 6 | (s[i] & 0x3f);
+    }
+    *c = v < least[bytes] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000) ? -1 : v;
+    return *c < 0 ? 1 : bytes;
+}
+
+static size_t tfn__put_utf8(uint8_t *s, int32_t c)
+{
+    size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const uint8_t mark[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    for (size_t i = bytes; --i > 0; c >>= 6) s[i] = (uint8_t)(0x80 | (c & 0x3f));
+    s[0] = (uint8_t)(mark[bytes] | c);
+    return bytes;
+}
+
+/* GPT-2 shows bytes that do not print as characters from U+0100 on. */
+static int32_t tfn__shown(int32_t byte)
+{
+    if (byte <= 32) return 256 + byte;
+    if (byte >= 127 && byte <= 160) return 256 + 33 + byte - 127;
+    return byte == 173 ? 256 + 67 : byte;
+}
+
+static int32_t tfn__byte_shown(int32_t c)       /* -1: no byte is shown so */
+{
+    if (c >= 256) return c <= 288 ? c - 256 : c <= 322 ? c - 289 + 127 : c == 323 ? 173 : -1;
+    return c <= 32 || (c >= 127 && c <= 160) || c == 173 ? -1 : c;
+}
+
+/* -- pieces ---------------------------------------------------------------------------------- */
+
+static size_t tfn__contraction(const uint8_t *s, size_t n)      /* 's 't 'm 'd 're 've 'll, or 0 */
+{
+    if (n < 2 || s[0] != '\'') return 0;
+    if (s[1] == 's' || s[1] == 't' || s[1] == 'm' || s[1] == 'd') return 2;
+    if (n < 3) return 0;
+    return ((s[1] == 'r' || s[1] == 'v') && s[2] == 'e') || (s[1] == 'l' && s[2] == 'l') ? 3 : 0;
+}
+
+/* Characters of one class from `at` on: where they end; *last: where the last of them begins. */
+static size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, size_t *last)
+{
+    while (at < n) {
+        int32_t c;
+        size_t bytes = tfn__utf8(s + at, n - at, &c);
+        if (tfn__class(c) != wanted) break;
+        *last = at;
+        at += bytes;
+    }
+    return at;
+}
+
+/* GPT-2's rules: a contraction; a space or none, then letters, numbers or others; white space, of
+ * which the last character is left to what follows it. */
+static size_t tfn__word_of(const uint8_t *s, size_t n)
+{
+    size_t at = tfn__contraction(s, n), last = 0;
+    int32_t c;
+    int kind;
+    if (at) return at;
+    at = s[0] == ' ' && n > 1;
+    tfn__utf8(s + at, n - at, &c);
+    kind = tfn__class(c);
+    if (kind == TFN__WHITE) at = 0;
+    at = tfn__run_of(s, n, at, kind, &last);
+    return kind == TFN__WHITE && at < n && last ? last : at;
+}
+
+static size_t tfn__piece_of(tfn_tokeniser_kind kind, const uint8_t *s, size_t n)
+{
+    int32_t c;
+    if (kind == TFN_BYTES) return 1;
+    return kind == TFN_CHARACTERS ? tfn__utf8(s, n, &c) : tfn__word_of(s, n);
+}
+
+/* -- hash tables: powers of two, at most half full, an index + 1 in each slot ---------------- */
+
+static size_t tfn__slots(size_t n)
+{
+    size_t slots = 2;
+    while (slots / 2 < n && slots <= SIZE_MAX / 4) slots *= 2;
+    return slots;
+}
+
+static uint32_t tfn__hash(const uint8_t *s, size_t n)           /* FNV-1a */
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++) h = (h ^ s[i]) * UINT64_C(0x100000001b3);
+    return (uint32_t)(h ^ h >> 32);
+}
+
+static uint32_t tfn__hash_pair(int32_t left, int32_t right)
+{
+    return (uint32_t)tfn__mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right);
+}
+
+static bool tfn__same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    while (n && *a == *b) a++, b++, n--;
+    return !n;
+}
+
+/* The slot of a string: that of its index, or the empty one where it belongs. slots has one more
+ * number in front, their count - 1. */
+static int32_t *tfn__string_slot(int32_t *slots, const uint8_t *text, const int32_t *start,
+                                 const uint8_t *s, size_t n)
+{
+    uint32_t mask = (uint32_t)slots[0], h = tfn__hash(s, n) & mask;
+    for (;; h = (h + 1) & mask) {
+        int32_t i = slots[1 + h] - 1;
+        if (i < 0) break;
+        if ((size_t)(start[i + 1] - start[i]) == n && tfn__same(text + start[i], s, n)) break;
+    }
+    return slots + 1 + h;
+}
+
+static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
+{
+    size_t slots = tfn__slots(n);
+    int32_t *s = (int32_t *)(void *)tfn__take(a, slots + 1, sizeof *s, e);
+    if (!s || !a->base) return NULL;
+    TFNORM_MEMSET(s, 0, (slots + 1) * sizeof *s);
+    s[0] = (int32_t)(slots - 1);
+    return s;
+}
+
+static int32_t *tfn__take_ints(tfn__arena *a, size_t n, tfn_error *e)
+{
+    return (int32_t *)(void *)tfn__take(a, n, sizeof(int32_t), e);
+}
+
+/* -- special tokens -------------------------------------------------------------------------- */
+
+/* Those in front are the names that a trainer gives. */
+static const struct { char name[16]; tfn_special which; } tfn__specials[] = {
+    { "<pad>", TFN_PAD }, { "<s>", TFN_BOS }, { "</s>", TFN_EOS }, { "<unk>", TFN_UNK },
+    { "<mask>", TFN_MASK }, { "[PAD]", TFN_PAD }, { "[CLS]", TFN_BOS }, { "[SEP]", TFN_EOS },
+    { "[UNK]", TFN_UNK }, { "[MASK]", TFN_MASK }, { "<|endoftext|>", TFN_EOS },
+};
+
+static size_t tfn__name_bytes(const char *s)
+{
+    size_t n = 0;
+    while (s[n]) n++;
+    return n;
+}
+
+/* The row of a name, or -1. */
+static int tfn__special_row(const uint8_t *s, size_t n)
+{
+    for (size_t i = 0; i < sizeof tfn__specials / sizeof *tfn__specials; i++) {
+        const char *name = tfn__specials[i].name;
+        size_t at = 0;
+        while (at < n && name[at] && (uint8_t)name[at] == s[at]) at++;
+        if (at == n && !name[at]) return (int)i;
+    }
+    return -1;
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* -- training: counting pieces --------------------------------------------------------------- */
+
+static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokeniser_desc *desc)
+{
+    tfn_tokeniser_desc *d = &t->desc;
+    bool pairs, none;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    *d = *desc;
+    pairs = d->kind == TFN_BPE;
+    none = d->kind == TFN_BYTES;
+    t->first = !d->no_pad + !d->no_bos + !d->no_eos + !d->no_unk + d->mask;
+    if (!d->vocab) d->vocab = pairs ? 8192 : none ? t->first + 256 : INT32_MAX;
+    if (!d->min_count) d->min_count = pairs ? 2 : 1;
+    if (!d->words) d->words = none ? 1 : d->kind == TFN_CHARACTERS ? 1 << 14 : 1 << 18;
+    if (!d->word_bytes) {
+        int32_t each = d->kind == TFN_CHARACTERS ? 4 : 12;
+        d->word_bytes = d->words < INT32_MAX / each ? d->words * each : INT32_MAX - 1;
+    }
+    if ((unsigned)d->kind > TFN_WORDS)
+        tfn__fail(&t->error, TFN_BAD_OPTION, "tokeniser", "kind is %d", d->kind, 0);
+    if (d->min_count < 0 || d->words < 0 || d->word_bytes < 0 || d->word_bytes == INT32_MAX)
+        tfn__fail(&t->error, TFN_BAD_OPTION, "tokeniser", "a count is negative or too large", 0, 0);
+    if (d->vocab < t->first + (pairs || none ? 256 : 0))
+        tfn__fail(&t->error, TFN_BAD_OPTION, "tokeniser", "vocab is %d, at least %d are needed",
+                  d->vocab, t->first + (pairs || none ? 256 : 0));
+    return t->error.status == TFN_OK;
+}
+
+/* Pairs that exist at one time are fewer than the words' bytes by far. */
+static size_t tfn__pair_room(const tfn_tokeniser_desc *d)
+{
+    return (size_t)d->word_bytes / 4 + 1024;
+}
+
+static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
+{
+    const tfn_tokeniser_desc *d = &t->desc;
+    tfn__arena a = { NULL, 0, 0, 0 };
+    size_t words = (size_t)d->words, bytes = (size_t)d->word_bytes, pairs = tfn__pair_room(d);
+    tfn_error *e = &t->error;
+    a.base = (unsigned char *)mem;
+    a.size = size;
+    t->text = tfn__take(&a, bytes, 1, e);
+    t->start = tfn__take_ints(&a, words + 1, e);
+    t->count = (int64_t *)(void *)tfn__take(&a, words, sizeof *t->count, e);
+    t->slots = tfn__take_slots(&a, words, e);
+    if (d->kind >= TFN_CHARACTERS) t->order = tfn__take_ints(&a, words, e);
+    if (d->kind == TFN_BPE) {
+        t->symbol = tfn__take_ints(&a, bytes, e);
+        t->word = tfn__take_ints(&a, bytes, e);
+        t->next = tfn__take_ints(&a, bytes, e);
+        t->prev = tfn__take_ints(&a, bytes, e);
+        t->pair = (tfn__pair *)(void *)tfn__take(&a, pairs, sizeof *t->pair, e);
+        t->heap = tfn__take_ints(&a, pairs, e);
+        t->pair_slots = tfn__take_slots(&a, pairs, e);
+        t->left = tfn__take_ints(&a, (size_t)d->vocab, e);
+        t->right = tfn__take_ints(&a, (size_t)d->vocab, e);
+        t->length = tfn__take_ints(&a, (size_t)d->vocab, e);
+    }
+    return e->status == TFN_OK ? a.peak : 0;
+}
+
+TFNORM_API size_t tfn_trainer_size(const tfn_tokeniser_desc *desc)
+{
+    tfn_trainer t;
+    size_t bytes = tfn__trainer_resolve(&t, desc) ? tfn__trainer_lay(&t, NULL, SIZE_MAX) : 0;
+    return bytes && bytes <= SIZE_MAX - TFN__ALIGN ? bytes + TFN__ALIGN - 1 : 0;
+}
+
+TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokeniser_desc *desc, void *mem,
+                                       size_t size)
+{
+    size_t wanted = tfn_trainer_size(desc);
+    if (!tfn__trainer_resolve(t, desc)) return t->error.status;
+    if (!wanted) return tfn__fail(&t->error, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
+    if (!mem || size < wanted)
+        return tfn__fail(&t->error, TFN_NO_MEMORY, "tokeniser",
+                         "the block has %d bytes, %d are wanted", (int64_t)size, (int64_t)wanted);
+    tfn__trainer_lay(t, tfn__aligned(mem), size - (TFN__ALIGN - 1));
+    t->start[0] = 0;
+    return t->error.status;
+}
+
+static void tfn__count_word(tfn_trainer *t, const uint8_t *s, size_t n)
+{
+    int32_t *slot = tfn__string_slot(t->slots, t->text, t->start, s, n);
+    if (*slot) {
+        t->count[*slot - 1]++;
+        return;
+    }
+    if (t->words == t->desc.words || n > (size_t)(t->desc.word_bytes - t->word_bytes)) {
+        tfn__fail(&t->error, TFN_NO_MEMORY, "tokeniser",
+                  "%d different words of %d bytes fill the room: raise words or word_bytes",
+                  t->words, t->word_bytes);
+        return;
+    }
+    TFNORM_MEMCPY(t->text + t->word_bytes, s, n);
+    t->word_bytes += (int32_t)n;
+    t->count[t->words] = 1;
+    t->start[++t->words] = t->word_bytes;
+    *slot = t->words;
+}
+
+TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t bytes)
+{
+    const uint8_t *s = (const uint8_t *)text;
+    if (t->ran) tfn__fail(&t->error, TFN_NOT_READY, "tokeniser", "text after the run", 0, 0);
+    if (t->desc.kind == TFN_BYTES) return t->error.status;
+    for (size_t at = 0, n; at < bytes && t->error.status == TFN_OK; at += n) {
+        n = tfn__piece_of(t->desc.kind, s + at, bytes - at);
+        tfn__count_word(t, s + at, n);
+    }
+    return t->error.status;
+}
+
+/* Whether word i comes before word j in the vocabulary. */
+static bool tfn__word_before(const tfn_trainer *t, int32_t i, int32_t j)
+{
+    const uint8_t *a = t->text + t->start[i], *b = t->text + t->start[j];
+    int32_t na = t->start[i + 1] - t->start[i], nb = t->start[j + 1] - t->start[j];
+    if (t->count[i] != t->count[j]) return t->count[i] > t->count[j];
+    for (int32_t k = 0; k < na && k < nb; k++)
+        if (a[k] != b[k]) return a[k] < b[k];
+    return na < nb;
+}
+
+static void tfn__sink_word(const tfn_trainer *t, int32_t at, int32_t n)
+{
+    int32_t *order = t->order, moved = order[at];
+    for (int32_t child; at < n / 2; at = child) {
+        child = 2 * at + 1;
+        if (child + 1 < n && tfn__word_before(t, order[child], order[child + 1])) child++;
+        if (!tfn__word_before(t, moved, order[child])) break;
+        order[at] = order[child];
+    }
+    order[at] = moved;
+}
+
+/* Heapsort, the last of the order on top; then as many as are wanted. */
+static void tfn__choose_words(tfn_trainer *t)
+{
+    int32_t n = t->words, room = t->desc.vocab - t->first;
+    for (int32_t i = 0; i < n; i++) t->order[i] = i;
+    for (int32_t i = n / 2; i-- > 0;) tfn__sink_word(t, i, n);
+    for (int32_t last = n - 1; last > 0; last--) {
+        int32_t top = t->order[0];
+        t->order[0] = t->order[last];
+        t->order[last] = top;
+        tfn__sink_word(t, 0, last);
+    }
+    for (n = 0; n < t->words && n < room; n++)
+        if (t->count[t->order[n]] < t->desc.min_count) break;
+    t->vocab = t->first + n;
+}
+
+/* -- training: pairs ------------------------------------------------------------------------- */
+
+/* symbol[i] is the id of the token that begins at byte i of the words' text; on its last byte
+ * stands ~i, if it has several. An occurrence of a pair is the byte where it begins: all of one
+ * pair are a list through next and prev. The heap has the pairs, best first. */
+
+static bool tfn__pair_before(const tfn_trainer *t, int32_t p, int32_t q)
+{
+    const tfn__pair *a = t->pair + p, *b = t->pair + q;
+    if (a->count != b->count) return a->count > b->count;
+    return a->left != b->left ? a->left < b->left : a->right < b->right;
+}
+
+static void tfn__heap_place(tfn_trainer *t, int32_t p, int32_t at)
+{
+    t->heap[at] = p;
+    t->pair[p].at = at;
+}
+
+/* Pair p stands at `at`, and its count may have changed: move it up or down. */
+static void tfn__heap_move(tfn_trainer *t, int32_t p, int32_t at)
+{
+    for (; at && tfn__pair_before(t, p, t->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        tfn__heap_place(t, t->heap[(at - 1) / 2], at);
+    for (int32_t child; at < t->heap_size / 2; at = child) {
+        child = 2 * at + 1;
+        if (child + 1 < t->heap_size
+            && tfn__pair_before(t, t->heap[child + 1], t->heap[child])) child++;
+        if (!tfn__pair_before(t, t->heap[child], p)) break;
+        tfn__heap_place(t, t->heap[child], at);
+    }
+    tfn__heap_place(t, p, at);
+}
+
+/* The slot of a pair, or the empty one where it belongs. */
+static uint32_t tfn__pair_slot(const tfn_trainer *t, int32_t left, int32_t right)
+{
+    uint32_t mask = (uint32_t)t->pair_slots[0], h = tfn__hash_pair(left, right) & mask;
+    for (int32_t p; (p = t->pair_slots[1 + h] - 1) >= 0; h = (h + 1) & mask)
+        if (t->pair[p].left == left && t->pair[p].right == right) break;
+    return h;
+}
+
+/* Empty a slot, and move into it what could not stand there before. */
+static void tfn__free_slot(tfn_trainer *t, uint32_t hole)
+{
+    uint32_t mask = (uint32_t)t->pair_slots[0];
+    int32_t *slots = t->pair_slots + 1;
+    for (uint32_t h = (hole + 1) & mask; slots[h]; h = (h + 1) & mask) {
+        const tfn__pair *p = t->pair + slots[h] - 1;
+        uint32_t home = tfn__hash_pair(p->left, p->right) & mask;
+        if (((h - home) & mask) < ((h - hole) & mask)) continue;
+        slots[hole] = slots[h];
+        hole = h;
+    }
+    slots[hole] = 0;
+}
+
+static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
+{
+    int32_t p = t->spare;
+    if (p >= 0) t->spare = t->pair[p].head;
+    else if (t->pairs < t->pair_room) p = t->pairs++;
+    else {
+        tfn__fail(&t->error, TFN_NO_MEMORY, "tokeniser", "over %d pairs: raise word_bytes",
+                  t->pair_room, 0);
+        return -1;
+    }
+    t->pair[p].left = left;
+    t->pair[p].right = right;
+    t->pair[p].count = 0;
+    t->pair[p].head = -1;
+    tfn__heap_place(t, p, t->heap_size++);
+    return p;
+}
+
+static void tfn__drop_pair(tfn_trainer *t, int32_t p, uint32_t slot)
+{
+    int32_t at = t->pair[p].at, last = t->heap[--t->heap_size];
+    tfn__free_slot(t, slot);
+    if (last != p) tfn__heap_move(t, last, at);
+    t->pair[p].head = t->spare;
+    t->spare = p;
+}
+
+/* The token after or before the one at byte i of the same word, -1: none. */
+static int32_t tfn__symbol_after(const tfn_trainer *t, int32_t i)
+{
+    int32_t j = i + t->length[t->symbol[i]];
+    return j < t->start[t->word[i] + 1] ? j : -1;
+}
+static int32_t tfn__symbol_before(const tfn_trainer *t, int32_t i)
+{
+    if (i == t->start[t->word[i]]) return -1;
+    return t->symbol[i - 1] < 0 ? ~t->symbol[i - 1] : i - 1;
+}
+
+/* Link or unlink the occurrence at byte i. */
+static void tfn__link(tfn_trainer *t, int32_t i)
+{
+    int32_t left = t->symbol[i], right = t->symbol[tfn__symbol_after(t, i)];
+    uint32_t slot = tfn__pair_slot(t, left, right);
+    int32_t p = t->pair_slots[1 + slot] - 1;
+    if (p < 0) {
+        if ((p = tfn__new_pair(t, left, right)) < 0) return;
+        t->pair_slots[1 + slot] = p + 1;
+    }
+    t->prev[i] = -1;
+    t->next[i] = t->pair[p].head;
+    if (t->next[i] >= 0) t->prev[t->next[i]] = i;
+    t->pair[p].head = i;
+    t->pair[p].count += t->count[t->word[i]];
+    tfn__heap_move(t, p, t->pair[p].at);
+}
+static void tfn__unlink(tfn_trainer *t, int32_t i)
+{
+    uint32_t slot = tfn__pair_slot(t, t->symbol[i], t->symbol[tfn__symbol_after(t, i)]);
+    int32_t p = t->pair_slots[1 + slot] - 1;
+    if (t->next[i] >= 0) t->prev[t->next[i]] = t->prev[i];
+    if (t->prev[i] >= 0) t->next[t->prev[i]] = t->next[i];
+    else t->pair[p].head = t->next[i];
+    t->pair[p].count -= t->count[t->word[i]];
+    if (t->pair[p].head < 0) tfn__drop_pair(t, p, slot);
+    else tfn__heap_move(t, p, t->pair[p].at);
+}
+
+/* Make one token of those at i and after it. */
+static void tfn__merge_at(tfn_trainer *t, int32_t i, int32_t id)
+{
+    int32_t before = tfn__symbol_before(t, i), after = tfn__symbol_after(t, i);
+    int32_t end = after + t->length[t->symbol[after]];
+    bool more = tfn__symbol_after(t, after) >= 0;
+    if (before >= 0) tfn__unlink(t, before);
+    tfn__unlink(t, i);
+    if (more) tfn__unlink(t, after);
+    t->symbol[i] = id;
+    t->symbol[end - 1] = ~i;
+    if (before >= 0) tfn__link(t, before);
+    if (more) tfn__link(t, i);
+}
+
+/* Merge all occurrences of a pair. Of a run of equal tokens, such as aaa for a + a, always the
+ * first two: go back to where it begins, then merge along it. */
+static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t id)
+{
+    int32_t p, i;
+    while (t->error.status == TFN_OK
+           && (p = t->pair_slots[1 + tfn__pair_slot(t, left, right)] - 1) >= 0) {
+        i = t->pair[p].head;
+        if (left == right)
+            for (int32_t b; (b = tfn__symbol_before(t, i)) >= 0 && t->symbol[b] == left;) i = b;
+        while (i >= 0 && t->symbol[i] == left && t->error.status == TFN_OK) {
+            int32_t after = tfn__symbol_after(t, i);
+            if (after < 0 || t->symbol[after] != right) break;
+            tfn__merge_at(t, i, id);
+            i = tfn__symbol_after(t, i);
+        }
+    }
+}
+
+static void tfn__begin_pairs(tfn_trainer *t)
+{
+    t->pair_room = (int32_t)tfn__pair_room(&t->desc);
+    t->spare = -1;
+    for (int32_t i = 0; i < t->first + 256; i++) t->length[i] = 1;
+    for (int32_t w = 0; w < t->words; w++)
+        for (int32_t i = t->start[w]; i < t->start[w + 1]; i++) {
+            t->symbol[i] = t->first + t->text[i];
+            t->word[i] = w;
+        }
+    for (int32_t w = 0; w < t->words; w++)
+        for (int32_t i = t->start[w]; i + 1 < t->start[w + 1] && t->error.status == TFN_OK; i++)
+            tfn__link(t, i);
+}
+
+TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
+{
+    if (t->ran || t->error.status != TFN_OK) return t->error.status;
+    t->vocab = t->first + 256;
+    if (t->desc.kind == TFN_BPE) {
+        tfn__begin_pairs(t);
+        while (t->heap_size && t->vocab < t->desc.vocab && t->error.status == TFN_OK) {
+            tfn__pair best = t->pair[t->heap[0]];
+            int32_t id = t->vocab;
+            if (best.count < t->desc.min_count) break;
+            t->left[id] = best.left;
+            t->right[id] = best.right;
+            t->length[id] = t->length[best.left] + t->length[best.right];
+            t->vocab++;
+            tfn__merge_pair(t, best.left, best.right, id);
+        }
+    } else if (t->desc.kind != TFN_BYTES) tfn__choose_words(t);
+    t->ran = t->error.status == TFN_OK;
+    return t->error.status;
+}
+#endif /* TFNORM_NO_TRAINING */
+
+/* -- making a tokeniser ---------------------------------------------------------------------- */
+
+enum { TFN__RAW = 1, TFN__ENTIRE = 2, TFN__SEEN = 4 };
+/* RAW: no text is encoded as this token. ENTIRE: merging the bytes of this token gives it. */
+
+/* What a source holds: found by a first pass over it, before any memory is laid out. */
+typedef struct tfn__vocab {
+    tfn_tokeniser_kind kind;
+    size_t count, merges, bytes, longest;           /* longest: a buffer for merges.txt */
+} tfn__vocab;
+
+typedef struct tfn__reader {
+    const uint8_t *s;
+    size_t size, at;
+    bool   bad;
+} tfn__reader;
+
+static tfn__reader tfn__read_from(const void *s, size_t size)
+{
+    tfn__reader r = { NULL, 0, 0, false };
+    r.s = (const uint8_t *)s;
+    r.size = s ? size : 0;
+    return r;
+}
+
+static int32_t tfn__peek(const tfn__reader *r) { return r->at < r->size ? r->s[r->at] : -1; }
+
+static bool tfn__accept(tfn__reader *r, int32_t c)
+{
+    if (r->bad || tfn__peek(r) != c) return false;
+    r->at++;
+    return true;
+}
+
+static void tfn__expect(tfn__reader *r, int32_t c) { if (!tfn__accept(r, c)) r->bad = true; }
+
+/* A count of tokens or bytes must fit an int32_t with room to double it. */
+static bool tfn__vocab_fits(const tfn__vocab *v, tfn_error *e)
+{
+    const size_t most = INT32_MAX / 4;
+    if (e->status != TFN_OK) return false;
+    if (v->count > most || v->merges > most || v->bytes > most)
+        tfn__fail(e, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
+    if (!v->count) tfn__fail(e, TFN_BAD_FORMAT, "tokeniser", "the vocabulary is empty", 0, 0);
+    return e->status == TFN_OK;
+}
+
+static void tfn__bad_vocab(tfn_error *e, const tfn__reader *r, const char *text)
+{
+    tfn__fail(e, TFN_BAD_FORMAT, "tokeniser", text, (int64_t)r->at, 0);
+}
+
+static size_t tfn__token_bytes(const tfn_tokeniser *k, int32_t id)
+{
+    return (size_t)(k->start[id + 1] - k->start[id]);
+}
+
+/* The id of a token that text can be encoded as, or -1. */
+static int32_t tfn__token_id(const tfn_tokeniser *k, const uint8_t *s, size_t n)
+{
+    return *tfn__string_slot(k->slots, k->text, k->start, s, n) - 1;
+}
+
+static bool tfn__index_tokens(tfn_tokeniser *k)
+{
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) k->special[i] = -1;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        size_t n = tfn__token_bytes(k, id);
+        int row = tfn__special_row(s, n);
+        int32_t *slot;
+        if (row >= 0) {
+            tfn_special which = tfn__specials[row].which;
+            if (k->special[which] < 0) k->special[which] = id;
+            k->flags[id] |= TFN__RAW;
+        }
+        if (k->flags[id] & TFN__RAW) continue;
+        slot = tfn__string_slot(k->slots, k->text, k->start, s, n);
+        if (*slot || !n)
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokeniser",
+                      "token %d is empty, or the same as token %d", id, *slot - 1);
+        *slot = id + 1;
+    }
+    for (int i = 0; i < 256; i++) {
+        uint8_t byte = (uint8_t)i;
+        k->byte_id[i] = tfn__token_id(k, &byte, 1);
+    }
+    return k->error.status == TFN_OK;
+}
+
+/* The slot of a merge, or the empty one where it belongs. */
+static int32_t *tfn__merge_slot(const tfn_tokeniser *k, int32_t left, int32_t right)
+{
+    uint32_t mask = (uint32_t)k->merge_slots[0], h = tfn__hash_pair(left, right) & mask;
+    for (int32_t i; (i = k->merge_slots[1 + h] - 1) >= 0; h = (h + 1) & mask)
+        if (k->merge[3*i] == left && k->merge[3*i + 1] == right) break;
+    return k->merge_slots + 1 + h;
+}
+
+/* Whether tokens left and right together are token id. */
+static bool tfn__makes(const tfn_tokeniser *k, int32_t left, int32_t right, int32_t id)
+{
+    size_t a, b;
+    if (left < 0 || right < 0 || id < 0) return false;
+    if (left >= k->vocab || right >= k->vocab || id >= k->vocab) return false;
+    if ((k->flags[left] | k->flags[right] | k->flags[id]) & TFN__RAW) return false;
+    a = tfn__token_bytes(k, left);
+    b = tfn__token_bytes(k, right);
+    return tfn__token_bytes(k, id) == a + b
+           && tfn__same(k->text + k->start[id], k->text + k->start[left], a)
+           && tfn__same(k->text + k->start[id] + a, k->text + k->start[right], b);
+}
+
+enum { TFN__SHORT_WORD = 256, TFN__NO_RANK = INT32_MAX };
+
+static int32_t tfn__rank(const tfn_tokeniser *k, int32_t left, int32_t right)
+{
+    int32_t i = *tfn__merge_slot(k, left, right);
+    return i ? i - 1 : TFN__NO_RANK;
+}
+
+/* Merge n symbols in place: in each pass all occurrences of the pair of the lowest rank, from left
+ * to right, while the lowest rank of what comes out is found. Returns how many are left. */
+static ptrdiff_t tfn__merge_all(const tfn_tokeniser *k, int32_t *symbol, ptrdiff_t n)
+{
+    int32_t rank = TFN__NO_RANK;
+    for (ptrdiff_t i = 1; i < n; i++)
+        rank = (int32_t)tfn__min(rank, tfn__rank(k, symbol[i - 1], symbol[i]));
+    while (rank != TFN__NO_RANK) {
+        const int32_t *m = k->merge + 3 * rank;
+        ptrdiff_t out = 0;
+        rank = TFN__NO_RANK;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            bool both = symbol[i] == m[0] && i + 1 < n && symbol[i + 1] == m[1];
+            symbol[out] = both ? m[2] : symbol[i];
+            i += both;
+            if (out++)
+                rank = (int32_t)tfn__min(rank, tfn__rank(k, symbol[out - 2], symbol[out - 1]));
+        }
+        n = out;
+    }
+    return n;
+}
+
+/* The bytes of a word as symbols; those that the vocabulary lacks are unknown, or left out. */
+static ptrdiff_t tfn__symbols(const tfn_tokeniser *k, int32_t *symbol, const uint8_t *s, size_t n)
+{
+    ptrdiff_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        int32_t id = k->byte_id[s[i]];
+        if (id < 0) id = k->special[TFN_UNK];
+        if (id >= 0) symbol[count++] = id;
+    }
+    return count;
+}
+
+static bool tfn__index_merges(tfn_tokeniser *k)
+{
+    int32_t symbol[TFN__SHORT_WORD];
+    for (int32_t i = 0; i < k->merges; i++) {
+        const int32_t *m = k->merge + 3 * i;
+        int32_t *slot = tfn__merge_slot(k, m[0], m[1]);
+        if (*slot || !tfn__makes(k, m[0], m[1], m[2])) {
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokeniser",
+                      "merge %d comes twice or does not give a token", i, 0);
+            return false;
+        }
+        *slot = i + 1;
+    }
+    for (int32_t id = 0; id < k->vocab && k->kind == TFN_BPE; id++) {
+        size_t n = tfn__token_bytes(k, id);
+        ptrdiff_t count;
+        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_WORD) continue;
+        count = tfn__symbols(k, symbol, k->text + k->start[id], n);
+        if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
+    }
+    return true;
+}
+
+/* -- from a trainer -------------------------------------------------------------------------- */
+
+#ifndef TFNORM_NO_TRAINING
+static void tfn__put_token(tfn_tokeniser *k, int32_t id, const uint8_t *s, size_t n)
+{
+    TFNORM_MEMCPY(k->text + k->start[id], s, n);
+    k->start[id + 1] = k->start[id] + (int32_t)n;
+}
+
+/* The specials wanted, in their order; returns how many there are. */
+static int32_t tfn__wanted_specials(const tfn_tokeniser_desc *d, int *row)
+{
+    const bool wanted[] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk, d->mask };
+    int32_t count = 0;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
+        if (wanted[i]) row[count++] = i;
+    return count;
+}
+
+static void tfn__measure_trained(tfn_error *e, tfn__vocab *v, const tfn_trainer *t)
+{
+    int row[TFN_SPECIAL_COUNT];
+    int32_t specials = tfn__wanted_specials(&t->desc, row), last = t->first + 256;
+    if (!t->ran) {
+        tfn__fail(e, TFN_NOT_READY, "tokeniser", "the trainer did not run", 0, 0);
+        return;
+    }
+    v->kind = t->desc.kind;
+    v->count = (size_t)t->vocab;
+    for (int32_t i = 0; i < specials; i++)
+        v->bytes += tfn__name_bytes(tfn__specials[row[i]].name);
+    if (t->order) {
+        for (int32_t i = 0; i < t->vocab - t->first; i++)
+            v->bytes += (size_t)(t->start[t->order[i] + 1] - t->start[t->order[i]]);
+        return;
+    }
+    v->bytes += 256;
+    v->merges = (size_t)(t->vocab - last);
+    for (int32_t id = last; id < t->vocab; id++) v->bytes += (size_t)t->length[id];
+}
+
+static void tfn__fill_trained(tfn_tokeniser *k, const tfn_trainer *t)
+{
+    int row[TFN_SPECIAL_COUNT];
+    int32_t id = 0, specials = tfn__wanted_specials(&t->desc, row);
+    for (; id < specials; id++) {
+        const char *name = tfn__specials[row[id]].name;
+        tfn__put_token(k, id, (const uint8_t *)name, tfn__name_bytes(name));
+    }
+    for (; t->order && id < t->vocab; id++) {
+        int32_t w = t->order[id - t->first];
+        tfn__put_token(k, id, t->text + t->start[w], (size_t)(t->start[w + 1] - t->start[w]));
+    }
+    for (; id < t->vocab && id < t->first + 256; id++) {
+        uint8_t byte = (uint8_t)(id - t->first);
+        tfn__put_token(k, id, &byte, 1);
+    }
+    for (int32_t *m = k->merge; id < t->vocab; id++, m += 3) {
+        m[0] = t->left[id];
+        m[1] = t->right[id];
+        m[2] = id;
+        tfn__put_token(k, id, k->text + k->start[m[0]], tfn__token_bytes(k, m[0]));
+        TFNORM_MEMCPY(k->text + k->start[id + 1], k->text + k->start[m[1]],
+                      tfn__token_bytes(k, m[1]));
+        k->start[id + 1] += (int32_t)tfn__token_bytes(k, m[1]);
+    }
+}
+#endif
+
+/* -- from a blob ----------------------------------------------------------------------------- */
+
+/* "tfntok1\n"; kind, tokens, merges; per token bytes*2 + raw, then its bytes; per merge left,
+ * right and what they give; numbers with 7 bits a byte, lowest first. Last 4 bytes, lowest first:
+ * FNV-1a of all before. */
+static const uint8_t tfn__magic[8] = { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' };
+
+static int32_t tfn__read_number(tfn__reader *r)
+{
+    uint32_t v = 0;
+    for (int shift = 0; shift < 35; shift += 7) {
+        int32_t c = tfn__peek(r);
+        if (c < 0 || (shift == 28 && c > 7)) break;
+        r->at++;
+        v |= (uint32_t)(c & 127) << shift;
+        if (c < 128) return (int32_t)v;
+    }
+    r->bad = true;
+    return 0;
+}
+
+static bool tfn__is_utf8(const uint8_t *s, size_t n)
+{
+    int32_t c = 0;
+    for (size_t at = 0; at < n && c >= 0;) at += tfn__utf8(s + at, n - at, &c);
+    return c >= 0;
+}
+
+static void tfn__read_blob(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const void *blob,
+                           size_t size)
+{
+    tfn__reader r = tfn__read_from(blob, size < 12 ? 0 : size - 4);
+    uint32_t sum = tfn__hash(r.s, r.size);
+    bool bad = r.size < 8 || !tfn__same(r.s, tfn__magic, 8);
+    for (int i = 0; !bad && i < 4; i++) bad = r.s[r.size + (size_t)i] != (uint8_t)(sum >> 8*i);
+    if (bad) {
+        tfn__bad_vocab(e, &r, "the blob is cut short or not one of a tokeniser");
+        return;
+    }
+    r.at = 8;
+    v->kind = (tfn_tokeniser_kind)tfn__read_number(&r);
+    v->count = (size_t)tfn__read_number(&r);
+    v->merges = (size_t)tfn__read_number(&r);
+    v->bytes = 0;
+    if ((unsigned)v->kind > TFN_WORDS || (v->merges && v->kind != TFN_BPE)) r.bad = true;
+    for (size_t i = 0; i < v->count && !r.bad; i++) {
+        size_t head = (size_t)tfn__read_number(&r), n = head / 2;
+        if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n))) {
+            r.bad = true;
+            break;
+        }
+        if (k) {
+            TFNORM_MEMCPY(k->text + k->start[i], r.s + r.at, n);
+            k->start[i + 1] = k->start[i] + (int32_t)n;
+            k->flags[i] = head & 1 ? TFN__RAW : 0;
+        }
+        r.at += n;
+        v->bytes += n;
+    }
+    for (size_t i = 0; i < v->merges && !r.bad; i++)
+        for (size_t j = 0; j < 3; j++) {
+            int32_t id = tfn__read_number(&r);
+            if (k) k->merge[3*i + j] = id;
+        }
+    if (r.bad || r.at != r.size) tfn__bad_vocab(e, &r, "the blob is wrong at byte %d");
+}
+
+/* -- from vocab.json and merges.txt ---------------------------------------------------------- */
+
+static void tfn__json_space(tfn__reader *r)
+{
+    int32_t c;
+    while ((c = tfn__peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t') r->at++;
+}
+
+static int32_t tfn__json_unit(tfn__reader *r)       /* the four digits of \u */
+{
+    int32_t v = 0;
+    for (int i = 0; i < 4; i++, r->at++) {
+        int32_t c = tfn__peek(r), low = c | 32;
+        if (c >= '0' && c <= '9') v = v << 4 | (c - '0');
+        else if (low >= 'a' && low <= 'f' && c >= 0) v = v << 4 | (low - 'a' + 10);
+        else {
+            r->bad = true;
+            return 0;
+        }
+    }
+    return v;
+}
+
+static int32_t tfn__json_escape(tfn__reader *r)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    int32_t c = tfn__peek(r), low;
+    r->at++;
+    for (int i = 0; from[i]; i++)
+        if (c == from[i]) return to[i];
+    if (c != 'u') r->bad = true;
+    if (r->bad) return 0;
+    c = tfn__json_unit(r);
+    if (c < 0xd800 || c > 0xdfff) return c;
+    tfn__expect(r, '\\');
+    tfn__expect(r, 'u');
+    low = r->bad ? 0 : tfn__json_unit(r);
+    if (c > 0xdbff || low < 0xdc00 || low > 0xdfff) r->bad = true;
+    return 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
+}
+
+/* The next character of a string, -1 at its closing quote or an error. */
+static int32_t tfn__json_char(tfn__reader *r)
+{
+    int32_t c = tfn__peek(r);
+    if (c < 32) r->bad = true;
+    if (r->bad) return -1;
+    if (c == '"') return r->at++, -1;
+    if (c == '\\') {
+        r->at++;
+        c = tfn__json_escape(r);
+    } else {
+        r->at += tfn__utf8(r->s + r->at, r->size - r->at, &c);
+        if (c < 0) r->bad = true;
+    }
+    return r->bad ? -1 : c;
+}
+
+/* The bytes of a string that is a token, after its opening quote. One with a character that shows
+ * no byte is raw: a special token, as it is. */
+static size_t tfn__json_token(tfn__reader *r, uint8_t *out, bool *raw)
+{
+    uint8_t spare[4];
+    size_t begin = r->at, shown = 0, plain = 0, n = 0;
+    int32_t c;
+    for (*raw = false; (c = tfn__json_char(r)) >= 0; shown++) {
+        if (tfn__byte_shown(c) < 0) *raw = true;
+        plain += tfn__put_utf8(spare, c);
+    }
+    if (!out || r->bad) return *raw ? plain : shown;
+    r->at = begin;
+    while ((c = tfn__json_char(r)) >= 0) {
+        if (*raw) n += tfn__put_utf8(out + n, c);
+        else out[n++] = (uint8_t)tfn__byte_shown(c);
+    }
+    return n;
+}
+
+static int32_t tfn__json_id(tfn__reader *r)
+{
+    int64_t v = 0;
+    size_t begin = r->at;
+    for (int32_t c; (c = tfn__peek(r)) >= '0' && c <= '9' && v <= INT32_MAX; r->at++)
+        v = 10 * v + (c - '0');
+    if (r->at == begin || v > INT32_MAX || (r->s[begin] == '0' && r->at > begin + 1)) r->bad = true;
+    return r->bad ? -1 : (int32_t)v;
+}
+
+/* One entry, "token": id. Without k it is counted; with k the length of the token is noted in
+ * start, or (store) its bytes are copied to where start says. Each id must come once. */
+static void tfn__json_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, bool store)
+{
+    tfn__reader key;
+    size_t n;
+    int32_t id;
+    bool raw;
+    tfn__json_space(r);
+    tfn__expect(r, '"');
+    key = *r;
+    n = tfn__json_token(r, NULL, &raw);
+    tfn__json_space(r);
+    tfn__expect(r, ':');
+    tfn__json_space(r);
+    id = tfn__json_id(r);
+    if (!n || (k && (id >= k->vocab || (!store && k->flags[id])))) r->bad = true;
+    if (r->bad) return;
+    v->count++;
+    v->bytes += n;
+    v->longest = n > v->longest ? n : v->longest;
+    if (store) tfn__json_token(&key, k->text + k->start[id], &raw);
+    else if (k) {
+        k->flags[id] = (uint8_t)(TFN__SEEN | (raw ? TFN__RAW : 0));
+        k->start[id + 1] = (int32_t)n;
+    }
+    tfn__json_space(r);
+}
+
+static void tfn__json_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool store,
+                           const tfn_tokeniser_source *s)
+{
+    tfn__reader r = tfn__read_from(s->vocab, s->vocab_size);
+    tfn__json_space(&r);
+    tfn__expect(&r, '{');
+    tfn__json_space(&r);
+    if (!tfn__accept(&r, '}')) {
+        do tfn__json_entry(&r, v, k, store); while (tfn__accept(&r, ','));
+        tfn__expect(&r, '}');
+    }
+    tfn__json_space(&r);
+    if (r.bad || r.at != r.size) tfn__bad_vocab(e, &r, "the vocabulary is wrong at byte %d");
+}
+
+/* The ids of "A B" and of A and B together; false where the vocabulary has no such token. */
+static bool tfn__read_merge(const tfn_tokeniser *k, int32_t *merge, tfn__reader line,
+                            uint8_t *buffer, size_t room)
+{
+    size_t used = 0, left = 0;
+    for (int32_t c; line.at < line.size; ) {
+        if (!left && used && tfn__accept(&line, ' ')) left = used;
+        if (line.at == line.size) return false;
+        line.at += tfn__utf8(line.s + line.at, line.size - line.at, &c);
+        if (c < 0 || (c = tfn__byte_shown(c)) < 0 || used == room) return false;
+        buffer[used++] = (uint8_t)c;
+    }
+    merge[0] = tfn__token_id(k, buffer, left);
+    merge[1] = tfn__token_id(k, buffer + left, used - left);
+    merge[2] = tfn__token_id(k, buffer, used);
+    return merge[0] >= 0 && merge[1] >= 0 && merge[2] >= 0;
+}
+
+/* Lines "A B", the best merge first, after an optional one that begins with #version. Without k
+ * they are counted. */
+static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint8_t *buffer,
+                             const tfn_tokeniser_source *s)
+{
+    tfn__reader r = tfn__read_from(s->merges, s->merges_size);
+    size_t count = 0;
+    while (r.at < r.size) {
+        tfn__reader line = tfn__read_from(r.s + r.at, r.size - r.at);
+        size_t n = 0;
+        while (n < line.size && line.s[n] != '\n') n++;
+        line.size = n;
+        if (n && line.s[n - 1] == '\r') line.size--;
+        if ((r.at || n < 8 || !tfn__same(line.s, (const uint8_t *)"#version", 8)) && line.size) {
+            if (k && !tfn__read_merge(k, k->merge + 3*count, line, buffer, v->longest))
+                tfn__fail(e, TFN_BAD_FORMAT, "tokeniser",
+                          "merge %d is not two tokens of the vocabulary that make a third",
+                          (int64_t)count, 0);
+            count++;
+        }
+        r.at += n + (n < r.size - r.at);
+    }
+    v->merges = count;
+}
+
+/* -- size and init --------------------------------------------------------------------------- */
+
+static bool tfn__measure(tfn_error *e, tfn__vocab *v, const tfn_tokeniser_source *s)
+{
+    TFNORM_MEMSET(v, 0, sizeof *v);
+    if (s->trainer) {
+#ifdef TFNORM_NO_TRAINING
+        tfn__fail(e, TFN_UNSUPPORTED, "tokeniser", "this build cannot train", 0, 0);
+#else
+        tfn__measure_trained(e, v, s->trainer);
+#endif
+    } else if (s->blob) tfn__read_blob(e, v, NULL, s->blob, s->blob_size);
+    else if (!s->vocab) tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "the source is empty", 0, 0);
+    else {
+        if (!s->merges && (s->kind == TFN_BPE || (unsigned)s->kind > TFN_WORDS))
+            tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "a vocabulary without merges wants a kind",
+                      0, 0);
+        v->kind = s->merges ? TFN_BPE : s->kind;
+        tfn__json_pass(e, v, NULL, false, s);
+        tfn__merges_pass(e, v, NULL, NULL, s);
+    }
+    return tfn__vocab_fits(v, e);
+}
+
+/* Bytes of the block, and (mem) where everything stands; the buffer is for merges.txt. */
+static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn__vocab *v, uint8_t **buffer, void *mem,
+                                 size_t size)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn_error *e = &k->error;
+    a.base = (unsigned char *)mem;
+    a.size = size;
+    k->kind = v->kind;
+    k->vocab = (int32_t)v->count;
+    k->merges = (int32_t)v->merges;
+    k->start = tfn__take_ints(&a, v->count + 1, e);
+    k->merge = tfn__take_ints(&a, 3 * v->merges, e);
+    k->byte_id = tfn__take_ints(&a, 256, e);
+    k->slots = tfn__take_slots(&a, v->count, e);
+    k->merge_slots = tfn__take_slots(&a, v->merges, e);
+    k->flags = tfn__take(&a, v->count, 1, e);
+    k->text = tfn__take(&a, v->bytes, 1, e);
+    *buffer = tfn__take(&a, v->longest, 1, e);
+    return e->status == TFN_OK ? a.peak : 0;
+}
+
+TFNORM_API size_t tfn_tokeniser_size(const tfn_tokeniser_source *source)
+{
+    tfn_tokeniser k;
+    tfn__vocab v;
+    uint8_t *buffer;
+    size_t bytes;
+    TFNORM_MEMSET(&k, 0, sizeof k);
+    if (!tfn__measure(&k.error, &v, source)) return 0;
+    bytes = tfn__tokeniser_lay(&k, &v, &buffer, NULL, SIZE_MAX);
+    return bytes && bytes <= SIZE_MAX - TFN__ALIGN ? bytes + TFN__ALIGN - 1 : 0;
+}
+
+static void tfn__fill_text(tfn_tokeniser *k, tfn__vocab *v, uint8_t *buffer,
+                           const tfn_tokeniser_source *s)
+{
+    tfn__vocab again = *v;
+    tfn__json_pass(&k->error, &again, k, false, s);
+    if (k->error.status != TFN_OK) return;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        k->start[id + 1] += k->start[id];
+        k->flags[id] &= TFN__RAW;
+    }
+    tfn__json_pass(&k->error, &again, k, true, s);
+    if (tfn__index_tokens(k)) tfn__merges_pass(&k->error, v, k, buffer, s);
+}
+
+TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_source *source,
+                                         void *mem, size_t size)
+{
+    tfn__vocab v;
+    uint8_t *buffer;
+    size_t wanted;
+    TFNORM_MEMSET(k, 0, sizeof *k);
+    if (!tfn__measure(&k->error, &v, source)) return k->error.status;
+    wanted = tfn__tokeniser_lay(k, &v, &buffer, NULL, SIZE_MAX);
+    if (!wanted) return k->error.status;
+    if (!mem || size < wanted + TFN__ALIGN - 1)
+        return tfn__fail(&k->error, TFN_NO_MEMORY, "tokeniser",
+                         "the block has %d bytes, %d are wanted", (int64_t)size,
+                         (int64_t)(wanted + TFN__ALIGN - 1));
+    tfn__tokeniser_lay(k, &v, &buffer, tfn__aligned(mem), size - (TFN__ALIGN - 1));
+    TFNORM_MEMSET(k->flags, 0, v.count);
+    k->start[0] = 0;
+    if (source->blob && !source->trainer) {
+        tfn__read_blob(&k->error, &v, k, source->blob, source->blob_size);
+        tfn__index_tokens(k);
+    } else if (!source->trainer) tfn__fill_text(k, &v, buffer, source);
+#ifndef TFNORM_NO_TRAINING
+    else {
+        tfn__fill_trained(k, source->trainer);
+        tfn__index_tokens(k);
+    }
+#endif
+    if (k->error.status == TFN_OK) tfn__index_merges(k);
+    return k->error.status;
+}
+
+/* -- encoding and decoding ------------------------------------------------------------------- */
+
+/* Merge one word. Work is done on the stack, or for a long word in the room for the ids; a long one
+ * that has too little room counts as its bytes. */
+static ptrdiff_t tfn__encode_word(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t room,
+                                  const uint8_t *s, size_t n)
+{
+    int32_t stack[TFN__SHORT_WORD], *symbol = stack;
+    ptrdiff_t count;
+    if (n > TFN__SHORT_WORD) {
+        if ((size_t)room < n) return (ptrdiff_t)n;
+        symbol = ids;
+    }
+    count = tfn__merge_all(k, symbol, tfn__symbols(k, symbol, s, n));
+    if (symbol == stack)
+        for (ptrdiff_t i = 0; i < count && i < room; i++) ids[i] = stack[i];
+    return count;
+}
+
+TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t capacity,
+                                          const char *text, size_t bytes)
+{
+    const uint8_t *s = (const uint8_t *)text;
+    ptrdiff_t count = 0;
+    if (k->error.status != TFN_OK) return 0;
+    for (size_t at = 0, n; at < bytes; at += n) {
+        ptrdiff_t room = count < capacity ? capacity - count : 0;
+        int32_t id;
+        n = tfn__piece_of(k->kind, s + at, bytes - at);
+        id = tfn__token_id(k, s + at, n);
+        if (k->kind == TFN_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE))) {
+            count += tfn__encode_word(k, room ? ids + count : NULL, room, s + at, n);
+            continue;
+        }
+        if (id < 0) id = k->special[TFN_UNK];
+        if (id >= 0 && room) ids[count] = id;
+        count += id >= 0;
+    }
+    return count;
+}
+
+/* What is written: all is counted and summed, what fits is stored. */
+typedef struct tfn__writer {
+    uint8_t *out;
+    size_t   capacity, used;
+} tfn__writer;
+
+static void tfn__write(tfn__writer *w, const void *from, size_t n)
+{
+    const uint8_t *s = (const uint8_t *)from;
+    for (size_t i = 0; i < n; i++, w->used++)
+        if (w->used < w->capacity) w->out[w->used] = s[i];
+}
+
+static tfn__writer tfn__write_to(void *out, size_t capacity)
+{
+    tfn__writer w = { NULL, 0, 0 };
+    w.out = (uint8_t *)out;
+    w.capacity = out ? capacity : 0;
+    return w;
+}
+
+/* Specials but "<unk>" give no text. */
+static bool tfn__silent(const tfn_tokeniser *k, int32_t id)
+{
+    return k->flags[id] & TFN__RAW && id != k->special[TFN_UNK]
+           && tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id)) >= 0;
+}
+
+TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_t capacity,
+                                       const int32_t *ids, ptrdiff_t count)
+{
+    tfn__writer w = tfn__write_to(text, capacity);
+    if (k->error.status != TFN_OK) return 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        int32_t id = ids[i];
+        if (id < 0 || id >= k->vocab) id = k->special[TFN_UNK];
+        if (id >= 0 && !tfn__silent(k, id))
+            tfn__write(&w, k->text + k->start[id], tfn__token_bytes(k, id));
+    }
+    return w.used;
+}
+
+TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes)
+{
+    *bytes = 0;
+    if (k->error.status != TFN_OK || id < 0 || id >= k->vocab) return NULL;
+    *bytes = tfn__token_bytes(k, id);
+    return (const char *)k->text + k->start[id];
+}
+
+TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token, size_t bytes)
+{
+    const uint8_t *s = (const uint8_t *)token;
+    int32_t id;
+    if (k->error.status != TFN_OK) return -1;
+    if ((id = tfn__token_id(k, s, bytes)) >= 0) return id;
+    for (id = 0; id < k->vocab; id++)
+        if (k->flags[id] & TFN__RAW && tfn__token_bytes(k, id) == bytes
+            && tfn__same(k->text + k->start[id], s, bytes)) return id;
+    return -1;
+}
+
+/* -- saving ---------------------------------------------------------------------------------- */
+
+static void tfn__write_number(tfn__writer *w, size_t n)
+{
+    uint8_t byte;
+    for (; n > 127; n >>= 7) {
+        byte = (uint8_t)(n | 128);
+        tfn__write(w, &byte, 1);
+    }
+    byte = (uint8_t)n;
+    tfn__write(w, &byte, 1);
+}
+
+TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t capacity)
+{
+    tfn__writer w = tfn__write_to(blob, capacity);
+    uint32_t sum;
+    if (k->error.status != TFN_OK) return 0;
+    tfn__write(&w, tfn__magic, sizeof tfn__magic);
+    tfn__write_number(&w, (size_t)k->kind);
+    tfn__write_number(&w, (size_t)k->vocab);
+    tfn__write_number(&w, (size_t)k->merges);
+    for (int32_t id = 0; id < k->vocab; id++) {
+        size_t n = tfn__token_bytes(k, id);
+        tfn__write_number(&w, 2*n + (k->flags[id] & TFN__RAW));
+        tfn__write(&w, k->text + k->start[id], n);
+    }
+    for (int32_t i = 0; i < 3 * k->merges; i++) tfn__write_number(&w, (size_t)k->merge[i]);
+    sum = w.used <= w.capacity ? tfn__hash(w.out, w.used) : 0;
+    for (int i = 0; i < 4; i++) {
+        uint8_t byte = (uint8_t)(sum >> 8*i);
+        tfn__write(&w, &byte, 1);
+    }
+    return w.used;
+}
+
+static void tfn__write_char(tfn__writer *w, int32_t c)
+{
+    uint8_t s[4];
+    tfn__write(w, s, tfn__put_utf8(s, c));
+}
+
+/* A character of a JSON string. */
+static void tfn__write_json(tfn__writer *w, int32_t c)
+{
+    static const char digit[] = "0123456789abcdef";
+    if (c < 32) {
+        tfn__write(w, "\\u00", 4);
+        tfn__write(w, digit + (c >> 4), 1);
+        tfn__write(w, digit + (c & 15), 1);
+        return;
+    }
+    if (c == '"' || c == '\\') tfn__write(w, "\\", 1);
+    tfn__write_char(w, c);
+}
+
+TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, size_t capacity)
+{
+    tfn__writer w = tfn__write_to(text, capacity);
+    if (k->error.status != TFN_OK) return 0;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        size_t n = tfn__token_bytes(k, id);
+        char digits[16];
+        tfn__text number = { NULL, 0, 0 };
+        number.buf = digits;
+        number.size = sizeof digits;
+        tfn__put_int(&number, id);
+        tfn__write(&w, id ? ", \"" : "{\"", id ? 3 : 2);
+        for (size_t at = 0; at < n;) {
+            int32_t c = tfn__shown(s[at]);
+            at += k->flags[id] & TFN__RAW ? tfn__utf8(s + at, n - at, &c) : 1;
+            tfn__write_json(&w, c);
+        }
+        tfn__write(&w, "\": ", 3);
+        tfn__write(&w, digits, number.used);
+    }
+    tfn__write(&w, "}", 1);
+    return w.used;
+}
+
+TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity)
+{
+    tfn__writer w = tfn__write_to(text, capacity);
+    if (k->error.status != TFN_OK) return 0;
+    tfn__write(&w, "#version: 0.2\n", 14);
+    for (int32_t i = 0; i < k->merges; i++)
+        for (int32_t j = 0; j < 2; j++) {
+            int32_t id = k->merge[3*i + j];
+            for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
+                tfn__write_char(&w, tfn__shown(k->text[at]));
+            tfn__write(&w, j ? "\n" : " ", 1);
+        }
+    return w.used;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */

@@ -36,6 +36,7 @@
 #undef main
 #define main inits_main
 #include "test_inits.c"
+#undef main
 #define main generate_main
 #include "test_generate.c"
 #undef main

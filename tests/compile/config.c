@@ -5,6 +5,7 @@
 #define WITH_NO_STDIO
 #define WITH_NO_MALLOC
 #define WITH_NO_TRAINING
+#define WITH_NO_TOKENISERS
 #define WITH_ALL_NORMS
 #define WITH_ONLY_KERNELS
 #define WITH_NO_SIMD
@@ -33,6 +34,9 @@
 #endif
 #ifdef WITH_NO_TRAINING
 #define TFNORM_NO_TRAINING
+#endif
+#ifdef WITH_NO_TOKENISERS
+#define TFNORM_NO_TOKENISERS
 #endif
 #ifdef WITH_ALL_NORMS
 #define TFNORM_ALL_NORMS
