@@ -552,17 +552,6 @@ typedef struct tfn_kernels {
     void (*norm_forward)(const tfn_norm *p);
     void (*norm_backward)(const tfn_norm *p);
     void (*norm_params_backward)(const tfn_norm *p, ptrdiff_t first, ptrdiff_t count);
-    /* y = gain * f(alpha*x + shift) + bias (DyT, Derf): struct tfn_point. */
-    void (*point_forward)(const tfn_point *p);
-    void (*point_backward)(const tfn_point *p);
-    void (*point_params_backward)(const tfn_point *p);
-    /* SeeDNorm: struct tfn_seed. */
-    void (*seed_forward)(const tfn_seed *p);
-    void (*seed_backward)(const tfn_seed *p);
-    void (*seed_params_backward)(const tfn_seed *p);
-    /* Norms over a batch, columns [first, first + count): struct tfn_columns. */
-    void (*columns_forward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
-    void (*columns_backward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
 
     /* y = exp(x - max) / sum, per row; y may be x. dx = y * (dy - sum(dy*y)); dx may be dy. */
     void (*softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols);
@@ -657,6 +646,22 @@ TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa);
 TFNORM_API tfn_isa            tfn_isa_find(const char *name);
 /* "canonical", or "differ: reason" for the bits of that instruction set on this machine. */
 TFNORM_API const char        *tfn_bits(tfn_isa isa);
+
+/* Norms that few models have, the same for all tables, of which they use a few kernels. Not there
+ * with TFNORM_NO_TRAINING, but for the forwards with TFNORM_ALL_NORMS. Columns [first, first +
+ * count) of norms over a batch. */
+#if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
+TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point *p);
+TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed *p);
+TFNORM_API void tfn_columns_forward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
+#endif
+#ifndef TFNORM_NO_TRAINING
+TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point *p);
+TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point *p);
+TFNORM_API void tfn_seed_backward(const tfn_seed *p);
+TFNORM_API void tfn_seed_params_backward(const tfn_seed *p);
+TFNORM_API void tfn_columns_backward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
+#endif
 
 #ifndef TFNORM_ONLY_KERNELS
 /* -- tape: record once, plan once, run many -------------------------------------------------- */
@@ -1426,15 +1431,22 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 
 #if defined __GNUC__ || defined __clang__
 #define TFN__INLINE inline __attribute__((always_inline))
+#ifdef __clang__
 #define TFN__APART  __attribute__((noinline))
+#else                         /* gcc -O3 would make copies for arguments that are constant */
+#define TFN__APART  __attribute__((noinline, noclone))
+#endif
+#define TFN__COPIES __attribute__((noinline))
 #define TFN__RESTRICT __restrict
 #elif defined _MSC_VER
 #define TFN__INLINE __forceinline
 #define TFN__APART  __declspec(noinline)
+#define TFN__COPIES
 #define TFN__RESTRICT __restrict
 #else
 #define TFN__INLINE inline
 #define TFN__APART
+#define TFN__COPIES
 #define TFN__RESTRICT
 #endif
 
@@ -2512,7 +2524,7 @@ static TFN__INLINE void TFN__N(tfn__transpose4)(float *d, ptrdiff_t width, const
  * last group of lanes may run over into the next row, which is written after it: hence right to
  * left. 64 steps on end are what a source gives before the next one, so that sources 4 KiB apart,
  * which share a few cache sets, do not push each other out. */
-static TFN__APART ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, const float *s,
+static TFN__COPIES ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, const float *s,
                                                      ptrdiff_t lane, ptrdiff_t count, ptrdiff_t k)
 {
     const ptrdiff_t done = k / 4 * 4;
@@ -2531,7 +2543,7 @@ static TFN__APART ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, 
 
 /* d (k, width): d[p*width + j] = s[p*step + j*lane]; lanes from count on hold any numbers. May
  * write up to a vector too far. */
-static TFN__APART void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s, ptrdiff_t lane,
+static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s, ptrdiff_t lane,
                                          ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
 {
     ptrdiff_t p = 0;
@@ -2781,6 +2793,229 @@ static bool tfn__norm_centred(const tfn_norm *p)
 }
 
 #ifdef TFN__EXTRA_NORMS
+/* -- norms that few models have ---------------------------------------------------------------
+ * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
+ * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
+
+#define TFN__BLOCK 64        /* values or columns that go together, a multiple of 16 */
+
+/* Sets a gradient that does not add to zero. */
+static void tfn__start(float *dx, ptrdiff_t n, bool add)
+{
+    for (ptrdiff_t i = 0; dx && !add && i < n; i++) dx[i] = 0;
+}
+
+/* The sum of the lanes by index mod 16. */
+static float tfn__sum_lanes(float *t)
+{
+    for (int half = 8; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) t[i] += t[i + half];
+    return t[0];
+}
+
+/* 1/x and (x sqrt 3 - 1)/(x + sqrt 3) take all x below tan(pi/12), where the series is short. */
+static double tfn__atan(double x)
+{
+    static const double pi = 3.14159265358979323846, root3 = 1.73205080756887729353;
+    const double a = x < 0 ? -x : x;
+    double w = a > 1 ? 1/a : a, sum = 0, y;
+    const bool far_out = w > 0.26794919243112270647;
+    if (far_out) w = (w*root3 - 1) / (w + root3);
+    for (int k = 29; k > 0; k -= 2) sum = 1.0/k - w*w*sum;
+    y = w*sum + (far_out ? pi/6 : 0);
+    if (a > 1) y = pi/2 - y;
+    return x < 0 ? -y : y;
+}
+
+/* f(z) of the kinds that the kernels do not have, in *slope f'(z). */
+static float tfn__squash(tfn_squash which, float z, float *slope)
+{
+    static const double pi = 3.14159265358979323846;
+    const float a = z < 0 ? -z : z;
+    float v;
+    switch (which) {
+    case TFN_SQUASH_ISRU:
+        v = a > (float)1e9 ? (float)1e9 : a;              /* its square must stay finite */
+        v = 1 / TFN__SQRT(v*v + 1);
+        *slope = v*v*v;
+        return z*v > 1 ? (float)1 : z*v < -1 ? (float)-1 : z*v;
+    case TFN_SQUASH_EXP:
+        *slope = (float)tfn__exp(-(double)a);
+        return z < 0 ? *slope - 1 : 1 - *slope;
+    case TFN_SQUASH_ATAN:
+        *slope = (float)(2/pi) / (1 + z*z);
+        return (float)(2/pi * tfn__atan((double)z));
+    case TFN_SQUASH_SIN:
+        *slope = (double)a < pi/2 ? (float)tfn__cos((double)z) : 0;
+        if ((double)a > pi/2) return z < 0 ? (float)-1 : (float)1;
+        return (float)tfn__sin((double)z);
+    default:
+        v = 1 / (1 + a);
+        *slope = v*v;
+        return z / (1 + a);
+    }
+}
+
+/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on in columns from c on: f(z), and
+ * with g the gradient dy*gain*f'(z). tanh' = 1 - tanh^2; erf' = 2/sqrt(pi) exp(-z^2). */
+static void tfn__point_block(const tfn_kernels *k, const tfn_point *p, ptrdiff_t at, ptrdiff_t c,
+                             ptrdiff_t n, float *f, float *g)
+{
+    const float alpha = p->alpha ? *p->alpha : 1, shift = p->shift ? *p->shift : 0;
+    float z[TFN__BLOCK], slope[TFN__BLOCK];
+    for (ptrdiff_t i = 0; i < n; i++) z[i] = alpha * p->x[at + i] + shift;
+    if (p->squash == TFN_SQUASH_TANH) {
+        k->tanh(f, z, n);
+        for (ptrdiff_t i = 0; i < n; i++) slope[i] = 1 - f[i]*f[i];
+    } else if (p->squash == TFN_SQUASH_ERF) {
+        k->erf(f, z, n);
+        for (ptrdiff_t i = 0; i < n; i++) z[i] = -(z[i]*z[i]);
+        if (g) k->exp(slope, z, n);
+        for (ptrdiff_t i = 0; i < n && g; i++) slope[i] *= (float)1.1283791670955126;
+    } else {
+        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, z[i], &slope[i]);
+    }
+    for (ptrdiff_t i = 0; i < n && g; i++)
+        g[i] = (p->gain ? p->dy[at + i] * p->gain[c + i] : p->dy[at + i]) * slope[i];
+}
+
+TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point *p)
+{
+    float f[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            const float *gain = tfn__at(p->gain, c), *bias = tfn__at(p->bias, c);
+            float *y = p->y + r*p->cols + c;
+            tfn__point_block(k, p, r*p->cols + c, c, n, f, NULL);
+            for (ptrdiff_t i = 0; i < n; i++)
+                y[i] = (gain ? gain[i] * f[i] : f[i]) + (bias ? bias[i] : 0);
+        }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* With g = dy*gain*f'(z): dx = alpha*g. */
+TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point *p)
+{
+    const float alpha = p->alpha ? *p->alpha : 1;
+    float f[TFN__BLOCK], g[TFN__BLOCK];
+    for (ptrdiff_t r = 0; r < p->rows; r++)
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
+            float *dx = p->dx + r*p->cols + c;
+            tfn__point_block(k, p, r*p->cols + c, c, n, f, g);
+            for (ptrdiff_t i = 0; i < n; i++) dx[i] = alpha*g[i] + (p->add ? dx[i] : 0);
+        }
+}
+
+/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f). */
+TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point *p)
+{
+    float f[TFN__BLOCK], g[TFN__BLOCK];
+    tfn__start(p->dgain, p->cols, p->add_gain);
+    tfn__start(p->dbias, p->cols, p->add_bias);
+    tfn__start(p->dalpha, 1, p->add_alpha);
+    tfn__start(p->dshift, 1, p->add_shift);
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        float sum_gx[16] = { 0 }, sum_g[16] = { 0 };
+        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
+            const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
+            tfn__point_block(k, p, at, c, n, f, g);
+            for (ptrdiff_t i = 0; i < n; i++) {
+                sum_gx[i % 16] += g[i] * p->x[at + i];
+                sum_g[i % 16] += g[i];
+                if (p->dgain) p->dgain[c + i] += p->dy[at + i] * f[i];
+                if (p->dbias) p->dbias[c + i] += p->dy[at + i];
+            }
+        }
+        if (p->dalpha) *p->dalpha += tfn__sum_lanes(sum_gx);
+        if (p->dshift) *p->dshift += tfn__sum_lanes(sum_g);
+    }
+}
+#endif
+
+TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed *p)
+{
+    const ptrdiff_t cols = p->cols;
+    for (ptrdiff_t r = 0; r < p->rows && cols > 0; r++) {
+        const float *x = p->x + r*cols;
+        const float rstd = 1 / TFN__SQRT(k->dot(x, x, cols) / (float)cols + p->eps);
+        float t = k->dot(x, p->direction, cols);
+        k->tanh(&t, &t, 1);
+        for (ptrdiff_t c = 0; c < cols; c++)
+            p->y[r*cols + c] = (t * p->alpha[c] + p->gain[c]) * (x[c] * rstd);
+        if (p->stats) {
+            p->stats[2*r] = t;
+            p->stats[2*r + 1] = rstd;
+        }
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* The mean of g*n, g = (t*alpha + gain)*dy, and the gradient (1 - t^2) sum(dy*alpha*n) of
+ * x . direction. */
+static void tfn__seed_sums(const tfn_seed *p, ptrdiff_t r, float *mean, float *slope)
+{
+    const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
+    const float t = p->stats[2*r], rstd = p->stats[2*r + 1];
+    float sum_gn[16] = { 0 }, sum_an[16] = { 0 };
+    for (ptrdiff_t c = 0; c < p->cols; c++) {
+        const float d = dy[c] * (x[c] * rstd);
+        sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
+        sum_an[c % 16] += p->alpha[c] * d;
+    }
+    *mean = tfn__sum_lanes(sum_gn) / (float)p->cols;
+    *slope = (1 - t) * (1 + t) * tfn__sum_lanes(sum_an);
+}
+
+/* With d that gradient: dx = rstd * (g - n*mean(g*n)) + d*direction. */
+TFNORM_API void tfn_seed_backward(const tfn_seed *p)
+{
+    for (ptrdiff_t r = 0; r < p->rows && p->cols > 0; r++) {
+        const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r], rstd = p->stats[2*r + 1];
+        float *dx = p->dx + r*p->cols, mean, d;
+        tfn__seed_sums(p, r, &mean, &d);
+        for (ptrdiff_t c = 0; c < p->cols; c++) {
+            const float g = (t * p->alpha[c] + p->gain[c]) * dy[c];
+            const float all = rstd * (g - x[c]*rstd * mean) + d * p->direction[c];
+            dx[c] = p->add ? dx[c] + all : all;
+        }
+    }
+}
+
+/* dgain = sum(dy*n), dalpha = sum(t*dy*n), ddirection = sum(d*x), chains over the rows. */
+TFNORM_API void tfn_seed_params_backward(const tfn_seed *p)
+{
+    tfn__start(p->dgain, p->cols, p->add_gain);
+    tfn__start(p->dalpha, p->cols, p->add_alpha);
+    tfn__start(p->ddirection, p->cols, p->add_direction);
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r], rstd = p->stats[2*r + 1];
+        float mean, d;
+        tfn__seed_sums(p, r, &mean, &d);
+        for (ptrdiff_t c = 0; c < p->cols; c++) {
+            const float v = dy[c] * (x[c] * rstd);
+            if (p->dgain) p->dgain[c] += v;
+            if (p->dalpha) p->dalpha[c] += t*v;
+            if (p->ddirection) p->ddirection[c] += d*x[c];
+        }
+    }
+}
+#endif
+
+/* -- norms over a batch -- */
+
+typedef struct tfn__column_norm {        /* n = (x - mean)*by of n columns from `at` on */
+    ptrdiff_t at, n, count;              /* rows that count; 0: no statistics of this batch */
+    float mean[TFN__BLOCK], by[TFN__BLOCK];
+    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
+    float rstd[TFN__BLOCK];              /* of this batch, what the backward multiplies by */
+    float dy[TFN__BLOCK], dyn[TFN__BLOCK], hn[TFN__BLOCK];    /* sums of dy, dy*n, h*n */
+    float a[TFN__BLOCK], b[TFN__BLOCK];  /* h = g - a - n*b */
+} tfn__column_norm;
+
 /* Rows of sentence b of a batch that count, and how many count of all. */
 static ptrdiff_t tfn__counted_in(const tfn_columns *p, ptrdiff_t b)
 {
@@ -2793,15 +3028,163 @@ static ptrdiff_t tfn__counted(const tfn_columns *p)
     return n;
 }
 
-#define TFN__BLOCK 64        /* columns, or values, that go together: their sums stay near */
-typedef struct tfn__column_norm {        /* n = (x - mean)*by of such columns, from `at` on */
-    ptrdiff_t at, n, count;              /* rows that count; 0: no statistics of this batch */
-    float mean[TFN__BLOCK], by[TFN__BLOCK];
-    float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
-    float rstd[TFN__BLOCK];              /* of this batch, what the backward multiplies by */
-    float dy[TFN__BLOCK], dyn[TFN__BLOCK], hn[TFN__BLOCK];    /* sums of dy, dy*n, h*n */
-    float a[TFN__BLOCK], b[TFN__BLOCK];  /* dx = rstd * (g - a - n*b) */
-} tfn__column_norm;
+/* Over the rows that count: mean of x, or with a mean of (x - mean)^2. Chains in order of rows. */
+static void tfn__column_mean(float *y, const float *mean, const tfn_columns *p,
+                             const tfn__column_norm *b)
+{
+    for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
+    for (ptrdiff_t s = 0; s < p->batch; s++) {
+        const float *x = p->x + s*p->time*p->cols + b->at;
+        for (ptrdiff_t t = 0; t < tfn__counted_in(p, s); t++, x += p->cols)
+            for (ptrdiff_t c = 0; c < b->n; c++)
+                y[c] += mean ? (x[c] - mean[c]) * (x[c] - mean[c]) : x[c];
+    }
+    for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
+}
+
+/* What running becomes: variance with 1/(T-1) for T rows; POWER's mean of squares is the plain mean
+ * of all batches during warm-up, and moves on besides, as in the authors' code. */
+static void tfn__columns_next(const tfn_columns *p, const tfn__column_norm *b)
+{
+    const float *first = p->running + b->at, *second = first + p->cols;
+    const float t = (float)(p->step > 1 ? p->step : 1);
+    const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
+    float *next = p->next + b->at;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        float x = first[c], z = second[c];
+        if (b->count > 0 && p->kind == TFN_NORM_POWER) {
+            if (p->step < p->warmup) x = x * ((t - 1) / t) + b->square[c] / t;
+            x = (float)0.9 * x + (float)0.1 * b->square[c];
+        } else if (b->count > 0) {
+            x = (float)0.9 * x + (float)0.1 * b->mean[c];
+            z = (float)0.9 * z + (float)0.1 * (b->square[c] * unbiased);
+        }
+        next[c] = x;
+        next[p->cols + c] = z;
+    }
+}
+
+/* The statistics of a block of columns, and which of them normalise. */
+static void tfn__columns_moments(const tfn_columns *p, tfn__column_norm *b)
+{
+    const bool power = p->kind == TFN_NORM_POWER;
+    const float *running = p->running + b->at, *square = running + (power ? 0 : p->cols);
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->mean[c] = power || b->count ? 0 : running[c];
+        b->square[c] = square[c];
+    }
+    if (b->count && !power) tfn__column_mean(b->mean, NULL, p, b);
+    if (b->count) tfn__column_mean(b->square, b->mean, p, b);
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
+        b->by[c] = b->rstd[c];
+        if (power && p->step > p->warmup) b->by[c] = 1 / TFN__SQRT(running[c] + p->eps);
+    }
+}
+
+TFNORM_API void tfn_columns_forward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
+{
+    tfn__column_norm b;
+    for (b.at = first; b.at < first + count; b.at += b.n) {
+        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
+        b.count = p->training ? tfn__counted(p) : 0;
+        tfn__columns_moments(p, &b);
+        if (p->training) tfn__columns_next(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            b.a[c] = p->bias ? p->bias[b.at + c] : 0;
+            b.b[c] = p->gain ? p->gain[b.at + c] : 1;
+            if (!p->training) continue;
+            p->stats[b.at + c] = p->kind == TFN_NORM_POWER ? b.by[c] : b.mean[c];
+            p->stats[p->cols + b.at + c] = b.rstd[c];
+        }
+        for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+            const float *x = p->x + r*p->cols + b.at;
+            float *y = p->y + r*p->cols + b.at;
+            for (ptrdiff_t c = 0; c < b.n; c++)
+                y[c] = b.b[c] * ((x[c] - b.mean[c]) * b.by[c]) + b.a[c];
+        }
+    }
+}
+
+#ifndef TFNORM_NO_TRAINING
+/* What the forward normalised with: from stats, or without training from running. */
+static void tfn__columns_again(const tfn_columns *p, tfn__column_norm *b)
+{
+    const bool power = p->kind == TFN_NORM_POWER;
+    const float *stats = tfn__at(p->stats, b->at);
+    b->count = p->training ? tfn__counted(p) : 0;
+    if (!p->training) tfn__columns_moments(p, b);
+    for (ptrdiff_t c = 0; p->training && c < b->n; c++) {
+        b->rstd[c] = stats[p->cols + c];
+        b->by[c] = power ? stats[c] : b->rstd[c];
+        b->mean[c] = power ? 0 : stats[c];
+    }
+}
+
+/* Sums over all rows of dy, dy*n, and of h*n with POWER's a and b. */
+static void tfn__columns_sums(const tfn_columns *p, tfn__column_norm *b)
+{
+    const float *gain = tfn__at(p->gain, b->at);
+    for (ptrdiff_t c = 0; c < b->n; c++) b->dy[c] = b->dyn[c] = b->hn[c] = 0;
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+        const float *x = p->x + r*p->cols + b->at, *dy = p->dy + r*p->cols + b->at;
+        for (ptrdiff_t c = 0; c < b->n; c++) {
+            const float n = (x[c] - b->mean[c]) * b->by[c], g = gain ? dy[c] * gain[c] : dy[c];
+            b->dy[c] += dy[c];
+            b->dyn[c] += dy[c] * n;
+            b->hn[c] += (g - b->a[c] - n*b->b[c]) * n;
+        }
+    }
+}
+
+/* dx = rstd*h; rows that did not count in mean and variance: rstd*g. */
+static void tfn__columns_slope(const tfn_columns *p, const tfn__column_norm *b)
+{
+    const float *gain = tfn__at(p->gain, b->at);
+    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
+        const float *x = p->x + r*p->cols + b->at, *dy = p->dy + r*p->cols + b->at;
+        const bool counts = p->kind == TFN_NORM_POWER
+                            || r % p->time < tfn__counted_in(p, r / p->time);
+        float *dx = p->dx + r*p->cols + b->at;
+        for (ptrdiff_t c = 0; c < b->n; c++) {
+            const float n = (x[c] - b->mean[c]) * b->by[c];
+            float h = gain ? dy[c] * gain[c] : dy[c];
+            if (p->training && counts) h = h - b->a[c] - n*b->b[c];
+            dx[c] = b->rstd[c] * h + (p->add ? dx[c] : 0);
+        }
+    }
+}
+
+/* BATCH: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalised; POWER:
+ * a = 0, b = (1 - 0.9)*nu, and nu grows by the mean over all rows of h*n. */
+TFNORM_API void tfn_columns_backward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
+{
+    const bool power = p->kind == TFN_NORM_POWER;
+    const float rows = (float)tfn__max(p->batch * p->time, 1);
+    tfn__column_norm b;
+    for (b.at = first; b.at < first + count; b.at += b.n) {
+        const float *nu = p->running + p->cols + b.at;
+        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
+        tfn__columns_again(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            b.a[c] = 0;
+            b.b[c] = power && p->training ? (float)0.1 * nu[c] : 0;
+        }
+        tfn__columns_sums(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) {
+            const float gain = p->gain ? p->gain[b.at + c] : 1;
+            if (power && p->training) p->next[p->cols + b.at + c] = nu[c] + b.hn[c] / rows;
+            else if (b.count > 0) {
+                b.a[c] = gain * b.dy[c] / (float)b.count;
+                b.b[c] = gain * b.dyn[c] / (float)b.count;
+            }
+            if (p->dgain) p->dgain[b.at + c] = b.dyn[c] + (p->add_gain ? p->dgain[b.at + c] : 0);
+            if (p->dbias) p->dbias[b.at + c] = b.dy[c] + (p->add_bias ? p->dbias[b.at + c] : 0);
+        }
+        if (p->dx) tfn__columns_slope(p, &b);
+    }
+}
+#endif
 #endif
 #endif
 
@@ -2999,500 +3382,6 @@ static void TFN__N(tfn__norm_slope_any)(const tfn_norm *p, ptrdiff_t at, const f
 }
 #endif
 
-/* -- squashing functions: DyT, Derf and siblings; errors below 2e-7 -------------------------- */
-
-#ifdef TFN__DOUBLE
-static TFN__INLINE TFN__V TFN__N(tfn__vatan)(TFN__V x) { return atan(x); }
-static TFN__INLINE TFN__V TFN__N(tfn__vsin)(TFN__V x)  { return sin(x); }
-static TFN__INLINE TFN__V TFN__N(tfn__vcos)(TFN__V x)  { return cos(x); }
-#else
-/* atan x = pi/2 - atan(1/x) above 1; below, and for sine and cosine up to pi/2, the polynomials of
- * Abramowitz & Stegun 4.4.49, 4.3.97 and 4.3.99, in x^2. */
-static TFN__INLINE TFN__V TFN__N(tfn__vatan)(TFN__V x)
-{
-    static const float c[] = {
-        1, (float)-0.3333314528, (float)0.1999355085, (float)-0.1420889944, (float)0.1065626393,
-        (float)-0.0752896400, (float)0.0429096138, (float)-0.0161657367, (float)0.0028662257
-    };
-    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), a = TFN__MAX(x, TFN__SUB(zero, x));
-    const TFN__V w = TFN__DIV(TFN__MIN(one, a), TFN__MAX(one, a));
-    const TFN__V y = TFN__MUL(w, TFN__N(tfn__vseries)(c, 9, TFN__MUL(w, w)));
-    const TFN__V t = TFN__LESS(one, a, TFN__SUB(TFN__SET((float)1.5707963267948966), y), y);
-    return TFN__LESS(x, zero, TFN__SUB(zero, t), t);
-}
-
-static TFN__INLINE TFN__V TFN__N(tfn__vsin)(TFN__V x)
-{
-    static const float c[] = {
-        1, (float)-0.1666666664, (float)0.0083333315, (float)-0.0001984090, (float)0.0000027526,
-        (float)-0.0000000239
-    };
-    return TFN__MUL(x, TFN__N(tfn__vseries)(c, 6, TFN__MUL(x, x)));
-}
-
-static TFN__INLINE TFN__V TFN__N(tfn__vcos)(TFN__V x)
-{
-    static const float c[] = {
-        1, (float)-0.4999999963, (float)0.0416666418, (float)-0.0013888397, (float)0.0000247609,
-        (float)-0.0000002605
-    };
-    return TFN__N(tfn__vseries)(c, 6, TFN__MUL(x, x));
-}
-#endif
-
-/* x between -limit and limit; NaN stays. */
-static TFN__INLINE TFN__V TFN__N(tfn__clip)(TFN__V x, float limit)
-{
-    return TFN__MAX(TFN__SET(-limit), TFN__MIN(TFN__SET(limit), x));
-}
-
-/* f(z) of each kind; which is constant where this is used. z^2 must stay finite in ISRU. */
-static TFN__INLINE TFN__V TFN__N(tfn__squash)(TFN__V z, const tfn_squash which)
-{
-    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), a = TFN__MAX(z, TFN__SUB(zero, z));
-    TFN__V v;
-    switch (which) {
-    case TFN_SQUASH_ERF: return TFN__N(tfn__verf)(z);
-    case TFN_SQUASH_ISRU:
-        v = TFN__N(tfn__clip)(z, (float)1e9);
-        return TFN__DIV(v, TFN__ROOT(TFN__ADD(TFN__MUL(v, v), one)));
-    case TFN_SQUASH_EXP:
-        v = TFN__SUB(one, TFN__N(tfn__vexp)(TFN__SUB(zero, a)));
-        return TFN__LESS(z, zero, TFN__SUB(zero, v), v);
-    case TFN_SQUASH_ATAN:
-        return TFN__MUL(TFN__SET((float)0.63661977236758134), TFN__N(tfn__vatan)(z));
-    case TFN_SQUASH_SIN:
-        return TFN__N(tfn__vsin)(TFN__N(tfn__clip)(z, (float)1.5707963267948966));
-    case TFN_SQUASH_SOFTSIGN: return TFN__DIV(z, TFN__ADD(one, a));
-    default: return TFN__N(tfn__vtanh)(z);
-    }
-}
-
-/* f'(z). tanh: 1 - t^2; erf: 2/sqrt(pi) exp(-z^2); ISRU: (z^2 + 1)^(-3/2). */
-static TFN__INLINE TFN__V TFN__N(tfn__squash_slope)(TFN__V z, const tfn_squash which)
-{
-    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), a = TFN__MAX(z, TFN__SUB(zero, z));
-    const TFN__V half_pi = TFN__SET((float)1.5707963267948966);
-    TFN__V v = TFN__MUL(z, z);
-    switch (which) {
-    case TFN_SQUASH_ERF:
-        v = TFN__N(tfn__vexp)(TFN__SUB(zero, v));
-        return TFN__MUL(TFN__SET((float)1.1283791670955126), v);
-    case TFN_SQUASH_ISRU:
-        v = TFN__DIV(one, TFN__ROOT(TFN__ADD(v, one)));
-        return TFN__MUL(TFN__MUL(v, v), v);
-    case TFN_SQUASH_EXP: return TFN__N(tfn__vexp)(TFN__SUB(zero, a));
-    case TFN_SQUASH_ATAN:
-        return TFN__DIV(TFN__SET((float)0.63661977236758134), TFN__ADD(one, v));
-    case TFN_SQUASH_SIN:
-        v = TFN__N(tfn__vcos)(TFN__N(tfn__clip)(z, (float)1.5707963267948966));
-        return TFN__LESS(a, half_pi, v, zero);
-    case TFN_SQUASH_SOFTSIGN:
-        v = TFN__DIV(one, TFN__ADD(one, a));
-        return TFN__MUL(v, v);
-    default:
-        v = TFN__N(tfn__vtanh)(z);
-        return TFN__SUB(one, TFN__MUL(v, v));
-    }
-}
-
-/* f(z) and f'(z), z = alpha*x + shift, of n <= TFN__BLOCK values; whole vectors are written. */
-static TFN__APART void TFN__N(tfn__squash_block)(float *f, float *df, const tfn_point *p,
-                                                 const float *x, ptrdiff_t n)
-{
-    const TFN__V alpha = TFN__SET(p->alpha ? *p->alpha : 1);
-    const TFN__V shift = TFN__SET(p->shift ? *p->shift : 0);
-    TFN__EACH(i, k, n) TFN__STORE(f + i, TFN__FMA(alpha, TFN__GET(x + i, k), shift));
-#define TFN__CASE(which)                                                                       \
-    case which:                                                                                \
-        for (ptrdiff_t i = 0; i < n; i += TFN__W) {                                            \
-            const TFN__V z = TFN__LOAD(f + i);                                                 \
-            TFN__STORE(f + i, TFN__N(tfn__squash)(z, which));                                  \
-            TFN__STORE(df + i, TFN__N(tfn__squash_slope)(z, which));                           \
-        }                                                                                      \
-        break;
-    switch (p->squash) {
-    TFN__CASE(TFN_SQUASH_ERF)
-    TFN__CASE(TFN_SQUASH_ISRU)
-    TFN__CASE(TFN_SQUASH_EXP)
-    TFN__CASE(TFN_SQUASH_ATAN)
-    TFN__CASE(TFN_SQUASH_SIN)
-    TFN__CASE(TFN_SQUASH_SOFTSIGN)
-    default:
-    TFN__CASE(TFN_SQUASH_TANH)
-    }
-#undef TFN__CASE
-}
-
-static void TFN__N(tfn__point_forward)(const tfn_point *p)
-{
-    float f[TFN__BLOCK], df[TFN__BLOCK];
-    for (ptrdiff_t r = 0; r < p->rows; r++)
-        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
-            const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
-            TFN__N(tfn__squash_block)(f, df, p, p->x + at, n);
-            TFN__N(tfn__normalise)(p->y + at, f, tfn__at(p->gain, c), tfn__at(p->bias, c), n, 0, 1,
-                                   false);
-        }
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* df *= dy*gain, the gradient of z. */
-static void TFN__N(tfn__point_slope)(float *df, const float *dy, const float *gain,
-                                                ptrdiff_t n)
-{
-    TFN__EACH(i, k, n) {
-        TFN__V g = TFN__GET(dy + i, k);
-        if (gain) g = TFN__MUL(g, TFN__GET(gain + i, k));
-        TFN__PUT(df + i, TFN__MUL(g, TFN__GET(df + i, k)), k);
-    }
-}
-
-/* With g = dy*gain*f'(z): dx = alpha*g. */
-static void TFN__N(tfn__point_backward)(const tfn_point *p)
-{
-    const TFN__V alpha = TFN__SET(p->alpha ? *p->alpha : 1);
-    float f[TFN__BLOCK], g[TFN__BLOCK];
-    for (ptrdiff_t r = 0; r < p->rows; r++)
-        for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
-            const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
-            TFN__N(tfn__squash_block)(f, g, p, p->x + at, n);
-            TFN__N(tfn__point_slope)(g, p->dy + at, tfn__at(p->gain, c), n);
-            TFN__EACH(i, k, n)
-                TFN__N(tfn__give)(p->dx + at + i, TFN__MUL(alpha, TFN__GET(g + i, k)), k, p->add);
-        }
-}
-
-/* A row: dgain += dy*f, dbias += dy; returned are its sums of g*x and g. */
-static void TFN__N(tfn__point_params_row)(const tfn_point *p, ptrdiff_t r, float *sums)
-{
-    float f[TFN__BLOCK], g[TFN__BLOCK];
-    TFN__V sum_gx[TFN__LANES], sum_g[TFN__LANES];
-    TFN__N(tfn__zero_lanes)(sum_gx);
-    TFN__N(tfn__zero_lanes)(sum_g);
-    for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
-        const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
-        const float *x = p->x + at, *dy = p->dy + at;
-        float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
-        TFN__N(tfn__squash_block)(f, g, p, x, n);
-        TFN__N(tfn__point_slope)(g, dy, tfn__at(p->gain, c), n);
-        TFN__EACH16(l, i, k, n, {
-            const TFN__V v = TFN__GET(g + i, k);
-            sum_gx[l] = TFN__ADD(sum_gx[l], TFN__MUL(v, TFN__GET(x + i, k)));
-            sum_g[l] = TFN__ADD(sum_g[l], v);
-        });
-        TFN__EACH(i, k, n) {
-            const TFN__V v = TFN__GET(dy + i, k);
-            if (dgain)
-                TFN__PUT(dgain + i, TFN__FMA(v, TFN__GET(f + i, k), TFN__GET(dgain + i, k)), k);
-            if (dbias) TFN__PUT(dbias + i, TFN__ADD(TFN__GET(dbias + i, k), v), k);
-        }
-    }
-    sums[0] = TFN__N(tfn__tree)(sum_gx);
-    sums[1] = TFN__N(tfn__tree)(sum_g);
-}
-
-/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them. */
-static void TFN__N(tfn__point_params_backward)(const tfn_point *p)
-{
-    for (ptrdiff_t c = 0; c < p->cols; c++) {
-        if (p->dgain && !p->add_gain) p->dgain[c] = 0;
-        if (p->dbias && !p->add_bias) p->dbias[c] = 0;
-    }
-    if (p->dalpha && !p->add_alpha) *p->dalpha = 0;
-    if (p->dshift && !p->add_shift) *p->dshift = 0;
-    for (ptrdiff_t r = 0; r < p->rows; r++) {
-        float sums[2];
-        TFN__N(tfn__point_params_row)(p, r, sums);
-        if (p->dalpha) *p->dalpha += sums[0];
-        if (p->dshift) *p->dshift += sums[1];
-    }
-}
-#endif
-
-/* -- SeeDNorm -------------------------------------------------------------------------------- */
-
-static void TFN__N(tfn__seed_forward)(const tfn_seed *p)
-{
-    const float *x = p->x;
-    float *y = p->y, t[TFN__W];
-    for (ptrdiff_t r = 0; r < p->rows && p->cols > 0; r++, x += p->cols, y += p->cols) {
-        const float square = TFN__N(tfn__row_dot)(x, x, p->cols) / (float)p->cols;
-        const float rstd = 1 / TFN__SQRT(square + p->eps);
-        const TFN__V s = TFN__SET(rstd);
-        const TFN__V v = TFN__N(tfn__vtanh)(TFN__SET(TFN__N(tfn__row_dot)(x, p->direction,
-                                                                          p->cols)));
-        TFN__STORE(t, v);
-        TFN__EACH(c, k, p->cols) {
-            const TFN__V g = TFN__FMA(v, TFN__GET(p->alpha + c, k), TFN__GET(p->gain + c, k));
-            TFN__PUT(y + c, TFN__MUL(g, TFN__MUL(TFN__GET(x + c, k), s)), k);
-        }
-        if (p->stats) {
-            p->stats[2*r] = t[0];
-            p->stats[2*r + 1] = rstd;
-        }
-    }
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* sum(g*n), g = (t*alpha + gain)*dy, and the gradient (1 - t^2) sum(dy*alpha*n) of x.direction. */
-static TFN__APART void TFN__N(tfn__seed_sums)(const tfn_seed *p, ptrdiff_t r, float *sums)
-{
-    const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
-    const float t = p->stats[2*r];
-    const TFN__V v = TFN__SET(t), s = TFN__SET(p->stats[2*r + 1]);
-    TFN__V sum_gn[TFN__LANES], sum_an[TFN__LANES];
-    TFN__N(tfn__zero_lanes)(sum_gn);
-    TFN__N(tfn__zero_lanes)(sum_an);
-    TFN__EACH16(l, i, k, p->cols, {
-        const TFN__V a = TFN__GET(p->alpha + i, k);
-        const TFN__V d = TFN__MUL(TFN__GET(dy + i, k), TFN__MUL(TFN__GET(x + i, k), s));
-        const TFN__V g = TFN__FMA(v, a, TFN__GET(p->gain + i, k));
-        sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, d));
-        sum_an[l] = TFN__ADD(sum_an[l], TFN__MUL(a, d));
-    });
-    sums[0] = TFN__N(tfn__tree)(sum_gn);
-    sums[1] = (1 - t) * (1 + t) * TFN__N(tfn__tree)(sum_an);
-}
-
-/* With d that gradient: dx = rstd * (g - n*mean(g*n)) + d*direction. */
-static void TFN__N(tfn__seed_backward)(const tfn_seed *p)
-{
-    for (ptrdiff_t r = 0; r < p->rows && p->cols > 0; r++) {
-        const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
-        const TFN__V t = TFN__SET(p->stats[2*r]), s = TFN__SET(p->stats[2*r + 1]);
-        float sums[2];
-        TFN__V b, d;
-        TFN__N(tfn__seed_sums)(p, r, sums);
-        b = TFN__SET(sums[0] / (float)p->cols);
-        d = TFN__SET(sums[1]);
-        TFN__EACH(c, k, p->cols) {
-            const TFN__V n = TFN__MUL(TFN__GET(x + c, k), s);
-            TFN__V g = TFN__FMA(t, TFN__GET(p->alpha + c, k), TFN__GET(p->gain + c, k));
-            g = TFN__SUB(TFN__MUL(g, TFN__GET(dy + c, k)), TFN__MUL(n, b));
-            g = TFN__FMA(d, TFN__GET(p->direction + c, k), TFN__MUL(s, g));
-            TFN__N(tfn__give)(p->dx + r*p->cols + c, g, k, p->add);
-        }
-    }
-}
-
-/* dgain += dy*n, dalpha += t*dy*n, ddirection += d*x, chains over the rows. */
-static void TFN__N(tfn__seed_params_backward)(const tfn_seed *p)
-{
-    for (ptrdiff_t c = 0; c < p->cols; c++) {
-        if (p->dgain && !p->add_gain) p->dgain[c] = 0;
-        if (p->dalpha && !p->add_alpha) p->dalpha[c] = 0;
-        if (p->ddirection && !p->add_direction) p->ddirection[c] = 0;
-    }
-    for (ptrdiff_t r = 0; r < p->rows; r++) {
-        const TFN__V t = TFN__SET(p->stats[2*r]), s = TFN__SET(p->stats[2*r + 1]);
-        float sums[2];
-        TFN__V d;
-        TFN__N(tfn__seed_sums)(p, r, sums);
-        d = TFN__SET(sums[1]);
-        TFN__EACH(c, k, p->cols) {
-            const TFN__V x = TFN__GET(p->x + r*p->cols + c, k);
-            const TFN__V v = TFN__MUL(TFN__GET(p->dy + r*p->cols + c, k), TFN__MUL(x, s));
-            if (p->dgain) TFN__N(tfn__give)(p->dgain + c, v, k, true);
-            if (p->dalpha)
-                TFN__PUT(p->dalpha + c, TFN__FMA(t, v, TFN__GET(p->dalpha + c, k)), k);
-            if (p->ddirection)
-                TFN__PUT(p->ddirection + c, TFN__FMA(d, x, TFN__GET(p->ddirection + c, k)), k);
-        }
-    }
-}
-#endif
-
-/* -- norms over a batch ---------------------------------------------------------------------- */
-
-/* Over the rows that count: mean of x, or with a mean of (x - mean)^2. Chains in order of rows. */
-static TFN__APART void TFN__N(tfn__column_mean)(float *y, const float *mean,
-                                                const tfn_columns *p, ptrdiff_t at, ptrdiff_t n,
-                                                ptrdiff_t count)
-{
-    const TFN__V divisor = TFN__SET((float)count);
-    for (ptrdiff_t c = 0; c < n; c++) y[c] = 0;
-    for (ptrdiff_t b = 0; b < p->batch; b++) {
-        const float *x = p->x + b*p->time*p->cols + at;
-        for (ptrdiff_t t = 0; t < tfn__counted_in(p, b); t++, x += p->cols)
-            TFN__EACH(c, k, n) {
-                TFN__V v = TFN__GET(x + c, k), sum = TFN__GET(y + c, k);
-                if (mean) {
-                    v = TFN__SUB(v, TFN__GET(mean + c, k));
-                    sum = TFN__FMA(v, v, sum);
-                } else sum = TFN__ADD(sum, v);
-                TFN__PUT(y + c, sum, k);
-            }
-    }
-    TFN__EACH(c, k, n) TFN__PUT(y + c, TFN__DIV(TFN__GET(y + c, k), divisor), k);
-}
-
-/* What running becomes: variance with 1/(T-1) for T rows; POWER's mean of squares is the plain mean
- * of all batches during warm-up, and moves on besides, as in the authors' code. */
-static TFN__APART void TFN__N(tfn__columns_next)(const tfn_columns *p,
-                                                 const tfn__column_norm *b)
-{
-    const float *first = p->running + b->at, *second = first + p->cols;
-    const float t = (float)(p->step > 1 ? p->step : 1);
-    const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
-    float *next = p->next + b->at;
-    for (ptrdiff_t c = 0; c < b->n; c++) {
-        float x = first[c], z = second[c];
-        if (b->count > 0 && p->kind == TFN_NORM_POWER) {
-            if (p->step < p->warmup) x = x * ((t - 1) / t) + b->square[c] / t;
-            x = (float)0.9 * x + (float)0.1 * b->square[c];
-        } else if (b->count > 0) {
-            x = (float)0.9 * x + (float)0.1 * b->mean[c];
-            z = (float)0.9 * z + (float)0.1 * (b->square[c] * unbiased);
-        }
-        next[c] = x;
-        next[p->cols + c] = z;
-    }
-}
-
-/* The statistics of a block of columns, and which of them normalise. */
-static TFN__APART void TFN__N(tfn__columns_moments)(const tfn_columns *p, tfn__column_norm *b)
-{
-    const bool power = p->kind == TFN_NORM_POWER;
-    const float *running = p->running + b->at, *square = running + (power ? 0 : p->cols);
-    for (ptrdiff_t c = 0; c < b->n; c++) b->mean[c] = power || b->count ? 0 : running[c];
-    if (b->count && !power) TFN__N(tfn__column_mean)(b->mean, NULL, p, b->at, b->n, b->count);
-    if (b->count) TFN__N(tfn__column_mean)(b->square, b->mean, p, b->at, b->n, b->count);
-    else TFN__N(tfn__copy)(b->square, square, b->n);
-    for (ptrdiff_t c = 0; c < b->n; c++) {
-        b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
-        b->by[c] = b->rstd[c];
-        if (power && p->step > p->warmup) b->by[c] = 1 / TFN__SQRT(running[c] + p->eps);
-    }
-}
-
-/* k lanes of n of row x. */
-static TFN__INLINE TFN__V TFN__N(tfn__columns_n)(const tfn__column_norm *b, const float *x,
-                                                 ptrdiff_t c, ptrdiff_t k)
-{
-    return TFN__MUL(TFN__SUB(TFN__GET(x + c, k), TFN__GET(b->mean + c, k)),
-                    TFN__GET(b->by + c, k));
-}
-
-static void TFN__N(tfn__columns_forward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
-{
-    tfn__column_norm b;
-    for (b.at = first; b.at < first + count; b.at += b.n) {
-        const float *gain = tfn__at(p->gain, b.at), *bias = tfn__at(p->bias, b.at);
-        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
-        b.count = p->training ? tfn__counted(p) : 0;
-        TFN__N(tfn__columns_moments)(p, &b);
-        if (p->training) {
-            const float *kept = p->kind == TFN_NORM_POWER ? b.by : b.mean;
-            TFN__N(tfn__columns_next)(p, &b);
-            TFN__N(tfn__copy)(p->stats + b.at, kept, b.n);
-            TFN__N(tfn__copy)(p->stats + p->cols + b.at, b.rstd, b.n);
-        }
-        for (ptrdiff_t c = 0; c < b.n; c++) {
-            b.a[c] = bias ? bias[c] : 0;
-            b.b[c] = gain ? gain[c] : 1;
-        }
-        for (ptrdiff_t r = 0; r < p->batch * p->time; r++)
-            TFN__EACH(c, k, b.n) {
-                const TFN__V v = TFN__N(tfn__columns_n)(&b, p->x + r*p->cols + b.at, c, k);
-                TFN__PUT(p->y + r*p->cols + b.at + c,
-                         TFN__FMA(TFN__GET(b.b + c, k), v, TFN__GET(b.a + c, k)), k);
-            }
-    }
-}
-
-#ifndef TFNORM_NO_TRAINING
-/* What the forward normalised with: from stats, or without training from running. */
-static TFN__APART void TFN__N(tfn__columns_again)(const tfn_columns *p, tfn__column_norm *b)
-{
-    const float *stats = tfn__at(p->stats, b->at);
-    b->count = p->training ? tfn__counted(p) : 0;
-    if (!p->training) {
-        TFN__N(tfn__columns_moments)(p, b);
-        return;
-    }
-    TFN__N(tfn__copy)(b->rstd, stats + p->cols, b->n);
-    TFN__N(tfn__copy)(b->by, p->kind == TFN_NORM_POWER ? stats : b->rstd, b->n);
-    for (ptrdiff_t c = 0; c < b->n; c++) b->mean[c] = p->kind == TFN_NORM_POWER ? 0 : stats[c];
-}
-
-/* g - a - n*b of row x, or g alone. */
-static TFN__INLINE TFN__V TFN__N(tfn__columns_h)(const tfn__column_norm *b, TFN__V g, TFN__V n,
-                                                 ptrdiff_t c, ptrdiff_t k)
-{
-    return TFN__SUB(TFN__SUB(g, TFN__GET(b->a + c, k)), TFN__MUL(n, TFN__GET(b->b + c, k)));
-}
-
-static TFN__INLINE TFN__V TFN__N(tfn__columns_g)(const tfn_columns *p, const tfn__column_norm *b,
-                                                 ptrdiff_t r, ptrdiff_t c, ptrdiff_t k)
-{
-    const TFN__V g = TFN__GET(p->dy + r*p->cols + b->at + c, k);
-    return p->gain ? TFN__MUL(g, TFN__GET(p->gain + b->at + c, k)) : g;
-}
-
-/* Sums over all rows of dy, dy*n, and of h*n with POWER's a and b. */
-static void TFN__N(tfn__columns_sums)(const tfn_columns *p, tfn__column_norm *b)
-{
-    for (ptrdiff_t c = 0; c < b->n; c++) b->dy[c] = b->dyn[c] = b->hn[c] = 0;
-    for (ptrdiff_t r = 0; r < p->batch * p->time; r++)
-        TFN__EACH(c, k, b->n) {
-            const TFN__V n = TFN__N(tfn__columns_n)(b, p->x + r*p->cols + b->at, c, k);
-            const TFN__V d = TFN__GET(p->dy + r*p->cols + b->at + c, k);
-            TFN__V h = TFN__N(tfn__columns_g)(p, b, r, c, k);
-            h = TFN__N(tfn__columns_h)(b, h, n, c, k);
-            TFN__PUT(b->dy + c, TFN__ADD(TFN__GET(b->dy + c, k), d), k);
-            TFN__PUT(b->dyn + c, TFN__FMA(d, n, TFN__GET(b->dyn + c, k)), k);
-            TFN__PUT(b->hn + c, TFN__FMA(h, n, TFN__GET(b->hn + c, k)), k);
-        }
-}
-
-/* dx = rstd*h; rows that did not count in mean and variance: rstd*g. */
-static void TFN__N(tfn__columns_slope)(const tfn_columns *p, const tfn__column_norm *b)
-{
-    for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
-        const bool counts = p->kind == TFN_NORM_POWER
-                            || r % p->time < tfn__counted_in(p, r / p->time);
-        const bool whole = p->training && counts;
-        TFN__EACH(c, k, b->n) {
-            const TFN__V n = TFN__N(tfn__columns_n)(b, p->x + r*p->cols + b->at, c, k);
-            TFN__V g = TFN__N(tfn__columns_g)(p, b, r, c, k);
-            if (whole) g = TFN__N(tfn__columns_h)(b, g, n, c, k);
-            TFN__N(tfn__give)(p->dx + r*p->cols + b->at + c,
-                              TFN__MUL(TFN__GET(b->rstd + c, k), g), k, p->add);
-        }
-    }
-}
-
-/* BATCH: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalised; POWER:
- * a = 0, b = (1 - 0.9)*nu, and nu grows by the mean over all rows of h*n. */
-static void TFN__N(tfn__columns_backward)(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
-{
-    const bool power = p->kind == TFN_NORM_POWER;
-    const float rows = (float)tfn__max(p->batch * p->time, 1);
-    tfn__column_norm b;
-    for (b.at = first; b.at < first + count; b.at += b.n) {
-        const float *nu = p->running + p->cols + b.at;
-        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
-        TFN__N(tfn__columns_again)(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) {
-            b.a[c] = 0;
-            b.b[c] = power && p->training ? (float)0.1 * nu[c] : 0;
-        }
-        TFN__N(tfn__columns_sums)(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) {
-            const float gain = p->gain ? p->gain[b.at + c] : 1;
-            if (power && p->training) p->next[p->cols + b.at + c] = nu[c] + b.hn[c] / rows;
-            else if (b.count > 0) {
-                b.a[c] = gain * b.dy[c] / (float)b.count;
-                b.b[c] = gain * b.dyn[c] / (float)b.count;
-            }
-            if (p->dgain) p->dgain[b.at + c] = b.dyn[c] + (p->add_gain ? p->dgain[b.at + c] : 0);
-            if (p->dbias) p->dbias[b.at + c] = b.dy[c] + (p->add_bias ? p->dbias[b.at + c] : 0);
-        }
-        if (p->dx) TFN__N(tfn__columns_slope)(p, &b);
-    }
-}
-#endif
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
@@ -4143,7 +4032,8 @@ static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t 
 }
 
 /* y += a*b, or y = a*b */
-static void TFN__N(tfn__multiply)(float *y, const float *a, const float *b, ptrdiff_t n, bool add)
+static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const float *b, ptrdiff_t n,
+                                             bool add)
 {
     TFN__EACH(i, k, n) {
         const TFN__V v = TFN__MUL(TFN__GET(a + i, k), TFN__GET(b + i, k));
@@ -4466,11 +4356,6 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__N(tfn__matmul), TFN__N(tfn__matmul_work), TFN__TRAIN(tfn__column_sum),
     TFN__N(tfn__norm_forward), TFN__TRAIN(tfn__norm_backward),
     TFN__TRAIN(tfn__norm_params_backward),
-    TFN__EXTRA(tfn__point_forward), TFN__TRAIN(tfn__point_backward),
-    TFN__TRAIN(tfn__point_params_backward),
-    TFN__EXTRA(tfn__seed_forward), TFN__TRAIN(tfn__seed_backward),
-    TFN__TRAIN(tfn__seed_params_backward),
-    TFN__EXTRA(tfn__columns_forward), TFN__TRAIN(tfn__columns_backward),
     TFN__N(tfn__softmax_forward), TFN__TRAIN(tfn__softmax_backward),
     TFN__N(tfn__attention_forward), TFN__TRAIN(tfn__attention_backward),
     TFN__N(tfn__attention_work), TFN__N(tfn__attention_cached),
@@ -4527,33 +4412,45 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #endif /* TFN__BODY */
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12
- * vectorises these bodies at -O3 only, so they ask for it themselves, but for plain C where there
- * are better ones. The 128-bit set with FMA must not use wider registers on its own: see
- * TFN__X86_WIDE. */
+/* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12 makes
+ * fast loops of these bodies at -O3 only, so they ask for it themselves, but for the sets that few
+ * processors need: plain C as it is where there are others, and the parts of -O3 that pay for
+ * SSE2. Each saves half a second. The 128-bit set with FMA must not use wider registers on its
+ * own: see TFN__X86_WIDE. */
 #define TFN__BODY
+#if TFN__X86
 #define TFN__USE_PLAIN
-#if TFN__X86
 #include TFNORM_FILE
-#endif
-#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
-#pragma GCC push_options
-#pragma GCC optimize("O3", "fp-contract=off")
-#endif
-#if !TFN__X86
-#include TFNORM_FILE
-#endif
 #undef TFN__USE_PLAIN
-
-#if TFN__X86
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
+#elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O2", "peel-loops", "split-loops", "vect-cost-model=dynamic")
+#pragma GCC optimize("fp-contract=off")
 #endif
 #define TFN__USE_SSE2
 #include TFNORM_FILE
 #undef TFN__USE_SSE2
 #ifdef __clang__
 #pragma clang attribute pop
+#elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC pop_options
+#endif
+#endif /* TFN__X86 */
+
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O3", "fp-contract=off")
+#endif
+#if !TFN__X86
+#define TFN__USE_PLAIN
+#include TFNORM_FILE
+#undef TFN__USE_PLAIN
+#endif
+
+#if TFN__X86
+#ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx,fma"))), apply_to = function)
 #elif defined __GNUC__
 #pragma GCC push_options
@@ -5024,7 +4921,7 @@ static tfn_point tfn__point_of(const tfn__call *c, tfn__range s)
 static void tfn__point_forward(const tfn__call *c)
 {
     tfn_point p = tfn__point_of(c, tfn__my_rows(c));
-    c->k->point_forward(&p);
+    tfn_point_forward(c->k, &p);
 }
 
 /* SeeDNorm. in: x, gain, alpha, direction; number: eps. */
@@ -5048,7 +4945,7 @@ static tfn_seed tfn__seed_of(const tfn__call *c, tfn__range s)
 static void tfn__seed_forward(const tfn__call *c)
 {
     tfn_seed p = tfn__seed_of(c, tfn__my_rows(c));
-    c->k->seed_forward(&p);
+    tfn_seed_forward(c->k, &p);
 }
 
 /* Norms over the batch. arg: kind, warm-up; in: x, gain, bias, running statistics (2, C); saved:
@@ -5080,7 +4977,7 @@ static void tfn__columns_forward(const tfn__call *c)
 {
     tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
     tfn_columns p = tfn__columns_of(c);
-    c->k->columns_forward(&p, j.first, j.count);
+    tfn_columns_forward(&p, j.first, j.count);
 }
 #ifndef TFNORM_NO_TRAINING
 static void tfn__point_backward(const tfn__call *c)
@@ -5092,7 +4989,7 @@ static void tfn__point_backward(const tfn__call *c)
         if (!c->dx[0]) return;
         p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
         p.add = c->add[0];
-        c->k->point_backward(&p);
+        tfn_point_backward(c->k, &p);
         return;
     }
     p.dgain = c->dx[1];
@@ -5103,7 +5000,7 @@ static void tfn__point_backward(const tfn__call *c)
     p.add_bias = c->add[2];
     p.add_alpha = c->add[3];
     p.add_shift = c->add[4];
-    c->k->point_params_backward(&p);
+    tfn_point_params_backward(c->k, &p);
 }
 static void tfn__seed_backward(const tfn__call *c)
 {
@@ -5114,7 +5011,7 @@ static void tfn__seed_backward(const tfn__call *c)
         if (!c->dx[0]) return;
         p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
         p.add = c->add[0];
-        c->k->seed_backward(&p);
+        tfn_seed_backward(&p);
         return;
     }
     p.dgain = c->dx[1];
@@ -5123,7 +5020,7 @@ static void tfn__seed_backward(const tfn__call *c)
     p.add_gain = c->add[1];
     p.add_alpha = c->add[2];
     p.add_direction = c->add[3];
-    c->k->seed_params_backward(&p);
+    tfn_seed_params_backward(&p);
 }
 static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 static void tfn__columns_backward(const tfn__call *c)
@@ -5136,7 +5033,7 @@ static void tfn__columns_backward(const tfn__call *c)
     p.add = c->add[0];
     p.add_gain = c->add[1];
     p.add_bias = c->add[2];
-    c->k->columns_backward(&p, j.first, j.count);
+    tfn_columns_backward(&p, j.first, j.count);
 }
 #endif
 #endif
@@ -12300,6 +12197,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__BARE_ROW
 #undef TFN__BLOCK
 #undef TFN__BRANCH
+#undef TFN__COPIES
 #undef TFN__DETACHED
 #undef TFN__EACH16
 #undef TFN__ENTRY

@@ -418,11 +418,11 @@ static void norms_point_run(const tfn_kernels *k, float *out, const void *data)
     p.dbias = p.dgain + p.cols;
     p.dalpha = p.dbias + p.cols;
     p.dshift = p.dalpha + 1;
-    k->point_forward(&p);
-    k->point_backward(&p);
-    k->point_params_backward(&p);
+    tfn_point_forward(k, &p);
+    tfn_point_backward(k, &p);
+    tfn_point_params_backward(k, &p);
     p.dgain = p.dbias = p.dalpha = p.dshift = NULL;
-    k->point_params_backward(&p);
+    tfn_point_params_backward(k, &p);
 }
 
 /* x is alpha, shift, gain, bias, then the values. */
@@ -512,8 +512,8 @@ TEST(norms_squash_accuracy)
             p.x = x, p.y = y, p.dy = ones, p.dx = dx;
             p.rows = 1;
             p.cols = ALL;
-            k->point_forward(&p);
-            k->point_backward(&p);
+            tfn_point_forward(k, &p);
+            tfn_point_backward(k, &p);
             for (int i = 0; i < ALL; i++) {
                 const double z = (double)x[i], h = 1e-5;
                 double slope = norms_f(p.squash, z + h) - norms_f(p.squash, z - h);
@@ -541,11 +541,11 @@ static void norms_seed_run(const tfn_kernels *k, float *out, const void *data)
     p.dalpha = p.dgain + p.cols;
     p.ddirection = p.dalpha + p.cols;
     p.stats = p.ddirection + p.cols;
-    k->seed_forward(&p);
-    k->seed_backward(&p);
-    k->seed_params_backward(&p);
+    tfn_seed_forward(k, &p);
+    tfn_seed_backward(&p);
+    tfn_seed_params_backward(&p);
     p.dgain = p.dalpha = p.ddirection = NULL;
-    k->seed_params_backward(&p);
+    tfn_seed_params_backward(&p);
 }
 
 /* x is gain, alpha, direction, then the values. */
@@ -612,12 +612,13 @@ static void norms_columns_run(const tfn_kernels *k, float *out, const void *data
     p.dbias = p.dgain + p.cols;
     p.next = p.dbias + p.cols;
     p.stats = p.training ? p.next + 2*p.cols : NULL;
-    k->columns_forward(&p, 0, split);
-    k->columns_forward(&p, split, p.cols - split);
-    k->columns_backward(&p, split, p.cols - split);
-    k->columns_backward(&p, 0, split);
+    (void)k;
+    tfn_columns_forward(&p, 0, split);
+    tfn_columns_forward(&p, split, p.cols - split);
+    tfn_columns_backward(&p, split, p.cols - split);
+    tfn_columns_backward(&p, 0, split);
     p.dx = p.dgain = p.dbias = NULL;
-    k->columns_backward(&p, 0, p.cols);
+    tfn_columns_backward(&p, 0, p.cols);
 }
 
 static bool norms_counts(const tfn_columns *p, ptrdiff_t r)
