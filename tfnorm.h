@@ -10918,7 +10918,7 @@ static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
     return s;
 }
 
-static int32_t *tfn__take_ints(tfn__arena *a, size_t n, tfn_error *e)
+static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
 {
     return (int32_t *)(void *)tfn__take(a, n, sizeof(int32_t), e);
 }
@@ -10995,21 +10995,21 @@ static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
     a.base = (unsigned char *)mem;
     a.size = size;
     t->text = tfn__take(&a, bytes, 1, e);
-    t->start = tfn__take_ints(&a, words + 1, e);
+    t->start = tfn__take_ids(&a, words + 1, e);
     t->count = (int64_t *)(void *)tfn__take(&a, words, sizeof *t->count, e);
     t->slots = tfn__take_slots(&a, words, e);
-    if (d->kind >= TFN_CHARACTERS) t->order = tfn__take_ints(&a, words, e);
+    if (d->kind >= TFN_CHARACTERS) t->order = tfn__take_ids(&a, words, e);
     if (d->kind == TFN_BPE) {
-        t->symbol = tfn__take_ints(&a, bytes, e);
-        t->word = tfn__take_ints(&a, bytes, e);
-        t->next = tfn__take_ints(&a, bytes, e);
-        t->prev = tfn__take_ints(&a, bytes, e);
+        t->symbol = tfn__take_ids(&a, bytes, e);
+        t->word = tfn__take_ids(&a, bytes, e);
+        t->next = tfn__take_ids(&a, bytes, e);
+        t->prev = tfn__take_ids(&a, bytes, e);
         t->pair = (tfn__pair *)(void *)tfn__take(&a, pairs, sizeof *t->pair, e);
-        t->heap = tfn__take_ints(&a, pairs, e);
+        t->heap = tfn__take_ids(&a, pairs, e);
         t->pair_slots = tfn__take_slots(&a, pairs, e);
-        t->left = tfn__take_ints(&a, (size_t)d->vocab, e);
-        t->right = tfn__take_ints(&a, (size_t)d->vocab, e);
-        t->length = tfn__take_ints(&a, (size_t)d->vocab, e);
+        t->left = tfn__take_ids(&a, (size_t)d->vocab, e);
+        t->right = tfn__take_ids(&a, (size_t)d->vocab, e);
+        t->length = tfn__take_ids(&a, (size_t)d->vocab, e);
     }
     return e->status == TFN_OK ? a.peak : 0;
 }
@@ -11829,9 +11829,9 @@ static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn__vocab *v, uint8_t 
     k->kind = v->kind;
     k->vocab = (int32_t)v->count;
     k->merges = (int32_t)v->merges;
-    k->start = tfn__take_ints(&a, v->count + 1, e);
-    k->merge = tfn__take_ints(&a, 3 * v->merges, e);
-    k->byte_id = tfn__take_ints(&a, 256, e);
+    k->start = tfn__take_ids(&a, v->count + 1, e);
+    k->merge = tfn__take_ids(&a, 3 * v->merges, e);
+    k->byte_id = tfn__take_ids(&a, 256, e);
     k->slots = tfn__take_slots(&a, v->count, e);
     k->merge_slots = tfn__take_slots(&a, v->merges, e);
     k->flags = tfn__take(&a, v->count, 1, e);
