@@ -2862,18 +2862,18 @@ static void tfn__point_block(const tfn_kernels *k, const tfn_point *p, ptrdiff_t
                              ptrdiff_t n, float *f, float *g)
 {
     const float alpha = p->alpha ? *p->alpha : 1, shift = p->shift ? *p->shift : 0;
-    float z[TFN__BLOCK], slope[TFN__BLOCK];
-    for (ptrdiff_t i = 0; i < n; i++) z[i] = alpha * p->x[at + i] + shift;
+    float slope[TFN__BLOCK];
+    for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
     if (p->squash == TFN_SQUASH_TANH) {
-        k->tanh(f, z, n);
+        k->tanh(f, f, n);
         for (ptrdiff_t i = 0; i < n; i++) slope[i] = 1 - f[i]*f[i];
     } else if (p->squash == TFN_SQUASH_ERF) {
-        k->erf(f, z, n);
-        for (ptrdiff_t i = 0; i < n; i++) z[i] = -(z[i]*z[i]);
-        if (g) k->exp(slope, z, n);
+        for (ptrdiff_t i = 0; i < n && g; i++) g[i] = -(f[i]*f[i]);
+        if (g) k->exp(slope, g, n);
         for (ptrdiff_t i = 0; i < n && g; i++) slope[i] *= (float)1.1283791670955126;
+        k->erf(f, f, n);
     } else {
-        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, z[i], &slope[i]);
+        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, f[i], &slope[i]);
     }
     for (ptrdiff_t i = 0; i < n && g; i++)
         g[i] = (p->gain ? p->dy[at + i] * p->gain[c + i] : p->dy[at + i]) * slope[i];
