@@ -1235,7 +1235,24 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #if !defined TFNORM_NO_TOKENISERS && !defined TFNORM_ONLY_KERNELS
 /* Text to numbers and back. Text is bytes: any, valid UTF-8 or not, zeros too. It is cut into
  * pieces: bytes, characters (a byte that is not UTF-8 is one) or words, which are those of GPT-2's
- * rules: "Hello  world's" is "Hello", " ", " world", "'s". */
+ * rules: "Hello  world's" is "Hello", " ", " world", "'s".
+ *
+ *     tfn_tokeniser_desc desc = { 0 };                 // BPE of 8192 ids
+ *     size_t room = tfn_trainer_size(&desc);
+ *     tfn_trainer trainer;
+ *     tfn_trainer_init(&trainer, &desc, malloc(room), room);
+ *     tfn_trainer_add(&trainer, text, bytes);          // any number of texts
+ *     if (tfn_trainer_run(&trainer) != TFN_OK) ...     // the first error of all calls
+ *
+ *     tfn_tokeniser_source source = { 0 };
+ *     source.trainer = &trainer;
+ *     size_t size = tfn_tokeniser_size(&source);
+ *     tfn_tokeniser tokeniser;
+ *     tfn_tokeniser_init(&tokeniser, &source, malloc(size), size);
+ *     ptrdiff_t count = tfn_tokeniser_encode(&tokeniser, ids, capacity, text, bytes);
+ *
+ * A tokeniser is not changed by its use: threads may share one. Encoding takes a few steps per
+ * byte; only within one word of over 256 bytes it may take as many per byte as there are merges. */
 typedef enum tfn_tokeniser_kind {
     TFN_BPE = 0,           /* words, then merges of pairs of bytes: Sennrich 2016, Radford 2019 */
     TFN_BYTES,             /* no training needed */
