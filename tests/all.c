@@ -43,6 +43,9 @@
 #define main golden_main
 #include "test_golden.c"
 #undef main
+#define main tokenise_main
+#include "test_tokenise.c"
+#undef main
 #define main bits_main
 #include "test_bits.c"
 #undef main
@@ -69,6 +72,7 @@ int main(int argc, char **argv)
     FILE_TESTS(inits)
     FILE_TESTS(generate)
     FILE_TESTS(golden)
+    FILE_TESTS(tokenise)
     FILE_TESTS(bits)
     return CHECK_TALLY();
 }
