@@ -34,6 +34,9 @@
 #define main generate_main
 #include "test_generate.c"
 #undef main
+#define main metrics_main
+#include "test_metrics.c"
+#undef main
 #define main golden_main
 #include "test_golden.c"
 #undef main
@@ -60,6 +63,7 @@ int main(int argc, char **argv)
     FILE_TESTS(tape)
     FILE_TESTS(model)
     FILE_TESTS(generate)
+    FILE_TESTS(metrics)
     FILE_TESTS(golden)
     FILE_TESTS(bits)
     return CHECK_TALLY();

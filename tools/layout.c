@@ -9,18 +9,18 @@
 /* Most code lines (neither blank nor comment) of each section: going over means changing the number
  * here and saying why in the same commit. */
 static const struct { const char *name; int lines; } budget[] = {
-    { "manual",      0 }, { "config",     20 }, { "api",        760 }, { "ground",      320 },
+    { "manual",      0 }, { "config",     20 }, { "api",        800 }, { "ground",      320 },
     { "math",      250 }, { "tables",     60 }, { "simd",       260 }, { "vmath",       180 },
     { "dense",     400 }, { "norms",     780 }, { "attention",  450 }, { "ffn",         220 },
     { "embed",     120 }, { "loss",      160 }, { "table",       90 }, { "instances",    90 },
     { "choice",    110 }, { "tape",     2120 }, { "topologies", 620 }, { "optim",       120 },
     { "options",   180 }, { "builder",   780 }, { "initial",    180 }, { "fold",        250 },
-    { "model",     620 }, { "decoder",   260 }, { "generate",   480 },
+    { "model",     620 }, { "decoder",   260 }, { "generate",   480 }, { "metrics",    470 },
     { "diagnostics", 150 }, { "end",        120 },
     { "rules",       0 }, { "history",     0 }, { "licence",      0 },
     { NULL, 0 }
 };
-enum { CORE = 9220, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
+enum { CORE = 9730, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
 
 typedef struct section { char name[NAME]; int line, code; } section;
 

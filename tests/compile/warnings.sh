@@ -4,7 +4,7 @@
 common='-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wundef
         -Wcast-qual -Wvla -Werror'
 c_only='-Wstrict-prototypes -Wmissing-prototypes'
-configs='NONE STATIC API ASSERT NO_STDIO NO_MALLOC NO_TRAINING ALL_NORMS ONLY_KERNELS NO_SIMD EXACT
+configs='NONE STATIC API ASSERT NO_STDIO NO_MALLOC NO_TRAINING ALL_NORMS ONLY_KERNELS NO_METRICS NO_SIMD EXACT
          PARALLEL_FOR MEM SQRTF FILE ALL'
 
 # compile COMPILER STANDARD CONFIG FLAG ...
