@@ -62,6 +62,7 @@
  *   decoder       one token after the other
  *   generate      text: greedy, drawn, by beam search
  *   tokenise      bytes, characters, words, byte-level BPE: training, encoding, saving
+ *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -246,6 +247,7 @@
  *                           RMSNorm; without it a decoder has those two alone
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_TOKENISERS    without tokenisers
+ *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
  *                           has no instruction for it: canonical bits, slowly
@@ -1291,6 +1293,71 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
  * logits that are not finite, concern that call only. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids);
+#ifndef TFNORM_NO_METRICS
+/* -- metrics --------------------------------------------------------------------------------- */
+
+/* Sums over a corpus: begin with { 0 }, add, and ask for the score when you like; an addition that
+ * fails changes nothing. Texts are UTF-8 and end with a zero. What has no value is NaN. */
+
+/* nll in nats; count what nll counts: ends of sentences usually, padding never */
+TFNORM_API double tfn_perplexity(double nll, int64_t tokens);
+TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes);
+
+/* Bytes that suffice, exactly, for `strings` texts of `bytes` bytes in all, without their zeros:
+ * the hypothesis and the references of one addition. 0: too large. */
+TFNORM_API size_t tfn_metric_work(size_t bytes, int32_t strings);
+
+typedef struct tfn_accuracy { int64_t right, tokens, right_rows, rows; } tfn_accuracy;
+/* (rows, cols); wanted < 0 is ignored; a row is right when all of it is. */
+TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
+                                 ptrdiff_t rows, ptrdiff_t cols);
+/* The same for logits (rows, cols, V), of which the largest counts. */
+TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
+                                        const int32_t *wanted, ptrdiff_t rows, ptrdiff_t cols,
+                                        int32_t vocab);
+
+/* BLEU (Papineni 2002) as sacrebleu has it: 0..100, tokens by 13a, case counts. A sentence's own
+ * score is that of a sum of one, with effective_order. */
+typedef enum tfn_smooth {
+    TFN_SMOOTH_EXP = 0,      /* orders without a match count 1/2, 1/4 ... */
+    TFN_SMOOTH_FLOOR,        /* 0.1 */
+    TFN_SMOOTH_ADD_ONE,      /* one more match and n-gram from order 2 on */
+    TFN_SMOOTH_NONE
+} tfn_smooth;
+typedef struct tfn_bleu {
+    int64_t correct[4], total[4];           /* n-grams */
+    int64_t length, reference_length;       /* tokens */
+    int32_t references;                     /* of each sentence; -1: it varies */
+} tfn_bleu;
+TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
+                                   const char *const *references, int32_t count, void *work,
+                                   size_t size);
+TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effective_order);
+/* The signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:...". Returns buf. */
+TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool effective_order,
+                                     char *buf, size_t size);
+
+/* ROUGE-1, -2 and -L, F1 (Lin 2004): 0..1, a mean over pairs, without stemming. */
+typedef struct tfn_rouge { double f1[3]; int64_t pairs; } tfn_rouge;      /* sums */
+TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const char *reference,
+                                    void *work, size_t size);
+TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i);         /* 0, 1, 2: L */
+
+/* Word and character error rates: substitutions, deletions and insertions per unit of the
+ * reference, over the corpus. */
+typedef struct tfn_edits { int64_t edits, length; } tfn_edits;
+TFNORM_API tfn_status tfn_edits_add_words(tfn_edits *e, const char *hypothesis,
+                                          const char *reference, void *work, size_t size);
+TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothesis,
+                                               const char *reference, void *work, size_t size);
+TFNORM_API double tfn_edits_score(const tfn_edits *e);
+
+/* The mean cosine of pairs of rows; rows of zeros have none and do not count. */
+typedef struct tfn_cosine { double sum; int64_t pairs; } tfn_cosine;
+TFNORM_API void tfn_cosine_add(tfn_cosine *c, const float *x, const float *y, ptrdiff_t rows,
+                               ptrdiff_t cols);
+TFNORM_API double tfn_cosine_score(const tfn_cosine *c);
+#endif /* TFNORM_NO_METRICS */
 #endif /* TFNORM_ONLY_KERNELS */
 
 /* -- tokenisers ------------------------------------------------------------------------------ */
@@ -12111,6 +12178,539 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
             tfn__write(&w, j ? "\n" : " ", 1);
         }
     return w.used;
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> metrics */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_METRICS
+/* Scores of texts. Each metric has its tokens; tokens stand one after the other in a copy of the
+ * text, so that only where they begin is kept. n-grams are counted by sorting. */
+
+TFNORM_API double tfn_perplexity(double nll, int64_t tokens)
+{
+    return tokens > 0 ? tfn__exp(nll / (double)tokens) : (double)NAN;
+}
+
+TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes)
+{
+    return bytes > 0 ? nll / (tfn__log(2) * (double)bytes) : (double)NAN;
+}
+
+/* -- accuracy, cosine ------------------------------------------------------------------------ */
+
+static void tfn__accuracy_row(tfn_accuracy *a, int64_t right, int64_t tokens)
+{
+    a->right += right;
+    a->tokens += tokens;
+    a->rows += tokens > 0;
+    a->right_rows += tokens > 0 && right == tokens;
+}
+
+TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
+                                 ptrdiff_t rows, ptrdiff_t cols)
+{
+    for (; rows > 0; rows--, found += cols, wanted += cols) {
+        int64_t right = 0, tokens = 0;
+        for (ptrdiff_t c = 0; c < cols; c++) {
+            tokens += wanted[c] >= 0;
+            right += wanted[c] >= 0 && found[c] == wanted[c];
+        }
+        tfn__accuracy_row(a, right, tokens);
+    }
+}
+
+static int32_t tfn__largest(const float *x, int32_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < n; i++) best = x[i] > x[best] ? i : best;
+    return best;
+}
+
+TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
+                                        const int32_t *wanted, ptrdiff_t rows, ptrdiff_t cols,
+                                        int32_t vocab)
+{
+    for (; rows > 0; rows--, wanted += cols) {
+        int64_t right = 0, tokens = 0;
+        for (ptrdiff_t c = 0; c < cols; c++, logits += vocab) {
+            tokens += wanted[c] >= 0;
+            right += wanted[c] >= 0 && tfn__largest(logits, vocab) == wanted[c];
+        }
+        tfn__accuracy_row(a, right, tokens);
+    }
+}
+
+TFNORM_API void tfn_cosine_add(tfn_cosine *c, const float *x, const float *y, ptrdiff_t rows,
+                               ptrdiff_t cols)
+{
+    for (; rows > 0; rows--, x += cols, y += cols) {
+        double xy = 0, xx = 0, yy = 0;
+        for (ptrdiff_t i = 0; i < cols; i++) {
+            xy += (double)x[i] * (double)y[i];
+            xx += (double)x[i] * (double)x[i];
+            yy += (double)y[i] * (double)y[i];
+        }
+        if (xx == 0 || yy == 0) continue;
+        c->sum += xy / (sqrt(xx) * sqrt(yy));
+        c->pairs++;
+    }
+}
+
+TFNORM_API double tfn_cosine_score(const tfn_cosine *c)
+{
+    return c->pairs > 0 ? c->sum / (double)c->pairs : (double)NAN;
+}
+
+/* -- tokens ---------------------------------------------------------------------------------- */
+
+/* Token i is text[at[i]] to text[at[i + 1]]. The text comes in where it goes out: what is written
+ * is never ahead of what was read. */
+typedef struct tfn__words {
+    char    *text;
+    int32_t *at, *order;      /* order: the tokens, sorted by the four from each on */
+    int32_t  count, used;
+    bool     inside;          /* a token */
+    char     held[3];         /* the passes of 13a: a character that waits for the next; 0: none */
+} tfn__words;
+
+typedef void (*tfn__splitter)(tfn__words *w, int32_t bytes);
+
+/* A space ends a token. */
+static void tfn__put_char(tfn__words *w, char c)
+{
+    if (c != ' ') {
+        if (!w->inside) w->at[w->count++] = w->used;
+        w->text[w->used++] = c;
+    }
+    w->inside = c != ' ';
+}
+
+/* Bytes of the white space at s, as Python's str.isspace has it: 9-D 1C-1F 20 85 A0 1680 2000-200A
+ * 2028 2029 202F 205F 3000; or 0. */
+static int32_t tfn__space(const char *s, int32_t left)
+{
+    const int a = (unsigned char)s[0], b = left > 1 ? (unsigned char)s[1] : 0;
+    const int c = left > 2 ? (unsigned char)s[2] : 0;
+    if (a == 0x20 || (a >= 9 && a <= 13) || (a >= 0x1c && a <= 0x1f)) return 1;
+    if (a == 0xc2 && (b == 0x85 || b == 0xa0)) return 2;
+    if (a == 0xe1 && b == 0x9a && c == 0x80) return 3;
+    if (a == 0xe3 && b == 0x80 && c == 0x80) return 3;
+    if (a == 0xe2 && b == 0x81 && c == 0x9f) return 3;
+    if (a == 0xe2 && b == 0x80
+        && ((c >= 0x80 && c <= 0x8a) || c == 0xa8 || c == 0xa9 || c == 0xaf)) return 3;
+    return 0;
+}
+
+static bool tfn__digit(char c) { return c >= '0' && c <= '9'; }
+static bool tfn__stop(char c) { return c == '.' || c == ','; }
+
+/* The pairs of 13a that part: a letter and a stop, a stop and a letter, a digit and a hyphen. What
+ * a pass gives, the next one takes; a pair is not looked at again. */
+static void tfn__pass_13a(tfn__words *w, int pass, char c)
+{
+    char a;
+    bool part;
+    if (pass == 3) {
+        tfn__put_char(w, c);
+        return;
+    }
+    a = w->held[pass];
+    part = pass == 0 ? !tfn__digit(a) && tfn__stop(c)
+         : pass == 1 ? tfn__stop(a) && !tfn__digit(c) : tfn__digit(a) && c == '-';
+    w->held[pass] = a && part ? 0 : c;
+    if (!a) return;
+    if (part && pass == 1) tfn__pass_13a(w, pass + 1, ' ');
+    tfn__pass_13a(w, pass + 1, a);
+    if (!part) return;
+    tfn__pass_13a(w, pass + 1, ' ');
+    tfn__pass_13a(w, pass + 1, c);
+    if (pass != 1) tfn__pass_13a(w, pass + 1, ' ');
+}
+
+/* Every `from` in the n bytes of s becomes `to`, which is shorter: how many bytes are left. */
+static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to)
+{
+    int32_t out = 0, k;
+    for (int32_t i = 0; i < n;) {
+        for (k = 0; from[k] && i + k < n && s[i + k] == from[k];) k++;
+        if (from[k]) s[out++] = s[i++];
+        else {
+            for (int32_t j = 0; to[j]; j++) s[out++] = to[j];
+            i += k;
+        }
+    }
+    return out;
+}
+
+static int32_t tfn__strip_end(const char *s, int32_t n)
+{
+    for (int32_t k = 1; k <= 3 && k <= n; k++)
+        if (tfn__space(s + n - k, k) == k) {
+            n -= k;
+            k = 0;
+        }
+    return n;
+}
+
+/* mteval-v13a, as sacrebleu writes it. */
+static void tfn__split_13a(tfn__words *w, int32_t n)
+{
+    static const char *const names[][2] = {
+        { "<skipped>", "" }, { "-\n", "" }, { "&quot;", "\"" }, { "&amp;", "&" }, { "&lt;", "<" },
+        { "&gt;", ">" }
+    };
+    char *s = w->text;
+    n = tfn__strip_end(s, n);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        n = tfn__replace(s, n, names[i][0], names[i][1]);
+    tfn__pass_13a(w, 0, ' ');
+    for (int32_t i = 0, k; i < n; i += k) {
+        char c = s[i];
+        bool mark = (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/'
+                 || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+        k = tfn__space(s + i, n - i);
+        if (k) c = ' ';
+        else k = 1;
+        if (mark) tfn__pass_13a(w, 0, ' ');
+        tfn__pass_13a(w, 0, c);
+        if (mark) tfn__pass_13a(w, 0, ' ');
+    }
+    tfn__pass_13a(w, 0, ' ');
+    for (int pass = 0; pass < 3; pass++)
+        if (w->held[pass]) tfn__pass_13a(w, pass + 1, w->held[pass]);
+}
+
+static void tfn__split_words(tfn__words *w, int32_t n)
+{
+    for (int32_t i = 0, k; i < n; i += k ? k : 1) {
+        k = tfn__space(w->text + i, n - i);
+        tfn__put_char(w, k ? ' ' : w->text[i]);
+    }
+}
+
+/* Runs of a-z and 0-9, in lower case. */
+static void tfn__split_rouge(tfn__words *w, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        char c = w->text[i];
+        if (c >= 'A' && c <= 'Z') c = (char)(c + ('a' - 'A'));
+        tfn__put_char(w, (c >= 'a' && c <= 'z') || tfn__digit(c) ? c : ' ');
+    }
+}
+
+static void tfn__split_characters(tfn__words *w, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (i == 0 || ((unsigned char)w->text[i] & 0xc0) != 0x80) w->at[w->count++] = i;
+    w->used = n;
+}
+
+/* -- one block of memory --------------------------------------------------------------------- */
+
+static tfn__words *tfn__lay_words(tfn__arena *a, size_t bytes, size_t strings, tfn_error *e)
+{
+    size_t ints = tfn__mul(2, tfn__sum(bytes, strings));
+    tfn__words *w = (tfn__words *)(void *)tfn__take(a, strings, sizeof *w, e);
+    int32_t *at = (int32_t *)(void *)tfn__take(a, ints, sizeof *at, e);
+    char *text = (char *)tfn__take(a, bytes, 1, e);
+    if (!w || !at || !text || !a->base) return NULL;
+    TFNORM_MEMSET(w, 0, strings * sizeof *w);
+    w->text = text;
+    w->at = at;
+    return w;
+}
+
+TFNORM_API size_t tfn_metric_work(size_t bytes, int32_t strings)
+{
+    tfn__arena a = { NULL, SIZE_MAX - 2 * TFN__ALIGN, 0, 0 };
+    tfn_error e;
+    TFNORM_MEMSET(&e, 0, sizeof e);
+    if (strings < 1) return 0;
+    tfn__lay_words(&a, bytes, (size_t)strings, &e);
+    return e.status == TFN_OK && bytes <= INT32_MAX / 2 ? a.used + TFN__ALIGN - 1 : 0;
+}
+
+static size_t tfn__length(const char *s)
+{
+    size_t n = 0;
+    while (s[n]) n++;
+    return n;
+}
+
+/* The tokens of a hypothesis and its references in the caller's memory, or NULL. */
+static tfn__words *tfn__split_all(const char *hypothesis, const char *const *references,
+                                  int32_t count, tfn__splitter split, void *work, size_t size,
+                                  tfn_status *status)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__words *w;
+    tfn_error e;
+    char *text = NULL;
+    int32_t *at = NULL;
+    size_t bytes = tfn__length(hypothesis), n;
+    TFNORM_MEMSET(&e, 0, sizeof e);
+    *status = count < 1 ? TFN_BAD_OPTION : TFN_NO_MEMORY;
+    if (count < 1 || !work || size < TFN__ALIGN) return NULL;
+    for (int32_t i = 0; i < count; i++) bytes = tfn__sum(bytes, tfn__length(references[i]));
+    *status = TFN_TOO_LARGE;
+    if (bytes > INT32_MAX / 2) return NULL;
+    a.base = tfn__aligned(work);
+    a.size = size - (TFN__ALIGN - 1);
+    w = tfn__lay_words(&a, bytes, (size_t)count + 1, &e);
+    *status = e.status;
+    for (int32_t i = 0; w && i <= count; i++) {
+        const char *s = i ? references[i - 1] : hypothesis;
+        n = tfn__length(s);
+        w[i].text = i ? text : w->text;
+        w[i].at = i ? at : w->at;
+        w[i].order = w[i].at + n + 1;
+        text = w[i].text + n;
+        at = w[i].order + n + 1;
+        TFNORM_MEMCPY(w[i].text, s, n);
+        split(w + i, (int32_t)n);
+        w[i].at[w[i].count] = w[i].used;
+    }
+    return w;
+}
+
+/* -- n-grams --------------------------------------------------------------------------------- */
+
+static int tfn__compare_token(const tfn__words *a, int32_t i, const tfn__words *b, int32_t j)
+{
+    const char *x = a->text + a->at[i], *y = b->text + b->at[j];
+    int32_t n = a->at[i + 1] - a->at[i], m = b->at[j + 1] - b->at[j];
+    for (int32_t k = 0; k < n && k < m; k++)
+        if (x[k] != y[k]) return x[k] < y[k] ? -1 : 1;
+    return (n > m) - (n < m);
+}
+
+/* n tokens from a's i-th and b's j-th on; the end comes before any token. */
+static int tfn__compare_gram(const tfn__words *a, int32_t i, const tfn__words *b, int32_t j,
+                             int32_t n)
+{
+    int order = 0;
+    for (; n > 0 && !order; n--, i++, j++) {
+        if (i >= a->count || j >= b->count) return (i < a->count) - (j < b->count);
+        order = tfn__compare_token(a, i, b, j);
+    }
+    return order;
+}
+
+static void tfn__sink_gram(tfn__words *w, int32_t i, int32_t n)
+{
+    int32_t *o = w->order, t = o[i];
+    for (int32_t j; (j = 2*i + 1) < n; i = j) {
+        if (j + 1 < n && tfn__compare_gram(w, o[j + 1], w, o[j], 4) > 0) j++;
+        if (tfn__compare_gram(w, o[j], w, t, 4) <= 0) break;
+        o[i] = o[j];
+        o[j] = t;
+    }
+}
+static void tfn__sort_grams(tfn__words *w)
+{
+    int32_t t;
+    for (int32_t i = 0; i < w->count; i++) w->order[i] = i;
+    for (int32_t i = w->count / 2; i-- > 0;) tfn__sink_gram(w, i, w->count);
+    for (int32_t n = w->count - 1; n > 0; n--) {
+        t = w->order[0];
+        w->order[0] = w->order[n];
+        w->order[n] = t;
+        tfn__sink_gram(w, 0, n);
+    }
+}
+
+/* Places in w's order before the n-gram at i of g, or with `after` before what comes after it. */
+static int32_t tfn__rank_gram(const tfn__words *w, const tfn__words *g, int32_t i, int32_t n,
+                              bool after)
+{
+    int32_t low = 0, high = w->count;
+    while (low < high) {
+        int32_t mid = low + (high - low) / 2;
+        if (tfn__compare_gram(w, w->order[mid], g, i, n) < after) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+/* n-grams of w[0] that are in a reference too, none more often than in the one that has most. */
+static int64_t tfn__match_grams(const tfn__words *w, int32_t references, int32_t n)
+{
+    int64_t sum = 0;
+    for (int32_t at = 0, end; at < w->count; at = end) {
+        int32_t i = w->order[at], most = 0;
+        end = tfn__rank_gram(w, w, i, n, true);
+        if (i + n > w->count) continue;
+        for (int32_t r = 1; r <= references; r++) {
+            int32_t found = tfn__rank_gram(w + r, w, i, n, true)
+                          - tfn__rank_gram(w + r, w, i, n, false);
+            most = found > most ? found : most;
+        }
+        sum += tfn__min(most, end - at);
+    }
+    return sum;
+}
+
+/* -- BLEU ------------------------------------------------------------------------------------ */
+
+/* The length of the closest reference; of two as close the shorter. */
+static int32_t tfn__closest(const tfn__words *w, int32_t references)
+{
+    int32_t best = w[1].count;
+    for (int32_t r = 2; r <= references; r++) {
+        int32_t n = w[r].count, to = n < w->count ? w->count - n : n - w->count;
+        int32_t gap = best < w->count ? w->count - best : best - w->count;
+        if (to < gap || (to == gap && n < best)) best = n;
+    }
+    return best;
+}
+
+TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
+                                   const char *const *references, int32_t count, void *work,
+                                   size_t size)
+{
+    tfn_status status;
+    tfn__words *w = tfn__split_all(hypothesis, references, count, tfn__split_13a, work, size,
+                                   &status);
+    if (!w) return status;
+    for (int32_t i = 0; i <= count; i++) tfn__sort_grams(w + i);
+    for (int32_t n = 1; n <= 4; n++) {
+        b->correct[n - 1] += tfn__match_grams(w, count, n);
+        b->total[n - 1] += tfn__max(w->count - n + 1, 0);
+    }
+    b->length += w->count;
+    b->reference_length += tfn__closest(w, count);
+    b->references = !b->references || b->references == count ? count : -1;
+    return TFN_OK;
+}
+
+/* BP * exp(mean of log p[n]), BP = exp(1 - ref/sys) where the system's text is shorter. */
+TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effective_order)
+{
+    double half = 1, sum = 0, ratio = (double)b->reference_length / (double)tfn__max(b->length, 1);
+    int orders = 0, n = 0;
+    if (b->correct[0] + b->correct[1] + b->correct[2] + b->correct[3] == 0) return 0;
+    for (; n < 4; n++) {
+        int more = smooth == TFN_SMOOTH_ADD_ONE && n > 0;
+        double correct = (double)(b->correct[n] + more), total = (double)(b->total[n] + more);
+        if (total == 0) break;
+        if (correct == 0) {
+            half /= 2;
+            correct = smooth == TFN_SMOOTH_EXP ? half : smooth == TFN_SMOOTH_FLOOR ? 0.1 : 0;
+        }
+        if (correct == 0) sum -= 9999999999.0;
+        else sum += tfn__log(100 * correct / total);
+    }
+    orders = effective_order ? n : 4;
+    sum -= 9999999999.0 * (orders - n);
+    return tfn__exp(sum / orders) * (ratio > 1 ? tfn__exp(1 - ratio) : 1);
+}
+
+TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool effective_order,
+                                     char *buf, size_t size)
+{
+    static const char *const names[] = { "exp", "floor[0.10]", "add-k[1.00]", "none" };
+    tfn__text t = { NULL, 0, 0 };
+    t.buf = buf;
+    t.size = size;
+    tfn__put(&t, "nrefs:");
+    if (b->references < 0) tfn__put(&t, "var");
+    else tfn__put_int(&t, b->references);
+    tfn__put(&t, "|case:mixed|eff:");
+    tfn__put(&t, effective_order ? "yes" : "no");
+    tfn__put(&t, "|tok:13a|smooth:");
+    tfn__put(&t, names[(unsigned)smooth % 4]);
+    tfn__put(&t, "|version:tfnorm-" TFNORM_VERSION);
+    return buf;
+}
+
+/* -- ROUGE, error rates ---------------------------------------------------------------------- */
+
+/* 2PR/(P+R) = 2 m / (hypothesis + reference) for P = m/hypothesis, R = m/reference. */
+static double tfn__f1(int64_t matches, int64_t hypothesis, int64_t reference)
+{
+    return matches ? 2 * (double)matches / (double)(hypothesis + reference) : 0;
+}
+
+/* Of the longest subsequence in both, by rows over w[0]; the last row stands in w[1].order. */
+static int32_t tfn__common(const tfn__words *w)
+{
+    int32_t *row = w[1].order, m = w[1].count;
+    for (int32_t j = 0; j <= m; j++) row[j] = 0;
+    for (int32_t i = 0; i < w->count; i++)
+        for (int32_t j = 0, corner = 0; j < m; j++) {
+            int32_t above = row[j + 1];
+            if (!tfn__compare_token(w, i, w + 1, j)) row[j + 1] = corner + 1;
+            else row[j + 1] = (int32_t)tfn__max(above, row[j]);
+            corner = above;
+        }
+    return row[m];
+}
+
+/* Levenshtein's distance, likewise. */
+static int32_t tfn__distance(const tfn__words *w)
+{
+    int32_t *row = w[1].order, m = w[1].count;
+    for (int32_t j = 0; j <= m; j++) row[j] = j;
+    for (int32_t i = 0; i < w->count; i++) {
+        int32_t corner = row[0]++;
+        for (int32_t j = 0; j < m; j++) {
+            int32_t above = row[j + 1];
+            int32_t swap = corner + (tfn__compare_token(w, i, w + 1, j) != 0);
+            row[j + 1] = (int32_t)tfn__min(swap, tfn__min(above, row[j]) + 1);
+            corner = above;
+        }
+    }
+    return row[m];
+}
+
+TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const char *reference,
+                                    void *work, size_t size)
+{
+    tfn_status status;
+    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, tfn__split_rouge, work, size,
+                                   &status);
+    if (!w) return status;
+    tfn__sort_grams(w);
+    tfn__sort_grams(w + 1);
+    for (int32_t n = 1; n <= 2; n++)
+        r->f1[n - 1] += tfn__f1(tfn__match_grams(w, 1, n), tfn__max(w[0].count - n + 1, 0),
+                                tfn__max(w[1].count - n + 1, 0));
+    r->f1[2] += tfn__f1(tfn__common(w), w[0].count, w[1].count);
+    r->pairs++;
+    return TFN_OK;
+}
+
+TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i)
+{
+    return r->pairs > 0 && i >= 0 && i < 3 ? r->f1[i] / (double)r->pairs : (double)NAN;
+}
+
+static tfn_status tfn__add_edits(tfn_edits *e, const char *hypothesis, const char *reference,
+                                 tfn__splitter split, void *work, size_t size)
+{
+    tfn_status status;
+    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, split, work, size, &status);
+    if (!w) return status;
+    e->edits += tfn__distance(w);
+    e->length += w[1].count;
+    return TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_edits_add_words(tfn_edits *e, const char *hypothesis,
+                                          const char *reference, void *work, size_t size)
+{
+    return tfn__add_edits(e, hypothesis, reference, tfn__split_words, work, size);
+}
+TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothesis,
+                                               const char *reference, void *work, size_t size)
+{
+    return tfn__add_edits(e, hypothesis, reference, tfn__split_characters, work, size);
+}
+
+TFNORM_API double tfn_edits_score(const tfn_edits *e)
+{
+    if (e->length > 0) return (double)e->edits / (double)e->length;
+    return e->edits > 0 ? (double)NAN : 0;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */

@@ -40,6 +40,9 @@
 #define main generate_main
 #include "test_generate.c"
 #undef main
+#define main metrics_main
+#include "test_metrics.c"
+#undef main
 #define main golden_main
 #include "test_golden.c"
 #undef main
@@ -71,6 +74,7 @@ int main(int argc, char **argv)
     FILE_TESTS(identities)
     FILE_TESTS(inits)
     FILE_TESTS(generate)
+    FILE_TESTS(metrics)
     FILE_TESTS(golden)
     FILE_TESTS(tokenise)
     FILE_TESTS(bits)

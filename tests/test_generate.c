@@ -527,6 +527,32 @@ TEST(generate_draws)
     tfn_model_free(&c.m);
 }
 
+/* All scores alike: of equal ones the first tokens are kept. */
+TEST(generate_ties)
+{
+    static generate_case c;
+    tfn_model_desc d = generate_desc("pre", TFN_DECODER);
+    tfn_generate_desc o = generate_options(0);
+    tfn_param_info p;
+    int32_t count[GENERATE_V];
+    generate_model(&c.m, &d, 3);
+    for (int32_t i = 0; tfn_model_param(&c.m, i, &p); i++)
+        memset(p.data, 0, (size_t)(p.rows * p.cols) * sizeof *p.data);
+    generate_fill(&c, 5, true);
+    o.max_tokens = 1;
+    o.temperature = 1;
+    o.top_k = 4;
+    generate_frequencies(count, &c, &o, 400);
+    for (int v = 0; v < GENERATE_V; v++)
+        CHECK((count[v] > 0) == (v == 0 || v == 3 || v == 4 || v == 5));
+    o.top_k = 0;
+    o.top_p = (float)0.5;
+    generate_frequencies(count, &c, &o, 400);
+    for (int v = 0; v < GENERATE_V; v++)
+        CHECK((count[v] > 0) == (v == 0 || (v >= 3 && v <= 6)));
+    tfn_model_free(&c.m);
+}
+
 /* The draws of a text follow its id, whatever the batch, the threads and the instruction set. */
 TEST(generate_same_text)
 {
@@ -723,6 +749,7 @@ int main(void)
     RUN(generate_greedy);
     RUN(generate_limits);
     RUN(generate_draws);
+    RUN(generate_ties);
     RUN(generate_same_text);
     RUN(generate_memory);
     RUN(generate_options_refused);

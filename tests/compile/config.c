@@ -8,6 +8,7 @@
 #define WITH_NO_TOKENISERS
 #define WITH_ALL_NORMS
 #define WITH_ONLY_KERNELS
+#define WITH_NO_METRICS
 #define WITH_NO_SIMD
 #define WITH_EXACT
 #define WITH_PARALLEL_FOR
@@ -43,6 +44,9 @@
 #endif
 #ifdef WITH_ONLY_KERNELS
 #define TFNORM_ONLY_KERNELS
+#endif
+#ifdef WITH_NO_METRICS
+#define TFNORM_NO_METRICS
 #endif
 #ifdef WITH_NO_SIMD
 #define TFNORM_NO_SIMD
