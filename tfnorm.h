@@ -4498,9 +4498,9 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12 makes
  * fast loops of these bodies at -O3 only, so they ask for it themselves, but for the sets that few
- * processors need: plain C as it is where there are others, and the parts of -O3 that pay for
- * SSE2. Each saves half a second. The 128-bit set with FMA must not use wider registers on its
- * own: see TFN__X86_WIDE. */
+ * processors need: plain C as it is where there are others, and the parts of -O3 that pay for the
+ * 128-bit sets. Each saves half a second. The set with FMA must not use wider registers on its own:
+ * see TFN__X86_WIDE. */
 #define TFN__BODY
 #if TFN__X86
 #define TFN__USE_PLAIN
@@ -4518,22 +4518,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__USE_SSE2
 #ifdef __clang__
 #pragma clang attribute pop
-#elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
-#pragma GCC pop_options
 #endif
-#endif /* TFN__X86 */
-
-#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
-#pragma GCC push_options
-#pragma GCC optimize("O3", "fp-contract=off")
-#endif
-#if !TFN__X86
-#define TFN__USE_PLAIN
-#include TFNORM_FILE
-#undef TFN__USE_PLAIN
-#endif
-
-#if TFN__X86
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx,fma"))), apply_to = function)
 #elif defined __GNUC__
@@ -4548,6 +4533,21 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #elif defined __GNUC__
 #pragma GCC pop_options
 #endif
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC pop_options
+#endif
+#endif /* TFN__X86 */
+
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O3", "fp-contract=off")
+#endif
+#if !TFN__X86
+#define TFN__USE_PLAIN
+#include TFNORM_FILE
+#undef TFN__USE_PLAIN
+#endif
+
 #if TFN__X86_WIDE
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -4575,7 +4575,6 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #pragma GCC pop_options
 #endif
 #endif /* TFN__X86_WIDE */
-#endif /* TFN__X86 */
 
 #if TFN__NEON
 #define TFN__USE_NEON
