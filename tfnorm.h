@@ -5130,10 +5130,10 @@ static void tfn__softmax_op(const tfn__call *c)
 }
 /* exp(min(x, ln 100)), of learned temperatures: a handful of numbers. */
 enum { TFN__EXP_CAPPED = 100 };
+static const float tfn__exp_cap = (float)4.60517018598809137;
 static float tfn__exp_capped(float x)
 {
-    double cap = tfn__log(100);
-    return (float)tfn__exp((double)x < cap ? (double)x : cap);
+    return (float)tfn__exp((double)(x < tfn__exp_cap ? x : tfn__exp_cap));
 }
 
 static void tfn__activate_forward(const tfn__call *c)
@@ -5239,7 +5239,7 @@ static void tfn__activate_backward(const tfn__call *c)
     if (c->n->arg[0] == TFN__EXP_CAPPED) {
         for (ptrdiff_t i = at; i < at + s.count*c->cols; i++) {
             float x = c->x[0][i], d = 0;
-            if (x < (float)tfn__log(100)) d = c->dy[i] * tfn__exp_capped(x);
+            if (x < tfn__exp_cap) d = c->dy[i] * tfn__exp_capped(x);
             c->dx[0][i] = c->add[0] ? c->dx[0][i] + d : d;
         }
         return;
@@ -7848,28 +7848,26 @@ static void tfn__in_range(tfn_error *e, const char *text, int64_t value, int64_t
         tfn__fail(e, TFN_BAD_OPTION, "model", text, value, value < least ? least : most);
 }
 
-static void tfn__rate_ok(tfn_error *e, const char *name, float p)
-{
-    if (!(p >= 0 && p < 1))
-        tfn__fail_name(e, TFN_BAD_OPTION, "model", "%s must be at least 0 and below 1", name);
-}
-
+#define TFN__RANGE(field, least, most) \
+    { #field " is %d, the limit is %d", offsetof(tfn_model_desc, field), least, most }
+#define TFN__RATE(field) { #field, offsetof(tfn_model_desc, field) }
 static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
 {
-    const int64_t most = 1 << 20;                 /* of a width, a length: 2^20; tokens: 2^24 */
-    tfn__in_range(e, "vocab is %d, the limit is %d", d->vocab, 1, 1 << 24);
-    tfn__in_range(e, "context is %d, the limit is %d", d->context, 1, most);
-    tfn__in_range(e, "source_context is %d, the limit is %d", d->source_context, 1, most);
-    tfn__in_range(e, "width is %d, the limit is %d", d->width, 1, most);
-    tfn__in_range(e, "layers is %d, the limit is %d", d->layers, 1, 4096);
-    tfn__in_range(e, "decoder_layers is %d, the limit is %d", d->decoder_layers, 1, 4096);
-    tfn__in_range(e, "heads is %d, the limit is %d", d->heads, 1, 1 << 15);
+    enum { MOST = 1 << 20 };                      /* of a width, a length; tokens: 2^24 */
+    static const struct { const char *text; size_t at; int32_t least, most; } ranges[] = {
+        TFN__RANGE(vocab, 1, 1 << 24), TFN__RANGE(context, 1, MOST),
+        TFN__RANGE(source_context, 1, MOST), TFN__RANGE(width, 1, MOST),
+        TFN__RANGE(layers, 1, 4096), TFN__RANGE(decoder_layers, 1, 4096),
+        TFN__RANGE(heads, 1, 1 << 15), TFN__RANGE(ffn, 1, 4 * MOST),
+        TFN__RANGE(segments, 0, MOST), TFN__RANGE(batch, 1, MOST),
+        TFN__RANGE(threads, 1, 1024), TFN__RANGE(micro_batches, 1, MOST)
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        int32_t value;
+        TFNORM_MEMCPY(&value, (const char *)d + ranges[i].at, sizeof value);
+        tfn__in_range(e, ranges[i].text, value, ranges[i].least, ranges[i].most);
+    }
     tfn__in_range(e, "kv_heads is %d, the limit is %d", d->kv_heads, 1, d->heads);
-    tfn__in_range(e, "ffn is %d, the limit is %d", d->ffn, 1, most * 4);
-    tfn__in_range(e, "segments is %d, the limit is %d", d->segments, 0, most);
-    tfn__in_range(e, "batch is %d, the limit is %d", d->batch, 1, most);
-    tfn__in_range(e, "threads is %d, the limit is %d", d->threads, 1, 1024);
-    tfn__in_range(e, "micro_batches is %d, the limit is %d", d->micro_batches, 1, most);
     if (e->status != TFN_OK) return;
     if (d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width %d does not split into %d heads", d->width,
@@ -7882,6 +7880,21 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
     if (d->position == TFN_ROTARY && d->width / d->heads % 2)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary positions want an even head size, not %d",
                   d->width / d->heads, 0);
+}
+
+static void tfn__check_rates(const tfn_model_desc *d, tfn_error *e)
+{
+    static const struct { const char *name; size_t at; } rates[] = {
+        TFN__RATE(dropout), TFN__RATE(attention_dropout), TFN__RATE(activation_dropout),
+        TFN__RATE(smoothing), TFN__RATE(beta1), TFN__RATE(beta2)
+    };
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        float p;
+        TFNORM_MEMCPY(&p, (const char *)d + rates[i].at, sizeof p);
+        if (!(p >= 0 && p < 1))
+            tfn__fail_name(e, TFN_BAD_OPTION, "model", "%s must be at least 0 and below 1",
+                           rates[i].name);
+    }
 }
 
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
@@ -7907,14 +7920,8 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
                   d->isa, 0);
     if (TFN__ALL && (!(d->attention_cap >= 0) || !(d->logit_cap >= 0)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "a cap must not be negative", 0, 0);
-    tfn__rate_ok(e, "dropout", d->dropout);
     if (TFN__ALL && d->folded && !d->inference)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
-    tfn__rate_ok(e, "attention_dropout", d->attention_dropout);
-    tfn__rate_ok(e, "activation_dropout", d->activation_dropout);
-    tfn__rate_ok(e, "smoothing", d->smoothing);
-    tfn__rate_ok(e, "beta1", d->beta1);
-    tfn__rate_ok(e, "beta2", d->beta2);
 #ifdef TFNORM_NO_TRAINING
     if (!d->inference)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no training: set inference", 0, 0);
@@ -7942,6 +7949,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
     tfn__check_sizes(out, e);
     tfn__check_kinds(out, e);
+    tfn__check_rates(out, e);
     return e->status == TFN_OK;
 }
 #endif /* TFN__IMPLEMENTING */
@@ -8499,7 +8507,7 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn_var x, int part, tfn_qk_n
 {
     const tfn_model_desc *d = b->d;
     int32_t size = d->width / d->heads, cols = tfn__need(b->t, "attention", x)->cols;
-    float root = TFN__SQRT((float)size), context = (float)tfn__max(d->context, 2);
+    float root = TFN__SQRT((float)size);
     bool query = part == TFN__PART_Q_NORM;
     tfn_var by;
     if (form == TFN_QK_HEAD || form == TFN_QKV_HEAD) return tfn__apply_norm_of(b, x, part, size);
@@ -8513,10 +8521,11 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn_var x, int part, tfn_qk_n
     }
     if (!query) return x;
     if (form == TFN_QK_L2) {                /* log2(T^2 - T), T about the longest sentence */
-        float start = (float)(tfn__log((double)context * ((double)context - 1)) / tfn__log(2));
+        const double ln2 = 0.693147180559945309, t = (double)tfn__max(d->context, 2);
+        float start = (float)(tfn__log(t * (t - 1)) / ln2);
         by = tfn__gain_at(b, TFN__PART_QK_SCALE, 1, start);
     } else {
-        by = tfn__gain_at(b, TFN__PART_QK_SCALE, d->heads, (float)tfn__log(10));
+        by = tfn__gain_at(b, TFN__PART_QK_SCALE, d->heads, (float)2.30258509299404568);
         by = tfn__exp_capped_of(b->t, by);
     }
     return tfn_scale(b->t, x, tfn__times(b, by, root));
@@ -12192,7 +12201,7 @@ TFNORM_API double tfn_perplexity(double nll, int64_t tokens)
 
 TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes)
 {
-    return bytes > 0 ? nll / (tfn__log(2) * (double)bytes) : (double)NAN;
+    return bytes > 0 ? nll / (0.693147180559945309 * (double)bytes) : (double)NAN;
 }
 
 /* -- accuracy, cosine ------------------------------------------------------------------------ */
@@ -12847,6 +12856,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__POST_ROW
 #undef TFN__PRE
 #undef TFN__PRE_ROW
+#undef TFN__RANGE
+#undef TFN__RATE
 #undef TFN__RESTRICT
 #undef TFN__ROW
 #undef TFN__SQRT
