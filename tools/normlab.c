@@ -6,6 +6,9 @@
  *     normlab show NAME [--layers N] [--layer L] [--width C] [--svg FILE]
  *                                  the block as text or picture, its joins at every place, where
  *                                  paper and code differ, the reference as BibTeX
+ *     normlab claims               the papers' claims that are measured
+ *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--jobs N] [--file F]
+ *                                  measures claims: do they show at this scale?
  *     normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]
  *                                  trains recipes on string reversal: do they learn?
  * All of it comes from the rows of tfnorm.h, but for the notes and references below. Exit codes: 0;
@@ -18,6 +21,7 @@
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
+#include "claims.h"
 
 static const char usage[] =
     "normlab list [topologies | norms | inits | recipes] [--markdown]\n"
@@ -27,6 +31,15 @@ static const char usage[] =
     "    differs by place; where paper and code differ; the reference as BibTeX. A stack has N\n"
     "    layers (6), the drawn one is L (a middle one), the width is C (512); --svg writes the\n"
     "    picture to FILE instead (-: to the standard output)\n"
+    "normlab claims\n"
+    "    every claim of Xiong 2020 (X), Liu 2020 (A), Takase 2022 (B) that is measured here\n"
+    "normlab show ID\n"
+    "    a claim: what the paper says, what is measured, when it counts as shown\n"
+    "normlab run ID [ID ...] | normlab all  [--quick | --full] [--seeds N] [--start-seeds N]\n"
+    "        [--jobs N] [--file F]\n"
+    "    measures claims; a line each: shown, not shown, opposite or not testable here, and the\n"
+    "    numbers. --quick (default): 2 seeds of training, 8 of starts; --full: 5 and 30.\n"
+    "    Measurements are kept in F (normlab.jsonl) and not repeated; - keeps none\n"
     "normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]\n"
     "    trains all recipes, or those named, to write a string backwards (300 steps, seed 1,\n"
     "    1 job) and says which get below the loss of guessing\n"
@@ -1561,6 +1574,25 @@ static int write_svg(const char *path, const drawing *d, const char *name)
     return bad;
 }
 
+static const claim *find_claim(const char *id)
+{
+    for (int i = 0; i < CLAIMS; i++)
+        if (!strcmp(claims[i].id, id)) return &claims[i];
+    return NULL;
+}
+static void show_claim(const claim *c)
+{
+    static const char *const papers[] = { "Xiong et al. 2020", "Liu et al. 2020",
+                                          "Takase et al. 2022" };
+    printf("%s: %s, %s\n\n", c->id, papers[c->id[0] == 'X' ? 0 : c->id[0] == 'A' ? 1 : 2], c->item);
+    print_field("claim", c->title);
+    if (c->expected[0]) print_field("paper", c->expected);
+    if (c->measure) {
+        print_field("setting", c->setting);
+        print_field("shown if", c->criterion);
+    } else print_field("not here", c->reason);
+}
+
 static int show_command(cli *c)
 {
     const char *name = NULL, *svg = NULL;
@@ -1579,6 +1611,7 @@ static int show_command(cli *c)
         name = c->argv[c->at];
     }
     if (!name) cli_fail(c, "show wants a name");
+    if (find_claim(name)) return free(d), show_claim(find_claim(name)), 0;
     if (layer > layers) cli_fail(c, "there is no layer %ld of %ld", layer, layers);
     x = find_shown(c, name);
     s.layers = (int32_t)layers;
@@ -1794,12 +1827,78 @@ static int smoke_command(cli *c)
     return (int)jobs;
 }
 
+/* -- claims ------------------------------------------------------------------------------------ */
+
+static int claims_command(cli *c)
+{
+    if (cli_next(c)) cli_fail(c, "claims takes no argument, not \"%s\"", c->argv[c->at]);
+    for (int i = 0; i < CLAIMS; i++)
+        printf("%-4s %-22s %s%s\n", claims[i].id, claims[i].item, claims[i].title,
+               claims[i].measure ? "" : " (not testable here)");
+    return 0;
+}
+/* What a claim's measure says, with all that it needs at hand. */
+static void decide(const claim *c, lab *l, outcome *o)
+{
+    memset(o, 0, sizeof *o);
+    if (!c->measure) {
+        o->verdict = NOT_TESTABLE;
+        say(o, "%s", c->reason);
+    } else c->measure(l, o);
+}
+
+static int measure_claims(lab *l, const claim *const *wanted, int count)
+{
+    outcome *o = (outcome *)malloc(sizeof *o);
+    if (!o) return fprintf(stderr, "normlab: out of memory\n"), 1;
+    lab_read(l);
+    for (int i = 0; i < count; i++) decide(wanted[i], l, o);
+    if (!lab_work(l)) return free(o), fprintf(stderr, "normlab: out of memory\n"), 1;
+    for (int i = 0; i < count; i++) {
+        decide(wanted[i], l, o);
+        printf("%-4s %-17s %s\n", wanted[i]->id, verdicts[o->verdict], o->numbers);
+    }
+    free(o);
+    return 0;
+}
+
+static int run_command(cli *c, bool all)
+{
+    const claim *wanted[CLAIMS];
+    int count = 0;
+    long seeds = 0, starts = 0, jobs = 1;
+    lab l;
+    memset(&l, 0, sizeof l);
+    l.file = "normlab.jsonl";
+    for (int i = 0; i < CLAIMS && all; i++) wanted[count++] = &claims[i];
+    while (cli_next(c)) {
+        if (cli_number(c, "--seeds", 1, LAB_SEEDS, &seeds)) continue;
+        if (cli_number(c, "--start-seeds", 1, LAB_SEEDS, &starts)) continue;
+        if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &jobs)) continue;
+        if (cli_text(c, "--file", &l.file)) continue;
+        if (cli_is(c, "--quick") || cli_is(c, "--full")) { l.full = cli_is(c, "--full"); continue; }
+        if (all || count == CLAIMS || !(wanted[count++] = find_claim(c->argv[c->at])))
+            cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", c->argv[c->at]);
+    }
+    if (!count) cli_fail(c, "run wants the ids of claims; normlab claims lists them");
+    l.seeds = seeds ? (int)seeds : l.full ? 5 : 2;
+    l.init_seeds = starts ? (int)starts : l.full ? 30 : 8;
+    l.jobs = (int)jobs;
+    if (!strcmp(l.file, "-")) l.file = NULL;
+    count = measure_claims(&l, wanted, count);
+    lab_free(&l);
+    return count;
+}
+
 int main(int argc, char **argv)
 {
     cli c = { "normlab", NULL, 0, 1 };
     c.argv = argv, c.argc = argc;
     if (argc > 1 && !strcmp(argv[1], "list")) return list_command(&c);
     if (argc > 1 && !strcmp(argv[1], "show")) return show_command(&c);
+    if (argc > 1 && !strcmp(argv[1], "claims")) return claims_command(&c);
+    if (argc > 1 && !strcmp(argv[1], "run")) return run_command(&c, false);
+    if (argc > 1 && !strcmp(argv[1], "all")) return run_command(&c, true);
     if (argc > 1 && !strcmp(argv[1], "smoke")) return smoke_command(&c);
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
         return fputs(usage, stdout), 0;

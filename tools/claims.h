@@ -1,0 +1,1424 @@
+/* Every measurable claim of Xiong 2020 (X), Liu 2020 (A) and Takase 2022 (B), a row each: what the
+ * paper says, what is measured here, when it counts as shown. The criteria were written before the
+ * results; a claim is measured on the configuration it names and no other. */
+#ifndef CLAIMS_H
+#define CLAIMS_H
+#include "lab.h"
+
+typedef enum verdict { NOT_SHOWN, SHOWN, OPPOSITE, NOT_TESTABLE } verdict;
+static const char *const verdicts[] = { "not shown", "shown", "opposite", "not testable here" };
+
+/* What a picture shows: lines over x, or a matrix of n x n. */
+enum { FIGURE_POINTS = 64, FIGURE_LINES = 9, FIGURE_MATRIX = 40 };
+typedef struct figure_line {
+    char   name[32];
+    int    n;
+    double x[FIGURE_POINTS], y[FIGURE_POINTS], spread[FIGURE_POINTS];
+} figure_line;
+typedef struct figure {
+    const char *x, *y;              /* labels of the axes, with units */
+    bool        log_x, log_y;
+    int         lines, matrix;      /* matrix: n, of line 0's name */
+    figure_line line[FIGURE_LINES];
+    double      cells[FIGURE_MATRIX * FIGURE_MATRIX];
+} figure;
+
+typedef struct outcome {
+    verdict verdict;
+    char    numbers[700];
+    figure  fig;
+} outcome;
+
+typedef struct claim {
+    const char *id, *item, *title, *expected, *criterion, *setting;
+    void      (*measure)(lab *l, outcome *o);        /* NULL: not testable here */
+    const char *reason;                              /* why not */
+} claim;
+
+static void say(outcome *o, const char *format, ...)
+{
+    va_list args;
+    size_t at = strlen(o->numbers);
+    va_start(args, format);
+    vsnprintf(o->numbers + at, sizeof o->numbers - at, format, args);
+    va_end(args);
+}
+static void judge(outcome *o, bool shown, bool opposite)
+{
+    o->verdict = shown ? SHOWN : opposite ? OPPOSITE : NOT_SHOWN;
+}
+/* Four of five seeds. */
+static bool most(int count, int n) { return n > 0 && 5*count >= 4*n; }
+static int count_above(const lab_sample *a, const lab_sample *b, double factor)
+{
+    int count = 0;
+    for (int32_t i = 0; i < a->n && i < b->n; i++) count += a->v[i] > factor * b->v[i];
+    return count;
+}
+static int count_over(const lab_sample *a, double limit)
+{
+    int count = 0;
+    for (int32_t i = 0; i < a->n; i++) count += a->v[i] > limit;
+    return count;
+}
+static int count_under(const lab_sample *a, double limit)
+{
+    int count = 0;
+    for (int32_t i = 0; i < a->n; i++) count += !(a->v[i] >= limit);      /* NaN is a failure */
+    return count;
+}
+static figure_line *line_of(outcome *o, const char *x, const char *y, const char *name)
+{
+    figure_line *line = &o->fig.line[o->fig.lines];
+    if (o->fig.lines == FIGURE_LINES) return line - 1;
+    o->fig.x = x, o->fig.y = y;
+    o->fig.lines++;
+    line->n = 0;
+    snprintf(line->name, sizeof line->name, "%s", name);
+    return line;
+}
+static void point(figure_line *line, double x, double y, double spread)
+{
+    if (line->n == FIGURE_POINTS) return;
+    line->x[line->n] = x, line->y[line->n] = y, line->spread[line->n++] = spread;
+}
+
+/* -- settings -------------------------------------------------------------------------------- */
+
+static lab_spec setting(lab_task task, const char *recipe, int32_t layers)
+{
+    lab_spec s;
+    memset(&s, 0, sizeof s);
+    s.task = task, s.recipe = recipe, s.layers = layers;
+    s.width = 32, s.heads = 2, s.ffn = 64, s.batch = 32;
+    s.beta1 = 0.9, s.beta2 = 0.98;
+    s.optimizer = TFN_ADAM;
+    s.schedule = TFN_LINEAR;
+    return s;
+}
+static lab_spec at_start(const char *recipe, int32_t layers)
+{
+    lab_spec s = setting(LAB_REVERSE, recipe, layers);
+    s.look = true;
+    s.batch = 16;
+    return s;
+}
+/* Xiong 2020, 3.3: one head of d channels, all matrices d x d. */
+static lab_spec theory(const char *recipe, int32_t layers)
+{
+    lab_spec s = setting(LAB_DISTINCT, recipe, layers);
+    s.width = s.ffn = 128, s.heads = 1, s.batch = 8;
+    s.init = "xavier";
+    s.look = s.theory = true;
+    return s;
+}
+static lab_spec training(const char *recipe, int32_t layers, double lr, int64_t warmup,
+                         int64_t steps)
+{
+    lab_spec s = setting(LAB_REVERSE, recipe, layers);
+    s.smoothing = 0.1;
+    s.lr = lr, s.warmup = warmup;
+    s.steps = s.stop = steps;
+    s.score = true;
+    return s;
+}
+/* Deep ones: 12 + 12 layers, 400 steps, the rate that lab notes call for. */
+static lab_spec deep(const char *recipe) { return training(recipe, 12, 2e-3, 100, 400); }
+static const double FAILS = 20, LEARNS = 90;         /* BLEU */
+
+static void draw_loss(lab *l, outcome *o, lab_spec s, const char *name)
+{
+    figure_line *line = line_of(o, "updates", "validation loss [nats per token]", name);
+    for (int32_t i = 0; i <= LAB_POINTS; i++) {
+        lab_sample a = lab_over(l, s, "curve", i);
+        point(line, (double)(s.stop * i / LAB_POINTS), a.mean, a.sd);
+    }
+}
+/* The mean over seeds of all numbers of a list. */
+static int32_t means(lab *l, const lab_spec *s, const char *name, int32_t n, double *mean,
+                     double *sd)
+{
+    for (int32_t i = 0; i < n; i++) {
+        lab_sample a = lab_over(l, *s, name, i);
+        mean[i] = a.mean;
+        if (sd) sd[i] = a.sd;
+    }
+    return n;
+}
+static void draw_list(lab *l, outcome *o, lab_spec s, const char *list, int32_t n, const char *x,
+                      const char *y, const char *name)
+{
+    figure_line *line = line_of(o, x, y, name);
+    for (int32_t i = 0; i < n; i++) {
+        lab_sample a = lab_over(l, s, list, i);
+        point(line, i + 1, a.mean, a.sd);
+    }
+}
+
+/* -- Xiong 2020: sampling -------------------------------------------------------------------- */
+
+static void x1(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre" };
+    bool shown = true;
+    for (int k = 0; k < 2; k++) {
+        lab_spec s = theory(recipes[k], 12);
+        int inside = 0, all = 0;
+        double mean = 0;
+        for (int32_t i = 0; i < 8 * 16; i++) mean += lab_over(l, s, "energies", i).mean / (8*16);
+        for (int32_t i = 0; i < 8 * 16; i++) {
+            lab_sample a = lab_over(l, s, "energies", i);
+            for (int32_t j = 0; j < a.n; j++) inside += a.v[j] <= 1.1 * mean, all++;
+        }
+        say(o, "%s: %.3f of %d tokens at most 10 %% above the mean. ", recipes[k],
+            (double)inside / all, all);
+        shown = shown && inside >= 0.875 * all;
+    }
+    judge(o, shown, false);
+}
+
+static void x2(lab *l, outcome *o)
+{
+    const int32_t d = 64, n = 20000;
+    const double sigma = 1.5;
+    tfn_key key = tfn_key_make(2);
+    double sum = 0, ratio;
+    (void)l;
+    for (int32_t i = 0; i < n * d; i++) {
+        double x = sigma * (double)tfn_random_normal(key, (uint64_t)i);
+        if (x > 0) sum += x*x;
+    }
+    ratio = sum / n / (sigma*sigma * d/2);
+    say(o, "E|ReLU(X)|^2 / (sigma^2 d/2) = %.4f, %d samples, d %d. ", ratio, n, d);
+    judge(o, fabs(ratio - 1) < 0.01, false);
+}
+
+static void energies(lab *l, outcome *o, const char *recipe, const char *list, int32_t odd,
+                     double *mean)
+{
+    lab_spec s = theory(recipe, 12);
+    figure_line *line = line_of(o, "layer", "mean of |x|^2 / d", recipe);
+    for (int32_t i = 0; i < 12; i++) {
+        lab_sample a = lab_over(l, s, list, 2*i + odd);
+        mean[i] = a.mean;
+        point(line, i + 1, a.mean, a.sd);
+    }
+}
+static void x3(lab *l, outcome *o)
+{
+    double e[12], sum = 0, low = 1e9, high = 0;
+    energies(l, o, "post", "enc_sum_energy", 1, e);
+    for (int i = 0; i < 12; i++) sum += e[i] / 12, low = fmin(low, e[i]), high = fmax(high, e[i]);
+    say(o, "mean %.3f, layers from %.3f to %.3f (theory 1.5). ", sum, low, high);
+    judge(o, fabs(sum - 1.5) < 0.1 && low > 1.3 && high < 1.7, false);
+}
+static void x4(lab *l, outcome *o)
+{
+    double e[12], low = 1e9, high = 0;
+    energies(l, o, "post", "enc_sum_energy", 0, e);
+    for (int i = 0; i < 12; i++) low = fmin(low, e[i]), high = fmax(high, e[i]);
+    say(o, "layers from %.3f to %.3f (theory [1, 2]). ", low, high);
+    judge(o, low >= 1 && high <= 2.02, false);
+}
+static void x5(lab *l, outcome *o)
+{
+    double e[12], x[12];
+    bool inside = true;
+    lab_fit f;
+    energies(l, o, "pre", "enc_output_energy", 1, e);
+    for (int i = 0; i < 12; i++) {
+        x[i] = i + 1;
+        inside = inside && e[i] >= 1 + x[i]/2 && e[i] <= 1 + 3*x[i]/2;
+    }
+    f = lab_line_through(12, x, e);
+    say(o, "slope %.3f a layer (theory 0.5 to 1.5), R^2 %.4f, layer 12: %.2f. ", f.b, f.r2, e[11]);
+    judge(o, inside && f.r2 > 0.95, false);
+}
+
+/* The largest singular value of LayerNorm's Jacobian at x, by power iteration with the header's
+ * backward; the Jacobian without gain is symmetric. */
+static double jacobian(const float *x, int32_t d)
+{
+    float y[256], v[256], u[256], mean, rate;
+    tfn_norm p;
+    double size = 0;
+    memset(&p, 0, sizeof p);
+    p.kind = TFN_NORM_LAYER;
+    p.x = x, p.y = y, p.mean = &mean, p.rstd = &rate;
+    p.rows = 1, p.cols = d;
+    p.eps = 1e-12f;
+    p.dy = v, p.dx = u;
+    tfn_kernels_for(TFN_ISA_BEST)->norm_forward(&p);
+    for (int32_t i = 0; i < d; i++) v[i] = (float)tfn_random_normal(tfn_key_make(6), (uint64_t)i);
+    for (int k = 0; k < 200; k++) {
+        size = 0;
+        tfn_kernels_for(TFN_ISA_BEST)->norm_backward(&p);
+        for (int32_t i = 0; i < d; i++) size += (double)u[i] * (double)u[i];
+        size = sqrt(size);
+        for (int32_t i = 0; i < d; i++) v[i] = (float)((double)u[i] / size);
+    }
+    return size;
+}
+static void x6(lab *l, outcome *o)
+{
+    static const int32_t widths[] = { 16, 64, 256 };
+    double low = 1e9, high = 0;
+    figure_line *line = line_of(o, "width d", "|J|_2 |x| / sqrt(d)", "LayerNorm");
+    (void)l;
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < 20; i++) {
+            float x[256];
+            double sum = 0, value;
+            tfn_key key = tfn_key_fold(tfn_key_make(66), (uint64_t)(100*k + i));
+            for (int32_t c = 0; c < widths[k]; c++) {
+                x[c] = (float)(1 + i) * (float)tfn_random_normal(key, (uint64_t)c);
+                sum += (double)x[c] * (double)x[c];
+            }
+            value = jacobian(x, widths[k]) * sqrt(sum / widths[k]);
+            low = fmin(low, value), high = fmax(high, value);
+            if (i == 0) point(line, widths[k], value, 0);
+        }
+    say(o, "|J|_2 |x|/sqrt(d) from %.3f to %.3f over 60 normal vectors of scales 1 to 20. ", low,
+        high);
+    judge(o, low > 0.8 && high < 1.5, false);
+}
+static void x7(lab *l, outcome *o)
+{
+    enum { D = 24 };
+    double a[D], size = 0, wrong = 0, trace = 0;
+    (void)l;
+    for (int i = 0; i < D; i++) a[i] = (double)tfn_random_normal(tfn_key_make(7), (uint64_t)i);
+    for (int i = 0; i < D; i++) size += a[i] * a[i];
+    for (int i = 0; i < D; i++) a[i] /= sqrt(size);
+    for (int i = 0; i < D; i++)
+        for (int j = 0; j < D; j++) {       /* P^2 = P: eigenvalues 0, 1; the trace counts the 1s */
+            double square = 0;
+            for (int k = 0; k < D; k++) square += ((i == k) - a[i]*a[k]) * ((k == j) - a[k]*a[j]);
+            wrong = fmax(wrong, fabs(square - ((i == j) - a[i]*a[j])));
+            trace += i == j ? 1 - a[i]*a[i] : 0;
+        }
+    say(o, "P = I - aa^T, d %d: |P^2 - P| <= %.1e, trace %.12f. ", D, wrong, trace);
+    judge(o, wrong < 1e-12 && fabs(trace - (D - 1)) < 1e-10, false);
+}
+
+/* -- Xiong 2020: gradients at the start ------------------------------------------------------ */
+
+static const int32_t depths[] = { 2, 4, 6, 8, 12, 14, 18 };
+enum { DEPTHS = 7 };
+static double depth_power(lab *l, outcome *o, const char *recipe, int first)
+{
+    double x[DEPTHS], y[DEPTHS];
+    figure_line *line = line_of(o, "layers of each stack", "gradient norm of the last W2", recipe);
+    o->fig.log_x = o->fig.log_y = true;
+    for (int i = 0; i < DEPTHS; i++) {
+        lab_sample a = lab_over(l, at_start(recipe, depths[i]), "dec_w2_gradient", -1);
+        x[i] = depths[i], y[i] = a.mean;
+        point(line, x[i], y[i], a.sd);
+    }
+    return lab_power(DEPTHS - first, x + first, y + first);
+}
+static void x8(lab *l, outcome *o)
+{
+    double post = depth_power(l, o, "post", 0), pre = depth_power(l, o, "pre", 0);
+    say(o, "gradient of the last W2 ~ L^b, L = 2..18: Post-LN b = %.2f (theory 0), Pre-LN b = %.2f "
+        "(theory -0.5). ", post, pre);
+    judge(o, fabs(post) <= 0.2 && pre <= -0.3 && pre >= -0.7, pre > post);
+}
+static void x9(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre" };
+    const double limit = 2 * log(100.0 * 128);
+    bool shown = true;
+    for (int k = 0; k < 2; k++) {
+        int inside = 0, all = 0;
+        for (int32_t i = 0; i < 8 * 16; i++) {
+            lab_sample a = lab_over(l, theory(recipes[k], 12), "hidden_max", i);
+            for (int32_t j = 0; j < a.n; j++) inside += a.v[j] <= limit, all++;
+        }
+        say(o, "%s: %.4f of %d tokens within the bound. ", recipes[k], (double)inside / all, all);
+        shown = shown && inside >= 0.99 * all;
+    }
+    judge(o, shown, false);
+}
+static void x10(lab *l, outcome *o)
+{
+    double post[12], pre[12];
+    means(l, (lab_spec[]){ theory("post", 12) }, "enc_w2_gradient", 12, post, NULL);
+    means(l, (lab_spec[]){ theory("pre", 12) }, "enc_w2_gradient", 12, pre, NULL);
+    draw_list(l, o, theory("post", 12), "enc_w2_gradient", 12, "layer", "gradient norm of W2",
+              "post");
+    draw_list(l, o, theory("pre", 12), "enc_w2_gradient", 12, "layer", "gradient norm of W2",
+        "pre");
+    say(o, "W2, last over first layer of 12: Post-LN %.2f (the bound allows up to %.1f), Pre-LN "
+        "%.2f (theory 1). ", post[11] / post[0], pow(1.5, 5.5), pre[11] / pre[0]);
+    judge(o, post[11] / post[0] > 1.5 && post[11] / post[0] < 1.1 * pow(1.5, 5.5)
+          && pre[11] / pre[0] > 0.5 && pre[11] / pre[0] < 2, false);
+}
+static void x11(lab *l, outcome *o)
+{
+    double x[12], y[12], b;
+    figure_line *line = line_of(o, "layer", "Jacobian of the norm, 1/deviation", "pre");
+    for (int i = 0; i < 12; i++) {
+        lab_sample a = lab_over(l, theory("pre", 12), "enc_jacobian", 2*i);
+        x[i] = i + 1, y[i] = a.mean;
+        point(line, x[i], y[i], a.sd);
+    }
+    b = lab_power(11, x + 1, y + 1);
+    say(o, "|J| ~ j^b, layers 2 to 12: b = %.2f (theory -0.5). ", b);
+    judge(o, b < -0.35 && b > -0.65, b > 0);
+}
+static void x14(lab *l, outcome *o)
+{
+    double first[2], last[2], later[2];
+    static const char *const recipes[] = { "post", "pre" };
+    for (int k = 0; k < 2; k++) {
+        lab_spec s = at_start(recipes[k], 6), t = training(recipes[k], 6, 4e-3, 200, 600);
+        t.stop = 200;
+        t.look = true;
+        first[k] = lab_over(l, s, "dec_w2_gradient", 0).mean;
+        last[k] = lab_over(l, s, "dec_w2_gradient", 5).mean;
+        later[k] = lab_over(l, t, "dec_w2_gradient", 5).mean;
+        draw_list(l, o, s, "dec_w2_gradient", 6, "decoder layer", "gradient norm of W2",
+                  k ? "pre, start" : "post, start");
+        draw_list(l, o, t, "dec_w2_gradient", 6, "decoder layer", "gradient norm of W2",
+                  k ? "pre, after warm-up" : "post, after warm-up");
+    }
+    say(o, "W2 of the decoder, last over first layer: Post-LN %.2f, Pre-LN %.2f; the last layer "
+        "after warm-up over at the start: Post-LN %.2f, Pre-LN %.2f. ", last[0] / first[0],
+        last[1] / first[1], later[0] / last[0], later[1] / last[1]);
+    judge(o, last[0] / first[0] > 2 && last[1] / first[1] < 2 && last[1] / first[1] > 0.5
+          && later[0] / last[0] < 0.5, last[0] < first[0]);
+}
+static void x15(lab *l, outcome *o)
+{
+    double post = depth_power(l, o, "post", 2), pre = depth_power(l, o, "pre", 2);
+    say(o, "gradient of the last W2 ~ L^b, L = 6..18: Post-LN b = %.2f, Pre-LN b = %.2f. ", post,
+        pre);
+    judge(o, fabs(post) <= 0.2 && pre <= -0.3, pre > post);
+}
+static void x22(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre" };
+    double x[4], y[4], b[2];
+    for (int k = 0; k < 2; k++) {
+        figure_line *line = line_of(o, "width d", "gradient norm of the last W2", recipes[k]);
+        o->fig.log_x = o->fig.log_y = true;
+        for (int i = 0; i < 4; i++) {
+            lab_spec s = theory(recipes[k], 6);
+            s.width = s.ffn = 16 << i;
+            lab_sample a = lab_over(l, s, "enc_w2_gradient", -1);
+            x[i] = 16 << i, y[i] = a.mean;
+            point(line, x[i], y[i], a.sd);
+        }
+        b[k] = lab_power(4, x, y);
+    }
+    say(o, "gradient of the last W2 ~ d^b, d = 16..128: Post-LN b = %.2f, Pre-LN b = %.2f (the "
+        "bound is d sqrt(ln d), about 1.1). ", b[0], b[1]);
+    judge(o, b[0] <= 1.2 && b[1] <= 1.2, b[0] > 1.4 || b[1] > 1.4);
+}
+static void x23(lab *l, outcome *o)
+{
+    enum { D = 64, N = 20000 };
+    const double bound_of_y = 3, eps = 0.5;
+    int below = 0, above = 0;
+    double mean = 0, tail = exp(-D * eps*eps / 8);
+    (void)l;
+    for (int i = 0; i < N; i++) {
+        double z = 0, y;
+        tfn_key key = tfn_key_fold(tfn_key_make(23), (uint64_t)i);
+        for (int c = 0; c < D; c++) {
+            double v = (double)tfn_random_normal(key, (uint64_t)c);
+            z += v*v / D;
+        }
+        y = fmin(z, bound_of_y);
+        mean += y / N;
+        below += y <= 0.75;
+        above += z >= 1 + eps;
+    }
+    say(o, "Pr[Y <= 0.75] = %.4f <= %.4f; Pr[chi^2/d >= 1.5] = %.5f <= %.4f, d %d. ",
+        (double)below / N, (bound_of_y - mean) / (bound_of_y - 0.75), (double)above / N, tail, D);
+    judge(o, (double)below / N <= (bound_of_y - mean) / (bound_of_y - 0.75)
+          && (double)above / N <= tail, true);
+}
+
+/* -- Xiong 2020: training -------------------------------------------------------------------- */
+
+static lab_spec by_sgd(lab_spec s)
+{
+    s.optimizer = TFN_SGD;
+    s.beta1 = 0.9;
+    s.lr = 0.2;
+    return s;
+}
+static void x12(lab *l, outcome *o)
+{
+    bool shown = true, opposite = false;
+    for (int k = 0; k < 2; k++) {
+        lab_spec without = training("post", 4, 8e-3, 1, 500), with = training("post", 4, 8e-3, 200,
+                                                                              500);
+        if (k) without = by_sgd(without), with = by_sgd(with);
+        lab_sample a = lab_over(l, without, "bleu", 0), b = lab_over(l, with, "bleu", 0);
+        say(o, "%s: BLEU without warm-up %.1f, with %.1f, %d seeds. ", k ? "SGD" : "Adam", a.mean,
+            b.mean, a.n);
+        draw_loss(l, o, without, k ? "SGD, no warm-up" : "Adam, no warm-up");
+        draw_loss(l, o, with, k ? "SGD, warm-up" : "Adam, warm-up");
+        shown = shown && most(count_under(&a, FAILS), a.n) && most(count_over(&b, LEARNS), b.n);
+        opposite = opposite || most(count_above(&a, &b, 1), a.n);
+    }
+    judge(o, shown, opposite);
+}
+static void x13(lab *l, outcome *o)
+{
+    static const int64_t warmups[] = { 1, 50, 200 };
+    static const double rates[] = { 2e-3, 4e-3 };
+    bool shown = true;
+    for (int k = 0; k < 2; k++) {
+        double nll[3];
+        for (int i = 0; i < 3; i++) {
+            char name[32];
+            lab_spec s = training("post", 6, rates[k], warmups[i], 600);
+            snprintf(name, sizeof name, "lr %g, warm-up %d", rates[k], (int)warmups[i]);
+            draw_loss(l, o, s, name);
+            nll[i] = lab_over(l, s, "nll", 0).mean;
+        }
+        say(o, "lr %g: loss %.2f, %.2f, %.2f with 1, 50, 200 steps. ", rates[k], nll[0], nll[1],
+            nll[2]);
+        shown = shown && nll[0] > nll[1] && nll[1] > nll[2] && nll[0] > nll[2] + 0.2;
+    }
+    judge(o, shown, false);
+}
+/* Updates until the loss is below a limit, or NaN. */
+static double reaches(lab *l, lab_spec s, double limit)
+{
+    for (int32_t i = 0; i <= LAB_POINTS; i++)
+        if (lab_over(l, s, "curve", i).mean < limit) return (double)(s.stop * i / LAB_POINTS);
+    return (double)NAN;
+}
+static void x16(lab *l, outcome *o)
+{
+    lab_spec pre = training("pre", 4, 8e-3, 1, 500), post = training("post", 4, 8e-3, 200, 500);
+    lab_spec adam = training("post", 6, 4e-3, 1, 600), radam;
+    adam.beta2 = 0.995;
+    radam = adam;
+    radam.optimizer = TFN_RADAM;
+    lab_sample a = lab_over(l, pre, "bleu", 0), b = lab_over(l, post, "bleu", 0);
+    lab_sample c = lab_over(l, adam, "bleu", 0), d = lab_over(l, radam, "bleu", 0);
+    double fast = reaches(l, pre, 0.2), slow = reaches(l, post, 0.2);
+    draw_loss(l, o, pre, "pre, no warm-up");
+    draw_loss(l, o, post, "post, warm-up");
+    draw_loss(l, o, adam, "post, Adam, no warm-up");
+    draw_loss(l, o, radam, "post, RAdam, no warm-up");
+    say(o, "BLEU of Pre-LN without warm-up %.1f, of Post-LN with %.1f; loss 0.2 after %.0f and "
+        "%.0f updates; Post-LN without warm-up: Adam %.1f, RAdam %.1f (beta2 .995). ", a.mean,
+        b.mean, fast, slow, c.mean, d.mean);
+    judge(o, a.mean > b.mean - 2 && fast < slow && most(count_above(&d, &c, 2), d.n), slow < fast);
+}
+static void x20(lab *l, outcome *o)
+{
+    lab_spec small = training("post", 6, 5e-4, 1, 600), large = training("post", 6, 4e-3, 1, 600);
+    lab_spec best = training("post", 6, 4e-3, 200, 600);
+    small.schedule = TFN_CONSTANT;
+    lab_sample a = lab_over(l, small, "nll", 0), b = lab_over(l, large, "nll", 0);
+    lab_sample c = lab_over(l, best, "nll", 0);
+    draw_loss(l, o, small, "5e-4, constant");
+    draw_loss(l, o, large, "4e-3, no warm-up");
+    draw_loss(l, o, best, "4e-3, warm-up");
+    say(o, "loss: constant 5e-4 %.2f, 4e-3 without warm-up %.2f, with %.2f. ", a.mean, b.mean,
+        c.mean);
+    judge(o, most(count_above(&b, &a, 1.2), a.n) && most(count_above(&a, &c, 1.2), a.n),
+          a.mean > b.mean);
+}
+
+/* -- Liu 2020 -------------------------------------------------------------------------------- */
+
+static void draw_bleu(lab *l, outcome *o, const char *const *recipes, int n, bool curves)
+{
+    for (int k = 0; k < n; k++) {
+        lab_sample a = lab_over(l, deep(recipes[k]), "bleu", 0);
+        say(o, "%s %.1f+-%.1f; ", recipes[k], a.mean, a.sd);
+        if (curves) draw_loss(l, o, deep(recipes[k]), recipes[k]);
+    }
+}
+static void a1(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "admin" };
+    lab_sample post = lab_over(l, deep("post"), "bleu", 0), six, pre_six;
+    lab_sample pre = lab_over(l, deep("pre"), "nll", 0), admin = lab_over(l, deep("admin"), "nll",
+        0);
+    six = lab_over(l, training("post", 6, 2e-3, 100, 400), "nll", 0);
+    pre_six = lab_over(l, training("pre", 6, 2e-3, 100, 400), "nll", 0);
+    say(o, "BLEU of 12 + 12 layers: ");
+    draw_bleu(l, o, recipes, 3, true);
+    say(o, "loss of Admin %.3f, Pre-LN %.3f; 6 + 6 layers: Post-LN %.3f, Pre-LN %.3f. ", admin.mean,
+        pre.mean, six.mean, pre_six.mean);
+    judge(o, most(count_under(&post, FAILS), post.n) && admin.mean <= pre.mean
+          && six.mean < pre_six.mean, post.mean > LEARNS);
+}
+static void a2(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre" };
+    bool shown = true;
+    for (int k = 0; k < 2; k++) {
+        double g[36];
+        int kept = 0;
+        means(l, (lab_spec[]){ at_start(recipes[k], 18) }, "enc_output_gradient", 36, g, NULL);
+        draw_list(l, o, at_start(recipes[k], 18), "enc_output_gradient", 36, "encoder sub-layer",
+                  "gradient norm of its output", recipes[k]);
+        for (int i = 0; i + 1 < 36; i++) kept += g[i] >= 0.98 * g[i + 1];
+        say(o, "%s: %d of 35 steps towards the bottom do not shrink (by over 2 %%), bottom over "
+            "top "
+            "%.2f. ", recipes[k], kept, g[0] / g[35]);
+        shown = shown && kept >= 32 && g[0] >= g[35];
+    }
+    judge(o, shown, false);
+}
+static double least_relative(lab *l, outcome *o, const char *recipe, const char *list, int32_t n)
+{
+    double g[54], low = 1e9, high = 0;
+    means(l, (lab_spec[]){ at_start(recipe, 18) }, list, n, g, NULL);
+    for (int i = 0; i < n; i++) low = fmin(low, g[i]), high = fmax(high, g[i]);
+    figure_line *line = line_of(o, "sub-layer", "relative gradient norm", recipe);
+    o->fig.log_y = true;
+    for (int i = 0; i < n; i++) point(line, i + 1, g[i] / high, 0);
+    return low / high;
+}
+static void a3(lab *l, outcome *o)
+{
+    double encoder, post, pre, admin;
+    post = least_relative(l, o, "post", "dec_output_gradient", 54);
+    pre = least_relative(l, o, "pre", "dec_output_gradient", 54);
+    admin = least_relative(l, o, "admin", "dec_output_gradient", 54);
+    encoder = least_relative(l, o, "post", "enc_output_gradient", 36);
+    say(o, "least over largest gradient of a decoder sub-layer's output, 18 layers: Post-LN %.4f, "
+        "Pre-LN %.2f, Admin %.2f; Post-LN's encoder %.2f. ", post, pre, admin, encoder);
+    judge(o, post < 0.1 && pre > 0.1 && admin > 0.1 && encoder > 0.1, post > pre);
+}
+/* Geometric mean over layers of the gradient's growth from a sub-layer's output to its input. */
+static double through(const double *g, int32_t kind, int32_t layers)
+{
+    double sum = 0;
+    int count = 0;
+    for (int32_t i = 0; i < layers; i++) {
+        int32_t at = 3*i + kind;
+        if (at == 0) continue;
+        sum += log(g[at - 1] / g[at]);
+        count++;
+    }
+    return exp(sum / count);
+}
+static void a4(lab *l, outcome *o)
+{
+    double g[54];
+    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_output_gradient", 54, g, NULL);
+    draw_list(l, o, at_start("post", 18), "dec_output_gradient", 54, "decoder sub-layer",
+              "gradient norm of its output", "post");
+    o->fig.log_y = true;
+    say(o, "gradient at a sub-layer's input over its output: self-attention %.2f, cross-attention "
+        "%.2f, feed-forward %.2f. ", through(g, 0, 18), through(g, 1, 18), through(g, 2, 18));
+    judge(o, through(g, 1, 18) < 0.9 && through(g, 0, 18) > 0.95 && through(g, 2, 18) > 0.95,
+          through(g, 1, 18) > 1);
+}
+static void a5(lab *l, outcome *o)
+{
+    lab_spec hybrid = deep("post"), start = at_start("post", 12);
+    lab_sample a = lab_over(l, deep("post"), "bleu", 0), b, c = lab_over(l, deep("pre"), "bleu", 0);
+    hybrid.decoder = start.decoder = "pre";
+    b = lab_over(l, hybrid, "bleu", 0);
+    double low = lab_over(l, at_start("post", 12), "dec_output_gradient", 0).mean
+               / lab_over(l, at_start("post", 12), "dec_output_gradient", -1).mean;
+    double mixed = lab_over(l, start, "dec_output_gradient", 0).mean
+                 / lab_over(l, start, "dec_output_gradient", -1).mean;
+    draw_loss(l, o, deep("post"), "post, post");
+    draw_loss(l, o, hybrid, "post, pre");
+    draw_loss(l, o, deep("pre"), "pre, pre");
+    say(o, "encoder, decoder: BLEU post, post %.1f; post, pre %.1f; pre, pre %.1f; gradient at the "
+        "decoder's bottom over its top: post, post %.3f; post, pre %.2f. ", a.mean, b.mean, c.mean,
+        low, mixed);
+    judge(o, most(count_under(&a, FAILS), a.n) && most(count_under(&b, FAILS), b.n)
+          && most(count_over(&c, LEARNS), c.n) && low < 0.1 && mixed > 0.5, b.mean > c.mean);
+}
+static const int32_t shift_depths[] = { 1, 2, 4, 6, 9, 12, 18, 24 };
+enum { SHIFT_DEPTHS = 8 };
+static lab_spec moved(const char *recipe, int32_t layers, bool step)
+{
+    lab_spec s = setting(LAB_RANDOM, recipe, layers);
+    s.width = 64, s.heads = 4, s.ffn = 128, s.batch = 8;
+    if (step) s.step = 1e-6;
+    else s.noise = 1e-4;
+    return s;
+}
+/* |F - F*|^2 over sub-layers; fits against N and ln N. F is what the stack gives; the released code
+ * of Liu 2020 takes Pre-LN's before its final norm. */
+static void shifts(lab *l, outcome *o, const char *recipe, bool step, lab_fit *linear,
+                   lab_fit *logarithmic, double *last)
+{
+    double n[SHIFT_DEPTHS], log_n[SHIFT_DEPTHS], y[SHIFT_DEPTHS];
+    figure_line *line = line_of(o, "sub-layers N", "|F - F*|^2 a token", recipe);
+    for (int i = 0; i < SHIFT_DEPTHS; i++) {
+        lab_sample a = lab_over(l, moved(recipe, shift_depths[i], step), "shift", 0);
+        n[i] = 2 * shift_depths[i], log_n[i] = log(n[i]), y[i] = a.mean;
+        point(line, n[i], a.mean, a.sd);
+    }
+    *linear = lab_line_through(SHIFT_DEPTHS, n, y);
+    *logarithmic = lab_line_through(SHIFT_DEPTHS, log_n, y);
+    *last = y[SHIFT_DEPTHS - 1];
+}
+static void a6(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "admin" };
+    lab_fit linear[3], logarithmic[3];
+    double last[3];
+    for (int k = 0; k < 3; k++) {
+        shifts(l, o, recipes[k], false, &linear[k], &logarithmic[k], &last[k]);
+        say(o, "%s: R^2 in N %.3f, in ln N %.3f, at N = 48 %.3g. ", recipes[k], linear[k].r2,
+            logarithmic[k].r2, last[k]);
+    }
+    lab_spec s = moved("pre", 24, false);
+    say(o, "Before the final norm Pre-LN's is %.3g. ", lab_over(l, s, "shift_inner", 0).mean);
+    judge(o, linear[0].r2 > 0.95 && linear[0].r2 > logarithmic[0].r2
+          && logarithmic[1].r2 > linear[1].r2 && logarithmic[2].r2 > linear[2].r2,
+              last[0] < last[1]);
+}
+static void a7(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "admin" };
+    lab_fit linear[3], logarithmic[3];
+    double last[3];
+    o->fig.log_y = true;
+    for (int k = 0; k < 3; k++) {
+        shifts(l, o, recipes[k], true, &linear[k], &logarithmic[k], &last[k]);
+        say(o, "%s: at N = 48 %.3g, R^2 in N %.3f, in ln N %.3f. ", recipes[k], last[k],
+            linear[k].r2, logarithmic[k].r2);
+    }
+    judge(o, last[0] > 10 * last[1] && last[0] > 10 * last[2], last[0] < last[1]);
+}
+/* beta_ii^2 of an encoder at the start, sub-layers 1 to n. */
+static void diagonal(lab *l, outcome *o, lab_spec s, const char *name, double *square, int32_t n)
+{
+    figure_line *line = line_of(o, "sub-layer i", "beta_ii squared", name);
+    for (int32_t i = 0; i < n; i++) {
+        lab_sample a = lab_over(l, s, "enc_beta", i * (n + 1) + i + 1);
+        for (int32_t k = 0; k < a.n; k++) a.v[k] *= a.v[k];
+        lab_sum_up(&a);
+        square[i] = a.mean;
+        point(line, i + 1, a.mean, a.sd);
+    }
+}
+static double diagonal_power(lab *l, outcome *o, const char *recipe, int32_t layers)
+{
+    double x[36], y[36];
+    lab_spec s = at_start(recipe, layers);
+    s.width = 64, s.heads = 4, s.ffn = 128;
+    o->fig.log_x = o->fig.log_y = true;
+    for (int32_t i = 0; i < 2*layers; i++) x[i] = i + 1;
+    diagonal(l, o, s, recipe, y, 2*layers);
+    return lab_power(2*layers - 2, x + 2, y + 2);
+}
+static void a8(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "admin" };
+    double x[3 * SHIFT_DEPTHS], y[3 * SHIFT_DEPTHS];
+    int n = 0;
+    for (int k = 0; k < 3; k++) {
+        figure_line *line = line_of(o, "sum of beta_ii squared", "|F - F*|^2 a token", recipes[k]);
+        for (int i = 0; i < SHIFT_DEPTHS; i++, n++) {
+            lab_spec s = moved(recipes[k], shift_depths[i], false);
+            const int32_t subs = 2 * shift_depths[i];
+            x[n] = 0;
+            for (int32_t j = 0; j < subs; j++) {
+                double beta = lab_over(l, s, "enc_beta", j * (subs + 1) + j + 1).mean;
+                x[n] += beta * beta;
+            }
+            y[n] = lab_over(l, s, "shift", 0).mean;
+            point(line, x[n], y[n], 0);
+        }
+    }
+    lab_fit f = lab_line_through(n, x, y);
+    say(o, "|F - F*|^2 against the sum of beta_ii^2 over 3 placements and 8 depths: R^2 %.3f. ",
+        f.r2);
+    judge(o, f.r2 > 0.9 && f.b > 0, f.b < 0);
+}
+static void a9(lab *l, outcome *o)
+{
+    double post = diagonal_power(l, o, "post", 18), pre = diagonal_power(l, o, "pre", 18);
+    say(o, "beta_ii^2 ~ i^b, sub-layers 3 to 36: Post-LN b = %.2f (theory 0), Pre-LN b = %.2f "
+        "(theory -1). ", post, pre);
+    judge(o, fabs(post) < 0.2 && pre < -0.8 && pre > -1.2, pre > post);
+}
+static void a10(lab *l, outcome *o)
+{
+    const int32_t n = 12;
+    lab_spec s = at_start("post", 6);
+    double wrong = 0, sums = 0;
+    s.width = 64, s.heads = 4, s.ffn = 128;
+    for (int32_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int32_t j = 0; j <= n; j++) {
+            double beta = lab_over(l, s, "enc_beta", i*(n + 1) + j).mean;
+            sum += beta * beta;
+        }
+        sums = fmax(sums, fabs(sum - 1));
+    }
+    for (int32_t i = 2; i < n; i++)            /* beta_ik / beta_jk over k, j = i - 1 */
+        for (int32_t k = 0; k + 2 < i; k++) {
+            double a = lab_over(l, s, "enc_beta", i*(n + 1) + k).mean;
+            double b = lab_over(l, s, "enc_beta", (i - 1)*(n + 1) + k).mean;
+            double c = lab_over(l, s, "enc_beta", i*(n + 1) + k + 1).mean;
+            double d = lab_over(l, s, "enc_beta", (i - 1)*(n + 1) + k + 1).mean;
+            wrong = fmax(wrong, fabs(a*d / (b*c) - 1));
+        }
+    say(o, "Post-LN, 12 sub-layers: the ratios differ by at most %.1f %%, sums of squares from 1 "
+        "by "
+        "%.1g. ", 100 * wrong, sums);
+    judge(o, wrong < 0.1 && sums < 0.02, false);
+}
+static double trace_of_beta(lab *l, const lab_spec *s, int32_t n)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+        double beta = lab_over(l, *s, "enc_beta", i*(n + 1) + i + 1).mean;
+        sum += beta * beta;
+    }
+    return sum / n;
+}
+static void draw_beta(lab *l, outcome *o, lab_spec s, int32_t n, const char *name)
+{
+    o->fig.x = "part j", o->fig.y = "sub-layer i";
+    o->fig.matrix = n + 1;
+    for (int32_t i = 0; i <= n; i++)
+        for (int32_t j = 0; j <= n; j++)
+            o->fig.cells[i*(n + 1) + j] = i < n ? lab_over(l, s, "enc_beta",
+                i*(n + 1) + j).mean : 0;
+    snprintf(o->fig.line[0].name, sizeof o->fig.line[0].name, "%s", name);
+}
+static lab_spec trained(const char *recipe, int32_t layers)
+{
+    lab_spec s = training(recipe, layers, layers > 6 ? 2e-3 : 3e-3, layers > 6 ? 100 : 200,
+                          layers > 6 ? 400 : 600);
+    s.look = true;
+    return s;
+}
+static lab_spec untrained(const char *recipe, int32_t layers)
+{
+    lab_spec s = at_start(recipe, layers);
+    s.batch = 32;
+    return s;
+}
+static void a11(lab *l, outcome *o)
+{
+    double v[4];
+    lab_spec specs[4] = { untrained("post", 6), trained("post", 6), untrained("pre", 6),
+                          trained("pre", 6) };
+    for (int k = 0; k < 4; k++) v[k] = trace_of_beta(l, &specs[k], 12);
+    draw_beta(l, o, specs[3], 12, "Pre-LN, trained");
+    say(o, "mean beta_ii^2 of 12 encoder sub-layers, start and trained: Post-LN %.3f, %.3f; Pre-LN "
+        "%.3f, %.3f. ", v[0], v[1], v[2], v[3]);
+    judge(o, v[3] > v[2] && v[0] > v[2] && v[1] > v[3], v[1] < v[3]);
+}
+static void a12(lab *l, outcome *o)
+{
+    double v[4];
+    lab_spec specs[4] = { untrained("admin", 12), trained("admin", 12), untrained("pre", 12),
+                          trained("pre", 12) };
+    for (int k = 0; k < 4; k++) v[k] = trace_of_beta(l, &specs[k], 24);
+    draw_beta(l, o, specs[1], 24, "Admin, trained");
+    say(o, "mean beta_ii^2 of 24 encoder sub-layers, start and trained: Admin %.3f, %.3f; Pre-LN "
+        "%.3f, %.3f. ", v[0], v[1], v[2], v[3]);
+    judge(o, fabs(v[0] / v[2] - 1) < 0.2 && v[1] > v[3], v[1] < v[3]);
+}
+static void a13(lab *l, outcome *o)
+{
+    double b = diagonal_power(l, o, "admin", 18);
+    say(o, "Admin's beta_ii^2 ~ i^b, sub-layers 3 to 36: b = %.2f (theory -1). ", b);
+    judge(o, b < -0.8 && b > -1.2, b > 0);
+}
+static void a14(lab *l, outcome *o)
+{
+    static const char *const names[] = { "q", "k", "v", "o", "w1", "w2" };
+    lab_spec s = trained("pre", 6);
+    double g[6], u[6], low[2] = { 1e9, 1e9 }, high[2] = { 0, 0 };
+    s.score = false;
+    s.stop = 300;
+    figure_line *gradients = line_of(o, "matrix: q, k, v, o, w1, w2", "mean norm over layers",
+                                     "gradient");
+    figure_line *updates = line_of(o, "matrix: q, k, v, o, w1, w2", "mean norm over layers",
+                                   "change of the weights");
+    o->fig.log_y = true;
+    for (int k = 0; k < 6; k++) {
+        char list[32];
+        g[k] = u[k] = 0;
+        for (int32_t i = 0; i < 6; i++) {
+            snprintf(list, sizeof list, "dec_%s_gradient", names[k]);
+            g[k] += lab_over(l, s, list, i).mean / 6;
+            snprintf(list, sizeof list, "dec_%s_update", names[k]);
+            u[k] += lab_over(l, s, list, i).mean / 6;
+        }
+        point(gradients, k + 1, g[k], 0), point(updates, k + 1, u[k], 0);
+        low[0] = fmin(low[0], g[k]), high[0] = fmax(high[0], g[k]);
+        low[1] = fmin(low[1], u[k]), high[1] = fmax(high[1], u[k]);
+    }
+    say(o, "largest over smallest of six matrices: gradients %.1f, changes %.1f; (W_Q + "
+        "W_K)/(W_V + "
+        "W_O) of gradients %.2f. ", high[0] / low[0], high[1] / low[1],
+        (g[0] + g[1]) / (g[2] + g[3]));
+    judge(o, high[0] / low[0] > 2 * high[1] / low[1] && g[0] + g[1] < g[2] + g[3],
+          high[0] / low[0] < high[1] / low[1]);
+}
+static void a15(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "admin" };
+    double low = 1e9, high = 0;
+    for (int k = 0; k < 3; k++) {
+        lab_spec s = training(recipes[k], 4, 4e-3, 100, 500);
+        lab_sample a = lab_over(l, s, "nll", 0);
+        draw_loss(l, o, s, recipes[k]);
+        say(o, "%s %.3f+-%.3f; ", recipes[k], a.mean, a.sd);
+        low = fmin(low, a.mean), high = fmax(high, a.mean);
+    }
+    judge(o, high - low < 0.05, false);
+}
+static void a16(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "admin" };
+    lab_sample six[3], twelve[3];
+    for (int k = 0; k < 3; k++) {
+        six[k] = lab_over(l, training(recipes[k], 6, 2e-3, 100, 400), "bleu", 0);
+        twelve[k] = lab_over(l, deep(recipes[k]), "bleu", 0);
+        say(o, "%s: BLEU of 6 layers %.1f, of 12 %.1f. ", recipes[k], six[k].mean, twelve[k].mean);
+        draw_loss(l, o, deep(recipes[k]), recipes[k]);
+    }
+    judge(o, six[0].mean > six[1].mean && most(count_under(&twelve[0], FAILS), twelve[0].n)
+          && twelve[2].mean > twelve[1].mean, twelve[0].mean > twelve[1].mean);
+}
+static void a17(lab *l, outcome *o)
+{
+    static const int64_t warmups[] = { 50, 100, 200, 300 };
+    bool shown = true;
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        lab_spec s = training("post", 12, 2e-3, warmups[i], 400);
+        lab_sample a = lab_over(l, s, "bleu", 0);
+        snprintf(name, sizeof name, "warm-up %d", (int)warmups[i]);
+        draw_loss(l, o, s, name);
+        say(o, "warm-up %d: BLEU %.1f; ", (int)warmups[i], a.mean);
+        shown = shown && most(count_under(&a, FAILS), a.n);
+    }
+    judge(o, shown, false);
+}
+static void a18(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "admin" };
+    static const double rates[] = { 2e-3, 4e-3, 6e-3, 8e-3, 1.2e-2 }, betas[] = { .999, .995, .99 };
+    int failed[3] = { 0, 0, 0 };
+    for (int k = 0; k < 3; k++) {
+        figure_line *line = line_of(o, "peak learning rate", "final loss, mean over beta2",
+                                    recipes[k]);
+        for (int i = 0; i < 5; i++) {
+            double sum = 0;
+            for (int j = 0; j < 3; j++) {
+                lab_spec s = training(recipes[k], 4, rates[i], 1, 350);
+                s.beta2 = betas[j];
+                lab_sample a = lab_over(l, s, "bleu", 0);
+                failed[k] += count_under(&a, FAILS) * 2 > a.n;
+                sum += lab_over(l, s, "nll", 0).mean / 3;
+            }
+            point(line, rates[i], sum, 0);
+        }
+    }
+    say(o, "without warm-up %d, %d and %d of 15 cells fail: Post-LN, Pre-LN, Admin (paper: 7, 0, "
+        "0). ",
+        failed[0], failed[1], failed[2]);
+    judge(o, failed[0] >= 4 && failed[1] == 0 && failed[2] < failed[0], failed[1] > failed[0]);
+}
+static void a19(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "rezero", "fixup", "looklinear" };
+    bool shown = true, none = true;
+    for (int k = 0; k < 3; k++) {
+        lab_spec s = training(recipes[k], 18, 2e-3, 100, 400);
+        s.half = true;
+        s.dropout = 0.1;
+        lab_sample a = lab_over(l, s, "bleu", 0);
+        draw_loss(l, o, s, recipes[k]);
+        say(o, "%s: BLEU %.1f; ", recipes[k], a.mean);
+        shown = shown && most(count_under(&a, FAILS), a.n);
+        none = none && most(count_over(&a, LEARNS), a.n);
+    }
+    judge(o, shown, none);
+}
+static void a20(lab *l, outcome *o)
+{
+    lab_spec rezero = training("rezero", 6, 2e-3, 100, 400), both = rezero;
+    both.recipe = "rezero-post";
+    lab_sample a = lab_over(l, rezero, "nll", 0), b = lab_over(l, both, "nll", 0);
+    draw_loss(l, o, rezero, "rezero");
+    draw_loss(l, o, both, "rezero-post");
+    say(o, "loss: ReZero %.3f+-%.3f, with Post-LN %.3f+-%.3f. ", a.mean, a.sd, b.mean, b.sd);
+    judge(o, most(count_above(&a, &b, 1), a.n), most(count_above(&b, &a, 1), a.n));
+}
+static void a23(lab *l, outcome *o)
+{
+    lab_spec learned = deep("admin"), direct = deep("admin-direct");
+    lab_sample a = lab_over(l, learned, "nll", 0), b = lab_over(l, direct, "nll", 0);
+    draw_loss(l, o, learned, "omega");
+    draw_loss(l, o, direct, "rescaled weights");
+    say(o, "loss: omega %.3f+-%.3f, rescaled weights %.3f+-%.3f. ", a.mean, a.sd, b.mean, b.sd);
+    judge(o, fabs(a.mean - b.mean) < 0.05, false);
+}
+static void a24(lab *l, outcome *o)
+{
+    static const int64_t stops[] = { 0, 150, 300, 500 };
+    double v[4];
+    figure_line *line = line_of(o, "updates", "|F - F*|^2 a token", "post");
+    for (int i = 0; i < 4; i++) {
+        lab_spec s = training("post", 4, 8e-3, 200, 500);
+        s.score = false;
+        s.noise = 1e-4;
+        s.stop = stops[i];
+        v[i] = lab_over(l, s, "shift", 0).mean;
+        point(line, (double)stops[i], v[i], 0);
+    }
+    say(o, "Post-LN with warm-up, weights moved by 1e-4: %.3g at the start, %.3g, %.3g, %.3g after "
+        "150, 300, 500 updates. ", v[0], v[1], v[2], v[3]);
+    judge(o, v[3] < v[0] && v[2] < v[0], v[3] > v[0]);
+}
+static void a26(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "admin", "admin-direct", "rezero", "t-fixup" };
+    double loss[4];
+    for (int k = 0; k < 4; k++) {
+        lab_spec half = deep(recipes[k]);
+        half.half = true;
+        lab_sample a = lab_over(l, deep(recipes[k]), "nll", 0), b = lab_over(l, half, "nll", 0);
+        loss[k] = b.mean - a.mean;
+        draw_loss(l, o, half, recipes[k]);
+        say(o, "%s: loss in half minus in float %+.3f; ", recipes[k], loss[k]);
+    }
+    judge(o, loss[1] > loss[0] + 0.02 && loss[2] > loss[0] + 0.02 && loss[3] > loss[0] + 0.02,
+          loss[1] < loss[0] - 0.02 && loss[2] < loss[0] - 0.02 && loss[3] < loss[0] - 0.02);
+}
+
+/* -- Takase 2022 ----------------------------------------------------------------------------- */
+
+static void b1(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "b2t" };
+    lab_sample a = lab_over(l, deep("post"), "bleu", 0), b = lab_over(l, deep("pre"), "bleu", 0);
+    lab_sample c = lab_over(l, deep("b2t"), "bleu", 0);
+    say(o, "BLEU of 12 + 12 layers: ");
+    draw_bleu(l, o, recipes, 3, true);
+    judge(o, most(count_under(&a, FAILS), a.n) && most(count_over(&b, LEARNS), b.n)
+          && most(count_over(&c, LEARNS), c.n), a.mean > b.mean);
+}
+static void b3(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "b2t" };
+    double v[3];
+    for (int k = 0; k < 3; k++) {
+        double g[54];
+        means(l, (lab_spec[]){ at_start(recipes[k], 18) }, "dec_output_gradient", 54, g, NULL);
+        v[k] = g[2] / g[53];
+        figure_line *line = line_of(o, "decoder layer", "gradient norm of its output", recipes[k]);
+        o->fig.log_y = true;
+        for (int i = 0; i < 18; i++) point(line, i + 1, g[3*i + 2], 0);
+    }
+    say(o, "gradient at the output of the first over the last of 18 decoder layers: Post-LN %.4f, "
+        "Pre-LN %.2f, B2T %.3f. ", v[0], v[1], v[2]);
+    judge(o, v[0] < 0.05 && v[1] > 1 && v[2] > 5 * v[0], v[0] > v[2]);
+}
+static void b4(lab *l, outcome *o)
+{
+    static const int32_t layers[] = { 1, 9, 18 };
+    double sum[54], out[54];
+    bool shown = true;
+    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_sum_gradient", 54, sum, NULL);
+    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_output_gradient", 54, out, NULL);
+    for (int k = 0; k < 3; k++) {
+        int32_t at = 3 * (layers[k] - 1);
+        double g[5] = { sum[at], out[at], sum[at + 1], out[at + 1], sum[at + 2] };
+        char name[32];
+        snprintf(name, sizeof name, "layer %d", (int)layers[k]);
+        figure_line *line = line_of(o, "point", "gradient norm", name);
+        for (int i = 0; i < 5; i++) point(line, i + 1, g[i], 0);
+        say(o, "layer %d, (1) to (5): %.3g %.3g %.3g %.3g %.3g; ", (int)layers[k], g[0], g[1], g[2],
+            g[3], g[4]);
+        shown = shown && g[2] < 0.9 * g[3] && g[0] < 0.9 * g[1] && g[1] > 0.95 * g[2];
+    }
+    judge(o, shown, false);
+}
+static void b5(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "b2t" };
+    double v[3];
+    for (int k = 0; k < 3; k++) {
+        figure_line *line = line_of(o, "decoder layer", "cosine to the last layer", recipes[k]);
+        v[k] = 0;
+        for (int32_t i = 0; i < 6; i++) {
+            lab_sample a = lab_over(l, trained(recipes[k], 6), "dec_cosine", 6*i + 5);
+            point(line, i + 1, a.mean, a.sd);
+            if (i < 5) v[k] += a.mean / 5;
+        }
+    }
+    say(o, "mean cosine of layers 1 to 5 to layer 6, trained: Post-LN %.2f, Pre-LN %.2f, B2T "
+        "%.2f. ",
+        v[0], v[1], v[2]);
+    judge(o, v[1] > v[0] + 0.05 && v[2] < v[1] && v[2] - v[0] < v[1] - v[2], v[1] < v[0]);
+}
+static void b6(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "b2t" };
+    lab_sample six[3], twelve[3];
+    for (int k = 0; k < 3; k++) {
+        six[k] = lab_over(l, training(recipes[k], 6, 2e-3, 100, 400), "bleu", 0);
+        twelve[k] = lab_over(l, deep(recipes[k]), "bleu", 0);
+        say(o, "%s: BLEU of 6 layers %.1f, of 12 %.1f. ", recipes[k], six[k].mean, twelve[k].mean);
+        draw_loss(l, o, deep(recipes[k]), recipes[k]);
+    }
+    judge(o, six[0].mean > six[1].mean && six[2].mean > six[1].mean
+          && most(count_under(&twelve[0], FAILS), twelve[0].n) && twelve[2].mean > twelve[1].mean,
+          twelve[0].mean > twelve[1].mean);
+}
+static void b7(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "pre", "b2t" };
+    static const int32_t sweep[] = { 2, 4, 8, 12, 18 };
+    double v[3][5];
+    const int n = l->full ? 5 : 4;
+    for (int k = 0; k < 3; k++) {
+        figure_line *line = line_of(o, "layers of each stack", "loss after 400 updates",
+            recipes[k]);
+        for (int i = 0; i < n; i++) {
+            lab_sample a = lab_over(l, training(recipes[k], sweep[i], 2e-3, 100, 400), "nll", 0);
+            v[k][i] = a.mean;
+            point(line, sweep[i], a.mean, a.sd);
+        }
+        say(o, "%s: loss %.3f at 2 layers, %.3f at %d; ", recipes[k], v[k][0], v[k][n - 1],
+            (int)sweep[n - 1]);
+    }
+    bool below = true;
+    for (int i = 0; i < n; i++) below = below && v[2][i] < v[1][i];
+    judge(o, below && v[0][0] < 0.5 && v[0][n - 1] > 1, v[0][n - 1] < v[1][n - 1]);
+}
+static void b11(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "dlcl", "t-fixup", "deepnorm", "admin", "b2t" };
+    double nll[5];
+    bool trains = true, best = true;
+    say(o, "BLEU of 12 + 12 layers: ");
+    draw_bleu(l, o, recipes, 5, true);
+    for (int k = 0; k < 5; k++) {
+        lab_sample a = lab_over(l, deep(recipes[k]), "bleu", 0);
+        nll[k] = lab_over(l, deep(recipes[k]), "nll", 0).mean;
+        trains = trains && most(count_over(&a, LEARNS), a.n);
+    }
+    for (int k = 0; k < 4; k++) best = best && nll[4] < nll[k];
+    judge(o, trains && best, nll[4] > nll[0] && nll[4] > nll[1] && nll[4] > nll[2] &&
+        nll[4] > nll[3]);
+}
+static void b13(lab *l, outcome *o)
+{
+    lab_spec bare = deep("b2t-no-norm"), normed = deep("b2t");
+    lab_sample a = lab_over(l, bare, "bleu", 0), b = lab_over(l, normed, "bleu", 0);
+    draw_loss(l, o, bare, "without norms");
+    draw_loss(l, o, normed, "b2t");
+    say(o, "BLEU of 12 + 12 layers: without norms %.1f, with %.1f. ", a.mean, b.mean);
+    judge(o, most(count_over(&a, LEARNS), a.n) && b.mean > a.mean, b.mean < a.mean - 1);
+}
+static void b14(lab *l, outcome *o)
+{
+    const tfn_topology *t = tfn_topology_find("b2t-no-norm");
+    figure_line *line = line_of(o, "layers N", "alpha", "b2t-no-norm");
+    double largest = 0;
+    int32_t at = 0;
+    (void)l;
+    for (int32_t n = 1; n <= 60; n++) {
+        tfn_place p;
+        memset(&p, 0, sizeof p);
+        p.kind = TFN_FFN;
+        p.layer = 1, p.depth = p.encoder_depth = p.decoder_depth = n;
+        p.width = 512;
+        double alpha = (double)tfn_topology_join(t, &p).extra.value;
+        point(line, n, alpha, 0);
+        if (alpha > largest) largest = alpha, at = n;
+    }
+    say(o, "the library's row: alpha is largest, %.3f, at N = %d. ", largest, (int)at);
+    judge(o, at == 9 && fabs(largest - 0.719) < 1e-3, false);
+}
+static void b15(lab *l, outcome *o)
+{
+    lab_spec skip = training("b2t-skip-last", 6, 2e-3, 100, 400), plain = skip;
+    plain.recipe = "b2t";
+    lab_sample a = lab_over(l, skip, "nll", 0), b = lab_over(l, plain, "nll", 0);
+    draw_loss(l, o, skip, "b2t-skip-last");
+    draw_loss(l, o, plain, "b2t");
+    say(o, "loss of 6 + 6 layers: skipping the last norm %.3f+-%.3f, B2T %.3f+-%.3f. ", a.mean,
+        a.sd,
+        b.mean, b.sd);
+    judge(o, most(count_above(&a, &b, 1), a.n), most(count_above(&b, &a, 1), a.n));
+}
+/* Nodes of the training tape, parameters and floats of working memory of a recipe's model. */
+static bool cost_of(const char *recipe, int32_t layers, int32_t *nodes, int64_t *params,
+                    int64_t *work)
+{
+    lab_spec s = at_start(recipe, layers);
+    tfn_model_desc d = lab_desc(&s, false);
+    tfn_model m;
+    bool ok = tfn_model_new(&m, &d, NULL) == TFN_OK;
+    *nodes = m.train.count, *params = m.param_floats, *work = m.train.work;
+    tfn_model_free(&m);
+    return ok;
+}
+static void costs(lab *l, outcome *o)
+{
+    static const char *const recipes[] = { "post", "b2t", "admin", "dlcl", "t-fixup", "deepnorm" };
+    int32_t nodes[6][3];
+    int64_t params, work, none = 0;
+    (void)l;
+    for (int k = 0; k < 6; k++) {
+        figure_line *line = line_of(o, "layers of each stack", "operations on the tape",
+            recipes[k]);
+        for (int i = 0; i < 3; i++) {
+            if (!cost_of(recipes[k], 6 << i, &nodes[k][i], &params, &work)) return;
+            point(line, 6 << i, nodes[k][i], 0);
+        }
+        if (!k) none = params;
+        say(o, "%s: %+d operations, %+d parameters at 24 layers; ", recipes[k],
+            (int)(nodes[k][2] - nodes[0][2]), (int)(params - none));
+    }
+    /* b2t: one addition a layer; dlcl: more than twice as many for twice the layers */
+    int32_t extra[2] = { nodes[3][1] - nodes[0][1], nodes[3][2] - nodes[0][2] };
+    judge(o, nodes[1][2] - nodes[0][2] == 2*24 && extra[1] > 2 * extra[0], false);
+}
+static void b19(lab *l, outcome *o)
+{
+    lab_spec plain = training("b2t", 18, 2e-3, 100, 400), scaled = plain;
+    scaled.init = "b2t";
+    lab_sample a = lab_over(l, plain, "nll", 0), b = lab_over(l, scaled, "nll", 0);
+    draw_loss(l, o, plain, "b2t");
+    draw_loss(l, o, scaled, "b2t, weights / sqrt(L)");
+    say(o, "loss of 18 + 18 layers: B2T %.3f+-%.3f, with weights scaled by the depth %.3f+-%.3f. ",
+        a.mean, a.sd, b.mean, b.sd);
+    judge(o, most(count_above(&a, &b, 1), a.n), most(count_above(&b, &a, 1), a.n));
+}
+
+/* -- the table ------------------------------------------------------------------------------- */
+
+#define AT_START  "string reversal, d 32, 2 heads, d_ff 64, batch 16, no training"
+#define THEORY    "the theorems' setting: one stack of 12, d 128, d_ff 128, one head, W_Q = W_K = 0"
+#define SHALLOW   "string reversal, 4 + 4 layers, d 32, batch 32, Adam 8e-3, linear decay, 500 " \
+    "updates"
+#define SIX       "string reversal, 6 + 6 layers, d 32, batch 32, linear decay, 600 updates"
+#define DEEP      "string reversal, 12 + 12 layers, d 32, batch 32, Adam 2e-3, warm-up 100, 400 " \
+    "updates"
+#define MIDDLE    "string reversal, 6 + 6 layers, d 32, batch 32, Adam 2e-3, warm-up 100, 400 " \
+    "updates"
+#define MOVED     "one encoder of 1 to 24 layers, d 64, 4 heads, 8 x 12 random tokens"
+#define ENCODER64 "the encoder of 18 + 18 layers, d 64, 4 heads, before training"
+#define BY_HAND   "computed"
+
+static const claim claims[] = {
+    { "X1", "definition 1", "the norm of the output is concentrated",
+      "a share of at least 0.875 is within 10 % above the mean",
+      "both placements reach 0.875 over all tokens and seeds", THEORY, x1, NULL },
+    { "X2", "lemma 1", "E|ReLU(X)|^2 = sigma^2 d/2", "sigma^2 d/2", "within 1 %", BY_HAND, x2,
+      NULL },
+    { "X3", "lemma 2", "Post-LN: the sum before the second norm has size 3/2 d",
+      "3/2 in all layers",
+      "mean within 0.1 of 1.5, every layer in [1.3, 1.7]", THEORY, x3, NULL },
+    { "X4", "lemma 2", "Post-LN: the sum behind the attention has size 1 + |mean of x|^2/d",
+      "between 1 and 2", "every layer between 1 and 2 (2 % over is tolerated)", THEORY, x4, NULL },
+    { "X5", "lemma 2", "Pre-LN: the stream grows by 1/2 to 3/2 d a layer", "[1 + l/2, 1 + 3l/2]",
+      "every layer inside, R^2 of the line above 0.95", THEORY, x5, NULL },
+    { "X6", "lemma 3", "LayerNorm's Jacobian is O(sqrt(d)/|x|)", "1 for x of mean 0",
+      "|J| |x|/sqrt(d) in [0.8, 1.5] for all", "60 normal vectors, d 16, 64, 256", x6, NULL },
+    { "X7", "lemma 4", "I - aa^T has the eigenvalues 0, 1, ..., 1", "exact",
+      "a projection of trace d - 1 to 1e-10", BY_HAND, x7, NULL },
+    { "X8", "theorem 1", "the last layer's gradient does not depend on depth in Post-LN, falls as "
+      "1/sqrt(L) in Pre-LN", "L^0 and L^-0.5", "|b| <= 0.2 for Post-LN, -0.7 <= b <= -0.3 for "
+      "Pre-LN",
+      AT_START, x8, NULL },
+    { "X9", "proof of theorem 1", "no hidden unit is larger than sqrt(2 ln(100 d))",
+      "with a probability of 0.99", "99 % of tokens in the last layer, both placements", THEORY, x9,
+      NULL },
+    { "X10", "appendix F", "gradients by layer: growing upwards in Post-LN, flat in Pre-LN",
+      "up to (3/2)^(1/2) a layer; 1", "Post-LN last/first between 1.5 and 1.1 times the bound, "
+      "Pre-LN "
+      "in [0.5, 2]", THEORY, x10, NULL },
+    { "X11", "appendix F", "the Jacobian of Pre-LN's norm falls as 1/sqrt(j)", "j^-0.5",
+      "-0.65 < b < -0.35", THEORY, x11, NULL },
+    { "X12", "figure 2", "Post-LN fails without warm-up, with Adam and with SGD",
+      "BLEU 8.45 without, about 34 with (Adam); about 0 (SGD)",
+      "BLEU below 20 without and above 90 with, in 4 of 5 seeds, both optimisers", SHALLOW, x12,
+      NULL },
+    { "X13", "figure 2", "the length of the warm-up matters",
+      "500 updates: 31.16 (5e-4), 2.77 (1e-3)",
+      "mean loss falls from 1 over 50 to 200 updates of warm-up, by 0.2 at least, at 2e-3 and 4e-3",
+      SIX, x13, NULL },
+    { "X14", "figure 3 a, b", "gradients by layer before and after warm-up",
+      "Post-LN grows with the layer, small after warm-up; Pre-LN flat",
+      "Post-LN last/first > 2, Pre-LN in [0.5, 2]; after warm-up Post-LN's last is halved at least",
+      AT_START "; warm-up 200 to 4e-3", x14, NULL },
+    { "X15", "figure 3 c, d", "the last layer's gradient for 6 to 14 layers",
+      "Post-LN about 1.6 throughout, Pre-LN falling", "|b| <= 0.2 for Post-LN, b <= -0.3 for "
+      "Pre-LN",
+      AT_START, x15, NULL },
+    { "X16", "figure 4", "Pre-LN needs no warm-up and is faster; RAdam helps Post-LN without",
+      "about 34 BLEU both; epoch 9 against 15", "BLEU within 2, loss 0.2 earlier, RAdam doubles "
+      "Adam's BLEU in 4 of 5 seeds", SHALLOW "; RAdam: " SIX ", 4e-3, beta2 .995", x16, NULL },
+    { "X17", "figure 4 c, d", "the same on WMT", "the same order", "", "", NULL,
+      "a second, larger corpus of the same kind; X16 is the same measurement on what can be made "
+      "here" },
+    { "X18", "figure 5 a", "BERT: Pre-LN reaches the loss of Post-LN 40 % sooner",
+      "1.69 after 500k against 700k updates", "", "", NULL,
+      "a masked language model needs a corpus with meaning; generated text has none" },
+    { "X19", "figure 5 b, c", "BERT: Pre-LN is faster on MRPC and RTE", "accuracy by checkpoint",
+      "", "",
+      NULL, "needs X18's model and the two data sets" },
+    { "X20", "figure 6", "Post-LN with a small constant rate: better than a large one without "
+      "warm-up, "
+      "worse than with", "4.3 after 27 epochs", "loss at least 1.2 times apart both ways, in 4 "
+      "of 5 "
+      "seeds", SIX, x20, NULL },
+    { "X21", "footnote 1", "Pre-LN, tuned, on IWSLT", "35.5 BLEU", "", "", NULL,
+      "one number of one corpus" },
+    { "X22", "theorem 1", "the last layer's gradient and the width", "at most d sqrt(ln d)",
+      "exponent at most 1.2, both placements", THEORY ", 6 layers, d 16 to 128", x22, NULL },
+    { "X23", "lemma 5, proposition 1", "bounds of probabilities", "the bounds hold",
+      "both hold on 20,000 samples", "chi-squared variables, d 64", x23, NULL },
+
+    { "A1", "figures 1, 9", "deep Post-LN diverges; Admin ends at or below Pre-LN; with 6 layers "
+      "Pre-LN ends above Post-LN", "18 layers diverge",
+      "Post-LN's BLEU below 20 in 4 of 5 seeds; mean loss of Admin <= Pre-LN; of Post-LN < "
+      "Pre-LN at 6",
+      DEEP, a1, NULL },
+    { "A2", "theorem 1", "gradients do not vanish in a Post-LN encoder nor in Pre-LN",
+      "not decreasing towards the bottom", "at most 3 of 35 steps shrink by over 2 %, bottom >= "
+      "top, "
+      "both", AT_START ", 18 + 18 layers", a2, NULL },
+    { "A3", "figure 3", "only the Post-LN decoder's gradients vanish", "tenfold or more",
+      "least/largest below 0.1 there, above 0.1 in Pre-LN, Admin and the Post-LN encoder",
+      AT_START ", 18 + 18 layers", a3, NULL },
+    { "A4", "appendix A.3", "it is the cross-attention that shrinks them", "a factor below 1",
+      "below 0.9 there, above 0.95 through self-attention and feed-forward",
+      AT_START ", 18 + 18 layers", a4, NULL },
+    { "A5", "table 1", "curing the vanishing gradient is not enough",
+      "post/post fails, post/pre fails, pre/pre trains", "BLEU below 20, below 20, above 90 in 4 "
+      "of 5 "
+      "seeds; gradient ratio below 0.1, above 0.5", DEEP, a5, NULL },
+    { "A6", "figure 4, left", "randomly moved weights shift the output by O(N) in Post-LN, O(ln "
+      "N) in "
+      "Pre-LN and Admin", "R^2 = 0.99", "R^2 in N above 0.95 and above that in ln N for Post-LN; "
+      "the "
+      "reverse order for the others", MOVED, a6, NULL },
+    { "A7", "figure 4, right", "so does an optimiser's step, far more in Post-LN",
+      "several magnitudes", "ten times Pre-LN's and Admin's at N = 48", MOVED, a7, NULL },
+    { "A8", "theorem 2", "the shift is proportional to the sum of beta_ii^2", "proportional",
+      "R^2 above 0.9 over three placements and eight depths",
+      MOVED, a8, NULL },
+    { "A9", "corollaries 1, 2", "beta_ii^2 is 1/i in Pre-LN, constant in Post-LN", "i^-1, i^0",
+      "-1.2 < b < -0.8; |b| < 0.2", ENCODER64, a9, NULL },
+    { "A10", "proof of theorem 2", "rows of beta are proportional; sums of squares are 1", "exact",
+      "within 10 % and 2 %", "the encoder of 6 + 6 layers, d 64", a10, NULL },
+    { "A11", "figure 7", "Pre-LN's dependency on its branches grows in training, Post-LN's is "
+      "larger",
+      "as said", "mean diagonal: trained > start in Pre-LN, Post-LN above Pre-LN before and after",
+      SIX
+      ", 3e-3, warm-up 200", a11, NULL },
+    { "A12", "figure 8", "Admin begins like Pre-LN and depends more on its branches when trained",
+      "as said", "mean diagonal within 20 % at the start, above Pre-LN's after", DEEP, a12, NULL },
+    { "A13", "section 4.3", "Admin's beta_ii^2 is about 1/i", "i^-1", "-1.2 < b < -0.8", ENCODER64,
+      a13,
+      NULL },
+    { "A14", "figures 5, 11", "gradients of W_Q and W_K are small, changes of all matrices alike",
+      "as said", "spread of gradients at least twice that of changes, W_Q + W_K below W_V + W_O",
+      "Pre-LN, " SIX ", 3e-3, warm-up 200, at update 300", a14, NULL },
+    { "A15", "figure 9", "on a small task all three end alike", "similar",
+      "mean losses within 0.05",
+      "string reversal, 4 + 4 layers, 4e-3, warm-up 100, 500 updates", a15, NULL },
+    { "A16", "table 2", "6 layers: Post-LN above Pre-LN; deep: Post-LN fails, Admin above Pre-LN",
+      "27.80/27.27/27.90; failed/28.26/28.58", "the order of mean BLEU", MIDDLE "; " DEEP, a16,
+      NULL },
+    { "A17", "section 5.2", "longer warm-up does not cure deep Post-LN", "8k to 32k: all fail",
+      "BLEU below 20 in 4 of 5 seeds for 50, 100, 200, 300", DEEP, a17, NULL },
+    { "A18", "figure 10", "without warm-up Post-LN fails in many cells of lr x beta2, Pre-LN and "
+      "Admin "
+      "do not", "7, 0, 0 of 15", "Post-LN 4 at least, Pre-LN none, Admin fewer than Post-LN",
+      "string reversal, 4 + 4 layers, 350 updates, no warm-up", a18, NULL },
+    { "A19", "section 5.3", "deep ReZero, Fixup and LookLinear diverge", "all diverge",
+      "BLEU below 20 in 4 of 5 seeds, all three", "string reversal, 18 + 18 layers, 2e-3, "
+      "warm-up 100, "
+      "400 updates, simulated half precision, dropout 0.1", a19, NULL },
+    { "A20", "table 3", "ReZero is better with Post-LN than alone", "34.67 and 33.67 BLEU",
+      "lower loss in 4 of 5 seeds", MIDDLE, a20, NULL },
+    { "A21", "table 4", "262 million parameters, 43.80 BLEU", "", "", "", NULL,
+      "a comparison of published systems" },
+    { "A22", "appendix C", "the folded model is Admin", "the same outputs", "", "", NULL,
+      "no measurement but an identity: tests/test_identities.c holds it to 1e-9 in double "
+      "precision" },
+    { "A23", "appendix C", "rescaled weights train as well as omega", "the same quality",
+      "mean losses within 0.05", DEEP, a23, NULL },
+    { "A24", "section 5.2", "moved weights shift the output less as training goes on", "less",
+      "below the start's after 300 and 500 updates", SHALLOW, a24, NULL },
+    { "A25", "section 5.1", "dropout of attention and activations matters on a small corpus",
+      "large", "",
+      "", NULL, "it cures over-fitting; generated data is unlimited, so that there is none" },
+    { "A26", "appendices C, E", "in half precision rescaled weights and models without norms are "
+      "less "
+      "stable", "less stable", "half costs each 0.02 nats more than Admin with omega",
+      DEEP ", simulated half precision", a26, NULL },
+
+    { "B1", "figure 1", "deep Post-LN stalls, Pre-LN and B2T train", "as said",
+      "BLEU below 20, above 90, above 90 in 4 of 5 seeds", DEEP, b1, NULL },
+    { "B2", "equations 3, 4", "the Jacobian of a sub-layer is the product of its parts'", "exact",
+      "", "",
+      NULL, "the chain rule; the gradient tests hold every placement to central differences" },
+    { "B3", "figure 3", "gradients by layer: Post-LN's decoder vanishes, Pre-LN is largest at the "
+      "bottom, B2T in between", "exponential decay", "first/last below 0.05, above 1, above five "
+      "times "
+      "Post-LN's", AT_START ", 18 + 18 layers", b3, NULL },
+    { "B4", "figures 4, 7", "the drop is at the norms", "(4) to (3) and (2) to (1)",
+      "both below 0.9, (3) to (2) above 0.95, in layers 1, 9, 18", AT_START ", 18 + 18 layers", b4,
+      NULL },
+    { "B5", "figure 5", "shallow layers of Pre-LN resemble its last, B2T is like Post-LN",
+      "as said",
+      "Pre-LN's mean cosine 0.05 above Post-LN's, B2T nearer to Post-LN",
+      SIX ", 3e-3, warm-up 200", b5,
+      NULL },
+    { "B6", "table 1", "6 layers: Post-LN and B2T above Pre-LN; deep: Post-LN fails, B2T above "
+      "Pre-LN",
+      "26.59/26.10/26.53; fail/26.57/27.30", "the order of mean BLEU", MIDDLE "; " DEEP, b6, NULL },
+    { "B7", "figures 6, 8, 9", "B2T is below Pre-LN at every depth, Post-LN fails when deep",
+      "as said",
+      "mean losses below everywhere; Post-LN below 0.5 at 2 layers, above 1 at the deepest",
+      "string reversal, 2 to 12 (full: 18) layers, 2e-3, warm-up 100, 400 updates", b7, NULL },
+    { "B8", "table 2", "headlines: ROUGE", "38.57 38.27 38.43", "", "", NULL,
+      "generated headlines are a copying rule that every placement learns; no order to measure" },
+    { "B9", "table 3", "WikiText-103: perplexity", "fail/18.53/18.38 with 16 layers", "", "", NULL,
+      "needs a corpus of words with long dependencies" },
+    { "B10", "table 4", "speech: WER", "fail/3.21/3.26", "", "", NULL, "needs recorded speech" },
+    { "B11", "table 5", "of the remedies for deep stacks B2T is best",
+      "DLCL 26.90, T-Fixup 26.94, DeepNet 27.13, Admin 26.86, B2T 27.30",
+      "all train (BLEU above 90 in 4 of 5 seeds), B2T has the lowest mean loss", DEEP, b11, NULL },
+    { "B12", "table 6", "the same for headlines", "the numbers are missing", "", "", NULL,
+      "the text at hand lacks the numbers" },
+    { "B13", "tables 9, 10", "B2T without norms is nearly as good", "27.10 and 27.30",
+      "BLEU above 90 in 4 of 5 seeds, below B2T's", DEEP, b13, NULL },
+    { "B14", "equations 7, 8", "alpha rises to N = 9, then falls", "0.719 at 9",
+      "the row's largest is there, within 1e-3", BY_HAND, b14, NULL },
+    { "B15", "footnote 1", "skipping the last norm too is worse", "much worse",
+      "higher loss in 4 of 5 seeds", MIDDLE, b15, NULL },
+    { "B16", "section 7", "B2T costs no extra computation, unlike DLCL and Admin",
+      "one addition a layer",
+      "one operation more a layer than Post-LN; DLCL's extra operations grow faster than the depth",
+      "6 + 6 to 24 + 24 layers, counted on the tape", costs, NULL },
+    { "B17", "table 7", "hyper-parameters", "", "", "", NULL, "settings, not a result" },
+    { "B18", "table 8", "the cost of each method", "B2T one addition a layer; DLCL O(L^2) sums",
+      "as B16", "6 + 6 to 24 + 24 layers, counted on the tape", costs, NULL },
+    { "B19", "appendix F", "depth-scaled weights help B2T when extremely deep",
+      "suggested, not shown",
+      "lower loss in 4 of 5 seeds", "string reversal, 18 + 18 layers, 2e-3, warm-up 100, 400 "
+      "updates",
+      b19, NULL }
+};
+enum { CLAIMS = sizeof claims / sizeof *claims };
+#endif

@@ -1,0 +1,951 @@
+/* Measurements of normlab. A measurement is a lab_spec, plain data; running it gives a lab_record,
+ * named lists of numbers, which depend on the spec alone: not on threads, order or machine. Records
+ * are kept in a file of JSON lines under the text of their spec, so that nothing is measured twice,
+ * by an interrupted run or by two claims.
+ *
+ * A claim asks for records (lab_get, lab_sample). The first time around nothing is there: what is
+ * asked for is noted, NaN is answered. Then lab_work measures all that was noted, and the claim is
+ * asked again. */
+#ifndef LAB_H
+#define LAB_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+#include <time.h>
+
+/* -- specs and records ----------------------------------------------------------------------- */
+
+typedef enum lab_task {
+    LAB_REVERSE,            /* 5 to 8 of 8 letters, backwards: encoder-decoder */
+    LAB_GRAMMAR,            /* toy German to toy English: encoder-decoder */
+    LAB_TEXT,               /* letters of the toy English: decoder */
+    LAB_RANDOM,             /* tokens of 64, any targets: encoder; nothing to learn */
+    LAB_DISTINCT            /* every token of a batch another: encoder, the theory's input */
+} lab_task;
+static const char *const lab_task_names[] = { "reverse", "grammar", "text", "random", "distinct" };
+
+typedef struct lab_spec {
+    lab_task    task;
+    int32_t     layers, decoder_layers;       /* decoder_layers 0: layers */
+    int32_t     width, heads, ffn, batch;
+    const char *recipe;
+    const char *decoder;      /* NULL, or the recipe whose topology the decoder has */
+    const char *init, *norm;  /* NULL: the recipe's */
+    tfn_optimizer optimizer;
+    double      lr, beta1, beta2, dropout, smoothing;
+    tfn_schedule_kind schedule;
+    int64_t     warmup, steps;
+    int64_t     stop;         /* train so many of the steps */
+    bool        half;         /* simulated half precision */
+    bool        score;        /* greedy decoding at the end: accuracy, BLEU */
+    bool        look;         /* at values and gradients of all sub-layers at the end */
+    bool        theory;       /* W_Q = W_K = 0, W_O = 1, N(0, 1) embeddings without positions */
+    double      noise;        /* > 0: shift of the output when each matrix entry moves by +-noise */
+    double      step;         /* > 0: the same for a step of so much against the gradient's sign */
+    uint64_t    seed;
+} lab_spec;
+
+enum { LAB_LISTS = 112, LAB_KEY = 320 };
+typedef struct lab_list { char name[28]; int32_t n; double *v; } lab_list;
+typedef struct lab_record {
+    char     key[LAB_KEY];
+    lab_spec spec;
+    bool     done;
+    double   seconds;
+    int32_t  count;
+    lab_list lists[LAB_LISTS];
+} lab_record;
+
+/* The list of a name with room for n numbers, all NaN. */
+static double *lab_put(lab_record *r, int32_t n, const char *format, ...)
+{
+    va_list args;
+    lab_list *l = &r->lists[r->count];
+    if (r->count == LAB_LISTS || n < 1) return NULL;
+    l->v = (double *)malloc((size_t)n * sizeof *l->v);
+    if (!l->v) return NULL;
+    va_start(args, format);
+    vsnprintf(l->name, sizeof l->name, format, args);
+    va_end(args);
+    for (l->n = 0; l->n < n; l->n++) l->v[l->n] = (double)NAN;
+    r->count++;
+    return l->v;
+}
+static const lab_list *lab_list_of(const lab_record *r, const char *name)
+{
+    for (int32_t i = 0; r && i < r->count; i++)
+        if (!strcmp(r->lists[i].name, name)) return &r->lists[i];
+    return NULL;
+}
+
+/* What identifies a measurement; zeros and defaults are left out, so that keys last. */
+static void lab_key_text(char *text, const lab_spec *s)
+{
+    const char *optimizer = s->optimizer == TFN_ADAM ? "adam" : s->optimizer == TFN_SGD ? "sgd"
+                          : s->optimizer == TFN_RADAM ? "radam" : "adamw";
+    int at = snprintf(text, LAB_KEY, "%s %s L%d", lab_task_names[s->task], s->recipe, s->layers);
+#define LAB_ADD(condition, ...)                                                                  \
+    if ((condition) && at < LAB_KEY) at += snprintf(text + at, (size_t)(LAB_KEY - at), __VA_ARGS__)
+    LAB_ADD(s->decoder_layers, "-%d", s->decoder_layers);
+    LAB_ADD(true, " d%d h%d f%d B%d", s->width, s->heads, s->ffn, s->batch);
+    LAB_ADD(s->decoder, " decoder=%s", s->decoder);
+    LAB_ADD(s->init, " init=%s", s->init);
+    LAB_ADD(s->norm, " norm=%s", s->norm);
+    LAB_ADD(s->stop, " %s lr=%g b1=%g b2=%g %s warmup=%ld steps=%ld", optimizer,
+            s->lr, s->beta1, s->beta2, s->schedule == TFN_LINEAR ? "linear" : "constant",
+            (long)s->warmup, (long)s->steps);
+    LAB_ADD(s->stop != s->steps, " stop=%ld", (long)s->stop);
+    LAB_ADD(s->dropout > 0, " dropout=%g", s->dropout);
+    LAB_ADD(s->smoothing > 0, " smoothing=%g", s->smoothing);
+    LAB_ADD(s->half, " half");
+    LAB_ADD(s->score, " score");
+    LAB_ADD(s->look, " look");
+    LAB_ADD(s->theory, " theory");
+    LAB_ADD(s->noise > 0, " noise=%g", s->noise);
+    LAB_ADD(s->step > 0, " step=%g", s->step);
+    LAB_ADD(true, " seed=%lu", (unsigned long)s->seed);
+#undef LAB_ADD
+}
+
+static bool lab_is_pair(lab_task t) { return t == LAB_REVERSE || t == LAB_GRAMMAR; }
+static int32_t lab_depth(const lab_spec *s, bool decoder)
+{
+    if (!lab_is_pair(s->task) && decoder != (s->task == LAB_TEXT)) return 0;
+    return decoder && s->decoder_layers ? s->decoder_layers : s->layers;
+}
+
+/* -- data ------------------------------------------------------------------------------------ */
+
+enum { LAB_TIME = 32, LAB_TEST = 128 };             /* longest sentence; sentences of the test */
+enum { LAB_PAD, LAB_BEGIN, LAB_END, LAB_FIRST };    /* ids of pairs */
+
+typedef struct lab_data {
+    int32_t   source[LAB_TEST * LAB_TIME], tokens[LAB_TEST * LAB_TIME];
+    int32_t   targets[LAB_TEST * LAB_TIME], lengths[LAB_TEST], source_lengths[LAB_TEST];
+    tfn_batch batch;
+} lab_data;
+
+static void lab_fill_reverse(lab_data *d, int32_t row, int32_t time, tfn_key key)
+{
+    int32_t n = 5 + (int32_t)(tfn_random_bits(key, 0) % 4), at = row * time;
+    for (int32_t i = 0; i < n; i++)
+        d->source[at + i] = LAB_FIRST + (int32_t)(tfn_random_bits(key, 1 + (uint64_t)i) % 8);
+    d->source[at + n] = LAB_END;
+    d->tokens[at] = LAB_BEGIN;
+    for (int32_t i = 0; i <= n; i++) {
+        d->targets[at + i] = i < n ? d->source[at + n - 1 - i] : LAB_END;
+        if (i < n) d->tokens[at + i + 1] = d->targets[at + i];
+    }
+    d->lengths[row] = d->source_lengths[row] = n + 1;
+}
+
+static int32_t lab_time(lab_task t)
+{
+    return t == LAB_RANDOM ? 12 : t == LAB_DISTINCT ? 16 : 9;
+}
+static int32_t lab_vocab(const lab_spec *s)
+{
+    return s->task == LAB_RANDOM ? 64 : s->task == LAB_DISTINCT ? 16 * s->batch : LAB_FIRST + 8;
+}
+
+/* Sentences number `which` of a seed. */
+static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
+{
+    tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
+    int32_t time = lab_time(s->task), vocab = lab_vocab(s);
+    tfn_batch *b = &d->batch;
+    memset(d, 0, sizeof *d);
+    for (int32_t i = 0; i < rows * time; i++) d->targets[i] = -1;
+    for (int32_t row = 0; row < rows && lab_is_pair(s->task); row++)
+        lab_fill_reverse(d, row, time, tfn_key_fold(key, (uint64_t)row));
+    for (int32_t i = 0; i < rows * time && !lab_is_pair(s->task); i++) {
+        d->tokens[i] = s->task == LAB_DISTINCT ? i
+                     : (int32_t)(tfn_random_bits(key, 2*(uint64_t)i) % (uint64_t)vocab);
+        d->targets[i] = (int32_t)(tfn_random_bits(key, 2*(uint64_t)i + 1) % (uint64_t)vocab);
+    }
+    b->tokens = d->tokens, b->targets = d->targets;
+    b->batch = rows, b->time = time;
+    if (!lab_is_pair(s->task)) return;
+    b->lengths = d->lengths;
+    b->source = d->source, b->source_lengths = d->source_lengths;
+    b->source_time = time;
+}
+
+static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.arch = lab_is_pair(s->task) ? TFN_ENCODER_DECODER
+           : s->task == LAB_TEXT ? TFN_DECODER : TFN_ENCODER;
+    d.vocab = lab_vocab(s);
+    d.context = lab_time(s->task);
+    d.layers = s->layers, d.decoder_layers = s->decoder_layers;
+    d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
+    d.activation = TFN_RELU;
+    d.position = s->theory ? TFN_NO_POSITION : TFN_SINUSOIDAL;
+    d.scale_embedding = !s->theory;
+    d.recipe = s->recipe;
+    d.init = s->init, d.norm = s->norm;
+    if (s->decoder)
+        d.decoder_topology = tfn_topology_find(tfn_recipe_find(s->decoder)->topology);
+    d.smoothing = (float)s->smoothing;
+    d.dropout = (float)s->dropout;
+    d.optimizer = s->optimizer;
+    d.beta1 = (float)s->beta1, d.beta2 = (float)s->beta2;
+    d.schedule.kind = s->schedule;
+    d.schedule.lr = s->lr > 0 ? (float)s->lr : 1e-3f;
+    d.schedule.warmup = s->warmup;
+    d.schedule.steps = s->steps;
+    d.batch = s->stop ? LAB_TEST : s->batch;
+    d.threads = 1;
+    d.seed = s->seed;
+    d.half = s->half;
+    d.probes = probes;
+    return d;
+}
+
+/* The setting of the theorems (Xiong 2020, 3.3): uniform attention, one matrix W_V, x_0 normal. */
+static void lab_theory(tfn_model *m, uint64_t seed)
+{
+    tfn_param_info p;
+    tfn_key key = tfn_key_fold(tfn_key_make(seed), 77);
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        int32_t n = p.rows * p.cols;
+        if (strstr(p.name, ".q.weight") || strstr(p.name, ".k.weight"))
+            memset(p.data, 0, (size_t)n * sizeof *p.data);
+        if (strstr(p.name, ".o.weight"))
+            for (int32_t j = 0; j < n; j++) p.data[j] = j / p.cols == j % p.cols;
+        if (!strcmp(p.name, "embedding.weight"))
+            for (int32_t j = 0; j < n; j++) p.data[j] = tfn_random_normal(key, (uint64_t)j);
+    }
+}
+
+/* -- looking at a training step -------------------------------------------------------------- */
+
+/* Sub-layers of a stack in order; what is seen at each of the points of tfn_watched. */
+typedef struct lab_stack {
+    int32_t  subs, per_layer, rows, cols;
+    double  *energy[TFN_WATCH_STACK], *variance[TFN_WATCH_STACK], *gradient[TFN_WATCH_STACK];
+    double  *beta;                 /* (subs, subs + 1): beta_ij of Liu 2020, section 4.1 */
+    double  *jacobian;             /* of the norm that reads x: mean of 1/deviation */
+    float   *parts;                /* (subs + 1, rows, cols): what x consists of */
+    float   *x, *p, *z;            /* the sub-layer's input, branch and sum */
+    float   *outputs;              /* (layers + 1, rows, cols): x_0 and what layers give */
+} lab_stack;
+typedef struct lab_look {
+    lab_stack stack[2];
+    double   *energies;            /* of each token at the last sum: |z|^2/d */
+    float    *last;                /* (rows, cols) what the last sub-layer gives: F */
+    float    *read;                /* what it read */
+    float    *end;                 /* the last stack's output, after its final norm */
+} lab_look;
+
+static int32_t lab_sub(const lab_stack *s, const tfn_probe_info *i)
+{
+    int32_t k = i->kind == TFN_SELF_ATTENTION ? 0 : i->kind == TFN_CROSS_ATTENTION ? 1
+              : s->per_layer - 1;
+    return i->layer * s->per_layer + k;
+}
+
+/* z = skip*x + p and y = N(z) are taken apart: each part of x is multiplied by the skip, found by
+ * least squares a channel, p is a new part, and the norm multiplies by gain/deviation. */
+static void lab_parts_add(lab_stack *s, int32_t sub)
+{
+    const size_t n = (size_t)s->rows * (size_t)s->cols;
+    for (int32_t c = 0; c < s->cols; c++) {
+        double xz = 0, xx = 0;
+        for (size_t i = (size_t)c; i < n; i += (size_t)s->cols) {
+            xz += (double)s->x[i] * ((double)s->z[i] - (double)s->p[i]);
+            xx += (double)s->x[i] * (double)s->x[i];
+        }
+        for (int32_t j = 0; j <= sub; j++)
+            for (size_t i = (size_t)c; i < n; i += (size_t)s->cols)
+                s->parts[(size_t)j*n + i] *= xx > 0 ? (float)(xz / xx) : 1;
+    }
+    memcpy(s->parts + (size_t)(sub + 1)*n, s->p, n * sizeof *s->p);
+}
+
+static double lab_mean(const float *x, int32_t n)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += (double)x[i];
+    return sum / n;
+}
+static double lab_deviation(const float *x, int32_t n)
+{
+    double mean = lab_mean(x, n), sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
+    return sqrt(sum / n);
+}
+
+/* The norm that made y of z, or none where y is z. */
+static void lab_parts_norm(lab_stack *s, int32_t sub, const float *y)
+{
+    const size_t n = (size_t)s->rows * (size_t)s->cols;
+    float *gain = s->x;                               /* no longer needed */
+    if (!memcmp(y, s->z, n * sizeof *y)) return;
+    for (int32_t c = 0; c < s->cols; c++) {           /* least squares against the normed z */
+        double sy = 0, sh = 0, hy = 0, hh = 0;
+        for (int32_t r = 0; r < s->rows; r++) {
+            const float *z = s->z + (size_t)r * (size_t)s->cols;
+            double h = ((double)z[c] - lab_mean(z, s->cols)) / (lab_deviation(z, s->cols) + 1e-12);
+            double v = (double)y[r * s->cols + c];
+            sy += v, sh += h, hy += h*v, hh += h*h;
+        }
+        gain[c] = (float)((hy - sh*sy/s->rows) / (hh - sh*sh/s->rows));
+    }
+    for (int32_t r = 0; r < s->rows; r++) {
+        double deviation = lab_deviation(s->z + r * s->cols, s->cols) + 1e-12;
+        for (int32_t j = 0; j <= sub + 1; j++) {
+            float *part = s->parts + (size_t)j*n + (size_t)(r * s->cols);
+            double mean = lab_mean(part, s->cols);
+            for (int32_t c = 0; c < s->cols; c++)
+                part[c] = (float)(((double)part[c] - mean) / deviation) * gain[c];
+        }
+    }
+}
+
+/* beta_ij: the deviations over features of x_i's parts, a mean over tokens, of length 1. */
+static void lab_parts_beta(lab_stack *s, int32_t sub)
+{
+    const size_t n = (size_t)s->rows * (size_t)s->cols;
+    double *beta = s->beta + sub * (s->subs + 1), sum = 0;
+    for (int32_t j = 0; j <= s->subs; j++) {
+        beta[j] = 0;
+        for (int32_t r = 0; r < s->rows && j <= sub + 1; r++)
+            beta[j] += lab_deviation(s->parts + (size_t)j*n + (size_t)(r * s->cols), s->cols);
+        sum += beta[j] * beta[j];
+    }
+    for (int32_t j = 0; j <= s->subs; j++) beta[j] /= sqrt(sum);
+}
+
+static void lab_see_value(lab_look *l, const tfn_probe_info *info, const float *x, int32_t rows)
+{
+    lab_stack *s = &l->stack[info->decoder];
+    const int32_t sub = lab_sub(s, info), cols = s->cols;
+    const size_t bytes = (size_t)rows * (size_t)cols * sizeof *x;
+    double energy = 0, deviation = 0, rate = 0;
+    for (int32_t r = 0; r < rows; r++) {
+        double e = 0;
+        for (int32_t c = 0; c < cols; c++) e += (double)x[r*cols + c] * (double)x[r*cols + c];
+        energy += e / cols / rows;
+        rate += 1 / lab_deviation(x + r*cols, cols) / rows;
+        if (info->point == TFN_WATCH_SUM) l->energies[r] = e / cols;
+    }
+    deviation = lab_deviation(x, rows * cols);
+    s->energy[info->point][sub] = energy;
+    s->variance[info->point][sub] = deviation * deviation;
+    if (info->point == TFN_WATCH_INPUT) {
+        s->jacobian[sub] = rate;
+        if (sub == 0) memcpy(s->parts, x, bytes), memcpy(s->outputs, x, bytes);
+        memcpy(s->x, x, bytes);
+    }
+    if (info->point == TFN_WATCH_READ) memcpy(l->read, x, bytes);
+    if (info->point == TFN_WATCH_BRANCH) memcpy(s->p, x, bytes);
+    if (info->point == TFN_WATCH_SUM) {
+        memcpy(s->z, x, bytes);
+        lab_parts_add(s, sub);
+    }
+    if (info->point != TFN_WATCH_OUTPUT) return;
+    lab_parts_norm(s, sub, x);
+    lab_parts_beta(s, sub);
+    memcpy(l->last, x, bytes);
+    if (sub % s->per_layer == s->per_layer - 1)
+        memcpy(s->outputs + (size_t)(info->layer + 1) * (size_t)(rows * cols), x, bytes);
+}
+
+static void lab_probe(void *user, int32_t id, const float *data, ptrdiff_t rows, ptrdiff_t cols,
+                      bool backward)
+{
+    lab_look *l = (lab_look *)user;
+    tfn_probe_info info = tfn_probe_of(id);
+    lab_stack *s = &l->stack[info.decoder];
+    if (info.point == TFN_WATCH_STACK && !backward)
+        memcpy(l->end, data, (size_t)(rows * cols) * sizeof *data);
+    if (info.point == TFN_WATCH_NONE || info.point >= TFN_WATCH_EMBEDDING) return;
+    s->rows = (int32_t)rows, s->cols = (int32_t)cols;
+    if (backward) {
+        double sum = 0;
+        for (ptrdiff_t i = 0; i < rows * cols; i++) sum += (double)data[i] * (double)data[i];
+        s->gradient[info.point][lab_sub(s, &info)] = sqrt(sum);
+    } else lab_see_value(l, &info, data, (int32_t)rows);
+}
+
+static float *lab_floats(size_t n) { return (float *)calloc(n, sizeof(float)); }
+
+/* Lists of a record, by name: enc_sum_energy, dec_output_gradient ... */
+static bool lab_look_start(lab_look *l, lab_record *r, int32_t rows)
+{
+    static const char *const points[] = { "", "input", "read", "branch", "sum", "output" };
+    const lab_spec *s = &r->spec;
+    const size_t n = (size_t)rows * (size_t)s->width;
+    bool ok = (l->energies = lab_put(r, rows, "energies")) != NULL;
+    l->last = lab_floats(n), l->read = lab_floats(n), l->end = lab_floats(n);
+    for (int side = 0; side < 2; side++) {
+        lab_stack *k = &l->stack[side];
+        int32_t layers = lab_depth(s, side);
+        const char *name = side ? "dec" : "enc";
+        k->per_layer = side && lab_is_pair(s->task) ? 3 : 2;
+        k->subs = layers * k->per_layer;
+        if (!k->subs) continue;
+        for (int p = TFN_WATCH_INPUT; p <= TFN_WATCH_OUTPUT; p++) {
+            k->energy[p] = lab_put(r, k->subs, "%s_%s_energy", name, points[p]);
+            k->variance[p] = lab_put(r, k->subs, "%s_%s_variance", name, points[p]);
+            k->gradient[p] = lab_put(r, k->subs, "%s_%s_gradient", name, points[p]);
+            ok = ok && k->energy[p] && k->variance[p] && k->gradient[p];
+        }
+        k->beta = lab_put(r, k->subs * (k->subs + 1), "%s_beta", name);
+        k->jacobian = lab_put(r, k->subs, "%s_jacobian", name);
+        k->parts = lab_floats(n * (size_t)(k->subs + 1));
+        k->x = lab_floats(n), k->p = lab_floats(n), k->z = lab_floats(n);
+        k->outputs = lab_floats(n * (size_t)(layers + 1));
+        ok = ok && k->beta && k->jacobian && k->parts && k->x && k->p && k->z && k->outputs;
+    }
+    return ok && l->last && l->read && l->end;
+}
+static void lab_look_end(lab_look *l)
+{
+    for (int side = 0; side < 2; side++) {
+        lab_stack *k = &l->stack[side];
+        free(k->parts), free(k->x), free(k->p), free(k->z), free(k->outputs);
+    }
+    free(l->last);
+    free(l->read);
+    free(l->end);
+}
+
+/* Cosines of the outputs of layers i and j, a mean over tokens (Takase 2022, section 3.2). */
+static void lab_cosines(lab_record *r, const lab_stack *s, const char *name)
+{
+    const int32_t layers = s->subs / s->per_layer;
+    const size_t n = (size_t)s->rows * (size_t)s->cols;
+    double *v = lab_put(r, layers * layers, "%s_cosine", name);
+    for (int32_t i = 0; i < layers * layers && v; i++) {
+        tfn_cosine c;
+        memset(&c, 0, sizeof c);
+        tfn_cosine_add(&c, s->outputs + (size_t)(i / layers + 1)*n,
+                       s->outputs + (size_t)(i % layers + 1)*n, s->rows, s->cols);
+        v[i] = tfn_cosine_score(&c);
+    }
+}
+
+/* -- weights and their gradients ------------------------------------------------------------- */
+
+static const char *const lab_matrices[] = { "self.q", "self.k", "self.v", "self.o", "ffn.w1",
+                                            "ffn.w2" };
+enum { LAB_MATRICES = 6 };
+
+/* Class and stack of a weight matrix, or -1. */
+static int lab_matrix(const tfn_param_info *p, int *side)
+{
+    char name[64];
+    *side = !strncmp(p->name, "dec", 3);
+    for (int k = 0; k < LAB_MATRICES && p->layer >= 0; k++) {
+        snprintf(name, sizeof name, "%s.%d.%s.weight", *side ? "decoder" : "encoder",
+                 (int)p->layer, lab_matrices[k]);
+        if (!strcmp(p->name, name)) return k;
+    }
+    return -1;
+}
+
+/* Norms of the matrices of `flat`, which lies as the parameters do: dec_w2_gradient ... */
+static void lab_norms(lab_record *r, const tfn_model *m, const double *flat, const char *what)
+{
+    double *lists[2][LAB_MATRICES] = { { NULL } };
+    tfn_param_info p, first;
+    int side;
+    if (!tfn_model_param(m, 0, &first)) return;
+    for (side = 0; side < 2; side++)
+        for (int k = 0; k < LAB_MATRICES; k++)
+            if (lab_depth(&r->spec, side))
+                lists[side][k] = lab_put(r, lab_depth(&r->spec, side), "%s_%s_%s",
+                                         side ? "dec" : "enc", strchr(lab_matrices[k], '.') + 1,
+                                         what);
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        const double *x = flat + (p.data - first.data);
+        int k = lab_matrix(&p, &side);
+        double sum = 0;
+        if (k < 0 || !lists[side][k]) continue;
+        for (int32_t j = 0; j < p.rows * p.cols; j++) sum += x[j] * x[j];
+        lists[side][k][p.layer] = sqrt(sum);
+    }
+}
+
+/* max_p ReLU(x W_1)_p^2 of each token in the last feed-forward (Xiong 2020, proof of theorem 1). */
+static void lab_hidden(lab_record *r, const tfn_model *m, const float *x)
+{
+    const int32_t rows = r->spec.batch * lab_time(r->spec.task), cols = r->spec.width;
+    double *most = lab_put(r, rows, "hidden_max");
+    tfn_param_info p;
+    int side;
+    for (int32_t i = 0; most && tfn_model_param(m, i, &p); i++) {
+        if (lab_matrix(&p, &side) != 4 || p.layer != r->spec.layers - 1) continue;
+        for (int32_t t = 0; t < rows; t++) {
+            most[t] = 0;
+            for (int32_t h = 0; h < p.cols; h++) {
+                double u = 0;
+                for (int32_t c = 0; c < cols; c++)
+                    u += (double)x[t*cols + c] * (double)p.data[c*p.cols + h];
+                if (u > 0 && u*u > most[t]) most[t] = u*u;
+            }
+        }
+    }
+}
+
+/* The gradient at the present weights, a mean over batches, and what is seen in the last one. */
+enum { LAB_LOOK_BATCHES = 8 };
+static tfn_status lab_measure(lab_record *r, tfn_model *m, lab_data *data)
+{
+    const lab_spec *s = &r->spec;
+    const size_t n = (size_t)m->param_floats;
+    lab_look look;
+    tfn_report report;
+    tfn_param_info first;
+    float *kept = lab_floats(n);
+    double *mean = (double *)calloc(n, sizeof *mean);
+    memset(&look, 0, sizeof look);
+    tfn_model_param(m, 0, &first);
+    bool ok = kept && mean && lab_look_start(&look, r, s->batch * lab_time(s->task));
+    if (ok) memcpy(kept, first.data, n * sizeof *kept);
+    for (int b = 0; ok && b < LAB_LOOK_BATCHES; b++) {
+        lab_fill(data, s, s->batch, s->seed, UINT64_MAX - 100 - (uint64_t)b);
+        tfn_model_watch(m, b == LAB_LOOK_BATCHES - 1 ? lab_probe : NULL, &look);
+        if (tfn_model_step(m, &data->batch, &report) != TFN_OK) ok = false;
+        for (size_t i = 0; i < n; i++) mean[i] += (double)first.grad[i] / LAB_LOOK_BATCHES;
+        memcpy(first.data, kept, n * sizeof *kept);
+    }
+    if (ok) {
+        lab_norms(r, m, mean, "gradient");
+        if (s->theory) lab_hidden(r, m, look.read);
+        for (int side = 0; side < 2; side++)
+            if (look.stack[side].subs) lab_cosines(r, &look.stack[side], side ? "dec" : "enc");
+    }
+    tfn_model_watch(m, NULL, NULL);
+    lab_look_end(&look);
+    free(kept);
+    free(mean);
+    return m->error.status;
+}
+
+/* |F(W) - F(W*)|^2 a token. shift_inner: F the last sub-layer's output, as in Liu 2020's released
+ * code, which moves all that is no bias, norm or scale; shift: what the stack gives, after the
+ * final norm where there is one. */
+static tfn_status lab_shift(lab_record *r, tfn_model *m, lab_data *data)
+{
+    const lab_spec *s = &r->spec;
+    const int32_t rows = s->batch * lab_time(s->task);
+    const size_t n = (size_t)rows * (size_t)s->width;
+    lab_record other;                 /* what is seen of the moved weights is not kept */
+    lab_look look, moved;
+    tfn_report report;
+    tfn_param_info p;
+    tfn_key key = tfn_key_fold(tfn_key_make(s->seed), 99);
+    double *shift, *inner, sum[2] = { 0, 0 };
+    uint64_t at = 0;
+    memset(&other, 0, sizeof other);
+    memset(&look, 0, sizeof look), memset(&moved, 0, sizeof moved);
+    other.spec = *s;
+    lab_look_start(&look, r, rows);
+    lab_look_start(&moved, &other, rows);
+    shift = lab_put(r, 1, "shift"), inner = lab_put(r, 1, "shift_inner");
+    float *kept = lab_floats((size_t)m->param_floats);
+    tfn_model_param(m, 0, &p);
+    memcpy(kept, p.data, (size_t)m->param_floats * sizeof *kept);
+    lab_fill(data, s, s->batch, s->seed, UINT64_MAX - 100);
+    tfn_model_watch(m, lab_probe, &look);
+    tfn_model_step(m, &data->batch, &report);
+    memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        for (int32_t j = 0; j < p.rows * p.cols && p.decay; j++, at++)
+            if (s->noise > 0)
+                p.data[j] += tfn_random_bits(key, at) & 1 ? (float)s->noise : -(float)s->noise;
+            else p.data[j] -= (float)s->step * (float)((p.grad[j] > 0) - (p.grad[j] < 0));
+    tfn_model_watch(m, lab_probe, &moved);
+    tfn_model_step(m, &data->batch, &report);
+    for (size_t i = 0; i < n; i++) {
+        double d = (double)look.last[i] - (double)moved.last[i];
+        double e = (double)look.end[i] - (double)moved.end[i];
+        sum[0] += e*e, sum[1] += d*d;
+    }
+    *shift = sum[0] / rows, *inner = sum[1] / rows;
+    tfn_model_param(m, 0, &p);
+    memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
+    tfn_model_watch(m, NULL, NULL);
+    lab_look_end(&look), lab_look_end(&moved);
+    for (int32_t i = 0; i < other.count; i++) free(other.lists[i].v);
+    free(kept);
+    return m->error.status;
+}
+
+/* -- training -------------------------------------------------------------------------------- */
+
+enum { LAB_POINTS = 20 };           /* of a loss curve, behind the one at step 0 */
+
+/* Greedy answers to the test: exact ones, and BLEU of ids as words. */
+static void lab_text(char *text, const int32_t *ids, int32_t n)
+{
+    int at = 0;
+    text[0] = 0;
+    for (int32_t i = 0; i < n && ids[i] != LAB_END; i++)
+        at += snprintf(text + at, 16, at ? " w%d" : "w%d", (int)ids[i]);
+}
+static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
+{
+    const int32_t forbidden[] = { LAB_PAD, LAB_BEGIN };
+    const size_t scratch_size = tfn_model_scratch(&m->desc);
+    tfn_generate_desc d;
+    tfn_generator g;
+    tfn_bleu bleu;
+    tfn_batch batch = test->batch;
+    int32_t begins[LAB_TEST], right = 0;
+    char found[LAB_TIME * 16], wanted[LAB_TIME * 16], work[1 << 15];
+    const char *reference = wanted;
+    memset(&d, 0, sizeof d), memset(&bleu, 0, sizeof bleu);
+    d.sentences = batch.batch;
+    d.max_tokens = batch.time;
+    d.end = LAB_END;
+    d.forbidden = forbidden, d.forbidden_count = 2;
+    for (int32_t i = 0; i < LAB_TEST; i++) begins[i] = LAB_BEGIN;
+    batch.tokens = begins, batch.lengths = NULL, batch.targets = NULL;
+    batch.time = 1;
+    void *scratch = malloc(scratch_size);
+    size_t size = scratch ? tfn_generator_size(m, &d, scratch, scratch_size) : 0;
+    void *mem = size ? malloc(size) : NULL;
+    bool ok = mem && tfn_generator_init(&g, m, &d, mem, size) == TFN_OK
+              && tfn_generator_run(&g, &batch, NULL) == TFN_OK;
+    for (int32_t i = 0; i < batch.batch && ok; i++) {
+        lab_text(found, g.tokens + i * g.width * g.most, g.lengths[i * g.width]);
+        lab_text(wanted, test->targets + i * test->batch.time, test->batch.lengths[i]);
+        right += !strcmp(found, wanted);
+        ok = tfn_bleu_add(&bleu, found, &reference, 1, work, sizeof work) == TFN_OK;
+    }
+    double *accuracy = lab_put(r, 1, "accuracy"), *score = lab_put(r, 1, "bleu");
+    if (ok && accuracy && score) {
+        *accuracy = (double)right / batch.batch;
+        *score = tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false);
+    }
+    free(mem);
+    free(scratch);
+    return ok;
+}
+
+/* The loss of the test, plain; NaN when it is not finite. */
+static double lab_nll(tfn_model *m, const lab_data *test)
+{
+    tfn_report report;
+    return tfn_model_eval(m, &test->batch, &report) == TFN_OK ? report.nll : (double)NAN;
+}
+
+/* curve: the test's loss at 21 points; nll: the last; updates of the last twentieth. */
+static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data, const lab_data *test)
+{
+    const lab_spec *s = &r->spec;
+    const size_t n = (size_t)m->param_floats;
+    double *curve = lab_put(r, LAB_POINTS + 1, "curve"), *nll = lab_put(r, 1, "nll");
+    double *skipped = lab_put(r, 1, "skipped"), *moved = (double *)calloc(n, sizeof *moved);
+    tfn_param_info p;
+    tfn_report report;
+    int64_t point = 0, skips = 0;
+    tfn_model_param(m, 0, &p);
+    if (!curve || !nll || !skipped || !moved) return free(moved), TFN_NO_MEMORY;
+    curve[0] = lab_nll(m, test);
+    for (int64_t step = 0; step < s->stop && m->error.status == TFN_OK; step++) {
+        if (step == s->stop - s->stop / LAB_POINTS)
+            for (size_t i = 0; i < n; i++) moved[i] = (double)p.data[i];
+        lab_fill(data, s, s->batch, s->seed, (uint64_t)step);
+        if (tfn_model_step(m, &data->batch, &report) != TFN_OK) break;
+        skips += report.skipped;
+        if ((step + 1) * LAB_POINTS / s->stop > point) {
+            point = (step + 1) * LAB_POINTS / s->stop;
+            curve[point] = lab_nll(m, test);
+        }
+    }
+    *nll = curve[LAB_POINTS];
+    *skipped = (double)skips;
+    for (size_t i = 0; i < n; i++) moved[i] = (double)p.data[i] - moved[i];
+    if (s->look) lab_norms(r, m, moved, "update");
+    free(moved);
+    return TFN_OK;                    /* a diverged run is a result */
+}
+
+/* Measure what r->spec says. */
+static bool lab_run(lab_record *r)
+{
+    const lab_spec *s = &r->spec;
+    const bool shifts = s->noise > 0 || s->step > 0;
+    lab_data *data = (lab_data *)malloc(2 * sizeof *data);
+    tfn_model_desc d = lab_desc(s, s->look || shifts);
+    tfn_model m;
+    clock_t start = clock();
+    bool ok = data && tfn_model_new(&m, &d, NULL) == TFN_OK;
+    if (ok && s->theory) lab_theory(&m, s->seed);
+    if (ok) {
+        lab_fill(data, s, d.batch, s->seed, UINT64_MAX - 1);
+        ok = tfn_model_profile(&m, &data->batch) == TFN_OK;
+        lab_fill(data + 1, s, d.batch, 1u << 20, UINT64_MAX);      /* the test, of no run's seed */
+    }
+    if (ok && s->stop) ok = lab_train(r, &m, data, data + 1) == TFN_OK;
+    if (ok && s->score && isfinite(lab_nll(&m, data + 1))) lab_score(r, &m, data + 1);
+    if (ok && s->look) ok = lab_measure(r, &m, data) == TFN_OK;
+    if (ok && shifts) ok = lab_shift(r, &m, data) == TFN_OK;
+    if (!ok && data) {
+        char text[160];
+        fprintf(stderr, "normlab: %s: %s\n", r->key, tfn_error_text(&m.error, text, sizeof text));
+    }
+    if (data) tfn_model_free(&m);
+    free(data);
+    r->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    return ok;
+}
+
+/* -- the laboratory: records, the file, the work --------------------------------------------- */
+
+typedef struct lab {
+    lab_record **records;
+    int32_t      count, capacity;
+    bool         full;                /* seeds and depths of --full */
+    int          seeds, init_seeds;   /* of training; of initialisation alone */
+    int          jobs;
+    const char  *file;                /* JSON lines; NULL: none */
+    FILE        *out;
+    double       cost, cost_done;     /* operations wanted and done */
+    time_t       start;
+} lab;
+
+static lab_record *lab_find(const lab *l, const char *key)
+{
+    for (int32_t i = 0; i < l->count; i++)
+        if (!strcmp(l->records[i]->key, key)) return l->records[i];
+    return NULL;
+}
+static lab_record *lab_add(lab *l, const char *key)
+{
+    lab_record *r;
+    if (l->count == l->capacity) {
+        int32_t capacity = l->capacity ? 2 * l->capacity : 256;
+        lab_record **more = (lab_record **)realloc(l->records, (size_t)capacity * sizeof *more);
+        if (!more) return NULL;
+        l->records = more, l->capacity = capacity;
+    }
+    r = (lab_record *)calloc(1, sizeof *r);
+    if (!r) return NULL;
+    snprintf(r->key, sizeof r->key, "%s", key);
+    return l->records[l->count++] = r;
+}
+
+/* The record of a measurement, or NULL while there is none; it is then noted as wanted. */
+static const lab_record *lab_get(lab *l, const lab_spec *s)
+{
+    char key[LAB_KEY];
+    lab_record *r;
+    lab_key_text(key, s);
+    r = lab_find(l, key);
+    if (r && r->done) return r;
+    if (!r) r = lab_add(l, key);
+    if (r) r->spec = *s;
+    return NULL;
+}
+
+static void lab_free(lab *l)
+{
+    for (int32_t i = 0; i < l->count; i++) {
+        for (int32_t k = 0; k < l->records[i]->count; k++) free(l->records[i]->lists[k].v);
+        free(l->records[i]);
+    }
+    free(l->records);
+    memset(l, 0, sizeof *l);
+}
+
+/* {"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. */
+static char *lab_line(const lab_record *r)
+{
+    size_t size = LAB_KEY + 64, at = 0;
+    char *text;
+    for (int32_t i = 0; i < r->count; i++) size += 40 + 26 * (size_t)r->lists[i].n;
+    text = (char *)malloc(size);
+    if (!text) return NULL;
+    at += (size_t)snprintf(text, size, "{\"spec\":\"%s\",\"seconds\":%.2f", r->key, r->seconds);
+    for (int32_t i = 0; i < r->count; i++) {
+        const lab_list *l = &r->lists[i];
+        at += (size_t)snprintf(text + at, size - at, ",\"%s\":[", l->name);
+        for (int32_t k = 0; k < l->n; k++)
+            at += (size_t)(isfinite(l->v[k])
+                           ? snprintf(text + at, size - at, k ? ",%.17g" : "%.17g", l->v[k])
+                           : snprintf(text + at, size - at, k ? ",null" : "null"));
+        at += (size_t)snprintf(text + at, size - at, "]");
+    }
+    snprintf(text + at, size - at, "}\n");
+    return text;
+}
+
+/* One line of the file; a line cut short by an interruption is no record. */
+static void lab_read_line(lab *l, char *line)
+{
+    const char *begin = "{\"spec\":\"";
+    char *at = line + strlen(begin), *end = strchr(line, '\n'), *quote;
+    lab_record *r;
+    if (strncmp(line, begin, strlen(begin)) || !end || end[-1] != '}') return;
+    quote = strchr(at, '"');
+    if (!quote) return;
+    *quote = 0;
+    if (lab_find(l, at) || !(r = lab_add(l, at))) return;
+    at = quote + 1;
+    while ((at = strchr(at, '"')) != NULL) {
+        char *name = at + 1, *close = strchr(name, '"');
+        int32_t n = 1;
+        double *v;
+        if (!close || close[1] != ':') break;
+        *close = 0;
+        at = close + 2;
+        if (*at != '[') { r->seconds = strtod(at, &at); continue; }
+        for (char *c = at; *c != ']'; c++) n += *c == ',';
+        v = lab_put(r, n, "%s", name);
+        for (int32_t i = 0; v && i < n; i++) {
+            at++;
+            if (!strncmp(at, "null", 4)) at += 4;
+            else v[i] = strtod(at, &at);
+        }
+    }
+    r->done = true;
+}
+static void lab_read(lab *l)
+{
+    FILE *f = l->file ? fopen(l->file, "r") : NULL;
+    size_t size = 1 << 20;
+    char *line = f ? (char *)malloc(size) : NULL;
+    while (line && fgets(line, (int)size, f)) {
+        while (!strchr(line, '\n') && !feof(f)) {
+            char *more = (char *)realloc(line, 2*size);
+            if (!more) break;
+            line = more;
+            if (!fgets(line + strlen(line), (int)(2*size - strlen(line)), f)) break;
+            size *= 2;
+        }
+        lab_read_line(l, line);
+    }
+    free(line);
+    if (f) fclose(f);
+}
+
+/* Operations, roughly: 6 a weight and token; a look costs 8 steps. */
+static double lab_cost(const lab_spec *s)
+{
+    double layers = lab_depth(s, false) + lab_depth(s, true) * (lab_is_pair(s->task) ? 1.4 : 1);
+    double weights = layers * ((double)s->width * s->width * 4 + 2.0 * s->width * s->ffn)
+                   + (double)s->width * lab_vocab(s);
+    double steps = (double)s->stop * (1 + 6.0 / s->batch) + 20*s->score
+                 + 9*(s->look || s->noise > 0 || s->step > 0);
+    return steps * s->batch * lab_time(s->task) * (6 * weights + 4000 * layers);
+}
+
+typedef struct lab_jobs { lab *l; lab_record **wanted; int32_t count; } lab_jobs;
+static int lab_costlier(const void *a, const void *b)
+{
+    double x = lab_cost(&(*(lab_record *const *)a)->spec);
+    double y = lab_cost(&(*(lab_record *const *)b)->spec);
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+static void lab_progress(lab *l, const lab_record *r)
+{
+    double spent = difftime(time(NULL), l->start), left;
+    l->cost_done += lab_cost(&r->spec);
+    left = l->cost_done > 0 ? spent * (l->cost - l->cost_done) / l->cost_done : 0;
+    fprintf(stderr, "normlab: %3.0f %%, %.0f s, about %.0f s left: %s\n",
+            100 * l->cost_done / l->cost, spent, left, r->key);
+}
+static void lab_job(void *context, int job)
+{
+    lab_jobs *w = (lab_jobs *)context;
+    for (int32_t i = job; i < w->count; i += w->l->jobs) {
+        lab_record *r = w->wanted[i];
+        char *line;
+        lab_run(r);
+        line = lab_line(r);
+        if (line && w->l->out) fputs(line, w->l->out), fflush(w->l->out);
+        free(line);
+        r->done = true;
+        lab_progress(w->l, r);
+    }
+}
+
+/* Measure all that was asked for and is not there, the costly first. */
+static bool lab_work(lab *l)
+{
+    lab_jobs w = { NULL, NULL, 0 };
+    w.l = l;
+    w.wanted = (lab_record **)malloc((size_t)(l->count + 1) * sizeof *w.wanted);
+    if (!w.wanted) return false;
+    l->cost = l->cost_done = 0;
+    l->start = time(NULL);
+    for (int32_t i = 0; i < l->count; i++)
+        if (!l->records[i]->done) {
+            w.wanted[w.count++] = l->records[i];
+            l->cost += lab_cost(&l->records[i]->spec);
+        }
+    if (w.count) {
+        qsort(w.wanted, (size_t)w.count, sizeof *w.wanted, lab_costlier);
+        fprintf(stderr, "normlab: %d measurements, %.3g operations\n", (int)w.count, l->cost);
+        if (l->file && !(l->out = fopen(l->file, "a")))
+            fprintf(stderr, "normlab: cannot write %s: results are not kept\n", l->file);
+        tfn_threads_run(l->jobs, lab_job, &w);
+        if (l->out) fclose(l->out);
+        l->out = NULL;
+    }
+    free(w.wanted);
+    return true;
+}
+
+/* -- samples --------------------------------------------------------------------------------- */
+
+enum { LAB_SEEDS = 64 };
+typedef struct lab_sample { int32_t n; double v[LAB_SEEDS], mean, sd; } lab_sample;
+
+static void lab_sum_up(lab_sample *a)
+{
+    double sum = 0, squares = 0;
+    for (int32_t i = 0; i < a->n; i++) sum += a->v[i];
+    a->mean = a->n ? sum / a->n : (double)NAN;
+    for (int32_t i = 0; i < a->n; i++) squares += (a->v[i] - a->mean) * (a->v[i] - a->mean);
+    a->sd = a->n > 1 ? sqrt(squares / (a->n - 1)) : 0;
+}
+/* Number `index` of a list (-1: the last) over seeds 1, 2 ...; NaN where there is none. */
+static lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index)
+{
+    lab_sample a;
+    a.n = s.stop ? l->seeds : l->init_seeds;
+    for (int32_t i = 0; i < a.n; i++) {
+        s.seed = (uint64_t)(i + 1);
+        const lab_list *list = lab_list_of(lab_get(l, &s), name);
+        int32_t at = list && index < 0 ? list->n + index : index;
+        a.v[i] = list && at >= 0 && at < list->n ? list->v[at] : (double)NAN;
+    }
+    lab_sum_up(&a);
+    return a;
+}
+
+/* Least squares y = a + b x: b, and the share of the variance it explains. */
+typedef struct lab_fit { double a, b, r2; } lab_fit;
+static lab_fit lab_line_through(int32_t n, const double *x, const double *y)
+{
+    double sx = 0, sy = 0, xx = 0, xy = 0, yy = 0;
+    lab_fit f;
+    for (int32_t i = 0; i < n; i++) sx += x[i] / n, sy += y[i] / n;
+    for (int32_t i = 0; i < n; i++) {
+        xx += (x[i] - sx) * (x[i] - sx), yy += (y[i] - sy) * (y[i] - sy);
+        xy += (x[i] - sx) * (y[i] - sy);
+    }
+    f.b = xy / xx, f.a = sy - f.b * sx, f.r2 = xy * xy / (xx * yy);
+    return f;
+}
+/* The exponent of y ~ x^b. */
+static double lab_power(int32_t n, const double *x, const double *y)
+{
+    double u[LAB_SEEDS], v[LAB_SEEDS];
+    for (int32_t i = 0; i < n; i++) u[i] = log(x[i]), v[i] = log(y[i]);
+    return lab_line_through(n, u, v).b;
+}
+#endif
