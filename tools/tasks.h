@@ -498,9 +498,9 @@ static inline void task_fact(char *text, const task_clause *c, bool passive)
     task_add(text, ".");
 }
 
-/* Two facts about known beings. The second says the same, maybe with fewer adjectives, in the active
- * or the passive (entailment); or the contrary (contradiction); or it has another verb or the roles
- * exchanged (neutral). Either may have a "not", so the second alone tells nothing. */
+/* Two facts about known beings. The second says the same, maybe with fewer adjectives, in the
+ * active or the passive (entailment); or the contrary (contradiction); or it has another verb or
+ * the roles exchanged (neutral). Either may have a "not", so the second alone tells nothing. */
 static inline void task_entailment(task_item *x, task_draw *r)
 {
     task_clause c = task_draw_clause(r, 1);
@@ -690,7 +690,8 @@ static const task task_rows[] = {
       "the number of the hidden verb (Linzen 2016); sizes: most clauses",
       1, 4, 6, 2, 2, TFN_WORDS, false, { "singular", "plural" }, task_agreement },
     { "entailment", TASK_LABEL, "A, B -> does A say B?", "two facts: does one say the other?",
-      1, 1, 1, 2, 2, TFN_WORDS, false, { "entailment", "neutral", "contradiction" }, task_entailment },
+      1, 1, 1, 2, 2, TFN_WORDS, false, { "entailment", "neutral", "contradiction" },
+      task_entailment },
     { "sentences", TASK_TEXT, "the dog sleeps.",
       "English-like sentences, one a line; sizes: most clauses",
       1, 4, 6, 2, 2, TFN_WORDS, true, { NULL }, task_sentences },
@@ -729,12 +730,13 @@ static inline int task_clip(int x, int least, int most)
 {
     return x < least ? least : x > most ? most : x;
 }
-static inline void task_make(task_item *item, const task *t, const task_options *o,
+/* false: none of 4096 draws belongs to the split, so the sizes leave too few items. */
+static inline bool task_make(task_item *item, const task *t, const task_options *o,
                              task_split split, uint64_t i)
 {
     tfn_key key = tfn_key_fold(tfn_key_make(o->seed), (uint64_t)(t - task_rows));
     key = tfn_key_fold(tfn_key_fold(key, (uint64_t)split), i);
-    for (uint64_t again = 0;; again++) {
+    for (uint64_t again = 0; again < 4096; again++) {
         const char *told = t->by_target ? item->target : item->source;
         task_draw r;
         r.key = tfn_key_fold(key, again);
@@ -747,7 +749,8 @@ static inline void task_make(task_item *item, const task *t, const task_options 
         t->make(item, &r);
         item->key = tfn_key_fold(r.key, UINT64_MAX);
         if (t->kind == TASK_LABEL) task_add(item->target, t->classes[item->label]);
-        if (task_split_of(told, strlen(told)) == split) return;
+        if (task_split_of(told, strlen(told)) == split) return true;
     }
+    return false;
 }
 #endif
