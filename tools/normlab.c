@@ -18,6 +18,7 @@
 #endif
 #include "threads.h"
 #include "cli.h"
+#include "svg.h"
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
@@ -536,26 +537,17 @@ static void print_text(const drawing *d)
 }
 
 enum { CELL = 9, ROW = 26, BOX = 20 };      /* of the SVG, in pixels */
-static void svg_text(FILE *f, const char *text)
-{
-    for (; *text; text++)
-        if (*text == '<') fputs("&lt;", f);
-        else if (*text == '>') fputs("&gt;", f);
-        else if (*text == '&') fputs("&amp;", f);
-        else fputc(*text, f);
-}
 static void svg_item(FILE *f, const item *i)
 {
     double x = (i->x + 0.5) * CELL, y = (i->y + 0.5) * ROW;
     int n = (int)strlen(i->text);
     if (i->look == LOOK_LINE) {
-        fprintf(f, "<path d=\"M%g %gL%g %g\" stroke=\"#555\"/>\n", x, y, (i->x2 + 0.5) * CELL,
-                (i->y2 + 0.5) * ROW);
+        svg_rule(f, "va", x, y, (i->x2 + 0.5) * CELL, (i->y2 + 0.5) * ROW);
         return;
     }
     if (i->left) x -= CELL / 2.0;
     if (i->look == LOOK_WORD && !i->left)
-        fprintf(f, "<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+        fprintf(f, "<rect class=\"vb\" x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\"/>\n",
                 x - n * CELL / 2.0, y - ROW / 2.0, n * CELL, ROW);
     if (i->look == LOOK_SUM)
         fprintf(f, "<circle cx=\"%g\" cy=\"%g\" r=\"9\" fill=\"#fff\" stroke=\"#555\"/>\n", x, y);
@@ -563,22 +555,22 @@ static void svg_item(FILE *f, const item *i)
         fprintf(f, "<rect x=\"%g\" y=\"%g\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" "
                 "stroke=\"#555\"/>\n", x - (n + 2) * CELL / 2.0, y - BOX / 2.0, (n + 2) * CELL, BOX,
                 fills[i->look]);
-    fprintf(f, "<text x=\"%g\" y=\"%g\"%s>", x, y + 5, i->left ? " text-anchor=\"start\"" : "");
-    svg_text(f, i->text);
-    fprintf(f, "</text>\n");
+    if (i->look == LOOK_WORD) svg_word(f, x, y + 5, i->left ? "start" : "middle", i->text);
+    else {                                  /* dark on the light box */
+        fprintf(f, "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">", x, y + 5);
+        svg_text(f, i->text);
+        fprintf(f, "</text>\n");
+    }
 }
 static void print_svg(FILE *f, const drawing *d, const char *title)
 {
-    fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-            "height=\"%d\" font-family=\"monospace\" font-size=\"14\" text-anchor=\"middle\">\n"
-            "<title>", WIDE * CELL, (d->high + 1) * ROW, WIDE * CELL, (d->high + 1) * ROW);
-    svg_text(f, title);
-    fprintf(f, "</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n");
+    svg_begin(f, WIDE * CELL, (d->high + 1) * ROW, title);
+    fprintf(f, "<g font-family=\"monospace\" font-size=\"14\">\n");
     for (int lines = 1; lines >= 0; lines--)
         for (int k = 0; k < d->count; k++)
             if ((d->items[k].look == LOOK_LINE) == (lines == 1)) svg_item(f, &d->items[k]);
-    fprintf(f, "</svg>\n");
+    fprintf(f, "</g>\n");
+    svg_end(f);
 }
 
 /* -- the block of a topology ------------------------------------------------------------------- */
