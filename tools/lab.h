@@ -55,6 +55,7 @@ typedef struct lab_record {
     char     key[LAB_KEY];
     lab_spec spec;
     bool     done;
+    uint32_t asked;           /* see lab */
     double   seconds;
     int32_t  count;
     lab_list lists[LAB_LISTS];
@@ -712,6 +713,9 @@ typedef struct lab {
     int          jobs;
     const char  *file;                /* JSON lines; NULL: none */
     FILE        *out;
+    int32_t      missing;             /* asked for and not there; reset it */
+    double       spent;               /* seconds of the records asked for, once each; reset it */
+    uint32_t     asked;               /* counts the resets of `spent` */
     double       cost, cost_done;     /* operations wanted and done */
     time_t       start;
 } lab;
@@ -744,7 +748,13 @@ static const lab_record *lab_get(lab *l, const lab_spec *s)
     lab_record *r;
     lab_key_text(key, s);
     r = lab_find(l, key);
-    if (r && r->done) return r;
+    if (r && r->done) {
+        if (l->spent <= 0) l->asked++;
+        if (r->asked != l->asked) l->spent += r->seconds;
+        r->asked = l->asked;
+        return r;
+    }
+    l->missing++;
     if (!r) r = lab_add(l, key);
     if (r) r->spec = *s;
     return NULL;

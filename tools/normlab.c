@@ -9,6 +9,7 @@
  *     normlab claims               the papers' claims that are measured
  *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--jobs N] [--file F]
  *                                  measures claims: do they show at this scale?
+ *     normlab report [--markdown]  a page of HTML, or a table, of what was measured
  *     normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]
  *                                  trains recipes on string reversal: do they learn?
  * All of it comes from the rows of tfnorm.h, but for the notes and references below. Exit codes: 0;
@@ -22,7 +23,7 @@
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
-#include "claims.h"
+#include "report.h"
 
 static const char usage[] =
     "normlab list [topologies | norms | inits | recipes] [--markdown]\n"
@@ -41,6 +42,8 @@ static const char usage[] =
     "    measures claims; a line each: shown, not shown, opposite or not testable here, and the\n"
     "    numbers. --quick (default): 2 seeds of training, 8 of starts; --full: 5 and 30.\n"
     "    Measurements are kept in F (normlab.jsonl) and not repeated; - keeps none\n"
+    "normlab report [--markdown] [--quick | --full] [--seeds N] [--start-seeds N] [--file F]\n"
+    "    what is in F as one page of HTML with pictures, or as a table of Markdown\n"
     "normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]\n"
     "    trains all recipes, or those named, to write a string backwards (300 steps, seed 1,\n"
     "    1 job) and says which get below the loss of guessing\n"
@@ -1574,9 +1577,7 @@ static const claim *find_claim(const char *id)
 }
 static void show_claim(const claim *c)
 {
-    static const char *const papers[] = { "Xiong et al. 2020", "Liu et al. 2020",
-                                          "Takase et al. 2022" };
-    printf("%s: %s, %s\n\n", c->id, papers[c->id[0] == 'X' ? 0 : c->id[0] == 'A' ? 1 : 2], c->item);
+    printf("%s: %s, %s\n\n", c->id, paper_of(c), c->item);
     print_field("claim", c->title);
     if (c->expected[0]) print_field("paper", c->expected);
     if (c->measure) {
@@ -1829,16 +1830,6 @@ static int claims_command(cli *c)
                claims[i].measure ? "" : " (not testable here)");
     return 0;
 }
-/* What a claim's measure says, with all that it needs at hand. */
-static void decide(const claim *c, lab *l, outcome *o)
-{
-    memset(o, 0, sizeof *o);
-    if (!c->measure) {
-        o->verdict = NOT_TESTABLE;
-        say(o, "%s", c->reason);
-    } else c->measure(l, o);
-}
-
 static int measure_claims(lab *l, const claim *const *wanted, int count)
 {
     outcome *o = (outcome *)malloc(sizeof *o);
@@ -1854,29 +1845,66 @@ static int measure_claims(lab *l, const claim *const *wanted, int count)
     return 0;
 }
 
+/* Options that run and report share: what is measured, where it is kept. */
+typedef struct lab_options { long seeds, starts, jobs; } lab_options;
+static bool lab_option(cli *c, lab *l, lab_options *o)
+{
+    if (cli_number(c, "--seeds", 1, LAB_SEEDS, &o->seeds)) return true;
+    if (cli_number(c, "--start-seeds", 1, LAB_SEEDS, &o->starts)) return true;
+    if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &o->jobs)) return true;
+    if (cli_text(c, "--file", &l->file)) return true;
+    if (!cli_is(c, "--quick") && !cli_is(c, "--full")) return false;
+    l->full = cli_is(c, "--full");
+    return true;
+}
+static void lab_begin(lab *l, const lab_options *o)
+{
+    l->seeds = o->seeds ? (int)o->seeds : l->full ? 5 : 2;
+    l->init_seeds = o->starts ? (int)o->starts : l->full ? 30 : 8;
+    l->jobs = o->jobs ? (int)o->jobs : 1;
+    if (!strcmp(l->file, "-")) l->file = NULL;
+}
+
+static int report_command(cli *c)
+{
+    bool markdown = false;
+    lab_options options = { 0, 0, 0 };
+    lab l;
+    outcome *o = (outcome *)malloc(sizeof *o);
+    if (!o) return fprintf(stderr, "normlab: out of memory\n"), 1;
+    memset(&l, 0, sizeof l);
+    l.file = "normlab.jsonl";
+    while (cli_next(c)) {
+        if (lab_option(c, &l, &options)) continue;
+        if (!cli_is(c, "--markdown")) cli_fail(c, "report does not know \"%s\"", c->argv[c->at]);
+        markdown = true;
+    }
+    lab_begin(&l, &options);
+    lab_read(&l);
+    if (!l.count) fprintf(stderr, "normlab: nothing is measured yet: normlab all\n");
+    if (markdown) markdown_report(stdout, &l, o);
+    else html_report(stdout, &l, o);
+    lab_free(&l);
+    free(o);
+    return ferror(stdout) ? 1 : 0;
+}
+
 static int run_command(cli *c, bool all)
 {
     const claim *wanted[CLAIMS];
     int count = 0;
-    long seeds = 0, starts = 0, jobs = 1;
+    lab_options options = { 0, 0, 0 };
     lab l;
     memset(&l, 0, sizeof l);
     l.file = "normlab.jsonl";
     for (int i = 0; i < CLAIMS && all; i++) wanted[count++] = &claims[i];
     while (cli_next(c)) {
-        if (cli_number(c, "--seeds", 1, LAB_SEEDS, &seeds)) continue;
-        if (cli_number(c, "--start-seeds", 1, LAB_SEEDS, &starts)) continue;
-        if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &jobs)) continue;
-        if (cli_text(c, "--file", &l.file)) continue;
-        if (cli_is(c, "--quick") || cli_is(c, "--full")) { l.full = cli_is(c, "--full"); continue; }
+        if (lab_option(c, &l, &options)) continue;
         if (all || count == CLAIMS || !(wanted[count++] = find_claim(c->argv[c->at])))
             cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", c->argv[c->at]);
     }
     if (!count) cli_fail(c, "run wants the ids of claims; normlab claims lists them");
-    l.seeds = seeds ? (int)seeds : l.full ? 5 : 2;
-    l.init_seeds = starts ? (int)starts : l.full ? 30 : 8;
-    l.jobs = (int)jobs;
-    if (!strcmp(l.file, "-")) l.file = NULL;
+    lab_begin(&l, &options);
     count = measure_claims(&l, wanted, count);
     lab_free(&l);
     return count;
@@ -1889,6 +1917,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "list")) return list_command(&c);
     if (argc > 1 && !strcmp(argv[1], "show")) return show_command(&c);
     if (argc > 1 && !strcmp(argv[1], "claims")) return claims_command(&c);
+    if (argc > 1 && !strcmp(argv[1], "report")) return report_command(&c);
     if (argc > 1 && !strcmp(argv[1], "run")) return run_command(&c, false);
     if (argc > 1 && !strcmp(argv[1], "all")) return run_command(&c, true);
     if (argc > 1 && !strcmp(argv[1], "smoke")) return smoke_command(&c);

@@ -1,0 +1,158 @@
+/* What normlab found, as a page of HTML that needs nothing else, or as a table of Markdown. */
+#ifndef REPORT_H
+#define REPORT_H
+#include "claims.h"
+#include "svg.h"
+
+static const char *paper_of(const claim *c)
+{
+    return c->id[0] == 'X' ? "Xiong et al. 2020" : c->id[0] == 'A' ? "Liu et al. 2020"
+                                                                     : "Takase et al. 2022";
+}
+
+/* The verdict and picture of a claim, from what is at hand; false: something is not measured. */
+static bool decide(const claim *c, lab *l, outcome *o)
+{
+    memset(o, 0, sizeof *o);
+    l->missing = 0;
+    if (c->measure) c->measure(l, o);
+    else {
+        o->verdict = NOT_TESTABLE;
+        say(o, "%s", c->reason);
+    }
+    return !l->missing;
+}
+
+static void draw(FILE *f, const claim *c, const outcome *o)
+{
+    static double low[FIGURE_LINES][FIGURE_POINTS], high[FIGURE_LINES][FIGURE_POINTS];
+    const figure *g = &o->fig;
+    svg_curve curves[FIGURE_LINES];
+    svg_plot plot;
+    memset(curves, 0, sizeof curves);
+    memset(&plot, 0, sizeof plot);
+    for (int k = 0; k < g->lines; k++) {
+        const figure_line *line = &g->line[k];
+        bool spread = false;
+        for (int i = 0; i < line->n; i++) {
+            low[k][i] = line->y[i] - line->spread[i], high[k][i] = line->y[i] + line->spread[i];
+            spread = spread || line->spread[i] > 0;
+        }
+        curves[k].name = line->name;
+        curves[k].x = line->x, curves[k].y = line->y;
+        curves[k].count = line->n;
+        if (spread) curves[k].low = low[k], curves[k].high = high[k];
+    }
+    plot.title = c->id;
+    plot.x_label = g->x, plot.y_label = g->y;
+    plot.log_x = g->log_x, plot.log_y = g->log_y;
+    plot.curves = curves, plot.count = g->lines;
+    if (g->lines) svg_curves(f, &plot);
+    if (g->matrix) {
+        svg_heat_map heat;
+        memset(&heat, 0, sizeof heat);
+        heat.title = g->line[0].name;
+        heat.x_label = g->x, heat.y_label = g->y;
+        heat.values = g->cells;
+        heat.rows = heat.cols = g->matrix;
+        svg_heat(f, &heat);
+    }
+}
+
+static void html_row(FILE *f, const char *name, const char *text)
+{
+    if (!text || !text[0]) return;
+    fprintf(f, "<dt>%s</dt><dd>", name);
+    svg_text(f, text);
+    fprintf(f, "</dd>\n");
+}
+static void html_begin(FILE *f, const lab *l)
+{
+    fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+            "<meta name=\"viewport\" content=\"width=device-width\">"
+            "<title>normlab: where does the norm go?</title>\n<style>"
+            ":root{color-scheme:light dark}"
+            "body{font:16px/1.5 system-ui,sans-serif;max-width:52em;margin:2em auto;padding:0 1em}"
+            "figure{margin:1em 0}svg{max-width:100%%;height:auto}dt{font-weight:600}"
+            "dd{margin:0 0 .4em 0}code{font-size:.95em}table{border-collapse:collapse}"
+            "td,th{padding:.15em .7em .15em 0;text-align:left;vertical-align:top}"
+            "section{border-top:1px solid #8888;margin-top:2em}"
+            ".v{font-weight:700}@media print{section{break-inside:avoid}}</style></head><body>\n"
+            "<h1>Where does the norm go?</h1>\n<p>Every measurable claim of Xiong et al. 2020 (X), "
+            "Liu et al. 2020 (A) and Takase et al. 2022 (B), measured by one program on one "
+            "machine: %d seeds of training runs, %d of models as they start. The criteria were "
+            "written before the results; lines are means over seeds, bands one standard deviation. "
+            "What a claim says of large models may not show at this scale, and the verdict says "
+            "so.</p>\n", l->seeds, l->init_seeds);
+}
+
+static void html_claim(FILE *f, const claim *c, const outcome *o, bool measured)
+{
+    fprintf(f, "<section id=\"%s\"><h2>%s: ", c->id, c->id);
+    svg_text(f, c->title);
+    fprintf(f, "</h2>\n<p class=\"v\">%s</p>\n<dl>", measured ? verdicts[o->verdict]
+                                                              : "not measured yet");
+    fprintf(f, "<dt>where</dt><dd>%s, %s</dd>\n", paper_of(c), c->item);
+    html_row(f, "the paper", c->expected);
+    html_row(f, "setting", c->measure ? c->setting : NULL);
+    html_row(f, "shown if", c->measure ? c->criterion : NULL);
+    html_row(f, c->measure ? "found" : "why not", measured ? o->numbers : NULL);
+    if (c->measure) fprintf(f, "<dt>again</dt><dd><code>normlab run %s</code></dd>", c->id);
+    fprintf(f, "</dl>\n");
+    if (measured && (o->fig.lines || o->fig.matrix)) {
+        fprintf(f, "<figure role=\"img\" aria-label=\"%s: ", c->id);
+        svg_text(f, o->numbers);
+        fprintf(f, "\">\n");
+        draw(f, c, o);
+        fprintf(f, "<figcaption>%s. ", c->id);
+        svg_text(f, c->title);
+        fprintf(f, "</figcaption></figure>\n");
+    }
+    fprintf(f, "</section>\n");
+}
+
+static void html_report(FILE *f, lab *l, outcome *o)
+{
+    html_begin(f, l);
+    fprintf(f, "<table><tr><th>claim</th><th>verdict</th><th></th></tr>\n");
+    for (int i = 0; i < CLAIMS; i++) {
+        bool measured = decide(&claims[i], l, o);
+        fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", claims[i].id,
+                claims[i].id, measured ? verdicts[o->verdict] : "not measured yet");
+        svg_text(f, claims[i].title);
+        fprintf(f, "</td></tr>\n");
+    }
+    fprintf(f, "</table>\n");
+    for (int i = 0; i < CLAIMS; i++) {
+        bool measured = decide(&claims[i], l, o);
+        html_claim(f, &claims[i], o, measured);
+    }
+    fprintf(f, "</body></html>\n");
+}
+
+/* A cell: no bar, no line's end. */
+static void markdown_cell(FILE *f, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '|') fputs("\\|", f);
+        else if (*text == '<') fputs("&lt;", f);
+        else fputc(*text == '\n' ? ' ' : *text, f);
+    fputs(" | ", f);
+}
+static void markdown_report(FILE *f, lab *l, outcome *o)
+{
+    fprintf(f, "| claim | where | what | verdict | found | setting | CPU time |\n"
+            "|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < CLAIMS; i++) {
+        const claim *c = &claims[i];
+        bool measured = (l->spent = 0, decide(c, l, o));
+        fprintf(f, "| %s | ", c->id);
+        markdown_cell(f, c->item);
+        markdown_cell(f, c->title);
+        markdown_cell(f, measured ? verdicts[o->verdict] : "not measured yet");
+        markdown_cell(f, measured ? o->numbers : "");
+        markdown_cell(f, c->measure ? c->setting : "");
+        fprintf(f, "%.0f s |\n", l->spent);
+    }
+}
+#endif
