@@ -51,5 +51,15 @@ static inline bool cli_number(cli *c, const char *name, long least, long most, l
         cli_fail(c, "%s wants a number from %ld to %ld, not \"%s\"", name, least, most, text);
     return true;
 }
+static inline bool cli_real(cli *c, const char *name, double least, double most, double *value)
+{
+    const char *text;
+    char *end;
+    if (!cli_text(c, name, &text)) return false;
+    *value = strtod(text, &end);
+    if (end == text || *end || !(*value >= least && *value <= most))
+        cli_fail(c, "%s wants a number from %g to %g, not \"%s\"", name, least, most, text);
+    return true;
+}
 
 #endif

@@ -10,6 +10,7 @@
  *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--jobs N] [--file F]
  *                                  measures claims: do they show at this scale?
  *     normlab report [--markdown]  a page of HTML, or a table, of what was measured
+ *     normlab compare RECIPE ...   trains recipes side by side and draws what happens
  *     normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]
  *                                  trains recipes on string reversal: do they learn?
  * All of it comes from the rows of tfnorm.h, but for the notes and references below. Exit codes: 0;
@@ -24,6 +25,7 @@
 #include "../tfnorm.h"
 #include <math.h>
 #include "report.h"
+#include "compare.h"
 
 static const char usage[] =
     "normlab list [topologies | norms | inits | recipes] [--markdown]\n"
@@ -44,6 +46,11 @@ static const char usage[] =
     "    Measurements are kept in F (normlab.jsonl) and not repeated; - keeps none\n"
     "normlab report [--markdown] [--quick | --full] [--seeds N] [--start-seeds N] [--file F]\n"
     "    what is in F as one page of HTML with pictures, or as a table of Markdown\n"
+    "normlab compare RECIPE ... [--layers N] [--width C] [--lr X] [--warmup N] [--steps N]\n"
+    "        [--optimizer adam | adamw | radam | sgd] [--seed N] [--svg PREFIX]\n"
+    "    trains up to 8 recipes in lock step on string reversal and draws their losses and their\n"
+    "    gradients by layer; PREFIX-loss.svg and PREFIX-gradients.svg are pictures of them.\n"
+    "    Defaults: 6 layers, width 32, Adam at 2e-3, no warm-up, 400 steps, seed 1\n"
     "normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]\n"
     "    trains all recipes, or those named, to write a string backwards (300 steps, seed 1,\n"
     "    1 job) and says which get below the loss of guessing\n"
@@ -1910,6 +1917,57 @@ static int run_command(cli *c, bool all)
     return count;
 }
 
+static const struct { const char *name; tfn_optimizer kind; } optimizers[] = {
+    { "adam", TFN_ADAM }, { "sgd", TFN_SGD }, { "radam", TFN_RADAM }, { "adamw", TFN_ADAMW }
+};
+static bool compare_optimizer(cli *c, lab_spec *s)
+{
+    const char *name;
+    if (!cli_text(c, "--optimizer", &name)) return false;
+    for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
+        if (!strcmp(optimizers[i].name, name)) return s->optimizer = optimizers[i].kind, true;
+    cli_fail(c, "--optimizer wants adam, adamw, radam or sgd, not \"%s\"", name);
+    return false;
+}
+static bool compare_option(cli *c, lab_spec *s, const char **svg)
+{
+    long n;
+    if (cli_number(c, "--layers", 1, COMPARE_LAYERS, &n)) return s->layers = (int32_t)n, true;
+    if (cli_number(c, "--width", 8, 1024, &n))
+        return s->width = (int32_t)(n & ~7), s->ffn = 2 * s->width, true;
+    if (cli_number(c, "--warmup", 0, 1L << 30, &n)) return s->warmup = n, true;
+    if (cli_number(c, "--steps", 1, 1L << 30, &n)) return s->steps = s->stop = n, true;
+    if (cli_number(c, "--seed", 0, 1L << 30, &n)) return s->seed = (uint64_t)n, true;
+    if (cli_real(c, "--lr", 0, 1e3, &s->lr)) return true;
+    return compare_optimizer(c, s) || cli_text(c, "--svg", svg);
+}
+static int compare_command(cli *c)
+{
+    lab_spec s = training("", 6, 2e-3, 0, 400);
+    const char *names[COMPARED], *svg = NULL;
+    comparison *x = (comparison *)calloc(1, sizeof *x);
+    bool ok;
+    if (!x) return fprintf(stderr, "normlab: out of memory\n"), 1;
+    s.seed = 1;
+    while (cli_next(c)) {
+        if (compare_option(c, &s, &svg)) continue;
+        if (x->count == COMPARED) cli_fail(c, "compare takes at most %d recipes", COMPARED);
+        if (!tfn_recipe_find(c->argv[c->at])) unknown(c, c->argv[c->at], RECIPE);
+        names[x->count++] = c->argv[c->at];
+    }
+    if (!x->count) cli_fail(c, "compare wants recipes; normlab list recipes lists them");
+    for (int k = 0; k < x->count; k++) {
+        x->run[k].spec = s;
+        x->run[k].spec.recipe = names[k];
+    }
+    ok = compare_start(x);
+    if (ok) compare_train(x, compare_is_terminal());
+    if (ok && svg) ok = compare_svg(x, svg);
+    for (int k = 0; k < x->count; k++) tfn_model_free(&x->run[k].model);
+    free(x);
+    return ok ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     cli c = { "normlab", NULL, 0, 1 };
@@ -1917,6 +1975,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "list")) return list_command(&c);
     if (argc > 1 && !strcmp(argv[1], "show")) return show_command(&c);
     if (argc > 1 && !strcmp(argv[1], "claims")) return claims_command(&c);
+    if (argc > 1 && !strcmp(argv[1], "compare")) return compare_command(&c);
     if (argc > 1 && !strcmp(argv[1], "report")) return report_command(&c);
     if (argc > 1 && !strcmp(argv[1], "run")) return run_command(&c, false);
     if (argc > 1 && !strcmp(argv[1], "all")) return run_command(&c, true);

@@ -1,0 +1,69 @@
+# Fast rows of normlab: claims on models as they start, one of training, and their verdicts; the
+# same numbers with one and two jobs and from the file of an earlier run.
+. ./check.sh
+normlab=$work/normlab
+build() { ${CC:-cc} -O2 -std=c99 ../tools/normlab.c -o "$normlab" -lm -pthread; }
+check "normlab compiles" build
+
+# verdict WANTED ID ...: all of them
+verdict() {
+    wanted=$1
+    shift
+    "$normlab" run "$@" --start-seeds 2 --seeds 1 --jobs 2 --file "$work/two.jsonl" \
+        > "$work/found" 2> "$work/progress" || { cat "$work/progress"; return 1; }
+    cat "$work/found"
+    [ "$(grep -c "^[XAB][0-9]* *$wanted " "$work/found")" = $# ]
+}
+rm -f "$work"/*.jsonl
+check "claims that are computed" verdict shown X2 X6 X7 X23 B14 B16
+check "claims on models as they start" verdict shown X8 X9 X15 A3 A4 A9 A10 B3 B4
+check "claims that are not testable here" verdict "not testable here" X21 B12
+check "Post-LN needs warm-up, Adam and SGD" verdict shown X12
+
+numbers() { sed 's/"seconds":[0-9.]*,//' "$1" | sort; }
+same() {
+    "$normlab" run X8 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null || return 1
+    numbers "$work/one.jsonl" > "$work/one"
+    numbers "$work/two.jsonl" | grep 'seed=1"' | grep -F -f "$work/keys" > "$work/two" || return 1
+    cmp "$work/one" "$work/two"
+}
+kept() {
+    "$normlab" run X8 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/again" 2> "$work/progress"
+    cmp "$work/first" "$work/again" && ! grep -q measurements "$work/progress"
+}
+keys() {            # the specs of the file, one a line
+    sed 's/.*"spec":"\([^"]*\)".*/"\1"/' "$1"
+}
+prepare() {
+    "$normlab" run X8 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null
+    keys "$work/one.jsonl" > "$work/keys" && rm "$work/one.jsonl"
+}
+check "normlab run" prepare
+check "the same numbers with one job and two" same
+check "nothing is measured twice" kept
+short() {           # a line that an interruption cut is measured again
+    cp "$work/one.jsonl" "$work/short.jsonl"
+    size=$(wc -c < "$work/one.jsonl")
+    head -c $((size - 200)) "$work/one.jsonl" > "$work/short.jsonl"
+    "$normlab" run X8 A9 --start-seeds 1 --file "$work/short.jsonl" > "$work/again" 2> "$work/progress"
+    cmp "$work/first" "$work/again" && grep -q "1 measurements" "$work/progress"
+}
+check "a line cut short is measured again" short
+
+page() {
+    "$normlab" report --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.html" || return 1
+    "$normlab" report --markdown --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.md"
+    [ "$(grep -c '<section' "$work/page.html")" = "$("$normlab" claims | wc -l)" ] || return 1
+    [ "$(grep -c '</svg>$' "$work/page.html")" -gt 8 ] && ! grep -qi '<script\|src=\|href="http' "$work/page.html"
+}
+check "the report has all claims and fetches nothing" page
+wrong() { "$normlab" "$@" > /dev/null 2> "$work/message"; [ $? = 2 ] && grep -q "$wanted" "$work/message"; }
+wanted='X99' check "an unknown claim is named" wrong run X99
+compare() {
+    "$normlab" compare pre post --layers 2 --steps 40 --svg "$work/pair" > "$work/drawn" || return 1
+    grep -q '^Gradients' "$work/drawn" && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ] || return 1
+    grep -q '</svg>' "$work/pair-loss.svg" && grep -q '</svg>' "$work/pair-gradients.svg"
+}
+check "normlab compare" compare
+wanted='preln' check "an unknown recipe is named" wrong compare preln
+finish
