@@ -18,9 +18,9 @@ typedef struct figure_line {
 typedef struct figure {
     const char *x, *y;              /* labels of the axes, with units */
     bool        log_x, log_y;
-    int         lines, matrix;      /* matrix: n, of line 0's name */
+    int         lines, matrix;      /* matrix: rows, with a column more; of line 0's name */
     figure_line line[FIGURE_LINES];
-    double      cells[FIGURE_MATRIX * FIGURE_MATRIX];
+    double      cells[FIGURE_MATRIX * (FIGURE_MATRIX + 1)];
 } figure;
 
 typedef struct outcome {
@@ -572,12 +572,13 @@ static void a2(lab *l, outcome *o)
     }
     judge(o, shown, false);
 }
-static double least_relative(lab *l, outcome *o, const char *recipe, const char *list, int32_t n)
+static double least_relative(lab *l, outcome *o, const char *recipe, const char *list, int32_t n,
+                             const char *name)
 {
     double g[54], low = 1e9, high = 0;
     means(l, (lab_spec[]){ at_start(recipe, 18) }, list, n, g, NULL);
     for (int i = 0; i < n; i++) low = fmin(low, g[i]), high = fmax(high, g[i]);
-    figure_line *line = line_of(o, "sub-layer", "relative gradient norm", recipe);
+    figure_line *line = line_of(o, "sub-layer", "relative gradient norm", name);
     o->fig.log_y = true;
     for (int i = 0; i < n; i++) point(line, i + 1, g[i] / high, 0);
     return low / high;
@@ -585,10 +586,10 @@ static double least_relative(lab *l, outcome *o, const char *recipe, const char 
 static void a3(lab *l, outcome *o)
 {
     double encoder, post, pre, admin;
-    post = least_relative(l, o, "post", "dec_output_gradient", 54);
-    pre = least_relative(l, o, "pre", "dec_output_gradient", 54);
-    admin = least_relative(l, o, "admin", "dec_output_gradient", 54);
-    encoder = least_relative(l, o, "post", "enc_output_gradient", 36);
+    post = least_relative(l, o, "post", "dec_output_gradient", 54, "post, decoder");
+    pre = least_relative(l, o, "pre", "dec_output_gradient", 54, "pre, decoder");
+    admin = least_relative(l, o, "admin", "dec_output_gradient", 54, "admin, decoder");
+    encoder = least_relative(l, o, "post", "enc_output_gradient", 36, "post, encoder");
     say(o, "least over largest gradient of a decoder sub-layer's output, 18 layers: Post-LN %.4f, "
         "Pre-LN %.2f, Admin %.2f; Post-LN's encoder %.2f. ", post, pre, admin, encoder);
     judge(o, post < 0.1 && pre > 0.1 && admin > 0.1 && encoder > 0.1, post > pre);

@@ -26,7 +26,7 @@ typedef struct comparison {
     lab_data  data, test;
 } comparison;
 
-static void compare_gradients(compared *c)
+static void compare_gradients(compared *c, int64_t tokens)
 {
     tfn_param_info p;
     int side;
@@ -34,7 +34,7 @@ static void compare_gradients(compared *c)
         double sum = 0;
         if (lab_matrix(&p, &side) != 5 || !side || p.layer >= COMPARE_LAYERS) continue;
         for (int32_t j = 0; j < p.rows * p.cols; j++) sum += (double)p.grad[j] * (double)p.grad[j];
-        c->gradient[p.layer] = sqrt(sum);
+        c->gradient[p.layer] = sqrt(sum) / (double)tokens;     /* it is of the summed loss */
     }
 }
 
@@ -111,7 +111,7 @@ static bool compare_start(comparison *x)
 static void compare_train(comparison *x, bool terminal)
 {
     const int64_t steps = x->run[0].spec.steps;
-    int64_t step = 0;
+    int64_t step = 0, tokens = 1;
     for (int point = 0; point <= LAB_POINTS; point++) {
         for (; step < steps * point / LAB_POINTS; step++)
             for (int k = 0; k < x->count; k++) {
@@ -120,11 +120,12 @@ static void compare_train(comparison *x, bool terminal)
                 lab_fill(&x->data, &c->spec, c->spec.batch, c->spec.seed, (uint64_t)step);
                 if (c->ok && tfn_model_step(&c->model, &x->data.batch, &report) != TFN_OK)
                     c->ok = false;
+                tokens = report.tokens;
             }
         for (int k = 0; k < x->count; k++) {
             compared *c = &x->run[k];
             c->loss[point] = c->ok ? lab_nll(&c->model, &x->test) : (double)NAN;
-            if (step) compare_gradients(c);
+            if (step) compare_gradients(c, tokens);
         }
         x->updates[point] = (double)step;
         x->points = point + 1;

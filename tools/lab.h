@@ -516,7 +516,8 @@ static tfn_status lab_measure(lab_record *r, tfn_model *m, lab_data *data)
         lab_fill(data, s, s->batch, s->seed, UINT64_MAX - 100 - (uint64_t)b);
         tfn_model_watch(m, b == LAB_LOOK_BATCHES - 1 ? lab_probe : NULL, &look);
         if (tfn_model_step(m, &data->batch, &report) != TFN_OK) ok = false;
-        for (size_t i = 0; i < n; i++) mean[i] += (double)first.grad[i] / LAB_LOOK_BATCHES;
+        for (size_t i = 0; i < n; i++)      /* gradients are of the summed loss */
+            mean[i] += (double)first.grad[i] / (double)report.tokens / LAB_LOOK_BATCHES;
         memcpy(first.data, kept, n * sizeof *kept);
     }
     if (ok) {

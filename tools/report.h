@@ -54,7 +54,7 @@ static void draw(FILE *f, const claim *c, const outcome *o)
         heat.title = g->line[0].name;
         heat.x_label = g->x, heat.y_label = g->y;
         heat.values = g->cells;
-        heat.rows = heat.cols = g->matrix;
+        heat.rows = g->matrix, heat.cols = g->matrix + 1;
         svg_heat(f, &heat);
     }
 }
