@@ -79,7 +79,8 @@ static bool compare_svg(const comparison *x, const char *path)
         char name[512];
         FILE *f;
         snprintf(name, sizeof name, "%s%s.svg", path, i ? "-gradients" : "-loss");
-        if (!(f = fopen(name, "w"))) return fprintf(stderr, "normlab: cannot write %s\n", name), false;
+        f = fopen(name, "w");
+        if (!f) return fprintf(stderr, "normlab: cannot write %s\n", name), false;
         if (i) svg_bars(f, &plots[i]);
         else svg_curves(f, &plots[i]);
         ok = !ferror(f) && ok;

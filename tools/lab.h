@@ -16,17 +16,20 @@
 #include <string.h>
 #include <math.h>
 #include <time.h>
+#include "tasks.h"
 
 /* -- specs and records ----------------------------------------------------------------------- */
 
 typedef enum lab_task {
     LAB_REVERSE,            /* 5 to 8 of 8 letters, backwards: encoder-decoder */
-    LAB_GRAMMAR,            /* toy German to toy English: encoder-decoder */
-    LAB_TEXT,               /* letters of the toy English: decoder */
+    LAB_GRAMMAR,            /* toy German to toy English, by words: encoder-decoder */
+    LAB_HEADLINE,           /* two toy English sentences to a headline: encoder-decoder */
+    LAB_TEXT,               /* toy English by letters: decoder */
     LAB_RANDOM,             /* tokens of 64, any targets: encoder; nothing to learn */
     LAB_DISTINCT            /* every token of a batch another: encoder, the theory's input */
 } lab_task;
-static const char *const lab_task_names[] = { "reverse", "grammar", "text", "random", "distinct" };
+static const char *const lab_task_names[] = { "reverse", "grammar", "headline", "text", "random",
+                                               "distinct" };
 
 typedef struct lab_spec {
     lab_task    task;
@@ -41,7 +44,7 @@ typedef struct lab_spec {
     int64_t     warmup, steps;
     int64_t     stop;         /* train so many of the steps */
     bool        half;         /* simulated half precision */
-    bool        score;        /* greedy decoding at the end: accuracy, BLEU */
+    bool        score;        /* greedy decoding at the end: accuracy, BLEU, ROUGE */
     bool        look;         /* at values and gradients of all sub-layers at the end */
     bool        theory;       /* W_Q = W_K = 0, W_O = 1, N(0, 1) embeddings without positions */
     double      noise;        /* > 0: shift of the output when each matrix entry moves by +-noise */
@@ -112,7 +115,7 @@ static void lab_key_text(char *text, const lab_spec *s)
 #undef LAB_ADD
 }
 
-static bool lab_is_pair(lab_task t) { return t == LAB_REVERSE || t == LAB_GRAMMAR; }
+static bool lab_is_pair(lab_task t) { return t <= LAB_HEADLINE; }
 static int32_t lab_depth(const lab_spec *s, bool decoder)
 {
     if (!lab_is_pair(s->task) && decoder != (s->task == LAB_TEXT)) return 0;
@@ -130,40 +133,148 @@ typedef struct lab_data {
     tfn_batch batch;
 } lab_data;
 
-static void lab_fill_reverse(lab_data *d, int32_t row, int32_t time, tfn_key key)
+/* Words, or letters, of tasks.h: ids in the order of the alphabet, the same for all seeds. */
+enum { LAB_WORDS = 256, LAB_WORD = 24, LAB_SAMPLES = 4000 };
+typedef struct lab_words { int32_t count; char text[LAB_WORDS][LAB_WORD]; } lab_words;
+static lab_words lab_vocabularies[LAB_TEXT + 1];        /* filled by lab_prepare, then constant */
+
+static const char *lab_task_row(lab_task t)
 {
-    int32_t n = 5 + (int32_t)(tfn_random_bits(key, 0) % 4), at = row * time;
-    for (int32_t i = 0; i < n; i++)
-        d->source[at + i] = LAB_FIRST + (int32_t)(tfn_random_bits(key, 1 + (uint64_t)i) % 8);
-    d->source[at + n] = LAB_END;
-    d->tokens[at] = LAB_BEGIN;
-    for (int32_t i = 0; i <= n; i++) {
-        d->targets[at + i] = i < n ? d->source[at + n - 1 - i] : LAB_END;
-        if (i < n) d->tokens[at + i + 1] = d->targets[at + i];
+    return t == LAB_GRAMMAR ? "translate" : t == LAB_HEADLINE ? "headline" : "sentences";
+}
+static void lab_make(task_item *item, lab_task t, uint64_t seed, task_split split, uint64_t i)
+{
+    task_options o;
+    memset(&o, 0, sizeof o);
+    o.seed = seed;
+    o.max = t == LAB_TEXT ? 2 : 1;
+    task_make(item, task_find(lab_task_row(t)), &o, split, i);
+}
+
+/* The next word of a text, with a full stop or comma as one of its own; or the next letter. */
+static bool lab_next(const char **text, char word[LAB_WORD], bool letters)
+{
+    size_t n = 0;
+    while (**text == ' ' && !letters) ++*text;
+    if (!**text) return false;
+    if (letters) n = 1;
+    else {
+        n = strcspn(*text, " .,");
+        if (!n) n = 1;
     }
-    d->lengths[row] = d->source_lengths[row] = n + 1;
+    snprintf(word, LAB_WORD, "%.*s", (int)n, *text);
+    *text += n;
+    return true;
+}
+static int lab_by_text(const void *a, const void *b)
+{
+    return strcmp((const char *)a, (const char *)b);
+}
+static void lab_learn(lab_words *w, const char *text, bool letters)
+{
+    char word[LAB_WORD];
+    while (lab_next(&text, word, letters)) {
+        if (bsearch(word, w->text, (size_t)w->count, LAB_WORD, lab_by_text)) continue;
+        if (w->count == LAB_WORDS) return;
+        memcpy(w->text[w->count++], word, LAB_WORD);
+        qsort(w->text, (size_t)w->count, LAB_WORD, lab_by_text);
+    }
+}
+/* Before anything is measured: the vocabularies. */
+static void lab_prepare(void)
+{
+    task_item item;
+    for (int t = LAB_GRAMMAR; t <= LAB_TEXT; t++)
+        for (uint64_t i = 0; i < LAB_SAMPLES; i++) {
+            lab_make(&item, (lab_task)t, 0, TASK_TRAIN, i);
+            lab_learn(&lab_vocabularies[t], item.source, t == LAB_TEXT);
+            lab_learn(&lab_vocabularies[t], item.target, t == LAB_TEXT);
+        }
+}
+static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *text)
+{
+    const lab_words *w = &lab_vocabularies[t];
+    char word[LAB_WORD];
+    int32_t n = 0;
+    while (n < most && lab_next(&text, word, t == LAB_TEXT)) {
+        const char *found = (const char *)bsearch(word, w->text, (size_t)w->count, LAB_WORD,
+                                                  lab_by_text);
+        if (found) ids[n++] = LAB_FIRST + (int32_t)((found - w->text[0]) / LAB_WORD);
+    }
+    return n;
 }
 
 static int32_t lab_time(lab_task t)
 {
-    return t == LAB_RANDOM ? 12 : t == LAB_DISTINCT ? 16 : 9;
+    static const int32_t times[] = { 9, 16, 26, 32, 12, 16 };
+    return times[t];
 }
 static int32_t lab_vocab(const lab_spec *s)
 {
-    return s->task == LAB_RANDOM ? 64 : s->task == LAB_DISTINCT ? 16 * s->batch : LAB_FIRST + 8;
+    return s->task == LAB_RANDOM ? 64 : s->task == LAB_DISTINCT ? 16 * s->batch
+         : LAB_FIRST + (s->task == LAB_REVERSE ? 8 : lab_vocabularies[s->task].count);
 }
 
-/* Sentences number `which` of a seed. */
+/* Row `row`: its source stands there, of n tokens; its target has m and begins at `target`. */
+static void lab_fill_pair(lab_data *d, int32_t row, int32_t time, int32_t n, const int32_t *target,
+                          int32_t m)
+{
+    int32_t at = row * time;
+    d->source[at + n] = LAB_END;
+    d->tokens[at] = LAB_BEGIN;
+    for (int32_t i = 0; i <= m; i++) {
+        d->targets[at + i] = i < m ? target[i] : LAB_END;
+        if (i < m) d->tokens[at + i + 1] = target[i];
+    }
+    d->source_lengths[row] = n + 1, d->lengths[row] = m + 1;
+}
+static void lab_fill_reverse(lab_data *d, int32_t row, int32_t time, tfn_key key)
+{
+    int32_t n = 5 + (int32_t)(tfn_random_bits(key, 0) % 4), target[8];
+    for (int32_t i = 0; i < n; i++) {
+        target[n - 1 - i] = LAB_FIRST + (int32_t)(tfn_random_bits(key, 1 + (uint64_t)i) % 8);
+        d->source[row * time + i] = target[n - 1 - i];
+    }
+    lab_fill_pair(d, row, time, n, target, n);
+}
+/* Letters of sentences i, i + 1 ... */
+static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec *s, uint64_t seed,
+                          task_split split, uint64_t i)
+{
+    int32_t ids[LAB_TIME + 1], n = 0;
+    task_item item;
+    while (n <= time) {
+        lab_make(&item, s->task, seed, split, i++);
+        n += lab_encode(ids + n, time + 1 - n, s->task, item.target);
+    }
+    for (int32_t t = 0; t < time; t++)
+        d->tokens[row * time + t] = ids[t], d->targets[row * time + t] = ids[t + 1];
+}
+
+/* Sentences number `which` of a seed; those of UINT64_MAX are the test, of no run's seed. */
 static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
 {
-    tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
-    int32_t time = lab_time(s->task), vocab = lab_vocab(s);
+    const tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
+    const int32_t time = lab_time(s->task), vocab = lab_vocab(s);
+    const task_split split = which == UINT64_MAX ? TASK_TEST : TASK_TRAIN;
     tfn_batch *b = &d->batch;
     memset(d, 0, sizeof *d);
     for (int32_t i = 0; i < rows * time; i++) d->targets[i] = -1;
-    for (int32_t row = 0; row < rows && lab_is_pair(s->task); row++)
-        lab_fill_reverse(d, row, time, tfn_key_fold(key, (uint64_t)row));
-    for (int32_t i = 0; i < rows * time && !lab_is_pair(s->task); i++) {
+    for (int32_t row = 0; row < rows && s->task <= LAB_TEXT; row++) {
+        const uint64_t i = which * 1024 + 4 * (uint64_t)row;
+        int32_t target[LAB_TIME], n;
+        task_item item;
+        if (s->task == LAB_REVERSE)
+            lab_fill_reverse(d, row, time, tfn_key_fold(key, (uint64_t)row));
+        else if (s->task == LAB_TEXT) lab_fill_text(d, row, time, s, seed, split, i);
+        else {
+            lab_make(&item, s->task, seed, split, i);
+            n = lab_encode(d->source + row * time, time - 1, s->task, item.source);
+            lab_fill_pair(d, row, time, n, target,
+                          lab_encode(target, time - 1, s->task, item.target));
+        }
+    }
+    for (int32_t i = 0; i < rows * time && s->task > LAB_TEXT; i++) {
         d->tokens[i] = s->task == LAB_DISTINCT ? i
                      : (int32_t)(tfn_random_bits(key, 2*(uint64_t)i) % (uint64_t)vocab);
         d->targets[i] = (int32_t)(tfn_random_bits(key, 2*(uint64_t)i + 1) % (uint64_t)vocab);
@@ -174,6 +285,18 @@ static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed
     b->lengths = d->lengths;
     b->source = d->source, b->source_lengths = d->source_lengths;
     b->source_time = time;
+}
+
+/* The loss of guessing by the test's frequencies, in nats. */
+static double lab_unigram(const lab_data *test)
+{
+    int32_t count[LAB_FIRST + LAB_WORDS] = { 0 }, all = 0;
+    double sum = 0;
+    for (int32_t i = 0; i < test->batch.batch * test->batch.time; i++)
+        if (test->targets[i] >= 0) count[test->targets[i]]++, all++;
+    for (int32_t i = 0; i < LAB_FIRST + LAB_WORDS; i++)
+        if (count[i]) sum -= (double)count[i] / all * log((double)count[i] / all);
+    return sum;
 }
 
 static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
@@ -602,11 +725,12 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
     tfn_generate_desc d;
     tfn_generator g;
     tfn_bleu bleu;
+    tfn_rouge rouge;
     tfn_batch batch = test->batch;
     int32_t begins[LAB_TEST], right = 0;
     char found[LAB_TIME * 16], wanted[LAB_TIME * 16], work[1 << 15];
     const char *reference = wanted;
-    memset(&d, 0, sizeof d), memset(&bleu, 0, sizeof bleu);
+    memset(&d, 0, sizeof d), memset(&bleu, 0, sizeof bleu), memset(&rouge, 0, sizeof rouge);
     d.sentences = batch.batch;
     d.max_tokens = batch.time;
     d.end = LAB_END;
@@ -623,10 +747,13 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
         lab_text(found, g.tokens + i * g.width * g.most, g.lengths[i * g.width]);
         lab_text(wanted, test->targets + i * test->batch.time, test->batch.lengths[i]);
         right += !strcmp(found, wanted);
-        ok = tfn_bleu_add(&bleu, found, &reference, 1, work, sizeof work) == TFN_OK;
+        ok = tfn_bleu_add(&bleu, found, &reference, 1, work, sizeof work) == TFN_OK
+             && tfn_rouge_add(&rouge, found, wanted, work, sizeof work) == TFN_OK;
     }
     double *accuracy = lab_put(r, 1, "accuracy"), *score = lab_put(r, 1, "bleu");
-    if (ok && accuracy && score) {
+    double *f1 = lab_put(r, 3, "rouge");
+    if (ok && accuracy && score && f1) {
+        for (int32_t i = 0; i < 3; i++) f1[i] = 100 * tfn_rouge_score(&rouge, i);
         *accuracy = (double)right / batch.batch;
         *score = tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false);
     }
@@ -648,13 +775,15 @@ static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data, const l
     const lab_spec *s = &r->spec;
     const size_t n = (size_t)m->param_floats;
     double *curve = lab_put(r, LAB_POINTS + 1, "curve"), *nll = lab_put(r, 1, "nll");
+    double *unigram = lab_put(r, 1, "unigram");
     double *skipped = lab_put(r, 1, "skipped"), *moved = (double *)calloc(n, sizeof *moved);
     tfn_param_info p;
     tfn_report report;
     int64_t point = 0, skips = 0;
     tfn_model_param(m, 0, &p);
-    if (!curve || !nll || !skipped || !moved) return free(moved), TFN_NO_MEMORY;
+    if (!curve || !nll || !unigram || !skipped || !moved) return free(moved), TFN_NO_MEMORY;
     curve[0] = lab_nll(m, test);
+    *unigram = lab_unigram(test);
     for (int64_t step = 0; step < s->stop && m->error.status == TFN_OK; step++) {
         if (step == s->stop - s->stop / LAB_POINTS)
             for (size_t i = 0; i < n; i++) moved[i] = (double)p.data[i];

@@ -1870,6 +1870,7 @@ static void lab_begin(lab *l, const lab_options *o)
     l->init_seeds = o->starts ? (int)o->starts : l->full ? 30 : 8;
     l->jobs = o->jobs ? (int)o->jobs : 1;
     if (!strcmp(l->file, "-")) l->file = NULL;
+    lab_prepare();
 }
 
 static int report_command(cli *c)
