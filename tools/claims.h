@@ -1456,7 +1456,8 @@ static const claim claims[] = {
       "mean losses below everywhere; Post-LN below 0.5 at 2 layers, above 1 at the deepest",
       "string reversal, 2 to 12 (full: 18) layers, 2e-3, warm-up 100, 400 updates", b7, NULL },
     { "B8", "table 2", "headlines: 6 layers: Post-LN and B2T above Pre-LN; deep: Post-LN fails, "
-      "B2T above Pre-LN", "35.79 35.29 35.72; fail 35.99 36.66 ROUGE-L", "the order of mean ROUGE-L, "
+      "B2T above Pre-LN", "35.79 35.29 35.72; fail 35.99 36.66 ROUGE-L",
+      "the order of mean ROUGE-L, "
       "Pre-LN 1.5 times deep Post-LN in 4 of 5 seeds", "headlines of two generated sentences, 6 + "
       "6 and 12 + 12 layers, 2e-3, warm-up 100, 400 updates", b8, NULL },
     { "B9", "table 3", "a deep language model: Post-LN fails, B2T below Pre-LN",
