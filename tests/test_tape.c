@@ -257,6 +257,10 @@ static tfn_var tape_scale_groups(tape_case *c)      /* a number a head */
     tfn_var x = tape_target(c);
     return tfn_scale(&c->t, x, tape_p(c, 1, c->d.heads));
 }
+static tfn_var tape_scheduled(tape_case *c)         /* 3 of 4 steps of warm-up */
+{
+    return tfn__scheduled(&c->t, tape_target(c), 4);
+}
 static tfn_var tape_shift_scalar(tape_case *c)
 {
     tfn_var x = tape_target(c);
@@ -532,6 +536,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("scale-columns", scale_columns, true)
     TAPE_ROW("scale-made", scale_made, true)
     TAPE_ROW("scale-groups", scale_groups, false)
+    TAPE_ROW("scheduled", scheduled, false)
     TAPE_ROW("shift-scalar", shift_scalar, false)
     TAPE_ROW("shift-columns", shift_columns, false)
     TAPE_ROW("mix", mix, false)
@@ -679,6 +684,7 @@ static void tape_fill(tape_case *c)
     c->r.work = c->r.buffers + c->t.buffers;
     for (int64_t j = 0; j < c->t.buffers; j++) c->r.buffers[j] = 1;
     c->r.key = tfn_key_make(99);
+    c->r.step = 3;
     memset(c->floats, 0, (size_t)(2*params) * sizeof *c->floats);
     for (int32_t i = 0; i < c->count; i++)
         for (ptrdiff_t j = 0; j < tape_size(c, c->params[i]); j++) {
