@@ -5158,7 +5158,7 @@ static void tfn__add_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
-    c->k->combine(c->y + at, c->x[0] + at, c->x[1] + at, s.count*c->cols, c->n->number[0],
+    c->k->combine(c->y + at, c->x[0] + at, tfn__at(c->x[1], at), s.count*c->cols, c->n->number[0],
                   c->n->number[1], false);
 }
 /* y = x * by: by (1, 1), (1, g) for g groups of channels, (1, C), or absent: min(1, t/number). */
@@ -9310,7 +9310,7 @@ static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
 {
     size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
     size_t left = start < a->size ? a->size - start : 0;
-    tfn_tape_init(t, a->base + (left ? start : 0), left, batch, source, target, training);
+    tfn_tape_init(t, left ? a->base + start : a->base, left, batch, source, target, training);
 }
 static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k,
                                 const tfn_model_desc *d)

@@ -104,22 +104,13 @@ static void math_close(const char *name, double x, double y, double wanted, doub
         FAIL("%s(%.17g) is %.17g, not %.17g", name, x, y, wanted);
 }
 
-/* a*b, and in *rest what its rounding took away (Veltkamp, Dekker 1971). */
-static double math_product(double a, double b, double *rest)
-{
-    const double split = 134217729, p = a * b;
-    const double ah = a*split - (a*split - a), bh = b*split - (b*split - b);
-    *rest = ((ah*bh - p) + ah*(b - bh) + (a - ah)*bh) + (a - ah)*(b - bh);
-    return p;
-}
 /* x^0 to x^most against a running product, because MinGW's pow is not as good as ours. */
 static void math_powers(double x, int most)
 {
     double power = 1, rest = 0;
     for (int n = 0; n <= most; n++) {
-        double p, lost;
+        const double p = power * x, lost = fma(power, x, -p);
         math_close("pow", n, tfn__pow(x, n), power, 2e-14);
-        p = math_product(power, x, &lost);
         rest = rest * x + lost;
         power = p + rest;
         rest -= power - p;
