@@ -3666,10 +3666,8 @@ static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* The smaller of this and a block of scores, from 16 - n on, has -inf for all but the first n. */
-#define TFN__16(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
-static const float tfn__limits[32] = { TFN__16((float)INFINITY), TFN__16(-(float)INFINITY) };
-#undef TFN__16
+/* The lanes of a block. (A table with -inf is no constant to every compiler.) */
+static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 #endif
 
 #ifdef TFN__BODY
@@ -3727,14 +3725,15 @@ static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float sca
 /* The largest of n scores, which are scaled; their last block of 16 is filled up with -inf. */
 static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
-    const TFN__V f = TFN__SET(scale);
+    const TFN__V f = TFN__SET(scale), none = TFN__SET(-(float)INFINITY);
     TFN__V max[TFN__LANES];
     float t[16];
-    for (int l = 0; l < TFN__LANES; l++) max[l] = TFN__SET(-(float)INFINITY);
+    for (int l = 0; l < TFN__LANES; l++) max[l] = none;
     for (ptrdiff_t i = 0; i < n; i += 16)
         for (int l = 0; l < TFN__LANES; l++) {
             TFN__V v = TFN__MUL(TFN__LOAD(s + i + l*TFN__W), f);
-            if (n - i < 16) v = TFN__MIN(v, TFN__LOAD(tfn__limits + 16 - (n - i) + l*TFN__W));
+            if (n - i < 16)
+                v = TFN__LESS(TFN__LOAD(tfn__lane + l*TFN__W), TFN__SET((float)(n - i)), v, none);
             TFN__STORE(s + i + l*TFN__W, v);
             max[l] = TFN__MAX(v, max[l]);
         }
@@ -5159,7 +5158,7 @@ static void tfn__add_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
-    c->k->combine(c->y + at, c->x[0] + at, c->x[1] + at, s.count*c->cols, c->n->number[0],
+    c->k->combine(c->y + at, c->x[0] + at, tfn__at(c->x[1], at), s.count*c->cols, c->n->number[0],
                   c->n->number[1], false);
 }
 /* y = x * by: by (1, 1), (1, g) for g groups of channels, (1, C), or absent: min(1, t/number). */
@@ -9320,7 +9319,7 @@ static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
 {
     size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
     size_t left = start < a->size ? a->size - start : 0;
-    tfn_tape_init(t, a->base + (left ? start : 0), left, batch, source, target, training);
+    tfn_tape_init(t, left ? a->base + start : a->base, left, batch, source, target, training);
 }
 static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k,
                                 const tfn_model_desc *d)

@@ -39,7 +39,10 @@ static const char *check_skipped;
 
 static void check_run(const char *name, void (*test)(void))
 {
+    const char *only = getenv("TEST_ONLY");         /* a part of the names of those to run */
+    const char *without = getenv("TEST_WITHOUT");   /* names of those not to run */
     clock_t start = clock();
+    if ((only && !strstr(name, only)) || (without && strstr(without, name))) return;
     check_errors = 0;
     check_skipped = NULL;
     test();

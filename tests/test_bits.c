@@ -1,5 +1,5 @@
 /* The same bits everywhere: tfn_selfcheck against TFN_BITS_HASH for every instruction set that this
- * machine has, with 1 and 2 threads. bits.sh and platforms.sh build it in many other ways. */
+ * machine has, with 1 and 2 threads. builds.sh and platforms.sh build it in many other ways. */
 #include "hook.h"
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"

@@ -870,6 +870,9 @@ TEST(identities_mean_of_layers)
 
 /* -- T7: LookLinear -------------------------------------------------------------------------- */
 
+/* Not fmax: two of them in one reduction crash gcc 12's vectoriser for AArch64. */
+static double identities_larger(double a, double b) { return b > a ? b : a; }
+
 /* The worst |F(a + b) - F(a) - F(b)| of tokens: E[2] = E[0] + E[1], E[3] = -2 E[0]. */
 static double identities_curvature(tfn_model *m)
 {
@@ -889,9 +892,9 @@ static double identities_curvature(tfn_model *m)
     y = tfn_model_logits(m, &b);
     for (int c = 0; y && c < IDENTITIES_C; c++) {
         double p = (double)y[c], q = (double)y[IDENTITIES_V + c];
-        worst = fmax(worst, fabs((double)y[2*IDENTITIES_V + c] - p - q));
-        worst = fmax(worst, fabs((double)y[3*IDENTITIES_V + c] + 2*p));
-        most = fmax(most, fabs(p));
+        worst = identities_larger(worst, fabs((double)y[2*IDENTITIES_V + c] - p - q));
+        worst = identities_larger(worst, fabs((double)y[3*IDENTITIES_V + c] + 2*p));
+        most = identities_larger(most, fabs(p));
     }
     return y ? worst / most : NAN;
 }

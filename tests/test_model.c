@@ -820,7 +820,7 @@ static bool model_is_half(float x)
 /* Weights that are read, logits and gradients are halves; the parameters are not. */
 TEST(model_half)
 {
-    static const struct { float x, half; } rounded[] = {
+    const struct { float x, half; } rounded[] = {
         { 1, 1 }, { (float)1.00048828125, 1 }, { (float)1.00146484375, (float)1.001953125 },
         { (float)1.0004884, (float)1.0009765625 }, { -65504, -65504 }, { 65519, 65504 },
         { 65520, (float)INFINITY }, { -70000, -(float)INFINITY }, { 0, 0 },

@@ -252,6 +252,98 @@ static tfn_var tape_scale_made(tape_case *c)
     tfn_var x = tape_target(c), v = tape_p(c, 1, c->d.width);
     return tfn_scale(&c->t, x, tfn_scale(&c->t, v, tape_p(c, 1, 1)));
 }
+static tfn_var tape_scale_groups(tape_case *c)      /* a number a head */
+{
+    tfn_var x = tape_target(c);
+    return tfn_scale(&c->t, x, tape_p(c, 1, c->d.heads));
+}
+static tfn_var tape_scheduled(tape_case *c)         /* 3 of 4 steps of warm-up */
+{
+    return tfn__scheduled(&c->t, tape_target(c), 4);
+}
+static tfn_var tape_shift_scalar(tape_case *c)
+{
+    tfn_var x = tape_target(c);
+    return tfn_shift(&c->t, x, tape_p(c, 1, 1), (float)-0.75);
+}
+static tfn_var tape_shift_columns(tape_case *c)
+{
+    tfn_var x = tape_target(c);
+    return tfn_shift(&c->t, x, tape_p(c, 1, c->d.width), (float)1.5);
+}
+static tfn_var tape_mix(tape_case *c)               /* w is used twice, one weight not at all */
+{
+    tfn_var x = tape_target(c), z = tape_target(c), w = tape_p(c, 1, 3);
+    return tfn_mix(&c->t, tfn_mix(&c->t, tape_none, x, w, 2), z, w, 0);
+}
+static tfn_var tape_gate(tape_case *c)
+{
+    tfn_var x = tape_target(c);
+    return tfn_gate(&c->t, x, tape_p(c, 1, 1));
+}
+static tfn_var tape_exp_capped(tape_case *c)
+{
+    c->next_scale = 8;
+    return tfn__exp_capped_of(&c->t, tape_target(c));
+}
+
+/* A norm of every kind's form: rows of heads, in groups, of a part. */
+static tfn_norm tape_like(tfn_norm_kind kind, ptrdiff_t groups, ptrdiff_t part)
+{
+    tfn_norm like;
+    memset(&like, 0, sizeof like);
+    like.kind = kind;
+    like.groups = groups;
+    like.part = part;
+    like.eps = (float)0.125;
+    return like;
+}
+static tfn_var tape_norm_heads(tape_case *c)
+{
+    tfn_norm like = tape_like(TFN_NORM_LAYER, 0, 0);
+    int32_t size = c->d.width / c->d.heads;
+    tfn_var x = tape_target(c), gain = tape_p(c, 1, size);
+    return tfn_normalise(&c->t, x, gain, tape_p(c, 1, size), size, &like);
+}
+static tfn_var tape_norm_groups(tape_case *c)
+{
+    tfn_norm like = tape_like(TFN_NORM_CRMS, 2, 0);
+    tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width);
+    return tfn_normalise(&c->t, x, gain, tape_p(c, 1, c->d.width), c->d.width, &like);
+}
+/* Half of the features of each of two groups; gain + 1. (Of one feature it has a kink at 0.) */
+static tfn_var tape_norm_part(tape_case *c)
+{
+    tfn_norm like = tape_like(TFN_NORM_RMS_OUTSIDE, 2, c->d.width / 4);
+    tfn_var x = tape_target(c);
+    like.offset = true;
+    return tfn_normalise(&c->t, x, tape_p(c, 1, c->d.width), tape_none, c->d.width, &like);
+}
+static tfn_var tape_squashed(tape_case *c)
+{
+    tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width), bias = tape_p(c, 1, c->d.width);
+    tfn_var alpha = tape_p(c, 1, 1);
+    return tfn_squashed(&c->t, x, gain, bias, alpha, tape_p(c, 1, 1), TFN_SQUASH_ERF);
+}
+static tfn_var tape_squashed_plain(tape_case *c)
+{
+    tfn_var x = tape_target(c);
+    return tfn_squashed(&c->t, x, tape_none, tape_none, tape_p(c, 1, 1), tape_none,
+                        TFN_SQUASH_TANH);
+}
+static tfn_var tape_seednorm(tape_case *c)
+{
+    tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width), alpha = tape_p(c, 1, c->d.width);
+    c->next_scale = (float)0.25;                    /* tanh unsaturated */
+    return tfn_seednorm(&c->t, x, gain, alpha, tape_p(c, 1, c->d.width), (float)0.125);
+}
+/* Running statistics that nobody changes between two runs. */
+static tfn_var tape_batchnorm(tape_case *c)
+{
+    tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width), bias = tape_p(c, 1, c->d.width);
+    tfn_var running = tfn__buffer_at(&c->t, 2, c->d.width, 0);
+    return tfn__batch_norm(&c->t, x, gain, bias, running, TFN_NORM_BATCH, 0, (float)0.125);
+}
 static tfn_var tape_dropout(tape_case *c)
 {
     return tfn_dropout(&c->t, tape_target(c), (float)0.25);
@@ -443,6 +535,20 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("scale-scalar", scale_scalar, true)
     TAPE_ROW("scale-columns", scale_columns, true)
     TAPE_ROW("scale-made", scale_made, true)
+    TAPE_ROW("scale-groups", scale_groups, false)
+    TAPE_ROW("scheduled", scheduled, false)
+    TAPE_ROW("shift-scalar", shift_scalar, false)
+    TAPE_ROW("shift-columns", shift_columns, false)
+    TAPE_ROW("mix", mix, false)
+    TAPE_ROW("gate", gate, false)
+    TAPE_ROW("exp-capped", exp_capped, false)
+    TAPE_ROW("norm-heads", norm_heads, false)
+    TAPE_ROW("norm-groups", norm_groups, false)
+    TAPE_ROW("norm-part", norm_part, false)
+    TAPE_ROW("squashed", squashed, false)
+    TAPE_ROW("squashed-plain", squashed_plain, false)
+    TAPE_ROW("seednorm", seednorm, false)
+    TAPE_ROW("batchnorm", batchnorm, false)
     TAPE_ROW("dropout", dropout, false)
     TAPE_ROW("dropout-source", dropout_source, false)
     TAPE_ROW("embed", embed, true)
@@ -563,8 +669,8 @@ static void tape_fill(tape_case *c)
     c->y_size = tape_size(c, c->y);
     c->work = (ptrdiff_t)c->t.work;
     n = tape_row_count(c, TFN_ROWS_TARGET) * (ptrdiff_t)c->d.width;
-    c->floats = (float *)tape_alloc((size_t)(2*params + tables + c->y_size + 2*n + c->work)
-                                    * sizeof *c->floats);
+    c->floats = (float *)tape_alloc((size_t)(2*params + tables + c->y_size + 2*n + c->work
+                                             + (ptrdiff_t)c->t.buffers) * sizeof *c->floats);
     c->r.batch = c->d.batch;
     c->r.source = c->d.source;
     c->r.target = c->d.target;
@@ -572,10 +678,13 @@ static void tape_fill(tape_case *c)
     c->r.grads = c->r.params + params;
     c->r.tables = c->r.grads + params;
     c->weights = c->r.tables + tables;
-    c->r.work = c->weights + c->y_size + 2*n;
     c->r.inputs[1] = c->weights + c->y_size;
     c->r.inputs[2] = c->r.inputs[1] + n;
+    c->r.buffers = c->weights + c->y_size + 2*n;
+    c->r.work = c->r.buffers + c->t.buffers;
+    for (int64_t j = 0; j < c->t.buffers; j++) c->r.buffers[j] = 1;
     c->r.key = tfn_key_make(99);
+    c->r.step = 3;
     memset(c->floats, 0, (size_t)(2*params) * sizeof *c->floats);
     for (int32_t i = 0; i < c->count; i++)
         for (ptrdiff_t j = 0; j < tape_size(c, c->params[i]); j++) {
@@ -709,10 +818,18 @@ static bool tape_kink(tape_case *c, double *p, double found)
     return fabs((up + down) / 2 - found) <= 1e-5 * (1 + fabs(found));
 }
 
+/* The gate's input has the gradient dy, not dy (1 - SiLU(q)): the second x is a constant. */
+static double tape_gate_share(const tape_case *c)
+{
+    double q = *tfn_value(&c->t, &c->r, c->params[1]);
+    return 1 - q / (1 + exp(-q));
+}
+
 static void tape_check_gradient(void)
 {
     tape_case c;
-    bool kinks = strstr(tape_now->name, "relu") || !strcmp(tape_now->name, "stack");
+    bool kinks = strstr(tape_now->name, "relu") || strstr(tape_now->name, "capped")
+                 || !strcmp(tape_now->name, "stack");
     if (!tape_start(&c, tape_now, &tape_small, 0, tfn_kernels_for(TFN_ISA_BEST), 1)) return;
     tfn_tape_forward(&c.t, &c.r);
     tfn_tape_backward(&c.t, &c.r);
@@ -720,9 +837,10 @@ static void tape_check_gradient(void)
         ptrdiff_t n = tape_size(&c, c.params[i]);
         double *p = tfn_value(&c.t, &c.r, c.params[i]), most = 0;
         const double *g = c.r.grads + c.t.nodes[c.params[i].id].grad;
+        double share = i == 0 && !strcmp(tape_now->name, "gate") ? tape_gate_share(&c) : 1;
         for (ptrdiff_t j = 0; j < n; j++) most = fabs(g[j]) > most ? fabs(g[j]) : most;
         for (ptrdiff_t j = 0; j < n; j++) {
-            double d = tape_difference(&c, p + j), size = fabs(g[j]) + 1e-3 * most + 1e-6;
+            double d = tape_difference(&c, p + j) / share, size = fabs(g[j]) + 1e-3 * most + 1e-6;
             if (!(fabs(d - g[j]) <= 1e-7 * size) && !(kinks && tape_kink(&c, p + j, g[j])))
                 FAIL("%s: d%d[%d] is %.12g, not %.12g", tape_now->name, (int)i, (int)j, g[j], d);
         }
@@ -781,7 +899,8 @@ static void tape_check_bits(const tape_dims *d)
     tape_same(&a, "recomputed", d, TAPE_RECOMPUTE, best, 1);
     tape_same(&a, "recomputed under a larger plan", d, TAPE_RECOMPUTE | TAPE_LARGER, best, 1);
     tape_same(&a, "under a larger plan", d, TAPE_LARGER, best, 1);
-    if (!strstr(tape_now->name, "dropout") && strcmp(tape_now->name, "stack"))
+    if (!strstr(tape_now->name, "dropout") && strcmp(tape_now->name, "stack")
+        && strcmp(tape_now->name, "batchnorm"))
         tape_same(&a, "inference", d, TAPE_INFER, best, 1);
 #ifndef TFN__POISON
     tape_same(&a, "2 threads", d, 0, best, 2);
@@ -1144,6 +1263,13 @@ typedef tfn_var tape_mistake(tfn_tape *t, tfn_var x, tfn_var w);   /* x (B*T, 8)
 
 static tfn_var tape_var(int32_t id) { tfn_var v; v.id = id; return v; }
 
+static tfn_var tape_bad_norm(tfn_tape *t, tfn_var x, tfn_norm_kind kind, int32_t cols,
+                             ptrdiff_t groups)
+{
+    tfn_norm like = tape_like(kind, groups, 0);
+    return tfn_normalise(t, x, tape_none, tape_none, cols, &like);
+}
+
 TAPE_MISTAKE(linear_in, tfn_linear(t, x, tfn_param(t, 48, 8), tape_none, TFN_RELU))
 TAPE_MISTAKE(linear_bias, tfn_linear(t, x, w, tfn_param(t, 1, 5), TFN_RELU))
 TAPE_MISTAKE(linear_bias_rows, tfn_linear(t, x, w, tfn_param(t, 3, 8), TFN_RELU))
@@ -1166,6 +1292,30 @@ TAPE_MISTAKE(gated_unit, tfn_gated(t, x, tfn_softmax(t, x), TFN_GEGLU))
 TAPE_MISTAKE(add_cols, tfn_add(t, x, tfn_input(t, 0, TFN_ROWS_TARGET, 9), 1, 1))
 TAPE_MISTAKE(add_rows, tfn_add(t, x, tfn_input(t, 0, TFN_ROWS_SOURCE, 8), 1, 1))
 TAPE_MISTAKE(scale_cols, tfn_scale(t, x, tfn_param(t, 1, 7)))
+TAPE_MISTAKE(scale_groups, tfn_scale(t, x, tfn_param(t, 1, 3)))
+TAPE_MISTAKE(scale_wide, tfn_scale(t, x, tfn_param(t, 1, 16)))
+TAPE_MISTAKE(scale_value, tfn_scale(t, x, x))
+TAPE_MISTAKE(shift_cols, tfn_shift(t, x, tfn_param(t, 1, 4), 1))
+TAPE_MISTAKE(shift_rows, tfn_shift(t, x, w, 1))
+TAPE_MISTAKE(shift_missing, tfn_shift(t, x, tape_none, 1))
+TAPE_MISTAKE(mix_weight, tfn_mix(t, tape_none, x, tfn_param(t, 1, 3), 3))
+TAPE_MISTAKE(mix_negative, tfn_mix(t, tape_none, x, tfn_param(t, 1, 3), -1))
+TAPE_MISTAKE(mix_rows, tfn_mix(t, tape_none, x, w, 0))
+TAPE_MISTAKE(mix_shape, tfn_mix(t, tfn_input(t, 0, TFN_ROWS_TARGET, 9), x, tfn_param(t, 1, 3), 0))
+TAPE_MISTAKE(gate_cols, tfn_gate(t, x, tfn_param(t, 1, 8)))
+TAPE_MISTAKE(gate_value, tfn_gate(t, x, x))
+TAPE_MISTAKE(norm_divides, tape_bad_norm(t, x, TFN_NORM_LAYER, 3, 1))
+TAPE_MISTAKE(norm_groups, tape_bad_norm(t, x, TFN_NORM_RMS, 4, 3))
+TAPE_MISTAKE(norm_none, tape_bad_norm(t, x, TFN_NORM_RMS, 0, 1))
+TAPE_MISTAKE(norm_kind, tape_bad_norm(t, x, TFN_NORM_POINT, 8, 1))
+TAPE_MISTAKE(squash_gain, tfn_squashed(t, x, tfn_param(t, 1, 4), tape_none, tape_none, tape_none,
+                                       TFN_SQUASH_TANH))
+TAPE_MISTAKE(squash_alpha, tfn_squashed(t, x, tape_none, tape_none, tfn_param(t, 1, 8), tape_none,
+                                        TFN_SQUASH_TANH))
+TAPE_MISTAKE(squash_shift, tfn_squashed(t, x, tape_none, tape_none, tape_none,
+                                        tfn_param(t, 3, 1), TFN_SQUASH_TANH))
+TAPE_MISTAKE(seed_gain, tfn_seednorm(t, x, tape_none, tfn_param(t, 1, 8), tfn_param(t, 1, 8), 1))
+TAPE_MISTAKE(seed_direction, tfn_seednorm(t, x, tfn_param(t, 1, 8), tfn_param(t, 1, 8), w, 1))
 TAPE_MISTAKE(dropout_one, tfn_dropout(t, x, 1))
 TAPE_MISTAKE(dropout_negative, tfn_dropout(t, x, (float)-0.5))
 TAPE_MISTAKE(dropout_nan, tfn_dropout(t, x, (float)NAN))
@@ -1224,6 +1374,27 @@ static const tape_wrong tape_wrongs[] = {
     TAPE_WRONG(add_cols, TFN_BAD_SHAPE, "add: ", "8 channels", "9")
     TAPE_WRONG(add_rows, TFN_BAD_SHAPE, "add: ", "different rows", "")
     TAPE_WRONG(scale_cols, TFN_BAD_SHAPE, "scale: ", "7 columns", "8 are wanted")
+    TAPE_WRONG(scale_groups, TFN_BAD_SHAPE, "scale: ", "3 columns", "8 are wanted")
+    TAPE_WRONG(scale_wide, TFN_BAD_SHAPE, "scale: ", "16 columns", "8 are wanted")
+    TAPE_WRONG(scale_value, TFN_BAD_SHAPE, "scale: ", "parameter is wanted", "")
+    TAPE_WRONG(shift_cols, TFN_BAD_SHAPE, "shift: ", "4 columns", "8 are wanted")
+    TAPE_WRONG(shift_rows, TFN_BAD_SHAPE, "shift: ", "8 rows", "1 are wanted")
+    TAPE_WRONG(shift_missing, TFN_BAD_SHAPE, "shift: ", "missing", "")
+    TAPE_WRONG(mix_weight, TFN_BAD_SHAPE, "mix: ", "weight 3", "there are 3")
+    TAPE_WRONG(mix_negative, TFN_BAD_SHAPE, "mix: ", "weight -1", "there are 3")
+    TAPE_WRONG(mix_rows, TFN_BAD_SHAPE, "mix: ", "8 rows", "1 are wanted")
+    TAPE_WRONG(mix_shape, TFN_BAD_SHAPE, "mix: ", "8 channels", "9")
+    TAPE_WRONG(gate_cols, TFN_BAD_SHAPE, "gate: ", "8 columns", "1 are wanted")
+    TAPE_WRONG(gate_value, TFN_BAD_SHAPE, "gate: ", "parameter is wanted", "")
+    TAPE_WRONG(norm_divides, TFN_BAD_SHAPE, "norm: ", "3 channels", "divide 8")
+    TAPE_WRONG(norm_groups, TFN_BAD_SHAPE, "norm: ", "4 channels", "")
+    TAPE_WRONG(norm_none, TFN_BAD_SHAPE, "norm: ", "0 channels", "")
+    TAPE_WRONG(norm_kind, TFN_UNSUPPORTED, "norm: ", "no norm of rows", "")
+    TAPE_WRONG(squash_gain, TFN_BAD_SHAPE, "pointwise norm: ", "4 columns", "8 are wanted")
+    TAPE_WRONG(squash_alpha, TFN_BAD_SHAPE, "pointwise norm: ", "8 columns", "1 are wanted")
+    TAPE_WRONG(squash_shift, TFN_BAD_SHAPE, "pointwise norm: ", "3 rows", "1 are wanted")
+    TAPE_WRONG(seed_gain, TFN_BAD_SHAPE, "SeeDNorm: ", "missing", "")
+    TAPE_WRONG(seed_direction, TFN_BAD_SHAPE, "SeeDNorm: ", "8 rows", "1 are wanted")
     TAPE_WRONG(dropout_one, TFN_BAD_OPTION, "dropout: ", "[0, 1)", "")
     TAPE_WRONG(dropout_negative, TFN_BAD_OPTION, "dropout: ", "[0, 1)", "")
     TAPE_WRONG(dropout_nan, TFN_BAD_OPTION, "dropout: ", "[0, 1)", "")

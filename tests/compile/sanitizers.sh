@@ -1,6 +1,9 @@
-# The core tests under the address, undefined-behaviour and thread sanitizers and under valgrind.
+# The core tests and the recipes' under the address, undefined-behaviour and thread sanitizers, and
+# the core under valgrind, which takes 20 times as long: there without the tests that are long but
+# run no code of their own (products of many sizes, activations after a linear one, whole models).
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
+recipes() { "$@" -o "$work/variants" test_variants.c -lm && run "$work/variants"; }
 run() { TEST_TIER=quick "$@" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }; }
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 
@@ -9,12 +12,19 @@ for cc in gcc clang; do
     for kind in address,undefined thread; do
         echo 'int main(void){return 0;}' | "$cc" -fsanitize=$kind -x c - -o "$work/probe" 2> /dev/null ||
             { skip "sanitizer $cc $kind" "its library is missing"; continue; }
-        check "sanitizer $cc $kind" core "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all \
-            -include assert.h -DTFNORM_ASSERT=assert
+        set -- "$cc" -O1 -g -fsanitize=$kind -fno-sanitize-recover=all -include assert.h \
+            -DTFNORM_ASSERT=assert
+        check "sanitizer $cc $kind" core "$@"
+        check "sanitizer $cc $kind, recipes" recipes "$@"
     done
 done
 if have valgrind && have gcc; then
     gcc -O1 -g all.c -o "$work/all" -lm
+    TEST_WITHOUT='long_chains, large_products, tape_recomputed, tape stack, tape linear-relu,
+        tape linear-tanh, tape linear-silu, tape linear-gelu, tape linear-gelu-tanh, tape linear-plain,
+        tape attention-full, tape attention-grouped, tape attention-frozen, attention_some_gradients,
+        attention_sentence_alone, attention_from_cache, model_training_bits'
+    export TEST_WITHOUT
     check "valgrind (it hides AVX-512)" run valgrind --quiet --error-exitcode=9 --leak-check=full "$work/all"
 else skip valgrind "not installed"
 fi
