@@ -363,8 +363,8 @@ static inline void task_english(char *text, const task_sentence *s, bool hidden)
 
 static inline task_np task_draw_np(task_draw *r)
 {
-    static const int determiners[] = { TASK_THE, TASK_THE, TASK_THE, TASK_THE_MANY, TASK_THE_MANY,
-                                       TASK_A, TASK_A, TASK_COUNT };
+    static const int determiners[] = { TASK_THE, TASK_THE, TASK_A, TASK_A, TASK_THE_MANY,
+                                       TASK_THE_MANY, TASK_THE_MANY, TASK_COUNT };
     task_np x;
     x.noun = TASK_ONE_OF(r, task_nouns);
     x.adjective = task_below(r, 2) ? TASK_ONE_OF(r, task_adjectives) : -1;
@@ -450,7 +450,8 @@ static inline void task_sentences(task_item *x, task_draw *r)
     task_english(x->target, &s, false);
 }
 
-/* Who does what, in the present, without articles, relative clauses and circumstances. */
+/* Who does what, in the plain present, whatever was wanted, could be or has been; without articles,
+ * relative clauses, adverbs, reasons. The second sentence is there to be ignored. */
 static inline void task_headline(task_item *x, task_draw *r)
 {
     task_sentence s = task_draw_sentence(r, task_size(r)), more;
@@ -527,8 +528,9 @@ static inline void task_entailment(task_item *x, task_draw *r)
 }
 
 /* A language of known entropy: behind each pair of words stand four words, with probabilities 1/2,
- * 1/4, 1/8 and 1/8, so a word takes 1.75 bits = 1.2130 nats, and no model can do better. Which
- * words, is the same for all seeds. */
+ * 1/4, 1/8 and 1/8, so a word takes 1.75 bits = 1.2130 nats, and no model can do better; the first
+ * two of a line are free. Which four, is the same for all seeds. Lines differ in length, so that
+ * windows of a text do not always begin at the same place of a line. */
 static inline void task_markov(task_item *x, task_draw *r)
 {
     int pair[2] = { 0, 0 }, n = task_size(r);
@@ -697,7 +699,7 @@ static const task task_rows[] = {
       1, 4, 6, 2, 2, TFN_WORDS, true, { NULL }, task_sentences },
     { "markov", TASK_TEXT, "p(w | u, v) = 1/2, 1/4, 1/8, 1/8",
       "words of exactly 1.75 bits each; sizes: words of a line",
-      24, 24, 300, 16, 40, TFN_WORDS, true, { NULL }, task_markov },
+      16, 32, 300, 16, 40, TFN_WORDS, true, { NULL }, task_markov },
     { "digits", TASK_SPEECH, "sound -> three seven one",
       "spoken digits as 24 log-mel bands, 100 frames a second; sizes: digits",
       2, 5, 5, 2, 2, TFN_WORDS, true, { NULL }, task_digits }
