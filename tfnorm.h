@@ -61,6 +61,7 @@
  *   model         memory, batches, the training step, profiles
  *   decoder       one token after the other
  *   generate      text: greedy, drawn, by beam search
+ *   json          UTF-8 and JSON, read strictly
  *   tokenise      bytes, characters, words, byte-level BPE: training, encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
  *   diagnostics   the self-check
@@ -321,7 +322,7 @@ typedef struct tfn_error {
     const char *text;          /* static format: %d takes found, then wanted; %s takes name */
     int64_t     found, wanted;
     int32_t     node, layer;   /* tape node and layer it concerns, -1: none */
-    char        name[32];      /* a name given by the user, cut to fit */
+    char        name[128];     /* a name given by the user, cut to fit */
 } tfn_error;
 
 /* Write the error as one line of text ("linear: input has 48 channels, weight wants 64 (node 17,
@@ -1616,7 +1617,8 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 
 /* Parts left out by macro leave helpers that nobody calls. */
 #if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS)
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
+        || defined TFNORM_NO_TOKENISERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -1637,6 +1639,13 @@ static bool tfn__equal(const char *a, const char *b)
 {
     while (*a && *a == *b) a++, b++;
     return *a == *b;
+}
+
+static size_t tfn__length(const char *s)
+{
+    size_t n = 0;
+    while (s[n]) n++;
+    return n;
 }
 
 /* -- status ---------------------------------------------------------------------------------- */
@@ -1676,13 +1685,30 @@ static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, cons
     e->name[i] = 0;
 }
 
-/* A text under construction: always terminated, cut where the buffer ends. */
+/* A text under construction: all of it is counted, what fits is stored. */
 typedef struct tfn__text { char *buf; size_t size, used; } tfn__text;
 
-static void tfn__put(tfn__text *t, const char *s)
+static tfn__text tfn__text_in(void *buf, size_t size)
 {
-    while (s && *s && t->used + 1 < t->size) t->buf[t->used++] = *s++;
-    if (t->size) t->buf[t->used] = 0;
+    tfn__text t = { NULL, 0, 0 };
+    t.buf = (char *)buf;
+    t.size = buf ? size : 0;
+    return t;
+}
+
+static void tfn__put_bytes(tfn__text *t, const void *from, size_t n)
+{
+    const char *s = (const char *)from;
+    for (size_t i = 0; i < n; i++, t->used++)
+        if (t->used < t->size) t->buf[t->used] = s[i];
+}
+static void tfn__put(tfn__text *t, const char *s) { if (s) tfn__put_bytes(t, s, tfn__length(s)); }
+
+/* A zero at the end, over the last byte if there is no room for it. Returns the buffer. */
+static char *tfn__end(tfn__text *t)
+{
+    if (t->size) t->buf[tfn__min((ptrdiff_t)t->used, (ptrdiff_t)t->size - 1)] = 0;
+    return t->buf;
 }
 
 static void tfn__put_int(tfn__text *t, int64_t value)
@@ -1700,7 +1726,6 @@ static void tfn__put_int(tfn__text *t, int64_t value)
 static void tfn__put_error(tfn__text *t, const tfn_error *e)
 {
     int64_t value = e->found;
-    char one[2] = { 0, 0 };
     for (const char *s = e->text; s && *s; s++)
         if (s[0] == '%' && s[1] == 'd') {
             tfn__put_int(t, value);
@@ -1709,21 +1734,14 @@ static void tfn__put_error(tfn__text *t, const tfn_error *e)
         } else if (s[0] == '%' && s[1] == 's') {
             tfn__put(t, e->name);
             s++;
-        } else {
-            one[0] = *s;
-            tfn__put(t, one);
-        }
+        } else tfn__put_bytes(t, s, 1);
 }
 
 TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
 {
-    tfn__text t = { NULL, 0, 0 };
-    t.buf = buf;
-    t.size = size;
-    if (e->op) {
-        tfn__put(&t, e->op);
-        tfn__put(&t, ": ");
-    }
+    tfn__text t = tfn__text_in(buf, size);
+    tfn__put(&t, e->op);
+    if (e->op) tfn__put(&t, ": ");
     if (e->text) tfn__put_error(&t, e);
     else tfn__put(&t, tfn_status_text(e->status));
     if (e->node >= 0) {
@@ -1735,7 +1753,7 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
         }
         tfn__put(&t, ")");
     }
-    return buf;
+    return tfn__end(&t);
 }
 
 /* -- arena ----------------------------------------------------------------------------------- */
@@ -1760,6 +1778,20 @@ typedef struct tfn__arena {
     size_t         size, used, peak;
 } tfn__arena;
 
+static unsigned char *tfn__aligned(void *mem)
+{
+    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
+}
+
+/* Over a block of any address; over NULL it counts. */
+static tfn__arena tfn__arena_in(void *mem, size_t size)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    if (mem) a.base = tfn__aligned(mem);
+    if (size >= TFN__ALIGN) a.size = size - (TFN__ALIGN - 1);
+    return a;
+}
+
 static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
@@ -1777,6 +1809,35 @@ static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
     a->used = end;
     if (end > a->peak) a->peak = end;
     return a->base ? a->base + start : (unsigned char *)(uintptr_t)TFN__ALIGN;
+}
+
+/* -- order ----------------------------------------------------------------------------------- */
+
+typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
+
+static void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x)
+{
+    int32_t moved = order[at];
+    for (int32_t child; at < n / 2; at = child) {
+        child = 2*at + 1;
+        if (child + 1 < n && before(x, order[child], order[child + 1])) child++;
+        if (!before(x, moved, order[child])) break;
+        order[at] = order[child];
+    }
+    order[at] = moved;
+}
+
+/* 0..n-1 in order: heapsort. */
+static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
+{
+    for (int32_t i = 0; i < n; i++) order[i] = i;
+    for (int32_t i = n / 2; i-- > 0;) tfn__sink(order, i, n, before, x);
+    for (int32_t last = n - 1; last > 0; last--) {
+        int32_t top = order[0];
+        order[0] = order[last];
+        order[last] = top;
+        tfn__sink(order, 0, last, before, x);
+    }
 }
 
 /* -- rng ------------------------------------------------------------------------------------- */
@@ -9423,11 +9484,6 @@ TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
          + 2 * tfn_tape_bytes((int32_t)tfn__node_bound(&d)) + 8 * TFN__ALIGN;
 }
 
-static unsigned char *tfn__aligned(void *mem)
-{
-    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
-}
-
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)
 {
     tfn_model m;
@@ -9983,14 +10039,12 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;
-    tfn__text t = { NULL, 0, 0 };
+    tfn__text t = tfn__text_in(info->name, sizeof info->name);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return false;
     if (i < 0 || i >= m->weight_count) return false;
     w = m->weights + i;
-    t.buf = info->name;
-    t.size = sizeof info->name;
-    info->name[0] = 0;
     tfn__weight_name(w, &t);
+    tfn__end(&t);
     info->data = tfn__weight_data(m, i);
     info->grad = m->run.grads && w->kind < TFN__STATE ? m->run.grads + w->at : NULL;
     info->rows = w->rows;
@@ -10764,108 +10818,9 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
     return g->error.status;
 }
 #endif /* TFN__IMPLEMENTING */
-/* >> tokenise */
+/* >> json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENISERS
-
-/* -- characters ------------------------------------------------------------------------------ */
-
-enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE, TFN__RUN_BLOCK = 32 };
-
-/* Made by tools/unicode.py, Unicode 14.0.0: runs of length*4 + class,
- * and where every 32nd begins. */
-static const uint16_t tfn__runs[] = {
-    36, 23, 72, 7, 60, 42, 28, 105, 24, 105, 40, 7, 104, 7, 36, 5, 28, 10, 4, 5, 12, 6, 5, 4, 14,
-    4, 93, 4, 125, 4, 1833, 16, 49, 56, 21, 28, 5, 4, 5, 516, 21, 4, 9, 8, 17, 4, 5, 24, 5, 4, 13,
-    4, 5, 4, 81, 4, 333, 4, 557, 32, 665, 4, 153, 8, 5, 24, 165, 284, 109, 16, 17, 180, 173, 84,
-    42, 16, 9, 4, 397, 4, 5, 60, 9, 28, 9, 42, 13, 8, 5, 64, 5, 4, 121, 116, 357, 44, 5, 56, 42,
-    133, 36, 9, 16, 5, 20, 89, 16, 5, 36, 5, 12, 5, 92, 101, 28, 45, 20, 97, 4, 25, 68, 169, 232,
-    217, 12, 5, 72, 5, 28, 41, 16, 42, 4, 65, 16, 33, 8, 9, 8, 89, 4, 29, 4, 5, 12, 17, 12, 5, 64,
-    5, 52, 9, 4, 13, 16, 42, 9, 8, 26, 8, 5, 32, 25, 16, 9, 8, 89, 4, 29, 4, 9, 4, 9, 4, 9, 124,
-    17, 4, 5, 28, 42, 8, 13, 64, 37, 4, 13, 4, 89, 4, 29, 4, 9, 4, 21, 12, 5, 72, 5, 60, 9, 16,
-    42, 36, 5, 44, 33, 8, 9, 8, 89, 4, 29, 4, 9, 4, 21, 12, 5, 120, 9, 4, 13, 16, 42, 4, 5, 26,
-    44, 5, 4, 25, 12, 13, 4, 17, 12, 9, 4, 5, 4, 9, 12, 9, 12, 13, 12, 49, 88, 5, 84, 54, 72, 33,
-    4, 13, 4, 93, 4, 65, 12, 5, 104, 13, 8, 5, 8, 9, 16, 42, 32, 30, 4, 5, 16, 33, 4, 13, 4, 93,
-    4, 41, 4, 21, 12, 5, 124, 9, 4, 9, 16, 42, 4, 9, 68, 37, 4, 13, 4, 165, 8, 5, 64, 5, 20, 13,
-    4, 30, 13, 16, 78, 4, 25, 20, 73, 12, 97, 4, 37, 4, 5, 8, 29, 124, 42, 68, 193, 4, 9, 48, 29,
-    36, 42, 156, 9, 4, 5, 4, 21, 4, 97, 4, 5, 4, 41, 4, 9, 36, 5, 8, 21, 4, 5, 36, 42, 8, 17, 128,
-    5, 124, 82, 48, 33, 4, 145, 108, 21, 460, 173, 80, 5, 42, 24, 25, 16, 17, 12, 5, 12, 9, 28,
-    13, 16, 53, 48, 5, 4, 42, 24, 153, 4, 5, 20, 5, 8, 173, 4, 1333, 4, 17, 8, 29, 4, 5, 4, 17, 8,
-    165, 4, 17, 8, 133, 4, 17, 8, 29, 4, 5, 4, 17, 8, 61, 4, 229, 4, 17, 8, 269, 56, 82, 12, 65,
-    64, 345, 8, 25, 12, 2481, 8, 69, 7, 105, 20, 301, 12, 14, 33, 28, 73, 52, 77, 56, 73, 56, 53,
-    4, 13, 60, 209, 140, 5, 16, 5, 12, 42, 24, 42, 88, 42, 24, 357, 28, 21, 8, 137, 4, 5, 20, 281,
-    40, 125, 156, 42, 121, 8, 21, 44, 177, 16, 105, 24, 46, 148, 93, 36, 213, 172, 42, 24, 42, 52,
-    5, 372, 189, 68, 33, 12, 42, 164, 121, 52, 9, 42, 177, 104, 145, 112, 42, 12, 13, 42, 145, 8,
-    37, 28, 173, 8, 13, 164, 17, 4, 25, 4, 9, 12, 5, 20, 769, 256, 1113, 8, 25, 8, 153, 8, 25, 8,
-    33, 4, 5, 4, 5, 4, 5, 4, 125, 8, 213, 4, 29, 4, 5, 12, 13, 4, 29, 12, 17, 8, 25, 16, 53, 20,
-    13, 4, 29, 12, 47, 116, 11, 20, 7, 188, 7, 64, 6, 5, 8, 26, 20, 5, 42, 24, 53, 404, 5, 16, 5,
-    8, 41, 4, 5, 12, 21, 24, 5, 4, 5, 4, 5, 4, 17, 4, 45, 8, 17, 20, 21, 16, 5, 4, 206, 9, 22,
-    2904, 242, 312, 90, 2520, 122, 4528, 917, 24, 17, 12, 9, 36, 6, 8, 153, 4, 5, 20, 5, 8, 225,
-    28, 5, 64, 93, 36, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 320, 5, 1856, 7, 16,
-    9, 6, 100, 38, 28, 21, 8, 14, 9, 16, 345, 24, 13, 4, 361, 4, 17, 20, 173, 4, 377, 12, 18, 40,
-    129, 192, 65, 128, 42, 120, 34, 4, 62, 128, 42, 156, 62, 1280, 26369, 256, 65533, 23097, 268,
-    185, 8, 1077, 12, 65, 42, 9, 80, 189, 64, 125, 8, 281, 42, 156, 37, 8, 413, 8, 257, 20, 9, 4,
-    5, 4, 21, 96, 65, 4, 13, 4, 17, 4, 93, 52, 26, 40, 209, 56, 201, 112, 42, 96, 25, 12, 5, 4, 9,
-    4, 42, 113, 40, 93, 100, 117, 28, 189, 112, 5, 42, 24, 21, 4, 41, 42, 21, 4, 165, 92, 13, 4,
-    33, 16, 42, 24, 93, 12, 5, 12, 201, 4, 5, 12, 9, 8, 21, 8, 5, 4, 5, 96, 13, 8, 45, 28, 13, 48,
-    25, 8, 25, 8, 25, 36, 29, 4, 29, 4, 173, 4, 57, 24, 461, 52, 42, 24, 44689, 48, 93, 16, 197,
-    33808, 1465, 8, 425, 152, 29, 48, 21, 20, 5, 4, 41, 4, 53, 4, 21, 4, 5, 4, 9, 4, 9, 4, 433,
-    132, 1453, 72, 257, 8, 217, 160, 49, 464, 21, 4, 541, 76, 42, 28, 105, 24, 105, 44, 357, 12,
-    25, 8, 25, 8, 25, 8, 13, 140, 49, 4, 105, 4, 77, 4, 9, 4, 61, 8, 57, 136, 493, 48, 182, 48,
-    230, 68, 10, 976, 117, 12, 197, 64, 110, 16, 129, 18, 36, 81, 6, 33, 6, 20, 153, 40, 121, 8,
-    145, 16, 33, 4, 22, 168, 633, 8, 42, 24, 145, 16, 145, 16, 161, 32, 209, 48, 45, 4, 61, 4, 29,
-    4, 9, 4, 45, 4, 61, 4, 29, 4, 9, 268, 1245, 36, 89, 40, 33, 96, 25, 4, 169, 4, 37, 276, 25, 8,
-    5, 4, 177, 4, 9, 12, 5, 8, 93, 8, 34, 93, 8, 30, 125, 32, 38, 192, 77, 4, 9, 20, 22, 89, 26,
-    16, 105, 280, 225, 16, 10, 9, 66, 8, 186, 5, 60, 17, 4, 13, 4, 117, 40, 38, 92, 117, 10, 4,
-    117, 14, 128, 33, 4, 113, 24, 22, 64, 217, 40, 89, 8, 34, 77, 20, 34, 73, 92, 30, 320, 293,
-    220, 205, 52, 205, 28, 26, 145, 48, 42, 1176, 126, 4, 169, 24, 9, 312, 117, 42, 5, 32, 89, 44,
-    18, 108, 73, 184, 85, 30, 80, 93, 48, 213, 104, 122, 4, 9, 8, 5, 52, 181, 128, 101, 28, 42,
-    36, 145, 60, 42, 16, 5, 8, 5, 32, 141, 12, 5, 48, 193, 56, 17, 44, 42, 5, 4, 5, 16, 82, 44,
-    73, 4, 101, 336, 29, 4, 5, 4, 17, 4, 61, 4, 41, 28, 189, 68, 42, 44, 33, 8, 9, 8, 89, 4, 29,
-    4, 9, 4, 21, 12, 5, 72, 5, 48, 21, 632, 213, 72, 17, 20, 42, 20, 13, 120, 193, 80, 9, 4, 5,
-    32, 42, 664, 189, 164, 17, 144, 193, 80, 5, 44, 42, 152, 173, 52, 5, 28, 42, 216, 109, 84, 50,
-    16, 29, 740, 177, 464, 257, 78, 48, 33, 8, 5, 8, 33, 4, 9, 4, 97, 60, 5, 4, 5, 56, 42, 280,
-    33, 8, 157, 64, 5, 4, 5, 112, 5, 40, 161, 28, 5, 84, 5, 44, 185, 76, 5, 72, 293, 1052, 37, 4,
-    149, 68, 5, 60, 118, 20, 121, 448, 29, 4, 9, 4, 153, 84, 5, 36, 42, 24, 25, 4, 9, 4, 129, 56,
-    5, 28, 42, 1240, 77, 756, 5, 60, 86, 172, 3689, 408, 446, 68, 785, 10544, 389, 60, 4285,
-    16196, 2333, 34532, 2277, 28, 125, 4, 42, 24, 317, 4, 42, 24, 121, 72, 193, 64, 17, 48, 42, 4,
-    30, 4, 85, 20, 77, 2752, 257, 94, 420, 301, 20, 5, 264, 53, 256, 9, 4, 5, 112, 24545, 32,
-    4953, 168, 37, 35740, 17, 4, 29, 4, 9, 4, 1165, 180, 13, 68, 17, 32, 1585, 9232, 429, 20, 53,
-    12, 37, 28, 41, 22808, 82, 432, 102, 540, 341, 4, 285, 4, 9, 8, 5, 8, 9, 8, 17, 4, 49, 4, 5,
-    4, 29, 4, 261, 4, 17, 8, 33, 4, 29, 4, 113, 4, 17, 4, 21, 4, 5, 12, 29, 4, 1361, 8, 101, 4,
-    101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 33, 8, 202, 7168, 125,
-    1924, 181, 40, 29, 8, 42, 16, 5, 1284, 121, 72, 177, 16, 42, 5016, 29, 4, 17, 4, 9, 4, 61, 4,
-    789, 8, 38, 192, 273, 28, 5, 16, 42, 3164, 238, 4, 14, 4, 18, 304, 182, 4, 62, 776, 17, 4,
-    109, 4, 9, 4, 5, 8, 5, 4, 41, 4, 17, 4, 5, 4, 5, 24, 5, 16, 5, 4, 5, 4, 5, 4, 13, 4, 9, 4, 5,
-    8, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 9, 4, 5, 8, 17, 4, 29, 4, 17, 4, 17, 4, 5, 4, 41, 4, 69, 20,
-    13, 4, 21, 4, 69, 2320, 54, 11148, 42, 4120, 65533, 65533, 39817, 128, 16613, 28, 889, 8,
-    23049, 56, 29893, 12412, 2169, 6024, 19757
-};
-static const int32_t tfn__run_starts[] = {
-    0, 710, 1369, 1969, 2385, 2556, 2738, 2918, 3089, 3295, 3517, 3782, 4226, 4799, 5888, 6400,
-    7088, 8006, 8189, 8487, 11558, 12295, 12896, 42962, 43360, 43710, 55239, 64968, 65614, 66512,
-    67383, 67827, 68288, 69290, 69891, 70286, 70746, 71495, 72203, 73056, 92768, 94180, 119673,
-    120133, 122655, 125274, 126536, 126589
-};
-
-static int tfn__class(int32_t c)
-{
-    const int32_t runs = sizeof tfn__runs / sizeof *tfn__runs;
-    int32_t low = 0, high = sizeof tfn__run_starts / sizeof *tfn__run_starts, at, last;
-    if (c < 0) return TFN__OTHER;
-    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
-    while (high - low > 1) {
-        int32_t middle = (low + high) / 2;
-        if (tfn__run_starts[middle] <= c) low = middle;
-        else high = middle;
-    }
-    at = tfn__run_starts[low];
-    last = (int32_t)tfn__min((low + 1) * TFN__RUN_BLOCK, runs);
-    for (int32_t i = low * TFN__RUN_BLOCK; i < last; i++)
-        if (c < (at += tfn__runs[i] >> 2)) return tfn__runs[i] & 3;
-    return TFN__OTHER;
-}
-
+    && (!defined TFNORM_NO_TOKENISERS || !defined TFNORM_NO_FILES)
 /* Bytes of the first character, and its code point: -1 for a byte that is not UTF-8. */
 static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
 {
@@ -10888,6 +10843,214 @@ static size_t tfn__put_utf8(uint8_t *s, int32_t c)
     for (size_t i = bytes; --i > 0; c >>= 6) s[i] = (uint8_t)(0x80 | (c & 0x3f));
     s[0] = (uint8_t)(mark[bytes] | c);
     return bytes;
+}
+
+/* JSON (RFC 8259) in UTF-8, read strictly and where it stands; nothing is allocated. The first
+ * thing that is wrong stops a reader: it says where, and what was wanted there. */
+typedef struct tfn__reader {
+    const uint8_t *s;
+    size_t size, at;
+    const char *wanted;       /* NULL: all is well so far */
+} tfn__reader;
+
+static tfn__reader tfn__read_from(const void *s, size_t size)
+{
+    tfn__reader r = { NULL, 0, 0, NULL };
+    r.s = (const uint8_t *)s;
+    r.size = s ? size : 0;
+    return r;
+}
+
+static int32_t tfn__want(tfn__reader *r, const char *what)
+{
+    if (!r->wanted) r->wanted = what;
+    return -1;
+}
+
+/* The next byte; -1 at the end, and behind what is wrong. */
+static int32_t tfn__peek(const tfn__reader *r)
+{
+    return r->at < r->size && !r->wanted ? r->s[r->at] : -1;
+}
+
+static bool tfn__accept(tfn__reader *r, int32_t c)
+{
+    bool here = tfn__peek(r) == c && c >= 0;
+    r->at += here;
+    return here;
+}
+
+static void tfn__json_space(tfn__reader *r)
+{
+    while (tfn__accept(r, ' ') || tfn__accept(r, '\n') || tfn__accept(r, '\r')
+           || tfn__accept(r, '\t')) {}
+}
+
+/* One of {}[],:" with the space before it, and behind it unless a string begins. */
+static bool tfn__json_mark(tfn__reader *r, char mark)
+{
+    bool here;
+    tfn__json_space(r);
+    here = tfn__accept(r, mark);
+    if (here && mark != '"') tfn__json_space(r);
+    return here;
+}
+static void tfn__json_want(tfn__reader *r, char mark, const char *what)
+{
+    if (!tfn__json_mark(r, mark)) tfn__want(r, what);
+}
+
+/* for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}'))
+ * goes through an object, or with '[' and ']' an array. */
+static bool tfn__json_open(tfn__reader *r, char open, char close)
+{
+    tfn__json_want(r, open, open == '{' ? "{" : "[");
+    return !tfn__json_mark(r, close) && !r->wanted;
+}
+static bool tfn__json_more(tfn__reader *r, char close)
+{
+    if (tfn__json_mark(r, ',')) return true;
+    tfn__json_want(r, close, close == '}' ? ", or }" : ", or ]");
+    return false;
+}
+
+static int32_t tfn__json_unit(tfn__reader *r)       /* the four digits of \u */
+{
+    int32_t v = 0;
+    for (int i = 0; i < 4 && v >= 0; i++) {
+        int32_t c = tfn__peek(r), low = c | 32;
+        bool digit = c >= '0' && c <= '9', letter = c >= 0 && low >= 'a' && low <= 'f';
+        v = digit ? v << 4 | (c - '0') : letter ? v << 4 | (low - 'a' + 10)
+                                                : tfn__want(r, "four digits of \\u");
+        r->at += v >= 0;
+    }
+    return v;
+}
+
+static int32_t tfn__json_escape(tfn__reader *r)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    int32_t c, low;
+    for (int i = 0; from[i]; i++)
+        if (tfn__accept(r, from[i])) return to[i];
+    if (!tfn__accept(r, 'u')) return tfn__want(r, "an escape");
+    c = tfn__json_unit(r);
+    if (c < 0xd800 || c > 0xdfff) return c;
+    low = c <= 0xdbff && tfn__accept(r, '\\') && tfn__accept(r, 'u') ? tfn__json_unit(r) : 0;
+    if (low < 0xdc00 || low > 0xdfff) return tfn__want(r, "a pair of surrogates");
+    return 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
+}
+
+/* The next character of a string whose opening quote was read; -1 at its end or an error. */
+static int32_t tfn__json_char(tfn__reader *r)
+{
+    int32_t c = tfn__peek(r);
+    if (tfn__accept(r, '"')) return -1;
+    if (tfn__accept(r, '\\')) return tfn__json_escape(r);
+    if (c < 32) return tfn__want(r, "the end of a string");
+    r->at += tfn__utf8(r->s + r->at, r->size - r->at, &c);
+    return c < 0 ? tfn__want(r, "UTF-8") : c;
+}
+
+/* A whole number in plain digits. */
+static int64_t tfn__json_count(tfn__reader *r, int64_t most)
+{
+    int64_t v = 0;
+    size_t begin = r->at;
+    bool zero = tfn__peek(r) == '0', fits = true;
+    for (int32_t c; (c = tfn__peek(r)) >= '0' && c <= '9' && fits; r->at++) {
+        fits = v <= (most - (c - '0')) / 10;
+        v = fits ? 10*v + (c - '0') : most;
+    }
+    if (!fits) return tfn__want(r, "a smaller number");
+    return r->at == begin || (zero && r->at > begin + 1) ? tfn__want(r, "a whole number") : v;
+}
+
+static void tfn__put_code(tfn__text *t, int32_t c)
+{
+    uint8_t s[4];
+    tfn__put_bytes(t, s, tfn__put_utf8(s, c));
+}
+
+/* A character of a JSON string. */
+static void tfn__put_json(tfn__text *t, int32_t c)
+{
+    static const char digit[] = "0123456789abcdef";
+    if (c < 32) {
+        tfn__put(t, "\\u00");
+        tfn__put_bytes(t, digit + (c >> 4), 1);
+        tfn__put_bytes(t, digit + (c & 15), 1);
+        return;
+    }
+    if (c == '"' || c == '\\') tfn__put(t, "\\");
+    tfn__put_code(t, c);
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> tokenise */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_TOKENISERS
+
+/* -- characters ------------------------------------------------------------------------------ */
+
+enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
+
+/* Made by tools/unicode.py, Unicode 14.0.0: runs of length*4 + class,
+ * and where every 32nd begins: code point, place. */
+static const char tfn__runs[] =
+    "T1GX27l1Z1LY3HY3X17X37T15L:45<654>4m24m34Yi1@a1h1EL545T@E498A45H54=454a24]:4]AP1iD4i485HU5l8"
+    "]3@Ad5]5d2Z1@94]<45l19L9Z1=85P254i3d3U;\\15h1Z1U4T19@5Di2@5T15<5l2U3L]1DQ34IT2Y5X7i6<5X25LY1"
+    "@Z14Q2@Q1898i24M45<A<5P25d194=@Z198J85P1I@98i24M494949l3A45LZ18=P2U14=4i24M494E<5X25l19@Z1T1"
+    "5\\1Q1898i24M494E<5h394=@Z145J\\154I<=4A<94549<9<=<a1h25d2f1X2Q14=4m24Q2<5X3=8589@Z1P1N45@Q1"
+    "4=4m24Y14E<5l3949@Z149T2U14=4U585P25D=4N=@^24IDY2<Q34U1458Ml3Z1T2Q649`1MT1Z1l49454E4Q3454Y14"
+    "9T158E45T1Z18AP45l3b2`1Q14a4\\3E\\>]5`25Z1HI@A<5<9L=@e1`154Z1Hi445D58]54eY14A8M454A8U54A8U44"
+    "A8M454A8m14U74A8]8h1b2<Q2P2i:8I<a]28U27Y3D]9<>Q1LY2d1]2h1Y2h1e14=l1a6\\45@5<Z1HZ1h2Z1HU;LE8Y"
+    "445Di8X1m3l4Z1i38E\\1a5@Y3H^1d4m2T1e6\\5Z1HZ1d15d;m5T2Q1<Z1T5i3d19Z1a5X3a4`3Z1<=Z1a48U1L]58="
+    "T5A4I49<5DQHP8iR18I8i48I8Q14545454m38e64M45<=4M<A8I@e1D=4M<_1d3;D7l57P2658JD5Z1He1d<5@58Y145"
+    "<EH545454A4]18ADE@54^69Fhj2b7h9j2h^2j3`]4eLHA<9T168i445D58Q7L5P2m2T1M4M4M4M4M4M4M4MP:5Pj17@9"
+    "6T3V1LE8>9@i:H=4Y;4AD]54i;<BX1Q4P6Q2P4Z1h3R14n1P4Z1l4n1PX1QhIP8eaf2\\8i58eQ1<Q2Z19`2m5P2m38i"
+    "8Z1l4U18m<8Q8D9454EP3Q24=4A4m2d1JX1a6h1Y6`3Z1P3I<5494Z1a3X1m2T3e3Lm5`35Z1HE4Y1Z1E4U5l2=4Q1@Z"
+    "1Hm2<5<Y645<98E8545P3=8]1L=`1I8I8IT1M4M4]54i1H]>d1Z1Had[1`1m2@U6`PQ1i]18Y=h4M`1ED54Y14e14E45"
+    "49494a=T4]]1X2Q88i6P5a1`>E4m@\\2Z1LY3HY3\\1U;<I8I8I8=\\4a14Y34]2494m18i1X4]?`1f5`1V7T2:`Ne3<"
+    "U6P2^3@Q4BT1a26Q16Di4X1i38a4@Q14FX5iC8Z1Ha4@a4@Q5P1a6`1]14m14M494]14m14M49\\8mV1T1i2X1Q1P3I4"
+    "Y54U1d8I854a549<58m28R1m28Nm3P1V1P6]249DFi2J@Y3h8Q7@:9R28j55l1A4=4e3X1V1l2e3:4e3>P4Q14a3HFP2"
+    "i6X1i28R1]2DR1Y2l2NP:U9l6]6d1]6LJa4`1Z1hT1n34Y5H9h9e3Z15P1i2\\1B\\3Y2h5e2N`2m2`1e6X3j34985d1"
+    "e5P4U3LZ1T1a4l1Z1@585P1]4<5`1Q6h1A\\1Z1545@b2\\1Y24U3`:M454A4m14Y1Lm5T2Z1\\1Q1898i24M494E<5X"
+    "25`1EhCe6X2ADZ1D=h3Q6`2945P1Z1hDm5T5A`4Q6`25\\1Z1h4]5d15LZ1h6]3d2b1@MTGa5`>Q8^2`1Q1858Q1494Q"
+    "3l1545h1Z1h8Q18m4P2545`35X1Q5L5d25\\1i5\\25X2U9lP1U14e4T25l1f3Di3P>M494i4d25T1Z1HI494Q4h15LZ"
+    "1hV1]2dG5l1f2\\5Yc3h<n=T2aH`Y:U<l1mU4Tj?mX2TgQ1UW2Lm34Z1Hm94Z1Hi3X2Q6P2A`1Z14N4e2D]2Pf2Q8n2T"
+    "=]9D5X8e1P8945`3QoGP1ij4X5U1llR1A4M494]T1d5=T2AP1aa1`P9]=De1<U1LY1hXFb2`=V3l@e:4m84985898A4a"
+    "1454M4U84A8Q14M4a34A4E45<M4aZ18U34U34m34U34m34U34m34U34m34U34Q18Z6PP7m3Tl1e5X1M8Z1@5TX1i3X2a"
+    "5@Z1hl4M4A494m14eH8V1P6a8L5@Z1lR3^74>4B`9f54n1XHA4]34945854Y14A4545H5@545454=494585454545454"
+    "9458A4M4A4A454Y14U2D=4E4U2`X2f1\\l:Z1hP4QlV5P4UW@LiK8Y`Fh1UVMlS<iS2Xl5]YC";
+static const int32_t tfn__run_starts[][2] = {
+    { 0, 0 }, { 710, 45 }, { 1369, 86 }, { 1969, 133 }, { 2385, 180 }, { 2556, 220 },
+    { 2738, 259 }, { 2918, 299 }, { 3089, 339 }, { 3295, 380 }, { 3517, 421 }, { 3782, 464 },
+    { 4226, 510 }, { 4799, 550 }, { 5888, 596 }, { 6400, 646 }, { 7088, 702 }, { 8006, 750 },
+    { 8189, 786 }, { 8487, 826 }, { 11558, 873 }, { 12295, 912 }, { 12896, 959 }, { 42963, 1019 },
+    { 43389, 1068 }, { 43712, 1111 }, { 55243, 1157 }, { 65008, 1208 }, { 65616, 1254 },
+    { 66513, 1308 }, { 67392, 1357 }, { 67828, 1405 }, { 68296, 1452 }, { 69296, 1507 },
+    { 69927, 1562 }, { 70287, 1608 }, { 70751, 1654 }, { 71680, 1708 }, { 72243, 1758 },
+    { 73062, 1809 }, { 92778, 1874 }, { 94208, 1926 }, { 119808, 1987 }, { 120134, 2025 },
+    { 123136, 2076 }, { 126065, 2127 }, { 126537, 2166 }, { 126590, 2198 }
+};
+
+static int tfn__class(int32_t c)
+{
+    int32_t low = 0, high = sizeof tfn__run_starts / sizeof *tfn__run_starts, at;
+    if (c < 0) return TFN__OTHER;
+    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        if (tfn__run_starts[middle][0] <= c) low = middle;
+        else high = middle;
+    }
+    at = tfn__run_starts[low][0];
+    for (const char *s = tfn__runs + tfn__run_starts[low][1]; *s;) {
+        int32_t run = 0, shift = 0, digit;
+        do run |= ((digit = *s++ - '0') & 31) << shift, shift += 5; while (digit & 32);
+        if (c < (at += run >> 2)) return run & 3;
+    }
+    return TFN__OTHER;
 }
 
 /* GPT-2 shows bytes that do not print as characters from U+0100 on. */
@@ -11015,21 +11178,12 @@ static const struct { char name[16]; tfn_special which; } tfn__specials[] = {
     { "[UNK]", TFN_UNK }, { "[MASK]", TFN_MASK }, { "<|endoftext|>", TFN_EOS },
 };
 
-static size_t tfn__name_bytes(const char *s)
-{
-    size_t n = 0;
-    while (s[n]) n++;
-    return n;
-}
-
 /* The row of a name, or -1. */
 static int tfn__special_row(const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < sizeof tfn__specials / sizeof *tfn__specials; i++) {
         const char *name = tfn__specials[i].name;
-        size_t at = 0;
-        while (at < n && name[at] && (uint8_t)name[at] == s[at]) at++;
-        if (at == n && !name[at]) return (int)i;
+        if (tfn__length(name) == n && tfn__same(s, (const uint8_t *)name, n)) return (int)i;
     }
     return -1;
 }
@@ -11072,11 +11226,9 @@ static size_t tfn__pair_room(const tfn_tokeniser_desc *d)
 static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
 {
     const tfn_tokeniser_desc *d = &t->desc;
-    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__arena a = tfn__arena_in(mem, size);
     size_t words = (size_t)d->words, bytes = (size_t)d->word_bytes, pairs = tfn__pair_room(d);
     tfn_error *e = &t->error;
-    a.base = (unsigned char *)mem;
-    a.size = size;
     t->text = tfn__take(&a, bytes, 1, e);
     t->start = tfn__take_ids(&a, words + 1, e);
     t->count = (int64_t *)(void *)tfn__take(&a, words, sizeof *t->count, e);
@@ -11094,27 +11246,19 @@ static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
         t->right = tfn__take_ids(&a, (size_t)d->vocab, e);
         t->length = tfn__take_ids(&a, (size_t)d->vocab, e);
     }
-    return e->status == TFN_OK ? a.peak : 0;
+    return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
 }
 
 TFNORM_API size_t tfn_trainer_size(const tfn_tokeniser_desc *desc)
 {
     tfn_trainer t;
-    size_t bytes = tfn__trainer_resolve(&t, desc) ? tfn__trainer_lay(&t, NULL, SIZE_MAX) : 0;
-    return bytes && bytes <= SIZE_MAX - TFN__ALIGN ? bytes + TFN__ALIGN - 1 : 0;
+    return tfn__trainer_resolve(&t, desc) ? tfn__trainer_lay(&t, NULL, SIZE_MAX) : 0;
 }
 
 TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokeniser_desc *desc, void *mem,
                                        size_t size)
 {
-    size_t wanted = tfn_trainer_size(desc);
-    if (!tfn__trainer_resolve(t, desc)) return t->error.status;
-    if (!wanted) return tfn__fail(&t->error, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
-    if (!mem || size < wanted)
-        return tfn__fail(&t->error, TFN_NO_MEMORY, "tokeniser",
-                         "the block has %d bytes, %d are wanted", (int64_t)size, (int64_t)wanted);
-    tfn__trainer_lay(t, tfn__aligned(mem), size - (TFN__ALIGN - 1));
-    t->start[0] = 0;
+    if (tfn__trainer_resolve(t, desc) && tfn__trainer_lay(t, mem, mem ? size : 0)) t->start[0] = 0;
     return t->error.status;
 }
 
@@ -11151,8 +11295,9 @@ TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t b
 }
 
 /* Whether word i comes before word j in the vocabulary. */
-static bool tfn__word_before(const tfn_trainer *t, int32_t i, int32_t j)
+static bool tfn__word_before(const void *x, int32_t i, int32_t j)
 {
+    const tfn_trainer *t = (const tfn_trainer *)x;
     const uint8_t *a = t->text + t->start[i], *b = t->text + t->start[j];
     int32_t na = t->start[i + 1] - t->start[i], nb = t->start[j + 1] - t->start[j];
     if (t->count[i] != t->count[j]) return t->count[i] > t->count[j];
@@ -11161,30 +11306,10 @@ static bool tfn__word_before(const tfn_trainer *t, int32_t i, int32_t j)
     return na < nb;
 }
 
-static void tfn__sink_word(const tfn_trainer *t, int32_t at, int32_t n)
-{
-    int32_t *order = t->order, moved = order[at];
-    for (int32_t child; at < n / 2; at = child) {
-        child = 2 * at + 1;
-        if (child + 1 < n && tfn__word_before(t, order[child], order[child + 1])) child++;
-        if (!tfn__word_before(t, moved, order[child])) break;
-        order[at] = order[child];
-    }
-    order[at] = moved;
-}
-
-/* Heapsort, the last of the order on top; then as many as are wanted. */
 static void tfn__choose_words(tfn_trainer *t)
 {
-    int32_t n = t->words, room = t->desc.vocab - t->first;
-    for (int32_t i = 0; i < n; i++) t->order[i] = i;
-    for (int32_t i = n / 2; i-- > 0;) tfn__sink_word(t, i, n);
-    for (int32_t last = n - 1; last > 0; last--) {
-        int32_t top = t->order[0];
-        t->order[0] = t->order[last];
-        t->order[last] = top;
-        tfn__sink_word(t, 0, last);
-    }
+    int32_t n, room = t->desc.vocab - t->first;
+    tfn__order(t->order, t->words, tfn__word_before, t);
     for (n = 0; n < t->words && n < room; n++)
         if (t->count[t->order[n]] < t->desc.min_count) break;
     t->vocab = t->first + n;
@@ -11398,31 +11523,6 @@ typedef struct tfn__vocab {
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges.txt */
 } tfn__vocab;
 
-typedef struct tfn__reader {
-    const uint8_t *s;
-    size_t size, at;
-    bool   bad;
-} tfn__reader;
-
-static tfn__reader tfn__read_from(const void *s, size_t size)
-{
-    tfn__reader r = { NULL, 0, 0, false };
-    r.s = (const uint8_t *)s;
-    r.size = s ? size : 0;
-    return r;
-}
-
-static int32_t tfn__peek(const tfn__reader *r) { return r->at < r->size ? r->s[r->at] : -1; }
-
-static bool tfn__accept(tfn__reader *r, int32_t c)
-{
-    if (r->bad || tfn__peek(r) != c) return false;
-    r->at++;
-    return true;
-}
-
-static void tfn__expect(tfn__reader *r, int32_t c) { if (!tfn__accept(r, c)) r->bad = true; }
-
 /* A count of tokens or bytes must fit an int32_t with room to double it. */
 static bool tfn__vocab_fits(const tfn__vocab *v, tfn_error *e)
 {
@@ -11434,9 +11534,13 @@ static bool tfn__vocab_fits(const tfn__vocab *v, tfn_error *e)
     return e->status == TFN_OK;
 }
 
-static void tfn__bad_vocab(tfn_error *e, const tfn__reader *r, const char *text)
+/* What a source holds ends here, and must have been read to its end. */
+static void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
 {
-    tfn__fail(e, TFN_BAD_FORMAT, "tokeniser", text, (int64_t)r->at, 0);
+    if (r->at < r->size) tfn__want(r, "its end");
+    if (!r->wanted || e->status != TFN_OK) return;
+    tfn__fail_name(e, TFN_BAD_FORMAT, "tokeniser", text, r->wanted);
+    e->found = (int64_t)r->at;
 }
 
 static size_t tfn__token_bytes(const tfn_tokeniser *k, int32_t id)
@@ -11475,6 +11579,13 @@ static bool tfn__index_tokens(tfn_tokeniser *k)
         k->byte_id[i] = tfn__token_id(k, &byte, 1);
     }
     return k->error.status == TFN_OK;
+}
+
+static void tfn__set_merge(tfn_tokeniser *k, size_t i, int32_t left, int32_t right, int32_t id)
+{
+    k->merge[3*i] = left;
+    k->merge[3*i + 1] = right;
+    k->merge[3*i + 2] = id;
 }
 
 /* The slot of a merge, or the empty one where it belongs. */
@@ -11568,69 +11679,55 @@ static bool tfn__index_merges(tfn_tokeniser *k)
 
 /* -- from a trainer -------------------------------------------------------------------------- */
 
+/* Each source is gone through by one function, its pass: without k it counts, with k it stores. A
+ * token is appended piece by piece, then closed. */
+static void tfn__append(tfn__vocab *v, tfn_tokeniser *k, const uint8_t *s, size_t n)
+{
+    if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
+    v->bytes += n;
+}
+static void tfn__close(tfn__vocab *v, tfn_tokeniser *k, uint8_t flags)
+{
+    if (k) k->flags[v->count] = flags;
+    v->count++;
+    if (k) k->start[v->count] = (int32_t)v->bytes;
+}
+
 #ifndef TFNORM_NO_TRAINING
-static void tfn__put_token(tfn_tokeniser *k, int32_t id, const uint8_t *s, size_t n)
+static void tfn__append_id(tfn__vocab *v, tfn_tokeniser *k, const tfn_trainer *t, int32_t id)
 {
-    TFNORM_MEMCPY(k->text + k->start[id], s, n);
-    k->start[id + 1] = k->start[id] + (int32_t)n;
+    tfn__append(v, k, k ? k->text + k->start[id] : NULL, (size_t)t->length[id]);
 }
 
-/* The specials wanted, in their order; returns how many there are. */
-static int32_t tfn__wanted_specials(const tfn_tokeniser_desc *d, int *row)
+static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const tfn_trainer *t)
 {
+    const tfn_tokeniser_desc *d = &t->desc;
     const bool wanted[] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk, d->mask };
-    int32_t count = 0;
-    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
-        if (wanted[i]) row[count++] = i;
-    return count;
-}
-
-static void tfn__measure_trained(tfn_error *e, tfn__vocab *v, const tfn_trainer *t)
-{
-    int row[TFN_SPECIAL_COUNT];
-    int32_t specials = tfn__wanted_specials(&t->desc, row), last = t->first + 256;
-    if (!t->ran) {
-        tfn__fail(e, TFN_NOT_READY, "tokeniser", "the trainer did not run", 0, 0);
-        return;
+    if (!t->ran) tfn__fail(e, TFN_NOT_READY, "tokeniser", "the trainer did not run", 0, 0);
+    if (!t->ran) return;
+    v->kind = d->kind;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
+        const char *name = tfn__specials[i].name;
+        if (!wanted[i]) continue;
+        tfn__append(v, k, (const uint8_t *)name, tfn__length(name));
+        tfn__close(v, k, 0);
     }
-    v->kind = t->desc.kind;
-    v->count = (size_t)t->vocab;
-    for (int32_t i = 0; i < specials; i++)
-        v->bytes += tfn__name_bytes(tfn__specials[row[i]].name);
-    if (t->order) {
-        for (int32_t i = 0; i < t->vocab - t->first; i++)
-            v->bytes += (size_t)(t->start[t->order[i] + 1] - t->start[t->order[i]]);
-        return;
+    for (int32_t i = 0; t->order && i < t->vocab - t->first; i++) {
+        int32_t at = t->start[t->order[i]];
+        tfn__append(v, k, t->text + at, (size_t)(t->start[t->order[i] + 1] - at));
+        tfn__close(v, k, 0);
     }
-    v->bytes += 256;
-    v->merges = (size_t)(t->vocab - last);
-    for (int32_t id = last; id < t->vocab; id++) v->bytes += (size_t)t->length[id];
-}
-
-static void tfn__fill_trained(tfn_tokeniser *k, const tfn_trainer *t)
-{
-    int row[TFN_SPECIAL_COUNT];
-    int32_t id = 0, specials = tfn__wanted_specials(&t->desc, row);
-    for (; id < specials; id++) {
-        const char *name = tfn__specials[row[id]].name;
-        tfn__put_token(k, id, (const uint8_t *)name, tfn__name_bytes(name));
+    for (int i = 0; !t->order && i < 256; i++) {
+        uint8_t byte = (uint8_t)i;
+        tfn__append(v, k, &byte, 1);
+        tfn__close(v, k, 0);
     }
-    for (; t->order && id < t->vocab; id++) {
-        int32_t w = t->order[id - t->first];
-        tfn__put_token(k, id, t->text + t->start[w], (size_t)(t->start[w + 1] - t->start[w]));
-    }
-    for (; id < t->vocab && id < t->first + 256; id++) {
-        uint8_t byte = (uint8_t)(id - t->first);
-        tfn__put_token(k, id, &byte, 1);
-    }
-    for (int32_t *m = k->merge; id < t->vocab; id++, m += 3) {
-        m[0] = t->left[id];
-        m[1] = t->right[id];
-        m[2] = id;
-        tfn__put_token(k, id, k->text + k->start[m[0]], tfn__token_bytes(k, m[0]));
-        TFNORM_MEMCPY(k->text + k->start[id + 1], k->text + k->start[m[1]],
-                      tfn__token_bytes(k, m[1]));
-        k->start[id + 1] += (int32_t)tfn__token_bytes(k, m[1]);
+    for (int32_t id = t->first + 256; !t->order && id < t->vocab; id++) {
+        tfn__append_id(v, k, t, t->left[id]);
+        tfn__append_id(v, k, t, t->right[id]);
+        tfn__close(v, k, 0);
+        if (k) tfn__set_merge(k, v->merges, t->left[id], t->right[id], id);
+        v->merges++;
     }
 }
 #endif
@@ -11652,8 +11749,7 @@ static int32_t tfn__read_number(tfn__reader *r)
         v |= (uint32_t)(c & 127) << shift;
         if (c < 128) return (int32_t)v;
     }
-    r->bad = true;
-    return 0;
+    return tfn__want(r, "a number") + 1;
 }
 
 static bool tfn__is_utf8(const uint8_t *s, size_t n)
@@ -11663,102 +11759,38 @@ static bool tfn__is_utf8(const uint8_t *s, size_t n)
     return c >= 0;
 }
 
-static void tfn__read_blob(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const void *blob,
+static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const void *blob,
                            size_t size)
 {
     tfn__reader r = tfn__read_from(blob, size < 12 ? 0 : size - 4);
     uint32_t sum = tfn__hash(r.s, r.size);
-    bool bad = r.size < 8 || !tfn__same(r.s, tfn__magic, 8);
-    for (int i = 0; !bad && i < 4; i++) bad = r.s[r.size + (size_t)i] != (uint8_t)(sum >> 8*i);
-    if (bad) {
-        tfn__bad_vocab(e, &r, "the blob is cut short or not one of a tokeniser");
-        return;
-    }
+    size_t count, merges;
+    if (r.size < 8 || !tfn__same(r.s, tfn__magic, 8)) tfn__want(&r, "a tokeniser's blob");
+    for (size_t i = 0; i < 4 && !r.wanted; i++)
+        if (r.s[r.size + i] != (uint8_t)(sum >> 8*i)) tfn__want(&r, "another sum at its end");
     r.at = 8;
     v->kind = (tfn_tokeniser_kind)tfn__read_number(&r);
-    v->count = (size_t)tfn__read_number(&r);
-    v->merges = (size_t)tfn__read_number(&r);
-    v->bytes = 0;
-    if ((unsigned)v->kind > TFN_WORDS || (v->merges && v->kind != TFN_BPE)) r.bad = true;
-    for (size_t i = 0; i < v->count && !r.bad; i++) {
+    count = (size_t)tfn__read_number(&r);
+    merges = (size_t)tfn__read_number(&r);
+    if ((unsigned)v->kind > TFN_WORDS || (merges && v->kind != TFN_BPE)) tfn__want(&r, "a kind");
+    while (v->count < count && !r.wanted) {
         size_t head = (size_t)tfn__read_number(&r), n = head / 2;
-        if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n))) {
-            r.bad = true;
-            break;
-        }
-        if (k) {
-            TFNORM_MEMCPY(k->text + k->start[i], r.s + r.at, n);
-            k->start[i + 1] = k->start[i] + (int32_t)n;
-            k->flags[i] = head & 1 ? TFN__RAW : 0;
-        }
+        if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n)))
+            tfn__want(&r, "a token");
+        if (r.wanted) break;
+        tfn__append(v, k, r.s + r.at, n);
+        tfn__close(v, k, head & 1 ? TFN__RAW : 0);
         r.at += n;
-        v->bytes += n;
     }
-    for (size_t i = 0; i < v->merges && !r.bad; i++)
-        for (size_t j = 0; j < 3; j++) {
-            int32_t id = tfn__read_number(&r);
-            if (k) k->merge[3*i + j] = id;
-        }
-    if (r.bad || r.at != r.size) tfn__bad_vocab(e, &r, "the blob is wrong at byte %d");
+    for (; v->merges < merges && !r.wanted; v->merges++) {
+        int32_t left = tfn__read_number(&r), right = tfn__read_number(&r);
+        int32_t id = tfn__read_number(&r);
+        if (k) tfn__set_merge(k, v->merges, left, right, id);
+    }
+    tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
-
-static void tfn__json_space(tfn__reader *r)
-{
-    int32_t c;
-    while ((c = tfn__peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t') r->at++;
-}
-
-static int32_t tfn__json_unit(tfn__reader *r)       /* the four digits of \u */
-{
-    int32_t v = 0;
-    for (int i = 0; i < 4; i++, r->at++) {
-        int32_t c = tfn__peek(r), low = c | 32;
-        if (c >= '0' && c <= '9') v = v << 4 | (c - '0');
-        else if (low >= 'a' && low <= 'f' && c >= 0) v = v << 4 | (low - 'a' + 10);
-        else {
-            r->bad = true;
-            return 0;
-        }
-    }
-    return v;
-}
-
-static int32_t tfn__json_escape(tfn__reader *r)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    int32_t c = tfn__peek(r), low;
-    r->at++;
-    for (int i = 0; from[i]; i++)
-        if (c == from[i]) return to[i];
-    if (c != 'u') r->bad = true;
-    if (r->bad) return 0;
-    c = tfn__json_unit(r);
-    if (c < 0xd800 || c > 0xdfff) return c;
-    tfn__expect(r, '\\');
-    tfn__expect(r, 'u');
-    low = r->bad ? 0 : tfn__json_unit(r);
-    if (c > 0xdbff || low < 0xdc00 || low > 0xdfff) r->bad = true;
-    return 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
-}
-
-/* The next character of a string, -1 at its closing quote or an error. */
-static int32_t tfn__json_char(tfn__reader *r)
-{
-    int32_t c = tfn__peek(r);
-    if (c < 32) r->bad = true;
-    if (r->bad) return -1;
-    if (c == '"') return r->at++, -1;
-    if (c == '\\') {
-        r->at++;
-        c = tfn__json_escape(r);
-    } else {
-        r->at += tfn__utf8(r->s + r->at, r->size - r->at, &c);
-        if (c < 0) r->bad = true;
-    }
-    return r->bad ? -1 : c;
-}
 
 /* The bytes of a string that is a token, after its opening quote. One with a character that shows
  * no byte is raw: a special token, as it is. */
@@ -11771,7 +11803,7 @@ static size_t tfn__json_token(tfn__reader *r, uint8_t *out, bool *raw)
         if (tfn__byte_shown(c) < 0) *raw = true;
         plain += tfn__put_utf8(spare, c);
     }
-    if (!out || r->bad) return *raw ? plain : shown;
+    if (!out || r->wanted) return *raw ? plain : shown;
     r->at = begin;
     while ((c = tfn__json_char(r)) >= 0) {
         if (*raw) n += tfn__put_utf8(out + n, c);
@@ -11780,34 +11812,23 @@ static size_t tfn__json_token(tfn__reader *r, uint8_t *out, bool *raw)
     return n;
 }
 
-static int32_t tfn__json_id(tfn__reader *r)
-{
-    int64_t v = 0;
-    size_t begin = r->at;
-    for (int32_t c; (c = tfn__peek(r)) >= '0' && c <= '9' && v <= INT32_MAX; r->at++)
-        v = 10 * v + (c - '0');
-    if (r->at == begin || v > INT32_MAX || (r->s[begin] == '0' && r->at > begin + 1)) r->bad = true;
-    return r->bad ? -1 : (int32_t)v;
-}
-
 /* One entry, "token": id. Without k it is counted; with k the length of the token is noted in
  * start, or (store) its bytes are copied to where start says. Each id must come once. */
-static void tfn__json_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, bool store)
+static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, bool store)
 {
     tfn__reader key;
     size_t n;
     int32_t id;
     bool raw;
-    tfn__json_space(r);
-    tfn__expect(r, '"');
+    tfn__json_want(r, '"', "a string");
     key = *r;
     n = tfn__json_token(r, NULL, &raw);
-    tfn__json_space(r);
-    tfn__expect(r, ':');
-    tfn__json_space(r);
-    id = tfn__json_id(r);
-    if (!n || (k && (id >= k->vocab || (!store && k->flags[id])))) r->bad = true;
-    if (r->bad) return;
+    tfn__json_want(r, ':', ":");
+    id = (int32_t)tfn__json_count(r, INT32_MAX);
+    if (!n) tfn__want(r, "a token that is not empty");
+    if (k && (id >= k->vocab || (!store && id >= 0 && k->flags[id])))
+        tfn__want(r, "each number from 0 on once");
+    if (r->wanted) return;
     v->count++;
     v->bytes += n;
     v->longest = n > v->longest ? n : v->longest;
@@ -11816,29 +11837,23 @@ static void tfn__json_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, boo
         k->flags[id] = (uint8_t)(TFN__SEEN | (raw ? TFN__RAW : 0));
         k->start[id + 1] = (int32_t)n;
     }
-    tfn__json_space(r);
 }
 
-static void tfn__json_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool store,
-                           const tfn_tokeniser_source *s)
+static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool store,
+                            const tfn_tokeniser_source *s)
 {
     tfn__reader r = tfn__read_from(s->vocab, s->vocab_size);
-    tfn__json_space(&r);
-    tfn__expect(&r, '{');
-    tfn__json_space(&r);
-    if (!tfn__accept(&r, '}')) {
-        do tfn__json_entry(&r, v, k, store); while (tfn__accept(&r, ','));
-        tfn__expect(&r, '}');
-    }
-    tfn__json_space(&r);
-    if (r.bad || r.at != r.size) tfn__bad_vocab(e, &r, "the vocabulary is wrong at byte %d");
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
+        tfn__vocab_entry(&r, v, k, store);
+    tfn__end_vocab(e, &r, "the vocabulary is wrong at byte %d: %s is wanted");
 }
 
 /* The ids of "A B" and of A and B together; false where the vocabulary has no such token. */
-static bool tfn__read_merge(const tfn_tokeniser *k, int32_t *merge, tfn__reader line,
-                            uint8_t *buffer, size_t room)
+static bool tfn__read_merge(tfn_tokeniser *k, size_t i, tfn__reader line, uint8_t *buffer,
+                            size_t room)
 {
     size_t used = 0, left = 0;
+    int32_t a, b, both;
     for (int32_t c; line.at < line.size; ) {
         if (!left && used && tfn__accept(&line, ' ')) left = used;
         if (line.at == line.size) return false;
@@ -11846,10 +11861,11 @@ static bool tfn__read_merge(const tfn_tokeniser *k, int32_t *merge, tfn__reader 
         if (c < 0 || (c = tfn__byte_shown(c)) < 0 || used == room) return false;
         buffer[used++] = (uint8_t)c;
     }
-    merge[0] = tfn__token_id(k, buffer, left);
-    merge[1] = tfn__token_id(k, buffer + left, used - left);
-    merge[2] = tfn__token_id(k, buffer, used);
-    return merge[0] >= 0 && merge[1] >= 0 && merge[2] >= 0;
+    a = tfn__token_id(k, buffer, left);
+    b = tfn__token_id(k, buffer + left, used - left);
+    both = tfn__token_id(k, buffer, used);
+    tfn__set_merge(k, i, a, b, both);
+    return a >= 0 && b >= 0 && both >= 0;
 }
 
 /* Lines "A B", the best merge first, after an optional one that begins with #version. Without k
@@ -11858,95 +11874,85 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint
                              const tfn_tokeniser_source *s)
 {
     tfn__reader r = tfn__read_from(s->merges, s->merges_size);
-    size_t count = 0;
     while (r.at < r.size) {
         tfn__reader line = tfn__read_from(r.s + r.at, r.size - r.at);
         size_t n = 0;
+        bool head = !r.at && line.size >= 8 && tfn__same(line.s, (const uint8_t *)"#version", 8);
         while (n < line.size && line.s[n] != '\n') n++;
-        line.size = n;
-        if (n && line.s[n - 1] == '\r') line.size--;
-        if ((r.at || n < 8 || !tfn__same(line.s, (const uint8_t *)"#version", 8)) && line.size) {
-            if (k && !tfn__read_merge(k, k->merge + 3*count, line, buffer, v->longest))
-                tfn__fail(e, TFN_BAD_FORMAT, "tokeniser",
-                          "merge %d is not two tokens of the vocabulary that make a third",
-                          (int64_t)count, 0);
-            count++;
-        }
+        line.size = n && line.s[n - 1] == '\r' ? n - 1 : n;
         r.at += n + (n < r.size - r.at);
+        if (head || !line.size) continue;
+        if (k && !tfn__read_merge(k, v->merges, line, buffer, v->longest))
+            tfn__fail(e, TFN_BAD_FORMAT, "tokeniser",
+                      "merge %d is not two tokens of the vocabulary that make a third",
+                      (int64_t)v->merges, 0);
+        v->merges++;
     }
-    v->merges = count;
 }
 
 /* -- size and init --------------------------------------------------------------------------- */
 
-static bool tfn__measure(tfn_error *e, tfn__vocab *v, const tfn_tokeniser_source *s)
+/* The whole source: counted, or with k stored. The buffer is for merges.txt. */
+static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint8_t *buffer,
+                             const tfn_tokeniser_source *s)
 {
     TFNORM_MEMSET(v, 0, sizeof *v);
+    if (k) k->start[0] = 0;
     if (s->trainer) {
 #ifdef TFNORM_NO_TRAINING
         tfn__fail(e, TFN_UNSUPPORTED, "tokeniser", "this build cannot train", 0, 0);
 #else
-        tfn__measure_trained(e, v, s->trainer);
+        tfn__trained_pass(e, v, k, s->trainer);
 #endif
-    } else if (s->blob) tfn__read_blob(e, v, NULL, s->blob, s->blob_size);
+    } else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
     else if (!s->vocab) tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "the source is empty", 0, 0);
     else {
         if (!s->merges && (s->kind == TFN_BPE || (unsigned)s->kind > TFN_WORDS))
             tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "a vocabulary without merges wants a kind",
                       0, 0);
         v->kind = s->merges ? TFN_BPE : s->kind;
-        tfn__json_pass(e, v, NULL, false, s);
-        tfn__merges_pass(e, v, NULL, NULL, s);
+        tfn__vocab_pass(e, v, k, false, s);
+        for (int32_t id = 0; k && id < k->vocab && e->status == TFN_OK; id++) {
+            k->start[id + 1] += k->start[id];
+            k->flags[id] &= TFN__RAW;
+        }
+        if (k && e->status == TFN_OK) tfn__vocab_pass(e, v, k, true, s);
     }
-    return tfn__vocab_fits(v, e);
+    if (k && e->status == TFN_OK) tfn__index_tokens(k);
+    if (e->status == TFN_OK && s->vocab && !s->trainer && !s->blob)
+        tfn__merges_pass(e, v, k, buffer, s);
 }
 
-/* Bytes of the block, and (mem) where everything stands; the buffer is for merges.txt. */
-static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn__vocab *v, uint8_t **buffer, void *mem,
-                                 size_t size)
+/* Bytes of the block, and (mem) where everything stands; 0: an error. */
+static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn_tokeniser_source *s, uint8_t **buffer,
+                                 void *mem, size_t size)
 {
-    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__arena a = tfn__arena_in(mem, size);
     tfn_error *e = &k->error;
-    a.base = (unsigned char *)mem;
-    a.size = size;
-    k->kind = v->kind;
-    k->vocab = (int32_t)v->count;
-    k->merges = (int32_t)v->merges;
-    k->start = tfn__take_ids(&a, v->count + 1, e);
-    k->merge = tfn__take_ids(&a, 3 * v->merges, e);
+    tfn__vocab v;
+    TFNORM_MEMSET(k, 0, sizeof *k);
+    tfn__source_pass(e, &v, NULL, NULL, s);
+    if (!tfn__vocab_fits(&v, e)) return 0;
+    k->kind = v.kind;
+    k->vocab = (int32_t)v.count;
+    k->merges = (int32_t)v.merges;
+    k->start = tfn__take_ids(&a, v.count + 1, e);
+    k->merge = tfn__take_ids(&a, 3 * v.merges, e);
     k->byte_id = tfn__take_ids(&a, 256, e);
-    k->slots = tfn__take_slots(&a, v->count, e);
-    k->merge_slots = tfn__take_slots(&a, v->merges, e);
-    k->flags = tfn__take(&a, v->count, 1, e);
-    k->text = tfn__take(&a, v->bytes, 1, e);
-    *buffer = tfn__take(&a, v->longest, 1, e);
-    return e->status == TFN_OK ? a.peak : 0;
+    k->slots = tfn__take_slots(&a, v.count, e);
+    k->merge_slots = tfn__take_slots(&a, v.merges, e);
+    k->flags = tfn__take(&a, v.count, 1, e);
+    k->text = tfn__take(&a, v.bytes, 1, e);
+    *buffer = tfn__take(&a, v.longest, 1, e);
+    if (e->status == TFN_OK && mem) TFNORM_MEMSET(k->flags, 0, v.count);
+    return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
 }
 
 TFNORM_API size_t tfn_tokeniser_size(const tfn_tokeniser_source *source)
 {
     tfn_tokeniser k;
-    tfn__vocab v;
     uint8_t *buffer;
-    size_t bytes;
-    TFNORM_MEMSET(&k, 0, sizeof k);
-    if (!tfn__measure(&k.error, &v, source)) return 0;
-    bytes = tfn__tokeniser_lay(&k, &v, &buffer, NULL, SIZE_MAX);
-    return bytes && bytes <= SIZE_MAX - TFN__ALIGN ? bytes + TFN__ALIGN - 1 : 0;
-}
-
-static void tfn__fill_text(tfn_tokeniser *k, tfn__vocab *v, uint8_t *buffer,
-                           const tfn_tokeniser_source *s)
-{
-    tfn__vocab again = *v;
-    tfn__json_pass(&k->error, &again, k, false, s);
-    if (k->error.status != TFN_OK) return;
-    for (int32_t id = 0; id < k->vocab; id++) {
-        k->start[id + 1] += k->start[id];
-        k->flags[id] &= TFN__RAW;
-    }
-    tfn__json_pass(&k->error, &again, k, true, s);
-    if (tfn__index_tokens(k)) tfn__merges_pass(&k->error, v, k, buffer, s);
+    return tfn__tokeniser_lay(&k, source, &buffer, NULL, SIZE_MAX);
 }
 
 TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_source *source,
@@ -11954,28 +11960,8 @@ TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_s
 {
     tfn__vocab v;
     uint8_t *buffer;
-    size_t wanted;
-    TFNORM_MEMSET(k, 0, sizeof *k);
-    if (!tfn__measure(&k->error, &v, source)) return k->error.status;
-    wanted = tfn__tokeniser_lay(k, &v, &buffer, NULL, SIZE_MAX);
-    if (!wanted) return k->error.status;
-    if (!mem || size < wanted + TFN__ALIGN - 1)
-        return tfn__fail(&k->error, TFN_NO_MEMORY, "tokeniser",
-                         "the block has %d bytes, %d are wanted", (int64_t)size,
-                         (int64_t)(wanted + TFN__ALIGN - 1));
-    tfn__tokeniser_lay(k, &v, &buffer, tfn__aligned(mem), size - (TFN__ALIGN - 1));
-    TFNORM_MEMSET(k->flags, 0, v.count);
-    k->start[0] = 0;
-    if (source->blob && !source->trainer) {
-        tfn__read_blob(&k->error, &v, k, source->blob, source->blob_size);
-        tfn__index_tokens(k);
-    } else if (!source->trainer) tfn__fill_text(k, &v, buffer, source);
-#ifndef TFNORM_NO_TRAINING
-    else {
-        tfn__fill_trained(k, source->trainer);
-        tfn__index_tokens(k);
-    }
-#endif
+    if (!tfn__tokeniser_lay(k, source, &buffer, mem, mem ? size : 0)) return k->error.status;
+    tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
     return k->error.status;
 }
@@ -12021,27 +12007,6 @@ TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, 
     return count;
 }
 
-/* What is written: all is counted and summed, what fits is stored. */
-typedef struct tfn__writer {
-    uint8_t *out;
-    size_t   capacity, used;
-} tfn__writer;
-
-static void tfn__write(tfn__writer *w, const void *from, size_t n)
-{
-    const uint8_t *s = (const uint8_t *)from;
-    for (size_t i = 0; i < n; i++, w->used++)
-        if (w->used < w->capacity) w->out[w->used] = s[i];
-}
-
-static tfn__writer tfn__write_to(void *out, size_t capacity)
-{
-    tfn__writer w = { NULL, 0, 0 };
-    w.out = (uint8_t *)out;
-    w.capacity = out ? capacity : 0;
-    return w;
-}
-
 /* Specials but "<unk>" give no text. */
 static bool tfn__silent(const tfn_tokeniser *k, int32_t id)
 {
@@ -12052,15 +12017,15 @@ static bool tfn__silent(const tfn_tokeniser *k, int32_t id)
 TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
-    tfn__writer w = tfn__write_to(text, capacity);
+    tfn__text t = tfn__text_in(text, capacity);
     if (k->error.status != TFN_OK) return 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         int32_t id = ids[i];
         if (id < 0 || id >= k->vocab) id = k->special[TFN_UNK];
         if (id >= 0 && !tfn__silent(k, id))
-            tfn__write(&w, k->text + k->start[id], tfn__token_bytes(k, id));
+            tfn__put_bytes(&t, k->text + k->start[id], tfn__token_bytes(k, id));
     }
-    return w.used;
+    return t.used;
 }
 
 TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes)
@@ -12085,98 +12050,72 @@ TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token,
 
 /* -- saving ---------------------------------------------------------------------------------- */
 
-static void tfn__write_number(tfn__writer *w, size_t n)
+static void tfn__put_number(tfn__text *t, size_t n)
 {
-    uint8_t byte;
-    for (; n > 127; n >>= 7) {
-        byte = (uint8_t)(n | 128);
-        tfn__write(w, &byte, 1);
+    for (bool more = true; more; n >>= 7) {
+        uint8_t byte = (uint8_t)(n & 127);
+        more = n > 127;
+        if (more) byte |= 128;
+        tfn__put_bytes(t, &byte, 1);
     }
-    byte = (uint8_t)n;
-    tfn__write(w, &byte, 1);
 }
 
 TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t capacity)
 {
-    tfn__writer w = tfn__write_to(blob, capacity);
+    tfn__text t = tfn__text_in(blob, capacity);
     uint32_t sum;
     if (k->error.status != TFN_OK) return 0;
-    tfn__write(&w, tfn__magic, sizeof tfn__magic);
-    tfn__write_number(&w, (size_t)k->kind);
-    tfn__write_number(&w, (size_t)k->vocab);
-    tfn__write_number(&w, (size_t)k->merges);
+    tfn__put_bytes(&t, tfn__magic, sizeof tfn__magic);
+    tfn__put_number(&t, (size_t)k->kind);
+    tfn__put_number(&t, (size_t)k->vocab);
+    tfn__put_number(&t, (size_t)k->merges);
     for (int32_t id = 0; id < k->vocab; id++) {
         size_t n = tfn__token_bytes(k, id);
-        tfn__write_number(&w, 2*n + (k->flags[id] & TFN__RAW));
-        tfn__write(&w, k->text + k->start[id], n);
+        tfn__put_number(&t, 2*n + (k->flags[id] & TFN__RAW));
+        tfn__put_bytes(&t, k->text + k->start[id], n);
     }
-    for (int32_t i = 0; i < 3 * k->merges; i++) tfn__write_number(&w, (size_t)k->merge[i]);
-    sum = w.used <= w.capacity ? tfn__hash(w.out, w.used) : 0;
+    for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
+    sum = t.used <= t.size ? tfn__hash((const uint8_t *)t.buf, t.used) : 0;
     for (int i = 0; i < 4; i++) {
         uint8_t byte = (uint8_t)(sum >> 8*i);
-        tfn__write(&w, &byte, 1);
+        tfn__put_bytes(&t, &byte, 1);
     }
-    return w.used;
-}
-
-static void tfn__write_char(tfn__writer *w, int32_t c)
-{
-    uint8_t s[4];
-    tfn__write(w, s, tfn__put_utf8(s, c));
-}
-
-/* A character of a JSON string. */
-static void tfn__write_json(tfn__writer *w, int32_t c)
-{
-    static const char digit[] = "0123456789abcdef";
-    if (c < 32) {
-        tfn__write(w, "\\u00", 4);
-        tfn__write(w, digit + (c >> 4), 1);
-        tfn__write(w, digit + (c & 15), 1);
-        return;
-    }
-    if (c == '"' || c == '\\') tfn__write(w, "\\", 1);
-    tfn__write_char(w, c);
+    return t.used;
 }
 
 TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, size_t capacity)
 {
-    tfn__writer w = tfn__write_to(text, capacity);
+    tfn__text t = tfn__text_in(text, capacity);
     if (k->error.status != TFN_OK) return 0;
     for (int32_t id = 0; id < k->vocab; id++) {
         const uint8_t *s = k->text + k->start[id];
         size_t n = tfn__token_bytes(k, id);
-        char digits[16];
-        tfn__text number = { NULL, 0, 0 };
-        number.buf = digits;
-        number.size = sizeof digits;
-        tfn__put_int(&number, id);
-        tfn__write(&w, id ? ", \"" : "{\"", id ? 3 : 2);
+        tfn__put(&t, id ? ", \"" : "{\"");
         for (size_t at = 0; at < n;) {
             int32_t c = tfn__shown(s[at]);
             at += k->flags[id] & TFN__RAW ? tfn__utf8(s + at, n - at, &c) : 1;
-            tfn__write_json(&w, c);
+            tfn__put_json(&t, c);
         }
-        tfn__write(&w, "\": ", 3);
-        tfn__write(&w, digits, number.used);
+        tfn__put(&t, "\": ");
+        tfn__put_int(&t, id);
     }
-    tfn__write(&w, "}", 1);
-    return w.used;
+    tfn__put(&t, "}");
+    return t.used;
 }
 
 TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity)
 {
-    tfn__writer w = tfn__write_to(text, capacity);
+    tfn__text t = tfn__text_in(text, capacity);
     if (k->error.status != TFN_OK) return 0;
-    tfn__write(&w, "#version: 0.2\n", 14);
+    tfn__put(&t, "#version: 0.2\n");
     for (int32_t i = 0; i < k->merges; i++)
         for (int32_t j = 0; j < 2; j++) {
             int32_t id = k->merge[3*i + j];
             for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
-                tfn__write_char(&w, tfn__shown(k->text[at]));
-            tfn__write(&w, j ? "\n" : " ", 1);
+                tfn__put_code(&t, tfn__shown(k->text[at]));
+            tfn__put(&t, j ? "\n" : " ");
         }
-    return w.used;
+    return t.used;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> metrics */
@@ -12429,13 +12368,6 @@ TFNORM_API size_t tfn_metric_work(size_t bytes, int32_t strings)
     return e.status == TFN_OK && bytes <= INT32_MAX / 2 ? a.used + TFN__ALIGN - 1 : 0;
 }
 
-static size_t tfn__length(const char *s)
-{
-    size_t n = 0;
-    while (s[n]) n++;
-    return n;
-}
-
 /* The tokens of a hypothesis and its references in the caller's memory, or NULL. */
 static tfn__words *tfn__split_all(const char *hypothesis, const char *const *references,
                                   int32_t count, tfn__splitter split, void *work, size_t size,
@@ -12495,27 +12427,14 @@ static int tfn__compare_gram(const tfn__words *a, int32_t i, const tfn__words *b
     return order;
 }
 
-static void tfn__sink_gram(tfn__words *w, int32_t i, int32_t n)
+static bool tfn__gram_before(const void *x, int32_t i, int32_t j)
 {
-    int32_t *o = w->order, t = o[i];
-    for (int32_t j; (j = 2*i + 1) < n; i = j) {
-        if (j + 1 < n && tfn__compare_gram(w, o[j + 1], w, o[j], 4) > 0) j++;
-        if (tfn__compare_gram(w, o[j], w, t, 4) <= 0) break;
-        o[i] = o[j];
-        o[j] = t;
-    }
+    const tfn__words *w = (const tfn__words *)x;
+    return tfn__compare_gram(w, i, w, j, 4) < 0;
 }
 static void tfn__sort_grams(tfn__words *w)
 {
-    int32_t t;
-    for (int32_t i = 0; i < w->count; i++) w->order[i] = i;
-    for (int32_t i = w->count / 2; i-- > 0;) tfn__sink_gram(w, i, w->count);
-    for (int32_t n = w->count - 1; n > 0; n--) {
-        t = w->order[0];
-        w->order[0] = w->order[n];
-        w->order[n] = t;
-        tfn__sink_gram(w, 0, n);
-    }
+    tfn__order(w->order, w->count, tfn__gram_before, w);
 }
 
 /* Places in w's order before the n-gram at i of g, or with `after` before what comes after it. */
@@ -12608,9 +12527,7 @@ TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool 
                                      char *buf, size_t size)
 {
     static const char *const names[] = { "exp", "floor[0.10]", "add-k[1.00]", "none" };
-    tfn__text t = { NULL, 0, 0 };
-    t.buf = buf;
-    t.size = size;
+    tfn__text t = tfn__text_in(buf, size);
     tfn__put(&t, "nrefs:");
     if (b->references < 0) tfn__put(&t, "var");
     else tfn__put_int(&t, b->references);
@@ -12619,7 +12536,7 @@ TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool 
     tfn__put(&t, "|tok:13a|smooth:");
     tfn__put(&t, names[(unsigned)smooth % 4]);
     tfn__put(&t, "|version:tfnorm-" TFNORM_VERSION);
-    return buf;
+    return tfn__end(&t);
 }
 
 /* -- ROUGE, error rates ---------------------------------------------------------------------- */
@@ -12863,7 +12780,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__X86_WIDE
 #undef TFN__YIELD
 #if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS)
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
+        || defined TFNORM_NO_TOKENISERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
 #pragma GCC diagnostic pop
 #endif
 #if defined __clang__
