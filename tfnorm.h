@@ -19,12 +19,13 @@
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; eight
  *               schedules with warm-up; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
+ *   files       safetensors; checkpoints, after which a run goes on with the same bits
  *   running     a key/value cache, batches, beams; microcontroller builds without training
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
  * It does not
  *   - use a GPU, the hardware's half precision (it simulates it) or quantised weights;
- *   - read or write files, or fetch data: it takes and gives arrays;
+ *   - fetch data: it takes and gives arrays, and reads and writes its own checkpoints;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
  *   - train on several machines.
@@ -64,6 +65,7 @@
  *   json          UTF-8 and JSON, read strictly
  *   tokenise      bytes, characters, words, byte-level BPE: training, encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
+ *   files         safetensors, checkpoints
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -156,6 +158,25 @@
  * 7. Ship it. A model made with .inference and .folded takes the weights of a trained one through
  *    tfn_model_fold, and has none of the scales, gains and shifts that those can hold.
  *
+ * 8. Save, and go on another day. A run that was resumed has the bits of one that never stopped.
+ *
+ *        tfn_file file = { 0 };
+ *        tfn_checkpoint with = { &tokeniser, "line 4711", false };    // or NULL: nothing more
+ *        file.path = "model.safetensors";
+ *        if (tfn_model_save(&file, &model, &with) != TFN_OK)
+ *            puts(tfn_error_text(&file.error, text, sizeof text));
+ *
+ *    The old file stands until the new one is whole. Later, or in another program:
+ *
+ *        int64_t step;
+ *        tfn_model_peek(&file, &desc, &step);      // the options, all of them
+ *        tfn_model_new(&model, &desc, NULL);
+ *        tfn_model_load(&model, &file);
+ *
+ *    Made with desc.inference, the model takes the weights alone. tfn_model_load_weights begins
+ *    anew from them, or from the mean of several checkpoints. Python reads the file with the
+ *    package safetensors.
+ *
  * Encoder-decoder: desc.arch = TFN_ENCODER_DECODER; a batch also has source, source_time and
  * source_lengths. Encoder: desc.arch = TFN_ENCODER, with a class per position or one per sentence
  * (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
@@ -240,8 +261,9 @@
  *   TFNORM_API              what stands before each declaration instead of extern, such as
  *                           __declspec(dllexport); define it in all files alike
  *   TFNORM_ASSERT(x)        for defects of the library; nothing by default
- *   TFNORM_NO_STDIO         without <stdio.h> (this version does not include it anyway)
- *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free
+ *   TFNORM_NO_STDIO         without <stdio.h>: files in memory and through callbacks alone
+ *   TFNORM_NO_FILES         without files
+ *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
  *   TFNORM_NO_TRAINING      without gradients, optimisers and random weights: a decoder fits a
  *                           microcontroller
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
@@ -310,6 +332,7 @@ extern "C" {
     X(TFN_NOT_READY,    "called before what it needs was done")                                \
     X(TFN_NOT_FINITE,   "a loss or gradient is not finite")                                    \
     X(TFN_BAD_FORMAT,   "the data is not what its format says")                                \
+    X(TFN_BAD_FILE,     "a file cannot be read or written")                                    \
     X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")
 
 #define TFN__STATUS_ENUM(name, text) name,
@@ -1485,6 +1508,104 @@ TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, s
 TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity);
 #endif
 
+/* -- files ----------------------------------------------------------------------------------- */
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
+/* Where bytes come from or go to. Begin with { 0 } and set a path, or memory, or callbacks; what is
+ * written to none of them is counted. A path is replaced whole or not at all: bytes go to PATH.tmp,
+ * which takes the name when it is complete and, where tfn_io_durable says so, on the disk. Two
+ * programs must not write one path at the same time. The first error stays; calls return it. */
+typedef struct tfn_io {
+    bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all, or false */
+    bool   (*write)(void *user, const void *from, size_t bytes);          /* the next ones */
+    void    *user;
+    uint64_t size;                      /* bytes that can be read */
+} tfn_io;
+
+typedef struct tfn_file {
+    tfn_error     error;
+    const char   *path;
+    const void   *from;                 /* read here, or write there */
+    void         *to;
+    size_t        from_size, to_size;
+    const tfn_io *io;
+    void         *work;                 /* of a call, or from open to close; NULL: malloc */
+    size_t        work_size;
+    uint64_t      used;                 /* bytes that the last call wrote, or that there are */
+    void         *stream, *owned, *entries;          /* from here on private */
+    uint64_t      data;                 /* where the tensors' bytes begin */
+    uint8_t      *header;
+    size_t        header_size, metadata, metadata_end;
+    int32_t      *order, count;
+    bool          counts;
+} tfn_file;
+
+/* "fsync", "commit" (Windows), or "no": then a crash of the system may lose what was written. */
+TFNORM_API const char *tfn_io_durable(void);
+
+/* In the order in which files have them. */
+typedef enum tfn_dtype {
+    TFN_DTYPE_DEFAULT = 0,              /* F32 */
+    TFN_U64, TFN_I64, TFN_F64, TFN_C64, TFN_F32, TFN_U32, TFN_I32, TFN_BF16, TFN_F16, TFN_U16,
+    TFN_I16, TFN_F8_E5M2FNUZ, TFN_F8_E4M3FNUZ, TFN_F8_E8M0, TFN_F8_E4M3, TFN_F8_E5M2, TFN_I8,
+    TFN_U8, TFN_F6_E3M2, TFN_F6_E2M3, TFN_F4, TFN_BOOL, TFN_DTYPE_COUNT
+} tfn_dtype;
+
+typedef struct tfn_tensor {
+    char        name[128];
+    tfn_dtype   dtype;                  /* 0: F32 */
+    int32_t     rank;
+    int64_t     shape[8], count;        /* count: values; of what is read */
+    uint64_t    at, bytes;              /* in the file; of what is read */
+    const void *data;                   /* of what is written, row-major */
+} tfn_tensor;
+
+/* safetensors. Open checks all of the header before anything is used; work: tfn_file_work bytes.
+ * Tensors come in the order of their names. Values are converted to float: all but C64 and those
+ * below 16 bits that are not integers. */
+TFNORM_API size_t tfn_file_work(tfn_file *f);              /* bytes; 0: an error */
+TFNORM_API tfn_status tfn_file_open(tfn_file *f);
+TFNORM_API void tfn_file_close(tfn_file *f);
+TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t);     /* false: no more */
+TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t);
+TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
+                                    int64_t count);
+/* A text of __metadata__: its bytes, of which those that fit are stored, with a zero; 0: none. */
+TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size);
+/* Names, shapes and data of all; any order. Work: 4 bytes for each. */
+TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count);
+
+/* The index of a model in several files, model.safetensors.index.json: tfn_file_text gives the file
+ * of a tensor. Work: the size of the index and 63. */
+TFNORM_API tfn_status tfn_index_open(tfn_file *f);
+
+/* Checkpoints: a safetensors file with the parameters and running statistics by their names, the
+ * options in __metadata__, and what training goes on with: moments, step, gradients of
+ * micro-batches, loss scale. A resumed run has the bits of one that was never stopped. */
+#define TFN_FORMAT 1
+typedef struct tfn_checkpoint {         /* what goes along; NULL: nothing does */
+    const struct tfn_tokeniser *tokeniser;
+    const char *extra;                  /* a text of yours, such as the place in your data */
+    bool weights_only;                  /* nothing to go on training with */
+} tfn_checkpoint;
+TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with);
+TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with);
+/* Into a model of the same options, or the first difference is the error; batch, context, threads
+ * and the like may differ. Without training in file or model, weights alone count. What is wrong
+ * with the file leaves the model as it was; if reading fails half-way, the model says so for good.
+ * A loaded model never profiles again, unless it was saved before it did. Work: tfn_file_work. */
+TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f);
+/* The weights alone, or the mean over several files, each with its own work: for inference, or to
+ * train on with other options, from step 0 with new moments. */
+TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count);
+/* The options, resolved, with which a model for this file can be made, and (or NULL) the step, -1:
+ * weights alone. Rows of your own are not found: set desc->topology yourself then. */
+TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step);
+/* The tokeniser that went along: bytes of its blob, of which those that fit are stored; 0: none, or
+ * an error. The extra text is that of "extra": open the file, ask tfn_file_text, and close it. */
+TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size);
+#endif
+
 #ifdef __cplusplus
 }
 #endif
@@ -1513,6 +1634,20 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 #include <stdlib.h>
 #endif
 #include <math.h>
+#if !defined TFNORM_NO_STDIO && !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
+#define TFN__STDIO
+#include <limits.h>
+#include <stdio.h>
+#if defined _WIN32
+#include <io.h>
+#elif (defined __unix__ || defined __APPLE__) && (!defined __STRICT_ANSI__ \
+    || (defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200112L))
+#define TFN__POSIX            /* fsync is declared */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+#endif
 
 #if defined __GNUC__ || defined __clang__
 #define TFN__INLINE inline __attribute__((always_inline))
@@ -1635,11 +1770,12 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
-static bool tfn__equal(const char *a, const char *b)
+static int tfn__compare(const char *a, const char *b)
 {
     while (*a && *a == *b) a++, b++;
-    return *a == *b;
+    return (int)(uint8_t)*a - (int)(uint8_t)*b;
 }
+static bool tfn__equal(const char *a, const char *b) { return !tfn__compare(a, b); }
 
 static size_t tfn__length(const char *s)
 {
@@ -1690,9 +1826,7 @@ typedef struct tfn__text { char *buf; size_t size, used; } tfn__text;
 
 static tfn__text tfn__text_in(void *buf, size_t size)
 {
-    tfn__text t = { NULL, 0, 0 };
-    t.buf = (char *)buf;
-    t.size = buf ? size : 0;
+    tfn__text t = { (char *)buf, buf ? size : 0, 0 };
     return t;
 }
 
@@ -1744,7 +1878,7 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
     if (e->op) tfn__put(&t, ": ");
     if (e->text) tfn__put_error(&t, e);
     else tfn__put(&t, tfn_status_text(e->status));
-    if (e->node >= 0) {
+    if (e->node >= 0 && e->op) {
         tfn__put(&t, " (node ");
         tfn__put_int(&t, e->node);
         if (e->layer >= 0) {
@@ -1809,6 +1943,11 @@ static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
     a->used = end;
     if (end > a->peak) a->peak = end;
     return a->base ? a->base + start : (unsigned char *)(uintptr_t)TFN__ALIGN;
+}
+
+static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
+{
+    return (int32_t *)(void *)tfn__take(a, n, sizeof(int32_t), e);
 }
 
 /* -- order ----------------------------------------------------------------------------------- */
@@ -4744,7 +4883,7 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #endif
 /* >> tape */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* From here to the tokenisers no loop is hot: -O1 saves gcc two seconds. */
+/* From here to the files no loop is hot: -O1 saves gcc two seconds. */
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
@@ -10836,6 +10975,13 @@ static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
     return *c < 0 ? 1 : bytes;
 }
 
+static bool tfn__is_utf8(const uint8_t *s, size_t n)
+{
+    int32_t c = 0;
+    for (size_t at = 0; at < n && c >= 0;) at += tfn__utf8(s + at, n - at, &c);
+    return c >= 0;
+}
+
 static size_t tfn__put_utf8(uint8_t *s, int32_t c)
 {
     size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -10843,6 +10989,12 @@ static size_t tfn__put_utf8(uint8_t *s, int32_t c)
     for (size_t i = bytes; --i > 0; c >>= 6) s[i] = (uint8_t)(0x80 | (c & 0x3f));
     s[0] = (uint8_t)(mark[bytes] | c);
     return bytes;
+}
+
+static void tfn__put_code(tfn__text *t, int32_t c)
+{
+    uint8_t s[4];
+    tfn__put_bytes(t, s, tfn__put_utf8(s, c));
 }
 
 /* JSON (RFC 8259) in UTF-8, read strictly and where it stands; nothing is allocated. The first
@@ -10855,9 +11007,7 @@ typedef struct tfn__reader {
 
 static tfn__reader tfn__read_from(const void *s, size_t size)
 {
-    tfn__reader r = { NULL, 0, 0, NULL };
-    r.s = (const uint8_t *)s;
-    r.size = s ? size : 0;
+    tfn__reader r = { (const uint8_t *)s, s ? size : 0, 0, NULL };
     return r;
 }
 
@@ -10966,10 +11116,88 @@ static int64_t tfn__json_count(tfn__reader *r, int64_t most)
     return r->at == begin || (zero && r->at > begin + 1) ? tfn__want(r, "a whole number") : v;
 }
 
-static void tfn__put_code(tfn__text *t, int32_t c)
+/* A string, of at most size - 1 bytes or any number if `to` is NULL; a zero ends it. */
+static void tfn__json_string(tfn__reader *r, char *to, size_t size)
 {
-    uint8_t s[4];
-    tfn__put_bytes(t, s, tfn__put_utf8(s, c));
+    tfn__text t = tfn__text_in(to, size);
+    bool zero = false;
+    tfn__json_want(r, '"', "a string");
+    for (int32_t c; (c = tfn__json_char(r)) >= 0; zero |= !c) tfn__put_code(&t, c);
+    tfn__end(&t);
+    if (to && (zero || t.used >= size)) tfn__want(r, "a shorter string without zeros");
+}
+
+/* The order of two strings that were checked, from behind their opening quotes. */
+static int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
+{
+    int32_t x, y;
+    while (a.s[a.at] == b.s[b.at] && a.s[a.at] < 128 && a.s[a.at] != '"' && a.s[a.at] != '\\')
+        a.at++, b.at++;
+    do {
+        x = tfn__json_char(&a);
+        y = tfn__json_char(&b);
+    } while (x == y && x >= 0);
+    return x - y;
+}
+
+/* A number: exact where the power of ten is, else to a few ulp of a double. */
+static double tfn__json_number(tfn__reader *r)
+{
+    bool minus = tfn__accept(r, '-'), zero = tfn__peek(r) == '0', dot = false;
+    int32_t power = 0, whole = 0, part = 0, exponent = 0, c;
+    double v = 0;
+    for (; ((c = tfn__peek(r)) >= '0' && c <= '9') || (c == '.' && !dot && whole); r->at++) {
+        if (c == '.') dot = true;
+        else if (v < 1e17) v = 10*v + (c - '0'), power -= dot;
+        else power += !dot;
+        *(dot ? &part : &whole) += 1;              /* part counts the dot */
+    }
+    if (!whole || (zero && whole > 1) || part == 1) tfn__want(r, "a number");
+    if (tfn__accept(r, 'e') || tfn__accept(r, 'E')) {
+        bool down = tfn__accept(r, '-') || (tfn__accept(r, '+') && false);
+        if (tfn__peek(r) < '0' || tfn__peek(r) > '9') tfn__want(r, "an exponent");
+        for (; (c = tfn__peek(r)) >= '0' && c <= '9'; r->at++)
+            exponent = exponent < 1000 ? 10*exponent + (c - '0') : exponent;
+        power += down ? -exponent : exponent;
+    }
+    for (; power > 0; power--) v *= 10;
+    for (; power < 0; power++) v /= 10;
+    return minus ? -v : v;
+}
+
+/* Any value, of so much depth. */
+static void tfn__json_skip(tfn__reader *r, int depth)
+{
+    static const char *const words[] = { "true", "false", "null" };
+    int32_t c = tfn__peek(r);
+    const char *word = NULL, close = c == '{' ? '}' : ']';
+    if (c == '{' || c == '[') {
+        if (!depth) tfn__want(r, "less depth");
+        for (bool more = tfn__json_open(r, (char)c, close); more; more = tfn__json_more(r, close)) {
+            if (c == '{') tfn__json_string(r, NULL, 0);
+            if (c == '{') tfn__json_want(r, ':', ":");
+            tfn__json_skip(r, depth - 1);
+        }
+        return;
+    }
+    for (int i = 0; i < 3; i++) word = c == words[i][0] ? words[i] : word;
+    for (const char *s = word; s && *s; s++)
+        if (!tfn__accept(r, *s)) tfn__want(r, word);
+    if (c == '"') tfn__json_string(r, NULL, 0);
+    else if (!word) tfn__json_number(r);
+}
+
+/* The name of a member and its colon: which of the names it is, each with a quote behind, or -1. */
+static int tfn__json_key(tfn__reader *r, const char *const *names, int count)
+{
+    tfn__reader key = *r;
+    int found = -1;
+    tfn__json_string(r, NULL, 0);
+    tfn__json_want(r, ':', ":");
+    key.at++;
+    for (int i = 0; i < count && !r->wanted; i++)
+        if (!tfn__json_compare(key, tfn__read_from(names[i], tfn__length(names[i])))) found = i;
+    return found;
 }
 
 /* A character of a JSON string. */
@@ -10984,6 +11212,26 @@ static void tfn__put_json(tfn__text *t, int32_t c)
     }
     if (c == '"' || c == '\\') tfn__put(t, "\\");
     tfn__put_code(t, c);
+}
+
+/* The shortest number that reads as x again. */
+static void tfn__put_float(tfn__text *t, float x)
+{
+    char digits[32] = "0";                          /* for what JSON lacks, infinity and NaN */
+    int32_t power = 0;
+    double rest = x < 0 ? -(double)x : x - x >= 0 ? (double)x : 0;
+    for (; rest >= 10 && rest - rest >= 0; power++) rest /= 10;
+    for (; rest > 0 && rest < 1; power--) rest *= 10;
+    for (int32_t n = 0; rest > 0 && n < 17; n++, rest *= 10) {
+        tfn__text s = tfn__text_in(digits, sizeof digits);
+        tfn__reader r;
+        tfn__put_int(&s, (x < 0 ? -1 : 1) * (int64_t)(rest + 0.5));
+        if (power != n) tfn__put(&s, "e"), tfn__put_int(&s, power - n);
+        tfn__end(&s);
+        r = tfn__read_from(digits, s.used);
+        if ((float)tfn__json_number(&r) == x) break;
+    }
+    tfn__put(t, digits);
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> tokenise */
@@ -11162,11 +11410,6 @@ static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
     TFNORM_MEMSET(s, 0, (slots + 1) * sizeof *s);
     s[0] = (int32_t)(slots - 1);
     return s;
-}
-
-static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
-{
-    return (int32_t *)(void *)tfn__take(a, n, sizeof(int32_t), e);
 }
 
 /* -- special tokens -------------------------------------------------------------------------- */
@@ -11750,13 +11993,6 @@ static int32_t tfn__read_number(tfn__reader *r)
         if (c < 128) return (int32_t)v;
     }
     return tfn__want(r, "a number") + 1;
-}
-
-static bool tfn__is_utf8(const uint8_t *s, size_t n)
-{
-    int32_t c = 0;
-    for (size_t at = 0; at < n && c >= 0;) at += tfn__utf8(s + at, n - at, &c);
-    return c >= 0;
 }
 
 static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const void *blob,
@@ -12629,6 +12865,1167 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e)
     return e->edits > 0 ? (double)NAN : 0;
 }
 #endif /* TFN__IMPLEMENTING */
+/* >> files */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_FILES
+/* Files are hostile: what they say is compared with the bytes that there are before it is used, and
+ * no size in them is taken for a size of memory. */
+
+/* -- bytes ----------------------------------------------------------------------------------- */
+
+/* The first error; in its text %s is the file and, after a colon, `what`. */
+static tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
+                                 const char *what, int64_t found, int64_t wanted)
+{
+    const char *name = f->path ? f->path : f->io ? "stream" : "memory";
+    tfn__text t = tfn__text_in(f->error.name, sizeof f->error.name);
+    if (f->error.status != TFN_OK) return f->error.status;
+    tfn__fail(&f->error, status, "file", text, found, wanted);
+    for (const char *s = name; *s; s++)
+        if ((*s == '/' || *s == '\\') && s[1]) name = s + 1;
+    tfn__put(&t, name);
+    tfn__put(&t, what ? ": " : NULL);
+    tfn__put(&t, what);
+    tfn__end(&t);
+    return status;
+}
+
+static void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t found, int64_t wanted)
+{
+    tfn__file_fail(f, TFN_BAD_FORMAT, text, what, found, wanted);
+}
+static bool tfn__little(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+    TFNORM_MEMCPY(&first, &one, 1);
+    return first;
+}
+static bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
+
+#ifdef TFN__STDIO
+enum { TFN__PATH = 1024 };              /* bytes of a path with ".tmp" */
+
+#if defined _WIN32
+#define TFN__DURABLE "commit"
+#define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
+#define TFN__TELL(s) _ftelli64(s)
+#define TFN__SYNC(s) _commit(_fileno(s))
+#define TFN__RENAME(from, to) !MoveFileExA(from, to, 1 | 8)    /* replace, write through */
+#ifdef __cplusplus
+extern "C"
+#endif
+__declspec(dllimport) int __stdcall MoveFileExA(const char *, const char *, unsigned long);
+#elif defined TFN__POSIX
+#define TFN__DURABLE "fsync"
+#define TFN__SEEK(s, at, from) fseeko(s, (off_t)(at), from)
+#define TFN__TELL(s) ftello(s)
+#define TFN__SYNC(s) fsync(fileno(s))
+#define TFN__RENAME(from, to) rename(from, to)
+#else
+#define TFN__DURABLE "no"
+#define TFN__SEEK(s, at, from) ((at) > LONG_MAX ? -1 : fseek(s, (long)(at), from))
+#define TFN__TELL(s) ftell(s)
+#define TFN__SYNC(s) 0
+#define TFN__RENAME(from, to) rename(from, to)
+#endif
+
+/* The name of a new file stands in its folder: that must reach the disk too. Some file systems
+ * cannot (EINVAL). */
+static bool tfn__sync_folder(const char *path)
+{
+#ifdef TFN__POSIX
+    char name[TFN__PATH];
+    tfn__text t = tfn__text_in(name, sizeof name);
+    size_t n = tfn__length(path);
+    int folder;
+    bool done;
+    while (n && path[n - 1] != '/') n--;
+    if (n) tfn__put_bytes(&t, path, n);
+    else tfn__put(&t, ".");
+    tfn__end(&t);
+    folder = open(name, O_RDONLY);
+    done = folder >= 0 && (!fsync(folder) || errno == EINVAL);
+    return folder >= 0 && !close(folder) && done;
+#else
+    return path != NULL;
+#endif
+}
+
+/* PATH.tmp. What a program left there that died is overwritten. */
+static bool tfn__temporary(tfn_file *f, char *name)
+{
+    tfn__text t = tfn__text_in(name, TFN__PATH);
+    tfn__put(&t, f->path);
+    tfn__put(&t, ".tmp");
+    tfn__end(&t);
+    if (t.used >= TFN__PATH)
+        tfn__file_fail(f, TFN_BAD_FILE, "%s: the path has %d bytes, the limit is %d", NULL,
+                       (int64_t)t.used - 4, TFN__PATH - 5);
+    return t.used < TFN__PATH;
+}
+
+static void tfn__open_path(tfn_file *f, bool write)
+{
+    char name[TFN__PATH];
+    FILE *s;
+    if (!tfn__temporary(f, name)) return;
+    f->stream = s = fopen(write ? name : f->path, write ? "wb" : "rb");
+    if (!s) tfn__file_fail(f, TFN_BAD_FILE, "%s cannot be opened", NULL, 0, 0);
+    if (!s || write) return;
+    f->used = TFN__SEEK(s, 0, SEEK_END) ? UINT64_MAX : (uint64_t)TFN__TELL(s);
+    if (f->used > INT64_MAX) tfn__file_fail(f, TFN_BAD_FILE, "%s has no size", NULL, 0, 0);
+}
+
+/* Close what was written and put it in its place, or after an error take it away. */
+static void tfn__commit_path(tfn_file *f)
+{
+    char name[TFN__PATH];
+    FILE *s = (FILE *)f->stream;
+    bool good = tfn__temporary(f, name) && tfn__fine(f);
+    const char *failed = good && fflush(s) ? "flush" : good && TFN__SYNC(s) ? "fsync" : NULL;
+    if (fclose(s) && !failed) failed = "close";
+    f->stream = NULL;
+    if (good && !failed && TFN__RENAME(name, f->path)) failed = "rename";
+    if (!good || failed) remove(name);
+    else if (!tfn__sync_folder(f->path)) failed = "fsync of the folder";
+    if (failed) tfn__file_fail(f, TFN_BAD_FILE, "%s failed", failed, 0, 0);
+}
+#else
+#define TFN__DURABLE "no"
+#endif
+TFNORM_API const char *tfn_io_durable(void) { return TFN__DURABLE; }
+
+/* Reading, `used` becomes the bytes that there are; writing, it counts. */
+static bool tfn__begin(tfn_file *f, bool write)
+{
+    if (!tfn__fine(f)) return false;
+    f->used = write ? 0 : f->io ? f->io->size : f->from_size;
+    f->counts = write && !f->path && !f->to && !f->io;
+    if (write && !tfn__little())
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s: big-endian machines only read", NULL, 0, 0);
+    if (!f->path) return tfn__fine(f);
+#ifdef TFN__STDIO
+    if (tfn__fine(f)) tfn__open_path(f, write);
+#else
+    tfn__file_fail(f, TFN_UNSUPPORTED, "%s: this build has no paths", NULL, 0, 0);
+#endif
+    return tfn__fine(f);
+}
+
+static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
+{
+    bool got = tfn__fine(f) && bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
+    size_t n = (size_t)bytes;
+    if (!bytes) return tfn__fine(f);
+#ifdef TFN__STDIO
+    if (got && f->path)
+        got = !TFN__SEEK((FILE *)f->stream, at, SEEK_SET)
+           && fread(to, 1, n, (FILE *)f->stream) == n;
+#endif
+    if (got && !f->path && f->io) got = f->io->read && f->io->read(f->io->user, at, to, n);
+    if (got && !f->path && !f->io) TFNORM_MEMCPY(to, (const uint8_t *)f->from + at, n);
+    if (!got) tfn__file_fail(f, TFN_BAD_FILE, "%s: %d bytes at byte %d cannot be read", NULL,
+                             (int64_t)bytes, (int64_t)at);
+    return got;
+}
+
+static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
+{
+    bool put = true;
+    if (!tfn__fine(f)) return;
+    if (f->counts || !bytes) {
+        f->used += bytes;
+        return;
+    }
+#ifdef TFN__STDIO
+    if (f->path) put = fwrite(from, 1, bytes, (FILE *)f->stream) == bytes;
+#endif
+    if (!f->path && f->io) put = f->io->write && f->io->write(f->io->user, from, bytes);
+    if (!f->path && !f->io && f->used <= f->to_size && bytes <= f->to_size - f->used)
+        TFNORM_MEMCPY((uint8_t *)f->to + f->used, from, bytes);
+    if (!put) tfn__file_fail(f, TFN_BAD_FILE, "%s: %d bytes cannot be written behind %d", NULL,
+                             (int64_t)bytes, (int64_t)f->used);
+    f->used += bytes;
+}
+
+static tfn_status tfn__finish_writing(tfn_file *f)
+{
+#ifdef TFN__STDIO
+    if (f->path && f->stream) tfn__commit_path(f);
+#endif
+    if (!f->path && !f->io && f->to && f->used > f->to_size)
+        tfn__file_fail(f, TFN_NO_MEMORY, "%s has %d bytes, %d are wanted", NULL,
+                       (int64_t)f->to_size, (int64_t)f->used);
+    tfn_file_close(f);
+    return f->error.status;
+}
+
+TFNORM_API void tfn_file_close(tfn_file *f)
+{
+#ifdef TFN__STDIO
+    if (f->stream) fclose((FILE *)f->stream);
+#endif
+#ifndef TFNORM_NO_MALLOC
+    free(f->owned);
+#endif
+    f->stream = f->owned = NULL;
+    f->header = NULL;
+    f->count = 0;
+}
+
+/* Memory until the file is closed: the caller's, or of malloc. */
+static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
+{
+    size_t size = f->work ? f->work_size : 0;
+    void *mem = f->work;
+#ifndef TFNORM_NO_MALLOC
+    if (!mem && bytes < SIZE_MAX) mem = f->owned = malloc(bytes);
+    if (f->owned) size = bytes;
+#endif
+    if (!mem || size < bytes)
+        tfn__file_fail(f, TFN_NO_MEMORY, "%s: %d bytes of work, %d are wanted", NULL,
+                       (int64_t)size, (int64_t)bytes);
+    return tfn__arena_in(mem, size);
+}
+
+/* A little-endian number. */
+static uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
+{
+    uint64_t v = 0;
+    while (bytes-- > 0) v = v << 8 | s[bytes];
+    return v;
+}
+/* -- safetensors: the header ----------------------------------------------------------------- */
+
+enum { TFN__RANK = 8, TFN__ENTRY_BYTES = 49, TFN__CHUNK = 128 };
+/* ENTRY_BYTES: the shortest entry of a header; CHUNK: values at a time. */
+
+typedef struct tfn__entry {
+    uint64_t begin, end;
+    uint32_t at;                        /* its name in the header */
+} tfn__entry;
+
+static const struct { char name[12]; uint8_t bits; } tfn__dtypes[TFN_DTYPE_COUNT] = {
+    { "", 0 }, { "U64", 64 }, { "I64", 64 }, { "F64", 64 }, { "C64", 64 }, { "F32", 32 },
+    { "U32", 32 }, { "I32", 32 }, { "BF16", 16 }, { "F16", 16 }, { "U16", 16 }, { "I16", 16 },
+    { "F8_E5M2FNUZ", 8 }, { "F8_E4M3FNUZ", 8 }, { "F8_E8M0", 8 }, { "F8_E4M3", 8 },
+    { "F8_E5M2", 8 }, { "I8", 8 }, { "U8", 8 }, { "F6_E3M2", 6 }, { "F6_E2M3", 6 }, { "F4", 4 },
+    { "BOOL", 8 }
+};
+
+#ifdef TFN__DOUBLE
+enum { TFN__FLOAT = TFN_F64 };
+#else
+enum { TFN__FLOAT = TFN_F32 };
+#endif
+
+static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
+{
+    char name[16];
+    int i = 1;
+    tfn__json_string(r, name, sizeof name);
+    while (i < TFN_DTYPE_COUNT && !tfn__equal(name, tfn__dtypes[i].name)) i++;
+    if (i == TFN_DTYPE_COUNT) tfn__want(r, "a known dtype");
+    t->dtype = (tfn_dtype)i;
+}
+
+static int64_t tfn__volume(int64_t count, int64_t size)      /* -1: it does not fit */
+{
+    return count < 0 || size < 0 || (size && count > INT64_MAX / size) ? -1 : count * size;
+}
+
+/* Array of counts: how many there are; those that fit are stored. */
+static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int64_t *product)
+{
+    int32_t n = 0;
+    *product = 1;
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']'), n++) {
+        int64_t v = tfn__json_count(r, (INT64_C(1) << 48) - 1);
+        if (n < room) to[n] = v;
+        *product = tfn__volume(*product, v);
+    }
+    return n;
+}
+
+/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]} */
+static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
+{
+    static const char *const keys[] = { "dtype\"", "shape\"", "data_offsets\"" };
+    int64_t offsets[2] = { 0, 0 }, ignored;
+    int seen = 0;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    tfn__json_string(r, t->name, sizeof t->name);
+    tfn__json_want(r, ':', ":");
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        int key = tfn__json_key(r, keys, 3);
+        if (key >= 0 && seen >> key & 1) tfn__want(r, "each key once");
+        if (key >= 0) seen |= 1 << key;
+        if (key < 0) tfn__json_skip(r, 8);
+        else if (key == 0) tfn__parse_dtype(r, t);
+        else if (key == 1) t->rank = tfn__parse_counts(r, t->shape, TFN__RANK, &t->count);
+        else if (tfn__parse_counts(r, offsets, 2, &ignored) != 2) tfn__want(r, "two offsets");
+    }
+    if (seen != 7) tfn__want(r, "a tensor with dtype, shape and data_offsets");
+    t->at = (uint64_t)offsets[0];
+    t->bytes = (uint64_t)(offsets[1] - offsets[0]);
+}
+
+/* A plain name: no other directory is reached by it. */
+static bool tfn__plain(const char *s)
+{
+    if (!*s || (s[0] == '.' && (!s[1] || (s[1] == '.' && !s[2])))) return false;
+    while (*s && *s != '/' && *s != '\\' && *s != ':') s++;
+    return !*s;
+}
+
+/* Texts only, or null; of an index (files) names of files. */
+static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
+{
+    char file[256];
+    if (f->metadata) tfn__want(r, "one of it");
+    f->metadata = r->at;
+    if (tfn__peek(r) == 'n') tfn__json_skip(r, 0);
+    else
+        for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+            tfn__json_string(r, NULL, 0);
+            tfn__json_want(r, ':', ":");
+            tfn__json_string(r, files ? file : NULL, sizeof file);
+            if (files && !r->wanted && !tfn__plain(file)) tfn__want(r, "a plain file name");
+        }
+    f->metadata_end = r->at;
+}
+
+/* Entry i of the header, which was checked. */
+static tfn__reader tfn__entry_of(const tfn_file *f, int32_t i)
+{
+    tfn__reader r = tfn__read_from(f->header, f->header_size);
+    r.at = ((const tfn__entry *)f->entries)[i].at;
+    return r;
+}
+static void tfn__entry_at(const tfn_file *f, int32_t i, tfn_tensor *t)
+{
+    tfn__reader r = tfn__entry_of(f, i);
+    tfn__parse_tensor(&r, t);
+}
+static bool tfn__name_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_file *f = (const tfn_file *)x;
+    tfn__reader a = tfn__entry_of(f, i), b = tfn__entry_of(f, j);
+    a.at++, b.at++;
+    return tfn__json_compare(a, b) < 0;
+}
+static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn__entry *a = (const tfn__entry *)((const tfn_file *)x)->entries, *b = a + j;
+    a += i;
+    return a->begin != b->begin ? a->begin < b->begin : a->end < b->end;
+}
+
+static void tfn__read_entries(tfn_file *f)
+{
+    static const char *const keys[] = { "__metadata__\"" };
+    tfn__reader r = tfn__read_from(f->header, f->header_size);
+    tfn__entry *e = (tfn__entry *)f->entries;
+    tfn_tensor t;
+    if (!tfn__is_utf8(r.s, r.size)) tfn__bad(f, "%s: the header is not UTF-8", NULL, 0, 0);
+    if (!tfn__fine(f)) return;
+    f->metadata = 0;
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader key = r;
+        if (tfn__json_key(&key, keys, 1) == 0) {
+            r = key;
+            tfn__parse_texts(f, &r, false);
+        } else {
+            e[f->count].at = (uint32_t)r.at;
+            tfn__parse_tensor(&r, &t);
+            e[f->count].begin = t.at;
+            e[f->count++].end = t.at + t.bytes;
+        }
+    }
+    if (r.at < r.size) tfn__want(&r, "the header's end");
+    if (r.wanted)
+        tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+}
+
+/* Names differ; in the order of their bytes tensors follow each other without hole or overlap, each
+ * has the bytes of its shape, and the last one ends the file. */
+static void tfn__check_entries(tfn_file *f)
+{
+    uint64_t last = 0;
+    int64_t bits;
+    tfn_tensor t, deep;
+    deep.rank = 0;
+    tfn__order(f->order, f->count, tfn__name_before, f);
+    for (int32_t i = 1; i < f->count; i++)
+        if (!tfn__name_before(f, f->order[i - 1], f->order[i])) {
+            tfn__entry_at(f, f->order[i], &t);
+            tfn__bad(f, "%s comes twice", t.name, 0, 0);
+        }
+    tfn__order(f->order, f->count, tfn__offset_before, f);
+    for (int32_t i = 0; i < f->count && tfn__fine(f); i++, last += t.bytes) {
+        tfn__entry_at(f, f->order[i], &t);
+        bits = tfn__volume(t.count, tfn__dtypes[t.dtype].bits);
+        if (t.at != last)
+            tfn__bad(f, "%s begins at %d, %d is wanted", t.name, (int64_t)t.at, (int64_t)last);
+        if ((int64_t)t.bytes < 0) tfn__bad(f, "%s ends before it begins", t.name, 0, 0);
+        if (bits < 0) tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t.name, 0, 0);
+        else if (bits % 8 || (uint64_t)bits / 8 != t.bytes)
+            tfn__bad(f, "%s has %d bytes, its shape wants %d", t.name, (int64_t)t.bytes, bits / 8);
+        else if (t.rank > TFN__RANK) deep = t;
+    }
+    if (last != f->used - f->data)
+        tfn__bad(f, "%s: the tensors have %d bytes, the file has %d", NULL, (int64_t)last,
+                 (int64_t)(f->used - f->data));
+    if (deep.rank)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has rank %d, the limit is %d", deep.name, deep.rank,
+                       TFN__RANK);
+    tfn__order(f->order, f->count, tfn__name_before, f);
+}
+
+/* Bytes of the header; no more is done with this number before it was found to be small enough. */
+static size_t tfn__header_size(tfn_file *f)
+{
+    uint8_t s[8];
+    uint64_t n;
+    if (f->used < 8) tfn__bad(f, "%s has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
+    if (!tfn__file_get(f, 0, s, 8)) return 0;
+    n = tfn__from_bytes(s, 8);
+    if (n > 100000000)
+        tfn__bad(f, "%s: the header has over %d bytes", NULL, 100000000, 0);
+    else if (n > f->used - 8)
+        tfn__bad(f, "%s: a header of %d bytes, the file has %d", NULL, (int64_t)n,
+                 (int64_t)(f->used - 8));
+    return tfn__fine(f) ? (size_t)n : 0;
+}
+
+/* Header, entries and their order: the work, where it is. */
+static size_t tfn__lay_header(tfn_file *f, tfn__arena *a, size_t n)
+{
+    size_t room = n / TFN__ENTRY_BYTES + 1;
+    f->header = tfn__take(a, n, 1, &f->error);
+    f->entries = tfn__take(a, room, sizeof(tfn__entry), &f->error);
+    f->order = (int32_t *)(void *)tfn__take(a, room, sizeof(int32_t), &f->error);
+    f->header_size = n;
+    f->data = 8 + (uint64_t)n;
+    return a->used + (TFN__ALIGN - 1);
+}
+
+static size_t tfn__header_work(tfn_file *f, size_t n)
+{
+    tfn__arena a = tfn__arena_in(NULL, SIZE_MAX);
+    return tfn__lay_header(f, &a, n);
+}
+
+TFNORM_API size_t tfn_file_work(tfn_file *f)
+{
+    size_t bytes = tfn__begin(f, false) ? tfn__header_work(f, tfn__header_size(f)) : 0;
+    tfn_file_close(f);
+    return tfn__fine(f) ? bytes : 0;
+}
+
+TFNORM_API tfn_status tfn_file_open(tfn_file *f)
+{
+    tfn__arena a;
+    size_t n;
+    tfn_file_close(f);
+    n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
+    if (tfn__fine(f)) a = tfn__work_of(f, tfn__header_work(f, n));
+    if (tfn__fine(f)) tfn__lay_header(f, &a, n);
+    if (tfn__file_get(f, 8, f->header, n)) tfn__read_entries(f);
+    if (tfn__fine(f)) tfn__check_entries(f);
+    if (!tfn__fine(f)) tfn_file_close(f);
+    return f->error.status;
+}
+
+/* -- safetensors: reading -------------------------------------------------------------------- */
+
+TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
+{
+    if (!tfn__fine(f) || !f->header || i < 0 || i >= f->count) return false;
+    tfn__entry_at(f, f->order[i], t);
+    t->at += f->data;
+    return true;
+}
+
+TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
+{
+    for (int32_t low = 0, high = f->count; low < high;) {
+        int32_t middle = low + (high - low) / 2, order;
+        if (!tfn_file_tensor(f, middle, t)) return false;
+        order = tfn__compare(t->name, name);
+        if (!order) return true;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return false;
+}
+
+/* Go through the texts of __metadata__: name, "" if it is long, and a reader before the value. */
+static bool tfn__next_text(const tfn_file *f, tfn__reader *r, char *name, tfn__reader *value)
+{
+    tfn__reader k;
+    bool first = !r->s;
+    if (!f->header || !f->metadata || !tfn__fine(f)) return false;
+    if (first) *r = tfn__read_from(f->header, f->metadata_end);
+    if (first) r->at = f->metadata;
+    if (!(first ? tfn__peek(r) == '{' && tfn__json_open(r, '{', '}') : tfn__json_more(r, '}')))
+        return false;
+    k = *r;
+    tfn__json_string(&k, name, sizeof f->error.name);
+    if (k.wanted) name[0] = 0;
+    tfn__json_string(r, NULL, 0);
+    tfn__json_want(r, ':', ":");
+    *value = *r;
+    tfn__json_string(r, NULL, 0);
+    return true;
+}
+
+TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size)
+{
+    char name[sizeof f->error.name];
+    tfn__reader r = tfn__read_from(NULL, 0), value;
+    tfn__text t = tfn__text_in(text, size);
+    bool found = false;
+    while (!found && tfn__next_text(f, &r, name, &value)) found = tfn__equal(name, key);
+    if (found) tfn__json_mark(&value, '"');
+    for (int32_t c; found && (c = tfn__json_char(&value)) >= 0;) tfn__put_code(&t, c);
+    tfn__end(&t);
+    return t.used;
+}
+
+/* An IEEE number of so many bits, the highest its sign. */
+static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
+{
+    const int most = (1 << exponent_bits) - 1;
+    int e = (int)(u >> fraction_bits) & most;
+    uint64_t fraction = u & ((UINT64_C(1) << fraction_bits) - 1);
+    double v = (double)(e ? fraction | UINT64_C(1) << fraction_bits : fraction);
+    if (e == most) v = fraction ? (double)NAN : (double)INFINITY;
+    else v = ldexp(v, (e ? e : 1) - most / 2 - fraction_bits);
+    return u >> (exponent_bits + fraction_bits) & 1 ? -v : v;
+}
+
+static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
+{
+    int bits = tfn__dtypes[dtype].bits;
+    uint64_t u = tfn__from_bytes(s, (size_t)bits / 8), sign = UINT64_C(1) << (bits - 1);
+    double v;
+    switch (dtype) {
+    case TFN_F64:
+        TFNORM_MEMCPY(&v, &u, sizeof v);
+        return v;
+    case TFN_F32:  return tfn__ieee(u, 8, 23);
+    case TFN_F16:  return tfn__ieee(u, 5, 10);
+    case TFN_BF16: return tfn__ieee(u, 8, 7);
+    case TFN_I64: case TFN_I32: case TFN_I16: case TFN_I8:
+        return u & sign ? -(double)(sign - (u - sign)) : (double)u;
+    default:       return (double)u;
+    }
+}
+
+static bool tfn__has_values(tfn_dtype d)
+{
+    return d != TFN_C64 && d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT
+           && (d < TFN_F8_E5M2FNUZ || d == TFN_I8 || d == TFN_U8 || d == TFN_BOOL);
+}
+
+/* Values as I32, F64 or float. */
+static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
+                         int64_t count)
+{
+    uint8_t s[8 * TFN__CHUNK];
+    uint64_t each = tfn__dtypes[t->dtype].bits / 8, at = t->at + (uint64_t)first * each;
+    if (t->dtype == as && tfn__little()) tfn__file_get(f, at, to, (uint64_t)count * each);
+    else
+        for (int64_t i = 0, n = 0; i < count && tfn__fine(f); i++, n = (n + 1) % TFN__CHUNK) {
+            int64_t left = tfn__min((ptrdiff_t)(count - i), TFN__CHUNK);
+            double v;
+            if (!n && !tfn__file_get(f, at + (uint64_t)i * each, s, (uint64_t)left * each)) return;
+            v = tfn__decode(t->dtype, s + (uint64_t)n * each);
+            if (as == TFN_I32) ((int32_t *)to)[i] = (int32_t)v;
+            else if (as == TFN_F64) ((double *)to)[i] = v;
+            else ((float *)to)[i] = (float)v;
+        }
+}
+
+TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
+                                    int64_t count)
+{
+    if (first < 0 || count < 0 || count > t->count - first)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has %d values, not %d more", t->name, t->count, count);
+    if (!tfn__has_values(t->dtype))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", t->name, 0, 0);
+    if (tfn__fine(f)) tfn__read_as(f, t, to, (tfn_dtype)TFN__FLOAT, first, count);
+    return f->error.status;
+}
+
+/* -- safetensors: writing -------------------------------------------------------------------- */
+
+/* What is written: tensor i, of which those without a name are left out; and what __metadata__ is,
+ * or NULL. */
+typedef struct tfn__source {
+    const void *user;
+    int32_t count;
+    void  (*tensor)(const struct tfn__source *s, int32_t i, tfn_tensor *t);
+    void  (*metadata)(const struct tfn__source *s, tfn_file *f);
+} tfn__source;
+
+/* count and bytes of a shape; count -1: not a legal one. */
+static void tfn__measure_tensor(tfn_tensor *t)
+{
+    t->count = t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype) ? -1 : 1;
+    for (int32_t k = 0; k < t->rank && t->count >= 0; k++)
+        t->count = tfn__volume(t->count, t->shape[k]);
+    if (t->count > INT64_MAX / 64) t->count = -1;
+    t->bytes = t->count < 0 ? 0 : (uint64_t)t->count * tfn__dtypes[t->dtype].bits / 8;
+    if (t->bytes > SIZE_MAX / 2) t->count = -1;
+}
+
+static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
+{
+    tfn_tensor t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    s->tensor(s, i, &t);
+    if (!t.dtype) t.dtype = TFN_F32;
+    tfn__measure_tensor(&t);
+    return t;
+}
+
+static bool tfn__source_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn__source *s = (const tfn__source *)x;
+    tfn_tensor a = tfn__source_tensor(s, i), b = tfn__source_tensor(s, j);
+    return a.dtype != b.dtype ? a.dtype < b.dtype : tfn__compare(a.name, b.name) < 0;
+}
+
+static void tfn__flush_text(tfn_file *f, tfn__text *t)
+{
+    tfn__file_put(f, t->buf, t->used);
+    t->used = 0;
+}
+
+static void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
+{
+    size_t n = tfn__length(s), at = 0;
+    if (!tfn__is_utf8((const uint8_t *)s, n))
+        tfn__file_fail(f, TFN_BAD_OPTION, "%s: a name or text is not UTF-8", NULL, 0, 0);
+    for (int32_t c; at < n && tfn__fine(f); tfn__put_json(t, c)) {
+        at += tfn__utf8((const uint8_t *)s + at, n - at, &c);
+        if (t->used > t->size / 2) tfn__flush_text(f, t);
+    }
+}
+
+static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *order)
+{
+    char buf[512];
+    uint64_t at = 0;
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put(&t, "{\"__metadata__\":");
+    if (!s->metadata) tfn__put(&t, "{\"format\":\"pt\"}");
+    tfn__flush_text(f, &t);
+    if (s->metadata) s->metadata(s, f);
+    for (int32_t i = 0; i < s->count; i++) {
+        tfn_tensor x = tfn__source_tensor(s, order[i]);
+        if (!x.name[0]) continue;
+        tfn__put(&t, ",\"");
+        tfn__put_name(&t, x.name, f);
+        tfn__put(&t, "\":{\"dtype\":\"");
+        tfn__put(&t, tfn__dtypes[x.dtype].name);
+        tfn__put(&t, "\",\"shape\":[");
+        for (int32_t k = 0; k < x.rank; k++) {
+            tfn__put(&t, k ? "," : NULL);
+            tfn__put_int(&t, x.shape[k]);
+        }
+        tfn__put(&t, "],\"data_offsets\":[");
+        tfn__put_int(&t, (int64_t)at);
+        tfn__put(&t, ",");
+        tfn__put_int(&t, (int64_t)(at += x.bytes));
+        tfn__put(&t, "]}");
+        tfn__flush_text(f, &t);
+    }
+    tfn__file_put(f, "}", 1);
+}
+
+static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
+{
+    tfn_tensor t, last;
+    last.name[0] = 0;
+    for (int32_t i = 0; i < s->count && tfn__fine(f); i++, last = t) {
+        t = tfn__source_tensor(s, order[i]);
+        if (t.name[0] && t.count < 0)
+            tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no legal dtype or shape", t.name, 0, 0);
+        if (t.name[0] && (tfn__equal(t.name, last.name) || tfn__equal(t.name, "__metadata__")))
+            tfn__file_fail(f, TFN_BAD_OPTION, "%s is not a name, or comes twice", t.name, 0, 0);
+    }
+}
+
+/* Length, header padded to a multiple of 8, then the data. The order: work, the first of it. */
+static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
+{
+    int32_t *order = tfn__fine(f) ? tfn__take_ids(&a, (size_t)s->count, &f->error) : NULL;
+    bool counts = f->counts;
+    uint8_t length[8];
+    uint64_t n, pad;
+    if (!order) return tfn__finish_writing(f);
+    tfn__order(order, s->count, tfn__source_before, s);
+    tfn__check_tensors(f, s, order);
+    if (!tfn__fine(f)) return tfn__finish_writing(f);
+    f->counts = true;
+    tfn__put_header(f, s, order);
+    f->counts = counts;
+    n = f->used;
+    pad = (0 - n) & 7;
+    f->used = 0;
+    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((n + pad) >> 8*i);
+    tfn__file_put(f, length, 8);
+    tfn__put_header(f, s, order);
+    tfn__file_put(f, "       ", (size_t)pad);
+    for (int32_t i = 0; i < s->count && tfn__fine(f); i++) {
+        tfn_tensor t = tfn__source_tensor(s, order[i]);
+        if (t.name[0]) tfn__file_put(f, t.data, (size_t)t.bytes);
+    }
+    return tfn__finish_writing(f);
+}
+
+static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    *t = ((const tfn_tensor *)s->user)[i];
+}
+
+TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
+{
+    tfn__source s = { tensors, count, tfn__given_tensor, NULL };
+    if (!tfn__begin(f, true)) return f->error.status;
+    return tfn__write_source(f, &s, tfn__work_of(f, tfn__sum(tfn__mul((size_t)count, 4), 63)));
+}
+
+/* -- the index of several files -------------------------------------------------------------- */
+
+/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}} */
+TFNORM_API tfn_status tfn_index_open(tfn_file *f)
+{
+    static const char *const keys[] = { "weight_map\"" };
+    tfn__reader r;
+    tfn__arena a;
+    tfn_file_close(f);
+    f->metadata = 0;
+    if (!tfn__begin(f, false)) return f->error.status;
+    f->header_size = f->used < SIZE_MAX / 2 ? (size_t)f->used : SIZE_MAX;
+    a = tfn__work_of(f, tfn__sum(f->header_size, TFN__ALIGN - 1));
+    if (tfn__fine(f)) f->header = tfn__take(&a, f->header_size, 1, &f->error);
+    r = tfn__read_from(f->header, tfn__file_get(f, 0, f->header, f->used) ? f->header_size : 0);
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
+        if (tfn__json_key(&r, keys, 1) < 0) tfn__json_skip(&r, 8);
+        else tfn__parse_texts(f, &r, true);
+    if (!f->metadata) tfn__want(&r, "a weight_map");
+    if (r.at < r.size) tfn__want(&r, "its end");
+    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d", r.wanted, (int64_t)r.at, 0);
+    if (!tfn__fine(f)) tfn_file_close(f);
+    return f->error.status;
+}
+
+/* -- options as JSON ------------------------------------------------------------------------- */
+
+/* What an option is, and when it must be the same in a file: 1 always, 2 to train on. By name. */
+enum { TFN__W0, TFN__T0, TFN__R0, TFN__RECIPE0, TFN__NORM0, TFN__INIT0, TFN__ROW0, TFN__W1 = 16,
+       TFN__T1, TFN__R1, TFN__RECIPE1, TFN__NORM1, TFN__INIT1, TFN__ROW1, TFN__W2 = 32, TFN__T2,
+       TFN__R2, TFN__RECIPE2, TFN__NORM2, TFN__INIT2, TFN__ROW2 };
+#define TFN__FIELD(type, name) \
+    { "tfn." #name, TFN__##type, offsetof(tfn_model_desc, name), \
+      sizeof(((tfn_model_desc *)0)->name) },
+typedef struct tfn__field { const char *name; int type; size_t at, size; } tfn__field;
+static const tfn__field tfn__fields[] = {
+    TFN__FIELD(W1, activation) TFN__FIELD(R2, activation_dropout) TFN__FIELD(W1, arch)
+    TFN__FIELD(R1, attention_cap) TFN__FIELD(R2, attention_dropout) TFN__FIELD(W0, batch)
+    TFN__FIELD(R2, beta1) TFN__FIELD(R2, beta2) TFN__FIELD(W1, classes) TFN__FIELD(R2, clip)
+    TFN__FIELD(W0, context) TFN__FIELD(R2, decay) TFN__FIELD(W1, decoder_layers)
+    TFN__FIELD(NORM1, decoder_norm) TFN__FIELD(ROW1, decoder_topology) TFN__FIELD(R2, dropout)
+    TFN__FIELD(R2, eps) TFN__FIELD(T2, eps_inside) TFN__FIELD(W1, ffn) TFN__FIELD(T1, folded)
+    TFN__FIELD(T2, half) TFN__FIELD(W1, head) TFN__FIELD(W1, heads) TFN__FIELD(INIT2, init)
+    TFN__FIELD(W1, kv_heads) TFN__FIELD(W1, layers) TFN__FIELD(R1, logit_cap)
+    TFN__FIELD(R2, loss_scale) TFN__FIELD(W2, micro_batches) TFN__FIELD(T2, nesterov)
+    TFN__FIELD(T1, no_bias) TFN__FIELD(NORM1, norm) TFN__FIELD(R1, norm_eps)
+    TFN__FIELD(W2, norm_warmup) TFN__FIELD(W2, optimizer) TFN__FIELD(W1, position)
+    TFN__FIELD(W1, qk_norm) TFN__FIELD(W2, radam) TFN__FIELD(RECIPE2, recipe)
+    TFN__FIELD(T0, recompute) TFN__FIELD(R1, rotary_base) TFN__FIELD(T1, scale_embedding)
+    TFN__FIELD(W2, schedule.anchor) TFN__FIELD(W2, schedule.decay_steps)
+    TFN__FIELD(W2, schedule.kind) TFN__FIELD(R2, schedule.lr) TFN__FIELD(R2, schedule.lr_init)
+    TFN__FIELD(R2, schedule.lr_min) TFN__FIELD(W2, schedule.step_at)
+    TFN__FIELD(R2, schedule.step_factor) TFN__FIELD(W2, schedule.steps)
+    TFN__FIELD(W2, schedule.warmup) TFN__FIELD(W2, seed) TFN__FIELD(W1, segments)
+    TFN__FIELD(T1, separate_source) TFN__FIELD(R2, smoothing) TFN__FIELD(W2, smoothing_kind)
+    TFN__FIELD(W0, source_context) TFN__FIELD(ROW1, topology) TFN__FIELD(T1, untied)
+    TFN__FIELD(W1, vocab) TFN__FIELD(W1, width)
+};
+enum { TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields, TFN__FIELD_ROOM = 96 };
+
+/* A whole number or truth of a few bytes. */
+static int64_t tfn__int_at(const char *p, size_t size)
+{
+    int64_t v = 0;
+    TFNORM_MEMCPY((char *)&v + (tfn__little() ? 0 : sizeof v - size), p, size);
+    return v;
+}
+
+/* The value as a text. */
+static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
+{
+    const char *p = (const char *)d + x->at, *name = NULL;
+    int type = x->type & 15;
+    tfn__text t = tfn__text_in(buf, TFN__FIELD_ROOM);
+    if (type == TFN__R0) {
+        float real;
+        TFNORM_MEMCPY(&real, p, sizeof real);
+        tfn__put_float(&t, real);
+    } else if (type == TFN__ROW0) {
+        const tfn_topology *row;
+        TFNORM_MEMCPY(&row, p, sizeof row);
+        name = row->name;
+    } else if (type > TFN__R0) TFNORM_MEMCPY(&name, p, sizeof name);
+    else if (type == TFN__T0) name = tfn__int_at(p, x->size) ? "true" : "false";
+    else tfn__put_int(&t, tfn__int_at(p, x->size));
+    tfn__put(&t, name);
+    return tfn__end(&t);
+}
+
+/* False: not such a value, or an unknown name. */
+static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
+{
+    char *p = (char *)d + x->at;
+    int type = x->type & 15;
+    tfn__reader r = tfn__read_from(text, tfn__length(text));
+    if (type == TFN__R0) {
+        float real = (float)tfn__json_number(&r);
+        TFNORM_MEMCPY(p, &real, sizeof real);
+    } else if (type < TFN__R0) {
+        int64_t most = x->size > 4 ? INT64_MAX : x->size > 1 ? INT32_MAX : 127, minus, v;
+        minus = tfn__accept(&r, '-') ? -1 : 1;
+        v = type == TFN__W0 ? minus * tfn__json_count(&r, most) : tfn__equal(text, "true");
+        if (type == TFN__T0) r.at = v || tfn__equal(text, "false") ? r.size : 0;
+        TFNORM_MEMCPY(p, (char *)&v + (tfn__little() ? 0 : sizeof v - x->size), x->size);
+    } else if (type == TFN__ROW0) {
+        const tfn_topology *row = tfn_topology_find(text);
+        TFNORM_MEMCPY(p, &row, sizeof row);         /* NULL: the user's own */
+        return true;
+    } else {
+        const tfn_recipe *recipe = type == TFN__RECIPE0 ? tfn_recipe_find(text) : NULL;
+        const tfn_norm_rule *norm = type == TFN__NORM0 ? tfn_norm_find(text) : NULL;
+        const tfn_init_rule *init = type == TFN__INIT0 ? tfn_init_find(text) : NULL;
+        const char *name = recipe ? recipe->name : norm ? norm->name : init ? init->name : NULL;
+        TFNORM_MEMCPY(p, &name, sizeof name);
+        return name != NULL;
+    }
+    return !r.wanted && r.at == r.size;
+}
+
+/* -- checkpoints: saving --------------------------------------------------------------------- */
+
+enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__GROUPS, TFN__STATE_COUNT = 8 };
+static const char *const tfn__groups[] = {
+    "", "training.moment1.", "training.moment2.", "training.gradient."
+};
+
+/* The tensors of a model are its weights, then what training keeps of each: groups of as many.
+ * Those that there are not have no data. */
+static float *tfn__group_data(const tfn_model *m, int32_t i)
+{
+    const int32_t group = i / m->weight_count;
+    const tfn__weight *w = m->weights + i % m->weight_count;
+    if (group == TFN__WEIGHTS) return tfn__weight_data(m, i);
+    if (w->kind >= TFN__STATE) return NULL;
+    if (group == TFN__GRADIENTS) return m->micro ? m->run.grads + w->at : NULL;
+    if (group > tfn__moment_count(&m->desc)) return NULL;
+    return m->moments + (group == TFN__SECOND ? m->param_floats : 0) + w->at;
+}
+
+static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
+{
+    const tfn__weight *w = m->weights + i % m->weight_count;
+    tfn__text text = tfn__text_in(t->name, sizeof t->name);
+    tfn__put(&text, tfn__groups[i / m->weight_count]);
+    tfn__weight_name(w, &text);
+    tfn__end(&text);
+    t->dtype = (tfn_dtype)TFN__FLOAT;
+    t->rank = w->rows > 1 || w->kind == TFN__MATRIX ? 2 : 1;
+    t->shape[0] = t->rank > 1 ? w->rows : w->cols;
+    t->shape[1] = t->rank > 1 ? w->cols : 0;
+    t->data = tfn__group_data(m, i);
+}
+
+typedef struct tfn__saving {
+    const tfn_model *m;
+    const tfn_checkpoint *with;
+    double   state[TFN__STATE_COUNT];
+    uint8_t *blob;
+    size_t   blob_size;
+} tfn__saving;
+
+/* Weights, moments and gradients, then the state and the tokeniser; those of inference nameless. */
+static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    const tfn__saving *x = (const tfn__saving *)s->user;
+    int32_t n = x->m->weight_count;
+    bool trains = !x->with->weights_only && !x->m->desc.inference;
+    tfn__text name = tfn__text_in(t->name, sizeof t->name);
+    t->rank = 1;
+    if (i < TFN__GROUPS * n) {
+        tfn__group_tensor(x->m, i, t);
+        if (!t->data || (i >= n && !trains)) t->name[0] = 0;
+    } else if (i == TFN__GROUPS * n) {
+        tfn__put(&name, trains ? "training.state" : NULL);
+        t->dtype = TFN_F64;
+        t->shape[0] = TFN__STATE_COUNT;
+        t->data = x->state;
+    } else {
+        tfn__put(&name, x->blob_size ? "tokeniser" : NULL);
+        t->dtype = TFN_U8;
+        t->shape[0] = (int64_t)x->blob_size;
+        t->data = x->blob;
+    }
+}
+
+/* {"extra":"...","format":"pt","tfn.activation":"3", ... ,"tfn_format":"1"} */
+static void tfn__saved_metadata(const tfn__source *s, tfn_file *f)
+{
+    const tfn__saving *x = (const tfn__saving *)s->user;
+    char buf[256], value[TFN__FIELD_ROOM];
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put(&t, x->with->extra ? "{\"extra\":\"" : "{");
+    if (x->with->extra) tfn__put_name(&t, x->with->extra, f);
+    tfn__put(&t, x->with->extra ? "\",\"format\":\"pt" : "\"format\":\"pt");
+    for (int i = 0; i < TFN__FIELDS; i++, tfn__flush_text(f, &t)) {
+        tfn__put(&t, "\",\"");
+        tfn__put(&t, tfn__fields[i].name);
+        tfn__put(&t, "\":\"");
+        tfn__put_name(&t, tfn__field_text(tfn__fields + i, &x->m->desc, value), f);
+    }
+    tfn__put(&t, "\",\"tfn_format\":\"");
+    tfn__put_int(&t, TFN_FORMAT);
+    tfn__put(&t, "\"}");
+    tfn__flush_text(f, &t);
+}
+
+static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
+{
+#ifndef TFNORM_NO_TOKENISERS
+    if (with && with->tokeniser) return tfn_tokeniser_write(with->tokeniser, blob, size);
+#endif
+    (void)with, (void)blob, (void)size;
+    return 0;
+}
+
+TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with)
+{
+    size_t order = 4 * ((size_t)TFN__GROUPS * (size_t)m->weight_count + 2) + 2 * TFN__ALIGN;
+    return tfn__sum(order, tfn__blob_size(with, NULL, 0));
+}
+
+TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with)
+{
+    static const tfn_checkpoint none = { NULL, NULL, false };
+    tfn__saving x = {
+        m, with ? with : &none,
+        { (double)m->step, (double)m->micro, (double)m->tokens, (double)m->finite_steps,
+          (double)m->profiled, (double)m->loss_scale, m->loss_sum, m->nll_sum }, NULL, 0
+    };
+    tfn__source s = { &x, TFN__GROUPS * m->weight_count + 2, tfn__saved_tensor,
+                      tfn__saved_metadata };
+    tfn__arena a;
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
+        tfn__file_fail(f, TFN_NOT_READY, "%s: the model has an error", NULL, 0, 0);
+    if (!tfn__begin(f, true)) return f->error.status;
+    a = tfn__work_of(f, tfn_model_save_work(m, with));
+    x.blob_size = tfn__blob_size(with, NULL, 0);
+    if (tfn__fine(f)) x.blob = tfn__take(&a, x.blob_size, 1, &f->error);
+    if (tfn__fine(f)) tfn__blob_size(with, x.blob, x.blob_size);
+    return tfn__write_source(f, &s, a);
+}
+
+/* -- checkpoints: loading -------------------------------------------------------------------- */
+
+static void tfn__differs(tfn_file *f, const char *name, const char *value, const char *wanted)
+{
+    char buf[sizeof f->error.name];
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put(&t, name);
+    tfn__put(&t, " is ");
+    tfn__put(&t, value);
+    tfn__put(&t, wanted ? ", the model has " : ", which is not known here");
+    tfn__put(&t, wanted);
+    tfn__end(&t);
+    tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
+}
+
+/* The options of an open file: those up to `matters` are compared with the model's, or all are
+ * stored in `out`. */
+static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_model_desc *out)
+{
+    char format[8], name[sizeof f->error.name], value[TFN__FIELD_ROOM], own[TFN__FIELD_ROOM];
+    tfn__reader r = tfn__read_from(NULL, 0), v;
+    uint64_t seen = 0;
+    if (!tfn_file_text(f, "tfn_format", format, sizeof format))
+        tfn__bad(f, "%s is no checkpoint of this library", NULL, 0, 0);
+    else if (!tfn__equal(format, "1"))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s is its format, 1 is wanted", format, 0, 0);
+    while (tfn__next_text(f, &r, name, &v))
+        for (int i = 0; i < TFN__FIELDS; i++) {
+            const tfn__field *x = tfn__fields + i;
+            bool good;
+            if (tfn__equal(name, x->name)) seen |= UINT64_C(1) << i;
+            else continue;
+            tfn__json_string(&v, value, sizeof value);
+            good = (!out && (x->type < 16 || x->type >> 4 > matters))
+                || (out ? tfn__field_set(x, out, value)
+                                   : tfn__equal(value, tfn__field_text(x, &m->desc, own)));
+            if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
+        }
+    if (seen != (UINT64_C(1) << TFN__FIELDS) - 1) tfn__bad(f, "%s lacks an option", NULL, 0, 0);
+}
+
+/* What stands in "training.state"; false: there is none, or an error. */
+static bool tfn__read_state(tfn_file *f, double *state)
+{
+    uint8_t s[8];
+    tfn_tensor t;
+    bool whole = true;
+    if (!tfn_file_find(f, "training.state", &t)) return false;
+    if (t.dtype != TFN_F64 || t.rank != 1 || t.count != TFN__STATE_COUNT) whole = false;
+    for (int i = 0; i < TFN__STATE_COUNT && whole; i++) {
+        if (!tfn__file_get(f, t.at + 8 * (uint64_t)i, s, 8)) return false;
+        state[i] = tfn__decode(TFN_F64, s);
+        if (i < 5) whole = state[i] >= 0 && state[i] < (i < 3 ? 9e15 : 2e9)
+                           && (double)(int64_t)state[i] == state[i];
+    }
+    if (!whole || !(state[1] < 2e9) || !(state[5] > 0) || !(state[5] < 1e30))
+        tfn__bad(f, "%s: training.state has no legal values", NULL, 0, 0);
+    return tfn__fine(f);
+}
+
+/* Find a tensor of the model's, and compare its shape. */
+static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
+{
+    tfn_tensor own;
+    tfn__group_tensor(m, i, &own);
+    if (!tfn_file_find(f, own.name, t))
+        tfn__file_fail(f, TFN_NOT_FOUND, "%s is missing", own.name, 0, 0);
+    else if (t->rank != own.rank)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has rank %d, not %d", own.name, t->rank, own.rank);
+    else if (!tfn__has_values(t->dtype))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", own.name, 0, 0);
+    for (int32_t k = 0; k < own.rank && tfn__fine(f); k++)
+        if (t->shape[k] != own.shape[k])
+            tfn__file_fail(f, TFN_BAD_SHAPE, k ? "%s has %d columns, %d are wanted"
+                           : "%s has %d rows, %d are wanted", own.name, t->shape[k], own.shape[k]);
+    return tfn__fine(f);
+}
+
+/* The mean over the files: sums in double, in their order. */
+static void tfn__read_mean(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
+{
+    tfn_tensor t;
+    float part[TFN__CHUNK];
+    if (!to || !tfn__find_tensor(f, m, i, &t)) return;
+    if (count == 1) tfn_file_read(f, &t, to, 0, t.count);
+    for (int64_t at = 0, n, all = t.count; at < all && count > 1; at += n) {
+        double sum[TFN__CHUNK] = { 0 };
+        n = tfn__min((ptrdiff_t)(all - at), TFN__CHUNK);
+        for (int32_t k = 0; k < count; k++) {
+            if (!tfn__find_tensor(f + k, m, i, &t)) return;
+            if (tfn_file_read(f + k, &t, part, at, n) != TFN_OK) return;
+            for (int64_t j = 0; j < n; j++) sum[j] += (double)part[j];
+        }
+        for (int64_t j = 0; j < n; j++) to[at + j] = (float)(sum[j] / count);
+    }
+}
+
+/* The first error of the files. */
+static tfn_status tfn__files_status(const tfn_file *f, int32_t count)
+{
+    while (count > 1 && tfn__fine(f)) f++, count--;
+    return f->error.status;
+}
+
+/* All is compared before anything is written. */
+static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weights)
+{
+    double state[TFN__STATE_COUNT] = { 0, 0, 0, 0, 1, 1, 0, 0 };
+    tfn_model next = *m;                /* as it will be */
+    bool trains = !weights && !m->desc.inference;
+    int32_t all;
+    tfn_tensor t;
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
+    for (int32_t k = 0; k < count; k++) tfn_file_open(f + k);
+    trains = trains && tfn__fine(f) && tfn__read_state(f, state);
+    all = (trains ? TFN__GROUPS : 1) * m->weight_count;
+    if (!trains) state[5] = (double)m->desc.loss_scale;
+    if (state[1] >= (double)m->desc.micro_batches)
+        tfn__bad(f, "%s: %d micro-batches, %d make a step", NULL, (int64_t)state[1],
+                 m->desc.micro_batches);
+    TFNORM_MEMSET(&next.error, 0, sizeof next.error);
+    next.step = (int64_t)state[0];
+    next.micro = (int32_t)state[1];
+    next.tokens = (int64_t)state[2];
+    next.finite_steps = (int32_t)state[3];
+    next.profiled = state[4] > 0;
+    next.loss_scale = (float)state[5];
+    next.loss_sum = state[6];
+    next.nll_sum = state[7];
+    for (int32_t k = 0; k < count; k++) {
+        if (tfn__fine(f + k)) tfn__read_desc(f + k, m, trains ? 2 : 1, NULL);
+        for (int32_t i = 0; i < all && tfn__fine(f + k); i++)
+            if (tfn__group_data(&next, i)) tfn__find_tensor(f + k, m, i, &t);
+    }
+    if (tfn__files_status(f, count) == TFN_OK) {
+        for (int32_t i = 0; i < all && tfn__fine(f); i++)
+            tfn__read_mean(tfn__group_data(&next, i), f, count, m, i);
+        if (tfn__files_status(f, count) != TFN_OK)
+            tfn__fail(&next.error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
+        if (!trains) tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+        *m = next;
+    }
+    for (int32_t k = 0; k < count; k++) tfn_file_close(f + k);
+    return tfn__files_status(f, count);
+}
+
+TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
+{
+    return tfn__load(m, f, 1, false);
+}
+TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count)
+{
+    return count > 0 ? tfn__load(m, files, count, true) : TFN_BAD_OPTION;
+}
+
+TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step)
+{
+    double state[TFN__STATE_COUNT] = { -1, 0, 0, 0, 0, 0, 0, 0 };
+    tfn_model_desc found;
+    tfn_error e;
+    TFNORM_MEMSET(&found, 0, sizeof found);
+    if (tfn_file_open(f) == TFN_OK) tfn__read_desc(f, NULL, 0, &found);
+    if (tfn__fine(f)) tfn__read_state(f, state);
+    if (tfn__fine(f) && !tfn_model_resolve(&found, &found, &e)) {
+        char text[sizeof e.name];
+        tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);
+    }
+    tfn_file_close(f);
+    if (!tfn__fine(f)) return f->error.status;
+    *desc = found;
+    if (step) *step = (int64_t)state[0];
+    return TFN_OK;
+}
+
+TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
+{
+    tfn_tensor t;
+    t.bytes = 0;
+    if (tfn_file_open(f) == TFN_OK && !tfn_file_find(f, "tokeniser", &t)) t.bytes = 0;
+    tfn__file_get(f, t.at, blob, t.bytes < size ? t.bytes : size);
+    tfn_file_close(f);
+    return tfn__fine(f) ? (size_t)t.bytes : 0;
+}
+#endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
@@ -12733,8 +14130,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__COPIES
 #undef TFN__DETACHED
 #undef TFN__EACH16
+#undef TFN__DURABLE
 #undef TFN__ENTRY
 #undef TFN__EXTRA_NORMS
+#undef TFN__FIELD
 #undef TFN__HAS
 #undef TFN__INIT
 #undef TFN__INIT_FLAGS
@@ -12760,6 +14159,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PERI
 #undef TFN__PLAIN_FMA
 #undef TFN__POINT
+#undef TFN__POSIX
 #undef TFN__POST
 #undef TFN__POST_ROW
 #undef TFN__PRE
@@ -12767,10 +14167,15 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RESTRICT
 #undef TFN__ROW
 #undef TFN__SQRT
+#undef TFN__RENAME
+#undef TFN__SEEK
 #undef TFN__STATUS_TEXT
+#undef TFN__STDIO
 #undef TFN__STEP
 #undef TFN__STRIP
+#undef TFN__SYNC
 #undef TFN__TAPE_SLACK
+#undef TFN__TELL
 #undef TFN__THREADS
 #undef TFN__TRAINS
 #undef TFN__UNIT
@@ -12804,7 +14209,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *   higher budget is a change of its number with a reason.
  * - Names: tfn_ and TFN_ public, TFNORM_ for the user's macros, tfn__ and TFN__ private. B, T, C,
  *   H, D, V, F, L as in the api section; dx is the gradient of x. One verb per idea: init, size,
- *   plan, forward, backward, step, text.
+ *   plan, forward, backward, step, text; of files open, read, write, close; of models save, load.
  * - Outputs first, then inputs, parameters, sizes. Products of sizes through tfn__mul, always.
  * - All-zero options are good defaults. Zero is said first in the comment.
  * - Nothing aborts, prints or keeps state. An error says what was found and what was wanted.
