@@ -19,12 +19,13 @@
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; eight
  *               schedules with warm-up; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
+ *   files       safetensors; checkpoints, after which a run goes on with the same bits
  *   running     a key/value cache, batches, beams; microcontroller builds without training
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
  * It does not
  *   - use a GPU, the hardware's half precision (it simulates it) or quantised weights;
- *   - read or write files, or fetch data: it takes and gives arrays;
+ *   - fetch data: it takes and gives arrays, and reads and writes its own checkpoints;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
  *   - train on several machines.
@@ -61,8 +62,10 @@
  *   model         memory, batches, the training step, profiles
  *   decoder       one token after the other
  *   generate      text: greedy, drawn, by beam search
+ *   json          UTF-8 and JSON, read strictly
  *   tokenise      bytes, characters, words, byte-level BPE: training, encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
+ *   files         safetensors, checkpoints
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -155,6 +158,25 @@
  * 7. Ship it. A model made with .inference and .folded takes the weights of a trained one through
  *    tfn_model_fold, and has none of the scales, gains and shifts that those can hold.
  *
+ * 8. Save, and go on another day. A run that was resumed has the bits of one that never stopped.
+ *
+ *        tfn_file file = { 0 };
+ *        tfn_checkpoint with = { &tokeniser, "line 4711", false };    // or NULL: nothing more
+ *        file.path = "model.safetensors";
+ *        if (tfn_model_save(&file, &model, &with) != TFN_OK)
+ *            puts(tfn_error_text(&file.error, text, sizeof text));
+ *
+ *    The old file stands until the new one is whole. Later, or in another program:
+ *
+ *        int64_t step;
+ *        tfn_model_peek(&file, &desc, &step);      // the options, all of them
+ *        tfn_model_new(&model, &desc, NULL);
+ *        tfn_model_load(&model, &file);
+ *
+ *    Made with desc.inference, the model takes the weights alone. tfn_model_load_weights begins
+ *    anew from them, or from the mean of several checkpoints. Python reads the file with the
+ *    package safetensors.
+ *
  * Encoder-decoder: desc.arch = TFN_ENCODER_DECODER; a batch also has source, source_time and
  * source_lengths. Encoder: desc.arch = TFN_ENCODER, with a class per position or one per sentence
  * (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
@@ -239,8 +261,9 @@
  *   TFNORM_API              what stands before each declaration instead of extern, such as
  *                           __declspec(dllexport); define it in all files alike
  *   TFNORM_ASSERT(x)        for defects of the library; nothing by default
- *   TFNORM_NO_STDIO         without <stdio.h> (this version does not include it anyway)
- *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free
+ *   TFNORM_NO_STDIO         without <stdio.h>: files in memory and through callbacks alone
+ *   TFNORM_NO_FILES         without files
+ *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
  *   TFNORM_NO_TRAINING      without gradients, optimisers and random weights: a decoder fits a
  *                           microcontroller
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
@@ -309,6 +332,7 @@ extern "C" {
     X(TFN_NOT_READY,    "called before what it needs was done")                                \
     X(TFN_NOT_FINITE,   "a loss or gradient is not finite")                                    \
     X(TFN_BAD_FORMAT,   "the data is not what its format says")                                \
+    X(TFN_BAD_FILE,     "a file cannot be read or written")                                    \
     X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")
 
 #define TFN__STATUS_ENUM(name, text) name,
@@ -321,7 +345,7 @@ typedef struct tfn_error {
     const char *text;          /* static format: %d takes found, then wanted; %s takes name */
     int64_t     found, wanted;
     int32_t     node, layer;   /* tape node and layer it concerns, -1: none */
-    char        name[32];      /* a name given by the user, cut to fit */
+    char        name[128];     /* a name given by the user, cut to fit */
 } tfn_error;
 
 /* Write the error as one line of text ("linear: input has 48 channels, weight wants 64 (node 17,
@@ -1484,6 +1508,104 @@ TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, s
 TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity);
 #endif
 
+/* -- files ----------------------------------------------------------------------------------- */
+
+#if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
+/* Where bytes come from or go to. Begin with { 0 } and set a path, or memory, or callbacks; what is
+ * written to none of them is counted. A path is replaced whole or not at all: bytes go to PATH.tmp,
+ * which takes the name when it is complete and, where tfn_io_durable says so, on the disk. Two
+ * programs must not write one path at the same time. The first error stays; calls return it. */
+typedef struct tfn_io {
+    bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all, or false */
+    bool   (*write)(void *user, const void *from, size_t bytes);          /* the next ones */
+    void    *user;
+    uint64_t size;                      /* bytes that can be read */
+} tfn_io;
+
+typedef struct tfn_file {
+    tfn_error     error;
+    const char   *path;
+    const void   *from;                 /* read here, or write there */
+    void         *to;
+    size_t        from_size, to_size;
+    const tfn_io *io;
+    void         *work;                 /* of a call, or from open to close; NULL: malloc */
+    size_t        work_size;
+    uint64_t      used;                 /* bytes that the last call wrote, or that there are */
+    void         *stream, *owned, *entries;          /* from here on private */
+    uint64_t      data;                 /* where the tensors' bytes begin */
+    uint8_t      *header;
+    size_t        header_size, metadata, metadata_end;
+    int32_t      *order, count;
+    bool          counts;
+} tfn_file;
+
+/* "fsync", "commit" (Windows), or "no": then a crash of the system may lose what was written. */
+TFNORM_API const char *tfn_io_durable(void);
+
+/* In the order in which files have them. */
+typedef enum tfn_dtype {
+    TFN_DTYPE_DEFAULT = 0,              /* F32 */
+    TFN_U64, TFN_I64, TFN_F64, TFN_C64, TFN_F32, TFN_U32, TFN_I32, TFN_BF16, TFN_F16, TFN_U16,
+    TFN_I16, TFN_F8_E5M2FNUZ, TFN_F8_E4M3FNUZ, TFN_F8_E8M0, TFN_F8_E4M3, TFN_F8_E5M2, TFN_I8,
+    TFN_U8, TFN_F6_E3M2, TFN_F6_E2M3, TFN_F4, TFN_BOOL, TFN_DTYPE_COUNT
+} tfn_dtype;
+
+typedef struct tfn_tensor {
+    char        name[128];
+    tfn_dtype   dtype;                  /* 0: F32 */
+    int32_t     rank;
+    int64_t     shape[8], count;        /* count: values; of what is read */
+    uint64_t    at, bytes;              /* in the file; of what is read */
+    const void *data;                   /* of what is written, row-major */
+} tfn_tensor;
+
+/* safetensors. Open checks all of the header before anything is used; work: tfn_file_work bytes.
+ * Tensors come in the order of their names. Values are converted to float: all but C64 and those
+ * below 16 bits that are not integers. */
+TFNORM_API size_t tfn_file_work(tfn_file *f);              /* bytes; 0: an error */
+TFNORM_API tfn_status tfn_file_open(tfn_file *f);
+TFNORM_API void tfn_file_close(tfn_file *f);
+TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t);     /* false: no more */
+TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t);
+TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
+                                    int64_t count);
+/* A text of __metadata__: its bytes, of which those that fit are stored, with a zero; 0: none. */
+TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size);
+/* Names, shapes and data of all; any order. Work: 4 bytes for each. */
+TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count);
+
+/* The index of a model in several files, model.safetensors.index.json: tfn_file_text gives the file
+ * of a tensor. Work: the size of the index and 63. */
+TFNORM_API tfn_status tfn_index_open(tfn_file *f);
+
+/* Checkpoints: a safetensors file with the parameters and running statistics by their names, the
+ * options in __metadata__, and what training goes on with: moments, step, gradients of
+ * micro-batches, loss scale. A resumed run has the bits of one that was never stopped. */
+#define TFN_FORMAT 1
+typedef struct tfn_checkpoint {         /* what goes along; NULL: nothing does */
+    const struct tfn_tokeniser *tokeniser;
+    const char *extra;                  /* a text of yours, such as the place in your data */
+    bool weights_only;                  /* nothing to go on training with */
+} tfn_checkpoint;
+TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with);
+TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with);
+/* Into a model of the same options, or the first difference is the error; batch, context, threads
+ * and the like may differ. Without training in file or model, weights alone count. What is wrong
+ * with the file leaves the model as it was; if reading fails half-way, the model says so for good.
+ * A loaded model never profiles again, unless it was saved before it did. Work: tfn_file_work. */
+TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f);
+/* The weights alone, or the mean over several files, each with its own work: for inference, or to
+ * train on with other options, from step 0 with new moments. */
+TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count);
+/* The options, resolved, with which a model for this file can be made, and (or NULL) the step, -1:
+ * weights alone. Rows of your own are not found: set desc->topology yourself then. */
+TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step);
+/* The tokeniser that went along: bytes of its blob, of which those that fit are stored; 0: none, or
+ * an error. The extra text is that of "extra": open the file, ask tfn_file_text, and close it. */
+TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size);
+#endif
+
 #ifdef __cplusplus
 }
 #endif
@@ -1512,6 +1634,20 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 #include <stdlib.h>
 #endif
 #include <math.h>
+#if !defined TFNORM_NO_STDIO && !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
+#define TFN__STDIO
+#include <limits.h>
+#include <stdio.h>
+#if defined _WIN32
+#include <io.h>
+#elif (defined __unix__ || defined __APPLE__) && (!defined __STRICT_ANSI__ \
+    || (defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200112L))
+#define TFN__POSIX            /* fsync is declared */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+#endif
 
 #if defined __GNUC__ || defined __clang__
 #define TFN__INLINE inline __attribute__((always_inline))
@@ -1616,7 +1752,8 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 
 /* Parts left out by macro leave helpers that nobody calls. */
 #if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS)
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
+        || defined TFNORM_NO_TOKENISERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -1633,10 +1770,18 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
-static bool tfn__equal(const char *a, const char *b)
+static int tfn__compare(const char *a, const char *b)
 {
     while (*a && *a == *b) a++, b++;
-    return *a == *b;
+    return (int)(uint8_t)*a - (int)(uint8_t)*b;
+}
+static bool tfn__equal(const char *a, const char *b) { return !tfn__compare(a, b); }
+
+static size_t tfn__length(const char *s)
+{
+    size_t n = 0;
+    while (s[n]) n++;
+    return n;
 }
 
 /* -- status ---------------------------------------------------------------------------------- */
@@ -1676,13 +1821,28 @@ static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, cons
     e->name[i] = 0;
 }
 
-/* A text under construction: always terminated, cut where the buffer ends. */
+/* A text under construction: all of it is counted, what fits is stored. */
 typedef struct tfn__text { char *buf; size_t size, used; } tfn__text;
 
-static void tfn__put(tfn__text *t, const char *s)
+static tfn__text tfn__text_in(void *buf, size_t size)
 {
-    while (s && *s && t->used + 1 < t->size) t->buf[t->used++] = *s++;
-    if (t->size) t->buf[t->used] = 0;
+    tfn__text t = { (char *)buf, buf ? size : 0, 0 };
+    return t;
+}
+
+static void tfn__put_bytes(tfn__text *t, const void *from, size_t n)
+{
+    const char *s = (const char *)from;
+    for (size_t i = 0; i < n; i++, t->used++)
+        if (t->used < t->size) t->buf[t->used] = s[i];
+}
+static void tfn__put(tfn__text *t, const char *s) { if (s) tfn__put_bytes(t, s, tfn__length(s)); }
+
+/* A zero at the end, over the last byte if there is no room for it. Returns the buffer. */
+static char *tfn__end(tfn__text *t)
+{
+    if (t->size) t->buf[tfn__min((ptrdiff_t)t->used, (ptrdiff_t)t->size - 1)] = 0;
+    return t->buf;
 }
 
 static void tfn__put_int(tfn__text *t, int64_t value)
@@ -1700,7 +1860,6 @@ static void tfn__put_int(tfn__text *t, int64_t value)
 static void tfn__put_error(tfn__text *t, const tfn_error *e)
 {
     int64_t value = e->found;
-    char one[2] = { 0, 0 };
     for (const char *s = e->text; s && *s; s++)
         if (s[0] == '%' && s[1] == 'd') {
             tfn__put_int(t, value);
@@ -1709,24 +1868,17 @@ static void tfn__put_error(tfn__text *t, const tfn_error *e)
         } else if (s[0] == '%' && s[1] == 's') {
             tfn__put(t, e->name);
             s++;
-        } else {
-            one[0] = *s;
-            tfn__put(t, one);
-        }
+        } else tfn__put_bytes(t, s, 1);
 }
 
 TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
 {
-    tfn__text t = { NULL, 0, 0 };
-    t.buf = buf;
-    t.size = size;
-    if (e->op) {
-        tfn__put(&t, e->op);
-        tfn__put(&t, ": ");
-    }
+    tfn__text t = tfn__text_in(buf, size);
+    tfn__put(&t, e->op);
+    if (e->op) tfn__put(&t, ": ");
     if (e->text) tfn__put_error(&t, e);
     else tfn__put(&t, tfn_status_text(e->status));
-    if (e->node >= 0) {
+    if (e->node >= 0 && e->op) {
         tfn__put(&t, " (node ");
         tfn__put_int(&t, e->node);
         if (e->layer >= 0) {
@@ -1735,7 +1887,7 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
         }
         tfn__put(&t, ")");
     }
-    return buf;
+    return tfn__end(&t);
 }
 
 /* -- arena ----------------------------------------------------------------------------------- */
@@ -1760,6 +1912,20 @@ typedef struct tfn__arena {
     size_t         size, used, peak;
 } tfn__arena;
 
+static unsigned char *tfn__aligned(void *mem)
+{
+    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
+}
+
+/* Over a block of any address; over NULL it counts. */
+static tfn__arena tfn__arena_in(void *mem, size_t size)
+{
+    tfn__arena a = { NULL, 0, 0, 0 };
+    if (mem) a.base = tfn__aligned(mem);
+    if (size >= TFN__ALIGN) a.size = size - (TFN__ALIGN - 1);
+    return a;
+}
+
 static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
@@ -1777,6 +1943,40 @@ static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
     a->used = end;
     if (end > a->peak) a->peak = end;
     return a->base ? a->base + start : (unsigned char *)(uintptr_t)TFN__ALIGN;
+}
+
+static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
+{
+    return (int32_t *)(void *)tfn__take(a, n, sizeof(int32_t), e);
+}
+
+/* -- order ----------------------------------------------------------------------------------- */
+
+typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
+
+static void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x)
+{
+    int32_t moved = order[at];
+    for (int32_t child; at < n / 2; at = child) {
+        child = 2*at + 1;
+        if (child + 1 < n && before(x, order[child], order[child + 1])) child++;
+        if (!before(x, moved, order[child])) break;
+        order[at] = order[child];
+    }
+    order[at] = moved;
+}
+
+/* 0..n-1 in order: heapsort. */
+static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
+{
+    for (int32_t i = 0; i < n; i++) order[i] = i;
+    for (int32_t i = n / 2; i-- > 0;) tfn__sink(order, i, n, before, x);
+    for (int32_t last = n - 1; last > 0; last--) {
+        int32_t top = order[0];
+        order[0] = order[last];
+        order[last] = top;
+        tfn__sink(order, 0, last, before, x);
+    }
 }
 
 /* -- rng ------------------------------------------------------------------------------------- */
@@ -4682,7 +4882,7 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #endif
 /* >> tape */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* From here to the tokenisers no loop is hot: -O1 saves gcc two seconds. */
+/* From here to the files no loop is hot: -O1 saves gcc two seconds. */
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
@@ -9431,11 +9631,6 @@ TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
          + 2 * tfn_tape_bytes((int32_t)tfn__node_bound(&d)) + 8 * TFN__ALIGN;
 }
 
-static unsigned char *tfn__aligned(void *mem)
-{
-    return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
-}
-
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)
 {
     tfn_model m;
@@ -9991,14 +10186,12 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;
-    tfn__text t = { NULL, 0, 0 };
+    tfn__text t = tfn__text_in(info->name, sizeof info->name);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return false;
     if (i < 0 || i >= m->weight_count) return false;
     w = m->weights + i;
-    t.buf = info->name;
-    t.size = sizeof info->name;
-    info->name[0] = 0;
     tfn__weight_name(w, &t);
+    tfn__end(&t);
     info->data = tfn__weight_data(m, i);
     info->grad = m->run.grads && w->kind < TFN__STATE ? m->run.grads + w->at : NULL;
     info->rows = w->rows;
@@ -10772,108 +10965,9 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
     return g->error.status;
 }
 #endif /* TFN__IMPLEMENTING */
-/* >> tokenise */
+/* >> json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENISERS
-
-/* -- characters ------------------------------------------------------------------------------ */
-
-enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE, TFN__RUN_BLOCK = 32 };
-
-/* Made by tools/unicode.py, Unicode 14.0.0: runs of length*4 + class,
- * and where every 32nd begins. */
-static const uint16_t tfn__runs[] = {
-    36, 23, 72, 7, 60, 42, 28, 105, 24, 105, 40, 7, 104, 7, 36, 5, 28, 10, 4, 5, 12, 6, 5, 4, 14,
-    4, 93, 4, 125, 4, 1833, 16, 49, 56, 21, 28, 5, 4, 5, 516, 21, 4, 9, 8, 17, 4, 5, 24, 5, 4, 13,
-    4, 5, 4, 81, 4, 333, 4, 557, 32, 665, 4, 153, 8, 5, 24, 165, 284, 109, 16, 17, 180, 173, 84,
-    42, 16, 9, 4, 397, 4, 5, 60, 9, 28, 9, 42, 13, 8, 5, 64, 5, 4, 121, 116, 357, 44, 5, 56, 42,
-    133, 36, 9, 16, 5, 20, 89, 16, 5, 36, 5, 12, 5, 92, 101, 28, 45, 20, 97, 4, 25, 68, 169, 232,
-    217, 12, 5, 72, 5, 28, 41, 16, 42, 4, 65, 16, 33, 8, 9, 8, 89, 4, 29, 4, 5, 12, 17, 12, 5, 64,
-    5, 52, 9, 4, 13, 16, 42, 9, 8, 26, 8, 5, 32, 25, 16, 9, 8, 89, 4, 29, 4, 9, 4, 9, 4, 9, 124,
-    17, 4, 5, 28, 42, 8, 13, 64, 37, 4, 13, 4, 89, 4, 29, 4, 9, 4, 21, 12, 5, 72, 5, 60, 9, 16,
-    42, 36, 5, 44, 33, 8, 9, 8, 89, 4, 29, 4, 9, 4, 21, 12, 5, 120, 9, 4, 13, 16, 42, 4, 5, 26,
-    44, 5, 4, 25, 12, 13, 4, 17, 12, 9, 4, 5, 4, 9, 12, 9, 12, 13, 12, 49, 88, 5, 84, 54, 72, 33,
-    4, 13, 4, 93, 4, 65, 12, 5, 104, 13, 8, 5, 8, 9, 16, 42, 32, 30, 4, 5, 16, 33, 4, 13, 4, 93,
-    4, 41, 4, 21, 12, 5, 124, 9, 4, 9, 16, 42, 4, 9, 68, 37, 4, 13, 4, 165, 8, 5, 64, 5, 20, 13,
-    4, 30, 13, 16, 78, 4, 25, 20, 73, 12, 97, 4, 37, 4, 5, 8, 29, 124, 42, 68, 193, 4, 9, 48, 29,
-    36, 42, 156, 9, 4, 5, 4, 21, 4, 97, 4, 5, 4, 41, 4, 9, 36, 5, 8, 21, 4, 5, 36, 42, 8, 17, 128,
-    5, 124, 82, 48, 33, 4, 145, 108, 21, 460, 173, 80, 5, 42, 24, 25, 16, 17, 12, 5, 12, 9, 28,
-    13, 16, 53, 48, 5, 4, 42, 24, 153, 4, 5, 20, 5, 8, 173, 4, 1333, 4, 17, 8, 29, 4, 5, 4, 17, 8,
-    165, 4, 17, 8, 133, 4, 17, 8, 29, 4, 5, 4, 17, 8, 61, 4, 229, 4, 17, 8, 269, 56, 82, 12, 65,
-    64, 345, 8, 25, 12, 2481, 8, 69, 7, 105, 20, 301, 12, 14, 33, 28, 73, 52, 77, 56, 73, 56, 53,
-    4, 13, 60, 209, 140, 5, 16, 5, 12, 42, 24, 42, 88, 42, 24, 357, 28, 21, 8, 137, 4, 5, 20, 281,
-    40, 125, 156, 42, 121, 8, 21, 44, 177, 16, 105, 24, 46, 148, 93, 36, 213, 172, 42, 24, 42, 52,
-    5, 372, 189, 68, 33, 12, 42, 164, 121, 52, 9, 42, 177, 104, 145, 112, 42, 12, 13, 42, 145, 8,
-    37, 28, 173, 8, 13, 164, 17, 4, 25, 4, 9, 12, 5, 20, 769, 256, 1113, 8, 25, 8, 153, 8, 25, 8,
-    33, 4, 5, 4, 5, 4, 5, 4, 125, 8, 213, 4, 29, 4, 5, 12, 13, 4, 29, 12, 17, 8, 25, 16, 53, 20,
-    13, 4, 29, 12, 47, 116, 11, 20, 7, 188, 7, 64, 6, 5, 8, 26, 20, 5, 42, 24, 53, 404, 5, 16, 5,
-    8, 41, 4, 5, 12, 21, 24, 5, 4, 5, 4, 5, 4, 17, 4, 45, 8, 17, 20, 21, 16, 5, 4, 206, 9, 22,
-    2904, 242, 312, 90, 2520, 122, 4528, 917, 24, 17, 12, 9, 36, 6, 8, 153, 4, 5, 20, 5, 8, 225,
-    28, 5, 64, 93, 36, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 4, 29, 320, 5, 1856, 7, 16,
-    9, 6, 100, 38, 28, 21, 8, 14, 9, 16, 345, 24, 13, 4, 361, 4, 17, 20, 173, 4, 377, 12, 18, 40,
-    129, 192, 65, 128, 42, 120, 34, 4, 62, 128, 42, 156, 62, 1280, 26369, 256, 65533, 23097, 268,
-    185, 8, 1077, 12, 65, 42, 9, 80, 189, 64, 125, 8, 281, 42, 156, 37, 8, 413, 8, 257, 20, 9, 4,
-    5, 4, 21, 96, 65, 4, 13, 4, 17, 4, 93, 52, 26, 40, 209, 56, 201, 112, 42, 96, 25, 12, 5, 4, 9,
-    4, 42, 113, 40, 93, 100, 117, 28, 189, 112, 5, 42, 24, 21, 4, 41, 42, 21, 4, 165, 92, 13, 4,
-    33, 16, 42, 24, 93, 12, 5, 12, 201, 4, 5, 12, 9, 8, 21, 8, 5, 4, 5, 96, 13, 8, 45, 28, 13, 48,
-    25, 8, 25, 8, 25, 36, 29, 4, 29, 4, 173, 4, 57, 24, 461, 52, 42, 24, 44689, 48, 93, 16, 197,
-    33808, 1465, 8, 425, 152, 29, 48, 21, 20, 5, 4, 41, 4, 53, 4, 21, 4, 5, 4, 9, 4, 9, 4, 433,
-    132, 1453, 72, 257, 8, 217, 160, 49, 464, 21, 4, 541, 76, 42, 28, 105, 24, 105, 44, 357, 12,
-    25, 8, 25, 8, 25, 8, 13, 140, 49, 4, 105, 4, 77, 4, 9, 4, 61, 8, 57, 136, 493, 48, 182, 48,
-    230, 68, 10, 976, 117, 12, 197, 64, 110, 16, 129, 18, 36, 81, 6, 33, 6, 20, 153, 40, 121, 8,
-    145, 16, 33, 4, 22, 168, 633, 8, 42, 24, 145, 16, 145, 16, 161, 32, 209, 48, 45, 4, 61, 4, 29,
-    4, 9, 4, 45, 4, 61, 4, 29, 4, 9, 268, 1245, 36, 89, 40, 33, 96, 25, 4, 169, 4, 37, 276, 25, 8,
-    5, 4, 177, 4, 9, 12, 5, 8, 93, 8, 34, 93, 8, 30, 125, 32, 38, 192, 77, 4, 9, 20, 22, 89, 26,
-    16, 105, 280, 225, 16, 10, 9, 66, 8, 186, 5, 60, 17, 4, 13, 4, 117, 40, 38, 92, 117, 10, 4,
-    117, 14, 128, 33, 4, 113, 24, 22, 64, 217, 40, 89, 8, 34, 77, 20, 34, 73, 92, 30, 320, 293,
-    220, 205, 52, 205, 28, 26, 145, 48, 42, 1176, 126, 4, 169, 24, 9, 312, 117, 42, 5, 32, 89, 44,
-    18, 108, 73, 184, 85, 30, 80, 93, 48, 213, 104, 122, 4, 9, 8, 5, 52, 181, 128, 101, 28, 42,
-    36, 145, 60, 42, 16, 5, 8, 5, 32, 141, 12, 5, 48, 193, 56, 17, 44, 42, 5, 4, 5, 16, 82, 44,
-    73, 4, 101, 336, 29, 4, 5, 4, 17, 4, 61, 4, 41, 28, 189, 68, 42, 44, 33, 8, 9, 8, 89, 4, 29,
-    4, 9, 4, 21, 12, 5, 72, 5, 48, 21, 632, 213, 72, 17, 20, 42, 20, 13, 120, 193, 80, 9, 4, 5,
-    32, 42, 664, 189, 164, 17, 144, 193, 80, 5, 44, 42, 152, 173, 52, 5, 28, 42, 216, 109, 84, 50,
-    16, 29, 740, 177, 464, 257, 78, 48, 33, 8, 5, 8, 33, 4, 9, 4, 97, 60, 5, 4, 5, 56, 42, 280,
-    33, 8, 157, 64, 5, 4, 5, 112, 5, 40, 161, 28, 5, 84, 5, 44, 185, 76, 5, 72, 293, 1052, 37, 4,
-    149, 68, 5, 60, 118, 20, 121, 448, 29, 4, 9, 4, 153, 84, 5, 36, 42, 24, 25, 4, 9, 4, 129, 56,
-    5, 28, 42, 1240, 77, 756, 5, 60, 86, 172, 3689, 408, 446, 68, 785, 10544, 389, 60, 4285,
-    16196, 2333, 34532, 2277, 28, 125, 4, 42, 24, 317, 4, 42, 24, 121, 72, 193, 64, 17, 48, 42, 4,
-    30, 4, 85, 20, 77, 2752, 257, 94, 420, 301, 20, 5, 264, 53, 256, 9, 4, 5, 112, 24545, 32,
-    4953, 168, 37, 35740, 17, 4, 29, 4, 9, 4, 1165, 180, 13, 68, 17, 32, 1585, 9232, 429, 20, 53,
-    12, 37, 28, 41, 22808, 82, 432, 102, 540, 341, 4, 285, 4, 9, 8, 5, 8, 9, 8, 17, 4, 49, 4, 5,
-    4, 29, 4, 261, 4, 17, 8, 33, 4, 29, 4, 113, 4, 17, 4, 21, 4, 5, 12, 29, 4, 1361, 8, 101, 4,
-    101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 125, 4, 101, 4, 33, 8, 202, 7168, 125,
-    1924, 181, 40, 29, 8, 42, 16, 5, 1284, 121, 72, 177, 16, 42, 5016, 29, 4, 17, 4, 9, 4, 61, 4,
-    789, 8, 38, 192, 273, 28, 5, 16, 42, 3164, 238, 4, 14, 4, 18, 304, 182, 4, 62, 776, 17, 4,
-    109, 4, 9, 4, 5, 8, 5, 4, 41, 4, 17, 4, 5, 4, 5, 24, 5, 16, 5, 4, 5, 4, 5, 4, 13, 4, 9, 4, 5,
-    8, 5, 4, 5, 4, 5, 4, 5, 4, 5, 4, 9, 4, 5, 8, 17, 4, 29, 4, 17, 4, 17, 4, 5, 4, 41, 4, 69, 20,
-    13, 4, 21, 4, 69, 2320, 54, 11148, 42, 4120, 65533, 65533, 39817, 128, 16613, 28, 889, 8,
-    23049, 56, 29893, 12412, 2169, 6024, 19757
-};
-static const int32_t tfn__run_starts[] = {
-    0, 710, 1369, 1969, 2385, 2556, 2738, 2918, 3089, 3295, 3517, 3782, 4226, 4799, 5888, 6400,
-    7088, 8006, 8189, 8487, 11558, 12295, 12896, 42962, 43360, 43710, 55239, 64968, 65614, 66512,
-    67383, 67827, 68288, 69290, 69891, 70286, 70746, 71495, 72203, 73056, 92768, 94180, 119673,
-    120133, 122655, 125274, 126536, 126589
-};
-
-static int tfn__class(int32_t c)
-{
-    const int32_t runs = sizeof tfn__runs / sizeof *tfn__runs;
-    int32_t low = 0, high = sizeof tfn__run_starts / sizeof *tfn__run_starts, at, last;
-    if (c < 0) return TFN__OTHER;
-    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
-    while (high - low > 1) {
-        int32_t middle = (low + high) / 2;
-        if (tfn__run_starts[middle] <= c) low = middle;
-        else high = middle;
-    }
-    at = tfn__run_starts[low];
-    last = (int32_t)tfn__min((low + 1) * TFN__RUN_BLOCK, runs);
-    for (int32_t i = low * TFN__RUN_BLOCK; i < last; i++)
-        if (c < (at += tfn__runs[i] >> 2)) return tfn__runs[i] & 3;
-    return TFN__OTHER;
-}
-
+    && (!defined TFNORM_NO_TOKENISERS || !defined TFNORM_NO_FILES)
 /* Bytes of the first character, and its code point: -1 for a byte that is not UTF-8. */
 static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
 {
@@ -10889,6 +10983,13 @@ static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
     return *c < 0 ? 1 : bytes;
 }
 
+static bool tfn__is_utf8(const uint8_t *s, size_t n)
+{
+    int32_t c = 0;
+    for (size_t at = 0; at < n && c >= 0;) at += tfn__utf8(s + at, n - at, &c);
+    return c >= 0;
+}
+
 static size_t tfn__put_utf8(uint8_t *s, int32_t c)
 {
     size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -10896,6 +10997,316 @@ static size_t tfn__put_utf8(uint8_t *s, int32_t c)
     for (size_t i = bytes; --i > 0; c >>= 6) s[i] = (uint8_t)(0x80 | (c & 0x3f));
     s[0] = (uint8_t)(mark[bytes] | c);
     return bytes;
+}
+
+static void tfn__put_code(tfn__text *t, int32_t c)
+{
+    uint8_t s[4];
+    tfn__put_bytes(t, s, tfn__put_utf8(s, c));
+}
+
+/* JSON (RFC 8259) in UTF-8, read strictly and where it stands; nothing is allocated. The first
+ * thing that is wrong stops a reader: it says where, and what was wanted there. */
+typedef struct tfn__reader {
+    const uint8_t *s;
+    size_t size, at;
+    const char *wanted;       /* NULL: all is well so far */
+} tfn__reader;
+
+static tfn__reader tfn__read_from(const void *s, size_t size)
+{
+    tfn__reader r = { (const uint8_t *)s, s ? size : 0, 0, NULL };
+    return r;
+}
+
+static int32_t tfn__want(tfn__reader *r, const char *what)
+{
+    if (!r->wanted) r->wanted = what;
+    return -1;
+}
+
+/* The next byte; -1 at the end, and behind what is wrong. */
+static int32_t tfn__peek(const tfn__reader *r)
+{
+    return r->at < r->size && !r->wanted ? r->s[r->at] : -1;
+}
+
+static bool tfn__accept(tfn__reader *r, int32_t c)
+{
+    bool here = tfn__peek(r) == c && c >= 0;
+    r->at += here;
+    return here;
+}
+
+static void tfn__json_space(tfn__reader *r)
+{
+    while (tfn__accept(r, ' ') || tfn__accept(r, '\n') || tfn__accept(r, '\r')
+           || tfn__accept(r, '\t')) {}
+}
+
+/* One of {}[],:" with the space before it, and behind it unless a string begins. */
+static bool tfn__json_mark(tfn__reader *r, char mark)
+{
+    bool here;
+    tfn__json_space(r);
+    here = tfn__accept(r, mark);
+    if (here && mark != '"') tfn__json_space(r);
+    return here;
+}
+static void tfn__json_want(tfn__reader *r, char mark, const char *what)
+{
+    if (!tfn__json_mark(r, mark)) tfn__want(r, what);
+}
+
+/* for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}'))
+ * goes through an object, or with '[' and ']' an array. */
+static bool tfn__json_open(tfn__reader *r, char open, char close)
+{
+    tfn__json_want(r, open, open == '{' ? "{" : "[");
+    return !tfn__json_mark(r, close) && !r->wanted;
+}
+static bool tfn__json_more(tfn__reader *r, char close)
+{
+    if (tfn__json_mark(r, ',')) return true;
+    tfn__json_want(r, close, close == '}' ? ", or }" : ", or ]");
+    return false;
+}
+
+static int32_t tfn__json_unit(tfn__reader *r)       /* the four digits of \u */
+{
+    int32_t v = 0;
+    for (int i = 0; i < 4 && v >= 0; i++) {
+        int32_t c = tfn__peek(r), low = c | 32;
+        bool digit = c >= '0' && c <= '9', letter = c >= 0 && low >= 'a' && low <= 'f';
+        v = digit ? v << 4 | (c - '0') : letter ? v << 4 | (low - 'a' + 10)
+                                                : tfn__want(r, "four digits of \\u");
+        r->at += v >= 0;
+    }
+    return v;
+}
+
+static int32_t tfn__json_escape(tfn__reader *r)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    int32_t c, low;
+    for (int i = 0; from[i]; i++)
+        if (tfn__accept(r, from[i])) return to[i];
+    if (!tfn__accept(r, 'u')) return tfn__want(r, "an escape");
+    c = tfn__json_unit(r);
+    if (c < 0xd800 || c > 0xdfff) return c;
+    low = c <= 0xdbff && tfn__accept(r, '\\') && tfn__accept(r, 'u') ? tfn__json_unit(r) : 0;
+    if (low < 0xdc00 || low > 0xdfff) return tfn__want(r, "a pair of surrogates");
+    return 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
+}
+
+/* The next character of a string whose opening quote was read; -1 at its end or an error. */
+static int32_t tfn__json_char(tfn__reader *r)
+{
+    int32_t c = tfn__peek(r);
+    if (tfn__accept(r, '"')) return -1;
+    if (tfn__accept(r, '\\')) return tfn__json_escape(r);
+    if (c < 32) return tfn__want(r, "the end of a string");
+    r->at += tfn__utf8(r->s + r->at, r->size - r->at, &c);
+    return c < 0 ? tfn__want(r, "UTF-8") : c;
+}
+
+/* A whole number in plain digits. */
+static int64_t tfn__json_count(tfn__reader *r, int64_t most)
+{
+    int64_t v = 0;
+    size_t begin = r->at;
+    bool zero = tfn__peek(r) == '0', fits = true;
+    for (int32_t c; (c = tfn__peek(r)) >= '0' && c <= '9' && fits; r->at++) {
+        fits = v <= (most - (c - '0')) / 10;
+        v = fits ? 10*v + (c - '0') : most;
+    }
+    if (!fits) return tfn__want(r, "a smaller number");
+    return r->at == begin || (zero && r->at > begin + 1) ? tfn__want(r, "a whole number") : v;
+}
+
+/* A string, of at most size - 1 bytes or any number if `to` is NULL; a zero ends it. */
+static void tfn__json_string(tfn__reader *r, char *to, size_t size)
+{
+    tfn__text t = tfn__text_in(to, size);
+    bool zero = false;
+    tfn__json_want(r, '"', "a string");
+    for (int32_t c; (c = tfn__json_char(r)) >= 0; zero |= !c) tfn__put_code(&t, c);
+    tfn__end(&t);
+    if (to && (zero || t.used >= size)) tfn__want(r, "a shorter string without zeros");
+}
+
+/* The order of two strings that were checked, from behind their opening quotes. */
+static int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
+{
+    int32_t x, y;
+    while (a.s[a.at] == b.s[b.at] && a.s[a.at] < 128 && a.s[a.at] != '"' && a.s[a.at] != '\\')
+        a.at++, b.at++;
+    do {
+        x = tfn__json_char(&a);
+        y = tfn__json_char(&b);
+    } while (x == y && x >= 0);
+    return x - y;
+}
+
+/* A number: exact where the power of ten is, else to a few ulp of a double. */
+static double tfn__json_number(tfn__reader *r)
+{
+    bool minus = tfn__accept(r, '-'), zero = tfn__peek(r) == '0', dot = false;
+    int32_t power = 0, whole = 0, part = 0, exponent = 0, c;
+    double v = 0;
+    for (; ((c = tfn__peek(r)) >= '0' && c <= '9') || (c == '.' && !dot && whole); r->at++) {
+        if (c == '.') dot = true;
+        else if (v < 1e17) v = 10*v + (c - '0'), power -= dot;
+        else power += !dot;
+        *(dot ? &part : &whole) += 1;              /* part counts the dot */
+    }
+    if (!whole || (zero && whole > 1) || part == 1) tfn__want(r, "a number");
+    if (tfn__accept(r, 'e') || tfn__accept(r, 'E')) {
+        bool down = tfn__accept(r, '-') || (tfn__accept(r, '+') && false);
+        if (tfn__peek(r) < '0' || tfn__peek(r) > '9') tfn__want(r, "an exponent");
+        for (; (c = tfn__peek(r)) >= '0' && c <= '9'; r->at++)
+            exponent = exponent < 1000 ? 10*exponent + (c - '0') : exponent;
+        power += down ? -exponent : exponent;
+    }
+    for (; power > 0; power--) v *= 10;
+    for (; power < 0; power++) v /= 10;
+    return minus ? -v : v;
+}
+
+/* Any value, of so much depth. */
+static void tfn__json_skip(tfn__reader *r, int depth)
+{
+    static const char *const words[] = { "true", "false", "null" };
+    int32_t c = tfn__peek(r);
+    const char *word = NULL, close = c == '{' ? '}' : ']';
+    if (c == '{' || c == '[') {
+        if (!depth) tfn__want(r, "less depth");
+        for (bool more = tfn__json_open(r, (char)c, close); more; more = tfn__json_more(r, close)) {
+            if (c == '{') tfn__json_string(r, NULL, 0);
+            if (c == '{') tfn__json_want(r, ':', ":");
+            tfn__json_skip(r, depth - 1);
+        }
+        return;
+    }
+    for (int i = 0; i < 3; i++) word = c == words[i][0] ? words[i] : word;
+    for (const char *s = word; s && *s; s++)
+        if (!tfn__accept(r, *s)) tfn__want(r, word);
+    if (c == '"') tfn__json_string(r, NULL, 0);
+    else if (!word) tfn__json_number(r);
+}
+
+/* The name of a member and its colon: which of the names it is, each with a quote behind, or -1. */
+static int tfn__json_key(tfn__reader *r, const char *const *names, int count)
+{
+    tfn__reader key = *r;
+    int found = -1;
+    tfn__json_string(r, NULL, 0);
+    tfn__json_want(r, ':', ":");
+    key.at++;
+    for (int i = 0; i < count && !r->wanted; i++)
+        if (!tfn__json_compare(key, tfn__read_from(names[i], tfn__length(names[i])))) found = i;
+    return found;
+}
+
+/* A character of a JSON string. */
+static void tfn__put_json(tfn__text *t, int32_t c)
+{
+    static const char digit[] = "0123456789abcdef";
+    if (c < 32) {
+        tfn__put(t, "\\u00");
+        tfn__put_bytes(t, digit + (c >> 4), 1);
+        tfn__put_bytes(t, digit + (c & 15), 1);
+        return;
+    }
+    if (c == '"' || c == '\\') tfn__put(t, "\\");
+    tfn__put_code(t, c);
+}
+
+/* The shortest number that reads as x again. */
+static void tfn__put_float(tfn__text *t, float x)
+{
+    char digits[32] = "0";                          /* for what JSON lacks, infinity and NaN */
+    int32_t power = 0;
+    double rest = x < 0 ? -(double)x : x - x >= 0 ? (double)x : 0;
+    for (; rest >= 10 && rest - rest >= 0; power++) rest /= 10;
+    for (; rest > 0 && rest < 1; power--) rest *= 10;
+    for (int32_t n = 0; rest > 0 && n < 17; n++, rest *= 10) {
+        tfn__text s = tfn__text_in(digits, sizeof digits);
+        tfn__reader r;
+        tfn__put_int(&s, (x < 0 ? -1 : 1) * (int64_t)(rest + 0.5));
+        if (power != n) tfn__put(&s, "e"), tfn__put_int(&s, power - n);
+        tfn__end(&s);
+        r = tfn__read_from(digits, s.used);
+        if ((float)tfn__json_number(&r) == x) break;
+    }
+    tfn__put(t, digits);
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> tokenise */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_TOKENISERS
+
+/* -- characters ------------------------------------------------------------------------------ */
+
+enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
+
+/* Made by tools/unicode.py, Unicode 14.0.0: runs of length*4 + class,
+ * and where every 32nd begins: code point, place. */
+static const char tfn__runs[] =
+    "T1GX27l1Z1LY3HY3X17X37T15L:45<654>4m24m34Yi1@a1h1EL545T@E498A45H54=454a24]:4]AP1iD4i485HU5l8"
+    "]3@Ad5]5d2Z1@94]<45l19L9Z1=85P254i3d3U;\\15h1Z1U4T19@5Di2@5T15<5l2U3L]1DQ34IT2Y5X7i6<5X25LY1"
+    "@Z14Q2@Q1898i24M45<A<5P25d194=@Z198J85P1I@98i24M494949l3A45LZ18=P2U14=4i24M494E<5X25l19@Z1T1"
+    "5\\1Q1898i24M494E<5h394=@Z145J\\154I<=4A<94549<9<=<a1h25d2f1X2Q14=4m24Q2<5X3=8589@Z1P1N45@Q1"
+    "4=4m24Y14E<5l3949@Z149T2U14=4U585P25D=4N=@^24IDY2<Q34U1458Ml3Z1T2Q649`1MT1Z1l49454E4Q3454Y14"
+    "9T158E45T1Z18AP45l3b2`1Q14a4\\3E\\>]5`25Z1HI@A<5<9L=@e1`154Z1Hi445D58]54eY14A8M454A8U54A8U44"
+    "A8M454A8m14U74A8]8h1b2<Q2P2i:8I<a]28U27Y3D]9<>Q1LY2d1]2h1Y2h1e14=l1a6\\45@5<Z1HZ1h2Z1HU;LE8Y"
+    "445Di8X1m3l4Z1i38E\\1a5@Y3H^1d4m2T1e6\\5Z1HZ1d15d;m5T2Q1<Z1T5i3d19Z1a5X3a4`3Z1<=Z1a48U1L]58="
+    "T5A4I49<5DQHP8iR18I8i48I8Q14545454m38e64M45<=4M<A8I@e1D=4M<_1d3;D7l57P2658JD5Z1He1d<5@58Y145"
+    "<EH545454A4]18ADE@54^69Fhj2b7h9j2h^2j3`]4eLHA<9T168i445D58Q7L5P2m2T1M4M4M4M4M4M4M4MP:5Pj17@9"
+    "6T3V1LE8>9@i:H=4Y;4AD]54i;<BX1Q4P6Q2P4Z1h3R14n1P4Z1l4n1PX1QhIP8eaf2\\8i58eQ1<Q2Z19`2m5P2m38i"
+    "8Z1l4U18m<8Q8D9454EP3Q24=4A4m2d1JX1a6h1Y6`3Z1P3I<5494Z1a3X1m2T3e3Lm5`35Z1HE4Y1Z1E4U5l2=4Q1@Z"
+    "1Hm2<5<Y645<98E8545P3=8]1L=`1I8I8IT1M4M4]54i1H]>d1Z1Had[1`1m2@U6`PQ1i]18Y=h4M`1ED54Y14e14E45"
+    "49494a=T4]]1X2Q88i6P5a1`>E4m@\\2Z1LY3HY3\\1U;<I8I8I8=\\4a14Y34]2494m18i1X4]?`1f5`1V7T2:`Ne3<"
+    "U6P2^3@Q4BT1a26Q16Di4X1i38a4@Q14FX5iC8Z1Ha4@a4@Q5P1a6`1]14m14M494]14m14M49\\8mV1T1i2X1Q1P3I4"
+    "Y54U1d8I854a549<58m28R1m28Nm3P1V1P6]249DFi2J@Y3h8Q7@:9R28j55l1A4=4e3X1V1l2e3:4e3>P4Q14a3HFP2"
+    "i6X1i28R1]2DR1Y2l2NP:U9l6]6d1]6LJa4`1Z1hT1n34Y5H9h9e3Z15P1i2\\1B\\3Y2h5e2N`2m2`1e6X3j34985d1"
+    "e5P4U3LZ1T1a4l1Z1@585P1]4<5`1Q6h1A\\1Z1545@b2\\1Y24U3`:M454A4m14Y1Lm5T2Z1\\1Q1898i24M494E<5X"
+    "25`1EhCe6X2ADZ1D=h3Q6`2945P1Z1hDm5T5A`4Q6`25\\1Z1h4]5d15LZ1h6]3d2b1@MTGa5`>Q8^2`1Q1858Q1494Q"
+    "3l1545h1Z1h8Q18m4P2545`35X1Q5L5d25\\1i5\\25X2U9lP1U14e4T25l1f3Di3P>M494i4d25T1Z1HI494Q4h15LZ"
+    "1hV1]2dG5l1f2\\5Yc3h<n=T2aH`Y:U<l1mU4Tj?mX2TgQ1UW2Lm34Z1Hm94Z1Hi3X2Q6P2A`1Z14N4e2D]2Pf2Q8n2T"
+    "=]9D5X8e1P8945`3QoGP1ij4X5U1llR1A4M494]T1d5=T2AP1aa1`P9]=De1<U1LY1hXFb2`=V3l@e:4m84985898A4a"
+    "1454M4U84A8Q14M4a34A4E45<M4aZ18U34U34m34U34m34U34m34U34m34U34Q18Z6PP7m3Tl1e5X1M8Z1@5TX1i3X2a"
+    "5@Z1hl4M4A494m14eH8V1P6a8L5@Z1lR3^74>4B`9f54n1XHA4]34945854Y14A4545H5@545454=494585454545454"
+    "9458A4M4A4A454Y14U2D=4E4U2`X2f1\\l:Z1hP4QlV5P4UW@LiK8Y`Fh1UVMlS<iS2Xl5]YC";
+static const int32_t tfn__run_starts[][2] = {
+    { 0, 0 }, { 710, 45 }, { 1369, 86 }, { 1969, 133 }, { 2385, 180 }, { 2556, 220 },
+    { 2738, 259 }, { 2918, 299 }, { 3089, 339 }, { 3295, 380 }, { 3517, 421 }, { 3782, 464 },
+    { 4226, 510 }, { 4799, 550 }, { 5888, 596 }, { 6400, 646 }, { 7088, 702 }, { 8006, 750 },
+    { 8189, 786 }, { 8487, 826 }, { 11558, 873 }, { 12295, 912 }, { 12896, 959 }, { 42963, 1019 },
+    { 43389, 1068 }, { 43712, 1111 }, { 55243, 1157 }, { 65008, 1208 }, { 65616, 1254 },
+    { 66513, 1308 }, { 67392, 1357 }, { 67828, 1405 }, { 68296, 1452 }, { 69296, 1507 },
+    { 69927, 1562 }, { 70287, 1608 }, { 70751, 1654 }, { 71680, 1708 }, { 72243, 1758 },
+    { 73062, 1809 }, { 92778, 1874 }, { 94208, 1926 }, { 119808, 1987 }, { 120134, 2025 },
+    { 123136, 2076 }, { 126065, 2127 }, { 126537, 2166 }, { 126590, 2198 }
+};
+
+static int tfn__class(int32_t c)
+{
+    int32_t low = 0, high = sizeof tfn__run_starts / sizeof *tfn__run_starts, at;
+    if (c < 0) return TFN__OTHER;
+    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
+    while (high - low > 1) {
+        int32_t middle = (low + high) / 2;
+        if (tfn__run_starts[middle][0] <= c) low = middle;
+        else high = middle;
+    }
+    at = tfn__run_starts[low][0];
+    for (const char *s = tfn__runs + tfn__run_starts[low][1]; *s;) {
+        int32_t run = 0, shift = 0, digit;
+        do run |= ((digit = *s++ - '0') & 31) << shift, shift += 5; while (digit & 32);
+        if (c < (at += run >> 2)) return run & 3;
+    }
+    return TFN__OTHER;
 }
 
 /* GPT-2 shows bytes that do not print as characters from U+0100 on. */
@@ -11009,11 +11420,6 @@ static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
     return s;
 }
 
-static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
-{
-    return (int32_t *)(void *)tfn__take(a, n, sizeof(int32_t), e);
-}
-
 /* -- special tokens -------------------------------------------------------------------------- */
 
 /* Those in front are the names that a trainer gives. */
@@ -11023,21 +11429,12 @@ static const struct { char name[16]; tfn_special which; } tfn__specials[] = {
     { "[UNK]", TFN_UNK }, { "[MASK]", TFN_MASK }, { "<|endoftext|>", TFN_EOS },
 };
 
-static size_t tfn__name_bytes(const char *s)
-{
-    size_t n = 0;
-    while (s[n]) n++;
-    return n;
-}
-
 /* The row of a name, or -1. */
 static int tfn__special_row(const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < sizeof tfn__specials / sizeof *tfn__specials; i++) {
         const char *name = tfn__specials[i].name;
-        size_t at = 0;
-        while (at < n && name[at] && (uint8_t)name[at] == s[at]) at++;
-        if (at == n && !name[at]) return (int)i;
+        if (tfn__length(name) == n && tfn__same(s, (const uint8_t *)name, n)) return (int)i;
     }
     return -1;
 }
@@ -11080,11 +11477,9 @@ static size_t tfn__pair_room(const tfn_tokeniser_desc *d)
 static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
 {
     const tfn_tokeniser_desc *d = &t->desc;
-    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__arena a = tfn__arena_in(mem, size);
     size_t words = (size_t)d->words, bytes = (size_t)d->word_bytes, pairs = tfn__pair_room(d);
     tfn_error *e = &t->error;
-    a.base = (unsigned char *)mem;
-    a.size = size;
     t->text = tfn__take(&a, bytes, 1, e);
     t->start = tfn__take_ids(&a, words + 1, e);
     t->count = (int64_t *)(void *)tfn__take(&a, words, sizeof *t->count, e);
@@ -11102,27 +11497,19 @@ static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
         t->right = tfn__take_ids(&a, (size_t)d->vocab, e);
         t->length = tfn__take_ids(&a, (size_t)d->vocab, e);
     }
-    return e->status == TFN_OK ? a.peak : 0;
+    return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
 }
 
 TFNORM_API size_t tfn_trainer_size(const tfn_tokeniser_desc *desc)
 {
     tfn_trainer t;
-    size_t bytes = tfn__trainer_resolve(&t, desc) ? tfn__trainer_lay(&t, NULL, SIZE_MAX) : 0;
-    return bytes && bytes <= SIZE_MAX - TFN__ALIGN ? bytes + TFN__ALIGN - 1 : 0;
+    return tfn__trainer_resolve(&t, desc) ? tfn__trainer_lay(&t, NULL, SIZE_MAX) : 0;
 }
 
 TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokeniser_desc *desc, void *mem,
                                        size_t size)
 {
-    size_t wanted = tfn_trainer_size(desc);
-    if (!tfn__trainer_resolve(t, desc)) return t->error.status;
-    if (!wanted) return tfn__fail(&t->error, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
-    if (!mem || size < wanted)
-        return tfn__fail(&t->error, TFN_NO_MEMORY, "tokeniser",
-                         "the block has %d bytes, %d are wanted", (int64_t)size, (int64_t)wanted);
-    tfn__trainer_lay(t, tfn__aligned(mem), size - (TFN__ALIGN - 1));
-    t->start[0] = 0;
+    if (tfn__trainer_resolve(t, desc) && tfn__trainer_lay(t, mem, mem ? size : 0)) t->start[0] = 0;
     return t->error.status;
 }
 
@@ -11159,8 +11546,9 @@ TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t b
 }
 
 /* Whether word i comes before word j in the vocabulary. */
-static bool tfn__word_before(const tfn_trainer *t, int32_t i, int32_t j)
+static bool tfn__word_before(const void *x, int32_t i, int32_t j)
 {
+    const tfn_trainer *t = (const tfn_trainer *)x;
     const uint8_t *a = t->text + t->start[i], *b = t->text + t->start[j];
     int32_t na = t->start[i + 1] - t->start[i], nb = t->start[j + 1] - t->start[j];
     if (t->count[i] != t->count[j]) return t->count[i] > t->count[j];
@@ -11169,30 +11557,10 @@ static bool tfn__word_before(const tfn_trainer *t, int32_t i, int32_t j)
     return na < nb;
 }
 
-static void tfn__sink_word(const tfn_trainer *t, int32_t at, int32_t n)
-{
-    int32_t *order = t->order, moved = order[at];
-    for (int32_t child; at < n / 2; at = child) {
-        child = 2 * at + 1;
-        if (child + 1 < n && tfn__word_before(t, order[child], order[child + 1])) child++;
-        if (!tfn__word_before(t, moved, order[child])) break;
-        order[at] = order[child];
-    }
-    order[at] = moved;
-}
-
-/* Heapsort, the last of the order on top; then as many as are wanted. */
 static void tfn__choose_words(tfn_trainer *t)
 {
-    int32_t n = t->words, room = t->desc.vocab - t->first;
-    for (int32_t i = 0; i < n; i++) t->order[i] = i;
-    for (int32_t i = n / 2; i-- > 0;) tfn__sink_word(t, i, n);
-    for (int32_t last = n - 1; last > 0; last--) {
-        int32_t top = t->order[0];
-        t->order[0] = t->order[last];
-        t->order[last] = top;
-        tfn__sink_word(t, 0, last);
-    }
+    int32_t n, room = t->desc.vocab - t->first;
+    tfn__order(t->order, t->words, tfn__word_before, t);
     for (n = 0; n < t->words && n < room; n++)
         if (t->count[t->order[n]] < t->desc.min_count) break;
     t->vocab = t->first + n;
@@ -11406,31 +11774,6 @@ typedef struct tfn__vocab {
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges.txt */
 } tfn__vocab;
 
-typedef struct tfn__reader {
-    const uint8_t *s;
-    size_t size, at;
-    bool   bad;
-} tfn__reader;
-
-static tfn__reader tfn__read_from(const void *s, size_t size)
-{
-    tfn__reader r = { NULL, 0, 0, false };
-    r.s = (const uint8_t *)s;
-    r.size = s ? size : 0;
-    return r;
-}
-
-static int32_t tfn__peek(const tfn__reader *r) { return r->at < r->size ? r->s[r->at] : -1; }
-
-static bool tfn__accept(tfn__reader *r, int32_t c)
-{
-    if (r->bad || tfn__peek(r) != c) return false;
-    r->at++;
-    return true;
-}
-
-static void tfn__expect(tfn__reader *r, int32_t c) { if (!tfn__accept(r, c)) r->bad = true; }
-
 /* A count of tokens or bytes must fit an int32_t with room to double it. */
 static bool tfn__vocab_fits(const tfn__vocab *v, tfn_error *e)
 {
@@ -11442,9 +11785,13 @@ static bool tfn__vocab_fits(const tfn__vocab *v, tfn_error *e)
     return e->status == TFN_OK;
 }
 
-static void tfn__bad_vocab(tfn_error *e, const tfn__reader *r, const char *text)
+/* What a source holds ends here, and must have been read to its end. */
+static void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
 {
-    tfn__fail(e, TFN_BAD_FORMAT, "tokeniser", text, (int64_t)r->at, 0);
+    if (r->at < r->size) tfn__want(r, "its end");
+    if (!r->wanted || e->status != TFN_OK) return;
+    tfn__fail_name(e, TFN_BAD_FORMAT, "tokeniser", text, r->wanted);
+    e->found = (int64_t)r->at;
 }
 
 static size_t tfn__token_bytes(const tfn_tokeniser *k, int32_t id)
@@ -11483,6 +11830,13 @@ static bool tfn__index_tokens(tfn_tokeniser *k)
         k->byte_id[i] = tfn__token_id(k, &byte, 1);
     }
     return k->error.status == TFN_OK;
+}
+
+static void tfn__set_merge(tfn_tokeniser *k, size_t i, int32_t left, int32_t right, int32_t id)
+{
+    k->merge[3*i] = left;
+    k->merge[3*i + 1] = right;
+    k->merge[3*i + 2] = id;
 }
 
 /* The slot of a merge, or the empty one where it belongs. */
@@ -11576,69 +11930,55 @@ static bool tfn__index_merges(tfn_tokeniser *k)
 
 /* -- from a trainer -------------------------------------------------------------------------- */
 
+/* Each source is gone through by one function, its pass: without k it counts, with k it stores. A
+ * token is appended piece by piece, then closed. */
+static void tfn__append(tfn__vocab *v, tfn_tokeniser *k, const uint8_t *s, size_t n)
+{
+    if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
+    v->bytes += n;
+}
+static void tfn__close(tfn__vocab *v, tfn_tokeniser *k, uint8_t flags)
+{
+    if (k) k->flags[v->count] = flags;
+    v->count++;
+    if (k) k->start[v->count] = (int32_t)v->bytes;
+}
+
 #ifndef TFNORM_NO_TRAINING
-static void tfn__put_token(tfn_tokeniser *k, int32_t id, const uint8_t *s, size_t n)
+static void tfn__append_id(tfn__vocab *v, tfn_tokeniser *k, const tfn_trainer *t, int32_t id)
 {
-    TFNORM_MEMCPY(k->text + k->start[id], s, n);
-    k->start[id + 1] = k->start[id] + (int32_t)n;
+    tfn__append(v, k, k ? k->text + k->start[id] : NULL, (size_t)t->length[id]);
 }
 
-/* The specials wanted, in their order; returns how many there are. */
-static int32_t tfn__wanted_specials(const tfn_tokeniser_desc *d, int *row)
+static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const tfn_trainer *t)
 {
+    const tfn_tokeniser_desc *d = &t->desc;
     const bool wanted[] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk, d->mask };
-    int32_t count = 0;
-    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
-        if (wanted[i]) row[count++] = i;
-    return count;
-}
-
-static void tfn__measure_trained(tfn_error *e, tfn__vocab *v, const tfn_trainer *t)
-{
-    int row[TFN_SPECIAL_COUNT];
-    int32_t specials = tfn__wanted_specials(&t->desc, row), last = t->first + 256;
-    if (!t->ran) {
-        tfn__fail(e, TFN_NOT_READY, "tokeniser", "the trainer did not run", 0, 0);
-        return;
+    if (!t->ran) tfn__fail(e, TFN_NOT_READY, "tokeniser", "the trainer did not run", 0, 0);
+    if (!t->ran) return;
+    v->kind = d->kind;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
+        const char *name = tfn__specials[i].name;
+        if (!wanted[i]) continue;
+        tfn__append(v, k, (const uint8_t *)name, tfn__length(name));
+        tfn__close(v, k, 0);
     }
-    v->kind = t->desc.kind;
-    v->count = (size_t)t->vocab;
-    for (int32_t i = 0; i < specials; i++)
-        v->bytes += tfn__name_bytes(tfn__specials[row[i]].name);
-    if (t->order) {
-        for (int32_t i = 0; i < t->vocab - t->first; i++)
-            v->bytes += (size_t)(t->start[t->order[i] + 1] - t->start[t->order[i]]);
-        return;
+    for (int32_t i = 0; t->order && i < t->vocab - t->first; i++) {
+        int32_t at = t->start[t->order[i]];
+        tfn__append(v, k, t->text + at, (size_t)(t->start[t->order[i] + 1] - at));
+        tfn__close(v, k, 0);
     }
-    v->bytes += 256;
-    v->merges = (size_t)(t->vocab - last);
-    for (int32_t id = last; id < t->vocab; id++) v->bytes += (size_t)t->length[id];
-}
-
-static void tfn__fill_trained(tfn_tokeniser *k, const tfn_trainer *t)
-{
-    int row[TFN_SPECIAL_COUNT];
-    int32_t id = 0, specials = tfn__wanted_specials(&t->desc, row);
-    for (; id < specials; id++) {
-        const char *name = tfn__specials[row[id]].name;
-        tfn__put_token(k, id, (const uint8_t *)name, tfn__name_bytes(name));
+    for (int i = 0; !t->order && i < 256; i++) {
+        uint8_t byte = (uint8_t)i;
+        tfn__append(v, k, &byte, 1);
+        tfn__close(v, k, 0);
     }
-    for (; t->order && id < t->vocab; id++) {
-        int32_t w = t->order[id - t->first];
-        tfn__put_token(k, id, t->text + t->start[w], (size_t)(t->start[w + 1] - t->start[w]));
-    }
-    for (; id < t->vocab && id < t->first + 256; id++) {
-        uint8_t byte = (uint8_t)(id - t->first);
-        tfn__put_token(k, id, &byte, 1);
-    }
-    for (int32_t *m = k->merge; id < t->vocab; id++, m += 3) {
-        m[0] = t->left[id];
-        m[1] = t->right[id];
-        m[2] = id;
-        tfn__put_token(k, id, k->text + k->start[m[0]], tfn__token_bytes(k, m[0]));
-        TFNORM_MEMCPY(k->text + k->start[id + 1], k->text + k->start[m[1]],
-                      tfn__token_bytes(k, m[1]));
-        k->start[id + 1] += (int32_t)tfn__token_bytes(k, m[1]);
+    for (int32_t id = t->first + 256; !t->order && id < t->vocab; id++) {
+        tfn__append_id(v, k, t, t->left[id]);
+        tfn__append_id(v, k, t, t->right[id]);
+        tfn__close(v, k, 0);
+        if (k) tfn__set_merge(k, v->merges, t->left[id], t->right[id], id);
+        v->merges++;
     }
 }
 #endif
@@ -11660,113 +12000,41 @@ static int32_t tfn__read_number(tfn__reader *r)
         v |= (uint32_t)(c & 127) << shift;
         if (c < 128) return (int32_t)v;
     }
-    r->bad = true;
-    return 0;
+    return tfn__want(r, "a number") + 1;
 }
 
-static bool tfn__is_utf8(const uint8_t *s, size_t n)
-{
-    int32_t c = 0;
-    for (size_t at = 0; at < n && c >= 0;) at += tfn__utf8(s + at, n - at, &c);
-    return c >= 0;
-}
-
-static void tfn__read_blob(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const void *blob,
+static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const void *blob,
                            size_t size)
 {
     tfn__reader r = tfn__read_from(blob, size < 12 ? 0 : size - 4);
     uint32_t sum = tfn__hash(r.s, r.size);
-    bool bad = r.size < 8 || !tfn__same(r.s, tfn__magic, 8);
-    for (int i = 0; !bad && i < 4; i++) bad = r.s[r.size + (size_t)i] != (uint8_t)(sum >> 8*i);
-    if (bad) {
-        tfn__bad_vocab(e, &r, "the blob is cut short or not one of a tokeniser");
-        return;
-    }
+    size_t count, merges;
+    if (r.size < 8 || !tfn__same(r.s, tfn__magic, 8)) tfn__want(&r, "a tokeniser's blob");
+    for (size_t i = 0; i < 4 && !r.wanted; i++)
+        if (r.s[r.size + i] != (uint8_t)(sum >> 8*i)) tfn__want(&r, "another sum at its end");
     r.at = 8;
     v->kind = (tfn_tokeniser_kind)tfn__read_number(&r);
-    v->count = (size_t)tfn__read_number(&r);
-    v->merges = (size_t)tfn__read_number(&r);
-    v->bytes = 0;
-    if ((unsigned)v->kind > TFN_WORDS || (v->merges && v->kind != TFN_BPE)) r.bad = true;
-    for (size_t i = 0; i < v->count && !r.bad; i++) {
+    count = (size_t)tfn__read_number(&r);
+    merges = (size_t)tfn__read_number(&r);
+    if ((unsigned)v->kind > TFN_WORDS || (merges && v->kind != TFN_BPE)) tfn__want(&r, "a kind");
+    while (v->count < count && !r.wanted) {
         size_t head = (size_t)tfn__read_number(&r), n = head / 2;
-        if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n))) {
-            r.bad = true;
-            break;
-        }
-        if (k) {
-            TFNORM_MEMCPY(k->text + k->start[i], r.s + r.at, n);
-            k->start[i + 1] = k->start[i] + (int32_t)n;
-            k->flags[i] = head & 1 ? TFN__RAW : 0;
-        }
+        if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n)))
+            tfn__want(&r, "a token");
+        if (r.wanted) break;
+        tfn__append(v, k, r.s + r.at, n);
+        tfn__close(v, k, head & 1 ? TFN__RAW : 0);
         r.at += n;
-        v->bytes += n;
     }
-    for (size_t i = 0; i < v->merges && !r.bad; i++)
-        for (size_t j = 0; j < 3; j++) {
-            int32_t id = tfn__read_number(&r);
-            if (k) k->merge[3*i + j] = id;
-        }
-    if (r.bad || r.at != r.size) tfn__bad_vocab(e, &r, "the blob is wrong at byte %d");
+    for (; v->merges < merges && !r.wanted; v->merges++) {
+        int32_t left = tfn__read_number(&r), right = tfn__read_number(&r);
+        int32_t id = tfn__read_number(&r);
+        if (k) tfn__set_merge(k, v->merges, left, right, id);
+    }
+    tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
-
-static void tfn__json_space(tfn__reader *r)
-{
-    int32_t c;
-    while ((c = tfn__peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t') r->at++;
-}
-
-static int32_t tfn__json_unit(tfn__reader *r)       /* the four digits of \u */
-{
-    int32_t v = 0;
-    for (int i = 0; i < 4; i++, r->at++) {
-        int32_t c = tfn__peek(r), low = c | 32;
-        if (c >= '0' && c <= '9') v = v << 4 | (c - '0');
-        else if (low >= 'a' && low <= 'f' && c >= 0) v = v << 4 | (low - 'a' + 10);
-        else {
-            r->bad = true;
-            return 0;
-        }
-    }
-    return v;
-}
-
-static int32_t tfn__json_escape(tfn__reader *r)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    int32_t c = tfn__peek(r), low;
-    r->at++;
-    for (int i = 0; from[i]; i++)
-        if (c == from[i]) return to[i];
-    if (c != 'u') r->bad = true;
-    if (r->bad) return 0;
-    c = tfn__json_unit(r);
-    if (c < 0xd800 || c > 0xdfff) return c;
-    tfn__expect(r, '\\');
-    tfn__expect(r, 'u');
-    low = r->bad ? 0 : tfn__json_unit(r);
-    if (c > 0xdbff || low < 0xdc00 || low > 0xdfff) r->bad = true;
-    return 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
-}
-
-/* The next character of a string, -1 at its closing quote or an error. */
-static int32_t tfn__json_char(tfn__reader *r)
-{
-    int32_t c = tfn__peek(r);
-    if (c < 32) r->bad = true;
-    if (r->bad) return -1;
-    if (c == '"') return r->at++, -1;
-    if (c == '\\') {
-        r->at++;
-        c = tfn__json_escape(r);
-    } else {
-        r->at += tfn__utf8(r->s + r->at, r->size - r->at, &c);
-        if (c < 0) r->bad = true;
-    }
-    return r->bad ? -1 : c;
-}
 
 /* The bytes of a string that is a token, after its opening quote. One with a character that shows
  * no byte is raw: a special token, as it is. */
@@ -11779,7 +12047,7 @@ static size_t tfn__json_token(tfn__reader *r, uint8_t *out, bool *raw)
         if (tfn__byte_shown(c) < 0) *raw = true;
         plain += tfn__put_utf8(spare, c);
     }
-    if (!out || r->bad) return *raw ? plain : shown;
+    if (!out || r->wanted) return *raw ? plain : shown;
     r->at = begin;
     while ((c = tfn__json_char(r)) >= 0) {
         if (*raw) n += tfn__put_utf8(out + n, c);
@@ -11788,34 +12056,23 @@ static size_t tfn__json_token(tfn__reader *r, uint8_t *out, bool *raw)
     return n;
 }
 
-static int32_t tfn__json_id(tfn__reader *r)
-{
-    int64_t v = 0;
-    size_t begin = r->at;
-    for (int32_t c; (c = tfn__peek(r)) >= '0' && c <= '9' && v <= INT32_MAX; r->at++)
-        v = 10 * v + (c - '0');
-    if (r->at == begin || v > INT32_MAX || (r->s[begin] == '0' && r->at > begin + 1)) r->bad = true;
-    return r->bad ? -1 : (int32_t)v;
-}
-
 /* One entry, "token": id. Without k it is counted; with k the length of the token is noted in
  * start, or (store) its bytes are copied to where start says. Each id must come once. */
-static void tfn__json_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, bool store)
+static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, bool store)
 {
     tfn__reader key;
     size_t n;
     int32_t id;
     bool raw;
-    tfn__json_space(r);
-    tfn__expect(r, '"');
+    tfn__json_want(r, '"', "a string");
     key = *r;
     n = tfn__json_token(r, NULL, &raw);
-    tfn__json_space(r);
-    tfn__expect(r, ':');
-    tfn__json_space(r);
-    id = tfn__json_id(r);
-    if (!n || (k && (id >= k->vocab || (!store && k->flags[id])))) r->bad = true;
-    if (r->bad) return;
+    tfn__json_want(r, ':', ":");
+    id = (int32_t)tfn__json_count(r, INT32_MAX);
+    if (!n) tfn__want(r, "a token that is not empty");
+    if (k && (id >= k->vocab || (!store && id >= 0 && k->flags[id])))
+        tfn__want(r, "each number from 0 on once");
+    if (r->wanted) return;
     v->count++;
     v->bytes += n;
     v->longest = n > v->longest ? n : v->longest;
@@ -11824,29 +12081,23 @@ static void tfn__json_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, boo
         k->flags[id] = (uint8_t)(TFN__SEEN | (raw ? TFN__RAW : 0));
         k->start[id + 1] = (int32_t)n;
     }
-    tfn__json_space(r);
 }
 
-static void tfn__json_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool store,
-                           const tfn_tokeniser_source *s)
+static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool store,
+                            const tfn_tokeniser_source *s)
 {
     tfn__reader r = tfn__read_from(s->vocab, s->vocab_size);
-    tfn__json_space(&r);
-    tfn__expect(&r, '{');
-    tfn__json_space(&r);
-    if (!tfn__accept(&r, '}')) {
-        do tfn__json_entry(&r, v, k, store); while (tfn__accept(&r, ','));
-        tfn__expect(&r, '}');
-    }
-    tfn__json_space(&r);
-    if (r.bad || r.at != r.size) tfn__bad_vocab(e, &r, "the vocabulary is wrong at byte %d");
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
+        tfn__vocab_entry(&r, v, k, store);
+    tfn__end_vocab(e, &r, "the vocabulary is wrong at byte %d: %s is wanted");
 }
 
 /* The ids of "A B" and of A and B together; false where the vocabulary has no such token. */
-static bool tfn__read_merge(const tfn_tokeniser *k, int32_t *merge, tfn__reader line,
-                            uint8_t *buffer, size_t room)
+static bool tfn__read_merge(tfn_tokeniser *k, size_t i, tfn__reader line, uint8_t *buffer,
+                            size_t room)
 {
     size_t used = 0, left = 0;
+    int32_t a, b, both;
     for (int32_t c; line.at < line.size; ) {
         if (!left && used && tfn__accept(&line, ' ')) left = used;
         if (line.at == line.size) return false;
@@ -11854,10 +12105,11 @@ static bool tfn__read_merge(const tfn_tokeniser *k, int32_t *merge, tfn__reader 
         if (c < 0 || (c = tfn__byte_shown(c)) < 0 || used == room) return false;
         buffer[used++] = (uint8_t)c;
     }
-    merge[0] = tfn__token_id(k, buffer, left);
-    merge[1] = tfn__token_id(k, buffer + left, used - left);
-    merge[2] = tfn__token_id(k, buffer, used);
-    return merge[0] >= 0 && merge[1] >= 0 && merge[2] >= 0;
+    a = tfn__token_id(k, buffer, left);
+    b = tfn__token_id(k, buffer + left, used - left);
+    both = tfn__token_id(k, buffer, used);
+    tfn__set_merge(k, i, a, b, both);
+    return a >= 0 && b >= 0 && both >= 0;
 }
 
 /* Lines "A B", the best merge first, after an optional one that begins with #version. Without k
@@ -11866,95 +12118,85 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint
                              const tfn_tokeniser_source *s)
 {
     tfn__reader r = tfn__read_from(s->merges, s->merges_size);
-    size_t count = 0;
     while (r.at < r.size) {
         tfn__reader line = tfn__read_from(r.s + r.at, r.size - r.at);
         size_t n = 0;
+        bool head = !r.at && line.size >= 8 && tfn__same(line.s, (const uint8_t *)"#version", 8);
         while (n < line.size && line.s[n] != '\n') n++;
-        line.size = n;
-        if (n && line.s[n - 1] == '\r') line.size--;
-        if ((r.at || n < 8 || !tfn__same(line.s, (const uint8_t *)"#version", 8)) && line.size) {
-            if (k && !tfn__read_merge(k, k->merge + 3*count, line, buffer, v->longest))
-                tfn__fail(e, TFN_BAD_FORMAT, "tokeniser",
-                          "merge %d is not two tokens of the vocabulary that make a third",
-                          (int64_t)count, 0);
-            count++;
-        }
+        line.size = n && line.s[n - 1] == '\r' ? n - 1 : n;
         r.at += n + (n < r.size - r.at);
+        if (head || !line.size) continue;
+        if (k && !tfn__read_merge(k, v->merges, line, buffer, v->longest))
+            tfn__fail(e, TFN_BAD_FORMAT, "tokeniser",
+                      "merge %d is not two tokens of the vocabulary that make a third",
+                      (int64_t)v->merges, 0);
+        v->merges++;
     }
-    v->merges = count;
 }
 
 /* -- size and init --------------------------------------------------------------------------- */
 
-static bool tfn__measure(tfn_error *e, tfn__vocab *v, const tfn_tokeniser_source *s)
+/* The whole source: counted, or with k stored. The buffer is for merges.txt. */
+static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint8_t *buffer,
+                             const tfn_tokeniser_source *s)
 {
     TFNORM_MEMSET(v, 0, sizeof *v);
+    if (k) k->start[0] = 0;
     if (s->trainer) {
 #ifdef TFNORM_NO_TRAINING
         tfn__fail(e, TFN_UNSUPPORTED, "tokeniser", "this build cannot train", 0, 0);
 #else
-        tfn__measure_trained(e, v, s->trainer);
+        tfn__trained_pass(e, v, k, s->trainer);
 #endif
-    } else if (s->blob) tfn__read_blob(e, v, NULL, s->blob, s->blob_size);
+    } else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
     else if (!s->vocab) tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "the source is empty", 0, 0);
     else {
         if (!s->merges && (s->kind == TFN_BPE || (unsigned)s->kind > TFN_WORDS))
             tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "a vocabulary without merges wants a kind",
                       0, 0);
         v->kind = s->merges ? TFN_BPE : s->kind;
-        tfn__json_pass(e, v, NULL, false, s);
-        tfn__merges_pass(e, v, NULL, NULL, s);
+        tfn__vocab_pass(e, v, k, false, s);
+        for (int32_t id = 0; k && id < k->vocab && e->status == TFN_OK; id++) {
+            k->start[id + 1] += k->start[id];
+            k->flags[id] &= TFN__RAW;
+        }
+        if (k && e->status == TFN_OK) tfn__vocab_pass(e, v, k, true, s);
     }
-    return tfn__vocab_fits(v, e);
+    if (k && e->status == TFN_OK) tfn__index_tokens(k);
+    if (e->status == TFN_OK && s->vocab && !s->trainer && !s->blob)
+        tfn__merges_pass(e, v, k, buffer, s);
 }
 
-/* Bytes of the block, and (mem) where everything stands; the buffer is for merges.txt. */
-static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn__vocab *v, uint8_t **buffer, void *mem,
-                                 size_t size)
+/* Bytes of the block, and (mem) where everything stands; 0: an error. */
+static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn_tokeniser_source *s, uint8_t **buffer,
+                                 void *mem, size_t size)
 {
-    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__arena a = tfn__arena_in(mem, size);
     tfn_error *e = &k->error;
-    a.base = (unsigned char *)mem;
-    a.size = size;
-    k->kind = v->kind;
-    k->vocab = (int32_t)v->count;
-    k->merges = (int32_t)v->merges;
-    k->start = tfn__take_ids(&a, v->count + 1, e);
-    k->merge = tfn__take_ids(&a, 3 * v->merges, e);
+    tfn__vocab v;
+    TFNORM_MEMSET(k, 0, sizeof *k);
+    tfn__source_pass(e, &v, NULL, NULL, s);
+    if (!tfn__vocab_fits(&v, e)) return 0;
+    k->kind = v.kind;
+    k->vocab = (int32_t)v.count;
+    k->merges = (int32_t)v.merges;
+    k->start = tfn__take_ids(&a, v.count + 1, e);
+    k->merge = tfn__take_ids(&a, 3 * v.merges, e);
     k->byte_id = tfn__take_ids(&a, 256, e);
-    k->slots = tfn__take_slots(&a, v->count, e);
-    k->merge_slots = tfn__take_slots(&a, v->merges, e);
-    k->flags = tfn__take(&a, v->count, 1, e);
-    k->text = tfn__take(&a, v->bytes, 1, e);
-    *buffer = tfn__take(&a, v->longest, 1, e);
-    return e->status == TFN_OK ? a.peak : 0;
+    k->slots = tfn__take_slots(&a, v.count, e);
+    k->merge_slots = tfn__take_slots(&a, v.merges, e);
+    k->flags = tfn__take(&a, v.count, 1, e);
+    k->text = tfn__take(&a, v.bytes, 1, e);
+    *buffer = tfn__take(&a, v.longest, 1, e);
+    if (e->status == TFN_OK && mem) TFNORM_MEMSET(k->flags, 0, v.count);
+    return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
 }
 
 TFNORM_API size_t tfn_tokeniser_size(const tfn_tokeniser_source *source)
 {
     tfn_tokeniser k;
-    tfn__vocab v;
     uint8_t *buffer;
-    size_t bytes;
-    TFNORM_MEMSET(&k, 0, sizeof k);
-    if (!tfn__measure(&k.error, &v, source)) return 0;
-    bytes = tfn__tokeniser_lay(&k, &v, &buffer, NULL, SIZE_MAX);
-    return bytes && bytes <= SIZE_MAX - TFN__ALIGN ? bytes + TFN__ALIGN - 1 : 0;
-}
-
-static void tfn__fill_text(tfn_tokeniser *k, tfn__vocab *v, uint8_t *buffer,
-                           const tfn_tokeniser_source *s)
-{
-    tfn__vocab again = *v;
-    tfn__json_pass(&k->error, &again, k, false, s);
-    if (k->error.status != TFN_OK) return;
-    for (int32_t id = 0; id < k->vocab; id++) {
-        k->start[id + 1] += k->start[id];
-        k->flags[id] &= TFN__RAW;
-    }
-    tfn__json_pass(&k->error, &again, k, true, s);
-    if (tfn__index_tokens(k)) tfn__merges_pass(&k->error, v, k, buffer, s);
+    return tfn__tokeniser_lay(&k, source, &buffer, NULL, SIZE_MAX);
 }
 
 TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_source *source,
@@ -11962,28 +12204,8 @@ TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_s
 {
     tfn__vocab v;
     uint8_t *buffer;
-    size_t wanted;
-    TFNORM_MEMSET(k, 0, sizeof *k);
-    if (!tfn__measure(&k->error, &v, source)) return k->error.status;
-    wanted = tfn__tokeniser_lay(k, &v, &buffer, NULL, SIZE_MAX);
-    if (!wanted) return k->error.status;
-    if (!mem || size < wanted + TFN__ALIGN - 1)
-        return tfn__fail(&k->error, TFN_NO_MEMORY, "tokeniser",
-                         "the block has %d bytes, %d are wanted", (int64_t)size,
-                         (int64_t)(wanted + TFN__ALIGN - 1));
-    tfn__tokeniser_lay(k, &v, &buffer, tfn__aligned(mem), size - (TFN__ALIGN - 1));
-    TFNORM_MEMSET(k->flags, 0, v.count);
-    k->start[0] = 0;
-    if (source->blob && !source->trainer) {
-        tfn__read_blob(&k->error, &v, k, source->blob, source->blob_size);
-        tfn__index_tokens(k);
-    } else if (!source->trainer) tfn__fill_text(k, &v, buffer, source);
-#ifndef TFNORM_NO_TRAINING
-    else {
-        tfn__fill_trained(k, source->trainer);
-        tfn__index_tokens(k);
-    }
-#endif
+    if (!tfn__tokeniser_lay(k, source, &buffer, mem, mem ? size : 0)) return k->error.status;
+    tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
     return k->error.status;
 }
@@ -12029,27 +12251,6 @@ TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, 
     return count;
 }
 
-/* What is written: all is counted and summed, what fits is stored. */
-typedef struct tfn__writer {
-    uint8_t *out;
-    size_t   capacity, used;
-} tfn__writer;
-
-static void tfn__write(tfn__writer *w, const void *from, size_t n)
-{
-    const uint8_t *s = (const uint8_t *)from;
-    for (size_t i = 0; i < n; i++, w->used++)
-        if (w->used < w->capacity) w->out[w->used] = s[i];
-}
-
-static tfn__writer tfn__write_to(void *out, size_t capacity)
-{
-    tfn__writer w = { NULL, 0, 0 };
-    w.out = (uint8_t *)out;
-    w.capacity = out ? capacity : 0;
-    return w;
-}
-
 /* Specials but "<unk>" give no text. */
 static bool tfn__silent(const tfn_tokeniser *k, int32_t id)
 {
@@ -12060,15 +12261,15 @@ static bool tfn__silent(const tfn_tokeniser *k, int32_t id)
 TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
-    tfn__writer w = tfn__write_to(text, capacity);
+    tfn__text t = tfn__text_in(text, capacity);
     if (k->error.status != TFN_OK) return 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         int32_t id = ids[i];
         if (id < 0 || id >= k->vocab) id = k->special[TFN_UNK];
         if (id >= 0 && !tfn__silent(k, id))
-            tfn__write(&w, k->text + k->start[id], tfn__token_bytes(k, id));
+            tfn__put_bytes(&t, k->text + k->start[id], tfn__token_bytes(k, id));
     }
-    return w.used;
+    return t.used;
 }
 
 TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes)
@@ -12093,98 +12294,72 @@ TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token,
 
 /* -- saving ---------------------------------------------------------------------------------- */
 
-static void tfn__write_number(tfn__writer *w, size_t n)
+static void tfn__put_number(tfn__text *t, size_t n)
 {
-    uint8_t byte;
-    for (; n > 127; n >>= 7) {
-        byte = (uint8_t)(n | 128);
-        tfn__write(w, &byte, 1);
+    for (bool more = true; more; n >>= 7) {
+        uint8_t byte = (uint8_t)(n & 127);
+        more = n > 127;
+        if (more) byte |= 128;
+        tfn__put_bytes(t, &byte, 1);
     }
-    byte = (uint8_t)n;
-    tfn__write(w, &byte, 1);
 }
 
 TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t capacity)
 {
-    tfn__writer w = tfn__write_to(blob, capacity);
+    tfn__text t = tfn__text_in(blob, capacity);
     uint32_t sum;
     if (k->error.status != TFN_OK) return 0;
-    tfn__write(&w, tfn__magic, sizeof tfn__magic);
-    tfn__write_number(&w, (size_t)k->kind);
-    tfn__write_number(&w, (size_t)k->vocab);
-    tfn__write_number(&w, (size_t)k->merges);
+    tfn__put_bytes(&t, tfn__magic, sizeof tfn__magic);
+    tfn__put_number(&t, (size_t)k->kind);
+    tfn__put_number(&t, (size_t)k->vocab);
+    tfn__put_number(&t, (size_t)k->merges);
     for (int32_t id = 0; id < k->vocab; id++) {
         size_t n = tfn__token_bytes(k, id);
-        tfn__write_number(&w, 2*n + (k->flags[id] & TFN__RAW));
-        tfn__write(&w, k->text + k->start[id], n);
+        tfn__put_number(&t, 2*n + (k->flags[id] & TFN__RAW));
+        tfn__put_bytes(&t, k->text + k->start[id], n);
     }
-    for (int32_t i = 0; i < 3 * k->merges; i++) tfn__write_number(&w, (size_t)k->merge[i]);
-    sum = w.used <= w.capacity ? tfn__hash(w.out, w.used) : 0;
+    for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
+    sum = t.used <= t.size ? tfn__hash((const uint8_t *)t.buf, t.used) : 0;
     for (int i = 0; i < 4; i++) {
         uint8_t byte = (uint8_t)(sum >> 8*i);
-        tfn__write(&w, &byte, 1);
+        tfn__put_bytes(&t, &byte, 1);
     }
-    return w.used;
-}
-
-static void tfn__write_char(tfn__writer *w, int32_t c)
-{
-    uint8_t s[4];
-    tfn__write(w, s, tfn__put_utf8(s, c));
-}
-
-/* A character of a JSON string. */
-static void tfn__write_json(tfn__writer *w, int32_t c)
-{
-    static const char digit[] = "0123456789abcdef";
-    if (c < 32) {
-        tfn__write(w, "\\u00", 4);
-        tfn__write(w, digit + (c >> 4), 1);
-        tfn__write(w, digit + (c & 15), 1);
-        return;
-    }
-    if (c == '"' || c == '\\') tfn__write(w, "\\", 1);
-    tfn__write_char(w, c);
+    return t.used;
 }
 
 TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, size_t capacity)
 {
-    tfn__writer w = tfn__write_to(text, capacity);
+    tfn__text t = tfn__text_in(text, capacity);
     if (k->error.status != TFN_OK) return 0;
     for (int32_t id = 0; id < k->vocab; id++) {
         const uint8_t *s = k->text + k->start[id];
         size_t n = tfn__token_bytes(k, id);
-        char digits[16];
-        tfn__text number = { NULL, 0, 0 };
-        number.buf = digits;
-        number.size = sizeof digits;
-        tfn__put_int(&number, id);
-        tfn__write(&w, id ? ", \"" : "{\"", id ? 3 : 2);
+        tfn__put(&t, id ? ", \"" : "{\"");
         for (size_t at = 0; at < n;) {
             int32_t c = tfn__shown(s[at]);
             at += k->flags[id] & TFN__RAW ? tfn__utf8(s + at, n - at, &c) : 1;
-            tfn__write_json(&w, c);
+            tfn__put_json(&t, c);
         }
-        tfn__write(&w, "\": ", 3);
-        tfn__write(&w, digits, number.used);
+        tfn__put(&t, "\": ");
+        tfn__put_int(&t, id);
     }
-    tfn__write(&w, "}", 1);
-    return w.used;
+    tfn__put(&t, "}");
+    return t.used;
 }
 
 TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity)
 {
-    tfn__writer w = tfn__write_to(text, capacity);
+    tfn__text t = tfn__text_in(text, capacity);
     if (k->error.status != TFN_OK) return 0;
-    tfn__write(&w, "#version: 0.2\n", 14);
+    tfn__put(&t, "#version: 0.2\n");
     for (int32_t i = 0; i < k->merges; i++)
         for (int32_t j = 0; j < 2; j++) {
             int32_t id = k->merge[3*i + j];
             for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
-                tfn__write_char(&w, tfn__shown(k->text[at]));
-            tfn__write(&w, j ? "\n" : " ", 1);
+                tfn__put_code(&t, tfn__shown(k->text[at]));
+            tfn__put(&t, j ? "\n" : " ");
         }
-    return w.used;
+    return t.used;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> metrics */
@@ -12437,13 +12612,6 @@ TFNORM_API size_t tfn_metric_work(size_t bytes, int32_t strings)
     return e.status == TFN_OK && bytes <= INT32_MAX / 2 ? a.used + TFN__ALIGN - 1 : 0;
 }
 
-static size_t tfn__length(const char *s)
-{
-    size_t n = 0;
-    while (s[n]) n++;
-    return n;
-}
-
 /* The tokens of a hypothesis and its references in the caller's memory, or NULL. */
 static tfn__words *tfn__split_all(const char *hypothesis, const char *const *references,
                                   int32_t count, tfn__splitter split, void *work, size_t size,
@@ -12503,27 +12671,14 @@ static int tfn__compare_gram(const tfn__words *a, int32_t i, const tfn__words *b
     return order;
 }
 
-static void tfn__sink_gram(tfn__words *w, int32_t i, int32_t n)
+static bool tfn__gram_before(const void *x, int32_t i, int32_t j)
 {
-    int32_t *o = w->order, t = o[i];
-    for (int32_t j; (j = 2*i + 1) < n; i = j) {
-        if (j + 1 < n && tfn__compare_gram(w, o[j + 1], w, o[j], 4) > 0) j++;
-        if (tfn__compare_gram(w, o[j], w, t, 4) <= 0) break;
-        o[i] = o[j];
-        o[j] = t;
-    }
+    const tfn__words *w = (const tfn__words *)x;
+    return tfn__compare_gram(w, i, w, j, 4) < 0;
 }
 static void tfn__sort_grams(tfn__words *w)
 {
-    int32_t t;
-    for (int32_t i = 0; i < w->count; i++) w->order[i] = i;
-    for (int32_t i = w->count / 2; i-- > 0;) tfn__sink_gram(w, i, w->count);
-    for (int32_t n = w->count - 1; n > 0; n--) {
-        t = w->order[0];
-        w->order[0] = w->order[n];
-        w->order[n] = t;
-        tfn__sink_gram(w, 0, n);
-    }
+    tfn__order(w->order, w->count, tfn__gram_before, w);
 }
 
 /* Places in w's order before the n-gram at i of g, or with `after` before what comes after it. */
@@ -12616,9 +12771,7 @@ TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool 
                                      char *buf, size_t size)
 {
     static const char *const names[] = { "exp", "floor[0.10]", "add-k[1.00]", "none" };
-    tfn__text t = { NULL, 0, 0 };
-    t.buf = buf;
-    t.size = size;
+    tfn__text t = tfn__text_in(buf, size);
     tfn__put(&t, "nrefs:");
     if (b->references < 0) tfn__put(&t, "var");
     else tfn__put_int(&t, b->references);
@@ -12627,7 +12780,7 @@ TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool 
     tfn__put(&t, "|tok:13a|smooth:");
     tfn__put(&t, names[(unsigned)smooth % 4]);
     tfn__put(&t, "|version:tfnorm-" TFNORM_VERSION);
-    return buf;
+    return tfn__end(&t);
 }
 
 /* -- ROUGE, error rates ---------------------------------------------------------------------- */
@@ -12718,6 +12871,1167 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e)
 {
     if (e->length > 0) return (double)e->edits / (double)e->length;
     return e->edits > 0 ? (double)NAN : 0;
+}
+#endif /* TFN__IMPLEMENTING */
+/* >> files */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_FILES
+/* Files are hostile: what they say is compared with the bytes that there are before it is used, and
+ * no size in them is taken for a size of memory. */
+
+/* -- bytes ----------------------------------------------------------------------------------- */
+
+/* The first error; in its text %s is the file and, after a colon, `what`. */
+static tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
+                                 const char *what, int64_t found, int64_t wanted)
+{
+    const char *name = f->path ? f->path : f->io ? "stream" : "memory";
+    tfn__text t = tfn__text_in(f->error.name, sizeof f->error.name);
+    if (f->error.status != TFN_OK) return f->error.status;
+    tfn__fail(&f->error, status, "file", text, found, wanted);
+    for (const char *s = name; *s; s++)
+        if ((*s == '/' || *s == '\\') && s[1]) name = s + 1;
+    tfn__put(&t, name);
+    tfn__put(&t, what ? ": " : NULL);
+    tfn__put(&t, what);
+    tfn__end(&t);
+    return status;
+}
+
+static void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t found, int64_t wanted)
+{
+    tfn__file_fail(f, TFN_BAD_FORMAT, text, what, found, wanted);
+}
+static bool tfn__little(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+    TFNORM_MEMCPY(&first, &one, 1);
+    return first;
+}
+static bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
+
+#ifdef TFN__STDIO
+enum { TFN__PATH = 1024 };              /* bytes of a path with ".tmp" */
+
+#if defined _WIN32
+#define TFN__DURABLE "commit"
+#define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
+#define TFN__TELL(s) _ftelli64(s)
+#define TFN__SYNC(s) _commit(_fileno(s))
+#define TFN__RENAME(from, to) !MoveFileExA(from, to, 1 | 8)    /* replace, write through */
+#ifdef __cplusplus
+extern "C"
+#endif
+__declspec(dllimport) int __stdcall MoveFileExA(const char *, const char *, unsigned long);
+#elif defined TFN__POSIX
+#define TFN__DURABLE "fsync"
+#define TFN__SEEK(s, at, from) fseeko(s, (off_t)(at), from)
+#define TFN__TELL(s) ftello(s)
+#define TFN__SYNC(s) fsync(fileno(s))
+#define TFN__RENAME(from, to) rename(from, to)
+#else
+#define TFN__DURABLE "no"
+#define TFN__SEEK(s, at, from) ((at) > LONG_MAX ? -1 : fseek(s, (long)(at), from))
+#define TFN__TELL(s) ftell(s)
+#define TFN__SYNC(s) 0
+#define TFN__RENAME(from, to) rename(from, to)
+#endif
+
+/* The name of a new file stands in its folder: that must reach the disk too. Some file systems
+ * cannot (EINVAL). */
+static bool tfn__sync_folder(const char *path)
+{
+#ifdef TFN__POSIX
+    char name[TFN__PATH];
+    tfn__text t = tfn__text_in(name, sizeof name);
+    size_t n = tfn__length(path);
+    int folder;
+    bool done;
+    while (n && path[n - 1] != '/') n--;
+    if (n) tfn__put_bytes(&t, path, n);
+    else tfn__put(&t, ".");
+    tfn__end(&t);
+    folder = open(name, O_RDONLY);
+    done = folder >= 0 && (!fsync(folder) || errno == EINVAL);
+    return folder >= 0 && !close(folder) && done;
+#else
+    return path != NULL;
+#endif
+}
+
+/* PATH.tmp. What a program left there that died is overwritten. */
+static bool tfn__temporary(tfn_file *f, char *name)
+{
+    tfn__text t = tfn__text_in(name, TFN__PATH);
+    tfn__put(&t, f->path);
+    tfn__put(&t, ".tmp");
+    tfn__end(&t);
+    if (t.used >= TFN__PATH)
+        tfn__file_fail(f, TFN_BAD_FILE, "%s: the path has %d bytes, the limit is %d", NULL,
+                       (int64_t)t.used - 4, TFN__PATH - 5);
+    return t.used < TFN__PATH;
+}
+
+static void tfn__open_path(tfn_file *f, bool write)
+{
+    char name[TFN__PATH];
+    FILE *s;
+    if (!tfn__temporary(f, name)) return;
+    f->stream = s = fopen(write ? name : f->path, write ? "wb" : "rb");
+    if (!s) tfn__file_fail(f, TFN_BAD_FILE, "%s cannot be opened", NULL, 0, 0);
+    if (!s || write) return;
+    f->used = TFN__SEEK(s, 0, SEEK_END) ? UINT64_MAX : (uint64_t)TFN__TELL(s);
+    if (f->used > INT64_MAX) tfn__file_fail(f, TFN_BAD_FILE, "%s has no size", NULL, 0, 0);
+}
+
+/* Close what was written and put it in its place, or after an error take it away. */
+static void tfn__commit_path(tfn_file *f)
+{
+    char name[TFN__PATH];
+    FILE *s = (FILE *)f->stream;
+    bool good = tfn__temporary(f, name) && tfn__fine(f);
+    const char *failed = good && fflush(s) ? "flush" : good && TFN__SYNC(s) ? "fsync" : NULL;
+    if (fclose(s) && !failed) failed = "close";
+    f->stream = NULL;
+    if (good && !failed && TFN__RENAME(name, f->path)) failed = "rename";
+    if (!good || failed) remove(name);
+    else if (!tfn__sync_folder(f->path)) failed = "fsync of the folder";
+    if (failed) tfn__file_fail(f, TFN_BAD_FILE, "%s failed", failed, 0, 0);
+}
+#else
+#define TFN__DURABLE "no"
+#endif
+TFNORM_API const char *tfn_io_durable(void) { return TFN__DURABLE; }
+
+/* Reading, `used` becomes the bytes that there are; writing, it counts. */
+static bool tfn__begin(tfn_file *f, bool write)
+{
+    if (!tfn__fine(f)) return false;
+    f->used = write ? 0 : f->io ? f->io->size : f->from_size;
+    f->counts = write && !f->path && !f->to && !f->io;
+    if (write && !tfn__little())
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s: big-endian machines only read", NULL, 0, 0);
+    if (!f->path) return tfn__fine(f);
+#ifdef TFN__STDIO
+    if (tfn__fine(f)) tfn__open_path(f, write);
+#else
+    tfn__file_fail(f, TFN_UNSUPPORTED, "%s: this build has no paths", NULL, 0, 0);
+#endif
+    return tfn__fine(f);
+}
+
+static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
+{
+    bool got = tfn__fine(f) && bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
+    size_t n = (size_t)bytes;
+    if (!bytes) return tfn__fine(f);
+#ifdef TFN__STDIO
+    if (got && f->path)
+        got = !TFN__SEEK((FILE *)f->stream, at, SEEK_SET)
+           && fread(to, 1, n, (FILE *)f->stream) == n;
+#endif
+    if (got && !f->path && f->io) got = f->io->read && f->io->read(f->io->user, at, to, n);
+    if (got && !f->path && !f->io) TFNORM_MEMCPY(to, (const uint8_t *)f->from + at, n);
+    if (!got) tfn__file_fail(f, TFN_BAD_FILE, "%s: %d bytes at byte %d cannot be read", NULL,
+                             (int64_t)bytes, (int64_t)at);
+    return got;
+}
+
+static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
+{
+    bool put = true;
+    if (!tfn__fine(f)) return;
+    if (f->counts || !bytes) {
+        f->used += bytes;
+        return;
+    }
+#ifdef TFN__STDIO
+    if (f->path) put = fwrite(from, 1, bytes, (FILE *)f->stream) == bytes;
+#endif
+    if (!f->path && f->io) put = f->io->write && f->io->write(f->io->user, from, bytes);
+    if (!f->path && !f->io && f->used <= f->to_size && bytes <= f->to_size - f->used)
+        TFNORM_MEMCPY((uint8_t *)f->to + f->used, from, bytes);
+    if (!put) tfn__file_fail(f, TFN_BAD_FILE, "%s: %d bytes cannot be written behind %d", NULL,
+                             (int64_t)bytes, (int64_t)f->used);
+    f->used += bytes;
+}
+
+static tfn_status tfn__finish_writing(tfn_file *f)
+{
+#ifdef TFN__STDIO
+    if (f->path && f->stream) tfn__commit_path(f);
+#endif
+    if (!f->path && !f->io && f->to && f->used > f->to_size)
+        tfn__file_fail(f, TFN_NO_MEMORY, "%s has %d bytes, %d are wanted", NULL,
+                       (int64_t)f->to_size, (int64_t)f->used);
+    tfn_file_close(f);
+    return f->error.status;
+}
+
+TFNORM_API void tfn_file_close(tfn_file *f)
+{
+#ifdef TFN__STDIO
+    if (f->stream) fclose((FILE *)f->stream);
+#endif
+#ifndef TFNORM_NO_MALLOC
+    free(f->owned);
+#endif
+    f->stream = f->owned = NULL;
+    f->header = NULL;
+    f->count = 0;
+}
+
+/* Memory until the file is closed: the caller's, or of malloc. */
+static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
+{
+    size_t size = f->work ? f->work_size : 0;
+    void *mem = f->work;
+#ifndef TFNORM_NO_MALLOC
+    if (!mem && bytes < SIZE_MAX) mem = f->owned = malloc(bytes);
+    if (f->owned) size = bytes;
+#endif
+    if (!mem || size < bytes)
+        tfn__file_fail(f, TFN_NO_MEMORY, "%s: %d bytes of work, %d are wanted", NULL,
+                       (int64_t)size, (int64_t)bytes);
+    return tfn__arena_in(mem, size);
+}
+
+/* A little-endian number. */
+static uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
+{
+    uint64_t v = 0;
+    while (bytes-- > 0) v = v << 8 | s[bytes];
+    return v;
+}
+/* -- safetensors: the header ----------------------------------------------------------------- */
+
+enum { TFN__RANK = 8, TFN__ENTRY_BYTES = 49, TFN__CHUNK = 128 };
+/* ENTRY_BYTES: the shortest entry of a header; CHUNK: values at a time. */
+
+typedef struct tfn__entry {
+    uint64_t begin, end;
+    uint32_t at;                        /* its name in the header */
+} tfn__entry;
+
+static const struct { char name[12]; uint8_t bits; } tfn__dtypes[TFN_DTYPE_COUNT] = {
+    { "", 0 }, { "U64", 64 }, { "I64", 64 }, { "F64", 64 }, { "C64", 64 }, { "F32", 32 },
+    { "U32", 32 }, { "I32", 32 }, { "BF16", 16 }, { "F16", 16 }, { "U16", 16 }, { "I16", 16 },
+    { "F8_E5M2FNUZ", 8 }, { "F8_E4M3FNUZ", 8 }, { "F8_E8M0", 8 }, { "F8_E4M3", 8 },
+    { "F8_E5M2", 8 }, { "I8", 8 }, { "U8", 8 }, { "F6_E3M2", 6 }, { "F6_E2M3", 6 }, { "F4", 4 },
+    { "BOOL", 8 }
+};
+
+#ifdef TFN__DOUBLE
+enum { TFN__FLOAT = TFN_F64 };
+#else
+enum { TFN__FLOAT = TFN_F32 };
+#endif
+
+static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
+{
+    char name[16];
+    int i = 1;
+    tfn__json_string(r, name, sizeof name);
+    while (i < TFN_DTYPE_COUNT && !tfn__equal(name, tfn__dtypes[i].name)) i++;
+    if (i == TFN_DTYPE_COUNT) tfn__want(r, "a known dtype");
+    t->dtype = (tfn_dtype)i;
+}
+
+static int64_t tfn__volume(int64_t count, int64_t size)      /* -1: it does not fit */
+{
+    return count < 0 || size < 0 || (size && count > INT64_MAX / size) ? -1 : count * size;
+}
+
+/* Array of counts: how many there are; those that fit are stored. */
+static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int64_t *product)
+{
+    int32_t n = 0;
+    *product = 1;
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']'), n++) {
+        int64_t v = tfn__json_count(r, (INT64_C(1) << 48) - 1);
+        if (n < room) to[n] = v;
+        *product = tfn__volume(*product, v);
+    }
+    return n;
+}
+
+/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]} */
+static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
+{
+    static const char *const keys[] = { "dtype\"", "shape\"", "data_offsets\"" };
+    int64_t offsets[2] = { 0, 0 }, ignored;
+    int seen = 0;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    tfn__json_string(r, t->name, sizeof t->name);
+    tfn__json_want(r, ':', ":");
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        int key = tfn__json_key(r, keys, 3);
+        if (key >= 0 && seen >> key & 1) tfn__want(r, "each key once");
+        if (key >= 0) seen |= 1 << key;
+        if (key < 0) tfn__json_skip(r, 8);
+        else if (key == 0) tfn__parse_dtype(r, t);
+        else if (key == 1) t->rank = tfn__parse_counts(r, t->shape, TFN__RANK, &t->count);
+        else if (tfn__parse_counts(r, offsets, 2, &ignored) != 2) tfn__want(r, "two offsets");
+    }
+    if (seen != 7) tfn__want(r, "a tensor with dtype, shape and data_offsets");
+    t->at = (uint64_t)offsets[0];
+    t->bytes = (uint64_t)(offsets[1] - offsets[0]);
+}
+
+/* A plain name: no other directory is reached by it. */
+static bool tfn__plain(const char *s)
+{
+    if (!*s || (s[0] == '.' && (!s[1] || (s[1] == '.' && !s[2])))) return false;
+    while (*s && *s != '/' && *s != '\\' && *s != ':') s++;
+    return !*s;
+}
+
+/* Texts only, or null; of an index (files) names of files. */
+static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
+{
+    char file[256];
+    if (f->metadata) tfn__want(r, "one of it");
+    f->metadata = r->at;
+    if (tfn__peek(r) == 'n') tfn__json_skip(r, 0);
+    else
+        for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+            tfn__json_string(r, NULL, 0);
+            tfn__json_want(r, ':', ":");
+            tfn__json_string(r, files ? file : NULL, sizeof file);
+            if (files && !r->wanted && !tfn__plain(file)) tfn__want(r, "a plain file name");
+        }
+    f->metadata_end = r->at;
+}
+
+/* Entry i of the header, which was checked. */
+static tfn__reader tfn__entry_of(const tfn_file *f, int32_t i)
+{
+    tfn__reader r = tfn__read_from(f->header, f->header_size);
+    r.at = ((const tfn__entry *)f->entries)[i].at;
+    return r;
+}
+static void tfn__entry_at(const tfn_file *f, int32_t i, tfn_tensor *t)
+{
+    tfn__reader r = tfn__entry_of(f, i);
+    tfn__parse_tensor(&r, t);
+}
+static bool tfn__name_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_file *f = (const tfn_file *)x;
+    tfn__reader a = tfn__entry_of(f, i), b = tfn__entry_of(f, j);
+    a.at++, b.at++;
+    return tfn__json_compare(a, b) < 0;
+}
+static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn__entry *a = (const tfn__entry *)((const tfn_file *)x)->entries, *b = a + j;
+    a += i;
+    return a->begin != b->begin ? a->begin < b->begin : a->end < b->end;
+}
+
+static void tfn__read_entries(tfn_file *f)
+{
+    static const char *const keys[] = { "__metadata__\"" };
+    tfn__reader r = tfn__read_from(f->header, f->header_size);
+    tfn__entry *e = (tfn__entry *)f->entries;
+    tfn_tensor t;
+    if (!tfn__is_utf8(r.s, r.size)) tfn__bad(f, "%s: the header is not UTF-8", NULL, 0, 0);
+    if (!tfn__fine(f)) return;
+    f->metadata = 0;
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader key = r;
+        if (tfn__json_key(&key, keys, 1) == 0) {
+            r = key;
+            tfn__parse_texts(f, &r, false);
+        } else {
+            e[f->count].at = (uint32_t)r.at;
+            tfn__parse_tensor(&r, &t);
+            e[f->count].begin = t.at;
+            e[f->count++].end = t.at + t.bytes;
+        }
+    }
+    if (r.at < r.size) tfn__want(&r, "the header's end");
+    if (r.wanted)
+        tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+}
+
+/* Names differ; in the order of their bytes tensors follow each other without hole or overlap, each
+ * has the bytes of its shape, and the last one ends the file. */
+static void tfn__check_entries(tfn_file *f)
+{
+    uint64_t last = 0;
+    int64_t bits;
+    tfn_tensor t, deep;
+    deep.rank = 0;
+    tfn__order(f->order, f->count, tfn__name_before, f);
+    for (int32_t i = 1; i < f->count; i++)
+        if (!tfn__name_before(f, f->order[i - 1], f->order[i])) {
+            tfn__entry_at(f, f->order[i], &t);
+            tfn__bad(f, "%s comes twice", t.name, 0, 0);
+        }
+    tfn__order(f->order, f->count, tfn__offset_before, f);
+    for (int32_t i = 0; i < f->count && tfn__fine(f); i++, last += t.bytes) {
+        tfn__entry_at(f, f->order[i], &t);
+        bits = tfn__volume(t.count, tfn__dtypes[t.dtype].bits);
+        if (t.at != last)
+            tfn__bad(f, "%s begins at %d, %d is wanted", t.name, (int64_t)t.at, (int64_t)last);
+        if ((int64_t)t.bytes < 0) tfn__bad(f, "%s ends before it begins", t.name, 0, 0);
+        if (bits < 0) tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t.name, 0, 0);
+        else if (bits % 8 || (uint64_t)bits / 8 != t.bytes)
+            tfn__bad(f, "%s has %d bytes, its shape wants %d", t.name, (int64_t)t.bytes, bits / 8);
+        else if (t.rank > TFN__RANK) deep = t;
+    }
+    if (last != f->used - f->data)
+        tfn__bad(f, "%s: the tensors have %d bytes, the file has %d", NULL, (int64_t)last,
+                 (int64_t)(f->used - f->data));
+    if (deep.rank)
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has rank %d, the limit is %d", deep.name, deep.rank,
+                       TFN__RANK);
+    tfn__order(f->order, f->count, tfn__name_before, f);
+}
+
+/* Bytes of the header; no more is done with this number before it was found to be small enough. */
+static size_t tfn__header_size(tfn_file *f)
+{
+    uint8_t s[8];
+    uint64_t n;
+    if (f->used < 8) tfn__bad(f, "%s has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
+    if (!tfn__file_get(f, 0, s, 8)) return 0;
+    n = tfn__from_bytes(s, 8);
+    if (n > 100000000)
+        tfn__bad(f, "%s: the header has over %d bytes", NULL, 100000000, 0);
+    else if (n > f->used - 8)
+        tfn__bad(f, "%s: a header of %d bytes, the file has %d", NULL, (int64_t)n,
+                 (int64_t)(f->used - 8));
+    return tfn__fine(f) ? (size_t)n : 0;
+}
+
+/* Header, entries and their order: the work, where it is. */
+static size_t tfn__lay_header(tfn_file *f, tfn__arena *a, size_t n)
+{
+    size_t room = n / TFN__ENTRY_BYTES + 1;
+    f->header = tfn__take(a, n, 1, &f->error);
+    f->entries = tfn__take(a, room, sizeof(tfn__entry), &f->error);
+    f->order = (int32_t *)(void *)tfn__take(a, room, sizeof(int32_t), &f->error);
+    f->header_size = n;
+    f->data = 8 + (uint64_t)n;
+    return a->used + (TFN__ALIGN - 1);
+}
+
+static size_t tfn__header_work(tfn_file *f, size_t n)
+{
+    tfn__arena a = tfn__arena_in(NULL, SIZE_MAX);
+    return tfn__lay_header(f, &a, n);
+}
+
+TFNORM_API size_t tfn_file_work(tfn_file *f)
+{
+    size_t bytes = tfn__begin(f, false) ? tfn__header_work(f, tfn__header_size(f)) : 0;
+    tfn_file_close(f);
+    return tfn__fine(f) ? bytes : 0;
+}
+
+TFNORM_API tfn_status tfn_file_open(tfn_file *f)
+{
+    tfn__arena a;
+    size_t n;
+    tfn_file_close(f);
+    n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
+    if (tfn__fine(f)) a = tfn__work_of(f, tfn__header_work(f, n));
+    if (tfn__fine(f)) tfn__lay_header(f, &a, n);
+    if (tfn__file_get(f, 8, f->header, n)) tfn__read_entries(f);
+    if (tfn__fine(f)) tfn__check_entries(f);
+    if (!tfn__fine(f)) tfn_file_close(f);
+    return f->error.status;
+}
+
+/* -- safetensors: reading -------------------------------------------------------------------- */
+
+TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
+{
+    if (!tfn__fine(f) || !f->header || i < 0 || i >= f->count) return false;
+    tfn__entry_at(f, f->order[i], t);
+    t->at += f->data;
+    return true;
+}
+
+TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
+{
+    for (int32_t low = 0, high = f->count; low < high;) {
+        int32_t middle = low + (high - low) / 2, order;
+        if (!tfn_file_tensor(f, middle, t)) return false;
+        order = tfn__compare(t->name, name);
+        if (!order) return true;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+    }
+    return false;
+}
+
+/* Go through the texts of __metadata__: name, "" if it is long, and a reader before the value. */
+static bool tfn__next_text(const tfn_file *f, tfn__reader *r, char *name, tfn__reader *value)
+{
+    tfn__reader k;
+    bool first = !r->s;
+    if (!f->header || !f->metadata || !tfn__fine(f)) return false;
+    if (first) *r = tfn__read_from(f->header, f->metadata_end);
+    if (first) r->at = f->metadata;
+    if (!(first ? tfn__peek(r) == '{' && tfn__json_open(r, '{', '}') : tfn__json_more(r, '}')))
+        return false;
+    k = *r;
+    tfn__json_string(&k, name, sizeof f->error.name);
+    if (k.wanted) name[0] = 0;
+    tfn__json_string(r, NULL, 0);
+    tfn__json_want(r, ':', ":");
+    *value = *r;
+    tfn__json_string(r, NULL, 0);
+    return true;
+}
+
+TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size)
+{
+    char name[sizeof f->error.name];
+    tfn__reader r = tfn__read_from(NULL, 0), value;
+    tfn__text t = tfn__text_in(text, size);
+    bool found = false;
+    while (!found && tfn__next_text(f, &r, name, &value)) found = tfn__equal(name, key);
+    if (found) tfn__json_mark(&value, '"');
+    for (int32_t c; found && (c = tfn__json_char(&value)) >= 0;) tfn__put_code(&t, c);
+    tfn__end(&t);
+    return t.used;
+}
+
+/* An IEEE number of so many bits, the highest its sign. */
+static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
+{
+    const int most = (1 << exponent_bits) - 1;
+    int e = (int)(u >> fraction_bits) & most;
+    uint64_t fraction = u & ((UINT64_C(1) << fraction_bits) - 1);
+    double v = (double)(e ? fraction | UINT64_C(1) << fraction_bits : fraction);
+    if (e == most) v = fraction ? (double)NAN : (double)INFINITY;
+    else v = ldexp(v, (e ? e : 1) - most / 2 - fraction_bits);
+    return u >> (exponent_bits + fraction_bits) & 1 ? -v : v;
+}
+
+static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
+{
+    int bits = tfn__dtypes[dtype].bits;
+    uint64_t u = tfn__from_bytes(s, (size_t)bits / 8), sign = UINT64_C(1) << (bits - 1);
+    double v;
+    switch (dtype) {
+    case TFN_F64:
+        TFNORM_MEMCPY(&v, &u, sizeof v);
+        return v;
+    case TFN_F32:  return tfn__ieee(u, 8, 23);
+    case TFN_F16:  return tfn__ieee(u, 5, 10);
+    case TFN_BF16: return tfn__ieee(u, 8, 7);
+    case TFN_I64: case TFN_I32: case TFN_I16: case TFN_I8:
+        return u & sign ? -(double)(sign - (u - sign)) : (double)u;
+    default:       return (double)u;
+    }
+}
+
+static bool tfn__has_values(tfn_dtype d)
+{
+    return d != TFN_C64 && d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT
+           && (d < TFN_F8_E5M2FNUZ || d == TFN_I8 || d == TFN_U8 || d == TFN_BOOL);
+}
+
+/* Values as I32, F64 or float. */
+static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
+                         int64_t count)
+{
+    uint8_t s[8 * TFN__CHUNK];
+    uint64_t each = tfn__dtypes[t->dtype].bits / 8, at = t->at + (uint64_t)first * each;
+    if (t->dtype == as && tfn__little()) tfn__file_get(f, at, to, (uint64_t)count * each);
+    else
+        for (int64_t i = 0, n = 0; i < count && tfn__fine(f); i++, n = (n + 1) % TFN__CHUNK) {
+            int64_t left = tfn__min((ptrdiff_t)(count - i), TFN__CHUNK);
+            double v;
+            if (!n && !tfn__file_get(f, at + (uint64_t)i * each, s, (uint64_t)left * each)) return;
+            v = tfn__decode(t->dtype, s + (uint64_t)n * each);
+            if (as == TFN_I32) ((int32_t *)to)[i] = (int32_t)v;
+            else if (as == TFN_F64) ((double *)to)[i] = v;
+            else ((float *)to)[i] = (float)v;
+        }
+}
+
+TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
+                                    int64_t count)
+{
+    if (first < 0 || count < 0 || count > t->count - first)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has %d values, not %d more", t->name, t->count, count);
+    if (!tfn__has_values(t->dtype))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", t->name, 0, 0);
+    if (tfn__fine(f)) tfn__read_as(f, t, to, (tfn_dtype)TFN__FLOAT, first, count);
+    return f->error.status;
+}
+
+/* -- safetensors: writing -------------------------------------------------------------------- */
+
+/* What is written: tensor i, of which those without a name are left out; and what __metadata__ is,
+ * or NULL. */
+typedef struct tfn__source {
+    const void *user;
+    int32_t count;
+    void  (*tensor)(const struct tfn__source *s, int32_t i, tfn_tensor *t);
+    void  (*metadata)(const struct tfn__source *s, tfn_file *f);
+} tfn__source;
+
+/* count and bytes of a shape; count -1: not a legal one. */
+static void tfn__measure_tensor(tfn_tensor *t)
+{
+    t->count = t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype) ? -1 : 1;
+    for (int32_t k = 0; k < t->rank && t->count >= 0; k++)
+        t->count = tfn__volume(t->count, t->shape[k]);
+    if (t->count > INT64_MAX / 64) t->count = -1;
+    t->bytes = t->count < 0 ? 0 : (uint64_t)t->count * tfn__dtypes[t->dtype].bits / 8;
+    if (t->bytes > SIZE_MAX / 2) t->count = -1;
+}
+
+static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
+{
+    tfn_tensor t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    s->tensor(s, i, &t);
+    if (!t.dtype) t.dtype = TFN_F32;
+    tfn__measure_tensor(&t);
+    return t;
+}
+
+static bool tfn__source_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn__source *s = (const tfn__source *)x;
+    tfn_tensor a = tfn__source_tensor(s, i), b = tfn__source_tensor(s, j);
+    return a.dtype != b.dtype ? a.dtype < b.dtype : tfn__compare(a.name, b.name) < 0;
+}
+
+static void tfn__flush_text(tfn_file *f, tfn__text *t)
+{
+    tfn__file_put(f, t->buf, t->used);
+    t->used = 0;
+}
+
+static void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
+{
+    size_t n = tfn__length(s), at = 0;
+    if (!tfn__is_utf8((const uint8_t *)s, n))
+        tfn__file_fail(f, TFN_BAD_OPTION, "%s: a name or text is not UTF-8", NULL, 0, 0);
+    for (int32_t c; at < n && tfn__fine(f); tfn__put_json(t, c)) {
+        at += tfn__utf8((const uint8_t *)s + at, n - at, &c);
+        if (t->used > t->size / 2) tfn__flush_text(f, t);
+    }
+}
+
+static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *order)
+{
+    char buf[512];
+    uint64_t at = 0;
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put(&t, "{\"__metadata__\":");
+    if (!s->metadata) tfn__put(&t, "{\"format\":\"pt\"}");
+    tfn__flush_text(f, &t);
+    if (s->metadata) s->metadata(s, f);
+    for (int32_t i = 0; i < s->count; i++) {
+        tfn_tensor x = tfn__source_tensor(s, order[i]);
+        if (!x.name[0]) continue;
+        tfn__put(&t, ",\"");
+        tfn__put_name(&t, x.name, f);
+        tfn__put(&t, "\":{\"dtype\":\"");
+        tfn__put(&t, tfn__dtypes[x.dtype].name);
+        tfn__put(&t, "\",\"shape\":[");
+        for (int32_t k = 0; k < x.rank; k++) {
+            tfn__put(&t, k ? "," : NULL);
+            tfn__put_int(&t, x.shape[k]);
+        }
+        tfn__put(&t, "],\"data_offsets\":[");
+        tfn__put_int(&t, (int64_t)at);
+        tfn__put(&t, ",");
+        tfn__put_int(&t, (int64_t)(at += x.bytes));
+        tfn__put(&t, "]}");
+        tfn__flush_text(f, &t);
+    }
+    tfn__file_put(f, "}", 1);
+}
+
+static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
+{
+    tfn_tensor t, last;
+    last.name[0] = 0;
+    for (int32_t i = 0; i < s->count && tfn__fine(f); i++, last = t) {
+        t = tfn__source_tensor(s, order[i]);
+        if (t.name[0] && t.count < 0)
+            tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no legal dtype or shape", t.name, 0, 0);
+        if (t.name[0] && (tfn__equal(t.name, last.name) || tfn__equal(t.name, "__metadata__")))
+            tfn__file_fail(f, TFN_BAD_OPTION, "%s is not a name, or comes twice", t.name, 0, 0);
+    }
+}
+
+/* Length, header padded to a multiple of 8, then the data. The order: work, the first of it. */
+static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
+{
+    int32_t *order = tfn__fine(f) ? tfn__take_ids(&a, (size_t)s->count, &f->error) : NULL;
+    bool counts = f->counts;
+    uint8_t length[8];
+    uint64_t n, pad;
+    if (!order) return tfn__finish_writing(f);
+    tfn__order(order, s->count, tfn__source_before, s);
+    tfn__check_tensors(f, s, order);
+    if (!tfn__fine(f)) return tfn__finish_writing(f);
+    f->counts = true;
+    tfn__put_header(f, s, order);
+    f->counts = counts;
+    n = f->used;
+    pad = (0 - n) & 7;
+    f->used = 0;
+    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((n + pad) >> 8*i);
+    tfn__file_put(f, length, 8);
+    tfn__put_header(f, s, order);
+    tfn__file_put(f, "       ", (size_t)pad);
+    for (int32_t i = 0; i < s->count && tfn__fine(f); i++) {
+        tfn_tensor t = tfn__source_tensor(s, order[i]);
+        if (t.name[0]) tfn__file_put(f, t.data, (size_t)t.bytes);
+    }
+    return tfn__finish_writing(f);
+}
+
+static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    *t = ((const tfn_tensor *)s->user)[i];
+}
+
+TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
+{
+    tfn__source s = { tensors, count, tfn__given_tensor, NULL };
+    if (!tfn__begin(f, true)) return f->error.status;
+    return tfn__write_source(f, &s, tfn__work_of(f, tfn__sum(tfn__mul((size_t)count, 4), 63)));
+}
+
+/* -- the index of several files -------------------------------------------------------------- */
+
+/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}} */
+TFNORM_API tfn_status tfn_index_open(tfn_file *f)
+{
+    static const char *const keys[] = { "weight_map\"" };
+    tfn__reader r;
+    tfn__arena a;
+    tfn_file_close(f);
+    f->metadata = 0;
+    if (!tfn__begin(f, false)) return f->error.status;
+    f->header_size = f->used < SIZE_MAX / 2 ? (size_t)f->used : SIZE_MAX;
+    a = tfn__work_of(f, tfn__sum(f->header_size, TFN__ALIGN - 1));
+    if (tfn__fine(f)) f->header = tfn__take(&a, f->header_size, 1, &f->error);
+    r = tfn__read_from(f->header, tfn__file_get(f, 0, f->header, f->used) ? f->header_size : 0);
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
+        if (tfn__json_key(&r, keys, 1) < 0) tfn__json_skip(&r, 8);
+        else tfn__parse_texts(f, &r, true);
+    if (!f->metadata) tfn__want(&r, "a weight_map");
+    if (r.at < r.size) tfn__want(&r, "its end");
+    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d", r.wanted, (int64_t)r.at, 0);
+    if (!tfn__fine(f)) tfn_file_close(f);
+    return f->error.status;
+}
+
+/* -- options as JSON ------------------------------------------------------------------------- */
+
+/* What an option is, and when it must be the same in a file: 1 always, 2 to train on. By name. */
+enum { TFN__W0, TFN__T0, TFN__R0, TFN__RECIPE0, TFN__NORM0, TFN__INIT0, TFN__ROW0, TFN__W1 = 16,
+       TFN__T1, TFN__R1, TFN__RECIPE1, TFN__NORM1, TFN__INIT1, TFN__ROW1, TFN__W2 = 32, TFN__T2,
+       TFN__R2, TFN__RECIPE2, TFN__NORM2, TFN__INIT2, TFN__ROW2 };
+#define TFN__FIELD(type, name) \
+    { "tfn." #name, TFN__##type, offsetof(tfn_model_desc, name), \
+      sizeof(((tfn_model_desc *)0)->name) },
+typedef struct tfn__field { const char *name; int type; size_t at, size; } tfn__field;
+static const tfn__field tfn__fields[] = {
+    TFN__FIELD(W1, activation) TFN__FIELD(R2, activation_dropout) TFN__FIELD(W1, arch)
+    TFN__FIELD(R1, attention_cap) TFN__FIELD(R2, attention_dropout) TFN__FIELD(W0, batch)
+    TFN__FIELD(R2, beta1) TFN__FIELD(R2, beta2) TFN__FIELD(W1, classes) TFN__FIELD(R2, clip)
+    TFN__FIELD(W0, context) TFN__FIELD(R2, decay) TFN__FIELD(W1, decoder_layers)
+    TFN__FIELD(NORM1, decoder_norm) TFN__FIELD(ROW1, decoder_topology) TFN__FIELD(R2, dropout)
+    TFN__FIELD(R2, eps) TFN__FIELD(T2, eps_inside) TFN__FIELD(W1, ffn) TFN__FIELD(T1, folded)
+    TFN__FIELD(T2, half) TFN__FIELD(W1, head) TFN__FIELD(W1, heads) TFN__FIELD(INIT2, init)
+    TFN__FIELD(W1, kv_heads) TFN__FIELD(W1, layers) TFN__FIELD(R1, logit_cap)
+    TFN__FIELD(R2, loss_scale) TFN__FIELD(W2, micro_batches) TFN__FIELD(T2, nesterov)
+    TFN__FIELD(T1, no_bias) TFN__FIELD(NORM1, norm) TFN__FIELD(R1, norm_eps)
+    TFN__FIELD(W2, norm_warmup) TFN__FIELD(W2, optimizer) TFN__FIELD(W1, position)
+    TFN__FIELD(W1, qk_norm) TFN__FIELD(W2, radam) TFN__FIELD(RECIPE2, recipe)
+    TFN__FIELD(T0, recompute) TFN__FIELD(R1, rotary_base) TFN__FIELD(T1, scale_embedding)
+    TFN__FIELD(W2, schedule.anchor) TFN__FIELD(W2, schedule.decay_steps)
+    TFN__FIELD(W2, schedule.kind) TFN__FIELD(R2, schedule.lr) TFN__FIELD(R2, schedule.lr_init)
+    TFN__FIELD(R2, schedule.lr_min) TFN__FIELD(W2, schedule.step_at)
+    TFN__FIELD(R2, schedule.step_factor) TFN__FIELD(W2, schedule.steps)
+    TFN__FIELD(W2, schedule.warmup) TFN__FIELD(W2, seed) TFN__FIELD(W1, segments)
+    TFN__FIELD(T1, separate_source) TFN__FIELD(R2, smoothing) TFN__FIELD(W2, smoothing_kind)
+    TFN__FIELD(W0, source_context) TFN__FIELD(ROW1, topology) TFN__FIELD(T1, untied)
+    TFN__FIELD(W1, vocab) TFN__FIELD(W1, width)
+};
+enum { TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields, TFN__FIELD_ROOM = 96 };
+
+/* A whole number or truth of a few bytes. */
+static int64_t tfn__int_at(const char *p, size_t size)
+{
+    int64_t v = 0;
+    TFNORM_MEMCPY((char *)&v + (tfn__little() ? 0 : sizeof v - size), p, size);
+    return v;
+}
+
+/* The value as a text. */
+static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
+{
+    const char *p = (const char *)d + x->at, *name = NULL;
+    int type = x->type & 15;
+    tfn__text t = tfn__text_in(buf, TFN__FIELD_ROOM);
+    if (type == TFN__R0) {
+        float real;
+        TFNORM_MEMCPY(&real, p, sizeof real);
+        tfn__put_float(&t, real);
+    } else if (type == TFN__ROW0) {
+        const tfn_topology *row;
+        TFNORM_MEMCPY(&row, p, sizeof row);
+        name = row->name;
+    } else if (type > TFN__R0) TFNORM_MEMCPY(&name, p, sizeof name);
+    else if (type == TFN__T0) name = tfn__int_at(p, x->size) ? "true" : "false";
+    else tfn__put_int(&t, tfn__int_at(p, x->size));
+    tfn__put(&t, name);
+    return tfn__end(&t);
+}
+
+/* False: not such a value, or an unknown name. */
+static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
+{
+    char *p = (char *)d + x->at;
+    int type = x->type & 15;
+    tfn__reader r = tfn__read_from(text, tfn__length(text));
+    if (type == TFN__R0) {
+        float real = (float)tfn__json_number(&r);
+        TFNORM_MEMCPY(p, &real, sizeof real);
+    } else if (type < TFN__R0) {
+        int64_t most = x->size > 4 ? INT64_MAX : x->size > 1 ? INT32_MAX : 127, minus, v;
+        minus = tfn__accept(&r, '-') ? -1 : 1;
+        v = type == TFN__W0 ? minus * tfn__json_count(&r, most) : tfn__equal(text, "true");
+        if (type == TFN__T0) r.at = v || tfn__equal(text, "false") ? r.size : 0;
+        TFNORM_MEMCPY(p, (char *)&v + (tfn__little() ? 0 : sizeof v - x->size), x->size);
+    } else if (type == TFN__ROW0) {
+        const tfn_topology *row = tfn_topology_find(text);
+        TFNORM_MEMCPY(p, &row, sizeof row);         /* NULL: the user's own */
+        return true;
+    } else {
+        const tfn_recipe *recipe = type == TFN__RECIPE0 ? tfn_recipe_find(text) : NULL;
+        const tfn_norm_rule *norm = type == TFN__NORM0 ? tfn_norm_find(text) : NULL;
+        const tfn_init_rule *init = type == TFN__INIT0 ? tfn_init_find(text) : NULL;
+        const char *name = recipe ? recipe->name : norm ? norm->name : init ? init->name : NULL;
+        TFNORM_MEMCPY(p, &name, sizeof name);
+        return name != NULL;
+    }
+    return !r.wanted && r.at == r.size;
+}
+
+/* -- checkpoints: saving --------------------------------------------------------------------- */
+
+enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__GROUPS, TFN__STATE_COUNT = 8 };
+static const char *const tfn__groups[] = {
+    "", "training.moment1.", "training.moment2.", "training.gradient."
+};
+
+/* The tensors of a model are its weights, then what training keeps of each: groups of as many.
+ * Those that there are not have no data. */
+static float *tfn__group_data(const tfn_model *m, int32_t i)
+{
+    const int32_t group = i / m->weight_count;
+    const tfn__weight *w = m->weights + i % m->weight_count;
+    if (group == TFN__WEIGHTS) return tfn__weight_data(m, i);
+    if (w->kind >= TFN__STATE) return NULL;
+    if (group == TFN__GRADIENTS) return m->micro ? m->run.grads + w->at : NULL;
+    if (group > tfn__moment_count(&m->desc)) return NULL;
+    return m->moments + (group == TFN__SECOND ? m->param_floats : 0) + w->at;
+}
+
+static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
+{
+    const tfn__weight *w = m->weights + i % m->weight_count;
+    tfn__text text = tfn__text_in(t->name, sizeof t->name);
+    tfn__put(&text, tfn__groups[i / m->weight_count]);
+    tfn__weight_name(w, &text);
+    tfn__end(&text);
+    t->dtype = (tfn_dtype)TFN__FLOAT;
+    t->rank = w->rows > 1 || w->kind == TFN__MATRIX ? 2 : 1;
+    t->shape[0] = t->rank > 1 ? w->rows : w->cols;
+    t->shape[1] = t->rank > 1 ? w->cols : 0;
+    t->data = tfn__group_data(m, i);
+}
+
+typedef struct tfn__saving {
+    const tfn_model *m;
+    const tfn_checkpoint *with;
+    double   state[TFN__STATE_COUNT];
+    uint8_t *blob;
+    size_t   blob_size;
+} tfn__saving;
+
+/* Weights, moments and gradients, then the state and the tokeniser; those of inference nameless. */
+static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    const tfn__saving *x = (const tfn__saving *)s->user;
+    int32_t n = x->m->weight_count;
+    bool trains = !x->with->weights_only && !x->m->desc.inference;
+    tfn__text name = tfn__text_in(t->name, sizeof t->name);
+    t->rank = 1;
+    if (i < TFN__GROUPS * n) {
+        tfn__group_tensor(x->m, i, t);
+        if (!t->data || (i >= n && !trains)) t->name[0] = 0;
+    } else if (i == TFN__GROUPS * n) {
+        tfn__put(&name, trains ? "training.state" : NULL);
+        t->dtype = TFN_F64;
+        t->shape[0] = TFN__STATE_COUNT;
+        t->data = x->state;
+    } else {
+        tfn__put(&name, x->blob_size ? "tokeniser" : NULL);
+        t->dtype = TFN_U8;
+        t->shape[0] = (int64_t)x->blob_size;
+        t->data = x->blob;
+    }
+}
+
+/* {"extra":"...","format":"pt","tfn.activation":"3", ... ,"tfn_format":"1"} */
+static void tfn__saved_metadata(const tfn__source *s, tfn_file *f)
+{
+    const tfn__saving *x = (const tfn__saving *)s->user;
+    char buf[256], value[TFN__FIELD_ROOM];
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put(&t, x->with->extra ? "{\"extra\":\"" : "{");
+    if (x->with->extra) tfn__put_name(&t, x->with->extra, f);
+    tfn__put(&t, x->with->extra ? "\",\"format\":\"pt" : "\"format\":\"pt");
+    for (int i = 0; i < TFN__FIELDS; i++, tfn__flush_text(f, &t)) {
+        tfn__put(&t, "\",\"");
+        tfn__put(&t, tfn__fields[i].name);
+        tfn__put(&t, "\":\"");
+        tfn__put_name(&t, tfn__field_text(tfn__fields + i, &x->m->desc, value), f);
+    }
+    tfn__put(&t, "\",\"tfn_format\":\"");
+    tfn__put_int(&t, TFN_FORMAT);
+    tfn__put(&t, "\"}");
+    tfn__flush_text(f, &t);
+}
+
+static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
+{
+#ifndef TFNORM_NO_TOKENISERS
+    if (with && with->tokeniser) return tfn_tokeniser_write(with->tokeniser, blob, size);
+#endif
+    (void)with, (void)blob, (void)size;
+    return 0;
+}
+
+TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with)
+{
+    size_t order = 4 * ((size_t)TFN__GROUPS * (size_t)m->weight_count + 2) + 2 * TFN__ALIGN;
+    return tfn__sum(order, tfn__blob_size(with, NULL, 0));
+}
+
+TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with)
+{
+    static const tfn_checkpoint none = { NULL, NULL, false };
+    tfn__saving x = {
+        m, with ? with : &none,
+        { (double)m->step, (double)m->micro, (double)m->tokens, (double)m->finite_steps,
+          (double)m->profiled, (double)m->loss_scale, m->loss_sum, m->nll_sum }, NULL, 0
+    };
+    tfn__source s = { &x, TFN__GROUPS * m->weight_count + 2, tfn__saved_tensor,
+                      tfn__saved_metadata };
+    tfn__arena a;
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
+        tfn__file_fail(f, TFN_NOT_READY, "%s: the model has an error", NULL, 0, 0);
+    if (!tfn__begin(f, true)) return f->error.status;
+    a = tfn__work_of(f, tfn_model_save_work(m, with));
+    x.blob_size = tfn__blob_size(with, NULL, 0);
+    if (tfn__fine(f)) x.blob = tfn__take(&a, x.blob_size, 1, &f->error);
+    if (tfn__fine(f)) tfn__blob_size(with, x.blob, x.blob_size);
+    return tfn__write_source(f, &s, a);
+}
+
+/* -- checkpoints: loading -------------------------------------------------------------------- */
+
+static void tfn__differs(tfn_file *f, const char *name, const char *value, const char *wanted)
+{
+    char buf[sizeof f->error.name];
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put(&t, name);
+    tfn__put(&t, " is ");
+    tfn__put(&t, value);
+    tfn__put(&t, wanted ? ", the model has " : ", which is not known here");
+    tfn__put(&t, wanted);
+    tfn__end(&t);
+    tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
+}
+
+/* The options of an open file: those up to `matters` are compared with the model's, or all are
+ * stored in `out`. */
+static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_model_desc *out)
+{
+    char format[8], name[sizeof f->error.name], value[TFN__FIELD_ROOM], own[TFN__FIELD_ROOM];
+    tfn__reader r = tfn__read_from(NULL, 0), v;
+    uint64_t seen = 0;
+    if (!tfn_file_text(f, "tfn_format", format, sizeof format))
+        tfn__bad(f, "%s is no checkpoint of this library", NULL, 0, 0);
+    else if (!tfn__equal(format, "1"))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s is its format, 1 is wanted", format, 0, 0);
+    while (tfn__next_text(f, &r, name, &v))
+        for (int i = 0; i < TFN__FIELDS; i++) {
+            const tfn__field *x = tfn__fields + i;
+            bool good;
+            if (tfn__equal(name, x->name)) seen |= UINT64_C(1) << i;
+            else continue;
+            tfn__json_string(&v, value, sizeof value);
+            good = (!out && (x->type < 16 || x->type >> 4 > matters))
+                || (out ? tfn__field_set(x, out, value)
+                                   : tfn__equal(value, tfn__field_text(x, &m->desc, own)));
+            if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
+        }
+    if (seen != (UINT64_C(1) << TFN__FIELDS) - 1) tfn__bad(f, "%s lacks an option", NULL, 0, 0);
+}
+
+/* What stands in "training.state"; false: there is none, or an error. */
+static bool tfn__read_state(tfn_file *f, double *state)
+{
+    uint8_t s[8];
+    tfn_tensor t;
+    bool whole = true;
+    if (!tfn_file_find(f, "training.state", &t)) return false;
+    if (t.dtype != TFN_F64 || t.rank != 1 || t.count != TFN__STATE_COUNT) whole = false;
+    for (int i = 0; i < TFN__STATE_COUNT && whole; i++) {
+        if (!tfn__file_get(f, t.at + 8 * (uint64_t)i, s, 8)) return false;
+        state[i] = tfn__decode(TFN_F64, s);
+        if (i < 5) whole = state[i] >= 0 && state[i] < (i < 3 ? 9e15 : 2e9)
+                           && (double)(int64_t)state[i] == state[i];
+    }
+    if (!whole || !(state[1] < 2e9) || !(state[5] > 0) || !(state[5] < 1e30))
+        tfn__bad(f, "%s: training.state has no legal values", NULL, 0, 0);
+    return tfn__fine(f);
+}
+
+/* Find a tensor of the model's, and compare its shape. */
+static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
+{
+    tfn_tensor own;
+    tfn__group_tensor(m, i, &own);
+    if (!tfn_file_find(f, own.name, t))
+        tfn__file_fail(f, TFN_NOT_FOUND, "%s is missing", own.name, 0, 0);
+    else if (t->rank != own.rank)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has rank %d, not %d", own.name, t->rank, own.rank);
+    else if (!tfn__has_values(t->dtype))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", own.name, 0, 0);
+    for (int32_t k = 0; k < own.rank && tfn__fine(f); k++)
+        if (t->shape[k] != own.shape[k])
+            tfn__file_fail(f, TFN_BAD_SHAPE, k ? "%s has %d columns, %d are wanted"
+                           : "%s has %d rows, %d are wanted", own.name, t->shape[k], own.shape[k]);
+    return tfn__fine(f);
+}
+
+/* The mean over the files: sums in double, in their order. */
+static void tfn__read_mean(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
+{
+    tfn_tensor t;
+    float part[TFN__CHUNK];
+    if (!to || !tfn__find_tensor(f, m, i, &t)) return;
+    if (count == 1) tfn_file_read(f, &t, to, 0, t.count);
+    for (int64_t at = 0, n, all = t.count; at < all && count > 1; at += n) {
+        double sum[TFN__CHUNK] = { 0 };
+        n = tfn__min((ptrdiff_t)(all - at), TFN__CHUNK);
+        for (int32_t k = 0; k < count; k++) {
+            if (!tfn__find_tensor(f + k, m, i, &t)) return;
+            if (tfn_file_read(f + k, &t, part, at, n) != TFN_OK) return;
+            for (int64_t j = 0; j < n; j++) sum[j] += (double)part[j];
+        }
+        for (int64_t j = 0; j < n; j++) to[at + j] = (float)(sum[j] / count);
+    }
+}
+
+/* The first error of the files. */
+static tfn_status tfn__files_status(const tfn_file *f, int32_t count)
+{
+    while (count > 1 && tfn__fine(f)) f++, count--;
+    return f->error.status;
+}
+
+/* All is compared before anything is written. */
+static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weights)
+{
+    double state[TFN__STATE_COUNT] = { 0, 0, 0, 0, 1, 1, 0, 0 };
+    tfn_model next = *m;                /* as it will be */
+    bool trains = !weights && !m->desc.inference;
+    int32_t all;
+    tfn_tensor t;
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
+    for (int32_t k = 0; k < count; k++) tfn_file_open(f + k);
+    trains = trains && tfn__fine(f) && tfn__read_state(f, state);
+    all = (trains ? TFN__GROUPS : 1) * m->weight_count;
+    if (!trains) state[5] = (double)m->desc.loss_scale;
+    if (state[1] >= (double)m->desc.micro_batches)
+        tfn__bad(f, "%s: %d micro-batches, %d make a step", NULL, (int64_t)state[1],
+                 m->desc.micro_batches);
+    TFNORM_MEMSET(&next.error, 0, sizeof next.error);
+    next.step = (int64_t)state[0];
+    next.micro = (int32_t)state[1];
+    next.tokens = (int64_t)state[2];
+    next.finite_steps = (int32_t)state[3];
+    next.profiled = state[4] > 0;
+    next.loss_scale = (float)state[5];
+    next.loss_sum = state[6];
+    next.nll_sum = state[7];
+    for (int32_t k = 0; k < count; k++) {
+        if (tfn__fine(f + k)) tfn__read_desc(f + k, m, trains ? 2 : 1, NULL);
+        for (int32_t i = 0; i < all && tfn__fine(f + k); i++)
+            if (tfn__group_data(&next, i)) tfn__find_tensor(f + k, m, i, &t);
+    }
+    if (tfn__files_status(f, count) == TFN_OK) {
+        for (int32_t i = 0; i < all && tfn__fine(f); i++)
+            tfn__read_mean(tfn__group_data(&next, i), f, count, m, i);
+        if (tfn__files_status(f, count) != TFN_OK)
+            tfn__fail(&next.error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
+        if (!trains) tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+        *m = next;
+    }
+    for (int32_t k = 0; k < count; k++) tfn_file_close(f + k);
+    return tfn__files_status(f, count);
+}
+
+TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
+{
+    return tfn__load(m, f, 1, false);
+}
+TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count)
+{
+    return count > 0 ? tfn__load(m, files, count, true) : TFN_BAD_OPTION;
+}
+
+TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step)
+{
+    double state[TFN__STATE_COUNT] = { -1, 0, 0, 0, 0, 0, 0, 0 };
+    tfn_model_desc found;
+    tfn_error e;
+    TFNORM_MEMSET(&found, 0, sizeof found);
+    if (tfn_file_open(f) == TFN_OK) tfn__read_desc(f, NULL, 0, &found);
+    if (tfn__fine(f)) tfn__read_state(f, state);
+    if (tfn__fine(f) && !tfn_model_resolve(&found, &found, &e)) {
+        char text[sizeof e.name];
+        tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);
+    }
+    tfn_file_close(f);
+    if (!tfn__fine(f)) return f->error.status;
+    *desc = found;
+    if (step) *step = (int64_t)state[0];
+    return TFN_OK;
+}
+
+TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
+{
+    tfn_tensor t;
+    t.bytes = 0;
+    if (tfn_file_open(f) == TFN_OK && !tfn_file_find(f, "tokeniser", &t)) t.bytes = 0;
+    tfn__file_get(f, t.at, blob, t.bytes < size ? t.bytes : size);
+    tfn_file_close(f);
+    return tfn__fine(f) ? (size_t)t.bytes : 0;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */
@@ -12824,8 +14138,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__COPIES
 #undef TFN__DETACHED
 #undef TFN__EACH16
+#undef TFN__DURABLE
 #undef TFN__ENTRY
 #undef TFN__EXTRA_NORMS
+#undef TFN__FIELD
 #undef TFN__HAS
 #undef TFN__INIT
 #undef TFN__INIT_FLAGS
@@ -12851,6 +14167,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PERI
 #undef TFN__PLAIN_FMA
 #undef TFN__POINT
+#undef TFN__POSIX
 #undef TFN__POST
 #undef TFN__POST_ROW
 #undef TFN__PRE
@@ -12860,10 +14177,15 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RESTRICT
 #undef TFN__ROW
 #undef TFN__SQRT
+#undef TFN__RENAME
+#undef TFN__SEEK
 #undef TFN__STATUS_TEXT
+#undef TFN__STDIO
 #undef TFN__STEP
 #undef TFN__STRIP
+#undef TFN__SYNC
 #undef TFN__TAPE_SLACK
+#undef TFN__TELL
 #undef TFN__THREADS
 #undef TFN__TRAINS
 #undef TFN__UNIT
@@ -12873,7 +14195,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__X86_WIDE
 #undef TFN__YIELD
 #if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS)
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
+        || defined TFNORM_NO_TOKENISERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
 #pragma GCC diagnostic pop
 #endif
 #if defined __clang__
@@ -12896,7 +14219,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *   higher budget is a change of its number with a reason.
  * - Names: tfn_ and TFN_ public, TFNORM_ for the user's macros, tfn__ and TFN__ private. B, T, C,
  *   H, D, V, F, L as in the api section; dx is the gradient of x. One verb per idea: init, size,
- *   plan, forward, backward, step, text.
+ *   plan, forward, backward, step, text; of files open, read, write, close; of models save, load.
  * - Outputs first, then inputs, parameters, sizes. Products of sizes through tfn__mul, always.
  * - All-zero options are good defaults. Zero is said first in the comment.
  * - Nothing aborts, prints or keeps state. An error says what was found and what was wanted.

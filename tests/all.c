@@ -49,6 +49,9 @@
 #define main tokenise_main
 #include "test_tokenise.c"
 #undef main
+#define main files_main
+#include "test_files.c"
+#undef main
 #define main bits_main
 #include "test_bits.c"
 #undef main
@@ -77,6 +80,7 @@ int main(int argc, char **argv)
     FILE_TESTS(metrics)
     FILE_TESTS(golden)
     FILE_TESTS(tokenise)
+    FILE_TESTS(files)
     FILE_TESTS(bits)
     return CHECK_TALLY();
 }

@@ -9,19 +9,19 @@
 /* Most code lines (neither blank nor comment) of each section: going over means changing the number
  * here and saying why in the same commit. */
 static const struct { const char *name; int lines; } budget[] = {
-    { "manual",      0 }, { "config",     20 }, { "api",        880 }, { "ground",      320 },
+    { "manual",      0 }, { "config",     20 }, { "api",        945 }, { "ground",      355 },
     { "math",      250 }, { "tables",     60 }, { "simd",       260 }, { "vmath",       180 },
     { "dense",     400 }, { "norms",     680 }, { "attention",  450 }, { "ffn",         220 },
     { "embed",     120 }, { "loss",      160 }, { "table",       90 }, { "instances",   100 },
     { "choice",    110 }, { "tape",     2120 }, { "topologies", 620 }, { "optim",       120 },
     { "options",   180 }, { "builder",   780 }, { "initial",    180 }, { "fold",        250 },
-    { "model",     660 }, { "decoder",   260 }, { "generate",   480 }, { "tokenise", 1240 },
-    { "metrics",    470 },
+    { "model",     660 }, { "decoder",   260 }, { "generate",   480 }, { "json",       240 }, { "tokenise", 1000 },
+    { "metrics",    440 }, { "files",     1040 },
     { "diagnostics", 150 }, { "end",        130 },
     { "rules",       0 }, { "history",     0 }, { "licence",      0 },
     { NULL, 0 }
 };
-enum { CORE = 11600, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
+enum { CORE = 12000, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
 
 typedef struct section { char name[NAME]; int line, code; } section;
 

@@ -9,6 +9,7 @@
 #define WITH_ALL_NORMS
 #define WITH_ONLY_KERNELS
 #define WITH_NO_METRICS
+#define WITH_NO_FILES
 #define WITH_NO_SIMD
 #define WITH_EXACT
 #define WITH_PARALLEL_FOR
@@ -47,6 +48,9 @@
 #endif
 #ifdef WITH_NO_METRICS
 #define TFNORM_NO_METRICS
+#endif
+#ifdef WITH_NO_FILES
+#define TFNORM_NO_FILES
 #endif
 #ifdef WITH_NO_SIMD
 #define TFNORM_NO_SIMD

@@ -1,0 +1,108 @@
+/* Arrays of NumPy (.npy, version 1.0, C order; F32, F64 and I32), read and written through tfn_file.
+ * Include it after tfnorm.h with its implementation, whose helpers it uses.
+ *   tfn_npy_write(f, t)                    t->dtype, rank, shape, data
+ *   tfn_npy_read(f, t, to, as, room)       fills t; `to` NULL: no more than that; else it has room for
+ *                                          so many values of dtype `as`: I32 only from I32 */
+#ifndef TFN_NPY_H
+#define TFN_NPY_H
+
+/* 93 "NUMPY" 1 0, u16 length; a dict of Python that ends with a newline at a multiple of 64. */
+static const uint8_t tfn__npy_magic[8] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0 };
+enum { TFN__NPY_HEAD = 502 };           /* most bytes of a dict; 8 sizes have fewer */
+
+static const char *tfn__npy_descr(tfn_dtype d)
+{
+    return d == TFN_F32 ? "<f4" : d == TFN_F64 ? "<f8" : d == TFN_I32 ? "<i4" : NULL;
+}
+
+static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
+{
+    char buf[TFN__NPY_HEAD + 10];
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn_tensor x = *tensor;
+    if (!x.dtype) x.dtype = TFN_F32;
+    tfn__measure_tensor(&x);
+    if (!tfn__begin(f, true)) return f->error.status;
+    if (!tfn__npy_descr(x.dtype) || x.count < 0 || x.bytes > SIZE_MAX / 2)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s: no legal dtype or shape", NULL, 0, 0);
+    tfn__put_bytes(&t, tfn__npy_magic, 8);
+    tfn__put_bytes(&t, "\0", 2);
+    tfn__put(&t, "{'descr': '");
+    tfn__put(&t, tfn__npy_descr(x.dtype));
+    tfn__put(&t, "', 'fortran_order': False, 'shape': (");
+    for (int32_t k = 0; k < x.rank; k++) {
+        tfn__put(&t, k ? ", " : NULL);
+        tfn__put_int(&t, x.shape[k]);
+    }
+    tfn__put(&t, x.rank == 1 ? ",), }" : "), }");
+    while (t.used % 64 != 63) tfn__put(&t, " ");
+    tfn__put(&t, "\n");
+    buf[8] = (char)((t.used - 10) & 255);
+    buf[9] = (char)((t.used - 10) >> 8);
+    tfn__file_put(f, buf, t.used);
+    tfn__file_put(f, x.data, (size_t)x.bytes);
+    return tfn__finish_writing(f);
+}
+
+static bool tfn__literal(tfn__reader *r, const char *s)
+{
+    const char *all = s;
+    while (*s && tfn__accept(r, *s)) s++;
+    if (*s) tfn__want(r, all);
+    return !*s;
+}
+
+/* As NumPy writes it, to the last space. */
+static void tfn__npy_dict(tfn__reader *r, tfn_tensor *t)
+{
+    tfn__literal(r, "{'descr': '<");
+    t->dtype = tfn__accept(r, 'i') ? TFN_I32 : tfn__literal(r, "f") && tfn__accept(r, '8') ? TFN_F64
+                                                                                    : TFN_F32;
+    if (t->dtype != TFN_F64) tfn__literal(r, "4");
+    tfn__literal(r, "', 'fortran_order': False, 'shape': (");
+    while (!tfn__accept(r, ')') && !r->wanted) {
+        int64_t v = tfn__json_count(r, INT64_MAX);
+        if (t->rank == TFN__RANK) tfn__want(r, "a lower rank");
+        else t->shape[t->rank++] = v;
+        if (tfn__accept(r, ',')) tfn__accept(r, ' ');
+        else if (tfn__peek(r) != ')') tfn__want(r, "a comma or )");
+    }
+    tfn__literal(r, ", }");
+    while (tfn__accept(r, ' ')) {}
+    if (!tfn__accept(r, '\n') || r->at < r->size) tfn__want(r, "a newline at the end");
+}
+
+static tfn_status tfn_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype as,
+                                   int64_t room)
+{
+    uint8_t head[TFN__NPY_HEAD + 10];
+    tfn__reader r;
+    uint64_t n = 0;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    tfn_file_close(f);
+    if (tfn__begin(f, false) && tfn__file_get(f, 0, head, 10)) n = tfn__from_bytes(head + 8, 2);
+    if (tfn__fine(f) && (!tfn__same(head, tfn__npy_magic, 8) || n > TFN__NPY_HEAD))
+        tfn__bad(f, "%s is no array of version 1.0, or its header has over %d"
+                       " bytes", NULL, TFN__NPY_HEAD, 0);
+    tfn__file_get(f, 10, head, n);
+    if (!tfn__fine(f)) return f->error.status;
+    r = tfn__read_from(head, (size_t)n);
+    tfn__npy_dict(&r, t);
+    if (r.wanted)
+        tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+    t->at = 10 + n;
+    tfn__measure_tensor(t);
+    if (t->count < 0 || t->bytes != f->used - t->at)
+        tfn__bad(f, "%s has %d bytes of data, its shape wants %d", NULL,
+                       (int64_t)(f->used - t->at), (int64_t)t->bytes);
+    if (to && room < t->count)
+        tfn__file_fail(f, TFN_NO_MEMORY, "%s has %d values, there is room for %d", NULL, t->count,
+                       room);
+    if (to && as == TFN_I32 && t->dtype != TFN_I32)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no whole numbers", NULL, 0, 0);
+    if (to && tfn__fine(f)) tfn__read_as(f, t, to, as, 0, t->count);
+    tfn_file_close(f);
+    return f->error.status;
+}
+
+#endif
