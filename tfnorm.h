@@ -608,25 +608,20 @@ typedef struct tfn_kernels {
      * zeros. The backward adds to dtable in the order of the rows, on columns [0, cols) of
      * rows ld apart. */
     void (*embed_forward)(float *y, const float *table, const int32_t *tokens, ptrdiff_t rows,
-                          ptrdiff_t cols,
-                          ptrdiff_t vocab, float scale);
+                          ptrdiff_t cols, ptrdiff_t vocab, float scale);
     void (*embed_backward)(float *dtable, const float *dy, const int32_t *tokens, ptrdiff_t rows,
-                           ptrdiff_t cols,
-                           ptrdiff_t ld, ptrdiff_t vocab, float scale);
+                           ptrdiff_t cols, ptrdiff_t ld, ptrdiff_t vocab, float scale);
     /* y = x + table[t + start], rows b*time + t; y may be x. The backward chains dtable over
      * b, columns as above. */
     void (*position_forward)(float *y, const float *x, const float *table, ptrdiff_t batch,
-                             ptrdiff_t time,
-                             ptrdiff_t cols, ptrdiff_t start);
+                             ptrdiff_t time, ptrdiff_t cols, ptrdiff_t start);
     void (*position_backward)(float *dtable, const float *dy, ptrdiff_t batch, ptrdiff_t time,
-                              ptrdiff_t cols,
-                              ptrdiff_t ld, ptrdiff_t start, bool add);
+                              ptrdiff_t cols, ptrdiff_t ld, ptrdiff_t start, bool add);
     /* Rotary positions, half-split (Su 2021; LLaMA): y[j] = x[j] cos - x[j+D/2] sin, y[j+D/2]
      * = x[j+D/2] cos + x[j] sin. table (T, D): D/2 cosines then D/2 sines of row t + start;
      * the inverse rotation is the backward. y may be x. */
     void (*rotary)(float *y, const float *x, const float *table, ptrdiff_t batch, ptrdiff_t time,
-                   ptrdiff_t heads,
-                   ptrdiff_t head_size, ptrdiff_t start, bool inverse, bool add);
+                   ptrdiff_t heads, ptrdiff_t head_size, ptrdiff_t start, bool inverse, bool add);
     /* y = x / (1-p) where the mask of (key, first + i) keeps, else 0. Its own backward. y may
      * be x. */
     void (*dropout)(float *y, const float *x, ptrdiff_t n, float p, tfn_key key, uint64_t first,
@@ -638,8 +633,7 @@ typedef struct tfn_kernels {
     void (*scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                           ptrdiff_t cols, bool add);
     void (*scale_columns_backward)(float *dv, const float *dy, const float *x, ptrdiff_t rows,
-                                   ptrdiff_t cols,
-                                   ptrdiff_t ld, bool add);
+                                   ptrdiff_t cols, ptrdiff_t ld, bool add);
     /* the canonical flat sum of x*y; y NULL: of x */
     float (*dot)(const float *x, const float *y, ptrdiff_t n);
     /* the largest |x|; 0 of none */
@@ -656,8 +650,7 @@ typedef struct tfn_kernels {
     void (*cross_entropy_backward)(float *dlogits, const float *dloss, const float *stats,
                                    const float *logits,
                                    const int32_t *targets, ptrdiff_t rows, ptrdiff_t cols,
-                                   float smoothing,
-                                   int32_t kind, bool add);
+                                   float smoothing, int32_t kind, bool add);
 
     void (*update)(float *p, const float *g, float *m, float *v, ptrdiff_t n, const tfn_update *u);
     /* Elementwise functions on n values, for tests and users: errors are in the math section. */
@@ -2622,8 +2615,7 @@ static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
 }
 
 /* y = exp(x - max), and its sum; y may be x, or NULL for the sum alone. */
-static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n,
-                                                 float max)
+static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
     TFN__V acc[TFN__LANES];
@@ -4395,8 +4387,7 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
 #ifdef TFN__BODY
 
 static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32_t *tokens,
-                                       ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t vocab,
-                                       float scale)
+                                       ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t vocab, float scale)
 {
     const TFN__V s = TFN__SET(scale);
     for (ptrdiff_t r = 0; r < rows; r++, y += cols) {
@@ -4650,8 +4641,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
     TFN__EXTRA(tfn__absmax),
     TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
-    TFN__TRAIN(tfn__update),
-    TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
+    TFN__TRAIN(tfn__update), TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
 };
 /* leave nothing of this instance behind */
 #undef TFN__TRAIN
@@ -5062,8 +5052,7 @@ static void tfn__linear_backward(const tfn__call *c)
     if (chunk < n) tfn__matmul_chunk(c, dw, chunk);
     else {
         tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), chunk - n);
-        c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols,
-                         c->add[2]);
+        c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
     }
 }
 static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
@@ -6143,8 +6132,7 @@ TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     const tfn_node *xn = tfn__need(t, "norm", x);
     ptrdiff_t groups = like->groups > 1 ? like->groups : 1;
     tfn_node *n;
-    if (TFN__ALL && t->error.status == TFN_OK
-        && (cols < 1 || xn->cols % cols || cols % groups))
+    if (TFN__ALL && t->error.status == TFN_OK && (cols < 1 || xn->cols % cols || cols % groups))
         return tfn__tape_error(t, TFN_BAD_SHAPE, "norm", "norms of %d channels do not divide %d",
                                cols, xn->cols);
     if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
@@ -6966,8 +6954,7 @@ TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 }
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
-    return tfn__known(t, x) && (t->nodes[x.id].flags & TFN__NEED)
-         ? tfn__grad_of(t, r, x.id) : NULL;
+    return tfn__known(t, x) && (t->nodes[x.id].flags & TFN__NEED) ? tfn__grad_of(t, r, x.id) : NULL;
 }
 
 static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
@@ -8040,20 +8027,22 @@ static int32_t tfn__stream(const tfn_model_desc *d)
     return d->width - (norm && norm->kind == TFN_NORM_CRMS);
 }
 
-static void tfn__in_range(tfn_error *e, const char *text, int64_t value, int64_t least,
+static void tfn__in_range(tfn_error *e, const char *name, int64_t value, int64_t least,
                           int64_t most)
 {
-    if (value < least || value > most)
-        tfn__fail(e, TFN_BAD_OPTION, "model", text, value, value < least ? least : most);
+    if (e->status != TFN_OK || (value >= least && value <= most)) return;
+    tfn__fail_name(e, TFN_BAD_OPTION, "model", "%s is %d, the limit is %d", name);
+    e->found = value;
+    e->wanted = value < least ? least : most;
 }
 
 #define TFN__RANGE(field, least, most) \
-    { #field " is %d, the limit is %d", offsetof(tfn_model_desc, field), least, most }
+    { #field, offsetof(tfn_model_desc, field), least, most }
 #define TFN__RATE(field) { #field, offsetof(tfn_model_desc, field) }
 static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
 {
     enum { MOST = 1 << 20 };                      /* of a width, a length; tokens: 2^24 */
-    static const struct { const char *text; size_t at; int32_t least, most; } ranges[] = {
+    static const struct { const char *name; size_t at; int32_t least, most; } ranges[] = {
         TFN__RANGE(vocab, 1, 1 << 24), TFN__RANGE(context, 1, MOST),
         TFN__RANGE(source_context, 1, MOST), TFN__RANGE(width, 1, MOST),
         TFN__RANGE(layers, 1, 4096), TFN__RANGE(decoder_layers, 1, 4096),
@@ -8064,9 +8053,9 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         int32_t value;
         TFNORM_MEMCPY(&value, (const char *)d + ranges[i].at, sizeof value);
-        tfn__in_range(e, ranges[i].text, value, ranges[i].least, ranges[i].most);
+        tfn__in_range(e, ranges[i].name, value, ranges[i].least, ranges[i].most);
     }
-    tfn__in_range(e, "kv_heads is %d, the limit is %d", d->kv_heads, 1, d->heads);
+    tfn__in_range(e, "kv_heads", d->kv_heads, 1, d->heads);
     if (e->status != TFN_OK) return;
     if (d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width %d does not split into %d heads", d->width,
@@ -8098,20 +8087,19 @@ static void tfn__check_rates(const tfn_model_desc *d, tfn_error *e)
 
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
-    tfn__in_range(e, "arch is %d, the limit is %d", d->arch, 0, TFN_ENCODER_DECODER);
-    tfn__in_range(e, "activation is %d, the limit is %d", d->activation, 0, TFN_IDENTITY);
-    tfn__in_range(e, "position is %d, the limit is %d", d->position, 0, TFN_NO_POSITION);
-    tfn__in_range(e, "smoothing_kind is %d, the limit is %d", d->smoothing_kind, 0,
-                  TFN_SMOOTHING_FAIRSEQ);
-    tfn__in_range(e, "head is %d, the limit is %d", d->head, 0, TFN_HEAD_SEQUENCE);
-    if (TFN__ALL) tfn__in_range(e, "qk_norm is %d, the limit is %d", d->qk_norm, 0, TFN_QKV_HEAD);
-    tfn__in_range(e, "optimizer is %d, the limit is %d", d->optimizer, 0, TFN_RADAM);
-    tfn__in_range(e, "radam is %d, the limit is %d", d->radam, 0, TFN_RADAM_MOMENTUM);
-    tfn__in_range(e, "schedule.kind is %d, the limit is %d", d->schedule.kind, 0, TFN_T_FIXUP);
+    tfn__in_range(e, "arch", d->arch, 0, TFN_ENCODER_DECODER);
+    tfn__in_range(e, "activation", d->activation, 0, TFN_IDENTITY);
+    tfn__in_range(e, "position", d->position, 0, TFN_NO_POSITION);
+    tfn__in_range(e, "smoothing_kind", d->smoothing_kind, 0, TFN_SMOOTHING_FAIRSEQ);
+    tfn__in_range(e, "head", d->head, 0, TFN_HEAD_SEQUENCE);
+    if (TFN__ALL) tfn__in_range(e, "qk_norm", d->qk_norm, 0, TFN_QKV_HEAD);
+    tfn__in_range(e, "optimizer", d->optimizer, 0, TFN_RADAM);
+    tfn__in_range(e, "radam", d->radam, 0, TFN_RADAM_MOMENTUM);
+    tfn__in_range(e, "schedule.kind", d->schedule.kind, 0, TFN_T_FIXUP);
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
     if (d->head == TFN_HEAD_SEQUENCE)
-        tfn__in_range(e, "classes is %d, the limit is %d", d->classes, 1, 1 << 24);
+        tfn__in_range(e, "classes", d->classes, 1, 1 << 24);
     if (d->segments && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
@@ -8663,8 +8651,7 @@ static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x
     float extra = 1;
     b->sub = (int32_t)kind;
     if (!TFN__ALL && tfn__special(&join))
-        return tfn__tape_error(b->t, TFN_UNSUPPORTED, "model",
-                               tfn__plain_only, 0, 0);
+        return tfn__tape_error(b->t, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
     tfn__point_at(b, TFN_WATCH_INPUT, x);
     p = tfn__branch_input(b, x, x0, &normed);
     tfn__point_at(b, TFN_WATCH_READ, p);
@@ -9031,8 +9018,7 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 #ifdef TFNORM_NO_TRAINING
     return x;
 #else
-    x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, d->smoothing,
-                          (int32_t)d->smoothing_kind);
+    x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, d->smoothing, (int32_t)d->smoothing_kind);
     tfn_keep(b->t, x);
     return x;
 #endif
@@ -10276,8 +10262,7 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
 static int64_t tfn__spare_floats(const tfn_decoder *d)
 {
     const tfn_model_desc *m = &d->model->desc;
-    return d->batch < 2 ? 0
-         : (int64_t)d->batch * (m->width / m->heads * m->kv_heads) * m->context;
+    return d->batch < 2 ? 0 : (int64_t)d->batch * (m->width / m->heads * m->kv_heads) * m->context;
 }
 
 static void *tfn__take_floats(tfn_decoder *d, tfn__arena *a, int64_t floats)
@@ -10299,9 +10284,8 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     d->chunk = tfn__or(chunk, 1);
     if (m->desc.arch == TFN_ENCODER && d->error.status == TFN_OK)
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
-    tfn__in_range(&d->error, "a decoder's batch is %d, the limit is %d", d->batch, 1, 1 << 20);
-    tfn__in_range(&d->error, "a chunk is %d tokens, the limit is %d", d->chunk, 1,
-                  m->desc.context);
+    tfn__in_range(&d->error, "a decoder's batch", d->batch, 1, 1 << 20);
+    tfn__in_range(&d->error, "a chunk of tokens", d->chunk, 1, m->desc.context);
     a.base = meta;
     a.size = size;
     if (m->desc.arch == TFN_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
@@ -10417,8 +10401,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
                    (int64_t)d->run.batch * time, m->vocab, false);
     if (beam)
         tfn__check_ids(&d->error, "beam %d, there are %d", beam, d->run.batch, d->run.batch,
-                       false);
-    if (d->error.status != TFN_OK) return NULL;
+                       false); if (d->error.status != TFN_OK) return NULL;
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     d->run.target = time;
     d->run.ints[TFN_INT_TOKENS] = tokens;
@@ -10455,14 +10438,14 @@ static void tfn__generate_real(tfn_error *e, const char *name, float value, doub
 
 static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
 {
-    tfn__in_range(e, "sentences is %d, the limit is %d", d->sentences, 1, 1 << 20);
-    tfn__in_range(e, "beam is %d, the limit is %d", d->beam, 0, 1 << 20);
+    tfn__in_range(e, "sentences", d->sentences, 1, 1 << 20);
+    tfn__in_range(e, "beam", d->beam, 0, 1 << 20);
     tfn__in_range(e, "%d beams in all, the limit is %d", (int64_t)d->sentences * d->beam, 0,
                   1 << 20);
-    tfn__in_range(e, "max_tokens is %d, the limit is %d", d->max_tokens, 1, INT32_MAX);
-    tfn__in_range(e, "min_tokens is %d, the limit is %d", d->min_tokens, 0, INT32_MAX);
+    tfn__in_range(e, "max_tokens", d->max_tokens, 1, INT32_MAX);
+    tfn__in_range(e, "min_tokens", d->min_tokens, 0, INT32_MAX);
     tfn__in_range(e, "the end is token %d, the limit is %d", d->end, INT32_MIN, m->vocab - 1);
-    tfn__in_range(e, "top_k is %d, the limit is %d", d->top_k, 0, INT32_MAX);
+    tfn__in_range(e, "top_k", d->top_k, 0, INT32_MAX);
     tfn__generate_real(e, "max_ratio", d->max_ratio, 1e6);
     tfn__generate_real(e, "length_penalty", d->length_penalty, 100);
     tfn__generate_real(e, "temperature", d->temperature, 1e30);
@@ -10470,7 +10453,7 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
     if (d->beam && d->temperature > 0)
         tfn__fail(e, TFN_BAD_OPTION, "generator", "%d beams: a beam search does not draw", d->beam,
                   0);
-    tfn__in_range(e, "forbidden_count is %d, the limit is %d", d->forbidden_count, 0, m->vocab);
+    tfn__in_range(e, "forbidden_count", d->forbidden_count, 0, m->vocab);
     for (int32_t i = 0; d->forbidden && i < d->forbidden_count; i++)
         tfn__in_range(e, "token %d is forbidden, the limit is %d", d->forbidden[i], 0,
                       m->vocab - 1);
@@ -13642,7 +13625,7 @@ enum { TFN__W0, TFN__T0, TFN__R0, TFN__RECIPE0, TFN__NORM0, TFN__INIT0, TFN__ROW
 #define TFN__FIELD(type, name) \
     { "tfn." #name, TFN__##type, offsetof(tfn_model_desc, name), \
       sizeof(((tfn_model_desc *)0)->name) },
-typedef struct tfn__field { const char *name; int type; size_t at, size; } tfn__field;
+typedef struct tfn__field { char name[28]; int type; size_t at, size; } tfn__field;
 static const tfn__field tfn__fields[] = {
     TFN__FIELD(W1, activation) TFN__FIELD(R2, activation_dropout) TFN__FIELD(W1, arch)
     TFN__FIELD(R1, attention_cap) TFN__FIELD(R2, attention_dropout) TFN__FIELD(W0, batch)
@@ -13730,7 +13713,7 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
 /* -- checkpoints: saving --------------------------------------------------------------------- */
 
 enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__GROUPS, TFN__STATE_COUNT = 8 };
-static const char *const tfn__groups[] = {
+static const char tfn__groups[][20] = {
     "", "training.moment1.", "training.moment2.", "training.gradient."
 };
 
