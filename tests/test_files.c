@@ -222,7 +222,7 @@ static void files_value(tfn_file *f, const char *name, const float *wanted, int 
 
 TEST(files_values)
 {
-    static const float matrix[] = { 0, -0.0f, 1, 1e-45f, 3.4028235e38f, -INFINITY };
+    const float matrix[] = { 0, -0.0f, 1, 1e-45f, 3.4028235e38f, -INFINITY };
     static const float i8[] = { -128, 127 }, u8[] = { 0, 255 }, i16[] = { -32768, 32767 };
     static const float u16[] = { 65535 }, i32[] = { -2147483648.f, 2147483648.f }, u32[] = { 4294967296.f };
     static const float truth[] = { 0, 1 }, seven[] = { 7 };
