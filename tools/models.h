@@ -112,7 +112,7 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
     const task *t = task_of(s);
     memset(c, 0, sizeof *c);
     c->kind = kind;
-    if (!path && split == TASK_VALID) path = text_of(s, O_VALID);
+    if (!path && split != TASK_TRAIN) path = text_of(s, O_VALID);
     c->space = (kind != DATA_TEXT || (t && !path))
             && (tokeniser_kind(s) == TFN_WORDS || tokeniser_kind(s) == TFN_BPE);
     if (path) corpus_read(c, path, classes);

@@ -144,6 +144,508 @@ static int train(settings *s, cli *c)
     return run(&t);
 }
 
+/* -- generate, translate ----------------------------------------------------------------------- */
+
+/* Texts to texts, a batch at a time. */
+typedef struct speaker {
+    bundle       *b;
+    const settings *s;
+    tfn_generator g;
+    void         *mem;
+    int32_t       rows, room, used;     /* room: tokens of a row */
+    int32_t      *ids, *tokens, *lengths;
+    int64_t      *number;               /* of the input line */
+    const char  **prompt;               /* of texts that are continued, NULL */
+    size_t       *prompt_bytes;
+    char         *text;                 /* the last one decoded */
+    size_t        text_room;
+} speaker;
+
+static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32_t *forbidden)
+{
+    const settings *s = x->s;
+    const int32_t *special = x->b->tokeniser.tokeniser.special;
+    memset(d, 0, sizeof *d);
+    d->sentences = x->rows;
+    d->beam = (int32_t)whole_of(s, O_BEAM);
+    d->max_tokens = (int32_t)whole_of(s, O_MAX_TOKENS);
+    d->end = x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK) ? -1 : special[TFN_EOS];
+    d->forbidden = forbidden;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
+        d->forbidden_count += special[i] >= 0 && special[i] != d->end;
+    d->length_penalty = (float)real_of(s, O_LENGTH_PENALTY);
+    d->unnormalized = d->length_penalty == 0;
+    d->temperature = (float)real_of(s, O_TEMPERATURE);
+    d->top_k = (int32_t)whole_of(s, O_TOP_K);
+    d->top_p = (float)real_of(s, O_TOP_P);
+    d->key = tfn_key_make((uint64_t)whole_of(s, O_SEED));
+}
+static void speaker_open(speaker *x, bundle *b, const settings *s)
+{
+    tfn_generate_desc d;
+    int32_t forbidden[TFN_SPECIAL_COUNT], n = 0;
+    size_t size = tfn_model_scratch(&b->desc);
+    void *scratch = reserve(size, 1);
+    memset(x, 0, sizeof *x);
+    x->b = b, x->s = s;
+    x->rows = b->desc.batch, x->room = b->desc.context;
+    speaker_describe(x, &d, forbidden);
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
+        int32_t id = b->tokeniser.tokeniser.special[i];
+        if (id >= 0 && id != d.end) forbidden[n++] = id;
+    }
+    size = tfn_generator_size(&b->model, &d, scratch, size);
+    free(scratch);
+    x->mem = reserve(size, 1);
+    tfn_generator_init(&x->g, &b->model, &d, x->mem, size);
+    must_be_ok(&x->g.error);
+    x->ids = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
+    x->tokens = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
+    x->lengths = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    x->number = (int64_t *)reserve((size_t)x->rows, sizeof(int64_t));
+    x->prompt = (const char **)reserve((size_t)x->rows, sizeof *x->prompt);
+    x->prompt_bytes = (size_t *)reserve((size_t)x->rows, sizeof(size_t));
+}
+static void speaker_free(speaker *x)
+{
+    free(x->mem), free(x->ids), free(x->tokens), free(x->lengths), free(x->number);
+    free(x->prompt), free(x->prompt_bytes), free(x->text);
+}
+
+/* One more row: what the model reads of a text. What is too long is cut, and said to be. */
+static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t number)
+{
+    const tfn_tokeniser *k = &x->b->tokeniser.tokeniser;
+    data_kind kind = x->b->kind;
+    bool line = kind == DATA_TEXT && given(&x->b->from, O_TASK);
+    bool space = (kind != DATA_TEXT || line) && (k->kind == TFN_WORDS || k->kind == TFN_BPE);
+    int32_t *row = x->ids + (int64_t)x->used * x->room, n = 0;
+    int64_t most = kind == DATA_TEXT ? x->room / 2 : kind == DATA_JOINED ? x->room - 2 : x->room - 1;
+    char *spaced = (char *)reserve(bytes + 2, 1);
+    int32_t *ids = (int32_t *)reserve(bytes + 2, sizeof *ids);
+    int64_t count, first;
+    spaced[0] = ' ';
+    memcpy(spaced + space, text, bytes);
+    if (kind == DATA_TEXT && !line && !bytes) spaced[0] = '\n', bytes = 1;
+    count = tfn_tokeniser_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
+    if (count > most)
+        fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
+                (long long)count, (long long)most);
+    first = kind == DATA_TEXT && count > most ? count - most : 0;       /* its end is continued */
+    if (count > most) count = most;
+    if (line) row[n++] = k->special[TFN_EOS];
+    for (int64_t i = 0; i < count; i++) row[n++] = ids[first + i];
+    if (kind != DATA_TEXT) row[n++] = k->special[TFN_EOS];
+    x->prompt[x->used] = kind == DATA_TEXT ? text : NULL;
+    x->prompt_bytes[x->used] = text[0] == '\n' ? 0 : bytes;
+    x->number[x->used] = number;
+    x->lengths[x->used++] = n;
+    free(spaced), free(ids);
+}
+static void speaker_run(speaker *x)
+{
+    tfn_batch b = { 0 };
+    int32_t longest = 1;
+    for (int32_t r = 0; r < x->used; r++) if (x->lengths[r] > longest) longest = x->lengths[r];
+    for (int32_t r = 0; r < x->used; r++)
+        for (int32_t i = 0; i < longest; i++)
+            x->tokens[(int64_t)r * longest + i] =
+                i < x->lengths[r] ? x->ids[(int64_t)r * x->room + i] : 0;
+    b.batch = x->used;
+    if (x->b->kind == DATA_PAIRS) {
+        b.source = x->tokens, b.source_lengths = x->lengths, b.source_time = longest;
+    } else b.tokens = x->tokens, b.lengths = x->lengths, b.time = longest;
+    tfn_generator_run(&x->g, &b, x->number);
+    must_be_ok(&x->g.error);
+}
+/* Hypothesis k of row r, without the space in front. */
+static const char *speaker_text(speaker *x, int32_t r, int32_t k)
+{
+    const tfn_tokeniser *t = &x->b->tokeniser.tokeniser;
+    int64_t place = (int64_t)r * x->g.width + k;
+    const int32_t *ids = x->g.tokens + place * x->g.most;
+    size_t n = tfn_tokeniser_decode(t, x->text, x->text_room, ids, x->g.lengths[place]);
+    if (n >= x->text_room) {
+        free(x->text);
+        x->text = (char *)reserve(x->text_room = 2*n + 64, 1);
+        tfn_tokeniser_decode(t, x->text, x->text_room, ids, x->g.lengths[place]);
+    }
+    x->text[n] = 0;
+    return x->text + (x->b->kind != DATA_TEXT && x->text[0] == ' ');
+}
+
+/* On one line: a newline as "\n", a backslash as "\\". */
+static void put_text(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] == '\n') fputs("\\n", stdout);
+        else if (s[i] == '\\') fputs("\\\\", stdout);
+        else putchar(s[i]);
+}
+static void speaker_print(speaker *x)
+{
+    int32_t best = (int32_t)whole_of(x->s, O_N_BEST);
+    speaker_run(x);
+    for (int32_t r = 0; r < x->used; r++)
+        for (int32_t k = 0; k < (best ? best : 1); k++) {
+            const char *text;
+            if (k && !x->g.lengths[r * x->g.width + k]) break;
+            text = speaker_text(x, r, k);
+            if (best) printf("%lld\t%.4f\t", (long long)x->number[r] + 1,
+                             (double)x->g.scores[r * x->g.width + k]);
+            if (x->prompt[r]) put_text(x->prompt[r], x->prompt_bytes[r]);
+            put_text(text, strlen(text));
+            putchar('\n');
+        }
+    fflush(stdout);
+    x->used = 0;
+}
+
+/* The next line of a text that ends in LF or CR LF; false at its end. */
+static bool next_line(const char **at, const char *end, const char **line, size_t *bytes)
+{
+    const char *stop;
+    if (*at == end) return false;
+    stop = (const char *)memchr(*at, '\n', (size_t)(end - *at));
+    *line = *at;
+    *bytes = (size_t)((stop ? stop : end) - *at);
+    *at = stop ? stop + 1 : end;
+    if (*bytes && (*line)[*bytes - 1] == '\r') --*bytes;
+    return true;
+}
+
+/* The model and the input of a command that uses one. */
+static void open_use(bundle *b, data_file *input, const settings *s, cli *c)
+{
+    if (s->files < 1 || s->files > 2) cli_fail(c, "wanted MODEL and a file, or - for the input");
+    bundle_open(b, s->file[0]);
+    if (input) must(data_read(input, s->files > 1 ? s->file[1] : "-"), input->error);
+}
+static int32_t threads_of(const settings *s)
+{
+    return given(s, O_THREADS) ? (int32_t)whole_of(s, O_THREADS) : 1;
+}
+static int generate(settings *s, cli *c)
+{
+    static bundle b;
+    speaker x;
+    data_file input;
+    const char *at, *line;
+    size_t bytes;
+    int64_t number = 0;
+    if (whole_of(s, O_N_BEST) > (given(s, O_BEAM) ? whole_of(s, O_BEAM) : 1))
+        cli_fail(c, "--n-best wants --beam of as many");
+    open_use(&b, &input, s, c);
+    if (b.desc.arch == TFN_ENCODER) die("%s is an encoder, which writes no text", b.path);
+    bundle_load(&b, (int32_t)whole_of(s, O_BATCH), threads_of(s));
+    speaker_open(&x, &b, s);
+    for (at = input.bytes; next_line(&at, input.bytes + input.size, &line, &bytes); number++) {
+        speaker_add(&x, line, bytes, number);
+        if (x.used == x.rows) speaker_print(&x);
+    }
+    if (x.used) speaker_print(&x);
+    speaker_free(&x);
+    data_file_free(&input);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- classify ---------------------------------------------------------------------------------- */
+
+typedef struct inputs { data_item *item; int64_t count; } inputs;
+static bool get_input(data_item *item, void *user, int64_t i)
+{
+    *item = ((const inputs *)user)->item[i];
+    return true;
+}
+static void put_classes(const bundle *b, const float *logits, int64_t number, int32_t best)
+{
+    double p[DATA_CLASSES], sum = 0, most = (double)logits[0];
+    int32_t n = b->classes.count;
+    for (int32_t i = 1; i < n; i++) if ((double)logits[i] > most) most = (double)logits[i];
+    for (int32_t i = 0; i < n; i++) sum += p[i] = exp((double)logits[i] - most);
+    for (int32_t k = 0; k < (best ? best < n ? best : n : 1); k++) {
+        int32_t top = 0;
+        for (int32_t i = 1; i < n; i++) if (p[i] > p[top]) top = i;
+        if (best) printf("%lld\t%.4f\t", (long long)number, log(p[top] / sum));
+        printf("%s\n", b->classes.name[top]);
+        p[top] = 0;
+    }
+}
+/* Lines "A" or "A tab B"; what is empty is read as a space. */
+static int classify(settings *s, cli *c)
+{
+    static bundle b;
+    data_file input;
+    inputs lines = { NULL, 0 };
+    corpus x;
+    const char *at, *line;
+    size_t bytes;
+    open_use(&b, &input, s, c);
+    if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);
+    lines.item = (data_item *)reserve(input.size + 1, sizeof *lines.item);
+    for (at = input.bytes; next_line(&at, input.bytes + input.size, &line, &bytes);) {
+        const char *tab = (const char *)memchr(line, '\t', bytes);
+        data_item *item = &lines.item[lines.count++];
+        item->text[0] = tab == line || !bytes ? " " : line;
+        item->bytes[0] = tab == line || !bytes ? 1 : tab ? (size_t)(tab - line) : bytes;
+        item->text[1] = tab ? tab + 1 : NULL;
+        item->bytes[1] = tab ? bytes - (size_t)(tab + 1 - line) : 0;
+    }
+    if (!lines.count) return 0;
+    memset(&x, 0, sizeof x);
+    x.kind = b.kind, x.get = get_input, x.user = &lines, x.count = lines.count;
+    x.space = b.tokeniser.tokeniser.kind == TFN_WORDS || b.tokeniser.tokeniser.kind == TFN_BPE;
+    b.from.text[O_BATCH] = text_of(s, O_BATCH);
+    b.from.text[O_BATCH_TOKENS] = NULL;
+    corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
+    bundle_load(&b, x.batches.most_rows, threads_of(s));
+    for (int64_t k = 0; k < x.batches.count; k++) {
+        const tfn_batch *batch = data_batch(&x.batches, k);
+        const float *logits = tfn_model_logits(&b.model, batch);
+        if (!logits) must_be_ok(&b.model.error);
+        for (int32_t r = 0; r < batch->batch; r++)
+            put_classes(&b, logits + r * b.classes.count, x.batches.items[r] + 1,
+                        (int32_t)whole_of(s, O_N_BEST));
+    }
+    corpus_free(&x);
+    free(lines.item);
+    data_file_free(&input);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- eval -------------------------------------------------------------------------------------- */
+
+/* Bytes that the targets stand for; an end counts as the newline it is. */
+static int64_t target_bytes(const bundle *b, const tfn_batch *x)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < (int64_t)x->batch * x->time; i++) {
+        size_t n = 0;
+        if (x->targets[i] < 0) continue;
+        if (data_is_special(&b->tokeniser.tokeniser, x->targets[i])) bytes++;
+        else if (tfn_tokeniser_token(&b->tokeniser.tokeniser, x->targets[i], &n)) bytes += (int64_t)n;
+    }
+    return bytes;
+}
+static void eval_loss(bundle *b, corpus *x)
+{
+    int32_t cols = b->kind == DATA_LABELS ? b->classes.count : b->desc.vocab;
+    int64_t tokens = 0, bytes = 0;
+    double nll = 0;
+    tfn_accuracy right = { 0 };
+    for (int64_t k = 0; k < x->batches.count; k++) {
+        const tfn_batch *batch = data_batch(&x->batches, k);
+        const float *logits;
+        tfn_report r;
+        tfn_model_eval(&b->model, batch, &r);
+        logits = tfn_model_logits(&b->model, batch);
+        must_be_ok(&b->model.error);
+        nll += r.nll * (double)r.tokens, tokens += r.tokens;
+        tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch,
+                                b->kind == DATA_LABELS ? 1 : batch->time, cols);
+        if (b->kind < DATA_LABELS) bytes += target_bytes(b, batch);
+    }
+    printf("items       %lld\ntargets     %lld\nloss        %.4f\nperplexity  %.4f\n",
+           (long long)x->set.count, (long long)tokens, nll / (double)tokens,
+           tfn_perplexity(nll, tokens));
+    if (bytes) printf("bits/byte   %.4f\n", tfn_bits_per_byte(nll, bytes));
+    printf("accuracy    %.4f\n", (double)right.right / (double)right.tokens);
+}
+
+/* Write every item's target and compare: BLEU, and how many are equal. */
+static void eval_texts(bundle *b, corpus *x, const settings *s)
+{
+    enum { LONG = 1 << 16 };
+    tfn_bleu bleu = { 0 };
+    speaker v;
+    int64_t equal = 0, done = 0;
+    size_t size = tfn_metric_work(2 * LONG, 2);
+    void *work = reserve(size, 1);
+    char text[200], *wanted = (char *)reserve(LONG, 1);
+    speaker_open(&v, b, s);
+    for (int64_t i = 0; i < x->count; i += v.used) {
+        data_item item;
+        for (v.used = 0; v.used < v.rows && i + v.used < x->count;) {
+            x->get(&item, x->user, i + v.used);
+            speaker_add(&v, item.text[0], item.bytes[0], i + v.used);
+        }
+        speaker_run(&v);
+        for (int32_t r = 0; r < v.used; r++, done++) {
+            const char *found = speaker_text(&v, r, 0);
+            const char *reference = wanted;
+            x->get(&item, x->user, i + r);
+            snprintf(wanted, LONG, "%.*s", (int)item.bytes[1], item.text[1]);
+            equal += !strcmp(found, wanted);
+            tfn_bleu_add(&bleu, found, &reference, 1, work, size);
+        }
+    }
+    printf("equal       %.4f\nBLEU        %.2f  %s\n", (double)equal / (double)done,
+           tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
+           tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
+    speaker_free(&v);
+    free(work), free(wanted);
+}
+/* Without a file: the test split of a task or of lines; of a text, what was held out. */
+static int eval(settings *s, cli *c)
+{
+    static bundle b;
+    corpus x;
+    int32_t rows;
+    open_use(&b, NULL, s, c);
+    corpus_open(&x, &b.from, b.kind, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &b.classes);
+    if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
+    corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
+    rows = x.batches.most_rows > 32 ? x.batches.most_rows : 32;
+    bundle_load(&b, rows, threads_of(s));
+    eval_loss(&b, &x);
+    if (b.kind == DATA_PAIRS || b.kind == DATA_JOINED) eval_texts(&b, &x, s);
+    corpus_free(&x);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- average, fold ----------------------------------------------------------------------------- */
+
+static const char *out_of(const settings *s, cli *c)
+{
+    if (!given(s, O_OUT)) cli_fail(c, "wanted --out FILE");
+    refuse_existing(s, text_of(s, O_OUT));
+    return text_of(s, O_OUT);
+}
+static int average(settings *s, cli *c)
+{
+    static bundle b;
+    tfn_file files[OPTION_FILES];
+    const char *out = out_of(s, c);
+    if (s->files < 1) cli_fail(c, "wanted models");
+    for (int i = 0; i < s->files; i++) files[i] = file_at(s->file[i]);
+    bundle_open(&b, s->file[0]);
+    bundle_load(&b, 1, 1);
+    tfn_model_load_weights(&b.model, files, s->files);
+    for (int i = 0; i < s->files; i++) must_be_ok(&files[i].error);
+    bundle_save(&b, &b.from, out, true);
+    printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
+    bundle_free(&b);
+    return 0;
+}
+static int fold(settings *s, cli *c)
+{
+    static bundle b;
+    tfn_model from;
+    const char *out = out_of(s, c);
+    if (s->files != 1) cli_fail(c, "wanted one model");
+    bundle_open(&b, s->file[0]);
+    bundle_load(&b, 1, 1);
+    from = b.model;
+    b.desc.folded = true;
+    tfn_model_new(&b.model, &b.desc, NULL);
+    must_be_ok(&b.model.error);
+    tfn_model_fold(&b.model, &from);
+    must_be_ok(&b.model.error);
+    bundle_save(&b, &b.from, out, true);
+    printf("parameters %lld, were %lld\nhash %016llX\n", (long long)b.model.param_floats,
+           (long long)from.param_floats, (unsigned long long)tfn_model_hash(&b.model));
+    tfn_model_free(&from);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- bits, inspect ----------------------------------------------------------------------------- */
+
+static int bits(settings *s, cli *c)
+{
+    size_t size = tfn_selfcheck_size();
+    void *mem = reserve(size, 1);
+    uint64_t hash = tfn_selfcheck(mem, size, TFN_ISA_BEST, 1);
+    bool good = hash == TFN_BITS_HASH;
+    if (s->files) cli_fail(c, "nothing is wanted behind bits");
+    printf("tfnorm %s, bits version %d, kernels %s\nbits %s\nself-check %016llX, %s %016llX\n",
+           tfn_version(), TFN_BITS_VERSION, tfn_kernels_for(TFN_ISA_BEST)->name,
+           tfn_bits(TFN_ISA_BEST), (unsigned long long)hash, good ? "which is" : "WANTED",
+           (unsigned long long)TFN_BITS_HASH);
+    free(mem);
+    return !good;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *from, size_t n)         /* FNV-1a */
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)from)[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+/* A line for a tensor; its values join the hash as floats. */
+static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
+{
+    static const char *const names[TFN_DTYPE_COUNT] = {
+        "", "U64", "I64", "F64", "C64", "F32", "U32", "I32", "BF16", "F16", "U16", "I16",
+        "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8", "U8", "F6_E3M2",
+        "F6_E2M3", "F4", "BOOL"
+    };
+    float part[1024];
+    double sum = 0, most = 0;
+    char shape[160] = "";
+    for (int32_t i = 0; i < t->rank; i++)
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), i ? " x %lld" : "%lld",
+                 (long long)t->shape[i]);
+    for (int64_t at = 0; at < t->count; at += 1024) {
+        int64_t n = t->count - at < 1024 ? t->count - at : 1024;
+        if (tfn_file_read(f, t, part, at, n) != TFN_OK) break;
+        *hash = hash_bytes(*hash, part, (size_t)n * sizeof *part);
+        for (int64_t i = 0; i < n; i++) {
+            double v = (double)part[i];
+            sum += v * v;
+            if (fabs(v) > most || v != v) most = fabs(v);
+        }
+    }
+    if (f->error.status == TFN_UNSUPPORTED)
+        memset(&f->error, 0, sizeof f->error), sum = most = (double)NAN;
+    must_be_ok(&f->error);
+    printf("%-40s %-5s %-14s norm %-11.6g max %.6g\n", t->name, names[t->dtype], shape, sqrt(sum),
+           most);
+}
+static void inspect_checkpoint(const char *path)
+{
+    tfn_file f = file_at(path);
+    tfn_model_desc d;
+    tfn_model m;
+    int64_t step = -1;
+    if (tfn_model_peek(&f, &d, &step) != TFN_OK) return;        /* of another program */
+    d.inference = true;
+    d.batch = d.threads = 1;
+    f = file_at(path);
+    if (tfn_model_new(&m, &d, NULL) == TFN_OK && tfn_model_load_weights(&m, &f, 1) == TFN_OK)
+        printf("model: %s, %d layers, width %d, vocabulary %d, recipe %s, step %lld, hash %016llX\n",
+               d.arch == TFN_DECODER ? "decoder" : d.arch == TFN_ENCODER ? "encoder"
+               : "encoder-decoder", (int)d.layers, (int)d.width, (int)d.vocab, d.recipe,
+               (long long)step, (unsigned long long)tfn_model_hash(&m));
+    tfn_model_free(&m);
+}
+static int inspect(settings *s, cli *c)
+{
+    if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
+    for (int k = 0; k < s->files; k++) {
+        tfn_file f = file_at(s->file[k]);
+        tfn_tensor t;
+        uint64_t hash = UINT64_C(14695981039346656037);
+        int64_t values = 0;
+        int32_t i;
+        tfn_file_open(&f);
+        must_be_ok(&f.error);
+        for (i = 0; tfn_file_tensor(&f, i, &t); i++) {
+            inspect_tensor(&f, &t, &hash);
+            values += t.count;
+        }
+        must_be_ok(&f.error);
+        tfn_file_close(&f);
+        printf("%s: %d tensors, %lld values, hash %016llX\n", s->file[k], (int)i, (long long)values,
+               (unsigned long long)hash);
+        inspect_checkpoint(s->file[k]);
+    }
+    return 0;
+}
+
 /* -- the commands ------------------------------------------------------------------------------ */
 
 static const struct command {
@@ -152,6 +654,14 @@ static const struct command {
     int       (*run)(settings *s, cli *c);
 } commands[] = {
     { "train", "FILE | --task NAME | --pairs FILE | --labels FILE", "train a model", TRAIN, train },
+    { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
+    { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
+    { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
+    { "eval", "MODEL [FILE | -]", "loss, perplexity, bits per byte, accuracy, BLEU", EVAL, eval },
+    { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
+    { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
+    { "inspect", "FILE ...", "tensors of a safetensors file", INSPECT, inspect },
+    { "bits", "", "the self-check: are the bits canonical here?", BITS, bits },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
