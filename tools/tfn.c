@@ -43,8 +43,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "of labels") \
     X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "updates in all") \
     X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "times 20 steps, sets --steps") \
-    X(BATCH, 'i', "batch", "N", "32", 1, 65536, KEPT | USE, "most rows of a batch") \
-    X(BATCH_TOKENS, 'i', "batch-tokens", "N", "0", 0, 1e7, KEPT, "most tokens of one; 0: any") \
+    X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
+    X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
     X(OPTIMIZER, 'c', "optimizer", "adamw|adam|sgd|radam", "adamw", 0, 0, KEPT, "update") \
     X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate") \
     X(WARMUP, 'i', "warmup", "N", "200", 0, 1e9, KEPT, "steps of warm-up") \
@@ -291,7 +291,7 @@ static void speaker_print(speaker *x)
             const char *text;
             if (k && !x->g.lengths[r * x->g.width + k]) break;
             text = speaker_text(x, r, k);
-            if (best) printf("%lld\t%.4f\t", (long long)x->number[r] + 1,
+            if (best) printf("%lld\t%.9g\t", (long long)x->number[r] + 1,
                              (double)x->g.scores[r * x->g.width + k]);
             if (x->prompt[r]) put_text(x->prompt[r], x->prompt_bytes[r]);
             put_text(text, strlen(text));
@@ -646,6 +646,87 @@ static int inspect(settings *s, cli *c)
     return 0;
 }
 
+/* -- export ------------------------------------------------------------------------------------ */
+
+/* The options of a checkpoint that make its model, as C. */
+static void export_options(FILE *f, tfn_file *from, const char *prefix)
+{
+    static const char *const names[] = {        /* texts first, then rows, then numbers */
+        "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
+        "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
+        "kv_heads", "ffn", "segments", "classes", "head", "activation", "position", "rotary_base",
+        "untied", "separate_source", "scale_embedding", "no_bias", "qk_norm", "attention_cap",
+        "logit_cap", "norm_eps", "folded"
+    };
+    char key[64], value[128];
+    fprintf(f, "static inline tfn_model_desc %s_desc(void)\n{\n"
+               "    tfn_model_desc d = { 0 };\n", prefix);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(key, sizeof key, "tfn.%s", names[i]);
+        if (!tfn_file_text(from, key, value, sizeof value) || !strcmp(value, "0")
+            || !strcmp(value, "false")) continue;
+        fprintf(f, i < 3 ? "    d.%s = \"%s\";\n" : i < 5
+                ? "    d.%s = tfn_topology_find(\"%s\");\n" : strpbrk(value, ".e") && value[0] < 'A'
+                ? "    d.%s = %sf;\n" : "    d.%s = %s;\n", names[i], value);
+    }
+    fprintf(f, "    d.inference = true;\n"
+               "    d.parameters = (float *)(uintptr_t)%s_weights;      /* only read */\n"
+               "    return d;\n}\n", prefix);
+}
+static void export_tokeniser(FILE *f, const bundle *b, const char *prefix)
+{
+    const tfn_tokeniser *k = &b->tokeniser.tokeniser;
+    tfn_tokeniser_source source = { 0 };
+    size_t bytes = tfn_tokeniser_write(k, NULL, 0);
+    unsigned char *blob = (unsigned char *)reserve(bytes, 1);
+    tfn_tokeniser_write(k, blob, bytes);
+    source.blob = blob, source.blob_size = bytes;
+    fprintf(f, "static const unsigned char %s_tokeniser[%lu] = {", prefix, (unsigned long)bytes);
+    for (size_t i = 0; i < bytes; i++)
+        fprintf(f, "%s%d%s", i % 20 ? "" : "\n    ", blob[i], i + 1 < bytes ? "," : "\n};\n");
+    fprintf(f, "enum { %s_tokeniser_memory = %lu };\n\n", prefix,
+            (unsigned long)tfn_tokeniser_size(&source));
+    free(blob);
+}
+static void export_weights(FILE *f, const bundle *b, const char *prefix)
+{
+    const tfn_model *m = &b->model;
+    int64_t n = m->param_floats + m->buffer_floats;
+    fprintf(f, "static const float %s_weights[%lld] = {", prefix, (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.9g", (double)m->params[i]);
+        fprintf(f, "%s%s%sf%s", i % 8 ? "" : "\n    ", text, strpbrk(text, ".e") ? "" : ".",
+                i + 1 < n ? "," : "\n};\n\n");
+    }
+}
+static int export(settings *s, cli *c)
+{
+    static bundle b;
+    const char *out = out_of(s, c), *prefix = text_of(s, O_PREFIX);
+    tfn_file from;
+    FILE *f;
+    if (s->files != 1) cli_fail(c, "wanted one model");
+    bundle_open(&b, s->file[0]);
+    bundle_load(&b, 1, 1);
+    f = fopen(out, "wb");
+    if (!f) die("%s cannot be written", out);
+    fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options of\n"
+               " * the model, whose weights stay where they are; a tokeniser is made of\n"
+               " * %s_tokeniser in %s_tokeniser_memory bytes. Hash %016llX. */\n", prefix, prefix,
+            prefix, (unsigned long long)tfn_model_hash(&b.model));
+    export_weights(f, &b, prefix);
+    export_tokeniser(f, &b, prefix);
+    from = file_at(b.path);
+    tfn_file_open(&from);
+    export_options(f, &from, prefix);
+    must_be_ok(&from.error);
+    tfn_file_close(&from);
+    if (ferror(f) | fclose(f)) die("%s cannot be written", out);
+    bundle_free(&b);
+    return 0;
+}
+
 /* -- the commands ------------------------------------------------------------------------------ */
 
 static const struct command {
@@ -660,6 +741,7 @@ static const struct command {
     { "eval", "MODEL [FILE | -]", "loss, perplexity, bits per byte, accuracy, BLEU", EVAL, eval },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
+    { "export", "MODEL --out FILE.h", "model and tokeniser as C", EXPORT, export },
     { "inspect", "FILE ...", "tensors of a safetensors file", INSPECT, inspect },
     { "bits", "", "the self-check: are the bits canonical here?", BITS, bits },
 };
@@ -673,7 +755,7 @@ static int usage(void)
                commands[i].help);
     printf("\n`tfn COMMAND --help` has the options with their defaults. For example:\n"
            "  tfn train --task translate --minutes 3 --out m.safetensors\n"
-           "  echo \"der hund schläft .\" | tfn translate m.safetensors --beam 4\n"
+           "  echo \"der Hund schläft.\" | tfn translate m.safetensors --beam 4\n"
            "  tfn train book.txt --tokeniser bpe --layers 6 --out book.safetensors\n"
            "  tfn generate book.safetensors --temperature 0.8 prompts.txt\n"
            "Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped and saved.\n");

@@ -119,7 +119,8 @@ static inline void say_cause(const trainer *t)
         fprintf(stderr, "  %s, %d layers, --lr %g: try more steps, another --lr, or --recipe pre\n",
                 name, (int)d->layers, (double)d->schedule.lr);
 }
-/* Said once, when a fifth of the steps went by without a validation below what guessing gives. */
+/* Said once, when after the warm-up a fifth of the steps went by without a validation that is
+ * better than guessing. */
 static inline void diagnose(trainer *t, int64_t tokens)
 {
     double norm[GROUPS];
@@ -405,6 +406,7 @@ static inline void prepare(trainer *t, bool resumed)
     t->unigram = unigram_entropy(&t->data, t->b.kind == DATA_LABELS ? DATA_CLASSES
                                                                     : t->b.desc.vocab);
     t->last_valid = (double)NAN;
+    if (!resumed) t->good = t->b.model.desc.schedule.warmup;            /* it counts from there */
     t->terminal = is_terminal(stderr);
     t->colour = t->terminal && !getenv("NO_COLOR");
 }
