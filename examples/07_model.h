@@ -1,5 +1,5 @@
-/* Written by tfn export. Include it behind tfnorm.h: model_desc() has the options of
- * the model, whose weights stay where they are; a tokeniser is made of
+/* Written by tfn export. Include it behind tfnorm.h: model_desc() has the options
+ * of the model, whose weights stay where they are; a tokeniser is made of
  * model_tokeniser in model_tokeniser_memory bytes. Hash B3AF0E96D07177EF. */
 static const float model_weights[4672] = {
     0.237730965f,-0.783411026f,0.113275193f,0.055634439f,0.897129059f,-0.0151979811f,-0.175386563f,0.73353231f,

@@ -1,6 +1,6 @@
 /* Models of tfn: what they are trained on, the options they are made of, and the files they are in.
- * A checkpoint carries its tokeniser and, as its extra text, the experiment: every option, what kind
- * of data, the classes, and how many batches were seen. That is all that a resumed run needs. */
+ * A checkpoint carries its tokeniser and, as its extra text, the experiment: every option, the kind
+ * of data, the classes, how many batches were seen. That is all that a resumed run needs. */
 #ifndef MODELS_H
 #define MODELS_H
 
@@ -120,7 +120,8 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
         c->task.task = t;
         c->task.split = split;
         c->task.options.seed = (uint64_t)whole_of(s, O_SEED);
-        c->task.options.min = (int)whole_of(s, O_MIN), c->task.options.max = (int)whole_of(s, O_MAX);
+        c->task.options.min = (int)whole_of(s, O_MIN);
+        c->task.options.max = (int)whole_of(s, O_MAX);
         c->get = data_get_task, c->user = &c->task;
         c->count = split == TASK_TRAIN ? whole_of(s, O_ITEMS) : whole_of(s, O_HELD);
         for (int i = 0; classes && i < TASK_CLASSES && t->classes[i]; i++)
@@ -220,10 +221,10 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     h->kind = kinds[choice_of(s, O_SCHEDULE)];
     h->lr = (float)real_of(s, O_LR);
     h->warmup = whole_of(s, O_WARMUP);
-    if (h->kind == TFN_COSINE || h->kind == TFN_LINEAR || h->kind == TFN_WARMUP_STABLE_DECAY) {
+    if (!given(s, O_WARMUP))
+        h->warmup = whole_of(s, O_STEPS) < 2000 ? whole_of(s, O_STEPS) / 10 : 200;
+    if (h->kind == TFN_COSINE || h->kind == TFN_LINEAR || h->kind == TFN_WARMUP_STABLE_DECAY)
         h->steps = whole_of(s, O_STEPS);
-        if (h->warmup >= h->steps) h->warmup = h->steps / 2;
-    }
     d->optimizer = optimizers[choice_of(s, O_OPTIMIZER)];
     d->beta1 = (float)real_of(s, O_BETA1), d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);

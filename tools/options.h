@@ -1,10 +1,10 @@
-/* Options of a command line as rows of a table: parsing, defaults, help, nearest names, and as lines
- * of text, so that a checkpoint can keep them. The including file defines the rows before it:
+/* Options of a command line as rows of a table: parsing, defaults, help, nearest names; as lines
+ * of text, which a checkpoint keeps, too. The including file defines the rows before it:
  *
  *     #define OPTIONS(X) X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, TRAIN, "updates in all") ...
  *
- * number, kind, name, what the value is called, default or NULL, least, most, commands, help. Kinds:
- * f flag, i whole number, r real, s text, c one of the names between bars in the fourth column.
+ * number, kind, name, what the value is called, default or NULL, least, most, commands, help. Kinds
+ * are f flag, i whole number, r real, s text, c one of the names that stand between bars.
  * Values are kept as texts; option_read has checked them. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -15,7 +15,7 @@
 typedef enum option_id { OPTIONS(OPTION_ENUM) O_COUNT } option_id;
 #undef OPTION_ENUM
 
-enum { OPTION_KEPT = 1 << 30, OPTION_FILES = 64 };  /* KEPT, among commands: part of the experiment */
+enum { OPTION_KEPT = 1 << 30, OPTION_FILES = 64 };  /* KEPT, a command: part of the experiment */
 typedef struct option_row {
     const char *name, *value, *normal, *help;
     double      least, most;
@@ -145,7 +145,7 @@ static inline void options_help(FILE *f, int command)
     }
 }
 
-/* The experiment as lines "name value": returns the bytes without the final zero; snprintf's way. */
+/* The experiment as lines "name value"; returns the bytes without the final zero, as snprintf. */
 static inline size_t options_write(char *to, size_t room, const settings *s)
 {
     size_t n = 0;

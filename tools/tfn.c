@@ -47,7 +47,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
     X(OPTIMIZER, 'c', "optimizer", "adamw|adam|sgd|radam", "adamw", 0, 0, KEPT, "update") \
     X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate") \
-    X(WARMUP, 'i', "warmup", "N", "200", 0, 1e9, KEPT, "steps of warm-up") \
+    X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
     X(SCHEDULE, 'c', "schedule", "cosine|constant|inverse-sqrt|noam|linear|stable-decay|t-fixup", \
       "cosine", 0, 0, KEPT, "of the rate") \
     X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment") \
@@ -59,7 +59,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT, "what to write; -o") \
-    X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on with it; auto: with OUT if it is there") \
+    X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT, "overwrite OUT") \
     X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines") \
     X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, "loss, rate, gradients by layer") \
@@ -73,7 +73,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
       "lines NUMBER tab SCORE tab TEXT") \
     X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
-    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE, "default: what is faster; bits are equal") \
+    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE, "as is faster; bits are equal") \
     /* of the experiment, but no options */ \
     X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
     X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \
@@ -220,7 +220,7 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     bool line = kind == DATA_TEXT && given(&x->b->from, O_TASK);
     bool space = (kind != DATA_TEXT || line) && (k->kind == TFN_WORDS || k->kind == TFN_BPE);
     int32_t *row = x->ids + (int64_t)x->used * x->room, n = 0;
-    int64_t most = kind == DATA_TEXT ? x->room / 2 : kind == DATA_JOINED ? x->room - 2 : x->room - 1;
+    int64_t most = kind == DATA_TEXT ? x->room / 2 : x->room - 1 - (kind == DATA_JOINED);
     char *spaced = (char *)reserve(bytes + 2, 1);
     int32_t *ids = (int32_t *)reserve(bytes + 2, sizeof *ids);
     int64_t count, first;
@@ -425,7 +425,7 @@ static int64_t target_bytes(const bundle *b, const tfn_batch *x)
         size_t n = 0;
         if (x->targets[i] < 0) continue;
         if (data_is_special(&b->tokeniser.tokeniser, x->targets[i])) bytes++;
-        else if (tfn_tokeniser_token(&b->tokeniser.tokeniser, x->targets[i], &n)) bytes += (int64_t)n;
+        else tfn_tokeniser_token(&b->tokeniser.tokeniser, x->targets[i], &n), bytes += (int64_t)n;
     }
     return bytes;
 }
@@ -616,7 +616,7 @@ static void inspect_checkpoint(const char *path)
     d.batch = d.threads = 1;
     f = file_at(path);
     if (tfn_model_new(&m, &d, NULL) == TFN_OK && tfn_model_load_weights(&m, &f, 1) == TFN_OK)
-        printf("model: %s, %d layers, width %d, vocabulary %d, recipe %s, step %lld, hash %016llX\n",
+        printf("model: %s, %d layers, width %d, vocabulary %d, %s, step %lld, hash %016llX\n",
                d.arch == TFN_DECODER ? "decoder" : d.arch == TFN_ENCODER ? "encoder"
                : "encoder-decoder", (int)d.layers, (int)d.width, (int)d.vocab, d.recipe,
                (long long)step, (unsigned long long)tfn_model_hash(&m));
@@ -711,8 +711,8 @@ static int export(settings *s, cli *c)
     bundle_load(&b, 1, 1);
     f = fopen(out, "wb");
     if (!f) die("%s cannot be written", out);
-    fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options of\n"
-               " * the model, whose weights stay where they are; a tokeniser is made of\n"
+    fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options\n"
+               " * of the model, whose weights stay where they are; a tokeniser is made of\n"
                " * %s_tokeniser in %s_tokeniser_memory bytes. Hash %016llX. */\n", prefix, prefix,
             prefix, (unsigned long long)tfn_model_hash(&b.model));
     export_weights(f, &b, prefix);

@@ -14,7 +14,8 @@
 #define is_terminal(f) (isatty(fileno(f)) != 0)
 #endif
 
-enum { GROUPS = 64, POINTS = 1000 };
+enum { GROUPS = 64, POINTS = 150, VALIDS = 1000 };
+enum { AT, LOSS, RATE, VALID_AT, VALID_LOSS, GRADIENT, ROWS = GRADIENT + GROUPS };  /* of plots */
 typedef struct trainer {
     settings   *s;
     bundle      b;
@@ -24,13 +25,15 @@ typedef struct trainer {
     bool        terminal, colour, warned;
     double      began, shown;           /* seconds */
     double      loss_sum, unigram, last_valid;
-    int64_t     loss_count, tokens, good;       /* good: position of the last good validation */
+    int64_t     loss_count, tokens, skipped;
+    int64_t     good;                   /* position of the last good validation */
     FILE       *log;
     bool        csv;
-    /* what --plot draws: POINTS rows of step, loss, validation, rate, a gradient for each layer */
-    int         points, groups;
-    char        group[GROUPS][24];
-    double     *row[4 + GROUPS];
+    int         groups;
+    char        group[GROUPS][24];      /* "encoder.3" */
+    /* what --plot draws: means over POINTS parts of the run, and the validations */
+    int         points, valids, summed;
+    double     *row[ROWS], sum[ROWS];
 } trainer;
 
 static volatile sig_atomic_t interrupted;
@@ -110,8 +113,8 @@ static inline void say_cause(const trainer *t)
         fprintf(stderr, "  %s, %d layers, %s warm-up: try --warmup 400 or --topology b2t\n", name,
                 (int)d->layers, d->schedule.warmup ? "short" : "no");
     else if (d->schedule.lr > 2e-3f)
-        fprintf(stderr, "  %s, %d layers, --lr %g is high: try --lr %g --warmup 400\n", name,
-                (int)d->layers, (double)d->schedule.lr, (double)d->schedule.lr / 4);
+        fprintf(stderr, "  %s, %d layers, --lr %g is high: try --lr 0.001 --warmup 400\n", name,
+                (int)d->layers, (double)d->schedule.lr);
     else if (d->clip == 0)
         fprintf(stderr, "  %s, %d layers, gradients are not clipped: try --clip 1\n", name,
                 (int)d->layers);
@@ -131,6 +134,9 @@ static inline void diagnose(trainer *t, int64_t tokens)
     fprintf(stderr, "%swarning: step %lld: the validation loss is %.3f, that of guessing by "
             "frequency %.3f\n", t->terminal ? "\r\033[K" : "", (long long)t->position,
             t->last_valid, t->unigram);
+    if (t->skipped)
+        fprintf(stderr, "  %lld updates were skipped, with a loss or gradient that is not finite\n",
+                (long long)t->skipped);
     layer_gradients(t, norm, tokens);
     for (int i = 0; i < t->groups; i++)
         fprintf(stderr, "%s%s %.2g", i % 6 ? ", " : i ? "\n  " : "  gradient norms: ", t->group[i],
@@ -197,20 +203,24 @@ static inline void log_step(trainer *t, const tfn_report *r, bool validated)
 
 static inline void plot_record(trainer *t, const tfn_report *r, bool validated)
 {
-    double norm[GROUPS], *to;
-    int64_t every = (t->steps - t->first + POINTS - 2) / (POINTS - 1);
-    if (!given(t->s, O_PLOT) || t->points == POINTS) return;
-    if (!validated && (t->position - t->first) % (every ? every : 1)) return;
-    for (int i = 0; i < 4 + GROUPS; i++)
-        if (!t->row[i]) t->row[i] = (double *)reserve(POINTS, sizeof(double));
-    to = norm;
-    layer_gradients(t, to, r->tokens);
-    t->row[0][t->points] = (double)t->position;
-    t->row[1][t->points] = r->loss;
-    t->row[2][t->points] = validated ? t->last_valid : (double)NAN;
-    t->row[3][t->points] = (double)r->lr;
-    for (int i = 0; i < t->groups; i++) t->row[4 + i][t->points] = norm[i];
-    t->points++;
+    double norm[GROUPS];
+    int64_t every = (t->steps - t->first + POINTS - 1) / POINTS;
+    if (!given(t->s, O_PLOT)) return;
+    for (int i = 0; i < ROWS; i++)
+        if (!t->row[i]) t->row[i] = (double *)reserve(VALIDS, sizeof(double));
+    layer_gradients(t, norm, r->tokens);
+    t->sum[AT] += (double)t->position, t->sum[LOSS] += r->loss, t->sum[RATE] += (double)r->lr;
+    for (int i = 0; i < t->groups; i++) t->sum[GRADIENT + i] += norm[i];
+    if (++t->summed == every || t->position == t->steps) {
+        for (int i = 0; i < ROWS; i++) {
+            if (i != VALID_AT && i != VALID_LOSS) t->row[i][t->points] = t->sum[i] / t->summed;
+            t->sum[i] = 0;
+        }
+        t->summed = 0, t->points++;
+    }
+    if (!validated || t->valids == VALIDS) return;
+    t->row[VALID_AT][t->valids] = (double)t->position;
+    t->row[VALID_LOSS][t->valids++] = t->last_valid;
 }
 /* A picture of svg.h inside another one, `down` its top. */
 static inline void plot_panel(FILE *f, const svg_plot *plot, int down)
@@ -227,30 +237,32 @@ static inline void plot_panel(FILE *f, const svg_plot *plot, int down)
 }
 static inline void plot_write(const trainer *t)
 {
+    static const char *const titles[] = { "Loss", "Learning rate", "Gradient norm" };
     const char *path = text_of(t->s, O_PLOT);
+    double *const *row = t->row;
+    int n = t->points, shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
     svg_curve loss[2] = { { 0 } }, rate = { 0 }, layers[SVG_STYLES] = { { 0 } };
     svg_plot plots[3] = { { 0 } };
-    int shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
-    FILE *f = path && t->points ? fopen(path, "wb") : NULL;
-    if (!path || !t->points) return;
+    FILE *f = path && n ? fopen(path, "wb") : NULL;
+    if (!path || !n) return;
     if (!f) die("%s cannot be written", path);
-    loss[0].name = "training", loss[0].y = t->row[1];
-    loss[1].name = "validation", loss[1].y = t->row[2], loss[1].points = true;
-    rate.y = t->row[3];
+    loss[0].name = "training", loss[0].x = row[AT], loss[0].y = row[LOSS], loss[0].count = n;
+    loss[1].name = "validation", loss[1].points = true;
+    loss[1].x = row[VALID_AT], loss[1].y = row[VALID_LOSS], loss[1].count = t->valids;
+    rate.x = row[AT], rate.y = row[RATE], rate.count = n;
     for (int i = 0; i < shown; i++) {
         int g = shown > 1 ? i * (t->groups - 1) / (shown - 1) : 0;
-        layers[i].name = t->group[g], layers[i].y = t->row[4 + g];
+        layers[i].name = t->group[g], layers[i].y = row[GRADIENT + g];
+        layers[i].x = row[AT], layers[i].count = n;
     }
-    for (int i = 0; i < 3; i++) {
-        static const char *const titles[] = { "Loss", "Learning rate", "Gradient norm" };
-        svg_curve *curves = i == 0 ? loss : i == 1 ? &rate : layers;
-        plots[i].title = titles[i], plots[i].x_label = "step", plots[i].y_label = i ? "" : "nats";
-        plots[i].curves = curves, plots[i].count = i == 0 ? 2 : i == 1 ? 1 : shown;
-        plots[i].log_y = i == 2;
-        for (int k = 0; k < plots[i].count; k++) curves[k].x = t->row[0], curves[k].count = t->points;
-    }
+    plots[0].curves = loss, plots[0].count = 2, plots[0].y_label = "nats";
+    plots[1].curves = &rate, plots[1].count = 1;
+    plots[2].curves = layers, plots[2].count = shown, plots[2].log_y = true;
     svg_begin(f, SVG_WIDTH, 3 * SVG_HEIGHT, "Training");
-    for (int i = 0; i < 3; i++) plot_panel(f, &plots[i], i * SVG_HEIGHT);
+    for (int i = 0; i < 3; i++) {
+        plots[i].title = titles[i], plots[i].x_label = "step";
+        plot_panel(f, &plots[i], i * SVG_HEIGHT);
+    }
     svg_end(f);
     if (fclose(f)) die("%s cannot be written", path);
 }
@@ -324,6 +336,7 @@ static inline void step(trainer *t, tfn_report *r)
     memset(r, 0, sizeof *r);
     tfn_model_step(&t->b.model, data_batch(&t->data.batches, t->position++), r);
     must_be_ok(&t->b.model.error);
+    t->skipped += r->skipped;
 }
 static inline void new_model(trainer *t)
 {
@@ -442,7 +455,7 @@ static inline int run(trainer *t)
         if (validated) t->last_valid = validate(t);
         log_step(t, &r, validated);
         plot_record(t, &r, validated);
-        say_progress(t, &r, validated);
+        say_progress(t, &r, last || (validated && t->terminal));
         if (validated) diagnose(t, r.tokens);
         if (every && t->position % every == 0 && !last) save(t, true);
     }
