@@ -127,9 +127,11 @@ static inline void say_cause(const trainer *t)
 static inline void diagnose(trainer *t, int64_t tokens)
 {
     double norm[GROUPS];
+    int64_t since;
     if (t->warned) return;
     if (isfinite(t->last_valid) && t->last_valid < 0.95 * t->unigram) t->good = t->position;
-    if (isfinite(t->last_valid) && (t->position - t->good) * 5 < t->steps) return;
+    since = t->position - t->good;
+    if (isfinite(t->last_valid) && (since * 5 < t->steps || since < 20)) return;
     t->warned = true;
     fprintf(stderr, "%swarning: step %lld: the validation loss is %.3f, that of guessing by "
             "frequency %.3f\n", t->terminal ? "\r\033[K" : "", (long long)t->position,
