@@ -120,6 +120,14 @@ texts() {               # a text of one's own; prompts of any bytes
         --max-tokens 9 > "$work/page" && [ "$(wc -l < "$work/page")" = 2 ]
 }
 check "tfn: a text in bytes" texts
+changes() {             # a resumed run wants the data that it had
+    head -c 9000 tfn.sh > "$work/text"
+    "$tfn" train "$work/text" --layers 1 --width 16 --steps 5 --threads 1 --quiet \
+        --out "$work/e.safetensors" > "$work/page" 2>&1 && head -c 9000 check.sh > "$work/text" &&
+        ! "$tfn" train --resume "$work/e.safetensors" > "$work/page" 2> "$work/error" &&
+        grep -q 'data is not that of' "$work/error"
+}
+check "tfn train --resume: changed data" changes
 diagnoses() {
     "$tfn" train --task copy --layers 6 --width 16 --recipe post --warmup 0 --lr 0.05 --steps 60 \
         --threads 1 --quiet --out "$work/d.safetensors" > "$work/page" 2> "$work/error" &&

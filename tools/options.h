@@ -39,7 +39,6 @@ static inline const char *text_of(const settings *s, option_id i)
 {
     return s->text[i] ? s->text[i] : option_rows[i].normal;
 }
-static inline bool is_on(const settings *s, option_id i) { return s->text[i] != NULL; }
 static inline double real_of(const settings *s, option_id i)
 {
     const char *text = text_of(s, i);

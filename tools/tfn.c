@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "threads.h"
+#undef near                     /* of windows.h */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
@@ -78,6 +79,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
     X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \
     X(CLASSES, 's', "classes", "NAMES", NULL, 0, 0, OPTION_KEPT, "") \
+    X(DATA, 's', "data", "HASH", NULL, 0, 0, OPTION_KEPT, "") \
     X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "")
 
 #include "train.h"
@@ -96,7 +98,7 @@ static const char *command_tail(const settings *s)
 }
 static void refuse_existing(const settings *s, const char *path)
 {
-    if (!is_on(s, O_FORCE) && exists(path))
+    if (!given(s, O_FORCE) && exists(path))
         die("%s is there already; --force overwrites it%s", path,
             strstr(path, ".safetensors") ? ", train --resume goes on with it" : "");
 }

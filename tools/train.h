@@ -14,7 +14,7 @@
 #define is_terminal(f) (isatty(fileno(f)) != 0)
 #endif
 
-enum { GROUPS = 64, POINTS = 150, VALIDS = 1000 };
+enum { GROUPS = 64, PARTS = 150, VALIDS = 1000 };
 enum { AT, LOSS, RATE, VALID_AT, VALID_LOSS, GRADIENT, ROWS = GRADIENT + GROUPS };  /* of plots */
 typedef struct trainer {
     settings   *s;
@@ -31,7 +31,7 @@ typedef struct trainer {
     bool        csv;
     int         groups;
     char        group[GROUPS][24];      /* "encoder.3" */
-    /* what --plot draws: means over POINTS parts of the run, and the validations */
+    /* what --plot draws: means over PARTS parts of the run, and the validations */
     int         points, valids, summed;
     double     *row[ROWS], sum[ROWS];
 } trainer;
@@ -206,7 +206,7 @@ static inline void log_step(trainer *t, const tfn_report *r, bool validated)
 static inline void plot_record(trainer *t, const tfn_report *r, bool validated)
 {
     double norm[GROUPS];
-    int64_t every = (t->steps - t->first + POINTS - 1) / POINTS;
+    int64_t every = (t->steps - t->first + PARTS - 1) / PARTS;
     if (!given(t->s, O_PLOT)) return;
     for (int i = 0; i < ROWS; i++)
         if (!t->row[i]) t->row[i] = (double *)reserve(VALIDS, sizeof(double));
@@ -277,7 +277,7 @@ static inline void say_progress(trainer *t, const tfn_report *r, bool now)
     int64_t done = t->position - t->first;
     int bar = (int)(20 * t->position / t->steps);
     t->loss_sum += r->loss, t->loss_count++, t->tokens += r->tokens;
-    if (is_on(t->s, O_QUIET) || (!now && at - t->shown < (t->terminal ? 0.2 : 5))) return;
+    if (given(t->s, O_QUIET) || (!now && at - t->shown < (t->terminal ? 0.2 : 5))) return;
     each = (at - t->began) / (double)done;
     left = each * (double)(t->steps - t->position);
     if (t->terminal)
@@ -405,6 +405,19 @@ static inline void keep_classes(trainer *t)
     }
     if (names[0]) t->s->text[O_CLASSES] = names;
 }
+/* A resumed run must have the data that it had. */
+static inline void check_data(trainer *t)
+{
+    static char text[20];
+    const data_set *x = &t->data.set;
+    tfn_key key = tfn_key_make(0);
+    for (int64_t i = 0; i < x->at[2 * x->count]; i++)
+        key = tfn_key_fold(key, (uint64_t)x->ids[i]);
+    snprintf(text, sizeof text, "%016llX", (unsigned long long)key.bits);
+    if (given(t->s, O_DATA) && strcmp(text_of(t->s, O_DATA), text))
+        die("the training data is not that of %s", t->b.path);
+    t->s->text[O_DATA] = text;
+}
 static inline void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
@@ -414,6 +427,7 @@ static inline void prepare(trainer *t, bool resumed)
     corpus_open(&t->valid, t->s, t->b.kind, TASK_VALID, NULL, &t->b.classes);
     corpus_cut(&t->data, t->s, &t->b.tokeniser.tokeniser, false);
     corpus_cut(&t->valid, t->s, &t->b.tokeniser.tokeniser, true);
+    check_data(t);
     choose_by_time(t);
     new_model(t);
     if (resumed) load_state(t);
@@ -428,7 +442,7 @@ static inline void prepare(trainer *t, bool resumed)
 static inline void say_beginning(const trainer *t)
 {
     const data_set *x = &t->data.set;
-    if (is_on(t->s, O_QUIET)) return;
+    if (given(t->s, O_QUIET)) return;
     fprintf(stderr, "%lld items, %lld tokens, vocabulary %d, %lld parameters, %lld steps",
             (long long)x->count, (long long)x->at[2 * x->count], (int)t->b.desc.vocab,
             (long long)t->b.model.param_floats, (long long)t->steps);
@@ -461,7 +475,7 @@ static inline int run(trainer *t)
         if (validated) diagnose(t, r.tokens);
         if (every && t->position % every == 0 && !last) save(t, true);
     }
-    if (t->terminal && !is_on(t->s, O_QUIET)) fprintf(stderr, "\n");
+    if (t->terminal && !given(t->s, O_QUIET)) fprintf(stderr, "\n");
     if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
     save(t, false);
     if (t->log && fclose(t->log)) die("%s cannot be written", text_of(t->s, O_LOG));
