@@ -34,7 +34,9 @@ resumes() {             # SIGINT in the midst
     wait $job
     code=$?
     [ $code = 130 ] && grep -q 'train --resume' "$work/error" || { echo "code $code"; return 1; }
-    "$tfn" train --resume "$work/b.safetensors" --quiet --threads 2 > "$work/b" || return 1
+    echo later >> "$work/b.csv"
+    "$tfn" train --resume "$work/b.safetensors" --quiet --threads 2 --log "$work/b.csv" \
+        > "$work/b" && [ "$(wc -l < "$work/b.csv")" = 302 ] || return 1
     [ -n "$(hash_of "$work/a")" ] && [ "$(hash_of "$work/a")" = "$(hash_of "$work/b")" ]
 }
 check "tfn train: Ctrl-C, resumed: the same bits" resumes

@@ -158,12 +158,25 @@ static inline void json_text(FILE *f, const char *s)
         else fputc(*s, f);
     fputc('"', f);
 }
+/* A log that goes on: a killed run may have written steps that are done again. A record a line. */
+static inline void log_cut(const char *path, int64_t lines)
+{
+    data_file x;
+    size_t n = 0;
+    FILE *f;
+    if (!data_read(&x, path)) return;
+    for (; n < x.size && lines > 0; n++) lines -= x.bytes[n] == '\n';
+    f = n < x.size ? fopen(path, "wb") : NULL;
+    if (f && (fwrite(x.bytes, 1, n, f) != n) | fclose(f)) die("%s cannot be written", path);
+    data_file_free(&x);
+}
 static inline void log_open(trainer *t)
 {
     const char *path = text_of(t->s, O_LOG);
     size_t n = path ? strlen(path) : 0;
     if (!path) return;
     t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
+    if (t->position) log_cut(path, t->position + 1 + t->csv);
     t->log = fopen(path, t->position ? "ab" : "wb");
     if (!t->log) die("%s cannot be written", path);
     if (t->position) return;
