@@ -4687,17 +4687,25 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12 makes
  * fast loops of these bodies at -O3 only, so they ask for it themselves, but for the sets that few
- * processors need: plain C as it is where there are others, and the parts of -O3 that pay for the
- * 128-bit sets. Each saves half a second. The set with FMA must not use wider registers on its own:
- * see TFN__X86_WIDE. */
+ * processors need: plain C for a short compilation where there are others, and the parts of -O3
+ * that pay for the 128-bit sets. Each saves half a second. The set with FMA must not use wider
+ * registers on its own: see TFN__X86_WIDE. */
 #define TFN__BODY
 #if TFN__X86
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC push_options
+#pragma GCC optimize("O1", "fp-contract=off")
+#endif
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
 #ifdef __clang__
+#pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
 #elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "vect-cost-model=dynamic")
 #pragma GCC optimize("fp-contract=off")
@@ -7528,8 +7536,7 @@ static const tfn_topology tfn__topologies[] = {
              TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
     TFN__ROW("macaron-pre", "pre; F/2, attention, F/2; final norm", "Lu et al. (Macaron)", 2019,
              TFN__PRE, TFN_FINAL_NORM | TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
-    TFN__BARE_ROW("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick", 2018, 0,
-                  tfn__hanin)
+    TFN__BARE_ROW("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick", 2018, 0, tfn__hanin)
     TFN__ROW("dense", "post; input of layer l+1 = N(sum of y_k)", "Dou et al.", 2018,
              TFN__POST, 0, TFN_AGGREGATE_DENSE, NULL)
     TFN__ROW("linear-aggregation", "post; input of layer l+1 = sum of w_k y_k",
@@ -7540,8 +7547,7 @@ static const tfn_topology tfn__topologies[] = {
     TFN__ROW("output-norm", "x = x + N(F(x)); final norm", "Liu et al. (Swin v2); OLMo 2 2024",
              2021, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("olmo2", "x = x + N(F(x)), norms on queries and keys; final norm",
-             "OLMo 2", 2024, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE,
-             tfn__olmo2)
+             "OLMo 2", 2024, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__olmo2)
     TFN__ROW("swin-v2", "x = x + N(F(x)), cosine attention; final norm", "Liu et al. (Swin v2)",
              2021, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__cosine)
     TFN__PRE_ROW("qknorm", "pre; attention g cos(q, k)", "Henry et al. (QKNorm)", 2020, tfn__qknorm)
@@ -8770,8 +8776,7 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer ki
     const tfn_model_desc *d = b->d;
     int32_t width = d->width, kv = width / d->heads * d->kv_heads;
     bool self = kind == TFN_SELF_ATTENTION, causal = self && b->stack == TFN__IN_DECODER;
-    int32_t lengths = self && b->rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS
-                                                         : TFN_INT_SOURCE_LENGTHS;
+    int32_t lengths = self && b->rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS : TFN_INT_SOURCE_LENGTHS;
     tfn_var q = tfn__project(b, u, true, self), k, v, y, cache;
     if (b->decode && !self) {
         cache.id = b->memory.id + b->layer;             /* named when decoding began */
@@ -10400,8 +10405,8 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     tfn__check_ids(&d->error, "a token is %d, the vocabulary has %d", tokens,
                    (int64_t)d->run.batch * time, m->vocab, false);
     if (beam)
-        tfn__check_ids(&d->error, "beam %d, there are %d", beam, d->run.batch, d->run.batch,
-                       false); if (d->error.status != TFN_OK) return NULL;
+        tfn__check_ids(&d->error, "beam %d, there are %d", beam, d->run.batch, d->run.batch, false);
+    if (d->error.status != TFN_OK) return NULL;
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     d->run.target = time;
     d->run.ints[TFN_INT_TOKENS] = tokens;

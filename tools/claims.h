@@ -827,26 +827,31 @@ static lab_spec untrained(const char *recipe, int32_t layers)
     s.batch = 32;
     return s;
 }
+/* The mean beta_ii^2 of two placements, at the start and trained; number `shown` is drawn. */
+static void trained_betas(lab *l, outcome *o, const char *const recipes[2], int32_t layers,
+                          int shown, double v[4])
+{
+    for (int k = 0; k < 4; k++) {
+        const char *recipe = recipes[k / 2];
+        lab_spec s = k % 2 ? trained(recipe, layers) : untrained(recipe, layers);
+        v[k] = trace_of_beta(l, &s, 2*layers);
+        if (k == shown) draw_beta(l, o, s, 2*layers, recipe);
+    }
+    say(o, "mean beta_ii^2 of %d encoder sub-layers, start and trained: %s %.3f, %.3f; %s %.3f, "
+        "%.3f. ", (int)(2*layers), recipes[0], v[0], v[1], recipes[1], v[2], v[3]);
+}
 static void a11(lab *l, outcome *o)
 {
+    static const char *const recipes[] = { "post", "pre" };
     double v[4];
-    lab_spec specs[4] = { untrained("post", 6), trained("post", 6), untrained("pre", 6),
-                          trained("pre", 6) };
-    for (int k = 0; k < 4; k++) v[k] = trace_of_beta(l, &specs[k], 12);
-    draw_beta(l, o, specs[3], 12, "Pre-LN, trained");
-    say(o, "mean beta_ii^2 of 12 encoder sub-layers, start and trained: Post-LN %.3f, %.3f; Pre-LN "
-        "%.3f, %.3f. ", v[0], v[1], v[2], v[3]);
+    trained_betas(l, o, recipes, 6, 3, v);
     judge(o, v[3] > v[2] && v[0] > v[2] && v[1] > v[3], v[1] < v[3]);
 }
 static void a12(lab *l, outcome *o)
 {
+    static const char *const recipes[] = { "admin", "pre" };
     double v[4];
-    lab_spec specs[4] = { untrained("admin", 12), trained("admin", 12), untrained("pre", 12),
-                          trained("pre", 12) };
-    for (int k = 0; k < 4; k++) v[k] = trace_of_beta(l, &specs[k], 24);
-    draw_beta(l, o, specs[1], 24, "Admin, trained");
-    say(o, "mean beta_ii^2 of 24 encoder sub-layers, start and trained: Admin %.3f, %.3f; Pre-LN "
-        "%.3f, %.3f. ", v[0], v[1], v[2], v[3]);
+    trained_betas(l, o, recipes, 12, 1, v);
     judge(o, fabs(v[0] / v[2] - 1) < 0.2 && v[1] > v[3], v[1] < v[3]);
 }
 static void a13(lab *l, outcome *o)
@@ -900,18 +905,26 @@ static void a15(lab *l, outcome *o)
     }
     judge(o, high - low < 0.05, false);
 }
-static void a16(lab *l, outcome *o)
+/* Post-LN, Pre-LN and a remedy with 6 and with 12 layers. */
+typedef struct two_depths { lab_sample six[3], twelve[3]; } two_depths;
+static two_depths compare_depths(lab *l, outcome *o, const char *remedy)
 {
-    static const char *const recipes[] = { "post", "pre", "admin" };
-    lab_sample six[3], twelve[3];
+    const char *const recipes[] = { "post", "pre", remedy };
+    two_depths t;
     for (int k = 0; k < 3; k++) {
-        six[k] = lab_over(l, training(recipes[k], 6, 2e-3, 100, 400), "bleu", 0);
-        twelve[k] = lab_over(l, deep(recipes[k]), "bleu", 0);
-        say(o, "%s: BLEU of 6 layers %.1f, of 12 %.1f. ", recipes[k], six[k].mean, twelve[k].mean);
+        t.six[k] = lab_over(l, training(recipes[k], 6, 2e-3, 100, 400), "bleu", 0);
+        t.twelve[k] = lab_over(l, deep(recipes[k]), "bleu", 0);
+        say(o, "%s: BLEU of 6 layers %.1f, of 12 %.1f. ", recipes[k], t.six[k].mean,
+            t.twelve[k].mean);
         draw_loss(l, o, deep(recipes[k]), recipes[k]);
     }
-    judge(o, six[0].mean > six[1].mean && most(count_under(&twelve[0], FAILS), twelve[0].n)
-          && twelve[2].mean > twelve[1].mean, twelve[0].mean > twelve[1].mean);
+    return t;
+}
+static void a16(lab *l, outcome *o)
+{
+    two_depths t = compare_depths(l, o, "admin");
+    judge(o, t.six[0].mean > t.six[1].mean && most(count_under(&t.twelve[0], FAILS), t.twelve[0].n)
+          && t.twelve[2].mean > t.twelve[1].mean, t.twelve[0].mean > t.twelve[1].mean);
 }
 static void a17(lab *l, outcome *o)
 {
@@ -1089,17 +1102,10 @@ static void b5(lab *l, outcome *o)
 }
 static void b6(lab *l, outcome *o)
 {
-    static const char *const recipes[] = { "post", "pre", "b2t" };
-    lab_sample six[3], twelve[3];
-    for (int k = 0; k < 3; k++) {
-        six[k] = lab_over(l, training(recipes[k], 6, 2e-3, 100, 400), "bleu", 0);
-        twelve[k] = lab_over(l, deep(recipes[k]), "bleu", 0);
-        say(o, "%s: BLEU of 6 layers %.1f, of 12 %.1f. ", recipes[k], six[k].mean, twelve[k].mean);
-        draw_loss(l, o, deep(recipes[k]), recipes[k]);
-    }
-    judge(o, six[0].mean > six[1].mean && six[2].mean > six[1].mean
-          && most(count_under(&twelve[0], FAILS), twelve[0].n) && twelve[2].mean > twelve[1].mean,
-          twelve[0].mean > twelve[1].mean);
+    two_depths t = compare_depths(l, o, "b2t");
+    judge(o, t.six[0].mean > t.six[1].mean && t.six[2].mean > t.six[1].mean
+          && most(count_under(&t.twelve[0], FAILS), t.twelve[0].n)
+          && t.twelve[2].mean > t.twelve[1].mean, t.twelve[0].mean > t.twelve[1].mean);
 }
 static void b7(lab *l, outcome *o)
 {
