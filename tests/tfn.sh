@@ -1,0 +1,181 @@
+# tools/tfn.c compiles without a warning; a tiny model trains, resumes to the same bits, writes,
+# scores, is averaged, folded, exported; wrong arguments end with code 2 and a message.
+. ./check.sh
+tfn=$work/tfn
+build() {
+    ${CC:-cc} -O1 -std=c99 -Wall -Wextra -Wconversion -Wshadow -Werror ../tools/tfn.c -o "$tfn" \
+        -lm -pthread
+}
+check "tfn compiles" build
+rm -f "$work"/*.safetensors "$work"/*.csv "$work"/*.h "$work"/x
+
+# small TASK OUT ...: a model that trains within a second
+small() {
+    task=$1 out=$2
+    shift 2
+    "$tfn" train --task "$task" --layers 2 --width 32 --items 3000 --held 60 --threads 1 --quiet \
+        --out "$work/$out.safetensors" "$@"
+}
+hash_of() { sed -n 's/^hash //p' "$1"; }
+
+trains() { small copy a --steps 300 --min 2 --max 5 > "$work/a" && grep -q '^bits' "$work/a"; }
+check "tfn train" trains
+refuses() {
+    ! small copy a --steps 300 --min 2 --max 5 2> "$work/error" && grep -q -- --force "$work/error"
+}
+check "tfn train: an existing file" refuses
+resumes() {             # SIGINT in the midst
+    "$tfn" train --task copy --layers 2 --width 32 --items 3000 --held 60 --threads 1 --quiet \
+        --steps 300 --min 2 --max 5 --out "$work/b.safetensors" --log "$work/b.csv" \
+        > "$work/b" 2> "$work/error" &
+    job=$!
+    while [ ! -e "$work/b.csv" ] && kill -0 $job; do sleep 0.02; done
+    kill -INT $job
+    wait $job
+    code=$?
+    [ $code = 130 ] && grep -q 'train --resume' "$work/error" || { echo "code $code"; return 1; }
+    echo later >> "$work/b.csv"
+    "$tfn" train --resume "$work/b.safetensors" --quiet --threads 2 --log "$work/b.csv" \
+        > "$work/b" && [ "$(wc -l < "$work/b.csv")" = 302 ] || return 1
+    [ -n "$(hash_of "$work/a")" ] && [ "$(hash_of "$work/a")" = "$(hash_of "$work/b")" ]
+}
+check "tfn train: Ctrl-C, resumed: the same bits" resumes
+
+# the example's model: letters backwards. eval, generate, and what comes of a model
+reverse() {
+    "$tfn" train --task reverse --arch decoder --layers 2 --width 16 --ffn 32 --heads 2 --min 1 \
+        --max 4 --context 12 --steps 2000 --lr 0.005 --batch-tokens 256 --threads 1 --quiet \
+        --save-every 500 --keep 2 --out "$work/m.safetensors" --log "$work/m.jsonl" \
+        --plot "$work/m.svg" > "$work/page"
+}
+check "tfn train: a model for the rest" reverse
+records() {
+    [ "$(wc -l < "$work/m.jsonl")" = 2001 ] && head -n 1 "$work/m.jsonl" | grep -q '"lr": 0.005' &&
+        grep -q 'Gradient norm' "$work/m.svg" && tail -n 1 "$work/m.svg" | grep -q '</svg>' &&
+        head -n 1 "$work/b.csv" | grep -q '^# {"tfnorm"' && [ ! -e "$work/m.500.safetensors" ] &&
+        [ -e "$work/m.1000.safetensors" ] && [ -e "$work/m.1500.safetensors" ]
+}
+check "tfn train: --log, --plot, --keep" records
+scores() {
+    "$tfn" eval "$work/m.safetensors" > "$work/page" && grep -q '^equal *1.0000' "$work/page" &&
+        printf 'ab\tba\nabcd\tdcba\n' | "$tfn" eval "$work/m.safetensors" - > "$work/page" &&
+        grep -q '^items *2' "$work/page" && grep -q '^equal *1.0000' "$work/page"
+}
+check "tfn eval" scores
+generates() {           # a line each, also of an empty one, whatever the batch
+    printf 'ab\n\nbead\r\nhgf' > "$work/input"
+    "$tfn" generate "$work/m.safetensors" "$work/input" > "$work/page" &&
+        [ "$(sed -n '1p;3p;4p' "$work/page" | tr '\n' ' ')" = 'ba daeb fgh ' ] &&
+        [ "$(wc -l < "$work/page")" = 4 ] || return 1
+    for how in '' '--beam 3' '--temperature 2 --top-k 5 --top-p 0.9 --seed 3'; do
+        "$tfn" generate "$work/m.safetensors" "$work/input" $how --batch 1 > "$work/one" &&
+            "$tfn" generate "$work/m.safetensors" $how < "$work/input" > "$work/page" &&
+            cmp "$work/one" "$work/page" || return 1
+    done
+    "$tfn" generate "$work/m.safetensors" "$work/input" --beam 3 --n-best 2 > "$work/page"
+    [ "$(cut -f 1 "$work/page" | tr '\n' ' ')" = '1 1 2 2 3 3 4 4 ' ]
+}
+check "tfn generate" generates
+averages() {            # of a file with itself: the same weights
+    "$tfn" average "$work/m.safetensors" "$work/m.safetensors" -o "$work/mean.safetensors" \
+        > "$work/page" && "$tfn" inspect "$work/m.safetensors" > "$work/one" &&
+        grep -q "step 2000, hash $(hash_of "$work/page")" "$work/one" &&
+        grep -q '^training.moment1.embedding' "$work/one" &&
+        ! "$tfn" average "$work/m.safetensors" "$work/a.safetensors" -o "$work/x" 2> "$work/error" &&
+        grep -q 'the model has' "$work/error"
+}
+check "tfn average, inspect" averages
+folds() {
+    "$tfn" fold "$work/m.safetensors" -o "$work/folded.safetensors" > "$work/page" || return 1
+    "$tfn" eval "$work/folded.safetensors" > "$work/page" 2>&1
+    grep -q '^equal *1.0000' "$work/page" || grep -q 'is for inference' "$work/page"
+}
+check "tfn fold" folds
+exports() {             # the example's model is this one, and gives the same text and score
+    "$tfn" export "$work/m.safetensors" -o "$work/m.h" && cmp "$work/m.h" ../examples/07_model.h &&
+        ${CC:-cc} -O1 ../examples/07_exported.c -o "$work/exported" -lm || return 1
+    for text in a bead hgfh; do
+        echo $text | "$tfn" generate "$work/m.safetensors" --n-best 1 |
+            awk -F '\t' '{ print $3 "\t" $2 }' > "$work/page"
+        "$work/exported" $text | diff - "$work/page" || return 1
+    done
+}
+if "$tfn" bits > "$work/page"; then check "tfn export" exports
+else skip "tfn export" "bits differ here"
+fi
+classifies() {
+    awk 'BEGIN { for (i = 0; i < 900; i++) { n = i * 7 % 13 % 2
+        print (n ? "yes" : "no") "\t" (n ? "good " : "bad ") i "\t" i % 7 } }' > "$work/labels.tsv"
+    "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokeniser words --steps 100 \
+        --threads 1 --quiet --out "$work/c.safetensors" > "$work/page" &&
+        printf 'good 28\t1\n\nbad 1\t3' | "$tfn" classify "$work/c.safetensors" > "$work/page" &&
+        [ "$(sed 2d "$work/page" | tr '\n' ' ')" = 'yes no ' ] &&
+        "$tfn" eval "$work/c.safetensors" | grep -q '^accuracy *\(0.[89]\|1\)' || return 1
+    printf 'other\t1\t2\n' | "$tfn" eval "$work/c.safetensors" - 2> "$work/error"
+    [ $? = 1 ] && grep -q 'standard input:1: label "other"' "$work/error"
+}
+check "tfn classify" classifies
+texts() {               # a text of one's own; prompts of any bytes
+    "$tfn" train check.sh --tokeniser bytes --layers 1 --width 16 --steps 20 --threads 1 --quiet \
+        --out "$work/t.safetensors" > "$work/page" && "$tfn" eval "$work/t.safetensors" |
+        grep -q bits/byte && printf 'if\n\377\\' | "$tfn" generate "$work/t.safetensors" \
+        --max-tokens 9 > "$work/page" && [ "$(wc -l < "$work/page")" = 2 ]
+}
+check "tfn: a text in bytes" texts
+changes() {             # a resumed run wants the data that it had
+    head -c 9000 tfn.sh > "$work/text"
+    "$tfn" train "$work/text" --layers 1 --width 16 --steps 5 --threads 1 --quiet \
+        --out "$work/e.safetensors" > "$work/page" 2>&1 && head -c 9000 check.sh > "$work/text" &&
+        ! "$tfn" train --resume "$work/e.safetensors" > "$work/page" 2> "$work/error" &&
+        grep -q 'data is not that of' "$work/error"
+}
+check "tfn train --resume: changed data" changes
+diagnoses() {
+    "$tfn" train --task copy --layers 6 --width 16 --recipe post --warmup 0 --lr 0.05 --steps 60 \
+        --threads 1 --quiet --out "$work/d.safetensors" > "$work/page" 2> "$work/error" &&
+        grep -q 'post, 6 layers, no warm-up: try --warmup 400' "$work/error" &&
+        [ "$(grep -c warning "$work/error")" = 1 ] && grep -q 'decoder.5' "$work/error"
+}
+check "tfn train: says what is wrong" diagnoses
+timed() {
+    "$tfn" train --task copy --layers 1 --width 8 --minutes 0.01 --quiet --out "$work/f.safetensors" \
+        > "$work/one" 2> "$work/error" || return 1
+    steps=$(sed -n 's/.*--steps //p' "$work/error")
+    "$tfn" train --task copy --layers 1 --width 8 --steps "$steps" --quiet --force --threads 1 \
+        --out "$work/f.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
+}
+check "tfn train --minutes: repeats by --steps" timed
+broken() {              # no file of ours: code 1 and a message
+    head -c 5000 "$work/m.safetensors" > "$work/cut.safetensors"
+    for command in eval generate inspect export fold; do
+        for file in cut.safetensors a.csv nothing; do
+            "$tfn" $command "$work/$file" -o "$work/x" < /dev/null > "$work/page" 2> "$work/error"
+            code=$?
+            [ $command = fold ] || [ $command = export ] || [ $code != 2 ] ||
+                "$tfn" $command "$work/$file" < /dev/null > "$work/page" 2> "$work/error" || code=$?
+            [ $code = 1 ] && [ -s "$work/error" ] || { echo "$command $file: code $code"; return 1; }
+        done
+    done
+}
+check "tfn: files that are none" broken
+
+# wrong TEXT ARGUMENTS: code 2, nothing printed, and the text among what is said
+wrong() {
+    text=$1
+    shift
+    "$tfn" "$@" > "$work/page" 2> "$work/error"
+    code=$?
+    [ $code = 2 ] && [ ! -s "$work/page" ] && grep -q -- "$text" "$work/error" ||
+        { echo "$*: code $code"; cat "$work/error"; return 1; }
+}
+wrongs() {
+    wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
+        wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
+        wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
+        wrong 'nearest is "b2t"' train --task copy --topology b2 &&
+        wrong 'adamw|adam' train --task copy --optimizer adamm && wrong 'a command'
+}
+check "tfn: wrong arguments" wrongs
+helps() { "$tfn" --help | grep -q 'Exit codes' && "$tfn" train --help | grep -q '(0.002)'; }
+check "tfn --help" helps
+finish

@@ -1,0 +1,337 @@
+/* Models of tfn: what they are trained on, the options they are made of, and the files they are in.
+ * A checkpoint carries its tokeniser and, as its extra text, the experiment: every option, the kind
+ * of data, the classes, how many batches were seen. That is all that a resumed run needs. */
+#ifndef MODELS_H
+#define MODELS_H
+
+#include "data.h"
+#include "options.h"
+
+/* What cannot go on: one line on stderr and code 1. */
+static inline void die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "tfn: ");
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    exit(1);
+}
+static inline void must(bool good, const char *error) { if (!good) die("%s", error); }
+static inline void must_be_ok(const tfn_error *e)
+{
+    char text[DATA_ERROR];
+    if (e->status != TFN_OK) die("%s", tfn_error_text(e, text, sizeof text));
+}
+static inline void *reserve(size_t count, size_t size)
+{
+    char error[DATA_ERROR] = "";
+    void *p = data_alloc(error, (int64_t)count, size);
+    must(p != NULL, error);
+    return p;
+}
+
+/* A name that there is not: code 2. `what` begins with tfn_. */
+static inline void die_usage(const char *what, const char *wanted, const char *best)
+{
+    fprintf(stderr, "tfn: no %s is called \"%s\"; the nearest is \"%s\"\n", what + 4, wanted, best);
+    exit(2);
+}
+
+/* -- data -------------------------------------------------------------------------------------- */
+
+static const char *const kind_names = "text|pairs|joined|labels|masked";
+
+typedef struct corpus {
+    data_kind    kind;
+    data_file    file;
+    data_lines   lines;
+    data_task    task;
+    data_item    text;
+    data_get    *get;           /* items 0 .. count-1 of `user` */
+    void        *user;
+    int64_t      count;
+    bool         space;
+    data_set     set;
+    data_batches batches;
+} corpus;
+
+static inline const task *task_of(const settings *s)
+{
+    const char *name = text_of(s, O_TASK), *best = NULL;
+    const task *t = !name ? NULL : task_find(!strcmp(name, "grammar") ? "translate" : name);
+    for (int i = 0; name && !t && task_at(i); i++) option_nearer(&best, name, task_at(i)->name);
+    if (name && !t) die_usage("tfn_task", name, best);
+    if (t && t->kind == TASK_SPEECH) die("the task \"%s\" is sound, which tfn does not read", name);
+    return t;
+}
+static inline tfn_tokeniser_kind tokeniser_kind(const settings *s)
+{
+    static const tfn_tokeniser_kind kinds[] = { TFN_BPE, TFN_BYTES, TFN_CHARACTERS, TFN_WORDS };
+    int choice = choice_of(s, O_TOKENISER);
+    return choice ? kinds[choice - 1] : task_of(s) ? task_of(s)->tokens : TFN_BPE;
+}
+/* What the data is for the wanted architecture. */
+static inline data_kind kind_of(const settings *s)
+{
+    const task *t = task_of(s);
+    int arch = choice_of(s, O_ARCH);                    /* auto, decoder, encoder, encdec */
+    bool labels = given(s, O_LABELS) || (t && t->kind == TASK_LABEL);
+    bool pairs = given(s, O_PAIRS) || (t && t->kind == TASK_PAIR);
+    if (labels && arch != 0 && arch != 2) die("labels want --arch encoder");
+    if (pairs && arch == 2) die("pairs want --arch encdec or decoder");
+    if (!labels && !pairs && arch == 3) die("--arch encdec wants --pairs, or a task of pairs");
+    return labels ? DATA_LABELS : pairs ? (arch == 1 ? DATA_JOINED : DATA_PAIRS)
+         : arch == 2 ? DATA_MASKED : DATA_TEXT;
+}
+static inline const char *path_of(const settings *s)
+{
+    return given(s, O_PAIRS) ? text_of(s, O_PAIRS) : given(s, O_LABELS) ? text_of(s, O_LABELS)
+         : text_of(s, O_TEXT);
+}
+
+static inline void corpus_read(corpus *c, const char *path, data_classes *classes)
+{
+    must(data_read(&c->file, path), c->file.error);
+    c->text.text[0] = c->text.text[1] = c->file.bytes;
+    c->text.bytes[0] = c->file.size;
+    if (c->kind == DATA_TEXT) {
+        c->get = data_get_text, c->user = &c->text, c->count = 1;
+        return;
+    }
+    must(data_lines_init(&c->lines, &c->file, c->kind, classes), c->lines.error);
+    c->get = data_get_line, c->user = &c->lines, c->count = c->lines.count;
+}
+
+/* The items of a split, or of all of `path`. A text has its last tenth for validation and test,
+ * lines are told apart by their hash; with --valid all of the file is for training. */
+static inline void corpus_open(corpus *c, const settings *s, data_kind kind, task_split split,
+                               const char *path, data_classes *classes)
+{
+    const task *t = task_of(s);
+    memset(c, 0, sizeof *c);
+    c->kind = kind;
+    if (!path && split != TASK_TRAIN) path = text_of(s, O_VALID);
+    c->space = (kind != DATA_TEXT || (t && !path))
+            && (tokeniser_kind(s) == TFN_WORDS || tokeniser_kind(s) == TFN_BPE);
+    if (path) corpus_read(c, path, classes);
+    else if (t) {
+        c->task.task = t;
+        c->task.split = split;
+        c->task.options.seed = (uint64_t)whole_of(s, O_SEED);
+        c->task.options.min = (int)whole_of(s, O_MIN);
+        c->task.options.max = (int)whole_of(s, O_MAX);
+        c->get = data_get_task, c->user = &c->task;
+        c->count = split == TASK_TRAIN ? whole_of(s, O_ITEMS) : whole_of(s, O_HELD);
+        for (int i = 0; classes && i < TASK_CLASSES && t->classes[i]; i++)
+            data_class(classes, t->classes[i], strlen(t->classes[i]));
+    } else {
+        size_t cut;
+        corpus_read(c, path_of(s), classes);
+        cut = data_cut(c->file.bytes, c->file.size);
+        if (given(s, O_VALID)) return;
+        if (kind != DATA_TEXT) data_keep(&c->lines, split), c->count = c->lines.count;
+        else if (split == TASK_TRAIN) c->text.bytes[0] = cut;
+        else c->text.text[0] += cut, c->text.bytes[0] -= cut;
+        if (!c->count) die("%s: too few lines to hold some out; give --valid", path_of(s));
+    }
+}
+/* As tokens, in batches of the experiment's size. */
+static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokeniser *k, bool in_order)
+{
+    data_set_options o = { 0 };
+    data_batch_options b = { 0 };
+    o.kind = c->kind;
+    o.tokeniser = k;
+    o.most = (int32_t)whole_of(s, O_CONTEXT);
+    o.space = c->space;
+    b.batch = (int32_t)whole_of(s, O_BATCH);
+    b.tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
+    b.seed = (uint64_t)whole_of(s, O_SEED);
+    b.in_order = in_order;
+    must(data_set_init(&c->set, &o, c->get, c->user, c->count), c->set.error);
+    must(data_batches_init(&c->batches, &c->set, &b), c->batches.error);
+}
+static inline void corpus_free(corpus *c)
+{
+    data_batches_free(&c->batches);
+    data_set_free(&c->set);
+    data_lines_free(&c->lines);
+    data_file_free(&c->file);
+}
+
+static inline void train_tokeniser(data_tokeniser *k, const settings *s, const corpus *c)
+{
+    tfn_tokeniser_desc d = { 0 };
+    d.kind = tokeniser_kind(s);
+    d.vocab = (int32_t)whole_of(s, O_VOCAB);
+    if (d.kind == TFN_BYTES || (!given(s, O_VOCAB) && d.kind == TFN_CHARACTERS)) d.vocab = 0;
+    d.mask = c->kind == DATA_MASKED;
+    must(data_tokeniser_init(k, &d, c->get, c->user, c->count,
+                             c->kind == DATA_TEXT ? DATA_FIRST : DATA_FIRST | DATA_SECOND,
+                             c->space), k->error);
+}
+
+/* -- options of a model ------------------------------------------------------------------------ */
+
+/* A name that is not among the rows ends the program: the nearest is told. */
+#define NAME_CHECK(wanted, row)                                                                 \
+    do {                                                                                        \
+        const char *best_ = NULL;                                                               \
+        for (int32_t i_ = 0; (wanted) && row##_at(i_); i_++)                                    \
+            option_nearer(&best_, wanted, row##_at(i_)->name);                                  \
+        if ((wanted) && !row##_find(wanted)) die_usage(#row, wanted, best_);                    \
+    } while (0)
+static inline void describe_shape(tfn_model_desc *d, const settings *s, const corpus *c)
+{
+    d->arch = c->kind == DATA_PAIRS ? TFN_ENCODER_DECODER
+            : c->kind == DATA_LABELS || c->kind == DATA_MASKED ? TFN_ENCODER : TFN_DECODER;
+    d->context = (int32_t)whole_of(s, O_CONTEXT);
+    d->layers = (int32_t)whole_of(s, O_LAYERS);
+    d->width = (int32_t)whole_of(s, O_WIDTH);
+    d->heads = (int32_t)whole_of(s, O_HEADS);
+    d->ffn = (int32_t)whole_of(s, O_FFN);
+    d->position = (tfn_position_kind)(1 + choice_of(s, O_POSITION));
+    d->batch = c->batches.most_rows;
+    if (d->arch == TFN_ENCODER) d->segments = 2;
+    if (given(s, O_TOPOLOGY)) {
+        NAME_CHECK(text_of(s, O_TOPOLOGY), tfn_topology);
+        d->topology = tfn_topology_find(text_of(s, O_TOPOLOGY));
+    }
+    NAME_CHECK(text_of(s, O_RECIPE), tfn_recipe);
+    NAME_CHECK(text_of(s, O_NORM), tfn_norm);
+    NAME_CHECK(text_of(s, O_INIT), tfn_init);
+    d->recipe = text_of(s, O_RECIPE);
+    d->norm = text_of(s, O_NORM);
+    d->init = text_of(s, O_INIT);
+}
+static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
+                            const tfn_tokeniser *k, int32_t classes)
+{
+    static const tfn_schedule_kind kinds[] = { TFN_COSINE, TFN_CONSTANT, TFN_INVERSE_SQRT, TFN_NOAM,
+                                               TFN_LINEAR, TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP };
+    static const tfn_optimizer optimizers[] = { TFN_ADAMW, TFN_ADAM, TFN_SGD, TFN_RADAM };
+    tfn_schedule *h = &d->schedule;
+    memset(d, 0, sizeof *d);
+    describe_shape(d, s, c);
+    d->vocab = k->vocab;
+    d->classes = classes;
+    d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
+    h->kind = kinds[choice_of(s, O_SCHEDULE)];
+    h->lr = (float)real_of(s, O_LR);
+    h->warmup = whole_of(s, O_WARMUP);
+    if (!given(s, O_WARMUP))
+        h->warmup = whole_of(s, O_STEPS) < 2000 ? whole_of(s, O_STEPS) / 10 : 200;
+    if (h->kind == TFN_COSINE || h->kind == TFN_LINEAR || h->kind == TFN_WARMUP_STABLE_DECAY)
+        h->steps = whole_of(s, O_STEPS);
+    d->optimizer = optimizers[choice_of(s, O_OPTIMIZER)];
+    d->beta1 = (float)real_of(s, O_BETA1), d->beta2 = (float)real_of(s, O_BETA2);
+    d->decay = (float)real_of(s, O_DECAY);
+    d->clip = (float)real_of(s, O_CLIP);
+    d->dropout = (float)real_of(s, O_DROPOUT);
+    d->smoothing = (float)real_of(s, O_SMOOTHING);
+    d->seed = (uint64_t)whole_of(s, O_SEED);
+    d->threads = (int32_t)whole_of(s, O_THREADS);
+}
+
+/* -- files ------------------------------------------------------------------------------------- */
+
+typedef struct bundle {         /* a checkpoint and what goes along */
+    const char    *path;
+    tfn_model_desc desc;
+    tfn_model      model;
+    data_tokeniser tokeniser;
+    data_classes   classes;
+    data_kind      kind;
+    settings       from;        /* the experiment */
+    char          *extra;
+} bundle;
+
+static inline tfn_file file_at(const char *path)
+{
+    tfn_file f;
+    memset(&f, 0, sizeof f);
+    f.path = path;
+    return f;
+}
+static inline bool exists(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    return f && !fclose(f);
+}
+
+static inline void bundle_experiment(bundle *b)
+{
+    tfn_file f = file_at(b->path);
+    size_t bytes;
+    tfn_file_open(&f);
+    bytes = tfn_file_text(&f, "extra", NULL, 0);
+    b->extra = (char *)reserve(bytes + 1, 1);
+    tfn_file_text(&f, "extra", b->extra, bytes + 1);
+    tfn_file_close(&f);
+    must_be_ok(&f.error);
+    options_take(&b->from, b->extra);
+    if (!given(&b->from, O_KIND)) die("%s was not written by tfn", b->path);
+    b->kind = (data_kind)option_name(kind_names, text_of(&b->from, O_KIND));
+    for (const char *s = text_of(&b->from, O_CLASSES); s && *s; s += strcspn(s, "\t")) {
+        if (*s == '\t') s++;
+        data_class(&b->classes, s, strcspn(s, "\t"));
+    }
+    b->classes.fixed = true;
+}
+/* All but the weights. */
+static inline void bundle_open(bundle *b, const char *path)
+{
+    tfn_file f = file_at(path);
+    tfn_tokeniser_source source = { 0 };
+    void *blob;
+    memset(b, 0, sizeof *b);
+    b->path = path;
+    tfn_model_peek(&f, &b->desc, NULL);
+    must_be_ok(&f.error);
+    bundle_experiment(b);
+    source.blob_size = tfn_checkpoint_tokeniser(&f, NULL, 0);
+    source.blob = blob = reserve(source.blob_size, 1);
+    tfn_checkpoint_tokeniser(&f, blob, source.blob_size);
+    must_be_ok(&f.error);
+    if (!source.blob_size) die("%s has no tokeniser", path);
+    b->tokeniser.mem = reserve(tfn_tokeniser_size(&source), 1);
+    tfn_tokeniser_init(&b->tokeniser.tokeniser, &source, b->tokeniser.mem,
+                       tfn_tokeniser_size(&source));
+    must_be_ok(&b->tokeniser.tokeniser.error);
+    free(blob);
+}
+/* The model, to be used for so many rows. */
+static inline void bundle_load(bundle *b, int32_t batch, int32_t threads)
+{
+    tfn_file f = file_at(b->path);
+    b->desc.batch = batch;
+    b->desc.threads = threads;
+    b->desc.inference = true;
+    tfn_model_new(&b->model, &b->desc, NULL);
+    must_be_ok(&b->model.error);
+    tfn_model_load_weights(&b->model, &f, 1);
+    must_be_ok(&f.error);
+}
+static inline void bundle_save(const bundle *b, const settings *s, const char *path, bool weights)
+{
+    tfn_checkpoint with = { 0 };
+    tfn_file f = file_at(path);
+    size_t bytes = options_write(NULL, 0, s);
+    char *extra = (char *)reserve(bytes + 1, 1);
+    options_write(extra, bytes + 1, s);
+    with.tokeniser = &b->tokeniser.tokeniser;
+    with.extra = extra;
+    with.weights_only = weights;
+    tfn_model_save(&f, &b->model, &with);
+    must_be_ok(&f.error);
+    free(extra);
+}
+static inline void bundle_free(bundle *b)
+{
+    tfn_model_free(&b->model);
+    data_tokeniser_free(&b->tokeniser);
+    free(b->extra);
+}
+#endif

@@ -1,0 +1,789 @@
+/* make -C tools && tools/bin/tfn train --task translate --minutes 3 --out m.safetensors
+ *
+ * Trains Transformers and uses them, from the command line: `tfn --help`, `tfn train --help`.
+ * Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped by Ctrl-C, and saved. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "threads.h"
+#undef near                     /* of windows.h */
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include <math.h>
+
+enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
+       EXPORT = 128, BITS = 256, INSPECT = 512 };
+#define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
+#define USE   (WRITE | CLASSIFY)
+#define KEPT  (TRAIN | OPTION_KEPT)
+
+#define OPTIONS(X) \
+    X(TASK, 's', "task", "NAME", NULL, 0, 0, KEPT, "generated data: translate, reverse ...") \
+    X(PAIRS, 's', "pairs", "FILE", NULL, 0, 0, KEPT, "lines SOURCE tab TARGET") \
+    X(LABELS, 's', "labels", "FILE", NULL, 0, 0, KEPT, "lines LABEL tab A, or with tab B") \
+    X(VALID, 's', "valid", "FILE", NULL, 0, 0, KEPT, "validation data; else a part is held out") \
+    X(ITEMS, 'i', "items", "N", "50000", 1, 1e8, KEPT, "generated items to train on") \
+    X(HELD, 'i', "held", "N", "500", 1, 1e7, KEPT, "generated items of validation and test") \
+    X(MIN, 'i', "min", "N", "0", 0, 1000, KEPT, "smallest size of a task; 0: its own") \
+    X(MAX, 'i', "max", "N", "0", 0, 1000, KEPT, "largest size of a task; 0: its own") \
+    X(TOKENISER, 'c', "tokeniser", "auto|bpe|bytes|chars|words", "auto", 0, 0, KEPT, "pieces") \
+    X(VOCAB, 'i', "vocab", "N", "4096", 8, 1e6, KEPT, "most pieces of bpe and words") \
+    X(ARCH, 'c', "arch", "auto|decoder|encoder|encdec", "auto", 0, 0, KEPT, "architecture") \
+    X(LAYERS, 'i', "layers", "N", "4", 1, 1000, KEPT, "layers of each stack") \
+    X(WIDTH, 'i', "width", "N", "64", 1, 65536, KEPT, "channels") \
+    X(HEADS, 'i', "heads", "N", "0", 0, 1024, KEPT, "attention heads; 0: width/32") \
+    X(FFN, 'i', "ffn", "N", "0", 0, 1e6, KEPT, "hidden width; 0: 4 width") \
+    X(CONTEXT, 'i', "context", "N", "64", 4, 1e6, KEPT, "most tokens of a row") \
+    X(POSITION, 'c', "position", "learned|sinusoidal|fairseq|rotary|none", "rotary", 0, 0, KEPT, \
+      "positions") \
+    X(RECIPE, 's', "recipe", "NAME", "pre", 0, 0, KEPT, "topology, norm, init (normlab list)") \
+    X(TOPOLOGY, 's', "topology", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
+    X(NORM, 's', "norm", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
+    X(INIT, 's', "init", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
+    X(DROPOUT, 'r', "dropout", "P", "0", 0, 0.99, KEPT, "of branches and embeddings") \
+    X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "of labels") \
+    X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "updates in all") \
+    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "times 20 steps, sets --steps") \
+    X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
+    X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
+    X(OPTIMIZER, 'c', "optimizer", "adamw|adam|sgd|radam", "adamw", 0, 0, KEPT, "update") \
+    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate") \
+    X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
+    X(SCHEDULE, 'c', "schedule", "cosine|constant|inverse-sqrt|noam|linear|stable-decay|t-fixup", \
+      "cosine", 0, 0, KEPT, "of the rate") \
+    X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment") \
+    X(BETA2, 'r', "beta2", "R", "0.98", 0, 0.99999, KEPT, "decay of the second moment") \
+    X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay of matrices") \
+    X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
+    X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | WRITE, "of weights, data, dropout, draws") \
+    X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, "steps; 0: 20 times in all") \
+    X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
+    X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
+    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT, "what to write; -o") \
+    X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
+    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT, "overwrite OUT") \
+    X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines") \
+    X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, "loss, rate, gradients by layer") \
+    X(QUIET, 'f', "quiet", "", NULL, 0, 0, TRAIN, "no progress") \
+    X(BEAM, 'i', "beam", "N", "0", 0, 1000, WRITE, "beams; 0: greedy or drawn") \
+    X(LENGTH_PENALTY, 'r', "length-penalty", "R", "1", 0, 100, WRITE, "score: sum / length^R") \
+    X(TEMPERATURE, 'r', "temperature", "R", "0", 0, 1e6, WRITE, "> 0: draw tokens") \
+    X(TOP_K, 'i', "top-k", "N", "0", 0, 1e6, WRITE, "draw from the N likeliest; 0: all") \
+    X(TOP_P, 'r', "top-p", "P", "1", 0, 1, WRITE, "draw from those that hold P") \
+    X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, WRITE, "most tokens of a text") \
+    X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
+      "lines NUMBER tab SCORE tab TEXT") \
+    X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
+    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE, "as is faster; bits are equal") \
+    /* of the experiment, but no options */ \
+    X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
+    X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \
+    X(CLASSES, 's', "classes", "NAMES", NULL, 0, 0, OPTION_KEPT, "") \
+    X(DATA, 's', "data", "HASH", NULL, 0, 0, OPTION_KEPT, "") \
+    X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "")
+
+#include "train.h"
+
+/* -- train ------------------------------------------------------------------------------------- */
+
+static const char *command_tail(const settings *s)
+{
+    static char text[1024];
+    static const option_id ids[] = { O_LOG, O_PLOT, O_THREADS };
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (given(s, ids[i]))
+            snprintf(text + strlen(text), sizeof text - strlen(text), " --%s %s",
+                     option_rows[ids[i]].name, text_of(s, ids[i]));
+    return text;
+}
+static void refuse_existing(const settings *s, const char *path)
+{
+    if (!given(s, O_FORCE) && exists(path))
+        die("%s is there already; --force overwrites it%s", path,
+            strstr(path, ".safetensors") ? ", train --resume goes on with it" : "");
+}
+
+/* From the arguments: one source of data; what --resume names. */
+static bool train_source(trainer *t, cli *c)
+{
+    settings *s = t->s;
+    const char *from = text_of(s, O_RESUME);
+    int sources;
+    if (s->files > 1) cli_fail(c, "one text, not \"%s\" too", s->file[1]);
+    if (s->files) s->text[O_TEXT] = s->file[0];
+    if (from && !strcmp(from, "auto")) {
+        if (!given(s, O_OUT)) cli_fail(c, "--resume auto wants --out");
+        from = exists(text_of(s, O_OUT)) ? text_of(s, O_OUT) : NULL;
+    }
+    if (from) {
+        bundle_open(&t->b, from);
+        for (int i = 0; i < O_COUNT; i++)
+            if (!s->text[i]) s->text[i] = t->b.from.text[i];
+        if (!given(s, O_OUT)) s->text[O_OUT] = from;
+    }
+    sources = given(s, O_TEXT) + given(s, O_TASK) + given(s, O_PAIRS) + given(s, O_LABELS);
+    if (sources != 1) cli_fail(c, "wanted one of FILE, --task, --pairs, --labels");
+    if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
+    t->out = text_of(s, O_OUT);
+    if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
+    return from != NULL;
+}
+static int train(settings *s, cli *c)
+{
+    static char kind[16];
+    trainer t;
+    bool resumed;
+    const char *names = kind_names;
+    memset(&t, 0, sizeof t);
+    t.s = s;
+    t.command = command_tail(s);
+    resumed = train_source(&t, c);
+    t.b.kind = kind_of(s);
+    for (int i = 0; i < (int)t.b.kind; i++) names = strchr(names, '|') + 1;
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(names, "|"), names);
+    s->text[O_KIND] = kind;
+    prepare(&t, resumed);
+    return run(&t);
+}
+
+/* -- generate, translate ----------------------------------------------------------------------- */
+
+/* Texts to texts, a batch at a time. */
+typedef struct speaker {
+    bundle       *b;
+    const settings *s;
+    tfn_generator g;
+    void         *mem;
+    int32_t       rows, room, used;     /* room: tokens of a row */
+    int32_t      *ids, *tokens, *lengths;
+    int64_t      *number;               /* of the input line */
+    const char  **prompt;               /* of texts that are continued, NULL */
+    size_t       *prompt_bytes;
+    char         *text;                 /* the last one decoded */
+    size_t        text_room;
+} speaker;
+
+static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32_t *forbidden)
+{
+    const settings *s = x->s;
+    const int32_t *special = x->b->tokeniser.tokeniser.special;
+    memset(d, 0, sizeof *d);
+    d->sentences = x->rows;
+    d->beam = (int32_t)whole_of(s, O_BEAM);
+    d->max_tokens = (int32_t)whole_of(s, O_MAX_TOKENS);
+    d->end = x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK) ? -1 : special[TFN_EOS];
+    d->forbidden = forbidden;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
+        d->forbidden_count += special[i] >= 0 && special[i] != d->end;
+    d->length_penalty = (float)real_of(s, O_LENGTH_PENALTY);
+    d->unnormalized = d->length_penalty == 0;
+    d->temperature = (float)real_of(s, O_TEMPERATURE);
+    d->top_k = (int32_t)whole_of(s, O_TOP_K);
+    d->top_p = (float)real_of(s, O_TOP_P);
+    d->key = tfn_key_make((uint64_t)whole_of(s, O_SEED));
+}
+static void speaker_open(speaker *x, bundle *b, const settings *s)
+{
+    tfn_generate_desc d;
+    int32_t forbidden[TFN_SPECIAL_COUNT], n = 0;
+    size_t size = tfn_model_scratch(&b->desc);
+    void *scratch = reserve(size, 1);
+    memset(x, 0, sizeof *x);
+    x->b = b, x->s = s;
+    x->rows = b->desc.batch, x->room = b->desc.context;
+    speaker_describe(x, &d, forbidden);
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
+        int32_t id = b->tokeniser.tokeniser.special[i];
+        if (id >= 0 && id != d.end) forbidden[n++] = id;
+    }
+    size = tfn_generator_size(&b->model, &d, scratch, size);
+    free(scratch);
+    x->mem = reserve(size, 1);
+    tfn_generator_init(&x->g, &b->model, &d, x->mem, size);
+    must_be_ok(&x->g.error);
+    x->ids = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
+    x->tokens = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
+    x->lengths = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    x->number = (int64_t *)reserve((size_t)x->rows, sizeof(int64_t));
+    x->prompt = (const char **)reserve((size_t)x->rows, sizeof *x->prompt);
+    x->prompt_bytes = (size_t *)reserve((size_t)x->rows, sizeof(size_t));
+}
+static void speaker_free(speaker *x)
+{
+    free(x->mem), free(x->ids), free(x->tokens), free(x->lengths), free(x->number);
+    free(x->prompt), free(x->prompt_bytes), free(x->text);
+}
+
+/* One more row: what the model reads of a text. What is too long is cut, and said to be. */
+static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t number)
+{
+    const tfn_tokeniser *k = &x->b->tokeniser.tokeniser;
+    data_kind kind = x->b->kind;
+    bool line = kind == DATA_TEXT && given(&x->b->from, O_TASK);
+    bool space = (kind != DATA_TEXT || line) && (k->kind == TFN_WORDS || k->kind == TFN_BPE);
+    int32_t *row = x->ids + (int64_t)x->used * x->room, n = 0;
+    int64_t most = kind == DATA_TEXT ? x->room / 2 : x->room - 1 - (kind == DATA_JOINED);
+    char *spaced = (char *)reserve(bytes + 2, 1);
+    int32_t *ids = (int32_t *)reserve(bytes + 2, sizeof *ids);
+    int64_t count, first;
+    spaced[0] = ' ';
+    memcpy(spaced + space, text, bytes);
+    if (kind == DATA_TEXT && !line && !bytes) spaced[0] = '\n', bytes = 1;
+    count = tfn_tokeniser_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
+    if (count > most)
+        fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
+                (long long)count, (long long)most);
+    first = kind == DATA_TEXT && count > most ? count - most : 0;       /* its end is continued */
+    if (count > most) count = most;
+    if (line) row[n++] = k->special[TFN_EOS];
+    for (int64_t i = 0; i < count; i++) row[n++] = ids[first + i];
+    if (kind != DATA_TEXT) row[n++] = k->special[TFN_EOS];
+    x->prompt[x->used] = kind == DATA_TEXT ? text : NULL;
+    x->prompt_bytes[x->used] = text[0] == '\n' ? 0 : bytes;
+    x->number[x->used] = number;
+    x->lengths[x->used++] = n;
+    free(spaced), free(ids);
+}
+static void speaker_run(speaker *x)
+{
+    tfn_batch b = { 0 };
+    int32_t longest = 1;
+    for (int32_t r = 0; r < x->used; r++) if (x->lengths[r] > longest) longest = x->lengths[r];
+    for (int32_t r = 0; r < x->used; r++)
+        for (int32_t i = 0; i < longest; i++)
+            x->tokens[(int64_t)r * longest + i] =
+                i < x->lengths[r] ? x->ids[(int64_t)r * x->room + i] : 0;
+    b.batch = x->used;
+    if (x->b->kind == DATA_PAIRS) {
+        b.source = x->tokens, b.source_lengths = x->lengths, b.source_time = longest;
+    } else b.tokens = x->tokens, b.lengths = x->lengths, b.time = longest;
+    tfn_generator_run(&x->g, &b, x->number);
+    must_be_ok(&x->g.error);
+}
+/* Hypothesis k of row r, without the space in front. */
+static const char *speaker_text(speaker *x, int32_t r, int32_t k)
+{
+    const tfn_tokeniser *t = &x->b->tokeniser.tokeniser;
+    int64_t place = (int64_t)r * x->g.width + k;
+    const int32_t *ids = x->g.tokens + place * x->g.most;
+    size_t n = tfn_tokeniser_decode(t, x->text, x->text_room, ids, x->g.lengths[place]);
+    if (n >= x->text_room) {
+        free(x->text);
+        x->text = (char *)reserve(x->text_room = 2*n + 64, 1);
+        tfn_tokeniser_decode(t, x->text, x->text_room, ids, x->g.lengths[place]);
+    }
+    x->text[n] = 0;
+    return x->text + (x->b->kind != DATA_TEXT && x->text[0] == ' ');
+}
+
+/* On one line: a newline as "\n", a backslash as "\\". */
+static void put_text(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] == '\n') fputs("\\n", stdout);
+        else if (s[i] == '\\') fputs("\\\\", stdout);
+        else putchar(s[i]);
+}
+static void speaker_print(speaker *x)
+{
+    int32_t best = (int32_t)whole_of(x->s, O_N_BEST);
+    speaker_run(x);
+    for (int32_t r = 0; r < x->used; r++)
+        for (int32_t k = 0; k < (best ? best : 1); k++) {
+            const char *text;
+            if (k && !x->g.lengths[r * x->g.width + k]) break;
+            text = speaker_text(x, r, k);
+            if (best) printf("%lld\t%.9g\t", (long long)x->number[r] + 1,
+                             (double)x->g.scores[r * x->g.width + k]);
+            if (x->prompt[r]) put_text(x->prompt[r], x->prompt_bytes[r]);
+            put_text(text, strlen(text));
+            putchar('\n');
+        }
+    fflush(stdout);
+    x->used = 0;
+}
+
+/* The next line of a text that ends in LF or CR LF; false at its end. */
+static bool next_line(const char **at, const char *end, const char **line, size_t *bytes)
+{
+    const char *stop;
+    if (*at == end) return false;
+    stop = (const char *)memchr(*at, '\n', (size_t)(end - *at));
+    *line = *at;
+    *bytes = (size_t)((stop ? stop : end) - *at);
+    *at = stop ? stop + 1 : end;
+    if (*bytes && (*line)[*bytes - 1] == '\r') --*bytes;
+    return true;
+}
+
+/* The model and the input of a command that uses one. */
+static void open_use(bundle *b, data_file *input, const settings *s, cli *c)
+{
+    if (s->files < 1 || s->files > 2) cli_fail(c, "wanted MODEL and a file, or - for the input");
+    bundle_open(b, s->file[0]);
+    if (input) must(data_read(input, s->files > 1 ? s->file[1] : "-"), input->error);
+}
+static int32_t threads_of(const settings *s)
+{
+    return given(s, O_THREADS) ? (int32_t)whole_of(s, O_THREADS) : 1;
+}
+static int generate(settings *s, cli *c)
+{
+    static bundle b;
+    speaker x;
+    data_file input;
+    const char *at, *line;
+    size_t bytes;
+    int64_t number = 0;
+    if (whole_of(s, O_N_BEST) > (given(s, O_BEAM) ? whole_of(s, O_BEAM) : 1))
+        cli_fail(c, "--n-best wants --beam of as many");
+    open_use(&b, &input, s, c);
+    if (b.desc.arch == TFN_ENCODER) die("%s is an encoder, which writes no text", b.path);
+    bundle_load(&b, (int32_t)whole_of(s, O_BATCH), threads_of(s));
+    speaker_open(&x, &b, s);
+    for (at = input.bytes; next_line(&at, input.bytes + input.size, &line, &bytes); number++) {
+        speaker_add(&x, line, bytes, number);
+        if (x.used == x.rows) speaker_print(&x);
+    }
+    if (x.used) speaker_print(&x);
+    speaker_free(&x);
+    data_file_free(&input);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- classify ---------------------------------------------------------------------------------- */
+
+typedef struct inputs { data_item *item; int64_t count; } inputs;
+static bool get_input(data_item *item, void *user, int64_t i)
+{
+    *item = ((const inputs *)user)->item[i];
+    return true;
+}
+static void put_classes(const bundle *b, const float *logits, int64_t number, int32_t best)
+{
+    double p[DATA_CLASSES], sum = 0, most = (double)logits[0];
+    int32_t n = b->classes.count;
+    for (int32_t i = 1; i < n; i++) if ((double)logits[i] > most) most = (double)logits[i];
+    for (int32_t i = 0; i < n; i++) sum += p[i] = exp((double)logits[i] - most);
+    for (int32_t k = 0; k < (best ? best < n ? best : n : 1); k++) {
+        int32_t top = 0;
+        for (int32_t i = 1; i < n; i++) if (p[i] > p[top]) top = i;
+        if (best) printf("%lld\t%.4f\t", (long long)number, log(p[top] / sum));
+        printf("%s\n", b->classes.name[top]);
+        p[top] = 0;
+    }
+}
+/* Lines "A" or "A tab B"; what is empty is read as a space. */
+static int classify(settings *s, cli *c)
+{
+    static bundle b;
+    data_file input;
+    inputs lines = { NULL, 0 };
+    corpus x;
+    const char *at, *line;
+    size_t bytes;
+    open_use(&b, &input, s, c);
+    if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);
+    lines.item = (data_item *)reserve(input.size + 1, sizeof *lines.item);
+    for (at = input.bytes; next_line(&at, input.bytes + input.size, &line, &bytes);) {
+        const char *tab = (const char *)memchr(line, '\t', bytes);
+        data_item *item = &lines.item[lines.count++];
+        item->text[0] = tab == line || !bytes ? " " : line;
+        item->bytes[0] = tab == line || !bytes ? 1 : tab ? (size_t)(tab - line) : bytes;
+        item->text[1] = tab ? tab + 1 : NULL;
+        item->bytes[1] = tab ? bytes - (size_t)(tab + 1 - line) : 0;
+    }
+    if (!lines.count) return 0;
+    memset(&x, 0, sizeof x);
+    x.kind = b.kind, x.get = get_input, x.user = &lines, x.count = lines.count;
+    x.space = b.tokeniser.tokeniser.kind == TFN_WORDS || b.tokeniser.tokeniser.kind == TFN_BPE;
+    b.from.text[O_BATCH] = text_of(s, O_BATCH);
+    b.from.text[O_BATCH_TOKENS] = NULL;
+    corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
+    bundle_load(&b, x.batches.most_rows, threads_of(s));
+    for (int64_t k = 0; k < x.batches.count; k++) {
+        const tfn_batch *batch = data_batch(&x.batches, k);
+        const float *logits = tfn_model_logits(&b.model, batch);
+        if (!logits) must_be_ok(&b.model.error);
+        for (int32_t r = 0; r < batch->batch; r++)
+            put_classes(&b, logits + r * b.classes.count, x.batches.items[r] + 1,
+                        (int32_t)whole_of(s, O_N_BEST));
+    }
+    corpus_free(&x);
+    free(lines.item);
+    data_file_free(&input);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- eval -------------------------------------------------------------------------------------- */
+
+/* Bytes that the targets stand for; an end counts as the newline it is. */
+static int64_t target_bytes(const bundle *b, const tfn_batch *x)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < (int64_t)x->batch * x->time; i++) {
+        size_t n = 0;
+        if (x->targets[i] < 0) continue;
+        if (data_is_special(&b->tokeniser.tokeniser, x->targets[i])) bytes++;
+        else tfn_tokeniser_token(&b->tokeniser.tokeniser, x->targets[i], &n), bytes += (int64_t)n;
+    }
+    return bytes;
+}
+static void eval_loss(bundle *b, corpus *x)
+{
+    int32_t cols = b->kind == DATA_LABELS ? b->classes.count : b->desc.vocab;
+    int64_t tokens = 0, bytes = 0;
+    double nll = 0;
+    tfn_accuracy right = { 0 };
+    for (int64_t k = 0; k < x->batches.count; k++) {
+        const tfn_batch *batch = data_batch(&x->batches, k);
+        const float *logits;
+        tfn_report r;
+        tfn_model_eval(&b->model, batch, &r);
+        logits = tfn_model_logits(&b->model, batch);
+        must_be_ok(&b->model.error);
+        nll += r.nll * (double)r.tokens, tokens += r.tokens;
+        tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch,
+                                b->kind == DATA_LABELS ? 1 : batch->time, cols);
+        if (b->kind < DATA_LABELS) bytes += target_bytes(b, batch);
+    }
+    printf("items       %lld\ntargets     %lld\nloss        %.4f\nperplexity  %.4f\n",
+           (long long)x->set.count, (long long)tokens, nll / (double)tokens,
+           tfn_perplexity(nll, tokens));
+    if (bytes) printf("bits/byte   %.4f\n", tfn_bits_per_byte(nll, bytes));
+    printf("accuracy    %.4f\n", (double)right.right / (double)right.tokens);
+}
+
+/* Write every item's target and compare: BLEU, and how many are equal. */
+static void eval_texts(bundle *b, corpus *x, const settings *s)
+{
+    enum { LONG = 1 << 16 };
+    tfn_bleu bleu = { 0 };
+    speaker v;
+    int64_t equal = 0, done = 0;
+    size_t size = tfn_metric_work(2 * LONG, 2);
+    void *work = reserve(size, 1);
+    char text[200], *wanted = (char *)reserve(LONG, 1);
+    speaker_open(&v, b, s);
+    for (int64_t i = 0; i < x->count; i += v.used) {
+        data_item item;
+        for (v.used = 0; v.used < v.rows && i + v.used < x->count;) {
+            x->get(&item, x->user, i + v.used);
+            speaker_add(&v, item.text[0], item.bytes[0], i + v.used);
+        }
+        speaker_run(&v);
+        for (int32_t r = 0; r < v.used; r++, done++) {
+            const char *found = speaker_text(&v, r, 0);
+            const char *reference = wanted;
+            x->get(&item, x->user, i + r);
+            snprintf(wanted, LONG, "%.*s", (int)item.bytes[1], item.text[1]);
+            equal += !strcmp(found, wanted);
+            tfn_bleu_add(&bleu, found, &reference, 1, work, size);
+        }
+    }
+    printf("equal       %.4f\nBLEU        %.2f  %s\n", (double)equal / (double)done,
+           tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
+           tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
+    speaker_free(&v);
+    free(work), free(wanted);
+}
+/* Without a file: the test split of a task or of lines; of a text, what was held out. */
+static int eval(settings *s, cli *c)
+{
+    static bundle b;
+    corpus x;
+    int32_t rows;
+    open_use(&b, NULL, s, c);
+    corpus_open(&x, &b.from, b.kind, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &b.classes);
+    if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
+    corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
+    rows = x.batches.most_rows > 32 ? x.batches.most_rows : 32;
+    bundle_load(&b, rows, threads_of(s));
+    eval_loss(&b, &x);
+    if (b.kind == DATA_PAIRS || b.kind == DATA_JOINED) eval_texts(&b, &x, s);
+    corpus_free(&x);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- average, fold ----------------------------------------------------------------------------- */
+
+static const char *out_of(const settings *s, cli *c)
+{
+    if (!given(s, O_OUT)) cli_fail(c, "wanted --out FILE");
+    refuse_existing(s, text_of(s, O_OUT));
+    return text_of(s, O_OUT);
+}
+static int average(settings *s, cli *c)
+{
+    static bundle b;
+    tfn_file files[OPTION_FILES];
+    const char *out = out_of(s, c);
+    if (s->files < 1) cli_fail(c, "wanted models");
+    for (int i = 0; i < s->files; i++) files[i] = file_at(s->file[i]);
+    bundle_open(&b, s->file[0]);
+    bundle_load(&b, 1, 1);
+    tfn_model_load_weights(&b.model, files, s->files);
+    for (int i = 0; i < s->files; i++) must_be_ok(&files[i].error);
+    bundle_save(&b, &b.from, out, true);
+    printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
+    bundle_free(&b);
+    return 0;
+}
+static int fold(settings *s, cli *c)
+{
+    static bundle b;
+    tfn_model from;
+    const char *out = out_of(s, c);
+    if (s->files != 1) cli_fail(c, "wanted one model");
+    bundle_open(&b, s->file[0]);
+    bundle_load(&b, 1, 1);
+    from = b.model;
+    b.desc.folded = true;
+    tfn_model_new(&b.model, &b.desc, NULL);
+    must_be_ok(&b.model.error);
+    tfn_model_fold(&b.model, &from);
+    must_be_ok(&b.model.error);
+    bundle_save(&b, &b.from, out, true);
+    printf("parameters %lld, were %lld\nhash %016llX\n", (long long)b.model.param_floats,
+           (long long)from.param_floats, (unsigned long long)tfn_model_hash(&b.model));
+    tfn_model_free(&from);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- bits, inspect ----------------------------------------------------------------------------- */
+
+static int bits(settings *s, cli *c)
+{
+    size_t size = tfn_selfcheck_size();
+    void *mem = reserve(size, 1);
+    uint64_t hash = tfn_selfcheck(mem, size, TFN_ISA_BEST, 1);
+    bool good = hash == TFN_BITS_HASH;
+    if (s->files) cli_fail(c, "nothing is wanted behind bits");
+    printf("tfnorm %s, bits version %d, kernels %s\nbits %s\nself-check %016llX, %s %016llX\n",
+           tfn_version(), TFN_BITS_VERSION, tfn_kernels_for(TFN_ISA_BEST)->name,
+           tfn_bits(TFN_ISA_BEST), (unsigned long long)hash, good ? "which is" : "WANTED",
+           (unsigned long long)TFN_BITS_HASH);
+    free(mem);
+    return !good;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *from, size_t n)         /* FNV-1a */
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)from)[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+/* A line for a tensor; its values join the hash as floats. */
+static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
+{
+    static const char *const names[TFN_DTYPE_COUNT] = {
+        "", "U64", "I64", "F64", "C64", "F32", "U32", "I32", "BF16", "F16", "U16", "I16",
+        "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0", "F8_E4M3", "F8_E5M2", "I8", "U8", "F6_E3M2",
+        "F6_E2M3", "F4", "BOOL"
+    };
+    float part[1024];
+    double sum = 0, most = 0;
+    char shape[160] = "";
+    for (int32_t i = 0; i < t->rank; i++)
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), i ? " x %lld" : "%lld",
+                 (long long)t->shape[i]);
+    for (int64_t at = 0; at < t->count; at += 1024) {
+        int64_t n = t->count - at < 1024 ? t->count - at : 1024;
+        if (tfn_file_read(f, t, part, at, n) != TFN_OK) break;
+        *hash = hash_bytes(*hash, part, (size_t)n * sizeof *part);
+        for (int64_t i = 0; i < n; i++) {
+            double v = (double)part[i];
+            sum += v * v;
+            if (fabs(v) > most || v != v) most = fabs(v);
+        }
+    }
+    if (f->error.status == TFN_UNSUPPORTED)
+        memset(&f->error, 0, sizeof f->error), sum = most = (double)NAN;
+    must_be_ok(&f->error);
+    printf("%-40s %-5s %-14s norm %-11.6g max %.6g\n", t->name, names[t->dtype], shape, sqrt(sum),
+           most);
+}
+static void inspect_checkpoint(const char *path)
+{
+    tfn_file f = file_at(path);
+    tfn_model_desc d;
+    tfn_model m;
+    int64_t step = -1;
+    if (tfn_model_peek(&f, &d, &step) != TFN_OK) return;        /* of another program */
+    d.inference = true;
+    d.batch = d.threads = 1;
+    f = file_at(path);
+    if (tfn_model_new(&m, &d, NULL) == TFN_OK && tfn_model_load_weights(&m, &f, 1) == TFN_OK)
+        printf("model: %s, %d layers, width %d, vocabulary %d, %s, step %lld, hash %016llX\n",
+               d.arch == TFN_DECODER ? "decoder" : d.arch == TFN_ENCODER ? "encoder"
+               : "encoder-decoder", (int)d.layers, (int)d.width, (int)d.vocab, d.recipe,
+               (long long)step, (unsigned long long)tfn_model_hash(&m));
+    tfn_model_free(&m);
+}
+static int inspect(settings *s, cli *c)
+{
+    if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
+    for (int k = 0; k < s->files; k++) {
+        tfn_file f = file_at(s->file[k]);
+        tfn_tensor t;
+        uint64_t hash = UINT64_C(14695981039346656037);
+        int64_t values = 0;
+        int32_t i;
+        tfn_file_open(&f);
+        must_be_ok(&f.error);
+        for (i = 0; tfn_file_tensor(&f, i, &t); i++) {
+            inspect_tensor(&f, &t, &hash);
+            values += t.count;
+        }
+        must_be_ok(&f.error);
+        tfn_file_close(&f);
+        printf("%s: %d tensors, %lld values, hash %016llX\n", s->file[k], (int)i, (long long)values,
+               (unsigned long long)hash);
+        inspect_checkpoint(s->file[k]);
+    }
+    return 0;
+}
+
+/* -- export ------------------------------------------------------------------------------------ */
+
+/* The options of a checkpoint that make its model, as C. */
+static void export_options(FILE *f, tfn_file *from, const char *prefix)
+{
+    static const char *const names[] = {        /* texts first, then rows, then numbers */
+        "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
+        "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
+        "kv_heads", "ffn", "segments", "classes", "head", "activation", "position", "rotary_base",
+        "untied", "separate_source", "scale_embedding", "no_bias", "qk_norm", "attention_cap",
+        "logit_cap", "norm_eps", "folded"
+    };
+    char key[64], value[128];
+    fprintf(f, "static inline tfn_model_desc %s_desc(void)\n{\n"
+               "    tfn_model_desc d = { 0 };\n", prefix);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(key, sizeof key, "tfn.%s", names[i]);
+        if (!tfn_file_text(from, key, value, sizeof value) || !strcmp(value, "0")
+            || !strcmp(value, "false")) continue;
+        fprintf(f, i < 3 ? "    d.%s = \"%s\";\n" : i < 5
+                ? "    d.%s = tfn_topology_find(\"%s\");\n" : strpbrk(value, ".e") && value[0] < 'A'
+                ? "    d.%s = %sf;\n" : "    d.%s = %s;\n", names[i], value);
+    }
+    fprintf(f, "    d.inference = true;\n"
+               "    d.parameters = (float *)(uintptr_t)%s_weights;      /* only read */\n"
+               "    return d;\n}\n", prefix);
+}
+static void export_tokeniser(FILE *f, const bundle *b, const char *prefix)
+{
+    const tfn_tokeniser *k = &b->tokeniser.tokeniser;
+    tfn_tokeniser_source source = { 0 };
+    size_t bytes = tfn_tokeniser_write(k, NULL, 0);
+    unsigned char *blob = (unsigned char *)reserve(bytes, 1);
+    tfn_tokeniser_write(k, blob, bytes);
+    source.blob = blob, source.blob_size = bytes;
+    fprintf(f, "static const unsigned char %s_tokeniser[%lu] = {", prefix, (unsigned long)bytes);
+    for (size_t i = 0; i < bytes; i++)
+        fprintf(f, "%s%d%s", i % 20 ? "" : "\n    ", blob[i], i + 1 < bytes ? "," : "\n};\n");
+    fprintf(f, "enum { %s_tokeniser_memory = %lu };\n\n", prefix,
+            (unsigned long)tfn_tokeniser_size(&source));
+    free(blob);
+}
+static void export_weights(FILE *f, const bundle *b, const char *prefix)
+{
+    const tfn_model *m = &b->model;
+    int64_t n = m->param_floats + m->buffer_floats;
+    fprintf(f, "static const float %s_weights[%lld] = {", prefix, (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.9g", (double)m->params[i]);
+        fprintf(f, "%s%s%sf%s", i % 8 ? "" : "\n    ", text, strpbrk(text, ".e") ? "" : ".",
+                i + 1 < n ? "," : "\n};\n\n");
+    }
+}
+static int export(settings *s, cli *c)
+{
+    static bundle b;
+    const char *out = out_of(s, c), *prefix = text_of(s, O_PREFIX);
+    tfn_file from;
+    FILE *f;
+    if (s->files != 1) cli_fail(c, "wanted one model");
+    bundle_open(&b, s->file[0]);
+    bundle_load(&b, 1, 1);
+    f = fopen(out, "wb");
+    if (!f) die("%s cannot be written", out);
+    fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options\n"
+               " * of the model, whose weights stay where they are; a tokeniser is made of\n"
+               " * %s_tokeniser in %s_tokeniser_memory bytes. Hash %016llX. */\n", prefix, prefix,
+            prefix, (unsigned long long)tfn_model_hash(&b.model));
+    export_weights(f, &b, prefix);
+    export_tokeniser(f, &b, prefix);
+    from = file_at(b.path);
+    tfn_file_open(&from);
+    export_options(f, &from, prefix);
+    must_be_ok(&from.error);
+    tfn_file_close(&from);
+    if (ferror(f) | fclose(f)) die("%s cannot be written", out);
+    bundle_free(&b);
+    return 0;
+}
+
+/* -- the commands ------------------------------------------------------------------------------ */
+
+static const struct command {
+    const char *name, *arguments, *help;
+    int         bit;
+    int       (*run)(settings *s, cli *c);
+} commands[] = {
+    { "train", "FILE | --task NAME | --pairs FILE | --labels FILE", "train a model", TRAIN, train },
+    { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
+    { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
+    { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
+    { "eval", "MODEL [FILE | -]", "loss, perplexity, bits per byte, accuracy, BLEU", EVAL, eval },
+    { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
+    { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
+    { "export", "MODEL --out FILE.h", "model and tokeniser as C", EXPORT, export },
+    { "inspect", "FILE ...", "tensors of a safetensors file", INSPECT, inspect },
+    { "bits", "", "the self-check: are the bits canonical here?", BITS, bits },
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static int usage(void)
+{
+    printf("tfn: train Transformers and use them\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  tfn %-10s %s\n  %14s %s\n", commands[i].name, commands[i].arguments, "",
+               commands[i].help);
+    printf("\n`tfn COMMAND --help` has the options with their defaults. For example:\n"
+           "  tfn train --task translate --minutes 3 --out m.safetensors\n"
+           "  echo \"der Hund schläft.\" | tfn translate m.safetensors --beam 4\n"
+           "  tfn train book.txt --tokeniser bpe --layers 6 --out book.safetensors\n"
+           "  tfn generate book.safetensors --temperature 0.8 prompts.txt\n"
+           "Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped and saved.\n");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    cli c = { "tfn", argv, argc, 0 };
+    const char *name = cli_next(&c), *best = NULL;
+    static settings s;
+    if (!name) cli_fail(&c, "wanted a command");
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return usage();
+    for (int i = 0; i < COMMANDS; i++) {
+        const struct command *k = &commands[i];
+        option_nearer(&best, name, k->name);
+        if (strcmp(k->name, name)) continue;
+        for (int j = 2; j < argc; j++)
+            if (!strcmp(argv[j], "--help") || !strcmp(argv[j], "-h")) {
+                printf("tfn %s %s\n%s. Options and their defaults:\n", name, k->arguments, k->help);
+                options_help(stdout, k->bit);
+                return 0;
+            }
+        options_read(&s, &c, k->bit);
+        return k->run(&s, &c);
+    }
+    cli_fail(&c, "no command %s; the nearest is %s", name, best);
+    return 2;
+}

@@ -1,0 +1,505 @@
+/* Training of tfn: the loop, what it says, draws and saves, and what it finds wrong. */
+#ifndef TRAIN_H
+#define TRAIN_H
+
+#include "models.h"
+#include "svg.h"
+#include <signal.h>
+#include <time.h>
+#ifdef _WIN32
+#include <io.h>
+#define is_terminal(f) (_isatty(_fileno(f)) != 0)
+#else
+#include <unistd.h>
+#define is_terminal(f) (isatty(fileno(f)) != 0)
+#endif
+
+enum { GROUPS = 64, PARTS = 150, VALIDS = 1000 };
+enum { AT, LOSS, RATE, VALID_AT, VALID_LOSS, GRADIENT, ROWS = GRADIENT + GROUPS };  /* of plots */
+typedef struct trainer {
+    settings   *s;
+    bundle      b;
+    corpus      data, valid;
+    const char *out, *command;          /* command: the options that are not kept, for a message */
+    int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
+    bool        terminal, colour, warned;
+    double      began, shown;           /* seconds */
+    double      loss_sum, unigram, last_valid;
+    int64_t     loss_count, tokens, skipped;
+    int64_t     good;                   /* position of the last good validation */
+    FILE       *log;
+    bool        csv;
+    int         groups;
+    char        group[GROUPS][24];      /* "encoder.3" */
+    /* what --plot draws: means over PARTS parts of the run, and the validations */
+    int         points, valids, summed;
+    double     *row[ROWS], sum[ROWS];
+} trainer;
+
+static volatile sig_atomic_t interrupted;
+static void interrupt(int sig)
+{
+    interrupted = 1;
+    signal(sig, SIG_DFL);               /* a second one ends at once */
+}
+static inline double seconds(void)
+{
+#ifdef CLOCK_MONOTONIC
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#else
+    return (double)time(NULL);
+#endif
+}
+
+static inline int processors(void)
+{
+    long n = 1;
+#ifdef _SC_NPROCESSORS_ONLN
+    n = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    return n < 1 ? 1 : n > 64 ? 64 : (int)n;
+}
+
+/* -- what the gradients are, layer by layer ---------------------------------------------------- */
+
+static inline int group_of(trainer *t, const tfn_param_info *p)
+{
+    char name[24];
+    int i = 0;
+    if (p->layer < 0) snprintf(name, sizeof name, "other");
+    else snprintf(name, sizeof name, "%.7s.%d", p->name, (int)p->layer);
+    while (i < t->groups && strcmp(t->group[i], name)) i++;
+    if (i == t->groups && i < GROUPS) memcpy(t->group[t->groups++], name, sizeof name);
+    return i;
+}
+/* Norms of the gradients of the last batch, of the mean loss. */
+static inline void layer_gradients(trainer *t, double *norm, int64_t tokens)
+{
+    tfn_param_info p;
+    for (int i = 0; i < GROUPS; i++) norm[i] = 0;
+    for (int32_t i = 0; tfn_model_param(&t->b.model, i, &p); i++) {
+        int g = group_of(t, &p);
+        for (int64_t j = 0; p.grad && g < GROUPS && j < (int64_t)p.rows * p.cols; j++)
+            norm[g] += (double)p.grad[j] * (double)p.grad[j];
+    }
+    for (int i = 0; i < t->groups; i++) norm[i] = sqrt(norm[i]) / (double)(tokens ? tokens : 1);
+}
+
+/* Entropy of the targets, in nats: the loss of one who knows how frequent they are. */
+static inline double unigram_entropy(corpus *c, int32_t vocab)
+{
+    double *count = (double *)reserve((size_t)vocab, sizeof *count), all = 0, h = 0;
+    int64_t batches = c->batches.count < 200 ? c->batches.count : 200;
+    for (int64_t k = 0; k < batches; k++) {
+        const tfn_batch *b = data_batch(&c->batches, k);
+        int64_t n = c->kind == DATA_LABELS ? b->batch : (int64_t)b->batch * b->time;
+        for (int64_t i = 0; i < n; i++)
+            if (b->targets[i] >= 0) count[b->targets[i]]++, all++;
+    }
+    for (int32_t i = 0; i < vocab; i++)
+        if (count[i] > 0) h -= count[i] / all * log(count[i] / all);
+    free(count);
+    return h;
+}
+
+static inline void say_cause(const trainer *t)
+{
+    const tfn_model_desc *d = &t->b.model.desc;
+    bool post = d->topology && !strncmp(d->topology->name, "post", 4);
+    const char *name = d->topology ? d->topology->name : "";
+    if (post && d->layers > 3 && d->schedule.warmup < 200)
+        fprintf(stderr, "  %s, %d layers, %s warm-up: try --warmup 400 or --topology b2t\n", name,
+                (int)d->layers, d->schedule.warmup ? "short" : "no");
+    else if (d->schedule.lr > 2e-3f)
+        fprintf(stderr, "  %s, %d layers, --lr %g is high: try --lr 0.001 --warmup 400\n", name,
+                (int)d->layers, (double)d->schedule.lr);
+    else if (d->clip == 0)
+        fprintf(stderr, "  %s, %d layers, gradients are not clipped: try --clip 1\n", name,
+                (int)d->layers);
+    else
+        fprintf(stderr, "  %s, %d layers, --lr %g: try more steps, another --lr, or --recipe pre\n",
+                name, (int)d->layers, (double)d->schedule.lr);
+}
+/* Said once, when after the warm-up a fifth of the steps went by without a validation that is
+ * better than guessing. */
+static inline void diagnose(trainer *t, int64_t tokens)
+{
+    double norm[GROUPS];
+    int64_t since;
+    if (t->warned) return;
+    if (isfinite(t->last_valid) && t->last_valid < 0.95 * t->unigram) t->good = t->position;
+    since = t->position - t->good;
+    if (isfinite(t->last_valid) && (since * 5 < t->steps || since < 20)) return;
+    t->warned = true;
+    fprintf(stderr, "%swarning: step %lld: the validation loss is %.3f, that of guessing by "
+            "frequency %.3f\n", t->terminal ? "\r\033[K" : "", (long long)t->position,
+            t->last_valid, t->unigram);
+    if (t->skipped)
+        fprintf(stderr, "  %lld updates were skipped, with a loss or gradient that is not finite\n",
+                (long long)t->skipped);
+    layer_gradients(t, norm, tokens);
+    for (int i = 0; i < t->groups; i++)
+        fprintf(stderr, "%s%s %.2g", i % 6 ? ", " : i ? "\n  " : "  gradient norms: ", t->group[i],
+                norm[i]);
+    fprintf(stderr, "\n");
+    say_cause(t);
+}
+
+/* -- the log ----------------------------------------------------------------------------------- */
+
+static inline void json_text(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s; s++)
+        if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
+        else if ((unsigned char)*s < ' ') fprintf(f, "\\u%04x", (unsigned)*s);
+        else fputc(*s, f);
+    fputc('"', f);
+}
+/* A log that goes on: a killed run may have written steps that are done again. A record a line. */
+static inline void log_cut(const char *path, int64_t lines)
+{
+    data_file x;
+    size_t n = 0;
+    FILE *f;
+    if (!data_read(&x, path)) return;
+    for (; n < x.size && lines > 0; n++) lines -= x.bytes[n] == '\n';
+    f = n < x.size ? fopen(path, "wb") : NULL;
+    if (f && (fwrite(x.bytes, 1, n, f) != n) | fclose(f)) die("%s cannot be written", path);
+    data_file_free(&x);
+}
+static inline void log_open(trainer *t)
+{
+    const char *path = text_of(t->s, O_LOG);
+    size_t n = path ? strlen(path) : 0;
+    if (!path) return;
+    t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
+    if (t->position) log_cut(path, t->position + 1 + t->csv);
+    t->log = fopen(path, t->position ? "ab" : "wb");
+    if (!t->log) die("%s cannot be written", path);
+    if (t->position) return;
+    fprintf(t->log, "%s{\"tfnorm\": \"%s\", \"bits\": \"%s\", \"kernels\": \"%s\"",
+            t->csv ? "# " : "", tfn_version(), tfn_bits(t->b.desc.isa), t->b.model.kernels->name);
+    for (int i = 0; i < O_COUNT; i++) {
+        const option_row *r = &option_rows[i];
+        const char *text = text_of(t->s, (option_id)i);
+        if (!(r->commands & OPTION_KEPT) || !text) continue;
+        fprintf(t->log, ", \"%s\": ", r->name);
+        if (r->kind == 'i' || r->kind == 'r') fprintf(t->log, "%s", text);
+        else json_text(t->log, text);
+    }
+    fprintf(t->log, ", \"vocabulary\": %d, \"parameters\": %lld}\n", (int)t->b.desc.vocab,
+            (long long)t->b.model.param_floats);
+    if (t->csv) fprintf(t->log, "step,loss,nll,lr,gradient,tokens,seconds,valid\n");
+}
+static inline void json_number(FILE *f, const char *name, double v)
+{
+    if (isfinite(v)) fprintf(f, ", \"%s\": %.9g", name, v);
+    else fprintf(f, ", \"%s\": null", name);
+}
+static inline void log_step(trainer *t, const tfn_report *r, bool validated)
+{
+    double v[7] = { r->loss, r->nll, (double)r->lr, (double)r->grad_norm, (double)r->tokens,
+                    seconds() - t->began, t->last_valid };
+    static const char *const names[] = { "loss", "nll", "lr", "gradient", "tokens", "seconds",
+                                         "valid" };
+    if (!t->log) return;
+    fprintf(t->log, t->csv ? "%lld" : "{\"step\": %lld", (long long)t->position);
+    for (int i = 0; i < 6 + validated; i++)
+        if (t->csv) fprintf(t->log, ",%.9g", v[i]);
+        else json_number(t->log, names[i], v[i]);
+    fprintf(t->log, t->csv ? validated ? "\n" : ",\n" : "}\n");
+    if (validated) fflush(t->log);
+}
+
+/* -- the picture ------------------------------------------------------------------------------- */
+
+static inline void plot_record(trainer *t, const tfn_report *r, bool validated)
+{
+    double norm[GROUPS];
+    int64_t every = (t->steps - t->first + PARTS - 1) / PARTS;
+    if (!given(t->s, O_PLOT)) return;
+    for (int i = 0; i < ROWS; i++)
+        if (!t->row[i]) t->row[i] = (double *)reserve(VALIDS, sizeof(double));
+    layer_gradients(t, norm, r->tokens);
+    t->sum[AT] += (double)t->position, t->sum[LOSS] += r->loss, t->sum[RATE] += (double)r->lr;
+    for (int i = 0; i < t->groups; i++) t->sum[GRADIENT + i] += norm[i];
+    if (++t->summed == every || t->position == t->steps) {
+        for (int i = 0; i < ROWS; i++) {
+            if (i != VALID_AT && i != VALID_LOSS) t->row[i][t->points] = t->sum[i] / t->summed;
+            t->sum[i] = 0;
+        }
+        t->summed = 0, t->points++;
+    }
+    if (!validated || t->valids == VALIDS) return;
+    t->row[VALID_AT][t->valids] = (double)t->position;
+    t->row[VALID_LOSS][t->valids++] = t->last_valid;
+}
+/* A picture of svg.h inside another one, `down` its top. */
+static inline void plot_panel(FILE *f, const svg_plot *plot, int down)
+{
+    FILE *part = tmpfile();
+    char line[4096];
+    if (!part) return;
+    svg_curves(part, plot);
+    rewind(part);
+    for (int n = 0; fgets(line, sizeof line, part); n += strchr(line, '\n') != NULL)
+        if (n == 1 && !strncmp(line, "<svg ", 5)) fprintf(f, "<svg y=\"%d\" %s", down, line + 5);
+        else if (n) fputs(line, f);
+    fclose(part);
+}
+static inline void plot_write(const trainer *t)
+{
+    static const char *const titles[] = { "Loss", "Learning rate", "Gradient norm" };
+    const char *path = text_of(t->s, O_PLOT);
+    double *const *row = t->row;
+    int n = t->points, shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
+    svg_curve loss[2] = { { 0 } }, rate = { 0 }, layers[SVG_STYLES] = { { 0 } };
+    svg_plot plots[3] = { { 0 } };
+    FILE *f = path && n ? fopen(path, "wb") : NULL;
+    if (!path || !n) return;
+    if (!f) die("%s cannot be written", path);
+    loss[0].name = "training", loss[0].x = row[AT], loss[0].y = row[LOSS], loss[0].count = n;
+    loss[1].name = "validation", loss[1].points = true;
+    loss[1].x = row[VALID_AT], loss[1].y = row[VALID_LOSS], loss[1].count = t->valids;
+    rate.x = row[AT], rate.y = row[RATE], rate.count = n;
+    for (int i = 0; i < shown; i++) {
+        int g = shown > 1 ? i * (t->groups - 1) / (shown - 1) : 0;
+        layers[i].name = t->group[g], layers[i].y = row[GRADIENT + g];
+        layers[i].x = row[AT], layers[i].count = n;
+    }
+    plots[0].curves = loss, plots[0].count = 2, plots[0].y_label = "nats";
+    plots[1].curves = &rate, plots[1].count = 1;
+    plots[2].curves = layers, plots[2].count = shown, plots[2].log_y = true;
+    svg_begin(f, SVG_WIDTH, 3 * SVG_HEIGHT, "Training");
+    for (int i = 0; i < 3; i++) {
+        plots[i].title = titles[i], plots[i].x_label = "step";
+        plot_panel(f, &plots[i], i * SVG_HEIGHT);
+    }
+    svg_end(f);
+    if (fclose(f)) die("%s cannot be written", path);
+}
+
+/* -- what is said meanwhile -------------------------------------------------------------------- */
+
+static inline void say_progress(trainer *t, const tfn_report *r, bool now)
+{
+    double at = seconds(), each, left;
+    int64_t done = t->position - t->first;
+    int bar = (int)(20 * t->position / t->steps);
+    t->loss_sum += r->loss, t->loss_count++, t->tokens += r->tokens;
+    if (given(t->s, O_QUIET) || (!now && at - t->shown < (t->terminal ? 0.2 : 5))) return;
+    each = (at - t->began) / (double)done;
+    left = each * (double)(t->steps - t->position);
+    if (t->terminal)
+        fprintf(stderr, "\r\033[K%s%.*s%s%.*s ", t->colour ? "\033[36m" : "", bar,
+                "####################", t->colour ? "\033[0m" : "", 20 - bar,
+                "....................");
+    fprintf(stderr, "step %lld/%lld  loss %.3f  valid %.3f  lr %.2e  gradient %.2f  "
+            "%.0f tokens/s  %d:%02d left%s", (long long)t->position, (long long)t->steps,
+            t->loss_sum / (double)t->loss_count, t->last_valid, (double)r->lr,
+            (double)r->grad_norm, (double)t->tokens / (at - t->began), (int)left / 60,
+            (int)left % 60, t->terminal ? "" : "\n");
+    fflush(stderr);
+    t->shown = at;
+    t->loss_sum = 0, t->loss_count = 0;
+}
+static inline double validate(trainer *t)
+{
+    int64_t batches = t->valid.batches.count < 50 ? t->valid.batches.count : 50, tokens = 0;
+    double nll = 0;
+    tfn_report r;
+    for (int64_t k = 0; k < batches; k++) {
+        tfn_model_eval(&t->b.model, data_batch(&t->valid.batches, k), &r);
+        must_be_ok(&t->b.model.error);
+        nll += r.nll * (double)r.tokens;
+        tokens += r.tokens;
+    }
+    return nll / (double)tokens;
+}
+
+/* -- saving ------------------------------------------------------------------------------------ */
+
+/* OUT with the step before its last dot: "m.1000.safetensors" */
+static inline void kept_name(char *to, size_t room, const char *out, int64_t step)
+{
+    const char *dot = strrchr(out, '.');
+    if (!dot || strchr(dot, '/')) dot = out + strlen(out);
+    snprintf(to, room, "%.*s.%lld%s", (int)(dot - out), out, (long long)step, dot);
+}
+static inline void save(trainer *t, bool keep)
+{
+    static char position[32];
+    int64_t many = whole_of(t->s, O_KEEP), every = whole_of(t->s, O_SAVE_EVERY);
+    char name[1024];
+    snprintf(position, sizeof position, "%lld", (long long)t->position);
+    t->s->text[O_POSITION_SEEN] = position;
+    bundle_save(&t->b, t->s, t->out, false);
+    if (!keep || !many) return;
+    kept_name(name, sizeof name, t->out, t->position);
+    bundle_save(&t->b, t->s, name, false);
+    kept_name(name, sizeof name, t->out, t->position - many * every);
+    if (t->position > many * every) remove(name);
+}
+
+/* -- the run ----------------------------------------------------------------------------------- */
+
+static inline void step(trainer *t, tfn_report *r)
+{
+    memset(r, 0, sizeof *r);
+    tfn_model_step(&t->b.model, data_batch(&t->data.batches, t->position++), r);
+    must_be_ok(&t->b.model.error);
+    t->skipped += r->skipped;
+}
+static inline void new_model(trainer *t)
+{
+    int32_t classes = t->b.kind == DATA_LABELS ? t->b.classes.count : 0;
+    describe(&t->b.desc, t->s, &t->data, &t->b.tokeniser.tokeniser, classes);
+    if (t->valid.batches.most_rows > t->b.desc.batch) t->b.desc.batch = t->valid.batches.most_rows;
+    tfn_model_new(&t->b.model, &t->b.desc, NULL);
+    must_be_ok(&t->b.model.error);
+}
+/* Seconds a step takes, over so many; the first two do not count, and nothing is kept. */
+static inline double time_steps(trainer *t, int threads, int count)
+{
+    double began = 0;
+    tfn_report r;
+    char text[32];
+    snprintf(text, sizeof text, "%d", threads);
+    t->s->text[O_THREADS] = text;
+    new_model(t);
+    for (int i = 0; i < count + 2; i++) {
+        if (i == 2) began = seconds();
+        step(t, &r);
+    }
+    t->position = 0;
+    t->s->text[O_THREADS] = NULL;
+    tfn_model_free(&t->b.model);
+    return (seconds() - began) / count;
+}
+/* Threads, if they are not given: one, or all processors if these are faster now; the bits are the
+ * same. --minutes becomes --steps. */
+static inline void choose_by_time(trainer *t)
+{
+    static char steps[32], threads[32];
+    bool minutes = given(t->s, O_MINUTES) && !given(t->s, O_STEPS);
+    bool chosen = given(t->s, O_THREADS);
+    int count = minutes ? 20 : 5, one = chosen ? (int)whole_of(t->s, O_THREADS) : 1;
+    double each, all;
+    if (!minutes && chosen) return;
+    if (minutes) t->s->text[O_STEPS] = "1000000";
+    snprintf(threads, sizeof threads, "%d", one);
+    each = time_steps(t, one, count);
+    if (!chosen && processors() > 1 && (all = time_steps(t, processors(), count)) < each)
+        each = all, snprintf(threads, sizeof threads, "%d", processors());
+    t->s->text[O_THREADS] = threads;
+    if (!minutes) return;
+    snprintf(steps, sizeof steps, "%.0f", ceil(60 * real_of(t->s, O_MINUTES) / each));
+    t->s->text[O_STEPS] = steps;
+    fprintf(stderr, "%.1f ms a step: --steps %s\n", 1e3 * each, steps);
+}
+static inline void load_state(trainer *t)
+{
+    tfn_file f = file_at(t->b.path);
+    tfn_model_load(&t->b.model, &f);
+    must_be_ok(&f.error);
+    t->position = t->first = whole_of(t->s, O_POSITION_SEEN);
+    t->good = t->position;
+}
+/* Every class by name, for the checkpoint. */
+static inline void keep_classes(trainer *t)
+{
+    static char names[DATA_CLASSES * DATA_NAME];
+    for (int32_t i = 0; i < t->b.classes.count; i++) {
+        if (i) strcat(names, "\t");
+        strcat(names, t->b.classes.name[i]);
+    }
+    if (names[0]) t->s->text[O_CLASSES] = names;
+}
+/* A resumed run must have the data that it had. */
+static inline void check_data(trainer *t)
+{
+    static char text[20];
+    const data_set *x = &t->data.set;
+    tfn_key key = tfn_key_make(0);
+    for (int64_t i = 0; i < x->at[2 * x->count]; i++)
+        key = tfn_key_fold(key, (uint64_t)x->ids[i]);
+    snprintf(text, sizeof text, "%016llX", (unsigned long long)key.bits);
+    if (given(t->s, O_DATA) && strcmp(text_of(t->s, O_DATA), text))
+        die("the training data is not that of %s", t->b.path);
+    t->s->text[O_DATA] = text;
+}
+static inline void prepare(trainer *t, bool resumed)
+{
+    corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
+    keep_classes(t);
+    if (!resumed) train_tokeniser(&t->b.tokeniser, t->s, &t->data);
+    t->b.classes.fixed = true;
+    corpus_open(&t->valid, t->s, t->b.kind, TASK_VALID, NULL, &t->b.classes);
+    corpus_cut(&t->data, t->s, &t->b.tokeniser.tokeniser, false);
+    corpus_cut(&t->valid, t->s, &t->b.tokeniser.tokeniser, true);
+    check_data(t);
+    choose_by_time(t);
+    new_model(t);
+    if (resumed) load_state(t);
+    t->steps = whole_of(t->s, O_STEPS);
+    t->unigram = unigram_entropy(&t->data, t->b.kind == DATA_LABELS ? DATA_CLASSES
+                                                                    : t->b.desc.vocab);
+    t->last_valid = (double)NAN;
+    if (!resumed) t->good = t->b.model.desc.schedule.warmup;            /* it counts from there */
+    t->terminal = is_terminal(stderr);
+    t->colour = t->terminal && !getenv("NO_COLOR");
+}
+static inline void say_beginning(const trainer *t)
+{
+    const data_set *x = &t->data.set;
+    if (given(t->s, O_QUIET)) return;
+    fprintf(stderr, "%lld items, %lld tokens, vocabulary %d, %lld parameters, %lld steps",
+            (long long)x->count, (long long)x->at[2 * x->count], (int)t->b.desc.vocab,
+            (long long)t->b.model.param_floats, (long long)t->steps);
+    if (x->dropped || x->cut)
+        fprintf(stderr, "; %lld items over %d tokens are %s", (long long)(x->dropped + x->cut),
+                (int)x->options.most, x->dropped ? "left out" : "cut");
+    if (t->position) fprintf(stderr, "; resumed at step %lld", (long long)t->position);
+    fprintf(stderr, "\n");
+}
+
+/* Trains to the end or to Ctrl-C: the program's exit code. */
+static inline int run(trainer *t)
+{
+    int64_t eval = whole_of(t->s, O_EVAL_EVERY), every = whole_of(t->s, O_SAVE_EVERY);
+    if (!eval) eval = (t->steps + 19) / 20;
+    signal(SIGINT, interrupt);
+    log_open(t);
+    say_beginning(t);
+    t->began = t->shown = seconds();
+    while (t->position < t->steps && !interrupted) {
+        tfn_report r;
+        bool last, validated;
+        step(t, &r);
+        last = t->position == t->steps;
+        validated = last || t->position % eval == 0;
+        if (validated) t->last_valid = validate(t);
+        log_step(t, &r, validated);
+        plot_record(t, &r, validated);
+        say_progress(t, &r, last || (validated && t->terminal));
+        if (validated) diagnose(t, r.tokens);
+        if (every && t->position % every == 0 && !last) save(t, true);
+    }
+    if (t->terminal && !given(t->s, O_QUIET)) fprintf(stderr, "\n");
+    if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
+    save(t, false);
+    if (t->log && fclose(t->log)) die("%s cannot be written", text_of(t->s, O_LOG));
+    plot_write(t);
+    if (t->position < t->steps) {
+        fprintf(stderr, "stopped at step %lld of %lld, saved; go on with\n    tfn train --resume "
+                "%s%s\n", (long long)t->position, (long long)t->steps, t->out, t->command);
+        return 130;
+    }
+    printf("step %lld  valid %.4f\nhash %016llX\nbits %s\n", (long long)t->position, t->last_valid,
+           (unsigned long long)tfn_model_hash(&t->b.model), tfn_bits(t->b.desc.isa));
+    return 0;
+}
+#endif
