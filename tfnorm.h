@@ -14001,6 +14001,7 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
     TFNORM_MEMSET(&found, 0, sizeof found);
     if (tfn_file_open(f) == TFN_OK) tfn__read_desc(f, NULL, 0, &found);
     if (tfn__fine(f)) tfn__read_state(f, state);
+    found.inference = found.folded;
     if (tfn__fine(f) && !tfn_model_resolve(&found, &found, &e)) {
         char text[sizeof e.name];
         tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);

@@ -620,8 +620,8 @@ static inline void task_bands(float *bands, const double *re, const double *im)
         energy = re[reversed]*re[reversed] + im[reversed]*im[reversed];
         place = (1127 * tfn__log(1 + (double)k * TASK_RATE / TASK_FFT / 700) - low) / step;
         for (int m = 0; m < TASK_BANDS; m++) {
-            double near = 1 - fabs(place - (m + 1));
-            if (near > 0) sum[m] += near * energy;
+            double share = 1 - fabs(place - (m + 1));
+            if (share > 0) sum[m] += share * energy;
         }
     }
     for (int m = 0; m < TASK_BANDS; m++)

@@ -6,7 +6,6 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "threads.h"
-#undef near                     /* of windows.h */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
