@@ -13621,7 +13621,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     return f->error.status;
 }
 
-/* -- options as JSON ------------------------------------------------------------------------- */
+/* -- options as texts ------------------------------------------------------------------------ */
 
 /* What an option is, and when it must be the same in a file: 1 always, 2 to train on. By name. */
 enum { TFN__W0, TFN__T0, TFN__R0, TFN__RECIPE0, TFN__NORM0, TFN__INIT0, TFN__ROW0, TFN__W1 = 16,

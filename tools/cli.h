@@ -62,4 +62,24 @@ static inline bool cli_real(cli *c, const char *name, double least, double most,
     return true;
 }
 
+/* Letters to insert, delete or replace between a and b (Levenshtein 1966). */
+static inline int cli_distance(const char *a, const char *b)
+{
+    int row[64], n = (int)strlen(b);
+    if (n > 63) return n;
+    for (int j = 0; j <= n; j++) row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
 #endif

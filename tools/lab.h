@@ -86,11 +86,21 @@ static const lab_list *lab_list_of(const lab_record *r, const char *name)
     return NULL;
 }
 
+static const struct { const char *name; tfn_optimizer kind; } lab_optimizers[] = {
+    { "adam", TFN_ADAM }, { "sgd", TFN_SGD }, { "radam", TFN_RADAM }, { "adamw", TFN_ADAMW }
+};
+enum { LAB_OPTIMIZERS = sizeof lab_optimizers / sizeof *lab_optimizers };
+static const char *lab_optimizer_name(tfn_optimizer kind)
+{
+    int i = 0;
+    while (i < LAB_OPTIMIZERS - 1 && lab_optimizers[i].kind != kind) i++;
+    return lab_optimizers[i].name;
+}
+
 /* What identifies a measurement; zeros and defaults are left out, so that keys last. */
 static void lab_key_text(char *text, const lab_spec *s)
 {
-    const char *optimizer = s->optimizer == TFN_ADAM ? "adam" : s->optimizer == TFN_SGD ? "sgd"
-                          : s->optimizer == TFN_RADAM ? "radam" : "adamw";
+    const char *optimizer = lab_optimizer_name(s->optimizer);
     int at = snprintf(text, LAB_KEY, "%s %s L%d", lab_task_names[s->task], s->recipe, s->layers);
 #define LAB_ADD(condition, ...)                                                                  \
     if ((condition) && at < LAB_KEY) at += snprintf(text + at, (size_t)(LAB_KEY - at), __VA_ARGS__)
@@ -622,7 +632,7 @@ static void lab_hidden(lab_record *r, const tfn_model *m, const float *x)
 
 /* The gradient at the present weights, a mean over batches, and what is seen in the last one. */
 enum { LAB_LOOK_BATCHES = 8 };
-static tfn_status lab_measure(lab_record *r, tfn_model *m, lab_data *data)
+static bool lab_measure(lab_record *r, tfn_model *m, lab_data *data)
 {
     const lab_spec *s = &r->spec;
     const size_t n = (size_t)m->param_floats;
@@ -653,13 +663,13 @@ static tfn_status lab_measure(lab_record *r, tfn_model *m, lab_data *data)
     lab_look_end(&look);
     free(kept);
     free(mean);
-    return m->error.status;
+    return ok;
 }
 
 /* |F(W) - F(W*)|^2 a token. shift_inner: F the last sub-layer's output, as in Liu 2020's released
  * code, which moves all that is no bias, norm or scale; shift: what the stack gives, after the
  * final norm where there is one. */
-static tfn_status lab_shift(lab_record *r, tfn_model *m, lab_data *data)
+static bool lab_shift(lab_record *r, tfn_model *m, lab_data *data)
 {
     const lab_spec *s = &r->spec;
     const int32_t rows = s->batch * lab_time(s->task);
@@ -669,20 +679,22 @@ static tfn_status lab_shift(lab_record *r, tfn_model *m, lab_data *data)
     tfn_report report;
     tfn_param_info p;
     tfn_key key = tfn_key_fold(tfn_key_make(s->seed), 99);
+    float *kept = lab_floats((size_t)m->param_floats);
     double *shift, *inner, sum[2] = { 0, 0 };
     uint64_t at = 0;
+    bool ok;
     memset(&other, 0, sizeof other);
     memset(&look, 0, sizeof look), memset(&moved, 0, sizeof moved);
     other.spec = *s;
-    lab_look_start(&look, r, rows);
-    lab_look_start(&moved, &other, rows);
     shift = lab_put(r, 1, "shift"), inner = lab_put(r, 1, "shift_inner");
-    float *kept = lab_floats((size_t)m->param_floats);
+    ok = lab_look_start(&look, r, rows);
+    ok = lab_look_start(&moved, &other, rows) && ok && kept && shift && inner;
+    if (!ok) goto end;
     tfn_model_param(m, 0, &p);
     memcpy(kept, p.data, (size_t)m->param_floats * sizeof *kept);
     lab_fill(data, s, s->batch, s->seed, UINT64_MAX - 100);
     tfn_model_watch(m, lab_probe, &look);
-    tfn_model_step(m, &data->batch, &report);
+    ok = tfn_model_step(m, &data->batch, &report) == TFN_OK;
     memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
         for (int32_t j = 0; j < p.rows * p.cols && p.decay; j++, at++)
@@ -690,7 +702,7 @@ static tfn_status lab_shift(lab_record *r, tfn_model *m, lab_data *data)
                 p.data[j] += tfn_random_bits(key, at) & 1 ? (float)s->noise : -(float)s->noise;
             else p.data[j] -= (float)s->step * (float)((p.grad[j] > 0) - (p.grad[j] < 0));
     tfn_model_watch(m, lab_probe, &moved);
-    tfn_model_step(m, &data->batch, &report);
+    ok = tfn_model_step(m, &data->batch, &report) == TFN_OK && ok;
     for (size_t i = 0; i < n; i++) {
         double d = (double)look.last[i] - (double)moved.last[i];
         double e = (double)look.end[i] - (double)moved.end[i];
@@ -700,10 +712,11 @@ static tfn_status lab_shift(lab_record *r, tfn_model *m, lab_data *data)
     tfn_model_param(m, 0, &p);
     memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
     tfn_model_watch(m, NULL, NULL);
+end:
     lab_look_end(&look), lab_look_end(&moved);
     for (int32_t i = 0; i < other.count; i++) free(other.lists[i].v);
     free(kept);
-    return m->error.status;
+    return ok;
 }
 
 /* -- training -------------------------------------------------------------------------------- */
@@ -821,8 +834,8 @@ static bool lab_run(lab_record *r)
     }
     if (ok && s->stop) ok = lab_train(r, &m, data, data + 1) == TFN_OK;
     if (ok && s->score && isfinite(lab_nll(&m, data + 1))) lab_score(r, &m, data + 1);
-    if (ok && s->look) ok = lab_measure(r, &m, data) == TFN_OK;
-    if (ok && shifts) ok = lab_shift(r, &m, data) == TFN_OK;
+    if (ok && s->look) ok = lab_measure(r, &m, data);
+    if (ok && shifts) ok = lab_shift(r, &m, data);
     if (!ok && data) {
         char text[160];
         fprintf(stderr, "normlab: %s: %s\n", r->key, tfn_error_text(&m.error, text, sizeof text));

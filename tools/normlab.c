@@ -80,28 +80,9 @@ static bool is_a(int kind, const char *name)
          : kind == INIT ? tfn_init_find(name) != NULL : tfn_recipe_find(name) != NULL;
 }
 
-/* Letters to insert, delete or replace between a and b (Levenshtein 1966). */
-static int distance(const char *a, const char *b)
-{
-    int row[64], n = (int)strlen(b);
-    if (n > 63) return n;
-    for (int j = 0; j <= n; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
 static bool is_close(const char *wanted, const char *name)
 {
-    return distance(wanted, name) <= 2 || (strlen(wanted) > 2 && strstr(name, wanted))
+    return cli_distance(wanted, name) <= 2 || (strlen(wanted) > 2 && strstr(name, wanted))
         || (strlen(name) > 2 && strstr(wanted, name));
 }
 
@@ -1918,15 +1899,13 @@ static int run_command(cli *c, bool all)
     return count;
 }
 
-static const struct { const char *name; tfn_optimizer kind; } optimizers[] = {
-    { "adam", TFN_ADAM }, { "sgd", TFN_SGD }, { "radam", TFN_RADAM }, { "adamw", TFN_ADAMW }
-};
 static bool compare_optimizer(cli *c, lab_spec *s)
 {
     const char *name;
     if (!cli_text(c, "--optimizer", &name)) return false;
-    for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
-        if (!strcmp(optimizers[i].name, name)) return s->optimizer = optimizers[i].kind, true;
+    for (int i = 0; i < LAB_OPTIMIZERS; i++)
+        if (!strcmp(lab_optimizers[i].name, name))
+            return s->optimizer = lab_optimizers[i].kind, true;
     cli_fail(c, "--optimizer wants adam, adamw, radam or sgd, not \"%s\"", name);
     return false;
 }

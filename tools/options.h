@@ -62,30 +62,11 @@ static inline int choice_of(const settings *s, option_id i)
     return option_name(option_rows[i].value, text_of(s, i));
 }
 
-/* Letters to insert, delete or replace between a and b (Levenshtein 1966). */
-static inline int option_distance(const char *a, const char *b)
-{
-    int row[64], n = (int)strlen(b);
-    if (n > 63) return n;
-    for (int j = 0; j <= n; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best) best = row[j] + 1;
-            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
 /* Keep in *best the name that is nearest to `text`; one that begins so is nearer. */
 static inline void option_nearer(const char **best, const char *text, const char *name)
 {
     static int least;
-    int d = 2 * option_distance(text, name) - (strncmp(text, name, strlen(text)) == 0);
+    int d = 2 * cli_distance(text, name) - (strncmp(text, name, strlen(text)) == 0);
     if (!*best || d < least) *best = name, least = d;
 }
 

@@ -76,8 +76,7 @@ static const struct {
  * and f0 .. f7 areas of the series. svg_end is its end. */
 static inline void svg_begin(FILE *f, int width, int height, const char *title)
 {
-    fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" font-family=\"sans-serif\" font-size=\"13\">\n<title>", width, height,
             width, height);
     svg_text(f, title ? title : "");
