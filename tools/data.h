@@ -272,7 +272,7 @@ static inline bool data_train(data_tokeniser *x, tfn_trainer *t, data_get *get, 
     char *buffer = NULL;
     size_t room = 0;
     for (int64_t i = 0; i < count && !x->error[0]; i++) {
-        data_item item;
+        data_item item = { { NULL }, { 0 }, 0 };
         if (!get(&item, user, i)) data_fail(x->error, "item %lld cannot be had", (long long)i);
         for (int k = 0; k < 2 && !x->error[0]; k++) {
             const char *text = !(which >> k & 1) ? NULL
@@ -381,7 +381,7 @@ static inline bool data_encode(data_set *x, data_get *get, void *user, int64_t c
     int64_t kept = 0, end = 0, most = *total;
     int32_t eos = x->options.tokeniser->special[TFN_EOS];
     for (int64_t i = 0; i < count && !x->error[0]; i++) {
-        data_item item;
+        data_item item = { { NULL }, { 0 }, 0 };
         if (!get(&item, user, i)) data_fail(x->error, "item %lld cannot be had", (long long)i);
         if (x->ids) x->at[2*kept] = end;
         for (int k = 0; k < 2 && !x->error[0]; k++) {

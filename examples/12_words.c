@@ -1,0 +1,60 @@
+/* cc -O2 examples/12_words.c -o words -lm && ./words
+ * A word-level language model of a language whose entropy is known: behind each pair of its 8 words
+ * stand four, with probabilities 1/2, 1/4, 1/8, 1/8, which is 1.75 bits. The first two words of a
+ * line are free, and it has 16 to 32; so no model has a perplexity below
+ *     exp((2 ln 8 + 22 * 1.75 ln 2 + ln 17) / 25) = 3.85
+ * Text and batches are those of tools/data.h. */
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include "../tools/data.h"
+
+enum { LINES = 20000, HELD = 500, T = 64, STEPS = 800, EVERY = 200 };
+
+typedef struct part { data_task task; data_set set; data_batches batches; } part;
+
+/* Lines, joined by their ends, as windows of T words. */
+static bool cut(part *p, data_tokeniser *words, task_split split, int64_t lines)
+{
+    data_set_options o = { .kind = DATA_TEXT, .most = T, .space = true };
+    data_batch_options b = { .batch = 16, .in_order = split != TASK_TRAIN };
+    tfn_tokeniser_desc d = { .kind = TFN_WORDS };
+    p->task.task = task_find("markov"), p->task.split = split, p->task.options.symbols = 8;
+    if (split == TASK_TRAIN)
+        data_tokeniser_init(words, &d, data_get_task, &p->task, lines, DATA_FIRST, true);
+    o.tokeniser = &words->tokeniser;
+    return data_set_init(&p->set, &o, data_get_task, &p->task, lines)
+        && data_batches_init(&p->batches, &p->set, &b);
+}
+
+static double perplexity(tfn_model *m, part *p)
+{
+    int64_t tokens = 0;
+    double nll = 0;
+    tfn_report r = { 0 };
+    for (int64_t i = 0; i < p->batches.count; i++) {
+        tfn_model_eval(m, data_batch(&p->batches, i), &r);
+        nll += r.nll * (double)r.tokens;
+        tokens += r.tokens;
+    }
+    return tfn_perplexity(nll, tokens);
+}
+
+int main(void)
+{
+    static part text, held;
+    data_tokeniser words;
+    tfn_model m;
+    tfn_report r = { 0 };
+    if (!cut(&text, &words, TASK_TRAIN, LINES) || !cut(&held, &words, TASK_VALID, HELD)) return 1;
+    tfn_model_desc desc = { .vocab = words.tokeniser.vocab, .context = T, .batch = 16,
+        .position = TFN_ROTARY, .clip = 1,
+        .schedule = { .kind = TFN_COSINE, .lr = 4e-3f, .warmup = 50, .steps = STEPS } };
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    printf("%d words; %.2f before training\n", (int)desc.vocab, perplexity(&m, &held));
+    for (int step = 1; step <= STEPS; step++) {
+        tfn_model_step(&m, data_batch(&text.batches, step - 1), &r);
+        if (step % EVERY == 0)
+            printf("step %4d: held-out perplexity %.3f\n", step, perplexity(&m, &held));
+    }
+    return 0;
+}
