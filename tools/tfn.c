@@ -11,7 +11,7 @@
 #include <math.h>
 
 enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
-       EXPORT = 128, BITS = 256, INSPECT = 512 };
+       EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024 };
 #define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
 #define USE   (WRITE | CLASSIFY)
 #define KEPT  (TRAIN | OPTION_KEPT)
@@ -507,6 +507,53 @@ static int eval(settings *s, cli *c)
     return 0;
 }
 
+/* -- score ------------------------------------------------------------------------------------- */
+
+/* Lines that were written against lines that were wanted. */
+static int score(settings *s, cli *c)
+{
+    data_file files[2];
+    const char *at[2], *line[2];
+    size_t bytes[2];
+    int64_t lines = 0, equal = 0;
+    tfn_bleu bleu = { 0 };
+    tfn_rouge rouge = { { 0 }, 0 };
+    tfn_edits words = { 0 }, characters = { 0 };
+    char text[200];
+    if (s->files != 2) cli_fail(c, "wanted FOUND and WANTED, files of as many lines");
+    for (int k = 0; k < 2; k++) {
+        must(data_read(&files[k], s->file[k]), files[k].error);
+        at[k] = files[k].bytes;
+    }
+    for (bool more = true; more; lines += more) {
+        bool got[2];
+        for (int k = 0; k < 2; k++)
+            got[k] = next_line(&at[k], files[k].bytes + files[k].size, &line[k], &bytes[k]);
+        if (got[0] != got[1])
+            die("%s has %lld lines, %s has more", files[got[1]].name, (long long)lines,
+                files[got[0]].name);
+        if ((more = got[0]) == true) {
+            size_t size = tfn_metric_work(bytes[0] + bytes[1], 2);
+            void *work = reserve(size, 1);
+            for (int k = 0; k < 2; k++) ((char *)(uintptr_t)line[k])[bytes[k]] = 0;
+            equal += !strcmp(line[0], line[1]);
+            tfn_bleu_add(&bleu, line[0], &line[1], 1, work, size);
+            tfn_rouge_add(&rouge, line[0], line[1], work, size);
+            tfn_edits_add_words(&words, line[0], line[1], work, size);
+            tfn_edits_add_characters(&characters, line[0], line[1], work, size);
+            free(work);
+        }
+    }
+    printf("lines       %lld\nequal       %.4f\nBLEU        %.2f  %s\n", (long long)lines,
+           (double)equal / (double)lines, tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
+           tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
+    printf("ROUGE       %.4f %.4f %.4f (1, 2, L)\nWER         %.4f\nCER         %.4f\n",
+           tfn_rouge_score(&rouge, 0), tfn_rouge_score(&rouge, 1), tfn_rouge_score(&rouge, 2),
+           tfn_edits_score(&words), tfn_edits_score(&characters));
+    for (int k = 0; k < 2; k++) data_file_free(&files[k]);
+    return 0;
+}
+
 /* -- average, fold ----------------------------------------------------------------------------- */
 
 static const char *out_of(const settings *s, cli *c)
@@ -740,6 +787,7 @@ static const struct command {
     { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
     { "eval", "MODEL [FILE | -]", "loss, perplexity, bits per byte, accuracy, BLEU", EVAL, eval },
+    { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
     { "export", "MODEL --out FILE.h", "model and tokeniser as C", EXPORT, export },
