@@ -7,7 +7,7 @@ build() {
         -lm -pthread
 }
 check "tfn compiles" build
-rm -f "$work"/*.safetensors "$work"/*.csv "$work"/*.h "$work"/x
+rm -f "$work"/*.safetensors "$work"/*.csv "$work"/*.jsonl "$work"/*.h "$work"/x
 
 # small TASK OUT ...: a model that trains within a second
 small() {
@@ -49,6 +49,23 @@ reverse() {
         --plot "$work/m.svg" > "$work/page"
 }
 check "tfn train: a model for the rest" reverse
+drawn() {               # a run that was stopped has the picture of one that was not
+    "$tfn" train --task copy --arch decoder --layers 1 --width 8 --steps 900 --threads 1 --quiet \
+        --out "$work/g.safetensors" --plot "$work/g.svg" > "$work/page" &&
+        [ "$(sed -n 2p "$work/g.svg.csv")" = "$columns" ] || return 1
+    rm "$work/g.safetensors"
+    "$tfn" train --task copy --arch decoder --layers 1 --width 8 --steps 900 --threads 1 --quiet \
+        --out "$work/g.safetensors" --log "$work/g.jsonl" --plot "$work/h.svg" \
+        > "$work/page" 2> "$work/error" &
+    job=$!
+    while [ ! -s "$work/g.jsonl" ] && kill -0 $job; do sleep 0.02; done
+    kill -INT $job
+    wait $job
+    [ $? = 130 ] && "$tfn" train --resume "$work/g.safetensors" --threads 1 --quiet \
+        --log "$work/g.jsonl" --plot "$work/h.svg" > "$work/page" && cmp "$work/g.svg" "$work/h.svg"
+}
+columns=step,loss,nll,lr,gradient,tokens,seconds,valid,other,decoder.0
+check "tfn train --plot: all of the log" drawn
 records() {
     [ "$(wc -l < "$work/m.jsonl")" = 2001 ] && head -n 1 "$work/m.jsonl" | grep -q '"lr": 0.005' &&
         grep -q 'Gradient norm' "$work/m.svg" && tail -n 1 "$work/m.svg" | grep -q '</svg>' &&

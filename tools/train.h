@@ -15,7 +15,9 @@
 #endif
 
 enum { GROUPS = 64, PARTS = 150, VALIDS = 1000 };
-enum { AT, LOSS, RATE, VALID_AT, VALID_LOSS, GRADIENT, ROWS = GRADIENT + GROUPS };  /* of plots */
+enum { STEP, LOSS, NLL, RATE, GRADIENT, TOKENS, SECONDS, VALID, FIELDS };   /* of the log */
+static const char *const field_names[FIELDS] = { "step", "loss", "nll", "lr", "gradient", "tokens",
+                                                 "seconds", "valid" };
 typedef struct trainer {
     settings   *s;
     bundle      b;
@@ -28,12 +30,10 @@ typedef struct trainer {
     int64_t     loss_count, tokens, skipped;
     int64_t     good;                   /* position of the last good validation */
     FILE       *log;
+    char        log_path[1024];
     bool        csv;
     int         groups;
     char        group[GROUPS][24];      /* "encoder.3" */
-    /* what --plot draws: means over PARTS parts of the run, and the validations */
-    int         points, valids, summed;
-    double     *row[ROWS], sum[ROWS];
 } trainer;
 
 static volatile sig_atomic_t interrupted;
@@ -170,12 +170,19 @@ static inline void log_cut(const char *path, int64_t lines)
     if (f && (fwrite(x.bytes, 1, n, f) != n) | fclose(f)) die("%s cannot be written", path);
     data_file_free(&x);
 }
+/* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms of
+ * the layers too. */
 static inline void log_open(trainer *t)
 {
     const char *path = text_of(t->s, O_LOG);
-    size_t n = path ? strlen(path) : 0;
-    if (!path) return;
+    double norm[GROUPS];
+    size_t n;
+    if (!path && !given(t->s, O_PLOT)) return;
+    snprintf(t->log_path, sizeof t->log_path, path ? "%s" : "%s.csv",
+             path ? path : text_of(t->s, O_PLOT));
+    path = t->log_path, n = strlen(path);
     t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
+    if (given(t->s, O_PLOT)) layer_gradients(t, norm, 1);               /* for the names */
     if (t->position) log_cut(path, t->position + 1 + t->csv);
     t->log = fopen(path, t->position ? "ab" : "wb");
     if (!t->log) die("%s cannot be written", path);
@@ -192,50 +199,78 @@ static inline void log_open(trainer *t)
     }
     fprintf(t->log, ", \"vocabulary\": %d, \"parameters\": %lld}\n", (int)t->b.desc.vocab,
             (long long)t->b.model.param_floats);
-    if (t->csv) fprintf(t->log, "step,loss,nll,lr,gradient,tokens,seconds,valid\n");
+    for (int i = 0; t->csv && i < FIELDS + t->groups; i++)
+        fprintf(t->log, i ? ",%s" : "%s", i < FIELDS ? field_names[i] : t->group[i - FIELDS]);
+    if (t->csv) fprintf(t->log, "\n");
 }
-static inline void json_number(FILE *f, const char *name, double v)
+static inline void log_number(const trainer *t, const char *name, double v, bool there)
 {
-    if (isfinite(v)) fprintf(f, ", \"%s\": %.9g", name, v);
-    else fprintf(f, ", \"%s\": null", name);
+    if (t->csv) fprintf(t->log, there ? ",%.9g" : ",", v);
+    else if (there && isfinite(v)) fprintf(t->log, ", \"%s\": %.9g", name, v);
+    else if (there) fprintf(t->log, ", \"%s\": null", name);
 }
 static inline void log_step(trainer *t, const tfn_report *r, bool validated)
 {
-    double v[7] = { r->loss, r->nll, (double)r->lr, (double)r->grad_norm, (double)r->tokens,
-                    seconds() - t->began, t->last_valid };
-    static const char *const names[] = { "loss", "nll", "lr", "gradient", "tokens", "seconds",
-                                         "valid" };
+    double norm[GROUPS], v[FIELDS] = { (double)t->position, r->loss, r->nll, (double)r->lr,
+        (double)r->grad_norm, (double)r->tokens, seconds() - t->began, t->last_valid };
     if (!t->log) return;
-    fprintf(t->log, t->csv ? "%lld" : "{\"step\": %lld", (long long)t->position);
-    for (int i = 0; i < 6 + validated; i++)
-        if (t->csv) fprintf(t->log, ",%.9g", v[i]);
-        else json_number(t->log, names[i], v[i]);
-    fprintf(t->log, t->csv ? validated ? "\n" : ",\n" : "}\n");
+    if (given(t->s, O_PLOT)) layer_gradients(t, norm, r->tokens);
+    fprintf(t->log, t->csv ? "%.0f" : "{\"step\": %.0f", v[STEP]);
+    for (int i = LOSS; i < FIELDS; i++)
+        log_number(t, field_names[i], v[i], i != VALID || validated);
+    for (int i = 0; i < t->groups && given(t->s, O_PLOT); i++)
+        log_number(t, t->group[i], norm[i], true);
+    fprintf(t->log, t->csv ? "\n" : "}\n");
     if (validated) fflush(t->log);
 }
 
-/* -- the picture ------------------------------------------------------------------------------- */
+/* -- the picture of a log ---------------------------------------------------------------------- */
 
-static inline void plot_record(trainer *t, const tfn_report *r, bool validated)
+/* Number i of a record, called so; NaN: it is not there. */
+static inline double log_field(const char *line, bool csv, int i, const char *name)
 {
-    double norm[GROUPS];
-    int64_t every = (t->steps - t->first + PARTS - 1) / PARTS;
-    if (!given(t->s, O_PLOT)) return;
-    for (int i = 0; i < ROWS; i++)
-        if (!t->row[i]) t->row[i] = (double *)reserve(VALIDS, sizeof(double));
-    layer_gradients(t, norm, r->tokens);
-    t->sum[AT] += (double)t->position, t->sum[LOSS] += r->loss, t->sum[RATE] += (double)r->lr;
-    for (int i = 0; i < t->groups; i++) t->sum[GRADIENT + i] += norm[i];
-    if (++t->summed == every || t->position == t->steps) {
-        for (int i = 0; i < ROWS; i++) {
-            if (i != VALID_AT && i != VALID_LOSS) t->row[i][t->points] = t->sum[i] / t->summed;
-            t->sum[i] = 0;
+    char key[32], *end;
+    double v;
+    snprintf(key, sizeof key, "\"%s\": ", name);
+    if (!csv) line = strstr(line, key);
+    for (; csv && line && i > 0; i--) line = strchr(line, ',') ? strchr(line, ',') + 1 : NULL;
+    if (!line) return (double)NAN;
+    line += csv ? 0 : strlen(key);
+    v = strtod(line, &end);
+    return end == line ? (double)NAN : v;
+}
+/* Means over PARTS parts of the steps, field by field, and the validations. */
+typedef struct plot_rows {
+    int    points, valids;
+    double row[FIELDS + GROUPS][PARTS + 1], valid_at[VALIDS], valid[VALIDS];
+} plot_rows;
+static inline void plot_read(plot_rows *p, const trainer *t)
+{
+    data_file x;
+    int64_t every = (t->position + PARTS - 1) / PARTS, summed = 0;
+    double sum[FIELDS + GROUPS] = { 0 };
+    int fields = FIELDS + t->groups;
+    must(data_read(&x, t->log_path), x.error);
+    for (char *line = x.bytes, *next; *line; line = next) {
+        double step;
+        next = line + strcspn(line, "\n");
+        if (*next) *next++ = 0;
+        step = log_field(line, t->csv, STEP, field_names[STEP]);
+        if (!(step > 0)) continue;                      /* the options, the head */
+        for (int i = 0; i < fields; i++) {
+            double v = log_field(line, t->csv, i, i < FIELDS ? field_names[i]
+                                                             : t->group[i - FIELDS]);
+            if (i != VALID) sum[i] += v;
+            else if (v == v && p->valids < VALIDS)
+                p->valid_at[p->valids] = step, p->valid[p->valids++] = v;
         }
-        t->summed = 0, t->points++;
+        if (++summed < every && (int64_t)step != t->position) continue;
+        for (int i = 0; i < fields; i++)
+            p->row[i][p->points] = sum[i] / (double)summed, sum[i] = 0;
+        summed = 0;
+        if (++p->points > PARTS) break;
     }
-    if (!validated || t->valids == VALIDS) return;
-    t->row[VALID_AT][t->valids] = (double)t->position;
-    t->row[VALID_LOSS][t->valids++] = t->last_valid;
+    data_file_free(&x);
 }
 /* A picture of svg.h inside another one, `down` its top. */
 static inline void plot_panel(FILE *f, const svg_plot *plot, int down)
@@ -254,22 +289,25 @@ static inline void plot_write(const trainer *t)
 {
     static const char *const titles[] = { "Loss", "Learning rate", "Gradient norm" };
     const char *path = text_of(t->s, O_PLOT);
-    double *const *row = t->row;
-    int n = t->points, shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
+    plot_rows *p;
+    int shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
     svg_curve loss[2] = { { 0 } }, rate = { 0 }, layers[SVG_STYLES] = { { 0 } };
     svg_plot plots[3] = { { 0 } };
-    FILE *f = path && n ? fopen(path, "wb") : NULL;
-    if (!path || !n) return;
-    if (!f) die("%s cannot be written", path);
-    loss[0].name = "training", loss[0].x = row[AT], loss[0].y = row[LOSS], loss[0].count = n;
+    FILE *f;
+    if (!path) return;
+    p = (plot_rows *)reserve(1, sizeof *p);
+    plot_read(p, t);
+    if (!(f = fopen(path, "wb"))) die("%s cannot be written", path);
+    loss[0].name = "training", loss[0].y = p->row[LOSS];
     loss[1].name = "validation", loss[1].points = true;
-    loss[1].x = row[VALID_AT], loss[1].y = row[VALID_LOSS], loss[1].count = t->valids;
-    rate.x = row[AT], rate.y = row[RATE], rate.count = n;
+    loss[1].x = p->valid_at, loss[1].y = p->valid, loss[1].count = p->valids;
+    rate.y = p->row[RATE];
     for (int i = 0; i < shown; i++) {
         int g = shown > 1 ? i * (t->groups - 1) / (shown - 1) : 0;
-        layers[i].name = t->group[g], layers[i].y = row[GRADIENT + g];
-        layers[i].x = row[AT], layers[i].count = n;
+        layers[i].name = t->group[g], layers[i].y = p->row[FIELDS + g];
+        layers[i].x = p->row[STEP], layers[i].count = p->points;
     }
+    loss[0].x = rate.x = p->row[STEP], loss[0].count = rate.count = p->points;
     plots[0].curves = loss, plots[0].count = 2, plots[0].y_label = "nats";
     plots[1].curves = &rate, plots[1].count = 1;
     plots[2].curves = layers, plots[2].count = shown, plots[2].log_y = true;
@@ -280,6 +318,7 @@ static inline void plot_write(const trainer *t)
     }
     svg_end(f);
     if (fclose(f)) die("%s cannot be written", path);
+    free(p);
 }
 
 /* -- what is said meanwhile -------------------------------------------------------------------- */
@@ -483,7 +522,6 @@ static inline int run(trainer *t)
         validated = last || t->position % eval == 0;
         if (validated) t->last_valid = validate(t);
         log_step(t, &r, validated);
-        plot_record(t, &r, validated);
         say_progress(t, &r, last || (validated && t->terminal));
         if (validated) diagnose(t, r.tokens);
         if (every && t->position % every == 0 && !last) save(t, true);
@@ -491,7 +529,7 @@ static inline int run(trainer *t)
     if (t->terminal && !given(t->s, O_QUIET)) fprintf(stderr, "\n");
     if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
     save(t, false);
-    if (t->log && fclose(t->log)) die("%s cannot be written", text_of(t->s, O_LOG));
+    if (t->log && fclose(t->log)) die("%s cannot be written", t->log_path);
     plot_write(t);
     if (t->position < t->steps) {
         fprintf(stderr, "stopped at step %lld of %lld, saved; go on with\n    tfn train --resume "
