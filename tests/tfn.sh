@@ -93,6 +93,14 @@ generates() {           # a line each, also of an empty one, whatever the batch
     [ "$(cut -f 1 "$work/page" | tr '\n' ' ')" = '1 1 2 2 3 3 4 4 ' ]
 }
 check "tfn generate" generates
+lines() {               # an answer comes while the input is still open
+    rm -f "$work/fifo"
+    mkfifo "$work/fifo" || return 0
+    (echo ab; exec sleep 60) > "$work/fifo" &
+    "$tfn" generate "$work/m.safetensors" --batch 1 < "$work/fifo" | head -n 1 > "$work/page"
+    kill $! && [ "$(cat "$work/page")" = ba ]
+}
+check "tfn generate: line by line" lines
 averages() {            # of a file with itself: the same weights
     "$tfn" average "$work/m.safetensors" "$work/m.safetensors" -o "$work/mean.safetensors" \
         > "$work/page" && "$tfn" inspect "$work/m.safetensors" > "$work/one" &&

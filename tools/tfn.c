@@ -156,7 +156,7 @@ typedef struct speaker {
     int32_t       rows, room, used;     /* room: tokens of a row */
     int32_t      *ids, *tokens, *lengths;
     int64_t      *number;               /* of the input line */
-    const char  **prompt;               /* of texts that are continued, NULL */
+    char        **prompt;               /* of texts that are continued, or NULL */
     size_t       *prompt_bytes;
     char         *text;                 /* the last one decoded */
     size_t        text_room;
@@ -204,7 +204,7 @@ static void speaker_open(speaker *x, bundle *b, const settings *s)
     x->tokens = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
     x->lengths = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
     x->number = (int64_t *)reserve((size_t)x->rows, sizeof(int64_t));
-    x->prompt = (const char **)reserve((size_t)x->rows, sizeof *x->prompt);
+    x->prompt = (char **)reserve((size_t)x->rows, sizeof *x->prompt);
     x->prompt_bytes = (size_t *)reserve((size_t)x->rows, sizeof(size_t));
 }
 static void speaker_free(speaker *x)
@@ -220,6 +220,7 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     data_kind kind = x->b->kind;
     bool line = kind == DATA_TEXT && given(&x->b->from, O_TASK);
     bool space = (kind != DATA_TEXT || line) && (k->kind == TFN_WORDS || k->kind == TFN_BPE);
+    bool empty = kind == DATA_TEXT && !line && !bytes;
     int32_t *row = x->ids + (int64_t)x->used * x->room, n = 0;
     int64_t most = kind == DATA_TEXT ? x->room / 2 : x->room - 1 - (kind == DATA_JOINED);
     char *spaced = (char *)reserve(bytes + 2, 1);
@@ -227,7 +228,7 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     int64_t count, first;
     spaced[0] = ' ';
     memcpy(spaced + space, text, bytes);
-    if (kind == DATA_TEXT && !line && !bytes) spaced[0] = '\n', bytes = 1;
+    if (empty) spaced[0] = '\n', bytes = 1;
     count = tfn_tokeniser_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
     if (count > most)
         fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
@@ -237,8 +238,11 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     if (line) row[n++] = k->special[TFN_EOS];
     for (int64_t i = 0; i < count; i++) row[n++] = ids[first + i];
     if (kind != DATA_TEXT) row[n++] = k->special[TFN_EOS];
-    x->prompt[x->used] = kind == DATA_TEXT ? text : NULL;
-    x->prompt_bytes[x->used] = text[0] == '\n' ? 0 : bytes;
+    x->prompt[x->used] = NULL;
+    if (kind == DATA_TEXT) {
+        x->prompt[x->used] = (char *)reserve(x->prompt_bytes[x->used] = empty ? 0 : bytes, 1);
+        memcpy(x->prompt[x->used], text, x->prompt_bytes[x->used]);
+    }
     x->number[x->used] = number;
     x->lengths[x->used++] = n;
     free(spaced), free(ids);
@@ -298,55 +302,89 @@ static void speaker_print(speaker *x)
             put_text(text, strlen(text));
             putchar('\n');
         }
+    for (int32_t r = 0; r < x->used; r++) free(x->prompt[r]);
     fflush(stdout);
     x->used = 0;
 }
 
-/* The next line of a text that ends in LF or CR LF; false at its end. */
-static bool next_line(const char **at, const char *end, const char **line, size_t *bytes)
+/* Lines that end in LF or CR LF, one after the other: of a file, or "-". */
+typedef struct line_file {
+    FILE       *f;
+    const char *name;
+    char       *line;           /* a zero ends it */
+    size_t      bytes, room;
+    int64_t     number;         /* lines read */
+} line_file;
+
+static void lines_open(line_file *x, const char *path)
 {
-    const char *stop;
-    if (*at == end) return false;
-    stop = (const char *)memchr(*at, '\n', (size_t)(end - *at));
-    *line = *at;
-    *bytes = (size_t)((stop ? stop : end) - *at);
-    *at = stop ? stop + 1 : end;
-    if (*bytes && (*line)[*bytes - 1] == '\r') --*bytes;
+    memset(x, 0, sizeof *x);
+    x->name = strcmp(path, "-") ? path : "standard input";
+    x->f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+    if (!x->f) die("%s: cannot be opened", x->name);
+    x->line = (char *)reserve(x->room = 256, 1);
+}
+static bool next_line(line_file *x)
+{
+    int c = 0;
+    x->bytes = 0;
+    while (c != '\n' && (c = getc(x->f)) != EOF) {
+        if (x->bytes == x->room) {
+            char *more = (char *)reserve(x->room *= 2, 1);
+            memcpy(more, x->line, x->bytes);
+            free(x->line);
+            x->line = more;
+        }
+        x->line[x->bytes++] = (char)c;
+    }
+    if (ferror(x->f)) die("%s: cannot be read", x->name);
+    if (!x->bytes) return false;
+    x->bytes -= x->line[x->bytes - 1] == '\n';
+    x->bytes -= x->bytes && x->line[x->bytes - 1] == '\r';
+    x->line[x->bytes] = 0;
+    x->number++;
     return true;
+}
+static void lines_close(line_file *x)
+{
+    if (x->f != stdin) fclose(x->f);
+    free(x->line);
 }
 
 /* The model and the input of a command that uses one. */
-static void open_use(bundle *b, data_file *input, const settings *s, cli *c)
+static const char *open_use(bundle *b, const settings *s, cli *c)
 {
     if (s->files < 1 || s->files > 2) cli_fail(c, "wanted MODEL and a file, or - for the input");
     bundle_open(b, s->file[0]);
-    if (input) must(data_read(input, s->files > 1 ? s->file[1] : "-"), input->error);
+    return s->files > 1 ? s->file[1] : "-";
 }
 static int32_t threads_of(const settings *s)
 {
     return given(s, O_THREADS) ? (int32_t)whole_of(s, O_THREADS) : 1;
 }
+/* A batch of lines at a time; what is typed, line by line. */
 static int generate(settings *s, cli *c)
 {
     static bundle b;
     speaker x;
-    data_file input;
-    const char *at, *line;
-    size_t bytes;
-    int64_t number = 0;
+    line_file input;
+    const char *path;
+    bool typed;
     if (whole_of(s, O_N_BEST) > (given(s, O_BEAM) ? whole_of(s, O_BEAM) : 1))
         cli_fail(c, "--n-best wants --beam of as many");
-    open_use(&b, &input, s, c);
+    path = open_use(&b, s, c);
     if (b.desc.arch == TFN_ENCODER) die("%s is an encoder, which writes no text", b.path);
-    bundle_load(&b, (int32_t)whole_of(s, O_BATCH), threads_of(s));
+    lines_open(&input, path);
+    typed = is_terminal(input.f);
+    bundle_load(&b, typed ? 1 : (int32_t)whole_of(s, O_BATCH), threads_of(s));
     speaker_open(&x, &b, s);
-    for (at = input.bytes; next_line(&at, input.bytes + input.size, &line, &bytes); number++) {
-        speaker_add(&x, line, bytes, number);
+    while (next_line(&input)) {
+        speaker_add(&x, input.line, input.bytes, input.number - 1);
         if (x.used == x.rows) speaker_print(&x);
     }
     if (x.used) speaker_print(&x);
     speaker_free(&x);
-    data_file_free(&input);
+    lines_close(&input);
     bundle_free(&b);
     return 0;
 }
@@ -380,13 +418,17 @@ static int classify(settings *s, cli *c)
     data_file input;
     inputs lines = { NULL, 0 };
     corpus x;
-    const char *at, *line;
-    size_t bytes;
-    open_use(&b, &input, s, c);
+    const char *path = open_use(&b, s, c), *line, *next, *end;
     if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);
+    must(data_read(&input, path), input.error);
     lines.item = (data_item *)reserve(input.size + 1, sizeof *lines.item);
-    for (at = input.bytes; next_line(&at, input.bytes + input.size, &line, &bytes);) {
+    end = input.bytes + input.size;
+    for (line = input.bytes; line < end; line = next) {
+        const char *stop = (const char *)memchr(line, '\n', (size_t)(end - line));
+        size_t bytes = (size_t)((stop ? stop : end) - line);
         const char *tab = (const char *)memchr(line, '\t', bytes);
+        next = stop ? stop + 1 : end;
+        bytes -= bytes && line[bytes - 1] == '\r';
         data_item *item = &lines.item[lines.count++];
         item->text[0] = tab == line || !bytes ? " " : line;
         item->bytes[0] = tab == line || !bytes ? 1 : tab ? (size_t)(tab - line) : bytes;
@@ -494,7 +536,7 @@ static int eval(settings *s, cli *c)
     static bundle b;
     corpus x;
     int32_t rows;
-    open_use(&b, NULL, s, c);
+    open_use(&b, s, c);
     corpus_open(&x, &b.from, b.kind, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &b.classes);
     if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
     corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
@@ -512,45 +554,37 @@ static int eval(settings *s, cli *c)
 /* Lines that were written against lines that were wanted. */
 static int score(settings *s, cli *c)
 {
-    data_file files[2];
-    const char *at[2], *line[2];
-    size_t bytes[2];
-    int64_t lines = 0, equal = 0;
+    line_file found, wanted;
+    int64_t equal = 0;
     tfn_bleu bleu = { 0 };
     tfn_rouge rouge = { { 0 }, 0 };
     tfn_edits words = { 0 }, characters = { 0 };
     char text[200];
     if (s->files != 2) cli_fail(c, "wanted FOUND and WANTED, files of as many lines");
-    for (int k = 0; k < 2; k++) {
-        must(data_read(&files[k], s->file[k]), files[k].error);
-        at[k] = files[k].bytes;
+    lines_open(&found, s->file[0]);
+    lines_open(&wanted, s->file[1]);
+    while (next_line(&wanted) && next_line(&found)) {
+        const char *reference = wanted.line;
+        size_t size = tfn_metric_work(found.bytes + wanted.bytes, 2);
+        void *work = reserve(size, 1);
+        equal += !strcmp(found.line, wanted.line);
+        tfn_bleu_add(&bleu, found.line, &reference, 1, work, size);
+        tfn_rouge_add(&rouge, found.line, wanted.line, work, size);
+        tfn_edits_add_words(&words, found.line, wanted.line, work, size);
+        tfn_edits_add_characters(&characters, found.line, wanted.line, work, size);
+        free(work);
     }
-    for (bool more = true; more; lines += more) {
-        bool got[2];
-        for (int k = 0; k < 2; k++)
-            got[k] = next_line(&at[k], files[k].bytes + files[k].size, &line[k], &bytes[k]);
-        if (got[0] != got[1])
-            die("%s has %lld lines, %s has more", files[got[1]].name, (long long)lines,
-                files[got[0]].name);
-        if ((more = got[0]) == true) {
-            size_t size = tfn_metric_work(bytes[0] + bytes[1], 2);
-            void *work = reserve(size, 1);
-            for (int k = 0; k < 2; k++) ((char *)(uintptr_t)line[k])[bytes[k]] = 0;
-            equal += !strcmp(line[0], line[1]);
-            tfn_bleu_add(&bleu, line[0], &line[1], 1, work, size);
-            tfn_rouge_add(&rouge, line[0], line[1], work, size);
-            tfn_edits_add_words(&words, line[0], line[1], work, size);
-            tfn_edits_add_characters(&characters, line[0], line[1], work, size);
-            free(work);
-        }
-    }
-    printf("lines       %lld\nequal       %.4f\nBLEU        %.2f  %s\n", (long long)lines,
-           (double)equal / (double)lines, tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
+    if (found.number < wanted.number || next_line(&found))
+        die("%s has %s lines than %s", found.name, found.number < wanted.number ? "fewer" : "more",
+            wanted.name);
+    printf("lines       %lld\nequal       %.4f\nBLEU        %.2f  %s\n", (long long)wanted.number,
+           (double)equal / (double)wanted.number, tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
            tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
     printf("ROUGE       %.4f %.4f %.4f (1, 2, L)\nWER         %.4f\nCER         %.4f\n",
            tfn_rouge_score(&rouge, 0), tfn_rouge_score(&rouge, 1), tfn_rouge_score(&rouge, 2),
            tfn_edits_score(&words), tfn_edits_score(&characters));
-    for (int k = 0; k < 2; k++) data_file_free(&files[k]);
+    lines_close(&found);
+    lines_close(&wanted);
     return 0;
 }
 
