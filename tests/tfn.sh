@@ -94,11 +94,13 @@ generates() {           # a line each, also of an empty one, whatever the batch
 }
 check "tfn generate" generates
 lines() {               # an answer comes while the input is still open
-    rm -f "$work/fifo"
+    rm -f "$work/fifo" "$work/answer"
     mkfifo "$work/fifo" || return 0
     (echo ab; exec sleep 60) > "$work/fifo" &
-    "$tfn" generate "$work/m.safetensors" --batch 1 < "$work/fifo" | head -n 1 > "$work/page"
-    kill $! && [ "$(cat "$work/page")" = ba ]
+    job=$!
+    "$tfn" generate "$work/m.safetensors" --batch 1 < "$work/fifo" > "$work/answer" &
+    while [ ! -s "$work/answer" ] && kill -0 $job; do sleep 0.1; done
+    kill $job && [ "$(cat "$work/answer")" = ba ]
 }
 check "tfn generate: line by line" lines
 averages() {            # of a file with itself: the same weights
@@ -140,6 +142,19 @@ classifies() {
     [ $? = 1 ] && grep -q 'standard input:1: label "other"' "$work/error"
 }
 check "tfn classify" classifies
+tunes() {               # a pre-trained encoder classifies; its first seed is the model's own run
+    "$tfn" train --task sentences --arch encoder --layers 1 --width 16 --steps 60 --threads 1 --quiet \
+        --out "$work/p.safetensors" > "$work/page" &&
+        "$tfn" train --task agreement --from "$work/p.safetensors" --items 300 --held 100 \
+            --steps 60 --threads 1 --out "$work/q.safetensors" > "$work/page" 2> "$work/error" &&
+        grep -q '^[0-9]* of [0-9]* tensors are those of' "$work/error" &&
+        "$tfn" classify "$work/q.safetensors" --seeds 2 > "$work/page" &&
+        grep -q '^mean .*, 95 % interval .* to ' "$work/page" &&
+        "$tfn" eval "$work/q.safetensors" > "$work/one" &&
+        [ "$(awk '/^seed 1 / { print $4 }' "$work/page")" = \
+          "$(awk '/^accuracy/ { print $2 }' "$work/one")" ]
+}
+check "tfn train --from, classify --seeds" tunes
 texts() {               # a text of one's own; prompts of any bytes
     "$tfn" train check.sh --tokeniser bytes --layers 1 --width 16 --steps 20 --threads 1 --quiet \
         --out "$work/t.safetensors" > "$work/page" && "$tfn" eval "$work/t.safetensors" |
@@ -193,6 +208,14 @@ wrong() {
     [ $code = 2 ] && [ ! -s "$work/page" ] && grep -q -- "$text" "$work/error" ||
         { echo "$*: code $code"; cat "$work/error"; return 1; }
 }
+scored() {              # lines against lines; as many are wanted
+    printf 'The dog bit the man.\nthe cat is on mat\n' > "$work/found"
+    printf 'The dog bit the man.\nthe cat sat on the mat\n' > "$work/wanted"
+    "$tfn" score "$work/found" "$work/wanted" > "$work/page" &&
+        grep -q '^equal *0.5000' "$work/page" && grep -q '^WER *0.1818' "$work/page" &&
+        ! "$tfn" score "$work/found" /dev/null 2> "$work/error" && grep -q more "$work/error"
+}
+check "tfn score" scored
 wrongs() {
     wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&

@@ -59,6 +59,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT, "what to write; -o") \
+    X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokeniser, shape, weights") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT, "overwrite OUT") \
     X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines (PLOT.csv)") \
@@ -72,6 +73,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, WRITE, "most tokens of a text") \
     X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
       "lines NUMBER tab SCORE tab TEXT") \
+    X(SEEDS, 'i', "seeds", "N", "0", 2, 1000, CLASSIFY, "train again with N seeds: accuracies") \
     X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
     X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE, "as is faster; bits are equal") \
     /* of the experiment, but no options */ \
@@ -411,6 +413,60 @@ static void put_classes(const bundle *b, const float *logits, int64_t number, in
         p[top] = 0;
     }
 }
+/* Accuracy on the test split, or on all lines of a file, of the experiment with another seed. */
+static double accuracy_of(const settings *experiment, const settings *s, int64_t seed)
+{
+    static trainer t;
+    settings e = *experiment;
+    char text[32], steps[32];
+    tfn_accuracy right = { 0 };
+    corpus x;
+    memset(&t, 0, sizeof t);
+    snprintf(text, sizeof text, "%lld", (long long)seed);
+    snprintf(steps, sizeof steps, "%lld", (long long)whole_of(&e, O_STEPS));
+    e.text[O_SEED] = text, e.text[O_STEPS] = steps;
+    e.text[O_THREADS] = text_of(s, O_THREADS), e.text[O_DATA] = NULL;
+    e.text[O_QUIET] = "yes";
+    t.s = &e, t.b.kind = DATA_LABELS;
+    prepare(&t, false);
+    while (t.position < t.steps) {
+        tfn_report r;
+        step(&t, &r);
+    }
+    corpus_open(&x, &e, DATA_LABELS, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &t.b.classes);
+    e.text[O_BATCH_TOKENS] = NULL;
+    corpus_cut(&x, &e, &t.b.tokeniser.tokeniser, true);
+    for (int64_t k = 0; k < x.batches.count; k++) {
+        const tfn_batch *batch = data_batch(&x.batches, k);
+        const float *logits = tfn_model_logits(&t.b.model, batch);
+        must_be_ok(&t.b.model.error);
+        tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch, 1,
+                                t.b.classes.count);
+    }
+    corpus_free(&x), corpus_free(&t.data), corpus_free(&t.valid);
+    bundle_free(&t.b);
+    return (double)right.right / (double)right.tokens;
+}
+/* The mean over seeds, the model's own and the next ones, and where it lies by Student's t. */
+static int classify_seeds(const bundle *b, const settings *s)
+{
+    static const double t95[] = { 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
+                                  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101,
+                                  2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052,
+                                  2.048, 2.045, 2.042 };        /* 1 to 30 degrees of freedom */
+    int64_t n = whole_of(s, O_SEEDS), first = whole_of(&b->from, O_SEED);
+    double mean = 0, squares = 0, half;
+    for (int64_t i = 0; i < n; i++) {
+        double a = accuracy_of(&b->from, s, first + i), off = a - mean;
+        printf("seed %lld  accuracy %.4f\n", (long long)(first + i), a);
+        fflush(stdout);
+        mean += off / (double)(i + 1);
+        squares += off * (a - mean);
+    }
+    half = (n > 31 ? 1.96 : t95[n - 2]) * sqrt(squares / (double)(n - 1) / (double)n);
+    printf("mean %.4f, 95 %% interval %.4f to %.4f\n", mean, mean - half, mean + half);
+    return 0;
+}
 /* Lines "A" or "A tab B"; what is empty is read as a space. */
 static int classify(settings *s, cli *c)
 {
@@ -420,6 +476,7 @@ static int classify(settings *s, cli *c)
     corpus x;
     const char *path = open_use(&b, s, c), *line, *next, *end;
     if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);
+    if (given(s, O_SEEDS)) return classify_seeds(&b, s);
     must(data_read(&input, path), input.error);
     lines.item = (data_item *)reserve(input.size + 1, sizeof *lines.item);
     end = input.bytes + input.size;

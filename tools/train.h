@@ -447,6 +447,38 @@ static inline void load_state(trainer *t)
     t->position = t->first = whole_of(t->s, O_POSITION_SEEN);
     t->good = t->position;
 }
+/* --from: the tokeniser of another model, and its shape where the arguments say nothing. */
+static inline void take_tokeniser(trainer *t)
+{
+    static const option_id shape[] = { O_LAYERS, O_WIDTH, O_HEADS, O_FFN, O_CONTEXT, O_POSITION,
+                                       O_RECIPE, O_TOPOLOGY, O_NORM, O_INIT };
+    static bundle from;
+    bundle_open(&from, text_of(t->s, O_FROM));
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        if (!given(t->s, shape[i])) t->s->text[shape[i]] = from.from.text[shape[i]];
+    t->b.tokeniser = from.tokeniser;
+}
+/* All tensors of its file that have the name and the shape of one of the model's. */
+static inline void take_weights(trainer *t)
+{
+    tfn_file f = file_at(text_of(t->s, O_FROM));
+    tfn_param_info p;
+    tfn_tensor x;
+    int taken = 0, all = 0;
+    tfn_file_open(&f);
+    for (; tfn_model_param(&t->b.model, all, &p); all++) {
+        int64_t rows = p.rows, cols = p.cols;
+        if (!tfn_file_find(&f, p.name, &x) || x.rank < 1 || x.shape[x.rank - 1] != cols
+            || x.count != rows * cols) continue;
+        tfn_file_read(&f, &x, p.data, 0, x.count);
+        taken++;
+    }
+    must_be_ok(&f.error);
+    tfn_file_close(&f);
+    if (!taken) die("%s has no tensor of this model", f.path);
+    if (!given(t->s, O_QUIET))
+        fprintf(stderr, "%d of %d tensors are those of %s\n", taken, all, f.path);
+}
 /* Every class by name, for the checkpoint. */
 static inline void keep_classes(trainer *t)
 {
@@ -474,7 +506,8 @@ static inline void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
     keep_classes(t);
-    if (!resumed) train_tokeniser(&t->b.tokeniser, t->s, &t->data);
+    if (!resumed && given(t->s, O_FROM)) take_tokeniser(t);
+    else if (!resumed) train_tokeniser(&t->b.tokeniser, t->s, &t->data);
     t->b.classes.fixed = true;
     corpus_open(&t->valid, t->s, t->b.kind, TASK_VALID, NULL, &t->b.classes);
     corpus_cut(&t->data, t->s, &t->b.tokeniser.tokeniser, false);
@@ -483,6 +516,7 @@ static inline void prepare(trainer *t, bool resumed)
     choose_by_time(t);
     new_model(t);
     if (resumed) load_state(t);
+    else if (given(t->s, O_FROM)) take_weights(t);
     t->steps = whole_of(t->s, O_STEPS);
     t->unigram = unigram_entropy(&t->data, t->b.kind == DATA_LABELS ? DATA_CLASSES
                                                                     : t->b.desc.vocab);
