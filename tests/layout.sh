@@ -1,7 +1,10 @@
 # The form of the header: tools/layout.c; and the sources' form in short.
 . ./check.sh
 ${CC:-cc} -O1 ../tools/layout.c -o "$work/layout" || exit 1
-check "layout of the header" "$work/layout" ../tfnorm.h
+# a model that tfn export wrote is no source
+sources() { find ../tools ../examples -name '*.[ch]' ! -name 07_model.h; }
+# shellcheck disable=SC2046
+check "layout of the header, the tools, the examples" "$work/layout" ../tfnorm.h $(sources)
 top_level() { # shellcheck disable=SC2012
     extra=$(ls -A .. | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
     [ -z "$extra" ] || { echo "$extra"; return 1; }

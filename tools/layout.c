@@ -1,5 +1,6 @@
-/* cc -O2 tools/layout.c -o layout && ./layout tfnorm.h
- * Checks the form of the header: sections and their order, budgets of code lines, widths, lengths.
+/* cc -O2 tools/layout.c -o layout && ./layout tfnorm.h [other sources]
+ * Checks the form of the header: sections and their order, budgets of code lines, widths, lengths;
+ * of other sources widths and lengths.
  * A section begins with a marker alone on its line, slash star >> name star slash; the manual lists
  * them in order after a line "CONTENTS", a line each, up to an empty one. */
 #include <stdbool.h>
@@ -15,9 +16,9 @@ static const struct { const char *name; int lines; } budget[] = {
     { "embed",     120 }, { "loss",      160 }, { "table",       90 }, { "instances",   110 },
     { "choice",    110 }, { "tape",     2120 }, { "topologies", 620 }, { "optim",       120 },
     { "options",   180 }, { "builder",   780 }, { "initial",    180 }, { "fold",        250 },
-    { "model",     660 }, { "decoder",   260 }, { "generate",   480 }, { "json",       240 }, { "tokenise", 1000 },
-    { "metrics",    440 }, { "files",     1040 },
-    { "diagnostics", 150 }, { "end",        130 },
+    { "model",     660 }, { "decoder",   260 }, { "generate",   480 }, { "json",        240 },
+    { "tokenise", 1000 }, { "metrics",   440 }, { "files",     1040 }, { "diagnostics", 150 },
+    { "end",       130 },
     { "rules",       0 }, { "history",     0 }, { "licence",      0 },
     { NULL, 0 }
 };
@@ -62,7 +63,7 @@ static int columns(const char *s)       /* characters, not bytes, without the li
     return n;
 }
 
-/* Reads the header; sections in file order, names of the contents table in its order. */
+/* Reads a source; sections in file order, names of the contents table in its order. */
 static int read_header(FILE *f, section *s, char (*contents)[NAME], int *listed)
 {
     char line[4096], name[NAME];
@@ -133,5 +134,10 @@ int main(int argc, char **argv)
     total = check_budgets(s, count);
     printf("  %-14s %5d code lines of %5d\n", "all", total, CORE);
     if (total > CORE) complain(1, "over the budget of all", "");
+    for (int i = 2; i < argc; i++) {
+        if (!(f = fopen(path = argv[i], "rb"))) return printf("  no file %s\n", path), 1;
+        read_header(f, s, contents, &listed);
+        fclose(f);
+    }
     return errors != 0;
 }

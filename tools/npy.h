@@ -1,8 +1,8 @@
-/* Arrays of NumPy (.npy, version 1.0, C order; F32, F64 and I32), read and written through tfn_file.
- * Include it after tfnorm.h with its implementation, whose helpers it uses.
+/* Arrays of NumPy (.npy, version 1.0, C order; F32, F64 and I32), read and written through
+ * tfn_file. Include it after tfnorm.h with its implementation, whose helpers it uses.
  *   tfn_npy_write(f, t)                    t->dtype, rank, shape, data
- *   tfn_npy_read(f, t, to, as, room)       fills t; `to` NULL: no more than that; else it has room for
- *                                          so many values of dtype `as`: I32 only from I32 */
+ *   tfn_npy_read(f, t, to, as, room)       fills t; `to` NULL: no more than that; else it has room
+ *                                          for so many values of dtype `as`: I32 only from I32 */
 #ifndef TFN_NPY_H
 #define TFN_NPY_H
 

@@ -1,5 +1,5 @@
-/* Threads for the hook of tfnorm.h where OpenMP is missing: pthreads or Win32. Include it before the
- * implementation; link with -pthread where the C library asks for it.
+/* Threads for the hook of tfnorm.h where OpenMP is missing: pthreads or Win32. Include it before
+ * the implementation; link with -pthread where the C library asks for it.
  * A region starts its threads and joins them; it runs once per forward and once per backward, so
  * that the start costs nothing next to the work. What cannot be started, the caller runs. */
 #ifndef TFN_THREADS_H

@@ -170,8 +170,8 @@ static inline void log_cut(const char *path, int64_t lines)
     if (f && (fwrite(x.bytes, 1, n, f) != n) | fclose(f)) die("%s cannot be written", path);
     data_file_free(&x);
 }
-/* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms of
- * the layers too. */
+/* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
+ * of the layers too. */
 static inline void log_open(trainer *t)
 {
     const char *path = text_of(t->s, O_LOG);
