@@ -1,7 +1,7 @@
 # Killed at 100 random moments while it trains and saves, a program goes on from its checkpoint and
-# ends with the bits of one that was never stopped.
+# ends with the bits of one that was never stopped. So does one whose disk was full.
 . ./check.sh
-steps=2000 wanted=100
+steps=2000 wanted=${KILLS:-100}
 path=$work/run.safetensors
 program=$work/child
 ${CC:-cc} -O2 kill_child.c -o "$program" -lm || exit 1
@@ -32,4 +32,29 @@ killed() {
     [ "$last" = "$whole" ]
 }
 check "killed $wanted times" killed
+
+# overflows PATH COMMAND ...: a save that COMMAND leaves no room for fails, and the old file stands;
+# without it the run goes on to the same hash
+overflows() {
+    path=$1
+    shift
+    whole=$("$program" "$work/whole2.safetensors" 20) && "$program" "$path" 10 > "$work/hash" &&
+        cp "$path" "$work/old" || return 1
+    "$@" "$program" "$path" 20 > "$work/hash"
+    [ $? = 1 ] && grep '^save: ' "$work/hash" && cmp "$path" "$work/old" && [ ! -e "$path.tmp" ] &&
+        [ "$("$program" "$path" 20)" = "$whole" ]
+}
+rm -f "$work"/*2.safetensors "$work/limited.safetensors"
+"$program" "$work/size2.safetensors" 1 > "$work/hash"
+bytes=$(wc -c < "$work/size2.safetensors")
+limited() { (trap '' XFSZ; ulimit -f $((bytes / 1024)) && exec "$@"); }      # half of it
+check "a file that may not grow" overflows "$work/limited.safetensors" limited
+disk=$PWD/$work/disk
+mkdir -p "$disk"
+filled() { head -c "$bytes" /dev/zero > "$disk/filler"; "$@"; code=$?; rm "$disk/filler"; return $code; }
+if mount -t tmpfs -o size=$((bytes * 5 / 2)) tmpfs "$disk" 2> "$work/output"; then
+    check "a full disk" overflows "$disk/run.safetensors" filled
+    umount "$disk"
+else skip "a full disk" "no right to mount one"
+fi
 finish

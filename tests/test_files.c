@@ -592,50 +592,61 @@ TEST(files_luggage)
     tfn_model_free(&m);
 }
 
-/* Cut anywhere, or with any byte changed, a file gives success or an error, and stays in bounds. */
+/* Cut anywhere, or with any byte changed, a file gives success or an error, stays in bounds, and
+ * takes no more memory than twice its size. Readers.sh tries all changes. */
 static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn_model *m)
 {
-    tfn_file f = files_from(bytes, size);
+    tfn_file f = files_from(bytes, size), sized = f;
+    tfn_tensor t;
+    float to[8];
+    char blob[8];
+    if (kind < 2) CHECK(tfn_file_work(&sized) <= 2 * size + 256);
     if (kind == 0) files_try(bytes, size, NULL, 0);
     else if (kind == 1) {
         tfn_model_desc d;
         tfn_status peek = tfn_model_peek(&f, &d, NULL);
-        if (peek == TFN_OK && tfn_model_load(m, &f) != TFN_OK) CHECK(f.error.text && m->error.status == TFN_OK);
-    } else {
-        tfn_tensor t;
-        float to[8];
-        tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 8);
+        if (peek != TFN_OK) return;
+        if (tfn_model_load(m, &f) != TFN_OK) CHECK(f.error.text && m->error.status == TFN_OK);
+        f = files_from(bytes, size);
+        CHECK(tfn_checkpoint_tokeniser(&f, blob, sizeof blob) < size);
+    } else if (kind == 2) tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 8);
+    else if (tfn_index_open(&f) == TFN_OK) {
+        CHECK(tfn_file_text(&f, "a", NULL, 0) < size);
+        tfn_file_close(&f);
     }
 }
 TEST(files_any_byte)
 {
+    static const unsigned char index[] = "{\"metadata\": {\"total_size\": 12.5e1, \"x\": [true, null]},\n"
+        " \"weight_map\": {\"a\": \"model-1.safetensors\", \"b\\u00e9\": \"model-2.safetensors\"}}";
+    const unsigned char *from[] = { golden_all_dtypes, NULL, golden_npy_f4, index };
+    size_t sizes[] = { sizeof golden_all_dtypes, 0, sizeof golden_npy_f4, sizeof index - 1 };
     tfn_model_desc d = files_desc(files_cases + 1);
     tfn_model m;
-    size_t size;
-    unsigned char *bytes;
+    const bool every = getenv("TEST_EVERY") != NULL;
     d.width = d.heads = d.ffn = d.layers = 1;
     d.vocab = 2;
     d.context = 2;
     d.batch = 1;
     d.schedule.warmup = 0;
     m = files_model(&d);
-    bytes = files_save(&m, NULL, &size);
-    for (int kind = 0; kind < 3; kind++) {
-        const unsigned char *from = kind == 0 ? golden_all_dtypes : kind == 1 ? bytes : golden_npy_f4;
-        size_t n = kind == 0 ? sizeof golden_all_dtypes : kind == 1 ? size : sizeof golden_npy_f4;
-        int step = kind == 1 || !check_tier() ? 85 : check_tier() == 2 ? 1 : 5;
-        for (size_t at = 0; at < n; at += kind == 1 && check_tier() < 2 ? 13 : 1) {
-            unsigned char *copy = (unsigned char *)malloc(n);
-            memcpy(copy, from, n);
-            files_attempt(kind, copy, at, &m);
+    from[1] = files_save(&m, NULL, &sizes[1]);
+    for (int kind = 0; kind < 4; kind++) {
+        const size_t n = sizes[kind];
+        int tier = check_tier(), step = every ? 1 : kind == 1 || !tier ? 85 : 5;
+        for (size_t at = 0; at < n; at += kind == 1 && tier < 2 && !every ? 13 : 1) {
+            unsigned char *copy = (unsigned char *)malloc(n), *cut = (unsigned char *)malloc(at + !at);
+            memcpy(cut, from[kind], at);
+            memcpy(copy, from[kind], n);
+            files_attempt(kind, cut, at, &m);
             for (int change = 1; change < 256; change += step) {
-                copy[at] = (unsigned char)(from[at] ^ change);
+                copy[at] = (unsigned char)(from[kind][at] ^ change);
                 files_attempt(kind, copy, n, &m);
             }
-            free(copy);
+            free(copy), free(cut);
         }
     }
-    free(bytes);
+    free((void *)(uintptr_t)from[1]);
     tfn_model_free(&m);
 }
 

@@ -216,6 +216,16 @@ scored() {              # lines against lines; as many are wanted
         ! "$tfn" score "$work/found" /dev/null 2> "$work/error" && grep -q more "$work/error"
 }
 check "tfn score" scored
+agrees() {
+    "$python" golden/agree.py "$work" > "$work/one" && "$tfn" score "$work/found" "$work/wanted" |
+        awk '/^(BLEU|WER|CER)/ { print $1, $2 }' | diff - "$work/one"
+}
+for python in python3 /usr/bin/python3 none; do
+    "$python" -c 'import nltk' 2> "$work/error" && break
+done
+if [ $python = none ]; then skip "tfn score: as Python's nltk" "no python3 with nltk"
+else check "tfn score: as Python's nltk" agrees
+fi
 wrongs() {
     wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
