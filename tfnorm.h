@@ -738,7 +738,8 @@ typedef struct tfn_tape {
     int32_t   *order;                    /* the timeline, made by the plan */
     size_t     size, peak;               /* bytes of the block; of them used at most, by the plan */
     int32_t    count, capacity, order_count, forward_count, segment;
-    int32_t    batch, source, target;    /* capacities: B, Ts, Tt */
+    int32_t    batch, source, target;    /* capacities: B, Ts, Tt; > 0: the most rows B*Ts, B*Tt */
+    int32_t    tokens;
     int32_t    layer, threads, customs;
     uint32_t   site;
     bool       training, planned, half;
@@ -1076,6 +1077,7 @@ typedef struct tfn_model_desc {
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
 
     int32_t batch;                /* 0: 1; the largest B of a batch */
+    int32_t batch_tokens;         /* 0: any; the most B*T, and B*Ts: less memory if rows differ */
     int32_t threads;              /* 0: 1, or OpenMP's number where it is on */
     tfn_isa isa;                  /* 0: best */
     uint64_t seed;
@@ -6581,7 +6583,9 @@ static int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, in
 }
 static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
 {
-    return tfn__rows_at(n, t->batch, t->source, t->target);
+    int64_t rows = tfn__rows_at(n, t->batch, t->source, t->target);
+    bool timed = n->rows == TFN_ROWS_SOURCE || n->rows == TFN_ROWS_TARGET;
+    return timed && t->tokens && t->tokens < rows ? t->tokens : rows;
 }
 
 static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
@@ -7192,7 +7196,9 @@ static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
     if (t->error.status != TFN_OK) return t->error.status;
     if (!t->planned) return TFN_NOT_READY;
     if (r->batch < 0 || r->batch > t->batch || r->source < 0 || r->source > t->source ||
-        r->target < 0 || r->target > t->target || r->start < 0) return TFN_BAD_BATCH;
+        r->target < 0 || r->target > t->target || r->start < 0 ||
+        (t->tokens && (int64_t)r->batch * tfn__max(r->source, r->target) > t->tokens))
+        return TFN_BAD_BATCH;
     return TFN_OK;
 }
 
@@ -8053,8 +8059,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
         TFN__RANGE(source_context, 1, MOST), TFN__RANGE(width, 1, MOST),
         TFN__RANGE(layers, 1, 4096), TFN__RANGE(decoder_layers, 1, 4096),
         TFN__RANGE(heads, 1, 1 << 15), TFN__RANGE(ffn, 1, 4 * MOST),
-        TFN__RANGE(segments, 0, MOST), TFN__RANGE(batch, 1, MOST),
-        TFN__RANGE(threads, 1, 1024), TFN__RANGE(micro_batches, 1, MOST)
+        TFN__RANGE(segments, 0, MOST), TFN__RANGE(batch, 1, MOST), TFN__RANGE(threads, 1, 1024),
+        TFN__RANGE(batch_tokens, 0, INT32_MAX), TFN__RANGE(micro_batches, 1, MOST)
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         int32_t value;
@@ -9531,6 +9537,7 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
     if (m->error.status != TFN_OK) return;
     tfn__tape_begin(t, a, d->batch, d->arch == TFN_ENCODER_DECODER ? d->source_context : 0,
                     d->context, training);
+    t->tokens = d->batch_tokens;
     b->t = t;
     b->embedding = b->memory = tfn__none;
     *loss = tfn__build_model(b, logits);
@@ -9754,8 +9761,12 @@ static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
 static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
                              bool targets)
 {
-    int64_t n = (int64_t)x->batch * x->time;
+    int64_t n = (int64_t)x->batch * x->time, most = n;
     bool sequence = d->head == TFN_HEAD_SEQUENCE;
+    if (d->arch == TFN_ENCODER_DECODER)
+        most = x->batch * (int64_t)tfn__max(x->time, x->source_time);
+    if (d->batch_tokens && most > d->batch_tokens)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d tokens, the limit is %d", most, d->batch_tokens);
     if (x->batch < 1 || x->batch > d->batch)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
     if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
@@ -11199,15 +11210,9 @@ static int tfn__json_key(tfn__reader *r, const char *const *names, int count)
 /* A character of a JSON string. */
 static void tfn__put_json(tfn__text *t, int32_t c)
 {
-    static const char digit[] = "0123456789abcdef";
-    if (c < 32) {
-        tfn__put(t, "\\u00");
-        tfn__put_bytes(t, digit + (c >> 4), 1);
-        tfn__put_bytes(t, digit + (c & 15), 1);
-        return;
-    }
     if (c == '"' || c == '\\') tfn__put(t, "\\");
-    tfn__put_code(t, c);
+    if (c < 32) tfn__put(t, c < 16 ? "\\u000" : "\\u001");
+    tfn__put_code(t, c < 32 ? "0123456789abcdef"[c & 15] : c);
 }
 
 /* The shortest number that reads as x again. */
@@ -12282,14 +12287,15 @@ TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token,
 
 /* -- saving ---------------------------------------------------------------------------------- */
 
+static void tfn__put_byte(tfn__text *t, size_t byte)
+{
+    const uint8_t s = (uint8_t)byte;
+    tfn__put_bytes(t, &s, 1);
+}
 static void tfn__put_number(tfn__text *t, size_t n)
 {
-    for (bool more = true; more; n >>= 7) {
-        uint8_t byte = (uint8_t)(n & 127);
-        more = n > 127;
-        if (more) byte |= 128;
-        tfn__put_bytes(t, &byte, 1);
-    }
+    for (; n > 127; n >>= 7) tfn__put_byte(t, n | 128);
+    tfn__put_byte(t, n);
 }
 
 TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t capacity)
@@ -12308,10 +12314,7 @@ TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t
     }
     for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
     sum = t.used <= t.size ? tfn__hash((const uint8_t *)t.buf, t.used) : 0;
-    for (int i = 0; i < 4; i++) {
-        uint8_t byte = (uint8_t)(sum >> 8*i);
-        tfn__put_bytes(&t, &byte, 1);
-    }
+    for (int i = 0; i < 4; i++) tfn__put_byte(&t, sum >> 8*i);
     return t.used;
 }
 
@@ -13406,11 +13409,8 @@ static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
     int bits = tfn__dtypes[dtype].bits;
     uint64_t u = tfn__from_bytes(s, (size_t)bits / 8), sign = UINT64_C(1) << (bits - 1);
-    double v;
     switch (dtype) {
-    case TFN_F64:
-        TFNORM_MEMCPY(&v, &u, sizeof v);
-        return v;
+    case TFN_F64:  return tfn__ieee(u, 11, 52);
     case TFN_F32:  return tfn__ieee(u, 8, 23);
     case TFN_F16:  return tfn__ieee(u, 5, 10);
     case TFN_BF16: return tfn__ieee(u, 8, 7);

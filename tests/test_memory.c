@@ -489,6 +489,46 @@ TEST(memory_classes)
     tfn_model_free(&m);
 }
 
+/* With batch_tokens a model holds few long rows or many short ones in less memory, with the bits of
+ * one that holds all; the block is used to its end and no further. */
+TEST(memory_batch_tokens)
+{
+    static const int32_t shapes[][3] = { { 2, 32, 20 }, { 8, 8, 8 }, { 4, 3, 16 }, { 1, 1, 32 } };
+    static int32_t ids[256], lengths[8];
+    tfn_model_desc d;
+    tfn_model m[2];
+    tfn_batch b;
+    tfn_report r;
+    char text[200];
+    size_t size;
+    memory_block block;
+    for (int i = 0; i < 256; i++) ids[i] = i * 7 % 11;
+    for (int i = 0; i < 8; i++) lengths[i] = 1 + i % 3;
+    memset(&d, 0, sizeof d);
+    memset(&b, 0, sizeof b);
+    d.arch = TFN_ENCODER_DECODER;
+    d.vocab = 11, d.context = 32, d.batch = 8, d.width = 16, d.dropout = (float)0.1;
+    CHECK(tfn_model_new(&m[0], &d, NULL) == TFN_OK);
+    d.batch_tokens = 64;
+    size = memory_size(&d);
+    block = memory_map(size);
+    CHECK(tfn_model_init(&m[1], &d, block.end - size, size) == TFN_OK);
+    CHECK(m[1].memory.workspace < m[0].memory.workspace / 3);
+    b.tokens = b.targets = b.source = ids;
+    for (int i = 0; i < 4; i++) {
+        b.batch = shapes[i][0], b.time = shapes[i][1], b.source_time = shapes[i][2];
+        b.lengths = i ? NULL : lengths;
+        for (int k = 0; k < 2; k++) CHECK(tfn_model_step(&m[k], &b, &r) == TFN_OK && !r.skipped);
+        CHECK(tfn_model_hash(&m[0]) == tfn_model_hash(&m[1]));
+    }
+    b.batch = 3, b.time = 8, b.source_time = 22, b.lengths = NULL;
+    CHECK(tfn_model_step(&m[1], &b, &r) == TFN_BAD_BATCH);
+    CHECK(strstr(tfn_error_text(&m[1].error, text, sizeof text), "66 tokens, the limit is 64"));
+    CHECK(tfn_model_eval(&m[0], &b, &r) == TFN_OK);
+    memory_unmap(block);
+    tfn_model_free(&m[0]);
+}
+
 /* Sizes beyond the machine's integers are refused, not wrapped. */
 TEST(memory_too_large)
 {
@@ -521,6 +561,7 @@ int main(void)
     RUN(memory_allocator);
     RUN(memory_growth);
     RUN(memory_classes);
+    RUN(memory_batch_tokens);
     RUN(memory_too_large);
     return DONE();
 }

@@ -194,6 +194,7 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->ffn = (int32_t)whole_of(s, O_FFN);
     d->position = (tfn_position_kind)(1 + choice_of(s, O_POSITION));
     d->batch = c->batches.most_rows;
+    d->batch_tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
     if (d->arch == TFN_ENCODER) d->segments = 2;
     if (given(s, O_TOPOLOGY)) {
         NAME_CHECK(text_of(s, O_TOPOLOGY), tfn_topology);
