@@ -12782,23 +12782,10 @@ static double tfn__f1(int64_t matches, int64_t hypothesis, int64_t reference)
     return matches ? 2 * (double)matches / (double)(hypothesis + reference) : 0;
 }
 
-/* Of the longest subsequence in both, by rows over w[0]; the last row stands in w[1].order. */
-static int32_t tfn__common(const tfn__words *w)
-{
-    int32_t *row = w[1].order, m = w[1].count;
-    for (int32_t j = 0; j <= m; j++) row[j] = 0;
-    for (int32_t i = 0; i < w->count; i++)
-        for (int32_t j = 0, corner = 0; j < m; j++) {
-            int32_t above = row[j + 1];
-            if (!tfn__compare_token(w, i, w + 1, j)) row[j + 1] = corner + 1;
-            else row[j + 1] = (int32_t)tfn__max(above, row[j]);
-            corner = above;
-        }
-    return row[m];
-}
-
-/* Levenshtein's distance, likewise. */
-static int32_t tfn__distance(const tfn__words *w)
+/* Levenshtein's distance, by rows over w[0]; the last row stands in w[1].order. A substitution
+ * costs 1; if it costs 2, as a deletion and an insertion do, the distance is n + m - 2 c, c the
+ * length of the longest subsequence in both. */
+static int32_t tfn__distance(const tfn__words *w, int32_t substitution)
 {
     int32_t *row = w[1].order, m = w[1].count;
     for (int32_t j = 0; j <= m; j++) row[j] = j;
@@ -12806,8 +12793,8 @@ static int32_t tfn__distance(const tfn__words *w)
         int32_t corner = row[0]++;
         for (int32_t j = 0; j < m; j++) {
             int32_t above = row[j + 1];
-            int32_t swap = corner + (tfn__compare_token(w, i, w + 1, j) != 0);
-            row[j + 1] = (int32_t)tfn__min(swap, tfn__min(above, row[j]) + 1);
+            int32_t swap = tfn__compare_token(w, i, w + 1, j) ? substitution : 0;
+            row[j + 1] = (int32_t)tfn__min(corner + swap, tfn__min(above, row[j]) + 1);
             corner = above;
         }
     }
@@ -12817,6 +12804,7 @@ static int32_t tfn__distance(const tfn__words *w)
 TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const char *reference,
                                     void *work, size_t size)
 {
+    int32_t common;
     tfn_status status;
     tfn__words *w = tfn__split_all(hypothesis, &reference, 1, tfn__split_rouge, work, size,
                                    &status);
@@ -12826,7 +12814,8 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
     for (int32_t n = 1; n <= 2; n++)
         r->f1[n - 1] += tfn__f1(tfn__match_grams(w, 1, n), tfn__max(w[0].count - n + 1, 0),
                                 tfn__max(w[1].count - n + 1, 0));
-    r->f1[2] += tfn__f1(tfn__common(w), w[0].count, w[1].count);
+    common = (w[0].count + w[1].count - tfn__distance(w, 2)) / 2;
+    r->f1[2] += tfn__f1(common, w[0].count, w[1].count);
     r->pairs++;
     return TFN_OK;
 }
@@ -12842,7 +12831,7 @@ static tfn_status tfn__add_edits(tfn_edits *e, const char *hypothesis, const cha
     tfn_status status;
     tfn__words *w = tfn__split_all(hypothesis, &reference, 1, split, work, size, &status);
     if (!w) return status;
-    e->edits += tfn__distance(w);
+    e->edits += tfn__distance(w, 1);
     e->length += w[1].count;
     return TFN_OK;
 }

@@ -554,11 +554,17 @@ static void eval_loss(bundle *b, corpus *x)
     printf("accuracy    %.4f\n", (double)right.right / (double)right.tokens);
 }
 
-/* Write every item's target and compare: BLEU, and how many are equal. */
+static void put_rouge(const tfn_rouge *r)
+{
+    printf("ROUGE       %.4f %.4f %.4f (1, 2, L)\n", tfn_rouge_score(r, 0), tfn_rouge_score(r, 1),
+           tfn_rouge_score(r, 2));
+}
+/* Write every item's target and compare: how many are equal, BLEU, ROUGE. */
 static void eval_texts(bundle *b, corpus *x, const settings *s)
 {
     enum { LONG = 1 << 16 };
     tfn_bleu bleu = { 0 };
+    tfn_rouge rouge = { { 0 }, 0 };
     speaker v;
     int64_t equal = 0, done = 0;
     size_t size = tfn_metric_work(2 * LONG, 2);
@@ -579,11 +585,13 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
             snprintf(wanted, LONG, "%.*s", (int)item.bytes[1], item.text[1]);
             equal += !strcmp(found, wanted);
             tfn_bleu_add(&bleu, found, &reference, 1, work, size);
+            tfn_rouge_add(&rouge, found, reference, work, size);
         }
     }
     printf("equal       %.4f\nBLEU        %.2f  %s\n", (double)equal / (double)done,
            tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
            tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
+    put_rouge(&rouge);
     speaker_free(&v);
     free(work), free(wanted);
 }
@@ -637,9 +645,9 @@ static int score(settings *s, cli *c)
     printf("lines       %lld\nequal       %.4f\nBLEU        %.2f  %s\n", (long long)wanted.number,
            (double)equal / (double)wanted.number, tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
            tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
-    printf("ROUGE       %.4f %.4f %.4f (1, 2, L)\nWER         %.4f\nCER         %.4f\n",
-           tfn_rouge_score(&rouge, 0), tfn_rouge_score(&rouge, 1), tfn_rouge_score(&rouge, 2),
-           tfn_edits_score(&words), tfn_edits_score(&characters));
+    put_rouge(&rouge);
+    printf("WER         %.4f\nCER         %.4f\n", tfn_edits_score(&words),
+           tfn_edits_score(&characters));
     lines_close(&found);
     lines_close(&wanted);
     return 0;
@@ -877,7 +885,7 @@ static const struct command {
     { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
     { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
-    { "eval", "MODEL [FILE | -]", "loss, perplexity, bits per byte, accuracy, BLEU", EVAL, eval },
+    { "eval", "MODEL [FILE | -]", "loss, perplexity, bits, accuracy, BLEU, ROUGE", EVAL, eval },
     { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
