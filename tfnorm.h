@@ -2221,7 +2221,8 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
  * TFN__BODY and one TFN__USE_ macro defined. About twenty macros over one vector type TFN__V of
  * TFN__W lanes are all that a new instruction set has to give. FMA(a, b, c) = a*b + c; MIN and MAX
  * return b if either is NaN; LESS(a, b, x, y) = a < b ? x : y; EXP2(t) = 2^n for t = n + 1.5 * 2^23
- * held in a float; LOADN and STOREN touch the first k lanes only (k >= 0), the others are 0. */
+ * held in a float, or instead of it SCALE(r, n) = r * 2^n, rounded once; LOADN and STOREN touch the
+ * first k lanes only (k >= 0), the others are 0. */
 
 #if defined TFN__USE_AVX512
 #define TFN__N(name)         name##_avx512
@@ -2249,8 +2250,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__BITS(a)         _mm512_castps_si512(a)
 #define TFN__AND(a, b)       _mm512_castsi512_ps(_mm512_and_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
-#define TFN__EXP2(t) _mm512_castsi512_ps(_mm512_add_epi32(             \
-    _mm512_slli_epi32(TFN__BITS(t), 23), _mm512_set1_epi32(0x3f800000)))
+#define TFN__SCALE(r, n)     _mm512_maskz_scalef_ps((__mmask16)0xffff, r, n)
 
 #elif defined TFN__USE_AVX2
 #define TFN__N(name)         name##_avx2
@@ -2486,16 +2486,21 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
         (float)0.00138367398
     };
     const TFN__V magic = TFN__SET((float)12582912);
-    TFN__V t, n, r, half;
+    TFN__V t, n, r;
     x = TFN__MAX(TFN__SET((float)-104), TFN__MIN(TFN__SET((float)89), x));      /* NaN stays */
     t = TFN__FMA(x, TFN__SET((float)1.44269504), magic);
     n = TFN__SUB(t, magic);
     r = TFN__FMA(n, TFN__SET((float)-0.693145752), x);
     r = TFN__FMA(n, TFN__SET((float)-1.42860677e-6), r);
+    r = TFN__N(tfn__vseries)(c, 7, r);
+#ifdef TFN__SCALE
+    return TFN__SCALE(r, n);
+#else
     t = TFN__FMA(n, TFN__SET((float)0.5), magic);
-    half = TFN__SUB(t, magic);
-    r = TFN__MUL(TFN__N(tfn__vseries)(c, 7, r), TFN__EXP2(t));
-    return TFN__MUL(r, TFN__EXP2(TFN__ADD(TFN__SUB(n, half), magic)));
+    r = TFN__MUL(r, TFN__EXP2(t));
+    n = TFN__SUB(n, TFN__SUB(t, magic));
+    return TFN__MUL(r, TFN__EXP2(TFN__ADD(n, magic)));
+#endif
 }
 
 /* The sign of x on y, which has none. */
@@ -2670,9 +2675,9 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #endif /* TFN__BODY */
 /* >> dense */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* A product goes by blocks of KC steps of its chains, MC rows and, where b is packed, NC columns. a's
- * share, 504 KiB, is for a cache of the second level; b's, 1.5 MiB, for one of the third, or a quarter
- * of it for one of the second when no other rows will read it again. */
+/* A product goes by blocks of KC steps of its chains, MC rows and, where b is packed, NC columns.
+ * a's share, 504 KiB, is for a cache of the second level; b's, 1.5 MiB, for one of the third, or a
+ * quarter of it for one of the second when no other rows will read it again. */
 #define TFN__KC 384
 #define TFN__MC 336
 #define TFN__NC 1024
@@ -4692,6 +4697,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__AND
 #undef TFN__OR
 #undef TFN__EXP2
+#undef TFN__SCALE
 #undef TFN__Q
 #undef TFN__QLOAD
 #undef TFN__QW
