@@ -2223,7 +2223,8 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
  * TFN__BODY and one TFN__USE_ macro defined. About twenty macros over one vector type TFN__V of
  * TFN__W lanes are all that a new instruction set has to give. FMA(a, b, c) = a*b + c; MIN and MAX
  * return b if either is NaN; LESS(a, b, x, y) = a < b ? x : y; EXP2(t) = 2^n for t = n + 1.5 * 2^23
- * held in a float; LOADN and STOREN touch the first k lanes only (k >= 0), the others are 0. */
+ * held in a float, or instead of it SCALE(r, n) = r * 2^n, rounded once; LOADN and STOREN touch the
+ * first k lanes only (k >= 0), the others are 0. */
 
 #if defined TFN__USE_AVX512
 #define TFN__N(name)         name##_avx512
@@ -2251,8 +2252,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__BITS(a)         _mm512_castps_si512(a)
 #define TFN__AND(a, b)       _mm512_castsi512_ps(_mm512_and_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
-#define TFN__EXP2(t) _mm512_castsi512_ps(_mm512_add_epi32(             \
-    _mm512_slli_epi32(TFN__BITS(t), 23), _mm512_set1_epi32(0x3f800000)))
+#define TFN__SCALE(r, n)     _mm512_maskz_scalef_ps((__mmask16)0xffff, r, n)
 
 #elif defined TFN__USE_AVX2
 #define TFN__N(name)         name##_avx2
@@ -2407,25 +2407,37 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
 }
 #endif
 
-/* For transposing: vectors of four lanes, and the first or second halves of two of them in turn. */
-#if TFN__X86 && TFN__W > 1
+/* For transposing: vectors of one or two parts of four lanes, and the first or second halves of the
+ * parts of two of them in turn. QLOAD(p, q): the four floats at p, then those at q. */
+#if TFN__X86 && TFN__W > 4
+#define TFN__Q            __m256
+#define TFN__QW           8
+#define TFN__QLOAD(p, q)  _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), \
+                                               _mm_loadu_ps(q), 1)
+#define TFN__QSTORE(p, v) _mm256_storeu_ps(p, v)
+#define TFN__ZIPLO(a, b)  _mm256_unpacklo_ps(a, b)
+#define TFN__ZIPHI(a, b)  _mm256_unpackhi_ps(a, b)
+#elif TFN__X86 && TFN__W > 1
 #define TFN__Q            __m128
-#define TFN__QLOAD(p)     _mm_loadu_ps(p)
+#define TFN__QLOAD(p, q)  _mm_loadu_ps(p)
 #define TFN__QSTORE(p, v) _mm_storeu_ps(p, v)
 #define TFN__ZIPLO(a, b)  _mm_unpacklo_ps(a, b)
 #define TFN__ZIPHI(a, b)  _mm_unpackhi_ps(a, b)
 #elif defined TFN__USE_NEON
 #define TFN__Q            float32x4_t
-#define TFN__QLOAD(p)     vld1q_f32(p)
+#define TFN__QLOAD(p, q)  vld1q_f32(p)
 #define TFN__QSTORE(p, v) vst1q_f32(p, v)
 #define TFN__ZIPLO(a, b)  vzip1q_f32(a, b)
 #define TFN__ZIPHI(a, b)  vzip2q_f32(a, b)
 #elif defined TFN__USE_WASM
 #define TFN__Q            v128_t
-#define TFN__QLOAD(p)     wasm_v128_load(p)
+#define TFN__QLOAD(p, q)  wasm_v128_load(p)
 #define TFN__QSTORE(p, v) wasm_v128_store(p, v)
 #define TFN__ZIPLO(a, b)  wasm_i32x4_shuffle(a, b, 0, 4, 1, 5)
 #define TFN__ZIPHI(a, b)  wasm_i32x4_shuffle(a, b, 2, 6, 3, 7)
+#endif
+#ifndef TFN__QW
+#define TFN__QW           4
 #endif
 
 /* One body for whole vectors and the tail: k lanes, the compiler keeps the first branch. */
@@ -2476,16 +2488,21 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
         (float)0.00138367398
     };
     const TFN__V magic = TFN__SET((float)12582912);
-    TFN__V t, n, r, half;
+    TFN__V t, n, r;
     x = TFN__MAX(TFN__SET((float)-104), TFN__MIN(TFN__SET((float)89), x));      /* NaN stays */
     t = TFN__FMA(x, TFN__SET((float)1.44269504), magic);
     n = TFN__SUB(t, magic);
     r = TFN__FMA(n, TFN__SET((float)-0.693145752), x);
     r = TFN__FMA(n, TFN__SET((float)-1.42860677e-6), r);
+    r = TFN__N(tfn__vseries)(c, 7, r);
+#ifdef TFN__SCALE
+    return TFN__SCALE(r, n);
+#else
     t = TFN__FMA(n, TFN__SET((float)0.5), magic);
-    half = TFN__SUB(t, magic);
-    r = TFN__MUL(TFN__N(tfn__vseries)(c, 7, r), TFN__EXP2(t));
-    return TFN__MUL(r, TFN__EXP2(TFN__ADD(TFN__SUB(n, half), magic)));
+    r = TFN__MUL(r, TFN__EXP2(t));
+    n = TFN__SUB(n, TFN__SUB(t, magic));
+    return TFN__MUL(r, TFN__EXP2(TFN__ADD(n, magic)));
+#endif
 }
 
 /* The sign of x on y, which has none. */
@@ -2660,19 +2677,20 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #endif /* TFN__BODY */
 /* >> dense */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* A product goes by blocks of KC steps of its chains, MC rows and, where b is packed, NC columns:
- * a's share is 504 KiB, b's 384 KiB, of a cache of the second level. */
+/* A product goes by blocks of KC steps of its chains, MC rows and, where b is packed, NC columns.
+ * a's share, 504 KiB, is for a cache of the second level; b's, 1.5 MiB, for one of the third, or a
+ * quarter of it for one of the second when no other rows will read it again. */
 #define TFN__KC 384
 #define TFN__MC 336
-#define TFN__NC 256
+#define TFN__NC 1024
 #define TFN__NR 32           /* the widest tile */
 
 #if defined __clang__
 #define TFN__UNROLL _Pragma("clang loop unroll(full)")
-#define TFN__FETCH(p) __builtin_prefetch(p, 0, 2)
+#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
 #elif defined __GNUC__
 #define TFN__UNROLL _Pragma("GCC unroll 16")
-#define TFN__FETCH(p) __builtin_prefetch(p, 0, 2)
+#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
 #else
 #define TFN__UNROLL
 #define TFN__FETCH(p) ((void)0)
@@ -2725,6 +2743,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul *t, const int R, cons
     const ptrdiff_t second = wide ? TFN__W : 0;
     const float *b = t->b, *a[4] = { t->a, t->a + 4*row, t->a + 8*row, t->a + 12*row };
     TFN__V x[TFN__MR], y[TFN__MR];
+    const float *ahead = t->b + (k > 16 && b_row > 2*TFN__W ? 12*b_row : 0);   /* of far rows */
     TFN__UNROLL
     for (int i = 0; i < R; i++) {
         x[i] = t->start ? TFN__LOAD(t->start + i * t->start_ld) : TFN__SET(0);
@@ -2732,6 +2751,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul *t, const int R, cons
     }
     for (ptrdiff_t p = 0; p < k; p++, b += b_row) {
         const TFN__V u = TFN__LOAD(b), v = TFN__LOAD(b + second);
+        TFN__FETCH(ahead), TFN__FETCH(ahead + second), ahead += b_row;
         TFN__UNROLL
         for (int i = 0; i < R; i++) {
             const TFN__V s = TFN__SET(a[i / 4][i % 4 * row]);
@@ -2785,17 +2805,19 @@ static void TFN__N(tfn__tile_edge)(const tfn_matmul *t)
 }
 
 #ifdef TFN__ZIPLO
-/* d[p*width + i] = s_i[p], 4 x 4. */
-static TFN__INLINE void TFN__N(tfn__transpose4)(float *d, ptrdiff_t width, const float *s0,
-                                                const float *s1, const float *s2, const float *s3)
+/* d[p*width + i] = s[i][p], 4 steps of QW lanes. */
+static TFN__INLINE void TFN__N(tfn__turn)(float *d, ptrdiff_t width, const float *const *s,
+                                          ptrdiff_t p)
 {
-    const TFN__Q a = TFN__QLOAD(s0), b = TFN__QLOAD(s1), c = TFN__QLOAD(s2), e = TFN__QLOAD(s3);
+    const int h = TFN__QW - 4;
+    const TFN__Q a = TFN__QLOAD(s[0] + p, s[h] + p), b = TFN__QLOAD(s[1] + p, s[h + 1] + p);
+    const TFN__Q c = TFN__QLOAD(s[2] + p, s[h + 2] + p), e = TFN__QLOAD(s[3] + p, s[h + 3] + p);
     const TFN__Q l = TFN__ZIPLO(a, c), m = TFN__ZIPLO(b, e);
-    const TFN__Q h = TFN__ZIPHI(a, c), g = TFN__ZIPHI(b, e);
+    const TFN__Q u = TFN__ZIPHI(a, c), v = TFN__ZIPHI(b, e);
     TFN__QSTORE(d,           TFN__ZIPLO(l, m));
     TFN__QSTORE(d + width,   TFN__ZIPHI(l, m));
-    TFN__QSTORE(d + 2*width, TFN__ZIPLO(h, g));
-    TFN__QSTORE(d + 3*width, TFN__ZIPHI(h, g));
+    TFN__QSTORE(d + 2*width, TFN__ZIPLO(u, v));
+    TFN__QSTORE(d + 3*width, TFN__ZIPHI(u, v));
 }
 
 /* The part of a packing whose sources are contiguous in k, in fours; returns the steps of k done. A
@@ -2807,13 +2829,15 @@ static TFN__COPIES ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width,
 {
     const ptrdiff_t done = k / 4 * 4;
     for (ptrdiff_t q = 0; q < done; q += 64)
-        for (ptrdiff_t j = (width - 1) / 4 * 4; j >= 0; j -= 4) {
-            const float *s0 = s + tfn__min(j,     count - 1) * lane;
-            const float *s1 = s + tfn__min(j + 1, count - 1) * lane;
-            const float *s2 = s + tfn__min(j + 2, count - 1) * lane;
-            const float *s3 = s + tfn__min(j + 3, count - 1) * lane;
-            for (ptrdiff_t p = q; p < q + 64 && p < done; p += 4)
-                TFN__N(tfn__transpose4)(d + p*width + j, width, s0 + p, s1 + p, s2 + p, s3 + p);
+        for (ptrdiff_t j = (width - 1) / TFN__QW * TFN__QW; j >= 0; j -= TFN__QW) {
+            const float *row[TFN__QW];
+            for (int i = 0; i < TFN__QW; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
+            for (ptrdiff_t p = q; p < q + 64 && p < done; p += 4) {
+                const float *ahead = row[p / 4 % TFN__QW] + q + 64 + (p - q) / (4*TFN__QW) * 32;
+                TFN__FETCH(ahead);
+                TFN__FETCH(ahead + 16);
+                TFN__N(tfn__turn)(d + p*width + j, width, row, p);
+            }
         }
     return done;
 }
@@ -2885,6 +2909,7 @@ static void TFN__N(tfn__matmul_stream)(const tfn_matmul *p)
  * tile's height, columns of b in panels of a tile's width, b_col apart. */
 static void TFN__N(tfn__matmul_tiles)(const tfn_matmul *s, bool packed)
 {
+    const float *next;                             /* of c, fetched while a tile is computed */
     tfn_matmul t = *s;
     for (ptrdiff_t i = 0; i < s->m; i += t.m) {
         t.m = tfn__part(s->m - i, TFN__MR);
@@ -2896,6 +2921,9 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul *s, bool packed)
             t.n = tfn__min(s->n - j, 2*TFN__W);
             t.c = s->c + i * s->c_ld + j;
             t.start = tfn__at(s->start, i * s->start_ld + j);
+            next = j + t.n < s->n ? t.c + t.n : s->c + tfn__min(i + t.m, s->m - 1) * s->c_ld;
+            for (ptrdiff_t r = 0; r < t.m; r++)
+                TFN__FETCH(next + r * s->c_ld), TFN__FETCH(next + r * s->c_ld + 16);
             if (t.n % TFN__W) TFN__N(tfn__tile_edge)(&t);
             else TFN__N(tfn__tile_rows)(&t);
         }
@@ -2916,13 +2944,12 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul *p, bool packed)
 }
 
 /* Copy the factors of a block to work and let the block point there. */
-static void TFN__N(tfn__pack_a)(tfn_matmul *s, float *work)
+static void TFN__N(tfn__pack_a)(const tfn_matmul *s, float *work)
 {
     for (ptrdiff_t i = 0, r; i < s->m; i += r) {
         r = tfn__part(s->m - i, TFN__MR);
         TFN__N(tfn__pack)(work + i * s->k, r, s->a + i * s->a_row, s->a_row, s->a_col, r, s->k);
     }
-    s->a = work;
 }
 
 static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
@@ -2938,23 +2965,12 @@ static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
     s->b_col = 2*TFN__W * s->k;
 }
 
-/* p->k steps of the chains of some rows. Without packing b only its last columns are packed, when
- * they do not fill a panel. */
-static void TFN__N(tfn__matmul_rows)(const tfn_matmul *p, bool packed, bool pack_b, float *work)
+/* Columns of a block: all that packing would not change, then panels that fill the buffer for b. */
+static ptrdiff_t TFN__N(tfn__matmul_cols)(const tfn_matmul *s, ptrdiff_t n, bool pack_b)
 {
-    const ptrdiff_t whole = pack_b ? 0 : p->n / (2*TFN__W) * (2*TFN__W);
-    const ptrdiff_t most = TFN__KC * TFN__NC / tfn__max(p->k, 1) / (2*TFN__W) * (2*TFN__W);
-    for (ptrdiff_t j = 0, next; j < p->n; j = next) {
-        tfn_matmul s = *p;
-        next = j < whole ? whole : tfn__min(p->n, j + most);
-        s.n = next - j;
-        s.b = p->b + j * p->b_col;
-        s.c = p->c + j;
-        s.start = tfn__at(p->start, j);
-        if (j < whole) s.b_col = 2*TFN__W;
-        else TFN__N(tfn__pack_b)(&s, work);
-        TFN__N(tfn__matmul_block)(&s, packed);
-    }
+    const ptrdiff_t most = TFN__KC * TFN__NC / (s->m > TFN__MC ? 1 : 4);
+    const ptrdiff_t whole = pack_b ? 0 : n / (2*TFN__W) * (2*TFN__W);
+    return whole ? whole : tfn__min(n, most / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
 /* Packing pays for itself where a panel is used often enough (a: n columns, b: m rows), and where b
@@ -2962,27 +2978,35 @@ static void TFN__N(tfn__matmul_rows)(const tfn_matmul *p, bool packed, bool pack
 static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
 {
     const bool pack_a = p->n > 128;
-    const bool pack_b = p->b_col != 1 || p->n * p->k > (p->m > 8*TFN__MR ? 24576 : 4194304);
+    const bool pack_b = p->b_col != 1 || p->n * p->k > (p->m > 20*TFN__MR ? 24576 : 4194304);
     float *work_a = work + tfn__matmul_b(p->n, p->k);
-    tfn_matmul s = *p;
+    tfn_matmul s = *p, t;
     if (p->m <= 0 || p->n <= 0) return;
     if (p->m <= 2 && p->b_col == 1) {
         TFN__N(tfn__matmul_stream)(p);
         return;
     }
-    for (ptrdiff_t i = 0; i < p->m; i += s.m)
-        for (ptrdiff_t q = 0; q < p->k || !q; q += tfn__max(s.k, 1)) {
-            s = *p;
-            s.m = tfn__part(p->m - i, TFN__MC);
-            s.k = tfn__part(p->k - q, TFN__KC);
-            s.a = p->a + i * p->a_row + q * p->a_col;
-            s.b = p->b + q * p->b_row;
-            s.c = p->c + i * p->c_ld;
-            s.start = q ? s.c : tfn__at(p->start, i * p->start_ld);
-            if (q) s.start_ld = p->c_ld;
-            if (pack_a) TFN__N(tfn__pack_a)(&s, work_a);
-            TFN__N(tfn__matmul_rows)(&s, pack_a, pack_b, work);
+    for (ptrdiff_t q = 0; q < p->k || !q; q += tfn__max(s.k, 1)) {
+        s.k = tfn__part(p->k - q, TFN__KC);
+        for (ptrdiff_t j = 0; j < p->n; j += s.n) {
+            s.n = TFN__N(tfn__matmul_cols)(&s, p->n - j, pack_b);
+            s.b = p->b + j * p->b_col + q * p->b_row;
+            s.b_row = p->b_row, s.b_col = p->b_col;
+            if (pack_b || s.n < 2*TFN__W) TFN__N(tfn__pack_b)(&s, work);
+            else s.b_col = 2*TFN__W;
+            for (ptrdiff_t i = 0; i < p->m; i += t.m) {
+                t = s;
+                t.m = tfn__part(p->m - i, TFN__MC);
+                t.a = p->a + i * p->a_row + q * p->a_col;
+                t.c = p->c + i * p->c_ld + j;
+                t.start = q ? t.c : tfn__at(p->start, i * p->start_ld + j);
+                t.start_ld = q ? p->c_ld : p->start_ld;
+                if (pack_a && (!j || p->m > TFN__MC)) TFN__N(tfn__pack_a)(&t, work_a);
+                t.a = pack_a ? work_a : t.a;
+                TFN__N(tfn__matmul_block)(&t, pack_a);
+            }
         }
+    }
 }
 
 static ptrdiff_t TFN__N(tfn__matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
@@ -4675,8 +4699,10 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__AND
 #undef TFN__OR
 #undef TFN__EXP2
+#undef TFN__SCALE
 #undef TFN__Q
 #undef TFN__QLOAD
+#undef TFN__QW
 #undef TFN__QSTORE
 #undef TFN__ZIPLO
 #undef TFN__ZIPHI
