@@ -9787,12 +9787,11 @@ static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
 static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
                              bool targets)
 {
-    int64_t n = (int64_t)x->batch * x->time, most = n;
+    int64_t n = (int64_t)x->batch * x->time, m = (int64_t)x->batch * x->source_time;
     bool sequence = d->head == TFN_HEAD_SEQUENCE;
-    if (d->arch == TFN_ENCODER_DECODER)
-        most = x->batch * (int64_t)tfn__max(x->time, x->source_time);
-    if (d->batch_tokens && most > d->batch_tokens)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d tokens, the limit is %d", most, d->batch_tokens);
+    if (d->arch != TFN_ENCODER_DECODER || m < n) m = n;
+    if (d->batch_tokens && m > d->batch_tokens)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d tokens, the limit is %d", m, d->batch_tokens);
     if (x->batch < 1 || x->batch > d->batch)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
     if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
@@ -11100,12 +11099,11 @@ static bool tfn__json_more(tfn__reader *r, char close)
 static int32_t tfn__json_unit(tfn__reader *r)       /* the four digits of \u */
 {
     int32_t v = 0;
-    for (int i = 0; i < 4 && v >= 0; i++) {
-        int32_t c = tfn__peek(r), low = c | 32;
-        bool digit = c >= '0' && c <= '9', letter = c >= 0 && low >= 'a' && low <= 'f';
-        v = digit ? v << 4 | (c - '0') : letter ? v << 4 | (low - 'a' + 10)
-                                                : tfn__want(r, "four digits of \\u");
-        r->at += v >= 0;
+    for (int i = 0; i < 4; i++, r->at++) {
+        int32_t c = tfn__peek(r), low = c < 0 ? 0 : c | 32;
+        bool digit = c >= '0' && c <= '9';
+        if (!digit && (low < 'a' || low > 'f')) return tfn__want(r, "four digits of \\u");
+        v = v << 4 | (digit ? c - '0' : low - 'a' + 10);
     }
     return v;
 }
@@ -11348,8 +11346,8 @@ static size_t tfn__contraction(const uint8_t *s, size_t n)      /* 's 't 'm 'd '
 {
     if (n < 2 || s[0] != '\'') return 0;
     if (s[1] == 's' || s[1] == 't' || s[1] == 'm' || s[1] == 'd') return 2;
-    if (n < 3) return 0;
-    return ((s[1] == 'r' || s[1] == 'v') && s[2] == 'e') || (s[1] == 'l' && s[2] == 'l') ? 3 : 0;
+    if (n > 2 && (s[1] == 'r' || s[1] == 'v') && s[2] == 'e') return 3;
+    return n > 2 && s[1] == 'l' && s[2] == 'l' ? 3 : 0;
 }
 
 /* Characters of one class from `at` on: where they end; *last: where the last of them begins. */
@@ -12397,14 +12395,6 @@ TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes)
 
 /* -- accuracy, cosine ------------------------------------------------------------------------ */
 
-static void tfn__accuracy_row(tfn_accuracy *a, int64_t right, int64_t tokens)
-{
-    a->right += right;
-    a->tokens += tokens;
-    a->rows += tokens > 0;
-    a->right_rows += tokens > 0 && right == tokens;
-}
-
 TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
                                  ptrdiff_t rows, ptrdiff_t cols)
 {
@@ -12414,7 +12404,10 @@ TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const in
             tokens += wanted[c] >= 0;
             right += wanted[c] >= 0 && found[c] == wanted[c];
         }
-        tfn__accuracy_row(a, right, tokens);
+        a->right += right;
+        a->tokens += tokens;
+        a->rows += tokens > 0;
+        a->right_rows += tokens > 0 && right == tokens;
     }
 }
 
@@ -12430,12 +12423,15 @@ TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
                                         int32_t vocab)
 {
     for (; rows > 0; rows--, wanted += cols) {
-        int64_t right = 0, tokens = 0;
+        tfn_accuracy row = { 0, 0, 0, 0 };
         for (ptrdiff_t c = 0; c < cols; c++, logits += vocab) {
-            tokens += wanted[c] >= 0;
-            right += wanted[c] >= 0 && tfn__largest(logits, vocab) == wanted[c];
+            int32_t found = wanted[c] < 0 ? 0 : tfn__largest(logits, vocab);
+            tfn_accuracy_add(&row, &found, wanted + c, 1, 1);
         }
-        tfn__accuracy_row(a, right, tokens);
+        a->right += row.right;
+        a->tokens += row.tokens;
+        a->rows += row.tokens > 0;
+        a->right_rows += row.tokens > 0 && row.right == row.tokens;
     }
 }
 
@@ -12911,9 +12907,7 @@ static void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t fo
 static bool tfn__little(void)
 {
     const uint16_t one = 1;
-    uint8_t first;
-    TFNORM_MEMCPY(&first, &one, 1);
-    return first;
+    return *(const uint8_t *)&one;
 }
 static bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
 
@@ -13120,12 +13114,13 @@ typedef struct tfn__entry {
     uint32_t at;                        /* its name in the header */
 } tfn__entry;
 
-static const struct { char name[12]; uint8_t bits; } tfn__dtypes[TFN_DTYPE_COUNT] = {
-    { "", 0 }, { "U64", 64 }, { "I64", 64 }, { "F64", 64 }, { "C64", 64 }, { "F32", 32 },
-    { "U32", 32 }, { "I32", 32 }, { "BF16", 16 }, { "F16", 16 }, { "U16", 16 }, { "I16", 16 },
-    { "F8_E5M2FNUZ", 8 }, { "F8_E4M3FNUZ", 8 }, { "F8_E8M0", 8 }, { "F8_E4M3", 8 },
-    { "F8_E5M2", 8 }, { "I8", 8 }, { "U8", 8 }, { "F6_E3M2", 6 }, { "F6_E2M3", 6 }, { "F4", 4 },
-    { "BOOL", 8 }
+/* exponent: bits of it, 1: none, but a sign; 0: neither, or values that are not read. */
+static const struct { char name[12]; uint8_t bits, exponent; } tfn__dtypes[TFN_DTYPE_COUNT] = {
+    { "", 0, 0 }, { "U64", 64, 0 }, { "I64", 64, 1 }, { "F64", 64, 11 }, { "C64", 64, 0 },
+    { "F32", 32, 8 }, { "U32", 32, 0 }, { "I32", 32, 1 }, { "BF16", 16, 8 }, { "F16", 16, 5 },
+    { "U16", 16, 0 }, { "I16", 16, 1 }, { "F8_E5M2FNUZ", 8, 0 }, { "F8_E4M3FNUZ", 8, 0 },
+    { "F8_E8M0", 8, 0 }, { "F8_E4M3", 8, 0 }, { "F8_E5M2", 8, 0 }, { "I8", 8, 1 }, { "U8", 8, 0 },
+    { "F6_E3M2", 6, 0 }, { "F6_E2M3", 6, 0 }, { "F4", 4, 0 }, { "BOOL", 8, 0 }
 };
 
 #ifdef TFN__DOUBLE
@@ -13422,17 +13417,10 @@ static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
 
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
-    int bits = tfn__dtypes[dtype].bits;
+    int bits = tfn__dtypes[dtype].bits, exponent = tfn__dtypes[dtype].exponent;
     uint64_t u = tfn__from_bytes(s, (size_t)bits / 8), sign = UINT64_C(1) << (bits - 1);
-    switch (dtype) {
-    case TFN_F64:  return tfn__ieee(u, 11, 52);
-    case TFN_F32:  return tfn__ieee(u, 8, 23);
-    case TFN_F16:  return tfn__ieee(u, 5, 10);
-    case TFN_BF16: return tfn__ieee(u, 8, 7);
-    case TFN_I64: case TFN_I32: case TFN_I16: case TFN_I8:
-        return u & sign ? -(double)(sign - (u - sign)) : (double)u;
-    default:       return (double)u;
-    }
+    if (exponent > 1) return tfn__ieee(u, exponent, bits - 1 - exponent);
+    return exponent && u & sign ? -(double)(sign - (u - sign)) : (double)u;
 }
 
 static bool tfn__has_values(tfn_dtype d)
@@ -13899,9 +13887,9 @@ static bool tfn__read_state(tfn_file *f, double *state)
 {
     uint8_t s[8];
     tfn_tensor t;
-    bool whole = true;
+    bool whole;
     if (!tfn_file_find(f, "training.state", &t)) return false;
-    if (t.dtype != TFN_F64 || t.rank != 1 || t.count != TFN__STATE_COUNT) whole = false;
+    whole = t.dtype == TFN_F64 && t.rank == 1 && t.count == TFN__STATE_COUNT;
     for (int i = 0; i < TFN__STATE_COUNT && whole; i++) {
         if (!tfn__file_get(f, t.at + 8 * (uint64_t)i, s, 8)) return false;
         state[i] = tfn__decode(TFN_F64, s);
