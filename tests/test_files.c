@@ -629,6 +629,9 @@ TEST(files_any_byte)
     d.context = 2;
     d.batch = 1;
     d.schedule.warmup = 0;
+    d.recipe = "t-fixup";                                       /* few tensors */
+    d.optimizer = TFN_SGD;
+    d.no_bias = true;
     m = files_model(&d);
     from[1] = files_save(&m, NULL, &sizes[1]);
     for (int kind = 0; kind < 4; kind++) {
