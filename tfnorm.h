@@ -3012,11 +3012,11 @@ static ptrdiff_t TFN__N(tfn__matmul_cols)(const tfn_matmul *s, ptrdiff_t n, bool
     return whole ? whole : tfn__min(n, most / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
-/* Packing pays for itself where a panel is used often enough (a: n columns, b: m rows), and where b
- * is too large for the caches and its rows should be read in long pieces. */
+/* Packing pays for itself where a panel is used often enough (a: n columns, unless its rows are short;
+ * b: m rows), and where b is too large for the caches and its rows should be read in long pieces. */
 static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
 {
-    const bool pack_a = p->n > 128;
+    const bool pack_a = p->n > 128 && (p->a_col != 1 || p->k > 128);
     const bool pack_b = p->b_col != 1 || p->n * p->k > (p->m > 20*TFN__MR ? 24576 : 4194304);
     float *work_a = work + tfn__matmul_b(p->n, p->k);
     tfn_matmul s = *p, t;
