@@ -2681,12 +2681,14 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 
 #if defined __clang__
 #define TFN__UNROLL _Pragma("clang loop unroll(full)")
-#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
 #elif defined __GNUC__
 #define TFN__UNROLL _Pragma("GCC unroll 16")
-#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
 #else
 #define TFN__UNROLL
+#endif
+#if defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
+#else
 #define TFN__FETCH(p) ((void)0)
 #endif
 
@@ -3012,8 +3014,9 @@ static ptrdiff_t TFN__N(tfn__matmul_cols)(const tfn_matmul *s, ptrdiff_t n, bool
     return whole ? whole : tfn__min(n, most / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
-/* Packing pays for itself where a panel is used often enough (a: n columns, unless its rows are short;
- * b: m rows), and where b is too large for the caches and its rows should be read in long pieces. */
+/* Packing pays for itself where a panel is used often enough (a: n columns, unless its rows are
+ * short; b: m rows), and where b is too large for the caches and its rows should be read in long
+ * pieces. */
 static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
 {
     const bool pack_a = p->n > 128 && (p->a_col != 1 || p->k > 128);
@@ -3064,14 +3067,9 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
                                     ptrdiff_t ld, bool add)
 {
     const float one = 1;
-    tfn_matmul p = { NULL, NULL, NULL, NULL, 1, 0, 0, 0, 0, 0, 0, 0, 1 };
-    p.c = dbias;
-    p.start = add ? dbias : NULL;
-    p.a = &one;
-    p.b = dy;
-    p.n = cols;
-    p.k = rows;
-    p.b_row = ld;
+    const tfn_matmul p = {
+        dbias, add ? dbias : NULL, &one, dy, 1, cols, rows, 0, 0, 0, 0, ld, 1
+    };
     TFN__N(tfn__matmul_stream)(&p);
 }
 
@@ -5052,20 +5050,7 @@ static tfn_matmul tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, 
                                ptrdiff_t a_row, ptrdiff_t a_col, const float *b, ptrdiff_t b_row,
                                ptrdiff_t b_col)
 {
-    tfn_matmul p;
-    p.c = y;
-    p.start = NULL;
-    p.a = a;
-    p.b = b;
-    p.m = m;
-    p.n = n;
-    p.k = k;
-    p.c_ld = n;
-    p.start_ld = 0;
-    p.a_row = a_row;
-    p.a_col = a_col;
-    p.b_row = b_row;
-    p.b_col = b_col;
+    const tfn_matmul p = { y, NULL, a, b, m, n, k, n, 0, a_row, a_col, b_row, b_col };
     return p;
 }
 
@@ -5342,14 +5327,10 @@ static void tfn__point_backward(const tfn__call *c)
         tfn_point_backward(c->k, &p);
         return;
     }
-    p.dgain = c->dx[1];
-    p.dbias = c->dx[2];
-    p.dalpha = c->dx[3];
-    p.dshift = c->dx[4];
-    p.add_gain = c->add[1];
-    p.add_bias = c->add[2];
-    p.add_alpha = c->add[3];
-    p.add_shift = c->add[4];
+    p.dgain = c->dx[1], p.add_gain = c->add[1];
+    p.dbias = c->dx[2], p.add_bias = c->add[2];
+    p.dalpha = c->dx[3], p.add_alpha = c->add[3];
+    p.dshift = c->dx[4], p.add_shift = c->add[4];
     tfn_point_params_backward(c->k, &p);
 }
 static void tfn__seed_backward(const tfn__call *c)
@@ -5364,12 +5345,9 @@ static void tfn__seed_backward(const tfn__call *c)
         tfn_seed_backward(&p);
         return;
     }
-    p.dgain = c->dx[1];
-    p.dalpha = c->dx[2];
-    p.ddirection = c->dx[3];
-    p.add_gain = c->add[1];
-    p.add_alpha = c->add[2];
-    p.add_direction = c->add[3];
+    p.dgain = c->dx[1], p.add_gain = c->add[1];
+    p.dalpha = c->dx[2], p.add_alpha = c->add[2];
+    p.ddirection = c->dx[3], p.add_direction = c->add[3];
     tfn_seed_params_backward(&p);
 }
 static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
@@ -5377,12 +5355,9 @@ static void tfn__columns_backward(const tfn__call *c)
 {
     tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
     tfn_columns p = tfn__columns_of(c);
-    p.dx = c->dx[0];
-    p.dgain = c->dx[1];
-    p.dbias = c->dx[2];
-    p.add = c->add[0];
-    p.add_gain = c->add[1];
-    p.add_bias = c->add[2];
+    p.dx = c->dx[0], p.add = c->add[0];
+    p.dgain = c->dx[1], p.add_gain = c->add[1];
+    p.dbias = c->dx[2], p.add_bias = c->add[2];
     tfn_columns_backward(&p, j.first, j.count);
 }
 #endif
@@ -5733,12 +5708,9 @@ static void tfn__attend_backward(const tfn__call *c)
     tfn_attention p = tfn__attention_of(c);
     ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
     p.dy = c->dy;
-    p.dq = c->dx[0];
-    p.dk = c->dx[1];
-    p.dv = c->dx[2];
-    p.add_dq = c->add[0];
-    p.add_dk = c->add[1];
-    p.add_dv = c->add[2];
+    p.dq = c->dx[0], p.add_dq = c->add[0];
+    p.dk = c->dx[1], p.add_dk = c->add[1];
+    p.dv = c->dx[2], p.add_dv = c->add[2];
     c->k->attention_backward(&p, c->chunk*step, c->chunk*step + step, c->work);
 }
 #endif
