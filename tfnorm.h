@@ -2407,37 +2407,33 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
 }
 #endif
 
-/* For transposing: vectors of one or two parts of four lanes, and the first or second halves of the
- * parts of two of them in turn. QLOAD(p, q): the four floats at p, then those at q. */
-#if TFN__X86 && TFN__W > 4
-#define TFN__Q            __m256
-#define TFN__QW           8
-#define TFN__QLOAD(p, q)  _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), \
-                                               _mm_loadu_ps(q), 1)
-#define TFN__QSTORE(p, v) _mm256_storeu_ps(p, v)
+/* For transposing 4 steps of W rows: QLOAD(s, p) holds four floats of every fourth row, from
+ * s[0] + p, s[4] + p ...; ZIPLO and ZIPHI take the first or second halves of two vectors' parts of
+ * four lanes in turn. */
+#if defined TFN__USE_AVX512
+#define TFN__QROW(s, p, i, v) \
+    _mm512_maskz_insertf32x4((__mmask16)0xffff, v, _mm_loadu_ps((s)[4*(i)] + (p)), i)
+#define TFN__QLOAD(s, p)  TFN__QROW(s, p, 3, TFN__QROW(s, p, 2, TFN__QROW(s, p, 1, \
+    TFN__QROW(s, p, 0, _mm512_setzero_ps()))))
+#define TFN__ZIPLO(a, b)  _mm512_maskz_unpacklo_ps((__mmask16)0xffff, a, b)
+#define TFN__ZIPHI(a, b)  _mm512_maskz_unpackhi_ps((__mmask16)0xffff, a, b)
+#elif defined TFN__USE_AVX2
+#define TFN__QLOAD(s, p)  _mm256_insertf128_ps( \
+    _mm256_castps128_ps256(_mm_loadu_ps((s)[0] + (p))), _mm_loadu_ps((s)[4] + (p)), 1)
 #define TFN__ZIPLO(a, b)  _mm256_unpacklo_ps(a, b)
 #define TFN__ZIPHI(a, b)  _mm256_unpackhi_ps(a, b)
 #elif TFN__X86 && TFN__W > 1
-#define TFN__Q            __m128
-#define TFN__QLOAD(p, q)  _mm_loadu_ps(p)
-#define TFN__QSTORE(p, v) _mm_storeu_ps(p, v)
+#define TFN__QLOAD(s, p)  _mm_loadu_ps((s)[0] + (p))
 #define TFN__ZIPLO(a, b)  _mm_unpacklo_ps(a, b)
 #define TFN__ZIPHI(a, b)  _mm_unpackhi_ps(a, b)
 #elif defined TFN__USE_NEON
-#define TFN__Q            float32x4_t
-#define TFN__QLOAD(p, q)  vld1q_f32(p)
-#define TFN__QSTORE(p, v) vst1q_f32(p, v)
+#define TFN__QLOAD(s, p)  vld1q_f32((s)[0] + (p))
 #define TFN__ZIPLO(a, b)  vzip1q_f32(a, b)
 #define TFN__ZIPHI(a, b)  vzip2q_f32(a, b)
 #elif defined TFN__USE_WASM
-#define TFN__Q            v128_t
-#define TFN__QLOAD(p, q)  wasm_v128_load(p)
-#define TFN__QSTORE(p, v) wasm_v128_store(p, v)
+#define TFN__QLOAD(s, p)  wasm_v128_load((s)[0] + (p))
 #define TFN__ZIPLO(a, b)  wasm_i32x4_shuffle(a, b, 0, 4, 1, 5)
 #define TFN__ZIPHI(a, b)  wasm_i32x4_shuffle(a, b, 2, 6, 3, 7)
-#endif
-#ifndef TFN__QW
-#define TFN__QW           4
 #endif
 
 /* One body for whole vectors and the tail: k lanes, the compiler keeps the first branch. */
@@ -2687,12 +2683,14 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 
 #if defined __clang__
 #define TFN__UNROLL _Pragma("clang loop unroll(full)")
-#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
 #elif defined __GNUC__
 #define TFN__UNROLL _Pragma("GCC unroll 16")
-#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
 #else
 #define TFN__UNROLL
+#endif
+#if defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
+#else
 #define TFN__FETCH(p) ((void)0)
 #endif
 
@@ -2805,41 +2803,86 @@ static void TFN__N(tfn__tile_edge)(const tfn_matmul *t)
 }
 
 #ifdef TFN__ZIPLO
-/* d[p*width + i] = s[i][p], 4 steps of QW lanes. */
-static TFN__INLINE void TFN__N(tfn__turn)(float *d, ptrdiff_t width, const float *const *s,
-                                          ptrdiff_t p)
+/* v[i]: the W numbers s[..][p + i]. */
+static TFN__INLINE void TFN__N(tfn__turn)(TFN__V *v, const float *const *s, ptrdiff_t p)
 {
-    const int h = TFN__QW - 4;
-    const TFN__Q a = TFN__QLOAD(s[0] + p, s[h] + p), b = TFN__QLOAD(s[1] + p, s[h + 1] + p);
-    const TFN__Q c = TFN__QLOAD(s[2] + p, s[h + 2] + p), e = TFN__QLOAD(s[3] + p, s[h + 3] + p);
-    const TFN__Q l = TFN__ZIPLO(a, c), m = TFN__ZIPLO(b, e);
-    const TFN__Q u = TFN__ZIPHI(a, c), v = TFN__ZIPHI(b, e);
-    TFN__QSTORE(d,           TFN__ZIPLO(l, m));
-    TFN__QSTORE(d + width,   TFN__ZIPHI(l, m));
-    TFN__QSTORE(d + 2*width, TFN__ZIPLO(u, v));
-    TFN__QSTORE(d + 3*width, TFN__ZIPHI(u, v));
+    const TFN__V a = TFN__QLOAD(s, p), b = TFN__QLOAD(s + 1, p);
+    const TFN__V c = TFN__QLOAD(s + 2, p), e = TFN__QLOAD(s + 3, p);
+    const TFN__V l = TFN__ZIPLO(a, c), m = TFN__ZIPLO(b, e);
+    const TFN__V g = TFN__ZIPHI(a, c), h = TFN__ZIPHI(b, e);
+    v[0] = TFN__ZIPLO(l, m), v[1] = TFN__ZIPHI(l, m);
+    v[2] = TFN__ZIPLO(g, h), v[3] = TFN__ZIPHI(g, h);
+}
+
+/* W sources from j on, of `count`; the last one stands for those that are missing. */
+static TFN__INLINE void TFN__N(tfn__sources)(const float **row, const float *s, ptrdiff_t lane,
+                                             ptrdiff_t j, ptrdiff_t count)
+{
+    for (int i = 0; i < TFN__W; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
 }
 
 /* The part of a packing whose sources are contiguous in k, in fours; returns the steps of k done. A
  * last group of lanes may run over into the next row, which is written after it: hence right to
  * left. 64 steps on end are what a source gives before the next one, so that sources 4 KiB apart,
- * which share a few cache sets, do not push each other out. */
+ * which share a few cache sets, do not push each other out; the 64 that follow are fetched. */
 static TFN__COPIES ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, const float *s,
                                                      ptrdiff_t lane, ptrdiff_t count, ptrdiff_t k)
 {
     const ptrdiff_t done = k / 4 * 4;
     for (ptrdiff_t q = 0; q < done; q += 64)
-        for (ptrdiff_t j = (width - 1) / TFN__QW * TFN__QW; j >= 0; j -= TFN__QW) {
-            const float *row[TFN__QW];
-            for (int i = 0; i < TFN__QW; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
+        for (ptrdiff_t j = (width - 1) / TFN__W * TFN__W; j >= 0; j -= TFN__W) {
+            const float *row[TFN__W];
+            TFN__N(tfn__sources)(row, s, lane, j, count);
             for (ptrdiff_t p = q; p < q + 64 && p < done; p += 4) {
-                const float *ahead = row[p / 4 % TFN__QW] + q + 64 + (p - q) / (4*TFN__QW) * 32;
-                TFN__FETCH(ahead);
-                TFN__FETCH(ahead + 16);
-                TFN__N(tfn__turn)(d + p*width + j, width, row, p);
+                TFN__V v[4];
+                TFN__N(tfn__turn)(v, row, p);
+                for (int i = 0; i < 4; i++) TFN__STORE(d + (p + i) * width + j, v[i]);
+                for (int i = 0; i < TFN__W / 4; i++)
+                    TFN__FETCH(row[p % 16 / 4 * (TFN__W / 4) + i] + p / 16 * 16 + 64);
             }
         }
     return done;
+}
+
+/* Lanes of R rows of c for W rows of b that are contiguous in k, turned in registers. */
+static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul *t, const float *const *b,
+                                                 const int R)
+{
+    TFN__V x[4], v[4];
+    float last[TFN__W];
+    for (int r = 0; r < R; r++)
+        x[r] = t->start ? TFN__GET(t->start + r * t->start_ld, t->n) : TFN__SET(0);
+    for (ptrdiff_t p = 0; p < t->k; p += 4) {
+        const int steps = (int)tfn__min(t->k - p, 4);
+        if (steps == 4) TFN__N(tfn__turn)(v, b, p);
+        for (int i = 0; i < steps && steps < 4; i++) {
+            for (int l = 0; l < TFN__W; l++) last[l] = b[l][p + i];
+            v[i] = TFN__LOAD(last);
+        }
+        for (int i = 0; i < steps; i++)
+            for (int r = 0; r < R; r++)
+                x[r] = TFN__FMA(TFN__SET(t->a[r * t->a_row + (p + i) * t->a_col]), v[i], x[r]);
+    }
+    for (int r = 0; r < R; r++) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
+}
+
+/* Few rows of c: packing b would take longer than the product. */
+static void TFN__N(tfn__matmul_turned)(const tfn_matmul *p)
+{
+    tfn_matmul t = *p;
+    for (ptrdiff_t j = 0; j < p->n; j += TFN__W) {
+        const float *b[TFN__W];
+        TFN__N(tfn__sources)(b, p->b, p->b_col, j, p->n);
+        t.n = tfn__min(p->n - j, TFN__W);
+        for (ptrdiff_t i = 0; i < p->m; i += t.m) {
+            t.m = p->m - i < 4 ? 1 : 4;
+            t.a = p->a + i * p->a_row;
+            t.c = p->c + i * p->c_ld + j;
+            t.start = tfn__at(p->start, i * p->start_ld + j);
+            if (t.m == 4) TFN__N(tfn__turned_rows)(&t, b, 4);
+            else TFN__N(tfn__turned_rows)(&t, b, 1);
+        }
+    }
 }
 #endif
 
@@ -2973,11 +3016,12 @@ static ptrdiff_t TFN__N(tfn__matmul_cols)(const tfn_matmul *s, ptrdiff_t n, bool
     return whole ? whole : tfn__min(n, most / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
-/* Packing pays for itself where a panel is used often enough (a: n columns, b: m rows), and where b
- * is too large for the caches and its rows should be read in long pieces. */
+/* Packing pays for itself where a panel is used often enough (a: n columns, unless its rows are
+ * short; b: m rows), and where b is too large for the caches and its rows should be read in long
+ * pieces. */
 static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
 {
-    const bool pack_a = p->n > 128;
+    const bool pack_a = p->n > 128 && (p->a_col != 1 || p->k > 128);
     const bool pack_b = p->b_col != 1 || p->n * p->k > (p->m > 20*TFN__MR ? 24576 : 4194304);
     float *work_a = work + tfn__matmul_b(p->n, p->k);
     tfn_matmul s = *p, t;
@@ -2986,6 +3030,12 @@ static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
         TFN__N(tfn__matmul_stream)(p);
         return;
     }
+#ifdef TFN__ZIPLO
+    if (p->m <= 4 && p->b_row == 1) {
+        TFN__N(tfn__matmul_turned)(p);
+        return;
+    }
+#endif
     for (ptrdiff_t q = 0; q < p->k || !q; q += tfn__max(s.k, 1)) {
         s.k = tfn__part(p->k - q, TFN__KC);
         for (ptrdiff_t j = 0; j < p->n; j += s.n) {
@@ -3019,14 +3069,9 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
                                     ptrdiff_t ld, bool add)
 {
     const float one = 1;
-    tfn_matmul p = { NULL, NULL, NULL, NULL, 1, 0, 0, 0, 0, 0, 0, 0, 1 };
-    p.c = dbias;
-    p.start = add ? dbias : NULL;
-    p.a = &one;
-    p.b = dy;
-    p.n = cols;
-    p.k = rows;
-    p.b_row = ld;
+    const tfn_matmul p = {
+        dbias, add ? dbias : NULL, &one, dy, 1, cols, rows, 0, 0, 0, 0, ld, 1
+    };
     TFN__N(tfn__matmul_stream)(&p);
 }
 
@@ -4700,10 +4745,8 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__OR
 #undef TFN__EXP2
 #undef TFN__SCALE
-#undef TFN__Q
+#undef TFN__QROW
 #undef TFN__QLOAD
-#undef TFN__QW
-#undef TFN__QSTORE
 #undef TFN__ZIPLO
 #undef TFN__ZIPHI
 #undef TFN__GET
@@ -5009,20 +5052,7 @@ static tfn_matmul tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, 
                                ptrdiff_t a_row, ptrdiff_t a_col, const float *b, ptrdiff_t b_row,
                                ptrdiff_t b_col)
 {
-    tfn_matmul p;
-    p.c = y;
-    p.start = NULL;
-    p.a = a;
-    p.b = b;
-    p.m = m;
-    p.n = n;
-    p.k = k;
-    p.c_ld = n;
-    p.start_ld = 0;
-    p.a_row = a_row;
-    p.a_col = a_col;
-    p.b_row = b_row;
-    p.b_col = b_col;
+    const tfn_matmul p = { y, NULL, a, b, m, n, k, n, 0, a_row, a_col, b_row, b_col };
     return p;
 }
 
@@ -5299,14 +5329,10 @@ static void tfn__point_backward(const tfn__call *c)
         tfn_point_backward(c->k, &p);
         return;
     }
-    p.dgain = c->dx[1];
-    p.dbias = c->dx[2];
-    p.dalpha = c->dx[3];
-    p.dshift = c->dx[4];
-    p.add_gain = c->add[1];
-    p.add_bias = c->add[2];
-    p.add_alpha = c->add[3];
-    p.add_shift = c->add[4];
+    p.dgain = c->dx[1], p.add_gain = c->add[1];
+    p.dbias = c->dx[2], p.add_bias = c->add[2];
+    p.dalpha = c->dx[3], p.add_alpha = c->add[3];
+    p.dshift = c->dx[4], p.add_shift = c->add[4];
     tfn_point_params_backward(c->k, &p);
 }
 static void tfn__seed_backward(const tfn__call *c)
@@ -5321,12 +5347,9 @@ static void tfn__seed_backward(const tfn__call *c)
         tfn_seed_backward(&p);
         return;
     }
-    p.dgain = c->dx[1];
-    p.dalpha = c->dx[2];
-    p.ddirection = c->dx[3];
-    p.add_gain = c->add[1];
-    p.add_alpha = c->add[2];
-    p.add_direction = c->add[3];
+    p.dgain = c->dx[1], p.add_gain = c->add[1];
+    p.dalpha = c->dx[2], p.add_alpha = c->add[2];
+    p.ddirection = c->dx[3], p.add_direction = c->add[3];
     tfn_seed_params_backward(&p);
 }
 static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
@@ -5334,12 +5357,9 @@ static void tfn__columns_backward(const tfn__call *c)
 {
     tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
     tfn_columns p = tfn__columns_of(c);
-    p.dx = c->dx[0];
-    p.dgain = c->dx[1];
-    p.dbias = c->dx[2];
-    p.add = c->add[0];
-    p.add_gain = c->add[1];
-    p.add_bias = c->add[2];
+    p.dx = c->dx[0], p.add = c->add[0];
+    p.dgain = c->dx[1], p.add_gain = c->add[1];
+    p.dbias = c->dx[2], p.add_bias = c->add[2];
     tfn_columns_backward(&p, j.first, j.count);
 }
 #endif
@@ -5690,12 +5710,9 @@ static void tfn__attend_backward(const tfn__call *c)
     tfn_attention p = tfn__attention_of(c);
     ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
     p.dy = c->dy;
-    p.dq = c->dx[0];
-    p.dk = c->dx[1];
-    p.dv = c->dx[2];
-    p.add_dq = c->add[0];
-    p.add_dk = c->add[1];
-    p.add_dv = c->add[2];
+    p.dq = c->dx[0], p.add_dq = c->add[0];
+    p.dk = c->dx[1], p.add_dk = c->add[1];
+    p.dv = c->dx[2], p.add_dv = c->add[2];
     c->k->attention_backward(&p, c->chunk*step, c->chunk*step + step, c->work);
 }
 #endif

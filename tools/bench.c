@@ -1,27 +1,46 @@
-/* make -C tools && tools/bin/bench gemm
+/* make -C tools && taskset -c 0 tools/bin/bench train
  *
- * Speed of the kernels and of whole training steps on this machine.
- *     bench peak       fused multiply-adds a second, the processor's limit
- *     bench gemm       matrix products, in per cent of that limit, measured next to each of them
- *     bench kernels    norms, softmax, activations, optimiser
- *     bench train      milliseconds a step for the models of the README
- *     bench decode     microseconds a token, one sentence
- * --isa NAME picks an instruction set (default: all of the machine for peak and gemm, else the
- * best), --threads N, --only WORD picks rows, --json writes a line of JSON per row.
- * Times are medians, of the thread's own processor time where there is one thread. */
+ * Speed and memory on this machine, next to what else is installed here.
+ *     bench peak        fused multiply-adds and bytes a second: the processor's limits
+ *     bench gemm        matrix products; per cent of the FMA limit; OpenBLAS, oneDNN
+ *     bench train       a training step: forward, backward, AdamW; PyTorch
+ *     bench decode      a token, batch 1; per cent of the memory limit; prefill; PyTorch
+ *     bench kernels     norms, softmax, activations, optimiser; PyTorch
+ *     bench attention   forward and backward, causal
+ *     bench threads     two threads, alone and with a busy neighbour; are the bits the same?
+ *     bench memory      bytes of a training step
+ *     bench growth      tokens a second against width, depth, length, batch
+ * train, decode and memory take models by name (tiny small medium gpt2 encdec) or by value:
+ *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
+ * Limits, ours and the peers are measured in turn, --rounds times (7): times are medians, a ratio
+ * (peer / ours) is the lower quartile of the rounds' ratios. It is the thread's processor time: pin
+ * it to a core (taskset -c 0). PyTorch is run by tools/peers/torch_peer.py, as installed and tuned
+ * (OPENBLAS_CORETYPE, ATEN_CPU_CAPABILITY); TFN_PYTHON names another Python than /usr/bin/python3.
+ * --isa NAME, --threads N, --only WORD picks rows, --no-peers, --quick, --json: an object a row. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "threads.h"
 #include "cli.h"
+#include "peer.h"
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <time.h>
 
-static const char usage[] = "bench peak | gemm | kernels | train | decode\n"
-                            "      [--isa NAME] [--threads N] [--only WORD] [--json]\n";
+static const char usage[] =
+    "bench peak | gemm | train | decode | kernels | attention | threads | memory | growth [MODEL]\n"
+    "      [--isa NAME] [--threads N] [--only WORD] [--rounds N] [--no-peers] [--quick] [--json]\n"
+    "MODEL: tiny small medium gpt2 encdec, or by value: L=4,d=96,h=3,ff=384,T=40,B=12,V=300\n"
+    "Pin it to a core, taskset -c 0 bench train, except for threads.\n";
 
-static struct { tfn_isa isa; int threads; bool json; const char *only; } option;
+enum { ROUNDS = 31 };
+static struct {
+    tfn_isa isa;
+    int threads, rounds;
+    bool json, quick, peers;
+    const char *only;
+    char script[300];                    /* of PyTorch, beside this program's folder */
+} option;
 
 /* -- time ---------------------------------------------------------------------------------- */
 
@@ -47,28 +66,24 @@ static double median(double *v, int n)
     return v[n / 2];
 }
 
+/* Seconds a call: of so many that the clock's grain is nothing; *calls 0: find out how many. */
 typedef void job_fn(void *context);
-
-/* Seconds a call: the median of seven samples, each long enough for the clock. */
-static double time_job(job_fn *job, void *context)
+static double time_job(job_fn *job, void *context, int *calls)
 {
-    double v[7], once;
-    int calls = 1;
-    for (;; calls *= 2) {
-        double start = now();
-        for (int i = 0; i < calls; i++) job(context);
+    const double least = option.quick ? 0.002 : 0.01;
+    double start, once;
+    for (int n = *calls ? *calls : 1; ; n *= 2) {
+        start = now();
+        for (int i = 0; i < n; i++) job(context);
         once = now() - start;
-        if (once > 0.01 || calls > 1 << 24) break;
+        if (!*calls && once < least && n < 1 << 24) continue;
+        *calls = n;
+        return once / n;
     }
-    for (int s = 0; s < 7; s++) {
-        double start = now();
-        for (int i = 0; i < calls; i++) job(context);
-        v[s] = (now() - start) / calls;
-    }
-    return median(v, 7);
 }
 
-/* -- the limit: independent chains of fused multiply-adds in registers ---------------------- */
+/* -- the limit: independent chains of fused multiply-adds in registers. None begins at 2, which
+ * v/2 + 1 leaves as it is: a compiler would see that. -- */
 
 #define TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define PEAK(name, attribute, vector, set, fma, get, lanes)                                     \
@@ -85,8 +100,8 @@ static double time_job(job_fn *job, void *context)
         return 2.0 * 12 * lanes * (double)rounds / (now() - start);                             \
     }
 #define PEAK_TWELVE(vector, set)                                                                \
-    vector v0 = set(1), v1 = set(2), v2 = set(3), v3 = set(4), v4 = set(5), v5 = set(6),        \
-           v6 = set(7), v7 = set(8), v8 = set(9), v9 = set(10), v10 = set(11), v11 = set(12);
+    vector v0 = set(3), v1 = set(4), v2 = set(5), v3 = set(6), v4 = set(7), v5 = set(8),        \
+           v6 = set(9), v7 = set(10), v8 = set(11), v9 = set(12), v10 = set(13), v11 = set(14);
 #define PEAK_FMA(fma, v) v = fma(v, m, a);
 #define PEAK_STEP(fma)                                                                          \
     PEAK_FMA(fma, v0) PEAK_FMA(fma, v1) PEAK_FMA(fma, v2) PEAK_FMA(fma, v3)                     \
@@ -137,87 +152,247 @@ static double peak(tfn_isa isa)
     return median(v, 3);
 }
 
-/* -- rows ----------------------------------------------------------------------------------- */
+/* -- rows: ours, the limit and the peers in turn ---------------------------------------------- */
+
+typedef struct contest {
+    const char *bench, *name, *isa;
+    double (*ours)(void *job);                    /* seconds */
+    double (*theirs)(void *job, peer *p);         /* NULL: nobody's; < 0: no answer */
+    double (*limit)(void *job);                   /* amounts a second that are possible, or NULL */
+    void   *job;
+    double  amount;                               /* of operations or bytes */
+    const char *unit;                             /* of 1e9 amounts a second, "" without */
+} contest;
+
+/* What a contest found: medians, and for every peer the lower quartile of theirs / ours. */
+typedef struct outcome { double seconds, part, theirs[PEERS], ratio[PEERS]; } outcome;
 
 static bool wanted(const char *name) { return !option.only || strstr(name, option.only); }
 
-/* One result: a name, the time of a call, and a rate with its unit. */
-static void row(const char *bench, const char *name, const char *isa, double seconds, double rate,
-                const char *unit, double percent)
+static void print_outcome(const contest *c, const outcome *o, const peer *peers, int count)
 {
-    if (option.json) {
-        printf("{\"bench\":\"%s\",\"name\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"us\":%.3f,"
-               "\"rate\":%.6g,\"unit\":\"%s\"", bench, name, isa, option.threads, seconds * 1e6,
-               rate, unit);
-        if (percent >= 0) printf(",\"percent\":%.1f", percent);
-        printf("}\n");
-    } else {
-        printf("%-7s %-30s ", isa, name);
-        if (seconds > 0) printf("%12.2f us ", seconds * 1e6);
-        printf("%11.5g %s", rate, unit);
-        if (percent >= 0) printf(" %5.1f %%", percent);
+    const double rate = c->amount / o->seconds * 1e-9;
+    const int each = count > 0 ? count : 1;
+    if (!option.json) {
+        printf("%-7s %-30s %11.2f us", c->isa, c->name, o->seconds * 1e6);
+        if (*c->unit) printf(" %8.4g %s", rate, c->unit);
+        if (o->part > 0) printf(" %5.1f %%", 100 * o->part);
+        for (int i = 0; i < count; i++)
+            if (o->theirs[i] > 0) printf("   %s %.2fx", peers[i].name, o->ratio[i]);
         printf("\n");
+    }
+    for (int i = 0; option.json && i < each; i++) {
+        printf("{\"bench\":\"%s\",\"name\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"rounds\":%d,"
+               "\"ms\":%.6g", c->bench, c->name, c->isa, option.threads, option.rounds,
+               o->seconds * 1e3);
+        if (*c->unit) printf(",\"%s\":%.6g", c->unit[1] == 'F' ? "gflops" : "gbytes", rate);
+        if (o->part > 0) printf(",\"percent\":%.1f", 100 * o->part);
+        if (i < count && o->theirs[i] > 0)
+            printf(",\"peer\":\"%s\",\"peer_ms\":%.6g,\"ratio\":%.3f", peers[i].name,
+                   o->theirs[i] * 1e3, o->ratio[i]);
+        else printf(",\"peer\":null,\"ratio\":null");
+        printf("}\n");
     }
     fflush(stdout);
 }
 
+static outcome compete(const contest *c, peer *peers, int count)
+{
+    double ours[ROUNDS], part[ROUNDS], theirs[PEERS][ROUNDS], ratio[PEERS][ROUNDS];
+    outcome o;
+    if (!c->theirs) count = 0;
+    memset(&o, 0, sizeof o);
+    c->ours(c->job);
+    for (int p = 0; p < count; p++) c->theirs(c->job, &peers[p]);
+    for (int r = 0; r < option.rounds; r++) {
+        const double limit = c->limit ? c->limit(c->job) : 0;
+        ours[r] = c->ours(c->job);
+        part[r] = limit > 0 ? c->amount / ours[r] / limit : 0;
+        for (int p = 0; p < count; p++) {
+            theirs[p][r] = c->theirs(c->job, &peers[p]);
+            ratio[p][r] = theirs[p][r] / ours[r];
+        }
+    }
+    o.seconds = median(ours, option.rounds);
+    o.part = median(part, option.rounds);
+    for (int p = 0; p < count; p++) {
+        o.theirs[p] = median(theirs[p], option.rounds);
+        median(ratio[p], option.rounds);
+        o.ratio[p] = ratio[p][option.rounds / 4];
+    }
+    print_outcome(c, &o, peers, count);
+    return o;
+}
+
+static void *need(void *p)
+{
+    if (!p) fprintf(stderr, "bench: out of memory\n"), exit(1);
+    return p;
+}
 static float *random_floats(ptrdiff_t n, uint64_t seed)
 {
-    float *p = (float *)malloc((size_t)n * sizeof *p + 64);
-    if (!p) fprintf(stderr, "out of memory\n"), exit(1);
+    float *p = (float *)need(malloc((size_t)n * sizeof *p + 64));
     for (ptrdiff_t i = 0; i < n; i++)
         p[i] = tfn_random_uniform(tfn_key_make(seed), (uint64_t)i) - 0.5f;
     return p;
 }
 
-/* -- gemm: y = x W (NN), dx = dy W^T (NT), dW = x^T dy (TN) --------------------------------- */
-
-typedef struct product { const tfn_kernels *k; tfn_matmul p; float *work; } product;
-static void run_product(void *context)
+/* Bytes a second of reading n floats. */
+static double bandwidth(const tfn_kernels *k, const float *x, ptrdiff_t n)
 {
-    product *j = (product *)context;
-    j->k->matmul(&j->p, j->work);
+    double v[3];
+    volatile float keep;
+    for (int i = 0; i < 3; i++) {
+        double start = now();
+        keep = k->dot(x, NULL, n);
+        v[i] = 4.0 * (double)n / (now() - start);
+    }
+    (void)keep;
+    return median(v, 3);
 }
 
-static void bench_product(const tfn_kernels *k, const char *layout, ptrdiff_t m, ptrdiff_t n,
-                            ptrdiff_t depth)
+static void bench_peak(const tfn_kernels *k)
 {
+    static const struct { const char *name; ptrdiff_t bytes; } levels[] = {
+        { "read 16 KiB", 16 << 10 }, { "read 512 KiB", 512 << 10 }, { "read 8 MiB", 8 << 20 },
+        { "read 512 MiB", (ptrdiff_t)512 << 20 }
+    };
+    printf("%-7s %-30s %11.5g GFLOP/s\n", k->name, "fused multiply-adds", peak(k->isa) * 1e-9);
+    for (int i = 0; i < 4 && wanted(levels[i].name) && k == tfn_kernels_for(TFN_ISA_BEST); i++) {
+        float *x = (float *)need(calloc((size_t)levels[i].bytes, 1));
+        double best = 0;
+        memset(x, 1, (size_t)levels[i].bytes);
+        for (int r = 0; r < 7; r++) {
+            const double b = bandwidth(k, x, levels[i].bytes / 4);
+            if (b > best) best = b;
+        }
+        printf("%-7s %-30s %11.5g GB/s\n", k->name, levels[i].name, best * 1e-9);
+        free(x);
+    }
+}
+
+/* -- gemm: y = x W (NN), dx = dy W^T (NT), dW = x^T dy (TN) --------------------------------- */
+
+typedef struct product {
+    const tfn_kernels *k;
+    tfn_matmul p;
+    bool ta, tb;
+    float *work;
+    int calls;
+    const peer *rival;
+} product;
+
+static double fma_limit(void *job) { return peak((*(const tfn_kernels **)job)->isa); }
+static void run_product(void *job)
+{
+    product *j = (product *)job;
+    if (j->rival) peer_gemm(j->rival, j->ta, j->tb, (int)j->p.m, (int)j->p.n, (int)j->p.k, j->p.a,
+                            j->p.b, j->p.c);
+    else j->k->matmul(&j->p, j->work);
+}
+static double our_product(void *job)
+{
+    return ((product *)job)->rival = NULL, time_job(run_product, job, &((product *)job)->calls);
+}
+static double their_product(void *job, peer *p)
+{
+    return ((product *)job)->rival = p, time_job(run_product, job, &((product *)job)->calls);
+}
+
+/* x (M, K) times W (K, N) and the two products of its backward. */
+static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrdiff_t K,
+                             ptrdiff_t N, peer *peers, int count)
+{
+    static const char *const names[] = { "NN", "NT", "TN" };
+    const ptrdiff_t m = layout == 2 ? K : M, n = layout == 1 ? K : N;
+    const ptrdiff_t depth = layout == 0 ? K : layout == 1 ? N : M;
     float *a = random_floats(m * depth, 1), *b = random_floats(depth * n, 2);
-    float *c = random_floats(m * n, 3);
-    float *work = random_floats(k->matmul_work(m, n, depth) + 1, 4);
+    float *c = random_floats(m * n, 3), *work = random_floats(k->matmul_work(m, n, depth) + 1, 4);
     tfn_matmul p = { c, NULL, a, b, m, n, depth, n, 0, depth, 1, n, 1 };
     product job;
-    double limit, seconds, operations = 2.0 * (double)m * (double)n * (double)depth;
+    contest x = { "gemm", NULL, k->name, our_product, their_product, fma_limit, NULL, 0,
+                  "GFLOP/s" };
     char name[64];
-    if (layout[0] == 'T') p.a_row = 1, p.a_col = m;
-    if (layout[1] == 'T') p.b_row = 1, p.b_col = depth;
-    job.k = k;
-    job.p = p;
-    job.work = work;
-    limit = peak(k->isa);
-    seconds = time_job(run_product, &job);
-    limit = (limit + peak(k->isa)) / 2;             /* before and after: the clock drifts */
-    sprintf(name, "%s %ldx%ldx%ld", layout, (long)m, (long)n, (long)depth);
-    row("gemm", name, k->name, seconds, operations / seconds * 1e-9, "GFLOP/s",
-        100 * operations / seconds / limit);
+    outcome o;
+    memset(&job, 0, sizeof job);
+    job.ta = layout == 2, job.tb = layout == 1;
+    if (job.ta) p.a_row = 1, p.a_col = m;
+    if (job.tb) p.b_row = 1, p.b_col = depth;
+    job.k = k, job.p = p, job.work = work;
+    snprintf(name, sizeof name, "%s %ldx%ldx%ld", names[layout], (long)m, (long)n, (long)depth);
+    x.name = name, x.job = &job, x.amount = 2.0 * (double)m * (double)n * (double)depth;
+    o = compete(&x, peers, count);
     free(a), free(b), free(c), free(work);
+    return o;
+}
+
+/* Classes of shapes, and the geometric means of their per cent: ours, then the peers'. */
+enum { CLASSES = 12 };
+static const char *const classes[CLASSES] = {
+    "squares 32-128", "squares 192-512", "squares 768-2048", "M=1, W < 1 MiB", "M=1, larger",
+    "M=8, W < 1 MiB", "M=8, larger", "M=64, W < 1 MiB", "M=64, larger", "M=256-1024, W < 1 MiB",
+    "M=256-1024, larger", "head 768x50257"
+};
+static int class_of(int M, int K, int N)
+{
+    const int large = (double)K * N * 4 >= 1 << 20;
+    if (M == K && K == N) return M <= 128 ? 0 : M <= 512 ? 1 : 2;
+    if (N == 50257) return 11;
+    return (M == 1 ? 3 : M == 8 ? 5 : M == 64 ? 7 : 9) + large;
+}
+typedef struct tally { int n; double log[1 + PEERS]; } tally;
+
+static void gemm_shape(const tfn_kernels *k, tally t[CLASSES][3], int M, int K, int N, peer *peers,
+                       int count)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%dx%dx%d", M, K, N);
+    if (!wanted(name)) return;
+    for (int layout = 0; layout < 3; layout++) {
+        outcome o = bench_product(k, layout, M, K, N, peers, count);
+        tally *s = &t[class_of(M, K, N)][layout];
+        s->n++;
+        s->log[0] += log(o.part);
+        for (int p = 0; p < count; p++) s->log[1 + p] += log(o.part * o.seconds / o.theirs[p]);
+    }
 }
 
 static void bench_gemm(const tfn_kernels *k)
 {
-    static const int shapes[][3] = {                /* M, N, K */
-        { 32, 32, 32 }, { 64, 64, 64 }, { 128, 128, 128 }, { 256, 256, 256 }, { 512, 512, 512 },
-        { 768, 768, 768 }, { 1024, 1024, 1024 }, { 1, 768, 768 }, { 8, 384, 384 },
-        { 64, 1536, 384 }, { 1024, 384, 1536 }
+    static const int squares[] = { 32, 64, 128, 256, 512, 1024, 96, 192, 384, 768, 2048 };
+    static const int weights[][2] = {
+        { 384, 384 }, { 384, 1536 }, { 64, 64 }, { 64, 256 }, { 128, 512 }, { 256, 1024 },
+        { 512, 512 }, { 512, 2048 }, { 768, 768 }, { 768, 3072 }, { 768, 50257 }
     };
-    static const char *const layouts[] = { "NN", "NT", "TN" };
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        for (int j = 0; j < 3; j++) {
-            char name[64];
-            sprintf(name, "%s %dx%dx%d", layouts[j], shapes[i][0], shapes[i][1], shapes[i][2]);
-            if (wanted(name))
-                bench_product(k, layouts[j], shapes[i][0], shapes[i][1], shapes[i][2]);
+    static const int tokens[] = { 1, 8, 64, 256, 1024 };
+    tally t[CLASSES][3];
+    peer peers[PEERS];
+    const int count = option.peers && k == tfn_kernels_for(option.isa)
+                    ? peers_blas(peers, k->isa == TFN_ISA_AVX512) : 0;
+    memset(t, 0, sizeof t);
+    for (int i = 0; i < (option.quick ? 6 : 11); i++)
+        gemm_shape(k, t, squares[i], squares[i], squares[i], peers, count);
+    for (int w = option.quick ? 1 : 2; w < (option.quick ? 2 : 11); w++)
+        for (int m = 0; m < 5; m++)
+            if (weights[w][1] < 50000 || tokens[m] == 64 || tokens[m] == 256)
+                gemm_shape(k, t, tokens[m], weights[w][0], weights[w][1], peers, count);
+    if (option.json) return;
+    printf("\n%s, per cent of the FMA limit, geometric means NN / NT / TN: ours", k->name);
+    for (int p = 0; p < count; p++) printf(", %s", peers[p].name);
+    for (int c = 0; c < CLASSES; c++) {
+        for (int p = 0; t[c][0].n && p <= count; p++) {
+            printf(p ? "   " : "\n%-22s", classes[c]);
+            for (int l = 0; l < 3; l++)
+                printf("%s%5.1f", l ? " /" : "", 100 * exp(t[c][l].log[p] / t[c][l].n));
         }
+    }
+    printf("\n");
+}
+/* PyTorch as installed, and tuned for the instruction set in use. */
+static int torch_peers(peer *p)
+{
+    const bool avx512 = tfn_kernels_for(option.isa)->isa == TFN_ISA_AVX512;
+    return option.peers ? peers_torch(p, option.script, avx512) : 0;
 }
 
 /* -- kernels -------------------------------------------------------------------------------- */
@@ -295,164 +470,502 @@ static void adamw(void *p)
     a->k->update(a->x, a->dy, a->y, a->dx, a->rows * a->cols, &u);
 }
 
+typedef struct kernel_job { arrays a; job_fn *run; const char *asked; int calls; } kernel_job;
+static double our_kernel(void *p)
+{
+    kernel_job *j = (kernel_job *)p;
+    return time_job(j->run, &j->a, &j->calls);
+}
+static double their_kernel(void *p, peer *rival)
+{
+    kernel_job *j = (kernel_job *)p;
+    char line[120];
+    if (!j->asked) return -1;
+    snprintf(line, sizeof line, "kernel %s %ld %ld %d", j->asked, (long)j->a.rows, (long)j->a.cols,
+             j->calls / 4 + 1);
+    return peer_ask(rival, line);
+}
+
 static void bench_kernels(const tfn_kernels *k)
 {
-    static const struct { const char *name; job_fn *job; } jobs[] = {
-        { "layernorm forward", layernorm_forward }, { "layernorm backward", layernorm_backward },
-        { "rmsnorm forward", rmsnorm_forward }, { "softmax forward", softmax_forward },
-        { "gelu tanh forward", gelu_forward }, { "gelu tanh backward", gelu_backward },
-        { "dropout", dropout }, { "adamw", adamw }
+    static const struct { const char *name, *asked; job_fn *run; int bytes; } jobs[] = {
+        { "layernorm forward", "layernorm_forward", layernorm_forward, 8 },
+        { "layernorm backward", "layernorm_backward", layernorm_backward, 12 },
+        { "rmsnorm forward", NULL, rmsnorm_forward, 8 },
+        { "softmax forward", "softmax_forward", softmax_forward, 8 },
+        { "gelu tanh forward", "gelu_tanh_forward", gelu_forward, 8 },
+        { "gelu tanh backward", "gelu_tanh_backward", gelu_backward, 12 },
+        { "dropout", NULL, dropout, 8 }, { "adamw", "adamw", adamw, 28 }
     };
     static const int sizes[][2] = { { 64, 64 }, { 1024, 768 } };
+    peer peers[PEERS];
+    const int count = torch_peers(peers);
     for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++)
         for (int s = 0; s < 2; s++) {
-            arrays a;
-            ptrdiff_t n = (ptrdiff_t)sizes[s][0] * sizes[s][1];
-            float *all = random_floats(4*n + 4*1024 + 2*1024, 5);
-            double seconds;
+            const ptrdiff_t rows = sizes[s][0], cols = sizes[s][1], n = rows * cols;
+            float *all = random_floats(4*n + 6*1024, 5);
+            kernel_job job = { { k, all, all + n, all + 2*n, all + 3*n, all + 4*n, all + 4*n + 1024,
+                                 all + 4*n + 2048, all + 4*n + 3072, all + 4*n + 4096,
+                                 all + 4*n + 5120, rows, cols }, jobs[j].run, jobs[j].asked, 0 };
+            contest c = { "kernels", NULL, k->name, our_kernel, their_kernel, NULL, &job,
+                          (double)n * jobs[j].bytes, "GB/s" };
             char name[64];
-            sprintf(name, "%s %dx%d", jobs[j].name, sizes[s][0], sizes[s][1]);
-            if (!wanted(name)) { free(all); continue; }
-            a.k = k;
-            a.rows = sizes[s][0];
-            a.cols = sizes[s][1];
-            a.x = all, a.y = all + n, a.dx = all + 2*n, a.dy = all + 3*n;
-            a.gain = all + 4*n, a.bias = a.gain + 1024, a.dgain = a.bias + 1024;
-            a.dbias = a.dgain + 1024, a.mean = a.dbias + 1024, a.rstd = a.mean + 1024;
-            for (ptrdiff_t i = 0; i < n; i++) a.dx[i] += 1;      /* a second moment is positive */
-            layernorm_forward(&a);
-            seconds = time_job(jobs[j].job, &a);
-            row("kernels", name, k->name, seconds, (double)n / seconds * 1e-9, "G elements/s", -1);
+            snprintf(name, sizeof name, "%s %ldx%ld", jobs[j].name, (long)rows, (long)cols);
+            for (ptrdiff_t i = 0; i < n; i++) job.a.dx[i] += 1;  /* a second moment is positive */
+            layernorm_forward(&job.a);
+            c.name = name;
+            if (wanted(name)) compete(&c, peers, count);
             free(all);
+        }
+}
+
+/* -- attention ------------------------------------------------------------------------------ */
+
+typedef struct attention_job {
+    const tfn_kernels *k;
+    tfn_attention p;
+    float *work;
+    int calls;
+    bool backward;
+} attention_job;
+static void run_attention(void *job)
+{
+    attention_job *j = (attention_job *)job;
+    const ptrdiff_t heads = j->p.batch * j->p.kv_heads;
+    if (j->backward) j->k->attention_backward(&j->p, 0, heads, j->work);
+    else j->k->attention_forward(&j->p, 0, heads, j->work);
+}
+static double our_attention(void *job)
+{
+    return time_job(run_attention, job, &((attention_job *)job)->calls);
+}
+
+/* Operations of what a causal mask leaves; the backward has 2.5 times the forward's. */
+static void bench_attention(const tfn_kernels *k)
+{
+    static const int shapes[][4] = {              /* batch, tokens, heads, head size */
+        { 16, 32, 4, 16 }, { 16, 64, 4, 32 }, { 8, 128, 6, 64 }, { 4, 256, 12, 64 },
+        { 1, 1024, 12, 64 }, { 1, 1024, 16, 128 }
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int back = 0; back < 2; back++) {
+            const int t = shapes[i][1], h = shapes[i][2], d = shapes[i][3];
+            const ptrdiff_t n = (ptrdiff_t)shapes[i][0] * t * h * d;
+            float *all = random_floats(8*n + 2*(ptrdiff_t)shapes[i][0]*h*t, 6);
+            attention_job job;
+            contest c = { "attention", NULL, k->name, our_attention, NULL, fma_limit, &job, 0,
+                          "GFLOP/s" };
+            char name[64];
+            memset(&job, 0, sizeof job);
+            job.k = k, job.backward = back != 0;
+            job.p.y = all, job.p.q = all + n, job.p.k = all + 2*n, job.p.v = all + 3*n;
+            job.p.dq = all + 4*n, job.p.dk = all + 5*n, job.p.dv = all + 6*n, job.p.dy = all + 7*n;
+            job.p.stats = all + 8*n;
+            job.p.batch = shapes[i][0], job.p.tq = job.p.tk = t;
+            job.p.heads = job.p.kv_heads = h, job.p.head_size = d;
+            job.p.q_ld = job.p.k_ld = job.p.v_ld = job.p.y_ld = (ptrdiff_t)h * d;
+            job.p.scale = 1 / sqrtf((float)d), job.p.causal = true;
+            job.work = random_floats(k->attention_work(t, t, d) + 16, 7);
+            snprintf(name, sizeof name, "%s B=%d T=%d h=%d D=%d", back ? "backward" : "forward",
+                     shapes[i][0], t, h, d);
+            c.name = name;
+            c.amount = 2.0 * (back ? 5 : 2) * (double)n * (t + 1) / 2;
+            run_attention(&job);
+            if (back) job.backward = false, run_attention(&job), job.backward = true;
+            if (wanted(name)) compete(&c, NULL, 0);
+            free(all), free(job.work);
         }
 }
 
 /* -- whole models ----------------------------------------------------------------------------- */
 
-/* GPT blocks: Pre-LN, GELU (tanh), learned positions, biases, tied head, AdamW. */
-static const struct { const char *name; int32_t layers, width, heads, ffn, time, batch, vocab; }
-models[] = {
-    { "tiny",   2,  64, 4,  256,  32, 16,    64 },
-    { "small",  6, 128, 4,  512,  64, 16,   256 },
-    { "medium", 6, 384, 6, 1536, 128,  8,   256 }
+/* GPT blocks: Pre-LN, GELU (tanh), learned positions, biases, tied head, AdamW; encdec has ReLU and
+ * as many sentences of as many tokens on both sides. */
+typedef struct shape { char name[64]; int layers, width, heads, ffn, time, batch, vocab; } shape;
+static const shape shapes[] = {
+    { "tiny",    2,  64,  4,  256,  32, 16,    64 }, { "small", 6, 128, 4,  512, 64, 16, 256 },
+    { "medium",  6, 384,  6, 1536, 128,  8,   256 }, { "gpt2", 12, 768, 12, 3072, 64, 4, 50257 },
+    { "encdec",  6, 512,  4, 1024,  16, 64,  8192 }
 };
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+static bool is_pair(const shape *s) { return !strcmp(s->name, "encdec"); }
 
-static bool make_model(tfn_model *m, size_t i, bool inference)
+/* "tiny" or "L=4,d=96,h=3,ff=384,T=40,B=12,V=300"; what is left out is tiny's. */
+static bool parse_shape(shape *s, const char *text)
+{
+    for (int i = 0; i < SHAPES; i++)
+        if (!strcmp(text, shapes[i].name)) return *s = shapes[i], true;
+    *s = shapes[0];
+    snprintf(s->name, sizeof s->name, "%s", text);
+    while (*text) {
+        static const char *const keys[] = { "L", "d", "h", "ff", "T", "B", "V" };
+        int *const values[] = { &s->layers, &s->width, &s->heads, &s->ffn, &s->time, &s->batch,
+                                &s->vocab };
+        char key[8], end = 0;
+        int i = 0, value, length = 0;
+        if (sscanf(text, "%7[^=]=%d%n", key, &value, &length) != 2 || value < 1) return false;
+        while (i < 7 && strcmp(keys[i], key)) i++;
+        if (i == 7) return false;
+        *values[i] = value;
+        text += length;
+        end = *text;
+        if (end && end != ',') return false;
+        if (end) text++;
+    }
+    return true;
+}
+
+static tfn_model_desc desc_of(const shape *s, bool inference, int threads)
 {
     tfn_model_desc d;
-    char text[200];
     memset(&d, 0, sizeof d);
-    d.layers = models[i].layers;
-    d.width = models[i].width;
-    d.heads = models[i].heads;
-    d.ffn = models[i].ffn;
-    d.context = models[i].time;
-    d.batch = models[i].batch;
-    d.vocab = models[i].vocab;
-    d.isa = option.isa;
-    d.threads = option.threads;
-    d.inference = inference;
-    d.schedule.lr = 1e-4f;
-    if (tfn_model_new(m, &d, NULL) == TFN_OK) return true;
-    fprintf(stderr, "%s: %s\n", models[i].name, tfn_error_text(&m->error, text, sizeof text));
-    return false;
+    if (is_pair(s)) d.arch = TFN_ENCODER_DECODER, d.activation = TFN_RELU;
+    d.layers = s->layers, d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
+    d.context = s->time, d.batch = inference ? 1 : s->batch, d.vocab = s->vocab;
+    d.isa = option.isa, d.threads = threads, d.inference = inference;
+    d.schedule.lr = 1e-4f, d.decay = 0.1f;
+    return d;
+}
+static void make_model(tfn_model *m, const tfn_model_desc *d, const char *name)
+{
+    char text[200];
+    if (tfn_model_new(m, d, NULL) == TFN_OK) return;
+    fprintf(stderr, "bench: %s: %s\n", name, tfn_error_text(&m->error, text, sizeof text));
+    exit(1);
 }
 
-static void bench_train(void)
+/* Of the matrix products of a step, attention without a mask counted whole. */
+static double step_operations(const shape *s)
 {
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        int32_t rows = models[i].batch * models[i].time;
-        int32_t *tokens = (int32_t *)malloc((size_t)rows * 2 * sizeof *tokens);
-        tfn_model m;
-        tfn_report report;
-        tfn_batch batch;
-        double v[9];
-        if (!wanted(models[i].name) || !tokens || !make_model(&m, i, false)) {
-            free(tokens);
-            continue;
-        }
-        memset(&batch, 0, sizeof batch);
-        batch.tokens = tokens;
-        batch.targets = tokens + rows;
-        batch.batch = models[i].batch;
-        batch.time = models[i].time;
-        for (int32_t j = 0; j < 2*rows; j++)
-            tokens[j] = (int32_t)(tfn_random_bits(tfn_key_make(1), (uint64_t)j)
-                                  % (uint64_t)models[i].vocab);
-        for (int s = -2; s < 9; s++) {                       /* two to warm up */
-            double start = now();
-            int steps = i == 0 ? 20 : 1;
-            for (int j = 0; j < steps; j++) tfn_model_step(&m, &batch, &report);
-            if (s >= 0) v[s] = (now() - start) / steps;
-        }
-        row("train", models[i].name, m.kernels->name, median(v, 9), rows / median(v, 9),
-            "tokens/s", -1);
-        tfn_model_free(&m);
-        free(tokens);
+    const double n = (double)s->batch * s->time, d = s->width;
+    const double linear = 2*n * (4*d*d + 2*d*s->ffn), attention = 4*n * s->time * d;
+    const double cross = is_pair(s) ? 2*linear + 2*n * 4*d*d + 3*attention : linear + attention;
+    return 3 * (s->layers * cross + 2*n * d * s->vocab);
+}
+
+typedef struct train_job {
+    const tfn_kernels *k;
+    shape s;
+    tfn_model m;
+    tfn_batch batch;
+    int steps;
+} train_job;
+
+static void train_start(train_job *j, const shape *s, int threads)
+{
+    const int rows = s->batch * s->time;
+    const tfn_model_desc d = desc_of(s, false, threads);
+    int32_t *tokens = (int32_t *)need(malloc((size_t)rows * 2 * sizeof *tokens));
+    memset(j, 0, sizeof *j);
+    make_model(&j->m, &d, s->name);
+    j->k = j->m.kernels, j->s = *s;
+    j->steps = step_operations(s) < 1e8 ? 20 : step_operations(s) < 1e10 ? 2 : 1;
+    for (int32_t i = 0; i < 2*rows; i++)
+        tokens[i] = (int32_t)(tfn_random_bits(tfn_key_make(1), (uint64_t)i) % (uint64_t)s->vocab);
+    j->batch.tokens = tokens, j->batch.targets = tokens + rows;
+    j->batch.batch = s->batch, j->batch.time = s->time;
+    if (is_pair(s)) j->batch.source = tokens, j->batch.source_time = s->time;
+}
+static void train_end(train_job *j) { free((void *)j->batch.tokens), tfn_model_free(&j->m); }
+
+static double our_steps(void *p)
+{
+    train_job *j = (train_job *)p;
+    tfn_report report;
+    double start = now();
+    for (int i = 0; i < j->steps; i++) tfn_model_step(&j->m, &j->batch, &report);
+    return (now() - start) / j->steps;
+}
+static double their_steps(void *p, peer *rival)
+{
+    const train_job *j = (const train_job *)p;
+    const shape *s = &j->s;
+    char line[200];
+    snprintf(line, sizeof line, "train %s %d %d %d %d %d %d %d %d", is_pair(s) ? "encdec" : "gpt",
+             s->layers, s->width, s->heads, s->ffn, s->time, s->batch, s->vocab, j->steps);
+    return peer_ask(rival, line);
+}
+
+static void bench_train(const shape *list, int n)
+{
+    peer peers[PEERS];
+    const int count = torch_peers(peers);
+    for (int i = 0; i < n; i++) {
+        train_job j;
+        contest c = { "train", list[i].name, "", our_steps, their_steps, fma_limit, &j,
+                      step_operations(&list[i]), "GFLOP/s" };
+        if (!wanted(list[i].name)) continue;
+        train_start(&j, &list[i], option.threads);
+        c.isa = j.k->name;
+        compete(&c, peers, count);
+        train_end(&j);
     }
 }
 
-static void bench_decode(void)
+/* -- decoding --------------------------------------------------------------------------------- */
+
+typedef struct decode_job {
+    const tfn_kernels *k;
+    shape s;
+    tfn_decoder d;
+    int context, tokens, prefill;       /* prefill > 0: so many tokens at once, else one by one */
+    const float *memory;                /* to measure its bandwidth */
+    ptrdiff_t floats;
+} decode_job;
+
+static double read_limit(void *p)
 {
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    const decode_job *j = (const decode_job *)p;
+    return bandwidth(j->k, j->memory, j->floats);
+}
+static double our_tokens(void *p)
+{
+    decode_job *j = (decode_job *)p;
+    const int first = j->prefill ? j->prefill : j->context;
+    int32_t tokens[1024] = { 1 }, token = 1;
+    double start = now();
+    tfn_decoder_start(&j->d, NULL);
+    tfn_decoder_next(&j->d, tokens, first, NULL);
+    if (j->prefill) return now() - start;
+    start = now();
+    for (int i = 0; i < j->tokens; i++) tfn_decoder_next(&j->d, &token, 1, NULL);
+    return (now() - start) / j->tokens;
+}
+static double their_tokens(void *p, peer *rival)
+{
+    const decode_job *j = (const decode_job *)p;
+    const shape *s = &j->s;
+    char line[200];
+    int at = snprintf(line, sizeof line, "%s %d %d %d %d %d", j->prefill ? "prefill" : "decode",
+                      s->layers, s->width, s->heads, s->ffn, s->vocab);
+    if (j->prefill) snprintf(line + at, sizeof line - (size_t)at, " %d", j->prefill);
+    else snprintf(line + at, sizeof line - (size_t)at, " %d %d", j->context, j->tokens);
+    return peer_ask(rival, line);
+}
+
+static void bench_decode(const shape *list, int n)
+{
+    peer peers[PEERS];
+    const int count = torch_peers(peers);
+    for (int i = 0; i < n; i++) {
+        static const int prefills[] = { 0, 64, 256, 1024 };
+        const bool large = list[i].width >= 768;
+        const double d = list[i].width, weights = list[i].layers * (4*d*d + 2*d*list[i].ffn)
+                                                + d * list[i].vocab;
+        decode_job j;
         tfn_model m;
-        tfn_decoder d;
-        double v[9];
+        tfn_model_desc desc;
         size_t scratch, size;
+        float *memory;
         void *mem;
-        if (!wanted(models[i].name) || !make_model(&m, i, true)) continue;
+        if (!wanted(list[i].name) || is_pair(&list[i])) continue;
+        memset(&j, 0, sizeof j);
+        j.s = list[i];
+        if (large) j.s.time = 1100;
+        j.context = large ? 128 : list[i].time / 2, j.tokens = large ? 8 : list[i].time / 2;
+        desc = desc_of(&j.s, true, option.threads);
+        make_model(&m, &desc, j.s.name);
         scratch = tfn_model_scratch(&m.desc);
-        mem = malloc(scratch);
-        size = mem ? tfn_decoder_size(&m, 1, 1, mem, scratch) : 0;
+        mem = need(malloc(scratch));
+        size = tfn_decoder_size(&m, 1, large ? 1024 : j.context, mem, scratch);
         free(mem);
-        mem = malloc(size);
-        if (mem && tfn_decoder_init(&d, &m, 1, 1, mem, size) == TFN_OK) {
-            int32_t token = 1;
-            for (int s = 0; s < 9; s++) {
-                double start = now();
-                int runs = i == 0 ? 20 : 2;
-                for (int r = 0; r < runs; r++) {
-                    tfn_decoder_start(&d, NULL);
-                    for (int t = 0; t < m.desc.context; t++) tfn_decoder_next(&d, &token, 1, NULL);
-                }
-                v[s] = (now() - start) / runs / m.desc.context;
+        mem = need(malloc(size));
+        j.k = m.kernels, j.floats = (ptrdiff_t)weights;
+        j.memory = memory = random_floats(j.floats, 3);
+        if (tfn_decoder_init(&j.d, &m, 1, large ? 1024 : j.context, mem, size) != TFN_OK) exit(1);
+        for (int f = 0; f < (large ? 4 : 1); f++) {
+            contest c = { "decode", NULL, j.k->name, our_tokens, their_tokens, read_limit, &j,
+                          4 * weights, "GB/s" };
+            char name[100];
+            snprintf(name, sizeof name, f ? "%.60s, prefill of %d" : "%.60s, a token", list[i].name,
+                     prefills[f]);
+            j.prefill = prefills[f];
+            c.name = name;
+            if (f) {
+                c.amount = 2.0 * prefills[f] * (weights - d * list[i].vocab) + 2 * d * list[i].vocab
+                         + 4.0 * prefills[f] * prefills[f] * d * list[i].layers;
+                c.limit = fma_limit, c.unit = "GFLOP/s";
             }
-            row("decode", models[i].name, m.kernels->name, median(v, 9), 1 / median(v, 9),
-                "tokens/s", -1);
+            compete(&c, peers, count);
         }
-        free(mem);
+        free(mem), free(memory);
         tfn_model_free(&m);
     }
 }
 
-static void each_isa(const char *bench)
+/* -- threads ---------------------------------------------------------------------------------- */
+
+static volatile bool neighbour_stops;
+static void neighbour(void *p, int index)
+{
+    (void)p, (void)index;
+    while (!neighbour_stops) continue;
+}
+
+/* Two threads against one, wall clock, in turn; so do not pin it. */
+static void bench_threads(const shape *list, int n)
+{
+    const int threads = option.threads > 1 ? option.threads : 2;
+    option.threads = threads;                       /* now() is the wall clock */
+    for (int i = 0; i < n; i++) {
+        train_job one, more;
+        if (!wanted(list[i].name)) continue;
+        train_start(&one, &list[i], 1);
+        train_start(&more, &list[i], threads);
+        for (int busy = 0; busy < 2; busy++) {
+            double a[ROUNDS], b[ROUNDS], ratio[ROUNDS];
+            bool same;
+            tfn_thread_job spin;
+            memset(&spin, 0, sizeof spin);
+            spin.run = neighbour;
+            neighbour_stops = false;
+            if (busy) spin.started = tfn_thread_start(&spin);
+            our_steps(&one), our_steps(&more);
+            for (int r = 0; r < option.rounds; r++)
+                a[r] = our_steps(&one), b[r] = our_steps(&more), ratio[r] = a[r] / b[r];
+            neighbour_stops = true;
+            if (spin.started) tfn_thread_join(&spin);
+            same = tfn_model_hash(&one.m) == tfn_model_hash(&more.m);
+            median(ratio, option.rounds);
+            if (option.json)
+                printf("{\"bench\":\"threads\",\"name\":\"%s\",\"threads\":%d,\"busy\":%s,"
+                       "\"ms\":%.6g,\"one_ms\":%.6g,\"ratio\":%.3f,\"same_bits\":%s}\n",
+                       list[i].name, threads, busy ? "true" : "false",
+                       1e3 * median(b, option.rounds), 1e3 * median(a, option.rounds),
+                       ratio[option.rounds / 4], same ? "true" : "false");
+            else
+                printf("%-7s %-14s %-22s one %9.2f ms   %d threads %9.2f ms  %.2fx  %s\n",
+                       one.k->name, list[i].name, busy ? "with a busy neighbour" : "alone",
+                       1e3 * median(a, option.rounds), threads, 1e3 * median(b, option.rounds),
+                       ratio[option.rounds / 4], same ? "same bits" : "BITS DIFFER");
+            fflush(stdout);
+        }
+        train_end(&one), train_end(&more);
+    }
+}
+
+/* -- memory ----------------------------------------------------------------------------------- */
+
+static void bench_memory(const shape *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int again = 0; again < 2; again++) {
+            tfn_model_desc d = desc_of(&list[i], false, option.threads);
+            tfn_model m;
+            const tfn_memory *u = &m.memory;
+            if (!wanted(list[i].name)) continue;
+            d.recompute = again != 0;
+            make_model(&m, &d, list[i].name);
+            printf(option.json
+                   ? "{\"bench\":\"memory\",\"name\":\"%s%s\",\"total\":%zu,\"parameters\":%zu,"
+                     "\"gradients\":%zu,\"moments\":%zu,\"workspace\":%zu,\"other\":%zu}\n"
+                   : "%s%s: %zu bytes; parameters %zu, gradients %zu, moments %zu, working set %zu,"
+                     " other %zu\n",
+                   list[i].name, again ? ", recomputed" : "", u->total, u->parameters,
+                   u->gradients, u->moments, u->workspace,
+                   u->total - u->parameters - u->gradients - u->moments - u->workspace);
+            tfn_model_free(&m);
+        }
+}
+
+/* -- growth ----------------------------------------------------------------------------------- */
+
+/* Tokens a second as one size grows, and the time of an operation against the first row's: 1 where
+ * the cost is that of the operations alone. */
+static void bench_growth(void)
+{
+    static const shape base = { "", 4, 128, 4, 512, 64, 8, 256 };
+    static const struct { const char *name; int n, values[10]; } tables[] = {
+        { "width", 10, { 32, 48, 64, 96, 100, 128, 192, 256, 384, 512 } },
+        { "depth", 5, { 1, 2, 4, 8, 16 } },
+        { "length", 8, { 8, 16, 32, 63, 64, 128, 256, 512 } },
+        { "batch", 8, { 1, 2, 3, 4, 8, 16, 32, 64 } }
+    };
+    for (int t = 0; t < 4; t++) {
+        double first = 0;
+        if (!wanted(tables[t].name)) continue;
+        if (!option.json)
+            printf("%-7s %12s %14s %10s\n", tables[t].name, "tokens/s", "MFLOP a token",
+                   "time/FLOP");
+        for (int i = 0; i < tables[t].n; i++) {
+            const int v = tables[t].values[i];
+            shape s = base;
+            train_job j;
+            double time[ROUNDS], tokens, operations;
+            if (t == 0) s.width = v, s.ffn = 4*v;
+            if (t == 1) s.layers = v;
+            if (t == 2) s.time = v;
+            if (t == 3) s.batch = v;
+            train_start(&j, &s, option.threads);
+            our_steps(&j);
+            for (int r = 0; r < option.rounds; r++) time[r] = our_steps(&j);
+            tokens = s.batch * s.time / median(time, option.rounds);
+            operations = step_operations(&s) / s.batch / s.time;
+            if (i == 0) first = tokens * operations;
+            printf(option.json ? "{\"bench\":\"growth\",\"name\":\"%s=%d\","
+                                 "\"tokens_per_second\":%.6g,\"flop_per_token\":%.6g,"
+                                 "\"time_per_flop\":%.3f}\n"
+                               : "%s%7d %12.0f %14.3f %10.2f\n",
+                   option.json ? tables[t].name : "", v, tokens,
+                   option.json ? operations : operations * 1e-6, first / (tokens * operations));
+            fflush(stdout);
+            train_end(&j);
+        }
+    }
+}
+
+static void each_isa(void (*bench)(const tfn_kernels *))
 {
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
         const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
-        if (!k || (option.isa != TFN_ISA_BEST && (int)option.isa != isa)) continue;
-        if (!strcmp(bench, "gemm")) bench_gemm(k);
-        else row("peak", "peak", k->name, 0, peak(k->isa) * 1e-9, "GFLOP/s", -1);
+        if (k && (option.isa == TFN_ISA_BEST || (int)option.isa == isa)) bench(k);
     }
+}
+
+/* tools/peers/torch_peer.py, from where this program lies: tools/bin/bench. */
+static void find_script(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    snprintf(option.script, sizeof option.script, "%.*s../peers/torch_peer.py",
+             slash ? (int)(slash - program + 1) : 0, program);
 }
 
 int main(int argc, char **argv)
 {
     cli c = { "bench", NULL, 0, 1 };
     const char *bench = argc > 1 ? argv[1] : "", *isa = NULL;
-    long threads = 1;
+    long threads = 1, rounds = 7;
+    shape list[16];
+    int n = 0;
+    bool given = false;
     c.argv = argv, c.argc = argc;
+    option.peers = true;
     while (argc > 1 && cli_next(&c)) {
         if (cli_is(&c, "--json")) option.json = true;
-        else if (!cli_text(&c, "--isa", &isa) && !cli_text(&c, "--only", &option.only)
-                 && !cli_number(&c, "--threads", 1, TFN_THREADS_MAX, &threads)) bench = "";
+        else if (cli_is(&c, "--quick")) option.quick = true, rounds = 3;
+        else if (cli_is(&c, "--no-peers")) option.peers = false;
+        else if (cli_text(&c, "--isa", &isa) || cli_text(&c, "--only", &option.only)
+                 || cli_number(&c, "--threads", 1, TFN_THREADS_MAX, &threads)
+                 || cli_number(&c, "--rounds", 1, ROUNDS, &rounds)) continue;
+        else if (n == 16 || !parse_shape(&list[n++], argv[c.at]))
+            cli_fail(&c, "\"%s\" is no option and no model", argv[c.at]);
+        else given = true;
     }
+    for (int i = 0; !given && i < SHAPES; i++)
+        if (!option.quick || shapes[i].width < 384) list[n++] = shapes[i];
     option.isa = tfn_isa_find(isa);
-    option.threads = (int)threads;
-    if (!tfn_kernels_for(option.isa)) return fprintf(stderr, "this machine lacks it\n"), 1;
-    if (!strcmp(bench, "peak") || !strcmp(bench, "gemm")) each_isa(bench);
+    option.threads = (int)threads, option.rounds = (int)rounds;
+    find_script(argv[0]);
+    if (!tfn_kernels_for(option.isa)) return fprintf(stderr, "bench: this machine lacks it\n"), 1;
+    if (!strcmp(bench, "peak")) each_isa(bench_peak);
+    else if (!strcmp(bench, "gemm")) bench_gemm(tfn_kernels_for(option.isa));
     else if (!strcmp(bench, "kernels")) bench_kernels(tfn_kernels_for(option.isa));
-    else if (!strcmp(bench, "train")) bench_train();
-    else if (!strcmp(bench, "decode")) bench_decode();
+    else if (!strcmp(bench, "attention")) bench_attention(tfn_kernels_for(option.isa));
+    else if (!strcmp(bench, "train")) bench_train(list, n);
+    else if (!strcmp(bench, "decode")) bench_decode(list, n);
+    else if (!strcmp(bench, "threads")) bench_threads(list, n);
+    else if (!strcmp(bench, "memory")) bench_memory(list, n);
+    else if (!strcmp(bench, "growth")) bench_growth();
     else if (!strcmp(bench, "--help")) fputs(usage, stdout);
     else return fputs(usage, stderr), 2;
     return 0;

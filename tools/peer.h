@@ -1,0 +1,125 @@
+/* Who bench.c compares with: BLAS libraries in this process, PyTorch in processes of its own. What
+ * is not installed is left out. */
+#ifndef PEER_H
+#define PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PEERS = 4 };
+typedef void peer_cblas(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                        int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef int peer_dnnl(char ta, char tb, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
+                      const float *a, ptrdiff_t lda, const float *b, ptrdiff_t ldb, float beta,
+                      float *c, ptrdiff_t ldc);
+typedef struct peer {
+    char  name[48];
+    FILE *to, *from;                    /* of a process */
+    peer_cblas *cblas;
+    peer_dnnl  *dnnl;
+} peer;
+
+#if defined __unix__ || defined __APPLE__
+#include <dlfcn.h>
+#include <unistd.h>
+
+/* c = a b, row-major; ta, tb: a or b lies transposed. */
+static void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
+                      const float *b, float *c)
+{
+    const int lda = ta ? m : k, ldb = tb ? k : n;
+    if (p->dnnl) p->dnnl(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, 0, c, n);
+    else p->cblas(101, ta ? 112 : 111, tb ? 112 : 111, m, n, k, 1, a, lda, b, ldb, 0, c, n);
+}
+
+/* A library's function, or NULL. */
+static void *peer_symbol(const char *library, const char *symbol)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    return handle ? dlsym(handle, symbol) : NULL;
+}
+
+/* OpenBLAS and oneDNN, on one thread, with the kernels for AVX-512 where the processor has it:
+ * Debian's OpenBLAS does not choose them for every processor. */
+static int peers_blas(peer *p, bool avx512)
+{
+    int count = 0;
+    void *f;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    setenv("OMP_NUM_THREADS", "1", 1);
+    if (avx512) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+    memset(p, 0, PEERS * sizeof *p);
+    if ((f = peer_symbol("libopenblas.so.0", "cblas_sgemm")) != NULL) {
+        memcpy(&p[count].cblas, &f, sizeof f);
+        snprintf(p[count++].name, sizeof p->name, "openblas%s", avx512 ? "-skx" : "");
+    }
+    if ((f = peer_symbol("libdnnl.so.2", "dnnl_sgemm")) != NULL
+        || (f = peer_symbol("libdnnl.so.3", "dnnl_sgemm")) != NULL) {
+        memcpy(&p[count].dnnl, &f, sizeof f);
+        snprintf(p[count++].name, sizeof p->name, "onednn");
+    }
+    return count;
+}
+
+/* Ask for a number of seconds; negative: no answer. */
+static double peer_ask(peer *p, const char *question)
+{
+    char line[100];
+    fprintf(p->to, "%s\n", question);
+    fflush(p->to);
+    if (!fgets(line, sizeof line, p->from) || line[0] == '-') return -1;
+    return atof(line);
+}
+
+static bool peer_start(peer *p, const char *name, const char *script, bool tuned, bool avx512)
+{
+    char line[64] = "", *const argv[] = { (char *)"python3", (char *)script, NULL };
+    int in[2], out[2];
+    if (pipe(in) || pipe(out)) return false;
+    if (fork() == 0) {
+        dup2(in[0], 0), dup2(out[1], 1);
+        close(in[0]), close(in[1]), close(out[0]), close(out[1]);
+        if (!freopen("/dev/null", "w", stderr)) _exit(1);
+        setenv("OMP_NUM_THREADS", "1", 1);
+        if (tuned) setenv("OPENBLAS_CORETYPE", avx512 ? "SKYLAKEX" : "HASWELL", 1);
+        if (tuned) setenv("ATEN_CPU_CAPABILITY", avx512 ? "avx512" : "avx2", 1);
+        if (!getenv("TFN_PYTHON")) execv("/usr/bin/python3", argv);
+        else execvp(getenv("TFN_PYTHON"), argv);
+        _exit(1);
+    }
+    close(in[0]), close(out[1]);
+    p->to = fdopen(in[1], "w"), p->from = fdopen(out[0], "r");
+    fprintf(p->to, "version\n");
+    fflush(p->to);
+    if (!fgets(line, sizeof line, p->from)) return fclose(p->to), fclose(p->from), false;
+    line[strcspn(line, "\n")] = 0;
+    snprintf(p->name, sizeof p->name, "%s %.24s", name, line);
+    return true;
+}
+
+/* PyTorch as installed, and with the environment that lets it use the processor. */
+static int peers_torch(peer *p, const char *script, bool avx512)
+{
+    int count = 0;
+    memset(p, 0, PEERS * sizeof *p);
+    for (int tuned = 0; tuned < 2; tuned++)
+        count += peer_start(&p[count], tuned ? "torch-tuned" : "torch", script, tuned, avx512);
+    return count;
+}
+#else
+static void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
+                      const float *b, float *c)
+{
+    (void)p, (void)ta, (void)tb, (void)m, (void)n, (void)k, (void)a, (void)b, (void)c;
+}
+static int peers_blas(peer *p, bool avx512) { return (void)p, (void)avx512, 0; }
+static double peer_ask(peer *p, const char *question) { return (void)p, (void)question, -1; }
+static int peers_torch(peer *p, const char *script, bool avx512)
+{
+    return (void)p, (void)script, (void)avx512, 0;
+}
+#endif
+#endif
