@@ -10511,13 +10511,10 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
     if (d->beam && d->temperature > 0)
         tfn__fail(e, TFN_BAD_OPTION, "generator", "%d beams: a beam search does not draw", d->beam,
                   0);
-    tfn__in_range(e, "forbidden_count", d->forbidden_count, 0, m->vocab);
+    tfn__in_range(e, "forbidden_count", d->forbidden_count, 0, d->forbidden ? m->vocab : 0);
     for (int32_t i = 0; d->forbidden && i < d->forbidden_count; i++)
         tfn__in_range(e, "token %d is forbidden, the limit is %d", d->forbidden[i], 0,
                       m->vocab - 1);
-    if (!d->forbidden && d->forbidden_count)
-        tfn__fail(e, TFN_BAD_OPTION, "generator", "%d forbidden tokens, but no list",
-                  d->forbidden_count, 0);
 }
 
 /* -- one block of memory --------------------------------------------------------------------- */
@@ -12557,10 +12554,7 @@ static int32_t tfn__replace(char *s, int32_t n, const char *from, const char *to
 static int32_t tfn__strip_end(const char *s, int32_t n)
 {
     for (int32_t k = 1; k <= 3 && k <= n; k++)
-        if (tfn__space(s + n - k, k) == k) {
-            n -= k;
-            k = 0;
-        }
+        if (tfn__space(s + n - k, k) == k) n -= k, k = 0;
     return n;
 }
 
@@ -12647,7 +12641,7 @@ static tfn__words *tfn__split_all(const char *hypothesis, const char *const *ref
                                   int32_t count, tfn__splitter split, void *work, size_t size,
                                   tfn_status *status)
 {
-    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__arena a = tfn__arena_in(work, size);
     tfn__words *w;
     tfn_error e;
     char *text = NULL;
@@ -12659,8 +12653,6 @@ static tfn__words *tfn__split_all(const char *hypothesis, const char *const *ref
     for (int32_t i = 0; i < count; i++) bytes = tfn__sum(bytes, tfn__length(references[i]));
     *status = TFN_TOO_LARGE;
     if (bytes > INT32_MAX / 2) return NULL;
-    a.base = tfn__aligned(work);
-    a.size = size - (TFN__ALIGN - 1);
     w = tfn__lay_words(&a, bytes, (size_t)count + 1, &e);
     *status = e.status;
     for (int32_t i = 0; w && i <= count; i++) {
@@ -12789,8 +12781,7 @@ TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effe
             half /= 2;
             correct = smooth == TFN_SMOOTH_EXP ? half : smooth == TFN_SMOOTH_FLOOR ? 0.1 : 0;
         }
-        if (correct == 0) sum -= 9999999999.0;
-        else sum += tfn__log(100 * correct / total);
+        sum += correct == 0 ? -9999999999.0 : tfn__log(100 * correct / total);
     }
     orders = effective_order ? n : 4;
     sum -= 9999999999.0 * (orders - n);
@@ -12888,8 +12879,7 @@ TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothe
 
 TFNORM_API double tfn_edits_score(const tfn_edits *e)
 {
-    if (e->length > 0) return (double)e->edits / (double)e->length;
-    return e->edits > 0 ? (double)NAN : 0;
+    return e->length > 0 ? (double)e->edits / (double)e->length : e->edits > 0 ? (double)NAN : 0;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> files */
