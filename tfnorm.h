@@ -2688,8 +2688,10 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #endif
 #if defined __GNUC__ && !defined __OPTIMIZE_SIZE__
 #define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
+#define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* to the second cache */
 #else
 #define TFN__FETCH(p) ((void)0)
+#define TFN__FETCH_FAR(p) ((void)0)
 #endif
 
 /* The next part of what is left to split evenly into parts of at most `most`. */
@@ -2852,6 +2854,8 @@ static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul *t, const floa
         x[r] = t->start ? TFN__GET(t->start + r * t->start_ld, t->n) : TFN__SET(0);
     for (ptrdiff_t p = 0; p < t->k; p += 4) {
         const int steps = (int)tfn__min(t->k - p, 4);
+        for (int i = 0; i < TFN__W / 4; i++)        /* the next W rows of b */
+            TFN__FETCH_FAR(b[p % 16 / 4 * (TFN__W / 4) + i] + TFN__W * t->b_col + p / 16 * 16);
         if (steps == 4) TFN__N(tfn__turn)(v, b, p);
         for (int i = 0; i < steps && steps < 4; i++) {
             for (int l = 0; l < TFN__W; l++) last[l] = b[l][p + i];
