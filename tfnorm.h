@@ -4096,8 +4096,7 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention *p, ptrdiff_t u, f
     tfn__strip a;
     TFNORM_MEMSET(&a, 0, sizeof a);
     a.p = p;
-    a.b = u / p->kv_heads;
-    a.g = u % p->kv_heads;
+    a.b = u / p->kv_heads, a.g = u % p->kv_heads;
     a.size = size;
     a.all = p->tq > 0 ? tfn__seen(p, a.b, p->tq - 1) : 0;
     a.ld = tfn__score_ld(p->tk);
@@ -5677,15 +5676,12 @@ static tfn_attention tfn__attention_of(const tfn__call *c)
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.y = c->y;
     p.stats = c->saved;
-    p.q = c->x[0];
-    p.k = c->x[1];
-    p.v = c->x[2];
+    p.q = c->x[0], p.k = c->x[1], p.v = c->x[2];
     p.lengths = c->n->arg[3] < 0 ? NULL : c->r->ints[c->n->arg[3]];
     p.batch = c->r->batch;
     p.tq = c->rows / tfn__max(p.batch, 1);
     p.tk = c->x_rows[1] / tfn__max(p.batch, 1);
-    p.heads = c->n->arg[0];
-    p.kv_heads = c->n->arg[1];
+    p.heads = c->n->arg[0], p.kv_heads = c->n->arg[1];
     p.head_size = size;
     p.q_ld = p.y_ld = c->cols;
     p.k_ld = p.v_ld = c->x_cols[1];
@@ -5809,10 +5805,8 @@ static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
     tfn_custom_args a;
     TFNORM_MEMSET(&a, 0, sizeof a);
     a.user = c->t->custom[c->n->arg[0]].user;
-    a.y = c->y;
-    a.dy = c->dy;
-    a.rows = c->rows;
-    a.cols = c->cols;
+    a.y = c->y, a.dy = c->dy;
+    a.rows = c->rows, a.cols = c->cols;
     for (int i = 0; i < TFN_INPUTS; i++) {
         a.x[i] = c->x[i];
         a.dx[i] = c->dx[i];
@@ -5966,9 +5960,7 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
     TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);
     t->size = size - skip;
     t->count = 1;
-    t->batch = batch;
-    t->source = source;
-    t->target = target;
+    t->batch = batch, t->source = source, t->target = target;
     t->training = training;
     t->layer = -1;
 }
