@@ -21,7 +21,7 @@
 /* -- specs and records ----------------------------------------------------------------------- */
 
 typedef enum lab_task {
-    LAB_REVERSE,            /* 5 to 8 of 8 letters, backwards: encoder-decoder */
+    LAB_REVERSE,            /* 5 to 8 of 8 letters, backwards, by letters: encoder-decoder */
     LAB_GRAMMAR,            /* toy German to toy English, by words: encoder-decoder */
     LAB_HEADLINE,           /* two toy English sentences to a headline: encoder-decoder */
     LAB_TEXT,               /* toy English by letters: decoder */
@@ -148,17 +148,15 @@ enum { LAB_WORDS = 256, LAB_WORD = 24, LAB_SAMPLES = 4000 };
 typedef struct lab_words { int32_t count; char text[LAB_WORDS][LAB_WORD]; } lab_words;
 static lab_words lab_vocabularies[LAB_TEXT + 1];        /* filled by lab_prepare, then constant */
 
-static const char *lab_task_row(lab_task t)
-{
-    return t == LAB_GRAMMAR ? "translate" : t == LAB_HEADLINE ? "headline" : "sentences";
-}
+static const char *const lab_task_rows[] = { "reverse", "translate", "headline", "sentences" };
+static bool lab_by_letters(lab_task t) { return t == LAB_REVERSE || t == LAB_TEXT; }
 static void lab_make(task_item *item, lab_task t, uint64_t seed, task_split split, uint64_t i)
 {
     task_options o;
     memset(&o, 0, sizeof o);
     o.seed = seed;
-    o.max = t == LAB_TEXT ? 2 : 1;
-    task_make(item, task_find(lab_task_row(t)), &o, split, i);
+    o.max = t == LAB_REVERSE ? 0 : t == LAB_TEXT ? 2 : 1;
+    task_make(item, task_find(lab_task_rows[t]), &o, split, i);
 }
 
 /* The next word of a text, with a full stop or comma as one of its own; or the next letter. */
@@ -194,11 +192,11 @@ static void lab_learn(lab_words *w, const char *text, bool letters)
 static void lab_prepare(void)
 {
     task_item item;
-    for (int t = LAB_GRAMMAR; t <= LAB_TEXT; t++)
+    for (int t = LAB_REVERSE; t <= LAB_TEXT; t++)
         for (uint64_t i = 0; i < LAB_SAMPLES; i++) {
             lab_make(&item, (lab_task)t, 0, TASK_TRAIN, i);
-            lab_learn(&lab_vocabularies[t], item.source, t == LAB_TEXT);
-            lab_learn(&lab_vocabularies[t], item.target, t == LAB_TEXT);
+            lab_learn(&lab_vocabularies[t], item.source, lab_by_letters((lab_task)t));
+            lab_learn(&lab_vocabularies[t], item.target, lab_by_letters((lab_task)t));
         }
 }
 static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *text)
@@ -206,7 +204,7 @@ static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *te
     const lab_words *w = &lab_vocabularies[t];
     char word[LAB_WORD];
     int32_t n = 0;
-    while (n < most && lab_next(&text, word, t == LAB_TEXT)) {
+    while (n < most && lab_next(&text, word, lab_by_letters(t))) {
         const char *found = (const char *)bsearch(word, w->text, (size_t)w->count, LAB_WORD,
                                                   lab_by_text);
         if (found) ids[n++] = LAB_FIRST + (int32_t)((found - w->text[0]) / LAB_WORD);
@@ -222,7 +220,7 @@ static int32_t lab_time(lab_task t)
 static int32_t lab_vocab(const lab_spec *s)
 {
     return s->task == LAB_RANDOM ? 64 : s->task == LAB_DISTINCT ? 16 * s->batch
-         : LAB_FIRST + (s->task == LAB_REVERSE ? 8 : lab_vocabularies[s->task].count);
+         : LAB_FIRST + lab_vocabularies[s->task].count;
 }
 
 /* Row `row`: its source stands there, of n tokens; its target has m and begins at `target`. */
@@ -237,15 +235,6 @@ static void lab_fill_pair(lab_data *d, int32_t row, int32_t time, int32_t n, con
         if (i < m) d->tokens[at + i + 1] = target[i];
     }
     d->source_lengths[row] = n + 1, d->lengths[row] = m + 1;
-}
-static void lab_fill_reverse(lab_data *d, int32_t row, int32_t time, tfn_key key)
-{
-    int32_t n = 5 + (int32_t)(tfn_random_bits(key, 0) % 4), target[8];
-    for (int32_t i = 0; i < n; i++) {
-        target[n - 1 - i] = LAB_FIRST + (int32_t)(tfn_random_bits(key, 1 + (uint64_t)i) % 8);
-        d->source[row * time + i] = target[n - 1 - i];
-    }
-    lab_fill_pair(d, row, time, n, target, n);
 }
 /* Letters of sentences i, i + 1 ... */
 static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec *s, uint64_t seed,
@@ -274,9 +263,7 @@ static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed
         const uint64_t i = which * 1024 + 4 * (uint64_t)row;
         int32_t target[LAB_TIME], n;
         task_item item;
-        if (s->task == LAB_REVERSE)
-            lab_fill_reverse(d, row, time, tfn_key_fold(key, (uint64_t)row));
-        else if (s->task == LAB_TEXT) lab_fill_text(d, row, time, s, seed, split, i);
+        if (s->task == LAB_TEXT) lab_fill_text(d, row, time, s, seed, split, i);
         else {
             lab_make(&item, s->task, seed, split, i);
             n = lab_encode(d->source + row * time, time - 1, s->task, item.source);
@@ -913,7 +900,10 @@ static void lab_free(lab *l)
     memset(l, 0, sizeof *l);
 }
 
-/* {"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. */
+/* {"lab":2,"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. The number counts the
+ * changes of what a spec means: 1 had a string reversal of its own, whose test was in training too.
+ * Lines of another number are not read. */
+#define LAB_LINE "{\"lab\":2,\"spec\":\""
 static char *lab_line(const lab_record *r)
 {
     size_t size = LAB_KEY + 64, at = 0;
@@ -921,7 +911,7 @@ static char *lab_line(const lab_record *r)
     for (int32_t i = 0; i < r->count; i++) size += 40 + 26 * (size_t)r->lists[i].n;
     text = (char *)malloc(size);
     if (!text) return NULL;
-    at += (size_t)snprintf(text, size, "{\"spec\":\"%s\",\"seconds\":%.2f", r->key, r->seconds);
+    at += (size_t)snprintf(text, size, LAB_LINE "%s\",\"seconds\":%.2f", r->key, r->seconds);
     for (int32_t i = 0; i < r->count; i++) {
         const lab_list *l = &r->lists[i];
         at += (size_t)snprintf(text + at, size - at, ",\"%s\":[", l->name);
@@ -938,10 +928,10 @@ static char *lab_line(const lab_record *r)
 /* One line of the file; a line cut short by an interruption is no record. */
 static void lab_read_line(lab *l, char *line)
 {
-    const char *begin = "{\"spec\":\"";
-    char *at = line + strlen(begin), *end = strchr(line, '\n'), *quote;
+    const size_t n = strlen(LAB_LINE);
+    char *at = line + n, *end = strchr(line, '\n'), *quote;
     lab_record *r;
-    if (strncmp(line, begin, strlen(begin)) || !end || end[-1] != '}') return;
+    if (strncmp(line, LAB_LINE, n) || !end || end[-1] != '}') return;
     quote = strchr(at, '"');
     if (!quote) return;
     *quote = 0;
@@ -949,15 +939,15 @@ static void lab_read_line(lab *l, char *line)
     at = quote + 1;
     while ((at = strchr(at, '"')) != NULL) {
         char *name = at + 1, *close = strchr(name, '"');
-        int32_t n = 1;
+        int32_t count = 1;
         double *v;
         if (!close || close[1] != ':') break;
         *close = 0;
         at = close + 2;
         if (*at != '[') { r->seconds = strtod(at, &at); continue; }
-        for (char *c = at; *c != ']'; c++) n += *c == ',';
-        v = lab_put(r, n, "%s", name);
-        for (int32_t i = 0; v && i < n; i++) {
+        for (char *c = at; *c != ']'; c++) count += *c == ',';
+        v = lab_put(r, count, "%s", name);
+        for (int32_t i = 0; v && i < count; i++) {
             at++;
             if (!strncmp(at, "null", 4)) at += 4;
             else v[i] = strtod(at, &at);
