@@ -9,7 +9,7 @@ typedef enum verdict { NOT_SHOWN, SHOWN, OPPOSITE, NOT_TESTABLE } verdict;
 static const char *const verdicts[] = { "not shown", "shown", "opposite", "not testable here" };
 
 /* What a picture shows: lines over x, or a matrix of n x n. */
-enum { FIGURE_POINTS = 64, FIGURE_LINES = 9, FIGURE_MATRIX = 40 };
+enum { FIGURE_POINTS = 3 * LAB_DEEPEST, FIGURE_LINES = 9, FIGURE_MATRIX = 40 };
 typedef struct figure_line {
     char   name[32];
     int    n;
@@ -18,7 +18,7 @@ typedef struct figure_line {
 typedef struct figure {
     const char *x, *y;              /* labels of the axes, with units */
     bool        log_x, log_y;
-    int         lines, matrix;      /* matrix: rows, with a column more; of line 0's name */
+    int         lines, matrix;      /* matrix: columns, with a row less; of line 0's name */
     figure_line line[FIGURE_LINES];
     double      cells[FIGURE_MATRIX * (FIGURE_MATRIX + 1)];
 } figure;
@@ -141,6 +141,11 @@ static lab_spec trained(const char *recipe, int32_t layers)
 }
 static const double FAILS = 20, LEARNS = 90;         /* BLEU */
 
+/* Labels of axes. */
+#define LAST_W2      "gradient norm of the last W2 [nats per token]"
+#define ANY_W2       "gradient norm of W2 [nats per token]"
+#define OUT_GRADIENT "gradient norm of its output [nats]"
+
 static void draw_loss(lab *l, outcome *o, lab_spec s, const char *name)
 {
     figure_line *line = line_of(o, "updates", "validation loss [nats per token]", name);
@@ -208,45 +213,49 @@ static void x2(lab *l, outcome *o)
     judge(o, fabs(ratio - 1) < 0.01, false);
 }
 
-static void energies(lab *l, outcome *o, const char *recipe, const char *list, int32_t odd,
-                     double *mean)
+/* Of every layer; returns how many. */
+static int energies(lab *l, outcome *o, const char *recipe, const char *list, int32_t odd,
+                    double mean[LAB_DEEPEST])
 {
     lab_spec s = theory(recipe, 12);
+    const int n = lab_layers(l, 12);
     figure_line *line = line_of(o, "layer", "mean of |x|^2 / d", recipe);
-    for (int32_t i = 0; i < 12; i++) {
+    for (int32_t i = 0; i < n; i++) {
         lab_sample a = lab_over(l, s, list, 2*i + odd);
         mean[i] = a.mean;
         point(line, i + 1, a.mean, a.sd);
     }
+    return n;
 }
 static void x3(lab *l, outcome *o)
 {
-    double e[12], sum = 0, low = 1e9, high = 0;
-    energies(l, o, "post", "enc_sum_energy", 1, e);
-    for (int i = 0; i < 12; i++) sum += e[i] / 12, low = fmin(low, e[i]), high = fmax(high, e[i]);
+    double e[LAB_DEEPEST], sum = 0, low = 1e9, high = 0;
+    const int n = energies(l, o, "post", "enc_sum_energy", 1, e);
+    for (int i = 0; i < n; i++) sum += e[i] / n, low = fmin(low, e[i]), high = fmax(high, e[i]);
     say(o, "mean %.3f, layers from %.3f to %.3f (theory 1.5). ", sum, low, high);
     judge(o, fabs(sum - 1.5) < 0.1 && low > 1.3 && high < 1.7, false);
 }
 static void x4(lab *l, outcome *o)
 {
-    double e[12], low = 1e9, high = 0;
-    energies(l, o, "post", "enc_sum_energy", 0, e);
-    for (int i = 0; i < 12; i++) low = fmin(low, e[i]), high = fmax(high, e[i]);
+    double e[LAB_DEEPEST], low = 1e9, high = 0;
+    const int n = energies(l, o, "post", "enc_sum_energy", 0, e);
+    for (int i = 0; i < n; i++) low = fmin(low, e[i]), high = fmax(high, e[i]);
     say(o, "layers from %.3f to %.3f (theory [1, 2]). ", low, high);
     judge(o, low >= 1 && high <= 2.02, false);
 }
 static void x5(lab *l, outcome *o)
 {
-    double e[12], x[12];
+    double e[LAB_DEEPEST] = { 0 }, x[LAB_DEEPEST] = { 0 };
     bool inside = true;
     lab_fit f;
-    energies(l, o, "pre", "enc_output_energy", 1, e);
-    for (int i = 0; i < 12; i++) {
+    const int n = energies(l, o, "pre", "enc_output_energy", 1, e);
+    for (int i = 0; i < n; i++) {
         x[i] = i + 1;
         inside = inside && e[i] >= 1 + x[i]/2 && e[i] <= 1 + 3*x[i]/2;
     }
-    f = lab_line_through(12, x, e);
-    say(o, "slope %.3f a layer (theory 0.5 to 1.5), R^2 %.4f, layer 12: %.2f. ", f.b, f.r2, e[11]);
+    f = lab_line_through(n, x, e);
+    say(o, "slope %.3f a layer (theory 0.5 to 1.5), R^2 %.4f, layer %d: %.2f. ", f.b, f.r2, n,
+        e[n - 1]);
     judge(o, inside && f.r2 > 0.95, false);
 }
 
@@ -323,11 +332,11 @@ enum { DEPTHS = 7 };
 static double depth_power(lab *l, outcome *o, const char *recipe, int first)
 {
     double x[DEPTHS], y[DEPTHS];
-    figure_line *line = line_of(o, "layers of each stack", "gradient norm of the last W2", recipe);
+    figure_line *line = line_of(o, "layers of each stack", LAST_W2, recipe);
     o->fig.log_x = o->fig.log_y = true;
     for (int i = 0; i < DEPTHS; i++) {
         lab_sample a = lab_over(l, wide(at_start(recipe, depths[i])), "dec_w2_gradient", -1);
-        x[i] = depths[i], y[i] = a.mean;
+        x[i] = lab_layers(l, depths[i]), y[i] = a.mean;
         point(line, x[i], y[i], a.sd);
     }
     return lab_power(DEPTHS - first, x + first, y + first);
@@ -357,45 +366,49 @@ static void x9(lab *l, outcome *o)
 }
 static void x10(lab *l, outcome *o)
 {
-    double post[12], pre[12];
-    means(l, (lab_spec[]){ theory("post", 12) }, "enc_w2_gradient", 12, post, NULL);
-    means(l, (lab_spec[]){ theory("pre", 12) }, "enc_w2_gradient", 12, pre, NULL);
-    draw_list(l, o, theory("post", 12), "enc_w2_gradient", 12, "layer", "gradient norm of W2",
-              "post");
-    draw_list(l, o, theory("pre", 12), "enc_w2_gradient", 12, "layer", "gradient norm of W2",
-        "pre");
-    say(o, "W2, last over first layer of 12: Post-LN %.2f (the bound allows up to %.1f), Pre-LN "
-        "%.2f (theory 1). ", post[11] / post[0], pow(1.5, 5.5), pre[11] / pre[0]);
-    judge(o, post[11] / post[0] > 1.5 && post[11] / post[0] < 1.1 * pow(1.5, 5.5)
-          && pre[11] / pre[0] > 0.5 && pre[11] / pre[0] < 2, false);
+    static const char *const recipes[] = { "post", "pre" };
+    const int n = lab_layers(l, 12);
+    const double bound = pow(1.5, (n - 1) / 2.0);
+    double ratio[2];
+    for (int k = 0; k < 2; k++) {
+        lab_spec s = theory(recipes[k], 12);
+        draw_list(l, o, s, "enc_w2_gradient", n, "layer", ANY_W2, recipes[k]);
+        ratio[k] = lab_over(l, s, "enc_w2_gradient", -1).mean
+                 / lab_over(l, s, "enc_w2_gradient", 0).mean;
+    }
+    say(o, "W2, last over first layer of %d: Post-LN %.2f (the bound allows up to %.1f), Pre-LN "
+        "%.2f (theory 1). ", n, ratio[0], bound, ratio[1]);
+    judge(o, ratio[0] > 1.5 && ratio[0] < 1.1 * bound && ratio[1] > 0.5 && ratio[1] < 2, false);
 }
 static void x11(lab *l, outcome *o)
 {
-    double x[12], y[12], b;
+    double x[LAB_DEEPEST] = { 0 }, y[LAB_DEEPEST] = { 0 }, b;
+    const int n = lab_layers(l, 12);
     figure_line *line = line_of(o, "layer", "Jacobian of the norm, 1/deviation", "pre");
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < n; i++) {
         lab_sample a = lab_over(l, theory("pre", 12), "enc_jacobian", 2*i);
         x[i] = i + 1, y[i] = a.mean;
         point(line, x[i], y[i], a.sd);
     }
-    b = lab_power(11, x + 1, y + 1);
-    say(o, "|J| ~ j^b, layers 2 to 12: b = %.2f (theory -0.5). ", b);
+    b = lab_power(n - 1, x + 1, y + 1);
+    say(o, "|J| ~ j^b, layers 2 to %d: b = %.2f (theory -0.5). ", n, b);
     judge(o, b < -0.35 && b > -0.65, b > 0);
 }
 static void x14(lab *l, outcome *o)
 {
     double first[2], last[2], later[2];
     static const char *const recipes[] = { "post", "pre" };
+    const int n = lab_layers(l, 6);
     for (int k = 0; k < 2; k++) {
         lab_spec s = at_start(recipes[k], 6), t = training(recipes[k], 6, 4e-3, 200, 600);
         t.stop = 200;
         t.look = true;
         first[k] = lab_over(l, s, "dec_w2_gradient", 0).mean;
-        last[k] = lab_over(l, s, "dec_w2_gradient", 5).mean;
-        later[k] = lab_over(l, t, "dec_w2_gradient", 5).mean;
-        draw_list(l, o, s, "dec_w2_gradient", 6, "decoder layer", "gradient norm of W2",
+        last[k] = lab_over(l, s, "dec_w2_gradient", -1).mean;
+        later[k] = lab_over(l, t, "dec_w2_gradient", -1).mean;
+        draw_list(l, o, s, "dec_w2_gradient", n, "decoder layer", ANY_W2,
                   k ? "pre, start" : "post, start");
-        draw_list(l, o, t, "dec_w2_gradient", 6, "decoder layer", "gradient norm of W2",
+        draw_list(l, o, t, "dec_w2_gradient", n, "decoder layer", ANY_W2,
                   k ? "pre, after warm-up" : "post, after warm-up");
     }
     say(o, "W2 of the decoder, last over first layer: Post-LN %.2f, Pre-LN %.2f; the last layer "
@@ -416,13 +429,13 @@ static void x22(lab *l, outcome *o)
     static const char *const recipes[] = { "post", "pre" };
     double x[4], y[4], b[2];
     for (int k = 0; k < 2; k++) {
-        figure_line *line = line_of(o, "width d", "gradient norm of the last W2", recipes[k]);
+        figure_line *line = line_of(o, "width d", LAST_W2, recipes[k]);
         o->fig.log_x = o->fig.log_y = true;
         for (int i = 0; i < 4; i++) {
             lab_spec s = theory(recipes[k], 6);
             s.width = s.ffn = 16 << i;
             lab_sample a = lab_over(l, s, "enc_w2_gradient", -1);
-            x[i] = 16 << i, y[i] = a.mean;
+            x[i] = lab_width(l, 16 << i), y[i] = a.mean;
             point(line, x[i], y[i], a.sd);
         }
         b[k] = lab_power(4, x, y);
@@ -580,6 +593,7 @@ static void x18(lab *l, outcome *o)
 {
     lab_spec post = masked("post", 1e-3, 100), pre = masked("pre", 3e-3, 1);
     lab_spec high = masked("post", 3e-3, 100);
+    high.tune = 0;
     lab_sample a = lab_over(l, post, "nll", 0), b = lab_over(l, pre, "nll", 0);
     lab_sample c = lab_over(l, high, "nll", 0);
     int sooner = 0;
@@ -650,25 +664,25 @@ static void a1(lab *l, outcome *o)
 static void a2(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre" };
+    const int n = 2 * lab_layers(l, 18), shrink = 3;
     bool shown = true;
     for (int k = 0; k < 2; k++) {
-        double g[36];
+        double g[2 * LAB_DEEPEST];
         int kept = 0;
-        means(l, (lab_spec[]){ at_start(recipes[k], 18) }, "enc_output_gradient", 36, g, NULL);
-        draw_list(l, o, at_start(recipes[k], 18), "enc_output_gradient", 36, "encoder sub-layer",
-                  "gradient norm of its output", recipes[k]);
-        for (int i = 0; i + 1 < 36; i++) kept += g[i] >= 0.98 * g[i + 1];
-        say(o, "%s: %d of 35 steps towards the bottom do not shrink (by over 2 %%), bottom over "
-            "top "
-            "%.2f. ", recipes[k], kept, g[0] / g[35]);
-        shown = shown && kept >= 32 && g[0] >= g[35];
+        means(l, (lab_spec[]){ at_start(recipes[k], 18) }, "enc_output_gradient", n, g, NULL);
+        draw_list(l, o, at_start(recipes[k], 18), "enc_output_gradient", n, "encoder sub-layer",
+                  OUT_GRADIENT, recipes[k]);
+        for (int i = 0; i + 1 < n; i++) kept += g[i] >= 0.98 * g[i + 1];
+        say(o, "%s: %d of %d steps towards the bottom do not shrink (by over 2 %%), bottom over "
+            "top %.2f. ", recipes[k], kept, n - 1, g[0] / g[n - 1]);
+        shown = shown && kept >= n - 1 - shrink && g[0] >= g[n - 1];
     }
     judge(o, shown, false);
 }
 static double least_relative(lab *l, outcome *o, const char *recipe, const char *list, int32_t n,
                              const char *name)
 {
-    double g[54], low = 1e9, high = 0;
+    double g[3 * LAB_DEEPEST], low = 1e9, high = 0;
     means(l, (lab_spec[]){ at_start(recipe, 18) }, list, n, g, NULL);
     for (int i = 0; i < n; i++) low = fmin(low, g[i]), high = fmax(high, g[i]);
     figure_line *line = line_of(o, "sub-layer", "relative gradient norm", name);
@@ -679,12 +693,13 @@ static double least_relative(lab *l, outcome *o, const char *recipe, const char 
 static void a3(lab *l, outcome *o)
 {
     double encoder, post, pre, admin;
-    post = least_relative(l, o, "post", "dec_output_gradient", 54, "post, decoder");
-    pre = least_relative(l, o, "pre", "dec_output_gradient", 54, "pre, decoder");
-    admin = least_relative(l, o, "admin", "dec_output_gradient", 54, "admin, decoder");
-    encoder = least_relative(l, o, "post", "enc_output_gradient", 36, "post, encoder");
-    say(o, "least over largest gradient of a decoder sub-layer's output, 18 layers: Post-LN %.4f, "
-        "Pre-LN %.2f, Admin %.2f; Post-LN's encoder %.2f. ", post, pre, admin, encoder);
+    const int n = lab_layers(l, 18);
+    post = least_relative(l, o, "post", "dec_output_gradient", 3*n, "post, decoder");
+    pre = least_relative(l, o, "pre", "dec_output_gradient", 3*n, "pre, decoder");
+    admin = least_relative(l, o, "admin", "dec_output_gradient", 3*n, "admin, decoder");
+    encoder = least_relative(l, o, "post", "enc_output_gradient", 2*n, "post, encoder");
+    say(o, "least over largest gradient of a decoder sub-layer's output, %d layers: Post-LN %.4f, "
+        "Pre-LN %.2f, Admin %.2f; Post-LN's encoder %.2f. ", n, post, pre, admin, encoder);
     judge(o, post < 0.1 && pre > 0.1 && admin > 0.1 && encoder > 0.1, post > pre);
 }
 /* Geometric mean over layers of the gradient's growth from a sub-layer's output to its input. */
@@ -702,15 +717,16 @@ static double through(const double *g, int32_t kind, int32_t layers)
 }
 static void a4(lab *l, outcome *o)
 {
-    double g[54];
-    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_output_gradient", 54, g, NULL);
-    draw_list(l, o, at_start("post", 18), "dec_output_gradient", 54, "decoder sub-layer",
-              "gradient norm of its output", "post");
+    double g[3 * LAB_DEEPEST], factor[3];
+    const int n = lab_layers(l, 18);
+    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_output_gradient", 3*n, g, NULL);
+    draw_list(l, o, at_start("post", 18), "dec_output_gradient", 3*n, "decoder sub-layer",
+              OUT_GRADIENT, "post");
     o->fig.log_y = true;
+    for (int k = 0; k < 3; k++) factor[k] = through(g, k, n);
     say(o, "gradient at a sub-layer's input over its output: self-attention %.2f, cross-attention "
-        "%.2f, feed-forward %.2f. ", through(g, 0, 18), through(g, 1, 18), through(g, 2, 18));
-    judge(o, through(g, 1, 18) < 0.9 && through(g, 0, 18) > 0.95 && through(g, 2, 18) > 0.95,
-          through(g, 1, 18) > 1);
+        "%.2f, feed-forward %.2f. ", factor[0], factor[1], factor[2]);
+    judge(o, factor[1] < 0.9 && factor[0] > 0.95 && factor[2] > 0.95, factor[1] > 1);
 }
 static void a5(lab *l, outcome *o)
 {
@@ -750,7 +766,7 @@ static void shifts(lab *l, outcome *o, const char *recipe, bool step, lab_fit *l
     figure_line *line = line_of(o, "sub-layers N", "|F - F*|^2 a token", recipe);
     for (int i = 0; i < SHIFT_DEPTHS; i++) {
         lab_sample a = lab_over(l, moved(recipe, shift_depths[i], step), "shift", 0);
-        n[i] = 2 * shift_depths[i], log_n[i] = log(n[i]), y[i] = a.mean;
+        n[i] = 2 * lab_layers(l, shift_depths[i]), log_n[i] = log(n[i]), y[i] = a.mean;
         point(line, n[i], a.mean, a.sd);
     }
     *linear = lab_line_through(SHIFT_DEPTHS, n, y);
@@ -764,8 +780,8 @@ static void a6(lab *l, outcome *o)
     double last[3];
     for (int k = 0; k < 3; k++) {
         shifts(l, o, recipes[k], false, &linear[k], &logarithmic[k], &last[k]);
-        say(o, "%s: R^2 in N %.3f, in ln N %.3f, at N = 48 %.3g. ", recipes[k], linear[k].r2,
-            logarithmic[k].r2, last[k]);
+        say(o, "%s: R^2 in N %.3f, in ln N %.3f, at N = %d %.3g. ", recipes[k], linear[k].r2,
+            logarithmic[k].r2, (int)(2 * lab_layers(l, 24)), last[k]);
     }
     lab_spec s = moved("pre", 24, false);
     say(o, "Before the final norm Pre-LN's is %.3g. ", lab_over(l, s, "shift_inner", 0).mean);
@@ -781,8 +797,8 @@ static void a7(lab *l, outcome *o)
     o->fig.log_y = true;
     for (int k = 0; k < 3; k++) {
         shifts(l, o, recipes[k], true, &linear[k], &logarithmic[k], &last[k]);
-        say(o, "%s: at N = 48 %.3g, R^2 in N %.3f, in ln N %.3f. ", recipes[k], last[k],
-            linear[k].r2, logarithmic[k].r2);
+        say(o, "%s: at N = %d %.3g, R^2 in N %.3f, in ln N %.3f. ", recipes[k],
+            (int)(2 * lab_layers(l, 24)), last[k], linear[k].r2, logarithmic[k].r2);
     }
     judge(o, last[0] > 10 * last[1] && last[0] > 10 * last[2], last[0] < last[1]);
 }
@@ -800,9 +816,10 @@ static void diagonal(lab *l, outcome *o, lab_spec s, const char *name, double *s
 }
 static double diagonal_power(lab *l, outcome *o, const char *recipe, int32_t layers)
 {
-    double x[36], y[36];
+    double x[2 * LAB_DEEPEST], y[2 * LAB_DEEPEST];
     lab_spec s = wide(at_start(recipe, layers));
     o->fig.log_x = o->fig.log_y = true;
+    layers = lab_layers(l, layers);
     for (int32_t i = 0; i < 2*layers; i++) x[i] = i + 1;
     diagonal(l, o, s, recipe, y, 2*layers);
     return lab_power(2*layers - 2, x + 2, y + 2);
@@ -816,7 +833,7 @@ static void a8(lab *l, outcome *o)
         figure_line *line = line_of(o, "sum of beta_ii squared", "|F - F*|^2 a token", recipes[k]);
         for (int i = 0; i < SHIFT_DEPTHS; i++, n++) {
             lab_spec s = moved(recipes[k], shift_depths[i], false);
-            const int32_t subs = 2 * shift_depths[i];
+            const int32_t subs = 2 * lab_layers(l, shift_depths[i]);
             x[n] = 0;
             for (int32_t j = 0; j < subs; j++) {
                 double beta = lab_over(l, s, "enc_beta", j * (subs + 1) + j + 1).mean;
@@ -834,13 +851,13 @@ static void a8(lab *l, outcome *o)
 static void a9(lab *l, outcome *o)
 {
     double post = diagonal_power(l, o, "post", 18), pre = diagonal_power(l, o, "pre", 18);
-    say(o, "beta_ii^2 ~ i^b, sub-layers 3 to 36: Post-LN b = %.2f (theory 0), Pre-LN b = %.2f "
+    say(o, "beta_ii^2 ~ i^b, sub-layers from 3 on: Post-LN b = %.2f (theory 0), Pre-LN b = %.2f "
         "(theory -1). ", post, pre);
     judge(o, fabs(post) < 0.2 && pre < -0.8 && pre > -1.2, pre > post);
 }
 static void a10(lab *l, outcome *o)
 {
-    const int32_t n = 12;
+    const int32_t n = 2 * lab_layers(l, 6);
     lab_spec s = wide(at_start("post", 6));
     double wrong = 0, sums = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -859,9 +876,8 @@ static void a10(lab *l, outcome *o)
             double d = lab_over(l, s, "enc_beta", (i - 1)*(n + 1) + k + 1).mean;
             wrong = fmax(wrong, fabs(a*d / (b*c) - 1));
         }
-    say(o, "Post-LN, 12 sub-layers: the ratios differ by at most %.1f %%, sums of squares from 1 "
-        "by "
-        "%.1g. ", 100 * wrong, sums);
+    say(o, "Post-LN, %d sub-layers: the ratios differ by at most %.1f %%, sums of squares from 1 "
+        "by %.1g. ", (int)n, 100 * wrong, sums);
     judge(o, wrong < 0.1 && sums < 0.02, false);
 }
 static double trace_of_beta(lab *l, const lab_spec *s, int32_t n)
@@ -875,12 +891,11 @@ static double trace_of_beta(lab *l, const lab_spec *s, int32_t n)
 }
 static void draw_beta(lab *l, outcome *o, lab_spec s, int32_t n, const char *name)
 {
+    if (n >= FIGURE_MATRIX) return;
     o->fig.x = "part j", o->fig.y = "sub-layer i";
     o->fig.matrix = n + 1;
-    for (int32_t i = 0; i <= n; i++)
-        for (int32_t j = 0; j <= n; j++)
-            o->fig.cells[i*(n + 1) + j] = i < n ? lab_over(l, s, "enc_beta",
-                i*(n + 1) + j).mean : 0;
+    for (int32_t i = 0; i < n * (n + 1); i++)
+        o->fig.cells[i] = lab_over(l, s, "enc_beta", i).mean;
     snprintf(o->fig.line[0].name, sizeof o->fig.line[0].name, "%s", name);
 }
 static lab_spec untrained(const char *recipe, int32_t layers)
@@ -893,14 +908,15 @@ static lab_spec untrained(const char *recipe, int32_t layers)
 static void trained_betas(lab *l, outcome *o, const char *const recipes[2], int32_t layers,
                           int shown, double v[4])
 {
+    const int32_t n = 2 * lab_layers(l, layers);
     for (int k = 0; k < 4; k++) {
         const char *recipe = recipes[k / 2];
         lab_spec s = k % 2 ? trained(recipe, layers) : untrained(recipe, layers);
-        v[k] = trace_of_beta(l, &s, 2*layers);
-        if (k == shown) draw_beta(l, o, s, 2*layers, recipe);
+        v[k] = trace_of_beta(l, &s, n);
+        if (k == shown) draw_beta(l, o, s, n, recipe);
     }
     say(o, "mean beta_ii^2 of %d encoder sub-layers, start and trained: %s %.3f, %.3f; %s %.3f, "
-        "%.3f. ", (int)(2*layers), recipes[0], v[0], v[1], recipes[1], v[2], v[3]);
+        "%.3f. ", (int)n, recipes[0], v[0], v[1], recipes[1], v[2], v[3]);
 }
 static void a11(lab *l, outcome *o)
 {
@@ -919,13 +935,14 @@ static void a12(lab *l, outcome *o)
 static void a13(lab *l, outcome *o)
 {
     double b = diagonal_power(l, o, "admin", 18);
-    say(o, "Admin's beta_ii^2 ~ i^b, sub-layers 3 to 36: b = %.2f (theory -1). ", b);
+    say(o, "Admin's beta_ii^2 ~ i^b, sub-layers from 3 on: b = %.2f (theory -1). ", b);
     judge(o, b < -0.8 && b > -1.2, b > 0);
 }
 static void a14(lab *l, outcome *o)
 {
     static const char *const names[] = { "q", "k", "v", "o", "w1", "w2" };
     lab_spec s = trained("pre", 6);
+    const int32_t n = lab_layers(l, 6);
     double g[6], u[6], low[2] = { 1e9, 1e9 }, high[2] = { 0, 0 };
     s.score = false;
     s.stop = 300;
@@ -937,11 +954,11 @@ static void a14(lab *l, outcome *o)
     for (int k = 0; k < 6; k++) {
         char list[32];
         g[k] = u[k] = 0;
-        for (int32_t i = 0; i < 6; i++) {
+        for (int32_t i = 0; i < n; i++) {
             snprintf(list, sizeof list, "dec_%s_gradient", names[k]);
-            g[k] += lab_over(l, s, list, i).mean / 6;
+            g[k] += lab_over(l, s, list, i).mean / n;
             snprintf(list, sizeof list, "dec_%s_update", names[k]);
-            u[k] += lab_over(l, s, list, i).mean / 6;
+            u[k] += lab_over(l, s, list, i).mean / n;
         }
         point(gradients, k + 1, g[k], 0), point(updates, k + 1, u[k], 0);
         low[0] = fmin(low[0], g[k]), high[0] = fmax(high[0], g[k]);
@@ -1022,7 +1039,8 @@ static void a18(lab *l, outcome *o)
     static const double rates[] = { 2e-3, 4e-3, 6e-3, 8e-3, 1.2e-2 }, betas[] = { .999, .995, .99 };
     int failed[3] = { 0, 0, 0 };
     for (int k = 0; k < 3; k++) {
-        figure_line *line = line_of(o, "peak learning rate", "final loss, mean over beta2",
+        figure_line *line = line_of(o, "peak learning rate",
+                                    "final loss, mean over beta2 [nats per token]",
                                     recipes[k]);
         for (int i = 0; i < 5; i++) {
             double sum = 0;
@@ -1079,7 +1097,7 @@ static void a22(lab *l, outcome *o)
         s.score = false;
         s.fold = true;
         lab_sample a = lab_over(l, s, "fold", 0);
-        point(line, layers[i], a.mean, a.sd);
+        point(line, lab_layers(l, layers[i]), a.mean, a.sd);
         for (int32_t k = 0; k < a.n; k++) worst = fmax(worst, a.v[k]);
         if (isnan(a.mean)) worst = (double)NAN;
     }
@@ -1203,7 +1221,8 @@ static void b2_sublayer(double *y, const double *x, const b2_matrix w[2], bool p
         for (int k = 0; k < B2_D; k++) {
             j[i][k] = i == k && !post;
             for (int m = 0; m < B2_D; m++)
-                j[i][k] += post ? norm[i][m] * ((m == k) + branch[m][k]) : branch[i][m] * norm[m][k];
+                j[i][k] += post ? norm[i][m] * ((m == k) + branch[m][k])
+                         : branch[i][m] * norm[m][k];
         }
 }
 static void b2(lab *l, outcome *o)
@@ -1239,31 +1258,32 @@ static void b3(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "b2t" };
     double v[3];
+    const int n = lab_layers(l, 18);
     for (int k = 0; k < 3; k++) {
-        double g[54];
-        means(l, (lab_spec[]){ at_start(recipes[k], 18) }, "dec_output_gradient", 54, g, NULL);
-        v[k] = g[2] / g[53];
-        figure_line *line = line_of(o, "decoder layer", "gradient norm of its output", recipes[k]);
+        double g[3 * LAB_DEEPEST];
+        means(l, (lab_spec[]){ at_start(recipes[k], 18) }, "dec_output_gradient", 3*n, g, NULL);
+        v[k] = g[2] / g[3*n - 1];
+        figure_line *line = line_of(o, "decoder layer", OUT_GRADIENT, recipes[k]);
         o->fig.log_y = true;
-        for (int i = 0; i < 18; i++) point(line, i + 1, g[3*i + 2], 0);
+        for (int i = 0; i < n; i++) point(line, i + 1, g[3*i + 2], 0);
     }
-    say(o, "gradient at the output of the first over the last of 18 decoder layers: Post-LN %.4f, "
-        "Pre-LN %.2f, B2T %.3f. ", v[0], v[1], v[2]);
+    say(o, "gradient at the output of the first over the last of %d decoder layers: Post-LN %.4f, "
+        "Pre-LN %.2f, B2T %.3f. ", n, v[0], v[1], v[2]);
     judge(o, v[0] < 0.05 && v[1] > 1 && v[2] > 5 * v[0], v[0] > v[2]);
 }
 static void b4(lab *l, outcome *o)
 {
-    static const int32_t layers[] = { 1, 9, 18 };
-    double sum[54], out[54];
+    const int32_t n = lab_layers(l, 18), layers[] = { 1, lab_layers(l, 9), n };
+    double sum[3 * LAB_DEEPEST], out[3 * LAB_DEEPEST];
     bool shown = true;
-    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_sum_gradient", 54, sum, NULL);
-    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_output_gradient", 54, out, NULL);
+    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_sum_gradient", 3*n, sum, NULL);
+    means(l, (lab_spec[]){ at_start("post", 18) }, "dec_output_gradient", 3*n, out, NULL);
     for (int k = 0; k < 3; k++) {
         int32_t at = 3 * (layers[k] - 1);
         double g[5] = { sum[at], out[at], sum[at + 1], out[at + 1], sum[at + 2] };
         char name[32];
         snprintf(name, sizeof name, "layer %d", (int)layers[k]);
-        figure_line *line = line_of(o, "point", "gradient norm", name);
+        figure_line *line = line_of(o, "point (1) to (5)", "gradient norm [nats]", name);
         for (int i = 0; i < 5; i++) point(line, i + 1, g[i], 0);
         say(o, "layer %d, (1) to (5): %.3g %.3g %.3g %.3g %.3g; ", (int)layers[k], g[0], g[1], g[2],
             g[3], g[4]);
@@ -1275,18 +1295,18 @@ static void b5(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "b2t" };
     double v[3];
+    const int32_t n = lab_layers(l, 6);
     for (int k = 0; k < 3; k++) {
         figure_line *line = line_of(o, "decoder layer", "cosine to the last layer", recipes[k]);
         v[k] = 0;
-        for (int32_t i = 0; i < 6; i++) {
-            lab_sample a = lab_over(l, trained(recipes[k], 6), "dec_cosine", 6*i + 5);
+        for (int32_t i = 0; i < n; i++) {
+            lab_sample a = lab_over(l, trained(recipes[k], 6), "dec_cosine", n*i + n - 1);
             point(line, i + 1, a.mean, a.sd);
-            if (i < 5) v[k] += a.mean / 5;
+            if (i < n - 1) v[k] += a.mean / (n - 1);
         }
     }
-    say(o, "mean cosine of layers 1 to 5 to layer 6, trained: Post-LN %.2f, Pre-LN %.2f, B2T "
-        "%.2f. ",
-        v[0], v[1], v[2]);
+    say(o, "mean cosine of the layers below to layer %d, trained: Post-LN %.2f, Pre-LN %.2f, B2T "
+        "%.2f. ", (int)n, v[0], v[1], v[2]);
     judge(o, v[1] > v[0] + 0.05 && v[2] < v[1] && v[2] - v[0] < v[1] - v[2], v[1] < v[0]);
 }
 static void b6(lab *l, outcome *o)
@@ -1303,15 +1323,16 @@ static void b7(lab *l, outcome *o)
     double v[3][5];
     const int n = l->full ? 5 : 4;
     for (int k = 0; k < 3; k++) {
-        figure_line *line = line_of(o, "layers of each stack", "loss after 400 updates",
+        figure_line *line = line_of(o, "layers of each stack",
+                                    "loss after 400 updates [nats per token]",
             recipes[k]);
         for (int i = 0; i < n; i++) {
             lab_sample a = lab_over(l, training(recipes[k], sweep[i], 2e-3, 100, 400), "nll", 0);
             v[k][i] = a.mean;
-            point(line, sweep[i], a.mean, a.sd);
+            point(line, lab_layers(l, sweep[i]), a.mean, a.sd);
         }
-        say(o, "%s: loss %.3f at 2 layers, %.3f at %d", recipes[k], v[k][0], v[k][n - 1],
-            (int)sweep[n - 1]);
+        say(o, "%s: loss %.3f at %d layers, %.3f at %d", recipes[k], v[k][0],
+            (int)lab_layers(l, sweep[0]), v[k][n - 1], (int)lab_layers(l, sweep[n - 1]));
         if (l->full)
             say(o, ", %.3f at 50, width 16",
                 lab_over(l, giant(recipes[k], 50, 50), "nll", 0).mean);
@@ -1456,10 +1477,10 @@ static void b15(lab *l, outcome *o)
     judge(o, most(count_above(&a, &b, 1), a.n), most(count_above(&b, &a, 1), a.n));
 }
 /* Nodes of the training tape, parameters and floats of working memory of a recipe's model. */
-static bool cost_of(const char *recipe, int32_t layers, int32_t *nodes, int64_t *params,
+static bool cost_of(lab *l, const char *recipe, int32_t layers, int32_t *nodes, int64_t *params,
                     int64_t *work)
 {
-    lab_spec s = at_start(recipe, layers);
+    lab_spec s = lab_wanted(l, at_start(recipe, layers));
     tfn_model_desc d = lab_desc(&s, false);
     tfn_model m;
     bool ok = tfn_model_new(&m, &d, NULL) == TFN_OK;
@@ -1472,21 +1493,20 @@ static void costs(lab *l, outcome *o)
     static const char *const recipes[] = { "post", "b2t", "admin", "dlcl", "t-fixup", "deepnorm" };
     int32_t nodes[6][3];
     int64_t params, work, none = 0;
-    (void)l;
     for (int k = 0; k < 6; k++) {
         figure_line *line = line_of(o, "layers of each stack", "operations on the tape",
             recipes[k]);
         for (int i = 0; i < 3; i++) {
-            if (!cost_of(recipes[k], 6 << i, &nodes[k][i], &params, &work)) return;
-            point(line, 6 << i, nodes[k][i], 0);
+            if (!cost_of(l, recipes[k], 6 << i, &nodes[k][i], &params, &work)) return;
+            point(line, lab_layers(l, 6 << i), nodes[k][i], 0);
         }
         if (!k) none = params;
-        say(o, "%s: %+d operations, %+d parameters at 24 layers; ", recipes[k],
-            (int)(nodes[k][2] - nodes[0][2]), (int)(params - none));
+        say(o, "%s: %+d operations, %+d parameters at %d layers; ", recipes[k],
+            (int)(nodes[k][2] - nodes[0][2]), (int)(params - none), (int)lab_layers(l, 24));
     }
     /* b2t: one addition a layer; dlcl: more than twice as many for twice the layers */
     int32_t extra[2] = { nodes[3][1] - nodes[0][1], nodes[3][2] - nodes[0][2] };
-    judge(o, nodes[1][2] - nodes[0][2] == 2*24 && extra[1] > 2 * extra[0], false);
+    judge(o, nodes[1][2] - nodes[0][2] == 2 * lab_layers(l, 24) && extra[1] > 2 * extra[0], false);
 }
 static void b19(lab *l, outcome *o)
 {

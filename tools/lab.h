@@ -67,6 +67,7 @@ typedef struct lab_spec {
     double      noise;        /* > 0: shift of the output when each matrix entry moves by +-noise */
     double      step;         /* > 0: the same for a step of so much against the gradient's sign */
     uint64_t    seed;
+    tfn_isa     isa;          /* not in the key: it changes no number */
 } lab_spec;
 
 enum { LAB_LISTS = 112, LAB_KEY = 320 };
@@ -459,6 +460,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.schedule.steps = s->steps;
     d.batch = s->stop ? LAB_TEST : s->batch;
     d.threads = 1;
+    d.isa = s->isa;
     d.seed = s->seed;
     d.half = s->half;
     d.probes = probes;
@@ -1044,6 +1046,11 @@ typedef struct lab {
     int32_t      missing;             /* asked for and not there; reset it */
     double       spent;               /* seconds of the records asked for, once each; reset it */
     uint32_t     asked;               /* counts the resets of `spent` */
+    int32_t      depth, width;        /* wanted of the deepest and widest of a claim; 0: its own */
+    const char  *recipe, *instead;    /* recipe in the place of `instead`; NULL: none */
+    tfn_isa      isa;                 /* changes no number */
+    int32_t      deepest, widest;     /* of a claim, found by asking it */
+    bool         asking;
     double       cost, cost_done;     /* operations wanted and done */
     time_t       start;
 } lab;
@@ -1069,11 +1076,46 @@ static lab_record *lab_add(lab *l, const char *key)
     return l->records[l->count++] = r;
 }
 
-/* The record of a measurement, or NULL while there is none; it is then noted as wanted. */
-static const lab_record *lab_get(lab *l, const lab_spec *s)
+/* Layers and widths of a claim in proportion to the wanted ones; whole, and multiples of 8. */
+enum { LAB_DEEPEST = 64 };
+static int32_t lab_layers(const lab *l, int32_t layers)
 {
+    if (!l->depth || !l->deepest || !layers) return layers;
+    layers = (2 * layers * l->depth + l->deepest) / (2 * l->deepest);
+    return layers > 1 ? layers : 1;
+}
+static int32_t lab_width(const lab *l, int32_t width)
+{
+    if (!l->width || !l->widest) return width;
+    width = width * l->width / l->widest & ~7;
+    return width > 8 ? width : 8;
+}
+static const char *lab_recipe(const lab *l, const char *recipe)
+{
+    return recipe && l->instead && !strcmp(recipe, l->instead) ? l->recipe : recipe;
+}
+/* A claim's spec as it is wanted. */
+static lab_spec lab_wanted(lab *l, lab_spec s)
+{
+    const int32_t width = lab_width(l, s.width);
+    if (l->asking) {
+        if (s.layers > l->deepest) l->deepest = s.layers;
+        if (s.width > l->widest) l->widest = s.width;
+    }
+    s.layers = lab_layers(l, s.layers), s.decoder_layers = lab_layers(l, s.decoder_layers);
+    s.ffn = s.ffn * width / s.width, s.width = width;
+    s.recipe = lab_recipe(l, s.recipe), s.decoder = lab_recipe(l, s.decoder);
+    s.isa = l->isa;
+    return s;
+}
+
+/* The record of a measurement, or NULL while there is none; it is then noted as wanted. */
+static const lab_record *lab_get(lab *l, const lab_spec *spec)
+{
+    const lab_spec wanted = lab_wanted(l, *spec), *s = &wanted;
     char key[LAB_KEY];
     lab_record *r;
+    if (l->asking) return NULL;
     lab_key_text(key, s);
     r = lab_find(l, key);
     if (r && r->done) {
@@ -1288,7 +1330,7 @@ static lab_fit lab_line_through(int32_t n, const double *x, const double *y)
 /* The exponent of y ~ x^b. */
 static double lab_power(int32_t n, const double *x, const double *y)
 {
-    double u[LAB_SEEDS], v[LAB_SEEDS];
+    double u[2 * LAB_DEEPEST], v[2 * LAB_DEEPEST];
     for (int32_t i = 0; i < n; i++) u[i] = log(x[i]), v[i] = log(y[i]);
     return lab_line_through(n, u, v).b;
 }
