@@ -66,4 +66,20 @@ compare() {
 }
 check "normlab compare" compare
 wanted='preln' check "an unknown recipe is named" wrong compare preln
+other() {           # what is said of the numbers, which are those of any number of jobs
+    for jobs in 1 2; do
+        "$normlab" run B3 X22 --depth 4 --width 16 --topology peri --start-seeds 2 --file - \
+            --jobs $jobs > "$work/jobs$jobs" 2> /dev/null || return 1
+    done
+    cmp "$work/jobs1" "$work/jobs2" && grep -q 'of 4 decoder layers' "$work/jobs1" &&
+        [ "$(grep -c 'post is peri: the criterion was not made for it' "$work/jobs1")" = 2 ]
+}
+check "a claim of another placement, depth and width" other
+wanted='deepnorm' check "an unknown placement is named" wrong run X22 --topology deepnrm
+lesson() {
+    "$normlab" lesson 3 --file "$work/two.jsonl" > "$work/drawn" 2> /dev/null || return 1
+    [ "$(grep -c '^? ' "$work/drawn")" = 3 ] && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ]
+}
+check "normlab lesson" lesson
+wanted='from 1 to 5' check "an unknown lesson" wrong lesson 6
 finish

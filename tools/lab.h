@@ -1130,6 +1130,18 @@ static const lab_record *lab_get(lab *l, const lab_spec *spec)
     return NULL;
 }
 
+/* Of all that was asked for and is there. */
+static void lab_total(const lab *l, int *count, double *seconds)
+{
+    *count = 0;
+    *seconds = 0;
+    for (int32_t i = 0; i < l->count; i++) {
+        if (!l->records[i]->asked) continue;
+        ++*count;
+        *seconds += l->records[i]->seconds;
+    }
+}
+
 static void lab_free(lab *l)
 {
     for (int32_t i = 0; i < l->count; i++) {

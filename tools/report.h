@@ -84,6 +84,7 @@ static void draw_text(FILE *f, const claim *c, const outcome *o)
 {
     svg_curve curves[FIGURE_LINES];
     svg_plot plot = plot_of(c, o, curves);
+    if (!c->id[0]) plot.title = NULL;
     if (plot.count) plot_curves(f, &plot);
 }
 
@@ -174,19 +175,24 @@ static void markdown_cell(FILE *f, const char *text)
 }
 static void markdown_report(FILE *f, lab *l, const claim *const *wanted, int count, outcome *o)
 {
+    int measured;
+    double seconds;
     fprintf(f, "| claim | where | what | verdict | found | the paper's numbers | setting | CPU "
             "time |\n|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < count; i++) {
         const claim *c = wanted[i];
-        bool measured = (l->spent = 0, decide(c, l, o));
+        bool known = (l->spent = 0, decide(c, l, o));
         fprintf(f, "| %s | ", c->id);
         markdown_cell(f, c->item);
         markdown_cell(f, c->title);
-        markdown_cell(f, measured ? verdicts[o->verdict] : "not measured yet");
-        markdown_cell(f, measured ? o->numbers : "");
+        markdown_cell(f, known ? verdicts[o->verdict] : "not measured yet");
+        markdown_cell(f, known ? o->numbers : "");
         markdown_cell(f, c->paper);
         markdown_cell(f, c->measure ? c->setting : "");
         fprintf(f, "%.0f s |\n", l->spent);
     }
+    lab_total(l, &measured, &seconds);
+    fprintf(f, "\n%d measurements, which claims share, %.0f s of CPU time in all.\n", measured,
+            seconds);
 }
 #endif
