@@ -61,6 +61,7 @@ wrong() { "$normlab" "$@" > /dev/null 2> "$work/message"; [ $? = 2 ] && grep -q 
 wanted='X99' check "an unknown claim is named" wrong run X99
 compare() {
     "$normlab" compare pre post --layers 2 --steps 40 --svg "$work/pair" > "$work/drawn" || return 1
+    grep -q '^ *3.5 +' "$work/drawn" || return 1        # at first it is worse than guessing
     grep -q '^Gradients' "$work/drawn" && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ] || return 1
     grep -q '</svg>' "$work/pair-loss.svg" && grep -q '</svg>' "$work/pair-gradients.svg"
 }
