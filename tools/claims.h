@@ -892,11 +892,11 @@ static double trace_of_beta(lab *l, const lab_spec *s, int32_t n)
 static void draw_beta(lab *l, outcome *o, lab_spec s, int32_t n, const char *name)
 {
     if (n >= FIGURE_MATRIX) return;
-    o->fig.x = "part j", o->fig.y = "sub-layer i";
+    o->fig.x = "part j, 1: the embedding", o->fig.y = "sub-layer i";
     o->fig.matrix = n + 1;
     for (int32_t i = 0; i < n * (n + 1); i++)
         o->fig.cells[i] = lab_over(l, s, "enc_beta", i).mean;
-    snprintf(o->fig.line[0].name, sizeof o->fig.line[0].name, "%s", name);
+    snprintf(o->fig.line[0].name, sizeof o->fig.line[0].name, "beta_ij, %s", name);
 }
 static lab_spec untrained(const char *recipe, int32_t layers)
 {
