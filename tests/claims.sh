@@ -15,27 +15,27 @@ verdict() {
     [ "$(grep -c "^[XAB][0-9]* *$wanted " "$work/found")" = $# ]
 }
 rm -f "$work"/*.jsonl
-check "claims that are computed" verdict shown X2 X6 X7 X23 B14 B16
-check "claims on models as they start" verdict shown X8 X9 X15 A3 A4 A9 A10 B3 B4
-check "claims that are not testable here" verdict "not testable here" X21 B12
+check "claims that are computed" verdict shown X2 X6 X7 X23 B2 B14 B16
+check "claims on models as they start" verdict shown X8 X9 A3 A4 A9 A10 B3 B4
+check "claims that are not testable here" verdict "not testable here" X21 A21 B17
 check "Post-LN needs warm-up, Adam and SGD" verdict shown X12
 
 numbers() { sed 's/"seconds":[0-9.]*,//' "$1" | sort; }
 same() {
-    "$normlab" run X8 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null || return 1
+    "$normlab" run A4 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null || return 1
     numbers "$work/one.jsonl" > "$work/one"
     numbers "$work/two.jsonl" | grep 'seed=1"' | grep -F -f "$work/keys" > "$work/two" || return 1
     cmp "$work/one" "$work/two"
 }
 kept() {
-    "$normlab" run X8 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/again" 2> "$work/progress"
+    "$normlab" run A4 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/again" 2> "$work/progress"
     cmp "$work/first" "$work/again" && ! grep -q measurements "$work/progress"
 }
 keys() {            # the specs of the file, one a line
     sed 's/.*"spec":"\([^"]*\)".*/"\1"/' "$1"
 }
 prepare() {
-    "$normlab" run X8 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null
+    "$normlab" run A4 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null
     keys "$work/one.jsonl" > "$work/keys" && rm "$work/one.jsonl"
 }
 check "normlab run" prepare
@@ -45,7 +45,7 @@ short() {           # a line that an interruption cut is measured again
     cp "$work/one.jsonl" "$work/short.jsonl"
     size=$(wc -c < "$work/one.jsonl")
     head -c $((size - 200)) "$work/one.jsonl" > "$work/short.jsonl"
-    "$normlab" run X8 A9 --start-seeds 1 --file "$work/short.jsonl" > "$work/again" 2> "$work/progress"
+    "$normlab" run A4 A9 --start-seeds 1 --file "$work/short.jsonl" > "$work/again" 2> "$work/progress"
     cmp "$work/first" "$work/again" && grep -q "1 measurements" "$work/progress"
 }
 check "a line cut short is measured again" short
@@ -61,9 +61,26 @@ wrong() { "$normlab" "$@" > /dev/null 2> "$work/message"; [ $? = 2 ] && grep -q 
 wanted='X99' check "an unknown claim is named" wrong run X99
 compare() {
     "$normlab" compare pre post --layers 2 --steps 40 --svg "$work/pair" > "$work/drawn" || return 1
+    grep -q '^ *3.5 +' "$work/drawn" || return 1        # at first it is worse than guessing
     grep -q '^Gradients' "$work/drawn" && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ] || return 1
     grep -q '</svg>' "$work/pair-loss.svg" && grep -q '</svg>' "$work/pair-gradients.svg"
 }
 check "normlab compare" compare
 wanted='preln' check "an unknown recipe is named" wrong compare preln
+other() {           # what is said of the numbers, which are those of any number of jobs
+    for jobs in 1 2; do
+        "$normlab" run B3 X22 --depth 4 --width 16 --topology peri --start-seeds 2 --file - \
+            --jobs $jobs > "$work/jobs$jobs" 2> /dev/null || return 1
+    done
+    cmp "$work/jobs1" "$work/jobs2" && grep -q 'of 4 decoder layers' "$work/jobs1" &&
+        [ "$(grep -c 'post is peri: the criterion was not made for it' "$work/jobs1")" = 2 ]
+}
+check "a claim of another placement, depth and width" other
+wanted='deepnorm' check "an unknown placement is named" wrong run X22 --topology deepnrm
+lesson() {
+    "$normlab" lesson 3 --file "$work/two.jsonl" > "$work/drawn" 2> /dev/null || return 1
+    [ "$(grep -c '^? ' "$work/drawn")" = 3 ] && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ]
+}
+check "normlab lesson" lesson
+wanted='from 1 to 5' check "an unknown lesson" wrong lesson 6
 finish

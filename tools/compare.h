@@ -92,6 +92,7 @@ static bool compare_svg(const comparison *x, const char *path)
 static bool compare_start(comparison *x)
 {
     for (int i = 0; i < COMPARE_LAYERS; i++) x->layers[i] = i + 1;
+    lab_prepare();
     for (int k = 0; k < x->count; k++) {
         compared *c = &x->run[k];
         tfn_model_desc d = lab_desc(&c->spec, false);

@@ -21,15 +21,28 @@
 /* -- specs and records ----------------------------------------------------------------------- */
 
 typedef enum lab_task {
-    LAB_REVERSE,            /* 5 to 8 of 8 letters, backwards: encoder-decoder */
+    LAB_REVERSE,            /* 5 to 8 of 8 letters, backwards, by letters: encoder-decoder */
     LAB_GRAMMAR,            /* toy German to toy English, by words: encoder-decoder */
     LAB_HEADLINE,           /* two toy English sentences to a headline: encoder-decoder */
+    LAB_SPEECH,             /* spoken digits, 25 codes a second, to words: encoder-decoder */
     LAB_TEXT,               /* toy English by letters: decoder */
+    LAB_MASKED,             /* two facts, some words hidden: encoder */
+    LAB_LABEL,              /* two facts: does one say the other? encoder, a class a pair */
     LAB_RANDOM,             /* tokens of 64, any targets: encoder; nothing to learn */
     LAB_DISTINCT            /* every token of a batch another: encoder, the theory's input */
 } lab_task;
-static const char *const lab_task_names[] = { "reverse", "grammar", "headline", "text", "random",
-                                               "distinct" };
+static const struct {
+    const char *name, *row;             /* in keys; in tasks.h, NULL: none */
+    int         most;                   /* its largest size, 0: the row's */
+    bool        letters;                /* not words */
+    int32_t     time, source_time;      /* tokens of a sentence */
+} lab_tasks[] = {
+    { "reverse", "reverse", 0, true, 9, 9 }, { "grammar", "translate", 1, false, 16, 16 },
+    { "headline", "headline", 1, false, 26, 26 }, { "speech", "digits", 0, false, 6, 32 },
+    { "text", "sentences", 2, true, 32, 0 }, { "masked", "entailment", 0, false, 28, 0 },
+    { "label", "entailment", 0, false, 28, 0 }, { "random", NULL, 0, false, 12, 0 },
+    { "distinct", NULL, 0, false, 16, 0 }
+};
 
 typedef struct lab_spec {
     lab_task    task;
@@ -40,16 +53,21 @@ typedef struct lab_spec {
     const char *init, *norm;  /* NULL: the recipe's */
     tfn_optimizer optimizer;
     double      lr, beta1, beta2, dropout, smoothing;
+    double      inner;        /* dropout of attention and activations */
+    int32_t     corpus;       /* training sentences; 0: endless */
     tfn_schedule_kind schedule;
     int64_t     warmup, steps;
     int64_t     stop;         /* train so many of the steps */
     bool        half;         /* simulated half precision */
-    bool        score;        /* greedy decoding at the end: accuracy, BLEU, ROUGE */
+    int64_t     tune;         /* updates of a classifier, after each quarter of the steps */
+    bool        fold;         /* compare with the folded model at the end */
+    bool        score;        /* greedy decoding at the end: accuracy, BLEU, ROUGE, WER */
     bool        look;         /* at values and gradients of all sub-layers at the end */
     bool        theory;       /* W_Q = W_K = 0, W_O = 1, N(0, 1) embeddings without positions */
     double      noise;        /* > 0: shift of the output when each matrix entry moves by +-noise */
     double      step;         /* > 0: the same for a step of so much against the gradient's sign */
     uint64_t    seed;
+    tfn_isa     isa;          /* not in the key: it changes no number */
 } lab_spec;
 
 enum { LAB_LISTS = 112, LAB_KEY = 320 };
@@ -101,7 +119,7 @@ static const char *lab_optimizer_name(tfn_optimizer kind)
 static void lab_key_text(char *text, const lab_spec *s)
 {
     const char *optimizer = lab_optimizer_name(s->optimizer);
-    int at = snprintf(text, LAB_KEY, "%s %s L%d", lab_task_names[s->task], s->recipe, s->layers);
+    int at = snprintf(text, LAB_KEY, "%s %s L%d", lab_tasks[s->task].name, s->recipe, s->layers);
 #define LAB_ADD(condition, ...)                                                                  \
     if ((condition) && at < LAB_KEY) at += snprintf(text + at, (size_t)(LAB_KEY - at), __VA_ARGS__)
     LAB_ADD(s->decoder_layers, "-%d", s->decoder_layers);
@@ -114,7 +132,11 @@ static void lab_key_text(char *text, const lab_spec *s)
             (long)s->warmup, (long)s->steps);
     LAB_ADD(s->stop != s->steps, " stop=%ld", (long)s->stop);
     LAB_ADD(s->dropout > 0, " dropout=%g", s->dropout);
+    LAB_ADD(s->inner > 0, " inner=%g", s->inner);
+    LAB_ADD(s->corpus, " corpus=%d", s->corpus);
     LAB_ADD(s->smoothing > 0, " smoothing=%g", s->smoothing);
+    LAB_ADD(s->tune, " tune=%ld", (long)s->tune);
+    LAB_ADD(s->fold, " fold");
     LAB_ADD(s->half, " half");
     LAB_ADD(s->score, " score");
     LAB_ADD(s->look, " look");
@@ -125,7 +147,7 @@ static void lab_key_text(char *text, const lab_spec *s)
 #undef LAB_ADD
 }
 
-static bool lab_is_pair(lab_task t) { return t <= LAB_HEADLINE; }
+static bool lab_is_pair(lab_task t) { return t <= LAB_SPEECH; }
 static int32_t lab_depth(const lab_spec *s, bool decoder)
 {
     if (!lab_is_pair(s->task) && decoder != (s->task == LAB_TEXT)) return 0;
@@ -146,19 +168,15 @@ typedef struct lab_data {
 /* Words, or letters, of tasks.h: ids in the order of the alphabet, the same for all seeds. */
 enum { LAB_WORDS = 256, LAB_WORD = 24, LAB_SAMPLES = 4000 };
 typedef struct lab_words { int32_t count; char text[LAB_WORDS][LAB_WORD]; } lab_words;
-static lab_words lab_vocabularies[LAB_TEXT + 1];        /* filled by lab_prepare, then constant */
+static lab_words lab_vocabularies[LAB_LABEL + 1];       /* filled by lab_prepare, then constant */
 
-static const char *lab_task_row(lab_task t)
-{
-    return t == LAB_GRAMMAR ? "translate" : t == LAB_HEADLINE ? "headline" : "sentences";
-}
 static void lab_make(task_item *item, lab_task t, uint64_t seed, task_split split, uint64_t i)
 {
     task_options o;
     memset(&o, 0, sizeof o);
     o.seed = seed;
-    o.max = t == LAB_TEXT ? 2 : 1;
-    task_make(item, task_find(lab_task_row(t)), &o, split, i);
+    o.max = lab_tasks[t].most;
+    task_make(item, task_find(lab_tasks[t].row), &o, split, i);
 }
 
 /* The next word of a text, with a full stop or comma as one of its own; or the next letter. */
@@ -194,11 +212,12 @@ static void lab_learn(lab_words *w, const char *text, bool letters)
 static void lab_prepare(void)
 {
     task_item item;
-    for (int t = LAB_GRAMMAR; t <= LAB_TEXT; t++)
+    for (int t = 0; t <= LAB_LABEL; t++)
         for (uint64_t i = 0; i < LAB_SAMPLES; i++) {
             lab_make(&item, (lab_task)t, 0, TASK_TRAIN, i);
-            lab_learn(&lab_vocabularies[t], item.source, t == LAB_TEXT);
-            lab_learn(&lab_vocabularies[t], item.target, t == LAB_TEXT);
+            lab_learn(&lab_vocabularies[t], item.source, lab_tasks[t].letters);
+            lab_learn(&lab_vocabularies[t], item.second, lab_tasks[t].letters);
+            if (t < LAB_MASKED) lab_learn(&lab_vocabularies[t], item.target, lab_tasks[t].letters);
         }
 }
 static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *text)
@@ -206,7 +225,7 @@ static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *te
     const lab_words *w = &lab_vocabularies[t];
     char word[LAB_WORD];
     int32_t n = 0;
-    while (n < most && lab_next(&text, word, t == LAB_TEXT)) {
+    while (n < most && lab_next(&text, word, lab_tasks[t].letters)) {
         const char *found = (const char *)bsearch(word, w->text, (size_t)w->count, LAB_WORD,
                                                   lab_by_text);
         if (found) ids[n++] = LAB_FIRST + (int32_t)((found - w->text[0]) / LAB_WORD);
@@ -214,23 +233,86 @@ static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *te
     return n;
 }
 
-static int32_t lab_time(lab_task t)
+/* Speech: four frames, 40 ms, are the number of the nearest of 64 means of such fours, as in models
+ * of discrete units; in the place of a convolution, whose weights would be trained. */
+enum { LAB_CODES = 64, LAB_ROUNDS = 10, LAB_SPOKEN = 512 + LAB_TEST };  /* training first */
+static struct lab_sound { int32_t n, code[LAB_TIME], words, word[8]; } lab_sounds[LAB_SPOKEN];
+
+static int32_t lab_nearest(const float means[LAB_CODES][TASK_BANDS], const float *x)
 {
-    static const int32_t times[] = { 9, 16, 26, 32, 12, 16 };
-    return times[t];
+    int32_t best = 0;
+    double least = 1e30;
+    for (int32_t k = 0; k < LAB_CODES; k++) {
+        double sum = 0;
+        for (int c = 0; c < TASK_BANDS; c++) {
+            double d = (double)x[c] - (double)means[k][c];
+            sum += d*d;
+        }
+        if (sum < least) least = sum, best = k;
+    }
+    return best;
 }
+/* Means of the training sounds' fours, from every so-maniest of them on (Lloyd 1957). */
+static void lab_means(float means[LAB_CODES][TASK_BANDS], const float *fours, int32_t n)
+{
+    for (int32_t k = 0; k < LAB_CODES; k++)
+        memcpy(means[k], fours + (ptrdiff_t)(n / LAB_CODES * k) * TASK_BANDS, sizeof means[k]);
+    for (int round = 0; round < LAB_ROUNDS; round++) {
+        double sum[LAB_CODES][TASK_BANDS] = { { 0 } };
+        int32_t count[LAB_CODES] = { 0 };
+        for (int32_t i = 0; i < n; i++) {
+            const float *x = fours + (ptrdiff_t)i * TASK_BANDS;
+            int32_t k = lab_nearest((const float (*)[TASK_BANDS])means, x);
+            count[k]++;
+            for (int c = 0; c < TASK_BANDS; c++) sum[k][c] += (double)x[c];
+        }
+        for (int32_t k = 0; k < LAB_CODES; k++)
+            for (int c = 0; c < TASK_BANDS && count[k]; c++)
+                means[k][c] = (float)(sum[k][c] / count[k]);
+    }
+}
+/* Before speech is measured, once: all that is said. */
+static bool lab_speak(void)
+{
+    const ptrdiff_t most = LAB_TIME - 1;                /* an END follows */
+    float *fours = (float *)calloc((size_t)(LAB_SPOKEN * most * TASK_BANDS), sizeof *fours);
+    float frames[TASK_FRAMES * TASK_BANDS], means[LAB_CODES][TASK_BANDS], *to = fours;
+    int32_t training = 0;
+    task_item item;
+    if (!fours || lab_sounds[0].n) return free(fours), lab_sounds[0].n > 0;
+    for (int32_t i = 0; i < LAB_SPOKEN; i++) {
+        struct lab_sound *x = &lab_sounds[i];
+        bool test = i >= LAB_SPOKEN - LAB_TEST;
+        lab_make(&item, LAB_SPEECH, 0, test ? TASK_TEST : TASK_TRAIN, (uint64_t)i);
+        x->n = (int32_t)tfn__min(task_features(frames, &item) / 4, most);
+        x->words = lab_encode(x->word, 7, LAB_SPEECH, item.target);
+        for (int32_t k = 0; k < x->n * TASK_BANDS; k++, to++)
+            for (int f = 0; f < 4; f++)
+                *to += frames[(k / TASK_BANDS * 4 + f) * TASK_BANDS + k % TASK_BANDS] / 4;
+        if (!test) training += x->n;
+    }
+    lab_means(means, fours, training);
+    to = fours;
+    for (int32_t i = 0; i < LAB_SPOKEN; i++)
+        for (int32_t k = 0; k < lab_sounds[i].n; k++, to += TASK_BANDS)
+            lab_sounds[i].code[k] = lab_nearest((const float (*)[TASK_BANDS])means, to);
+    free(fours);
+    return true;
+}
+
+static int32_t lab_time(lab_task t) { return lab_tasks[t].time; }
 static int32_t lab_vocab(const lab_spec *s)
 {
     return s->task == LAB_RANDOM ? 64 : s->task == LAB_DISTINCT ? 16 * s->batch
-         : LAB_FIRST + (s->task == LAB_REVERSE ? 8 : lab_vocabularies[s->task].count);
+         : LAB_FIRST + lab_vocabularies[s->task].count + (s->task == LAB_SPEECH ? LAB_CODES : 0);
 }
 
 /* Row `row`: its source stands there, of n tokens; its target has m and begins at `target`. */
-static void lab_fill_pair(lab_data *d, int32_t row, int32_t time, int32_t n, const int32_t *target,
-                          int32_t m)
+static void lab_fill_pair(lab_data *d, int32_t row, const lab_spec *s, int32_t n,
+                          const int32_t *target, int32_t m)
 {
-    int32_t at = row * time;
-    d->source[at + n] = LAB_END;
+    int32_t at = row * lab_time(s->task);
+    d->source[row * lab_tasks[s->task].source_time + n] = LAB_END;
     d->tokens[at] = LAB_BEGIN;
     for (int32_t i = 0; i <= m; i++) {
         d->targets[at + i] = i < m ? target[i] : LAB_END;
@@ -238,14 +320,35 @@ static void lab_fill_pair(lab_data *d, int32_t row, int32_t time, int32_t n, con
     }
     d->source_lengths[row] = n + 1, d->lengths[row] = m + 1;
 }
-static void lab_fill_reverse(lab_data *d, int32_t row, int32_t time, tfn_key key)
+static void lab_fill_sound(lab_data *d, int32_t row, const lab_spec *s, uint64_t i)
 {
-    int32_t n = 5 + (int32_t)(tfn_random_bits(key, 0) % 4), target[8];
-    for (int32_t i = 0; i < n; i++) {
-        target[n - 1 - i] = LAB_FIRST + (int32_t)(tfn_random_bits(key, 1 + (uint64_t)i) % 8);
-        d->source[row * time + i] = target[n - 1 - i];
+    const struct lab_sound *x = &lab_sounds[i];
+    const int32_t first = LAB_FIRST + lab_vocabularies[LAB_SPEECH].count;
+    for (int32_t k = 0; k < x->n; k++)
+        d->source[row * lab_tasks[s->task].source_time + k] = first + x->code[k];
+    lab_fill_pair(d, row, s, x->n, x->word, x->words);
+}
+/* BEGIN, a fact, END, a fact, END: their label; or 15 words of 100 hidden, whose targets they are:
+ * 8 of 10 behind PAD, 1 behind any word, 1 not at all (Devlin 2018, section 3.1). */
+static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task_item *item,
+                         tfn_key key)
+{
+    const int32_t time = lab_time(s->task), words = lab_vocabularies[s->task].count;
+    int32_t *to = d->tokens + row * time, n = 1;
+    to[0] = LAB_BEGIN;
+    n += lab_encode(to + n, time - 1 - n, s->task, item->source);
+    to[n++] = LAB_END;
+    n += lab_encode(to + n, time - 1 - n, s->task, item->second);
+    to[n++] = LAB_END;
+    d->lengths[row] = n;
+    if (s->task == LAB_LABEL) d->targets[row] = item->label;
+    for (int32_t t = 0; t < n && s->task == LAB_MASKED; t++) {
+        uint64_t draw = tfn_random_bits(key, (uint64_t)t), how = draw / 100 % 10;
+        if (to[t] < LAB_FIRST || draw % 100 >= 15) continue;
+        d->targets[row * time + t] = to[t];
+        if (how < 8) to[t] = LAB_PAD;
+        else if (how < 9) to[t] = LAB_FIRST + (int32_t)(draw / 1000 % (uint64_t)words);
     }
-    lab_fill_pair(d, row, time, n, target, n);
 }
 /* Letters of sentences i, i + 1 ... */
 static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec *s, uint64_t seed,
@@ -261,40 +364,58 @@ static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec
         d->tokens[row * time + t] = ids[t], d->targets[row * time + t] = ids[t + 1];
 }
 
+/* Row `row` of batch `which`, a sentence of tasks.h: those of a corpus come again. */
+static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t seed, uint64_t which)
+{
+    const int32_t time = lab_time(s->task);
+    const bool test = which == UINT64_MAX;
+    const task_split split = test ? TASK_TEST : TASK_TRAIN;
+    const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(seed), which), (uint64_t)row);
+    uint64_t i = which * 1024 + 4 * (uint64_t)row;
+    int32_t target[LAB_TIME], n, m;
+    task_item item;
+    if (s->corpus && !test) i = tfn_random_bits(key, 0) % (uint64_t)s->corpus;
+    if (s->task == LAB_SPEECH) {
+        n = LAB_SPOKEN - LAB_TEST;
+        lab_fill_sound(d, row, s, (uint64_t)(test ? n + row
+                                             : (int32_t)(tfn_random_bits(key, 0) % (uint64_t)n)));
+        return;
+    }
+    if (s->task == LAB_TEXT) {
+        lab_fill_text(d, row, time, s, seed, split, i);
+        return;
+    }
+    lab_make(&item, s->task, seed, split, i);
+    if (!lab_is_pair(s->task)) {
+        lab_fill_two(d, row, s, &item, key);
+        return;
+    }
+    n = lab_encode(d->source + row * time, time - 1, s->task, item.source);
+    m = lab_encode(target, time - 1, s->task, item.target);
+    lab_fill_pair(d, row, s, n, target, m);
+}
+
 /* Sentences number `which` of a seed; those of UINT64_MAX are the test, of no run's seed. */
 static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
     const int32_t time = lab_time(s->task), vocab = lab_vocab(s);
-    const task_split split = which == UINT64_MAX ? TASK_TEST : TASK_TRAIN;
+    const bool made = lab_tasks[s->task].row != NULL;
     tfn_batch *b = &d->batch;
     memset(d, 0, sizeof *d);
     for (int32_t i = 0; i < rows * time; i++) d->targets[i] = -1;
-    for (int32_t row = 0; row < rows && s->task <= LAB_TEXT; row++) {
-        const uint64_t i = which * 1024 + 4 * (uint64_t)row;
-        int32_t target[LAB_TIME], n;
-        task_item item;
-        if (s->task == LAB_REVERSE)
-            lab_fill_reverse(d, row, time, tfn_key_fold(key, (uint64_t)row));
-        else if (s->task == LAB_TEXT) lab_fill_text(d, row, time, s, seed, split, i);
-        else {
-            lab_make(&item, s->task, seed, split, i);
-            n = lab_encode(d->source + row * time, time - 1, s->task, item.source);
-            lab_fill_pair(d, row, time, n, target,
-                          lab_encode(target, time - 1, s->task, item.target));
-        }
-    }
-    for (int32_t i = 0; i < rows * time && s->task > LAB_TEXT; i++) {
+    for (int32_t row = 0; row < rows && made; row++) lab_fill_row(d, row, s, seed, which);
+    for (int32_t i = 0; i < rows * time && !made; i++) {
         d->tokens[i] = s->task == LAB_DISTINCT ? i
                      : (int32_t)(tfn_random_bits(key, 2*(uint64_t)i) % (uint64_t)vocab);
         d->targets[i] = (int32_t)(tfn_random_bits(key, 2*(uint64_t)i + 1) % (uint64_t)vocab);
     }
     b->tokens = d->tokens, b->targets = d->targets;
     b->batch = rows, b->time = time;
+    if (made && s->task != LAB_TEXT) b->lengths = d->lengths;
     if (!lab_is_pair(s->task)) return;
-    b->lengths = d->lengths;
     b->source = d->source, b->source_lengths = d->source_lengths;
-    b->source_time = time;
+    b->source_time = lab_tasks[s->task].source_time;
 }
 
 /* The loss of guessing by the test's frequencies, in nats. */
@@ -317,6 +438,8 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
            : s->task == LAB_TEXT ? TFN_DECODER : TFN_ENCODER;
     d.vocab = lab_vocab(s);
     d.context = lab_time(s->task);
+    d.source_context = lab_tasks[s->task].source_time;
+    if (s->task == LAB_LABEL) d.head = TFN_HEAD_SEQUENCE, d.classes = 3;
     d.layers = s->layers, d.decoder_layers = s->decoder_layers;
     d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
     d.activation = TFN_RELU;
@@ -328,6 +451,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
         d.decoder_topology = tfn_topology_find(tfn_recipe_find(s->decoder)->topology);
     d.smoothing = (float)s->smoothing;
     d.dropout = (float)s->dropout;
+    d.attention_dropout = d.activation_dropout = (float)s->inner;
     d.optimizer = s->optimizer;
     d.beta1 = (float)s->beta1, d.beta2 = (float)s->beta2;
     d.schedule.kind = s->schedule;
@@ -336,6 +460,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.schedule.steps = s->steps;
     d.batch = s->stop ? LAB_TEST : s->batch;
     d.threads = 1;
+    d.isa = s->isa;
     d.seed = s->seed;
     d.half = s->half;
     d.probes = probes;
@@ -739,11 +864,13 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
     tfn_generator g;
     tfn_bleu bleu;
     tfn_rouge rouge;
+    tfn_edits edits;
     tfn_batch batch = test->batch;
     int32_t begins[LAB_TEST], right = 0;
     char found[LAB_TIME * 16], wanted[LAB_TIME * 16], work[1 << 15];
     const char *reference = wanted;
     memset(&d, 0, sizeof d), memset(&bleu, 0, sizeof bleu), memset(&rouge, 0, sizeof rouge);
+    memset(&edits, 0, sizeof edits);
     d.sentences = batch.batch;
     d.max_tokens = batch.time;
     d.end = LAB_END;
@@ -761,11 +888,13 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
         lab_text(wanted, test->targets + i * test->batch.time, test->batch.lengths[i]);
         right += !strcmp(found, wanted);
         ok = tfn_bleu_add(&bleu, found, &reference, 1, work, sizeof work) == TFN_OK
-             && tfn_rouge_add(&rouge, found, wanted, work, sizeof work) == TFN_OK;
+             && tfn_rouge_add(&rouge, found, wanted, work, sizeof work) == TFN_OK
+             && tfn_edits_add_words(&edits, found, wanted, work, sizeof work) == TFN_OK;
     }
     double *accuracy = lab_put(r, 1, "accuracy"), *score = lab_put(r, 1, "bleu");
-    double *f1 = lab_put(r, 3, "rouge");
-    if (ok && accuracy && score && f1) {
+    double *f1 = lab_put(r, 3, "rouge"), *wer = lab_put(r, 1, "wer");
+    if (ok && accuracy && score && f1 && wer) {
+        *wer = 100 * tfn_edits_score(&edits);
         for (int32_t i = 0; i < 3; i++) f1[i] = 100 * tfn_rouge_score(&rouge, i);
         *accuracy = (double)right / batch.batch;
         *score = tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false);
@@ -782,13 +911,68 @@ static double lab_nll(tfn_model *m, const lab_data *test)
     return tfn_model_eval(m, &test->batch, &report) == TFN_OK ? report.nll : (double)NAN;
 }
 
-/* curve: the test's loss at 21 points; nll: the last; updates of the last twentieth. */
-static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data, const lab_data *test)
+/* A classifier with the weights of a model where it has the same, trained: what share of the test
+ * it gets right. Its head is drawn anew, its rate 1e-3, the first tenth warm-up. */
+static double lab_tuned(const lab_spec *s, const tfn_model *m, lab_data *data, lab_data *test)
 {
+    lab_spec t = *s;
+    tfn_model c;
+    tfn_param_info to, from;
+    const float *logits;
+    double right = 0;
+    t.task = LAB_LABEL;
+    t.lr = 1e-3, t.warmup = s->tune / 10, t.steps = t.stop = s->tune;
+    t.smoothing = 0;
+    tfn_model_desc d = lab_desc(&t, false);
+    bool ok = tfn_model_new(&c, &d, NULL) == TFN_OK;
+    for (int32_t i = 0; ok && tfn_model_param(&c, i, &to); i++)
+        for (int32_t k = 0; tfn_model_param(m, k, &from); k++)
+            if (!strcmp(to.name, from.name) && to.rows == from.rows && to.cols == from.cols)
+                memcpy(to.data, from.data, (size_t)to.rows * (size_t)to.cols * sizeof *to.data);
+    for (int64_t step = 0; ok && step < s->tune; step++) {
+        tfn_report report;
+        lab_fill(data, &t, t.batch, t.seed, (uint64_t)step);
+        ok = tfn_model_step(&c, &data->batch, &report) == TFN_OK;
+    }
+    lab_fill(test, &t, LAB_TEST, 1u << 20, UINT64_MAX);
+    logits = ok ? tfn_model_logits(&c, &test->batch) : NULL;
+    for (int32_t i = 0; logits && i < LAB_TEST; i++, logits += d.classes) {
+        int32_t best = 0;
+        for (int32_t k = 1; k < d.classes; k++) if (logits[k] > logits[best]) best = k;
+        right += best == test->targets[i];
+    }
+    tfn_model_free(&c);
+    return ok ? right / LAB_TEST : (double)NAN;
+}
+/* The largest difference of the folded model's logits, in the largest logit. */
+static bool lab_fold(lab_record *r, tfn_model *m, const lab_data *test)
+{
+    tfn_model_desc d = lab_desc(&r->spec, false);
+    double *fold = lab_put(r, 1, "fold"), most = 0, wrong = 0;
+    const tfn_batch *b = &test->batch;
+    tfn_model to;
+    d.inference = d.folded = true;
+    bool ok = tfn_model_new(&to, &d, NULL) == TFN_OK && tfn_model_fold(&to, m) == TFN_OK && fold;
+    const float *x = ok ? tfn_model_logits(m, b) : NULL, *y = ok ? tfn_model_logits(&to, b) : NULL;
+    for (int32_t i = 0; x && y && i < b->batch * b->time * d.vocab; i++) {
+        if (test->targets[i / d.vocab] < 0) continue;
+        most = fmax(most, fabs((double)x[i]));
+        wrong = fmax(wrong, fabs((double)x[i] - (double)y[i]));
+    }
+    if (ok) *fold = wrong / most;
+    tfn_model_free(&to);
+    return ok;
+}
+
+/* curve: the test's loss at 21 points; nll: the last; updates of the last twentieth; tuned: after
+ * each quarter. data: three, the second is the test. */
+static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data)
+{
+    const lab_data *test = data + 1;
     const lab_spec *s = &r->spec;
     const size_t n = (size_t)m->param_floats;
     double *curve = lab_put(r, LAB_POINTS + 1, "curve"), *nll = lab_put(r, 1, "nll");
-    double *unigram = lab_put(r, 1, "unigram");
+    double *unigram = lab_put(r, 1, "unigram"), *tuned = s->tune ? lab_put(r, 4, "tuned") : NULL;
     double *skipped = lab_put(r, 1, "skipped"), *moved = (double *)calloc(n, sizeof *moved);
     tfn_param_info p;
     tfn_report report;
@@ -807,6 +991,8 @@ static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data, const l
             point = (step + 1) * LAB_POINTS / s->stop;
             curve[point] = lab_nll(m, test);
         }
+        if (tuned && (step + 1) % (s->stop / 4) == 0)
+            tuned[(step + 1) / (s->stop / 4) - 1] = lab_tuned(s, m, data, data + 2);
     }
     *nll = curve[LAB_POINTS];
     *skipped = (double)skips;
@@ -821,7 +1007,7 @@ static bool lab_run(lab_record *r)
 {
     const lab_spec *s = &r->spec;
     const bool shifts = s->noise > 0 || s->step > 0;
-    lab_data *data = (lab_data *)malloc(2 * sizeof *data);
+    lab_data *data = (lab_data *)malloc(3 * sizeof *data);
     tfn_model_desc d = lab_desc(s, s->look || shifts);
     tfn_model m;
     clock_t start = clock();
@@ -832,8 +1018,9 @@ static bool lab_run(lab_record *r)
         ok = tfn_model_profile(&m, &data->batch) == TFN_OK;
         lab_fill(data + 1, s, d.batch, 1u << 20, UINT64_MAX);      /* the test, of no run's seed */
     }
-    if (ok && s->stop) ok = lab_train(r, &m, data, data + 1) == TFN_OK;
+    if (ok && s->stop) ok = lab_train(r, &m, data) == TFN_OK;
     if (ok && s->score && isfinite(lab_nll(&m, data + 1))) lab_score(r, &m, data + 1);
+    if (ok && s->fold) ok = lab_fold(r, &m, data + 1);
     if (ok && s->look) ok = lab_measure(r, &m, data);
     if (ok && shifts) ok = lab_shift(r, &m, data);
     if (!ok && data) {
@@ -859,6 +1046,11 @@ typedef struct lab {
     int32_t      missing;             /* asked for and not there; reset it */
     double       spent;               /* seconds of the records asked for, once each; reset it */
     uint32_t     asked;               /* counts the resets of `spent` */
+    int32_t      depth, width;        /* wanted of the deepest and widest of a claim; 0: its own */
+    const char  *recipe, *instead;    /* recipe in the place of `instead`; NULL: none */
+    tfn_isa      isa;                 /* changes no number */
+    int32_t      deepest, widest;     /* of a claim, found by asking it */
+    bool         asking;
     double       cost, cost_done;     /* operations wanted and done */
     time_t       start;
 } lab;
@@ -884,11 +1076,46 @@ static lab_record *lab_add(lab *l, const char *key)
     return l->records[l->count++] = r;
 }
 
-/* The record of a measurement, or NULL while there is none; it is then noted as wanted. */
-static const lab_record *lab_get(lab *l, const lab_spec *s)
+/* Layers and widths of a claim in proportion to the wanted ones; whole, and multiples of 8. */
+enum { LAB_DEEPEST = 64 };
+static int32_t lab_layers(const lab *l, int32_t layers)
 {
+    if (!l->depth || !l->deepest || !layers) return layers;
+    layers = (2 * layers * l->depth + l->deepest) / (2 * l->deepest);
+    return layers > 1 ? layers : 1;
+}
+static int32_t lab_width(const lab *l, int32_t width)
+{
+    if (!l->width || !l->widest) return width;
+    width = width * l->width / l->widest & ~7;
+    return width > 8 ? width : 8;
+}
+static const char *lab_recipe(const lab *l, const char *recipe)
+{
+    return recipe && l->instead && !strcmp(recipe, l->instead) ? l->recipe : recipe;
+}
+/* A claim's spec as it is wanted. */
+static lab_spec lab_wanted(lab *l, lab_spec s)
+{
+    const int32_t width = lab_width(l, s.width);
+    if (l->asking) {
+        if (s.layers > l->deepest) l->deepest = s.layers;
+        if (s.width > l->widest) l->widest = s.width;
+    }
+    s.layers = lab_layers(l, s.layers), s.decoder_layers = lab_layers(l, s.decoder_layers);
+    s.ffn = s.ffn * width / s.width, s.width = width;
+    s.recipe = lab_recipe(l, s.recipe), s.decoder = lab_recipe(l, s.decoder);
+    s.isa = l->isa;
+    return s;
+}
+
+/* The record of a measurement, or NULL while there is none; it is then noted as wanted. */
+static const lab_record *lab_get(lab *l, const lab_spec *spec)
+{
+    const lab_spec wanted = lab_wanted(l, *spec), *s = &wanted;
     char key[LAB_KEY];
     lab_record *r;
+    if (l->asking) return NULL;
     lab_key_text(key, s);
     r = lab_find(l, key);
     if (r && r->done) {
@@ -903,6 +1130,18 @@ static const lab_record *lab_get(lab *l, const lab_spec *s)
     return NULL;
 }
 
+/* Of all that was asked for and is there. */
+static void lab_total(const lab *l, int *count, double *seconds)
+{
+    *count = 0;
+    *seconds = 0;
+    for (int32_t i = 0; i < l->count; i++) {
+        if (!l->records[i]->asked) continue;
+        ++*count;
+        *seconds += l->records[i]->seconds;
+    }
+}
+
 static void lab_free(lab *l)
 {
     for (int32_t i = 0; i < l->count; i++) {
@@ -913,7 +1152,10 @@ static void lab_free(lab *l)
     memset(l, 0, sizeof *l);
 }
 
-/* {"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. */
+/* {"lab":2,"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. The number counts the
+ * changes of what a spec means: 1 had a string reversal of its own, whose test was in training too.
+ * Lines of another number are not read. */
+#define LAB_LINE "{\"lab\":2,\"spec\":\""
 static char *lab_line(const lab_record *r)
 {
     size_t size = LAB_KEY + 64, at = 0;
@@ -921,7 +1163,7 @@ static char *lab_line(const lab_record *r)
     for (int32_t i = 0; i < r->count; i++) size += 40 + 26 * (size_t)r->lists[i].n;
     text = (char *)malloc(size);
     if (!text) return NULL;
-    at += (size_t)snprintf(text, size, "{\"spec\":\"%s\",\"seconds\":%.2f", r->key, r->seconds);
+    at += (size_t)snprintf(text, size, LAB_LINE "%s\",\"seconds\":%.2f", r->key, r->seconds);
     for (int32_t i = 0; i < r->count; i++) {
         const lab_list *l = &r->lists[i];
         at += (size_t)snprintf(text + at, size - at, ",\"%s\":[", l->name);
@@ -938,10 +1180,10 @@ static char *lab_line(const lab_record *r)
 /* One line of the file; a line cut short by an interruption is no record. */
 static void lab_read_line(lab *l, char *line)
 {
-    const char *begin = "{\"spec\":\"";
-    char *at = line + strlen(begin), *end = strchr(line, '\n'), *quote;
+    const size_t n = strlen(LAB_LINE);
+    char *at = line + n, *end = strchr(line, '\n'), *quote;
     lab_record *r;
-    if (strncmp(line, begin, strlen(begin)) || !end || end[-1] != '}') return;
+    if (strncmp(line, LAB_LINE, n) || !end || end[-1] != '}') return;
     quote = strchr(at, '"');
     if (!quote) return;
     *quote = 0;
@@ -949,15 +1191,15 @@ static void lab_read_line(lab *l, char *line)
     at = quote + 1;
     while ((at = strchr(at, '"')) != NULL) {
         char *name = at + 1, *close = strchr(name, '"');
-        int32_t n = 1;
+        int32_t count = 1;
         double *v;
         if (!close || close[1] != ':') break;
         *close = 0;
         at = close + 2;
         if (*at != '[') { r->seconds = strtod(at, &at); continue; }
-        for (char *c = at; *c != ']'; c++) n += *c == ',';
-        v = lab_put(r, n, "%s", name);
-        for (int32_t i = 0; v && i < n; i++) {
+        for (char *c = at; *c != ']'; c++) count += *c == ',';
+        v = lab_put(r, count, "%s", name);
+        for (int32_t i = 0; v && i < count; i++) {
             at++;
             if (!strncmp(at, "null", 4)) at += 4;
             else v[i] = strtod(at, &at);
@@ -990,7 +1232,8 @@ static double lab_cost(const lab_spec *s)
     double layers = lab_depth(s, false) + lab_depth(s, true) * (lab_is_pair(s->task) ? 1.4 : 1);
     double weights = layers * ((double)s->width * s->width * 4 + 2.0 * s->width * s->ffn)
                    + (double)s->width * lab_vocab(s);
-    double steps = (double)s->stop * (1 + 6.0 / s->batch) + 20*s->score
+    double steps = ((double)s->stop * (1 + 6.0 / s->batch) + 4.0 * (double)s->tune + 20*s->score)
+                 * (s->half ? 1.7 : 1)
                  + 9*(s->look || s->noise > 0 || s->step > 0);
     return steps * s->batch * lab_time(s->task) * (6 * weights + 4000 * layers);
 }
@@ -1036,12 +1279,15 @@ static bool lab_work(lab *l)
     l->start = time(NULL);
     for (int32_t i = 0; i < l->count; i++)
         if (!l->records[i]->done) {
+            if (l->records[i]->spec.task == LAB_SPEECH && !lab_speak())
+                return free(w.wanted), false;
             w.wanted[w.count++] = l->records[i];
             l->cost += lab_cost(&l->records[i]->spec);
         }
     if (w.count) {
         qsort(w.wanted, (size_t)w.count, sizeof *w.wanted, lab_costlier);
-        fprintf(stderr, "normlab: %d measurements, %.3g operations\n", (int)w.count, l->cost);
+        fprintf(stderr, "normlab: %d measurements, %.3g operations, about %.0f s on Zen 4\n",
+                (int)w.count, l->cost, l->cost * 2.3e-11 / l->jobs);
         if (l->file && !(l->out = fopen(l->file, "a")))
             fprintf(stderr, "normlab: cannot write %s: results are not kept\n", l->file);
         tfn_threads_run(l->jobs, lab_job, &w);
@@ -1097,7 +1343,7 @@ static lab_fit lab_line_through(int32_t n, const double *x, const double *y)
 /* The exponent of y ~ x^b. */
 static double lab_power(int32_t n, const double *x, const double *y)
 {
-    double u[LAB_SEEDS], v[LAB_SEEDS];
+    double u[2 * LAB_DEEPEST], v[2 * LAB_DEEPEST];
     for (int32_t i = 0; i < n; i++) u[i] = log(x[i]), v[i] = log(y[i]);
     return lab_line_through(n, u, v).b;
 }

@@ -7,10 +7,12 @@
  *                                  the block as text or picture, its joins at every place, where
  *                                  paper and code differ, the reference as BibTeX
  *     normlab claims               the papers' claims that are measured
- *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--jobs N] [--file F]
- *                                  measures claims: do they show at this scale?
+ *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--depth N] [--width C]
+ *         [--topology NAME] [--jobs N] [--file F]
+ *                                  measures claims: do they show at this scale, and of others?
  *     normlab report [--markdown]  a page of HTML, or a table, of what was measured
  *     normlab compare RECIPE ...   trains recipes side by side and draws what happens
+ *     normlab lesson N             a guided run, see LESSONS.md
  *     normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]
  *                                  trains recipes on string reversal: do they learn?
  * All of it comes from the rows of tfnorm.h, but for the notes and references below. Exit codes: 0;
@@ -24,8 +26,7 @@
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
-#include "report.h"
-#include "compare.h"
+#include "lessons.h"
 
 static const char usage[] =
     "normlab list [topologies | norms | inits | recipes] [--markdown]\n"
@@ -40,17 +41,23 @@ static const char usage[] =
     "normlab show ID\n"
     "    a claim: what the paper says, what is measured, when it counts as shown\n"
     "normlab run ID [ID ...] | normlab all  [--quick | --full] [--seeds N] [--start-seeds N]\n"
-    "        [--jobs N] [--file F]\n"
+    "        [--jobs N] [--file F] [--depth N] [--width C] [--topology [OLD=]NAME] [--draw]\n"
     "    measures claims; a line each: shown, not shown, opposite or not testable here, and the\n"
-    "    numbers. --quick (default): 2 seeds of training, 8 of starts; --full: 5 and 30.\n"
-    "    Measurements are kept in F (normlab.jsonl) and not repeated; - keeps none\n"
-    "normlab report [--markdown] [--quick | --full] [--seeds N] [--start-seeds N] [--file F]\n"
+    "    numbers, with --draw the figure too. --quick (default): 2 seeds of training, 8 of\n"
+    "    starts; --full: 5 and 30. Measurements are kept in F (normlab.jsonl) and not repeated;\n"
+    "    - keeps none. --depth and --width are those of a claim's deepest stack and widest\n"
+    "    model, the others in proportion; --topology puts a recipe in the place of OLD (post):\n"
+    "    a claim's criterion was not made for these. --isa NAME: the instruction set\n"
+    "normlab report [ID ...] [--markdown] [the same options]\n"
     "    what is in F as one page of HTML with pictures, or as a table of Markdown\n"
     "normlab compare RECIPE ... [--layers N] [--width C] [--lr X] [--warmup N] [--steps N]\n"
     "        [--optimizer adam | adamw | radam | sgd] [--seed N] [--svg PREFIX]\n"
     "    trains up to 8 recipes in lock step on string reversal and draws their losses and their\n"
     "    gradients by layer; PREFIX-loss.svg and PREFIX-gradients.svg are pictures of them.\n"
     "    Defaults: 6 layers, width 32, Adam at 2e-3, no warm-up, 400 steps, seed 1\n"
+    "normlab lesson N [--file F]\n"
+    "    a guided run in the terminal: 1 break Post-LN, 2 repair it, 3 where the gradient\n"
+    "    vanishes, 4 why upper layers idle, 5 where each breaks; tools/LESSONS.md\n"
     "normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]\n"
     "    trains all recipes, or those named, to write a string backwards (300 steps, seed 1,\n"
     "    1 job) and says which get below the loss of guessing\n"
@@ -1567,7 +1574,8 @@ static void show_claim(const claim *c)
 {
     printf("%s: %s, %s\n\n", c->id, paper_of(c), c->item);
     print_field("claim", c->title);
-    if (c->expected[0]) print_field("paper", c->expected);
+    print_field("paper", c->expected);
+    print_field("", c->paper);
     if (c->measure) {
         print_field("setting", c->setting);
         print_field("shown if", c->criterion);
@@ -1818,7 +1826,7 @@ static int claims_command(cli *c)
                claims[i].measure ? "" : " (not testable here)");
     return 0;
 }
-static int measure_claims(lab *l, const claim *const *wanted, int count)
+static int measure_claims(lab *l, const claim *const *wanted, int count, bool drawn)
 {
     outcome *o = (outcome *)malloc(sizeof *o);
     if (!o) return fprintf(stderr, "normlab: out of memory\n"), 1;
@@ -1828,18 +1836,47 @@ static int measure_claims(lab *l, const claim *const *wanted, int count)
     for (int i = 0; i < count; i++) {
         decide(wanted[i], l, o);
         printf("%-4s %-17s %s\n", wanted[i]->id, verdicts[o->verdict], o->numbers);
+        if (drawn) draw_text(stdout, wanted[i], o);
     }
     free(o);
     return 0;
 }
 
 /* Options that run and report share: what is measured, where it is kept. */
-typedef struct lab_options { long seeds, starts, jobs; } lab_options;
+typedef struct lab_options {
+    long seeds, starts, jobs, depth, width;
+    char instead[64];
+} lab_options;
+/* NAME in the place of post, or OLD=NAME. */
+static bool lab_topology(cli *c, lab *l, lab_options *o)
+{
+    const char *text, *equals;
+    if (!cli_text(c, "--topology", &text)) return false;
+    equals = strchr(text, '=');
+    snprintf(o->instead, sizeof o->instead, "%.*s", equals ? (int)(equals - text) : 4,
+             equals ? text : "post");
+    l->instead = o->instead;
+    l->recipe = equals ? equals + 1 : text;
+    if (!tfn_recipe_find(l->instead)) unknown(c, l->instead, RECIPE);
+    if (!tfn_recipe_find(l->recipe)) unknown(c, l->recipe, RECIPE);
+    return true;
+}
+static bool lab_isa(cli *c, lab *l)
+{
+    const char *name;
+    if (!cli_text(c, "--isa", &name)) return false;
+    l->isa = tfn_isa_find(name);
+    if (!tfn_kernels_for(l->isa)) cli_fail(c, "this machine lacks \"%s\"", name);
+    return true;
+}
 static bool lab_option(cli *c, lab *l, lab_options *o)
 {
     if (cli_number(c, "--seeds", 1, LAB_SEEDS, &o->seeds)) return true;
     if (cli_number(c, "--start-seeds", 1, LAB_SEEDS, &o->starts)) return true;
     if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &o->jobs)) return true;
+    if (cli_number(c, "--depth", 1, LAB_DEEPEST, &o->depth)) return true;
+    if (cli_number(c, "--width", 8, 1024, &o->width)) return true;
+    if (lab_topology(c, l, o) || lab_isa(c, l)) return true;
     if (cli_text(c, "--file", &l->file)) return true;
     if (!cli_is(c, "--quick") && !cli_is(c, "--full")) return false;
     l->full = cli_is(c, "--full");
@@ -1850,29 +1887,47 @@ static void lab_begin(lab *l, const lab_options *o)
     l->seeds = o->seeds ? (int)o->seeds : l->full ? 5 : 2;
     l->init_seeds = o->starts ? (int)o->starts : l->full ? 30 : 8;
     l->jobs = o->jobs ? (int)o->jobs : 1;
+    l->depth = (int32_t)o->depth, l->width = (int32_t)o->width & ~7;
     if (!strcmp(l->file, "-")) l->file = NULL;
     lab_prepare();
+}
+/* Claims named so far, or all of them. */
+typedef struct lab_claims { const claim *list[CLAIMS]; int count; } lab_claims;
+static void claim_named(cli *c, lab_claims *wanted)
+{
+    const claim *named = find_claim(c->argv[c->at]);
+    if (!named || wanted->count == CLAIMS)
+        cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", c->argv[c->at]);
+    wanted->list[wanted->count++] = named;
+}
+static void all_claims(lab_claims *wanted)
+{
+    for (int i = 0; i < CLAIMS; i++) wanted->list[i] = &claims[i];
+    wanted->count = CLAIMS;
 }
 
 static int report_command(cli *c)
 {
     bool markdown = false;
-    lab_options options = { 0, 0, 0 };
+    lab_options options;
+    lab_claims wanted;
     lab l;
     outcome *o = (outcome *)malloc(sizeof *o);
     if (!o) return fprintf(stderr, "normlab: out of memory\n"), 1;
-    memset(&l, 0, sizeof l);
+    memset(&l, 0, sizeof l), memset(&options, 0, sizeof options);
     l.file = "normlab.jsonl";
+    wanted.count = 0;
     while (cli_next(c)) {
         if (lab_option(c, &l, &options)) continue;
-        if (!cli_is(c, "--markdown")) cli_fail(c, "report does not know \"%s\"", c->argv[c->at]);
-        markdown = true;
+        if (cli_is(c, "--markdown")) markdown = true;
+        else claim_named(c, &wanted);
     }
+    if (!wanted.count) all_claims(&wanted);
     lab_begin(&l, &options);
     lab_read(&l);
     if (!l.count) fprintf(stderr, "normlab: nothing is measured yet: normlab all\n");
-    if (markdown) markdown_report(stdout, &l, o);
-    else html_report(stdout, &l, o);
+    if (markdown) markdown_report(stdout, &l, wanted.list, wanted.count, o);
+    else html_report(stdout, &l, wanted.list, wanted.count, o);
     lab_free(&l);
     free(o);
     return ferror(stdout) ? 1 : 0;
@@ -1880,23 +1935,52 @@ static int report_command(cli *c)
 
 static int run_command(cli *c, bool all)
 {
-    const claim *wanted[CLAIMS];
-    int count = 0;
-    lab_options options = { 0, 0, 0 };
+    lab_options options;
+    lab_claims wanted;
+    bool drawn = false;
+    int status;
     lab l;
-    memset(&l, 0, sizeof l);
+    memset(&l, 0, sizeof l), memset(&options, 0, sizeof options);
     l.file = "normlab.jsonl";
-    for (int i = 0; i < CLAIMS && all; i++) wanted[count++] = &claims[i];
+    wanted.count = 0;
     while (cli_next(c)) {
         if (lab_option(c, &l, &options)) continue;
-        if (all || count == CLAIMS || !(wanted[count++] = find_claim(c->argv[c->at])))
-            cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", c->argv[c->at]);
+        if (cli_is(c, "--draw")) drawn = true;
+        else if (all) cli_fail(c, "all does not know \"%s\"", c->argv[c->at]);
+        else claim_named(c, &wanted);
     }
-    if (!count) cli_fail(c, "run wants the ids of claims; normlab claims lists them");
+    if (all) all_claims(&wanted);
+    if (!wanted.count) cli_fail(c, "run wants the ids of claims; normlab claims lists them");
     lab_begin(&l, &options);
-    count = measure_claims(&l, wanted, count);
+    status = measure_claims(&l, wanted.list, wanted.count, drawn);
     lab_free(&l);
-    return count;
+    return status;
+}
+
+static int lesson_command(cli *c)
+{
+    long number = 0;
+    bool ok;
+    lab l;
+    outcome *o = (outcome *)malloc(sizeof *o);
+    if (!o) return fprintf(stderr, "normlab: out of memory\n"), 1;
+    memset(&l, 0, sizeof l);
+    l.file = "normlab.jsonl";
+    while (cli_next(c)) {
+        if (cli_text(c, "--file", &l.file)) continue;
+        if (!number && strlen(c->argv[c->at]) == 1) number = c->argv[c->at][0] - '0';
+        else number = -1;
+    }
+    if (number < 1 || number > LESSONS) cli_fail(c, "lesson wants a number from 1 to %d", LESSONS);
+    l.seeds = l.jobs = 1;
+    l.init_seeds = 2;
+    if (!strcmp(l.file, "-")) l.file = NULL;
+    lab_prepare();
+    lab_read(&l);
+    ok = lesson(&l, (int)number, o);
+    lab_free(&l);
+    free(o);
+    return ok ? 0 : 1;
 }
 
 static bool compare_optimizer(cli *c, lab_spec *s)
@@ -1957,6 +2041,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "claims")) return claims_command(&c);
     if (argc > 1 && !strcmp(argv[1], "compare")) return compare_command(&c);
     if (argc > 1 && !strcmp(argv[1], "report")) return report_command(&c);
+    if (argc > 1 && !strcmp(argv[1], "lesson")) return lesson_command(&c);
     if (argc > 1 && !strcmp(argv[1], "run")) return run_command(&c, false);
     if (argc > 1 && !strcmp(argv[1], "all")) return run_command(&c, true);
     if (argc > 1 && !strcmp(argv[1], "smoke")) return smoke_command(&c);

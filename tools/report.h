@@ -14,6 +14,20 @@ static const char *paper_of(const claim *c)
 static bool decide(const claim *c, lab *l, outcome *o)
 {
     memset(o, 0, sizeof *o);
+    if (c->measure && (l->depth || l->width)) {       /* how deep and wide is it on its own? */
+        l->deepest = l->widest = 0;
+        l->asking = true;
+        c->measure(l, o);
+        l->asking = false;
+    }
+    memset(o, 0, sizeof *o);
+    if (c->measure && (l->depth || l->width || l->instead)) {
+        say(o, "[Not the default");
+        if (l->depth) say(o, "; the deepest has %d layers", (int)lab_layers(l, l->deepest));
+        if (l->width) say(o, "; the widest has %d channels", (int)lab_width(l, l->widest));
+        if (l->instead) say(o, "; %s is %s", l->instead, l->recipe);
+        say(o, ": the criterion was not made for it.] ");
+    }
     l->missing = 0;
     if (c->measure) c->measure(l, o);
     else {
@@ -23,13 +37,13 @@ static bool decide(const claim *c, lab *l, outcome *o)
     return !l->missing;
 }
 
-static void draw(FILE *f, const claim *c, const outcome *o)
+/* The figure's lines as curves; they point into o. */
+static svg_plot plot_of(const claim *c, const outcome *o, svg_curve curves[FIGURE_LINES])
 {
     static double low[FIGURE_LINES][FIGURE_POINTS], high[FIGURE_LINES][FIGURE_POINTS];
     const figure *g = &o->fig;
-    svg_curve curves[FIGURE_LINES];
     svg_plot plot;
-    memset(curves, 0, sizeof curves);
+    memset(curves, 0, FIGURE_LINES * sizeof *curves);
     memset(&plot, 0, sizeof plot);
     for (int k = 0; k < g->lines; k++) {
         const figure_line *line = &g->line[k];
@@ -47,6 +61,13 @@ static void draw(FILE *f, const claim *c, const outcome *o)
     plot.x_label = g->x, plot.y_label = g->y;
     plot.log_x = g->log_x, plot.log_y = g->log_y;
     plot.curves = curves, plot.count = g->lines;
+    return plot;
+}
+static void draw(FILE *f, const claim *c, const outcome *o)
+{
+    const figure *g = &o->fig;
+    svg_curve curves[FIGURE_LINES];
+    svg_plot plot = plot_of(c, o, curves);
     if (g->lines) svg_curves(f, &plot);
     if (g->matrix) {
         svg_heat_map heat;
@@ -54,9 +75,17 @@ static void draw(FILE *f, const claim *c, const outcome *o)
         heat.title = g->line[0].name;
         heat.x_label = g->x, heat.y_label = g->y;
         heat.values = g->cells;
-        heat.rows = g->matrix, heat.cols = g->matrix + 1;
+        heat.rows = g->matrix - 1, heat.cols = g->matrix;
         svg_heat(f, &heat);
     }
+}
+/* The same for a terminal. */
+static void draw_text(FILE *f, const claim *c, const outcome *o)
+{
+    svg_curve curves[FIGURE_LINES];
+    svg_plot plot = plot_of(c, o, curves);
+    if (!c->id[0]) plot.title = NULL;
+    if (plot.count) plot_curves(f, &plot);
 }
 
 static void html_row(FILE *f, const char *name, const char *text)
@@ -93,7 +122,8 @@ static void html_claim(FILE *f, const claim *c, const outcome *o, bool measured)
     fprintf(f, "</h2>\n<p class=\"v\">%s</p>\n<dl>", measured ? verdicts[o->verdict]
                                                               : "not measured yet");
     fprintf(f, "<dt>where</dt><dd>%s, %s</dd>\n", paper_of(c), c->item);
-    html_row(f, "the paper", c->expected);
+    html_row(f, "the paper says", c->expected);
+    html_row(f, "its numbers", c->paper);
     html_row(f, "setting", c->measure ? c->setting : NULL);
     html_row(f, "shown if", c->measure ? c->criterion : NULL);
     html_row(f, c->measure ? "found" : "why not", measured ? o->numbers : NULL);
@@ -106,26 +136,30 @@ static void html_claim(FILE *f, const claim *c, const outcome *o, bool measured)
         draw(f, c, o);
         fprintf(f, "<figcaption>%s. ", c->id);
         svg_text(f, c->title);
-        fprintf(f, "</figcaption></figure>\n");
+        fprintf(f, ": ");
+        svg_text(f, o->fig.y);
+        fprintf(f, " over ");
+        svg_text(f, o->fig.x);
+        fprintf(f, ".</figcaption></figure>\n");
     }
     fprintf(f, "</section>\n");
 }
 
-static void html_report(FILE *f, lab *l, outcome *o)
+static void html_report(FILE *f, lab *l, const claim *const *wanted, int count, outcome *o)
 {
     html_begin(f, l);
     fprintf(f, "<table><tr><th>claim</th><th>verdict</th><th></th></tr>\n");
-    for (int i = 0; i < CLAIMS; i++) {
-        bool measured = decide(&claims[i], l, o);
-        fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", claims[i].id,
-                claims[i].id, measured ? verdicts[o->verdict] : "not measured yet");
-        svg_text(f, claims[i].title);
+    for (int i = 0; i < count; i++) {
+        bool measured = decide(wanted[i], l, o);
+        fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", wanted[i]->id,
+                wanted[i]->id, measured ? verdicts[o->verdict] : "not measured yet");
+        svg_text(f, wanted[i]->title);
         fprintf(f, "</td></tr>\n");
     }
     fprintf(f, "</table>\n");
-    for (int i = 0; i < CLAIMS; i++) {
-        bool measured = decide(&claims[i], l, o);
-        html_claim(f, &claims[i], o, measured);
+    for (int i = 0; i < count; i++) {
+        bool measured = decide(wanted[i], l, o);
+        html_claim(f, wanted[i], o, measured);
     }
     fprintf(f, "</body></html>\n");
 }
@@ -139,20 +173,26 @@ static void markdown_cell(FILE *f, const char *text)
         else fputc(*text == '\n' ? ' ' : *text, f);
     fputs(" | ", f);
 }
-static void markdown_report(FILE *f, lab *l, outcome *o)
+static void markdown_report(FILE *f, lab *l, const claim *const *wanted, int count, outcome *o)
 {
-    fprintf(f, "| claim | where | what | verdict | found | setting | CPU time |\n"
-            "|---|---|---|---|---|---|---|\n");
-    for (int i = 0; i < CLAIMS; i++) {
-        const claim *c = &claims[i];
-        bool measured = (l->spent = 0, decide(c, l, o));
+    int measured;
+    double seconds;
+    fprintf(f, "| claim | where | what | verdict | found | the paper's numbers | setting | CPU "
+            "time |\n|---|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < count; i++) {
+        const claim *c = wanted[i];
+        bool known = (l->spent = 0, decide(c, l, o));
         fprintf(f, "| %s | ", c->id);
         markdown_cell(f, c->item);
         markdown_cell(f, c->title);
-        markdown_cell(f, measured ? verdicts[o->verdict] : "not measured yet");
-        markdown_cell(f, measured ? o->numbers : "");
+        markdown_cell(f, known ? verdicts[o->verdict] : "not measured yet");
+        markdown_cell(f, known ? o->numbers : "");
+        markdown_cell(f, c->paper);
         markdown_cell(f, c->measure ? c->setting : "");
         fprintf(f, "%.0f s |\n", l->spent);
     }
+    lab_total(l, &measured, &seconds);
+    fprintf(f, "\n%d measurements, which claims share, %.0f s of CPU time in all.\n", measured,
+            seconds);
 }
 #endif

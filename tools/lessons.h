@@ -1,0 +1,118 @@
+/* normlab lesson 1 .. 5: guided runs of two to three minutes, reading included. A step says what
+ * comes, measures, draws, asks. LESSONS.md has the answers. */
+#ifndef LESSONS_H
+#define LESSONS_H
+#include "report.h"
+#include "compare.h"
+
+/* Three runs of 4 + 4 layers: with warm-up, without, and Pre-LN without. */
+static void lesson_break(lab *l, outcome *o)
+{
+    lab_spec with = training("post", 4, 8e-3, 200, 500), without = with, pre;
+    without.warmup = 1;
+    pre = without;
+    pre.recipe = "pre";
+    draw_loss(l, o, with, "Post-LN, warm-up");
+    draw_loss(l, o, without, "Post-LN, none");
+    draw_loss(l, o, pre, "Pre-LN, none");
+    say(o, "BLEU: Post-LN with warm-up %.1f, without %.1f; Pre-LN without %.1f.",
+        lab_over(l, with, "bleu", 0).mean, lab_over(l, without, "bleu", 0).mean,
+        lab_over(l, pre, "bleu", 0).mean);
+}
+static void lesson_repair(lab *l, outcome *o)
+{
+    static const char *const names[] = { "Post-LN", "with warm-up", "with RAdam", "Pre-LN",
+                                         "Admin" };
+    for (int k = 0; k < 5; k++) {
+        lab_spec s = training(k == 3 ? "pre" : k == 4 ? "admin" : "post", 6, 4e-3, 1, 600);
+        if (k == 1) s.warmup = 200;
+        if (k == 2) s.optimizer = TFN_RADAM, s.beta2 = 0.995;
+        draw_loss(l, o, s, names[k]);
+        say(o, "%s%s %.1f", k ? ", " : "BLEU: ", names[k], lab_over(l, s, "bleu", 0).mean);
+    }
+    say(o, ".");
+}
+
+enum { LESSONS = 5, LESSON_STEPS = 3 };
+typedef struct lesson_step {
+    const char *before;
+    void      (*measure)(lab *l, outcome *o);
+    const char *after;                            /* the question */
+} lesson_step;
+static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } lessons[LESSONS] = {
+    { "Break Post-LN by taking its warm-up away", {
+      { "A Transformer of 4 + 4 layers learns to write strings backwards, 500 updates of Adam. The "
+        "learning rate rises to 0.008 within 200 updates (warm-up), or starts there.", lesson_break,
+        "Which of the three runs does not learn? Is it the rate, or the placement of the norm?" },
+      { "Before the first update: how large is the gradient of W2, layer by layer? And after a "
+        "warm-up?", x14,
+        "Which layer gets the largest step at the start in Post-LN, and what does that do to the "
+        "layers that read from it? What has the warm-up changed?" } } },
+    { "Repair it four ways", {
+      { "6 + 6 layers, a rate of 0.004, no warm-up: Post-LN, and four repairs, one at a time: a "
+        "warm-up; RAdam, which begins with small steps on its own; the norm inside the branch; "
+        "Admin, whose skips are scaled so that no branch weighs much at first.", lesson_repair,
+        "What do the four repairs have in common? Which of them cost something at inference?" },
+      { "A fifth, which comes to mind first: a small constant rate.", x20,
+        "It does not diverge. Why is it no repair?" } } },
+    { "Where the gradient vanishes in an 18-layer decoder", {
+      { "18 + 18 layers before training: the gradient's norm at the output of every decoder layer.",
+        b3, "By what factor does it shrink a layer in Post-LN? What does one addition (B2T) do?" },
+      { "Three kinds of sub-layers: what does each do to the gradient that passes through it?", a4,
+        "Which of the three is to blame, and why not the other two? What would an encoder of 18 "
+        "layers look like (normlab run A3 --draw)?" },
+      { "Inside one layer: (5) before the last norm, (4) and (3) after and before the norm of the "
+        "cross-attention, (2) and (1) those of the self-attention.", b4,
+        "Between which points does the norm of the gradient fall? What stands there?" } } },
+    { "Why Pre-LN's upper layers idle", {
+      { "Pre-LN adds and never norms its stream: its size, layer by layer.", x5,
+        "If each branch adds about the same, what share of the stream is the twelfth's?" },
+      { "The share of sub-layer i in what it gives, squared, in Post-LN and Pre-LN.", a9,
+        "Read the slope: how does the share fall in Pre-LN? Why not in Post-LN?" },
+      { "Trained: how alike is the output of each layer to the last one's?", b5,
+        "Which model could lose its upper layers with the least harm? What of B2T?" } } },
+    { "Find the depth where each breaks", {
+      { "2 to 12 layers a stack, the same rate (0.002), warm-up 100, 400 updates: the loss in the "
+        "end.", b7, "At which depth does Post-LN break? Does it break, or is it slow: what would "
+        "you run to find out (normlab compare post --layers 8 --steps 1200 --warmup 400)?" },
+      { "The reason Liu 2020 gives: move all weights by 0.0001 and see how far the output moves.",
+        a6, "Which law do you see, N or ln N? What happens to it with N when every update moves "
+        "all weights?" } } }
+};
+
+static void lesson_text(const char *text)
+{
+    int column = 0;
+    for (; *text; text += strspn(text, " ")) {
+        const int n = (int)strcspn(text, " ");
+        if (column + n + 1 > 78) column = (putchar('\n'), 0);
+        column += printf(column ? " %.*s" : "%.*s", n, text);
+        text += n;
+    }
+    printf("\n\n");
+}
+static bool lesson(lab *l, int number, outcome *o)
+{
+    static const claim drawn = { "", "", "", "", "", "", "", NULL, NULL };
+    printf("Lesson %d: %s\n\n", number, lessons[number - 1].title);
+    for (int i = 0; i < LESSON_STEPS && lessons[number - 1].steps[i].measure; i++) {
+        const lesson_step *s = &lessons[number - 1].steps[i];
+        lesson_text(s->before);
+        fflush(stdout);
+        for (int again = 0; again < 2; again++) {
+            memset(o, 0, sizeof *o);
+            s->measure(l, o);
+            if (!again && !lab_work(l)) return false;
+        }
+        draw_text(stdout, &drawn, o);
+        printf("\n");
+        lesson_text(o->numbers);
+        printf("? ");
+        lesson_text(s->after);
+        if (!compare_is_terminal()) continue;
+        printf("[Enter]");
+        for (int c = getchar(); c != '\n' && c != EOF;) c = getchar();
+    }
+    return true;
+}
+#endif
