@@ -4891,6 +4891,7 @@ static inline void tfn__halve(float *p, ptrdiff_t n)
 #undef TFN__UNROLL
 #undef TFN__APART
 #undef TFN__FETCH
+#undef TFN__FETCH_FAR
 #endif /* TFN__IMPLEMENTING */
 /* >> choice */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
