@@ -4759,11 +4759,10 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #endif /* TFN__BODY */
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* One instance of the kernels per instruction set. Contraction is off in all of them; gcc 12 makes
- * fast loops of these bodies at -O3 only, so they ask for it themselves, but for the sets that few
- * processors need: plain C for a short compilation where there are others, and the parts of -O3
- * that pay for the 128-bit sets. Each saves half a second. The set with FMA must not use wider
- * registers on its own: see TFN__X86_WIDE. */
+/* One instance of the kernels per instruction set. Contraction is off in all of them. gcc 12 does
+ * not make fast loops of these bodies at -O2, so they ask for the parts of -O3 that pay, which takes
+ * a second less than all of it; plain C next to others is for a short compilation. The 128-bit set
+ * with FMA must not use wider registers on its own: see TFN__X86_WIDE. */
 #define TFN__BODY
 #if TFN__X86
 #ifdef __clang__
@@ -4811,7 +4810,8 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
-#pragma GCC optimize("O3", "fp-contract=off")
+#pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops")
+#pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #endif
 #if !TFN__X86
 #define TFN__USE_PLAIN
