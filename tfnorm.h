@@ -4760,9 +4760,9 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* One instance of the kernels per instruction set. Contraction is off in all of them. gcc 12 does
- * not make fast loops of these bodies at -O2, so they ask for the parts of -O3 that pay, which takes
- * a second less than all of it; plain C next to others is for a short compilation. The 128-bit set
- * with FMA must not use wider registers on its own: see TFN__X86_WIDE. */
+ * not make fast loops of these bodies at -O2, so they ask for the parts of -O3 that pay, which
+ * takes a second less than all of it; plain C next to others is for a short compilation. The
+ * 128-bit set with FMA must not use wider registers on its own: see TFN__X86_WIDE. */
 #define TFN__BODY
 #if TFN__X86
 #ifdef __clang__

@@ -14,16 +14,18 @@ seconds() {
 # 400 functions of loops, branches and a switch: how fast does this machine compile just now?
 awk 'BEGIN { for (i = 1; i <= 400; i++) {
     printf "float f%d(float *a, int n) { float s = %d; for (int i = 0; i < n; i++) {", i, i
-    printf "s += a[i] * (a[(i * %d) %% n] > s ? s : -a[i]); if (i %% %d == 3) a[i] = s; }", i, i % 7 + 5
-    print "switch (n & 7) { case 0: return s * 2; case 1: return a[n / 2]; case 5: return s - a[0]; }"
-    print "return s; }" } }' > "$work/reference.c"
+    printf "s += a[i] * (a[(i * %d) %% n] > s ? s : -a[i]);", i
+    printf "if (i %% %d == 3) a[i] = s; }", i % 7 + 5
+    print "switch (n & 7) { case 0: return s * 2; case 1: return a[n / 2];"
+    print "case 5: return s - a[0]; } return s; }" } }' > "$work/reference.c"
 
 # compile_time QUIET COMPILER FLAG ...: at most ten seconds of processor time, or as many times that
-# as the reference takes longer now than QUIET seconds; the best of five tries counts
+# as the reference takes longer now than QUIET seconds; the best of five tries counts.
 compile_time() {
     quiet=$1; shift
     for try in 1 2 3 4 5; do
-        reference=$(seconds "$work/reference.c" "$@") && s=$(seconds "$work/tfnorm.c" "$@") || return 1
+        reference=$(seconds "$work/reference.c" "$@") || return 1
+        s=$(seconds "$work/tfnorm.c" "$@") || return 1
         echo "$s (try $try, the reference $reference)" > "$work/seconds"
         awk -v s="$s" -v r="$reference" -v q="$quiet" \
             'BEGIN { exit !(s <= 10 || s <= 10 * r / q) }' && return 0
@@ -32,7 +34,8 @@ compile_time() {
 }
 for cc in gcc clang; do
     have "$cc" size || { skip "size $cc" "no $cc or size"; continue; }
-    check "$cc -O2 compiles within 10 s" compile_time "$([ $cc = gcc ] && echo 2.3 || echo 1.6)" "$cc" -O2
+    quiet=$([ $cc = gcc ] && echo 2.3 || echo 1.6)
+    check "$cc -O2 compiles within 10 s" compile_time $quiet "$cc" -O2
     echo "  $cc -O2: $(cat "$work/seconds") s to compile, $(text size "$work/tfnorm.o") bytes .text"
 done
 
