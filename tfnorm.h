@@ -3013,7 +3013,7 @@ static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
 }
 
 /* Columns of a block: all that packing would not change, then panels that fill the buffer for b. */
-static ptrdiff_t TFN__N(tfn__matmul_cols)(const tfn_matmul *s, ptrdiff_t n, bool pack_b)
+static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul *s, ptrdiff_t n, bool pack_b)
 {
     const ptrdiff_t most = TFN__KC * TFN__NC / (s->m > TFN__MC ? 1 : 4);
     const ptrdiff_t whole = pack_b ? 0 : n / (2*TFN__W) * (2*TFN__W);
@@ -3043,7 +3043,7 @@ static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
     for (ptrdiff_t q = 0; q < p->k || !q; q += tfn__max(s.k, 1)) {
         s.k = tfn__part(p->k - q, TFN__KC);
         for (ptrdiff_t j = 0; j < p->n; j += s.n) {
-            s.n = TFN__N(tfn__matmul_cols)(&s, p->n - j, pack_b);
+            s.n = TFN__N(tfn__block_cols)(&s, p->n - j, pack_b);
             s.b = p->b + j * p->b_col + q * p->b_row;
             s.b_row = p->b_row, s.b_col = p->b_col;
             if (pack_b || s.n < 2*TFN__W) TFN__N(tfn__pack_b)(&s, work);
@@ -12406,6 +12406,14 @@ TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes)
 
 /* -- accuracy, cosine ------------------------------------------------------------------------ */
 
+static void tfn__accuracy_row(tfn_accuracy *a, int64_t right, int64_t tokens)
+{
+    a->right += right;
+    a->tokens += tokens;
+    a->rows += tokens > 0;
+    a->right_rows += tokens > 0 && right == tokens;
+}
+
 TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
                                  ptrdiff_t rows, ptrdiff_t cols)
 {
@@ -12415,10 +12423,7 @@ TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const in
             tokens += wanted[c] >= 0;
             right += wanted[c] >= 0 && found[c] == wanted[c];
         }
-        a->right += right;
-        a->tokens += tokens;
-        a->rows += tokens > 0;
-        a->right_rows += tokens > 0 && right == tokens;
+        tfn__accuracy_row(a, right, tokens);
     }
 }
 
@@ -12439,10 +12444,7 @@ TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
             int32_t found = wanted[c] < 0 ? 0 : tfn__largest(logits, vocab);
             tfn_accuracy_add(&row, &found, wanted + c, 1, 1);
         }
-        a->right += row.right;
-        a->tokens += row.tokens;
-        a->rows += row.tokens > 0;
-        a->right_rows += row.tokens > 0 && row.right == row.tokens;
+        tfn__accuracy_row(a, row.right, row.tokens);
     }
 }
 

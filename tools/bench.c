@@ -161,7 +161,7 @@ typedef struct contest {
     double (*limit)(void *job);                   /* amounts a second that are possible, or NULL */
     void   *job;
     double  amount;                               /* of operations or bytes */
-    const char *unit;                             /* of 1e9 amounts a second, "" without */
+    const char *unit;                             /* of 1e9 amounts a second */
 } contest;
 
 /* What a contest found: medians, and for every peer the lower quartile of theirs / ours. */
@@ -174,8 +174,8 @@ static void print_outcome(const contest *c, const outcome *o, const peer *peers,
     const double rate = c->amount / o->seconds * 1e-9;
     const int each = count > 0 ? count : 1;
     if (!option.json) {
-        printf("%-7s %-30s %11.2f us", c->isa, c->name, o->seconds * 1e6);
-        if (*c->unit) printf(" %8.4g %s", rate, c->unit);
+        printf("%-7s %-30s %11.2f us %8.4g %s", c->isa, c->name, o->seconds * 1e6, rate,
+               c->unit);
         if (o->part > 0) printf(" %5.1f %%", 100 * o->part);
         for (int i = 0; i < count; i++)
             if (o->theirs[i] > 0) printf("   %s %.2fx", peers[i].name, o->ratio[i]);
@@ -185,7 +185,7 @@ static void print_outcome(const contest *c, const outcome *o, const peer *peers,
         printf("{\"bench\":\"%s\",\"name\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"rounds\":%d,"
                "\"ms\":%.6g", c->bench, c->name, c->isa, option.threads, option.rounds,
                o->seconds * 1e3);
-        if (*c->unit) printf(",\"%s\":%.6g", c->unit[1] == 'F' ? "gflops" : "gbytes", rate);
+        printf(",\"%s\":%.6g", c->unit[1] == 'F' ? "gflops" : "gbytes", rate);
         if (o->part > 0) printf(",\"percent\":%.1f", 100 * o->part);
         if (i < count && o->theirs[i] > 0)
             printf(",\"peer\":\"%s\",\"peer_ms\":%.6g,\"ratio\":%.3f", peers[i].name,
@@ -237,37 +237,44 @@ static float *random_floats(ptrdiff_t n, uint64_t seed)
     return p;
 }
 
-/* Bytes a second of reading n floats. */
-static double bandwidth(const tfn_kernels *k, const float *x, ptrdiff_t n)
+/* Reading n bytes, all 1: the C library looks for a 2, with vectors and in several chains. */
+typedef struct reading { unsigned char *x; size_t n; int calls; } reading;
+static void run_reading(void *job)
 {
-    double v[3];
-    volatile float keep;
-    for (int i = 0; i < 3; i++) {
-        double start = now();
-        keep = k->dot(x, NULL, n);
-        v[i] = 4.0 * (double)n / (now() - start);
-    }
-    (void)keep;
-    return median(v, 3);
+    const reading *r = (const reading *)job;
+    const void *volatile found = memchr(r->x, 2, r->n);
+    (void)found;
 }
+static double our_reading(void *job)
+{
+    return time_job(run_reading, job, &((reading *)job)->calls);
+}
+static reading reading_of(size_t n)
+{
+    reading r = { (unsigned char *)need(malloc(n)), n, 0 };
+    memset(r.x, 1, n);
+    return r;
+}
+static double our_multiply_adds(void *job) { return 1e9 / peak(*(const tfn_isa *)job); }
 
 static void bench_peak(const tfn_kernels *k)
 {
-    static const struct { const char *name; ptrdiff_t bytes; } levels[] = {
+    static const struct { const char *name; size_t bytes; } levels[] = {
         { "read 16 KiB", 16 << 10 }, { "read 512 KiB", 512 << 10 }, { "read 8 MiB", 8 << 20 },
-        { "read 512 MiB", (ptrdiff_t)512 << 20 }
+        { "read 512 MiB", (size_t)512 << 20 }
     };
-    printf("%-7s %-30s %11.5g GFLOP/s\n", k->name, "fused multiply-adds", peak(k->isa) * 1e-9);
-    for (int i = 0; i < 4 && wanted(levels[i].name) && k == tfn_kernels_for(TFN_ISA_BEST); i++) {
-        float *x = (float *)need(calloc((size_t)levels[i].bytes, 1));
-        double best = 0;
-        memset(x, 1, (size_t)levels[i].bytes);
-        for (int r = 0; r < 7; r++) {
-            const double b = bandwidth(k, x, levels[i].bytes / 4);
-            if (b > best) best = b;
-        }
-        printf("%-7s %-30s %11.5g GB/s\n", k->name, levels[i].name, best * 1e-9);
-        free(x);
+    tfn_isa isa = k->isa;
+    contest c = { "peak", "10^9 operations", k->name, our_multiply_adds, NULL, NULL, &isa, 1e9,
+                  "GFLOP/s" };
+    compete(&c, NULL, 0);
+    for (int i = 0; i < 4 && k == tfn_kernels_for(TFN_ISA_BEST); i++) {
+        reading r;
+        if (!wanted(levels[i].name)) continue;
+        r = reading_of(levels[i].bytes);
+        c.name = levels[i].name, c.ours = our_reading, c.job = &r;
+        c.amount = (double)levels[i].bytes, c.unit = "GB/s";
+        compete(&c, NULL, 0);
+        free(r.x);
     }
 }
 
@@ -388,11 +395,11 @@ static void bench_gemm(const tfn_kernels *k)
     }
     printf("\n");
 }
-/* PyTorch as installed, and tuned for the instruction set in use. */
+/* PyTorch as installed, and tuned for the instruction set in use; on one thread, as ours. */
 static int torch_peers(peer *p)
 {
     const bool avx512 = tfn_kernels_for(option.isa)->isa == TFN_ISA_AVX512;
-    return option.peers ? peers_torch(p, option.script, avx512) : 0;
+    return option.peers && option.threads < 2 ? peers_torch(p, option.script, avx512) : 0;
 }
 
 /* -- kernels -------------------------------------------------------------------------------- */
@@ -709,14 +716,13 @@ typedef struct decode_job {
     shape s;
     tfn_decoder d;
     int context, tokens, prefill;       /* prefill > 0: so many tokens at once, else one by one */
-    const float *memory;                /* to measure its bandwidth */
-    ptrdiff_t floats;
+    reading memory;                     /* as much as the weights: to measure its bandwidth */
 } decode_job;
 
 static double read_limit(void *p)
 {
-    const decode_job *j = (const decode_job *)p;
-    return bandwidth(j->k, j->memory, j->floats);
+    decode_job *j = (decode_job *)p;
+    return (double)j->memory.n / our_reading(&j->memory);
 }
 static double our_tokens(void *p)
 {
@@ -756,7 +762,6 @@ static void bench_decode(const shape *list, int n)
         tfn_model m;
         tfn_model_desc desc;
         size_t scratch, size;
-        float *memory;
         void *mem;
         if (!wanted(list[i].name) || is_pair(&list[i])) continue;
         memset(&j, 0, sizeof j);
@@ -770,8 +775,7 @@ static void bench_decode(const shape *list, int n)
         size = tfn_decoder_size(&m, 1, large ? 1024 : j.context, mem, scratch);
         free(mem);
         mem = need(malloc(size));
-        j.k = m.kernels, j.floats = (ptrdiff_t)weights;
-        j.memory = memory = random_floats(j.floats, 3);
+        j.k = m.kernels, j.memory = reading_of(4 * (size_t)weights);
         if (tfn_decoder_init(&j.d, &m, 1, large ? 1024 : j.context, mem, size) != TFN_OK) exit(1);
         for (int f = 0; f < (large ? 4 : 1); f++) {
             contest c = { "decode", NULL, j.k->name, our_tokens, their_tokens, read_limit, &j,
@@ -788,7 +792,7 @@ static void bench_decode(const shape *list, int n)
             }
             compete(&c, peers, count);
         }
-        free(mem), free(memory);
+        free(mem), free(j.memory.x);
         tfn_model_free(&m);
     }
 }
