@@ -5047,6 +5047,14 @@ static tfn__range tfn__my_rows(const tfn__call *c)
 {
     return tfn__slice(c->rows, tfn__row_step(c, c->rows, c->cols), c->chunk);
 }
+/* The values of these rows. */
+static tfn__range tfn__my_values(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    s.first *= c->cols;
+    s.count *= c->cols;
+    return s;
+}
 
 /* A matrix product is cut into blocks of 128 rows, and of 256 columns when rows are few. */
 static ptrdiff_t tfn__matmul_cols(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
@@ -5111,10 +5119,9 @@ static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 /* dy becomes the gradient before the activation, in place. */
 static void tfn__linear_prepare(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
+    tfn__range s = tfn__my_values(c);
     const float *u = c->saved ? c->saved : c->y;       /* ReLU: the sign of y is that of u */
-    c->k->activation_backward(c->dy + s.first*c->cols, c->dy + s.first*c->cols,
-                              u + s.first*c->cols, s.count*c->cols,
+    c->k->activation_backward(c->dy + s.first, c->dy + s.first, u + s.first, s.count,
                               (tfn_activation)c->n->arg[0], false);
 }
 
@@ -5409,29 +5416,26 @@ static float tfn__exp_capped(float x)
 
 static void tfn__activate_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
+    tfn__range s = tfn__my_values(c);
     if (TFN__ALL && c->n->arg[0] == TFN__EXP_CAPPED) {
-        for (ptrdiff_t i = 0; i < s.count*c->cols; i++)
-            c->y[at + i] = tfn__exp_capped(c->x[0][at + i]);
+        for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
+            c->y[i] = tfn__exp_capped(c->x[0][i]);
         return;
     }
-    c->k->activation_forward(c->y + at, c->x[0] + at, s.count*c->cols,
+    c->k->activation_forward(c->y + s.first, c->x[0] + s.first, s.count,
                              (tfn_activation)c->n->arg[0]);
 }
 static void tfn__gated_op(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    c->k->gated_forward(c->y + at, c->x[0] + at, c->x[1] + at, s.count*c->cols,
+    tfn__range s = tfn__my_values(c);
+    c->k->gated_forward(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
                         (tfn_activation)c->n->arg[0]);
 }
 static void tfn__add_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    c->k->combine(c->y + at, c->x[0] + at, tfn__at(c->x[1], at), s.count*c->cols, c->n->number[0],
-                  c->n->number[1], false);
+    tfn__range s = tfn__my_values(c);
+    c->k->combine(c->y + s.first, c->x[0] + s.first, tfn__at(c->x[1], s.first), s.count,
+                  c->n->number[0], c->n->number[1], false);
 }
 /* y = x * by: by (1, 1), (1, g) for g groups of channels, (1, C), or absent: min(1, t/number). */
 static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool add)
@@ -5467,18 +5471,16 @@ static void tfn__shift_forward(const tfn__call *c)
 /* y = z + w_k x. arg: k; in: x, w, z or none. */
 static void tfn__mix_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    c->k->combine(c->y + at, c->x[0] + at, c->x[2] ? c->x[2] + at : NULL, s.count*c->cols,
+    tfn__range s = tfn__my_values(c);
+    c->k->combine(c->y + s.first, c->x[0] + s.first, tfn__at(c->x[2], s.first), s.count,
                   c->x[1][c->n->arg[0]], 1, false);
 }
 /* y = x - SiLU(q) x, where the second x is a constant in the backward (GPAS). in: x, q. */
 static float tfn__gate_of(float q) { return q / (1 + (float)tfn__exp(-(double)q)); }
 static void tfn__gate_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    c->k->combine(c->y + at, c->x[0] + at, NULL, s.count*c->cols, 1 - tfn__gate_of(c->x[1][0]), 0,
+    tfn__range s = tfn__my_values(c);
+    c->k->combine(c->y + s.first, c->x[0] + s.first, NULL, s.count, 1 - tfn__gate_of(c->x[1][0]), 0,
                   false);
 }
 #endif
@@ -5505,35 +5507,35 @@ static void tfn__softmax_back(const tfn__call *c)
 }
 static void tfn__activate_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
+    tfn__range s = tfn__my_values(c);
     if (c->n->arg[0] == TFN__EXP_CAPPED) {
-        for (ptrdiff_t i = at; i < at + s.count*c->cols; i++) {
+        for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
             float x = c->x[0][i], d = 0;
             if (x < tfn__exp_cap) d = c->dy[i] * tfn__exp_capped(x);
             c->dx[0][i] = c->add[0] ? c->dx[0][i] + d : d;
         }
         return;
     }
-    c->k->activation_backward(c->dx[0] + at, c->dy + at, c->x[0] + at, s.count*c->cols,
+    c->k->activation_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
                               (tfn_activation)c->n->arg[0], c->add[0]);
 }
 static void tfn__gated_back(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    c->k->gated_backward(c->dx[0] ? c->dx[0] + at : NULL, c->dx[1] ? c->dx[1] + at : NULL,
-                         c->dy + at, c->x[0] + at, c->x[1] + at, s.count*c->cols,
+    tfn__range s = tfn__my_values(c);
+    c->k->gated_backward(c->dx[0] ? c->dx[0] + s.first : NULL, c->dx[1] ? c->dx[1] + s.first : NULL,
+                         c->dy + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
                          (tfn_activation)c->n->arg[0], c->add[0], c->add[1]);
+}
+/* dx = a dy on this chunk's rows. */
+static void tfn__pass_on(const tfn__call *c, int input, float a)
+{
+    tfn__range s = tfn__my_values(c);
+    if (c->dx[input])
+        c->k->combine(c->dx[input] + s.first, c->dy + s.first, NULL, s.count, a, 0, c->add[input]);
 }
 static void tfn__add_backward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    for (int i = 0; i < 2; i++)
-        if (c->dx[i])
-            c->k->combine(c->dx[i] + at, c->dy + at, NULL, s.count*c->cols, c->n->number[i], 0,
-                          c->add[i]);
+    for (int i = 0; i < 2; i++) tfn__pass_on(c, i, c->n->number[i]);
 }
 /* One number of a gradient. */
 static void tfn__give_one(float *d, float sum, bool add) { *d = add ? *d + sum : sum; }
@@ -5563,14 +5565,6 @@ static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
     return tfn__by_rows(c) + (c->dx[1] ? 1 : 0);
 }
 
-/* dx = a dy on this chunk's rows. */
-static void tfn__pass_on(const tfn__call *c, int input, float a)
-{
-    tfn__range s = tfn__my_rows(c);
-    ptrdiff_t at = s.first * c->cols;
-    if (c->dx[input])
-        c->k->combine(c->dx[input] + at, c->dy + at, NULL, s.count*c->cols, a, 0, c->add[input]);
-}
 static void tfn__shift_backward(const tfn__call *c)
 {
     float a = c->n->number[0];
@@ -5659,12 +5653,8 @@ static void tfn__embed_back(const tfn__call *c)
 static void tfn__position_back(const tfn__call *c)
 {
     ptrdiff_t rows = tfn__by_rows(c);
-    if (c->chunk < rows) {
-        tfn__range s = tfn__my_rows(c);
-        ptrdiff_t at = s.first * c->cols;
-        if (c->dx[0])
-            c->k->combine(c->dx[0] + at, c->dy + at, NULL, s.count*c->cols, 1, 0, c->add[0]);
-    } else {
+    if (c->chunk < rows) tfn__pass_on(c, 0, 1);
+    else {
         tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk - rows);
         if (!c->add[1])
             for (ptrdiff_t v = 0; v < c->x_rows[1]; v++)
@@ -5833,13 +5823,11 @@ static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
     a.user = c->t->custom[c->n->arg[0]].user;
     a.y = c->y, a.dy = c->dy;
     a.rows = c->rows, a.cols = c->cols;
-    for (int i = 0; i < TFN_INPUTS; i++) {
-        a.x[i] = c->x[i];
-        a.dx[i] = c->dx[i];
-        a.add[i] = c->add[i];
-        a.x_rows[i] = c->x_rows[i];
-        a.x_cols[i] = c->x_cols[i];
-    }
+    for (int i = 0; i < TFN_INPUTS; i++) a.x[i] = c->x[i];
+    TFNORM_MEMCPY(a.dx, c->dx, sizeof a.dx);
+    TFNORM_MEMCPY(a.add, c->add, sizeof a.add);
+    TFNORM_MEMCPY(a.x_rows, c->x_rows, sizeof a.x_rows);
+    TFNORM_MEMCPY(a.x_cols, c->x_cols, sizeof a.x_cols);
     return a;
 }
 static void tfn__custom_forward(const tfn__call *c)
@@ -8252,16 +8240,13 @@ static bool tfn__has(const tfn__builder *b, uint32_t flag)
 /* A flag beyond the plain rows' final norm and embedding norm. */
 #define TFN__HAS(b, flag) (TFN__ALL && tfn__has(b, flag))
 
-static bool tfn__is_weight(const tfn__weight *w, const tfn__builder *b, int part, int kind)
-{
-    return w->stack == b->stack && w->sub == b->sub && w->layer == b->layer && w->part == part
-        && w->kind == kind;
-}
-
 static tfn__weight *tfn__find_weight(const tfn__builder *b, int part, int kind)
 {
-    for (int32_t i = 0; i < b->count; i++)
-        if (tfn__is_weight(b->weights + i, b, part, kind)) return b->weights + i;
+    for (int32_t i = 0; i < b->count; i++) {
+        tfn__weight *w = b->weights + i;
+        if (w->stack == b->stack && w->sub == b->sub && w->layer == b->layer && w->part == part
+            && w->kind == kind) return w;
+    }
     return NULL;
 }
 
@@ -9262,12 +9247,13 @@ static void tfn__unit_weights(tfn_model *m)
 static const tfn__weight *tfn__weight_at(const tfn_model *m, const tfn__weight *like, int sub,
                                          int part, int kind)
 {
-    for (int32_t i = 0; i < m->weight_count; i++) {
-        const tfn__weight *w = m->weights + i;
-        if (w->stack == like->stack && w->layer == like->layer && w->sub == sub && w->part == part
-            && w->kind == kind) return w;
-    }
-    return NULL;
+    tfn__builder b;
+    b.weights = m->weights;
+    b.count = m->weight_count;
+    b.stack = like->stack;
+    b.sub = sub;
+    b.layer = like->layer;
+    return tfn__find_weight(&b, part, kind);
 }
 
 /* Rows of a matrix divided by w, channel by channel. */
@@ -10811,19 +10797,10 @@ static double tfn__log_sum_exp(tfn_generator *g, const float *x)
 /* -- draws ----------------------------------------------------------------------------------- */
 
 /* The heap holds tokens; its first weighs most, of equal ones the smallest. */
-static bool tfn__heavier(const float *w, int32_t a, int32_t b)
+static bool tfn__lighter(const void *weights, int32_t a, int32_t b)
 {
-    return w[a] > w[b] || (!(w[b] > w[a]) && a < b);
-}
-static void tfn__heap_sift(int32_t *heap, const float *w, int32_t i, int32_t n)
-{
-    for (int32_t j; (j = 2*i + 1) < n; i = j) {
-        int32_t t = heap[i];
-        if (j + 1 < n && tfn__heavier(w, heap[j + 1], heap[j])) j++;
-        if (!tfn__heavier(w, heap[j], t)) return;
-        heap[i] = heap[j];
-        heap[j] = t;
-    }
+    const float *w = (const float *)weights;
+    return w[a] < w[b] || (!(w[b] < w[a]) && a > b);
 }
 /* The i-th heaviest, when those before are out: they stand behind the heap. */
 static int32_t tfn__pop(int32_t *heap, const float *w, int32_t i, int32_t n)
@@ -10831,7 +10808,7 @@ static int32_t tfn__pop(int32_t *heap, const float *w, int32_t i, int32_t n)
     int32_t top = heap[0];
     heap[0] = heap[n - 1 - i];
     heap[n - 1 - i] = top;
-    tfn__heap_sift(heap, w, 0, n - 1 - i);
+    tfn__sink(heap, 0, n - 1 - i, tfn__lighter, w);
     return top;
 }
 
@@ -10843,7 +10820,7 @@ static int32_t tfn__cut(const tfn_generate_desc *d, int32_t *heap, const float *
     int32_t keep = d->top_k > 0 && d->top_k < n ? d->top_k : n, out = 0;
     double mass = 0, all = 0;
     for (int32_t i = 0; i < n; i++) heap[i] = i;
-    for (int32_t i = n / 2; i-- > 0;) tfn__heap_sift(heap, w, i, n);
+    for (int32_t i = n / 2; i-- > 0;) tfn__sink(heap, i, n, tfn__lighter, w);
     if (keep < n) for (; out < keep; out++) all += (double)w[tfn__pop(heap, w, out, n)];
     else for (int32_t i = 0; i < n; i++) all += (double)w[i];
     *total = all;
