@@ -5990,6 +5990,11 @@ static tfn_var tfn__tape_error(tfn_tape *t, tfn_status status, const char *op, c
     }
     return tfn__none;
 }
+static tfn_var tfn__bad_shape(tfn_tape *t, const char *op, const char *text, int64_t found,
+                              int64_t wanted)
+{
+    return tfn__tape_error(t, TFN_BAD_SHAPE, op, text, found, wanted);
+}
 
 static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
 
@@ -6002,13 +6007,13 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     if (t->error.status != TFN_OK) return NULL;
     for (int i = 0; i < 3; i++)
         if (in[i].id < 0 || in[i].id >= t->count) {
-            tfn__tape_error(t, TFN_BAD_SHAPE, tfn__ops[op].name,
-                            "an input is value %d, the tape has %d", in[i].id, t->count);
+            tfn__bad_shape(t, tfn__ops[op].name, "an input is value %d, the tape has %d", in[i].id,
+                           t->count);
             return NULL;
         }
     if (rows < TFN_ROWS_FIXED || rows > TFN_ROWS_TARGET) {
-        tfn__tape_error(t, TFN_BAD_SHAPE, tfn__ops[op].name,
-                        "rows of kind %d, the last kind is %d", rows, TFN_ROWS_TARGET);
+        tfn__bad_shape(t, tfn__ops[op].name, "rows of kind %d, the last kind is %d", rows,
+                       TFN_ROWS_TARGET);
         return NULL;
     }
     if (t->planned || t->count == t->capacity) {
@@ -6018,8 +6023,8 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
         return NULL;
     }
     if (cols < 0 || (rows == TFN_ROWS_FIXED && count < 0)) {
-        tfn__tape_error(t, TFN_BAD_SHAPE, tfn__ops[op].name, "a size is %d, at least %d is wanted",
-                        cols < 0 ? cols : count, 0);
+        tfn__bad_shape(t, tfn__ops[op].name, "a size is %d, at least %d is wanted",
+                       cols < 0 ? cols : count, 0);
         return NULL;
     }
     n = t->nodes + t->count++;
@@ -6047,8 +6052,7 @@ static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
 {
     if (t->error.status == TFN_OK && !tfn__known(t, x))
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "an input is missing (value %d of %d)", x.id,
-                        t->count);
+        tfn__bad_shape(t, op, "an input is missing (value %d of %d)", x.id, t->count);
     return t->error.status == TFN_OK ? t->nodes + x.id : &tfn__no_node;
 }
 
@@ -6058,13 +6062,11 @@ static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int
     const tfn_node *n = tfn__need(t, op, x);
     if (t->error.status != TFN_OK) return false;
     if (n->rows != TFN_ROWS_FIXED)
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "a parameter is wanted, not value %d", x.id, 0);
+        tfn__bad_shape(t, op, "a parameter is wanted, not value %d", x.id, 0);
     else if (n->cols != cols)
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "a parameter has %d columns, %d are wanted", n->cols,
-                        cols);
+        tfn__bad_shape(t, op, "a parameter has %d columns, %d are wanted", n->cols, cols);
     else if (n->count != rows)
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "a parameter has %d rows, %d are wanted", n->count,
-                        rows);
+        tfn__bad_shape(t, op, "a parameter has %d rows, %d are wanted", n->count, rows);
     return t->error.status == TFN_OK;
 }
 
@@ -6077,11 +6079,9 @@ static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, cons
 {
     if (t->error.status != TFN_OK) return false;
     if (!tfn__same_rows(a, b))
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "the inputs have different rows (kinds %d and %d)",
-                        a->rows, b->rows);
+        tfn__bad_shape(t, op, "the inputs have different rows (kinds %d and %d)", a->rows, b->rows);
     else if (a->cols != b->cols)
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "one input has %d channels, the other %d", a->cols,
-                        b->cols);
+        tfn__bad_shape(t, op, "one input has %d channels, the other %d", a->cols, b->cols);
     return t->error.status == TFN_OK;
 }
 
@@ -6123,7 +6123,7 @@ static tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
 static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 {
     if (slot < 0 || slot >= TFN_SLOTS)
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "slot %d, there are %d", slot, TFN_SLOTS);
+        tfn__bad_shape(t, op, "slot %d, there are %d", slot, TFN_SLOTS);
     return t->error.status == TFN_OK;
 }
 
@@ -6154,13 +6154,11 @@ static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_act
     if (!tfn__act_ok(t, "linear", act)) return tfn__none;
     if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
     if (t->error.status == TFN_OK && wn->rows != TFN_ROWS_FIXED)
-        tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "the weight is no parameter (value %d)", w.id,
-                        0);
+        tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
     else if (t->error.status == TFN_OK && xn->cols != in)
-        tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "input has %d channels, weight wants %d",
-                        xn->cols, in);
+        tfn__bad_shape(t, "linear", "input has %d channels, weight wants %d", xn->cols, in);
     else if (t->error.status == TFN_OK && x.id == w.id)
-        tfn__tape_error(t, TFN_BAD_SHAPE, "linear", "input and weight are one value (%d)", x.id, 0);
+        tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
     if (b.id && !tfn__wants(t, "linear", b, 1, out)) return tfn__none;
     n = tfn__record(t, TFN__OP_LINEAR, xn->rows, xn->count, out, x, w, b);
     if (!n) return tfn__none;
@@ -6194,8 +6192,7 @@ TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     ptrdiff_t groups = like->groups > 1 ? like->groups : 1;
     tfn_node *n;
     if (TFN__ALL && t->error.status == TFN_OK && (cols < 1 || xn->cols % cols || cols % groups))
-        return tfn__tape_error(t, TFN_BAD_SHAPE, "norm", "norms of %d channels do not divide %d",
-                               cols, xn->cols);
+        return tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d", cols, xn->cols);
     if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
         return tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind,
                                0);
@@ -6334,8 +6331,7 @@ TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activati
     const tfn_node *a = tfn__need(t, "gated unit", gate), *b = tfn__need(t, "gated unit", up);
     tfn_node *n;
     if (gate.id == up.id)
-        return tfn__tape_error(t, TFN_BAD_SHAPE, "gated unit", "gate and up are one value (%d)",
-                               gate.id, 0);
+        return tfn__bad_shape(t, "gated unit", "gate and up are one value (%d)", gate.id, 0);
     if (!tfn__act_ok(t, "gated unit", act)) return tfn__none;
     if (!tfn__same_shape(t, "gated unit", a, b)) return tfn__none;
     n = tfn__map(t, TFN__OP_GATED, gate, up, tfn__none);
@@ -6387,7 +6383,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     tfn_node *n;
     if (tfn__left_out(t, "mix")) return tfn__none;
     if (k < 0 || k >= wn->cols)
-        return tfn__tape_error(t, TFN_BAD_SHAPE, "mix", "weight %d, there are %d", k, wn->cols);
+        return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
     if (!tfn__wants(t, "mix", w, 1, wn->cols)) return tfn__none;
     if (z.id && !tfn__same_shape(t, "mix", xn, tfn__need(t, "mix", z))) return tfn__none;
     n = tfn__map(t, TFN__OP_MIX, x, w, z);
@@ -6437,8 +6433,7 @@ static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
 static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
 {
     if (t->error.status == TFN_OK && x->rows != TFN_ROWS_SOURCE && x->rows != TFN_ROWS_TARGET)
-        tfn__tape_error(t, TFN_BAD_SHAPE, op, "rows of kind %d are no positions in time", x->rows,
-                        0);
+        tfn__bad_shape(t, op, "rows of kind %d are no positions in time", x->rows, 0);
     return t->error.status == TFN_OK;
 }
 
@@ -6448,8 +6443,8 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     const tfn_node *xn = tfn__need(t, name, x), *w = tfn__need(t, name, table);
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     if (t->error.status == TFN_OK && w->count < tfn__capacity_of(t, xn->rows))
-        return tfn__tape_error(t, TFN_BAD_SHAPE, name, "the table has %d positions, %d are wanted",
-                               w->count, tfn__capacity_of(t, xn->rows));
+        return tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count,
+                              tfn__capacity_of(t, xn->rows));
     if (!tfn__wants(t, name, table, w->count, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
@@ -6464,8 +6459,8 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
     tfn_var y = tfn__none;
     int32_t cols = tfn__need(t, "rotary", x)->cols;
     if (head_size < 2 || head_size % 2 || cols % head_size)
-        return tfn__tape_error(t, TFN_BAD_SHAPE, "rotary",
-                               "the head size %d is odd or does not divide %d", head_size, cols);
+        return tfn__bad_shape(t, "rotary", "the head size %d is odd or does not divide %d",
+                              head_size, cols);
     y = tfn__positional(t, TFN__OP_ROTARY, x, table, head_size);
     if (y.id) t->nodes[y.id].arg[0] = head_size;
     return y;
@@ -6491,14 +6486,12 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
 {
     if (t->error.status != TFN_OK) return false;
     if (heads < 1 || kv < 1 || heads % kv)
-        tfn__tape_error(t, TFN_BAD_SHAPE, "attention",
-                        "%d heads cannot share %d key/value heads", heads, kv);
+        tfn__bad_shape(t, "attention", "%d heads cannot share %d key/value heads", heads, kv);
     else if (cols % heads)
-        tfn__tape_error(t, TFN_BAD_SHAPE, "attention", "%d channels do not split into %d heads",
-                        cols, heads);
+        tfn__bad_shape(t, "attention", "%d channels do not split into %d heads", cols, heads);
     else if (kv_cols != cols / heads * kv)
-        tfn__tape_error(t, TFN_BAD_SHAPE, "attention", "keys have %d channels, %d are wanted",
-                        kv_cols, cols / heads * kv);
+        tfn__bad_shape(t, "attention", "keys have %d channels, %d are wanted", kv_cols,
+                       cols / heads * kv);
     return t->error.status == TFN_OK;
 }
 
@@ -6509,9 +6502,8 @@ TFNORM_API tfn_var tfn_attend(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int3
     const tfn_node *vn = tfn__need(t, "attention", v);
     tfn_node *n;
     if (q.id == k.id || q.id == v.id || k.id == v.id)
-        return tfn__tape_error(t, TFN_BAD_SHAPE, "attention",
-                               "q, k and v must be three values (%d is there twice)",
-                               q.id == k.id ? q.id : v.id, 0);
+        return tfn__bad_shape(t, "attention", "q, k and v must be three values (%d is there twice)",
+                              q.id == k.id ? q.id : v.id, 0);
     if (!tfn__same_shape(t, "attention", kn, vn)) return tfn__none;
     if (!tfn__heads_fit(t, qn->cols, kn->cols, heads, kv_heads)) return tfn__none;
     if (lengths >= 0 && !tfn__slot_ok(t, "attention", lengths)) return tfn__none;
@@ -6584,8 +6576,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
         return tfn__tape_error(t, TFN_BAD_OPTION, "custom", "operation %d, the tape has %d", index,
                                t->customs);
     if (count < 0 || count > TFN_INPUTS)
-        return tfn__tape_error(t, TFN_BAD_SHAPE, "custom", "%d inputs, the limit is %d", count,
-                               TFN_INPUTS);
+        return tfn__bad_shape(t, "custom", "%d inputs, the limit is %d", count, TFN_INPUTS);
     for (int32_t i = 0; i < count; i++) tfn__need(t, t->custom[index].name, in[i]);
     n = tfn__record(t, TFN__OP_CUSTOM, (int)rows, fixed, cols, tfn__none, tfn__none, tfn__none);
     if (!n) return tfn__none;
