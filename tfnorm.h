@@ -6048,6 +6048,14 @@ static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
     return v;
 }
 
+/* The value of a node that has an argument and a number; none where there is no node. */
+static tfn_var tfn__var_with(const tfn_tape *t, tfn_node *n, int32_t arg, float number)
+{
+    if (n) n->arg[0] = arg;
+    if (n) n->number[0] = number;
+    return tfn__var_of(t, n);
+}
+
 /* The node of a required input; the "none" node and an error where there is none. */
 static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
 {
@@ -6129,11 +6137,9 @@ static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
-    tfn_node *n;
-    if (!tfn__slot_ok(t, "input", slot)) return tfn__none;
-    n = tfn__record(t, TFN__OP_INPUT, (int)rows, 1, cols, tfn__none, tfn__none, tfn__none);
-    if (n) n->arg[0] = slot;
-    return tfn__var_of(t, n);
+    tfn_var no = tfn__none;
+    if (!tfn__slot_ok(t, "input", slot)) return no;
+    return tfn__var_with(t, tfn__record(t, TFN__OP_INPUT, (int)rows, 1, cols, no, no, no), slot, 0);
 }
 
 /* Gated kinds are two linear maps, not one function. */
@@ -6214,22 +6220,23 @@ TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     if (t->training) n->saved_cols = 2 * (n->cols / cols) * (int32_t)groups;
     return tfn__var_of(t, n);
 }
-static tfn_var tfn__norm_like(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps,
-                              tfn_norm_kind kind)
+static tfn_norm tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
     tfn_norm like;
     TFNORM_MEMSET(&like, 0, sizeof like);
     like.kind = kind;
     like.eps = eps;
-    return tfn_normalise(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
+    return like;
 }
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps)
 {
-    return tfn__norm_like(t, x, gain, bias, eps, TFN_NORM_LAYER);
+    const tfn_norm like = tfn__plain_norm(TFN_NORM_LAYER, eps);
+    return tfn_normalise(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
-    return tfn__norm_like(t, x, gain, tfn__none, eps, TFN_NORM_RMS);
+    const tfn_norm like = tfn__plain_norm(TFN_NORM_RMS, eps);
+    return tfn_normalise(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
 static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
@@ -6315,28 +6322,25 @@ TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act)
 {
     tfn_node *n = tfn__act_ok(t, "activation", act)
                 ? tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none) : NULL;
-    if (n) n->arg[0] = (int32_t)(act == TFN_ACTIVATION_DEFAULT ? TFN_GELU_TANH : act);
-    return tfn__var_of(t, n);
+    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
+    return tfn__var_with(t, n, (int32_t)act, 0);
 }
 
 static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
 {
-    tfn_node *n = tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none);
-    if (n) n->arg[0] = TFN__EXP_CAPPED;
-    return tfn__var_of(t, n);
+    return tfn__var_with(t, tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none),
+                         TFN__EXP_CAPPED, 0);
 }
 
 TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation act)
 {
     const tfn_node *a = tfn__need(t, "gated unit", gate), *b = tfn__need(t, "gated unit", up);
-    tfn_node *n;
     if (gate.id == up.id)
         return tfn__bad_shape(t, "gated unit", "gate and up are one value (%d)", gate.id, 0);
     if (!tfn__act_ok(t, "gated unit", act)) return tfn__none;
     if (!tfn__same_shape(t, "gated unit", a, b)) return tfn__none;
-    n = tfn__map(t, TFN__OP_GATED, gate, up, tfn__none);
-    if (n) n->arg[0] = (int32_t)(act == TFN_ACTIVATION_DEFAULT ? TFN_GELU_TANH : act);
-    return tfn__var_of(t, n);
+    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
+    return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), (int32_t)act, 0);
 }
 
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
@@ -6361,34 +6365,26 @@ TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
 /* min(1, t/steps) x after t updates */
 static tfn_var tfn__scheduled(tfn_tape *t, tfn_var x, float steps)
 {
-    tfn_node *n = tfn__map(t, TFN__OP_SCALE, x, tfn__none, tfn__none);
-    if (n) n->number[0] = steps;
-    return tfn__var_of(t, n);
+    return tfn__var_with(t, tfn__map(t, TFN__OP_SCALE, x, tfn__none, tfn__none), 0, steps);
 }
 
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
     const tfn_node *xn = tfn__need(t, "shift", x), *bn = tfn__need(t, "shift", by);
-    tfn_node *n;
     if (tfn__left_out(t, "shift")) return tfn__none;
     if (!tfn__wants(t, "shift", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
-    n = tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none);
-    if (n) n->number[0] = a;
-    return tfn__var_of(t, n);
+    return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     const tfn_node *wn = tfn__need(t, "mix", w), *xn = tfn__need(t, "mix", x);
-    tfn_node *n;
     if (tfn__left_out(t, "mix")) return tfn__none;
     if (k < 0 || k >= wn->cols)
         return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
     if (!tfn__wants(t, "mix", w, 1, wn->cols)) return tfn__none;
     if (z.id && !tfn__same_shape(t, "mix", xn, tfn__need(t, "mix", z))) return tfn__none;
-    n = tfn__map(t, TFN__OP_MIX, x, w, z);
-    if (n) n->arg[0] = k;
-    return tfn__var_of(t, n);
+    return tfn__var_with(t, tfn__map(t, TFN__OP_MIX, x, w, z), k, 0);
 }
 
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
@@ -6413,14 +6409,10 @@ TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale)
 {
     const tfn_node *w = tfn__need(t, "embedding", table);
-    tfn_node *n;
     if (!tfn__slot_ok(t, "embedding", slot)) return tfn__none;
     if (!tfn__wants(t, "embedding", table, w->count, w->cols)) return tfn__none;
-    n = tfn__record(t, TFN__OP_EMBED, (int)rows, 1, w->cols, table, tfn__none, tfn__none);
-    if (!n) return tfn__none;
-    n->arg[0] = slot;
-    n->number[0] = scale;
-    return tfn__var_of(t, n);
+    return tfn__var_with(t, tfn__record(t, TFN__OP_EMBED, (int)rows, 1, w->cols, table, tfn__none,
+                                        tfn__none), slot, scale);
 }
 
 /* Rows of positions there must be: the longest sentence of a value with such rows. */
@@ -8275,10 +8267,19 @@ static tfn_var tfn__weight_of(tfn__builder *b, int part, int kind, int32_t rows,
                               : tfn__param_at(b->t, rows, cols, w->at,
                                              b->sub == TFN__NO_SUB || part == TFN__PART_QK_SCALE);
 }
-/* A learned scalar or vector. */
+/* A learned scalar or vector, and one that all sub-layers of a layer share. */
 static tfn_var tfn__gain_at(tfn__builder *b, int part, int32_t cols, float initial)
 {
     return tfn__weight_of(b, part, TFN__GAIN, 1, cols, initial);
+}
+static tfn_var tfn__shared_gain(tfn__builder *b, int part, int32_t cols, float initial)
+{
+    int32_t sub = b->sub;
+    tfn_var gain;
+    b->sub = TFN__NO_SUB;
+    gain = tfn__gain_at(b, part, cols, initial);
+    b->sub = sub;
+    return gain;
 }
 
 static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
@@ -8444,10 +8445,7 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var 
                                 const tfn_norm_rule *norm)
 {
     int32_t cols = tfn__need(b->t, "norm", x)->cols;
-    tfn_norm groups;
-    TFNORM_MEMSET(&groups, 0, sizeof groups);
-    groups.kind = TFN_NORM_RMS;
-    groups.eps = tfn__eps_of(b, norm);
+    tfn_norm groups = tfn__plain_norm(TFN_NORM_RMS, tfn__eps_of(b, norm));
     groups.groups = cols % b->d->heads ? 1 : b->d->heads;
     if (norm->kind == TFN_NORM_POWER)
         x = tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &groups);
@@ -8462,10 +8460,8 @@ static tfn_norm tfn__norm_like_of(const tfn__builder *b, const tfn_norm_rule *no
                                   int32_t cols, bool folds)
 {
     bool centred = part == TFN__PART_NORM_IN || part == TFN__PART_FINAL_NORM;
-    tfn_norm like;
-    TFNORM_MEMSET(&like, 0, sizeof like);
-    like.kind = centred && tfn__centred(b->d) ? TFN_NORM_RMS : norm->kind;
-    like.eps = tfn__eps_of(b, norm);
+    tfn_norm like = tfn__plain_norm(centred && tfn__centred(b->d) ? TFN_NORM_RMS : norm->kind,
+                                    tfn__eps_of(b, norm));
     if (!TFN__ALL) return like;
     if (part == TFN__PART_FINAL_NORM && TFN__HAS(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
     if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
@@ -8529,10 +8525,7 @@ static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
 /* Rows of `cols` columns of length 1. */
 static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 {
-    tfn_norm like;
-    TFNORM_MEMSET(&like, 0, sizeof like);
-    like.kind = TFN_NORM_L2;
-    like.eps = (float)1e-12;
+    const tfn_norm like = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
     return tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &like);
 }
 
@@ -8621,12 +8614,7 @@ static tfn_join tfn__join_at(const tfn__builder *b, tfn_sublayer kind)
 /* The gate of GPAS, one a layer. */
 static tfn_var tfn__apply_gate(tfn__builder *b, tfn_var x)
 {
-    int32_t sub = b->sub;
-    tfn_var q;
-    b->sub = TFN__NO_SUB;
-    q = tfn__gain_at(b, TFN__PART_GATE, 1, 0);
-    b->sub = sub;
-    return tfn_gate(b->t, x, q);
+    return tfn_gate(b->t, x, tfn__shared_gain(b, TFN__PART_GATE, 1, 0));
 }
 
 static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer kind);
