@@ -1816,6 +1816,17 @@ static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, cons
     e->name[i] = 0;
 }
 
+static void tfn__no_error(tfn_error *e)
+{
+    TFNORM_MEMSET(e, 0, sizeof *e);
+    e->node = e->layer = -1;
+}
+/* What concerned a call only does not stick: the object is as good as before. */
+static void tfn__forgive(tfn_error *e)
+{
+    if (e->status == TFN_OK || e->status == TFN_BAD_BATCH) tfn__no_error(e);
+}
+
 /* A text under construction: all of it is counted, what fits is stored. */
 typedef struct tfn__text { char *buf; size_t size, used; } tfn__text;
 
@@ -1912,13 +1923,20 @@ static unsigned char *tfn__aligned(void *mem)
     return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
 }
 
-/* Over a block of any address; over NULL it counts. */
+/* Over a block of any address; over NULL it counts, or has no room where the size is 0. */
 static tfn__arena tfn__arena_in(void *mem, size_t size)
 {
     tfn__arena a = { NULL, 0, 0, 0 };
     if (mem) a.base = tfn__aligned(mem);
     if (size >= TFN__ALIGN) a.size = size - (TFN__ALIGN - 1);
     return a;
+}
+
+/* From here on it counts. */
+static void tfn__only_count(tfn__arena *a)
+{
+    a->base = NULL;
+    a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
 static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
@@ -8146,8 +8164,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
 {
     tfn_error none;
     if (!e) e = &none;
-    TFNORM_MEMSET(e, 0, sizeof *e);
-    e->node = e->layer = -1;
+    tfn__no_error(e);
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
@@ -9605,24 +9622,19 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 }
 
 /* Size and init run this: once with data that is only counted, once for real. */
-static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *desc, unsigned char *meta,
-                           size_t size, bool real)
+static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *desc, void *mem, size_t size,
+                           bool real)
 {
-    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
     TFNORM_MEMSET(m, 0, sizeof *m);
     if (!tfn_model_resolve(&m->desc, desc, &m->error)) return 0;
     m->kernels = tfn_kernels_for(m->desc.isa);
-    a.base = meta;
-    a.size = size;
     tfn__lay_metadata(m, &a);
     if (m->error.status != TFN_OK) return 0;
-    if (!real) {
-        a.base = NULL;
-        a.size = SIZE_MAX - 2 * TFN__ALIGN;
-    }
+    if (!real) tfn__only_count(&a);
     tfn__lay_data(m, &a);
     m->memory.total = a.peak > a.used ? a.peak : a.used;
-    return m->error.status == TFN_OK ? m->memory.total : 0;
+    return m->error.status == TFN_OK ? m->memory.total + TFN__ALIGN - 1 : 0;
 }
 
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
@@ -9636,10 +9648,7 @@ TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)
 {
     tfn_model m;
-    size_t bytes;
-    if (!scratch || scratch_size < TFN__ALIGN) return 0;
-    bytes = tfn__lay_out(&m, desc, tfn__aligned(scratch), scratch_size - (TFN__ALIGN - 1), false);
-    return bytes ? bytes + TFN__ALIGN - 1 : 0;
+    return tfn__lay_out(&m, desc, scratch, scratch_size, false);
 }
 
 static void tfn__fill_table(tfn_model *m)
@@ -9661,13 +9670,11 @@ static void tfn__clear(float *p, int64_t floats)
 TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
                                      size_t size)
 {
-    size_t room = size < TFN__ALIGN ? 0 : size - (TFN__ALIGN - 1), bytes;
-    unsigned char *base = mem ? tfn__aligned(mem) : NULL;
     bool own = desc->parameters == NULL;
-    bytes = tfn__lay_out(m, desc, base, base ? room : 0, true);
-    if (m->error.status == TFN_OK && bytes > room)
+    size_t bytes = tfn__lay_out(m, desc, mem, size, true);
+    if (m->error.status == TFN_OK && bytes > size)
         tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
-                  (int64_t)size, (int64_t)(bytes + TFN__ALIGN - 1));
+                  (int64_t)size, (int64_t)bytes);
     if (m->error.status != TFN_OK) return m->error.status;
     tfn__fill_table(m);
     if (TFN__ALL) m->loss_scale = m->desc.loss_scale;
@@ -9707,11 +9714,10 @@ TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
     if (!tfn_model_resolve(&resolved, desc, &m->error)) return m->error.status;
     mem = tfn__allocate(m, &a, scratch);
     if (!mem) return m->error.status;
-    bytes = tfn__lay_out(m, desc, tfn__aligned(mem), scratch - (TFN__ALIGN - 1), false);
+    bytes = tfn__lay_out(m, desc, mem, scratch, false);
     a.release(mem, scratch, a.user);
-    mem = bytes ? tfn__allocate(m, &a, bytes + TFN__ALIGN - 1) : NULL;
+    mem = tfn__allocate(m, &a, bytes);
     if (!mem) return m->error.status;
-    bytes += TFN__ALIGN - 1;
     tfn_model_init(m, desc, mem, bytes);
     m->mem = mem;
     m->mem_size = bytes;
@@ -9810,13 +9816,9 @@ static void tfn__refresh(tfn_model *m)
     tfn__halve(m->run.params, (ptrdiff_t)m->param_floats);
 }
 
-/* Errors of a call are reported, but do not stick: the model is as good as before. */
 static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
-    if (m->error.status == TFN_BAD_BATCH) {
-        TFNORM_MEMSET(&m->error, 0, sizeof m->error);
-        m->error.node = m->error.layer = -1;
-    }
+    tfn__forgive(&m->error);
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, x, m->desc.arch == TFN_ENCODER_DECODER);
@@ -10291,14 +10293,13 @@ static void *tfn__take_floats(tfn_decoder *d, tfn__arena *a, int64_t floats)
 }
 
 static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
-                               unsigned char *meta, size_t size, bool real)
+                               void *mem, size_t size, bool real)
 {
-    tfn__arena a = { NULL, 0, 0, 0 };
+    tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
     int64_t work;
     TFNORM_MEMSET(d, 0, sizeof *d);
     d->error = m->error;
-    if (d->error.status == TFN_BAD_BATCH) TFNORM_MEMSET(&d->error, 0, sizeof d->error);
-    d->error.node = d->error.layer = -1;
+    tfn__forgive(&d->error);
     d->model = m;
     d->batch = tfn__or(batch, 1);
     d->chunk = tfn__or(chunk, 1);
@@ -10306,43 +10307,34 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
     tfn__in_range(&d->error, "a decoder's batch", d->batch, 1, 1 << 20);
     tfn__in_range(&d->error, "a chunk of tokens", d->chunk, 1, m->desc.context);
-    a.base = meta;
-    a.size = size;
     if (m->desc.arch == TFN_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
     tfn__lay_tape(d, &a, &d->decode, false);
     if (d->error.status != TFN_OK) return 0;
-    if (!real) {
-        a.base = NULL;
-        a.size = SIZE_MAX - 2 * TFN__ALIGN;
-    }
+    if (!real) tfn__only_count(&a);
     work = d->decode.work;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_floats(d, &a, d->batch);
     d->run.state = (float *)tfn__take_floats(d, &a, d->decode.state);
     d->spare = (float *)tfn__take_floats(d, &a, tfn__spare_floats(d));
     d->run.work = (float *)tfn__take_floats(d, &a, work);
-    return d->error.status == TFN_OK ? (a.peak > a.used ? a.peak : a.used) : 0;
+    if (a.peak < a.used) a.peak = a.used;
+    return d->error.status == TFN_OK ? a.peak + TFN__ALIGN - 1 : 0;
 }
 
 TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
                                    size_t scratch_size)
 {
     tfn_decoder d;
-    size_t bytes;
-    if (!scratch || scratch_size < TFN__ALIGN) return 0;
-    bytes = tfn__lay_decoder(&d, m, batch, chunk, tfn__aligned(scratch),
-                             scratch_size - (TFN__ALIGN - 1), false);
-    return bytes ? bytes + TFN__ALIGN - 1 : 0;
+    return tfn__lay_decoder(&d, m, batch, chunk, scratch, scratch_size, false);
 }
 
 TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
                                        int32_t chunk, void *mem, size_t size)
 {
-    size_t room = mem && size >= TFN__ALIGN ? size - (TFN__ALIGN - 1) : 0;
-    size_t bytes = tfn__lay_decoder(d, m, batch, chunk, mem ? tfn__aligned(mem) : NULL, room, true);
-    if (d->error.status == TFN_OK && bytes > room)
+    size_t bytes = tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
+    if (d->error.status == TFN_OK && bytes > size)
         tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, %d are wanted",
-                  (int64_t)size, (int64_t)(bytes + TFN__ALIGN - 1));
+                  (int64_t)size, (int64_t)bytes);
     if (d->error.status != TFN_OK) return d->error.status;
     tfn__clear(d->run.state, d->decode.state);
     d->run.params = m->run.params;
@@ -10352,10 +10344,9 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     return m->desc.arch == TFN_ENCODER_DECODER ? TFN_OK : tfn_decoder_start(d, NULL);
 }
 
-/* Errors of a call do not stick: the decoder is as good as before. */
 static bool tfn__decoder_ready(tfn_decoder *d)
 {
-    if (d->error.status == TFN_BAD_BATCH) d->error.status = TFN_OK;
+    tfn__forgive(&d->error);
     return d->error.status == TFN_OK;
 }
 
@@ -10483,8 +10474,7 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
 
 static int32_t *tfn__take_ints(tfn_generator *g, tfn__arena *a, int64_t n, int64_t each)
 {
-    return (int32_t *)(void *)tfn__take(a, tfn__mul((size_t)n, (size_t)each), sizeof(int32_t),
-                                        &g->error);
+    return tfn__take_ids(a, tfn__mul((size_t)n, (size_t)each), &g->error);
 }
 static double *tfn__take_doubles(tfn_generator *g, tfn__arena *a, int64_t n)
 {
@@ -10527,14 +10517,14 @@ static int32_t tfn__most_tokens(const tfn_generate_desc *d, int32_t n, int32_t r
 }
 
 static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
-                                 const tfn_generate_desc *desc, unsigned char *meta, size_t size,
+                                 const tfn_generate_desc *desc, void *mem, size_t size,
                                  bool real, size_t *decoder)
 {
-    tfn__arena a = { NULL, SIZE_MAX - 2 * TFN__ALIGN, 0, 0 };
+    tfn__arena a = tfn__arena_in(mem, size);
     TFNORM_MEMSET(g, 0, sizeof *g);
-    if (m->error.status != TFN_BAD_BATCH) g->error = m->error;
+    g->error = m->error;
+    tfn__forgive(&g->error);
     if (g->error.status != TFN_OK) return 0;
-    g->error.node = g->error.layer = -1;
     g->desc = *desc;
     tfn__generate_defaults(&g->desc, &m->desc);
     tfn__generate_check(&g->error, &g->desc, &m->desc);
@@ -10543,39 +10533,31 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     g->room = g->desc.beam ? 2 * g->desc.beam : 1;
     g->most = tfn__most_tokens(&g->desc, m->desc.arch == TFN_ENCODER_DECODER
                                ? m->desc.source_context : 0, m->desc.context - 1) + 1;
-    *decoder = a.used = tfn__lay_decoder(&g->decoder, m, g->desc.sentences * g->width,
-                                         g->desc.chunk, meta, size, real);
-    if (!a.used) {
-        g->error = g->decoder.error;
-        return 0;
-    }
-    if (real) {
-        a.base = meta;
-        a.size = size;
-    }
+    *decoder = tfn__lay_decoder(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
+                                size, real);
+    g->error = g->decoder.error;
+    if (!*decoder) return 0;
+    a.used = *decoder - (TFN__ALIGN - 1);
+    if (!real) tfn__only_count(&a);
     tfn__lay_search(g, &a, m->desc.vocab);
-    return g->error.status == TFN_OK ? a.used : 0;
+    return g->error.status == TFN_OK ? a.used + TFN__ALIGN - 1 : 0;
 }
 
 TFNORM_API size_t tfn_generator_size(const tfn_model *m, const tfn_generate_desc *desc,
                                      void *scratch, size_t scratch_size)
 {
     tfn_generator g;
-    size_t bytes, decoder;
-    if (!scratch || scratch_size < TFN__ALIGN) return 0;
-    bytes = tfn__lay_generator(&g, m, desc, tfn__aligned(scratch), scratch_size - (TFN__ALIGN - 1),
-                               false, &decoder);
-    return bytes ? bytes + TFN__ALIGN - 1 : 0;
+    size_t decoder;
+    return tfn__lay_generator(&g, m, desc, scratch, scratch_size, false, &decoder);
 }
 
 TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
                                          const tfn_generate_desc *desc, void *mem, size_t size)
 {
-    size_t room = mem && size >= TFN__ALIGN ? size - (TFN__ALIGN - 1) : 0, decoder;
-    unsigned char *base = mem ? tfn__aligned(mem) : NULL;
-    if (!tfn__lay_generator(g, m, desc, base, room, true, &decoder)) return g->error.status;
-    if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, base,
-                         decoder + TFN__ALIGN - 1) != TFN_OK)
+    size_t decoder;
+    if (!tfn__lay_generator(g, m, desc, mem, size, true, &decoder)) return g->error.status;
+    if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
+                         decoder) != TFN_OK)
         g->error = g->decoder.error;
     return g->error.status;
 }
@@ -10935,10 +10917,8 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
                                         const int64_t *ids)
 {
     const float *logits;
-    if (g->error.status == TFN_BAD_BATCH || g->error.status == TFN_NOT_FINITE) {
-        TFNORM_MEMSET(&g->error, 0, sizeof g->error);
-        g->error.node = g->error.layer = -1;
-    }
+    if (g->error.status == TFN_NOT_FINITE) g->error.status = TFN_OK;
+    tfn__forgive(&g->error);
     if (g->error.status != TFN_OK || !tfn__check_prompts(g, batch)) return g->error.status;
     tfn__set_limits(g, batch);
     logits = tfn__feed_prompts(g, batch);
@@ -12583,9 +12563,9 @@ static tfn__words *tfn__lay_words(tfn__arena *a, size_t bytes, size_t strings, t
 
 TFNORM_API size_t tfn_metric_work(size_t bytes, int32_t strings)
 {
-    tfn__arena a = { NULL, SIZE_MAX - 2 * TFN__ALIGN, 0, 0 };
+    tfn__arena a = tfn__arena_in(NULL, SIZE_MAX);
     tfn_error e;
-    TFNORM_MEMSET(&e, 0, sizeof e);
+    tfn__no_error(&e);
     if (strings < 1) return 0;
     tfn__lay_words(&a, bytes, (size_t)strings, &e);
     return e.status == TFN_OK && bytes <= INT32_MAX / 2 ? a.used + TFN__ALIGN - 1 : 0;

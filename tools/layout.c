@@ -10,7 +10,7 @@
 /* Most code lines (neither blank nor comment) of each section: going over means changing the number
  * here and saying why in the same commit. */
 static const struct { const char *name; int lines; } budget[] = {
-    { "manual",      0 }, { "config",     20 }, { "api",        945 }, { "ground",      355 },
+    { "manual",      0 }, { "config",     20 }, { "api",        945 }, { "ground",      375 },
     { "math",      250 }, { "tables",     60 }, { "simd",       260 }, { "vmath",       180 },
     { "dense",     400 }, { "norms",     680 }, { "attention",  450 }, { "ffn",         220 },
     { "embed",     120 }, { "loss",      160 }, { "table",       90 }, { "instances",   130 },
