@@ -1370,12 +1370,6 @@ TFNORM_API tfn_status tfn_edits_add_words(tfn_edits *e, const char *hypothesis,
 TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothesis,
                                                const char *reference, void *work, size_t size);
 TFNORM_API double tfn_edits_score(const tfn_edits *e);
-
-/* The mean cosine of pairs of rows; rows of zeros have none and do not count. */
-typedef struct tfn_cosine { double sum; int64_t pairs; } tfn_cosine;
-TFNORM_API void tfn_cosine_add(tfn_cosine *c, const float *x, const float *y, ptrdiff_t rows,
-                               ptrdiff_t cols);
-TFNORM_API double tfn_cosine_score(const tfn_cosine *c);
 #endif /* TFNORM_NO_METRICS */
 #endif /* TFNORM_ONLY_KERNELS */
 
@@ -12340,7 +12334,7 @@ TFNORM_API double tfn_bits_per_byte(double nll, int64_t bytes)
     return bytes > 0 ? nll / (0.693147180559945309 * (double)bytes) : (double)NAN;
 }
 
-/* -- accuracy, cosine ------------------------------------------------------------------------ */
+/* -- accuracy -------------------------------------------------------------------------------- */
 
 static void tfn__accuracy_row(tfn_accuracy *a, int64_t right, int64_t tokens)
 {
@@ -12382,27 +12376,6 @@ TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
         }
         tfn__accuracy_row(a, row.right, row.tokens);
     }
-}
-
-TFNORM_API void tfn_cosine_add(tfn_cosine *c, const float *x, const float *y, ptrdiff_t rows,
-                               ptrdiff_t cols)
-{
-    for (; rows > 0; rows--, x += cols, y += cols) {
-        double xy = 0, xx = 0, yy = 0;
-        for (ptrdiff_t i = 0; i < cols; i++) {
-            xy += (double)x[i] * (double)y[i];
-            xx += (double)x[i] * (double)x[i];
-            yy += (double)y[i] * (double)y[i];
-        }
-        if (xx == 0 || yy == 0) continue;
-        c->sum += xy / (sqrt(xx) * sqrt(yy));
-        c->pairs++;
-    }
-}
-
-TFNORM_API double tfn_cosine_score(const tfn_cosine *c)
-{
-    return c->pairs > 0 ? c->sum / (double)c->pairs : (double)NAN;
 }
 
 /* -- tokens ---------------------------------------------------------------------------------- */

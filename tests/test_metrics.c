@@ -244,10 +244,8 @@ TEST(metrics_numbers)
 {
     static const int32_t wanted[] = { 1, 2, -1, 3, 4, 5, -1, -1, -1 };
     static const int32_t found[] = { 1, 2, 9, 3, 0, 5, 1, 2, 3 };
-    static const float x[] = { 1, 0, 2, 2, 0, 0 }, y[] = { 0, 1, 1, 1, 3, 4 };
     float logits[9 * 6];
     tfn_accuracy a, b;
-    tfn_cosine c = { 0, 0 };
     memset(&a, 0, sizeof a);
     b = a;
     tfn_accuracy_add(&a, found, wanted, 3, 3);
@@ -256,10 +254,6 @@ TEST(metrics_numbers)
         for (int v = 0; v < 6; v++) logits[6*i + v] = v == found[i] ? 1 : -(float)v;
     tfn_accuracy_add_logits(&b, logits, wanted, 3, 3, 6);
     CHECK_BITS(&a, &b, sizeof a);
-    CHECK(isnan(tfn_cosine_score(&c)));
-    tfn_cosine_add(&c, x, y, 3, 2);                 /* a right angle, none, a zero */
-    CHECK(c.pairs == 2);
-    CHECK_CLOSE(tfn_cosine_score(&c), 0.5, 1e-15);
     CHECK_CLOSE(tfn_perplexity(10 * log(7), 10), 7, 1e-14);
     CHECK_CLOSE(tfn_bits_per_byte(6 * log(2), 3), 2, 1e-14);
     CHECK(isnan(tfn_perplexity(1, 0)) && isnan(tfn_bits_per_byte(1, 0)));

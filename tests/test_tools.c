@@ -448,6 +448,13 @@ static data_file tools_file(const char *text, size_t bytes)
     return f;
 }
 
+TEST(tools_cosine)
+{
+    static const float x[] = { 1, 0, 2, 2, 0, 0 }, y[] = { 0, 1, 1, 1, 3, 4 };
+    CHECK(isnan(data_cosine(x, y, 0, 2)));
+    CHECK_CLOSE(data_cosine(x, y, 3, 2), 0.5, 1e-15);      /* a right angle, none, a zero */
+}
+
 TEST(tools_lines)
 {
     data_file f = tools_file("a b\tc\r\nd\te f\n\n", 14);
@@ -1025,6 +1032,7 @@ int main(void)
     RUN(tools_same_everywhere);
     RUN(tools_splits);
     RUN(tools_sizes);
+    RUN(tools_cosine);
     RUN(tools_lines);
     RUN(tools_bad_lines);
     RUN(tools_files);

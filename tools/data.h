@@ -40,6 +40,25 @@ static inline void *data_alloc(char *error, int64_t count, size_t size)
     return p;
 }
 
+/* The mean cosine of pairs of rows, but for rows of zeros, which have none; NaN: of none. */
+static inline double data_cosine(const float *x, const float *y, ptrdiff_t rows, ptrdiff_t cols)
+{
+    double sum = 0;
+    int64_t pairs = 0;
+    for (; rows > 0; rows--, x += cols, y += cols) {
+        double xy = 0, xx = 0, yy = 0;
+        for (ptrdiff_t i = 0; i < cols; i++) {
+            xy += (double)x[i] * (double)y[i];
+            xx += (double)x[i] * (double)x[i];
+            yy += (double)y[i] * (double)y[i];
+        }
+        if (xx == 0 || yy == 0) continue;
+        sum += xy / (sqrt(xx) * sqrt(yy));
+        pairs++;
+    }
+    return pairs ? sum / (double)pairs : (double)NAN;
+}
+
 /* -- files ----------------------------------------------------------------------------------- */
 
 typedef struct data_file {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <math.h>
 #include <time.h>
-#include "tasks.h"
+#include "data.h"
 
 /* -- specs and records ----------------------------------------------------------------------- */
 
@@ -683,13 +683,9 @@ static void lab_cosines(lab_record *r, const lab_stack *s, const char *name)
     const int32_t layers = s->subs / s->per_layer;
     const size_t n = (size_t)s->rows * (size_t)s->cols;
     double *v = lab_put(r, layers * layers, "%s_cosine", name);
-    for (int32_t i = 0; i < layers * layers && v; i++) {
-        tfn_cosine c;
-        memset(&c, 0, sizeof c);
-        tfn_cosine_add(&c, s->outputs + (size_t)(i / layers + 1)*n,
-                       s->outputs + (size_t)(i % layers + 1)*n, s->rows, s->cols);
-        v[i] = tfn_cosine_score(&c);
-    }
+    for (int32_t i = 0; i < layers * layers && v; i++)
+        v[i] = data_cosine(s->outputs + (size_t)(i / layers + 1)*n,
+                           s->outputs + (size_t)(i % layers + 1)*n, s->rows, s->cols);
 }
 
 /* -- weights and their gradients ------------------------------------------------------------- */
