@@ -4952,11 +4952,7 @@ TFNORM_API tfn_isa tfn_isa_find(const char *name)
 static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
 {
     float y = 0, work[80];
-    tfn_matmul p = { NULL, NULL, NULL, NULL, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
-    p.c = &y;
-    p.start = &c;
-    p.a = &a;
-    p.b = &b;
+    const tfn_matmul p = { &y, &c, &a, &b, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     kernels->matmul(&p, work);
     return y;
 }
@@ -7724,9 +7720,11 @@ static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
 }
 #endif
 
-#define TFN__INIT(name, formula, paper, year, base, ffn_base, std, embedding, rule)                \
+#define TFN__INIT_FROM(name, formula, paper, year, base, ffn_base, std, embedding, rule)           \
     { name, formula, paper, year, base, ffn_base, (float)(std), (float)(embedding), false, false,  \
       false, false, false, rule },
+#define TFN__INIT(name, formula, paper, year, base, rule)                                          \
+    TFN__INIT_FROM(name, formula, paper, year, base, base, 0, 0, rule)
 #define TFN__INIT_FLAGS(name, formula, paper, year, base, ffn_base, zero_output, zero_branch,      \
                         qkv_bias, gain_bias, unit_variance, rule)                                  \
     { name, formula, paper, year, base, ffn_base, 0, 0, zero_output, zero_branch, qkv_bias,        \
@@ -7735,25 +7733,24 @@ static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
 /* Of formulas: gains by matrix, times the base distribution; biases are 0 unless said. */
 static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("xavier", "N(0, 2/(in+out))", "Glorot & Bengio; Xiong et al. 2020, section 3.3", 2010,
-              TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0, NULL)
+              TFN_XAVIER_NORMAL, NULL)
     TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16", 2010,
-              TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, NULL)
+              TFN_XAVIER_UNIFORM, NULL)
 #ifdef TFN__EXTRA_NORMS
     TFN__INIT("fused", "xavier-uniform; q, k, v: 1/sqrt(2)", "fairseq; Transformer-Clinic, code",
-              2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__fused_gains)
+              2019, TFN_XAVIER_UNIFORM, tfn__fused_gains)
     TFN__INIT_FLAGS("fairseq",
                     "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
                     "fairseq >= 0.10; b2t_connection, code", 2020, TFN_XAVIER_UNIFORM,
                     TFN_FAN_IN_UNIFORM, false, false, true, false, false, tfn__fused_gains)
-    TFN__INIT("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3", 2019,
-              TFN_NORMAL, TFN_NORMAL, 0.02, 0.02, tfn__gpt2_gains)
+    TFN__INIT_FROM("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3",
+                   2019, TFN_NORMAL, TFN_NORMAL, 0.02, 0.02, tfn__gpt2_gains)
     TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
-              TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, 0, 0, NULL)
-    TFN__INIT("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code", 2018,
-              TFN_TRUNCATED_NORMAL, TFN_TRUNCATED_NORMAL, 0.02, 0.02, NULL)
+              TFN_FAN_IN_UNIFORM, NULL)
+    TFN__INIT_FROM("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code",
+                   2018, TFN_TRUNCATED_NORMAL, TFN_TRUNCATED_NORMAL, 0.02, 0.02, NULL)
     TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
-              "Wang et al. (DeepNet), figure 2", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
-              tfn__deepnorm_gains)
+              "Wang et al. (DeepNet), figure 2", 2022, TFN_XAVIER_NORMAL, tfn__deepnorm_gains)
     TFN__INIT_FLAGS("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
                     "torchscale, code", 2022, TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, false, false,
                     false, true, false, tfn__torchscale_gains)
@@ -7762,8 +7759,7 @@ static const tfn_init_rule tfn__inits[] = {
                     tfn__b2t_gains)
     TFN__INIT("t-fixup",
               "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); embedding (9N)^(-1/4)",
-              "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0,
-              tfn__t_fixup_gains)
+              "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM, tfn__t_fixup_gains)
     TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
                     TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, false, false, true, false, false,
                     tfn__t_fixup_code_gains)
@@ -7771,30 +7767,27 @@ static const tfn_init_rule tfn__inits[] = {
                     "Zhang et al. (Fixup), section 3", 2019, TFN_XAVIER_UNIFORM,
                     TFN_XAVIER_UNIFORM, true, false, false, false, false, tfn__fixup_gains)
     TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al. (DS-Init)", 2019,
-              TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__ds_gains)
+              TFN_XAVIER_UNIFORM, tfn__ds_gains)
     TFN__INIT("ds-init-code", "xavier-uniform; layer l: l^(-1/4)", "zero, code", 2019,
-              TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, 0, 0, tfn__ds_code_gains)
-    TFN__INIT("small", "attention N(0, 2/(5C)), feed-forward xavier",
-              "Nguyen & Salazar (SmallInit)", 2019, TFN_FAN_IN_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
-              tfn__small_gains)
+              TFN_XAVIER_UNIFORM, tfn__ds_code_gains)
+    TFN__INIT_FROM("small", "attention N(0, 2/(5C)), feed-forward xavier",
+                   "Nguyen & Salazar (SmallInit)", 2019, TFN_FAN_IN_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+                   tfn__small_gains)
     TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
-              "Wang et al. (Magneto)", 2022, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
-              tfn__sub_ln_gains)
-    TFN__INIT("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.",
-              2017, TFN_XAVIER_UNIFORM, TFN_MIRRORED, 0, 0, tfn__fused_gains)
-    TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_HE_NORMAL, TFN_HE_NORMAL, 0, 0,
-              NULL)
-    TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_ORTHOGONAL, TFN_ORTHOGONAL, 0,
-              0, NULL)
+              "Wang et al. (Magneto)", 2022, TFN_XAVIER_NORMAL, tfn__sub_ln_gains)
+    TFN__INIT_FROM("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.", 2017,
+                   TFN_XAVIER_UNIFORM, TFN_MIRRORED, 0, 0, tfn__fused_gains)
+    TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_HE_NORMAL, NULL)
+    TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_ORTHOGONAL, NULL)
     TFN__INIT_FLAGS("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas",
                     2016, TFN_ORTHOGONAL, TFN_ORTHOGONAL, false, false, false, false, true, NULL)
     TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024, TFN_FAN_IN_NORMAL,
-              TFN_FAN_IN_NORMAL, 0, 0, NULL)
+              NULL)
     TFN__INIT_FLAGS("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.",
                     2017, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, false, true, false, false, false,
                     NULL)
     TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)", 2022,
-              TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, 0, 0, tfn__post_ln_init_gains)
+              TFN_XAVIER_NORMAL, tfn__post_ln_init_gains)
 #endif
 };
 enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
@@ -10080,17 +10073,6 @@ static void tfn__profile_now(tfn_model *m)
     tfn__fold_skips(m);
 }
 
-TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
-{
-    tfn_probe_info info = { TFN_WATCH_NONE, TFN_SELF_ATTENTION, false, 0 };
-    if (id < 1 || id >= TFN__PROFILE || (id & 15) > TFN_WATCH_STACK) return info;
-    info.point = (tfn_watched)(id & 15);
-    info.kind = (tfn_sublayer)(id >> 4 & 7);
-    info.decoder = id >> 7 & 1;
-    info.layer = id >> 8;
-    return info;
-}
-
 TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
 {
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
@@ -10146,28 +10128,30 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
 }
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
-    (void)batch;
-    (void)report;
+    (void)batch, (void)report;
     return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "this build has no training", 0, 0);
 }
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     return tfn_model_step(m, batch, NULL);
 }
-TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
-{
-    const tfn_probe_info none = { TFN_WATCH_NONE, TFN_SELF_ATTENTION, false, 0 };
-    (void)id;
-    return none;
-}
 TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
 {
-    (void)probe;
-    (void)user;
+    (void)probe, (void)user;
     return tfn_model_step(m, NULL, NULL);
 }
 #endif
 
+TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
+{
+    tfn_probe_info info = { TFN_WATCH_NONE, TFN_SELF_ATTENTION, false, 0 };
+    if (id < 1 || id >= TFN__PROFILE || (id & 15) > TFN_WATCH_STACK) return info;
+    info.point = (tfn_watched)(id & 15);
+    info.kind = (tfn_sublayer)(id >> 4 & 7);
+    info.decoder = id >> 7 & 1;
+    info.layer = id >> 8;
+    return info;
+}
 
 /* -- parameters by name, hash ---------------------------------------------------------------- */
 
@@ -14003,10 +13987,7 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads)
 {
 #ifdef TFNORM_NO_TRAINING
-    (void)mem;
-    (void)size;
-    (void)isa;
-    (void)threads;
+    (void)mem, (void)size, (void)isa, (void)threads;
     return 0;
 #else
     int32_t source[TFN__CHECK_BATCH * TFN__CHECK_TIME], tokens[TFN__CHECK_BATCH * TFN__CHECK_TIME];
@@ -14052,6 +14033,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__HAS
 #undef TFN__INIT
 #undef TFN__INIT_FLAGS
+#undef TFN__INIT_FROM
 #undef TFN__INLINE
 #undef TFN__JOIN
 #undef TFN__KC
