@@ -178,8 +178,9 @@
  *    package safetensors.
  *
  * Encoder-decoder: desc.arch = TFN_ENCODER_DECODER; a batch also has source, source_time and
- * source_lengths. Encoder: desc.arch = TFN_ENCODER, with a class per position or one per sentence
- * (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
+ * source_lengths. The source may be sound (desc.bands): frames of a spectrum, which two
+ * convolutions make a quarter as many positions of. Encoder: desc.arch = TFN_ENCODER, with a class
+ * per position or one per sentence (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
  *
  * The tape alone: examples/05_own_op.c. A kernel alone: examples/02_kernel.c.
  *
@@ -693,7 +694,9 @@ typedef enum tfn_rows {
     TFN_ROWS_FIXED = 0,    /* a number given with the shape: parameters */
     TFN_ROWS_BATCH,        /* B */
     TFN_ROWS_SOURCE,       /* B*Ts */
-    TFN_ROWS_TARGET        /* B*Tt */
+    TFN_ROWS_TARGET,       /* B*Tt */
+    TFN_ROWS_FRAMES,       /* B*(4*Ts + 3): what two convolutions make B*Ts of, */
+    TFN_ROWS_HALF          /* B*(2*Ts + 1): and what stands between them */
 } tfn_rows;
 
 #define TFN_INPUTS 6       /* most inputs a node has */
@@ -782,6 +785,8 @@ TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols);       /* 
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols);
 TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act);
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);  /* x w^T */
+/* over time, of stride 2: y_t = [x_2t x_2t+1 x_2t+2] w + b of each sentence; w (3*C, out) */
+TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps);
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps);
 /* A norm of rows as `like` says (kind, groups, part, eps, slope, offset, detached parts), of `cols`
@@ -1040,6 +1045,8 @@ typedef struct tfn_model_desc {
     int32_t ffn;                  /* 0: 4*width */
     int32_t segments;             /* 0: no segment embeddings (encoder only) */
     int32_t classes;              /* of TFN_HEAD_SEQUENCE */
+    int32_t bands;                /* 0: the source is tokens; else frames of so many numbers, such
+                                   * as a spectrum: see tfn_batch (encoder-decoder only) */
     tfn_head head;                /* 0: tokens */
     tfn_activation activation;    /* 0: GELU, tanh form */
     tfn_position_kind position;   /* 0: learned */
@@ -1102,6 +1109,10 @@ typedef struct tfn_batch {
     const int32_t *targets;         /* (B, T) or (B): classes; < 0: ignored */
     const int32_t *lengths;         /* (B) or NULL: all T */
     const int32_t *source;          /* (B, Ts), encoder-decoder */
+    const float   *frames;          /* (B, Ts, bands) instead, Ts = 4 n + 3: two convolutions of
+                                     * kernel 3 and stride 2, each with a ReLU, make n positions of
+                                     * them. source_context counts positions, lengths are of frames:
+                                     * L of them fill (L - 3)/4. Padding must be finite */
     const int32_t *source_lengths;  /* (B) or NULL */
     const int32_t *segments;        /* (B, T) or NULL: 0 */
     int32_t batch, time, source_time;
@@ -1155,6 +1166,7 @@ typedef struct tfn_model {
     tfn__weight *weights;
     int32_t   weight_count, micro;
     tfn_run   run;
+    int32_t  *lengths;                  /* of sources of frames, in positions */
     float    *params, *moments;         /* run.params are these, or their rounded copy */
     float     loss_scale;
     int32_t   finite_steps;             /* updates since the scale changed */
@@ -5278,6 +5290,61 @@ static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 #endif
 
 #ifdef TFN__EXTRA_NORMS
+/* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
+
+/* The 2T + 1 rows of a sentence, three at a time, are a matrix (T, 3 C) whose rows overlap: nothing
+ * is copied. T rows do not read beyond the frames of T, so that padding cannot reach them. */
+static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
+static void tfn__conv_forward(const tfn__call *c)
+{
+    ptrdiff_t in = c->x_cols[0], out = c->cols, time = c->rows / tfn__max(c->r->batch, 1);
+    tfn_matmul p = tfn__product(c->y + c->chunk*time*out, time, out, 3*in,
+                                c->x[0] + c->chunk*(2*time + 1)*in, 2*in, 1, c->x[1], out, 1);
+    p.start = c->x[2];
+    c->k->matmul(&p, c->work);
+}
+#ifndef TFNORM_NO_TRAINING
+/* dx_2t = dy_t W_0^T + dy_t-1 W_2^T, dx_2t+1 = dy_t W_1^T of one sentence. */
+static void tfn__conv_slope(const tfn__call *c, ptrdiff_t time)
+{
+    ptrdiff_t in = c->x_cols[0], out = c->cols;
+    float *dx = c->dx[0] + c->chunk*(2*time + 1)*in;
+    if (!c->add[0]) TFNORM_MEMSET(dx + 2*time*in, 0, (size_t)in * sizeof *dx);
+    for (ptrdiff_t k = 0; k < 3; k++) {
+        tfn_matmul p = tfn__product(dx + k*in, time, in, out, c->dy + c->chunk*time*out, out, 1,
+                                    c->x[1] + k*in*out, 1, out);
+        p.c_ld = p.start_ld = 2*in;
+        if (c->add[0] || k == 2) p.start = p.c;
+        c->k->matmul(&p, c->work);
+    }
+}
+/* Sentences of dx, then columns of dW and db, which are chains over all rows. */
+static void tfn__conv_backward(const tfn__call *c)
+{
+    ptrdiff_t in = c->x_cols[0], out = c->cols, batch = tfn__max(c->r->batch, 1);
+    ptrdiff_t time = c->rows / batch, first = c->dx[0] ? c->r->batch : 0;
+    tfn__range j = tfn__slice(out, tfn__col_step(c, out), c->chunk - first);
+    if (c->chunk < first) {
+        tfn__conv_slope(c, time);
+        return;
+    }
+    for (ptrdiff_t b = 0; b < batch && c->dx[1]; b++) {
+        tfn_matmul p = tfn__product(c->dx[1] + j.first, 3*in, j.count, time,
+                                    c->x[0] + b*(2*time + 1)*in, 1, 2*in,
+                                    c->dy + b*time*out + j.first, out, 1);
+        p.c_ld = p.start_ld = out;
+        if (c->add[1] || b) p.start = p.c;
+        c->k->matmul(&p, c->work);
+    }
+    if (c->dx[2])
+        c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, out, c->add[2]);
+}
+static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
+{
+    return (c->dx[0] ? c->r->batch : 0) + tfn__by_cols(c);
+}
+#endif
+
 /* -- other norms: gain * f(alpha x + shift) + bias. arg: f; in: x, gain, bias, alpha, shift -- */
 
 static tfn_point tfn__point_of(const tfn__call *c, tfn__range s)
@@ -5870,6 +5937,9 @@ static void tfn__custom_backward(const tfn__call *c)
 
 #ifdef TFN__EXTRA_NORMS
 #define TFN__MORE_OPS(X)                                                                        \
+    X(CONV,     "convolution",   tfn__conv_forward, tfn__by_sentence,                           \
+      TFN__BACK(tfn__conv_backward), TFN__BACK(tfn__conv_backward_chunks),                      \
+      TFN__IN0 | TFN__IN1)                                                                      \
     X(POINT,    "pointwise norm", tfn__point_forward, tfn__by_rows,                             \
       TFN__BACK(tfn__point_backward), TFN__BACK(tfn__rows_and_one),                             \
       TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__IN4)                                                \
@@ -5887,8 +5957,8 @@ static void tfn__custom_backward(const tfn__call *c)
       TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)
 #else           /* recording one is an error: tfn__left_out */
 #define TFN__MORE_OPS(X)
-enum { TFN__OP_POINT, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0,
-       TFN__OP_GATE = 0 };
+enum { TFN__OP_CONV, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0, TFN__OP_SHIFT = 0,
+       TFN__OP_MIX = 0, TFN__OP_GATE = 0 };
 #endif
 
 #define TFN__OPS(X)                                                                             \
@@ -6019,9 +6089,9 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
                            t->count);
             return NULL;
         }
-    if (rows < TFN_ROWS_FIXED || rows > TFN_ROWS_TARGET) {
+    if (rows < TFN_ROWS_FIXED || rows > TFN_ROWS_HALF) {
         tfn__bad_shape(t, tfn__ops[op].name, "rows of kind %d, the last kind is %d", rows,
-                       TFN_ROWS_TARGET);
+                       TFN_ROWS_HALF);
         return NULL;
     }
     if (t->planned || t->count == t->capacity) {
@@ -6253,6 +6323,21 @@ static bool tfn__left_out(tfn_tape *t, const char *op)
 {
     if (!TFN__ALL) tfn__tape_error(t, TFN_UNSUPPORTED, op, tfn__plain_only, 0, 0);
     return !TFN__ALL;
+}
+
+TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
+{
+    const tfn_node *xn = tfn__need(t, "convolution", x), *wn = tfn__need(t, "convolution", w);
+    int rows = xn->rows == TFN_ROWS_FRAMES ? TFN_ROWS_HALF : TFN_ROWS_SOURCE;
+    if (tfn__left_out(t, "convolution")) return tfn__none;
+    if (t->error.status == TFN_OK && xn->rows != TFN_ROWS_FRAMES && xn->rows != TFN_ROWS_HALF)
+        return tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
+    if (t->error.status == TFN_OK && (int64_t)wn->count != 3 * (int64_t)xn->cols)
+        return tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count,
+                              3 * (int64_t)xn->cols);
+    if (!tfn__wants(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
+    if (b.id && !tfn__wants(t, "convolution", b, 1, wn->cols)) return tfn__none;
+    return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
 TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
@@ -6620,14 +6705,17 @@ static bool tfn__outside(const tfn_node *n)       /* its value is not in the wor
 
 static int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, int64_t target)
 {
+    if (TFN__ALL && n->rows > TFN_ROWS_TARGET)
+        return batch * (n->rows == TFN_ROWS_HALF ? 2*source + 1 : 4*source + 3);
     return n->rows == TFN_ROWS_FIXED ? n->count : n->rows == TFN_ROWS_BATCH ? batch
          : batch * (n->rows == TFN_ROWS_SOURCE ? source : target);
 }
 static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
 {
-    int64_t rows = tfn__rows_at(n, t->batch, t->source, t->target);
-    bool timed = n->rows == TFN_ROWS_SOURCE || n->rows == TFN_ROWS_TARGET;
-    return timed && t->tokens && t->tokens < rows ? t->tokens : rows;
+    int64_t rows = tfn__rows_at(n, t->batch, t->source, t->target), most = t->tokens;
+    if (TFN__ALL && n->rows == TFN_ROWS_HALF) most = 2*most + t->batch;
+    if (TFN__ALL && n->rows == TFN_ROWS_FRAMES) most = 4*most + 3*(int64_t)t->batch;
+    return n->rows > TFN_ROWS_BATCH && t->tokens && most < rows ? most : rows;
 }
 
 static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
@@ -6896,8 +6984,9 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
 {
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n), cols = n->cols, a, b;
     const tfn_node *x = t->nodes + n->in[0], *w = t->nodes + n->in[1];
-    if (n->op == TFN__OP_LINEAR) {
-        ptrdiff_t in = x->cols;
+    bool conv = TFN__ALL && n->op == TFN__OP_CONV;
+    if (n->op == TFN__OP_LINEAR || conv) {
+        ptrdiff_t in = conv ? w->count : x->cols;
         a = k->matmul_work(rows, cols, in);
         if (!t->training) return a;
         b = tfn__max(k->matmul_work(rows, in, cols), k->matmul_work(in, cols, rows));
@@ -8075,6 +8164,7 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
         TFN__RANGE(layers, 1, 4096), TFN__RANGE(decoder_layers, 1, 4096),
         TFN__RANGE(heads, 1, 1 << 15), TFN__RANGE(ffn, 1, 4 * MOST),
         TFN__RANGE(segments, 0, MOST), TFN__RANGE(batch, 1, MOST), TFN__RANGE(threads, 1, 1024),
+        TFN__RANGE(bands, 0, MOST),
         TFN__RANGE(batch_tokens, 0, INT32_MAX), TFN__RANGE(micro_batches, 1, MOST)
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -8127,6 +8217,8 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
     if (d->head == TFN_HEAD_SEQUENCE)
         tfn__in_range(e, "classes", d->classes, 1, 1 << 24);
+    if (TFN__ALL && d->bands && d->arch != TFN_ENCODER_DECODER)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "frames want an encoder-decoder", 0, 0);
     if (d->segments && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
@@ -8157,7 +8249,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__resolve_recipe(out, e);
     if (e->status == TFN_OK && !TFN__ALL
         && (out->folded || out->half || out->qk_norm > TFN_QK_NONE || out->attention_cap > 0
-            || out->logit_cap > 0
+            || out->logit_cap > 0 || out->bands
         || tfn__more_than_plain(out->topology) || tfn__more_than_plain(out->decoder_topology)))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
     tfn__check_sizes(out, e);
@@ -8192,12 +8284,14 @@ static const char *const tfn__kind_names[] = {
     X(POSITION, "position") X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")              \
     X(EMBEDDING_SCALE, "embedding_scale") X(FINAL_NORM, "final_norm")                              \
     X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
-    X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")
+    X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
+    X(CONV_1, "conv_1") X(CONV_2, "conv_2")
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__PART_NAME(id, name) name,
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
 static const char *const tfn__part_names[] = { TFN__PARTS(TFN__PART_NAME) };
 
+enum { TFN__FRAMES };       /* the slot of the float input that every model of frames binds */
 /* First numbers of the probes that profile: of scales, of the outputs of linear maps. */
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
 
@@ -8381,7 +8475,8 @@ static bool tfn__folds_profile(const tfn__builder *b)
 static bool tfn__centred(const tfn_model_desc *d)
 {
     bool sines = d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ;
-    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL) return false;
+    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL || d->bands)
+        return false;
     for (int decoder = 0; decoder < 2; decoder++) {
         const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
         const tfn_norm_rule *norm = tfn_norm_find(decoder ? d->decoder_norm : d->norm);
@@ -8868,6 +8963,22 @@ static tfn_var tfn__embedding_of(tfn__builder *b)
     return e;
 }
 
+/* Frames to positions: two convolutions, each with a ReLU, as speech recognisers have (ESPnet,
+ * Karita 2019; fairseq's have kernel 5 and GLU). */
+static tfn_var tfn__subsample(tfn__builder *b)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var x = tfn_input(b->t, TFN__FRAMES, TFN_ROWS_FRAMES, d->bands), w, bias = tfn__none;
+    for (int i = 0; i < 2; i++) {
+        int part = i ? TFN__PART_CONV_2 : TFN__PART_CONV_1;
+        w = tfn__weight_of(b, part, TFN__MATRIX, 3 * (i ? tfn__stream(d) : d->bands),
+                           tfn__stream(d), 0);
+        if (!d->no_bias) bias = tfn__weight_of(b, part, TFN__BIAS, 1, tfn__stream(d), 0);
+        x = tfn_activate(b->t, tfn_conv(b->t, x, w, bias), TFN_RELU);
+    }
+    return x;
+}
+
 /* x_0 = Drop(N(s*E[token] + P[position] + S[segment])) */
 static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
 {
@@ -8879,7 +8990,9 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
     b->layer = -1;
     b->sub = TFN__NO_SUB;
     if (d->scale_embedding || TFN__HAS(b, TFN_FIXNORM)) scale = root;
-    x = tfn_embed(b->t, tfn__embedding_of(b), slot, b->rows, scale);
+    if (TFN__ALL && d->bands && b->rows == TFN_ROWS_SOURCE)
+        x = tfn__times(b, tfn__subsample(b), scale);
+    else x = tfn_embed(b->t, tfn__embedding_of(b), slot, b->rows, scale);
     if (d->position == TFN_LEARNED)
         x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
                                                  width, 0));
@@ -9606,6 +9719,7 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
     m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
+    if (TFN__ALL && d->bands) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
 }
 
 /* Size and init run this: once with data that is only counted, once for real. */
@@ -9743,13 +9857,24 @@ static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_
                       lengths[b], time);
 }
 
+/* Positions of the encoder, of a source of so many tokens or frames. */
+static int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
+{
+    return TFN__ALL && d->bands ? (time - 3) / 4 : time;
+}
+
 static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
-    if (!x->source)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder wants source tokens", 0, 0);
-    tfn__check_time(e, "source time is %d, the limit is %d", x->source_time, d->source_context,
-                    x->source_lengths, x->batch);
-    if (e->status != TFN_OK) return;
+    bool frames = TFN__ALL && d->bands;
+    if (frames ? !x->frames : !x->source)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", frames ? "there are no frames"
+                  : "an encoder-decoder wants source tokens", 0, 0);
+    if (frames && x->source_time % 4 != 3)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, 4 n + 3 are wanted", x->source_time, 0);
+    tfn__check_time(e, "source time is %d, the limit is %d", x->source_time,
+                    frames ? 4 * d->source_context + 3 : d->source_context, x->source_lengths,
+                    x->batch);
+    if (e->status != TFN_OK || frames) return;
     tfn__check_ids(e, "a source token is %d, the vocabulary has %d", x->source,
                    (int64_t)x->batch * x->source_time, d->vocab, false);
 }
@@ -9758,7 +9883,8 @@ static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
 static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
                              bool targets)
 {
-    int64_t n = (int64_t)x->batch * x->time, m = (int64_t)x->batch * x->source_time;
+    int64_t n = (int64_t)x->batch * x->time;
+    int64_t m = (int64_t)x->batch * tfn__positions(d, x->source_time);
     bool sequence = d->head == TFN_HEAD_SEQUENCE;
     if (d->arch != TFN_ENCODER_DECODER || m < n) m = n;
     if (d->batch_tokens && m > d->batch_tokens)
@@ -9781,11 +9907,12 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     return e->status == TFN_OK;
 }
 
-static void tfn__bind(tfn_run *r, const tfn_batch *x, bool source)
+/* Lengths of sources are copied, in positions, if there is room for them. */
+static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, int32_t *lengths)
 {
     r->batch = x->batch;
     r->target = x->time;
-    r->source = source ? x->source_time : 0;
+    r->source = d->arch == TFN_ENCODER_DECODER ? tfn__positions(d, x->source_time) : 0;
     r->start = 0;
     r->ints[TFN_INT_TOKENS] = x->tokens;
     r->ints[TFN_INT_TARGETS] = x->targets;
@@ -9793,6 +9920,10 @@ static void tfn__bind(tfn_run *r, const tfn_batch *x, bool source)
     r->ints[TFN_INT_SOURCE] = x->source;
     r->ints[TFN_INT_SOURCE_LENGTHS] = x->source_lengths;
     r->ints[TFN_INT_SEGMENTS] = x->segments;
+    if (TFN__ALL) r->inputs[TFN__FRAMES] = x->frames;
+    if (!lengths || !x->source_lengths) return;
+    for (int32_t b = 0; b < x->batch; b++) lengths[b] = tfn__positions(d, x->source_lengths[b]);
+    r->ints[TFN_INT_SOURCE_LENGTHS] = lengths;
 }
 
 /* The rounded copy of the parameters, if there is one. */
@@ -9808,7 +9939,7 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     tfn__forgive(&m->error);
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
-    tfn__bind(&m->run, x, m->desc.arch == TFN_ENCODER_DECODER);
+    tfn__bind(&m->run, &m->desc, x, m->lengths);
     m->run.step = m->step;
     tfn__refresh(m);
     return TFN_OK;
@@ -10342,13 +10473,8 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
                          d->batch);
     tfn__check_source(&d->error, m, source);
     if (d->error.status != TFN_OK) return d->error.status;
-    tfn__bind(&d->run, source, true);
+    tfn__bind(&d->run, m, source, d->lengths);
     d->run.target = 0;
-    if (source->source_lengths) {
-        TFNORM_MEMCPY(d->lengths, source->source_lengths,
-                      (size_t)source->batch * sizeof *d->lengths);
-        d->run.ints[TFN_INT_SOURCE_LENGTHS] = d->lengths;
-    }
     d->started = true;
     d->run.step = d->model->step;
     return tfn_tape_forward(&d->encode, &d->run);
@@ -10578,7 +10704,8 @@ static void tfn__set_limits(tfn_generator *g, const tfn_batch *x)
     for (int32_t s = 0; s < x->batch; s++) {
         int32_t begin = !x->tokens ? 1 : x->lengths ? x->lengths[s] : x->time;
         int32_t source = m->arch != TFN_ENCODER_DECODER ? 0
-                       : x->source_lengths ? x->source_lengths[s] : x->source_time;
+                       : tfn__positions(m, x->source_lengths ? x->source_lengths[s]
+                                                             : x->source_time);
         g->order[s] = s;
         g->begin[s] = begin;
         g->last[s] = forced ? tfn__most_tokens(&g->desc, source, m->context - begin)
@@ -13528,33 +13655,34 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 /* What an option is, and when it must be the same in a file: 1 always, 2 to train on. By name. */
 enum { TFN__W0, TFN__T0, TFN__R0, TFN__RECIPE0, TFN__NORM0, TFN__INIT0, TFN__ROW0, TFN__W1 = 16,
        TFN__T1, TFN__R1, TFN__RECIPE1, TFN__NORM1, TFN__INIT1, TFN__ROW1, TFN__W2 = 32, TFN__T2,
-       TFN__R2, TFN__RECIPE2, TFN__NORM2, TFN__INIT2, TFN__ROW2 };
+       TFN__R2, TFN__RECIPE2, TFN__NORM2, TFN__INIT2, TFN__ROW2, TFN__LATER1 = TFN__W1 + 64 };
+/* LATER: a whole number that is left out of a file where it is 0, as older files lack it. */
 #define TFN__FIELD(type, name) \
     { "tfn." #name, TFN__##type, offsetof(tfn_model_desc, name), \
       sizeof(((tfn_model_desc *)0)->name) },
 typedef struct tfn__field { char name[28]; int type; size_t at, size; } tfn__field;
 static const tfn__field tfn__fields[] = {
     TFN__FIELD(W1, activation) TFN__FIELD(R2, activation_dropout) TFN__FIELD(W1, arch)
-    TFN__FIELD(R1, attention_cap) TFN__FIELD(R2, attention_dropout) TFN__FIELD(W0, batch)
-    TFN__FIELD(R2, beta1) TFN__FIELD(R2, beta2) TFN__FIELD(W1, classes) TFN__FIELD(R2, clip)
-    TFN__FIELD(W0, context) TFN__FIELD(R2, decay) TFN__FIELD(W1, decoder_layers)
-    TFN__FIELD(NORM1, decoder_norm) TFN__FIELD(ROW1, decoder_topology) TFN__FIELD(R2, dropout)
-    TFN__FIELD(R2, eps) TFN__FIELD(T2, eps_inside) TFN__FIELD(W1, ffn) TFN__FIELD(T1, folded)
-    TFN__FIELD(T2, half) TFN__FIELD(W1, head) TFN__FIELD(W1, heads) TFN__FIELD(INIT2, init)
-    TFN__FIELD(W1, kv_heads) TFN__FIELD(W1, layers) TFN__FIELD(R1, logit_cap)
-    TFN__FIELD(R2, loss_scale) TFN__FIELD(W2, micro_batches) TFN__FIELD(T2, nesterov)
-    TFN__FIELD(T1, no_bias) TFN__FIELD(NORM1, norm) TFN__FIELD(R1, norm_eps)
-    TFN__FIELD(W2, norm_warmup) TFN__FIELD(W2, optimizer) TFN__FIELD(W1, position)
-    TFN__FIELD(W1, qk_norm) TFN__FIELD(W2, radam) TFN__FIELD(RECIPE2, recipe)
-    TFN__FIELD(T0, recompute) TFN__FIELD(R1, rotary_base) TFN__FIELD(T1, scale_embedding)
-    TFN__FIELD(W2, schedule.anchor) TFN__FIELD(W2, schedule.decay_steps)
-    TFN__FIELD(W2, schedule.kind) TFN__FIELD(R2, schedule.lr) TFN__FIELD(R2, schedule.lr_init)
-    TFN__FIELD(R2, schedule.lr_min) TFN__FIELD(W2, schedule.step_at)
-    TFN__FIELD(R2, schedule.step_factor) TFN__FIELD(W2, schedule.steps)
-    TFN__FIELD(W2, schedule.warmup) TFN__FIELD(W2, seed) TFN__FIELD(W1, segments)
-    TFN__FIELD(T1, separate_source) TFN__FIELD(R2, smoothing) TFN__FIELD(W2, smoothing_kind)
-    TFN__FIELD(W0, source_context) TFN__FIELD(ROW1, topology) TFN__FIELD(T1, untied)
-    TFN__FIELD(W1, vocab) TFN__FIELD(W1, width)
+    TFN__FIELD(R1, attention_cap) TFN__FIELD(R2, attention_dropout) TFN__FIELD(LATER1, bands)
+    TFN__FIELD(W0, batch) TFN__FIELD(R2, beta1) TFN__FIELD(R2, beta2) TFN__FIELD(W1, classes)
+    TFN__FIELD(R2, clip) TFN__FIELD(W0, context) TFN__FIELD(R2, decay)
+    TFN__FIELD(W1, decoder_layers) TFN__FIELD(NORM1, decoder_norm)
+    TFN__FIELD(ROW1, decoder_topology) TFN__FIELD(R2, dropout) TFN__FIELD(R2, eps)
+    TFN__FIELD(T2, eps_inside) TFN__FIELD(W1, ffn) TFN__FIELD(T1, folded) TFN__FIELD(T2, half)
+    TFN__FIELD(W1, head) TFN__FIELD(W1, heads) TFN__FIELD(INIT2, init) TFN__FIELD(W1, kv_heads)
+    TFN__FIELD(W1, layers) TFN__FIELD(R1, logit_cap) TFN__FIELD(R2, loss_scale)
+    TFN__FIELD(W2, micro_batches) TFN__FIELD(T2, nesterov) TFN__FIELD(T1, no_bias)
+    TFN__FIELD(NORM1, norm) TFN__FIELD(R1, norm_eps) TFN__FIELD(W2, norm_warmup)
+    TFN__FIELD(W2, optimizer) TFN__FIELD(W1, position) TFN__FIELD(W1, qk_norm) TFN__FIELD(W2, radam)
+    TFN__FIELD(RECIPE2, recipe) TFN__FIELD(T0, recompute) TFN__FIELD(R1, rotary_base)
+    TFN__FIELD(T1, scale_embedding) TFN__FIELD(W2, schedule.anchor)
+    TFN__FIELD(W2, schedule.decay_steps) TFN__FIELD(W2, schedule.kind) TFN__FIELD(R2, schedule.lr)
+    TFN__FIELD(R2, schedule.lr_init) TFN__FIELD(R2, schedule.lr_min)
+    TFN__FIELD(W2, schedule.step_at) TFN__FIELD(R2, schedule.step_factor)
+    TFN__FIELD(W2, schedule.steps) TFN__FIELD(W2, schedule.warmup) TFN__FIELD(W2, seed)
+    TFN__FIELD(W1, segments) TFN__FIELD(T1, separate_source) TFN__FIELD(R2, smoothing)
+    TFN__FIELD(W2, smoothing_kind) TFN__FIELD(W0, source_context) TFN__FIELD(ROW1, topology)
+    TFN__FIELD(T1, untied) TFN__FIELD(W1, vocab) TFN__FIELD(W1, width)
 };
 enum { TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields, TFN__FIELD_ROOM = 96 };
 
@@ -13693,10 +13821,12 @@ static void tfn__saved_metadata(const tfn__source *s, tfn_file *f)
     if (x->with->extra) tfn__put_name(&t, x->with->extra, f);
     tfn__put(&t, x->with->extra ? "\",\"format\":\"pt" : "\"format\":\"pt");
     for (int i = 0; i < TFN__FIELDS; i++, tfn__flush_text(f, &t)) {
+        const char *text = tfn__field_text(tfn__fields + i, &x->m->desc, value);
+        if (tfn__fields[i].type & 64 && tfn__equal(text, "0")) continue;
         tfn__put(&t, "\",\"");
         tfn__put(&t, tfn__fields[i].name);
         tfn__put(&t, "\":\"");
-        tfn__put_name(&t, tfn__field_text(tfn__fields + i, &x->m->desc, value), f);
+        tfn__put_name(&t, text, f);
     }
     tfn__put(&t, "\",\"tfn_format\":\"");
     tfn__put_int(&t, TFN_FORMAT);
@@ -13773,12 +13903,14 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
             if (tfn__equal(name, x->name)) seen |= UINT64_C(1) << i;
             else continue;
             tfn__json_string(&v, value, sizeof value);
-            good = (!out && (x->type < 16 || x->type >> 4 > matters))
+            good = (!out && (x->type < 16 || (x->type >> 4 & 3) > matters))
                 || (out ? tfn__field_set(x, out, value)
                                    : tfn__equal(value, tfn__field_text(x, &m->desc, own)));
             if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
         }
-    if (seen != (UINT64_C(1) << TFN__FIELDS) - 1) tfn__bad(f, "%s lacks an option", NULL, 0, 0);
+    for (int i = 0; i < TFN__FIELDS; i++)
+        if (!(seen >> i & 1) && !(tfn__fields[i].type & 64))
+            tfn__bad(f, "%s lacks an option", NULL, 0, 0);
 }
 
 /* What stands in "training.state"; false: there is none, or an error. */

@@ -499,6 +499,38 @@ TEST(files_differences)
     free(bytes);
 }
 
+/* An option that older files lack: in a file only where it is not 0. */
+TEST(files_later_option)
+{
+    tfn_model_desc d = files_desc(files_cases), sound, peeked;
+    tfn_model m, heard, other;
+    size_t size;
+    unsigned char *bytes[2];
+    char text[8];
+    tfn_file f;
+    d.arch = TFN_ENCODER_DECODER;
+    sound = d;
+    sound.bands = 5;
+    m = files_model(&d), heard = files_model(&sound);
+    bytes[0] = files_save(&m, NULL, &size);
+    f = files_from(bytes[0], size);
+    FILES_OK(tfn_file_open(&f), f);
+    CHECK_INT(tfn_file_text(&f, "tfn.bands", text, sizeof text), 0);
+    tfn_file_close(&f);
+    CHECK(tfn_model_load(&heard, &f) == TFN_NOT_FOUND && strstr(files_error(&f.error), "conv_1.weight"));
+    bytes[1] = files_save(&heard, NULL, &size);
+    f = files_from(bytes[1], size);
+    FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
+    CHECK_INT(peeked.bands, 5);
+    other = files_model(&peeked);
+    FILES_OK(tfn_model_load(&other, &f), f);
+    CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&heard));
+    CHECK(tfn_model_load(&m, &f) == TFN_BAD_SHAPE
+          && strstr(files_error(&f.error), "bands is 5, the model has 0"));
+    tfn_model_free(&m), tfn_model_free(&heard), tfn_model_free(&other);
+    free(bytes[0]), free(bytes[1]);
+}
+
 /* A row of one's own: known by its name alone. */
 TEST(files_own_row)
 {
@@ -935,6 +967,7 @@ int main(void)
     RUN(files_index);
     RUN(files_resume);
     RUN(files_differences);
+    RUN(files_later_option);
     RUN(files_own_row);
     RUN(files_luggage);
     RUN(files_any_byte);

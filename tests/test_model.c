@@ -12,7 +12,7 @@
 #include "check.h"
 
 enum { MODEL_B = 3, MODEL_T = 21, MODEL_TS = 19, MODEL_V = 23, MODEL_WIDTH = 16, MODEL_HEADS = 4,
-       MODEL_MOST = 3 * 140 };
+       MODEL_MOST = 3 * 140, MODEL_BANDS = 5 };
 
 /* -- configurations ------------------------------------------------------------------------ */
 
@@ -71,6 +71,7 @@ static tfn_model_desc model_desc(int i)
     d.logit_cap = i % 6 == 2 ? 4 : 0;
     d.dropout = d.attention_dropout = i % 4 >= 2 ? (float)0.125 : 0;
     d.activation_dropout = i % 3 ? (float)0.125 : 0;
+    d.bands = arch == TFN_ENCODER_DECODER && i % 2 ? MODEL_BANDS : 0;
     d.norm_warmup = i % 2;
     d.batch = MODEL_B;
     d.seed = (uint64_t)i;
@@ -110,6 +111,7 @@ static tfn_model_desc model_desc(int i)
     d.scale_embedding = i / 4 % 2 == 1;
     d.separate_source = d.arch == TFN_ENCODER_DECODER && i / 9 % 2 == 1;
     d.segments = d.arch == TFN_ENCODER && i / 3 % 2 ? 3 : 0;
+    d.bands = i % 6 == 5 ? MODEL_BANDS : 0;             /* of encoder-decoders */
     d.head = d.arch == TFN_ENCODER && i / 6 % 2 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     d.classes = d.head == TFN_HEAD_SEQUENCE ? 5 : 0;
     d.smoothing = i % 4 == 1 ? (float)0.125 : 0;
@@ -152,9 +154,10 @@ static const char *model_text(const tfn_model_desc *d)
 {
     static char text[200];
     static const char *const arches[] = { "decoder", "encoder", "encoder-decoder" };
-    snprintf(text, sizeof text, "%s %s %s activation %d position %d%s kv %d", arches[d->arch],
+    snprintf(text, sizeof text, "%s %s %s activation %d position %d%s kv %d%s", arches[d->arch],
              d->topology ? d->topology->name : d->recipe, d->norm ? d->norm : "",
-             (int)d->activation, (int)d->position, d->untied ? " untied" : "", (int)d->kv_heads);
+             (int)d->activation, (int)d->position, d->untied ? " untied" : "", (int)d->kv_heads,
+             d->bands ? " of frames" : "");
     return text;
 }
 
@@ -165,11 +168,33 @@ typedef struct model_case {
     tfn_batch batch;
     int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST], segments[MODEL_MOST];
     int32_t lengths[MODEL_B], source_lengths[MODEL_B];
+    int32_t source_time, frame_lengths[MODEL_B];        /* positions, with frames too */
+    float frames[(4 * MODEL_MOST + 3 * MODEL_B) * MODEL_BANDS];
 } model_case;
 
 static int32_t model_below(tfn_key key, uint64_t *at, int32_t n)
 {
     return (int32_t)(tfn_random_bits(key, (*at)++) % (uint64_t)n);
+}
+
+/* A source of frames: four for each source token, and three that end a sentence, all alike. */
+static void model_sound(model_case *c, const tfn_model_desc *d)
+{
+    int32_t time = 4 * c->source_time + 3;
+    if (!d->bands) return;
+    for (int32_t i = 0; i < c->batch.batch * time * MODEL_BANDS; i++) {
+        int32_t b = i / MODEL_BANDS / time, frame = i / MODEL_BANDS % time, t = frame / 4;
+        int32_t past = frame - 4 * c->source_lengths[b];
+        int32_t token = past < 0 ? c->source[b * c->source_time + t] : past < 3 ? MODEL_V
+                      : t < c->source_time ? c->source[b * c->source_time + t] : MODEL_V;
+        uint64_t draw = (uint64_t)((token * 4 + frame % 4) * MODEL_BANDS + i % MODEL_BANDS);
+        c->frames[i] = 2 * tfn_random_uniform(tfn_key_make(3), draw) - 1;
+    }
+    for (int32_t b = 0; b < c->batch.batch; b++) c->frame_lengths[b] = 4 * c->source_lengths[b] + 3;
+    c->batch.source = NULL;
+    c->batch.frames = c->frames;
+    c->batch.source_lengths = c->frame_lengths;
+    c->batch.source_time = time;
 }
 
 /* Random sentences of different length; what is beyond their end is padding. */
@@ -203,7 +228,8 @@ static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, in
     if (d->arch != TFN_ENCODER_DECODER) return;
     c->batch.source = c->source;
     c->batch.source_lengths = c->source_lengths;
-    c->batch.source_time = source;
+    c->batch.source_time = c->source_time = source;
+    model_sound(c, d);
 }
 
 static bool model_moved;    /* weights away from the start, where branches may be 0; no profile, which
@@ -279,7 +305,7 @@ static void model_check_param(model_case *c, const tfn_model_desc *d, const tfn_
         /* across a kink of ReLU, or of the slope of a squashing function: a shorter step, a wider
          * tolerance */
         found = model_difference(c, p->data + i, 1e-6);
-        kink = d->activation == TFN_RELU || model_norm(d)->kind == TFN_NORM_POINT;
+        kink = d->activation == TFN_RELU || d->bands || model_norm(d)->kind == TFN_NORM_POINT;
         if (kink && fabs(found - g) <= 1e-5 * size) continue;
         FAIL("%s: %s[%d] is %.10g, not %.10g", model_text(d), p->name, (int)i, g, found);
     }
@@ -489,6 +515,11 @@ static void model_check_alone(model_case *c)
                 one.batch.source_lengths = cut ? NULL : whole.source_lengths + b;
                 one.batch.source_time = cut ? c->source_lengths[b] : whole.source_time;
             }
+            if (whole.frames) {
+                one.batch.frames += b * whole.source_time * MODEL_BANDS;
+                one.batch.source_lengths = cut ? NULL : whole.source_lengths + b;
+                one.batch.source_time = cut ? c->frame_lengths[b] : whole.source_time;
+            }
             found = tfn_model_logits(&c->m, &one.batch);
             if (!found || memcmp(found, row, bytes))
                 FAIL("%s: sentence %d alone%s", model_text(d), (int)b, cut ? " and cut" : "");
@@ -508,9 +539,10 @@ static void model_check_padding(model_case *c, const tfn_model_desc *d)
     for (int32_t b = 0; b < other.batch.batch; b++) {
         for (int32_t t = other.lengths[b]; t < other.batch.time; t++)
             model_other(other.tokens + b * other.batch.time + t);
-        for (int32_t t = other.source_lengths[b]; t < other.batch.source_time; t++)
-            model_other(other.source + b * other.batch.source_time + t);
+        for (int32_t t = other.source_lengths[b]; t < other.source_time; t++)
+            model_other(other.source + b * other.source_time + t);
     }
+    model_sound(&other, d);
     before = model_logits(c);
     after = model_logits(&other);
     for (int32_t b = 0; b < c->batch.batch && d->head != TFN_HEAD_SEQUENCE; b++)
@@ -547,6 +579,7 @@ static void model_check_longer(const tfn_model_desc *d)
     for (int32_t i = 0; i < d->batch * d->source_context; i++)
         if (i % d->source_context < source)
             two.source[i] = one.source[i / d->source_context * source + i % d->source_context];
+    model_sound(&two, d);
     CHECK(tfn_model_step(&one.m, &one.batch, &a) == TFN_OK);
     CHECK(tfn_model_step(&two.m, &two.batch, &b) == TFN_OK);
     CHECK(a.tokens == b.tokens && fabs(a.loss - b.loss) < 1e-5);
@@ -720,10 +753,11 @@ static void model_check_beam(model_case *c)
     float *full;
     /* one source: its keys are not reordered */
     for (int32_t b = 1; b < MODEL_B; b++) {
-        memcpy(c->source + b * c->batch.source_time, c->source,
-               (size_t)c->batch.source_time * sizeof *c->source);
+        memcpy(c->source + b * c->source_time, c->source,
+               (size_t)c->source_time * sizeof *c->source);
         c->source_lengths[b] = c->source_lengths[0];
     }
+    model_sound(c, &c->m.desc);
     if (!model_decoder(&x, &c->m, MODEL_B, 1)) return;
     CHECK(tfn_decoder_start(&x.d, &c->batch) == TFN_OK);
     for (int32_t t = 0, r = 0; t < time; t++) {
@@ -1327,6 +1361,8 @@ typedef struct model_wrong {
     X(context, d->context = 0, TFN_BAD_OPTION, "context is 0", "1")                               \
     X(context_negative, d->context = -5, TFN_BAD_OPTION, "context is -5", "1")                    \
     X(source, d->source_context = -1, TFN_BAD_OPTION, "source_context is -1", "1")                \
+    X(bands, d->bands = -1, TFN_BAD_OPTION, "bands is -1", "0")                                   \
+    X(bands_alone, d->bands = 5, TFN_BAD_OPTION, "frames want an encoder-decoder", "")            \
     X(width, d->width = -8, TFN_BAD_OPTION, "width is -8", "1")                                   \
     X(layers, d->layers = -1, TFN_BAD_OPTION, "layers is -1", "1")                                \
     X(decoder_layers, d->decoder_layers = 5000, TFN_BAD_OPTION, "decoder_layers is 5000", "4096") \
@@ -1475,6 +1511,35 @@ TEST(model_bad_batches)
     tfn_model_free(&c.m);
     CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_NOT_READY);    /* freed, and says so */
     CHECK(!tfn_model_logits(&c.m, &c.batch));
+}
+
+/* Of a source of frames; one that gives no position is heard as silence. */
+TEST(model_bad_frames)
+{
+    static const char *const words[] = { "no frames", "20 frames, 4 n + 3", "time is 83, the limit is 79",
+                                         "a length is 80", "a length is -1" };
+    static model_case c;
+    tfn_model_desc d = model_desc(5);
+    tfn_report report;
+    char text[200];
+    if (!model_start(&c, &d)) return;
+    for (int i = 0; i < 5; i++) {
+        tfn_batch batch = c.batch;
+        int32_t lengths[MODEL_B] = { 7, 79, 3 };
+        CHECK_INT(batch.source_time, 79);
+        if (i == 0) batch.frames = NULL;
+        if (i == 1) batch.source_time = 20;
+        if (i == 2) batch.source_time = 83;
+        if (i > 2) lengths[1] = i == 3 ? 80 : -1;
+        batch.source_lengths = lengths;
+        if (tfn_model_step(&c.m, &batch, &report) != TFN_BAD_BATCH) FAIL("%s: taken", words[i]);
+        tfn_error_text(&c.m.error, text, sizeof text);
+        if (!strstr(text, words[i])) FAIL("\"%s\" lacks \"%s\"", text, words[i]);
+        lengths[1] = 79;
+        batch.frames = c.frames, batch.source_time = 79;
+        CHECK(tfn_model_step(&c.m, &batch, &report) == TFN_OK && report.updated);
+    }
+    tfn_model_free(&c.m);
 }
 
 TEST(model_bad_segments)
@@ -1668,6 +1733,7 @@ int main(void)
     RUN(model_regions);
     RUN(model_bad_options);
     RUN(model_bad_batches);
+    RUN(model_bad_frames);
     RUN(model_bad_segments);
     RUN(model_bad_decoding);
     RUN(model_initial_values);

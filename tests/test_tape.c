@@ -78,7 +78,9 @@ static tfn_var tape_p(tape_case *c, int32_t rows, int32_t cols)
 static int32_t tape_row_count(const tape_case *c, tfn_rows rows)
 {
     return rows == TFN_ROWS_BATCH ? c->d.batch
-         : c->d.batch * (rows == TFN_ROWS_SOURCE ? c->d.source : c->d.target);
+         : c->d.batch * (rows == TFN_ROWS_SOURCE ? c->d.source : rows == TFN_ROWS_TARGET
+                         ? c->d.target : rows == TFN_ROWS_HALF ? 2 * c->d.source + 1
+                                                               : 4 * c->d.source + 3);
 }
 
 /* A value in the workspace with a gradient: the rows of a parameter, gathered in order. */
@@ -174,6 +176,22 @@ static tfn_var tape_linear_frozen(tape_case *c)     /* no gradient by its input 
 {
     tfn_var x = tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width);
     return tfn_linear(&c->t, x, tape_p(c, c->d.width, c->d.out), tape_none, TFN_SILU);
+}
+
+static tfn_var tape_conv(tape_case *c)
+{
+    int32_t width = c->d.width;
+    tfn_var x = tape_x(c, TFN_ROWS_FRAMES, width), w = tape_p(c, 3 * width, width);
+    x = tfn_conv(&c->t, x, w, tape_p(c, 1, width));
+    w = tape_p(c, 3 * width, c->d.out);
+    return tfn_conv(&c->t, x, w, tape_p(c, 1, c->d.out));
+}
+static tfn_var tape_conv_twice(tape_case *c)        /* of one value, without a bias */
+{
+    tfn_var x = tape_x(c, TFN_ROWS_HALF, c->d.width), w = tape_p(c, 3 * c->d.width, c->d.out), y;
+    y = tfn_conv(&c->t, x, w, tape_none);
+    return tfn_add(&c->t, y, tfn_conv(&c->t, x, tape_p(c, 3 * c->d.width, c->d.out), tape_none), 1,
+                   2);
 }
 
 static tfn_var tape_layernorm(tape_case *c)
@@ -508,6 +526,8 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("linear-fixed", linear_fixed, true)
     TAPE_ROW("linear-made", linear_made, true)
     TAPE_ROW("linear-frozen", linear_frozen, false)
+    TAPE_ROW("conv", conv, true)
+    TAPE_ROW("conv-twice", conv_twice, false)
     TAPE_ROW("layernorm", layernorm, true)
     TAPE_ROW("layernorm-gain", layernorm_gain, true)
     TAPE_ROW("layernorm-bias", layernorm_bias, true)
@@ -620,7 +640,7 @@ static void tape_record(tape_case *c, const tape_row *row, const tape_dims *d, i
 static void tape_fill_ints(tape_case *c)
 {
     const tape_dims *d = &c->d;
-    int32_t time = d->source > d->target ? d->source : d->target, n = d->batch * time;
+    int32_t time = 4 * (d->source > d->target ? d->source : d->target) + 3, n = d->batch * time;
     c->ids = (int32_t *)tape_alloc((size_t)(3*n + 2*d->batch) * sizeof *c->ids);
     c->tokens = c->ids + n;
     c->targets = c->tokens + n;

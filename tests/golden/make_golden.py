@@ -132,6 +132,16 @@ def _(o):                                                 # a weight that is a v
     return F.linear(x, (w * s).t())
 
 
+@op("conv")
+def _(o):                                                 # two convolutions of kernel 3 and stride 2
+    x = o.p(B*(4*TS + 3), C).reshape(B, -1, C)
+    for out in C, OUT:
+        w, b = o.p(3*C, out), o.p(1, out)                 # (tap, in) by out
+        kernel = w.reshape(3, C, out).permute(2, 1, 0)
+        x = F.conv1d(x.transpose(1, 2), kernel, b[0], stride=2).transpose(1, 2)
+    return x
+
+
 @op("layernorm")
 def _(o):                                                 # [Ba] eq. 4, gain and bias
     x, g, b = o.p(B*TT, C), o.p(1, C), o.p(1, C)
