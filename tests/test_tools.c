@@ -555,6 +555,7 @@ static tools_box *tools_begin(const char *name, data_kind kind, int64_t n, int32
         CHECK(data_tokeniser_init(&x->target, &d, data_get_task, &x->task, n, DATA_SECOND,
                                   s.space));
     s.kind = kind, s.most = most;
+    s.speech = x->task.task->kind == TASK_SPEECH;
     s.tokeniser = &x->source.tokeniser;
     s.target = kind == DATA_PAIRS ? &x->target.tokeniser : NULL;
     if (!data_set_init(&x->set, &s, data_get_task, &x->task, n)) FAIL("%s", x->set.error);
@@ -807,26 +808,57 @@ TEST(tools_set_errors)
     tools_end(x);
 }
 
+TEST(tools_sounds)                  /* each once an epoch, as it sounds, then silence */
+{
+    enum { N = 30 };
+    static float sound[TASK_FRAMES * TASK_BANDS];
+    tools_box *x = tools_begin("digits", DATA_PAIRS, N, 64, 7, 0, false);
+    int seen[N] = { 0 };
+    char text[TASK_BYTES];
+    CHECK_INT(x->set.count, N);
+    for (int64_t p = 0; p < x->batches.count; p++) {
+        const tfn_batch *y = data_batch(&x->batches, p);
+        CHECK(!y->source && y->source_time % 4 == 3 && y->source_time / 4 <= x->batches.most_source);
+        for (int32_t r = 0; r < y->batch; r++) {
+            const float *frames = y->frames + (ptrdiff_t)r * y->source_time * TASK_BANDS;
+            int32_t i = x->batches.items[r], n, silent = y->source_lengths[r] * TASK_BANDS;
+            seen[i]++;
+            task_make(&tools_item, x->task.task, &x->task.options, TASK_TRAIN, (uint64_t)i);
+            n = task_features(sound, &tools_item);
+            CHECK(n == y->source_lengths[r] && n <= y->source_time);
+            CHECK_BITS(frames, sound, (size_t)(n * TASK_BANDS) * sizeof *frames);
+            for (; silent < y->source_time * TASK_BANDS; silent++)
+                if (frames[silent] < 0 || frames[silent] > 0) FAIL("sound in the padding");
+            CHECK(!strcmp(tools_text(&x->target.tokeniser, y->targets + r * y->time, text),
+                          tools_item.target));
+        }
+    }
+    for (int i = 0; i < N; i++) CHECK_INT(seen[i], 1);
+    tools_end(x);
+}
+
 TEST(tools_batches_train)           /* a model takes what data_batch gives, of every kind */
 {
     static const struct { const char *task; data_kind kind; } rows[] = {
         { "sentences", DATA_TEXT }, { "translate", DATA_PAIRS }, { "reverse", DATA_JOINED },
-        { "entailment", DATA_LABELS }, { "agreement", DATA_MASKED }
+        { "entailment", DATA_LABELS }, { "agreement", DATA_MASKED }, { "digits", DATA_PAIRS }
     };
-    for (int i = 0; i < 5; i++) {
-        tools_box *x = tools_begin(rows[i].task, rows[i].kind, 200, 64, 8, i == 1 ? 400 : 0, false);
+    for (int i = 0; i < 6; i++) {
+        tools_box *x = tools_begin(rows[i].task, rows[i].kind, i < 5 ? 200 : 40, 64, 8,
+                                   i % 4 == 1 ? 400 : 0, false);
         tfn_model_desc d;
         tfn_model m;
         tfn_report report;
         char text[200];
         memset(&d, 0, sizeof d);
         d.vocab = x->source.tokeniser.vocab;
-        if (i == 1 && x->target.tokeniser.vocab > d.vocab) d.vocab = x->target.tokeniser.vocab;
+        if (i % 4 == 1 && x->target.tokeniser.vocab > d.vocab) d.vocab = x->target.tokeniser.vocab;
         d.context = x->batches.most_time, d.source_context = x->batches.most_source;
         d.batch = x->batches.most_rows;
         d.width = 16, d.layers = 1, d.heads = 1;
-        d.arch = i == 1 ? TFN_ENCODER_DECODER : i > 2 ? TFN_ENCODER : TFN_DECODER;
-        d.segments = i > 2 ? 2 : 0;
+        d.arch = i % 4 == 1 ? TFN_ENCODER_DECODER : i > 2 ? TFN_ENCODER : TFN_DECODER;
+        d.segments = d.arch == TFN_ENCODER ? 2 : 0;
+        d.bands = i == 5 ? TASK_BANDS : 0;
         if (i == 3) d.head = TFN_HEAD_SEQUENCE, d.classes = 3;
         if (tfn_model_new(&m, &d, NULL) != TFN_OK) FAIL("%s", tfn_error_text(&m.error, text, 200));
         for (int64_t p = 0; p < 3; p++)
@@ -1046,6 +1078,7 @@ int main(void)
     RUN(tools_text_windows);
     RUN(tools_masked);
     RUN(tools_set_errors);
+    RUN(tools_sounds);
     RUN(tools_batches_train);
     RUN(tools_pictures);
     RUN(tools_ticks);

@@ -130,6 +130,18 @@ exports() {             # the example's model is this one, and gives the same te
 if "$tfn" bits > "$work/page"; then check "tfn export" exports
 else skip "tfn export" "bits differ here"
 fi
+hears() {               # sound through convolutions; a text is not heard
+    "$tfn" train --task digits --items 60 --held 20 --layers 1 --width 16 --steps 30 --threads 1 \
+        --quiet --out "$work/s.safetensors" > "$work/page" &&
+        "$tfn" inspect "$work/s.safetensors" | grep -q '^encoder.conv_2.weight' &&
+        "$tfn" eval "$work/s.safetensors" > "$work/page" && grep -q '^items *20' "$work/page" &&
+        grep -q '^WER *[0-9.]*$' "$work/page" || return 1
+    echo one | "$tfn" translate "$work/s.safetensors" 2> "$work/error"
+    [ $? = 1 ] && grep -q 'hears sound' "$work/error" || return 1
+    "$tfn" train --task digits --arch decoder --out "$work/x.safetensors" 2> "$work/error"
+    [ $? = 1 ] && grep -q 'sound wants --arch encdec' "$work/error"
+}
+check "tfn train --task digits: sound" hears
 classifies() {
     awk 'BEGIN { for (i = 0; i < 900; i++) { n = i * 7 % 13 % 2
         print (n ? "yes" : "no") "\t" (n ? "good " : "bad ") i "\t" i % 7 } }' > "$work/labels.tsv"

@@ -117,6 +117,7 @@ typedef struct data_item {
     const char *text[2];
     size_t      bytes[2];
     int32_t     label;
+    const task_item *spoken;    /* NULL; or the source is its sound, and text[1] what is said */
 } data_item;
 /* Item i of what `user` stands for; texts stay until the next call. */
 typedef bool data_get(data_item *item, void *user, int64_t i);
@@ -245,11 +246,12 @@ typedef struct data_task {
 static inline bool data_get_task(data_item *item, void *user, int64_t i)
 {
     data_task *x = (data_task *)user;
-    bool alone = x->task->kind == TASK_TEXT || x->task->kind == TASK_SPEECH;
+    bool speech = x->task->kind == TASK_SPEECH;
     if (!task_make(&x->item, x->task, &x->options, x->split, x->first + (uint64_t)i)) return false;
-    item->text[0] = alone ? x->item.target : x->item.source;
-    item->text[1] = x->task->kind == TASK_PAIR ? x->item.target : x->item.second;
+    item->text[0] = x->task->kind == TASK_TEXT ? x->item.target : x->item.source;
+    item->text[1] = x->task->kind == TASK_PAIR || speech ? x->item.target : x->item.second;
     item->label = x->item.label;
+    item->spoken = speech ? &x->item : NULL;
     for (int k = 0; k < 2; k++) item->bytes[k] = strlen(item->text[k]);
     return true;
 }
@@ -291,7 +293,7 @@ static inline bool data_train(data_tokeniser *x, tfn_trainer *t, data_get *get, 
     char *buffer = NULL;
     size_t room = 0;
     for (int64_t i = 0; i < count && !x->error[0]; i++) {
-        data_item item = { { NULL }, { 0 }, 0 };
+        data_item item = { { NULL }, { 0 }, 0, NULL };
         if (!get(&item, user, i)) data_fail(x->error, "item %lld cannot be had", (long long)i);
         for (int k = 0; k < 2 && !x->error[0]; k++) {
             const char *text = !(which >> k & 1) ? NULL
@@ -333,7 +335,8 @@ static inline void data_tokeniser_free(data_tokeniser *x) { free(x->mem), x->mem
 
 /* Rows of a batch, END and BEGIN being the tokeniser's </s> and <s>:
  *     TEXT     a window of the stream; its items are joined by END
- *     PAIRS    source END;  tokens END target, targets target END (fairseq's and the generator's)
+ *     PAIRS    source END;  tokens END target, targets target END (fairseq's and the generator's);
+ *              of speech the source is frames of TASK_BANDS numbers, 4 n + 3 of them
  *     JOINED   source END target END as one row, of which only the target is scored
  *     LABELS   BEGIN A END [B END] with segments 0 and 1: BERT's [CLS] A [SEP] B [SEP]
  *     MASKED   the same */
@@ -342,13 +345,15 @@ typedef struct data_set_options {
     const tfn_tokeniser *tokeniser, *target;    /* target NULL: tokeniser */
     int32_t most, most_source;      /* longest row; the window. most_source 0: most */
     bool    space;                  /* a space before each text */
+    bool    speech;                 /* PAIRS whose source is sound */
 } data_set_options;
 
 typedef struct data_set {
     data_set_options options;
     int64_t  count;             /* items */
     int64_t *at;                /* text k of item i: ids[at[2i + k]] up to at[2i + k + 1] */
-    int32_t *ids, *label;
+    int32_t *ids, *label, *heard;    /* of speech: frames of item i, of the TASK_FRAMES it has */
+    float   *frames;
     int64_t  dropped, cut;      /* too long: pairs are dropped, others cut, the longer text first */
     char     error[DATA_ERROR];
 } data_set;
@@ -359,13 +364,13 @@ static inline const tfn_tokeniser *data_tokeniser_of(const data_set *x, int k)
     return second ? x->options.target : x->options.tokeniser;
 }
 
-/* Tokens of item i's rows: source (0 if there is none) and target. */
+/* Tokens of item i's rows: source (0 if there is none; of speech positions) and target. */
 static inline void data_lengths(const data_set *x, int64_t i, int32_t *source, int32_t *target)
 {
     const int64_t *at = x->at + 2*i;
     int32_t a = (int32_t)(at[1] - at[0]), b = (int32_t)(at[2] - at[1]);
     bool pairs = x->options.kind == DATA_PAIRS;
-    *source = pairs ? a + 1 : 0;
+    *source = x->options.speech ? x->heard[i] / 4 : pairs ? a + 1 : 0;
     *target = pairs ? b + 1 : x->options.kind == DATA_JOINED ? a + b + 1 : a + 2 + (b ? b + 1 : 0);
 }
 
@@ -377,7 +382,8 @@ static inline bool data_fit(data_set *x, int64_t i)
     int32_t source, target, over;
     if (o->kind == DATA_TEXT) return true;
     data_lengths(x, i, &source, &target);
-    if (at[1] == at[0] || (o->kind < DATA_LABELS && at[2] == at[1])) return false;
+    if (o->speech ? x->heard[i] < 7 : at[1] == at[0]) return false;
+    if (o->kind < DATA_LABELS && at[2] == at[1]) return false;
     if (o->kind < DATA_LABELS) return target <= o->most && source <= o->most_source;
     over = target - o->most;
     x->cut += over > 0;
@@ -400,9 +406,11 @@ static inline bool data_encode(data_set *x, data_get *get, void *user, int64_t c
     int64_t kept = 0, end = 0, most = *total;
     int32_t eos = x->options.tokeniser->special[TFN_EOS];
     for (int64_t i = 0; i < count && !x->error[0]; i++) {
-        data_item item = { { NULL }, { 0 }, 0 };
+        data_item item = { { NULL }, { 0 }, 0, NULL };
         if (!get(&item, user, i)) data_fail(x->error, "item %lld cannot be had", (long long)i);
         if (x->ids) x->at[2*kept] = end;
+        if (x->ids && x->options.speech && item.spoken)
+            x->heard[kept] = task_features(x->frames + kept*TASK_FRAMES*TASK_BANDS, item.spoken);
         for (int k = 0; k < 2 && !x->error[0]; k++) {
             const char *text = data_spaced(x->error, &item, k, x->options.space, &buffer, &room);
             if (text && item.bytes[k])
@@ -453,7 +461,11 @@ static inline bool data_set_init(data_set *x, const data_set_options *options, d
     x->at = (int64_t *)data_alloc(x->error, 2*count + 1, sizeof *x->at);
     x->label = (int32_t *)data_alloc(x->error, count, sizeof *x->label);
     x->ids = (int32_t *)data_alloc(x->error, total, sizeof *x->ids);
-    if (!x->at || !x->label || !x->ids) return false;
+    if (options->speech) {
+        x->heard = (int32_t *)data_alloc(x->error, count, sizeof *x->heard);
+        x->frames = (float *)data_alloc(x->error, count, TASK_FRAMES*TASK_BANDS * sizeof(float));
+    }
+    if (!x->at || !x->label || !x->ids || x->error[0]) return false;
     if (!data_encode(x, get, user, count, &total)) return false;
     if (text && total < 2) return data_fail(x->error, "%lld tokens, wanted 2", (long long)total);
     if (!x->count) return data_fail(x->error, "no item of at most %d tokens among %lld",
@@ -464,8 +476,8 @@ static inline bool data_set_init(data_set *x, const data_set_options *options, d
 }
 static inline void data_set_free(data_set *x)
 {
-    free(x->at), free(x->ids), free(x->label);
-    x->at = NULL, x->ids = x->label = NULL;
+    free(x->at), free(x->ids), free(x->label), free(x->heard), free(x->frames);
+    x->at = NULL, x->ids = x->label = x->heard = NULL, x->frames = NULL;
 }
 
 /* -- batches ----------------------------------------------------------------------------------- */
@@ -493,6 +505,7 @@ typedef struct data_batches {
     int64_t   windows, slack, epoch;        /* epoch: that of `order`, -1 none */
     int32_t  *order, *spare, *first;        /* with tokens: items by length, where batches begin */
     int32_t  *tokens, *targets, *segments, *lengths, *source, *source_lengths;
+    float    *frames;
 } data_batches;
 
 static inline tfn_key data_key(const data_batches *b, int64_t epoch, uint64_t stream)
@@ -639,7 +652,10 @@ static inline bool data_batches_init(data_batches *b, const data_set *set,
     b->tokens = (int32_t *)data_alloc(b->error, 3*tokens, sizeof(int32_t));
     b->lengths = (int32_t *)data_alloc(b->error, 2*rows, sizeof(int32_t));
     b->source = (int32_t *)data_alloc(b->error, source, sizeof(int32_t));
-    if (!b->items || !b->tokens || !b->lengths || !b->source) return false;
+    if (set->options.speech)
+        b->frames = (float *)data_alloc(b->error, rows * (4*b->most_source + 3),
+                                        TASK_BANDS * sizeof(float));
+    if (!b->items || !b->tokens || !b->lengths || !b->source || b->error[0]) return false;
     b->targets = b->tokens + tokens, b->segments = b->targets + tokens;
     b->source_lengths = b->lengths + rows;
     return true;
@@ -647,7 +663,8 @@ static inline bool data_batches_init(data_batches *b, const data_set *set,
 static inline void data_batches_free(data_batches *b)
 {
     free(b->order), free(b->spare), free(b->first), free(b->items);
-    free(b->tokens), free(b->lengths), free(b->source);
+    free(b->tokens), free(b->lengths), free(b->source), free(b->frames);
+    b->frames = NULL;
     b->order = b->spare = b->first = b->items = b->tokens = b->lengths = b->source = NULL;
 }
 
@@ -701,6 +718,23 @@ static inline void data_fill_pair(data_batches *b, int32_t r, int64_t i)
     memcpy(targets + mid, x->ids + at[1], (size_t)n * sizeof *targets);
 }
 
+/* The same, of sound: what stood behind shorter ones is silenced. */
+static inline void data_fill_sound(data_batches *b, int32_t r, int64_t i)
+{
+    const data_set *x = b->set;
+    const int64_t *at = x->at + 2*i;
+    int64_t n = at[2] - at[1], cells = (int64_t)b->batch.source_time * TASK_BANDS;
+    int32_t *tokens = b->tokens + (int64_t)r * b->batch.time;
+    int32_t *targets = b->targets + (int64_t)r * b->batch.time;
+    float *frames = b->frames + r * cells;
+    memset(frames, 0, (size_t)cells * sizeof *frames);
+    memcpy(frames, x->frames + i*TASK_FRAMES*TASK_BANDS,
+           (size_t)x->heard[i] * TASK_BANDS * sizeof *frames);
+    tokens[0] = targets[n] = data_tokeniser_of(x, 1)->special[TFN_EOS];
+    memcpy(tokens + 1, x->ids + at[1], (size_t)n * sizeof *tokens);
+    memcpy(targets, x->ids + at[1], (size_t)n * sizeof *targets);
+}
+
 static inline void data_fill_encoder(data_batches *b, int32_t r, int64_t i, int64_t epoch)
 {
     const data_set *x = b->set;
@@ -747,6 +781,11 @@ static inline void data_shape(data_batches *b, int64_t epoch, int64_t begin, int
     }
     x->tokens = b->tokens, x->targets = b->targets, x->lengths = b->lengths;
     if (x->source_time) x->source = b->source, x->source_lengths = b->source_lengths;
+    if (b->set->options.speech) {
+        x->source = NULL, x->frames = b->frames;
+        x->source_time = 4 * x->source_time + 3;
+        for (int32_t r = 0; r < x->batch; r++) b->source_lengths[r] = b->set->heard[b->items[r]];
+    }
     if (b->set->options.kind >= DATA_LABELS) x->segments = b->segments;
 }
 
@@ -766,7 +805,7 @@ static inline const tfn_batch *data_batch(data_batches *b, int64_t position)
     cells = (int64_t)b->batch.batch * b->batch.time;
     for (int64_t i = 0; i < cells; i++)
         b->tokens[i] = pad < 0 ? 0 : pad, b->targets[i] = -1, b->segments[i] = 0;
-    for (int64_t i = 0; i < (int64_t)b->batch.batch * b->batch.source_time; i++)
+    for (int64_t i = 0; b->batch.source && i < (int64_t)b->batch.batch * b->batch.source_time; i++)
         b->source[i] = pad < 0 ? 0 : pad;
     for (int32_t r = 0; r < b->batch.batch; r++)
         if (b->windows) {
@@ -776,7 +815,8 @@ static inline const tfn_batch *data_batch(data_batches *b, int64_t position)
                 b->tokens[(int64_t)r * b->batch.time + j - from] = x->ids[j];
                 b->targets[(int64_t)r * b->batch.time + j - from] = x->ids[j + 1];
             }
-        } else if (x->options.kind >= DATA_LABELS) data_fill_encoder(b, r, b->items[r], epoch);
+        } else if (x->options.speech) data_fill_sound(b, r, b->items[r]);
+        else if (x->options.kind >= DATA_LABELS) data_fill_encoder(b, r, b->items[r], epoch);
         else data_fill_pair(b, r, b->items[r]);
     return &b->batch;
 }

@@ -43,6 +43,7 @@ static inline void die_usage(const char *what, const char *wanted, const char *b
 
 static const char *const kind_names = "text|pairs|joined|labels|masked";
 
+enum { SPOKEN = 2000 };         /* items of speech to train on, unless --items says how many */
 typedef struct corpus {
     data_kind    kind;
     data_file    file;
@@ -63,8 +64,11 @@ static inline const task *task_of(const settings *s)
     const task *t = !name ? NULL : task_find(!strcmp(name, "grammar") ? "translate" : name);
     for (int i = 0; name && !t && task_at(i); i++) option_nearer(&best, name, task_at(i)->name);
     if (name && !t) die_usage("tfn_task", name, best);
-    if (t && t->kind == TASK_SPEECH) die("the task \"%s\" is sound, which tfn does not read", name);
     return t;
+}
+static inline bool is_speech(const settings *s)
+{
+    return task_of(s) && task_of(s)->kind == TASK_SPEECH;
 }
 static inline tfn_tokeniser_kind tokeniser_kind(const settings *s)
 {
@@ -78,8 +82,9 @@ static inline data_kind kind_of(const settings *s)
     const task *t = task_of(s);
     int arch = choice_of(s, O_ARCH);                    /* auto, decoder, encoder, encdec */
     bool labels = given(s, O_LABELS) || (t && t->kind == TASK_LABEL);
-    bool pairs = given(s, O_PAIRS) || (t && t->kind == TASK_PAIR);
+    bool pairs = given(s, O_PAIRS) || (t && t->kind == TASK_PAIR) || is_speech(s);
     if (labels && arch != 0 && arch != 2) die("labels want --arch encoder");
+    if (is_speech(s) && arch != 0 && arch != 3) die("sound wants --arch encdec");
     if (pairs && arch == 2) die("pairs want --arch encdec or decoder");
     if (!labels && !pairs && arch == 3) die("--arch encdec wants --pairs, or a task of pairs");
     return labels ? DATA_LABELS : pairs ? (arch == 1 ? DATA_JOINED : DATA_PAIRS)
@@ -113,6 +118,7 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
     memset(c, 0, sizeof *c);
     c->kind = kind;
     if (!path && split != TASK_TRAIN) path = text_of(s, O_VALID);
+    if (path && is_speech(s)) die("%s is text, the task is sound", path);
     c->space = (kind != DATA_TEXT || (t && !path))
             && (tokeniser_kind(s) == TFN_WORDS || tokeniser_kind(s) == TFN_BPE);
     if (path) corpus_read(c, path, classes);
@@ -124,6 +130,7 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
         c->task.options.max = (int)whole_of(s, O_MAX);
         c->get = data_get_task, c->user = &c->task;
         c->count = split == TASK_TRAIN ? whole_of(s, O_ITEMS) : whole_of(s, O_HELD);
+        if (t->kind == TASK_SPEECH && split == TASK_TRAIN && !given(s, O_ITEMS)) c->count = SPOKEN;
         for (int i = 0; classes && i < TASK_CLASSES && t->classes[i]; i++)
             data_class(classes, t->classes[i], strlen(t->classes[i]));
     } else {
@@ -146,6 +153,7 @@ static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokeniser 
     o.tokeniser = k;
     o.most = (int32_t)whole_of(s, O_CONTEXT);
     o.space = c->space;
+    o.speech = is_speech(s) && c->get == data_get_task;
     b.batch = (int32_t)whole_of(s, O_BATCH);
     b.tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
     b.seed = (uint64_t)whole_of(s, O_SEED);
@@ -196,6 +204,7 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->batch = c->batches.most_rows;
     d->batch_tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
     if (d->arch == TFN_ENCODER) d->segments = 2;
+    if (c->set.options.speech) d->bands = TASK_BANDS, d->source_context = TASK_FRAMES / 4;
     if (given(s, O_TOPOLOGY)) {
         NAME_CHECK(text_of(s, O_TOPOLOGY), tfn_topology);
         d->topology = tfn_topology_find(text_of(s, O_TOPOLOGY));

@@ -17,7 +17,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
 #define KEPT  (TRAIN | OPTION_KEPT)
 
 #define OPTIONS(X) \
-    X(TASK, 's', "task", "NAME", NULL, 0, 0, KEPT, "generated data: translate, reverse ...") \
+    X(TASK, 's', "task", "NAME", NULL, 0, 0, KEPT, "generated data: translate, digits ...") \
     X(PAIRS, 's', "pairs", "FILE", NULL, 0, 0, KEPT, "lines SOURCE tab TARGET") \
     X(LABELS, 's', "labels", "FILE", NULL, 0, 0, KEPT, "lines LABEL tab A, or with tab B") \
     X(VALID, 's', "valid", "FILE", NULL, 0, 0, KEPT, "validation data; else a part is held out") \
@@ -376,6 +376,7 @@ static int generate(settings *s, cli *c)
         cli_fail(c, "--n-best wants --beam of as many");
     path = open_use(&b, s, c);
     if (b.desc.arch == TFN_ENCODER) die("%s is an encoder, which writes no text", b.path);
+    if (b.desc.bands) die("%s hears sound, which no line is; tfn eval has some", b.path);
     lines_open(&input, path);
     typed = is_terminal(input.f);
     bundle_load(&b, typed ? 1 : (int32_t)whole_of(s, O_BATCH), threads_of(s));
@@ -595,6 +596,38 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
     speaker_free(&v);
     free(work), free(wanted);
 }
+/* Write down what every item says, and compare: word errors. */
+static void eval_speech(bundle *b, corpus *x, const settings *s)
+{
+    enum { LONG = 1024 };
+    const tfn_tokeniser *k = &b->tokeniser.tokeniser;
+    char wanted[LONG];
+    size_t size = tfn_metric_work(2 * LONG, 2);
+    void *work = reserve(size, 1);
+    tfn_edits words = { 0 };
+    int64_t equal = 0;
+    speaker v;
+    speaker_open(&v, b, s);
+    for (int64_t n = 0; n < x->batches.count; n++) {
+        tfn_batch batch = *data_batch(&x->batches, n);
+        batch.tokens = NULL;
+        tfn_generator_run(&v.g, &batch, NULL);
+        must_be_ok(&v.g.error);
+        for (int32_t r = 0; r < batch.batch; r++) {
+            const int64_t *at = x->set.at + 2 * (int64_t)x->batches.items[r] + 1;
+            const char *found = speaker_text(&v, r, 0);
+            size_t bytes = tfn_tokeniser_decode(k, wanted, LONG - 1, x->set.ids + at[0],
+                                                (ptrdiff_t)(at[1] - at[0]));
+            wanted[bytes < LONG ? bytes : LONG - 1] = 0;
+            equal += !strcmp(found, wanted + (wanted[0] == ' '));
+            tfn_edits_add_words(&words, found, wanted, work, size);
+        }
+    }
+    printf("equal       %.4f\nWER         %.4f\n", (double)equal / (double)x->set.count,
+           tfn_edits_score(&words));
+    speaker_free(&v);
+    free(work);
+}
 /* Without a file: the test split of a task or of lines; of a text, what was held out. */
 static int eval(settings *s, cli *c)
 {
@@ -608,7 +641,8 @@ static int eval(settings *s, cli *c)
     rows = x.batches.most_rows > 32 ? x.batches.most_rows : 32;
     bundle_load(&b, rows, threads_of(s));
     eval_loss(&b, &x);
-    if (b.kind == DATA_PAIRS || b.kind == DATA_JOINED) eval_texts(&b, &x, s);
+    if (b.desc.bands) eval_speech(&b, &x, s);
+    else if (b.kind == DATA_PAIRS || b.kind == DATA_JOINED) eval_texts(&b, &x, s);
     corpus_free(&x);
     bundle_free(&b);
     return 0;
@@ -801,7 +835,8 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
     static const char *const names[] = {        /* texts first, then rows, then numbers */
         "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
         "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
-        "kv_heads", "ffn", "segments", "classes", "head", "activation", "position", "rotary_base",
+        "kv_heads", "ffn", "segments", "classes", "bands", "head", "activation", "position",
+        "rotary_base",
         "untied", "separate_source", "scale_embedding", "no_bias", "qk_norm", "attention_cap",
         "logit_cap", "norm_eps", "folded"
     };
@@ -885,7 +920,7 @@ static const struct command {
     { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
     { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
-    { "eval", "MODEL [FILE | -]", "loss, perplexity, bits, accuracy, BLEU, ROUGE", EVAL, eval },
+    { "eval", "MODEL [FILE | -]", "loss, perplexity, accuracy, BLEU, ROUGE, WER", EVAL, eval },
     { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },

@@ -1,0 +1,85 @@
+/* cc -O2 examples/13_speech.c -o speech -lm && ./speech
+ * Speech recognition: 2 to 5 spoken digits as 24 bands of a spectrum, 100 frames a second, to
+ * words. Two convolutions of stride 2 make a position of four frames; an encoder-decoder does the
+ * rest. The sounds are those of tools/tasks.h: two tones a digit that glide as vowels do, at a
+ * drawn pitch and pace, in noise; batches are those of tools/data.h. Words that were never heard
+ * together are written down, and the word error rate is counted. */
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include "../tools/data.h"
+
+enum { ITEMS = 1500, HELD = 100, ROWS = 25, T = 8, STEPS = 400, EVERY = 100 };
+
+typedef struct part { data_task task; data_set set; data_batches batches; } part;
+
+static bool hear(part *p, data_tokeniser *words, task_split split, int64_t items)
+{
+    data_set_options o = { .kind = DATA_PAIRS, .most = T, .most_source = TASK_FRAMES / 4,
+                           .space = true, .speech = true };
+    data_batch_options b = { .batch = ROWS, .in_order = split != TASK_TRAIN };
+    tfn_tokeniser_desc d = { .kind = TFN_WORDS };
+    p->task.task = task_find("digits"), p->task.split = split;
+    if (split == TASK_TRAIN)
+        data_tokeniser_init(words, &d, data_get_task, &p->task, items, DATA_SECOND, true);
+    o.tokeniser = &words->tokeniser;
+    return data_set_init(&p->set, &o, data_get_task, &p->task, items)
+        && data_batches_init(&p->batches, &p->set, &b);
+}
+
+/* Text of ids, with the space before its first word. */
+static const char *text(char *to, size_t size, const tfn_tokeniser *k, const int32_t *ids,
+                        ptrdiff_t count)
+{
+    size_t n = tfn_tokeniser_decode(k, to, size - 1, ids, count);
+    to[n < size ? n : size - 1] = 0;
+    return to;
+}
+
+static double word_errors(tfn_model *m, part *p, const tfn_tokeniser *k)
+{
+    static char scratch[1 << 20], work[1 << 14];
+    tfn_generate_desc how = { .sentences = ROWS, .beam = 4, .end = k->special[TFN_EOS] };
+    size_t size = tfn_generator_size(m, &how, scratch, sizeof scratch);
+    void *mem = malloc(size);
+    tfn_generator g;
+    tfn_edits edits = { 0 };
+    if (tfn_generator_init(&g, m, &how, mem, size) != TFN_OK) return -1;
+    for (int64_t i = 0; i < p->batches.count; i++) {
+        tfn_batch batch = *data_batch(&p->batches, i);
+        batch.tokens = NULL;                            /* each begins with the end token alone */
+        if (tfn_generator_run(&g, &batch, NULL) != TFN_OK) return -1;
+        for (int32_t r = 0; r < batch.batch; r++) {
+            char found[200], said[200];
+            const int64_t *at = p->set.at + 2*p->batches.items[r] + 1;
+            text(found, sizeof found, k, g.tokens + (ptrdiff_t)r * g.width * g.most,
+                 g.lengths[r * g.width]);
+            text(said, sizeof said, k, p->set.ids + at[0], (ptrdiff_t)(at[1] - at[0]));
+            tfn_edits_add_words(&edits, found, said, work, sizeof work);
+            if (!i && r < 3) printf("%3d frames: heard%s, was%s\n", (int)batch.source_lengths[r],
+                                    found, said);
+        }
+    }
+    free(mem);
+    return tfn_edits_score(&edits);
+}
+
+int main(void)
+{
+    static part sounds, held;
+    data_tokeniser words;
+    tfn_model m;
+    tfn_report r = { 0 };
+    if (!hear(&sounds, &words, TASK_TRAIN, ITEMS) || !hear(&held, &words, TASK_VALID, HELD))
+        return 1;
+    tfn_model_desc desc = { .arch = TFN_ENCODER_DECODER, .vocab = words.tokeniser.vocab,
+        .bands = TASK_BANDS, .source_context = TASK_FRAMES / 4, .context = T, .batch = ROWS,
+        .position = TFN_ROTARY, .clip = 1,
+        .schedule = { .kind = TFN_COSINE, .lr = 3e-3f, .warmup = 50, .steps = STEPS } };
+    if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
+    for (int step = 1; step <= STEPS; step++) {
+        tfn_model_step(&m, data_batch(&sounds.batches, step - 1), &r);
+        if (step % EVERY == 0) printf("step %d: loss %.4f\n", step, r.loss);
+    }
+    printf("word error rate %.1f %%\n", 100 * word_errors(&m, &held, &words.tokeniser));
+    return 0;
+}
