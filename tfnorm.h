@@ -2010,8 +2010,7 @@ static uint64_t tfn__mix(uint64_t x)
 
 TFNORM_API tfn_key tfn_key_make(uint64_t seed)
 {
-    tfn_key key;
-    key.bits = tfn__mix(seed + UINT64_C(0x9e3779b97f4a7c15));
+    const tfn_key key = { tfn__mix(seed + UINT64_C(0x9e3779b97f4a7c15)) };
     return key;
 }
 
@@ -5035,9 +5034,7 @@ typedef struct tfn__range { ptrdiff_t first, count; } tfn__range;
 
 static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
 {
-    tfn__range s;
-    s.first = chunk * step;
-    s.count = tfn__min(step, n - s.first);
+    const tfn__range s = { chunk * step, tfn__min(step, n - chunk * step) };
     return s;
 }
 
@@ -6121,8 +6118,7 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
 
 static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 {
-    tfn_var v;
-    v.id = n ? (int32_t)(n - t->nodes) : 0;
+    const tfn_var v = { n ? (int32_t)(n - t->nodes) : 0 };
     return v;
 }
 
@@ -6346,10 +6342,10 @@ TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bi
     const tfn_node *xn = tfn__need(t, "pointwise norm", x);
     tfn_node *n;
     if (tfn__left_out(t, "pointwise norm")) return tfn__none;
-    if (gain.id && !tfn__wants(t, "pointwise norm", gain, 1, xn->cols)) return tfn__none;
-    if (bias.id && !tfn__wants(t, "pointwise norm", bias, 1, xn->cols)) return tfn__none;
-    if (alpha.id && !tfn__wants(t, "pointwise norm", alpha, 1, 1)) return tfn__none;
-    if (shift.id && !tfn__wants(t, "pointwise norm", shift, 1, 1)) return tfn__none;
+    if (gain.id) tfn__wants(t, "pointwise norm", gain, 1, xn->cols);
+    if (bias.id) tfn__wants(t, "pointwise norm", bias, 1, xn->cols);
+    if (alpha.id) tfn__wants(t, "pointwise norm", alpha, 1, 1);
+    if (shift.id) tfn__wants(t, "pointwise norm", shift, 1, 1);
     n = tfn__map(t, TFN__OP_POINT, x, gain, bias);
     if (!n) return tfn__none;
     n->in[3] = alpha.id;
@@ -7272,12 +7268,7 @@ static void tfn__team_member(void *team, int index)
 
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-    tfn__team team;
-    team.t = t;
-    team.r = r;
-    team.first = first;
-    team.last = last;
-    team.queue = team.done = 0;
+    tfn__team team = { t, r, first, last, 0, 0 };
 #ifdef TFNORM_PARALLEL_FOR
     TFNORM_PARALLEL_FOR(t->threads, tfn__team_member, &team);
 #else
@@ -7409,10 +7400,7 @@ enum { TFN__NORM_COUNT = sizeof tfn__norms / sizeof *tfn__norms };
 #ifdef TFN__EXTRA_NORMS
 static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
 {
-    tfn_scale_rule s;
-    TFNORM_MEMSET(&s, 0, sizeof s);
-    s.kind = kind;
-    s.value = (float)value;
+    const tfn_scale_rule s = { kind, (float)value, 0, 0, 0, 0 };
     return s;
 }
 static tfn_scale_rule tfn__constant_of(double a) { return tfn__scale_of(TFN_SCALE_CONSTANT, a); }
@@ -8334,24 +8322,16 @@ static tfn__weight *tfn__find_weight(const tfn__builder *b, int part, int kind)
 static tfn__weight *tfn__new_weight(tfn__builder *b, int part, int kind, int32_t rows,
                                     int32_t cols, float initial)
 {
-    tfn__weight *w = b->weights + b->count;
     int64_t *floats = kind >= TFN__STATE ? &b->buffers : &b->floats;
+    const tfn__weight w = { *floats, rows, cols, (int16_t)b->layer, (uint8_t)b->stack,
+                            (uint8_t)b->sub, (uint8_t)part, (uint8_t)kind, initial };
     if (b->count >= b->capacity) {
         tfn__tape_error(b->t, TFN_NO_MEMORY, "model", "more than %d parameters", b->capacity, 0);
         return NULL;
     }
-    w->at = *floats;
-    w->rows = rows;
-    w->cols = cols;
-    w->layer = (int16_t)b->layer;
-    w->stack = (uint8_t)b->stack;
-    w->sub = (uint8_t)b->sub;
-    w->part = (uint8_t)part;
-    w->kind = (uint8_t)kind;
-    w->initial = initial;
     *floats += tfn__padded((int64_t)rows * cols);
-    b->count++;
-    return w;
+    b->weights[b->count] = w;
+    return b->weights + b->count++;
 }
 
 /* The parameter of this place: made by the first tape, found again by the others. */
@@ -8388,15 +8368,9 @@ static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
 static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
                                int32_t layer)
 {
-    tfn_place p;
-    p.kind = kind;
-    p.decoder = decoder;
-    p.alone = d->arch != TFN_ENCODER_DECODER;
-    p.layer = layer;
-    p.depth = tfn__depth(d, decoder);
-    p.encoder_depth = tfn__depth(d, false);
-    p.decoder_depth = tfn__depth(d, true);
-    p.width = d->width;
+    const tfn_place p = { kind, decoder, d->arch != TFN_ENCODER_DECODER, layer,
+                          tfn__depth(d, decoder), tfn__depth(d, false), tfn__depth(d, true),
+                          d->width };
     return p;
 }
 
@@ -10022,17 +9996,8 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn_model_desc *d = &m->desc;
     float *first = m->moments, *second = first ? first + m->param_floats : NULL;
-    tfn_update u;
-    TFNORM_MEMSET(&u, 0, sizeof u);
-    u.optimizer = d->optimizer;
-    u.lr = lr;
-    u.beta1 = d->beta1;
-    u.beta2 = d->beta2;
-    u.eps = d->eps;
-    u.grad_scale = grad_scale;
-    u.nesterov = d->nesterov;
-    u.radam = d->radam;
-    u.eps_inside = d->eps_inside;
+    tfn_update u = { d->optimizer, d->radam, lr, d->beta1, d->beta2, d->eps, 0, grad_scale,
+                     d->nesterov, d->eps_inside, false, false, 0, 0 };
     tfn__update_at(&u, m->step + 1);
     for (int32_t i = 0, j; i < m->weight_count; i = j) {
         int64_t at = m->weights[i].at, end = m->param_floats;
@@ -11695,6 +11660,7 @@ static void tfn__free_slot(tfn_trainer *t, uint32_t hole)
 
 static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
 {
+    const tfn__pair fresh = { left, right, 0, -1, 0 };
     int32_t p = t->spare;
     if (p >= 0) t->spare = t->pair[p].head;
     else if (t->pairs < t->pair_room) p = t->pairs++;
@@ -11703,10 +11669,7 @@ static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
                   t->pair_room, 0);
         return -1;
     }
-    t->pair[p].left = left;
-    t->pair[p].right = right;
-    t->pair[p].count = 0;
-    t->pair[p].head = -1;
+    t->pair[p] = fresh;
     tfn__heap_place(t, p, t->heap_size++);
     return p;
 }
@@ -14126,16 +14089,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
     int32_t targets[TFN__CHECK_BATCH * TFN__CHECK_TIME], lengths[TFN__CHECK_BATCH];
     tfn_model_desc desc = tfn__check_desc(isa, threads);
     tfn_model m;
-    tfn_batch batch;
+    const tfn_batch batch = { tokens, targets, lengths, source, NULL, lengths, NULL,
+                              TFN__CHECK_BATCH, TFN__CHECK_TIME, TFN__CHECK_TIME };
     tfn_report report;
     if (tfn_model_init(&m, &desc, mem, size) != TFN_OK) return 0;
-    TFNORM_MEMSET(&batch, 0, sizeof batch);
-    batch.tokens = tokens;
-    batch.targets = targets;
-    batch.source = source;
-    batch.lengths = batch.source_lengths = lengths;
-    batch.batch = TFN__CHECK_BATCH;
-    batch.time = batch.source_time = TFN__CHECK_TIME;
     for (int64_t step = 0; step < TFN__CHECK_STEPS; step++) {
         tfn__check_data(step, source, tokens, targets, lengths);
         if (tfn_model_step(&m, &batch, &report) != TFN_OK || report.skipped) return 0;
