@@ -7154,30 +7154,6 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
     tfn__ops[c->n->op].forward(c);
 }
 
-#ifdef TFN__POISON
-/* The tests' proof of the planner: the workspace starts as NaN, and so does every dead buffer. */
-static void tfn__poison(float *p, int64_t n)
-{
-    volatile float zero = 0;
-    for (int64_t i = 0; i < n; i++) p[i] = zero / zero;
-}
-static void tfn__poison_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
-{
-    for (int32_t i = 1; i < t->count; i++) {
-        const tfn_node *n = t->nodes + i;
-        int64_t rows = tfn__rows_max(t, n);
-        if (tfn__outside(n)) continue;
-        for (int b = 0; b < TFN__BUFFERS; b++) {
-            int64_t at = b == TFN__GRAD ? n->grad : b % 2 == TFN__VALUE ? n->value[b / 2]
-                       : n->saved[b / 2];
-            if (n->dies[b] == e && at >= 0)
-                tfn__poison(r->work + at, b == TFN__SAVE || b == TFN__SAVE2
-                                          ? tfn__saved_floats(n, rows) : rows * n->cols);
-        }
-    }
-}
-#endif
-
 /* Simulated half precision: what an entry wrote. The loss stays in float. */
 static void tfn__halve_entry(const tfn__call *c, int32_t kind)
 {
@@ -7200,8 +7176,8 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         c.chunks = tfn__entry_chunks(&c, kind);
         for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
         if (TFN__ALL && t->half) tfn__halve_entry(&c, kind);
-#ifdef TFN__POISON
-        tfn__poison_dead(t, r, e);
+#ifdef TFN__POISON          /* the tests' proof of the planner: what is dead becomes NaN */
+        TFN__POISON(t, r, e);
 #endif
     }
 }
@@ -7304,7 +7280,7 @@ TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
 #ifdef TFN__POISON
-    if (status == TFN_OK) tfn__poison(r->work, t->work);
+    if (status == TFN_OK) TFN__POISON(t, r, -1);
 #endif
     if (status == TFN_OK) tfn__run_entries(t, r, 0, t->forward_count);
     return status;

@@ -12,11 +12,36 @@
 #else
 #define TAPE_GOLDEN 1e-5
 #endif
+#ifdef TFN__POISON
+#include "../tfnorm.h"
+static void tape_poison(const tfn_tape *t, const tfn_run *r, int32_t e);
+#endif
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include "check.h"
 #include "golden/golden.h"
 #include "golden/golden_ops.h"
+
+#ifdef TFN__POISON
+/* The workspace starts as NaN (e below 0), and so does every buffer that is dead after entry e. */
+static void tape_poison(const tfn_tape *t, const tfn_run *r, int32_t e)
+{
+    for (int64_t i = 0; i < t->work && e < 0; i++) r->work[i] = (float)NAN;
+    for (int32_t i = 1; i < t->count && e >= 0; i++) {
+        const tfn_node *n = t->nodes + i;
+        int64_t rows = tfn__rows_max(t, n);
+        if (tfn__outside(n)) continue;
+        for (int b = 0; b < TFN__BUFFERS; b++) {
+            bool save = b == TFN__SAVE || b == TFN__SAVE2;
+            int64_t at = b == TFN__GRAD ? n->grad : b % 2 == TFN__VALUE ? n->value[b / 2]
+                       : n->saved[b / 2];
+            int64_t floats = save ? tfn__saved_floats(n, rows) : rows * n->cols;
+            for (int64_t j = 0; n->dies[b] == e && at >= 0 && j < floats; j++)
+                r->work[at + j] = (float)NAN;
+        }
+    }
+}
+#endif
 
 #define TAPE_PARAMS 8
 #define TAPE_EXTRA  3              /* positions a table has beyond the longest sentence */
