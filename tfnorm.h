@@ -5086,18 +5086,19 @@ static ptrdiff_t tfn__matmul_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n
 {
     return tfn__pieces(m, tfn__matmul_rows(c, m)) * tfn__pieces(n, tfn__matmul_cols(c, m, n));
 }
-static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul p, ptrdiff_t chunk)
+/* A chunk is done, and *p becomes that. */
+static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul *p, ptrdiff_t chunk)
 {
-    ptrdiff_t wide = tfn__pieces(p.n, tfn__matmul_cols(c, p.m, p.n));
-    tfn__range i = tfn__slice(p.m, tfn__matmul_rows(c, p.m), chunk / wide);
-    tfn__range j = tfn__slice(p.n, tfn__matmul_cols(c, p.m, p.n), chunk % wide);
-    p.a += i.first * p.a_row;
-    p.b += j.first * p.b_col;
-    p.c += i.first * p.c_ld + j.first;
-    if (p.start) p.start += i.first * p.start_ld + j.first;
-    p.m = i.count;
-    p.n = j.count;
-    c->k->matmul(&p, c->work);
+    ptrdiff_t wide = tfn__pieces(p->n, tfn__matmul_cols(c, p->m, p->n));
+    tfn__range i = tfn__slice(p->m, tfn__matmul_rows(c, p->m), chunk / wide);
+    tfn__range j = tfn__slice(p->n, tfn__matmul_cols(c, p->m, p->n), chunk % wide);
+    p->a += i.first * p->a_row;
+    p->b += j.first * p->b_col;
+    p->c += i.first * p->c_ld + j.first;
+    if (p->start) p->start += i.first * p->start_ld + j.first;
+    p->m = i.count;
+    p->n = j.count;
+    c->k->matmul(p, c->work);
 }
 
 static tfn_matmul tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const float *a,
@@ -5118,14 +5119,10 @@ static void tfn__linear_forward(const tfn__call *c)
     float *u = c->saved ? c->saved : c->y;        /* inference activates in place */
     tfn_matmul p = tfn__product(u, c->rows, out, in, c->x[0], in, 1, c->x[1],
                                 transposed ? 1 : out, transposed ? in : 1);
-    ptrdiff_t wide = tfn__pieces(out, tfn__matmul_cols(c, c->rows, out));
-    tfn__range i = tfn__slice(c->rows, tfn__matmul_rows(c, c->rows), c->chunk / wide);
-    tfn__range j = tfn__slice(out, tfn__matmul_cols(c, c->rows, out), c->chunk % wide);
     p.start = c->x[2];
-    tfn__matmul_chunk(c, p, c->chunk);
-    if (act == TFN_IDENTITY) return;
-    for (ptrdiff_t r = i.first; r < i.first + i.count; r++)
-        c->k->activation_forward(c->y + r*out + j.first, u + r*out + j.first, j.count, act);
+    tfn__matmul_chunk(c, &p, c->chunk);
+    for (ptrdiff_t r = 0; r < p.m && act != TFN_IDENTITY; r++)
+        c->k->activation_forward(c->y + (p.c - u) + r*out, p.c + r*out, p.n, act);
 }
 static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 {
@@ -5161,12 +5158,12 @@ static void tfn__linear_backward(const tfn__call *c)
     tfn__linear_products(c, &dx, &dw);
     n = dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0;
     if (chunk < n) {
-        tfn__matmul_chunk(c, dx, chunk);
+        tfn__matmul_chunk(c, &dx, chunk);
         return;
     }
     chunk -= n;
     n = dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0;
-    if (chunk < n) tfn__matmul_chunk(c, dw, chunk);
+    if (chunk < n) tfn__matmul_chunk(c, &dw, chunk);
     else {
         tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), chunk - n);
         c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
@@ -5952,14 +5949,14 @@ static void tfn__custom_backward(const tfn__call *c)
       TFN__BACK(tfn__mix_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)           \
     X(GATE,     "gate",          tfn__gate_forward, tfn__by_rows,                               \
       TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)
-#else           /* recording one is an error: tfn__left_out */
+#else           /* recording one is an error */
 #define TFN__MORE_OPS(X)
 enum { TFN__OP_CONV, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0, TFN__OP_SHIFT = 0,
        TFN__OP_MIX = 0, TFN__OP_GATE = 0 };
 #endif
 
 #define TFN__OPS(X)                                                                             \
-    X(NONE,     "none",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
+    X(NONE,     "operation",     NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
     X(PARAM,    "parameter",     NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
     X(TABLE,    "table",         NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
     X(BUFFER,   "buffer",        NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
@@ -6025,7 +6022,7 @@ static const tfn_node tfn__no_node = { 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, {
                                        { 0 }, { 0 }, { 0 }, 0 };
 
 /* The layout of a tape's block: nodes, then the timeline. At most four entries a node, and one. */
-#define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 32)   /* 32: tfn__item */
+#define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)   /* tfn__item, order */
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
 {
@@ -6073,12 +6070,15 @@ static tfn_var tfn__bad_shape(tfn_tape *t, const char *op, const char *text, int
 
 static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
 
+static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
 /* Append a node; inputs that are {0} stay absent. NULL after an error. */
 static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32_t cols,
                              tfn_var a, tfn_var b, tfn_var c)
 {
     tfn_node *n;
     const tfn_var in[3] = { a, b, c };
+    if (!TFN__ALL && op == TFN__OP_NONE)
+        tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, tfn__plain_only, 0, 0);
     if (t->error.status != TFN_OK) return NULL;
     for (int i = 0; i < 3; i++)
         if (in[i].id < 0 || in[i].id >= t->count) {
@@ -6152,15 +6152,10 @@ static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int
     return t->error.status == TFN_OK;
 }
 
-static bool tfn__same_rows(const tfn_node *a, const tfn_node *b)
-{
-    return a->rows == b->rows && (a->rows != TFN_ROWS_FIXED || a->count == b->count);
-}
-
 static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, const tfn_node *b)
 {
     if (t->error.status != TFN_OK) return false;
-    if (!tfn__same_rows(a, b))
+    if (a->rows != b->rows || (a->rows == TFN_ROWS_FIXED && a->count != b->count))
         tfn__bad_shape(t, op, "the inputs have different rows (kinds %d and %d)", a->rows, b->rows);
     else if (a->cols != b->cols)
         tfn__bad_shape(t, op, "one input has %d channels, the other %d", a->cols, b->cols);
@@ -6313,19 +6308,10 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn_normalise(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
-static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
-/* An operation that this build does not have. */
-static bool tfn__left_out(tfn_tape *t, const char *op)
-{
-    if (!TFN__ALL) tfn__tape_error(t, TFN_UNSUPPORTED, op, tfn__plain_only, 0, 0);
-    return !TFN__ALL;
-}
-
 TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     const tfn_node *xn = tfn__need(t, "convolution", x), *wn = tfn__need(t, "convolution", w);
     int rows = xn->rows == TFN_ROWS_FRAMES ? TFN_ROWS_HALF : TFN_ROWS_SOURCE;
-    if (tfn__left_out(t, "convolution")) return tfn__none;
     if (t->error.status == TFN_OK && xn->rows != TFN_ROWS_FRAMES && xn->rows != TFN_ROWS_HALF)
         return tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
     if (t->error.status == TFN_OK && (int64_t)wn->count != 3 * (int64_t)xn->cols)
@@ -6341,7 +6327,6 @@ TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bi
 {
     const tfn_node *xn = tfn__need(t, "pointwise norm", x);
     tfn_node *n;
-    if (tfn__left_out(t, "pointwise norm")) return tfn__none;
     if (gain.id) tfn__wants(t, "pointwise norm", gain, 1, xn->cols);
     if (bias.id) tfn__wants(t, "pointwise norm", bias, 1, xn->cols);
     if (alpha.id) tfn__wants(t, "pointwise norm", alpha, 1, 1);
@@ -6359,7 +6344,6 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
 {
     const tfn_node *xn = tfn__need(t, "SeeDNorm", x);
     tfn_node *n;
-    if (tfn__left_out(t, "SeeDNorm")) return tfn__none;
     if (!tfn__wants(t, "SeeDNorm", gain, 1, xn->cols)) return tfn__none;
     if (!tfn__wants(t, "SeeDNorm", alpha, 1, xn->cols)) return tfn__none;
     if (!tfn__wants(t, "SeeDNorm", direction, 1, xn->cols)) return tfn__none;
@@ -6460,7 +6444,6 @@ static tfn_var tfn__scheduled(tfn_tape *t, tfn_var x, float steps)
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
     const tfn_node *xn = tfn__need(t, "shift", x), *bn = tfn__need(t, "shift", by);
-    if (tfn__left_out(t, "shift")) return tfn__none;
     if (!tfn__wants(t, "shift", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
@@ -6468,7 +6451,6 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     const tfn_node *wn = tfn__need(t, "mix", w), *xn = tfn__need(t, "mix", x);
-    if (tfn__left_out(t, "mix")) return tfn__none;
     if (k < 0 || k >= wn->cols)
         return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
     if (!tfn__wants(t, "mix", w, 1, wn->cols)) return tfn__none;
@@ -6478,7 +6460,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
 
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
-    if (tfn__left_out(t, "gate") || !tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
+    if (!tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
 
@@ -6907,43 +6889,23 @@ static void tfn__find_lives(const tfn_tape *t, tfn__item *items)
     }
 }
 
-static bool tfn__before(const tfn__item *a, const tfn__item *b)
+static bool tfn__larger(const void *items, int32_t i, int32_t j)
 {
+    const tfn__item *a = (const tfn__item *)items + i, *b = (const tfn__item *)items + j;
     return a->size != b->size ? a->size > b->size : a->owner < b->owner;
 }
 
-static void tfn__sift(tfn__item *items, ptrdiff_t i, ptrdiff_t n)
-{
-    for (ptrdiff_t child; (child = 2*i + 1) < n; i = child) {
-        tfn__item swap = items[i];
-        if (child + 1 < n && tfn__before(items + child, items + child + 1)) child++;
-        if (!tfn__before(items + i, items + child)) return;
-        items[i] = items[child];
-        items[child] = swap;
-    }
-}
-
-static void tfn__sort(tfn__item *items, ptrdiff_t n)       /* heap sort, largest first */
-{
-    for (ptrdiff_t i = n / 2; i-- > 0;) tfn__sift(items, i, n);
-    while (n-- > 1) {
-        tfn__item swap = items[0];
-        items[0] = items[n];
-        items[n] = swap;
-        tfn__sift(items, 0, n);
-    }
-}
-
 /* Largest first, each at the lowest offset that is free during its whole life. */
-static int64_t tfn__place(tfn__item *items, ptrdiff_t count)
+static int64_t tfn__place(tfn__item *items, int32_t count)
 {
     int32_t head = -1;                      /* the placed ones, in order of their offset */
+    int32_t *order = (int32_t *)(void *)(items + count);
     int64_t end = 0;
-    tfn__sort(items, count);
-    for (ptrdiff_t i = 0; i < count && items[i].size > 0; i++) {
-        tfn__item *it = items + i;
+    tfn__order(order, count, tfn__larger, items);
+    for (int32_t i = 0; i < count; i++) {
+        tfn__item *it = items + order[i];
         int32_t *link = &head;
-        if (it->first < 0) continue;
+        if (it->first < 0 || it->size <= 0) continue;
         it->at = 0;
         for (int32_t p = head; p >= 0; p = items[p].next) {
             bool together = items[p].first <= it->last && it->first <= items[p].last;
@@ -6953,7 +6915,7 @@ static int64_t tfn__place(tfn__item *items, ptrdiff_t count)
         }
         while (*link >= 0 && items[*link].at <= it->at) link = &items[*link].next;
         it->next = *link;
-        *link = (int32_t)i;
+        *link = order[i];
         if (it->at + it->size > end) end = it->at + it->size;
     }
     return end;
@@ -7010,21 +6972,21 @@ static bool tfn__plan_sizes_ok(tfn_tape *t)
     return true;
 }
 
-/* Behind the nodes: the timeline, which stays, and the items, which do not. */
+/* Behind the nodes: the timeline, which stays, and the items with their order, which do not. */
 static size_t tfn__order_end(const tfn_tape *t)
 {
     size_t each = sizeof(tfn_node) + (t->training ? 4 : 1) * sizeof(int32_t);
     return ((size_t)t->count * each + 15) / 16 * 16;
 }
 
-static tfn__item *tfn__plan_memory(tfn_tape *t, ptrdiff_t *count)
+static tfn__item *tfn__plan_memory(tfn_tape *t, int32_t *count)
 {
     size_t start = tfn__order_end(t);
     int32_t placed = 0;
     for (int32_t i = 1; i < t->count; i++)
         if (!tfn__outside(t->nodes + i)) t->nodes[i].dies[0] = placed++;
-    *count = (ptrdiff_t)placed * tfn__buffers(t);
-    t->peak = start + (size_t)*count * sizeof(tfn__item);
+    *count = placed * tfn__buffers(t);
+    t->peak = start + (size_t)*count * (sizeof(tfn__item) + sizeof(int32_t));
     if (t->peak > t->size)
         tfn__tape_error(t, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
                         (int64_t)t->size, (int64_t)t->peak);
@@ -7035,7 +6997,7 @@ static tfn__item *tfn__plan_memory(tfn_tape *t, ptrdiff_t *count)
 TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads)
 {
     tfn__item *items;
-    ptrdiff_t count;
+    int32_t count;
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
@@ -7778,10 +7740,12 @@ static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
       false, false, false, rule },
 #define TFN__INIT(name, formula, paper, year, base, rule)                                          \
     TFN__INIT_FROM(name, formula, paper, year, base, base, 0, 0, rule)
-#define TFN__INIT_FLAGS(name, formula, paper, year, base, ffn_base, zero_output, zero_branch,      \
-                        qkv_bias, gain_bias, unit_variance, rule)                                  \
-    { name, formula, paper, year, base, ffn_base, 0, 0, zero_output, zero_branch, qkv_bias,        \
-      gain_bias, unit_variance, rule },
+enum { TFN__ZERO_OUTPUT = 1, TFN__ZERO_BRANCH = 2, TFN__QKV_BIAS = 4, TFN__GAIN_BIAS = 8,
+       TFN__UNIT_VARIANCE = 16 };
+#define TFN__INIT_FLAGS(name, formula, paper, year, base, ffn_base, flags, rule)                   \
+    { name, formula, paper, year, base, ffn_base, 0, 0, ((flags) & TFN__ZERO_OUTPUT) != 0,         \
+      ((flags) & TFN__ZERO_BRANCH) != 0, ((flags) & TFN__QKV_BIAS) != 0,                           \
+      ((flags) & TFN__GAIN_BIAS) != 0, ((flags) & TFN__UNIT_VARIANCE) != 0, rule },
 
 /* Of formulas: gains by matrix, times the base distribution; biases are 0 unless said. */
 static const tfn_init_rule tfn__inits[] = {
@@ -7795,7 +7759,7 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT_FLAGS("fairseq",
                     "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
                     "fairseq >= 0.10; b2t_connection, code", 2020, TFN_XAVIER_UNIFORM,
-                    TFN_FAN_IN_UNIFORM, false, false, true, false, false, tfn__fused_gains)
+                    TFN_FAN_IN_UNIFORM, TFN__QKV_BIAS, tfn__fused_gains)
     TFN__INIT_FROM("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3",
                    2019, TFN_NORMAL, TFN_NORMAL, 0.02, 0.02, tfn__gpt2_gains)
     TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
@@ -7805,20 +7769,18 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
               "Wang et al. (DeepNet), figure 2", 2022, TFN_XAVIER_NORMAL, tfn__deepnorm_gains)
     TFN__INIT_FLAGS("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
-                    "torchscale, code", 2022, TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM, false, false,
-                    false, true, false, tfn__torchscale_gains)
+                    "torchscale, code", 2022, TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM,
+                    TFN__GAIN_BIAS, tfn__torchscale_gains)
     TFN__INIT_FLAGS("b2t", "fairseq; all matrices of a layer: 1/sqrt(L)", "b2t_connection, code",
-                    2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM, false, false, true, false, false,
-                    tfn__b2t_gains)
+                    2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM, TFN__QKV_BIAS, tfn__b2t_gains)
     TFN__INIT("t-fixup",
               "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); embedding (9N)^(-1/4)",
               "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM, tfn__t_fixup_gains)
     TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
-                    TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, false, false, true, false, false,
-                    tfn__t_fixup_code_gains)
+                    TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, TFN__QKV_BIAS, tfn__t_fixup_code_gains)
     TFN__INIT_FLAGS("fixup", "fused; q, k, v: B^(-1/6), W_1: B^(-1/2), W_O, W_2, output: 0",
-                    "Zhang et al. (Fixup), section 3", 2019, TFN_XAVIER_UNIFORM,
-                    TFN_XAVIER_UNIFORM, true, false, false, false, false, tfn__fixup_gains)
+                    "Zhang et al. (Fixup), section 3", 2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM,
+                    TFN__ZERO_OUTPUT, tfn__fixup_gains)
     TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al. (DS-Init)", 2019,
               TFN_XAVIER_UNIFORM, tfn__ds_gains)
     TFN__INIT("ds-init-code", "xavier-uniform; layer l: l^(-1/4)", "zero, code", 2019,
@@ -7833,12 +7795,11 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_HE_NORMAL, NULL)
     TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_ORTHOGONAL, NULL)
     TFN__INIT_FLAGS("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas",
-                    2016, TFN_ORTHOGONAL, TFN_ORTHOGONAL, false, false, false, false, true, NULL)
+                    2016, TFN_ORTHOGONAL, TFN_ORTHOGONAL, TFN__UNIT_VARIANCE, NULL)
     TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024, TFN_FAN_IN_NORMAL,
               NULL)
     TFN__INIT_FLAGS("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.",
-                    2017, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, false, true, false, false, false,
-                    NULL)
+                    2017, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, TFN__ZERO_BRANCH, NULL)
     TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)", 2022,
               TFN_XAVIER_NORMAL, tfn__post_ln_init_gains)
 #endif
@@ -8597,6 +8558,7 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule
     tfn_var by = tfn__none;
     *constant = 1;
     if (!TFN__ALL && s->kind > TFN_SCALE_VECTOR) return x;
+    if (s->kind == TFN_SCALE_SHARED) b->sub = TFN__NO_SUB;
     switch (s->kind) {
     case TFN_SCALE_NONE:
     case TFN_SCALE_LERP: return x;
@@ -8604,16 +8566,13 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule
         *constant = tfn__rule_value(b->d, s, b->layer + 1);
         return x;
     case TFN_SCALE_SCHEDULED: return TFN__ALL ? tfn__scheduled(b->t, x, s->value) : x;
-    case TFN_SCALE_LEARNED: by = tfn__scale_weight(b, s, part, TFN__GAIN, 1); break;
+    case TFN_SCALE_LEARNED:
+    case TFN_SCALE_SHARED: by = tfn__scale_weight(b, s, part, TFN__GAIN, 1); break;
     case TFN_SCALE_VECTOR:
     case TFN_SCALE_PROFILED: by = tfn__scale_weight(b, s, part, TFN__GAIN, cols); break;
     case TFN_SCALE_FOLDED: by = tfn__scale_weight(b, s, part, TFN__STATE, cols); break;
-    case TFN_SCALE_SHARED:
-        b->sub = TFN__NO_SUB;
-        by = tfn__scale_weight(b, s, part, TFN__GAIN, 1);
-        b->sub = sub;
-        break;
     }
+    b->sub = sub;
     return tfn_scale(b->t, x, by);
 }
 
@@ -8627,18 +8586,14 @@ static tfn_var tfn__point_at(tfn__builder *b, tfn_watched point, tfn_var x)
     return x;
 }
 
-static bool tfn__profiled(const tfn_scale_rule *s)
-{
-    return s->kind == TFN_SCALE_PROFILED || s->kind == TFN_SCALE_FOLDED;
-}
-
 /* The profile sees the branch, then the skip before its scale: see tfn__profile_probe. */
 static void tfn__probe_profile(tfn__builder *b, tfn_var x, tfn_var p)
 {
     const tfn_scale_rule *s = &b->join.skip;
-    int kind = s->kind == TFN_SCALE_FOLDED ? TFN__STATE : TFN__GAIN;
+    bool folded = s->kind == TFN_SCALE_FOLDED;
+    int kind = folded ? TFN__STATE : TFN__GAIN;
     const tfn__weight *w;
-    if (!TFN__ALL || !tfn__profiled(s) || !b->t->training) return;
+    if (!TFN__ALL || !(folded || s->kind == TFN_SCALE_PROFILED) || !b->t->training) return;
     w = tfn__find_weight(b, TFN__PART_SKIP, kind);
     if (!w) return;                             /* the evaluation's tape comes first and makes it */
     tfn_probe(b->t, p, TFN__PROFILE + 2 * (int32_t)(w - b->weights));
@@ -8738,12 +8693,6 @@ static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x
 
 /* -- branches -------------------------------------------------------------------------------- */
 
-static tfn_var tfn__rotate(tfn__builder *b, tfn_var x)
-{
-    const tfn_model_desc *d = b->d;
-    return d->position == TFN_ROTARY ? tfn_rotary(b->t, x, b->table, d->width / d->heads) : x;
-}
-
 /* Keys and values of the memory in a cache: the first caches of the state, one a layer. */
 static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
 {
@@ -8791,7 +8740,8 @@ static tfn_var tfn__project(tfn__builder *b, tfn_var u, bool query, bool rotate)
     tfn_var x = tfn__apply_linear(b, u, query ? TFN__PART_Q : TFN__PART_K, tfn__stream(d), out,
                                   TFN_IDENTITY);
     if (TFN__ALL && form != TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
-    if (rotate) x = tfn__rotate(b, x);
+    if (rotate && d->position == TFN_ROTARY)
+        x = tfn_rotary(b->t, x, b->table, d->width / d->heads);
     if (TFN__ALL && form == TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
     return x;
 }
@@ -10330,13 +10280,6 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
     if (tfn__tape_end(t, a, m->kernels, &m->desc) != TFN_OK) d->error = t->error;
 }
 
-/* Floats of the largest cache of the target side: what reordering beams needs aside. */
-static int64_t tfn__spare_floats(const tfn_decoder *d)
-{
-    const tfn_model_desc *m = &d->model->desc;
-    return d->batch < 2 ? 0 : (int64_t)d->batch * (m->width / m->heads * m->kv_heads) * m->context;
-}
-
 static void *tfn__take_floats(tfn_decoder *d, tfn__arena *a, int64_t floats)
 {
     return floats ? tfn__take(a, tfn__count(floats), sizeof(float), &d->error) : NULL;
@@ -10365,7 +10308,9 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_floats(d, &a, d->batch);
     d->run.state = (float *)tfn__take_floats(d, &a, d->decode.state);
-    d->spare = (float *)tfn__take_floats(d, &a, tfn__spare_floats(d));
+    if (d->batch > 1)                       /* reordering beams puts a cache of the past aside */
+        d->spare = (float *)tfn__take_floats(d, &a, (int64_t)d->batch * m->desc.context
+                                             * (m->desc.width / m->desc.heads * m->desc.kv_heads));
     d->run.work = (float *)tfn__take_floats(d, &a, work);
     if (a.peak < a.used) a.peak = a.used;
     return d->error.status == TFN_OK ? a.peak + TFN__ALIGN - 1 : 0;
@@ -10521,10 +10466,6 @@ static int32_t *tfn__take_ints(tfn_generator *g, tfn__arena *a, int64_t n, int64
 {
     return tfn__take_ids(a, tfn__mul((size_t)n, (size_t)each), &g->error);
 }
-static double *tfn__take_doubles(tfn_generator *g, tfn__arena *a, int64_t n)
-{
-    return (double *)(void *)tfn__take(a, (size_t)n, sizeof(double), &g->error);
-}
 
 static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 {
@@ -10543,8 +10484,8 @@ static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
     g->parent = tfn__take_ints(g, a, rows, g->most);
     g->next = tfn__take_ints(g, a, rows, d->chunk);
     g->from = tfn__take_ints(g, a, rows, 1);
-    g->sums = tfn__take_doubles(g, a, rows);
-    g->score = tfn__take_doubles(g, a, g->room);
+    g->sums = (double *)(void *)tfn__take(a, (size_t)rows, sizeof(double), &g->error);
+    g->score = (double *)(void *)tfn__take(a, (size_t)g->room, sizeof(double), &g->error);
     g->row = tfn__take_ints(g, a, g->room, 1);
     g->token = tfn__take_ints(g, a, g->room, 1);
     if (d->temperature > 0) g->heap = tfn__take_ints(g, a, vocab, 1);
@@ -12656,10 +12597,6 @@ static bool tfn__gram_before(const void *x, int32_t i, int32_t j)
     const tfn__words *w = (const tfn__words *)x;
     return tfn__compare_gram(w, i, w, j, 4) < 0;
 }
-static void tfn__sort_grams(tfn__words *w)
-{
-    tfn__order(w->order, w->count, tfn__gram_before, w);
-}
 
 /* Places in w's order before the n-gram at i of g, or with `after` before what comes after it. */
 static int32_t tfn__rank_gram(const tfn__words *w, const tfn__words *g, int32_t i, int32_t n,
@@ -12714,7 +12651,7 @@ TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
     tfn__words *w = tfn__split_all(hypothesis, references, count, tfn__split_13a, work, size,
                                    &status);
     if (!w) return status;
-    for (int32_t i = 0; i <= count; i++) tfn__sort_grams(w + i);
+    for (int i = 0; i <= count; i++) tfn__order(w[i].order, w[i].count, tfn__gram_before, w + i);
     for (int32_t n = 1; n <= 4; n++) {
         b->correct[n - 1] += tfn__match_grams(w, count, n);
         b->total[n - 1] += tfn__max(w->count - n + 1, 0);
@@ -12797,8 +12734,7 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
     tfn__words *w = tfn__split_all(hypothesis, &reference, 1, tfn__split_rouge, work, size,
                                    &status);
     if (!w) return status;
-    tfn__sort_grams(w);
-    tfn__sort_grams(w + 1);
+    for (int i = 0; i < 2; i++) tfn__order(w[i].order, w[i].count, tfn__gram_before, w + i);
     for (int32_t n = 1; n <= 2; n++)
         r->f1[n - 1] += tfn__f1(tfn__match_grams(w, 1, n), tfn__max(w[0].count - n + 1, 0),
                                 tfn__max(w[1].count - n + 1, 0));
