@@ -700,7 +700,7 @@ typedef enum tfn_rows {
 } tfn_rows;
 
 #define TFN_INPUTS 6       /* most inputs a node has */
-#define TFN_SLOTS  8       /* integer arrays and float inputs that a run binds, each */
+#define TFN_SLOTS  16      /* integer arrays and float inputs that a run binds, each */
 
 /* One operation and the value it makes: indices and offsets, no pointers. */
 typedef struct tfn_node {
@@ -773,7 +773,8 @@ typedef struct tfn_run {
 
 /* The integer arrays every model binds. */
 enum { TFN_INT_TOKENS, TFN_INT_TARGETS, TFN_INT_LENGTHS, TFN_INT_SOURCE, TFN_INT_SOURCE_LENGTHS,
-       TFN_INT_SEGMENTS, TFN_INT_BEAM };
+       TFN_INT_SEGMENTS, TFN_INT_BEAM,
+       TFN_INT_CLUSTERS = 8, TFN_INT_CLUSTER_TARGETS = 11 };   /* of desc.cutoffs: 3 each */
 
 /* Start a tape in a block of memory for nodes; capacities as above. The plan lies in the block
  * too. */
@@ -1048,6 +1049,8 @@ typedef struct tfn_model_desc {
     int32_t bands;                /* 0: the source is tokens; else frames of so many numbers, such
                                    * as a spectrum: see tfn_batch (encoder-decoder only) */
     tfn_head head;                /* 0: tokens */
+    int32_t cutoffs[2];           /* 0: none; the words, by frequency, in two or three clusters that
+                                   * begin with these: adaptive input and softmax, see below */
     tfn_activation activation;    /* 0: GELU, tanh form */
     tfn_position_kind position;   /* 0: learned */
     float rotary_base;            /* 0: 10000 */
@@ -1096,6 +1099,11 @@ typedef struct tfn_model_desc {
 
     float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
 } tfn_model_desc;
+
+/* Adaptive input (Baevski & Auli 2018) and adaptive softmax (Grave 2017), of a decoder: words of
+ * cluster k = 0, 1, 2 have vectors of width/4^k numbers and a map to the width. The head tells the
+ * words of the first cluster and the other clusters apart, tails the words within each; so rare
+ * words have few weights. Unless untied, input and output share them. Logits are log p. */
 
 /* Simulated half precision (as fairseq's, in which Xiong 2020, Liu 2020 and Takase 2022 trained): a
  * copy of the weights, every activation and every gradient is rounded to IEEE half after each
@@ -1167,6 +1175,7 @@ typedef struct tfn_model {
     int32_t   weight_count, micro;
     tfn_run   run;
     int32_t  *lengths;                  /* of sources of frames, in positions */
+    int32_t  *words;                    /* tokens and targets as each cluster has them */
     float    *params, *moments;         /* run.params are these, or their rounded copy */
     float     loss_scale;
     int32_t   finite_steps;             /* updates since the scale changed */
@@ -1247,6 +1256,7 @@ typedef struct tfn_decoder {
     tfn_var    logits;
     float     *spare;                   /* to reorder the caches of beams */
     int32_t   *lengths;                 /* of the source, a copy */
+    int32_t   *words;                   /* tokens as each cluster has them */
     bool       started;
 } tfn_decoder;
 
@@ -5878,6 +5888,40 @@ static void tfn__loss_backward(const tfn__call *c)
 }
 #endif
 
+static int32_t tfn__largest(const float *x, int32_t n)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < n; i++) best = x[i] > x[best] ? i : best;
+    return best;
+}
+/* x - log p of the largest x, which is log sum exp x; scratch (n). */
+static double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x, ptrdiff_t n)
+{
+    const int32_t best = tfn__largest(x, (int32_t)n);
+    k->softmax_forward(scratch, x, 1, n);
+    return (double)x[best] - tfn__log((double)scratch[best]);
+}
+#ifdef TFN__EXTRA_NORMS
+/* log p of all words. in: logits of the head, the last of which tell the tails, and of these. */
+static void tfn__words_op(const tfn__call *c)
+{
+    ptrdiff_t tails = (c->x[1] != NULL) + (c->x[2] != NULL), first = c->x_cols[0] - tails;
+    tfn__range s = tfn__my_rows(c);
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
+        const float *head = c->x[0] + r*c->x_cols[0];
+        float *y = c->y + r*c->cols;
+        double total = tfn__log_sum(c->k, y, head, c->x_cols[0]);
+        for (ptrdiff_t k = 0; k <= tails; k++) {
+            const float *z = c->x[k] + r*c->x_cols[k];
+            ptrdiff_t n = k ? c->x_cols[k] : first;
+            double base = -total;
+            if (k) base += (double)head[first + k - 1] - tfn__log_sum(c->k, y, z, n);
+            for (ptrdiff_t v = 0; v < n; v++) *y++ = (float)((double)z[v] + base);
+        }
+    }
+}
+#endif
+
 /* -- probes and the user's own operations ---------------------------------------------------- */
 
 static void tfn__probe_forward(const tfn__call *c)
@@ -5931,6 +5975,7 @@ static void tfn__custom_backward(const tfn__call *c)
 
 #ifdef TFN__EXTRA_NORMS
 #define TFN__MORE_OPS(X)                                                                        \
+    X(WORDS,    "words",         tfn__words_op, tfn__by_rows, TFN__NO_GRAD, NULL, 0)            \
     X(CONV,     "convolution",   tfn__conv_forward, tfn__by_sentence,                           \
       TFN__BACK(tfn__conv_backward), TFN__BACK(tfn__conv_backward_chunks),                      \
       TFN__IN0 | TFN__IN1)                                                                      \
@@ -5951,8 +5996,8 @@ static void tfn__custom_backward(const tfn__call *c)
       TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)
 #else           /* recording one is an error */
 #define TFN__MORE_OPS(X)
-enum { TFN__OP_CONV, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0, TFN__OP_SHIFT = 0,
-       TFN__OP_MIX = 0, TFN__OP_GATE = 0 };
+enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
+       TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0 };
 #endif
 
 #define TFN__OPS(X)                                                                             \
@@ -8127,6 +8172,27 @@ static void tfn__check_rates(const tfn_model_desc *d, tfn_error *e)
     }
 }
 
+/* Clusters of words: 0 if they are not parted. Cluster k begins with word tfn__cluster_at(d, k). */
+static int32_t tfn__clusters(const tfn_model_desc *d)
+{
+    return !TFN__ALL || !d->cutoffs[0] ? 0 : d->cutoffs[1] ? 3 : 2;
+}
+static int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
+{
+    return k == 0 ? 0 : k < tfn__clusters(d) ? d->cutoffs[k - 1] : d->vocab;
+}
+static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
+{
+    tfn__in_range(e, "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
+    tfn__in_range(e, "cutoffs[1]", d->cutoffs[1], d->cutoffs[1] ? d->cutoffs[0] + 1 : 0,
+                  d->cutoffs[0] ? d->vocab - 1 : 0);
+    if (e->status == TFN_OK && tfn__clusters(d)
+        && (d->arch != TFN_DECODER || d->width < 16 || d->smoothing > 0 || d->logit_cap > 0
+            || d->half || (d->topology->flags & (TFN_FIXNORM | TFN_LOGIT_SCALE))))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
+                  "neither smoothing nor a cap nor scale of logits nor half", 0, 0);
+}
+
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
     tfn__in_range(e, "arch", d->arch, 0, TFN_ENCODER_DECODER);
@@ -8174,12 +8240,13 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__resolve_recipe(out, e);
     if (e->status == TFN_OK && !TFN__ALL
         && (out->folded || out->half || out->qk_norm > TFN_QK_NONE || out->attention_cap > 0
-            || out->logit_cap > 0 || out->bands
+            || out->logit_cap > 0 || out->bands || out->cutoffs[0]
         || tfn__more_than_plain(out->topology) || tfn__more_than_plain(out->decoder_topology)))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
     tfn__check_sizes(out, e);
     tfn__check_kinds(out, e);
     tfn__check_rates(out, e);
+    if (TFN__ALL) tfn__check_clusters(out, e);
     return e->status == TFN_OK;
 }
 #endif /* TFN__IMPLEMENTING */
@@ -8206,11 +8273,13 @@ static const char *const tfn__kind_names[] = {
     X(SCALE_3, "scale_3") X(SHIFT_IN, "shift_in") X(SHIFT_1, "shift_1") X(SHIFT_2, "shift_2")      \
     X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra") X(GATE, "gate") X(MIX, "mix")      \
     X(NORM_OUT, "norm_out") X(MEMORY_MIX, "memory_mix") X(EMBEDDING, "embedding")                  \
+    X(CLUSTER_0, "cluster_0") X(CLUSTER_1, "cluster_1") X(CLUSTER_2, "cluster_2")                  \
     X(POSITION, "position") X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")              \
     X(EMBEDDING_SCALE, "embedding_scale") X(FINAL_NORM, "final_norm")                              \
     X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
-    X(CONV_1, "conv_1") X(CONV_2, "conv_2")
+    X(CONV_1, "conv_1") X(CONV_2, "conv_2") X(PROJECT_0, "project_0") X(PROJECT_1, "project_1")    \
+    X(PROJECT_2, "project_2")
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__PART_NAME(id, name) name,
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
@@ -8231,7 +8300,7 @@ typedef struct tfn__builder {
     int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
     tfn_rows     rows;
     tfn_join     join;                 /* of this sub-layer */
-    tfn_var      embedding, table, memory;
+    tfn_var      embedding, table, memory, logits[3];    /* logits of clusters of words */
     tfn_var      first, side;          /* what the layer's first branch read; the second stream */
 } tfn__builder;
 
@@ -8386,8 +8455,8 @@ static bool tfn__folds_profile(const tfn__builder *b)
 static bool tfn__centred(const tfn_model_desc *d)
 {
     bool sines = d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ;
-    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL || d->bands)
-        return false;
+    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL || d->bands
+        || d->cutoffs[0]) return false;
     for (int decoder = 0; decoder < 2; decoder++) {
         const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
         const tfn_norm_rule *norm = tfn_norm_find(decoder ? d->decoder_norm : d->norm);
@@ -8863,6 +8932,52 @@ static tfn_var tfn__embedding_of(tfn__builder *b)
     return e;
 }
 
+/* The vectors (words, width/4^k) of a cluster, in the first also those of the other clusters, and
+ * their map to the width. */
+static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var *project)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t stack = b->stack, width = d->width >> 2*k;
+    int32_t count = tfn__cluster_at(d, k + 1) - tfn__cluster_at(d, k);
+    tfn_var words;
+    if (!k) count += tfn__clusters(d) - 1;
+    b->stack = output && d->untied ? TFN__IN_DECODER : TFN__NO_STACK;
+    words = tfn__weight_of(b, TFN__PART_CLUSTER_0 + k, TFN__MATRIX, count, width, 0);
+    *project = tfn__weight_of(b, TFN__PART_PROJECT_0 + k, TFN__MATRIX, width, tfn__stream(d), 0);
+    b->stack = stack;
+    return words;
+}
+
+/* Of each word the vector in its cluster, mapped; 0 in the others. */
+static tfn_var tfn__embed_clusters(tfn__builder *b, float scale)
+{
+    tfn_var sum = tfn__none, x, project;
+    for (int32_t k = 0; k < tfn__clusters(b->d); k++) {
+        x = tfn__cluster_of(b, k, false, &project);
+        x = tfn_embed(b->t, x, TFN_INT_CLUSTERS + k, b->rows, scale);
+        x = tfn_linear(b->t, x, project, tfn__none, TFN_IDENTITY);
+        sum = k ? tfn_add(b->t, sum, x, 1, 1) : x;
+    }
+    return sum;
+}
+
+/* Logits of head and tails; to train, no more is wanted. */
+static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
+{
+    const tfn_node *xn = tfn__need(b->t, "words", x);
+    tfn_var words, project;
+    for (int32_t k = 0; k < 3; k++) {
+        b->logits[k] = tfn__none;
+        if (k >= tfn__clusters(b->d)) continue;
+        words = tfn__cluster_of(b, k, true, &project);
+        project = tfn_linear_transposed(b->t, x, project, tfn__none);
+        b->logits[k] = tfn_linear_transposed(b->t, project, words, tfn__none);
+    }
+    if (b->t->training) return b->logits[0];
+    return tfn__var_of(b->t, tfn__record(b->t, TFN__OP_WORDS, xn->rows, xn->count, b->d->vocab,
+                                         b->logits[0], b->logits[1], b->logits[2]));
+}
+
 /* Frames to positions: two convolutions, each with a ReLU, as speech recognisers have (ESPnet,
  * Karita 2019; fairseq's have kernel 5 and GLU). */
 static tfn_var tfn__subsample(tfn__builder *b)
@@ -8892,6 +9007,7 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
     if (d->scale_embedding || TFN__HAS(b, TFN_FIXNORM)) scale = root;
     if (TFN__ALL && d->bands && b->rows == TFN_ROWS_SOURCE)
         x = tfn__times(b, tfn__subsample(b), scale);
+    else if (tfn__clusters(d)) x = tfn__embed_clusters(b, scale);
     else x = tfn_embed(b->t, tfn__embedding_of(b), slot, b->rows, scale);
     if (d->position == TFN_LEARNED)
         x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
@@ -9021,6 +9137,7 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
                               TFN_TANH);
         return tfn__apply_linear(b, x, TFN__PART_CLASSIFIER, d->width, d->classes, TFN_IDENTITY);
     }
+    if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
     if (!d->untied)
         x = tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
     else
@@ -9049,7 +9166,12 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 #ifdef TFNORM_NO_TRAINING
     return x;
 #else
-    x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, d->smoothing, (int32_t)d->smoothing_kind);
+    if (!tfn__clusters(d))
+        x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, d->smoothing, (int32_t)d->smoothing_kind);
+    for (int32_t k = 0; k < tfn__clusters(d); k++) {        /* of the head, then within a tail */
+        tfn_var part = tfn_cross_entropy(b->t, b->logits[k], TFN_INT_CLUSTER_TARGETS + k, 0, 0);
+        x = k ? tfn_add(b->t, x, part, 1, 1) : part;
+    }
     tfn_keep(b->t, x);
     return x;
 #endif
@@ -9620,6 +9742,8 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
     m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
     if (TFN__ALL && d->bands) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
+    if (tfn__clusters(d))
+        m->words = tfn__take_ids(a, tfn__mul(6 * (size_t)d->batch, (size_t)d->context), &m->error);
 }
 
 /* Size and init run this: once with data that is only counted, once for real. */
@@ -9826,6 +9950,22 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[TFN_INT_SOURCE_LENGTHS] = lengths;
 }
 
+/* Words as each cluster has them, -1 those of others; as targets of the head clusters too. */
+static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, const int32_t *ids,
+                            int64_t n, bool targets)
+{
+    int slot = targets ? TFN_INT_CLUSTER_TARGETS : TFN_INT_CLUSTERS;
+    for (int32_t k = 0; k < tfn__clusters(d); k++, to += n) {
+        int32_t low = tfn__cluster_at(d, k), high = tfn__cluster_at(d, k + 1);
+        r->ints[slot + k] = ids ? to : NULL;
+        for (int64_t i = 0; ids && i < n; i++) {
+            to[i] = ids[i] >= low && ids[i] < high ? ids[i] - low : -1;
+            if (targets && !k && ids[i] >= high)
+                to[i] = high + (ids[i] >= tfn__cluster_at(d, 2));
+        }
+    }
+}
+
 /* The rounded copy of the parameters, if there is one. */
 static void tfn__refresh(tfn_model *m)
 {
@@ -9840,6 +9980,11 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, &m->desc, x, m->lengths);
+    if (tfn__clusters(&m->desc)) {
+        int64_t n = (int64_t)x->batch * x->time;
+        tfn__part_words(&m->run, &m->desc, m->words, x->tokens, n, false);
+        tfn__part_words(&m->run, &m->desc, m->words + 3*n, targets ? x->targets : NULL, n, true);
+    }
     m->run.step = m->step;
     tfn__refresh(m);
     return TFN_OK;
@@ -9872,7 +10017,9 @@ static void tfn__sum_loss(const tfn_model *m, const tfn_tape *t, tfn_var loss, d
     const tfn_node *n = t->nodes + loss.id;
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, m->run.batch, m->run.source, m->run.target);
     *sum = (double)m->kernels->dot(m->run.work + n->value[0], NULL, rows);
-    *nll = (double)m->kernels->dot(m->run.work + n->saved[0] + 2*rows, NULL, rows);
+    *nll = *sum;                            /* of clusters, which are not smoothed */
+    if (n->op == TFN__OP_LOSS)
+        *nll = (double)m->kernels->dot(m->run.work + n->saved[0] + 2*rows, NULL, rows);
 }
 
 static bool tfn__finite(double x) { return x - x >= 0; }
@@ -10307,6 +10454,8 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     work = d->decode.work;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_floats(d, &a, d->batch);
+    if (tfn__clusters(&m->desc))
+        d->words = (int32_t *)tfn__take_floats(d, &a, (int64_t)3 * d->batch * d->chunk);
     d->run.state = (float *)tfn__take_floats(d, &a, d->decode.state);
     if (d->batch > 1)                       /* reordering beams puts a cache of the past aside */
         d->spare = (float *)tfn__take_floats(d, &a, (int64_t)d->batch * m->desc.context
@@ -10406,6 +10555,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     d->run.target = time;
     d->run.ints[TFN_INT_TOKENS] = tokens;
+    tfn__part_words(&d->run, m, d->words, tokens, (int64_t)d->run.batch * time, false);
     d->run.step = d->model->step;
     if (tfn_tape_forward(&d->decode, &d->run) != TFN_OK) return NULL;
     d->run.start += time;
@@ -10728,15 +10878,9 @@ static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_
     }
 }
 
-/* max - log of the largest softmax(x), which is 1/sum exp(x - max). */
 static double tfn__log_sum_exp(tfn_generator *g, const float *x)
 {
-    const int32_t vocab = g->decoder.model->desc.vocab;
-    int32_t best = 0;
-    double y;
-    for (int32_t v = 1; v < vocab; v++) best = x[v] > x[best] ? v : best;
-    g->decoder.model->kernels->softmax_forward(g->weights, x, 1, vocab);
-    y = (double)x[best] - tfn__log((double)g->weights[best]);
+    double y = tfn__log_sum(g->decoder.model->kernels, g->weights, x, g->decoder.model->desc.vocab);
     if (!(y - y >= 0))
         tfn__fail(&g->error, TFN_NOT_FINITE, "generator", "the logits are not finite", 0, 0);
     return y;
@@ -12348,13 +12492,6 @@ TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const in
     }
 }
 
-static int32_t tfn__largest(const float *x, int32_t n)
-{
-    int32_t best = 0;
-    for (int32_t i = 1; i < n; i++) best = x[i] > x[best] ? i : best;
-    return best;
-}
-
 TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
                                         const int32_t *wanted, ptrdiff_t rows, ptrdiff_t cols,
                                         int32_t vocab)
@@ -13540,24 +13677,25 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(W1, activation) TFN__FIELD(R2, activation_dropout) TFN__FIELD(W1, arch)
     TFN__FIELD(R1, attention_cap) TFN__FIELD(R2, attention_dropout) TFN__FIELD(LATER1, bands)
     TFN__FIELD(W0, batch) TFN__FIELD(R2, beta1) TFN__FIELD(R2, beta2) TFN__FIELD(W1, classes)
-    TFN__FIELD(R2, clip) TFN__FIELD(W0, context) TFN__FIELD(R2, decay)
-    TFN__FIELD(W1, decoder_layers) TFN__FIELD(NORM1, decoder_norm)
-    TFN__FIELD(ROW1, decoder_topology) TFN__FIELD(R2, dropout) TFN__FIELD(R2, eps)
-    TFN__FIELD(T2, eps_inside) TFN__FIELD(W1, ffn) TFN__FIELD(T1, folded) TFN__FIELD(T2, half)
-    TFN__FIELD(W1, head) TFN__FIELD(W1, heads) TFN__FIELD(INIT2, init) TFN__FIELD(W1, kv_heads)
-    TFN__FIELD(W1, layers) TFN__FIELD(R1, logit_cap) TFN__FIELD(R2, loss_scale)
-    TFN__FIELD(W2, micro_batches) TFN__FIELD(T2, nesterov) TFN__FIELD(T1, no_bias)
-    TFN__FIELD(NORM1, norm) TFN__FIELD(R1, norm_eps) TFN__FIELD(W2, norm_warmup)
-    TFN__FIELD(W2, optimizer) TFN__FIELD(W1, position) TFN__FIELD(W1, qk_norm) TFN__FIELD(W2, radam)
-    TFN__FIELD(RECIPE2, recipe) TFN__FIELD(T0, recompute) TFN__FIELD(R1, rotary_base)
-    TFN__FIELD(T1, scale_embedding) TFN__FIELD(W2, schedule.anchor)
-    TFN__FIELD(W2, schedule.decay_steps) TFN__FIELD(W2, schedule.kind) TFN__FIELD(R2, schedule.lr)
-    TFN__FIELD(R2, schedule.lr_init) TFN__FIELD(R2, schedule.lr_min)
-    TFN__FIELD(W2, schedule.step_at) TFN__FIELD(R2, schedule.step_factor)
-    TFN__FIELD(W2, schedule.steps) TFN__FIELD(W2, schedule.warmup) TFN__FIELD(W2, seed)
-    TFN__FIELD(W1, segments) TFN__FIELD(T1, separate_source) TFN__FIELD(R2, smoothing)
-    TFN__FIELD(W2, smoothing_kind) TFN__FIELD(W0, source_context) TFN__FIELD(ROW1, topology)
-    TFN__FIELD(T1, untied) TFN__FIELD(W1, vocab) TFN__FIELD(W1, width)
+    TFN__FIELD(R2, clip) TFN__FIELD(W0, context) TFN__FIELD(LATER1, cutoffs[0])
+    TFN__FIELD(LATER1, cutoffs[1]) TFN__FIELD(R2, decay) TFN__FIELD(W1, decoder_layers)
+    TFN__FIELD(NORM1, decoder_norm) TFN__FIELD(ROW1, decoder_topology) TFN__FIELD(R2, dropout)
+    TFN__FIELD(R2, eps) TFN__FIELD(T2, eps_inside) TFN__FIELD(W1, ffn) TFN__FIELD(T1, folded)
+    TFN__FIELD(T2, half) TFN__FIELD(W1, head) TFN__FIELD(W1, heads) TFN__FIELD(INIT2, init)
+    TFN__FIELD(W1, kv_heads) TFN__FIELD(W1, layers) TFN__FIELD(R1, logit_cap)
+    TFN__FIELD(R2, loss_scale) TFN__FIELD(W2, micro_batches) TFN__FIELD(T2, nesterov)
+    TFN__FIELD(T1, no_bias) TFN__FIELD(NORM1, norm) TFN__FIELD(R1, norm_eps)
+    TFN__FIELD(W2, norm_warmup) TFN__FIELD(W2, optimizer) TFN__FIELD(W1, position)
+    TFN__FIELD(W1, qk_norm) TFN__FIELD(W2, radam) TFN__FIELD(RECIPE2, recipe)
+    TFN__FIELD(T0, recompute) TFN__FIELD(R1, rotary_base) TFN__FIELD(T1, scale_embedding)
+    TFN__FIELD(W2, schedule.anchor) TFN__FIELD(W2, schedule.decay_steps)
+    TFN__FIELD(W2, schedule.kind) TFN__FIELD(R2, schedule.lr) TFN__FIELD(R2, schedule.lr_init)
+    TFN__FIELD(R2, schedule.lr_min) TFN__FIELD(W2, schedule.step_at)
+    TFN__FIELD(R2, schedule.step_factor) TFN__FIELD(W2, schedule.steps)
+    TFN__FIELD(W2, schedule.warmup) TFN__FIELD(W2, seed) TFN__FIELD(W1, segments)
+    TFN__FIELD(T1, separate_source) TFN__FIELD(R2, smoothing) TFN__FIELD(W2, smoothing_kind)
+    TFN__FIELD(W0, source_context) TFN__FIELD(ROW1, topology) TFN__FIELD(T1, untied)
+    TFN__FIELD(W1, vocab) TFN__FIELD(W1, width)
 };
 enum { TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields, TFN__FIELD_ROOM = 96 };
 
@@ -13766,7 +13904,7 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
 {
     char format[8], name[sizeof f->error.name], value[TFN__FIELD_ROOM], own[TFN__FIELD_ROOM];
     tfn__reader r = tfn__read_from(NULL, 0), v;
-    uint64_t seen = 0;
+    bool seen[TFN__FIELDS] = { false };
     if (!tfn_file_text(f, "tfn_format", format, sizeof format))
         tfn__bad(f, "%s is no checkpoint of this library", NULL, 0, 0);
     else if (!tfn__equal(format, "1"))
@@ -13775,7 +13913,7 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
         for (int i = 0; i < TFN__FIELDS; i++) {
             const tfn__field *x = tfn__fields + i;
             bool good;
-            if (tfn__equal(name, x->name)) seen |= UINT64_C(1) << i;
+            if (tfn__equal(name, x->name)) seen[i] = true;
             else continue;
             tfn__json_string(&v, value, sizeof value);
             good = (!out && (x->type < 16 || (x->type >> 4 & 3) > matters))
@@ -13784,7 +13922,7 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
             if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
         }
     for (int i = 0; i < TFN__FIELDS; i++)
-        if (!(seen >> i & 1) && !(tfn__fields[i].type & 64))
+        if (!seen[i] && !(tfn__fields[i].type & 64))
             tfn__bad(f, "%s lacks an option", NULL, 0, 0);
 }
 

@@ -529,6 +529,19 @@ TEST(files_later_option)
           && strstr(files_error(&f.error), "bands is 5, the model has 0"));
     tfn_model_free(&m), tfn_model_free(&heard), tfn_model_free(&other);
     free(bytes[0]), free(bytes[1]);
+    d.arch = TFN_DECODER;                              /* the others of them: clusters of words */
+    d.width = 16;
+    d.cutoffs[0] = 2, d.cutoffs[1] = 5;
+    m = files_model(&d);
+    bytes[0] = files_save(&m, NULL, &size);
+    f = files_from(bytes[0], size);
+    FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
+    CHECK(peeked.cutoffs[0] == 2 && peeked.cutoffs[1] == 5);
+    other = files_model(&peeked);
+    FILES_OK(tfn_model_load(&other, &f), f);
+    CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));
+    tfn_model_free(&m), tfn_model_free(&other);
+    free(bytes[0]);
 }
 
 /* A row of one's own: known by its name alone. */

@@ -114,7 +114,9 @@ static tfn_model_desc model_desc(int i)
     d.bands = i % 6 == 5 ? MODEL_BANDS : 0;             /* of encoder-decoders */
     d.head = d.arch == TFN_ENCODER && i / 6 % 2 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     d.classes = d.head == TFN_HEAD_SEQUENCE ? 5 : 0;
-    d.smoothing = i % 4 == 1 ? (float)0.125 : 0;
+    d.cutoffs[0] = i % 6 == 3 ? 9 : 0;                  /* of decoders */
+    d.cutoffs[1] = i % 12 == 3 ? 15 : 0;
+    d.smoothing = i % 4 == 1 && !d.cutoffs[0] ? (float)0.125 : 0;
     d.smoothing_kind = i % 8 == 1 ? TFN_SMOOTHING_FAIRSEQ : TFN_SMOOTHING_UNIFORM;
     d.dropout = d.attention_dropout = i % 2 ? (float)0.125 : 0;
     d.activation_dropout = i % 3 ? (float)0.125 : 0;
@@ -154,10 +156,10 @@ static const char *model_text(const tfn_model_desc *d)
 {
     static char text[200];
     static const char *const arches[] = { "decoder", "encoder", "encoder-decoder" };
-    snprintf(text, sizeof text, "%s %s %s activation %d position %d%s kv %d%s", arches[d->arch],
+    snprintf(text, sizeof text, "%s %s %s activation %d position %d%s kv %d%s%s", arches[d->arch],
              d->topology ? d->topology->name : d->recipe, d->norm ? d->norm : "",
              (int)d->activation, (int)d->position, d->untied ? " untied" : "", (int)d->kv_heads,
-             d->bands ? " of frames" : "");
+             d->bands ? " of frames" : "", d->cutoffs[0] ? " in clusters" : "");
     return text;
 }
 
@@ -190,7 +192,10 @@ static void model_sound(model_case *c, const tfn_model_desc *d)
         uint64_t draw = (uint64_t)((token * 4 + frame % 4) * MODEL_BANDS + i % MODEL_BANDS);
         c->frames[i] = 2 * tfn_random_uniform(tfn_key_make(3), draw) - 1;
     }
-    for (int32_t b = 0; b < c->batch.batch; b++) c->frame_lengths[b] = 4 * c->source_lengths[b] + 3;
+    for (int32_t b = 0; b < c->batch.batch; b++) {      /* up to three more frames are in vain */
+        int32_t n = 4 * c->source_lengths[b] + 3 + (b + c->source_lengths[b]) % 4;
+        c->frame_lengths[b] = n < time ? n : time;
+    }
     c->batch.source = NULL;
     c->batch.frames = c->frames;
     c->batch.source_lengths = c->frame_lengths;
@@ -518,7 +523,7 @@ static void model_check_alone(model_case *c)
             if (whole.frames) {
                 one.batch.frames += b * whole.source_time * MODEL_BANDS;
                 one.batch.source_lengths = cut ? NULL : whole.source_lengths + b;
-                one.batch.source_time = cut ? c->frame_lengths[b] : whole.source_time;
+                one.batch.source_time = cut ? 4 * c->source_lengths[b] + 3 : whole.source_time;
             }
             found = tfn_model_logits(&c->m, &one.batch);
             if (!found || memcmp(found, row, bytes))
@@ -834,6 +839,103 @@ static tfn_model_desc model_plain(void)             /* small, without dropout */
     d.clip = 0;
     d.activation = TFN_SILU;
     return d;
+}
+
+/* -- adaptive input and softmax, in plain double ------------------------------------------------- */
+
+typedef struct model_ends { double input[MODEL_MOST * MODEL_WIDTH], output[MODEL_MOST * MODEL_WIDTH]; }
+    model_ends;
+static void model_see_ends(void *user, int32_t id, const float *data, ptrdiff_t rows,
+                           ptrdiff_t cols, bool backward)
+{
+    model_ends *e = (model_ends *)user;
+    tfn_watched point = tfn_probe_of(id).point;
+    double *to = point == TFN_WATCH_EMBEDDING ? e->input
+               : point == TFN_WATCH_STACK ? e->output : NULL;
+    for (ptrdiff_t i = 0; i < rows * cols && to && !backward; i++) to[i] = (double)data[i];
+}
+
+typedef struct model_cluster { float *words, *map; int32_t width, count, first; } model_cluster;
+static void model_clusters(model_cluster *x, const tfn_model *m, const char *stack)
+{
+    const int32_t at[] = { 0, 9, 15, MODEL_V };
+    for (int k = 0; k < 3; k++) {
+        char name[64];
+        const tfn_param_info *p;
+        snprintf(name, sizeof name, "%scluster_%d.weight", stack, k);
+        p = model_named(m, name);
+        CHECK(p && p->cols == MODEL_WIDTH >> 2*k);
+        x[k].words = (float *)model_copy(p->data, (size_t)(p->rows * p->cols) * sizeof(float));
+        x[k].width = p->cols, x[k].count = p->rows, x[k].first = at[k];
+        CHECK_INT(p->rows, at[k + 1] - at[k] + (k ? 0 : 2));
+        snprintf(name, sizeof name, "%sproject_%d.weight", stack, k);
+        p = model_named(m, name);
+        CHECK(p && p->rows == x[k].width && p->cols == MODEL_WIDTH);
+        x[k].map = (float *)model_copy(p->data, (size_t)(p->rows * p->cols) * sizeof(float));
+    }
+}
+/* log p of choice v of cluster x, from what the stack gives: softmax(E P h). */
+static double model_choice(const model_cluster *x, const double *h, int32_t v)
+{
+    double sum = 0, logit = 0;
+    for (int32_t w = 0; w < x->count; w++) {
+        double z = 0;
+        for (int32_t j = 0; j < x->width; j++)
+            for (int32_t c = 0; c < MODEL_WIDTH; c++)
+                z += (double)x->words[w * x->width + j] * (double)x->map[j*MODEL_WIDTH + c] * h[c];
+        sum += exp(z);
+        if (w == v) logit = z;
+    }
+    return logit - log(sum);
+}
+static double model_word(const model_cluster *x, const double *h, int32_t v)
+{
+    int k = v < 9 ? 0 : v < 15 ? 1 : 2;
+    return k ? model_choice(x, h, 8 + k) + model_choice(x + k, h, v - x[k].first)
+             : model_choice(x, h, v);
+}
+
+TEST(model_adaptive)
+{
+    static model_case c;
+    static model_ends ends;
+    for (int untied = 0; untied < 2; untied++) {
+        tfn_model_desc d = model_plain();
+        model_cluster in[3], out[3];
+        tfn_report report;
+        float *logits;
+        double nll = 0;
+        d.cutoffs[0] = 9, d.cutoffs[1] = 15;
+        d.untied = untied, d.probes = true, d.position = TFN_NO_POSITION;
+        if (!model_start(&c, &d)) return;
+        model_clusters(in, &c.m, "");
+        model_clusters(out, &c.m, untied ? "decoder." : "");
+        CHECK(tfn_model_watch(&c.m, model_see_ends, &ends) == TFN_OK);
+        logits = model_logits(&c);
+        CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK);
+        for (int32_t i = 0; i < c.batch.batch * c.batch.time; i++) {
+            int32_t v = c.tokens[i], k = v < 9 ? 0 : v < 15 ? 1 : 2;
+            const double *h = ends.output + i*MODEL_WIDTH;
+            for (int32_t j = 0; j < MODEL_WIDTH; j++) {
+                double x = 0;
+                for (int32_t w = 0; w < in[k].width; w++)
+                    x += (double)in[k].words[(v - in[k].first) * in[k].width + w]
+                       * (double)in[k].map[w*MODEL_WIDTH + j];
+                CHECK_CLOSE(ends.input[i*MODEL_WIDTH + j], x, 1e-5);
+            }
+            for (v = 0; v < MODEL_V; v++)
+                CHECK_CLOSE((double)logits[i*MODEL_V + v], model_word(out, h, v), 1e-4);
+            if (c.targets[i] >= 0) nll -= model_word(out, h, c.targets[i]);
+        }
+        CHECK_CLOSE(report.nll, nll / (double)report.tokens, 1e-5);
+        CHECK(report.loss == report.nll);
+        for (int k = 0; k < 3; k++) {
+            free(in[k].words), free(in[k].map);
+            free(out[k].words), free(out[k].map);
+        }
+        free(logits);
+        tfn_model_free(&c.m);
+    }
 }
 
 /* -- simulated half precision -------------------------------------------------------------------- */
@@ -1361,6 +1463,11 @@ typedef struct model_wrong {
     X(context, d->context = 0, TFN_BAD_OPTION, "context is 0", "1")                               \
     X(context_negative, d->context = -5, TFN_BAD_OPTION, "context is -5", "1")                    \
     X(source, d->source_context = -1, TFN_BAD_OPTION, "source_context is -1", "1")                \
+    X(cutoff, d->cutoffs[0] = MODEL_V, TFN_BAD_OPTION, "cutoffs[0] is 23", "22")                  \
+    X(cutoffs, (d->cutoffs[0] = 9, d->cutoffs[1] = 9), TFN_BAD_OPTION, "cutoffs[1] is 9", "10")   \
+    X(cutoffs_alone, d->cutoffs[1] = 9, TFN_BAD_OPTION, "cutoffs[1] is 9", "0")                   \
+    X(cutoffs_smoothed, (d->cutoffs[0] = 9, d->smoothing = (float)0.1), TFN_BAD_OPTION,           \
+      "cutoffs want a decoder", "smoothing")                                                      \
     X(bands, d->bands = -1, TFN_BAD_OPTION, "bands is -1", "0")                                   \
     X(bands_alone, d->bands = 5, TFN_BAD_OPTION, "frames want an encoder-decoder", "")            \
     X(width, d->width = -8, TFN_BAD_OPTION, "width is -8", "1")                                   \
@@ -1718,6 +1825,7 @@ int main(void)
     RUN(model_decoding);
 #ifndef MODEL_VARIANTS
     RUN(model_large);
+    RUN(model_adaptive);
     RUN(model_half);
     RUN(model_watching);
     RUN(model_loss_scale);
