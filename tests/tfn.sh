@@ -142,6 +142,16 @@ hears() {               # sound through convolutions; a text is not heard
     [ $? = 1 ] && grep -q 'sound wants --arch encdec' "$work/error"
 }
 check "tfn train --task digits: sound" hears
+parts() {               # words in clusters: the file knows, and so does what reads it
+    "$tfn" train --task markov --items 300 --held 20 --layers 1 --width 16 --steps 30 --threads 1 \
+        --cutoffs 8,12 --quiet --out "$work/w.safetensors" > "$work/page" &&
+        "$tfn" inspect "$work/w.safetensors" | grep -q '^project_2.weight' &&
+        "$tfn" eval "$work/w.safetensors" | grep -q '^perplexity' &&
+        echo | "$tfn" generate "$work/w.safetensors" --max-tokens 4 > "$work/page" || return 1
+    "$tfn" train --task markov --cutoffs x --out "$work/x.safetensors" 2> "$work/error"
+    [ $? = 1 ] && grep -q 'cutoffs x is no number' "$work/error"
+}
+check "tfn train --cutoffs: clusters of words" parts
 classifies() {
     awk 'BEGIN { for (i = 0; i < 900; i++) { n = i * 7 % 13 % 2
         print (n ? "yes" : "no") "\t" (n ? "good " : "bad ") i "\t" i % 7 } }' > "$work/labels.tsv"

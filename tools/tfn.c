@@ -33,6 +33,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(HEADS, 'i', "heads", "N", "0", 0, 1024, KEPT, "attention heads; 0: width/32") \
     X(FFN, 'i', "ffn", "N", "0", 0, 1e6, KEPT, "hidden width; 0: 4 width") \
     X(CONTEXT, 'i', "context", "N", "64", 4, 1e6, KEPT, "most tokens of a row") \
+    X(CUTOFFS, 's', "cutoffs", "N[,M]", NULL, 0, 0, KEPT, "clusters of words begin at N, M") \
     X(POSITION, 'c', "position", "learned|sinusoidal|fairseq|rotary|none", "rotary", 0, 0, KEPT, \
       "positions") \
     X(RECIPE, 's', "recipe", "NAME", "pre", 0, 0, KEPT, "topology, norm, init (normlab list)") \
