@@ -3995,14 +3995,20 @@ static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *
     TFN__N(tfn__pack_b)(&t, kt);
 }
 
-/* s (rows, keys) = q (rows, D) k^T, and some more keys to make the last vector full. */
+/* s (rows, keys) = q (rows, D) k^T, some rows at a time, as far as the last of these sees, and some
+ * more keys to make the last vector full. */
 static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, const float *kt)
 {
-    const ptrdiff_t n = (a->keys + TFN__W - 1) / TFN__W * TFN__W;
-    const tfn_matmul t = {
-        s, NULL, q, kt, a->rows, n, a->size, a->ld, 0, a->size, 1, 2*TFN__W, 2*TFN__W * a->size
-    };
-    TFN__N(tfn__matmul_block)(&t, false);
+    tfn_matmul t = { s, NULL, q, kt, 0, 0, a->size, a->ld, 0, a->size, 1, 2*TFN__W,
+                     2*TFN__W * a->size };
+    for (ptrdiff_t i = 0; i < a->rows; i += t.m) {
+        t.m = tfn__min(a->rows - i, a->p->causal ? 2*TFN__STEP : a->rows);
+        t.n = tfn__seen(a->p, a->b, a->row + i + t.m - 1);
+        t.n = (t.n + TFN__W - 1) / TFN__W * TFN__W;
+        t.c = s + i*a->ld;
+        t.a = q + i*a->size;
+        TFN__N(tfn__matmul_block)(&t, false);
+    }
 }
 
 static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
@@ -4059,25 +4065,47 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
         TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first, false);
 }
 
-/* c += a b on a block that the diagonal cuts: row i has the steps p <= i of its chain; turned, the
- * steps p >= i. */
-static void TFN__N(tfn__triangle)(const tfn_matmul *t, bool turned)
+/* Lanes of c (m, n), m <= TFN__STEP, from j on, where the diagonal cuts the chains: row i has the
+ * steps p <= cut + i; turned, the steps p >= i. Missing rows do what the last one does. */
+static TFN__INLINE void TFN__N(tfn__wedge_part)(const tfn_matmul *t, ptrdiff_t cut, bool turned,
+                                                ptrdiff_t j, ptrdiff_t lanes)
 {
-    for (ptrdiff_t i = 0; i < t->m; i++) {
-        const ptrdiff_t first = turned ? i : 0, end = turned ? t->k : tfn__min(i + 1, t->k);
-        const float *a = t->a + i * t->a_row;
-        float *c = t->c + i * t->c_ld;
-        TFN__EACH(j, k, t->n) {
-            TFN__V x = TFN__GET(c + j, k);
-            for (ptrdiff_t p = first; p < end; p++)
-                x = TFN__FMA(TFN__SET(a[p * t->a_col]), TFN__GET(t->b + p * t->b_row + j, k), x);
-            TFN__PUT(c + j, x, k);
-        }
+    const float *a[TFN__STEP];
+    const ptrdiff_t col = t->a_col, last = t->m - 1;
+    ptrdiff_t p = 0;
+    TFN__V x[TFN__STEP], u;
+    TFN__UNROLL
+    for (int i = 0; i < TFN__STEP; i++) {
+        const ptrdiff_t r = tfn__min(i, last);
+        a[i] = t->a + r * t->a_row;
+        x[i] = t->start ? TFN__GET(t->start + r * t->start_ld + j, lanes) : TFN__SET(0);
     }
+    for (; p < cut && p < t->k; p++) {
+        u = TFN__GET(t->b + p * t->b_row + j, lanes);
+        TFN__UNROLL
+        for (int i = 0; i < TFN__STEP; i++) x[i] = TFN__FMA(TFN__SET(a[i][p * col]), u, x[i]);
+    }
+    TFN__UNROLL
+    for (int d = 0; d < TFN__STEP; d++) {
+        if (p >= t->k) continue;
+        u = TFN__GET(t->b + p * t->b_row + j, lanes);
+        TFN__UNROLL
+        for (int i = 0; i < TFN__STEP; i++)
+            if (turned ? i <= d : i >= d) x[i] = TFN__FMA(TFN__SET(a[i][p * col]), u, x[i]);
+        p++;
+    }
+    for (; turned && p < t->k; p++) {
+        u = TFN__GET(t->b + p * t->b_row + j, lanes);
+        TFN__UNROLL
+        for (int i = 0; i < TFN__STEP; i++) x[i] = TFN__FMA(TFN__SET(a[i][p * col]), u, x[i]);
+    }
+    TFN__UNROLL
+    for (int i = 0; i < TFN__STEP; i++)
+        if (i < t->m) TFN__PUT(t->c + i * t->c_ld + j, x[i], lanes);
 }
 
 /* y (rows, D) = w (rows, keys) x (keys, D), or y + that: the keys that all rows see; then along the
- * diagonal, some rows at a time, the keys that these share and the triangle. */
+ * diagonal, some rows at a time. */
 static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld, const float *w,
                                    bool add)
 {
@@ -4085,19 +4113,15 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
     tfn_matmul t = {
         y, add ? y : NULL, w, a->x, a->rows, a->size, a->before, y_ld, y_ld, a->ld, 1, a->size, 1
     };
-    TFN__N(tfn__matmul)(&t, a->work);
+    if (t.k > 0 || diagonal <= 0) TFN__N(tfn__matmul)(&t, a->work);
+    t.b += t.k*a->size;
     for (ptrdiff_t i = 0; i < a->rows && diagonal > 0; i += TFN__STEP) {
         t.c = y + i*y_ld;
-        t.start = t.c;
+        t.start = a->before || add ? t.c : NULL;
         t.a = w + i*a->ld + a->before;
-        t.b = a->x + a->before*a->size;
         t.m = tfn__min(TFN__STEP, a->rows - i);
-        t.k = tfn__min(i, diagonal);
-        if (t.k > 0) TFN__N(tfn__matmul)(&t, a->work);
-        t.a += t.k;
-        t.b += t.k*a->size;
-        t.k = tfn__min(TFN__STEP, diagonal - t.k);
-        TFN__N(tfn__triangle)(&t, false);
+        t.k = diagonal;
+        TFN__EACH(j, lanes, t.n) TFN__N(tfn__wedge_part)(&t, i, false, j, lanes);
     }
 }
 
@@ -4202,12 +4226,8 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
         t.a = w + j*a->ld + a->before + j;
         t.b = dy + j*size;
         t.m = tfn__min(TFN__STEP, diagonal - j);
-        t.k = tfn__min(TFN__STEP, a->rows - j);
-        TFN__N(tfn__triangle)(&t, true);
-        t.a += t.k*a->ld;
-        t.b += t.k*size;
-        t.k = a->rows - j - t.k;
-        if (t.k > 0) TFN__N(tfn__matmul)(&t, a->work);
+        t.k = a->rows - j;
+        TFN__EACH(l, lanes, size) TFN__N(tfn__wedge_part)(&t, 0, true, l, lanes);
     }
 }
 
