@@ -2838,13 +2838,11 @@ static void TFN__N(tfn__tile_edge)(const tfn_matmul *t)
 }
 
 #ifdef TFN__ZIPLO
-/* v[i]: the W numbers s[..][p + i]. */
-static TFN__INLINE void TFN__N(tfn__turn)(TFN__V *v, const float *const *s, ptrdiff_t p)
+/* v[i]: the W numbers s[..][p + i], of which q[j] holds four steps of every fourth source. */
+static TFN__INLINE void TFN__N(tfn__turn)(TFN__V *v, const TFN__V *q)
 {
-    const TFN__V a = TFN__QLOAD(s, p), b = TFN__QLOAD(s + 1, p);
-    const TFN__V c = TFN__QLOAD(s + 2, p), e = TFN__QLOAD(s + 3, p);
-    const TFN__V l = TFN__ZIPLO(a, c), m = TFN__ZIPLO(b, e);
-    const TFN__V g = TFN__ZIPHI(a, c), h = TFN__ZIPHI(b, e);
+    const TFN__V l = TFN__ZIPLO(q[0], q[2]), m = TFN__ZIPLO(q[1], q[3]);
+    const TFN__V g = TFN__ZIPHI(q[0], q[2]), h = TFN__ZIPHI(q[1], q[3]);
     v[0] = TFN__ZIPLO(l, m), v[1] = TFN__ZIPHI(l, m);
     v[2] = TFN__ZIPLO(g, h), v[3] = TFN__ZIPHI(g, h);
 }
@@ -2869,8 +2867,9 @@ static TFN__COPIES ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width,
             const float *row[TFN__W];
             TFN__N(tfn__sources)(row, s, lane, j, count);
             for (ptrdiff_t p = q; p < q + 64 && p < done; p += 4) {
-                TFN__V v[4];
-                TFN__N(tfn__turn)(v, row, p);
+                TFN__V v[4], f[4];
+                for (int i = 0; i < 4; i++) f[i] = TFN__QLOAD(row + i, p);
+                TFN__N(tfn__turn)(v, f);
                 for (int i = 0; i < 4; i++) TFN__STORE(d + (p + i) * width + j, v[i]);
                 for (int i = 0; i < TFN__W / 4; i++)
                     TFN__FETCH(row[p % 16 / 4 * (TFN__W / 4) + i] + p / 16 * 16 + 64);
@@ -2879,28 +2878,47 @@ static TFN__COPIES ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width,
     return done;
 }
 
-/* Lanes of R rows of c for W rows of b that are contiguous in k, turned in registers. */
+#define TFN__FEW 8                            /* rows of c for which b is not packed */
+
+/* Lanes of up to R rows of c for W rows of b that are contiguous in k, turned in registers. Missing
+ * rows do what the last one does. */
 static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul *t, const float *const *b,
                                                  const int R)
 {
-    TFN__V x[4], v[4];
+    TFN__V x[TFN__FEW], v[4], q[TFN__W / 4][4];
     float last[TFN__W];
-    for (int r = 0; r < R; r++)
-        x[r] = t->start ? TFN__GET(t->start + r * t->start_ld, t->n) : TFN__SET(0);
-    for (ptrdiff_t p = 0; p < t->k; p += 4) {
-        const int steps = (int)tfn__min(t->k - p, 4);
-        for (int i = 0; i < TFN__W / 4; i++)        /* the next W rows of b */
-            TFN__FETCH_FAR(b[p % 16 / 4 * (TFN__W / 4) + i] + TFN__W * t->b_col + p / 16 * 16);
-        if (steps == 4) TFN__N(tfn__turn)(v, b, p);
-        for (int i = 0; i < steps && steps < 4; i++) {
-            for (int l = 0; l < TFN__W; l++) last[l] = b[l][p + i];
-            v[i] = TFN__LOAD(last);
-        }
-        for (int i = 0; i < steps; i++)
-            for (int r = 0; r < R; r++)
-                x[r] = TFN__FMA(TFN__SET(t->a[r * t->a_row + (p + i) * t->a_col]), v[i], x[r]);
+    const float *a[TFN__FEW];
+    ptrdiff_t p = 0;
+    TFN__UNROLL
+    for (int r = 0; r < R; r++) {
+        a[r] = t->a + tfn__min(r, t->m - 1) * t->a_row;
+        x[r] = t->start && r < t->m ? TFN__GET(t->start + r * t->start_ld, t->n) : TFN__SET(0);
     }
-    for (int r = 0; r < R; r++) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
+    for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of a source on end */
+        TFN__UNROLL
+        for (int s = 0; s < 4; s++) {
+            TFN__UNROLL
+            for (int i = 0; i < TFN__W / 4; i++) q[i][s] = TFN__QLOAD(b + s, p + 4*i);
+        }
+        for (int l = 0; l < TFN__W; l++)                      /* the next W rows of b */
+            TFN__FETCH_FAR(b[l] + TFN__W * t->b_col + p);
+        TFN__UNROLL
+        for (int i = 0; i < TFN__W; i++) {
+            if (i % 4 == 0) TFN__N(tfn__turn)(v, q[i / 4]);
+            TFN__UNROLL
+            for (int r = 0; r < R; r++)
+                x[r] = TFN__FMA(TFN__SET(a[r][(p + i) * t->a_col]), v[i % 4], x[r]);
+        }
+    }
+    for (; p < t->k; p++) {
+        for (int l = 0; l < TFN__W; l++) last[l] = b[l][p];
+        TFN__UNROLL
+        for (int r = 0; r < R; r++)
+            x[r] = TFN__FMA(TFN__SET(a[r][p * t->a_col]), TFN__LOAD(last), x[r]);
+    }
+    TFN__UNROLL
+    for (int r = 0; r < R; r++)
+        if (r < t->m) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
 }
 
 /* Few rows of c: packing b would take longer than the product. */
@@ -2911,14 +2929,11 @@ static void TFN__N(tfn__matmul_turned)(const tfn_matmul *p)
         const float *b[TFN__W];
         TFN__N(tfn__sources)(b, p->b, p->b_col, j, p->n);
         t.n = tfn__min(p->n - j, TFN__W);
-        for (ptrdiff_t i = 0; i < p->m; i += t.m) {
-            t.m = p->m - i < 4 ? 1 : 4;
-            t.a = p->a + i * p->a_row;
-            t.c = p->c + i * p->c_ld + j;
-            t.start = tfn__at(p->start, i * p->start_ld + j);
-            if (t.m == 4) TFN__N(tfn__turned_rows)(&t, b, 4);
-            else TFN__N(tfn__turned_rows)(&t, b, 1);
-        }
+        t.c = p->c + j;
+        t.start = tfn__at(p->start, j);
+        if (t.m == 1) TFN__N(tfn__turned_rows)(&t, b, 1);
+        else if (t.m <= 4) TFN__N(tfn__turned_rows)(&t, b, 4);
+        else TFN__N(tfn__turned_rows)(&t, b, 8);
     }
 }
 #endif
@@ -3068,7 +3083,7 @@ static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
         return;
     }
 #ifdef TFN__ZIPLO
-    if (p->m <= 4 && p->b_row == 1) {
+    if (p->m <= TFN__FEW && p->b_row == 1) {
         TFN__N(tfn__matmul_turned)(p);
         return;
     }
@@ -3150,6 +3165,7 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
     }
 }
 #undef TFN__MR
+#undef TFN__FEW
 #endif /* TFN__BODY */
 /* >> norms */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
