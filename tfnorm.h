@@ -3069,12 +3069,14 @@ static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul *s, ptrdiff_t n, bool 
 }
 
 /* Packing pays for itself where a panel is used often enough (a: n columns, unless its rows are
- * short; b: m rows), and where b is too large for the caches and its rows should be read in long
- * pieces. */
+ * short; b: m rows, fewer where its rows share few sets of the cache), and where b is too large
+ * for the caches and its rows should be read in long pieces. */
 static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
 {
     const bool pack_a = p->n > 128 && (p->a_col != 1 || p->k > 128);
-    const bool pack_b = p->b_col != 1 || p->n * p->k > (p->m > 20*TFN__MR ? 24576 : 4194304);
+    const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;     /* in few sets, a line a row */
+    const bool often = p->m > (crowded ? 2 : 20) * TFN__MR;
+    const bool pack_b = p->b_col != 1 || p->n * p->k > (often ? 24576 : 4194304);
     float *work_a = work + tfn__matmul_b(p->n, p->k);
     tfn_matmul s = *p, t;
     if (p->m <= 0 || p->n <= 0) return;
