@@ -199,6 +199,16 @@ diagnoses() {
         [ "$(grep -c warning "$work/error")" = 1 ] && grep -q 'decoder.5' "$work/error"
 }
 check "tfn train: says what is wrong" diagnoses
+progress() {            # before the first validation there is none to tell
+    script -qec "$tfn train --task copy --layers 1 --width 8 --steps 300 --eval-every 200 \
+        --threads 1 --out $work/w.safetensors" "$work/typed" < /dev/null > "$work/page"
+    tr '\r' '\n' < "$work/typed" | grep '^.*step [0-9]*/300' > "$work/lines"
+    grep -q 'step [0-9]*/300 .* valid -  lr' "$work/lines" && ! grep -q nan "$work/lines" &&
+        grep -q 'step 300/300 .* valid [0-9.]*  lr' "$work/lines"
+}
+if have script; then check "tfn train: progress" progress
+else skip "tfn train: progress" "no script"
+fi
 timed() {
     "$tfn" train --task copy --layers 1 --width 8 --minutes 0.01 --quiet --out "$work/f.safetensors" \
         > "$work/one" 2> "$work/error" || return 1

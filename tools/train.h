@@ -24,7 +24,7 @@ typedef struct trainer {
     corpus      data, valid;
     const char *out, *command;          /* command: the options that are not kept, for a message */
     int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
-    bool        terminal, colour, warned;
+    bool        terminal, colour, warned, validated;
     double      began, shown;           /* seconds */
     double      loss_sum, unigram, last_valid;
     int64_t     loss_count, tokens, skipped;
@@ -328,6 +328,7 @@ static inline void say_progress(trainer *t, const tfn_report *r, bool now)
     double at = seconds(), each, left;
     int64_t done = t->position - t->first;
     int bar = (int)(20 * t->position / t->steps);
+    char valid[32] = "-";
     t->loss_sum += r->loss, t->loss_count++, t->tokens += r->tokens;
     if (given(t->s, O_QUIET) || (!now && at - t->shown < (t->terminal ? 0.2 : 5))) return;
     each = (at - t->began) / (double)done;
@@ -336,9 +337,10 @@ static inline void say_progress(trainer *t, const tfn_report *r, bool now)
         fprintf(stderr, "\r\033[K%s%.*s%s%.*s ", t->colour ? "\033[36m" : "", bar,
                 "####################", t->colour ? "\033[0m" : "", 20 - bar,
                 "....................");
-    fprintf(stderr, "step %lld/%lld  loss %.3f  valid %.3f  lr %.2e  gradient %.2f  "
+    if (t->validated) snprintf(valid, sizeof valid, "%.3f", t->last_valid);
+    fprintf(stderr, "step %lld/%lld  loss %.3f  valid %s  lr %.2e  gradient %.2f  "
             "%.0f tokens/s  %d:%02d left%s", (long long)t->position, (long long)t->steps,
-            t->loss_sum / (double)t->loss_count, t->last_valid, (double)r->lr,
+            t->loss_sum / (double)t->loss_count, valid, (double)r->lr,
             (double)r->grad_norm, (double)t->tokens / (at - t->began), (int)left / 60,
             (int)left % 60, t->terminal ? "" : "\n");
     fflush(stderr);
@@ -554,7 +556,7 @@ static inline int run(trainer *t)
         step(t, &r);
         last = t->position == t->steps;
         validated = last || t->position % eval == 0;
-        if (validated) t->last_valid = validate(t);
+        if (validated) t->last_valid = validate(t), t->validated = true;
         log_step(t, &r, validated);
         say_progress(t, &r, last || (validated && t->terminal));
         if (validated) diagnose(t, r.tokens);
