@@ -164,6 +164,19 @@ classifies() {
     [ $? = 1 ] && grep -q 'standard input:1: label "other"' "$work/error"
 }
 check "tfn classify" classifies
+ordered() {             # lines of many lengths, the longest above the batches of training
+    awk 'BEGIN { for (i = 0; i < 60; i++) {
+        printf "%s", i % 3 ? "bad" : "good"; for (k = i * 7 % 31; k > 0; k--) printf " %d", k
+        print "" } for (i = 0; i < 600; i++) printf "good "; print "" }' > "$work/input"
+    "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokeniser words --steps 100 \
+        --context 700 --batch-tokens 512 --threads 1 --quiet --out "$work/o.safetensors" \
+        > "$work/page" && "$tfn" classify "$work/o.safetensors" "$work/input" --n-best 1 |
+        cut -f 1 > "$work/one" && seq 61 | diff - "$work/one" || return 1
+    "$tfn" classify "$work/o.safetensors" "$work/input" > "$work/one"
+    while read -r line; do echo "$line" | "$tfn" classify "$work/o.safetensors"; done \
+        < "$work/input" | diff - "$work/one"
+}
+check "tfn classify: in order" ordered
 tunes() {               # a pre-trained encoder classifies; its first seed is the model's own run
     "$tfn" train --task sentences --arch encoder --layers 1 --width 16 --steps 60 --threads 1 --quiet \
         --out "$work/p.safetensors" > "$work/page" &&

@@ -420,7 +420,7 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
 {
     static trainer t;
     settings e = *experiment;
-    char text[32], steps[32];
+    char text[32], steps[32], rows[32];
     tfn_accuracy right = { 0 };
     corpus x;
     memset(&t, 0, sizeof t);
@@ -436,7 +436,8 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
         step(&t, &r);
     }
     corpus_open(&x, &e, DATA_LABELS, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &t.b.classes);
-    e.text[O_BATCH_TOKENS] = NULL;
+    snprintf(rows, sizeof rows, "%d", (int)t.b.model.desc.batch);       /* as many as it holds */
+    e.text[O_BATCH] = rows;
     corpus_cut(&x, &e, &t.b.tokeniser.tokeniser, true);
     for (int64_t k = 0; k < x.batches.count; k++) {
         const tfn_batch *batch = data_batch(&x.batches, k);
@@ -499,7 +500,7 @@ static int classify(settings *s, cli *c)
     x.kind = b.kind, x.get = get_input, x.user = &lines, x.count = lines.count;
     x.space = b.tokeniser.tokeniser.kind == TFN_WORDS || b.tokeniser.tokeniser.kind == TFN_BPE;
     b.from.text[O_BATCH] = text_of(s, O_BATCH);
-    b.from.text[O_BATCH_TOKENS] = NULL;
+    b.from.text[O_BATCH_TOKENS] = "0";                  /* else they would stand by length */
     corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
     bundle_load(&b, x.batches.most_rows, threads_of(s));
     for (int64_t k = 0; k < x.batches.count; k++) {
