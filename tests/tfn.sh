@@ -177,6 +177,16 @@ ordered() {             # lines of many lengths, the longest above the batches o
         < "$work/input" | diff - "$work/one"
 }
 check "tfn classify: in order" ordered
+limited() { (ulimit -v 300000 && "$tfn" "$@"); }
+roomy() {               # eval takes the batches of training: not 1.6 GB for rows that may be long
+    awk 'BEGIN { for (i = 0; i < 9000; i++) print (i % 3 ? "yes\ta" : "no\tb") i }' > "$work/short"
+    limited train --labels "$work/short" --tokeniser bytes --context 4000 --batch 4000 \
+        --batch-tokens 4000 --layers 1 --width 32 --steps 3 --threads 1 --quiet \
+        --out "$work/r.safetensors" > "$work/page" && limited eval "$work/r.safetensors" \
+        > "$work/page" 2> "$work/error" && grep -q '^items *[1-9]' "$work/page" ||
+        { cat "$work/error"; return 1; }
+}
+check "tfn eval: memory of the batches" roomy
 tunes() {               # a pre-trained encoder classifies; its first seed is the model's own run
     "$tfn" train --task sentences --arch encoder --layers 1 --width 16 --steps 60 --threads 1 --quiet \
         --out "$work/p.safetensors" > "$work/page" &&

@@ -630,6 +630,16 @@ static void eval_speech(bundle *b, corpus *x, const settings *s)
     speaker_free(&v);
     free(work);
 }
+/* In batches of as many tokens as in training, or as the longest row has. */
+static void eval_batch_tokens(bundle *b)
+{
+    static char tokens[32];
+    int64_t n = whole_of(&b->from, O_BATCH_TOKENS);
+    if (n && n < b->desc.context) n = b->desc.context;
+    snprintf(tokens, sizeof tokens, "%lld", (long long)n);
+    b->from.text[O_BATCH_TOKENS] = tokens;
+    b->desc.batch_tokens = (int32_t)n;
+}
 /* Without a file: the test split of a task or of lines; of a text, what was held out. */
 static int eval(settings *s, cli *c)
 {
@@ -639,6 +649,7 @@ static int eval(settings *s, cli *c)
     open_use(&b, s, c);
     corpus_open(&x, &b.from, b.kind, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &b.classes);
     if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
+    eval_batch_tokens(&b);
     corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
     rows = x.batches.most_rows > 32 ? x.batches.most_rows : 32;
     bundle_load(&b, rows, threads_of(s));
