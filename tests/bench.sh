@@ -1,18 +1,39 @@
 # tools/bench.c: its rows are JSON with what a script needs, and what is no model is refused. Speed
 # itself is no test.
 . ./check.sh
-bench=$work/bench
+bench=$work/bin/bench
+mkdir -p "$work/bin"
+cp -r ../tools/peers "$work/"           # it looks for them there
 built() {
     ${CC:-cc} -O2 -std=c99 -Wall -Wextra -Werror ../tools/bench.c -o "$bench" -lm -ldl -pthread
 }
-keys() { # keys BENCH ...: at least one object, each with a name, ms, gflops or gbytes, peer, ratio
+keys() { # keys BENCH ...: at least one object, each with a name, ms, a rate, peer, ratio
     "$bench" "$@" --quick --no-peers --json > "$work/rows" || return 1
-    awk '!/^\{"bench":.*"name":".*"ms":[0-9]/ || !/,"(gflops|gbytes)":[0-9]/ ||
+    awk '!/^\{"bench":.*"name":".*"ms":[0-9]/ || !/,"(gflops|gbytes|mbytes|sentences)":[0-9]/ ||
          !/,"peer":.*,"ratio":.*\}$/ { bad = 1 }
          END { exit bad || !NR }' "$work/rows" || { cat "$work/rows"; return 1; }
 }
 refused() { "$bench" train L=2,q=3 2> "$work/said"; [ $? = 2 ] && grep -q 'L=2,q=3' "$work/said"; }
 by_value() { "$bench" memory L=1,d=32,h=2,ff=64,T=8,B=2,V=16 | grep -q '^L=1.*working set [1-9]'; }
+data() { # a row for each; those that are derived have what is theirs
+    keys data && [ "$(wc -l < "$work/rows")" = 4 ] &&
+        grep -q '"BPE training.*"mbytes":.*"minutes_of_100_mb":[0-9]' "$work/rows" &&
+        grep -q '"batches.*"sentences":.*"batches":[0-9]' "$work/rows" &&
+        grep -q '"beam.*"sentences":.*"tokens":[0-9]' "$work/rows"
+}
+own_text() {            # a file of one's own; a model by value; no file
+    for i in 1 2 3 4 5 6 7 8; do cat bench.sh tfn.sh; done > "$work/text"
+    "$bench" data "$work/text" L=1,d=32,h=2,ff=64,B=2,V=300 --quick --no-peers > "$work/rows" &&
+        [ "$(grep -c '[1-9].* \(MB\|sentences\)/s' "$work/rows")" = 4 ] &&
+        grep -q '1+1 layers, width 32' "$work/rows" || return 1
+    "$bench" data "$work/none" --quick > "$work/rows" 2> "$work/said"
+    [ $? = 1 ] && [ ! -s "$work/rows" ] && grep -q "$work/none.* cannot be opened" "$work/said"
+}
+# the sentences that PyTorch finds are ours: of the two programs neither checks itself
+torch() {
+    "$bench" data --quick --rounds 1 --json --only beam > "$work/rows" &&
+        grep -q '"equal":4,"of":4}' "$work/rows" || { cat "$work/rows"; return 1; }
+}
 
 check "bench builds" built
 check "bench gemm" keys gemm --only 32x32x32
@@ -22,5 +43,11 @@ check "bench decode" keys decode L=1,d=32,h=2,ff=64,T=8,B=2,V=16
 check "bench attention" keys attention --only "T=32"
 check "bench peak" keys peak --only "16 KiB"
 check "bench memory by value" by_value
+check "bench data" data
+check "bench data FILE" own_text
+python=${TFN_PYTHON:-/usr/bin/python3}
+if "$python" -c 'import torch' 2> "$work/said"; then check "bench data: beams as PyTorch's" torch
+else skip "bench data: beams as PyTorch's" "no PyTorch"
+fi
 check "bench names what is no model" refused
 finish

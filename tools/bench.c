@@ -10,8 +10,10 @@
  *     bench threads     two threads, alone and with a busy neighbour; are the bits the same?
  *     bench memory      bytes of a training step
  *     bench growth      tokens a second against width, depth, length, batch
+ *     bench data        BPE, batching, beam search; PyTorch, and are the sentences the same?
  * train, decode and memory take models by name (tiny small medium gpt2 encdec) or by value:
  *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
+ * data takes one so, too, and a FILE of text instead of a generated one.
  * Limits, ours and the peers are measured in turn, --rounds times (7): times are medians, a ratio
  * (peer / ours) is the lower quartile of the rounds' ratios. It is the thread's processor time: pin
  * it to a core (taskset -c 0). PyTorch is run by tools/peers/torch_peer.py, as installed and tuned
@@ -25,10 +27,12 @@
 #include "peer.h"
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
+#include "data.h"
 #include <time.h>
 
 static const char usage[] =
     "bench peak | gemm | train | decode | kernels | attention | threads | memory | growth [MODEL]\n"
+    "bench data [FILE] [MODEL]\n"
     "      [--isa NAME] [--threads N] [--only WORD] [--rounds N] [--no-peers] [--quick] [--json]\n"
     "MODEL: tiny small medium gpt2 encdec, or by value: L=4,d=96,h=3,ff=384,T=40,B=12,V=300\n"
     "Pin it to a core, taskset -c 0 bench train, except for threads.\n";
@@ -154,14 +158,26 @@ static double peak(tfn_isa isa)
 
 /* -- rows: ours, the limit and the peers in turn ---------------------------------------------- */
 
+/* What is counted a second, and its key in JSON. */
+static const struct { const char *name, *key; double scale; } units[] = {
+    { "GFLOP/s", "gflops", 1e-9 }, { "GB/s", "gbytes", 1e-9 }, { "MB/s", "mbytes", 1e-6 },
+    { "sentences/s", "sentences", 1 }
+};
+enum { GFLOPS, GBYTES, MBYTES, SENTENCES };
+
 typedef struct contest {
     const char *bench, *name, *isa;
     double (*ours)(void *job);                    /* seconds */
     double (*theirs)(void *job, peer *p);         /* NULL: nobody's; < 0: no answer */
     double (*limit)(void *job);                   /* amounts a second that are possible, or NULL */
     void   *job;
-    double  amount;                               /* of operations or bytes */
-    const char *unit;                             /* of 1e9 amounts a second */
+    double  amount;                               /* of operations, bytes, sentences */
+    int     unit;
+    struct {                                      /* one more number, if it has a text */
+        const char *text, *key;
+        double amount;                            /* a second, or times the seconds */
+        bool   times;
+    } more;
 } contest;
 
 /* What a contest found: medians, and for every peer the lower quartile of theirs / ours. */
@@ -171,11 +187,13 @@ static bool wanted(const char *name) { return !option.only || strstr(name, optio
 
 static void print_outcome(const contest *c, const outcome *o, const peer *peers, int count)
 {
-    const double rate = c->amount / o->seconds * 1e-9;
+    const double rate = c->amount / o->seconds * units[c->unit].scale;
+    const double more = c->more.times ? c->more.amount * o->seconds : c->more.amount / o->seconds;
     const int each = count > 0 ? count : 1;
     if (!option.json) {
         printf("%-7s %-30s %11.2f us %8.4g %s", c->isa, c->name, o->seconds * 1e6, rate,
-               c->unit);
+               units[c->unit].name);
+        if (c->more.text) printf("   %.4g %s", more, c->more.text);
         if (o->part > 0) printf(" %5.1f %%", 100 * o->part);
         for (int i = 0; i < count; i++)
             if (o->theirs[i] > 0) printf("   %s %.2fx", peers[i].name, o->ratio[i]);
@@ -185,7 +203,8 @@ static void print_outcome(const contest *c, const outcome *o, const peer *peers,
         printf("{\"bench\":\"%s\",\"name\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"rounds\":%d,"
                "\"ms\":%.6g", c->bench, c->name, c->isa, option.threads, option.rounds,
                o->seconds * 1e3);
-        printf(",\"%s\":%.6g", c->unit[1] == 'F' ? "gflops" : "gbytes", rate);
+        printf(",\"%s\":%.6g", units[c->unit].key, rate);
+        if (c->more.text) printf(",\"%s\":%.6g", c->more.key, more);
         if (o->part > 0) printf(",\"percent\":%.1f", 100 * o->part);
         if (i < count && o->theirs[i] > 0)
             printf(",\"peer\":\"%s\",\"peer_ms\":%.6g,\"ratio\":%.3f", peers[i].name,
@@ -265,14 +284,14 @@ static void bench_peak(const tfn_kernels *k)
     };
     tfn_isa isa = k->isa;
     contest c = { "peak", "10^9 operations", k->name, our_multiply_adds, NULL, NULL, &isa, 1e9,
-                  "GFLOP/s" };
+                  GFLOPS, { 0 } };
     compete(&c, NULL, 0);
     for (int i = 0; i < 4 && k == tfn_kernels_for(TFN_ISA_BEST); i++) {
         reading r;
         if (!wanted(levels[i].name)) continue;
         r = reading_of(levels[i].bytes);
         c.name = levels[i].name, c.ours = our_reading, c.job = &r;
-        c.amount = (double)levels[i].bytes, c.unit = "GB/s";
+        c.amount = (double)levels[i].bytes, c.unit = GBYTES;
         compete(&c, NULL, 0);
         free(r.x);
     }
@@ -318,7 +337,7 @@ static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrd
     tfn_matmul p = { c, NULL, a, b, m, n, depth, n, 0, depth, 1, n, 1 };
     product job;
     contest x = { "gemm", NULL, k->name, our_product, their_product, fma_limit, NULL, 0,
-                  "GFLOP/s" };
+                  GFLOPS, { 0 } };
     char name[64];
     outcome o;
     memset(&job, 0, sizeof job);
@@ -515,7 +534,7 @@ static void bench_kernels(const tfn_kernels *k)
                                  all + 4*n + 2048, all + 4*n + 3072, all + 4*n + 4096,
                                  all + 4*n + 5120, rows, cols }, jobs[j].run, jobs[j].asked, 0 };
             contest c = { "kernels", NULL, k->name, our_kernel, their_kernel, NULL, &job,
-                          (double)n * jobs[j].bytes, "GB/s" };
+                          (double)n * jobs[j].bytes, GBYTES, { 0 } };
             char name[64];
             snprintf(name, sizeof name, "%s %ldx%ld", jobs[j].name, (long)rows, (long)cols);
             for (ptrdiff_t i = 0; i < n; i++) job.a.dx[i] += 1;  /* a second moment is positive */
@@ -561,7 +580,7 @@ static void bench_attention(const tfn_kernels *k)
             float *all = random_floats(8*n + 2*(ptrdiff_t)shapes[i][0]*h*t, 6);
             attention_job job;
             contest c = { "attention", NULL, k->name, our_attention, NULL, fma_limit, &job, 0,
-                          "GFLOP/s" };
+                          GFLOPS, { 0 } };
             char name[64];
             memset(&job, 0, sizeof job);
             job.k = k, job.backward = back != 0;
@@ -700,7 +719,7 @@ static void bench_train(const shape *list, int n)
     for (int i = 0; i < n; i++) {
         train_job j;
         contest c = { "train", list[i].name, "", our_steps, their_steps, fma_limit, &j,
-                      step_operations(&list[i]), "GFLOP/s" };
+                      step_operations(&list[i]), GFLOPS, { 0 } };
         if (!wanted(list[i].name)) continue;
         train_start(&j, &list[i], option.threads);
         c.isa = j.k->name;
@@ -779,7 +798,7 @@ static void bench_decode(const shape *list, int n)
         if (tfn_decoder_init(&j.d, &m, 1, large ? 1024 : j.context, mem, size) != TFN_OK) exit(1);
         for (int f = 0; f < (large ? 4 : 1); f++) {
             contest c = { "decode", NULL, j.k->name, our_tokens, their_tokens, read_limit, &j,
-                          4 * weights, "GB/s" };
+                          4 * weights, GBYTES, { 0 } };
             char name[100];
             snprintf(name, sizeof name, f ? "%.60s, prefill of %d" : "%.60s, a token", list[i].name,
                      prefills[f]);
@@ -788,7 +807,7 @@ static void bench_decode(const shape *list, int n)
             if (f) {
                 c.amount = 2.0 * prefills[f] * (weights - d * list[i].vocab) + 2 * d * list[i].vocab
                          + 4.0 * prefills[f] * prefills[f] * d * list[i].layers;
-                c.limit = fma_limit, c.unit = "GFLOP/s";
+                c.limit = fma_limit, c.unit = GFLOPS;
             }
             compete(&c, peers, count);
         }
@@ -918,6 +937,325 @@ static void bench_growth(void)
     }
 }
 
+/* -- data: text to ids, to batches, and sentences back ----------------------------------------- */
+
+static void fail(const char *what, const char *error)
+{
+    fprintf(stderr, "bench: %s: %s\n", what, error);
+    exit(1);
+}
+static void must_be_ok(const char *what, const tfn_error *e)
+{
+    char text[200];
+    if (e->status != TFN_OK) fail(what, tfn_error_text(e, text, sizeof text));
+}
+
+/* Words by rank, frequent ones short. Of 92 % the frequency falls as 1/rank (Zipf), over 10,000; of
+ * the rest as rank^-1.67, so that 100 MB have some 350,000 different ones, as text has. */
+static char *put_word(char *to, double u)
+{
+    double rank = u < 0.92 ? exp(u / 0.92 * log(1e4)) - 1 : 1e4 * pow((1 - u) / 0.08, -1.5);
+    long left = rank < 1e9 ? (long)rank : 1000000000;
+    do {
+        *to++ = "tnsrhldcmpfgwybvkjqz"[left % 20];
+        *to++ = "eaoiu"[left / 20 % 5];
+    } while ((left /= 100) > 0);
+    return to;
+}
+/* Lines of 4 to 30 words. */
+static data_file generated_text(size_t size)
+{
+    data_file x;
+    char *to, *end;
+    int left = 0;
+    memset(&x, 0, sizeof x);
+    x.name = "generated text", x.size = size;
+    to = x.bytes = (char *)need(malloc(size + 32)), end = to + size;
+    for (uint64_t i = 0; to < end; i++) {
+        uint64_t bits = tfn_random_bits(tfn_key_make(7), i);
+        if (!left) left = 4 + (int)(bits % 27);
+        to = put_word(to, (double)(bits >> 11) * (1.0 / 9007199254740992.0));
+        *to++ = --left ? ' ' : '\n';
+    }
+    end[-1] = '\n', *end = 0;
+    return x;
+}
+
+typedef struct bpe_job {
+    const data_file *text;
+    tfn_tokeniser_desc desc;
+    tfn_trainer trainer;
+    tfn_tokeniser k;
+    void *mem, *own;
+    size_t size;
+    int32_t *ids;
+} bpe_job;
+static double our_merges(void *p)
+{
+    bpe_job *j = (bpe_job *)p;
+    double start = now();
+    tfn_trainer_init(&j->trainer, &j->desc, j->mem, j->size);
+    tfn_trainer_add(&j->trainer, j->text->bytes, j->text->size);
+    tfn_trainer_run(&j->trainer);
+    must_be_ok(j->text->name, &j->trainer.error);
+    return now() - start;
+}
+static double our_ids(void *p)
+{
+    bpe_job *j = (bpe_job *)p;
+    double start = now();
+    tfn_tokeniser_encode(&j->k, j->ids, (ptrdiff_t)j->text->size, j->text->bytes, j->text->size);
+    return now() - start;
+}
+static void bench_bpe(bpe_job *j, const data_file *text)
+{
+    contest c = { "data", "BPE training, 8192 pieces", "", our_merges, NULL, NULL, j,
+                  (double)text->size, MBYTES, { 0 } };
+    tfn_tokeniser_source source;
+    memset(j, 0, sizeof *j);
+    j->text = text;
+    if (text->size > 26000000)                  /* the default has room for so much */
+        j->desc.words = text->size < INT32_MAX ? (int32_t)(text->size / 100) : INT32_MAX / 100;
+    j->size = tfn_trainer_size(&j->desc);
+    j->mem = need(malloc(j->size));
+    c.more.text = "minutes for 100 MB", c.more.key = "minutes_of_100_mb", c.more.times = true;
+    c.more.amount = 1e8 / (double)text->size / 60;
+    if (wanted(c.name)) compete(&c, NULL, 0);
+    else our_merges(j);
+    memset(&source, 0, sizeof source);
+    source.trainer = &j->trainer;
+    j->own = need(malloc(tfn_tokeniser_size(&source) + 1));
+    tfn_tokeniser_init(&j->k, &source, j->own, tfn_tokeniser_size(&source));
+    must_be_ok(text->name, &j->k.error);
+    j->ids = (int32_t *)need(malloc(text->size * sizeof *j->ids));
+    c.name = "BPE encoding", c.ours = our_ids, c.more.text = NULL;
+    if (wanted(c.name)) compete(&c, NULL, 0);
+    free(j->mem), free(j->ids);
+}
+
+/* Each two lines are a pair. */
+typedef struct line_pairs { const char **at; int64_t count; } line_pairs;
+static bool get_pair(data_item *item, void *user, int64_t i)
+{
+    const char **at = ((const line_pairs *)user)->at + 2*i;
+    for (int k = 0; k < 2; k++)
+        item->text[k] = at[k], item->bytes[k] = (size_t)(at[k + 1] - at[k] - 1);
+    return true;
+}
+static line_pairs pairs_of(const data_file *text)
+{
+    line_pairs x = { NULL, 0 };
+    int64_t lines = 0;
+    for (size_t i = 0; i < text->size; i++) lines += text->bytes[i] == '\n';
+    x.at = (const char **)need(malloc(((size_t)lines + 1) * sizeof *x.at));
+    x.at[lines = 0] = text->bytes;
+    for (size_t i = 0; i < text->size; i++)
+        if (text->bytes[i] == '\n') x.at[++lines] = text->bytes + i + 1;
+    x.count = lines / 2;
+    return x;
+}
+
+typedef struct batching_job { data_batches batches; int64_t position; } batching_job;
+static double our_batches(void *p)
+{
+    batching_job *j = (batching_job *)p;
+    double start = now();
+    for (int64_t i = 0; i < j->batches.count; i++) data_batch(&j->batches, j->position++);
+    return (now() - start);
+}
+/* An epoch each time, which is shuffled anew. */
+static void bench_batches(const bpe_job *bpe)
+{
+    contest c = { "data", "batches of 4096 tokens", "", our_batches, NULL, NULL, NULL, 0,
+                  SENTENCES, { 0 } };
+    line_pairs lines;
+    data_set_options o;
+    data_batch_options b;
+    data_set set;
+    batching_job job;
+    if (!wanted(c.name)) return;
+    lines = pairs_of(bpe->text);
+    memset(&o, 0, sizeof o), memset(&b, 0, sizeof b), memset(&job, 0, sizeof job);
+    o.kind = DATA_PAIRS, o.tokeniser = &bpe->k, o.most = 256, b.tokens = 4096;
+    if (!data_set_init(&set, &o, get_pair, &lines, lines.count)) fail(bpe->text->name, set.error);
+    if (!data_batches_init(&job.batches, &set, &b)) fail(bpe->text->name, job.batches.error);
+    c.job = &job, c.amount = (double)set.count;
+    c.more.text = "batches/s", c.more.key = "batches", c.more.amount = (double)job.batches.count;
+    compete(&c, NULL, 0);
+    data_batches_free(&job.batches), data_set_free(&set);
+    free((void *)lines.at);
+}
+
+/* -- beam search ------------------------------------------------------------------------------ */
+
+/* 9 to 24 source tokens a sentence, at most twice as many and one come out. */
+enum { BEAM = 5, BEAM_SOURCE = 24, BEAM_END = 2 };
+typedef struct beam_job {
+    tfn_model m;
+    tfn_generator g;
+    tfn_batch batch;
+    void *mem;
+    int32_t *source, *lengths;
+    char path[128];                     /* of the weights and the source, for the peers */
+} beam_job;
+
+static double our_beams(void *p)
+{
+    beam_job *j = (beam_job *)p;
+    double start = now();
+    tfn_generator_run(&j->g, &j->batch, NULL);
+    must_be_ok("beam search", &j->g.error);
+    return now() - start;
+}
+static double their_beams(void *p, peer *rival)
+{
+    const beam_job *j = (const beam_job *)p;
+    char line[200];
+    snprintf(line, sizeof line, "beam %s %d %d %d", j->path, (int)j->m.desc.heads, BEAM, BEAM_END);
+    return peer_ask(rival, line);
+}
+
+/* Random weights, whose logits differ as a trained model's do, and change with the position; an end
+ * comes now and then before it is forced. */
+static void beam_weights(tfn_model *m)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        const bool output = !strcmp(p.name, "output.weight");
+        if (!output && strcmp(p.name, "decoder.position.weight")) continue;
+        for (int32_t k = 0; k < p.rows * p.cols; k++)
+            p.data[k] *= !output ? 8.0f : k % p.cols == BEAM_END ? 36.0f : 12.0f;
+    }
+}
+static void beam_start(beam_job *j, const shape *s)
+{
+    tfn_model_desc d = desc_of(s, true, option.threads);
+    tfn_generate_desc g;
+    size_t scratch, size;
+    memset(j, 0, sizeof *j), memset(&g, 0, sizeof g);
+    d.arch = TFN_ENCODER_DECODER, d.activation = TFN_RELU, d.untied = true, d.batch = s->batch;
+    d.context = 2*BEAM_SOURCE + 2, d.source_context = BEAM_SOURCE;
+    make_model(&j->m, &d, s->name);
+    beam_weights(&j->m);
+    g.sentences = s->batch, g.beam = BEAM, g.max_ratio = 2, g.max_tokens = 1, g.end = BEAM_END;
+    scratch = tfn_model_scratch(&j->m.desc);
+    j->mem = need(malloc(scratch));
+    size = tfn_generator_size(&j->m, &g, j->mem, scratch);
+    free(j->mem);
+    j->mem = need(malloc(size + 1));
+    tfn_generator_init(&j->g, &j->m, &g, j->mem, size);
+    must_be_ok(s->name, &j->g.error);
+    j->source = (int32_t *)need(calloc((size_t)s->batch * BEAM_SOURCE, sizeof *j->source));
+    j->lengths = (int32_t *)need(malloc((size_t)s->batch * sizeof *j->lengths));
+    for (int32_t r = 0; r < s->batch; r++) {
+        j->lengths[r] = BEAM_SOURCE - r % 16;
+        for (int32_t i = 0; i < j->lengths[r]; i++)
+            j->source[r * BEAM_SOURCE + i] = (int32_t)(tfn_random_bits(tfn_key_make(8),
+                (uint64_t)(r * BEAM_SOURCE + i)) % (uint64_t)s->vocab);
+    }
+    j->batch.batch = s->batch, j->batch.source_time = BEAM_SOURCE;
+    j->batch.source = j->source, j->batch.source_lengths = j->lengths;
+}
+static void beam_end(beam_job *j)
+{
+    if (j->path[0]) remove(j->path);
+    free(j->mem), free(j->source), free(j->lengths);
+    tfn_model_free(&j->m);
+}
+
+/* All weights and the source, as safetensors. */
+static void beam_write(beam_job *j)
+{
+    tfn_param_info p;
+    tfn_tensor *t, *last;
+    tfn_file f;
+    int32_t count = 0;
+    while (tfn_model_param(&j->m, count, &p)) count++;
+    t = (tfn_tensor *)need(calloc((size_t)count + 2, sizeof *t)), last = t + count;
+    for (int32_t i = 0; tfn_model_param(&j->m, i, &p); i++) {
+        memcpy(t[i].name, p.name, sizeof p.name);
+        t[i].rank = 2, t[i].shape[0] = p.rows, t[i].shape[1] = p.cols, t[i].data = p.data;
+    }
+    for (int k = 0; k < 2; k++) {
+        strcpy(last[k].name, k ? "lengths" : "source");
+        last[k].dtype = TFN_I32, last[k].rank = 2 - k, last[k].shape[0] = j->batch.batch;
+        last[k].shape[1 - k] = k ? j->batch.batch : BEAM_SOURCE;
+        last[k].data = k ? j->lengths : j->source;
+    }
+    memset(&f, 0, sizeof f);
+    f.path = j->path;
+    if (tfn_file_write(&f, t, count + 2) != TFN_OK) must_be_ok(j->path, &f.error);
+    free(t);
+}
+
+/* How many of its sentences are ours, token by token; they come as "length token token ...". */
+static int beam_equal(const beam_job *j, peer *rival)
+{
+    static char line[1 << 18];
+    char *at = line;
+    int equal = 0;
+    if (!peer_tell(rival, "sentences", line, sizeof line)) return 0;
+    for (int32_t s = 0; s < j->g.sentences; s++) {
+        const int32_t *ours = j->g.tokens + (ptrdiff_t)s * j->g.width * j->g.most;
+        const int32_t length = j->g.lengths[(ptrdiff_t)s * j->g.width];
+        const long theirs = strtol(at, &at, 10);
+        bool same = theirs == length;
+        for (long i = 0; i < theirs; i++) {
+            const long token = strtol(at, &at, 10);
+            same = same && token == ours[i];
+        }
+        equal += same;
+    }
+    return equal;
+}
+
+static const shape beams[] = {
+    { "", 6, 256, 4, 1024, 1, 16, 8192 }, { "", 2, 64, 2, 256, 1, 4, 512 }
+};
+static void bench_beam(const shape *s)
+{
+    peer peers[PEERS];
+    beam_job j;
+    contest c = { "data", NULL, "", our_beams, their_beams, NULL, &j, s->batch, SENTENCES, { 0 } };
+    char name[64];
+    int count;
+    snprintf(name, sizeof name, "beam %d, %d+%d layers, width %d", BEAM, s->layers, s->layers,
+             s->width);
+    if (!wanted(name)) return;
+    beam_start(&j, s);
+    count = torch_peers(peers);
+    if (count && peer_file(j.path, sizeof j.path)) beam_write(&j);
+    else count = 0;
+    our_beams(&j);
+    for (int32_t r = 0; r < j.g.sentences; r++)
+        c.more.amount += j.g.lengths[(ptrdiff_t)r * j.g.width];
+    c.name = name, c.isa = j.m.kernels->name, c.more.text = "tokens/s", c.more.key = "tokens";
+    compete(&c, peers, count);
+    for (int p = 0; p < count; p++) {
+        const int equal = beam_equal(&j, &peers[p]);
+        printf(option.json ? "{\"bench\":\"data\",\"name\":\"%s\",\"peer\":\"%s\",\"equal\":%d,"
+                             "\"of\":%d}\n"
+                           : "        %s: %s finds the same sentences in %d of %d cases\n", name,
+               peers[p].name, equal, (int)j.g.sentences);
+    }
+    beam_end(&j);
+}
+
+/* `path` NULL: a generated text. */
+static void bench_data(const char *path, const shape *s)
+{
+    data_file text;
+    bpe_job bpe;
+    if (path && !data_read(&text, path)) fail("text", text.error);
+    if (path && !text.size) fail(path, "empty");
+    if (!path) text = generated_text(option.quick ? 500000 : 10000000);
+    bench_bpe(&bpe, &text);
+    bench_batches(&bpe);
+    bench_beam(s);
+    free(bpe.own);
+    data_file_free(&text);
+}
+
 static void each_isa(void (*bench)(const tfn_kernels *))
 {
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
@@ -937,7 +1275,7 @@ static void find_script(const char *program)
 int main(int argc, char **argv)
 {
     cli c = { "bench", NULL, 0, 1 };
-    const char *bench = argc > 1 ? argv[1] : "", *isa = NULL;
+    const char *bench = argc > 1 ? argv[1] : "", *isa = NULL, *file = NULL;
     long threads = 1, rounds = 7;
     shape list[16];
     int n = 0;
@@ -951,9 +1289,9 @@ int main(int argc, char **argv)
         else if (cli_text(&c, "--isa", &isa) || cli_text(&c, "--only", &option.only)
                  || cli_number(&c, "--threads", 1, TFN_THREADS_MAX, &threads)
                  || cli_number(&c, "--rounds", 1, ROUNDS, &rounds)) continue;
-        else if (n == 16 || !parse_shape(&list[n++], argv[c.at]))
-            cli_fail(&c, "\"%s\" is no option and no model", argv[c.at]);
-        else given = true;
+        else if (n < 16 && parse_shape(&list[n], argv[c.at])) n++, given = true;
+        else if (!strcmp(bench, "data") && !file && argv[c.at][0] != '-') file = argv[c.at];
+        else cli_fail(&c, "\"%s\" is no option and no model", argv[c.at]);
     }
     for (int i = 0; !given && i < SHAPES; i++)
         if (!option.quick || shapes[i].width < 384) list[n++] = shapes[i];
@@ -970,6 +1308,7 @@ int main(int argc, char **argv)
     else if (!strcmp(bench, "threads")) bench_threads(list, n);
     else if (!strcmp(bench, "memory")) bench_memory(list, n);
     else if (!strcmp(bench, "growth")) bench_growth();
+    else if (!strcmp(bench, "data")) bench_data(file, given ? list : beams + option.quick);
     else if (!strcmp(bench, "--help")) fputs(usage, stdout);
     else return fputs(usage, stderr), 2;
     return 0;

@@ -64,14 +64,28 @@ static int peers_blas(peer *p, bool avx512)
     return count;
 }
 
+/* A question and its answer, a line; false: there is none. */
+static bool peer_tell(peer *p, const char *question, char *line, int room)
+{
+    fprintf(p->to, "%s\n", question);
+    fflush(p->to);
+    return fgets(line, room, p->from) && line[0] != '-';
+}
 /* Ask for a number of seconds; negative: no answer. */
 static double peer_ask(peer *p, const char *question)
 {
     char line[100];
-    fprintf(p->to, "%s\n", question);
-    fflush(p->to);
-    if (!fgets(line, sizeof line, p->from) || line[0] == '-') return -1;
-    return atof(line);
+    return peer_tell(p, question, line, sizeof line) ? atof(line) : -1;
+}
+/* The path of a new file for them to read. */
+static bool peer_file(char *path, size_t room)
+{
+    const char *folder = getenv("TMPDIR");
+    int f;
+    snprintf(path, room, "%s/bench-XXXXXX", folder ? folder : "/tmp");
+    f = mkstemp(path);
+    if (f < 0) path[0] = 0;
+    return f >= 0 && !close(f);
 }
 
 static bool peer_start(peer *p, const char *name, const char *script, bool tuned, bool avx512)
@@ -117,6 +131,11 @@ static void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, cons
 }
 static int peers_blas(peer *p, bool avx512) { return (void)p, (void)avx512, 0; }
 static double peer_ask(peer *p, const char *question) { return (void)p, (void)question, -1; }
+static bool peer_tell(peer *p, const char *question, char *line, int room)
+{
+    return (void)p, (void)question, (void)line, (void)room, false;
+}
+static bool peer_file(char *path, size_t room) { return (void)path, (void)room, false; }
 static int peers_torch(peer *p, const char *script, bool avx512)
 {
     return (void)p, (void)script, (void)avx512, 0;

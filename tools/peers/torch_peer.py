@@ -6,12 +6,17 @@
     kernel NAME rows cols calls         seconds of a call
     decode L d h ff V context tokens    seconds of a token, batch 1, with a cache
     prefill L d h ff V tokens           seconds of all of them
+    beam FILE h beam end                seconds of a beam search: weights and source are in the file
+    sentences                           what the last one found: a length and its tokens, for each
 
 One thread, its own processor time. Answers are a line each, and "-" for what is not known.
-The models are those of bench.c: GPT blocks with Pre-LN, GELU (tanh), learned positions, biases and a
-tied head; `encdec` is torch.nn.Transformer with norm_first and ReLU.
+The models are those of bench.c: GPT blocks with Pre-LN, GELU (tanh), learned positions, biases and
+a tied head; `encdec` is torch.nn.Transformer with norm_first and ReLU. That of `beam` is the same
+with an output matrix of its own, and has caches of keys and values.
 """
+import json
 import math
+import struct
 import sys
 import time
 import torch
@@ -181,12 +186,167 @@ def prefill(layers, d, h, ff, v, n):
         return time.thread_time() - start
 
 
+def read_safetensors(path):
+    types = {"F32": torch.float32, "I32": torch.int32}
+    with open(path, "rb") as f:
+        size, = struct.unpack("<Q", f.read(8))
+        header, data = json.loads(f.read(size)), bytearray(f.read())
+    out = {}
+    for name, t in header.items():
+        if name != "__metadata__":
+            begin, end = t["data_offsets"]
+            flat = torch.frombuffer(data, dtype=types[t["dtype"]], count=(end - begin) // 4,
+                                    offset=begin)
+            out[name] = flat.reshape(t["shape"]).clone()
+    return out
+
+
+class Pair:
+    """An encoder-decoder for beam search. Rows are sentences times beams. The memory is kept once a
+    sentence; caches of the past follow the beams."""
+
+    def __init__(self, path, h):
+        self.w, self.h = read_safetensors(path), h
+        self.source, self.lengths = self.w["source"].long(), self.w["lengths"].tolist()
+        self.d, self.vocab = self.w["embedding.weight"].shape[1], self.w["output.weight"].shape[1]
+        self.room = self.w["decoder.position.weight"].shape[0]
+        self.layers = sum(name.endswith("cross.q.weight") for name in self.w)
+        self.output = self.w["output.weight"].t().contiguous()
+        self.encoder = [self.layer(f"encoder.{i}.") for i in range(self.layers)]
+        self.decoder = [self.layer(f"decoder.{i}.") for i in range(self.layers)]
+
+    def linear(self, *names):                   # side by side; PyTorch's are (out, in)
+        return (torch.cat([self.w[n + ".weight"].t() for n in names]).contiguous(),
+                torch.cat([self.w[n + ".bias"].flatten() for n in names]))
+
+    def norm(self, name):
+        return self.w[name + ".weight"].flatten(), self.w[name + ".bias"].flatten()
+
+    def layer(self, at):
+        p = {"norm": self.norm(at + "self.norm_in"), "out": self.linear(at + "self.o"),
+             "qkv": self.linear(at + "self.q", at + "self.k", at + "self.v"),
+             "norm_ffn": self.norm(at + "ffn.norm_in"), "up": self.linear(at + "ffn.w1"),
+             "down": self.linear(at + "ffn.w2")}
+        if at.startswith("decoder"):
+            p.update(norm_cross=self.norm(at + "cross.norm_in"), q=self.linear(at + "cross.q"),
+                     kv=self.linear(at + "cross.k", at + "cross.v"),
+                     out_cross=self.linear(at + "cross.o"))
+        return p
+
+    def normed(self, x, norm):
+        return F.layer_norm(x, (self.d,), *norm)
+
+    def attend(self, q, k, v, mask=None):       # (..., queries, D), (..., keys, D)
+        s = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        return torch.softmax(s if mask is None else s + mask, -1) @ v
+
+    def heads(self, x, n, parts):               # (n, time, parts*d) to parts of (n, h, time, D)
+        return x.view(n, -1, parts, self.h, self.d // self.h).permute(2, 0, 3, 1, 4)
+
+    def ffn(self, x, p):
+        return x + F.linear(F.relu(F.linear(self.normed(x, p["norm_ffn"]), *p["up"])), *p["down"])
+
+    def start(self, width):
+        n, t = self.source.shape
+        past = torch.arange(t)[None] >= torch.tensor(self.lengths)[:, None]
+        self.mask = torch.zeros(n, 1, 1, t).masked_fill(past[:, None, None], float("-inf"))
+        x = self.w["embedding.weight"][self.source] + self.w["encoder.position.weight"][:t]
+        for p in self.encoder:
+            q, k, v = self.heads(F.linear(self.normed(x, p["norm"]), *p["qkv"]), n, 3)
+            y = self.attend(q, k, v, self.mask).transpose(1, 2).reshape(n, t, self.d)
+            x = self.ffn(x + F.linear(y, *p["out"]), p)
+        x = self.normed(x, self.norm("encoder.final_norm"))
+        self.memory = [self.heads(F.linear(x, *p["kv"]), n, 2).contiguous() for p in self.decoder]
+        shape = (n * width, self.h, self.room, self.d // self.h)
+        self.past = [(torch.empty(shape), torch.empty(shape)) for _ in self.decoder]
+
+    def arrange(self, rows, sentences, at):     # whose past each row continues; sentences that stay
+        if len(sentences) < self.mask.shape[0]:
+            pick = torch.tensor(sentences)
+            self.mask = self.mask[pick]
+            self.memory = [m.index_select(1, pick) for m in self.memory]
+        if rows != list(range(len(rows))):
+            pick = torch.tensor(rows)
+            for pair in self.past:
+                for c in pair:
+                    c[:len(rows), :, :at] = c[:, :, :at].index_select(0, pick)
+
+    def step(self, tokens, at):                 # one token a row
+        rows, n = len(tokens), self.mask.shape[0]
+        x = self.w["embedding.weight"][torch.tensor(tokens)] + self.w["decoder.position.weight"][at]
+        for p, (ks, vs), memory in zip(self.decoder, self.past, self.memory):
+            q, k, v = self.heads(F.linear(self.normed(x, p["norm"]), *p["qkv"]), rows, 3)
+            ks[:rows, :, at:at + 1], vs[:rows, :, at:at + 1] = k, v
+            y = self.attend(q, ks[:rows, :, :at + 1], vs[:rows, :, :at + 1])
+            x = x + F.linear(y.reshape(rows, self.d), *p["out"])
+            q, = self.heads(F.linear(self.normed(x, p["norm_cross"]), *p["q"]), n, 1)
+            y = self.attend(q, memory[0], memory[1], self.mask)
+            x = x + F.linear(y.transpose(1, 2).reshape(rows, self.d), *p["out_cross"])
+            x = self.ffn(x, p)
+        return F.linear(self.normed(x, self.norm("decoder.final_norm")), self.output)
+
+
+def search(m, width, end):
+    """fairseq's beam search, length penalty 1, from the end token; at most 2n + 1 tokens of n."""
+    live, best = list(range(len(m.lengths))), {s: [] for s in range(len(m.lengths))}
+    last = [min(2 * n + 1, m.room - 1) for n in m.lengths]
+    tokens, texts, sums, step = [end] * len(live), [[] for _ in live], None, 0
+    m.start(width)
+    while live:
+        logp = torch.log_softmax(m.step(tokens, step), -1).view(len(live), -1, m.vocab)
+        if step == 0:
+            logp[:, :, end] = float("-inf")
+        for i, s in enumerate(live):
+            if step == last[s]:                 # the end is forced
+                forced = logp[i, :, end].clone()
+                logp[i] = float("-inf")
+                logp[i, :, end] = forced
+        beams = logp.shape[1]
+        if sums is not None:
+            logp += torch.tensor(sums).view(-1, beams, 1)
+        score, index = logp.view(len(live), -1).topk(2 * width)
+        stay, tokens, rows, sums, longer = [], [], [], [], []
+        for i, (s, some, where) in enumerate(zip(live, score.tolist(), index.tolist())):
+            kept = []
+            for k, (a, j) in enumerate(zip(some, where)):
+                row, token = i * beams + j // m.vocab, j % m.vocab
+                if a == float("-inf") or (token == end and k >= width):
+                    continue
+                if token == end:
+                    best[s].append((a / (step + 1), texts[row] + [end]))
+                elif len(kept) < width:
+                    kept.append((a, row, token))
+            if len(best[s]) < width and step < last[s]:
+                stay.append(i)
+                sums += [a for a, _, _ in kept]
+                rows += [row for _, row, _ in kept]
+                tokens += [token for _, _, token in kept]
+                longer += [texts[row] + [token] for _, row, token in kept]
+        live, texts, step = [live[i] for i in stay], longer, step + 1
+        if live:
+            m.arrange(rows, stay, step)
+    return [max(best[s], key=lambda x: x[0])[1] for s in sorted(best)]
+
+
+def beam(path, h, width, end):
+    key = ("beam", path)
+    with torch.inference_mode():
+        if key not in models:
+            models.clear()
+            models[key] = Pair(path, h)
+        start = time.thread_time()
+        models["found"] = search(models[key], width, end)
+        return time.thread_time() - start
+
+
+def sentences():
+    return " ".join(" ".join(map(str, [len(s)] + s)) for s in models["found"])
+
+
+jobs = {"train": train, "kernel": kernel, "decode": decode, "prefill": prefill, "beam": beam,
+        "sentences": sentences, "version": lambda: torch.__version__}
 for line in sys.stdin:
     command, *words = line.split()
-    if command == "version":
-        print(torch.__version__, flush=True)
-        continue
-    name = [words.pop(0)] if command in ("train", "kernel") else []
-    jobs = {"train": train, "kernel": kernel, "decode": decode, "prefill": prefill}
-    seconds = jobs[command](*name, *map(int, words))
-    print("-" if seconds is None else repr(seconds), flush=True)
+    name = [words.pop(0)] if command in ("train", "kernel", "beam") else []
+    answer = jobs[command](*name, *map(int, words))
+    print("-" if answer is None else answer, flush=True)
