@@ -10562,10 +10562,14 @@ static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
         if (n->op != TFN__OP_CACHE || n->arg[3]) continue;
         for (int part = 0; part < 2; part++) {
             float *cache = d->run.state + (int64_t)n->arg[2]*64 + (size_t)(part * d->batch) * row;
-            TFNORM_MEMCPY(d->spare, cache, (size_t)d->run.batch * row * sizeof(float));
             for (int32_t b = 0; b < d->run.batch; b++)
-                TFNORM_MEMCPY(cache + (size_t)b * row, d->spare + (size_t)beam[b] * row,
-                              row * sizeof(float));
+                if (beam[b] != b)
+                    TFNORM_MEMCPY(d->spare + (size_t)b * row, cache + (size_t)beam[b] * row,
+                                  row * sizeof(float));
+            for (int32_t b = 0; b < d->run.batch; b++)
+                if (beam[b] != b)
+                    TFNORM_MEMCPY(cache + (size_t)b * row, d->spare + (size_t)b * row,
+                                  row * sizeof(float));
         }
     }
 }
