@@ -254,6 +254,34 @@ broken() {              # no file of ours: code 1 and a message
 }
 check "tfn: files that are none" broken
 
+# says TEXT ARGUMENTS: code 1, nothing printed, and the text as all that is said
+says() {
+    text=$1
+    shift
+    "$tfn" "$@" < /dev/null > "$work/page" 2> "$work/error"
+    code=$?
+    [ $code = 1 ] && [ ! -s "$work/page" ] && [ "$(cat "$work/error")" = "tfn: $text" ] ||
+        { echo "$*: code $code"; cat "$work/error"; return 1; }
+}
+manners() {             # a file that cannot be written is named before the work; a text, by its name
+    mkdir -p "$work/folder"
+    : > "$work/empty"
+    few="too few lines to hold some out; give --valid"
+    says "$work/none/x cannot be written" train --task copy --out "$work/none/x" &&
+        says "$work/folder is a folder" train --task copy --force --out "$work/folder" &&
+        says "$work/none/x cannot be written" train --task copy --out "$work/x" \
+            --log "$work/x.csv" --plot "$work/none/x" &&
+        says "$work/folder is a folder" average "$work/m.safetensors" -o "$work/folder" &&
+        says "$work/none/x cannot be written" fold "$work/m.safetensors" -o "$work/none/x" &&
+        says "$work/empty: $few" train "$work/empty" --out "$work/x" &&
+        says "$work/empty: 0 tokens, wanted 2" eval "$work/t.safetensors" "$work/empty" &&
+        says "$work/empty has no line" score "$work/empty" "$work/empty" &&
+        says "--lr is 0.005 in $work/m.safetensors and stays so; --from begins anew with its weights" \
+            train --resume "$work/m.safetensors" --lr 0.01 && [ ! -e "$work/x" ] &&
+        "$tfn" train --resume "$work/m.safetensors" --lr 5e-3 --steps 2000 --quiet > "$work/page"
+}
+check "tfn: what it says of files" manners
+
 # wrong TEXT ARGUMENTS: code 2, nothing printed, and the text among what is said
 wrong() {
     text=$1
@@ -286,9 +314,13 @@ wrongs() {
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
         wrong 'nearest is "b2t"' train --task copy --topology b2 &&
-        wrong 'adamw|adam' train --task copy --optimizer adamm && wrong 'a command'
+        wrong 'adamw|adam' train --task copy --optimizer adamm && wrong 'a command' &&
+        wrong 'a name of C' export "$work/m.safetensors" --prefix 1a --out "$work/x"
 }
 check "tfn: wrong arguments" wrongs
-helps() { "$tfn" --help | grep -q 'Exit codes' && "$tfn" train --help | grep -q '(0.002)'; }
+helps() {
+    "$tfn" --version | grep -q '[0-9][.]' && "$tfn" --help | grep -q 'Exit codes' &&
+        "$tfn" train --help | grep -q '(0.002)'
+}
 check "tfn --help" helps
 finish

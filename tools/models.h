@@ -141,8 +141,13 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
         if (kind != DATA_TEXT) data_keep(&c->lines, split), c->count = c->lines.count;
         else if (split == TASK_TRAIN) c->text.bytes[0] = cut;
         else c->text.text[0] += cut, c->text.bytes[0] -= cut;
-        if (!c->count) die("%s: too few lines to hold some out; give --valid", path_of(s));
+        if (!c->count || (kind == DATA_TEXT && !c->text.bytes[0]))
+            die("%s: too few lines to hold some out; give --valid", path_of(s));
     }
+}
+static inline void corpus_fail(const corpus *c, const char *error)
+{
+    die("%s%s%s", c->file.name ? c->file.name : "", c->file.name ? ": " : "", error);
 }
 /* As tokens, in batches of the experiment's size. */
 static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokeniser *k, bool in_order)
@@ -158,8 +163,8 @@ static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokeniser 
     b.tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
     b.seed = (uint64_t)whole_of(s, O_SEED);
     b.in_order = in_order;
-    must(data_set_init(&c->set, &o, c->get, c->user, c->count), c->set.error);
-    must(data_batches_init(&c->batches, &c->set, &b), c->batches.error);
+    if (!data_set_init(&c->set, &o, c->get, c->user, c->count)) corpus_fail(c, c->set.error);
+    if (!data_batches_init(&c->batches, &c->set, &b)) corpus_fail(c, c->batches.error);
 }
 static inline void corpus_free(corpus *c)
 {
@@ -272,6 +277,21 @@ static inline bool exists(const char *path)
 {
     FILE *f = fopen(path, "rb");
     return f && !fclose(f);
+}
+
+/* Says before the work, not behind it, that a file cannot be written. */
+static inline void must_write(const char *path)
+{
+    char part[1024];
+    FILE *f = fopen(path, "rb");
+    bool folder = f && getc(f) == EOF && ferror(f);
+    if (f) fclose(f);
+    if (folder) die("%s is a folder", path);
+    if ((size_t)snprintf(part, sizeof part, "%s.tmp", path) >= sizeof part)
+        die("%.60s...: the name is too long", path);
+    f = fopen(part, "wb");
+    if (!f || fclose(f)) die("%s cannot be written", path);
+    remove(part);
 }
 
 static inline void bundle_experiment(bundle *b)

@@ -105,6 +105,19 @@ static void refuse_existing(const settings *s, const char *path)
             strstr(path, ".safetensors") ? ", train --resume goes on with it" : "");
 }
 
+/* What makes the model and its updates stays as it was when a run goes on. */
+static void refuse_changed(const settings *s, const bundle *b)
+{
+    for (int i = O_ARCH; i <= O_SEED; i++) {
+        const option_row *r = &option_rows[i];
+        const char *was = text_of(&b->from, (option_id)i), *is = s->text[i];
+        bool number = r->kind == 'i' || r->kind == 'r';
+        if (!is || !(r->commands & OPTION_KEPT) || i == O_BATCH || i == O_BATCH_TOKENS) continue;
+        if (was && (number ? !(strtod(was, NULL) - strtod(is, NULL)) : !strcmp(was, is))) continue;
+        die("--%s is %s in %s and stays so; --from begins anew with its weights", r->name,
+            was ? was : "not given", b->path);
+    }
+}
 /* From the arguments: one source of data; what --resume names. */
 static bool train_source(trainer *t, cli *c)
 {
@@ -119,6 +132,7 @@ static bool train_source(trainer *t, cli *c)
     }
     if (from) {
         bundle_open(&t->b, from);
+        refuse_changed(s, &t->b);
         for (int i = 0; i < O_COUNT; i++)
             if (!s->text[i]) s->text[i] = t->b.from.text[i];
         if (!given(s, O_OUT)) s->text[O_OUT] = from;
@@ -127,6 +141,7 @@ static bool train_source(trainer *t, cli *c)
     if (sources != 1) cli_fail(c, "wanted one of FILE, --task, --pairs, --labels");
     if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
     t->out = text_of(s, O_OUT);
+    must_write(t->out);
     if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
     return from != NULL;
 }
@@ -689,6 +704,7 @@ static int score(settings *s, cli *c)
     if (found.number < wanted.number || next_line(&found))
         die("%s has %s lines than %s", found.name, found.number < wanted.number ? "fewer" : "more",
             wanted.name);
+    if (!wanted.number) die("%s has no line", wanted.name);
     printf("lines       %lld\nequal       %.4f\nBLEU        %.2f  %s\n", (long long)wanted.number,
            (double)equal / (double)wanted.number, tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
            tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
@@ -705,6 +721,7 @@ static int score(settings *s, cli *c)
 static const char *out_of(const settings *s, cli *c)
 {
     if (!given(s, O_OUT)) cli_fail(c, "wanted --out FILE");
+    must_write(text_of(s, O_OUT));
     refuse_existing(s, text_of(s, O_OUT));
     return text_of(s, O_OUT);
 }
@@ -895,6 +912,11 @@ static void export_weights(FILE *f, const bundle *b, const char *prefix)
                 i + 1 < n ? "," : "\n};\n\n");
     }
 }
+static bool is_c_name(const char *s)
+{
+    static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    return s[0] && !strchr("0123456789", s[0]) && !s[strspn(s, letters)];
+}
 static int export(settings *s, cli *c)
 {
     static bundle b;
@@ -902,6 +924,7 @@ static int export(settings *s, cli *c)
     tfn_file from;
     FILE *f;
     if (s->files != 1) cli_fail(c, "wanted one model");
+    if (!is_c_name(prefix)) cli_fail(c, "--prefix wants a name of C, not \"%s\"", prefix);
     bundle_open(&b, s->file[0]);
     bundle_load(&b, 1, 1);
     f = fopen(out, "wb");
@@ -964,6 +987,7 @@ int main(int argc, char **argv)
     const char *name = cli_next(&c), *best = NULL;
     static settings s;
     if (!name) cli_fail(&c, "wanted a command");
+    if (!strcmp(name, "--version")) return printf("tfn of tfnorm %s\n", tfn_version()), 0;
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return usage();
     for (int i = 0; i < COMMANDS; i++) {
         const struct command *k = &commands[i];

@@ -178,6 +178,7 @@ static inline void log_open(trainer *t)
     double norm[GROUPS];
     size_t n;
     if (!path && !given(t->s, O_PLOT)) return;
+    if (given(t->s, O_PLOT)) must_write(text_of(t->s, O_PLOT));
     snprintf(t->log_path, sizeof t->log_path, path ? "%s" : "%s.csv",
              path ? path : text_of(t->s, O_PLOT));
     path = t->log_path, n = strlen(path);
