@@ -263,10 +263,10 @@ says() {
     [ $code = 1 ] && [ ! -s "$work/page" ] && [ "$(cat "$work/error")" = "tfn: $text" ] ||
         { echo "$*: code $code"; cat "$work/error"; return 1; }
 }
-manners() {             # a file that cannot be written is named before the work; a text, by its name
+manners() {             # a file that cannot be written is named before the work, a text by its name
     mkdir -p "$work/folder"
     : > "$work/empty"
-    few="too few lines to hold some out; give --valid"
+    few="too few lines to hold some out; give --valid" anew="--from begins anew with its weights"
     says "$work/none/x cannot be written" train --task copy --out "$work/none/x" &&
         says "$work/folder is a folder" train --task copy --force --out "$work/folder" &&
         says "$work/none/x cannot be written" train --task copy --out "$work/x" \
@@ -276,7 +276,7 @@ manners() {             # a file that cannot be written is named before the work
         says "$work/empty: $few" train "$work/empty" --out "$work/x" &&
         says "$work/empty: 0 tokens, wanted 2" eval "$work/t.safetensors" "$work/empty" &&
         says "$work/empty has no line" score "$work/empty" "$work/empty" &&
-        says "--lr is 0.005 in $work/m.safetensors and stays so; --from begins anew with its weights" \
+        says "--lr is 0.005 in $work/m.safetensors and stays so; $anew" \
             train --resume "$work/m.safetensors" --lr 0.01 && [ ! -e "$work/x" ] &&
         "$tfn" train --resume "$work/m.safetensors" --lr 5e-3 --steps 2000 --quiet > "$work/page"
 }
