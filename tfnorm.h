@@ -4937,12 +4937,14 @@ static inline void tfn__halve(float *p, ptrdiff_t n)
     for (ptrdiff_t i = 0; p && i < n; i++) {
 #ifndef TFN__DOUBLE
         int32_t bits, all, power, over;
+        uint32_t raised;
         float a, big;
         TFNORM_MEMCPY(&all, p + i, sizeof all);
         bits = all & 0x7fffffff;
         TFNORM_MEMCPY(&a, &bits, sizeof a);
-        power = ((bits & 0x7f800000) < 0x38800000 ? 0x38800000 : bits & 0x7f800000) + (13 << 23);
-        TFNORM_MEMCPY(&big, &power, sizeof big);
+        power = (bits & 0x7f800000) < 0x38800000 ? 0x38800000 : bits & 0x7f800000;
+        raised = (uint32_t)power + (13u << 23);     /* of infinity it is nothing, nor is it used */
+        TFNORM_MEMCPY(&big, &raised, sizeof big);
         a = a + big - big;
         TFNORM_MEMCPY(&power, &a, sizeof power);
         over = -(bits >= 0x477ff000);               /* what follows: infinity, or the NaN */
