@@ -3935,7 +3935,7 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 #endif /* TFN__BODY */
 /* >> attention */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-#define TFN__STRIP 32        /* query rows whose scores are held at once */
+#define TFN__STRIP 64        /* query rows whose scores are held at once */
 #define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
 
 /* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
