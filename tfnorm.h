@@ -1661,7 +1661,11 @@ TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
 #endif
 
 #if defined __GNUC__ || defined __clang__
+#ifdef __OPTIMIZE_SIZE__
+#define TFN__INLINE inline
+#else
 #define TFN__INLINE inline __attribute__((always_inline))
+#endif
 #ifdef __clang__
 #define TFN__APART  __attribute__((noinline))
 #else                         /* gcc -O3 would make copies for arguments that are constant */
@@ -2714,7 +2718,9 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #define TFN__NC 1024
 #define TFN__NR 32           /* the widest tile */
 
-#if defined __clang__
+#if defined __OPTIMIZE_SIZE__
+#define TFN__UNROLL
+#elif defined __clang__
 #define TFN__UNROLL _Pragma("clang loop unroll(full)")
 #elif defined __GNUC__
 #define TFN__UNROLL _Pragma("GCC unroll 16")
@@ -4083,40 +4089,40 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
         TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first, false);
 }
 
+/* x += a b, step p of the chains of the rows from `first` to `end`. */
+static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul *t, TFN__V *x,
+                                                const float *const *a, ptrdiff_t p, ptrdiff_t j,
+                                                ptrdiff_t lanes, int first, int end)
+{
+    const TFN__V u = TFN__GET(t->b + p * t->b_row + j, lanes);
+    TFN__UNROLL
+    for (int i = 0; i < TFN__STEP; i++)
+        if (i >= first && i < end) x[i] = TFN__FMA(TFN__SET(a[i][p * t->a_col]), u, x[i]);
+}
+
 /* Lanes of c (m, n), m <= TFN__STEP, from j on, where the diagonal cuts the chains: row i has the
  * steps p <= cut + i; turned, the steps p >= i. Missing rows do what the last one does. */
-static TFN__INLINE void TFN__N(tfn__wedge_part)(const tfn_matmul *t, ptrdiff_t cut, bool turned,
-                                                ptrdiff_t j, ptrdiff_t lanes)
+static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul *t, ptrdiff_t cut, bool turned,
+                                           ptrdiff_t j, ptrdiff_t lanes)
 {
     const float *a[TFN__STEP];
-    const ptrdiff_t col = t->a_col, last = t->m - 1;
     ptrdiff_t p = 0;
-    TFN__V x[TFN__STEP], u;
+    TFN__V x[TFN__STEP];
     TFN__UNROLL
     for (int i = 0; i < TFN__STEP; i++) {
-        const ptrdiff_t r = tfn__min(i, last);
+        const ptrdiff_t r = tfn__min(i, t->m - 1);
         a[i] = t->a + r * t->a_row;
         x[i] = t->start ? TFN__GET(t->start + r * t->start_ld + j, lanes) : TFN__SET(0);
     }
-    for (; p < cut && p < t->k; p++) {
-        u = TFN__GET(t->b + p * t->b_row + j, lanes);
-        TFN__UNROLL
-        for (int i = 0; i < TFN__STEP; i++) x[i] = TFN__FMA(TFN__SET(a[i][p * col]), u, x[i]);
-    }
+    for (; p < cut && p < t->k; p++)
+        TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
     TFN__UNROLL
-    for (int d = 0; d < TFN__STEP; d++) {
-        if (p >= t->k) continue;
-        u = TFN__GET(t->b + p * t->b_row + j, lanes);
-        TFN__UNROLL
-        for (int i = 0; i < TFN__STEP; i++)
-            if (turned ? i <= d : i >= d) x[i] = TFN__FMA(TFN__SET(a[i][p * col]), u, x[i]);
-        p++;
-    }
-    for (; turned && p < t->k; p++) {
-        u = TFN__GET(t->b + p * t->b_row + j, lanes);
-        TFN__UNROLL
-        for (int i = 0; i < TFN__STEP; i++) x[i] = TFN__FMA(TFN__SET(a[i][p * col]), u, x[i]);
-    }
+    for (int d = 0; d < TFN__STEP; d++)
+        if (p < t->k)
+            TFN__N(tfn__wedge_step)(t, x, a, p++, j, lanes, turned ? 0 : d,
+                                    turned ? d + 1 : TFN__STEP);
+    for (; turned && p < t->k; p++)
+        TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
     TFN__UNROLL
     for (int i = 0; i < TFN__STEP; i++)
         if (i < t->m) TFN__PUT(t->c + i * t->c_ld + j, x[i], lanes);
@@ -4139,7 +4145,7 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
         t.a = w + i*a->ld + a->before;
         t.m = tfn__min(TFN__STEP, a->rows - i);
         t.k = diagonal;
-        TFN__EACH(j, lanes, t.n) TFN__N(tfn__wedge_part)(&t, i, false, j, lanes);
+        TFN__EACH(j, lanes, t.n) TFN__N(tfn__wedge)(&t, i, false, j, lanes);
     }
 }
 
@@ -4245,7 +4251,7 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
         t.b = dy + j*size;
         t.m = tfn__min(TFN__STEP, diagonal - j);
         t.k = a->rows - j;
-        TFN__EACH(l, lanes, size) TFN__N(tfn__wedge_part)(&t, 0, true, l, lanes);
+        TFN__EACH(l, lanes, size) TFN__N(tfn__wedge)(&t, 0, true, l, lanes);
     }
 }
 
