@@ -2966,24 +2966,29 @@ static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float
             d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
 }
 
-/* Lanes from j on of a row of c over K rows of b; a holds the row's K elements. */
+/* Lanes from j on of a row of c over K rows of b; a holds the row's K elements. The rows of b that
+ * follow are fetched where b is too large to be in a cache. */
 static TFN__INLINE void TFN__N(tfn__stream_part)(const tfn_matmul *t, const TFN__V *a, ptrdiff_t j,
-                                                 ptrdiff_t lanes, const int K)
+                                                 ptrdiff_t lanes, const int K, const bool fetch)
 {
     const float *b = t->b + j, *b4 = b + 4 * t->b_row;
     TFN__V x = t->start ? TFN__GET(t->start + j, lanes) : TFN__SET(0);
-    for (int p = 0; p < K; p++)
-        x = TFN__FMA(a[p], TFN__GET((p < 4 ? b : b4) + p % 4 * t->b_row, lanes), x);
+    for (int p = 0; p < K; p++) {
+        const float *from = (p < 4 ? b : b4) + p % 4 * t->b_row;
+        if (fetch) TFN__FETCH_FAR(from + 2*K * t->b_row);
+        x = TFN__FMA(a[p], TFN__GET(from, lanes), x);
+    }
     TFN__PUT(t->c + j, x, lanes);
 }
 
-static TFN__INLINE void TFN__N(tfn__stream)(const tfn_matmul *t, const int K)
+static TFN__INLINE void TFN__N(tfn__stream)(const tfn_matmul *t, const int K, const bool fetch)
 {
     const ptrdiff_t whole = t->n / TFN__W * TFN__W;
     TFN__V a[8];
     for (int p = 0; p < K; p++) a[p] = TFN__SET(t->a[p * t->a_col]);
-    for (ptrdiff_t j = 0; j < whole; j += TFN__W) TFN__N(tfn__stream_part)(t, a, j, TFN__W, K);
-    if (whole < t->n) TFN__N(tfn__stream_part)(t, a, whole, t->n - whole, K);
+    for (ptrdiff_t j = 0; j < whole; j += TFN__W)
+        TFN__N(tfn__stream_part)(t, a, j, TFN__W, K, fetch);
+    if (whole < t->n) TFN__N(tfn__stream_part)(t, a, whole, t->n - whole, K, false);
 }
 
 /* Few rows of c: b is read in eight streams, its rows from end to end. */
@@ -2998,9 +3003,10 @@ static void TFN__N(tfn__matmul_stream)(const tfn_matmul *p)
             t.start = q ? t.c : tfn__at(p->start, i * p->start_ld);
             t.a = p->a + i * p->a_row + q * p->a_col;
             t.b = p->b + q * p->b_row;
-            if (whole) TFN__N(tfn__stream)(&t, 8);
-            else if (p->k) TFN__N(tfn__stream)(&t, 1);
-            else TFN__N(tfn__stream)(&t, 0);
+            if (whole && p->n * p->k > 131072) TFN__N(tfn__stream)(&t, 8, true);
+            else if (whole) TFN__N(tfn__stream)(&t, 8, false);
+            else if (p->k) TFN__N(tfn__stream)(&t, 1, false);
+            else TFN__N(tfn__stream)(&t, 0, false);
         }
         q += whole ? 8 : 1;
     } while (q < p->k);
