@@ -13,7 +13,9 @@ static const char *paper_of(const claim *c)
 /* The verdict and picture of a claim, from what is at hand; false: something is not measured. */
 static bool decide(const claim *c, lab *l, outcome *o)
 {
+    const int seeds = l->seeds;
     memset(o, 0, sizeof *o);
+    l->seeds = seeds_of(c, seeds);
     if (c->measure && (l->depth || l->width)) {       /* how deep and wide is it on its own? */
         l->deepest = l->widest = 0;
         l->asking = true;
@@ -34,6 +36,7 @@ static bool decide(const claim *c, lab *l, outcome *o)
         o->verdict = NOT_TESTABLE;
         say(o, "%s", c->reason);
     }
+    l->seeds = seeds;
     return !l->missing;
 }
 
