@@ -66,6 +66,17 @@ compare() {
     grep -q '</svg>' "$work/pair-loss.svg" && grep -q '</svg>' "$work/pair-gradients.svg"
 }
 check "normlab compare" compare
+tasks() {           # each learns something in 30 updates; the last lines are the losses
+    for task in grammar headlines speech text markov; do
+        "$normlab" compare pre --layers 1 --steps 30 --lr 4e-3 --task $task --corpus 64 --dropout 0.1 \
+            > "$work/drawn" || return 1
+        awk -v task=$task '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 }
+            { last = $2 } END { if (!(last < guess + 1 && last > 0)) { print task, last, guess; exit 1 } }' \
+            "$work/drawn" || return 1
+    done
+}
+check "normlab compare: tasks" tasks
+wanted='markov, not "chess"' check "an unknown task is named" wrong compare pre --task chess
 wanted='preln' check "an unknown recipe is named" wrong compare preln
 other() {           # what is said of the numbers, which are those of any number of jobs
     for jobs in 1 2; do

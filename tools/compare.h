@@ -1,4 +1,4 @@
-/* normlab compare: recipes trained in lock step on string reversal, their loss curves and gradients
+/* normlab compare: recipes trained in lock step on one task, their loss curves and gradients
  * by layer as text while they run, as SVG at the end. */
 #ifndef COMPARE_H
 #define COMPARE_H
@@ -93,6 +93,8 @@ static bool compare_start(comparison *x)
 {
     for (int i = 0; i < COMPARE_LAYERS; i++) x->layers[i] = i + 1;
     lab_prepare();
+    if (x->run[0].spec.task == LAB_SPEECH && !lab_speak())
+        return fprintf(stderr, "normlab: out of memory\n"), false;
     for (int k = 0; k < x->count; k++) {
         compared *c = &x->run[k];
         tfn_model_desc d = lab_desc(&c->spec, false);
@@ -134,5 +136,8 @@ static void compare_train(comparison *x, bool terminal)
         if (terminal && point < LAB_POINTS) compare_draw(x, true);
     }
     compare_draw(x, terminal);
+    printf("\nFinal loss, nats per token (guessing by frequency: %.4f)\n", lab_unigram(&x->test));
+    for (int k = 0; k < x->count; k++)
+        printf("  %-20s %.4f\n", x->run[k].spec.recipe, x->run[k].loss[LAB_POINTS]);
 }
 #endif

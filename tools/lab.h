@@ -26,6 +26,7 @@ typedef enum lab_task {
     LAB_HEADLINE,           /* two toy English sentences to a headline: encoder-decoder */
     LAB_SPEECH,             /* spoken digits, 25 codes a second, to words: encoder-decoder */
     LAB_TEXT,               /* toy English by letters: decoder */
+    LAB_MARKOV,             /* words whose two predecessors leave four, 1.21 nats: decoder */
     LAB_MASKED,             /* two facts, some words hidden: encoder */
     LAB_LABEL,              /* two facts: does one say the other? encoder, a class a pair */
     LAB_RANDOM,             /* tokens of 64, any targets: encoder; nothing to learn */
@@ -40,10 +41,11 @@ static const struct {
 } lab_tasks[] = {
     { "reverse", "reverse", 0, true, 9, 9, 0 }, { "grammar", "translate", 1, false, 16, 16, 0 },
     { "headlines", "headline", 1, false, 12, 26, 26 }, { "speech", "digits", 0, false, 6, 32, 0 },
-    { "text", "sentences", 2, true, 32, 0, 0 }, { "masked", "entailment", 0, false, 28, 0, 0 },
-    { "label", "entailment", 0, false, 28, 0, 0 }, { "random", NULL, 0, false, 12, 0, 0 },
-    { "distinct", NULL, 0, false, 16, 0, 0 }
+    { "text", "sentences", 2, true, 32, 0, 0 }, { "markov", "markov", 0, false, 32, 0, 0 },
+    { "masked", "entailment", 0, false, 28, 0, 0 }, { "label", "entailment", 0, false, 28, 0, 0 },
+    { "random", NULL, 0, false, 12, 0, 0 }, { "distinct", NULL, 0, false, 16, 0, 0 }
 };
+enum { LAB_TASKS = sizeof lab_tasks / sizeof *lab_tasks };
 
 typedef struct lab_spec {
     lab_task    task;
@@ -149,9 +151,10 @@ static void lab_key_text(char *text, const lab_spec *s)
 }
 
 static bool lab_is_pair(lab_task t) { return t <= LAB_SPEECH; }
+static bool lab_is_text(lab_task t) { return t == LAB_TEXT || t == LAB_MARKOV; }
 static int32_t lab_depth(const lab_spec *s, bool decoder)
 {
-    if (!lab_is_pair(s->task) && decoder != (s->task == LAB_TEXT)) return 0;
+    if (!lab_is_pair(s->task) && decoder != lab_is_text(s->task)) return 0;
     return decoder && s->decoder_layers ? s->decoder_layers : s->layers;
 }
 
@@ -355,7 +358,7 @@ static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task
         else if (how < 9) to[t] = LAB_FIRST + (int32_t)(draw / 1000 % (uint64_t)words);
     }
 }
-/* Letters of sentences i, i + 1 ... */
+/* Letters of sentences i, i + 1 ...; or words of lines, an END behind each. */
 static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec *s, uint64_t seed,
                           task_split split, uint64_t i)
 {
@@ -364,6 +367,7 @@ static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec
     while (n <= time) {
         lab_make(&item, s->task, seed, split, i++);
         n += lab_encode(ids + n, time + 1 - n, s->task, item.target);
+        if (s->task == LAB_MARKOV && n <= time) ids[n++] = LAB_END;
     }
     for (int32_t t = 0; t < time; t++)
         d->tokens[row * time + t] = ids[t], d->targets[row * time + t] = ids[t + 1];
@@ -386,7 +390,7 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
                                              : (int32_t)(tfn_random_bits(key, 0) % (uint64_t)n)));
         return;
     }
-    if (s->task == LAB_TEXT) {
+    if (lab_is_text(s->task)) {
         lab_fill_text(d, row, time, s, seed, split, i);
         return;
     }
@@ -417,7 +421,7 @@ static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed
     }
     b->tokens = d->tokens, b->targets = d->targets;
     b->batch = rows, b->time = time;
-    if (made && s->task != LAB_TEXT) b->lengths = d->lengths;
+    if (made && !lab_is_text(s->task)) b->lengths = d->lengths;
     if (!lab_is_pair(s->task)) return;
     b->source = d->source, b->source_lengths = d->source_lengths;
     b->source_time = lab_tasks[s->task].source_time;
@@ -440,7 +444,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.arch = lab_is_pair(s->task) ? TFN_ENCODER_DECODER
-           : s->task == LAB_TEXT ? TFN_DECODER : TFN_ENCODER;
+           : lab_is_text(s->task) ? TFN_DECODER : TFN_ENCODER;
     d.vocab = lab_vocab(s);
     d.context = lab_answer(s->task);
     d.source_context = lab_tasks[s->task].source_time;

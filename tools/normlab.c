@@ -51,10 +51,15 @@ static const char usage[] =
     "normlab report [ID ...] [--markdown] [the same options]\n"
     "    what is in F as one page of HTML with pictures, or as a table of Markdown\n"
     "normlab compare RECIPE ... [--layers N] [--width C] [--lr X] [--warmup N] [--steps N]\n"
-    "        [--optimizer adam | adamw | radam | sgd] [--seed N] [--svg PREFIX]\n"
-    "    trains up to 8 recipes in lock step on string reversal and draws their losses and their\n"
-    "    gradients by layer; PREFIX-loss.svg and PREFIX-gradients.svg are pictures of them.\n"
-    "    Defaults: 6 layers, width 32, Adam at 2e-3, no warm-up, 400 steps, seed 1\n"
+    "        [--optimizer adam | adamw | radam | sgd] [--beta2 X] [--dropout X] [--corpus N]\n"
+    "        [--task reverse | grammar | headlines | speech | text | markov] [--seed N]\n"
+    "        [--svg PREFIX]\n"
+    "    trains up to 8 recipes in lock step and draws their losses and their gradients by\n"
+    "    layer; PREFIX-loss.svg and PREFIX-gradients.svg are pictures of them. Tasks: strings\n"
+    "    backwards, toy German to English, headlines, spoken digits; toy English by letters and\n"
+    "    words of known entropy, both as language models. A corpus of N sentences comes again,\n"
+    "    else all are new. Defaults: 6 layers, width 32, Adam at 2e-3, beta2 0.98, no warm-up,\n"
+    "    400 steps, string reversal, seed 1\n"
     "normlab lesson N [--file F]\n"
     "    a guided run in the terminal: 1 break Post-LN, 2 repair it, 3 where the gradient\n"
     "    vanishes, 4 why upper layers idle, 5 where each breaks; tools/LESSONS.md\n"
@@ -1993,6 +1998,17 @@ static bool compare_optimizer(cli *c, lab_spec *s)
     cli_fail(c, "--optimizer wants adam, adamw, radam or sgd, not \"%s\"", name);
     return false;
 }
+/* Pairs and texts: those of one decoder at least. */
+static bool compare_task(cli *c, lab_spec *s)
+{
+    const char *name;
+    if (!cli_text(c, "--task", &name)) return false;
+    for (int i = 0; i < LAB_MASKED; i++)
+        if (!strcmp(lab_tasks[i].name, name)) return s->task = (lab_task)i, true;
+    cli_fail(c, "--task wants reverse, grammar, headlines, speech, text or markov, not \"%s\"",
+             name);
+    return false;
+}
 static bool compare_option(cli *c, lab_spec *s, const char **svg)
 {
     long n;
@@ -2002,8 +2018,11 @@ static bool compare_option(cli *c, lab_spec *s, const char **svg)
     if (cli_number(c, "--warmup", 0, 1L << 30, &n)) return s->warmup = n, true;
     if (cli_number(c, "--steps", 1, 1L << 30, &n)) return s->steps = s->stop = n, true;
     if (cli_number(c, "--seed", 0, 1L << 30, &n)) return s->seed = (uint64_t)n, true;
+    if (cli_number(c, "--corpus", 0, 1L << 30, &n)) return s->corpus = (int32_t)n, true;
     if (cli_real(c, "--lr", 0, 1e3, &s->lr)) return true;
-    return compare_optimizer(c, s) || cli_text(c, "--svg", svg);
+    if (cli_real(c, "--dropout", 0, 0.9, &s->dropout)) return true;
+    if (cli_real(c, "--beta2", 0, 1, &s->beta2)) return true;
+    return compare_optimizer(c, s) || compare_task(c, s) || cli_text(c, "--svg", svg);
 }
 static int compare_command(cli *c)
 {
