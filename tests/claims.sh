@@ -67,7 +67,7 @@ compare() {
 }
 check "normlab compare" compare
 tasks() {           # each learns something in 30 updates; the last lines are the losses
-    for task in grammar headlines speech text markov; do
+    for task in grammar headline speech text markov; do
         "$normlab" compare pre --layers 1 --steps 30 --lr 4e-3 --task $task --corpus 64 --dropout 0.1 \
             > "$work/drawn" || return 1
         awk -v task=$task '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 }

@@ -25,7 +25,7 @@ typedef struct figure {
 
 typedef struct outcome {
     verdict verdict;
-    char    numbers[700];
+    char    numbers[1600];
     figure  fig;
 } outcome;
 
@@ -44,6 +44,34 @@ static void say(outcome *o, const char *format, ...)
     va_start(args, format);
     vsnprintf(o->numbers + at, sizeof o->numbers - at, format, args);
     va_end(args);
+}
+/* Mean and deviation over seeds. */
+static void say_sample(outcome *o, const char *before, int digits, lab_sample a)
+{
+    say(o, "%s%.*f+-%.*f", before, digits, a.mean, digits, a.sd);
+}
+static lab_sample ratio_of(lab_sample a, const lab_sample *b)
+{
+    for (int32_t i = 0; i < a.n; i++) a.v[i] /= b->v[i];
+    lab_sum_up(&a);
+    return a;
+}
+/* What a fit or the like is with each seed alone; it may draw, which is not seen. */
+typedef double statistic(lab *l, outcome *o, const char *recipe, int32_t detail);
+static double deviation_of(lab *l, int seeds, statistic *f, const char *recipe, int32_t detail)
+{
+    outcome *unseen = (outcome *)calloc(1, sizeof *unseen);
+    lab_sample a;
+    a.n = unseen ? seeds : 0;
+    for (int32_t i = 0; i < a.n; i++) {
+        l->only = (uint64_t)(i + 1);
+        unseen->fig.lines = 0;
+        a.v[i] = f(l, unseen, recipe, detail);
+    }
+    l->only = 0;
+    free(unseen);
+    lab_sum_up(&a);
+    return a.sd;
 }
 static void judge(outcome *o, bool shown, bool opposite)
 {
@@ -329,7 +357,7 @@ static void x7(lab *l, outcome *o)
 
 static const int32_t depths[] = { 2, 4, 6, 8, 12, 14, 18 };
 enum { DEPTHS = 7 };
-static double depth_power(lab *l, outcome *o, const char *recipe, int first)
+static double depth_power(lab *l, outcome *o, const char *recipe, int32_t first)
 {
     double x[DEPTHS], y[DEPTHS];
     figure_line *line = line_of(o, "layers of each stack", LAST_W2, recipe);
@@ -344,8 +372,10 @@ static double depth_power(lab *l, outcome *o, const char *recipe, int first)
 static void x8(lab *l, outcome *o)
 {
     double post = depth_power(l, o, "post", 0), pre = depth_power(l, o, "pre", 0);
-    say(o, "gradient of the last W2 ~ L^b, L = 2..18: Post-LN b = %.2f (theory 0), Pre-LN b = %.2f "
-        "(theory -0.5). ", post, pre);
+    say(o, "gradient of the last W2 ~ L^b, L = 2..18: Post-LN b = %.2f+-%.2f (theory 0), Pre-LN b "
+        "= %.2f+-%.2f (theory -0.5). ", post,
+        deviation_of(l, l->init_seeds, depth_power, "post", 0), pre,
+        deviation_of(l, l->init_seeds, depth_power, "pre", 0));
     judge(o, fabs(post) <= 0.2 && pre <= -0.3 && pre >= -0.7, pre > post);
 }
 static void x9(lab *l, outcome *o)
@@ -369,34 +399,41 @@ static void x10(lab *l, outcome *o)
     static const char *const recipes[] = { "post", "pre" };
     const int n = lab_layers(l, 12);
     const double bound = pow(1.5, (n - 1) / 2.0);
-    double ratio[2];
+    double ratio[2], sd[2];
     for (int k = 0; k < 2; k++) {
         lab_spec s = theory(recipes[k], 12);
+        lab_sample last = lab_over(l, s, "enc_w2_gradient", -1);
+        lab_sample first = lab_over(l, s, "enc_w2_gradient", 0);
         draw_list(l, o, s, "enc_w2_gradient", n, "layer", ANY_W2, recipes[k]);
-        ratio[k] = lab_over(l, s, "enc_w2_gradient", -1).mean
-                 / lab_over(l, s, "enc_w2_gradient", 0).mean;
+        ratio[k] = last.mean / first.mean;
+        sd[k] = ratio_of(last, &first).sd;
     }
-    say(o, "W2, last over first layer of %d: Post-LN %.2f (the bound allows up to %.1f), Pre-LN "
-        "%.2f (theory 1). ", n, ratio[0], bound, ratio[1]);
+    say(o, "W2, last over first layer of %d: Post-LN %.2f+-%.2f (the bound allows up to %.1f), "
+        "Pre-LN %.2f+-%.2f (theory 1). ", n, ratio[0], sd[0], bound, ratio[1], sd[1]);
     judge(o, ratio[0] > 1.5 && ratio[0] < 1.1 * bound && ratio[1] > 0.5 && ratio[1] < 2, false);
 }
-static void x11(lab *l, outcome *o)
+static double jacobian_power(lab *l, outcome *o, const char *recipe, int32_t layers)
 {
-    double x[LAB_DEEPEST] = { 0 }, y[LAB_DEEPEST] = { 0 }, b;
-    const int n = lab_layers(l, 12);
-    figure_line *line = line_of(o, "layer", "Jacobian of the norm, 1/deviation", "pre");
+    double x[LAB_DEEPEST] = { 0 }, y[LAB_DEEPEST] = { 0 };
+    const int n = lab_layers(l, layers);
+    figure_line *line = line_of(o, "layer", "Jacobian of the norm, 1/deviation", recipe);
     for (int i = 0; i < n; i++) {
-        lab_sample a = lab_over(l, theory("pre", 12), "enc_jacobian", 2*i);
+        lab_sample a = lab_over(l, theory(recipe, layers), "enc_jacobian", 2*i);
         x[i] = i + 1, y[i] = a.mean;
         point(line, x[i], y[i], a.sd);
     }
-    b = lab_power(n - 1, x + 1, y + 1);
-    say(o, "|J| ~ j^b, layers 2 to %d: b = %.2f (theory -0.5). ", n, b);
+    return lab_power(n - 1, x + 1, y + 1);
+}
+static void x11(lab *l, outcome *o)
+{
+    double b = jacobian_power(l, o, "pre", 12);
+    say(o, "|J| ~ j^b, layers 2 to %d: b = %.2f+-%.2f (theory -0.5). ", (int)lab_layers(l, 12), b,
+        deviation_of(l, l->init_seeds, jacobian_power, "pre", 12));
     judge(o, b < -0.35 && b > -0.65, b > 0);
 }
 static void x14(lab *l, outcome *o)
 {
-    double first[2], last[2], later[2];
+    double first[2], last[2], later[2], sd[2];
     static const char *const recipes[] = { "post", "pre" };
     const int n = lab_layers(l, 6);
     for (int k = 0; k < 2; k++) {
@@ -406,43 +443,51 @@ static void x14(lab *l, outcome *o)
         first[k] = lab_over(l, s, "dec_w2_gradient", 0).mean;
         last[k] = lab_over(l, s, "dec_w2_gradient", -1).mean;
         later[k] = lab_over(l, t, "dec_w2_gradient", -1).mean;
+        lab_sample a = lab_over(l, s, "dec_w2_gradient", -1);
+        lab_sample b = lab_over(l, s, "dec_w2_gradient", 0);
+        sd[k] = ratio_of(a, &b).sd;
         draw_list(l, o, s, "dec_w2_gradient", n, "decoder layer", ANY_W2,
                   k ? "pre, start" : "post, start");
         draw_list(l, o, t, "dec_w2_gradient", n, "decoder layer", ANY_W2,
                   k ? "pre, after warm-up" : "post, after warm-up");
     }
-    say(o, "W2 of the decoder, last over first layer: Post-LN %.2f, Pre-LN %.2f; the last layer "
-        "after warm-up over at the start: Post-LN %.2f, Pre-LN %.2f. ", last[0] / first[0],
-        last[1] / first[1], later[0] / last[0], later[1] / last[1]);
+    say(o, "W2 of the decoder, last over first layer: Post-LN %.2f+-%.2f, Pre-LN %.2f+-%.2f; the "
+        "last layer after warm-up over at the start: Post-LN %.2f, Pre-LN %.2f. ",
+        last[0] / first[0], sd[0], last[1] / first[1], sd[1], later[0] / last[0],
+        later[1] / last[1]);
     judge(o, last[0] / first[0] > 2 && last[1] / first[1] < 2 && last[1] / first[1] > 0.5
           && later[0] / last[0] < 0.5, last[0] < first[0]);
 }
 static void x15(lab *l, outcome *o)
 {
     double post = depth_power(l, o, "post", 2), pre = depth_power(l, o, "pre", 2);
-    say(o, "gradient of the last W2 ~ L^b, L = 6..18: Post-LN b = %.2f, Pre-LN b = %.2f. ", post,
-        pre);
+    say(o, "gradient of the last W2 ~ L^b, L = 6..18: Post-LN b = %.2f+-%.2f, Pre-LN b = "
+        "%.2f+-%.2f. ", post, deviation_of(l, l->init_seeds, depth_power, "post", 2), pre,
+        deviation_of(l, l->init_seeds, depth_power, "pre", 2));
     judge(o, fabs(post) <= 0.2 && pre <= -0.3, pre > post);
+}
+static double width_power(lab *l, outcome *o, const char *recipe, int32_t layers)
+{
+    double x[4], y[4];
+    figure_line *line = line_of(o, "width d", LAST_W2, recipe);
+    o->fig.log_x = o->fig.log_y = true;
+    for (int i = 0; i < 4; i++) {
+        lab_spec s = theory(recipe, layers);
+        s.width = s.ffn = 16 << i;
+        lab_sample a = lab_over(l, s, "enc_w2_gradient", -1);
+        x[i] = lab_width(l, 16 << i), y[i] = a.mean;
+        point(line, x[i], y[i], a.sd);
+    }
+    return lab_power(4, x, y);
 }
 static void x22(lab *l, outcome *o)
 {
-    static const char *const recipes[] = { "post", "pre" };
-    double x[4], y[4], b[2];
-    for (int k = 0; k < 2; k++) {
-        figure_line *line = line_of(o, "width d", LAST_W2, recipes[k]);
-        o->fig.log_x = o->fig.log_y = true;
-        for (int i = 0; i < 4; i++) {
-            lab_spec s = theory(recipes[k], 6);
-            s.width = s.ffn = 16 << i;
-            lab_sample a = lab_over(l, s, "enc_w2_gradient", -1);
-            x[i] = lab_width(l, 16 << i), y[i] = a.mean;
-            point(line, x[i], y[i], a.sd);
-        }
-        b[k] = lab_power(4, x, y);
-    }
-    say(o, "gradient of the last W2 ~ d^b, d = 16..128: Post-LN b = %.2f, Pre-LN b = %.2f (the "
-        "bound is d sqrt(ln d), about 1.1). ", b[0], b[1]);
-    judge(o, b[0] <= 1.2 && b[1] <= 1.2, b[0] > 1.4 || b[1] > 1.4);
+    double post = width_power(l, o, "post", 6), pre = width_power(l, o, "pre", 6);
+    say(o, "gradient of the last W2 ~ d^b, d = 16..128: Post-LN b = %.2f+-%.2f, Pre-LN b = "
+        "%.2f+-%.2f (the bound is d sqrt(ln d), about 1.1). ", post,
+        deviation_of(l, l->init_seeds, width_power, "post", 6), pre,
+        deviation_of(l, l->init_seeds, width_power, "pre", 6));
+    judge(o, post <= 1.2 && pre <= 1.2, post > 1.4 || pre > 1.4);
 }
 static void x23(lab *l, outcome *o)
 {
@@ -486,8 +531,8 @@ static void x12(lab *l, outcome *o)
         lab_spec with = training("post", 4, 8e-3, 200, 500);
         if (k) without = by_sgd(without), with = by_sgd(with);
         lab_sample a = lab_over(l, without, "bleu", 0), b = lab_over(l, with, "bleu", 0);
-        say(o, "%s: BLEU without warm-up %.1f, with %.1f, %d seeds. ", k ? "SGD" : "Adam", a.mean,
-            b.mean, a.n);
+        say(o, "%s: BLEU without warm-up %.1f+-%.1f, with %.1f+-%.1f, %d seeds. ",
+            k ? "SGD" : "Adam", a.mean, a.sd, b.mean, b.sd, a.n);
         draw_loss(l, o, without, k ? "SGD, no warm-up" : "Adam, no warm-up");
         draw_loss(l, o, with, k ? "SGD, warm-up" : "Adam, warm-up");
         shown = shown && most(count_under(&a, FAILS), a.n) && most(count_over(&b, LEARNS), b.n);
@@ -501,16 +546,17 @@ static void x13(lab *l, outcome *o)
     static const double rates[] = { 2e-3, 4e-3 };
     bool shown = true;
     for (int k = 0; k < 2; k++) {
-        double nll[3];
+        double nll[3], sd[3];
         for (int i = 0; i < 3; i++) {
             char name[32];
             lab_spec s = training("post", 6, rates[k], warmups[i], 600);
             snprintf(name, sizeof name, "lr %g, warm-up %d", rates[k], (int)warmups[i]);
             draw_loss(l, o, s, name);
             nll[i] = lab_over(l, s, "nll", 0).mean;
+            sd[i] = lab_over(l, s, "nll", 0).sd;
         }
-        say(o, "lr %g: loss %.2f, %.2f, %.2f with 1, 50, 200 steps. ", rates[k], nll[0], nll[1],
-            nll[2]);
+        say(o, "lr %g: loss %.2f+-%.2f, %.2f+-%.2f, %.2f+-%.2f with 1, 50, 200 steps. ", rates[k],
+            nll[0], sd[0], nll[1], sd[1], nll[2], sd[2]);
         shown = shown && nll[0] > nll[1] && nll[1] > nll[2] && nll[0] > nll[2] + 0.2;
     }
     judge(o, shown, false);
@@ -530,8 +576,8 @@ static void x17(lab *l, outcome *o)
         draw_loss(l, o, post, k ? "8e-3, post, no warm-up" : "6e-3, post, no warm-up");
         draw_loss(l, o, warm, k ? "8e-3, post, warm-up" : "6e-3, post, warm-up");
         draw_loss(l, o, pre, k ? "8e-3, pre, no warm-up" : "6e-3, pre, no warm-up");
-        say(o, "lr %g: BLEU of Post-LN without warm-up %.1f, with %.1f, of Pre-LN without %.1f. ",
-            rates[k], a.mean, b.mean, c.mean);
+        say(o, "lr %g: BLEU of Post-LN without warm-up %.1f+-%.1f, with %.1f+-%.1f, of Pre-LN "
+            "without %.1f+-%.1f. ", rates[k], a.mean, a.sd, b.mean, b.sd, c.mean, c.sd);
         shown = shown && most(count_above(&b, &a, 1.5), a.n) && most(count_above(&c, &a, 1.5), a.n);
         opposite = opposite || most(count_above(&a, &c, 1), a.n);
     }
@@ -558,9 +604,9 @@ static void x16(lab *l, outcome *o)
     draw_loss(l, o, post, "post, warm-up");
     draw_loss(l, o, adam, "post, Adam, no warm-up");
     draw_loss(l, o, radam, "post, RAdam, no warm-up");
-    say(o, "BLEU of Pre-LN without warm-up %.1f, of Post-LN with %.1f; loss 0.2 after %.0f and "
-        "%.0f updates; Post-LN without warm-up: Adam %.1f, RAdam %.1f (beta2 .995). ", a.mean,
-        b.mean, fast, slow, c.mean, d.mean);
+    say(o, "BLEU of Pre-LN without warm-up %.1f+-%.1f, of Post-LN with %.1f+-%.1f; loss 0.2 after "
+        "%.0f and %.0f updates; Post-LN without warm-up: Adam %.1f+-%.1f, RAdam %.1f+-%.1f (beta2 "
+        ".995). ", a.mean, a.sd, b.mean, b.sd, fast, slow, c.mean, c.sd, d.mean, d.sd);
     judge(o, a.mean > b.mean - 2 && fast < slow && most(count_above(&d, &c, 2), d.n), slow < fast);
 }
 static void x20(lab *l, outcome *o)
@@ -573,8 +619,10 @@ static void x20(lab *l, outcome *o)
     draw_loss(l, o, small, "5e-4, constant");
     draw_loss(l, o, large, "4e-3, no warm-up");
     draw_loss(l, o, best, "4e-3, warm-up");
-    say(o, "loss: constant 5e-4 %.2f, 4e-3 without warm-up %.2f, with %.2f. ", a.mean, b.mean,
-        c.mean);
+    say_sample(o, "loss: constant 5e-4 ", 2, a);
+    say_sample(o, ", 4e-3 without warm-up ", 2, b);
+    say_sample(o, ", with ", 2, c);
+    say(o, ". ");
     judge(o, most(count_above(&b, &a, 1.2), a.n) && most(count_above(&a, &c, 1.2), a.n),
           a.mean > b.mean);
 }
@@ -609,9 +657,9 @@ static void x18(lab *l, outcome *o)
         sooner += at * 7 <= LAB_POINTS * 5 && b.v[i] <= a.v[i];
         mean += (double)(600 * at / LAB_POINTS) / a.n;
     }
-    say(o, "loss of hidden words: Post-LN %.3f after 600 updates (1e-3, warm-up; at 3e-3 %.3f), "
-        "Pre-LN without warm-up at 3e-3 %.3f, at Post-LN's after %.0f. ", a.mean, c.mean, b.mean,
-        mean);
+    say(o, "loss of hidden words: Post-LN %.3f+-%.3f after 600 updates (1e-3, warm-up; at 3e-3 "
+        "%.3f+-%.3f), Pre-LN without warm-up at 3e-3 %.3f+-%.3f, at Post-LN's after %.0f. ",
+        a.mean, a.sd, c.mean, c.sd, b.mean, b.sd, mean);
     judge(o, most(sooner, a.n), most(count_above(&b, &a, 1), a.n));
 }
 static void x19(lab *l, outcome *o)
@@ -627,8 +675,8 @@ static void x19(lab *l, outcome *o)
             if (!i) mean[k] = a;
             for (int32_t j = 0; j < a.n && i; j++) mean[k].v[j] += a.v[j];
             point(line, 150 * (i + 1), a.mean, a.sd);
-            say(o, "%s%.3f", i ? ", " : k ? "; Pre-LN " : "accuracy after 150, 300, 450, 600 "
-                "updates of pre-training: Post-LN ", a.mean);
+            say_sample(o, i ? ", " : k ? "; Pre-LN " : "accuracy after 150, 300, 450, 600 updates "
+                       "of pre-training: Post-LN ", 3, a);
         }
     }
     say(o, ". ");
@@ -650,14 +698,17 @@ static void a1(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "admin" };
     lab_sample post = lab_over(l, deep("post"), "bleu", 0), six, pre_six;
-    lab_sample pre = lab_over(l, deep("pre"), "nll", 0), admin = lab_over(l, deep("admin"), "nll",
-        0);
+    lab_sample pre = lab_over(l, deep("pre"), "nll", 0);
+    lab_sample admin = lab_over(l, deep("admin"), "nll", 0);
     six = lab_over(l, trained("post", 6), "nll", 0);
     pre_six = lab_over(l, trained("pre", 6), "nll", 0);
     say(o, "BLEU of 12 + 12 layers: ");
     draw_bleu(l, o, recipes, 3, true);
-    say(o, "loss of Admin %.3f, Pre-LN %.3f; 6 + 6 layers: Post-LN %.3f, Pre-LN %.3f. ", admin.mean,
-        pre.mean, six.mean, pre_six.mean);
+    say_sample(o, "loss of Admin ", 3, admin);
+    say_sample(o, ", Pre-LN ", 3, pre);
+    say_sample(o, "; 6 + 6 layers: Post-LN ", 3, six);
+    say_sample(o, ", Pre-LN ", 3, pre_six);
+    say(o, ". ");
     judge(o, most(count_under(&post, FAILS), post.n) && admin.mean <= pre.mean
           && six.mean < pre_six.mean, post.mean > LEARNS);
 }
@@ -741,8 +792,10 @@ static void a5(lab *l, outcome *o)
     draw_loss(l, o, deep("post"), "post, post");
     draw_loss(l, o, hybrid, "post, pre");
     draw_loss(l, o, deep("pre"), "pre, pre");
-    say(o, "encoder, decoder: BLEU post, post %.1f; post, pre %.1f; pre, pre %.1f; gradient at the "
-        "decoder's bottom over its top: post, post %.3f; post, pre %.2f. ", a.mean, b.mean, c.mean,
+    say_sample(o, "encoder, decoder: BLEU post, post ", 1, a);
+    say_sample(o, "; post, pre ", 1, b);
+    say_sample(o, "; pre, pre ", 1, c);
+    say(o, "; gradient at the decoder's bottom over its top: post, post %.3f; post, pre %.2f. ",
         low, mixed);
     judge(o, most(count_under(&a, FAILS), a.n) && most(count_under(&b, FAILS), b.n)
           && most(count_over(&c, LEARNS), c.n) && low < 0.1 && mixed > 0.5, b.mean > c.mean);
@@ -760,7 +813,7 @@ static lab_spec moved(const char *recipe, int32_t layers, bool step)
 /* |F - F*|^2 over sub-layers; fits against N and ln N. F is what the stack gives; the released code
  * of Liu 2020 takes Pre-LN's before its final norm. */
 static void shifts(lab *l, outcome *o, const char *recipe, bool step, lab_fit *linear,
-                   lab_fit *logarithmic, double *last)
+                   lab_fit *logarithmic, double *last, double *sd)
 {
     double n[SHIFT_DEPTHS], log_n[SHIFT_DEPTHS], y[SHIFT_DEPTHS];
     figure_line *line = line_of(o, "sub-layers N", "|F - F*|^2 a token", recipe);
@@ -768,6 +821,7 @@ static void shifts(lab *l, outcome *o, const char *recipe, bool step, lab_fit *l
         lab_sample a = lab_over(l, moved(recipe, shift_depths[i], step), "shift", 0);
         n[i] = 2 * lab_layers(l, shift_depths[i]), log_n[i] = log(n[i]), y[i] = a.mean;
         point(line, n[i], a.mean, a.sd);
+        *sd = a.sd;
     }
     *linear = lab_line_through(SHIFT_DEPTHS, n, y);
     *logarithmic = lab_line_through(SHIFT_DEPTHS, log_n, y);
@@ -777,11 +831,11 @@ static void a6(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "admin" };
     lab_fit linear[3], logarithmic[3];
-    double last[3];
+    double last[3], sd;
     for (int k = 0; k < 3; k++) {
-        shifts(l, o, recipes[k], false, &linear[k], &logarithmic[k], &last[k]);
-        say(o, "%s: R^2 in N %.3f, in ln N %.3f, at N = %d %.3g. ", recipes[k], linear[k].r2,
-            logarithmic[k].r2, (int)(2 * lab_layers(l, 24)), last[k]);
+        shifts(l, o, recipes[k], false, &linear[k], &logarithmic[k], &last[k], &sd);
+        say(o, "%s: R^2 in N %.3f, in ln N %.3f, at N = %d %.3g+-%.2g. ", recipes[k], linear[k].r2,
+            logarithmic[k].r2, (int)(2 * lab_layers(l, 24)), last[k], sd);
     }
     lab_spec s = moved("pre", 24, false);
     say(o, "Before the final norm Pre-LN's is %.3g. ", lab_over(l, s, "shift_inner", 0).mean);
@@ -793,12 +847,12 @@ static void a7(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "admin" };
     lab_fit linear[3], logarithmic[3];
-    double last[3];
+    double last[3], sd;
     o->fig.log_y = true;
     for (int k = 0; k < 3; k++) {
-        shifts(l, o, recipes[k], true, &linear[k], &logarithmic[k], &last[k]);
-        say(o, "%s: at N = %d %.3g, R^2 in N %.3f, in ln N %.3f. ", recipes[k],
-            (int)(2 * lab_layers(l, 24)), last[k], linear[k].r2, logarithmic[k].r2);
+        shifts(l, o, recipes[k], true, &linear[k], &logarithmic[k], &last[k], &sd);
+        say(o, "%s: at N = %d %.3g+-%.2g, R^2 in N %.3f, in ln N %.3f. ", recipes[k],
+            (int)(2 * lab_layers(l, 24)), last[k], sd, linear[k].r2, logarithmic[k].r2);
     }
     judge(o, last[0] > 10 * last[1] && last[0] > 10 * last[2], last[0] < last[1]);
 }
@@ -851,8 +905,10 @@ static void a8(lab *l, outcome *o)
 static void a9(lab *l, outcome *o)
 {
     double post = diagonal_power(l, o, "post", 18), pre = diagonal_power(l, o, "pre", 18);
-    say(o, "beta_ii^2 ~ i^b, sub-layers from 3 on: Post-LN b = %.2f (theory 0), Pre-LN b = %.2f "
-        "(theory -1). ", post, pre);
+    say(o, "beta_ii^2 ~ i^b, sub-layers from 3 on: Post-LN b = %.2f+-%.2f (theory 0), Pre-LN b = "
+        "%.2f+-%.2f (theory -1). ", post,
+        deviation_of(l, l->init_seeds, diagonal_power, "post", 18), pre,
+        deviation_of(l, l->init_seeds, diagonal_power, "pre", 18));
     judge(o, fabs(post) < 0.2 && pre < -0.8 && pre > -1.2, pre > post);
 }
 static void a10(lab *l, outcome *o)
@@ -880,15 +936,6 @@ static void a10(lab *l, outcome *o)
         "by %.1g. ", (int)n, 100 * wrong, sums);
     judge(o, wrong < 0.1 && sums < 0.02, false);
 }
-static double trace_of_beta(lab *l, const lab_spec *s, int32_t n)
-{
-    double sum = 0;
-    for (int32_t i = 0; i < n; i++) {
-        double beta = lab_over(l, *s, "enc_beta", i*(n + 1) + i + 1).mean;
-        sum += beta * beta;
-    }
-    return sum / n;
-}
 static void draw_beta(lab *l, outcome *o, lab_spec s, int32_t n, const char *name)
 {
     if (n >= FIGURE_MATRIX) return;
@@ -904,19 +951,40 @@ static lab_spec untrained(const char *recipe, int32_t layers)
     s.batch = 32;
     return s;
 }
+static double mean_diagonal(lab *l, const lab_spec *s, int32_t n)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) {
+        double beta = lab_over(l, *s, "enc_beta", i*(n + 1) + i + 1).mean;
+        sum += beta * beta;
+    }
+    return sum / n;
+}
+/* A statistic; layers < 0: of a trained model. */
+static double diagonal_of(lab *l, outcome *o, const char *recipe, int32_t layers)
+{
+    const int32_t n = layers < 0 ? -layers : layers;
+    lab_spec s = layers < 0 ? trained(recipe, n) : untrained(recipe, n);
+    (void)o;
+    return mean_diagonal(l, &s, 2 * lab_layers(l, n));
+}
 /* The mean beta_ii^2 of two placements, at the start and trained; number `shown` is drawn. */
 static void trained_betas(lab *l, outcome *o, const char *const recipes[2], int32_t layers,
                           int shown, double v[4])
 {
     const int32_t n = 2 * lab_layers(l, layers);
+    double sd[4];
     for (int k = 0; k < 4; k++) {
         const char *recipe = recipes[k / 2];
-        lab_spec s = k % 2 ? trained(recipe, layers) : untrained(recipe, layers);
-        v[k] = trace_of_beta(l, &s, n);
-        if (k == shown) draw_beta(l, o, s, n, recipe);
+        const int32_t which = k % 2 ? -layers : layers;
+        v[k] = diagonal_of(l, o, recipe, which);
+        sd[k] = deviation_of(l, k % 2 ? l->seeds : l->init_seeds, diagonal_of, recipe, which);
+        if (k == shown)
+            draw_beta(l, o, k % 2 ? trained(recipe, layers) : untrained(recipe, layers), n, recipe);
     }
-    say(o, "mean beta_ii^2 of %d encoder sub-layers, start and trained: %s %.3f, %.3f; %s %.3f, "
-        "%.3f. ", (int)n, recipes[0], v[0], v[1], recipes[1], v[2], v[3]);
+    say(o, "mean beta_ii^2 of %d encoder sub-layers, start and trained: %s %.3f+-%.3f, %.3f+-%.3f; "
+        "%s %.3f+-%.3f, %.3f+-%.3f. ", (int)n, recipes[0], v[0], sd[0], v[1], sd[1], recipes[1],
+        v[2], sd[2], v[3], sd[3]);
 }
 static void a11(lab *l, outcome *o)
 {
@@ -935,7 +1003,8 @@ static void a12(lab *l, outcome *o)
 static void a13(lab *l, outcome *o)
 {
     double b = diagonal_power(l, o, "admin", 18);
-    say(o, "Admin's beta_ii^2 ~ i^b, sub-layers from 3 on: b = %.2f (theory -1). ", b);
+    say(o, "Admin's beta_ii^2 ~ i^b, sub-layers from 3 on: b = %.2f+-%.2f (theory -1). ", b,
+        deviation_of(l, l->init_seeds, diagonal_power, "admin", 18));
     judge(o, b < -0.8 && b > -1.2, b > 0);
 }
 static void a14(lab *l, outcome *o)
@@ -1001,12 +1070,11 @@ static two_depths compare_depths(lab *l, outcome *o, const char *remedy)
         lab_sample loss = lab_over(l, trained(recipes[k], 6), "nll", 0);
         t.six[k] = lab_over(l, trained(recipes[k], 6), "bleu", 0);
         t.twelve[k] = lab_over(l, deep(recipes[k]), "bleu", 0);
-        say(o, "%s: BLEU of 6 layers %.1f (loss %.3f), of 12 %.1f", recipes[k], t.six[k].mean,
-            loss.mean, t.twelve[k].mean);
-        if (l->full) {
-            lab_sample a = lab_over(l, giant(recipes[k], 60, 12), "bleu", 0);
-            say(o, ", of 60 + 12, width 16, %.1f", a.mean);
-        }
+        say(o, "%s: BLEU of 6 layers %.1f+-%.1f (loss %.3f+-%.3f), of 12 %.1f+-%.1f", recipes[k],
+            t.six[k].mean, t.six[k].sd, loss.mean, loss.sd, t.twelve[k].mean, t.twelve[k].sd);
+        if (l->full)
+            say_sample(o, ", of 60 + 12, width 16, ", 1,
+                       lab_over(l, giant(recipes[k], 60, 12), "bleu", 0));
         say(o, ". ");
         draw_loss(l, o, deep(recipes[k]), recipes[k]);
     }
@@ -1028,7 +1096,7 @@ static void a17(lab *l, outcome *o)
         lab_sample a = lab_over(l, s, "bleu", 0);
         snprintf(name, sizeof name, "warm-up %d", (int)warmups[i]);
         draw_loss(l, o, s, name);
-        say(o, "warm-up %d: BLEU %.1f; ", (int)warmups[i], a.mean);
+        say(o, "warm-up %d: BLEU %.1f+-%.1f; ", (int)warmups[i], a.mean, a.sd);
         shown = shown && most(count_under(&a, FAILS), a.n);
     }
     judge(o, shown, false);
@@ -1069,7 +1137,7 @@ static void a19(lab *l, outcome *o)
         s.dropout = 0.1;
         lab_sample a = lab_over(l, s, "bleu", 0);
         draw_loss(l, o, s, recipes[k]);
-        say(o, "%s: BLEU %.1f; ", recipes[k], a.mean);
+        say(o, "%s: BLEU %.1f+-%.1f; ", recipes[k], a.mean, a.sd);
         shown = shown && most(count_under(&a, FAILS), a.n);
         none = none && most(count_over(&a, LEARNS), a.n);
     }
@@ -1118,9 +1186,12 @@ static void a25(lab *l, outcome *o)
         draw_loss(l, o, s, k == 0 ? "512 pairs, without" : k == 1 ? "512 pairs, with"
                   : k == 2 ? "endless, without" : "endless, with");
     }
-    say(o, "test loss without and with dropout 0.1 of attention and activations: 512 pairs %.3f, "
-        "%.3f; endless pairs %.3f, %.3f. ", loss[0][0].mean, loss[0][1].mean, loss[1][0].mean,
-        loss[1][1].mean);
+    say_sample(o, "test loss without and with dropout 0.1 of attention and activations: 512 pairs ",
+               3, loss[0][0]);
+    say_sample(o, ", ", 3, loss[0][1]);
+    say_sample(o, "; endless pairs ", 3, loss[1][0]);
+    say_sample(o, ", ", 3, loss[1][1]);
+    say(o, ". ");
     judge(o, most(count_above(&loss[0][0], &loss[0][1], 1.1), loss[0][0].n),
           most(count_above(&loss[0][1], &loss[0][0], 1), loss[0][0].n));
 }
@@ -1136,18 +1207,20 @@ static void a23(lab *l, outcome *o)
 static void a24(lab *l, outcome *o)
 {
     static const int64_t stops[] = { 0, 150, 300, 500 };
-    double v[4];
+    double v[4], sd[4];
     figure_line *line = line_of(o, "updates", "|F - F*|^2 a token", "post");
     for (int i = 0; i < 4; i++) {
         lab_spec s = training("post", 4, 8e-3, 200, 500);
         s.score = false;
         s.noise = 1e-4;
         s.stop = stops[i];
-        v[i] = lab_over(l, s, "shift", 0).mean;
-        point(line, (double)stops[i], v[i], 0);
+        lab_sample a = lab_over(l, s, "shift", 0);
+        v[i] = a.mean, sd[i] = a.sd;
+        point(line, (double)stops[i], a.mean, a.sd);
     }
-    say(o, "Post-LN with warm-up, weights moved by 1e-4: %.3g at the start, %.3g, %.3g, %.3g after "
-        "150, 300, 500 updates. ", v[0], v[1], v[2], v[3]);
+    say(o, "Post-LN with warm-up, weights moved by 1e-4: %.3g+-%.2g at the start, %.3g+-%.2g, "
+        "%.3g+-%.2g, %.3g+-%.2g after 150, 300, 500 updates. ", v[0], sd[0], v[1], sd[1], v[2],
+        sd[2], v[3], sd[3]);
     judge(o, v[3] < v[0] && v[2] < v[0], v[3] > v[0]);
 }
 static void a26(lab *l, outcome *o)
@@ -1160,7 +1233,9 @@ static void a26(lab *l, outcome *o)
         lab_sample a = lab_over(l, deep(recipes[k]), "nll", 0), b = lab_over(l, half, "nll", 0);
         loss[k] = b.mean - a.mean;
         draw_loss(l, o, half, recipes[k]);
-        say(o, "%s: loss in half minus in float %+.3f; ", recipes[k], loss[k]);
+        for (int32_t i = 0; i < a.n; i++) a.v[i] = b.v[i] - a.v[i];
+        lab_sum_up(&a);
+        say(o, "%s: loss in half minus in float %+.3f+-%.3f; ", recipes[k], loss[k], a.sd);
     }
     judge(o, loss[1] > loss[0] + 0.02 && loss[2] > loss[0] + 0.02 && loss[3] > loss[0] + 0.02,
           loss[1] < loss[0] - 0.02 && loss[2] < loss[0] - 0.02 && loss[3] < loss[0] - 0.02);
@@ -1291,22 +1366,30 @@ static void b4(lab *l, outcome *o)
     }
     judge(o, shown, false);
 }
+/* A statistic: of the outputs of trained decoder layers with the last one's, the mean. */
+static double cosine_of(lab *l, outcome *o, const char *recipe, int32_t layers)
+{
+    const int32_t n = lab_layers(l, layers);
+    figure_line *line = line_of(o, "decoder layer", "cosine to the last layer", recipe);
+    double mean = 0;
+    for (int32_t i = 0; i < n; i++) {
+        lab_sample a = lab_over(l, trained(recipe, layers), "dec_cosine", n*i + n - 1);
+        point(line, i + 1, a.mean, a.sd);
+        if (i < n - 1) mean += a.mean / (n - 1);
+    }
+    return mean;
+}
 static void b5(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "b2t" };
-    double v[3];
-    const int32_t n = lab_layers(l, 6);
+    double v[3], sd[3];
     for (int k = 0; k < 3; k++) {
-        figure_line *line = line_of(o, "decoder layer", "cosine to the last layer", recipes[k]);
-        v[k] = 0;
-        for (int32_t i = 0; i < n; i++) {
-            lab_sample a = lab_over(l, trained(recipes[k], 6), "dec_cosine", n*i + n - 1);
-            point(line, i + 1, a.mean, a.sd);
-            if (i < n - 1) v[k] += a.mean / (n - 1);
-        }
+        v[k] = cosine_of(l, o, recipes[k], 6);
+        sd[k] = deviation_of(l, l->seeds, cosine_of, recipes[k], 6);
     }
-    say(o, "mean cosine of the layers below to layer %d, trained: Post-LN %.2f, Pre-LN %.2f, B2T "
-        "%.2f. ", (int)n, v[0], v[1], v[2]);
+    say(o, "mean cosine of the layers below to layer %d, trained: Post-LN %.2f+-%.2f, Pre-LN "
+        "%.2f+-%.2f, B2T %.2f+-%.2f. ", (int)lab_layers(l, 6), v[0], sd[0], v[1], sd[1], v[2],
+        sd[2]);
     judge(o, v[1] > v[0] + 0.05 && v[2] < v[1] && v[2] - v[0] < v[1] - v[2], v[1] < v[0]);
 }
 static void b6(lab *l, outcome *o)
@@ -1330,12 +1413,12 @@ static void b7(lab *l, outcome *o)
             lab_sample a = lab_over(l, training(recipes[k], sweep[i], 2e-3, 100, 400), "nll", 0);
             v[k][i] = a.mean;
             point(line, lab_layers(l, sweep[i]), a.mean, a.sd);
+            if (!i) say(o, "%s, loss by layers: ", recipes[k]);
+            say(o, "%s%d: %.3f+-%.3f", i ? ", " : "", (int)lab_layers(l, sweep[i]), a.mean, a.sd);
         }
-        say(o, "%s: loss %.3f at %d layers, %.3f at %d", recipes[k], v[k][0],
-            (int)lab_layers(l, sweep[0]), v[k][n - 1], (int)lab_layers(l, sweep[n - 1]));
         if (l->full)
-            say(o, ", %.3f at 50, width 16",
-                lab_over(l, giant(recipes[k], 50, 50), "nll", 0).mean);
+            say_sample(o, ", 50 of width 16: ", 3,
+                       lab_over(l, giant(recipes[k], 50, 50), "nll", 0));
         say(o, "; ");
     }
     bool below = true;
@@ -1354,8 +1437,8 @@ static void b8(lab *l, outcome *o)
         s.task = LAB_HEADLINE;
         two[1][k] = lab_over(l, s, "rouge", 2);
         draw_loss(l, o, s, recipes[k]);
-        say(o, "%s: ROUGE-L of 6 layers %.1f, of 12 %.1f. ", recipes[k], two[0][k].mean,
-            two[1][k].mean);
+        say(o, "%s: ROUGE-L of 6 layers %.1f+-%.1f, of 12 %.1f+-%.1f. ", recipes[k],
+            two[0][k].mean, two[0][k].sd, two[1][k].mean, two[1][k].sd);
     }
     judge(o, two[0][0].mean > two[0][1].mean && two[0][2].mean > two[0][1].mean
           && two[1][2].mean > two[1][1].mean && most(count_above(&two[1][1], &two[1][0], 1.5),
@@ -1375,7 +1458,8 @@ static void b9(lab *l, outcome *o)
         nll[k] = lab_over(l, s, "nll", 0);
         unigram = lab_over(l, s, "unigram", 0).mean;
         draw_loss(l, o, s, recipes[k]);
-        say(o, "%s: perplexity %.2f; ", recipes[k], exp(nll[k].mean));
+        say(o, "%s: perplexity %.2f (loss %.3f+-%.3f); ", recipes[k], exp(nll[k].mean),
+            nll[k].mean, nll[k].sd);
     }
     say(o, "guessing %.2f. ", exp(unigram));
     fails = most(count_under(&nll[1], 0.8 * unigram), nll[1].n)
@@ -1393,8 +1477,8 @@ static void b10(lab *l, outcome *o)
         s.decoder_layers = 6;
         wer[0][k] = lab_over(l, six, "wer", 0), wer[1][k] = lab_over(l, s, "wer", 0);
         draw_loss(l, o, s, recipes[k]);
-        say(o, "%s: WER of 6 + 6 layers %.1f %%, of 12 + 6 %.1f %%. ", recipes[k], wer[0][k].mean,
-            wer[1][k].mean);
+        say(o, "%s: WER of 6 + 6 layers %.1f+-%.1f %%, of 12 + 6 %.1f+-%.1f %%. ", recipes[k],
+            wer[0][k].mean, wer[0][k].sd, wer[1][k].mean, wer[1][k].sd);
     }
     judge(o, wer[0][0].mean < wer[0][1].mean && wer[0][2].mean < wer[0][1].mean
           && most(count_over(&wer[1][0], 50), wer[1][0].n) && wer[1][2].mean < wer[1][1].mean,
@@ -1426,9 +1510,12 @@ static void b11(lab *l, outcome *o)
     bool trains = true, best = true;
     say(o, "BLEU of 12 + 12 layers: ");
     draw_bleu(l, o, recipes, 5, true);
+    say(o, "loss: ");
     for (int k = 0; k < 5; k++) {
         lab_sample a = lab_over(l, deep(recipes[k]), "bleu", 0);
-        nll[k] = lab_over(l, deep(recipes[k]), "nll", 0).mean;
+        lab_sample loss = lab_over(l, deep(recipes[k]), "nll", 0);
+        nll[k] = loss.mean;
+        say(o, "%s %.4f+-%.4f; ", recipes[k], loss.mean, loss.sd);
         trains = trains && most(count_over(&a, LEARNS), a.n);
     }
     for (int k = 0; k < 4; k++) best = best && nll[4] < nll[k];
@@ -1441,7 +1528,9 @@ static void b13(lab *l, outcome *o)
     lab_sample a = lab_over(l, bare, "bleu", 0), b = lab_over(l, normed, "bleu", 0);
     draw_loss(l, o, bare, "without norms");
     draw_loss(l, o, normed, "b2t");
-    say(o, "BLEU of 12 + 12 layers: without norms %.1f, with %.1f. ", a.mean, b.mean);
+    say_sample(o, "BLEU of 12 + 12 layers: without norms ", 1, a);
+    say_sample(o, ", with ", 1, b);
+    say(o, ". ");
     judge(o, most(count_over(&a, LEARNS), a.n) && b.mean > a.mean, b.mean < a.mean - 1);
 }
 static void b14(lab *l, outcome *o)

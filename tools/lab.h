@@ -40,7 +40,7 @@ static const struct {
     int32_t     answer;                 /* tokens of the longest answer, 0: time */
 } lab_tasks[] = {
     { "reverse", "reverse", 0, true, 9, 9, 0 }, { "grammar", "translate", 1, false, 16, 16, 0 },
-    { "headlines", "headline", 1, false, 12, 26, 26 }, { "speech", "digits", 0, false, 6, 32, 0 },
+    { "headline", "headline", 1, false, 12, 26, 26 }, { "speech", "digits", 0, false, 6, 32, 0 },
     { "text", "sentences", 2, true, 32, 0, 0 }, { "markov", "markov", 0, false, 32, 0, 0 },
     { "masked", "entailment", 0, false, 28, 0, 0 }, { "label", "entailment", 0, false, 28, 0, 0 },
     { "random", NULL, 0, false, 12, 0, 0 }, { "distinct", NULL, 0, false, 16, 0, 0 }
@@ -1056,6 +1056,7 @@ typedef struct lab {
     tfn_isa      isa;                 /* changes no number */
     int32_t      deepest, widest;     /* of a claim, found by asking it */
     bool         asking;
+    uint64_t     only;                /* > 0: samples are of this seed alone */
     double       cost, cost_done;     /* operations wanted and done */
     time_t       start;
 } lab;
@@ -1332,9 +1333,9 @@ static void lab_sum_up(lab_sample *a)
 static lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index)
 {
     lab_sample a;
-    a.n = s.stop ? l->seeds : l->init_seeds;
+    a.n = l->only ? 1 : s.stop ? l->seeds : l->init_seeds;
     for (int32_t i = 0; i < a.n; i++) {
-        s.seed = (uint64_t)(i + 1);
+        s.seed = l->only ? l->only : (uint64_t)(i + 1);
         const lab_list *list = lab_list_of(lab_get(l, &s), name);
         int32_t at = list && index < 0 ? list->n + index : index;
         a.v[i] = list && at >= 0 && at < list->n ? list->v[at] : (double)NAN;

@@ -52,7 +52,7 @@ static const char usage[] =
     "    what is in F as one page of HTML with pictures, or as a table of Markdown\n"
     "normlab compare RECIPE ... [--layers N] [--width C] [--lr X] [--warmup N] [--steps N]\n"
     "        [--optimizer adam | adamw | radam | sgd] [--beta2 X] [--dropout X] [--corpus N]\n"
-    "        [--task reverse | grammar | headlines | speech | text | markov] [--seed N]\n"
+    "        [--task reverse | grammar | headline | speech | text | markov] [--seed N]\n"
     "        [--svg PREFIX]\n"
     "    trains up to 8 recipes in lock step and draws their losses and their gradients by\n"
     "    layer; PREFIX-loss.svg and PREFIX-gradients.svg are pictures of them. Tasks: strings\n"
@@ -2005,7 +2005,7 @@ static bool compare_task(cli *c, lab_spec *s)
     if (!cli_text(c, "--task", &name)) return false;
     for (int i = 0; i < LAB_MASKED; i++)
         if (!strcmp(lab_tasks[i].name, name)) return s->task = (lab_task)i, true;
-    cli_fail(c, "--task wants reverse, grammar, headlines, speech, text or markov, not \"%s\"",
+    cli_fail(c, "--task wants reverse, grammar, headline, speech, text or markov, not \"%s\"",
              name);
     return false;
 }
