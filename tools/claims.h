@@ -1007,37 +1007,38 @@ static void a13(lab *l, outcome *o)
         deviation_of(l, l->init_seeds, diagonal_power, "admin", 18));
     judge(o, b < -0.8 && b > -1.2, b > 0);
 }
+/* Figures 5 and 11: each matrix of self-attention of each layer, encoder and decoder, its mean over
+ * seeds; the changes are those of the last twentieth of the updates. */
 static void a14(lab *l, outcome *o)
 {
-    static const char *const names[] = { "q", "k", "v", "o", "w1", "w2" };
+    static const char *const names[] = { "q", "k", "v", "o" }, *const what[] = { "gradient",
+                                                                                 "update" };
     lab_spec s = trained("pre", 6);
     const int32_t n = lab_layers(l, 6);
-    double g[6], u[6], low[2] = { 1e9, 1e9 }, high[2] = { 0, 0 };
+    double low[2] = { 1e9, 1e9 }, high[2] = { 0, 0 }, sum[4] = { 0 };
     s.score = false;
     s.stop = 300;
-    figure_line *gradients = line_of(o, "matrix: q, k, v, o, w1, w2", "mean norm over layers",
-                                     "gradient");
-    figure_line *updates = line_of(o, "matrix: q, k, v, o, w1, w2", "mean norm over layers",
-                                   "change of the weights");
     o->fig.log_y = true;
-    for (int k = 0; k < 6; k++) {
-        char list[32];
-        g[k] = u[k] = 0;
-        for (int32_t i = 0; i < n; i++) {
-            snprintf(list, sizeof list, "dec_%s_gradient", names[k]);
-            g[k] += lab_over(l, s, list, i).mean / n;
-            snprintf(list, sizeof list, "dec_%s_update", names[k]);
-            u[k] += lab_over(l, s, list, i).mean / n;
+    for (int w = 0; w < 2; w++)
+        for (int side = 0; side < 2; side++) {
+            figure_line *line = line_of(o, "W_Q of layers 1 to N, then W_K, W_V, W_O", "norm",
+                                        w ? side ? "change, decoder" : "change, encoder"
+                                        : side ? "gradient, decoder" : "gradient, encoder");
+            for (int k = 0; k < 4; k++)
+                for (int32_t i = 0; i < n; i++) {
+                    char list[32];
+                    snprintf(list, sizeof list, "%s_%s_%s", side ? "dec" : "enc", names[k],
+                             what[w]);
+                    lab_sample a = lab_over(l, s, list, i);
+                    point(line, k*n + i + 1, a.mean, a.sd);
+                    low[w] = fmin(low[w], a.mean), high[w] = fmax(high[w], a.mean);
+                    if (!w) sum[k] += a.mean;
+                }
         }
-        point(gradients, k + 1, g[k], 0), point(updates, k + 1, u[k], 0);
-        low[0] = fmin(low[0], g[k]), high[0] = fmax(high[0], g[k]);
-        low[1] = fmin(low[1], u[k]), high[1] = fmax(high[1], u[k]);
-    }
-    say(o, "largest over smallest of six matrices: gradients %.1f, changes %.1f; (W_Q + "
-        "W_K)/(W_V + "
-        "W_O) of gradients %.2f. ", high[0] / low[0], high[1] / low[1],
-        (g[0] + g[1]) / (g[2] + g[3]));
-    judge(o, high[0] / low[0] > 2 * high[1] / low[1] && g[0] + g[1] < g[2] + g[3],
+    say(o, "largest over smallest of %d matrices: gradients %.1f, changes %.1f; (W_Q + W_K)/(W_V + "
+        "W_O) of gradients %.2f. ", (int)(8*n), high[0] / low[0], high[1] / low[1],
+        (sum[0] + sum[1]) / (sum[2] + sum[3]));
+    judge(o, high[0] / low[0] > 2 * high[1] / low[1] && sum[0] + sum[1] < sum[2] + sum[3],
           high[0] / low[0] < high[1] / low[1]);
 }
 static void a15(lab *l, outcome *o)
