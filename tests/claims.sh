@@ -20,33 +20,29 @@ check "claims on models as they start" verdict shown X8 X9 A3 A4 A9 A10 B3 B4
 check "claims that are not testable here" verdict "not testable here" X21 A21 B17
 check "Post-LN needs warm-up, Adam and SGD" verdict shown X12
 
+# Two of models as they start, one of training: with one job, then with two.
+some="A4 A9 A24 --start-seeds 1 --seeds 1"
 numbers() { sed 's/"seconds":[0-9.]*,//' "$1" | sort; }
-same() {
-    "$normlab" run A4 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null || return 1
-    numbers "$work/one.jsonl" > "$work/one"
-    numbers "$work/two.jsonl" | grep 'seed=1"' | grep -F -f "$work/keys" > "$work/two" || return 1
-    cmp "$work/one" "$work/two"
+jobs() {
+    for jobs in 1 2; do
+        "$normlab" run $some --jobs $jobs --file "$work/jobs$jobs.jsonl" > "$work/said$jobs" \
+            2> /dev/null || return 1
+        numbers "$work/jobs$jobs.jsonl" > "$work/numbers$jobs"
+    done
+    [ "$(grep -c 'adam' "$work/numbers1")" = 3 ] && cmp "$work/numbers1" "$work/numbers2" &&
+        cmp "$work/said1" "$work/said2"
 }
+check "the same bits on a second run, of one job or two" jobs
 kept() {
-    "$normlab" run A4 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/again" 2> "$work/progress"
-    cmp "$work/first" "$work/again" && ! grep -q measurements "$work/progress"
+    "$normlab" run $some --file "$work/jobs1.jsonl" > "$work/again" 2> "$work/progress"
+    cmp "$work/said1" "$work/again" && ! grep -q measurements "$work/progress"
 }
-keys() {            # the specs of the file, one a line
-    sed 's/.*"spec":"\([^"]*\)".*/"\1"/' "$1"
-}
-prepare() {
-    "$normlab" run A4 A9 --start-seeds 1 --file "$work/one.jsonl" > "$work/first" 2> /dev/null
-    keys "$work/one.jsonl" > "$work/keys" && rm "$work/one.jsonl"
-}
-check "normlab run" prepare
-check "the same numbers with one job and two" same
 check "nothing is measured twice" kept
 short() {           # a line that an interruption cut is measured again
-    cp "$work/one.jsonl" "$work/short.jsonl"
-    size=$(wc -c < "$work/one.jsonl")
-    head -c $((size - 200)) "$work/one.jsonl" > "$work/short.jsonl"
-    "$normlab" run A4 A9 --start-seeds 1 --file "$work/short.jsonl" > "$work/again" 2> "$work/progress"
-    cmp "$work/first" "$work/again" && grep -q "1 measurements" "$work/progress"
+    size=$(wc -c < "$work/jobs1.jsonl")
+    head -c $((size - 200)) "$work/jobs1.jsonl" > "$work/short.jsonl"
+    "$normlab" run $some --file "$work/short.jsonl" > "$work/again" 2> "$work/progress"
+    cmp "$work/said1" "$work/again" && grep -q "1 measurements" "$work/progress"
 }
 check "a line cut short is measured again" short
 
