@@ -317,8 +317,10 @@ static void x6(lab *l, outcome *o)
     double low = 1e9, high = 0;
     figure_line *line = line_of(o, "width d", "|J|_2 |x| / sqrt(d)", "LayerNorm");
     (void)l;
-    for (int k = 0; k < 3; k++)
-        for (int i = 0; i < 20; i++) {
+    for (int k = 0; k < 3; k++) {
+        lab_sample sample;
+        for (sample.n = 0; sample.n < 20; sample.n++) {
+            const int i = sample.n;
             float x[256];
             double sum = 0, value;
             tfn_key key = tfn_key_fold(tfn_key_make(66), (uint64_t)(100*k + i));
@@ -328,8 +330,11 @@ static void x6(lab *l, outcome *o)
             }
             value = jacobian(x, widths[k]) * sqrt(sum / widths[k]);
             low = fmin(low, value), high = fmax(high, value);
-            if (i == 0) point(line, widths[k], value, 0);
+            sample.v[i] = value;
         }
+        lab_sum_up(&sample);
+        point(line, widths[k], sample.mean, sample.sd);
+    }
     say(o, "|J|_2 |x|/sqrt(d) from %.3f to %.3f over 60 normal vectors of scales 1 to 20. ", low,
         high);
     judge(o, low > 0.8 && high < 1.5, false);
@@ -1021,7 +1026,8 @@ static void a14(lab *l, outcome *o)
     o->fig.log_y = true;
     for (int w = 0; w < 2; w++)
         for (int side = 0; side < 2; side++) {
-            figure_line *line = line_of(o, "W_Q of layers 1 to N, then W_K, W_V, W_O", "norm",
+            figure_line *line = line_of(o, "W_Q of layers 1 to N, then W_K, W_V, W_O",
+                                        "norm [gradient: nats per token]",
                                         w ? side ? "change, decoder" : "change, encoder"
                                         : side ? "gradient, decoder" : "gradient, encoder");
             for (int k = 0; k < 4; k++)
@@ -1352,6 +1358,7 @@ static void b4(lab *l, outcome *o)
     const int32_t n = lab_layers(l, 18), layers[] = { 1, lab_layers(l, 9), n };
     double sum[3 * LAB_DEEPEST], out[3 * LAB_DEEPEST];
     bool shown = true;
+    o->fig.log_y = true;
     means(l, (lab_spec[]){ at_start("post", 18) }, "dec_sum_gradient", 3*n, sum, NULL);
     means(l, (lab_spec[]){ at_start("post", 18) }, "dec_output_gradient", 3*n, out, NULL);
     for (int k = 0; k < 3; k++) {

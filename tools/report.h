@@ -105,8 +105,9 @@ static void html_begin(FILE *f, const lab *l)
             "<title>normlab: where does the norm go?</title>\n<style>"
             ":root{color-scheme:light dark}"
             "body{font:16px/1.5 system-ui,sans-serif;max-width:52em;margin:2em auto;padding:0 1em}"
-            "figure{margin:1em 0}svg{max-width:100%%;height:auto}dt{font-weight:600}"
-            "dd{margin:0 0 .4em 0}code{font-size:.95em}table{border-collapse:collapse}"
+            "figure{margin:1em 0}svg{max-width:100%%;height:auto}"
+            "dl{display:grid;grid-template-columns:9em 1fr;gap:.25em 1em}dt{font-weight:600}"
+            "dd{margin:0}th:nth-child(2),td:nth-child(2){white-space:nowrap}code{font-size:.95em}table{border-collapse:collapse}"
             "td,th{padding:.15em .7em .15em 0;text-align:left;vertical-align:top}"
             "section{border-top:1px solid #8888;margin-top:2em}"
             ".v{font-weight:700}@media print{section{break-inside:avoid}}</style></head><body>\n"
@@ -118,7 +119,7 @@ static void html_begin(FILE *f, const lab *l)
             "so.</p>\n", l->seeds, l->init_seeds);
 }
 
-static void html_claim(FILE *f, const claim *c, const outcome *o, bool measured)
+static void html_claim(FILE *f, const claim *c, const lab *l, const outcome *o, bool measured)
 {
     fprintf(f, "<section id=\"%s\"><h2>%s: ", c->id, c->id);
     svg_text(f, c->title);
@@ -130,7 +131,9 @@ static void html_claim(FILE *f, const claim *c, const outcome *o, bool measured)
     html_row(f, "setting", c->measure ? c->setting : NULL);
     html_row(f, "shown if", c->measure ? c->criterion : NULL);
     html_row(f, c->measure ? "found" : "why not", measured ? o->numbers : NULL);
-    if (c->measure) fprintf(f, "<dt>again</dt><dd><code>normlab run %s</code></dd>", c->id);
+    if (c->measure)
+        fprintf(f, "<dt>again</dt><dd><code>normlab run %s%s</code>, %.0f s of CPU time</dd>",
+                c->id, l->full ? " --full" : "", l->spent);
     fprintf(f, "</dl>\n");
     if (measured && (o->fig.lines || o->fig.matrix)) {
         fprintf(f, "<figure role=\"img\" aria-label=\"%s: ", c->id);
@@ -150,8 +153,14 @@ static void html_claim(FILE *f, const claim *c, const outcome *o, bool measured)
 
 static void html_report(FILE *f, lab *l, const claim *const *wanted, int count, outcome *o)
 {
+    int tally[5] = { 0 };
     html_begin(f, l);
-    fprintf(f, "<table><tr><th>claim</th><th>verdict</th><th></th></tr>\n");
+    for (int i = 0; i < count; i++) tally[decide(wanted[i], l, o) ? (int)o->verdict : 4]++;
+    fprintf(f, "<p>");
+    for (int k = 0; k < 5; k++)
+        if (tally[k])
+            fprintf(f, "<b>%d</b> %s. ", tally[k], k < 4 ? verdicts[k] : "not measured yet");
+    fprintf(f, "</p>\n<table><tr><th>claim</th><th>verdict</th><th>what</th></tr>\n");
     for (int i = 0; i < count; i++) {
         bool measured = decide(wanted[i], l, o);
         fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", wanted[i]->id,
@@ -161,8 +170,8 @@ static void html_report(FILE *f, lab *l, const claim *const *wanted, int count, 
     }
     fprintf(f, "</table>\n");
     for (int i = 0; i < count; i++) {
-        bool measured = decide(wanted[i], l, o);
-        html_claim(f, wanted[i], o, measured);
+        bool measured = (l->spent = 0, decide(wanted[i], l, o));
+        html_claim(f, wanted[i], l, o, measured);
     }
     fprintf(f, "</body></html>\n");
 }

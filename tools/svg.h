@@ -225,11 +225,16 @@ static inline bool svg_fit(const svg_curve *c, bool log_x, bool log_y, double *s
 enum { SVG_WIDTH = 720, SVG_HEIGHT = 420, SVG_LEFT = 74, SVG_TOP = 44, SVG_BOTTOM = 362 };
 enum { SVG_LEGEND = 180, SVG_ENTRY = 20, SVG_DOTS = 12 };
 
-static inline bool svg_has_legend(const svg_plot *p)
+/* Where the plot ends: a legend stands behind it, as wide as its longest name. */
+static inline double svg_right(const svg_plot *p)
 {
-    for (int k = 0; k < p->count; k++)
-        if (p->curves[k].name || p->curves[k].fit) return true;
-    return false;
+    double width = 24;
+    for (int k = 0; k < p->count; k++) {
+        const svg_curve *c = &p->curves[k];
+        const double name = c->name ? 66 + 7.2 * (double)strlen(c->name) : 0;
+        if (c->name || c->fit) width = fmax(width, fmax(SVG_LEGEND, name));
+    }
+    return SVG_WIDTH - fmin(width, 2 * SVG_LEGEND);
 }
 
 static inline void svg_number(char *text, double v) { snprintf(text, 32, "%.6g", v); }
@@ -369,7 +374,7 @@ static inline void svg_fitted(FILE *f, const svg_axis *x, const svg_axis *y, con
 
 static inline void svg_curves(FILE *f, const svg_plot *p)
 {
-    double right = svg_has_legend(p) ? SVG_WIDTH - SVG_LEGEND : SVG_WIDTH - 24;
+    double right = svg_right(p);
     svg_axis x, y;
     svg_axis_of(&x, p, false, false, 7);
     svg_axis_of(&y, p, true, false, 6);
@@ -420,7 +425,7 @@ static inline void svg_bar(FILE *f, const svg_axis *y, const svg_curve *c, int k
 
 static inline void svg_bars(FILE *f, const svg_plot *p)
 {
-    double right = svg_has_legend(p) ? SVG_WIDTH - SVG_LEGEND : SVG_WIDTH - 24;
+    double right = svg_right(p);
     int groups = svg_groups(p), every = groups / 25 + 1;
     double step = (right - SVG_LEFT) / (groups ? groups : 1);
     double width = step * 0.8 / (p->count ? p->count : 1);
