@@ -1007,6 +1007,17 @@ static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data)
     return TFN_OK;                    /* a diverged run is a result */
 }
 
+/* CPU time of this thread; of the program where that is not known. */
+static double lab_seconds(void)
+{
+#ifdef CLOCK_THREAD_CPUTIME_ID
+    struct timespec t;
+    if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+        return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#endif
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
 /* Measure what r->spec says. */
 static bool lab_run(lab_record *r)
 {
@@ -1015,7 +1026,7 @@ static bool lab_run(lab_record *r)
     lab_data *data = (lab_data *)malloc(3 * sizeof *data);
     tfn_model_desc d = lab_desc(s, s->look || shifts);
     tfn_model m;
-    clock_t start = clock();
+    const double start = lab_seconds();
     bool ok = data && tfn_model_new(&m, &d, NULL) == TFN_OK;
     if (ok && s->theory) lab_theory(&m, s->seed);
     if (ok) {
@@ -1034,7 +1045,7 @@ static bool lab_run(lab_record *r)
     }
     if (data) tfn_model_free(&m);
     free(data);
-    r->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    r->seconds = lab_seconds() - start;
     return ok;
 }
 
@@ -1256,7 +1267,12 @@ static double lab_cost(const lab_spec *s)
 }
 static const double LAB_SECONDS = 2.1e-11;          /* an operation's, on Zen 4 */
 
-typedef struct lab_jobs { lab *l; lab_record **wanted; int32_t count; } lab_jobs;
+typedef struct lab_jobs {
+    lab         *l;
+    lab_record **wanted;
+    int32_t      count, next;       /* next, the file and the progress are behind the lock */
+    tfn_lock     lock;
+} lab_jobs;
 static int lab_costlier(const void *a, const void *b)
 {
     double x = lab_cost(&(*(lab_record *const *)a)->spec);
@@ -1271,25 +1287,31 @@ static void lab_progress(lab *l, const lab_record *r)
     fprintf(stderr, "normlab: %3.0f %%, %.0f s, about %.0f s left: %s\n",
             100 * l->cost_done / l->cost, spent, left, r->key);
 }
+/* A thread: the costliest that none has taken, until there is none. */
 static void lab_job(void *context, int job)
 {
     lab_jobs *w = (lab_jobs *)context;
-    for (int32_t i = job; i < w->count; i += w->l->jobs) {
-        lab_record *r = w->wanted[i];
+    (void)job;
+    tfn_lock_take(&w->lock);
+    while (w->next < w->count) {
+        lab_record *r = w->wanted[w->next++];
         char *line;
+        tfn_lock_give(&w->lock);
         lab_run(r);
         line = lab_line(r);
+        tfn_lock_take(&w->lock);
         if (line && w->l->out) fputs(line, w->l->out), fflush(w->l->out);
         free(line);
         r->done = true;
         lab_progress(w->l, r);
     }
+    tfn_lock_give(&w->lock);
 }
 
 /* Measure all that was asked for and is not there, the costly first. */
 static bool lab_work(lab *l)
 {
-    lab_jobs w = { NULL, NULL, 0 };
+    lab_jobs w = { NULL, NULL, 0, 0, TFN_LOCK };
     w.l = l;
     w.wanted = (lab_record **)malloc((size_t)(l->count + 1) * sizeof *w.wanted);
     if (!w.wanted) return false;

@@ -8,9 +8,17 @@
 #ifdef _WIN32
 #include <windows.h>
 typedef HANDLE tfn_thread;
+typedef SRWLOCK tfn_lock;
+#define TFN_LOCK SRWLOCK_INIT
+static inline void tfn_lock_take(tfn_lock *l) { AcquireSRWLockExclusive(l); }
+static inline void tfn_lock_give(tfn_lock *l) { ReleaseSRWLockExclusive(l); }
 #else
 #include <pthread.h>
 typedef pthread_t tfn_thread;
+typedef pthread_mutex_t tfn_lock;
+#define TFN_LOCK PTHREAD_MUTEX_INITIALIZER
+static inline void tfn_lock_take(tfn_lock *l) { pthread_mutex_lock(l); }
+static inline void tfn_lock_give(tfn_lock *l) { pthread_mutex_unlock(l); }
 #endif
 
 #define TFN_THREADS_MAX 64
