@@ -60,6 +60,7 @@ typedef struct lab_spec {
     int32_t     corpus;       /* training sentences; 0: endless */
     tfn_schedule_kind schedule;
     int64_t     warmup, steps;
+    int64_t     anchor;       /* of the inverse square root: from here on it falls */
     int64_t     stop;         /* train so many of the steps */
     bool        half;         /* simulated half precision */
     int64_t     tune;         /* updates of a classifier, after each quarter of the steps */
@@ -131,8 +132,10 @@ static void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->init, " init=%s", s->init);
     LAB_ADD(s->norm, " norm=%s", s->norm);
     LAB_ADD(s->stop, " %s lr=%g b1=%g b2=%g %s warmup=%ld steps=%ld", optimizer,
-            s->lr, s->beta1, s->beta2, s->schedule == TFN_LINEAR ? "linear" : "constant",
+            s->lr, s->beta1, s->beta2, s->schedule == TFN_LINEAR ? "linear"
+            : s->schedule == TFN_CONSTANT ? "constant" : "inverse-sqrt",
             (long)s->warmup, (long)s->steps);
+    LAB_ADD(s->anchor, " anchor=%ld", (long)s->anchor);
     LAB_ADD(s->stop != s->steps, " stop=%ld", (long)s->stop);
     LAB_ADD(s->dropout > 0, " dropout=%g", s->dropout);
     LAB_ADD(s->inner > 0, " inner=%g", s->inner);
@@ -466,6 +469,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.schedule.kind = s->schedule;
     d.schedule.lr = s->lr > 0 ? (float)s->lr : 1e-3f;
     d.schedule.warmup = s->warmup;
+    d.schedule.anchor = s->anchor;
     d.schedule.steps = s->steps;
     d.batch = s->stop ? LAB_TEST : s->batch;
     d.threads = 1;
