@@ -50,6 +50,8 @@ page() {
     "$normlab" report --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.html" || return 1
     "$normlab" report --markdown --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.md"
     [ "$(grep -c '<section' "$work/page.html")" = "$("$normlab" claims | wc -l)" ] || return 1
+    figures=$(grep -c '<figure role="img" aria-label="[XAB]' "$work/page.html")
+    [ "$(grep -c '<figcaption>[XAB].* over .*\.</figcaption>' "$work/page.html")" = "$figures" ] || return 1
     [ "$(grep -c '</svg>$' "$work/page.html")" -gt 8 ] && ! grep -qi '<script\|src=\|href="http' "$work/page.html"
 }
 check "the report has all claims and fetches nothing" page
