@@ -1687,10 +1687,6 @@ TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
 
 /* Which instruction sets this compiler can build. gcc for Windows misaligns AVX spills (GCC bug
  * 54412), so there only the 128-bit sets are built. TFN__DOUBLE is the tests' double build. */
-#define TFN__X86 0
-#define TFN__X86_WIDE 0
-#define TFN__NEON 0
-#define TFN__WASM 0
 #if !defined TFNORM_NO_SIMD && !defined TFN__DOUBLE
 #if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
 #if defined __GNUC__ && !defined __clang__      /* its own headers warn: GCC bug 105593 */
@@ -1702,31 +1698,25 @@ TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
 #else
 #include <immintrin.h>
 #endif
-#undef TFN__X86
-#define TFN__X86 1
+#define TFN__X86
 #if !defined __MINGW32__ || defined __clang__
-#undef TFN__X86_WIDE
-#define TFN__X86_WIDE 1
+#define TFN__X86_WIDE
 #endif
 #elif defined __aarch64__
 #include <arm_neon.h>
-#undef TFN__NEON
-#define TFN__NEON 1
+#define TFN__NEON
 #elif defined __wasm_simd128__
 #include <wasm_simd128.h>
-#undef TFN__WASM
-#define TFN__WASM 1
+#define TFN__WASM
 #endif
 #endif
 
 /* Threads: the caller's hook, else OpenMP where the compiler has it on, else none. */
-#define TFN__THREADS 0
 #if (defined __GNUC__ || defined __clang__) && !defined TFN__POISON
 #if defined TFNORM_PARALLEL_FOR || defined _OPENMP
-#undef TFN__THREADS
-#define TFN__THREADS 1
+#define TFN__THREADS
 #endif
-#if TFN__THREADS && !defined TFNORM_PARALLEL_FOR
+#if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
 #include <omp.h>
 #endif
 #if defined _WIN32
@@ -2459,7 +2449,7 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
     _mm256_castps128_ps256(_mm_loadu_ps((s)[0] + (p))), _mm_loadu_ps((s)[4] + (p)), 1)
 #define TFN__ZIPLO(a, b)  _mm256_unpacklo_ps(a, b)
 #define TFN__ZIPHI(a, b)  _mm256_unpackhi_ps(a, b)
-#elif TFN__X86 && TFN__W > 1
+#elif defined TFN__X86 && TFN__W > 1
 #define TFN__QLOAD(s, p)  _mm_loadu_ps((s)[0] + (p))
 #define TFN__ZIPLO(a, b)  _mm_unpacklo_ps(a, b)
 #define TFN__ZIPHI(a, b)  _mm_unpackhi_ps(a, b)
@@ -4847,7 +4837,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
  * takes a second less than all of it; plain C next to others is for a short compilation. The
  * 128-bit set with FMA must not use wider registers on its own: see TFN__X86_WIDE. */
 #define TFN__BODY
-#if TFN__X86
+#ifdef TFN__X86
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)
 #elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
@@ -4871,8 +4861,6 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #undef TFN__USE_SSE2
 #ifdef __clang__
 #pragma clang attribute pop
-#endif
-#ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx,fma"))), apply_to = function)
 #elif defined __GNUC__
 #pragma GCC push_options
@@ -4896,13 +4884,13 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops")
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #endif
-#if !TFN__X86
+#ifndef TFN__X86
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
 #endif
 
-#if TFN__X86_WIDE
+#ifdef TFN__X86_WIDE
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #elif defined __GNUC__
@@ -4930,12 +4918,12 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #endif
 #endif /* TFN__X86_WIDE */
 
-#if TFN__NEON
+#ifdef TFN__NEON
 #define TFN__USE_NEON
 #include TFNORM_FILE
 #undef TFN__USE_NEON
 #endif
-#if TFN__WASM
+#ifdef TFN__WASM
 #define TFN__USE_WASM
 #include TFNORM_FILE
 #undef TFN__USE_WASM
@@ -4983,19 +4971,19 @@ static inline void tfn__halve(float *p, ptrdiff_t n)
 /* The table of one instruction set, or NULL. */
 static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 {
-#if TFN__X86
+#ifdef TFN__X86
     if (isa == TFN_ISA_SSE2) return &tfn__kernels_sse2;
     if (isa == TFN_ISA_FMA128 && __builtin_cpu_supports("fma")) return &tfn__kernels_fma128;
 #endif
-#if TFN__X86_WIDE
+#ifdef TFN__X86_WIDE
     if (isa == TFN_ISA_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return &tfn__kernels_avx2;
     if (isa == TFN_ISA_AVX512 && __builtin_cpu_supports("avx512f")) return &tfn__kernels_avx512;
 #endif
-#if TFN__NEON
+#ifdef TFN__NEON
     if (isa == TFN_ISA_NEON) return &tfn__kernels_neon;
 #endif
-#if TFN__WASM
+#ifdef TFN__WASM
     if (isa == TFN_ISA_WASM) return &tfn__kernels_wasm;
 #endif
     return isa == TFN_ISA_PLAIN ? &tfn__kernels_plain : NULL;
@@ -7241,7 +7229,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
     }
 }
 
-#if TFN__THREADS
+#ifdef TFN__THREADS
 /* One region per run. Every thread walks the timeline; the chunks of an entry are taken from a
  * counter, and an entry is over when all its chunks are done, not when all threads came by: a
  * thread that the system holds back is never waited for, unless it holds a chunk. */
@@ -7315,7 +7303,7 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
 
 static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-#if TFN__THREADS
+#ifdef TFN__THREADS
     if (t->threads > 1) {
         tfn__run_team(t, r, first, last);
         return;
@@ -8126,7 +8114,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->micro_batches = tfn__or(d->micro_batches, 1);
     if (TFN__ALL) d->loss_scale = d->half ? tfn__orf(d->loss_scale, 128) : 1;
     d->batch = tfn__or(d->batch, 1);
-#if TFN__THREADS && !defined TFNORM_PARALLEL_FOR
+#if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
     d->threads = tfn__or(d->threads, omp_get_max_threads());
 #else
     d->threads = tfn__or(d->threads, 1);
@@ -8174,8 +8162,7 @@ static void tfn__in_range(tfn_error *e, const char *name, int64_t value, int64_t
     e->wanted = value < least ? least : most;
 }
 
-#define TFN__RANGE(field, least, most) \
-    { #field, offsetof(tfn_model_desc, field), least, most }
+#define TFN__RANGE(field, least, most) { #field, offsetof(tfn_model_desc, field), least, most }
 #define TFN__RATE(field) { #field, offsetof(tfn_model_desc, field) }
 static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
 {
@@ -8186,8 +8173,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
         TFN__RANGE(layers, 1, 4096), TFN__RANGE(decoder_layers, 1, 4096),
         TFN__RANGE(heads, 1, 1 << 15), TFN__RANGE(ffn, 1, 4 * MOST),
         TFN__RANGE(segments, 0, MOST), TFN__RANGE(batch, 1, MOST), TFN__RANGE(threads, 1, 1024),
-        TFN__RANGE(bands, 0, MOST),
-        TFN__RANGE(batch_tokens, 0, INT32_MAX), TFN__RANGE(micro_batches, 1, MOST)
+        TFN__RANGE(batch_tokens, 0, INT32_MAX), TFN__RANGE(micro_batches, 1, MOST),
+        TFN__RANGE(bands, 0, MOST)
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         int32_t value;
@@ -14212,7 +14199,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__IMPLEMENTING
 #undef TFN__ALIGN
 #undef TFN__ALL
-#undef TFN__APART
 #undef TFN__BACK
 #undef TFN__BARE
 #undef TFN__BARE_ROW
@@ -14231,17 +14217,14 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__INIT_FROM
 #undef TFN__INLINE
 #undef TFN__JOIN
-#undef TFN__KC
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
 #undef TFN__LOOKUP
-#undef TFN__MC
 #undef TFN__MORE_OPS
 #undef TFN__NEON
 #undef TFN__NODE_BYTES
 #undef TFN__NO_GRAD
 #undef TFN__NO_SCALE
-#undef TFN__NR
 #undef TFN__OPS
 #undef TFN__OP_ENUM
 #undef TFN__OP_ROW
@@ -14273,7 +14256,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__THREADS
 #undef TFN__TRAINS
 #undef TFN__UNIT
-#undef TFN__UNROLL
 #undef TFN__WASM
 #undef TFN__X86
 #undef TFN__X86_WIDE
