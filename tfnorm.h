@@ -3196,18 +3196,18 @@ static bool tfn__norm_centred(const tfn_norm *p)
            || p->kind == TFN_NORM_ABSMAX;
 }
 
+/* Sets a gradient that does not add to zero. */
+static void tfn__start(float *dx, ptrdiff_t n, bool add)
+{
+    for (ptrdiff_t i = 0; dx && !add && i < n; i++) dx[i] = 0;
+}
+
 #ifdef TFN__EXTRA_NORMS
 /* -- norms that few models have ---------------------------------------------------------------
  * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
  * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
 
 #define TFN__BLOCK 64        /* values or columns that go together, a multiple of 16 */
-
-/* Sets a gradient that does not add to zero. */
-static void tfn__start(float *dx, ptrdiff_t n, bool add)
-{
-    for (ptrdiff_t i = 0; dx && !add && i < n; i++) dx[i] = 0;
-}
 
 /* The sum of the lanes by index mod 16. */
 static float tfn__sum_lanes(float *t)
@@ -3623,6 +3623,13 @@ static TFN__INLINE void TFN__N(tfn__normalise)(float *y, const float *x, const f
     }
 }
 
+/* AdaNorm's factor C (1 - k n). */
+static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm *p, TFN__V n)
+{
+    const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
+    return TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn));
+}
+
 #ifndef TFNORM_NO_TRAINING
 /* dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd, from s = sum(g*n):
  *     LAYER         a = mean(g)           b = s/C
@@ -3640,10 +3647,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm *p, const float *dy
                                               ptrdiff_t k, const int how)
 {
     TFN__V g = TFN__GET(dy + i, k);                   /* missing lanes: g is +0 */
-    if (how == TFN__GAIN_ADA) {
-        const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
-        return TFN__MUL(g, TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn)));
-    }
+    if (how == TFN__GAIN_ADA) return TFN__MUL(g, TFN__N(tfn__ada)(p, n));
     if (gain && how == TFN__GAIN_OFFSET)
         g = TFN__MUL(g, TFN__ADD(TFN__SET(1), TFN__GET(gain + i, k)));
     if (gain && how == TFN__GAIN_AS_IS) g = TFN__MUL(g, TFN__GET(gain + i, k));
@@ -3671,8 +3675,7 @@ static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm *p, ptrdiff_t at,
     });
     if (divisor > 0) b = TFN__SET(TFN__N(tfn__tree)(sum_gn) / divisor);
     if (shift == TFN__SHIFT_MEAN) a = TFN__SET(TFN__N(tfn__tree)(sum_g) / (float)n);
-    if (shift == TFN__SHIFT_SUM)
-        a = TFN__MUL(b, TFN__SET(TFN__N(tfn__row_sum)(x, n) * rstd));
+    if (shift == TFN__SHIFT_SUM) a = TFN__MUL(b, TFN__SET(TFN__N(tfn__row_sum)(x, n) * rstd));
     TFN__EACH(c, k, count) {
         const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
         TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, c, k, how);
@@ -3690,13 +3693,6 @@ static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm *p, ptrdiff_t at,
 #pragma GCC optimize("O2", "fp-contract=off")
 #endif
 
-/* AdaNorm's factor C (1 - k n). */
-static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm *p, TFN__V n)
-{
-    const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
-    return TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn));
-}
-
 static void TFN__N(tfn__ada_row)(const tfn_norm *p, float *y, const float *x, ptrdiff_t cols,
                                  float mean, float rstd)
 {
@@ -3711,10 +3707,9 @@ static void TFN__N(tfn__ada_row)(const tfn_norm *p, float *y, const float *x, pt
 static TFN__APART float TFN__N(tfn__spread)(const tfn_norm *p, const float *x, ptrdiff_t n,
                                             float mean)
 {
-    const ptrdiff_t count = tfn__norm_count(p, n);
+    const ptrdiff_t count = tfn__norm_count(p, n), others = tfn__max(n - 1, 1);
     if (p->kind == TFN_NORM_ADA)
-        return TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n
-                         / (float)tfn__max(n - 1, 1));
+        return TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n / (float)others);
     if (p->kind == TFN_NORM_RMS_OUTSIDE)
         return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count);
     return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
@@ -3885,10 +3880,8 @@ static void TFN__N(tfn__norm_params)(const tfn_norm *p, ptrdiff_t c, ptrdiff_t n
     const ptrdiff_t groups = tfn__norm_groups(p);
     const float *dy = p->dy + c, *x = p->x + c;
     float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
-    for (ptrdiff_t i = 0; i < n && !p->add_params; i++) {
-        if (dgain) dgain[i] = 0;
-        if (dbias) dbias[i] = 0;
-    }
+    tfn__start(dgain, n, p->add_params);
+    tfn__start(dbias, n, p->add_params);
     for (ptrdiff_t r = g; r < p->rows * groups; r += groups, dy += p->cols, x += p->cols) {
         const TFN__V m = TFN__SET(p->mean ? p->mean[r] : 0), s = TFN__SET(p->rstd[r]);
         if (dgain)
@@ -5794,8 +5787,7 @@ static void tfn__rotary_back(const tfn__call *c)
 static void tfn__first_back(const tfn__call *c)
 {
     ptrdiff_t time = c->x_rows[0] / tfn__max(c->rows, 1), at = c->n->arg[0] ? time - 1 : 0;
-    if (!c->add[0])
-        TFNORM_MEMSET(c->dx[0], 0, (size_t)(c->x_rows[0] * c->cols) * sizeof(float));
+    if (!c->add[0]) TFNORM_MEMSET(c->dx[0], 0, (size_t)(c->x_rows[0] * c->cols) * sizeof(float));
     for (ptrdiff_t b = 0; b < c->rows; b++)
         c->k->combine(c->dx[0] + (b*time + at)*c->cols, c->dy + b*c->cols, NULL, c->cols, 1, 0,
                       true);
@@ -8245,8 +8237,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "schedule.kind", d->schedule.kind, 0, TFN_T_FIXUP);
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
-    if (d->head == TFN_HEAD_SEQUENCE)
-        tfn__in_range(e, "classes", d->classes, 1, 1 << 24);
+    if (d->head == TFN_HEAD_SEQUENCE) tfn__in_range(e, "classes", d->classes, 1, 1 << 24);
     if (TFN__ALL && d->bands && d->arch != TFN_ENCODER_DECODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frames want an encoder-decoder", 0, 0);
     if (d->segments && d->arch != TFN_ENCODER)
@@ -8517,8 +8508,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t i
                                  tfn_activation act)
 {
     tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
-    if (tfn__biased(b, part))
-        bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
+    if (tfn__biased(b, part)) bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
     if (!TFN__ALL || (!tfn_init_find(b->d->init)->unit_variance && !b->d->half))
         return tfn_linear(b->t, x, w, bias, act);
     x = tfn_linear(b->t, x, w, bias, TFN_IDENTITY);     /* seen by LSUV; half precision rounds it */
@@ -8625,8 +8615,7 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
     folds = TFN__ALL && whole && tfn__folds_norm(b, part);
     scalar = TFN__ALL && (norm->flags & TFN_NORM_SCALAR) && !folds;
-    if ((norm->flags & TFN_NORM_GAIN) && !folds)
-        gain = tfn__gain_at(b, part, cols, start);
+    if ((norm->flags & TFN_NORM_GAIN) && !folds) gain = tfn__gain_at(b, part, cols, start);
     if ((norm->flags & TFN_NORM_BIAS) && !folds)
         bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
     if (TFN__ALL && norm->kind > TFN_NORM_ABSMAX)
@@ -8848,8 +8837,7 @@ static tfn_var tfn__project(tfn__builder *b, tfn_var u, bool query, bool rotate)
     tfn_var x = tfn__apply_linear(b, u, query ? TFN__PART_Q : TFN__PART_K, tfn__stream(d), out,
                                   TFN_IDENTITY);
     if (TFN__ALL && form != TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
-    if (rotate && d->position == TFN_ROTARY)
-        x = tfn_rotary(b->t, x, b->table, d->width / d->heads);
+    if (rotate && d->position == TFN_ROTARY) x = tfn_rotary(b->t, x, b->table, d->width / d->heads);
     if (TFN__ALL && form == TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
     return x;
 }
@@ -8928,8 +8916,7 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_
     bool shifted = TFN__ALL && b->join.shifts && part == TFN__PART_W1 && !d->folded;
     bool plain = !scaled && !shifted;
     tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn, plain ? act : TFN_IDENTITY);
-    if (scaled)
-        h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
+    if (scaled) h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
     if (shifted) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_1, 1, 0), -1);
     return plain || act == TFN_IDENTITY ? h : tfn_activate(b->t, h, act);
 }
@@ -9220,9 +9207,8 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* Initial values: drawn, but in builds without training, whose weights come from elsewhere. */
 
-static float *tfn__weight_data(const tfn_model *m, int32_t i)
+static float *tfn__weight_data(const tfn_model *m, const tfn__weight *w)
 {
-    const tfn__weight *w = m->weights + i;
     return (w->kind >= TFN__STATE ? m->run.buffers : m->params) + w->at;
 }
 
@@ -9413,6 +9399,11 @@ static const tfn__weight *tfn__weight_at(const tfn_model *m, const tfn__weight *
     return tfn__find_weight(&b, part, kind);
 }
 
+/* The matrices that read the stream; of a cross-attention the first alone does. */
+static const int tfn__readers[] = {
+    TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1, TFN__PART_W3
+};
+
 /* Rows of a matrix divided by w, channel by channel. */
 static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w)
 {
@@ -9426,8 +9417,6 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
  * cross-attention read the memory, which is not rescaled: its W_q alone. */
 static bool tfn__fold_skip(tfn_model *m, const tfn__weight *skip, const float *w)
 {
-    static const int readers[] = { TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1,
-                                   TFN__PART_W3 };
     static const int parameters[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };
     bool cross = skip->sub == TFN_CROSS_ATTENTION, decoder = skip->stack == TFN__IN_DECODER;
     const char *name = decoder ? m->desc.decoder_norm : m->desc.norm;
@@ -9449,7 +9438,7 @@ static bool tfn__fold_skip(tfn_model *m, const tfn__weight *skip, const float *w
         }
     }
     for (int i = 0; i < (cross ? 1 : 5); i++)
-        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, readers[i], TFN__MATRIX), w);
+        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, tfn__readers[i], TFN__MATRIX), w);
     return true;
 }
 static void tfn__fold_skips(tfn_model *m)
@@ -9457,8 +9446,8 @@ static void tfn__fold_skips(tfn_model *m)
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         if (w->part != TFN__PART_SKIP || w->kind != TFN__STATE) continue;
-        if (!tfn__fold_skip(m, w, tfn__weight_data(m, i))) continue;
-        for (int32_t c = 0; c < w->cols; c++) tfn__weight_data(m, i)[c] = 1;
+        if (!tfn__fold_skip(m, w, tfn__weight_data(m, w))) continue;
+        for (int32_t c = 0; c < w->cols; c++) tfn__weight_data(m, w)[c] = 1;
     }
 }
 
@@ -9471,33 +9460,31 @@ typedef struct tfn__folding {
 } tfn__folding;
 
 /* Number i of a weight of `from`, or `otherwise`; i is 0 for a scalar. */
-static double tfn__old(const tfn__folding *f, int sub, int part, int kind, int32_t i,
-                       double otherwise)
+static double tfn__old(const tfn__folding *f, int part, int kind, int32_t i, double otherwise)
 {
-    const tfn__weight *w = tfn__weight_at(f->from, &f->place, sub, part, kind);
-    const float *p = w ? tfn__weight_data(f->from, (int32_t)(w - f->from->weights)) : NULL;
+    const tfn__weight *w = tfn__weight_at(f->from, &f->place, f->place.sub, part, kind);
+    const float *p = w ? tfn__weight_data(f->from, w) : NULL;
     return p ? (double)p[w->cols == 1 ? 0 : i % w->cols] : otherwise;
 }
 static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
 {
     *w = tfn__weight_at(f->to, &f->place, f->place.sub, part, kind);
-    return *w ? tfn__weight_data(f->to, (int32_t)(*w - f->to->weights)) : NULL;
+    return *w ? tfn__weight_data(f->to, *w) : NULL;
 }
 
 /* Channel i of a norm is g n + t, of its kind's n; BATCH and POWER: of x. */
 static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(&f->b);
-    int sub = f->place.sub;
     double eps = (double)tfn__eps_of(&f->b, norm);
-    *g = tfn__old(f, sub, part, TFN__GAIN, i, 1) + (norm->flags & TFN_NORM_OFFSET ? 1 : 0);
-    *t = tfn__old(f, sub, part, TFN__BIAS, i, 0);
+    *g = tfn__old(f, part, TFN__GAIN, i, 1) + (norm->flags & TFN_NORM_OFFSET ? 1 : 0);
+    *t = tfn__old(f, part, TFN__BIAS, i, 0);
     if (norm->kind == TFN_NORM_BATCH) {
-        *g *= tfn__pow(tfn__old(f, sub, part, TFN__VARIANCE, i, 1) + eps, -0.5);
-        *t -= *g * tfn__old(f, sub, part, TFN__MEAN, i, 0);
+        *g *= tfn__pow(tfn__old(f, part, TFN__VARIANCE, i, 1) + eps, -0.5);
+        *t -= *g * tfn__old(f, part, TFN__MEAN, i, 0);
     }
     if (norm->kind == TFN_NORM_POWER)
-        *g *= tfn__pow(tfn__old(f, sub, part, TFN__SQUARE, i, 1) + eps, -0.5);
+        *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
 }
 
 /* W reads g u + t in channel i: b += t W, W *= g. */
@@ -9515,30 +9502,29 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
 /* A scale of the join at channel i. */
 static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
 {
-    int sub = f->place.sub;
-    if (s->kind == TFN_SCALE_SHARED) sub = TFN__NO_SUB;
+    tfn__folding at = *f;
+    if (s->kind == TFN_SCALE_SHARED) at.place.sub = TFN__NO_SUB;
     if (s->kind == TFN_SCALE_NONE) return 1;
     if (s->kind == TFN_SCALE_CONSTANT)
         return (double)tfn__rule_value(&f->from->desc, s, f->place.layer + 1);
-    return tfn__old(f, sub, part, TFN__GAIN, i, 1) * (double)tfn__orf(s->unit, 1);
+    return tfn__old(&at, part, TFN__GAIN, i, 1) * (double)tfn__orf(s->unit, 1);
 }
 
 /* What F reads: norm, scale, shift. */
 static void tfn__fold_input(const tfn__folding *f, int32_t i)
 {
-    static const int readers[] = { TFN__PART_Q, TFN__PART_W1, TFN__PART_W3, TFN__PART_K,
-                                   TFN__PART_V };
     int count = f->place.sub == TFN_CROSS_ATTENTION ? 1 : 5;
     double g = 1, t = 0, in = tfn__old_scale(f, &f->b.join.in, TFN__PART_IN, i);
     if (f->b.join.norm_in) tfn__fold_norm(f, TFN__PART_NORM_IN, i, &g, &t);
-    t = t * in - tfn__old(f, f->place.sub, TFN__PART_SHIFT_IN, TFN__GAIN, 0, 0);
-    for (int r = 0; r < count; r++) tfn__fold_row(f, readers[r], i, g * in, t);
+    t = t * in - tfn__old(f, TFN__PART_SHIFT_IN, TFN__GAIN, 0, 0);
+    for (int r = 0; r < count; r++) tfn__fold_row(f, tfn__readers[r], i, g * in, t);
 }
 
 /* What the last matrix reads. */
 static void tfn__fold_inner(const tfn__folding *f, int last)
 {
     int norm = last == TFN__PART_O ? TFN__PART_NORM_O : TFN__PART_NORM_2;
+    const int32_t head_size = f->to->desc.width / f->to->desc.heads;
     const tfn__weight *w;
     if (!tfn__new(f, last, TFN__MATRIX, &w)) return;
     for (int32_t i = 0; i < w->rows; i++) {
@@ -9546,10 +9532,8 @@ static void tfn__fold_inner(const tfn__folding *f, int last)
         if (f->b.join.norm_inner && tfn__folds_norm(&f->b, norm))
             tfn__fold_norm(f, norm, i, &g, &t);
         if (f->b.join.head_scale == TFN_HEAD_SCALE)
-            g *= tfn__old(f, f->place.sub, TFN__PART_HEAD_SCALE, TFN__GAIN,
-                          i / (f->to->desc.width / f->to->desc.heads), 1);
-        if (last == TFN__PART_W2)
-            t -= tfn__old(f, f->place.sub, TFN__PART_SHIFT_2, TFN__GAIN, 0, 0);
+            g *= tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, i / head_size, 1);
+        if (last == TFN__PART_W2) t -= tfn__old(f, TFN__PART_SHIFT_2, TFN__GAIN, 0, 0);
         tfn__fold_row(f, last, i, g, t);
     }
 }
@@ -9576,16 +9560,12 @@ static void tfn__fold_output(const tfn__folding *f, int last)
         p = tfn__new(f, last, kind, &w);
         for (int64_t k = 0; p && k < (int64_t)w->rows * w->cols; k++)
             if (f->b.join.head_scale == TFN_HEAD_SCALE_AFTER)
-                p[k] *= (float)tfn__old(f, f->place.sub, TFN__PART_HEAD_SCALE, TFN__GAIN,
+                p[k] *= (float)tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN,
                                         (int32_t)(k % w->cols) / (w->cols / f->to->desc.heads), 1);
     }
-    if (f->b.join.norm_branch) {
-        tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__GAIN);
-        tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__BIAS);
-    } else {
-        tfn__fold_columns(f, last, TFN__MATRIX);
-        tfn__fold_columns(f, last, TFN__BIAS);
-    }
+    if (f->b.join.norm_branch) last = TFN__PART_NORM_BRANCH;
+    tfn__fold_columns(f, last, f->b.join.norm_branch ? TFN__GAIN : TFN__MATRIX);
+    tfn__fold_columns(f, last, TFN__BIAS);
 }
 
 static void tfn__fold_sublayer(tfn__folding *f, tfn_sublayer kind)
@@ -9602,12 +9582,12 @@ static void tfn__fold_sublayer(tfn__folding *f, tfn_sublayer kind)
         for (int32_t i = 0; i < tfn__stream(&f->to->desc); i++) tfn__fold_input(f, i);
     bias = tfn__new(f, TFN__PART_W1, TFN__BIAS, &w);
     for (int32_t c = 0; bias && c < w->cols; c++)
-        bias[c] -= (float)tfn__old(f, f->place.sub, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
+        bias[c] -= (float)tfn__old(f, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
     tfn__fold_inner(f, last);
     tfn__fold_output(f, last);
     skip = tfn__weight_at(f->from, &f->place, (int)kind, TFN__PART_SKIP, TFN__GAIN);
     if (skip && tfn__folds_profile(&f->b))
-        tfn__fold_skip(f->to, skip, tfn__weight_data(f->from, (int32_t)(skip - f->from->weights)));
+        tfn__fold_skip(f->to, skip, tfn__weight_data(f->from, skip));
 }
 
 /* Rows of what writes to the stream get the mean 0. */
@@ -9630,9 +9610,8 @@ static bool tfn__fold_copy(tfn_model *to, const tfn_model *from)
         const tfn__weight *old = tfn__weight_at(from, w, w->sub, w->part, w->kind);
         size_t bytes = (size_t)w->rows * (size_t)w->cols * sizeof(float);
         if (old ? old->rows != w->rows || old->cols != w->cols : w->kind != TFN__BIAS) return false;
-        if (!old) TFNORM_MEMSET(tfn__weight_data(to, i), 0, bytes);
-        else TFNORM_MEMCPY(tfn__weight_data(to, i),
-                           tfn__weight_data(from, (int32_t)(old - from->weights)), bytes);
+        if (!old) TFNORM_MEMSET(tfn__weight_data(to, w), 0, bytes);
+        else TFNORM_MEMCPY(tfn__weight_data(to, w), tfn__weight_data(from, old), bytes);
     }
     return true;
 }
@@ -9654,7 +9633,7 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
     to->step = from->step;
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
-        float *p = tfn__weight_data(to, i);
+        float *p = tfn__weight_data(to, w);
         bool unit = w->part == TFN__PART_EMBEDDING && (to->desc.topology->flags & TFN_FIXNORM);
         for (int32_t r = 0; unit && r < w->rows; r++)
             tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
@@ -9738,8 +9717,7 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
         tfn__take(a, (size_t)b.capacity, sizeof *b.weights, &m->error);
     if (!m->weights) return;
     tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
-    if (!m->desc.inference)
-        tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
+    if (!m->desc.inference) tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
     m->weight_count = b.count;
     m->param_floats = b.floats;
     m->buffer_floats = b.buffers;
@@ -9847,7 +9825,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     if (own || !m->desc.inference) {            /* given parameters of an inference may be const */
         tfn__clear(m->params, m->param_floats + m->buffer_floats);
         for (int32_t i = 0; i < m->weight_count; i++)
-            tfn__init_weight(m, i, tfn__weight_data(m, i));
+            tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
         tfn__unit_weights(m);
     }
     return TFN_OK;
@@ -9955,8 +9933,7 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     if (x->batch < 1 || x->batch > d->batch)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
     if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
-    if (!x->targets && targets)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
+    if (!x->targets && targets) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
     tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
     if (e->status != TFN_OK) return false;
     if (d->arch == TFN_ENCODER_DECODER) tfn__check_source(e, d, x);
@@ -9999,8 +9976,7 @@ static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, co
         r->ints[slot + k] = ids ? to : NULL;
         for (int64_t i = 0; ids && i < n; i++) {
             to[i] = ids[i] >= low && ids[i] < high ? ids[i] - low : -1;
-            if (targets && !k && ids[i] >= high)
-                to[i] = high + (ids[i] >= tfn__cluster_at(d, 2));
+            if (targets && !k && ids[i] >= high) to[i] = high + (ids[i] >= tfn__cluster_at(d, 2));
         }
     }
 }
@@ -10211,7 +10187,7 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
     int32_t index = ours ? (id - TFN__PROFILE) / 2 : 0;
     const tfn__weight *w = p->m->weights + index;
     double variance = tfn__variance(data, rows * cols), *r = p->ratio + w->stack;
-    float *scale = tfn__weight_data(p->m, index);
+    float *scale = tfn__weight_data(p->m, w);
     if (!ours) return;
     if (id % 2 == 0) {
         p->branch = variance;
@@ -10227,8 +10203,7 @@ static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff
                               ptrdiff_t cols, bool backward)
 {
     tfn__profile *p = (tfn__profile *)user;
-    if (!backward && id == TFN__OUTPUTS + p->target)
-        p->variance = tfn__variance(data, rows * cols);
+    if (!backward && id == TFN__OUTPUTS + p->target) p->variance = tfn__variance(data, rows * cols);
 }
 
 static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
@@ -10246,7 +10221,7 @@ static void tfn__unit_outputs(tfn__profile *p)
 {
     for (p->target = 0; p->target < p->m->weight_count; p->target++) {
         const tfn__weight *w = p->m->weights + p->target;
-        float *data = tfn__weight_data(p->m, p->target);
+        float *data = tfn__weight_data(p->m, w);
         if (w->kind != TFN__MATRIX || tfn__is_table(w->part)) continue;
         for (p->tries = 0; p->tries < 10; p->tries++) {
             p->variance = 1;
@@ -10386,7 +10361,7 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     w = m->weights + i;
     tfn__weight_name(w, &t);
     tfn__end(&t);
-    info->data = tfn__weight_data(m, i);
+    info->data = tfn__weight_data(m, w);
     info->grad = m->run.grads && w->kind < TFN__STATE ? m->run.grads + w->at : NULL;
     info->rows = w->rows;
     info->cols = w->cols;
@@ -10440,8 +10415,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     tfn__build_table(b);
     if (d->arch == TFN_ENCODER_DECODER) {
         b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
-        for (int32_t l = 1; l < d->decoder_layers; l++)
-            tfn__memory_cache(b, tfn__none, tfn__none);
+        for (int32_t l = 1; l < d->decoder_layers; l++) tfn__memory_cache(b, tfn__none, tfn__none);
     }
     x = tfn__build_stack(b, TFN__IN_DECODER, TFN_ROWS_TARGET, TFN_INT_TOKENS);
     x = tfn__build_logits(b, tfn__last(b->t, x));
@@ -10559,18 +10533,15 @@ static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 {
     for (int32_t i = 1; i < d->decode.count; i++) {
         const tfn_node *n = d->decode.nodes + i;
-        size_t row = (size_t)n->cols * (size_t)n->arg[1];
+        ptrdiff_t row = (ptrdiff_t)n->cols * n->arg[1];
+        size_t bytes = (size_t)row * sizeof(float);
         if (n->op != TFN__OP_CACHE || n->arg[3]) continue;
         for (int part = 0; part < 2; part++) {
-            float *cache = d->run.state + (int64_t)n->arg[2]*64 + (size_t)(part * d->batch) * row;
+            float *cache = d->run.state + (int64_t)n->arg[2]*64 + part * d->batch * row;
             for (int32_t b = 0; b < d->run.batch; b++)
-                if (beam[b] != b)
-                    TFNORM_MEMCPY(d->spare + (size_t)b * row, cache + (size_t)beam[b] * row,
-                                  row * sizeof(float));
+                if (beam[b] != b) TFNORM_MEMCPY(d->spare + b*row, cache + beam[b]*row, bytes);
             for (int32_t b = 0; b < d->run.batch; b++)
-                if (beam[b] != b)
-                    TFNORM_MEMCPY(cache + (size_t)b * row, d->spare + (size_t)b * row,
-                                  row * sizeof(float));
+                if (beam[b] != b) TFNORM_MEMCPY(cache + b*row, d->spare + b*row, bytes);
         }
     }
 }
@@ -10823,15 +10794,14 @@ static void tfn__move_rows(tfn_decoder *d, const int32_t *from, int32_t rows, bo
 {
     for (int32_t i = 1; i < d->decode.count; i++) {
         const tfn_node *n = d->decode.nodes + i;
-        size_t row = (size_t)n->cols * (size_t)n->arg[1];
+        ptrdiff_t row = (ptrdiff_t)n->cols * n->arg[1];
+        size_t bytes = (size_t)row * sizeof(float);
         if (n->op != TFN__OP_CACHE || (memory && !n->arg[3])) continue;
         for (int part = 0; part < 2; part++) {
-            float *cache = d->run.state + (int64_t)n->arg[2]*64 + (size_t)(part * d->batch) * row;
+            float *cache = d->run.state + (int64_t)n->arg[2]*64 + part * d->batch * row;
             for (int32_t j = 0; j < rows; j++) {
                 int32_t r = memory ? j : rows - 1 - j;
-                if (from[r] != r)
-                    TFNORM_MEMCPY(cache + (size_t)r * row, cache + (size_t)from[r] * row,
-                                  row * sizeof(float));
+                if (from[r] != r) TFNORM_MEMCPY(cache + r*row, cache + from[r]*row, bytes);
             }
         }
     }
@@ -11082,8 +11052,7 @@ static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t
     const ptrdiff_t each = (ptrdiff_t)stride * g->decoder.model->desc.vocab;
     for (int32_t i = 0; i < g->live && g->error.status == TFN_OK; i++) {
         int32_t s = g->order[i];
-        if (g->fed >= g->begin[s])
-            tfn__choose(g, s, logits + i*each, (uint64_t)(ids ? ids[s] : s));
+        if (g->fed >= g->begin[s]) tfn__choose(g, s, logits + i*each, (uint64_t)(ids ? ids[s] : s));
     }
 }
 
@@ -13334,8 +13303,7 @@ static void tfn__read_entries(tfn_file *f)
         }
     }
     if (r.at < r.size) tfn__want(&r, "the header's end");
-    if (r.wanted)
-        tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
+    if (r.wanted) tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
 }
 
 /* Names differ; in the order of their bytes tensors follow each other without hole or overlap, each
@@ -13381,8 +13349,7 @@ static size_t tfn__header_size(tfn_file *f)
     if (f->used < 8) tfn__bad(f, "%s has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
     if (!tfn__file_get(f, 0, s, 8)) return 0;
     n = tfn__from_bytes(s, 8);
-    if (n > 100000000)
-        tfn__bad(f, "%s: the header has over %d bytes", NULL, 100000000, 0);
+    if (n > 100000000) tfn__bad(f, "%s: the header has over %d bytes", NULL, 100000000, 0);
     else if (n > f->used - 8)
         tfn__bad(f, "%s: a header of %d bytes, the file has %d", NULL, (int64_t)n,
                  (int64_t)(f->used - 8));
@@ -13814,7 +13781,7 @@ static float *tfn__group_data(const tfn_model *m, int32_t i)
 {
     const int32_t group = i / m->weight_count;
     const tfn__weight *w = m->weights + i % m->weight_count;
-    if (group == TFN__WEIGHTS) return tfn__weight_data(m, i);
+    if (group == TFN__WEIGHTS) return tfn__weight_data(m, w);
     if (w->kind >= TFN__STATE) return NULL;
     if (group == TFN__GRADIENTS) return m->micro ? m->run.grads + w->at : NULL;
     if (group > tfn__moment_count(&m->desc)) return NULL;
@@ -13965,8 +13932,7 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
             if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
         }
     for (int i = 0; i < TFN__FIELDS; i++)
-        if (!seen[i] && !(tfn__fields[i].type & 64))
-            tfn__bad(f, "%s lacks an option", NULL, 0, 0);
+        if (!seen[i] && !(tfn__fields[i].type & 64)) tfn__bad(f, "%s lacks an option", NULL, 0, 0);
 }
 
 /* What stands in "training.state"; false: there is none, or an error. */
