@@ -1852,7 +1852,14 @@ static void tfn__put_bytes(tfn__text *t, const void *from, size_t n)
     for (size_t i = 0; i < n; i++, t->used++)
         if (t->used < t->size) t->buf[t->used] = s[i];
 }
+/* A text, or several; NULL is none. */
 static void tfn__put(tfn__text *t, const char *s) { if (s) tfn__put_bytes(t, s, tfn__length(s)); }
+static void tfn__put_texts(tfn__text *t, const char *a, const char *b, const char *c)
+{
+    tfn__put(t, a);
+    tfn__put(t, b);
+    tfn__put(t, c);
+}
 
 /* A zero at the end, over the last byte if there is no room for it. Returns the buffer. */
 static char *tfn__end(tfn__text *t)
@@ -1861,7 +1868,7 @@ static char *tfn__end(tfn__text *t)
     return t->buf;
 }
 
-static void tfn__put_int(tfn__text *t, int64_t value)
+static void tfn__put_int(tfn__text *t, const char *before, int64_t value, const char *after)
 {
     char digits[24];
     int i = 23;
@@ -1869,7 +1876,7 @@ static void tfn__put_int(tfn__text *t, int64_t value)
     digits[i] = 0;
     do digits[--i] = (char)('0' + u % 10); while (u /= 10);
     if (value < 0) digits[--i] = '-';
-    tfn__put(t, digits + i);
+    tfn__put_texts(t, before, digits + i, after);
 }
 
 /* "%d" takes found, then wanted; "%s" takes the name. */
@@ -1878,7 +1885,7 @@ static void tfn__put_error(tfn__text *t, const tfn_error *e)
     int64_t value = e->found;
     for (const char *s = e->text; s && *s; s++)
         if (s[0] == '%' && s[1] == 'd') {
-            tfn__put_int(t, value);
+            tfn__put_int(t, NULL, value, NULL);
             value = e->wanted;
             s++;
         } else if (s[0] == '%' && s[1] == 's') {
@@ -1890,17 +1897,11 @@ static void tfn__put_error(tfn__text *t, const tfn_error *e)
 TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
 {
     tfn__text t = tfn__text_in(buf, size);
-    tfn__put(&t, e->op);
-    if (e->op) tfn__put(&t, ": ");
-    if (e->text) tfn__put_error(&t, e);
-    else tfn__put(&t, tfn_status_text(e->status));
+    tfn__put_texts(&t, e->op, e->op ? ": " : NULL, e->text ? NULL : tfn_status_text(e->status));
+    tfn__put_error(&t, e);
     if (e->node >= 0 && e->op) {
-        tfn__put(&t, " (node ");
-        tfn__put_int(&t, e->node);
-        if (e->layer >= 0) {
-            tfn__put(&t, ", layer ");
-            tfn__put_int(&t, e->layer);
-        }
+        tfn__put_int(&t, " (node ", e->node, NULL);
+        if (e->layer >= 0) tfn__put_int(&t, ", layer ", e->layer, NULL);
         tfn__put(&t, ")");
     }
     return tfn__end(&t);
@@ -10343,13 +10344,8 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     static const char *const stacks[] = { "", "encoder.", "decoder." };
     static const char *const subs[] = { "self.", "cross.", "ffn.", "before.", "" };
     tfn__put(t, stacks[w->stack]);
-    if (w->layer >= 0) {
-        tfn__put_int(t, w->layer);
-        tfn__put(t, ".");
-    }
-    tfn__put(t, subs[w->sub]);
-    tfn__put(t, tfn__part_names[w->part]);
-    tfn__put(t, tfn__kind_names[w->kind]);
+    if (w->layer >= 0) tfn__put_int(t, NULL, w->layer, ".");
+    tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
@@ -11340,8 +11336,8 @@ static void tfn__put_float(tfn__text *t, float x)
     for (int32_t n = 0; rest > 0 && n < 17; n++, rest *= 10) {
         tfn__text s = tfn__text_in(digits, sizeof digits);
         tfn__reader r;
-        tfn__put_int(&s, (x < 0 ? -1 : 1) * (int64_t)(rest + 0.5));
-        if (power != n) tfn__put(&s, "e"), tfn__put_int(&s, power - n);
+        tfn__put_int(&s, NULL, (x < 0 ? -1 : 1) * (int64_t)(rest + 0.5), NULL);
+        if (power != n) tfn__put_int(&s, "e", power - n, NULL);
         tfn__end(&s);
         r = tfn__read_from(digits, s.used);
         if ((float)tfn__json_number(&r) == x) break;
@@ -12443,8 +12439,7 @@ TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, s
             at += k->flags[id] & TFN__RAW ? tfn__utf8(s + at, n - at, &c) : 1;
             tfn__put_json(&t, c);
         }
-        tfn__put(&t, "\": ");
-        tfn__put_int(&t, id);
+        tfn__put_int(&t, "\": ", id, NULL);
     }
     tfn__put(&t, "}");
     return t.used;
@@ -12837,14 +12832,10 @@ TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool 
 {
     static const char *const names[] = { "exp", "floor[0.10]", "add-k[1.00]", "none" };
     tfn__text t = tfn__text_in(buf, size);
-    tfn__put(&t, "nrefs:");
-    if (b->references < 0) tfn__put(&t, "var");
-    else tfn__put_int(&t, b->references);
-    tfn__put(&t, "|case:mixed|eff:");
-    tfn__put(&t, effective_order ? "yes" : "no");
-    tfn__put(&t, "|tok:13a|smooth:");
-    tfn__put(&t, names[(unsigned)smooth % 4]);
-    tfn__put(&t, "|version:tfnorm-" TFNORM_VERSION);
+    if (b->references < 0) tfn__put(&t, "nrefs:var");
+    else tfn__put_int(&t, "nrefs:", b->references, NULL);
+    tfn__put_texts(&t, "|case:mixed|eff:", effective_order ? "yes" : "no", "|tok:13a|smooth:");
+    tfn__put_texts(&t, names[(unsigned)smooth % 4], "|version:tfnorm-", TFNORM_VERSION);
     return tfn__end(&t);
 }
 
@@ -12943,9 +12934,7 @@ static tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *tex
     tfn__fail(&f->error, status, "file", text, found, wanted);
     for (const char *s = name; *s; s++)
         if ((*s == '/' || *s == '\\') && s[1]) name = s + 1;
-    tfn__put(&t, name);
-    tfn__put(&t, what ? ": " : NULL);
-    tfn__put(&t, what);
+    tfn__put_texts(&t, name, what ? ": " : NULL, what);
     tfn__end(&t);
     return status;
 }
@@ -13014,8 +13003,7 @@ static bool tfn__sync_folder(const char *path)
 static bool tfn__temporary(tfn_file *f, char *name)
 {
     tfn__text t = tfn__text_in(name, TFN__PATH);
-    tfn__put(&t, f->path);
-    tfn__put(&t, ".tmp");
+    tfn__put_texts(&t, f->path, ".tmp", NULL);
     tfn__end(&t);
     if (t.used >= TFN__PATH)
         tfn__file_fail(f, TFN_BAD_FILE, "%s: the path has %d bytes, the limit is %d", NULL,
@@ -13577,18 +13565,10 @@ static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *or
         if (!x.name[0]) continue;
         tfn__put(&t, ",\"");
         tfn__put_name(&t, x.name, f);
-        tfn__put(&t, "\":{\"dtype\":\"");
-        tfn__put(&t, tfn__dtypes[x.dtype].name);
-        tfn__put(&t, "\",\"shape\":[");
-        for (int32_t k = 0; k < x.rank; k++) {
-            tfn__put(&t, k ? "," : NULL);
-            tfn__put_int(&t, x.shape[k]);
-        }
-        tfn__put(&t, "],\"data_offsets\":[");
-        tfn__put_int(&t, (int64_t)at);
-        tfn__put(&t, ",");
-        tfn__put_int(&t, (int64_t)(at += x.bytes));
-        tfn__put(&t, "]}");
+        tfn__put_texts(&t, "\":{\"dtype\":\"", tfn__dtypes[x.dtype].name, "\",\"shape\":[");
+        for (int32_t k = 0; k < x.rank; k++) tfn__put_int(&t, k ? "," : NULL, x.shape[k], NULL);
+        tfn__put_int(&t, "],\"data_offsets\":[", (int64_t)at, ",");
+        tfn__put_int(&t, NULL, (int64_t)(at += x.bytes), "]}");
         tfn__flush_text(f, &t);
     }
     tfn__file_put(f, "}", 1);
@@ -13674,39 +13654,34 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 
 /* -- options as texts ------------------------------------------------------------------------ */
 
-/* What an option is, and when it must be the same in a file: 1 always, 2 to train on. By name. */
-enum { TFN__W0, TFN__T0, TFN__R0, TFN__RECIPE0, TFN__NORM0, TFN__INIT0, TFN__ROW0, TFN__W1 = 16,
-       TFN__T1, TFN__R1, TFN__RECIPE1, TFN__NORM1, TFN__INIT1, TFN__ROW1, TFN__W2 = 32, TFN__T2,
-       TFN__R2, TFN__RECIPE2, TFN__NORM2, TFN__INIT2, TFN__ROW2, TFN__LATER1 = TFN__W1 + 64 };
-/* LATER: a whole number that is left out of a file where it is 0, as older files lack it. */
-#define TFN__FIELD(type, name) \
-    { "tfn." #name, TFN__##type, offsetof(tfn_model_desc, name), \
+/* What an option is: a truth, a whole number, one that is left out of a file where it is 0, since
+ * older files lack it, a real number, or a name; and when it must be the same in a file: 1 always,
+ * 2 to train on. By name. */
+enum { TFN__IS_T, TFN__IS_W, TFN__IS_LATER, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_NORM, TFN__IS_INIT,
+       TFN__IS_ROW };
+#define TFN__FIELD_LIST(X)                                                                     \
+    X(W, 1, activation) X(R, 2, activation_dropout) X(W, 1, arch) X(R, 1, attention_cap)       \
+    X(R, 2, attention_dropout) X(LATER, 1, bands) X(W, 0, batch) X(R, 2, beta1) X(R, 2, beta2) \
+    X(W, 1, classes) X(R, 2, clip) X(W, 0, context) X(LATER, 1, cutoffs[0])                    \
+    X(LATER, 1, cutoffs[1]) X(R, 2, decay) X(W, 1, decoder_layers) X(NORM, 1, decoder_norm)    \
+    X(ROW, 1, decoder_topology) X(R, 2, dropout) X(R, 2, eps) X(T, 2, eps_inside) X(W, 1, ffn) \
+    X(T, 1, folded) X(T, 2, half) X(W, 1, head) X(W, 1, heads) X(INIT, 2, init)                \
+    X(W, 1, kv_heads) X(W, 1, layers) X(R, 1, logit_cap) X(R, 2, loss_scale)                   \
+    X(W, 2, micro_batches) X(T, 2, nesterov) X(T, 1, no_bias) X(NORM, 1, norm)                 \
+    X(R, 1, norm_eps) X(W, 2, norm_warmup) X(W, 2, optimizer) X(W, 1, position)                \
+    X(W, 1, qk_norm) X(W, 2, radam) X(RECIPE, 2, recipe) X(T, 0, recompute)                    \
+    X(R, 1, rotary_base) X(T, 1, scale_embedding) X(W, 2, schedule.anchor)                     \
+    X(W, 2, schedule.decay_steps) X(W, 2, schedule.kind) X(R, 2, schedule.lr)                  \
+    X(R, 2, schedule.lr_init) X(R, 2, schedule.lr_min) X(W, 2, schedule.step_at)               \
+    X(R, 2, schedule.step_factor) X(W, 2, schedule.steps) X(W, 2, schedule.warmup)             \
+    X(W, 2, seed) X(W, 1, segments) X(T, 1, separate_source) X(R, 2, smoothing)                \
+    X(W, 2, smoothing_kind) X(W, 0, source_context) X(ROW, 1, topology) X(T, 1, untied)        \
+    X(W, 1, vocab) X(W, 1, width)
+#define TFN__FIELD(type, matters, name) \
+    { "tfn." #name, TFN__IS_##type, matters, offsetof(tfn_model_desc, name), \
       sizeof(((tfn_model_desc *)0)->name) },
-typedef struct tfn__field { char name[28]; int type; size_t at, size; } tfn__field;
-static const tfn__field tfn__fields[] = {
-    TFN__FIELD(W1, activation) TFN__FIELD(R2, activation_dropout) TFN__FIELD(W1, arch)
-    TFN__FIELD(R1, attention_cap) TFN__FIELD(R2, attention_dropout) TFN__FIELD(LATER1, bands)
-    TFN__FIELD(W0, batch) TFN__FIELD(R2, beta1) TFN__FIELD(R2, beta2) TFN__FIELD(W1, classes)
-    TFN__FIELD(R2, clip) TFN__FIELD(W0, context) TFN__FIELD(LATER1, cutoffs[0])
-    TFN__FIELD(LATER1, cutoffs[1]) TFN__FIELD(R2, decay) TFN__FIELD(W1, decoder_layers)
-    TFN__FIELD(NORM1, decoder_norm) TFN__FIELD(ROW1, decoder_topology) TFN__FIELD(R2, dropout)
-    TFN__FIELD(R2, eps) TFN__FIELD(T2, eps_inside) TFN__FIELD(W1, ffn) TFN__FIELD(T1, folded)
-    TFN__FIELD(T2, half) TFN__FIELD(W1, head) TFN__FIELD(W1, heads) TFN__FIELD(INIT2, init)
-    TFN__FIELD(W1, kv_heads) TFN__FIELD(W1, layers) TFN__FIELD(R1, logit_cap)
-    TFN__FIELD(R2, loss_scale) TFN__FIELD(W2, micro_batches) TFN__FIELD(T2, nesterov)
-    TFN__FIELD(T1, no_bias) TFN__FIELD(NORM1, norm) TFN__FIELD(R1, norm_eps)
-    TFN__FIELD(W2, norm_warmup) TFN__FIELD(W2, optimizer) TFN__FIELD(W1, position)
-    TFN__FIELD(W1, qk_norm) TFN__FIELD(W2, radam) TFN__FIELD(RECIPE2, recipe)
-    TFN__FIELD(T0, recompute) TFN__FIELD(R1, rotary_base) TFN__FIELD(T1, scale_embedding)
-    TFN__FIELD(W2, schedule.anchor) TFN__FIELD(W2, schedule.decay_steps)
-    TFN__FIELD(W2, schedule.kind) TFN__FIELD(R2, schedule.lr) TFN__FIELD(R2, schedule.lr_init)
-    TFN__FIELD(R2, schedule.lr_min) TFN__FIELD(W2, schedule.step_at)
-    TFN__FIELD(R2, schedule.step_factor) TFN__FIELD(W2, schedule.steps)
-    TFN__FIELD(W2, schedule.warmup) TFN__FIELD(W2, seed) TFN__FIELD(W1, segments)
-    TFN__FIELD(T1, separate_source) TFN__FIELD(R2, smoothing) TFN__FIELD(W2, smoothing_kind)
-    TFN__FIELD(W0, source_context) TFN__FIELD(ROW1, topology) TFN__FIELD(T1, untied)
-    TFN__FIELD(W1, vocab) TFN__FIELD(W1, width)
-};
+typedef struct tfn__field { char name[28]; int type, matters; size_t at, size; } tfn__field;
+static const tfn__field tfn__fields[] = { TFN__FIELD_LIST(TFN__FIELD) };
 enum { TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields, TFN__FIELD_ROOM = 96 };
 
 /* A whole number or truth of a few bytes. */
@@ -13721,19 +13696,18 @@ static int64_t tfn__int_at(const char *p, size_t size)
 static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
     const char *p = (const char *)d + x->at, *name = NULL;
-    int type = x->type & 15;
     tfn__text t = tfn__text_in(buf, TFN__FIELD_ROOM);
-    if (type == TFN__R0) {
+    if (x->type == TFN__IS_R) {
         float real;
         TFNORM_MEMCPY(&real, p, sizeof real);
         tfn__put_float(&t, real);
-    } else if (type == TFN__ROW0) {
+    } else if (x->type == TFN__IS_ROW) {
         const tfn_topology *row;
         TFNORM_MEMCPY(&row, p, sizeof row);
         name = row->name;
-    } else if (type > TFN__R0) TFNORM_MEMCPY(&name, p, sizeof name);
-    else if (type == TFN__T0) name = tfn__int_at(p, x->size) ? "true" : "false";
-    else tfn__put_int(&t, tfn__int_at(p, x->size));
+    } else if (x->type > TFN__IS_R) TFNORM_MEMCPY(&name, p, sizeof name);
+    else if (x->type == TFN__IS_T) name = tfn__int_at(p, x->size) ? "true" : "false";
+    else tfn__put_int(&t, NULL, tfn__int_at(p, x->size), NULL);
     tfn__put(&t, name);
     return tfn__end(&t);
 }
@@ -13742,25 +13716,24 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
 static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
 {
     char *p = (char *)d + x->at;
-    int type = x->type & 15;
     tfn__reader r = tfn__read_from(text, tfn__length(text));
-    if (type == TFN__R0) {
+    if (x->type == TFN__IS_R) {
         float real = (float)tfn__json_number(&r);
         TFNORM_MEMCPY(p, &real, sizeof real);
-    } else if (type < TFN__R0) {
+    } else if (x->type < TFN__IS_R) {
         int64_t most = x->size > 4 ? INT64_MAX : x->size > 1 ? INT32_MAX : 127, minus, v;
         minus = tfn__accept(&r, '-') ? -1 : 1;
-        v = type == TFN__W0 ? minus * tfn__json_count(&r, most) : tfn__equal(text, "true");
-        if (type == TFN__T0) r.at = v || tfn__equal(text, "false") ? r.size : 0;
+        v = x->type == TFN__IS_T ? tfn__equal(text, "true") : minus * tfn__json_count(&r, most);
+        if (x->type == TFN__IS_T) r.at = v || tfn__equal(text, "false") ? r.size : 0;
         TFNORM_MEMCPY(p, (char *)&v + (tfn__little() ? 0 : sizeof v - x->size), x->size);
-    } else if (type == TFN__ROW0) {
+    } else if (x->type == TFN__IS_ROW) {
         const tfn_topology *row = tfn_topology_find(text);
         TFNORM_MEMCPY(p, &row, sizeof row);         /* NULL: the user's own */
         return true;
     } else {
-        const tfn_recipe *recipe = type == TFN__RECIPE0 ? tfn_recipe_find(text) : NULL;
-        const tfn_norm_rule *norm = type == TFN__NORM0 ? tfn_norm_find(text) : NULL;
-        const tfn_init_rule *init = type == TFN__INIT0 ? tfn_init_find(text) : NULL;
+        const tfn_recipe *recipe = x->type == TFN__IS_RECIPE ? tfn_recipe_find(text) : NULL;
+        const tfn_norm_rule *norm = x->type == TFN__IS_NORM ? tfn_norm_find(text) : NULL;
+        const tfn_init_rule *init = x->type == TFN__IS_INIT ? tfn_init_find(text) : NULL;
         const char *name = recipe ? recipe->name : norm ? norm->name : init ? init->name : NULL;
         TFNORM_MEMCPY(p, &name, sizeof name);
         return name != NULL;
@@ -13845,15 +13818,11 @@ static void tfn__saved_metadata(const tfn__source *s, tfn_file *f)
     tfn__put(&t, x->with->extra ? "\",\"format\":\"pt" : "\"format\":\"pt");
     for (int i = 0; i < TFN__FIELDS; i++, tfn__flush_text(f, &t)) {
         const char *text = tfn__field_text(tfn__fields + i, &x->m->desc, value);
-        if (tfn__fields[i].type & 64 && tfn__equal(text, "0")) continue;
-        tfn__put(&t, "\",\"");
-        tfn__put(&t, tfn__fields[i].name);
-        tfn__put(&t, "\":\"");
+        if (tfn__fields[i].type == TFN__IS_LATER && tfn__equal(text, "0")) continue;
+        tfn__put_texts(&t, "\",\"", tfn__fields[i].name, "\":\"");
         tfn__put_name(&t, text, f);
     }
-    tfn__put(&t, "\",\"tfn_format\":\"");
-    tfn__put_int(&t, TFN_FORMAT);
-    tfn__put(&t, "\"}");
+    tfn__put_int(&t, "\",\"tfn_format\":\"", TFN_FORMAT, "\"}");
     tfn__flush_text(f, &t);
 }
 
@@ -13899,11 +13868,8 @@ static void tfn__differs(tfn_file *f, const char *name, const char *value, const
 {
     char buf[sizeof f->error.name];
     tfn__text t = tfn__text_in(buf, sizeof buf);
-    tfn__put(&t, name);
-    tfn__put(&t, " is ");
-    tfn__put(&t, value);
-    tfn__put(&t, wanted ? ", the model has " : ", which is not known here");
-    tfn__put(&t, wanted);
+    tfn__put_texts(&t, name, " is ", value);
+    tfn__put_texts(&t, wanted ? ", the model has " : ", which is not known here", wanted, NULL);
     tfn__end(&t);
     tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
 }
@@ -13923,16 +13889,17 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
         for (int i = 0; i < TFN__FIELDS; i++) {
             const tfn__field *x = tfn__fields + i;
             bool good;
-            if (tfn__equal(name, x->name)) seen[i] = true;
-            else continue;
+            if (!tfn__equal(name, x->name)) continue;
+            seen[i] = true;
             tfn__json_string(&v, value, sizeof value);
-            good = (!out && (x->type < 16 || (x->type >> 4 & 3) > matters))
+            good = (!out && (!x->matters || x->matters > matters))
                 || (out ? tfn__field_set(x, out, value)
                                    : tfn__equal(value, tfn__field_text(x, &m->desc, own)));
             if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
         }
     for (int i = 0; i < TFN__FIELDS; i++)
-        if (!seen[i] && !(tfn__fields[i].type & 64)) tfn__bad(f, "%s lacks an option", NULL, 0, 0);
+        if (!seen[i] && tfn__fields[i].type != TFN__IS_LATER)
+            tfn__bad(f, "%s lacks an option", NULL, 0, 0);
 }
 
 /* What stands in "training.state"; false: there is none, or an error. */
@@ -14177,6 +14144,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__ENTRY
 #undef TFN__EXTRA_NORMS
 #undef TFN__FIELD
+#undef TFN__FIELD_LIST
 #undef TFN__HAS
 #undef TFN__INIT
 #undef TFN__INIT_FLAGS

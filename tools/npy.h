@@ -27,13 +27,9 @@ static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
         tfn__file_fail(f, TFN_BAD_SHAPE, "%s: no legal dtype or shape", NULL, 0, 0);
     tfn__put_bytes(&t, tfn__npy_magic, 8);
     tfn__put_bytes(&t, "\0", 2);
-    tfn__put(&t, "{'descr': '");
-    tfn__put(&t, tfn__npy_descr(x.dtype));
-    tfn__put(&t, "', 'fortran_order': False, 'shape': (");
-    for (int32_t k = 0; k < x.rank; k++) {
-        tfn__put(&t, k ? ", " : NULL);
-        tfn__put_int(&t, x.shape[k]);
-    }
+    tfn__put_texts(&t, "{'descr': '", tfn__npy_descr(x.dtype),
+                   "', 'fortran_order': False, 'shape': (");
+    for (int32_t k = 0; k < x.rank; k++) tfn__put_int(&t, k ? ", " : NULL, x.shape[k], NULL);
     tfn__put(&t, x.rank == 1 ? ",), }" : "), }");
     while (t.used % 64 != 63) tfn__put(&t, " ");
     tfn__put(&t, "\n");
