@@ -2275,8 +2275,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__MIN(a, b)       _mm512_maskz_min_ps((__mmask16)0xffff, a, b)
 #define TFN__MAX(a, b)       _mm512_maskz_max_ps((__mmask16)0xffff, a, b)
 #define TFN__ROOT(a)         _mm512_maskz_sqrt_ps((__mmask16)0xffff, a)
-#define TFN__LESS(a, b, x, y) \
-    _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x)
+#define TFN__LESS(a, b, x, y) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x)
 #define TFN__BITS(a)         _mm512_castps_si512(a)
 #define TFN__AND(a, b)       _mm512_castsi512_ps(_mm512_and_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
@@ -10497,16 +10496,11 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     return m->desc.arch == TFN_ENCODER_DECODER ? TFN_OK : tfn_decoder_start(d, NULL);
 }
 
-static bool tfn__decoder_ready(tfn_decoder *d)
-{
-    tfn__forgive(&d->error);
-    return d->error.status == TFN_OK;
-}
-
 TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
 {
     const tfn_model_desc *m = &d->model->desc;
-    if (!tfn__decoder_ready(d)) return d->error.status;
+    tfn__forgive(&d->error);
+    if (d->error.status != TFN_OK) return d->error.status;
     if (m->arch != TFN_ENCODER_DECODER) {
         d->run.start = 0;
         return TFN_OK;
@@ -10547,7 +10541,8 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 {
     const tfn_model_desc *m = &d->model->desc;
     int32_t left = m->context - d->run.start;
-    if (!tfn__decoder_ready(d)) return NULL;
+    tfn__forgive(&d->error);
+    if (d->error.status != TFN_OK) return NULL;
     if (m->arch == TFN_ENCODER_DECODER && !d->started)
         tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "tfn_decoder_start was not called", 0, 0);
     if (time < 1 || time > d->chunk)
@@ -11033,10 +11028,9 @@ static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id
     for (int32_t k = 0; k < g->alive[s]; k++, x += vocab) {
         double base = g->sums[(ptrdiff_t)s * g->width + k] - tfn__log_sum_exp(g, x);
         if (g->error.status != TFN_OK) return;
-        if (d->beam && d->end >= 0 && step == g->last[s]) {
-            double score = base + (double)x[d->end];
-            tfn__offer(g, score, k, d->end);
-        } else if (d->temperature > 0) tfn__offer_drawn(g, x, base, step, id);
+        if (d->beam && d->end >= 0 && step == g->last[s])
+            tfn__offer(g, base + (double)x[d->end], k, d->end);
+        else if (d->temperature > 0) tfn__offer_drawn(g, x, base, step, id);
         else tfn__offer_all(g, x, base, k, step);
     }
     tfn__advance(g, s, step);
@@ -11150,8 +11144,7 @@ static bool tfn__accept(tfn__reader *r, int32_t c)
 
 static void tfn__json_space(tfn__reader *r)
 {
-    while (tfn__accept(r, ' ') || tfn__accept(r, '\n') || tfn__accept(r, '\r')
-           || tfn__accept(r, '\t')) {}
+    for (int32_t c; (c = tfn__peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t';) r->at++;
 }
 
 /* One of {}[],:" with the space before it, and behind it unless a string begins. */
@@ -11875,17 +11868,6 @@ typedef struct tfn__vocab {
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges.txt */
 } tfn__vocab;
 
-/* A count of tokens or bytes must fit an int32_t with room to double it. */
-static bool tfn__vocab_fits(const tfn__vocab *v, tfn_error *e)
-{
-    const size_t most = INT32_MAX / 4;
-    if (e->status != TFN_OK) return false;
-    if (v->count > most || v->merges > most || v->bytes > most)
-        tfn__fail(e, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
-    if (!v->count) tfn__fail(e, TFN_BAD_FORMAT, "tokeniser", "the vocabulary is empty", 0, 0);
-    return e->status == TFN_OK;
-}
-
 /* What a source holds ends here, and must have been read to its end. */
 static void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
 {
@@ -12032,25 +12014,21 @@ static bool tfn__index_merges(tfn_tokeniser *k)
 /* -- from a trainer -------------------------------------------------------------------------- */
 
 /* Each source is gone through by one function, its pass: without k it counts, with k it stores. A
- * token is appended piece by piece, then closed. */
+ * token is appended piece by piece; its last piece closes it. */
 static void tfn__append(tfn__vocab *v, tfn_tokeniser *k, const uint8_t *s, size_t n)
 {
     if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
     v->bytes += n;
 }
-static void tfn__close(tfn__vocab *v, tfn_tokeniser *k, uint8_t flags)
+static void tfn__close(tfn__vocab *v, tfn_tokeniser *k, const uint8_t *s, size_t n, uint8_t flags)
 {
+    tfn__append(v, k, s, n);
     if (k) k->flags[v->count] = flags;
     v->count++;
     if (k) k->start[v->count] = (int32_t)v->bytes;
 }
 
 #ifndef TFNORM_NO_TRAINING
-static void tfn__append_id(tfn__vocab *v, tfn_tokeniser *k, const tfn_trainer *t, int32_t id)
-{
-    tfn__append(v, k, k ? k->text + k->start[id] : NULL, (size_t)t->length[id]);
-}
-
 static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const tfn_trainer *t)
 {
     const tfn_tokeniser_desc *d = &t->desc;
@@ -12060,25 +12038,21 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, con
     v->kind = d->kind;
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
         const char *name = tfn__specials[i].name;
-        if (!wanted[i]) continue;
-        tfn__append(v, k, (const uint8_t *)name, tfn__length(name));
-        tfn__close(v, k, 0);
+        if (wanted[i]) tfn__close(v, k, (const uint8_t *)name, tfn__length(name), 0);
     }
     for (int32_t i = 0; t->order && i < t->vocab - t->first; i++) {
         int32_t at = t->start[t->order[i]];
-        tfn__append(v, k, t->text + at, (size_t)(t->start[t->order[i] + 1] - at));
-        tfn__close(v, k, 0);
+        tfn__close(v, k, t->text + at, (size_t)(t->start[t->order[i] + 1] - at), 0);
     }
     for (int i = 0; !t->order && i < 256; i++) {
         uint8_t byte = (uint8_t)i;
-        tfn__append(v, k, &byte, 1);
-        tfn__close(v, k, 0);
+        tfn__close(v, k, &byte, 1, 0);
     }
     for (int32_t id = t->first + 256; !t->order && id < t->vocab; id++) {
-        tfn__append_id(v, k, t, t->left[id]);
-        tfn__append_id(v, k, t, t->right[id]);
-        tfn__close(v, k, 0);
-        if (k) tfn__set_merge(k, v->merges, t->left[id], t->right[id], id);
+        int32_t a = t->left[id], b = t->right[id];
+        tfn__append(v, k, k ? k->text + k->start[a] : NULL, (size_t)t->length[a]);
+        tfn__close(v, k, k ? k->text + k->start[b] : NULL, (size_t)t->length[b], 0);
+        if (k) tfn__set_merge(k, v->merges, a, b, id);
         v->merges++;
     }
 }
@@ -12123,8 +12097,7 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const 
         if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n)))
             tfn__want(&r, "a token");
         if (r.wanted) break;
-        tfn__append(v, k, r.s + r.at, n);
-        tfn__close(v, k, head & 1 ? TFN__RAW : 0);
+        tfn__close(v, k, r.s + r.at, n, head & 1 ? TFN__RAW : 0);
         r.at += n;
     }
     for (; v->merges < merges && !r.wanted; v->merges++) {
@@ -12272,12 +12245,16 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint
 static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn_tokeniser_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
 {
+    const size_t most = INT32_MAX / 4;      /* a count fits an int32_t with room to double it */
     tfn__arena a = tfn__arena_in(mem, size);
     tfn_error *e = &k->error;
     tfn__vocab v;
     TFNORM_MEMSET(k, 0, sizeof *k);
     tfn__source_pass(e, &v, NULL, NULL, s);
-    if (!tfn__vocab_fits(&v, e)) return 0;
+    if (v.count > most || v.merges > most || v.bytes > most)
+        tfn__fail(e, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
+    if (!v.count) tfn__fail(e, TFN_BAD_FORMAT, "tokeniser", "the vocabulary is empty", 0, 0);
+    if (e->status != TFN_OK) return 0;
     k->kind = v.kind;
     k->vocab = (int32_t)v.count;
     k->merges = (int32_t)v.merges;
@@ -12530,10 +12507,8 @@ typedef void (*tfn__splitter)(tfn__words *w, int32_t bytes);
 /* A space ends a token. */
 static void tfn__put_char(tfn__words *w, char c)
 {
-    if (c != ' ') {
-        if (!w->inside) w->at[w->count++] = w->used;
-        w->text[w->used++] = c;
-    }
+    if (c != ' ' && !w->inside) w->at[w->count++] = w->used;
+    if (c != ' ') w->text[w->used++] = c;
     w->inside = c != ' ';
 }
 
@@ -12541,16 +12516,12 @@ static void tfn__put_char(tfn__words *w, char c)
  * 2028 2029 202F 205F 3000; or 0. */
 static int32_t tfn__space(const char *s, int32_t left)
 {
-    const int a = (unsigned char)s[0], b = left > 1 ? (unsigned char)s[1] : 0;
-    const int c = left > 2 ? (unsigned char)s[2] : 0;
+    const int a = (unsigned char)s[0], b = a << 8 | (left > 1 ? (unsigned char)s[1] : 0);
+    const int c = b << 8 | (left > 2 ? (unsigned char)s[2] : 0);
     if (a == 0x20 || (a >= 9 && a <= 13) || (a >= 0x1c && a <= 0x1f)) return 1;
-    if (a == 0xc2 && (b == 0x85 || b == 0xa0)) return 2;
-    if (a == 0xe1 && b == 0x9a && c == 0x80) return 3;
-    if (a == 0xe3 && b == 0x80 && c == 0x80) return 3;
-    if (a == 0xe2 && b == 0x81 && c == 0x9f) return 3;
-    if (a == 0xe2 && b == 0x80
-        && ((c >= 0x80 && c <= 0x8a) || c == 0xa8 || c == 0xa9 || c == 0xaf)) return 3;
-    return 0;
+    if (b == 0xc285 || b == 0xc2a0) return 2;
+    if (c == 0xe19a80 || c == 0xe38080 || c == 0xe2819f || c == 0xe280af) return 3;
+    return (c >= 0xe28080 && c <= 0xe2808a) || c == 0xe280a8 || c == 0xe280a9 ? 3 : 0;
 }
 
 static bool tfn__digit(char c) { return c >= '0' && c <= '9'; }
@@ -13345,38 +13316,32 @@ static size_t tfn__header_size(tfn_file *f)
 }
 
 /* Header, entries and their order: the work, where it is. */
-static size_t tfn__lay_header(tfn_file *f, tfn__arena *a, size_t n)
+static size_t tfn__lay_header(tfn_file *f, tfn__arena a, size_t n)
 {
     size_t room = n / TFN__ENTRY_BYTES + 1;
-    f->header = tfn__take(a, n, 1, &f->error);
-    f->entries = tfn__take(a, room, sizeof(tfn__entry), &f->error);
-    f->order = (int32_t *)(void *)tfn__take(a, room, sizeof(int32_t), &f->error);
+    f->header = tfn__take(&a, n, 1, &f->error);
+    f->entries = tfn__take(&a, room, sizeof(tfn__entry), &f->error);
+    f->order = tfn__take_ids(&a, room, &f->error);
     f->header_size = n;
     f->data = 8 + (uint64_t)n;
-    return a->used + (TFN__ALIGN - 1);
-}
-
-static size_t tfn__header_work(tfn_file *f, size_t n)
-{
-    tfn__arena a = tfn__arena_in(NULL, SIZE_MAX);
-    return tfn__lay_header(f, &a, n);
+    return a.used + (TFN__ALIGN - 1);
 }
 
 TFNORM_API size_t tfn_file_work(tfn_file *f)
 {
-    size_t bytes = tfn__begin(f, false) ? tfn__header_work(f, tfn__header_size(f)) : 0;
+    size_t n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
+    size_t bytes = tfn__lay_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
     tfn_file_close(f);
     return tfn__fine(f) ? bytes : 0;
 }
 
 TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 {
-    tfn__arena a;
-    size_t n;
+    size_t n, bytes;
     tfn_file_close(f);
     n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
-    if (tfn__fine(f)) a = tfn__work_of(f, tfn__header_work(f, n));
-    if (tfn__fine(f)) tfn__lay_header(f, &a, n);
+    bytes = tfn__lay_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
+    if (tfn__fine(f)) tfn__lay_header(f, tfn__work_of(f, bytes), n);
     if (tfn__file_get(f, 8, f->header, n)) tfn__read_entries(f);
     if (tfn__fine(f)) tfn__check_entries(f);
     if (!tfn__fine(f)) tfn_file_close(f);
