@@ -4617,10 +4617,9 @@ static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, pt
 /* Label smoothing e over V classes spreads `each` on every class and leaves `rest` to the true one:
  * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
  * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
-static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t classes, double *each,
-                               double *rest)
+static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each, double *rest)
 {
-    *each = e / (double)tfn__max(kind ? classes - 1 : classes, 1);
+    *each = e / (double)tfn__max(kind ? n - 1 : n, 1);
     *rest = kind ? 1 - e - *each : 1 - e;
 }
 #endif
@@ -8145,13 +8144,12 @@ static int32_t tfn__stream(const tfn_model_desc *d)
     return d->width - (norm && norm->kind == TFN_NORM_CRMS);
 }
 
-static void tfn__in_range(tfn_error *e, const char *name, int64_t value, int64_t least,
-                          int64_t most)
+static void tfn__in_range(tfn_error *e, const char *name, int64_t v, int64_t least, int64_t most)
 {
-    if (e->status != TFN_OK || (value >= least && value <= most)) return;
+    if (e->status != TFN_OK || (v >= least && v <= most)) return;
     tfn__fail_name(e, TFN_BAD_OPTION, "model", "%s is %d, the limit is %d", name);
-    e->found = value;
-    e->wanted = value < least ? least : most;
+    e->found = v;
+    e->wanted = v < least ? least : most;
 }
 
 #define TFN__RANGE(field, least, most) { #field, offsetof(tfn_model_desc, field), least, most }
@@ -9764,12 +9762,11 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 }
 
 /* Size and init run this: once with data that is only counted, once for real. */
-static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *desc, void *mem, size_t size,
-                           bool real)
+static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, size_t size, bool real)
 {
     tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
     TFNORM_MEMSET(m, 0, sizeof *m);
-    if (!tfn_model_resolve(&m->desc, desc, &m->error)) return 0;
+    if (!tfn_model_resolve(&m->desc, d, &m->error)) return 0;
     m->kernels = tfn_kernels_for(m->desc.isa);
     tfn__lay_metadata(m, &a);
     if (m->error.status != TFN_OK) return 0;
@@ -11036,10 +11033,10 @@ static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id
     tfn__advance(g, s, step);
 }
 
-static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids,
-                            int32_t stride)
+/* One step of all sentences, of so many rows of logits each. */
+static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids, int32_t rows)
 {
-    const ptrdiff_t each = (ptrdiff_t)stride * g->decoder.model->desc.vocab;
+    const ptrdiff_t each = (ptrdiff_t)rows * g->decoder.model->desc.vocab;
     for (int32_t i = 0; i < g->live && g->error.status == TFN_OK; i++) {
         int32_t s = g->order[i];
         if (g->fed >= g->begin[s]) tfn__choose(g, s, logits + i*each, (uint64_t)(ids ? ids[s] : s));
@@ -12167,8 +12164,7 @@ static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool 
 }
 
 /* The ids of "A B" and of A and B together; false where the vocabulary has no such token. */
-static bool tfn__read_merge(tfn_tokeniser *k, size_t i, tfn__reader line, uint8_t *buffer,
-                            size_t room)
+static bool tfn__read_merge(tfn_tokeniser *k, size_t i, tfn__reader line, uint8_t *to, size_t room)
 {
     size_t used = 0, left = 0;
     int32_t a, b, both;
@@ -12177,11 +12173,11 @@ static bool tfn__read_merge(tfn_tokeniser *k, size_t i, tfn__reader line, uint8_
         if (line.at == line.size) return false;
         line.at += tfn__utf8(line.s + line.at, line.size - line.at, &c);
         if (c < 0 || (c = tfn__byte_shown(c)) < 0 || used == room) return false;
-        buffer[used++] = (uint8_t)c;
+        to[used++] = (uint8_t)c;
     }
-    a = tfn__token_id(k, buffer, left);
-    b = tfn__token_id(k, buffer + left, used - left);
-    both = tfn__token_id(k, buffer, used);
+    a = tfn__token_id(k, to, left);
+    b = tfn__token_id(k, to + left, used - left);
+    both = tfn__token_id(k, to, used);
     tfn__set_merge(k, i, a, b, both);
     return a >= 0 && b >= 0 && both >= 0;
 }
@@ -12762,10 +12758,9 @@ TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
                                    const char *const *references, int32_t count, void *work,
                                    size_t size)
 {
-    tfn_status status;
-    tfn__words *w = tfn__split_all(hypothesis, references, count, tfn__split_13a, work, size,
-                                   &status);
-    if (!w) return status;
+    tfn_status why;
+    tfn__words *w = tfn__split_all(hypothesis, references, count, tfn__split_13a, work, size, &why);
+    if (!w) return why;
     for (int i = 0; i <= count; i++) tfn__order(w[i].order, w[i].count, tfn__gram_before, w + i);
     for (int32_t n = 1; n <= 4; n++) {
         b->correct[n - 1] += tfn__match_grams(w, count, n);
@@ -12841,10 +12836,9 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
                                     void *work, size_t size)
 {
     int32_t common;
-    tfn_status status;
-    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, tfn__split_rouge, work, size,
-                                   &status);
-    if (!w) return status;
+    tfn_status why;
+    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, tfn__split_rouge, work, size, &why);
+    if (!w) return why;
     for (int i = 0; i < 2; i++) tfn__order(w[i].order, w[i].count, tfn__gram_before, w + i);
     for (int32_t n = 1; n <= 2; n++)
         r->f1[n - 1] += tfn__f1(tfn__match_grams(w, 1, n), tfn__max(w[0].count - n + 1, 0),
@@ -12863,9 +12857,9 @@ TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i)
 static tfn_status tfn__add_edits(tfn_edits *e, const char *hypothesis, const char *reference,
                                  tfn__splitter split, void *work, size_t size)
 {
-    tfn_status status;
-    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, split, work, size, &status);
-    if (!w) return status;
+    tfn_status why;
+    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, split, work, size, &why);
+    if (!w) return why;
     e->edits += tfn__distance(w, 1);
     e->length += w[1].count;
     return TFN_OK;
@@ -13773,7 +13767,7 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 }
 
 /* {"extra":"...","format":"pt","tfn.activation":"3", ... ,"tfn_format":"1"} */
-static void tfn__saved_metadata(const tfn__source *s, tfn_file *f)
+static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
     char buf[256], value[TFN__FIELD_ROOM];
@@ -13814,8 +13808,7 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
         { (double)m->step, (double)m->micro, (double)m->tokens, (double)m->finite_steps,
           (double)m->profiled, (double)m->loss_scale, m->loss_sum, m->nll_sum }, NULL, 0
     };
-    tfn__source s = { &x, TFN__GROUPS * m->weight_count + 2, tfn__saved_tensor,
-                      tfn__saved_metadata };
+    tfn__source s = { &x, TFN__GROUPS * m->weight_count + 2, tfn__saved_tensor, tfn__saved_texts };
     tfn__arena a;
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
         tfn__file_fail(f, TFN_NOT_READY, "%s: the model has an error", NULL, 0, 0);
