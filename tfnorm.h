@@ -3196,18 +3196,18 @@ static bool tfn__norm_centred(const tfn_norm *p)
            || p->kind == TFN_NORM_ABSMAX;
 }
 
-/* Sets a gradient that does not add to zero. */
-static void tfn__start(float *dx, ptrdiff_t n, bool add)
-{
-    for (ptrdiff_t i = 0; dx && !add && i < n; i++) dx[i] = 0;
-}
-
 #ifdef TFN__EXTRA_NORMS
 /* -- norms that few models have ---------------------------------------------------------------
  * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
  * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
 
 #define TFN__BLOCK 64        /* values or columns that go together, a multiple of 16 */
+
+/* Sets a gradient that does not add to zero. */
+static void tfn__start(float *dx, ptrdiff_t n, bool add)
+{
+    for (ptrdiff_t i = 0; dx && !add && i < n; i++) dx[i] = 0;
+}
 
 /* The sum of the lanes by index mod 16. */
 static float tfn__sum_lanes(float *t)
@@ -3880,8 +3880,10 @@ static void TFN__N(tfn__norm_params)(const tfn_norm *p, ptrdiff_t c, ptrdiff_t n
     const ptrdiff_t groups = tfn__norm_groups(p);
     const float *dy = p->dy + c, *x = p->x + c;
     float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
-    tfn__start(dgain, n, p->add_params);
-    tfn__start(dbias, n, p->add_params);
+    for (ptrdiff_t i = 0; i < n && !p->add_params; i++) {
+        if (dgain) dgain[i] = 0;
+        if (dbias) dbias[i] = 0;
+    }
     for (ptrdiff_t r = g; r < p->rows * groups; r += groups, dy += p->cols, x += p->cols) {
         const TFN__V m = TFN__SET(p->mean ? p->mean[r] : 0), s = TFN__SET(p->rstd[r]);
         if (dgain)
