@@ -550,7 +550,7 @@ static inline int run(trainer *t)
     signal(SIGINT, interrupt);
     log_open(t);
     say_beginning(t);
-    t->began = t->shown = seconds();
+    t->began = seconds();             /* shown = 0: the first step is told at once */
     while (t->position < t->steps && !interrupted) {
         tfn_report r;
         bool last, validated;
