@@ -224,7 +224,7 @@ diagnoses() {
 check "tfn train: says what is wrong" diagnoses
 progress() {            # before the first validation there is none to tell
     script -qec "$tfn train --task copy --layers 1 --width 8 --steps 300 --eval-every 200 \
-        --threads 1 --out $work/w.safetensors" "$work/typed" < /dev/null > "$work/page"
+        --threads 1 --out $work/progress.safetensors" "$work/typed" < /dev/null > "$work/page"
     tr '\r' '\n' < "$work/typed" | grep '^.*step [0-9]*/300' > "$work/lines"
     grep -q 'step [0-9]*/300 .* valid -  lr' "$work/lines" && ! grep -q nan "$work/lines" &&
         grep -q 'step 300/300 .* valid [0-9.]*  lr' "$work/lines"
