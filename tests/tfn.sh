@@ -309,6 +309,11 @@ done
 if [ $python = none ]; then skip "tfn score: as Python's nltk" "no python3 with nltk"
 else check "tfn score: as Python's nltk" agrees
 fi
+parted() {              # parted CUTOFFS: no clusters, and nothing is trained
+    ! "$tfn" train --task copy --arch decoder --steps 1 --cutoffs "$1" --out "$work/x.safetensors" \
+        2> "$work/error" && grep -q "cutoffs $1 is no number" "$work/error"
+}
+check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
 wrongs() {
     wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&

@@ -209,9 +209,12 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->batch = c->batches.most_rows;
     d->batch_tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
     if (d->arch == TFN_ENCODER) d->segments = 2;
-    if (given(s, O_CUTOFFS)
-        && sscanf(text_of(s, O_CUTOFFS), "%d,%d", &d->cutoffs[0], &d->cutoffs[1]) < 1)
-        die("--cutoffs %s is no number, nor two with a comma", text_of(s, O_CUTOFFS));
+    if (given(s, O_CUTOFFS)) {
+        const char *text = text_of(s, O_CUTOFFS);
+        int used = 0;
+        sscanf(text, "%d%n,%d%n", &d->cutoffs[0], &used, &d->cutoffs[1], &used);
+        if (!used || text[used]) die("--cutoffs %s is no number, nor two with a comma", text);
+    }
     if (c->set.options.speech) d->bands = TASK_BANDS, d->source_context = TASK_FRAMES / 4;
     if (given(s, O_TOPOLOGY)) {
         NAME_CHECK(text_of(s, O_TOPOLOGY), tfn_topology);
