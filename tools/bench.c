@@ -248,12 +248,21 @@ static void *need(void *p)
     if (!p) fprintf(stderr, "bench: out of memory\n"), exit(1);
     return p;
 }
+/* On a cache line, as a model's arrays are, and PyTorch's; what malloc gave stands before them. */
 static float *random_floats(ptrdiff_t n, uint64_t seed)
 {
-    float *p = (float *)need(malloc((size_t)n * sizeof *p + 64));
+    char *all = (char *)need(malloc((size_t)n * sizeof(float) + sizeof all + 64));
+    float *p = (float *)(all + 64 - ((uintptr_t)all + sizeof all) % 64 + sizeof all);
+    memcpy((char *)p - sizeof all, &all, sizeof all);
     for (ptrdiff_t i = 0; i < n; i++)
         p[i] = tfn_random_uniform(tfn_key_make(seed), (uint64_t)i) - 0.5f;
     return p;
+}
+static void free_floats(float *p)
+{
+    void *all;
+    memcpy(&all, (char *)p - sizeof all, sizeof all);
+    free(all);
 }
 
 /* Reading n bytes, all 1: the C library looks for a 2, with vectors and in several chains. */
@@ -348,7 +357,7 @@ static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrd
     snprintf(name, sizeof name, "%s %ldx%ldx%ld", names[layout], (long)m, (long)n, (long)depth);
     x.name = name, x.job = &job, x.amount = 2.0 * (double)m * (double)n * (double)depth;
     o = compete(&x, peers, count);
-    free(a), free(b), free(c), free(work);
+    free_floats(a), free_floats(b), free_floats(c), free_floats(work);
     return o;
 }
 
@@ -541,7 +550,7 @@ static void bench_kernels(const tfn_kernels *k)
             layernorm_forward(&job.a);
             c.name = name;
             if (wanted(name)) compete(&c, peers, count);
-            free(all);
+            free_floats(all);
         }
 }
 
@@ -599,7 +608,7 @@ static void bench_attention(const tfn_kernels *k)
             run_attention(&job);
             if (back) job.backward = false, run_attention(&job), job.backward = true;
             if (wanted(name)) compete(&c, NULL, 0);
-            free(all), free(job.work);
+            free_floats(all), free_floats(job.work);
         }
 }
 
