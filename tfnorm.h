@@ -3891,11 +3891,11 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
         TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
         return;
     }
-    for (ptrdiff_t r = 0, count = 1; r < rows && n > 0; r += count) {
-        if (p->kind == TFN_NORM_LAYER) {
-            count = tfn__min(rows - r, TFN__ABREAST);
+    for (ptrdiff_t r = 0, count; r < rows && n > 0; r += count) {
+        count = p->kind == TFN_NORM_LAYER ? tfn__min(rows - r, TFN__ABREAST) : 1;
+        if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
-        } else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
+        else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
         for (ptrdiff_t i = 0; i < count; i++) {
             const ptrdiff_t c = groups > 1 ? (r + i) % groups * n : 0;
             TFN__N(tfn__norm_row)(p, (r + i) * n, c, n, mean[i], rstd[i]);
