@@ -3840,7 +3840,8 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, p
 /* Rows whose sums are taken side by side: of one alone, each addition waits for the one before. */
 #define TFN__ABREAST (TFN__W < 8 ? 1 : 4)
 
-/* LayerNorm's mean and rstd of up to ABREAST rows; missing rows do what the last one does. */
+/* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) of up to ABREAST rows of
+ * x (rows, n), the sums by lanes as everywhere; missing rows do what the last one does. */
 static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows, ptrdiff_t n,
                                                   float eps, float *mean, float *rstd)
 {
@@ -4881,9 +4882,9 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* One instance of the kernels per instruction set. Contraction is off in all of them. gcc 12 does
  * not make fast loops of these bodies at -O2, so they ask for the parts of -O3 that pay, which
- * takes a second less than all of it; what only serves where those that are built besides cannot
- * run is for a short compilation. The 128-bit set with FMA must not use wider registers on its own:
- * see TFN__X86_WIDE. */
+ * takes a second less than all of it. Plain C next to others, and the 128-bit sets next to wider
+ * ones, which few processors run, are for a short compilation. The 128-bit set with FMA must not
+ * use wider registers on its own: see TFN__X86_WIDE. */
 #define TFN__BODY
 #ifdef TFN__X86
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
