@@ -2966,49 +2966,73 @@ static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float
             d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
 }
 
-/* Lanes from j on of a row of c over K rows of b; a holds the row's K elements. The rows of b that
- * follow are fetched where b is too large to be in a cache. */
+/* V vectors from column j on of a row of c, over all of k. */
+static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul *t, ptrdiff_t j, ptrdiff_t lanes,
+                                              const int V)
+{
+    const float *a = t->a, *b = t->b + j;
+    TFN__V x[8];
+    TFN__UNROLL
+    for (int v = 0; v < V; v++)
+        x[v] = t->start ? TFN__GET(t->start + j + v * TFN__W, lanes) : TFN__SET(0);
+    for (ptrdiff_t p = 0; p < t->k; p++, a += t->a_col, b += t->b_row) {
+        const TFN__V s = TFN__SET(*a);
+        TFN__UNROLL
+        for (int v = 0; v < V; v++) x[v] = TFN__FMA(s, TFN__GET(b + v * TFN__W, lanes), x[v]);
+    }
+    TFN__UNROLL
+    for (int v = 0; v < V; v++) TFN__PUT(t->c + j + v * TFN__W, x[v], lanes);
+}
+
+static void TFN__N(tfn__row)(const tfn_matmul *t)
+{
+    ptrdiff_t j = 0;
+    for (; j + 8*TFN__W <= t->n; j += 8*TFN__W) TFN__N(tfn__row_part)(t, j, TFN__W, 8);
+    for (; j + 4*TFN__W <= t->n; j += 4*TFN__W) TFN__N(tfn__row_part)(t, j, TFN__W, 4);
+    for (; j < t->n; j += TFN__W) TFN__N(tfn__row_part)(t, j, tfn__min(t->n - j, TFN__W), 1);
+}
+
+/* Lanes from j on of a row of c over eight rows of b; a holds the row's eight elements. The rows of
+ * b that follow are fetched. */
 static TFN__INLINE void TFN__N(tfn__stream_part)(const tfn_matmul *t, const TFN__V *a, ptrdiff_t j,
-                                                 ptrdiff_t lanes, const int K, const bool fetch)
+                                                 ptrdiff_t lanes)
 {
     const float *b = t->b + j, *b4 = b + 4 * t->b_row;
     TFN__V x = t->start ? TFN__GET(t->start + j, lanes) : TFN__SET(0);
-    for (int p = 0; p < K; p++) {
+    TFN__UNROLL
+    for (int p = 0; p < 8; p++) {
         const float *from = (p < 4 ? b : b4) + p % 4 * t->b_row;
-        if (fetch) TFN__FETCH_FAR(from + 2*K * t->b_row);
+        TFN__FETCH_FAR(from + 16 * t->b_row);
         x = TFN__FMA(a[p], TFN__GET(from, lanes), x);
     }
     TFN__PUT(t->c + j, x, lanes);
 }
 
-static TFN__INLINE void TFN__N(tfn__stream)(const tfn_matmul *t, const int K, const bool fetch)
+static void TFN__N(tfn__stream)(const tfn_matmul *t)
 {
-    const ptrdiff_t whole = t->n / TFN__W * TFN__W;
     TFN__V a[8];
-    for (int p = 0; p < K; p++) a[p] = TFN__SET(t->a[p * t->a_col]);
-    for (ptrdiff_t j = 0; j < whole; j += TFN__W)
-        TFN__N(tfn__stream_part)(t, a, j, TFN__W, K, fetch);
-    if (whole < t->n) TFN__N(tfn__stream_part)(t, a, whole, t->n - whole, K, false);
+    for (int p = 0; p < 8; p++) a[p] = TFN__SET(t->a[p * t->a_col]);
+    TFN__EACH(j, lanes, t->n) TFN__N(tfn__stream_part)(t, a, j, lanes);
 }
 
-/* Few rows of c: b is read in eight streams, its rows from end to end. */
-static void TFN__N(tfn__matmul_stream)(const tfn_matmul *p)
+/* Few rows of c. A b that may be in a cache is read down its columns, while c stays in registers;
+ * a larger one in eight streams, its rows from end to end. */
+static void TFN__N(tfn__matmul_rows)(const tfn_matmul *p)
 {
+    const bool cached = p->n * p->k <= 131072;
     tfn_matmul t = *p;
     ptrdiff_t q = 0;
     do {
-        const bool whole = p->k - q >= 8;
+        t.k = cached ? p->k : tfn__min(p->k - q, 8);
+        t.b = p->b + q * p->b_row;
         for (ptrdiff_t i = 0; i < p->m; i++) {
             t.c = p->c + i * p->c_ld;
             t.start = q ? t.c : tfn__at(p->start, i * p->start_ld);
             t.a = p->a + i * p->a_row + q * p->a_col;
-            t.b = p->b + q * p->b_row;
-            if (whole && p->n * p->k > 131072) TFN__N(tfn__stream)(&t, 8, true);
-            else if (whole) TFN__N(tfn__stream)(&t, 8, false);
-            else if (p->k) TFN__N(tfn__stream)(&t, 1, false);
-            else TFN__N(tfn__stream)(&t, 0, false);
+            if (cached || t.k < 8) TFN__N(tfn__row)(&t);
+            else TFN__N(tfn__stream)(&t);
         }
-        q += whole ? 8 : 1;
+        q += t.k;
     } while (q < p->k);
 }
 
@@ -3092,8 +3116,8 @@ static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
     float *work_a = work + tfn__matmul_b(p->n, p->k);
     tfn_matmul s = *p, t;
     if (p->m <= 0 || p->n <= 0) return;
-    if (p->m <= 2 && p->b_col == 1) {
-        TFN__N(tfn__matmul_stream)(p);
+    if ((p->m <= 2 || (p->k == 1 && p->n > 256)) && p->b_col == 1) {
+        TFN__N(tfn__matmul_rows)(p);
         return;
     }
 #ifdef TFN__ZIPLO
@@ -3138,7 +3162,7 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
     const tfn_matmul p = {
         dbias, add ? dbias : NULL, &one, dy, 1, cols, rows, 0, 0, 0, 0, ld, 1
     };
-    TFN__N(tfn__matmul_stream)(&p);
+    TFN__N(tfn__matmul_rows)(&p);
 }
 
 /* Sixteen terms from i on, or what is left of them, to their lanes. */
@@ -5909,13 +5933,14 @@ static void tfn__cache_op(const tfn__call *c)
     ptrdiff_t capacity = c->n->arg[1], batch = c->r->batch;
     ptrdiff_t time = c->x_rows[0] / tfn__max(batch, 1), start = c->n->arg[3] ? 0 : c->r->start;
     float *keys = tfn__key_cache(c), *values = tfn__value_cache(c, cols);
-    for (ptrdiff_t b = 0; b < batch && c->x[0]; b++)
-        for (ptrdiff_t t = 0; t < time; t++)
-            for (ptrdiff_t i = 0; i < cols; i++) {
-                ptrdiff_t head = b*groups + i/size, row = (b*time + t)*cols + i;
-                keys[(head*size + i%size)*capacity + start + t] = c->x[0][row];
-                values[(head*capacity + start + t)*size + i%size] = c->x[1][row];
-            }
+    for (ptrdiff_t h = 0; h < batch * groups && c->x[0]; h++)
+        for (ptrdiff_t t = 0; t < time; t++) {
+            const ptrdiff_t at = (h/groups*time + t)*cols + h%groups*size;
+            const float *k = c->x[0] + at, *v = c->x[1] + at;
+            float *key = keys + h*size*capacity + start + t;
+            for (ptrdiff_t i = 0; i < size; i++) key[i*capacity] = k[i];
+            TFNORM_MEMCPY(values + (h*capacity + start + t)*size, v, (size_t)size * sizeof *v);
+        }
 }
 /* arg: heads, the node that names the cache, unused, slot of the lengths. */
 static void tfn__cached_op(const tfn__call *c)
