@@ -2955,7 +2955,7 @@ static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float
             for (ptrdiff_t j = 0; j < width; j += TFN__W) {
                 const ptrdiff_t lanes = tfn__max(tfn__min(count - j, TFN__W), 0);
                 TFN__STORE(d + p*width + j, TFN__GET(s + p*step + j, lanes));
-                TFN__FETCH(s + (p + 16) * step + j);
+                TFN__FETCH_FAR(s + (p + 16) * step + j);
             }
 #ifdef TFN__ZIPLO
     else if (step == 1)
