@@ -2651,17 +2651,25 @@ static TFN__APART float TFN__N(tfn__row_dot)(const float *x, const float *y, ptr
 }
 
 /* The largest of n >= 1 values. A NaN may be passed over, but not by the sum of exponentials. */
+static TFN__INLINE float TFN__N(tfn__largest)(const TFN__V *acc)
+{
+    float t[16];
+    for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, acc[l]);
+    for (int i = 0; i < 8; i++) t[i] = t[i + 8] > t[i] ? t[i + 8] : t[i];
+    for (int i = 0; i < 4; i++) t[i] = t[i + 4] > t[i] ? t[i + 4] : t[i];
+    for (int i = 0; i < 2; i++) t[i] = t[i + 2] > t[i] ? t[i + 2] : t[i];
+    return t[1] > t[0] ? t[1] : t[0];
+}
 static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
-    float t[16], max = x[0];
+    float max;
     ptrdiff_t i = 0;
-    for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__SET(max);
+    for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__SET(x[0]);
     for (; i + 16 <= n;)
         for (int l = 0; l < TFN__LANES; l++, i += TFN__W)
             acc[l] = TFN__MAX(TFN__LOAD(x + i), acc[l]);
-    for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, acc[l]);
-    for (int l = 0; l < 16; l++) max = t[l] > max ? t[l] : max;
+    max = TFN__N(tfn__largest)(acc);
     for (; i < n; i++) max = x[i] > max ? x[i] : max;
     return max;
 }
@@ -2992,27 +3000,22 @@ static void TFN__N(tfn__row)(const tfn_matmul *t)
     for (; j < t->n; j += TFN__W) TFN__N(tfn__row_part)(t, j, tfn__min(t->n - j, TFN__W), 1);
 }
 
-/* Lanes from j on of a row of c over eight rows of b; a holds the row's eight elements. The rows of
- * b that follow are fetched. */
-static TFN__INLINE void TFN__N(tfn__stream_part)(const tfn_matmul *t, const TFN__V *a, ptrdiff_t j,
-                                                 ptrdiff_t lanes)
-{
-    const float *b = t->b + j, *b4 = b + 4 * t->b_row;
-    TFN__V x = t->start ? TFN__GET(t->start + j, lanes) : TFN__SET(0);
-    TFN__UNROLL
-    for (int p = 0; p < 8; p++) {
-        const float *from = (p < 4 ? b : b4) + p % 4 * t->b_row;
-        TFN__FETCH_FAR(from + 16 * t->b_row);
-        x = TFN__FMA(a[p], TFN__GET(from, lanes), x);
-    }
-    TFN__PUT(t->c + j, x, lanes);
-}
-
+/* A row of c over eight rows of b; those that follow are fetched. */
 static void TFN__N(tfn__stream)(const tfn_matmul *t)
 {
+    const float *b[2] = { t->b, t->b + 4 * t->b_row };
     TFN__V a[8];
     for (int p = 0; p < 8; p++) a[p] = TFN__SET(t->a[p * t->a_col]);
-    TFN__EACH(j, lanes, t->n) TFN__N(tfn__stream_part)(t, a, j, lanes);
+    TFN__EACH(j, lanes, t->n) {
+        TFN__V x = t->start ? TFN__GET(t->start + j, lanes) : TFN__SET(0);
+        TFN__UNROLL
+        for (int p = 0; p < 8; p++) {
+            const float *from = b[p / 4] + p % 4 * t->b_row + j;
+            TFN__FETCH_FAR(from + 16 * t->b_row);
+            x = TFN__FMA(a[p], TFN__GET(from, lanes), x);
+        }
+        TFN__PUT(t->c + j, x, lanes);
+    }
 }
 
 /* Few rows of c. A b that may be in a cache is read down its columns, while c stays in registers;
@@ -3985,12 +3988,22 @@ static void TFN__N(tfn__norm_params_backward)(const tfn_norm *p, ptrdiff_t first
 }
 #endif
 
+static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
+{
+    const TFN__V l = TFN__SET(by);
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
+}
+
+/* Short rows go eight abreast, so that the sums of one need not wait for the next one's. */
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
-    for (ptrdiff_t r = 0; r < rows && cols > 0; r++, x += cols, y += cols) {
-        float max = TFN__N(tfn__row_max)(x, cols);
-        const TFN__V sum = TFN__SET(TFN__N(tfn__row_exp_sum)(y, x, cols, max));
-        TFN__EACH(c, k, cols) TFN__PUT(y + c, TFN__DIV(TFN__GET(y + c, k), sum), k);
+    float of[8];
+    for (ptrdiff_t n; rows > 0 && cols > 0; rows -= n, x += n*cols, y += n*cols) {
+        n = cols <= 256 ? tfn__min(rows, 8) : 1;
+        for (ptrdiff_t r = 0; r < n; r++) of[r] = TFN__N(tfn__row_max)(x + r*cols, cols);
+        for (ptrdiff_t r = 0; r < n; r++)
+            of[r] = TFN__N(tfn__row_exp_sum)(y + r*cols, x + r*cols, cols, of[r]);
+        for (ptrdiff_t r = 0; r < n; r++) TFN__N(tfn__divide_row)(y + r*cols, cols, of[r]);
     }
 }
 
@@ -4104,12 +4117,6 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
     }
 }
 
-static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
-{
-    const TFN__V l = TFN__SET(by);
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
-}
-
 /* cap*tanh(s/cap) of n scaled scores, so that the next scale is 1. */
 static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
 {
@@ -4126,7 +4133,6 @@ static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
     const TFN__V f = TFN__SET(scale), none = TFN__SET(-(float)INFINITY);
     TFN__V max[TFN__LANES];
-    float t[16];
     for (int l = 0; l < TFN__LANES; l++) max[l] = none;
     for (ptrdiff_t i = 0; i < n; i += 16)
         for (int l = 0; l < TFN__LANES; l++) {
@@ -4136,11 +4142,7 @@ static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
             TFN__STORE(s + i + l*TFN__W, v);
             max[l] = TFN__MAX(v, max[l]);
         }
-    for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, max[l]);
-    for (int i = 0; i < 8; i++) t[i] = t[i + 8] > t[i] ? t[i + 8] : t[i];
-    for (int i = 0; i < 4; i++) t[i] = t[i + 4] > t[i] ? t[i + 4] : t[i];
-    for (int i = 0; i < 2; i++) t[i] = t[i + 2] > t[i] ? t[i + 2] : t[i];
-    return t[1] > t[0] ? t[1] : t[0];
+    return TFN__N(tfn__largest)(max);
 }
 
 /* s = exp(s - max), and the sum, to which exp(-inf) adds +0; 1 for a row without keys: y = 0/1. */
@@ -5935,11 +5937,10 @@ static void tfn__cache_op(const tfn__call *c)
     float *keys = tfn__key_cache(c), *values = tfn__value_cache(c, cols);
     for (ptrdiff_t h = 0; h < batch * groups && c->x[0]; h++)
         for (ptrdiff_t t = 0; t < time; t++) {
-            const ptrdiff_t at = (h/groups*time + t)*cols + h%groups*size;
-            const float *k = c->x[0] + at, *v = c->x[1] + at;
-            float *key = keys + h*size*capacity + start + t;
-            for (ptrdiff_t i = 0; i < size; i++) key[i*capacity] = k[i];
-            TFNORM_MEMCPY(values + (h*capacity + start + t)*size, v, (size_t)size * sizeof *v);
+            const ptrdiff_t x = (h/groups*time + t)*cols + h%groups*size, to = start + t;
+            for (ptrdiff_t i = 0; i < size; i++) keys[(h*size + i)*capacity + to] = c->x[0][x + i];
+            TFNORM_MEMCPY(values + (h*capacity + to)*size, c->x[1] + x,
+                          (size_t)size * sizeof(float));
         }
 }
 /* arg: heads, the node that names the cache, unused, slot of the lengths. */
