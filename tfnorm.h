@@ -2952,8 +2952,8 @@ static void TFN__N(tfn__matmul_turned)(const tfn_matmul *p)
 }
 #endif
 
-/* d (k, width): d[p*width + j] = s[p*step + j*lane]; lanes from count on hold any numbers. May
- * write up to a vector too far. */
+/* d (k, width): d[p*width + j] = s[p*step + j*lane]; lanes from count on hold any numbers. Where
+ * lane is not 1 it may write up to a vector too far. */
 static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s, ptrdiff_t lane,
                                          ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
 {
@@ -2962,7 +2962,9 @@ static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float
         for (; p < k; p++)
             for (ptrdiff_t j = 0; j < width; j += TFN__W) {
                 const ptrdiff_t lanes = tfn__max(tfn__min(count - j, TFN__W), 0);
-                TFN__STORE(d + p*width + j, TFN__GET(s + p*step + j, lanes));
+                const TFN__V v = TFN__GET(s + p*step + j, lanes);
+                if ((k - p) * width - j >= TFN__W) TFN__STORE(d + p*width + j, v);
+                else TFN__STOREN(d + p*width + j, v, width - j);
                 TFN__FETCH_FAR(s + (p + 16) * step + j);
             }
 #ifdef TFN__ZIPLO
@@ -3077,23 +3079,23 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul *p, bool packed)
     }
 }
 
-/* Copy the factors of a block to work and let the block point there. */
-static void TFN__N(tfn__pack_a)(const tfn_matmul *s, float *work)
+/* Panels of `most` rows of b's columns, or of a's rows, which are shared out evenly; where the rows
+ * are the contiguous ones, along them. */
+static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane, ptrdiff_t step,
+                                     ptrdiff_t count, ptrdiff_t k, const int most)
 {
-    for (ptrdiff_t i = 0, r; i < s->m; i += r) {
-        r = tfn__part(s->m - i, TFN__MR);
-        TFN__N(tfn__pack)(work + i * s->k, r, s->a + i * s->a_row, s->a_row, s->a_col, r, s->k);
-    }
+    const ptrdiff_t steps = lane == 1 ? 16 : tfn__max(k, 1);
+    for (ptrdiff_t q = 0; q < k; q += steps)
+        for (ptrdiff_t j = 0, width; j < count; j += width) {
+            width = most == TFN__MR ? tfn__part(count - j, most) : most;
+            TFN__N(tfn__pack)(work + j*k + q*width, width, s + j*lane + q*step, lane, step,
+                              tfn__min(count - j, width), tfn__min(k - q, steps));
+        }
 }
 
 static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
 {
-    const ptrdiff_t steps = s->b_col == 1 ? 16 : tfn__max(s->k, 1);   /* along the rows of b */
-    for (ptrdiff_t q = 0; q < s->k; q += steps)
-        for (ptrdiff_t j = 0; j < s->n; j += 2*TFN__W)
-            TFN__N(tfn__pack)(work + j * s->k + q * 2*TFN__W, 2*TFN__W,
-                              s->b + j * s->b_col + q * s->b_row, s->b_col, s->b_row,
-                              tfn__min(s->n - j, 2*TFN__W), tfn__min(s->k - q, steps));
+    TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, 2*TFN__W);
     s->b = work;
     s->b_row = 2*TFN__W;
     s->b_col = 2*TFN__W * s->k;
@@ -3112,7 +3114,7 @@ static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul *s, ptrdiff_t n, bool 
  * for the caches and its rows should be read in long pieces. */
 static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
 {
-    const bool pack_a = p->n > 128 && (p->a_col != 1 || p->k > 128);
+    const bool pack_a = p->a_col != 1 ? p->n > 96 : p->n > 128 && p->k > 128;
     const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;     /* in few sets, a line a row */
     const bool often = p->m > (crowded ? 2 : 20) * TFN__MR;
     const bool pack_b = p->b_col != 1 || p->n * p->k > (often ? 24576 : 4194304);
@@ -3144,7 +3146,8 @@ static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
                 t.c = p->c + i * p->c_ld + j;
                 t.start = q ? t.c : tfn__at(p->start, i * p->start_ld + j);
                 t.start_ld = q ? p->c_ld : p->start_ld;
-                if (pack_a && (!j || p->m > TFN__MC)) TFN__N(tfn__pack_a)(&t, work_a);
+                if (pack_a && (!j || p->m > TFN__MC))
+                    TFN__N(tfn__pack_panels)(work_a, t.a, t.a_row, t.a_col, t.m, t.k, TFN__MR);
                 t.a = pack_a ? work_a : t.a;
                 TFN__N(tfn__matmul_block)(&t, pack_a);
             }
