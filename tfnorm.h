@@ -3646,20 +3646,29 @@ static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
     return TFN__N(tfn__tree)(acc) / (float)n;
 }
 
-/* y = gain * ((x - mean) * rstd) + bias; gain, bias may be NULL. */
+/* Rows of LayerNorm that go side by side: of one alone, each addition of its sums waits for the one
+ * before, and gain and bias are read again. */
+#define TFN__ABREAST (TFN__W < 8 ? 1 : 4)
+
+/* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. */
 static TFN__INLINE void TFN__N(tfn__normalise)(float *y, const float *x, const float *gain,
-                                               const float *bias, ptrdiff_t cols, float mean,
-                                               float rstd, const bool offset)
+                                               const float *bias, ptrdiff_t cols,
+                                               const float *mean, const float *rstd,
+                                               const bool offset, const int R)
 {
-    const TFN__V m = TFN__SET(mean), r = TFN__SET(rstd), one = TFN__SET(1);
+    TFN__V m[TFN__ABREAST], s[TFN__ABREAST], g = TFN__SET(1), b = TFN__SET(0);
+    for (int r = 0; r < R; r++) m[r] = TFN__SET(mean[r]), s[r] = TFN__SET(rstd[r]);
     TFN__EACH(c, k, cols) {
-        TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), r);
-        if (gain) {
-            TFN__V g = TFN__GET(gain + c, k);
-            if (offset) g = TFN__ADD(one, g);
-            v = bias ? TFN__FMA(g, v, TFN__GET(bias + c, k)) : TFN__MUL(g, v);
-        } else if (bias) v = TFN__ADD(v, TFN__GET(bias + c, k));
-        TFN__PUT(y + c, v, k);
+        if (gain) g = TFN__GET(gain + c, k);
+        if (gain && offset) g = TFN__ADD(TFN__SET(1), g);
+        if (bias) b = TFN__GET(bias + c, k);
+        TFN__UNROLL
+        for (int r = 0; r < R; r++) {
+            TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + r*cols + c, k), m[r]), s[r]);
+            if (gain) v = bias ? TFN__FMA(g, v, b) : TFN__MUL(g, v);
+            else if (bias) v = TFN__ADD(v, b);
+            TFN__PUT(y + r*cols + c, v, k);
+        }
     }
 }
 
@@ -3859,16 +3868,11 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, p
     }
 #endif
     if (TFN__TRAINS && !p->offset && gain && bias)   /* copies of the loop, where there is room */
-        TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, false);
+        TFN__N(tfn__normalise)(y, x, gain, bias, n, &mean, &rstd, false, 1);
     else if (TFN__TRAINS && !p->offset && gain)
-        TFN__N(tfn__normalise)(y, x, gain, NULL, n, mean, rstd, false);
-    else if (TFN__TRAINS && !gain && !bias)
-        TFN__N(tfn__normalise)(y, x, NULL, NULL, n, mean, rstd, false);
-    else TFN__N(tfn__normalise)(y, x, gain, bias, n, mean, rstd, TFN__ALL && p->offset);
+        TFN__N(tfn__normalise)(y, x, gain, NULL, n, &mean, &rstd, false, 1);
+    else TFN__N(tfn__normalise)(y, x, gain, bias, n, &mean, &rstd, TFN__ALL && p->offset, 1);
 }
-
-/* Rows whose sums are taken side by side: of one alone, each addition waits for the one before. */
-#define TFN__ABREAST (TFN__W < 8 ? 1 : 4)
 
 /* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) of up to ABREAST rows of
  * x (rows, n), the sums by lanes as everywhere; missing rows do what the last one does. */
@@ -3905,9 +3909,10 @@ static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows
 static void TFN__N(tfn__rms_rows)(float *y, float *mean, float *rstd, const float *x,
                                   const float *gain, ptrdiff_t rows, ptrdiff_t cols, float eps)
 {
+    const float zero = 0;
     for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols) {
         float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + eps);
-        TFN__N(tfn__normalise)(y, x, gain, NULL, cols, 0, s, false);
+        TFN__N(tfn__normalise)(y, x, gain, NULL, cols, &zero, &s, false, 1);
         if (mean) mean[r] = 0;
         if (rstd) rstd[r] = s;
     }
@@ -3917,6 +3922,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups, rows = p->rows * groups;
     const bool plain = groups == 1 && p->part <= 0 && !p->offset && !p->bias && n > 0;
+    const bool wide = groups == 1 && p->gain && p->bias && !p->offset;
     float mean[TFN__ABREAST], rstd[TFN__ABREAST];
     if (TFN__TRAINS && plain && p->kind == TFN_NORM_RMS) {
         TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
@@ -3927,9 +3933,13 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
         if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
         else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
+        if (TFN__TRAINS && TFN__ABREAST > 1 && wide && count == TFN__ABREAST)
+            TFN__N(tfn__normalise)(p->y + r*n, p->x + r*n, p->gain, p->bias, n, mean, rstd, false,
+                                   TFN__ABREAST);
+        else
+            for (ptrdiff_t i = 0; i < count; i++)
+                TFN__N(tfn__norm_row)(p, (r + i) * n, (r + i) % groups * n, n, mean[i], rstd[i]);
         for (ptrdiff_t i = 0; i < count; i++) {
-            const ptrdiff_t c = groups > 1 ? (r + i) % groups * n : 0;
-            TFN__N(tfn__norm_row)(p, (r + i) * n, c, n, mean[i], rstd[i]);
             if (p->mean) p->mean[r + i] = mean[i];
             if (p->rstd) p->rstd[r + i] = rstd[i];
         }
@@ -5278,19 +5288,15 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul *dx, tfn_matmul 
 }
 static void tfn__linear_backward(const tfn__call *c)
 {
-    ptrdiff_t chunk = c->chunk, n;
+    ptrdiff_t first, second;                          /* chunk of dW, and of db */
     tfn_matmul dx, dw;
     tfn__linear_products(c, &dx, &dw);
-    n = dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0;
-    if (chunk < n) {
-        tfn__matmul_chunk(c, &dx, chunk);
-        return;
-    }
-    chunk -= n;
-    n = dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0;
-    if (chunk < n) tfn__matmul_chunk(c, &dw, chunk);
+    first = dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0;
+    second = first + (dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0);
+    if (c->chunk < first) tfn__matmul_chunk(c, &dx, c->chunk);
+    else if (c->chunk < second) tfn__matmul_chunk(c, &dw, c->chunk - first);
     else {
-        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), chunk - n);
+        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk - second);
         c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
     }
 }
@@ -7256,22 +7262,15 @@ static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
 static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 {
     c->chunk = chunk;
+    (void)kind;
 #ifndef TFNORM_NO_TRAINING
     if (kind == TFN__SEED) {
         float scale = c->r->loss_scale > 0 ? c->r->loss_scale : 1;
         for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
-        return;
-    }
-    if (kind == TFN__PREPARE) {
-        tfn__linear_prepare(c);
-        return;
-    }
-    if (kind == TFN__BACKWARD) {
-        tfn__ops[c->n->op].backward(c);
-        return;
-    }
+    } else if (kind == TFN__PREPARE) tfn__linear_prepare(c);
+    else if (kind == TFN__BACKWARD) tfn__ops[c->n->op].backward(c);
+    else
 #endif
-    (void)kind;
     tfn__ops[c->n->op].forward(c);
 }
 
