@@ -2650,7 +2650,8 @@ static TFN__APART float TFN__N(tfn__row_dot)(const float *x, const float *y, ptr
     return TFN__N(tfn__tree)(acc);
 }
 
-/* The largest of n >= 1 values. A NaN may be passed over, but not by the sum of exponentials. */
+/* The largest of 16 lanes, and of n >= 1 values. A NaN may be passed over, but not by the sum of
+ * exponentials. */
 static TFN__INLINE float TFN__N(tfn__largest)(const TFN__V *acc)
 {
     float t[16];
@@ -2976,7 +2977,7 @@ static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float
             d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
 }
 
-/* V vectors from column j on of a row of c, over all of k. */
+/* V vectors of a row of c from column j on, over all of k. */
 static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul *t, ptrdiff_t j, ptrdiff_t lanes,
                                               const int V)
 {
@@ -3079,8 +3080,8 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul *p, bool packed)
     }
 }
 
-/* Panels of `most` rows of b's columns, or of a's rows, which are shared out evenly; where the rows
- * are the contiguous ones, along them. */
+/* Panels of `most` columns of b, or of a's rows, shared out evenly. Where these lie side by side in
+ * memory, all panels get their next 16 steps in turn, so that memory is read in long pieces. */
 static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane, ptrdiff_t step,
                                      ptrdiff_t count, ptrdiff_t k, const int most)
 {
