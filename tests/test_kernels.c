@@ -358,6 +358,23 @@ TEST(kernels_softmax_edges)
     }
 }
 
+/* A row gets the same bits alone and among others, short (eight abreast) and long. */
+TEST(kernels_softmax_rows)
+{
+    static const ptrdiff_t cols[] = { 7, 256, 257 };
+    static float x[19 * 257], all[19 * 257], one[257];
+    kernels_fill(x, 19 * 257);
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++)
+        for (int c = 0; c < 3; c++) {
+            const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+            if (k) k->softmax_forward(all, x, 19, cols[c]);
+            for (ptrdiff_t r = 0; k && r < 19; r++) {
+                k->softmax_forward(one, x + r*cols[c], 1, cols[c]);
+                CHECK_BITS(one, all + r*cols[c], (size_t)cols[c] * sizeof *one);
+            }
+        }
+}
+
 /* -- activations ------------------------------------------------------------------------------- */
 
 static const tfn_activation kernels_kinds[] = {
@@ -1012,6 +1029,7 @@ int main(void)
     RUN(kernels_norm_params_chains);
     RUN(kernels_softmax);
     RUN(kernels_softmax_edges);
+    RUN(kernels_softmax_rows);
     RUN(kernels_activations);
     RUN(kernels_gated);
     RUN(kernels_activation_edges);
