@@ -4008,12 +4008,12 @@ static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
-/* Short rows go eight abreast, so that the sums of one need not wait for the next one's. */
+/* Short rows go eight abreast, others two, so that no sum waits for the one of the row before. */
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
     float of[8];
     for (ptrdiff_t n; rows > 0 && cols > 0; rows -= n, x += n*cols, y += n*cols) {
-        n = cols <= 256 ? tfn__min(rows, 8) : 1;
+        n = tfn__min(rows, cols <= 256 ? 8 : 2);
         for (ptrdiff_t r = 0; r < n; r++) of[r] = TFN__N(tfn__row_max)(x + r*cols, cols);
         for (ptrdiff_t r = 0; r < n; r++)
             of[r] = TFN__N(tfn__row_exp_sum)(y + r*cols, x + r*cols, cols, of[r]);

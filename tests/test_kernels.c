@@ -358,7 +358,7 @@ TEST(kernels_softmax_edges)
     }
 }
 
-/* A row gets the same bits alone and among others, short (eight abreast) and long. */
+/* A row gets the same bits alone and among others, short (eight abreast) and long (two). */
 TEST(kernels_softmax_rows)
 {
     static const ptrdiff_t cols[] = { 7, 256, 257 };
