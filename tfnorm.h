@@ -2977,7 +2977,7 @@ static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float
             d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
 }
 
-/* V vectors of a row of c from column j on, over all of k. */
+/* c (1, n) = start + a (1, k) b (k, n): V vectors from column j on, over all of k. */
 static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul *t, ptrdiff_t j, ptrdiff_t lanes,
                                               const int V)
 {
@@ -3003,7 +3003,7 @@ static void TFN__N(tfn__row)(const tfn_matmul *t)
     for (; j < t->n; j += TFN__W) TFN__N(tfn__row_part)(t, j, tfn__min(t->n - j, TFN__W), 1);
 }
 
-/* A row of c over eight rows of b; those that follow are fetched. */
+/* c (1, n) = start + a (1, 8) b (8, n); the rows of b that follow are fetched. */
 static void TFN__N(tfn__stream)(const tfn_matmul *t)
 {
     const float *b[2] = { t->b, t->b + 4 * t->b_row };
@@ -3021,8 +3021,8 @@ static void TFN__N(tfn__stream)(const tfn_matmul *t)
     }
 }
 
-/* Few rows of c. A b that may be in a cache is read down its columns, while c stays in registers;
- * a larger one in eight streams, its rows from end to end. */
+/* Few rows of c, or long ones of a single step, written from end to end. A b that may be in a cache
+ * is read down its columns, while c stays in registers; a larger one in eight streams. */
 static void TFN__N(tfn__matmul_rows)(const tfn_matmul *p)
 {
     const bool cached = p->n * p->k <= 131072;
@@ -3080,15 +3080,15 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul *p, bool packed)
     }
 }
 
-/* Panels of `most` columns of b, or of a's rows, shared out evenly. Where these lie side by side in
- * memory, all panels get their next 16 steps in turn, so that memory is read in long pieces. */
+/* Panels of a's rows, shared out evenly, or of b's columns. Where these lie side by side in memory,
+ * all panels get their next 16 steps in turn, so that memory is read in long pieces. */
 static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane, ptrdiff_t step,
-                                     ptrdiff_t count, ptrdiff_t k, const int most)
+                                     ptrdiff_t count, ptrdiff_t k, const bool of_a)
 {
     const ptrdiff_t steps = lane == 1 ? 16 : tfn__max(k, 1);
     for (ptrdiff_t q = 0; q < k; q += steps)
         for (ptrdiff_t j = 0, width; j < count; j += width) {
-            width = most == TFN__MR ? tfn__part(count - j, most) : most;
+            width = of_a ? tfn__part(count - j, TFN__MR) : 2*TFN__W;
             TFN__N(tfn__pack)(work + j*k + q*width, width, s + j*lane + q*step, lane, step,
                               tfn__min(count - j, width), tfn__min(k - q, steps));
         }
@@ -3096,7 +3096,7 @@ static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane
 
 static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
 {
-    TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, 2*TFN__W);
+    TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, false);
     s->b = work;
     s->b_row = 2*TFN__W;
     s->b_col = 2*TFN__W * s->k;
@@ -3148,7 +3148,7 @@ static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
                 t.start = q ? t.c : tfn__at(p->start, i * p->start_ld + j);
                 t.start_ld = q ? p->c_ld : p->start_ld;
                 if (pack_a && (!j || p->m > TFN__MC))
-                    TFN__N(tfn__pack_panels)(work_a, t.a, t.a_row, t.a_col, t.m, t.k, TFN__MR);
+                    TFN__N(tfn__pack_panels)(work_a, t.a, t.a_row, t.a_col, t.m, t.k, true);
                 t.a = pack_a ? work_a : t.a;
                 TFN__N(tfn__matmul_block)(&t, pack_a);
             }
@@ -3923,7 +3923,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups, rows = p->rows * groups;
     const bool plain = groups == 1 && p->part <= 0 && !p->offset && !p->bias && n > 0;
-    const bool wide = groups == 1 && p->gain && p->bias && !p->offset;
+    const bool affine = groups == 1 && p->gain && p->bias && !p->offset;
     float mean[TFN__ABREAST], rstd[TFN__ABREAST];
     if (TFN__TRAINS && plain && p->kind == TFN_NORM_RMS) {
         TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
@@ -3934,7 +3934,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
         if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
         else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
-        if (TFN__TRAINS && TFN__ABREAST > 1 && wide && count == TFN__ABREAST)
+        if (TFN__TRAINS && TFN__ABREAST > 1 && affine && count == TFN__ABREAST)
             TFN__N(tfn__normalise)(p->y + r*n, p->x + r*n, p->gain, p->bias, n, mean, rstd, false,
                                    TFN__ABREAST);
         else
@@ -4008,16 +4008,17 @@ static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
-/* Short rows go eight abreast, others two, so that no sum waits for the one of the row before. */
+/* y = exp(x - max(x))/sum(exp(x - max(x))) of each row of x (rows, cols). Short rows go eight
+ * abreast, others two, so that no sum waits for the one of the row before. */
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
-    float of[8];
+    float stat[8];                                 /* of a row the maximum, then the sum */
     for (ptrdiff_t n; rows > 0 && cols > 0; rows -= n, x += n*cols, y += n*cols) {
         n = tfn__min(rows, cols <= 256 ? 8 : 2);
-        for (ptrdiff_t r = 0; r < n; r++) of[r] = TFN__N(tfn__row_max)(x + r*cols, cols);
+        for (ptrdiff_t r = 0; r < n; r++) stat[r] = TFN__N(tfn__row_max)(x + r*cols, cols);
         for (ptrdiff_t r = 0; r < n; r++)
-            of[r] = TFN__N(tfn__row_exp_sum)(y + r*cols, x + r*cols, cols, of[r]);
-        for (ptrdiff_t r = 0; r < n; r++) TFN__N(tfn__divide_row)(y + r*cols, cols, of[r]);
+            stat[r] = TFN__N(tfn__row_exp_sum)(y + r*cols, x + r*cols, cols, stat[r]);
+        for (ptrdiff_t r = 0; r < n; r++) TFN__N(tfn__divide_row)(y + r*cols, cols, stat[r]);
     }
 }
 
@@ -5947,9 +5948,9 @@ static void tfn__cache_op(const tfn__call *c)
     float *keys = tfn__key_cache(c), *values = tfn__value_cache(c, cols);
     for (ptrdiff_t h = 0; h < batch * groups && c->x[0]; h++)
         for (ptrdiff_t t = 0; t < time; t++) {
-            const ptrdiff_t x = (h/groups*time + t)*cols + h%groups*size, to = start + t;
-            for (ptrdiff_t i = 0; i < size; i++) keys[(h*size + i)*capacity + to] = c->x[0][x + i];
-            TFNORM_MEMCPY(values + (h*capacity + to)*size, c->x[1] + x,
+            const ptrdiff_t at = (h/groups*time + t)*cols + h%groups*size, to = start + t;
+            for (ptrdiff_t i = 0; i < size; i++) keys[(h*size + i)*capacity + to] = c->x[0][at + i];
+            TFNORM_MEMCPY(values + (h*capacity + to)*size, c->x[1] + at,
                           (size_t)size * sizeof(float));
         }
 }
