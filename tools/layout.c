@@ -1,28 +1,17 @@
 /* cc -O2 tools/layout.c -o layout && ./layout tfnorm.h [other sources]
- * Checks the form of the header: sections and their order, budgets of code lines, widths, lengths;
- * of other sources widths and lengths.
+ * Checks the form of the header: sections and their order, their sizes, widths, lengths; of other
+ * sources widths and lengths.
  * A section begins with a marker alone on its line, slash star >> name star slash; the manual lists
  * them in order after a line "CONTENTS", a line each, up to an empty one. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Most code lines (neither blank nor comment) of each section: going over means changing the number
- * here and saying why in the same commit. */
-static const struct { const char *name; int lines; } budget[] = {
-    { "manual",      0 }, { "config",     20 }, { "api",        945 }, { "ground",      375 },
-    { "math",      250 }, { "tables",     60 }, { "simd",       260 }, { "vmath",       190 },
-    { "dense",     430 }, { "norms",     710 }, { "attention",  360 }, { "ffn",         220 },
-    { "embed",     120 }, { "loss",      160 }, { "table",       90 }, { "instances",   130 },
-    { "choice",    110 }, { "tape",     2100 }, { "topologies", 620 }, { "optim",       120 },
-    { "options",     195 }, { "builder",   820 }, { "initial",    180 }, { "fold",        250 },
-    { "model",     660 }, { "decoder",   260 }, { "generate",   480 }, { "json",        240 },
-    { "tokenise", 1000 }, { "metrics",   440 }, { "files",     1040 }, { "diagnostics", 150 },
-    { "end",       130 },
-    { "rules",       0 }, { "history",     0 }, { "licence",      0 },
-    { NULL, 0 }
+/* Sections that may have more than LARGE code lines, each with the reason why it is not two. */
+static const struct { const char *name, *why; } large[] = {
+    { "tape", "recording, planning and running share the node and its table of operations" },
 };
-enum { CORE = 12000, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
+enum { LARGE = 1500, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
 
 typedef struct section { char name[NAME]; int line, code; } section;
 
@@ -106,34 +95,32 @@ static void check_contents(const section *s, int count, char (*contents)[NAME], 
     if (listed > count) complain(1, "the contents list what is not there: ", contents[count]);
 }
 
-static int check_budgets(const section *s, int count)
+/* Prints the code lines of each section; one that grows past LARGE must be listed above. */
+static void check_sizes(const section *s, int count)
 {
     int total = 0;
     for (int i = 0; i < count; i++) {
-        int limit = -1;
-        for (int j = 0; budget[j].name; j++)
-            if (!strcmp(budget[j].name, s[i].name)) limit = budget[j].lines;
-        if (limit < 0) complain(s[i].line, "no budget for section ", s[i].name);
-        else if (s[i].code > limit) complain(s[i].line, "over its budget: ", s[i].name);
-        printf("  %-14s %5d code lines of %5d\n", s[i].name, s[i].code, limit);
+        const char *why = NULL;
+        for (size_t j = 0; j < sizeof large / sizeof *large; j++)
+            if (!strcmp(large[j].name, s[i].name)) why = large[j].why;
+        if (s[i].code > LARGE && !why) complain(s[i].line, "over 1500 code lines: ", s[i].name);
+        printf("  %-14s %5d code lines\n", s[i].name, s[i].code);
         total += s[i].code;
     }
-    return total;
+    printf("  %-14s %5d code lines\n", "all", total);
 }
 
 int main(int argc, char **argv)
 {
     static section s[SECTIONS];
     static char contents[SECTIONS][NAME];
-    int count, listed, total;
+    int count, listed;
     FILE *f = fopen(path = argc > 1 ? argv[1] : "tfnorm.h", "rb");
     if (!f) return printf("  no file %s\n", path), 1;
     count = read_header(f, s, contents, &listed);
     fclose(f);
     check_contents(s, count, contents, listed);
-    total = check_budgets(s, count);
-    printf("  %-14s %5d code lines of %5d\n", "all", total, CORE);
-    if (total > CORE) complain(1, "over the budget of all", "");
+    check_sizes(s, count);
     for (int i = 2; i < argc; i++) {
         if (!(f = fopen(path = argv[i], "rb"))) return printf("  no file %s\n", path), 1;
         read_header(f, s, contents, &listed);
