@@ -2,9 +2,7 @@
  * The core tests as one program, or those of the files named: every test file with its main renamed
  * (the rule is in check.h). */
 #define TESTS_ALL
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 #define main math_main

@@ -8,13 +8,11 @@
 #include <string.h>
 #include <time.h>
 #ifdef TFN__DOUBLE
-#define float double
 #define ATTENTION_CLOSE 1e-13
 #else
 #define ATTENTION_CLOSE 1e-5
 #endif
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 #define ATTENTION_EACH_ISA(k)                                                                  \

@@ -1,8 +1,6 @@
 /* The same bits everywhere: tfn_selfcheck against TFN_BITS_HASH for every instruction set that this
  * machine has, with 1 and 2 threads. builds.sh and platforms.sh build it in many other ways. */
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 static tfn_isa bits_isa;

@@ -1,6 +1,5 @@
 /* Matrix products, column and flat sums: bit for bit the same on all instruction sets. */
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 #define EACH_ISA(k)                                                                            \

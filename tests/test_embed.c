@@ -8,13 +8,11 @@
 #include <string.h>
 #include <time.h>
 #ifdef TFN__DOUBLE
-#define float double
 #define EMBED_CLOSE 1e-14
 #else
 #define EMBED_CLOSE 2e-6
 #endif
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 #define EMBED_EACH_ISA(k)                                                                      \
@@ -205,7 +203,7 @@ TEST(embed_rotary)
             const bool inverse = mode % 2 != 0, add = mode / 2 != 0;
             const char *first = NULL;
             embed_draw(embed_x, n, 6);
-            tfn__rotary_table(embed_z, EMBED_TIME + EMBED_START, size, 100);
+            lib_rotary_table(embed_z, EMBED_TIME + EMBED_START, size, 100);
             embed_rotate_reference(heads, size, inverse, add);
             EMBED_EACH_ISA(k) {
                 embed_reset();
@@ -230,7 +228,7 @@ TEST(embed_rotary_is_relative)
     const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
     double first = 0;
     embed_draw(embed_x, 2 * SIZE, 8);
-    tfn__rotary_table(table, TIME, SIZE, 10000);
+    lib_rotary_table(table, TIME, SIZE, 10000);
     for (int i = 0; i + 7 < TIME; i++) {
         double dot = 0;
         k->rotary(embed_y, embed_x, table, 1, 1, 1, SIZE, i, false, false);
@@ -268,7 +266,7 @@ TEST(embed_sinusoids)
     for (int i = 0; i < (int)(sizeof widths / sizeof *widths); i++)
         for (int fairseq = 0; fairseq < 2; fairseq++) {
             const int cols = widths[i], half = cols / 2, time = 900;
-            tfn__sinusoid_table(embed_y, time, cols, fairseq != 0);
+            lib_sinusoid_table(embed_y, time, cols, fairseq != 0);
             for (int t = 0; t < time; t++)
                 for (int c = 0; c < cols; c++) {
                     const int k = c % half, position = fairseq ? t + 2 : t;
@@ -278,12 +276,12 @@ TEST(embed_sinusoids)
                     CHECK(fabs((double)embed_y[t*cols + c] - wanted) <= 6e-8);
                 }
         }
-    tfn__sinusoid_table(embed_y, 800, 64, false);         /* width 64: exact places */
+    lib_sinusoid_table(embed_y, 800, 64, false);         /* width 64: exact places */
     CHECK(embed_y[0] == 0 && embed_y[32] == 1);
     CHECK_CLOSE(embed_y[64], 0.8414709848078965, 1e-7);   /* sin(1) */
     CHECK_CLOSE(embed_y[64 + 33], cos(0.7498942093324559), 1e-7);
     embed_same_hash("sinusoids", embed_y, 800 * 64, UINT64_C(0x383e98fba65394f0));
-    tfn__sinusoid_table(embed_y, 800, 64, true);
+    lib_sinusoid_table(embed_y, 800, 64, true);
     CHECK_CLOSE(embed_y[0], 0.9092974268256817, 1e-7);    /* sin(2) */
     embed_same_hash("sinusoids, fairseq", embed_y, 800 * 64, UINT64_C(0x14610b086bdfda2b));
 }
@@ -294,7 +292,7 @@ TEST(embed_rotary_tables)
     for (int i = 0; i < 2; i++)
         for (int size = 2; size <= 64; size += 14) {
             const int half = size / 2, time = 900;
-            tfn__rotary_table(embed_y, time, size, thetas[i]);
+            lib_rotary_table(embed_y, time, size, thetas[i]);
             for (int t = 0; t < time; t++)
                 for (int j = 0; j < half; j++) {
                     const double angle = t * pow((double)thetas[i], -2.0*j / size);
@@ -302,7 +300,7 @@ TEST(embed_rotary_tables)
                     CHECK(fabs((double)embed_y[t*size + half + j] - sin(angle)) <= 6e-8);
                 }
         }
-    tfn__rotary_table(embed_y, 800, 64, 10000);
+    lib_rotary_table(embed_y, 800, 64, 10000);
     embed_same_hash("rotations", embed_y, 800 * 64, UINT64_C(0xfc8f2ecd06b0b51c));
 }
 

@@ -2,9 +2,7 @@
  * of every prefix; against all texts of a tiny vocabulary; draws against their distribution; and no
  * result depends on batch, padding, threads or instruction set. test_generate_bare.c compiles this
  * file without training. */
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 enum { GENERATE_V = 11, GENERATE_T = 14, GENERATE_TS = 9, GENERATE_N = 4, GENERATE_BEAM = 5,

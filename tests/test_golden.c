@@ -1,9 +1,7 @@
 /* Whole layers, models and optimisers against PyTorch: nn.TransformerEncoderLayer and
  * nn.TransformerDecoderLayer with norm_first true and false, built from the tape's operations
  * and from the model's own rows "pre" and "post"; outputs and all gradients within 1e-5. */
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 #include "golden/golden.h"
 #include "golden/golden_layers.h"
@@ -352,7 +350,7 @@ static void golden_check_optimizer(const char *name, const tfn_update *form, con
         tfn_update u = *form;
         u.lr = 0.0625f;
         u.grad_scale = grad_scale;
-        tfn__update_at(&u, t);
+        lib_update_at(&u, t);
         for (int i = 0; i < GOLDEN_N; i++) g[i] = golden_draw(key, at++) / grad_scale;
         memcpy(old, p, sizeof p);
         k->update(p, g, m, v, GOLDEN_N, &u);

@@ -2,12 +2,7 @@
  * compute the same function, and a control, changed a little, does not. With an output matrix that
  * is the identity, logits are what a stack gives. Also what the profiles of Admin and LSUV find.
  * test_identities_double.c compiles this file in double, where "the same" is 1e-10. */
-#include "hook.h"
-#ifdef TFN__DOUBLE
-#define float double
-#endif
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 enum { IDENTITIES_B = 2, IDENTITIES_T = 7, IDENTITIES_TS = 6, IDENTITIES_V = 29, IDENTITIES_C = 24,

@@ -2,9 +2,7 @@
  * here once more: deviations within sampling error, extreme values of uniform draws, Gram matrices
  * of orthogonal ones, halves of mirrored ones; for all stacks and depths of 1 to 60. Start values
  * of every learned scale of every row; constants against the values that papers print. */
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 enum { INITS_C = 16, INITS_V = 24, INITS_T = 8, INITS_HEADS = 2 };

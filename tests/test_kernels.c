@@ -1,9 +1,8 @@
 /* Norms, softmax, feed-forward functions, dropout, loss and optimisers: forward against naive
  * double code, backward against central differences of that code, and the same bits on all
  * instruction sets with a fused multiply-add. */
-#define TFNORM_EXACT
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#define TEST_EXACT
+#include "lib.h"
 #include "check.h"
 
 static const ptrdiff_t kernels_cols[] = { 1, 2, 15, 16, 17, 33, 100 };
@@ -821,7 +820,7 @@ static void kernels_optimise(const tfn_kernels *k, float *out, const void *data)
     memcpy(out, d->start, KERNELS_P * sizeof *out);
     for (int t = 1; t <= KERNELS_STEPS; t++) {
         tfn_update u = d->u;
-        tfn__update_at(&u, t);
+        lib_update_at(&u, t);
         k->update(out, d->grads + t, m, d->u.optimizer == TFN_SGD ? NULL : v, KERNELS_P, &u);
     }
 }
@@ -925,9 +924,9 @@ TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.9
         u.lr = 1;
         u.beta2 = (float)known[i].b2;
         u.eps_inside = true;
-        tfn__update_at(&u, known[i].t);
+        lib_update_at(&u, known[i].t);
         CHECK(u.adaptive && fabs((double)u.step_size - known[i].r) < 0.01 * known[i].r);
-        tfn__update_at(&u, 4);
+        lib_update_at(&u, 4);
         CHECK(!u.adaptive && u.step_size == 1);               /* first known at t = 5 */
     }
 }

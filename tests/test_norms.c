@@ -9,17 +9,14 @@
 #include <string.h>
 #include <time.h>
 #ifdef TFN__DOUBLE
-#define float double
 #define NORMS_CLOSE 1e-9
 #define NORMS_SHARP 1e-12
 #else
 #define NORMS_CLOSE 3e-5
 #define NORMS_SHARP 3e-6
 #endif
-#define TFNORM_ONLY_KERNELS
-#define TFNORM_EXACT
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#define TEST_EXACT
+#include "lib.h"
 #include "check.h"
 
 enum { NORMS_COLS = 100, NORMS_ROWS = 5, NORMS_MAX = 8000, NORMS_GUARD = 12345 };

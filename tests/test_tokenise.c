@@ -1,8 +1,6 @@
 /* Tokenisers: GPT-2's rules, training against a slow reference, round trips, saving and loading,
  * hostile input. */
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 
 /* -- helpers --------------------------------------------------------------------------------- */

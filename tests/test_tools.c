@@ -1,7 +1,5 @@
 /* The tools' headers: generated tasks against rules written anew here, data, batches, pictures. */
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "../tools/data.h"
 #include "../tools/svg.h"
 #include "check.h"

@@ -1,12 +1,7 @@
 /* Every recipe against an implementation of its own in PyTorch (golden/make_variants.py): logits,
  * loss, two projections of every parameter's gradient, running statistics after an update, within
  * 1e-5; and the scales that Admin's profile finds. A parameter that only one side has fails. */
-#ifdef TFN__DOUBLE
-#define float double
-#endif
-#include "hook.h"
-#define TFNORM_IMPLEMENTATION
-#include "../tfnorm.h"
+#include "lib.h"
 #include "check.h"
 #include "golden/golden.h"
 #include "golden/golden_variants.h"

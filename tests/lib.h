@@ -1,0 +1,33 @@
+/* The header under test and what tests use of its private functions. The Makefile compiles the
+ * implementation once per configuration (lib.c, lib_double.c, lib_exact.c) and links it, with
+ * TEST_LINKED; by hand, `cc -O2 tests/test_x.c -lm`, a test compiles one of its own.
+ * TEST_EXACT before this header: the one with TFNORM_EXACT. TFN__DOUBLE: the one in double. */
+#ifndef LIB_H
+#define LIB_H
+
+#ifndef TEST_LINKED
+#include "lib.c"
+#else
+#include <stdint.h>
+#include <stdlib.h>
+#ifdef TFN__DOUBLE
+#define float double
+#endif
+#include "../tfnorm.h"
+#endif
+
+void lib_round_to_half(float *p, ptrdiff_t n);
+void lib_sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq);
+void lib_rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta);
+void lib_update_at(tfn_update *u, int64_t t);       /* the constants of update t of its optimiser */
+float  lib_fma(float a, float b, float c);
+double lib_exp(double x);
+double lib_log(double x);
+double lib_sin(double x);
+double lib_cos(double x);
+double lib_pow(double x, double y);
+
+/* Token i of a text as 13a splits it, not terminated, or NULL after the last. */
+const char *lib_word_13a(const char *text, int32_t i, int32_t *length, void *work, size_t size);
+
+#endif
