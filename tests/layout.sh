@@ -5,6 +5,18 @@ ${CC:-cc} -O1 ../tools/layout.c -o "$work/layout" || exit 1
 sources() { find ../tools ../examples -name '*.[ch]' ! -name 07_model.h; }
 # shellcheck disable=SC2046
 check "layout of the header, the tools, the examples" "$work/layout" ../tfnorm.h $(sources)
+# each rule sees what breaks it: a call downwards, a long function, a wide line, a section twice
+sees() {                # sees MESSAGE SED-COMMAND
+    sed "$2" ../tfnorm.h > "$work/broken.h"
+    ! "$work/layout" "$work/broken.h" > "$work/said" && grep -q "$1" "$work/said"
+}
+check "layout sees a call of a later section" sees 'later section: tfn__split_13a' \
+    's/^static inline double tfn__sin(double x) {/&tfn__split_13a(0, 0);/'
+check "layout sees a section twice" sees 'a second section' 's,^/\* >> dense \*/$,/* >> simd */,'
+check "layout sees a condition in a loop" sees 'too dense: conditions in loops' \
+    's/\(for (int[0-9a-z_]* [a-z] = [^;]*;\) \([^;&]*\);/\1 \2 \&\& true;/'
+check "layout sees two values in a declaration" sees 'too dense: double initialisers' \
+    's/^    int i = 0;/    int i = 0, j = 0;/; s/^    float \([a-z]*\) = \([^,]*\);/    float \1 = \2, u = 0;/'
 top_level() { # shellcheck disable=SC2012
     extra=$(ls -A .. | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
     [ -z "$extra" ] || { echo "$extra"; return 1; }

@@ -1,49 +1,104 @@
 /* cc -O2 tools/layout.c -o layout && ./layout tfnorm.h [other sources]
- * Checks the form of the header: sections and their order, their sizes, widths, lengths; of other
- * sources widths and lengths.
+ * Checks the form of the header: sections and their order, their sizes, calls upwards alone,
+ * widths, lengths of functions, density; of other sources widths and lengths.
  * A section begins with a marker alone on its line, slash star >> name star slash; the manual lists
  * them in order after a line "CONTENTS", a line each, up to an empty one. */
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sections that may have more than LARGE code lines, each with the reason why it is not two. */
 static const struct { const char *name, *why; } large[] = {
     { "tape", "recording, planning and running share the node and its table of operations" },
 };
-enum { LARGE = 1500, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, NAME = 32 };
+enum { LARGE = 1500, COLUMNS = 100, FUNCTION = 60, SECTIONS = 64, FUNCTIONS = 8192, NAME = 64 };
 
-typedef struct section { char name[NAME]; int line, code; } section;
+typedef struct section  { char name[NAME]; int line, code; } section;
+typedef struct function { char name[NAME]; int section; } function;
+
+/* A source: its text as it is, and its code alone, with comments, strings and characters blank. */
+typedef struct source { const char *path; char *text, *code; } source;
 
 static int errors;
-static const char *path;
-static void complain(int line, const char *what, const char *which)
+static void complain(const source *s, int line, const char *what, const char *which)
 {
-    printf("  %s:%d: %s%s\n", path, line, what, which);
+    printf("  %s:%d: %s%s\n", s->path, line, what, which);
     errors++;
 }
 
-/* The name of the section that a line begins, or false. */
-static bool marker(const char *line, char *name)
+/* -- reading ----------------------------------------------------------------------------------- */
+
+static char *read_text(const char *path)
 {
-    return sscanf(line, "/* >> %31[a-z0-9_-]", name) == 1;
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    size_t size = 0;
+    if (!f) return NULL;
+    for (size_t got = 1; got; size += got) {
+        char *more = realloc(text, size + 65537);
+        if (!more) break;
+        text = more;
+        got = fread(text + size, 1, 65536, f);
+    }
+    fclose(f);
+    if (text) text[size] = 0;
+    return text;
 }
 
-/* Whether a line holds code; *comment carries a block comment over to the next one. */
-static bool has_code(const char *s, bool *comment)
+static void blank(char *s, const char *end)
 {
-    bool code = false;
-    for (char quote = 0; *s; s++)
-        if (*comment) { if (s[0] == '*' && s[1] == '/') *comment = false, s++; }
-        else if (quote) { if (*s == '\\' && s[1]) s++; else if (*s == quote) quote = 0; }
-        else if (s[0] == '/' && s[1] == '*') *comment = true, s++;
-        else if (s[0] == '/' && s[1] == '/') break;
-        else if (*s > ' ') {
-            code = true;
-            if (*s == '"' || *s == '\'') quote = *s;
-        }
+    for (; s < end; s++)
+        if (*s != '\n') *s = ' ';
+}
+
+/* The end of a comment or a quoted text that begins at s, or NULL: s begins neither. */
+static char *end_of_blank(char *s)
+{
+    const char quote = *s;
+    if (s[0] == '/' && s[1] == '*') {
+        char *end = strstr(s + 2, "*/");
+        return end ? end + 2 : s + strlen(s);
+    }
+    if (s[0] == '/' && s[1] == '/') return s + strcspn(s, "\n");
+    if (quote != '"' && quote != '\'') return NULL;
+    for (s++; *s && *s != quote && *s != '\n'; s++)
+        if (*s == '\\' && s[1]) s++;
+    return *s == quote ? s + 1 : s;
+}
+
+static char *code_of(const char *text)
+{
+    char *code = malloc(strlen(text) + 1);
+    if (!code) return NULL;
+    strcpy(code, text);
+    for (char *s = code; *s;) {
+        char *end = end_of_blank(s);
+        if (end) blank(s, end);
+        s = end ? end : s + 1;
+    }
     return code;
 }
+
+static bool read_source(source *s, const char *path)
+{
+    s->path = path;
+    s->text = read_text(path);
+    s->code = s->text ? code_of(s->text) : NULL;
+    if (!s->code) printf("  no file %s\n", path);
+    return s->code != NULL;
+}
+
+static const char *next_line(const char *s)
+{
+    s += strcspn(s, "\n");
+    return *s ? s + 1 : s;
+}
+
+static bool is_blank(const char *s) { return s[strspn(s, " \r")] == '\n' || !s[strspn(s, " \r")]; }
+
+/* -- lines and functions ----------------------------------------------------------------------- */
 
 static int columns(const char *s)       /* characters, not bytes, without the line's end */
 {
@@ -52,79 +107,279 @@ static int columns(const char *s)       /* characters, not bytes, without the li
     return n;
 }
 
-/* Reads a source; sections in file order, names of the contents table in its order. */
-static int read_header(FILE *f, section *s, char (*contents)[NAME], int *listed)
+static void check_lines(const source *s)
 {
-    char line[4096], name[NAME];
-    bool comment = false, table = false, body = false;
-    int count = 0, function = 0;         /* function: the line on which its signature begins */
-    *listed = 0;
-    for (int n = 1; fgets(line, sizeof line, f); n++) {
-        if (columns(line) > COLUMNS) complain(n, "over 100 columns", "");
-        if (strchr(line, '\t') || strchr(line, '\r')) complain(n, "a tab or carriage return", "");
-        if (marker(line, name) && count < SECTIONS) {
-            strcpy(s[count].name, name);
-            s[count].line = n;
-            s[count++].code = 0;
-        }
-        if (table && sscanf(line, " * %31[a-z0-9_-]", name) == 1 && *listed < SECTIONS)
-            strcpy(contents[(*listed)++], name);
-        else if (strstr(line, "CONTENTS")) table = true;
-        else table = false;
+    int n = 1;
+    for (const char *line = s->text; *line; line = next_line(line), n++) {
+        const size_t length = strcspn(line, "\n");
+        if (columns(line) > COLUMNS) complain(s, n, "over 100 columns", "");
+        if (memchr(line, '\t', length) || memchr(line, '\r', length))
+            complain(s, n, "a tab or carriage return", "");
+    }
+}
 
-        if (has_code(line, &comment) && count) s[count - 1].code++;
-        if (line[0] == '}') {
-            if (body && n - function + 1 > FUNCTION) complain(function, "over 60 lines", "");
+/* A function's signature begins on the last line that is neither indented nor a directive before
+ * the brace in the first column. */
+static void check_lengths(const source *s)
+{
+    bool body = false;
+    int begin = 0, n = 1;
+    for (const char *line = s->code; *line; line = next_line(line), n++) {
+        if (*line == '}') {
+            if (body && n - begin + 1 > FUNCTION) complain(s, begin, "over 60 lines", "");
             body = false;
-        } else if (line[0] == '{') body = true;
-        else if (line[0] > ' ' && line[0] != '/' && line[0] != '#' && !body) function = n;
+        } else if (*line == '{') body = true;
+        else if (*line > ' ' && *line != '#' && !body) begin = n;
+    }
+}
+
+/* -- sections ---------------------------------------------------------------------------------- */
+
+/* The name of the section that a line begins, or false. */
+static bool marker(const char *line, char *name)
+{
+    return sscanf(line, "/* >> %31[a-z0-9_-]", name) == 1;
+}
+
+/* The sections in the order of the file with their code lines; returns how many. */
+static int find_sections(const source *s, section *sections)
+{
+    int count = 0, n = 1;
+    const char *code = s->code;
+    for (const char *line = s->text; *line; line = next_line(line), code = next_line(code), n++) {
+        char name[NAME];
+        if (count < SECTIONS && marker(line, name)) {
+            strcpy(sections[count].name, name);
+            sections[count].line = n;
+            sections[count++].code = 0;
+        } else if (count && !is_blank(code)) sections[count - 1].code++;
     }
     return count;
 }
 
-static void check_contents(const section *s, int count, char (*contents)[NAME], int listed)
+static void check_contents(const source *s, const section *sections, int count)
 {
+    const char *line = strstr(s->text, "CONTENTS");
+    char listed[NAME] = "";
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++)
-            if (!strcmp(s[i].name, s[j].name)) complain(s[i].line, "a second section ", s[i].name);
-        if (i >= listed || strcmp(s[i].name, contents[i])) {
-            complain(s[i].line, "the contents list another section than ", s[i].name);
+            if (!strcmp(sections[i].name, sections[j].name))
+                complain(s, sections[i].line, "a second section ", sections[i].name);
+        line = line ? next_line(line) : "";
+        if (sscanf(line, " * %31[a-z0-9_-]", listed) != 1 || strcmp(sections[i].name, listed)) {
+            complain(s, sections[i].line, "the contents list another section than ",
+                     sections[i].name);
             return;
         }
     }
-    if (listed > count) complain(1, "the contents list what is not there: ", contents[count]);
+    line = line ? next_line(line) : "";
+    if (sscanf(line, " * %31[a-z0-9_-]", listed) == 1)
+        complain(s, 1, "the contents list what is not there: ", listed);
 }
 
 /* Prints the code lines of each section; one that grows past LARGE must be listed above. */
-static void check_sizes(const section *s, int count)
+static void check_sizes(const source *s, const section *sections, int count)
 {
     int total = 0;
     for (int i = 0; i < count; i++) {
         const char *why = NULL;
         for (size_t j = 0; j < sizeof large / sizeof *large; j++)
-            if (!strcmp(large[j].name, s[i].name)) why = large[j].why;
-        if (s[i].code > LARGE && !why) complain(s[i].line, "over 1500 code lines: ", s[i].name);
-        printf("  %-14s %5d code lines\n", s[i].name, s[i].code);
-        total += s[i].code;
+            if (!strcmp(large[j].name, sections[i].name)) why = large[j].why;
+        if (sections[i].code > LARGE && !why)
+            complain(s, sections[i].line, "over 1500 code lines: ", sections[i].name);
+        printf("  %-14s %5d code lines\n", sections[i].name, sections[i].code);
+        total += sections[i].code;
     }
     printf("  %-14s %5d code lines\n", "all", total);
 }
 
+/* -- calls: a section uses only sections above it ---------------------------------------------- */
+
+/* Copies the name that begins at s, and returns its end. */
+static const char *take_name(const char *s, char *name)
+{
+    size_t n = 0;
+    for (; isalnum((unsigned char)*s) || *s == '_'; s++)
+        if (n < NAME - 1) name[n++] = *s;
+    name[n] = 0;
+    return s;
+}
+
+/* The name that a definition in the first column gives to its function: the one before the first
+ * parenthesis, or inside TFN__N( ), which adds the suffix of an instruction set. */
+static bool defined_name(const char *line, char *name)
+{
+    const size_t before = strcspn(line, "(;={\n");
+    const char *s = line + before;
+    if (*line <= ' ' || *line == '#' || *line == '}' || *s != '(') return false;
+    while (s > line && (isalnum((unsigned char)s[-1]) || s[-1] == '_')) s--;
+    s = take_name(s, name);
+    if (!strcmp(name, "TFN__N")) take_name(s + 1, name);
+    return name[0] != 0;
+}
+
+static int section_of(const section *sections, int count, int line)
+{
+    int at = -1;
+    for (int i = 0; i < count; i++)
+        if (sections[i].line <= line) at = i;
+    return at;
+}
+
+/* The private functions that have a body; one written for two builds counts once, at the first. */
+static int find_functions(const source *s, const section *sections, int count, function *found)
+{
+    char name[NAME] = "", candidate[NAME];
+    int n = 1, functions = 0;
+    for (const char *line = s->code; *line; line = next_line(line), n++) {
+        if (defined_name(line, candidate)) strcpy(name, candidate);
+        const bool begins = *line == '{' || (defined_name(line, candidate) && strchr(line, '{') &&
+                                             strchr(line, '{') < line + strcspn(line, "\n"));
+        if (!begins || strncmp(name, "tfn__", 5) || functions == FUNCTIONS) continue;
+        bool known = false;
+        for (int i = 0; i < functions; i++) known |= !strcmp(found[i].name, name);
+        if (known) continue;
+        strcpy(found[functions].name, name);
+        found[functions++].section = section_of(sections, count, n);
+    }
+    return functions;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const function *)a)->name, ((const function *)b)->name);
+}
+
+static void check_calls(const source *s, const section *sections, int count)
+{
+    static function found[FUNCTIONS];
+    const int functions = find_functions(s, sections, count, found);
+    int n = 1;
+    qsort(found, (size_t)functions, sizeof *found, by_name);
+    for (const char *at = s->code; *at;) {
+        function wanted;
+        if (*at == '\n') n++;
+        if (!isalpha((unsigned char)*at) && *at != '_') { at++; continue; }
+        at = take_name(at, wanted.name);
+        const function *f = bsearch(&wanted, found, (size_t)functions, sizeof *found, by_name);
+        if (f && f->section > section_of(sections, count, n))
+            complain(s, n, "uses a function of a later section: ", f->name);
+    }
+    printf("  %d private functions, none used before its section\n", functions);
+}
+
+/* -- density (of the implementation, per 1,000 code lines) ------------------------------------- */
+
+typedef struct density { int code, lines, choices, hidden, doubles; } density;
+
+/* Whether a line declares two variables with a value each: int a = 1, b = 2. */
+static bool is_double(const char *line)
+{
+    char text[256];
+    int depth = 0, values = 0;
+    const size_t length = strcspn(line, "\n");
+    if (length >= sizeof text || *line != ' ') return false;
+    memcpy(text, line, length);
+    text[length] = 0;
+    const char *s = text + strspn(text, " ");
+    if (!isalpha((unsigned char)*s) || strstr(text, "for (") || strchr(text, '{')) return false;
+    char *equals = strstr(text, " = ");
+    if (!equals) return false;
+    for (const char *t = s; t < equals; t++)         /* a type before the name: two words */
+        if (strchr("(.[-+/&|<>!?:,;", *t) && *t != '[') return false;
+    if (!strchr(s, ' ') || strchr(s, ' ') >= equals) return false;
+    for (const char *t = equals; *t; t++) {
+        depth += (*t == '(' || *t == '[') - (*t == ')' || *t == ']');
+        if (depth == 0 && *t == ',') values++;
+        if (depth == 0 && values && !strncmp(t, " = ", 3)) return true;
+    }
+    return false;
+}
+
+/* Whether a loop has && in its condition, over all its lines; s stands behind its word. */
+static bool hides_if(const char *s, bool is_for)
+{
+    int depth = 0, part = 0;
+    s += strspn(s, " ");
+    if (*s != '(') return false;
+    for (; *s; s++) {
+        depth += (*s == '(') - (*s == ')');
+        if (depth == 0) return false;
+        if (depth == 1 && *s == ';') part++;
+        if (s[0] == '&' && s[1] == '&' && (!is_for || part == 1)) return true;
+    }
+    return false;
+}
+
+static void count_loops(density *d, const char *line)
+{
+    const char *end = line + strcspn(line, "\n");
+    for (const char *s = line; s < end; s++) {
+        const bool begins = s == line || !(isalnum((unsigned char)s[-1]) || s[-1] == '_');
+        if (begins && !strncmp(s, "for (", 5)) d->hidden += hides_if(s + 3, true);
+        if (begins && !strncmp(s, "while (", 7)) d->hidden += hides_if(s + 5, false);
+    }
+}
+
+static density measure(const source *s, int from, int to)
+{
+    density d = { 0, 0, 0, 0, 0 };
+    const char *code = s->code;
+    int n = 1;
+    for (const char *line = s->text; *line; line = next_line(line), code = next_line(code), n++) {
+        if (n < from || n >= to) continue;
+        d.lines += !is_blank(line);
+        if (is_blank(code)) continue;
+        d.code++;
+        d.choices += memchr(code, '?', strcspn(code, "\n")) != NULL;
+        d.doubles += is_double(code);
+        count_loops(&d, code);
+    }
+    return d;
+}
+
+/* Prints a count and complains if it is over its limit. The limits are what the header has; they
+ * only go down, until they meet the aims. */
+static void judge(const source *s, const char *what, double found, double limit, double aim)
+{
+    printf("  %-24s %5.1f of %4.1f, aim %4.1f\n", what, found, limit, aim);
+    if (found > limit) complain(s, 1, "too dense: ", what);
+}
+
+static void check_density(const source *s, const section *sections, int count)
+{
+    int from = 0, to = 0;
+    for (int i = 0; i < count; i++) {
+        if (!strcmp(sections[i].name, "ground")) from = sections[i].line;
+        if (!strcmp(sections[i].name, "rules")) to = sections[i].line;
+    }
+    const density d = measure(s, from, to);
+    const double k = d.code ? 1000.0 / d.code : 0;
+    judge(s, "lines with ?:", d.choices * k, 53, 15);
+    judge(s, "conditions in loops", d.hidden * k, 11, 0.5);
+    judge(s, "double initialisers", d.doubles * k, 18.5, 1);
+    const double comments = 100.0 * (d.lines - d.code) / (d.lines ? d.lines : 1);
+    printf("  %-24s %5.1f %%, aim at least 15\n", "lines of comment", comments);
+}
+
 int main(int argc, char **argv)
 {
-    static section s[SECTIONS];
-    static char contents[SECTIONS][NAME];
-    int count, listed;
-    FILE *f = fopen(path = argc > 1 ? argv[1] : "tfnorm.h", "rb");
-    if (!f) return printf("  no file %s\n", path), 1;
-    count = read_header(f, s, contents, &listed);
-    fclose(f);
-    check_contents(s, count, contents, listed);
-    check_sizes(s, count);
+    static section sections[SECTIONS];
+    source s;
+    if (!read_source(&s, argc > 1 ? argv[1] : "tfnorm.h")) return 1;
+    const int count = find_sections(&s, sections);
+    check_lines(&s);
+    check_lengths(&s);
+    check_contents(&s, sections, count);
+    check_sizes(&s, sections, count);
+    check_calls(&s, sections, count);
+    check_density(&s, sections, count);
     for (int i = 2; i < argc; i++) {
-        if (!(f = fopen(path = argv[i], "rb"))) return printf("  no file %s\n", path), 1;
-        read_header(f, s, contents, &listed);
-        fclose(f);
+        free(s.text);
+        free(s.code);
+        if (!read_source(&s, argv[i])) return 1;
+        check_lines(&s);
+        check_lengths(&s);
     }
     return errors != 0;
 }
