@@ -16,7 +16,7 @@
  *               and 24 initialisations, each free to combine with the others
  *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
  *               ReLU, GELU (both forms), SiLU, GEGLU, SwiGLU; dropout at every usual place
- *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; eight
+ *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; nine
  *               schedules with warm-up; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
  *   files       safetensors; checkpoints, after which a run goes on with the same bits
@@ -1000,23 +1000,39 @@ TFNORM_API const tfn_recipe *tfn_recipe_at(int32_t i);
 typedef enum tfn_schedule_kind {
     TFN_SCHEDULE_DEFAULT = 0,     /* constant */
     TFN_CONSTANT, TFN_INVERSE_SQRT, TFN_NOAM, TFN_LINEAR, TFN_STEP, TFN_COSINE,
-    TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP
+    TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP, TFN_POLYNOMIAL
 } tfn_schedule_kind;
 
-/* lr(t) after t completed updates; every kind begins with the warm-up of Xiong 2020, eq. 1:
- * lr_init + t (lr - lr_init)/warmup. */
+/* The rate lr(t) of update t = 1, 2, ... With W = warmup and S = steps, every kind but Noam begins
+ * with the warm-up of Xiong 2020, eq. 1, for t <= W, so that lr(W) = lr:
+ *   lr_init + t (lr - lr_init)/W
+ * and goes on, for t > W and with r = (S - t + 1)/(S - W + 1), as
+ *   CONSTANT             lr
+ *   INVERSE_SQRT         lr sqrt(A/t), A = anchor; lr while t <= A
+ *   LINEAR               lr_min + (lr - lr_min) r
+ *   POLYNOMIAL           lr_min + (lr - lr_min) r^power                       (fairseq)
+ *   COSINE               lr_min + (lr - lr_min) (1 - cos(pi r))/2        (Loshchilov 2017, eq. 5)
+ *   WARMUP_STABLE_DECAY  lr_min + (lr - lr_min) min(1, (S - t + 1)/(D + 1)), D = decay_steps
+ *   T_FIXUP              lr sqrt(A/(A + t - W)), A = anchor                          (Huang 2020)
+ *   STEP                 lr; see step_at
+ *   NOAM                 lr width^-1/2 min(t^-1/2, t W^-3/2) from t = 1   (Vaswani 2017, eq. 3)
+ * So no update has a rate of 0 and update S still moves; lr_min comes behind it. */
 typedef struct tfn_schedule {
     tfn_schedule_kind kind;
     float   lr;               /* peak; 0: 1e-3; of Noam the factor, 0: 1 */
     float   lr_init, lr_min;
-    int64_t warmup, steps;    /* steps: the end of linear, cosine and stable-decay */
-    int64_t anchor;           /* of the inverse square root, 0: warmup, at least 1; D of T-Fixup,
+    int64_t warmup, steps;    /* steps: the last update of those that end */
+    int64_t anchor;           /* of the inverse square root, 0: warmup, at least 1; of T-Fixup,
                                * 0: 4000 */
-    int64_t step_at;          /* > 0: times step_factor from this step on, then the kind goes on */
+    int64_t step_at;          /* > 0: times step_factor after so many updates, of any kind */
     float   step_factor;      /* 0: 0.1 */
-    int64_t decay_steps;      /* the decay of stable-decay; 0: a tenth of steps */
+    int64_t decay_steps;      /* 0: steps/10; at least 1, at most steps - warmup */
+    float   power;            /* of POLYNOMIAL; 0: 1 */
+    bool    fairseq;          /* true: fairseq's counting. Update t + 1 has the rate lr(t), the
+                               * first lr(0) = lr_init, and r = (S - t)/(S - W): 0 at t = S. */
 } tfn_schedule;
-TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t width);
+/* The rate of update t, from 1; width is Noam's. */
+TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width);
 
 /* -- model ----------------------------------------------------------------------------------- */
 
@@ -8113,49 +8129,75 @@ static void tfn__update_at(tfn_update *u, int64_t t)
 }
 #endif
 
-/* What is left of the peak at update t, after the warm-up. */
-static double tfn__decay_at(const tfn_schedule *s, double t)
+/* r: 1 at update `from`, then down in equal steps to 0 behind the last update, so that this one
+ * still moves; in fairseq's counting to 0 after the last. Without an end it stays 1. */
+static double tfn__rate_left(const tfn_schedule *s, double t, double from)
 {
-    double anchor = (double)s->anchor, span, left;
+    const double end = (double)s->steps + (s->fairseq ? 0 : 1);
+    if (s->steps <= 0 || t <= from) return 1;
+    if (t >= end) return 0;
+    return (end - t) / (end - from);
+}
+
+/* The last update of stable-decay at the peak. */
+static double tfn__stable_until(const tfn_schedule *s)
+{
+    const int64_t most = s->steps - s->warmup;
+    int64_t decay = s->decay_steps > 0 ? s->decay_steps : s->steps / 10;
+    if (decay < 1) decay = 1;
+    if (decay > most) decay = most;
+    return (double)(s->steps - decay);
+}
+
+/* c d^-1/2 min(t^-1/2, t W^-3/2), Vaswani 2017, eq. 3; lr is the factor c. */
+static double tfn__noam(const tfn_schedule *s, double t, double width)
+{
+    const double warm = s->warmup > 1 ? (double)s->warmup : 1;
+    const double rise = t * tfn__pow(warm, -1.5);
+    const double fall = t > 0 ? tfn__pow(t, -0.5) : 0;
+    return (double)s->lr * tfn__pow(width > 1 ? width : 1, -0.5) * (rise < fall ? rise : fall);
+}
+
+/* The rate behind the warm-up: see tfn_schedule. */
+static double tfn__decayed(const tfn_schedule *s, double t)
+{
+    const double lr = (double)s->lr, least = (double)s->lr_min, warm = (double)s->warmup;
+    const double power = s->power > 0 ? (double)s->power : 1;
+    double anchor = (double)s->anchor, root;
     switch (s->kind) {
     case TFN_INVERSE_SQRT:
-        if (s->anchor <= 0) anchor = s->warmup > 0 ? (double)s->warmup : 1;
-        return t > anchor ? tfn__sqrt(anchor / t) : 1;
-    case TFN_T_FIXUP:                                  /* Huang 2020 */
+        if (s->anchor <= 0) anchor = s->warmup > 0 ? warm : 1;
+        return t > anchor ? lr * tfn__sqrt(anchor / t) : lr;
+    case TFN_T_FIXUP:
         if (s->anchor <= 0) anchor = 4000;
-        return tfn__sqrt(anchor / (anchor + t));
+        return lr * tfn__sqrt(anchor / (anchor + t - warm));
     case TFN_LINEAR:
-    case TFN_COSINE:                                   /* Loshchilov & Hutter 2017 */
+        return least + (lr - least) * tfn__rate_left(s, t, warm);
+    case TFN_POLYNOMIAL:
+        if (tfn__rate_left(s, t, warm) <= 0) return least;
+        return least + (lr - least) * tfn__pow(tfn__rate_left(s, t, warm), power);
+    case TFN_COSINE:                       /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
+        root = tfn__sin(3.14159265358979323846 / 2 * tfn__rate_left(s, t, warm));
+        return least + (lr - least) * root * root;
     case TFN_WARMUP_STABLE_DECAY:
-        span = (double)(s->steps - s->warmup);
-        if (s->kind == TFN_WARMUP_STABLE_DECAY)
-            span = s->decay_steps > 0 ? (double)s->decay_steps : (double)s->steps / 10;
-        left = s->steps > 0 ? ((double)s->steps - t) / (span > 1 ? span : 1) : 1;
-        left = left < 0 ? 0 : left > 1 ? 1 : left;
-        return s->kind == TFN_COSINE ? (1 - tfn__cos(3.14159265358979323846 * left)) / 2 : left;
+        return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
     default:
-        return 1;
+        return lr;
     }
 }
 
-/* c d^-1/2 min(t^-1/2, t T^-3/2), Vaswani 2017, eq. 3; lr is the factor c. */
-static double tfn__noam(double t, double warm, double width)
+TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width)
 {
-    double rise = t * tfn__pow(warm > 1 ? warm : 1, -1.5), fall = t > 0 ? tfn__pow(t, -0.5) : 0;
-    return tfn__pow(width > 1 ? width : 1, -0.5) * (rise < fall ? rise : fall);
-}
-
-TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t step, int32_t width)
-{
-    double t = (double)step, warm = (double)s->warmup, lr = (double)s->lr;
-    double first = (double)s->lr_init, least = (double)s->lr_min;
-    bool ends = s->kind == TFN_LINEAR || s->kind == TFN_COSINE
-             || s->kind == TFN_WARMUP_STABLE_DECAY;
-    if (s->kind == TFN_NOAM) lr *= tfn__noam(t, warm, (double)width);
-    else if (step < s->warmup) lr = first + t * (lr - first) / warm;
-    else if (ends) lr = least + (lr - least) * tfn__decay_at(s, t);
-    else lr *= tfn__decay_at(s, t);
-    if (s->step_at > 0 && step >= s->step_at)
+    const double counted = (double)(s->fairseq ? t - 1 : t);
+    const double warm = (double)s->warmup, first = (double)s->lr_init;
+    double lr;
+    if (s->kind == TFN_NOAM)
+        lr = tfn__noam(s, counted, (double)width);
+    else if (s->warmup > 0 && counted <= warm)
+        lr = first + counted * ((double)s->lr - first) / warm;
+    else
+        lr = tfn__decayed(s, counted);
+    if (s->step_at > 0 && t > s->step_at)
         lr *= s->step_factor > 0 ? (double)s->step_factor : 0.1;
     return (float)lr;
 }
@@ -8184,6 +8226,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = d->schedule.warmup;
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_ADAMW;
     d->schedule.lr = tfn__orf(d->schedule.lr, d->schedule.kind == TFN_NOAM ? 1 : (float)1e-3);
+    if (d->schedule.kind == TFN_POLYNOMIAL) d->schedule.power = tfn__orf(d->schedule.power, 1);
     if (!sgd) d->beta1 = tfn__orf(d->beta1, (float)0.9);
     d->beta2 = tfn__orf(d->beta2, (float)0.98);
     d->eps = tfn__orf(d->eps, (float)1e-8);
@@ -8317,7 +8360,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (TFN__ALL) tfn__in_range(e, "qk_norm", d->qk_norm, 0, TFN_QKV_HEAD);
     tfn__in_range(e, "optimizer", d->optimizer, 0, TFN_RADAM);
     tfn__in_range(e, "radam", d->radam, 0, TFN_RADAM_MOMENTUM);
-    tfn__in_range(e, "schedule.kind", d->schedule.kind, 0, TFN_T_FIXUP);
+    tfn__in_range(e, "schedule.kind", d->schedule.kind, 0, TFN_POLYNOMIAL);
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
     if (d->head == TFN_HEAD_SEQUENCE) tfn__in_range(e, "classes", d->classes, 1, 1 << 24);
@@ -13702,16 +13745,18 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 
 /* -- options as texts ------------------------------------------------------------------------ */
 
-/* What an option is: a truth, a whole number, one that is left out of a file where it is 0, since
- * older files lack it, a real number, or a name; and when it must be the same in a file: 1 always,
- * 2 to train on. By name. */
-enum { TFN__IS_T, TFN__IS_W, TFN__IS_LATER, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_NORM, TFN__IS_INIT,
-       TFN__IS_ROW };
+/* What an option is: a truth, a whole number, a real number, or a name; and when it must be the
+ * same in a file: 1 always, 2 to train on. By name. What older files lack is TFN__LATER: it is left
+ * out of a file where it is 0, and is 0 where a file lacks it. */
+enum { TFN__IS_T, TFN__IS_W, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_NORM, TFN__IS_INIT, TFN__IS_ROW,
+       TFN__LATER = 8 };
 #define TFN__FIELD_LIST(X)                                                                     \
     X(W, 1, activation) X(R, 2, activation_dropout) X(W, 1, arch) X(R, 1, attention_cap)       \
-    X(R, 2, attention_dropout) X(LATER, 1, bands) X(W, 0, batch) X(R, 2, beta1) X(R, 2, beta2) \
-    X(W, 1, classes) X(R, 2, clip) X(W, 0, context) X(LATER, 1, cutoffs[0])                    \
-    X(LATER, 1, cutoffs[1]) X(R, 2, decay) X(W, 1, decoder_layers) X(NORM, 1, decoder_norm)    \
+    X(R, 2, attention_dropout) X(W | TFN__LATER, 1, bands) X(W, 0, batch)                      \
+    X(R, 2, beta1) X(R, 2, beta2)                                                              \
+    X(W, 1, classes) X(R, 2, clip) X(W, 0, context) X(W | TFN__LATER, 1, cutoffs[0])           \
+    X(W | TFN__LATER, 1, cutoffs[1]) X(R, 2, decay) X(W, 1, decoder_layers)                    \
+    X(NORM, 1, decoder_norm)                                                                   \
     X(ROW, 1, decoder_topology) X(R, 2, dropout) X(R, 2, eps) X(T, 2, eps_inside) X(W, 1, ffn) \
     X(T, 1, folded) X(T, 2, half) X(W, 1, head) X(W, 1, heads) X(INIT, 2, init)                \
     X(W, 1, kv_heads) X(W, 1, layers) X(R, 1, logit_cap) X(R, 2, loss_scale)                   \
@@ -13719,16 +13764,23 @@ enum { TFN__IS_T, TFN__IS_W, TFN__IS_LATER, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_N
     X(R, 1, norm_eps) X(W, 2, norm_warmup) X(W, 2, optimizer) X(W, 1, position)                \
     X(W, 1, qk_norm) X(W, 2, radam) X(RECIPE, 2, recipe) X(T, 0, recompute)                    \
     X(R, 1, rotary_base) X(T, 1, scale_embedding) X(W, 2, schedule.anchor)                     \
-    X(W, 2, schedule.decay_steps) X(W, 2, schedule.kind) X(R, 2, schedule.lr)                  \
-    X(R, 2, schedule.lr_init) X(R, 2, schedule.lr_min) X(W, 2, schedule.step_at)               \
+    X(W, 2, schedule.decay_steps) X(T | TFN__LATER, 2, schedule.fairseq)                       \
+    X(W, 2, schedule.kind) X(R, 2, schedule.lr)                                                \
+    X(R, 2, schedule.lr_init) X(R, 2, schedule.lr_min)                                         \
+    X(R | TFN__LATER, 2, schedule.power) X(W, 2, schedule.step_at)                             \
     X(R, 2, schedule.step_factor) X(W, 2, schedule.steps) X(W, 2, schedule.warmup)             \
     X(W, 2, seed) X(W, 1, segments) X(T, 1, separate_source) X(R, 2, smoothing)                \
     X(W, 2, smoothing_kind) X(W, 0, source_context) X(ROW, 1, topology) X(T, 1, untied)        \
     X(W, 1, vocab) X(W, 1, width)
 #define TFN__FIELD(type, matters, name) \
-    { "tfn." #name, TFN__IS_##type, matters, offsetof(tfn_model_desc, name), \
-      sizeof(((tfn_model_desc *)0)->name) },
-typedef struct tfn__field { char name[28]; int type, matters; size_t at, size; } tfn__field;
+    { "tfn." #name, (TFN__IS_##type) % TFN__LATER, matters, (TFN__IS_##type) >= TFN__LATER, \
+      offsetof(tfn_model_desc, name), sizeof(((tfn_model_desc *)0)->name) },
+typedef struct tfn__field {
+    char   name[28];
+    int    type, matters;
+    bool   later;
+    size_t at, size;
+} tfn__field;
 static const tfn__field tfn__fields[] = { TFN__FIELD_LIST(TFN__FIELD) };
 enum { TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields, TFN__FIELD_ROOM = 96 };
 
@@ -13758,6 +13810,12 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     else tfn__put_int(&t, NULL, tfn__int_at(p, x->size), NULL);
     tfn__put(&t, name);
     return tfn__end(&t);
+}
+
+/* An option that older files lack, at what it was before there was a choice. */
+static bool tfn__field_unset(const tfn__field *x, const char *text)
+{
+    return x->later && (tfn__equal(text, "0") || tfn__equal(text, "false"));
 }
 
 /* False: not such a value, or an unknown name. */
@@ -13866,7 +13924,7 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
     tfn__put(&t, x->with->extra ? "\",\"format\":\"pt" : "\"format\":\"pt");
     for (int i = 0; i < TFN__FIELDS; i++, tfn__flush_text(f, &t)) {
         const char *text = tfn__field_text(tfn__fields + i, &x->m->desc, value);
-        if (tfn__fields[i].type == TFN__IS_LATER && tfn__equal(text, "0")) continue;
+        if (tfn__field_unset(tfn__fields + i, text)) continue;
         tfn__put_texts(&t, "\",\"", tfn__fields[i].name, "\":\"");
         tfn__put_name(&t, text, f);
     }
@@ -13944,9 +14002,14 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
                                    : tfn__equal(value, tfn__field_text(x, &m->desc, own)));
             if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
         }
-    for (int i = 0; i < TFN__FIELDS; i++)
-        if (!seen[i] && tfn__fields[i].type != TFN__IS_LATER)
-            tfn__bad(f, "%s lacks an option", NULL, 0, 0);
+    for (int i = 0; i < TFN__FIELDS; i++) {
+        const tfn__field *x = tfn__fields + i;
+        if (seen[i]) continue;
+        if (!x->later) tfn__bad(f, "%s lacks an option", NULL, 0, 0);
+        else if (!out && x->matters && x->matters <= matters
+                 && !tfn__field_unset(x, tfn__field_text(x, &m->desc, own)))
+            tfn__differs(f, x->name + 4, "not given", own);
+    }
 }
 
 /* What stands in "training.state"; false: there is none, or an error. */

@@ -23,6 +23,9 @@
 #define main embed_main
 #include "test_embed.c"
 #undef main
+#define main schedules_main
+#include "test_schedules.c"
+#undef main
 #define main tape_main
 #include "test_tape.c"
 #undef main
@@ -70,6 +73,7 @@ int main(int argc, char **argv)
     FILE_TESTS(norms)
     FILE_TESTS(attention)
     FILE_TESTS(embed)
+    FILE_TESTS(schedules)
     FILE_TESTS(tape)
     FILE_TESTS(model)
     FILE_TESTS(identities)

@@ -460,10 +460,11 @@ TEST(files_differences)
     uint64_t before;
     files_train(&m, 0, 2, &report);
     bytes = files_save(&m, NULL, &size);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         static const char *const messages[] = { "layers is 2, the model has 3", "dropout is 1e-1, the model has 2e-1",
             "topology is pre, the model has post", "recipe is pre, the model has admin", "untied is false, the model has true",
-            "schedule.lr is 1e-3, the model has 5e-1", "positio" };
+            "schedule.lr is 1e-3, the model has 5e-1", "positio",
+            "schedule.fairseq is not given, the model has true" };
         e = d;
         if (i == 0) e.layers = 3;
         if (i == 1) e.dropout = (float)0.2;
@@ -472,6 +473,7 @@ TEST(files_differences)
         if (i == 4) e.untied = true;
         if (i == 5) e.schedule.lr = (float)0.5;
         if (i == 6) e.context = FILES_T + 1;
+        if (i == 7) e.schedule.fairseq = true;
         other = files_model(&e);
         before = tfn_model_hash(&other);
         f = files_from(bytes, size);
@@ -479,7 +481,7 @@ TEST(files_differences)
         if (!strstr(files_error(&f.error), messages[i])) FAIL("%s", files_error(&f.error));
         CHECK(other.error.status == TFN_OK && tfn_model_hash(&other) == before && !other.step);
         f = files_from(bytes, size);                   /* weights alone: only the net must fit */
-        CHECK_INT(tfn_model_load_weights(&other, &f, 1) == TFN_OK, i == 1 || i == 3 || i == 5);
+        CHECK_INT(tfn_model_load_weights(&other, &f, 1) == TFN_OK, i == 1 || i == 3 || i == 5 || i == 7);
         if (i == 1) CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));
         tfn_model_free(&other);
     }
@@ -517,7 +519,8 @@ TEST(files_later_option)
     FILES_OK(tfn_file_open(&f), f);
     CHECK_INT(tfn_file_text(&f, "tfn.bands", text, sizeof text), 0);
     tfn_file_close(&f);
-    CHECK(tfn_model_load(&heard, &f) == TFN_NOT_FOUND && strstr(files_error(&f.error), "conv_1.weight"));
+    CHECK(tfn_model_load(&heard, &f) == TFN_BAD_SHAPE
+          && strstr(files_error(&f.error), "bands is not given, the model has 5"));
     bytes[1] = files_save(&heard, NULL, &size);
     f = files_from(bytes[1], size);
     FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
@@ -532,11 +535,16 @@ TEST(files_later_option)
     d.arch = TFN_DECODER;                              /* the others of them: clusters of words */
     d.width = 16;
     d.cutoffs[0] = 2, d.cutoffs[1] = 5;
+    d.schedule.kind = TFN_POLYNOMIAL;
+    d.schedule.steps = 10;
+    d.schedule.power = 2.5f;
+    d.schedule.fairseq = true;
     m = files_model(&d);
     bytes[0] = files_save(&m, NULL, &size);
     f = files_from(bytes[0], size);
     FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
     CHECK(peeked.cutoffs[0] == 2 && peeked.cutoffs[1] == 5);
+    CHECK(peeked.schedule.power == 2.5f && peeked.schedule.fairseq);
     other = files_model(&peeked);
     FILES_OK(tfn_model_load(&other, &f), f);
     CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));

@@ -952,45 +952,6 @@ static tfn_schedule kernels_schedule(tfn_schedule_kind kind, float lr, int64_t w
     return s;
 }
 
-TEST(kernels_schedules)
-{
-    tfn_schedule s = kernels_schedule(TFN_SCHEDULE_DEFAULT, 0.5f, 0, 0);
-    kernels_rate(&s, 0, 0.5);
-    kernels_rate(&s, 1000000, 0.5);
-    s = kernels_schedule(TFN_CONSTANT, 0.5f, 100, 0);
-    s.lr_init = 0.25f;
-    kernels_rate(&s, 0, 0.25);
-    kernels_rate(&s, 50, 0.375);
-    kernels_rate(&s, 100, 0.5);
-    s = kernels_schedule(TFN_LINEAR, 1, 100, 1100);
-    s.lr_min = 0.125f;
-    kernels_rate(&s, 10, 0.1);
-    kernels_rate(&s, 100, 1);
-    kernels_rate(&s, 600, 0.125 + 0.875/2);
-    kernels_rate(&s, 1100, 0.125);
-    kernels_rate(&s, 9999, 0.125);
-    s.kind = TFN_COSINE;
-    kernels_rate(&s, 100, 1);
-    kernels_rate(&s, 350, 0.125 + 0.875 * (1 + sqrt(0.5)) / 2);
-    kernels_rate(&s, 600, 0.125 + 0.875/2);
-    kernels_rate(&s, 1100, 0.125);
-    s = kernels_schedule(TFN_WARMUP_STABLE_DECAY, 1, 100, 1000);
-    kernels_rate(&s, 900, 1);
-    kernels_rate(&s, 950, 0.5);
-    kernels_rate(&s, 1000, 0);
-    s.decay_steps = 400;
-    kernels_rate(&s, 600, 1);
-    kernels_rate(&s, 700, 0.75);
-    s.steps = 0;                                              /* no end: the rate stays */
-    kernels_rate(&s, 12345, 1);
-    s = kernels_schedule(TFN_STEP, 1, 0, 0);
-    s.step_at = 8000;
-    kernels_rate(&s, 7999, 1);
-    kernels_rate(&s, 8000, (double)0.1f);
-    s.step_factor = 0.5f;
-    kernels_rate(&s, 8000, 0.5);
-}
-
 TEST(kernels_schedules_roots)
 {
     tfn_schedule s = kernels_schedule(TFN_INVERSE_SQRT, 1, 4000, 0), noam;
@@ -1041,7 +1002,6 @@ int main(void)
     RUN(kernels_cross_entropy_smoothing);
     RUN(kernels_optimisers);
     RUN(kernels_radam_rectification);
-    RUN(kernels_schedules);
     RUN(kernels_schedules_roots);
     return DONE();
 }

@@ -231,7 +231,8 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
                             const tfn_tokeniser *k, int32_t classes)
 {
     static const tfn_schedule_kind kinds[] = { TFN_COSINE, TFN_CONSTANT, TFN_INVERSE_SQRT, TFN_NOAM,
-                                               TFN_LINEAR, TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP };
+                                               TFN_LINEAR, TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP,
+                                               TFN_POLYNOMIAL };
     static const tfn_optimizer optimizers[] = { TFN_ADAMW, TFN_ADAM, TFN_SGD, TFN_RADAM };
     tfn_schedule *h = &d->schedule;
     memset(d, 0, sizeof *d);
@@ -244,8 +245,10 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     h->warmup = whole_of(s, O_WARMUP);
     if (!given(s, O_WARMUP))
         h->warmup = whole_of(s, O_STEPS) < 2000 ? whole_of(s, O_STEPS) / 10 : 200;
-    if (h->kind == TFN_COSINE || h->kind == TFN_LINEAR || h->kind == TFN_WARMUP_STABLE_DECAY)
+    if (h->kind == TFN_COSINE || h->kind == TFN_LINEAR || h->kind == TFN_WARMUP_STABLE_DECAY
+        || h->kind == TFN_POLYNOMIAL)
         h->steps = whole_of(s, O_STEPS);
+    if (h->kind == TFN_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
     d->optimizer = optimizers[choice_of(s, O_OPTIMIZER)];
     d->beta1 = (float)real_of(s, O_BETA1), d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);

@@ -49,8 +49,10 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(OPTIMIZER, 'c', "optimizer", "adamw|adam|sgd|radam", "adamw", 0, 0, KEPT, "update") \
     X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate") \
     X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
-    X(SCHEDULE, 'c', "schedule", "cosine|constant|inverse-sqrt|noam|linear|stable-decay|t-fixup", \
+    X(SCHEDULE, 'c', "schedule", \
+      "cosine|constant|inverse-sqrt|noam|linear|stable-decay|t-fixup|polynomial", \
       "cosine", 0, 0, KEPT, "of the rate") \
+    X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "of the schedule polynomial") \
     X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment") \
     X(BETA2, 'r', "beta2", "R", "0.98", 0, 0.99999, KEPT, "decay of the second moment") \
     X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay of matrices") \
