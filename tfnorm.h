@@ -871,7 +871,8 @@ typedef enum tfn_scale_kind {
     TFN_SCALE_SHARED,                         /* a scalar for all sub-layers of a layer */
     TFN_SCALE_PROFILED,                       /* VECTOR, set by tfn_model_profile */
     TFN_SCALE_FOLDED,                         /* the same, then folded into the weights */
-    TFN_SCALE_SCHEDULED,                      /* min(1, t/value) after t updates */
+    TFN_SCALE_SCHEDULED,                      /* min(1, t/value) after t updates, which the weights
+                                               * "schedule.updates" count, up to 2^24 */
     TFN_SCALE_LERP                            /* skip only: 1 - out, channel by channel */
 } tfn_scale_kind;
 typedef struct tfn_scale_rule {
@@ -5655,14 +5656,12 @@ static void tfn__add_forward(const tfn__call *c)
     c->k->combine(c->y + s.first, c->x[0] + s.first, tfn__at(c->x[1], s.first), s.count,
                   c->n->number[0], c->n->number[1], false);
 }
-/* y = x * by: by (1, 1), (1, g) for g groups of channels, (1, C), or absent: min(1, t/number). */
+/* y = x * by: by (1, 1), (1, g) for g groups of channels, or (1, C). */
 static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool add)
 {
     ptrdiff_t groups = c->x_cols[1], each = groups ? c->cols / groups : c->cols;
     tfn__range s = tfn__my_rows(c);
-    float by = c->x[1] ? c->x[1][0] : 1;
-    if (TFN__ALL && !c->x[1] && (float)c->r->step < c->n->number[0])
-        by = (float)c->r->step / c->n->number[0];
+    const float by = c->x[1][0];
     y += s.first * c->cols;
     x += s.first * c->cols;
     if (groups < 2) {
@@ -5677,6 +5676,17 @@ static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool a
 static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
 #ifdef TFN__EXTRA_NORMS
+/* y = min(1, t/number) x. in: x, a buffer (1, 1) that holds t, the updates done. */
+static float tfn__ramp_at(float updates, float steps)
+{
+    return updates < steps ? updates / steps : 1;
+}
+static void tfn__ramp_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_values(c);
+    c->k->combine(c->y + s.first, c->x[0] + s.first, NULL, s.count,
+                  tfn__ramp_at(c->x[1][0], c->n->number[0]), 0, false);
+}
 /* y = x + number * by, by (1, 1) or (1, C). */
 static void tfn__shift_forward(const tfn__call *c)
 {
@@ -5783,6 +5793,10 @@ static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
     return tfn__by_rows(c) + (c->dx[1] ? 1 : 0);
 }
 
+static void tfn__ramp_backward(const tfn__call *c)
+{
+    tfn__pass_on(c, 0, tfn__ramp_at(c->x[1][0], c->n->number[0]));
+}
 static void tfn__shift_backward(const tfn__call *c)
 {
     float a = c->n->number[0];
@@ -6126,6 +6140,8 @@ static void tfn__custom_backward(const tfn__call *c)
     X(COLUMNS,  "batch norm",    tfn__columns_forward, tfn__by_cols,                            \
       TFN__BACK(tfn__columns_backward), tfn__by_cols,                                           \
       TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                                              \
+    X(RAMP,     "ramp",          tfn__ramp_forward, tfn__by_rows,                               \
+      TFN__BACK(tfn__ramp_backward), tfn__by_rows, TFN__IN1)                                    \
     X(SHIFT,    "shift",         tfn__shift_forward, tfn__by_rows,                              \
       TFN__BACK(tfn__shift_backward), TFN__BACK(tfn__rows_and_by), 0)                           \
     X(MIX,      "mix",           tfn__mix_forward, tfn__by_rows,                                \
@@ -6135,7 +6151,7 @@ static void tfn__custom_backward(const tfn__call *c)
 #else           /* recording one is an error */
 #define TFN__MORE_OPS(X)
 enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
-       TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0 };
+       TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0 };
 #endif
 
 #define TFN__OPS(X)                                                                             \
@@ -6618,10 +6634,10 @@ TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
     if (!tfn__wants(t, "scale", by, 1, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
 }
-/* min(1, t/steps) x after t updates */
-static tfn_var tfn__scheduled(tfn_tape *t, tfn_var x, float steps)
+/* min(1, t/steps) x; updates: the buffer (1, 1) that holds t */
+static tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps)
 {
-    return tfn__var_with(t, tfn__map(t, TFN__OP_SCALE, x, tfn__none, tfn__none), 0, steps);
+    return tfn__var_with(t, tfn__map(t, TFN__OP_RAMP, x, updates, tfn__none), 0, steps);
 }
 
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
@@ -8416,10 +8432,11 @@ enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_SUB = TFN_FFN_BEFORE + 1 };
 /* Kinds; gains are scales too. From STATE on no parameters, but what training keeps beside them. */
 enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN, TFN__ALPHA, TFN__SHIFT, TFN__DIRECTION, TFN__STATE,
-       TFN__MEAN, TFN__VARIANCE, TFN__SQUARE, TFN__NU };
+       TFN__MEAN, TFN__VARIANCE, TFN__SQUARE, TFN__NU,
+       TFN__UPDATES };          /* how many updates the weights have seen, for what is scheduled */
 static const char *const tfn__kind_names[] = {
     ".weight", ".bias", ".weight", ".alpha", ".shift", ".direction", ".weight", ".running_mean",
-    ".running_var", ".running_square", ".running_nu"
+    ".running_var", ".running_square", ".running_nu", ".updates"
 };
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
@@ -8435,7 +8452,7 @@ static const char *const tfn__kind_names[] = {
     X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
     X(CONV_1, "conv_1") X(CONV_2, "conv_2") X(PROJECT_0, "project_0") X(PROJECT_1, "project_1")    \
-    X(PROJECT_2, "project_2")
+    X(PROJECT_2, "project_2") X(SCHEDULE, "schedule")
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__PART_NAME(id, name) name,
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
@@ -8520,6 +8537,22 @@ static tfn_var tfn__shared_gain(tfn__builder *b, int part, int32_t cols, float i
     gain = tfn__gain_at(b, part, cols, initial);
     b->sub = sub;
     return gain;
+}
+
+/* The count of updates that scheduled scales read, one for the whole model. It is saved with the
+ * weights: without it they mean nothing. */
+static tfn_var tfn__updates_of(tfn__builder *b)
+{
+    const int32_t stack = b->stack, sub = b->sub, layer = b->layer;
+    tfn_var updates;
+    b->stack = TFN__NO_STACK;
+    b->sub = TFN__NO_SUB;
+    b->layer = -1;
+    updates = tfn__weight_of(b, TFN__PART_SCHEDULE, TFN__UPDATES, 1, 1, 0);
+    b->stack = stack;
+    b->sub = sub;
+    b->layer = layer;
+    return updates;
 }
 
 static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
@@ -8788,7 +8821,7 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule
     case TFN_SCALE_CONSTANT:
         *constant = tfn__rule_value(b->d, s, b->layer + 1);
         return x;
-    case TFN_SCALE_SCHEDULED: return TFN__ALL ? tfn__scheduled(b->t, x, s->value) : x;
+    case TFN_SCALE_SCHEDULED: return tfn__ramp(b->t, x, tfn__updates_of(b), s->value);
     case TFN_SCALE_LEARNED:
     case TFN_SCALE_SHARED: by = tfn__scale_weight(b, s, part, TFN__GAIN, 1); break;
     case TFN_SCALE_VECTOR:
@@ -9625,6 +9658,18 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
     }
 }
 
+/* What a scheduled scale has come to. */
+static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
+{
+    tfn__folding at = *f;
+    float updates;
+    at.place.stack = TFN__NO_STACK;
+    at.place.sub = TFN__NO_SUB;
+    at.place.layer = -1;
+    updates = (float)tfn__old(&at, TFN__PART_SCHEDULE, TFN__UPDATES, 0, 0);
+    return updates < s->value ? (double)(updates / s->value) : 1;
+}
+
 /* A scale of the join at channel i. */
 static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
 {
@@ -9633,6 +9678,7 @@ static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int
     if (s->kind == TFN_SCALE_NONE) return 1;
     if (s->kind == TFN_SCALE_CONSTANT)
         return (double)tfn__rule_value(&f->from->desc, s, f->place.layer + 1);
+    if (s->kind == TFN_SCALE_SCHEDULED) return tfn__old_ramp(f, s);
     return tfn__old(&at, part, TFN__GAIN, i, 1) * (double)tfn__orf(s->unit, 1);
 }
 
@@ -10238,6 +10284,13 @@ static void tfn__keep_statistics(tfn_model *m)
     }
 }
 
+/* The weights have seen one more update; 2^24 + 1 is no float, so that the count stops there. */
+static void tfn__count_update(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++)
+        if (m->weights[i].kind == TFN__UPDATES) *tfn__weight_data(m, m->weights + i) += 1;
+}
+
 /* The dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020). */
 static tfn_status tfn__rescale(tfn_model *m, bool skipped)
 {
@@ -10266,6 +10319,7 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
         tfn__update_all(m, lr, scale * (factor < 1 ? factor : 1));
         tfn__unit_weights(m);
         tfn__keep_statistics(m);
+        tfn__count_update(m);
         m->step++;
         report->updated = true;
     }
@@ -14049,11 +14103,30 @@ static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_ten
     return tfn__fine(f);
 }
 
+/* Files of version 0.1 have the number of updates in "training.state" only, and where they hold the
+ * weights alone not at all: then all that is scheduled counts as over. */
+static bool tfn__lacks_updates(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    tfn_tensor own, t;
+    if (m->weights[i % m->weight_count].kind != TFN__UPDATES) return false;
+    tfn__group_tensor(m, i, &own);
+    return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
+}
+static float tfn__old_updates(tfn_file *f)
+{
+    double state[TFN__STATE_COUNT];
+    return tfn__read_state(f, state) ? (float)state[0] : (float)16777216;
+}
+
 /* The mean over the files: sums in double, in their order. */
 static void tfn__read_mean(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
     tfn_tensor t;
     float part[TFN__CHUNK];
+    if (to && tfn__lacks_updates(f, m, i)) {
+        *to = tfn__old_updates(f);
+        return;
+    }
     if (!to || !tfn__find_tensor(f, m, i, &t)) return;
     if (count == 1) tfn_file_read(f, &t, to, 0, t.count);
     for (int64_t at = 0, n, all = t.count; at < all && count > 1; at += n) {
@@ -14103,7 +14176,8 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
     for (int32_t k = 0; k < count; k++) {
         if (tfn__fine(f + k)) tfn__read_desc(f + k, m, trains ? 2 : 1, NULL);
         for (int32_t i = 0; i < all && tfn__fine(f + k); i++)
-            if (tfn__group_data(&next, i)) tfn__find_tensor(f + k, m, i, &t);
+            if (tfn__group_data(&next, i) && !tfn__lacks_updates(f + k, m, i))
+                tfn__find_tensor(f + k, m, i, &t);
     }
     if (tfn__files_status(f, count) == TFN_OK) {
         for (int32_t i = 0; i < all && tfn__fine(f); i++)

@@ -83,6 +83,7 @@ static void variants_fill(float *p, const char *name, int32_t rows, int32_t cols
         centre = 0;
     for (int i = 0; dot && i < 4; i++)
         if (!strcmp(dot, zeros[i])) centre = 0;
+    if (!strcmp(name, "schedule.updates")) return;          /* a count, not a number to draw */
     for (int32_t i = 0; i < rows * cols; i++)
         p[i] = rows > 1 ? 0.5f * golden_draw(key, (uint64_t)i)
                         : centre + 0.25f * golden_draw(key, (uint64_t)i);
@@ -257,7 +258,8 @@ static void variants_check(const variants_case *c, int arch, bool recompute)
         return;
     }
     if (!variants_model(&m, &d, name)) return;
-    m.step = c->step;
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        if (!strcmp(p.name, "schedule.updates")) *p.data = (float)c->step;
     variants_batch(&data, d.arch, c->full);
     for (int i = 0; i < VARIANTS_B * VARIANTS_TIME; i++) {
         valid += data.valid[i];
@@ -273,7 +275,7 @@ static void variants_check(const variants_case *c, int arch, bool recompute)
         variants_compare(name, "loss", report.loss * targets, wanted[0], fabs(wanted[0] / 1e6));
         for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
             int at = variants_place(row, p.name);
-            bool buffer = strstr(p.name, ".running_") != NULL;
+            bool buffer = p.grad == NULL;
             if (at >= 0)
                 variants_project(name, p.name, buffer ? p.data : p.grad, p.rows * p.cols,
                                  wanted + 1 + valid*VARIANTS_VOCAB + 2*at);

@@ -5,7 +5,7 @@
 
 Inputs and parameters are drawn by name, as in make_golden.py. Of a model are kept: the loss (a sum), the
 logits of tokens that are no padding, and for every parameter sum(w * gradient), twice, with w drawn by
-name; for a norm's running statistics, what they are after one update instead of the gradient.
+name; for a norm's running statistics and a count of updates, what they are after one update instead.
 N.. and V.. number norms and topologies as the project's catalogue of variants does; papers:
   [X] Xiong 2020   [A] Liu 2020, Admin   [B] Takase 2022, B2T   [V] Vaswani 2017   [Su] Su 2021, rotary
 
@@ -747,6 +747,7 @@ class ParallelShared(Pre):                                # V46, GPT-J and PaLM:
 
 class BranchNorm(Post):                                   # V50
     def join(self, at, x, f):
+        self.after("schedule.updates", torch.tensor([self.step + 1.0]))
         return self.norm(f"{at}.norm", x + min(1, self.step / 4000) * f(x))
 
 

@@ -1,0 +1,360 @@
+/* What a model is, on every way: saved and loaded, averaged, exported, folded. All recipes, all
+ * architectures, and rows of our own that recipes do not have. */
+#include "lib.h"
+#include "check.h"
+
+enum { STATE_V = 11, STATE_B = 2, STATE_T = 6, STATE_S = 5, STATE_LOGITS = STATE_B * STATE_T * STATE_V };
+
+static const char *const state_archs[] = { "decoder", "encoder", "both" };
+
+/* -- cases: recipes, then Post-LN with a scheduled scale in each place ----------------------------- */
+
+typedef struct state_case {
+    tfn_model_desc desc;
+    char           name[80];
+} state_case;
+
+static tfn_topology state_rows[4];
+enum { STATE_ROWS = sizeof state_rows / sizeof *state_rows };
+
+static void state_make_rows(void)
+{
+    static const char *const names[] = { "own-in", "own-out", "own-skip", "own-extra" };
+    for (int i = 0; i < STATE_ROWS; i++) {
+        tfn_topology *row = state_rows + i;
+        *row = *tfn_topology_find("post");
+        row->name = names[i];
+        for (int k = 0; k < 2; k++) {
+            tfn_join *j = k ? &row->ffn : &row->attention;
+            tfn_scale_rule *at[] = { &j->in, &j->out, &j->skip, &j->extra };
+            at[i]->kind = TFN_SCALE_SCHEDULED;
+            at[i]->value = (float)(4 + 90*k);               /* one is over when the model is saved */
+        }
+    }
+}
+
+static int32_t state_recipes(void)
+{
+    int32_t n = 0;
+    while (tfn_recipe_at(n)) n++;
+    return n;
+}
+static int32_t state_count(void) { return (state_recipes() + STATE_ROWS) * 3; }
+
+/* Case i; two of each: half as well. */
+static state_case state_at(int32_t i, bool half)
+{
+    const int32_t recipe = i / 3, recipes = state_recipes();
+    state_case c;
+    tfn_model_desc *d = &c.desc;
+    memset(&c, 0, sizeof c);
+    d->arch = (tfn_arch)(i % 3);
+    d->vocab = STATE_V;
+    d->context = STATE_T;
+    d->source_context = d->arch == TFN_ENCODER_DECODER ? STATE_S : 0;
+    d->batch = STATE_B;
+    d->width = 8;
+    d->heads = 2;
+    d->ffn = 12;
+    d->dropout = (float)0.1;
+    d->half = half;
+    d->schedule.lr = (float)0.01;
+    d->recipe = recipe < recipes ? tfn_recipe_at(recipe)->name : "post";
+    if (recipe >= recipes) d->topology = &state_rows[recipe - recipes];
+    snprintf(c.name, sizeof c.name, "%s%s %s%s", d->recipe, recipe < recipes ? "" : " in a row",
+             state_archs[i % 3], half ? " half" : "");
+    return c;
+}
+
+/* A batch in memory of its own, so that it can be freed and overwritten. */
+typedef struct state_batch {
+    tfn_batch batch;
+    int32_t  *ids;
+    size_t    count;
+} state_batch;
+
+static state_batch state_make_batch(tfn_arch arch, int32_t first, bool lengths)
+{
+    const size_t n = STATE_B * STATE_T, s = STATE_B * STATE_S;
+    state_batch b;
+    memset(&b, 0, sizeof b);
+    b.count = 2*n + s + 2*STATE_B;
+    b.ids = (int32_t *)malloc(b.count * sizeof *b.ids);
+    for (size_t i = 0; i < 2*n + s; i++) b.ids[i] = (int32_t)(i * 7 + i/5 + (size_t)first * 3) % STATE_V;
+    b.batch.tokens = b.ids;
+    b.batch.targets = b.ids + n;
+    b.batch.batch = STATE_B;
+    b.batch.time = STATE_T;
+    for (int32_t i = 0; i < STATE_B; i++) {
+        b.ids[2*n + s + (size_t)i] = STATE_T - i;                          /* of targets */
+        b.ids[2*n + s + STATE_B + (size_t)i] = STATE_S - 2*i;
+    }
+    if (lengths) b.batch.lengths = b.ids + 2*n + s;
+    if (arch != TFN_ENCODER_DECODER) return b;
+    b.batch.source = b.ids + 2*n;
+    b.batch.source_time = STATE_S;
+    b.batch.source_lengths = b.ids + 2*n + s + STATE_B;
+    return b;
+}
+static void state_free_batch(state_batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) b->ids[i] = -0x55555555;
+    free(b->ids);
+    memset(b, 0, sizeof *b);
+}
+
+static bool state_new(tfn_model *m, const tfn_model_desc *d, const char *name)
+{
+    char text[200];
+    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
+    FAIL("%s: %s", name, tfn_error_text(&m->error, text, sizeof text));
+    return false;
+}
+static void state_train(tfn_model *m, int32_t first, int32_t updates)
+{
+    for (int32_t i = first; i < first + updates; i++) {
+        state_batch b = state_make_batch(m->desc.arch, i, i % 2 == 0);
+        tfn_report report;
+        CHECK(tfn_model_step(m, &b.batch, &report) == TFN_OK);
+        state_free_batch(&b);
+    }
+}
+
+/* -- logits and loss of an evaluation --------------------------------------------------------------- */
+
+typedef struct state_out {
+    float  logits[STATE_LOGITS];
+    double loss;
+} state_out;
+
+static state_out state_look(tfn_model *m)
+{
+    state_batch b = state_make_batch(m->desc.arch, 5, false);
+    state_out o;
+    tfn_report report;
+    const float *z = tfn_model_logits(m, &b.batch);
+    memset(&o, 0, sizeof o);
+    memset(&report, 0, sizeof report);
+    if (z) memcpy(o.logits, z, sizeof o.logits);
+    CHECK(z && tfn_model_eval(m, &b.batch, &report) == TFN_OK);
+    o.loss = report.loss;
+    state_free_batch(&b);
+    return o;
+}
+static void state_same(const char *name, const char *way, const state_out *a, const state_out *b)
+{
+    if (memcmp(a->logits, b->logits, sizeof a->logits))
+        FAIL("%s, %s: other logits", name, way);
+    if (memcmp(&a->loss, &b->loss, sizeof a->loss))
+        FAIL("%s, %s: loss %.9g, %.9g before", name, way, b->loss, a->loss);
+}
+static void state_close(const char *name, const char *way, const state_out *a, const state_out *b,
+                        double tolerance)
+{
+    double most = 1, gap = 0;
+    for (int i = 0; i < STATE_LOGITS; i++) {
+        const double d = fabs((double)a->logits[i] - (double)b->logits[i]);
+        most = fmax(most, fabs((double)a->logits[i]));
+        if (!(d <= gap)) gap = d;
+    }
+    if (!(gap <= tolerance * most) || !(fabs(a->loss - b->loss) <= tolerance * most))
+        FAIL("%s, %s: logits off by %.3g of %.3g, loss %.9g, was %.9g", name, way, gap, most, b->loss,
+             a->loss);
+}
+
+/* -- ways back --------------------------------------------------------------------------------------- */
+
+static tfn_file state_save(const tfn_model *m, bool weights_only)
+{
+    const tfn_checkpoint with = { NULL, NULL, weights_only };
+    tfn_file f;
+    void *bytes;
+    memset(&f, 0, sizeof f);
+    CHECK(tfn_model_save(&f, m, &with) == TFN_OK);
+    bytes = malloc((size_t)f.used);
+    f.to = bytes;
+    f.to_size = (size_t)f.used;
+    CHECK(tfn_model_save(&f, m, &with) == TFN_OK);
+    f.from = bytes;
+    f.from_size = f.to_size;
+    return f;
+}
+static void state_free_file(tfn_file *f) { free(f->to); }
+
+/* bit 0: the file has weights alone; bit 1: the model is for inference; by: 0 load, 1 load_weights,
+ * 2 the mean of two files. */
+static void state_load(const state_case *c, tfn_file *files, int kind, int by, const state_out *before)
+{
+    static const char *const names[] = { "load", "load_weights", "average" };
+    char way[80];
+    tfn_model_desc d = c->desc;
+    tfn_model m;
+    tfn_file f[2];
+    tfn_status status;
+    state_out after;
+    snprintf(way, sizeof way, "%s of %s, %s", names[by], kind & 1 ? "weights alone" : "a checkpoint",
+             kind & 2 ? "inference" : "training");
+    d.inference = (kind & 2) != 0;
+    d.seed = 99;
+    if (kind < 2 && !by) d.seed = c->desc.seed;
+    if (!state_new(&m, &d, c->name)) return;
+    f[0] = f[1] = files[kind & 1];
+    status = by ? tfn_model_load_weights(&m, f, by) : tfn_model_load(&m, f);
+    if (status != TFN_OK) {
+        char text[300];
+        FAIL("%s, %s: %s", c->name, way, tfn_error_text(&f[0].error, text, sizeof text));
+    }
+    after = state_look(&m);
+    state_same(c->name, way, before, &after);
+    tfn_model_free(&m);
+}
+
+/* Constant weights, as tfn export writes them. */
+static void state_export(const state_case *c, const tfn_model *from, const state_out *before)
+{
+    tfn_model_desc d = c->desc;
+    const int64_t n = from->param_floats + from->buffer_floats;
+    float *copy = (float *)malloc((size_t)n * sizeof *copy);
+    tfn_model m;
+    state_out after;
+    memcpy(copy, from->params, (size_t)n * sizeof *copy);
+    d.inference = true;
+    d.parameters = copy;
+    if (state_new(&m, &d, c->name)) {
+        after = state_look(&m);
+        state_same(c->name, "export", before, &after);
+        tfn_model_free(&m);
+    }
+    free(copy);
+}
+
+/* Folded, and folded, saved, loaded. */
+static void state_fold(const state_case *c, const tfn_model *from, const char *way,
+                       const state_out *before)
+{
+    tfn_model_desc d = c->desc;
+    tfn_model m, again;
+    tfn_file f;
+    state_out after, last;
+    d.inference = d.folded = true;
+    if (!state_new(&m, &d, c->name)) return;
+    if (tfn_model_fold(&m, from) != TFN_OK) FAIL("%s, %s: not folded", c->name, way);
+    after = state_look(&m);
+    state_close(c->name, way, before, &after, c->desc.half ? 0.05 : 1e-5);
+    f = state_save(&m, true);
+    if (state_new(&again, &d, c->name)) {
+        tfn_file one = f;
+        CHECK(tfn_model_load(&again, &one) == TFN_OK);
+        last = state_look(&again);
+        state_same(c->name, "folded, saved and loaded", &after, &last);
+        tfn_model_free(&again);
+    }
+    state_free_file(&f);
+    tfn_model_free(&m);
+}
+
+static void state_ways(const state_case *c)
+{
+    tfn_model_desc d = c->desc;
+    tfn_model m, loaded;
+    tfn_file files[2], f;
+    state_out before;
+    if (!state_new(&m, &d, c->name)) return;
+    state_train(&m, 0, 5);
+    before = state_look(&m);
+    files[0] = state_save(&m, false);
+    files[1] = state_save(&m, true);
+    for (int kind = 0; kind < 4; kind++)
+        for (int by = 0; by < 3; by++) state_load(c, files, kind, by, &before);
+    state_export(c, &m, &before);
+    state_fold(c, &m, "folded", &before);
+    d.inference = true;
+    if (state_new(&loaded, &d, c->name)) {
+        f = files[1];
+        CHECK(tfn_model_load(&loaded, &f) == TFN_OK);
+        state_fold(c, &loaded, "loaded, then folded", &before);
+        tfn_model_free(&loaded);
+    }
+    state_free_file(files);
+    state_free_file(files + 1);
+    tfn_model_free(&m);
+}
+
+/* All cases; below the full tier half precision takes turns. */
+static void state_all(void (*check)(const state_case *c))
+{
+    for (int32_t i = 0; i < state_count(); i++)
+        for (int half = 0; half < 2; half++) {
+            state_case c;
+            if (check_tier() < 2 && half != (i%3 + i/3) % 2) continue;
+            c = state_at(i, half != 0);
+            check(&c);
+        }
+}
+TEST(state_ways_back) { state_all(state_ways); }
+
+/* A model that begins anew from weights goes on with what is scheduled, as one that never stopped. */
+TEST(state_ramp_goes_on)
+{
+    state_case c;
+    tfn_model one, two;
+    tfn_file f;
+    tfn_param_info p;
+    double updates[2] = { -1, -1 };
+    for (int32_t i = 0; i < state_count(); i++) {
+        c = state_at(i, false);
+        if (!strcmp(c.desc.recipe, "branchnorm") && c.desc.arch == TFN_DECODER) break;
+    }
+    if (!state_new(&one, &c.desc, c.name) || !state_new(&two, &c.desc, c.name)) return;
+    state_train(&one, 0, 5);
+    f = state_save(&one, true);
+    CHECK(tfn_model_load_weights(&two, &f, 1) == TFN_OK && two.step == 0);
+    state_train(&one, 5, 1);
+    state_train(&two, 5, 1);
+    for (int32_t i = 0; tfn_model_param(&one, i, &p); i++)
+        if (!strcmp(p.name, "schedule.updates")) updates[0] = (double)*p.data;
+    for (int32_t i = 0; tfn_model_param(&two, i, &p); i++)
+        if (!strcmp(p.name, "schedule.updates")) updates[1] = (double)*p.data;
+    CHECK(updates[0] == 6 && updates[1] == 6);
+    state_free_file(&f);
+    tfn_model_free(&one);
+    tfn_model_free(&two);
+}
+
+/* A file of version 0.1: the count is missing; it is the step of the checkpoint, else all is over. */
+TEST(state_old_file)
+{
+    for (int weights = 0; weights < 2; weights++) {
+        state_case c = state_at(0, false);
+        tfn_model m, other;
+        tfn_file f;
+        tfn_param_info p;
+        unsigned char *bytes, *at = NULL;
+        double found = -1;
+        c.desc.recipe = "branchnorm";
+        if (!state_new(&m, &c.desc, "branchnorm") || !state_new(&other, &c.desc, "branchnorm")) return;
+        state_train(&m, 0, 3);
+        f = state_save(&m, weights != 0);
+        bytes = (unsigned char *)f.to;
+        for (size_t i = 0; !at && i + 18 < f.from_size; i++)
+            if (!memcmp(bytes + i, "\"schedule.updates\"", 18)) at = bytes + i;
+        CHECK(at != NULL);
+        if (at) memcpy(at, "\"schedule.another\"", 18);
+        CHECK(tfn_model_load(&other, &f) == TFN_OK);
+        for (int32_t i = 0; tfn_model_param(&other, i, &p); i++)
+            if (!strcmp(p.name, "schedule.updates")) found = (double)*p.data;
+        CHECK(found == (weights ? 16777216 : 3));
+        state_free_file(&f);
+        tfn_model_free(&m);
+        tfn_model_free(&other);
+    }
+}
+
+int main(void)
+{
+    state_make_rows();
+    RUN(state_ways_back);
+    RUN(state_ramp_goes_on);
+    RUN(state_old_file);
+    return DONE();
+}
