@@ -1126,7 +1126,8 @@ typedef struct tfn_model_desc {
  * copy of the weights, every activation and every gradient is rounded to IEEE half after each
  * operation; the parameters themselves, moments and the loss stay in float. The loss is scaled: a
  * gradient that is not finite halves the scale and skips the update, 256 updates without one double
- * it. Below 0.03125 a step returns TFN_NOT_FINITE. */
+ * it. Below 0.03125 a step returns TFN_NOT_FINITE. The model makes its copy anew in each call, a
+ * decoder its own when a sentence begins: both see weights that you write yourself, too. */
 
 /* B sentences of T tokens each, row-major; padded on the right. */
 typedef struct tfn_batch {
@@ -10137,6 +10138,15 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[TFN_INT_SOURCE_LENGTHS] = lengths;
 }
 
+/* Nothing that a call was given is kept when it returns. */
+static void tfn__unbind(tfn_run *r)
+{
+    for (int i = 0; i < TFN_SLOTS; i++) {
+        r->ints[i] = NULL;
+        r->inputs[i] = NULL;
+    }
+}
+
 /* Words as each cluster has them, -1 those of others; as targets of the head clusters too. */
 static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, const int32_t *ids,
                             int64_t n, bool targets)
@@ -10152,13 +10162,16 @@ static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, co
     }
 }
 
-/* The rounded copy of the parameters, if there is one. */
-static void tfn__refresh(tfn_model *m)
+/* Half precision computes with a rounded copy of the parameters. Whoever computes has a copy of its
+ * own, the model and each decoder, and makes it anew when a call begins: nobody who changes
+ * weights, the user with a pointer to them included, has to tell. */
+static void tfn__refresh_copy(const tfn_model *m, float *copy)
 {
     if (!TFN__ALL || !m->desc.half) return;
-    TFNORM_MEMCPY(m->run.params, m->params, (size_t)m->param_floats * sizeof(float));
-    tfn__halve(m->run.params, (ptrdiff_t)m->param_floats);
+    TFNORM_MEMCPY(copy, m->params, (size_t)m->param_floats * sizeof(float));
+    tfn__halve(copy, (ptrdiff_t)m->param_floats);
 }
+static void tfn__refresh(tfn_model *m) { tfn__refresh_copy(m, m->run.params); }
 
 static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
@@ -10179,10 +10192,12 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 /* Logits want no targets: the loss node reads ones that are all ignored. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
 {
+    tfn_status status;
     if (tfn__ready(m, batch, false) != TFN_OK) return NULL;
     m->run.ints[TFN_INT_TARGETS] = NULL;
-    if (tfn_tape_forward(&m->infer, &m->run) != TFN_OK) return NULL;
-    return tfn_value(&m->infer, &m->run, m->logits);
+    status = tfn_tape_forward(&m->infer, &m->run);
+    tfn__unbind(&m->run);
+    return status == TFN_OK ? tfn_value(&m->infer, &m->run, m->logits) : NULL;
 }
 
 /* -- one step -------------------------------------------------------------------------------- */
@@ -10227,6 +10242,7 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     tfn_status status = tfn__ready(m, batch, true);
     if (status != TFN_OK) return status;
     status = tfn_tape_forward(&m->infer, &m->run);
+    tfn__unbind(&m->run);
     if (status != TFN_OK) return status;
     tfn__sum_loss(m, &m->infer, m->loss, &loss, &nll);
     tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
@@ -10448,22 +10464,21 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, false);
     if (status != TFN_OK) return status;
-    if (m->desc.inference)
+    if (m->desc.inference) {
+        tfn__unbind(&m->run);
         return tfn__fail(&m->error, TFN_NOT_READY, "model",
                          "a model made for inference cannot profile", 0, 0);
+    }
     m->run.ints[TFN_INT_TARGETS] = NULL;
     if (!m->profiled && !m->step && !m->micro) tfn__profile_now(m);
+    tfn__unbind(&m->run);
     return TFN_OK;
 }
 
-TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+/* A step whose batch is bound. */
+static tfn_status tfn__step_bound(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     double loss, nll;
-    tfn_status status = tfn__ready(m, batch, true);
-    if (status != TFN_OK) return status;
-    if (m->desc.inference)
-        return tfn__fail(&m->error, TFN_NOT_READY, "model",
-                         "a model made for inference cannot train", 0, 0);
     if (!m->profiled && !m->step && !m->micro) {
         tfn__profile_now(m);
         tfn__refresh(m);
@@ -10482,6 +10497,18 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     if (tfn__finite(loss)) tfn__keep_statistics(m);
     tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
     return TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    tfn_status status = tfn__ready(m, batch, true);
+    if (status != TFN_OK) return status;
+    if (m->desc.inference)
+        status = tfn__fail(&m->error, TFN_NOT_READY, "model",
+                           "a model made for inference cannot train", 0, 0);
+    else status = tfn__step_bound(m, batch, report);
+    tfn__unbind(&m->run);
+    return status;
 }
 #else
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
@@ -10648,6 +10675,9 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
         d->spare = (float *)tfn__take_floats(d, &a, (int64_t)d->batch * m->desc.context
                                              * (m->desc.width / m->desc.heads * m->desc.kv_heads));
     d->run.work = (float *)tfn__take_floats(d, &a, work);
+    d->run.params = m->params;
+    if (TFN__ALL && m->desc.half)
+        d->run.params = (float *)tfn__take_floats(d, &a, m->param_floats);
     if (a.peak < a.used) a.peak = a.used;
     return d->error.status == TFN_OK ? a.peak + TFN__ALIGN - 1 : 0;
 }
@@ -10668,7 +10698,6 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
                   (int64_t)size, (int64_t)bytes);
     if (d->error.status != TFN_OK) return d->error.status;
     tfn__clear(d->run.state, d->decode.state);
-    d->run.params = m->run.params;
     d->run.buffers = m->run.buffers;
     d->run.tables = m->run.tables;
     d->run.batch = d->batch;
@@ -10678,6 +10707,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
 TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
 {
     const tfn_model_desc *m = &d->model->desc;
+    tfn_status status;
     tfn__forgive(&d->error);
     if (d->error.status != TFN_OK) return d->error.status;
     if (m->arch != TFN_ENCODER_DECODER) {
@@ -10693,8 +10723,11 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     tfn__bind(&d->run, m, source, d->lengths);
     d->run.target = 0;
     d->started = true;
-    d->run.step = d->model->step;
-    return tfn_tape_forward(&d->encode, &d->run);
+    tfn__refresh_copy(d->model, d->run.params);
+    status = tfn_tape_forward(&d->encode, &d->run);
+    tfn__unbind(&d->run);
+    if (source->source_lengths) d->run.ints[TFN_INT_SOURCE_LENGTHS] = d->lengths;
+    return status;
 }
 
 /* Row b of each cache becomes what row beam[b] was. */
@@ -10720,6 +10753,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 {
     const tfn_model_desc *m = &d->model->desc;
     int32_t left = m->context - d->run.start;
+    tfn_status status;
     tfn__forgive(&d->error);
     if (d->error.status != TFN_OK) return NULL;
     if (m->arch == TFN_ENCODER_DECODER && !d->started)
@@ -10740,8 +10774,10 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     d->run.target = time;
     d->run.ints[TFN_INT_TOKENS] = tokens;
     tfn__part_words(&d->run, m, d->words, tokens, (int64_t)d->run.batch * time, false);
-    d->run.step = d->model->step;
-    if (tfn_tape_forward(&d->decode, &d->run) != TFN_OK) return NULL;
+    if (d->run.start == 0) tfn__refresh_copy(d->model, d->run.params);
+    status = tfn_tape_forward(&d->decode, &d->run);
+    d->run.ints[TFN_INT_TOKENS] = NULL;
+    if (status != TFN_OK) return NULL;
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);
 }

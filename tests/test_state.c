@@ -1,4 +1,5 @@
-/* What a model is, on every way: saved and loaded, averaged, exported, folded. All recipes, all
+/* What a model is, on every way: saved and loaded, averaged, exported, folded; read by a decoder after
+ * each call that changes weights; and without the batch that it was given. All recipes, all
  * architectures, and rows of our own that recipes do not have. */
 #include "lib.h"
 #include "check.h"
@@ -350,11 +351,160 @@ TEST(state_old_file)
     }
 }
 
+/* -- a decoder gives what the model gives, whatever changed the weights ------------------------------ */
+
+typedef struct state_reader {
+    tfn_decoder decoder;
+    void       *block;
+} state_reader;
+
+static bool state_reader_new(state_reader *r, const tfn_model *m)
+{
+    const size_t scratch_size = tfn_model_scratch(&m->desc);
+    void *scratch = malloc(scratch_size);
+    size_t size = tfn_decoder_size(m, STATE_B, 1, scratch, scratch_size);
+    free(scratch);
+    r->block = malloc(size ? size : 1);
+    return tfn_decoder_init(&r->decoder, m, STATE_B, 1, r->block, size) == TFN_OK;
+}
+
+/* All positions one after the other; the batch is overwritten and freed before the first token. */
+static void state_decode(state_reader *r, const state_case *c, int32_t first, bool lengths,
+                         bool start, state_out *o)
+{
+    state_batch b = state_make_batch(c->desc.arch, first, lengths);
+    int32_t tokens[STATE_T][STATE_B];
+    for (int t = 0; t < STATE_T; t++)
+        for (int i = 0; i < STATE_B; i++) tokens[t][i] = b.batch.tokens[i * STATE_T + t];
+    if (start && tfn_decoder_start(&r->decoder, &b.batch) != TFN_OK)
+        FAIL("%s: the decoder does not start", c->name);
+    state_free_batch(&b);
+    for (int t = 0; t < STATE_T; t++) {
+        int32_t *now = (int32_t *)malloc(sizeof tokens[t]);
+        const float *z;
+        memcpy(now, tokens[t], sizeof tokens[t]);
+        z = tfn_decoder_next(&r->decoder, now, 1, NULL);
+        free(now);
+        for (int i = 0; z && i < STATE_B; i++)
+            memcpy(o->logits + (i * STATE_T + t) * STATE_V, z + i * STATE_V, STATE_V * sizeof *z);
+        if (!z) FAIL("%s: no logits at %d", c->name, t);
+    }
+}
+
+static void state_decodes(state_reader *r, tfn_model *m, const state_case *c, const char *after)
+{
+    const bool start = c->desc.arch == TFN_ENCODER_DECODER || strcmp(after, "init");
+    state_out model, decoder;
+    memset(&decoder, 0, sizeof decoder);
+    state_decode(r, c, 5, false, start, &decoder);      /* first: the model's call may refresh */
+    model = state_look(m);
+    decoder.loss = model.loss;
+    state_same(c->name, after, &model, &decoder);
+}
+
+static void state_changes(const state_case *c)
+{
+    tfn_model m, other, folded;
+    state_reader r, s, t;
+    tfn_model_desc d = c->desc;
+    tfn_file f;
+    tfn_param_info p;
+    state_batch b;
+    const tfn_norm_rule *norm = tfn_norm_find(tfn_recipe_find(c->desc.recipe)->norm);
+    if (c->desc.arch == TFN_ENCODER) return;                       /* nothing to decode */
+    if (norm->kind == TFN_NORM_ABSMAX) return;                     /* by nature not the same */
+    d.inference = d.folded = true;
+    if (!state_new(&m, &c->desc, c->name) || !state_new(&other, &c->desc, c->name)) return;
+    if (!state_new(&folded, &d, c->name)) return;
+    if (!state_reader_new(&r, &m) || !state_reader_new(&s, &other) || !state_reader_new(&t, &folded)) {
+        FAIL("%s: no decoder", c->name);
+        return;
+    }
+    state_decodes(&r, &m, c, "init");
+    b = state_make_batch(c->desc.arch, 1, false);
+    CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
+    state_free_batch(&b);
+    state_decodes(&r, &m, c, "profile");
+    for (int i = 0; i < 3; i++) {
+        state_train(&m, i, 1);
+        state_decodes(&r, &m, c, "step");
+    }
+    f = state_save(&m, false);
+    CHECK(tfn_model_load(&other, &f) == TFN_OK);
+    state_decodes(&s, &other, c, "load");
+    for (int i = 1; i < 3; i++) {
+        tfn_file two[2];
+        two[0] = two[1] = f;
+        state_train(&other, 3, 1);
+        CHECK(tfn_model_load_weights(&other, two, i) == TFN_OK);
+        state_decodes(&s, &other, c, i > 1 ? "average" : "load_weights");
+    }
+    CHECK(tfn_model_fold(&folded, &m) == TFN_OK);
+    state_decodes(&t, &folded, c, "fold");
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        if (p.grad)
+            for (int32_t j = 0; j < p.rows * p.cols; j++) p.data[j] += (float)0.03 * (float)(j % 3);
+    state_decodes(&r, &m, c, "a write of the user's");
+    state_free_file(&f);
+    free(r.block), free(s.block), free(t.block);
+    tfn_model_free(&m), tfn_model_free(&other), tfn_model_free(&folded);
+}
+TEST(state_decoders) { state_all(state_changes); }
+
+/* -- no object keeps a pointer into a batch ---------------------------------------------------------- */
+
+/* A word of the object that is an address in the batch. */
+static bool state_keeps(const void *object, size_t size, const state_batch *b)
+{
+    const uintptr_t low = (uintptr_t)b->ids, high = low + b->count * sizeof *b->ids;
+    for (size_t at = 0; at + sizeof low <= size; at += sizeof low) {
+        uintptr_t word;
+        memcpy(&word, (const char *)object + at, sizeof word);
+        if (word >= low && word < high) return true;
+    }
+    return false;
+}
+
+static void state_lets_go(const state_case *c)
+{
+    tfn_model m;
+    state_batch b = state_make_batch(c->desc.arch, 2, true);
+    tfn_report report;
+    state_reader r;
+    state_out with, without;
+    if (!state_new(&m, &c->desc, c->name)) return;
+    CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
+    if (state_keeps(&m, sizeof m, &b)) FAIL("%s: kept after profile", c->name);
+    CHECK(tfn_model_step(&m, &b.batch, &report) == TFN_OK);
+    if (state_keeps(&m, sizeof m, &b)) FAIL("%s: kept after step", c->name);
+    CHECK(tfn_model_eval(&m, &b.batch, &report) == TFN_OK);
+    if (state_keeps(&m, sizeof m, &b)) FAIL("%s: kept after eval", c->name);
+    CHECK(tfn_model_logits(&m, &b.batch) != NULL);
+    if (state_keeps(&m, sizeof m, &b)) FAIL("%s: kept after logits", c->name);
+    if (c->desc.arch != TFN_ENCODER && state_reader_new(&r, &m)) {
+        CHECK(tfn_decoder_start(&r.decoder, &b.batch) == TFN_OK);
+        if (state_keeps(&r.decoder, sizeof r.decoder, &b)) FAIL("%s: kept after start", c->name);
+        CHECK(tfn_decoder_next(&r.decoder, b.ids, 1, NULL) != NULL);
+        if (state_keeps(&r.decoder, sizeof r.decoder, &b)) FAIL("%s: kept after next", c->name);
+        memset(&with, 0, sizeof with);
+        without = with;
+        state_decode(&r, c, 2, true, true, &with);              /* lengths of the targets: no matter */
+        state_decode(&r, c, 2, false, true, &without);
+        state_same(c->name, "with lengths of targets", &without, &with);
+        free(r.block);
+    }
+    state_free_batch(&b);
+    tfn_model_free(&m);
+}
+TEST(state_batches) { state_all(state_lets_go); }
+
 int main(void)
 {
     state_make_rows();
     RUN(state_ways_back);
     RUN(state_ramp_goes_on);
     RUN(state_old_file);
+    RUN(state_decoders);
+    RUN(state_batches);
     return DONE();
 }
