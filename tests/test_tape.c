@@ -300,9 +300,10 @@ static tfn_var tape_scale_groups(tape_case *c)      /* a number a head */
     tfn_var x = tape_target(c);
     return tfn_scale(&c->t, x, tape_p(c, 1, c->d.heads));
 }
-static tfn_var tape_scheduled(tape_case *c)         /* 3 of 4 steps of warm-up */
+static tfn_var tape_ramp(tape_case *c)              /* buffers hold 1: one of 4 updates */
 {
-    return tfn__scheduled(&c->t, tape_target(c), 4);
+    tfn_var x = tape_target(c);
+    return tfn__ramp(&c->t, x, tfn__buffer_at(&c->t, 1, 1, 0), 4);
 }
 static tfn_var tape_shift_scalar(tape_case *c)
 {
@@ -581,7 +582,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("scale-columns", scale_columns, true)
     TAPE_ROW("scale-made", scale_made, true)
     TAPE_ROW("scale-groups", scale_groups, false)
-    TAPE_ROW("scheduled", scheduled, false)
+    TAPE_ROW("ramp", ramp, false)
     TAPE_ROW("shift-scalar", shift_scalar, false)
     TAPE_ROW("shift-columns", shift_columns, false)
     TAPE_ROW("mix", mix, false)
