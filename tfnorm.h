@@ -873,7 +873,8 @@ typedef enum tfn_scale_kind {
     TFN_SCALE_FOLDED,                         /* the same, then folded into the weights */
     TFN_SCALE_SCHEDULED,                      /* min(1, t/value) after t updates, which the weights
                                                * "schedule.updates" count, up to 2^24 */
-    TFN_SCALE_LERP                            /* skip only: 1 - out, channel by channel */
+    TFN_SCALE_LERP                            /* skip only: 1 - |out|, channel by channel; the
+                                               * branch is multiplied by |out|, too */
 } tfn_scale_kind;
 typedef struct tfn_scale_rule {
     tfn_scale_kind kind;
@@ -5712,6 +5713,13 @@ static void tfn__gate_forward(const tfn__call *c)
     c->k->combine(c->y + s.first, c->x[0] + s.first, NULL, s.count, 1 - tfn__gate_of(c->x[1][0]), 0,
                   false);
 }
+/* y = |x| */
+static void tfn__magnitude_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
+        c->y[i] = c->x[0][i] < 0 ? -c->x[0][i] : c->x[0][i];
+}
 #endif
 
 #ifndef TFNORM_NO_TRAINING
@@ -5828,6 +5836,17 @@ static void tfn__gate_backward(const tfn__call *c)
     if (c->chunk < tfn__by_rows(c)) tfn__pass_on(c, 0, 1);
     else tfn__give_one(c->dx[1], -(s * (1 + q * (1 - s)))
                        * c->k->dot(c->dy, c->x[0], c->rows*c->cols), c->add[1]);
+}
+/* dx = sign(x) dy, 0 where x is 0 */
+static void tfn__magnitude_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
+        float d = 0;
+        if (c->x[0][i] > 0) d = c->dy[i];
+        if (c->x[0][i] < 0) d = -c->dy[i];
+        c->dx[0][i] = c->add[0] ? c->dx[0][i] + d : d;
+    }
 }
 static void tfn__dropout_backward(const tfn__call *c)
 {
@@ -6148,11 +6167,14 @@ static void tfn__custom_backward(const tfn__call *c)
     X(MIX,      "mix",           tfn__mix_forward, tfn__by_rows,                                \
       TFN__BACK(tfn__mix_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)           \
     X(GATE,     "gate",          tfn__gate_forward, tfn__by_rows,                               \
-      TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)
+      TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)          \
+    X(MAGNITUDE, "magnitude",    tfn__magnitude_forward, tfn__by_rows,                          \
+      TFN__BACK(tfn__magnitude_backward), tfn__by_rows, TFN__IN0)
 #else           /* recording one is an error */
 #define TFN__MORE_OPS(X)
 enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
-       TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0 };
+       TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0,
+       TFN__OP_MAGNITUDE = 0 };
 #endif
 
 #define TFN__OPS(X)                                                                             \
@@ -6662,6 +6684,11 @@ TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
     if (!tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
+}
+
+static tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
+{
+    return tfn__var_of(t, tfn__map(t, TFN__OP_MAGNITUDE, x, tfn__none, tfn__none));
 }
 
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
@@ -7807,7 +7834,7 @@ static const tfn_topology tfn__topologies[] = {
                  2025, tfn__hybridnorm_first)
     TFN__PRE_ROW("layerscale", "x = x + v F(N(x)), v = 0.1, 1e-5 or 1e-6 by depth; final norm",
                  "Touvron et al. (CaiT)", 2021, tfn__layerscale)
-    TFN__ROW("ngpt", "x = n(x + v (n(F(x)) - x)), n = x/|x|; weights of length 1",
+    TFN__ROW("ngpt", "x = n(x + |v| (n(F(x)) - x)), n = x/|x|; weights of length 1",
              "Loshchilov et al., eq. 10 and 11", 2024, TFN__UNIT,
              TFN_BIASLESS | TFN_UNIT_WEIGHTS | TFN_LOGIT_SCALE, TFN_AGGREGATE_NONE, tfn__ngpt)
     TFN__PRE_ROW("parallel", "x = x + A(N(x)) + F(N'(x)); final norm", "GPT-NeoX",
@@ -8830,6 +8857,8 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule
     case TFN_SCALE_FOLDED: by = tfn__scale_weight(b, s, part, TFN__STATE, cols); break;
     }
     b->sub = sub;
+    if (TFN__ALL && part == TFN__PART_OUT && b->join.skip.kind == TFN_SCALE_LERP)
+        by = tfn__magnitude(b->t, by);
     return tfn_scale(b->t, x, by);
 }
 
@@ -8898,7 +8927,7 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var
     return tfn__times(b, u, in);
 }
 
-/* z = skip*x + p; nGPT: x + out*(p - x). */
+/* z = skip*x + p; nGPT: x + |out|*(p - x), the learned rate as its authors' code takes it. */
 static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
 {
     const tfn_join *join = &b->join;

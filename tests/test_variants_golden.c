@@ -25,6 +25,7 @@ typedef struct variants_case {
     int64_t     step, warmup;
     float       attention_cap, logit_cap, norm_eps;
     bool        both_only, unit, learned;   /* unit: nGPT's model; learned: positions */
+    bool        rates;      /* every other learned rate of nGPT is negative */
     bool        sensitive;  /* statistics of two features: both stacks agree in double only */
 } variants_case;
 
@@ -54,6 +55,7 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "lns") VARIANT(.name = "mix-ln", .layers = 4) VARIANT(.name = "hybridnorm")
     VARIANT(.name = "hybridnorm-first") VARIANT(.name = "layerscale") VARIANT(.name = "gpt2")
     VARIANT(.name = "embed-norm") VARIANT(.name = "bert") VARIANT(.name = "ngpt", .unit = true)
+    VARIANT(.name = "ngpt-signed", .recipe = "ngpt", .unit = true, .rates = true)
     VARIANT(.name = "parallel") VARIANT(.name = "parallel-shared") VARIANT(.name = "skipinit")
     VARIANT(.name = "powernorm", .warmup = 4, .full = true)
     VARIANT(.name = "powernorm-warm", .recipe = "powernorm", .full = true)
@@ -227,6 +229,13 @@ static void variants_check_logits(tfn_model *m, const variants_data *data,
         }
 }
 
+static void variants_negate(tfn_model *m)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        for (int32_t j = 1; strstr(p.name, ".out.weight") && j < p.cols; j += 2) p.data[j] *= -1;
+}
+
 static bool variants_model(tfn_model *m, const tfn_model_desc *d, const char *name)
 {
     char text[200];
@@ -260,6 +269,7 @@ static void variants_check(const variants_case *c, int arch, bool recompute)
     if (!variants_model(&m, &d, name)) return;
     for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
         if (!strcmp(p.name, "schedule.updates")) *p.data = (float)c->step;
+    if (c->rates) variants_negate(&m);
     variants_batch(&data, d.arch, c->full);
     for (int i = 0; i < VARIANTS_B * VARIANTS_TIME; i++) {
         valid += data.valid[i];

@@ -620,7 +620,7 @@ static const char *scale_name(const tfn_scale_rule *s, const tfn_place *p)
     case TFN_SCALE_SCHEDULED:
         snprintf(text[turn], sizeof *text, "min(1, t/%.4g)", scale_value(s, p));
         return text[turn];
-    case TFN_SCALE_LERP: return "(1 - v)";
+    case TFN_SCALE_LERP: return "(1 - |v|)";
     }
     return "";
 }
@@ -1044,7 +1044,8 @@ static const reference references[] = {
     "The released position function is not a rotation (it lacks the second term); the paper "   \
     "means rotary positions, and so does this library: set position TFN_ROTARY, activation "    \
     "TFN_SWIGLU, untied. Learned scales are stored times a unit, so that their learning rate "  \
-    "is the paper's. A row of length 0 is guarded."
+    "is the paper's; the rates v of the stream count by their absolute value, as in the code. " \
+    "A row of length 0 is guarded."
 #define SANDWICH_NOTE                                                                           \
     "The released CogView divides by the maximum over the whole tensor inside its LayerNorm "   \
     "(the norm \"cogview\") and has the attention's PB-relax switched off; so has this "        \

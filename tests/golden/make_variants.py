@@ -717,9 +717,9 @@ class NGPT(Variant):                                      # V45
         super().__init__(arch)
         self.tied, self.position, self.root = False, "rotary", self.width**0.5
 
-    def join(self, at, x, f):                             # N19, lambda stored at 1/sqrt(d)
+    def join(self, at, x, f):                             # N19, |lambda| stored at 1/sqrt(d)
         a, b = l2(x), l2(f(x))
-        return l2(a + self.row(f"{at}.out.weight", self.width) * 0.05 * self.root * (b - a))
+        return l2(a + self.row(f"{at}.out.weight", self.width).abs() * 0.05 * self.root * (b - a))
 
     def qk(self, at, q, k, v):                            # V34e
         s = (self.row(f"{at}.qk_scale.weight", self.width) * self.root).reshape(HEADS, 1, -1)
@@ -733,6 +733,15 @@ class NGPT(Variant):                                      # V45
 
     def logits(self):
         return super().logits() * self.row("logit_scale.weight", VOCAB) * self.root
+
+
+class NGPTSigned(NGPT):                                   # V45: every other learned rate is negative
+    def p(self, name, rows, cols):
+        first = name not in self.params
+        p = super().p(name, rows, cols)
+        if first and name.endswith(".out.weight"):
+            p.data[:, 1::2] *= -1
+        return p
 
 
 class Parallel(Pre):                                      # V46, NeoX: own norms
@@ -822,6 +831,7 @@ VARIANTS = {
     "dyt-sin": of(Pre, norm=point(lambda z: z.clamp(-math.pi/2, math.pi/2).sin())),
     "dyt-softsign": of(Pre, norm=point(lambda z: z / (1 + z.abs()))),
     "softcap": of(Pre, attention_cap=5, logit_cap=3),                     # V53
+    "ngpt-signed": NGPTSigned,
 }
 
 
