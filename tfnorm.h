@@ -149,7 +149,8 @@
  *        const float *logits = tfn_decoder_next(&decoder, &token, 1, NULL);
  *
  *    Several decoders may share a model. An encoder-decoder gets its source by tfn_decoder_start.
- *    The scores are those of the full forward, to the last bit.
+ *    The scores are those of the full forward, to the last bit (but with a norm over the whole
+ *    tensor, TFN_NORM_WHOLE, which no decode can know).
  *
  * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
  *    and group; all parameters are one flat vector, and so are gradients and moments. Weights are
@@ -455,7 +456,9 @@ typedef enum tfn_norm_kind {
     TFN_NORM_CENTER,       /* mean; C/(C-1): LipsFormer, Qi 2023 */
     TFN_NORM_ADA,          /* mean; 1/(s + eps), s with 1/(C-1); y = factor*(1 - slope*n)*n, all
                             * before n taken for a constant; no gain, no bias: Xu 2019, eq. 6 */
-    TFN_NORM_ABSMAX,       /* LAYER, eps times (max|x| of the tensor / 8)^2: CogView, Ding 2021 */
+    TFN_NORM_ABSMAX,       /* the kernel is LAYER's: with eps*a^2 for eps, a = max|x|/8 of the whole
+                            * tensor, that is CogView's LayerNorm of x/a (Ding 2021). A tape takes
+                            * this eps by itself, with a of the rows that count; a caller must */
     /* not functions of one row's moments: */
     TFN_NORM_POINT,        /* tfn_point */
     TFN_NORM_SEED,         /* tfn_seed */
@@ -540,7 +543,7 @@ typedef enum tfn_optimizer {
     TFN_SGD,                    /* momentum beta1 (0: none); nesterov */
     TFN_ADAM,                   /* weight decay, if any, is added to the gradient */
     TFN_ADAMW,                  /* decoupled weight decay: p -= lr * decay * p */
-    TFN_RADAM                   /* decay as AdamW */
+    TFN_RADAM                   /* decay as AdamW, but for TFN_RADAM_PYTORCH */
 } tfn_optimizer;
 
 /* RAdam while the variance of the second moment is unknown: */
@@ -548,7 +551,9 @@ typedef enum tfn_radam {
     TFN_RADAM_DEFAULT = 0,      /* rho_t <= 4: SGD with momentum (Liu 2020b, algorithm 2) */
     TFN_RADAM_AUTHORS,          /* rho_t < 5: neither step nor decay (the authors' code) */
     TFN_RADAM_DECAY,            /* rho_t < 5: only decay (Transformer-Clinic, Liu 2020) */
-    TFN_RADAM_MOMENTUM          /* rho_t < 5: SGD with momentum (deepnmt) */
+    TFN_RADAM_MOMENTUM,         /* rho_t < 5: SGD with momentum (deepnmt) */
+    TFN_RADAM_PYTORCH           /* torch.optim.RAdam: rho_t <= 5: SGD with momentum; eps_inside does
+                                 * not count, and the decay is added to the gradient */
 } tfn_radam;
 
 typedef struct tfn_update {
@@ -556,7 +561,10 @@ typedef struct tfn_update {
     tfn_radam     radam;
     float lr, beta1, beta2, eps, decay;
     float grad_scale;           /* 1/tokens times the clipping factor */
-    bool  nesterov, eps_inside; /* eps_inside: PyTorch's place of eps, else fairseq's */
+    bool  nesterov;
+    bool  eps_inside;           /* true: sqrt(v / (1 - beta2^t)) + eps, as PyTorch's Adam and AdamW;
+                                 * false: (sqrt v + eps) / sqrt(1 - beta2^t), as fairseq's Adam and
+                                 * RAdam and PyTorch's RAdam */
     /* of this step, filled by tfn_update_at: */
     bool  adaptive, skip;       /* divided by the second moment; moments alone change */
     float step_size, root;      /* bias corrections */
@@ -847,7 +855,11 @@ enum {
     TFN_NORM_OFFSET = 8,                      /* the gain is 1 + weight, the weight starts at 0 */
     TFN_NORM_DETACH_MEAN = 16, TFN_NORM_DETACH_STD = 32,     /* the backward sees constants */
     TFN_NORM_BY_HEAD = 64,                    /* statistics of `heads` contiguous groups */
-    TFN_NORM_SHIFT = 128                      /* of TFN_NORM_POINT: a learned shift */
+    TFN_NORM_SHIFT = 128,                     /* of TFN_NORM_POINT: a learned shift */
+    /* A property, not a choice: statistics of the whole tensor, at inference too. What stands at a
+     * position depends on later ones and on the other sentences of the batch: neither causal nor
+     * equal in decode. */
+    TFN_NORM_WHOLE = 256
 };
 typedef struct tfn_norm_rule {
     const char   *name, *formula, *paper;
@@ -890,7 +902,8 @@ typedef enum tfn_qk_norm {
     TFN_QK_COSINE,            /* l2 a head, times exp(min(tau, ln 100)) a head: Swin v2 */
     TFN_QK_HEAD,              /* the model's norm a head, gain (D): ViT-22B, Gemma 3 */
     TFN_QK_FULL,              /* the model's norm over all heads: OLMo 2 */
-    TFN_QK_UNIT,              /* l2 a head after rotation, times a vector, sqrt(D): nGPT */
+    TFN_QK_UNIT,              /* l2 a head after rotation, times a vector, sqrt(D): nGPT; queries
+                               * and keys share the vector, so kv_heads must be heads */
     TFN_QKV_HEAD              /* HEAD, of the values too: HybridNorm */
 } tfn_qk_norm;
 
@@ -1098,9 +1111,12 @@ typedef struct tfn_model_desc {
     tfn_optimizer optimizer;      /* 0: AdamW */
     tfn_schedule schedule;        /* all 0: constant 1e-3 */
     float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8; SGD: beta1 is the momentum, 0 none */
-    float decay;                  /* weight decay of matrices; norms and biases have none */
+    float decay;                  /* weight decay of matrices; norms, biases, scales have none */
     tfn_radam radam;              /* 0: the paper's rule; where the codes differ: tfn_radam */
-    bool  nesterov, eps_inside;   /* eps_inside: PyTorch's place of eps, false: fairseq's */
+    bool  decay_all;              /* true: of every parameter, norms, biases and scales too, as
+                                   * fairseq, and so of Admin's w */
+    bool  nesterov, eps_inside;   /* eps_inside: where PyTorch's Adam has eps, false: fairseq's; see
+                                   * tfn_update */
     float clip;                   /* 0: no clipping by the global norm */
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
 
@@ -4847,7 +4863,8 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 {
     const TFN__V scale = TFN__SET(u->grad_scale), decay = TFN__SET(u->decay);
     const TFN__V shrink = TFN__SET(u->lr * u->decay);
-    const bool coupled = u->optimizer == TFN_SGD || u->optimizer == TFN_ADAM;
+    const bool torch_radam = u->optimizer == TFN_RADAM && u->radam == TFN_RADAM_PYTORCH;
+    const bool coupled = u->optimizer == TFN_SGD || u->optimizer == TFN_ADAM || torch_radam;
     TFN__EACH(i, k, n) {
         TFN__V x = TFN__GET(p + i, k), d = TFN__MUL(TFN__GET(g + i, k), scale);
         if (coupled && u->decay > 0) d = TFN__FMA(decay, x, d);
@@ -7530,7 +7547,7 @@ static const tfn_norm_rule tfn__norms[] = {
     { "detachnorm-std", "LayerNorm, the variance constant in the backward",
       "Xu et al. (AdaNorm)", 2019, TFN__DETACHED(TFN_NORM_DETACH_STD) },
     { "cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
-      2021, TFN_NORM_ABSMAX, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
+      2021, TFN_NORM_ABSMAX, TFN__AFFINE | TFN_NORM_WHOLE, 0, 0, TFN_SQUASH_TANH },
     { "dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, TFN__POINT(0, TFN_SQUASH_TANH) },
     { "derf", "g erf(a x + s) + b", "Chen et al. (Derf)", 2025,
       TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ERF) },
@@ -8148,15 +8165,20 @@ static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* wi
 static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
 {
     double most = 2 / (1 - b2) - 1, rho = most - 2 * t * power / (1 - power);
-    if (kind == TFN_RADAM_DEFAULT ? !(rho > 4) : !(rho >= 5)) return 0;
+    bool known = rho >= 5;
+    if (kind == TFN_RADAM_DEFAULT) known = rho > 4;
+    if (kind == TFN_RADAM_PYTORCH) known = rho > 5;
+    if (!known) return 0;
     return tfn__sqrt(((rho - 4) * (rho - 2) * most) / ((most - 4) * (most - 2) * rho));
 }
 
-/* Fill step_size, root, adaptive, skip for update t >= 1. eps_inside (PyTorch):
- * lr m^ / (sqrt(v / (1 - b2^t)) + eps), m^ = m / (1 - b1^t); else (fairseq)
+/* Fill step_size, root, adaptive, skip for update t >= 1. eps_inside (PyTorch's Adam):
+ * lr m^ / (sqrt(v / (1 - b2^t)) + eps), m^ = m / (1 - b1^t); else (fairseq, PyTorch's RAdam)
  * lr m^ sqrt(1 - b2^t) / (sqrt v + eps). */
 static void tfn__update_at(tfn_update *u, int64_t t)
 {
+    const bool torch_radam = u->optimizer == TFN_RADAM && u->radam == TFN_RADAM_PYTORCH;
+    const bool inside = u->eps_inside && !torch_radam;
     double power = tfn__pow((double)u->beta2, (double)t), root = tfn__sqrt(1 - power);
     double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t)), rectified;
     u->skip = false;
@@ -8168,8 +8190,8 @@ static void tfn__update_at(tfn_update *u, int64_t t)
         if (u->adaptive) size *= rectified;
         else if (u->radam == TFN_RADAM_DECAY) size = 0;
     }
-    u->root = u->adaptive && u->eps_inside ? (float)(1 / root) : 1;
-    u->step_size = (float)(u->adaptive && !u->eps_inside ? size * root : size);
+    u->root = u->adaptive && inside ? (float)(1 / root) : 1;
+    u->step_size = (float)(u->adaptive && !inside ? size * root : size);
 }
 #endif
 
@@ -8252,6 +8274,19 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
 
 static int32_t tfn__or(int32_t value, int32_t otherwise) { return value ? value : otherwise; }
 static float tfn__orf(float value, float otherwise) { return value > 0 ? value : otherwise; }
+
+static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
+{
+    return decoder && d->arch == TFN_ENCODER_DECODER ? d->decoder_layers : d->layers;
+}
+static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
+                               int32_t layer)
+{
+    const tfn_place p = { kind, decoder, d->arch != TFN_ENCODER_DECODER, layer,
+                          tfn__depth(d, decoder), tfn__depth(d, false), tfn__depth(d, true),
+                          d->width };
+    return p;
+}
 
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
@@ -8403,7 +8438,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "head", d->head, 0, TFN_HEAD_SEQUENCE);
     if (TFN__ALL) tfn__in_range(e, "qk_norm", d->qk_norm, 0, TFN_QKV_HEAD);
     tfn__in_range(e, "optimizer", d->optimizer, 0, TFN_RADAM);
-    tfn__in_range(e, "radam", d->radam, 0, TFN_RADAM_MOMENTUM);
+    tfn__in_range(e, "radam", d->radam, 0, TFN_RADAM_PYTORCH);
     tfn__in_range(e, "schedule.kind", d->schedule.kind, 0, TFN_POLYNOMIAL);
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
@@ -8423,6 +8458,30 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (!d->inference)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no training: set inference", 0, 0);
 #endif
+}
+
+/* What a stack's attention does to queries and keys is `form` somewhere. */
+static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm form)
+{
+    const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
+    if (d->qk_norm != TFN_QK_DEFAULT) return d->qk_norm == form;
+    for (int32_t layer = 1; layer <= tfn__depth(d, decoder); layer++) {
+        tfn_place self = tfn__place_at(d, decoder, TFN_SELF_ATTENTION, layer);
+        tfn_place cross = tfn__place_at(d, decoder, TFN_CROSS_ATTENTION, layer);
+        if (tfn_topology_join(row, &self).qk == form) return true;
+        if (tfn_topology_join(row, &cross).qk == form) return true;
+    }
+    return false;
+}
+
+/* nGPT multiplies queries and keys by one vector, so that both need as many channels. */
+static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
+{
+    bool unit = d->arch != TFN_DECODER && tfn__stack_has_qk(d, false, TFN_QK_UNIT);
+    if (d->arch != TFN_ENCODER) unit = unit || tfn__stack_has_qk(d, true, TFN_QK_UNIT);
+    if (unit && d->kv_heads != d->heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "nGPT's queries and keys share their scales: "
+                  "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
 }
 
 static bool tfn__more_than_plain(const tfn_topology *t)
@@ -8447,6 +8506,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_kinds(out, e);
     tfn__check_rates(out, e);
     if (TFN__ALL) tfn__check_clusters(out, e);
+    if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
 }
 #endif /* TFN__IMPLEMENTING */
@@ -8583,19 +8643,6 @@ static tfn_var tfn__updates_of(tfn__builder *b)
     return updates;
 }
 
-static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
-{
-    return decoder && d->arch == TFN_ENCODER_DECODER ? d->decoder_layers : d->layers;
-}
-
-static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
-                               int32_t layer)
-{
-    const tfn_place p = { kind, decoder, d->arch != TFN_ENCODER_DECODER, layer,
-                          tfn__depth(d, decoder), tfn__depth(d, false), tfn__depth(d, true),
-                          d->width };
-    return p;
-}
 
 /* value * N^n * M^m * l^layer; 1 where the row has no scale. */
 static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, int32_t layer)
@@ -10278,7 +10325,10 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     return TFN_OK;
 }
 
-static bool tfn__decays(const tfn__weight *w) { return w->kind == TFN__MATRIX; }
+static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
+{
+    return w->kind == TFN__MATRIX || (d->decay_all && w->kind < TFN__STATE);
+}
 
 static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
 {
@@ -10305,11 +10355,11 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     tfn__update_at(&u, m->step + 1);
     for (int32_t i = 0, j; i < m->weight_count; i = j) {
         int64_t at = m->weights[i].at, end = m->param_floats;
-        bool decay = tfn__decays(m->weights + i);
+        bool decay = tfn__decays(d, m->weights + i);
         j = i + 1;
         if (m->weights[i].kind >= TFN__STATE) continue;
         while (j < m->weight_count && (m->weights[j].kind >= TFN__STATE
-                                       || tfn__decays(m->weights + j) == decay)) j++;
+                                       || tfn__decays(d, m->weights + j) == decay)) j++;
         if (j < m->weight_count) end = m->weights[j].at;
         u.decay = decay ? d->decay : 0;
         m->kernels->update(m->params + at, m->run.grads + at, first ? first + at : NULL,
@@ -10596,7 +10646,7 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     info->rows = w->rows;
     info->cols = w->cols;
     info->layer = w->layer;
-    info->decay = w->kind == TFN__MATRIX;
+    info->decay = tfn__decays(&m->desc, w);
     return true;
 }
 
@@ -13874,8 +13924,8 @@ enum { TFN__IS_T, TFN__IS_W, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_NORM, TFN__IS_IN
     X(R, 2, attention_dropout) X(W | TFN__LATER, 1, bands) X(W, 0, batch)                      \
     X(R, 2, beta1) X(R, 2, beta2)                                                              \
     X(W, 1, classes) X(R, 2, clip) X(W, 0, context) X(W | TFN__LATER, 1, cutoffs[0])           \
-    X(W | TFN__LATER, 1, cutoffs[1]) X(R, 2, decay) X(W, 1, decoder_layers)                    \
-    X(NORM, 1, decoder_norm)                                                                   \
+    X(W | TFN__LATER, 1, cutoffs[1]) X(R, 2, decay) X(T | TFN__LATER, 2, decay_all)            \
+    X(W, 1, decoder_layers) X(NORM, 1, decoder_norm)                                           \
     X(ROW, 1, decoder_topology) X(R, 2, dropout) X(R, 2, eps) X(T, 2, eps_inside) X(W, 1, ffn) \
     X(T, 1, folded) X(T, 2, half) X(W, 1, head) X(W, 1, heads) X(INIT, 2, init)                \
     X(W, 1, kv_heads) X(W, 1, layers) X(R, 1, logit_cap) X(R, 2, loss_scale)                   \

@@ -50,6 +50,9 @@
 #define main tokenise_main
 #include "test_tokenise.c"
 #undef main
+#define main papers_main
+#include "test_papers.c"
+#undef main
 #define main files_main
 #include "test_files.c"
 #undef main
@@ -82,6 +85,7 @@ int main(int argc, char **argv)
     FILE_TESTS(metrics)
     FILE_TESTS(golden)
     FILE_TESTS(tokenise)
+    FILE_TESTS(papers)
     FILE_TESTS(files)
     FILE_TESTS(bits)
     return CHECK_TALLY();

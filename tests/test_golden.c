@@ -357,7 +357,7 @@ static void golden_check_optimizer(const char *name, const tfn_update *form, con
         for (int i = 0; i < GOLDEN_N; i++) {
             /* PyTorch rectifies from rho > 5 on, the paper from 4: step 5 differs, so compare the
              * changes and leave that one out */
-            bool radam = form->optimizer == TFN_RADAM && t > 1;
+            bool radam = form->optimizer == TFN_RADAM && form->radam == TFN_RADAM_DEFAULT && t > 1;
             double base = radam ? wanted[i - GOLDEN_N] : 0, start = radam ? (double)old[i] : 0;
             if (radam && t == 5) continue;
             if (!(fabs((double)p[i] - start - (wanted[i] - base)) <= 2e-6))
@@ -395,6 +395,12 @@ TEST(golden_optimizers)
         u.decay = 0;
         u.eps_inside = false;
         golden_check_optimizer("radam", &u, k, 1);
+        u.radam = TFN_RADAM_PYTORCH;
+        golden_check_optimizer("radam", &u, k, 0.5f);
+        u.decay = 0.125f;
+        golden_check_optimizer("radam-decay", &u, k, 1);
+        u.eps_inside = true;                        /* makes no difference to it */
+        golden_check_optimizer("radam-decay", &u, k, 1);
     }
 }
 

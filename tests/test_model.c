@@ -143,7 +143,7 @@ static bool model_detached(const tfn_model_desc *d)
 /* Norms over a whole tensor or batch: no sentence is by itself, nor is the past. */
 static bool model_mixes(const tfn_model_desc *d)
 {
-    return model_norm(d)->kind == TFN_NORM_ABSMAX || model_norm(d)->kind >= TFN_NORM_BATCH;
+    return (model_norm(d)->flags & TFN_NORM_WHOLE) || model_norm(d)->kind >= TFN_NORM_BATCH;
 }
 #endif
 
@@ -786,7 +786,7 @@ TEST(model_decoding)
     for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
         d.threads = 1 + i % 2;
-        if (d.arch == TFN_ENCODER || model_norm(&d)->kind == TFN_NORM_ABSMAX) continue;
+        if (d.arch == TFN_ENCODER || (model_norm(&d)->flags & TFN_NORM_WHOLE)) continue;
         if (!model_start(&c, &d)) continue;
         model_check_decode(&c);
         model_check_beam(&c);
@@ -1475,6 +1475,9 @@ typedef struct model_wrong {
     X(heads_negative, d->heads = -4, TFN_BAD_OPTION, "heads is -4", "1")                          \
     X(kv, d->kv_heads = 3, TFN_BAD_OPTION, "4 heads", "3 key/value")                              \
     X(kv_more, d->kv_heads = 8, TFN_BAD_OPTION, "kv_heads is 8", "4")                             \
+    X(kv_unit, (d->kv_heads = 2, d->qk_norm = TFN_QK_UNIT), TFN_BAD_OPTION, "share their scales",  \
+      "kv_heads is 2")                                                                            \
+    X(kv_ngpt, (d->kv_heads = 2, d->recipe = "ngpt"), TFN_BAD_OPTION, "share their scales", "4")  \
     X(rotary, (d->heads = d->kv_heads = 16, d->position = TFN_ROTARY), TFN_BAD_OPTION,            \
       "rotary", "1")                                                                              \
     X(ffn, d->ffn = -1, TFN_BAD_OPTION, "ffn is -1", "1")                                         \

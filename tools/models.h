@@ -252,6 +252,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->optimizer = optimizers[choice_of(s, O_OPTIMIZER)];
     d->beta1 = (float)real_of(s, O_BETA1), d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
+    d->decay_all = choice_of(s, O_DECAY_OF) == 1;
     d->clip = (float)real_of(s, O_CLIP);
     d->dropout = (float)real_of(s, O_DROPOUT);
     d->smoothing = (float)real_of(s, O_SMOOTHING);

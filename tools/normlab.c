@@ -297,6 +297,7 @@ static void needs_text(char *text, const tfn_topology *t, const tfn_norm_rule *n
     if (needs[1]) add_text(text, "step count");
     if (n && (n->kind == TFN_NORM_BATCH || n->kind == TFN_NORM_POWER)) add_text(text, "norm state");
     if (t && t->flags & TFN_UNIT_WEIGHTS) add_text(text, "weights projected after each step");
+    if (n && n->flags & TFN_NORM_WHOLE) add_text(text, "neither causal nor equal in decode");
     if (!text[0]) strcpy(text, "-");
 }
 
@@ -1049,7 +1050,8 @@ static const reference references[] = {
 #define SANDWICH_NOTE                                                                           \
     "The released CogView divides by the maximum over the whole tensor inside its LayerNorm "   \
     "(the norm \"cogview\") and has the attention's PB-relax switched off; so has this "        \
-    "library."
+    "library. By its nature this norm is neither causal nor equal in decode: what stands at a " \
+    "position depends on later ones and on the other sentences of the batch."
 #define POWER_NOTE                                                                              \
     "The paper's backward divides by the running psi, the code's by the statistics of the "     \
     "batch, and the code puts a norm by groups (as many as heads) first. The default is the "   \

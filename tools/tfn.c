@@ -55,7 +55,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "of the schedule polynomial") \
     X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment") \
     X(BETA2, 'r', "beta2", "R", "0.98", 0, 0.99999, KEPT, "decay of the second moment") \
-    X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay of matrices") \
+    X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay") \
+    X(DECAY_OF, 'c', "decay-of", "matrices|all", "matrices", 0, 0, KEPT, "parameters") \
     X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
     X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | WRITE, "of weights, data, dropout, draws") \
     X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, "steps; 0: 20 times in all") \

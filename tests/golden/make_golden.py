@@ -596,6 +596,8 @@ for name, make in [
         ("adamw", lambda p: torch.optim.AdamW(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625,
                                               weight_decay=0.125)),                                # [LH] alg. 2
         ("radam", lambda p: torch.optim.RAdam(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625)),    # [L] alg. 2
+        ("radam-decay", lambda p: torch.optim.RAdam(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625,
+                                                    weight_decay=0.125)),
 ]:
     s = Stream("optim")
     p = s.draw(12).requires_grad_()
