@@ -943,7 +943,8 @@ typedef struct tfn_place {              /* where a row is asked for */
 /* What whole stacks have; flags are added. */
 enum {
     TFN_FINAL_NORM = 1, TFN_EMBEDDING_NORM = 2,
-    TFN_FIXNORM = 4,          /* rows of the embedding have length 1 wherever it is used */
+    TFN_FIXNORM = 4,          /* rows of the embedding have length 1 wherever it is used: a table
+                               * that two stacks share, if one of them says so */
     TFN_MACARON = 8,          /* half a feed-forward before the attention */
     TFN_SIDE_STREAM = 16,     /* y = x_0 + sum of all p; output x + N(y) (ResiDual) */
     TFN_TRANSPARENT = 32,     /* layers of the decoder see a learned mean of encoder layers */
@@ -8424,7 +8425,7 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
                   d->cutoffs[0] ? d->vocab - 1 : 0);
     if (e->status == TFN_OK && tfn__clusters(d)
         && (d->arch != TFN_DECODER || d->width < 16 || d->smoothing > 0 || d->logit_cap > 0
-            || d->half || (d->topology->flags & (TFN_FIXNORM | TFN_LOGIT_SCALE))))
+            || d->half || (d->decoder_topology->flags & (TFN_FIXNORM | TFN_LOGIT_SCALE))))
         tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
                   "neither smoothing nor a cap nor scale of logits nor half", 0, 0);
 }
@@ -9178,6 +9179,18 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
 
 /* -- stacks ---------------------------------------------------------------------------------- */
 
+/* FixNorm is a property of a table, not of the stack that happens to read it first: its rows have
+ * length 1 if any stack that reads it says so. `own`: the source's own table. */
+static bool tfn__unit_table(const tfn_model_desc *d, bool own)
+{
+    bool encoder = (d->topology->flags & TFN_FIXNORM) != 0;
+    bool decoder = (d->decoder_topology->flags & TFN_FIXNORM) != 0;
+    if (!TFN__ALL) return false;
+    if (own || d->arch == TFN_ENCODER) return encoder;
+    if (d->arch == TFN_DECODER || d->separate_source || d->bands) return decoder;
+    return encoder || decoder;
+}
+
 /* The embedding of this stack's tokens: one for all stacks, or the source's own. */
 static tfn_var tfn__embedding_of(tfn__builder *b)
 {
@@ -9189,7 +9202,7 @@ static tfn_var tfn__embedding_of(tfn__builder *b)
     if (!own) b->stack = TFN__NO_STACK;
     e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, tfn__stream(d), 0);
     b->stack = stack;
-    if (TFN__HAS(b, TFN_FIXNORM) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
+    if (tfn__unit_table(d, own) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
     if (!own) b->embedding = e;
     return e;
 }
@@ -9883,7 +9896,8 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
         float *p = tfn__weight_data(to, w);
-        bool unit = w->part == TFN__PART_EMBEDDING && (to->desc.topology->flags & TFN_FIXNORM);
+        bool unit = w->part == TFN__PART_EMBEDDING
+                 && tfn__unit_table(&to->desc, w->stack == TFN__IN_ENCODER);
         for (int32_t r = 0; unit && r < w->rows; r++)
             tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
         if (w->part == TFN__PART_MEMORY_MIX) to->kernels->softmax_forward(p, p, 1, w->cols);
