@@ -1000,6 +1000,7 @@ typedef struct tfn_init_rule {
     bool             qkv_bias, gain_bias;         /* draw the biases of q, k, v: U(+-1/sqrt(in));
                                                    * gains act on biases too */
     bool             unit_variance;               /* LSUV: W over the deviation of its output */
+    bool             table_output;                /* an untied output matrix is N(0, 1/C) */
     /* NULL: all 1. Gains at a place; they hold 1 when it is called */
     void           (*rule)(const tfn_place *place, tfn_gains *gains);
 } tfn_init_rule;
@@ -7938,7 +7939,7 @@ static void tfn__t_fixup_code_gains(const tfn_place *p, tfn_gains *g)
     tfn__t_fixup_gains(p, g);
     g->q = g->k = (float)0.70710678;
 }
-/* B branches in the whole model. The code has B = 12 for cross-attention at any depth. */
+/* B branches in the whole model. */
 static void tfn__fixup_gains(const tfn_place *p, tfn_gains *g)
 {
     double b = p->alone ? 2 * p->depth : 2 * p->encoder_depth + 3 * p->decoder_depth;
@@ -7946,14 +7947,25 @@ static void tfn__fixup_gains(const tfn_place *p, tfn_gains *g)
     g->w1 = (float)tfn__pow(b, -0.5);
     g->o = g->w2 = 0;
 }
-/* U(+-g/sqrt(l)) in the paper; its code hands the rate to a variance: l^(-1/4). */
+/* The code builds cross-attention without its B, and so with the default, 12. */
+static void tfn__fixup_code_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__fixup_gains(p, g);
+    if (p->kind == TFN_CROSS_ATTENTION)
+        g->q = g->k = g->v = (float)(tfn__pow(12, -1.0 / 6) * 0.70710678118654752);
+}
+/* U(+-g/sqrt(l)) in the paper; its code hands the rate to a variance: l^(-1/4), and draws q, k, v
+ * of self-attention, not of cross-attention, as one C x 3C matrix. */
 static void tfn__ds_gains(const tfn_place *p, tfn_gains *g)
 {
     tfn__all_gains(g, tfn__pow(p->layer, -0.5));
 }
 static void tfn__ds_code_gains(const tfn_place *p, tfn_gains *g)
 {
-    tfn__all_gains(g, tfn__pow(p->layer, -0.25));
+    const double gain = tfn__pow(p->layer, -0.25);
+    tfn__all_gains(g, gain);
+    if (p->kind == TFN_SELF_ATTENTION)
+        g->q = g->k = g->v = (float)(gain * 0.70710678118654752);
 }
 /* Attention: variance 2/(5C); feed-forward: Xavier's. */
 static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
@@ -7976,15 +7988,16 @@ static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
 
 #define TFN__INIT_FROM(name, formula, paper, year, base, ffn_base, std, embedding, rule)           \
     { name, formula, paper, year, base, ffn_base, (float)(std), (float)(embedding), false, false,  \
-      false, false, false, rule },
+      false, false, false, false, rule },
 #define TFN__INIT(name, formula, paper, year, base, rule)                                          \
     TFN__INIT_FROM(name, formula, paper, year, base, base, 0, 0, rule)
 enum { TFN__ZERO_OUTPUT = 1, TFN__ZERO_BRANCH = 2, TFN__QKV_BIAS = 4, TFN__GAIN_BIAS = 8,
-       TFN__UNIT_VARIANCE = 16 };
+       TFN__UNIT_VARIANCE = 16, TFN__TABLE_OUTPUT = 32 };
 #define TFN__INIT_FLAGS(name, formula, paper, year, base, ffn_base, flags, rule)                   \
     { name, formula, paper, year, base, ffn_base, 0, 0, ((flags) & TFN__ZERO_OUTPUT) != 0,         \
       ((flags) & TFN__ZERO_BRANCH) != 0, ((flags) & TFN__QKV_BIAS) != 0,                           \
-      ((flags) & TFN__GAIN_BIAS) != 0, ((flags) & TFN__UNIT_VARIANCE) != 0, rule },
+      ((flags) & TFN__GAIN_BIAS) != 0, ((flags) & TFN__UNIT_VARIANCE) != 0,                        \
+      ((flags) & TFN__TABLE_OUTPUT) != 0, rule },
 
 /* Of formulas: gains by matrix, times the base distribution; biases are 0 unless said. */
 static const tfn_init_rule tfn__inits[] = {
@@ -7993,12 +8006,14 @@ static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16", 2010,
               TFN_XAVIER_UNIFORM, NULL)
 #ifdef TFN__EXTRA_NORMS
-    TFN__INIT("fused", "xavier-uniform; q, k, v: 1/sqrt(2)", "fairseq; Transformer-Clinic, code",
-              2019, TFN_XAVIER_UNIFORM, tfn__fused_gains)
+    /* fairseq and torchscale draw an untied output matrix as they draw the embedding */
+    TFN__INIT_FLAGS("fused", "xavier-uniform; q, k, v: 1/sqrt(2)",
+                    "fairseq; Transformer-Clinic, code", 2019, TFN_XAVIER_UNIFORM,
+                    TFN_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__fused_gains)
     TFN__INIT_FLAGS("fairseq",
                     "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
                     "fairseq >= 0.10; b2t_connection, code", 2020, TFN_XAVIER_UNIFORM,
-                    TFN_FAN_IN_UNIFORM, TFN__QKV_BIAS, tfn__fused_gains)
+                    TFN_FAN_IN_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT, tfn__fused_gains)
     TFN__INIT_FROM("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3",
                    2019, TFN_NORMAL, TFN_NORMAL, 0.02, 0.02, tfn__gpt2_gains)
     TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
@@ -8009,28 +8024,35 @@ static const tfn_init_rule tfn__inits[] = {
               "Wang et al. (DeepNet), figure 2", 2022, TFN_XAVIER_NORMAL, tfn__deepnorm_gains)
     TFN__INIT_FLAGS("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
                     "torchscale, code", 2022, TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM,
-                    TFN__GAIN_BIAS, tfn__torchscale_gains)
+                    TFN__GAIN_BIAS | TFN__TABLE_OUTPUT, tfn__torchscale_gains)
     TFN__INIT_FLAGS("b2t", "fairseq; all matrices of a layer: 1/sqrt(L)", "b2t_connection, code",
-                    2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM, TFN__QKV_BIAS, tfn__b2t_gains)
-    TFN__INIT("t-fixup",
-              "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); embedding (9N)^(-1/4)",
-              "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM, tfn__t_fixup_gains)
+                    2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM,
+                    TFN__QKV_BIAS | TFN__TABLE_OUTPUT, tfn__b2t_gains)
+    TFN__INIT_FLAGS("t-fixup", "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); "
+                    "embedding (9N)^(-1/4)", "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM,
+                    TFN_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__t_fixup_gains)
     TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
-                    TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, TFN__QKV_BIAS, tfn__t_fixup_code_gains)
+                    TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT,
+                    tfn__t_fixup_code_gains)
     TFN__INIT_FLAGS("fixup", "fused; q, k, v: B^(-1/6), W_1: B^(-1/2), W_O, W_2, output: 0",
                     "Zhang et al. (Fixup), section 3", 2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM,
                     TFN__ZERO_OUTPUT, tfn__fixup_gains)
+    TFN__INIT_FLAGS("fixup-code", "fixup; q, k, v of cross-attention: 12^(-1/6)", "Fixup, code",
+                    2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, TFN__ZERO_OUTPUT,
+                    tfn__fixup_code_gains)
     TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al. (DS-Init)", 2019,
               TFN_XAVIER_UNIFORM, tfn__ds_gains)
-    TFN__INIT("ds-init-code", "xavier-uniform; layer l: l^(-1/4)", "zero, code", 2019,
+    TFN__INIT("ds-init-code",
+              "xavier-uniform; layer l: l^(-1/4); q, k, v of self-attention: 1/sqrt(2)",
+              "zero, code", 2019,
               TFN_XAVIER_UNIFORM, tfn__ds_code_gains)
     TFN__INIT_FROM("small", "attention N(0, 2/(5C)), feed-forward xavier",
                    "Nguyen & Salazar (SmallInit)", 2019, TFN_FAN_IN_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
                    tfn__small_gains)
     TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
               "Wang et al. (Magneto)", 2022, TFN_XAVIER_NORMAL, tfn__sub_ln_gains)
-    TFN__INIT_FROM("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.", 2017,
-                   TFN_XAVIER_UNIFORM, TFN_MIRRORED, 0, 0, tfn__fused_gains)
+    TFN__INIT_FLAGS("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.", 2017,
+                    TFN_XAVIER_UNIFORM, TFN_MIRRORED, TFN__TABLE_OUTPUT, tfn__fused_gains)
     TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_HE_NORMAL, NULL)
     TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_ORTHOGONAL, NULL)
     TFN__INIT_FLAGS("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas",
@@ -9581,6 +9603,8 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
         return size * tfn__init_gain(d, rule, w);
     }
     if (matrix && w->part == TFN__PART_OUTPUT && rule->zero_output) return 0;
+    if (matrix && w->part == TFN__PART_OUTPUT && rule->table_output)
+        return 1 / TFN__SQRT((float)w->rows);
     if (matrix) return tfn__spread(rule, base, w->rows, w->cols) * tfn__init_gain(d, rule, w);
     if (w->kind != TFN__BIAS || w[-1].kind != TFN__MATRIX) return 0;
     if (base != TFN_FAN_IN_UNIFORM && !(qkv && rule->qkv_bias)) return 0;
@@ -9598,6 +9622,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     tfn_distribution base = tfn__is_ffn(w->part) ? rule->ffn_base : rule->base;
     float size = tfn__init_size(&m->desc, rule, w, base);
     if (table && base != TFN_TRUNCATED_NORMAL) base = TFN_NORMAL;
+    if (w->part == TFN__PART_OUTPUT && rule->table_output) base = TFN_NORMAL;
     if (w->kind == TFN__BIAS) base = TFN_FAN_IN_UNIFORM;
     for (int64_t i = 0; i < n; i++)
         p[i] = size > 0 ? tfn__draw(base, key, (uint64_t)i, base == TFN_ORTHOGONAL ? 1 : size)

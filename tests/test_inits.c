@@ -99,21 +99,27 @@ static double inits_gain(const char *init, const inits_place *a)
     if (!strcmp(init, "b2t")) g *= pow(a->depth, -0.5);
     if (!strcmp(init, "t-fixup-code") && qk) g *= root;
     if (!strcmp(init, "gpt2") && last) g *= 1 / sqrt(2*a->depth);
-    if (!strcmp(init, "fixup")) g *= last ? 0 : qkv ? pow(b, -1.0 / 6) * root : pow(b, -0.5);
+    if (!strncmp(init, "fixup", 5)) {       /* the code: 12 branches for cross-attention (V09) */
+        const double branches = a->sub == 'c' && strcmp(init, "fixup") ? 12 : b;
+        g *= last ? 0 : qkv ? pow(branches, -1.0 / 6) * root : pow(b, -0.5);
+    }
     if (!strcmp(init, "ds-init")) g *= pow(a->layer, -0.5);
-    if (!strcmp(init, "ds-init-code")) g *= pow(a->layer, -0.25);
+    if (!strcmp(init, "ds-init-code")) {    /* self-attention's q, k, v are one d x 3d matrix (V14) */
+        g *= pow(a->layer, -0.25);
+        if (qkv && a->sub == 's') g *= root;
+    }
     if (!strcmp(init, "post-ln-init")) g /= a->depth - a->layer + 1;
     return g;
 }
 
-/* A matrix of a layer. */
-static inits_draw inits_matrix(const char *init, const inits_place *a)
+/* A matrix with gain g. */
+static inits_draw inits_matrix(const char *init, const inits_place *a, double g)
 {
     static const char *const normal[] = { "xavier", "deepnorm", "small", "sub-ln", "zero-gamma",
                                           "post-ln-init", NULL };
-    const double sum = a->in + a->out, in = a->in, g = inits_gain(init, a);
+    const double sum = a->in + a->out, in = a->in;
     const bool ffn = a->part[0] == 'w';
-    if (!strcmp(init, "small") && !ffn) return inits_of(INITS_NORMAL, sqrt(2.0 / (5*INITS_C)));
+    if (!strcmp(init, "small") && !ffn) return inits_of(INITS_NORMAL, g * sqrt(2.0 / (5*INITS_C)));
     if (inits_in(init, normal)) return inits_of(INITS_NORMAL, g * sqrt(2 / sum));
     if (!strcmp(init, "gpt2")) return inits_of(INITS_NORMAL, 0.02 * g);
     if (!strcmp(init, "truncated")) return inits_of(INITS_TRUNCATED, 0.02);
@@ -150,6 +156,17 @@ static inits_draw inits_table(const char *init, const inits_place *a)
     if (!strncmp(init, "t-fixup", 7) && !strcmp(a->part, "embedding"))
         size *= pow(9 * (decoder ? a->m : a->n), -0.25);
     return inits_of(INITS_NORMAL, size);
+}
+
+/* The untied output matrix: N(0, 1/C) where the code is fairseq's or torchscale's (2.6), 0 of Fixup
+ * (V09); of others what a matrix has without a gain. */
+static inits_draw inits_output(const char *init, const inits_place *a)
+{
+    static const char *const tables[] = { "fused", "fairseq", "b2t", "t-fixup", "t-fixup-code",
+                                          "looklinear", "deepnorm-torchscale", "small", NULL };
+    if (!strncmp(init, "fixup", 5)) return inits_of(INITS_ZERO, 0);
+    if (inits_in(init, tables)) return inits_of(INITS_NORMAL, 1 / sqrt(INITS_C));
+    return inits_matrix(init, a, 1);
 }
 
 /* -- samples --------------------------------------------------------------------------------- */
@@ -311,13 +328,14 @@ static void inits_check_model(const tfn_model_desc *d)
         inits_place a = inits_parse(&m.desc, &p, in);
         in = p.rows;                                    /* a bias comes behind its matrix */
         if (inits_in(a.part, matrices)) {
-            inits_draw draw = a.bias ? inits_bias(d->init, &a) : inits_matrix(d->init, &a);
+            inits_draw draw = a.bias ? inits_bias(d->init, &a)
+                                    : inits_matrix(d->init, &a, inits_gain(d->init, &a));
             if (!strcmp(a.part, "w3") && draw.kind == INITS_MIRRORED) continue;
             inits_check_draw(d->init, &p, &a, draw);
         } else if (inits_in(a.part, tables)) {
             inits_check_draw(d->init, &p, &a, inits_table(d->init, &a));
-        } else if (!strcmp(a.part, "output") && !strcmp(d->init, "fixup")) {
-            inits_check_draw(d->init, &p, &a, inits_of(INITS_ZERO, 0));
+        } else if (!strcmp(a.part, "output")) {
+            inits_check_draw(d->init, &p, &a, inits_output(d->init, &a));
         }
     }
     tfn_model_free(&m);
@@ -457,7 +475,7 @@ static int inits_check_scales(const tfn_topology *t, const tfn_norm_rule *norm, 
         const char *end = strrchr(p.name, '.');
         double wanted;
         in = p.rows;
-        if (p.rows > 1 || !strcmp(a.part, "embedding")) continue;
+        if (p.rows > 1 || !strcmp(a.part, "embedding") || !strcmp(a.part, "schedule")) continue;
         wanted = strstr(a.part, "norm") ? inits_norm(norm, a.part, end)
                : a.bias ? 0 : inits_scale(t->name, &d, &a);
         found += !a.bias && !strstr(a.part, "norm");

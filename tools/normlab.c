@@ -1017,12 +1017,13 @@ static const reference references[] = {
     "is the default, the code is \"t-fixup-code\"."
 #define FIXUP_NOTE                                                                              \
     "The code builds cross-attention without the number of branches and so uses 12^(-1/6) at "  \
-    "any depth, a slip; the default is B^(-1/6) everywhere, as in the paper's rule and in "     \
-    "the TensorFlow port. Q, K, V are those of a fused Xavier matrix in both."
+    "any depth, a slip (\"fixup-code\"); the default is B^(-1/6) everywhere, as in the "        \
+    "paper's rule and in the TensorFlow port. Q, K, V are those of a fused Xavier matrix in "   \
+    "both."
 #define DSINIT_NOTE                                                                             \
     "The paper scales the limits of layer l by l^(-1/2). The code hands l^(-1/2) to an "        \
-    "initialiser as a variance, which makes it l^(-1/4): \"ds-init-code\". The paper is the "   \
-    "default."
+    "initialiser as a variance, which makes it l^(-1/4), and draws q, k, v of self-attention "  \
+    "as one matrix, a further 1/sqrt(2): \"ds-init-code\". The paper is the default."
 #define SUBLN_NOTE                                                                              \
     "Paper and code agree that cross-attention gets neither the inner norm nor, in the "        \
     "decoder, the gain. torchscale applies the gain to the framework's weights and to "         \
@@ -1111,7 +1112,7 @@ static const struct { const char *name, *keys, *note; } notes[] = {
     { "dlcl", "wang2019", DLCL_NOTE }, { "dlcl-post", "wang2019", DLCL_NOTE },
     { "no-norm", "huang2020", NULL },
     { "t-fixup", "huang2020", TFIXUP_NOTE }, { "t-fixup-code", "huang2020", TFIXUP_NOTE },
-    { "fixup", "zhang2019fixup", FIXUP_NOTE },
+    { "fixup", "zhang2019fixup", FIXUP_NOTE }, { "fixup-code", "zhang2019fixup", FIXUP_NOTE },
     { "rezero", "bachlechner2020", REZERO_NOTE }, { "rezero-post", "liu2020 bachlechner2020",
       REZERO_NOTE },
     { "skipinit", "de2020", NULL }, { "looklinear", "balduzzi2017 liu2020", NULL },
@@ -1349,6 +1350,7 @@ static int draw_init(drawing *d, const tfn_init_rule *w, shape s, int y)
     if (embedding != 1) word(d, 1, y++, text);
     if (w->qkv_bias) word(d, 1, y++, "biases of q, k, v: U(+-1/sqrt(in))");
     if (w->gain_bias) word(d, 1, y++, "gains act on biases too");
+    if (w->table_output) word(d, 1, y++, "untied output: deviation 1/sqrt(C)");
     if (w->zero_output) word(d, 1, y++, "an untied output matrix is 0");
     if (w->zero_branch) word(d, 1, y++, "gains of the norm after a branch are 0");
     if (w->unit_variance) word(d, 1, y++, "each W over the deviation of its output on one batch");
