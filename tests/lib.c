@@ -41,6 +41,14 @@ void lib_update_at(tfn_update *u, int64_t t)        { tfn__update_at(u, t); }
 void lib_round_to_half(float *p, ptrdiff_t n)       { tfn__halve(p, n); }
 #endif
 
+bool lib_bind(tfn_model *m, const tfn_batch *batch)
+{
+    const int64_t step = m->run.step;
+    const bool ready = tfn__ready(m, batch, true) == TFN_OK;
+    m->run.step = step;
+    return ready;
+}
+
 const char *lib_word_13a(const char *text, int32_t i, int32_t *length, void *work, size_t size)
 {
     const char *none = "";

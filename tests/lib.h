@@ -27,6 +27,9 @@ double lib_sin(double x);
 double lib_cos(double x);
 double lib_pow(double x, double y);
 
+/* Bind a batch to m->run, as the calls that take one do, for runs of its tapes; m->run.step stays. */
+bool lib_bind(tfn_model *m, const tfn_batch *batch);
+
 /* Token i of a text as 13a splits it, not terminated, or NULL after the last. */
 const char *lib_word_13a(const char *text, int32_t i, int32_t *length, void *work, size_t size);
 
