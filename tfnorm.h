@@ -798,8 +798,9 @@ TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_
 TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps);
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps);
-/* A norm of rows as `like` says (kind, groups, part, eps, slope, offset, detached parts), of `cols`
- * columns each, which divide those of x: a head's, for example. gain, bias (1, cols) or none. */
+/* A norm of rows as `like` says (kind, groups, part, eps, slope, factor (0: 1), offset, detached
+ * parts), of `cols` columns each, which divide those of x: a head's, for example. gain, bias (1,
+ * cols) or none. */
 TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
                                  const tfn_norm *like);
 /* gain * f(alpha x + shift) + bias; alpha, shift (1, 1) or none */
@@ -859,7 +860,8 @@ enum {
     /* A property, not a choice: statistics of the whole tensor, at inference too. What stands at a
      * position depends on later ones and on the other sentences of the batch: neither causal nor
      * equal in decode. */
-    TFN_NORM_WHOLE = 256
+    TFN_NORM_WHOLE = 256,
+    TFN_NORM_PLAIN = 512                      /* of TFN_NORM_ADA: n itself, slope 0 and factor 1 */
 };
 typedef struct tfn_norm_rule {
     const char   *name, *formula, *paper;
@@ -1102,6 +1104,7 @@ typedef struct tfn_model_desc {
     float attention_cap;          /* > 0: scores become cap*tanh(score/cap); Gemma 2: 50 */
     float logit_cap;              /* the same of the logits; Gemma 2: 30 */
     float norm_eps;               /* 0: the norm's, or 1e-5 */
+    float norm_factor;            /* c of adanorm; 0: 1; the authors' scripts have 1, 1.5 and 2 */
     int64_t norm_warmup;          /* of PowerNorm; 0: schedule.warmup */
     bool folded;                  /* inference: what tfn_model_fold fills, without extra state */
 
@@ -6501,6 +6504,15 @@ static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
     return tfn__record(t, op, xn->rows, xn->count, xn->cols, x, y, z);
 }
 
+/* a x */
+static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
+{
+    tfn_node *n = a < 1 || a > 1 ? tfn__map(t, TFN__OP_ADD, x, tfn__none, tfn__none) : NULL;
+    if (!n) return x;
+    n->number[0] = a;
+    return tfn__var_of(t, n);
+}
+
 TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
                                  const tfn_norm *like)
 {
@@ -6528,6 +6540,8 @@ TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     n->arg[2] = (int32_t)like->part;
     n->number[1] = like->slope;
     if (t->training) n->saved_cols = 2 * (n->cols / cols) * (int32_t)groups;
+    if (like->kind == TFN_NORM_ADA && like->factor > 0)
+        return tfn__multiple(t, tfn__var_of(t, n), like->factor);
     return tfn__var_of(t, n);
 }
 static tfn_norm tfn__plain_norm(tfn_norm_kind kind, float eps)
@@ -7514,6 +7528,7 @@ TFN__SMALL
 
 enum { TFN__AFFINE = TFN_NORM_GAIN | TFN_NORM_BIAS };
 #define TFN__DETACHED(how) TFN_NORM_LAYER, how, 0, 0, TFN_SQUASH_TANH
+#define TFN__DETACHED_CODE(how) TFN_NORM_ADA, TFN_NORM_PLAIN | (how), 0, 0, TFN_SQUASH_TANH
 #define TFN__POINT(more, f) TFN_NORM_POINT, TFN__AFFINE | (more), 0, 0, f
 
 static const tfn_norm_rule tfn__norms[] = {
@@ -7524,6 +7539,8 @@ static const tfn_norm_rule tfn__norms[] = {
 #ifdef TFN__EXTRA_NORMS
     { "layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019,
       TFN_NORM_LAYER, 0, 0, 0, TFN_SQUASH_TANH },
+    { "layernorm-simple-code", "(x - mean)/(s + e), s over C - 1", "Xu et al. (AdaNorm), code",
+      2019, TFN_NORM_ADA, TFN_NORM_PLAIN, 0, 0, TFN_SQUASH_TANH },
     { "rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)", "Zhang & Sennrich, their PyTorch code", 2019,
       TFN_NORM_RMS_OUTSIDE, TFN_NORM_GAIN, (float)1e-8, 0, TFN_SQUASH_TANH },
     { "rmsnorm-offset", "(1 + g) x/sqrt(mean(x^2) + e)", "Gemma, code", 2024,
@@ -7540,7 +7557,7 @@ static const tfn_norm_rule tfn__norms[] = {
       "Jiang et al. (Pre-CRMS)", 2023, TFN_NORM_CRMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
     { "centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
       TFN_NORM_CENTER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
-    { "adanorm", "sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
+    { "adanorm", "c sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
       TFN_NORM_ADA, 0, 0, 0, TFN_SQUASH_TANH },
     { "detachnorm", "LayerNorm, mean and variance constant in the backward", "Xu et al. (AdaNorm)",
       2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD) },
@@ -7548,6 +7565,13 @@ static const tfn_norm_rule tfn__norms[] = {
       2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN) },
     { "detachnorm-std", "LayerNorm, the variance constant in the backward",
       "Xu et al. (AdaNorm)", 2019, TFN__DETACHED(TFN_NORM_DETACH_STD) },
+    { "detachnorm-code", "layernorm-simple-code, mean and s constant in the backward",
+      "Xu et al. (AdaNorm), code", 2019,
+      TFN__DETACHED_CODE(TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD) },
+    { "detachnorm-mean-code", "layernorm-simple-code, the mean constant in the backward",
+      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_NORM_DETACH_MEAN) },
+    { "detachnorm-std-code", "layernorm-simple-code, s constant in the backward",
+      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_NORM_DETACH_STD) },
     { "cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
       2021, TFN_NORM_ABSMAX, TFN__AFFINE | TFN_NORM_WHOLE, 0, 0, TFN_SQUASH_TANH },
     { "dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, TFN__POINT(0, TFN_SQUASH_TANH) },
@@ -8475,6 +8499,8 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
                   d->isa, 0);
     if (TFN__ALL && (!(d->attention_cap >= 0) || !(d->logit_cap >= 0)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "a cap must not be negative", 0, 0);
+    if (TFN__ALL && !(d->norm_factor >= 0 && d->norm_factor <= (float)1e6))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "norm_factor must be from 0 to %d", 1000000, 0);
     if (TFN__ALL && d->folded && !d->inference)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
 #ifdef TFNORM_NO_TRAINING
@@ -8778,10 +8804,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t i
 /* a*x as a value of its own. */
 static tfn_var tfn__times(tfn__builder *b, tfn_var x, float a)
 {
-    tfn_node *n = a < 1 || a > 1 ? tfn__map(b->t, TFN__OP_ADD, x, tfn__none, tfn__none) : NULL;
-    if (!n) return x;
-    n->number[0] = a;
-    return tfn__var_of(b->t, n);
+    return tfn__multiple(b->t, x, a);
 }
 
 /* -- norms: the row's, with its parameters --------------------------------------------------- */
@@ -8833,7 +8856,10 @@ static tfn_norm tfn__norm_like_of(const tfn__builder *b, const tfn_norm_rule *no
         float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
         like.eps /= a * a;
     }
-    like.slope = (float)0.1;
+    if (!(norm->flags & TFN_NORM_PLAIN)) {
+        like.slope = (float)0.1;
+        like.factor = b->d->norm_factor;
+    }
     like.offset = (norm->flags & TFN_NORM_OFFSET) != 0 && !folds;
     like.detach_mean = (norm->flags & TFN_NORM_DETACH_MEAN) != 0;
     like.detach_std = (norm->flags & TFN_NORM_DETACH_STD) != 0;
@@ -13969,7 +13995,8 @@ enum { TFN__IS_T, TFN__IS_W, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_NORM, TFN__IS_IN
     X(T, 1, folded) X(T, 2, half) X(W, 1, head) X(W, 1, heads) X(INIT, 2, init)                \
     X(W, 1, kv_heads) X(W, 1, layers) X(R, 1, logit_cap) X(R, 2, loss_scale)                   \
     X(W, 2, micro_batches) X(T, 2, nesterov) X(T, 1, no_bias) X(NORM, 1, norm)                 \
-    X(R, 1, norm_eps) X(W, 2, norm_warmup) X(W, 2, optimizer) X(W, 1, position)                \
+    X(R, 1, norm_eps) X(R | TFN__LATER, 1, norm_factor) X(W, 2, norm_warmup)                   \
+    X(W, 2, optimizer) X(W, 1, position)                                                       \
     X(W, 1, qk_norm) X(W, 2, radam) X(RECIPE, 2, recipe) X(T, 0, recompute)                    \
     X(R, 1, rotary_base) X(T, 1, scale_embedding) X(W, 2, schedule.anchor)                     \
     X(W, 2, schedule.decay_steps) X(T | TFN__LATER, 2, schedule.fairseq)                       \

@@ -539,12 +539,15 @@ TEST(files_later_option)
     d.schedule.steps = 10;
     d.schedule.power = 2.5f;
     d.schedule.fairseq = true;
+    d.norm_factor = 1.5f;
+    d.decay_all = true;
     m = files_model(&d);
     bytes[0] = files_save(&m, NULL, &size);
     f = files_from(bytes[0], size);
     FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
     CHECK(peeked.cutoffs[0] == 2 && peeked.cutoffs[1] == 5);
     CHECK(peeked.schedule.power == 2.5f && peeked.schedule.fairseq);
+    CHECK(peeked.norm_factor == 1.5f && peeked.decay_all);
     other = files_model(&peeked);
     FILES_OK(tfn_model_load(&other, &f), f);
     CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));

@@ -1499,6 +1499,8 @@ typedef struct model_wrong {
     X(dropout_nan, d->dropout = (float)NAN, TFN_BAD_OPTION, "dropout", "below 1")                 \
     X(attention_dropout, d->attention_dropout = -1, TFN_BAD_OPTION, "attention_dropout", "below") \
     X(activation_dropout, d->activation_dropout = 2, TFN_BAD_OPTION, "activation_drop", "below")  \
+    X(norm_factor, d->norm_factor = -1, TFN_BAD_OPTION, "norm_factor", "from 0")              \
+    X(norm_factor_nan, d->norm_factor = (float)NAN, TFN_BAD_OPTION, "norm_factor", "from 0")  \
     X(smoothing, d->smoothing = 1, TFN_BAD_OPTION, "smoothing", "below 1")                        \
     X(beta1, d->beta1 = 1, TFN_BAD_OPTION, "beta1", "below 1")                                    \
     X(beta2, d->beta2 = 1, TFN_BAD_OPTION, "beta2", "below 1")                                    \

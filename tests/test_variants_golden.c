@@ -20,10 +20,11 @@ static const int32_t variants_lengths[] = { 5, 3 }, variants_source_lengths[] = 
 /* What differs from the common model, as the class of that name in make_variants.py says. */
 typedef struct variants_case {
     const char *name, *recipe, *decoder;    /* recipe NULL: name; decoder: its own topology */
+    const char *norm;                       /* NULL: the recipe's */
     int32_t     width, layers;              /* 0: 8, 3 */
     bool        full, scaled, tied;         /* decoder without padding; embeddings times sqrt(C) */
     int64_t     step, warmup;
-    float       attention_cap, logit_cap, norm_eps;
+    float       attention_cap, logit_cap, norm_factor;
     bool        both_only, unit, learned;   /* unit: nGPT's model; learned: positions */
     bool        rates;      /* every other learned rate of nGPT is negative */
     bool        sensitive;  /* statistics of two features: both stacks agree in double only */
@@ -66,6 +67,11 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "dyt-isru") VARIANT(.name = "dyt-exp") VARIANT(.name = "dyt-atan")
     VARIANT(.name = "dyt-sin") VARIANT(.name = "dyt-softsign")
     VARIANT(.name = "softcap", .recipe = "pre", .attention_cap = 5, .logit_cap = 3)
+    VARIANT(.name = "adanorm-1.5", .recipe = "adanorm", .norm_factor = 1.5f)
+    VARIANT(.name = "layernorm-simple-code", .recipe = "pre", .norm = "layernorm-simple-code")
+    VARIANT(.name = "detachnorm-code", .recipe = "pre", .norm = "detachnorm-code")
+    VARIANT(.name = "detachnorm-mean-code", .recipe = "pre", .norm = "detachnorm-mean-code")
+    VARIANT(.name = "detachnorm-std-code", .recipe = "pre", .norm = "detachnorm-std-code")
 #undef VARIANT
 };
 enum { VARIANTS_CASES = sizeof variants_cases / sizeof *variants_cases };
@@ -114,6 +120,8 @@ static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
     d.decoder_topology = c->decoder ? tfn_topology_find(c->decoder) : NULL;
     d.attention_cap = c->attention_cap;
     d.logit_cap = c->logit_cap;
+    d.norm = c->norm;
+    d.norm_factor = c->norm_factor;
     d.norm_eps = 0.015625f;
     d.norm_warmup = c->warmup;
     d.batch = VARIANTS_B;

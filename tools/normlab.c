@@ -1063,8 +1063,10 @@ static const reference references[] = {
     "form. In a causal decoder training sees statistics of later tokens; decoding uses the "    \
     "running ones."
 #define XU_NOTE                                                                                 \
-    "The authors' code takes the unbiased deviation and adds e outside the root; the default "  \
-    "of adanorm is that form, of the others LayerNorm's own."
+    "The authors' code takes the unbiased deviation and adds e outside the root: adanorm is "   \
+    "that form, the others are LayerNorm's own, and their \"-code\" forms the code's. The "     \
+    "paper and the code have a factor c on adanorm, the option norm_factor: 1 unless given, "   \
+    "1, 1.5 or 2 in the authors' scripts."
 #define DYT_NOTE                                                                                \
     "In language models the authors' code drops the bias, gives alpha other starts by place "   \
     "and width (0.8 for attention, 0.2 elsewhere at 7B), and multiplies the embedding by a "    \
@@ -1130,7 +1132,9 @@ static const struct { const char *name, *keys, *note; } notes[] = {
     { "macaron", "lu2019", NULL }, { "macaron-pre", "lu2019", NULL },
     { "adanorm", "xu2019", XU_NOTE }, { "layernorm-simple", "xu2019", XU_NOTE },
     { "detachnorm", "xu2019", XU_NOTE }, { "detachnorm-mean", "xu2019", XU_NOTE },
-    { "detachnorm-std", "xu2019", XU_NOTE },
+    { "detachnorm-std", "xu2019", XU_NOTE }, { "layernorm-simple-code", "xu2019", XU_NOTE },
+    { "detachnorm-code", "xu2019", XU_NOTE }, { "detachnorm-mean-code", "xu2019", XU_NOTE },
+    { "detachnorm-std-code", "xu2019", XU_NOTE },
     { "zero-gamma", "goyal2017", NULL }, { "hanin-rolnick", "hanin2018", HANIN_NOTE },
     { "dense", "dou2018", NULL }, { "linear-aggregation", "dou2018", NULL },
     { "lsuv", "mishkin2016", NULL }, { "orthogonal", "saxe2014", NULL }, { "he", "he2015", NULL },
@@ -1253,7 +1257,7 @@ static void print_notes(const char *name)
 static const char *const norm_steps[] = {
     "- mean\n/ sqrt(var + e)", "/ sqrt(mean(x^2) + e)", "/ (sqrt(mean(x^2)) + e)", "/ max(|x|, e)",
     "/ sqrt((sum(x^2) + sum(x)^2)/C + e)", "- mean\n* C/(C-1)",
-    "- mean\n/ (s + e), s over C - 1\n* (1 - n/10), n constant in the backward",
+    "- mean\n/ (s + e), s over C - 1\n* c (1 - n/10), a constant in the backward",
     "/ (max|x| of the tensor / 8)\n- mean\n/ sqrt(var + e)", "",
     "/ sqrt(mean(x^2) + e)\n* (g + alpha tanh(x . direction))",
     "- mean over the batch\n/ sqrt(var over the batch + e)",
@@ -1272,6 +1276,7 @@ static int draw_norm(drawing *d, const tfn_norm_rule *n, int y)
     int top = y;
     snprintf(steps, sizeof steps, "%s", n->kind == TFN_NORM_POINT ? squash_steps[n->squash]
              : norm_steps[n->kind]);
+    if (n->flags & TFN_NORM_PLAIN) *strrchr(steps, '\n') = 0;         /* n itself */
     new_item(d, LOOK_WORD, x, y++, n->flags & TFN_NORM_BY_HEAD ? "x, each of H groups of channels"
              : n->part > 0 ? "x; sums over its first 1/16 only" : "x");
     for (step = steps; step; y++) {

@@ -871,7 +871,7 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
         "kv_heads", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]", "head",
         "activation", "position", "rotary_base",
         "untied", "separate_source", "scale_embedding", "no_bias", "qk_norm", "attention_cap",
-        "logit_cap", "norm_eps", "folded"
+        "logit_cap", "norm_eps", "norm_factor", "folded"
     };
     char key[64], value[128];
     fprintf(f, "static inline tfn_model_desc %s_desc(void)\n{\n"

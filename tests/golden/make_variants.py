@@ -12,7 +12,8 @@ N.. and V.. number norms and topologies as the project's catalogue of variants d
 Choices, where paper, code and catalogue leave one:
   eps            1/64 in all norms, so that its place shows; ResiDual's last norm 1e-7 (V37)
   DetachNorm     without gain and bias: Xu 2019 compares it with LayerNorm-simple, and the authors' code
-                 detaches only in the form without weights; biased deviation, eps inside (N16 of N01b)
+                 detaches only in the form without weights; biased deviation, eps inside (N16 of N01b);
+                 "-code": unbiased deviation, eps outside, as that code
   BatchNorm      divides by sqrt(v + eps) (N10; that repository clamps); running variance unbiased
   PowerNorm      as the code: batch statistic in the backward, nu's mean over padding too (3.1)
   b2t-no-norm    no norm at all, as the code; [B] appendix D speaks of "internal layers"
@@ -179,6 +180,17 @@ def absmax_norm(m, name, x):                              # N13, over what is no
 def ada_norm(m, name, x):                                 # N14, C = 1, k = 0.1
     n = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + m.eps)
     return (1 - 0.1*n).detach() * n
+
+
+def code_norm(detach_mean, detach_std):                   # N01b, N16 as the AdaNorm code: N14's n
+    def norm(m, name, x):
+        mean, std = x.mean(-1, keepdim=True), x.std(-1, keepdim=True)                # unbiased
+        return (x - (mean.detach() if detach_mean else mean)) / ((std.detach() if detach_std else std) + m.eps)
+    return norm
+
+
+def ada_norm_by(factor):                                  # N14, C = factor
+    return lambda m, name, x: factor * ada_norm(m, name, x)
 
 
 def center_norm(m, name, x):                              # N15
@@ -832,6 +844,11 @@ VARIANTS = {
     "dyt-softsign": of(Pre, norm=point(lambda z: z / (1 + z.abs()))),
     "softcap": of(Pre, attention_cap=5, logit_cap=3),                     # V53
     "ngpt-signed": NGPTSigned,
+    "adanorm-1.5": of(Pre, norm=ada_norm_by(1.5)),
+    "layernorm-simple-code": of(Pre, norm=code_norm(False, False)),
+    "detachnorm-code": of(Pre, norm=code_norm(True, True)),
+    "detachnorm-mean-code": of(Pre, norm=code_norm(True, False)),
+    "detachnorm-std-code": of(Pre, norm=code_norm(False, True)),
 }
 
 
