@@ -1049,6 +1049,7 @@ typedef struct tfn_schedule {
     float   power;            /* of POLYNOMIAL; 0: 1 */
     bool    fairseq;          /* true: fairseq's counting. Update t + 1 has the rate lr(t), the
                                * first lr(0) = lr_init, and r = (S - t)/(S - W): 0 at t = S. */
+    bool    frozen;           /* true: the rate is 0, and no weight moves */
 } tfn_schedule;
 /* The rate of update t, from 1; width is Noam's. */
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width);
@@ -1127,14 +1128,16 @@ typedef struct tfn_model_desc {
 
     int32_t batch;                /* 0: 1; the largest B of a batch */
     int32_t batch_tokens;         /* 0: any; the most B*T, and B*Ts: less memory if rows differ */
-    int32_t threads;              /* 0: 1, or OpenMP's number where it is on */
+    int32_t threads;              /* 0: 1, or OpenMP's number where it is on; without OpenMP and
+                                   * TFNORM_PARALLEL_FOR more than 1 is refused */
     tfn_isa isa;                  /* 0: best */
     uint64_t seed;
     bool inference;               /* true: no gradients, no moments */
     bool recompute;               /* true: layers are computed again in the backward */
     bool probes;                  /* true: training can be watched, see tfn_model_watch */
-    bool half;                    /* true: simulated half precision, see below; one thread */
-    float loss_scale;             /* of half, at the start; 0: 128 */
+    bool half;                    /* true: simulated half precision, see below; one thread, and
+                                   * more are refused */
+    float loss_scale;             /* of half, at the start; 0: 128; without half it is 1 */
 
     float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
 } tfn_model_desc;
@@ -1229,7 +1232,8 @@ typedef struct tfn_model {
     tfn_allocator allocator;
 } tfn_model;
 
-/* Fill the defaults; false and an error where an option has no legal value. */
+/* Fill the defaults; false and an error where an option has no legal value: outside its range (see
+ * tfn__limits), not a number, unknown, or one that does not go with another. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e);
 /* Bytes of scratch that tfn_model_size needs: bounds the tapes' metadata. 0: invalid. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc);
@@ -1927,6 +1931,38 @@ static void tfn__put_int(tfn__text *t, const char *before, int64_t value, const 
     do digits[--i] = (char)('0' + u % 10); while (u /= 10);
     if (value < 0) digits[--i] = '-';
     tfn__put_texts(t, before, digits + i, after);
+}
+
+/* v * 10^power, one power after the other, which is exact where the result is. v is 0, or from 1
+ * to 1e18: so 345 powers are always enough to reach 0 or infinity. */
+static double tfn__decimal(double v, int64_t power)
+{
+    const int64_t most = 345;
+    if (power > most) power = most;
+    if (power < -most) power = -most;
+    for (; power > 0; power--) v *= 10;
+    for (; power < 0; power++) v /= 10;
+    return v;
+}
+
+/* The shortest number that reads as x again; 0 for what JSON lacks, infinity and NaN. */
+static void tfn__put_float(tfn__text *t, float x)
+{
+    char digits[32] = "0";
+    int32_t power = 0;
+    double rest = x < 0 ? -(double)x : (double)x;
+    if (!(rest - rest >= 0)) rest = 0;
+    for (; rest >= 10; power++) rest /= 10;
+    for (; rest > 0 && rest < 1; power--) rest *= 10;
+    for (int32_t n = 0; rest > 0 && n < 17; n++, rest *= 10) {
+        tfn__text s = tfn__text_in(digits, sizeof digits);
+        const int64_t whole = (x < 0 ? -1 : 1) * (int64_t)(rest + 0.5);
+        tfn__put_int(&s, NULL, whole, NULL);
+        if (power != n) tfn__put_int(&s, "e", power - n, NULL);
+        tfn__end(&s);
+        if ((float)tfn__decimal((double)whole, power - n) == x) break;
+    }
+    tfn__put(t, digits);
 }
 
 /* "%d" takes found, then wanted; "%s" takes the name. */
@@ -8304,6 +8340,7 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
     const double counted = (double)(s->fairseq ? t - 1 : t);
     const double warm = (double)s->warmup, first = (double)s->lr_init;
     double lr;
+    if (s->frozen) return 0;
     if (s->kind == TFN_NOAM)
         lr = tfn__noam(s, counted, (double)width);
     else if (s->warmup > 0 && counted <= warm)
@@ -8335,6 +8372,131 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
     return p;
 }
 
+/* Where a numeric option stands and what it may be, defaults filled in: a whole number or a real
+ * one, from least to most; a rate, which is below most; a real one that may also be 0. */
+enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
+typedef struct tfn__limit {
+    const char *name;
+    int         kind;
+    size_t      at, size;
+    double      least, most;
+} tfn__limit;
+#define TFN__RANGE_OF(type, field, kind, least, most) \
+    { #field, kind, offsetof(type, field), sizeof(((type *)0)->field), least, most }
+
+/* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. */
+static int64_t tfn__whole_at(const char *p, size_t size)
+{
+    int8_t one = 0;
+    int16_t two = 0;
+    int32_t four = 0;
+    int64_t eight = 0;
+    if (size == sizeof one) TFNORM_MEMCPY(&one, p, sizeof one);
+    if (size == sizeof two) TFNORM_MEMCPY(&two, p, sizeof two);
+    if (size == sizeof four) TFNORM_MEMCPY(&four, p, sizeof four);
+    if (size == sizeof eight) TFNORM_MEMCPY(&eight, p, sizeof eight);
+    return one + two + four + eight;                /* all but one are 0 */
+}
+
+static void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_t v, int64_t least,
+                          int64_t most)
+{
+    if (e->status != TFN_OK || (v >= least && v <= most)) return;
+    tfn__fail_name(e, TFN_BAD_OPTION, op,
+                   v < least ? "%s is %d, at least %d is wanted" : "%s is %d, at most %d is wanted",
+                   name);
+    e->found = v;
+    e->wanted = v < least ? least : most;
+}
+
+/* The error's name takes the whole sentence, which has numbers that are not whole. */
+static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
+{
+    const bool above = (double)v > r->most || (r->kind == TFN__RATE && (double)v >= r->most);
+    const bool zero = r->kind == TFN__REAL_OR_0 && v == 0;
+    tfn__text t;
+    if (e->status != TFN_OK || zero || ((double)v >= r->least && !above)) return;
+    tfn__fail(e, TFN_BAD_OPTION, op, "%s", 0, 0);
+    t = tfn__text_in(e->name, sizeof e->name);
+    tfn__put(&t, r->name);
+    if (v != v) tfn__put(&t, " is not a number");
+    else if (v - v != 0) tfn__put(&t, v > 0 ? " is infinite" : " is minus infinity");
+    else {
+        tfn__put(&t, " is ");
+        tfn__put_float(&t, v);
+    }
+    if (r->kind == TFN__REAL_OR_0) tfn__put(&t, ", 0 or");
+    else tfn__put(&t, ",");
+    if (!above) tfn__put(&t, " at least ");
+    else if (r->kind == TFN__RATE) tfn__put(&t, " below ");
+    else tfn__put(&t, " at most ");
+    tfn__put_float(&t, (float)(above ? r->most : r->least));
+    tfn__put(&t, " is wanted");
+    tfn__end(&t);
+}
+
+static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
+                              const tfn__limit *limits, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const tfn__limit *r = limits + i;
+        const char *p = (const char *)options + r->at;
+        if (r->kind == TFN__WHOLE) {
+            tfn__in_range(e, op, r->name, tfn__whole_at(p, r->size), (int64_t)r->least,
+                          (int64_t)r->most);
+        } else {
+            float real;
+            TFNORM_MEMCPY(&real, p, sizeof real);
+            tfn__check_real(e, op, r, real);
+        }
+    }
+}
+
+/* Every numeric option of a model: a test fails when one is missing. Sizes: so that their products
+ * are found to be too large before they overflow. TINY, HUGE: their squares and inverses are
+ * normal numbers. COUNT: exact as a double, in which checkpoints keep the step. */
+#define TFN__TINY  1e-18
+#define TFN__HUGE  1e18
+#define TFN__COUNT 9007199254740992.0
+#define TFN__SIDE  1048576
+#define TFN__VOCAB 16777216
+#define TFN__RANGE_LIST(X)                                                                     \
+    X(vocab, WHOLE, 1, TFN__VOCAB)              X(context, WHOLE, 1, TFN__SIDE)                \
+    X(arch, WHOLE, 0, TFN_ENCODER_DECODER)      X(source_context, WHOLE, 1, TFN__SIDE)         \
+    X(width, WHOLE, 1, TFN__SIDE)               X(layers, WHOLE, 1, 4096)                      \
+    X(decoder_layers, WHOLE, 1, 4096)           X(heads, WHOLE, 1, 32768)                      \
+    X(kv_heads, WHOLE, 1, 32768)                X(ffn, WHOLE, 1, 4 * TFN__SIDE)                \
+    X(segments, WHOLE, 0, TFN__SIDE)            X(classes, WHOLE, 0, TFN__VOCAB)               \
+    X(bands, WHOLE, 0, TFN__SIDE)               X(head, WHOLE, 0, TFN_HEAD_SEQUENCE)           \
+    X(cutoffs[0], WHOLE, 0, TFN__VOCAB)         X(cutoffs[1], WHOLE, 0, TFN__VOCAB)            \
+    X(activation, WHOLE, 0, TFN_IDENTITY)       X(position, WHOLE, 0, TFN_NO_POSITION)         \
+    X(rotary_base, REAL, 1, TFN__HUGE)          X(qk_norm, WHOLE, 0, TFN_QKV_HEAD)             \
+    X(attention_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                          \
+    X(logit_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                              \
+    X(norm_eps, REAL_OR_0, TFN__TINY, TFN__HUGE)                                               \
+    X(norm_factor, REAL_OR_0, TFN__TINY, 1e6)                                                  \
+    X(dropout, RATE, 0, 1)                      X(attention_dropout, RATE, 0, 1)               \
+    X(activation_dropout, RATE, 0, 1)                                                          \
+    X(smoothing, RATE, 0, 1)                    X(smoothing_kind, WHOLE, 0, TFN_SMOOTHING_FAIRSEQ) \
+    X(optimizer, WHOLE, 0, TFN_RADAM)           X(schedule.kind, WHOLE, 0, TFN_POLYNOMIAL)     \
+    X(schedule.lr, REAL, 0, 1e6)                X(schedule.lr_init, REAL, 0, 1e6)              \
+    X(schedule.lr_min, REAL, 0, 1e6)            X(schedule.warmup, WHOLE, 0, TFN__COUNT)       \
+    X(schedule.steps, WHOLE, 0, TFN__COUNT)     X(schedule.anchor, WHOLE, 0, TFN__COUNT)       \
+    X(schedule.step_at, WHOLE, 0, TFN__COUNT)   X(schedule.step_factor, REAL, 0, 1e6)          \
+    X(schedule.power, REAL_OR_0, TFN__TINY, 1e6)                                               \
+    X(schedule.decay_steps, WHOLE, 0, TFN__COUNT) /* may be that of norms: */                  \
+    X(norm_warmup, WHOLE, 0, TFN__COUNT)                                                       \
+    X(beta1, RATE, 0, 1)                        X(beta2, RATE, 0, 1)                           \
+    X(eps, REAL, TFN__TINY, TFN__HUGE)          X(decay, REAL, 0, 1e3)                         \
+    X(radam, WHOLE, 0, TFN_RADAM_PYTORCH)       X(clip, REAL_OR_0, TFN__TINY, TFN__HUGE)       \
+    X(micro_batches, WHOLE, 1, TFN__SIDE)       X(batch, WHOLE, 1, TFN__SIDE)                  \
+    X(batch_tokens, WHOLE, 0, INT32_MAX)        X(threads, WHOLE, 1, 1024)                     \
+    X(isa, WHOLE, 0, TFN_ISA_COUNT - 1)         X(loss_scale, REAL, 0.03125, TFN__HUGE)
+#define TFN__RANGE(field, kind, least, most) \
+    TFN__RANGE_OF(tfn_model_desc, field, TFN__##kind, least, most),
+static const tfn__limit tfn__limits[] = { TFN__RANGE_LIST(TFN__RANGE) };
+enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
+
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
     bool sgd = d->optimizer == TFN_SGD;
@@ -8344,27 +8506,26 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->decoder_layers = tfn__or(d->decoder_layers, d->layers);
     d->heads = tfn__or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
     d->kv_heads = tfn__or(d->kv_heads, d->heads);
-    if (!d->ffn && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
+    if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
+    d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_GELU_TANH;
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_LEARNED;
-    d->rotary_base = tfn__orf(d->rotary_base, 10000);
+    if (d->rotary_base == 0) d->rotary_base = 10000;
     if (!d->recipe) d->recipe = "pre";
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = d->schedule.warmup;
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_ADAMW;
-    d->schedule.lr = tfn__orf(d->schedule.lr, d->schedule.kind == TFN_NOAM ? 1 : (float)1e-3);
-    if (d->schedule.kind == TFN_POLYNOMIAL) d->schedule.power = tfn__orf(d->schedule.power, 1);
-    if (!sgd) d->beta1 = tfn__orf(d->beta1, (float)0.9);
-    d->beta2 = tfn__orf(d->beta2, (float)0.98);
-    d->eps = tfn__orf(d->eps, (float)1e-8);
+    if (d->schedule.lr == 0) d->schedule.lr = d->schedule.kind == TFN_NOAM ? 1 : (float)1e-3;
+    if (d->schedule.power == 0 && d->schedule.kind == TFN_POLYNOMIAL) d->schedule.power = 1;
+    if (d->beta1 == 0 && !sgd) d->beta1 = (float)0.9;
+    if (d->beta2 == 0) d->beta2 = (float)0.98;
+    if (d->eps == 0) d->eps = (float)1e-8;
     d->micro_batches = tfn__or(d->micro_batches, 1);
-    if (TFN__ALL) d->loss_scale = d->half ? tfn__orf(d->loss_scale, 128) : 1;
+    if (d->loss_scale == 0) d->loss_scale = d->half ? 128 : 1;
     d->batch = tfn__or(d->batch, 1);
 #if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
-    d->threads = tfn__or(d->threads, omp_get_max_threads());
-#else
-    d->threads = tfn__or(d->threads, 1);
+    if (!d->half) d->threads = tfn__or(d->threads, omp_get_max_threads());
 #endif
-    if (TFN__ALL && d->half) d->threads = 1;
+    d->threads = tfn__or(d->threads, 1);
 }
 
 /* A recipe's parts, unless the options override them. */
@@ -8398,34 +8559,10 @@ static int32_t tfn__stream(const tfn_model_desc *d)
     return d->width - (norm && norm->kind == TFN_NORM_CRMS);
 }
 
-static void tfn__in_range(tfn_error *e, const char *name, int64_t v, int64_t least, int64_t most)
-{
-    if (e->status != TFN_OK || (v >= least && v <= most)) return;
-    tfn__fail_name(e, TFN_BAD_OPTION, "model", "%s is %d, the limit is %d", name);
-    e->found = v;
-    e->wanted = v < least ? least : most;
-}
-
-#define TFN__RANGE(field, least, most) { #field, offsetof(tfn_model_desc, field), least, most }
-#define TFN__RATE(field) { #field, offsetof(tfn_model_desc, field) }
+/* Of options in their ranges: those that depend on others. */
 static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
 {
-    enum { MOST = 1 << 20 };                      /* of a width, a length; tokens: 2^24 */
-    static const struct { const char *name; size_t at; int32_t least, most; } ranges[] = {
-        TFN__RANGE(vocab, 1, 1 << 24), TFN__RANGE(context, 1, MOST),
-        TFN__RANGE(source_context, 1, MOST), TFN__RANGE(width, 1, MOST),
-        TFN__RANGE(layers, 1, 4096), TFN__RANGE(decoder_layers, 1, 4096),
-        TFN__RANGE(heads, 1, 1 << 15), TFN__RANGE(ffn, 1, 4 * MOST),
-        TFN__RANGE(segments, 0, MOST), TFN__RANGE(batch, 1, MOST), TFN__RANGE(threads, 1, 1024),
-        TFN__RANGE(batch_tokens, 0, INT32_MAX), TFN__RANGE(micro_batches, 1, MOST),
-        TFN__RANGE(bands, 0, MOST)
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        int32_t value;
-        TFNORM_MEMCPY(&value, (const char *)d + ranges[i].at, sizeof value);
-        tfn__in_range(e, ranges[i].name, value, ranges[i].least, ranges[i].most);
-    }
-    tfn__in_range(e, "kv_heads", d->kv_heads, 1, d->heads);
+    tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
     if (e->status != TFN_OK) return;
     if (d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width %d does not split into %d heads", d->width,
@@ -8440,18 +8577,35 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
                   d->width / d->heads, 0);
 }
 
-static void tfn__check_rates(const tfn_model_desc *d, tfn_error *e)
+/* More threads than one want the compiler's, or the caller's. */
+static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 {
-    static const struct { const char *name; size_t at; } rates[] = {
-        TFN__RATE(dropout), TFN__RATE(attention_dropout), TFN__RATE(activation_dropout),
-        TFN__RATE(smoothing), TFN__RATE(beta1), TFN__RATE(beta2)
-    };
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-        float p;
-        TFNORM_MEMCPY(&p, (const char *)d + rates[i].at, sizeof p);
-        if (!(p >= 0 && p < 1))
-            tfn__fail_name(e, TFN_BAD_OPTION, "model", "%s must be at least 0 and below 1",
-                           rates[i].name);
+#ifndef TFN__THREADS
+    if (d->threads > 1)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "threads is %d, this build has %d: it wants OpenMP "
+                  "or TFNORM_PARALLEL_FOR", d->threads, 1);
+#endif
+    if (d->half && d->threads > 1)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half wants %d", d->threads, 1);
+}
+
+/* Schedules that end, and the one that steps, say when. */
+static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
+{
+    switch (s->kind) {
+    case TFN_LINEAR:
+    case TFN_POLYNOMIAL:
+    case TFN_COSINE:
+    case TFN_WARMUP_STABLE_DECAY:
+        tfn__in_range(e, "model", "the end of the schedule, schedule.steps,", s->steps, 1,
+                      INT64_MAX);
+        break;
+    case TFN_STEP:
+        tfn__in_range(e, "model", "the step of the schedule, schedule.step_at,", s->step_at, 1,
+                      INT64_MAX);
+        break;
+    default:
+        break;
     }
 }
 
@@ -8466,8 +8620,8 @@ static int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
 }
 static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
 {
-    tfn__in_range(e, "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
-    tfn__in_range(e, "cutoffs[1]", d->cutoffs[1], d->cutoffs[1] ? d->cutoffs[0] + 1 : 0,
+    tfn__in_range(e, "model", "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
+    tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], d->cutoffs[1] ? d->cutoffs[0] + 1 : 0,
                   d->cutoffs[0] ? d->vocab - 1 : 0);
     if (e->status == TFN_OK && tfn__clusters(d)
         && (d->arch != TFN_DECODER || d->width < 16 || d->smoothing > 0 || d->logit_cap > 0
@@ -8478,18 +8632,10 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
 
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
-    tfn__in_range(e, "arch", d->arch, 0, TFN_ENCODER_DECODER);
-    tfn__in_range(e, "activation", d->activation, 0, TFN_IDENTITY);
-    tfn__in_range(e, "position", d->position, 0, TFN_NO_POSITION);
-    tfn__in_range(e, "smoothing_kind", d->smoothing_kind, 0, TFN_SMOOTHING_FAIRSEQ);
-    tfn__in_range(e, "head", d->head, 0, TFN_HEAD_SEQUENCE);
-    if (TFN__ALL) tfn__in_range(e, "qk_norm", d->qk_norm, 0, TFN_QKV_HEAD);
-    tfn__in_range(e, "optimizer", d->optimizer, 0, TFN_RADAM);
-    tfn__in_range(e, "radam", d->radam, 0, TFN_RADAM_PYTORCH);
-    tfn__in_range(e, "schedule.kind", d->schedule.kind, 0, TFN_POLYNOMIAL);
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
-    if (d->head == TFN_HEAD_SEQUENCE) tfn__in_range(e, "classes", d->classes, 1, 1 << 24);
+    if (d->head == TFN_HEAD_SEQUENCE)
+        tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
     if (TFN__ALL && d->bands && d->arch != TFN_ENCODER_DECODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frames want an encoder-decoder", 0, 0);
     if (d->segments && d->arch != TFN_ENCODER)
@@ -8497,10 +8643,6 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
                   d->isa, 0);
-    if (TFN__ALL && (!(d->attention_cap >= 0) || !(d->logit_cap >= 0)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "a cap must not be negative", 0, 0);
-    if (TFN__ALL && !(d->norm_factor >= 0 && d->norm_factor <= (float)1e6))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "norm_factor must be from 0 to %d", 1000000, 0);
     if (TFN__ALL && d->folded && !d->inference)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
 #ifdef TFNORM_NO_TRAINING
@@ -8551,9 +8693,13 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
             || out->logit_cap > 0 || out->bands || out->cutoffs[0]
         || tfn__more_than_plain(out->topology) || tfn__more_than_plain(out->decoder_topology)))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
+    tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
+    if (e->status != TFN_OK) return false;
+    if (!out->half) out->loss_scale = 1;
     tfn__check_sizes(out, e);
     tfn__check_kinds(out, e);
-    tfn__check_rates(out, e);
+    tfn__check_threads(out, e);
+    if (!out->inference) tfn__check_schedule(&out->schedule, e);
     if (TFN__ALL) tfn__check_clusters(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
@@ -10238,7 +10384,7 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
                              bool targets)
 {
     int64_t n = (int64_t)x->batch * x->time;
-    int64_t m = (int64_t)x->batch * tfn__positions(d, x->source_time);
+    int64_t m = x->source_time < 0 ? 0 : (int64_t)x->batch * tfn__positions(d, x->source_time);
     bool sequence = d->head == TFN_HEAD_SEQUENCE;
     if (d->arch != TFN_ENCODER_DECODER || m < n) m = n;
     if (d->batch_tokens && m > d->batch_tokens)
@@ -10341,6 +10487,12 @@ TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
     return status == TFN_OK ? tfn_value(&m->infer, &m->run, m->logits) : NULL;
 }
 
+/* Whether its group has weight decay. */
+static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
+{
+    return w->kind == TFN__MATRIX || (d->decay_all && w->kind < TFN__STATE);
+}
+
 /* -- one step -------------------------------------------------------------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
@@ -10380,7 +10532,9 @@ static void tfn__report(tfn_report *r, double loss, double nll, int64_t tokens, 
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     double loss, nll;
+    tfn_report unread;
     tfn_status status = tfn__ready(m, batch, true);
+    if (!report) report = &unread;
     if (status != TFN_OK) return status;
     status = tfn_tape_forward(&m->infer, &m->run);
     tfn__unbind(&m->run);
@@ -10388,11 +10542,6 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     tfn__sum_loss(m, &m->infer, m->loss, &loss, &nll);
     tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
     return TFN_OK;
-}
-
-static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
-{
-    return w->kind == TFN__MATRIX || (d->decay_all && w->kind < TFN__STATE);
 }
 
 static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
@@ -10477,7 +10626,7 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
     if (!report->skipped) {
         factor = m->desc.clip > 0 ? m->desc.clip / (report->grad_norm + (float)1e-6) : 1;
         tfn__update_all(m, lr, scale * (factor < 1 ? factor : 1));
-        tfn__unit_weights(m);
+        if (!m->desc.schedule.frozen) tfn__unit_weights(m);
         tfn__keep_statistics(m);
         tfn__count_update(m);
         m->step++;
@@ -10645,7 +10794,9 @@ static tfn_status tfn__step_bound(tfn_model *m, const tfn_batch *batch, tfn_repo
 
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
+    tfn_report unread;
     tfn_status status = tfn__ready(m, batch, true);
+    if (!report) report = &unread;
     if (status != TFN_OK) return status;
     if (m->desc.inference)
         status = tfn__fail(&m->error, TFN_NOT_READY, "model",
@@ -10803,8 +10954,8 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     d->chunk = tfn__or(chunk, 1);
     if (m->desc.arch == TFN_ENCODER && d->error.status == TFN_OK)
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
-    tfn__in_range(&d->error, "a decoder's batch", d->batch, 1, 1 << 20);
-    tfn__in_range(&d->error, "a chunk of tokens", d->chunk, 1, m->desc.context);
+    tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, 1 << 20);
+    tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
     if (m->desc.arch == TFN_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
     tfn__lay_tape(d, &a, &d->decode, false);
     if (d->error.status != TFN_OK) return 0;
@@ -10945,33 +11096,39 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
     d->chunk = tfn__or(d->chunk, 1);
 }
 
-static void tfn__generate_real(tfn_error *e, const char *name, float value, double most)
-{
-    if (!(value >= 0 && (double)value <= most))
-        tfn__fail_name(e, TFN_BAD_OPTION, "generator", "%s is out of its range", name);
-}
+/* Every numeric option but the end, which has no least, and what is forbidden. */
+#define TFN__GENERATE(field, kind, least, most) \
+    TFN__RANGE_OF(tfn_generate_desc, field, TFN__##kind, least, most)
+static const tfn__limit tfn__generate_limits[] = {
+    TFN__GENERATE(sentences, WHOLE, 1, TFN__SIDE),
+    TFN__GENERATE(beam, WHOLE, 0, TFN__SIDE),
+    TFN__GENERATE(max_tokens, WHOLE, 1, INT32_MAX),
+    TFN__GENERATE(max_ratio, REAL, 0, 1e6),
+    TFN__GENERATE(min_tokens, WHOLE, 0, INT32_MAX),
+    TFN__GENERATE(forbidden_count, WHOLE, 0, TFN__VOCAB),
+    TFN__GENERATE(length_penalty, REAL, 0, 100),
+    TFN__GENERATE(temperature, REAL_OR_0, TFN__TINY, TFN__HUGE),
+    TFN__GENERATE(top_k, WHOLE, 0, INT32_MAX),
+    TFN__GENERATE(top_p, REAL, 0, 1),
+    TFN__GENERATE(chunk, WHOLE, 1, TFN__SIDE)
+};
 
 static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
 {
-    tfn__in_range(e, "sentences", d->sentences, 1, 1 << 20);
-    tfn__in_range(e, "beam", d->beam, 0, 1 << 20);
-    tfn__in_range(e, "%d beams in all, the limit is %d", (int64_t)d->sentences * d->beam, 0,
-                  1 << 20);
-    tfn__in_range(e, "max_tokens", d->max_tokens, 1, INT32_MAX);
-    tfn__in_range(e, "min_tokens", d->min_tokens, 0, INT32_MAX);
-    tfn__in_range(e, "the end is token %d, the limit is %d", d->end, INT32_MIN, m->vocab - 1);
-    tfn__in_range(e, "top_k", d->top_k, 0, INT32_MAX);
-    tfn__generate_real(e, "max_ratio", d->max_ratio, 1e6);
-    tfn__generate_real(e, "length_penalty", d->length_penalty, 100);
-    tfn__generate_real(e, "temperature", d->temperature, 1e30);
-    tfn__generate_real(e, "top_p", d->top_p, 1);
+    static const char op[] = "generator";
+    tfn__check_ranges(e, op, d, tfn__generate_limits,
+                      sizeof tfn__generate_limits / sizeof *tfn__generate_limits);
+    tfn__in_range(e, op, "the number of all beams", (int64_t)d->sentences * d->beam, 0, TFN__SIDE);
+    tfn__in_range(e, op, "end", d->end, INT32_MIN, (int64_t)m->vocab - 1);
     if (d->beam && d->temperature > 0)
-        tfn__fail(e, TFN_BAD_OPTION, "generator", "%d beams: a beam search does not draw", d->beam,
-                  0);
-    tfn__in_range(e, "forbidden_count", d->forbidden_count, 0, d->forbidden ? m->vocab : 0);
-    for (int32_t i = 0; d->forbidden && i < d->forbidden_count; i++)
-        tfn__in_range(e, "token %d is forbidden, the limit is %d", d->forbidden[i], 0,
-                      m->vocab - 1);
+        tfn__fail(e, TFN_BAD_OPTION, op, "%d beams: a beam search does not draw", d->beam, 0);
+    if (d->forbidden_count && !d->forbidden)
+        tfn__fail(e, TFN_BAD_OPTION, op, "%d tokens are forbidden, but none are given",
+                  d->forbidden_count, 0);
+    tfn__in_range(e, op, "forbidden_count", d->forbidden_count, 0, m->vocab);
+    if (e->status != TFN_OK) return;
+    for (int32_t i = 0; i < d->forbidden_count; i++)
+        tfn__in_range(e, op, "a forbidden token", d->forbidden[i], 0, (int64_t)m->vocab - 1);
 }
 
 /* -- one block of memory --------------------------------------------------------------------- */
@@ -11572,18 +11729,33 @@ static int32_t tfn__json_char(tfn__reader *r)
     return c < 0 ? tfn__want(r, "UTF-8") : c;
 }
 
-/* A whole number in plain digits. */
+/* Plain digits, up to a number. */
+static uint64_t tfn__json_digits(tfn__reader *r, uint64_t most)
+{
+    const size_t begin = r->at;
+    const bool zero = tfn__peek(r) == '0';
+    uint64_t v = 0;
+    for (; !r->wanted; r->at++) {
+        const int32_t c = tfn__peek(r);
+        if (c < '0' || c > '9') break;
+        if (v > most / 10 || 10*v > most - (uint64_t)(c - '0')) tfn__want(r, "a smaller number");
+        else v = 10*v + (uint64_t)(c - '0');
+    }
+    if (r->at == begin || (zero && r->at > begin + 1)) tfn__want(r, "a whole number");
+    return v;
+}
+/* A count, or -1. */
 static int64_t tfn__json_count(tfn__reader *r, int64_t most)
 {
-    int64_t v = 0;
-    size_t begin = r->at;
-    bool zero = tfn__peek(r) == '0', fits = true;
-    for (int32_t c; (c = tfn__peek(r)) >= '0' && c <= '9' && fits; r->at++) {
-        fits = v <= (most - (c - '0')) / 10;
-        v = fits ? 10*v + (c - '0') : most;
-    }
-    if (!fits) return tfn__want(r, "a smaller number");
-    return r->at == begin || (zero && r->at > begin + 1) ? tfn__want(r, "a whole number") : v;
+    const int64_t v = (int64_t)tfn__json_digits(r, (uint64_t)most);
+    return r->wanted ? -1 : v;
+}
+/* A whole number, perhaps negative, from -most - 1 to most. */
+static int64_t tfn__json_whole(tfn__reader *r, int64_t most)
+{
+    const bool minus = tfn__accept(r, '-');
+    const uint64_t v = tfn__json_digits(r, (uint64_t)most + minus);
+    return minus ? (int64_t)(0 - v) : (int64_t)v;
 }
 
 /* A string, of at most size - 1 bytes or any number if `to` is NULL; a zero ends it. */
@@ -11614,7 +11786,8 @@ static int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
 static double tfn__json_number(tfn__reader *r)
 {
     bool minus = tfn__accept(r, '-'), zero = tfn__peek(r) == '0', dot = false;
-    int32_t power = 0, whole = 0, part = 0, exponent = 0, c;
+    int64_t power = 0, whole = 0, part = 0;
+    int32_t exponent = 0, c;
     double v = 0;
     for (; ((c = tfn__peek(r)) >= '0' && c <= '9') || (c == '.' && !dot && whole); r->at++) {
         if (c == '.') dot = true;
@@ -11630,8 +11803,7 @@ static double tfn__json_number(tfn__reader *r)
             exponent = exponent < 1000 ? 10*exponent + (c - '0') : exponent;
         power += down ? -exponent : exponent;
     }
-    for (; power > 0; power--) v *= 10;
-    for (; power < 0; power++) v /= 10;
+    v = tfn__decimal(v, power);
     return minus ? -v : v;
 }
 
@@ -11676,26 +11848,6 @@ static void tfn__put_json(tfn__text *t, int32_t c)
     if (c == '"' || c == '\\') tfn__put(t, "\\");
     if (c < 32) tfn__put(t, c < 16 ? "\\u000" : "\\u001");
     tfn__put_code(t, c < 32 ? "0123456789abcdef"[c & 15] : c);
-}
-
-/* The shortest number that reads as x again. */
-static void tfn__put_float(tfn__text *t, float x)
-{
-    char digits[32] = "0";                          /* for what JSON lacks, infinity and NaN */
-    int32_t power = 0;
-    double rest = x < 0 ? -(double)x : x - x >= 0 ? (double)x : 0;
-    for (; rest >= 10 && rest - rest >= 0; power++) rest /= 10;
-    for (; rest > 0 && rest < 1; power--) rest *= 10;
-    for (int32_t n = 0; rest > 0 && n < 17; n++, rest *= 10) {
-        tfn__text s = tfn__text_in(digits, sizeof digits);
-        tfn__reader r;
-        tfn__put_int(&s, NULL, (x < 0 ? -1 : 1) * (int64_t)(rest + 0.5), NULL);
-        if (power != n) tfn__put_int(&s, "e", power - n, NULL);
-        tfn__end(&s);
-        r = tfn__read_from(digits, s.used);
-        if ((float)tfn__json_number(&r) == x) break;
-    }
-    tfn__put(t, digits);
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> tokenise */
@@ -11898,6 +12050,14 @@ static int tfn__special_row(const uint8_t *s, size_t n)
 #ifndef TFNORM_NO_TRAINING
 /* -- training: counting pieces --------------------------------------------------------------- */
 
+#define TFN__TOKENISER(field, least, most) \
+    TFN__RANGE_OF(tfn_tokeniser_desc, field, TFN__WHOLE, least, most)
+static const tfn__limit tfn__tokeniser_limits[] = {
+    TFN__TOKENISER(kind, 0, TFN_WORDS), TFN__TOKENISER(vocab, 0, INT32_MAX),
+    TFN__TOKENISER(min_count, 1, TFN__COUNT), TFN__TOKENISER(words, 1, INT32_MAX - 1),
+    TFN__TOKENISER(word_bytes, 1, INT32_MAX - 1)
+};
+
 static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokeniser_desc *desc)
 {
     tfn_tokeniser_desc *d = &t->desc;
@@ -11912,15 +12072,13 @@ static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokeniser_desc *desc)
     if (!d->words) d->words = none ? 1 : d->kind == TFN_CHARACTERS ? 1 << 14 : 1 << 18;
     if (!d->word_bytes) {
         int32_t each = d->kind == TFN_CHARACTERS ? 4 : 12;
-        d->word_bytes = d->words < INT32_MAX / each ? d->words * each : INT32_MAX - 1;
+        d->word_bytes = INT32_MAX - 1;
+        if (d->words > 0 && d->words < INT32_MAX / each) d->word_bytes = d->words * each;
     }
-    if ((unsigned)d->kind > TFN_WORDS)
-        tfn__fail(&t->error, TFN_BAD_OPTION, "tokeniser", "kind is %d", d->kind, 0);
-    if (d->min_count < 0 || d->words < 0 || d->word_bytes < 0 || d->word_bytes == INT32_MAX)
-        tfn__fail(&t->error, TFN_BAD_OPTION, "tokeniser", "a count is negative or too large", 0, 0);
-    if (d->vocab < t->first + (pairs || none ? 256 : 0))
-        tfn__fail(&t->error, TFN_BAD_OPTION, "tokeniser", "vocab is %d, at least %d are needed",
-                  d->vocab, t->first + (pairs || none ? 256 : 0));
+    tfn__check_ranges(&t->error, "tokeniser", d, tfn__tokeniser_limits,
+                      sizeof tfn__tokeniser_limits / sizeof *tfn__tokeniser_limits);
+    tfn__in_range(&t->error, "tokeniser", "vocab", d->vocab,
+                  t->first + (pairs || none ? 256 : 0), INT32_MAX);
     return t->error.status == TFN_OK;
 }
 
@@ -14000,7 +14158,7 @@ enum { TFN__IS_T, TFN__IS_W, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_NORM, TFN__IS_IN
     X(W, 1, qk_norm) X(W, 2, radam) X(RECIPE, 2, recipe) X(T, 0, recompute)                    \
     X(R, 1, rotary_base) X(T, 1, scale_embedding) X(W, 2, schedule.anchor)                     \
     X(W, 2, schedule.decay_steps) X(T | TFN__LATER, 2, schedule.fairseq)                       \
-    X(W, 2, schedule.kind) X(R, 2, schedule.lr)                                                \
+    X(T | TFN__LATER, 2, schedule.frozen) X(W, 2, schedule.kind) X(R, 2, schedule.lr)          \
     X(R, 2, schedule.lr_init) X(R, 2, schedule.lr_min)                                         \
     X(R | TFN__LATER, 2, schedule.power) X(W, 2, schedule.step_at)                             \
     X(R, 2, schedule.step_factor) X(W, 2, schedule.steps) X(W, 2, schedule.warmup)             \
@@ -14062,10 +14220,12 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
         float real = (float)tfn__json_number(&r);
         TFNORM_MEMCPY(p, &real, sizeof real);
     } else if (x->type < TFN__IS_R) {
-        int64_t most = x->size > 4 ? INT64_MAX : x->size > 1 ? INT32_MAX : 127, minus, v;
-        minus = tfn__accept(&r, '-') ? -1 : 1;
-        v = x->type == TFN__IS_T ? tfn__equal(text, "true") : minus * tfn__json_count(&r, most);
-        if (x->type == TFN__IS_T) r.at = v || tfn__equal(text, "false") ? r.size : 0;
+        const int64_t most = INT64_MAX >> (64 - 8 * x->size);
+        int64_t v;
+        if (x->type == TFN__IS_T) {
+            v = tfn__equal(text, "true");
+            r.at = v || tfn__equal(text, "false") ? r.size : 0;
+        } else v = tfn__json_whole(&r, most);
         TFNORM_MEMCPY(p, (char *)&v + (tfn__little() ? 0 : sizeof v - x->size), x->size);
     } else if (x->type == TFN__IS_ROW) {
         const tfn_topology *row = tfn_topology_find(text);
@@ -14389,11 +14549,12 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
     TFNORM_MEMSET(&found, 0, sizeof found);
     if (tfn_file_open(f) == TFN_OK) tfn__read_desc(f, NULL, 0, &found);
     if (tfn__fine(f)) tfn__read_state(f, state);
-    found.inference = found.folded;
+    found.inference = true;             /* a schedule's end, which training wants, may be missing */
     if (tfn__fine(f) && !tfn_model_resolve(&found, &found, &e)) {
         char text[sizeof e.name];
         tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);
     }
+    found.inference = found.folded;
     tfn_file_close(f);
     if (!tfn__fine(f)) return f->error.status;
     *desc = found;
@@ -14467,7 +14628,11 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
     d.clip = 1;
     d.seed = 1;
     d.isa = isa;
+#ifdef TFN__THREADS
     d.threads = threads;
+#else
+    (void)threads;
+#endif
     return d;
 }
 
@@ -14479,7 +14644,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #else
     int32_t source[TFN__CHECK_BATCH * TFN__CHECK_TIME], tokens[TFN__CHECK_BATCH * TFN__CHECK_TIME];
     int32_t targets[TFN__CHECK_BATCH * TFN__CHECK_TIME], lengths[TFN__CHECK_BATCH];
-    tfn_model_desc desc = tfn__check_desc(isa, threads);
+    tfn_model_desc desc = tfn__check_desc(isa, threads);      /* where there are none: of one */
     tfn_model m;
     const tfn_batch batch = { tokens, targets, lengths, source, NULL, lengths, NULL,
                               TFN__CHECK_BATCH, TFN__CHECK_TIME, TFN__CHECK_TIME };
@@ -14508,10 +14673,13 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__EACH16
 #undef TFN__DURABLE
 #undef TFN__ENTRY
+#undef TFN__COUNT
 #undef TFN__EXTRA_NORMS
 #undef TFN__FIELD
 #undef TFN__FIELD_LIST
+#undef TFN__GENERATE
 #undef TFN__HAS
+#undef TFN__HUGE
 #undef TFN__INIT
 #undef TFN__INIT_FLAGS
 #undef TFN__INIT_FROM
@@ -14540,7 +14708,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PRE
 #undef TFN__PRE_ROW
 #undef TFN__RANGE
-#undef TFN__RATE
+#undef TFN__RANGE_LIST
+#undef TFN__RANGE_OF
 #undef TFN__RESTRICT
 #undef TFN__ROW
 #undef TFN__SMALL
@@ -14548,6 +14717,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SQRT
 #undef TFN__RENAME
 #undef TFN__SEEK
+#undef TFN__SIDE
 #undef TFN__STATUS_TEXT
 #undef TFN__STDIO
 #undef TFN__STEP
@@ -14555,9 +14725,12 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SYNC
 #undef TFN__TAPE_SLACK
 #undef TFN__TELL
+#undef TFN__TINY
+#undef TFN__TOKENISER
 #undef TFN__THREADS
 #undef TFN__TRAINS
 #undef TFN__UNIT
+#undef TFN__VOCAB
 #undef TFN__WASM
 #undef TFN__X86
 #undef TFN__X86_WIDE

@@ -6,7 +6,13 @@
 #if defined __GLIBC__ && __GLIBC__ == 2 && __GLIBC_MINOR__ < 34
 #define HOOK_OLD_GLIBC
 #endif
-#if !defined _OPENMP && !defined HOOK_OLD_GLIBC
+#if !defined _OPENMP && !defined HOOK_OLD_GLIBC && !defined TEST_LINKED
 #include "../tools/threads.h"
+#endif
+/* So many threads where there are any, else one: a model without threads refuses more. */
+#if (defined __GNUC__ || defined __clang__) && (defined _OPENMP || !defined HOOK_OLD_GLIBC)
+#define HOOK_THREADS(n) (n)
+#else
+#define HOOK_THREADS(n) 1
 #endif
 #endif

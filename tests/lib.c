@@ -58,3 +58,29 @@ const char *lib_word_13a(const char *text, int32_t i, int32_t *length, void *wor
     *length = w->at[i + 1] - w->at[i];
     return w->text + w->at[i];
 }
+
+#ifndef TFNORM_NO_TRAINING
+bool lib_limit_at(lib_table table, int i, lib_limit *limit)
+{
+    static const struct { const tfn__limit *rows; size_t count; } tables[LIB_TABLES] = {
+        { tfn__limits, sizeof tfn__limits / sizeof *tfn__limits },
+        { tfn__generate_limits, sizeof tfn__generate_limits / sizeof *tfn__generate_limits },
+        { tfn__tokeniser_limits, sizeof tfn__tokeniser_limits / sizeof *tfn__tokeniser_limits }
+    };
+    const tfn__limit *row = tables[table].rows + i;
+    if ((size_t)i >= tables[table].count) return false;
+    limit->name = row->name;
+    limit->at = row->at;
+    limit->size = row->size;
+    limit->real = row->kind != TFN__WHOLE;
+    limit->below = row->kind == TFN__RATE;
+    limit->or_zero = row->kind == TFN__REAL_OR_0;
+    limit->least = row->least;
+    limit->most = row->most;
+    return true;
+}
+const char *lib_field_at(int i)
+{
+    return i < TFN__FIELDS ? tfn__fields[i].name + strlen("tfn.") : NULL;
+}
+#endif

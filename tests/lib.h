@@ -5,6 +5,18 @@
 #ifndef LIB_H
 #define LIB_H
 
+#include "hook.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum lib_table { LIB_MODEL, LIB_GENERATOR, LIB_TOKENISER, LIB_TABLES } lib_table;
+typedef struct lib_limit {
+    const char *name;
+    size_t at, size;                    /* in the struct of options */
+    bool   real, below, or_zero;        /* below: most is too much; or_zero: 0 is legal too */
+    double least, most;
+} lib_limit;
+
 #ifndef TEST_LINKED
 #include "lib.c"
 #else
@@ -32,5 +44,11 @@ bool lib_bind(tfn_model *m, const tfn_batch *batch);
 
 /* Token i of a text as 13a splits it, not terminated, or NULL after the last. */
 const char *lib_word_13a(const char *text, int32_t i, int32_t *length, void *work, size_t size);
+
+/* The options that are numbers, with their ranges: row i of a table, false past the last. */
+bool lib_limit_at(lib_table table, int i, lib_limit *limit);
+
+/* The name of option i in a checkpoint, without "tfn."; NULL past the last. */
+const char *lib_field_at(int i);
 
 #endif

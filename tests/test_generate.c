@@ -293,7 +293,7 @@ TEST(generate_beams)
     for (int i = 0; i < 2 * GENERATE_RECIPES; i++) {
         tfn_model_desc d = generate_desc(generate_recipes[i / 2],
                                          i % 2 ? TFN_ENCODER_DECODER : TFN_DECODER);
-        d.threads = 1 + i % 3;
+        d.threads = HOOK_THREADS(1 + i % 3);
         generate_model(&c.m, &d, (uint64_t)i);
         for (int round = 0; round < 4; round++) {
             generate_fill(&c, (uint64_t)(100*i + round), i % 2 == 0 || round % 2);
@@ -570,7 +570,7 @@ TEST(generate_same_text)
                 const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
                 if (!k || !k->fma) continue;
                 d.isa = (tfn_isa)isa;
-                d.threads = threads;
+                d.threads = HOOK_THREADS(threads);
                 generate_model(&c.m, &d, 8);
                 generate_fill(&c, 4, true);
                 o.chunk = threads;
@@ -617,7 +617,7 @@ TEST(generate_memory)
         o.temperature = o.beam ? 0 : 1;
         o.top_k = 3;
         o.chunk = i % 3;
-        d.threads = 1 + i % 2;
+        d.threads = HOOK_THREADS(1 + i % 2);
         generate_model(&c.m, &d, 1);
         generate_fill(&c, (uint64_t)i, true);
         size = generate_size(&c.m, &o);

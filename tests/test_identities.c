@@ -1399,7 +1399,7 @@ TEST(identities_profile_determinism)
         d.seed = 1;
         for (int i = 0; i < 4 + TFN_ISA_COUNT; i++) {
             tfn_model m;
-            d.threads = i < 3 ? i + 1 : 1;
+            d.threads = HOOK_THREADS(i < 3 ? i + 1 : 1);
             d.isa = i > 4 ? (tfn_isa)(i - 4) : TFN_ISA_BEST;
             d.seed = i == 3 ? 2 : 1;
             if (i > 4 && (!tfn_kernels_for(d.isa) || !tfn_kernels_for(d.isa)->fma || !best->fma))

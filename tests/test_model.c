@@ -427,7 +427,7 @@ TEST(model_training_bits)
         double loss, other;
         uint64_t hash = model_steps(&d, 2, &loss);
         for (int threads = 2; threads <= 3; threads++) {
-            d.threads = threads;
+            d.threads = HOOK_THREADS(threads);
             if (model_steps(&d, 2, NULL) != hash) FAIL("%s: %d threads", model_text(&d), threads);
         }
         d.threads = 1;
@@ -680,7 +680,7 @@ TEST(model_shapes)
     for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
         d.recompute = i % 3 == 0;
-        d.threads = 1 + i % 2;
+        d.threads = HOOK_THREADS(1 + i % 2);
         if (!model_start(&c, &d)) continue;
         model_check_shape(&c, &d, 1, 1, 1);
         model_check_shape(&c, &d, 2, 17, 5);
@@ -788,7 +788,7 @@ TEST(model_decoding)
     static model_case c;
     for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
-        d.threads = 1 + i % 2;
+        d.threads = HOOK_THREADS(1 + i % 2);
         if (d.arch == TFN_ENCODER || (model_norm(&d)->flags & TFN_NORM_WHOLE)) continue;
         if (!model_start(&c, &d)) continue;
         model_check_decode(&c);
@@ -811,7 +811,7 @@ TEST(model_large)
         d.ffn = 100;
         d.position = i ? TFN_LEARNED : TFN_NO_POSITION;
         hash = model_steps(&d, 2, NULL);
-        d.threads = 2;
+        d.threads = HOOK_THREADS(2);
         if (model_steps(&d, 2, NULL) != hash) FAIL("%s: 2 threads", model_text(&d));
         for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
             const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
@@ -1494,13 +1494,13 @@ typedef struct model_wrong {
     X(optimizer, d->optimizer = (tfn_optimizer)-1, TFN_BAD_OPTION, "optimizer is", "")            \
     X(schedule, d->schedule.kind = (tfn_schedule_kind)30, TFN_BAD_OPTION, "kind is 30", "")       \
     X(smoothing_kind, d->smoothing_kind = (tfn_smoothing)7, TFN_BAD_OPTION, "kind is 7", "")      \
-    X(isa, d->isa = (tfn_isa)60, TFN_UNSUPPORTED, "instruction set 60", "")                       \
+    X(isa, d->isa = (tfn_isa)60, TFN_BAD_OPTION, "isa is 60", "at most")                          \
     X(dropout, d->dropout = 1, TFN_BAD_OPTION, "dropout", "below 1")                              \
-    X(dropout_nan, d->dropout = (float)NAN, TFN_BAD_OPTION, "dropout", "below 1")                 \
-    X(attention_dropout, d->attention_dropout = -1, TFN_BAD_OPTION, "attention_dropout", "below") \
+    X(dropout_nan, d->dropout = (float)NAN, TFN_BAD_OPTION, "dropout", "not a number")            \
+    X(attention_dropout, d->attention_dropout = -1, TFN_BAD_OPTION, "attention_dropout", "least") \
     X(activation_dropout, d->activation_dropout = 2, TFN_BAD_OPTION, "activation_drop", "below")  \
-    X(norm_factor, d->norm_factor = -1, TFN_BAD_OPTION, "norm_factor", "from 0")              \
-    X(norm_factor_nan, d->norm_factor = (float)NAN, TFN_BAD_OPTION, "norm_factor", "from 0")  \
+    X(norm_factor, d->norm_factor = -1, TFN_BAD_OPTION, "norm_factor", "0 or at least")       \
+    X(norm_factor_nan, d->norm_factor = (float)NAN, TFN_BAD_OPTION, "norm_factor", "not a num") \
     X(smoothing, d->smoothing = 1, TFN_BAD_OPTION, "smoothing", "below 1")                        \
     X(beta1, d->beta1 = 1, TFN_BAD_OPTION, "beta1", "below 1")                                    \
     X(beta2, d->beta2 = 1, TFN_BAD_OPTION, "beta2", "below 1")                                    \

@@ -242,6 +242,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     h->kind = kinds[choice_of(s, O_SCHEDULE)];
     h->lr = (float)real_of(s, O_LR);
+    h->frozen = h->lr == 0;                     /* else 0 is the default rate */
     h->warmup = whole_of(s, O_WARMUP);
     if (!given(s, O_WARMUP))
         h->warmup = whole_of(s, O_STEPS) < 2000 ? whole_of(s, O_STEPS) / 10 : 200;

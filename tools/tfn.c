@@ -47,7 +47,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
     X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
     X(OPTIMIZER, 'c', "optimizer", "adamw|adam|sgd|radam", "adamw", 0, 0, KEPT, "update") \
-    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate") \
+    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate; 0: nothing moves") \
     X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
     X(SCHEDULE, 'c', "schedule", \
       "cosine|constant|inverse-sqrt|noam|linear|stable-decay|t-fixup|polynomial", \

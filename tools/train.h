@@ -421,6 +421,15 @@ static inline double time_steps(trainer *t, int threads, int count)
     tfn_model_free(&t->b.model);
     return (seconds() - began) / count;
 }
+/* Whether this program was compiled with threads: else a model refuses them. */
+static inline bool has_threads(void)
+{
+    tfn_model_desc d, out;
+    memset(&d, 0, sizeof d);
+    d.vocab = d.context = 1;
+    d.threads = 2;
+    return tfn_model_resolve(&out, &d, NULL);
+}
 /* Threads, if they are not given: one, or all processors if these are faster now; the bits are the
  * same. --minutes becomes --steps. */
 static inline void choose_by_time(trainer *t)
@@ -434,8 +443,11 @@ static inline void choose_by_time(trainer *t)
     if (minutes) t->s->text[O_STEPS] = "1000000";
     snprintf(threads, sizeof threads, "%d", one);
     each = time_steps(t, one, count);
-    if (!chosen && processors() > 1 && (all = time_steps(t, processors(), count)) < each)
-        each = all, snprintf(threads, sizeof threads, "%d", processors());
+    if (!chosen && processors() > 1 && has_threads()) {
+        all = time_steps(t, processors(), count);
+        if (all < each) snprintf(threads, sizeof threads, "%d", processors());
+        if (all < each) each = all;
+    }
     t->s->text[O_THREADS] = threads;
     if (!minutes) return;
     snprintf(steps, sizeof steps, "%.0f", ceil(60 * real_of(t->s, O_MINUTES) / each));

@@ -1,0 +1,49 @@
+/* Options in a build without threads and training. */
+#define TFNORM_NO_TRAINING
+#define TFNORM_NO_SIMD
+#define TFNORM_NO_TOKENISERS
+#define TFNORM_NO_METRICS
+#define TFNORM_NO_FILES
+#define TFNORM_IMPLEMENTATION
+#include "../tfnorm.h"
+#include "check.h"
+
+static tfn_status options_with(int32_t threads, bool inference, char *text, size_t size)
+{
+    tfn_model_desc d, out;
+    tfn_error e;
+    memset(&d, 0, sizeof d);
+    d.vocab = d.context = 5;
+    d.threads = threads;
+    d.inference = inference;
+    tfn_model_resolve(&out, &d, &e);
+    tfn_error_text(&e, text, size);
+    return e.status;
+}
+
+TEST(options_threads)
+{
+    char text[200];
+    CHECK_INT(options_with(0, true, text, sizeof text), TFN_OK);
+    CHECK_INT(options_with(1, true, text, sizeof text), TFN_OK);
+    CHECK_INT(options_with(-1, true, text, sizeof text), TFN_BAD_OPTION);
+    CHECK(!strcmp(text, "model: threads is -1, at least 1 is wanted"));
+#ifndef _OPENMP
+    CHECK_INT(options_with(2, true, text, sizeof text), TFN_UNSUPPORTED);
+    CHECK(strstr(text, "model: threads is 2, this build has 1: it wants OpenMP or ") != NULL);
+#endif
+}
+
+TEST(options_inference)
+{
+    char text[200];
+    CHECK_INT(options_with(1, false, text, sizeof text), TFN_UNSUPPORTED);
+    CHECK(strstr(text, "set inference") != NULL);
+}
+
+int main(void)
+{
+    RUN(options_threads);
+    RUN(options_inference);
+    return DONE();
+}
