@@ -234,6 +234,9 @@
  * TFN_BITS_HASH wherever the bits are canonical. One large batch and the same one in micro-batches
  * are different configurations, and differ in the last bits.
  * The order of every sum is part of the interface: TFN_BITS_VERSION changes if it does.
+ * Denormal numbers are slow on many processors, so none is made for nothing: a softmax's exp, a
+ * logistic function and a derivative that decays to 0 are exactly 0 below 2^-60, an optimiser's
+ * moments below 2^-100.
  *
  *
  * THREADS
@@ -2186,6 +2189,14 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
 #endif
 #endif
 
+/* Denormals cost some 150 cycles each on many processors, and functions that decay to 0 make them:
+ * 0.7 % of the gradients behind GELU, in one model, took three quarters of its time. So such
+ * functions are exactly 0 below TFN__TAIL, which leaves room for products with small numbers. */
+#define TFN__TAIL       ((float)8.67361737988403547e-19)       /* 2^-60 */
+#define TFN__TAIL_LOG   ((float)42)                            /* a little above 60 ln 2 */
+#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of moments */
+#define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
+
 /* Scalar functions in double, from + - * / alone, so that their bits do not depend on the machine.
  * Measured relative errors: exp 2e-16, log 5e-16, sin and cos 3e-16 for |x| up to 1e6, pow 4e-14
  * where the result fits a float: rounded to float, all are within 0.5001 ULP. */
@@ -2572,10 +2583,24 @@ static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
 #ifdef TFN__BODY
 /* Elementary functions of a vector, sums over a row, and dropout. Coefficients are Remez's, from
  * tools/fit.py. Largest errors over all floats, measured, in ULP: exp 0.90, tanh 1.37, erf 1.12;
- * without FMA exp 1.17, tanh 1.37, erf 1.33. The double build has libm's functions. */
+ * without FMA exp 1.17, tanh 1.37, erf 1.33. The double build has libm's functions.
+ *
+ * What decays to 0, be it an exp, a logistic function or a slope, is exactly 0 below TFN__TAIL, and
+ * nothing on the way to it is denormal. exp itself has its whole range. */
+
+/* x, but at least low and at most high; NaN stays. */
+static TFN__INLINE TFN__V TFN__N(tfn__vlimit)(TFN__V x, float low, float high)
+{
+    return TFN__MAX(TFN__SET(low), TFN__MIN(TFN__SET(high), x));
+}
 
 #ifdef TFN__DOUBLE
+static TFN__INLINE TFN__V TFN__N(tfn__vabs)(TFN__V x)  { return fabs(x); }
 static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)  { return exp(x); }
+static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
+{
+    return exp(TFN__N(tfn__vlimit)(x, -TFN__TAIL_LOG, TFN__TAIL_LOG));
+}
 static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x) { return tanh(x); }
 static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)  { return erf(x); }
 #else
@@ -2587,30 +2612,55 @@ static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
     return y;
 }
 
-/* exp(n ln 2 + r) = 2^n (1 + r + r^2 q(r)), |r| <= ln(2)/2. Adding 1.5 * 2^23 rounds to an integer;
- * ln 2 is split so that n times its first part is exact; 2^n comes in two halves, so that neither
- * leaves the range where the result is denormal or infinite. Beyond the limits it is 0 or inf. */
-static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
+#define TFN__MAGIC TFN__SET((float)12582912)         /* 1.5 * 2^23, to round to an integer by + */
+
+static TFN__INLINE TFN__V TFN__N(tfn__vabs)(TFN__V x)
+{
+    return TFN__AND(x, TFN__SETBITS(0x7fffffffu));
+}
+
+/* exp(n ln 2 + r) = 2^n (1 + r + r^2 q(r)), |r| <= ln(2)/2: the factor of 2^n, and in *t the number
+ * n + magic. ln 2 is split so that n times its first part is exact. */
+static TFN__INLINE TFN__V TFN__N(tfn__vexp_part)(TFN__V x, TFN__V *t)
 {
     static const float c[] = {
         1, 1, (float)0.49999994, (float)0.166665167, (float)0.0416681059, (float)0.00836914126,
         (float)0.00138367398
     };
-    const TFN__V magic = TFN__SET((float)12582912);
-    TFN__V t, n, r;
-    x = TFN__MAX(TFN__SET((float)-104), TFN__MIN(TFN__SET((float)89), x));      /* NaN stays */
-    t = TFN__FMA(x, TFN__SET((float)1.44269504), magic);
-    n = TFN__SUB(t, magic);
+    TFN__V n, r;
+    *t = TFN__FMA(x, TFN__SET((float)1.44269504), TFN__MAGIC);
+    n = TFN__SUB(*t, TFN__MAGIC);
     r = TFN__FMA(n, TFN__SET((float)-0.693145752), x);
     r = TFN__FMA(n, TFN__SET((float)-1.42860677e-6), r);
-    r = TFN__N(tfn__vseries)(c, 7, r);
+    return TFN__N(tfn__vseries)(c, 7, r);
+}
+
+/* exp(x): 2^n comes in two halves, so that neither leaves the range where the result is denormal or
+ * infinite. Beyond the limits it is 0 or inf. */
+static TFN__INLINE TFN__V TFN__N(tfn__vexp)(TFN__V x)
+{
+    TFN__V t, r = TFN__N(tfn__vexp_part)(TFN__N(tfn__vlimit)(x, (float)-104, (float)89), &t);
+    const TFN__V n = TFN__SUB(t, TFN__MAGIC);
 #ifdef TFN__SCALE
     return TFN__SCALE(r, n);
 #else
-    t = TFN__FMA(n, TFN__SET((float)0.5), magic);
+    t = TFN__FMA(n, TFN__SET((float)0.5), TFN__MAGIC);
     r = TFN__MUL(r, TFN__EXP2(t));
-    n = TFN__SUB(n, TFN__SUB(t, magic));
-    return TFN__MUL(r, TFN__EXP2(TFN__ADD(n, magic)));
+    t = TFN__SUB(n, TFN__SUB(t, TFN__MAGIC));
+    return TFN__MUL(r, TFN__EXP2(TFN__ADD(t, TFN__MAGIC)));
+#endif
+}
+
+/* exp(x) with |x| limited to TFN__TAIL_LOG: a normal number, of the same bits where x is within. */
+static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
+{
+    TFN__V t, r;
+    x = TFN__N(tfn__vlimit)(x, -TFN__TAIL_LOG, TFN__TAIL_LOG);
+    r = TFN__N(tfn__vexp_part)(x, &t);
+#ifdef TFN__SCALE
+    return TFN__SCALE(r, TFN__SUB(t, TFN__MAGIC));
+#else
+    return TFN__MUL(r, TFN__EXP2(t));
 #endif
 }
 
@@ -2627,8 +2677,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
         (float)-0.333332807, (float)0.133314058, (float)-0.0537365153, (float)0.0206281673,
         (float)-0.00569229666
     };
-    const TFN__V one = TFN__SET(1), a = TFN__AND(x, TFN__SETBITS(0x7fffffffu));
-    const TFN__V s = TFN__MUL(x, x), e = TFN__N(tfn__vexp)(TFN__ADD(a, a));
+    const TFN__V one = TFN__SET(1), a = TFN__N(tfn__vabs)(x);
+    const TFN__V s = TFN__MUL(x, x), e = TFN__N(tfn__vexp_near)(TFN__ADD(a, a));
     const TFN__V inner = TFN__FMA(TFN__MUL(a, s), TFN__N(tfn__vseries)(c, 5, s), a);
     const TFN__V outer = TFN__SUB(one, TFN__DIV(TFN__SET(2), TFN__ADD(e, one)));
     return TFN__N(tfn__vsign)(x, TFN__LESS(a, TFN__SET((float)0.625), inner, outer));
@@ -2645,20 +2695,40 @@ static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
         (float)-0.128480017, (float)-0.635831535, (float)-0.105116092, (float)0.0227984507,
         (float)-0.00318694627, (float)0.000210642567
     };
-    const TFN__V one = TFN__SET(1), a = TFN__AND(x, TFN__SETBITS(0x7fffffffu));
+    const TFN__V one = TFN__SET(1), a = TFN__N(tfn__vabs)(x);
     const TFN__V s = TFN__MUL(x, x), m = TFN__MIN(TFN__SET(4), a);
     const TFN__V inner = TFN__FMA(a, TFN__N(tfn__vseries)(c, 7, s), a);
     const TFN__V t = TFN__SUB(TFN__MUL(m, TFN__N(tfn__vseries)(d, 6, m)), m);
-    const TFN__V outer = TFN__SUB(one, TFN__N(tfn__vexp)(t));
+    const TFN__V outer = TFN__SUB(one, TFN__N(tfn__vexp_near)(t));
     return TFN__N(tfn__vsign)(x, TFN__LESS(a, one, inner, outer));
 }
+#undef TFN__MAGIC
 #endif
+
+/* exp(x), x <= 0, or exactly 0 where that is below TFN__TAIL. */
+static TFN__INLINE TFN__V TFN__N(tfn__vexp_tail)(TFN__V x)
+{
+    const TFN__V e = TFN__N(tfn__vexp_near)(x);
+    return TFN__LESS(e, TFN__SET(TFN__TAIL), TFN__SET(0), e);
+}
+
+/* v, a multiple of the logistic function 1/(1 + e), or exactly 0 where that is below TFN__TAIL. */
+static TFN__INLINE TFN__V TFN__N(tfn__vlogistic_tail)(TFN__V v, TFN__V e)
+{
+    return TFN__LESS(TFN__SET(1 / TFN__TAIL), e, TFN__SET(0), v);
+}
 
 /* y / (1 + exp(-x)): the logistic function of x, times y. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlogistic)(TFN__V y, TFN__V x)
 {
-    const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__SET(0), x));
-    return TFN__DIV(y, TFN__ADD(TFN__SET(1), e));
+    const TFN__V e = TFN__N(tfn__vexp_near)(TFN__SUB(TFN__SET(0), x));
+    return TFN__N(tfn__vlogistic_tail)(TFN__DIV(y, TFN__ADD(TFN__SET(1), e)), e);
+}
+
+/* x, or exactly 0 where |x| is below the least that counts. */
+static TFN__INLINE TFN__V TFN__N(tfn__vcut)(TFN__V x, float least)
+{
+    return TFN__LESS(TFN__N(tfn__vabs)(x), TFN__SET(least), TFN__SET(0), x);
 }
 
 /* y = v, or y + v: the k lanes at y. */
@@ -2751,14 +2821,14 @@ static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
     return max;
 }
 
-/* y = exp(x - max), and its sum; y may be x, or NULL for the sum alone. */
+/* y = exp(x - max), 0 below TFN__TAIL, and its sum; y may be x, or NULL for the sum alone. */
 static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
     TFN__V acc[TFN__LANES];
     TFN__N(tfn__zero_lanes)(acc);
     TFN__EACH16(l, i, k, n, {
-        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__GET(x + i, k), m));
+        const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__GET(x + i, k), m));
         if (y) TFN__PUT(y + i, e, k);
         acc[l] = TFN__ADD(acc[l], TFN__N(tfn__first_lanes)(e, k));
     });
@@ -3361,7 +3431,8 @@ static float tfn__squash(tfn_squash which, float z, float *slope)
         *slope = v*v*v;
         return z*v > 1 ? (float)1 : z*v < -1 ? (float)-1 : z*v;
     case TFN_SQUASH_EXP:
-        *slope = (float)tfn__exp(-(double)a);
+        v = a > TFN__TAIL_LOG ? TFN__TAIL_LOG : a;        /* beyond, f is +-1 */
+        *slope = (float)tfn__exp(-(double)v);
         return z < 0 ? *slope - 1 : 1 - *slope;
     case TFN_SQUASH_ATAN:
         *slope = (float)(2/pi) / (1 + z*z);
@@ -3377,8 +3448,19 @@ static float tfn__squash(tfn_squash which, float z, float *slope)
     }
 }
 
+/* erf'(z) = 2/sqrt(pi) exp(-z^2) */
+static void tfn__erf_slope(const tfn_kernels *k, float *slope, const float *z, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        slope[i] = -(z[i]*z[i]);
+        if (slope[i] < -TFN__TAIL_LOG) slope[i] = -TFN__TAIL_LOG;
+    }
+    k->exp(slope, slope, n);
+    for (ptrdiff_t i = 0; i < n; i++) slope[i] *= (float)1.1283791670955126;
+}
+
 /* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on in columns from c on: f(z), and
- * with g the gradient dy*gain*f'(z). tanh' = 1 - tanh^2; erf' = 2/sqrt(pi) exp(-z^2). */
+ * with g the gradient dy*gain*f'(z), where f'(z) is 0 below TFN__TAIL. tanh' = 1 - tanh^2. */
 static void tfn__point_block(const tfn_kernels *k, const tfn_point *p, ptrdiff_t at, ptrdiff_t c,
                              ptrdiff_t n, float *f, float *g)
 {
@@ -3389,15 +3471,15 @@ static void tfn__point_block(const tfn_kernels *k, const tfn_point *p, ptrdiff_t
         k->tanh(f, f, n);
         for (ptrdiff_t i = 0; i < n; i++) slope[i] = 1 - f[i]*f[i];
     } else if (p->squash == TFN_SQUASH_ERF) {
-        for (ptrdiff_t i = 0; i < n && g; i++) g[i] = -(f[i]*f[i]);
-        if (g) k->exp(slope, g, n);
-        for (ptrdiff_t i = 0; i < n && g; i++) slope[i] *= (float)1.1283791670955126;
+        if (g) tfn__erf_slope(k, slope, f, n);
         k->erf(f, f, n);
     } else {
         for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, f[i], &slope[i]);
     }
-    for (ptrdiff_t i = 0; i < n && g; i++)
+    for (ptrdiff_t i = 0; i < n && g; i++) {
+        if (slope[i] < TFN__TAIL) slope[i] = 0;
         g[i] = (p->gain ? p->dy[at + i] * p->gain[c + i] : p->dy[at + i]) * slope[i];
+    }
 }
 
 TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point *p)
@@ -4437,7 +4519,7 @@ static void TFN__N(tfn__score_gradient)(const tfn_attention *how, float *s, floa
     const TFN__V t = TFN__SET(how->cap > 0 ? 0 : dot);
     if (how->cap > 0) TFN__N(tfn__cap_slope)(ds, s, n, how->cap, dot);
     for (ptrdiff_t j = 0; j < n; j += TFN__W) {
-        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), u), m));
+        const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), u), m));
         const TFN__V p = TFN__DIV(e, l), dp = TFN__LOAD(ds + j);
         TFN__STORE(s + j, p);
         TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
@@ -4558,17 +4640,12 @@ static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation kind)
 }
 
 /* The slope of x s, s = 1/(1 + e), e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s)), v = x u'.
- * 1 - s = e s does not cancel. |x| is limited so that e is finite; beyond, the slope is 0 or 1. */
+ * 1 - s = e s does not cancel. |x| is limited so that v is finite; beyond, the slope is 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__logistic_slope)(TFN__V u, TFN__V v)
 {
-    const TFN__V one = TFN__SET(1), e = TFN__N(tfn__vexp)(TFN__SUB(TFN__SET(0), u));
+    const TFN__V one = TFN__SET(1), e = TFN__N(tfn__vexp_near)(TFN__SUB(TFN__SET(0), u));
     const TFN__V s = TFN__DIV(one, TFN__ADD(one, e));
-    return TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one));
-}
-
-static TFN__INLINE TFN__V TFN__N(tfn__limit)(TFN__V x, float limit)
-{
-    return TFN__MAX(TFN__SET(-limit), TFN__MIN(TFN__SET(limit), x));       /* NaN stays */
+    return TFN__N(tfn__vlogistic_tail)(TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one)), e);
 }
 
 /* f'(x). tanh: 1 - t^2; GELU: Phi + x phi; SiLU and the tanh form as above. */
@@ -4584,14 +4661,14 @@ static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation kind
         u = TFN__N(tfn__vtanh)(x);
         return TFN__SUB(one, TFN__MUL(u, u));
     case TFN_SILU:
-        x = TFN__N(tfn__limit)(x, (float)88);
+        x = TFN__N(tfn__vlimit)(x, (float)-88, (float)88);
         return TFN__N(tfn__logistic_slope)(x, x);
     case TFN_GELU:
-        u = TFN__N(tfn__vexp)(TFN__MUL(TFN__MUL(TFN__SET((float)-0.5), x), x));
+        u = TFN__N(tfn__vexp_tail)(TFN__MUL(TFN__MUL(TFN__SET((float)-0.5), x), x));
         u = TFN__MUL(TFN__SET((float)0.39894228040143268), u);
         return TFN__FMA(x, u, TFN__N(tfn__vphi)(x));
     case TFN_GELU_TANH:
-        x = TFN__N(tfn__limit)(x, (float)10);
+        x = TFN__N(tfn__vlimit)(x, (float)-10, (float)10);
         u = TFN__MUL(x, x);
         return TFN__N(tfn__logistic_slope)(TFN__MUL(x, TFN__FMA(b, u, c)),
                                            TFN__MUL(x, TFN__FMA(b3, u, c)));
@@ -4845,7 +4922,7 @@ static void TFN__N(tfn__softmax_slope)(float *dx, const float *x, ptrdiff_t n, f
 {
     const TFN__V m = TFN__SET(max), s = TFN__SET(scale), t = TFN__SET(-share);
     TFN__EACH(i, k, n) {
-        const TFN__V e = TFN__N(tfn__vexp)(TFN__SUB(TFN__GET(x + i, k), m));
+        const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__GET(x + i, k), m));
         TFN__N(tfn__give)(dx + i, TFN__FMA(s, e, t), k, add);
     }
 }
@@ -4878,7 +4955,11 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
 /* -- the optimisers' pass over parameters p and moments m, v, once through memory ------------ */
 
 /* SGD: m = b1 m + g, step lr m (Nesterov: lr (g + b1 m)), PyTorch's form. Adam (Kingma & Ba 2015):
- * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step step_size * m / (root * sqrt v + eps). */
+ * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step step_size * m / (root * sqrt v + eps).
+ * Moments below 2^-100 become 0: those of a row that is no longer used would end as denormals. So a
+ * gradient below 2^-100 counts as 0, the square of one below 2^-50 too, and Adam does not move what
+ * has no second moment. (Weights that only decay take ages: at a rate of 1e-3 and a decay of 0.1
+ * 800,000 updates to the first denormal.) */
 static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptrdiff_t k,
                                                const tfn_update *u)
 {
@@ -4886,17 +4967,21 @@ static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptr
     TFN__V mean, square;
     if (u->optimizer == TFN_SGD) {
         if (!m) return TFN__MUL(TFN__SET(u->lr), g);
-        mean = TFN__FMA(b1, TFN__GET(m, k), g);
+        mean = TFN__N(tfn__vcut)(TFN__FMA(b1, TFN__GET(m, k), g), TFN__LEAST);
         TFN__PUT(m, mean, k);
         return TFN__MUL(TFN__SET(u->lr), u->nesterov ? TFN__FMA(b1, mean, g) : mean);
     }
     mean = TFN__FMA(b1, TFN__GET(m, k), TFN__MUL(TFN__SUB(one, b1), g));
+    mean = TFN__N(tfn__vcut)(mean, TFN__LEAST);
+    g = TFN__N(tfn__vcut)(g, TFN__LEAST_ROOT);
     square = TFN__FMA(b2, TFN__GET(v, k), TFN__MUL(TFN__MUL(TFN__SUB(one, b2), g), g));
+    square = TFN__N(tfn__vcut)(square, TFN__LEAST);
     TFN__PUT(m, mean, k);
     TFN__PUT(v, square, k);
     mean = TFN__MUL(TFN__SET(u->step_size), mean);
     if (!u->adaptive) return mean;
-    return TFN__DIV(mean, TFN__FMA(TFN__ROOT(square), TFN__SET(u->root), TFN__SET(u->eps)));
+    mean = TFN__DIV(mean, TFN__FMA(TFN__ROOT(square), TFN__SET(u->root), TFN__SET(u->eps)));
+    return TFN__LESS(square, TFN__SET(TFN__LEAST), TFN__SET(0), mean);
 }
 
 static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
@@ -4907,7 +4992,8 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
     const bool torch_radam = u->optimizer == TFN_RADAM && u->radam == TFN_RADAM_PYTORCH;
     const bool coupled = u->optimizer == TFN_SGD || u->optimizer == TFN_ADAM || torch_radam;
     TFN__EACH(i, k, n) {
-        TFN__V x = TFN__GET(p + i, k), d = TFN__MUL(TFN__GET(g + i, k), scale);
+        TFN__V x = TFN__GET(p + i, k), d = TFN__N(tfn__vcut)(TFN__GET(g + i, k), TFN__LEAST);
+        d = TFN__MUL(d, scale);
         if (coupled && u->decay > 0) d = TFN__FMA(decay, x, d);
         d = TFN__N(tfn__step_of)(m ? m + i : NULL, v ? v + i : NULL, d, k, u);
         if (u->skip) continue;
@@ -5685,12 +5771,13 @@ static void tfn__softmax_op(const tfn__call *c)
     tfn__range s = tfn__my_rows(c);
     c->k->softmax_forward(c->y + s.first*c->cols, c->x[0] + s.first*c->cols, s.count, c->cols);
 }
-/* exp(min(x, ln 100)), of learned temperatures: a handful of numbers. */
+/* exp(min(x, ln 100)), 0 below TFN__TAIL, of learned temperatures: a handful of numbers. */
 enum { TFN__EXP_CAPPED = 100 };
 static const float tfn__exp_cap = (float)4.60517018598809137;
 static float tfn__exp_capped(float x)
 {
-    return (float)tfn__exp((double)(x < tfn__exp_cap ? x : tfn__exp_cap));
+    const float y = (float)tfn__exp((double)(x < tfn__exp_cap ? x : tfn__exp_cap));
+    return y < TFN__TAIL ? 0 : y;
 }
 
 static void tfn__activate_forward(const tfn__call *c)
@@ -5764,7 +5851,11 @@ static void tfn__mix_forward(const tfn__call *c)
                   c->x[1][c->n->arg[0]], 1, false);
 }
 /* y = x - SiLU(q) x, where the second x is a constant in the backward (GPAS). in: x, q. */
-static float tfn__gate_of(float q) { return q / (1 + (float)tfn__exp(-(double)q)); }
+static float tfn__gate_of(float q)
+{
+    const float e = (float)tfn__exp(-(double)q);
+    return e > 1 / TFN__TAIL ? 0 : q / (1 + e);
+}
 static void tfn__gate_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
@@ -5890,7 +5981,8 @@ static void tfn__mix_backward(const tfn__call *c)
 /* SiLU'(q) = s (1 + q (1 - s)), s the logistic function. */
 static void tfn__gate_backward(const tfn__call *c)
 {
-    float q = c->x[1][0], s = 1 / (1 + (float)tfn__exp(-(double)q));
+    const float q = c->x[1][0], e = (float)tfn__exp(-(double)q);
+    const float s = e > 1 / TFN__TAIL ? 0 : 1 / (1 + e);
     if (c->chunk < tfn__by_rows(c)) tfn__pass_on(c, 0, 1);
     else tfn__give_one(c->dx[1], -(s * (1 + q * (1 - s)))
                        * c->k->dot(c->dy, c->x[0], c->rows*c->cols), c->add[1]);
@@ -14685,6 +14777,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__INIT_FROM
 #undef TFN__INLINE
 #undef TFN__JOIN
+#undef TFN__LEAST
+#undef TFN__LEAST_ROOT
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
 #undef TFN__LOOKUP
@@ -14723,6 +14817,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__STEP
 #undef TFN__STRIP
 #undef TFN__SYNC
+#undef TFN__TAIL
+#undef TFN__TAIL_LOG
 #undef TFN__TAPE_SLACK
 #undef TFN__TELL
 #undef TFN__TINY

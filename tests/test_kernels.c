@@ -392,7 +392,7 @@ static double kernels_f(double x, tfn_activation kind)
     case TFN_SILU: return x / (1 + exp(-x));
     case TFN_TANH: return tanh(x);
     case TFN_IDENTITY: return x;
-    default: return x * (0.5 + 0.5 * tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x*x*x)));
+    default: return x / (1 + exp(-2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x*x*x)));
     }
 }
 
@@ -511,6 +511,126 @@ TEST(kernels_activation_edges)        /* large arguments give the limits, never 
             CHECK_CLOSE((double)dx[i], bounded || (x[i] < 0 && !all) ? 0 : 1, 2e-4);
         }
         CHECK(y[0] == 0 && y[1] == 0);
+    }
+}
+
+/* -- what decays to 0 is 0 below 2^-60, and never denormal on the way -------------------------- */
+
+static const float kernels_tail = 8.67361737988403547e-19f;      /* 2^-60 */
+
+/* Exactly 0, or at least `least`. */
+static void kernels_no_tail(const char *name, float x, float y, float least)
+{
+    if (!(y == 0 || fabsf(y) >= least))
+        FAIL("%s(%g) is %g, below %g", name, (double)x, (double)y, (double)least);
+}
+
+/* Values and derivatives. Where x s is cut at s = 2^-60, the function is some 2^-53 at most. */
+static void kernels_tails_of(tfn_activation kind, const float *x, const float *dy)
+{
+    static float y[KERNELS_N], dx[KERNELS_N];
+    kernels_act d = { x, dy, NULL, KERNELS_N, kind, false, false, false };
+    kernels_run("activation", kernels_act_forward, &d, d.n, NULL, y);
+    kernels_run("activation backward", kernels_act_backward, &d, d.n, NULL, dx);
+    for (int i = 0; i < KERNELS_N; i++) {
+        const double exact = kernels_f((double)x[i], kind), off = fabs((double)y[i] - exact);
+        kernels_no_tail("activation", x[i], y[i], kernels_tail);
+        kernels_no_tail("derivative", x[i], dx[i], kernels_tail);
+        if (kind != TFN_GELU && !(off <= 1e-5 * fabs(exact) + 1e-16))
+            FAIL("activation %d of %g is %g, not %g", kind, (double)x[i], (double)y[i], exact);
+        if (x[i] < -50 && kind != TFN_TANH && kind != TFN_IDENTITY) CHECK(y[i] == 0 && dx[i] == 0);
+    }
+}
+
+TEST(kernels_tails)
+{
+    static float x[KERNELS_N], dy[KERNELS_N];
+    KERNELS_EACH_KIND(kind)
+        for (int most = 8; most <= 512; most *= 8) {
+            for (int i = 0; i < KERNELS_N; i++) {
+                x[i] = -(float)(i + 1) * (float)most / KERNELS_N - 0.5f;
+                dy[i] = 1;
+            }
+            kernels_tails_of(kind, x, dy);
+        }
+}
+
+enum { KERNELS_SCORES = 203 };
+
+/* Scores 0, -0.5, -1 ...: the weights, and the gradients of a loss. */
+TEST(kernels_tails_softmax)
+{
+    float x[KERNELS_SCORES], y[KERNELS_SCORES], d[KERNELS_SCORES], stats[2], loss, e;
+    const int32_t target = 0;
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        if (!k) continue;
+        for (int i = 0; i < KERNELS_SCORES; i++) x[i] = -0.5f * (float)i;
+        k->softmax_forward(y, x, 1, KERNELS_SCORES);
+        k->cross_entropy_forward(&loss, NULL, stats, x, &target, 1, KERNELS_SCORES, 0, 0);
+        k->cross_entropy_backward(d, NULL, stats, x, &target, 1, KERNELS_SCORES, 0, 0, false);
+        for (int i = 1; i < KERNELS_SCORES; i++) {
+            e = expf(x[i]) < kernels_tail ? 0 : expf(x[i]) / stats[1];
+            CHECK(fabsf(y[i] - e) <= 1e-6f * e && fabsf(d[i] - e) <= 1e-6f * e);
+        }
+        CHECK(y[83] > 0 && y[84] == 0 && d[83] > 0 && d[84] == 0);
+    }
+}
+
+/* One query whose scores fall by 0.5, of a head of size 1: dv = p, dk_j = p_j (j - sum(p j)). */
+TEST(kernels_tails_attention)
+{
+    enum { N = KERNELS_SCORES };
+    static float q[1], dq[1], y[1], dy[1], stats[2], key[N], v[N], dk[N], dv[N], work[1 << 14];
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        tfn_attention p;
+        if (!k) continue;
+        if (k->attention_work(1, N, 1) > 1 << 14) exit(2);
+        memset(&p, 0, sizeof p);
+        q[0] = dy[0] = 1;
+        for (int j = 0; j < N; j++) key[j] = -0.5f * (float)j, v[j] = (float)j;
+        p.y = y, p.stats = stats, p.q = q, p.k = key, p.v = v, p.dy = dy;
+        p.dq = dq, p.dk = dk, p.dv = dv;
+        p.batch = p.tq = p.heads = p.kv_heads = p.head_size = 1;
+        p.tk = N;
+        p.q_ld = p.k_ld = p.v_ld = p.y_ld = 1;
+        p.scale = 1;
+        k->attention_forward(&p, 0, 1, work);
+        k->attention_backward(&p, 0, 1, work);
+        for (int j = 0; j < N; j++) {
+            kernels_no_tail("attention, dv", key[j], dv[j], kernels_tail / stats[1]);
+            kernels_no_tail("attention, dk", key[j], dk[j], kernels_tail / stats[1]);
+        }
+        CHECK(dv[83] > 0 && dv[84] == 0 && dk[83] > 0 && dk[84] == 0);
+    }
+}
+
+/* Derivatives of the squashing norms, z from 0.01 to 1e12, both signs. */
+static void kernels_squash_backward(const tfn_kernels *k, float *out, const void *data)
+{
+    tfn_point p = *(const tfn_point *)data;
+    p.dx = out;
+    tfn_point_backward(k, &p);
+}
+
+TEST(kernels_tails_squash)
+{
+    static float x[KERNELS_N], dy[KERNELS_N], dx[KERNELS_N];
+    tfn_point p;
+    memset(&p, 0, sizeof p);
+    for (int i = 0; i < KERNELS_N; i++) {
+        x[i] = (i % 2 ? -1.0f : 1.0f) * powf(10, (float)i * 14 / KERNELS_N - 2);
+        dy[i] = 1;
+    }
+    p.x = x, p.dy = dy;
+    p.rows = 1, p.cols = KERNELS_N;
+    for (int kind = TFN_SQUASH_TANH; kind <= TFN_SQUASH_SOFTSIGN; kind++) {
+        p.squash = (tfn_squash)kind;
+        kernels_run("squash", kernels_squash_backward, &p, KERNELS_N, NULL, dx);
+        for (int i = 0; i < KERNELS_N; i++)
+            kernels_no_tail("squash", x[i], dx[i], kernels_tail);
+        CHECK(dx[0] > 0.9f || kind == TFN_SQUASH_ATAN);
     }
 }
 
@@ -911,6 +1031,45 @@ TEST(kernels_optimisers)
     for (int which = 0; which < 32; which++) kernels_opt_case(TFN_RADAM, which);
 }
 
+/* Moments of gradients of all sizes, which then stay away: never below 2^-100, in the end 0. An eps
+ * that is next to nothing must not make the step large. */
+static void kernels_fading(const tfn_kernels *k, float *out, const void *data)
+{
+    const kernels_opt *d = (const kernels_opt *)data;
+    float *m = out + KERNELS_P, *v = out + 2*KERNELS_P;
+    static const float none[KERNELS_P];
+    memset(out, 0, 3*KERNELS_P * sizeof *out);
+    for (int t = 1; t <= 1200; t++) {
+        tfn_update u = d->u;
+        lib_update_at(&u, t);
+        k->update(out, t > 3 ? none : d->grads, m, u.optimizer == TFN_SGD ? NULL : v, KERNELS_P,
+                  &u);
+        for (int i = KERNELS_P; i < 3*KERNELS_P; i++)
+            kernels_no_tail("moment", (float)t, out[i], 7.88860905221011805e-31f);
+    }
+}
+
+TEST(kernels_tails_optimisers)
+{
+    static const tfn_optimizer kinds[] = { TFN_SGD, TFN_ADAM, TFN_ADAMW, TFN_RADAM };
+    static float grads[KERNELS_P], y[3*KERNELS_P];
+    kernels_opt d;
+    memset(&d, 0, sizeof d);
+    for (int i = 0; i < KERNELS_P; i++)
+        grads[i] = (i % 2 ? -1.0f : 1.0f) * powf(10, (float)(i - 43));
+    d.u.lr = 0.01f;
+    d.u.beta1 = d.u.beta2 = 0.9f;
+    d.u.eps = 1e-30f;
+    d.u.grad_scale = 1;
+    d.grads = grads;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        d.u.optimizer = kinds[i];
+        kernels_run("moments", kernels_fading, &d, 3*KERNELS_P, NULL, y);
+        for (int j = 0; j < KERNELS_P; j++) CHECK(fabsf(y[j]) <= 1);
+        for (int j = KERNELS_P; j < 3*KERNELS_P; j++) CHECK(y[j] == 0);
+    }
+}
+
 TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.98 and 0.999 */
 {
     static const struct { double b2, r; int t; } known[] = {
@@ -993,6 +1152,10 @@ int main(void)
     RUN(kernels_activations);
     RUN(kernels_gated);
     RUN(kernels_activation_edges);
+    RUN(kernels_tails);
+    RUN(kernels_tails_softmax);
+    RUN(kernels_tails_attention);
+    RUN(kernels_tails_squash);
     RUN(kernels_dropout_values);
     RUN(kernels_dropout_limits);
     RUN(kernels_dropout_random);
@@ -1001,6 +1164,7 @@ int main(void)
     RUN(kernels_cross_entropy);
     RUN(kernels_cross_entropy_smoothing);
     RUN(kernels_optimisers);
+    RUN(kernels_tails_optimisers);
     RUN(kernels_radam_rectification);
     RUN(kernels_schedules_roots);
     return DONE();
