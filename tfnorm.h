@@ -2146,9 +2146,23 @@ TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 #endif /* TFN__IMPLEMENTING */
 /* >> math */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* a*b + c with one rounding, where the compiler makes an instruction of it: a libm may round some
- * halfway cases wrongly. Else, on demand, slow but right: the product is exact in double, and a sum
- * rounded to odd may be rounded again (Boldo & Melquiond 2008). */
+/* Where fmaf is an instruction gcc says so by __FP_FAST_FMAF. clang says so for few processors, and
+ * where errno is kept (on bare metal, say) it calls libm's fmaf even if there is an instruction. So
+ * its intrinsic is called by its name; where the processor lacks the instruction, that again would
+ * call libm: hence the list. */
+#ifdef __clang__
+#if defined __FMA__ || defined __aarch64__ || defined __ARM_FEATURE_FMA \
+    || (defined __riscv_flen && __riscv_flen >= 32) || defined __powerpc64__ || defined __s390x__ \
+    || (defined __loongarch_frlen && __loongarch_frlen >= 32) || defined __FP_FAST_FMAF
+#define TFN__LLVM_FMA
+#endif
+#elif defined __FP_FAST_FMAF
+#define TFN__GCC_FMA
+#endif
+
+/* a*b + c with one rounding, where it is an instruction: a libm may round some halfway cases
+ * wrongly. Else, on demand, slow but right: the product is exact in double, and a sum rounded to odd
+ * may be rounded again (Boldo & Melquiond 2008). */
 #ifdef TFN__DOUBLE
 #define TFN__PLAIN_FMA false
 static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
@@ -2167,8 +2181,14 @@ static TFN__INLINE float tfn__from_bits(uint32_t u)
     return x;
 }
 
-#if defined __FP_FAST_FMAF || ((defined __GNUC__ || defined __clang__) \
-                               && (defined __FMA__ || defined __aarch64__))
+#if defined TFN__LLVM_FMA
+#define TFN__PLAIN_FMA true
+#ifdef __cplusplus
+extern "C"
+#endif
+float tfn__llvm_fma(float a, float b, float c) __asm__("llvm.fma.f32");
+static TFN__INLINE float tfn__fma(float a, float b, float c) { return tfn__llvm_fma(a, b, c); }
+#elif defined TFN__GCC_FMA
 #define TFN__PLAIN_FMA true
 static TFN__INLINE float tfn__fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 #elif defined TFNORM_EXACT
@@ -14770,6 +14790,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__FIELD
 #undef TFN__FIELD_LIST
 #undef TFN__GENERATE
+#undef TFN__GCC_FMA
 #undef TFN__HAS
 #undef TFN__HUGE
 #undef TFN__INIT
@@ -14781,6 +14802,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__LEAST_ROOT
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
+#undef TFN__LLVM_FMA
 #undef TFN__LOOKUP
 #undef TFN__MORE_OPS
 #undef TFN__NEON

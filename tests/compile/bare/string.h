@@ -1,0 +1,7 @@
+/* What the header wants of <string.h>, for builds without a C library. */
+#ifndef BARE_STRING_H
+#define BARE_STRING_H
+#include <stddef.h>
+void *memset(void *to, int byte, size_t bytes);
+void *memcpy(void *to, const void *from, size_t bytes);
+#endif
