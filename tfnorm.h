@@ -1808,6 +1808,9 @@ TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
 #elif defined __GNUC__
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
+#if defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ == 1     /* s390x under -std=c99 */
+#pragma GCC optimize("excess-precision=fast")                   /* not in double */
+#endif
 #elif defined _MSC_VER
 #pragma fp_contract(off)
 #endif
