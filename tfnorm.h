@@ -225,13 +225,15 @@
  * the data. It does not depend on: compiler, -O level, -march, instruction set, threads, padding,
  * the batch's capacity, the address of the block.
  * Promised where the processor has a fused multiply-add: x86 with FMA3 (AVX-512, AVX2, 128 bits),
- * AArch64, RISC-V with F, Cortex-M4F and later. Without one ("sse2", WebAssembly, plain C compiled
- * without -mfma) the results are as good, but their bits are others; TFNORM_EXACT makes plain C
- * compute a fused multiply-add in software, slowly, to get the same ones.
+ * AArch64, RISC-V with F, Cortex-M4F and later, ARMv7 with VFPv4, 64-bit POWER, s390x. Without one
+ * ("sse2", i386, MIPS, WebAssembly, plain C compiled without -mfma) the results are as good, but
+ * their bits are others: a second set, the same on all of these. TFNORM_EXACT makes plain C compute
+ * a fused multiply-add in software, slowly, to get the canonical ones.
  * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, and a processor set
  * to flush denormals to zero. tfn_bits(isa) tries all of these with a few numbers and returns
  * "canonical" or "differ: reason". tfn_selfcheck trains a small model for 20 steps: its hash equals
- * TFN_BITS_HASH wherever the bits are canonical. One large batch and the same one in micro-batches
+ * TFN_BITS_HASH wherever the bits are canonical, and TFN_BITS_HASH_NO_FMA wherever the answer is
+ * "differ: no FMA", which is given only if nothing else is amiss. One large batch and the same one in micro-batches
  * are different configurations, and differ in the last bits.
  * The order of every sum is part of the interface: TFN_BITS_VERSION changes if it does.
  * Denormal numbers are slow on many processors, so none is made for nothing: a softmax's exp, a
@@ -299,10 +301,12 @@
 
 #define TFNORM_VERSION "0.1.0"
 
-/* The version of the library's arithmetic: raised only on purpose, with the hash that
- * tfn_selfcheck must give on every machine whose bits are canonical. */
+/* The version of the library's arithmetic: raised only on purpose, with the two hashes that
+ * tfn_selfcheck must give: on every machine whose bits are canonical; and on every processor that
+ * has no fused multiply-add, where all have the same second set of bits ("differ: no FMA"). */
 #define TFN_BITS_VERSION 1
-#define TFN_BITS_HASH    UINT64_C(0x790f3b045bf7bd7e)
+#define TFN_BITS_HASH        UINT64_C(0x790f3b045bf7bd7e)
+#define TFN_BITS_HASH_NO_FMA UINT64_C(0x77c7c1c184529226)
 
 #ifndef TFNORM_API
 #ifdef TFNORM_STATIC
@@ -5308,10 +5312,12 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     float next = 1 + 2*e, root = 1 + h, square = 1 + 2*h;    /* root^2 = square + e */
     if (!k) return "differ: the instruction set is not available";
     if (sizeof next != 4) return "differ: double";
-    if (!k->fma) return "differ: no FMA";
-    if (tfn__try_fma(k, root, root, -square) != e) return "differ: the FMA rounds its product";
-    if (tfn__try_fma(k, next, e * (2 - next), next) != next) return "differ: the FMA rounds twice";
+    if (k->fma && tfn__try_fma(k, root, root, -square) != e)
+        return "differ: the FMA rounds its product";
+    if (k->fma && tfn__try_fma(k, next, e * (2 - next), next) != next)
+        return "differ: the FMA rounds twice";
     if (tfn__try_sum(k, root, root, root, -root) != 0) return "differ: products are contracted";
+    if (tfn__try_sum(k, root, root, 1, -square) != 0) return "differ: sums are wider than a float";
     if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
         return "differ: denormals are flushed";
     if (sum - big != 0 || (big + half) - big != 0) return "differ: sums are reassociated";

@@ -773,12 +773,14 @@ static int bits(settings *s, cli *c)
     size_t size = tfn_selfcheck_size();
     void *mem = reserve(size, 1);
     uint64_t hash = tfn_selfcheck(mem, size, TFN_ISA_BEST, 1);
-    bool good = hash == TFN_BITS_HASH;
+    bool fma = tfn_kernels_for(TFN_ISA_BEST)->fma;
+    uint64_t wanted = fma ? TFN_BITS_HASH : TFN_BITS_HASH_NO_FMA;
+    bool good = hash == wanted;
     if (s->files) cli_fail(c, "nothing is wanted behind bits");
-    printf("tfnorm %s, bits version %d, kernels %s\nbits %s\nself-check %016llX, %s %016llX\n",
+    printf("tfnorm %s, bits version %d, kernels %s\nbits %s\nself-check %016llX, %s %016llX%s\n",
            tfn_version(), TFN_BITS_VERSION, tfn_kernels_for(TFN_ISA_BEST)->name,
            tfn_bits(TFN_ISA_BEST), (unsigned long long)hash, good ? "which is" : "WANTED",
-           (unsigned long long)TFN_BITS_HASH);
+           (unsigned long long)wanted, fma ? "" : ", that of processors without FMA");
     free(mem);
     return !good;
 }
