@@ -1624,7 +1624,8 @@ typedef struct tfn_tensor {
 
 /* safetensors. Open checks all of the header before anything is used; work: tfn_file_work bytes.
  * Tensors come in the order of their names. Values are converted to float: all but C64 and those
- * below 16 bits that are not integers. */
+ * below 16 bits that are not integers. Files are little-endian; so that any machine reads what
+ * another wrote, those that are not turn the bytes of each value round. */
 TFNORM_API size_t tfn_file_work(tfn_file *f);              /* bytes; 0: an error */
 TFNORM_API tfn_status tfn_file_open(tfn_file *f);
 TFNORM_API void tfn_file_close(tfn_file *f);
@@ -5321,7 +5322,7 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
         return "differ: denormals are flushed";
     if (sum - big != 0 || (big + half) - big != 0) return "differ: sums are reassociated";
-    return "canonical";
+    return k->fma ? "canonical" : "differ: no FMA";
 }
 #endif
 /* >> tape */
@@ -13658,8 +13659,6 @@ static bool tfn__begin(tfn_file *f, bool write)
     if (!tfn__fine(f)) return false;
     f->used = write ? 0 : f->io ? f->io->size : f->from_size;
     f->counts = write && !f->path && !f->to && !f->io;
-    if (write && !tfn__little())
-        tfn__file_fail(f, TFN_UNSUPPORTED, "%s: big-endian machines only read", NULL, 0, 0);
     if (!f->path) return tfn__fine(f);
 #ifdef TFN__STDIO
     if (tfn__fine(f)) tfn__open_path(f, write);
@@ -14191,6 +14190,23 @@ static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t 
     }
 }
 
+/* The values of a tensor, little-endian: on a big-endian machine the bytes of each turn round. */
+static void tfn__put_values(tfn_file *f, const tfn_tensor *t)
+{
+    const size_t each = tfn__dtypes[t->dtype].bits / 8, bytes = (size_t)t->bytes;
+    const uint8_t *from = (const uint8_t *)t->data;
+    uint8_t s[8 * TFN__CHUNK];
+    if (tfn__little() || each == 1) {
+        tfn__file_put(f, from, bytes);
+        return;
+    }
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < sizeof s ? bytes - at : sizeof s;
+        for (size_t i = 0; i < n; i++) s[i] = from[at + (i ^ (each - 1))];    /* each: 2, 4 or 8 */
+        tfn__file_put(f, s, n);
+    }
+}
+
 /* Length, header padded to a multiple of 8, then the data. The order: work, the first of it. */
 static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
 {
@@ -14214,7 +14230,7 @@ static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     tfn__file_put(f, "       ", (size_t)pad);
     for (int32_t i = 0; i < s->count && tfn__fine(f); i++) {
         tfn_tensor t = tfn__source_tensor(s, order[i]);
-        if (t.name[0]) tfn__file_put(f, t.data, (size_t)t.bytes);
+        if (t.name[0]) tfn__put_values(f, &t);
     }
     return tfn__finish_writing(f);
 }

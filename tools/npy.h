@@ -36,7 +36,7 @@ static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
     buf[8] = (char)((t.used - 10) & 255);
     buf[9] = (char)((t.used - 10) >> 8);
     tfn__file_put(f, buf, t.used);
-    tfn__file_put(f, x.data, (size_t)x.bytes);
+    tfn__put_values(f, &x);
     return tfn__finish_writing(f);
 }
 

@@ -1,5 +1,6 @@
-# Other machines: MinGW under wine, AArch64 and RISC-V under qemu. The core tests run there, and must
-# give TFN_BITS_HASH where there is a fused multiply-add.
+# Other machines: MinGW under wine, seven processors under qemu, WebAssembly in node. Core tests run
+# there, and the bits must be canonical, or on processors without FMA the second set. Files go from
+# each to this machine and back.
 . ./check.sh
 export WINEDEBUG=-all TEST_TIER=quick
 
@@ -19,15 +20,65 @@ if have $mingw-gcc $mingw-objdump; then
 else skip MinGW "no $mingw-gcc"
 fi
 
-emulated() {              # emulated CPU: not all of the tests, because it takes minutes
-    "$1-linux-gnu-gcc" -O2 -std=c99 -static all.c -o "$work/all-$1" -lm &&
-        run "$qemu" "$work/all-$1" math dense kernels attention golden bits
+# Where no FMA is, both machines must do without.
+cc=${CC:-cc}
+check "files: this machine's program" $cc -O1 -std=c99 compile/exchange.c -o "$work/exchange" -lm
+exchanged() {           # exchanged NAME ISA RUNNER: the same bytes from both; each reads the other's
+    "$work/exchange" write "$work/here" "$2" && "$3" "$work/exchange-$1" write "$work/there" "$2" &&
+        cmp "$work/here" "$work/there" && cmp "$work/here.types" "$work/there.types" &&
+        "$3" "$work/exchange-$1" read "$work/here" "$2" && "$work/exchange" read "$work/there" "$2"
 }
-for cpu in aarch64 riscv64; do
-    have "$cpu-linux-gnu-gcc" || { skip "$cpu" "no $cpu-linux-gnu-gcc"; continue; }
-    qemu=
-    for q in "qemu-$cpu-static" "qemu-$cpu"; do if have "$q"; then qemu=$q; fi; done
-    [ -n "$qemu" ] || { skip "$cpu" "no qemu-$cpu"; continue; }
-    check "$cpu under qemu" emulated "$cpu"
+emulated() {            # emulated NAME RUNNER TESTS: not all of the tests, because it takes minutes
+    # shellcheck disable=SC2086
+    run "$2" "$work/all-$1" $3
+}
+
+# name; compiler and flags; qemu's name; kernels without FMA here; tests
+plain="math golden bits files tokenise"
+rows() { cat << 'ROWS'
+aarch64  | aarch64-linux-gnu-gcc                          | aarch64 |      | dense kernels attention
+riscv64  | riscv64-linux-gnu-gcc                          | riscv64 |      | dense
+armv7    | arm-linux-gnueabihf-gcc -mfpu=vfpv4            | arm     |      |
+vfpv3    | arm-linux-gnueabihf-gcc -mfpu=vfpv3-d16        | arm     | sse2 |
+ppc64le  | powerpc64le-linux-gnu-gcc                      | ppc64le |      |
+s390x    | s390x-linux-gnu-gcc                            | s390x   |      |
+mips     | mips-linux-gnu-gcc                             | mips    | sse2 |
+i386     | i686-linux-gnu-gcc -msse2 -mfpmath=sse         | i386    | sse2 |
+ROWS
+}
+rows > "$work/rows"
+while IFS='|' read -r name command qemu isa more; do
+    name=$(echo $name) isa=$(echo $isa) qemu=$(echo $qemu)
+    have ${command%% -*} || { skip "$name" "no ${command%% -*}"; continue; }
+    runner=
+    for q in "qemu-$qemu-static" "qemu-$qemu"; do if have "$q"; then runner=$q; fi; done
+    [ -n "$runner" ] || { skip "$name" "no qemu-$qemu"; continue; }
+    atomic=                 # 8-byte atomics are a library's there
+    [ "$name" = mips ] && atomic=-latomic
+    # shellcheck disable=SC2086
+    check "$name: files' program" $command -O1 -std=c99 -static compile/exchange.c -o "$work/exchange-$name" -lm $atomic
+    check "$name: files there and back" exchanged "$name" "$isa" "$runner"
+    # shellcheck disable=SC2086
+    check "$name builds" $command -O2 -std=c99 -static all.c -o "$work/all-$name" -lm $atomic
+    check "$name under $runner" emulated "$name" "$runner" "$plain $more"
+done < "$work/rows"
+
+# what the promise excludes: x87
+x87() { i686-linux-gnu-gcc -O1 -static -DBITS_EXCLUDED test_bits.c -o "$work/x87" -lm && qemu-i386-static "$work/x87"; }
+if have i686-linux-gnu-gcc qemu-i386-static; then check "x87 is seen" x87
+else skip x87 "no i686-linux-gnu-gcc or qemu-i386-static"
+fi
+
+wasm() {                # wasm CLANG LINKER FLAG: clang 14 once never ended, hence the limit
+    timeout 300 $1 --target=wasm32 -O2 $3 -std=c99 -ffreestanding -Icompile/bare -c compile/bare/wasm.c -o "$work/wasm.o" &&
+        $2 --no-entry -z stack-size=1048576 "$work/wasm.o" -o "$work/wasm.wasm" &&
+        node compile/bare/wasm.js "$work/wasm.wasm"
+}
+have node || { skip WebAssembly "no node"; finish; exit; }
+for pair in "clang wasm-ld" "clang-19 wasm-ld-19"; do
+    # shellcheck disable=SC2086
+    have $pair || { skip "WebAssembly, $pair" "not installed"; continue; }
+    check "WebAssembly, ${pair% *}" wasm $pair ""
+    check "WebAssembly, ${pair% *} -msimd128" wasm $pair -msimd128
 done
 finish
