@@ -233,8 +233,8 @@
  * to flush denormals to zero. tfn_bits(isa) tries all of these with a few numbers and returns
  * "canonical" or "differ: reason". tfn_selfcheck trains a small model for 20 steps: its hash equals
  * TFN_BITS_HASH wherever the bits are canonical, and TFN_BITS_HASH_NO_FMA wherever the answer is
- * "differ: no FMA", which is given only if nothing else is amiss. One large batch and the same one in micro-batches
- * are different configurations, and differ in the last bits.
+ * "differ: no FMA", given only if nothing else is amiss. One large batch and the same one in
+ * micro-batches are different configurations, and differ in the last bits.
  * The order of every sum is part of the interface: TFN_BITS_VERSION changes if it does.
  * Denormal numbers are slow on many processors, so none is made for nothing: a softmax's exp, a
  * logistic function and a derivative that decays to 0 are exactly 0 below 2^-60, an optimiser's
@@ -2169,8 +2169,8 @@ TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 #endif
 
 /* a*b + c with one rounding, where it is an instruction: a libm may round some halfway cases
- * wrongly. Else, on demand, slow but right: the product is exact in double, and a sum rounded to odd
- * may be rounded again (Boldo & Melquiond 2008). */
+ * wrongly. Else, on demand, slow but right: the product is exact in double, and a sum rounded to
+ * odd may be rounded again (Boldo & Melquiond 2008). */
 #ifdef TFN__DOUBLE
 #define TFN__PLAIN_FMA false
 static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
@@ -14730,7 +14730,7 @@ static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int3
     for (int32_t b = 0; b < TFN__CHECK_BATCH; b++) {
         int32_t n = TFN__CHECK_TIME - 5*b, at = b * TFN__CHECK_TIME;
         lengths[b] = n;
-        for (int32_t i = 0; i < n; i++) {     /* with i < n inside, clang 14 never ends: WebAssembly */
+        for (int32_t i = 0; i < n; i++) {   /* with a choice inside clang 14 -msimd128 never ends */
             uint64_t r = tfn_random_bits(key, (uint64_t)(at + i));
             source[at + i] = 1 + (int32_t)(r % (TFN__CHECK_VOCAB - 1));
         }
