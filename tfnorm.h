@@ -118,7 +118,7 @@
  *
  * 3. Train. Tokens and targets are rows of `time` numbers, one row per sentence. A target below 0
  *    is ignored. Sentences shorter than `time` are padded on the right; lengths says how long each
- *    is (NULL: all full).
+ *    is (NULL: all full). Padding may hold anything and changes nothing, not the last bit.
  *
  *        tfn_batch batch = { 0 };
  *        batch.tokens  = tokens;                   // (batch, time)
@@ -522,7 +522,9 @@ typedef struct tfn_seed {
  * statistics, but are normalised. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
  * eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
  * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
- * batch's v, nu += mean(h*n), over all rows.
+ * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
+ * authors' code averages over padding, too, so that its results depend on how long the longest
+ * sentence of a batch is.
  * running and next (2, cols): BATCH mean and variance (momentum 0.1, variance over 1/(T-1)), first
  * 0 and 1; POWER v and nu (0.9), first 1 and 0. next gets what running becomes when the update is
  * done: both rows in the forward, then nu in POWER's backward. If no row counts, running normalises
@@ -781,12 +783,17 @@ typedef struct tfn_run {
     const int32_t *ints[TFN_SLOTS];
     tfn_key        key;                       /* of dropout: seed, step and micro-batch */
     bool           accumulate;                /* add to the parameters' gradients */
+    bool           skip_padding;              /* rows at and beyond the lengths bound below count
+                                               * for nothing: they have no target, add nothing to
+                                               * the gradient of a scalar, and are 0 behind
+                                               * tfn_conv. false: they are rows like others */
     float          loss_scale;                /* d(last node); 0: 1 */
     tfn_probe_fn  *probe;
     void          *probe_user;
 } tfn_run;
 
-/* The integer arrays every model binds. */
+/* The integer arrays every model binds. LENGTHS are those of target rows, SOURCE_LENGTHS those of
+ * source rows; a tape of your own may bind them, too. */
 enum { TFN_INT_TOKENS, TFN_INT_TARGETS, TFN_INT_LENGTHS, TFN_INT_SOURCE, TFN_INT_SOURCE_LENGTHS,
        TFN_INT_SEGMENTS, TFN_INT_BEAM,
        TFN_INT_CLUSTERS = 8, TFN_INT_CLUSTER_TARGETS = 11 };   /* of desc.cutoffs: 3 each */
@@ -1165,12 +1172,13 @@ typedef struct tfn_model_desc {
 typedef struct tfn_batch {
     const int32_t *tokens;          /* (B, T): the decoder's, or the encoder's of TFN_ENCODER */
     const int32_t *targets;         /* (B, T) or (B): classes; < 0: ignored */
-    const int32_t *lengths;         /* (B) or NULL: all T */
+    const int32_t *lengths;         /* (B) or NULL: all T. What stands beyond is not looked at, in
+                                     * no array: no result depends on it, nor on how much it is */
     const int32_t *source;          /* (B, Ts), encoder-decoder */
     const float   *frames;          /* (B, Ts, bands) instead, Ts = 4 n + 3: two convolutions of
                                      * kernel 3 and stride 2, each with a ReLU, make n positions of
                                      * them. source_context counts positions, lengths are of frames:
-                                     * L of them fill (L - 3)/4. Padding must be finite */
+                                     * L of them fill (L - 3)/4. Padding may be anything */
     const int32_t *source_lengths;  /* (B) or NULL */
     const int32_t *segments;        /* (B, T) or NULL: 0 */
     int32_t batch, time, source_time;
@@ -2938,6 +2946,76 @@ static ptrdiff_t tfn__matmul_a(ptrdiff_t m, ptrdiff_t k)
 {
     return tfn__min(m, TFN__MC) * tfn__min(k, TFN__KC) + TFN__NR;
 }
+
+#ifndef TFNORM_NO_TRAINING
+#define TFN__SPAN 4096       /* terms in a block of a flat sum; blocks in a block of these */
+
+/* A flat sum whose terms come in pieces. It has the bits of the kernel `dot` of all terms side by
+ * side: a term goes to the lane of its index mod 16; the sum of each block of 4,096 terms goes to
+ * the next level in the same way. */
+typedef struct tfn__flat_sum {
+    int64_t count;           /* terms so far */
+    float   lane[3][16];     /* of terms; of blocks; of blocks of blocks */
+} tfn__flat_sum;
+
+/* lane i + lane i+8, then +4, +2, +1; the lanes are 0 afterwards. */
+static float tfn__take_lanes(float *lane)
+{
+    float sum;
+    for (int i = 0; i < 8; i++) lane[i] += lane[i + 8];
+    for (int i = 0; i < 4; i++) lane[i] += lane[i + 4];
+    sum = (lane[0] + lane[2]) + (lane[1] + lane[3]);
+    TFNORM_MEMSET(lane, 0, 16 * sizeof *lane);
+    return sum;
+}
+
+/* The last term of a block is in: its sum becomes a term of the next level. */
+static void tfn__close_blocks(tfn__flat_sum *s)
+{
+    const int64_t blocks = s->count / TFN__SPAN;
+    s->lane[1][(blocks - 1) % 16] += tfn__take_lanes(s->lane[0]);
+    if (blocks % TFN__SPAN == 0)
+        s->lane[2][(blocks / TFN__SPAN - 1) % 16] += tfn__take_lanes(s->lane[1]);
+}
+
+/* lane[(at + i) % 16] += x[i]*y[i] in order of i; y NULL: += x[i]. */
+static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const float *y, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+    for (; i < n && (at + i) % 16 != 0; i++) lane[(at + i) % 16] += y ? x[i]*y[i] : x[i];
+    if (y)
+        for (; i + 16 <= n; i += 16)
+            for (int l = 0; l < 16; l++) lane[l] += x[i + l] * y[i + l];
+    else
+        for (; i + 16 <= n; i += 16)
+            for (int l = 0; l < 16; l++) lane[l] += x[i + l];
+    for (; i < n; i++) lane[(at + i) % 16] += y ? x[i]*y[i] : x[i];
+}
+
+/* n more terms x[i]*y[i], or x[i] where y is NULL. */
+static void tfn__flat_add(tfn__flat_sum *s, const float *x, const float *y, ptrdiff_t n)
+{
+    while (n > 0) {
+        const ptrdiff_t at = (ptrdiff_t)(s->count % TFN__SPAN);
+        const ptrdiff_t piece = tfn__min(n, TFN__SPAN - at);
+        tfn__fill_lanes(s->lane[0], at, x, y, piece);
+        s->count += piece;
+        if (at + piece == TFN__SPAN) tfn__close_blocks(s);
+        x += piece;
+        y = tfn__at(y, piece);
+        n -= piece;
+    }
+}
+
+/* The sum of all terms, once. Blocks that are not full close here; +0 changes no other. */
+static float tfn__flat_total(tfn__flat_sum *s)
+{
+    const int64_t blocks = s->count / TFN__SPAN;
+    s->lane[1][blocks % 16] += tfn__take_lanes(s->lane[0]);
+    s->lane[2][blocks / TFN__SPAN % 16] += tfn__take_lanes(s->lane[1]);
+    return tfn__take_lanes(s->lane[2]);
+}
+#endif
 #endif
 
 #ifdef TFN__BODY
@@ -3752,30 +3830,36 @@ static void tfn__columns_again(const tfn_columns *p, tfn__column_norm *b)
     }
 }
 
-/* Sums over all rows of dy, dy*n, and of h*n with POWER's a and b. */
+/* Row r of (batch, time) counts: it is no padding. */
+static bool tfn__row_counts(const tfn_columns *p, ptrdiff_t r)
+{
+    return r % p->time < tfn__counted_in(p, r / p->time);
+}
+
+/* Sums over all rows of dy and dy*n; over those that count of h*n with POWER's a and b. */
 static void tfn__columns_sums(const tfn_columns *p, tfn__column_norm *b)
 {
     const float *gain = tfn__at(p->gain, b->at);
     for (ptrdiff_t c = 0; c < b->n; c++) b->dy[c] = b->dyn[c] = b->hn[c] = 0;
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
         const float *x = p->x + r*p->cols + b->at, *dy = p->dy + r*p->cols + b->at;
+        const bool counts = tfn__row_counts(p, r);
         for (ptrdiff_t c = 0; c < b->n; c++) {
             const float n = (x[c] - b->mean[c]) * b->by[c], g = gain ? dy[c] * gain[c] : dy[c];
             b->dy[c] += dy[c];
             b->dyn[c] += dy[c] * n;
-            b->hn[c] += (g - b->a[c] - n*b->b[c]) * n;
+            if (counts) b->hn[c] += (g - b->a[c] - n*b->b[c]) * n;
         }
     }
 }
 
-/* dx = rstd*h; rows that did not count in mean and variance: rstd*g. */
+/* dx = rstd*h; rows that did not count in the statistics: rstd*g. */
 static void tfn__columns_slope(const tfn_columns *p, const tfn__column_norm *b)
 {
     const float *gain = tfn__at(p->gain, b->at);
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
         const float *x = p->x + r*p->cols + b->at, *dy = p->dy + r*p->cols + b->at;
-        const bool counts = p->kind == TFN_NORM_POWER
-                            || r % p->time < tfn__counted_in(p, r / p->time);
+        const bool counts = tfn__row_counts(p, r);
         float *dx = p->dx + r*p->cols + b->at;
         for (ptrdiff_t c = 0; c < b->n; c++) {
             const float n = (x[c] - b->mean[c]) * b->by[c];
@@ -3787,11 +3871,10 @@ static void tfn__columns_slope(const tfn_columns *p, const tfn__column_norm *b)
 }
 
 /* BATCH: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalised; POWER:
- * a = 0, b = (1 - 0.9)*nu, and nu grows by the mean over all rows of h*n. */
+ * a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
 TFNORM_API void tfn_columns_backward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
 {
     const bool power = p->kind == TFN_NORM_POWER;
-    const float rows = (float)tfn__max(p->batch * p->time, 1);
     tfn__column_norm b;
     for (b.at = first; b.at < first + count; b.at += b.n) {
         const float *nu = p->running + p->cols + b.at;
@@ -3804,7 +3887,8 @@ TFNORM_API void tfn_columns_backward(const tfn_columns *p, ptrdiff_t first, ptrd
         tfn__columns_sums(p, &b);
         for (ptrdiff_t c = 0; c < b.n; c++) {
             const float gain = p->gain ? p->gain[b.at + c] : 1;
-            if (power && p->training) p->next[p->cols + b.at + c] = nu[c] + b.hn[c] / rows;
+            if (power && p->training)
+                p->next[p->cols + b.at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
             else if (b.count > 0) {
                 b.a[c] = gain * b.dy[c] / (float)b.count;
                 b.b[c] = gain * b.dyn[c] / (float)b.count;
@@ -5547,6 +5631,32 @@ static const int32_t *tfn__lengths_of(const tfn__call *c)
     return c->r->ints[c->n->rows == TFN_ROWS_SOURCE ? TFN_INT_SOURCE_LENGTHS : TFN_INT_LENGTHS];
 }
 
+/* Rows of a sentence of n positions: the rows between the convolutions, and frames, are more. An
+ * empty sentence has none. */
+static ptrdiff_t tfn__rows_for(tfn_rows rows, ptrdiff_t n)
+{
+    if (TFN__ALL && rows == TFN_ROWS_HALF) return n > 0 ? 2*n + 1 : 0;
+    if (TFN__ALL && rows == TFN_ROWS_FRAMES) return n > 0 ? 4*n + 3 : 0;
+    return n;
+}
+
+/* The lengths of a value's sentences, in positions; NULL: all its rows count. */
+static const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
+{
+    if (!r->skip_padding || rows == TFN_ROWS_FIXED || rows == TFN_ROWS_BATCH) return NULL;
+    return r->ints[rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS : TFN_INT_SOURCE_LENGTHS];
+}
+
+/* Rows of sentence b that count: all but its padding, which is on the right. */
+static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
+{
+    const int32_t *lengths = tfn__padding_of(r, rows);
+    const ptrdiff_t time = rows == TFN_ROWS_TARGET ? r->target : r->source;
+    if (rows == TFN_ROWS_BATCH) return 1;
+    if (!lengths) return tfn__rows_for(rows, time);
+    return tfn__rows_for(rows, tfn__min(tfn__max(lengths[b], 0), time));
+}
+
 /* eps of the norm of x/(max|x|/8): the maximum is over the tensor without its padding. */
 static float tfn__absmax_eps(const tfn__call *c)
 {
@@ -5613,15 +5723,19 @@ static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 /* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
 
 /* The 2T + 1 rows of a sentence, three at a time, are a matrix (T, 3 C) whose rows overlap: nothing
- * is copied. T rows do not read beyond the frames of T, so that padding cannot reach them. */
+ * is copied. T rows do not read beyond the frames of T, so that padding cannot reach them; the rows
+ * of the padding itself, whose frames may be anything, are 0. */
 static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
 static void tfn__conv_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0], out = c->cols, time = c->rows / tfn__max(c->r->batch, 1);
-    tfn_matmul p = tfn__product(c->y + c->chunk*time*out, time, out, 3*in,
-                                c->x[0] + c->chunk*(2*time + 1)*in, 2*in, 1, c->x[1], out, 1);
+    ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk);
+    float *y = c->y + c->chunk*time*out;
+    tfn_matmul p = tfn__product(y, counted, out, 3*in, c->x[0] + c->chunk*(2*time + 1)*in, 2*in, 1,
+                                c->x[1], out, 1);
     p.start = c->x[2];
     c->k->matmul(&p, c->work);
+    TFNORM_MEMSET(y + counted*out, 0, (size_t)((time - counted) * out) * sizeof *y);
 }
 #ifndef TFNORM_NO_TRAINING
 /* dx_2t = dy_t W_0^T + dy_t-1 W_2^T, dx_2t+1 = dy_t W_1^T of one sentence. */
@@ -5638,7 +5752,8 @@ static void tfn__conv_slope(const tfn__call *c, ptrdiff_t time)
         c->k->matmul(&p, c->work);
     }
 }
-/* Sentences of dx, then columns of dW and db, which are chains over all rows. */
+/* Sentences of dx, then columns of dW and db, which are chains over all rows; dW without those of
+ * the padding, where dy is 0 and x may be NaN. */
 static void tfn__conv_backward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0], out = c->cols, batch = tfn__max(c->r->batch, 1);
@@ -5649,7 +5764,8 @@ static void tfn__conv_backward(const tfn__call *c)
         return;
     }
     for (ptrdiff_t b = 0; b < batch && c->dx[1]; b++) {
-        tfn_matmul p = tfn__product(c->dx[1] + j.first, 3*in, j.count, time,
+        ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, b);
+        tfn_matmul p = tfn__product(c->dx[1] + j.first, 3*in, j.count, counted,
                                     c->x[0] + b*(2*time + 1)*in, 1, 2*in,
                                     c->dy + b*time*out + j.first, out, 1);
         p.c_ld = p.start_ld = out;
@@ -5956,11 +6072,28 @@ static void tfn__add_backward(const tfn__call *c)
 /* One number of a gradient. */
 static void tfn__give_one(float *d, float sum, bool add) { *d = add ? *d + sum : sum; }
 
+/* The flat sum of dy*x over the rows that count, which stand side by side in it: padding must not
+ * move a term to another lane. x NULL: of dy. */
+static float tfn__dot_counted(const tfn__call *c, const float *x)
+{
+    const tfn_rows rows = (tfn_rows)c->n->rows;
+    const ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1);
+    tfn__flat_sum sum;
+    if (!tfn__padding_of(c->r, rows)) return c->k->dot(c->dy, x, c->rows * c->cols);
+    TFNORM_MEMSET(&sum, 0, sizeof sum);
+    for (ptrdiff_t b = 0; b < c->r->batch; b++) {
+        const ptrdiff_t at = b*time*c->cols;
+        tfn__flat_add(&sum, c->dy + at, tfn__at(x, at),
+                      tfn__counted_rows(c->r, rows, b) * c->cols);
+    }
+    return tfn__flat_total(&sum);
+}
+
 static void tfn__scale_by_backward(const tfn__call *c)
 {
     ptrdiff_t groups = c->x_cols[1], each = c->cols / groups;
     if (groups == 1) {
-        tfn__give_one(c->dx[1], c->k->dot(c->dy, c->x[0], c->rows*c->cols), c->add[1]);
+        tfn__give_one(c->dx[1], tfn__dot_counted(c, c->x[0]), c->add[1]);
     } else if (each == 1) {
         c->k->scale_columns_backward(c->dx[1], c->dy, c->x[0], c->rows, c->cols, c->cols,
                                      c->add[1]);
@@ -5991,7 +6124,7 @@ static void tfn__shift_backward(const tfn__call *c)
     if (c->chunk < tfn__by_rows(c)) {
         tfn__pass_on(c, 0, 1);
     } else if (c->x_cols[1] == 1) {
-        tfn__give_one(c->dx[1], a * c->k->dot(c->dy, NULL, c->rows*c->cols), c->add[1]);
+        tfn__give_one(c->dx[1], a * tfn__dot_counted(c, NULL), c->add[1]);
     } else {
         for (ptrdiff_t i = 0; i < c->cols && !c->add[1]; i++) c->dx[1][i] = 0;
         for (ptrdiff_t i = 0; i < c->rows*c->cols; i++) c->dx[1][i % c->cols] += a * c->dy[i];
@@ -6005,7 +6138,7 @@ static void tfn__mix_backward(const tfn__call *c)
         tfn__pass_on(c, 2, 1);
     } else {
         for (ptrdiff_t i = 0; i < c->x_cols[1] && !c->add[1]; i++) c->dx[1][i] = 0;
-        c->dx[1][k] += c->k->dot(c->dy, c->x[0], c->rows*c->cols);
+        c->dx[1][k] += tfn__dot_counted(c, c->x[0]);
     }
 }
 /* SiLU'(q) = s (1 + q (1 - s)), s the logistic function. */
@@ -6014,8 +6147,8 @@ static void tfn__gate_backward(const tfn__call *c)
     const float q = c->x[1][0], e = (float)tfn__exp(-(double)q);
     const float s = e > 1 / TFN__TAIL ? 0 : 1 / (1 + e);
     if (c->chunk < tfn__by_rows(c)) tfn__pass_on(c, 0, 1);
-    else tfn__give_one(c->dx[1], -(s * (1 + q * (1 - s)))
-                       * c->k->dot(c->dy, c->x[0], c->rows*c->cols), c->add[1]);
+    else tfn__give_one(c->dx[1], -(s * (1 + q * (1 - s))) * tfn__dot_counted(c, c->x[0]),
+                       c->add[1]);
 }
 /* dx = sign(x) dy, 0 where x is 0 */
 static void tfn__magnitude_backward(const tfn__call *c)
@@ -6215,15 +6348,38 @@ static void tfn__cached_op(const tfn__call *c)
 /* -- loss. arg: slot of the targets, kind; number: smoothing --------------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
+/* How many rows from r on, before end, stand together: all of them count, or all are padding. */
+static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end, bool *counts)
+{
+    const tfn_rows rows = (tfn_rows)c->n->rows;
+    ptrdiff_t time, counted;
+    *counts = true;
+    if (!tfn__padding_of(c->r, rows)) return end - r;
+    time = c->rows / tfn__max(c->r->batch, 1);
+    counted = tfn__counted_rows(c->r, rows, r / time);
+    *counts = r % time < counted;
+    return tfn__min(end - r, (*counts ? counted : time) - r % time);
+}
+
+/* The padding has no targets, whatever stands there: its loss is 0. */
 static void tfn__loss_forward(const tfn__call *c)
 {
-    ptrdiff_t cols = c->x_cols[0];
+    ptrdiff_t cols = c->x_cols[0], n;
     tfn__range s = tfn__slice(c->rows, tfn__row_step(c, c->rows, cols), c->chunk);
     const int32_t *targets = c->r->ints[c->n->arg[0]];
+    float *nll = c->saved + 2*c->rows;
+    bool counts;
     if (!targets) return;                       /* only the logits are wanted */
-    c->k->cross_entropy_forward(c->y + s.first, c->saved + 2*c->rows + s.first,
-                                c->saved + 2*s.first, c->x[0] + s.first*cols,
-                                targets + s.first, s.count, cols, c->n->number[0], c->n->arg[1]);
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
+        n = tfn__rows_alike(c, r, s.first + s.count, &counts);
+        if (counts) {
+            c->k->cross_entropy_forward(c->y + r, nll + r, c->saved + 2*r, c->x[0] + r*cols,
+                                        targets + r, n, cols, c->n->number[0], c->n->arg[1]);
+        } else {
+            TFNORM_MEMSET(c->y + r, 0, (size_t)n * sizeof *c->y);
+            TFNORM_MEMSET(nll + r, 0, (size_t)n * sizeof *nll);
+        }
+    }
 }
 static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
 {
@@ -6231,12 +6387,19 @@ static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
 }
 static void tfn__loss_backward(const tfn__call *c)
 {
-    ptrdiff_t cols = c->x_cols[0];
+    ptrdiff_t cols = c->x_cols[0], n;
     tfn__range s = tfn__slice(c->rows, tfn__row_step(c, c->rows, cols), c->chunk);
     const int32_t *targets = c->r->ints[c->n->arg[0]];
-    c->k->cross_entropy_backward(c->dx[0] + s.first*cols, c->dy + s.first, c->saved + 2*s.first,
-                                 c->x[0] + s.first*cols, targets + s.first, s.count, cols,
-                                 c->n->number[0], c->n->arg[1], c->add[0]);
+    bool counts;
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
+        float *dx = c->dx[0] + r*cols;
+        n = tfn__rows_alike(c, r, s.first + s.count, &counts);
+        if (counts)
+            c->k->cross_entropy_backward(dx, c->dy + r, c->saved + 2*r, c->x[0] + r*cols,
+                                         targets + r, n, cols, c->n->number[0], c->n->arg[1],
+                                         c->add[0]);
+        else if (!c->add[0]) TFNORM_MEMSET(dx, 0, (size_t)(n * cols) * sizeof *dx);
+    }
 }
 #endif
 
@@ -10458,15 +10621,19 @@ TFNORM_API void tfn_model_free(tfn_model *m)
 
 /* -- batches --------------------------------------------------------------------------------- */
 
-/* Every id in least..most-1; the error names the worst offender's value. */
-static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int64_t n,
-                           int32_t most, bool ignored)
+/* Ids of sentences, and of those with lengths what is no padding: all below `most`, and none below
+ * 0 unless such are ignored. The error has the value of the first that is not. */
+static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int32_t batch,
+                           int32_t time, const int32_t *lengths, int32_t most, bool ignored)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (ids[i] >= most || (ids[i] < 0 && !ignored)) {
-            tfn__fail(e, TFN_BAD_BATCH, "batch", text, ids[i], most);
-            return;
-        }
+    for (int32_t b = 0; b < batch; b++) {
+        const int32_t *row = ids + (int64_t)b * time, n = lengths ? lengths[b] : time;
+        for (int32_t t = 0; t < n; t++)
+            if (row[t] >= most || (row[t] < 0 && !ignored)) {
+                tfn__fail(e, TFN_BAD_BATCH, "batch", text, row[t], most);
+                return;
+            }
+    }
 }
 
 static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_t most,
@@ -10497,8 +10664,8 @@ static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
                     frames ? 4 * d->source_context + 3 : d->source_context, x->source_lengths,
                     x->batch);
     if (e->status != TFN_OK || frames) return;
-    tfn__check_ids(e, "a source token is %d, the vocabulary has %d", x->source,
-                   (int64_t)x->batch * x->source_time, d->vocab, false);
+    tfn__check_ids(e, "a source token is %d, the vocabulary has %d", x->source, x->batch,
+                   x->source_time, x->source_lengths, d->vocab, false);
 }
 
 /* A batch that does not fit is refused before anything is touched; the model goes on. */
@@ -10519,12 +10686,15 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     if (e->status != TFN_OK) return false;
     if (d->arch == TFN_ENCODER_DECODER) tfn__check_source(e, d, x);
     if (e->status != TFN_OK) return false;
-    tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, n, d->vocab, false);
+    tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, x->batch, x->time,
+                   x->lengths, d->vocab, false);
     if (targets)
-        tfn__check_ids(e, "a target is %d, there are %d classes", x->targets,
-                       sequence ? x->batch : n, sequence ? d->classes : d->vocab, true);
+        tfn__check_ids(e, "a target is %d, there are %d classes", x->targets, x->batch,
+                       sequence ? 1 : x->time, sequence ? NULL : x->lengths,
+                       sequence ? d->classes : d->vocab, true);
     if (x->segments)
-        tfn__check_ids(e, "a segment is %d, there are %d", x->segments, n, d->segments, false);
+        tfn__check_ids(e, "a segment is %d, there are %d", x->segments, x->batch, x->time,
+                       x->lengths, d->segments, false);
     return e->status == TFN_OK;
 }
 
@@ -10535,6 +10705,7 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->target = x->time;
     r->source = d->arch == TFN_ENCODER_DECODER ? tfn__positions(d, x->source_time) : 0;
     r->start = 0;
+    r->skip_padding = true;
     r->ints[TFN_INT_TOKENS] = x->tokens;
     r->ints[TFN_INT_TARGETS] = x->targets;
     r->ints[TFN_INT_LENGTHS] = x->lengths;
@@ -10618,24 +10789,39 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 /* -- one step -------------------------------------------------------------------------------- */
 
 #ifndef TFNORM_NO_TRAINING
-static int64_t tfn__count_targets(const tfn_model *m, const tfn_batch *x)
+/* How many targets count: none of the padding, and none below 0. *sum becomes the flat sum of
+ * values[i] over these, side by side: those that are ignored must not move a term to another lane.
+ * values NULL: no sum. */
+static int64_t tfn__sum_targets(const tfn_model *m, const float *values, double *sum)
 {
-    int64_t n = m->desc.head == TFN_HEAD_SEQUENCE ? x->batch : (int64_t)x->batch * x->time;
+    const tfn_rows rows = m->desc.head == TFN_HEAD_SEQUENCE ? TFN_ROWS_BATCH : TFN_ROWS_TARGET;
+    const ptrdiff_t time = rows == TFN_ROWS_BATCH ? 1 : m->run.target;
+    const int32_t *targets = m->run.ints[TFN_INT_TARGETS];
     int64_t count = 0;
-    for (int64_t i = 0; i < n; i++) count += x->targets[i] >= 0;
+    tfn__flat_sum flat;
+    TFNORM_MEMSET(&flat, 0, sizeof flat);
+    for (ptrdiff_t b = 0; b < m->run.batch; b++) {
+        const ptrdiff_t counted = tfn__counted_rows(&m->run, rows, b);
+        for (ptrdiff_t i = b*time; i < b*time + counted; i++) {
+            if (targets[i] < 0) continue;
+            count++;
+            if (values) tfn__flat_add(&flat, values + i, NULL, 1);
+        }
+    }
+    if (values) *sum = (double)tfn__flat_total(&flat);
     return count;
 }
+static int64_t tfn__count_targets(const tfn_model *m) { return tfn__sum_targets(m, NULL, NULL); }
 
-/* Sums of the loss per row, with and without smoothing: the canonical flat sum. */
+/* Sums of the loss per row, with and without smoothing. */
 static void tfn__sum_loss(const tfn_model *m, const tfn_tape *t, tfn_var loss, double *sum,
                           double *nll)
 {
     const tfn_node *n = t->nodes + loss.id;
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, m->run.batch, m->run.source, m->run.target);
-    *sum = (double)m->kernels->dot(m->run.work + n->value[0], NULL, rows);
+    tfn__sum_targets(m, m->run.work + n->value[0], sum);
     *nll = *sum;                            /* of clusters, which are not smoothed */
-    if (n->op == TFN__OP_LOSS)
-        *nll = (double)m->kernels->dot(m->run.work + n->saved[0] + 2*rows, NULL, rows);
+    if (n->op == TFN__OP_LOSS) tfn__sum_targets(m, m->run.work + n->saved[0] + 2*rows, nll);
 }
 
 static bool tfn__finite(double x) { return x - x >= 0; }
@@ -10659,11 +10845,12 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     if (!report) report = &unread;
     if (status != TFN_OK) return status;
     status = tfn_tape_forward(&m->infer, &m->run);
+    if (status == TFN_OK) {
+        tfn__sum_loss(m, &m->infer, m->loss, &loss, &nll);
+        tfn__report(report, loss, nll, tfn__count_targets(m), m->step);
+    }
     tfn__unbind(&m->run);
-    if (status != TFN_OK) return status;
-    tfn__sum_loss(m, &m->infer, m->loss, &loss, &nll);
-    tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
-    return TFN_OK;
+    return status;
 }
 
 static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
@@ -10771,13 +10958,44 @@ static tfn_key tfn__step_key(const tfn_model *m)
 
 /* -- data-dependent initialisation: forwards of the training tape, watched by probes --------- */
 
-static double tfn__variance(const float *x, ptrdiff_t n)
+/* What the probe of this number watches. */
+static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
 {
-    double sum = 0, squares = 0;
-    for (ptrdiff_t i = 0; i < n; i++) sum += (double)x[i];
-    for (ptrdiff_t i = 0; i < n; i++)
-        squares += ((double)x[i] - sum / (double)n) * ((double)x[i] - sum / (double)n);
-    return n ? squares / (double)n : 0;
+    for (int32_t i = 1; i < t->count; i++)
+        if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].arg[0] == id)
+            return t->nodes + t->nodes[i].in[0];
+    return t->nodes;
+}
+
+/* The sum of (x - mean)^power, power 1 or 2, of a value's rows that count, and their number. */
+static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *x, double mean,
+                              int power, int64_t *count)
+{
+    const tfn_rows kind = (tfn_rows)n->rows;
+    const bool sentences = tfn__padding_of(r, kind) != NULL;
+    const ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
+    const ptrdiff_t pieces = sentences ? r->batch : 1, each = rows / tfn__max(pieces, 1);
+    double sum = 0;
+    *count = 0;
+    for (ptrdiff_t b = 0; b < pieces; b++) {
+        const float *piece = x + b*each*n->cols;
+        const ptrdiff_t values = (sentences ? tfn__counted_rows(r, kind, b) : each) * n->cols;
+        for (ptrdiff_t i = 0; i < values; i++) {
+            const double d = (double)piece[i] - mean;
+            sum += power == 2 ? d*d : d;
+        }
+        *count += values;
+    }
+    return sum;
+}
+
+/* The variance of what a probe watches, over all rows that count; NaN if there are none. */
+static double tfn__variance_of(const tfn_model *m, int32_t id, const float *x)
+{
+    const tfn_node *n = tfn__probed_node(&m->train, id);
+    int64_t count;
+    double mean = tfn__sum_powers(&m->run, n, x, 0, 1, &count) / (double)count;
+    return tfn__sum_powers(&m->run, n, x, mean, 2, &count) / (double)count;
 }
 
 typedef struct tfn__profile {
@@ -10788,7 +11006,8 @@ typedef struct tfn__profile {
 } tfn__profile;
 
 /* Admin (Liu 2020, section 4.3; the authors' code): w := r at once, so that what follows sees it;
- * r := sqrt(Var(w x) + Var(F)), variances over the whole tensor. r starts at 1. */
+ * r := sqrt(Var(w x) + Var(F)), variances over the tensor without its padding, which the authors'
+ * code includes. r starts at 1. */
 static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                                ptrdiff_t cols, bool backward)
 {
@@ -10796,9 +11015,11 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
     bool ours = !backward && id >= TFN__PROFILE && id < TFN__OUTPUTS;
     int32_t index = ours ? (id - TFN__PROFILE) / 2 : 0;
     const tfn__weight *w = p->m->weights + index;
-    double variance = tfn__variance(data, rows * cols), *r = p->ratio + w->stack;
+    double variance, *r = p->ratio + w->stack;
     float *scale = tfn__weight_data(p->m, w);
+    (void)rows, (void)cols;
     if (!ours) return;
+    variance = tfn__variance_of(p->m, id, data);
     if (id % 2 == 0) {
         p->branch = variance;
         return;
@@ -10813,7 +11034,9 @@ static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff
                               ptrdiff_t cols, bool backward)
 {
     tfn__profile *p = (tfn__profile *)user;
-    if (!backward && id == TFN__OUTPUTS + p->target) p->variance = tfn__variance(data, rows * cols);
+    (void)rows, (void)cols;
+    if (backward || id != TFN__OUTPUTS + p->target) return;
+    p->variance = tfn__variance_of(p->m, id, data);
 }
 
 static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
@@ -10891,7 +11114,7 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 }
 
 /* A step whose batch is bound. */
-static tfn_status tfn__step_bound(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+static tfn_status tfn__step_bound(tfn_model *m, tfn_report *report)
 {
     double loss, nll;
     if (!m->profiled && !m->step && !m->micro) {
@@ -10905,12 +11128,12 @@ static tfn_status tfn__step_bound(tfn_model *m, const tfn_batch *batch, tfn_repo
     tfn__sum_loss(m, &m->train, m->train_loss, &loss, &nll);
     m->loss_sum += loss;
     m->nll_sum += nll;
-    m->tokens += tfn__count_targets(m, batch);
+    m->tokens += tfn__count_targets(m);
     if (tfn__finite(loss)) tfn_tape_backward(&m->train, &m->run);
     m->micro++;
     if (m->micro == m->desc.micro_batches) return tfn__finish_step(m, report);
     if (tfn__finite(loss)) tfn__keep_statistics(m);
-    tfn__report(report, loss, nll, tfn__count_targets(m, batch), m->step);
+    tfn__report(report, loss, nll, tfn__count_targets(m), m->step);
     return TFN_OK;
 }
 
@@ -10923,7 +11146,7 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     if (m->desc.inference)
         status = tfn__fail(&m->error, TFN_NOT_READY, "model",
                            "a model made for inference cannot train", 0, 0);
-    else status = tfn__step_bound(m, batch, report);
+    else status = tfn__step_bound(m, report);
     tfn__unbind(&m->run);
     return status;
 }
@@ -11182,10 +11405,11 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
         tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "%d tokens, the context has room for %d",
                   time, left);
     if (d->error.status != TFN_OK) return NULL;
-    tfn__check_ids(&d->error, "a token is %d, the vocabulary has %d", tokens,
-                   (int64_t)d->run.batch * time, m->vocab, false);
+    tfn__check_ids(&d->error, "a token is %d, the vocabulary has %d", tokens, d->run.batch, time,
+                   NULL, m->vocab, false);
     if (beam)
-        tfn__check_ids(&d->error, "beam %d, there are %d", beam, d->run.batch, d->run.batch, false);
+        tfn__check_ids(&d->error, "beam %d, there are %d", beam, 1, d->run.batch, NULL,
+                       d->run.batch, false);
     if (d->error.status != TFN_OK) return NULL;
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     d->run.target = time;
@@ -11364,7 +11588,7 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
         int32_t n = x->lengths ? x->lengths[s] : x->time;
         if (n < 1) tfn__fail(e, TFN_BAD_BATCH, "generator", "prompt %d is empty", s, 0);
         tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens + (ptrdiff_t)s*x->time,
-                       n, m->vocab, false);
+                       1, n, NULL, m->vocab, false);
     }
     return e->status == TFN_OK;
 }

@@ -360,14 +360,20 @@ static void identities_add(identities_out *y, const identities_out *x, double a)
     for (int r = 0; r < IDENTITIES_ROWS; r++)
         for (int c = 0; c < IDENTITIES_V; c++) y->y[r][c] += a * x->y[r][c];
 }
+/* Over the rows that are no padding. */
 static double identities_variance(const identities_out *o)
 {
-    double mean = 0, var = 0;
-    const int n = IDENTITIES_ROWS * IDENTITIES_C;
-    for (int i = 0; i < n; i++) mean += o->y[i / IDENTITIES_C][i % IDENTITIES_C] / n;
-    for (int i = 0; i < n; i++)
-        var += pow(o->y[i / IDENTITIES_C][i % IDENTITIES_C] - mean, 2) / n;
-    return var;
+    double sum = 0, squares = 0, n = 0;
+    for (int r = 0; r < IDENTITIES_ROWS; r++) {
+        if (r % IDENTITIES_T >= identities_lengths[r / IDENTITIES_T]) continue;
+        for (int c = 0; c < IDENTITIES_C; c++) sum += o->y[r][c];
+        n += IDENTITIES_C;
+    }
+    for (int r = 0; r < IDENTITIES_ROWS; r++)
+        for (int c = 0; c < IDENTITIES_C; c++)
+            if (r % IDENTITIES_T < identities_lengths[r / IDENTITIES_T])
+                squares += pow(o->y[r][c] - sum / n, 2);
+    return squares / n;
 }
 
 /* -- T2, T3: scales of the skip -------------------------------------------------------------- */
@@ -1565,12 +1571,19 @@ static void identities_watch(void *user, int32_t id, const float *data, ptrdiff_
                              ptrdiff_t cols, bool backward)
 {
     identities_spread *s = (identities_spread *)user;
-    double mean = 0, var = 0;
-    const ptrdiff_t n = rows * cols;
+    const bool source = rows == IDENTITIES_B * IDENTITIES_TS;
+    const int32_t *lengths = source ? identities_source_lengths : identities_lengths;
+    const ptrdiff_t time = rows / IDENTITIES_B;
+    double mean = 0, var = 0, n = 0;
     (void)id;
     if (backward) return;
-    for (ptrdiff_t i = 0; i < n; i++) mean += (double)data[i] / (double)n;
-    for (ptrdiff_t i = 0; i < n; i++) var += pow((double)data[i] - mean, 2) / (double)n;
+    for (ptrdiff_t b = 0; b < IDENTITIES_B; b++) n += (double)(lengths[b] * cols);
+    for (ptrdiff_t r = 0; r < rows; r++)                        /* those of the padding are out */
+        for (ptrdiff_t c = 0; c < cols; c++)
+            if (r % time < lengths[r / time]) mean += (double)data[r*cols + c] / n;
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t c = 0; c < cols; c++)
+            if (r % time < lengths[r / time]) var += pow((double)data[r*cols + c] - mean, 2) / n;
     s->least = fmin(s->least, var);
     s->most = fmax(s->most, var);
     s->count++;

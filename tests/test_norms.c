@@ -719,7 +719,8 @@ TEST(norms_batch)
                 norms_batch_case(cols[i], which, training);
 }
 
-/* PowerNorm with its state, as the authors' code does it: a step at a time, one column. */
+/* PowerNorm with its state, as the authors' code does it, but for the padding, which is left out of
+ * nu: a step at a time, one column. */
 typedef struct norms_power { double psi, nu; } norms_power;
 
 static void norms_power_step(norms_power *s, const tfn_columns *p, ptrdiff_t c, double *y,
@@ -738,11 +739,12 @@ static void norms_power_step(norms_power *s, const tfn_columns *p, ptrdiff_t c, 
     *dgain = 0;
     for (ptrdiff_t r = 0; r < rows; r++) {
         const double z = (double)p->x[r*p->cols + c] / sqrt(used + eps);
-        const double dy = (double)p->dy[r*p->cols + c], h = dy * gain - (1 - 0.9) * s->nu * z;
+        const double dy = (double)p->dy[r*p->cols + c];
+        const double h = dy * gain - (norms_counts(p, r) ? (1 - 0.9) * s->nu * z : 0);
         y[r*p->cols + c] = gain * z + bias;
         dx[r*p->cols + c] = h / sqrt(v + eps);
         *dgain += dy * z;
-        nu += h * z / (double)rows;
+        if (norms_counts(p, r)) nu += h * z / count;
     }
     s->nu += nu;
 }
@@ -808,14 +810,13 @@ TEST(norms_columns_running)
             const ptrdiff_t c = i % COLS;
             const double by = 1 / sqrt((double)var[c] + (double)p.eps), x = (double)p.x[i];
             const double n = (x - (power ? 0 : (double)p.running[c])) * by;
-            const double nu = power && p.training ? (double)p.running[COLS + c] : 0;
             y[i] = (double)p.gain[c] * n + (double)p.bias[c];
-            dx[i] = ((double)p.gain[c] * (double)p.dy[i] - (1 - 0.9) * nu * n) * by;
+            dx[i] = (double)p.gain[c] * (double)p.dy[i] * by;
         }
         norms_close("running, y", out, y, N, NORMS_SHARP);
         norms_close("running, dx", out + N, dx, N, NORMS_SHARP);
         for (ptrdiff_t c = 0; c < COLS && p.training; c++)
-            CHECK(next[c] == p.running[c] && (power || next[COLS + c] == p.running[COLS + c]));
+            CHECK(next[c] == p.running[c] && next[COLS + c] == p.running[COLS + c]);
         for (ptrdiff_t c = 0; c < 2*COLS && !p.training; c++) CHECK(next[c] == 0);
     }
 }

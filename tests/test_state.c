@@ -61,6 +61,7 @@ static state_case state_at(int32_t i, bool half)
     d->half = half;
     d->schedule.lr = (float)0.01;
     d->recipe = recipe < recipes ? tfn_recipe_at(recipe)->name : "post";
+    if (!strcmp(d->recipe, "prmsnorm")) d->width = 64;      /* the root of four features, not one */
     if (recipe >= recipes) d->topology = &state_rows[recipe - recipes];
     snprintf(c.name, sizeof c.name, "%s%s %s%s", d->recipe, recipe < recipes ? "" : " in a row",
              state_archs[i % 3], half ? " half" : "");

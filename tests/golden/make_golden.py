@@ -517,7 +517,9 @@ def model(arch, pre, act, tied, smoothing):
     elif arch == "encoder":
         enc = Stack("encoder", "encoder", 1, TT, pre, act)
         stacks = [enc]
-        x = enc.net(enc.embed(table, ids), src_key_padding_mask=lengths_mask(TARGET_LENGTHS, TT))
+        pad = lengths_mask(TARGET_LENGTHS, TT)
+        x = enc.net(enc.embed(table, ids), src_key_padding_mask=pad)
+        wanted = wanted.masked_fill(pad.flatten(), -1)           # the padding has no targets
     else:
         dec = Stack("decoder", "encoder", 2, TT, pre, act)       # a decoder without cross-attention
         stacks = [dec]

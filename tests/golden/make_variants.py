@@ -139,21 +139,22 @@ def batch_norm(m, name, x):                               # N10
 
 
 class PowerStep(torch.autograd.Function):
-    """z = x/sqrt(used + eps); backward h = g - (1 - 0.9) nu z, dx = h/sqrt(v + eps): catalogue 3.1."""
+    """z = x/sqrt(used + eps); backward h = g - (1 - 0.9) nu z, dx = h/sqrt(v + eps): catalogue 3.1.
+    The authors' code lets the padding into h and nu; here it is left out."""
 
     @staticmethod
-    def forward(ctx, x, used, v, nu, eps, keep):
+    def forward(ctx, x, used, v, nu, eps, valid, keep):
         z = x / (used + eps).sqrt()
-        ctx.save_for_backward(z, v, nu)
+        ctx.save_for_backward(z, v, nu, valid)
         ctx.eps, ctx.keep = eps, keep
         return z
 
     @staticmethod
     def backward(ctx, g):
-        z, v, nu = ctx.saved_tensors
-        h = g - (1 - 0.9) * nu * z
-        ctx.keep(nu + (h * z).flatten(0, -2).mean(0))      # over all tokens
-        return h / (v + ctx.eps).sqrt(), None, None, None, None, None
+        z, v, nu, valid = ctx.saved_tensors
+        h = g - (1 - 0.9) * nu * z * valid.unsqueeze(-1)
+        ctx.keep(nu + (h * z)[valid].mean(0))
+        return h / (v + ctx.eps).sqrt(), None, None, None, None, None, None
 
 
 def power_norm(m, name, x):                               # N11, update t = 1
@@ -164,7 +165,7 @@ def power_norm(m, name, x):                               # N11, update t = 1
     v = x[m.valid].square().mean(0).detach()
     used = v if 1 <= m.warmup else running
     m.after(name + ".running_square", 0.9*(v if 1 < m.warmup else running) + 0.1*v)
-    z = PowerStep.apply(x, used, v, nu, m.eps, lambda n: m.after(name + ".running_nu", n))
+    z = PowerStep.apply(x, used, v, nu, m.eps, m.valid, lambda n: m.after(name + ".running_nu", n))
     return affine(m, name, z)
 
 
@@ -439,7 +440,8 @@ class AdminProfile(Admin):                                # V04, profiling
     def join(self, at, x, f):
         p, x = f(x), self.r * x
         self.after(f"{at}.skip.weight", torch.tensor([self.r]))
-        self.r = math.sqrt(x.var(unbiased=False) + p.var(unbiased=False))  # all elements, padding too
+        var = [t[at.stack.valid].var(unbiased=False) for t in (x, p)]  # the code's: with padding
+        self.r = math.sqrt(sum(var))
         return self.norm(f"{at}.norm", x + p)
 
 
