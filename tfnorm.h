@@ -968,8 +968,18 @@ enum {
     TFN_BIASLESS = 128,       /* linear maps have no bias */
     TFN_UNIT_WEIGHTS = 256,   /* nGPT: weights of length 1 along C after each update */
     TFN_LOGIT_SCALE = 512,    /* nGPT: a learned scale for each word */
-    TFN_EMBEDDING_SCALE = 1024    /* x_0 times a learned scalar, sqrt(C) at the start */
+    TFN_EMBEDDING_SCALE = 1024,   /* x_0 times a learned scalar, sqrt(C) at the start */
+    TFN_SIGMA_REPARAM = 2048, /* sigmaReparam: linear maps are gamma/sigma W, see below */
+    TFN_SIGMA_OWN = 4096      /* gamma starts at sigma, so that maps start as drawn; else at 1 */
 };
+/* sigmaReparam (Zhai 2023, section 3.2): a linear map reads gamma/sigma W in the place of W (in,
+ * out), sigma = u^T W v, gamma a learned scalar. u and v are state, saved with the weights: they
+ * follow W by one power iteration, v = W^T u/|W^T u|, u = W v/|W v|, after each update, and begin
+ * near W's first singular vectors. The gradient takes them for constants and goes through sigma.
+ * The authors' code iterates when a forward begins, in evaluation too: the same numbers. Where W is
+ * 0, sigma counts as 1. All maps of sub-layers and of the model's ends have it, but for embeddings,
+ * a tied output and the clusters of words. tfn_model_fold merges it. */
+
 /* How the input of a layer, and of what follows the last, comes from all layers y_0 .. y_l. */
 typedef enum tfn_aggregate {
     TFN_AGGREGATE_NONE = 0,
@@ -5969,6 +5979,28 @@ static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool a
 static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
 #ifdef TFN__EXTRA_NORMS
+/* sigma = u^T W v. in: W (in, out), buffers u (1, in), v (1, out). */
+static void tfn__sigma_forward(const tfn__call *c)
+{
+    const ptrdiff_t cols = c->x_cols[0];
+    double sum = 0;
+    for (ptrdiff_t r = 0; r < c->x_rows[0]; r++)
+        sum += (double)c->x[1][r] * (double)c->k->dot(c->x[0] + r*cols, c->x[2], cols);
+    c->y[0] = (float)sum;
+}
+/* y = a/b x, a and b (1, 1); where b is 0, a x. in: x, a, b. */
+static float tfn__ratio_of(const tfn__call *c)
+{
+    const float a = c->x[1][0];
+    const float b = c->x[2][0];
+    if (b < 0 || b > 0) return a / b;
+    return a;
+}
+static void tfn__rescale_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_values(c);
+    c->k->combine(c->y + s.first, c->x[0] + s.first, NULL, s.count, tfn__ratio_of(c), 0, false);
+}
 /* y = min(1, t/number) x. in: x, a buffer (1, 1) that holds t, the updates done. */
 static float tfn__ramp_at(float updates, float steps)
 {
@@ -6114,6 +6146,37 @@ static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
     return tfn__by_rows(c) + (c->dx[1] ? 1 : 0);
 }
 
+/* dW = dsigma u v^T, rows of W at a time. */
+static ptrdiff_t tfn__by_weight_rows(const tfn__call *c)
+{
+    return tfn__pieces(c->x_rows[0], tfn__row_step(c, c->x_rows[0], c->x_cols[0]));
+}
+static void tfn__sigma_backward(const tfn__call *c)
+{
+    const ptrdiff_t cols = c->x_cols[0];
+    tfn__range s = tfn__slice(c->x_rows[0], tfn__row_step(c, c->x_rows[0], cols), c->chunk);
+    if (!c->dx[0]) return;
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+        c->k->combine(c->dx[0] + r*cols, c->x[2], NULL, cols, c->dy[0] * c->x[1][r], 0, c->add[0]);
+}
+/* dx = a/b dy; da = <dy, x>/b; db = -a/b^2 <dy, x>. */
+static void tfn__rescale_backward(const tfn__call *c)
+{
+    const float b = c->x[2][0];
+    float da;
+    float db = 0;
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__pass_on(c, 0, tfn__ratio_of(c));
+        return;
+    }
+    da = c->k->dot(c->dy, c->x[0], c->rows * c->cols);
+    if (b < 0 || b > 0) {
+        da /= b;
+        db = -tfn__ratio_of(c) * da;
+    }
+    if (c->dx[1]) tfn__give_one(c->dx[1], da, c->add[1]);
+    if (c->dx[2]) tfn__give_one(c->dx[2], db, c->add[2]);
+}
 static void tfn__ramp_backward(const tfn__call *c)
 {
     tfn__pass_on(c, 0, tfn__ramp_at(c->x[1][0], c->n->number[0]));
@@ -6503,6 +6566,11 @@ static void tfn__custom_backward(const tfn__call *c)
     X(COLUMNS,  "batch norm",    tfn__columns_forward, tfn__by_cols,                            \
       TFN__BACK(tfn__columns_backward), tfn__by_cols,                                           \
       TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                                              \
+    X(SIGMA,    "sigma",         tfn__sigma_forward, tfn__one,                                  \
+      TFN__BACK(tfn__sigma_backward), TFN__BACK(tfn__by_weight_rows), TFN__IN1 | TFN__IN2)      \
+    X(RESCALE,  "rescale",       tfn__rescale_forward, tfn__by_rows,                            \
+      TFN__BACK(tfn__rescale_backward), TFN__BACK(tfn__rows_and_one),                           \
+      TFN__IN0 | TFN__IN1 | TFN__IN2)                                                           \
     X(RAMP,     "ramp",          tfn__ramp_forward, tfn__by_rows,                               \
       TFN__BACK(tfn__ramp_backward), tfn__by_rows, TFN__IN1)                                    \
     X(SHIFT,    "shift",         tfn__shift_forward, tfn__by_rows,                              \
@@ -6516,8 +6584,8 @@ static void tfn__custom_backward(const tfn__call *c)
 #else           /* recording one is an error */
 #define TFN__MORE_OPS(X)
 enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
-       TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0,
-       TFN__OP_MAGNITUDE = 0 };
+       TFN__OP_RAMP = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0, TFN__OP_SHIFT = 0,
+       TFN__OP_MIX = 0, TFN__OP_GATE = 0, TFN__OP_MAGNITUDE = 0 };
 #endif
 
 #define TFN__OPS(X)                                                                             \
@@ -7011,6 +7079,18 @@ TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
     if (!tfn__wants(t, "scale", by, 1, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
 }
+/* gamma/sigma W, gamma (1, 1), sigma = u^T W v with buffers u (1, in), v (1, out) */
+static tfn_var tfn__reparameterised(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_var u, tfn_var v)
+{
+    const tfn_node *wn = tfn__need(t, "sigma", w);
+    tfn_var sigma;
+    if (!tfn__wants(t, "sigma", gamma, 1, 1)) return tfn__none;
+    if (!tfn__wants(t, "sigma", u, 1, wn->count)) return tfn__none;
+    if (!tfn__wants(t, "sigma", v, 1, wn->cols)) return tfn__none;
+    sigma = tfn__var_of(t, tfn__record(t, TFN__OP_SIGMA, TFN_ROWS_FIXED, 1, 1, w, u, v));
+    return tfn__var_of(t, tfn__map(t, TFN__OP_RESCALE, w, gamma, sigma));
+}
+
 /* min(1, t/steps) x; updates: the buffer (1, 1) that holds t */
 static tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps)
 {
@@ -7690,11 +7770,13 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
     tfn__ops[c->n->op].forward(c);
 }
 
-/* Simulated half precision: what an entry wrote. The loss stays in float. */
+/* Simulated half precision: what an entry wrote. The loss stays in float, and sigma, as in the code
+ * of its authors. */
 static void tfn__halve_entry(const tfn__call *c, int32_t kind)
 {
     if (kind == TFN__FORWARD || kind == TFN__REDO) {
-        if (c->n->op != TFN__OP_LOSS) tfn__halve(c->y, c->rows * c->cols);
+        bool exact = c->n->op == TFN__OP_LOSS || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
+        if (!exact) tfn__halve(c->y, c->rows * c->cols);
     } else if (kind == TFN__PREPARE) {
         tfn__halve(c->dy, c->rows * c->cols);
     } else if (kind == TFN__BACKWARD) {
@@ -8207,6 +8289,14 @@ static const tfn_topology tfn__topologies[] = {
                  "GPT-J 2021; PaLM, section 2", 2021, tfn__parallel_shared)
     TFN__POST_ROW("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
                   "Liu et al. (BranchNorm)", 2023, tfn__branchnorm)
+    TFN__BARE_ROW("sigma-reparam", "x = x + F(x); maps g W/sigma(W), g = 1 at the start",
+                  "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN_SIGMA_REPARAM, NULL)
+    TFN__ROW("sigma-reparam-post", "post; maps g W/sigma(W), g = 1 at the start",
+             "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN__POST, TFN_SIGMA_REPARAM,
+             TFN_AGGREGATE_NONE, NULL)
+    TFN__BARE_ROW("sigma-reparam-vision", "x = x + F(x); maps g W/sigma(W), g = sigma at the start",
+                  "Zhai et al. (sigmaReparam), vision code", 2023,
+                  TFN_SIGMA_REPARAM | TFN_SIGMA_OWN, NULL)
     TFN__PRE_ROW("gpas", "pre; x = x - SiLU(q_l) sg(x) after each sum", "Chen et al. (GPAS)", 2025,
                  tfn__gpas)
     TFN__POST_ROW("gpas-post", "x = N(x - SiLU(q_l) sg(x) + F(x))", "Chen et al. (GPAS)", 2025,
@@ -8493,6 +8583,9 @@ static const tfn_recipe tfn__recipes[] = {
     { "powernorm",        "post",             "powernorm",        "fairseq" },
     { "groupnorm",        "pre",              "groupnorm",        "xavier" },
     { "branchnorm",       "branchnorm",       "layernorm",        "xavier" },
+    { "sigma-reparam",    "sigma-reparam",    "layernorm",        "truncated" },
+    { "sigma-reparam-post", "sigma-reparam-post", "layernorm",    "truncated" },
+    { "sigma-reparam-vision", "sigma-reparam-vision", "layernorm", "truncated" },
     { "gpas",             "gpas",             "rmsnorm",          "xavier" },
     { "gpas-post",        "gpas-post",        "layernorm",        "xavier" },
     { "crmsnorm",         "pre",              "crmsnorm",         "xavier" },
@@ -8999,12 +9092,15 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_SUB = TFN_FFN_BEFORE + 1 };
 /* Kinds; gains are scales too. From STATE on no parameters, but what training keeps beside them. */
-enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN, TFN__ALPHA, TFN__SHIFT, TFN__DIRECTION, TFN__STATE,
+enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN, TFN__ALPHA, TFN__SHIFT, TFN__DIRECTION, TFN__GAMMA,
+       TFN__STATE,
        TFN__MEAN, TFN__VARIANCE, TFN__SQUARE, TFN__NU,
-       TFN__UPDATES };          /* how many updates the weights have seen, for what is scheduled */
+       TFN__UPDATES,            /* how many updates the weights have seen, for what is scheduled */
+       TFN__SIGMA_U, TFN__SIGMA_V };    /* what sigma is estimated with */
 static const char *const tfn__kind_names[] = {
-    ".weight", ".bias", ".weight", ".alpha", ".shift", ".direction", ".weight", ".running_mean",
-    ".running_var", ".running_square", ".running_nu", ".updates"
+    ".weight", ".bias", ".weight", ".alpha", ".shift", ".direction", ".gamma", ".weight",
+    ".running_mean", ".running_var", ".running_square", ".running_nu", ".updates", ".sigma_u",
+    ".sigma_v"
 };
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
@@ -9218,11 +9314,27 @@ static bool tfn__centred(const tfn_model_desc *d)
     return true;
 }
 
+/* The matrix w (in, out) of this place as its linear map reads it: as it is, or reparameterised.
+ * The ends of a model are like the stack beside them. */
+static tfn_var tfn__read_matrix(tfn__builder *b, tfn_var w, int part, int32_t in, int32_t out)
+{
+    const tfn_model_desc *d = b->d;
+    const bool encoder = b->stack == TFN__IN_ENCODER || d->arch == TFN_ENCODER;
+    const tfn_topology *row = encoder ? d->topology : d->decoder_topology;
+    tfn_var gamma, u, v;
+    if (!TFN__ALL || !(row->flags & TFN_SIGMA_REPARAM) || d->folded) return w;
+    gamma = tfn__weight_of(b, part, TFN__GAMMA, 1, 1, 1);
+    u = tfn__weight_of(b, part, TFN__SIGMA_U, 1, in, 0);
+    v = tfn__weight_of(b, part, TFN__SIGMA_V, 1, out, 0);
+    return tfn__reparameterised(b->t, w, gamma, u, v);
+}
+
 static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t in, int32_t out,
                                  tfn_activation act)
 {
     tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
     if (tfn__biased(b, part)) bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
+    w = tfn__read_matrix(b, w, part, in, out);
     if (!TFN__ALL || (!tfn_init_find(b->d->init)->unit_variance && !b->d->half))
         return tfn_linear(b->t, x, w, bias, act);
     x = tfn_linear(b->t, x, w, bias, TFN_IDENTITY);     /* seen by LSUV; half precision rounds it */
@@ -9743,6 +9855,7 @@ static tfn_var tfn__subsample(tfn__builder *b)
         w = tfn__weight_of(b, part, TFN__MATRIX, 3 * (i ? tfn__stream(d) : d->bands),
                            tfn__stream(d), 0);
         if (!d->no_bias) bias = tfn__weight_of(b, part, TFN__BIAS, 1, tfn__stream(d), 0);
+        w = tfn__read_matrix(b, w, part, 3 * (i ? tfn__stream(d) : d->bands), tfn__stream(d));
         x = tfn_activate(b->t, tfn_conv(b->t, x, w, bias), TFN_RELU);
     }
     return x;
@@ -9892,11 +10005,13 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
         return tfn__apply_linear(b, x, TFN__PART_CLASSIFIER, d->width, d->classes, TFN_IDENTITY);
     }
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
-    if (!d->untied)
+    if (!d->untied) {
         x = tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
-    else
-        x = tfn_linear(b->t, x, tfn__weight_of(b, TFN__PART_OUTPUT, TFN__MATRIX, tfn__stream(d),
-                                               d->vocab, 0), tfn__none, TFN_IDENTITY);
+    } else {
+        tfn_var w = tfn__weight_of(b, TFN__PART_OUTPUT, TFN__MATRIX, tfn__stream(d), d->vocab, 0);
+        w = tfn__read_matrix(b, w, TFN__PART_OUTPUT, tfn__stream(d), d->vocab);
+        x = tfn_linear(b->t, x, w, tfn__none, TFN_IDENTITY);
+    }
     if (scaled)
         x = tfn_scale(b->t, x, tfn__times(b, tfn__gain_at(b, TFN__PART_LOGIT_SCALE, d->vocab,
                                                           1 / root), root));
@@ -10114,6 +10229,72 @@ static void tfn__unit_weights(tfn_model *m)
         for (int32_t c = 0; !rows && c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
     }
 }
+
+#ifndef TFNORM_NO_TRAINING
+/* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
+
+/* The weight of another kind in the place of w. */
+static const tfn__weight *tfn__beside(const tfn_model *m, const tfn__weight *w, int kind)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *x = m->weights + i;
+        if (x->stack == w->stack && x->sub == w->sub && x->layer == w->layer && x->part == w->part
+            && x->kind == kind) return x;
+    }
+    return NULL;
+}
+
+/* One power iteration: v = W^T u / |W^T u|, then u = W v / |W v|. Returns |W v|; 0 and the old u
+ * where W^T u is 0. */
+static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
+{
+    const tfn__weight *matrix = tfn__beside(m, place, TFN__MATRIX);
+    const float *w = tfn__weight_data(m, matrix);
+    float *u = tfn__weight_data(m, tfn__beside(m, place, TFN__SIGMA_U));
+    float *v = tfn__weight_data(m, tfn__beside(m, place, TFN__SIGMA_V));
+    ptrdiff_t rows = matrix->rows, cols = matrix->cols;
+    float square;
+    for (ptrdiff_t c = 0; c < cols; c++) v[c] = 0;
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t c = 0; c < cols; c++) v[c] += u[r] * w[r*cols + c];
+    tfn__unit_vector(v, cols, 1);
+    if (!(m->kernels->dot(v, v, cols) > 0)) return 0;
+    for (ptrdiff_t r = 0; r < rows; r++) u[r] = m->kernels->dot(w + r*cols, v, cols);
+    square = m->kernels->dot(u, u, rows);
+    tfn__unit_vector(u, rows, 1);
+    return TFN__SQRT(square);
+}
+
+/* Begin anywhere; go on until |W v| grows by less than a millionth, a hundred times at most. The
+ * authors' code begins with the singular vectors themselves. */
+static void tfn__start_sigma(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 4), (uint64_t)i);
+        const bool decoder = w->stack != TFN__IN_ENCODER && m->desc.arch != TFN_ENCODER;
+        const tfn_topology *row = decoder ? m->desc.decoder_topology : m->desc.topology;
+        float *u = tfn__weight_data(m, w), sigma = 0, last;
+        if (w->kind != TFN__SIGMA_U) continue;
+        for (int32_t k = 0; k < w->cols; k++) u[k] = tfn_random_normal(key, (uint64_t)k);
+        tfn__unit_vector(u, w->cols, 1);
+        for (int k = 0; k < 100; k++) {
+            last = sigma;
+            sigma = tfn__power_iteration(m, w);
+            if (!(sigma > last * (float)1.000001)) break;
+        }
+        if ((row->flags & TFN_SIGMA_OWN) && sigma > 0)
+            *tfn__weight_data(m, tfn__beside(m, w, TFN__GAMMA)) = sigma;
+    }
+}
+
+/* After an update. */
+static void tfn__follow_sigma(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++)
+        if (m->weights[i].kind == TFN__SIGMA_U) tfn__power_iteration(m, m->weights + i);
+}
+#endif
 #endif /* TFN__IMPLEMENTING */
 /* >> fold */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
@@ -10360,6 +10541,23 @@ static bool tfn__fold_copy(tfn_model *to, const tfn_model *from)
     return true;
 }
 
+/* W becomes gamma/sigma W. */
+static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__weight *gamma)
+{
+    const tfn__weight *u = tfn__weight_at(from, gamma, gamma->sub, gamma->part, TFN__SIGMA_U);
+    const tfn__weight *v = tfn__weight_at(from, gamma, gamma->sub, gamma->part, TFN__SIGMA_V);
+    const tfn__weight *w = tfn__weight_at(to, gamma, gamma->sub, gamma->part, TFN__MATRIX);
+    const float *left = tfn__weight_data(from, u), *right = tfn__weight_data(from, v);
+    float ratio = *tfn__weight_data(from, gamma);
+    float *p = tfn__weight_data(to, w);
+    double sum = 0;
+    for (int32_t r = 0; r < w->rows; r++)
+        sum += (double)left[r]
+             * (double)to->kernels->dot(p + (int64_t)r * w->cols, right, w->cols);
+    if (sum < 0 || sum > 0) ratio /= (float)sum;
+    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] *= ratio;
+}
+
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;
@@ -10375,6 +10573,8 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
     f.from = from;
     f.b.d = &to->desc;
     to->step = from->step;
+    for (int32_t i = 0; i < from->weight_count; i++)
+        if (from->weights[i].kind == TFN__GAMMA) tfn__fold_sigma(to, from, from->weights + i);
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
         float *p = tfn__weight_data(to, w);
@@ -10402,9 +10602,14 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* -- one block of memory --------------------------------------------------------------------- */
 
+static bool tfn__has_sigma(const tfn_model_desc *d)
+{
+    return TFN__ALL && ((d->topology->flags | d->decoder_topology->flags) & TFN_SIGMA_REPARAM) != 0;
+}
 static int64_t tfn__weight_bound(const tfn_model_desc *d)
 {
-    return 64 * ((int64_t)d->layers + d->decoder_layers) + 48;
+    const int64_t each = tfn__has_sigma(d) ? 112 : 64;
+    return each * ((int64_t)d->layers + d->decoder_layers) + 48;
 }
 /* A layer's nodes, with probes; those that mix the layers before. */
 static int64_t tfn__node_bound(const tfn_model_desc *d)
@@ -10413,7 +10618,7 @@ static int64_t tfn__node_bound(const tfn_model_desc *d)
     if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
     if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
     if (d->topology->flags & TFN_TRANSPARENT) mixed += m * n;
-    return 280 * (n + m) + mixed;
+    return (tfn__has_sigma(d) ? 360 : 280) * (n + m) + mixed;
 }
 
 /* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
@@ -10571,6 +10776,9 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
         for (int32_t i = 0; i < m->weight_count; i++)
             tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
         tfn__unit_weights(m);
+#ifndef TFNORM_NO_TRAINING
+        tfn__start_sigma(m);
+#endif
     }
     return TFN_OK;
 }
@@ -10935,7 +11143,10 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
     if (!report->skipped) {
         factor = m->desc.clip > 0 ? m->desc.clip / (report->grad_norm + (float)1e-6) : 1;
         tfn__update_all(m, lr, scale * (factor < 1 ? factor : 1));
-        if (!m->desc.schedule.frozen) tfn__unit_weights(m);
+        if (!m->desc.schedule.frozen) {
+            tfn__unit_weights(m);
+            tfn__follow_sigma(m);
+        }
         tfn__keep_statistics(m);
         tfn__count_update(m);
         m->step++;

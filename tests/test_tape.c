@@ -305,6 +305,13 @@ static tfn_var tape_ramp(tape_case *c)              /* buffers hold 1: one of 4 
     tfn_var x = tape_target(c);
     return tfn__ramp(&c->t, x, tfn__buffer_at(&c->t, 1, 1, 0), 4);
 }
+static tfn_var tape_sigma(tape_case *c)             /* u and v are 1: sigma is the sum of W */
+{
+    tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.width), gamma = tape_p(c, 1, 1);
+    tfn_var u = tfn__buffer_at(&c->t, 1, c->d.width, 0);
+    w = tfn__reparameterised(&c->t, w, gamma, u, u);
+    return tfn_linear(&c->t, x, w, tape_none, TFN_IDENTITY);
+}
 static tfn_var tape_shift_scalar(tape_case *c)
 {
     tfn_var x = tape_target(c);
@@ -587,6 +594,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("scale-made", scale_made, true)
     TAPE_ROW("scale-groups", scale_groups, false)
     TAPE_ROW("ramp", ramp, false)
+    TAPE_ROW("sigma", sigma, false)
     TAPE_ROW("shift-scalar", shift_scalar, false)
     TAPE_ROW("shift-columns", shift_columns, false)
     TAPE_ROW("mix", mix, false)

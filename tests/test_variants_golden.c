@@ -27,6 +27,7 @@ typedef struct variants_case {
     float       attention_cap, logit_cap, norm_factor;
     bool        both_only, unit, learned;   /* unit: nGPT's model; learned: positions */
     bool        rates;      /* every other learned rate of nGPT is negative */
+    bool        sigma;      /* sigmaReparam: its numbers are drawn otherwise, SGD at rate 0.01 */
     bool        sensitive;  /* statistics of two features: both stacks agree in double only */
 } variants_case;
 
@@ -62,6 +63,9 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "powernorm-warm", .recipe = "powernorm", .full = true)
     VARIANT(.name = "groupnorm") VARIANT(.name = "branchnorm")
     VARIANT(.name = "branchnorm-1000", .recipe = "branchnorm", .step = 1000)
+    VARIANT(.name = "sigma-reparam", .sigma = true)
+    VARIANT(.name = "sigma-reparam-post", .sigma = true)
+    VARIANT(.name = "sigma-reparam-vision", .sigma = true)
     VARIANT(.name = "gpas") VARIANT(.name = "gpas-post") VARIANT(.name = "crmsnorm", .learned = true)
     VARIANT(.name = "seednorm") VARIANT(.name = "centernorm") VARIANT(.name = "l2norm")
     VARIANT(.name = "dyt-isru") VARIANT(.name = "dyt-exp") VARIANT(.name = "dyt-atan")
@@ -81,7 +85,7 @@ static const struct { const char *name; tfn_arch arch; } variants_archs[] = {
 };
 
 /* The numbers of a named parameter, as parameter() in make_variants.py draws them. */
-static void variants_fill(float *p, const char *name, int32_t rows, int32_t cols)
+static void variants_fill(float *p, const char *name, int32_t rows, int32_t cols, bool sigma)
 {
     static const char *const zeros[] = { ".bias", ".shift", ".direction", ".running_mean" };
     const char *dot = strrchr(name, '.');
@@ -95,6 +99,11 @@ static void variants_fill(float *p, const char *name, int32_t rows, int32_t cols
     for (int32_t i = 0; i < rows * cols; i++)
         p[i] = rows > 1 ? 0.5f * golden_draw(key, (uint64_t)i)
                         : centre + 0.25f * golden_draw(key, (uint64_t)i);
+    for (int32_t i = 0; sigma && i < rows * cols; i++) {
+        if (rows > 1) p[i] += 0.25f;
+        if (strstr(name, ".gamma")) p[i] *= 0.25f;
+        if (strstr(name, ".sigma_")) p[i] /= (float)sqrt(cols);
+    }
 }
 
 static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
@@ -125,6 +134,7 @@ static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
     d.norm_eps = 0.015625f;
     d.norm_warmup = c->warmup;
     d.batch = VARIANTS_B;
+    if (c->sigma) d.optimizer = TFN_SGD, d.schedule.lr = 0.01f;
     return d;
 }
 
@@ -248,12 +258,14 @@ static bool variants_model(tfn_model *m, const tfn_model_desc *d, const char *na
 {
     char text[200];
     tfn_param_info p;
+    bool sigma;
     if (tfn_model_new(m, d, NULL) != TFN_OK) {
         FAIL("%s: %s", name, tfn_error_text(&m->error, text, sizeof text));
         return false;
     }
+    sigma = (m->desc.topology->flags & TFN_SIGMA_REPARAM) != 0;
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
-        variants_fill(p.data, p.name, p.rows, p.cols);
+        variants_fill(p.data, p.name, p.rows, p.cols, sigma);
     return true;
 }
 

@@ -200,6 +200,8 @@ static const feature features[] = {
 static const struct { uint32_t flag; const char *text; } flag_texts[] = {
     { TFN_EMBEDDING_NORM, "a norm of the embedding" },
     { TFN_EMBEDDING_SCALE, "a scalar on the embedding" },
+    { TFN_SIGMA_REPARAM, "linear maps gamma/sigma W" },
+    { TFN_SIGMA_OWN, "gamma starts at sigma" },
     { TFN_MACARON, "a second feed-forward per layer" },
     { TFN_SIDE_STREAM, "a second stream and its norm" },
     { TFN_TRANSPARENT, "N + 1 weights per decoder layer" },
@@ -297,6 +299,7 @@ static void needs_text(char *text, const tfn_topology *t, const tfn_norm_rule *n
     if (needs[1]) add_text(text, "step count");
     if (n && (n->kind == TFN_NORM_BATCH || n->kind == TFN_NORM_POWER)) add_text(text, "norm state");
     if (t && t->flags & TFN_UNIT_WEIGHTS) add_text(text, "weights projected after each step");
+    if (t && t->flags & TFN_SIGMA_REPARAM) add_text(text, "a power iteration after each step");
     if (n && n->flags & TFN_NORM_WHOLE) add_text(text, "neither causal nor equal in decode");
     if (!text[0]) strcpy(text, "-");
 }
@@ -974,6 +977,9 @@ static const reference references[] = {
       "PaLM: Scaling Language Modeling with Pathways", NULL, "2204.02311", 2022 },
     { "liu2023", "misc", "Liu, Yijin and Zeng, Xianfeng and Meng, Fandong and Zhou, Jie",
       "BranchNorm: Robustly Scaling Extremely Deep Transformers", NULL, "2305.02790", 2023 },
+    { "zhai2023", "inproceedings", "Zhai, Shuangfei and Likhomanenko, Tatiana and others",
+      "Stabilizing Transformer Training by Preventing Attention Entropy Collapse", "ICML",
+      "2303.06296", 2023 },
     { "chen2025gpas", "misc", "Chen, Tianhao and others", "GPAS: Accelerating Convergence of LLM "
       "Pretraining via Gradient-Preserving Activation Scaling", NULL, "2506.22049", 2025 },
     { "de2020", "inproceedings", "De, Soham and Smith, Samuel L.", "Batch Normalization Biases "
@@ -1094,6 +1100,12 @@ static const reference references[] = {
 #define QKNORM_NOTE                                                                             \
     "g starts at log2(T^2 - T), with T the 97.5th percentile of the training lengths; a "       \
     "library does not know them and takes the context."
+#define SIGMA_NOTE                                                                              \
+    "gamma starts at 1 in the paper and in the speech code, at the matrix's own sigma in the "  \
+    "vision code (-vision), which also takes all norms out; speech and translation keep Post-"  \
+    "LN (-post). One power iteration follows each update, where the code iterates when the "    \
+    "next forward begins: the same numbers. The code begins with singular vectors, here "       \
+    "up to 100 iterations find them. Embeddings and a tied output are left as they are."
 #define HANIN_NOTE                                                                              \
     "The paper's theorem is about fully connected residual networks with ReLU and any scales "  \
     "of finite sum; 0.9^l is one such choice."
@@ -1176,6 +1188,8 @@ static const struct { const char *name, *keys, *note; } notes[] = {
     { "bert", "devlin2018", NULL }, { "truncated", "devlin2018", NULL },
     { "ngpt", "loshchilov2024", NGPT_NOTE },
     { "parallel", "black2022", NULL }, { "parallel-shared", "gptj2021 chowdhery2022", NULL },
+    { "sigma-reparam", "zhai2023", SIGMA_NOTE }, { "sigma-reparam-post", "zhai2023", SIGMA_NOTE },
+    { "sigma-reparam-vision", "zhai2023", SIGMA_NOTE },
     { "branchnorm", "liu2023", "Known at second hand only: the ramp of 4000 updates is of the "
       "order the paper reports as robust." },
     { "gpas", "chen2025gpas", GPAS_NOTE }, { "gpas-post", "chen2025gpas", GPAS_NOTE },

@@ -254,6 +254,9 @@ class Variant:
         self.buffers[name] = parameter(name, 1, x.shape[-1])[0]
         return self.buffers[name]
 
+    def follow(self, targets):
+        """State that an update changes."""
+
     def after(self, name, value):
         self.updated[name] = value.detach()
 
@@ -373,6 +376,7 @@ class Variant:
         wanted = wanted.reshape(B, TIME).masked_fill(~self.out.valid, -1)
         loss = F.cross_entropy(z.flatten(0, 1), wanted.flatten(), ignore_index=-1, reduction="sum")
         loss.backward()
+        self.follow((wanted >= 0).sum())
         found = {n: p.grad if p.grad is not None else torch.zeros(p.shape) for n, p in self.params.items()}
         found.update(self.updated)
         return loss, logits, found
@@ -774,6 +778,52 @@ class BranchNorm(Post):                                   # V50
         return self.norm(f"{at}.norm", x + min(1, self.step / 4000) * f(x))
 
 
+class Sigma:                                              # V75, N18: every linear map reads g/sigma W
+    """Matrices are 0.25 larger, u and v 1/sqrt(n): sigma is far from 0. Gammas are a quarter."""
+
+    def p(self, name, rows, cols):
+        if name not in self.params and rows > 1:
+            self.params[name] = (parameter(name, rows, cols) + 0.25).requires_grad_()
+        return super().p(name, rows, cols)
+
+    def gamma(self, name):
+        if name + ".gamma" not in self.params:
+            self.params[name + ".gamma"] = (parameter(name + ".gamma", 1, 1) / 4).requires_grad_()
+        return self.params[name + ".gamma"][0]
+
+    def matrix(self, name, rows, cols):
+        w = self.p(name + ".weight", rows, cols)
+        u = self.buffer(name + ".sigma_u", w.t()) / rows**0.5
+        v = self.buffer(name + ".sigma_v", w) / cols**0.5
+        self.pairs = {**getattr(self, "pairs", {}), name: u}
+        return self.gamma(name) / (u @ w @ v) * w
+
+    def follow(self, targets):
+        """One power iteration after an update of SGD at rate 0.01."""
+        for name, u in self.pairs.items():
+            w = self.params[name + ".weight"]
+            w = w.detach() - 0.01 * w.grad / targets
+            v = l2(u @ w)
+            self.after(name + ".sigma_v", v)
+            self.after(name + ".sigma_u", l2(w @ v))
+
+    def linear(self, name, x, cols):
+        y = x @ self.matrix(name, x.shape[-1], cols)
+        return y + self.row(name + ".bias", cols) if self.bias else y
+
+    def logits(self):
+        x = self.hidden()
+        return x @ (self.table().t() if self.tied else self.matrix("output", self.width, VOCAB))
+
+
+class SigmaBare(Sigma, Bare):
+    pass
+
+
+class SigmaPost(Sigma, Post):
+    pass
+
+
 class GPAS(Pre):                                          # V51
     def gate(self, at, x):
         return x - F.silu(self.row(f"{at.stack.name}.{at.l - 1}.gate.weight", 1)) * x.detach()
@@ -836,6 +886,7 @@ VARIANTS = {
     "powernorm-warm": of(Post, norm=power_norm, full=True),
     "groupnorm": of(Pre, norm=group_norm),
     "branchnorm": BranchNorm, "branchnorm-1000": of(BranchNorm, step=1000),
+    "sigma-reparam": SigmaBare, "sigma-reparam-post": SigmaPost, "sigma-reparam-vision": SigmaBare,
     "gpas": of(GPAS, norm=rms_norm), "gpas-post": GPASPost, "crmsnorm": CRMS,
     "seednorm": of(Pre, norm=seed_norm), "centernorm": of(Pre, norm=center_norm),
     "l2norm": of(Pre, norm=l2_norm),
