@@ -212,7 +212,10 @@
  * Every call that can fail returns a tfn_status, a pointer that is NULL, or a size that is 0. The
  * first error of an object is kept in its `error`, and later calls return it again and do nothing:
  * check once, at the end. An exception: what is wrong with a batch (TFN_BAD_BATCH) concerns that
- * call only. tfn_error_text says what was found and what was wanted:
+ * call only. A pointer that is NULL gives TFN_NULL, or TFN_BAD_BATCH for a batch and what it must
+ * have, unless a comment says what NULL means; so does an object that is NULL, which has no error
+ * to keep. One that no init has seen, all zero, gives TFN_NOT_READY. tfn_error_text says what was
+ * found and what was wanted:
  *     linear: input has 48 channels, weight wants 64 (node 17, layer 2)
  * TFNORM_ASSERT is for defects of this library, never for a mistake of yours.
  *
@@ -342,7 +345,8 @@ extern "C" {
     X(TFN_NOT_FINITE,   "a loss or gradient is not finite")                                    \
     X(TFN_BAD_FORMAT,   "the data is not what its format says")                                \
     X(TFN_BAD_FILE,     "a file cannot be read or written")                                    \
-    X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")
+    X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")             \
+    X(TFN_NULL,         "a pointer is NULL that must not be")
 
 #define TFN__STATUS_ENUM(name, text) name,
 typedef enum tfn_status { TFN__STATUS_LIST(TFN__STATUS_ENUM) TFN_STATUS_COUNT } tfn_status;
@@ -358,7 +362,7 @@ typedef struct tfn_error {
 } tfn_error;
 
 /* Write the error as one line of text ("linear: input has 48 channels, weight wants 64 (node 17,
- * layer 2)"), always terminated. Returns buf, so that it can stand in a printf. */
+ * layer 2)"), always terminated. Returns buf, so that it can stand in a printf; buf may be NULL. */
 TFNORM_API const char *tfn_error_text(const tfn_error *error, char *buf, size_t size);
 TFNORM_API const char *tfn_status_text(tfn_status status);
 TFNORM_API const char *tfn_version(void);
@@ -762,6 +766,7 @@ typedef struct tfn_tape {
     int32_t    tokens;
     int32_t    layer, threads, customs;
     uint32_t   site;
+    uint32_t   inputs_read, targets_read;    /* slots that a run, a backward must bind: bits */
     bool       training, planned, half;
     int64_t    params, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
@@ -1001,7 +1006,7 @@ typedef struct tfn_topology {
 
 TFNORM_API const tfn_topology *tfn_topology_find(const char *name);     /* NULL: unknown */
 TFNORM_API const tfn_topology *tfn_topology_at(int32_t i);              /* NULL: past the end */
-/* The join of a sub-layer: the row's, changed by its rule. */
+/* The join of a sub-layer: the row's, changed by its rule. Of NULL: all zero. */
 TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *place);
 
 /* Initial weights: a base distribution with a gain per matrix class. */
@@ -1075,7 +1080,7 @@ typedef struct tfn_schedule {
                                * first lr(0) = lr_init, and r = (S - t)/(S - W): 0 at t = S. */
     bool    frozen;           /* true: the rate is 0, and no weight moves */
 } tfn_schedule;
-/* The rate of update t, from 1; width is Noam's. */
+/* The rate of update t, from 1; width is Noam's. Of NULL: NaN. */
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width);
 
 /* -- model ----------------------------------------------------------------------------------- */
@@ -1270,9 +1275,10 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
 /* Size, allocate (NULL: malloc) and init in one call; tfn_model_free gives the block back. */
 TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
                                     const tfn_allocator *allocator);
-TFNORM_API void tfn_model_free(tfn_model *m);
+TFNORM_API void tfn_model_free(tfn_model *m);          /* NULL: nothing */
 #endif
-/* One micro-batch forward and backward, and the update when all of a step are in. */
+/* One micro-batch forward and backward, and the update when all of a step are in. Here and in eval
+ * report may be NULL. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report);
 /* The loss alone, without dropout; nothing changes. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
@@ -1407,7 +1413,8 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
 /* -- metrics --------------------------------------------------------------------------------- */
 
 /* Sums over a corpus: begin with { 0 }, add, and ask for the score when you like; an addition that
- * fails changes nothing. Texts are UTF-8 and end with a zero. What has no value is NaN. */
+ * fails changes nothing, and one to or of NULL fails; a score of NULL is NaN. Texts are UTF-8 and
+ * end with a zero. What has no value is NaN. */
 
 /* nll in nats; count what nll counts: ends of sentences usually, padding never */
 TFNORM_API double tfn_perplexity(double nll, int64_t tokens);
@@ -1570,14 +1577,15 @@ TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_s
                                          void *mem, size_t size);
 /* The ids of a text: returns how many there are, and stores those that fit. Room for one id per
  * byte is always enough. With less, a word of over 256 bytes may be counted as its bytes. No
- * special id is added; what is unknown becomes "<unk>", or nothing if there is none. */
+ * special id is added; what is unknown becomes "<unk>", or nothing if there is none. Here and below
+ * what is stored into may be NULL: then it is only counted; of any other NULL there is nothing. */
 TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
 /* The text of ids: returns its bytes, and stores those that fit, without a final zero. Specials
  * give nothing, but for "<unk>", which stands for ids out of range too. */
 TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count);
-/* The bytes of one token, not terminated; NULL: no such id. */
+/* The bytes of one token, not terminated; NULL: no such id. bytes may be NULL. */
 TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes);
 /* The id of a token given by its bytes or a special's name; -1: there is none. */
 TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token, size_t bytes);
@@ -1646,7 +1654,7 @@ typedef struct tfn_tensor {
  * another wrote, those that are not turn the bytes of each value round. */
 TFNORM_API size_t tfn_file_work(tfn_file *f);              /* bytes; 0: an error */
 TFNORM_API tfn_status tfn_file_open(tfn_file *f);
-TFNORM_API void tfn_file_close(tfn_file *f);
+TFNORM_API void tfn_file_close(tfn_file *f);               /* NULL, or closed: nothing */
 TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t);     /* false: no more */
 TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t);
 TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
@@ -1682,8 +1690,9 @@ TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int3
 /* The options, resolved, with which a model for this file can be made, and (or NULL) the step, -1:
  * weights alone. Rows of your own are not found: set desc->topology yourself then. */
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step);
-/* The tokeniser that went along: bytes of its blob, of which those that fit are stored; 0: none, or
- * an error. The extra text is that of "extra": open the file, ask tfn_file_text, and close it. */
+/* The tokeniser that went along: bytes of its blob, of which those that fit are stored, into NULL
+ * none; 0: there is none, or an error. The extra text is that of "extra": open the file, ask
+ * tfn_file_text, and close it. */
 TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size);
 #endif
 
@@ -1909,6 +1918,18 @@ static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, cons
     e->name[i] = 0;
 }
 
+/* An argument that must not be NULL. */
+static bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
+{
+    if (!p) tfn__fail_name(e, TFN_NULL, op, "%s is NULL", name);
+    return p != NULL;
+}
+/* An object that no init has seen is all zero: `part` is one that every init sets. */
+static void tfn__made(tfn_error *e, const char *op, const void *part)
+{
+    if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialised", 0, 0);
+}
+
 static void tfn__no_error(tfn_error *e)
 {
     TFNORM_MEMSET(e, 0, sizeof *e);
@@ -2012,6 +2033,10 @@ static void tfn__put_error(tfn__text *t, const tfn_error *e)
 TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
 {
     tfn__text t = tfn__text_in(buf, size);
+    if (!e) {
+        tfn__put(&t, "error is NULL");
+        return tfn__end(&t);
+    }
     tfn__put_texts(&t, e->op, e->op ? ": " : NULL, e->text ? NULL : tfn_status_text(e->status));
     tfn__put_error(&t, e);
     if (e->node >= 0 && e->op) {
@@ -6666,6 +6691,7 @@ TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch
                               int32_t target, bool training)
 {
     size_t skip = (0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1), nodes;
+    if (!t) return;
     TFNORM_MEMSET(t, 0, sizeof *t);
     t->error.node = t->error.layer = -1;
     nodes = size < skip ? 0 : (size - skip) / sizeof(tfn_node);
@@ -6699,6 +6725,14 @@ static tfn_var tfn__bad_shape(tfn_tape *t, const char *op, const char *text, int
                               int64_t wanted)
 {
     return tfn__tape_error(t, TFN_BAD_SHAPE, op, text, found, wanted);
+}
+
+/* Whether a tape takes another operation. */
+static bool tfn__recording(tfn_tape *t)
+{
+    if (!t) return false;
+    tfn__made(&t->error, "tape", t->nodes);
+    return t->error.status == TFN_OK;
 }
 
 static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
@@ -6800,6 +6834,7 @@ static int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 /* A parameter of rows x cols, the next of the flat vector. */
 TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
 {
+    if (!tfn__recording(t)) return tfn__none;
     tfn_node *n = tfn__record(t, TFN__OP_PARAM, TFN_ROWS_FIXED, rows, cols, tfn__none, tfn__none,
                               tfn__none);
     if (!n) return tfn__none;
@@ -6839,8 +6874,10 @@ static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
+    if (!tfn__recording(t)) return tfn__none;
     tfn_var no = tfn__none;
     if (!tfn__slot_ok(t, "input", slot)) return no;
+    t->inputs_read |= UINT32_C(1) << slot;
     return tfn__var_with(t, tfn__record(t, TFN__OP_INPUT, (int)rows, 1, cols, no, no, no), slot, 0);
 }
 
@@ -6879,10 +6916,12 @@ static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_act
 
 TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act)
 {
+    if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, act, false);
 }
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
+    if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, TFN_IDENTITY, true);
 }
 
@@ -6905,6 +6944,8 @@ static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
                                  const tfn_norm *like)
 {
+    if (!tfn__recording(t)) return tfn__none;
+    if (!tfn__given(&t->error, "norm", "like", like)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "norm", x);
     ptrdiff_t groups = like->groups > 1 ? like->groups : 1;
     tfn_node *n;
@@ -6943,17 +6984,20 @@ static tfn_norm tfn__plain_norm(tfn_norm_kind kind, float eps)
 }
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_norm like = tfn__plain_norm(TFN_NORM_LAYER, eps);
     return tfn_normalise(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_norm like = tfn__plain_norm(TFN_NORM_RMS, eps);
     return tfn_normalise(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
 TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "convolution", x), *wn = tfn__need(t, "convolution", w);
     int rows = xn->rows == TFN_ROWS_FRAMES ? TFN_ROWS_HALF : TFN_ROWS_SOURCE;
     if (t->error.status == TFN_OK && xn->rows != TFN_ROWS_FRAMES && xn->rows != TFN_ROWS_HALF)
@@ -6969,6 +7013,7 @@ TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
                                 tfn_var shift, tfn_squash f)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "pointwise norm", x);
     tfn_node *n;
     if (gain.id) tfn__wants(t, "pointwise norm", gain, 1, xn->cols);
@@ -6986,6 +7031,7 @@ TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bi
 TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var alpha,
                                 tfn_var direction, float eps)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "SeeDNorm", x);
     tfn_node *n;
     if (!tfn__wants(t, "SeeDNorm", gain, 1, xn->cols)) return tfn__none;
@@ -7032,11 +7078,13 @@ static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bia
 
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
 {
+    if (!tfn__recording(t)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SOFTMAX, x, tfn__none, tfn__none));
 }
 
 TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act)
 {
+    if (!tfn__recording(t)) return tfn__none;
     tfn_node *n = tfn__act_ok(t, "activation", act)
                 ? tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none) : NULL;
     if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
@@ -7051,6 +7099,7 @@ static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
 
 TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation act)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *a = tfn__need(t, "gated unit", gate), *b = tfn__need(t, "gated unit", up);
     if (gate.id == up.id)
         return tfn__bad_shape(t, "gated unit", "gate and up are one value (%d)", gate.id, 0);
@@ -7062,6 +7111,7 @@ TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activati
 
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "add", x), *yn = tfn__need(t, "add", y);
     tfn_node *n;
     if (!tfn__same_shape(t, "add", xn, yn)) return tfn__none;
@@ -7074,6 +7124,7 @@ TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "scale", x), *bn = tfn__need(t, "scale", by);
     int32_t cols = bn->cols > 0 && xn->cols % bn->cols == 0 ? bn->cols : xn->cols;
     if (!tfn__wants(t, "scale", by, 1, cols)) return tfn__none;
@@ -7099,6 +7150,7 @@ static tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps)
 
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "shift", x), *bn = tfn__need(t, "shift", by);
     if (!tfn__wants(t, "shift", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
@@ -7106,6 +7158,7 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *wn = tfn__need(t, "mix", w), *xn = tfn__need(t, "mix", x);
     if (k < 0 || k >= wn->cols)
         return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
@@ -7116,6 +7169,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
 
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
+    if (!tfn__recording(t)) return tfn__none;
     if (!tfn__wants(t, "gate", q, 1, 1)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
@@ -7127,6 +7181,7 @@ static tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
 
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 {
+    if (!tfn__recording(t)) return tfn__none;
     tfn_node *n;
     if (!(p >= 0 && p < 1))
         return tfn__tape_error(t, TFN_BAD_OPTION, "dropout", "the rate is not in [0, 1)", 0, 0);
@@ -7140,6 +7195,7 @@ TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 
 TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *w = tfn__need(t, "embedding", table);
     if (!tfn__slot_ok(t, "embedding", slot)) return tfn__none;
     if (!tfn__wants(t, "embedding", table, w->count, w->cols)) return tfn__none;
@@ -7175,11 +7231,13 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
 
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table)
 {
+    if (!tfn__recording(t)) return tfn__none;
     return tfn__positional(t, TFN__OP_POSITION, x, table, tfn__need(t, "position", x)->cols);
 }
 
 TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t head_size)
 {
+    if (!tfn__recording(t)) return tfn__none;
     tfn_var y = tfn__none;
     int32_t cols = tfn__need(t, "rotary", x)->cols;
     if (head_size < 2 || head_size % 2 || cols % head_size)
@@ -7192,6 +7250,7 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
 
 TFNORM_API tfn_var tfn_first(tfn_tape *t, tfn_var x)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "first", x);
     if (!tfn__has_time(t, "first", xn)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_FIRST, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none,
@@ -7222,6 +7281,7 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
 TFNORM_API tfn_var tfn_attend(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
                               int32_t kv_heads, bool causal, int32_t lengths, float dropout)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *qn = tfn__need(t, "attention", q), *kn = tfn__need(t, "attention", k);
     const tfn_node *vn = tfn__need(t, "attention", v);
     tfn_node *n;
@@ -7274,12 +7334,14 @@ static tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind)
 {
+    if (!tfn__recording(t)) return tfn__none;
     const tfn_node *x = tfn__need(t, "cross-entropy", logits);
     tfn_node *n;
 #ifdef TFNORM_NO_TRAINING
     tfn__tape_error(t, TFN_UNSUPPORTED, "cross-entropy", "this build has no training", 0, 0);
 #endif
     if (!tfn__slot_ok(t, "cross-entropy", slot)) return tfn__none;
+    t->targets_read |= UINT32_C(1) << slot;
     if (!(smoothing >= 0 && smoothing < 1))
         return tfn__tape_error(t, TFN_BAD_OPTION, "cross-entropy", "the smoothing is not in [0, 1)",
                                0, 0);
@@ -7295,12 +7357,15 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols)
 {
+    if (!tfn__recording(t)) return tfn__none;
     tfn_node *n;
     if (index < 0 || index >= t->customs)
         return tfn__tape_error(t, TFN_BAD_OPTION, "custom", "operation %d, the tape has %d", index,
                                t->customs);
     if (count < 0 || count > TFN_INPUTS)
         return tfn__bad_shape(t, "custom", "%d inputs, the limit is %d", count, TFN_INPUTS);
+    if (!tfn__given(&t->error, "custom", "tape.custom", t->custom)) return tfn__none;
+    if (count && !tfn__given(&t->error, "custom", "in", in)) return tfn__none;
     for (int32_t i = 0; i < count; i++) tfn__need(t, t->custom[index].name, in[i]);
     n = tfn__record(t, TFN__OP_CUSTOM, (int)rows, fixed, cols, tfn__none, tfn__none, tfn__none);
     if (!n) return tfn__none;
@@ -7311,6 +7376,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
 
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
 {
+    if (!tfn__recording(t)) return;
     tfn_node *n;
     tfn__need(t, "probe", x);
     n = tfn__record(t, TFN__OP_PROBE, TFN_ROWS_FIXED, 0, 0, x, tfn__none, tfn__none);
@@ -7320,10 +7386,14 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
 }
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
+    if (!tfn__recording(t)) return;
     tfn__need(t, "keep", x);
     if (t->error.status == TFN_OK) t->nodes[x.id].flags |= TFN__KEEP;
 }
-TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment) { t->segment = segment; }
+TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
+{
+    if (tfn__recording(t)) t->segment = segment;
+}
 
 /* -- plan: the timeline, then a place for every buffer by liveness --------------------------- */
 
@@ -7659,6 +7729,9 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
 {
     tfn__item *items;
     int32_t count;
+    if (!t) return TFN_NULL;
+    tfn__made(&t->error, "tape", t->nodes);
+    tfn__given(&t->error, "tape", "kernels", kernels);
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
@@ -7710,13 +7783,26 @@ static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
     if (n->grad < 0 || !id) return NULL;
     return n->op == TFN__OP_PARAM ? r->grads + n->grad : r->work + n->grad;
 }
+/* A region that the tape uses is bound. */
+static bool tfn__bound(int64_t floats, const float *region) { return floats <= 0 || region; }
+static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
+{
+    return tfn__bound(t->params, r->params) && tfn__bound(t->tables, r->tables)
+        && tfn__bound(t->buffers, r->buffers) && tfn__bound(t->state, r->state)
+        && tfn__bound(t->work, r->work);
+}
+
 TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
-    return tfn__known(t, x) ? tfn__place_of(t, r, x.id, false) : NULL;
+    if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
+    if (!tfn__regions_bound(t, r)) return NULL;
+    return tfn__place_of(t, r, x.id, false);
 }
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
-    return tfn__known(t, x) && (t->nodes[x.id].flags & TFN__NEED) ? tfn__grad_of(t, r, x.id) : NULL;
+    if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
+    if (!tfn__regions_bound(t, r) || !tfn__bound(t->params, r->grads)) return NULL;
+    return t->nodes[x.id].flags & TFN__NEED ? tfn__grad_of(t, r, x.id) : NULL;
 }
 
 static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
@@ -7883,10 +7969,27 @@ static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first,
     tfn__run_serial(t, r, first, last);
 }
 
+/* Whether a run has what the tape reads; without tokens they are 0, without targets there is no
+ * loss. */
+static bool tfn__run_bound(const tfn_tape *t, const tfn_run *r)
+{
+    if (!tfn__regions_bound(t, r)) return false;
+    for (int i = 0; i < TFN_SLOTS; i++)
+        if ((t->inputs_read >> i & 1) && !r->inputs[i]) return false;
+    return true;
+}
+static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
+{
+    for (int i = 0; i < TFN_SLOTS; i++)
+        if ((t->targets_read >> i & 1) && !r->ints[i]) return false;
+    return tfn__bound(t->params, r->grads);
+}
+
 static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
 {
+    if (!t || !r) return TFN_NULL;
     if (t->error.status != TFN_OK) return t->error.status;
-    if (!t->planned) return TFN_NOT_READY;
+    if (!t->planned || !tfn__run_bound(t, r)) return TFN_NOT_READY;
     if (r->batch < 0 || r->batch > t->batch || r->source < 0 || r->source > t->source ||
         r->target < 0 || r->target > t->target || r->start < 0 ||
         (t->tokens && (int64_t)r->batch * tfn__max(r->source, r->target) > t->tokens))
@@ -7908,7 +8011,7 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
     if (status != TFN_OK) return status;
-    if (!t->training) return TFN_NOT_READY;
+    if (!t->training || !tfn__backward_bound(t, r)) return TFN_NOT_READY;
     for (int32_t i = 1; i < t->count && !r->accumulate; i++) {      /* parameters not reached */
         const tfn_node *n = t->nodes + i;
         if (n->op == TFN__OP_PARAM && !(n->flags & TFN__KEPT_GRAD))
@@ -8314,8 +8417,10 @@ enum { TFN__TOPOLOGY_COUNT = sizeof tfn__topologies / sizeof *tfn__topologies };
 
 TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *place)
 {
-    bool ffn = place->kind == TFN_FFN || place->kind == TFN_FFN_BEFORE;
-    tfn_join join = ffn ? t->ffn : t->attention;
+    tfn_join join;
+    TFNORM_MEMSET(&join, 0, sizeof join);
+    if (!t || !place) return join;
+    join = place->kind == TFN_FFN || place->kind == TFN_FFN_BEFORE ? t->ffn : t->attention;
     if (t->rule) t->rule(place, &join);
     return join;
 }
@@ -8715,6 +8820,7 @@ static double tfn__decayed(const tfn_schedule *s, double t)
 
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width)
 {
+    if (!s) return (float)NAN;
     const double counted = (double)(s->fairseq ? t - 1 : t);
     const double warm = (double)s->warmup, first = (double)s->lr_init;
     double lr;
@@ -9063,6 +9169,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn_error none;
     if (!e) e = &none;
     tfn__no_error(e);
+    if (!tfn__given(e, "model", "desc", desc) || !tfn__given(e, "model", "out", out)) return false;
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
@@ -10561,6 +10668,10 @@ static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__wei
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;
+    if (!to || !from) return TFN_NULL;
+    tfn__made(&to->error, "fold", to->weights);
+    if (!from->weights && from->error.status == TFN_OK)
+        tfn__fail(&to->error, TFN_NOT_READY, "fold", "`from` was not initialised", 0, 0);
     if (from->error.status != TFN_OK && from->error.status != TFN_BAD_BATCH)
         return from->error.status;
     if (to->error.status == TFN_OK && (!to->desc.folded || from->desc.folded
@@ -10761,8 +10872,11 @@ static void tfn__clear(float *p, int64_t floats)
 TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
                                      size_t size)
 {
-    bool own = desc->parameters == NULL;
-    size_t bytes = tfn__lay_out(m, desc, mem, size, true);
+    size_t bytes;
+    bool own;
+    if (!m) return TFN_NULL;
+    bytes = tfn__lay_out(m, desc, mem, size, true);
+    own = m->desc.parameters == NULL;
     if (m->error.status == TFN_OK && bytes > size)
         tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
                   (int64_t)size, (int64_t)bytes);
@@ -10804,8 +10918,12 @@ TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
     tfn_model_desc resolved;
     size_t scratch = tfn_model_scratch(desc), bytes;
     void *mem;
+    if (!m) return TFN_NULL;
     TFNORM_MEMSET(m, 0, sizeof *m);
     if (!tfn_model_resolve(&resolved, desc, &m->error)) return m->error.status;
+    if (!a.allocate) tfn__given(&m->error, "model", "allocator.allocate", NULL);
+    if (!a.release) tfn__given(&m->error, "model", "allocator.release", NULL);
+    if (m->error.status != TFN_OK) return m->error.status;
     mem = tfn__allocate(m, &a, scratch);
     if (!mem) return m->error.status;
     bytes = tfn__lay_out(m, desc, mem, scratch, false);
@@ -10821,6 +10939,7 @@ TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
 
 TFNORM_API void tfn_model_free(tfn_model *m)
 {
+    if (!m) return;
     if (m->mem) m->allocator.release(m->mem, m->mem_size, m->allocator.user);
     TFNORM_MEMSET(m, 0, sizeof *m);
     tfn__fail(&m->error, TFN_NOT_READY, "model", "the model was freed", 0, 0);
@@ -10963,7 +11082,10 @@ static void tfn__refresh(tfn_model *m) { tfn__refresh_copy(m, m->run.params); }
 
 static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
+    if (!m) return TFN_NULL;
     tfn__forgive(&m->error);
+    tfn__made(&m->error, "model", m->weights);
+    if (!x) tfn__fail(&m->error, TFN_BAD_BATCH, "batch", "the batch is NULL", 0, 0);
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, &m->desc, x, m->lengths);
@@ -11302,6 +11424,8 @@ static void tfn__profile_now(tfn_model *m)
 
 TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
 {
+    if (!m) return TFN_NULL;
+    tfn__made(&m->error, "model", m->weights);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
     if (!m->desc.probes || m->desc.inference) return TFN_NOT_READY;
     m->run.probe = probe;
@@ -11369,6 +11493,7 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     (void)batch, (void)report;
+    if (!m) return TFN_NULL;
     return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "this build has no training", 0, 0);
 }
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
@@ -11407,7 +11532,9 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;
-    tfn__text t = tfn__text_in(info->name, sizeof info->name);
+    tfn__text t;
+    if (!m || !info) return false;
+    t = tfn__text_in(info->name, sizeof info->name);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return false;
     if (i < 0 || i >= m->weight_count) return false;
     w = m->weights + i;
@@ -11497,14 +11624,24 @@ static void *tfn__take_floats(tfn_decoder *d, tfn__arena *a, int64_t floats)
     return floats ? tfn__take(a, tfn__count(floats), sizeof(float), &d->error) : NULL;
 }
 
+/* What uses a model has its error, or that it is none. */
+static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
+{
+    tfn__no_error(e);
+    if (!tfn__given(e, op, "model", m)) return;
+    *e = m->error;
+    tfn__forgive(e);
+    if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialised", 0, 0);
+}
+
 static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
                                void *mem, size_t size, bool real)
 {
     tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
     int64_t work;
     TFNORM_MEMSET(d, 0, sizeof *d);
-    d->error = m->error;
-    tfn__forgive(&d->error);
+    tfn__model_for(&d->error, "decoder", m);
+    if (d->error.status != TFN_OK) return 0;
     d->model = m;
     d->batch = tfn__or(batch, 1);
     d->chunk = tfn__or(chunk, 1);
@@ -11543,7 +11680,9 @@ TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t ch
 TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
                                        int32_t chunk, void *mem, size_t size)
 {
-    size_t bytes = tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
+    size_t bytes;
+    if (!d) return TFN_NULL;
+    bytes = tfn__lay_decoder(d, m, batch, chunk, mem, size, true);
     if (d->error.status == TFN_OK && bytes > size)
         tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, %d are wanted",
                   (int64_t)size, (int64_t)bytes);
@@ -11557,10 +11696,13 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
 
 TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
 {
-    const tfn_model_desc *m = &d->model->desc;
+    const tfn_model_desc *m;
     tfn_status status;
+    if (!d) return TFN_NULL;
     tfn__forgive(&d->error);
+    tfn__made(&d->error, "decoder", d->model);
     if (d->error.status != TFN_OK) return d->error.status;
+    m = &d->model->desc;
     if (m->arch != TFN_ENCODER_DECODER) {
         d->run.start = 0;
         return TFN_OK;
@@ -11602,11 +11744,16 @@ static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                          const int32_t *beam)
 {
-    const tfn_model_desc *m = &d->model->desc;
-    int32_t left = m->context - d->run.start;
+    const tfn_model_desc *m;
+    int32_t left;
     tfn_status status;
+    if (!d) return NULL;
     tfn__forgive(&d->error);
+    tfn__made(&d->error, "decoder", d->model);
+    if (!tokens) tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "there are no tokens", 0, 0);
     if (d->error.status != TFN_OK) return NULL;
+    m = &d->model->desc;
+    left = m->context - d->run.start;
     if (m->arch == TFN_ENCODER_DECODER && !d->started)
         tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "tfn_decoder_start was not called", 0, 0);
     if (time < 1 || time > d->chunk)
@@ -11736,8 +11883,8 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
 {
     tfn__arena a = tfn__arena_in(mem, size);
     TFNORM_MEMSET(g, 0, sizeof *g);
-    g->error = m->error;
-    tfn__forgive(&g->error);
+    tfn__model_for(&g->error, "generator", m);
+    tfn__given(&g->error, "generator", "desc", desc);
     if (g->error.status != TFN_OK) return 0;
     g->desc = *desc;
     tfn__generate_defaults(&g->desc, &m->desc);
@@ -11769,6 +11916,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
                                          const tfn_generate_desc *desc, void *mem, size_t size)
 {
     size_t decoder;
+    if (!g) return TFN_NULL;
     if (!tfn__lay_generator(g, m, desc, mem, size, true, &decoder)) return g->error.status;
     if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                          decoder) != TFN_OK)
@@ -12123,8 +12271,11 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
                                         const int64_t *ids)
 {
     const float *logits;
+    if (!g) return TFN_NULL;
     if (g->error.status == TFN_NOT_FINITE) g->error.status = TFN_OK;
     tfn__forgive(&g->error);
+    tfn__made(&g->error, "generator", g->tokens);
+    if (!batch) tfn__fail(&g->error, TFN_BAD_BATCH, "batch", "the batch is NULL", 0, 0);
     if (g->error.status != TFN_OK || !tfn__check_prompts(g, batch)) return g->error.status;
     tfn__set_limits(g, batch);
     logits = tfn__feed_prompts(g, batch);
@@ -12620,6 +12771,7 @@ static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokeniser_desc *desc)
     tfn_tokeniser_desc *d = &t->desc;
     bool pairs, none;
     TFNORM_MEMSET(t, 0, sizeof *t);
+    if (!tfn__given(&t->error, "tokeniser", "desc", desc)) return false;
     *d = *desc;
     pairs = d->kind == TFN_BPE;
     none = d->kind == TFN_BYTES;
@@ -12680,6 +12832,7 @@ TFNORM_API size_t tfn_trainer_size(const tfn_tokeniser_desc *desc)
 TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokeniser_desc *desc, void *mem,
                                        size_t size)
 {
+    if (!t) return TFN_NULL;
     if (tfn__trainer_resolve(t, desc) && tfn__trainer_lay(t, mem, mem ? size : 0)) t->start[0] = 0;
     return t->error.status;
 }
@@ -12707,6 +12860,9 @@ static void tfn__count_word(tfn_trainer *t, const uint8_t *s, size_t n)
 TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)text;
+    if (!t) return TFN_NULL;
+    tfn__made(&t->error, "tokeniser", t->start);
+    if (bytes) tfn__given(&t->error, "tokeniser", "text", text);
     if (t->ran) tfn__fail(&t->error, TFN_NOT_READY, "tokeniser", "text after the run", 0, 0);
     if (t->desc.kind == TFN_BYTES) return t->error.status;
     for (size_t at = 0, n; at < bytes && t->error.status == TFN_OK; at += n) {
@@ -12912,6 +13068,8 @@ static void tfn__begin_pairs(tfn_trainer *t)
 
 TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
 {
+    if (!t) return TFN_NULL;
+    tfn__made(&t->error, "tokeniser", t->start);
     if (t->ran || t->error.status != TFN_OK) return t->error.status;
     t->vocab = t->first + 256;
     if (t->desc.kind == TFN_BPE) {
@@ -13324,6 +13482,7 @@ static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn_tokeniser_source *s
     tfn_error *e = &k->error;
     tfn__vocab v;
     TFNORM_MEMSET(k, 0, sizeof *k);
+    if (!tfn__given(e, "tokeniser", "source", s)) return 0;
     tfn__source_pass(e, &v, NULL, NULL, s);
     if (v.count > most || v.merges > most || v.bytes > most)
         tfn__fail(e, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
@@ -13356,6 +13515,7 @@ TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_s
 {
     tfn__vocab v;
     uint8_t *buffer;
+    if (!k) return TFN_NULL;
     if (!tfn__tokeniser_lay(k, source, &buffer, mem, mem ? size : 0)) return k->error.status;
     tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
@@ -13381,12 +13541,18 @@ static ptrdiff_t tfn__encode_word(const tfn_tokeniser *k, int32_t *ids, ptrdiff_
     return count;
 }
 
+static bool tfn__usable(const tfn_tokeniser *k)
+{
+    return k && k->error.status == TFN_OK && k->start;
+}
+
 TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)text;
     ptrdiff_t count = 0;
-    if (k->error.status != TFN_OK) return 0;
+    if (!tfn__usable(k) || !text) return 0;
+    if (!ids) capacity = 0;
     for (size_t at = 0, n; at < bytes; at += n) {
         ptrdiff_t room = count < capacity ? capacity - count : 0;
         int32_t id;
@@ -13414,7 +13580,7 @@ TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_
                                        const int32_t *ids, ptrdiff_t count)
 {
     tfn__text t = tfn__text_in(text, capacity);
-    if (k->error.status != TFN_OK) return 0;
+    if (!tfn__usable(k) || !ids) return 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         int32_t id = ids[i];
         if (id < 0 || id >= k->vocab) id = k->special[TFN_UNK];
@@ -13426,9 +13592,9 @@ TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_
 
 TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes)
 {
-    *bytes = 0;
-    if (k->error.status != TFN_OK || id < 0 || id >= k->vocab) return NULL;
-    *bytes = tfn__token_bytes(k, id);
+    if (bytes) *bytes = 0;
+    if (!tfn__usable(k) || id < 0 || id >= k->vocab) return NULL;
+    if (bytes) *bytes = tfn__token_bytes(k, id);
     return (const char *)k->text + k->start[id];
 }
 
@@ -13436,7 +13602,7 @@ TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token,
 {
     const uint8_t *s = (const uint8_t *)token;
     int32_t id;
-    if (k->error.status != TFN_OK) return -1;
+    if (!tfn__usable(k) || !token) return -1;
     if ((id = tfn__token_id(k, s, bytes)) >= 0) return id;
     for (id = 0; id < k->vocab; id++)
         if (k->flags[id] & TFN__RAW && tfn__token_bytes(k, id) == bytes
@@ -13461,7 +13627,7 @@ TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t
 {
     tfn__text t = tfn__text_in(blob, capacity);
     uint32_t sum;
-    if (k->error.status != TFN_OK) return 0;
+    if (!tfn__usable(k)) return 0;
     tfn__put_bytes(&t, tfn__magic, sizeof tfn__magic);
     tfn__put_number(&t, (size_t)k->kind);
     tfn__put_number(&t, (size_t)k->vocab);
@@ -13480,7 +13646,7 @@ TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t
 TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, size_t capacity)
 {
     tfn__text t = tfn__text_in(text, capacity);
-    if (k->error.status != TFN_OK) return 0;
+    if (!tfn__usable(k)) return 0;
     for (int32_t id = 0; id < k->vocab; id++) {
         const uint8_t *s = k->text + k->start[id];
         size_t n = tfn__token_bytes(k, id);
@@ -13499,7 +13665,7 @@ TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, s
 TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity)
 {
     tfn__text t = tfn__text_in(text, capacity);
-    if (k->error.status != TFN_OK) return 0;
+    if (!tfn__usable(k)) return 0;
     tfn__put(&t, "#version: 0.2\n");
     for (int32_t i = 0; i < k->merges; i++)
         for (int32_t j = 0; j < 2; j++) {
@@ -13541,6 +13707,7 @@ static void tfn__accuracy_row(tfn_accuracy *a, int64_t right, int64_t tokens)
 TFNORM_API void tfn_accuracy_add(tfn_accuracy *a, const int32_t *found, const int32_t *wanted,
                                  ptrdiff_t rows, ptrdiff_t cols)
 {
+    if (!a || !found || !wanted) return;
     for (; rows > 0; rows--, found += cols, wanted += cols) {
         int64_t right = 0, tokens = 0;
         for (ptrdiff_t c = 0; c < cols; c++) {
@@ -13555,6 +13722,7 @@ TFNORM_API void tfn_accuracy_add_logits(tfn_accuracy *a, const float *logits,
                                         const int32_t *wanted, ptrdiff_t rows, ptrdiff_t cols,
                                         int32_t vocab)
 {
+    if (!a || !logits || !wanted) return;
     for (; rows > 0; rows--, wanted += cols) {
         tfn_accuracy row = { 0, 0, 0, 0 };
         for (ptrdiff_t c = 0; c < cols; c++, logits += vocab) {
@@ -13735,8 +13903,13 @@ static tfn__words *tfn__split_all(const char *hypothesis, const char *const *ref
     tfn_error e;
     char *text = NULL;
     int32_t *at = NULL;
-    size_t bytes = tfn__length(hypothesis), n;
+    size_t bytes, n;
     TFNORM_MEMSET(&e, 0, sizeof e);
+    *status = TFN_NULL;
+    if (!hypothesis || !references) return NULL;
+    for (int32_t i = 0; i < count; i++)
+        if (!references[i]) return NULL;
+    bytes = tfn__length(hypothesis);
     *status = count < 1 ? TFN_BAD_OPTION : TFN_NO_MEMORY;
     if (count < 1 || !work || size < TFN__ALIGN) return NULL;
     for (int32_t i = 0; i < count; i++) bytes = tfn__sum(bytes, tfn__length(references[i]));
@@ -13838,7 +14011,9 @@ TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
                                    size_t size)
 {
     tfn_status why;
-    tfn__words *w = tfn__split_all(hypothesis, references, count, tfn__split_13a, work, size, &why);
+    tfn__words *w;
+    if (!b) return TFN_NULL;
+    w = tfn__split_all(hypothesis, references, count, tfn__split_13a, work, size, &why);
     if (!w) return why;
     for (int i = 0; i <= count; i++) tfn__order(w[i].order, w[i].count, tfn__gram_before, w + i);
     for (int32_t n = 1; n <= 4; n++) {
@@ -13854,8 +14029,10 @@ TFNORM_API tfn_status tfn_bleu_add(tfn_bleu *b, const char *hypothesis,
 /* BP * exp(mean of log p[n]), BP = exp(1 - ref/sys) where the system's text is shorter. */
 TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effective_order)
 {
-    double half = 1, sum = 0, ratio = (double)b->reference_length / (double)tfn__max(b->length, 1);
+    double half = 1, sum = 0, ratio;
     int orders = 0, n = 0;
+    if (!b) return (double)NAN;
+    ratio = (double)b->reference_length / (double)tfn__max(b->length, 1);
     if (b->correct[0] + b->correct[1] + b->correct[2] + b->correct[3] == 0) return 0;
     for (; n < 4; n++) {
         int more = smooth == TFN_SMOOTH_ADD_ONE && n > 0;
@@ -13877,6 +14054,7 @@ TFNORM_API const char *tfn_bleu_text(const tfn_bleu *b, tfn_smooth smooth, bool 
 {
     static const char *const names[] = { "exp", "floor[0.10]", "add-k[1.00]", "none" };
     tfn__text t = tfn__text_in(buf, size);
+    if (!b) return tfn__end(&t);
     if (b->references < 0) tfn__put(&t, "nrefs:var");
     else tfn__put_int(&t, "nrefs:", b->references, NULL);
     tfn__put_texts(&t, "|case:mixed|eff:", effective_order ? "yes" : "no", "|tok:13a|smooth:");
@@ -13916,7 +14094,9 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
 {
     int32_t common;
     tfn_status why;
-    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, tfn__split_rouge, work, size, &why);
+    tfn__words *w;
+    if (!r) return TFN_NULL;
+    w = tfn__split_all(hypothesis, &reference, 1, tfn__split_rouge, work, size, &why);
     if (!w) return why;
     for (int i = 0; i < 2; i++) tfn__order(w[i].order, w[i].count, tfn__gram_before, w + i);
     for (int32_t n = 1; n <= 2; n++)
@@ -13930,14 +14110,16 @@ TFNORM_API tfn_status tfn_rouge_add(tfn_rouge *r, const char *hypothesis, const 
 
 TFNORM_API double tfn_rouge_score(const tfn_rouge *r, int32_t i)
 {
-    return r->pairs > 0 && i >= 0 && i < 3 ? r->f1[i] / (double)r->pairs : (double)NAN;
+    return r && r->pairs > 0 && i >= 0 && i < 3 ? r->f1[i] / (double)r->pairs : (double)NAN;
 }
 
 static tfn_status tfn__add_edits(tfn_edits *e, const char *hypothesis, const char *reference,
                                  tfn__splitter split, void *work, size_t size)
 {
     tfn_status why;
-    tfn__words *w = tfn__split_all(hypothesis, &reference, 1, split, work, size, &why);
+    tfn__words *w;
+    if (!e) return TFN_NULL;
+    w = tfn__split_all(hypothesis, &reference, 1, split, work, size, &why);
     if (!w) return why;
     e->edits += tfn__distance(w, 1);
     e->length += w[1].count;
@@ -13957,6 +14139,7 @@ TFNORM_API tfn_status tfn_edits_add_characters(tfn_edits *e, const char *hypothe
 
 TFNORM_API double tfn_edits_score(const tfn_edits *e)
 {
+    if (!e) return (double)NAN;
     return e->length > 0 ? (double)e->edits / (double)e->length : e->edits > 0 ? (double)NAN : 0;
 }
 TFN__SMALL_END
@@ -14153,6 +14336,7 @@ static tfn_status tfn__finish_writing(tfn_file *f)
 
 TFNORM_API void tfn_file_close(tfn_file *f)
 {
+    if (!f) return;
 #ifdef TFN__STDIO
     if (f->stream) fclose((FILE *)f->stream);
 #endif
@@ -14402,8 +14586,10 @@ static size_t tfn__lay_header(tfn_file *f, tfn__arena a, size_t n)
 
 TFNORM_API size_t tfn_file_work(tfn_file *f)
 {
-    size_t n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
-    size_t bytes = tfn__lay_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
+    size_t n, bytes;
+    if (!f) return 0;
+    n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
+    bytes = tfn__lay_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
     tfn_file_close(f);
     return tfn__fine(f) ? bytes : 0;
 }
@@ -14411,6 +14597,7 @@ TFNORM_API size_t tfn_file_work(tfn_file *f)
 TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 {
     size_t n, bytes;
+    if (!f) return TFN_NULL;
     tfn_file_close(f);
     n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
     bytes = tfn__lay_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
@@ -14423,9 +14610,23 @@ TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 
 /* -- safetensors: reading -------------------------------------------------------------------- */
 
+/* Before what reads a file: is it open? */
+static bool tfn__file_open(tfn_file *f)
+{
+    if (!f) return false;
+    if (!f->header) tfn__file_fail(f, TFN_NOT_READY, "%s: the file is not open", NULL, 0, 0);
+    return tfn__fine(f);
+}
+static bool tfn__file_given(tfn_file *f, const char *name, const void *p)
+{
+    if (!p) tfn__file_fail(f, TFN_NULL, "%s is NULL", name, 0, 0);
+    return p != NULL;
+}
+
 TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
 {
-    if (!tfn__fine(f) || !f->header || i < 0 || i >= f->count) return false;
+    if (!tfn__file_open(f) || !tfn__file_given(f, "tensor", t)) return false;
+    if (i < 0 || i >= f->count) return false;
     tfn__entry_at(f, f->order[i], t);
     t->at += f->data;
     return true;
@@ -14433,6 +14634,8 @@ TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
 
 TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
 {
+    if (!tfn__file_open(f) || !tfn__file_given(f, "name", name)) return false;
+    if (!tfn__file_given(f, "tensor", t)) return false;
     for (int32_t low = 0, high = f->count; low < high;) {
         int32_t middle = low + (high - low) / 2, order;
         if (!tfn_file_tensor(f, middle, t)) return false;
@@ -14470,6 +14673,8 @@ TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t
     tfn__reader r = tfn__read_from(NULL, 0), value;
     tfn__text t = tfn__text_in(text, size);
     bool found = false;
+    tfn__end(&t);
+    if (!tfn__file_open(f) || !tfn__file_given(f, "key", key)) return 0;
     while (!found && tfn__next_text(f, &r, name, &value)) found = tfn__equal(name, key);
     if (found) tfn__json_mark(&value, '"');
     for (int32_t c; found && (c = tfn__json_char(&value)) >= 0;) tfn__put_code(&t, c);
@@ -14525,10 +14730,13 @@ static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
 TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
                                     int64_t count)
 {
+    if (!f) return TFN_NULL;
+    if (!tfn__file_open(f) || !tfn__file_given(f, "tensor", t)) return f->error.status;
     if (first < 0 || count < 0 || count > t->count - first)
         tfn__file_fail(f, TFN_BAD_SHAPE, "%s has %d values, not %d more", t->name, t->count, count);
     if (!tfn__has_values(t->dtype))
         tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", t->name, 0, 0);
+    if (count > 0) tfn__file_given(f, "to", to);
     if (tfn__fine(f)) tfn__read_as(f, t, to, (tfn_dtype)TFN__FLOAT, first, count);
     return f->error.status;
 }
@@ -14620,6 +14828,8 @@ static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t 
         t = tfn__source_tensor(s, order[i]);
         if (t.name[0] && t.count < 0)
             tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no legal dtype or shape", t.name, 0, 0);
+        if (t.name[0] && t.bytes && !t.data)
+            tfn__file_fail(f, TFN_NULL, "%s has no data", t.name, 0, 0);
         if (t.name[0] && (tfn__equal(t.name, last.name) || tfn__equal(t.name, "__metadata__")))
             tfn__file_fail(f, TFN_BAD_OPTION, "%s is not a name, or comes twice", t.name, 0, 0);
     }
@@ -14678,6 +14888,9 @@ static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
 {
     tfn__source s = { tensors, count, tfn__given_tensor, NULL };
+    if (!f) return TFN_NULL;
+    if (count < 0) tfn__file_fail(f, TFN_BAD_OPTION, "%s: %d tensors", NULL, count, 0);
+    if (count > 0) tfn__file_given(f, "tensors", tensors);
     if (!tfn__begin(f, true)) return f->error.status;
     return tfn__write_source(f, &s, tfn__work_of(f, tfn__sum(tfn__mul((size_t)count, 4), 63)));
 }
@@ -14690,6 +14903,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     static const char *const keys[] = { "weight_map\"" };
     tfn__reader r;
     tfn__arena a;
+    if (!f) return TFN_NULL;
     tfn_file_close(f);
     f->metadata = 0;
     if (!tfn__begin(f, false)) return f->error.status;
@@ -14910,25 +15124,43 @@ static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size
 
 TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with)
 {
-    size_t order = 4 * ((size_t)TFN__GROUPS * (size_t)m->weight_count + 2) + 2 * TFN__ALIGN;
+    size_t order;
+    if (!m || !m->weights) return 0;
+    order = 4 * ((size_t)TFN__GROUPS * (size_t)m->weight_count + 2) + 2 * TFN__ALIGN;
     return tfn__sum(order, tfn__blob_size(with, NULL, 0));
+}
+
+static void tfn__saved_state(double *state, const tfn_model *m)
+{
+    state[0] = (double)m->step;
+    state[1] = (double)m->micro;
+    state[2] = (double)m->tokens;
+    state[3] = (double)m->finite_steps;
+    state[4] = (double)m->profiled;
+    state[5] = (double)m->loss_scale;
+    state[6] = m->loss_sum;
+    state[7] = m->nll_sum;
 }
 
 TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with)
 {
     static const tfn_checkpoint none = { NULL, NULL, false };
-    tfn__saving x = {
-        m, with ? with : &none,
-        { (double)m->step, (double)m->micro, (double)m->tokens, (double)m->finite_steps,
-          (double)m->profiled, (double)m->loss_scale, m->loss_sum, m->nll_sum }, NULL, 0
-    };
-    tfn__source s = { &x, TFN__GROUPS * m->weight_count + 2, tfn__saved_tensor, tfn__saved_texts };
+    tfn__saving x = { m, with ? with : &none, { 0 }, NULL, 0 };
+    tfn__source s = { &x, 0, tfn__saved_tensor, tfn__saved_texts };
     tfn__arena a;
+    if (!f) return TFN_NULL;
+    if (!tfn__file_given(f, "model", m)) return f->error.status;
+    tfn__saved_state(x.state, m);
+    s.count = TFN__GROUPS * m->weight_count + 2;
+    if (!m->weights)
+        tfn__file_fail(f, TFN_NOT_READY, "%s: the model was not initialised", NULL, 0, 0);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
         tfn__file_fail(f, TFN_NOT_READY, "%s: the model has an error", NULL, 0, 0);
     if (!tfn__begin(f, true)) return f->error.status;
     a = tfn__work_of(f, tfn_model_save_work(m, with));
     x.blob_size = tfn__blob_size(with, NULL, 0);
+    if (x.with->tokeniser && !x.blob_size)
+        tfn__file_fail(f, TFN_NOT_READY, "%s: the tokeniser was not initialised", NULL, 0, 0);
     if (tfn__fine(f)) x.blob = tfn__take(&a, x.blob_size, 1, &f->error);
     if (tfn__fine(f)) tfn__blob_size(with, x.blob, x.blob_size);
     return tfn__write_source(f, &s, a);
@@ -15069,6 +15301,7 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
     bool trains = !weights && !m->desc.inference;
     int32_t all;
     tfn_tensor t;
+    tfn__made(&m->error, "model", m->weights);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
     for (int32_t k = 0; k < count; k++) tfn_file_open(f + k);
     trains = trains && tfn__fine(f) && tfn__read_state(f, state);
@@ -15106,10 +15339,12 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
 
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
 {
+    if (!m || !f) return TFN_NULL;
     return tfn__load(m, f, 1, false);
 }
 TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count)
 {
+    if (!m || !files) return TFN_NULL;
     return count > 0 ? tfn__load(m, files, count, true) : TFN_BAD_OPTION;
 }
 
@@ -15119,6 +15354,8 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
     tfn_model_desc found;
     tfn_error e;
     TFNORM_MEMSET(&found, 0, sizeof found);
+    if (!f) return TFN_NULL;
+    if (!tfn__file_given(f, "desc", desc)) return f->error.status;
     if (tfn_file_open(f) == TFN_OK) tfn__read_desc(f, NULL, 0, &found);
     if (tfn__fine(f)) tfn__read_state(f, state);
     found.inference = true;             /* a schedule's end, which training wants, may be missing */
@@ -15137,7 +15374,9 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
 TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
 {
     tfn_tensor t;
-    t.bytes = 0;
+    if (!f) return 0;
+    if (!blob) size = 0;
+    TFNORM_MEMSET(&t, 0, sizeof t);
     if (tfn_file_open(f) == TFN_OK && !tfn_file_find(f, "tokeniser", &t)) t.bytes = 0;
     tfn__file_get(f, t.at, blob, t.bytes < size ? t.bytes : size);
     tfn_file_close(f);
