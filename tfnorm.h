@@ -8859,14 +8859,15 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 /* Where a numeric option stands and what it may be, defaults filled in: a whole number or a real
  * one, from least to most; a rate, which is below most; a real one that may also be 0. */
 enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
-typedef struct tfn__limit {
+typedef struct tfn__limit {               /* small: a microcontroller has the table, too */
     const char *name;
-    int         kind;
-    size_t      at, size;
-    double      least, most;
+    uint8_t     kind, size;
+    uint16_t    at;
+    float       least, most;
 } tfn__limit;
 #define TFN__RANGE_OF(type, field, kind, least, most) \
-    { #field, kind, offsetof(type, field), sizeof(((type *)0)->field), least, most }
+    { #field, kind, (uint8_t)sizeof(((type *)0)->field), (uint16_t)offsetof(type, field), \
+      (float)(least), (float)(most) }
 
 /* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. */
 static int64_t tfn__whole_at(const char *p, size_t size)
@@ -8893,13 +8894,22 @@ static void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_
     e->wanted = v < least ? least : most;
 }
 
+#ifdef TFNORM_NO_TRAINING         /* without the numbers: writing them takes a kilobyte of code */
+static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
+{
+    const bool zero = r->kind == TFN__REAL_OR_0 && v == 0;
+    const bool below = v < r->most || (r->kind != TFN__RATE && v == r->most);
+    if (e->status == TFN_OK && !zero && !(v >= r->least && below))
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
+}
+#else
 /* The error's name takes the whole sentence, which has numbers that are not whole. */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
-    const bool above = (double)v > r->most || (r->kind == TFN__RATE && (double)v >= r->most);
+    const bool above = v > r->most || (r->kind == TFN__RATE && v >= r->most);
     const bool zero = r->kind == TFN__REAL_OR_0 && v == 0;
     tfn__text t;
-    if (e->status != TFN_OK || zero || ((double)v >= r->least && !above)) return;
+    if (e->status != TFN_OK || zero || (v >= r->least && !above)) return;
     tfn__fail(e, TFN_BAD_OPTION, op, "%s", 0, 0);
     t = tfn__text_in(e->name, sizeof e->name);
     tfn__put(&t, r->name);
@@ -8914,10 +8924,11 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
     if (!above) tfn__put(&t, " at least ");
     else if (r->kind == TFN__RATE) tfn__put(&t, " below ");
     else tfn__put(&t, " at most ");
-    tfn__put_float(&t, (float)(above ? r->most : r->least));
+    tfn__put_float(&t, above ? r->most : r->least);
     tfn__put(&t, " is wanted");
     tfn__end(&t);
 }
+#endif
 
 static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
                               const tfn__limit *limits, size_t count)
@@ -8942,6 +8953,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__TINY  1e-18
 #define TFN__HUGE  1e18
 #define TFN__COUNT 9007199254740992.0
+#define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
 #define TFN__SIDE  1048576
 #define TFN__VOCAB 16777216
 #define TFN__RANGE_LIST(X)                                                                     \
@@ -8959,9 +8971,13 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(logit_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                              \
     X(norm_eps, REAL_OR_0, TFN__TINY, TFN__HUGE)                                               \
     X(norm_factor, REAL_OR_0, TFN__TINY, 1e6)                                                  \
+    X(batch, WHOLE, 1, TFN__SIDE)               X(batch_tokens, WHOLE, 0, TFN__ANY)            \
+    X(threads, WHOLE, 1, 1024)                  X(isa, WHOLE, 0, TFN_ISA_COUNT - 1)
+#define TFN__TRAINING_RANGES(X)                                                                \
     X(dropout, RATE, 0, 1)                      X(attention_dropout, RATE, 0, 1)               \
     X(activation_dropout, RATE, 0, 1)                                                          \
-    X(smoothing, RATE, 0, 1)                    X(smoothing_kind, WHOLE, 0, TFN_SMOOTHING_FAIRSEQ) \
+    X(smoothing, RATE, 0, 1)                                                                   \
+    X(smoothing_kind, WHOLE, 0, TFN_SMOOTHING_FAIRSEQ)                                         \
     X(optimizer, WHOLE, 0, TFN_RADAM)           X(schedule.kind, WHOLE, 0, TFN_POLYNOMIAL)     \
     X(schedule.lr, REAL, 0, 1e6)                X(schedule.lr_init, REAL, 0, 1e6)              \
     X(schedule.lr_min, REAL, 0, 1e6)            X(schedule.warmup, WHOLE, 0, TFN__COUNT)       \
@@ -8973,12 +8989,16 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(beta1, RATE, 0, 1)                        X(beta2, RATE, 0, 1)                           \
     X(eps, REAL, TFN__TINY, TFN__HUGE)          X(decay, REAL, 0, 1e3)                         \
     X(radam, WHOLE, 0, TFN_RADAM_PYTORCH)       X(clip, REAL_OR_0, TFN__TINY, TFN__HUGE)       \
-    X(micro_batches, WHOLE, 1, TFN__SIDE)       X(batch, WHOLE, 1, TFN__SIDE)                  \
-    X(batch_tokens, WHOLE, 0, INT32_MAX)        X(threads, WHOLE, 1, 1024)                     \
-    X(isa, WHOLE, 0, TFN_ISA_COUNT - 1)         X(loss_scale, REAL, 0.03125, TFN__HUGE)
+    X(micro_batches, WHOLE, 1, TFN__SIDE)       X(loss_scale, REAL, 0.03125, TFN__HUGE)
+#ifdef TFNORM_NO_TRAINING
+#undef TFN__TRAINING_RANGES
+#define TFN__TRAINING_RANGES(X)
+#endif
 #define TFN__RANGE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_model_desc, field, TFN__##kind, least, most),
-static const tfn__limit tfn__limits[] = { TFN__RANGE_LIST(TFN__RANGE) };
+static const tfn__limit tfn__limits[] = {
+    TFN__RANGE_LIST(TFN__RANGE) TFN__TRAINING_RANGES(TFN__RANGE)
+};
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
 static void tfn__fill_defaults(tfn_model_desc *d)
@@ -11806,13 +11826,13 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
 static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(sentences, WHOLE, 1, TFN__SIDE),
     TFN__GENERATE(beam, WHOLE, 0, TFN__SIDE),
-    TFN__GENERATE(max_tokens, WHOLE, 1, INT32_MAX),
+    TFN__GENERATE(max_tokens, WHOLE, 1, TFN__ANY),
     TFN__GENERATE(max_ratio, REAL, 0, 1e6),
-    TFN__GENERATE(min_tokens, WHOLE, 0, INT32_MAX),
+    TFN__GENERATE(min_tokens, WHOLE, 0, TFN__ANY),
     TFN__GENERATE(forbidden_count, WHOLE, 0, TFN__VOCAB),
     TFN__GENERATE(length_penalty, REAL, 0, 100),
     TFN__GENERATE(temperature, REAL_OR_0, TFN__TINY, TFN__HUGE),
-    TFN__GENERATE(top_k, WHOLE, 0, INT32_MAX),
+    TFN__GENERATE(top_k, WHOLE, 0, TFN__ANY),
     TFN__GENERATE(top_p, REAL, 0, 1),
     TFN__GENERATE(chunk, WHOLE, 1, TFN__SIDE)
 };
@@ -12761,9 +12781,9 @@ static int tfn__special_row(const uint8_t *s, size_t n)
 #define TFN__TOKENISER(field, least, most) \
     TFN__RANGE_OF(tfn_tokeniser_desc, field, TFN__WHOLE, least, most)
 static const tfn__limit tfn__tokeniser_limits[] = {
-    TFN__TOKENISER(kind, 0, TFN_WORDS), TFN__TOKENISER(vocab, 0, INT32_MAX),
-    TFN__TOKENISER(min_count, 1, TFN__COUNT), TFN__TOKENISER(words, 1, INT32_MAX - 1),
-    TFN__TOKENISER(word_bytes, 1, INT32_MAX - 1)
+    TFN__TOKENISER(kind, 0, TFN_WORDS), TFN__TOKENISER(vocab, 0, TFN__ANY),
+    TFN__TOKENISER(min_count, 1, TFN__COUNT), TFN__TOKENISER(words, 1, 1 << 30),
+    TFN__TOKENISER(word_bytes, 1, 1 << 30)
 };
 
 static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokeniser_desc *desc)
@@ -12781,8 +12801,8 @@ static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokeniser_desc *desc)
     if (!d->words) d->words = none ? 1 : d->kind == TFN_CHARACTERS ? 1 << 14 : 1 << 18;
     if (!d->word_bytes) {
         int32_t each = d->kind == TFN_CHARACTERS ? 4 : 12;
-        d->word_bytes = INT32_MAX - 1;
-        if (d->words > 0 && d->words < INT32_MAX / each) d->word_bytes = d->words * each;
+        d->word_bytes = 1 << 30;
+        if (d->words > 0 && d->words < (1 << 30) / each) d->word_bytes = d->words * each;
     }
     tfn__check_ranges(&t->error, "tokeniser", d, tfn__tokeniser_limits,
                       sizeof tfn__tokeniser_limits / sizeof *tfn__tokeniser_limits);
@@ -15485,6 +15505,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__EACH16
 #undef TFN__DURABLE
 #undef TFN__ENTRY
+#undef TFN__ANY
 #undef TFN__COUNT
 #undef TFN__EXTRA_NORMS
 #undef TFN__FIELD
@@ -15526,6 +15547,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
 #undef TFN__RANGE_OF
+#undef TFN__TRAINING_RANGES
 #undef TFN__RESTRICT
 #undef TFN__ROW
 #undef TFN__SMALL

@@ -429,7 +429,7 @@ TEST(tokenise_memory)
     d = tokenise_desc((tfn_tokeniser_kind)9, 0);
     CHECK_INT(tfn_trainer_size(&d), 0);
     d = tokenise_desc(TFN_BPE, 2147483647);
-    d.words = d.word_bytes = 2147483646;
+    d.words = d.word_bytes = 1 << 30;
     CHECK(tfn_trainer_size(&d) > 2147483647 || sizeof(size_t) < 8);
     memset(&s, 0, sizeof s);
     CHECK_INT(tfn_tokeniser_init(&k, &s, mem, size), TFN_BAD_OPTION);
