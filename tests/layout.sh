@@ -16,7 +16,7 @@ check "layout sees a section twice" sees 'a second section' 's,^/\* >> dense \*/
 check "layout sees a condition in a loop" sees 'too dense: conditions in loops' \
     's/\(for (int[0-9a-z_]* [a-z] = [^;]*;\) \([^;&]*\);/\1 \2 \&\& true;/'
 check "layout sees two values in a declaration" sees 'too dense: double initialisers' \
-    's/^    int i = 0;/    int i = 0, j = 0;/; s/^    float \([a-z]*\) = \([^,]*\);/    float \1 = \2, u = 0;/'
+    's/^\( *\)\(int\|int32_t\|int64_t\|float\|double\|size_t\) \([a-z]*\) = \([^,;]*\);/\1\2 \3 = \4, u = 0;/'
 top_level() { # shellcheck disable=SC2012
     extra=$(ls -A .. | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
     [ -z "$extra" ] || { echo "$extra"; return 1; }
