@@ -2265,7 +2265,7 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
  * functions are exactly 0 below TFN__TAIL, which leaves room for products with small numbers. */
 #define TFN__TAIL       ((float)8.67361737988403547e-19)       /* 2^-60 */
 #define TFN__TAIL_LOG   ((float)42)                            /* a little above 60 ln 2 */
-#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of moments */
+#define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of averages */
 #define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
 
 /* Scalar functions in double, from + - * / alone, so that their bits do not depend on the machine.
@@ -3786,6 +3786,13 @@ static void tfn__column_mean(float *y, const float *mean, const tfn_columns *p,
     for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
 }
 
+/* A running statistic, 0 below TFN__LEAST: that of a column which has become 0 would end as a
+ * denormal number. */
+static float tfn__running(float x)
+{
+    return x < TFN__LEAST && x > -TFN__LEAST ? 0 : x;
+}
+
 /* What running becomes: variance with 1/(T-1) for T rows; POWER's mean of squares is the plain mean
  * of all batches during warm-up, and moves on besides, as in the authors' code. */
 static void tfn__columns_next(const tfn_columns *p, const tfn__column_norm *b)
@@ -3803,8 +3810,8 @@ static void tfn__columns_next(const tfn_columns *p, const tfn__column_norm *b)
             x = (float)0.9 * x + (float)0.1 * b->mean[c];
             z = (float)0.9 * z + (float)0.1 * (b->square[c] * unbiased);
         }
-        next[c] = x;
-        next[p->cols + c] = z;
+        next[c] = tfn__running(x);
+        next[p->cols + c] = tfn__running(z);
     }
 }
 

@@ -78,10 +78,10 @@ TEST(denormals_activations)
 
 TEST(denormals_options)
 {
-    for (int which = 0; which < 6; which++) {
+    for (int which = 0; which < 7; which++) {
         static const char *const names[] = {
             "encoder-decoder", "smoothing and dropout", "caps", "rotary, few heads of keys", "SGD",
-            "RAdam"
+            "RAdam", "clusters of words"
         };
         tfn_model_desc d = denormals_desc(which % 2 ? "output-norm" : "olmo2");
         if (which == 0) d.arch = TFN_ENCODER_DECODER;
@@ -90,6 +90,7 @@ TEST(denormals_options)
         if (which == 3) d.position = TFN_ROTARY, d.kv_heads = 1;
         if (which == 4) d.optimizer = TFN_SGD, d.beta1 = 0.9f, d.schedule.lr = 0.1f;
         if (which == 5) d.optimizer = TFN_RADAM;
+        if (which == 6) d.cutoffs[0] = 8, d.cutoffs[1] = 20;
         denormals_none(&d, names[which]);
     }
 }

@@ -1070,6 +1070,32 @@ TEST(kernels_tails_optimisers)
     }
 }
 
+/* Running statistics of a column that becomes 0 after its first batch. */
+TEST(kernels_tails_running)
+{
+    static const tfn_norm_kind kinds[] = { TFN_NORM_BATCH, TFN_NORM_POWER };
+    for (int kind = 0; kind < 2; kind++) {
+        float x[3] = { 1, 2, 3 }, y[3], stats[2], running[2] = { 1, 1 }, next[2];
+        tfn_columns p;
+        memset(&p, 0, sizeof p);
+        p.kind = kinds[kind];
+        p.x = x, p.y = y, p.stats = stats, p.running = running, p.next = next;
+        p.batch = p.cols = 1;
+        p.time = 3;
+        p.eps = 1e-5f;
+        p.training = true;
+        for (p.step = 1; p.step < 1500; p.step++) {
+            memcpy(next, running, sizeof next);
+            tfn_columns_forward(&p, 0, 1);
+            for (int i = 0; i < 2; i++)
+                kernels_no_tail("running", (float)p.step, next[i], 7.88860905221011805e-31f);
+            memcpy(running, next, sizeof next);
+            memset(x, 0, sizeof x);
+        }
+        CHECK(running[0] == 0 && (running[1] == 0 || kind == 1));
+    }
+}
+
 TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.98 and 0.999 */
 {
     static const struct { double b2, r; int t; } known[] = {
@@ -1165,6 +1191,7 @@ int main(void)
     RUN(kernels_cross_entropy_smoothing);
     RUN(kernels_optimisers);
     RUN(kernels_tails_optimisers);
+    RUN(kernels_tails_running);
     RUN(kernels_radam_rectification);
     RUN(kernels_schedules_roots);
     return DONE();
