@@ -29,6 +29,13 @@ own_text() {            # a file of one's own; a model by value; no file
     "$bench" data "$work/none" --quick > "$work/rows" 2> "$work/said"
     [ $? = 1 ] && [ ! -s "$work/rows" ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
+denormals() {           # none, counted and timed; --counts times nothing
+    "$bench" denormals --quick --rounds 1 --only olmo2 --json > "$work/rows" &&
+        grep -q '"name":"olmo2","operands":0,"of":[1-9].*"underflows":0,.*"ratio":[0-9.]*}$' \
+            "$work/rows" || { cat "$work/rows"; return 1; }
+    "$bench" denormals --quick --counts --only olmo2 --json > "$work/rows" &&
+        grep -q '"calls":[1-9][0-9]*}$' "$work/rows"
+}
 # the sentences that PyTorch finds are ours: of the two programs neither checks itself
 torch() {
     "$bench" data --quick --rounds 1 --json --only beam > "$work/rows" &&
@@ -44,6 +51,7 @@ check "bench attention" keys attention --only "T=32"
 check "bench peak" keys peak --only "16 KiB"
 check "bench memory by value" by_value
 check "bench data" data
+check "bench denormals" denormals
 check "bench data FILE" own_text
 python=${TFN_PYTHON:-/usr/bin/python3}
 if "$python" -c 'import torch' 2> "$work/said"; then check "bench data: beams as PyTorch's" torch

@@ -11,6 +11,9 @@
  *     bench memory      bytes of a training step
  *     bench growth      tokens a second against width, depth, length, batch
  *     bench data        BPE, batching, beam search; PyTorch, and are the sentences the same?
+ *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
+ *                       with and without the processor's flushing, nine pairs in turn: the ratio is
+ *                       the median. --counts: no times; tools/denormals.h says what is counted
  * train, decode and memory take models by name (tiny small medium gpt2 encdec) or by value:
  *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
  * data takes one so, too, and a FILE of text instead of a generated one.
@@ -28,11 +31,16 @@
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include "data.h"
+#include "denormals.h"
 #include <time.h>
+#if defined __unix__ || defined __APPLE__
+#include <sys/wait.h>
+#endif
 
 static const char usage[] =
     "bench peak | gemm | train | decode | kernels | attention | threads | memory | growth [MODEL]\n"
     "bench data [FILE] [MODEL]\n"
+    "bench denormals [--counts] [MODEL]\n"
     "      [--isa NAME] [--threads N] [--only WORD] [--rounds N] [--no-peers] [--quick] [--json]\n"
     "MODEL: tiny small medium gpt2 encdec, or by value: L=4,d=96,h=3,ff=384,T=40,B=12,V=300\n"
     "Pin it to a core, taskset -c 0 bench train, except for threads.\n";
@@ -41,7 +49,7 @@ enum { ROUNDS = 31 };
 static struct {
     tfn_isa isa;
     int threads, rounds;
-    bool json, quick, peers;
+    bool json, quick, peers, counts;
     const char *only;
     char script[300];                    /* of PyTorch, beside this program's folder */
 } option;
@@ -1265,6 +1273,137 @@ static void bench_data(const char *path, const shape *s)
     data_file_free(&text);
 }
 
+/* -- denormals ------------------------------------------------------------------------------- */
+
+static int denormals_updates(void) { return option.quick ? 60 : 250; }
+
+/* What is denormal becomes 0, as operand and as result: not the library's arithmetic. */
+static bool flush_denormals(void)
+{
+#if defined __x86_64__
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+    return true;
+#elif defined __aarch64__ && defined __GNUC__
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode | UINT64_C(1) << 24));
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Seconds of the updates; negative: there is no such model. */
+static double training_seconds(const tfn_model_desc *d)
+{
+    tfn_model m;
+    tfn_report report;
+    double start;
+    if (tfn_model_new(&m, d, NULL) != TFN_OK) return -1;
+    denormals_step(&m, 0, &report);
+    start = now();
+    for (int s = 1; s < denormals_updates(); s++) denormals_step(&m, s, &report);
+    start = now() - start;
+    tfn_model_free(&m);
+    return start;
+}
+
+/* The same in a process of its own. */
+static double process_seconds(const tfn_model_desc *d, bool flush)
+{
+    double seconds = -1;
+#if defined __unix__ || defined __APPLE__
+    int answer[2];
+    pid_t child;
+    fflush(stdout);
+    if (pipe(answer)) return -1;
+    child = fork();
+    if (child == 0) {
+        if (!flush || flush_denormals()) seconds = training_seconds(d);
+        _exit(write(answer[1], &seconds, sizeof seconds) != (ssize_t)sizeof seconds);
+    }
+    close(answer[1]);
+    if (child < 0 || read(answer[0], &seconds, sizeof seconds) != (ssize_t)sizeof seconds)
+        seconds = -1;
+    close(answer[0]);
+    if (child > 0) waitpid(child, NULL, 0);
+#else
+    (void)d, (void)flush;
+#endif
+    return seconds;
+}
+
+/* Medians of both, and of their ratios; false: not here. */
+static bool time_denormals(const tfn_model_desc *d, double *kept, double *flushed, double *ratio)
+{
+    double with[ROUNDS], without[ROUNDS], ratios[ROUNDS];
+    for (int r = 0; r < option.rounds; r++) {
+        with[r] = process_seconds(d, false);
+        without[r] = process_seconds(d, true);
+        ratios[r] = with[r] / without[r];
+        if (with[r] <= 0 || without[r] <= 0) return false;
+    }
+    *kept = median(with, option.rounds);
+    *flushed = median(without, option.rounds);
+    *ratio = median(ratios, option.rounds);
+    return true;
+}
+
+static void print_denormals(const char *name, const denormals_counts *c, double kept,
+                            double flushed, double ratio)
+{
+    const double each = 1e3 / denormals_updates();
+    if (!option.json) {
+        printf("%-20s %9lld %7.1f %7lld %9lld %10lld %6lld %7lld %10lld", name,
+               (long long)c->operands, 1e6 * (double)c->operands / (double)c->read,
+               (long long)c->values, (long long)c->gradients, (long long)c->parameters,
+               (long long)c->sums, (long long)c->moments, (long long)c->underflows);
+        if (ratio > 0) printf(" %8.3f %8.3f %6.2f", kept * each, flushed * each, ratio);
+        printf("%s%s\n", c->where ? "  first: " : "", c->where ? c->where : "");
+    } else {
+        printf("{\"bench\":\"denormals\",\"name\":\"%s\",\"operands\":%lld,\"of\":%lld,"
+               "\"values\":%lld,\"gradients\":%lld,\"parameters\":%lld,\"sums\":%lld,"
+               "\"moments\":%lld,\"underflows\":%lld,\"calls\":%lld", name,
+               (long long)c->operands, (long long)c->read, (long long)c->values,
+               (long long)c->gradients, (long long)c->parameters, (long long)c->sums,
+               (long long)c->moments, (long long)c->underflows, (long long)c->calls);
+        if (ratio > 0)
+            printf(",\"ms\":%.6g,\"flushed_ms\":%.6g,\"ratio\":%.3f", kept * each,
+                   flushed * each, ratio);
+        printf("}\n");
+    }
+    fflush(stdout);
+}
+
+/* Every recipe, in the model of denormals.h or, given one, in its layers and widths. */
+static void bench_denormals(const shape *s)
+{
+    int64_t operands = 0;
+    double worst = 0;
+    int recipes = 0;
+    if (!option.json)
+        printf("%-20s %9s %7s %7s %9s %10s %6s %7s %10s %8s %8s %6s\n", "recipe", "operands", "ppm",
+               "values", "gradients", "parameters", "sums", "moments", "underflows", "ms kept",
+               "flushed", "ratio");
+    for (int32_t i = 0; tfn_recipe_at(i); i++) {
+        const char *name = tfn_recipe_at(i)->name;
+        tfn_model_desc d = denormals_desc(name);
+        double kept = 0, flushed = 0, ratio = 0;
+        if (!wanted(name)) continue;
+        d.isa = option.isa;
+        if (s) d.layers = s->layers, d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
+        if (!denormals_train(&d, denormals_updates(), 25)) continue;
+        if (!option.counts) time_denormals(&d, &kept, &flushed, &ratio);
+        print_denormals(name, &denormals.counts, kept, flushed, ratio);
+        operands += denormals.counts.operands;
+        if (ratio > worst) worst = ratio;
+        recipes++;
+    }
+    if (!option.json)
+        printf("%d recipes, %lld denormal operands, worst ratio %.2f\n", recipes,
+               (long long)operands, worst);
+}
+
 static void each_isa(void (*bench)(const tfn_kernels *))
 {
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
@@ -1285,7 +1424,7 @@ int main(int argc, char **argv)
 {
     cli c = { "bench", NULL, 0, 1 };
     const char *bench = argc > 1 ? argv[1] : "", *isa = NULL, *file = NULL;
-    long threads = 1, rounds = 7;
+    long threads = 1, rounds = strcmp(bench, "denormals") ? 7 : 9;
     shape list[16];
     int n = 0;
     bool given = false;
@@ -1295,6 +1434,7 @@ int main(int argc, char **argv)
         if (cli_is(&c, "--json")) option.json = true;
         else if (cli_is(&c, "--quick")) option.quick = true, rounds = 3;
         else if (cli_is(&c, "--no-peers")) option.peers = false;
+        else if (cli_is(&c, "--counts")) option.counts = true;
         else if (cli_text(&c, "--isa", &isa) || cli_text(&c, "--only", &option.only)
                  || cli_number(&c, "--threads", 1, TFN_THREADS_MAX, &threads)
                  || cli_number(&c, "--rounds", 1, ROUNDS, &rounds)) continue;
@@ -1318,6 +1458,7 @@ int main(int argc, char **argv)
     else if (!strcmp(bench, "memory")) bench_memory(list, n);
     else if (!strcmp(bench, "growth")) bench_growth();
     else if (!strcmp(bench, "data")) bench_data(file, given ? list : beams + option.quick);
+    else if (!strcmp(bench, "denormals")) bench_denormals(given ? list : NULL);
     else if (!strcmp(bench, "--help")) fputs(usage, stdout);
     else return fputs(usage, stderr), 2;
     return 0;
