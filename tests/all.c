@@ -14,6 +14,9 @@
 #define main kernels_main
 #include "test_kernels.c"
 #undef main
+#define main guard_main
+#include "test_guard.c"
+#undef main
 #define main norms_main
 #include "test_norms.c"
 #undef main
@@ -73,6 +76,7 @@ int main(int argc, char **argv)
     FILE_TESTS(math)
     FILE_TESTS(dense)
     FILE_TESTS(kernels)
+    FILE_TESTS(guard)
     FILE_TESTS(norms)
     FILE_TESTS(attention)
     FILE_TESTS(embed)
