@@ -3,6 +3,7 @@
 #                            after TEST_DEADLINE (seconds of `date +%s`) it is left out
 #   skip NAME REASON         what the machine lacks
 #   have TOOL ...            true if all are installed
+#   well_formed FILE         true if an XML reader takes it
 #   finish                   the tally, at the end
 # Scripts run in tests/ and keep their files in $work.
 work=build/work-$(basename "$0" .sh)
@@ -27,6 +28,28 @@ check() {
         complaints "$work/output" | head -n 20 | cut -c 1-200 | sed 's/^/  /'
     fi
     printf '%s %-44s %6d s\n' "$word" "$check_name" $(($(date +%s) - check_begin))
+}
+# Without a reader at hand: tags close in order, each attribute stands in quotes.
+well_formed() {
+    if have xmllint; then xmllint --nonet --noout "$1"; return; fi
+    if have python3; then
+        python3 -c 'import sys, xml.parsers.expat as x
+x.ParserCreate().ParseFile(open(sys.argv[1], "rb"))' "$1"; return
+    fi
+    well_formed_roughly "$1"
+}
+well_formed_roughly() {
+    awk 'BEGIN { RS = "<"; depth = 0 }
+         NR == 1 { if ($0 !~ /^[ \n]*$/) exit bad = 1; next }
+         { tag = substr($0, 1, index($0, ">")); rest = substr($0, length(tag) + 1) }
+         tag == "" || rest ~ /&([^lgaq]|$)/ || rest ~ />/ { print "bad: " $0; exit bad = 1 }
+         tag ~ /^\?/ { if (NR > 2) exit bad = 1; next }
+         tag ~ /^!/ { next }
+         tag ~ /^\// { if (stack[depth--] != substr(tag, 2, length(tag) - 2)) exit bad = 1; next }
+         gsub(/"[^"]*"/, "", tag) >= 0 && tag ~ /["<]/ { exit bad = 1 }
+         tag ~ /\/>$/ { next }
+         { sub(/[ >].*/, "", tag); gsub(/\n/, "", tag); stack[++depth] = tag }
+         END { exit bad || depth != 0 }' "$1"
 }
 finish() { echo "$passed passed, $failed failed"; [ "$failed" = 0 ]; }
 full() { [ "$tier" = full ] || [ "$tier" = extra ] || [ "$tier" = night ]; }

@@ -31,20 +31,6 @@ page() {        # NAME: some of each part is there, nothing is wider than a term
 pages() { for name in $(names); do page "$name" || return 1; done; }
 check "normlab show: every name as text" pages
 
-# A tag a line at least: declaration, then tags that close in order, each attribute in quotes.
-well_formed() {
-    if have xmllint; then xmllint --noout "$1"; return; fi
-    awk 'BEGIN { RS = "<"; depth = 0 }
-         NR == 1 { next }
-         { tag = substr($0, 1, index($0, ">")); rest = substr($0, length(tag) + 1) }
-         tag == "" || rest ~ /&([^lga]|$)/ || rest ~ />/ { print "bad: " $0; exit bad = 1 }
-         tag ~ /^\?/ { next }
-         tag ~ /^\// { if (stack[depth--] != substr(tag, 2, length(tag) - 2)) exit bad = 1; next }
-         gsub(/"[^"]*"/, "", tag) >= 0 && tag ~ /["<]/ { exit bad = 1 }
-         tag ~ /\/>$/ { next }
-         { sub(/[ >].*/, "", tag); stack[++depth] = tag }
-         END { exit bad || depth != 0 }' "$1"
-}
 picture() {
     "$normlab" show "$1" --svg "$work/picture.svg" && well_formed "$work/picture.svg"
 }

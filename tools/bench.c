@@ -220,7 +220,7 @@ static void print_outcome(const contest *c, const outcome *o, const peer *peers,
         else printf(",\"peer\":null,\"ratio\":null");
         printf("}\n");
     }
-    fflush(stdout);
+    if (!output_flush()) exit(1);
 }
 
 static outcome compete(const contest *c, peer *peers, int count)
@@ -1420,7 +1420,7 @@ static void find_script(const char *program)
              slash ? (int)(slash - program + 1) : 0, program);
 }
 
-int main(int argc, char **argv)
+static int run_bench(int argc, char **argv)
 {
     cli c = { "bench", NULL, 0, 1 };
     const char *bench = argc > 1 ? argv[1] : "", *isa = NULL, *file = NULL;
@@ -1462,4 +1462,10 @@ int main(int argc, char **argv)
     else if (!strcmp(bench, "--help")) fputs(usage, stdout);
     else return fputs(usage, stderr), 2;
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    output_begin("bench");
+    return output_end(run_bench(argc, argv));
 }

@@ -3,6 +3,7 @@
 #ifndef CLI_H
 #define CLI_H
 
+#include "output.h"
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>

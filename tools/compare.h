@@ -76,15 +76,14 @@ static bool compare_svg(const comparison *x, const char *path)
     bool ok = true;
     compare_plots(x, losses, gradients, plots);
     for (int i = 0; i < 2; i++) {
-        char name[512];
+        char name[OUTPUT_PATH];
+        output o;
         FILE *f;
         snprintf(name, sizeof name, "%s%s.svg", path, i ? "-gradients" : "-loss");
-        f = fopen(name, "w");
-        if (!f) return fprintf(stderr, "normlab: cannot write %s\n", name), false;
-        if (i) svg_bars(f, &plots[i]);
-        else svg_curves(f, &plots[i]);
-        ok = !ferror(f) && ok;
-        ok = !fclose(f) && ok;
+        f = output_open(&o, name);
+        if (f && i) svg_bars(f, &plots[i]);
+        else if (f) svg_curves(f, &plots[i]);
+        ok = output_close(&o) && ok;
     }
     return ok;
 }

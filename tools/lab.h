@@ -1063,6 +1063,7 @@ typedef struct lab {
     int          jobs;
     const char  *file;                /* JSON lines; NULL: none */
     FILE        *out;
+    bool         lost;                /* not all of it could be written */
     int32_t      missing;             /* asked for and not there; reset it */
     double       spent;               /* seconds of the records asked for, once each; reset it */
     uint32_t     asked;               /* counts the resets of `spent` */
@@ -1291,6 +1292,28 @@ static void lab_progress(lab *l, const lab_record *r)
     fprintf(stderr, "normlab: %3.0f %%, %.0f s, about %.0f s left: %s\n",
             100 * l->cost_done / l->cost, spent, left, r->key);
 }
+/* A record more in the file. When one is lost, no more are tried, and the program fails at its end. */
+static void lab_keep(lab *l, const char *line)
+{
+    if (!line || !l->out) return;
+    errno = 0;
+    if (fputs(line, l->out) >= 0 && fflush(l->out) == 0) return;
+    l->lost = output_lost(l->file);
+    fclose(l->out);
+    l->out = NULL;
+}
+/* A file that goes on. The line that an interruption cut stays a line of its own. */
+static FILE *lab_append(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    int last = '\n';
+    if (f && !fseek(f, -1, SEEK_END)) last = getc(f);
+    if (f) fclose(f);
+    errno = 0;
+    f = fopen(path, "ab");
+    if (f && last != '\n') fputc('\n', f);
+    return f;
+}
 /* A thread: the costliest that none has taken, until there is none. */
 static void lab_job(void *context, int job)
 {
@@ -1304,7 +1327,7 @@ static void lab_job(void *context, int job)
         lab_run(r);
         line = lab_line(r);
         tfn_lock_take(&w->lock);
-        if (line && w->l->out) fputs(line, w->l->out), fflush(w->l->out);
+        lab_keep(w->l, line);
         free(line);
         r->done = true;
         lab_progress(w->l, r);
@@ -1332,8 +1355,8 @@ static bool lab_work(lab *l)
         qsort(w.wanted, (size_t)w.count, sizeof *w.wanted, lab_costlier);
         fprintf(stderr, "normlab: %d measurements, %.3g operations, about %.0f s on Zen 4\n",
                 (int)w.count, l->cost, l->cost * LAB_SECONDS / l->jobs);
-        if (l->file && !(l->out = fopen(l->file, "a")))
-            fprintf(stderr, "normlab: cannot write %s: results are not kept\n", l->file);
+        if (l->file) l->out = lab_append(l->file);
+        if (l->file && !l->out) l->lost = output_lost(l->file);
         tfn_threads_run(l->jobs, lab_job, &w);
         if (l->out) fclose(l->out);
         l->out = NULL;

@@ -3,6 +3,10 @@
  * widths, lengths of functions, density; of other sources widths and lengths.
  * A section begins with a marker alone on its line, slash star >> name star slash; the manual lists
  * them in order after a line "CONTENTS", a line each, up to an empty one. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "output.h"
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -362,7 +366,7 @@ static void check_density(const source *s, const section *sections, int count)
     printf("  %-24s %5.1f %%, aim at least 15\n", "lines of comment", comments);
 }
 
-int main(int argc, char **argv)
+static int run_layout(int argc, char **argv)
 {
     static section sections[SECTIONS];
     source s;
@@ -382,4 +386,10 @@ int main(int argc, char **argv)
         check_lengths(&s);
     }
     return errors != 0;
+}
+
+int main(int argc, char **argv)
+{
+    output_begin("layout");
+    return output_end(run_layout(argc, argv));
 }

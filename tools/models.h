@@ -287,16 +287,22 @@ static inline bool exists(const char *path)
     return f && !fclose(f);
 }
 
-/* Says before the work, not behind it, that a file cannot be written. */
-static inline void must_write(const char *path)
+/* Says before the work, not behind it, that a file cannot be written. whole: it is a model, which
+ * takes the place of a file. */
+static inline void must_write(const char *path, bool whole)
 {
-    char part[1024];
+    char to[OUTPUT_PATH], part[OUTPUT_PATH];
     FILE *f = fopen(path, "rb");
     bool folder = f && getc(f) == EOF && ferror(f);
     if (f) fclose(f);
     if (folder) die("%s is a folder", path);
-    if ((size_t)snprintf(part, sizeof part, "%s.tmp", path) >= sizeof part)
-        die("%.60s...: the name is too long", path);
+    if (strlen(path) >= OUTPUT_PATH - 4) die("%.60s...: the name is too long", path);
+    if (!output_target(to, path)) die("%s leads nowhere", path);
+    if (output_is_device(to)) {
+        if (whole) die("%s is a device, wanted a file", path);
+        return;
+    }
+    snprintf(part, sizeof part, "%s.tmp", to);
     f = fopen(part, "wb");
     if (!f || fclose(f)) die("%s cannot be written", path);
     remove(part);

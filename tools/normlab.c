@@ -1584,15 +1584,10 @@ static void print_text_page(const shown *x, const drawing *d, shape s)
 
 static int write_svg(const char *path, const drawing *d, const char *name)
 {
-    FILE *f = strcmp(path, "-") ? fopen(path, "wb") : stdout;
-    bool bad = !f;
-    if (f) {
-        print_svg(f, d, name);
-        bad = ferror(f) != 0;
-        if (f != stdout) bad = fclose(f) != 0 || bad;
-    }
-    if (bad) fprintf(stderr, "normlab: cannot write \"%s\"\n", path);
-    return bad;
+    output o;
+    FILE *f = output_open(&o, path);
+    if (f) print_svg(f, d, name);
+    return output_close(&o) ? 0 : 1;
 }
 
 static const claim *find_claim(const char *id)
@@ -1868,9 +1863,10 @@ static int measure_claims(lab *l, const claim *const *wanted, int count, bool dr
         decide(wanted[i], l, o);
         printf("%-4s %-17s %s\n", wanted[i]->id, verdicts[o->verdict], o->numbers);
         if (drawn) draw_text(stdout, wanted[i], o);
+        if (!output_flush()) break;
     }
     free(o);
-    return 0;
+    return l->lost ? 1 : 0;
 }
 
 /* Options that run and report share: what is measured, where it is kept. */
@@ -1961,7 +1957,7 @@ static int report_command(cli *c)
     else html_report(stdout, &l, wanted.list, wanted.count, o);
     lab_free(&l);
     free(o);
-    return ferror(stdout) ? 1 : 0;
+    return 0;
 }
 
 static int run_command(cli *c, bool all)
@@ -2008,7 +2004,7 @@ static int lesson_command(cli *c)
     if (!strcmp(l.file, "-")) l.file = NULL;
     lab_prepare();
     lab_read(&l);
-    ok = lesson(&l, (int)number, o);
+    ok = lesson(&l, (int)number, o) && !l.lost;
     lab_free(&l);
     free(o);
     return ok ? 0 : 1;
@@ -2077,7 +2073,7 @@ static int compare_command(cli *c)
     return ok ? 0 : 1;
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     cli c = { "normlab", NULL, 0, 1 };
     c.argv = argv, c.argc = argc;
@@ -2094,4 +2090,10 @@ int main(int argc, char **argv)
         return fputs(usage, stdout), 0;
     if (argc > 1) cli_fail(&c, "there is no command \"%s\"", argv[1]);
     return fputs(usage, stderr), 2;
+}
+
+int main(int argc, char **argv)
+{
+    output_begin("normlab");
+    return output_end(run_tool(argc, argv));
 }

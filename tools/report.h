@@ -100,8 +100,8 @@ static void html_row(FILE *f, const char *name, const char *text)
 }
 static void html_begin(FILE *f, const lab *l)
 {
-    fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-            "<meta name=\"viewport\" content=\"width=device-width\">"
+    fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
+            "<meta name=\"viewport\" content=\"width=device-width\"/>"
             "<title>normlab: where does the norm go?</title>\n<style>"
             ":root{color-scheme:light dark}"
             "body{font:16px/1.5 system-ui,sans-serif;max-width:52em;margin:2em auto;padding:0 1em}"

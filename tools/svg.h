@@ -46,14 +46,34 @@ typedef struct svg_heat_map {
 
 /* -- text and style -------------------------------------------------------------------------- */
 
+/* Bytes of the character of UTF-8 that begins there, 1 to 4; 0: none does that XML allows. */
+static inline int svg_character(const unsigned char *s)
+{
+    int bytes = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >> 4 == 14 ? 3
+              : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    long v = s[0] & (bytes > 1 ? 0x7f >> bytes : 0x7f);
+    for (int i = 1; i < bytes; i++) {
+        if (s[i] >> 6 != 2) return 0;
+        v = v << 6 | (s[i] & 0x3f);
+    }
+    if (bytes == 3 && (v < 0x800 || (v >= 0xd800 && v < 0xe000) || v >= 0xfffe)) return 0;
+    if (bytes == 4 && (v < 0x10000 || v > 0x10ffff)) return 0;
+    return bytes;
+}
+/* Any bytes as text of XML and HTML: what is no character there becomes a space. */
 static inline void svg_text(FILE *f, const char *text)
 {
-    for (; *text; text++)
-        if (*text == '<') fputs("&lt;", f);
-        else if (*text == '>') fputs("&gt;", f);
-        else if (*text == '&') fputs("&amp;", f);
-        else if (*text == '"') fputs("&quot;", f);
-        else fputc((unsigned char)*text < ' ' ? ' ' : *text, f);
+    const unsigned char *s = (const unsigned char *)text;
+    while (*s) {
+        int bytes = svg_character(s);
+        if (*s == '<') fputs("&lt;", f);
+        else if (*s == '>') fputs("&gt;", f);
+        else if (*s == '&') fputs("&amp;", f);
+        else if (*s == '"') fputs("&quot;", f);
+        else if (*s < ' ' || !bytes) fputc(' ', f);
+        else fwrite(s, 1, (size_t)bytes, f);
+        s += bytes ? bytes : 1;
+    }
 }
 
 enum { SVG_STYLES = 8 };

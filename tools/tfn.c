@@ -116,7 +116,7 @@ static void refuse_changed(const settings *s, const bundle *b)
         const char *was = text_of(&b->from, (option_id)i), *is = s->text[i];
         bool number = r->kind == 'i' || r->kind == 'r';
         if (!is || !(r->commands & OPTION_KEPT) || i == O_BATCH || i == O_BATCH_TOKENS) continue;
-        if (was && (number ? !(strtod(was, NULL) - strtod(is, NULL)) : !strcmp(was, is))) continue;
+        if (was && (number ? strtod(was, NULL) == strtod(is, NULL) : !strcmp(was, is))) continue;
         die("--%s is %s in %s and stays so; --from begins anew with its weights", r->name,
             was ? was : "not given", b->path);
     }
@@ -144,7 +144,7 @@ static bool train_source(trainer *t, cli *c)
     if (sources != 1) cli_fail(c, "wanted one of FILE, --task, --pairs, --labels");
     if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
     t->out = text_of(s, O_OUT);
-    must_write(t->out);
+    must_write(t->out, true);
     if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
     return from != NULL;
 }
@@ -324,7 +324,7 @@ static void speaker_print(speaker *x)
             putchar('\n');
         }
     for (int32_t r = 0; r < x->used; r++) free(x->prompt[r]);
-    fflush(stdout);
+    if (!output_flush()) exit(1);
     x->used = 0;
 }
 
@@ -480,7 +480,7 @@ static int classify_seeds(const bundle *b, const settings *s)
     for (int64_t i = 0; i < n; i++) {
         double a = accuracy_of(&b->from, s, first + i), off = a - mean;
         printf("seed %lld  accuracy %.4f\n", (long long)(first + i), a);
-        fflush(stdout);
+        if (!output_flush()) exit(1);
         mean += off / (double)(i + 1);
         squares += off * (a - mean);
     }
@@ -721,10 +721,10 @@ static int score(settings *s, cli *c)
 
 /* -- average, fold ----------------------------------------------------------------------------- */
 
-static const char *out_of(const settings *s, cli *c)
+static const char *out_of(const settings *s, cli *c, bool whole)
 {
     if (!given(s, O_OUT)) cli_fail(c, "wanted --out FILE");
-    must_write(text_of(s, O_OUT));
+    must_write(text_of(s, O_OUT), whole);
     refuse_existing(s, text_of(s, O_OUT));
     return text_of(s, O_OUT);
 }
@@ -732,7 +732,7 @@ static int average(settings *s, cli *c)
 {
     static bundle b;
     tfn_file files[OPTION_FILES];
-    const char *out = out_of(s, c);
+    const char *out = out_of(s, c, true);
     if (s->files < 1) cli_fail(c, "wanted models");
     for (int i = 0; i < s->files; i++) files[i] = file_at(s->file[i]);
     bundle_open(&b, s->file[0]);
@@ -748,7 +748,7 @@ static int fold(settings *s, cli *c)
 {
     static bundle b;
     tfn_model from;
-    const char *out = out_of(s, c);
+    const char *out = out_of(s, c, true);
     if (s->files != 1) cli_fail(c, "wanted one model");
     bundle_open(&b, s->file[0]);
     bundle_load(&b, 1, 1);
@@ -925,15 +925,16 @@ static bool is_c_name(const char *s)
 static int export(settings *s, cli *c)
 {
     static bundle b;
-    const char *out = out_of(s, c), *prefix = text_of(s, O_PREFIX);
+    const char *out = out_of(s, c, false), *prefix = text_of(s, O_PREFIX);
     tfn_file from;
+    output o;
     FILE *f;
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (!is_c_name(prefix)) cli_fail(c, "--prefix wants a name of C, not \"%s\"", prefix);
     bundle_open(&b, s->file[0]);
     bundle_load(&b, 1, 1);
-    f = fopen(out, "wb");
-    if (!f) die("%s cannot be written", out);
+    f = output_open(&o, out);
+    if (!f) return 1;
     fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options\n"
                " * of the model, whose weights stay where they are; a tokeniser is made of\n"
                " * %s_tokeniser in %s_tokeniser_memory bytes. Hash %016llX. */\n", prefix, prefix,
@@ -945,9 +946,8 @@ static int export(settings *s, cli *c)
     export_options(f, &from, prefix);
     must_be_ok(&from.error);
     tfn_file_close(&from);
-    if (ferror(f) | fclose(f)) die("%s cannot be written", out);
     bundle_free(&b);
-    return 0;
+    return output_close(&o) ? 0 : 1;
 }
 
 /* -- the commands ------------------------------------------------------------------------------ */
@@ -986,7 +986,7 @@ static int usage(void)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     cli c = { "tfn", argv, argc, 0 };
     const char *name = cli_next(&c), *best = NULL;
@@ -1009,4 +1009,10 @@ int main(int argc, char **argv)
     }
     cli_fail(&c, "no command %s; the nearest is %s", name, best);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    output_begin("tfn");
+    return output_end(run_tool(argc, argv));
 }

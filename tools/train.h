@@ -31,7 +31,7 @@ typedef struct trainer {
     int64_t     good;                   /* position of the last good validation */
     FILE       *log;
     char        log_path[1024];
-    bool        csv;
+    bool        csv, log_lost;
     int         groups;
     char        group[GROUPS][24];      /* "encoder.3" */
 } trainer;
@@ -163,11 +163,14 @@ static inline void log_cut(const char *path, int64_t lines)
 {
     data_file x;
     size_t n = 0;
-    FILE *f;
+    output o;
     if (!data_read(&x, path)) return;
     for (; n < x.size && lines > 0; n++) lines -= x.bytes[n] == '\n';
-    f = n < x.size ? fopen(path, "wb") : NULL;
-    if (f && (fwrite(x.bytes, 1, n, f) != n) | fclose(f)) die("%s cannot be written", path);
+    if (n < x.size) {
+        FILE *f = output_open(&o, path);
+        if (f) fwrite(x.bytes, 1, n, f);
+        if (!output_close(&o)) exit(1);
+    }
     data_file_free(&x);
 }
 /* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
@@ -178,7 +181,7 @@ static inline void log_open(trainer *t)
     double norm[GROUPS];
     size_t n;
     if (!path && !given(t->s, O_PLOT)) return;
-    if (given(t->s, O_PLOT)) must_write(text_of(t->s, O_PLOT));
+    if (given(t->s, O_PLOT)) must_write(text_of(t->s, O_PLOT), false);
     snprintf(t->log_path, sizeof t->log_path, path ? "%s" : "%s.csv",
              path ? path : text_of(t->s, O_PLOT));
     path = t->log_path, n = strlen(path);
@@ -204,6 +207,14 @@ static inline void log_open(trainer *t)
         fprintf(t->log, i ? ",%s" : "%s", i < FIELDS ? field_names[i] : t->group[i - FIELDS]);
     if (t->csv) fprintf(t->log, "\n");
 }
+/* What a full disk took of a log costs no training: the run goes on, and fails at its end. */
+static inline void log_lost(trainer *t)
+{
+    t->log_lost = output_lost(t->log_path);
+    fprintf(stderr, "tfn: training goes on without a log\n");
+    fclose(t->log);
+    t->log = NULL;
+}
 static inline void log_number(const trainer *t, const char *name, double v, bool there)
 {
     if (t->csv) fprintf(t->log, there ? ",%.9g" : ",", v);
@@ -222,7 +233,16 @@ static inline void log_step(trainer *t, const tfn_report *r, bool validated)
     for (int i = 0; i < t->groups && given(t->s, O_PLOT); i++)
         log_number(t, t->group[i], norm[i], true);
     fprintf(t->log, t->csv ? "\n" : "}\n");
-    if (validated) fflush(t->log);
+    errno = 0;
+    if (ferror(t->log) || (validated && fflush(t->log))) log_lost(t);
+}
+
+static inline bool log_close(trainer *t)
+{
+    errno = 0;
+    if (t->log && fclose(t->log)) t->log_lost = output_lost(t->log_path);
+    t->log = NULL;
+    return !t->log_lost;
 }
 
 /* -- the picture of a log ---------------------------------------------------------------------- */
@@ -278,15 +298,17 @@ static inline void plot_panel(FILE *f, const svg_plot *plot, int down)
 {
     FILE *part = tmpfile();
     char line[4096];
-    if (!part) return;
+    bool first = true;
+    if (!part) die("a temporary file cannot be had");
     svg_curves(part, plot);
     rewind(part);
-    for (int n = 0; fgets(line, sizeof line, part); n += strchr(line, '\n') != NULL)
-        if (n == 1 && !strncmp(line, "<svg ", 5)) fprintf(f, "<svg y=\"%d\" %s", down, line + 5);
-        else if (n) fputs(line, f);
+    for (; fgets(line, sizeof line, part); first = false)
+        if (first) fprintf(f, "<svg y=\"%d\" %s", down, line + strlen("<svg "));
+        else fputs(line, f);
+    if (ferror(part)) die("a temporary file cannot be read");
     fclose(part);
 }
-static inline void plot_write(const trainer *t)
+static inline bool plot_write(const trainer *t)
 {
     static const char *const titles[] = { "Loss", "Learning rate", "Gradient norm" };
     const char *path = text_of(t->s, O_PLOT);
@@ -294,11 +316,12 @@ static inline void plot_write(const trainer *t)
     int shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
     svg_curve loss[2] = { { 0 } }, rate = { 0 }, layers[SVG_STYLES] = { { 0 } };
     svg_plot plots[3] = { { 0 } };
+    output o;
     FILE *f;
-    if (!path) return;
+    if (!path) return true;
     p = (plot_rows *)reserve(1, sizeof *p);
     plot_read(p, t);
-    if (!(f = fopen(path, "wb"))) die("%s cannot be written", path);
+    if (!(f = output_open(&o, path))) return false;
     loss[0].name = "training", loss[0].y = p->row[LOSS];
     loss[1].name = "validation", loss[1].points = true;
     loss[1].x = p->valid_at, loss[1].y = p->valid, loss[1].count = p->valids;
@@ -318,8 +341,8 @@ static inline void plot_write(const trainer *t)
         plot_panel(f, &plots[i], i * SVG_HEIGHT);
     }
     svg_end(f);
-    if (fclose(f)) die("%s cannot be written", path);
     free(p);
+    return output_close(&o);
 }
 
 /* -- what is said meanwhile -------------------------------------------------------------------- */
@@ -558,6 +581,7 @@ static inline void say_beginning(const trainer *t)
 static inline int run(trainer *t)
 {
     int64_t eval = whole_of(t->s, O_EVAL_EVERY), every = whole_of(t->s, O_SAVE_EVERY);
+    bool drawn;
     if (!eval) eval = (t->steps + 19) / 20;
     signal(SIGINT, interrupt);
     log_open(t);
@@ -578,8 +602,7 @@ static inline int run(trainer *t)
     if (t->terminal && !given(t->s, O_QUIET)) fprintf(stderr, "\n");
     if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
     save(t, false);
-    if (t->log && fclose(t->log)) die("%s cannot be written", t->log_path);
-    plot_write(t);
+    drawn = log_close(t) && plot_write(t);
     if (t->position < t->steps) {
         fprintf(stderr, "stopped at step %lld of %lld, saved; go on with\n    tfn train --resume "
                 "%s%s\n", (long long)t->position, (long long)t->steps, t->out, t->command);
@@ -587,6 +610,6 @@ static inline int run(trainer *t)
     }
     printf("step %lld  valid %.4f\nhash %016llX\nbits %s\n", (long long)t->position, t->last_valid,
            (unsigned long long)tfn_model_hash(&t->b.model), tfn_bits(t->b.desc.isa));
-    return 0;
+    return drawn ? 0 : 1;
 }
 #endif

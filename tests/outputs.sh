@@ -1,0 +1,229 @@
+# What the tools write: every picture and page passes an XML reader; every command whose output is
+# lost (a full disk, a pipe without a reader, a closed output) says so, ends with code 1 and leaves
+# no half file. A command or a tool that this script does not know fails it.
+. ./check.sh
+tools="bench layout normlab tfn"
+tool() { echo "$work/$1"; }
+build() {
+    for t in $tools; do
+        ${CC:-cc} -O0 -std=c99 -DTFNORM_NO_SIMD "../tools/$t.c" -o "$(tool $t)" -lm -ldl -pthread ||
+            return 1
+    done
+}
+check "the tools compile" build
+rm -rf "$work"/files "$work"/*.safetensors "$work"/*.svg "$work"/*.html "$work"/*.jsonl
+files=$work/files m=$work/m.safetensors l=$work/labels.safetensors
+mkdir -p "$files"
+
+# -- one run of every command that writes, with arguments that take no time
+tiny="--layers 1 --width 8 --steps 3 --items 60 --held 4 --min 2 --max 3 --threads 1 --quiet --force"
+shape=L=1,d=32,h=2,ff=64,T=8,B=2,V=16
+printf 'ab\n' > "$work/lines"
+# rows: TOOL COMMAND ARGUMENTS. What they print is the least that they do.
+all_rows() {
+    cat <<END
+tfn train --task copy $tiny --out $work/t.safetensors
+tfn generate $m $work/lines --max-tokens 4
+tfn translate $m $work/lines --max-tokens 4
+tfn classify $l $work/lines
+tfn eval $m
+tfn score $work/lines $work/lines
+tfn average $m $m --force --out $work/t.safetensors
+tfn fold $m --force --out $work/t.safetensors
+tfn inspect $m
+tfn bits
+normlab list
+normlab show b2t
+normlab claims
+normlab run X2 --file -
+normlab report --file $work/none
+normlab compare pre --layers 1 --steps 2 --width 8
+normlab smoke pre --steps 1
+bench peak --quick --no-peers --only 16.KiB
+bench gemm --quick --no-peers --only 32x32x32
+bench kernels --quick --no-peers --only dropout
+bench attention --quick --no-peers --only T=32
+bench train --quick --no-peers $shape
+bench decode --quick --no-peers $shape
+bench threads --quick --no-peers $shape
+bench memory --quick --no-peers $shape
+bench data --quick --no-peers $work/text $shape
+layout - ../tfnorm.h
+END
+}
+rows() { all_rows; }
+# `tfn export` prints nothing; these take minutes, and end in the same function
+left_out="tfn export|normlab all|normlab lesson|bench growth"
+
+prepare() {
+    "$(tool tfn)" train --task copy --arch decoder $tiny --out "$m" > "$work/page" 2>&1 || return 1
+    awk 'BEGIN { for (i = 0; i < 90; i++) print (i % 3 ? "yes" : "no") "\t" i }' > "$work/labels"
+    "$(tool tfn)" train --labels "$work/labels" $tiny --out "$l" > "$work/page" 2>&1 || return 1
+    for i in 1 2 3 4 5 6 7 8; do cat bench.sh tfn.sh; done > "$work/text"
+}
+check "models for the rest" prepare
+
+commands() {            # every command of --help has a row
+    "$(tool tfn)" --help | awk '/For example/ { exit } /^  tfn [a-z]+ / { print "tfn", $2 }' > "$work/wanted"
+    "$(tool normlab)" --help | awk '/^normlab [a-z]/ { gsub(/ \| normlab/, "\nnormlab"); print }' |
+        awk '/^normlab/ { print $1, $2 }' >> "$work/wanted"
+    "$(tool bench)" --help | awk '/^bench/ { gsub(/\[.*/, ""); gsub(/\|/, " ");
+        for (i = 2; i <= NF; i++) print "bench", $i }' >> "$work/wanted"
+    sort -u "$work/wanted" | grep -v -x -E "$left_out" > "$work/sorted"
+    echo "left out: $left_out"
+    rows | awk '$1 != "layout" { print $1, $2 }' | sort -u | diff "$work/sorted" - &&
+        [ "$(wc -l < "$work/sorted")" -gt 20 ] &&
+        [ "$(cd ../tools && ls *.c | tr '\n' ' ')" = "bench.c layout.c normlab.c tfn.c " ] &&
+        [ -z "$(grep -L 'return output_end(' ../tools/*.c)" ]
+}
+check "every command is here" commands
+
+# The ways in which an output is lost; each leaves the exit code in $code.
+on_full_disk() { "$@" > /dev/full 2> "$work/error"; code=$?; }
+when_closed() { "$@" >&- 2> "$work/error"; code=$?; }
+without_reader() {
+    { sleep 0.1; "$@" 2> "$work/error"; echo $? > "$work/code"; } | :
+    code=$(cat "$work/code")
+}
+each() {                # each WAY: all rows
+    way=$1
+    rows > "$work/rows"
+    while read -r name command arguments; do
+        if [ "$command" != - ]; then arguments="$command $arguments"; fi
+        $way "$(tool "$name")" $arguments < /dev/null
+        [ "$code" = 1 ] && grep -q 'standard output cannot be written: [A-Za-z]' "$work/error" &&
+            continue
+        echo "$name $arguments: code $code"
+        cat "$work/error"
+        return 1
+    done < "$work/rows"
+}
+# bench measures for seconds a row
+if ! full; then rows() { all_rows | grep -v '^bench [gkatd]'; }; fi
+if [ -c /dev/full ]; then check "lost output: a full disk" each on_full_disk
+else skip "lost output: a full disk" "no /dev/full"
+fi
+# the other ways end in the same function: a few rows will do
+if ! full; then rows() { all_rows | grep '^tfn [gei]\|^normlab l'; }; fi
+check "lost output: closed" each when_closed
+check "lost output: a pipe without a reader" each without_reader
+
+# -- files: whole or not at all
+few="--seeds 1 --start-seeds 1 --depth 2 --width 16"
+# rows: what is written, TOOL ARGUMENTS that write it
+file_rows() {
+    cat <<END
+export.h tfn export $m --force --out
+mean.safetensors tfn average $m --force --out
+folded.safetensors tfn fold $m --force --out
+new.safetensors tfn train --task copy $tiny --out
+b2t.svg normlab show b2t --svg
+END
+}
+cut_short() {           # half of it fits: what was there stays, and nothing else
+    rm -rf "$files"
+    mkdir -p "$files"
+    file_rows > "$work/rows"
+    while read -r file name arguments; do
+        "$(tool "$name")" $arguments "$files/$file" > "$work/page" 2> "$work/error" || return 1
+        blocks=$(($(wc -c < "$files/$file") / 1024))
+        echo old > "$files/$file"
+        ls "$files" > "$work/before"
+        (trap '' XFSZ; ulimit -f $blocks; "$(tool "$name")" $arguments "$files/$file" 2>&1) |
+            cat > "$work/error"
+        ls "$files" | diff "$work/before" - && [ "$(cat "$files/$file")" = old ] &&
+            grep -q "^$name: .*\(cannot be written\|failed\|cannot write\)" "$work/error" ||
+            { echo "$file: "; cat "$work/error"; return 1; }
+        (trap '' XFSZ; ulimit -f $blocks; "$(tool "$name")" $arguments "$files/$file") \
+            > /dev/null 2>&1
+        code=$?
+        [ $code = 1 ] || { echo "$file: code $code"; return 1; }
+    done < "$work/rows"
+}
+check "no half file" cut_short
+unlogged() {            # a log that is lost costs no training, but the run has failed
+    for how in "--log /dev/full" "--plot /dev/full --log $files/log.csv"; do
+        "$(tool tfn)" train --task copy $tiny $how --out "$files/u.safetensors" \
+            > "$work/page" 2> "$work/error"
+        code=$?
+        [ $code = 1 ] && grep -q '/dev/full cannot be written: ' "$work/error" &&
+            "$(tool tfn)" inspect "$files/u.safetensors" | grep -q 'step 3, ' ||
+            { echo "$how: code $code"; cat "$work/error"; return 1; }
+    done
+    (trap '' XFSZ; ulimit -f 0; "$(tool normlab)" run A4 $few --file "$files/lab.jsonl" \
+        2> /dev/null; echo "code $?") | cat > "$work/page"
+    grep -q '^code 1' "$work/page" && grep -q '^A4 ' "$work/page" || return 1
+    "$(tool normlab)" run A4 $few --file "$files/none/x" > "$work/page" 2> "$work/error"
+    [ $? = 1 ] && grep -q 'none/x cannot be written: ' "$work/error" && grep -q '^A4 ' "$work/page"
+}
+if [ -c /dev/full ]; then check "a log that is lost" unlogged; fi
+continued() {           # records after a line that was cut are read again
+    rm -f "$work/cut.jsonl"
+    for i in 1 2 3; do
+        "$(tool normlab)" run A4 $few --file "$work/cut.jsonl" > "$work/run$i" 2> "$work/said$i" ||
+            return 1
+        if [ $i = 1 ]; then
+            head -c 300 "$work/cut.jsonl" > "$work/cut" && mv "$work/cut" "$work/cut.jsonl"
+        fi
+    done
+    cmp "$work/run1" "$work/run3" && grep -q measurements "$work/said2" &&
+        ! grep measurements "$work/said3"
+}
+check "a line cut short spoils no other" continued
+devices() {             # what is no file is written as it stands, or refused: it is not replaced
+    "$(tool normlab)" show b2t --svg /dev/stdout | cat > "$work/piped.svg" &&
+        well_formed "$work/piped.svg" || return 1
+    ! "$(tool tfn)" train --task copy $tiny --out /dev/null 2> "$work/error" &&
+        grep -q '/dev/null is a device' "$work/error" && [ -c /dev/null ]
+}
+check "devices are not replaced" devices
+
+# -- pictures and pages
+formed() {
+    for f; do
+        well_formed "$f" || { echo "$f"; return 1; }
+    done
+}
+pictures() {            # of a training: layers' names, one step, a log of either form
+    rm -f "$work"/*.svg
+    for how in "--steps 1 --plot $work/one.svg" "--steps 300 --plot $work/many.svg" \
+        "--steps 30 --plot $work/json.svg --log $work/p.jsonl" \
+        "--steps 30 --lr 100 --plot $work/lost.svg"; do
+        "$(tool tfn)" train --task copy $tiny $how --out "$work/p.safetensors" \
+            > "$work/page" 2> "$work/error"
+    done
+    "$(tool normlab)" compare pre post --layers 2 --steps 2 --width 8 --svg "$work/pair" \
+        > "$work/page" && "$(tool normlab)" show b2t --svg "$work/b2t.svg" || return 1
+    ls "$work"/*.svg > "$work/list"
+    [ "$(grep -c '<svg y=' "$work/one.svg")" = 3 ] && [ "$(wc -l < "$work/list")" = 7 ] &&
+        formed "$work"/*.svg
+}
+check "every SVG passes an XML reader" pictures
+pages() {               # of nothing, and of claims with curves, bars and a heat map
+    "$(tool normlab)" report --file "$work/none" > "$work/empty.html" 2> "$work/error" &&
+        "$(tool normlab)" run X2 B2 A4 $few --file "$work/few.jsonl" \
+            > "$work/page" 2> "$work/error" && "$(tool normlab)" report $few \
+            --file "$work/few.jsonl" > "$work/few.html" || { cat "$work/error"; return 1; }
+    grep -q '<svg' "$work/few.html" && formed "$work/empty.html" "$work/few.html"
+}
+check "every page passes an XML reader" pages
+# who draws: a new caller of svg.h or a new page has its test here
+drawers() {
+    (cd ../tools && grep -l 'svg_begin(\|svg_curves(\|svg_bars(\|svg_heat(\|<html' *.[ch]) |
+        tr '\n' ' ' > "$work/drawers"
+    cat "$work/drawers"
+    [ "$(cat "$work/drawers")" = "compare.h normlab.c report.h svg.h train.h " ]
+}
+check "who draws" drawers
+roughly() {             # the reader without a reader agrees
+    for f in "$work"/*.svg "$work"/*.html; do
+        well_formed_roughly "$f" || { echo "$f"; return 1; }
+    done
+    for bad in '<a><b></a></b>' '<a>&x</a>' '<a b="></a>' '<a></a' 'x<a></a>' '<a><?xml?></a>' \
+        '<a><b></a>'; do
+        printf '%s\n' "$bad" > "$work/bad.xml"
+        ! well_formed_roughly "$work/bad.xml" || { echo "$bad passes"; return 1; }
+    done
+}
+check "the reader in awk agrees" roughly
+finish
