@@ -1601,8 +1601,9 @@ TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
 /* Where bytes come from or go to. Begin with { 0 } and set a path, or memory, or callbacks; what is
  * written to none of them is counted. A path is replaced whole or not at all: bytes go to PATH.tmp,
- * which takes the name when it is complete and, where tfn_io_durable says so, on the disk. Two
- * programs must not write one path at the same time. The first error stays; calls return it. */
+ * which takes the name when it is complete and, where tfn_io_durable says so, on the disk. There a
+ * symbolic link stays one, and the file that it leads to is replaced. Two programs must not write
+ * one path at the same time. The first error stays; calls return it. */
 typedef struct tfn_io {
     bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all, or false */
     bool   (*write)(void *user, const void *from, size_t bytes);          /* the next ones */
@@ -14255,23 +14256,57 @@ static bool tfn__sync_folder(const char *path)
 #endif
 }
 
-/* PATH.tmp. What a program left there that died is overwritten. */
-static bool tfn__temporary(tfn_file *f, char *name)
+#ifdef TFN__POSIX
+/* Where a path leads: links stay, and the file behind them is replaced. False: too far. */
+static bool tfn__follow(char *path)
 {
-    tfn__text t = tfn__text_in(name, TFN__PATH);
-    tfn__put_texts(&t, f->path, ".tmp", NULL);
+    for (int links = 0; links < 40; links++) {
+        char link[TFN__PATH];
+        size_t folder = 0;
+        size_t n = tfn__length(path);
+        const ptrdiff_t got = (ptrdiff_t)readlink(path, link, sizeof link - 1);
+        if (got < 0) return true;
+        link[got] = 0;
+        for (size_t i = 0; i < n; i++)
+            if (path[i] == '/' && link[0] != '/') folder = i + 1;
+        n = (size_t)got + 1;
+        if (folder + n > TFN__PATH) return false;
+        TFNORM_MEMCPY(path + folder, link, n);
+    }
+    return false;
+}
+#else
+static bool tfn__follow(char *path) { return path != NULL; }
+#endif
+
+/* The file that a path names and, beside it, FILE.tmp. What a program left there that died is
+ * overwritten. */
+static bool tfn__temporary(tfn_file *f, char *target, char *name)
+{
+    tfn__text t = tfn__text_in(target, TFN__PATH);
+    tfn__text n = tfn__text_in(name, TFN__PATH);
+    tfn__put_texts(&t, f->path, NULL, NULL);
     tfn__end(&t);
-    if (t.used >= TFN__PATH)
+    if (t.used + 4 < TFN__PATH && !tfn__follow(target)) {
+        tfn__file_fail(f, TFN_BAD_FILE, "%s: its symbolic links lead nowhere", NULL, 0, 0);
+        return false;
+    }
+    if (t.used + 4 >= TFN__PATH) n = t;
+    else tfn__put_texts(&n, target, NULL, NULL);
+    tfn__put(&n, ".tmp");
+    tfn__end(&n);
+    if (n.used >= TFN__PATH)
         tfn__file_fail(f, TFN_BAD_FILE, "%s: the path has %d bytes, the limit is %d", NULL,
-                       (int64_t)t.used - 4, TFN__PATH - 5);
-    return t.used < TFN__PATH;
+                       (int64_t)n.used - 4, TFN__PATH - 5);
+    return n.used < TFN__PATH;
 }
 
 static void tfn__open_path(tfn_file *f, bool write)
 {
+    char target[TFN__PATH];
     char name[TFN__PATH];
     FILE *s;
-    if (!tfn__temporary(f, name)) return;
+    if (!tfn__temporary(f, target, name)) return;
     f->stream = s = fopen(write ? name : f->path, write ? "wb" : "rb");
     if (!s) tfn__file_fail(f, TFN_BAD_FILE, "%s cannot be opened", NULL, 0, 0);
     if (!s || write) return;
@@ -14282,15 +14317,16 @@ static void tfn__open_path(tfn_file *f, bool write)
 /* Close what was written and put it in its place, or after an error take it away. */
 static void tfn__commit_path(tfn_file *f)
 {
+    char target[TFN__PATH];
     char name[TFN__PATH];
     FILE *s = (FILE *)f->stream;
-    bool good = tfn__temporary(f, name) && tfn__fine(f);
+    bool good = tfn__temporary(f, target, name) && tfn__fine(f);
     const char *failed = good && fflush(s) ? "flush" : good && TFN__SYNC(s) ? "fsync" : NULL;
     if (fclose(s) && !failed) failed = "close";
     f->stream = NULL;
-    if (good && !failed && TFN__RENAME(name, f->path)) failed = "rename";
+    if (good && !failed && TFN__RENAME(name, target)) failed = "rename";
     if (!good || failed) remove(name);
-    else if (!tfn__sync_folder(f->path)) failed = "fsync of the folder";
+    else if (!tfn__sync_folder(target)) failed = "fsync of the folder";
     if (failed) tfn__file_fail(f, TFN_BAD_FILE, "%s failed", failed, 0, 0);
 }
 #else
