@@ -163,7 +163,8 @@ continued() {           # records after a line that was cut are read again
         "$(tool normlab)" run A4 $few --file "$work/cut.jsonl" > "$work/run$i" 2> "$work/said$i" ||
             return 1
         if [ $i = 1 ]; then
-            head -c 300 "$work/cut.jsonl" > "$work/cut" && mv "$work/cut" "$work/cut.jsonl"
+            half=$(($(wc -c < "$work/cut.jsonl") / 2))
+            head -c $half "$work/cut.jsonl" > "$work/cut" && mv "$work/cut" "$work/cut.jsonl"
         fi
     done
     cmp "$work/run1" "$work/run3" && grep -q measurements "$work/said2" &&

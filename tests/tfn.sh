@@ -7,7 +7,7 @@ build() {
         -lm -pthread
 }
 check "tfn compiles" build
-rm -f "$work"/*.safetensors "$work"/*.csv "$work"/*.jsonl "$work"/*.h "$work"/x
+rm -rf "$work/kill" "$work"/*.safetensors "$work"/*.csv "$work"/*.jsonl "$work"/*.h "$work"/x
 
 # small TASK OUT ...: a model that trains within a second
 small() {
@@ -118,8 +118,11 @@ folds() {
     grep -q '^equal *1.0000' "$work/page"
 }
 check "tfn fold" folds
-exports() {             # the example's model is this one, and gives the same text and score
-    "$tfn" export "$work/m.safetensors" -o "$work/m.h" && cmp "$work/m.h" ../examples/07_model.h &&
+# The example's model is this one, and gives the same text and score; TFN_UPDATE=1 writes it.
+exports() {
+    "$tfn" export "$work/m.safetensors" -o "$work/m.h" || return 1
+    if [ "$TFN_UPDATE" ]; then cp "$work/m.h" ../examples/07_model.h; fi
+    cmp "$work/m.h" ../examples/07_model.h &&
         ${CC:-cc} -O1 ../examples/07_exported.c -o "$work/exported" -lm || return 1
     for text in a bead hgfh; do
         echo $text | "$tfn" generate "$work/m.safetensors" --n-best 1 |
@@ -204,9 +207,72 @@ texts() {               # a text of one's own; prompts of any bytes
     "$tfn" train check.sh --tokeniser bytes --layers 1 --width 16 --steps 20 --threads 1 --quiet \
         --out "$work/t.safetensors" > "$work/page" && "$tfn" eval "$work/t.safetensors" |
         grep -q bits/byte && printf 'if\n\377\\' | "$tfn" generate "$work/t.safetensors" \
-        --max-tokens 9 > "$work/page" && [ "$(wc -l < "$work/page")" = 2 ]
+        --max-tokens 9 --lines > "$work/page" && [ "$(wc -l < "$work/page")" = 2 ]
 }
 check "tfn: a text in bytes" texts
+slides() {              # past the context, as many tokens as wanted; whatever the batch
+    printf 'if\nthen some more words than half of the context has room for, or so\n' > "$work/input"
+    "$tfn" train tfn.sh --tokeniser bytes --layers 1 --width 16 --context 16 --steps 60 --threads 1 \
+        --quiet --out "$work/slide.safetensors" > "$work/page" 2>&1 || return 1
+    for how in '' '--temperature 1 --top-k 9'; do
+        "$tfn" generate "$work/slide.safetensors" "$work/input" $how --max-tokens 333 > "$work/one" \
+            2> "$work/error" && [ "$(wc -c < "$work/one")" = $(($(wc -c < "$work/input") + 666)) ] &&
+            "$tfn" generate "$work/slide.safetensors" "$work/input" $how --max-tokens 333 --batch 1 \
+                2> "$work/error" | cmp "$work/one" - || return 1
+        "$tfn" generate "$work/slide.safetensors" "$work/input" $how --max-tokens 9 > "$work/short" \
+            2> "$work/error"
+        head -n 1 "$work/short" | tr -d '\n' > "$work/begin"
+        head -c "$(wc -c < "$work/begin")" "$work/one" | cmp - "$work/begin" || return 1
+    done
+    echo if | "$tfn" generate "$work/slide.safetensors" > "$work/one"      # 200, the default
+    [ "$(wc -c < "$work/one")" = 203 ] || return 1
+    for how in '--beam 2' '--n-best 1'; do
+        echo if | "$tfn" generate "$work/slide.safetensors" $how > "$work/page" 2> "$work/error" &&
+            grep -q '^tfn: 1 text is as long as the context of 16 tokens allows' "$work/error" ||
+            return 1
+    done
+}
+check "tfn generate: longer than the context" slides
+newlines() {            # as they are; as \n where one text a line is promised
+    awk 'BEGIN { for (i = 0; i < 2000; i++) print "a\\" }' > "$work/slashes"
+    "$tfn" train "$work/slashes" --tokeniser bytes --layers 1 --width 8 --steps 100 --lr 0.02 \
+        --threads 1 --quiet --out "$work/n.safetensors" > "$work/page" &&
+        printf '%s\n' 'a\' > "$work/input" &&
+        "$tfn" generate "$work/n.safetensors" "$work/input" --max-tokens 4 > "$work/page" || return 1
+    printf '%s\n' 'a\' 'a\' '' | cmp - "$work/page" || return 1
+    for how in --lines '--n-best 1'; do
+        "$tfn" generate "$work/n.safetensors" "$work/input" --max-tokens 4 $how | cut -f 3 \
+            > "$work/page"
+        printf '%s\n' 'a\\\na\\\n' | cmp - "$work/page" || return 1
+    done
+    "$tfn" generate --help | grep -q 'newline as'
+}
+check "tfn generate: newlines" newlines
+oneline() {             # a tenth is held out all the same, between characters
+    awk 'BEGIN { for (i = 0; i < 900; i++) printf "\303\244%d ", i % 7 }' > "$work/oneline"
+    "$tfn" train "$work/oneline" --tokeniser chars --layers 1 --width 16 --steps 20 --threads 1 \
+        --quiet --out "$work/l.safetensors" > "$work/page" &&
+        "$tfn" eval "$work/l.safetensors" > "$work/page" &&
+        awk '/^targets/ { exit !($2 > 250 && $2 < 280) }' "$work/page"
+}
+check "tfn train: a text of one line" oneline
+marked() {              # a byte-order mark is no text: not of a class, a word, a prompt
+    mark=$(printf '\357\273\277')
+    { printf '%s' "$mark"; cat "$work/labels.tsv"; } > "$work/marked.tsv"
+    "$tfn" train --labels "$work/marked.tsv" --layers 1 --width 16 --tokeniser words --steps 100 \
+        --threads 1 --quiet --out "$work/k.safetensors" > "$work/one" &&
+        "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokeniser words \
+            --steps 100 --threads 1 --quiet --force --out "$work/c2.safetensors" > "$work/page" &&
+        cmp "$work/one" "$work/page" || return 1
+    { printf '%s' "$mark"; echo ab; } > "$work/marked"
+    echo ab > "$work/plain"
+    for command in "generate $work/m.safetensors" "classify $work/c.safetensors"; do
+        "$tfn" $command "$work/plain" > "$work/one" && "$tfn" $command "$work/marked" |
+            cmp "$work/one" - && "$tfn" $command < "$work/marked" | cmp "$work/one" - || return 1
+    done
+    "$tfn" score "$work/marked" "$work/plain" | grep -q '^equal *1.0000'
+}
+check "tfn: byte-order marks" marked
 changes() {             # a resumed run wants the data that it had
     head -c 9000 tfn.sh > "$work/text"
     "$tfn" train "$work/text" --layers 1 --width 16 --steps 5 --threads 1 --quiet \
@@ -240,6 +306,113 @@ timed() {
         --out "$work/f.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
 }
 check "tfn train --minutes: repeats by --steps" timed
+estimated() {           # batches of one row, of 2 letters or 40: the steps take what was wanted
+    awk 'BEGIN { for (i = 0; i < 3000; i++) { w = "a" i
+        if (i % 12 == 0) for (k = 0; k < 40; k++) w = w "b" k % 7
+        print w "\t" w } }' > "$work/uneven.tsv"
+    for seed in 1 2 3; do
+        "$tfn" train --pairs "$work/uneven.tsv" --tokeniser chars --context 256 --batch 1 --layers 1 \
+            --width 16 --seed $seed --minutes 0.03 --threads 1 --quiet --force \
+            --out "$work/u.safetensors" > "$work/page" 2> "$work/said" || return 1
+        sed -n 's/.*--steps //p' "$work/said"
+    done > "$work/steps"
+    cat "$work/steps"
+    sort -n "$work/steps" | awk '{ n[NR] = $1 } END { exit !(n[3] < 1.5 * n[1]) }'
+}
+check "tfn train --minutes: whatever comes first" estimated
+diverges() {            # said, and not code 0; the model is there to look at
+    "$tfn" train --task copy --layers 1 --width 16 --steps 50 --lr 100 --threads 1 --quiet \
+        --out "$work/v.safetensors" > "$work/page" 2> "$work/error"
+    [ $? = 1 ] && grep -q '^tfn: training diverged: the validation loss is ' "$work/error" &&
+        grep -q '^hash' "$work/page" && [ -s "$work/v.safetensors" ] || return 1
+    "$tfn" train --task copy --layers 1 --width 16 --steps 1 --threads 1 --quiet --force \
+        --out "$work/v.safetensors" > "$work/page" 2> "$work/error"       # too short is no fault
+}
+check "tfn train: says that it diverged" diverges
+killed() {              # in the midst of saving: the next run finds and removes what is left
+    rm -rf "$work/kill"
+    mkdir -p "$work/kill"
+    kept="--task copy --layers 2 --width 64 --steps 60 --save-every 1 --keep 2 --threads 1 --quiet"
+    "$tfn" train $kept --out "$work/kill/whole.safetensors" > "$work/one" || return 1
+    stale=0
+    for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        "$tfn" train $kept --resume auto --out "$work/kill/m.safetensors" > "$work/page" 2>&1 &
+        job=$!
+        sleep 0.$((round % 5 + 1))$round
+        kill -9 $job 2> "$work/error" || break
+        wait $job 2> "$work/error"
+        if [ -n "$(find "$work/kill" -name '*.tmp' -o -name '*.keep')" ]; then stale=$((stale + 1)); fi
+    done
+    : > "$work/kill/m.safetensors.keep"                 # these at least
+    : > "$work/kill/m.safetensors.keep.tmp"
+    "$tfn" train $kept --resume auto --out "$work/kill/m.safetensors" > "$work/page" &&
+        tail -n 2 "$work/one" > "$work/wanted" && tail -n 2 "$work/page" | cmp - "$work/wanted" ||
+        return 1
+    echo "$stale rounds left something"
+    ls "$work/kill" > "$work/list"
+    cat "$work/list"
+    ! grep -v -x '\(m\|whole\)\([.][0-9]*\)\{0,1\}[.]safetensors' "$work/list"
+}
+check "tfn train: killed while it saves" killed
+linked() {              # a symbolic link stays one, and the file it leads to is replaced
+    rm -rf "$work/link"
+    mkdir -p "$work/link/far"
+    ln -s far/real "$work/link/near" && ln -s "$PWD/$work/link/near" "$work/link/whole" &&
+        ln -s loop "$work/link/loop" || return 1
+    train="train --task copy --layers 1 --width 8 --steps 2 --threads 1 --quiet --force"
+    for arguments in "$train" "average $work/m.safetensors --force" \
+        "fold $work/m.safetensors --force" "export $work/m.safetensors --force"; do
+        for name in near whole; do
+            rm -f "$work/link/far/real"         # the first time the link leads to nothing
+            for again in 1 2; do
+                "$tfn" $arguments --out "$work/link/$name" > "$work/page" 2>&1 &&
+                    [ -L "$work/link/$name" ] && [ -L "$work/link/near" ] &&
+                    [ -s "$work/link/far/real" ] && [ ! -L "$work/link/far/real" ] &&
+                    [ "$(ls "$work/link/far")" = real ] || { echo "$name: $arguments"; return 1; }
+            done
+        done
+        ! "$tfn" $arguments --out "$work/link/loop" 2> "$work/error" && [ -s "$work/error" ] &&
+            [ -L "$work/link/loop" ] || return 1
+    done
+    rm "$work/link/far/real"
+    "$tfn" $train --out "$work/x.safetensors" --plot "$work/link/near" > "$work/page" &&
+        [ -L "$work/link/near" ] && grep -q '<svg' "$work/link/far/real"
+    code=$?
+    rm -f "$work/x.safetensors"
+    return $code
+}
+check "tfn: symbolic links stay" linked
+named() {               # what is no model is called what it is
+    printf 'PK\3\4abcdefgh' > "$work/is.zip"
+    printf '\200\2abcdefgh' > "$work/is.pickle"
+    : > "$work/is.empty"
+    mkdir -p "$work/is.folder"
+    wanted="wanted a model that tfn train saved"
+    for command in generate translate classify eval inspect "average --out $work/y" \
+        "fold --out $work/y" "export --out $work/y" \
+        "train --task copy --out $work/y --from" "train --out $work/y --resume"; do
+        says "../README.md is a text, $wanted" $command ../README.md &&
+            says "$work/is.zip is a zip archive, as PyTorch's are, $wanted" $command "$work/is.zip" &&
+            says "$work/is.pickle is a pickle of Python, $wanted" $command "$work/is.pickle" &&
+            says "$work/is.empty is empty, $wanted" $command "$work/is.empty" &&
+            says "$work/is.folder is a folder, $wanted" $command "$work/is.folder" || return 1
+    done
+    [ ! -e "$work/y" ] || return 1
+    # more than any machine has: the sizes are told
+    "$tfn" train --task copy --steps 1 --ffn 1000000 --width 65536 --layers 1 --threads 1 --quiet \
+        --out "$work/y" > "$work/page" 2> "$work/error"
+    [ $? = 1 ] && grep -q 'width 65536, hidden width 1000000, ' "$work/error" && [ ! -e "$work/y" ]
+}
+# says TEXT ARGUMENTS: code 1, nothing printed, and the text as all that is said
+says() {
+    text=$1
+    shift
+    "$tfn" "$@" < /dev/null > "$work/page" 2> "$work/error"
+    code=$?
+    [ $code = 1 ] && [ ! -s "$work/page" ] && [ "$(cat "$work/error")" = "tfn: $text" ] ||
+        { echo "$*: code $code"; cat "$work/error"; return 1; }
+}
+check "tfn: what is no model is named" named
 broken() {              # no file of ours: code 1 and a message
     head -c 5000 "$work/m.safetensors" > "$work/cut.safetensors"
     for command in eval generate inspect export fold; do
@@ -254,15 +427,6 @@ broken() {              # no file of ours: code 1 and a message
 }
 check "tfn: files that are none" broken
 
-# says TEXT ARGUMENTS: code 1, nothing printed, and the text as all that is said
-says() {
-    text=$1
-    shift
-    "$tfn" "$@" < /dev/null > "$work/page" 2> "$work/error"
-    code=$?
-    [ $code = 1 ] && [ ! -s "$work/page" ] && [ "$(cat "$work/error")" = "tfn: $text" ] ||
-        { echo "$*: code $code"; cat "$work/error"; return 1; }
-}
 manners() {             # a file that cannot be written is named before the work, a text by its name
     mkdir -p "$work/folder"
     : > "$work/empty"
@@ -315,7 +479,7 @@ parted() {              # parted CUTOFFS: no clusters, and nothing is trained
 }
 check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
 wrongs() {
-    wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
+    wrong 'there are none here' inspect --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
         wrong 'nearest is "b2t"' train --task copy --topology b2 &&

@@ -68,6 +68,11 @@ typedef struct data_file {
     char        error[DATA_ERROR];
 } data_file;
 
+/* The byte-order mark in UTF-8, with which some editors begin a file: it is no part of the text. */
+static inline bool data_has_mark(const char *bytes, size_t size)
+{
+    return size >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3);
+}
 static inline bool data_read(data_file *x, const char *path)
 {
     bool input = !strcmp(path, "-");
@@ -89,17 +94,25 @@ static inline bool data_read(data_file *x, const char *path)
     if (!x->bytes) data_fail(x->error, "%s: no memory for it", x->name);
     else x->bytes[x->size] = 0;
     if (ferror(f)) data_fail(x->error, "%s: cannot be read", x->name);
+    if (!x->error[0] && data_has_mark(x->bytes, x->size)) {
+        x->size -= 3;
+        memmove(x->bytes, x->bytes + 3, x->size + 1);
+    }
     if (!input) fclose(f);
     return !x->error[0];
 }
 static inline void data_file_free(data_file *x) { free(x->bytes), x->bytes = NULL; }
 
 /* Where the last tenth of a text begins, at a line's start: training text before, validation from
- * there on. */
+ * there on. If no line starts in its first half, as in a text of one line, at a character's
+ * start. */
 static inline size_t data_cut(const char *bytes, size_t size)
 {
-    size_t at = size - size / 10;
-    while (at > 0 && at < size && bytes[at - 1] != '\n') at++;
+    size_t tenth = size - size / 10, latest = size - size / 20, at = tenth;
+    while (at > 0 && at < latest && bytes[at - 1] != '\n') at++;
+    if (at < latest) return at;
+    at = tenth;
+    while (at < size && ((unsigned char)bytes[at] >> 6) == 2) at++;
     return at;
 }
 

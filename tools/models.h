@@ -24,6 +24,48 @@ static inline void must_be_ok(const tfn_error *e)
     char text[DATA_ERROR];
     if (e->status != TFN_OK) die("%s", tfn_error_text(e, text, sizeof text));
 }
+/* What a file is that is no model, by its first bytes; NULL: nobody knows. */
+static inline const char *kind_of_file(const char *path)
+{
+    static const struct { const char *begin, *kind; } kinds[] = {
+        { "PK\3\4", "a zip archive, as PyTorch's are" }, { "\x1f\x8b", "compressed by gzip" },
+        { "\x80\2", "a pickle of Python" }, { "\x80\3", "a pickle of Python" },
+        { "\x80\4", "a pickle of Python" }, { "\x80\5", "a pickle of Python" },
+        { "GGUF", "a model of llama.cpp" }, { "\x93NUMPY", "an array of NumPy" },
+        { "\x7f" "ELF", "a program" }
+    };
+    static char bytes[4096];
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(bytes, 1, sizeof bytes - 1, f) : 0;
+    const bool folder = f && ferror(f);
+    if (f) fclose(f);
+    if (!f) return NULL;
+    if (folder) return "a folder";
+    if (!n) return "empty";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i].begin);
+        if (n >= length && !memcmp(bytes, kinds[i].begin, length)) return kinds[i].kind;
+    }
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)bytes[i] < ' ' && !strchr("\t\n\r\f", bytes[i])) return NULL;
+    return memchr(bytes, 0, n) ? NULL : "a text";
+}
+/* As must_be_ok, of a file that should be one of safetensors. */
+static inline void must_be_file(const tfn_error *e, const char *path)
+{
+    const char *kind = e->status == TFN_OK ? NULL : kind_of_file(path);
+    if (kind) die("%s is %s, wanted a model that tfn train saved", path, kind);
+    must_be_ok(e);
+}
+/* As must_be_ok, of a new model: too large a one is told by its sizes. */
+static inline void must_be_model(const tfn_model *m, const tfn_model_desc *d)
+{
+    if (m->error.status == TFN_NO_MEMORY)
+        die("no memory for a model of %d layers, width %d, hidden width %d, vocabulary %d, context "
+            "%d, batches of %d rows", (int)d->layers, (int)d->width,
+            (int)(d->ffn ? d->ffn : 4 * d->width), (int)d->vocab, (int)d->context, (int)d->batch);
+    must_be_ok(&m->error);
+}
 static inline void *reserve(size_t count, size_t size)
 {
     char error[DATA_ERROR] = "";
@@ -297,12 +339,10 @@ static inline void must_write(const char *path, bool whole)
     if (f) fclose(f);
     if (folder) die("%s is a folder", path);
     if (strlen(path) >= OUTPUT_PATH - 4) die("%.60s...: the name is too long", path);
+    if (whole && output_is_device(path)) die("%s is a device, wanted a file", path);
+    if (output_is_device(path)) return;
     if (!output_target(to, path)) die("%s leads nowhere", path);
-    if (output_is_device(to)) {
-        if (whole) die("%s is a device, wanted a file", path);
-        return;
-    }
-    snprintf(part, sizeof part, "%s.tmp", to);
+    snprintf(part, sizeof part, "%.*s.tmp", OUTPUT_PATH - 5, to);
     f = fopen(part, "wb");
     if (!f || fclose(f)) die("%s cannot be written", path);
     remove(part);
@@ -336,7 +376,7 @@ static inline void bundle_open(bundle *b, const char *path)
     memset(b, 0, sizeof *b);
     b->path = path;
     tfn_model_peek(&f, &b->desc, NULL);
-    must_be_ok(&f.error);
+    must_be_file(&f.error, path);
     bundle_experiment(b);
     source.blob_size = tfn_checkpoint_tokeniser(&f, NULL, 0);
     source.blob = blob = reserve(source.blob_size, 1);
@@ -357,7 +397,7 @@ static inline void bundle_load(bundle *b, int32_t batch, int32_t threads)
     b->desc.threads = threads;
     b->desc.inference = true;
     tfn_model_new(&b->model, &b->desc, NULL);
-    must_be_ok(&b->model.error);
+    must_be_model(&b->model, &b->desc);
     tfn_model_load_weights(&b->model, &f, 1);
     must_be_ok(&f.error);
 }

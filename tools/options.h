@@ -100,6 +100,7 @@ static inline void options_read(settings *s, cli *c, int command)
                && strlen(option_rows[i].name) == n && !strncmp(option_rows[i].name, name, n))) i++;
         for (int k = 0; i == O_COUNT && k < O_COUNT; k++)
             if (option_rows[k].commands & command) option_nearer(&best, name, option_rows[k].name);
+        if (i == O_COUNT && !best) cli_fail(c, "no option %s; there are none here", a);
         if (i == O_COUNT) cli_fail(c, "no option %s; the nearest is --%s", a, best);
         if (option_rows[i].kind == 'f') value = "yes";
         else if (value && name == a + 2) value++;

@@ -43,7 +43,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DROPOUT, 'r', "dropout", "P", "0", 0, 0.99, KEPT, "of branches and embeddings") \
     X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "of labels") \
     X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "updates in all") \
-    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "times 20 steps, sets --steps") \
+    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "tried, and made --steps") \
     X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
     X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
     X(OPTIMIZER, 'c', "optimizer", "adamw|adam|sgd|radam", "adamw", 0, 0, KEPT, "update") \
@@ -74,7 +74,10 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(TEMPERATURE, 'r', "temperature", "R", "0", 0, 1e6, WRITE, "> 0: draw tokens") \
     X(TOP_K, 'i', "top-k", "N", "0", 0, 1e6, WRITE, "draw from the N likeliest; 0: all") \
     X(TOP_P, 'r', "top-p", "P", "1", 0, 1, WRITE, "draw from those that hold P") \
-    X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, WRITE, "most tokens of a text") \
+    X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, WRITE, \
+      "most tokens of a text; a full context goes on with its later half") \
+    X(LINES, 'f', "lines", "", NULL, 0, 0, GENERATE, \
+      "a text a line: newline as \\n, backslash as \\\\; --n-best does so too") \
     X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
       "lines NUMBER tab SCORE tab TEXT") \
     X(SEEDS, 'i', "seeds", "N", "0", 2, 1000, CLASSIFY, "train again with N seeds: accuracies") \
@@ -145,6 +148,7 @@ static bool train_source(trainer *t, cli *c)
     if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
     t->out = text_of(s, O_OUT);
     must_write(t->out, true);
+    remove_stale(t->out);
     if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
     return from != NULL;
 }
@@ -181,7 +185,23 @@ typedef struct speaker {
     size_t       *prompt_bytes;
     char         *text;                 /* the last one decoded */
     size_t        text_room;
+    int32_t     **past;                 /* of texts that slide: the prompt, then what was written */
+    int32_t      *prompt_ids, *written;
+    int64_t       full;                 /* texts that ended because the context did */
 } speaker;
+
+/* Texts slide where tokens are written one after the other and the prompt is no source that must
+ * stay in sight. */
+static bool speaker_slides(const speaker *x)
+{
+    return x->b->kind == DATA_TEXT && !whole_of(x->s, O_BEAM) && !given(x->s, O_N_BEST);
+}
+/* One text a line is promised where lines were learned or asked for; else it stands as it is. */
+static bool speaker_in_lines(const speaker *x)
+{
+    return x->b->kind != DATA_TEXT || given(&x->b->from, O_TASK) || given(x->s, O_LINES)
+        || given(x->s, O_N_BEST);
+}
 
 static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32_t *forbidden)
 {
@@ -227,9 +247,13 @@ static void speaker_open(speaker *x, bundle *b, const settings *s)
     x->number = (int64_t *)reserve((size_t)x->rows, sizeof(int64_t));
     x->prompt = (char **)reserve((size_t)x->rows, sizeof *x->prompt);
     x->prompt_bytes = (size_t *)reserve((size_t)x->rows, sizeof(size_t));
+    x->past = (int32_t **)reserve((size_t)x->rows, sizeof *x->past);
+    x->prompt_ids = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    x->written = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
 }
 static void speaker_free(speaker *x)
 {
+    free(x->past), free(x->prompt_ids), free(x->written);
     free(x->mem), free(x->ids), free(x->tokens), free(x->lengths), free(x->number);
     free(x->prompt), free(x->prompt_bytes), free(x->text);
 }
@@ -284,46 +308,121 @@ static void speaker_run(speaker *x)
     tfn_generator_run(&x->g, &b, x->number);
     must_be_ok(&x->g.error);
 }
-/* Hypothesis k of row r, without the space in front. */
-static const char *speaker_text(speaker *x, int32_t r, int32_t k)
+/* Tokens as text, without the space in front. */
+static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count)
 {
     const tfn_tokeniser *t = &x->b->tokeniser.tokeniser;
-    int64_t place = (int64_t)r * x->g.width + k;
-    const int32_t *ids = x->g.tokens + place * x->g.most;
-    size_t n = tfn_tokeniser_decode(t, x->text, x->text_room, ids, x->g.lengths[place]);
+    size_t n = tfn_tokeniser_decode(t, x->text, x->text_room, ids, count);
     if (n >= x->text_room) {
         free(x->text);
         x->text = (char *)reserve(x->text_room = 2*n + 64, 1);
-        tfn_tokeniser_decode(t, x->text, x->text_room, ids, x->g.lengths[place]);
+        tfn_tokeniser_decode(t, x->text, x->text_room, ids, count);
     }
     x->text[n] = 0;
     return x->text + (x->b->kind != DATA_TEXT && x->text[0] == ' ');
 }
+/* Hypothesis k of row r. */
+static const char *speaker_text(speaker *x, int32_t r, int32_t k)
+{
+    int64_t place = (int64_t)r * x->g.width + k;
+    return speaker_decode(x, x->g.tokens + place * x->g.most, x->g.lengths[place]);
+}
 
-/* On one line: a newline as "\n", a backslash as "\\". */
-static void put_text(const char *s, size_t n)
+/* -- texts longer than the context */
+
+/* The text of row r up to here, after a run that wrote row `at` of the generator: true, if more is
+ * wanted than what the context had room for. */
+static bool speaker_take(speaker *x, int32_t r, int32_t at)
+{
+    const int32_t most = (int32_t)whole_of(x->s, O_MAX_TOKENS), n = x->g.lengths[at];
+    const int32_t *ids = x->g.tokens + (int64_t)at * x->g.most;
+    int32_t used = x->prompt_ids[r] + x->written[r];
+    for (int32_t i = 0; i < n && x->written[r] < most; i++) {
+        x->past[r][used++] = ids[i];
+        x->written[r]++;
+    }
+    return x->written[r] < most && n > 0 && ids[n - 1] != x->g.desc.end;
+}
+/* One more run over rows list[0 .. n-1], which go on from the later half of a context. It has draws
+ * of its own by `round`. */
+static void speaker_go_on(speaker *x, const int32_t *list, int32_t n, int64_t round)
+{
+    int32_t half = x->room / 2 > 0 ? x->room / 2 : 1;
+    int32_t *lengths = (int32_t *)reserve((size_t)n, sizeof *lengths);
+    int64_t *ids = (int64_t *)reserve((size_t)n, sizeof *ids);
+    tfn_batch b = { 0 };
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t r = list[i], used = x->prompt_ids[r] + x->written[r];
+        memcpy(x->tokens + (int64_t)i * half, x->past[r] + used - half,
+               (size_t)half * sizeof *x->tokens);
+        lengths[i] = half;
+        ids[i] = x->number[r] + round * ((int64_t)1 << 40);
+    }
+    b.batch = n, b.time = half;
+    b.tokens = x->tokens, b.lengths = lengths;
+    tfn_generator_run(&x->g, &b, ids);
+    must_be_ok(&x->g.error);
+    free(lengths), free(ids);
+}
+/* Run, and go on until every text has all that it may have. */
+static void speaker_slide(speaker *x)
+{
+    const size_t most = (size_t)whole_of(x->s, O_MAX_TOKENS);
+    int32_t *list = (int32_t *)reserve((size_t)x->used, sizeof *list), n = 0;
+    speaker_run(x);
+    for (int32_t r = 0; r < x->used; r++) {
+        x->prompt_ids[r] = x->lengths[r], x->written[r] = 0;
+        x->past[r] = (int32_t *)reserve((size_t)x->room + most, sizeof **x->past);
+        memcpy(x->past[r], x->ids + (int64_t)r * x->room, (size_t)x->lengths[r] * sizeof **x->past);
+        if (speaker_take(x, r, r)) list[n++] = r;
+    }
+    for (int64_t round = 1; n > 0; round++) {
+        int32_t left = 0;
+        speaker_go_on(x, list, n, round);
+        for (int32_t i = 0; i < n; i++)
+            if (speaker_take(x, list[i], i)) list[left++] = list[i];
+        n = left;
+    }
+    free(list);
+}
+/* Of texts that cannot slide: did row r end because the context did? */
+static bool speaker_is_full(const speaker *x, int32_t r)
+{
+    int32_t begin = x->b->kind == DATA_PAIRS ? 1 : x->lengths[r], n = x->g.lengths[r * x->g.width];
+    return n > x->b->desc.context - begin && n < whole_of(x->s, O_MAX_TOKENS);
+}
+
+/* On one line, if so: a newline as "\n", a backslash as "\\". */
+static void put_text(const char *s, size_t n, bool line)
 {
     for (size_t i = 0; i < n; i++)
-        if (s[i] == '\n') fputs("\\n", stdout);
+        if (!line) putchar(s[i]);
+        else if (s[i] == '\n') fputs("\\n", stdout);
         else if (s[i] == '\\') fputs("\\\\", stdout);
         else putchar(s[i]);
 }
 static void speaker_print(speaker *x)
 {
-    int32_t best = (int32_t)whole_of(x->s, O_N_BEST);
-    speaker_run(x);
-    for (int32_t r = 0; r < x->used; r++)
+    const int32_t best = (int32_t)whole_of(x->s, O_N_BEST);
+    const bool slides = speaker_slides(x), lines = speaker_in_lines(x);
+    if (slides) speaker_slide(x);
+    else speaker_run(x);
+    for (int32_t r = 0; r < x->used; r++) {
+        if (!slides) x->full += speaker_is_full(x, r);
         for (int32_t k = 0; k < (best ? best : 1); k++) {
             const char *text;
             if (k && !x->g.lengths[r * x->g.width + k]) break;
-            text = speaker_text(x, r, k);
+            if (slides) text = speaker_decode(x, x->past[r] + x->prompt_ids[r], x->written[r]);
+            else text = speaker_text(x, r, k);
             if (best) printf("%lld\t%.9g\t", (long long)x->number[r] + 1,
                              (double)x->g.scores[r * x->g.width + k]);
-            if (x->prompt[r]) put_text(x->prompt[r], x->prompt_bytes[r]);
-            put_text(text, strlen(text));
+            if (x->prompt[r]) put_text(x->prompt[r], x->prompt_bytes[r], lines);
+            put_text(text, strlen(text), lines);
             putchar('\n');
         }
-    for (int32_t r = 0; r < x->used; r++) free(x->prompt[r]);
+        free(x->prompt[r]);
+        if (slides) free(x->past[r]);
+    }
     if (!output_flush()) exit(1);
     x->used = 0;
 }
@@ -362,8 +461,11 @@ static bool next_line(line_file *x)
     if (!x->bytes) return false;
     x->bytes -= x->line[x->bytes - 1] == '\n';
     x->bytes -= x->bytes && x->line[x->bytes - 1] == '\r';
+    if (!x->number++ && data_has_mark(x->line, x->bytes)) {
+        x->bytes -= 3;
+        memmove(x->line, x->line + 3, x->bytes);
+    }
     x->line[x->bytes] = 0;
-    x->number++;
     return true;
 }
 static void lines_close(line_file *x)
@@ -405,6 +507,10 @@ static int generate(settings *s, cli *c)
         if (x.used == x.rows) speaker_print(&x);
     }
     if (x.used) speaker_print(&x);
+    if (x.full)
+        fprintf(stderr, "tfn: %lld text%s as long as the context of %d tokens allows: with --beam, "
+                "--n-best or a source it does not move on\n", (long long)x.full,
+                x.full > 1 ? "s are" : " is", (int)b.desc.context);
     speaker_free(&x);
     lines_close(&input);
     bundle_free(&b);
@@ -738,7 +844,7 @@ static int average(settings *s, cli *c)
     bundle_open(&b, s->file[0]);
     bundle_load(&b, 1, 1);
     tfn_model_load_weights(&b.model, files, s->files);
-    for (int i = 0; i < s->files; i++) must_be_ok(&files[i].error);
+    for (int i = 0; i < s->files; i++) must_be_file(&files[i].error, s->file[i]);
     bundle_save(&b, &b.from, out, true);
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     bundle_free(&b);
@@ -832,9 +938,11 @@ static void inspect_checkpoint(const char *path)
     d.batch = d.threads = 1;
     f = file_at(path);
     if (tfn_model_new(&m, &d, NULL) == TFN_OK && tfn_model_load_weights(&m, &f, 1) == TFN_OK)
-        printf("model: %s, %d layers, width %d, vocabulary %d, %s, step %lld, hash %016llX\n",
+        printf("model: %s, %d layers, width %d, hidden width %d, vocabulary %d, %s, step %lld, "
+               "hash %016llX\n",
                d.arch == TFN_DECODER ? "decoder" : d.arch == TFN_ENCODER ? "encoder"
-               : "encoder-decoder", (int)d.layers, (int)d.width, (int)d.vocab, d.recipe,
+               : "encoder-decoder", (int)d.layers, (int)d.width, (int)m.desc.ffn, (int)d.vocab,
+               d.recipe,
                (long long)step, (unsigned long long)tfn_model_hash(&m));
     tfn_model_free(&m);
 }
@@ -848,7 +956,7 @@ static int inspect(settings *s, cli *c)
         int64_t values = 0;
         int32_t i;
         tfn_file_open(&f);
-        must_be_ok(&f.error);
+        must_be_file(&f.error, s->file[k]);
         for (i = 0; tfn_file_tensor(&f, i, &t); i++) {
             inspect_tensor(&f, &t, &hash);
             values += t.count;
@@ -982,7 +1090,8 @@ static int usage(void)
            "  echo \"der Hund schläft.\" | tfn translate m.safetensors --beam 4\n"
            "  tfn train book.txt --tokeniser bpe --layers 6 --out book.safetensors\n"
            "  tfn generate book.safetensors --temperature 0.8 prompts.txt\n"
-           "Exit codes: 0; 1: something failed; 2: wrong arguments; 130: stopped and saved.\n");
+           "Exit codes: 0; 1: something failed, output was lost, or training went wrong;\n"
+           "2: wrong arguments; 130: stopped and saved.\n");
     return 0;
 }
 

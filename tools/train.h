@@ -26,6 +26,8 @@ typedef struct trainer {
     int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
     bool        terminal, colour, warned, validated;
     double      began, shown;           /* seconds */
+    double      minutes, processor[2];  /* that were wanted; its seconds when training began */
+    double      first_loss;
     double      loss_sum, unigram, last_valid;
     int64_t     loss_count, tokens, skipped;
     int64_t     good;                   /* position of the last good validation */
@@ -394,17 +396,36 @@ static inline void kept_name(char *to, size_t room, const char *out, int64_t ste
     if (!dot || strchr(dot, '/')) dot = out + strlen(out);
     snprintf(to, room, "%.*s.%lld%s", (int)(dot - out), out, (long long)step, dot);
 }
+/* What is to be kept is written under one name, OUT.keep, whatever its step: a killed run leaves
+ * nothing that the next one does not find and take away. */
+static inline void keeping_name(char *to, size_t room, const char *out)
+{
+    snprintf(to, room, "%s.keep", out);
+}
+static inline void remove_stale(const char *out)
+{
+    char name[1024], part[1024];
+    keeping_name(name, sizeof name, out);
+    snprintf(part, sizeof part, "%.1000s.tmp", name);
+    remove(name);
+    remove(part);
+}
 static inline void save(trainer *t, bool keep)
 {
     static char position[32];
     int64_t many = whole_of(t->s, O_KEEP), every = whole_of(t->s, O_SAVE_EVERY);
-    char name[1024];
+    char name[1024], part[1024];
     snprintf(position, sizeof position, "%lld", (long long)t->position);
     t->s->text[O_POSITION_SEEN] = position;
     bundle_save(&t->b, t->s, t->out, false);
     if (!keep || !many) return;
     kept_name(name, sizeof name, t->out, t->position);
-    bundle_save(&t->b, t->s, name, false);
+    keeping_name(part, sizeof part, t->out);
+    bundle_save(&t->b, t->s, part, false);
+#ifdef _WIN32
+    remove(name);                       /* rename there replaces nothing */
+#endif
+    if (rename(part, name)) die("%s cannot be written", name);
     kept_name(name, sizeof name, t->out, t->position - many * every);
     if (t->position > many * every) remove(name);
 }
@@ -424,7 +445,7 @@ static inline void new_model(trainer *t)
     describe(&t->b.desc, t->s, &t->data, &t->b.tokeniser.tokeniser, classes);
     if (t->valid.batches.most_rows > t->b.desc.batch) t->b.desc.batch = t->valid.batches.most_rows;
     tfn_model_new(&t->b.model, &t->b.desc, NULL);
-    must_be_ok(&t->b.model.error);
+    must_be_model(&t->b.model, &t->b.desc);
 }
 /* Seconds a step takes, over so many; the first two do not count, and nothing is kept. */
 static inline double time_steps(trainer *t, int threads, int count)
@@ -439,7 +460,7 @@ static inline double time_steps(trainer *t, int threads, int count)
         if (i == 2) began = seconds();
         step(t, &r);
     }
-    t->position = 0;
+    t->position = t->skipped = 0;
     t->s->text[O_THREADS] = NULL;
     tfn_model_free(&t->b.model);
     return (seconds() - began) / count;
@@ -454,26 +475,81 @@ static inline bool has_threads(void)
     return tfn_model_resolve(&out, &d, NULL);
 }
 /* Threads, if they are not given: one, or all processors if these are faster now; the bits are the
- * same. --minutes becomes --steps. */
-static inline void choose_by_time(trainer *t)
+ * same. */
+static inline void choose_threads(trainer *t)
 {
-    static char steps[32], threads[32];
-    bool minutes = given(t->s, O_MINUTES) && !given(t->s, O_STEPS);
-    bool chosen = given(t->s, O_THREADS);
-    int count = minutes ? 20 : 5, one = chosen ? (int)whole_of(t->s, O_THREADS) : 1;
-    double each, all;
-    if (!minutes && chosen) return;
-    if (minutes) t->s->text[O_STEPS] = "1000000";
-    snprintf(threads, sizeof threads, "%d", one);
-    each = time_steps(t, one, count);
-    if (!chosen && processors() > 1 && has_threads()) {
-        all = time_steps(t, processors(), count);
-        if (all < each) snprintf(threads, sizeof threads, "%d", processors());
-        if (all < each) each = all;
+    static char threads[32];
+    int best = 1;
+    if (given(t->s, O_THREADS)) return;
+    if (processors() > 1 && has_threads()) {
+        double one = time_steps(t, 1, 5);
+        if (time_steps(t, processors(), 5) < one) best = processors();
     }
+    snprintf(threads, sizeof threads, "%d", best);
     t->s->text[O_THREADS] = threads;
-    if (!minutes) return;
-    snprintf(steps, sizeof steps, "%.0f", ceil(60 * real_of(t->s, O_MINUTES) / each));
+}
+/* Seconds of the processor since at[] was set: those of this thread, or the mean of all threads
+ * where that is more. Another program's load does not change them. */
+static inline void processor_now(double at[2])
+{
+    at[0] = at[1] = (double)clock() / CLOCKS_PER_SEC;
+#if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
+    struct timespec own;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    at[0] = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
+#endif
+}
+static inline double processor_since(const trainer *t, const double at[2])
+{
+    double now[2];
+    double threads = (double)whole_of(t->s, O_THREADS);
+    processor_now(now);
+#if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
+    return fmax(now[0] - at[0], (now[1] - at[1]) / threads);
+#else
+    return (now[1] - at[1]) / threads;
+#endif
+}
+/* A trial of a twentieth of the minutes, at most 10 s and at least 20 steps. Its batches are spread
+ * over all of the data, for they take different times. Seconds a step; a validation's into *valid.
+ * Nothing of it is kept. */
+static inline double try_steps(trainer *t, double *valid)
+{
+    const double most = fmin(60 * real_of(t->s, O_MINUTES) / 20, 10);
+    const double golden = 0.6180339887498949;
+    double began[2];
+    double spent = 0;
+    int tried = 0;
+    tfn_report r;
+    new_model(t);
+    step(t, &r);
+    processor_now(began);
+    validate(t);
+    *valid = processor_since(t, began);
+    processor_now(began);
+    for (; tried < 20 || (spent < most && tried < 100000); tried++) {
+        double place = golden * tried;
+        t->position = (int64_t)((place - floor(place)) * (double)t->data.batches.count);
+        step(t, &r);
+        spent = processor_since(t, began);
+    }
+    t->position = t->skipped = 0;
+    tfn_model_free(&t->b.model);
+    return spent / tried;
+}
+/* --minutes becomes --steps, which repeats the run. */
+static inline void choose_steps(trainer *t)
+{
+    static char steps[32];
+    const double all = 60 * real_of(t->s, O_MINUTES), every = (double)whole_of(t->s, O_EVAL_EVERY);
+    double each, valid, count;
+    if (!given(t->s, O_MINUTES) || given(t->s, O_STEPS)) return;
+    t->s->text[O_STEPS] = "1000000";
+    each = try_steps(t, &valid);
+    if (every > 0) count = all / (each + valid / every);
+    else count = fmax(all - 20 * valid, all / 2) / each;
+    t->minutes = all / 60;
+    snprintf(steps, sizeof steps, "%.0f", fmin(fmax(ceil(count), 1), 1e9));
     t->s->text[O_STEPS] = steps;
     fprintf(stderr, "%.1f ms a step: --steps %s\n", 1e3 * each, steps);
 }
@@ -551,7 +627,8 @@ static inline void prepare(trainer *t, bool resumed)
     corpus_cut(&t->data, t->s, &t->b.tokeniser.tokeniser, false);
     corpus_cut(&t->valid, t->s, &t->b.tokeniser.tokeniser, true);
     check_data(t);
-    choose_by_time(t);
+    choose_threads(t);
+    choose_steps(t);
     new_model(t);
     if (resumed) load_state(t);
     else if (given(t->s, O_FROM)) take_weights(t);
@@ -577,6 +654,27 @@ static inline void say_beginning(const trainer *t)
     fprintf(stderr, "\n");
 }
 
+/* At the end of a run by --minutes: was the trial right? */
+static inline void say_minutes(const trainer *t)
+{
+    const double spent = processor_since(t, t->processor) / 60;
+    if (t->minutes <= 0 || t->position < t->steps) return;
+    if (spent < 1.25 * t->minutes && spent > 0.75 * t->minutes) return;
+    fprintf(stderr, "tfn: the %lld steps took %.3g minutes of the processor, not the %.3g wanted\n",
+            (long long)t->steps, spent, t->minutes);
+}
+/* A training that made things worse: its model is saved, for one who looks for the reason. */
+static inline bool diverged(const trainer *t)
+{
+    const int32_t choices = t->b.kind == DATA_LABELS ? t->b.classes.count : t->b.desc.vocab;
+    const double first = fmax(t->first_loss, log((double)choices));
+    if (t->position < t->steps || t->last_valid < 1.2 * first) return false;
+    fprintf(stderr, "tfn: training diverged: the validation loss is %.4g, a model that knows "
+            "nothing has %.4g; what is saved is of no use\n", t->last_valid, first);
+    say_cause(t);
+    return true;
+}
+
 /* Trains to the end or to Ctrl-C: the program's exit code. */
 static inline int run(trainer *t)
 {
@@ -587,10 +685,12 @@ static inline int run(trainer *t)
     log_open(t);
     say_beginning(t);
     t->began = seconds();             /* shown = 0: the first step is told at once */
+    processor_now(t->processor);
     while (t->position < t->steps && !interrupted) {
         tfn_report r;
         bool last, validated;
         step(t, &r);
+        if (t->position == 1 && isfinite(r.loss)) t->first_loss = r.loss;
         last = t->position == t->steps;
         validated = last || t->position % eval == 0;
         if (validated) t->last_valid = validate(t), t->validated = true;
@@ -610,6 +710,8 @@ static inline int run(trainer *t)
     }
     printf("step %lld  valid %.4f\nhash %016llX\nbits %s\n", (long long)t->position, t->last_valid,
            (unsigned long long)tfn_model_hash(&t->b.model), tfn_bits(t->b.desc.isa));
+    say_minutes(t);
+    if (diverged(t)) return 1;
     return drawn ? 0 : 1;
 }
 #endif
