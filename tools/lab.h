@@ -471,6 +471,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.schedule.warmup = s->warmup;
     d.schedule.anchor = s->anchor;
     d.schedule.steps = s->steps;
+    if (s->steps == 0) d.schedule.kind = TFN_CONSTANT;      /* it is looked at as it starts */
     d.batch = s->stop ? LAB_TEST : s->batch;
     d.threads = 1;
     d.isa = s->isa;
@@ -1292,7 +1293,8 @@ static void lab_progress(lab *l, const lab_record *r)
     fprintf(stderr, "normlab: %3.0f %%, %.0f s, about %.0f s left: %s\n",
             100 * l->cost_done / l->cost, spent, left, r->key);
 }
-/* A record more in the file. When one is lost, no more are tried, and the program fails at its end. */
+/* A record more in the file. After one that is lost none is tried, and the program fails at its
+ * end. */
 static void lab_keep(lab *l, const char *line)
 {
     if (!line || !l->out) return;
