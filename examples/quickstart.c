@@ -1,5 +1,5 @@
 /* cc -O2 examples/quickstart.c -o quickstart -lm && ./quickstart [text file]
- * A byte-level language model of a text, by default of tfnorm.h itself. Ctrl-C ends it early.
+ * A byte-level language model of a text, by default of quickstart.txt here. Ctrl-C ends it early.
  * TFNORM_ISA=avx2 and, with -fopenmp or -pthread, TFNORM_THREADS=2 do not change a bit. */
 #ifdef _REENTRANT
 #include "../tools/threads.h"
@@ -86,25 +86,25 @@ int main(int argc, char **argv)
     tfn_model m;
     tfn_decoder d;
     tfn_report r;
-    time_t start = time(NULL), shown = start, now;
-    if (argc > 1 ? !read_text(argv[1]) : !read_text("tfnorm.h") && !read_text("../tfnorm.h"))
+    time_t start = time(NULL);
+    if (argc > 1 ? !read_text(argv[1]) : !read_text("examples/quickstart.txt")
+                                         && !read_text("quickstart.txt"))
         return fprintf(stderr, "a text of at least 10 KB is wanted\n"), 1;
     tfn_model_new(&m, &desc, NULL);
     signal(SIGINT, stop);
     for (int i = 1; i <= STEPS && !stopped && m.error.status == TFN_OK; i++) {
         cut_randomly(tfn_key_fold(tfn_key_make(0), (uint64_t)i));
         tfn_model_step(&m, &batch, &r);
-        if ((now = time(NULL)) == shown) continue;
-        double each = difftime(shown = now, start) / i;
-        fprintf(stderr, "step %d of %d: %.2f bits per byte, %.0f tokens/s, %.0f s left\n", i,
-                STEPS, r.loss / 0.69314718, BATCH*CONTEXT / each, each * (STEPS - i));
+        if (i % (STEPS / 10)) continue;
+        fprintf(stderr, "step %d of %d: %.2f bits per byte, %.0f s left\n", i, STEPS,
+                r.loss / 0.69314718, difftime(time(NULL), start) / i * (STEPS - i));
     }
     size_t bytes = tfn_model_scratch(&desc);
     void *mem = malloc(bytes);
     bytes = tfn_decoder_size(&m, 1, CONTEXT/2, mem, bytes);
     if (tfn_decoder_init(&d, &m, 1, CONTEXT/2, mem = realloc(mem, bytes), bytes) != TFN_OK)
         return fprintf(stderr, "%s\n", tfn_error_text(&d.error, (char *)text, sizeof text)), 1;
-    printf("held-out %.2f bits per byte\n", evaluate(&m, batch));
+    printf("held-out %.4f bits per byte\n", evaluate(&m, batch));
     write_text(&d);
     printf("\nhash %016llX\nbits %s\n", (unsigned long long)tfn_model_hash(&m), tfn_bits(desc.isa));
 }

@@ -2,6 +2,36 @@
 # shell commands name files that exist.
 . ./check.sh
 [ -f ../README.md ] || { skip README "none"; finish; exit; }
+# The quickstart's block of the README is what its program prints: losses, sample, hash; seconds
+# differ. TFN_UPDATE=1 sh readme.sh writes the block anew, and does nothing else.
+shown() {
+    awk '/^The first one trains on/ { found = 1 } found && /^```/ && inside { exit }
+         inside { print } found && /^```/ { inside = 1 }' ../README.md
+}
+without_seconds() { sed 's/, [0-9.]* s left$//'; }
+quickstart() {
+    ${CC:-cc} -O2 ../examples/quickstart.c -o "$work/quickstart" -lm &&
+        (cd .. && "tests/$work/quickstart" > "tests/$work/said" 2> "tests/$work/progress")
+}
+equal() {
+    quickstart || return 1
+    { head -n 1 "$work/progress"; echo ...; tail -n 1 "$work/progress"; cat "$work/said"; } \
+        > "$work/shown"
+    if [ "$TFN_UPDATE" ]; then
+        awk -v block="$work/shown" '/^The first one trains on/ { found = 1 }
+            found && inside && /^```/ { inside = found = 0 } !inside { print }
+            found && /^```/ { inside = 1; while ((getline line < block) > 0) print line }' \
+            ../README.md > "$work/README.md" && cp "$work/README.md" ../README.md
+    fi
+    tail -n 1 "$work/said" | grep -q '^bits canonical$' || { echo "bits differ here"; return 0; }
+    without_seconds < "$work/shown" > "$work/wanted"
+    shown | without_seconds | diff - "$work/wanted" && [ "$(wc -l < "$work/wanted")" -gt 8 ]
+}
+check "README's quickstart: losses, sample, hash" equal
+if [ "$TFN_UPDATE" ]; then
+    finish
+    exit
+fi
 rm -f "$work"/block*
 awk -v dir="$work" '
     /^```c$/ { n++; inside = 1; next }
@@ -21,6 +51,16 @@ for f in "$work"/block*.c; do
     check "README $name is its example" example "$f"
     check "README $name compiles" block "$f"
 done
+frozen() {              # ASCII, at most 200 KB; any other text as argument, none is an error
+    [ "$(wc -c < ../examples/quickstart.txt)" -le 200000 ] &&
+        ! LC_ALL=C grep -n '[^ -~]' ../examples/quickstart.txt &&
+        ! "$work/quickstart" > "$work/page" 2>&1 && grep -q 'is wanted' "$work/page" &&
+        ! "$work/quickstart" none > "$work/page" 2>&1 || return 1
+    timeout -s INT 1 "$work/quickstart" ../tfnorm.h > "$work/page" 2>&1         # ended early
+    grep -q '^hash [0-9A-F]*$' "$work/page" &&
+        [ "$(grep '^hash' "$work/page")" != "$(grep '^hash' "$work/said")" ]
+}
+check "README: the text of the quickstart" frozen
 files() {
     awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' ../README.md |
         grep -oE '(examples|tests|tools)/[a-z0-9_/.]+' | sort -u | while read -r f; do
@@ -29,7 +69,11 @@ files() {
         done
 }
 check "README names files that exist" files
-# the generated list does not count: normlab.sh compares it
-lines() { [ "$(sed '/^<!-- normlab/,/^<!-- end/d' ../README.md | wc -l)" -lt 300 ]; }
+# what is generated does not count: normlab.sh compares the list, the test above the sample
+lines() {
+    shown > "$work/shown"
+    [ "$(($(sed '/^<!-- normlab/,/^<!-- end/d' ../README.md | wc -l) - $(wc -l < "$work/shown")))" \
+        -lt 300 ]
+}
 check "README has under 300 lines" lines
 finish
