@@ -1312,8 +1312,10 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
 /* Give `to` the weights of `from`, with all folded into them that can be. `to` was made with the
  * same options, but .inference and .folded: it has no gains of norms before a linear map, no scales
  * of branches, no constant or profiled scales of skips, no shifts, no statistics of a batch before
- * a linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. Outputs agree to
- * rounding. */
+ * a linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. Where a row of your own
+ * lets something else read what a scale or gain changes, that one stays in `to` as it is. Outputs
+ * agree to rounding. TFN_BAD_OPTION: another option or shape, or a profiled scale that is 0; the
+ * error names it. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
@@ -9257,6 +9259,16 @@ static const char *const tfn__kind_names[] = {
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
 static const char *const tfn__part_names[] = { TFN__PARTS(TFN__PART_NAME) };
 
+/* "decoder.3.self.q.weight" */
+static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
+{
+    static const char *const stacks[] = { "", "encoder.", "decoder." };
+    static const char *const subs[] = { "self.", "cross.", "ffn.", "before.", "" };
+    tfn__put(t, stacks[w->stack]);
+    if (w->layer >= 0) tfn__put_int(t, NULL, w->layer, ".");
+    tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
+}
+
 enum { TFN__FRAMES };       /* the slot of the float input that every model of frames binds */
 /* First numbers of the probes that profile: of scales, of the outputs of linear maps. */
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
@@ -9365,40 +9377,100 @@ static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, i
     return (float)(v * tfn__pow(layer < 1 ? 1 : layer, (double)s->layer));
 }
 
-/* -- what a folded model leaves out: see tfn_model_fold -------------------------------------- */
+/* -- the order of sub-layers ------------------------------------------------------------------ */
+
+/* The sub-layers of a layer of this stack, in their order: how many. */
+static int tfn__order_of(const tfn__builder *b, tfn_sublayer order[4])
+{
+    int count = 0;
+    if (TFN__HAS(b, TFN_MACARON)) order[count++] = TFN_FFN_BEFORE;
+    order[count++] = TFN_SELF_ATTENTION;
+    if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ENCODER_DECODER)
+        order[count++] = TFN_CROSS_ATTENTION;
+    order[count++] = TFN_FFN;
+    return count;
+}
+
+static tfn_join tfn__join_at(const tfn__builder *b, tfn_sublayer kind)
+{
+    tfn_place place = tfn__place_at(b->d, b->stack == TFN__IN_DECODER, kind, b->layer + 1);
+    return tfn_topology_join(tfn__row(b), &place);
+}
 
 static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
 {
     return tfn_norm_find(b->stack == TFN__IN_DECODER ? b->d->decoder_norm : b->d->norm);
 }
 
-/* Maps with biases; shifts that are folded become biases. */
+/* -- what a folded model leaves out: see tfn_model_fold -------------------------------------- */
+
+/* Each function says whether its derivation holds at the sub-layer where the builder is. The
+ * builder asks it to leave something out, the fold to put the same thing into weights. Where none
+ * holds, a scale or norm stays as it was trained, and the folded model is right with it. */
+
+/* x W + b reads shifts: of u = .. - s, and within the feed-forward. They become biases. */
+static bool tfn__reads_shift(const tfn__builder *b, int part)
+{
+    if (b->sub >= TFN__NO_SUB || !b->join.shifts) return false;
+    if (part == TFN__PART_K || part == TFN__PART_V) return b->sub == TFN_SELF_ATTENTION;
+    return part == TFN__PART_Q || part == TFN__PART_W1 || part == TFN__PART_W2
+        || part == TFN__PART_W3;
+}
 static bool tfn__biased(const tfn__builder *b, int part)
 {
-    bool memory = b->sub == TFN_CROSS_ATTENTION && (part == TFN__PART_K || part == TFN__PART_V);
-    if (TFN__ALL && b->d->folded && b->join.shifts) return part != TFN__PART_O && !memory;
+    if (TFN__ALL && b->d->folded && tfn__reads_shift(b, part)) return true;
     return !b->d->no_bias && !TFN__HAS(b, TFN_BIASLESS);
 }
 
-/* The affine part of a norm whose output is only read by linear maps. */
+/* What the first sub-layer of this layer reads, later ones read too. */
+static bool tfn__first_is_read(const tfn__builder *b)
+{
+    tfn_sublayer order[4];
+    const int count = tfn__order_of(b, order);
+    if (b->sub != (int32_t)order[0]) return false;
+    for (int i = 1; i < count; i++)
+        if (tfn__join_at(b, order[i]).source == TFN_FROM_FIRST) return true;
+    return false;
+}
+
+/* (g n + t) W = n (g W) + t W: the affine part of a norm that linear maps of this sub-layer alone
+ * read. t wants a bias. Of SeedNorm the factor of n is no constant. */
 static bool tfn__folds_norm(const tfn__builder *b, int part)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(b);
-    tfn_place ffn = tfn__place_at(b->d, b->stack == TFN__IN_DECODER, TFN_FFN, b->layer + 1);
-    bool moved = (norm->flags & TFN_NORM_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
+    const bool moved = (norm->flags & TFN_NORM_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
+    const bool ffn = b->sub == TFN_FFN || b->sub == TFN_FFN_BEFORE;
+    int reader = ffn ? TFN__PART_W1 : TFN__PART_Q;
     if (!TFN__ALL || !b->d->folded || norm->kind == TFN_NORM_SEED) return false;
-    if (moved && !tfn__biased(b, TFN__PART_Q)) return false;
-    if (part == TFN__PART_NORM_O || part == TFN__PART_NORM_2) return true;
-    return part == TFN__PART_NORM_IN && b->join.skip_from != TFN_FROM_NORMED
-        && tfn_topology_join(tfn__row(b), &ffn).source != TFN_FROM_FIRST;
+    if (part == TFN__PART_NORM_O) reader = TFN__PART_O;
+    else if (part == TFN__PART_NORM_2) reader = TFN__PART_W2;
+    else if (part != TFN__PART_NORM_IN) return false;
+    if (moved && !tfn__biased(b, reader)) return false;
+    if (part != TFN__PART_NORM_IN) return true;
+    return b->join.skip_from != TFN_FROM_NORMED && !tfn__first_is_read(b);
 }
+
+/* u = in * y - s: into the maps that read u, which nothing else does; with the norm before it. */
 static bool tfn__folds_input(const tfn__builder *b)
 {
     return b->join.norm_in ? tfn__folds_norm(b, TFN__PART_NORM_IN)
                            : TFN__ALL && b->d->folded && b->join.skip_from != TFN_FROM_NORMED;
 }
 
-/* The branch's scale, into its last matrix, or the gain of the norm that follows. */
+/* (h y) W = y (h W): not across a norm, but for one of constant statistics. */
+static bool tfn__folds_head_scale(const tfn__builder *b)
+{
+    const bool linear = tfn__norm_rule_of(b)->kind == TFN_NORM_BATCH;
+    if (!TFN__ALL || !b->d->folded) return false;
+    return !b->join.norm_inner || (linear && tfn__folds_norm(b, TFN__PART_NORM_O));
+}
+/* u W + b - s: a bias, if no scale comes between. */
+static bool tfn__folds_shift_1(const tfn__builder *b)
+{
+    return TFN__ALL && b->d->folded && !b->join.scales;
+}
+
+/* A factor of the branch p, into its last matrix, or the gain of the norm that follows. */
 static bool tfn__folds_branch(const tfn__builder *b)
 {
     bool gain = (tfn__norm_rule_of(b)->flags & (TFN_NORM_GAIN | TFN_NORM_OFFSET)) == TFN_NORM_GAIN;
@@ -9410,22 +9482,87 @@ static bool tfn__folds_out(const tfn__builder *b)
     tfn_scale_kind kind = b->join.out.kind;
     return tfn__folds_branch(b) && kind != TFN_SCALE_NONE && kind <= TFN_SCALE_SHARED;
 }
-/* N(a x + p) = N(x + p/a) with eps over a^2. */
+
+/* N(a x + p) = N(x + p/a) with eps over a^2, for a > 0, if nothing else reads p or adds to it. */
 static bool tfn__folds_skip(const tfn__builder *b)
 {
-    return tfn__folds_branch(b) && b->join.norm_sum && b->join.skip.kind == TFN_SCALE_CONSTANT
-        && b->join.extra.kind == TFN_SCALE_NONE && !b->join.gate && !b->side.id
-        && tfn__norm_rule_of(b)->kind <= TFN_NORM_RMS;
-}
-/* Admin's scale, into the norm before it: all but the first, which has none. */
-static bool tfn__folds_profile(const tfn__builder *b)
-{
-    bool first = b->layer == 0 && b->sub == TFN_SELF_ATTENTION;
-    return TFN__ALL && b->d->folded && (tfn__norm_rule_of(b)->flags & TFN_NORM_GAIN)
-        && (b->join.skip.kind == TFN_SCALE_FOLDED
-            || (b->join.skip.kind == TFN_SCALE_PROFILED && !first));
+    const tfn_join *j = &b->join;
+    float a;
+    if (!tfn__folds_branch(b) || !j->norm_sum || j->skip.kind != TFN_SCALE_CONSTANT) return false;
+    if (j->extra.kind != TFN_SCALE_NONE || j->gate || TFN__HAS(b, TFN_SIDE_STREAM)) return false;
+    a = tfn__rule_value(b->d, &j->skip, b->layer + 1);
+    return a > (float)1e-9 && a < (float)1e9 && tfn__norm_rule_of(b)->kind <= TFN_NORM_RMS;
 }
 
+/* More than the skip and the branch of its first sub-layer read the input x_0 of the layer. */
+static bool tfn__layer_is_read(const tfn__builder *b)
+{
+    tfn_sublayer order[4];
+    const int count = tfn__order_of(b, order);
+    if (tfn__row(b)->aggregate != TFN_AGGREGATE_NONE) return true;
+    if (b->stack == TFN__IN_ENCODER && tfn__has(b, TFN_TRANSPARENT)) return true;
+    for (int i = 0; i < count; i++) {
+        const tfn_join j = tfn__join_at(b, order[i]);
+        if (j.extra.kind != TFN_SCALE_NONE) return true;
+        if (i > 0 && (j.source != TFN_FROM_STREAM || j.skip_from == TFN_FROM_LAYER)) return true;
+    }
+    return false;
+}
+
+/* Admin's scale w of a skip that reads x = g n + t, the output of the norm before it: x' = w x has
+ * the gain w g and the bias w t, the skip is x', and the branch F(x) is that of x' with W/w in the
+ * maps that read it (Liu 2020, appendix C). So x must be read by these two alone, the branch by
+ * linear maps. *before: the sub-layer whose norm that is. */
+static bool tfn__skip_moves(const tfn__builder *b, tfn__builder *before)
+{
+    const tfn_join *j = &b->join;
+    tfn_sublayer order[4];
+    const int count = tfn__order_of(b, order);
+    int at = 0;
+    for (int i = 0; i < count; i++)
+        if ((int32_t)order[i] == b->sub) at = i;
+    if (j->skip.kind != TFN_SCALE_PROFILED && j->skip.kind != TFN_SCALE_FOLDED) return false;
+    if (!(tfn__norm_rule_of(b)->flags & TFN_NORM_GAIN) || j->norm_in) return false;
+    if (j->source == TFN_FROM_FIRST) return false;
+    if (j->shifts && !tfn__folds_input(b)) return false;        /* x - s is not linear in x */
+    if (!b->d->folded && TFN__HAS(b, TFN_SIGMA_REPARAM)) return false;      /* nor is sigma in W */
+    if (at > 0 && (j->source == TFN_FROM_LAYER || j->skip_from == TFN_FROM_LAYER)) return false;
+    *before = *b;
+    if (at == 0) before->layer--;
+    before->sub = (int32_t)order[(at + count - 1) % count];
+    if (before->layer < 0) return false;
+    before->join = tfn__join_at(before, (tfn_sublayer)before->sub);
+    if (!before->join.norm_sum) return false;
+    if (before->join.extra.kind != TFN_SCALE_NONE && before->join.extra_last) return false;
+    return at > 0 || !tfn__layer_is_read(b);
+}
+/* The first sub-layer of a stack has no norm before it; there the profiled w is 1, and the fold
+ * looks that it is. */
+static bool tfn__skip_is_one(const tfn__builder *b)
+{
+    const tfn_scale_rule *s = &b->join.skip;
+    const float value = tfn__rule_value(b->d, s, b->layer + 1), unit = tfn__orf(s->unit, 1);
+    tfn_sublayer order[4];
+    tfn__order_of(b, order);
+    if (b->layer > 0 || b->sub != (int32_t)order[0] || s->kind != TFN_SCALE_FOLDED) return false;
+    return !(value < 1 || value > 1) && !(unit < 1 || unit > 1);
+}
+static bool tfn__folds_profile(const tfn__builder *b)
+{
+    tfn__builder before;
+    if (!TFN__ALL || !b->d->folded) return false;
+    return tfn__skip_is_one(b) || tfn__skip_moves(b, &before);
+}
+
+/* A sub-layer that reads the stream through LayerNorm alone, and adds to it what can be centred:
+ * scalars times the stream, and outputs of matrices. */
+static bool tfn__centred_at(const tfn_join *j)
+{
+    if (!j->norm_in || j->norm_branch || j->norm_sum || j->source == TFN_FROM_FIRST) return false;
+    if (j->skip_from == TFN_FROM_NORMED || j->skip.kind > TFN_SCALE_LEARNED) return false;
+    if (j->out.kind == TFN_SCALE_PROFILED || j->out.kind == TFN_SCALE_FOLDED) return false;
+    return j->extra.kind <= TFN_SCALE_LEARNED;
+}
 /* All that writes to the streams can be centred: then LayerNorm is RMSNorm (Jiang 2023). */
 static bool tfn__centred(const tfn_model_desc *d)
 {
@@ -9437,13 +9574,12 @@ static bool tfn__centred(const tfn_model_desc *d)
         const tfn_norm_rule *norm = tfn_norm_find(decoder ? d->decoder_norm : d->norm);
         if (norm->kind != TFN_NORM_LAYER || (norm->flags & TFN_NORM_BY_HEAD)) return false;
         if (row->aggregate != TFN_AGGREGATE_NONE || !(row->flags & TFN_FINAL_NORM)) return false;
-        if (row->flags & (TFN_EMBEDDING_NORM | TFN_SIDE_STREAM | TFN_FIXNORM)) return false;
+        if (row->flags & (TFN_EMBEDDING_NORM | TFN_SIDE_STREAM | TFN_FIXNORM | TFN_EDGE_SHIFTS))
+            return false;
         for (int32_t i = 0; i < 4 * tfn__depth(d, decoder); i++) {
             tfn_place place = tfn__place_at(d, decoder, (tfn_sublayer)(i % 4), i / 4 + 1);
             tfn_join j = tfn_topology_join(row, &place);
-            if (!j.norm_in || j.norm_branch || j.norm_sum || j.skip_from == TFN_FROM_NORMED
-                || j.skip.kind > TFN_SCALE_LEARNED || j.extra.kind > TFN_SCALE_LEARNED)
-                return false;
+            if (!tfn__centred_at(&j)) return false;
         }
     }
     return true;
@@ -9669,12 +9805,6 @@ static bool tfn__special(const tfn_join *j)
         || j->extra.kind > TFN_SCALE_VECTOR;
 }
 
-static tfn_join tfn__join_at(const tfn__builder *b, tfn_sublayer kind)
-{
-    tfn_place place = tfn__place_at(b->d, b->stack == TFN__IN_DECODER, kind, b->layer + 1);
-    return tfn_topology_join(tfn__row(b), &place);
-}
-
 /* The gate of GPAS, one a layer. */
 static tfn_var tfn__apply_gate(tfn__builder *b, tfn_var x)
 {
@@ -9690,15 +9820,20 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var
     const tfn_join *join = &b->join;
     tfn_var u = x;
     float in;
+    *normed = tfn__none;
     if (TFN__ALL && join->source == TFN_FROM_LAYER) u = x0;
-    if (TFN__ALL && join->source == TFN_FROM_FIRST) u = b->first;
+    if (TFN__ALL && join->source == TFN_FROM_FIRST) {
+        if (!b->first.id)
+            return tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "the first sub-layer of a layer "
+                                   "cannot read what the first one read", 0, 0);
+        u = b->first;
+    }
     *normed = u = join->norm_in ? tfn__apply_norm(b, u, TFN__PART_NORM_IN) : u;
     if (!b->first.id) b->first = u;
     if (tfn__folds_input(b)) return u;
-    u = tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in);
-    if (TFN__ALL && join->shifts)
-        u = tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
-    return tfn__times(b, u, in);
+    u = tfn__times(b, tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in), in);
+    if (!TFN__ALL || !join->shifts) return u;
+    return tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
 }
 
 /* z = skip*x + p; nGPT: x + |out|*(p - x), the learned rate as its authors' code takes it. */
@@ -9861,7 +9996,7 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer ki
         }
     }
     if (y.id) b->t->nodes[y.id].number[1] = d->attention_cap;
-    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE && !d->folded)
+    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE && !tfn__folds_head_scale(b))
         y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
     if (TFN__ALL && b->join.norm_inner) y = tfn__apply_norm(b, y, TFN__PART_NORM_O);
     y = tfn__apply_linear(b, y, TFN__PART_O, width, tfn__stream(d), TFN_IDENTITY);
@@ -9876,7 +10011,7 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_
     const tfn_model_desc *d = b->d;
     float root = TFN__SQRT((float)d->width);
     bool scaled = TFN__ALL && b->join.scales;
-    bool shifted = TFN__ALL && b->join.shifts && part == TFN__PART_W1 && !d->folded;
+    bool shifted = TFN__ALL && b->join.shifts && part == TFN__PART_W1 && !tfn__folds_shift_1(b);
     bool plain = !scaled && !shifted;
     tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn, plain ? act : TFN_IDENTITY);
     if (scaled) h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
@@ -10065,12 +10200,10 @@ static tfn_var tfn__aggregate(tfn__builder *b, tfn_var x, int32_t first, bool la
 static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
 {
     const tfn_var x0 = x;
+    tfn_sublayer order[4];
+    const int count = tfn__order_of(b, order);
     b->first = tfn__none;
-    if (TFN__HAS(b, TFN_MACARON)) x = tfn__apply_sublayer(b, TFN_FFN_BEFORE, x, x0);
-    x = tfn__apply_sublayer(b, TFN_SELF_ATTENTION, x, x0);
-    if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ENCODER_DECODER)
-        x = tfn__apply_sublayer(b, TFN_CROSS_ATTENTION, x, x0);
-    x = tfn__apply_sublayer(b, TFN_FFN, x, x0);
+    for (int i = 0; i < count; i++) x = tfn__apply_sublayer(b, order[i], x, x0);
     b->sub = TFN__NO_SUB;
     return x;
 }
@@ -10451,50 +10584,80 @@ static const int tfn__readers[] = {
     TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1, TFN__PART_W3
 };
 
-/* Rows of a matrix divided by w, channel by channel. */
-static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w)
+/* A builder that is at this sub-layer, and only answers what folds there. */
+static tfn__builder tfn__builder_at(const tfn_model_desc *d, int stack, int32_t layer, int sub)
 {
-    for (int32_t r = 0; matrix && r < matrix->rows; r++)
-        for (int32_t c = 0; c < matrix->cols; c++)
-            m->params[matrix->at + (int64_t)r*matrix->cols + c] /= w[r];
+    tfn__builder b;
+    TFNORM_MEMSET(&b, 0, sizeof b);
+    b.d = d;
+    b.stack = stack;
+    b.layer = layer;
+    b.sub = sub;
+    b.join = tfn__join_at(&b, (tfn_sublayer)sub);
+    return b;
 }
 
-/* The skip scale w of a Post-LN sub-layer moves into the norm before it, times w, and into the
- * matrices that read the stream, over w (Liu 2020, appendix C). The keys and values of the
- * cross-attention read the memory, which is not rescaled: its W_q alone. */
-static bool tfn__fold_skip(tfn_model *m, const tfn__weight *skip, const float *w)
+/* Rows of a matrix divided by unit*w, channel by channel. */
+static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w,
+                             float unit)
 {
-    static const int parameters[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };
-    bool cross = skip->sub == TFN_CROSS_ATTENTION, decoder = skip->stack == TFN__IN_DECODER;
-    const char *name = decoder ? m->desc.decoder_norm : m->desc.norm;
-    bool offset = (tfn_norm_find(name)->flags & TFN_NORM_OFFSET) != 0;
-    const tfn__weight *p;
-    tfn__weight place = *skip;
-    int before = skip->sub == TFN_SELF_ATTENTION ? TFN_FFN : skip->sub - 1;
-    if (skip->sub == TFN_SELF_ATTENTION) place.layer--;
-    if (before == TFN_CROSS_ATTENTION
-        && !tfn__weight_at(m, &place, before, TFN__PART_O, TFN__MATRIX)) before--;
-    if (place.layer < 0) return true;                   /* the first one: w is 1 */
-    p = tfn__weight_at(m, &place, before, TFN__PART_NORM, TFN__GAIN);
-    if (!p || p->cols != skip->cols) return false;      /* a norm without such a gain */
-    for (int k = 0; k < 3; k++) {
-        p = tfn__weight_at(m, &place, before, TFN__PART_NORM, parameters[k]);
-        for (int32_t i = 0; p && p->cols == skip->cols && i < p->cols; i++) {
-            float *x = m->params + p->at + i;
-            *x = offset && k == 0 ? w[i] * (1 + *x) - 1 : w[i] * *x;
-        }
+    if (!matrix) return;
+    for (int32_t r = 0; r < matrix->rows; r++)
+        for (int32_t c = 0; c < matrix->cols; c++)
+            m->params[matrix->at + (int64_t)r*matrix->cols + c] /= unit * w[r];
+}
+
+/* One can divide by unit*w and get normal numbers. */
+static bool tfn__divides(const float *w, int32_t count, float unit)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const double size = (double)unit * (w[i] < 0 ? -(double)w[i] : (double)w[i]);
+        if (!(size > 1e-30 && size < 1e30)) return false;
     }
-    for (int i = 0; i < (cross ? 1 : 5); i++)
-        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, tfn__readers[i], TFN__MATRIX), w);
     return true;
 }
+
+/* The skip scale unit*w of a sub-layer moves into the norm `before` it and, as its inverse, into
+ * the matrices that read the stream: see tfn__skip_moves. The keys and values of the
+ * cross-attention read the memory, which is not rescaled: its W_q alone. */
+static void tfn__fold_skip(tfn_model *m, const tfn__builder *before, const tfn__weight *skip,
+                           const float *w, float unit)
+{
+    static const int kinds[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };        /* ALPHA: SeedNorm's */
+    const tfn_norm_rule *norm = tfn__norm_rule_of(before);
+    const bool offset = (norm->flags & TFN_NORM_OFFSET) != 0;
+    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;
+    const int readers = skip->sub == TFN_CROSS_ATTENTION ? 1 : 5;
+    tfn__weight place = *skip;
+    place.layer = (int16_t)before->layer;
+    for (int k = 0; k < count; k++) {
+        const tfn__weight *p = tfn__weight_at(m, &place, before->sub, TFN__PART_NORM, kinds[k]);
+        if (!p) continue;
+        for (int32_t i = 0; i < p->cols; i++) {
+            float *x = m->params + p->at + i;
+            const float by = unit * w[i];
+            *x = offset && k == 0 ? by * (1 + *x) - 1 : by * *x;
+        }
+    }
+    for (int i = 0; i < readers; i++)
+        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, tfn__readers[i], TFN__MATRIX), w,
+                         unit);
+}
+
+/* Admin in its folded form: after profiling the scales of skips go into the weights where they can,
+ * and are 1 from then on. */
 static void tfn__fold_skips(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
+        tfn__builder b, before;
+        float *data = tfn__weight_data(m, w), unit;
         if (w->part != TFN__PART_SKIP || w->kind != TFN__STATE) continue;
-        if (!tfn__fold_skip(m, w, tfn__weight_data(m, w))) continue;
-        for (int32_t c = 0; c < w->cols; c++) tfn__weight_data(m, w)[c] = 1;
+        b = tfn__builder_at(&m->desc, w->stack, w->layer, w->sub);
+        unit = tfn__orf(b.join.skip.unit, 1);
+        if (!tfn__skip_moves(&b, &before) || !tfn__divides(data, w->cols, unit)) continue;
+        tfn__fold_skip(m, &before, w, data, unit);
+        for (int32_t c = 0; c < w->cols; c++) data[c] = 1 / unit;
     }
 }
 
@@ -10562,12 +10725,13 @@ static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
 static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
 {
     tfn__folding at = *f;
+    const int kind = s->kind == TFN_SCALE_FOLDED ? TFN__STATE : TFN__GAIN;
     if (s->kind == TFN_SCALE_SHARED) at.place.sub = TFN__NO_SUB;
-    if (s->kind == TFN_SCALE_NONE) return 1;
+    if (s->kind == TFN_SCALE_NONE || s->kind == TFN_SCALE_LERP) return 1;
     if (s->kind == TFN_SCALE_CONSTANT)
         return (double)tfn__rule_value(&f->from->desc, s, f->place.layer + 1);
     if (s->kind == TFN_SCALE_SCHEDULED) return tfn__old_ramp(f, s);
-    return tfn__old(&at, part, TFN__GAIN, i, 1) * (double)tfn__orf(s->unit, 1);
+    return tfn__old(&at, part, kind, i, 1) * (double)tfn__orf(s->unit, 1);
 }
 
 /* What F reads: norm, scale, shift. */
@@ -10591,7 +10755,7 @@ static void tfn__fold_inner(const tfn__folding *f, int last)
         double g = 1, t = 0;
         if (f->b.join.norm_inner && tfn__folds_norm(&f->b, norm))
             tfn__fold_norm(f, norm, i, &g, &t);
-        if (f->b.join.head_scale == TFN_HEAD_SCALE)
+        if (f->b.join.head_scale == TFN_HEAD_SCALE && tfn__folds_head_scale(&f->b))
             g *= tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, i / head_size, 1);
         if (last == TFN__PART_W2) t -= tfn__old(f, TFN__PART_SHIFT_2, TFN__GAIN, 0, 0);
         tfn__fold_row(f, last, i, g, t);
@@ -10612,42 +10776,190 @@ static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
         p[k] *= (float)o;
     }
 }
-static void tfn__fold_output(const tfn__folding *f, int last)
+/* The scale a head behind W_O: of blocks of its columns. */
+static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
 {
     const tfn__weight *w;
-    float *p;
-    for (int kind = TFN__MATRIX; kind <= TFN__BIAS; kind++) {
-        p = tfn__new(f, last, kind, &w);
-        for (int64_t k = 0; p && k < (int64_t)w->rows * w->cols; k++)
-            if (f->b.join.head_scale == TFN_HEAD_SCALE_AFTER)
-                p[k] *= (float)tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN,
-                                        (int32_t)(k % w->cols) / (w->cols / f->to->desc.heads), 1);
+    float *p = tfn__new(f, TFN__PART_O, kind, &w);
+    int32_t block;
+    if (!p) return;
+    block = w->cols / f->to->desc.heads;
+    for (int64_t k = 0; k < (int64_t)w->rows * w->cols; k++) {
+        const int32_t head = (int32_t)(k % w->cols) / block;
+        p[k] *= (float)tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, head, 1);
     }
-    if (f->b.join.norm_branch) last = TFN__PART_NORM_BRANCH;
-    tfn__fold_columns(f, last, f->b.join.norm_branch ? TFN__GAIN : TFN__MATRIX);
-    tfn__fold_columns(f, last, TFN__BIAS);
+}
+static void tfn__fold_output(const tfn__folding *f, int last)
+{
+    const bool after = f->b.join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O;
+    if (after) {
+        tfn__fold_head_scale_after(f, TFN__MATRIX);
+        tfn__fold_head_scale_after(f, TFN__BIAS);
+    }
+    if (!f->b.join.norm_branch) {
+        tfn__fold_columns(f, last, TFN__MATRIX);
+        tfn__fold_columns(f, last, TFN__BIAS);
+        return;
+    }
+    tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__GAIN);
+    tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__BIAS);
+    if (tfn__norm_rule_of(&f->b)->kind == TFN_NORM_SEED)
+        tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__ALPHA);
 }
 
-static void tfn__fold_sublayer(tfn__folding *f, tfn_sublayer kind)
+/* The profiled scale of the skip here, where it folds, or NULL. */
+static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
 {
-    bool ffn = kind == TFN_FFN || kind == TFN_FFN_BEFORE;
-    int last = ffn ? TFN__PART_W2 : TFN__PART_O;
-    const tfn__weight *w, *skip;
-    float *bias;
-    f->place.sub = (uint8_t)kind;
-    f->b.sub = (int32_t)kind;
-    f->b.join = tfn__join_at(&f->b, kind);
-    if (!tfn__new(f, last, TFN__MATRIX, &w)) return;       /* the layer has no such sub-layer */
+    const int kind = f->b.join.skip.kind == TFN_SCALE_FOLDED ? TFN__STATE : TFN__GAIN;
+    if (!tfn__folds_profile(&f->b)) return NULL;
+    return tfn__weight_at(f->from, &f->place, f->place.sub, TFN__PART_SKIP, kind);
+}
+
+/* Fixup's shift of the hidden units. */
+static void tfn__fold_shift_1(const tfn__folding *f)
+{
+    const float shift = (float)tfn__old(f, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
+    const tfn__weight *w;
+    float *bias = tfn__new(f, TFN__PART_W1, TFN__BIAS, &w);
+    if (!bias) return;
+    for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
+}
+
+static void tfn__fold_sublayer(const tfn__folding *f)
+{
+    const bool ffn = f->place.sub == TFN_FFN || f->place.sub == TFN_FFN_BEFORE;
+    const int last = ffn ? TFN__PART_W2 : TFN__PART_O;
+    const tfn__weight *skip = tfn__skip_to_fold(f);
+    tfn__builder before;
     if (tfn__folds_input(&f->b))
         for (int32_t i = 0; i < tfn__stream(&f->to->desc); i++) tfn__fold_input(f, i);
-    bias = tfn__new(f, TFN__PART_W1, TFN__BIAS, &w);
-    for (int32_t c = 0; bias && c < w->cols; c++)
-        bias[c] -= (float)tfn__old(f, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
+    if (ffn && tfn__folds_shift_1(&f->b)) tfn__fold_shift_1(f);
     tfn__fold_inner(f, last);
     tfn__fold_output(f, last);
-    skip = tfn__weight_at(f->from, &f->place, (int)kind, TFN__PART_SKIP, TFN__GAIN);
-    if (skip && tfn__folds_profile(&f->b))
-        tfn__fold_skip(f->to, skip, tfn__weight_data(f->from, skip));
+    if (skip && tfn__skip_moves(&f->b, &before))
+        tfn__fold_skip(f->to, &before, skip, tfn__weight_data(f->from, skip),
+                       tfn__orf(f->b.join.skip.unit, 1));
+}
+
+/* Weights have values with which the fold is no function: it refuses, and says which. */
+static void tfn__check_sublayer(const tfn__folding *f)
+{
+    const tfn__weight *skip = tfn__skip_to_fold(f);
+    const bool one = tfn__skip_is_one(&f->b);
+    const float *w;
+    char name[sizeof f->to->error.name];
+    tfn__text text = tfn__text_in(name, sizeof name);
+    if (!skip) return;
+    w = tfn__weight_data(f->from, skip);
+    tfn__weight_name(skip, &text);
+    tfn__end(&text);
+    for (int32_t i = 0; i < skip->cols; i++)
+        if (one && (w[i] < 1 || w[i] > 1))
+            tfn__fail_name(&f->to->error, TFN_BAD_OPTION, "fold",
+                           "%s is not 1, and there is no norm before it to take it", name);
+    if (!one && !tfn__divides(w, skip->cols, tfn__orf(f->b.join.skip.unit, 1)))
+        tfn__fail_name(&f->to->error, TFN_BAD_OPTION, "fold",
+                       "%s is 0 or nearly: matrices that read the stream cannot be divided by it",
+                       name);
+}
+
+/* Each sub-layer of each stack. */
+static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding *f))
+{
+    const tfn_model_desc *d = &f->to->desc;
+    for (int stack = TFN__IN_ENCODER; stack <= TFN__IN_DECODER; stack++) {
+        const bool decoder = stack == TFN__IN_DECODER;
+        tfn_sublayer order[4];
+        int count;
+        if (d->arch == (decoder ? TFN_ENCODER : TFN_DECODER)) continue;
+        f->b.d = d;
+        f->b.stack = stack;
+        count = tfn__order_of(&f->b, order);
+        for (int32_t i = 0; i < count * tfn__depth(d, decoder); i++) {
+            f->b = tfn__builder_at(d, stack, i / count, (int)order[i % count]);
+            f->place.stack = (uint8_t)stack;
+            f->place.layer = (int16_t)(i / count);
+            f->place.sub = (uint8_t)f->b.sub;
+            fold(f);
+        }
+    }
+}
+
+/* -- the two models must be the same function ------------------------------------------------ */
+
+static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
+{
+    const float x[] = { a->value, a->n, a->m, a->layer, a->unit };
+    const float y[] = { b->value, b->n, b->m, b->layer, b->unit };
+    for (int i = 0; i < 5; i++)
+        if (x[i] < y[i] || x[i] > y[i]) return false;
+    return a->kind == b->kind;
+}
+static bool tfn__same_join(const tfn_join *a, const tfn_join *b)
+{
+    return a->norm_in == b->norm_in && a->norm_branch == b->norm_branch
+        && a->norm_sum == b->norm_sum && a->norm_inner == b->norm_inner && a->shifts == b->shifts
+        && a->gate == b->gate && a->extra_last == b->extra_last && a->scales == b->scales
+        && a->source == b->source && a->skip_from == b->skip_from && a->qk == b->qk
+        && a->head_scale == b->head_scale && tfn__same_scale(&a->in, &b->in)
+        && tfn__same_scale(&a->out, &b->out) && tfn__same_scale(&a->skip, &b->skip)
+        && tfn__same_scale(&a->extra, &b->extra);
+}
+static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, bool decoder)
+{
+    const tfn_topology *x = decoder ? a->decoder_topology : a->topology;
+    const tfn_topology *y = decoder ? b->decoder_topology : b->topology;
+    if (a->arch == (decoder ? TFN_ENCODER : TFN_DECODER)) return true;
+    if (x->flags != y->flags || x->aggregate != y->aggregate) return false;
+    for (int32_t i = 0; i < 4 * tfn__depth(a, decoder); i++) {
+        const tfn_place place = tfn__place_at(a, decoder, (tfn_sublayer)(i % 4), i / 4 + 1);
+        const tfn_join j = tfn_topology_join(x, &place), k = tfn_topology_join(y, &place);
+        if (!tfn__same_join(&j, &k)) return false;
+    }
+    return true;
+}
+
+#define TFN__SAME(field)                                                                           \
+    { #field, offsetof(tfn_model_desc, field), sizeof(((tfn_model_desc *)0)->field) }
+static bool tfn__same_bytes(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+/* The first option that makes them different functions, or NULL. A shape that differs, and a matrix
+ * with a bias or without, the weights tell. */
+static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
+{
+    static const struct { const char *name; size_t at, size; } options[] = {
+        TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
+        TFN__SAME(kv_heads), TFN__SAME(ffn), TFN__SAME(head), TFN__SAME(bands), TFN__SAME(segments),
+        TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
+        TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
+        TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
+        TFN__SAME(norm_factor)
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (!tfn__same_bytes((const char *)a + options[i].at, (const char *)b + options[i].at,
+                             options[i].size)) return options[i].name;
+    if (a->arch == TFN_ENCODER_DECODER && a->decoder_layers != b->decoder_layers)
+        return "decoder_layers";
+    if (!tfn__equal(a->norm, b->norm)) return "norm";
+    if (!tfn__equal(a->decoder_norm, b->decoder_norm)) return "decoder_norm";
+    if (a->no_bias && !b->no_bias) return "no_bias";
+    if (!tfn__same_rows(a, b, false)) return "topology";
+    return tfn__same_rows(a, b, true) ? NULL : "decoder_topology";
+}
+
+static void tfn__check_fold(tfn_model *to, const tfn_model *from)
+{
+    const char *other = tfn__other_option(&to->desc, &from->desc);
+    if (!to->desc.folded || from->desc.folded)
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
+                  "the models must have the same options, but folded", 0, 0);
+    if (other)
+        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", "the models must have the same options, "
+                       "but folded: %s is another", other);
 }
 
 /* Rows of what writes to the stream get the mean 0. */
@@ -10662,18 +10974,45 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
     }
 }
 
-/* Weights that both have; the rest of `to` starts at 0. False if it is no folded form of `from`. */
-static bool tfn__fold_copy(tfn_model *to, const tfn_model *from)
+/* Each weight of `to` is one of `from`; biases may be new. */
+static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
+{
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__weight_at(from, w, w->sub, w->part, w->kind);
+        char name[sizeof to->error.name];
+        tfn__text text = tfn__text_in(name, sizeof name);
+        if (!old && w->kind == TFN__BIAS) continue;
+        if (old && old->rows == w->rows && old->cols == w->cols) continue;
+        tfn__weight_name(w, &text);
+        tfn__end(&text);
+        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", "the models must have the same options, "
+                       "but folded: %s has another shape", name);
+    }
+}
+static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
 {
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
         const tfn__weight *old = tfn__weight_at(from, w, w->sub, w->part, w->kind);
         size_t bytes = (size_t)w->rows * (size_t)w->cols * sizeof(float);
-        if (old ? old->rows != w->rows || old->cols != w->cols : w->kind != TFN__BIAS) return false;
-        if (!old) TFNORM_MEMSET(tfn__weight_data(to, w), 0, bytes);
-        else TFNORM_MEMCPY(tfn__weight_data(to, w), tfn__weight_data(from, old), bytes);
+        if (old) TFNORM_MEMCPY(tfn__weight_data(to, w), tfn__weight_data(from, old), bytes);
+        else TFNORM_MEMSET(tfn__weight_data(to, w), 0, bytes);
     }
-    return true;
+}
+
+/* Tables of rows of length 1, means of layers: what is not of a sub-layer. */
+static void tfn__fold_tables(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        float *p = tfn__weight_data(m, w);
+        bool unit = w->part == TFN__PART_EMBEDDING
+                 && tfn__unit_table(&m->desc, w->stack == TFN__IN_ENCODER);
+        for (int32_t r = 0; unit && r < w->rows; r++)
+            tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
+        if (w->part == TFN__PART_MEMORY_MIX) m->kernels->softmax_forward(p, p, 1, w->cols);
+    }
 }
 
 /* W becomes gamma/sigma W. */
@@ -10702,36 +11041,20 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
         tfn__fail(&to->error, TFN_NOT_READY, "fold", "`from` was not initialised", 0, 0);
     if (from->error.status != TFN_OK && from->error.status != TFN_BAD_BATCH)
         return from->error.status;
-    if (to->error.status == TFN_OK && (!to->desc.folded || from->desc.folded
-        || !tfn__equal(to->desc.recipe, from->desc.recipe) || !tfn__fold_copy(to, from)))
-        tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
-                  "the models must have the same options, but folded", 0, 0);
+    if (to->error.status == TFN_OK) tfn__check_fold(to, from);
+    if (to->error.status == TFN_OK) tfn__check_shapes(to, from);
     if (to->error.status != TFN_OK) return to->error.status;
     TFNORM_MEMSET(&f, 0, sizeof f);
     f.to = to;
     f.from = from;
-    f.b.d = &to->desc;
+    tfn__fold_sublayers(&f, tfn__check_sublayer);
+    if (to->error.status != TFN_OK) return to->error.status;
+    tfn__fold_copy(to, from);
     to->step = from->step;
     for (int32_t i = 0; i < from->weight_count; i++)
         if (from->weights[i].kind == TFN__GAMMA) tfn__fold_sigma(to, from, from->weights + i);
-    for (int32_t i = 0; i < to->weight_count; i++) {
-        const tfn__weight *w = to->weights + i;
-        float *p = tfn__weight_data(to, w);
-        bool unit = w->part == TFN__PART_EMBEDDING
-                 && tfn__unit_table(&to->desc, w->stack == TFN__IN_ENCODER);
-        for (int32_t r = 0; unit && r < w->rows; r++)
-            tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
-        if (w->part == TFN__PART_MEMORY_MIX) to->kernels->softmax_forward(p, p, 1, w->cols);
-    }
-    for (int stack = TFN__IN_ENCODER; stack <= TFN__IN_DECODER; stack++)
-        for (int32_t l = 0; l < tfn__depth(&to->desc, stack == TFN__IN_DECODER); l++) {
-            f.b.stack = stack;
-            f.b.layer = l;
-            f.place.stack = (uint8_t)stack;
-            f.place.layer = (int16_t)l;
-            for (int kind = 0; kind < TFN__NO_SUB; kind++)
-                tfn__fold_sublayer(&f, (tfn_sublayer)kind);
-        }
+    tfn__fold_tables(to);
+    tfn__fold_sublayers(&f, tfn__fold_sublayer);
     for (int32_t i = 0; i < to->weight_count && tfn__centred(&to->desc); i++)
         tfn__centre(to, to->weights + i);
     return TFN_OK;
@@ -11547,15 +11870,6 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 }
 
 /* -- parameters by name, hash ---------------------------------------------------------------- */
-
-static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
-{
-    static const char *const stacks[] = { "", "encoder.", "decoder." };
-    static const char *const subs[] = { "self.", "cross.", "ffn.", "before.", "" };
-    tfn__put(t, stacks[w->stack]);
-    if (w->layer >= 0) tfn__put_int(t, NULL, w->layer, ".");
-    tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
-}
 
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
