@@ -425,6 +425,13 @@ class Admin(Skip):                                        # V04, [A] section 4.3
         return self.row(f"{at}.skip.weight", self.width)
 
 
+class AdminDirect(Admin):                                 # V04: a profile's w is no parameter
+    def skip(self, at):
+        w = parameter(f"{at}.skip.weight", 1, self.width)[0]
+        self.after(f"{at}.skip.weight", w)
+        return w
+
+
 class AdminConstant(Skip):                                # V04, profile-free: O(log n)
     def skip(self, at):
         n = sublayers(self, at.stack)
@@ -680,6 +687,30 @@ class NormFormerRes(NormFormer):                          # V36 (4)
         return x * self.row(f"{at}.skip.weight", self.width) if at.kind == "ffn" else x
 
 
+class NormFormerCode(NormFormer):                         # V36, fairseq: in decoder layers, c behind W_O
+    def join(self, at, x, f):
+        return super().join(at, x, f) if at.stack.name == "decoder" else Pre.join(self, at, x, f)
+
+    def heads(self, at, y):
+        return y
+
+    def attention(self, at, u, memory=None):
+        y = super().attention(at, u, memory)
+        if at.kind != "self" or at.stack.name != "decoder":
+            return y
+        return (y.unflatten(-1, (HEADS, -1)) * self.row(f"{at}.head_scale.weight", HEADS)[:, None]).flatten(-2)
+
+    def inner(self, at, part, y):
+        return super().inner(at, part, y) if at.stack.name == "decoder" else y
+
+
+class DyTLM(Pre):                                         # N08, the code's language models: a x_0
+    norm = point(torch.tanh, False)
+
+    def embed(self, stack, ids):
+        return super().embed(stack, ids) * self.row(stack.name + ".embedding_scale.weight", 1)
+
+
 class ResiDual(Variant):                                  # V37
     def run(self, stack, x):
         self.side = x
@@ -902,6 +933,8 @@ VARIANTS = {
     "detachnorm-code": of(Pre, norm=code_norm(True, True)),
     "detachnorm-mean-code": of(Pre, norm=code_norm(True, False)),
     "detachnorm-std-code": of(Pre, norm=code_norm(False, True)),
+    "normformer-code": NormFormerCode, "dyt-lm": DyTLM,
+    "he": Post, "orthogonal": Post, "lsuv": Post, "admin-direct": AdminDirect,
 }
 
 
