@@ -59,6 +59,12 @@
 #define main files_main
 #include "test_files.c"
 #undef main
+#define main options_main
+#include "test_options.c"
+#undef main
+#define main nulls_main
+#include "test_nulls.c"
+#undef main
 #define main bits_main
 #include "test_bits.c"
 #undef main
@@ -91,6 +97,8 @@ int main(int argc, char **argv)
     FILE_TESTS(tokenise)
     FILE_TESTS(papers)
     FILE_TESTS(files)
+    FILE_TESTS(options)
+    FILE_TESTS(nulls)
     FILE_TESTS(bits)
     return CHECK_TALLY();
 }

@@ -46,6 +46,15 @@ short() {           # a line that an interruption cut is measured again
 }
 check "a line cut short is measured again" short
 
+# A claim that asks for a list of a name that there is not, or finds NaN, has no verdict.
+broken() {          # broken SED MESSAGE
+    sed "$1" "$work/jobs1.jsonl" > "$work/broken.jsonl"
+    "$normlab" run $some --file "$work/broken.jsonl" > "$work/again" 2> "$work/message"
+    [ $? = 1 ] && grep -q '^A4 *broken' "$work/again" && grep -q "$2" "$work/message"
+}
+check "a list of an unknown name is an error" broken 's/_gradient"/_gradeint"/g' 'no list is called'
+check "NaN is an error" broken 's/\(_gradient":\[\)[^],]*/\1null/g' 'holds NaN'
+
 page() {
     "$normlab" report --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.html" || return 1
     "$normlab" report --markdown --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.md"

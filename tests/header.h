@@ -42,7 +42,7 @@ static inline const char *header_text(void)
     return text;
 }
 
-/* The last name in a declaration of n bytes, such as "float *parameters" or "int32_t cutoffs[2]". */
+/* The last name in a declaration of n bytes, as in "float *parameters" or "int32_t cutoffs[2]". */
 static inline void header_last_name(const char *s, size_t n, char *name, size_t size)
 {
     size_t end = 0, begin;

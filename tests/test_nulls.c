@@ -121,10 +121,10 @@ static void nulls_make(void)
 
 /* -- the calls --------------------------------------------------------------------------------- */
 
-static int nulls_null, nulls_zero;          /* which pointer of a call is NULL, is zeroed; -1 none */
+static int nulls_null, nulls_zero;      /* which pointer of a call is NULL, is zeroed; -1: none */
 static long long nulls_zeroed[NULLS_ROOM / 64];
 
-static void *P(int i, const void *p)
+static void *nulls_pointer(int i, const void *p)
 {
     if (i == nulls_null) return NULL;
     if (i == nulls_zero) return memset(nulls_zeroed, 0, sizeof nulls_zeroed);
@@ -136,6 +136,10 @@ static void nulls_probe(void *user, int32_t id, const float *data, ptrdiff_t row
 {
     (void)user, (void)id, (void)data, (void)rows, (void)cols, (void)backward;
 }
+
+/* Short forms for the table; undefined behind it. */
+#define P nulls_pointer
+#define none nulls_none
 
 /* What a call returns, as a status: of what has none, TFN_NULL for a failure. */
 static tfn_status nulls_found(bool well) { return well ? TFN_OK : TFN_NULL; }
@@ -150,7 +154,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_tape_init, "-e", "..", (tfn_tape_init(P(0, &nulls.tape), P(1, nulls_block[12]), 4096, 1, \
       1, 1, false), nulls_voided(&nulls.tape.error)))                                              \
     X(tfn_param, "e", "z", nulls_found(tfn_param(P(0, &nulls.tape), 1, 1).id > 0))                 \
-    X(tfn_input, "e", "z", nulls_found(tfn_input(P(0, &nulls.tape), 1, TFN_ROWS_TARGET, 1).id > 0)) \
+    X(tfn_input, "e", "z", nulls_found(tfn_input(P(0, &nulls.tape), 1, TFN_ROWS_TARGET, 1).id      \
+      > 0))                                                                                        \
     X(tfn_linear, "e", "z", nulls_found(tfn_linear(P(0, &nulls.tape), nulls.x, nulls.w, none,      \
       TFN_IDENTITY).id > 0))                                                                       \
     X(tfn_linear_transposed, "e", "z", nulls_found(tfn_linear_transposed(P(0, &nulls.tape),        \
@@ -171,7 +176,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_gated, "e", "z", nulls_tape(tfn_gated(P(0, &nulls.tape), nulls.x, nulls.x, TFN_SILU)))   \
     X(tfn_add, "e", "z", nulls_found(tfn_add(P(0, &nulls.tape), nulls.x, nulls.x, 1, 1).id > 0))   \
     X(tfn_scale, "e", "z", nulls_found(tfn_scale(P(0, &nulls.tape), nulls.x, nulls.one).id > 0))   \
-    X(tfn_shift, "e", "z", nulls_found(tfn_shift(P(0, &nulls.tape), nulls.x, nulls.one, 1).id > 0)) \
+    X(tfn_shift, "e", "z", nulls_found(tfn_shift(P(0, &nulls.tape), nulls.x, nulls.one, 1).id      \
+      > 0))                                                                                        \
     X(tfn_mix, "e", "z", nulls_found(tfn_mix(P(0, &nulls.tape), none, nulls.x, nulls.one, 0).id    \
       > 0))                                                                                        \
     X(tfn_gate, "e", "z", nulls_tape(tfn_gate(P(0, &nulls.tape), nulls.x, nulls.one)))             \
@@ -310,7 +316,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_checkpoint_tokeniser, "eo", "q.", nulls_found(tfn_checkpoint_tokeniser(P(0, &nulls.f),   \
       P(1, nulls.text), 9) > 0))
 
-static const tfn_var none = { 0 };
+static const tfn_var nulls_none = { 0 };
 
 /* An operation whose inputs may not fit: the tape's error must not be about them. */
 static tfn_status nulls_tape(tfn_var made)
@@ -324,11 +330,11 @@ static tfn_status nulls_new(void)
 {
     static const tfn_allocator empty = { NULL, NULL, NULL };
     tfn_model m;
-    tfn_model *to = (tfn_model *)P(0, &m);
+    tfn_model *to = (tfn_model *)nulls_pointer(0, &m);
     tfn_status status;
     memset(&m, 0, sizeof m);
     if (nulls_zero >= 0 && nulls_zero < 2) return TFN_OK;
-    status = tfn_model_new(to, P(1, &nulls.desc), nulls_zero == 2 ? &empty : NULL);
+    status = tfn_model_new(to, nulls_pointer(1, &nulls.desc), nulls_zero == 2 ? &empty : NULL);
     if (nulls_zero == 2 && status == TFN_NULL)              /* it says "allocator.allocate" */
         memcpy(nulls_zeroed, "not initialised", 16);
     if (to) tfn_model_free(to);
@@ -365,6 +371,8 @@ NULLS(NULLS_CALL)
 #define NULLS_ROW(name, pointers, zeroed, call) { #name, pointers, zeroed, nulls_##name },
 static const struct { const char *name, *pointers, *zeroed; tfn_status (*call)(void); }
     nulls_rows[] = { NULLS(NULLS_ROW) };
+#undef P
+#undef none
 enum { NULLS_ROWS = sizeof nulls_rows / sizeof *nulls_rows };
 
 static tfn_status nulls_run(int row, int null, int zero)
@@ -459,7 +467,8 @@ TEST(nulls_closed_file)
     nulls_make();
     tfn_file_close(&nulls.f);
     CHECK(!tfn_file_tensor(&nulls.f, 0, &nulls.tensor));
-    CHECK(strstr(tfn_error_text(&nulls.f.error, text, sizeof text), "the file is not open") != NULL);
+    tfn_error_text(&nulls.f.error, text, sizeof text);
+    CHECK(strstr(text, "the file is not open") != NULL);
     CHECK(tfn_file_read(&nulls.f, &nulls.tensor, nulls.values, 0, 1) == TFN_NOT_READY);
     CHECK(!tfn_file_find(&nulls.f, "a", &nulls.tensor));
     CHECK(!tfn_file_text(&nulls.f, "a", text, sizeof text) && !text[0]);

@@ -367,7 +367,8 @@ TEST(options_generator_messages)
     options_generator_says(&o, "generator: end is 11, at most 10 is wanted");
     o.end = 0;
     o.sentences = o.beam = 1 << 12;
-    options_generator_says(&o, "generator: the number of all beams is 16777216, at most 1048576 is wanted");
+    options_generator_says(&o, "generator: the number of all beams is 16777216, at most 1048576 "
+                           "is wanted");
     memset(&o, 0, sizeof o);
     o.forbidden_count = 2;
     options_generator_says(&o, "generator: 2 tokens are forbidden, but none are given");

@@ -5,8 +5,10 @@
 #define CLAIMS_H
 #include "lab.h"
 
-typedef enum verdict { NOT_SHOWN, SHOWN, OPPOSITE, NOT_TESTABLE } verdict;
-static const char *const verdicts[] = { "not shown", "shown", "opposite", "not testable here" };
+/* BROKEN: it asks for numbers that cannot be there. */
+typedef enum verdict { NOT_SHOWN, SHOWN, OPPOSITE, NOT_TESTABLE, BROKEN } verdict;
+static const char *const verdicts[] = { "not shown", "shown", "opposite", "not testable here",
+                                        "broken" };
 
 /* What a picture shows: lines over x, or a matrix of n x n. */
 enum { FIGURE_POINTS = 3 * LAB_DEEPEST, FIGURE_LINES = 9, FIGURE_MATRIX = 40 };

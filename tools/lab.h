@@ -1076,6 +1076,8 @@ typedef struct lab {
     uint64_t     only;                /* > 0: samples are of this seed alone */
     double       cost, cost_done;     /* operations wanted and done */
     time_t       start;
+    int          wrong;               /* numbers that a claim asked for and that there cannot be */
+    char         wrong_text[LAB_KEY + 120];     /* the first of them */
 } lab;
 
 static lab_record *lab_find(const lab *l, const char *key)
@@ -1380,16 +1382,39 @@ static void lab_sum_up(lab_sample *a)
     for (int32_t i = 0; i < a->n; i++) squares += (a->v[i] - a->mean) * (a->v[i] - a->mean);
     a->sd = a->n > 1 ? sqrt(squares / (a->n - 1)) : 0;
 }
-/* Number `index` of a list (-1: the last) over seeds 1, 2 ...; NaN where there is none. */
+/* A training run that went to infinity: its numbers may be NaN, which claims count as failures. */
+static bool lab_diverged(const lab_record *r)
+{
+    const lab_list *curve = lab_list_of(r, "curve"), *skipped = lab_list_of(r, "skipped");
+    if (skipped && skipped->n > 0 && !(skipped->v[0] <= 0)) return true;
+    for (int32_t i = 0; curve && i < curve->n; i++)
+        if (!(curve->v[i] - curve->v[i] >= 0)) return true;
+    return false;
+}
+/* Number `index` (-1: the last) of a record that is there. A list of another name, a place behind
+ * its end and NaN after a run that did not diverge are mistakes of the claim. */
+static double lab_number(lab *l, const lab_record *r, const char *name, int32_t index)
+{
+    const lab_list *list = lab_list_of(r, name);
+    const int32_t at = list && index < 0 ? list->n + index : index;
+    const bool there = list && at >= 0 && at < list->n;
+    const double x = there ? list->v[at] : (double)NAN;
+    if (x == x || (there && lab_diverged(r))) return x;
+    if (!l->wrong++)
+        snprintf(l->wrong_text, sizeof l->wrong_text, !list ? "no list is called \"%s\" in %s"
+                 : there ? "list \"%s\" holds NaN in %s" : "list \"%s\" is shorter in %s", name,
+                 r->key);
+    return x;
+}
+/* Number `index` of a list over seeds 1, 2 ...; NaN while it is not measured. */
 static lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index)
 {
     lab_sample a;
     a.n = l->only ? 1 : s.stop ? l->seeds : l->init_seeds;
     for (int32_t i = 0; i < a.n; i++) {
         s.seed = l->only ? l->only : (uint64_t)(i + 1);
-        const lab_list *list = lab_list_of(lab_get(l, &s), name);
-        int32_t at = list && index < 0 ? list->n + index : index;
-        a.v[i] = list && at >= 0 && at < list->n ? list->v[at] : (double)NAN;
+        const lab_record *r = lab_get(l, &s);
+        a.v[i] = r ? lab_number(l, r, name, index) : (double)NAN;
     }
     lab_sum_up(&a);
     return a;

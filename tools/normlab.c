@@ -1852,6 +1852,15 @@ static int claims_command(cli *c)
                claims[i].measure ? "" : " (not testable here)");
     return 0;
 }
+/* What claims asked for was there, or it says what was not. */
+static bool claims_right(const lab *l)
+{
+    if (l->wrong)
+        fprintf(stderr, "normlab: %d numbers that claims ask for are not there: %s\n", l->wrong,
+                l->wrong_text);
+    return !l->wrong;
+}
+
 static int measure_claims(lab *l, const claim *const *wanted, int count, bool drawn)
 {
     outcome *o = (outcome *)malloc(sizeof *o);
@@ -1866,7 +1875,7 @@ static int measure_claims(lab *l, const claim *const *wanted, int count, bool dr
         if (!output_flush()) break;
     }
     free(o);
-    return l->lost ? 1 : 0;
+    return l->lost || !claims_right(l) ? 1 : 0;
 }
 
 /* Options that run and report share: what is measured, where it is kept. */
@@ -1957,7 +1966,7 @@ static int report_command(cli *c)
     else html_report(stdout, &l, wanted.list, wanted.count, o);
     lab_free(&l);
     free(o);
-    return 0;
+    return claims_right(&l) ? 0 : 1;
 }
 
 static int run_command(cli *c, bool all)

@@ -14,6 +14,7 @@ static const char *paper_of(const claim *c)
 static bool decide(const claim *c, lab *l, outcome *o)
 {
     const int seeds = l->seeds;
+    int wrong;
     memset(o, 0, sizeof *o);
     l->seeds = seeds_of(c, seeds);
     if (c->measure && (l->depth || l->width)) {       /* how deep and wide is it on its own? */
@@ -31,11 +32,13 @@ static bool decide(const claim *c, lab *l, outcome *o)
         say(o, ": the criterion was not made for it.] ");
     }
     l->missing = 0;
+    wrong = l->wrong;
     if (c->measure) c->measure(l, o);
     else {
         o->verdict = NOT_TESTABLE;
         say(o, "%s", c->reason);
     }
+    if (l->wrong > wrong) o->verdict = BROKEN;
     l->seeds = seeds;
     return !l->missing;
 }
@@ -154,13 +157,15 @@ static void html_claim(FILE *f, const claim *c, const lab *l, const outcome *o, 
 
 static void html_report(FILE *f, lab *l, const claim *const *wanted, int count, outcome *o)
 {
-    int tally[5] = { 0 };
+    enum { UNMEASURED = BROKEN + 1 };
+    int tally[UNMEASURED + 1] = { 0 };
     html_begin(f, l);
-    for (int i = 0; i < count; i++) tally[decide(wanted[i], l, o) ? (int)o->verdict : 4]++;
+    for (int i = 0; i < count; i++) tally[decide(wanted[i], l, o) ? (int)o->verdict : UNMEASURED]++;
     fprintf(f, "<p>");
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k <= UNMEASURED; k++)
         if (tally[k])
-            fprintf(f, "<b>%d</b> %s. ", tally[k], k < 4 ? verdicts[k] : "not measured yet");
+            fprintf(f, "<b>%d</b> %s. ", tally[k],
+                    k < UNMEASURED ? verdicts[k] : "not measured yet");
     fprintf(f, "</p>\n<table><tr><th>claim</th><th>verdict</th><th>what</th></tr>\n");
     for (int i = 0; i < count; i++) {
         bool measured = decide(wanted[i], l, o);
