@@ -132,9 +132,11 @@
  *            printf("%.3f\n", report.loss);        // nats per target
  *        }
  *
- *    Batches may be smaller than planned, in both directions, without any preparation. A step whose
- *    loss or gradient is not finite changes nothing; report.skipped says so, and report.culprit
- *    which parameter. With desc.micro_batches = 4, four calls make one update.
+ *    Batches may be smaller than planned, in both directions, without any preparation. With
+ *    desc.micro_batches = 4, four calls make one update. An update in which a loss or a gradient is
+ *    not finite changes nothing, neither weights and moments nor what its earlier micro-batches did
+ *    to running statistics, and a profile that it made falls with it; report.skipped says so, and
+ *    report.culprit which parameter.
  *
  * 4. Measure. tfn_model_eval is the loss without dropout and without an update;
  *    tfn_model_logits gives the scores themselves.
@@ -342,7 +344,7 @@ extern "C" {
     X(TFN_TOO_LARGE,    "a size does not fit the machine's integers")                          \
     X(TFN_NO_GRADIENT,  "a gradient reached an operation that has no backward")                \
     X(TFN_NOT_READY,    "called before what it needs was done")                                \
-    X(TFN_NOT_FINITE,   "a loss or gradient is not finite")                                    \
+    X(TFN_NOT_FINITE,   "a number is not finite")                                              \
     X(TFN_BAD_FORMAT,   "the data is not what its format says")                                \
     X(TFN_BAD_FILE,     "a file cannot be read or written")                                    \
     X(TFN_UNSUPPORTED,  "left out of this build or not available on this machine")             \
@@ -1207,8 +1209,10 @@ typedef struct tfn_report {
     float    lr, grad_norm;   /* of this update; the norm is before clipping */
     float    loss_scale;      /* of this step; 1 without half precision */
     bool     updated;         /* false: more micro-batches are wanted */
-    bool     skipped;         /* loss or gradient was not finite: nothing was changed */
-    int32_t  culprit;         /* the parameter whose gradient is not finite, or -1: the loss */
+    bool     skipped;         /* a loss, gradient, profile or running statistic was not finite, or
+                               * there were no targets: all is as before the first micro-batch */
+    int32_t  culprit;         /* the parameter whose gradient, or the running statistic, that is not
+                               * finite; or -1: the loss or the profile */
 } tfn_report;
 
 typedef struct tfn_param_info {
@@ -1229,6 +1233,7 @@ typedef struct tfn_allocator {
 typedef struct tfn_memory {
     size_t total, parameters, gradients, moments, tables, workspace, scratch, metadata;
     size_t working;           /* the rounded copy of half precision */
+    size_t before;            /* what an update that is skipped gives back */
 } tfn_memory;
 
 typedef struct tfn__weight {            /* private: one parameter tensor */
@@ -1254,6 +1259,8 @@ typedef struct tfn_model {
     int32_t   finite_steps;             /* updates since the scale changed */
     int64_t   param_floats, buffer_floats, step, tokens;     /* the buffers lie behind */
     bool      profiled;
+    bool      profile_open;             /* made by the update under way, which may be skipped */
+    float    *before;                   /* the buffers before this update; see tfn__before */
     double    loss_sum, nll_sum;        /* of the micro-batches so far */
     tfn_var   logits, loss, train_loss; /* on infer, infer, train */
     tfn_memory memory;
@@ -1277,8 +1284,8 @@ TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
                                     const tfn_allocator *allocator);
 TFNORM_API void tfn_model_free(tfn_model *m);          /* NULL: nothing */
 #endif
-/* One micro-batch forward and backward, and the update when all of a step are in. Here and in eval
- * report may be NULL. */
+/* One micro-batch forward and backward, and the update when all of a step are in. An update is made
+ * whole or not at all: see report->skipped. Here and in eval report may be NULL. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report);
 /* The loss alone, without dropout; nothing changes. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
@@ -1307,7 +1314,8 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id);
 TFNORM_API tfn_status     tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user);
 /* Data-dependent initialisation (Admin, LSUV) on a batch of any size; else it does nothing. The
  * first step of a model that was not profiled does it with its own batch; a model that was profiled
- * or trained is left as it is. */
+ * or trained is left as it is. TFN_NOT_FINITE: a number of the profile is not finite, and nothing
+ * was changed. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
 /* Give `to` the weights of `from`, with all folded into them that can be. `to` was made with the
  * same options, but .inference and .folded: it has no gains of norms before a linear map, no scales
@@ -6204,7 +6212,7 @@ static void tfn__rescale_backward(const tfn__call *c)
         tfn__pass_on(c, 0, tfn__ratio_of(c));
         return;
     }
-    da = c->k->dot(c->dy, c->x[0], c->rows * c->cols);
+    da = tfn__dot_counted(c, c->x[0]);
     if (b < 0 || b > 0) {
         da /= b;
         db = -tfn__ratio_of(c) * da;
@@ -11149,6 +11157,25 @@ static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t flo
          : (float *)(void *)tfn__take(a, tfn__count(floats), sizeof(float), &m->error);
 }
 
+static bool tfn__wants_profile(const tfn_model *m)
+{
+    for (int32_t i = 1; i < m->train.count; i++) {
+        const tfn_node *n = m->train.nodes + i;
+        if (n->op == TFN__OP_PROBE && n->arg[0] >= TFN__PROFILE) return true;
+    }
+    return false;
+}
+
+/* A profile changes parameters before its update is known to be good. No update was made yet, so
+ * that the moments are 0, and the copy stands in their place; without moments it stands behind the
+ * copy of the buffers. */
+static bool tfn__copy_in_moments(const tfn_model *m) { return tfn__moment_count(&m->desc) > 0; }
+static int64_t tfn__before_floats(const tfn_model *m)
+{
+    int64_t params = tfn__wants_profile(m) && !tfn__copy_in_moments(m) ? m->param_floats : 0;
+    return m->desc.inference ? 0 : m->buffer_floats + params;
+}
+
 /* The data: regions of floats, only counted in the size pass. */
 static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 {
@@ -11167,6 +11194,7 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
         m->run.grads = tfn__region(m, a, d->gradients, m->param_floats, &m->memory.gradients);
     m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * m->param_floats,
                              &m->memory.moments);
+    m->before = tfn__region(m, a, NULL, tfn__before_floats(m), &m->memory.before);
     m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
     m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
@@ -11469,6 +11497,24 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 
 /* -- one step -------------------------------------------------------------------------------- */
 
+static void tfn__copy_floats(float *to, const float *from, int64_t floats)
+{
+    if (floats > 0) TFNORM_MEMCPY(to, from, (size_t)floats * sizeof(float));
+}
+
+/* An update is made whole or not at all. Before its end it changes the running statistics, with
+ * each micro-batch, and by a profile, if it is the first one, parameters and buffers: so they are
+ * copied first. */
+static void tfn__begin_update(tfn_model *m)
+{
+    tfn__copy_floats(m->before, m->run.buffers, m->buffer_floats);
+}
+
+static float *tfn__params_before(const tfn_model *m)
+{
+    return tfn__copy_in_moments(m) ? m->moments : m->before + m->buffer_floats;
+}
+
 #ifndef TFNORM_NO_TRAINING
 /* How many targets count: none of the padding, and none below 0. *sum becomes the flat sum of
  * values[i] over these, side by side: those that are ignored must not move a term to another lane.
@@ -11602,6 +11648,56 @@ static tfn_status tfn__rescale(tfn_model *m, bool skipped)
     return TFN_NOT_FINITE;
 }
 
+static bool tfn__all_finite(const float *p, int64_t floats)
+{
+    for (int64_t i = 0; i < floats; i++)
+        if (!tfn__finite((double)p[i])) return false;
+    return true;
+}
+
+/* The profile stands: the moments are 0 again. */
+static void tfn__close_profile(tfn_model *m)
+{
+    if (m->profile_open && tfn__wants_profile(m) && tfn__copy_in_moments(m))
+        tfn__clear(m->moments, m->param_floats);
+    m->profile_open = false;
+}
+
+static void tfn__undo_update(tfn_model *m)
+{
+    tfn__copy_floats(m->run.buffers, m->before, m->buffer_floats);
+    if (m->profile_open) {
+        m->profiled = false;
+        if (tfn__wants_profile(m))
+            tfn__copy_floats(m->params, tfn__params_before(m), m->param_floats);
+    }
+    tfn__close_profile(m);
+    tfn__refresh(m);
+}
+
+/* A running statistic that is not finite, or -1. */
+static int32_t tfn__bad_statistic(const tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->kind < TFN__STATE) continue;
+        if (!tfn__all_finite(tfn__weight_data(m, w), (int64_t)w->rows * w->cols)) return i;
+    }
+    return -1;
+}
+
+/* All that the update is made of is finite, and there is something to learn. The first update of a
+ * model that is still not profiled has seen its profile refused. */
+static bool tfn__update_holds(const tfn_model *m, tfn_report *report)
+{
+    if (!tfn__finite(m->loss_sum)) return false;
+    report->grad_norm = tfn__grad_norm(m, &report->culprit);
+    if (!tfn__finite((double)report->grad_norm)) return false;
+    report->culprit = tfn__bad_statistic(m);
+    if (report->culprit >= 0) return false;
+    return m->tokens > 0 && (m->profiled || m->step > 0);
+}
+
 static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
 {
     float scale = m->tokens ? (float)(1.0 / (double)m->tokens) / m->loss_scale : 0, factor;
@@ -11610,17 +11706,17 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
     tfn__report(report, m->loss_sum, m->nll_sum, m->tokens, m->step);
     report->lr = lr;
     report->loss_scale = m->loss_scale;
-    if (tfn__finite(m->loss_sum)) report->grad_norm = tfn__grad_norm(m, &report->culprit);
-    report->skipped = !tfn__finite(m->loss_sum) || !tfn__finite((double)report->grad_norm)
-                   || !m->tokens;
-    if (!report->skipped) {
+    report->skipped = !tfn__update_holds(m, report);
+    if (report->skipped) {
+        tfn__undo_update(m);
+    } else {
         factor = m->desc.clip > 0 ? m->desc.clip / (report->grad_norm + (float)1e-6) : 1;
+        tfn__close_profile(m);
         tfn__update_all(m, lr, scale * (factor < 1 ? factor : 1));
         if (!m->desc.schedule.frozen) {
             tfn__unit_weights(m);
             tfn__follow_sigma(m);
         }
-        tfn__keep_statistics(m);
         tfn__count_update(m);
         m->step++;
         report->updated = true;
@@ -11687,6 +11783,7 @@ typedef struct tfn__profile {
     double     ratio[3], branch;       /* the running scalar r of each stack; Var(F) */
     int32_t    target, tries;          /* LSUV: the weight whose output is wanted */
     double     variance;
+    bool       refused;                /* a number was not finite */
 } tfn__profile;
 
 /* Admin (Liu 2020, section 4.3; the authors' code): w := r at once, so that what follows sees it;
@@ -11706,8 +11803,10 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
     variance = tfn__variance_of(p->m, id, data);
     if (id % 2 == 0) {
         p->branch = variance;
+        if (!tfn__finite(variance)) p->refused = true;
         return;
     }
+    if (!tfn__finite((double)(float)*r) || !tfn__finite(variance)) p->refused = true;
     for (int32_t i = 0; i < w->cols; i++) scale[i] = (float)*r;
     if (p->m->desc.half && w->kind < TFN__STATE)        /* seen by this very forward */
         TFNORM_MEMCPY(p->m->run.params + w->at, scale, (size_t)w->cols * sizeof(float));
@@ -11743,7 +11842,9 @@ static void tfn__unit_outputs(tfn__profile *p)
         for (p->tries = 0; p->tries < 10; p->tries++) {
             p->variance = 1;
             tfn__forward_probed(p, tfn__output_probe);
-            if (!(p->variance > 0) || (p->variance > 0.9 && p->variance < 1.1)) break;
+            p->refused = p->refused || !tfn__finite((double)(float)p->variance);
+            if (p->refused) return;
+            if (!((float)p->variance > 0) || (p->variance > 0.9 && p->variance < 1.1)) break;
             for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++)
                 data[i] /= TFN__SQRT((float)p->variance);
             tfn__refresh(p->m);
@@ -11751,26 +11852,23 @@ static void tfn__unit_outputs(tfn__profile *p)
     }
 }
 
-static bool tfn__wants_profile(const tfn_model *m)
-{
-    for (int32_t i = 1; i < m->train.count; i++) {
-        const tfn_node *n = m->train.nodes + i;
-        if (n->op == TFN__OP_PROBE && n->arg[0] >= TFN__PROFILE) return true;
-    }
-    return false;
-}
-
-static void tfn__profile_now(tfn_model *m)
+/* At the beginning of an update, which may still undo it. False: it was refused, because a number
+ * is not finite, and all is as before. */
+static bool tfn__open_profile(tfn_model *m)
 {
     tfn__profile p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.m = m;
     p.ratio[TFN__IN_ENCODER] = p.ratio[TFN__IN_DECODER] = 1;
-    m->profiled = true;
-    if (!tfn__wants_profile(m)) return;
+    m->profiled = m->profile_open = true;
+    if (!tfn__wants_profile(m)) return true;
+    tfn__copy_floats(tfn__params_before(m), m->params, m->param_floats);
     if (tfn_init_find(m->desc.init)->unit_variance) tfn__unit_outputs(&p);
     tfn__forward_probed(&p, tfn__profile_probe);
     tfn__fold_skips(m);
+    if (!tfn__all_finite(m->params, m->param_floats + m->buffer_floats)) p.refused = true;
+    if (p.refused) tfn__undo_update(m);
+    return !p.refused;
 }
 
 TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
@@ -11794,17 +11892,22 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
                          "a model made for inference cannot profile", 0, 0);
     }
     m->run.ints[TFN_INT_TARGETS] = NULL;
-    if (!m->profiled && !m->step && !m->micro) tfn__profile_now(m);
+    if (!m->profiled && !m->step && !m->micro) {
+        tfn__begin_update(m);
+        if (!tfn__open_profile(m)) status = TFN_NOT_FINITE;
+        tfn__close_profile(m);
+    }
     tfn__unbind(&m->run);
-    return TFN_OK;
+    return status;
 }
 
 /* A step whose batch is bound. */
 static tfn_status tfn__step_bound(tfn_model *m, tfn_report *report)
 {
     double loss, nll;
+    if (!m->micro) tfn__begin_update(m);
     if (!m->profiled && !m->step && !m->micro) {
-        tfn__profile_now(m);
+        tfn__open_profile(m);
         tfn__refresh(m);
     }
     m->run.loss_scale = m->loss_scale;
@@ -11815,10 +11918,12 @@ static tfn_status tfn__step_bound(tfn_model *m, tfn_report *report)
     m->loss_sum += loss;
     m->nll_sum += nll;
     m->tokens += tfn__count_targets(m);
-    if (tfn__finite(loss)) tfn_tape_backward(&m->train, &m->run);
+    if (tfn__finite(loss)) {
+        tfn_tape_backward(&m->train, &m->run);
+        tfn__keep_statistics(m);
+    }
     m->micro++;
     if (m->micro == m->desc.micro_batches) return tfn__finish_step(m, report);
-    if (tfn__finite(loss)) tfn__keep_statistics(m);
     tfn__report(report, loss, nll, tfn__count_targets(m), m->step);
     return TFN_OK;
 }
@@ -15407,10 +15512,17 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
 
 /* -- checkpoints: saving --------------------------------------------------------------------- */
 
-enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__GROUPS, TFN__STATE_COUNT = 8 };
+enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__BEFORE, TFN__GROUPS,
+       TFN__STATE_COUNT = 8 };
 static const char tfn__groups[][20] = {
-    "", "training.moment1.", "training.moment2.", "training.gradient."
+    "", "training.moment1.", "training.moment2.", "training.gradient.", "training.before."
 };
+
+/* The parameters of before the profile are kept. */
+static bool tfn__keeps_params(const tfn_model *m)
+{
+    return m->micro > 0 && m->profile_open && tfn__wants_profile(m);
+}
 
 /* The tensors of a model are its weights, then what training keeps of each: groups of as many.
  * Those that there are not have no data. */
@@ -15419,8 +15531,11 @@ static float *tfn__group_data(const tfn_model *m, int32_t i)
     const int32_t group = i / m->weight_count;
     const tfn__weight *w = m->weights + i % m->weight_count;
     if (group == TFN__WEIGHTS) return tfn__weight_data(m, w);
+    if (group == TFN__BEFORE && w->kind >= TFN__STATE) return m->micro ? m->before + w->at : NULL;
+    if (group == TFN__BEFORE) return tfn__keeps_params(m) ? tfn__params_before(m) + w->at : NULL;
     if (w->kind >= TFN__STATE) return NULL;
     if (group == TFN__GRADIENTS) return m->micro ? m->run.grads + w->at : NULL;
+    if (tfn__keeps_params(m)) return NULL;              /* the moments are 0 */
     if (group > tfn__moment_count(&m->desc)) return NULL;
     return m->moments + (group == TFN__SECOND ? m->param_floats : 0) + w->at;
 }
@@ -15513,7 +15628,7 @@ static void tfn__saved_state(double *state, const tfn_model *m)
     state[1] = (double)m->micro;
     state[2] = (double)m->tokens;
     state[3] = (double)m->finite_steps;
-    state[4] = (double)m->profiled;
+    state[4] = m->profiled && m->profile_open ? 2 : (double)m->profiled;
     state[5] = (double)m->loss_scale;
     state[6] = m->loss_sum;
     state[7] = m->nll_sum;
@@ -15640,16 +15755,28 @@ static float tfn__old_updates(tfn_file *f)
     return tfn__read_state(f, state) ? (float)state[0] : (float)16777216;
 }
 
+/* A copy of the statistics before the update under way, which files of version 0.1 do not have:
+ * then those of now are the best there are. */
+static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    tfn_tensor own, t;
+    if (i / m->weight_count != TFN__BEFORE) return false;
+    if (m->weights[i % m->weight_count].kind < TFN__STATE) return false;
+    tfn__group_tensor(m, i, &own);
+    return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
+}
+
 /* The mean over the files: sums in double, in their order. */
 static void tfn__read_mean(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
     tfn_tensor t;
     float part[TFN__CHUNK];
-    if (to && tfn__lacks_updates(f, m, i)) {
+    if (!to || tfn__lacks_copy(f, m, i)) return;
+    if (tfn__lacks_updates(f, m, i)) {
         *to = tfn__old_updates(f);
         return;
     }
-    if (!to || !tfn__find_tensor(f, m, i, &t)) return;
+    if (!tfn__find_tensor(f, m, i, &t)) return;
     if (count == 1) tfn_file_read(f, &t, to, 0, t.count);
     for (int64_t at = 0, n, all = t.count; at < all && count > 1; at += n) {
         double sum[TFN__CHUNK] = { 0 };
@@ -15693,21 +15820,26 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
     next.tokens = (int64_t)state[2];
     next.finite_steps = (int32_t)state[3];
     next.profiled = state[4] > 0;
+    next.profile_open = state[4] > 1 && next.micro > 0;
     next.loss_scale = (float)state[5];
     next.loss_sum = state[6];
     next.nll_sum = state[7];
     for (int32_t k = 0; k < count; k++) {
         if (tfn__fine(f + k)) tfn__read_desc(f + k, m, trains ? 2 : 1, NULL);
         for (int32_t i = 0; i < all && tfn__fine(f + k); i++)
-            if (tfn__group_data(&next, i) && !tfn__lacks_updates(f + k, m, i))
+            if (tfn__group_data(&next, i) && !tfn__lacks_updates(f + k, m, i)
+                && !tfn__lacks_copy(f + k, m, i))
                 tfn__find_tensor(f + k, m, i, &t);
     }
     if (tfn__files_status(f, count) == TFN_OK) {
-        for (int32_t i = 0; i < all && tfn__fine(f); i++)
+        if (!trains || tfn__keeps_params(&next))
+            tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+        for (int32_t i = 0; i < all && tfn__fine(f); i++) {
+            if (i == TFN__BEFORE * m->weight_count) tfn__begin_update(&next);
             tfn__read_mean(tfn__group_data(&next, i), f, count, m, i);
+        }
         if (tfn__files_status(f, count) != TFN_OK)
             tfn__fail(&next.error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
-        if (!trains) tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
         *m = next;
     }
     for (int32_t k = 0; k < count; k++) tfn_file_close(f + k);
