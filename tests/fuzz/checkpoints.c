@@ -1,0 +1,310 @@
+/* Fuzz: checkpoints of small runs with other values of options, other shapes, state and bytes. Peek
+ * gives options that a model can be made of, or an error; a load that fails changes nothing; after one
+ * that succeeds the model trains or decodes. */
+#include "input.h"
+#include "../lib.h"
+
+enum { BASES = 7, BLOCK = 1 << 21 };
+typedef struct base {
+    tfn_model model;
+    tfn_file file;                      /* how it was saved, in memory */
+    size_t data;                        /* where its tensors' bytes begin */
+    size_t state;                       /* where its "training.state" stands; 0: it has none */
+    uint64_t hash;
+} base;
+
+static base bases[BASES];
+static input whole, second;
+static input_room file_room, second_room, work_room;
+static unsigned char scratch[BLOCK], block[BLOCK];
+
+/* -- small runs ------------------------------------------------------------------------------ */
+
+static tfn_model_desc small_desc(int i)
+{
+    static const char *const recipes[BASES] = { "admin", "deepnorm", "post", NULL, "branchnorm", "ngpt", "pre" };
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.vocab = 5;
+    d.context = 4;
+    d.width = 4;
+    d.layers = d.heads = 1;
+    d.ffn = 4;
+    d.recipe = recipes[i];
+    d.seed = 7;
+    if (i == 0) d.micro_batches = 2;
+    if (i == 1) {
+        d.arch = TFN_ENCODER_DECODER;
+        d.position = TFN_ROTARY;
+        d.heads = 2;
+        d.schedule.kind = TFN_INVERSE_SQRT;
+        d.schedule.warmup = 10;
+    }
+    if (i == 2) {
+        d.arch = TFN_ENCODER;
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = 3;
+        d.norm = "batchnorm";
+    }
+    if (i == 3) d.inference = true;
+    if (i == 6) d.half = true;
+    return d;
+}
+
+static tfn_status train(tfn_model *m, int calls)
+{
+    static const int32_t tokens[] = { 0, 1, 2, 1 }, targets[] = { 1, 2, 1, 0 };
+    tfn_status status = TFN_OK;
+    tfn_batch b;
+    tfn_report r;
+    memset(&b, 0, sizeof b);
+    b.tokens = tokens;
+    b.targets = targets;
+    b.batch = 1;
+    b.time = m->desc.context < 4 ? m->desc.context : 4;
+    if (m->desc.arch == TFN_ENCODER_DECODER) {
+        b.source = tokens;
+        b.source_time = 3;
+    }
+    for (int i = 0; i < calls && status == TFN_OK; i++) status = tfn_model_step(m, &b, &r);
+    return status;
+}
+
+/* The file with a text, and a tokeniser's place taken by nothing. */
+static void make_base(base *x, int i)
+{
+    const tfn_model_desc d = small_desc(i);
+    const tfn_checkpoint with = { NULL, "golden", i == 6 };
+    tfn_tensor t;
+    char text[300];
+    memset(x, 0, sizeof *x);
+    if (tfn_model_new(&x->model, &d, NULL) != TFN_OK) {
+        printf("base %d: %s\n", i, tfn_error_text(&x->model.error, text, sizeof text));
+        exit(2);
+    }
+    if (!d.inference && train(&x->model, 3) != TFN_OK) {
+        printf("base %d: %s\n", i, tfn_error_text(&x->model.error, text, sizeof text));
+        exit(2);
+    }
+    x->file.to = malloc(INPUT_MOST);
+    x->file.to_size = INPUT_MOST;
+    if (tfn_model_save(&x->file, &x->model, &with) != TFN_OK) {
+        printf("base %d: %s\n", i, tfn_error_text(&x->file.error, text, sizeof text));
+        exit(2);
+    }
+    x->file.from = x->file.to;
+    x->file.from_size = (size_t)x->file.used;
+    tfn_file_open(&x->file);
+    x->data = (size_t)x->file.data;
+    if (tfn_file_find(&x->file, "training.state", &t)) x->state = (size_t)t.at;
+    tfn_file_close(&x->file);
+    x->hash = tfn_model_hash(&x->model);
+}
+
+/* -- changes --------------------------------------------------------------------------------- */
+
+/* The text `what` in the header from byte `at` on; 0: none. */
+static size_t find_text(const char *what, size_t at, size_t end)
+{
+    const size_t n = strlen(what);
+    for (; at + n <= end; at++)
+        if (!memcmp(whole.s + at, what, n)) return at;
+    return 0;
+}
+
+/* Replace the value of a random option, or remove it. Returns the header's new end. */
+static size_t change_option(size_t end)
+{
+    static const char *const values[] = {
+        "0", "1", "2", "3", "4", "8", "16", "true", "false", "-1", "0.5", "0.1", "1e-3", "2147483647", "1e9999",
+        "9223372036854775807", "18446744073709551615", "18446744073709551616", "nan", "inf", "-inf", "", "1e-50", "post",
+        "pre", "admin", "deepnorm", "layernorm", "rmsnorm", "batchnorm", "xavier", "default", "x", "\\u0031", "1e39", "-0"
+    };
+    const size_t before = whole.n;
+    size_t at = 0, from, to;
+    for (int skip = fuzz_below(66); skip >= 0; skip--) {
+        const size_t next = find_text("\"tfn.", at + 1, end);
+        if (!next) break;
+        at = next;
+    }
+    from = find_text("\":\"", at, end);
+    if (!at || !from) return end;
+    from += 3;
+    for (to = from; to < end && whole.s[to] != '"'; to++) {}
+    if (fuzz_one_in(6)) input_splice(&whole, at, to + 2 - at, NULL, 0);
+    else {
+        const char *value = INPUT_ONE_OF(values);
+        input_splice(&whole, from, to - from, value, strlen(value));
+    }
+    return end + whole.n - before;
+}
+
+/* Another dtype or shape of as many bytes for some tensor, or another format. */
+static size_t change_tensor(size_t end)
+{
+    static const char *const changes[][2] = {
+        { "\"F32\"", "\"I32\"" }, { "\"F32\"", "\"U32\"" }, { "\"F64\",\"shape\":[8]", "\"C64\",\"shape\":[8]" },
+        { "[4,4]", "[16]" }, { "[4,4]", "[2,8]" }, { "[4,4]", "[4,4,1]" }, { "[5,4]", "[4,5]" }, { "[4]", "[2,2]" },
+        { "[4]", "[1,4]" }, { "\"F32\",\"shape\":[4]", "\"BF16\",\"shape\":[8]" },
+        { "\"F32\",\"shape\":[4]", "\"F8_E4M3\",\"shape\":[16]" }, { "tfn_format\":\"1\"", "tfn_format\":\"2\"" },
+        { "training.", "straining." }
+    };
+    const int i = fuzz_below((int)(sizeof changes / sizeof *changes));
+    const char *from = changes[i][0], *to = changes[i][1];
+    size_t at = find_text(from, 8 + fuzz_bits() % (end - 8), end);
+    const size_t before = whole.n;
+    if (!at) at = find_text(from, 8, end);
+    if (at) input_splice(&whole, at, strlen(from), to, strlen(to));
+    return end + whole.n - before;
+}
+
+static void change_state(const base *x)
+{
+    static const double values[] = { 0, 1, 2, 3, 1000, 0.5, -1, 1e15, 1e16, 1e30, 1e300, -0.0 };
+    double v = INPUT_ONE_OF(values);
+    if (fuzz_one_in(10)) v = (double)NAN;
+    if (fuzz_one_in(10)) v = (double)INFINITY;
+    if (x->state) memcpy(whole.s + x->state + 8 * fuzz_below(8), &v, 8);
+}
+
+/* A base with some changes, its length in front made right again most of the time. */
+static void make_file(const base *x)
+{
+    size_t end = x->data;
+    const int kind = fuzz_below(8);
+    whole.n = 0;
+    input_bytes(&whole, x->file.from, x->file.from_size);
+    if (kind == 0) change_state(x);     /* before places move */
+    if (kind == 1) {
+        const size_t at = fuzz_bits() % whole.n;
+        whole.s[at] ^= (unsigned char)(1 << fuzz_below(8));
+    }
+    if (kind == 2 || kind == 3)
+        do end = change_option(end); while (fuzz_one_in(3));
+    if (kind == 4) {
+        const size_t before = whole.n;
+        input_change(&whole, fuzz_bits() % end);
+        end += whole.n - before;
+    }
+    if (kind == 5) {                    /* of an older file: a name less */
+        const size_t at = find_text("tfn.", fuzz_bits() % end, end);
+        if (at) whole.s[at] = 'T';
+    }
+    if (kind == 6) end = change_tensor(end);
+    if (((kind >= 2 && kind <= 4) || kind == 6) && end >= 8 && !fuzz_one_in(16))
+        for (int k = 0; k < 8; k++) whole.s[k] = (unsigned char)((end - 8) >> 8*k);
+}
+
+static tfn_file opened_by(input_room room, const input *in, size_t work)
+{
+    tfn_file f;
+    memset(&f, 0, sizeof f);
+    f.from = input_place(room, in->s, in->n);
+    f.from_size = in->n;
+    f.work = input_last(work_room, work);
+    f.work_size = work;
+    return f;
+}
+
+/* -- what is accepted ------------------------------------------------------------------------ */
+
+/* A model from the options of the file, if they are small, and its weights. */
+static void use_desc(tfn_model_desc *d)
+{
+    tfn_file f = opened_by(file_room, &whole, work_room.size);
+    tfn_model m;
+    const int64_t tokens = (int64_t)d->vocab + d->context + d->source_context + d->classes;
+    size_t size;
+    if (d->width > 64 || d->layers > 8 || d->decoder_layers > 8 || d->ffn > 256 || tokens > 4096) return;
+    if (d->batch > 64 || d->threads > 8) return;
+    d->threads = 1;
+    size = tfn_model_size(d, scratch, sizeof scratch);
+    if (!size || size > sizeof block) return;
+    if (tfn_model_init(&m, d, block, size) != TFN_OK) {
+        char text[300];
+        FUZZ_FAIL("size says %d bytes, init: %s", (int)size, tfn_error_text(&m.error, text, sizeof text));
+        return;
+    }
+    fuzz_models++;
+    if (tfn_model_load(&m, &f) != TFN_OK) return;
+    if (!d->inference && d->vocab >= 3 && !d->bands) train(&m, 2);
+}
+
+static void peek(void)
+{
+    tfn_file f = opened_by(file_room, &whole, work_room.size);
+    tfn_model_desc d;
+    tfn_error e;
+    int64_t step = -2;
+    memset(&d, 0x55, sizeof d);
+    fuzz_executions++;
+    if (tfn_model_peek(&f, &d, &step) != TFN_OK) {
+        unsigned char same[sizeof d];
+        memset(same, 0x55, sizeof same);
+        FUZZ_CHECK(!memcmp(&d, same, sizeof d) && step == -2);
+        return;
+    }
+    fuzz_accepted++;
+    FUZZ_CHECK(step >= -1 && tfn_model_resolve(&d, &d, &e));
+    if (fuzz_one_in(16)) use_desc(&d);
+}
+
+/* Back to what it was: the weights of its own file. */
+static void restore(base *x)
+{
+    tfn_file f = x->file;
+    memset(&f.error, 0, sizeof f.error);
+    f.work = input_last(work_room, work_room.size);
+    f.work_size = work_room.size;
+    memset(&x->model.error, 0, sizeof x->model.error);
+    FUZZ_CHECK(tfn_model_load(&x->model, &f) == TFN_OK && tfn_model_hash(&x->model) == x->hash);
+}
+
+static void load(base *x)
+{
+    tfn_file f[2];
+    tfn_status status;
+    const int way = fuzz_below(8);
+    f[0] = opened_by(file_room, &whole, work_room.size);
+    fuzz_executions++;
+    if (way == 0) status = tfn_model_load_weights(&x->model, f, 1);
+    else if (way == 1) {                /* the mean of it and the base */
+        second.n = 0;
+        input_bytes(&second, x->file.from, x->file.from_size);
+        f[1] = opened_by(second_room, &second, 0);
+        f[0].work = f[1].work = NULL;   /* of malloc: two files are open at one time */
+        status = tfn_model_load_weights(&x->model, f, 2);
+    } else status = tfn_model_load(&x->model, f);
+    if (status != TFN_OK) {
+        FUZZ_CHECK(tfn_model_hash(&x->model) == x->hash && x->model.error.status == TFN_OK);
+        return;
+    }
+    fuzz_accepted++;
+    if (fuzz_one_in(32) && !x->model.desc.inference) {
+        fuzz_models++;
+        train(&x->model, 1);
+    }
+    if (tfn_model_hash(&x->model) != x->hash) restore(x);
+}
+
+static void fuzz_case(void)
+{
+    base *x;
+    if (!file_room.end) {
+        file_room = input_room_new(INPUT_MOST);
+        second_room = input_room_new(INPUT_MOST);
+        work_room = input_room_new(1 << 17);
+        for (int i = 0; i < BASES; i++) make_base(bases + i, i);
+    }
+    x = bases + fuzz_below(BASES);
+    make_file(x);
+    peek();
+    load(x);
+    if (fuzz_one_in(8)) {
+        tfn_file f = opened_by(file_room, &whole, work_room.size);
+        char to[16];
+        tfn_checkpoint_tokeniser(&f, to, sizeof to);
+    }
+}
+
+int main(int argc, char **argv) { return fuzz_main("checkpoints", argc, argv); }

@@ -1,0 +1,294 @@
+/* Fuzz: tokenisers from blobs (with the right sum at their end) and from vocab.json and merges.txt,
+ * put together from their grammars and changed a little. One that is accepted has the tokens that it
+ * says, encodes any bytes, decodes what it encoded, and written is read as the same again. */
+#include "input.h"
+#include "../lib.h"
+
+enum { MOST_TOKENS = 400, MOST_BYTES = 1 << 12 };
+typedef struct token { unsigned char s[48]; int n; bool raw; } token;
+
+static token tokens[MOST_TOKENS];
+static int token_count, merges[MOST_TOKENS][3], merge_count;
+static input vocab_text, merges_text;
+static input_room first_room, second_room, work_room;
+static unsigned char written[1 << 14], texts[2][1 << 14];
+
+/* -- a vocabulary ---------------------------------------------------------------------------- */
+
+static void add_token(const void *s, int n, bool raw)
+{
+    token *t = &tokens[token_count];
+    if (token_count == MOST_TOKENS || n > (int)sizeof t->s) return;
+    memcpy(t->s, s, (size_t)n);
+    t->n = n;
+    t->raw = raw;
+    token_count++;
+}
+
+static bool known(const void *s, int n)
+{
+    for (int i = 0; i < token_count; i++)
+        if (tokens[i].n == n && !memcmp(tokens[i].s, s, (size_t)n)) return true;
+    return false;
+}
+
+/* Bytes or letters, then pairs of what there is. */
+static void make_vocabulary(bool pairs)
+{
+    static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>", "<|endoftext|>", "[CLS]" };
+    static const char *const letters[] = { "a", "b", " ", "t", "h", "e", "\xc3\xa9", "\n", "'s", "the", " a", "0" };
+    const int alphabet = pairs && fuzz_one_in(16) ? 256 : 2 + fuzz_below(10);
+    token_count = merge_count = 0;
+    for (int i = fuzz_below(4); i > 0; i--) {
+        const char *name = INPUT_ONE_OF(specials);
+        if (!known(name, (int)strlen(name))) add_token(name, (int)strlen(name), !fuzz_one_in(4));
+    }
+    for (int i = 0; i < alphabet; i++) {
+        const unsigned char byte = (unsigned char)(alphabet == 256 ? i : 'a' + i);
+        const char *letter = INPUT_ONE_OF(letters);
+        if (pairs) add_token(&byte, 1, false);
+        else if (!known(letter, (int)strlen(letter))) add_token(letter, (int)strlen(letter), false);
+    }
+    for (int i = pairs ? fuzz_below(12) : 0; i > 0; i--) {
+        const int left = token_count - 1 - fuzz_below(alphabet), right = token_count - 1 - fuzz_below(alphabet);
+        unsigned char both[96];
+        if (left < 0 || right < 0 || tokens[left].raw || tokens[right].raw) continue;
+        memcpy(both, tokens[left].s, (size_t)tokens[left].n);
+        memcpy(both + tokens[left].n, tokens[right].s, (size_t)tokens[right].n);
+        if (tokens[left].n + tokens[right].n > 40 || known(both, tokens[left].n + tokens[right].n)) continue;
+        add_token(both, tokens[left].n + tokens[right].n, false);
+        merges[merge_count][0] = left;
+        merges[merge_count][1] = right;
+        merges[merge_count++][2] = token_count - 1;
+    }
+}
+
+/* -- as a blob ------------------------------------------------------------------------------- */
+
+static void put_number(input *in, unsigned long long n)
+{
+    for (; n > 127; n >>= 7) input_byte(in, (int)(n & 127) | 128);
+    input_byte(in, (int)n);
+}
+
+static void make_blob(input *in, int kind)
+{
+    in->n = 0;
+    input_put(in, "tfntok1\n");
+    put_number(in, (unsigned long long)kind);
+    put_number(in, (unsigned long long)token_count);
+    put_number(in, (unsigned long long)merge_count);
+    for (int i = 0; i < token_count; i++) {
+        put_number(in, (unsigned long long)(2*tokens[i].n + tokens[i].raw));
+        input_bytes(in, tokens[i].s, (size_t)tokens[i].n);
+    }
+    for (int i = 0; i < merge_count; i++)
+        for (int k = 0; k < 3; k++) put_number(in, (unsigned long long)merges[i][k]);
+}
+
+static void put_sum(input *in)          /* FNV-1a, folded, lowest byte first */
+{
+    unsigned long long h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < in->n; i++) h = (h ^ in->s[i]) * 0x100000001b3u;
+    h = (h ^ h >> 32) & 0xffffffffu;
+    for (int i = 0; i < 4; i++) input_byte(in, (int)(h >> 8*i & 255));
+}
+
+/* -- as texts -------------------------------------------------------------------------------- */
+
+static void put_code(input *in, int c)
+{
+    if (c < 0x80) input_byte(in, c);
+    else if (c < 0x800) {
+        input_byte(in, 0xc0 | c >> 6);
+        input_byte(in, 0x80 | (c & 63));
+    } else {
+        input_byte(in, 0xe0 | c >> 12);
+        input_byte(in, 0x80 | (c >> 6 & 63));
+        input_byte(in, 0x80 | (c & 63));
+    }
+}
+
+/* GPT-2's characters for bytes that do not print. */
+static int shown(int byte)
+{
+    if (byte <= 32) return 256 + byte;
+    if (byte >= 127 && byte <= 160) return 256 + 33 + byte - 127;
+    return byte == 173 ? 256 + 67 : byte;
+}
+
+static void put_shown(input *in, const token *t, bool json)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < t->n; i++) {
+        const int c = t->raw ? t->s[i] : shown(t->s[i]);
+        if (json && (c == '"' || c == '\\')) input_byte(in, '\\');
+        if (json && c < 0x10000 && fuzz_one_in(24)) {
+            input_put(in, "\\u");
+            for (int k = 12; k >= 0; k -= 4) input_byte(in, digits[c >> k & 15]);
+        } else put_code(in, c);
+    }
+}
+
+static void make_texts(void)
+{
+    const int turn = token_count ? fuzz_below(token_count) : 0;     /* in another order than the ids */
+    vocab_text.n = merges_text.n = 0;
+    input_put(&vocab_text, "{");
+    for (int i = 0; i < token_count; i++) {
+        const int id = (i + turn) % token_count;
+        input_put(&vocab_text, i ? ", \"" : "\"");
+        put_shown(&vocab_text, &tokens[id], true);
+        input_put(&vocab_text, "\": ");
+        input_number(&vocab_text, id);
+    }
+    input_put(&vocab_text, "}");
+    if (fuzz_one_in(2)) input_put(&merges_text, "#version: 0.2\n");
+    for (int i = 0; i < merge_count; i++) {
+        put_shown(&merges_text, &tokens[merges[i][0]], false);
+        input_put(&merges_text, " ");
+        put_shown(&merges_text, &tokens[merges[i][1]], false);
+        input_put(&merges_text, fuzz_one_in(8) ? "\r\n" : "\n");
+    }
+}
+
+/* -- what is accepted ------------------------------------------------------------------------ */
+
+static size_t make_text(unsigned char *s, size_t room)
+{
+    static const char *const pieces[] = { "a", "b", "the", " ", "\n", "'s", "'re", "'ll", "\xc3\xa9", "12", "  ", "\xff", "ab", "." };
+    size_t n = 0;
+    int left = fuzz_one_in(64) ? 300 : fuzz_below(24);
+    const char *again = fuzz_one_in(16) ? INPUT_ONE_OF(pieces) : NULL;      /* a long word */
+    for (; left > 0 && n + 4 < room; left--) {
+        const char *piece = again ? again : INPUT_ONE_OF(pieces);
+        memcpy(s + n, piece, strlen(piece));
+        n += strlen(piece);
+    }
+    return n;
+}
+
+static void check_encoding(const tfn_tokeniser *k)
+{
+    static int32_t ids[2048], fewer[2048];
+    static unsigned char text[1200];
+    const size_t n = make_text(text, sizeof text);
+    const ptrdiff_t count = tfn_tokeniser_encode(k, ids, 2048, (const char *)text, n);
+    const ptrdiff_t room = count ? fuzz_below((int)count) : 0;
+    bool whole = true;                  /* every byte is a token, or a part of one */
+    size_t back;
+    FUZZ_CHECK(count >= 0 && count <= (ptrdiff_t)n);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        FUZZ_CHECK(ids[i] >= 0 && ids[i] < k->vocab);
+        whole = whole && ids[i] != k->special[TFN_UNK];
+    }
+    if (n <= 256) {
+        FUZZ_CHECK(tfn_tokeniser_encode(k, fewer, room, (const char *)text, n) == count);
+        FUZZ_CHECK(!memcmp(ids, fewer, 4 * (size_t)room));
+    }
+    back = tfn_tokeniser_decode(k, (char *)texts[0], sizeof texts[0], ids, count);
+    if (whole && k->special[TFN_UNK] >= 0 && (back != n || memcmp(texts[0], text, n)))
+        FUZZ_FAIL("%d bytes came back as %d", (int)n, (int)back);
+    FUZZ_CHECK(tfn_tokeniser_decode(k, (char *)texts[1], back / 2, ids, count) == back);
+    FUZZ_CHECK(!memcmp(texts[0], texts[1], back / 2));
+}
+
+static void check_tokens(const tfn_tokeniser *k)
+{
+    size_t n;
+    for (int i = 0; i < 4; i++) {
+        const int32_t id = fuzz_below(k->vocab);
+        const char *s = tfn_tokeniser_token(k, id, &n);
+        const int32_t found = s ? tfn_tokeniser_find(k, s, n) : -1;
+        size_t same = 0;
+        FUZZ_CHECK(s && found >= 0);
+        if (found < 0) continue;
+        FUZZ_CHECK(!memcmp(s, tfn_tokeniser_token(k, found, &same), n) && same == n);
+    }
+    FUZZ_CHECK(!tfn_tokeniser_token(k, k->vocab, &n) && !n && !tfn_tokeniser_token(k, -1, &n));
+    FUZZ_CHECK(tfn_tokeniser_find(k, "no such token", 13) < 0);
+}
+
+/* As a blob and as texts; the blob is read again, and gives the same blob. */
+static void check_writing(const tfn_tokeniser *k)
+{
+    static unsigned char twice[sizeof written];
+    const size_t n = tfn_tokeniser_write(k, written, sizeof written);
+    tfn_tokeniser_source s;
+    tfn_tokeniser other;
+    size_t size;
+    memset(&s, 0, sizeof s);
+    if (n > sizeof written) return;
+    FUZZ_CHECK(tfn_tokeniser_write(k, twice, n / 2) == n && !memcmp(written, twice, n / 2));
+    s.blob = written;
+    s.blob_size = n;
+    size = tfn_tokeniser_size(&s);
+    FUZZ_CHECK(size && size <= second_room.size);
+    if (!size || size > second_room.size) return;
+    FUZZ_CHECK(tfn_tokeniser_init(&other, &s, input_last(second_room, size), size) == TFN_OK);
+    FUZZ_CHECK(tfn_tokeniser_write(&other, twice, sizeof twice) == n && !memcmp(written, twice, n));
+    tfn_tokeniser_vocab_text(k, (char *)texts[0], sizeof texts[0]);
+    tfn_tokeniser_merges_text(k, (char *)texts[0], fuzz_bits() % sizeof texts[0]);
+}
+
+static void give(const tfn_tokeniser_source *s)
+{
+    tfn_tokeniser k;
+    const size_t size = tfn_tokeniser_size(s);
+    tfn_status status;
+    fuzz_executions++;
+    if (size > work_room.size) return;
+    status = tfn_tokeniser_init(&k, s, input_last(work_room, size), size);
+    FUZZ_CHECK(size || status != TFN_OK);
+    if (status != TFN_OK) {
+        char text[200];
+        FUZZ_CHECK(tfn_error_text(&k.error, text, sizeof text)[0]);
+        FUZZ_CHECK(!tfn_tokeniser_encode(&k, NULL, 0, "a", 1));
+        return;
+    }
+    fuzz_accepted++;
+    if (fuzz_one_in(16)) {
+        tfn_tokeniser less;
+        FUZZ_CHECK(tfn_tokeniser_init(&less, s, input_last(second_room, size - 1), size - 1) == TFN_NO_MEMORY);
+    }
+    check_encoding(&k);
+    check_tokens(&k);
+    if (fuzz_one_in(8)) check_writing(&k);
+}
+
+static void fuzz_case(void)
+{
+    const bool blob = fuzz_one_in(2);
+    const int kind = fuzz_one_in(2) ? (int)TFN_BPE : fuzz_below(5);
+    if (!work_room.end) {
+        first_room = input_room_new(INPUT_MOST);
+        second_room = input_room_new(1 << 18);
+        work_room = input_room_new(1 << 18);
+    }
+    make_vocabulary(kind == (int)TFN_BPE);
+    for (int i = 0; i < 4; i++) {
+        tfn_tokeniser_source s;
+        memset(&s, 0, sizeof s);
+        if (blob) {
+            make_blob(&vocab_text, kind);
+            if (i) input_mutate(&vocab_text, fuzz_one_in(16) ? 0 : 8);
+            put_sum(&vocab_text);
+            if (fuzz_one_in(64)) input_change(&vocab_text, 0);
+            s.blob = input_place(first_room, vocab_text.s, vocab_text.n);
+            s.blob_size = vocab_text.n;
+        } else {
+            make_texts();
+            if (i && fuzz_one_in(2)) input_mutate(&vocab_text, 0);
+            else if (i) input_mutate(&merges_text, 0);
+            s.vocab = (const char *)input_place(first_room, vocab_text.s, vocab_text.n);
+            s.vocab_size = vocab_text.n;
+            s.kind = (tfn_tokeniser_kind)kind;
+            if (kind == (int)TFN_BPE && !fuzz_one_in(32))
+                s.merges = (const char *)input_place(second_room, merges_text.s, merges_text.n);
+            s.merges_size = merges_text.n;
+        }
+        give(&s);
+    }
+}
+
+int main(int argc, char **argv) { return fuzz_main("tokenisers", argc, argv); }
