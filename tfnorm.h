@@ -15707,19 +15707,25 @@ static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_mod
 static bool tfn__read_state(tfn_file *f, double *state)
 {
     uint8_t s[8];
+    double found[TFN__STATE_COUNT] = { 0 };
     tfn_tensor t;
-    bool whole;
+    bool legal;
     if (!tfn_file_find(f, "training.state", &t)) return false;
-    whole = t.dtype == TFN_F64 && t.rank == 1 && t.count == TFN__STATE_COUNT;
-    for (int i = 0; i < TFN__STATE_COUNT && whole; i++) {
+    legal = t.dtype == TFN_F64 && t.rank == 1 && t.count == TFN__STATE_COUNT;
+    for (int i = 0; i < TFN__STATE_COUNT; i++) {
+        const double limit = i < 3 ? 9e15 : 2e9;
+        double v;
+        if (!legal) break;
         if (!tfn__file_get(f, t.at + 8 * (uint64_t)i, s, 8)) return false;
-        state[i] = tfn__decode(TFN_F64, s);
-        if (i < 5) whole = state[i] >= 0 && state[i] < (i < 3 ? 9e15 : 2e9)
-                           && (double)(int64_t)state[i] == state[i];
+        v = found[i] = tfn__decode(TFN_F64, s);
+        if (i < 5) legal = v >= 0 && v < limit && (double)(int64_t)v == v;      /* a count */
     }
-    if (!whole || !(state[1] < 2e9) || !(state[5] > 0) || !(state[5] < 1e30))
+    if (!legal || !(found[1] < 2e9) || !(found[5] > 0) || !(found[5] < 1e30)) {
         tfn__bad(f, "%s: training.state has no legal values", NULL, 0, 0);
-    return tfn__fine(f);
+        return false;
+    }
+    TFNORM_MEMCPY(state, found, sizeof found);      /* only now: others have no integer */
+    return true;
 }
 
 /* Find a tensor of the model's, and compare its shape. */

@@ -709,6 +709,40 @@ TEST(files_any_byte)
     tfn_model_free(&m);
 }
 
+/* Every number of the training state: what is no legal value is refused, without undefined behaviour
+ * (readers.sh looks for that), and changes nothing. */
+TEST(files_any_byte_of_state)
+{
+    const double values[] = { (double)INFINITY, -(double)INFINITY, (double)NAN, -1, 0.5, 1e16, 1e300 };
+    tfn_model_desc d = files_desc(files_cases + 1);
+    tfn_model m = files_model(&d);
+    tfn_tensor t;
+    size_t n;
+    unsigned char *saved = files_save(&m, NULL, &n);
+    const uint64_t hash = tfn_model_hash(&m);
+    tfn_file f = files_from(saved, n);
+    FILES_OK(tfn_file_open(&f), f);
+    CHECK(tfn_file_find(&f, "training.state", &t) && t.count == 8);
+    tfn_file_close(&f);
+    for (int slot = 0; slot < 6; slot++)
+        for (int i = 0; i < 7; i++) {
+            const bool legal = slot == 5 && (values[i] == 0.5 || values[i] == 1e16);    /* a scale */
+            unsigned char kept[8];
+            memcpy(kept, saved + t.at + 8*slot, 8);
+            for (int k = 0; k < 8; k++) {
+                uint64_t bits;
+                memcpy(&bits, values + i, 8);
+                saved[t.at + 8*(uint64_t)slot + (uint64_t)k] = (unsigned char)(bits >> 8*k);
+            }
+            f = files_from(saved, n);
+            if ((tfn_model_load(&m, &f) == TFN_OK) != legal) FAIL("number %d is %g", slot, values[i]);
+            CHECK(m.error.status == TFN_OK && tfn_model_hash(&m) == hash);
+            memcpy(saved + t.at + 8*slot, kept, 8);
+        }
+    free(saved);
+    tfn_model_free(&m);
+}
+
 /* -- callbacks and disks that fail ----------------------------------------------------------- */
 
 typedef struct files_disk { unsigned char *bytes; size_t size, room; int calls, fail; } files_disk;
@@ -995,6 +1029,7 @@ int main(void)
     RUN(files_own_row);
     RUN(files_luggage);
     RUN(files_any_byte);
+    RUN(files_any_byte_of_state);
     RUN(files_callbacks);
 #ifdef FILES_HOOKS
     RUN(files_failing_disk);
