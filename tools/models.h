@@ -334,13 +334,15 @@ static inline bool exists(const char *path)
 static inline void must_write(const char *path, bool whole)
 {
     char to[OUTPUT_PATH], part[OUTPUT_PATH];
-    FILE *f = fopen(path, "rb");
-    bool folder = f && getc(f) == EOF && ferror(f);
+    bool folder;
+    FILE *f;
+    if (whole && output_is_device(path)) die("%s is a device, wanted a file", path);
+    if (output_is_device(path)) return;
+    f = fopen(path, "rb");
+    folder = f && getc(f) == EOF && ferror(f);
     if (f) fclose(f);
     if (folder) die("%s is a folder", path);
     if (strlen(path) >= OUTPUT_PATH - 4) die("%.60s...: the name is too long", path);
-    if (whole && output_is_device(path)) die("%s is a device, wanted a file", path);
-    if (output_is_device(path)) return;
     if (!output_target(to, path)) die("%s leads nowhere", path);
     snprintf(part, sizeof part, "%.*s.tmp", OUTPUT_PATH - 5, to);
     f = fopen(part, "wb");
