@@ -838,7 +838,7 @@ TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b);
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by);
 /* x + a*by, by (1,1) or (1,C) */
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a);
-/* z + w_k x, w (1,n); z may be none */
+/* z + w_k x, w (1,n); z may be none. w (g,n): channel i of x has the weight (i mod g, k). */
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k);
 /* x - SiLU(q) x, the second x constant in the backward; q (1,1): Chen 2025 */
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q);
@@ -969,7 +969,7 @@ enum {
     TFN_FIXNORM = 4,          /* rows of the embedding have length 1 wherever it is used: a table
                                * that two stacks share, if one of them says so */
     TFN_MACARON = 8,          /* half a feed-forward before the attention */
-    TFN_SIDE_STREAM = 16,     /* y = x_0 + sum of all p; output x + N(y) (ResiDual) */
+    TFN_SIDE_STREAM = 16,     /* y = x_0 + sum of all p; output x + N(y) (ResiDual): side_scale */
     TFN_TRANSPARENT = 32,     /* layers of the decoder see a learned mean of encoder layers */
     TFN_EDGE_SHIFTS = 64,     /* Fixup: the output is shifted, the encoder's scaled too */
     TFN_BIASLESS = 128,       /* linear maps have no bias */
@@ -996,6 +996,18 @@ typedef enum tfn_aggregate {
     TFN_AGGREGATE_LINEAR      /* sum of w_k y_k */
 } tfn_aggregate;
 
+/* The weights w of an aggregate, as rows of DLCL's code have them (Wang 2019). All zero: one number
+ * for each y_k. The tensor is (groups, outputs). */
+typedef struct tfn_mix_rule {
+    int32_t groups;           /* 0: 1; so many weights for each y_k: channel i has i mod groups */
+    bool    channels;         /* as many groups as channels */
+    bool    softmax;          /* what is stored are logits: softmax over the y_k, group by group */
+    bool    ones;             /* they start at 1, not at 1/(l+1) */
+    int32_t window;           /* 0: all. With softmax only the last so many y_k are mixed; without,
+                               * the others start at 0, but are learned, as in the code (1/(l+1)
+                               * becomes 1/window, and ones are not changed) */
+} tfn_mix_rule;
+
 typedef struct tfn_topology {
     const char *name, *formula, *paper;
     int32_t     year;
@@ -1004,6 +1016,10 @@ typedef struct tfn_topology {
     /* NULL, or what differs by place: changes *join, which holds the row's */
     void      (*rule)(const tfn_place *place, tfn_join *join);
     tfn_join    attention, ffn;         /* self- and cross-attention share a join */
+    tfn_mix_rule mix;                   /* of the aggregate */
+    /* of TFN_SIDE_STREAM, each 0: 1. y = side_scale (x_0 + sum of all p), small against overflow in
+     * half precision; output side_weight x + N(y) */
+    float       side_scale, side_weight;
 } tfn_topology;
 
 TFNORM_API const tfn_topology *tfn_topology_find(const char *name);     /* NULL: unknown */
@@ -6064,10 +6080,26 @@ static void tfn__shift_forward(const tfn__call *c)
         for (ptrdiff_t i = 0; i < c->cols; i++)
             c->y[r*c->cols + i] = c->x[0][r*c->cols + i] + c->n->number[0] * c->x[1][i*step];
 }
-/* y = z + w_k x. arg: k; in: x, w, z or none. */
+/* y = z + w_k x. arg: k; in: x, w (groups, outputs), z or none. */
+static void tfn__mix_groups(const tfn__call *c)
+{
+    const ptrdiff_t groups = c->x_rows[1], outputs = c->x_cols[1];
+    const float *w = c->x[1] + c->n->arg[0];
+    tfn__range s = tfn__my_rows(c);
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+        for (ptrdiff_t i = 0; i < c->cols; i++) {
+            const ptrdiff_t at = r*c->cols + i;
+            const float y = w[i % groups * outputs] * c->x[0][at];
+            c->y[at] = c->x[2] ? y + c->x[2][at] : y;
+        }
+}
 static void tfn__mix_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
+    if (c->x_rows[1] > 1) {
+        tfn__mix_groups(c);
+        return;
+    }
     c->k->combine(c->y + s.first, c->x[0] + s.first, tfn__at(c->x[2], s.first), s.count,
                   c->x[1][c->n->arg[0]], 1, false);
 }
@@ -6236,9 +6268,45 @@ static void tfn__shift_backward(const tfn__call *c)
         for (ptrdiff_t i = 0; i < c->rows*c->cols; i++) c->dx[1][i % c->cols] += a * c->dy[i];
     }
 }
+/* A weight for each group of channels: dx = w dy, dz = dy. */
+static void tfn__mix_groups_pass(const tfn__call *c)
+{
+    const ptrdiff_t groups = c->x_rows[1], outputs = c->x_cols[1];
+    const float *w = c->x[1] + c->n->arg[0];
+    tfn__range s = tfn__my_rows(c);
+    tfn__pass_on(c, 2, 1);
+    if (!c->dx[0]) return;
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+        for (ptrdiff_t i = 0; i < c->cols; i++) {
+            const ptrdiff_t at = r*c->cols + i;
+            tfn__give_one(c->dx[0] + at, w[i % groups * outputs] * c->dy[at], c->add[0]);
+        }
+}
+/* dw is a chain over the rows that count and their channels. */
+static void tfn__mix_groups_backward(const tfn__call *c)
+{
+    const ptrdiff_t groups = c->x_rows[1], outputs = c->x_cols[1];
+    const bool padded = tfn__padding_of(c->r, (tfn_rows)c->n->rows) != NULL;
+    const ptrdiff_t sentences = padded ? c->r->batch : 1;
+    const ptrdiff_t each = c->rows * c->cols / tfn__max(sentences, 1);
+    float *dw = c->dx[1] + c->n->arg[0];
+    if (!c->add[1]) TFNORM_MEMSET(c->dx[1], 0, (size_t)(groups * outputs) * sizeof(float));
+    for (ptrdiff_t b = 0; b < sentences; b++) {
+        const ptrdiff_t first = b*each;
+        ptrdiff_t n = each;
+        if (padded) n = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, b) * c->cols;
+        for (ptrdiff_t i = 0; i < n; i++)
+            dw[i % c->cols % groups * outputs] += c->dy[first + i] * c->x[0][first + i];
+    }
+}
 static void tfn__mix_backward(const tfn__call *c)
 {
     ptrdiff_t k = c->n->arg[0];
+    if (c->x_rows[1] > 1) {
+        if (c->chunk < tfn__by_rows(c)) tfn__mix_groups_pass(c);
+        else tfn__mix_groups_backward(c);
+        return;
+    }
     if (c->chunk < tfn__by_rows(c)) {
         tfn__pass_on(c, 0, c->x[1][k]);
         tfn__pass_on(c, 2, 1);
@@ -7180,7 +7248,10 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     const tfn_node *wn = tfn__need(t, "mix", w), *xn = tfn__need(t, "mix", x);
     if (k < 0 || k >= wn->cols)
         return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
-    if (!tfn__wants(t, "mix", w, 1, wn->cols)) return tfn__none;
+    if (!tfn__wants(t, "mix", w, wn->count, wn->cols)) return tfn__none;
+    if (wn->count > xn->cols)
+        return tfn__bad_shape(t, "mix", "%d groups of weights, there are %d channels", wn->count,
+                              xn->cols);
     if (z.id && !tfn__same_shape(t, "mix", xn, tfn__need(t, "mix", z))) return tfn__none;
     return tfn__var_with(t, tfn__map(t, TFN__OP_MIX, x, w, z), k, 0);
 }
@@ -8305,7 +8376,11 @@ static void tfn__gpas(const tfn_place *p, tfn_join *j) { (void)p; j->gate = true
 #define TFN__BRANCH    TFN__JOIN(false, true, false), TFN__JOIN(false, true, false)
 #define TFN__UNIT      TFN__JOIN(false, true, true), TFN__JOIN(false, true, true)
 #define TFN__ROW(name, formula, paper, year, host, flags, aggregate, rule)                         \
-    { name, formula, paper, year, flags, aggregate, rule, host },
+    { name, formula, paper, year, flags, aggregate, rule, host,                                    \
+      { 0, false, false, false, 0 }, 0, 0 },
+#define TFN__DLCL_ROW(name, formula, groups, channels, softmax, ones, window)                      \
+    { name, formula, "Wang et al. (DLCL), code", 2019, TFN_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL, \
+      TFN__PRE, { groups, channels, softmax, ones, window }, 0, 0 },
 #define TFN__POST_ROW(name, formula, paper, year, rule)                                            \
     TFN__ROW(name, formula, paper, year, TFN__POST, 0, TFN_AGGREGATE_NONE, rule)
 #define TFN__PRE_ROW(name, formula, paper, year, rule)                                             \
@@ -8342,6 +8417,13 @@ static const tfn_topology tfn__topologies[] = {
              TFN__PRE, TFN_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL)
     TFN__ROW("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al. (DLCL)",
              2019, TFN__POST, 0, TFN_AGGREGATE_NORM, NULL)
+    TFN__DLCL_ROW("dlcl-softmax", "dlcl, w = softmax of a row", 0, false, true, false, 0)
+    TFN__DLCL_ROW("dlcl-vector", "dlcl, w a vector for each y_k", 0, true, false, false, 0)
+    TFN__DLCL_ROW("dlcl-groups", "dlcl, two w for each y_k: of even and of odd channels", 2, false,
+                  false, false, 0)
+    TFN__DLCL_ROW("dlcl-one", "dlcl, w = 1 at the start", 0, false, false, true, 0)
+    TFN__DLCL_ROW("dlcl-window", "dlcl, w = softmax over the last three y_k", 0, false, true, false,
+                  3)
     TFN__BARE_ROW("no-norm", "x = x + F(x)", "Huang et al. (T-Fixup)", 2020, 0, NULL)
     TFN__BARE_ROW("fixup", "x = x + m F(x - s), shifts s", "Zhang et al. (Fixup)", 2019,
                   TFN_EDGE_SHIFTS | TFN_BIASLESS, tfn__fixup)
@@ -8641,6 +8723,11 @@ static const tfn_recipe tfn__recipes[] = {
     { "b2t-no-norm",      "b2t-no-norm",      "layernorm",        "fairseq" },
     { "dlcl",             "dlcl",             "layernorm",        "fused" },
     { "dlcl-post",        "dlcl-post",        "layernorm",        "fused" },
+    { "dlcl-softmax",     "dlcl-softmax",     "layernorm",        "fused" },
+    { "dlcl-vector",      "dlcl-vector",      "layernorm",        "fused" },
+    { "dlcl-groups",      "dlcl-groups",      "layernorm",        "fused" },
+    { "dlcl-one",         "dlcl-one",         "layernorm",        "fused" },
+    { "dlcl-window",      "dlcl-window",      "layernorm",        "fused" },
     { "t-fixup",          "no-norm",          "layernorm",        "t-fixup" },
     { "fixup",            "fixup",            "layernorm",        "fixup" },
     { "rezero",           "rezero",           "layernorm",        "xavier-uniform" },
@@ -9296,9 +9383,13 @@ typedef struct tfn__builder {
     tfn_var      first, side;          /* what the layer's first branch read; the second stream */
 } tfn__builder;
 
+static const tfn_topology *tfn__stack_row(const tfn_model_desc *d, int32_t stack)
+{
+    return stack == TFN__IN_DECODER ? d->decoder_topology : d->topology;
+}
 static const tfn_topology *tfn__row(const tfn__builder *b)
 {
-    return b->stack == TFN__IN_DECODER ? b->d->decoder_topology : b->d->topology;
+    return tfn__stack_row(b->d, b->stack);
 }
 static bool tfn__has(const tfn__builder *b, uint32_t flag)
 {
@@ -9857,7 +9948,8 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
     }
     out = keep = 1;
     if (!tfn__folds_out(b)) p = tfn__apply_scale(b, p, &join->out, TFN__PART_OUT, &out);
-    if (b->side.id) b->side = tfn_add(b->t, b->side, p, 1, out);
+    if (b->side.id)
+        b->side = tfn_add(b->t, b->side, p, 1, out * tfn__orf(tfn__row(b)->side_scale, 1));
     tfn__probe_profile(b, skip, p);
     if (!tfn__folds_skip(b) && !tfn__folds_profile(b))
         skip = tfn__apply_scale(b, skip, &join->skip, TFN__PART_SKIP, &keep);
@@ -10179,22 +10271,41 @@ static tfn_var tfn__push_layer(tfn__builder *b, tfn_var y)
     return y;
 }
 
+/* The weights of `count` outputs as they are mixed; the first *skipped are outside of a softmax's
+ * window. */
+static tfn_var tfn__mix_weights(tfn__builder *b, int32_t count, int32_t *skipped)
+{
+    const tfn_mix_rule *rule = &tfn__row(b)->mix;
+    int32_t groups = rule->channels ? tfn__stream(b->d) : rule->groups, inside = count;
+    float start = 1;
+    tfn_var w;
+    if (groups < 1) groups = 1;
+    if (rule->window > 0 && rule->window < count) inside = rule->window;
+    if (!rule->ones) start = 1 / (float)inside;
+    *skipped = rule->softmax ? count - inside : 0;
+    w = tfn__weight_of(b, TFN__PART_MIX, TFN__GAIN, groups, count - *skipped, start);
+    return rule->softmax && !b->d->folded ? tfn_softmax(b->t, w) : w;
+}
+
 /* The input of what follows layer l (from 0; -1: the embedding), from the outputs of all before it,
  * which are the marked nodes from `first` on. Its weights belong to layer l+1, or to the stack. */
 static tfn_var tfn__aggregate(tfn__builder *b, tfn_var x, int32_t first, bool last)
 {
     tfn_aggregate how = tfn__row(b)->aggregate;
     int32_t layer = b->layer, count = layer + 2, k = 0;
+    int32_t skipped = 0;
+    int32_t seen = 0;
     bool weighted = how != TFN_AGGREGATE_DENSE;
     tfn_var w = tfn__none, sum = tfn__none, y;
     b->sub = TFN__NO_SUB;
     if (!TFN__ALL || how == TFN_AGGREGATE_NONE) return x;
     if (layer < 0 && how > TFN_AGGREGATE_NORM) return x;
     b->layer = last ? -1 : layer + 1;
-    if (weighted) w = tfn__gain_at(b, TFN__PART_MIX, count, 1 / (float)count);
+    if (weighted) w = tfn__mix_weights(b, count, &skipped);
     b->layer = layer;
-    for (int32_t i = first; i < b->t->count && k < count; i++) {
+    for (int32_t i = first; i < b->t->count && k < count - skipped; i++) {
         if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
+        if (seen++ < skipped) continue;
         y.id = i;
         if (weighted) sum = tfn_mix(b->t, sum, y, w, k);
         else sum = k ? tfn_add(b->t, sum, y, 1, 1) : y;
@@ -10227,7 +10338,8 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn_var x)
             x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SCALE, 1, 1));
     }
     if (b->side.id)
-        return tfn_add(b->t, x, tfn__apply_norm(b, b->side, TFN__PART_FINAL_NORM), 1, 1);
+        return tfn_add(b->t, x, tfn__apply_norm(b, b->side, TFN__PART_FINAL_NORM),
+                       tfn__orf(tfn__row(b)->side_weight, 1), 1);
     return tfn__has(b, TFN_FINAL_NORM) && !transparent
          ? tfn__apply_norm(b, x, TFN__PART_FINAL_NORM) : x;
 }
@@ -10240,7 +10352,9 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32
     b->stack = stack;
     b->rows = rows;
     x = tfn__push_layer(b, tfn__point_at(b, TFN_WATCH_EMBEDDING, tfn__embed_stack(b, slot)));
-    b->side = TFN__HAS(b, TFN_SIDE_STREAM) ? x : tfn__none;
+    b->side = tfn__none;
+    if (TFN__HAS(b, TFN_SIDE_STREAM))
+        b->side = tfn__times(b, x, tfn__orf(tfn__row(b)->side_scale, 1));
     for (int32_t l = 0; l < depth; l++) {
         b->layer = l - 1;
         x = tfn__aggregate(b, x, first, false);
@@ -10460,6 +10574,16 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     return rule->gain_bias ? size * tfn__init_gain(d, rule, w) : size;
 }
 
+/* Weights of an aggregate without softmax start at 0 outside of its window. */
+static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p)
+{
+    const tfn_mix_rule *mix = &tfn__stack_row(&m->desc, w->stack)->mix;
+    int32_t outside = w->cols - mix->window;
+    if (w->part != TFN__PART_MIX || mix->window < 1 || mix->softmax || mix->ones) return;
+    for (int32_t g = 0; g < w->rows; g++)
+        for (int32_t k = 0; k < outside; k++) p[(int64_t)g*w->cols + k] = 0;
+}
+
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -10478,6 +10602,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     if (TFN__ALL && size > 0 && base == TFN_ORTHOGONAL) tfn__orthonormal(p, w->rows, w->cols, size);
     if (TFN__ALL && base == TFN_MIRRORED && matrix)
         tfn__mirror(p, w->rows, w->cols, w->part == TFN__PART_W2);
+    if (TFN__ALL) tfn__start_window(m, w, p);
 }
 #else
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
@@ -11020,6 +11145,8 @@ static void tfn__fold_tables(tfn_model *m)
         for (int32_t r = 0; unit && r < w->rows; r++)
             tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
         if (w->part == TFN__PART_MEMORY_MIX) m->kernels->softmax_forward(p, p, 1, w->cols);
+        if (w->part == TFN__PART_MIX && tfn__stack_row(&m->desc, w->stack)->mix.softmax)
+            m->kernels->softmax_forward(p, p, w->rows, w->cols);
     }
 }
 

@@ -540,6 +540,37 @@ TEST(identities_dlcl)
 }
 
 /* Post-LN with gains of 1: a norm of what is normed changes nothing. Dense: all weights are 1. */
+/* Options of DLCL's weights: equal ones in groups or channels are one; softmax of equal logits is the
+ * mean, which is where the weights of the others start. */
+TEST(identities_dlcl_options)
+{
+    static const char *const rows[] = { "dlcl-vector", "dlcl-groups", "dlcl-softmax" };
+    for (int arch = 0; arch < 3; arch++)
+        for (int i = 0; i < 3; i++) {
+            tfn_model_desc d = identities_desc((tfn_arch)arch, rows[i]);
+            tfn_model mixed, plain;
+            tfn_param_info p, q;
+            if (!identities_open(&mixed, &d)) return;
+            d.topology = tfn_topology_find("dlcl");
+            if (!identities_open(&plain, &d)) return;
+            for (int32_t k = 0; tfn_model_param(&mixed, k, &p); k++) {
+                if (!identities_ends(p.name, "mix.weight")) continue;
+                if (!identities_find(&plain, p.name, &q)) FAIL("there is no %s", p.name);
+                for (int32_t j = 0; j < q.cols; j++)
+                    q.data[j] = i == 2 ? 1 / (float)q.cols : (float)(0.5 + 0.25*j);
+                for (int32_t j = 0; j < p.rows * p.cols; j++)
+                    p.data[j] = i == 2 ? (float)0.3 : q.data[j % p.cols];
+            }
+            identities_same(&mixed, &plain);
+            if (!identities_find(&mixed, "mix.weight", &p))
+                identities_find(&mixed, arch == 1 ? "encoder.mix.weight" : "decoder.mix.weight", &p);
+            p.data[p.cols - 1] += (float)0.5;
+            identities_other(&mixed, &plain);
+            tfn_model_free(&mixed);
+            tfn_model_free(&plain);
+        }
+}
+
 TEST(identities_dlcl_post)
 {
     for (int arch = 0; arch < 3; arch++) {
@@ -1636,6 +1667,7 @@ int main(void)
     RUN(identities_admin_fold);
     RUN(identities_linear_aggregation);
     RUN(identities_dlcl);
+    RUN(identities_dlcl_options);
     RUN(identities_dlcl_post);
     RUN(identities_transparent);
     RUN(identities_hosts);

@@ -430,7 +430,11 @@ static double inits_scale(const char *topology, const tfn_model_desc *d, const i
     const int depth = a->depth;
     if (inits_in(a->part, zeros)) return 0;
     if (inits_in(a->part, ones)) return 1;
-    if (!strcmp(a->part, "mix")) return 1.0 / (a->layer ? a->layer : depth + 1);
+    if (!strcmp(a->part, "mix")) {
+        const int outputs = a->layer ? a->layer : depth + 1;
+        if (!strcmp(topology, "dlcl-one")) return 1;
+        return 1.0 / (!strcmp(topology, "dlcl-window") && outputs > 3 ? 3 : outputs);
+    }
     if (!strcmp(a->part, "embedding_scale")) return sqrt(INITS_C);
     if (!strcmp(a->part, "logit_scale")) return 1 / sqrt(INITS_C);
     if (!strcmp(a->part, "qk_scale"))
@@ -491,12 +495,52 @@ static int inits_check_scales(const tfn_topology *t, const tfn_norm_rule *norm, 
     return found;
 }
 
+/* DLCL's weights: of groups, and of windows, which without softmax only shape the start. */
+TEST(inits_mix)
+{
+    static const tfn_mix_rule rules[] = {
+        { 0, true, false, false, 0 }, { 3, false, false, false, 2 }, { 0, false, false, true, 2 },
+        { 0, false, true, false, 2 }, { 0, true, true, true, 2 }
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const tfn_mix_rule *rule = &rules[i];
+        const int groups = rule->channels ? INITS_C : rule->groups ? rule->groups : 1;
+        tfn_topology row = *tfn_topology_find("dlcl-post");
+        tfn_model_desc d = inits_desc(TFN_DECODER, 5, 5);
+        tfn_param_info p;
+        tfn_model m;
+        int found = 0;
+        row.mix = *rule;
+        d.topology = &row;
+        if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
+            FAIL("rule %d: no model", (int)i);
+            continue;
+        }
+        for (int32_t k = 0; tfn_model_param(&m, k, &p); k++) {
+            const int layer = strchr(p.name, '.')[1] - '0';         /* or "mix" of the stack */
+            const int outputs = layer < 10 ? layer + 1 : 6;
+            const int inside = rule->window && rule->window < outputs ? rule->window : outputs;
+            if (!strstr(p.name, "mix.weight")) continue;
+            found++;
+            CHECK_INT(p.rows, groups);
+            CHECK_INT(p.cols, rule->softmax ? inside : outputs);
+            for (int j = 0; j < p.rows * p.cols; j++) {
+                const bool outside = !rule->softmax && !rule->ones && j % p.cols < p.cols - inside;
+                CHECK_CLOSE((double)p.data[j], outside ? 0 : rule->ones ? 1 : 1.0 / inside, 1e-6);
+            }
+        }
+        CHECK_INT(found, 6);
+        tfn_model_free(&m);
+    }
+}
+
 /* Every row, at depths on all sides of LayerScale's limits; every norm in Pre- and Post-LN. */
 TEST(inits_scales)
 {
     static const int depths[][2] = { { 18, 19 }, { 24, 25 }, { 3, 2 } };
     static const char *const learned[] = {
-        "admin", "admin-direct", "dlcl", "dlcl-post", "fixup", "gpas", "gpas-post", "layerscale",
+        "admin", "admin-direct", "dlcl", "dlcl-post", "dlcl-softmax", "dlcl-one", "dlcl-window",
+        "fixup", "gpas", "gpas-post", "layerscale",
         "linear-aggregation", "ngpt", "normformer", "normformer-res", "pre-embed-scale", "qknorm",
         "rezero", "rezero-post", "skipinit", "swin-v2", NULL
     };
@@ -681,6 +725,7 @@ int main(void)
     RUN(inits_rules);
     RUN(inits_streams);
     RUN(inits_scales);
+    RUN(inits_mix);
     RUN(inits_zero_gamma);
     RUN(inits_ngpt);
     RUN(inits_skip_constants);

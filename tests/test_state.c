@@ -8,20 +8,30 @@ enum { STATE_V = 11, STATE_B = 2, STATE_T = 6, STATE_S = 5, STATE_LOGITS = STATE
 
 static const char *const state_archs[] = { "decoder", "encoder", "both" };
 
-/* -- cases: recipes, then Post-LN with a scheduled scale in each place ----------------------------- */
+/* -- cases: recipes, then Post-LN with a scheduled scale in each place, and others --------------- */
 
 typedef struct state_case {
     tfn_model_desc desc;
     char           name[80];
 } state_case;
 
-static tfn_topology state_rows[4];
-enum { STATE_ROWS = sizeof state_rows / sizeof *state_rows };
+static tfn_topology state_rows[7];
+enum { STATE_ROWS = sizeof state_rows / sizeof *state_rows, STATE_SCHEDULED = 4 };
 
 static void state_make_rows(void)
 {
     static const char *const names[] = { "own-in", "own-out", "own-skip", "own-extra" };
-    for (int i = 0; i < STATE_ROWS; i++) {
+    state_rows[4] = state_rows[5] = *tfn_topology_find("dlcl-post");
+    state_rows[4].name = "own-vectors";
+    state_rows[4].mix.channels = state_rows[4].mix.softmax = true;
+    state_rows[5].name = "own-groups";
+    state_rows[5].mix.groups = 3;
+    state_rows[5].mix.window = 2;
+    state_rows[6] = *tfn_topology_find("resi-dual");
+    state_rows[6].name = "own-side";
+    state_rows[6].side_scale = (float)0.5;
+    state_rows[6].side_weight = (float)0.75;
+    for (int i = 0; i < STATE_SCHEDULED; i++) {
         tfn_topology *row = state_rows + i;
         *row = *tfn_topology_find("post");
         row->name = names[i];
@@ -63,7 +73,7 @@ static state_case state_at(int32_t i, bool half)
     d->recipe = recipe < recipes ? tfn_recipe_at(recipe)->name : "post";
     if (!strcmp(d->recipe, "prmsnorm")) d->width = 64;      /* the root of four features, not one */
     if (recipe >= recipes) d->topology = &state_rows[recipe - recipes];
-    snprintf(c.name, sizeof c.name, "%s%s %s%s", d->recipe, recipe < recipes ? "" : " in a row",
+    snprintf(c.name, sizeof c.name, "%s %s%s", d->topology ? d->topology->name : d->recipe,
              state_archs[i % 3], half ? " half" : "");
     return c;
 }

@@ -331,6 +331,11 @@ static tfn_var tape_mix(tape_case *c)               /* w is used twice, one weig
     tfn_var x = tape_target(c), z = tape_target(c), w = tape_p(c, 1, 3);
     return tfn_mix(&c->t, tfn_mix(&c->t, tape_none, x, w, 2), z, w, 0);
 }
+static tfn_var tape_mix_groups(tape_case *c)        /* of channels: 0, 1, 2, 0, 1 ... */
+{
+    tfn_var x = tape_target(c), z = tape_target(c), w = tape_p(c, 3, 2);
+    return tfn_mix(&c->t, tfn_mix(&c->t, tape_none, x, w, 1), z, w, 0);
+}
 static tfn_var tape_gate(tape_case *c)
 {
     tfn_var x = tape_target(c);
@@ -597,6 +602,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("sigma", sigma, false)
     TAPE_ROW("shift-scalar", shift_scalar, false)
     TAPE_ROW("shift-columns", shift_columns, false)
+    TAPE_ROW("mix-groups", mix_groups, false)
     TAPE_ROW("mix", mix, false)
     TAPE_ROW("gate", gate, false)
     TAPE_ROW("magnitude", magnitude, false)
@@ -1359,7 +1365,7 @@ TAPE_MISTAKE(shift_rows, tfn_shift(t, x, w, 1))
 TAPE_MISTAKE(shift_missing, tfn_shift(t, x, tape_none, 1))
 TAPE_MISTAKE(mix_weight, tfn_mix(t, tape_none, x, tfn_param(t, 1, 3), 3))
 TAPE_MISTAKE(mix_negative, tfn_mix(t, tape_none, x, tfn_param(t, 1, 3), -1))
-TAPE_MISTAKE(mix_rows, tfn_mix(t, tape_none, x, w, 0))
+TAPE_MISTAKE(mix_rows, tfn_mix(t, tape_none, x, tfn_param(t, 9, 3), 0))
 TAPE_MISTAKE(mix_shape, tfn_mix(t, tfn_input(t, 0, TFN_ROWS_TARGET, 9), x, tfn_param(t, 1, 3), 0))
 TAPE_MISTAKE(gate_cols, tfn_gate(t, x, tfn_param(t, 1, 8)))
 TAPE_MISTAKE(gate_value, tfn_gate(t, x, x))
@@ -1443,7 +1449,7 @@ static const tape_wrong tape_wrongs[] = {
     TAPE_WRONG(shift_missing, TFN_BAD_SHAPE, "shift: ", "missing", "")
     TAPE_WRONG(mix_weight, TFN_BAD_SHAPE, "mix: ", "weight 3", "there are 3")
     TAPE_WRONG(mix_negative, TFN_BAD_SHAPE, "mix: ", "weight -1", "there are 3")
-    TAPE_WRONG(mix_rows, TFN_BAD_SHAPE, "mix: ", "8 rows", "1 are wanted")
+    TAPE_WRONG(mix_rows, TFN_BAD_SHAPE, "mix: ", "9 groups", "8 channels")
     TAPE_WRONG(mix_shape, TFN_BAD_SHAPE, "mix: ", "8 channels", "9")
     TAPE_WRONG(gate_cols, TFN_BAD_SHAPE, "gate: ", "8 columns", "1 are wanted")
     TAPE_WRONG(gate_value, TFN_BAD_SHAPE, "gate: ", "parameter is wanted", "")

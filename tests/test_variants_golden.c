@@ -27,6 +27,8 @@ typedef struct variants_case {
     float       attention_cap, logit_cap, norm_factor;
     bool        both_only, unit, learned;   /* unit: nGPT's model; learned: positions */
     bool        rates;      /* every other learned rate of nGPT is negative */
+    tfn_mix_rule mix;       /* where not all is 0: a row of one's own, the recipe's with these */
+    float       side_scale, side_weight;
     bool        sigma;      /* sigmaReparam: its numbers are drawn otherwise, SGD at rate 0.01 */
     bool        sensitive;  /* statistics of two features: both stacks agree in double only */
 } variants_case;
@@ -39,6 +41,10 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "admin") VARIANT(.name = "admin-constant") VARIANT(.name = "admin-sqrt")
     VARIANT(.name = "b2t") VARIANT(.name = "b2t-pre") VARIANT(.name = "b2t-skip-last")
     VARIANT(.name = "b2t-no-norm") VARIANT(.name = "dlcl") VARIANT(.name = "dlcl-post")
+    VARIANT(.name = "dlcl-softmax") VARIANT(.name = "dlcl-vector") VARIANT(.name = "dlcl-groups")
+    VARIANT(.name = "dlcl-one") VARIANT(.name = "dlcl-window")
+    VARIANT(.name = "dlcl-post-vector-softmax", .recipe = "dlcl-post", .mix = { 0, true, true, false, 0 })
+    VARIANT(.name = "resi-dual-weighted", .recipe = "resi-dual", .side_scale = 0.5f, .side_weight = 0.75f)
     VARIANT(.name = "t-fixup") VARIANT(.name = "fixup") VARIANT(.name = "rezero")
     VARIANT(.name = "rezero-post") VARIANT(.name = "looklinear") VARIANT(.name = "deepnorm")
     VARIANT(.name = "ds-init") VARIANT(.name = "scalenorm", .scaled = true, .tied = true)
@@ -138,6 +144,14 @@ static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
     d.norm_eps = 0.015625f;
     d.norm_warmup = c->warmup;
     d.batch = VARIANTS_B;
+    if (c->mix.channels || c->side_scale > 0) {
+        static tfn_topology row;
+        row = *tfn_topology_find(tfn_recipe_find(c->recipe)->topology);
+        row.mix = c->mix;
+        row.side_scale = c->side_scale;
+        row.side_weight = c->side_weight;
+        d.topology = &row;
+    }
     if (c->sigma) d.optimizer = TFN_SGD, d.schedule.lr = 0.01f;
     return d;
 }

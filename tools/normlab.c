@@ -1083,8 +1083,9 @@ static const reference references[] = {
     "the paper) or outside (\"rmsnorm-outside\"); they agree to first order in e."
 #define DLCL_NOTE                                                                               \
     "The code's option for a norm on the embedding sets a name that is never read, and its "    \
-    "window over layers shapes the initial weights only. Here y_0 has no norm and there is "    \
-    "no window, as in the paper."
+    "window over layers shapes the initial weights only, unless rows are a softmax. Here y_0 "  \
+    "has no norm, and dlcl and dlcl-post no window, as in the paper; the other rows are the "   \
+    "code's options, which any row can combine (mix)."
 #define GPAS_NOTE                                                                               \
     "The gate is shared by the sub-layers of a layer, as in the code. x - SiLU(q) sg(x) is "    \
     "not a true gradient by design: the second x is a constant in the backward."
@@ -1124,6 +1125,9 @@ static const struct { const char *name, *keys, *note; } notes[] = {
       "The paper removes norms in internal layers; the code has no norm at all unless it is "
       "Pre-LN. The default is the code's. a = min(L/12, L^(-0.15)), b = C^(-0.2)." },
     { "dlcl", "wang2019", DLCL_NOTE }, { "dlcl-post", "wang2019", DLCL_NOTE },
+    { "dlcl-softmax", "wang2019", DLCL_NOTE }, { "dlcl-vector", "wang2019", DLCL_NOTE },
+    { "dlcl-groups", "wang2019", DLCL_NOTE }, { "dlcl-one", "wang2019", DLCL_NOTE },
+    { "dlcl-window", "wang2019", DLCL_NOTE },
     { "no-norm", "huang2020", NULL },
     { "t-fixup", "huang2020", TFIXUP_NOTE }, { "t-fixup-code", "huang2020", TFIXUP_NOTE },
     { "fixup", "zhang2019fixup", FIXUP_NOTE }, { "fixup-code", "zhang2019fixup", FIXUP_NOTE },
@@ -1178,7 +1182,8 @@ static const struct { const char *name, *keys, *note; } notes[] = {
     { "normformer-res", "shleifer2021", NORMFORMER_NOTE },
     { "normformer-code", "shleifer2021", NORMFORMER_NOTE },
     { "resi-dual", "xie2023", "The norm of the second stream has e = 1e-7, as in the code, which "
-      "also knows a factor on that stream against overflow in half precision; it is 1 here." },
+      "also knows a factor on that stream against overflow in half precision and a weight on x; "
+      "they are 1 here, and fields of a row: side_scale, side_weight." },
     { "lns", "sun2025", LNS_NOTE }, { "mix-ln", "li2024", MIXLN_NOTE },
     { "hybridnorm", "zhuo2025", HYBRID_NOTE }, { "hybridnorm-first", "zhuo2025", HYBRID_NOTE },
     { "layerscale", "touvron2021", "The start by depth is the paper's; the code's default is 1e-4, "

@@ -521,6 +521,23 @@ class DLCL(Aggregate, Pre):                               # V07: sum of W_k N_k(
         return self.norm(at + ".norm_out", y)
 
 
+def softmax_rows(m, name, n):                             # V07: options of the code
+    return F.softmax(m.row(f"{name}.mix.weight", n), -1)
+
+
+def groups(count, softmax=False):                         # channel i has weight i mod count
+    def weights(m, name, n):
+        w = m.p(f"{name}.mix.weight", count, n)
+        return (F.softmax(w, -1) if softmax else w).t()[:, torch.arange(m.width) % count]
+    return weights
+
+
+def window(count):                                        # with softmax: of the last ones only
+    def last(m, name, ys):
+        return Aggregate.sum(m, name, ys[-count:])
+    return last
+
+
 class DLCLPost(Aggregate, Post):                          # V07: N_l(sum of W_k y_k)
     first = True
 
@@ -712,20 +729,22 @@ class DyTLM(Pre):                                         # N08, the code's lang
 
 
 class ResiDual(Variant):                                  # V37
+    kappa = x_weight = 1
+
     def run(self, stack, x):
-        self.side = x
+        self.side = self.kappa * x
         return super().run(stack, x)
 
     def join(self, at, x, f):
         p = f(x)
-        self.side = self.side + p
+        self.side = self.side + self.kappa * p
         return self.norm(f"{at}.norm", x + p)
 
     def finish(self, stack, x):
         eps, self.eps = self.eps, 1e-7
         y = self.norm(stack.name + ".final_norm", self.side)
         self.eps = eps
-        return x + y
+        return self.x_weight * x + y
 
 
 class LNS(Pre):                                           # V39
@@ -890,7 +909,11 @@ VARIANTS = {
     "pre-then-post": of(PostThenPre, rows={"encoder": Pre, "decoder": Post}),
     "admin": Admin, "admin-constant": AdminConstant, "admin-sqrt": AdminSqrt,
     "b2t": B2T, "b2t-pre": B2TPre, "b2t-skip-last": B2TSkipLast, "b2t-no-norm": B2TNoNorm,
-    "dlcl": DLCL, "dlcl-post": DLCLPost, "t-fixup": Bare, "fixup": Fixup,
+    "dlcl": DLCL, "dlcl-post": DLCLPost, "dlcl-softmax": of(DLCL, weights=softmax_rows),
+    "dlcl-vector": of(DLCL, weights=groups(8)), "dlcl-groups": of(DLCL, weights=groups(2)),
+    "dlcl-one": DLCL, "dlcl-window": of(DLCL, weights=softmax_rows, sum=window(3)),
+    "dlcl-post-vector-softmax": of(DLCLPost, weights=groups(8, True)),
+    "resi-dual-weighted": of(ResiDual, kappa=0.5, x_weight=0.75), "t-fixup": Bare, "fixup": Fixup,
     "rezero": ReZero, "rezero-post": ReZeroPost, "looklinear": Post, "deepnorm": DeepNorm, "ds-init": Post,
     "scalenorm": ScaleNorm, "batchnorm": of(Post, norm=batch_norm), "transparent": Transparent,
     "macaron": MacaronPost, "macaron-pre": MacaronPre,
