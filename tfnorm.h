@@ -9930,7 +9930,8 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var
     *normed = u = join->norm_in ? tfn__apply_norm(b, u, TFN__PART_NORM_IN) : u;
     if (!b->first.id) b->first = u;
     if (tfn__folds_input(b)) return u;
-    u = tfn__times(b, tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in), in);
+    u = tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in);
+    u = tfn__times(b, u, in);
     if (!TFN__ALL || !join->shifts) return u;
     return tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
 }
@@ -16058,9 +16059,9 @@ static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int3
     }
 }
 
-/* Settings in which no rule of the arithmetic is idle: a learned scalar in each join, whose gradient
- * is a sum over the rows that count; a rate that drives softmax and GELU into their tails; gradients
- * clipped so far that moments fall below the least that counts. */
+/* Settings in which no rule of the arithmetic is idle: a learned scalar in each join, whose
+ * gradient is a sum over the rows that count; a rate that drives softmax and GELU into their tails;
+ * gradients clipped so far that moments fall below the least that counts. */
 static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 {
     tfn_model_desc d;
@@ -16305,8 +16306,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     - schedules count updates from 1: the warm-up ends at lr, and the last update moves;
  *     - nGPT takes the absolute value of its rates, and some initialisations follow their papers;
  *     - the self-check itself has a learned scalar, a rate and a clipping that reach all of this.
- *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints of
- *     0.1 load. Its runs go on with the new rules, so with other bits.
+ *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints
+ *     of 0.1 load. Its runs go on with the new rules, so with other bits.
  * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and one's own row.
  */
 
