@@ -43,6 +43,7 @@ typedef struct rows_result {
     char    text[300];              /* why */
     double  gap;                    /* of folded logits, over the largest */
     int32_t weights, folded;        /* parameter tensors before and after */
+    int32_t models;                 /* that were made */
 } rows_result;
 
 /* -- random numbers -------------------------------------------------------------------------- */
@@ -588,6 +589,7 @@ static void rows_fold(const rows_case *c, tfn_model *m, const rows_data *data, c
         tfn_model_free(&folded);
         return;
     }
+    r->models++;
     r->weights = rows_weights(m);
     r->folded = rows_weights(&folded);
     if (tfn_model_fold(&folded, m) != TFN_OK) {
@@ -625,8 +627,11 @@ static void rows_twin(const rows_case *c, const tfn_model *m, const rows_data *d
             char text[300];                 /* this build may have no threads */
             tfn_error_text(&twin.error, text, sizeof text);
             if (i || !strstr(text, "threads")) rows_bad(r, "no twin", &twin.error);
-        } else if (rows_train(c, &twin, data, r) && tfn_model_hash(&twin) != tfn_model_hash(m)) {
-            rows_bad(r, i ? "bits differ if layers are recomputed" : "bits differ by thread", NULL);
+        } else {
+            r->models++;
+            if (rows_train(c, &twin, data, r) && tfn_model_hash(&twin) != tfn_model_hash(m))
+                rows_bad(r, i ? "bits differ if layers are recomputed" : "bits differ by thread",
+                         NULL);
         }
         tfn_model_free(&twin);
     }
@@ -650,6 +655,7 @@ static rows_result rows_check(const rows_case *c)
         tfn_model_free(&m);
         return r;
     }
+    r.models = 1;
     rows_fill(&data, &m.desc, c->seed);
     if (!rows_train(c, &m, &data, &r)) {
         tfn_model_free(&m);

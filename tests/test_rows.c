@@ -211,6 +211,33 @@ TEST(rows_refusals)
     }
 }
 
+/* So many at random; what is wrong is shrunk. Left out of the default tier: all but 500 of 10,000,
+ * which fuzz/rows.c goes beyond. */
+TEST(rows_random)
+{
+    const int counts[] = { 50, 500, 10000, 40000 };
+    const int count = counts[check_tier() < 3 ? check_tier() : 3];
+    int found[ROWS_WRONG + 1] = { 0 };
+    double worst = 0;
+    for (int i = 0; i < count; i++) {
+        rows_case c;
+        rows_result r;
+        rows_draw(&c, UINT64_C(1000003) * (uint64_t)i);
+        r = rows_check(&c);
+        found[r.verdict]++;
+        if (r.verdict == ROWS_GOOD && r.gap > worst) worst = r.gap;
+        if (r.verdict != ROWS_WRONG) continue;
+        rows_shrink(&c);
+        rows_judge(&c);
+    }
+    printf("  %d models of seeds 0, 1000003, ...: %d hold, %.1f %% are refused when made, %.1f %% "
+           "by fold, %d are not finite; folded %.2g off at most\n", count, found[ROWS_GOOD],
+           100.0 * found[ROWS_REFUSED] / count, 100.0 * found[ROWS_NO_FOLD] / count,
+           found[ROWS_WILD], worst);
+    CHECK(found[ROWS_GOOD] > 0.8 * count);
+    CHECK_INT(found[ROWS_NO_FOLD], 0);          /* no weights are such that it must */
+}
+
 int main(void)
 {
     RUN(rows_shared_table);
@@ -218,5 +245,6 @@ int main(void)
     RUN(rows_skips_constant);
     RUN(rows_branches);
     RUN(rows_refusals);
+    RUN(rows_random);
     return DONE();
 }
