@@ -83,4 +83,12 @@ const char *lib_field_at(int i)
 {
     return i < TFN__FIELDS ? tfn__fields[i].name + strlen("tfn.") : NULL;
 }
+bool lib_truth_at(int i, size_t *at)
+{
+    for (int f = 0; f < TFN__FIELDS; f++) {
+        *at = tfn__fields[f].at;
+        if (tfn__fields[f].type == TFN__IS_T && i-- == 0) return true;
+    }
+    return false;
+}
 #endif

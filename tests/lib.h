@@ -50,5 +50,7 @@ bool lib_limit_at(lib_table table, int i, lib_limit *limit);
 
 /* The name of option i in a checkpoint, without "tfn."; NULL past the last. */
 const char *lib_field_at(int i);
+/* Where truth i of a checkpoint's options stands in tfn_model_desc; false past the last. */
+bool lib_truth_at(int i, size_t *at);
 
 #endif
