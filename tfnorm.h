@@ -3634,6 +3634,7 @@ static void tfn__point_block(const tfn_kernels *k, const tfn_point *p, ptrdiff_t
 {
     const float alpha = p->alpha ? *p->alpha : 1, shift = p->shift ? *p->shift : 0;
     float slope[TFN__BLOCK];
+    slope[0] = 0;               /* gcc 12 -O1 warns: it does not see that n > 0 */
     for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
     if (p->squash == TFN_SQUASH_TANH) {
         k->tanh(f, f, n);

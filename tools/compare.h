@@ -77,7 +77,7 @@ static bool compare_svg(const comparison *x, const char *path)
     compare_plots(x, losses, gradients, plots);
     for (int i = 0; i < 2; i++) {
         char name[OUTPUT_PATH];
-        output o;
+        output_file o;
         FILE *f;
         snprintf(name, sizeof name, "%s%s.svg", path, i ? "-gradients" : "-loss");
         f = output_open(&o, name);

@@ -1589,7 +1589,7 @@ static void print_text_page(const shown *x, const drawing *d, shape s)
 
 static int write_svg(const char *path, const drawing *d, const char *name)
 {
-    output o;
+    output_file o;
     FILE *f = output_open(&o, path);
     if (f) print_svg(f, d, name);
     return output_close(&o) ? 0 : 1;

@@ -3,7 +3,7 @@
  *
  *     int main(...) { output_begin("tool"); return output_end(run(...)); }
  *
- *     output o;
+ *     output_file o;
  *     FILE *f = output_open(&o, "picture.svg");       // NULL: it was said why not
  *     if (f) draw(f);
  *     if (!output_close(&o)) return 1;                // it was said what is lost
@@ -25,19 +25,19 @@
 
 enum { OUTPUT_PATH = 1024 };        /* bytes of a path with ".tmp" and its zero */
 
-typedef struct output {
+typedef struct output_file {
     FILE *f;
     const char *name;               /* as it was given */
     char  path[OUTPUT_PATH];        /* behind its symbolic links */
     char  part[OUTPUT_PATH];        /* what is written meanwhile; "": it is a device */
-} output;
+} output_file;
 
 static const char *output_program = "";
-static const char *output_part;     /* of the file that is open, taken away if the program ends */
+static char output_part[OUTPUT_PATH];   /* of the file that is open; taken away at the end */
 
 static inline void output_remove_part(void)
 {
-    if (output_part) remove(output_part);
+    if (output_part[0]) remove(output_part);
 }
 /* A reader that went away is an error like a full disk, not a signal. What is closed from the start
  * stays closed: no file may take its number. */
@@ -109,7 +109,7 @@ static inline bool output_is_device(const char *path)
 }
 
 /* "-" is the standard output. */
-static inline FILE *output_open(output *o, const char *path)
+static inline FILE *output_open(output_file *o, const char *path)
 {
     memset(o, 0, sizeof *o);
     o->name = path;
@@ -121,11 +121,11 @@ static inline FILE *output_open(output *o, const char *path)
         o->f = fopen(o->part, "wb");
     }
     if (!o->f) return output_lost(path), (FILE *)NULL;
-    if (o->part[0]) output_part = o->part;
+    memcpy(output_part, o->part, sizeof o->part);
     return o->f;
 }
 /* False, and said, if it is lost: then what was at the path is still there. */
-static inline bool output_close(output *o)
+static inline bool output_close(output_file *o)
 {
     bool lost;
     if (!o->f) return false;
@@ -140,7 +140,7 @@ static inline bool output_close(output *o)
     if (!lost && o->part[0]) lost = rename(o->part, o->path) != 0;
     if (lost) output_lost(o->name);
     if (lost) output_remove_part();
-    output_part = NULL;
+    output_part[0] = 0;
     return !lost;
 }
 #endif

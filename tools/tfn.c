@@ -1035,7 +1035,7 @@ static int export(settings *s, cli *c)
     static bundle b;
     const char *out = out_of(s, c, false), *prefix = text_of(s, O_PREFIX);
     tfn_file from;
-    output o;
+    output_file o;
     FILE *f;
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (!is_c_name(prefix)) cli_fail(c, "--prefix wants a name of C, not \"%s\"", prefix);

@@ -165,7 +165,7 @@ static inline void log_cut(const char *path, int64_t lines)
 {
     data_file x;
     size_t n = 0;
-    output o;
+    output_file o;
     if (!data_read(&x, path)) return;
     for (; n < x.size && lines > 0; n++) lines -= x.bytes[n] == '\n';
     if (n < x.size) {
@@ -318,7 +318,7 @@ static inline bool plot_write(const trainer *t)
     int shown = t->groups < SVG_STYLES ? t->groups : SVG_STYLES;
     svg_curve loss[2] = { { 0 } }, rate = { 0 }, layers[SVG_STYLES] = { { 0 } };
     svg_plot plots[3] = { { 0 } };
-    output o;
+    output_file o;
     FILE *f;
     if (!path) return true;
     p = (plot_rows *)reserve(1, sizeof *p);
