@@ -104,7 +104,8 @@ static tfn_model_desc memory_desc(int i)
     d.layers = 1 + i % 4;
     d.decoder_layers = 1 + i / 4 % 3;
     d.probes = i % 2 == 0;
-    d.half = i % 3 == 0 && strcmp(d.recipe, "hanin-rolnick");    /* which bursts */
+    d.half = i % 3 == 0 && strcmp(d.recipe, "hanin-rolnick");    /* which bursts, */
+    if (!strcmp(d.recipe, "hanin-rolnick")) d.schedule.lr = (float)1e-5;    /* at high rates too */
     if (d.half) d.threads = 1;
     return d;
 }
