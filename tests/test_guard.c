@@ -143,8 +143,8 @@ static void guard_matmul(int n)
     p.b_row = layout & 2 ? 1 : p.n + guard_below(2);
     p.b_col = layout & 2 ? p.k : 1;
     p.c_ld = p.n + guard_below(3);
-    if (p.m > 0 && p.k > 0) p.a = guard_floats((p.m - 1)*p.a_row + (p.k - 1)*p.a_col + 1);
-    if (p.k > 0 && p.n > 0) p.b = guard_floats((p.k - 1)*p.b_row + (p.n - 1)*p.b_col + 1);
+    p.a = guard_floats(p.m > 0 && p.k > 0 ? (p.m - 1)*p.a_row + (p.k - 1)*p.a_col + 1 : 0);
+    p.b = guard_floats(p.k > 0 && p.n > 0 ? (p.k - 1)*p.b_row + (p.n - 1)*p.b_col + 1 : 0);
     p.c = c = guard_floats(p.m > 0 && p.n > 0 ? (p.m - 1)*p.c_ld + p.n : 0);
     if (start == 1) p.start = c, p.start_ld = p.c_ld;
     if (start == 2) p.start = guard_floats(p.n);

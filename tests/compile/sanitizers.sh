@@ -4,6 +4,10 @@
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
 recipes() { "$@" -o "$work/variants" test_variants.c -lm && run "$work/variants"; }
+beside_pages() {        # all sizes; by clang -O0, as an optimiser takes minutes over the kernels
+    "$@" -O0 -o "$work/guard" test_guard.c -lm && TEST_TIER=full "$work/guard" > "$work/log" 2>&1 ||
+        { complaints "$work/log"; return 1; }
+}
 run() { TEST_TIER=quick "$@" > "$work/log" 2>&1 || { complaints "$work/log"; return 1; }; }
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 
@@ -16,6 +20,8 @@ for cc in gcc clang; do
             -DTFNORM_ASSERT=assert
         check "sanitizer $cc $kind" core "$@"
         check "sanitizer $cc $kind, recipes" recipes "$@"
+        [ $cc-$kind = clang-thread ] || [ $cc = gcc ] ||
+            check "sanitizer $cc $kind, kernels beside guard pages" beside_pages "$@"
     done
 done
 if have valgrind && have gcc; then
