@@ -7567,12 +7567,30 @@ static void tfn__mark_needs(tfn_tape *t)
     for (int32_t i = 1; i < t->count; i++) t->nodes[i].flags &= (uint8_t)~TFN__KEPT_GRAD;
 }
 
-/* Values of a segment that nobody outside reads are made again in the backward. */
+/* The end of the nodes from `first` on that are of its segment; *needed: one has a backward. */
+static int32_t tfn__segment_end(const tfn_tape *t, int32_t first, bool *needed)
+{
+    int32_t i = first;
+    *needed = false;
+    for (; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        if (n->segment != t->nodes[first].segment) break;
+        if (!tfn__is_leaf(n) && (n->flags & TFN__NEED)) *needed = true;
+    }
+    return i;
+}
+
+/* Values of a segment that nobody outside reads are made again in the backward, if it comes to the
+ * segment: no gradient reaches a layer whose output nothing reads. */
 static void tfn__mark_again(tfn_tape *t)
 {
+    int32_t end = 1;
+    bool needed = false;
     for (int32_t i = 1; i < t->count; i++) {
         tfn_node *n = t->nodes + i;
-        if (n->segment && !tfn__outside(n) && !(n->flags & TFN__KEEP)) n->flags |= TFN__AGAIN;
+        if (i == end) end = tfn__segment_end(t, i, &needed);
+        if (!needed || !n->segment || tfn__outside(n) || (n->flags & TFN__KEEP)) continue;
+        n->flags |= TFN__AGAIN;
     }
     for (int32_t i = 1; i < t->count; i++)
         for (int j = 0; j < TFN_INPUTS; j++) {

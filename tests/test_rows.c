@@ -115,6 +115,12 @@ static const char *const rows_branch[] = {
     ROWS_PRE "row.attention.skip_from=1 row.attention.in.kind=2 row.attention.in.value=0.5"
 };
 
+/* An encoder that nothing reads has running statistics all the same, recomputed or not. */
+static const char *const rows_unread[] = {
+    ROWS_SMALL "twins=1 decoder_row.own=1 decoder_row.ffn.source=2 decoder_row.ffn.skip_from=1 "
+    "desc.recipe=batchnorm desc.arch=2"
+};
+
 static void rows_fixed(const char *const *lines, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -138,6 +144,7 @@ TEST(rows_skips_constant)
     rows_fixed(rows_constant, sizeof rows_constant / sizeof *rows_constant);
 }
 TEST(rows_branches) { rows_fixed(rows_branch, sizeof rows_branch / sizeof *rows_branch); }
+TEST(rows_unread_stack) { rows_fixed(rows_unread, sizeof rows_unread / sizeof *rows_unread); }
 
 /* What cannot be folded is refused with its name, and nothing was changed. */
 static void rows_refusal(tfn_model *to, const tfn_model *from, const char *want)
@@ -244,6 +251,7 @@ int main(void)
     RUN(rows_skips_profiled);
     RUN(rows_skips_constant);
     RUN(rows_branches);
+    RUN(rows_unread_stack);
     RUN(rows_refusals);
     RUN(rows_random);
     return DONE();
