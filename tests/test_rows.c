@@ -135,6 +135,34 @@ static void rows_fixed(const char *const *lines, size_t count)
 }
 
 TEST(rows_shared_table) { rows_fixed(rows_shared, sizeof rows_shared / sizeof *rows_shared); }
+/* Either stack's word is enough: the length of a row does not matter. */
+TEST(rows_unit_table)
+{
+    static rows_data data;
+    for (int i = 0; i < 2; i++) {
+        rows_case c;
+        tfn_model_desc d;
+        tfn_model m;
+        tfn_param_info p;
+        float *want, *found;
+        CHECK(rows_read(&c, rows_shared[i]));
+        data.row[0] = rows_topology(&c.row, false);
+        data.row[1] = rows_topology(&c.decoder_row, true);
+        d = rows_desc(&c, &data);
+        CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+        rows_fill(&data, &m.desc, 1);
+        want = rows_logits(&m, &data);
+        for (int32_t k = 0; tfn_model_param(&m, k, &p); k++)
+            if (!strcmp(p.name, "embedding.weight"))
+                for (int32_t j = 0; j < p.rows * p.cols; j++) p.data[j] *= 2;
+        found = rows_logits(&m, &data);
+        CHECK(rows_largest(want, data.logits) > 0);
+        CHECK(rows_gap(found, want, data.logits) <= 1e-6 * rows_largest(want, data.logits));
+        free(found);
+        free(want);
+        tfn_model_free(&m);
+    }
+}
 TEST(rows_skips_profiled)
 {
     rows_fixed(rows_profiled, sizeof rows_profiled / sizeof *rows_profiled);
@@ -248,6 +276,7 @@ TEST(rows_random)
 int main(void)
 {
     RUN(rows_shared_table);
+    RUN(rows_unit_table);
     RUN(rows_skips_profiled);
     RUN(rows_skips_constant);
     RUN(rows_branches);
