@@ -1,6 +1,7 @@
-# The core tests and the recipes' under the address, undefined-behaviour and thread sanitizers, and
-# the core under valgrind, which takes 20 times as long: there without the tests that are long but
-# run no code of their own (products of many sizes, activations after a linear one, whole models).
+# The core tests and the recipes' under the address, undefined-behaviour and thread sanitizers (with
+# the hook and with OpenMP), and the core under valgrind, which takes 20 times as long: there without
+# the tests that are long but run no code of their own (products of many sizes, activations after a
+# linear one, whole models).
 . ./check.sh
 core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
 recipes() { "$@" -o "$work/variants" test_variants.c -lm && run "$work/variants"; }
@@ -25,6 +26,20 @@ for cc in gcc clang; do
         [ $cc-$kind = clang-thread ] || [ $cc = gcc ] ||
             check "sanitizer $cc $kind, kernels beside guard pages" beside_pages "$@"
     done
+done
+# Threads of OpenMP: clang, whose runtime tells the sanitizer what it does (gcc's does not, and every
+# region would look like a race). A race on purpose must be found, or the sanitizer sees nothing.
+threads() { "$@" compile/threads.c -o "$work/threads" -lm && run "$work/threads"; }
+races() {
+    if threads "$@" -DTHREADS_RACE > /dev/null 2>&1; then echo "a race on purpose was not found"; return 1; fi
+    grep -q 'data race' "$work/log"
+}
+export TSAN_OPTIONS=ignore_noninstrumented_modules=1
+for hook in -fopenmp -pthread; do
+    echo 'int main(void){return 0;}' | clang $hook -fsanitize=thread -x c - -o "$work/probe" 2> /dev/null ||
+        { skip "sanitizer clang thread $hook" "no clang, or no library of it"; continue; }
+    check "sanitizer clang thread $hook, every recipe" threads clang -O1 -g $hook -fsanitize=thread
+    check "sanitizer clang thread $hook sees a race" races clang -O1 -g $hook -fsanitize=thread
 done
 if have valgrind && have gcc; then
     gcc -O1 -g all.c -o "$work/all" -lm

@@ -1,0 +1,103 @@
+/* Every recipe as a decoder, an encoder and a pair of both, trained and evaluated with three threads,
+ * beside one thread: the same bits. sanitizers.sh builds it with the thread sanitizer, once
+ * with OpenMP and once with the hook. With THREADS_RACE it has a race on purpose, that a sanitizer
+ * which sees nothing is noticed. */
+#include "../lib.h"
+#include "../check.h"
+
+enum { TIME = 9, BATCH = 3, VOCAB = 23 };
+static int made;
+
+#ifdef THREADS_RACE
+static int shared;
+static void race(void *unused, int i)
+{
+    (void)unused;
+    for (int k = 0; k < 10000; k++) shared += i;
+}
+static void race_on_purpose(void)
+{
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(3)
+    for (int i = 0; i < 3; i++) race(NULL, i);
+#else
+    TFNORM_PARALLEL_FOR(3, race, NULL);
+#endif
+}
+#endif
+
+static tfn_model_desc desc_of(const char *recipe, tfn_arch arch, int32_t threads)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.arch = arch;
+    d.recipe = recipe;
+    d.vocab = VOCAB;
+    d.context = TIME;
+    d.batch = BATCH;
+    d.width = 20;
+    d.heads = 2;
+    d.ffn = 24;
+    d.layers = 2;
+    d.dropout = d.attention_dropout = 0.1f;
+    d.clip = 1;
+    d.seed = 3;
+    d.threads = threads;
+    return d;
+}
+
+/* Two updates and an evaluation; 0: the recipe is not for this architecture. */
+static uint64_t run(const tfn_model_desc *d)
+{
+    int32_t tokens[BATCH * TIME], targets[BATCH * TIME], lengths[BATCH] = { TIME, 5, 1 };
+    tfn_model m;
+    tfn_batch b;
+    tfn_report r;
+    uint64_t hash;
+    if (tfn_model_new(&m, d, NULL) != TFN_OK) return 0;
+    for (int i = 0; i < BATCH * TIME; i++) {
+        tokens[i] = i % TIME < lengths[i / TIME] ? (5*i + 2) % VOCAB : 0;
+        targets[i] = i % TIME < lengths[i / TIME] ? (3*i + 1) % VOCAB : -1;
+    }
+    memset(&b, 0, sizeof b);
+    b.tokens = tokens;
+    b.targets = targets;
+    b.lengths = lengths;
+    b.batch = BATCH;
+    b.time = TIME;
+    if (d->arch == TFN_ENCODER_DECODER) {
+        b.source = tokens;
+        b.source_lengths = lengths;
+        b.source_time = TIME;
+    }
+    for (int i = 0; i < 2; i++) CHECK_INT(tfn_model_step(&m, &b, &r), TFN_OK);
+    CHECK_INT(tfn_model_eval(&m, &b, &r), TFN_OK);
+    hash = tfn_model_hash(&m);
+    tfn_model_free(&m);
+    made++;
+    return hash;
+}
+
+TEST(threads_recipes)
+{
+    const tfn_recipe *recipe;
+#ifdef THREADS_RACE
+    race_on_purpose();
+#endif
+    for (int i = 0; (recipe = tfn_recipe_at(i)) != NULL; i++)
+        for (int arch = 0; arch < 3; arch++) {
+            tfn_model_desc d = desc_of(recipe->name, (tfn_arch)arch, 3);
+            const uint64_t hash = run(&d);
+            if (!hash) continue;
+            d.threads = 1;
+            if (run(&d) != hash) FAIL("%s, architecture %d: other bits with three threads", recipe->name, arch);
+        }
+    printf("  %d models\n", made);
+    CHECK(made > 300);
+}
+
+int main(void)
+{
+    RUN(threads_recipes);
+    return DONE();
+}
