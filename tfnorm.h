@@ -5471,7 +5471,8 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
         return "differ: the FMA rounds its product";
     if (k->fma && tfn__try_fma(k, next, e * (2 - next), next) != next)
         return "differ: the FMA rounds twice";
-    if (tfn__try_sum(k, root, root, root, -root) != 0) return "differ: products are contracted";
+    if (tfn__try_sum(k, root, root, root, -root) != 0 || root * root - square != 0)
+        return "differ: products are contracted";
     if (tfn__try_sum(k, root, root, 1, -square) != 0) return "differ: sums are wider than a float";
     if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
         return "differ: denormals are flushed";

@@ -13,6 +13,14 @@ for cc in gcc clang; do
     done
 done
 
+# What the promise excludes has other bits, and tfn_bits sees why.
+for build in "gcc -Ofast" "gcc -O2 -ffast-math" "clang -O2 -ffast-math -DTFNORM_NO_SIMD" \
+             "clang -O2 -ffp-contract=fast -mfma -DTFNORM_NO_SIMD"; do
+    have "${build%% *}" || { skip "excluded: $build" "no ${build%% *}"; continue; }
+    # shellcheck disable=SC2086
+    check "excluded: $build" selfcheck $build -DBITS_EXCLUDED
+done
+
 # the whole quickstart: its hash with each build and choice, compared with the first one's
 unset hash
 quickstart() {              # quickstart SETTING COMPILER FLAG ...
