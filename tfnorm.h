@@ -5464,7 +5464,8 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     const tfn_kernels *k = tfn_kernels_for(isa);
     volatile float half = (float)0.5, e = (float)(1.0 / 16777216), h = (float)(1.0 / 4096);
     volatile float tiny = (float)1.17549435e-38, big = (float)1e8, sum = big + 1;
-    float next = 1 + 2*e, root = 1 + h, square = 1 + 2*h;    /* root^2 = square + e */
+    volatile float root = 1 + h, square = 1 + 2*h;      /* root^2 = square + e; each read is new, */
+    float next = 1 + 2*e;                   /* or a compiler that contracts would share products */
     if (!k) return "differ: the instruction set is not available";
     if (sizeof next != 4) return "differ: double";
     if (k->fma && tfn__try_fma(k, root, root, -square) != e)
