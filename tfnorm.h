@@ -9215,10 +9215,11 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "threads is %d, this build has %d: it wants OpenMP "
                   "or TFNORM_PARALLEL_FOR", d->threads, 1);
 #endif
-    if (d->half && d->threads > 1)
+    if (TFN__ALL && d->half && d->threads > 1)
         tfn__fail(e, TFN_BAD_OPTION, "model", "threads is %d, half wants %d", d->threads, 1);
 }
 
+#ifndef TFNORM_NO_TRAINING
 /* Schedules that end, and the one that steps, say when. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
@@ -9238,6 +9239,7 @@ static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
         break;
     }
 }
+#endif
 
 /* Clusters of words: 0 if they are not parted. Cluster k begins with word tfn__cluster_at(d, k). */
 static int32_t tfn__clusters(const tfn_model_desc *d)
@@ -9330,7 +9332,9 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_sizes(out, e);
     tfn__check_kinds(out, e);
     tfn__check_threads(out, e);
+#ifndef TFNORM_NO_TRAINING
     if (!out->inference) tfn__check_schedule(&out->schedule, e);
+#endif
     if (TFN__ALL) tfn__check_clusters(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
