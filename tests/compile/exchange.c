@@ -209,6 +209,7 @@ int main(int argc, char **argv)
     snprintf(name, sizeof name, "%s.types", path);
     types = name;
     isa = tfn_isa_find(argc > 3 ? argv[3] : NULL);
+    if (!tfn_kernels_for(isa)) isa = TFN_ISA_BEST;      /* kernels of the other machine */
     if (!strcmp(argv[1], "write")) {
         RUN(exchange_types_write);
         RUN(exchange_run_write);
