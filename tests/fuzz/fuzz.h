@@ -26,6 +26,7 @@ static int fuzz_failures;
         fuzz_failures++;                                                                       \
         printf("  seed %llu case %llu: ", fuzz_seed, fuzz_number), printf(__VA_ARGS__);        \
         printf("\n");                                                                          \
+        fflush(stdout);                 /* a run that is killed keeps what it found */         \
     } while (0)
 #define FUZZ_CHECK(x) do { if (!(x)) FUZZ_FAIL("%s:%d: %s", __FILE__, __LINE__, #x); } while (0)
 
