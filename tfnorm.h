@@ -16143,6 +16143,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #endif /* TFN__IMPLEMENTING */
 /* >> end */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#undef TFN__DETACHED_CODE
+#undef TFN__DLCL_ROW
 #undef TFN__IMPLEMENTING
 #undef TFN__ALIGN
 #undef TFN__ALL
@@ -16198,6 +16200,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
 #undef TFN__RANGE_OF
+#undef TFN__SAME
+#undef TFN__SPAN
 #undef TFN__TRAINING_RANGES
 #undef TFN__RESTRICT
 #undef TFN__ROW
