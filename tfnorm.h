@@ -254,7 +254,7 @@
  * taken from a queue, and every output has one writer: the bits are equal for every number. A
  * thread that the system delays is waited for only while it holds a chunk. Objects are independent;
  * one object must not be used from two threads at once, but for the model that several decoders
- * read.
+ * read. On a 32-bit processor without 8-byte atomics, such as MIPS32, threads want -latomic.
  *
  *
  * PLATFORMS
