@@ -139,8 +139,8 @@ static inline void diagnose(trainer *t, int64_t tokens)
             "frequency %.3f\n", t->terminal ? "\r\033[K" : "", (long long)t->position,
             t->last_valid, t->unigram);
     if (t->skipped)
-        fprintf(stderr, "  %lld updates were skipped, with a loss or gradient that is not finite\n",
-                (long long)t->skipped);
+        fprintf(stderr, "  %lld updates were skipped, with a number that is not finite: a loss, "
+                "gradient, profile or running statistic\n", (long long)t->skipped);
     layer_gradients(t, norm, tokens);
     for (int i = 0; i < t->groups; i++)
         fprintf(stderr, "%s%s %.2g", i % 6 ? ", " : i ? "\n  " : "  gradient norms: ", t->group[i],
