@@ -8004,8 +8004,9 @@ typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last;
-    uint64_t queue;             /* entry << 32 | next chunk */
-    uint64_t done;              /* chunks done since the region began */
+    /* aligned, because 32-bit x86 has 4 bytes for it and clang then calls a library of atomics */
+    __attribute__((aligned(8))) uint64_t queue;     /* entry << 32 | next chunk */
+    __attribute__((aligned(8))) uint64_t done;      /* chunks done since the region began */
 } tfn__team;
 
 static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrdiff_t *chunk)

@@ -20,7 +20,7 @@ if [ -d golden ]; then cp -r golden "$copy/tests/"; fi
 program() {             # program NAME PART: build a test with the copy's header, run its tests so named
     # shellcheck disable=SC2086
     (cd "$copy/tests" && $cc $flags "test_$1.c" -o "test_$1" -lm &&
-        TEST_TIER=quick TEST_ONLY=$2 "./test_$1") > "$copy/log" 2>&1
+        TEST_TIER=quick TEST_ONLY=$2 timeout 300 "./test_$1") > "$copy/log" 2>&1
 }
 passes() {              # at least one test, and none fails
     program "$1" "$2" && grep -q '^ok' "$copy/log" || { cat "$copy/log"; return 1; }
@@ -34,7 +34,8 @@ killed() {              # killed FUNCTION COMMAND TEST PART: the mutant compiles
     if ! grep -q '^FAILED' "$copy/log"; then cat "$copy/log"; return 1; fi
 }
 
-grep ' | ' mutants.txt | grep -v '^#' > "$work/rows"
+# MUTANTS=REGEX: only the rows that it matches
+grep ' | ' mutants.txt | grep -v '^#' | grep -e "${MUTANTS:-.}" > "$work/rows"
 while IFS= read -r row; do
     printf '%s|%s\n' "$(field "$row" 4)" "$(field "$row" 5)"
 done < "$work/rows" | sort -u > "$work/tests"

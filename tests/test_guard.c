@@ -86,7 +86,7 @@ static void *guard_take(ptrdiff_t n, size_t each)
 
 static float guard_value(void)
 {
-    static const float special[] = {
+    const float special[] = {
         0, -0.0f, 1e-39f, -1e-39f, 1.4e-45f, 1.17549435e-38f, 1e-30f, -1e-20f, 88.8f, -88.8f, 1e20f,
         -1e20f, 3.4028234e38f, -3.4028234e38f, INFINITY, -INFINITY, NAN
     };

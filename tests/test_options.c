@@ -101,7 +101,7 @@ typedef struct options_value { const char *name; double real; int64_t whole; } o
 /* Those that every option gets, then least, most and their neighbours outside. */
 static int options_values(const lib_limit *l, options_value *v)
 {
-    static const options_value real[] = {
+    const options_value real[] = {
         { "NaN", NAN, 0 }, { "inf", INFINITY, 0 }, { "-inf", -INFINITY, 0 }, { "-1", -1, 0 },
         { "0", 0, 0 }, { "denormal", 1e-42, 0 }, { "-denormal", -1e-42, 0 },
         { "max", 3.4028234663852886e38, 0 }, { "min", -3.4028234663852886e38, 0 }
