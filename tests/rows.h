@@ -550,21 +550,30 @@ static float *rows_logits(tfn_model *m, const rows_data *data)
     return x;
 }
 
-/* How far the logits move if each weight does by its last bit: what no form of the same function
- * can be held to. */
+/* How far the logits move if each weight does by its last bit, at most of four tries: what no form
+ * of the same function can be held to. */
 static double rows_trembling(tfn_model *m, const rows_data *data, const float *want)
 {
     const double ulp = sizeof(float) > 4 ? 2.3e-16 : 1.2e-7;
-    tfn_param_info p;
-    float *found;
-    double gap;
-    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
-        for (int32_t k = 0; k < p.rows * p.cols; k++)
-            p.data[k] = (float)((double)p.data[k] * (1 + (rows_one_in(2) ? ulp : -ulp)));
-    found = rows_logits(m, data);
-    gap = found ? rows_gap(found, want, data->logits) : 0;
-    free(found);
-    return gap;
+    const size_t bytes = (size_t)m->param_floats * sizeof(float);
+    float *kept = (float *)malloc(bytes);
+    double most = 0;
+    memcpy(kept, m->params, bytes);
+    for (int round = 0; round < 4; round++) {
+        tfn_param_info p;
+        float *found;
+        double gap = 0;
+        for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+            for (int32_t k = 0; p.grad && k < p.rows * p.cols; k++)
+                p.data[k] = (float)((double)p.data[k] * (1 + (rows_one_in(2) ? ulp : -ulp)));
+        found = rows_logits(m, data);
+        if (found) gap = rows_gap(found, want, data->logits);
+        if (gap > most) most = gap;
+        free(found);
+        memcpy(m->params, kept, bytes);
+    }
+    free(kept);
+    return most;
 }
 
 static int32_t rows_weights(const tfn_model *m)
