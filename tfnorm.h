@@ -9491,7 +9491,6 @@ static tfn_var tfn__updates_of(tfn__builder *b)
     return updates;
 }
 
-
 /* value * N^n * M^m * l^layer; 1 where the row has no scale. */
 static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, int32_t layer)
 {

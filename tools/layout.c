@@ -67,9 +67,12 @@ static char *end_of_blank(char *s)
     }
     if (s[0] == '/' && s[1] == '/') return s + strcspn(s, "\n");
     if (quote != '"' && quote != '\'') return NULL;
-    for (s++; *s && *s != quote && *s != '\n'; s++)
+    for (s++; *s; s++) {
+        if (*s == '\n') return s;
+        if (*s == quote) return s + 1;
         if (*s == '\\' && s[1]) s++;
-    return *s == quote ? s + 1 : s;
+    }
+    return s;
 }
 
 static char *code_of(const char *text)
@@ -127,7 +130,8 @@ static void check_lines(const source *s)
 static void check_lengths(const source *s)
 {
     bool body = false;
-    int begin = 0, n = 1;
+    int begin = 0;
+    int n = 1;
     for (const char *line = s->code; *line; line = next_line(line), n++) {
         if (*line == '}') {
             if (body && n - begin + 1 > FUNCTION) complain(s, begin, "over 60 lines", "");
@@ -148,7 +152,8 @@ static bool marker(const char *line, char *name)
 /* The sections in the order of the file with their code lines; returns how many. */
 static int find_sections(const source *s, section *sections)
 {
-    int count = 0, n = 1;
+    int count = 0;
+    int n = 1;
     const char *code = s->code;
     for (const char *line = s->text; *line; line = next_line(line), code = next_line(code), n++) {
         char name[NAME];
@@ -234,7 +239,8 @@ static int section_of(const section *sections, int count, int line)
 static int find_functions(const source *s, const section *sections, int count, function *found)
 {
     char name[NAME] = "", candidate[NAME];
-    int n = 1, functions = 0;
+    int n = 1;
+    int functions = 0;
     for (const char *line = s->code; *line; line = next_line(line), n++) {
         if (defined_name(line, candidate)) strcpy(name, candidate);
         const bool begins = *line == '{' || (defined_name(line, candidate) && strchr(line, '{') &&
@@ -280,7 +286,8 @@ typedef struct density { int code, lines, choices, hidden, doubles; } density;
 static bool is_double(const char *line)
 {
     char text[256];
-    int depth = 0, values = 0;
+    int depth = 0;
+    int values = 0;
     const size_t length = strcspn(line, "\n");
     if (length >= sizeof text || *line != ' ') return false;
     memcpy(text, line, length);
@@ -303,7 +310,8 @@ static bool is_double(const char *line)
 /* Whether a loop has && in its condition, over all its lines; s stands behind its word. */
 static bool hides_if(const char *s, bool is_for)
 {
-    int depth = 0, part = 0;
+    int depth = 0;
+    int part = 0;
     s += strspn(s, " ");
     if (*s != '(') return false;
     for (; *s; s++) {
@@ -352,7 +360,8 @@ static void judge(const source *s, const char *what, double found, double limit,
 
 static void check_density(const source *s, const section *sections, int count)
 {
-    int from = 0, to = 0;
+    int from = 0;
+    int to = 0;
     for (int i = 0; i < count; i++) {
         if (!strcmp(sections[i].name, "ground")) from = sections[i].line;
         if (!strcmp(sections[i].name, "rules")) to = sections[i].line;
