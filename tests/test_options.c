@@ -515,27 +515,22 @@ TEST(options_seeds)
 
 /* -- numbers in headers ------------------------------------------------------------------------ */
 
-/* 100 kB of numbers, each with a large exponent, are read in the time that they deserve: seconds
- * of processor time. */
-static double options_seconds(const char *number)
+/* 100 kB of numbers with large exponents: were the reader's work that of the exponent, not that of
+ * its digits, 2e9 steps for each of 8,000 numbers would not end. */
+static tfn_status options_opened(const char *number)
 {
     enum { SIZE = 100000 };
     static char header[SIZE + 64];
     static unsigned char bytes[SIZE + 80];
+    const size_t length = strlen(number);
     size_t n;
     tfn_file f;
-    clock_t begin;
     strcpy(header, "{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0],\"b\":[0");
-    while ((n = strlen(header)) + strlen(number) + 8 < SIZE) {
+    for (n = strlen(header); n + length + 1 < SIZE; n += length + 1) {
         header[n] = ',';
-        strcpy(header + n + 1, number);
-        for (size_t i = 1; n + (i + 1) * (strlen(number) + 1) + 8 < SIZE && i < 500; i++) {
-            char *to = header + n + i * (strlen(number) + 1);
-            *to = ',';
-            strcpy(to + 1, number);
-        }
+        memcpy(header + n + 1, number, length);
     }
-    strcat(header, "]}}");
+    strcpy(header + n, "]}}");
     n = strlen(header);
     memset(bytes, 0, 8);
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)((uint64_t)n >> 8*i);
@@ -543,20 +538,17 @@ static double options_seconds(const char *number)
     memset(&f, 0, sizeof f);
     f.from = bytes;
     f.from_size = n + 8;
-    begin = clock();
-    if (tfn_file_open(&f) != TFN_OK) FAIL("%s: not opened", number);
+    tfn_file_open(&f);
     tfn_file_close(&f);
-    return (double)(clock() - begin) / CLOCKS_PER_SEC;
+    return f.error.status;
 }
 
 TEST(options_exponents)
 {
-    static const char *const numbers[] = { "1e9999", "1e-9999", "0e9999", "1e308", "1e-320",
-                                           "99999999999999999999e999" };
-    for (int i = 0; i < 6; i++) {
-        double seconds = options_seconds(numbers[i]);
-        if (seconds > 0.2) FAIL("%s: %.2f s", numbers[i], seconds);
-    }
+    static const char *const numbers[] = { "1e2147483647", "1e-2147483647", "0e2147483647", "1e308",
+                                           "1e-320", "99999999999999999999e999" };
+    for (int i = 0; i < 6; i++)
+        if (options_opened(numbers[i]) != TFN_OK) FAIL("%s: not opened", numbers[i]);
 }
 
 /* -- undefined behaviour, which the sanitizers see --------------------------------------------- */
