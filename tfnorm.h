@@ -1,6 +1,6 @@
 /* >> manual */
-/* tfnorm.h - train and run small Transformers, with the normalisation wherever a paper put it.
- * Version 0.1.0.  One C99 header, no dependency.  MIT or public domain, as you like (at the end).
+/* tfnorm.h - train and run small Transformers, with the normalization wherever a paper put it.
+ * Version 0.2.0.  One C99 header, no dependency.  MIT or public domain, as you like (at the end).
  *
  * In ONE source file:
  *     #define TFNORM_IMPLEMENTATION
@@ -13,7 +13,7 @@
  *   models      decoder-only, encoder-only, encoder-decoder; any depth and width; tied or not
  *   placement   Pre-LN, Post-LN, Admin, B2T, DeepNorm, DLCL, T-Fixup, Fixup, ReZero, Peri-LN,
  *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms
- *               and 24 initialisations, each free to combine with the others
+ *               and 24 initializations, each free to combine with the others
  *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
  *               ReLU, GELU (both forms), SiLU, GEGLU, SwiGLU; dropout at every usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; nine
@@ -24,7 +24,7 @@
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
  * It does not
- *   - use a GPU, the hardware's half precision (it simulates it) or quantised weights;
+ *   - use a GPU, the hardware's half precision (it simulates it) or quantized weights;
  *   - fetch data: it takes and gives arrays, and reads and writes its own checkpoints;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
@@ -48,12 +48,12 @@
  *   attention     scaled dot-product attention, and its one-token form
  *   ffn           activations, gated units, dropout, sums
  *   embed         embeddings and positions
- *   loss          cross-entropy, optimisers' updates
+ *   loss          cross-entropy, optimizers' updates
  *   table         the public table of one instruction set
  *   instances     one copy of the kernels per instruction set
  *   choice        which copy runs here, and whether its bits are canonical
  *   tape          operations; record, plan, run
- *   topologies    rows: where norms and scales stand; initialisations
+ *   topologies    rows: where norms and scales stand; initializations
  *   optim         schedules, and the constants of an update
  *   options       defaults, and what has no legal value
  *   builder       parameters, norms, joins, branches and stacks on a tape
@@ -63,7 +63,7 @@
  *   decoder       one token after the other
  *   generate      text: greedy, drawn, by beam search
  *   json          UTF-8 and JSON, read strictly
- *   tokenise      bytes, characters, words, byte-level BPE: training, encoding, saving
+ *   tokenize      bytes, characters, words, byte-level BPE: training, encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
  *   files         safetensors, checkpoints
  *   diagnostics   the self-check
@@ -75,11 +75,11 @@
  *
  * FIVE PROMISES (each has a test)
  *
- * 1. Every placement. A recipe names topology, norm and initialisation together; one field sets it,
+ * 1. Every placement. A recipe names topology, norm and initialization together; one field sets it,
  *    and each of the three can be overridden: tfn_recipe_at, tfn_topology_at, tfn_norm_at and
  *    tfn_init_at list them, and your own row is as good as one of these.
  * 2. Same bits. The same seed gives the same bits with any number of threads, any compiler and
- *    optimisation level, and every processor with a fused multiply-add, at full speed, by default.
+ *    optimization level, and every processor with a fused multiply-add, at full speed, by default.
  * 3. Exact memory. A function says how many bytes a configuration needs. With that block it works;
  *    with one byte less it returns an error. No allocation after init, nothing to free.
  * 4. Never kills you. No abort, exit, print or global state. A wrong argument gives an error with
@@ -96,7 +96,7 @@
  *        desc.context = 128;
  *        desc.batch   = 16;                        // the most sentences a call will get
  *        desc.recipe  = "post";                    // 0: "pre"
- *        desc.schedule.kind = TFN_INVERSE_SQRT;    // 0: constant
+ *        desc.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;    // 0: constant
  *        desc.schedule.lr = 1e-3f;
  *        desc.schedule.warmup = 400;
  *
@@ -152,7 +152,7 @@
  *
  *    Several decoders may share a model. An encoder-decoder gets its source by tfn_decoder_start.
  *    The scores are those of the full forward, to the last bit (but with a norm over the whole
- *    tensor, TFN_NORM_WHOLE, which no decode can know).
+ *    tensor, TFN_FLAG_WHOLE, which no decode can know).
  *
  * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
  *    and group; all parameters are one flat vector, and so are gradients and moments. Weights are
@@ -164,7 +164,7 @@
  * 8. Save, and go on another day. A run that was resumed has the bits of one that never stopped.
  *
  *        tfn_file file = { 0 };
- *        tfn_checkpoint with = { &tokeniser, "line 4711", false };    // or NULL: nothing more
+ *        tfn_checkpoint with = { &tokenizer, "line 4711", false };    // or NULL: nothing more
  *        file.path = "model.safetensors";
  *        if (tfn_model_save(&file, &model, &with) != TFN_OK)
  *            puts(tfn_error_text(&file.error, text, sizeof text));
@@ -180,10 +180,10 @@
  *    anew from them, or from the mean of several checkpoints. Python reads the file with the
  *    package safetensors.
  *
- * Encoder-decoder: desc.arch = TFN_ENCODER_DECODER; a batch also has source, source_time and
+ * Encoder-decoder: desc.arch = TFN_ARCH_ENCODER_DECODER; a batch also has source, source_time and
  * source_lengths. The source may be sound (desc.bands): frames of a spectrum, which two
- * convolutions make a quarter as many positions of. Encoder: desc.arch = TFN_ENCODER, with a class
- * per position or one per sentence (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
+ * convolutions make a quarter as many positions of. Encoder: desc.arch = TFN_ARCH_ENCODER, with a
+ * class per position or one per sentence (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
  *
  * The tape alone: examples/05_own_op.c. A kernel alone: examples/02_kernel.c.
  *
@@ -242,7 +242,7 @@
  * micro-batches are different configurations, and differ in the last bits.
  * The order of every sum is part of the interface: TFN_BITS_VERSION changes if it does.
  * Denormal numbers are slow on many processors, so none is made for nothing: a softmax's exp, a
- * logistic function and a derivative that decays to 0 are exactly 0 below 2^-60, an optimiser's
+ * logistic function and a derivative that decays to 0 are exactly 0 below 2^-60, an optimizer's
  * moments below 2^-100.
  *
  *
@@ -276,12 +276,12 @@
  *   TFNORM_NO_STDIO         without <stdio.h>: files in memory and through callbacks alone
  *   TFNORM_NO_FILES         without files
  *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
- *   TFNORM_NO_TRAINING      without gradients, optimisers and random weights: a decoder fits a
+ *   TFNORM_NO_TRAINING      without gradients, optimizers and random weights: a decoder fits a
  *                           microcontroller
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
  *                           RMSNorm; without it a decoder has those two alone
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
- *   TFNORM_NO_TOKENISERS    without tokenisers
+ *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
@@ -304,7 +304,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TFNORM_VERSION "0.1.0"
+#define TFNORM_VERSION "0.2.0"
 
 /* The version of the library's arithmetic: raised only on purpose, with the two hashes that
  * tfn_selfcheck must give: on every machine whose bits are canonical; and on every processor that
@@ -399,28 +399,28 @@ typedef enum tfn_isa {
     TFN_ISA_COUNT
 } tfn_isa;
 
-typedef enum tfn_activation {
+typedef enum tfn_activation_kind {
     TFN_ACTIVATION_DEFAULT = 0,   /* GELU, tanh form */
-    TFN_RELU,
-    TFN_GELU,                     /* x/2 (1 + erf(x/sqrt 2)) */
-    TFN_GELU_TANH,                /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-    TFN_SILU,                     /* x / (1 + exp(-x)) */
-    TFN_TANH,
-    TFN_GEGLU,                    /* model only: GELU(x W1) * (x W3), then W2 (Shazeer 2020) */
-    TFN_SWIGLU,                   /* model only: SiLU(x W1) * (x W3), then W2 */
-    TFN_IDENTITY
-} tfn_activation;
+    TFN_ACTIVATION_RELU,
+    TFN_ACTIVATION_GELU,                     /* x/2 (1 + erf(x/sqrt 2)) */
+    TFN_ACTIVATION_GELU_TANH,                /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    TFN_ACTIVATION_SILU,                     /* x / (1 + exp(-x)) */
+    TFN_ACTIVATION_TANH,
+    TFN_ACTIVATION_GEGLU,    /* model only: GELU(x W1) * (x W3), then W2 (Shazeer 2020) */
+    TFN_ACTIVATION_SWIGLU,                   /* model only: SiLU(x W1) * (x W3), then W2 */
+    TFN_ACTIVATION_IDENTITY
+} tfn_activation_kind;
 
 /* c (m, n) = start + a (m, k) * b (k, n). Element (i, p) of a is a[i*a_row + p*a_col],
  * likewise b; c and start have unit column stride. start NULL: +0; start == c: accumulate; a
  * bias (n): start_ld 0. Each element is one chain of fused multiply-adds over k in increasing
  * order: blocks, tiles, vectors and threads cannot change a bit. */
-typedef struct tfn_matmul {
+typedef struct tfn_matmul_args {
     float       *c;
     const float *start, *a, *b;
     ptrdiff_t    m, n, k;
     ptrdiff_t    c_ld, start_ld, a_row, a_col, b_row, b_col;
-} tfn_matmul;
+} tfn_matmul_args;
 
 /* Scaled dot-product attention with H query heads and G key/value heads (head h reads h*G/H);
  * Vaswani 2017, eq. 1. q, y (B*Tq, H*D); k, v (B*Tk, G*D); rows of q, k, v, y are q_ld ...
@@ -428,7 +428,7 @@ typedef struct tfn_matmul {
  * lengths[b] are never read. stats keeps m, l of the softmax: (B*Tq, H, 2). Dropout on the
  * weights: rate p > 0 with a key, see dropout below; its index is ((b*H + h) * 2^20 + query) *
  * 2^20 + key. The backward wants y and stats from the forward. */
-typedef struct tfn_attention {
+typedef struct tfn_attention_args {
     float       *y, *stats;
     const float *q, *k, *v;
     const int32_t *lengths;
@@ -442,12 +442,12 @@ typedef struct tfn_attention {
     float        dropout;
     tfn_key      key;
     bool         causal, add_dq, add_dk, add_dv;
-} tfn_attention;
+} tfn_attention_args;
 
 /* One new query row per sentence against a cache: q, y (B, H*D); k_cache (B, G, D, capacity):
  * keys in lanes; v_cache (B, G, capacity, D). count: keys valid for every sentence, or per
  * sentence in lengths. */
-typedef struct tfn_attention_cached {
+typedef struct tfn_attention_cached_args {
     float         *y;
     const float   *q, *k_cache, *v_cache;
     const int32_t *lengths;           /* NULL: count for all */
@@ -455,7 +455,7 @@ typedef struct tfn_attention_cached {
     ptrdiff_t      batch, count, capacity, q_ld, y_ld;
     int32_t        heads, kv_heads, head_size;
     float          scale, cap;
-} tfn_attention_cached;
+} tfn_attention_cached_args;
 
 /* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. Compiled with TFNORM_NO_TRAINING, but
  * not TFNORM_ALL_NORMS, only LAYER and RMS are there. */
@@ -473,12 +473,12 @@ typedef enum tfn_norm_kind {
                             * tensor, that is CogView's LayerNorm of x/a (Ding 2021). A tape takes
                             * this eps by itself, with a of the rows that count; a caller must */
     /* not functions of one row's moments: */
-    TFN_NORM_POINT,        /* tfn_point */
-    TFN_NORM_SEED,         /* tfn_seed */
-    TFN_NORM_BATCH,        /* tfn_columns: Ioffe & Szegedy 2015 */
-    TFN_NORM_POWER         /* tfn_columns: PowerNorm, Shen 2020 */
+    TFN_NORM_POINT,        /* tfn_point_args */
+    TFN_NORM_SEED,         /* tfn_seed_args */
+    TFN_NORM_BATCH,        /* tfn_columns_args: Ioffe & Szegedy 2015 */
+    TFN_NORM_POWER         /* tfn_columns_args: PowerNorm, Shen 2020 */
 } tfn_norm_kind;
-typedef struct tfn_norm {
+typedef struct tfn_norm_args {
     tfn_norm_kind kind;                 /* up to ABSMAX */
     float       *y, *mean, *rstd;       /* mean, rstd (rows, groups) are kept, or NULL */
     const float *x, *gain, *bias;       /* (rows, cols); (cols) or NULL for 1 and 0 */
@@ -491,30 +491,30 @@ typedef struct tfn_norm {
     bool         offset;                /* the gain is 1 + gain: Gemma */
     bool         detach_mean, detach_std;    /* the backward takes them for constants: Xu 2019 */
     bool         add, add_params;
-} tfn_norm;
+} tfn_norm_args;
 
 /* y = gain * f(alpha*x + shift) + bias: DyT (tanh), Zhu 2025; Derf and its siblings, Chen 2025. */
-typedef enum tfn_squash {
+typedef enum tfn_squash_kind {
     TFN_SQUASH_TANH = 0, TFN_SQUASH_ERF,
     TFN_SQUASH_ISRU,                    /* z / sqrt(z^2 + 1) */
     TFN_SQUASH_EXP,                     /* sign(z) (1 - exp(-|z|)) */
     TFN_SQUASH_ATAN,                    /* 2/pi atan z */
     TFN_SQUASH_SIN,                     /* sin z, z clipped to +-pi/2 */
     TFN_SQUASH_SOFTSIGN                 /* z / (1 + |z|) */
-} tfn_squash;
-typedef struct tfn_point {
-    tfn_squash   squash;
+} tfn_squash_kind;
+typedef struct tfn_point_args {
+    tfn_squash_kind   squash;
     float       *y;
     const float *x, *alpha, *shift, *gain, *bias;    /* alpha, shift: one number; NULL: 1, 0 */
     float       *dx, *dalpha, *dshift, *dgain, *dbias;    /* each may be NULL */
     const float *dy;
     ptrdiff_t    rows, cols;
     bool         add, add_alpha, add_shift, add_gain, add_bias;
-} tfn_point;
+} tfn_point_args;
 
 /* SeeDNorm, Cai 2025: y = (t*alpha + gain) * n, t = tanh(x . direction) a row, n of RMSNorm;
  * vectors of C. */
-typedef struct tfn_seed {
+typedef struct tfn_seed_args {
     float       *y, *stats;             /* (rows, 2): t and rstd */
     const float *x, *gain, *alpha, *direction;
     float       *dx, *dgain, *dalpha, *ddirection;
@@ -522,10 +522,10 @@ typedef struct tfn_seed {
     ptrdiff_t    rows, cols;
     float        eps;
     bool         add, add_gain, add_alpha, add_direction;
-} tfn_seed;
+} tfn_seed_args;
 
 /* Norms of each column over the rows of a batch; rows at and beyond lengths[b] do not count in the
- * statistics, but are normalised. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
+ * statistics, but are normalized. BATCH: n = (x - mean)/sqrt(var + eps). POWER: n = x/sqrt(v +
  * eps), v = mean(x^2), after `warmup` updates the running v; its backward is not the gradient but,
  * as the authors' code: with g = dy*gain, h = g - (1 - 0.9)*nu*n: dx = h/sqrt(v + eps) with the
  * batch's v, nu += mean(h*n). That mean is over the rows that count, and h = g in the others: the
@@ -533,10 +533,10 @@ typedef struct tfn_seed {
  * sentence of a batch is.
  * running and next (2, cols): BATCH mean and variance (momentum 0.1, variance over 1/(T-1)), first
  * 0 and 1; POWER v and nu (0.9), first 1 and 0. next gets what running becomes when the update is
- * done: both rows in the forward, then nu in POWER's backward. If no row counts, running normalises
- * and stays. Without training it normalises too, the backward takes it for a constant, next is not
+ * done: both rows in the forward, then nu in POWER's backward. If no row counts, running normalizes
+ * and stays. Without training it normalizes too, the backward takes it for a constant, next is not
  * written, and stats may be NULL. */
-typedef struct tfn_columns {
+typedef struct tfn_columns_args {
     tfn_norm_kind kind;                 /* BATCH or POWER */
     float       *y, *next;
     float       *stats;                 /* (2, cols), for the backward. BATCH: mean and rstd; POWER:
@@ -549,16 +549,16 @@ typedef struct tfn_columns {
     int64_t      step, warmup;          /* step from 1 */
     float        eps;
     bool         training, add, add_gain, add_bias;
-} tfn_columns;
+} tfn_columns_args;
 
-/* One pass of an optimiser over n values with its gradient g and moments m, v: variants in the
+/* One pass of an optimizer over n values with its gradient g and moments m, v: variants in the
  * optim section. */
 typedef enum tfn_optimizer {
     TFN_OPTIMIZER_DEFAULT = 0,  /* AdamW */
-    TFN_SGD,                    /* momentum beta1 (0: none); nesterov */
-    TFN_ADAM,                   /* weight decay, if any, is added to the gradient */
-    TFN_ADAMW,                  /* decoupled weight decay: p -= lr * decay * p */
-    TFN_RADAM                   /* decay as AdamW, but for TFN_RADAM_PYTORCH */
+    TFN_OPTIMIZER_SGD,                    /* momentum beta1 (0: none); nesterov */
+    TFN_OPTIMIZER_ADAM,                   /* weight decay, if any, is added to the gradient */
+    TFN_OPTIMIZER_ADAMW,                  /* decoupled weight decay: p -= lr * decay * p */
+    TFN_OPTIMIZER_RADAM                   /* decay as AdamW, but for TFN_RADAM_PYTORCH */
 } tfn_optimizer;
 
 /* RAdam while the variance of the second moment is unknown: */
@@ -571,7 +571,7 @@ typedef enum tfn_radam {
                                  * not count, and the decay is added to the gradient */
 } tfn_radam;
 
-typedef struct tfn_update {
+typedef struct tfn_update_args {
     tfn_optimizer optimizer;
     tfn_radam     radam;
     float lr, beta1, beta2, eps, decay;
@@ -583,7 +583,7 @@ typedef struct tfn_update {
     /* of this step, filled by tfn_update_at: */
     bool  adaptive, skip;       /* divided by the second moment; moments alone change */
     float step_size, root;      /* bias corrections */
-} tfn_update;
+} tfn_update_args;
 
 typedef struct tfn_kernels {
     const char *name;           /* "avx512" ... */
@@ -591,17 +591,17 @@ typedef struct tfn_kernels {
     bool        fma;            /* false: the bits are not canonical */
 
     /* Matrix product; work: matmul_work floats. */
-    void      (*matmul)(const tfn_matmul *p, float *work);
+    void      (*matmul)(const tfn_matmul_args *p, float *work);
     ptrdiff_t (*matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
     /* dbias (cols) = chain over rows of dy (rows, cols), ld floats a row. */
     void (*column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
                        ptrdiff_t ld, bool add);
 
-    /* Norms of rows, and their gradients: struct tfn_norm. The parameters' gradients of columns
-     * [first, first + count). */
-    void (*norm_forward)(const tfn_norm *p);
-    void (*norm_backward)(const tfn_norm *p);
-    void (*norm_params_backward)(const tfn_norm *p, ptrdiff_t first, ptrdiff_t count);
+    /* Norms of rows, and their gradients: struct tfn_norm_args. The parameters' gradients of
+     * columns [first, first + count). */
+    void (*norm_forward)(const tfn_norm_args *p);
+    void (*norm_backward)(const tfn_norm_args *p);
+    void (*norm_params_backward)(const tfn_norm_args *p, ptrdiff_t first, ptrdiff_t count);
 
     /* y = exp(x - max) / sum, per row; y may be x. dx = y * (dy - sum(dy*y)); dx may be dy. */
     void (*softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols);
@@ -610,23 +610,24 @@ typedef struct tfn_kernels {
 
     /* Attention of sentence and key/value head pairs [first, last) of B*G; work: attention_work
      * floats, linear in tk. The cached form wants those of tq = 0 and tk = capacity. */
-    void (*attention_forward)(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last, float *work);
-    void (*attention_backward)(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last,
+    void (*attention_forward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
+                              float *work);
+    void (*attention_backward)(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
                                float *work);
     ptrdiff_t (*attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size);
-    void (*attention_cached)(const tfn_attention_cached *p, ptrdiff_t first, ptrdiff_t last,
+    void (*attention_cached)(const tfn_attention_cached_args *p, ptrdiff_t first, ptrdiff_t last,
                              float *work);
 
     /* y = f(x), dx = f'(x) dy over n values; y may be x, dx may be dy. */
-    void (*activation_forward)(float *y, const float *x, ptrdiff_t n, tfn_activation kind);
+    void (*activation_forward)(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind);
     void (*activation_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n,
-                                tfn_activation kind, bool add);
-    /* y = f(gate) * up (Shazeer 2020); kind is TFN_GELU, TFN_SILU ... */
+                                tfn_activation_kind kind, bool add);
+    /* y = f(gate) * up (Shazeer 2020); kind is TFN_ACTIVATION_GELU, TFN_ACTIVATION_SILU ... */
     void (*gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
-                          tfn_activation kind);
+                          tfn_activation_kind kind);
     void (*gated_backward)(float *dgate, float *dup, const float *dy, const float *gate,
                            const float *up,
-                           ptrdiff_t n, tfn_activation kind, bool add_gate, bool add_up);
+                           ptrdiff_t n, tfn_activation_kind kind, bool add_gate, bool add_up);
 
     /* y = scale * table[token], (rows, cols) from (V, cols); a token outside 0..V-1 gives
      * zeros. The backward adds to dtable in the order of the rows, on columns [0, cols) of
@@ -676,7 +677,8 @@ typedef struct tfn_kernels {
                                    const int32_t *targets, ptrdiff_t rows, ptrdiff_t cols,
                                    float smoothing, int32_t kind, bool add);
 
-    void (*update)(float *p, const float *g, float *m, float *v, ptrdiff_t n, const tfn_update *u);
+    void (*update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
+                   const tfn_update_args *u);
     /* Elementwise functions on n values, for tests and users: errors are in the math section. */
     void (*exp)(float *y, const float *x, ptrdiff_t n);
     void (*tanh)(float *y, const float *x, ptrdiff_t n);
@@ -694,16 +696,16 @@ TFNORM_API const char        *tfn_bits(tfn_isa isa);
  * with TFNORM_NO_TRAINING, but for the forwards with TFNORM_ALL_NORMS. Columns [first, first +
  * count) of norms over a batch. */
 #if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
-TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point *p);
-TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed *p);
-TFNORM_API void tfn_columns_forward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
+TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p);
+TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p);
+TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count);
 #endif
 #ifndef TFNORM_NO_TRAINING
-TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point *p);
-TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point *p);
-TFNORM_API void tfn_seed_backward(const tfn_seed *p);
-TFNORM_API void tfn_seed_params_backward(const tfn_seed *p);
-TFNORM_API void tfn_columns_backward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count);
+TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p);
+TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p);
+TFNORM_API void tfn_seed_backward(const tfn_seed_args *p);
+TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p);
+TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count);
 #endif
 
 #ifndef TFNORM_ONLY_KERNELS
@@ -793,7 +795,8 @@ typedef struct tfn_run {
     bool           skip_padding;              /* rows at and beyond the lengths bound below count
                                                * for nothing: they have no target, add nothing to
                                                * the gradient of a scalar, and are 0 behind
-                                               * tfn_conv. false: they are rows like others */
+                                               * tfn_convolution. false: they are rows like others
+                                               * */
     float          loss_scale;                /* d(last node); 0: 1 */
     tfn_probe_fn  *probe;
     void          *probe_user;
@@ -813,25 +816,26 @@ TFNORM_API size_t tfn_tape_bytes(int32_t nodes);      /* block for a tape of so 
 
 TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols);       /* next in params */
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols);
-TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act);
+TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b,
+                              tfn_activation_kind act);
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);  /* x w^T */
 /* over time, of stride 2: y_t = [x_2t x_2t+1 x_2t+2] w + b of each sentence; w (3*C, out) */
-TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);
+TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b);
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps);
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps);
 /* A norm of rows as `like` says (kind, groups, part, eps, slope, factor (0: 1), offset, detached
  * parts), of `cols` columns each, which divide those of x: a head's, for example. gain, bias (1,
  * cols) or none. */
-TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
-                                 const tfn_norm *like);
+TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
+                                 const tfn_norm_args *like);
 /* gain * f(alpha x + shift) + bias; alpha, shift (1, 1) or none */
-TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
-                                tfn_var shift, tfn_squash f);
+TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
+                                tfn_var shift, tfn_squash_kind f);
 TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var alpha,
                                 tfn_var direction, float eps);
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x);
-TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act);
-TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation act);
+TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act);
+TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation_kind act);
 /* z = a*x + b*y */
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b);
 /* by: parameter (1,1), (1,g) for g groups of channels, or (1,C) */
@@ -843,12 +847,13 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
 /* x - SiLU(q) x, the second x constant in the backward; q (1,1): Chen 2025 */
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q);
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p);
-TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale);
+TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows,
+                                 float scale);
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table);
 TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t head_size);
-TFNORM_API tfn_var tfn_first(tfn_tape *t, tfn_var x);               /* row 0 of each sentence */
+TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x);    /* row 0 of each sentence */
 /* Self- or cross-attention of projected q, k, v; lengths: integer slot or -1. */
-TFNORM_API tfn_var tfn_attend(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
+TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
                               int32_t kv_heads, bool causal, int32_t lengths, float dropout);
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind);                  /* loss per row, in nats */
@@ -872,17 +877,17 @@ TFNORM_API float     *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var 
 
 /* What the options "norm" and "decoder_norm" name; flags are added. Gain and bias start at 1, 0. */
 enum {
-    TFN_NORM_GAIN = 1, TFN_NORM_BIAS = 2,     /* vectors of C, learned */
-    TFN_NORM_SCALAR = 4,                      /* one learned gain, sqrt(C) at the start */
-    TFN_NORM_OFFSET = 8,                      /* the gain is 1 + weight, the weight starts at 0 */
-    TFN_NORM_DETACH_MEAN = 16, TFN_NORM_DETACH_STD = 32,     /* the backward sees constants */
-    TFN_NORM_BY_HEAD = 64,                    /* statistics of `heads` contiguous groups */
-    TFN_NORM_SHIFT = 128,                     /* of TFN_NORM_POINT: a learned shift */
+    TFN_FLAG_GAIN = 1, TFN_FLAG_BIAS = 2,     /* vectors of C, learned */
+    TFN_FLAG_SCALAR = 4,                      /* one learned gain, sqrt(C) at the start */
+    TFN_FLAG_OFFSET = 8,                      /* the gain is 1 + weight, the weight starts at 0 */
+    TFN_FLAG_DETACH_MEAN = 16, TFN_FLAG_DETACH_STD = 32,     /* the backward sees constants */
+    TFN_FLAG_BY_HEAD = 64,                    /* statistics of `heads` contiguous groups */
+    TFN_FLAG_SHIFT = 128,                     /* of TFN_NORM_POINT: a learned shift */
     /* A property, not a choice: statistics of the whole tensor, at inference too. What stands at a
      * position depends on later ones and on the other sentences of the batch: neither causal nor
      * equal in decode. */
-    TFN_NORM_WHOLE = 256,
-    TFN_NORM_PLAIN = 512                      /* of TFN_NORM_ADA: n itself, slope 0 and factor 1 */
+    TFN_FLAG_WHOLE = 256,
+    TFN_FLAG_PLAIN = 512                      /* of TFN_NORM_ADA: n itself, slope 0 and factor 1 */
 };
 typedef struct tfn_norm_rule {
     const char   *name, *formula, *paper;
@@ -891,7 +896,7 @@ typedef struct tfn_norm_rule {
     uint32_t      flags;
     float         eps;                  /* 0: desc.norm_eps, or 1e-5 */
     float         part;                 /* statistics of the first part*C features; 0: of all */
-    tfn_squash    squash;               /* of TFN_NORM_POINT, whose alpha starts at 1/2 */
+    tfn_squash_kind    squash;               /* of TFN_NORM_POINT, whose alpha starts at 1/2 */
 } tfn_norm_rule;
 TFNORM_API const tfn_norm_rule *tfn_norm_find(const char *name);         /* NULL: unknown */
 TFNORM_API const tfn_norm_rule *tfn_norm_at(int32_t i);                  /* NULL: past the end */
@@ -919,20 +924,21 @@ typedef struct tfn_scale_rule {
 
 /* Norms of queries and keys (all before rotary positions but the last). */
 typedef enum tfn_qk_norm {
-    TFN_QK_DEFAULT = 0,       /* the row's; none */
-    TFN_QK_NONE,
-    TFN_QK_L2,                /* l2 a head, times a learned scalar, not 1/sqrt(D): Henry 2020 */
-    TFN_QK_COSINE,            /* l2 a head, times exp(min(tau, ln 100)) a head: Swin v2 */
-    TFN_QK_HEAD,              /* the model's norm a head, gain (D): ViT-22B, Gemma 3 */
-    TFN_QK_FULL,              /* the model's norm over all heads: OLMo 2 */
-    TFN_QK_UNIT,              /* l2 a head after rotation, times a vector, sqrt(D): nGPT; queries
+    TFN_QK_NORM_DEFAULT = 0,       /* the row's; none */
+    TFN_QK_NORM_NONE,
+    TFN_QK_NORM_L2,    /* l2 a head, times a learned scalar, not 1/sqrt(D): Henry 2020 */
+    TFN_QK_NORM_COSINE,            /* l2 a head, times exp(min(tau, ln 100)) a head: Swin v2 */
+    TFN_QK_NORM_HEAD,              /* the model's norm a head, gain (D): ViT-22B, Gemma 3 */
+    TFN_QK_NORM_FULL,              /* the model's norm over all heads: OLMo 2 */
+    TFN_QK_NORM_UNIT,    /* l2 a head after rotation, times a vector, sqrt(D): nGPT; queries
                                * and keys share the vector, so kv_heads must be heads */
-    TFN_QKV_HEAD              /* HEAD, of the values too: HybridNorm */
+    TFN_QK_NORM_QKV_HEAD              /* HEAD, of the values too: HybridNorm */
 } tfn_qk_norm;
 
-typedef enum tfn_source { TFN_FROM_STREAM = 0, TFN_FROM_NORMED, TFN_FROM_LAYER, TFN_FROM_FIRST }
+typedef enum tfn_source { TFN_SOURCE_STREAM = 0, TFN_SOURCE_NORMED, TFN_SOURCE_LAYER,
+                          TFN_SOURCE_FIRST }
     tfn_source;
-typedef enum tfn_head_scale { TFN_NO_HEAD_SCALE = 0, TFN_HEAD_SCALE, TFN_HEAD_SCALE_AFTER }
+typedef enum tfn_head_scale { TFN_HEAD_SCALE_NONE = 0, TFN_HEAD_SCALE_BEFORE, TFN_HEAD_SCALE_AFTER }
     tfn_head_scale;
 
 /* One sub-layer F with input x, in a layer that began with x_0:
@@ -953,8 +959,8 @@ typedef struct tfn_join {
 } tfn_join;
 
 typedef enum tfn_sublayer {
-    TFN_SELF_ATTENTION, TFN_CROSS_ATTENTION, TFN_FFN,
-    TFN_FFN_BEFORE                      /* the first half of a Macaron */
+    TFN_SUBLAYER_SELF_ATTENTION, TFN_SUBLAYER_CROSS_ATTENTION, TFN_SUBLAYER_FFN,
+    TFN_SUBLAYER_FFN_BEFORE                      /* the first half of a Macaron */
 } tfn_sublayer;
 typedef struct tfn_place {              /* where a row is asked for */
     tfn_sublayer kind;
@@ -965,19 +971,21 @@ typedef struct tfn_place {              /* where a row is asked for */
 
 /* What whole stacks have; flags are added. */
 enum {
-    TFN_FINAL_NORM = 1, TFN_EMBEDDING_NORM = 2,
-    TFN_FIXNORM = 4,          /* rows of the embedding have length 1 wherever it is used: a table
+    TFN_TOPOLOGY_FINAL_NORM = 1, TFN_TOPOLOGY_EMBEDDING_NORM = 2,
+    TFN_TOPOLOGY_FIXNORM = 4,    /* rows of the embedding have length 1 wherever it is used: a table
                                * that two stacks share, if one of them says so */
-    TFN_MACARON = 8,          /* half a feed-forward before the attention */
-    TFN_SIDE_STREAM = 16,     /* y = x_0 + sum of all p; output x + N(y) (ResiDual): side_scale */
-    TFN_TRANSPARENT = 32,     /* layers of the decoder see a learned mean of encoder layers */
-    TFN_EDGE_SHIFTS = 64,     /* Fixup: the output is shifted, the encoder's scaled too */
-    TFN_BIASLESS = 128,       /* linear maps have no bias */
-    TFN_UNIT_WEIGHTS = 256,   /* nGPT: weights of length 1 along C after each update */
-    TFN_LOGIT_SCALE = 512,    /* nGPT: a learned scale for each word */
-    TFN_EMBEDDING_SCALE = 1024,   /* x_0 times a learned scalar, sqrt(C) at the start */
-    TFN_SIGMA_REPARAM = 2048, /* sigmaReparam: linear maps are gamma/sigma W, see below */
-    TFN_SIGMA_OWN = 4096      /* gamma starts at sigma, so that maps start as drawn; else at 1 */
+    TFN_TOPOLOGY_MACARON = 8,          /* half a feed-forward before the attention */
+    /* y = x_0 + sum of all p; output x + N(y) (ResiDual): side_scale */
+    TFN_TOPOLOGY_SIDE_STREAM = 16,
+    TFN_TOPOLOGY_TRANSPARENT = 32,  /* layers of the decoder see a learned mean of encoder layers */
+    TFN_TOPOLOGY_EDGE_SHIFTS = 64,     /* Fixup: the output is shifted, the encoder's scaled too */
+    TFN_TOPOLOGY_BIASLESS = 128,       /* linear maps have no bias */
+    TFN_TOPOLOGY_UNIT_WEIGHTS = 256,   /* nGPT: weights of length 1 along C after each update */
+    TFN_TOPOLOGY_LOGIT_SCALE = 512,    /* nGPT: a learned scale for each word */
+    TFN_TOPOLOGY_EMBEDDING_SCALE = 1024,   /* x_0 times a learned scalar, sqrt(C) at the start */
+    TFN_TOPOLOGY_SIGMA_REPARAM = 2048, /* sigmaReparam: linear maps are gamma/sigma W, see below */
+    /* gamma starts at sigma, so that maps start as drawn; else at 1 */
+    TFN_TOPOLOGY_SIGMA_OWN = 4096
 };
 /* sigmaReparam (Zhai 2023, section 3.2): a linear map reads gamma/sigma W in the place of W (in,
  * out), sigma = u^T W v, gamma a learned scalar. u and v are state, saved with the weights: they
@@ -1017,8 +1025,8 @@ typedef struct tfn_topology {
     void      (*rule)(const tfn_place *place, tfn_join *join);
     tfn_join    attention, ffn;         /* self- and cross-attention share a join */
     tfn_mix_rule mix;                   /* of the aggregate */
-    /* of TFN_SIDE_STREAM, each 0: 1. y = side_scale (x_0 + sum of all p), small against overflow in
-     * half precision; output side_weight x + N(y) */
+    /* of TFN_TOPOLOGY_SIDE_STREAM, each 0: 1. y = side_scale (x_0 + sum of all p), small against
+     * overflow in half precision; output side_weight x + N(y) */
     float       side_scale, side_weight;
 } tfn_topology;
 
@@ -1029,15 +1037,16 @@ TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *pl
 
 /* Initial weights: a base distribution with a gain per matrix class. */
 typedef enum tfn_distribution {
-    TFN_XAVIER_NORMAL,      /* variance 2/(in+out): Xiong 2020, section 3.3 */
-    TFN_XAVIER_UNIFORM,     /* the same variance (Glorot & Bengio 2010) */
-    TFN_NORMAL,             /* standard deviation `std` */
-    TFN_TRUNCATED_NORMAL,   /* the same, redrawn outside two standard deviations */
-    TFN_FAN_IN_UNIFORM,     /* U(+-1/sqrt(in)) for weights and biases: PyTorch's nn.Linear */
-    TFN_FAN_IN_NORMAL,      /* variance 1/in */
-    TFN_HE_NORMAL,          /* variance 2/in: He 2015 */
-    TFN_ORTHOGONAL,         /* orthonormal rows or columns: Saxe 2014 */
-    TFN_MIRRORED            /* Xavier; W_1 = [A, -A], W_2 = [C; -C]: LookLinear, Balduzzi 2017 */
+    TFN_DISTRIBUTION_XAVIER_NORMAL,      /* variance 2/(in+out): Xiong 2020, section 3.3 */
+    TFN_DISTRIBUTION_XAVIER_UNIFORM,     /* the same variance (Glorot & Bengio 2010) */
+    TFN_DISTRIBUTION_NORMAL,             /* standard deviation `std` */
+    TFN_DISTRIBUTION_TRUNCATED_NORMAL,   /* the same, redrawn outside two standard deviations */
+    /* U(+-1/sqrt(in)) for weights and biases: PyTorch's nn.Linear */
+    TFN_DISTRIBUTION_FAN_IN_UNIFORM,
+    TFN_DISTRIBUTION_FAN_IN_NORMAL,      /* variance 1/in */
+    TFN_DISTRIBUTION_HE_NORMAL,          /* variance 2/in: He 2015 */
+    TFN_DISTRIBUTION_ORTHOGONAL,         /* orthonormal rows or columns: Saxe 2014 */
+    TFN_DISTRIBUTION_MIRRORED  /* Xavier; W_1 = [A, -A], W_2 = [C; -C]: LookLinear, Balduzzi 2017 */
 } tfn_distribution;
 typedef struct tfn_gains { float q, k, v, o, w1, w2, embedding; } tfn_gains;
 typedef struct tfn_init_rule {
@@ -1065,8 +1074,9 @@ TFNORM_API const tfn_recipe *tfn_recipe_at(int32_t i);
 
 typedef enum tfn_schedule_kind {
     TFN_SCHEDULE_DEFAULT = 0,     /* constant */
-    TFN_CONSTANT, TFN_INVERSE_SQRT, TFN_NOAM, TFN_LINEAR, TFN_STEP, TFN_COSINE,
-    TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP, TFN_POLYNOMIAL
+    TFN_SCHEDULE_CONSTANT, TFN_SCHEDULE_INVERSE_SQRT, TFN_SCHEDULE_NOAM, TFN_SCHEDULE_LINEAR,
+        TFN_SCHEDULE_STEP, TFN_SCHEDULE_COSINE,
+    TFN_SCHEDULE_WARMUP_STABLE_DECAY, TFN_SCHEDULE_T_FIXUP, TFN_SCHEDULE_POLYNOMIAL
 } tfn_schedule_kind;
 
 /* The rate lr(t) of update t = 1, 2, ... With W = warmup and S = steps, every kind but Noam begins
@@ -1103,12 +1113,13 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
 
 /* -- model ----------------------------------------------------------------------------------- */
 
-typedef enum tfn_arch { TFN_DECODER = 0, TFN_ENCODER, TFN_ENCODER_DECODER } tfn_arch;
+typedef enum tfn_arch { TFN_ARCH_DECODER = 0, TFN_ARCH_ENCODER, TFN_ARCH_ENCODER_DECODER } tfn_arch;
 typedef enum tfn_position_kind {
     TFN_POSITION_DEFAULT = 0,     /* learned */
-    TFN_LEARNED, TFN_SINUSOIDAL,  /* 10000^(-2k/C), sines then cosines, from position 0 */
-    TFN_SINUSOIDAL_FAIRSEQ,       /* 10000^(-k/(C/2-1)), from position 2 */
-    TFN_ROTARY, TFN_NO_POSITION
+    /* 10000^(-2k/C), sines then cosines, from position 0 */
+    TFN_POSITION_LEARNED, TFN_POSITION_SINUSOIDAL,
+    TFN_POSITION_SINUSOIDAL_FAIRSEQ,       /* 10000^(-k/(C/2-1)), from position 2 */
+    TFN_POSITION_ROTARY, TFN_POSITION_NONE
 } tfn_position_kind;
 typedef enum tfn_head {
     TFN_HEAD_TOKENS = 0,          /* one per position: language models, masked tokens */
@@ -1134,7 +1145,7 @@ typedef struct tfn_model_desc {
     tfn_head head;                /* 0: tokens */
     int32_t cutoffs[2];           /* 0: none; the words, by frequency, in two or three clusters that
                                    * begin with these: adaptive input and softmax, see below */
-    tfn_activation activation;    /* 0: GELU, tanh form */
+    tfn_activation_kind activation;    /* 0: GELU, tanh form */
     tfn_position_kind position;   /* 0: learned */
     float rotary_base;            /* 0: 10000 */
     bool untied;                  /* false: the output matrix is the embedding */
@@ -1169,7 +1180,7 @@ typedef struct tfn_model_desc {
     bool  decay_all;              /* true: of every parameter, norms, biases and scales too, as
                                    * fairseq, and so of Admin's w */
     bool  nesterov, eps_inside;   /* eps_inside: where PyTorch's Adam has eps, false: fairseq's; see
-                                   * tfn_update */
+                                   * tfn_update_args */
     float clip;                   /* 0: no clipping by the global norm */
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
 
@@ -1203,7 +1214,7 @@ typedef struct tfn_model_desc {
 
 /* B sentences of T tokens each, row-major; padded on the right. */
 typedef struct tfn_batch {
-    const int32_t *tokens;          /* (B, T): the decoder's, or the encoder's of TFN_ENCODER */
+    const int32_t *tokens;    /* (B, T): the decoder's, or the encoder's of TFN_ARCH_ENCODER */
     const int32_t *targets;         /* (B, T) or (B): classes; < 0: ignored */
     const int32_t *lengths;         /* (B) or NULL: all T. What stands beyond is not looked at, in
                                      * no array: no result depends on it, nor on how much it is */
@@ -1328,7 +1339,7 @@ typedef struct tfn_probe_info {
 } tfn_probe_info;
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id);
 TFNORM_API tfn_status     tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user);
-/* Data-dependent initialisation (Admin, LSUV) on a batch of any size; else it does nothing. The
+/* Data-dependent initialization (Admin, LSUV) on a batch of any size; else it does nothing. The
  * first step of a model that was not profiled does it with its own batch; a model that was profiled
  * or trained is left as it is. TFN_NOT_FINITE: a number of the profile is not finite, and nothing
  * was changed. */
@@ -1497,51 +1508,52 @@ TFNORM_API double tfn_edits_score(const tfn_edits *e);
 #endif /* TFNORM_NO_METRICS */
 #endif /* TFNORM_ONLY_KERNELS */
 
-/* -- tokenisers ------------------------------------------------------------------------------ */
+/* -- tokenizers ------------------------------------------------------------------------------ */
 
-#if !defined TFNORM_NO_TOKENISERS && !defined TFNORM_ONLY_KERNELS
+#if !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_ONLY_KERNELS
 /* Text to numbers and back. Text is bytes: any, valid UTF-8 or not, zeros too. It is cut into
  * pieces: bytes, characters (a byte that is not UTF-8 is one) or words, which are those of GPT-2's
  * rules: "Hello  world's" is "Hello", " ", " world", "'s".
  *
- *     tfn_tokeniser_desc desc = { 0 };                 // BPE of 8192 ids
+ *     tfn_tokenizer_desc desc = { 0 };                 // BPE of 8192 ids
  *     size_t room = tfn_trainer_size(&desc);
  *     tfn_trainer trainer;
  *     tfn_trainer_init(&trainer, &desc, malloc(room), room);
  *     tfn_trainer_add(&trainer, text, bytes);          // any number of texts
  *     if (tfn_trainer_run(&trainer) != TFN_OK) ...     // the first error of all calls
  *
- *     tfn_tokeniser_source source = { 0 };
+ *     tfn_tokenizer_source source = { 0 };
  *     source.trainer = &trainer;
- *     size_t size = tfn_tokeniser_size(&source);
- *     tfn_tokeniser tokeniser;
- *     tfn_tokeniser_init(&tokeniser, &source, malloc(size), size);
- *     ptrdiff_t count = tfn_tokeniser_encode(&tokeniser, ids, capacity, text, bytes);
+ *     size_t size = tfn_tokenizer_size(&source);
+ *     tfn_tokenizer tokenizer;
+ *     tfn_tokenizer_init(&tokenizer, &source, malloc(size), size);
+ *     ptrdiff_t count = tfn_tokenizer_encode(&tokenizer, ids, capacity, text, bytes);
  *
- * A tokeniser is not changed by its use: threads may share one. Encoding takes a few steps per
+ * A tokenizer is not changed by its use: threads may share one. Encoding takes a few steps per
  * byte; only within one word of over 256 bytes it may take as many per byte as there are merges. */
-typedef enum tfn_tokeniser_kind {
-    TFN_BPE = 0,           /* words, then merges of pairs of bytes: Sennrich 2016, Radford 2019 */
-    TFN_BYTES,             /* no training needed */
-    TFN_CHARACTERS,        /* those seen in training */
-    TFN_WORDS              /* those seen in training */
-} tfn_tokeniser_kind;
+typedef enum tfn_tokenizer_kind {
+    TFN_TOKENIZER_BPE = 0,  /* words, then merges of pairs of bytes: Sennrich 2016, Radford 2019 */
+    TFN_TOKENIZER_BYTES,             /* no training needed */
+    TFN_TOKENIZER_CHARACTERS,        /* those seen in training */
+    TFN_TOKENIZER_WORDS              /* those seen in training */
+} tfn_tokenizer_kind;
 
 /* A vocabulary begins with these, as far as wanted: "<pad>", "<s>", "</s>", "<unk>", "<mask>". No
  * text is encoded as one of them but what is unknown. */
 typedef enum tfn_special {
-    TFN_PAD, TFN_BOS, TFN_EOS, TFN_UNK, TFN_MASK, TFN_SPECIAL_COUNT
+    TFN_SPECIAL_PAD, TFN_SPECIAL_BOS, TFN_SPECIAL_EOS, TFN_SPECIAL_UNK, TFN_SPECIAL_MASK,
+        TFN_SPECIAL_COUNT
 } tfn_special;
 
-typedef struct tfn_tokeniser_desc {
-    tfn_tokeniser_kind kind;            /* 0: BPE */
+typedef struct tfn_tokenizer_desc {
+    tfn_tokenizer_kind kind;            /* 0: BPE */
     int32_t vocab;                      /* most ids; 0: 8192 for BPE, else no limit */
     int64_t min_count;                  /* rarer ones are left out; 0: 2 for pairs, else 1 */
     bool    no_pad, no_bos, no_eos, no_unk, mask;
     int32_t words;                      /* room for different pieces; 0: 262144 words or 16384
                                          * characters. 100 MB of text had 385,292 */
     int32_t word_bytes;                 /* room for their bytes; 0: 12 each, 4 of a character */
-} tfn_tokeniser_desc;
+} tfn_tokenizer_desc;
 
 typedef struct tfn__pair {
     int32_t left, right;
@@ -1549,10 +1561,10 @@ typedef struct tfn__pair {
     int32_t head, at;                   /* first occurrence; place in the heap */
 } tfn__pair;
 
-/* Training: init, add any number of texts, run; then a tokeniser can be made of it. */
+/* Training: init, add any number of texts, run; then a tokenizer can be made of it. */
 typedef struct tfn_trainer {
     tfn_error error;
-    tfn_tokeniser_desc desc;            /* resolved */
+    tfn_tokenizer_desc desc;            /* resolved */
     int32_t   vocab, words, word_bytes, first;      /* found so far; first id after the specials */
     bool      ran;
     uint8_t  *text;                     /* of the words */
@@ -1564,29 +1576,29 @@ typedef struct tfn_trainer {
     int32_t  *left, *right, *length;    /* of each id */
 } tfn_trainer;
 
-/* What a tokeniser is made of, one of three. */
-typedef struct tfn_tokeniser_source {
+/* What a tokenizer is made of, one of three. */
+typedef struct tfn_tokenizer_source {
     const tfn_trainer *trainer;         /* one that ran */
-    const void *blob;                   /* what tfn_tokeniser_write gave */
+    const void *blob;                   /* what tfn_tokenizer_write gave */
     size_t      blob_size;
     const char *vocab, *merges;         /* the texts of vocab.json and merges.txt, as GPT-2's */
     size_t      vocab_size, merges_size;
-    tfn_tokeniser_kind kind;            /* of vocab without merges: bytes, characters or words */
-} tfn_tokeniser_source;
+    tfn_tokenizer_kind kind;            /* of vocab without merges: bytes, characters or words */
+} tfn_tokenizer_source;
 
-typedef struct tfn_tokeniser {
+typedef struct tfn_tokenizer {
     tfn_error error;
-    tfn_tokeniser_kind kind;
+    tfn_tokenizer_kind kind;
     int32_t   vocab, merges;            /* how many ids, how many merges */
     int32_t   special[TFN_SPECIAL_COUNT];           /* ids, -1: none */
     uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
     int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
-} tfn_tokeniser;
+} tfn_tokenizer;
 
 #ifndef TFNORM_NO_TRAINING
 /* Bytes to train with, exact; 0: invalid. For BPE about 350 per word of the room. */
-TFNORM_API size_t tfn_trainer_size(const tfn_tokeniser_desc *desc);
-TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokeniser_desc *desc, void *mem,
+TFNORM_API size_t tfn_trainer_size(const tfn_tokenizer_desc *desc);
+TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokenizer_desc *desc, void *mem,
                                        size_t size);
 /* Count the pieces of a text; none goes on in the next one, so cut files at ends of lines. */
 TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t bytes);
@@ -1596,30 +1608,30 @@ TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t b
 TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t);
 #endif
 
-/* Bytes that a tokeniser needs, exact; 0: invalid (init says why). The source is not used after
+/* Bytes that a tokenizer needs, exact; 0: invalid (init says why). The source is not used after
  * init. */
-TFNORM_API size_t tfn_tokeniser_size(const tfn_tokeniser_source *source);
-TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_source *source,
+TFNORM_API size_t tfn_tokenizer_size(const tfn_tokenizer_source *source);
+TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_source *source,
                                          void *mem, size_t size);
 /* The ids of a text: returns how many there are, and stores those that fit. Room for one id per
  * byte is always enough. With less, a word of over 256 bytes may be counted as its bytes. No
  * special id is added; what is unknown becomes "<unk>", or nothing if there is none. Here and below
  * what is stored into may be NULL: then it is only counted; of any other NULL there is nothing. */
-TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t capacity,
+TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
 /* The text of ids: returns its bytes, and stores those that fit, without a final zero. Specials
  * give nothing, but for "<unk>", which stands for ids out of range too. */
-TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_t capacity,
+TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count);
 /* The bytes of one token, not terminated; NULL: no such id. bytes may be NULL. */
-TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes);
+TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, size_t *bytes);
 /* The id of a token given by its bytes or a special's name; -1: there is none. */
-TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token, size_t bytes);
+TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes);
 /* Save: as a blob for checkpoints, or as the texts of vocab.json and merges.txt. They return the
  * bytes that are needed, and store those that fit, without a final zero. */
-TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t capacity);
-TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, size_t capacity);
-TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity);
+TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity);
+TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity);
+TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, size_t capacity);
 #endif
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -1661,9 +1673,12 @@ TFNORM_API const char *tfn_io_durable(void);
 /* In the order in which files have them. */
 typedef enum tfn_dtype {
     TFN_DTYPE_DEFAULT = 0,              /* F32 */
-    TFN_U64, TFN_I64, TFN_F64, TFN_C64, TFN_F32, TFN_U32, TFN_I32, TFN_BF16, TFN_F16, TFN_U16,
-    TFN_I16, TFN_F8_E5M2FNUZ, TFN_F8_E4M3FNUZ, TFN_F8_E8M0, TFN_F8_E4M3, TFN_F8_E5M2, TFN_I8,
-    TFN_U8, TFN_F6_E3M2, TFN_F6_E2M3, TFN_F4, TFN_BOOL, TFN_DTYPE_COUNT
+    TFN_DTYPE_U64, TFN_DTYPE_I64, TFN_DTYPE_F64, TFN_DTYPE_C64, TFN_DTYPE_F32, TFN_DTYPE_U32,
+        TFN_DTYPE_I32, TFN_DTYPE_BF16, TFN_DTYPE_F16, TFN_DTYPE_U16,
+    TFN_DTYPE_I16, TFN_DTYPE_F8_E5M2FNUZ, TFN_DTYPE_F8_E4M3FNUZ, TFN_DTYPE_F8_E8M0,
+        TFN_DTYPE_F8_E4M3, TFN_DTYPE_F8_E5M2, TFN_DTYPE_I8,
+    TFN_DTYPE_U8, TFN_DTYPE_F6_E3M2, TFN_DTYPE_F6_E2M3, TFN_DTYPE_F4, TFN_DTYPE_BOOL,
+        TFN_DTYPE_COUNT
 } tfn_dtype;
 
 typedef struct tfn_tensor {
@@ -1700,7 +1715,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f);
  * micro-batches, loss scale. A resumed run has the bits of one that was never stopped. */
 #define TFN_FORMAT 1
 typedef struct tfn_checkpoint {         /* what goes along; NULL: nothing does */
-    const struct tfn_tokeniser *tokeniser;
+    const struct tfn_tokenizer *tokenizer;
     const char *extra;                  /* a text of yours, such as the place in your data */
     bool weights_only;                  /* nothing to go on training with */
 } tfn_checkpoint;
@@ -1717,10 +1732,10 @@ TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int3
 /* The options, resolved, with which a model for this file can be made, and (or NULL) the step, -1:
  * weights alone. Rows of your own are not found: set desc->topology yourself then. */
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step);
-/* The tokeniser that went along: bytes of its blob, of which those that fit are stored, into NULL
+/* The tokenizer that went along: bytes of its blob, of which those that fit are stored, into NULL
  * none; 0: there is none, or an error. The extra text is that of "extra": open the file, ask
  * tfn_file_text, and close it. */
-TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size);
+TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size);
 #endif
 
 #ifdef __cplusplus
@@ -1877,7 +1892,7 @@ TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
 /* Parts left out by macro leave helpers that nobody calls. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
-        || defined TFNORM_NO_TOKENISERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
+        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -1954,7 +1969,7 @@ static bool tfn__given(tfn_error *e, const char *op, const char *name, const voi
 /* An object that no init has seen is all zero: `part` is one that every init sets. */
 static void tfn__made(tfn_error *e, const char *op, const void *part)
 {
-    if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialised", 0, 0);
+    if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);
 }
 
 static void tfn__no_error(tfn_error *e)
@@ -2172,7 +2187,7 @@ static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const 
 
 /* -- rng ------------------------------------------------------------------------------------- */
 
-/* Vigna's splitmix64 finaliser over key + index * golden ratio: a counter-based generator. */
+/* Vigna's splitmix64 finalizer over key + index * golden ratio: a counter-based generator. */
 static uint64_t tfn__mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -3099,7 +3114,7 @@ static float tfn__flat_total(tfn__flat_sum *s)
 /* c (R, W) or c (R, 2 W) from b with unit column stride. The elements of a are broadcast one by
  * one, so a may have any strides; one pointer for four rows spares address registers. R and wide
  * are constants: the loops over rows unroll, x and y are registers. */
-static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul *t, const int R, const bool wide)
+static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R, const bool wide)
 {
     const ptrdiff_t k = t->k, row = t->a_row, col = t->a_col, b_row = t->b_row;
     const ptrdiff_t second = wide ? TFN__W : 0;
@@ -3131,7 +3146,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul *t, const int R, cons
 }
 
 #define TFN__TILE(r)                                                                           \
-    static TFN__APART void TFN__N(tfn__tile##r)(const tfn_matmul *t)                           \
+    static TFN__APART void TFN__N(tfn__tile##r)(const tfn_matmul_args *t)                      \
     {                                                                                          \
         if (t->n > TFN__W) TFN__N(tfn__tile)(t, r, true);                                      \
         else TFN__N(tfn__tile)(t, r, false);                                                   \
@@ -3139,7 +3154,7 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul *t, const int R, cons
 TFN__ROWS(TFN__TILE)
 #undef TFN__TILE
 #define TFN__TILE(r) case r: TFN__N(tfn__tile##r)(t); break;
-static void TFN__N(tfn__tile_rows)(const tfn_matmul *t)
+static void TFN__N(tfn__tile_rows)(const tfn_matmul_args *t)
 {
     switch (t->m) { TFN__ROWS(TFN__TILE) default: break; }
 }
@@ -3152,10 +3167,10 @@ static TFN__INLINE void TFN__N(tfn__copy)(float *d, const float *s, ptrdiff_t n)
 }
 
 /* The same where the last vector is not full: on a copy of c. */
-static void TFN__N(tfn__tile_edge)(const tfn_matmul *t)
+static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
 {
     float edge[TFN__MR * 2*TFN__W] = { 0 };
-    tfn_matmul s = *t;
+    tfn_matmul_args s = *t;
     s.c = edge;
     s.c_ld = s.start_ld = 2*TFN__W;
     s.start = edge;
@@ -3211,7 +3226,7 @@ static TFN__COPIES ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width,
 
 /* Lanes of up to R rows of c for W rows of b that are contiguous in k, turned in registers. Missing
  * rows do what the last one does. */
-static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul *t, const float *const *b,
+static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul_args *t, const float *const *b,
                                                  const int R)
 {
     TFN__V x[TFN__FEW], v[4], q[TFN__W / 4][4];
@@ -3251,9 +3266,9 @@ static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul *t, const floa
 }
 
 /* Few rows of c: packing b would take longer than the product. */
-static void TFN__N(tfn__matmul_turned)(const tfn_matmul *p)
+static void TFN__N(tfn__matmul_turned)(const tfn_matmul_args *p)
 {
-    tfn_matmul t = *p;
+    tfn_matmul_args t = *p;
     for (ptrdiff_t j = 0; j < p->n; j += TFN__W) {
         const float *b[TFN__W];
         TFN__N(tfn__sources)(b, p->b, p->b_col, j, p->n);
@@ -3292,7 +3307,8 @@ static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float
 }
 
 /* c (1, n) = start + a (1, k) b (k, n): V vectors from column j on, over all of k. */
-static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul *t, ptrdiff_t j, ptrdiff_t lanes,
+static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_t j,
+                                              ptrdiff_t lanes,
                                               const int V)
 {
     const float *a = t->a, *b = t->b + j;
@@ -3309,7 +3325,7 @@ static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul *t, ptrdiff_t j, 
     for (int v = 0; v < V; v++) TFN__PUT(t->c + j + v * TFN__W, x[v], lanes);
 }
 
-static void TFN__N(tfn__row)(const tfn_matmul *t)
+static void TFN__N(tfn__row)(const tfn_matmul_args *t)
 {
     ptrdiff_t j = 0;
     for (; j + 8*TFN__W <= t->n; j += 8*TFN__W) TFN__N(tfn__row_part)(t, j, TFN__W, 8);
@@ -3318,7 +3334,7 @@ static void TFN__N(tfn__row)(const tfn_matmul *t)
 }
 
 /* c (1, n) = start + a (1, 8) b (8, n); the rows of b that follow are fetched. */
-static void TFN__N(tfn__stream)(const tfn_matmul *t)
+static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
 {
     const float *b[2] = { t->b, t->b + 4 * t->b_row };
     TFN__V a[8];
@@ -3337,10 +3353,10 @@ static void TFN__N(tfn__stream)(const tfn_matmul *t)
 
 /* Few rows of c, or long ones of a single step, written from end to end. A b that may be in a cache
  * is read down its columns, while c stays in registers; a larger one in eight streams. */
-static void TFN__N(tfn__matmul_rows)(const tfn_matmul *p)
+static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
 {
     const bool cached = p->n * p->k <= 131072;
-    tfn_matmul t = *p;
+    tfn_matmul_args t = *p;
     ptrdiff_t q = 0;
     do {
         t.k = cached ? p->k : tfn__min(p->k - q, 8);
@@ -3358,10 +3374,10 @@ static void TFN__N(tfn__matmul_rows)(const tfn_matmul *p)
 
 /* Tiles over columns whose part of b stays in the first cache. Packed rows of a lie in panels of a
  * tile's height, columns of b in panels of a tile's width, b_col apart. */
-static void TFN__N(tfn__matmul_tiles)(const tfn_matmul *s, bool packed)
+static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
 {
     const float *next;                             /* of c, fetched while a tile is computed */
-    tfn_matmul t = *s;
+    tfn_matmul_args t = *s;
     for (ptrdiff_t i = 0; i < s->m; i += t.m) {
         t.m = tfn__part(s->m - i, TFN__MR);
         t.a = packed ? s->a + i * s->k : s->a + i * s->a_row;
@@ -3381,10 +3397,10 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul *s, bool packed)
     }
 }
 
-static void TFN__N(tfn__matmul_block)(const tfn_matmul *p, bool packed)
+static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
 {
     const ptrdiff_t panels = tfn__max(TFN__KC / tfn__max(p->k, 1), 1);
-    tfn_matmul s = *p;
+    tfn_matmul_args s = *p;
     for (ptrdiff_t j = 0; j < p->n; j += s.n) {
         s.n = tfn__min(p->n - j, panels * 2*TFN__W);
         s.b = p->b + j / (2*TFN__W) * p->b_col;
@@ -3408,7 +3424,7 @@ static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane
         }
 }
 
-static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
+static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
 {
     TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, false);
     s->b = work;
@@ -3417,7 +3433,7 @@ static void TFN__N(tfn__pack_b)(tfn_matmul *s, float *work)
 }
 
 /* Columns of a block: all that packing would not change, then panels that fill the buffer for b. */
-static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul *s, ptrdiff_t n, bool pack_b)
+static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, bool pack_b)
 {
     const ptrdiff_t most = TFN__KC * TFN__NC / (s->m > TFN__MC ? 1 : 4);
     const ptrdiff_t whole = pack_b ? 0 : n / (2*TFN__W) * (2*TFN__W);
@@ -3427,14 +3443,14 @@ static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul *s, ptrdiff_t n, bool 
 /* Packing pays for itself where a panel is used often enough (a: n columns, unless its rows are
  * short; b: m rows, fewer where its rows share few sets of the cache), and where b is too large
  * for the caches and its rows should be read in long pieces. */
-static void TFN__N(tfn__matmul)(const tfn_matmul *p, float *work)
+static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
 {
     const bool pack_a = p->a_col != 1 ? p->n > 96 : p->n > 128 && p->k > 128;
     const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;     /* in few sets, a line a row */
     const bool often = p->m > (crowded ? 2 : 20) * TFN__MR;
     const bool pack_b = p->b_col != 1 || p->n * p->k > (often ? 24576 : 4194304);
     float *work_a = work + tfn__matmul_b(p->n, p->k);
-    tfn_matmul s = *p, t;
+    tfn_matmul_args s = *p, t;
     if (p->m <= 0 || p->n <= 0) return;
     if ((p->m <= 2 || (p->k == 1 && p->n > 256)) && p->b_col == 1) {
         TFN__N(tfn__matmul_rows)(p);
@@ -3480,7 +3496,7 @@ static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t row
                                     ptrdiff_t ld, bool add)
 {
     const float one = 1;
-    const tfn_matmul p = {
+    const tfn_matmul_args p = {
         dbias, add ? dbias : NULL, &one, dy, 1, cols, rows, 0, 0, 0, 0, ld, 1
     };
     TFN__N(tfn__matmul_rows)(&p);
@@ -3533,19 +3549,19 @@ enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
 /* Where the backward's a comes from: nowhere, mean(g), CRMSNorm's sum(x). */
 enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
-static ptrdiff_t tfn__norm_groups(const tfn_norm *p)
+static ptrdiff_t tfn__norm_groups(const tfn_norm_args *p)
 {
     return TFN__ALL ? tfn__max(p->groups, 1) : 1;
 }
 
 /* How many of n features the statistics are of. */
-static ptrdiff_t tfn__norm_count(const tfn_norm *p, ptrdiff_t n)
+static ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
 {
     const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
     return TFN__ALL && rms && p->part > 0 ? tfn__min(p->part, n) : n;
 }
 
-static bool tfn__norm_centred(const tfn_norm *p)
+static bool tfn__norm_centred(const tfn_norm_args *p)
 {
     return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
            || p->kind == TFN_NORM_ABSMAX;
@@ -3587,7 +3603,7 @@ static double tfn__atan(double x)
 }
 
 /* f(z) of the kinds that the kernels do not have, in *slope f'(z). */
-static float tfn__squash(tfn_squash which, float z, float *slope)
+static float tfn__squash(tfn_squash_kind which, float z, float *slope)
 {
     static const double pi = 3.14159265358979323846;
     const float a = z < 0 ? -z : z;
@@ -3629,7 +3645,8 @@ static void tfn__erf_slope(const tfn_kernels *k, float *slope, const float *z, p
 
 /* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on in columns from c on: f(z), and
  * with g the gradient dy*gain*f'(z), where f'(z) is 0 below TFN__TAIL. tanh' = 1 - tanh^2. */
-static void tfn__point_block(const tfn_kernels *k, const tfn_point *p, ptrdiff_t at, ptrdiff_t c,
+static void tfn__point_block(const tfn_kernels *k, const tfn_point_args *p, ptrdiff_t at,
+                             ptrdiff_t c,
                              ptrdiff_t n, float *f, float *g)
 {
     const float alpha = p->alpha ? *p->alpha : 1, shift = p->shift ? *p->shift : 0;
@@ -3651,7 +3668,7 @@ static void tfn__point_block(const tfn_kernels *k, const tfn_point *p, ptrdiff_t
     }
 }
 
-TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point *p)
+TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
 {
     float f[TFN__BLOCK];
     for (ptrdiff_t r = 0; r < p->rows; r++)
@@ -3667,7 +3684,7 @@ TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point *p)
 
 #ifndef TFNORM_NO_TRAINING
 /* With g = dy*gain*f'(z): dx = alpha*g. */
-TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point *p)
+TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
     const float alpha = p->alpha ? *p->alpha : 1;
     float f[TFN__BLOCK], g[TFN__BLOCK];
@@ -3681,7 +3698,7 @@ TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point *p)
 }
 
 /* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f). */
-TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point *p)
+TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
     float f[TFN__BLOCK], g[TFN__BLOCK];
     tfn__start(p->dgain, p->cols, p->add_gain);
@@ -3706,7 +3723,7 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point 
 }
 #endif
 
-TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed *p)
+TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 {
     const ptrdiff_t cols = p->cols;
     for (ptrdiff_t r = 0; r < p->rows && cols > 0; r++) {
@@ -3726,7 +3743,7 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed *p)
 #ifndef TFNORM_NO_TRAINING
 /* The mean of g*n, g = (t*alpha + gain)*dy, and the gradient (1 - t^2) sum(dy*alpha*n) of
  * x . direction. */
-static void tfn__seed_sums(const tfn_seed *p, ptrdiff_t r, float *mean, float *slope)
+static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *slope)
 {
     const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
     const float t = p->stats[2*r], rstd = p->stats[2*r + 1];
@@ -3741,7 +3758,7 @@ static void tfn__seed_sums(const tfn_seed *p, ptrdiff_t r, float *mean, float *s
 }
 
 /* With d that gradient: dx = rstd * (g - n*mean(g*n)) + d*direction. */
-TFNORM_API void tfn_seed_backward(const tfn_seed *p)
+TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
 {
     for (ptrdiff_t r = 0; r < p->rows && p->cols > 0; r++) {
         const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
@@ -3757,7 +3774,7 @@ TFNORM_API void tfn_seed_backward(const tfn_seed *p)
 }
 
 /* dgain = sum(dy*n), dalpha = sum(t*dy*n), ddirection = sum(d*x), chains over the rows. */
-TFNORM_API void tfn_seed_params_backward(const tfn_seed *p)
+TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
 {
     tfn__start(p->dgain, p->cols, p->add_gain);
     tfn__start(p->dalpha, p->cols, p->add_alpha);
@@ -3789,11 +3806,11 @@ typedef struct tfn__column_norm {        /* n = (x - mean)*by of n columns from 
 } tfn__column_norm;
 
 /* Rows of sentence b of a batch that count, and how many count of all. */
-static ptrdiff_t tfn__counted_in(const tfn_columns *p, ptrdiff_t b)
+static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
 {
     return p->lengths ? tfn__min(tfn__max(p->lengths[b], 0), p->time) : p->time;
 }
-static ptrdiff_t tfn__counted(const tfn_columns *p)
+static ptrdiff_t tfn__counted(const tfn_columns_args *p)
 {
     ptrdiff_t n = 0;
     for (ptrdiff_t b = 0; b < p->batch; b++) n += tfn__counted_in(p, b);
@@ -3801,7 +3818,7 @@ static ptrdiff_t tfn__counted(const tfn_columns *p)
 }
 
 /* Over the rows that count: mean of x, or with a mean of (x - mean)^2. Chains in order of rows. */
-static void tfn__column_mean(float *y, const float *mean, const tfn_columns *p,
+static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
                              const tfn__column_norm *b)
 {
     for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
@@ -3823,7 +3840,7 @@ static float tfn__running(float x)
 
 /* What running becomes: variance with 1/(T-1) for T rows; POWER's mean of squares is the plain mean
  * of all batches during warm-up, and moves on besides, as in the authors' code. */
-static void tfn__columns_next(const tfn_columns *p, const tfn__column_norm *b)
+static void tfn__columns_next(const tfn_columns_args *p, const tfn__column_norm *b)
 {
     const float *first = p->running + b->at, *second = first + p->cols;
     const float t = (float)(p->step > 1 ? p->step : 1);
@@ -3843,8 +3860,8 @@ static void tfn__columns_next(const tfn_columns *p, const tfn__column_norm *b)
     }
 }
 
-/* The statistics of a block of columns, and which of them normalise. */
-static void tfn__columns_moments(const tfn_columns *p, tfn__column_norm *b)
+/* The statistics of a block of columns, and which of them normalize. */
+static void tfn__columns_moments(const tfn_columns_args *p, tfn__column_norm *b)
 {
     const bool power = p->kind == TFN_NORM_POWER;
     const float *running = p->running + b->at, *square = running + (power ? 0 : p->cols);
@@ -3861,7 +3878,7 @@ static void tfn__columns_moments(const tfn_columns *p, tfn__column_norm *b)
     }
 }
 
-TFNORM_API void tfn_columns_forward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
+TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     tfn__column_norm b;
     for (b.at = first; b.at < first + count; b.at += b.n) {
@@ -3886,8 +3903,8 @@ TFNORM_API void tfn_columns_forward(const tfn_columns *p, ptrdiff_t first, ptrdi
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* What the forward normalised with: from stats, or without training from running. */
-static void tfn__columns_again(const tfn_columns *p, tfn__column_norm *b)
+/* What the forward normalized with: from stats, or without training from running. */
+static void tfn__columns_again(const tfn_columns_args *p, tfn__column_norm *b)
 {
     const bool power = p->kind == TFN_NORM_POWER;
     const float *stats = tfn__at(p->stats, b->at);
@@ -3901,13 +3918,13 @@ static void tfn__columns_again(const tfn_columns *p, tfn__column_norm *b)
 }
 
 /* Row r of (batch, time) counts: it is no padding. */
-static bool tfn__row_counts(const tfn_columns *p, ptrdiff_t r)
+static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
 {
     return r % p->time < tfn__counted_in(p, r / p->time);
 }
 
 /* Sums over all rows of dy and dy*n; over those that count of h*n with POWER's a and b. */
-static void tfn__columns_sums(const tfn_columns *p, tfn__column_norm *b)
+static void tfn__columns_sums(const tfn_columns_args *p, tfn__column_norm *b)
 {
     const float *gain = tfn__at(p->gain, b->at);
     for (ptrdiff_t c = 0; c < b->n; c++) b->dy[c] = b->dyn[c] = b->hn[c] = 0;
@@ -3924,7 +3941,7 @@ static void tfn__columns_sums(const tfn_columns *p, tfn__column_norm *b)
 }
 
 /* dx = rstd*h; rows that did not count in the statistics: rstd*g. */
-static void tfn__columns_slope(const tfn_columns *p, const tfn__column_norm *b)
+static void tfn__columns_slope(const tfn_columns_args *p, const tfn__column_norm *b)
 {
     const float *gain = tfn__at(p->gain, b->at);
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
@@ -3940,9 +3957,9 @@ static void tfn__columns_slope(const tfn_columns *p, const tfn__column_norm *b)
     }
 }
 
-/* BATCH: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalised; POWER:
+/* BATCH: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized; POWER:
  * a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
-TFNORM_API void tfn_columns_backward(const tfn_columns *p, ptrdiff_t first, ptrdiff_t count)
+TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const bool power = p->kind == TFN_NORM_POWER;
     tfn__column_norm b;
@@ -3992,7 +4009,7 @@ static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 #define TFN__ABREAST (TFN__W < 8 ? 1 : 4)
 
 /* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. */
-static TFN__INLINE void TFN__N(tfn__normalise)(float *y, const float *x, const float *gain,
+static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const float *gain,
                                                const float *bias, ptrdiff_t cols,
                                                const float *mean, const float *rstd,
                                                const bool offset, const int R)
@@ -4014,7 +4031,7 @@ static TFN__INLINE void TFN__N(tfn__normalise)(float *y, const float *x, const f
 }
 
 /* AdaNorm's factor C (1 - k n). */
-static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm *p, TFN__V n)
+static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 {
     const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
     return TFN__MUL(TFN__SET(p->factor), TFN__SUB(TFN__SET(1), kn));
@@ -4032,7 +4049,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm *p, TFN__V n)
  * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. `how` the gain enters and
  * where `a` comes from are constant in the copies that must be fast. */
 /* k lanes of g, from feature i on. */
-static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm *p, const float *dy,
+static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const float *dy,
                                               const float *gain, TFN__V n, ptrdiff_t i,
                                               ptrdiff_t k, const int how)
 {
@@ -4045,7 +4062,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm *p, const float *dy
 }
 
 /* One group of one row: n features from x[at] on, their gain; rstd is of the first `count`. */
-static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm *p, ptrdiff_t at, const float *gain,
+static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm_args *p, ptrdiff_t at,
+                                                const float *gain,
                                                 ptrdiff_t n, ptrdiff_t count, float mean,
                                                 float rstd, float divisor, const int how,
                                                 const int shift)
@@ -4083,7 +4101,7 @@ static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm *p, ptrdiff_t at,
 #pragma GCC optimize("O2", "fp-contract=off")
 #endif
 
-static void TFN__N(tfn__ada_row)(const tfn_norm *p, float *y, const float *x, ptrdiff_t cols,
+static void TFN__N(tfn__ada_row)(const tfn_norm_args *p, float *y, const float *x, ptrdiff_t cols,
                                  float mean, float rstd)
 {
     const TFN__V m = TFN__SET(mean), r = TFN__SET(rstd);
@@ -4094,7 +4112,7 @@ static void TFN__N(tfn__ada_row)(const tfn_norm *p, float *y, const float *x, pt
 }
 
 /* What eps is added to outside of a root, or |x|. */
-static TFN__APART float TFN__N(tfn__spread)(const tfn_norm *p, const float *x, ptrdiff_t n,
+static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                             float mean)
 {
     const ptrdiff_t count = tfn__norm_count(p, n), others = tfn__max(n - 1, 1);
@@ -4106,7 +4124,8 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm *p, const float *x, p
 }
 
 /* L2 of a zero row without eps is zero (nGPT has none). */
-static float TFN__N(tfn__rstd_extra)(const tfn_norm *p, const float *x, ptrdiff_t n, float mean)
+static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
+                                     float mean)
 {
     float spread;
     if (p->kind == TFN_NORM_CENTER) return (float)n / (float)tfn__max(n - 1, 1);
@@ -4138,7 +4157,8 @@ static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
 
 #ifndef TFNORM_NO_TRAINING
 /* What s is divided by, 0 for b = 0. */
-static float TFN__N(tfn__norm_divisor)(const tfn_norm *p, const float *x, ptrdiff_t n, float mean,
+static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
+                                       float mean,
                                        float rstd)
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
@@ -4153,7 +4173,7 @@ static float TFN__N(tfn__norm_divisor)(const tfn_norm *p, const float *x, ptrdif
 }
 
 /* Any norm, any flags. */
-static void TFN__N(tfn__norm_slope_any)(const tfn_norm *p, ptrdiff_t at, const float *gain,
+static void TFN__N(tfn__norm_slope_any)(const tfn_norm_args *p, ptrdiff_t at, const float *gain,
                                         ptrdiff_t n, float mean, float rstd)
 {
     const float divisor = TFN__N(tfn__norm_divisor)(p, p->x + at, n, mean, rstd);
@@ -4177,7 +4197,7 @@ static void TFN__N(tfn__norm_slope_any)(const tfn_norm *p, ptrdiff_t at, const f
 #endif /* TFN__EXTRA_NORMS */
 
 /* mean and rstd of n features. */
-static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm *p, const float *x, ptrdiff_t n,
+static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                               float *mean)
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
@@ -4197,7 +4217,7 @@ static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm *p, const float *x,
 }
 
 /* One group of one row, n features from x[at] on; c is its first column. */
-static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, ptrdiff_t c,
+static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t at, ptrdiff_t c,
                                               ptrdiff_t n, float mean, float rstd)
 {
     const float *gain = tfn__at(p->gain, c), *bias = tfn__at(p->bias, c), *x = p->x + at;
@@ -4209,10 +4229,10 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm *p, ptrdiff_t at, p
     }
 #endif
     if (TFN__TRAINS && !p->offset && gain && bias)   /* copies of the loop, where there is room */
-        TFN__N(tfn__normalise)(y, x, gain, bias, n, &mean, &rstd, false, 1);
+        TFN__N(tfn__normalize)(y, x, gain, bias, n, &mean, &rstd, false, 1);
     else if (TFN__TRAINS && !p->offset && gain)
-        TFN__N(tfn__normalise)(y, x, gain, NULL, n, &mean, &rstd, false, 1);
-    else TFN__N(tfn__normalise)(y, x, gain, bias, n, &mean, &rstd, TFN__ALL && p->offset, 1);
+        TFN__N(tfn__normalize)(y, x, gain, NULL, n, &mean, &rstd, false, 1);
+    else TFN__N(tfn__normalize)(y, x, gain, bias, n, &mean, &rstd, TFN__ALL && p->offset, 1);
 }
 
 /* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) of up to ABREAST rows of
@@ -4253,13 +4273,13 @@ static void TFN__N(tfn__rms_rows)(float *y, float *mean, float *rstd, const floa
     const float zero = 0;
     for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols) {
         float s = 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, cols) / (float)cols + eps);
-        TFN__N(tfn__normalise)(y, x, gain, NULL, cols, &zero, &s, false, 1);
+        TFN__N(tfn__normalize)(y, x, gain, NULL, cols, &zero, &s, false, 1);
         if (mean) mean[r] = 0;
         if (rstd) rstd[r] = s;
     }
 }
 
-static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
+static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups, rows = p->rows * groups;
     const bool plain = groups == 1 && p->part <= 0 && !p->offset && !p->bias && n > 0;
@@ -4275,7 +4295,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
         else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
         if (TFN__TRAINS && TFN__ABREAST > 1 && affine && count == TFN__ABREAST)
-            TFN__N(tfn__normalise)(p->y + r*n, p->x + r*n, p->gain, p->bias, n, mean, rstd, false,
+            TFN__N(tfn__normalize)(p->y + r*n, p->x + r*n, p->gain, p->bias, n, mean, rstd, false,
                                    TFN__ABREAST);
         else
             for (ptrdiff_t i = 0; i < count; i++)
@@ -4289,7 +4309,7 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm *p)
 #undef TFN__ABREAST
 
 #ifndef TFNORM_NO_TRAINING
-static void TFN__N(tfn__norm_backward)(const tfn_norm *p)
+static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
     const bool plain = !p->offset && !p->detach_mean && !p->detach_std && p->part <= 0;
@@ -4310,7 +4330,7 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm *p)
 
 /* n columns from c on, all in group g: down the rows, each gradient a chain. The gradients stay in
  * the first cache, rows stream by. */
-static void TFN__N(tfn__norm_params)(const tfn_norm *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
+static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
     const float *dy = p->dy + c, *x = p->x + c;
@@ -4332,7 +4352,8 @@ static void TFN__N(tfn__norm_params)(const tfn_norm *p, ptrdiff_t c, ptrdiff_t n
     }
 }
 
-static void TFN__N(tfn__norm_params_backward)(const tfn_norm *p, ptrdiff_t first, ptrdiff_t count)
+static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t first,
+                                              ptrdiff_t count)
 {
     const ptrdiff_t n = p->cols / tfn__norm_groups(p), end = first + count;
     for (ptrdiff_t c = first, next; c < end; c = next) {
@@ -4384,7 +4405,7 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 /* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
  * sets of the cache, so what is read often is copied to where its rows lie close together. */
 typedef struct tfn__strip {
-    const tfn_attention *p;
+    const tfn_attention_args *p;
     ptrdiff_t b, g, h, size;      /* sentence, key/value head, head */
     ptrdiff_t all;                /* keys that the last query sees */
     ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
@@ -4399,7 +4420,7 @@ typedef struct tfn__strip {
 } tfn__strip;
 
 /* Keys that query i of sentence b sees: all valid ones, causally those up to i. */
-static ptrdiff_t tfn__seen(const tfn_attention *p, ptrdiff_t b, ptrdiff_t i)
+static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     const ptrdiff_t valid = p->lengths ? tfn__min(tfn__max(p->lengths[b], 0), p->tk) : p->tk;
     return p->causal ? tfn__min(i + 1, valid) : valid;
@@ -4451,7 +4472,7 @@ static void TFN__N(tfn__gather)(float *y, const float *x, ptrdiff_t ld, ptrdiff_
 /* Pack k (keys, D), or v, once for all strips. */
 static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *k, ptrdiff_t ld)
 {
-    tfn_matmul t = { NULL, NULL, NULL, k, 0, a->all, a->size, 0, 0, 0, 0, 1, ld };
+    tfn_matmul_args t = { NULL, NULL, NULL, k, 0, a->all, a->size, 0, 0, 0, 0, 1, ld };
     t.b += tfn__k_at(a, ld);
     TFN__N(tfn__pack_b)(&t, kt);
 }
@@ -4460,7 +4481,7 @@ static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *
  * more keys to make the last vector full. */
 static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, const float *kt)
 {
-    tfn_matmul t = { s, NULL, q, kt, 0, 0, a->size, a->ld, 0, a->size, 1, 2*TFN__W,
+    tfn_matmul_args t = { s, NULL, q, kt, 0, 0, a->size, a->ld, 0, a->size, 1, 2*TFN__W,
                      2*TFN__W * a->size };
     for (ptrdiff_t i = 0; i < a->rows; i += t.m) {
         t.m = tfn__min(a->rows - i, a->p->causal ? 2*TFN__STEP : a->rows);
@@ -4516,7 +4537,7 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
 }
 
 /* x += a b, step p of the chains of the rows from `first` to `end`. */
-static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul *t, TFN__V *x,
+static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V *x,
                                                 const float *const *a, ptrdiff_t p, ptrdiff_t j,
                                                 ptrdiff_t lanes, int first, int end)
 {
@@ -4528,7 +4549,7 @@ static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul *t, TFN__V *x,
 
 /* Lanes of c (m, n), m <= TFN__STEP, from j on, where the diagonal cuts the chains: row i has the
  * steps p <= cut + i; turned, the steps p >= i. Missing rows do what the last one does. */
-static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul *t, ptrdiff_t cut, bool turned,
+static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t cut, bool turned,
                                            ptrdiff_t j, ptrdiff_t lanes)
 {
     const float *a[TFN__STEP];
@@ -4560,7 +4581,7 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
                                    bool add)
 {
     const ptrdiff_t diagonal = a->keys - a->before;
-    tfn_matmul t = {
+    tfn_matmul_args t = {
         y, add ? y : NULL, w, a->x, a->rows, a->size, a->before, y_ld, y_ld, a->ld, 1, a->size, 1
     };
     if (t.k > 0 || diagonal <= 0) TFN__N(tfn__matmul)(&t, a->work);
@@ -4577,7 +4598,7 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
 
 static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
 {
-    const tfn_attention *p = a->p;
+    const tfn_attention_args *p = a->p;
     float *y = p->y + tfn__q_at(a, p->y_ld), stats[TFN__STRIP][2];
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
     TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
@@ -4598,7 +4619,7 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
 }
 
 /* Pair u of a sentence and a key/value head: its place in `work`, and its keys packed. */
-static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention *p, ptrdiff_t u, float *work)
+static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t u, float *work)
 {
     const ptrdiff_t rows = tfn__min(p->tq, TFN__STRIP), size = p->head_size;
     const ptrdiff_t floats = tfn__head_floats(p->tk, size);
@@ -4639,7 +4660,7 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
 /* The heads of a pair's group one after another, their strips in order. */
 static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
-    const tfn_attention *p = a.p;
+    const tfn_attention_args *p = a.p;
     const ptrdiff_t group = p->heads / p->kv_heads;
     for (a.h = a.g * group; a.h < (a.g + 1) * group; a.h++)
         for (a.row = 0; a.row < p->tq; a.row += a.rows) {
@@ -4650,7 +4671,7 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
         }
 }
 
-static void TFN__N(tfn__attention_forward)(const tfn_attention *p, ptrdiff_t first,
+static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_t first,
                                            ptrdiff_t last, float *work)
 {
     for (ptrdiff_t u = first; u < last; u++) {
@@ -4668,7 +4689,7 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
 {
     const ptrdiff_t diagonal = a->keys - a->before;
     const ptrdiff_t size = a->size;
-    tfn_matmul t = { dv, dv, w, dy, a->before, size, a->rows, size, size, 1, a->ld, size, 1 };
+    tfn_matmul_args t = { dv, dv, w, dy, a->before, size, a->rows, size, size, 1, a->ld, size, 1 };
     TFN__N(tfn__matmul)(&t, a->work);
     for (ptrdiff_t j = 0; j < diagonal; j += TFN__STEP) {
         t.c = dv + (a->before + j)*size;
@@ -4693,7 +4714,7 @@ static void TFN__N(tfn__cap_slope)(float *dp, const float *u, ptrdiff_t n, float
 }
 
 /* A row: from s and dp, where ds goes, to p and ds. */
-static void TFN__N(tfn__score_gradient)(const tfn_attention *how, float *s, float *ds,
+static void TFN__N(tfn__score_gradient)(const tfn_attention_args *how, float *s, float *ds,
                                         ptrdiff_t n, const float *stats, float dot)
 {
     const TFN__V m = TFN__SET(stats[0]), l = TFN__SET(stats[1]), f = TFN__SET(how->scale);
@@ -4710,7 +4731,7 @@ static void TFN__N(tfn__score_gradient)(const tfn_attention *how, float *s, floa
 
 static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
 {
-    const tfn_attention *p = a->p;
+    const tfn_attention_args *p = a->p;
     const ptrdiff_t at = tfn__q_at(a, p->q_ld);
     const float *y = p->y + tfn__q_at(a, p->y_ld);
     TFN__N(tfn__gather)(a->q, p->q + at, p->q_ld, a->rows, a->size);
@@ -4748,7 +4769,7 @@ static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float 
         TFNORM_MEMSET(dk + j*ld, 0, (size_t)a->size * sizeof(float));
 }
 
-static void TFN__N(tfn__attention_backward)(const tfn_attention *p, ptrdiff_t first,
+static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff_t first,
                                             ptrdiff_t last, float *work)
 {
     for (ptrdiff_t u = first; u < last; u++) {
@@ -4766,7 +4787,7 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention *p, ptrdiff_t fi
 
 /* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
  * row with unit column stride need no scratch. */
-static void TFN__N(tfn__cached_row)(const tfn_attention_cached *p, ptrdiff_t b, ptrdiff_t h,
+static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
                                     float *work)
 {
     const ptrdiff_t seen = p->lengths ? p->lengths[b] : p->count;
@@ -4775,8 +4796,8 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached *p, ptrdiff_t b, 
     const ptrdiff_t cache = (from*p->kv_heads + h * p->kv_heads / p->heads) * size * p->capacity;
     const float *q = p->q + b*p->q_ld + h*size, *k = p->k_cache + cache, *v = p->v_cache + cache;
     float *y = p->y + b*p->y_ld + h*size, max, sum;
-    const tfn_matmul qk = { work, NULL, q, k, 1, n, size, 0, 0, 0, 1, p->capacity, 1 };
-    const tfn_matmul ev = { y, NULL, work, v, 1, size, n, 0, 0, 0, 1, size, 1 };
+    const tfn_matmul_args qk = { work, NULL, q, k, 1, n, size, 0, 0, 0, 1, p->capacity, 1 };
+    const tfn_matmul_args ev = { y, NULL, work, v, 1, size, n, 0, 0, 0, 1, size, 1 };
     TFN__N(tfn__matmul)(&qk, work);
     max = TFN__N(tfn__cap_scores)(work, n, p->scale, p->cap);
     max = TFN__N(tfn__scale_max)(work, n, max);
@@ -4785,7 +4806,7 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached *p, ptrdiff_t b, 
     TFN__N(tfn__divide_row)(y, size, sum);
 }
 
-static void TFN__N(tfn__attention_cached)(const tfn_attention_cached *p, ptrdiff_t first,
+static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, ptrdiff_t first,
                                           ptrdiff_t last, float *work)
 {
     const ptrdiff_t group = p->heads / p->kv_heads;
@@ -4806,16 +4827,16 @@ static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
 
 /* f(x) of each kind; kind is constant where this is used, so only one branch remains. The tanh form
  * of GELU is a logistic function, by (1 + tanh u)/2 = 1/(1 + exp(-2u)). */
-static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation kind)
+static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V c = TFN__SET((float)1.5957691216057307);          /* 2 sqrt(2/pi) */
     const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
     switch (kind) {
-    case TFN_RELU: return TFN__MAX(TFN__SET(0), x);
-    case TFN_TANH: return TFN__N(tfn__vtanh)(x);
-    case TFN_SILU: return TFN__N(tfn__vlogistic)(x, x);
-    case TFN_GELU: return TFN__MUL(x, TFN__N(tfn__vphi)(x));
-    case TFN_GELU_TANH:
+    case TFN_ACTIVATION_RELU: return TFN__MAX(TFN__SET(0), x);
+    case TFN_ACTIVATION_TANH: return TFN__N(tfn__vtanh)(x);
+    case TFN_ACTIVATION_SILU: return TFN__N(tfn__vlogistic)(x, x);
+    case TFN_ACTIVATION_GELU: return TFN__MUL(x, TFN__N(tfn__vphi)(x));
+    case TFN_ACTIVATION_GELU_TANH:
         return TFN__N(tfn__vlogistic)(x, TFN__MUL(x, TFN__FMA(b, TFN__MUL(x, x), c)));
     default: return x;
     }
@@ -4831,25 +4852,25 @@ static TFN__INLINE TFN__V TFN__N(tfn__logistic_slope)(TFN__V u, TFN__V v)
 }
 
 /* f'(x). tanh: 1 - t^2; GELU: Phi + x phi; SiLU and the tanh form as above. */
-static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation kind)
+static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V one = TFN__SET(1), zero = TFN__SET(0), c = TFN__SET((float)1.5957691216057307);
     const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
     const TFN__V b3 = TFN__SET((float)(1.5957691216057307 * 0.044715 * 3));
     TFN__V u;
     switch (kind) {
-    case TFN_RELU: return TFN__LESS(zero, x, one, zero);
-    case TFN_TANH:
+    case TFN_ACTIVATION_RELU: return TFN__LESS(zero, x, one, zero);
+    case TFN_ACTIVATION_TANH:
         u = TFN__N(tfn__vtanh)(x);
         return TFN__SUB(one, TFN__MUL(u, u));
-    case TFN_SILU:
+    case TFN_ACTIVATION_SILU:
         x = TFN__N(tfn__vlimit)(x, (float)-88, (float)88);
         return TFN__N(tfn__logistic_slope)(x, x);
-    case TFN_GELU:
+    case TFN_ACTIVATION_GELU:
         u = TFN__N(tfn__vexp_tail)(TFN__MUL(TFN__MUL(TFN__SET((float)-0.5), x), x));
         u = TFN__MUL(TFN__SET((float)0.39894228040143268), u);
         return TFN__FMA(x, u, TFN__N(tfn__vphi)(x));
-    case TFN_GELU_TANH:
+    case TFN_ACTIVATION_GELU_TANH:
         x = TFN__N(tfn__vlimit)(x, (float)-10, (float)10);
         u = TFN__MUL(x, x);
         return TFN__N(tfn__logistic_slope)(TFN__MUL(x, TFN__FMA(b, u, c)),
@@ -4861,16 +4882,16 @@ static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation kind
 /* Choose the kind once, outside the loop. */
 #define TFN__KINDS(kind, call)                                                                 \
     switch (kind) {                                                                            \
-    case TFN_RELU: call(TFN_RELU); break;                                                      \
-    case TFN_GELU: call(TFN_GELU); break;                                                      \
-    case TFN_SILU: call(TFN_SILU); break;                                                      \
-    case TFN_TANH: call(TFN_TANH); break;                                                      \
-    case TFN_IDENTITY: call(TFN_IDENTITY); break;                                              \
-    default: call(TFN_GELU_TANH); break;                                                       \
+    case TFN_ACTIVATION_RELU: call(TFN_ACTIVATION_RELU); break;                                \
+    case TFN_ACTIVATION_GELU: call(TFN_ACTIVATION_GELU); break;                                \
+    case TFN_ACTIVATION_SILU: call(TFN_ACTIVATION_SILU); break;                                \
+    case TFN_ACTIVATION_TANH: call(TFN_ACTIVATION_TANH); break;                                \
+    case TFN_ACTIVATION_IDENTITY: call(TFN_ACTIVATION_IDENTITY); break;                        \
+    default: call(TFN_ACTIVATION_GELU_TANH); break;                                            \
     }
 
 static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t n,
-                                            tfn_activation kind)
+                                            tfn_activation_kind kind)
 {
 #define TFN__CALL(which) \
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__act)(TFN__GET(x + i, k), which), k)
@@ -4890,7 +4911,7 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
 
 /* In blocks that stay in the cache; so are the two below. */
 static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
-                                       tfn_activation kind)
+                                       tfn_activation_kind kind)
 {
     float t[256];
     for (ptrdiff_t i = 0; i < n; i += 256) {
@@ -4902,7 +4923,7 @@ static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float 
 
 #ifndef TFNORM_NO_TRAINING
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
-                                             ptrdiff_t n, tfn_activation kind, bool add)
+                                             ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
 #define TFN__CALL(which)                                                                       \
     TFN__EACH(i, k, n)                                                                         \
@@ -4914,7 +4935,7 @@ static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const f
 
 static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *dy,
                                         const float *gate, const float *up, ptrdiff_t n,
-                                        tfn_activation kind, bool add_gate, bool add_up)
+                                        tfn_activation_kind kind, bool add_gate, bool add_up)
 {
     float t[256];
     for (ptrdiff_t i = 0; i < n; i += 256) {
@@ -5134,7 +5155,7 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
     }
 }
 
-/* -- the optimisers' pass over parameters p and moments m, v, once through memory ------------ */
+/* -- the optimizers' pass over parameters p and moments m, v, once through memory ------------ */
 
 /* SGD: m = b1 m + g, step lr m (Nesterov: lr (g + b1 m)), PyTorch's form. Adam (Kingma & Ba 2015):
  * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step step_size * m / (root * sqrt v + eps).
@@ -5143,11 +5164,11 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
  * has no second moment. (Weights that only decay take ages: at a rate of 1e-3 and a decay of 0.1
  * 800,000 updates to the first denormal.) */
 static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptrdiff_t k,
-                                               const tfn_update *u)
+                                               const tfn_update_args *u)
 {
     const TFN__V b1 = TFN__SET(u->beta1), b2 = TFN__SET(u->beta2), one = TFN__SET(1);
     TFN__V mean, square;
-    if (u->optimizer == TFN_SGD) {
+    if (u->optimizer == TFN_OPTIMIZER_SGD) {
         if (!m) return TFN__MUL(TFN__SET(u->lr), g);
         mean = TFN__N(tfn__vcut)(TFN__FMA(b1, TFN__GET(m, k), g), TFN__LEAST);
         TFN__PUT(m, mean, k);
@@ -5167,12 +5188,13 @@ static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptr
 }
 
 static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
-                                const tfn_update *u)
+                                const tfn_update_args *u)
 {
     const TFN__V scale = TFN__SET(u->grad_scale), decay = TFN__SET(u->decay);
     const TFN__V shrink = TFN__SET(u->lr * u->decay);
-    const bool torch_radam = u->optimizer == TFN_RADAM && u->radam == TFN_RADAM_PYTORCH;
-    const bool coupled = u->optimizer == TFN_SGD || u->optimizer == TFN_ADAM || torch_radam;
+    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
+    const bool coupled = u->optimizer == TFN_OPTIMIZER_SGD || u->optimizer == TFN_OPTIMIZER_ADAM
+        || torch_radam;
     TFN__EACH(i, k, n) {
         TFN__V x = TFN__GET(p + i, k), d = TFN__N(tfn__vcut)(TFN__GET(g + i, k), TFN__LEAST);
         d = TFN__MUL(d, scale);
@@ -5445,7 +5467,7 @@ TFNORM_API tfn_isa tfn_isa_find(const char *name)
 static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
 {
     float y = 0, work[80];
-    const tfn_matmul p = { &y, &c, &a, &b, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    const tfn_matmul_args p = { &y, &c, &a, &b, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     kernels->matmul(&p, work);
     return y;
 }
@@ -5573,7 +5595,7 @@ static ptrdiff_t tfn__matmul_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n
     return tfn__pieces(m, tfn__matmul_rows(c, m)) * tfn__pieces(n, tfn__matmul_cols(c, m, n));
 }
 /* A chunk is done, and *p becomes that. */
-static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul *p, ptrdiff_t chunk)
+static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     ptrdiff_t wide = tfn__pieces(p->n, tfn__matmul_cols(c, p->m, p->n));
     tfn__range i = tfn__slice(p->m, tfn__matmul_rows(c, p->m), chunk / wide);
@@ -5587,11 +5609,11 @@ static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul *p, ptrdiff_t chunk
     c->k->matmul(p, c->work);
 }
 
-static tfn_matmul tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const float *a,
+static tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const float *a,
                                ptrdiff_t a_row, ptrdiff_t a_col, const float *b, ptrdiff_t b_row,
                                ptrdiff_t b_col)
 {
-    const tfn_matmul p = { y, NULL, a, b, m, n, k, n, 0, a_row, a_col, b_row, b_col };
+    const tfn_matmul_args p = { y, NULL, a, b, m, n, k, n, 0, a_row, a_col, b_row, b_col };
     return p;
 }
 
@@ -5601,13 +5623,13 @@ static void tfn__linear_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0], out = c->cols;
     bool transposed = c->n->arg[1] != 0;
-    tfn_activation act = (tfn_activation)c->n->arg[0];
+    tfn_activation_kind act = (tfn_activation_kind)c->n->arg[0];
     float *u = c->saved ? c->saved : c->y;        /* inference activates in place */
-    tfn_matmul p = tfn__product(u, c->rows, out, in, c->x[0], in, 1, c->x[1],
+    tfn_matmul_args p = tfn__product(u, c->rows, out, in, c->x[0], in, 1, c->x[1],
                                 transposed ? 1 : out, transposed ? in : 1);
     p.start = c->x[2];
     tfn__matmul_chunk(c, &p, c->chunk);
-    for (ptrdiff_t r = 0; r < p.m && act != TFN_IDENTITY; r++)
+    for (ptrdiff_t r = 0; r < p.m && act != TFN_ACTIVATION_IDENTITY; r++)
         c->k->activation_forward(c->y + (p.c - u) + r*out, p.c + r*out, p.n, act);
 }
 static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
@@ -5622,11 +5644,11 @@ static void tfn__linear_prepare(const tfn__call *c)
     tfn__range s = tfn__my_values(c);
     const float *u = c->saved ? c->saved : c->y;       /* ReLU: the sign of y is that of u */
     c->k->activation_backward(c->dy + s.first, c->dy + s.first, u + s.first, s.count,
-                              (tfn_activation)c->n->arg[0], false);
+                              (tfn_activation_kind)c->n->arg[0], false);
 }
 
 /* dx = dy W^T; dW = x^T dy (transposed: dy^T x); db = column sums of dy. */
-static void tfn__linear_products(const tfn__call *c, tfn_matmul *dx, tfn_matmul *dw)
+static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_matmul_args *dw)
 {
     ptrdiff_t in = c->x_cols[0], out = c->cols, rows = c->rows;
     bool transposed = c->n->arg[1] != 0;
@@ -5640,7 +5662,7 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul *dx, tfn_matmul 
 static void tfn__linear_backward(const tfn__call *c)
 {
     ptrdiff_t first, second;                          /* chunk of dW, and of db */
-    tfn_matmul dx, dw;
+    tfn_matmul_args dx, dw;
     tfn__linear_products(c, &dx, &dw);
     first = dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0;
     second = first + (dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0);
@@ -5653,7 +5675,7 @@ static void tfn__linear_backward(const tfn__call *c)
 }
 static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
-    tfn_matmul dx, dw;
+    tfn_matmul_args dx, dw;
     tfn__linear_products(c, &dx, &dw);
     return (dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0)
          + (dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0)
@@ -5666,12 +5688,12 @@ static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 enum { TFN__OFFSET = 256, TFN__DETACH_MEAN = 512, TFN__DETACH_STD = 1024 };   /* beside the kind */
 
 /* A row of the value holds cols/arg[3] rows of the norm: those of heads, for example. */
-static tfn_norm tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
+static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
 {
     const tfn_node *n = c->n;
     ptrdiff_t each = c->cols / tfn__max(n->arg[3], 1), at = first * c->cols;
     ptrdiff_t stats = each * tfn__max(n->arg[1], 1);
-    tfn_norm p;
+    tfn_norm_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.kind = (tfn_norm_kind)(n->arg[0] & 255);
     if (TFN__ALL) {
@@ -5750,7 +5772,7 @@ static bool tfn__whole(const tfn_node *n)
 static void tfn__norm_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
-    tfn_norm p;
+    tfn_norm_args p;
     if (tfn__whole(c->n)) s.first = 0, s.count = c->rows;
     p = tfn__norm_of(c, s.first, s.count);
     if (tfn__whole(c->n)) p.eps = tfn__absmax_eps(c);
@@ -5765,7 +5787,7 @@ static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 static void tfn__norm_backward(const tfn__call *c)
 {
     ptrdiff_t rows = tfn__by_rows(c);
-    tfn_norm p = tfn__norm_of(c, 0, c->rows);
+    tfn_norm_args p = tfn__norm_of(c, 0, c->rows);
     p.dy = c->dy;
     if (c->chunk < rows) {
         tfn__range s = tfn__my_rows(c);
@@ -5803,7 +5825,8 @@ static void tfn__conv_forward(const tfn__call *c)
     ptrdiff_t in = c->x_cols[0], out = c->cols, time = c->rows / tfn__max(c->r->batch, 1);
     ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk);
     float *y = c->y + c->chunk*time*out;
-    tfn_matmul p = tfn__product(y, counted, out, 3*in, c->x[0] + c->chunk*(2*time + 1)*in, 2*in, 1,
+    tfn_matmul_args p = tfn__product(y, counted, out, 3*in, c->x[0] + c->chunk*(2*time + 1)*in,
+                                     2*in, 1,
                                 c->x[1], out, 1);
     p.start = c->x[2];
     c->k->matmul(&p, c->work);
@@ -5817,7 +5840,8 @@ static void tfn__conv_slope(const tfn__call *c, ptrdiff_t time)
     float *dx = c->dx[0] + c->chunk*(2*time + 1)*in;
     if (!c->add[0]) TFNORM_MEMSET(dx + 2*time*in, 0, (size_t)in * sizeof *dx);
     for (ptrdiff_t k = 0; k < 3; k++) {
-        tfn_matmul p = tfn__product(dx + k*in, time, in, out, c->dy + c->chunk*time*out, out, 1,
+        tfn_matmul_args p = tfn__product(dx + k*in, time, in, out, c->dy + c->chunk*time*out, out,
+                                         1,
                                     c->x[1] + k*in*out, 1, out);
         p.c_ld = p.start_ld = 2*in;
         if (c->add[0] || k == 2) p.start = p.c;
@@ -5837,7 +5861,7 @@ static void tfn__conv_backward(const tfn__call *c)
     }
     for (ptrdiff_t b = 0; b < batch && c->dx[1]; b++) {
         ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, b);
-        tfn_matmul p = tfn__product(c->dx[1] + j.first, 3*in, j.count, counted,
+        tfn_matmul_args p = tfn__product(c->dx[1] + j.first, 3*in, j.count, counted,
                                     c->x[0] + b*(2*time + 1)*in, 1, 2*in,
                                     c->dy + b*time*out + j.first, out, 1);
         p.c_ld = p.start_ld = out;
@@ -5855,12 +5879,12 @@ static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 
 /* -- other norms: gain * f(alpha x + shift) + bias. arg: f; in: x, gain, bias, alpha, shift -- */
 
-static tfn_point tfn__point_of(const tfn__call *c, tfn__range s)
+static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
 {
     ptrdiff_t at = s.first * c->cols;
-    tfn_point p;
+    tfn_point_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
-    p.squash = (tfn_squash)c->n->arg[0];
+    p.squash = (tfn_squash_kind)c->n->arg[0];
     p.x = c->x[0] + at;
     p.gain = c->x[1];
     p.bias = c->x[2];
@@ -5874,15 +5898,15 @@ static tfn_point tfn__point_of(const tfn__call *c, tfn__range s)
 }
 static void tfn__point_forward(const tfn__call *c)
 {
-    tfn_point p = tfn__point_of(c, tfn__my_rows(c));
+    tfn_point_args p = tfn__point_of(c, tfn__my_rows(c));
     tfn_point_forward(c->k, &p);
 }
 
 /* SeeDNorm. in: x, gain, alpha, direction; number: eps. */
-static tfn_seed tfn__seed_of(const tfn__call *c, tfn__range s)
+static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
 {
     ptrdiff_t at = s.first * c->cols;
-    tfn_seed p;
+    tfn_seed_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.x = c->x[0] + at;
     p.gain = c->x[1];
@@ -5898,15 +5922,15 @@ static tfn_seed tfn__seed_of(const tfn__call *c, tfn__range s)
 }
 static void tfn__seed_forward(const tfn__call *c)
 {
-    tfn_seed p = tfn__seed_of(c, tfn__my_rows(c));
+    tfn_seed_args p = tfn__seed_of(c, tfn__my_rows(c));
     tfn_seed_forward(c->k, &p);
 }
 
 /* Norms over the batch. arg: kind, warm-up; in: x, gain, bias, running statistics (2, C); saved:
  * statistics of this batch, and what the running ones become, (4, C). */
-static tfn_columns tfn__columns_of(const tfn__call *c)
+static tfn_columns_args tfn__columns_of(const tfn__call *c)
 {
-    tfn_columns p;
+    tfn_columns_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.kind = (tfn_norm_kind)c->n->arg[0];
     p.y = c->y;
@@ -5930,7 +5954,7 @@ static tfn_columns tfn__columns_of(const tfn__call *c)
 static void tfn__columns_forward(const tfn__call *c)
 {
     tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
-    tfn_columns p = tfn__columns_of(c);
+    tfn_columns_args p = tfn__columns_of(c);
     tfn_columns_forward(&p, j.first, j.count);
 }
 #ifndef TFNORM_NO_TRAINING
@@ -5938,7 +5962,7 @@ static void tfn__point_backward(const tfn__call *c)
 {
     tfn__range all = { 0, c->rows };
     ptrdiff_t rows = tfn__by_rows(c);
-    tfn_point p = tfn__point_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
+    tfn_point_args p = tfn__point_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
     if (c->chunk < rows) {
         if (!c->dx[0]) return;
         p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
@@ -5956,7 +5980,7 @@ static void tfn__seed_backward(const tfn__call *c)
 {
     tfn__range all = { 0, c->rows };
     ptrdiff_t rows = tfn__by_rows(c);
-    tfn_seed p = tfn__seed_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
+    tfn_seed_args p = tfn__seed_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
     if (c->chunk < rows) {
         if (!c->dx[0]) return;
         p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
@@ -5973,7 +5997,7 @@ static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) 
 static void tfn__columns_backward(const tfn__call *c)
 {
     tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
-    tfn_columns p = tfn__columns_of(c);
+    tfn_columns_args p = tfn__columns_of(c);
     p.dx = c->dx[0], p.add = c->add[0];
     p.dgain = c->dx[1], p.add_gain = c->add[1];
     p.dbias = c->dx[2], p.add_bias = c->add[2];
@@ -6007,13 +6031,13 @@ static void tfn__activate_forward(const tfn__call *c)
         return;
     }
     c->k->activation_forward(c->y + s.first, c->x[0] + s.first, s.count,
-                             (tfn_activation)c->n->arg[0]);
+                             (tfn_activation_kind)c->n->arg[0]);
 }
 static void tfn__gated_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
     c->k->gated_forward(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
-                        (tfn_activation)c->n->arg[0]);
+                        (tfn_activation_kind)c->n->arg[0]);
 }
 static void tfn__add_forward(const tfn__call *c)
 {
@@ -6159,14 +6183,14 @@ static void tfn__activate_backward(const tfn__call *c)
         return;
     }
     c->k->activation_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
-                              (tfn_activation)c->n->arg[0], c->add[0]);
+                              (tfn_activation_kind)c->n->arg[0], c->add[0]);
 }
 static void tfn__gated_back(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
     c->k->gated_backward(c->dx[0] ? c->dx[0] + s.first : NULL, c->dx[1] ? c->dx[1] + s.first : NULL,
                          c->dy + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
-                         (tfn_activation)c->n->arg[0], c->add[0], c->add[1]);
+                         (tfn_activation_kind)c->n->arg[0], c->add[0], c->add[1]);
 }
 /* dx = a dy on this chunk's rows. */
 static void tfn__pass_on(const tfn__call *c, int input, float a)
@@ -6426,9 +6450,9 @@ static void tfn__first_back(const tfn__call *c)
 
 /* -- attention. arg: heads, key/value heads, causal, slot of the lengths; number: dropout ---- */
 
-static tfn_attention tfn__attention_of(const tfn__call *c)
+static tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
-    tfn_attention p;
+    tfn_attention_args p;
     int32_t size = (int32_t)(c->cols / c->n->arg[0]);
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.y = c->y;
@@ -6455,14 +6479,14 @@ static ptrdiff_t tfn__by_heads(const tfn__call *c)
 }
 static void tfn__attend_forward(const tfn__call *c)
 {
-    tfn_attention p = tfn__attention_of(c);
+    tfn_attention_args p = tfn__attention_of(c);
     ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
     c->k->attention_forward(&p, c->chunk*step, c->chunk*step + step, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
 static void tfn__attend_backward(const tfn__call *c)
 {
-    tfn_attention p = tfn__attention_of(c);
+    tfn_attention_args p = tfn__attention_of(c);
     ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
     p.dy = c->dy;
     p.dq = c->dx[0], p.add_dq = c->add[0];
@@ -6497,7 +6521,7 @@ static void tfn__cache_op(const tfn__call *c)
 /* arg: heads, the node that names the cache, unused, slot of the lengths. */
 static void tfn__cached_op(const tfn__call *c)
 {
-    tfn_attention_cached p;
+    tfn_attention_cached_args p;
     const tfn_node *cache = c->t->nodes + c->n->arg[1];
     tfn__call w = *c;
     ptrdiff_t time = c->r->target;
@@ -6971,22 +6995,22 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
 }
 
 /* Gated kinds are two linear maps, not one function. */
-static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation act)
+static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
-    if (act != TFN_IDENTITY && ((int)act < 0 || act > TFN_TANH))
+    if (act != TFN_ACTIVATION_IDENTITY && ((int)act < 0 || act > TFN_ACTIVATION_TANH))
         tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is no function of one value; %d is",
-                        (int64_t)act, TFN_GELU_TANH);
+                        (int64_t)act, TFN_ACTIVATION_GELU_TANH);
     return t->error.status == TFN_OK;
 }
 
-static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act,
+static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation_kind act,
                            bool transposed)
 {
     const tfn_node *xn = tfn__need(t, "linear", x), *wn = tfn__need(t, "linear", w);
     int32_t in = transposed ? wn->cols : wn->count, out = transposed ? wn->count : wn->cols;
     tfn_node *n;
     if (!tfn__act_ok(t, "linear", act)) return tfn__none;
-    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
+    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_ACTIVATION_GELU_TANH;
     if (t->error.status == TFN_OK && wn->rows != TFN_ROWS_FIXED)
         tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
     else if (t->error.status == TFN_OK && xn->cols != in)
@@ -6998,12 +7022,12 @@ static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_act
     if (!n) return tfn__none;
     n->arg[0] = (int32_t)act;
     n->arg[1] = transposed;
-    if (act == TFN_RELU) n->reads |= TFN__OUT;
-    else if (act != TFN_IDENTITY && t->training) n->saved_cols = out;
+    if (act == TFN_ACTIVATION_RELU) n->reads |= TFN__OUT;
+    else if (act != TFN_ACTIVATION_IDENTITY && t->training) n->saved_cols = out;
     return tfn__var_of(t, n);
 }
 
-TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation act)
+TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, act, false);
@@ -7011,7 +7035,7 @@ TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
-    return tfn__linear(t, x, w, b, TFN_IDENTITY, true);
+    return tfn__linear(t, x, w, b, TFN_ACTIVATION_IDENTITY, true);
 }
 
 /* An operation on one value that keeps its shape. */
@@ -7030,8 +7054,8 @@ static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
     return tfn__var_of(t, n);
 }
 
-TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
-                                 const tfn_norm *like)
+TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
+                                 const tfn_norm_args *like)
 {
     if (!tfn__recording(t)) return tfn__none;
     if (!tfn__given(&t->error, "norm", "like", like)) return tfn__none;
@@ -7063,9 +7087,9 @@ TFNORM_API tfn_var tfn_normalise(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
         return tfn__multiple(t, tfn__var_of(t, n), like->factor);
     return tfn__var_of(t, n);
 }
-static tfn_norm tfn__plain_norm(tfn_norm_kind kind, float eps)
+static tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
-    tfn_norm like;
+    tfn_norm_args like;
     TFNORM_MEMSET(&like, 0, sizeof like);
     like.kind = kind;
     like.eps = eps;
@@ -7074,17 +7098,17 @@ static tfn_norm tfn__plain_norm(tfn_norm_kind kind, float eps)
 TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, float eps)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_norm like = tfn__plain_norm(TFN_NORM_LAYER, eps);
-    return tfn_normalise(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
+    const tfn_norm_args like = tfn__plain_norm(TFN_NORM_LAYER, eps);
+    return tfn_norm(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_norm like = tfn__plain_norm(TFN_NORM_RMS, eps);
-    return tfn_normalise(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
+    const tfn_norm_args like = tfn__plain_norm(TFN_NORM_RMS, eps);
+    return tfn_norm(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
-TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
+TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "convolution", x), *wn = tfn__need(t, "convolution", w);
@@ -7099,8 +7123,8 @@ TFNORM_API tfn_var tfn_conv(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
-TFNORM_API tfn_var tfn_squashed(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
-                                tfn_var shift, tfn_squash f)
+TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
+                                tfn_var shift, tfn_squash_kind f)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "pointwise norm", x);
@@ -7145,7 +7169,7 @@ static tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t a
     return tfn__var_of(t, n);
 }
 
-/* Positions in time are what is normalised over; running: buffer (2, C). */
+/* Positions in time are what is normalized over; running: buffer (2, C). */
 static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x);
 static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var running,
                                tfn_norm_kind kind, int32_t warmup, float eps)
@@ -7171,12 +7195,12 @@ TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map(t, TFN__OP_SOFTMAX, x, tfn__none, tfn__none));
 }
 
-TFNORM_API tfn_var tfn_activate(tfn_tape *t, tfn_var x, tfn_activation act)
+TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
     tfn_node *n = tfn__act_ok(t, "activation", act)
                 ? tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none) : NULL;
-    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
+    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_ACTIVATION_GELU_TANH;
     return tfn__var_with(t, n, (int32_t)act, 0);
 }
 
@@ -7186,7 +7210,7 @@ static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
                          TFN__EXP_CAPPED, 0);
 }
 
-TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation act)
+TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *a = tfn__need(t, "gated unit", gate), *b = tfn__need(t, "gated unit", up);
@@ -7194,7 +7218,7 @@ TFNORM_API tfn_var tfn_gated(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activati
         return tfn__bad_shape(t, "gated unit", "gate and up are one value (%d)", gate.id, 0);
     if (!tfn__act_ok(t, "gated unit", act)) return tfn__none;
     if (!tfn__same_shape(t, "gated unit", a, b)) return tfn__none;
-    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_GELU_TANH;
+    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_ACTIVATION_GELU_TANH;
     return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), (int32_t)act, 0);
 }
 
@@ -7220,7 +7244,7 @@ TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
 }
 /* gamma/sigma W, gamma (1, 1), sigma = u^T W v with buffers u (1, in), v (1, out) */
-static tfn_var tfn__reparameterised(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_var u, tfn_var v)
+static tfn_var tfn__reparameterized(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_var u, tfn_var v)
 {
     const tfn_node *wn = tfn__need(t, "sigma", w);
     tfn_var sigma;
@@ -7285,7 +7309,8 @@ TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
     return tfn__var_of(t, n);
 }
 
-TFNORM_API tfn_var tfn_embed(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows, float scale)
+TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows,
+                                 float scale)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *w = tfn__need(t, "embedding", table);
@@ -7340,7 +7365,7 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
     return y;
 }
 
-TFNORM_API tfn_var tfn_first(tfn_tape *t, tfn_var x)
+TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "first", x);
@@ -7351,7 +7376,7 @@ TFNORM_API tfn_var tfn_first(tfn_tape *t, tfn_var x)
 
 static tfn_var tfn__last(tfn_tape *t, tfn_var x)
 {
-    tfn_var y = tfn_first(t, x);
+    tfn_var y = tfn_first_rows(t, x);
     if (y.id) t->nodes[y.id].arg[0] = 1;
     return y;
 }
@@ -7370,7 +7395,7 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     return t->error.status == TFN_OK;
 }
 
-TFNORM_API tfn_var tfn_attend(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
+TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
                               int32_t kv_heads, bool causal, int32_t lengths, float dropout)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -7632,7 +7657,7 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
             redone = n->segment;
             e = tfn__redo(t, redone, e);
         }
-        if (n->op == TFN__OP_LINEAR && n->arg[0] != TFN_IDENTITY)
+        if (n->op == TFN__OP_LINEAR && n->arg[0] != TFN_ACTIVATION_IDENTITY)
             t->order[e++] = TFN__ENTRY(i, TFN__PREPARE);
         t->order[e++] = TFN__ENTRY(i, TFN__BACKWARD);
         for (int j = 0; j < TFN_INPUTS; j++)
@@ -8136,76 +8161,76 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 /* >> topologies */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 TFN__SMALL
-/* Norms, topologies, initialisations and recipes are rows. A topology has a host join and, where it
+/* Norms, topologies, initializations and recipes are rows. A topology has a host join and, where it
  * needs one, a rule that changes the join by place; one builder reads them all, and the library's
  * rows have no privileges over a user's. Where the published code differs from its paper, the
  * comment says so; the paper's form is the one without a suffix. */
 
 /* -- norms ----------------------------------------------------------------------------------- */
 
-enum { TFN__AFFINE = TFN_NORM_GAIN | TFN_NORM_BIAS };
+enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
 #define TFN__DETACHED(how) TFN_NORM_LAYER, how, 0, 0, TFN_SQUASH_TANH
-#define TFN__DETACHED_CODE(how) TFN_NORM_ADA, TFN_NORM_PLAIN | (how), 0, 0, TFN_SQUASH_TANH
+#define TFN__DETACHED_CODE(how) TFN_NORM_ADA, TFN_FLAG_PLAIN | (how), 0, 0, TFN_SQUASH_TANH
 #define TFN__POINT(more, f) TFN_NORM_POINT, TFN__AFFINE | (more), 0, 0, f
 
 static const tfn_norm_rule tfn__norms[] = {
     { "layernorm", "g (x - mean)/sqrt(var + e) + b", "Ba et al., eq. 4", 2016,
       TFN_NORM_LAYER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
     { "rmsnorm", "g x/sqrt(mean(x^2) + e)", "Zhang & Sennrich, eq. 4", 2019,
-      TFN_NORM_RMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+      TFN_NORM_RMS, TFN_FLAG_GAIN, 0, 0, TFN_SQUASH_TANH },
 #ifdef TFN__EXTRA_NORMS
     { "layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019,
       TFN_NORM_LAYER, 0, 0, 0, TFN_SQUASH_TANH },
     { "layernorm-simple-code", "(x - mean)/(s + e), s over C - 1", "Xu et al. (AdaNorm), code",
-      2019, TFN_NORM_ADA, TFN_NORM_PLAIN, 0, 0, TFN_SQUASH_TANH },
+      2019, TFN_NORM_ADA, TFN_FLAG_PLAIN, 0, 0, TFN_SQUASH_TANH },
     { "rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)", "Zhang & Sennrich, their PyTorch code", 2019,
-      TFN_NORM_RMS_OUTSIDE, TFN_NORM_GAIN, (float)1e-8, 0, TFN_SQUASH_TANH },
+      TFN_NORM_RMS_OUTSIDE, TFN_FLAG_GAIN, (float)1e-8, 0, TFN_SQUASH_TANH },
     { "rmsnorm-offset", "(1 + g) x/sqrt(mean(x^2) + e)", "Gemma, code", 2024,
-      TFN_NORM_RMS, TFN_NORM_GAIN | TFN_NORM_OFFSET, (float)1e-6, 0, TFN_SQUASH_TANH },
+      TFN_NORM_RMS, TFN_FLAG_GAIN | TFN_FLAG_OFFSET, (float)1e-6, 0, TFN_SQUASH_TANH },
     { "prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)", "Zhang & Sennrich (pRMSNorm)", 2019,
-      TFN_NORM_RMS, TFN_NORM_GAIN, 0, (float)0.0625, TFN_SQUASH_TANH },
+      TFN_NORM_RMS, TFN_FLAG_GAIN, 0, (float)0.0625, TFN_SQUASH_TANH },
     { "scalenorm", "G x/max(|x|, e)", "Nguyen & Salazar (ScaleNorm)", 2019,
-      TFN_NORM_L2, TFN_NORM_SCALAR, 0, 0, TFN_SQUASH_TANH },
+      TFN_NORM_L2, TFN_FLAG_SCALAR, 0, 0, TFN_SQUASH_TANH },
     { "l2norm", "x/|x|", "Loshchilov et al. (nGPT)", 2024,
       TFN_NORM_L2, 0, (float)1e-12, 0, TFN_SQUASH_TANH },
     { "groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq. 7", 2018,
-      TFN_NORM_LAYER, TFN__AFFINE | TFN_NORM_BY_HEAD, 0, 0, TFN_SQUASH_TANH },
+      TFN_NORM_LAYER, TFN__AFFINE | TFN_FLAG_BY_HEAD, 0, 0, TFN_SQUASH_TANH },
     { "crmsnorm", "g x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels",
-      "Jiang et al. (Pre-CRMS)", 2023, TFN_NORM_CRMS, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+      "Jiang et al. (Pre-CRMS)", 2023, TFN_NORM_CRMS, TFN_FLAG_GAIN, 0, 0, TFN_SQUASH_TANH },
     { "centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
       TFN_NORM_CENTER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
     { "adanorm", "c sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
       TFN_NORM_ADA, 0, 0, 0, TFN_SQUASH_TANH },
     { "detachnorm", "LayerNorm, mean and variance constant in the backward", "Xu et al. (AdaNorm)",
-      2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD) },
+      2019, TFN__DETACHED(TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD) },
     { "detachnorm-mean", "LayerNorm, the mean constant in the backward", "Xu et al. (AdaNorm)",
-      2019, TFN__DETACHED(TFN_NORM_DETACH_MEAN) },
+      2019, TFN__DETACHED(TFN_FLAG_DETACH_MEAN) },
     { "detachnorm-std", "LayerNorm, the variance constant in the backward",
-      "Xu et al. (AdaNorm)", 2019, TFN__DETACHED(TFN_NORM_DETACH_STD) },
+      "Xu et al. (AdaNorm)", 2019, TFN__DETACHED(TFN_FLAG_DETACH_STD) },
     { "detachnorm-code", "layernorm-simple-code, mean and s constant in the backward",
       "Xu et al. (AdaNorm), code", 2019,
-      TFN__DETACHED_CODE(TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD) },
+      TFN__DETACHED_CODE(TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD) },
     { "detachnorm-mean-code", "layernorm-simple-code, the mean constant in the backward",
-      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_NORM_DETACH_MEAN) },
+      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_FLAG_DETACH_MEAN) },
     { "detachnorm-std-code", "layernorm-simple-code, s constant in the backward",
-      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_NORM_DETACH_STD) },
+      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_FLAG_DETACH_STD) },
     { "cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
-      2021, TFN_NORM_ABSMAX, TFN__AFFINE | TFN_NORM_WHOLE, 0, 0, TFN_SQUASH_TANH },
+      2021, TFN_NORM_ABSMAX, TFN__AFFINE | TFN_FLAG_WHOLE, 0, 0, TFN_SQUASH_TANH },
     { "dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, TFN__POINT(0, TFN_SQUASH_TANH) },
     { "derf", "g erf(a x + s) + b", "Chen et al. (Derf)", 2025,
-      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ERF) },
+      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_ERF) },
     { "dyt-isru", "g z/sqrt(z^2 + 1) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ISRU) },
+      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_ISRU) },
     { "dyt-exp", "g sign(z)(1 - exp(-|z|)) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_EXP) },
+      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_EXP) },
     { "dyt-atan", "g 2/pi atan(a x + s) + b", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_ATAN) },
+      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_ATAN) },
     { "dyt-sin", "g sin(a x + s, clipped to +-pi/2) + b", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_SIN) },
+      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_SIN) },
     { "dyt-softsign", "g z/(1 + |z|) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_NORM_SHIFT, TFN_SQUASH_SOFTSIGN) },
+      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_SOFTSIGN) },
     { "seednorm", "(a tanh(x . d) + g) x/sqrt(mean(x^2) + e)", "Cai et al.", 2025,
-      TFN_NORM_SEED, TFN_NORM_GAIN, 0, 0, TFN_SQUASH_TANH },
+      TFN_NORM_SEED, TFN_FLAG_GAIN, 0, 0, TFN_SQUASH_TANH },
     { "batchnorm", "g (x - mean)/sqrt(var + e) + b, over the batch", "Ioffe & Szegedy, alg. 1",
       2015, TFN_NORM_BATCH, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
     { "powernorm", "g x/psi + b, psi^2 the running mean of x^2", "Shen et al., alg. 2", 2020,
@@ -8254,7 +8279,7 @@ static void tfn__admin_sqrt(const tfn_place *p, tfn_join *j)
 
 static void tfn__b2t(const tfn_place *p, tfn_join *j)
 {
-    if (p->kind == TFN_FFN) j->extra = tfn__constant_of(1);
+    if (p->kind == TFN_SUBLAYER_FFN) j->extra = tfn__constant_of(1);
 }
 static void tfn__b2t_skip_last(const tfn_place *p, tfn_join *j)
 {
@@ -8264,7 +8289,7 @@ static void tfn__b2t_skip_last(const tfn_place *p, tfn_join *j)
 static void tfn__b2t_no_norm(const tfn_place *p, tfn_join *j)
 {
     double n = p->depth, a = tfn__pow(n, -0.15), b = tfn__pow(p->width, -0.2);
-    if (p->kind != TFN_FFN) return;
+    if (p->kind != TFN_SUBLAYER_FFN) return;
     j->skip = j->out = tfn__constant_of(b);
     j->extra = tfn__constant_of(n / 12 < a ? n / 12 : a);
 }
@@ -8296,41 +8321,43 @@ static void tfn__deepnorm(const tfn_place *p, tfn_join *j)
 }
 static void tfn__macaron(const tfn_place *p, tfn_join *j)
 {
-    if (p->kind == TFN_FFN || p->kind == TFN_FFN_BEFORE) j->out = tfn__constant_of(0.5);
+    if (p->kind == TFN_SUBLAYER_FFN || p->kind == TFN_SUBLAYER_FFN_BEFORE)
+        j->out = tfn__constant_of(0.5);
 }
 static void tfn__hanin(const tfn_place *p, tfn_join *j)
 {
     j->out = tfn__constant_of(tfn__pow(0.9, p->layer));
 }
 
-static void tfn__olmo2(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_FULL; }
-static void tfn__cosine(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_COSINE; }
-static void tfn__qknorm(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_L2; }
-static void tfn__qk_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_HEAD; }
-static void tfn__qkv_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QKV_HEAD; }
+static void tfn__olmo2(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_FULL; }
+static void tfn__cosine(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_COSINE; }
+static void tfn__qknorm(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_L2; }
+static void tfn__qk_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_HEAD; }
+static void tfn__qkv_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_QKV_HEAD;
+    }
 
 static void tfn__sub_ln(const tfn_place *p, tfn_join *j)
 {
-    j->norm_inner = p->kind != TFN_CROSS_ATTENTION;
+    j->norm_inner = p->kind != TFN_SUBLAYER_CROSS_ATTENTION;
 }
 /* fairseq has it in decoder layers only, and scales the output of W_O in blocks of D channels where
  * the paper scales the heads before W_O: "normformer-code". */
 static void tfn__normformer(const tfn_place *p, tfn_join *j)
 {
-    j->norm_branch = p->kind == TFN_SELF_ATTENTION;
-    j->norm_inner = p->kind == TFN_FFN;
-    if (p->kind == TFN_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE;
+    j->norm_branch = p->kind == TFN_SUBLAYER_SELF_ATTENTION;
+    j->norm_inner = p->kind == TFN_SUBLAYER_FFN;
+    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE_BEFORE;
 }
 static void tfn__normformer_res(const tfn_place *p, tfn_join *j)
 {
     tfn__normformer(p, j);
-    if (p->kind == TFN_FFN) j->skip = tfn__scale_of(TFN_SCALE_VECTOR, 1);
+    if (p->kind == TFN_SUBLAYER_FFN) j->skip = tfn__scale_of(TFN_SCALE_VECTOR, 1);
 }
 static void tfn__normformer_code(const tfn_place *p, tfn_join *j)
 {
     if (!p->decoder) return;
     tfn__normformer(p, j);
-    if (p->kind == TFN_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE_AFTER;
+    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE_AFTER;
 }
 /* Two repositories never reach their own branch for it: the constant is the paper's. */
 static void tfn__lns(const tfn_place *p, tfn_join *j)
@@ -8344,16 +8371,16 @@ static void tfn__mix_ln(const tfn_place *p, tfn_join *j)
 }
 static void tfn__hybridnorm(const tfn_place *p, tfn_join *j)
 {
-    j->norm_in = p->kind == TFN_FFN;
-    if (p->kind == TFN_FFN) j->skip_from = TFN_FROM_NORMED;
-    else j->qk = TFN_QKV_HEAD;
+    j->norm_in = p->kind == TFN_SUBLAYER_FFN;
+    if (p->kind == TFN_SUBLAYER_FFN) j->skip_from = TFN_SOURCE_NORMED;
+    else j->qk = TFN_QK_NORM_QKV_HEAD;
 }
 static void tfn__hybridnorm_first(const tfn_place *p, tfn_join *j)
 {
     tfn__hybridnorm(p, j);
     if (p->layer > 1) return;
     j->norm_in = true;
-    j->skip_from = TFN_FROM_STREAM;
+    j->skip_from = TFN_SOURCE_STREAM;
 }
 static void tfn__layerscale(const tfn_place *p, tfn_join *j)
 {
@@ -8365,17 +8392,17 @@ static void tfn__ngpt(const tfn_place *p, tfn_join *j)
     j->out = tfn__scale_of(TFN_SCALE_VECTOR, 0.05);
     j->out.unit = (float)(0.05 * root);
     j->skip = tfn__scale_of(TFN_SCALE_LERP, 0);
-    j->qk = TFN_QK_UNIT;
+    j->qk = TFN_QK_NORM_UNIT;
     j->scales = true;
 }
 static void tfn__parallel(const tfn_place *p, tfn_join *j)
 {
-    if (p->kind != TFN_SELF_ATTENTION) j->source = TFN_FROM_LAYER;
+    if (p->kind != TFN_SUBLAYER_SELF_ATTENTION) j->source = TFN_SOURCE_LAYER;
 }
 static void tfn__parallel_shared(const tfn_place *p, tfn_join *j)
 {
-    if (p->kind == TFN_SELF_ATTENTION) return;
-    j->source = TFN_FROM_FIRST;
+    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION) return;
+    j->source = TFN_SOURCE_FIRST;
     j->norm_in = false;
 }
 static void tfn__branchnorm(const tfn_place *p, tfn_join *j)
@@ -8388,8 +8415,8 @@ static void tfn__gpas(const tfn_place *p, tfn_join *j) { (void)p; j->gate = true
 
 #define TFN__NO_SCALE  { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }
 #define TFN__JOIN(in, branch, sum)                                                                 \
-    { in, branch, sum, false, false, false, false, false, TFN_FROM_STREAM, TFN_FROM_STREAM,        \
-      TFN_QK_DEFAULT, TFN_NO_HEAD_SCALE, TFN__NO_SCALE, TFN__NO_SCALE, TFN__NO_SCALE,              \
+    { in, branch, sum, false, false, false, false, false, TFN_SOURCE_STREAM, TFN_SOURCE_STREAM,    \
+      TFN_QK_NORM_DEFAULT, TFN_HEAD_SCALE_NONE, TFN__NO_SCALE, TFN__NO_SCALE, TFN__NO_SCALE,       \
       TFN__NO_SCALE }
 #define TFN__BARE      TFN__JOIN(false, false, false), TFN__JOIN(false, false, false)
 #define TFN__POST      TFN__JOIN(false, false, true), TFN__JOIN(false, false, true)
@@ -8401,12 +8428,14 @@ static void tfn__gpas(const tfn_place *p, tfn_join *j) { (void)p; j->gate = true
     { name, formula, paper, year, flags, aggregate, rule, host,                                    \
       { 0, false, false, false, 0 }, 0, 0 },
 #define TFN__DLCL_ROW(name, formula, groups, channels, softmax, ones, window)                      \
-    { name, formula, "Wang et al. (DLCL), code", 2019, TFN_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL, \
+    { name, formula, "Wang et al. (DLCL), code", 2019, TFN_TOPOLOGY_FINAL_NORM,                    \
+      TFN_AGGREGATE_NORMED, NULL,                                                                  \
       TFN__PRE, { groups, channels, softmax, ones, window }, 0, 0 },
 #define TFN__POST_ROW(name, formula, paper, year, rule)                                            \
     TFN__ROW(name, formula, paper, year, TFN__POST, 0, TFN_AGGREGATE_NONE, rule)
 #define TFN__PRE_ROW(name, formula, paper, year, rule)                                             \
-    TFN__ROW(name, formula, paper, year, TFN__PRE, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, rule)
+    TFN__ROW(name, formula, paper, year, TFN__PRE, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE,       \
+             rule)
 #define TFN__BARE_ROW(name, formula, paper, year, flags, rule)                                     \
     TFN__ROW(name, formula, paper, year, TFN__BARE, flags, TFN_AGGREGATE_NONE, rule)
 
@@ -8436,7 +8465,7 @@ static const tfn_topology tfn__topologies[] = {
     TFN__BARE_ROW("b2t-no-norm", "x = x + F(x); at the feed-forward a x_0 + b (x + F(x))",
                   "Takase et al., eq. 6, 7 and 8", 2022, 0, tfn__b2t_no_norm)
     TFN__ROW("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al. (DLCL)", 2019,
-             TFN__PRE, TFN_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL)
+             TFN__PRE, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL)
     TFN__ROW("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al. (DLCL)",
              2019, TFN__POST, 0, TFN_AGGREGATE_NORM, NULL)
     TFN__DLCL_ROW("dlcl-softmax", "dlcl, w = softmax of a row", 0, false, true, false, 0)
@@ -8448,7 +8477,7 @@ static const tfn_topology tfn__topologies[] = {
                   3)
     TFN__BARE_ROW("no-norm", "x = x + F(x)", "Huang et al. (T-Fixup)", 2020, 0, NULL)
     TFN__BARE_ROW("fixup", "x = x + m F(x - s), shifts s", "Zhang et al. (Fixup)", 2019,
-                  TFN_EDGE_SHIFTS | TFN_BIASLESS, tfn__fixup)
+                  TFN_TOPOLOGY_EDGE_SHIFTS | TFN_TOPOLOGY_BIASLESS, tfn__fixup)
     TFN__BARE_ROW("rezero", "x = x + a_l F(x), a_l = 0 at the start", "Bachlechner et al. (ReZero)",
                   2020, 0, tfn__rezero)
     TFN__POST_ROW("rezero-post", "x = N(x + a_l F(x)), a_l = 0 at the start",
@@ -8458,15 +8487,17 @@ static const tfn_topology tfn__topologies[] = {
     TFN__POST_ROW("deepnorm", "x = N(a x + F(x)), a = (2L)^(1/4); 0.81 (N^4 M)^(1/16), (3M)^(1/4)",
                   "Wang et al. (DeepNet), figure 2", 2022, tfn__deepnorm)
     TFN__ROW("pre-fixnorm", "pre; rows of the embedding have length 1",
-             "Nguyen & Salazar (FixNorm)", 2019, TFN__PRE, TFN_FINAL_NORM | TFN_FIXNORM,
+             "Nguyen & Salazar (FixNorm)", 2019, TFN__PRE,
+                 TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_FIXNORM,
              TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
-             "Bapna et al.", 2018, TFN__PRE, TFN_FINAL_NORM | TFN_TRANSPARENT,
+             "Bapna et al.", 2018, TFN__PRE, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_TRANSPARENT,
              TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("macaron", "post; F/2, attention, F/2", "Lu et al. (Macaron)", 2019, TFN__POST,
-             TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
+             TFN_TOPOLOGY_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
     TFN__ROW("macaron-pre", "pre; F/2, attention, F/2; final norm", "Lu et al. (Macaron)", 2019,
-             TFN__PRE, TFN_FINAL_NORM | TFN_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
+             TFN__PRE, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_MACARON, TFN_AGGREGATE_NONE,
+                 tfn__macaron)
     TFN__BARE_ROW("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick", 2018, 0, tfn__hanin)
     TFN__ROW("dense", "post; input of layer l+1 = N(sum of y_k)", "Dou et al.", 2018,
              TFN__POST, 0, TFN_AGGREGATE_DENSE, NULL)
@@ -8474,13 +8505,13 @@ static const tfn_topology tfn__topologies[] = {
              "Dou et al.", 2018, TFN__POST, 0, TFN_AGGREGATE_LINEAR, NULL)
     TFN__ROW("peri", "x = x + N(F(N(x))); final norm",
              "Ding et al. (Sandwich-LN); Gemma 2; Kim et al. 2025 (Peri-LN)", 2021, TFN__PERI,
-             TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
+             TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("output-norm", "x = x + N(F(x)); final norm", "Liu et al. (Swin v2); OLMo 2 2024",
-             2021, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
+             2021, TFN__BRANCH, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("olmo2", "x = x + N(F(x)), norms on queries and keys; final norm",
-             "OLMo 2", 2024, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__olmo2)
+             "OLMo 2", 2024, TFN__BRANCH, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__olmo2)
     TFN__ROW("swin-v2", "x = x + N(F(x)), cosine attention; final norm", "Liu et al. (Swin v2)",
-             2021, TFN__BRANCH, TFN_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__cosine)
+             2021, TFN__BRANCH, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__cosine)
     TFN__PRE_ROW("qknorm", "pre; attention g cos(q, k)", "Henry et al. (QKNorm)", 2020, tfn__qknorm)
     TFN__PRE_ROW("qk-head", "pre; norms on the queries and keys of a head",
                  "Dehghani et al. (ViT-22B)", 2023, tfn__qk_head)
@@ -8495,7 +8526,7 @@ static const tfn_topology tfn__topologies[] = {
     TFN__PRE_ROW("normformer-code", "normformer of decoder layers, the scale behind W_O",
                  "Shleifer et al., code", 2021, tfn__normformer_code)
     TFN__ROW("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al. (ResiDual)",
-             2023, TFN__POST, TFN_SIDE_STREAM, TFN_AGGREGATE_NONE, NULL)
+             2023, TFN__POST, TFN_TOPOLOGY_SIDE_STREAM, TFN_AGGREGATE_NONE, NULL)
     TFN__PRE_ROW("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al. (LNS)", 2025, tfn__lns)
     TFN__PRE_ROW("mix-ln", "post in the first quarter of the layers, then pre; final norm",
                  "Li et al. (Mix-LN)", 2024, tfn__mix_ln)
@@ -8507,7 +8538,8 @@ static const tfn_topology tfn__topologies[] = {
                  "Touvron et al. (CaiT)", 2021, tfn__layerscale)
     TFN__ROW("ngpt", "x = n(x + |v| (n(F(x)) - x)), n = x/|x|; weights of length 1",
              "Loshchilov et al., eq. 10 and 11", 2024, TFN__UNIT,
-             TFN_BIASLESS | TFN_UNIT_WEIGHTS | TFN_LOGIT_SCALE, TFN_AGGREGATE_NONE, tfn__ngpt)
+             TFN_TOPOLOGY_BIASLESS | TFN_TOPOLOGY_UNIT_WEIGHTS | TFN_TOPOLOGY_LOGIT_SCALE,
+                 TFN_AGGREGATE_NONE, tfn__ngpt)
     TFN__PRE_ROW("parallel", "x = x + A(N(x)) + F(N'(x)); final norm", "GPT-NeoX",
                  2022, tfn__parallel)
     TFN__PRE_ROW("parallel-shared", "x = x + A(n) + F(n), n = N(x); final norm",
@@ -8515,23 +8547,25 @@ static const tfn_topology tfn__topologies[] = {
     TFN__POST_ROW("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
                   "Liu et al. (BranchNorm)", 2023, tfn__branchnorm)
     TFN__BARE_ROW("sigma-reparam", "x = x + F(x); maps g W/sigma(W), g = 1 at the start",
-                  "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN_SIGMA_REPARAM, NULL)
+                  "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN_TOPOLOGY_SIGMA_REPARAM, NULL)
     TFN__ROW("sigma-reparam-post", "post; maps g W/sigma(W), g = 1 at the start",
-             "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN__POST, TFN_SIGMA_REPARAM,
+             "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN__POST, TFN_TOPOLOGY_SIGMA_REPARAM,
              TFN_AGGREGATE_NONE, NULL)
     TFN__BARE_ROW("sigma-reparam-vision", "x = x + F(x); maps g W/sigma(W), g = sigma at the start",
                   "Zhai et al. (sigmaReparam), vision code", 2023,
-                  TFN_SIGMA_REPARAM | TFN_SIGMA_OWN, NULL)
+                  TFN_TOPOLOGY_SIGMA_REPARAM | TFN_TOPOLOGY_SIGMA_OWN, NULL)
     TFN__PRE_ROW("gpas", "pre; x = x - SiLU(q_l) sg(x) after each sum", "Chen et al. (GPAS)", 2025,
                  tfn__gpas)
     TFN__POST_ROW("gpas-post", "x = N(x - SiLU(q_l) sg(x) + F(x))", "Chen et al. (GPAS)", 2025,
                   tfn__gpas)
     TFN__ROW("pre-embed-norm", "pre; x_0 = N(embedding)", "BLOOM 2022; Kim et al. 2025", 2022,
-             TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
+             TFN__PRE, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM, TFN_AGGREGATE_NONE,
+                 NULL)
     TFN__ROW("post-embed-norm", "post; x_0 = N(embedding)", "Devlin et al. (BERT)", 2018, TFN__POST,
-             TFN_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
+             TFN_TOPOLOGY_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
     TFN__ROW("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
-             "Zhu et al. (DyT), code", 2025, TFN__PRE, TFN_FINAL_NORM | TFN_EMBEDDING_SCALE,
+             "Zhu et al. (DyT), code", 2025, TFN__PRE,
+                 TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_SCALE,
              TFN_AGGREGATE_NONE, NULL)
 #endif
 };
@@ -8542,12 +8576,13 @@ TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *pl
     tfn_join join;
     TFNORM_MEMSET(&join, 0, sizeof join);
     if (!t || !place) return join;
-    join = place->kind == TFN_FFN || place->kind == TFN_FFN_BEFORE ? t->ffn : t->attention;
+    join = place->kind == TFN_SUBLAYER_FFN || place->kind == TFN_SUBLAYER_FFN_BEFORE ? t->ffn
+        : t->attention;
     if (t->rule) t->rule(place, &join);
     return join;
 }
 
-/* -- initialisations ------------------------------------------------------------------------- */
+/* -- initializations ------------------------------------------------------------------------- */
 
 #ifdef TFN__EXTRA_NORMS
 static void tfn__all_gains(tfn_gains *g, double a)
@@ -8613,7 +8648,7 @@ static void tfn__fixup_gains(const tfn_place *p, tfn_gains *g)
 static void tfn__fixup_code_gains(const tfn_place *p, tfn_gains *g)
 {
     tfn__fixup_gains(p, g);
-    if (p->kind == TFN_CROSS_ATTENTION)
+    if (p->kind == TFN_SUBLAYER_CROSS_ATTENTION)
         g->q = g->k = g->v = (float)(tfn__pow(12, -1.0 / 6) * 0.70710678118654752);
 }
 /* U(+-g/sqrt(l)) in the paper; its code hands the rate to a variance: l^(-1/4), and draws q, k, v
@@ -8626,7 +8661,7 @@ static void tfn__ds_code_gains(const tfn_place *p, tfn_gains *g)
 {
     const double gain = tfn__pow(p->layer, -0.25);
     tfn__all_gains(g, gain);
-    if (p->kind == TFN_SELF_ATTENTION)
+    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION)
         g->q = g->k = g->v = (float)(gain * 0.70710678118654752);
 }
 /* Attention: variance 2/(5C); feed-forward: Xavier's. */
@@ -8638,7 +8673,7 @@ static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
 static void tfn__sub_ln_gains(const tfn_place *p, tfn_gains *g)
 {
     double n = p->encoder_depth, m = p->decoder_depth, a = tfn__log(2 * p->depth);
-    if (p->kind == TFN_CROSS_ATTENTION) return;
+    if (p->kind == TFN_SUBLAYER_CROSS_ATTENTION) return;
     if (!p->alone) a = tfn__log(3 * m) * (p->decoder ? 1 : tfn__log(2 * n) / 3);
     tfn__branch_gains(g, tfn__pow(a, 0.5));
 }
@@ -8664,72 +8699,86 @@ enum { TFN__ZERO_OUTPUT = 1, TFN__ZERO_BRANCH = 2, TFN__QKV_BIAS = 4, TFN__GAIN_
 /* Of formulas: gains by matrix, times the base distribution; biases are 0 unless said. */
 static const tfn_init_rule tfn__inits[] = {
     TFN__INIT("xavier", "N(0, 2/(in+out))", "Glorot & Bengio; Xiong et al. 2020, section 3.3", 2010,
-              TFN_XAVIER_NORMAL, NULL)
+              TFN_DISTRIBUTION_XAVIER_NORMAL, NULL)
     TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16", 2010,
-              TFN_XAVIER_UNIFORM, NULL)
+              TFN_DISTRIBUTION_XAVIER_UNIFORM, NULL)
 #ifdef TFN__EXTRA_NORMS
     /* fairseq and torchscale draw an untied output matrix as they draw the embedding */
     TFN__INIT_FLAGS("fused", "xavier-uniform; q, k, v: 1/sqrt(2)",
-                    "fairseq; Transformer-Clinic, code", 2019, TFN_XAVIER_UNIFORM,
-                    TFN_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__fused_gains)
+                    "fairseq; Transformer-Clinic, code", 2019, TFN_DISTRIBUTION_XAVIER_UNIFORM,
+                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__fused_gains)
     TFN__INIT_FLAGS("fairseq",
                     "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
-                    "fairseq >= 0.10; b2t_connection, code", 2020, TFN_XAVIER_UNIFORM,
-                    TFN_FAN_IN_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT, tfn__fused_gains)
+                    "fairseq >= 0.10; b2t_connection, code", 2020, TFN_DISTRIBUTION_XAVIER_UNIFORM,
+                    TFN_DISTRIBUTION_FAN_IN_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT,
+                        tfn__fused_gains)
     TFN__INIT_FROM("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3",
-                   2019, TFN_NORMAL, TFN_NORMAL, 0.02, 0.02, tfn__gpt2_gains)
+                   2019, TFN_DISTRIBUTION_NORMAL, TFN_DISTRIBUTION_NORMAL, 0.02, 0.02,
+                       tfn__gpt2_gains)
     TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
-              TFN_FAN_IN_UNIFORM, NULL)
+              TFN_DISTRIBUTION_FAN_IN_UNIFORM, NULL)
     TFN__INIT_FROM("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code",
-                   2018, TFN_TRUNCATED_NORMAL, TFN_TRUNCATED_NORMAL, 0.02, 0.02, NULL)
+                   2018, TFN_DISTRIBUTION_TRUNCATED_NORMAL, TFN_DISTRIBUTION_TRUNCATED_NORMAL, 0.02,
+                       0.02, NULL)
     TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
-              "Wang et al. (DeepNet), figure 2", 2022, TFN_XAVIER_NORMAL, tfn__deepnorm_gains)
+              "Wang et al. (DeepNet), figure 2", 2022, TFN_DISTRIBUTION_XAVIER_NORMAL,
+                  tfn__deepnorm_gains)
     TFN__INIT_FLAGS("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
-                    "torchscale, code", 2022, TFN_FAN_IN_UNIFORM, TFN_FAN_IN_UNIFORM,
+                    "torchscale, code", 2022, TFN_DISTRIBUTION_FAN_IN_UNIFORM,
+                        TFN_DISTRIBUTION_FAN_IN_UNIFORM,
                     TFN__GAIN_BIAS | TFN__TABLE_OUTPUT, tfn__torchscale_gains)
     TFN__INIT_FLAGS("b2t", "fairseq; all matrices of a layer: 1/sqrt(L)", "b2t_connection, code",
-                    2023, TFN_XAVIER_UNIFORM, TFN_FAN_IN_UNIFORM,
+                    2023, TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_FAN_IN_UNIFORM,
                     TFN__QKV_BIAS | TFN__TABLE_OUTPUT, tfn__b2t_gains)
     TFN__INIT_FLAGS("t-fixup", "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); "
-                    "embedding (9N)^(-1/4)", "Huang et al. (T-Fixup)", 2020, TFN_XAVIER_UNIFORM,
-                    TFN_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__t_fixup_gains)
+                    "embedding (9N)^(-1/4)", "Huang et al. (T-Fixup)", 2020,
+                        TFN_DISTRIBUTION_XAVIER_UNIFORM,
+                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__t_fixup_gains)
     TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
-                    TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT,
+                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_XAVIER_UNIFORM,
+                        TFN__QKV_BIAS | TFN__TABLE_OUTPUT,
                     tfn__t_fixup_code_gains)
     TFN__INIT_FLAGS("fixup", "fused; q, k, v: B^(-1/6), W_1: B^(-1/2), W_O, W_2, output: 0",
-                    "Zhang et al. (Fixup), section 3", 2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM,
+                    "Zhang et al. (Fixup), section 3", 2019, TFN_DISTRIBUTION_XAVIER_UNIFORM,
+                        TFN_DISTRIBUTION_XAVIER_UNIFORM,
                     TFN__ZERO_OUTPUT, tfn__fixup_gains)
     TFN__INIT_FLAGS("fixup-code", "fixup; q, k, v of cross-attention: 12^(-1/6)", "Fixup, code",
-                    2019, TFN_XAVIER_UNIFORM, TFN_XAVIER_UNIFORM, TFN__ZERO_OUTPUT,
+                    2019, TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_XAVIER_UNIFORM,
+                        TFN__ZERO_OUTPUT,
                     tfn__fixup_code_gains)
     TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al. (DS-Init)", 2019,
-              TFN_XAVIER_UNIFORM, tfn__ds_gains)
+              TFN_DISTRIBUTION_XAVIER_UNIFORM, tfn__ds_gains)
     TFN__INIT("ds-init-code",
               "xavier-uniform; layer l: l^(-1/4); q, k, v of self-attention: 1/sqrt(2)",
               "zero, code", 2019,
-              TFN_XAVIER_UNIFORM, tfn__ds_code_gains)
+              TFN_DISTRIBUTION_XAVIER_UNIFORM, tfn__ds_code_gains)
     TFN__INIT_FROM("small", "attention N(0, 2/(5C)), feed-forward xavier",
-                   "Nguyen & Salazar (SmallInit)", 2019, TFN_FAN_IN_NORMAL, TFN_XAVIER_NORMAL, 0, 0,
+                   "Nguyen & Salazar (SmallInit)", 2019, TFN_DISTRIBUTION_FAN_IN_NORMAL,
+                       TFN_DISTRIBUTION_XAVIER_NORMAL, 0, 0,
                    tfn__small_gains)
     TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
-              "Wang et al. (Magneto)", 2022, TFN_XAVIER_NORMAL, tfn__sub_ln_gains)
+              "Wang et al. (Magneto)", 2022, TFN_DISTRIBUTION_XAVIER_NORMAL, tfn__sub_ln_gains)
     TFN__INIT_FLAGS("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.", 2017,
-                    TFN_XAVIER_UNIFORM, TFN_MIRRORED, TFN__TABLE_OUTPUT, tfn__fused_gains)
-    TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_HE_NORMAL, NULL)
-    TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_ORTHOGONAL, NULL)
+                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_MIRRORED, TFN__TABLE_OUTPUT,
+                        tfn__fused_gains)
+    TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_DISTRIBUTION_HE_NORMAL, NULL)
+    TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_DISTRIBUTION_ORTHOGONAL, NULL)
     TFN__INIT_FLAGS("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas",
-                    2016, TFN_ORTHOGONAL, TFN_ORTHOGONAL, TFN__UNIT_VARIANCE, NULL)
-    TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024, TFN_FAN_IN_NORMAL,
+                    2016, TFN_DISTRIBUTION_ORTHOGONAL, TFN_DISTRIBUTION_ORTHOGONAL,
+                        TFN__UNIT_VARIANCE, NULL)
+    TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024,
+              TFN_DISTRIBUTION_FAN_IN_NORMAL,
               NULL)
     TFN__INIT_FLAGS("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.",
-                    2017, TFN_XAVIER_NORMAL, TFN_XAVIER_NORMAL, TFN__ZERO_BRANCH, NULL)
+                    2017, TFN_DISTRIBUTION_XAVIER_NORMAL, TFN_DISTRIBUTION_XAVIER_NORMAL,
+                        TFN__ZERO_BRANCH, NULL)
     TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)", 2022,
-              TFN_XAVIER_NORMAL, tfn__post_ln_init_gains)
+              TFN_DISTRIBUTION_XAVIER_NORMAL, tfn__post_ln_init_gains)
 #endif
 };
 enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
 
-/* -- recipes: topology, norm and initialisation under the name of the method ----------------- */
+/* -- recipes: topology, norm and initialization under the name of the method ----------------- */
 
 static const tfn_recipe tfn__recipes[] = {
     { "pre",              "pre",              "layernorm",        "xavier" },
@@ -8868,15 +8917,15 @@ static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
 /* Fill step_size, root, adaptive, skip for update t >= 1. eps_inside (PyTorch's Adam):
  * lr m^ / (sqrt(v / (1 - b2^t)) + eps), m^ = m / (1 - b1^t); else (fairseq, PyTorch's RAdam)
  * lr m^ sqrt(1 - b2^t) / (sqrt v + eps). */
-static void tfn__update_at(tfn_update *u, int64_t t)
+static void tfn__update_at(tfn_update_args *u, int64_t t)
 {
-    const bool torch_radam = u->optimizer == TFN_RADAM && u->radam == TFN_RADAM_PYTORCH;
+    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
     const bool inside = u->eps_inside && !torch_radam;
     double power = tfn__pow((double)u->beta2, (double)t), root = tfn__sqrt(1 - power);
     double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t)), rectified;
     u->skip = false;
-    u->adaptive = u->optimizer != TFN_SGD;
-    if (u->optimizer == TFN_RADAM) {
+    u->adaptive = u->optimizer != TFN_OPTIMIZER_SGD;
+    if (u->optimizer == TFN_OPTIMIZER_RADAM) {
         rectified = tfn__rectify((double)u->beta2, power, (double)t, u->radam);
         u->adaptive = rectified > 0;
         u->skip = !u->adaptive && u->radam == TFN_RADAM_AUTHORS;
@@ -8924,21 +8973,21 @@ static double tfn__decayed(const tfn_schedule *s, double t)
     const double power = s->power > 0 ? (double)s->power : 1;
     double anchor = (double)s->anchor, root;
     switch (s->kind) {
-    case TFN_INVERSE_SQRT:
+    case TFN_SCHEDULE_INVERSE_SQRT:
         if (s->anchor <= 0) anchor = s->warmup > 0 ? warm : 1;
         return t > anchor ? lr * tfn__sqrt(anchor / t) : lr;
-    case TFN_T_FIXUP:
+    case TFN_SCHEDULE_T_FIXUP:
         if (s->anchor <= 0) anchor = 4000;
         return lr * tfn__sqrt(anchor / (anchor + t - warm));
-    case TFN_LINEAR:
+    case TFN_SCHEDULE_LINEAR:
         return least + (lr - least) * tfn__rate_left(s, t, warm);
-    case TFN_POLYNOMIAL:
+    case TFN_SCHEDULE_POLYNOMIAL:
         if (tfn__rate_left(s, t, warm) <= 0) return least;
         return least + (lr - least) * tfn__pow(tfn__rate_left(s, t, warm), power);
-    case TFN_COSINE:                       /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
+    case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
         root = tfn__sin(3.14159265358979323846 / 2 * tfn__rate_left(s, t, warm));
         return least + (lr - least) * root * root;
-    case TFN_WARMUP_STABLE_DECAY:
+    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
         return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
     default:
         return lr;
@@ -8952,7 +9001,7 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
     const double warm = (double)s->warmup, first = (double)s->lr_init;
     double lr;
     if (s->frozen) return 0;
-    if (s->kind == TFN_NOAM)
+    if (s->kind == TFN_SCHEDULE_NOAM)
         lr = tfn__noam(s, counted, (double)width);
     else if (s->warmup > 0 && counted <= warm)
         lr = first + counted * ((double)s->lr - first) / warm;
@@ -8972,12 +9021,12 @@ static float tfn__orf(float value, float otherwise) { return value > 0 ? value :
 
 static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
 {
-    return decoder && d->arch == TFN_ENCODER_DECODER ? d->decoder_layers : d->layers;
+    return decoder && d->arch == TFN_ARCH_ENCODER_DECODER ? d->decoder_layers : d->layers;
 }
 static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
                                int32_t layer)
 {
-    const tfn_place p = { kind, decoder, d->arch != TFN_ENCODER_DECODER, layer,
+    const tfn_place p = { kind, decoder, d->arch != TFN_ARCH_ENCODER_DECODER, layer,
                           tfn__depth(d, decoder), tfn__depth(d, false), tfn__depth(d, true),
                           d->width };
     return p;
@@ -9085,15 +9134,16 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__VOCAB 16777216
 #define TFN__RANGE_LIST(X)                                                                     \
     X(vocab, WHOLE, 1, TFN__VOCAB)              X(context, WHOLE, 1, TFN__SIDE)                \
-    X(arch, WHOLE, 0, TFN_ENCODER_DECODER)      X(source_context, WHOLE, 1, TFN__SIDE)         \
+    X(arch, WHOLE, 0, TFN_ARCH_ENCODER_DECODER)      X(source_context, WHOLE, 1, TFN__SIDE)    \
     X(width, WHOLE, 1, TFN__SIDE)               X(layers, WHOLE, 1, 4096)                      \
     X(decoder_layers, WHOLE, 1, 4096)           X(heads, WHOLE, 1, 32768)                      \
     X(kv_heads, WHOLE, 1, 32768)                X(ffn, WHOLE, 1, 4 * TFN__SIDE)                \
     X(segments, WHOLE, 0, TFN__SIDE)            X(classes, WHOLE, 0, TFN__VOCAB)               \
     X(bands, WHOLE, 0, TFN__SIDE)               X(head, WHOLE, 0, TFN_HEAD_SEQUENCE)           \
     X(cutoffs[0], WHOLE, 0, TFN__VOCAB)         X(cutoffs[1], WHOLE, 0, TFN__VOCAB)            \
-    X(activation, WHOLE, 0, TFN_IDENTITY)       X(position, WHOLE, 0, TFN_NO_POSITION)         \
-    X(rotary_base, REAL, 1, TFN__HUGE)          X(qk_norm, WHOLE, 0, TFN_QKV_HEAD)             \
+    X(activation, WHOLE, 0, TFN_ACTIVATION_IDENTITY)       X(position, WHOLE, 0,               \
+        TFN_POSITION_NONE)                                                                     \
+    X(rotary_base, REAL, 1, TFN__HUGE)          X(qk_norm, WHOLE, 0, TFN_QK_NORM_QKV_HEAD)     \
     X(attention_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                          \
     X(logit_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                              \
     X(norm_eps, REAL_OR_0, TFN__TINY, TFN__HUGE)                                               \
@@ -9105,7 +9155,8 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(activation_dropout, RATE, 0, 1)                                                          \
     X(smoothing, RATE, 0, 1)                                                                   \
     X(smoothing_kind, WHOLE, 0, TFN_SMOOTHING_FAIRSEQ)                                         \
-    X(optimizer, WHOLE, 0, TFN_RADAM)           X(schedule.kind, WHOLE, 0, TFN_POLYNOMIAL)     \
+    X(optimizer, WHOLE, 0, TFN_OPTIMIZER_RADAM)           X(schedule.kind, WHOLE, 0,           \
+        TFN_SCHEDULE_POLYNOMIAL)                                                               \
     X(schedule.lr, REAL, 0, 1e6)                X(schedule.lr_init, REAL, 0, 1e6)              \
     X(schedule.lr_min, REAL, 0, 1e6)            X(schedule.warmup, WHOLE, 0, TFN__COUNT)       \
     X(schedule.steps, WHOLE, 0, TFN__COUNT)     X(schedule.anchor, WHOLE, 0, TFN__COUNT)       \
@@ -9130,7 +9181,7 @@ enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
-    bool sgd = d->optimizer == TFN_SGD;
+    bool sgd = d->optimizer == TFN_OPTIMIZER_SGD;
     d->source_context = tfn__or(d->source_context, d->context);
     d->width = tfn__or(d->width, 64);
     d->layers = tfn__or(d->layers, 2);
@@ -9139,14 +9190,16 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->kv_heads = tfn__or(d->kv_heads, d->heads);
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
     d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
-    if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_GELU_TANH;
-    if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_LEARNED;
+    if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
+    if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (!d->recipe) d->recipe = "pre";
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = d->schedule.warmup;
-    if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_ADAMW;
-    if (d->schedule.lr == 0) d->schedule.lr = d->schedule.kind == TFN_NOAM ? 1 : (float)1e-3;
-    if (d->schedule.power == 0 && d->schedule.kind == TFN_POLYNOMIAL) d->schedule.power = 1;
+    if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
+    if (d->schedule.lr == 0) d->schedule.lr = d->schedule.kind == TFN_SCHEDULE_NOAM ? 1
+        : (float)1e-3;
+    if (d->schedule.power == 0 && d->schedule.kind == TFN_SCHEDULE_POLYNOMIAL)
+        d->schedule.power = 1;
     if (d->beta1 == 0 && !sgd) d->beta1 = (float)0.9;
     if (d->beta2 == 0) d->beta2 = (float)0.98;
     if (d->eps == 0) d->eps = (float)1e-8;
@@ -9180,7 +9233,7 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
              != (tfn_norm_find(d->decoder_norm)->kind == TFN_NORM_CRMS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
     if (!tfn_init_find(d->init))
-        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no initialisation is called \"%s\"", d->init);
+        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no initialization is called \"%s\"", d->init);
 }
 
 /* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0. */
@@ -9203,7 +9256,7 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
                   d->kv_heads);
     if (TFN__ALL && tfn__stream(d) < 1)
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm wants a width of 2, not %d", d->width, 0);
-    if (d->position == TFN_ROTARY && d->width / d->heads % 2)
+    if (d->position == TFN_POSITION_ROTARY && d->width / d->heads % 2)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary positions want an even head size, not %d",
                   d->width / d->heads, 0);
 }
@@ -9225,14 +9278,14 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
     switch (s->kind) {
-    case TFN_LINEAR:
-    case TFN_POLYNOMIAL:
-    case TFN_COSINE:
-    case TFN_WARMUP_STABLE_DECAY:
+    case TFN_SCHEDULE_LINEAR:
+    case TFN_SCHEDULE_POLYNOMIAL:
+    case TFN_SCHEDULE_COSINE:
+    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
         tfn__in_range(e, "model", "the end of the schedule, schedule.steps,", s->steps, 1,
                       INT64_MAX);
         break;
-    case TFN_STEP:
+    case TFN_SCHEDULE_STEP:
         tfn__in_range(e, "model", "the step of the schedule, schedule.step_at,", s->step_at, 1,
                       INT64_MAX);
         break;
@@ -9257,21 +9310,23 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], d->cutoffs[1] ? d->cutoffs[0] + 1 : 0,
                   d->cutoffs[0] ? d->vocab - 1 : 0);
     if (e->status == TFN_OK && tfn__clusters(d)
-        && (d->arch != TFN_DECODER || d->width < 16 || d->smoothing > 0 || d->logit_cap > 0
-            || d->half || (d->decoder_topology->flags & (TFN_FIXNORM | TFN_LOGIT_SCALE))))
+        && (d->arch != TFN_ARCH_DECODER || d->width < 16 || d->smoothing > 0 || d->logit_cap > 0
+            || d->half
+                || (d->decoder_topology->flags & (TFN_TOPOLOGY_FIXNORM
+                    | TFN_TOPOLOGY_LOGIT_SCALE))))
         tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
                   "neither smoothing nor a cap nor scale of logits nor half", 0, 0);
 }
 
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
-    if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ENCODER)
+    if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ARCH_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
     if (d->head == TFN_HEAD_SEQUENCE)
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
-    if (TFN__ALL && d->bands && d->arch != TFN_ENCODER_DECODER)
+    if (TFN__ALL && d->bands && d->arch != TFN_ARCH_ENCODER_DECODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frames want an encoder-decoder", 0, 0);
-    if (d->segments && d->arch != TFN_ENCODER)
+    if (d->segments && d->arch != TFN_ARCH_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
@@ -9288,10 +9343,10 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm form)
 {
     const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
-    if (d->qk_norm != TFN_QK_DEFAULT) return d->qk_norm == form;
+    if (d->qk_norm != TFN_QK_NORM_DEFAULT) return d->qk_norm == form;
     for (int32_t layer = 1; layer <= tfn__depth(d, decoder); layer++) {
-        tfn_place self = tfn__place_at(d, decoder, TFN_SELF_ATTENTION, layer);
-        tfn_place cross = tfn__place_at(d, decoder, TFN_CROSS_ATTENTION, layer);
+        tfn_place self = tfn__place_at(d, decoder, TFN_SUBLAYER_SELF_ATTENTION, layer);
+        tfn_place cross = tfn__place_at(d, decoder, TFN_SUBLAYER_CROSS_ATTENTION, layer);
         if (tfn_topology_join(row, &self).qk == form) return true;
         if (tfn_topology_join(row, &cross).qk == form) return true;
     }
@@ -9301,8 +9356,8 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
 /* nGPT multiplies queries and keys by one vector, so that both need as many channels. */
 static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 {
-    bool unit = d->arch != TFN_DECODER && tfn__stack_has_qk(d, false, TFN_QK_UNIT);
-    if (d->arch != TFN_ENCODER) unit = unit || tfn__stack_has_qk(d, true, TFN_QK_UNIT);
+    bool unit = d->arch != TFN_ARCH_DECODER && tfn__stack_has_qk(d, false, TFN_QK_NORM_UNIT);
+    if (d->arch != TFN_ARCH_ENCODER) unit = unit || tfn__stack_has_qk(d, true, TFN_QK_NORM_UNIT);
     if (unit && d->kv_heads != d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "nGPT's queries and keys share their scales: "
                   "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
@@ -9310,7 +9365,8 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 
 static bool tfn__more_than_plain(const tfn_topology *t)
 {
-    return t->aggregate != TFN_AGGREGATE_NONE || t->flags > (TFN_FINAL_NORM | TFN_EMBEDDING_NORM);
+    return t->aggregate != TFN_AGGREGATE_NONE
+        || t->flags > (TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM);
 }
 
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
@@ -9323,7 +9379,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
     if (e->status == TFN_OK && !TFN__ALL
-        && (out->folded || out->half || out->qk_norm > TFN_QK_NONE || out->attention_cap > 0
+        && (out->folded || out->half || out->qk_norm > TFN_QK_NORM_NONE || out->attention_cap > 0
             || out->logit_cap > 0 || out->bands || out->cutoffs[0]
         || tfn__more_than_plain(out->topology) || tfn__more_than_plain(out->decoder_topology)))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
@@ -9348,7 +9404,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
 /* -- parameters: a table of places in one flat vector ---------------------------------------- */
 
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
-enum { TFN__NO_SUB = TFN_FFN_BEFORE + 1 };
+enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
 /* Kinds; gains are scales too. From STATE on no parameters, but what training keeps beside them. */
 enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN, TFN__ALPHA, TFN__SHIFT, TFN__DIRECTION, TFN__GAMMA,
        TFN__STATE,
@@ -9507,11 +9563,11 @@ static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, i
 static int tfn__order_of(const tfn__builder *b, tfn_sublayer order[4])
 {
     int count = 0;
-    if (TFN__HAS(b, TFN_MACARON)) order[count++] = TFN_FFN_BEFORE;
-    order[count++] = TFN_SELF_ATTENTION;
-    if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ENCODER_DECODER)
-        order[count++] = TFN_CROSS_ATTENTION;
-    order[count++] = TFN_FFN;
+    if (TFN__HAS(b, TFN_TOPOLOGY_MACARON)) order[count++] = TFN_SUBLAYER_FFN_BEFORE;
+    order[count++] = TFN_SUBLAYER_SELF_ATTENTION;
+    if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ARCH_ENCODER_DECODER)
+        order[count++] = TFN_SUBLAYER_CROSS_ATTENTION;
+    order[count++] = TFN_SUBLAYER_FFN;
     return count;
 }
 
@@ -9536,14 +9592,14 @@ static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
 static bool tfn__reads_shift(const tfn__builder *b, int part)
 {
     if (b->sub >= TFN__NO_SUB || !b->join.shifts) return false;
-    if (part == TFN__PART_K || part == TFN__PART_V) return b->sub == TFN_SELF_ATTENTION;
+    if (part == TFN__PART_K || part == TFN__PART_V) return b->sub == TFN_SUBLAYER_SELF_ATTENTION;
     return part == TFN__PART_Q || part == TFN__PART_W1 || part == TFN__PART_W2
         || part == TFN__PART_W3;
 }
 static bool tfn__biased(const tfn__builder *b, int part)
 {
     if (TFN__ALL && b->d->folded && tfn__reads_shift(b, part)) return true;
-    return !b->d->no_bias && !TFN__HAS(b, TFN_BIASLESS);
+    return !b->d->no_bias && !TFN__HAS(b, TFN_TOPOLOGY_BIASLESS);
 }
 
 /* What the first sub-layer of this layer reads, later ones read too. */
@@ -9553,7 +9609,7 @@ static bool tfn__first_is_read(const tfn__builder *b)
     const int count = tfn__order_of(b, order);
     if (b->sub != (int32_t)order[0]) return false;
     for (int i = 1; i < count; i++)
-        if (tfn__join_at(b, order[i]).source == TFN_FROM_FIRST) return true;
+        if (tfn__join_at(b, order[i]).source == TFN_SOURCE_FIRST) return true;
     return false;
 }
 
@@ -9562,8 +9618,8 @@ static bool tfn__first_is_read(const tfn__builder *b)
 static bool tfn__folds_norm(const tfn__builder *b, int part)
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(b);
-    const bool moved = (norm->flags & TFN_NORM_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
-    const bool ffn = b->sub == TFN_FFN || b->sub == TFN_FFN_BEFORE;
+    const bool moved = (norm->flags & TFN_FLAG_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
+    const bool ffn = b->sub == TFN_SUBLAYER_FFN || b->sub == TFN_SUBLAYER_FFN_BEFORE;
     int reader = ffn ? TFN__PART_W1 : TFN__PART_Q;
     if (!TFN__ALL || !b->d->folded || norm->kind == TFN_NORM_SEED) return false;
     if (part == TFN__PART_NORM_O) reader = TFN__PART_O;
@@ -9571,14 +9627,14 @@ static bool tfn__folds_norm(const tfn__builder *b, int part)
     else if (part != TFN__PART_NORM_IN) return false;
     if (moved && !tfn__biased(b, reader)) return false;
     if (part != TFN__PART_NORM_IN) return true;
-    return b->join.skip_from != TFN_FROM_NORMED && !tfn__first_is_read(b);
+    return b->join.skip_from != TFN_SOURCE_NORMED && !tfn__first_is_read(b);
 }
 
 /* u = in * y - s: into the maps that read u, which nothing else does; with the norm before it. */
 static bool tfn__folds_input(const tfn__builder *b)
 {
     return b->join.norm_in ? tfn__folds_norm(b, TFN__PART_NORM_IN)
-                           : TFN__ALL && b->d->folded && b->join.skip_from != TFN_FROM_NORMED;
+                           : TFN__ALL && b->d->folded && b->join.skip_from != TFN_SOURCE_NORMED;
 }
 
 /* (h y) W = y (h W): not across a norm, but for one of constant statistics. */
@@ -9597,7 +9653,7 @@ static bool tfn__folds_shift_1(const tfn__builder *b)
 /* A factor of the branch p, into its last matrix, or the gain of the norm that follows. */
 static bool tfn__folds_branch(const tfn__builder *b)
 {
-    bool gain = (tfn__norm_rule_of(b)->flags & (TFN_NORM_GAIN | TFN_NORM_OFFSET)) == TFN_NORM_GAIN;
+    bool gain = (tfn__norm_rule_of(b)->flags & (TFN_FLAG_GAIN | TFN_FLAG_OFFSET)) == TFN_FLAG_GAIN;
     return TFN__ALL && b->d->folded && b->join.skip.kind != TFN_SCALE_LERP
         && (!b->join.norm_branch || gain);
 }
@@ -9613,7 +9669,8 @@ static bool tfn__folds_skip(const tfn__builder *b)
     const tfn_join *j = &b->join;
     float a;
     if (!tfn__folds_branch(b) || !j->norm_sum || j->skip.kind != TFN_SCALE_CONSTANT) return false;
-    if (j->extra.kind != TFN_SCALE_NONE || j->gate || TFN__HAS(b, TFN_SIDE_STREAM)) return false;
+    if (j->extra.kind != TFN_SCALE_NONE || j->gate || TFN__HAS(b, TFN_TOPOLOGY_SIDE_STREAM))
+        return false;
     a = tfn__rule_value(b->d, &j->skip, b->layer + 1);
     return a > (float)1e-9 && a < (float)1e9 && tfn__norm_rule_of(b)->kind <= TFN_NORM_RMS;
 }
@@ -9624,11 +9681,12 @@ static bool tfn__layer_is_read(const tfn__builder *b)
     tfn_sublayer order[4];
     const int count = tfn__order_of(b, order);
     if (tfn__row(b)->aggregate != TFN_AGGREGATE_NONE) return true;
-    if (b->stack == TFN__IN_ENCODER && tfn__has(b, TFN_TRANSPARENT)) return true;
+    if (b->stack == TFN__IN_ENCODER && tfn__has(b, TFN_TOPOLOGY_TRANSPARENT)) return true;
     for (int i = 0; i < count; i++) {
         const tfn_join j = tfn__join_at(b, order[i]);
         if (j.extra.kind != TFN_SCALE_NONE) return true;
-        if (i > 0 && (j.source != TFN_FROM_STREAM || j.skip_from == TFN_FROM_LAYER)) return true;
+        if (i > 0 && (j.source != TFN_SOURCE_STREAM || j.skip_from == TFN_SOURCE_LAYER))
+            return true;
     }
     return false;
 }
@@ -9646,11 +9704,12 @@ static bool tfn__skip_moves(const tfn__builder *b, tfn__builder *before)
     for (int i = 0; i < count; i++)
         if ((int32_t)order[i] == b->sub) at = i;
     if (j->skip.kind != TFN_SCALE_PROFILED && j->skip.kind != TFN_SCALE_FOLDED) return false;
-    if (!(tfn__norm_rule_of(b)->flags & TFN_NORM_GAIN) || j->norm_in) return false;
-    if (j->source == TFN_FROM_FIRST) return false;
+    if (!(tfn__norm_rule_of(b)->flags & TFN_FLAG_GAIN) || j->norm_in) return false;
+    if (j->source == TFN_SOURCE_FIRST) return false;
     if (j->shifts && !tfn__folds_input(b)) return false;        /* x - s is not linear in x */
-    if (!b->d->folded && TFN__HAS(b, TFN_SIGMA_REPARAM)) return false;      /* nor is sigma in W */
-    if (at > 0 && (j->source == TFN_FROM_LAYER || j->skip_from == TFN_FROM_LAYER)) return false;
+    /* nor is sigma in W */
+    if (!b->d->folded && TFN__HAS(b, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
+    if (at > 0 && (j->source == TFN_SOURCE_LAYER || j->skip_from == TFN_SOURCE_LAYER)) return false;
     *before = *b;
     if (at == 0) before->layer--;
     before->sub = (int32_t)order[(at + count - 1) % count];
@@ -9682,23 +9741,26 @@ static bool tfn__folds_profile(const tfn__builder *b)
  * scalars times the stream, and outputs of matrices. */
 static bool tfn__centred_at(const tfn_join *j)
 {
-    if (!j->norm_in || j->norm_branch || j->norm_sum || j->source == TFN_FROM_FIRST) return false;
-    if (j->skip_from == TFN_FROM_NORMED || j->skip.kind > TFN_SCALE_LEARNED) return false;
+    if (!j->norm_in || j->norm_branch || j->norm_sum || j->source == TFN_SOURCE_FIRST) return false;
+    if (j->skip_from == TFN_SOURCE_NORMED || j->skip.kind > TFN_SCALE_LEARNED) return false;
     if (j->out.kind == TFN_SCALE_PROFILED || j->out.kind == TFN_SCALE_FOLDED) return false;
     return j->extra.kind <= TFN_SCALE_LEARNED;
 }
 /* All that writes to the streams can be centred: then LayerNorm is RMSNorm (Jiang 2023). */
 static bool tfn__centred(const tfn_model_desc *d)
 {
-    bool sines = d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ;
-    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_FULL || d->bands
+    bool sines = d->position == TFN_POSITION_SINUSOIDAL
+        || d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ;
+    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_NORM_FULL || d->bands
         || d->cutoffs[0]) return false;
     for (int decoder = 0; decoder < 2; decoder++) {
         const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
         const tfn_norm_rule *norm = tfn_norm_find(decoder ? d->decoder_norm : d->norm);
-        if (norm->kind != TFN_NORM_LAYER || (norm->flags & TFN_NORM_BY_HEAD)) return false;
-        if (row->aggregate != TFN_AGGREGATE_NONE || !(row->flags & TFN_FINAL_NORM)) return false;
-        if (row->flags & (TFN_EMBEDDING_NORM | TFN_SIDE_STREAM | TFN_FIXNORM | TFN_EDGE_SHIFTS))
+        if (norm->kind != TFN_NORM_LAYER || (norm->flags & TFN_FLAG_BY_HEAD)) return false;
+        if (row->aggregate != TFN_AGGREGATE_NONE || !(row->flags & TFN_TOPOLOGY_FINAL_NORM))
+            return false;
+        if (row->flags & (TFN_TOPOLOGY_EMBEDDING_NORM | TFN_TOPOLOGY_SIDE_STREAM
+                          | TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_EDGE_SHIFTS))
             return false;
         for (int32_t i = 0; i < 4 * tfn__depth(d, decoder); i++) {
             tfn_place place = tfn__place_at(d, decoder, (tfn_sublayer)(i % 4), i / 4 + 1);
@@ -9709,34 +9771,35 @@ static bool tfn__centred(const tfn_model_desc *d)
     return true;
 }
 
-/* The matrix w (in, out) of this place as its linear map reads it: as it is, or reparameterised.
+/* The matrix w (in, out) of this place as its linear map reads it: as it is, or reparameterized.
  * The ends of a model are like the stack beside them. */
 static tfn_var tfn__read_matrix(tfn__builder *b, tfn_var w, int part, int32_t in, int32_t out)
 {
     const tfn_model_desc *d = b->d;
-    const bool encoder = b->stack == TFN__IN_ENCODER || d->arch == TFN_ENCODER;
+    const bool encoder = b->stack == TFN__IN_ENCODER || d->arch == TFN_ARCH_ENCODER;
     const tfn_topology *row = encoder ? d->topology : d->decoder_topology;
     tfn_var gamma, u, v;
-    if (!TFN__ALL || !(row->flags & TFN_SIGMA_REPARAM) || d->folded) return w;
+    if (!TFN__ALL || !(row->flags & TFN_TOPOLOGY_SIGMA_REPARAM) || d->folded) return w;
     gamma = tfn__weight_of(b, part, TFN__GAMMA, 1, 1, 1);
     u = tfn__weight_of(b, part, TFN__SIGMA_U, 1, in, 0);
     v = tfn__weight_of(b, part, TFN__SIGMA_V, 1, out, 0);
-    return tfn__reparameterised(b->t, w, gamma, u, v);
+    return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
 static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t in, int32_t out,
-                                 tfn_activation act)
+                                 tfn_activation_kind act)
 {
     tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
     if (tfn__biased(b, part)) bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
     w = tfn__read_matrix(b, w, part, in, out);
     if (!TFN__ALL || (!tfn_init_find(b->d->init)->unit_variance && !b->d->half))
         return tfn_linear(b->t, x, w, bias, act);
-    x = tfn_linear(b->t, x, w, bias, TFN_IDENTITY);     /* seen by LSUV; half precision rounds it */
+    /* seen by LSUV; half precision rounds it */
+    x = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
     if (b->t->training && !b->d->half)
         tfn_probe(b->t, x, TFN__OUTPUTS
                   + (int32_t)(tfn__find_weight(b, part, TFN__MATRIX) - b->weights));
-    return act == TFN_IDENTITY ? x : tfn_activate(b->t, x, act);
+    return act == TFN_ACTIVATION_IDENTITY ? x : tfn_activation(b->t, x, act);
 }
 
 /* a*x as a value of its own. */
@@ -9771,10 +9834,10 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var 
                                 const tfn_norm_rule *norm)
 {
     int32_t cols = tfn__need(b->t, "norm", x)->cols;
-    tfn_norm groups = tfn__plain_norm(TFN_NORM_RMS, tfn__eps_of(b, norm));
+    tfn_norm_args groups = tfn__plain_norm(TFN_NORM_RMS, tfn__eps_of(b, norm));
     groups.groups = cols % b->d->heads ? 1 : b->d->heads;
     if (norm->kind == TFN_NORM_POWER)
-        x = tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &groups);
+        x = tfn_norm(b->t, x, tfn__none, tfn__none, cols, &groups);
     if (tfn__folds_norm(b, part)) return x;
     return tfn__batch_norm(b->t, x, gain, bias,
                            tfn__running_of(b, part, cols, norm->kind == TFN_NORM_POWER),
@@ -9782,26 +9845,27 @@ static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var 
 }
 
 /* A norm of rows as the tape wants it. */
-static tfn_norm tfn__norm_like_of(const tfn__builder *b, const tfn_norm_rule *norm, int part,
+static tfn_norm_args tfn__norm_like_of(const tfn__builder *b, const tfn_norm_rule *norm, int part,
                                   int32_t cols, bool folds)
 {
     bool centred = part == TFN__PART_NORM_IN || part == TFN__PART_FINAL_NORM;
-    tfn_norm like = tfn__plain_norm(centred && tfn__centred(b->d) ? TFN_NORM_RMS : norm->kind,
+    tfn_norm_args like = tfn__plain_norm(centred && tfn__centred(b->d) ? TFN_NORM_RMS : norm->kind,
                                     tfn__eps_of(b, norm));
     if (!TFN__ALL) return like;
-    if (part == TFN__PART_FINAL_NORM && TFN__HAS(b, TFN_SIDE_STREAM)) like.eps = (float)1e-7;
+    if (part == TFN__PART_FINAL_NORM && TFN__HAS(b, TFN_TOPOLOGY_SIDE_STREAM))
+        like.eps = (float)1e-7;
     if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
         float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
         like.eps /= a * a;
     }
-    if (!(norm->flags & TFN_NORM_PLAIN)) {
+    if (!(norm->flags & TFN_FLAG_PLAIN)) {
         like.slope = (float)0.1;
         like.factor = b->d->norm_factor;
     }
-    like.offset = (norm->flags & TFN_NORM_OFFSET) != 0 && !folds;
-    like.detach_mean = (norm->flags & TFN_NORM_DETACH_MEAN) != 0;
-    like.detach_std = (norm->flags & TFN_NORM_DETACH_STD) != 0;
-    if (norm->flags & TFN_NORM_BY_HEAD) like.groups = b->d->heads;
+    like.offset = (norm->flags & TFN_FLAG_OFFSET) != 0 && !folds;
+    like.detach_mean = (norm->flags & TFN_FLAG_DETACH_MEAN) != 0;
+    like.detach_std = (norm->flags & TFN_FLAG_DETACH_STD) != 0;
+    if (norm->flags & TFN_FLAG_BY_HEAD) like.groups = b->d->heads;
     if (norm->part > 0) like.part = tfn__max((int32_t)(norm->part * (float)cols), 1);
     return like;
 }
@@ -9814,8 +9878,8 @@ static tfn_var tfn__other_norm(tfn__builder *b, tfn_var x, int part, tfn_var gai
     tfn_var alpha, more = tfn__none;
     if (norm->kind == TFN_NORM_POINT) {
         alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, 1, (float)0.5);
-        if (norm->flags & TFN_NORM_SHIFT) more = tfn__weight_of(b, part, TFN__SHIFT, 1, 1, 0);
-        return tfn_squashed(b->t, x, gain, bias, alpha, more, norm->squash);
+        if (norm->flags & TFN_FLAG_SHIFT) more = tfn__weight_of(b, part, TFN__SHIFT, 1, 1, 0);
+        return tfn_squash(b->t, x, gain, bias, alpha, more, norm->squash);
     }
     if (norm->kind != TFN_NORM_SEED) return tfn__batch_norm_of(b, x, part, gain, bias, norm);
     alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, cols, 1);
@@ -9829,20 +9893,20 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t 
     const tfn_norm_rule *norm = tfn__norm_rule_of(b);
     bool whole = cols == tfn__need(b->t, "norm", x)->cols, scalar, folds;
     tfn_var gain = tfn__none, bias = tfn__none;
-    float start = TFN__ALL && (norm->flags & TFN_NORM_OFFSET) ? 0 : 1;
-    tfn_norm like;
+    float start = TFN__ALL && (norm->flags & TFN_FLAG_OFFSET) ? 0 : 1;
+    tfn_norm_args like;
     if (TFN__ALL && part == TFN__PART_NORM_BRANCH && tfn_init_find(b->d->init)->zero_branch)
         start -= 1;
     if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
     folds = TFN__ALL && whole && tfn__folds_norm(b, part);
-    scalar = TFN__ALL && (norm->flags & TFN_NORM_SCALAR) && !folds;
-    if ((norm->flags & TFN_NORM_GAIN) && !folds) gain = tfn__gain_at(b, part, cols, start);
-    if ((norm->flags & TFN_NORM_BIAS) && !folds)
+    scalar = TFN__ALL && (norm->flags & TFN_FLAG_SCALAR) && !folds;
+    if ((norm->flags & TFN_FLAG_GAIN) && !folds) gain = tfn__gain_at(b, part, cols, start);
+    if ((norm->flags & TFN_FLAG_BIAS) && !folds)
         bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
     if (TFN__ALL && norm->kind > TFN_NORM_ABSMAX)
         return tfn__other_norm(b, x, part, gain, bias, norm);
     like = tfn__norm_like_of(b, norm, part, cols, folds);
-    x = tfn_normalise(b->t, x, gain, bias, cols, &like);
+    x = tfn_norm(b->t, x, gain, bias, cols, &like);
     return scalar ? tfn_scale(b->t, x, tfn__gain_at(b, part, 1, TFN__SQRT((float)cols))) : x;
 }
 static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
@@ -9853,8 +9917,8 @@ static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
 /* Rows of `cols` columns of length 1. */
 static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 {
-    const tfn_norm like = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
-    return tfn_normalise(b->t, x, tfn__none, tfn__none, cols, &like);
+    const tfn_norm_args like = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
+    return tfn_norm(b->t, x, tfn__none, tfn__none, cols, &like);
 }
 
 /* -- the join: what a topology's row says ---------------------------------------------------- */
@@ -9924,7 +9988,7 @@ static void tfn__probe_profile(tfn__builder *b, tfn_var x, tfn_var p)
 static bool tfn__special(const tfn_join *j)
 {
     return j->norm_inner || j->shifts || j->gate || j->extra_last || j->scales || j->source
-        || j->qk > TFN_QK_NONE || j->head_scale || j->in.kind > TFN_SCALE_VECTOR
+        || j->qk > TFN_QK_NORM_NONE || j->head_scale || j->in.kind > TFN_SCALE_VECTOR
         || j->out.kind > TFN_SCALE_VECTOR || j->skip.kind > TFN_SCALE_VECTOR
         || j->extra.kind > TFN_SCALE_VECTOR;
 }
@@ -9945,8 +10009,8 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var
     tfn_var u = x;
     float in;
     *normed = tfn__none;
-    if (TFN__ALL && join->source == TFN_FROM_LAYER) u = x0;
-    if (TFN__ALL && join->source == TFN_FROM_FIRST) {
+    if (TFN__ALL && join->source == TFN_SOURCE_LAYER) u = x0;
+    if (TFN__ALL && join->source == TFN_SOURCE_FIRST) {
         if (!b->first.id)
             return tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "the first sub-layer of a layer "
                                    "cannot read what the first one read", 0, 0);
@@ -9987,7 +10051,7 @@ static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x
 {
     tfn_var normed, p, z;
     const tfn_join join = b->join = tfn__join_at(b, kind);
-    bool ffn = kind == TFN_FFN || kind == TFN_FFN_BEFORE;
+    bool ffn = kind == TFN_SUBLAYER_FFN || kind == TFN_SUBLAYER_FFN_BEFORE;
     float extra = 1;
     b->sub = (int32_t)kind;
     if (!TFN__ALL && tfn__special(&join))
@@ -9999,8 +10063,8 @@ static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x
     if (join.norm_branch) p = tfn__apply_norm(b, p, TFN__PART_NORM_BRANCH);
     p = tfn_dropout(b->t, p, b->d->dropout);
     tfn__point_at(b, TFN_WATCH_BRANCH, p);
-    z = tfn__join_sum(b, join.skip_from == TFN_FROM_NORMED ? normed
-                       : join.skip_from == TFN_FROM_LAYER ? x0 : x, p);
+    z = tfn__join_sum(b, join.skip_from == TFN_SOURCE_NORMED ? normed
+                       : join.skip_from == TFN_SOURCE_LAYER ? x0 : x, p);
     if (join.extra.kind != TFN_SCALE_NONE)
         x0 = tfn__apply_scale(b, x0, &join.extra, TFN__PART_EXTRA, &extra);
     if (join.extra.kind != TFN_SCALE_NONE && !join.extra_last) z = tfn_add(b->t, z, x0, 1, extra);
@@ -10030,17 +10094,18 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn_var x, int part, tfn_qk_n
     float root = TFN__SQRT((float)size);
     bool query = part == TFN__PART_Q_NORM;
     tfn_var by;
-    if (form == TFN_QK_HEAD || form == TFN_QKV_HEAD) return tfn__apply_norm_of(b, x, part, size);
-    if (form == TFN_QK_FULL) return tfn__apply_norm_of(b, x, part, cols);
-    if (form < TFN_QK_L2) return x;
+    if (form == TFN_QK_NORM_HEAD || form == TFN_QK_NORM_QKV_HEAD) return tfn__apply_norm_of(b, x,
+        part, size);
+    if (form == TFN_QK_NORM_FULL) return tfn__apply_norm_of(b, x, part, cols);
+    if (form < TFN_QK_NORM_L2) return x;
     x = tfn__unit_rows(b, x, size);
-    if (form == TFN_QK_UNIT) {
+    if (form == TFN_QK_NORM_UNIT) {
         by = tfn__gain_at(b, TFN__PART_QK_SCALE, cols, 1 / TFN__SQRT((float)d->width));
         by = tfn__times(b, by, TFN__SQRT((float)d->width) * (query ? (float)size : 1));
         return tfn_scale(b->t, x, by);
     }
     if (!query) return x;
-    if (form == TFN_QK_L2) {                /* log2(T^2 - T), T about the longest sentence */
+    if (form == TFN_QK_NORM_L2) {                /* log2(T^2 - T), T about the longest sentence */
         const double ln2 = 0.693147180559945309, t = (double)tfn__max(d->context, 2);
         float start = (float)(tfn__log(t * (t - 1)) / ln2);
         by = tfn__gain_at(b, TFN__PART_QK_SCALE, 1, start);
@@ -10051,27 +10116,28 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn_var x, int part, tfn_qk_n
     return tfn_scale(b->t, x, tfn__times(b, by, root));
 }
 
-/* Queries or keys: projected, normalised, rotated. */
+/* Queries or keys: projected, normalized, rotated. */
 static tfn_var tfn__project(tfn__builder *b, tfn_var u, bool query, bool rotate)
 {
     const tfn_model_desc *d = b->d;
-    tfn_qk_norm form = d->qk_norm != TFN_QK_DEFAULT ? d->qk_norm : b->join.qk;
+    tfn_qk_norm form = d->qk_norm != TFN_QK_NORM_DEFAULT ? d->qk_norm : b->join.qk;
     int32_t out = query ? d->width : d->width / d->heads * d->kv_heads;
     int norm = query ? TFN__PART_Q_NORM : TFN__PART_K_NORM;
     tfn_var x = tfn__apply_linear(b, u, query ? TFN__PART_Q : TFN__PART_K, tfn__stream(d), out,
-                                  TFN_IDENTITY);
-    if (TFN__ALL && form != TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
-    if (rotate && d->position == TFN_ROTARY) x = tfn_rotary(b->t, x, b->table, d->width / d->heads);
-    if (TFN__ALL && form == TFN_QK_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
+                                  TFN_ACTIVATION_IDENTITY);
+    if (TFN__ALL && form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
+    if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, b->table,
+        d->width / d->heads);
+    if (TFN__ALL && form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
     return x;
 }
 static tfn_var tfn__project_values(tfn__builder *b, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
-    tfn_qk_norm form = d->qk_norm != TFN_QK_DEFAULT ? d->qk_norm : b->join.qk;
+    tfn_qk_norm form = d->qk_norm != TFN_QK_NORM_DEFAULT ? d->qk_norm : b->join.qk;
     int32_t out = d->width / d->heads * d->kv_heads;
-    tfn_var x = tfn__apply_linear(b, u, TFN__PART_V, tfn__stream(d), out, TFN_IDENTITY);
-    if (!TFN__ALL || form != TFN_QKV_HEAD) return x;
+    tfn_var x = tfn__apply_linear(b, u, TFN__PART_V, tfn__stream(d), out, TFN_ACTIVATION_IDENTITY);
+    if (!TFN__ALL || form != TFN_QK_NORM_QKV_HEAD) return x;
     return tfn__apply_norm_of(b, x, TFN__PART_V_NORM, d->width / d->heads);
 }
 
@@ -10081,7 +10147,7 @@ static tfn_var tfn__memory_of(tfn__builder *b)
 {
     tfn_var w, m = tfn__none, x;
     int32_t depth = b->d->layers + 1, k = 0, sub = b->sub, layer = b->layer;
-    if (!TFN__ALL || !(b->d->topology->flags & TFN_TRANSPARENT)) return b->memory;
+    if (!TFN__ALL || !(b->d->topology->flags & TFN_TOPOLOGY_TRANSPARENT)) return b->memory;
     b->sub = TFN__NO_SUB;
     w = tfn__gain_at(b, TFN__PART_MEMORY_MIX, depth, 0);
     if (!b->d->folded) w = tfn_softmax(b->t, w);
@@ -10092,7 +10158,7 @@ static tfn_var tfn__memory_of(tfn__builder *b)
         }
     b->stack = TFN__IN_ENCODER;
     b->layer = -1;
-    if (tfn__has(b, TFN_FINAL_NORM)) m = tfn__apply_norm(b, m, TFN__PART_FINAL_NORM);
+    if (tfn__has(b, TFN_TOPOLOGY_FINAL_NORM)) m = tfn__apply_norm(b, m, TFN__PART_FINAL_NORM);
     b->stack = TFN__IN_DECODER;
     b->layer = layer;
     b->sub = sub;
@@ -10103,7 +10169,7 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer ki
 {
     const tfn_model_desc *d = b->d;
     int32_t width = d->width, kv = width / d->heads * d->kv_heads;
-    bool self = kind == TFN_SELF_ATTENTION, causal = self && b->stack == TFN__IN_DECODER;
+    bool self = kind == TFN_SUBLAYER_SELF_ATTENTION, causal = self && b->stack == TFN__IN_DECODER;
     int32_t lengths = self && b->rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS : TFN_INT_SOURCE_LENGTHS;
     tfn_var q = tfn__project(b, u, true, self), k, v, y, cache;
     if (b->decode && !self) {
@@ -10117,43 +10183,45 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer ki
             cache = tfn__cache(b->t, k, v, kv, d->kv_heads, d->context, false);
             y = tfn__attend_cached(b->t, q, cache, d->heads, -1);
         } else {
-            y = tfn_attend(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
+            y = tfn_attention(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
                            d->attention_dropout);
         }
     }
     if (y.id) b->t->nodes[y.id].number[1] = d->attention_cap;
-    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE && !tfn__folds_head_scale(b))
+    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE_BEFORE && !tfn__folds_head_scale(b))
         y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
     if (TFN__ALL && b->join.norm_inner) y = tfn__apply_norm(b, y, TFN__PART_NORM_O);
-    y = tfn__apply_linear(b, y, TFN__PART_O, width, tfn__stream(d), TFN_IDENTITY);
+    y = tfn__apply_linear(b, y, TFN__PART_O, width, tfn__stream(d), TFN_ACTIVATION_IDENTITY);
     if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE_AFTER && !d->folded)
         y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
     return y;
 }
 
 /* The hidden units before their function; nGPT scales them, Fixup shifts them. */
-static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_activation act)
+static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_activation_kind act)
 {
     const tfn_model_desc *d = b->d;
     float root = TFN__SQRT((float)d->width);
     bool scaled = TFN__ALL && b->join.scales;
     bool shifted = TFN__ALL && b->join.shifts && part == TFN__PART_W1 && !tfn__folds_shift_1(b);
     bool plain = !scaled && !shifted;
-    tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn, plain ? act : TFN_IDENTITY);
+    tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn,
+                                  plain ? act : TFN_ACTIVATION_IDENTITY);
     if (scaled) h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
     if (shifted) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_1, 1, 0), -1);
-    return plain || act == TFN_IDENTITY ? h : tfn_activate(b->t, h, act);
+    return plain || act == TFN_ACTIVATION_IDENTITY ? h : tfn_activation(b->t, h, act);
 }
 
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
-    tfn_activation act = d->activation;
+    tfn_activation_kind act = d->activation;
     tfn_var h;
-    if (act == TFN_GEGLU || act == TFN_SWIGLU) {
-        tfn_var gate = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, TFN_IDENTITY);
-        tfn_var up = tfn__hidden(b, u, TFN__PART_W3, TFN__PART_SCALE_3, TFN_IDENTITY);
-        h = tfn_gated(b->t, gate, up, act == TFN_GEGLU ? TFN_GELU : TFN_SILU);
+    if (act == TFN_ACTIVATION_GEGLU || act == TFN_ACTIVATION_SWIGLU) {
+        tfn_var gate = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, TFN_ACTIVATION_IDENTITY);
+        tfn_var up = tfn__hidden(b, u, TFN__PART_W3, TFN__PART_SCALE_3, TFN_ACTIVATION_IDENTITY);
+        h = tfn_glu(b->t, gate, up, act == TFN_ACTIVATION_GEGLU ? TFN_ACTIVATION_GELU
+                    : TFN_ACTIVATION_SILU);
     } else {
         h = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, act);
     }
@@ -10161,7 +10229,7 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
     if (TFN__ALL && b->join.norm_inner) h = tfn__apply_norm(b, h, TFN__PART_NORM_2);
     if (TFN__ALL && b->join.shifts && !d->folded)
         h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_2, 1, 0), -1);
-    return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, tfn__stream(d), TFN_IDENTITY);
+    return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, tfn__stream(d), TFN_ACTIVATION_IDENTITY);
 }
 
 /* -- stacks ---------------------------------------------------------------------------------- */
@@ -10170,11 +10238,11 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
  * length 1 if any stack that reads it says so. `own`: the source's own table. */
 static bool tfn__unit_table(const tfn_model_desc *d, bool own)
 {
-    bool encoder = (d->topology->flags & TFN_FIXNORM) != 0;
-    bool decoder = (d->decoder_topology->flags & TFN_FIXNORM) != 0;
+    bool encoder = (d->topology->flags & TFN_TOPOLOGY_FIXNORM) != 0;
+    bool decoder = (d->decoder_topology->flags & TFN_TOPOLOGY_FIXNORM) != 0;
     if (!TFN__ALL) return false;
-    if (own || d->arch == TFN_ENCODER) return encoder;
-    if (d->arch == TFN_DECODER || d->separate_source || d->bands) return decoder;
+    if (own || d->arch == TFN_ARCH_ENCODER) return encoder;
+    if (d->arch == TFN_ARCH_DECODER || d->separate_source || d->bands) return decoder;
     return encoder || decoder;
 }
 
@@ -10216,8 +10284,8 @@ static tfn_var tfn__embed_clusters(tfn__builder *b, float scale)
     tfn_var sum = tfn__none, x, project;
     for (int32_t k = 0; k < tfn__clusters(b->d); k++) {
         x = tfn__cluster_of(b, k, false, &project);
-        x = tfn_embed(b->t, x, TFN_INT_CLUSTERS + k, b->rows, scale);
-        x = tfn_linear(b->t, x, project, tfn__none, TFN_IDENTITY);
+        x = tfn_embedding(b->t, x, TFN_INT_CLUSTERS + k, b->rows, scale);
+        x = tfn_linear(b->t, x, project, tfn__none, TFN_ACTIVATION_IDENTITY);
         sum = k ? tfn_add(b->t, sum, x, 1, 1) : x;
     }
     return sum;
@@ -10240,7 +10308,7 @@ static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
                                          b->logits[0], b->logits[1], b->logits[2]));
 }
 
-/* Frames to positions: two convolutions, each with a ReLU, as speech recognisers have (ESPnet,
+/* Frames to positions: two convolutions, each with a ReLU, as speech recognizers have (ESPnet,
  * Karita 2019; fairseq's have kernel 5 and GLU). */
 static tfn_var tfn__subsample(tfn__builder *b)
 {
@@ -10252,7 +10320,7 @@ static tfn_var tfn__subsample(tfn__builder *b)
                            tfn__stream(d), 0);
         if (!d->no_bias) bias = tfn__weight_of(b, part, TFN__BIAS, 1, tfn__stream(d), 0);
         w = tfn__read_matrix(b, w, part, 3 * (i ? tfn__stream(d) : d->bands), tfn__stream(d));
-        x = tfn_activate(b->t, tfn_conv(b->t, x, w, bias), TFN_RELU);
+        x = tfn_activation(b->t, tfn_convolution(b->t, x, w, bias), TFN_ACTIVATION_RELU);
     }
     return x;
 }
@@ -10267,24 +10335,25 @@ static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
     tfn_var x;
     b->layer = -1;
     b->sub = TFN__NO_SUB;
-    if (d->scale_embedding || TFN__HAS(b, TFN_FIXNORM)) scale = root;
+    if (d->scale_embedding || TFN__HAS(b, TFN_TOPOLOGY_FIXNORM)) scale = root;
     if (TFN__ALL && d->bands && b->rows == TFN_ROWS_SOURCE)
         x = tfn__times(b, tfn__subsample(b), scale);
     else if (tfn__clusters(d)) x = tfn__embed_clusters(b, scale);
-    else x = tfn_embed(b->t, tfn__embedding_of(b), slot, b->rows, scale);
-    if (d->position == TFN_LEARNED)
+    else x = tfn_embedding(b->t, tfn__embedding_of(b), slot, b->rows, scale);
+    if (d->position == TFN_POSITION_LEARNED)
         x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
                                                  width, 0));
-    if (d->position == TFN_SINUSOIDAL || d->position == TFN_SINUSOIDAL_FAIRSEQ)
+    if (d->position == TFN_POSITION_SINUSOIDAL || d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ)
         x = tfn_position(b->t, x, b->table);
     if (d->segments) {
         tfn_var s = tfn__weight_of(b, TFN__PART_SEGMENT, TFN__MATRIX, d->segments, width, 0);
-        s = tfn_embed(b->t, s, TFN_INT_SEGMENTS, b->rows, 1);
+        s = tfn_embedding(b->t, s, TFN_INT_SEGMENTS, b->rows, 1);
         x = tfn_add(b->t, x, s, 1, 1);
     }
-    if (TFN__HAS(b, TFN_EMBEDDING_SCALE))
+    if (TFN__HAS(b, TFN_TOPOLOGY_EMBEDDING_SCALE))
         x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_EMBEDDING_SCALE, 1, root));
-    if (tfn__has(b, TFN_EMBEDDING_NORM)) x = tfn__apply_norm(b, x, TFN__PART_EMBEDDING_NORM);
+    if (tfn__has(b, TFN_TOPOLOGY_EMBEDDING_NORM)) x = tfn__apply_norm(b, x,
+        TFN__PART_EMBEDDING_NORM);
     return tfn_dropout(b->t, x, d->dropout);
 }
 
@@ -10356,9 +10425,9 @@ static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
 /* After the last layer: Fixup's shift (and scale), the second stream, the final norm. */
 static tfn_var tfn__finish_stack(tfn__builder *b, tfn_var x)
 {
-    bool transparent = b->stack == TFN__IN_ENCODER && TFN__HAS(b, TFN_TRANSPARENT)
-                    && b->d->arch == TFN_ENCODER_DECODER;
-    if (TFN__HAS(b, TFN_EDGE_SHIFTS)) {
+    bool transparent = b->stack == TFN__IN_ENCODER && TFN__HAS(b, TFN_TOPOLOGY_TRANSPARENT)
+                    && b->d->arch == TFN_ARCH_ENCODER_DECODER;
+    if (TFN__HAS(b, TFN_TOPOLOGY_EDGE_SHIFTS)) {
         x = tfn_shift(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SHIFT, 1, 0), -1);
         if (b->stack == TFN__IN_ENCODER)
             x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SCALE, 1, 1));
@@ -10366,7 +10435,7 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn_var x)
     if (b->side.id)
         return tfn_add(b->t, x, tfn__apply_norm(b, b->side, TFN__PART_FINAL_NORM),
                        tfn__orf(tfn__row(b)->side_weight, 1), 1);
-    return tfn__has(b, TFN_FINAL_NORM) && !transparent
+    return tfn__has(b, TFN_TOPOLOGY_FINAL_NORM) && !transparent
          ? tfn__apply_norm(b, x, TFN__PART_FINAL_NORM) : x;
 }
 
@@ -10379,7 +10448,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32
     b->rows = rows;
     x = tfn__push_layer(b, tfn__point_at(b, TFN_WATCH_EMBEDDING, tfn__embed_stack(b, slot)));
     b->side = tfn__none;
-    if (TFN__HAS(b, TFN_SIDE_STREAM))
+    if (TFN__HAS(b, TFN_TOPOLOGY_SIDE_STREAM))
         b->side = tfn__times(b, x, tfn__orf(tfn__row(b)->side_scale, 1));
     for (int32_t l = 0; l < depth; l++) {
         b->layer = l - 1;
@@ -10403,9 +10472,9 @@ static void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
     int32_t rows = (int32_t)tfn__max(d->context, d->source_context);
-    int32_t cols = d->position == TFN_ROTARY ? d->width / d->heads : tfn__stream(d);
+    int32_t cols = d->position == TFN_POSITION_ROTARY ? d->width / d->heads : tfn__stream(d);
     b->table = tfn__none;
-    if (d->position != TFN_LEARNED && d->position != TFN_NO_POSITION)
+    if (d->position != TFN_POSITION_LEARNED && d->position != TFN_POSITION_NONE)
         b->table = tfn__table(b->t, rows, cols);
 }
 
@@ -10413,12 +10482,14 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     float cap = d->logit_cap, root = TFN__SQRT((float)d->width);
-    bool scaled = TFN__HAS(b, TFN_LOGIT_SCALE);
+    bool scaled = TFN__HAS(b, TFN_TOPOLOGY_LOGIT_SCALE);
     b->stack = TFN__NO_STACK;
     if (d->head == TFN_HEAD_SEQUENCE) {
-        x = tfn__apply_linear(b, tfn_first(b->t, x), TFN__PART_POOLER, tfn__stream(d), d->width,
-                              TFN_TANH);
-        return tfn__apply_linear(b, x, TFN__PART_CLASSIFIER, d->width, d->classes, TFN_IDENTITY);
+        x = tfn__apply_linear(b, tfn_first_rows(b->t, x), TFN__PART_POOLER, tfn__stream(d),
+                              d->width,
+                              TFN_ACTIVATION_TANH);
+        return tfn__apply_linear(b, x, TFN__PART_CLASSIFIER, d->width, d->classes,
+                                 TFN_ACTIVATION_IDENTITY);
     }
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
     if (!d->untied) {
@@ -10426,13 +10497,14 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     } else {
         tfn_var w = tfn__weight_of(b, TFN__PART_OUTPUT, TFN__MATRIX, tfn__stream(d), d->vocab, 0);
         w = tfn__read_matrix(b, w, TFN__PART_OUTPUT, tfn__stream(d), d->vocab);
-        x = tfn_linear(b->t, x, w, tfn__none, TFN_IDENTITY);
+        x = tfn_linear(b->t, x, w, tfn__none, TFN_ACTIVATION_IDENTITY);
     }
     if (scaled)
         x = tfn_scale(b->t, x, tfn__times(b, tfn__gain_at(b, TFN__PART_LOGIT_SCALE, d->vocab,
                                                           1 / root), root));
     if (TFN__ALL && cap > 0)
-        x = tfn__times(b, tfn_activate(b->t, tfn__times(b, x, 1 / cap), TFN_TANH), cap);
+        x = tfn__times(b, tfn_activation(b->t, tfn__times(b, x, 1 / cap), TFN_ACTIVATION_TANH),
+                       cap);
     return x;
 }
 
@@ -10442,9 +10514,9 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
     const tfn_model_desc *d = b->d;
     tfn_var x;
     tfn__build_table(b);
-    if (d->arch == TFN_ENCODER_DECODER)
+    if (d->arch == TFN_ARCH_ENCODER_DECODER)
         b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
-    x = tfn__build_stack(b, d->arch == TFN_ENCODER ? TFN__IN_ENCODER : TFN__IN_DECODER,
+    x = tfn__build_stack(b, d->arch == TFN_ARCH_ENCODER ? TFN__IN_ENCODER : TFN__IN_DECODER,
                          TFN_ROWS_TARGET, TFN_INT_TOKENS);
     *logits = x = tfn__build_logits(b, x);
     if (!b->t->training) tfn_keep(b->t, x);
@@ -10515,8 +10587,9 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
     bool decoder = w->stack == TFN__IN_DECODER
-                || (w->stack == TFN__NO_STACK && (d->arch == TFN_DECODER || d->separate_source));
-    tfn_sublayer kind = w->sub < TFN__NO_SUB ? (tfn_sublayer)w->sub : TFN_FFN;
+                || (w->stack == TFN__NO_STACK
+                    && (d->arch == TFN_ARCH_DECODER || d->separate_source));
+    tfn_sublayer kind = w->sub < TFN__NO_SUB ? (tfn_sublayer)w->sub : TFN_SUBLAYER_FFN;
     tfn_place place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     tfn_gains g = { 1, 1, 1, 1, 1, 1, 1 };
     if (!TFN__ALL || !rule->rule) return 1;
@@ -10527,24 +10600,25 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
 /* One draw of the base distribution with standard deviation or half-width `size`. */
 static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
 {
-    if (base == TFN_XAVIER_UNIFORM || base == TFN_FAN_IN_UNIFORM || base == TFN_MIRRORED)
+    if (base == TFN_DISTRIBUTION_XAVIER_UNIFORM || base == TFN_DISTRIBUTION_FAN_IN_UNIFORM
+        || base == TFN_DISTRIBUTION_MIRRORED)
         return (2 * tfn_random_uniform(key, i) - 1) * size;
-    if (base == TFN_TRUNCATED_NORMAL) return tfn__truncated(key, i) * size;
+    if (base == TFN_DISTRIBUTION_TRUNCATED_NORMAL) return tfn__truncated(key, i) * size;
     return tfn_random_normal(key, i) * size;
 }
 
 static float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32_t in, int32_t out)
 {
     switch (base) {
-    case TFN_XAVIER_NORMAL:  return TFN__SQRT(2 / (float)(in + out));
-    case TFN_XAVIER_UNIFORM:
-    case TFN_MIRRORED:       return TFN__SQRT(6 / (float)(in + out));
-    case TFN_FAN_IN_UNIFORM:
-    case TFN_FAN_IN_NORMAL:  return 1 / TFN__SQRT((float)in);
-    case TFN_HE_NORMAL:      return TFN__SQRT(2 / (float)in);
-    case TFN_ORTHOGONAL:     return 1;
-    case TFN_NORMAL:
-    case TFN_TRUNCATED_NORMAL: break;
+    case TFN_DISTRIBUTION_XAVIER_NORMAL:  return TFN__SQRT(2 / (float)(in + out));
+    case TFN_DISTRIBUTION_XAVIER_UNIFORM:
+    case TFN_DISTRIBUTION_MIRRORED:       return TFN__SQRT(6 / (float)(in + out));
+    case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
+    case TFN_DISTRIBUTION_FAN_IN_NORMAL:  return 1 / TFN__SQRT((float)in);
+    case TFN_DISTRIBUTION_HE_NORMAL:      return TFN__SQRT(2 / (float)in);
+    case TFN_DISTRIBUTION_ORTHOGONAL:     return 1;
+    case TFN_DISTRIBUTION_NORMAL:
+    case TFN_DISTRIBUTION_TRUNCATED_NORMAL: break;
     }
     return rule->std;
 }
@@ -10595,7 +10669,7 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
         return 1 / TFN__SQRT((float)w->rows);
     if (matrix) return tfn__spread(rule, base, w->rows, w->cols) * tfn__init_gain(d, rule, w);
     if (w->kind != TFN__BIAS || w[-1].kind != TFN__MATRIX) return 0;
-    if (base != TFN_FAN_IN_UNIFORM && !(qkv && rule->qkv_bias)) return 0;
+    if (base != TFN_DISTRIBUTION_FAN_IN_UNIFORM && !(qkv && rule->qkv_bias)) return 0;
     size = 1 / TFN__SQRT((float)w[-1].rows);
     return rule->gain_bias ? size * tfn__init_gain(d, rule, w) : size;
 }
@@ -10619,14 +10693,16 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     bool matrix = w->kind == TFN__MATRIX, table = matrix && tfn__is_table(w->part);
     tfn_distribution base = tfn__is_ffn(w->part) ? rule->ffn_base : rule->base;
     float size = tfn__init_size(&m->desc, rule, w, base);
-    if (table && base != TFN_TRUNCATED_NORMAL) base = TFN_NORMAL;
-    if (w->part == TFN__PART_OUTPUT && rule->table_output) base = TFN_NORMAL;
-    if (w->kind == TFN__BIAS) base = TFN_FAN_IN_UNIFORM;
+    if (table && base != TFN_DISTRIBUTION_TRUNCATED_NORMAL) base = TFN_DISTRIBUTION_NORMAL;
+    if (w->part == TFN__PART_OUTPUT && rule->table_output) base = TFN_DISTRIBUTION_NORMAL;
+    if (w->kind == TFN__BIAS) base = TFN_DISTRIBUTION_FAN_IN_UNIFORM;
     for (int64_t i = 0; i < n; i++)
-        p[i] = size > 0 ? tfn__draw(base, key, (uint64_t)i, base == TFN_ORTHOGONAL ? 1 : size)
+        p[i] = size > 0 ? tfn__draw(base, key, (uint64_t)i,
+                                    base == TFN_DISTRIBUTION_ORTHOGONAL ? 1 : size)
                         : w->initial;
-    if (TFN__ALL && size > 0 && base == TFN_ORTHOGONAL) tfn__orthonormal(p, w->rows, w->cols, size);
-    if (TFN__ALL && base == TFN_MIRRORED && matrix)
+    if (TFN__ALL && size > 0 && base == TFN_DISTRIBUTION_ORTHOGONAL) tfn__orthonormal(p, w->rows,
+        w->cols, size);
+    if (TFN__ALL && base == TFN_DISTRIBUTION_MIRRORED && matrix)
         tfn__mirror(p, w->rows, w->cols, w->part == TFN__PART_W2);
     if (TFN__ALL) tfn__start_window(m, w, p);
 }
@@ -10642,15 +10718,15 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 static void tfn__unit_weights(tfn_model *m)
 {
     const uint32_t encoder = m->desc.topology->flags, decoder = m->desc.decoder_topology->flags;
-    if (!TFN__ALL || !((encoder | decoder) & TFN_UNIT_WEIGHTS)) return;
+    if (!TFN__ALL || !((encoder | decoder) & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         float *p = m->params + w->at;
         bool rows = tfn__is_table(w->part) || w->part == TFN__PART_O || w->part == TFN__PART_W2;
-        uint32_t flags = w->stack == TFN__IN_ENCODER || m->desc.arch == TFN_ENCODER ? encoder
+        uint32_t flags = w->stack == TFN__IN_ENCODER || m->desc.arch == TFN_ARCH_ENCODER ? encoder
                                                                                    : decoder;
         if (w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) continue;
-        if (!(flags & TFN_UNIT_WEIGHTS)) continue;
+        if (!(flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) continue;
         for (int32_t r = 0; rows && r < w->rows; r++)
             tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
         for (int32_t c = 0; !rows && c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
@@ -10699,7 +10775,7 @@ static void tfn__start_sigma(tfn_model *m)
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 4), (uint64_t)i);
-        const bool decoder = w->stack != TFN__IN_ENCODER && m->desc.arch != TFN_ENCODER;
+        const bool decoder = w->stack != TFN__IN_ENCODER && m->desc.arch != TFN_ARCH_ENCODER;
         const tfn_topology *row = decoder ? m->desc.decoder_topology : m->desc.topology;
         float *u = tfn__weight_data(m, w), sigma = 0, last;
         if (w->kind != TFN__SIGMA_U) continue;
@@ -10710,7 +10786,7 @@ static void tfn__start_sigma(tfn_model *m)
             sigma = tfn__power_iteration(m, w);
             if (!(sigma > last * (float)1.000001)) break;
         }
-        if ((row->flags & TFN_SIGMA_OWN) && sigma > 0)
+        if ((row->flags & TFN_TOPOLOGY_SIGMA_OWN) && sigma > 0)
             *tfn__weight_data(m, tfn__beside(m, w, TFN__GAMMA)) = sigma;
     }
 }
@@ -10784,9 +10860,9 @@ static void tfn__fold_skip(tfn_model *m, const tfn__builder *before, const tfn__
 {
     static const int kinds[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };        /* ALPHA: SeedNorm's */
     const tfn_norm_rule *norm = tfn__norm_rule_of(before);
-    const bool offset = (norm->flags & TFN_NORM_OFFSET) != 0;
+    const bool offset = (norm->flags & TFN_FLAG_OFFSET) != 0;
     const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;
-    const int readers = skip->sub == TFN_CROSS_ATTENTION ? 1 : 5;
+    const int readers = skip->sub == TFN_SUBLAYER_CROSS_ATTENTION ? 1 : 5;
     tfn__weight place = *skip;
     place.layer = (int16_t)before->layer;
     for (int k = 0; k < count; k++) {
@@ -10846,7 +10922,7 @@ static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g
 {
     const tfn_norm_rule *norm = tfn__norm_rule_of(&f->b);
     double eps = (double)tfn__eps_of(&f->b, norm);
-    *g = tfn__old(f, part, TFN__GAIN, i, 1) + (norm->flags & TFN_NORM_OFFSET ? 1 : 0);
+    *g = tfn__old(f, part, TFN__GAIN, i, 1) + (norm->flags & TFN_FLAG_OFFSET ? 1 : 0);
     *t = tfn__old(f, part, TFN__BIAS, i, 0);
     if (norm->kind == TFN_NORM_BATCH) {
         *g *= tfn__pow(tfn__old(f, part, TFN__VARIANCE, i, 1) + eps, -0.5);
@@ -10896,7 +10972,7 @@ static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int
 /* What F reads: norm, scale, shift. */
 static void tfn__fold_input(const tfn__folding *f, int32_t i)
 {
-    int count = f->place.sub == TFN_CROSS_ATTENTION ? 1 : 5;
+    int count = f->place.sub == TFN_SUBLAYER_CROSS_ATTENTION ? 1 : 5;
     double g = 1, t = 0, in = tfn__old_scale(f, &f->b.join.in, TFN__PART_IN, i);
     if (f->b.join.norm_in) tfn__fold_norm(f, TFN__PART_NORM_IN, i, &g, &t);
     t = t * in - tfn__old(f, TFN__PART_SHIFT_IN, TFN__GAIN, 0, 0);
@@ -10914,7 +10990,7 @@ static void tfn__fold_inner(const tfn__folding *f, int last)
         double g = 1, t = 0;
         if (f->b.join.norm_inner && tfn__folds_norm(&f->b, norm))
             tfn__fold_norm(f, norm, i, &g, &t);
-        if (f->b.join.head_scale == TFN_HEAD_SCALE && tfn__folds_head_scale(&f->b))
+        if (f->b.join.head_scale == TFN_HEAD_SCALE_BEFORE && tfn__folds_head_scale(&f->b))
             g *= tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, i / head_size, 1);
         if (last == TFN__PART_W2) t -= tfn__old(f, TFN__PART_SHIFT_2, TFN__GAIN, 0, 0);
         tfn__fold_row(f, last, i, g, t);
@@ -10986,7 +11062,7 @@ static void tfn__fold_shift_1(const tfn__folding *f)
 
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
-    const bool ffn = f->place.sub == TFN_FFN || f->place.sub == TFN_FFN_BEFORE;
+    const bool ffn = f->place.sub == TFN_SUBLAYER_FFN || f->place.sub == TFN_SUBLAYER_FFN_BEFORE;
     const int last = ffn ? TFN__PART_W2 : TFN__PART_O;
     const tfn__weight *skip = tfn__skip_to_fold(f);
     tfn__builder before;
@@ -11030,7 +11106,7 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
         const bool decoder = stack == TFN__IN_DECODER;
         tfn_sublayer order[4];
         int count;
-        if (d->arch == (decoder ? TFN_ENCODER : TFN_DECODER)) continue;
+        if (d->arch == (decoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER)) continue;
         f->b.d = d;
         f->b.stack = stack;
         count = tfn__order_of(&f->b, order);
@@ -11068,7 +11144,7 @@ static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, boo
 {
     const tfn_topology *x = decoder ? a->decoder_topology : a->topology;
     const tfn_topology *y = decoder ? b->decoder_topology : b->topology;
-    if (a->arch == (decoder ? TFN_ENCODER : TFN_DECODER)) return true;
+    if (a->arch == (decoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER)) return true;
     if (x->flags != y->flags || x->aggregate != y->aggregate) return false;
     for (int32_t i = 0; i < 4 * tfn__depth(a, decoder); i++) {
         const tfn_place place = tfn__place_at(a, decoder, (tfn_sublayer)(i % 4), i / 4 + 1);
@@ -11101,7 +11177,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (!tfn__same_bytes((const char *)a + options[i].at, (const char *)b + options[i].at,
                              options[i].size)) return options[i].name;
-    if (a->arch == TFN_ENCODER_DECODER && a->decoder_layers != b->decoder_layers)
+    if (a->arch == TFN_ARCH_ENCODER_DECODER && a->decoder_layers != b->decoder_layers)
         return "decoder_layers";
     if (!tfn__equal(a->norm, b->norm)) return "norm";
     if (!tfn__equal(a->decoder_norm, b->decoder_norm)) return "decoder_norm";
@@ -11199,7 +11275,7 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
     if (!to || !from) return TFN_NULL;
     tfn__made(&to->error, "fold", to->weights);
     if (!from->weights && from->error.status == TFN_OK)
-        tfn__fail(&to->error, TFN_NOT_READY, "fold", "`from` was not initialised", 0, 0);
+        tfn__fail(&to->error, TFN_NOT_READY, "fold", "`from` was not initialized", 0, 0);
     if (from->error.status != TFN_OK && from->error.status != TFN_BAD_BATCH)
         return from->error.status;
     if (to->error.status == TFN_OK) tfn__check_fold(to, from);
@@ -11227,7 +11303,8 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 
 static bool tfn__has_sigma(const tfn_model_desc *d)
 {
-    return TFN__ALL && ((d->topology->flags | d->decoder_topology->flags) & TFN_SIGMA_REPARAM) != 0;
+    return TFN__ALL && ((d->topology->flags | d->decoder_topology->flags)
+                        & TFN_TOPOLOGY_SIGMA_REPARAM) != 0;
 }
 static int64_t tfn__weight_bound(const tfn_model_desc *d)
 {
@@ -11240,7 +11317,7 @@ static int64_t tfn__node_bound(const tfn_model_desc *d)
     int64_t n = d->layers + 2, m = d->decoder_layers + 2, mixed = 0;
     if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
     if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
-    if (d->topology->flags & TFN_TRANSPARENT) mixed += m * n;
+    if (d->topology->flags & TFN_TOPOLOGY_TRANSPARENT) mixed += m * n;
     return (tfn__has_sigma(d) ? 360 : 280) * (n + m) + mixed;
 }
 
@@ -11269,7 +11346,7 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 {
     const tfn_model_desc *d = &m->desc;
     if (m->error.status != TFN_OK) return;
-    tfn__tape_begin(t, a, d->batch, d->arch == TFN_ENCODER_DECODER ? d->source_context : 0,
+    tfn__tape_begin(t, a, d->batch, d->arch == TFN_ARCH_ENCODER_DECODER ? d->source_context : 0,
                     d->context, training);
     t->tokens = d->batch_tokens;
     b->t = t;
@@ -11296,11 +11373,11 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
     m->buffer_floats = b.buffers;
 }
 
-/* Moments an optimiser keeps, each as long as the parameters. */
+/* Moments an optimizer keeps, each as long as the parameters. */
 static int64_t tfn__moment_count(const tfn_model_desc *d)
 {
     if (d->inference) return 0;
-    return d->optimizer != TFN_SGD ? 2 : d->beta1 > 0 ? 1 : 0;
+    return d->optimizer != TFN_OPTIMIZER_SGD ? 2 : d->beta1 > 0 ? 1 : 0;
 }
 
 static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
@@ -11389,11 +11466,11 @@ static void tfn__fill_table(tfn_model *m)
 {
     const tfn_model_desc *d = &m->desc;
     ptrdiff_t rows = tfn__max(d->context, d->source_context);
-    if (d->position == TFN_ROTARY)
+    if (d->position == TFN_POSITION_ROTARY)
         tfn__rotary_table(m->run.tables, rows, d->width / d->heads, d->rotary_base);
     else if (m->infer.tables)
         tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
-                            d->position == TFN_SINUSOIDAL_FAIRSEQ);
+                            d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ);
 }
 
 static void tfn__clear(float *p, int64_t floats)
@@ -11534,7 +11611,7 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     int64_t n = (int64_t)x->batch * x->time;
     int64_t m = x->source_time < 0 ? 0 : (int64_t)x->batch * tfn__positions(d, x->source_time);
     bool sequence = d->head == TFN_HEAD_SEQUENCE;
-    if (d->arch != TFN_ENCODER_DECODER || m < n) m = n;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER || m < n) m = n;
     if (d->batch_tokens && m > d->batch_tokens)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d tokens, the limit is %d", m, d->batch_tokens);
     if (x->batch < 1 || x->batch > d->batch)
@@ -11543,7 +11620,7 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     if (!x->targets && targets) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
     tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
     if (e->status != TFN_OK) return false;
-    if (d->arch == TFN_ENCODER_DECODER) tfn__check_source(e, d, x);
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) tfn__check_source(e, d, x);
     if (e->status != TFN_OK) return false;
     tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, x->batch, x->time,
                    x->lengths, d->vocab, false);
@@ -11562,7 +11639,7 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
 {
     r->batch = x->batch;
     r->target = x->time;
-    r->source = d->arch == TFN_ENCODER_DECODER ? tfn__positions(d, x->source_time) : 0;
+    r->source = d->arch == TFN_ARCH_ENCODER_DECODER ? tfn__positions(d, x->source_time) : 0;
     r->start = 0;
     r->skip_padding = true;
     r->ints[TFN_INT_TOKENS] = x->tokens;
@@ -11748,12 +11825,12 @@ static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
     return (float)sum;
 }
 
-/* The optimiser is one loop over the flat vectors, a run of tensors of one group at a time. */
+/* The optimizer is one loop over the flat vectors, a run of tensors of one group at a time. */
 static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn_model_desc *d = &m->desc;
     float *first = m->moments, *second = first ? first + m->param_floats : NULL;
-    tfn_update u = { d->optimizer, d->radam, lr, d->beta1, d->beta2, d->eps, 0, grad_scale,
+    tfn_update_args u = { d->optimizer, d->radam, lr, d->beta1, d->beta2, d->eps, 0, grad_scale,
                      d->nesterov, d->eps_inside, false, false, 0, 0 };
     tfn__update_at(&u, m->step + 1);
     for (int32_t i = 0, j; i < m->weight_count; i = j) {
@@ -11889,7 +11966,7 @@ static tfn_key tfn__step_key(const tfn_model *m)
     return tfn_key_fold(tfn_key_fold(key, (uint64_t)m->step), (uint64_t)m->micro);
 }
 
-/* -- data-dependent initialisation: forwards of the training tape, watched by probes --------- */
+/* -- data-dependent initialization: forwards of the training tape, watched by probes --------- */
 
 /* What the probe of this number watches. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
@@ -12118,7 +12195,7 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
 
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 {
-    tfn_probe_info info = { TFN_WATCH_NONE, TFN_SELF_ATTENTION, false, 0 };
+    tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
     if (id < 1 || id >= TFN__PROFILE || (id & 15) > TFN_WATCH_STACK) return info;
     info.point = (tfn_watched)(id & 15);
     info.kind = (tfn_sublayer)(id >> 4 & 7);
@@ -12179,8 +12256,8 @@ static void tfn__record_encode(tfn__builder *b)
     b->stack = TFN__IN_DECODER;
     for (b->layer = 0; b->layer < d->decoder_layers; b->layer++) {
         tfn_var from = tfn__memory_of(b), k;
-        b->sub = TFN_CROSS_ATTENTION;
-        b->join = tfn__join_at(b, TFN_CROSS_ATTENTION);
+        b->sub = TFN_SUBLAYER_CROSS_ATTENTION;
+        b->join = tfn__join_at(b, TFN_SUBLAYER_CROSS_ATTENTION);
         k = tfn__project(b, from, false, false);
         tfn__memory_cache(b, k, tfn__project_values(b, from));
     }
@@ -12192,7 +12269,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     tfn_var x;
     b->decode = true;
     tfn__build_table(b);
-    if (d->arch == TFN_ENCODER_DECODER) {
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) {
         b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
         for (int32_t l = 1; l < d->decoder_layers; l++) tfn__memory_cache(b, tfn__none, tfn__none);
     }
@@ -12212,7 +12289,8 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
     b.weights = m->weights;
     b.count = m->weight_count;
     if (d->error.status != TFN_OK) return;
-    tfn__tape_begin(t, a, d->batch, m->desc.arch == TFN_ENCODER_DECODER ? m->desc.source_context
+    tfn__tape_begin(t, a, d->batch,
+                    m->desc.arch == TFN_ARCH_ENCODER_DECODER ? m->desc.source_context
                     : 0, encode ? 0 : d->chunk, false);
     if (encode) tfn__record_encode(&b);
     else d->logits = tfn__record_decode(&b);
@@ -12231,7 +12309,7 @@ static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
     if (!tfn__given(e, op, "model", m)) return;
     *e = m->error;
     tfn__forgive(e);
-    if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialised", 0, 0);
+    if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialized", 0, 0);
 }
 
 static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
@@ -12245,11 +12323,11 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     d->model = m;
     d->batch = tfn__or(batch, 1);
     d->chunk = tfn__or(chunk, 1);
-    if (m->desc.arch == TFN_ENCODER && d->error.status == TFN_OK)
+    if (m->desc.arch == TFN_ARCH_ENCODER && d->error.status == TFN_OK)
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
     tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, 1 << 20);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
-    if (m->desc.arch == TFN_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
     tfn__lay_tape(d, &a, &d->decode, false);
     if (d->error.status != TFN_OK) return 0;
     if (!real) tfn__only_count(&a);
@@ -12291,7 +12369,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     d->run.buffers = m->run.buffers;
     d->run.tables = m->run.tables;
     d->run.batch = d->batch;
-    return m->desc.arch == TFN_ENCODER_DECODER ? TFN_OK : tfn_decoder_start(d, NULL);
+    return m->desc.arch == TFN_ARCH_ENCODER_DECODER ? TFN_OK : tfn_decoder_start(d, NULL);
 }
 
 TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
@@ -12303,7 +12381,7 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     tfn__made(&d->error, "decoder", d->model);
     if (d->error.status != TFN_OK) return d->error.status;
     m = &d->model->desc;
-    if (m->arch != TFN_ENCODER_DECODER) {
+    if (m->arch != TFN_ARCH_ENCODER_DECODER) {
         d->run.start = 0;
         return TFN_OK;
     }
@@ -12354,7 +12432,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
     if (d->error.status != TFN_OK) return NULL;
     m = &d->model->desc;
     left = m->context - d->run.start;
-    if (m->arch == TFN_ENCODER_DECODER && !d->started)
+    if (m->arch == TFN_ARCH_ENCODER_DECODER && !d->started)
         tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "tfn_decoder_start was not called", 0, 0);
     if (time < 1 || time > d->chunk)
         tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "%d tokens at once, the limit is %d", time,
@@ -12396,7 +12474,8 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
     if (d->length_penalty == 0) d->length_penalty = 1;
     if (d->unnormalized) d->length_penalty = 0;
     if (d->top_p == 0) d->top_p = 1;
-    if (!d->chunk && m->arch != TFN_ENCODER_DECODER) d->chunk = (int32_t)tfn__min(16, m->context);
+    if (!d->chunk && m->arch != TFN_ARCH_ENCODER_DECODER) d->chunk = (int32_t)tfn__min(16,
+        m->context);
     d->chunk = tfn__or(d->chunk, 1);
 }
 
@@ -12492,7 +12571,7 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     if (g->error.status != TFN_OK) return 0;
     g->width = (int32_t)tfn__max(g->desc.beam, 1);
     g->room = g->desc.beam ? 2 * g->desc.beam : 1;
-    g->most = tfn__most_tokens(&g->desc, m->desc.arch == TFN_ENCODER_DECODER
+    g->most = tfn__most_tokens(&g->desc, m->desc.arch == TFN_ARCH_ENCODER_DECODER
                                ? m->desc.source_context : 0, m->desc.context - 1) + 1;
     *decoder = tfn__lay_decoder(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                                 size, real);
@@ -12542,7 +12621,7 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
         tfn__fail(e, TFN_BAD_BATCH, "generator", "neither prompts nor an end token", 0, 0);
     if (x->tokens) tfn__check_time(e, "time is %d, the limit is %d", x->time, m->context,
                                    x->lengths, x->batch);
-    if (e->status == TFN_OK && m->arch == TFN_ENCODER_DECODER) tfn__check_source(e, m, x);
+    if (e->status == TFN_OK && m->arch == TFN_ARCH_ENCODER_DECODER) tfn__check_source(e, m, x);
     for (int32_t s = 0; x->tokens && s < x->batch && e->status == TFN_OK; s++) {
         int32_t n = x->lengths ? x->lengths[s] : x->time;
         if (n < 1) tfn__fail(e, TFN_BAD_BATCH, "generator", "prompt %d is empty", s, 0);
@@ -12561,7 +12640,7 @@ static void tfn__set_limits(tfn_generator *g, const tfn_batch *x)
     g->sentences = g->live = x->batch;
     for (int32_t s = 0; s < x->batch; s++) {
         int32_t begin = !x->tokens ? 1 : x->lengths ? x->lengths[s] : x->time;
-        int32_t source = m->arch != TFN_ENCODER_DECODER ? 0
+        int32_t source = m->arch != TFN_ARCH_ENCODER_DECODER ? 0
                        : tfn__positions(m, x->source_lengths ? x->source_lengths[s]
                                                              : x->source_time);
         g->order[s] = s;
@@ -12896,7 +12975,7 @@ TFN__SMALL_END
 #endif /* TFN__IMPLEMENTING */
 /* >> json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && (!defined TFNORM_NO_TOKENISERS || !defined TFNORM_NO_FILES)
+    && (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
 /* Bytes of the first character, and its code point: -1 for a byte that is not UTF-8. */
 static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
 {
@@ -13158,9 +13237,9 @@ static void tfn__put_json(tfn__text *t, int32_t c)
     tfn__put_code(t, c < 32 ? "0123456789abcdef"[c & 15] : c);
 }
 #endif /* TFN__IMPLEMENTING */
-/* >> tokenise */
+/* >> tokenize */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENISERS
+    && !defined TFNORM_NO_TOKENIZERS
 
 /* -- characters ------------------------------------------------------------------------------ */
 
@@ -13278,11 +13357,11 @@ static size_t tfn__word_of(const uint8_t *s, size_t n)
     return kind == TFN__WHITE && at < n && last ? last : at;
 }
 
-static size_t tfn__piece_of(tfn_tokeniser_kind kind, const uint8_t *s, size_t n)
+static size_t tfn__piece_of(tfn_tokenizer_kind kind, const uint8_t *s, size_t n)
 {
     int32_t c;
-    if (kind == TFN_BYTES) return 1;
-    return kind == TFN_CHARACTERS ? tfn__utf8(s, n, &c) : tfn__word_of(s, n);
+    if (kind == TFN_TOKENIZER_BYTES) return 1;
+    return kind == TFN_TOKENIZER_CHARACTERS ? tfn__utf8(s, n, &c) : tfn__word_of(s, n);
 }
 
 /* -- hash tables: powers of two, at most half full, an index + 1 in each slot ---------------- */
@@ -13340,9 +13419,12 @@ static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
 
 /* Those in front are the names that a trainer gives. */
 static const struct { char name[16]; tfn_special which; } tfn__specials[] = {
-    { "<pad>", TFN_PAD }, { "<s>", TFN_BOS }, { "</s>", TFN_EOS }, { "<unk>", TFN_UNK },
-    { "<mask>", TFN_MASK }, { "[PAD]", TFN_PAD }, { "[CLS]", TFN_BOS }, { "[SEP]", TFN_EOS },
-    { "[UNK]", TFN_UNK }, { "[MASK]", TFN_MASK }, { "<|endoftext|>", TFN_EOS },
+    { "<pad>", TFN_SPECIAL_PAD }, { "<s>", TFN_SPECIAL_BOS }, { "</s>", TFN_SPECIAL_EOS },
+        { "<unk>", TFN_SPECIAL_UNK },
+    { "<mask>", TFN_SPECIAL_MASK }, { "[PAD]", TFN_SPECIAL_PAD }, { "[CLS]", TFN_SPECIAL_BOS },
+        { "[SEP]", TFN_SPECIAL_EOS },
+    { "[UNK]", TFN_SPECIAL_UNK }, { "[MASK]", TFN_SPECIAL_MASK }, { "<|endoftext|>",
+        TFN_SPECIAL_EOS },
 };
 
 /* The row of a name, or -1. */
@@ -13358,48 +13440,48 @@ static int tfn__special_row(const uint8_t *s, size_t n)
 #ifndef TFNORM_NO_TRAINING
 /* -- training: counting pieces --------------------------------------------------------------- */
 
-#define TFN__TOKENISER(field, least, most) \
-    TFN__RANGE_OF(tfn_tokeniser_desc, field, TFN__WHOLE, least, most)
-static const tfn__limit tfn__tokeniser_limits[] = {
-    TFN__TOKENISER(kind, 0, TFN_WORDS), TFN__TOKENISER(vocab, 0, TFN__ANY),
-    TFN__TOKENISER(min_count, 1, TFN__COUNT), TFN__TOKENISER(words, 1, 1 << 30),
-    TFN__TOKENISER(word_bytes, 1, 1 << 30)
+#define TFN__TOKENIZER(field, least, most) \
+    TFN__RANGE_OF(tfn_tokenizer_desc, field, TFN__WHOLE, least, most)
+static const tfn__limit tfn__tokenizer_limits[] = {
+    TFN__TOKENIZER(kind, 0, TFN_TOKENIZER_WORDS), TFN__TOKENIZER(vocab, 0, TFN__ANY),
+    TFN__TOKENIZER(min_count, 1, TFN__COUNT), TFN__TOKENIZER(words, 1, 1 << 30),
+    TFN__TOKENIZER(word_bytes, 1, 1 << 30)
 };
 
-static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokeniser_desc *desc)
+static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokenizer_desc *desc)
 {
-    tfn_tokeniser_desc *d = &t->desc;
+    tfn_tokenizer_desc *d = &t->desc;
     bool pairs, none;
     TFNORM_MEMSET(t, 0, sizeof *t);
-    if (!tfn__given(&t->error, "tokeniser", "desc", desc)) return false;
+    if (!tfn__given(&t->error, "tokenizer", "desc", desc)) return false;
     *d = *desc;
-    pairs = d->kind == TFN_BPE;
-    none = d->kind == TFN_BYTES;
+    pairs = d->kind == TFN_TOKENIZER_BPE;
+    none = d->kind == TFN_TOKENIZER_BYTES;
     t->first = !d->no_pad + !d->no_bos + !d->no_eos + !d->no_unk + d->mask;
     if (!d->vocab) d->vocab = pairs ? 8192 : none ? t->first + 256 : INT32_MAX;
     if (!d->min_count) d->min_count = pairs ? 2 : 1;
-    if (!d->words) d->words = none ? 1 : d->kind == TFN_CHARACTERS ? 1 << 14 : 1 << 18;
+    if (!d->words) d->words = none ? 1 : d->kind == TFN_TOKENIZER_CHARACTERS ? 1 << 14 : 1 << 18;
     if (!d->word_bytes) {
-        int32_t each = d->kind == TFN_CHARACTERS ? 4 : 12;
+        int32_t each = d->kind == TFN_TOKENIZER_CHARACTERS ? 4 : 12;
         d->word_bytes = 1 << 30;
         if (d->words > 0 && d->words < (1 << 30) / each) d->word_bytes = d->words * each;
     }
-    tfn__check_ranges(&t->error, "tokeniser", d, tfn__tokeniser_limits,
-                      sizeof tfn__tokeniser_limits / sizeof *tfn__tokeniser_limits);
-    tfn__in_range(&t->error, "tokeniser", "vocab", d->vocab,
+    tfn__check_ranges(&t->error, "tokenizer", d, tfn__tokenizer_limits,
+                      sizeof tfn__tokenizer_limits / sizeof *tfn__tokenizer_limits);
+    tfn__in_range(&t->error, "tokenizer", "vocab", d->vocab,
                   t->first + (pairs || none ? 256 : 0), INT32_MAX);
     return t->error.status == TFN_OK;
 }
 
 /* Pairs that exist at one time are fewer than the words' bytes by far. */
-static size_t tfn__pair_room(const tfn_tokeniser_desc *d)
+static size_t tfn__pair_room(const tfn_tokenizer_desc *d)
 {
     return (size_t)d->word_bytes / 4 + 1024;
 }
 
 static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
 {
-    const tfn_tokeniser_desc *d = &t->desc;
+    const tfn_tokenizer_desc *d = &t->desc;
     tfn__arena a = tfn__arena_in(mem, size);
     size_t words = (size_t)d->words, bytes = (size_t)d->word_bytes, pairs = tfn__pair_room(d);
     tfn_error *e = &t->error;
@@ -13407,8 +13489,8 @@ static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
     t->start = tfn__take_ids(&a, words + 1, e);
     t->count = (int64_t *)(void *)tfn__take(&a, words, sizeof *t->count, e);
     t->slots = tfn__take_slots(&a, words, e);
-    if (d->kind >= TFN_CHARACTERS) t->order = tfn__take_ids(&a, words, e);
-    if (d->kind == TFN_BPE) {
+    if (d->kind >= TFN_TOKENIZER_CHARACTERS) t->order = tfn__take_ids(&a, words, e);
+    if (d->kind == TFN_TOKENIZER_BPE) {
         t->symbol = tfn__take_ids(&a, bytes, e);
         t->word = tfn__take_ids(&a, bytes, e);
         t->next = tfn__take_ids(&a, bytes, e);
@@ -13423,13 +13505,13 @@ static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
     return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
 }
 
-TFNORM_API size_t tfn_trainer_size(const tfn_tokeniser_desc *desc)
+TFNORM_API size_t tfn_trainer_size(const tfn_tokenizer_desc *desc)
 {
     tfn_trainer t;
     return tfn__trainer_resolve(&t, desc) ? tfn__trainer_lay(&t, NULL, SIZE_MAX) : 0;
 }
 
-TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokeniser_desc *desc, void *mem,
+TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokenizer_desc *desc, void *mem,
                                        size_t size)
 {
     if (!t) return TFN_NULL;
@@ -13445,7 +13527,7 @@ static void tfn__count_word(tfn_trainer *t, const uint8_t *s, size_t n)
         return;
     }
     if (t->words == t->desc.words || n > (size_t)(t->desc.word_bytes - t->word_bytes)) {
-        tfn__fail(&t->error, TFN_NO_MEMORY, "tokeniser",
+        tfn__fail(&t->error, TFN_NO_MEMORY, "tokenizer",
                   "%d different words of %d bytes fill the room: raise words or word_bytes",
                   t->words, t->word_bytes);
         return;
@@ -13461,10 +13543,10 @@ TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t b
 {
     const uint8_t *s = (const uint8_t *)text;
     if (!t) return TFN_NULL;
-    tfn__made(&t->error, "tokeniser", t->start);
-    if (bytes) tfn__given(&t->error, "tokeniser", "text", text);
-    if (t->ran) tfn__fail(&t->error, TFN_NOT_READY, "tokeniser", "text after the run", 0, 0);
-    if (t->desc.kind == TFN_BYTES) return t->error.status;
+    tfn__made(&t->error, "tokenizer", t->start);
+    if (bytes) tfn__given(&t->error, "tokenizer", "text", text);
+    if (t->ran) tfn__fail(&t->error, TFN_NOT_READY, "tokenizer", "text after the run", 0, 0);
+    if (t->desc.kind == TFN_TOKENIZER_BYTES) return t->error.status;
     for (size_t at = 0, n; at < bytes && t->error.status == TFN_OK; at += n) {
         n = tfn__piece_of(t->desc.kind, s + at, bytes - at);
         tfn__count_word(t, s + at, n);
@@ -13558,7 +13640,7 @@ static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
     if (p >= 0) t->spare = t->pair[p].head;
     else if (t->pairs < t->pair_room) p = t->pairs++;
     else {
-        tfn__fail(&t->error, TFN_NO_MEMORY, "tokeniser", "over %d pairs: raise word_bytes",
+        tfn__fail(&t->error, TFN_NO_MEMORY, "tokenizer", "over %d pairs: raise word_bytes",
                   t->pair_room, 0);
         return -1;
     }
@@ -13669,10 +13751,10 @@ static void tfn__begin_pairs(tfn_trainer *t)
 TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
 {
     if (!t) return TFN_NULL;
-    tfn__made(&t->error, "tokeniser", t->start);
+    tfn__made(&t->error, "tokenizer", t->start);
     if (t->ran || t->error.status != TFN_OK) return t->error.status;
     t->vocab = t->first + 256;
-    if (t->desc.kind == TFN_BPE) {
+    if (t->desc.kind == TFN_TOKENIZER_BPE) {
         tfn__begin_pairs(t);
         while (t->heap_size && t->vocab < t->desc.vocab && t->error.status == TFN_OK) {
             tfn__pair best = t->pair[t->heap[0]];
@@ -13684,20 +13766,20 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
             t->vocab++;
             tfn__merge_pair(t, best.left, best.right, id);
         }
-    } else if (t->desc.kind != TFN_BYTES) tfn__choose_words(t);
+    } else if (t->desc.kind != TFN_TOKENIZER_BYTES) tfn__choose_words(t);
     t->ran = t->error.status == TFN_OK;
     return t->error.status;
 }
 #endif /* TFNORM_NO_TRAINING */
 
-/* -- making a tokeniser ---------------------------------------------------------------------- */
+/* -- making a tokenizer ---------------------------------------------------------------------- */
 
 enum { TFN__RAW = 1, TFN__ENTIRE = 2, TFN__SEEN = 4 };
 /* RAW: no text is encoded as this token. ENTIRE: merging the bytes of this token gives it. */
 
 /* What a source holds: found by a first pass over it, before any memory is laid out. */
 typedef struct tfn__vocab {
-    tfn_tokeniser_kind kind;
+    tfn_tokenizer_kind kind;
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges.txt */
 } tfn__vocab;
 
@@ -13706,22 +13788,22 @@ static void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
 {
     if (r->at < r->size) tfn__want(r, "its end");
     if (!r->wanted || e->status != TFN_OK) return;
-    tfn__fail_name(e, TFN_BAD_FORMAT, "tokeniser", text, r->wanted);
+    tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", text, r->wanted);
     e->found = (int64_t)r->at;
 }
 
-static size_t tfn__token_bytes(const tfn_tokeniser *k, int32_t id)
+static size_t tfn__token_bytes(const tfn_tokenizer *k, int32_t id)
 {
     return (size_t)(k->start[id + 1] - k->start[id]);
 }
 
 /* The id of a token that text can be encoded as, or -1. */
-static int32_t tfn__token_id(const tfn_tokeniser *k, const uint8_t *s, size_t n)
+static int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     return *tfn__string_slot(k->slots, k->text, k->start, s, n) - 1;
 }
 
-static bool tfn__index_tokens(tfn_tokeniser *k)
+static bool tfn__index_tokens(tfn_tokenizer *k)
 {
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) k->special[i] = -1;
     for (int32_t id = 0; id < k->vocab; id++) {
@@ -13737,7 +13819,7 @@ static bool tfn__index_tokens(tfn_tokeniser *k)
         if (k->flags[id] & TFN__RAW) continue;
         slot = tfn__string_slot(k->slots, k->text, k->start, s, n);
         if (*slot || !n)
-            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokeniser",
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
                       "token %d is empty, or the same as token %d", id, *slot - 1);
         *slot = id + 1;
     }
@@ -13748,7 +13830,7 @@ static bool tfn__index_tokens(tfn_tokeniser *k)
     return k->error.status == TFN_OK;
 }
 
-static void tfn__set_merge(tfn_tokeniser *k, size_t i, int32_t left, int32_t right, int32_t id)
+static void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t right, int32_t id)
 {
     k->merge[3*i] = left;
     k->merge[3*i + 1] = right;
@@ -13756,7 +13838,7 @@ static void tfn__set_merge(tfn_tokeniser *k, size_t i, int32_t left, int32_t rig
 }
 
 /* The slot of a merge, or the empty one where it belongs. */
-static int32_t *tfn__merge_slot(const tfn_tokeniser *k, int32_t left, int32_t right)
+static int32_t *tfn__merge_slot(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     uint32_t mask = (uint32_t)k->merge_slots[0], h = tfn__hash_pair(left, right) & mask;
     for (int32_t i; (i = k->merge_slots[1 + h] - 1) >= 0; h = (h + 1) & mask)
@@ -13765,7 +13847,7 @@ static int32_t *tfn__merge_slot(const tfn_tokeniser *k, int32_t left, int32_t ri
 }
 
 /* Whether tokens left and right together are token id. */
-static bool tfn__makes(const tfn_tokeniser *k, int32_t left, int32_t right, int32_t id)
+static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int32_t id)
 {
     size_t a, b;
     if (left < 0 || right < 0 || id < 0) return false;
@@ -13780,7 +13862,7 @@ static bool tfn__makes(const tfn_tokeniser *k, int32_t left, int32_t right, int3
 
 enum { TFN__SHORT_WORD = 256, TFN__NO_RANK = INT32_MAX };
 
-static int32_t tfn__rank(const tfn_tokeniser *k, int32_t left, int32_t right)
+static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
     int32_t i = *tfn__merge_slot(k, left, right);
     return i ? i - 1 : TFN__NO_RANK;
@@ -13788,7 +13870,7 @@ static int32_t tfn__rank(const tfn_tokeniser *k, int32_t left, int32_t right)
 
 /* Merge n symbols in place: in each pass all occurrences of the pair of the lowest rank, from left
  * to right, while the lowest rank of what comes out is found. Returns how many are left. */
-static ptrdiff_t tfn__merge_all(const tfn_tokeniser *k, int32_t *symbol, ptrdiff_t n)
+static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff_t n)
 {
     int32_t rank = TFN__NO_RANK;
     for (ptrdiff_t i = 1; i < n; i++)
@@ -13810,31 +13892,31 @@ static ptrdiff_t tfn__merge_all(const tfn_tokeniser *k, int32_t *symbol, ptrdiff
 }
 
 /* The bytes of a word as symbols; those that the vocabulary lacks are unknown, or left out. */
-static ptrdiff_t tfn__symbols(const tfn_tokeniser *k, int32_t *symbol, const uint8_t *s, size_t n)
+static ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n)
 {
     ptrdiff_t count = 0;
     for (size_t i = 0; i < n; i++) {
         int32_t id = k->byte_id[s[i]];
-        if (id < 0) id = k->special[TFN_UNK];
+        if (id < 0) id = k->special[TFN_SPECIAL_UNK];
         if (id >= 0) symbol[count++] = id;
     }
     return count;
 }
 
-static bool tfn__index_merges(tfn_tokeniser *k)
+static bool tfn__index_merges(tfn_tokenizer *k)
 {
     int32_t symbol[TFN__SHORT_WORD];
     for (int32_t i = 0; i < k->merges; i++) {
         const int32_t *m = k->merge + 3 * i;
         int32_t *slot = tfn__merge_slot(k, m[0], m[1]);
         if (*slot || !tfn__makes(k, m[0], m[1], m[2])) {
-            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokeniser",
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
                       "merge %d comes twice or does not give a token", i, 0);
             return false;
         }
         *slot = i + 1;
     }
-    for (int32_t id = 0; id < k->vocab && k->kind == TFN_BPE; id++) {
+    for (int32_t id = 0; id < k->vocab && k->kind == TFN_TOKENIZER_BPE; id++) {
         size_t n = tfn__token_bytes(k, id);
         ptrdiff_t count;
         if (k->flags[id] & TFN__RAW || n > TFN__SHORT_WORD) continue;
@@ -13848,12 +13930,12 @@ static bool tfn__index_merges(tfn_tokeniser *k)
 
 /* Each source is gone through by one function, its pass: without k it counts, with k it stores. A
  * token is appended piece by piece; its last piece closes it. */
-static void tfn__append(tfn__vocab *v, tfn_tokeniser *k, const uint8_t *s, size_t n)
+static void tfn__append(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
     v->bytes += n;
 }
-static void tfn__close(tfn__vocab *v, tfn_tokeniser *k, const uint8_t *s, size_t n, uint8_t flags)
+static void tfn__close(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n, uint8_t flags)
 {
     tfn__append(v, k, s, n);
     if (k) k->flags[v->count] = flags;
@@ -13862,11 +13944,11 @@ static void tfn__close(tfn__vocab *v, tfn_tokeniser *k, const uint8_t *s, size_t
 }
 
 #ifndef TFNORM_NO_TRAINING
-static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const tfn_trainer *t)
+static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
-    const tfn_tokeniser_desc *d = &t->desc;
+    const tfn_tokenizer_desc *d = &t->desc;
     const bool wanted[] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk, d->mask };
-    if (!t->ran) tfn__fail(e, TFN_NOT_READY, "tokeniser", "the trainer did not run", 0, 0);
+    if (!t->ran) tfn__fail(e, TFN_NOT_READY, "tokenizer", "the trainer did not run", 0, 0);
     if (!t->ran) return;
     v->kind = d->kind;
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
@@ -13911,20 +13993,21 @@ static int32_t tfn__read_number(tfn__reader *r)
     return tfn__want(r, "a number") + 1;
 }
 
-static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, const void *blob,
+static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,
                            size_t size)
 {
     tfn__reader r = tfn__read_from(blob, size < 12 ? 0 : size - 4);
     uint32_t sum = tfn__hash(r.s, r.size);
     size_t count, merges;
-    if (r.size < 8 || !tfn__same(r.s, tfn__magic, 8)) tfn__want(&r, "a tokeniser's blob");
+    if (r.size < 8 || !tfn__same(r.s, tfn__magic, 8)) tfn__want(&r, "a tokenizer's blob");
     for (size_t i = 0; i < 4 && !r.wanted; i++)
         if (r.s[r.size + i] != (uint8_t)(sum >> 8*i)) tfn__want(&r, "another sum at its end");
     r.at = 8;
-    v->kind = (tfn_tokeniser_kind)tfn__read_number(&r);
+    v->kind = (tfn_tokenizer_kind)tfn__read_number(&r);
     count = (size_t)tfn__read_number(&r);
     merges = (size_t)tfn__read_number(&r);
-    if ((unsigned)v->kind > TFN_WORDS || (merges && v->kind != TFN_BPE)) tfn__want(&r, "a kind");
+    if ((unsigned)v->kind > TFN_TOKENIZER_WORDS || (merges && v->kind != TFN_TOKENIZER_BPE))
+        tfn__want(&r, "a kind");
     while (v->count < count && !r.wanted) {
         size_t head = (size_t)tfn__read_number(&r), n = head / 2;
         if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n)))
@@ -13965,7 +14048,7 @@ static size_t tfn__json_token(tfn__reader *r, uint8_t *out, bool *raw)
 
 /* One entry, "token": id. Without k it is counted; with k the length of the token is noted in
  * start, or (store) its bytes are copied to where start says. Each id must come once. */
-static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, bool store)
+static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, bool store)
 {
     tfn__reader key;
     size_t n;
@@ -13990,8 +14073,8 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokeniser *k, bo
     }
 }
 
-static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool store,
-                            const tfn_tokeniser_source *s)
+static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, bool store,
+                            const tfn_tokenizer_source *s)
 {
     tfn__reader r = tfn__read_from(s->vocab, s->vocab_size);
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
@@ -14000,7 +14083,7 @@ static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, bool 
 }
 
 /* The ids of "A B" and of A and B together; false where the vocabulary has no such token. */
-static bool tfn__read_merge(tfn_tokeniser *k, size_t i, tfn__reader line, uint8_t *to, size_t room)
+static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_t *to, size_t room)
 {
     size_t used = 0, left = 0;
     int32_t a, b, both;
@@ -14020,8 +14103,8 @@ static bool tfn__read_merge(tfn_tokeniser *k, size_t i, tfn__reader line, uint8_
 
 /* Lines "A B", the best merge first, after an optional one that begins with #version. Without k
  * they are counted. */
-static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint8_t *buffer,
-                             const tfn_tokeniser_source *s)
+static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
+                             const tfn_tokenizer_source *s)
 {
     tfn__reader r = tfn__read_from(s->merges, s->merges_size);
     while (r.at < r.size) {
@@ -14033,7 +14116,7 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint
         r.at += n + (n < r.size - r.at);
         if (head || !line.size) continue;
         if (k && !tfn__read_merge(k, v->merges, line, buffer, v->longest))
-            tfn__fail(e, TFN_BAD_FORMAT, "tokeniser",
+            tfn__fail(e, TFN_BAD_FORMAT, "tokenizer",
                       "merge %d is not two tokens of the vocabulary that make a third",
                       (int64_t)v->merges, 0);
         v->merges++;
@@ -14043,24 +14126,24 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint
 /* -- size and init --------------------------------------------------------------------------- */
 
 /* The whole source: counted, or with k stored. The buffer is for merges.txt. */
-static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint8_t *buffer,
-                             const tfn_tokeniser_source *s)
+static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
+                             const tfn_tokenizer_source *s)
 {
     TFNORM_MEMSET(v, 0, sizeof *v);
     if (k) k->start[0] = 0;
     if (s->trainer) {
 #ifdef TFNORM_NO_TRAINING
-        tfn__fail(e, TFN_UNSUPPORTED, "tokeniser", "this build cannot train", 0, 0);
+        tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "this build cannot train", 0, 0);
 #else
         tfn__trained_pass(e, v, k, s->trainer);
 #endif
     } else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
-    else if (!s->vocab) tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "the source is empty", 0, 0);
+    else if (!s->vocab) tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
     else {
-        if (!s->merges && (s->kind == TFN_BPE || (unsigned)s->kind > TFN_WORDS))
-            tfn__fail(e, TFN_BAD_OPTION, "tokeniser", "a vocabulary without merges wants a kind",
+        if (!s->merges && (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS))
+            tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind",
                       0, 0);
-        v->kind = s->merges ? TFN_BPE : s->kind;
+        v->kind = s->merges ? TFN_TOKENIZER_BPE : s->kind;
         tfn__vocab_pass(e, v, k, false, s);
         for (int32_t id = 0; k && id < k->vocab && e->status == TFN_OK; id++) {
             k->start[id + 1] += k->start[id];
@@ -14074,7 +14157,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokeniser *k, uint
 }
 
 /* Bytes of the block, and (mem) where everything stands; 0: an error. */
-static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn_tokeniser_source *s, uint8_t **buffer,
+static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
 {
     const size_t most = INT32_MAX / 4;      /* a count fits an int32_t with room to double it */
@@ -14082,11 +14165,11 @@ static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn_tokeniser_source *s
     tfn_error *e = &k->error;
     tfn__vocab v;
     TFNORM_MEMSET(k, 0, sizeof *k);
-    if (!tfn__given(e, "tokeniser", "source", s)) return 0;
+    if (!tfn__given(e, "tokenizer", "source", s)) return 0;
     tfn__source_pass(e, &v, NULL, NULL, s);
     if (v.count > most || v.merges > most || v.bytes > most)
-        tfn__fail(e, TFN_TOO_LARGE, "tokeniser", NULL, 0, 0);
-    if (!v.count) tfn__fail(e, TFN_BAD_FORMAT, "tokeniser", "the vocabulary is empty", 0, 0);
+        tfn__fail(e, TFN_TOO_LARGE, "tokenizer", NULL, 0, 0);
+    if (!v.count) tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
     if (e->status != TFN_OK) return 0;
     k->kind = v.kind;
     k->vocab = (int32_t)v.count;
@@ -14103,20 +14186,20 @@ static size_t tfn__tokeniser_lay(tfn_tokeniser *k, const tfn_tokeniser_source *s
     return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
 }
 
-TFNORM_API size_t tfn_tokeniser_size(const tfn_tokeniser_source *source)
+TFNORM_API size_t tfn_tokenizer_size(const tfn_tokenizer_source *source)
 {
-    tfn_tokeniser k;
+    tfn_tokenizer k;
     uint8_t *buffer;
-    return tfn__tokeniser_lay(&k, source, &buffer, NULL, SIZE_MAX);
+    return tfn__tokenizer_lay(&k, source, &buffer, NULL, SIZE_MAX);
 }
 
-TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_source *source,
+TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_source *source,
                                          void *mem, size_t size)
 {
     tfn__vocab v;
     uint8_t *buffer;
     if (!k) return TFN_NULL;
-    if (!tfn__tokeniser_lay(k, source, &buffer, mem, mem ? size : 0)) return k->error.status;
+    if (!tfn__tokenizer_lay(k, source, &buffer, mem, mem ? size : 0)) return k->error.status;
     tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
     return k->error.status;
@@ -14126,7 +14209,7 @@ TFNORM_API tfn_status tfn_tokeniser_init(tfn_tokeniser *k, const tfn_tokeniser_s
 
 /* Merge one word. Work is done on the stack, or for a long word in the room for the ids; a long one
  * that has too little room counts as its bytes. */
-static ptrdiff_t tfn__encode_word(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t room,
+static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                   const uint8_t *s, size_t n)
 {
     int32_t stack[TFN__SHORT_WORD], *symbol = stack;
@@ -14141,12 +14224,12 @@ static ptrdiff_t tfn__encode_word(const tfn_tokeniser *k, int32_t *ids, ptrdiff_
     return count;
 }
 
-static bool tfn__usable(const tfn_tokeniser *k)
+static bool tfn__usable(const tfn_tokenizer *k)
 {
     return k && k->error.status == TFN_OK && k->start;
 }
 
-TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, ptrdiff_t capacity,
+TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)text;
@@ -14158,11 +14241,11 @@ TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, 
         int32_t id;
         n = tfn__piece_of(k->kind, s + at, bytes - at);
         id = tfn__token_id(k, s + at, n);
-        if (k->kind == TFN_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE))) {
+        if (k->kind == TFN_TOKENIZER_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE))) {
             count += tfn__encode_word(k, room ? ids + count : NULL, room, s + at, n);
             continue;
         }
-        if (id < 0) id = k->special[TFN_UNK];
+        if (id < 0) id = k->special[TFN_SPECIAL_UNK];
         if (id >= 0 && room) ids[count] = id;
         count += id >= 0;
     }
@@ -14170,27 +14253,27 @@ TFNORM_API ptrdiff_t tfn_tokeniser_encode(const tfn_tokeniser *k, int32_t *ids, 
 }
 
 /* Specials but "<unk>" give no text. */
-static bool tfn__silent(const tfn_tokeniser *k, int32_t id)
+static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
 {
-    return k->flags[id] & TFN__RAW && id != k->special[TFN_UNK]
+    return k->flags[id] & TFN__RAW && id != k->special[TFN_SPECIAL_UNK]
            && tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id)) >= 0;
 }
 
-TFNORM_API size_t tfn_tokeniser_decode(const tfn_tokeniser *k, char *text, size_t capacity,
+TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
     tfn__text t = tfn__text_in(text, capacity);
     if (!tfn__usable(k) || !ids) return 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         int32_t id = ids[i];
-        if (id < 0 || id >= k->vocab) id = k->special[TFN_UNK];
+        if (id < 0 || id >= k->vocab) id = k->special[TFN_SPECIAL_UNK];
         if (id >= 0 && !tfn__silent(k, id))
             tfn__put_bytes(&t, k->text + k->start[id], tfn__token_bytes(k, id));
     }
     return t.used;
 }
 
-TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, size_t *bytes)
+TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, size_t *bytes)
 {
     if (bytes) *bytes = 0;
     if (!tfn__usable(k) || id < 0 || id >= k->vocab) return NULL;
@@ -14198,7 +14281,7 @@ TFNORM_API const char *tfn_tokeniser_token(const tfn_tokeniser *k, int32_t id, s
     return (const char *)k->text + k->start[id];
 }
 
-TFNORM_API int32_t tfn_tokeniser_find(const tfn_tokeniser *k, const char *token, size_t bytes)
+TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)token;
     int32_t id;
@@ -14223,7 +14306,7 @@ static void tfn__put_number(tfn__text *t, size_t n)
     tfn__put_byte(t, n);
 }
 
-TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t capacity)
+TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
     tfn__text t = tfn__text_in(blob, capacity);
     uint32_t sum;
@@ -14243,7 +14326,7 @@ TFNORM_API size_t tfn_tokeniser_write(const tfn_tokeniser *k, void *blob, size_t
     return t.used;
 }
 
-TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, size_t capacity)
+TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity)
 {
     tfn__text t = tfn__text_in(text, capacity);
     if (!tfn__usable(k)) return 0;
@@ -14262,7 +14345,7 @@ TFNORM_API size_t tfn_tokeniser_vocab_text(const tfn_tokeniser *k, char *text, s
     return t.used;
 }
 
-TFNORM_API size_t tfn_tokeniser_merges_text(const tfn_tokeniser *k, char *text, size_t capacity)
+TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, size_t capacity)
 {
     tfn__text t = tfn__text_in(text, capacity);
     if (!tfn__usable(k)) return 0;
@@ -15025,9 +15108,9 @@ static const struct { char name[12]; uint8_t bits, exponent; } tfn__dtypes[TFN_D
 };
 
 #ifdef TFN__DOUBLE
-enum { TFN__FLOAT = TFN_F64 };
+enum { TFN__FLOAT = TFN_DTYPE_F64 };
 #else
-enum { TFN__FLOAT = TFN_F32 };
+enum { TFN__FLOAT = TFN_DTYPE_F32 };
 #endif
 
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
@@ -15339,8 +15422,9 @@ static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 
 static bool tfn__has_values(tfn_dtype d)
 {
-    return d != TFN_C64 && d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT
-           && (d < TFN_F8_E5M2FNUZ || d == TFN_I8 || d == TFN_U8 || d == TFN_BOOL);
+    return d != TFN_DTYPE_C64 && d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT
+           && (d < TFN_DTYPE_F8_E5M2FNUZ || d == TFN_DTYPE_I8 || d == TFN_DTYPE_U8
+               || d == TFN_DTYPE_BOOL);
 }
 
 /* Values as I32, F64 or float. */
@@ -15356,8 +15440,8 @@ static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
             double v;
             if (!n && !tfn__file_get(f, at + (uint64_t)i * each, s, (uint64_t)left * each)) return;
             v = tfn__decode(t->dtype, s + (uint64_t)n * each);
-            if (as == TFN_I32) ((int32_t *)to)[i] = (int32_t)v;
-            else if (as == TFN_F64) ((double *)to)[i] = v;
+            if (as == TFN_DTYPE_I32) ((int32_t *)to)[i] = (int32_t)v;
+            else if (as == TFN_DTYPE_F64) ((double *)to)[i] = v;
             else ((float *)to)[i] = (float)v;
         }
 }
@@ -15403,7 +15487,7 @@ static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
     tfn_tensor t;
     TFNORM_MEMSET(&t, 0, sizeof t);
     s->tensor(s, i, &t);
-    if (!t.dtype) t.dtype = TFN_F32;
+    if (!t.dtype) t.dtype = TFN_DTYPE_F32;
     tfn__measure_tensor(&t);
     return t;
 }
@@ -15715,7 +15799,7 @@ typedef struct tfn__saving {
     size_t   blob_size;
 } tfn__saving;
 
-/* Weights, moments and gradients, then the state and the tokeniser; those of inference nameless. */
+/* Weights, moments and gradients, then the state and the tokenizer; those of inference nameless. */
 static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
@@ -15728,12 +15812,12 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
         if (!t->data || (i >= n && !trains)) t->name[0] = 0;
     } else if (i == TFN__GROUPS * n) {
         tfn__put(&name, trains ? "training.state" : NULL);
-        t->dtype = TFN_F64;
+        t->dtype = TFN_DTYPE_F64;
         t->shape[0] = TFN__STATE_COUNT;
         t->data = x->state;
     } else {
-        tfn__put(&name, x->blob_size ? "tokeniser" : NULL);
-        t->dtype = TFN_U8;
+        tfn__put(&name, x->blob_size ? "tokenizer" : NULL);
+        t->dtype = TFN_DTYPE_U8;
         t->shape[0] = (int64_t)x->blob_size;
         t->data = x->blob;
     }
@@ -15760,8 +15844,8 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
 
 static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
 {
-#ifndef TFNORM_NO_TOKENISERS
-    if (with && with->tokeniser) return tfn_tokeniser_write(with->tokeniser, blob, size);
+#ifndef TFNORM_NO_TOKENIZERS
+    if (with && with->tokenizer) return tfn_tokenizer_write(with->tokenizer, blob, size);
 #endif
     (void)with, (void)blob, (void)size;
     return 0;
@@ -15798,14 +15882,14 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
     tfn__saved_state(x.state, m);
     s.count = TFN__GROUPS * m->weight_count + 2;
     if (!m->weights)
-        tfn__file_fail(f, TFN_NOT_READY, "%s: the model was not initialised", NULL, 0, 0);
+        tfn__file_fail(f, TFN_NOT_READY, "%s: the model was not initialized", NULL, 0, 0);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
         tfn__file_fail(f, TFN_NOT_READY, "%s: the model has an error", NULL, 0, 0);
     if (!tfn__begin(f, true)) return f->error.status;
     a = tfn__work_of(f, tfn_model_save_work(m, with));
     x.blob_size = tfn__blob_size(with, NULL, 0);
-    if (x.with->tokeniser && !x.blob_size)
-        tfn__file_fail(f, TFN_NOT_READY, "%s: the tokeniser was not initialised", NULL, 0, 0);
+    if (x.with->tokenizer && !x.blob_size)
+        tfn__file_fail(f, TFN_NOT_READY, "%s: the tokenizer was not initialized", NULL, 0, 0);
     if (tfn__fine(f)) x.blob = tfn__take(&a, x.blob_size, 1, &f->error);
     if (tfn__fine(f)) tfn__blob_size(with, x.blob, x.blob_size);
     return tfn__write_source(f, &s, a);
@@ -15864,13 +15948,13 @@ static bool tfn__read_state(tfn_file *f, double *state)
     tfn_tensor t;
     bool legal;
     if (!tfn_file_find(f, "training.state", &t)) return false;
-    legal = t.dtype == TFN_F64 && t.rank == 1 && t.count == TFN__STATE_COUNT;
+    legal = t.dtype == TFN_DTYPE_F64 && t.rank == 1 && t.count == TFN__STATE_COUNT;
     for (int i = 0; i < TFN__STATE_COUNT; i++) {
         const double limit = i < 3 ? 9e15 : 2e9;
         double v;
         if (!legal) break;
         if (!tfn__file_get(f, t.at + 8 * (uint64_t)i, s, 8)) return false;
-        v = found[i] = tfn__decode(TFN_F64, s);
+        v = found[i] = tfn__decode(TFN_DTYPE_F64, s);
         if (i < 5) legal = v >= 0 && v < limit && (double)(int64_t)v == v;      /* a count */
     }
     if (!legal || !(found[1] < 2e9) || !(found[5] > 0) || !(found[5] < 1e30)) {
@@ -16039,13 +16123,15 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
     return TFN_OK;
 }
 
-TFNORM_API size_t tfn_checkpoint_tokeniser(tfn_file *f, void *blob, size_t size)
+TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 {
     tfn_tensor t;
     if (!f) return 0;
     if (!blob) size = 0;
     TFNORM_MEMSET(&t, 0, sizeof t);
-    if (tfn_file_open(f) == TFN_OK && !tfn_file_find(f, "tokeniser", &t)) t.bytes = 0;
+    if (tfn_file_open(f) == TFN_OK && !tfn_file_find(f, "tokenizer", &t)
+            && !tfn_file_find(f, "tokeniser", &t))          /* as 0.1 wrote it */
+        t.bytes = 0;
     tfn__file_get(f, t.at, blob, t.bytes < size ? t.bytes : size);
     tfn_file_close(f);
     return tfn__fine(f) ? (size_t)t.bytes : 0;
@@ -16091,7 +16177,7 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 {
     tfn_model_desc d;
     TFNORM_MEMSET(&d, 0, sizeof d);
-    d.arch = TFN_ENCODER_DECODER;
+    d.arch = TFN_ARCH_ENCODER_DECODER;
     d.vocab = TFN__CHECK_VOCAB;
     d.context = TFN__CHECK_TIME;
     d.batch = TFN__CHECK_BATCH;
@@ -16099,12 +16185,12 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
     d.heads = 6;
     d.kv_heads = 2;
     d.ffn = 70;
-    d.position = TFN_ROTARY;
+    d.position = TFN_POSITION_ROTARY;
     d.recipe = "rezero-post";
     d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
     d.smoothing = (float)0.1;
     d.scale_embedding = true;
-    d.schedule.kind = TFN_INVERSE_SQRT;
+    d.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;
     d.schedule.lr = 3;
     d.schedule.warmup = 8;
     d.decay = (float)0.01;
@@ -16221,7 +16307,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__TAPE_SLACK
 #undef TFN__TELL
 #undef TFN__TINY
-#undef TFN__TOKENISER
+#undef TFN__TOKENIZER
 #undef TFN__THREADS
 #undef TFN__TRAINS
 #undef TFN__UNIT
@@ -16232,7 +16318,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__YIELD
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
-        || defined TFNORM_NO_TOKENISERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
+        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
 #pragma GCC diagnostic pop
 #endif
 #if defined __clang__
@@ -16250,7 +16336,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * - A section uses only sections above it. Kernels know plain pointers, the tape knows kernels, the
  *   model knows the tape.
  * - C99 that is also C++11: cast what an arena gives, no compound literals, no designated
- *   initialisers. No warnings (the set is in tests/compile/warnings.sh).
+ *   initializers. No warnings (the set is in tests/compile/warnings.sh).
  * - At most 100 columns; functions of about 10 lines, 60 at most. tools/layout.c counts, and a
  *   higher budget is a change of its number with a reason.
  * - Names: tfn_ and TFN_ public, TFNORM_ for the user's macros, tfn__ and TFN__ private. B, T, C,
@@ -16298,7 +16384,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * Adding a norm
  *
  * 1. A row in tfn__norms (topologies section): name, formula, paper, year, kind, parameters. Many
- *    are a kind of tfn_norm with another flag: then that is all.
+ *    are a kind of tfn_norm_args with another flag: then that is all.
  * 2. Else a kind of its own: its case in the bodies of the norms section, forward and backward, as
  *    an operation above; and its case in tfn__apply_norm_of (builder), which makes its parameters.
  * 3. A recipe that names it. Tests run every recipe by themselves: gradients, bits, memory,
@@ -16311,7 +16397,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *        p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
  *    with flags for the ends of the stack.
  * 2. What differs goes into its rule, a few lines that change the join at a place.
- * 3. A recipe that names it with its norm and its initialisation. Tests as above; it has a
+ * 3. A recipe that names it with its norm and its initialization. Tests as above; it has a
  *    backward, a decoder and exact memory already. In tests/golden/make_variants.py a class of its
  *    own.
  * Where paper and published code differ, the paper is the default and the comment says so.
@@ -16327,7 +16413,42 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  */
 
 /* >> history */
-/* Unreleased          Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
+/* 0.2.0 (unreleased)  The field's words throughout, and every enumerator with its type. Old names
+ *     on the left; -ise and -iser became -ize and -izer everywhere (tfn_tokeniser: tfn_tokenizer,
+ *     TFNORM_NO_TOKENISERS: TFNORM_NO_TOKENIZERS, tfn --tokeniser: --tokenizer).
+ *     calls of a tape             are nouns of the field, or verbs
+ *       tfn_activate                tfn_activation         tfn_attend      tfn_attention
+ *       tfn_conv                    tfn_convolution        tfn_embed       tfn_embedding
+ *       tfn_first                   tfn_first_rows         tfn_gated       tfn_glu
+ *       tfn_normalise               tfn_norm               tfn_squashed    tfn_squash
+ *     arguments of kernels        end in _args
+ *       tfn_attention               tfn_attention_args     tfn_columns     tfn_columns_args
+ *       tfn_attention_cached        tfn_attention_cached_args
+ *       tfn_matmul                  tfn_matmul_args        tfn_norm        tfn_norm_args
+ *       tfn_point                   tfn_point_args         tfn_seed        tfn_seed_args
+ *       tfn_update                  tfn_update_args
+ *     types
+ *       tfn_activation              tfn_activation_kind    tfn_squash      tfn_squash_kind
+ *     enumerators
+ *       TFN_RELU, TFN_GELU ...      TFN_ACTIVATION_RELU ...
+ *       TFN_DECODER, TFN_ENCODER ...                       TFN_ARCH_DECODER ...
+ *       TFN_XAVIER_NORMAL ...       TFN_DISTRIBUTION_XAVIER_NORMAL ...
+ *       TFN_F32, TFN_U8 ...         TFN_DTYPE_F32 ...
+ *       TFN_NORM_GAIN ... (flags)   TFN_FLAG_GAIN ...
+ *       TFN_NO_HEAD_SCALE           TFN_HEAD_SCALE_NONE    TFN_HEAD_SCALE  TFN_HEAD_SCALE_BEFORE
+ *       TFN_SGD, TFN_ADAM ...       TFN_OPTIMIZER_SGD ...
+ *       TFN_LEARNED, TFN_ROTARY ... TFN_POSITION_LEARNED ...
+ *       TFN_NO_POSITION             TFN_POSITION_NONE
+ *       TFN_QK_HEAD ...             TFN_QK_NORM_HEAD ...
+ *       TFN_QKV_HEAD                TFN_QK_NORM_QKV_HEAD
+ *       TFN_CONSTANT, TFN_LINEAR ...                       TFN_SCHEDULE_CONSTANT ...
+ *       TFN_FROM_STREAM ...         TFN_SOURCE_STREAM ...
+ *       TFN_PAD, TFN_BOS ...        TFN_SPECIAL_PAD ...
+ *       TFN_SELF_ATTENTION ...      TFN_SUBLAYER_SELF_ATTENTION ...
+ *       TFN_BPE, TFN_BYTES ...      TFN_TOKENIZER_BPE ...
+ *       TFN_FINAL_NORM, TFN_MACARON ... (flags)            TFN_TOPOLOGY_FINAL_NORM ...
+ *     A status (TFN_OK, TFN_BAD_SHAPE ...) keeps its name: it is what every call returns.
+ *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimiser's moments below 2^-100: denormals
  *       made training up to 3 times slower on some processors;

@@ -10,9 +10,9 @@ static float x[N], y[N], dx[N], dy[N], gain[COLS], bias[COLS], dgain[COLS], dbia
 static float mean[ROWS], rstd[ROWS];
 
 /* A kernel with many arguments takes them in a struct; what is zero or NULL is left out. */
-static tfn_norm layernorm_call(void)
+static tfn_norm_args layernorm_call(void)
 {
-    tfn_norm p = { 0 };
+    tfn_norm_args p = { 0 };
     p.kind = TFN_NORM_LAYER;
     p.y = y, p.mean = mean, p.rstd = rstd;
     p.x = x, p.gain = gain, p.bias = bias;
@@ -24,7 +24,7 @@ static tfn_norm layernorm_call(void)
 
 static void layernorm(const tfn_kernels *k)
 {
-    tfn_norm p = layernorm_call();
+    tfn_norm_args p = layernorm_call();
     k->norm_forward(&p);
     k->norm_backward(&p);
     k->norm_params_backward(&p, 0, COLS);      /* all columns; threads would share them */
@@ -34,7 +34,7 @@ static void layernorm(const tfn_kernels *k)
 static double loss(const tfn_kernels *k)
 {
     double sum = 0;
-    tfn_norm p = layernorm_call();
+    tfn_norm_args p = layernorm_call();
     k->norm_forward(&p);
     for (int i = 0; i < N; i++) sum += (double)dy[i] * (double)y[i];
     return sum;

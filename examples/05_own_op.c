@@ -46,9 +46,9 @@ int main(void)
     tfn_var x = tfn_input(&tape, 0, TFN_ROWS_BATCH, 2);
     tfn_var w1 = tfn_param(&tape, 2, HIDDEN), b1 = tfn_param(&tape, 1, HIDDEN);
     tfn_var w2 = tfn_param(&tape, HIDDEN, 2), b2 = tfn_param(&tape, 1, 2);
-    tfn_var h = tfn_linear(&tape, x, w1, b1, TFN_IDENTITY);
+    tfn_var h = tfn_linear(&tape, x, w1, b1, TFN_ACTIVATION_IDENTITY);
     tfn_var u = tfn_custom(&tape, 0, &h, 1, TFN_ROWS_BATCH, 0, HIDDEN);
-    tfn_var logits = tfn_linear(&tape, u, w2, b2, TFN_IDENTITY);
+    tfn_var logits = tfn_linear(&tape, u, w2, b2, TFN_ACTIVATION_IDENTITY);
     tfn_var loss = tfn_cross_entropy(&tape, logits, TFN_INT_TARGETS, 0, 0);
     tfn_keep(&tape, loss);
 

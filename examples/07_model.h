@@ -1,6 +1,6 @@
 /* Written by tfn export. Include it behind tfnorm.h: model_desc() has the options
- * of the model, whose weights stay where they are; a tokeniser is made of
- * model_tokeniser in model_tokeniser_memory bytes. Hash 283BE3D774E6F088. */
+ * of the model, whose weights stay where they are; a tokenizer is made of
+ * model_tokenizer in model_tokenizer_memory bytes. Hash 283BE3D774E6F088. */
 static const float model_weights[4672] = {
     0.243909046f,-0.812726438f,0.129118934f,0.0426238924f,0.906773627f,-0.00996336155f,-0.223754853f,0.645232081f,
     0.701326489f,0.106351785f,-0.151938066f,0.341100037f,-1.04434872f,-0.370404661f,0.288171738f,-0.489233911f,
@@ -588,12 +588,12 @@ static const float model_weights[4672] = {
     -0.181849897f,-0.205799773f,0.111924604f,-0.241999477f,0.224310637f,0.250623852f,-0.370222747f,0.121310309f
 };
 
-static const unsigned char model_tokeniser[52] = {
+static const unsigned char model_tokenizer[52] = {
     116,102,110,116,111,107,49,10,2,12,0,11,60,112,97,100,62,7,60,115,
     62,9,60,47,115,62,11,60,117,110,107,62,2,100,2,98,2,102,2,99,
     2,104,2,97,2,103,2,101,235,30,144,158
 };
-enum { model_tokeniser_memory = 1535 };
+enum { model_tokenizer_memory = 1535 };
 
 static inline tfn_model_desc model_desc(void)
 {

@@ -20,18 +20,19 @@ static size_t read_text(const char *path)
     return size;
 }
 
-/* The characters of the text become a tokeniser; this is how BPE and words are made, too. */
-static bool learn_alphabet(tfn_tokeniser *k, size_t size)
+/* The characters of the text become a tokenizer; this is how BPE and words are made, too. */
+static bool learn_alphabet(tfn_tokenizer *k, size_t size)
 {
-    tfn_tokeniser_desc desc = { .kind = TFN_CHARACTERS, .min_count = 5 };    /* rarer: <unk> */
+    /* rarer: <unk> */
+    tfn_tokenizer_desc desc = { .kind = TFN_TOKENIZER_CHARACTERS, .min_count = 5 };
     tfn_trainer trainer;
     size_t bytes = tfn_trainer_size(&desc);
     tfn_trainer_init(&trainer, &desc, malloc(bytes), bytes);
     tfn_trainer_add(&trainer, text, size);
     tfn_trainer_run(&trainer);
-    tfn_tokeniser_source source = { .trainer = &trainer };
-    bytes = tfn_tokeniser_size(&source);
-    return tfn_tokeniser_init(k, &source, malloc(bytes), bytes) == TFN_OK;
+    tfn_tokenizer_source source = { .trainer = &trainer };
+    bytes = tfn_tokenizer_size(&source);
+    return tfn_tokenizer_init(k, &source, malloc(bytes), bytes) == TFN_OK;
 }
 
 /* Windows of the text, drawn anew for each step; targets are the next characters. */
@@ -56,14 +57,14 @@ static void train(tfn_model *m, ptrdiff_t count)
     }
 }
 
-static void write_lines(const tfn_model *m, const tfn_tokeniser *k)
+static void write_lines(const tfn_model *m, const tfn_tokenizer *k)
 {
     int32_t prompts[LINES * sizeof prompt];
-    int32_t n = (int32_t)tfn_tokeniser_encode(k, prompts, sizeof prompt, prompt, strlen(prompt));
+    int32_t n = (int32_t)tfn_tokenizer_encode(k, prompts, sizeof prompt, prompt, strlen(prompt));
     for (int i = n; i < LINES * n; i++) prompts[i] = prompts[i - n];
     tfn_batch batch = { .tokens = prompts, .batch = LINES, .time = n };
     tfn_generate_desc how = { .sentences = LINES, .max_tokens = CONTEXT - n, .temperature = 0.7f,
-                              .end = tfn_tokeniser_find(k, "\n", 1), .key = tfn_key_make(1) };
+                              .end = tfn_tokenizer_find(k, "\n", 1), .key = tfn_key_make(1) };
     tfn_generator g;
     size_t bytes = tfn_model_scratch(&m->desc);
     bytes = tfn_generator_size(m, &how, malloc(bytes), bytes);
@@ -71,7 +72,7 @@ static void write_lines(const tfn_model *m, const tfn_tokeniser *k)
     tfn_generator_run(&g, &batch, NULL);
     for (int i = 0; i < LINES && g.error.status == TFN_OK; i++) {
         char line[4 * CONTEXT];
-        size_t used = tfn_tokeniser_decode(k, line, sizeof line, g.tokens + i * g.most,
+        size_t used = tfn_tokenizer_decode(k, line, sizeof line, g.tokens + i * g.most,
                                            g.lengths[i]);
         bool ended = used && line[used - 1] == '\n';
         printf("%s%.*s\n", prompt, (int)(used - ended), line);
@@ -81,13 +82,13 @@ static void write_lines(const tfn_model *m, const tfn_tokeniser *k)
 int main(int argc, char **argv)
 {
     size_t size = argc > 1 ? read_text(argv[1]) : read_text("tfnorm.h");
-    tfn_tokeniser k;
+    tfn_tokenizer k;
     tfn_model m;
     if (!size || !learn_alphabet(&k, size)) return fprintf(stderr, "a text is wanted\n"), 1;
-    ptrdiff_t count = tfn_tokeniser_encode(&k, ids, sizeof ids / sizeof *ids, text, size);
+    ptrdiff_t count = tfn_tokenizer_encode(&k, ids, sizeof ids / sizeof *ids, text, size);
     tfn_model_desc desc = { .vocab = k.vocab, .context = CONTEXT, .batch = BATCH, .heads = 4,
-        .position = TFN_ROTARY, .clip = 1,
-        .schedule = { .kind = TFN_COSINE, .lr = 4e-3f, .warmup = 40, .steps = STEPS } };
+        .position = TFN_POSITION_ROTARY, .clip = 1,
+        .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 4e-3f, .warmup = 40, .steps = STEPS } };
     if (count <= CONTEXT || tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
     printf("%ld characters, %d different\n", (long)count, (int)k.vocab);
     train(&m, count);

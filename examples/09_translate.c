@@ -45,15 +45,15 @@ static void draw(uint64_t seed, bool held_out)
     }
 }
 /* source: German words, END.  tokens: END, English words.  targets: English words, END. */
-static tfn_batch make_batch(const tfn_tokeniser *k)
+static tfn_batch make_batch(const tfn_tokenizer *k)
 {
-    int32_t end = k->special[TFN_EOS], n;
+    int32_t end = k->special[TFN_SPECIAL_EOS], n;
     memset(targets, -1, sizeof targets);
     for (int b = 0; b < BATCH; b++) {
         int32_t *from = source + b * T, *to = tokens + b * T;
-        n = (int32_t)tfn_tokeniser_encode(k, from, T - 1, text[0][b], strlen(text[0][b]));
+        n = (int32_t)tfn_tokenizer_encode(k, from, T - 1, text[0][b], strlen(text[0][b]));
         from[n] = end, source_lengths[b] = n + 1;
-        n = (int32_t)tfn_tokeniser_encode(k, to + 1, T - 1, text[1][b], strlen(text[1][b]));
+        n = (int32_t)tfn_tokenizer_encode(k, to + 1, T - 1, text[1][b], strlen(text[1][b]));
         to[0] = end;
         memcpy(targets + b * T, to + 1, (size_t)n * sizeof *to), targets[b * T + n] = end;
     }
@@ -63,9 +63,9 @@ static tfn_batch make_batch(const tfn_tokeniser *k)
 int main(void)
 {
     static char work[1 << 21], memory[1 << 21];
-    tfn_tokeniser_desc pieces = { .kind = TFN_WORDS, .words = 256 };
+    tfn_tokenizer_desc pieces = { .kind = TFN_TOKENIZER_WORDS, .words = 256 };
     tfn_trainer trainer;
-    tfn_tokeniser k;
+    tfn_tokenizer k;
     tfn_model m;
     tfn_generator g;
     tfn_bleu bleu = { 0 };
@@ -73,10 +73,10 @@ int main(void)
     tfn_trainer_init(&trainer, &pieces, work, sizeof work);
     for (int i = 0; i < 2; i++) tfn_trainer_add(&trainer, words[i] + 1, strlen(words[i]) - 2);
     tfn_trainer_run(&trainer);
-    tfn_tokeniser_init(&k, &(tfn_tokeniser_source) { .trainer = &trainer }, memory, sizeof memory);
-    tfn_model_desc desc = { .arch = TFN_ENCODER_DECODER, .vocab = k.vocab, .context = T,
-        .batch = BATCH, .position = TFN_ROTARY,
-        .schedule = { .kind = TFN_COSINE, .lr = 3e-3f, .warmup = 50, .steps = STEPS } };
+    tfn_tokenizer_init(&k, &(tfn_tokenizer_source) { .trainer = &trainer }, memory, sizeof memory);
+    tfn_model_desc desc = { .arch = TFN_ARCH_ENCODER_DECODER, .vocab = k.vocab, .context = T,
+        .batch = BATCH, .position = TFN_POSITION_ROTARY,
+        .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 3e-3f, .warmup = 50, .steps = STEPS } };
     if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
     for (int step = 1; step <= STEPS; step++) {
         draw((uint64_t)step, false);
@@ -86,7 +86,7 @@ int main(void)
     }
     draw(0, true);
     tfn_batch batch = make_batch(&k);
-    tfn_generate_desc how = { .sentences = BATCH, .beam = 4, .end = k.special[TFN_EOS] };
+    tfn_generate_desc how = { .sentences = BATCH, .beam = 4, .end = k.special[TFN_SPECIAL_EOS] };
     size_t size = tfn_generator_size(&m, &how, work, sizeof work);
     batch.tokens = NULL;                                    /* each begins with END alone */
     if (tfn_generator_init(&g, &m, &how, malloc(size), size) != TFN_OK
@@ -95,7 +95,7 @@ int main(void)
         char found[400] = "";
         const char *wanted = text[1][b];
         const int32_t *ids = g.tokens + b * g.width * g.most;               /* the best one's */
-        tfn_tokeniser_decode(&k, found, sizeof found - 1, ids, g.lengths[b * g.width]);
+        tfn_tokenizer_decode(&k, found, sizeof found - 1, ids, g.lengths[b * g.width]);
         tfn_bleu_add(&bleu, found, &wanted, 1, work, sizeof work);
         if (b < 3) printf("%s =%s\n", text[0][b] + 1, found);
     }

@@ -11,16 +11,16 @@ enum { T = 48, BATCH = 32, PLAIN = 8000, LABELLED = 300, TESTS = 500, STEPS = 90
 
 typedef struct part { data_task task; data_set set; data_batches batches; } part;
 
-static data_tokeniser words;
+static data_tokenizer words;
 
 static void cut(part *p, data_kind kind, task_split split, int64_t count)
 {
-    data_set_options o = { .kind = kind, .tokeniser = &words.tokeniser, .most = T, .space = true };
+    data_set_options o = { .kind = kind, .tokenizer = &words.tokenizer, .most = T, .space = true };
     data_batch_options b = { .batch = BATCH, .in_order = split != TASK_TRAIN };
     p->task.task = task_find("agreement"), p->task.split = split;
     if (!words.mem) {
-        tfn_tokeniser_desc d = { .kind = TFN_WORDS, .mask = true };
-        data_tokeniser_init(&words, &d, data_get_task, &p->task, count, DATA_FIRST, true);
+        tfn_tokenizer_desc d = { .kind = TFN_TOKENIZER_WORDS, .mask = true };
+        data_tokenizer_init(&words, &d, data_get_task, &p->task, count, DATA_FIRST, true);
     }
     data_set_init(&p->set, &o, data_get_task, &p->task, count);
     data_batches_init(&p->batches, &p->set, &b);
@@ -28,9 +28,11 @@ static void cut(part *p, data_kind kind, task_split split, int64_t count)
 
 static tfn_model_desc shape(tfn_head head, int64_t steps)
 {
-    return (tfn_model_desc) { .arch = TFN_ENCODER, .vocab = words.tokeniser.vocab, .context = T,
+    return (tfn_model_desc) { .arch = TFN_ARCH_ENCODER, .vocab = words.tokenizer.vocab,
+                              .context = T,
         .batch = BATCH, .segments = 2, .head = head, .classes = head ? 2 : 0, .clip = 1,
-        .schedule = { .kind = TFN_LINEAR, .lr = 2e-3f, .warmup = steps / 10, .steps = steps } };
+        .schedule = { .kind = TFN_SCHEDULE_LINEAR, .lr = 2e-3f, .warmup = steps / 10,
+                      .steps = steps } };
 }
 
 /* All tensors of the same name and shape: the encoder, but not what stands on it. */

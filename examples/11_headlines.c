@@ -9,15 +9,15 @@
 enum { ITEMS = 6000, TESTS = 100, STEPS = 700, MOST = 64 };
 
 static char work[1 << 21];
-static data_tokeniser words;
+static data_tokenizer words;
 
 static bool cut(data_set *set, data_batches *batches, data_task *task, int64_t count)
 {
     data_set_options o = { .kind = DATA_PAIRS, .most = MOST, .space = true };
     data_batch_options b = { .batch = 64, .tokens = 1024, .seed = 1 };
-    tfn_tokeniser_desc d = { .kind = TFN_WORDS };
-    data_tokeniser_init(&words, &d, data_get_task, task, count, DATA_FIRST | DATA_SECOND, true);
-    o.tokeniser = &words.tokeniser;
+    tfn_tokenizer_desc d = { .kind = TFN_TOKENIZER_WORDS };
+    data_tokenizer_init(&words, &d, data_get_task, task, count, DATA_FIRST | DATA_SECOND, true);
+    o.tokenizer = &words.tokenizer;
     return data_set_init(set, &o, data_get_task, task, count)
         && data_batches_init(batches, set, &b);
 }
@@ -25,16 +25,16 @@ static bool cut(data_set *set, data_batches *batches, data_task *task, int64_t c
 /* The headline of an item, by beam search. */
 static void write_headline(tfn_generator *g, const data_item *item, char *to, size_t room)
 {
-    const tfn_tokeniser *k = &words.tokeniser;
+    const tfn_tokenizer *k = &words.tokenizer;
     char spaced[2 * TASK_BYTES];
     int32_t ids[2 * TASK_BYTES];
     int n = snprintf(spaced, sizeof spaced, " %.*s", (int)item->bytes[0], item->text[0]);
-    int32_t count = (int32_t)tfn_tokeniser_encode(k, ids, 2 * TASK_BYTES - 1, spaced, (size_t)n);
+    int32_t count = (int32_t)tfn_tokenizer_encode(k, ids, 2 * TASK_BYTES - 1, spaced, (size_t)n);
     if (count >= MOST) count = MOST - 1;
-    ids[count++] = k->special[TFN_EOS];
+    ids[count++] = k->special[TFN_SPECIAL_EOS];
     tfn_batch batch = { .source = ids, .batch = 1, .source_time = count };
     tfn_generator_run(g, &batch, NULL);
-    to[tfn_tokeniser_decode(k, to, room - 1, g->tokens, g->lengths[0])] = 0;
+    to[tfn_tokenizer_decode(k, to, room - 1, g->tokens, g->lengths[0])] = 0;
 }
 
 static void show(const char *name, const tfn_rouge *r)
@@ -53,15 +53,15 @@ int main(void)
     tfn_report r = { 0 };
     tfn_rouge rouge = { { 0 }, 0 }, first = { { 0 }, 0 };
     if (!cut(&set, &batches, &task, ITEMS)) return 1;
-    tfn_model_desc desc = { .arch = TFN_ENCODER_DECODER, .vocab = words.tokeniser.vocab,
-        .context = MOST, .batch = batches.most_rows, .position = TFN_ROTARY, .clip = 1,
-        .schedule = { .kind = TFN_COSINE, .lr = 3e-3f, .warmup = 70, .steps = STEPS } };
+    tfn_model_desc desc = { .arch = TFN_ARCH_ENCODER_DECODER, .vocab = words.tokenizer.vocab,
+        .context = MOST, .batch = batches.most_rows, .position = TFN_POSITION_ROTARY, .clip = 1,
+        .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 3e-3f, .warmup = 70, .steps = STEPS } };
     if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
     for (int step = 1; step <= STEPS; step++) {
         tfn_model_step(&m, data_batch(&batches, step - 1), &r);
         if (step % 100 == 0) printf("step %d: loss %.3f\n", step, r.loss);
     }
-    tfn_generate_desc how = { .beam = 3, .end = words.tokeniser.special[TFN_EOS] };
+    tfn_generate_desc how = { .beam = 3, .end = words.tokenizer.special[TFN_SPECIAL_EOS] };
     size_t size = tfn_generator_size(&m, &how, work, sizeof work);
     if (tfn_generator_init(&g, &m, &how, malloc(size), size) != TFN_OK) return 1;
     task.split = TASK_TEST;

@@ -15,15 +15,15 @@ enum { LINES = 20000, HELD = 500, T = 64, STEPS = 800, EVERY = 200 };
 typedef struct part { data_task task; data_set set; data_batches batches; } part;
 
 /* Lines, joined by their ends, as windows of T words. */
-static bool cut(part *p, data_tokeniser *words, task_split split, int64_t lines)
+static bool cut(part *p, data_tokenizer *words, task_split split, int64_t lines)
 {
     data_set_options o = { .kind = DATA_TEXT, .most = T, .space = true };
     data_batch_options b = { .batch = 16, .in_order = split != TASK_TRAIN };
-    tfn_tokeniser_desc d = { .kind = TFN_WORDS };
+    tfn_tokenizer_desc d = { .kind = TFN_TOKENIZER_WORDS };
     p->task.task = task_find("markov"), p->task.split = split, p->task.options.symbols = 8;
     if (split == TASK_TRAIN)
-        data_tokeniser_init(words, &d, data_get_task, &p->task, lines, DATA_FIRST, true);
-    o.tokeniser = &words->tokeniser;
+        data_tokenizer_init(words, &d, data_get_task, &p->task, lines, DATA_FIRST, true);
+    o.tokenizer = &words->tokenizer;
     return data_set_init(&p->set, &o, data_get_task, &p->task, lines)
         && data_batches_init(&p->batches, &p->set, &b);
 }
@@ -44,13 +44,13 @@ static double perplexity(tfn_model *m, part *p)
 int main(void)
 {
     static part text, held;
-    data_tokeniser words;
+    data_tokenizer words;
     tfn_model m;
     tfn_report r = { 0 };
     if (!cut(&text, &words, TASK_TRAIN, LINES) || !cut(&held, &words, TASK_VALID, HELD)) return 1;
-    tfn_model_desc desc = { .vocab = words.tokeniser.vocab, .context = T, .batch = 16,
-        .position = TFN_ROTARY, .clip = 1, .cutoffs = { words.tokeniser.vocab - 4 },
-        .schedule = { .kind = TFN_COSINE, .lr = 4e-3f, .warmup = 50, .steps = STEPS } };
+    tfn_model_desc desc = { .vocab = words.tokenizer.vocab, .context = T, .batch = 16,
+        .position = TFN_POSITION_ROTARY, .clip = 1, .cutoffs = { words.tokenizer.vocab - 4 },
+        .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 4e-3f, .warmup = 50, .steps = STEPS } };
     if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
     printf("%d words; %.2f before training\n", (int)desc.vocab, perplexity(&m, &held));
     for (int step = 1; step <= STEPS; step++) {

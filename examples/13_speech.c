@@ -12,33 +12,33 @@ enum { ITEMS = 1500, HELD = 100, ROWS = 25, T = 8, STEPS = 400, EVERY = 100 };
 
 typedef struct part { data_task task; data_set set; data_batches batches; } part;
 
-static bool hear(part *p, data_tokeniser *words, task_split split, int64_t items)
+static bool hear(part *p, data_tokenizer *words, task_split split, int64_t items)
 {
     data_set_options o = { .kind = DATA_PAIRS, .most = T, .most_source = TASK_FRAMES / 4,
                            .space = true, .speech = true };
     data_batch_options b = { .batch = ROWS, .in_order = split != TASK_TRAIN };
-    tfn_tokeniser_desc d = { .kind = TFN_WORDS };
+    tfn_tokenizer_desc d = { .kind = TFN_TOKENIZER_WORDS };
     p->task.task = task_find("digits"), p->task.split = split;
     if (split == TASK_TRAIN)
-        data_tokeniser_init(words, &d, data_get_task, &p->task, items, DATA_SECOND, true);
-    o.tokeniser = &words->tokeniser;
+        data_tokenizer_init(words, &d, data_get_task, &p->task, items, DATA_SECOND, true);
+    o.tokenizer = &words->tokenizer;
     return data_set_init(&p->set, &o, data_get_task, &p->task, items)
         && data_batches_init(&p->batches, &p->set, &b);
 }
 
 /* Text of ids, with the space before its first word. */
-static const char *text(char *to, size_t size, const tfn_tokeniser *k, const int32_t *ids,
+static const char *text(char *to, size_t size, const tfn_tokenizer *k, const int32_t *ids,
                         ptrdiff_t count)
 {
-    size_t n = tfn_tokeniser_decode(k, to, size - 1, ids, count);
+    size_t n = tfn_tokenizer_decode(k, to, size - 1, ids, count);
     to[n < size ? n : size - 1] = 0;
     return to;
 }
 
-static double word_errors(tfn_model *m, part *p, const tfn_tokeniser *k)
+static double word_errors(tfn_model *m, part *p, const tfn_tokenizer *k)
 {
     static char scratch[1 << 20], work[1 << 14];
-    tfn_generate_desc how = { .sentences = ROWS, .beam = 4, .end = k->special[TFN_EOS] };
+    tfn_generate_desc how = { .sentences = ROWS, .beam = 4, .end = k->special[TFN_SPECIAL_EOS] };
     size_t size = tfn_generator_size(m, &how, scratch, sizeof scratch);
     void *mem = malloc(size);
     tfn_generator g;
@@ -66,20 +66,20 @@ static double word_errors(tfn_model *m, part *p, const tfn_tokeniser *k)
 int main(void)
 {
     static part sounds, held;
-    data_tokeniser words;
+    data_tokenizer words;
     tfn_model m;
     tfn_report r = { 0 };
     if (!hear(&sounds, &words, TASK_TRAIN, ITEMS) || !hear(&held, &words, TASK_VALID, HELD))
         return 1;
-    tfn_model_desc desc = { .arch = TFN_ENCODER_DECODER, .vocab = words.tokeniser.vocab,
+    tfn_model_desc desc = { .arch = TFN_ARCH_ENCODER_DECODER, .vocab = words.tokenizer.vocab,
         .bands = TASK_BANDS, .source_context = TASK_FRAMES / 4, .context = T, .batch = ROWS,
-        .position = TFN_ROTARY, .clip = 1,
-        .schedule = { .kind = TFN_COSINE, .lr = 3e-3f, .warmup = 50, .steps = STEPS } };
+        .position = TFN_POSITION_ROTARY, .clip = 1,
+        .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 3e-3f, .warmup = 50, .steps = STEPS } };
     if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 1;
     for (int step = 1; step <= STEPS; step++) {
         tfn_model_step(&m, data_batch(&sounds.batches, step - 1), &r);
         if (step % EVERY == 0) printf("step %d: loss %.4f\n", step, r.loss);
     }
-    printf("word error rate %.1f %%\n", 100 * word_errors(&m, &held, &words.tokeniser));
+    printf("word error rate %.1f %%\n", 100 * word_errors(&m, &held, &words.tokenizer));
     return 0;
 }

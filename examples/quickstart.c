@@ -79,8 +79,8 @@ static void write_text(tfn_decoder *d)
 int main(int argc, char **argv)
 {
     tfn_model_desc desc = { .vocab = 256, .context = CONTEXT, .batch = BATCH, .heads = 4,
-        .position = TFN_ROTARY, .clip = 1, .isa = tfn_isa_find(getenv("TFNORM_ISA")),
-        .schedule = { .kind = TFN_COSINE, .lr = 4e-3f, .warmup = 40, .steps = STEPS },
+        .position = TFN_POSITION_ROTARY, .clip = 1, .isa = tfn_isa_find(getenv("TFNORM_ISA")),
+        .schedule = { .kind = TFN_SCHEDULE_COSINE, .lr = 4e-3f, .warmup = 40, .steps = STEPS },
         .threads = getenv("TFNORM_THREADS") ? atoi(getenv("TFNORM_THREADS")) : 0 };
     tfn_batch batch = { .tokens = tokens, .targets = targets, .batch = BATCH, .time = CONTEXT };
     tfn_model m;

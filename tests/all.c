@@ -50,8 +50,8 @@
 #define main golden_main
 #include "test_golden.c"
 #undef main
-#define main tokenise_main
-#include "test_tokenise.c"
+#define main tokenize_main
+#include "test_tokenize.c"
 #undef main
 #define main papers_main
 #include "test_papers.c"
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     FILE_TESTS(generate)
     FILE_TESTS(metrics)
     FILE_TESTS(golden)
-    FILE_TESTS(tokenise)
+    FILE_TESTS(tokenize)
     FILE_TESTS(papers)
     FILE_TESTS(files)
     FILE_TESTS(options)

@@ -1,4 +1,4 @@
-# The same bits from every compiler, optimisation level, instruction set and thread count: each build
+# The same bits from every compiler, optimization level, instruction set and thread count: each build
 # of test_bits.c compares all of them with TFN_BITS_HASH; and the whole quickstart gives one hash.
 . ./check.sh
 

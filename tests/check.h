@@ -34,7 +34,10 @@ static const char *check_skipped, *check_name;
         if (!(fabs(a_ - b_) <= (tolerance) * (fabs(b_) > 1 ? fabs(b_) : 1)))                   \
             FAIL("%s is %.9g, not %.9g", #a, a_, b_);                                          \
     } while (0)
-#define CHECK_BITS(a, b, bytes) do { if (memcmp(a, b, bytes)) FAIL("%s and %s differ", #a, #b); } while (0)
+#define CHECK_BITS(a, b, bytes)                                                                \
+    do {                                                                                       \
+        if (memcmp(a, b, bytes)) FAIL("%s and %s differ", #a, #b);                             \
+    } while (0)
 #define SKIP(reason) do { check_skipped = (reason); return; } while (0)
 
 static void check_run(const char *name, void (*test)(void))

@@ -15,7 +15,7 @@ check "layout sees a call of a later section" sees 'later section: tfn__split_13
 check "layout sees a section twice" sees 'a second section' 's,^/\* >> dense \*/$,/* >> simd */,'
 check "layout sees a condition in a loop" sees 'too dense: conditions in loops' \
     's/\(for (int[0-9a-z_]* [a-z] = [^;]*;\) \([^;&]*\);/\1 \2 \&\& true;/'
-check "layout sees two values in a declaration" sees 'too dense: double initialisers' \
+check "layout sees two values in a declaration" sees 'too dense: double initializers' \
     's/^\( *\)\(int\|int32_t\|int64_t\|float\|double\|size_t\) \([a-z]*\) = \([^,;]*\);/\1\2 \3 = \4, u = 0;/'
 top_level() { # shellcheck disable=SC2012
     extra=$(ls -A .. | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')

@@ -35,7 +35,7 @@ double lib_cos(double x)                            { return tfn__cos(x); }
 double lib_pow(double x, double y)                  { return tfn__pow(x, y); }
 
 #ifndef TFNORM_NO_TRAINING
-void lib_update_at(tfn_update *u, int64_t t)        { tfn__update_at(u, t); }
+void lib_update_at(tfn_update_args *u, int64_t t)        { tfn__update_at(u, t); }
 #endif
 #ifndef TFN__DOUBLE
 void lib_round_to_half(float *p, ptrdiff_t n)       { tfn__halve(p, n); }
@@ -65,7 +65,7 @@ bool lib_limit_at(lib_table table, int i, lib_limit *limit)
     static const struct { const tfn__limit *rows; size_t count; } tables[LIB_TABLES] = {
         { tfn__limits, sizeof tfn__limits / sizeof *tfn__limits },
         { tfn__generate_limits, sizeof tfn__generate_limits / sizeof *tfn__generate_limits },
-        { tfn__tokeniser_limits, sizeof tfn__tokeniser_limits / sizeof *tfn__tokeniser_limits }
+        { tfn__tokenizer_limits, sizeof tfn__tokenizer_limits / sizeof *tfn__tokenizer_limits }
     };
     const tfn__limit *row = tables[table].rows + i;
     if ((size_t)i >= tables[table].count) return false;

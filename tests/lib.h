@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum lib_table { LIB_MODEL, LIB_GENERATOR, LIB_TOKENISER, LIB_TABLES } lib_table;
+typedef enum lib_table { LIB_MODEL, LIB_GENERATOR, LIB_TOKENIZER, LIB_TABLES } lib_table;
 typedef struct lib_limit {
     const char *name;
     size_t at, size;                    /* in the struct of options */
@@ -31,7 +31,7 @@ typedef struct lib_limit {
 void lib_round_to_half(float *p, ptrdiff_t n);
 void lib_sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq);
 void lib_rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta);
-void lib_update_at(tfn_update *u, int64_t t);       /* the constants of update t of its optimiser */
+void lib_update_at(tfn_update_args *u, int64_t t);  /* the constants of update t of its optimizer */
 float  lib_fma(float a, float b, float c);
 double lib_exp(double x);
 double lib_log(double x);
@@ -39,7 +39,8 @@ double lib_sin(double x);
 double lib_cos(double x);
 double lib_pow(double x, double y);
 
-/* Bind a batch to m->run, as the calls that take one do, for runs of its tapes; m->run.step stays. */
+/* Bind a batch to m->run, as the calls that take one do, for runs of its tapes; m->run.step stays.
+ * */
 bool lib_bind(tfn_model *m, const tfn_batch *batch);
 
 /* Token i of a text as 13a splits it, not terminated, or NULL after the last. */

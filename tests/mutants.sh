@@ -1,7 +1,7 @@
 # Every backward with a sign flipped must be caught: each row of mutants.txt changes one line of a copy
 # of the header, and the tests named there must then fail. Only those are built and run, with one
 # instance of the kernels; clang -O0 first, which takes half a second where gcc takes four, because
-# gcc optimises the kernels whatever the options are.
+# gcc optimizes the kernels whatever the options are.
 . ./check.sh
 flags="-std=c99 -O1 -DTFNORM_NO_SIMD" cc=${CC:-cc}
 if have clang; then cc=clang flags="-std=c99 -O0 -DTFNORM_NO_SIMD"; fi

@@ -9,5 +9,5 @@ tries() {               # PROGRAM NAMES: the tests with these in their names
         { complaints "$work/log"; return 1; }
 }
 check "files: every byte" tries files any_byte
-check "tokenisers: every byte" tries tokenise bad_
+check "tokenizers: every byte" tries tokenize bad_
 finish

@@ -211,7 +211,7 @@ static void rows_draw_join(tfn_join *j)
     if (rows_one_in(10)) j->scales = !j->scales;
     if (rows_one_in(8)) j->source = (tfn_source)rows_below(4);
     if (rows_one_in(8)) j->skip_from = (tfn_source)rows_below(3);
-    if (rows_one_in(6)) j->qk = (tfn_qk_norm)rows_below(TFN_QKV_HEAD + 1);
+    if (rows_one_in(6)) j->qk = (tfn_qk_norm)rows_below(TFN_QK_NORM_QKV_HEAD + 1);
     if (rows_one_in(6)) j->head_scale = (tfn_head_scale)rows_below(3);
     if (rows_one_in(5)) rows_draw_scale(&j->in);
     if (rows_one_in(4)) rows_draw_scale(&j->out);
@@ -222,7 +222,7 @@ static void rows_draw_join(tfn_join *j)
 /* A row of the library with changes. Flags: mostly a few. */
 static void rows_draw_row(rows_row *row, const tfn_model_desc *d, bool decoder)
 {
-    tfn_place place = { TFN_SELF_ATTENTION, false, true, 1, 2, 2, 2, 8 };
+    tfn_place place = { TFN_SUBLAYER_SELF_ATTENTION, false, true, 1, 2, 2, 2, 8 };
     const tfn_topology *host;
     int32_t count = 0, changes = rows_below(3);
     while (tfn_topology_at(count)) count++;
@@ -235,9 +235,9 @@ static void rows_draw_row(rows_row *row, const tfn_model_desc *d, bool decoder)
     if (rows_one_in(2)) changes = 0;
     for (int32_t i = 0; i < changes; i++) row->flags ^= 1u << rows_below(ROWS_FLAGS);
     place.decoder = decoder;
-    place.alone = d->arch != TFN_ENCODER_DECODER;
+    place.alone = d->arch != TFN_ARCH_ENCODER_DECODER;
     row->attention = tfn_topology_join(host, &place);
-    place.kind = TFN_FFN;
+    place.kind = TFN_SUBLAYER_FFN;
     row->ffn = tfn_topology_join(host, &place);
     rows_draw_join(&row->attention);
     rows_draw_join(&row->ffn);
@@ -270,11 +270,11 @@ static void rows_draw_shape(tfn_model_desc *d)
     d->ffn = d->heads * (2 + rows_below(8));
     d->layers = 1 + rows_below(3);
     d->decoder_layers = 1 + rows_below(3);
-    if (d->arch == TFN_ENCODER && rows_one_in(3)) d->head = TFN_HEAD_SEQUENCE;
+    if (d->arch == TFN_ARCH_ENCODER && rows_one_in(3)) d->head = TFN_HEAD_SEQUENCE;
     if (d->head == TFN_HEAD_SEQUENCE) d->classes = 5;
-    if (d->arch == TFN_ENCODER && rows_one_in(3)) d->segments = 2;
-    if (d->arch == TFN_ENCODER_DECODER && rows_one_in(8)) d->bands = 5;
-    if (d->arch != TFN_DECODER || !rows_one_in(12)) return;
+    if (d->arch == TFN_ARCH_ENCODER && rows_one_in(3)) d->segments = 2;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER && rows_one_in(8)) d->bands = 5;
+    if (d->arch != TFN_ARCH_DECODER || !rows_one_in(12)) return;
     d->width = 16;
     d->cutoffs[0] = 4;
     d->cutoffs[1] = rows_one_in(2) ? 7 : 0;
@@ -283,13 +283,13 @@ static void rows_draw_shape(tfn_model_desc *d)
 static void rows_draw_options(tfn_model_desc *d)
 {
     static const float rates[] = { 0, 0, 0.1f, 0.3f }, epsilons[] = { 0, 0, 0, 1e-3f, 1e-6f };
-    d->activation = (tfn_activation)rows_below(TFN_IDENTITY + 1);
-    d->position = (tfn_position_kind)rows_below(TFN_NO_POSITION + 1);
+    d->activation = (tfn_activation_kind)rows_below(TFN_ACTIVATION_IDENTITY + 1);
+    d->position = (tfn_position_kind)rows_below(TFN_POSITION_NONE + 1);
     d->untied = rows_one_in(2);
     d->separate_source = rows_one_in(3);
     d->scale_embedding = rows_one_in(3);
     d->no_bias = rows_one_in(4);
-    if (rows_one_in(6)) d->qk_norm = (tfn_qk_norm)rows_below(TFN_QKV_HEAD + 1);
+    if (rows_one_in(6)) d->qk_norm = (tfn_qk_norm)rows_below(TFN_QK_NORM_QKV_HEAD + 1);
     if (rows_one_in(6)) d->attention_cap = 5;
     if (rows_one_in(6)) d->logit_cap = 3;
     d->norm_eps = ROWS_PICK(epsilons);
@@ -298,7 +298,7 @@ static void rows_draw_options(tfn_model_desc *d)
     d->attention_dropout = ROWS_PICK(rates);
     d->activation_dropout = ROWS_PICK(rates);
     if (rows_one_in(4)) d->smoothing = 0.1f;
-    d->optimizer = (tfn_optimizer)rows_below(TFN_RADAM + 1);
+    d->optimizer = (tfn_optimizer)rows_below(TFN_OPTIMIZER_RADAM + 1);
     d->schedule.lr = 0.01f;
     d->clip = rows_one_in(2) ? 1 : 0;
     if (rows_one_in(4)) d->decay = 0.1f;
@@ -319,9 +319,10 @@ static void rows_draw(rows_case *c, uint64_t seed)
     rows_draw_shape(d);
     rows_draw_options(d);
     if (rows_one_in(3)) d->recipe = rows_draw_name("recipe", 0);
-    else rows_draw_row(&c->row, d, d->arch == TFN_DECODER);
+    else rows_draw_row(&c->row, d, d->arch == TFN_ARCH_DECODER);
     if (c->row.own || rows_one_in(4)) d->norm = rows_draw_name("norm", 2);
-    if (d->arch == TFN_ENCODER_DECODER && rows_one_in(3)) rows_draw_row(&c->decoder_row, d, true);
+    if (d->arch == TFN_ARCH_ENCODER_DECODER && rows_one_in(3)) rows_draw_row(&c->decoder_row, d,
+        true);
     if (rows_one_in(4)) d->decoder_norm = rows_draw_name("norm", 2);
     if (rows_one_in(3)) d->init = rows_draw_name("init", 0);
     c->steps = 2 + rows_below(2);
@@ -411,7 +412,7 @@ static void rows_fill(rows_data *data, const tfn_model_desc *d, uint64_t seed)
     if (d->segments) b->segments = data->segments;
     data->logits = (size_t)ROWS_BATCH
                  * (classes ? (size_t)d->classes : (size_t)d->vocab * (size_t)d->context);
-    if (d->arch != TFN_ENCODER_DECODER) return;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     if (d->bands) b->frames = data->frames;
     else b->source = data->source;
     b->source_lengths = data->source_lengths;
@@ -513,7 +514,7 @@ static bool rows_decode(const rows_case *c, const tfn_model *m, const rows_data 
     block = malloc(size ? size : 1);
     if (!room || !block) exit(2);
     good = good && tfn_decoder_init(&d, m, ROWS_BATCH, chunk, block, size) == TFN_OK;
-    if (good && m->desc.arch == TFN_ENCODER_DECODER)
+    if (good && m->desc.arch == TFN_ARCH_ENCODER_DECODER)
         good = tfn_decoder_start(&d, &data->batch) == TFN_OK;
     if (!good) rows_bad(r, "a decoder", size ? &d.error : NULL);
     for (int32_t t = 0; good && t < context; t += chunk) {
@@ -615,7 +616,7 @@ static void rows_fold(const rows_case *c, tfn_model *m, const rows_data *data, c
         if (!(r->gap <= limit) && !(gap < 8 * rows_trembling(m, data, want))) {
             r->verdict = ROWS_WRONG;
             snprintf(r->text, sizeof r->text, "folded is off by %.3g of the largest", r->gap);
-        } else if (m->desc.arch != TFN_ENCODER && !rows_whole_tensor(m)) {
+        } else if (m->desc.arch != TFN_ARCH_ENCODER && !rows_whole_tensor(m)) {
             rows_decode(c, &folded, data, found, "folded, the decoder and the full forward differ",
                         r);
         }
@@ -674,7 +675,7 @@ static rows_result rows_check(const rows_case *c)
     want = rows_logits(&m, &data);
     if (!want) rows_bad(&r, "logits", &m.error);
     else if (rows_largest(want, data.logits) > 1e6) r.verdict = ROWS_WILD;
-    if (r.verdict == ROWS_GOOD && m.desc.arch != TFN_ENCODER && !rows_whole_tensor(&m))
+    if (r.verdict == ROWS_GOOD && m.desc.arch != TFN_ARCH_ENCODER && !rows_whole_tensor(&m))
         rows_decode(c, &m, &data, want, "the decoder and the full forward differ", &r);
     if (r.verdict == ROWS_GOOD && !m.desc.half) rows_fold(c, &m, &data, want, &r);
     free(want);

@@ -41,7 +41,7 @@ static const attention_case attention_cases[] = {
     { 2, 100, 100, 3, 3,  1, ATTENTION_CAUSAL, "81", 0, true, 0 },
     { 2, 129, 129, 2, 2, 64, ATTENTION_CAUSAL, "", 0, false, 0 },
     { 4,  40,  90, 4, 4,  3, ATTENTION_FULL, "+-80", 0, false, 0 },
-    { 2,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "58", 0, true, 0 },       /* more queries than keys */
+    { 2,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "58", 0, true, 0 },    /* more queries than keys */
     { 2,  45,  70, 2, 1, 16, ATTENTION_CAUSAL, "85", 0, false, 0 },      /* fewer */
     { 1, 107, 107, 6, 2, 16, ATTENTION_CAUSAL, "7", (float)0.3, false, 0 },
     { 2,  35, 301, 1, 1, 33, ATTENTION_FULL, "83", (float)0.1, true, 0 },
@@ -56,7 +56,7 @@ static const attention_case attention_cases[] = {
 /* A call with its arrays: x holds q, k, v, dy; out holds y, stats, dq, dk, dv. */
 typedef struct attention_data {
     const attention_case *c;
-    tfn_attention p;
+    tfn_attention_args p;
     int32_t lengths[8];
     float  *x, *out;
     size_t  x_count, out_count;
@@ -79,7 +79,7 @@ static void attention_fill(float *x, ptrdiff_t count, ptrdiff_t cols, ptrdiff_t 
 
 static void attention_point(attention_data *a, float *x, float *out)
 {
-    tfn_attention *p = &a->p;
+    tfn_attention_args *p = &a->p;
     p->q = x;
     p->dy = x + a->q_size;
     p->k = p->dy + a->q_size;
@@ -99,7 +99,7 @@ static void attention_reset(attention_data *a)
 
 static void attention_make(attention_data *a, const attention_case *c)
 {
-    tfn_attention *p = &a->p;
+    tfn_attention_args *p = &a->p;
     ptrdiff_t cols = c->heads * c->size, k_cols = c->kv_heads * c->size;
     memset(a, 0, sizeof *a);
     a->c = c;
@@ -137,7 +137,7 @@ static void attention_free(attention_data *a)
 }
 
 /* Forward and backward of pairs [first, last) in a work area full of NaN, with a guard behind. */
-static void attention_pairs(const tfn_kernels *k, const tfn_attention *p, ptrdiff_t first,
+static void attention_pairs(const tfn_kernels *k, const tfn_attention_args *p, ptrdiff_t first,
                             ptrdiff_t last)
 {
     size_t n = (size_t)k->attention_work(p->tq, p->tk, p->head_size);
@@ -157,7 +157,7 @@ static void attention_run(const tfn_kernels *k, attention_data *a)
     attention_pairs(k, &a->p, 0, a->p.batch * a->p.kv_heads);
 }
 
-static int32_t attention_keys(const tfn_attention *p, ptrdiff_t b, ptrdiff_t i)
+static int32_t attention_keys(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t n = p->tk;
     if (p->lengths && p->lengths[b] < n) n = p->lengths[b] > 0 ? p->lengths[b] : 0;
@@ -178,7 +178,7 @@ static double attention_dot(const float *a, const float *b, int32_t n)
 static void attention_reference_row(const attention_data *a, double *out, ptrdiff_t b, ptrdiff_t i,
                                     ptrdiff_t h)
 {
-    const tfn_attention *p = &a->p;
+    const tfn_attention_args *p = &a->p;
     int32_t d = p->head_size, n = attention_keys(p, b, i);
     ptrdiff_t g = h * p->kv_heads / p->heads, at = (b*p->tq + i) * p->q_ld + h*d;
     double *w = (double *)malloc((size_t)(4*p->tk + 1) * sizeof *w), *keep = w + p->tk, sum = 0;
@@ -331,11 +331,11 @@ static void attention_same_rows(const char *what, const float *x, ptrdiff_t x_ld
  * number of the sentence, so with dropout only sentence 0 is compared. */
 static void attention_compare_alone(const tfn_kernels *k, const attention_data *a, ptrdiff_t b)
 {
-    const tfn_attention *p = &a->p;
+    const tfn_attention_args *p = &a->p;
     const ptrdiff_t tk = p->lengths ? p->lengths[b] : p->tk, at = b*p->tq, key = b*p->tk;
     const ptrdiff_t cols = p->heads * p->head_size, k_cols = p->kv_heads * p->head_size;
     float *t = attention_alloc((size_t)(p->tq * 5*cols + tk * 4*k_cols)), *s = t;
-    tfn_attention o = *p;
+    tfn_attention_args o = *p;
     float *q = s, *dy = q + p->tq*cols, *kk = dy + p->tq*cols, *v = kk + tk*k_cols;
     o.batch = 1;
     o.tk = tk;
@@ -491,7 +491,7 @@ TEST(attention_some_gradients)
 static void attention_cache(const attention_data *a, float *keys, float *values, ptrdiff_t capacity,
                             const int32_t *beam)
 {
-    const tfn_attention *p = &a->p;
+    const tfn_attention_args *p = &a->p;
     const ptrdiff_t d = p->head_size;
     for (ptrdiff_t i = 0; i < p->batch * p->kv_heads * d * capacity; i++)
         keys[i] = values[i] = (float)NAN;
@@ -507,9 +507,9 @@ static void attention_cache(const attention_data *a, float *keys, float *values,
 
 /* One row of every sentence from the cache; a causal one has a count, others their lengths. */
 static void attention_cached_row(const tfn_kernels *k, const attention_data *a,
-                                 tfn_attention_cached *o, ptrdiff_t i, ptrdiff_t first)
+                                 tfn_attention_cached_args *o, ptrdiff_t i, ptrdiff_t first)
 {
-    const tfn_attention *p = &a->p;
+    const tfn_attention_args *p = &a->p;
     const size_t n = (size_t)k->attention_work(0, o->capacity, o->head_size);
     float *y = o->y, *work = attention_alloc(n + ATTENTION_WORK);
     int32_t lengths[8];
@@ -536,7 +536,7 @@ TEST(attention_from_cache)
     for (int i = 0; i < ATTENTION_CASES; i++) {
         attention_case c = attention_cases[i];
         const ptrdiff_t capacity = c.tk + i % 3;
-        tfn_attention_cached o;
+        tfn_attention_cached_args o;
         attention_data a;
         size_t size;
         float *keys, *values;

@@ -1,8 +1,8 @@
 /* The same bits everywhere, for every instruction set that this machine has, with 1 and 2 threads.
  * What tfn_bits says decides which hash tfn_selfcheck must give: "canonical" TFN_BITS_HASH,
- * "differ: no FMA" TFN_BITS_HASH_NO_FMA; it says nothing else. builds.sh and platforms.sh build it in
- * many other ways; with BITS_EXCLUDED in one that the promise excludes, and there tfn_bits must say
- * of plain C why. */
+ * "differ: no FMA" TFN_BITS_HASH_NO_FMA; it says nothing else. builds.sh and platforms.sh build it
+ * in many other ways; with BITS_EXCLUDED in one that the promise excludes, and there tfn_bits must
+ * say of plain C why. */
 #include "lib.h"
 #include "check.h"
 
@@ -23,7 +23,8 @@ TEST(bits_selfcheck)
     if (bits_claims("canonical")) CHECK(hash == TFN_BITS_HASH);
     if (bits_claims("differ: no FMA")) CHECK(hash == TFN_BITS_HASH_NO_FMA);
 #ifdef BITS_EXCLUDED
-    if (bits_isa == TFN_ISA_PLAIN) CHECK(!bits_claims("canonical") && !bits_claims("differ: no FMA"));
+    if (bits_isa == TFN_ISA_PLAIN) CHECK(!bits_claims("canonical")
+                                         && !bits_claims("differ: no FMA"));
 #else
     CHECK(bits_claims("canonical") || bits_claims("differ: no FMA"));
 #endif

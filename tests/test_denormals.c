@@ -32,7 +32,7 @@ TEST(denormals_counted)
     const float few[] = { 0, -0.0f, 1e-39f, -1e-45f, 1.17549435e-38f, 1, INFINITY, NAN };
     const tfn_kernels *k = tfn_kernels_for(TFN_ISA_BEST);
     float y[8];
-    tfn_matmul p;
+    tfn_matmul_args p;
     CHECK_INT(denormals_in(few, 8), 2);
     memset(&p, 0, sizeof p);
     memset(&denormals, 0, sizeof denormals);
@@ -67,10 +67,10 @@ TEST(denormals_recipes)
 /* In olmo2 each activation but ReLU makes some, if what decays is not cut. */
 TEST(denormals_activations)
 {
-    for (int kind = TFN_RELU; kind <= TFN_SWIGLU; kind++) {
+    for (int kind = TFN_ACTIVATION_RELU; kind <= TFN_ACTIVATION_SWIGLU; kind++) {
         char name[32];
         tfn_model_desc d = denormals_desc("olmo2");
-        d.activation = (tfn_activation)kind;
+        d.activation = (tfn_activation_kind)kind;
         snprintf(name, sizeof name, "activation %d", kind);
         denormals_none(&d, name);
     }
@@ -84,12 +84,12 @@ TEST(denormals_options)
             "RAdam", "clusters of words"
         };
         tfn_model_desc d = denormals_desc(which % 2 ? "output-norm" : "olmo2");
-        if (which == 0) d.arch = TFN_ENCODER_DECODER;
+        if (which == 0) d.arch = TFN_ARCH_ENCODER_DECODER;
         if (which == 1) d.smoothing = d.dropout = d.attention_dropout = 0.1f;
         if (which == 2) d.attention_cap = 50, d.logit_cap = 30;
-        if (which == 3) d.position = TFN_ROTARY, d.kv_heads = 1;
-        if (which == 4) d.optimizer = TFN_SGD, d.beta1 = 0.9f, d.schedule.lr = 0.1f;
-        if (which == 5) d.optimizer = TFN_RADAM;
+        if (which == 3) d.position = TFN_POSITION_ROTARY, d.kv_heads = 1;
+        if (which == 4) d.optimizer = TFN_OPTIMIZER_SGD, d.beta1 = 0.9f, d.schedule.lr = 0.1f;
+        if (which == 5) d.optimizer = TFN_OPTIMIZER_RADAM;
         if (which == 6) d.cutoffs[0] = 8, d.cutoffs[1] = 20;
         denormals_none(&d, names[which]);
     }

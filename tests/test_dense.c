@@ -91,7 +91,7 @@ static void run_product(const tfn_kernels *kernels, const matrix *a, const matri
 {
     const ptrdiff_t ld = n + 3, size = m * ld, room = kernels->matmul_work(m, n, k);
     float *c = floats(size), *work = floats(room + 1);
-    tfn_matmul p = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    tfn_matmul_args p = { NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     bool same = true;
     for (ptrdiff_t i = 0; i < size; i++) c[i] = GUARD;
     if (mode == ADD)

@@ -100,34 +100,44 @@ static tfn_status files_header(const char *header, size_t data, char *text, size
 
 /* -- safetensors ----------------------------------------------------------------------------- */
 
-typedef struct files_bad_case { const char *header; size_t data; const char *message; } files_bad_case;
+typedef struct files_bad_case { const char *header; size_t data; const char *message;
+                                } files_bad_case;
 
 TEST(files_rules)
 {
 #define FILES_T(name, dtype, shape, begin, end) \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" begin "," end "]}"
     static const files_bad_case bad[] = {
-        { "{", 0, "a string is wanted at byte 1" }, { "\xff", 0, "not UTF-8" }, { "", 0, "{ is wanted" },
+        { "{", 0, "a string is wanted at byte 1" }, { "\xff", 0, "not UTF-8" },
+            { "", 0, "{ is wanted" },
         { "{\"\xc0\x80\":0}", 0, "not UTF-8" }, { "{\"\xed\xa0\x80\":0}", 0, "not UTF-8" },
-        { "{\"\xf4\x90\x80\x80\":0}", 0, "not UTF-8" }, { "{}x", 0, "header's end is wanted at byte 2" },
-        { "[]", 0, "{ is wanted" }, { "{} {}", 0, "header's end" }, { "{\"a\":1}", 0, "{ is wanted" },
+        { "{\"\xf4\x90\x80\x80\":0}", 0, "not UTF-8" }, { "{}x", 0,
+            "header's end is wanted at byte 2" },
+        { "[]", 0, "{ is wanted" }, { "{} {}", 0, "header's end" }, { "{\"a\":1}", 0,
+            "{ is wanted" },
         { "{" FILES_T("a", "I32", "[2,2]", "0", "4") "}", 4, "a has 4 bytes, its shape wants 16" },
-        { "{" FILES_T("a", "I32", "[2,18446744073709551614]", "0", "16") "}", 16, "a smaller number" },
-        { "{" FILES_T("a", "I32", "[2,9223372036854775807]", "0", "16") "}", 16, "a smaller number" },
+        { "{" FILES_T("a", "I32", "[2,18446744073709551614]", "0", "16") "}", 16,
+          "a smaller number" },
+        { "{" FILES_T("a", "I32", "[2,9223372036854775807]", "0", "16") "}", 16,
+          "a smaller number" },
         { "{" FILES_T("a", "I32", "[281474976710656]", "0", "0") "}", 0, "a smaller number" },
         { "{" FILES_T("a", "I32", "[4294967296,4294967296]", "0", "0") "}", 0, "too many values" },
-        { "{" FILES_T("a", "I32", "[4294967296,4294967296,0]", "0", "0") "}", 0, "too many values" },
+        { "{" FILES_T("a", "I32", "[4294967296,4294967296,0]", "0", "0") "}", 0,
+          "too many values" },
         { "{" FILES_T("a", "F32", "[4611686018427387904]", "0", "0") "}", 0, "a smaller number" },
         { "{" FILES_T("a", "F32", "[65536,281474976710655]", "0", "0") "}", 0, "too many values" },
         { "{" FILES_T("a", "U8", "[4]", "0", "4") "," FILES_T("b", "U8", "[4]", "0", "4") "}", 4,
           " begins at 0, 4 is wanted" },
         { "{" FILES_T("a", "U8", "[4]", "0", "4") "," FILES_T("b", "U8", "[4]", "5", "9") "}", 9,
           "b begins at 5, 4 is wanted" },
-        { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 5, "the tensors have 4 bytes, the file has 5" },
-        { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 3, "the tensors have 4 bytes, the file has 3" },
+        { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 5,
+          "the tensors have 4 bytes, the file has 5" },
+        { "{" FILES_T("a", "U8", "[4]", "0", "4") "}", 3,
+          "the tensors have 4 bytes, the file has 3" },
         { "{" FILES_T("a", "U8", "[2]", "0", "2") "," FILES_T("a", "U8", "[2]", "2", "4") "}", 4,
           "a comes twice" },
-        { "{" FILES_T("a", "U8", "[2]", "0", "2") "," FILES_T("\\u0061", "U8", "[2]", "2", "4") "}", 4,
+        { "{" FILES_T("a", "U8", "[2]", "0", "2") "," FILES_T("\\u0061", "U8", "[2]", "2", "4") "}",
+          4,
           "a comes twice" },
         { "{" FILES_T("a", "U8", "[-1]", "0", "0") "}", 0, "a whole number" },
         { "{" FILES_T("a", "U8", "[1.0]", "0", "1") "}", 1, ", or ] is wanted" },
@@ -144,25 +154,34 @@ TEST(files_rules)
           FILES_T("c", "U8", "[1]", "1", "0") "}", 1, "c ends before it begins" },
         { "{" FILES_T("a", "U8", "[1]", "0", "18446744073709551615") "}", 1, "a smaller number" },
         { "{" FILES_T("a", "F4", "[1]", "0", "0") "}", 0, "a has 0 bytes, its shape wants 0" },
-        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1, "a tensor with dtype, shape and data_offsets" },
-        { "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "once" },
+        { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1,
+          "a tensor with dtype, shape and data_offsets" },
+        { "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "once" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,2]}}", 1, "two offsets" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", 1, "two offsets" },
-        { "{\"__metadata__\":{\"a\":{}}}", 0, "a string is wanted" }, { "{\"__metadata__\":{\"a\":1}}", 0, "a string" },
+        { "{\"__metadata__\":{\"a\":{}}}", 0, "a string is wanted" },
+            { "{\"__metadata__\":{\"a\":1}}", 0, "a string" },
         { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, "one of it" },
         { "{\"__metadata__\":nul}", 0, "null" }, { "{\"a\" {}}", 0, ": is wanted" },
         { "{\"a\":{\"x\":[[[[[[[[[0]]]]]]]]],\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "less depth" },
-        { "{\"a\":{\"x\":01,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "a number" },
-        { "{\"a\":{\"x\":1.,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "a number" },
-        { "{\"a\":{\"x\":1e,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "an exponent" },
-        { "{\"a\":{\"x\":Infinity,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "a number" },
+        { "{\"a\":{\"x\":01,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "a number" },
+        { "{\"a\":{\"x\":1.,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "a number" },
+        { "{\"a\":{\"x\":1e,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "an exponent" },
+        { "{\"a\":{\"x\":Infinity,\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+          "a number" },
         { "{" FILES_T("a\\u0000", "U8", "[1]", "0", "1") "}", 1, "without zeros" },
-        { "{" FILES_T("a", "U8", "[1,1,1,1,1,1,1,1,1]", "0", "1") "}", 1, "a has rank 9, the limit is 8" } };
+        { "{" FILES_T("a", "U8", "[1,1,1,1,1,1,1,1,1]", "0", "1") "}", 1,
+          "a has rank 9, the limit is 8" } };
     static const files_bad_case good[] = {
         { "{}", 0, NULL }, { " \t\r\n{ } ", 0, NULL }, { "{\"__metadata__\":null}", 0, NULL },
         { "{" FILES_T("a", "F32", "[]", "0", "4") "}", 4, NULL },
         { "{" FILES_T("a", "F32", "[0,281474976710655,281474976710655]", "0", "0") "}", 0, NULL },
-        { "{" FILES_T("b", "U8", "[1]", "1", "2") ",\n" FILES_T("a", "BOOL", "[1]", "0", "1") "}  ", 2, NULL },
+        { "{" FILES_T("b", "U8", "[1]", "1", "2") ",\n" FILES_T("a", "BOOL", "[1]", "0", "1") "}  ",
+          2, NULL },
         { "{" FILES_T("a", "F4", "[4]", "0", "2") "}", 2, NULL },
         { "{\"__metadata__\":{\"k\":\"\\ud83d\\ude00\"},\"a\":{\"x\":[1,-2.5e+3,{\"y\":null}],\"dtype\":\"U8\","
           "\"shape\":[1],\"data_offsets\":[0,1]}}", 1, NULL } };
@@ -198,7 +217,8 @@ TEST(files_many)
         char *p = header;
         *p++ = '{';
         for (int i = 0; i < count; i++)
-            p += sprintf(p, "%s\"%d\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[%d,%d]}", i ? "," : "",
+            p += sprintf(p, "%s\"%d\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[%d,%d]}",
+                         i ? "," : "",
                          i * 7919 % count, same ? 16 : 0, 0, same ? 16 : 0);
         strcpy(p, "}");
         files_header(header, same ? 16 : 0, text, sizeof text);
@@ -224,7 +244,8 @@ TEST(files_values)
 {
     const float matrix[] = { 0, -0.0f, 1, 1e-45f, 3.4028235e38f, -INFINITY };
     static const float i8[] = { -128, 127 }, u8[] = { 0, 255 }, i16[] = { -32768, 32767 };
-    static const float u16[] = { 65535 }, i32[] = { -2147483648.f, 2147483648.f }, u32[] = { 4294967296.f };
+    static const float u16[] = { 65535 }, i32[] = { -2147483648.f, 2147483648.f },
+        u32[] = { 4294967296.f };
     static const float truth[] = { 0, 1 }, seven[] = { 7 };
     tfn_file f = files_from(golden_all_dtypes, sizeof golden_all_dtypes);
     tfn_tensor t;
@@ -245,7 +266,8 @@ TEST(files_values)
     files_value(&f, "bool", truth, 2);
     files_value(&f, "empty", NULL, 0);
     files_value(&f, "a \"quoted\"\\\xc3\xa9", seven, 1);
-    CHECK(!tfn_file_find(&f, "matri", &t) && !tfn_file_find(&f, "zzz", &t) && !tfn_file_find(&f, "", &t));
+    CHECK(!tfn_file_find(&f, "matri", &t) && !tfn_file_find(&f, "zzz", &t)
+          && !tfn_file_find(&f, "", &t));
     CHECK_INT(tfn_file_text(&f, "format", text, sizeof text), 2);
     CHECK(!strcmp(text, "pt") && !tfn_file_text(&f, "other", NULL, 0));
     CHECK(tfn_file_find(&f, "matrix", &t) && t.rank == 2 && t.shape[0] == 2 && t.shape[1] == 3);
@@ -262,7 +284,8 @@ TEST(files_writing)
     tfn_file f;
     size_t wanted;
     memset(t, 0, sizeof t);
-    strcpy(t[0].name, "c"), t[0].dtype = TFN_U8, t[0].rank = 1, t[0].shape[0] = 3, t[0].data = "xyz";
+    strcpy(t[0].name, "c"), t[0].dtype = TFN_DTYPE_U8, t[0].rank = 1, t[0].shape[0] = 3,
+        t[0].data = "xyz";
     strcpy(t[1].name, "b"), t[1].rank = 1, t[1].shape[0] = 2, t[1].data = b;
     strcpy(t[2].name, "a"), t[2].rank = 2, t[2].shape[0] = 1, t[2].shape[1] = 2, t[2].data = a;
     for (size_t size = 0; size <= sizeof out; size++) {
@@ -294,7 +317,7 @@ TEST(files_writing)
     CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);
     CHECK_INT(tfn_file_open(&f), TFN_NO_MEMORY);         /* it stays */
     strcpy(t[0].name, "a");
-    t[0].dtype = TFN_F32;
+    t[0].dtype = TFN_DTYPE_F32;
     f = files_from(NULL, 0);
     CHECK_INT(tfn_file_write(&f, t, 3), TFN_BAD_OPTION);         /* twice */
     t[0].rank = 9;
@@ -308,14 +331,18 @@ TEST(files_index)
 {
     static const char good[] = "{\"metadata\":{\"total_size\":12},\"weight_map\":"
                                "{\"a\":\"x-1.safetensors\",\"b\":\"x-2.safetensors\"}}\n";
-    static const char *const bad[] = { "", "{}", "{\"weight_map\":{\"a\":\"../x\"}}", "{\"weight_map\":{\"a\":\"\"}}",
-        "{\"weight_map\":{\"a\":\"..\"}}", "{\"weight_map\":{\"a\":\"b\\\\c\"}}", "{\"weight_map\":{\"a\":1}}",
-        "{\"weight_map\":{}}x", "{\"weight_map\":{},\"weight_map\":{}}", "{\"weight_map\":{\"a\":\"c:x\"}}" };
+    static const char *const bad[] = { "", "{}", "{\"weight_map\":{\"a\":\"../x\"}}",
+                                       "{\"weight_map\":{\"a\":\"\"}}",
+        "{\"weight_map\":{\"a\":\"..\"}}", "{\"weight_map\":{\"a\":\"b\\\\c\"}}",
+            "{\"weight_map\":{\"a\":1}}",
+        "{\"weight_map\":{}}x", "{\"weight_map\":{},\"weight_map\":{}}",
+            "{\"weight_map\":{\"a\":\"c:x\"}}" };
     char file[32];
     tfn_file f = files_from(good, sizeof good - 1);
     FILES_OK(tfn_index_open(&f), f);
     CHECK(tfn_file_text(&f, "b", file, sizeof file) == 15 && !strcmp(file, "x-2.safetensors"));
-    CHECK(tfn_file_text(&f, "a", file, sizeof file) == 15 && !tfn_file_text(&f, "c", file, sizeof file));
+    CHECK(tfn_file_text(&f, "a", file, sizeof file) == 15
+          && !tfn_file_text(&f, "c", file, sizeof file));
     tfn_file_close(&f);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         f = files_from(bad[i], strlen(bad[i]));
@@ -337,19 +364,24 @@ typedef struct files_case {
     bool half, encoder;
 } files_case;
 static const files_case files_cases[] = {
-    { "pre", 1, 4, TFN_ADAMW, false, false }, { "post", 3, 5, TFN_ADAM, false, false },
-    { "admin", 2, 3, TFN_RADAM, false, false }, { "admin", 1, 0, TFN_ADAMW, false, false },
-    { "batchnorm", 1, 4, TFN_ADAMW, false, true }, { "powernorm", 2, 5, TFN_SGD, false, true },
-    { "pre", 1, 5, TFN_ADAMW, true, false }, { "lsuv", 1, 2, TFN_SGD, false, false },
-    { "deepnorm", 2, 1, TFN_ADAMW, false, true }, { "ngpt", 1, 3, TFN_ADAM, false, false },
-    { "rezero", 1, 3, TFN_SGD, false, false }
+    { "pre", 1, 4, TFN_OPTIMIZER_ADAMW, false, false }, { "post", 3, 5, TFN_OPTIMIZER_ADAM, false,
+        false },
+    { "admin", 2, 3, TFN_OPTIMIZER_RADAM, false, false }, { "admin", 1, 0, TFN_OPTIMIZER_ADAMW,
+        false, false },
+    { "batchnorm", 1, 4, TFN_OPTIMIZER_ADAMW, false, true }, { "powernorm", 2, 5, TFN_OPTIMIZER_SGD,
+        false, true },
+    { "pre", 1, 5, TFN_OPTIMIZER_ADAMW, true, false }, { "lsuv", 1, 2, TFN_OPTIMIZER_SGD, false,
+        false },
+    { "deepnorm", 2, 1, TFN_OPTIMIZER_ADAMW, false, true }, { "ngpt", 1, 3, TFN_OPTIMIZER_ADAM,
+        false, false },
+    { "rezero", 1, 3, TFN_OPTIMIZER_SGD, false, false }
 };
 static tfn_model_desc files_desc(const files_case *c)
 {
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.recipe = c->recipe;
-    d.arch = c->encoder ? TFN_ENCODER : TFN_DECODER;
+    d.arch = c->encoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER;
     d.vocab = FILES_V;
     d.context = FILES_T;
     d.batch = FILES_B;
@@ -358,11 +390,11 @@ static tfn_model_desc files_desc(const files_case *c)
     d.ffn = 20;
     d.micro_batches = c->micro;
     d.optimizer = c->optimizer;
-    d.beta1 = c->optimizer == TFN_SGD && c->micro > 1 ? (float)0.5 : 0;
+    d.beta1 = c->optimizer == TFN_OPTIMIZER_SGD && c->micro > 1 ? (float)0.5 : 0;
     d.half = c->half;
     d.loss_scale = c->half ? (float)4194304 : 0;       /* too large at first: the scale moves */
     d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
-    d.schedule.kind = TFN_INVERSE_SQRT;
+    d.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;
     d.schedule.warmup = 3;
     d.clip = 1;
     d.decay = (float)0.01;
@@ -461,8 +493,10 @@ TEST(files_differences)
     files_train(&m, 0, 2, &report);
     bytes = files_save(&m, NULL, &size);
     for (int i = 0; i < 8; i++) {
-        static const char *const messages[] = { "layers is 2, the model has 3", "dropout is 1e-1, the model has 2e-1",
-            "topology is pre, the model has post", "recipe is pre, the model has admin", "untied is false, the model has true",
+        static const char *const messages[] = { "layers is 2, the model has 3",
+                                                "dropout is 1e-1, the model has 2e-1",
+            "topology is pre, the model has post", "recipe is pre, the model has admin",
+                "untied is false, the model has true",
             "schedule.lr is 1e-3, the model has 5e-1", "positio",
             "schedule.fairseq is not given, the model has true" };
         e = d;
@@ -481,7 +515,8 @@ TEST(files_differences)
         if (!strstr(files_error(&f.error), messages[i])) FAIL("%s", files_error(&f.error));
         CHECK(other.error.status == TFN_OK && tfn_model_hash(&other) == before && !other.step);
         f = files_from(bytes, size);                   /* weights alone: only the net must fit */
-        CHECK_INT(tfn_model_load_weights(&other, &f, 1) == TFN_OK, i == 1 || i == 3 || i == 5 || i == 7);
+        CHECK_INT(tfn_model_load_weights(&other, &f, 1) == TFN_OK, i == 1 || i == 3 || i == 5
+                  || i == 7);
         if (i == 1) CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&m));
         tfn_model_free(&other);
     }
@@ -510,7 +545,7 @@ TEST(files_later_option)
     unsigned char *bytes[2];
     char text[8];
     tfn_file f;
-    d.arch = TFN_ENCODER_DECODER;
+    d.arch = TFN_ARCH_ENCODER_DECODER;
     sound = d;
     sound.bands = 5;
     m = files_model(&d), heard = files_model(&sound);
@@ -532,10 +567,10 @@ TEST(files_later_option)
           && strstr(files_error(&f.error), "bands is 5, the model has 0"));
     tfn_model_free(&m), tfn_model_free(&heard), tfn_model_free(&other);
     free(bytes[0]), free(bytes[1]);
-    d.arch = TFN_DECODER;                              /* the others of them: clusters of words */
+    d.arch = TFN_ARCH_DECODER;    /* the others of them: clusters of words */
     d.width = 16;
     d.cutoffs[0] = 2, d.cutoffs[1] = 5;
-    d.schedule.kind = TFN_POLYNOMIAL;
+    d.schedule.kind = TFN_SCHEDULE_POLYNOMIAL;
     d.schedule.steps = 10;
     d.schedule.power = 2.5f;
     d.schedule.fairseq = true;
@@ -558,12 +593,16 @@ TEST(files_later_option)
 /* A row of one's own: known by its name alone. */
 TEST(files_own_row)
 {
-    static const tfn_topology own = { "my \"own\"", "x + F(N(x))", "none", 2026, TFN_FINAL_NORM, TFN_AGGREGATE_NONE,
-        NULL, { true, false, false, false, false, false, false, false, TFN_FROM_STREAM, TFN_FROM_STREAM, TFN_QK_DEFAULT,
-                TFN_NO_HEAD_SCALE, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
+    static const tfn_topology own = { "my \"own\"", "x + F(N(x))", "none", 2026,
+                                      TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE,
+        NULL, { true, false, false, false, false, false, false, false, TFN_SOURCE_STREAM,
+                TFN_SOURCE_STREAM, TFN_QK_NORM_DEFAULT,
+                TFN_HEAD_SCALE_NONE, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
+                    { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
                 { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 } },
-        { true, false, false, false, false, false, false, false, TFN_FROM_STREAM, TFN_FROM_STREAM, TFN_QK_DEFAULT,
-          TFN_NO_HEAD_SCALE, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
+        { true, false, false, false, false, false, false, false, TFN_SOURCE_STREAM,
+          TFN_SOURCE_STREAM, TFN_QK_NORM_DEFAULT,
+          TFN_HEAD_SCALE_NONE, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 },
           { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }, { TFN_SCALE_NONE, 0, 0, 0, 0, 0 } } };
     tfn_model_desc d = files_desc(files_cases), e;
     tfn_model m, other;
@@ -576,7 +615,8 @@ TEST(files_own_row)
     f = files_from(bytes, size);
     FILES_OK(tfn_model_peek(&f, &e, NULL), f);
     other = files_model(&e);
-    CHECK(tfn_model_load(&other, &f) != TFN_OK && strstr(files_error(&f.error), "is my \"own\", the model has pre"));
+    CHECK(tfn_model_load(&other, &f) != TFN_OK
+          && strstr(files_error(&f.error), "is my \"own\", the model has pre"));
     tfn_model_free(&other);
     e.topology = &own;
     e.decoder_topology = NULL;
@@ -587,17 +627,17 @@ TEST(files_own_row)
     free(bytes);
 }
 
-/* Tokeniser and a text of the user's come back. */
+/* Tokenizer and a text of the user's come back. */
 TEST(files_luggage)
 {
     static const char text[] = "the cat and the dog and the bird";
     static const char extra[] = "epoch 3, \"line\" 17\n\\ \xe2\x82\xac \x01";
     tfn_model_desc d = files_desc(files_cases);
     tfn_model m = files_model(&d);
-    tfn_tokeniser_desc td;
+    tfn_tokenizer_desc td;
     tfn_trainer trainer;
-    tfn_tokeniser k, again;
-    tfn_tokeniser_source s;
+    tfn_tokenizer k, again;
+    tfn_tokenizer_source s;
     tfn_checkpoint with = { NULL, extra, true };
     size_t size, work, n;
     unsigned char *bytes;
@@ -614,22 +654,22 @@ TEST(files_luggage)
     tfn_trainer_add(&trainer, text, sizeof text - 1);
     CHECK_INT(tfn_trainer_run(&trainer), TFN_OK);
     s.trainer = &trainer;
-    CHECK_INT(tfn_tokeniser_init(&k, &s, mem, sizeof mem), TFN_OK);
-    with.tokeniser = &k;
+    CHECK_INT(tfn_tokenizer_init(&k, &s, mem, sizeof mem), TFN_OK);
+    with.tokenizer = &k;
     bytes = files_save(&m, &with, &size);
     f = files_from(bytes, size);
     FILES_OK(tfn_file_open(&f), f);
     CHECK_INT(tfn_file_text(&f, "extra", got, sizeof got), sizeof extra - 1);
     CHECK(!strcmp(got, extra));
     tfn_file_close(&f);
-    n = tfn_checkpoint_tokeniser(&f, NULL, 0);
-    CHECK_INT(n, tfn_tokeniser_write(&k, NULL, 0));
-    CHECK_INT(tfn_checkpoint_tokeniser(&f, blob, sizeof blob), n);
+    n = tfn_checkpoint_tokenizer(&f, NULL, 0);
+    CHECK_INT(n, tfn_tokenizer_write(&k, NULL, 0));
+    CHECK_INT(tfn_checkpoint_tokenizer(&f, blob, sizeof blob), n);
     memset(&s, 0, sizeof s);
     s.blob = blob;
     s.blob_size = n;
-    block = malloc(tfn_tokeniser_size(&s));
-    CHECK_INT(tfn_tokeniser_init(&again, &s, block, tfn_tokeniser_size(&s)), TFN_OK);
+    block = malloc(tfn_tokenizer_size(&s));
+    CHECK_INT(tfn_tokenizer_init(&again, &s, block, tfn_tokenizer_size(&s)), TFN_OK);
     CHECK_INT(again.merges, k.merges);
     FILES_OK(tfn_model_load(&m, &f), f);
     free(block);
@@ -664,7 +704,7 @@ static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn
         if (peek != TFN_OK) return;
         if (tfn_model_load(m, &f) != TFN_OK) CHECK(f.error.text && m->error.status == TFN_OK);
         f = files_from(bytes, size);
-        CHECK(tfn_checkpoint_tokeniser(&f, blob, sizeof blob) < size);
+        CHECK(tfn_checkpoint_tokenizer(&f, blob, sizeof blob) < size);
     } else if (kind == 2) tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 8);
     else if (tfn_index_open(&f) == TFN_OK) {
         CHECK(tfn_file_text(&f, "a", NULL, 0) < size);
@@ -673,7 +713,8 @@ static void files_attempt(int kind, const unsigned char *bytes, size_t size, tfn
 }
 TEST(files_any_byte)
 {
-    static const unsigned char index[] = "{\"metadata\": {\"total_size\": 12.5e1, \"x\": [true, null]},\n"
+    static const unsigned char index[] =
+        "{\"metadata\": {\"total_size\": 12.5e1, \"x\": [true, null]},\n"
         " \"weight_map\": {\"a\": \"model-1.safetensors\", \"b\\u00e9\": \"model-2.safetensors\"}}";
     const unsigned char *from[] = { golden_all_dtypes, NULL, golden_npy_f4, index };
     size_t sizes[] = { sizeof golden_all_dtypes, 0, sizeof golden_npy_f4, sizeof index - 1 };
@@ -686,7 +727,7 @@ TEST(files_any_byte)
     d.batch = 1;
     d.schedule.warmup = 0;
     d.recipe = "t-fixup";                                       /* few tensors */
-    d.optimizer = TFN_SGD;
+    d.optimizer = TFN_OPTIMIZER_SGD;
     d.no_bias = true;
     m = files_model(&d);
     from[1] = files_save(&m, NULL, &sizes[1]);
@@ -694,7 +735,8 @@ TEST(files_any_byte)
         const size_t n = sizes[kind];
         int tier = check_tier(), step = every ? 1 : kind == 1 || !tier ? 85 : 5;
         for (size_t at = 0; at < n; at += kind == 1 && tier < 2 && !every ? 13 : 1) {
-            unsigned char *copy = (unsigned char *)malloc(n), *cut = (unsigned char *)malloc(at + !at);
+            unsigned char *copy = (unsigned char *)malloc(n),
+                *cut = (unsigned char *)malloc(at + !at);
             memcpy(cut, from[kind], at);
             memcpy(copy, from[kind], n);
             files_attempt(kind, cut, at, &m);
@@ -709,11 +751,12 @@ TEST(files_any_byte)
     tfn_model_free(&m);
 }
 
-/* Every number of the training state: what is no legal value is refused, without undefined behaviour
- * (readers.sh looks for that), and changes nothing. */
+/* Every number of the training state: what is no legal value is refused, without undefined
+ * behaviour (readers.sh looks for that), and changes nothing. */
 TEST(files_any_byte_of_state)
 {
-    const double values[] = { (double)INFINITY, -(double)INFINITY, (double)NAN, -1, 0.5, 1e16, 1e300 };
+    const double values[] = { (double)INFINITY, -(double)INFINITY, (double)NAN, -1, 0.5, 1e16,
+                              1e300 };
     tfn_model_desc d = files_desc(files_cases + 1);
     tfn_model m = files_model(&d);
     tfn_tensor t;
@@ -726,7 +769,7 @@ TEST(files_any_byte_of_state)
     tfn_file_close(&f);
     for (int slot = 0; slot < 6; slot++)
         for (int i = 0; i < 7; i++) {
-            const bool legal = slot == 5 && (values[i] == 0.5 || values[i] == 1e16);    /* a scale */
+            const bool legal = slot == 5 && (values[i] == 0.5 || values[i] == 1e16);  /* a scale */
             unsigned char kept[8];
             memcpy(kept, saved + t.at + 8*slot, 8);
             for (int k = 0; k < 8; k++) {
@@ -735,7 +778,8 @@ TEST(files_any_byte_of_state)
                 saved[t.at + 8*(uint64_t)slot + (uint64_t)k] = (unsigned char)(bits >> 8*k);
             }
             f = files_from(saved, n);
-            if ((tfn_model_load(&m, &f) == TFN_OK) != legal) FAIL("number %d is %g", slot, values[i]);
+            if ((tfn_model_load(&m, &f) == TFN_OK) != legal) FAIL("number %d is %g", slot,
+                values[i]);
             CHECK(m.error.status == TFN_OK && tfn_model_hash(&m) == hash);
             memcpy(saved + t.at + 8*slot, kept, 8);
         }
@@ -822,7 +866,8 @@ TEST(files_callbacks)
 #ifdef FILES_HOOKS
 static int files_calls, files_fail;      /* the call that fails, from 1; 0: none */
 static bool files_now(void) { return ++files_calls == files_fail; }
-static FILE *files_fopen(const char *path, const char *mode) { return files_now() ? NULL : fopen(path, mode); }
+static FILE *files_fopen(const char *path, const char *mode)
+    { return files_now() ? NULL : fopen(path, mode); }
 static size_t files_fwrite(const void *p, size_t each, size_t n, FILE *f)
 {
     return fwrite(p, each, files_now() ? n / 2 : n, f);        /* a full disk takes a part */
@@ -834,12 +879,13 @@ static int files_fclose(FILE *f)
     return files_now() ? EOF : result;
 }
 #if defined __unix__ || defined __APPLE__
-static int files_rename(const char *from, const char *to) { return files_now() ? -1 : rename(from, to); }
+static int files_rename(const char *from, const char *to) { return files_now() ? -1 : rename(from,
+    to); }
 static int files_fsync(int fd) { return files_now() ? errno = EIO, -1 : fsync(fd); }
 #endif
 
-/* Every call of the system fails in turn: the old file is whole, or the new one is, and nothing else
- * is left. */
+/* Every call of the system fails in turn: the old file is whole, or the new one is, and nothing
+ * else is left. */
 TEST(files_failing_disk)
 {
     const char *path = "build/files.safetensors", *temporary = "build/files.safetensors.tmp";
@@ -870,7 +916,8 @@ TEST(files_failing_disk)
         files_calls = 0;
         memset(&f.error, 0, sizeof f.error);
         status = tfn_model_save(&f, &m, NULL);
-        if (call > calls ? status != TFN_OK : status != TFN_BAD_FILE) FAIL("call %d: %s", call, files_error(&f.error));
+        if (call > calls ? status != TFN_OK : status != TFN_BAD_FILE) FAIL("call %d: %s", call,
+            files_error(&f.error));
         if ((s = fopen(temporary, "rb"))) {
             FAIL("call %d leaves a file", call);
             fclose(s);
@@ -939,7 +986,8 @@ TEST(files_average)
     from[0] = files_from(bytes[0], size[0]);
     from[1] = files_from(bytes[1], size[1]);
     CHECK(tfn_model_load_weights(&mean, from, 3) != TFN_OK);
-    CHECK(strstr(files_error(&from[1].error), "layers is 1, the model has 2") && tfn_model_hash(&mean) == hash);
+    CHECK(strstr(files_error(&from[1].error), "layers is 1, the model has 2")
+          && tfn_model_hash(&mean) == hash);
     CHECK_INT(tfn_model_load_weights(&mean, from, 0), TFN_BAD_OPTION);
     for (int k = 0; k < 3; k++) free(bytes[k]);
     free(sum);
@@ -968,7 +1016,8 @@ TEST(files_golden)
     b.batch = 1;
     b.time = 4;
     CHECK_INT(tfn_model_step(&m, &b, &r), TFN_OK);
-    if (!strcmp(tfn_bits(TFN_ISA_BEST), "canonical")) CHECK_INT(tfn_model_hash(&m), GOLDEN_CHECKPOINT_NEXT);
+    if (!strcmp(tfn_bits(TFN_ISA_BEST), "canonical")) CHECK_INT(tfn_model_hash(&m),
+        GOLDEN_CHECKPOINT_NEXT);
     FILES_OK(tfn_file_open(&f), f);
     CHECK(tfn_file_text(&f, "extra", extra, sizeof extra) == 6 && !strcmp(extra, "golden"));
     tfn_file_close(&f);
@@ -981,7 +1030,8 @@ static void files_npy_case(const unsigned char *golden, size_t size, const tfn_t
     tfn_tensor t;
     double values[8];
     unsigned char *out = (unsigned char *)malloc(size);
-    FILES_OK(tfn_npy_read(&f, &t, values, x->dtype == TFN_DTYPE_DEFAULT ? TFN_F32 : x->dtype, 8), f);
+    FILES_OK(tfn_npy_read(&f, &t, values, x->dtype == TFN_DTYPE_DEFAULT ? TFN_DTYPE_F32 : x->dtype,
+                          8), f);
     CHECK(t.rank == x->rank && !memcmp(t.shape, x->shape, sizeof t.shape));
     CHECK_BITS(values, x->data, (size_t)t.bytes);
     f.to = out;
@@ -1003,17 +1053,17 @@ TEST(files_npy)
     t.rank = 2, t.shape[0] = 2, t.shape[1] = 3, t.data = f4;
     files_npy_case(golden_npy_f4, sizeof golden_npy_f4, &t);
     memset(&t, 0, sizeof t);
-    t.dtype = TFN_F64, t.data = f8;
+    t.dtype = TFN_DTYPE_F64, t.data = f8;
     files_npy_case(golden_npy_f8, sizeof golden_npy_f8, &t);
     memset(&t, 0, sizeof t);
-    t.dtype = TFN_I32, t.rank = 1, t.shape[0] = 3, t.data = i4;
+    t.dtype = TFN_DTYPE_I32, t.rank = 1, t.shape[0] = 3, t.data = i4;
     files_npy_case(golden_npy_i4, sizeof golden_npy_i4, &t);
     FILES_OK(tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 3), f);
     CHECK(to[1] == -2 && t.count == 3);
     CHECK_INT(tfn_npy_read(&f, &t, to, TFN_DTYPE_DEFAULT, 2), TFN_NO_MEMORY);
     f = files_from(golden_npy_f4, sizeof golden_npy_f4);
     FILES_OK(tfn_npy_read(&f, &t, NULL, TFN_DTYPE_DEFAULT, 0), f);
-    CHECK_INT(tfn_npy_read(&f, &t, to, TFN_I32, 3), TFN_NO_MEMORY);
+    CHECK_INT(tfn_npy_read(&f, &t, to, TFN_DTYPE_I32, 3), TFN_NO_MEMORY);
 }
 
 int main(void)

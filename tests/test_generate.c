@@ -18,7 +18,7 @@ static tfn_model_desc generate_desc(const char *recipe, tfn_arch arch)
     d.arch = arch;
     d.vocab = GENERATE_V;
     d.context = GENERATE_T;
-    d.source_context = arch == TFN_ENCODER_DECODER ? GENERATE_TS : 0;
+    d.source_context = arch == TFN_ARCH_ENCODER_DECODER ? GENERATE_TS : 0;
     d.width = 16;
     d.heads = 2;
     d.layers = 2;
@@ -72,7 +72,7 @@ static void generate_fill(generate_case *c, uint64_t seed, bool prompts)
         c->batch.lengths = c->lengths;
         c->batch.time = GENERATE_T;
     }
-    if (c->m.desc.arch != TFN_ENCODER_DECODER) return;
+    if (c->m.desc.arch != TFN_ARCH_ENCODER_DECODER) return;
     c->batch.source = c->source;
     c->batch.source_lengths = c->source_lengths;
     c->batch.source_time = GENERATE_TS;
@@ -146,7 +146,8 @@ static bool generate_run(tfn_generator *g, const tfn_batch *batch, const int64_t
 
 /* -- fairseq's search, slowly -------------------------------------------------------------- */
 
-typedef struct generate_text { int32_t tokens[GENERATE_T + 1], length; double score; } generate_text;
+typedef struct generate_text { int32_t tokens[GENERATE_T + 1],
+                               length; double score; } generate_text;
 typedef struct generate_candidate { double score; int32_t beam, token; } generate_candidate;
 
 static int generate_by_score(const void *a, const void *b)
@@ -185,7 +186,8 @@ static void generate_log_p(double *lp, tfn_model *m, const tfn_batch *one, const
     for (int32_t v = 0; v < m->desc.vocab; v++) lp[v] = (double)logits[v] - most - log(sum);
 }
 
-/* fairseq, sequence_generator.py and search.py, for one sentence; returns hypotheses, best first. */
+/* fairseq, sequence_generator.py and search.py, for one sentence; returns hypotheses, best first.
+ * */
 static int generate_reference(generate_text *done, tfn_model *m, const tfn_batch *one,
                               const tfn_generate_desc *o, int32_t max_len, double lambda)
 {
@@ -292,7 +294,7 @@ TEST(generate_beams)
     static generate_case c;
     for (int i = 0; i < 2 * GENERATE_RECIPES; i++) {
         tfn_model_desc d = generate_desc(generate_recipes[i / 2],
-                                         i % 2 ? TFN_ENCODER_DECODER : TFN_DECODER);
+                                         i % 2 ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_DECODER);
         d.threads = HOOK_THREADS(1 + i % 3);
         generate_model(&c.m, &d, (uint64_t)i);
         for (int round = 0; round < 4; round++) {
@@ -330,8 +332,8 @@ TEST(generate_exhaustive)
     static generate_text list[GENERATE_TEXTS];
     static generate_case c;
     for (int i = 0; i < 6; i++) {
-        tfn_model_desc d = generate_desc(i % 2 ? "post" : "pre", i % 3 ? TFN_DECODER
-                                         : TFN_ENCODER_DECODER);
+        tfn_model_desc d = generate_desc(i % 2 ? "post" : "pre", i % 3 ? TFN_ARCH_DECODER
+                                         : TFN_ARCH_ENCODER_DECODER);
         tfn_generate_desc o = generate_options(GENERATE_TEXTS - 1);
         generate_text none;
         generate_maker x;
@@ -363,8 +365,8 @@ TEST(generate_greedy)
 {
     static generate_case c;
     for (int i = 0; i < 6; i++) {
-        tfn_model_desc d = generate_desc(generate_recipes[i], i % 2 ? TFN_ENCODER_DECODER
-                                         : TFN_DECODER);
+        tfn_model_desc d = generate_desc(generate_recipes[i], i % 2 ? TFN_ARCH_ENCODER_DECODER
+                                         : TFN_ARCH_DECODER);
         tfn_generate_desc o = generate_options(0);
         generate_maker greedy, beam;
         generate_model(&c.m, &d, 40 + (uint64_t)i);
@@ -408,7 +410,7 @@ TEST(generate_greedy)
 TEST(generate_limits)
 {
     static generate_case c;
-    tfn_model_desc d = generate_desc("pre", TFN_DECODER);
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
     generate_model(&c.m, &d, 5);
     for (int32_t beam = 0; beam < 3; beam++)
         for (int32_t n = 1; n <= GENERATE_T; n += n < GENERATE_T - 2 ? 5 : 1) {
@@ -488,7 +490,7 @@ TEST(generate_draws)
     };
     static generate_case c;
     const int draws = check_tier() ? 20000 : 4000;
-    tfn_model_desc d = generate_desc("pre", TFN_DECODER);
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
     double lp[GENERATE_V], p[GENERATE_V];
     generate_text none;
     tfn_batch one;
@@ -520,7 +522,8 @@ TEST(generate_draws)
             chi += (count[v] - expected) * (count[v] - expected) / expected;
             cells++;
         }
-        if (chi > 30 + cells) FAIL("options %d: chi square %.1f of %d cells", (int)i, chi, (int)cells);
+        if (chi > 30 + cells) FAIL("options %d: chi square %.1f of %d cells", (int)i, chi,
+                                   (int)cells);
     }
     tfn_model_free(&c.m);
 }
@@ -529,7 +532,7 @@ TEST(generate_draws)
 TEST(generate_ties)
 {
     static generate_case c;
-    tfn_model_desc d = generate_desc("pre", TFN_DECODER);
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
     tfn_generate_desc o = generate_options(0);
     tfn_param_info p;
     int32_t count[GENERATE_V];
@@ -556,7 +559,7 @@ TEST(generate_same_text)
 {
     static generate_case c;
     for (int arch = 0; arch < 2; arch++) {
-        tfn_model_desc d = generate_desc("pre", arch ? TFN_ENCODER_DECODER : TFN_DECODER);
+        tfn_model_desc d = generate_desc("pre", arch ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_DECODER);
         tfn_generate_desc o = generate_options(0);
         int32_t tokens[GENERATE_N * GENERATE_T], lengths[GENERATE_N], most = 0;
         float scores[GENERATE_N];
@@ -609,7 +612,7 @@ TEST(generate_memory)
     enum { GENERATE_GUARD = 4096 };
     for (int i = 0; i < 12; i++) {
         tfn_model_desc d = generate_desc(generate_recipes[i % GENERATE_RECIPES],
-                                         i % 2 ? TFN_ENCODER_DECODER : TFN_DECODER);
+                                         i % 2 ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_DECODER);
         tfn_generate_desc o = generate_options(i % 4);
         unsigned char *block;
         tfn_generator g;
@@ -661,7 +664,7 @@ TEST(generate_options_refused)
 {
     static generate_case c;
     static const int32_t wrong[] = { 0, GENERATE_V };
-    tfn_model_desc d = generate_desc("pre", TFN_DECODER);
+    tfn_model_desc d = generate_desc("pre", TFN_ARCH_DECODER);
     generate_model(&c.m, &d, 1);
     GENERATE_REFUSE(o.sentences = -1);
     GENERATE_REFUSE(o.beam = -1);
@@ -685,7 +688,7 @@ TEST(generate_options_refused)
     GENERATE_REFUSE(o.chunk = -1);
     GENERATE_REFUSE(o.chunk = GENERATE_T + 1);
     tfn_model_free(&c.m);
-    d.arch = TFN_ENCODER;
+    d.arch = TFN_ARCH_ENCODER;
     d.source_context = 0;
     generate_model(&c.m, &d, 1);
     GENERATE_REFUSE(o.beam = 1);
@@ -702,7 +705,7 @@ TEST(generate_batches_refused)
 {
     static generate_case c;
     for (int i = 0; i < 9; i++) {
-        tfn_model_desc d = generate_desc("pre", TFN_ENCODER_DECODER);
+        tfn_model_desc d = generate_desc("pre", TFN_ARCH_ENCODER_DECODER);
         tfn_generate_desc o = generate_options(i % 2 ? 2 : 0);
         tfn_status wanted = TFN_BAD_BATCH;
         generate_maker x;

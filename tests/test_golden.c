@@ -1,4 +1,4 @@
-/* Whole layers, models and optimisers against PyTorch: nn.TransformerEncoderLayer and
+/* Whole layers, models and optimizers against PyTorch: nn.TransformerEncoderLayer and
  * nn.TransformerDecoderLayer with norm_first true and false, built from the tape's operations
  * and from the model's own rows "pre" and "post"; outputs and all gradients within 1e-5. */
 #include "lib.h"
@@ -49,7 +49,7 @@ typedef struct golden_net {
     tfn_var  params[GOLDEN_PARAMS];
     int32_t  count, rows[GOLDEN_PARAMS], cols[GOLDEN_PARAMS];
     bool     pre;
-    tfn_activation act;
+    tfn_activation_kind act;
 } golden_net;
 
 static tfn_var golden_param(golden_net *n, const char *part, const char *name, int32_t rows,
@@ -62,7 +62,7 @@ static tfn_var golden_param(golden_net *n, const char *part, const char *name, i
     return n->params[i] = tfn_param(&n->t, rows, cols);
 }
 static tfn_var golden_linear(golden_net *n, const char *part, const char *name, tfn_var x,
-                             int32_t in, int32_t out, tfn_activation act)
+                             int32_t in, int32_t out, tfn_activation_kind act)
 {
     char weight[20], bias[20];
     tfn_var w;
@@ -84,11 +84,11 @@ static tfn_var golden_attention(golden_net *n, const char *part, tfn_var x, tfn_
                                 bool causal, int32_t lengths)
 {
     tfn_var u = n->pre ? golden_norm(n, part, x) : x, from = memory.id ? memory : u, q, k, v, y;
-    q = golden_linear(n, part, "q", u, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
-    k = golden_linear(n, part, "k", from, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
-    v = golden_linear(n, part, "v", from, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
-    y = tfn_attend(&n->t, q, k, v, GOLDEN_HEADS, GOLDEN_HEADS, causal, lengths, 0);
-    y = golden_linear(n, part, "o", y, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_IDENTITY);
+    q = golden_linear(n, part, "q", u, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_ACTIVATION_IDENTITY);
+    k = golden_linear(n, part, "k", from, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_ACTIVATION_IDENTITY);
+    v = golden_linear(n, part, "v", from, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_ACTIVATION_IDENTITY);
+    y = tfn_attention(&n->t, q, k, v, GOLDEN_HEADS, GOLDEN_HEADS, causal, lengths, 0);
+    y = golden_linear(n, part, "o", y, GOLDEN_WIDTH, GOLDEN_WIDTH, TFN_ACTIVATION_IDENTITY);
     y = tfn_add(&n->t, x, y, 1, 1);
     return n->pre ? y : golden_norm(n, part, y);
 }
@@ -96,7 +96,7 @@ static tfn_var golden_ffn(golden_net *n, tfn_var x)
 {
     tfn_var u = n->pre ? golden_norm(n, "ffn.", x) : x;
     u = golden_linear(n, "ffn.", "w1", u, GOLDEN_WIDTH, GOLDEN_FFN, n->act);
-    u = golden_linear(n, "ffn.", "w2", u, GOLDEN_FFN, GOLDEN_WIDTH, TFN_IDENTITY);
+    u = golden_linear(n, "ffn.", "w2", u, GOLDEN_FFN, GOLDEN_WIDTH, TFN_ACTIVATION_IDENTITY);
     u = tfn_add(&n->t, x, u, 1, 1);
     return n->pre ? u : golden_norm(n, "ffn.", u);
 }
@@ -115,10 +115,10 @@ static tfn_var golden_record(golden_net *n, bool decoder, const tfn_custom_op *w
     const int32_t rows = GOLDEN_B * GOLDEN_TT, source_rows = GOLDEN_B * GOLDEN_TS;
     const tfn_var none = { 0 };
     tfn_var x = golden_param(n, "", "x", rows, GOLDEN_WIDTH), memory = none;
-    x = tfn_embed(&n->t, x, 7, TFN_ROWS_TARGET, 1);
+    x = tfn_embedding(&n->t, x, 7, TFN_ROWS_TARGET, 1);
     if (decoder) {
         memory = golden_param(n, "", "memory", source_rows, GOLDEN_WIDTH);
-        memory = tfn_embed(&n->t, memory, 7, TFN_ROWS_SOURCE, 1);
+        memory = tfn_embedding(&n->t, memory, 7, TFN_ROWS_SOURCE, 1);
     }
     x = golden_attention(n, "self.", x, none, decoder, decoder ? -1 : TFN_INT_LENGTHS);
     if (decoder) x = golden_attention(n, "cross.", x, memory, false, TFN_INT_SOURCE_LENGTHS);
@@ -130,7 +130,7 @@ static tfn_var golden_record(golden_net *n, bool decoder, const tfn_custom_op *w
     return x;
 }
 
-static void golden_check_layer(const char *name, bool decoder, bool pre, tfn_activation act)
+static void golden_check_layer(const char *name, bool decoder, bool pre, tfn_activation_kind act)
 {
     static int32_t ids[GOLDEN_B * GOLDEN_TS];
     static float params[2][4096], work[65536], weights[GOLDEN_B * GOLDEN_TT * GOLDEN_WIDTH];
@@ -184,17 +184,17 @@ static void golden_check_layer(const char *name, bool decoder, bool pre, tfn_act
 
 TEST(golden_encoder_layers)
 {
-    golden_check_layer("encoder-post-relu", false, false, TFN_RELU);
-    golden_check_layer("encoder-post-gelu", false, false, TFN_GELU);
-    golden_check_layer("encoder-pre-relu", false, true, TFN_RELU);
-    golden_check_layer("encoder-pre-gelu", false, true, TFN_GELU);
+    golden_check_layer("encoder-post-relu", false, false, TFN_ACTIVATION_RELU);
+    golden_check_layer("encoder-post-gelu", false, false, TFN_ACTIVATION_GELU);
+    golden_check_layer("encoder-pre-relu", false, true, TFN_ACTIVATION_RELU);
+    golden_check_layer("encoder-pre-gelu", false, true, TFN_ACTIVATION_GELU);
 }
 TEST(golden_decoder_layers)
 {
-    golden_check_layer("decoder-post-relu", true, false, TFN_RELU);
-    golden_check_layer("decoder-post-gelu", true, false, TFN_GELU);
-    golden_check_layer("decoder-pre-relu", true, true, TFN_RELU);
-    golden_check_layer("decoder-pre-gelu", true, true, TFN_GELU);
+    golden_check_layer("decoder-post-relu", true, false, TFN_ACTIVATION_RELU);
+    golden_check_layer("decoder-post-gelu", true, false, TFN_ACTIVATION_GELU);
+    golden_check_layer("decoder-pre-relu", true, true, TFN_ACTIVATION_RELU);
+    golden_check_layer("decoder-pre-gelu", true, true, TFN_ACTIVATION_GELU);
 }
 
 /* -- models -------------------------------------------------------------------------------- */
@@ -206,15 +206,15 @@ static tfn_model_desc golden_desc(tfn_arch arch, bool pre)
     d.arch = arch;
     d.vocab = GOLDEN_V;
     d.context = GOLDEN_TT;
-    d.source_context = arch == TFN_ENCODER_DECODER ? GOLDEN_TS : 0;
+    d.source_context = arch == TFN_ARCH_ENCODER_DECODER ? GOLDEN_TS : 0;
     d.width = GOLDEN_WIDTH;
-    d.layers = arch == TFN_DECODER ? 2 : 1;
+    d.layers = arch == TFN_ARCH_DECODER ? 2 : 1;
     d.heads = GOLDEN_HEADS;
     d.ffn = GOLDEN_FFN;
-    d.activation = arch == TFN_ENCODER_DECODER ? TFN_RELU : TFN_GELU;
-    d.untied = arch == TFN_ENCODER;
+    d.activation = arch == TFN_ARCH_ENCODER_DECODER ? TFN_ACTIVATION_RELU : TFN_ACTIVATION_GELU;
+    d.untied = arch == TFN_ARCH_ENCODER;
     d.recipe = pre ? "pre" : "post";
-    d.smoothing = arch == TFN_ENCODER_DECODER ? 0.125f : 0;
+    d.smoothing = arch == TFN_ARCH_ENCODER_DECODER ? 0.125f : 0;
     d.batch = GOLDEN_B;
     return d;
 }
@@ -238,7 +238,7 @@ static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
     for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TT; i++) {
         tokens[i] = (i*5 + i/3) % GOLDEN_V;
         targets[i] = i % 4 == 2 ? -1 : (i*7 + 3) % GOLDEN_V;
-        if (arch != TFN_ENCODER || i % GOLDEN_TT < golden_target_lengths[i / GOLDEN_TT])
+        if (arch != TFN_ARCH_ENCODER || i % GOLDEN_TT < golden_target_lengths[i / GOLDEN_TT])
             count += targets[i] >= 0;                   /* those in the padding do not count */
     }
     for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TS; i++) source[i] = (i*3 + i/4 + 2) % GOLDEN_V;
@@ -247,8 +247,8 @@ static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
     batch.time = GOLDEN_TT;
     batch.tokens = tokens;
     batch.targets = targets;
-    batch.lengths = arch == TFN_ENCODER ? golden_target_lengths : NULL;
-    if (arch == TFN_ENCODER_DECODER) {
+    batch.lengths = arch == TFN_ARCH_ENCODER ? golden_target_lengths : NULL;
+    if (arch == TFN_ARCH_ENCODER_DECODER) {
         batch.source = source;
         batch.source_time = GOLDEN_TS;
         batch.source_lengths = golden_source_lengths;
@@ -269,25 +269,25 @@ static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
 
 TEST(golden_encoder_models)
 {
-    golden_check_model(TFN_ENCODER, "encoder", false);
-    golden_check_model(TFN_ENCODER, "encoder", true);
+    golden_check_model(TFN_ARCH_ENCODER, "encoder", false);
+    golden_check_model(TFN_ARCH_ENCODER, "encoder", true);
 }
 TEST(golden_decoder_models)
 {
-    golden_check_model(TFN_DECODER, "decoder", false);
-    golden_check_model(TFN_DECODER, "decoder", true);
+    golden_check_model(TFN_ARCH_DECODER, "decoder", false);
+    golden_check_model(TFN_ARCH_DECODER, "decoder", true);
 }
 TEST(golden_both_models)
 {
-    golden_check_model(TFN_ENCODER_DECODER, "both", false);
-    golden_check_model(TFN_ENCODER_DECODER, "both", true);
+    golden_check_model(TFN_ARCH_ENCODER_DECODER, "both", false);
+    golden_check_model(TFN_ARCH_ENCODER_DECODER, "both", true);
 }
 
 /* A user's row with every norm and scale: the join as the general formula says. */
 static const tfn_topology golden_own = {
     .name = "own", .formula = "the general join", .paper = "none", .year = 2026,
-    .flags = TFN_FINAL_NORM | TFN_EMBEDDING_NORM,
-    .attention = { .norm_in = true, .norm_branch = true, .skip_from = TFN_FROM_NORMED,
+    .flags = TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM,
+    .attention = { .norm_in = true, .norm_branch = true, .skip_from = TFN_SOURCE_NORMED,
                    .in = { TFN_SCALE_CONSTANT, 0.75f }, .out = { TFN_SCALE_LEARNED, 0.5f },
                    .skip = { TFN_SCALE_VECTOR, 1.25f } },
     .ffn = { .norm_sum = true, .in = { TFN_SCALE_VECTOR, 2, 1, 0, 1 },
@@ -299,7 +299,7 @@ static const tfn_topology golden_own = {
 TEST(golden_own_row)
 {
     int32_t tokens[GOLDEN_B * GOLDEN_TT];
-    tfn_model_desc d = golden_desc(TFN_DECODER, true);
+    tfn_model_desc d = golden_desc(TFN_ARCH_DECODER, true);
     tfn_model m;
     tfn_batch batch;
     tfn_param_info p;
@@ -330,11 +330,12 @@ TEST(golden_own_row)
     tfn_model_free(&m);
 }
 
-/* -- optimisers: ten updates of twelve numbers --------------------------------------------- */
+/* -- optimizers: ten updates of twelve numbers --------------------------------------------- */
 
 enum { GOLDEN_N = 12, GOLDEN_STEPS = 10 };
 
-static void golden_check_optimizer(const char *name, const tfn_update *form, const tfn_kernels *k,
+static void golden_check_optimizer(const char *name, const tfn_update_args *form,
+                                   const tfn_kernels *k,
                                    float grad_scale)
 {
     const golden_row *row = golden_find(golden_optim, name);
@@ -348,7 +349,7 @@ static void golden_check_optimizer(const char *name, const tfn_update *form, con
     }
     for (int i = 0; i < GOLDEN_N; i++) p[i] = golden_draw(key, at++);
     for (int t = 1; t <= GOLDEN_STEPS; t++, wanted += GOLDEN_N) {
-        tfn_update u = *form;
+        tfn_update_args u = *form;
         u.lr = 0.0625f;
         u.grad_scale = grad_scale;
         lib_update_at(&u, t);
@@ -358,7 +359,8 @@ static void golden_check_optimizer(const char *name, const tfn_update *form, con
         for (int i = 0; i < GOLDEN_N; i++) {
             /* PyTorch rectifies from rho > 5 on, the paper from 4: step 5 differs, so compare the
              * changes and leave that one out */
-            bool radam = form->optimizer == TFN_RADAM && form->radam == TFN_RADAM_DEFAULT && t > 1;
+            bool radam = form->optimizer == TFN_OPTIMIZER_RADAM && form->radam == TFN_RADAM_DEFAULT
+                && t > 1;
             double base = radam ? wanted[i - GOLDEN_N] : 0, start = radam ? (double)old[i] : 0;
             if (radam && t == 5) continue;
             if (!(fabs((double)p[i] - start - (wanted[i] - base)) <= 2e-6))
@@ -372,17 +374,17 @@ TEST(golden_optimizers)
 {
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
         const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
-        tfn_update u;
+        tfn_update_args u;
         if (!k) continue;
         memset(&u, 0, sizeof u);
-        u.optimizer = TFN_SGD;
+        u.optimizer = TFN_OPTIMIZER_SGD;
         golden_check_optimizer("sgd", &u, k, 1);
         u.beta1 = 0.875f;
         golden_check_optimizer("sgd-momentum", &u, k, 0.25f);
         u.nesterov = true;
         golden_check_optimizer("sgd-nesterov", &u, k, 1);
         memset(&u, 0, sizeof u);
-        u.optimizer = TFN_ADAM;
+        u.optimizer = TFN_OPTIMIZER_ADAM;
         u.beta1 = 0.875f;
         u.beta2 = 0.96875f;
         u.eps = 0.015625f;
@@ -390,9 +392,9 @@ TEST(golden_optimizers)
         golden_check_optimizer("adam", &u, k, 0.5f);
         u.decay = 0.125f;
         golden_check_optimizer("adam-decay", &u, k, 1);
-        u.optimizer = TFN_ADAMW;
+        u.optimizer = TFN_OPTIMIZER_ADAMW;
         golden_check_optimizer("adamw", &u, k, 2);
-        u.optimizer = TFN_RADAM;
+        u.optimizer = TFN_OPTIMIZER_RADAM;
         u.decay = 0;
         u.eps_inside = false;
         golden_check_optimizer("radam", &u, k, 1);

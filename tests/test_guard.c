@@ -132,7 +132,7 @@ static float *guard_scratch(ptrdiff_t n)
 static void guard_matmul(int n)
 {
     const int turn = guard_below(3), layout = guard_below(4), start = guard_below(4);
-    tfn_matmul p;
+    tfn_matmul_args p;
     float *c;
     memset(&p, 0, sizeof p);
     p.m = turn == 0 ? n : guard_below(40);
@@ -155,7 +155,7 @@ static void guard_matmul(int n)
 static void guard_norms(int n)
 {
     const int rows = guard_below(10);
-    tfn_norm p;
+    tfn_norm_args p;
     memset(&p, 0, sizeof p);
     p.kind = (tfn_norm_kind)guard_below(TFN_NORM_ABSMAX + 1);
     p.groups = n % 3 == 0 && guard_coin() ? 3 : guard_below(2);
@@ -192,7 +192,7 @@ static void guard_attention(int n)
 {
     enum { B = 2, G = 2 };
     const int group = 1 + guard_below(2), d = 1 + guard_below(20);
-    tfn_attention p;
+    tfn_attention_args p;
     float *work;
     memset(&p, 0, sizeof p);
     p.causal = guard_coin();
@@ -225,7 +225,7 @@ static void guard_cached(int n)
 {
     enum { B = 3, G = 2 };
     const int d = 1 + guard_below(20);
-    tfn_attention_cached p;
+    tfn_attention_cached_args p;
     int32_t *beam;
     memset(&p, 0, sizeof p);
     p.batch = B, p.heads = 2*G, p.kv_heads = G, p.head_size = d;
@@ -244,10 +244,11 @@ static void guard_cached(int n)
 
 static void guard_activations(int n)
 {
-    static const tfn_activation kinds[] = {
-        TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU, TFN_TANH, TFN_IDENTITY
+    static const tfn_activation_kind kinds[] = {
+        TFN_ACTIVATION_RELU, TFN_ACTIVATION_GELU, TFN_ACTIVATION_GELU_TANH, TFN_ACTIVATION_SILU,
+            TFN_ACTIVATION_TANH, TFN_ACTIVATION_IDENTITY
     };
-    const tfn_activation kind = kinds[guard_below(6)];
+    const tfn_activation_kind kind = kinds[guard_below(6)];
     float *x = guard_floats(n), *dy = guard_floats(n), *up = guard_floats(n);
     float *dgate = guard_maybe(n), *dup = guard_maybe(n);
     guard.k->activation_forward(guard_floats(n), x, n, kind);
@@ -324,9 +325,10 @@ static void guard_loss(int n)
 
 static void guard_update(int n)
 {
-    static const tfn_optimizer kinds[] = { TFN_SGD, TFN_ADAM, TFN_ADAMW, TFN_RADAM };
+    static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
+                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM };
     float *p = guard_floats(n), *g = guard_floats(n), *m, *v;
-    tfn_update u;
+    tfn_update_args u;
     memset(&u, 0, sizeof u);
     u.optimizer = kinds[guard_below(4)];
     u.lr = 0.01f;
@@ -334,8 +336,8 @@ static void guard_update(int n)
     u.decay = guard_coin() ? 0 : 0.1f;
     u.grad_scale = 0.1f;
     u.nesterov = guard_coin();
-    m = u.optimizer == TFN_SGD ? guard_maybe(n) : guard_floats(n);
-    v = u.optimizer == TFN_SGD ? NULL : guard_floats(n);
+    m = u.optimizer == TFN_OPTIMIZER_SGD ? guard_maybe(n) : guard_floats(n);
+    v = u.optimizer == TFN_OPTIMIZER_SGD ? NULL : guard_floats(n);
     lib_update_at(&u, 1 + guard_below(20));
     guard.k->update(p, g, m, v, n, &u);
 }
@@ -352,9 +354,9 @@ static void guard_functions(int n)
 static void guard_points(int n)
 {
     const int rows = guard_below(8);
-    tfn_point p;
+    tfn_point_args p;
     memset(&p, 0, sizeof p);
-    p.squash = (tfn_squash)guard_below(TFN_SQUASH_SOFTSIGN + 1);
+    p.squash = (tfn_squash_kind)guard_below(TFN_SQUASH_SOFTSIGN + 1);
     p.rows = rows, p.cols = n;
     p.x = guard_floats(rows * n), p.dy = guard_floats(rows * n);
     p.y = guard_floats(rows * n), p.dx = guard_floats(rows * n);
@@ -372,7 +374,7 @@ static void guard_points(int n)
 static void guard_seeds(int n)
 {
     const int rows = guard_below(8);
-    tfn_seed p;
+    tfn_seed_args p;
     memset(&p, 0, sizeof p);
     p.rows = rows, p.cols = n, p.eps = 1e-5f;
     p.x = guard_floats(rows * n), p.dy = guard_floats(rows * n);
@@ -388,7 +390,7 @@ static void guard_seeds(int n)
 static void guard_columns(int n)
 {
     const int batch = guard_below(4), time = guard_below(5), rows = batch * time;
-    tfn_columns p;
+    tfn_columns_args p;
     memset(&p, 0, sizeof p);
     p.kind = guard_coin() ? TFN_NORM_BATCH : TFN_NORM_POWER;
     p.batch = batch, p.time = time, p.cols = n;

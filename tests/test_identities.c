@@ -38,7 +38,7 @@ static tfn_batch identities_batch(tfn_arch arch)
     b.lengths = identities_lengths;
     b.batch = IDENTITIES_B;
     b.time = IDENTITIES_T;
-    if (arch != TFN_ENCODER_DECODER) return b;
+    if (arch != TFN_ARCH_ENCODER_DECODER) return b;
     b.source = identities_source;
     b.source_lengths = identities_source_lengths;
     b.source_time = IDENTITIES_TS;
@@ -53,18 +53,18 @@ static tfn_model_desc identities_desc(tfn_arch arch, const char *topology)
     d.arch = arch;
     d.vocab = IDENTITIES_V;
     d.context = IDENTITIES_T;
-    d.source_context = arch == TFN_ENCODER_DECODER ? IDENTITIES_TS : 0;
+    d.source_context = arch == TFN_ARCH_ENCODER_DECODER ? IDENTITIES_TS : 0;
     d.width = IDENTITIES_C;
     d.heads = 3;
     d.ffn = 32;
     d.layers = 3;
-    d.decoder_layers = arch == TFN_ENCODER_DECODER ? 2 : 0;
+    d.decoder_layers = arch == TFN_ARCH_ENCODER_DECODER ? 2 : 0;
     d.untied = true;
-    d.separate_source = arch == TFN_ENCODER_DECODER;
+    d.separate_source = arch == TFN_ARCH_ENCODER_DECODER;
     d.topology = tfn_topology_find(topology);
     d.batch = IDENTITIES_B;
     d.threads = 1;
-    d.optimizer = TFN_SGD;
+    d.optimizer = TFN_OPTIMIZER_SGD;
     d.schedule.lr = (float)1e-30;
     if (!d.topology) FAIL("no topology is called %s", topology);
     return d;
@@ -308,7 +308,7 @@ static tfn_topology identities_cut(const tfn_topology *host, int32_t layer, int 
     identities_end.kind = kind;
     identities_end.branch = branch;
     t.name = "cut";
-    t.flags &= ~(uint32_t)(TFN_FINAL_NORM | TFN_SIDE_STREAM);
+    t.flags &= ~(uint32_t)(TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_SIDE_STREAM);
     t.rule = identities_cut_rule;
     return t;
 }
@@ -321,7 +321,7 @@ static void identities_inside(const tfn_model *m, int32_t layer, int kind, bool 
     tfn_topology cut = identities_cut(m->desc.decoder_topology, layer, kind, branch);
     tfn_model c;
     d.decoder_topology = &cut;
-    if (d.arch != TFN_ENCODER_DECODER) d.topology = &cut;
+    if (d.arch != TFN_ARCH_ENCODER_DECODER) d.topology = &cut;
     if (!identities_start(&c, &d)) return;
     identities_share(&c, m);
     identities_eye(&c);
@@ -333,7 +333,7 @@ static void identities_inside(const tfn_model *m, int32_t layer, int kind, bool 
 static void identities_first(const tfn_model *m, identities_out *o)
 {
     tfn_param_info e, p;
-    bool encoder = m->desc.arch == TFN_ENCODER;
+    bool encoder = m->desc.arch == TFN_ARCH_ENCODER;
     if (!identities_find(m, "embedding.weight", &e)
         || !identities_find(m, encoder ? "encoder.position.weight" : "decoder.position.weight", &p))
         FAIL("no tables");
@@ -382,7 +382,7 @@ static double identities_variance(const identities_out *o)
 TEST(identities_deepnorm)
 {
     for (int arch = 0; arch < 3; arch++) {
-        const bool both = arch == TFN_ENCODER_DECODER;
+        const bool both = arch == TFN_ARCH_ENCODER_DECODER;
         const double a = both ? 0.81 * pow(81 * 2, 1.0 / 16) : pow(6, 0.25);
         const double b = both ? pow(6, 0.25) : a, eps = both ? 1e-12 : 0.02;
         for (int control = 0; control < 3; control++) {
@@ -434,7 +434,7 @@ static void identities_times(const tfn_model *m, const char *start, const char *
 static void identities_fold_skip(tfn_model *post, const char *stack, int layer, const char *sub,
                                  const float *w, bool memory)
 {
-    const bool both = post->desc.arch == TFN_ENCODER_DECODER;
+    const bool both = post->desc.arch == TFN_ARCH_ENCODER_DECODER;
     const char *before = !strcmp(sub, "ffn") ? both && *stack == 'd' ? "cross" : "self"
                        : !strcmp(sub, "cross") ? "self" : "ffn";
     char at[100], norm[100];
@@ -476,7 +476,7 @@ TEST(identities_admin_fold)
                 if (!identities_ends(p.name, "skip.weight")) continue;
                 if (sscanf(p.name, "%19[a-z].%d.%19[a-z].", stack, &layer, sub) != 3)
                     FAIL("%s", p.name);
-                if (control && arch != TFN_ENCODER_DECODER && layer == 1) continue;
+                if (control && arch != TFN_ARCH_ENCODER_DECODER && layer == 1) continue;
                 identities_fold_skip(&post, stack, layer, sub, p.data, control);
             }
             if (control) identities_other(&post, &admin);
@@ -523,7 +523,7 @@ TEST(identities_dlcl)
 {
     for (int arch = 0; arch < 3; arch++) {
         tfn_model_desc d = identities_desc((tfn_arch)arch, "dlcl");
-        tfn_topology row = identities_row(true, false, false, TFN_FINAL_NORM);
+        tfn_topology row = identities_row(true, false, false, TFN_TOPOLOGY_FINAL_NORM);
         tfn_model host, mixed;
         if (!identities_open(&mixed, &d)) return;
         row.ffn.norm_sum = true;
@@ -540,8 +540,8 @@ TEST(identities_dlcl)
 }
 
 /* Post-LN with gains of 1: a norm of what is normed changes nothing. Dense: all weights are 1. */
-/* Options of DLCL's weights: equal ones in groups or channels are one; softmax of equal logits is the
- * mean, which is where the weights of the others start. */
+/* Options of DLCL's weights: equal ones in groups or channels are one; softmax of equal logits is
+ * the mean, which is where the weights of the others start. */
 TEST(identities_dlcl_options)
 {
     static const char *const rows[] = { "dlcl-vector", "dlcl-groups", "dlcl-softmax" };
@@ -563,7 +563,8 @@ TEST(identities_dlcl_options)
             }
             identities_same(&mixed, &plain);
             if (!identities_find(&mixed, "mix.weight", &p))
-                identities_find(&mixed, arch == 1 ? "encoder.mix.weight" : "decoder.mix.weight", &p);
+                identities_find(&mixed, arch == 1 ? "encoder.mix.weight" : "decoder.mix.weight",
+                                &p);
             p.data[p.cols - 1] += (float)0.5;
             identities_other(&mixed, &plain);
             tfn_model_free(&mixed);
@@ -604,7 +605,7 @@ TEST(identities_dlcl_post)
 /* Transparent attention to the last layer alone is Pre-LN. */
 TEST(identities_transparent)
 {
-    tfn_model_desc d = identities_desc(TFN_ENCODER_DECODER, "transparent");
+    tfn_model_desc d = identities_desc(TFN_ARCH_ENCODER_DECODER, "transparent");
     tfn_model host, mixed;
     tfn_param_info p;
     if (!identities_open(&mixed, &d)) return;
@@ -659,7 +660,7 @@ TEST(identities_hosts)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         identities_check_host(tfn_topology_find(rows[i].row), rows[i].host, rows[i].part,
                               rows[i].value, rows[i].other);
-    own.attention.head_scale = TFN_HEAD_SCALE;          /* NormFormer without its norms */
+    own.attention.head_scale = TFN_HEAD_SCALE_BEFORE;          /* NormFormer without its norms */
     identities_check_host(&own, "pre", "head_scale.weight", 1, 1.01);
     own.attention.head_scale = TFN_HEAD_SCALE_AFTER;
     identities_check_host(&own, "pre", "head_scale.weight", 1, 1.01);
@@ -701,7 +702,7 @@ TEST(identities_without_qk_norm)
             for (int off = 0; off < 2; off++) {
                 tfn_model_desc d = identities_desc((tfn_arch)arch, rows[i][0]);
                 tfn_model one, two;
-                d.qk_norm = off ? TFN_QK_NONE : TFN_QK_DEFAULT;
+                d.qk_norm = off ? TFN_QK_NORM_NONE : TFN_QK_NORM_DEFAULT;
                 if (!identities_open(&one, &d)) return;
                 d = identities_desc((tfn_arch)arch, rows[i][1]);
                 if (!identities_open(&two, &d)) return;
@@ -762,14 +763,14 @@ TEST(identities_fixup)
         for (int control = -1; control < 5; control++) {
             tfn_model_desc d = identities_desc((tfn_arch)arch, "fixup");
             tfn_model one, two;
-            d.activation = TFN_RELU;
+            d.activation = TFN_ACTIVATION_RELU;
             if (!identities_open(&one, &d)) return;
             d.topology = tfn_topology_find("no-norm");
             d.no_bias = true;
             if (!identities_open(&two, &d)) return;
             for (int i = 0; i < 5; i++)
                 identities_set(&one, shifts[i], (i == 4) + (control == i ? 0.5 : 0));
-            if (arch != TFN_DECODER) identities_set(&one, "final_scale.weight", 1);
+            if (arch != TFN_ARCH_DECODER) identities_set(&one, "final_scale.weight", 1);
             if (control < 0) identities_same(&one, &two);
             else identities_other(&one, &two);
             tfn_model_free(&one);
@@ -788,7 +789,7 @@ TEST(identities_parallel)
         if (!identities_open(&two, &d)) return;
         identities_other(&one, &two);
         identities_rename(&one, "ffn.norm_in", &two, "self.norm_in");
-        if (arch == TFN_ENCODER_DECODER)
+        if (arch == TFN_ARCH_ENCODER_DECODER)
             identities_rename(&one, "cross.norm_in", &two, "self.norm_in");
         identities_same(&one, &two);
         tfn_model_free(&one);
@@ -804,20 +805,20 @@ static void identities_mixed_rule(const tfn_place *place, tfn_join *join)
 }
 static void identities_first_rule(const tfn_place *place, tfn_join *join)
 {
-    const bool ffn = place->kind == TFN_FFN;
-    if (!ffn) join->qk = TFN_QKV_HEAD;
+    const bool ffn = place->kind == TFN_SUBLAYER_FFN;
+    if (!ffn) join->qk = TFN_QK_NORM_QKV_HEAD;
     join->norm_in = ffn || place->layer == 1;
-    if (ffn && place->layer > 1) join->skip_from = TFN_FROM_NORMED;
+    if (ffn && place->layer > 1) join->skip_from = TFN_SOURCE_NORMED;
 }
 TEST(identities_by_layer)
 {
     for (int arch = 0; arch < 3; arch++)
         for (int i = 0; i < 2; i++) {
             tfn_model_desc d = identities_desc((tfn_arch)arch, i ? "hybridnorm-first" : "mix-ln");
-            tfn_topology row = identities_row(false, false, false, TFN_FINAL_NORM);
+            tfn_topology row = identities_row(false, false, false, TFN_TOPOLOGY_FINAL_NORM);
             tfn_model one, two;
             d.layers = 8;
-            d.decoder_layers = arch == TFN_ENCODER_DECODER ? 11 : 0;
+            d.decoder_layers = arch == TFN_ARCH_ENCODER_DECODER ? 11 : 0;
             if (!identities_open(&one, &d)) return;
             row.rule = i ? identities_first_rule : identities_mixed_rule;
             d.topology = &row;
@@ -902,7 +903,7 @@ TEST(identities_mean_of_layers)
 
 /* -- T7: LookLinear -------------------------------------------------------------------------- */
 
-/* Not fmax: two of them in one reduction crash gcc 12's vectoriser for AArch64. */
+/* Not fmax: two of them in one reduction crash gcc 12's vectorizer for AArch64. */
 static double identities_larger(double a, double b) { return b > a ? b : a; }
 
 /* The worst |F(a + b) - F(a) - F(b)| of tokens: E[2] = E[0] + E[1], E[3] = -2 E[0]. */
@@ -935,7 +936,7 @@ TEST(identities_looklinear)
 {
     for (int ffn = 32; ffn < 34; ffn++) {
         tfn_topology row = identities_row(false, false, false, 0);
-        tfn_model_desc d = identities_desc(TFN_DECODER, "post");
+        tfn_model_desc d = identities_desc(TFN_ARCH_DECODER, "post");
         tfn_model m;
         row.attention.out = identities_constant(0);
         row.ffn.skip = identities_constant(0);          /* the stream is F's output */
@@ -943,9 +944,10 @@ TEST(identities_looklinear)
         d.layers = 1;
         d.ffn = ffn;
         d.init = "looklinear";
-        d.position = TFN_NO_POSITION;
+        d.position = TFN_POSITION_NONE;
         for (int act = 0; act < 3; act++) {             /* those with f(x) - f(-x) = x; tanh */
-            static const tfn_activation acts[] = { TFN_RELU, TFN_GELU, TFN_TANH };
+            static const tfn_activation_kind acts[] = { TFN_ACTIVATION_RELU, TFN_ACTIVATION_GELU,
+                TFN_ACTIVATION_TANH };
             d.activation = acts[act];
             if (!identities_start(&m, &d)) return;
             if (act < 2) CHECK(identities_curvature(&m) < identities_equal);
@@ -988,7 +990,8 @@ static void identities_norm_before(const char *matrix, tfn_arch arch, char *norm
     int n;
     norm[0] = 0;
     if (!strcmp(matrix, "output.weight"))
-        snprintf(norm, size, "%s.final_norm.weight", arch == TFN_ENCODER ? "encoder" : "decoder");
+        snprintf(norm, size, "%s.final_norm.weight",
+                 arch == TFN_ARCH_ENCODER ? "encoder" : "decoder");
     if (!dot || strcmp(dot, ".weight")) return;
     while (dot > matrix && dot[-1] != '.') dot--;
     snprintf(part, sizeof part, "%s", dot);
@@ -1137,18 +1140,18 @@ static void identities_check_residual(tfn_arch arch, int32_t depth)
 {
     tfn_model_desc d = identities_desc(arch, "resi-dual");
     identities_out y, p, stream, found;
-    const int subs = arch == TFN_ENCODER_DECODER ? 3 : 2;
+    const int subs = arch == TFN_ARCH_ENCODER_DECODER ? 3 : 2;
     const tfn_topology *post = tfn_topology_find("post");
     tfn_model dual, host;
-    d.layers = arch == TFN_ENCODER_DECODER ? 3 : depth;
-    d.decoder_layers = arch == TFN_ENCODER_DECODER ? depth : 0;
+    d.layers = arch == TFN_ARCH_ENCODER_DECODER ? 3 : depth;
+    d.decoder_layers = arch == TFN_ARCH_ENCODER_DECODER ? depth : 0;
     if (!identities_open(&dual, &d)) return;
-    if (arch != TFN_ENCODER_DECODER) d.topology = post;
+    if (arch != TFN_ARCH_ENCODER_DECODER) d.topology = post;
     d.decoder_topology = post;
     if (!identities_open(&host, &d)) return;
     for (int stack = 0; stack < 2; stack++) {     /* the encoder of two keeps its norm's gain */
         const char *at = identities_arches[stack];
-        if (stack == 1 && arch == TFN_ENCODER_DECODER) continue;
+        if (stack == 1 && arch == TFN_ARCH_ENCODER_DECODER) continue;
         identities_all(&dual, at, "final_norm.weight", 0, 1);
         identities_all(&dual, at, "final_norm.bias", 0, 0);
     }
@@ -1166,7 +1169,7 @@ static void identities_check_residual(tfn_arch arch, int32_t depth)
     identities_add(&y, &p, 0.01);
     CHECK(identities_gap(found.y[0], y.y[0], IDENTITIES_ROWS * IDENTITIES_V) > identities_apart);
     identities_other(&dual, &host);
-    identities_all(&dual, identities_arches[arch == TFN_ENCODER], "final_norm.weight", 0, 0);
+    identities_all(&dual, identities_arches[arch == TFN_ARCH_ENCODER], "final_norm.weight", 0, 0);
     identities_same(&dual, &host);
     tfn_model_free(&dual);
     tfn_model_free(&host);
@@ -1220,9 +1223,9 @@ TEST(identities_ngpt)
         tfn_report report;
         tfn_model m;
         d.recipe = "ngpt";
-        d.position = TFN_ROTARY;
-        d.activation = TFN_SWIGLU;
-        d.optimizer = TFN_ADAM;
+        d.position = TFN_POSITION_ROTARY;
+        d.activation = TFN_ACTIVATION_SWIGLU;
+        d.optimizer = TFN_OPTIMIZER_ADAM;
         d.schedule.lr = (float)0.01;
         if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
             FAIL("no model");
@@ -1234,9 +1237,9 @@ TEST(identities_ngpt)
             CHECK(identities_lengths_off(&m) < 1e-6);
         }
         identities_set(&m, "logit_scale.weight", 1 / sqrt(IDENTITIES_C));
-        for (int32_t l = 1; l <= (arch == TFN_ENCODER_DECODER ? 2 : 3); l++)
+        for (int32_t l = 1; l <= (arch == TFN_ARCH_ENCODER_DECODER ? 2 : 3); l++)
             for (int k = 0; k < 3; k++) {
-                if (k == 1 && arch != TFN_ENCODER_DECODER) continue;
+                if (k == 1 && arch != TFN_ARCH_ENCODER_DECODER) continue;
                 identities_inside(&m, l, k, false, &o);
                 if (!(identities_rows_off(&o) < 1e-6))
                     FAIL("a row's length is off by %g", identities_rows_off(&o));
@@ -1254,7 +1257,7 @@ TEST(identities_ngpt_hybrid)
 {
     for (int other = 0; other < 2; other++) {
         const char *const rows[] = { "ngpt", "post" };
-        tfn_model_desc d = identities_desc(TFN_ENCODER_DECODER, rows[other]);
+        tfn_model_desc d = identities_desc(TFN_ARCH_ENCODER_DECODER, rows[other]);
         tfn_model m;
         d.decoder_topology = tfn_topology_find(rows[!other]);
         if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
@@ -1282,7 +1285,7 @@ TEST(identities_norms_off)
 {
     for (int arch = 0; arch < 3; arch++)
         for (int on = 0; on < 2; on++) {
-            tfn_topology peri = identities_row(on, true, false, TFN_FINAL_NORM);
+            tfn_topology peri = identities_row(on, true, false, TFN_TOPOLOGY_FINAL_NORM);
             tfn_topology keel = identities_row(on, false, true, 0);
             tfn_model_desc d = identities_desc((tfn_arch)arch, "output-norm");
             tfn_model one, two;
@@ -1297,7 +1300,7 @@ TEST(identities_norms_off)
             identities_other(&one, &two);
             tfn_model_free(&one);
             tfn_model_free(&two);
-            if (arch == TFN_ENCODER_DECODER) continue;         /* KEEL has one constant */
+            if (arch == TFN_ARCH_ENCODER_DECODER) continue;         /* KEEL has one constant */
             identities_skip(&keel, pow(6, 0.25));
             d.topology = tfn_topology_find("deepnorm");
             if (!identities_open(&one, &d)) return;
@@ -1399,11 +1402,11 @@ TEST(identities_profile_chain)
         for (int i = identities_vectors(&m, w, 900); i--;) first += fabs((double)w[i] - 1) > 0;
         CHECK(first < 1);                               /* all start at 1 */
         if (!identities_profile(&m)) return;
-        identities_check_chain(&m, identities_arches[arch == TFN_ENCODER],
-                               arch == TFN_ENCODER_DECODER ? 3 : 2);
-        if (arch == TFN_ENCODER_DECODER) {              /* its encoder, as a model of its own */
-            tfn_batch batch = identities_batch(TFN_ENCODER_DECODER);
-            d = identities_admin(TFN_ENCODER, "admin");
+        identities_check_chain(&m, identities_arches[arch == TFN_ARCH_ENCODER],
+                               arch == TFN_ARCH_ENCODER_DECODER ? 3 : 2);
+        if (arch == TFN_ARCH_ENCODER_DECODER) {    /* its encoder, as a model of its own */
+            tfn_batch batch = identities_batch(TFN_ARCH_ENCODER_DECODER);
+            d = identities_admin(TFN_ARCH_ENCODER, "admin");
             d.context = IDENTITIES_TS;
             if (!identities_start(&alone, &d)) return;
             identities_share(&alone, &m);
@@ -1497,8 +1500,8 @@ TEST(identities_profile_trained)
 {
     static const char *const rows[] = { "admin", "admin-direct", "post" };
     for (int i = 0; i < 3; i++) {
-        tfn_model_desc d = identities_admin(TFN_DECODER, rows[i]);
-        tfn_batch batch = identities_batch(TFN_DECODER);
+        tfn_model_desc d = identities_admin(TFN_ARCH_DECODER, rows[i]);
+        tfn_batch batch = identities_batch(TFN_ARCH_DECODER);
         uint64_t hash;
         tfn_model m;
         if (i == 2) d.init = "lsuv";
@@ -1516,7 +1519,7 @@ TEST(identities_profile_trained)
 /* LSUV comes first, Admin's scales are those of the weights it leaves. */
 TEST(identities_profile_both)
 {
-    tfn_model_desc d = identities_admin(TFN_DECODER, "admin");
+    tfn_model_desc d = identities_admin(TFN_ARCH_DECODER, "admin");
     tfn_model m;
     d.init = "lsuv";
     if (!identities_start(&m, &d) || !identities_profile(&m)) return;
@@ -1563,7 +1566,7 @@ TEST(identities_admin_direct)
         for (int i = 0; (norm = tfn_norm_at(i)) != NULL; i++)
             if (identities_bounds(norm))
                 identities_check_direct((tfn_arch)arch, norm->name,
-                                        (norm->flags & TFN_NORM_GAIN) != 0);
+                                        (norm->flags & TFN_FLAG_GAIN) != 0);
 }
 
 /* The library's own fold of Admin, with every norm; not after one number more has changed. */
@@ -1641,7 +1644,7 @@ TEST(identities_lsuv)
     for (int arch = 0; arch < 3; arch++)
         for (int i = 0; i < 3; i++) {
             tfn_model_desc d = identities_desc((tfn_arch)arch, rows[i]);
-            const int per_layer = 4 + 2, both = arch == TFN_ENCODER_DECODER;
+            const int per_layer = 4 + 2, both = arch == TFN_ARCH_ENCODER_DECODER;
             identities_spread s;
             uint64_t hash;
             tfn_model m;

@@ -25,7 +25,7 @@ static inits_place inits_parse(const tfn_model_desc *d, const tfn_param_info *p,
     const char *s = p->name, *end = strrchr(s, '.');
     memset(&a, 0, sizeof a);
     a.arch = d->arch;
-    a.both = d->arch == TFN_ENCODER_DECODER;
+    a.both = d->arch == TFN_ARCH_ENCODER_DECODER;
     a.separate = d->separate_source;
     a.n = d->layers;
     a.m = a.both ? d->decoder_layers : d->layers;
@@ -104,7 +104,7 @@ static double inits_gain(const char *init, const inits_place *a)
         g *= last ? 0 : qkv ? pow(branches, -1.0 / 6) * root : pow(b, -0.5);
     }
     if (!strcmp(init, "ds-init")) g *= pow(a->layer, -0.5);
-    if (!strcmp(init, "ds-init-code")) {    /* self-attention's q, k, v are one d x 3d matrix (V14) */
+    if (!strcmp(init, "ds-init-code")) {  /* self-attention's q, k, v are one d x 3d matrix (V14) */
         g *= pow(a->layer, -0.25);
         if (qkv && a->sub == 's') g *= root;
     }
@@ -149,7 +149,7 @@ static inits_draw inits_bias(const char *init, const inits_place *a)
 /* Embeddings, positions, segments: N(0, 1/C). */
 static inits_draw inits_table(const char *init, const inits_place *a)
 {
-    const bool decoder = a->arch == TFN_DECODER || (a->separate && !a->stack);
+    const bool decoder = a->arch == TFN_ARCH_DECODER || (a->separate && !a->stack);
     double size = 1 / sqrt(INITS_C);
     if (!strcmp(init, "gpt2")) return inits_of(INITS_NORMAL, 0.02);
     if (!strcmp(init, "truncated")) return inits_of(INITS_TRUNCATED, 0.02);
@@ -352,7 +352,7 @@ static tfn_model_desc inits_desc(tfn_arch arch, int n, int m)
     d.heads = INITS_HEADS;
     d.ffn = 40;
     d.layers = n;
-    d.decoder_layers = arch == TFN_ENCODER_DECODER ? m : 0;
+    d.decoder_layers = arch == TFN_ARCH_ENCODER_DECODER ? m : 0;
     d.untied = true;
     d.recipe = "post";
     d.threads = 1;
@@ -370,12 +370,12 @@ TEST(inits_rules)
         for (int i = 0; i < 24; i++) {
             tfn_model_desc d = inits_desc((tfn_arch)(i % 3), depths[i / 3 % 4][0],
                                           depths[i / 3 % 4][1]);
-            if (i % 3 != TFN_ENCODER_DECODER && i >= 12) d.layers = 1 + 3 * (i / 3 % 4);
+            if (i % 3 != TFN_ARCH_ENCODER_DECODER && i >= 12) d.layers = 1 + 3 * (i / 3 % 4);
             d.init = rule->name;
             d.seed = (uint64_t)i;
-            d.segments = i % 3 == TFN_ENCODER ? 3 : 0;
-            d.separate_source = i % 3 == TFN_ENCODER_DECODER && i >= 12;
-            d.activation = i % 4 == 3 ? TFN_SWIGLU : TFN_RELU;
+            d.segments = i % 3 == TFN_ARCH_ENCODER ? 3 : 0;
+            d.separate_source = i % 3 == TFN_ARCH_ENCODER_DECODER && i >= 12;
+            d.activation = i % 4 == 3 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_RELU;
             d.ffn = i % 5 == 4 ? 41 : 40;
             inits_check_model(&d);
         }
@@ -393,7 +393,7 @@ TEST(inits_rules)
 /* No two tensors draw the same numbers, nor two seeds; the same seed does. */
 TEST(inits_streams)
 {
-    tfn_model_desc d = inits_desc(TFN_ENCODER_DECODER, 6, 6);
+    tfn_model_desc d = inits_desc(TFN_ARCH_ENCODER_DECODER, 6, 6);
     tfn_model one, two;
     uint64_t hash;
     CHECK(tfn_model_new(&one, &d, NULL) == TFN_OK);
@@ -469,7 +469,7 @@ static int inits_check_scales(const tfn_topology *t, const tfn_norm_rule *norm, 
     d.topology = t;
     d.norm = norm->name;
     d.init = "xavier";
-    d.activation = TFN_SWIGLU;
+    d.activation = TFN_ACTIVATION_SWIGLU;
     if (tfn_model_new(&model, &d, NULL) != TFN_OK) {
         FAIL("%s: no model", t->name);
         return 0;
@@ -506,7 +506,7 @@ TEST(inits_mix)
         const tfn_mix_rule *rule = &rules[i];
         const int groups = rule->channels ? INITS_C : rule->groups ? rule->groups : 1;
         tfn_topology row = *tfn_topology_find("dlcl-post");
-        tfn_model_desc d = inits_desc(TFN_DECODER, 5, 5);
+        tfn_model_desc d = inits_desc(TFN_ARCH_DECODER, 5, 5);
         tfn_param_info p;
         tfn_model m;
         int found = 0;
@@ -549,8 +549,8 @@ TEST(inits_scales)
     for (int i = 0; (t = tfn_topology_at(i)) != NULL; i++)
         for (int k = 0; k < 9; k++) {
             const bool some = inits_in(t->name, learned)
-                           || (!strcmp(t->name, "transparent") && k % 3 == TFN_ENCODER_DECODER)
-                           || (!strcmp(t->name, "normformer-code") && k % 3 != TFN_ENCODER);
+                           || (!strcmp(t->name, "transparent") && k % 3 == TFN_ARCH_ENCODER_DECODER)
+                           || (!strcmp(t->name, "normformer-code") && k % 3 != TFN_ARCH_ENCODER);
             const int found = inits_check_scales(t, tfn_norm_find("layernorm"), (tfn_arch)(k % 3),
                                                  depths[k / 3][0], depths[k / 3][1]);
             if ((found > 0) != some) FAIL("%s: %d learned scales", t->name, found);
@@ -586,12 +586,12 @@ TEST(inits_zero_gamma)
 /* nGPT's effective values: 0.05 of the way, queries and keys and logits times 1. */
 TEST(inits_ngpt)
 {
-    tfn_place place = { TFN_FFN, true, true, 1, 2, 2, 2, INITS_C };
+    tfn_place place = { TFN_SUBLAYER_FFN, true, true, 1, 2, 2, 2, INITS_C };
     tfn_join j = tfn_topology_join(tfn_topology_find("ngpt"), &place);
     CHECK_CLOSE((double)j.out.value, 0.05, 1e-6);
     CHECK_CLOSE((double)j.out.unit, 0.05 * sqrt(INITS_C), 1e-6);
     CHECK(j.out.kind == TFN_SCALE_VECTOR && j.skip.kind == TFN_SCALE_LERP);
-    CHECK(j.qk == TFN_QK_UNIT && j.scales && j.norm_branch && j.norm_sum && !j.norm_in);
+    CHECK(j.qk == TFN_QK_NORM_UNIT && j.scales && j.norm_branch && j.norm_sum && !j.norm_in);
 }
 
 /* -- constants ------------------------------------------------------------------------------- */
@@ -645,7 +645,8 @@ TEST(inits_deepnorm_gains)
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const bool both = values[i].m > 0;
-        tfn_model_desc d = inits_desc(both ? TFN_ENCODER_DECODER : TFN_ENCODER, values[i].n,
+        tfn_model_desc d = inits_desc(both ? TFN_ARCH_ENCODER_DECODER : TFN_ARCH_ENCODER,
+                                      values[i].n,
                                       values[i].m);
         double sum = 0, n = 0;
         tfn_param_info p;
@@ -676,20 +677,22 @@ TEST(inits_b2t)
         for (int wide = 0; wide < 2; wide++) {
             const double b = wide ? 0.250 : 0.287;
             tfn_join j = inits_join("b2t-no-norm", wide ? 'd' : 'e', wide ? 3 : values[i].depth,
-                                    wide ? values[i].depth : 5, TFN_FFN, 2, wide ? 1024 : 512);
+                                    wide ? values[i].depth : 5, TFN_SUBLAYER_FFN, 2,
+                                        wide ? 1024 : 512);
             CHECK(fabs(inits_constant(&j.extra) - values[i].a) <= 0.0006);
             CHECK(fabs(inits_constant(&j.skip) - b) <= 0.0006);
             CHECK(fabs(inits_constant(&j.out) - b) <= 0.0006);
             CHECK(!j.norm_in && !j.norm_sum && !j.norm_branch);
-            j = inits_join("b2t-no-norm", 'd', 3, values[i].depth, TFN_CROSS_ATTENTION, 2, 512);
+            j = inits_join("b2t-no-norm", 'd', 3, values[i].depth, TFN_SUBLAYER_CROSS_ATTENTION, 2,
+                           512);
             CHECK(j.extra.kind == TFN_SCALE_NONE && j.skip.kind == TFN_SCALE_NONE);
             CHECK(j.out.kind == TFN_SCALE_NONE);
         }
     for (int i = 0; i < 3; i++) {
-        tfn_join j = inits_join(rows[i], 'd', 6, 6, TFN_FFN, 2, 64);
+        tfn_join j = inits_join(rows[i], 'd', 6, 6, TFN_SUBLAYER_FFN, 2, 64);
         CHECK(inits_constant(&j.extra) == 1 && j.extra_last == (i == 2));
         CHECK(j.norm_in == (i == 1) && j.norm_sum == (i != 1));
-        j = inits_join(rows[i], 'd', 6, 6, TFN_SELF_ATTENTION, 2, 64);
+        j = inits_join(rows[i], 'd', 6, 6, TFN_SUBLAYER_SELF_ATTENTION, 2, 64);
         CHECK(j.extra.kind == TFN_SCALE_NONE);
     }
 }
@@ -698,24 +701,25 @@ TEST(inits_b2t)
 TEST(inits_by_layer)
 {
     for (int l = 1; l <= 60; l++) {
-        tfn_join j = inits_join("lns", 'd', 0, 60, TFN_SELF_ATTENTION, l, 64);
+        tfn_join j = inits_join("lns", 'd', 0, 60, TFN_SUBLAYER_SELF_ATTENTION, l, 64);
         CHECK(fabs(inits_constant(&j.in) - 1 / sqrt(l)) < 1e-6);
-        j = inits_join("lns", 'd', 0, 60, TFN_FFN, l, 64);
+        j = inits_join("lns", 'd', 0, 60, TFN_SUBLAYER_FFN, l, 64);
         CHECK(fabs(inits_constant(&j.in) - 1 / sqrt(l)) < 1e-6);
-        j = inits_join("hanin-rolnick", 'e', 60, 0, TFN_FFN, l, 64);
+        j = inits_join("hanin-rolnick", 'e', 60, 0, TFN_SUBLAYER_FFN, l, 64);
         CHECK(fabs(inits_constant(&j.out) - pow(0.9, l)) < 1e-6);
-        j = inits_join("mix-ln", 'd', 0, 59, TFN_FFN, l, 64);       /* floor(59/4) = 14 */
+        j = inits_join("mix-ln", 'd', 0, 59, TFN_SUBLAYER_FFN, l, 64);       /* floor(59/4) = 14 */
         CHECK(j.norm_sum == (l <= 14) && j.norm_in == (l > 14));
-        j = inits_join("macaron", 'd', 6, 60, l % 2 ? TFN_FFN : TFN_FFN_BEFORE, l, 64);
+        j = inits_join("macaron", 'd', 6, 60, l % 2 ? TFN_SUBLAYER_FFN : TFN_SUBLAYER_FFN_BEFORE, l,
+                       64);
         CHECK(inits_constant(&j.out) == 0.5);
-        j = inits_join("macaron", 'd', 6, 60, TFN_CROSS_ATTENTION, l, 64);
+        j = inits_join("macaron", 'd', 6, 60, TFN_SUBLAYER_CROSS_ATTENTION, l, 64);
         CHECK(j.out.kind == TFN_SCALE_NONE);
-        j = inits_join("branchnorm", 'd', 6, 60, TFN_FFN, l, 64);
+        j = inits_join("branchnorm", 'd', 6, 60, TFN_SUBLAYER_FFN, l, 64);
         CHECK(j.out.kind == TFN_SCALE_SCHEDULED && j.out.value == 4000);
-        j = inits_join("hybridnorm-first", 'd', 0, 60, TFN_FFN, l, 64);
-        CHECK(j.norm_in && j.skip_from == (l == 1 ? TFN_FROM_STREAM : TFN_FROM_NORMED));
-        j = inits_join("hybridnorm-first", 'd', 0, 60, TFN_SELF_ATTENTION, l, 64);
-        CHECK(j.norm_in == (l == 1) && j.qk == TFN_QKV_HEAD);
+        j = inits_join("hybridnorm-first", 'd', 0, 60, TFN_SUBLAYER_FFN, l, 64);
+        CHECK(j.norm_in && j.skip_from == (l == 1 ? TFN_SOURCE_STREAM : TFN_SOURCE_NORMED));
+        j = inits_join("hybridnorm-first", 'd', 0, 60, TFN_SUBLAYER_SELF_ATTENTION, l, 64);
+        CHECK(j.norm_in == (l == 1) && j.qk == TFN_QK_NORM_QKV_HEAD);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Norms, softmax, feed-forward functions, dropout, loss and optimisers: forward against naive
+/* Norms, softmax, feed-forward functions, dropout, loss and optimizers: forward against naive
  * double code, backward against central differences of that code, and the same bits on all
  * instruction sets with a fused multiply-add. */
 #define TEST_EXACT
@@ -124,9 +124,9 @@ typedef struct kernels_norm {
     bool rms, add;
 } kernels_norm;
 
-static tfn_norm kernels_norm_call(const kernels_norm *d)
+static tfn_norm_args kernels_norm_call(const kernels_norm *d)
 {
-    tfn_norm p;
+    tfn_norm_args p;
     memset(&p, 0, sizeof p);
     p.kind = d->rms ? TFN_NORM_RMS : TFN_NORM_LAYER;
     p.x = d->x, p.dy = d->dy, p.gain = d->gain;
@@ -152,7 +152,7 @@ static void kernels_norm_row(double *y, const double *x, ptrdiff_t n, const void
 static void kernels_norm_forward(const tfn_kernels *k, float *out, const void *data)
 {
     const kernels_norm *d = (const kernels_norm *)data;
-    tfn_norm p = kernels_norm_call(d);
+    tfn_norm_args p = kernels_norm_call(d);
     p.y = out;
     p.mean = out + d->rows * d->cols;
     p.rstd = p.mean + d->rows;
@@ -163,7 +163,7 @@ static void kernels_norm_backward(const tfn_kernels *k, float *out, const void *
 {
     const kernels_norm *d = (const kernels_norm *)data;
     float mean[KERNELS_ROWS], rstd[KERNELS_ROWS];
-    tfn_norm p = kernels_norm_call(d);
+    tfn_norm_args p = kernels_norm_call(d);
     memcpy(mean, d->mean, sizeof mean);
     memcpy(rstd, d->rstd, sizeof rstd);
     p.dx = out;
@@ -237,7 +237,7 @@ static void kernels_norm_params(const tfn_kernels *k, float *out, const void *da
     static float mean[300], rstd[300];
     const kernels_norm *d = (const kernels_norm *)data;
     const ptrdiff_t half = d->cols / 2;                   /* two ranges of columns, as threads do */
-    tfn_norm p = kernels_norm_call(d);
+    tfn_norm_args p = kernels_norm_call(d);
     memcpy(mean, d->mean, sizeof mean);
     memcpy(rstd, d->rstd, sizeof rstd);
     p.mean = d->rms ? NULL : mean;
@@ -376,27 +376,28 @@ TEST(kernels_softmax_rows)
 
 /* -- activations ------------------------------------------------------------------------------- */
 
-static const tfn_activation kernels_kinds[] = {
-    TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU, TFN_TANH, TFN_IDENTITY, TFN_ACTIVATION_DEFAULT
+static const tfn_activation_kind kernels_kinds[] = {
+    TFN_ACTIVATION_RELU, TFN_ACTIVATION_GELU, TFN_ACTIVATION_GELU_TANH, TFN_ACTIVATION_SILU,
+        TFN_ACTIVATION_TANH, TFN_ACTIVATION_IDENTITY, TFN_ACTIVATION_DEFAULT
 };
 #define KERNELS_EACH_KIND(kind)                                                                \
     for (size_t kind_ = 0; kind_ < sizeof kernels_kinds / sizeof *kernels_kinds; kind_++)      \
         for (int once_ = 1; once_; once_ = 0)                                                  \
-            for (tfn_activation kind = kernels_kinds[kind_]; once_; once_ = 0)
+            for (tfn_activation_kind kind = kernels_kinds[kind_]; once_; once_ = 0)
 
-static double kernels_f(double x, tfn_activation kind)
+static double kernels_f(double x, tfn_activation_kind kind)
 {
     switch (kind) {
-    case TFN_RELU: return x > 0 ? x : 0;
-    case TFN_GELU: return x * 0.5 * erfc(-x / sqrt(2));
-    case TFN_SILU: return x / (1 + exp(-x));
-    case TFN_TANH: return tanh(x);
-    case TFN_IDENTITY: return x;
+    case TFN_ACTIVATION_RELU: return x > 0 ? x : 0;
+    case TFN_ACTIVATION_GELU: return x * 0.5 * erfc(-x / sqrt(2));
+    case TFN_ACTIVATION_SILU: return x / (1 + exp(-x));
+    case TFN_ACTIVATION_TANH: return tanh(x);
+    case TFN_ACTIVATION_IDENTITY: return x;
     default: return x / (1 + exp(-2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x*x*x)));
     }
 }
 
-static double kernels_df(double x, tfn_activation kind)
+static double kernels_df(double x, tfn_activation_kind kind)
 {
     const double e = 1e-3;
     return (8 * (kernels_f(x + e, kind) - kernels_f(x - e, kind)) - kernels_f(x + 2*e, kind)
@@ -406,7 +407,7 @@ static double kernels_df(double x, tfn_activation kind)
 typedef struct kernels_act {
     const float *x, *dy, *up;
     ptrdiff_t n;
-    tfn_activation kind;
+    tfn_activation_kind kind;
     bool in_place, add, add_up;
 } kernels_act;
 
@@ -504,7 +505,7 @@ TEST(kernels_activation_edges)        /* large arguments give the limits, never 
         kernels_run("activation", kernels_act_forward, &d, N, NULL, y);
         kernels_run("activation", kernels_act_backward, &d, N, NULL, dx);
         for (int i = 2; i < N; i++) {
-            bool all = kind == TFN_IDENTITY, bounded = kind == TFN_TANH;
+            bool all = kind == TFN_ACTIVATION_IDENTITY, bounded = kind == TFN_ACTIVATION_TANH;
             float limit = x[i] > 0 || all ? x[i] : 0;
             if (bounded) limit = x[i] > 0 ? 1 : -1;
             CHECK_CLOSE((double)y[i], (double)limit, 2e-4);
@@ -526,7 +527,7 @@ static void kernels_no_tail(const char *name, float x, float y, float least)
 }
 
 /* Values and derivatives. Where x s is cut at s = 2^-60, the function is some 2^-53 at most. */
-static void kernels_tails_of(tfn_activation kind, const float *x, const float *dy)
+static void kernels_tails_of(tfn_activation_kind kind, const float *x, const float *dy)
 {
     static float y[KERNELS_N], dx[KERNELS_N];
     kernels_act d = { x, dy, NULL, KERNELS_N, kind, false, false, false };
@@ -536,9 +537,10 @@ static void kernels_tails_of(tfn_activation kind, const float *x, const float *d
         const double exact = kernels_f((double)x[i], kind), off = fabs((double)y[i] - exact);
         kernels_no_tail("activation", x[i], y[i], kernels_tail);
         kernels_no_tail("derivative", x[i], dx[i], kernels_tail);
-        if (kind != TFN_GELU && !(off <= 1e-5 * fabs(exact) + 1e-16))
+        if (kind != TFN_ACTIVATION_GELU && !(off <= 1e-5 * fabs(exact) + 1e-16))
             FAIL("activation %d of %g is %g, not %g", kind, (double)x[i], (double)y[i], exact);
-        if (x[i] < -50 && kind != TFN_TANH && kind != TFN_IDENTITY) CHECK(y[i] == 0 && dx[i] == 0);
+        if (x[i] < -50 && kind != TFN_ACTIVATION_TANH && kind != TFN_ACTIVATION_IDENTITY)
+            CHECK(y[i] == 0 && dx[i] == 0);
     }
 }
 
@@ -584,7 +586,7 @@ TEST(kernels_tails_attention)
     static float q[1], dq[1], y[1], dy[1], stats[2], key[N], v[N], dk[N], dv[N], work[1 << 14];
     for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
         const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
-        tfn_attention p;
+        tfn_attention_args p;
         if (!k) continue;
         if (k->attention_work(1, N, 1) > 1 << 14) exit(2);
         memset(&p, 0, sizeof p);
@@ -609,7 +611,7 @@ TEST(kernels_tails_attention)
 /* Derivatives of the squashing norms, z from 0.01 to 1e12, both signs. */
 static void kernels_squash_backward(const tfn_kernels *k, float *out, const void *data)
 {
-    tfn_point p = *(const tfn_point *)data;
+    tfn_point_args p = *(const tfn_point_args *)data;
     p.dx = out;
     tfn_point_backward(k, &p);
 }
@@ -617,7 +619,7 @@ static void kernels_squash_backward(const tfn_kernels *k, float *out, const void
 TEST(kernels_tails_squash)
 {
     static float x[KERNELS_N], dy[KERNELS_N], dx[KERNELS_N];
-    tfn_point p;
+    tfn_point_args p;
     memset(&p, 0, sizeof p);
     for (int i = 0; i < KERNELS_N; i++) {
         x[i] = (i % 2 ? -1.0f : 1.0f) * powf(10, (float)i * 14 / KERNELS_N - 2);
@@ -626,7 +628,7 @@ TEST(kernels_tails_squash)
     p.x = x, p.dy = dy;
     p.rows = 1, p.cols = KERNELS_N;
     for (int kind = TFN_SQUASH_TANH; kind <= TFN_SQUASH_SOFTSIGN; kind++) {
-        p.squash = (tfn_squash)kind;
+        p.squash = (tfn_squash_kind)kind;
         kernels_run("squash", kernels_squash_backward, &p, KERNELS_N, NULL, dx);
         for (int i = 0; i < KERNELS_N; i++)
             kernels_no_tail("squash", x[i], dx[i], kernels_tail);
@@ -923,30 +925,31 @@ TEST(kernels_cross_entropy_smoothing)   /* where the weights of the classes end 
     }
 }
 
-/* -- optimisers -------------------------------------------------------------------------------- */
+/* -- optimizers -------------------------------------------------------------------------------- */
 
 enum { KERNELS_P = 37, KERNELS_STEPS = 20 };
 typedef struct kernels_opt {
-    tfn_update u;
+    tfn_update_args u;
     const float *start, *grads;
     bool momentum;
 } kernels_opt;
 
-static void kernels_optimise(const tfn_kernels *k, float *out, const void *data)
+static void kernels_optimize(const tfn_kernels *k, float *out, const void *data)
 {
     const kernels_opt *d = (const kernels_opt *)data;
     float *m = d->momentum ? out + KERNELS_P : NULL, *v = out + 2*KERNELS_P;
     memset(out, 0, 3*KERNELS_P * sizeof *out);
     memcpy(out, d->start, KERNELS_P * sizeof *out);
     for (int t = 1; t <= KERNELS_STEPS; t++) {
-        tfn_update u = d->u;
+        tfn_update_args u = d->u;
         lib_update_at(&u, t);
-        k->update(out, d->grads + t, m, d->u.optimizer == TFN_SGD ? NULL : v, KERNELS_P, &u);
+        k->update(out, d->grads + t, m, d->u.optimizer == TFN_OPTIMIZER_SGD ? NULL : v, KERNELS_P,
+                  &u);
     }
 }
 
 /* RAdam as its table has it: what to do at step t, and r. */
-static double kernels_rectified(const tfn_update *u, int t, bool *known)
+static double kernels_rectified(const tfn_update_args *u, int t, bool *known)
 {
     double b2 = (double)u->beta2, most = 2 / (1 - b2) - 1, power = pow(b2, t);
     double rho = most - 2*t * power / (1 - power);
@@ -954,13 +957,13 @@ static double kernels_rectified(const tfn_update *u, int t, bool *known)
     return *known ? sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) : 1;
 }
 
-static double kernels_adam_step(const tfn_update *u, int t, double m, double v, bool *decays)
+static double kernels_adam_step(const tfn_update_args *u, int t, double m, double v, bool *decays)
 {
     double b1 = (double)u->beta1, b2 = (double)u->beta2, lr = (double)u->lr, eps = (double)u->eps;
     double first = m / (1 - pow(b1, t)), root = sqrt(1 - pow(b2, t)), r = 1;
     bool known = true;
-    *decays = u->optimizer != TFN_ADAM;
-    if (u->optimizer == TFN_RADAM) r = kernels_rectified(u, t, &known);
+    *decays = u->optimizer != TFN_OPTIMIZER_ADAM;
+    if (u->optimizer == TFN_OPTIMIZER_RADAM) r = kernels_rectified(u, t, &known);
     if (!known && u->radam == TFN_RADAM_AUTHORS) *decays = false;
     if (!known && (u->radam == TFN_RADAM_AUTHORS || u->radam == TFN_RADAM_DECAY)) return 0;
     if (!known) return lr * first;
@@ -970,20 +973,20 @@ static double kernels_adam_step(const tfn_update *u, int t, double m, double v, 
 
 static void kernels_naive(const kernels_opt *d, double *p)
 {
-    const tfn_update *u = &d->u;
+    const tfn_update_args *u = &d->u;
     double lr = (double)u->lr, b1 = (double)u->beta1, b2 = (double)u->beta2, w = (double)u->decay;
     for (int i = 0; i < KERNELS_P; i++) {
         double x = (double)d->start[i], m = 0, v = 0;
         for (int t = 1; t <= KERNELS_STEPS; t++) {
             double g = (double)u->grad_scale * (double)d->grads[t + i], step;
             bool decays;
-            if (u->optimizer == TFN_SGD) {
+            if (u->optimizer == TFN_OPTIMIZER_SGD) {
                 g += w * x;
                 m = b1*m + g;
                 x -= lr * (!d->momentum ? g : u->nesterov ? g + b1*m : m);
                 continue;
             }
-            if (u->optimizer == TFN_ADAM) g += w * x;
+            if (u->optimizer == TFN_OPTIMIZER_ADAM) g += w * x;
             m = b1*m + (1 - b1)*g;
             v = b2*v + (1 - b2)*g*g;
             step = kernels_adam_step(u, t, m, v, &decays);
@@ -1005,7 +1008,7 @@ static void kernels_opt_case(tfn_optimizer optimizer, int which)
     d.u.optimizer = optimizer;
     d.u.lr = 0.01f;
     d.u.beta2 = which & 1 ? 0.98f : 0.9f;
-    d.u.beta1 = which & 2 && optimizer == TFN_SGD ? 0 : 0.9f;
+    d.u.beta1 = which & 2 && optimizer == TFN_OPTIMIZER_SGD ? 0 : 0.9f;
     d.u.eps = which & 1 ? 0.1f : 1e-8f;             /* a large eps shows where it stands */
     d.u.decay = which & 4 ? 0.3f : 0;
     d.u.grad_scale = 0.25f;
@@ -1015,20 +1018,20 @@ static void kernels_opt_case(tfn_optimizer optimizer, int which)
     d.momentum = d.u.beta1 > 0;
     d.start = start;
     d.grads = grads;
-    kernels_run("update", kernels_optimise, &d, 3*KERNELS_P, NULL, y);
+    kernels_run("update", kernels_optimize, &d, 3*KERNELS_P, NULL, y);
     kernels_naive(&d, wanted);
     kernels_close("update", y, wanted, KERNELS_P, 2e-6);
 }
 
-TEST(kernels_optimisers)
+TEST(kernels_optimizers)
 {
     for (int which = 0; which < 8; which++) {
-        kernels_opt_case(TFN_SGD, which);
-        kernels_opt_case(TFN_ADAM, which);
-        kernels_opt_case(TFN_ADAMW, which);
+        kernels_opt_case(TFN_OPTIMIZER_SGD, which);
+        kernels_opt_case(TFN_OPTIMIZER_ADAM, which);
+        kernels_opt_case(TFN_OPTIMIZER_ADAMW, which);
         kernels_opt_case(TFN_OPTIMIZER_DEFAULT, which);
     }
-    for (int which = 0; which < 32; which++) kernels_opt_case(TFN_RADAM, which);
+    for (int which = 0; which < 32; which++) kernels_opt_case(TFN_OPTIMIZER_RADAM, which);
 }
 
 /* Moments of gradients of all sizes, which then stay away: never below 2^-100, in the end 0. An eps
@@ -1040,18 +1043,20 @@ static void kernels_fading(const tfn_kernels *k, float *out, const void *data)
     static const float none[KERNELS_P];
     memset(out, 0, 3*KERNELS_P * sizeof *out);
     for (int t = 1; t <= 1200; t++) {
-        tfn_update u = d->u;
+        tfn_update_args u = d->u;
         lib_update_at(&u, t);
-        k->update(out, t > 3 ? none : d->grads, m, u.optimizer == TFN_SGD ? NULL : v, KERNELS_P,
+        k->update(out, t > 3 ? none : d->grads, m, u.optimizer == TFN_OPTIMIZER_SGD ? NULL : v,
+                  KERNELS_P,
                   &u);
         for (int i = KERNELS_P; i < 3*KERNELS_P; i++)
             kernels_no_tail("moment", (float)t, out[i], 7.88860905221011805e-31f);
     }
 }
 
-TEST(kernels_tails_optimisers)
+TEST(kernels_tails_optimizers)
 {
-    static const tfn_optimizer kinds[] = { TFN_SGD, TFN_ADAM, TFN_ADAMW, TFN_RADAM };
+    static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
+                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM };
     static float grads[KERNELS_P], y[3*KERNELS_P];
     kernels_opt d;
     memset(&d, 0, sizeof d);
@@ -1076,7 +1081,7 @@ TEST(kernels_tails_running)
     static const tfn_norm_kind kinds[] = { TFN_NORM_BATCH, TFN_NORM_POWER };
     for (int kind = 0; kind < 2; kind++) {
         float x[3] = { 1, 2, 3 }, y[3], stats[2], running[2] = { 1, 1 }, next[2];
-        tfn_columns p;
+        tfn_columns_args p;
         memset(&p, 0, sizeof p);
         p.kind = kinds[kind];
         p.x = x, p.y = y, p.stats = stats, p.running = running, p.next = next;
@@ -1103,9 +1108,9 @@ TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.9
         { 0.98, 0.99, 284 }, { 0.999, 0.0258, 6 }, { 0.999, 0.5, 556 }, { 0.999, 0.9, 2737 }
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        tfn_update u;
+        tfn_update_args u;
         memset(&u, 0, sizeof u);
-        u.optimizer = TFN_RADAM;
+        u.optimizer = TFN_OPTIMIZER_RADAM;
         u.lr = 1;
         u.beta2 = (float)known[i].b2;
         u.eps_inside = true;
@@ -1139,14 +1144,15 @@ static tfn_schedule kernels_schedule(tfn_schedule_kind kind, float lr, int64_t w
 
 TEST(kernels_schedules_roots)
 {
-    tfn_schedule s = kernels_schedule(TFN_INVERSE_SQRT, 1, 4000, 0), noam;
+    tfn_schedule s = kernels_schedule(TFN_SCHEDULE_INVERSE_SQRT, 1, 4000, 0), noam;
     kernels_rate(&s, 1, 1 / 4000.0);
     kernels_rate(&s, 4000, 1);
     kernels_rate(&s, 16000, 0.5);
     s.step_at = 8000;                                         /* the decay goes on after the step */
     s.step_factor = 0.25f;
     kernels_rate(&s, 16000, 0.125);
-    s = kernels_schedule(TFN_INVERSE_SQRT, 1, 0, 0);     /* the trap: decays from the first step */
+    /* the trap: decays from the first step */
+    s = kernels_schedule(TFN_SCHEDULE_INVERSE_SQRT, 1, 0, 0);
     kernels_rate(&s, 0, 1);
     kernels_rate(&s, 1, 1);
     kernels_rate(&s, 4000, 1 / sqrt(4000));
@@ -1154,13 +1160,13 @@ TEST(kernels_schedules_roots)
     kernels_rate(&s, 1, 1);
     kernels_rate(&s, 4000, 1);
     kernels_rate(&s, 16000, 0.5);
-    noam = kernels_schedule(TFN_NOAM, 2, 4096, 0);            /* is the inverse square root */
-    s = kernels_schedule(TFN_INVERSE_SQRT, 2.0f / 1024, 4096, 0);
+    noam = kernels_schedule(TFN_SCHEDULE_NOAM, 2, 4096, 0);    /* is the inverse square root */
+    s = kernels_schedule(TFN_SCHEDULE_INVERSE_SQRT, 2.0f / 1024, 4096, 0);
     kernels_rate(&noam, 0, 0);
     for (int64_t t = 1; t < 100000; t = 2*t + 1)
         kernels_rate(&noam, t, (double)tfn_schedule_at(&s, t, 256));
     kernels_rate(&noam, 10000, 2.0 / 16 / 100);
-    s = kernels_schedule(TFN_T_FIXUP, 1, 0, 0);
+    s = kernels_schedule(TFN_SCHEDULE_T_FIXUP, 1, 0, 0);
     kernels_rate(&s, 0, 1);
     kernels_rate(&s, 12000, 0.5);
     s.anchor = 1000;
@@ -1189,8 +1195,8 @@ int main(void)
     RUN(kernels_scale_columns);
     RUN(kernels_cross_entropy);
     RUN(kernels_cross_entropy_smoothing);
-    RUN(kernels_optimisers);
-    RUN(kernels_tails_optimisers);
+    RUN(kernels_optimizers);
+    RUN(kernels_tails_optimizers);
     RUN(kernels_tails_running);
     RUN(kernels_radam_rectification);
     RUN(kernels_schedules_roots);

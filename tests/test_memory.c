@@ -52,10 +52,12 @@ static int memory_count(void)
 }
 static tfn_model_desc memory_plain(int i)
 {
-    static const tfn_optimizer optimizers[] = { TFN_ADAMW, TFN_SGD, TFN_RADAM };
+    static const tfn_optimizer optimizers[] = { TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_SGD,
+                                                TFN_OPTIMIZER_RADAM };
     static const char *const norms[] = { "layernorm", "rmsnorm" };
-    static const tfn_position_kind positions[] = { TFN_LEARNED, TFN_ROTARY, TFN_SINUSOIDAL,
-                                                   TFN_NO_POSITION };
+    static const tfn_position_kind positions[] = { TFN_POSITION_LEARNED, TFN_POSITION_ROTARY,
+        TFN_POSITION_SINUSOIDAL,
+                                                   TFN_POSITION_NONE };
     static const int32_t sizes[3][4] = { { 1, 1, 8, 5 }, { 2, 7, 12, 40 }, { 3, 33, 24, 61 } };
     const int turn = i;
     const int32_t *size;
@@ -64,7 +66,7 @@ static tfn_model_desc memory_plain(int i)
     memset(&d, 0, sizeof d);
     d.arch = (tfn_arch)memory_digit(&i, 3);
     d.recipe = memory_digit(&i, 2) ? "post" : "pre";
-    d.activation = memory_digit(&i, 2) ? TFN_SWIGLU : TFN_RELU;
+    d.activation = memory_digit(&i, 2) ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_RELU;
     kind = memory_digit(&i, 3);
     d.inference = kind == 1;
     d.recompute = kind == 2;
@@ -72,7 +74,7 @@ static tfn_model_desc memory_plain(int i)
     d.threads = HOOK_THREADS(1 + 2 * memory_digit(&i, 2));
     d.batch = size[0];
     d.context = size[1];
-    d.source_context = d.arch == TFN_ENCODER_DECODER ? size[1] + turn % 3 : 0;
+    d.source_context = d.arch == TFN_ARCH_ENCODER_DECODER ? size[1] + turn % 3 : 0;
     d.width = size[2];
     d.vocab = size[3];
     d.layers = 1 + turn % 2;
@@ -85,8 +87,8 @@ static tfn_model_desc memory_plain(int i)
     d.untied = turn % 3 == 1;
     d.no_bias = turn % 7 == 3;
     d.separate_source = turn % 5 == 2;
-    d.segments = d.arch == TFN_ENCODER && turn % 2 ? 2 : 0;
-    d.head = d.arch == TFN_ENCODER && turn % 4 == 1 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
+    d.segments = d.arch == TFN_ARCH_ENCODER && turn % 2 ? 2 : 0;
+    d.head = d.arch == TFN_ARCH_ENCODER && turn % 4 == 1 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     d.classes = d.head == TFN_HEAD_SEQUENCE ? 3 : 0;
     d.optimizer = optimizers[turn % 3];
     d.beta1 = turn % 2 ? (float)0.5 : 0;
@@ -168,7 +170,7 @@ static void memory_fill(memory_data *x, const tfn_model_desc *d)
     x->batch.targets = x->targets;
     x->batch.batch = d->batch;
     x->batch.time = d->context;
-    if (d->arch != TFN_ENCODER_DECODER) return;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     x->batch.source = x->tokens;
     x->batch.source_time = d->source_context;
 }
@@ -291,7 +293,7 @@ TEST(memory_decoders)
         void *aside = malloc(scratch);
         int32_t chunk = d.context < 3 ? 1 : 3, batch = 1 + i % 3;
         memory_block b;
-        if (d.arch == TFN_ENCODER) {
+        if (d.arch == TFN_ARCH_ENCODER) {
             free(aside);
             continue;
         }
@@ -350,7 +352,7 @@ TEST(memory_scratch_bound)
             tfn_model_desc d = memory_desc(kind);
             d.layers = d.decoder_layers = layers;
             d.dropout = d.activation_dropout = (float)0.1;
-            d.activation = TFN_SWIGLU;
+            d.activation = TFN_ACTIVATION_SWIGLU;
             CHECK(memory_size(&d) > 0);
         }
 }
@@ -508,7 +510,7 @@ TEST(memory_batch_tokens)
     for (int i = 0; i < 8; i++) lengths[i] = 1 + i % 3;
     memset(&d, 0, sizeof d);
     memset(&b, 0, sizeof b);
-    d.arch = TFN_ENCODER_DECODER;
+    d.arch = TFN_ARCH_ENCODER_DECODER;
     d.vocab = 11, d.context = 32, d.batch = 8, d.width = 16, d.dropout = (float)0.1;
     CHECK(tfn_model_new(&m[0], &d, NULL) == TFN_OK);
     d.batch_tokens = 64;

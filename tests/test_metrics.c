@@ -6,8 +6,8 @@
 
 enum { METRICS_GOLDEN = sizeof golden_metrics / sizeof *golden_metrics };
 
-/* Exactly the memory that is asked for, so that a sanitizer sees one byte more; and one byte less is
- * refused, which changes nothing. */
+/* Exactly the memory that is asked for, so that a sanitizer sees one byte more; and one byte less
+ * is refused, which changes nothing. */
 static void *metrics_work(size_t *size, const char *hyp, const char *const *refs, int32_t count)
 {
     size_t bytes = strlen(hyp);

@@ -22,8 +22,8 @@ static void model_rule(const tfn_place *place, tfn_join *join)
 /* A user's row with every kind of norm and scale. */
 static const tfn_topology model_own = {
     .name = "own", .formula = "everything at once", .paper = "none", .year = 2026,
-    .flags = TFN_FINAL_NORM | TFN_EMBEDDING_NORM, .rule = model_rule,
-    .attention = { .norm_in = true, .norm_branch = true, .skip_from = TFN_FROM_NORMED,
+    .flags = TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM, .rule = model_rule,
+    .attention = { .norm_in = true, .norm_branch = true, .skip_from = TFN_SOURCE_NORMED,
                    .in = { TFN_SCALE_CONSTANT, (float)0.75 },
                    .out = { TFN_SCALE_LEARNED, (float)0.5 },
                    .skip = { TFN_SCALE_VECTOR, (float)1.25 } },
@@ -51,22 +51,24 @@ static tfn_model_desc model_desc(int i)
     d.vocab = MODEL_V;
     d.context = MODEL_T;
     d.arch = (tfn_arch)arch;
-    d.source_context = arch == TFN_ENCODER_DECODER ? MODEL_TS : 0;
+    d.source_context = arch == TFN_ARCH_ENCODER_DECODER ? MODEL_TS : 0;
     d.width = MODEL_WIDTH;
-    d.layers = arch == TFN_ENCODER_DECODER ? 2 : 3;
+    d.layers = arch == TFN_ARCH_ENCODER_DECODER ? 2 : 3;
     d.decoder_layers = 3;
     d.heads = MODEL_HEADS;
     d.ffn = 20;
-    d.activation = !strcmp(d.recipe, "ngpt") || i % 5 == 1 ? TFN_SWIGLU : TFN_GELU;
-    if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_GELU;    /* no norm: else it bursts */
+    d.activation = !strcmp(d.recipe, "ngpt")
+        || i % 5 == 1 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_GELU;
+    /* no norm: else it bursts */
+    if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
     if (!strcmp(d.recipe, "prmsnorm")) d.width = 64;                    /* four features, not one */
-    d.position = i % 2 ? TFN_LEARNED : TFN_ROTARY;
+    d.position = i % 2 ? TFN_POSITION_LEARNED : TFN_POSITION_ROTARY;
     d.untied = i % 4 == 1;
     d.attention_cap = i % 6 == 1 ? 5 : 0;
     d.logit_cap = i % 6 == 2 ? 4 : 0;
     d.dropout = d.attention_dropout = i % 4 >= 2 ? (float)0.125 : 0;
     d.activation_dropout = i % 3 ? (float)0.125 : 0;
-    d.bands = arch == TFN_ENCODER_DECODER && i % 2 ? MODEL_BANDS : 0;
+    d.bands = arch == TFN_ARCH_ENCODER_DECODER && i % 2 ? MODEL_BANDS : 0;
     d.norm_warmup = i % 2;
     d.batch = MODEL_B;
     d.seed = (uint64_t)i;
@@ -78,18 +80,19 @@ static int model_count(void) { return check_tier() ? 54 : 18; }
 static tfn_model_desc model_desc(int i)
 {
     static const char *const norms[] = { "layernorm", "rmsnorm" };
-    static const tfn_activation activations[] = { TFN_RELU, TFN_GELU, TFN_GELU_TANH, TFN_SILU,
-                                                  TFN_TANH,
-                                                  TFN_GEGLU, TFN_SWIGLU };
-    static const tfn_position_kind positions[] = { TFN_LEARNED, TFN_SINUSOIDAL,
-                                                   TFN_SINUSOIDAL_FAIRSEQ,
-                                                   TFN_ROTARY, TFN_NO_POSITION };
+    static const tfn_activation_kind activations[] = { TFN_ACTIVATION_RELU, TFN_ACTIVATION_GELU,
+        TFN_ACTIVATION_GELU_TANH, TFN_ACTIVATION_SILU,
+                                                  TFN_ACTIVATION_TANH,
+                                                  TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_SWIGLU };
+    static const tfn_position_kind positions[] = { TFN_POSITION_LEARNED, TFN_POSITION_SINUSOIDAL,
+                                                   TFN_POSITION_SINUSOIDAL_FAIRSEQ,
+                                                   TFN_POSITION_ROTARY, TFN_POSITION_NONE };
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.vocab = MODEL_V;
     d.context = MODEL_T;
     d.arch = (tfn_arch)(i % 3);
-    d.source_context = d.arch == TFN_ENCODER_DECODER ? MODEL_TS : 0;
+    d.source_context = d.arch == TFN_ARCH_ENCODER_DECODER ? MODEL_TS : 0;
     d.width = MODEL_WIDTH;
     d.layers = 2;
     d.decoder_layers = 2;
@@ -104,10 +107,10 @@ static tfn_model_desc model_desc(int i)
     d.untied = i / 2 % 2 == 1;
     d.no_bias = i % 11 == 3;
     d.scale_embedding = i / 4 % 2 == 1;
-    d.separate_source = d.arch == TFN_ENCODER_DECODER && i / 9 % 2 == 1;
-    d.segments = d.arch == TFN_ENCODER && i / 3 % 2 ? 3 : 0;
+    d.separate_source = d.arch == TFN_ARCH_ENCODER_DECODER && i / 9 % 2 == 1;
+    d.segments = d.arch == TFN_ARCH_ENCODER && i / 3 % 2 ? 3 : 0;
     d.bands = i % 6 == 5 ? MODEL_BANDS : 0;             /* of encoder-decoders */
-    d.head = d.arch == TFN_ENCODER && i / 6 % 2 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
+    d.head = d.arch == TFN_ARCH_ENCODER && i / 6 % 2 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     d.classes = d.head == TFN_HEAD_SEQUENCE ? 5 : 0;
     d.cutoffs[0] = i % 6 == 3 ? 9 : 0;                  /* of decoders */
     d.cutoffs[1] = i % 12 == 3 ? 15 : 0;
@@ -137,13 +140,13 @@ static bool model_detached(const tfn_model_desc *d)
     const tfn_norm_rule *norm = model_norm(d);
     return norm->kind == TFN_NORM_ADA || norm->kind == TFN_NORM_ABSMAX
         || norm->kind == TFN_NORM_POWER || strstr(d->recipe, "gpas")
-        || (norm->flags & (TFN_NORM_DETACH_MEAN | TFN_NORM_DETACH_STD));
+        || (norm->flags & (TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD));
 }
 #else
 /* Norms over a whole tensor or batch: no sentence is by itself, nor is the past. */
 static bool model_mixes(const tfn_model_desc *d)
 {
-    return (model_norm(d)->flags & TFN_NORM_WHOLE) || model_norm(d)->kind >= TFN_NORM_BATCH;
+    return (model_norm(d)->flags & TFN_FLAG_WHOLE) || model_norm(d)->kind >= TFN_NORM_BATCH;
 }
 #endif
 
@@ -225,7 +228,7 @@ static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, in
     c->batch.segments = d->segments ? c->segments : NULL;
     c->batch.batch = batch;
     c->batch.time = time;
-    if (d->arch != TFN_ENCODER_DECODER) return;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     c->batch.source = c->source;
     c->batch.source_lengths = c->source_lengths;
     c->batch.source_time = c->source_time = source;
@@ -307,7 +310,8 @@ static void model_check_param(model_case *c, const tfn_model_desc *d, const tfn_
         /* across a kink of ReLU, or of the slope of a squashing function: a shorter step, a wider
          * tolerance */
         found = model_difference(c, p->data + i, 1e-6);
-        kink = d->activation == TFN_RELU || d->bands || model_norm(d)->kind == TFN_NORM_POINT;
+        kink = d->activation == TFN_ACTIVATION_RELU || d->bands
+            || model_norm(d)->kind == TFN_NORM_POINT;
         if (kink && fabs(found - g) <= 1e-5 * size) continue;
         FAIL("%s: %s[%d] is %.10g, not %.10g", model_text(d), p->name, (int)i, g, found);
     }
@@ -469,7 +473,7 @@ static float *model_logits(model_case *c)
 static void model_check_causal(model_case *c)
 {
     const size_t row = (size_t)c->m.desc.vocab * sizeof(float);
-    bool causal = c->m.desc.arch != TFN_ENCODER;
+    bool causal = c->m.desc.arch != TFN_ARCH_ENCODER;
     int32_t b = 1, time = c->batch.time, at = time / 2;
     float *before, *after;
     if (c->m.desc.head == TFN_HEAD_SEQUENCE) return;
@@ -782,7 +786,7 @@ TEST(model_decoding)
     for (int i = 0; i < model_count(); i++) {
         tfn_model_desc d = model_desc(i);
         d.threads = HOOK_THREADS(1 + i % 2);
-        if (d.arch == TFN_ENCODER || (model_norm(&d)->flags & TFN_NORM_WHOLE)) continue;
+        if (d.arch == TFN_ARCH_ENCODER || (model_norm(&d)->flags & TFN_FLAG_WHOLE)) continue;
         if (!model_start(&c, &d)) continue;
         model_check_decode(&c);
         model_check_beam(&c);
@@ -802,7 +806,7 @@ TEST(model_large)
         d.source_context = d.source_context ? 131 : 0;
         d.width = 44;
         d.ffn = 100;
-        d.position = i ? TFN_LEARNED : TFN_NO_POSITION;
+        d.position = i ? TFN_POSITION_LEARNED : TFN_POSITION_NONE;
         hash = model_steps(&d, 2, NULL);
         d.threads = HOOK_THREADS(2);
         if (model_steps(&d, 2, NULL) != hash) FAIL("%s: 2 threads", model_text(&d));
@@ -831,13 +835,14 @@ static tfn_model_desc model_plain(void)             /* small, without dropout */
     d.dropout = d.attention_dropout = d.activation_dropout = 0;
     d.decay = 0;
     d.clip = 0;
-    d.activation = TFN_SILU;
+    d.activation = TFN_ACTIVATION_SILU;
     return d;
 }
 
-/* -- adaptive input and softmax, in plain double ------------------------------------------------- */
+/* -- adaptive input and softmax, in plain double ----------------------------------------------- */
 
-typedef struct model_ends { double input[MODEL_MOST * MODEL_WIDTH], output[MODEL_MOST * MODEL_WIDTH]; }
+typedef struct model_ends { double input[MODEL_MOST * MODEL_WIDTH],
+                            output[MODEL_MOST * MODEL_WIDTH]; }
     model_ends;
 static void model_see_ends(void *user, int32_t id, const float *data, ptrdiff_t rows,
                            ptrdiff_t cols, bool backward)
@@ -900,7 +905,7 @@ TEST(model_adaptive)
         float *logits;
         double nll = 0;
         d.cutoffs[0] = 9, d.cutoffs[1] = 15;
-        d.untied = untied, d.probes = true, d.position = TFN_NO_POSITION;
+        d.untied = untied, d.probes = true, d.position = TFN_POSITION_NONE;
         if (!model_start(&c, &d)) return;
         model_clusters(in, &c.m, "");
         model_clusters(out, &c.m, untied ? "decoder." : "");
@@ -932,7 +937,7 @@ TEST(model_adaptive)
     }
 }
 
-/* -- simulated half precision -------------------------------------------------------------------- */
+/* -- simulated half precision ------------------------------------------------------------------ */
 
 static bool model_is_half(float x)
 {
@@ -1025,7 +1030,7 @@ TEST(model_loss_scale)
     tfn_model_free(&c.m);
 }
 
-/* -- watching a step ------------------------------------------------------------------------------ */
+/* -- watching a step --------------------------------------------------------------------------- */
 
 typedef struct model_watch {
     int calls[2][TFN_WATCH_STACK + 1];
@@ -1034,8 +1039,8 @@ typedef struct model_watch {
     ptrdiff_t wrong;
 } model_watch;
 
-/* Post-LN without dropout: z = x + p at every sub-layer, to the bit, and rows of the output have the
- * mean 0 and the variance 1 as long as gains are 1. */
+/* Post-LN without dropout: z = x + p at every sub-layer, to the bit, and rows of the output have
+ * the mean 0 and the variance 1 as long as gains are 1. */
 static void model_see(void *user, int32_t id, const float *data, ptrdiff_t rows, ptrdiff_t cols,
                       bool backward)
 {
@@ -1069,7 +1074,7 @@ TEST(model_watching)
     tfn_report report;
     uint64_t hash;
     d.recipe = "post";
-    d.arch = TFN_ENCODER_DECODER;
+    d.arch = TFN_ARCH_ENCODER_DECODER;
     d.source_context = MODEL_TS;
     d.layers = 2;
     d.decoder_layers = 3;
@@ -1152,7 +1157,7 @@ TEST(model_clipping)
         tfn_param_info p;
         double sum = 0, norm, factor, lr = 0.5, clip = i == 1 ? 0.01 : i == 2 ? 1e6 : 0;
         float *before;
-        d.optimizer = TFN_SGD;
+        d.optimizer = TFN_OPTIMIZER_SGD;
         d.schedule.lr = (float)lr;
         d.clip = (float)clip;
         if (!model_start(&c, &d)) return;
@@ -1252,7 +1257,7 @@ TEST(model_not_finite_gradient)
     model_state s;
     d.recipe = "pre";
     d.untied = true;
-    d.position = TFN_NO_POSITION;
+    d.position = TFN_POSITION_NONE;
     if (!model_start(&c, &d)) return;
     CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.updated);
     CHECK(tfn_model_param(&c.m, model_index(&c.m, "decoder.final_norm.weight"), &gain));
@@ -1329,7 +1334,7 @@ TEST(model_resumed)
     static model_case one, two;
     tfn_model_desc d = model_desc(1);
     tfn_report a, b;
-    d.optimizer = TFN_RADAM;
+    d.optimizer = TFN_OPTIMIZER_RADAM;
     d.schedule.warmup = 4;
     if (!model_start(&one, &d) || !model_start(&two, &d)) return;
     CHECK(d.dropout > 0);
@@ -1352,11 +1357,12 @@ TEST(model_resumed)
     tfn_model_free(&two.m);
 }
 
-/* Each optimiser lowers the loss; decay acts on matrices alone; the schedule's first rate is
+/* Each optimizer lowers the loss; decay acts on matrices alone; the schedule's first rate is
  * lr/T. */
 TEST(model_optimizers)
 {
-    static const tfn_optimizer kinds[] = { TFN_SGD, TFN_ADAM, TFN_ADAMW, TFN_RADAM };
+    static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
+                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM };
     static model_case c, with;
     for (int i = 0; i < 4; i++) {
         tfn_model_desc d = model_plain();
@@ -1366,7 +1372,7 @@ TEST(model_optimizers)
         d.optimizer = kinds[i];
         d.schedule.lr = i ? (float)3e-3 : (float)0.5;
         d.schedule.warmup = 4;
-        d.schedule.kind = TFN_INVERSE_SQRT;
+        d.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;
         d.beta1 = i ? 0 : (float)0.5;
         if (!model_start(&c, &d)) return;
         d.decay = (float)0.5;
@@ -1471,18 +1477,19 @@ typedef struct model_wrong {
     X(heads_negative, d->heads = -4, TFN_BAD_OPTION, "heads is -4", "1")                          \
     X(kv, d->kv_heads = 3, TFN_BAD_OPTION, "4 heads", "3 key/value")                              \
     X(kv_more, d->kv_heads = 8, TFN_BAD_OPTION, "kv_heads is 8", "4")                             \
-    X(kv_unit, (d->kv_heads = 2, d->qk_norm = TFN_QK_UNIT), TFN_BAD_OPTION, "share their scales",  \
+    X(kv_unit, (d->kv_heads = 2, d->qk_norm = TFN_QK_NORM_UNIT), TFN_BAD_OPTION,                  \
+      "share their scales",                                                                       \
       "kv_heads is 2")                                                                            \
     X(kv_ngpt, (d->kv_heads = 2, d->recipe = "ngpt"), TFN_BAD_OPTION, "share their scales", "4")  \
-    X(rotary, (d->heads = d->kv_heads = 16, d->position = TFN_ROTARY), TFN_BAD_OPTION,            \
+    X(rotary, (d->heads = d->kv_heads = 16, d->position = TFN_POSITION_ROTARY), TFN_BAD_OPTION,   \
       "rotary", "1")                                                                              \
     X(ffn, d->ffn = -1, TFN_BAD_OPTION, "ffn is -1", "1")                                         \
     X(segments, d->segments = 2, TFN_BAD_OPTION, "segment", "encoder")                            \
     X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "sequence head", "encoder")              \
-    X(classes, (d->arch = TFN_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 0),              \
+    X(classes, (d->arch = TFN_ARCH_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 0),         \
       TFN_BAD_OPTION, "classes is 0", "1")                                                        \
     X(arch, d->arch = (tfn_arch)3, TFN_BAD_OPTION, "arch is 3", "2")                              \
-    X(activation, d->activation = (tfn_activation)40, TFN_BAD_OPTION, "activation is 40", "")     \
+    X(activation, d->activation = (tfn_activation_kind)40, TFN_BAD_OPTION, "activation is 40", "") \
     X(position, d->position = (tfn_position_kind)9, TFN_BAD_OPTION, "position is 9", "")          \
     X(optimizer, d->optimizer = (tfn_optimizer)-1, TFN_BAD_OPTION, "optimizer is", "")            \
     X(schedule, d->schedule.kind = (tfn_schedule_kind)30, TFN_BAD_OPTION, "kind is 30", "")       \
@@ -1502,7 +1509,7 @@ typedef struct model_wrong {
     X(micro, d->micro_batches = -1, TFN_BAD_OPTION, "micro_batches is -1", "1")                   \
     X(recipe, d->recipe = "sideways", TFN_NOT_FOUND, "recipe", "\"sideways\"")                    \
     X(norm, d->norm = "layrnorm", TFN_NOT_FOUND, "norm", "\"layrnorm\"")                         \
-    X(init, d->init = "zeros", TFN_NOT_FOUND, "initialisation", "\"zeros\"")
+    X(init, d->init = "zeros", TFN_NOT_FOUND, "initialization", "\"zeros\"")
 
 #define MODEL_CHANGE(name, change, status, a, b)                                                  \
     static void model_set_##name(tfn_model_desc *d) { (void)(change); }
@@ -1622,7 +1629,8 @@ TEST(model_bad_batches)
 /* Of a source of frames; one that gives no position is heard as silence. */
 TEST(model_bad_frames)
 {
-    static const char *const words[] = { "no frames", "20 frames, 4 n + 3", "time is 83, the limit is 79",
+    static const char *const words[] = { "no frames", "20 frames, 4 n + 3",
+                                         "time is 83, the limit is 79",
                                          "a length is 80", "a length is -1" };
     static model_case c;
     tfn_model_desc d = model_desc(5);
@@ -1653,7 +1661,7 @@ TEST(model_bad_segments)
     static model_case c;
     tfn_model_desc d = model_desc(4);
     tfn_report report;
-    CHECK(d.arch == TFN_ENCODER && d.segments == 3);
+    CHECK(d.arch == TFN_ARCH_ENCODER && d.segments == 3);
     if (!model_start(&c, &d)) return;
     c.segments[26] = 3;
     CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_BAD_BATCH);
@@ -1786,7 +1794,7 @@ TEST(model_initial_values)
             const char *init = inits[i];
             tfn_model_desc d;
             memset(&d, 0, sizeof d);
-            d.arch = arch ? TFN_ENCODER : TFN_DECODER;
+            d.arch = arch ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER;
             d.vocab = 150;
             d.context = 100;
             d.width = 72;
@@ -1798,7 +1806,7 @@ TEST(model_initial_values)
             d.head = arch ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
             d.classes = arch ? 64 : 0;
             d.untied = true;
-            d.activation = TFN_SWIGLU;
+            d.activation = TFN_ACTIVATION_SWIGLU;
             d.init = init;
             d.seed = 3;
             d.inference = true;

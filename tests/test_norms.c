@@ -101,7 +101,7 @@ static void norms_widen(double *d, const float *f, ptrdiff_t n)
 
 /* What norms_rows_run writes: y, mean, rstd, dx, dgain, dbias. */
 typedef struct norms_rows {
-    tfn_norm p;
+    tfn_norm_args p;
     bool no_mean;                       /* the backward gets none */
     const double *frozen;               /* of a row, where a constant is taken from */
 } norms_rows;
@@ -110,7 +110,7 @@ static void norms_rows_run(const tfn_kernels *k, float *out, const void *data)
 {
     const norms_rows *d = (const norms_rows *)data;
     const ptrdiff_t groups = d->p.groups > 0 ? d->p.groups : 1, split = d->p.cols / 3;
-    tfn_norm p = d->p;
+    tfn_norm_args p = d->p;
     p.y = out;
     p.mean = p.y + p.rows*p.cols;
     p.rstd = p.mean + p.rows*groups;
@@ -126,7 +126,7 @@ static void norms_rows_run(const tfn_kernels *k, float *out, const void *data)
 
 /* n of one group of C features; what is detached is taken from `frozen`. */
 static void norms_group(double *y, const double *x, const double *frozen, ptrdiff_t C,
-                        const tfn_norm *p)
+                        const tfn_norm_args *p)
 {
     const double *for_mean = p->detach_mean ? frozen : x, *for_std = p->detach_std ? frozen : x;
     const ptrdiff_t part = p->part > 0 && p->part < C ? p->part : C;
@@ -169,7 +169,7 @@ static void norms_row_n(double *y, const double *x, const void *data)
 
 static void norms_row(double *y, const double *x, const void *data)
 {
-    const tfn_norm *p = &((const norms_rows *)data)->p;
+    const tfn_norm_args *p = &((const norms_rows *)data)->p;
     norms_row_n(y, x, data);
     for (ptrdiff_t i = 0; i < p->cols && p->kind != TFN_NORM_ADA; i++) {
         if (p->gain) y[i] *= (p->offset ? 1 : 0) + (double)p->gain[i];
@@ -180,7 +180,7 @@ static void norms_row(double *y, const double *x, const void *data)
 static void norms_check_rows(const char *name, norms_rows *d)
 {
     static float before[NORMS_MAX], out[NORMS_MAX];
-    const tfn_norm *p = &d->p;
+    const tfn_norm_args *p = &d->p;
     const ptrdiff_t groups = p->groups > 0 ? p->groups : 1, n = p->rows * p->cols;
     const ptrdiff_t dx = n + 2*p->rows*groups, count = 2*n + 2*p->rows*groups + 2*p->cols;
     double x[NORMS_COLS], w[NORMS_COLS], y[NORMS_COLS];
@@ -323,7 +323,7 @@ TEST(norms_absmax)
     for (ptrdiff_t i = 0; i < n; i++) most = (float)fmax((double)most, fabs((double)d.p.x[i]));
     for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
         const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
-        tfn_norm p = d.p;
+        tfn_norm_args p = d.p;
         float a;
         if (!k) continue;
         a = k->absmax(p.x, n);
@@ -349,7 +349,7 @@ TEST(norms_row_edges)
         const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
         static const float x[3*20] = { 0 };
         float small[20], y[20], dx[20], dy[20], mean[1], rstd[1];
-        tfn_norm p;
+        tfn_norm_args p;
         if (!k) continue;
         norms_fill(dy, 20);
         memset(&p, 0, sizeof p);
@@ -389,7 +389,7 @@ TEST(norms_row_edges)
 
 /* -- squashing ------------------------------------------------------------------------------ */
 
-static double norms_f(tfn_squash squash, double z)
+static double norms_f(tfn_squash_kind squash, double z)
 {
     const double pi = 3.14159265358979323846, a = fabs(z), sign = z < 0 ? -1 : 1;
     switch (squash) {
@@ -403,12 +403,12 @@ static double norms_f(tfn_squash squash, double z)
     }
 }
 
-typedef struct norms_point { tfn_point p; } norms_point;
+typedef struct norms_point { tfn_point_args p; } norms_point;
 
 /* Writes y, dx, dgain, dbias, dalpha, dshift. */
 static void norms_point_run(const tfn_kernels *k, float *out, const void *data)
 {
-    tfn_point p = ((const norms_point *)data)->p;
+    tfn_point_args p = ((const norms_point *)data)->p;
     p.y = out;
     p.dx = p.y + p.rows*p.cols;
     p.dgain = p.dx + p.rows*p.cols;
@@ -425,13 +425,13 @@ static void norms_point_run(const tfn_kernels *k, float *out, const void *data)
 /* x is alpha, shift, gain, bias, then the values. */
 static void norms_point_formula(double *y, const double *x, const void *data)
 {
-    const tfn_point *p = &((const norms_point *)data)->p;
+    const tfn_point_args *p = &((const norms_point *)data)->p;
     const double *gain = x + 2, *bias = gain + p->cols, *v = bias + p->cols;
     for (ptrdiff_t i = 0; i < p->rows * p->cols; i++)
         y[i] = gain[i % p->cols] * norms_f(p->squash, x[0]*v[i] + x[1]) + bias[i % p->cols];
 }
 
-static void norms_point_case(tfn_squash squash, ptrdiff_t rows, ptrdiff_t cols, int which)
+static void norms_point_case(tfn_squash_kind squash, ptrdiff_t rows, ptrdiff_t cols, int which)
 {
     static float x[NORMS_MAX], dy[NORMS_MAX], before[NORMS_MAX], out[NORMS_MAX];
     static double in[NORMS_MAX], w[NORMS_MAX], y[NORMS_MAX], d[NORMS_MAX];
@@ -486,7 +486,7 @@ TEST(norms_points)
     for (int squash = TFN_SQUASH_TANH; squash <= TFN_SQUASH_SOFTSIGN; squash++)
         for (size_t c = 0; c < sizeof norms_cols / sizeof *norms_cols; c++)
             for (int which = 0; which < 16; which += 1 + 4 * (int)(c % 2))
-                norms_point_case((tfn_squash)squash, c < 5 ? 4 : 2, norms_cols[c], which);
+                norms_point_case((tfn_squash_kind)squash, c < 5 ? 4 : 2, norms_cols[c], which);
 }
 
 /* Values and slopes over a wide range, and far away. */
@@ -502,10 +502,10 @@ TEST(norms_squash_accuracy)
         for (int squash = TFN_SQUASH_TANH; squash <= TFN_SQUASH_SOFTSIGN; squash++) {
             const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
             double worst = 0, worst_slope = 0;
-            tfn_point p;
+            tfn_point_args p;
             if (!k) continue;
             memset(&p, 0, sizeof p);
-            p.squash = (tfn_squash)squash;
+            p.squash = (tfn_squash_kind)squash;
             p.x = x, p.y = y, p.dy = ones, p.dx = dx;
             p.rows = 1;
             p.cols = ALL;
@@ -531,7 +531,7 @@ static const double norms_seed_eps = 0.125;
 /* Writes y, dx, dgain, dalpha, ddirection, stats. */
 static void norms_seed_run(const tfn_kernels *k, float *out, const void *data)
 {
-    tfn_seed p = *(const tfn_seed *)data;
+    tfn_seed_args p = *(const tfn_seed_args *)data;
     p.y = out;
     p.dx = p.y + p.rows*p.cols;
     p.dgain = p.dx + p.rows*p.cols;
@@ -548,7 +548,7 @@ static void norms_seed_run(const tfn_kernels *k, float *out, const void *data)
 /* x is gain, alpha, direction, then the values. */
 static void norms_seed_formula(double *y, const double *x, const void *data)
 {
-    const tfn_seed *p = (const tfn_seed *)data;
+    const tfn_seed_args *p = (const tfn_seed_args *)data;
     const ptrdiff_t C = p->cols;
     for (ptrdiff_t r = 0; r < p->rows; r++) {
         const double *v = x + 3*C + r*C;
@@ -566,7 +566,7 @@ TEST(norms_seed)
     for (size_t i = 0; i < sizeof norms_cols / sizeof *norms_cols; i++)
         for (int which = 0; which < 16; which += 5) {
             const ptrdiff_t C = norms_cols[i], n = NORMS_ROWS * C;
-            tfn_seed p;
+            tfn_seed_args p;
             memset(&p, 0, sizeof p);
             norms_fill(x, n);
             norms_fill(dy, n);
@@ -601,7 +601,7 @@ enum { NORMS_BATCH = 3, NORMS_TIME = 5, NORMS_TOKENS = NORMS_BATCH * NORMS_TIME 
 /* Writes y, dx, dgain, dbias, next (2, cols), stats (2, cols). */
 static void norms_columns_run(const tfn_kernels *k, float *out, const void *data)
 {
-    tfn_columns p = *(const tfn_columns *)data;
+    tfn_columns_args p = *(const tfn_columns_args *)data;
     const ptrdiff_t split = p.cols / 3, n = p.batch * p.time * p.cols;
     p.y = out;
     p.dx = p.y + n;
@@ -618,13 +618,13 @@ static void norms_columns_run(const tfn_kernels *k, float *out, const void *data
     tfn_columns_backward(&p, 0, p.cols);
 }
 
-static bool norms_counts(const tfn_columns *p, ptrdiff_t r)
+static bool norms_counts(const tfn_columns_args *p, ptrdiff_t r)
 {
     return !p->lengths || r % p->time < p->lengths[r / p->time];
 }
 
 /* Mean and variance of column c over the rows that count; how many there are. */
-static double norms_moments(const tfn_columns *p, const double *x, ptrdiff_t c, double *mean,
+static double norms_moments(const tfn_columns_args *p, const double *x, ptrdiff_t c, double *mean,
                             double *var)
 {
     double n = 0;
@@ -640,7 +640,7 @@ static double norms_moments(const tfn_columns *p, const double *x, ptrdiff_t c, 
 /* x is gain, bias, then the values. */
 static void norms_batch_formula(double *y, const double *x, const void *data)
 {
-    const tfn_columns *p = (const tfn_columns *)data;
+    const tfn_columns_args *p = (const tfn_columns_args *)data;
     const double *v = x + 2*p->cols;
     for (ptrdiff_t c = 0; c < p->cols; c++) {
         double mean, var;
@@ -652,11 +652,11 @@ static void norms_batch_formula(double *y, const double *x, const void *data)
     }
 }
 
-static tfn_columns norms_columns(tfn_norm_kind kind, ptrdiff_t cols, int which)
+static tfn_columns_args norms_columns(tfn_norm_kind kind, ptrdiff_t cols, int which)
 {
     static const int32_t lengths[NORMS_BATCH] = { 5, 0, 2 }, all[NORMS_BATCH] = { 9, 5, -1 };
     static float v[4*NORMS_COLS], x[NORMS_TOKENS*NORMS_COLS], dy[NORMS_TOKENS*NORMS_COLS];
-    tfn_columns p;
+    tfn_columns_args p;
     memset(&p, 0, sizeof p);
     norms_fill(v, 4*cols);
     norms_fill(x, NORMS_TOKENS * cols);
@@ -681,7 +681,7 @@ static void norms_batch_case(ptrdiff_t cols, int which, bool training)
     static float before[NORMS_MAX], out[NORMS_MAX];
     static double in[NORMS_MAX], w[NORMS_MAX], y[NORMS_MAX], d[NORMS_MAX], next[2*NORMS_COLS];
     const ptrdiff_t n = NORMS_TOKENS * cols;
-    tfn_columns p = norms_columns(TFN_NORM_BATCH, cols, which);
+    tfn_columns_args p = norms_columns(TFN_NORM_BATCH, cols, which);
     p.training = training;
     norms_fill(before, 2*n + 6*cols);
     norms_run("batch", norms_columns_run, &p, 2*n + 6*cols, before, out);
@@ -723,7 +723,7 @@ TEST(norms_batch)
  * nu: a step at a time, one column. */
 typedef struct norms_power { double psi, nu; } norms_power;
 
-static void norms_power_step(norms_power *s, const tfn_columns *p, ptrdiff_t c, double *y,
+static void norms_power_step(norms_power *s, const tfn_columns_args *p, ptrdiff_t c, double *y,
                              double *dx, double *dgain)
 {
     const ptrdiff_t rows = p->batch * p->time;
@@ -760,7 +760,7 @@ static void norms_power_case(ptrdiff_t cols, int which)
         state[c].nu = running[cols + c] = 0;
     }
     for (int step = 1; step <= 7; step++) {
-        tfn_columns p = norms_columns(TFN_NORM_POWER, cols, which);
+        tfn_columns_args p = norms_columns(TFN_NORM_POWER, cols, which);
         const float *next = out + 2*n + 2*cols;
         p.running = running;
         p.step = step;
@@ -788,7 +788,7 @@ TEST(norms_power_steps)
         for (int which = 0; which < 16; which++) norms_power_case(cols[i], which);
 }
 
-/* Without training, and in a batch where no row counts, the running numbers normalise. */
+/* Without training, and in a batch where no row counts, the running numbers normalize. */
 TEST(norms_columns_running)
 {
     static const int32_t none[NORMS_BATCH] = { 0, -1, 0 };
@@ -797,7 +797,7 @@ TEST(norms_columns_running)
     static double y[N], dx[N];
     for (int which = 0; which < 8; which++) {
         const bool power = which & 1;
-        tfn_columns p = norms_columns(power ? TFN_NORM_POWER : TFN_NORM_BATCH, COLS, 3);
+        tfn_columns_args p = norms_columns(power ? TFN_NORM_POWER : TFN_NORM_BATCH, COLS, 3);
         const float *var = power ? p.running : p.running + COLS;
         float *next = out + 2*N + 2*COLS;
         p.training = which & 2;

@@ -7,17 +7,17 @@
 enum { NULLS_ROOM = 1 << 21, NULLS_V = 7 };
 
 /* What the calls get, made anew for each: a decoder's model and what is made of it, a tape that is
- * recorded and one that is planned, a tokeniser, an open file. */
+ * recorded and one that is planned, a tokenizer, an open file. */
 static struct {
     tfn_model_desc desc;
     tfn_model m, folded;
     tfn_decoder d;
     tfn_generate_desc generate;
     tfn_generator g;
-    tfn_tokeniser_desc words;
+    tfn_tokenizer_desc words;
     tfn_trainer ran, t;
-    tfn_tokeniser_source source;
-    tfn_tokeniser k;
+    tfn_tokenizer_source source;
+    tfn_tokenizer k;
     tfn_file f, to;
     tfn_tensor tensor;
     tfn_tape tape, planned;
@@ -32,7 +32,7 @@ static struct {
     tfn_accuracy accuracy;
     tfn_param_info info;
     tfn_custom_op custom;
-    tfn_norm like;
+    tfn_norm_args like;
     tfn_place place;
     tfn_schedule schedule;
     tfn_checkpoint with;
@@ -60,7 +60,7 @@ static void nulls_make_tapes(void)
         t->customs = 1;
         nulls.w = tfn_param(t, 4, 4);
         nulls.one = tfn_param(t, 1, 4);
-        nulls.x = tfn_embed(t, nulls.w, 0, TFN_ROWS_TARGET, 1);
+        nulls.x = tfn_embedding(t, nulls.w, 0, TFN_ROWS_TARGET, 1);
     }
     tfn_cross_entropy(&nulls.planned, nulls.x, TFN_INT_TARGETS, 0, 0);
     CHECK(tfn_tape_plan(&nulls.planned, tfn_kernels_for(TFN_ISA_BEST), 1) == TFN_OK);
@@ -72,16 +72,16 @@ static void nulls_make_tapes(void)
     CHECK(nulls.planned.work < 3000);
 }
 
-static void nulls_make_tokeniser(void)
+static void nulls_make_tokenizer(void)
 {
-    nulls.words.kind = TFN_WORDS;
+    nulls.words.kind = TFN_TOKENIZER_WORDS;
     nulls.words.words = 100;
     tfn_trainer_init(&nulls.t, &nulls.words, nulls_block[5], sizeof nulls_block[5]);
     tfn_trainer_init(&nulls.ran, &nulls.words, nulls_block[6], sizeof nulls_block[6]);
     tfn_trainer_add(&nulls.ran, "a b c", 5);
     CHECK(tfn_trainer_run(&nulls.ran) == TFN_OK);
     nulls.source.trainer = &nulls.ran;
-    CHECK(tfn_tokeniser_init(&nulls.k, &nulls.source, nulls_block[7], sizeof nulls_block[7])
+    CHECK(tfn_tokenizer_init(&nulls.k, &nulls.source, nulls_block[7], sizeof nulls_block[7])
           == TFN_OK);
 }
 
@@ -106,10 +106,10 @@ static void nulls_make(void)
     nulls.batch.tokens = nulls.batch.targets = nulls_tokens;
     nulls.batch.batch = 1;
     nulls.batch.time = 4;
-    nulls_make_tokeniser();
+    nulls_make_tokenizer();
     nulls.to.to = nulls_saved;
     nulls.to.to_size = sizeof nulls_saved;
-    nulls.with.tokeniser = &nulls.k;
+    nulls.with.tokenizer = &nulls.k;
     CHECK(tfn_model_save(&nulls.to, &nulls.m, &nulls.with) == TFN_OK);
     nulls.f.from = nulls_saved;
     nulls.f.from_size = (size_t)nulls.to.used;
@@ -157,23 +157,26 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_input, "e", "z", nulls_found(tfn_input(P(0, &nulls.tape), 1, TFN_ROWS_TARGET, 1).id      \
       > 0))                                                                                        \
     X(tfn_linear, "e", "z", nulls_found(tfn_linear(P(0, &nulls.tape), nulls.x, nulls.w, none,      \
-      TFN_IDENTITY).id > 0))                                                                       \
+      TFN_ACTIVATION_IDENTITY).id > 0))                                                            \
     X(tfn_linear_transposed, "e", "z", nulls_found(tfn_linear_transposed(P(0, &nulls.tape),        \
       nulls.x, nulls.w, none).id > 0))                                                             \
-    X(tfn_conv, "e", "z", nulls_tape(tfn_conv(P(0, &nulls.tape), nulls.x, nulls.w, none)))         \
+    X(tfn_convolution, "e", "z",                                                                   \
+      nulls_tape(tfn_convolution(P(0, &nulls.tape), nulls.x, nulls.w, none)))                      \
     X(tfn_layernorm, "e", "z", nulls_found(tfn_layernorm(P(0, &nulls.tape), nulls.x, none, none,   \
       1).id > 0))                                                                                  \
     X(tfn_rmsnorm, "e", "z", nulls_found(tfn_rmsnorm(P(0, &nulls.tape), nulls.x, none, 1).id > 0)) \
-    X(tfn_normalise, "ee", "z.", nulls_found(tfn_normalise(P(0, &nulls.tape), nulls.x, none, none, \
+    X(tfn_norm, "ee", "z.", nulls_found(tfn_norm(P(0, &nulls.tape), nulls.x, none, none, \
       4, P(1, &nulls.like)).id > 0))                                                               \
-    X(tfn_squashed, "e", "z", nulls_found(tfn_squashed(P(0, &nulls.tape), nulls.x, none, none,     \
+    X(tfn_squash, "e", "z", nulls_found(tfn_squash(P(0, &nulls.tape), nulls.x, none, none,     \
       none, none, TFN_SQUASH_TANH).id > 0))                                                        \
     X(tfn_seednorm, "e", "z", nulls_found(tfn_seednorm(P(0, &nulls.tape), nulls.x, nulls.one,      \
       nulls.one, nulls.one, 1).id > 0))                                                            \
     X(tfn_softmax, "e", "z", nulls_found(tfn_softmax(P(0, &nulls.tape), nulls.x).id > 0))          \
-    X(tfn_activate, "e", "z", nulls_found(tfn_activate(P(0, &nulls.tape), nulls.x, TFN_RELU).id    \
+    X(tfn_activation, "e", "z",                                                                    \
+      nulls_found(tfn_activation(P(0, &nulls.tape), nulls.x, TFN_ACTIVATION_RELU).id               \
       > 0))                                                                                        \
-    X(tfn_gated, "e", "z", nulls_tape(tfn_gated(P(0, &nulls.tape), nulls.x, nulls.x, TFN_SILU)))   \
+    X(tfn_glu, "e", "z",                                                                           \
+      nulls_tape(tfn_glu(P(0, &nulls.tape), nulls.x, nulls.x, TFN_ACTIVATION_SILU)))               \
     X(tfn_add, "e", "z", nulls_found(tfn_add(P(0, &nulls.tape), nulls.x, nulls.x, 1, 1).id > 0))   \
     X(tfn_scale, "e", "z", nulls_found(tfn_scale(P(0, &nulls.tape), nulls.x, nulls.one).id > 0))   \
     X(tfn_shift, "e", "z", nulls_found(tfn_shift(P(0, &nulls.tape), nulls.x, nulls.one, 1).id      \
@@ -182,12 +185,14 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       > 0))                                                                                        \
     X(tfn_gate, "e", "z", nulls_tape(tfn_gate(P(0, &nulls.tape), nulls.x, nulls.one)))             \
     X(tfn_dropout, "e", "z", nulls_tape(tfn_dropout(P(0, &nulls.tape), nulls.x, (float)0.5)))      \
-    X(tfn_embed, "e", "z", nulls_found(tfn_embed(P(0, &nulls.tape), nulls.w, 0, TFN_ROWS_TARGET,   \
+    X(tfn_embedding, "e", "z",                                                                     \
+      nulls_found(tfn_embedding(P(0, &nulls.tape), nulls.w, 0, TFN_ROWS_TARGET,                    \
       1).id > 0))                                                                                  \
     X(tfn_position, "e", "z", nulls_tape(tfn_position(P(0, &nulls.tape), nulls.x, nulls.w)))       \
     X(tfn_rotary, "e", "z", nulls_tape(tfn_rotary(P(0, &nulls.tape), nulls.x, nulls.w, 4)))        \
-    X(tfn_first, "e", "z", nulls_tape(tfn_first(P(0, &nulls.tape), nulls.x)))                      \
-    X(tfn_attend, "e", "z", nulls_tape(tfn_attend(P(0, &nulls.tape), nulls.x, nulls.x, nulls.x, 1, \
+    X(tfn_first_rows, "e", "z", nulls_tape(tfn_first_rows(P(0, &nulls.tape), nulls.x)))            \
+    X(tfn_attention, "e", "z",                                                                     \
+      nulls_tape(tfn_attention(P(0, &nulls.tape), nulls.x, nulls.x, nulls.x, 1,                    \
       1, true, -1, 0)))                                                                            \
     X(tfn_cross_entropy, "e", "z", nulls_tape(tfn_cross_entropy(P(0, &nulls.tape), nulls.x, 1, 0,  \
       0)))                                                                                         \
@@ -273,22 +278,22 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, &nulls.words), P(2, nulls_block[5]), sizeof nulls_block[5]))                            \
     X(tfn_trainer_add, "ee", "z.", tfn_trainer_add(P(0, &nulls.t), P(1, "a b"), 3))                \
     X(tfn_trainer_run, "e", "z", tfn_trainer_run(P(0, &nulls.t)))                                  \
-    X(tfn_tokeniser_size, "e", "q", nulls_found(tfn_tokeniser_size(P(0, &nulls.source)) > 0))      \
-    X(tfn_tokeniser_init, "eee", ".q.", tfn_tokeniser_init(P(0, &nulls.k), P(1, &nulls.source),    \
+    X(tfn_tokenizer_size, "e", "q", nulls_found(tfn_tokenizer_size(P(0, &nulls.source)) > 0))      \
+    X(tfn_tokenizer_init, "eee", ".q.", tfn_tokenizer_init(P(0, &nulls.k), P(1, &nulls.source),    \
       P(2, nulls_block[7]), sizeof nulls_block[7]))                                                \
-    X(tfn_tokeniser_encode, "eoe", "q..", nulls_found(tfn_tokeniser_encode(P(0, &nulls.k),         \
+    X(tfn_tokenizer_encode, "eoe", "q..", nulls_found(tfn_tokenizer_encode(P(0, &nulls.k),         \
       P(1, nulls_zeroed), 3, P(2, "a b"), 3) > 0))                                                 \
-    X(tfn_tokeniser_decode, "eoe", "q..", nulls_found(tfn_tokeniser_decode(P(0, &nulls.k),         \
-      P(1, nulls.text), 9, P(2, nulls.k.special + TFN_UNK), 1) > 0 || nulls_zero == 2))            \
-    X(tfn_tokeniser_token, "eo", "q.", nulls_found(tfn_tokeniser_token(P(0, &nulls.k), 0,          \
+    X(tfn_tokenizer_decode, "eoe", "q..", nulls_found(tfn_tokenizer_decode(P(0, &nulls.k),         \
+      P(1, nulls.text), 9, P(2, nulls.k.special + TFN_SPECIAL_UNK), 1) > 0 || nulls_zero == 2))    \
+    X(tfn_tokenizer_token, "eo", "q.", nulls_found(tfn_tokenizer_token(P(0, &nulls.k), 0,          \
       P(1, &nulls.bytes)) != NULL))                                                                \
-    X(tfn_tokeniser_find, "ee", "q.", nulls_found(tfn_tokeniser_find(P(0, &nulls.k),               \
+    X(tfn_tokenizer_find, "ee", "q.", nulls_found(tfn_tokenizer_find(P(0, &nulls.k),               \
       P(1, "<pad>"), 5) >= 0 || nulls_zero == 1))                                                  \
-    X(tfn_tokeniser_write, "eo", "q.", nulls_found(tfn_tokeniser_write(P(0, &nulls.k),             \
+    X(tfn_tokenizer_write, "eo", "q.", nulls_found(tfn_tokenizer_write(P(0, &nulls.k),             \
       P(1, nulls.text), 9) > 0))                                                                   \
-    X(tfn_tokeniser_vocab_text, "eo", "q.", nulls_found(tfn_tokeniser_vocab_text(P(0, &nulls.k),   \
+    X(tfn_tokenizer_vocab_text, "eo", "q.", nulls_found(tfn_tokenizer_vocab_text(P(0, &nulls.k),   \
       P(1, nulls.text), 9) > 0))                                                                   \
-    X(tfn_tokeniser_merges_text, "eo", "q.", nulls_found(tfn_tokeniser_merges_text(P(0, &nulls.k), \
+    X(tfn_tokenizer_merges_text, "eo", "q.", nulls_found(tfn_tokenizer_merges_text(P(0, &nulls.k), \
       P(1, nulls.text), 9) > 0))                                                                   \
     X(tfn_file_work, "e", "q", nulls_found(tfn_file_work(P(0, &nulls.f)) > 0))                     \
     X(tfn_file_open, "e", "q", tfn_file_open(P(0, &nulls.f)))                                      \
@@ -313,7 +318,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       1))                                                                                          \
     X(tfn_model_peek, "eeo", "q..", tfn_model_peek(P(0, &nulls.f), P(1, &nulls.desc),              \
       P(2, &nulls.step)))                                                                          \
-    X(tfn_checkpoint_tokeniser, "eo", "q.", nulls_found(tfn_checkpoint_tokeniser(P(0, &nulls.f),   \
+    X(tfn_checkpoint_tokenizer, "eo", "q.", nulls_found(tfn_checkpoint_tokenizer(P(0, &nulls.f),   \
       P(1, nulls.text), 9) > 0))
 
 static const tfn_var nulls_none = { 0 };
@@ -336,7 +341,7 @@ static tfn_status nulls_new(void)
     if (nulls_zero >= 0 && nulls_zero < 2) return TFN_OK;
     status = tfn_model_new(to, nulls_pointer(1, &nulls.desc), nulls_zero == 2 ? &empty : NULL);
     if (nulls_zero == 2 && status == TFN_NULL)              /* it says "allocator.allocate" */
-        memcpy(nulls_zeroed, "not initialised", 16);
+        memcpy(nulls_zeroed, "not initialized", 16);
     if (to) tfn_model_free(to);
     return status;
 }
@@ -431,17 +436,17 @@ TEST(nulls_pointers)
     printf("  %d calls of %d functions\n", calls, (int)NULLS_ROWS);
 }
 
-/* Some object says that one was not initialised. */
+/* Some object says that one was not initialized. */
 static bool nulls_said(void)
 {
     const tfn_error *errors[] = { (const tfn_error *)(const void *)nulls_zeroed, &nulls.m.error,
                                   &nulls.folded.error, &nulls.d.error, &nulls.g.error,
                                   &nulls.t.error, &nulls.tape.error, &nulls.f.error,
                                   &nulls.to.error };
-    if (!memcmp(nulls_zeroed, "not initialised", 16)) return true;
+    if (!memcmp(nulls_zeroed, "not initialized", 16)) return true;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         char text[300];
-        if (strstr(tfn_error_text(errors[i], text, sizeof text), "not initialised")) return true;
+        if (strstr(tfn_error_text(errors[i], text, sizeof text), "not initialized")) return true;
     }
     return false;
 }

@@ -63,7 +63,7 @@ TEST(options_covered)
     options_cover(LIB_MODEL, "tfn_model_desc", "");
     CHECK(options_members > 70);
     options_cover(LIB_GENERATOR, "tfn_generate_desc", "");
-    options_cover(LIB_TOKENISER, "tfn_tokeniser_desc", "");
+    options_cover(LIB_TOKENIZER, "tfn_tokenizer_desc", "");
     CHECK(options_members > 90);
 }
 
@@ -178,21 +178,21 @@ static tfn_model_desc options_base(int base)
     d.layers = 1;
     d.batch = OPTIONS_B;
     d.threads = 1;
-    d.position = TFN_ROTARY;
-    d.schedule.kind = base == 1 ? TFN_STEP : TFN_LINEAR;
+    d.position = TFN_POSITION_ROTARY;
+    d.schedule.kind = base == 1 ? TFN_SCHEDULE_STEP : TFN_SCHEDULE_LINEAR;
     d.schedule.steps = 10;
     d.schedule.step_at = 1;
     d.schedule.lr = (float)1e-3;
     d.recipe = base == 1 ? "powernorm" : "pre";
     if (base == 1) {
-        d.arch = TFN_ENCODER;
+        d.arch = TFN_ARCH_ENCODER;
         d.head = TFN_HEAD_SEQUENCE;
         d.classes = 3;
         d.segments = 2;
-        d.optimizer = TFN_SGD;
+        d.optimizer = TFN_OPTIMIZER_SGD;
     }
     if (base == 2) {
-        d.arch = TFN_ENCODER_DECODER;
+        d.arch = TFN_ARCH_ENCODER_DECODER;
         d.bands = 2;
         d.half = true;
         d.loss_scale = 64;
@@ -219,7 +219,7 @@ static void options_batch(const tfn_model_desc *d, tfn_batch *b)
     b->time = d->context < OPTIONS_T ? d->context : OPTIONS_T;
     if (d->batch_tokens && d->batch_tokens < b->time) b->time = d->batch_tokens;
     if (d->vocab < OPTIONS_V || d->classes) b->tokens = b->targets = options_zeros;
-    if (d->arch != TFN_ENCODER_DECODER) return;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) frames[i] = (float)(i % 5) - 2;
     b->source = options_zeros;
     b->frames = frames;
@@ -312,7 +312,7 @@ TEST(options_models)
     CHECK(options_accepted > 500);
 }
 
-/* -- of generators and tokenisers -------------------------------------------------------------- */
+/* -- of generators and tokenizers -------------------------------------------------------------- */
 
 TEST(options_generators)
 {
@@ -376,14 +376,14 @@ TEST(options_generator_messages)
     options_generator_says(&o, "generator: a forbidden token is 11, at most 10 is wanted");
 }
 
-TEST(options_tokenisers)
+TEST(options_tokenizers)
 {
     lib_limit l;
-    for (int i = 0; lib_limit_at(LIB_TOKENISER, i, &l); i++) {
+    for (int i = 0; lib_limit_at(LIB_TOKENIZER, i, &l); i++) {
         options_value v[OPTIONS_VALUES];
         const int count = options_values(&l, v);
         for (int j = 0; j < count; j++) {
-            tfn_tokeniser_desc o;
+            tfn_tokenizer_desc o;
             tfn_trainer t;
             memset(&o, 0, sizeof o);
             options_set(&o, &l, v + j);
@@ -411,8 +411,9 @@ static void options_says(const tfn_model_desc *d, tfn_status status, const char 
 /* What ends says when; what is loaded for inference does not train. */
 TEST(options_schedules)
 {
-    static const tfn_schedule_kind ends[] = { TFN_LINEAR, TFN_COSINE, TFN_WARMUP_STABLE_DECAY,
-                                              TFN_STEP };
+    static const tfn_schedule_kind ends[] = { TFN_SCHEDULE_LINEAR, TFN_SCHEDULE_COSINE,
+                                              TFN_SCHEDULE_WARMUP_STABLE_DECAY,
+                                              TFN_SCHEDULE_STEP };
     for (int i = 0; i < 4; i++) {
         tfn_model_desc d = options_base(0), out;
         d.schedule.kind = ends[i];
@@ -481,9 +482,11 @@ static void options_freeze(const char *recipe, tfn_optimizer optimizer)
 
 TEST(options_frozen)
 {
-    static const tfn_optimizer all[] = { TFN_SGD, TFN_ADAM, TFN_ADAMW, TFN_RADAM };
+    static const tfn_optimizer all[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM, TFN_OPTIMIZER_ADAMW,
+                                         TFN_OPTIMIZER_RADAM };
     for (int i = 0; i < 4; i++) options_freeze("pre", all[i]);
-    for (int32_t i = 0; tfn_recipe_at(i); i++) options_freeze(tfn_recipe_at(i)->name, TFN_ADAMW);
+    for (int32_t i = 0; tfn_recipe_at(i); i++) options_freeze(tfn_recipe_at(i)->name,
+        TFN_OPTIMIZER_ADAMW);
 }
 
 /* -- checkpoints of all seeds ------------------------------------------------------------------ */
@@ -580,7 +583,7 @@ int main(void)
     RUN(options_models);
     RUN(options_generators);
     RUN(options_generator_messages);
-    RUN(options_tokenisers);
+    RUN(options_tokenizers);
     RUN(options_schedules);
     RUN(options_of_half);
     RUN(options_frozen);

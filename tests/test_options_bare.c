@@ -1,7 +1,7 @@
 /* Options in a build without threads and training. */
 #define TFNORM_NO_TRAINING
 #define TFNORM_NO_SIMD
-#define TFNORM_NO_TOKENISERS
+#define TFNORM_NO_TOKENIZERS
 #define TFNORM_NO_METRICS
 #define TFNORM_NO_FILES
 #define TFNORM_IMPLEMENTATION

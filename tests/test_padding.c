@@ -13,8 +13,8 @@ enum { PADDING_B = 4, PADDING_T = 26, PADDING_TS = 9, PADDING_MORE = 64, PADDING
        PADDING_FRAMES = PADDING_B * (4 * PADDING_MOST_TS + 3) * PADDING_BANDS };
 
 /* Lengths, of which the longest is the shortest `time`. An empty sentence is padding alone; a class
- * of it, which its first row gives, there is not. Where all are full, the shorter of the two batches
- * has no padding at all. */
+ * of it, which its first row gives, there is not. Where all are full, the shorter of the two
+ * batches has no padding at all. */
 static const int32_t padding_some_empty[PADDING_B] = { 7, PADDING_T, 0, 17 };
 static const int32_t padding_none_empty[PADDING_B] = { 7, PADDING_T, 1, 17 };
 static const int32_t padding_all_full[PADDING_B] = { PADDING_T, PADDING_T, PADDING_T, PADDING_T };
@@ -54,24 +54,26 @@ static tfn_model_desc padding_desc(int i)
     d.width = widths[(recipe / 3 + round / 3 + round) % 3];
     d.vocab = PADDING_V;
     d.context = PADDING_MOST_T;
-    d.source_context = d.arch == TFN_ENCODER_DECODER ? PADDING_MOST_TS : 0;
+    d.source_context = d.arch == TFN_ARCH_ENCODER_DECODER ? PADDING_MOST_TS : 0;
     d.batch = PADDING_B;
     d.layers = d.decoder_layers = 2;
     d.heads = 2;
     d.ffn = 28;
-    d.activation = i % 2 ? TFN_SWIGLU : TFN_GELU;
-    if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_GELU;    /* no norm: else it bursts */
-    d.position = i % 4 == 2 ? TFN_SINUSOIDAL : i % 4 == 3 ? TFN_ROTARY : TFN_LEARNED;
+    d.activation = i % 2 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_GELU;
+    /* no norm: else it bursts */
+    if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
+    d.position = i % 4 == 2 ? TFN_POSITION_SINUSOIDAL : i % 4 == 3 ? TFN_POSITION_ROTARY
+        : TFN_POSITION_LEARNED;
     d.untied = i % 4 == 1;
     d.smoothing = i % 4 == 2 ? (float)0.1 : 0;
     d.dropout = d.attention_dropout = d.activation_dropout = i % 3 ? (float)0.125 : 0;
-    d.bands = d.arch == TFN_ENCODER_DECODER && (recipe + round) % 2 ? PADDING_BANDS : 0;
-    d.segments = d.arch == TFN_ENCODER ? 3 : 0;
-    if (d.arch == TFN_ENCODER && i % 5 == 0) {
+    d.bands = d.arch == TFN_ARCH_ENCODER_DECODER && (recipe + round) % 2 ? PADDING_BANDS : 0;
+    d.segments = d.arch == TFN_ARCH_ENCODER ? 3 : 0;
+    if (d.arch == TFN_ARCH_ENCODER && i % 5 == 0) {
         d.head = TFN_HEAD_SEQUENCE;
         d.classes = PADDING_V;
     }
-    if (d.arch == TFN_DECODER && i % 5 == 0) {
+    if (d.arch == TFN_ARCH_DECODER && i % 5 == 0) {
         d.cutoffs[0] = 9;
         d.smoothing = 0;
         if (!tfn_model_resolve(&resolved, &d, NULL)) d.cutoffs[0] = 0;
@@ -80,7 +82,7 @@ static tfn_model_desc padding_desc(int i)
     d.half = i % 7 == 5 && !d.cutoffs[0];
     d.threads = i % 7 == 4 ? 2 : 1;
     d.kv_heads = i % 4 == 3 ? 1 : 0;
-    if (!tfn_model_resolve(&resolved, &d, NULL)) d.kv_heads = 0;        /* nGPT's scales are shared */
+    if (!tfn_model_resolve(&resolved, &d, NULL)) d.kv_heads = 0;    /* nGPT's scales are shared */
     d.micro_batches = 1 + i % 2;
     d.clip = (float)0.7;
     d.norm_warmup = i % 3 ? 2 : 0;
@@ -182,7 +184,7 @@ static void padding_fill(padding_case *c, uint64_t seed, int32_t more, int garba
     c->batch.segments = d->segments ? c->segments : NULL;
     c->batch.batch = PADDING_B;
     c->batch.time = time;
-    if (d->arch != TFN_ENCODER_DECODER) return;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     c->batch.source = c->source;
     c->batch.source_lengths = padding_source_lengths();
     c->batch.source_time = positions;

@@ -1,5 +1,5 @@
-/* What papers and their code say, for every row of the tables: which norms are causal, which options
- * a recipe takes, which parameters decay. */
+/* What papers and their code say, for every row of the tables: which norms are causal, which
+ * options a recipe takes, which parameters decay. */
 #include "lib.h"
 #include "check.h"
 
@@ -47,7 +47,7 @@ static void papers_batch(papers_data *x, tfn_arch arch)
     x->batch.time = PAPERS_T;
     x->batch.tokens = x->tokens;
     x->batch.targets = x->targets;
-    if (arch != TFN_ENCODER_DECODER) return;
+    if (arch != TFN_ARCH_ENCODER_DECODER) return;
     x->batch.source = x->source;
     x->batch.source_time = PAPERS_T;
 }
@@ -92,14 +92,14 @@ static bool papers_decodes(tfn_model *m, papers_data *x)
     return same;
 }
 
-/* The flag TFN_NORM_WHOLE says it of each norm in the table: what stands at a position depends on
+/* The flag TFN_FLAG_WHOLE says it of each norm in the table: what stands at a position depends on
  * later ones, on other sentences, and is not what a decoder computes. */
 TEST(papers_whole_norms)
 {
     int whole = 0;
     for (int32_t i = 0; tfn_norm_at(i); i++) {
         const tfn_norm_rule *norm = tfn_norm_at(i);
-        const bool wanted = !(norm->flags & TFN_NORM_WHOLE);
+        const bool wanted = !(norm->flags & TFN_FLAG_WHOLE);
         tfn_model_desc d = papers_desc("pre");
         papers_data x;
         tfn_model m;
@@ -133,11 +133,11 @@ TEST(papers_kv_heads)
     static const int32_t kv[] = { 1, 2, 4 };
     int refused = 0, made = 0;
     for (int32_t i = 0; tfn_recipe_at(i); i++)
-        for (int form = TFN_QK_DEFAULT; form <= TFN_QKV_HEAD; form++)
+        for (int form = TFN_QK_NORM_DEFAULT; form <= TFN_QK_NORM_QKV_HEAD; form++)
             for (int k = 0; k < 3; k++) {
                 const char *name = tfn_recipe_at(i)->name;
                 tfn_model_desc d = papers_desc(name), resolved;
-                bool unit = form ? form == TFN_QK_UNIT : !strcmp(name, "ngpt");
+                bool unit = form ? form == TFN_QK_NORM_UNIT : !strcmp(name, "ngpt");
                 tfn_error e;
                 tfn_model m;
                 char text[200];
@@ -194,7 +194,8 @@ TEST(papers_decay_all)
         ptrdiff_t at = 0;
         d.arch = (tfn_arch)(i % 3);
         d.schedule.lr = (float)0.01;
-        if (tfn_topology_find(tfn_recipe_at(i)->topology)->flags & TFN_UNIT_WEIGHTS) continue;
+        if (tfn_topology_find(tfn_recipe_at(i)->topology)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)
+            continue;
         if (!papers_new(m, &d, name)) continue;
         papers_step(m + 1, plain, &d, name);
         d.decay = (float)0.5;

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "golden/golden_schedules.h"
 
-enum { SCHEDULES_WIDTH = 48, SCHEDULES_KINDS = TFN_POLYNOMIAL + 1 };
+enum { SCHEDULES_WIDTH = 48, SCHEDULES_KINDS = TFN_SCHEDULE_POLYNOMIAL + 1 };
 
 static const double schedules_pi = 3.14159265358979323846;
 
@@ -54,18 +54,19 @@ static double schedules_closed(const tfn_schedule *s, double t)
     const double lr = (double)s->lr, least = (double)s->lr_min, W = (double)s->warmup;
     const double S = (double)s->steps, D = s->decay_steps ? (double)s->decay_steps : floor(S / 10);
     const double left = (S - t + 1) / (S - W + 1);
-    if (s->kind == TFN_NOAM)
+    if (s->kind == TFN_SCHEDULE_NOAM)
         return lr / sqrt(SCHEDULES_WIDTH) * fmin(1 / sqrt(t), t * pow(fmax(W, 1), -1.5));
     if (t <= W) return (double)s->lr_init + t * (lr - (double)s->lr_init) / W;
     switch (s->kind) {
-    case TFN_INVERSE_SQRT: return lr * sqrt(fmax(W, 1) / t);
-    case TFN_LINEAR:       return least + (lr - least) * left;
-    case TFN_POLYNOMIAL:   return least + (lr - least) * pow(left, (double)s->power);
-    case TFN_COSINE:       return least + (lr - least) * (1 - cos(schedules_pi * left)) / 2;
-    case TFN_WARMUP_STABLE_DECAY:
+    case TFN_SCHEDULE_INVERSE_SQRT: return lr * sqrt(fmax(W, 1) / t);
+    case TFN_SCHEDULE_LINEAR:       return least + (lr - least) * left;
+    case TFN_SCHEDULE_POLYNOMIAL:   return least + (lr - least) * pow(left, (double)s->power);
+    case TFN_SCHEDULE_COSINE:       return least + (lr - least) * (1 - cos(schedules_pi * left))
+        / 2;
+    case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
         return t <= S - D ? lr : least + (lr - least) * (S - t + 1) / (D + 1);
-    case TFN_T_FIXUP:      return lr * sqrt(4000 / (4000 + t - W));
-    case TFN_STEP:         return t <= (double)s->step_at ? lr : lr * (double)0.1f;
+    case TFN_SCHEDULE_T_FIXUP:      return lr * sqrt(4000 / (4000 + t - W));
+    case TFN_SCHEDULE_STEP:         return t <= (double)s->step_at ? lr : lr * (double)0.1f;
     default:               return lr;
     }
 }
@@ -81,7 +82,7 @@ static void schedules_check(const tfn_schedule *s)
             FAIL("kind %d, warm-up %d of %d: update %d has the rate %.9g, not %.9g", (int)s->kind,
                  (int)s->warmup, (int)s->steps, (int)t, rate, wanted);
     }
-    if (s->warmup > 0 && s->kind != TFN_NOAM)
+    if (s->warmup > 0 && s->kind != TFN_SCHEDULE_NOAM)
         CHECK(tfn_schedule_at(s, s->warmup, SCHEDULES_WIDTH) == s->lr);
 }
 
@@ -95,8 +96,8 @@ TEST(schedules_class)
             for (int part = 0; part < 4; part++) {
                 tfn_schedule s = schedules_make(kind, steps[i] * part / 4, steps[i]);
                 s.power = 1.5f;
-                if (kind == TFN_STEP) s.step_at = (s.warmup + steps[i]) / 2 + 1;
-                if (kind == TFN_WARMUP_STABLE_DECAY && steps[i] < 10) s.decay_steps = 1;
+                if (kind == TFN_SCHEDULE_STEP) s.step_at = (s.warmup + steps[i]) / 2 + 1;
+                if (kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY && steps[i] < 10) s.decay_steps = 1;
                 schedules_check(&s);
                 s.lr_init = 1e-7f;
                 s.lr_min = 1e-5f;
@@ -112,7 +113,7 @@ TEST(schedules_fairseq)
         s.lr_init = 1e-7f;
         s.fairseq = true;
         for (int64_t t = 1; t <= 100; t++)
-            if (!(schedules_rate(&s, t) > 0) && kind != TFN_NOAM)
+            if (!(schedules_rate(&s, t) > 0) && kind != TFN_SCHEDULE_NOAM)
                 FAIL("kind %d: update %d has the rate 0", kind, (int)t);
         late = s;
         late.fairseq = false;
@@ -125,21 +126,21 @@ TEST(schedules_fairseq)
 /* A rate of the end stays behind it; a power of 0 is 1; very long runs lose nothing. */
 TEST(schedules_edges)
 {
-    tfn_schedule s = schedules_make(TFN_LINEAR, 10, 100);
-    tfn_schedule p = schedules_make(TFN_POLYNOMIAL, 10, 100);
+    tfn_schedule s = schedules_make(TFN_SCHEDULE_LINEAR, 10, 100);
+    tfn_schedule p = schedules_make(TFN_SCHEDULE_POLYNOMIAL, 10, 100);
     for (int64_t t = 1; t <= 120; t++) CHECK(schedules_rate(&s, t) == schedules_rate(&p, t));
     CHECK(schedules_rate(&s, 101) == 0);
     s.lr_min = 1e-5f;
     CHECK(schedules_rate(&s, 101) == (double)1e-5f);
     CHECK(schedules_rate(&s, INT64_MAX) == (double)1e-5f);
-    s = schedules_make(TFN_COSINE, 0, 1000000000);
+    s = schedules_make(TFN_SCHEDULE_COSINE, 0, 1000000000);
     CHECK(schedules_rate(&s, 1000000000) > 0);
-    s = schedules_make(TFN_STEP, 0, 0);
+    s = schedules_make(TFN_SCHEDULE_STEP, 0, 0);
     s.step_at = 8000;
     CHECK(schedules_rate(&s, 8000) == (double)s.lr && schedules_rate(&s, 8001) < (double)s.lr);
-    s = schedules_make(TFN_INVERSE_SQRT, 7, 0);
+    s = schedules_make(TFN_SCHEDULE_INVERSE_SQRT, 7, 0);
     CHECK(schedules_rate(&s, 7) == (double)s.lr);
-    s = schedules_make(TFN_WARMUP_STABLE_DECAY, 90, 100);        /* no more decay than is left */
+    s = schedules_make(TFN_SCHEDULE_WARMUP_STABLE_DECAY, 90, 100);  /* no more decay than is left */
     s.decay_steps = 50;
     CHECK(schedules_rate(&s, 90) == (double)s.lr && schedules_rate(&s, 91) < (double)s.lr);
 }

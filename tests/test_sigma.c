@@ -1,12 +1,13 @@
-/* sigmaReparam: what golden values (test_variants_golden.c) and the ways of a model (test_state.c) do not
- * show. Where sigma begins, that its state moves once an update and only then, the same bits however
- * the work is cut, and matrices of zeros. */
+/* sigmaReparam: what golden values (test_variants_golden.c) and the ways of a model (test_state.c)
+ * do not show. Where sigma begins, that its state moves once an update and only then, the same bits
+ * however the work is cut, and matrices of zeros. */
 #include "lib.h"
 #include "check.h"
 
 enum { SIGMA_V = 19, SIGMA_B = 4, SIGMA_T = 7 };
 
-static const char *const sigma_recipes[] = { "sigma-reparam", "sigma-reparam-post", "sigma-reparam-vision" };
+static const char *const sigma_recipes[] = { "sigma-reparam", "sigma-reparam-post",
+                                             "sigma-reparam-vision" };
 
 static tfn_model_desc sigma_desc(int recipe, tfn_arch arch)
 {
@@ -48,7 +49,7 @@ static void sigma_batch(sigma_data *s, tfn_arch arch, int n, bool targets)
     s->batch.targets = s->targets;
     s->batch.batch = SIGMA_B;
     s->batch.time = SIGMA_T;
-    if (arch != TFN_ENCODER_DECODER) return;
+    if (arch != TFN_ARCH_ENCODER_DECODER) return;
     s->batch.source = s->tokens;
     s->batch.source_time = SIGMA_T;
 }
@@ -101,7 +102,7 @@ static double sigma_largest(const tfn_param_info *w)
     return sqrt(sqrt(size));                        /* u was of length 1, size is |W W^T u|^2 */
 }
 
-/* -- the start ---------------------------------------------------------------------------------------- */
+/* -- the start --------------------------------------------------------------------------------- */
 
 TEST(sigma_start)
 {
@@ -118,17 +119,19 @@ TEST(sigma_start)
                 if (!end) continue;
                 *end = 0;
                 found++;
-                if (!sigma_find(&m, p.name, ".weight", &w) || !sigma_find(&m, p.name, ".sigma_u", &u)
+                if (!sigma_find(&m, p.name, ".weight", &w) || !sigma_find(&m, p.name, ".sigma_u",
+                    &u)
                     || !sigma_find(&m, p.name, ".sigma_v", &v)) return;
                 sigma = sigma_of(&w, &u, &v);
                 largest = sigma_largest(&w);
                 if (!(sigma <= largest * 1.00001 && sigma > 0.98 * largest))
-                    FAIL("%s %s: sigma is %g, the largest singular value %g", d.recipe, p.name, sigma,
+                    FAIL("%s %s: sigma is %g, the largest singular value %g", d.recipe, p.name,
+                         sigma,
                          largest);
                 CHECK_CLOSE((double)*p.data / (recipe == 2 ? sigma : 1), 1, 1e-5);
             }
             /* q, k, v, o, w1, w2 of a layer, four of a cross-attention, the output */
-            CHECK_INT(found, arch == TFN_ENCODER_DECODER ? 2*6 + 2*10 + 1 : 2*6 + 1);
+            CHECK_INT(found, arch == TFN_ARCH_ENCODER_DECODER ? 2*6 + 2*10 + 1 : 2*6 + 1);
             tfn_model_free(&m);
         }
 }
@@ -136,7 +139,7 @@ TEST(sigma_start)
 /* Where gamma starts at sigma the function at the start is that of the plain matrices. */
 TEST(sigma_plain_at_start)
 {
-    tfn_model_desc d = sigma_desc(2, TFN_DECODER);
+    tfn_model_desc d = sigma_desc(2, TFN_ARCH_DECODER);
     tfn_model one, two;
     tfn_param_info p, q;
     sigma_data s;
@@ -161,7 +164,7 @@ TEST(sigma_plain_at_start)
     tfn_model_free(&two);
 }
 
-/* -- the state moves once an update, and only then -------------------------------------------------- */
+/* -- the state moves once an update, and only then --------------------------------------------- */
 
 static uint64_t sigma_state(const tfn_model *m)
 {
@@ -179,7 +182,7 @@ static uint64_t sigma_state(const tfn_model *m)
 TEST(sigma_once_an_update)
 {
     for (int half = 0; half < 2; half++) {
-        tfn_model_desc d = sigma_desc(0, TFN_ENCODER_DECODER);
+        tfn_model_desc d = sigma_desc(0, TFN_ARCH_ENCODER_DECODER);
         tfn_model m;
         uint64_t before;
         tfn_report report;
@@ -191,11 +194,12 @@ TEST(sigma_once_an_update)
             before = sigma_state(&m);
             report = sigma_step(&m, n, true);
             if (report.updated != (n % 3 == 2) || report.skipped)
-                FAIL("half %d, batch %d: skipped for parameter %d, norm %g", half, n, (int)report.culprit, (double)report.grad_norm);
+                FAIL("half %d, batch %d: skipped for parameter %d, norm %g", half, n,
+                     (int)report.culprit, (double)report.grad_norm);
             CHECK((sigma_state(&m) != before) == report.updated);
         }
         before = sigma_state(&m);
-        for (int n = 0; n < 3; n++) report = sigma_step(&m, n, false);      /* no targets: skipped */
+        for (int n = 0; n < 3; n++) report = sigma_step(&m, n, false);    /* no targets: skipped */
         CHECK(report.skipped && sigma_state(&m) == before);
         sigma_batch(&s, d.arch, 0, true);
         CHECK(tfn_model_eval(&m, &s.batch, &report) == TFN_OK);
@@ -209,7 +213,7 @@ TEST(sigma_once_an_update)
 TEST(sigma_follows)
 {
     for (int recipe = 0; recipe < 3; recipe++) {
-        tfn_model_desc d = sigma_desc(recipe, TFN_DECODER);
+        tfn_model_desc d = sigma_desc(recipe, TFN_ARCH_DECODER);
         tfn_model m;
         tfn_param_info p, w, u, v;
         tfn_report first, last;
@@ -237,7 +241,7 @@ TEST(sigma_follows)
     }
 }
 
-/* -- the same bits however the work is cut ----------------------------------------------------------- */
+/* -- the same bits however the work is cut ----------------------------------------------------- */
 
 TEST(sigma_bits)
 {
@@ -264,7 +268,7 @@ TEST(sigma_bits)
 /* Matrices of zeros: sigma counts as 1 until an update moves them; nothing is NaN. */
 TEST(sigma_of_zeros)
 {
-    tfn_model_desc d = sigma_desc(0, TFN_DECODER);
+    tfn_model_desc d = sigma_desc(0, TFN_ARCH_DECODER);
     tfn_model m;
     tfn_param_info p;
     double most = 0;

@@ -24,22 +24,25 @@ static tfn_model_desc skip_desc(int recipe, int round)
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.recipe = tfn_recipe_at(recipe)->name;
-    d.arch = i % 3 == 0 ? TFN_DECODER : i % 3 == 1 ? TFN_ENCODER : TFN_ENCODER_DECODER;
+    d.arch = i % 3 == 0 ? TFN_ARCH_DECODER : i % 3 == 1 ? TFN_ARCH_ENCODER
+        : TFN_ARCH_ENCODER_DECODER;
     d.vocab = SKIP_V;
     d.context = SKIP_T;
-    d.source_context = d.arch == TFN_ENCODER_DECODER ? SKIP_TS : 0;
-    d.bands = d.arch == TFN_ENCODER_DECODER && recipe / 3 % 2 == round / 3 % 2 ? SKIP_BANDS : 0;
+    d.source_context = d.arch == TFN_ARCH_ENCODER_DECODER ? SKIP_TS : 0;
+    d.bands = d.arch == TFN_ARCH_ENCODER_DECODER && recipe / 3 % 2 == round / 3 % 2 ? SKIP_BANDS
+        : 0;
     d.batch = SKIP_B;
     d.width = strcmp(d.recipe, "prmsnorm") ? 12 : 64;
     d.layers = d.decoder_layers = 2;
     d.heads = 2;
     d.ffn = 16;
     d.untied = recipe % 2 == 0;
-    d.activation = recipe % 2 ? TFN_SWIGLU : TFN_GELU;
+    d.activation = recipe % 2 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_GELU;
     d.dropout = recipe % 3 ? (float)0.125 : 0;
     d.recompute = recipe % 5 == 2;
     d.norm_warmup = recipe % 2 ? 3 : 0;
-    d.optimizer = recipe % 4 == 1 ? TFN_SGD : recipe % 4 == 2 ? TFN_RADAM : TFN_ADAMW;
+    d.optimizer = recipe % 4 == 1 ? TFN_OPTIMIZER_SGD : recipe % 4 == 2 ? TFN_OPTIMIZER_RADAM
+        : TFN_OPTIMIZER_ADAMW;
     d.beta1 = recipe % 8 == 1 ? (float)0.9 : 0;             /* SGD with and without momentum */
     d.micro_batches = SKIP_MICRO;
     d.schedule.lr = (float)1e-3;
@@ -74,7 +77,7 @@ static void skip_fill(skip_batch *b, const tfn_model_desc *d, uint64_t seed)
     b->batch.lengths = lengths;
     b->batch.batch = SKIP_B;
     b->batch.time = SKIP_T;
-    if (d->arch != TFN_ENCODER_DECODER) return;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     b->batch.source = d->bands ? NULL : b->source;
     b->batch.frames = d->bands ? b->frames : NULL;
     b->batch.source_time = d->bands ? SKIP_FRAMES : SKIP_TS;
@@ -147,7 +150,8 @@ enum { SKIP_PARAM_NAN, SKIP_PARAM_INF, SKIP_PARAM_HUGE, SKIP_LAST_NAN, SKIP_ACTI
        SKIP_GRADIENT, SKIP_STATISTIC, SKIP_NO_TARGET, SKIP_FRAME_NAN, SKIP_FRAME_INF,
        SKIP_FRAME_HUGE, SKIP_PLACES };
 static const char *const skip_places[SKIP_PLACES] = {
-    "NaN in a parameter", "infinity in a parameter", "a huge parameter", "NaN in the last parameter",
+    "NaN in a parameter", "infinity in a parameter", "a huge parameter",
+        "NaN in the last parameter",
     "NaN in an activation", "NaN in a gradient", "infinity in a running statistic", "no target",
     "NaN in a frame", "infinity in a frame", "a huge frame"
 };
@@ -404,8 +408,8 @@ static void skip_rest(tfn_model *m, int first, int last, bool spoilt, tfn_report
     }
 }
 
-/* A run that was resumed between micro-batches gives back what a skipped update changed, and goes on
- * as one that was not interrupted. The model that goes on has a past of its own. */
+/* A run that was resumed between micro-batches gives back what a skipped update changed, and goes
+ * on as one that was not interrupted. The model that goes on has a past of its own. */
 static void skip_resumed(const tfn_model_desc *d, int when, int cut, bool spoilt)
 {
     tfn_model m, other;
@@ -487,7 +491,7 @@ TEST(skip_memory)
                                || !strcmp(d.recipe, "lsuv");
             int64_t floats;
             tfn_model m;
-            d.optimizer = sgd ? TFN_SGD : TFN_ADAM;
+            d.optimizer = sgd ? TFN_OPTIMIZER_SGD : TFN_OPTIMIZER_ADAM;
             d.beta1 = 0;
             if (!skip_open(&m, &d)) return;
             floats = m.buffer_floats + (sgd && profiles ? m.param_floats : 0);

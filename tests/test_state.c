@@ -1,14 +1,15 @@
-/* What a model is, on every way: saved and loaded, averaged, exported, folded; read by a decoder after
- * each call that changes weights; and without the batch that it was given. All recipes, all
+/* What a model is, on every way: saved and loaded, averaged, exported, folded; read by a decoder
+ * after each call that changes weights; and without the batch that it was given. All recipes, all
  * architectures, and rows of our own that recipes do not have. */
 #include "lib.h"
 #include "check.h"
 
-enum { STATE_V = 11, STATE_B = 2, STATE_T = 6, STATE_S = 5, STATE_LOGITS = STATE_B * STATE_T * STATE_V };
+enum { STATE_V = 11, STATE_B = 2, STATE_T = 6, STATE_S = 5,
+       STATE_LOGITS = STATE_B * STATE_T * STATE_V };
 
 static const char *const state_archs[] = { "decoder", "encoder", "both" };
 
-/* -- cases: recipes, then Post-LN with a scheduled scale in each place, and others --------------- */
+/* -- cases: recipes, then Post-LN with a scheduled scale in each place, and others ------------- */
 
 typedef struct state_case {
     tfn_model_desc desc;
@@ -39,7 +40,7 @@ static void state_make_rows(void)
             tfn_join *j = k ? &row->ffn : &row->attention;
             tfn_scale_rule *at[] = { &j->in, &j->out, &j->skip, &j->extra };
             at[i]->kind = TFN_SCALE_SCHEDULED;
-            at[i]->value = (float)(4 + 90*k);               /* one is over when the model is saved */
+            at[i]->value = (float)(4 + 90*k);    /* one is over when the model is saved */
         }
     }
 }
@@ -62,7 +63,7 @@ static state_case state_at(int32_t i, bool half)
     d->arch = (tfn_arch)(i % 3);
     d->vocab = STATE_V;
     d->context = STATE_T;
-    d->source_context = d->arch == TFN_ENCODER_DECODER ? STATE_S : 0;
+    d->source_context = d->arch == TFN_ARCH_ENCODER_DECODER ? STATE_S : 0;
     d->batch = STATE_B;
     d->width = 8;
     d->heads = 2;
@@ -92,7 +93,8 @@ static state_batch state_make_batch(tfn_arch arch, int32_t first, bool lengths)
     memset(&b, 0, sizeof b);
     b.count = 2*n + s + 2*STATE_B;
     b.ids = (int32_t *)malloc(b.count * sizeof *b.ids);
-    for (size_t i = 0; i < 2*n + s; i++) b.ids[i] = (int32_t)(i * 7 + i/5 + (size_t)first * 3) % STATE_V;
+    for (size_t i = 0; i < 2*n + s; i++) b.ids[i] = (int32_t)(i * 7 + i/5 + (size_t)first * 3)
+        % STATE_V;
     b.batch.tokens = b.ids;
     b.batch.targets = b.ids + n;
     b.batch.batch = STATE_B;
@@ -102,7 +104,7 @@ static state_batch state_make_batch(tfn_arch arch, int32_t first, bool lengths)
         b.ids[2*n + s + STATE_B + (size_t)i] = STATE_S - 2*i;
     }
     if (lengths) b.batch.lengths = b.ids + 2*n + s;
-    if (arch != TFN_ENCODER_DECODER) return b;
+    if (arch != TFN_ARCH_ENCODER_DECODER) return b;
     b.batch.source = b.ids + 2*n;
     b.batch.source_time = STATE_S;
     b.batch.source_lengths = b.ids + 2*n + s + STATE_B;
@@ -132,7 +134,7 @@ static void state_train(tfn_model *m, int32_t first, int32_t updates)
     }
 }
 
-/* -- logits and loss of an evaluation --------------------------------------------------------------- */
+/* -- logits and loss of an evaluation ---------------------------------------------------------- */
 
 typedef struct state_out {
     float  logits[STATE_LOGITS];
@@ -170,11 +172,12 @@ static void state_close(const char *name, const char *way, const state_out *a, c
         if (!(d <= gap)) gap = d;
     }
     if (!(gap <= tolerance * most) || !(fabs(a->loss - b->loss) <= tolerance * most))
-        FAIL("%s, %s: logits off by %.3g of %.3g, loss %.9g, was %.9g", name, way, gap, most, b->loss,
+        FAIL("%s, %s: logits off by %.3g of %.3g, loss %.9g, was %.9g", name, way, gap, most,
+             b->loss,
              a->loss);
 }
 
-/* -- ways back --------------------------------------------------------------------------------------- */
+/* -- ways back --------------------------------------------------------------------------------- */
 
 static tfn_file state_save(const tfn_model *m, bool weights_only)
 {
@@ -195,7 +198,8 @@ static void state_free_file(tfn_file *f) { free(f->to); }
 
 /* bit 0: the file has weights alone; bit 1: the model is for inference; by: 0 load, 1 load_weights,
  * 2 the mean of two files. */
-static void state_load(const state_case *c, tfn_file *files, int kind, int by, const state_out *before)
+static void state_load(const state_case *c, tfn_file *files, int kind, int by,
+                       const state_out *before)
 {
     static const char *const names[] = { "load", "load_weights", "average" };
     char way[80];
@@ -204,7 +208,8 @@ static void state_load(const state_case *c, tfn_file *files, int kind, int by, c
     tfn_file f[2];
     tfn_status status;
     state_out after;
-    snprintf(way, sizeof way, "%s of %s, %s", names[by], kind & 1 ? "weights alone" : "a checkpoint",
+    snprintf(way, sizeof way, "%s of %s, %s", names[by],
+             kind & 1 ? "weights alone" : "a checkpoint",
              kind & 2 ? "inference" : "training");
     d.inference = (kind & 2) != 0;
     d.seed = 99;
@@ -305,7 +310,8 @@ static void state_all(void (*check)(const state_case *c))
 }
 TEST(state_ways_back) { state_all(state_ways); }
 
-/* A model that begins anew from weights goes on with what is scheduled, as one that never stopped. */
+/* A model that begins anew from weights goes on with what is scheduled, as one that never stopped.
+ * */
 TEST(state_ramp_goes_on)
 {
     state_case c;
@@ -315,7 +321,7 @@ TEST(state_ramp_goes_on)
     double updates[2] = { -1, -1 };
     for (int32_t i = 0; i < state_count(); i++) {
         c = state_at(i, false);
-        if (!strcmp(c.desc.recipe, "branchnorm") && c.desc.arch == TFN_DECODER) break;
+        if (!strcmp(c.desc.recipe, "branchnorm") && c.desc.arch == TFN_ARCH_DECODER) break;
     }
     if (!state_new(&one, &c.desc, c.name) || !state_new(&two, &c.desc, c.name)) return;
     state_train(&one, 0, 5);
@@ -333,7 +339,8 @@ TEST(state_ramp_goes_on)
     tfn_model_free(&two);
 }
 
-/* A file of version 0.1: the count is missing; it is the step of the checkpoint, else all is over. */
+/* A file of version 0.1: the count is missing; it is the step of the checkpoint, else all is over.
+ * */
 TEST(state_old_file)
 {
     for (int weights = 0; weights < 2; weights++) {
@@ -344,7 +351,8 @@ TEST(state_old_file)
         unsigned char *bytes, *at = NULL;
         double found = -1;
         c.desc.recipe = "branchnorm";
-        if (!state_new(&m, &c.desc, "branchnorm") || !state_new(&other, &c.desc, "branchnorm")) return;
+        if (!state_new(&m, &c.desc, "branchnorm") || !state_new(&other, &c.desc, "branchnorm"))
+            return;
         state_train(&m, 0, 3);
         f = state_save(&m, weights != 0);
         bytes = (unsigned char *)f.to;
@@ -362,7 +370,7 @@ TEST(state_old_file)
     }
 }
 
-/* -- a decoder gives what the model gives, whatever changed the weights ------------------------------ */
+/* -- a decoder gives what the model gives, whatever changed the weights ------------------------ */
 
 typedef struct state_reader {
     tfn_decoder decoder;
@@ -404,7 +412,7 @@ static void state_decode(state_reader *r, const state_case *c, int32_t first, bo
 
 static void state_decodes(state_reader *r, tfn_model *m, const state_case *c, const char *after)
 {
-    const bool start = c->desc.arch == TFN_ENCODER_DECODER || strcmp(after, "init");
+    const bool start = c->desc.arch == TFN_ARCH_ENCODER_DECODER || strcmp(after, "init");
     state_out model, decoder;
     memset(&decoder, 0, sizeof decoder);
     state_decode(r, c, 5, false, start, &decoder);      /* first: the model's call may refresh */
@@ -422,12 +430,13 @@ static void state_changes(const state_case *c)
     tfn_param_info p;
     state_batch b;
     const tfn_norm_rule *norm = tfn_norm_find(tfn_recipe_find(c->desc.recipe)->norm);
-    if (c->desc.arch == TFN_ENCODER) return;                       /* nothing to decode */
+    if (c->desc.arch == TFN_ARCH_ENCODER) return;                       /* nothing to decode */
     if (norm->kind == TFN_NORM_ABSMAX) return;                     /* by nature not the same */
     d.inference = d.folded = true;
     if (!state_new(&m, &c->desc, c->name) || !state_new(&other, &c->desc, c->name)) return;
     if (!state_new(&folded, &d, c->name)) return;
-    if (!state_reader_new(&r, &m) || !state_reader_new(&s, &other) || !state_reader_new(&t, &folded)) {
+    if (!state_reader_new(&r, &m) || !state_reader_new(&s, &other)
+        || !state_reader_new(&t, &folded)) {
         FAIL("%s: no decoder", c->name);
         return;
     }
@@ -462,7 +471,7 @@ static void state_changes(const state_case *c)
 }
 TEST(state_decoders) { state_all(state_changes); }
 
-/* -- no object keeps a pointer into a batch ---------------------------------------------------------- */
+/* -- no object keeps a pointer into a batch ---------------------------------------------------- */
 
 /* A word of the object that is an address in the batch. */
 static bool state_keeps(const void *object, size_t size, const state_batch *b)
@@ -492,14 +501,14 @@ static void state_lets_go(const state_case *c)
     if (state_keeps(&m, sizeof m, &b)) FAIL("%s: kept after eval", c->name);
     CHECK(tfn_model_logits(&m, &b.batch) != NULL);
     if (state_keeps(&m, sizeof m, &b)) FAIL("%s: kept after logits", c->name);
-    if (c->desc.arch != TFN_ENCODER && state_reader_new(&r, &m)) {
+    if (c->desc.arch != TFN_ARCH_ENCODER && state_reader_new(&r, &m)) {
         CHECK(tfn_decoder_start(&r.decoder, &b.batch) == TFN_OK);
         if (state_keeps(&r.decoder, sizeof r.decoder, &b)) FAIL("%s: kept after start", c->name);
         CHECK(tfn_decoder_next(&r.decoder, b.ids, 1, NULL) != NULL);
         if (state_keeps(&r.decoder, sizeof r.decoder, &b)) FAIL("%s: kept after next", c->name);
         memset(&with, 0, sizeof with);
         without = with;
-        state_decode(&r, c, 2, true, true, &with);              /* lengths of the targets: no matter */
+        state_decode(&r, c, 2, true, true, &with);    /* lengths of the targets: no matter */
         state_decode(&r, c, 2, false, true, &without);
         state_same(c->name, "with lengths of targets", &without, &with);
         free(r.block);

@@ -111,7 +111,7 @@ static int32_t tape_row_count(const tape_case *c, tfn_rows rows)
 /* A value in the workspace with a gradient: the rows of a parameter, gathered in order. */
 static tfn_var tape_x(tape_case *c, tfn_rows rows, int32_t cols)
 {
-    return tfn_embed(&c->t, tape_p(c, tape_row_count(c, rows), cols), 7, rows, 1);
+    return tfn_embedding(&c->t, tape_p(c, tape_row_count(c, rows), cols), 7, rows, 1);
 }
 static tfn_var tape_target(tape_case *c) { return tape_x(c, TFN_ROWS_TARGET, c->d.width); }
 
@@ -144,27 +144,28 @@ static void tape_copy(const tfn_custom_args *a)
 
 /* -- the operations, each once ------------------------------------------------------------- */
 
-static tfn_var tape_linear(tape_case *c, tfn_activation act)
+static tfn_var tape_linear(tape_case *c, tfn_activation_kind act)
 {
     tfn_var x = tape_x(c, TFN_ROWS_TARGET, c->d.deep), w = tape_p(c, c->d.deep, c->d.out);
     return tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), act);
 }
-static tfn_var tape_activation(tape_case *c, tfn_activation act)
+static tfn_var tape_activation(tape_case *c, tfn_activation_kind act)
 {
     c->next_scale = 4;
-    return tfn_activate(&c->t, tape_target(c), act);
+    return tfn_activation(&c->t, tape_target(c), act);
 }
-static tfn_var tape_gated(tape_case *c, tfn_activation act)
+static tfn_var tape_gated(tape_case *c, tfn_activation_kind act)
 {
     tfn_var gate, up;
     c->next_scale = 2;
     gate = tape_target(c);
     up = tape_target(c);
-    return tfn_gated(&c->t, gate, up, act);
+    return tfn_glu(&c->t, gate, up, act);
 }
 #define TAPE_EACH_ACTIVATION(X)                                                                \
-    X(identity, TFN_IDENTITY) X(relu, TFN_RELU) X(gelu, TFN_GELU) X(gelu_tanh, TFN_GELU_TANH)  \
-    X(silu, TFN_SILU) X(tanh, TFN_TANH)
+    X(identity, TFN_ACTIVATION_IDENTITY) X(relu, TFN_ACTIVATION_RELU) X(gelu,                  \
+        TFN_ACTIVATION_GELU) X(gelu_tanh, TFN_ACTIVATION_GELU_TANH)                            \
+    X(silu, TFN_ACTIVATION_SILU) X(tanh, TFN_ACTIVATION_TANH)
 #define TAPE_ACTIVATED(name, act)                                                              \
     static tfn_var tape_linear_##name(tape_case *c) { return tape_linear(c, act); }            \
     static tfn_var tape_activation_##name(tape_case *c) { return tape_activation(c, act); }    \
@@ -174,7 +175,7 @@ TAPE_EACH_ACTIVATION(TAPE_ACTIVATED)
 static tfn_var tape_linear_plain(tape_case *c)
 {
     tfn_var x = tape_x(c, TFN_ROWS_TARGET, c->d.deep);
-    return tfn_linear(&c->t, x, tape_p(c, c->d.deep, c->d.out), tape_none, TFN_IDENTITY);
+    return tfn_linear(&c->t, x, tape_p(c, c->d.deep, c->d.out), tape_none, TFN_ACTIVATION_IDENTITY);
 }
 static tfn_var tape_linear_transposed(tape_case *c)
 {
@@ -189,33 +190,34 @@ static tfn_var tape_linear_transposed_bias(tape_case *c)
 static tfn_var tape_linear_fixed(tape_case *c)      /* its input is a parameter */
 {
     tfn_var x = tape_p(c, c->d.out, c->d.width), w = tape_p(c, c->d.width, c->d.out);
-    return tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_GELU);
+    return tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_ACTIVATION_GELU);
 }
 static tfn_var tape_linear_made(tape_case *c)       /* its weight is a value */
 {
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.out);
     return tfn_linear(&c->t, x, tfn_scale(&c->t, w, tape_p(c, 1, c->d.out)), tape_none,
-                      TFN_IDENTITY);
+                      TFN_ACTIVATION_IDENTITY);
 }
 static tfn_var tape_linear_frozen(tape_case *c)     /* no gradient by its input */
 {
     tfn_var x = tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width);
-    return tfn_linear(&c->t, x, tape_p(c, c->d.width, c->d.out), tape_none, TFN_SILU);
+    return tfn_linear(&c->t, x, tape_p(c, c->d.width, c->d.out), tape_none, TFN_ACTIVATION_SILU);
 }
 
 static tfn_var tape_conv(tape_case *c)
 {
     int32_t width = c->d.width;
     tfn_var x = tape_x(c, TFN_ROWS_FRAMES, width), w = tape_p(c, 3 * width, width);
-    x = tfn_conv(&c->t, x, w, tape_p(c, 1, width));
+    x = tfn_convolution(&c->t, x, w, tape_p(c, 1, width));
     w = tape_p(c, 3 * width, c->d.out);
-    return tfn_conv(&c->t, x, w, tape_p(c, 1, c->d.out));
+    return tfn_convolution(&c->t, x, w, tape_p(c, 1, c->d.out));
 }
 static tfn_var tape_conv_twice(tape_case *c)        /* of one value, without a bias */
 {
     tfn_var x = tape_x(c, TFN_ROWS_HALF, c->d.width), w = tape_p(c, 3 * c->d.width, c->d.out), y;
-    y = tfn_conv(&c->t, x, w, tape_none);
-    return tfn_add(&c->t, y, tfn_conv(&c->t, x, tape_p(c, 3 * c->d.width, c->d.out), tape_none), 1,
+    y = tfn_convolution(&c->t, x, w, tape_none);
+    return tfn_add(&c->t, y, tfn_convolution(&c->t, x, tape_p(c, 3 * c->d.width, c->d.out),
+                                             tape_none), 1,
                    2);
 }
 
@@ -267,7 +269,8 @@ static tfn_var tape_gated_frozen(tape_case *c)      /* half a gradient at a time
     tfn_var gate = tape_target(c), up = tape_target(c);
     tfn_var gate1 = tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width);
     tfn_var up1 = tfn_input(&c->t, 2, TFN_ROWS_TARGET, c->d.width);
-    tfn_var a = tfn_gated(&c->t, gate1, up, TFN_SILU), b = tfn_gated(&c->t, gate, up1, TFN_SILU);
+    tfn_var a = tfn_glu(&c->t, gate1, up, TFN_ACTIVATION_SILU),
+        b = tfn_glu(&c->t, gate, up1, TFN_ACTIVATION_SILU);
     return tfn_add(&c->t, a, b, 1, 1);
 }
 static tfn_var tape_add(tape_case *c)
@@ -309,8 +312,8 @@ static tfn_var tape_sigma(tape_case *c)             /* u and v are 1: sigma is t
 {
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.width), gamma = tape_p(c, 1, 1);
     tfn_var u = tfn__buffer_at(&c->t, 1, c->d.width, 0);
-    w = tfn__reparameterised(&c->t, w, gamma, u, u);
-    return tfn_linear(&c->t, x, w, tape_none, TFN_IDENTITY);
+    w = tfn__reparameterized(&c->t, w, gamma, u, u);
+    return tfn_linear(&c->t, x, w, tape_none, TFN_ACTIVATION_IDENTITY);
 }
 static tfn_var tape_shift_scalar(tape_case *c)
 {
@@ -348,9 +351,9 @@ static tfn_var tape_exp_capped(tape_case *c)
 }
 
 /* A norm of every kind's form: rows of heads, in groups, of a part. */
-static tfn_norm tape_like(tfn_norm_kind kind, ptrdiff_t groups, ptrdiff_t part)
+static tfn_norm_args tape_like(tfn_norm_kind kind, ptrdiff_t groups, ptrdiff_t part)
 {
-    tfn_norm like;
+    tfn_norm_args like;
     memset(&like, 0, sizeof like);
     like.kind = kind;
     like.groups = groups;
@@ -360,35 +363,35 @@ static tfn_norm tape_like(tfn_norm_kind kind, ptrdiff_t groups, ptrdiff_t part)
 }
 static tfn_var tape_norm_heads(tape_case *c)
 {
-    tfn_norm like = tape_like(TFN_NORM_LAYER, 0, 0);
+    tfn_norm_args like = tape_like(TFN_NORM_LAYER, 0, 0);
     int32_t size = c->d.width / c->d.heads;
     tfn_var x = tape_target(c), gain = tape_p(c, 1, size);
-    return tfn_normalise(&c->t, x, gain, tape_p(c, 1, size), size, &like);
+    return tfn_norm(&c->t, x, gain, tape_p(c, 1, size), size, &like);
 }
 static tfn_var tape_norm_groups(tape_case *c)
 {
-    tfn_norm like = tape_like(TFN_NORM_CRMS, 2, 0);
+    tfn_norm_args like = tape_like(TFN_NORM_CRMS, 2, 0);
     tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width);
-    return tfn_normalise(&c->t, x, gain, tape_p(c, 1, c->d.width), c->d.width, &like);
+    return tfn_norm(&c->t, x, gain, tape_p(c, 1, c->d.width), c->d.width, &like);
 }
 /* Half of the features of each of two groups; gain + 1. (Of one feature it has a kink at 0.) */
 static tfn_var tape_norm_part(tape_case *c)
 {
-    tfn_norm like = tape_like(TFN_NORM_RMS_OUTSIDE, 2, c->d.width / 4);
+    tfn_norm_args like = tape_like(TFN_NORM_RMS_OUTSIDE, 2, c->d.width / 4);
     tfn_var x = tape_target(c);
     like.offset = true;
-    return tfn_normalise(&c->t, x, tape_p(c, 1, c->d.width), tape_none, c->d.width, &like);
+    return tfn_norm(&c->t, x, tape_p(c, 1, c->d.width), tape_none, c->d.width, &like);
 }
 static tfn_var tape_squashed(tape_case *c)
 {
     tfn_var x = tape_target(c), gain = tape_p(c, 1, c->d.width), bias = tape_p(c, 1, c->d.width);
     tfn_var alpha = tape_p(c, 1, 1);
-    return tfn_squashed(&c->t, x, gain, bias, alpha, tape_p(c, 1, 1), TFN_SQUASH_ERF);
+    return tfn_squash(&c->t, x, gain, bias, alpha, tape_p(c, 1, 1), TFN_SQUASH_ERF);
 }
 static tfn_var tape_squashed_plain(tape_case *c)
 {
     tfn_var x = tape_target(c);
-    return tfn_squashed(&c->t, x, tape_none, tape_none, tape_p(c, 1, 1), tape_none,
+    return tfn_squash(&c->t, x, tape_none, tape_none, tape_p(c, 1, 1), tape_none,
                         TFN_SQUASH_TANH);
 }
 static tfn_var tape_seednorm(tape_case *c)
@@ -414,20 +417,23 @@ static tfn_var tape_dropout_source(tape_case *c)
 }
 static tfn_var tape_embed(tape_case *c)
 {
-    return tfn_embed(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_TOKENS, TFN_ROWS_TARGET,
+    return tfn_embedding(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_TOKENS, TFN_ROWS_TARGET,
                      (float)2.5);
 }
 static tfn_var tape_embed_source(tape_case *c)
 {
-    return tfn_embed(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_TOKENS, TFN_ROWS_SOURCE, 1);
+    return tfn_embedding(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_TOKENS, TFN_ROWS_SOURCE,
+                         1);
 }
 static tfn_var tape_embed_batch(tape_case *c)
 {
-    return tfn_embed(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_TOKENS, TFN_ROWS_BATCH, 1);
+    return tfn_embedding(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_TOKENS, TFN_ROWS_BATCH,
+                         1);
 }
 static tfn_var tape_embed_absent(tape_case *c)      /* no array is bound: token 0 everywhere */
 {
-    return tfn_embed(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_SEGMENTS, TFN_ROWS_TARGET,
+    return tfn_embedding(&c->t, tape_p(c, c->d.vocab, c->d.width), TFN_INT_SEGMENTS,
+                         TFN_ROWS_TARGET,
                      1);
 }
 static tfn_var tape_position(tape_case *c)
@@ -441,7 +447,7 @@ static tfn_var tape_rotary(tape_case *c)
     tfn_var x = tape_target(c);
     return tfn_rotary(&c->t, x, tfn__table(&c->t, c->d.target + TAPE_EXTRA, size), size);
 }
-static tfn_var tape_first(tape_case *c) { return tfn_first(&c->t, tape_target(c)); }
+static tfn_var tape_first(tape_case *c) { return tfn_first_rows(&c->t, tape_target(c)); }
 
 /* kv: key/value heads */
 static tfn_var tape_attend(tape_case *c, bool cross, int32_t kv, bool padded, bool causal,
@@ -456,7 +462,7 @@ static tfn_var tape_attend(tape_case *c, bool cross, int32_t kv, bool padded, bo
     k = tape_x(c, rows, kv * size);
     c->next_scale = 1;
     v = tape_x(c, rows, kv * size);
-    return tfn_attend(&c->t, q, k, v, c->d.heads, kv, causal, slot, dropout);
+    return tfn_attention(&c->t, q, k, v, c->d.heads, kv, causal, slot, dropout);
 }
 static tfn_var tape_attention_full(tape_case *c)
 {
@@ -503,8 +509,8 @@ static tfn_var tape_attention_frozen(tape_case *c)  /* no gradient by keys, then
     tfn_var q = tape_target(c), k = tape_target(c), v = tape_target(c), a, b;
     tfn_var x = tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width);
     tfn_var z = tfn_input(&c->t, 2, TFN_ROWS_TARGET, c->d.width);
-    a = tfn_attend(&c->t, q, x, v, c->d.heads, c->d.heads, true, -1, 0);
-    b = tfn_attend(&c->t, x, k, z, c->d.heads, c->d.heads, false, TFN_INT_LENGTHS, 0);
+    a = tfn_attention(&c->t, q, x, v, c->d.heads, c->d.heads, true, -1, 0);
+    b = tfn_attention(&c->t, x, k, z, c->d.heads, c->d.heads, false, TFN_INT_LENGTHS, 0);
     return tfn_add(&c->t, a, b, 1, 1);
 }
 
@@ -521,12 +527,13 @@ static tfn_var tape_cross_entropy_fairseq(tape_case *c) { return tape_loss(c, (f
 static tfn_var tape_diamond(tape_case *c)           /* values and a weight that are used twice */
 {
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.width), g = tape_p(c, 1, c->d.width);
-    tfn_var u = tfn_linear(&c->t, x, w, tape_none, TFN_IDENTITY), n, m;
+    tfn_var u = tfn_linear(&c->t, x, w, tape_none, TFN_ACTIVATION_IDENTITY), n, m;
     tape_segment(c);
     n = tfn_layernorm(&c->t, u, g, tape_none, (float)1e-5);
-    m = tfn_gated(&c->t, u, n, TFN_SILU);
+    m = tfn_glu(&c->t, u, n, TFN_ACTIVATION_SILU);
     tape_segment(c);
-    n = tfn_linear(&c->t, tfn_activate(&c->t, n, TFN_TANH), w, tape_none, TFN_IDENTITY);
+    n = tfn_linear(&c->t, tfn_activation(&c->t, n, TFN_ACTIVATION_TANH), w, tape_none,
+                   TFN_ACTIVATION_IDENTITY);
     return tfn_add(&c->t, m, tfn_scale(&c->t, n, g), 1, (float)0.5);
 }
 
@@ -540,16 +547,16 @@ static tfn_var tape_stack(tape_case *c)
     for (int layer = 0; layer < 2; layer++) {
         tape_segment(c);
         h = tfn_layernorm(t, x, g, b, (float)1e-5);
-        q = tfn_linear(t, h, w, b, TFN_GELU);
+        q = tfn_linear(t, h, w, b, TFN_ACTIVATION_GELU);
         k = tfn_scale(t, h, g);
         v = tfn_add(t, h, x, 1, (float)0.5);
-        h = tfn_attend(t, q, k, v, c->d.heads, c->d.heads, true, slot, (float)0.125);
+        h = tfn_attention(t, q, k, v, c->d.heads, c->d.heads, true, slot, (float)0.125);
         x = tfn_add(t, x, tfn_dropout(t, h, (float)0.125), 1, 1);
         q = tfn_rmsnorm(t, x, g, (float)1e-5);
-        k = tfn_linear(t, m, w, b, TFN_RELU);
+        k = tfn_linear(t, m, w, b, TFN_ACTIVATION_RELU);
         v = tfn_scale(t, m, g);
-        h = tfn_attend(t, q, k, v, c->d.heads, c->d.heads, false, TFN_INT_SOURCE_LENGTHS, 0);
-        x = tfn_add(t, x, tfn_linear(t, h, w, tape_none, TFN_SILU), (float)0.5, 1);
+        h = tfn_attention(t, q, k, v, c->d.heads, c->d.heads, false, TFN_INT_SOURCE_LENGTHS, 0);
+        x = tfn_add(t, x, tfn_linear(t, h, w, tape_none, TFN_ACTIVATION_SILU), (float)0.5, 1);
     }
     return x;
 }
@@ -1045,13 +1052,13 @@ TEST(tape_op)
 static tfn_var tape_parts_whole(tape_case *c)
 {
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.out);
-    return tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_GELU);
+    return tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_ACTIVATION_GELU);
 }
 static tfn_var tape_parts_apart(tape_case *c)
 {
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.out);
-    x = tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_IDENTITY);
-    return tfn_activate(&c->t, x, TFN_GELU);
+    x = tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_ACTIVATION_IDENTITY);
+    return tfn_activation(&c->t, x, TFN_ACTIVATION_GELU);
 }
 static tfn_var tape_parts_smooth(tape_case *c)      /* smoothing 0 is none */
 {
@@ -1111,7 +1118,7 @@ static void tape_probe(void *user, int32_t id, const float *data, ptrdiff_t rows
 static tfn_var tape_probe_build(tape_case *c)
 {
     tfn_var x = tape_target(c), y;
-    y = tfn_linear(&c->t, x, tape_p(c, c->d.width, c->d.width), tape_none, TFN_GELU);
+    y = tfn_linear(&c->t, x, tape_p(c, c->d.width, c->d.width), tape_none, TFN_ACTIVATION_GELU);
     tfn_probe(&c->t, x, 7);
     tfn_probe(&c->t, y, 8);
     return tfn_add(&c->t, x, y, 1, 2);
@@ -1208,7 +1215,8 @@ static tfn_var tape_six_build(tape_case *c)
     c->custom[1].forward = tape_six;
     c->custom[1].backward = tape_six_back;
     for (int i = 0; i < TFN_INPUTS; i++) in[i] = tape_target(c);
-    in[2] = tfn_activate(&c->t, tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width), TFN_TANH);
+    in[2] = tfn_activation(&c->t, tfn_input(&c->t, 1, TFN_ROWS_TARGET, c->d.width),
+                           TFN_ACTIVATION_TANH);
     y = tfn_custom(&c->t, 1, in, TFN_INPUTS, TFN_ROWS_TARGET, 0, c->d.width);
     return tfn_add(&c->t, y, in[0], 1, 1);
 }
@@ -1278,7 +1286,7 @@ static tfn_var tape_deep(tape_case *c)              /* eight layers of three val
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.width);
     for (int i = 0; i < 8; i++) {
         tape_segment(c);
-        for (int j = 0; j < 3; j++) x = tfn_linear(&c->t, x, w, tape_none, TFN_SILU);
+        for (int j = 0; j < 3; j++) x = tfn_linear(&c->t, x, w, tape_none, TFN_ACTIVATION_SILU);
     }
     return x;
 }
@@ -1331,29 +1339,29 @@ static tfn_var tape_var(int32_t id) { tfn_var v; v.id = id; return v; }
 static tfn_var tape_bad_norm(tfn_tape *t, tfn_var x, tfn_norm_kind kind, int32_t cols,
                              ptrdiff_t groups)
 {
-    tfn_norm like = tape_like(kind, groups, 0);
-    return tfn_normalise(t, x, tape_none, tape_none, cols, &like);
+    tfn_norm_args like = tape_like(kind, groups, 0);
+    return tfn_norm(t, x, tape_none, tape_none, cols, &like);
 }
 
-TAPE_MISTAKE(linear_in, tfn_linear(t, x, tfn_param(t, 48, 8), tape_none, TFN_RELU))
-TAPE_MISTAKE(linear_bias, tfn_linear(t, x, w, tfn_param(t, 1, 5), TFN_RELU))
-TAPE_MISTAKE(linear_bias_rows, tfn_linear(t, x, w, tfn_param(t, 3, 8), TFN_RELU))
-TAPE_MISTAKE(linear_weight, tfn_linear(t, x, x, tape_none, TFN_RELU))
-TAPE_MISTAKE(linear_missing, tfn_linear(t, tape_none, w, tape_none, TFN_RELU))
-TAPE_MISTAKE(linear_unknown, tfn_linear(t, tape_var(77), w, tape_none, TFN_RELU))
-TAPE_MISTAKE(linear_negative, tfn_linear(t, tape_var(-3), w, tape_none, TFN_RELU))
-TAPE_MISTAKE(linear_same, tfn_linear(t, w, w, tape_none, TFN_IDENTITY))
-TAPE_MISTAKE(linear_unit, tfn_linear(t, x, w, tape_none, TFN_GEGLU))
-TAPE_MISTAKE(linear_kind, tfn_linear(t, x, w, tape_none, (tfn_activation)55))
+TAPE_MISTAKE(linear_in, tfn_linear(t, x, tfn_param(t, 48, 8), tape_none, TFN_ACTIVATION_RELU))
+TAPE_MISTAKE(linear_bias, tfn_linear(t, x, w, tfn_param(t, 1, 5), TFN_ACTIVATION_RELU))
+TAPE_MISTAKE(linear_bias_rows, tfn_linear(t, x, w, tfn_param(t, 3, 8), TFN_ACTIVATION_RELU))
+TAPE_MISTAKE(linear_weight, tfn_linear(t, x, x, tape_none, TFN_ACTIVATION_RELU))
+TAPE_MISTAKE(linear_missing, tfn_linear(t, tape_none, w, tape_none, TFN_ACTIVATION_RELU))
+TAPE_MISTAKE(linear_unknown, tfn_linear(t, tape_var(77), w, tape_none, TFN_ACTIVATION_RELU))
+TAPE_MISTAKE(linear_negative, tfn_linear(t, tape_var(-3), w, tape_none, TFN_ACTIVATION_RELU))
+TAPE_MISTAKE(linear_same, tfn_linear(t, w, w, tape_none, TFN_ACTIVATION_IDENTITY))
+TAPE_MISTAKE(linear_unit, tfn_linear(t, x, w, tape_none, TFN_ACTIVATION_GEGLU))
+TAPE_MISTAKE(linear_kind, tfn_linear(t, x, w, tape_none, (tfn_activation_kind)55))
 TAPE_MISTAKE(transposed_in, tfn_linear_transposed(t, x, tfn_param(t, 8, 9), tape_none))
 TAPE_MISTAKE(norm_gain, tfn_layernorm(t, x, tfn_param(t, 1, 7), tape_none, 1))
 TAPE_MISTAKE(norm_bias, tfn_layernorm(t, x, tape_none, tfn_param(t, 2, 8), 1))
 TAPE_MISTAKE(norm_value, tfn_rmsnorm(t, x, x, 1))
 TAPE_MISTAKE(softmax_missing, tfn_softmax(t, tape_none))
-TAPE_MISTAKE(activation_unit, tfn_activate(t, x, TFN_SWIGLU))
-TAPE_MISTAKE(gated_same, tfn_gated(t, x, x, TFN_SILU))
-TAPE_MISTAKE(gated_rows, tfn_gated(t, x, w, TFN_SILU))
-TAPE_MISTAKE(gated_unit, tfn_gated(t, x, tfn_softmax(t, x), TFN_GEGLU))
+TAPE_MISTAKE(activation_unit, tfn_activation(t, x, TFN_ACTIVATION_SWIGLU))
+TAPE_MISTAKE(gated_same, tfn_glu(t, x, x, TFN_ACTIVATION_SILU))
+TAPE_MISTAKE(gated_rows, tfn_glu(t, x, w, TFN_ACTIVATION_SILU))
+TAPE_MISTAKE(gated_unit, tfn_glu(t, x, tfn_softmax(t, x), TFN_ACTIVATION_GEGLU))
 TAPE_MISTAKE(add_cols, tfn_add(t, x, tfn_input(t, 0, TFN_ROWS_TARGET, 9), 1, 1))
 TAPE_MISTAKE(add_rows, tfn_add(t, x, tfn_input(t, 0, TFN_ROWS_SOURCE, 8), 1, 1))
 TAPE_MISTAKE(scale_cols, tfn_scale(t, x, tfn_param(t, 1, 7)))
@@ -1373,22 +1381,22 @@ TAPE_MISTAKE(norm_divides, tape_bad_norm(t, x, TFN_NORM_LAYER, 3, 1))
 TAPE_MISTAKE(norm_groups, tape_bad_norm(t, x, TFN_NORM_RMS, 4, 3))
 TAPE_MISTAKE(norm_none, tape_bad_norm(t, x, TFN_NORM_RMS, 0, 1))
 TAPE_MISTAKE(norm_kind, tape_bad_norm(t, x, TFN_NORM_POINT, 8, 1))
-TAPE_MISTAKE(squash_gain, tfn_squashed(t, x, tfn_param(t, 1, 4), tape_none, tape_none, tape_none,
+TAPE_MISTAKE(squash_gain, tfn_squash(t, x, tfn_param(t, 1, 4), tape_none, tape_none, tape_none,
                                        TFN_SQUASH_TANH))
-TAPE_MISTAKE(squash_alpha, tfn_squashed(t, x, tape_none, tape_none, tfn_param(t, 1, 8), tape_none,
+TAPE_MISTAKE(squash_alpha, tfn_squash(t, x, tape_none, tape_none, tfn_param(t, 1, 8), tape_none,
                                         TFN_SQUASH_TANH))
-TAPE_MISTAKE(squash_shift, tfn_squashed(t, x, tape_none, tape_none, tape_none,
+TAPE_MISTAKE(squash_shift, tfn_squash(t, x, tape_none, tape_none, tape_none,
                                         tfn_param(t, 3, 1), TFN_SQUASH_TANH))
 TAPE_MISTAKE(seed_gain, tfn_seednorm(t, x, tape_none, tfn_param(t, 1, 8), tfn_param(t, 1, 8), 1))
 TAPE_MISTAKE(seed_direction, tfn_seednorm(t, x, tfn_param(t, 1, 8), tfn_param(t, 1, 8), w, 1))
 TAPE_MISTAKE(dropout_one, tfn_dropout(t, x, 1))
 TAPE_MISTAKE(dropout_negative, tfn_dropout(t, x, (float)-0.5))
 TAPE_MISTAKE(dropout_nan, tfn_dropout(t, x, (float)NAN))
-TAPE_MISTAKE(conv_rows, tfn_conv(t, x, w, tape_none))
-TAPE_MISTAKE(conv_kernel, tfn_conv(t, tfn_input(t, 0, TFN_ROWS_FRAMES, 8), w, tape_none))
-TAPE_MISTAKE(embed_slot, tfn_embed(t, w, 16, TFN_ROWS_TARGET, 1))
-TAPE_MISTAKE(embed_value, tfn_embed(t, x, 0, TFN_ROWS_TARGET, 1))
-TAPE_MISTAKE(embed_rows, tfn_embed(t, w, 0, (tfn_rows)9, 1))
+TAPE_MISTAKE(conv_rows, tfn_convolution(t, x, w, tape_none))
+TAPE_MISTAKE(conv_kernel, tfn_convolution(t, tfn_input(t, 0, TFN_ROWS_FRAMES, 8), w, tape_none))
+TAPE_MISTAKE(embed_slot, tfn_embedding(t, w, 16, TFN_ROWS_TARGET, 1))
+TAPE_MISTAKE(embed_value, tfn_embedding(t, x, 0, TFN_ROWS_TARGET, 1))
+TAPE_MISTAKE(embed_rows, tfn_embedding(t, w, 0, (tfn_rows)9, 1))
 TAPE_MISTAKE(input_slot, tfn_input(t, -1, TFN_ROWS_TARGET, 3))
 TAPE_MISTAKE(input_cols, tfn_input(t, 0, TFN_ROWS_TARGET, -3))
 TAPE_MISTAKE(param_rows, tfn_param(t, -2, 3))
@@ -1397,14 +1405,16 @@ TAPE_MISTAKE(position_cols, tfn_position(t, x, tfn_param(t, 30, 7)))
 TAPE_MISTAKE(position_fixed, tfn_position(t, w, tfn_param(t, 30, 8)))
 TAPE_MISTAKE(rotary_odd, tfn_rotary(t, x, tfn_param(t, 30, 3), 3))
 TAPE_MISTAKE(rotary_zero, tfn_rotary(t, x, tfn_param(t, 30, 3), 0))
-TAPE_MISTAKE(first_fixed, tfn_first(t, w))
-TAPE_MISTAKE(heads, tfn_attend(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 3, 3, false, -1, 0))
-TAPE_MISTAKE(groups, tfn_attend(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 3, false, -1, 0))
-TAPE_MISTAKE(no_heads, tfn_attend(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 0, 0, false, -1, 0))
-TAPE_MISTAKE(kv_cols, tfn_attend(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 2, false, -1, 0))
-TAPE_MISTAKE(same_kv, tfn_attend(t, x, tfn_softmax(t, x), x, 4, 4, false, -1, 0))
-TAPE_MISTAKE(lengths, tfn_attend(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 4, false, 16, 0))
-TAPE_MISTAKE(attention_rate, tfn_attend(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 4, false, -1,
+TAPE_MISTAKE(first_fixed, tfn_first_rows(t, w))
+TAPE_MISTAKE(heads, tfn_attention(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 3, 3, false, -1, 0))
+TAPE_MISTAKE(groups, tfn_attention(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 3, false, -1, 0))
+TAPE_MISTAKE(no_heads, tfn_attention(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 0, 0, false, -1,
+                                     0))
+TAPE_MISTAKE(kv_cols, tfn_attention(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 2, false, -1, 0))
+TAPE_MISTAKE(same_kv, tfn_attention(t, x, tfn_softmax(t, x), x, 4, 4, false, -1, 0))
+TAPE_MISTAKE(lengths, tfn_attention(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 4, false, 16, 0))
+TAPE_MISTAKE(attention_rate, tfn_attention(t, x, tfn_softmax(t, x), tfn_softmax(t, x), 4, 4, false,
+                                           -1,
                                         1))
 TAPE_MISTAKE(loss_slot, tfn_cross_entropy(t, x, 17, 0, 0))
 TAPE_MISTAKE(loss_smoothing, tfn_cross_entropy(t, x, 1, (float)1.5, 0))
@@ -1512,7 +1522,7 @@ TEST(tape_mistakes)
         char text[200];
         tape_begin(&t, mem, size, ops);
         w = tfn_param(&t, 8, 8);
-        x = tfn_embed(&t, w, 0, TFN_ROWS_TARGET, 1);
+        x = tfn_embedding(&t, w, 0, TFN_ROWS_TARGET, 1);
         y = wrong->make(&t, x, w);
         tfn_error_text(&t.error, text, sizeof text);
         if (y.id || t.error.status != wrong->status)
@@ -1523,7 +1533,7 @@ TEST(tape_mistakes)
         if (!t.error.status) continue;
         y = tfn_softmax(&t, x);                         /* the first error stays */
         CHECK(!y.id && t.error.status == wrong->status);
-        tfn_linear(&t, x, tfn_param(&t, 3, 3), tape_none, TFN_RELU);
+        tfn_linear(&t, x, tfn_param(&t, 3, 3), tape_none, TFN_ACTIVATION_RELU);
         CHECK(tfn_tape_plan(&t, tfn_kernels_for(TFN_ISA_BEST), 1) == wrong->status);
         {
             char again[200];
@@ -1546,9 +1556,10 @@ TEST(tape_no_gradient)
         tfn_var x, w;
         tape_begin(&t, mem, size, ops);
         w = tfn_param(&t, 8, 8);
-        x = wants ? tfn_embed(&t, w, 0, TFN_ROWS_TARGET, 1) : tfn_input(&t, 0, TFN_ROWS_TARGET, 8);
+        x = wants ? tfn_embedding(&t, w, 0, TFN_ROWS_TARGET, 1) : tfn_input(&t, 0, TFN_ROWS_TARGET,
+            8);
         x = tfn_custom(&t, 1, &x, 1, TFN_ROWS_TARGET, 0, 8);
-        tfn_linear(&t, x, w, tape_none, TFN_IDENTITY);
+        tfn_linear(&t, x, w, tape_none, TFN_ACTIVATION_IDENTITY);
         CHECK(tfn_tape_plan(&t, tfn_kernels_for(TFN_ISA_BEST), 1)
               == (wants ? TFN_NO_GRADIENT : TFN_OK));
         tfn_error_text(&t.error, text, sizeof text);
@@ -1570,7 +1581,7 @@ TEST(tape_full)
         tfn_var x;
         memset(mem, 0xa5, full + 64);
         tfn_tape_init(&t, mem, size, 2, 4, 5, true);
-        x = tfn_embed(&t, tfn_param(&t, 8, 8), 0, TFN_ROWS_TARGET, 1);
+        x = tfn_embedding(&t, tfn_param(&t, 8, 8), 0, TFN_ROWS_TARGET, 1);
         for (int i = 0; i < 8; i++) x = tfn_softmax(&t, x);
         fits = tfn_tape_plan(&t, tfn_kernels_for(TFN_ISA_BEST), 1) == TFN_OK;
         tfn_error_text(&t.error, text, sizeof text);

@@ -421,7 +421,7 @@ TEST(tools_sizes)
             task_item *x = &tools_item;
             CHECK(task_make(x, task_at(t), &o, TASK_TRAIN, (uint64_t)i));
             CHECK(strlen(x->source) < TASK_BYTES - 1 && strlen(x->target) < TASK_BYTES - 1);
-            CHECK(task_at(t)->tokens != TFN_WORDS || task_at(t)->kind == TASK_LABEL
+            CHECK(task_at(t)->tokens != TFN_TOKENIZER_WORDS || task_at(t)->kind == TASK_LABEL
                   || x->target[strlen(x->target) - 1] != ' ');
         }
         o.min = o.max = o.symbols = -5;
@@ -524,18 +524,18 @@ TEST(tools_files)
 
 typedef struct tools_box {
     data_task task;
-    data_tokeniser source, target;
+    data_tokenizer source, target;
     data_set set;
     data_batches batches;
 } tools_box;
 static tools_box tools_b;
 
-/* n items of a generated task, with a tokeniser of its own kind on each side. */
+/* n items of a generated task, with a tokenizer of its own kind on each side. */
 static tools_box *tools_begin(const char *name, data_kind kind, int64_t n, int32_t most,
                               int32_t batch, int32_t tokens, bool in_order)
 {
     tools_box *x = &tools_b;
-    tfn_tokeniser_desc d;
+    tfn_tokenizer_desc d;
     data_set_options s;
     data_batch_options o;
     memset(x, 0, sizeof *x);
@@ -546,16 +546,16 @@ static tools_box *tools_begin(const char *name, data_kind kind, int64_t n, int32
     d.kind = x->task.task->tokens;
     d.words = 1000;
     d.mask = true;
-    s.space = d.kind == TFN_WORDS;
-    CHECK(data_tokeniser_init(&x->source, &d, data_get_task, &x->task, n,
+    s.space = d.kind == TFN_TOKENIZER_WORDS;
+    CHECK(data_tokenizer_init(&x->source, &d, data_get_task, &x->task, n,
                               kind == DATA_PAIRS ? DATA_FIRST : DATA_FIRST | DATA_SECOND, s.space));
     if (kind == DATA_PAIRS)
-        CHECK(data_tokeniser_init(&x->target, &d, data_get_task, &x->task, n, DATA_SECOND,
+        CHECK(data_tokenizer_init(&x->target, &d, data_get_task, &x->task, n, DATA_SECOND,
                                   s.space));
     s.kind = kind, s.most = most;
     s.speech = x->task.task->kind == TASK_SPEECH;
-    s.tokeniser = &x->source.tokeniser;
-    s.target = kind == DATA_PAIRS ? &x->target.tokeniser : NULL;
+    s.tokenizer = &x->source.tokenizer;
+    s.target = kind == DATA_PAIRS ? &x->target.tokenizer : NULL;
     if (!data_set_init(&x->set, &s, data_get_task, &x->task, n)) FAIL("%s", x->set.error);
     o.batch = batch, o.tokens = tokens, o.in_order = in_order, o.seed = 3;
     if (!data_batches_init(&x->batches, &x->set, &o)) FAIL("%s", x->batches.error);
@@ -565,8 +565,8 @@ static void tools_end(tools_box *x)
 {
     data_batches_free(&x->batches);
     data_set_free(&x->set);
-    data_tokeniser_free(&x->source);
-    data_tokeniser_free(&x->target);
+    data_tokenizer_free(&x->source);
+    data_tokenizer_free(&x->target);
 }
 
 static uint64_t tools_batch_hash(const tfn_batch *b)
@@ -580,11 +580,11 @@ static uint64_t tools_batch_hash(const tfn_batch *b)
 }
 
 /* The text of ids up to END, in `text`. */
-static const char *tools_text(const tfn_tokeniser *k, const int32_t *ids, char *text)
+static const char *tools_text(const tfn_tokenizer *k, const int32_t *ids, char *text)
 {
     ptrdiff_t n = 0;
-    while (ids[n] != k->special[TFN_EOS]) n++;
-    text[tfn_tokeniser_decode(k, text, TASK_BYTES, ids, n)] = 0;
+    while (ids[n] != k->special[TFN_SPECIAL_EOS]) n++;
+    text[tfn_tokenizer_decode(k, text, TASK_BYTES, ids, n)] = 0;
     return text + (text[0] == ' ');
 }
 
@@ -599,7 +599,7 @@ static void tools_pairs(const char *name, int32_t batch, int32_t tokens)
     CHECK_INT(x->set.count, N);
     for (int64_t p = 0; p < 3 * b->count; p++) {
         const tfn_batch *y = data_batch(b, p);
-        int32_t pad = x->source.tokeniser.special[TFN_PAD];
+        int32_t pad = x->source.tokenizer.special[TFN_SPECIAL_PAD];
         if (p % b->count == 0) memset(seen, 0, sizeof seen);
         if (p == 0) first = tools_batch_hash(y);
         if (p == b->count) other = tools_batch_hash(y);
@@ -612,9 +612,9 @@ static void tools_pairs(const char *name, int32_t batch, int32_t tokens)
             const int32_t *from = y->source + r * y->source_time;
             seen[i]++;
             task_make(&tools_item, x->task.task, &x->task.options, TASK_TRAIN, (uint64_t)i);
-            CHECK(!strcmp(tools_text(&x->source.tokeniser, from, text), tools_item.source));
-            CHECK(!strcmp(tools_text(&x->target.tokeniser, goal, text), tools_item.target));
-            CHECK(from[m - 1] == x->source.tokeniser.special[TFN_EOS]);
+            CHECK(!strcmp(tools_text(&x->source.tokenizer, from, text), tools_item.source));
+            CHECK(!strcmp(tools_text(&x->target.tokenizer, goal, text), tools_item.target));
+            CHECK(from[m - 1] == x->source.tokenizer.special[TFN_SPECIAL_EOS]);
             CHECK(row[0] == goal[n - 1] && !memcmp(row + 1, goal, (size_t)(n - 1) * sizeof *row));
             for (int32_t t = n; t < y->time; t++) CHECK(row[t] == pad && goal[t] == -1);
             for (int32_t t = m; t < y->source_time; t++) CHECK(from[t] == pad);
@@ -662,7 +662,7 @@ TEST(tools_in_order)
 TEST(tools_joined)
 {
     tools_box *x = tools_begin("reverse", DATA_JOINED, 40, 60, 8, 0, true);
-    const tfn_tokeniser *k = &x->source.tokeniser;
+    const tfn_tokenizer *k = &x->source.tokenizer;
     const tfn_batch *y = data_batch(&x->batches, 2);
     char text[TASK_BYTES];
     CHECK(!y->source && y->batch == 8);
@@ -671,7 +671,7 @@ TEST(tools_joined)
         int32_t n = 0;
         task_make(&tools_item, x->task.task, &x->task.options, TASK_TRAIN, (uint64_t)(16 + r));
         CHECK(!strcmp(tools_text(k, row, text), tools_item.source));
-        while (row[n] != k->special[TFN_EOS]) CHECK_INT(goal[n++], -1);
+        while (row[n] != k->special[TFN_SPECIAL_EOS]) CHECK_INT(goal[n++], -1);
         CHECK(!strcmp(tools_text(k, goal + n, text), tools_item.target));
         CHECK_INT(y->lengths[r], 2*n + 1);
     }
@@ -682,7 +682,7 @@ TEST(tools_labels)
 {
     for (int32_t most = 12; most <= 60; most += 48) {
         tools_box *x = tools_begin("entailment", DATA_LABELS, 60, most, 60, 0, true);
-        const tfn_tokeniser *k = &x->source.tokeniser;
+        const tfn_tokenizer *k = &x->source.tokenizer;
         const tfn_batch *y = data_batch(&x->batches, 0);
         char text[TASK_BYTES];
         CHECK(x->set.dropped == 0 && (x->set.cut > 0) == (most == 12));
@@ -690,8 +690,9 @@ TEST(tools_labels)
             const int32_t *row = y->tokens + r * y->time, *part = y->segments + r * y->time;
             int32_t n = y->lengths[r], middle = 1;
             task_make(&tools_item, x->task.task, &x->task.options, TASK_TRAIN, (uint64_t)r);
-            CHECK(n <= most && row[0] == k->special[TFN_BOS] && row[n - 1] == k->special[TFN_EOS]);
-            while (row[middle] != k->special[TFN_EOS]) middle++;
+            CHECK(n <= most && row[0] == k->special[TFN_SPECIAL_BOS]
+                  && row[n - 1] == k->special[TFN_SPECIAL_EOS]);
+            while (row[middle] != k->special[TFN_SPECIAL_EOS]) middle++;
             for (int32_t t = 0; t < n; t++) CHECK_INT(part[t], t > middle);
             CHECK_INT(y->targets[r], tools_item.label);
             if (most == 12) CHECK(n < 12 || abs(middle - 1 - (n - middle - 2)) < 2);
@@ -737,7 +738,7 @@ TEST(tools_text_windows)
 TEST(tools_masked)
 {
     tools_box *x = tools_begin("entailment", DATA_MASKED, 1000, 60, 50, 0, false);
-    const tfn_tokeniser *k = &x->source.tokeniser;
+    const tfn_tokenizer *k = &x->source.tokenizer;
     double all = 0, chosen = 0, masked = 0, other = 0;
     uint64_t first = 0;
     for (int64_t p = 0; p < 5 * x->batches.count; p++) {
@@ -754,7 +755,7 @@ TEST(tools_masked)
                 if (goal[t] < 0) { CHECK_INT(row[t], x->set.ids[j]); continue; }
                 CHECK_INT(goal[t], x->set.ids[j]);
                 targets++;
-                if (row[t] == k->special[TFN_MASK]) masked++;
+                if (row[t] == k->special[TFN_SPECIAL_MASK]) masked++;
                 else {
                     other += row[t] != goal[t];
                     CHECK(!data_is_special(k, row[t]));
@@ -785,7 +786,7 @@ TEST(tools_set_errors)
     data_set set;
     data_batches b;
     data_batch_options o;
-    tfn_tokeniser k = *s.tokeniser;
+    tfn_tokenizer k = *s.tokenizer;
     memset(&o, 0, sizeof o);
     s.most = 10;
     CHECK(data_set_init(&set, &s, data_get_task, &x->task, 20) && set.count + set.dropped == 20);
@@ -799,8 +800,8 @@ TEST(tools_set_errors)
     data_set_free(&set);
     CHECK(!data_set_init(&set, &s, tools_refuse, &x->task, 20) && strstr(set.error, "item 2"));
     data_set_free(&set);
-    s.tokeniser = &k;
-    k.special[TFN_EOS] = -1;
+    s.tokenizer = &k;
+    k.special[TFN_SPECIAL_EOS] = -1;
     CHECK(!data_set_init(&set, &s, data_get_task, &x->task, 20) && strstr(set.error, "no </s>"));
     data_set_free(&set);
     tools_end(x);
@@ -816,7 +817,8 @@ TEST(tools_sounds)                  /* each once an epoch, as it sounds, then si
     CHECK_INT(x->set.count, N);
     for (int64_t p = 0; p < x->batches.count; p++) {
         const tfn_batch *y = data_batch(&x->batches, p);
-        CHECK(!y->source && y->source_time % 4 == 3 && y->source_time / 4 <= x->batches.most_source);
+        CHECK(!y->source && y->source_time % 4 == 3
+              && y->source_time / 4 <= x->batches.most_source);
         for (int32_t r = 0; r < y->batch; r++) {
             const float *frames = y->frames + (ptrdiff_t)r * y->source_time * TASK_BANDS;
             int32_t i = x->batches.items[r], n, silent = y->source_lengths[r] * TASK_BANDS;
@@ -827,7 +829,7 @@ TEST(tools_sounds)                  /* each once an epoch, as it sounds, then si
             CHECK_BITS(frames, sound, (size_t)(n * TASK_BANDS) * sizeof *frames);
             for (; silent < y->source_time * TASK_BANDS; silent++)
                 if (frames[silent] < 0 || frames[silent] > 0) FAIL("sound in the padding");
-            CHECK(!strcmp(tools_text(&x->target.tokeniser, y->targets + r * y->time, text),
+            CHECK(!strcmp(tools_text(&x->target.tokenizer, y->targets + r * y->time, text),
                           tools_item.target));
         }
     }
@@ -849,13 +851,14 @@ TEST(tools_batches_train)           /* a model takes what data_batch gives, of e
         tfn_report report;
         char text[200];
         memset(&d, 0, sizeof d);
-        d.vocab = x->source.tokeniser.vocab;
-        if (i % 4 == 1 && x->target.tokeniser.vocab > d.vocab) d.vocab = x->target.tokeniser.vocab;
+        d.vocab = x->source.tokenizer.vocab;
+        if (i % 4 == 1 && x->target.tokenizer.vocab > d.vocab) d.vocab = x->target.tokenizer.vocab;
         d.context = x->batches.most_time, d.source_context = x->batches.most_source;
         d.batch = x->batches.most_rows;
         d.width = 16, d.layers = 1, d.heads = 1;
-        d.arch = i % 4 == 1 ? TFN_ENCODER_DECODER : i > 2 ? TFN_ENCODER : TFN_DECODER;
-        d.segments = d.arch == TFN_ENCODER ? 2 : 0;
+        d.arch = i % 4 == 1 ? TFN_ARCH_ENCODER_DECODER : i > 2 ? TFN_ARCH_ENCODER
+            : TFN_ARCH_DECODER;
+        d.segments = d.arch == TFN_ARCH_ENCODER ? 2 : 0;
         d.bands = i == 5 ? TASK_BANDS : 0;
         if (i == 3) d.head = TFN_HEAD_SEQUENCE, d.classes = 3;
         if (tfn_model_new(&m, &d, NULL) != TFN_OK) FAIL("%s", tfn_error_text(&m.error, text, 200));

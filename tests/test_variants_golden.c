@@ -43,8 +43,10 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "b2t-no-norm") VARIANT(.name = "dlcl") VARIANT(.name = "dlcl-post")
     VARIANT(.name = "dlcl-softmax") VARIANT(.name = "dlcl-vector") VARIANT(.name = "dlcl-groups")
     VARIANT(.name = "dlcl-one") VARIANT(.name = "dlcl-window")
-    VARIANT(.name = "dlcl-post-vector-softmax", .recipe = "dlcl-post", .mix = { 0, true, true, false, 0 })
-    VARIANT(.name = "resi-dual-weighted", .recipe = "resi-dual", .side_scale = 0.5f, .side_weight = 0.75f)
+    VARIANT(.name = "dlcl-post-vector-softmax", .recipe = "dlcl-post",
+            .mix = { 0, true, true, false, 0 })
+    VARIANT(.name = "resi-dual-weighted", .recipe = "resi-dual", .side_scale = 0.5f,
+            .side_weight = 0.75f)
     VARIANT(.name = "t-fixup") VARIANT(.name = "fixup") VARIANT(.name = "rezero")
     VARIANT(.name = "rezero-post") VARIANT(.name = "looklinear") VARIANT(.name = "deepnorm")
     VARIANT(.name = "ds-init") VARIANT(.name = "scalenorm", .scaled = true, .tied = true)
@@ -72,7 +74,8 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "sigma-reparam", .sigma = true)
     VARIANT(.name = "sigma-reparam-post", .sigma = true)
     VARIANT(.name = "sigma-reparam-vision", .sigma = true)
-    VARIANT(.name = "gpas") VARIANT(.name = "gpas-post") VARIANT(.name = "crmsnorm", .learned = true)
+    VARIANT(.name = "gpas") VARIANT(.name = "gpas-post") VARIANT(.name = "crmsnorm",
+        .learned = true)
     VARIANT(.name = "seednorm") VARIANT(.name = "centernorm") VARIANT(.name = "l2norm")
     VARIANT(.name = "dyt-isru") VARIANT(.name = "dyt-exp") VARIANT(.name = "dyt-atan")
     VARIANT(.name = "dyt-sin") VARIANT(.name = "dyt-softsign")
@@ -91,7 +94,8 @@ static const variants_case variants_cases[] = {
 enum { VARIANTS_CASES = sizeof variants_cases / sizeof *variants_cases };
 
 static const struct { const char *name; tfn_arch arch; } variants_archs[] = {
-    { "decoder", TFN_DECODER }, { "encoder", TFN_ENCODER }, { "both", TFN_ENCODER_DECODER }
+    { "decoder", TFN_ARCH_DECODER }, { "encoder", TFN_ARCH_ENCODER },
+        { "both", TFN_ARCH_ENCODER_DECODER }
 };
 
 /* The numbers of a named parameter, as parameter() in make_variants.py draws them. */
@@ -118,7 +122,7 @@ static void variants_fill(float *p, const char *name, int32_t rows, int32_t cols
 
 static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
 {
-    const bool both = arch == TFN_ENCODER_DECODER, four = c->layers == 4;
+    const bool both = arch == TFN_ARCH_ENCODER_DECODER, four = c->layers == 4;
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.arch = arch;
@@ -130,10 +134,10 @@ static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
     d.decoder_layers = !both ? 0 : four ? 5 : 3;
     d.heads = 2;
     d.ffn = 12;
-    d.activation = c->unit ? TFN_SWIGLU : TFN_RELU;
-    d.position = c->unit ? TFN_ROTARY : both && !c->learned ? TFN_SINUSOIDAL
-               : TFN_LEARNED;
-    d.untied = c->unit || (arch == TFN_ENCODER && !c->tied);
+    d.activation = c->unit ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_RELU;
+    d.position = c->unit ? TFN_POSITION_ROTARY : both && !c->learned ? TFN_POSITION_SINUSOIDAL
+               : TFN_POSITION_LEARNED;
+    d.untied = c->unit || (arch == TFN_ARCH_ENCODER && !c->tied);
     d.scale_embedding = both || c->scaled;
     d.recipe = c->recipe ? c->recipe : c->name;
     d.decoder_topology = c->decoder ? tfn_topology_find(c->decoder) : NULL;
@@ -152,7 +156,7 @@ static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
         row.side_weight = c->side_weight;
         d.topology = &row;
     }
-    if (c->sigma) d.optimizer = TFN_SGD, d.schedule.lr = 0.01f;
+    if (c->sigma) d.optimizer = TFN_OPTIMIZER_SGD, d.schedule.lr = 0.01f;
     return d;
 }
 
@@ -166,7 +170,7 @@ typedef struct variants_data {
 static void variants_batch(variants_data *data, tfn_arch arch, bool full)
 {
     tfn_batch *b = &data->batch;
-    const bool padded = arch == TFN_ENCODER || !full;
+    const bool padded = arch == TFN_ARCH_ENCODER || !full;
     memset(data, 0, sizeof *data);
     for (int32_t i = 0; i < VARIANTS_B * VARIANTS_TIME; i++) {
         data->valid[i] = !padded || i % VARIANTS_TIME < variants_lengths[i / VARIANTS_TIME];
@@ -180,7 +184,7 @@ static void variants_batch(variants_data *data, tfn_arch arch, bool full)
     b->tokens = data->tokens;
     b->targets = data->targets;
     b->lengths = padded ? variants_lengths : NULL;
-    if (arch != TFN_ENCODER_DECODER) return;
+    if (arch != TFN_ARCH_ENCODER_DECODER) return;
     b->source = data->source;
     b->source_time = VARIANTS_SOURCE;
     b->source_lengths = variants_source_lengths;
@@ -281,7 +285,7 @@ static bool variants_model(tfn_model *m, const tfn_model_desc *d, const char *na
         FAIL("%s: %s", name, tfn_error_text(&m->error, text, sizeof text));
         return false;
     }
-    sigma = (m->desc.topology->flags & TFN_SIGMA_REPARAM) != 0;
+    sigma = (m->desc.topology->flags & TFN_TOPOLOGY_SIGMA_REPARAM) != 0;
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
         variants_fill(p.data, p.name, p.rows, p.cols, sigma);
     return true;
@@ -337,7 +341,7 @@ static const variants_case *variants_now;
 static void variants_one(void)
 {
     for (int arch = 0; arch < 3; arch++) {
-        const bool both = variants_archs[arch].arch == TFN_ENCODER_DECODER;
+        const bool both = variants_archs[arch].arch == TFN_ARCH_ENCODER_DECODER;
         if (both ? variants_now->unit : variants_now->both_only) continue;
         if (both && variants_now->sensitive && sizeof(float) < 8) continue;
         variants_check(variants_now, arch, false);
@@ -399,7 +403,8 @@ static const struct { const char *recipe, *reason; } variants_without[] = { { NU
 static bool variants_has(const char *recipe)
 {
     for (int i = 0; i < VARIANTS_CASES; i++) {
-        const char *of = variants_cases[i].recipe ? variants_cases[i].recipe : variants_cases[i].name;
+        const char *of = variants_cases[i].recipe ? variants_cases[i].recipe
+            : variants_cases[i].name;
         if (!strcmp(of, recipe)) return true;
     }
     return false;
@@ -407,7 +412,8 @@ static bool variants_has(const char *recipe)
 static bool variants_excused(const char *recipe)
 {
     for (int i = 0; variants_without[i].recipe; i++)
-        if (!strcmp(variants_without[i].recipe, recipe)) return strlen(variants_without[i].reason) > 9;
+        if (!strcmp(variants_without[i].recipe, recipe)) return strlen(variants_without[i].reason)
+            > 9;
     return false;
 }
 

@@ -158,7 +158,7 @@ check "tfn train --cutoffs: clusters of words" parts
 classifies() {
     awk 'BEGIN { for (i = 0; i < 900; i++) { n = i * 7 % 13 % 2
         print (n ? "yes" : "no") "\t" (n ? "good " : "bad ") i "\t" i % 7 } }' > "$work/labels.tsv"
-    "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokeniser words --steps 100 \
+    "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokenizer words --steps 100 \
         --threads 1 --quiet --out "$work/c.safetensors" > "$work/page" &&
         printf 'good 28\t1\n\nbad 1\t3' | "$tfn" classify "$work/c.safetensors" > "$work/page" &&
         [ "$(sed 2d "$work/page" | tr '\n' ' ')" = 'yes no ' ] &&
@@ -171,7 +171,7 @@ ordered() {             # lines of many lengths, the longest above the batches o
     awk 'BEGIN { for (i = 0; i < 60; i++) {
         printf "%s", i % 3 ? "bad" : "good"; for (k = i * 7 % 31; k > 0; k--) printf " %d", k
         print "" } for (i = 0; i < 600; i++) printf "good "; print "" }' > "$work/input"
-    "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokeniser words --steps 100 \
+    "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokenizer words --steps 100 \
         --context 700 --batch-tokens 512 --threads 1 --quiet --out "$work/o.safetensors" \
         > "$work/page" && "$tfn" classify "$work/o.safetensors" "$work/input" --n-best 1 |
         cut -f 1 > "$work/one" && seq 61 | diff - "$work/one" || return 1
@@ -183,7 +183,7 @@ check "tfn classify: in order" ordered
 limited() { (ulimit -v 300000 && "$tfn" "$@"); }
 roomy() {               # eval takes the batches of training: not 1.6 GB for rows that may be long
     awk 'BEGIN { for (i = 0; i < 9000; i++) print (i % 3 ? "yes\ta" : "no\tb") i }' > "$work/short"
-    limited train --labels "$work/short" --tokeniser bytes --context 4000 --batch 4000 \
+    limited train --labels "$work/short" --tokenizer bytes --context 4000 --batch 4000 \
         --batch-tokens 4000 --layers 1 --width 32 --steps 3 --threads 1 --quiet \
         --out "$work/r.safetensors" > "$work/page" && limited eval "$work/r.safetensors" \
         > "$work/page" 2> "$work/error" && grep -q '^items *[1-9]' "$work/page" ||
@@ -204,7 +204,7 @@ tunes() {               # a pre-trained encoder classifies; its first seed is th
 }
 check "tfn train --from, classify --seeds" tunes
 texts() {               # a text of one's own; prompts of any bytes
-    "$tfn" train check.sh --tokeniser bytes --layers 1 --width 16 --steps 20 --threads 1 --quiet \
+    "$tfn" train check.sh --tokenizer bytes --layers 1 --width 16 --steps 20 --threads 1 --quiet \
         --out "$work/t.safetensors" > "$work/page" && "$tfn" eval "$work/t.safetensors" |
         grep -q bits/byte && printf 'if\n\377\\' | "$tfn" generate "$work/t.safetensors" \
         --max-tokens 9 --lines > "$work/page" && [ "$(wc -l < "$work/page")" = 2 ]
@@ -212,7 +212,7 @@ texts() {               # a text of one's own; prompts of any bytes
 check "tfn: a text in bytes" texts
 slides() {              # past the context, as many tokens as wanted; whatever the batch
     printf 'if\nthen some more words than half of the context has room for, or so\n' > "$work/input"
-    "$tfn" train tfn.sh --tokeniser bytes --layers 1 --width 16 --context 16 --steps 60 --threads 1 \
+    "$tfn" train tfn.sh --tokenizer bytes --layers 1 --width 16 --context 16 --steps 60 --threads 1 \
         --quiet --out "$work/slide.safetensors" > "$work/page" 2>&1 || return 1
     for how in '' '--temperature 1 --top-k 9'; do
         "$tfn" generate "$work/slide.safetensors" "$work/input" $how --max-tokens 333 > "$work/one" \
@@ -235,7 +235,7 @@ slides() {              # past the context, as many tokens as wanted; whatever t
 check "tfn generate: longer than the context" slides
 newlines() {            # as they are; as \n where one text a line is promised
     awk 'BEGIN { for (i = 0; i < 2000; i++) print "a\\" }' > "$work/slashes"
-    "$tfn" train "$work/slashes" --tokeniser bytes --layers 1 --width 8 --steps 100 --lr 0.02 \
+    "$tfn" train "$work/slashes" --tokenizer bytes --layers 1 --width 8 --steps 100 --lr 0.02 \
         --threads 1 --quiet --out "$work/n.safetensors" > "$work/page" &&
         printf '%s\n' 'a\' > "$work/input" &&
         "$tfn" generate "$work/n.safetensors" "$work/input" --max-tokens 4 > "$work/page" || return 1
@@ -250,7 +250,7 @@ newlines() {            # as they are; as \n where one text a line is promised
 check "tfn generate: newlines" newlines
 oneline() {             # a tenth is held out all the same, between characters
     awk 'BEGIN { for (i = 0; i < 900; i++) printf "\303\244%d ", i % 7 }' > "$work/oneline"
-    "$tfn" train "$work/oneline" --tokeniser chars --layers 1 --width 16 --steps 20 --threads 1 \
+    "$tfn" train "$work/oneline" --tokenizer chars --layers 1 --width 16 --steps 20 --threads 1 \
         --quiet --out "$work/l.safetensors" > "$work/page" &&
         "$tfn" eval "$work/l.safetensors" > "$work/page" &&
         awk '/^targets/ { exit !($2 > 250 && $2 < 280) }' "$work/page"
@@ -259,9 +259,9 @@ check "tfn train: a text of one line" oneline
 marked() {              # a byte-order mark is no text: not of a class, a word, a prompt
     mark=$(printf '\357\273\277')
     { printf '%s' "$mark"; cat "$work/labels.tsv"; } > "$work/marked.tsv"
-    "$tfn" train --labels "$work/marked.tsv" --layers 1 --width 16 --tokeniser words --steps 100 \
+    "$tfn" train --labels "$work/marked.tsv" --layers 1 --width 16 --tokenizer words --steps 100 \
         --threads 1 --quiet --out "$work/k.safetensors" > "$work/one" &&
-        "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokeniser words \
+        "$tfn" train --labels "$work/labels.tsv" --layers 1 --width 16 --tokenizer words \
             --steps 100 --threads 1 --quiet --force --out "$work/c2.safetensors" > "$work/page" &&
         cmp "$work/one" "$work/page" || return 1
     { printf '%s' "$mark"; echo ab; } > "$work/marked"
@@ -311,7 +311,7 @@ estimated() {           # batches of one row, of 2 letters or 40: the steps take
         if (i % 12 == 0) for (k = 0; k < 40; k++) w = w "b" k % 7
         print w "\t" w } }' > "$work/uneven.tsv"
     for seed in 1 2 3; do
-        "$tfn" train --pairs "$work/uneven.tsv" --tokeniser chars --context 256 --batch 1 --layers 1 \
+        "$tfn" train --pairs "$work/uneven.tsv" --tokenizer chars --context 256 --batch 1 --layers 1 \
             --width 16 --seed $seed --minutes 0.03 --threads 1 --quiet --force \
             --out "$work/u.safetensors" > "$work/page" 2> "$work/said" || return 1
         sed -n 's/.*--steps //p' "$work/said"

@@ -5,7 +5,7 @@
  *     bench gemm        matrix products; per cent of the FMA limit; OpenBLAS, oneDNN
  *     bench train       a training step: forward, backward, AdamW; PyTorch
  *     bench decode      a token, batch 1; per cent of the memory limit; prefill; PyTorch
- *     bench kernels     norms, softmax, activations, optimiser; PyTorch
+ *     bench kernels     norms, softmax, activations, optimizer; PyTorch
  *     bench attention   forward and backward, causal
  *     bench threads     two threads, alone and with a busy neighbour; are the bits the same?
  *     bench memory      bytes of a training step
@@ -318,7 +318,7 @@ static void bench_peak(const tfn_kernels *k)
 
 typedef struct product {
     const tfn_kernels *k;
-    tfn_matmul p;
+    tfn_matmul_args p;
     bool ta, tb;
     float *work;
     int calls;
@@ -351,7 +351,7 @@ static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrd
     const ptrdiff_t depth = layout == 0 ? K : layout == 1 ? N : M;
     float *a = random_floats(m * depth, 1), *b = random_floats(depth * n, 2);
     float *c = random_floats(m * n, 3), *work = random_floats(k->matmul_work(m, n, depth) + 1, 4);
-    tfn_matmul p = { c, NULL, a, b, m, n, depth, n, 0, depth, 1, n, 1 };
+    tfn_matmul_args p = { c, NULL, a, b, m, n, depth, n, 0, depth, 1, n, 1 };
     product job;
     contest x = { "gemm", NULL, k->name, our_product, their_product, fma_limit, NULL, 0,
                   GFLOPS, { 0 } };
@@ -446,9 +446,9 @@ typedef struct arrays {
     ptrdiff_t rows, cols;
 } arrays;
 
-static tfn_norm norm_of(const arrays *a, tfn_norm_kind kind)
+static tfn_norm_args norm_of(const arrays *a, tfn_norm_kind kind)
 {
-    tfn_norm n;
+    tfn_norm_args n;
     memset(&n, 0, sizeof n);
     n.kind = kind;
     n.y = a->y, n.mean = a->mean, n.rstd = a->rstd;
@@ -462,20 +462,20 @@ static tfn_norm norm_of(const arrays *a, tfn_norm_kind kind)
 static void layernorm_forward(void *p)
 {
     arrays *a = (arrays *)p;
-    tfn_norm n = norm_of(a, TFN_NORM_LAYER);
+    tfn_norm_args n = norm_of(a, TFN_NORM_LAYER);
     a->k->norm_forward(&n);
 }
 static void layernorm_backward(void *p)
 {
     arrays *a = (arrays *)p;
-    tfn_norm n = norm_of(a, TFN_NORM_LAYER);
+    tfn_norm_args n = norm_of(a, TFN_NORM_LAYER);
     a->k->norm_backward(&n);
     a->k->norm_params_backward(&n, 0, n.cols);
 }
 static void rmsnorm_forward(void *p)
 {
     arrays *a = (arrays *)p;
-    tfn_norm n = norm_of(a, TFN_NORM_RMS);
+    tfn_norm_args n = norm_of(a, TFN_NORM_RMS);
     a->k->norm_forward(&n);
 }
 static void softmax_forward(void *p)
@@ -486,12 +486,13 @@ static void softmax_forward(void *p)
 static void gelu_forward(void *p)
 {
     arrays *a = (arrays *)p;
-    a->k->activation_forward(a->y, a->x, a->rows * a->cols, TFN_GELU_TANH);
+    a->k->activation_forward(a->y, a->x, a->rows * a->cols, TFN_ACTIVATION_GELU_TANH);
 }
 static void gelu_backward(void *p)
 {
     arrays *a = (arrays *)p;
-    a->k->activation_backward(a->dx, a->dy, a->x, a->rows * a->cols, TFN_GELU_TANH, false);
+    a->k->activation_backward(a->dx, a->dy, a->x, a->rows * a->cols, TFN_ACTIVATION_GELU_TANH,
+                              false);
 }
 static void dropout(void *p)
 {
@@ -501,9 +502,9 @@ static void dropout(void *p)
 static void adamw(void *p)
 {
     arrays *a = (arrays *)p;
-    tfn_update u;
+    tfn_update_args u;
     memset(&u, 0, sizeof u);
-    u.optimizer = TFN_ADAMW;
+    u.optimizer = TFN_OPTIMIZER_ADAMW;
     u.lr = u.step_size = 1e-4f;
     u.beta1 = 0.9f;
     u.beta2 = 0.98f;
@@ -566,7 +567,7 @@ static void bench_kernels(const tfn_kernels *k)
 
 typedef struct attention_job {
     const tfn_kernels *k;
-    tfn_attention p;
+    tfn_attention_args p;
     float *work;
     int calls;
     bool backward;
@@ -662,7 +663,7 @@ static tfn_model_desc desc_of(const shape *s, bool inference, int threads)
 {
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
-    if (is_pair(s)) d.arch = TFN_ENCODER_DECODER, d.activation = TFN_RELU;
+    if (is_pair(s)) d.arch = TFN_ARCH_ENCODER_DECODER, d.activation = TFN_ACTIVATION_RELU;
     d.layers = s->layers, d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
     d.context = s->time, d.batch = inference ? 1 : s->batch, d.vocab = s->vocab;
     d.isa = option.isa, d.threads = threads, d.inference = inference;
@@ -1000,9 +1001,9 @@ static data_file generated_text(size_t size)
 
 typedef struct bpe_job {
     const data_file *text;
-    tfn_tokeniser_desc desc;
+    tfn_tokenizer_desc desc;
     tfn_trainer trainer;
-    tfn_tokeniser k;
+    tfn_tokenizer k;
     void *mem, *own;
     size_t size;
     int32_t *ids;
@@ -1021,14 +1022,14 @@ static double our_ids(void *p)
 {
     bpe_job *j = (bpe_job *)p;
     double start = now();
-    tfn_tokeniser_encode(&j->k, j->ids, (ptrdiff_t)j->text->size, j->text->bytes, j->text->size);
+    tfn_tokenizer_encode(&j->k, j->ids, (ptrdiff_t)j->text->size, j->text->bytes, j->text->size);
     return now() - start;
 }
 static void bench_bpe(bpe_job *j, const data_file *text)
 {
     contest c = { "data", "BPE training, 8192 pieces", "", our_merges, NULL, NULL, j,
                   (double)text->size, MBYTES, { 0 } };
-    tfn_tokeniser_source source;
+    tfn_tokenizer_source source;
     memset(j, 0, sizeof *j);
     j->text = text;
     if (text->size > 26000000)                  /* the default has room for so much */
@@ -1041,8 +1042,8 @@ static void bench_bpe(bpe_job *j, const data_file *text)
     else our_merges(j);
     memset(&source, 0, sizeof source);
     source.trainer = &j->trainer;
-    j->own = need(malloc(tfn_tokeniser_size(&source) + 1));
-    tfn_tokeniser_init(&j->k, &source, j->own, tfn_tokeniser_size(&source));
+    j->own = need(malloc(tfn_tokenizer_size(&source) + 1));
+    tfn_tokenizer_init(&j->k, &source, j->own, tfn_tokenizer_size(&source));
     must_be_ok(text->name, &j->k.error);
     j->ids = (int32_t *)need(malloc(text->size * sizeof *j->ids));
     c.name = "BPE encoding", c.ours = our_ids, c.more.text = NULL;
@@ -1093,7 +1094,7 @@ static void bench_batches(const bpe_job *bpe)
     if (!wanted(c.name)) return;
     lines = pairs_of(bpe->text);
     memset(&o, 0, sizeof o), memset(&b, 0, sizeof b), memset(&job, 0, sizeof job);
-    o.kind = DATA_PAIRS, o.tokeniser = &bpe->k, o.most = 256, b.tokens = 4096;
+    o.kind = DATA_PAIRS, o.tokenizer = &bpe->k, o.most = 256, b.tokens = 4096;
     if (!data_set_init(&set, &o, get_pair, &lines, lines.count)) fail(bpe->text->name, set.error);
     if (!data_batches_init(&job.batches, &set, &b)) fail(bpe->text->name, job.batches.error);
     c.job = &job, c.amount = (double)set.count;
@@ -1150,7 +1151,8 @@ static void beam_start(beam_job *j, const shape *s)
     tfn_generate_desc g;
     size_t scratch, size;
     memset(j, 0, sizeof *j), memset(&g, 0, sizeof g);
-    d.arch = TFN_ENCODER_DECODER, d.activation = TFN_RELU, d.untied = true, d.batch = s->batch;
+    d.arch = TFN_ARCH_ENCODER_DECODER, d.activation = TFN_ACTIVATION_RELU, d.untied = true,
+        d.batch = s->batch;
     d.context = 2*BEAM_SOURCE + 2, d.source_context = BEAM_SOURCE;
     make_model(&j->m, &d, s->name);
     beam_weights(&j->m);
@@ -1195,7 +1197,7 @@ static void beam_write(beam_job *j)
     }
     for (int k = 0; k < 2; k++) {
         strcpy(last[k].name, k ? "lengths" : "source");
-        last[k].dtype = TFN_I32, last[k].rank = 2 - k, last[k].shape[0] = j->batch.batch;
+        last[k].dtype = TFN_DTYPE_I32, last[k].rank = 2 - k, last[k].shape[0] = j->batch.batch;
         last[k].shape[1 - k] = k ? j->batch.batch : BEAM_SOURCE;
         last[k].data = k ? j->lengths : j->source;
     }

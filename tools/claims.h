@@ -124,8 +124,8 @@ static lab_spec setting(lab_task kind, const char *recipe, int32_t layers)
     s.task = kind, s.recipe = recipe, s.layers = layers;
     s.width = 32, s.heads = 2, s.ffn = 64, s.batch = 32;
     s.beta1 = 0.9, s.beta2 = 0.98;
-    s.optimizer = TFN_ADAM;
-    s.schedule = TFN_LINEAR;
+    s.optimizer = TFN_OPTIMIZER_ADAM;
+    s.schedule = TFN_SCHEDULE_LINEAR;
     return s;
 }
 static lab_spec at_start(const char *recipe, int32_t layers)
@@ -294,7 +294,7 @@ static void x5(lab *l, outcome *o)
 static double jacobian(const float *x, int32_t d)
 {
     float y[256], v[256], u[256], mean, rate;
-    tfn_norm p;
+    tfn_norm_args p;
     double size = 0;
     memset(&p, 0, sizeof p);
     p.kind = TFN_NORM_LAYER;
@@ -525,7 +525,7 @@ static void x23(lab *l, outcome *o)
 
 static lab_spec by_sgd(lab_spec s)
 {
-    s.optimizer = TFN_SGD;
+    s.optimizer = TFN_OPTIMIZER_SGD;
     s.beta1 = 0.9;
     s.lr = 0.2;
     return s;
@@ -535,7 +535,7 @@ static lab_spec by_sgd(lab_spec s)
 static void x12_anchors(lab *l, outcome *o)
 {
     lab_spec s = training("post", 4, 8e-3, 200, 500);
-    s.schedule = TFN_INVERSE_SQRT;
+    s.schedule = TFN_SCHEDULE_INVERSE_SQRT;
     s.anchor = 200;
     say_sample(o, "Inverse square root with Adam: BLEU with warm-up ", 1,
                lab_over(l, s, "bleu", 0));
@@ -617,7 +617,7 @@ static void x16(lab *l, outcome *o)
 {
     lab_spec pre = training("pre", 4, 8e-3, 1, 500), post = training("post", 4, 8e-3, 200, 500);
     lab_spec adam = training("post", 6, 4e-3, 1, 600), radam = adam, shorter;
-    radam.optimizer = TFN_RADAM;
+    radam.optimizer = TFN_OPTIMIZER_RADAM;
     shorter = radam;                    /* at beta2 0.98 its own warm-up is 100 updates, not 400 */
     adam.beta2 = radam.beta2 = 0.995;
     lab_sample a = lab_over(l, pre, "bleu", 0), b = lab_over(l, post, "bleu", 0);
@@ -638,7 +638,7 @@ static void x20(lab *l, outcome *o)
 {
     lab_spec small = training("post", 6, 5e-4, 1, 600), large = training("post", 6, 4e-3, 1, 600);
     lab_spec best = training("post", 6, 4e-3, 200, 600);
-    small.schedule = TFN_CONSTANT;
+    small.schedule = TFN_SCHEDULE_CONSTANT;
     lab_sample a = lab_over(l, small, "nll", 0), b = lab_over(l, large, "nll", 0);
     lab_sample c = lab_over(l, best, "nll", 0);
     draw_loss(l, o, small, "5e-4, constant");
@@ -1571,7 +1571,7 @@ static void b14(lab *l, outcome *o)
     for (int32_t n = 1; n <= 60; n++) {
         tfn_place p;
         memset(&p, 0, sizeof p);
-        p.kind = TFN_FFN;
+        p.kind = TFN_SUBLAYER_FFN;
         p.layer = 1, p.depth = p.encoder_depth = p.decoder_depth = n;
         p.width = 512;
         double alpha = (double)tfn_topology_join(t, &p).extra.value;
@@ -1691,7 +1691,7 @@ static const claim claims[] = {
     { "X12", "figure 2", "Post-LN fails without warm-up, with Adam and with SGD",
       "fails without, trains with",
       "IWSLT: Adam 8.45 BLEU without, about 34 with; SGD about 0 in 15 epochs",
-      "BLEU below 20 without and above 90 with, in 4 of 5 seeds, both optimisers", SHALLOW, x12,
+      "BLEU below 20 without and above 90 with, in 4 of 5 seeds, both optimizers", SHALLOW, x12,
       NULL },
     { "X13", "figure 2", "the length of the warm-up matters", "some, but fewer updates are worse",
       "IWSLT: 500 updates instead of 4,000: 31.16 BLEU at 5e-4, 2.77 at 1e-3",
@@ -1754,7 +1754,7 @@ static const claim claims[] = {
       "N) in Pre-LN and Admin", "O(N), O(ln N)", "R^2 = 0.99 each",
       "R^2 in N above 0.95 and above that in ln N for Post-LN; the reverse order for the others",
       MOVED, a6, NULL },
-    { "A7", "figure 4, right", "so does an optimiser's step, far more in Post-LN",
+    { "A7", "figure 4, right", "so does an optimizer's step, far more in Post-LN",
       "several magnitudes", "R^2 = 0.75", "ten times Pre-LN's and Admin's at N = 48", MOVED, a7,
       NULL },
     { "A8", "theorem 2", "the shift is proportional to the sum of beta_ii^2", "proportional", "",

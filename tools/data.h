@@ -269,13 +269,13 @@ static inline bool data_get_task(data_item *item, void *user, int64_t i)
     return true;
 }
 
-/* -- a tokeniser trained on items -------------------------------------------------------------- */
+/* -- a tokenizer trained on items -------------------------------------------------------------- */
 
-typedef struct data_tokeniser {
-    tfn_tokeniser tokeniser;
+typedef struct data_tokenizer {
+    tfn_tokenizer tokenizer;
     void         *mem;
     char          error[DATA_ERROR];
-} data_tokeniser;
+} data_tokenizer;
 enum { DATA_FIRST = 1, DATA_SECOND = 2 };       /* which texts; added: both */
 
 static inline bool data_say(char *error, const tfn_error *e)
@@ -300,7 +300,7 @@ static inline const char *data_spaced(char *error, data_item *item, int k, bool 
     return *buffer;
 }
 
-static inline bool data_train(data_tokeniser *x, tfn_trainer *t, data_get *get, void *user,
+static inline bool data_train(data_tokenizer *x, tfn_trainer *t, data_get *get, void *user,
                               int64_t count, int which, bool space)
 {
     char *buffer = NULL;
@@ -319,14 +319,14 @@ static inline bool data_train(data_tokeniser *x, tfn_trainer *t, data_get *get, 
     return !x->error[0];
 }
 
-static inline bool data_tokeniser_init(data_tokeniser *x, const tfn_tokeniser_desc *desc,
+static inline bool data_tokenizer_init(data_tokenizer *x, const tfn_tokenizer_desc *desc,
                                        data_get *get, void *user, int64_t count, int which,
                                        bool space)
 {
     size_t size = tfn_trainer_size(desc);
     void *mem;
     tfn_trainer trainer;
-    tfn_tokeniser_source source;
+    tfn_tokenizer_source source;
     memset(x, 0, sizeof *x);
     memset(&source, 0, sizeof source);
     mem = data_alloc(x->error, (int64_t)size, 1);
@@ -334,19 +334,19 @@ static inline bool data_tokeniser_init(data_tokeniser *x, const tfn_tokeniser_de
         data_say(x->error, &trainer.error);
     else if (mem && data_train(x, &trainer, get, user, count, which, space)) {
         source.trainer = &trainer;
-        size = tfn_tokeniser_size(&source);
+        size = tfn_tokenizer_size(&source);
         x->mem = data_alloc(x->error, (int64_t)size, 1);
-        if (x->mem && tfn_tokeniser_init(&x->tokeniser, &source, x->mem, size) != TFN_OK)
-            data_say(x->error, &x->tokeniser.error);
+        if (x->mem && tfn_tokenizer_init(&x->tokenizer, &source, x->mem, size) != TFN_OK)
+            data_say(x->error, &x->tokenizer.error);
     }
     free(mem);
     return !x->error[0];
 }
-static inline void data_tokeniser_free(data_tokeniser *x) { free(x->mem), x->mem = NULL; }
+static inline void data_tokenizer_free(data_tokenizer *x) { free(x->mem), x->mem = NULL; }
 
 /* -- sets: items as ids ------------------------------------------------------------------------ */
 
-/* Rows of a batch, END and BEGIN being the tokeniser's </s> and <s>:
+/* Rows of a batch, END and BEGIN being the tokenizer's </s> and <s>:
  *     TEXT     a window of the stream; its items are joined by END
  *     PAIRS    source END;  tokens END target, targets target END (fairseq's and the generator's);
  *              of speech the source is frames of TASK_BANDS numbers, 4 n + 3 of them
@@ -355,7 +355,7 @@ static inline void data_tokeniser_free(data_tokeniser *x) { free(x->mem), x->mem
  *     MASKED   the same */
 typedef struct data_set_options {
     data_kind kind;
-    const tfn_tokeniser *tokeniser, *target;    /* target NULL: tokeniser */
+    const tfn_tokenizer *tokenizer, *target;    /* target NULL: tokenizer */
     int32_t most, most_source;      /* longest row; the window. most_source 0: most */
     bool    space;                  /* a space before each text */
     bool    speech;                 /* PAIRS whose source is sound */
@@ -371,10 +371,10 @@ typedef struct data_set {
     char     error[DATA_ERROR];
 } data_set;
 
-static inline const tfn_tokeniser *data_tokeniser_of(const data_set *x, int k)
+static inline const tfn_tokenizer *data_tokenizer_of(const data_set *x, int k)
 {
     bool second = x->options.target && k == 1 && x->options.kind == DATA_PAIRS;
-    return second ? x->options.target : x->options.tokeniser;
+    return second ? x->options.target : x->options.tokenizer;
 }
 
 /* Tokens of item i's rows: source (0 if there is none; of speech positions) and target. */
@@ -417,7 +417,7 @@ static inline bool data_encode(data_set *x, data_get *get, void *user, int64_t c
     char *buffer = NULL;
     size_t room = 0;
     int64_t kept = 0, end = 0, most = *total;
-    int32_t eos = x->options.tokeniser->special[TFN_EOS];
+    int32_t eos = x->options.tokenizer->special[TFN_SPECIAL_EOS];
     for (int64_t i = 0; i < count && !x->error[0]; i++) {
         data_item item = { { NULL }, { 0 }, 0, NULL };
         if (!get(&item, user, i)) data_fail(x->error, "item %lld cannot be had", (long long)i);
@@ -427,7 +427,7 @@ static inline bool data_encode(data_set *x, data_get *get, void *user, int64_t c
         for (int k = 0; k < 2 && !x->error[0]; k++) {
             const char *text = data_spaced(x->error, &item, k, x->options.space, &buffer, &room);
             if (text && item.bytes[k])
-                end += tfn_tokeniser_encode(data_tokeniser_of(x, k), x->ids ? x->ids + end : NULL,
+                end += tfn_tokenizer_encode(data_tokenizer_of(x, k), x->ids ? x->ids + end : NULL,
                                             x->ids ? most - end : 0, text, item.bytes[k]);
             if (x->options.kind == DATA_TEXT && k && i + 1 < count) {
                 if (x->ids) x->ids[end] = eos;
@@ -449,10 +449,10 @@ static inline bool data_encode(data_set *x, data_get *get, void *user, int64_t c
     return !x->error[0];
 }
 
-static inline bool data_needs(data_set *x, const tfn_tokeniser *k, tfn_special special)
+static inline bool data_needs(data_set *x, const tfn_tokenizer *k, tfn_special special)
 {
     static const char *const names[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>" };
-    return k->special[special] >= 0 || data_fail(x->error, "the tokeniser has no %s",
+    return k->special[special] >= 0 || data_fail(x->error, "the tokenizer has no %s",
                                                  names[special]);
 }
 
@@ -466,10 +466,11 @@ static inline bool data_set_init(data_set *x, const data_set_options *options, d
     if (!x->options.most_source) x->options.most_source = options->most;
     if (options->most < 4)
         return data_fail(x->error, "rows of %d tokens, wanted at least 4", (int)options->most);
-    if ((!text || count > 1) && !data_needs(x, options->tokeniser, TFN_EOS)) return false;
-    if (!text && !data_needs(x, data_tokeniser_of(x, 1), TFN_EOS)) return false;
-    if (encoder && !data_needs(x, options->tokeniser, TFN_BOS)) return false;
-    if (options->kind == DATA_MASKED && !data_needs(x, options->tokeniser, TFN_MASK)) return false;
+    if ((!text || count > 1) && !data_needs(x, options->tokenizer, TFN_SPECIAL_EOS)) return false;
+    if (!text && !data_needs(x, data_tokenizer_of(x, 1), TFN_SPECIAL_EOS)) return false;
+    if (encoder && !data_needs(x, options->tokenizer, TFN_SPECIAL_BOS)) return false;
+    if (options->kind == DATA_MASKED && !data_needs(x, options->tokenizer, TFN_SPECIAL_MASK))
+        return false;
     if (!data_encode(x, get, user, count, &total)) return false;
     x->at = (int64_t *)data_alloc(x->error, 2*count + 1, sizeof *x->at);
     x->label = (int32_t *)data_alloc(x->error, count, sizeof *x->label);
@@ -681,7 +682,7 @@ static inline void data_batches_free(data_batches *b)
     b->order = b->spare = b->first = b->items = b->tokens = b->lengths = b->source = NULL;
 }
 
-static inline bool data_is_special(const tfn_tokeniser *k, int32_t id)
+static inline bool data_is_special(const tfn_tokenizer *k, int32_t id)
 {
     for (int s = 0; s < TFN_SPECIAL_COUNT; s++)
         if (k->special[s] == id) return true;
@@ -692,7 +693,7 @@ static inline bool data_is_special(const tfn_tokeniser *k, int32_t id)
  * 15 %, and becomes <mask> in 80 %, any token in 10 %, itself in 10 % of the cases; the chosen are
  * the targets. Number p of the key decides about place p; the place with the smallest is always
  * chosen, so that every row has a target. */
-static inline void data_mask(int32_t *tokens, int32_t *targets, int32_t n, const tfn_tokeniser *k,
+static inline void data_mask(int32_t *tokens, int32_t *targets, int32_t n, const tfn_tokenizer *k,
                              tfn_key key)
 {
     const uint32_t limit = 644245094;                           /* 0.15 * 2^32 */
@@ -706,7 +707,7 @@ static inline void data_mask(int32_t *tokens, int32_t *targets, int32_t n, const
         targets[p] = -1;
         if (data_is_special(k, tokens[p]) || (p != lowest && (uint32_t)bits >= limit)) continue;
         targets[p] = tokens[p];
-        if (fate < 8) tokens[p] = k->special[TFN_MASK];
+        if (fate < 8) tokens[p] = k->special[TFN_SPECIAL_MASK];
         for (uint64_t again = 1; fate == 8; again++) {          /* a token that is not special */
             bits = tfn_random_bits(key, again << 32 | (uint64_t)p);
             tokens[p] = (int32_t)(bits % (uint64_t)k->vocab);
@@ -725,8 +726,8 @@ static inline void data_fill_pair(data_batches *b, int32_t r, int64_t i)
     int32_t *targets = b->targets + (int64_t)r * b->batch.time;
     int32_t *first = mid ? tokens : b->source + (int64_t)r * b->batch.source_time;
     memcpy(first, x->ids + at[0], (size_t)a * sizeof *first);
-    if (!mid) first[a] = data_tokeniser_of(x, 0)->special[TFN_EOS];
-    tokens[mid] = targets[mid + n] = data_tokeniser_of(x, 1)->special[TFN_EOS];
+    if (!mid) first[a] = data_tokenizer_of(x, 0)->special[TFN_SPECIAL_EOS];
+    tokens[mid] = targets[mid + n] = data_tokenizer_of(x, 1)->special[TFN_SPECIAL_EOS];
     memcpy(tokens + mid + 1, x->ids + at[1], (size_t)n * sizeof *tokens);
     memcpy(targets + mid, x->ids + at[1], (size_t)n * sizeof *targets);
 }
@@ -743,7 +744,7 @@ static inline void data_fill_sound(data_batches *b, int32_t r, int64_t i)
     memset(frames, 0, (size_t)cells * sizeof *frames);
     memcpy(frames, x->frames + i*TASK_FRAMES*TASK_BANDS,
            (size_t)x->heard[i] * TASK_BANDS * sizeof *frames);
-    tokens[0] = targets[n] = data_tokeniser_of(x, 1)->special[TFN_EOS];
+    tokens[0] = targets[n] = data_tokenizer_of(x, 1)->special[TFN_SPECIAL_EOS];
     memcpy(tokens + 1, x->ids + at[1], (size_t)n * sizeof *tokens);
     memcpy(targets, x->ids + at[1], (size_t)n * sizeof *targets);
 }
@@ -751,15 +752,15 @@ static inline void data_fill_sound(data_batches *b, int32_t r, int64_t i)
 static inline void data_fill_encoder(data_batches *b, int32_t r, int64_t i, int64_t epoch)
 {
     const data_set *x = b->set;
-    const tfn_tokeniser *k = x->options.tokeniser;
+    const tfn_tokenizer *k = x->options.tokenizer;
     const int64_t *at = x->at + 2*i;
     int32_t *tokens = b->tokens + (int64_t)r * b->batch.time;
     int32_t *segments = b->segments + (int64_t)r * b->batch.time, n = 0;
-    tokens[n++] = k->special[TFN_BOS];
+    tokens[n++] = k->special[TFN_SPECIAL_BOS];
     for (int part = 0; part < 2 && (!part || at[2] > at[1]); part++) {
         int32_t begin = n;
         for (int64_t j = at[part]; j < at[part + 1]; j++) tokens[n++] = x->ids[j];
-        tokens[n++] = k->special[TFN_EOS];
+        tokens[n++] = k->special[TFN_SPECIAL_EOS];
         for (int32_t j = begin; j < n; j++) segments[j] = part;
     }
     if (x->options.kind == DATA_LABELS) b->targets[r] = x->label[i];
@@ -809,7 +810,7 @@ static inline const tfn_batch *data_batch(data_batches *b, int64_t position)
     bool shuffled = !b->options.in_order;
     int64_t epoch = shuffled ? position / b->count : 0, k = position % b->count, cells;
     int64_t n = b->windows ? b->windows : x->count, begin, end;
-    int32_t pad = x->options.tokeniser->special[TFN_PAD];
+    int32_t pad = x->options.tokenizer->special[TFN_SPECIAL_PAD];
     if (b->order) data_order(b, epoch);
     if (b->order && shuffled) k = tfn_random_shuffle(data_key(b, epoch, 3), k, b->count);
     begin = b->order ? b->first[k] : k * b->options.batch;

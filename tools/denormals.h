@@ -91,7 +91,7 @@ static void denormals_after(const char *where)
                    denormals.floats, where);
 }
 
-static void denormals_matmul(const tfn_matmul *p, float *work)
+static void denormals_matmul(const tfn_matmul_args *p, float *work)
 {
     denormals_factor(p->a, p->m, p->k, p->a_row, p->a_col);
     denormals_factor(p->b, p->k, p->n, p->b_row, p->b_col);
@@ -102,7 +102,7 @@ static void denormals_matmul(const tfn_matmul *p, float *work)
 
 /* Pair by pair, each on empty scratch, in which then lies what its last strip of queries read: of a
  * pair with one head and at most 64 queries all. */
-static void denormals_attention(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last,
+static void denormals_attention(const tfn_attention_args *p, ptrdiff_t first, ptrdiff_t last,
                                 float *work, bool backward)
 {
     const ptrdiff_t floats = denormals.real->attention_work(p->tq, p->tk, p->head_size);
@@ -115,12 +115,14 @@ static void denormals_attention(const tfn_attention *p, ptrdiff_t first, ptrdiff
         denormals_read(denormals_in(work, floats), floats, "attention");
     }
 }
-static void denormals_attention_forward(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last,
+static void denormals_attention_forward(const tfn_attention_args *p, ptrdiff_t first,
+                                        ptrdiff_t last,
                                         float *work)
 {
     denormals_attention(p, first, last, work, false);
 }
-static void denormals_attention_backward(const tfn_attention *p, ptrdiff_t first, ptrdiff_t last,
+static void denormals_attention_backward(const tfn_attention_args *p, ptrdiff_t first,
+                                         ptrdiff_t last,
                                          float *work)
 {
     denormals_attention(p, first, last, work, true);
@@ -135,22 +137,25 @@ static void denormals_attention_backward(const tfn_attention *p, ptrdiff_t first
     }
 DENORMALS_AROUND(column_sum, (float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
                               ptrdiff_t ld, bool add), (dbias, dy, rows, cols, ld, add))
-DENORMALS_AROUND(norm_forward, (const tfn_norm *p), (p))
-DENORMALS_AROUND(norm_backward, (const tfn_norm *p), (p))
-DENORMALS_AROUND(norm_params_backward, (const tfn_norm *p, ptrdiff_t first, ptrdiff_t count),
+DENORMALS_AROUND(norm_forward, (const tfn_norm_args *p), (p))
+DENORMALS_AROUND(norm_backward, (const tfn_norm_args *p), (p))
+DENORMALS_AROUND(norm_params_backward, (const tfn_norm_args *p, ptrdiff_t first, ptrdiff_t count),
                  (p, first, count))
 DENORMALS_AROUND(softmax_forward, (float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols),
                  (y, x, rows, cols))
 DENORMALS_AROUND(softmax_backward, (float *dx, const float *dy, const float *y, ptrdiff_t rows,
                                     ptrdiff_t cols, bool add), (dx, dy, y, rows, cols, add))
-DENORMALS_AROUND(activation_forward, (float *y, const float *x, ptrdiff_t n, tfn_activation kind),
+DENORMALS_AROUND(activation_forward, (float *y, const float *x, ptrdiff_t n,
+                                      tfn_activation_kind kind),
                  (y, x, n, kind))
 DENORMALS_AROUND(activation_backward, (float *dx, const float *dy, const float *x, ptrdiff_t n,
-                                       tfn_activation kind, bool add), (dx, dy, x, n, kind, add))
+                                       tfn_activation_kind kind, bool add),
+                                           (dx, dy, x, n, kind, add))
 DENORMALS_AROUND(gated_forward, (float *y, const float *gate, const float *up, ptrdiff_t n,
-                                 tfn_activation kind), (y, gate, up, n, kind))
+                                 tfn_activation_kind kind), (y, gate, up, n, kind))
 DENORMALS_AROUND(gated_backward, (float *dgate, float *dup, const float *dy, const float *gate,
-                                  const float *up, ptrdiff_t n, tfn_activation kind, bool add_gate,
+                                  const float *up, ptrdiff_t n, tfn_activation_kind kind,
+                                      bool add_gate,
                                   bool add_up),
                  (dgate, dup, dy, gate, up, n, kind, add_gate, add_up))
 DENORMALS_AROUND(embed_forward, (float *y, const float *table, const int32_t *tokens,
@@ -178,7 +183,7 @@ DENORMALS_AROUND(cross_entropy_forward, (float *loss, float *nll, float *stats,
                                          int32_t kind),
                  (loss, nll, stats, logits, targets, rows, cols, smoothing, kind))
 DENORMALS_AROUND(update, (float *p, const float *g, float *m, float *v, ptrdiff_t n,
-                          const tfn_update *u), (p, g, m, v, n, u))
+                          const tfn_update_args *u), (p, g, m, v, n, u))
 #undef DENORMALS_AROUND
 
 /* With the gradient of the loss the backward begins. */
@@ -274,7 +279,7 @@ static tfn_status denormals_step(tfn_model *m, int step, tfn_report *report)
     batch.targets = targets;
     batch.batch = DENORMALS_BATCH;
     batch.time = DENORMALS_TIME;
-    if (m->desc.arch == TFN_ENCODER_DECODER) {
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
         batch.source = targets;
         batch.source_time = DENORMALS_TIME;
     }

@@ -49,7 +49,7 @@ def solve(a, b):
 
 
 def remez(points, powers):
-    """points: (x, target, weight); the c that minimise max |weight (sum c x^power - target)|."""
+    """points: (x, target, weight); the c that minimize max |weight (sum c x^power - target)|."""
     n = len(powers)
     pick = [round(i * (len(points) - 1) / n) for i in range(n + 1)]
     for _ in range(40):

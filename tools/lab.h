@@ -109,7 +109,8 @@ static const lab_list *lab_list_of(const lab_record *r, const char *name)
 }
 
 static const struct { const char *name; tfn_optimizer kind; } lab_optimizers[] = {
-    { "adam", TFN_ADAM }, { "sgd", TFN_SGD }, { "radam", TFN_RADAM }, { "adamw", TFN_ADAMW }
+    { "adam", TFN_OPTIMIZER_ADAM }, { "sgd", TFN_OPTIMIZER_SGD }, { "radam", TFN_OPTIMIZER_RADAM },
+        { "adamw", TFN_OPTIMIZER_ADAMW }
 };
 enum { LAB_OPTIMIZERS = sizeof lab_optimizers / sizeof *lab_optimizers };
 static const char *lab_optimizer_name(tfn_optimizer kind)
@@ -132,8 +133,8 @@ static void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->init, " init=%s", s->init);
     LAB_ADD(s->norm, " norm=%s", s->norm);
     LAB_ADD(s->stop, " %s lr=%g b1=%g b2=%g %s warmup=%ld steps=%ld", optimizer,
-            s->lr, s->beta1, s->beta2, s->schedule == TFN_LINEAR ? "linear"
-            : s->schedule == TFN_CONSTANT ? "constant" : "inverse-sqrt",
+            s->lr, s->beta1, s->beta2, s->schedule == TFN_SCHEDULE_LINEAR ? "linear"
+            : s->schedule == TFN_SCHEDULE_CONSTANT ? "constant" : "inverse-sqrt",
             (long)s->warmup, (long)s->steps);
     LAB_ADD(s->anchor, " anchor=%ld", (long)s->anchor);
     LAB_ADD(s->stop != s->steps, " stop=%ld", (long)s->stop);
@@ -446,16 +447,16 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
 {
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
-    d.arch = lab_is_pair(s->task) ? TFN_ENCODER_DECODER
-           : lab_is_text(s->task) ? TFN_DECODER : TFN_ENCODER;
+    d.arch = lab_is_pair(s->task) ? TFN_ARCH_ENCODER_DECODER
+           : lab_is_text(s->task) ? TFN_ARCH_DECODER : TFN_ARCH_ENCODER;
     d.vocab = lab_vocab(s);
     d.context = lab_answer(s->task);
     d.source_context = lab_tasks[s->task].source_time;
     if (s->task == LAB_LABEL) d.head = TFN_HEAD_SEQUENCE, d.classes = 3;
     d.layers = s->layers, d.decoder_layers = s->decoder_layers;
     d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
-    d.activation = TFN_RELU;
-    d.position = s->theory ? TFN_NO_POSITION : TFN_SINUSOIDAL;
+    d.activation = TFN_ACTIVATION_RELU;
+    d.position = s->theory ? TFN_POSITION_NONE : TFN_POSITION_SINUSOIDAL;
     d.scale_embedding = !s->theory;
     d.recipe = s->recipe;
     d.init = s->init, d.norm = s->norm;
@@ -471,7 +472,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.schedule.warmup = s->warmup;
     d.schedule.anchor = s->anchor;
     d.schedule.steps = s->steps;
-    if (s->steps == 0) d.schedule.kind = TFN_CONSTANT;      /* it is looked at as it starts */
+    if (s->steps == 0) d.schedule.kind = TFN_SCHEDULE_CONSTANT;  /* it is looked at as it starts */
     d.batch = s->stop ? LAB_TEST : s->batch;
     d.threads = 1;
     d.isa = s->isa;
@@ -519,7 +520,8 @@ typedef struct lab_look {
 
 static int32_t lab_sub(const lab_stack *s, const tfn_probe_info *i)
 {
-    int32_t k = i->kind == TFN_SELF_ATTENTION ? 0 : i->kind == TFN_CROSS_ATTENTION ? 1
+    int32_t k = i->kind == TFN_SUBLAYER_SELF_ATTENTION ? 0 : i->kind == TFN_SUBLAYER_CROSS_ATTENTION
+        ? 1
               : s->per_layer - 1;
     return i->layer * s->per_layer + k;
 }
@@ -1060,7 +1062,7 @@ typedef struct lab {
     lab_record **records;
     int32_t      count, capacity;
     bool         full;                /* seeds and depths of --full */
-    int          seeds, init_seeds;   /* of training; of initialisation alone */
+    int          seeds, init_seeds;   /* of training; of initialization alone */
     int          jobs;
     const char  *file;                /* JSON lines; NULL: none */
     FILE        *out;

@@ -370,7 +370,7 @@ static void check_density(const source *s, const section *sections, int count)
     const double k = d.code ? 1000.0 / d.code : 0;
     judge(s, "lines with ?:", d.choices * k, 52, 15);
     judge(s, "conditions in loops", d.hidden * k, 10, 0.5);
-    judge(s, "double initialisers", d.doubles * k, 17.5, 1);
+    judge(s, "double initializers", d.doubles * k, 17.5, 1);
     const double comments = 100.0 * (d.lines - d.code) / (d.lines ? d.lines : 1);
     printf("  %-24s %5.1f %%, aim at least 15\n", "lines of comment", comments);
 }

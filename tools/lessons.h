@@ -26,7 +26,7 @@ static void lesson_repair(lab *l, outcome *o)
     for (int k = 0; k < 5; k++) {
         lab_spec s = training(k == 3 ? "pre" : k == 4 ? "admin" : "post", 6, 4e-3, 1, 600);
         if (k == 1) s.warmup = 200;
-        if (k == 2) s.optimizer = TFN_RADAM, s.beta2 = 0.995;
+        if (k == 2) s.optimizer = TFN_OPTIMIZER_RADAM, s.beta2 = 0.995;
         draw_loss(l, o, s, names[k]);
         say(o, "%s%s %.1f", k ? ", " : "BLEU: ", names[k], lab_over(l, s, "bleu", 0).mean);
     }

@@ -1,5 +1,5 @@
 /* Models of tfn: what they are trained on, the options they are made of, and the files they are in.
- * A checkpoint carries its tokeniser and, as its extra text, the experiment: every option, the kind
+ * A checkpoint carries its tokenizer and, as its extra text, the experiment: every option, the kind
  * of data, the classes, how many batches were seen. That is all that a resumed run needs. */
 #ifndef MODELS_H
 #define MODELS_H
@@ -112,11 +112,12 @@ static inline bool is_speech(const settings *s)
 {
     return task_of(s) && task_of(s)->kind == TASK_SPEECH;
 }
-static inline tfn_tokeniser_kind tokeniser_kind(const settings *s)
+static inline tfn_tokenizer_kind tokenizer_kind(const settings *s)
 {
-    static const tfn_tokeniser_kind kinds[] = { TFN_BPE, TFN_BYTES, TFN_CHARACTERS, TFN_WORDS };
-    int choice = choice_of(s, O_TOKENISER);
-    return choice ? kinds[choice - 1] : task_of(s) ? task_of(s)->tokens : TFN_BPE;
+    static const tfn_tokenizer_kind kinds[] = { TFN_TOKENIZER_BPE, TFN_TOKENIZER_BYTES,
+                                                TFN_TOKENIZER_CHARACTERS, TFN_TOKENIZER_WORDS };
+    int choice = choice_of(s, O_TOKENIZER);
+    return choice ? kinds[choice - 1] : task_of(s) ? task_of(s)->tokens : TFN_TOKENIZER_BPE;
 }
 /* What the data is for the wanted architecture. */
 static inline data_kind kind_of(const settings *s)
@@ -162,7 +163,7 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
     if (!path && split != TASK_TRAIN) path = text_of(s, O_VALID);
     if (path && is_speech(s)) die("%s is text, the task is sound", path);
     c->space = (kind != DATA_TEXT || (t && !path))
-            && (tokeniser_kind(s) == TFN_WORDS || tokeniser_kind(s) == TFN_BPE);
+            && (tokenizer_kind(s) == TFN_TOKENIZER_WORDS || tokenizer_kind(s) == TFN_TOKENIZER_BPE);
     if (path) corpus_read(c, path, classes);
     else if (t) {
         c->task.task = t;
@@ -192,12 +193,12 @@ static inline void corpus_fail(const corpus *c, const char *error)
     die("%s%s%s", c->file.name ? c->file.name : "", c->file.name ? ": " : "", error);
 }
 /* As tokens, in batches of the experiment's size. */
-static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokeniser *k, bool in_order)
+static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokenizer *k, bool in_order)
 {
     data_set_options o = { 0 };
     data_batch_options b = { 0 };
     o.kind = c->kind;
-    o.tokeniser = k;
+    o.tokenizer = k;
     o.most = (int32_t)whole_of(s, O_CONTEXT);
     o.space = c->space;
     o.speech = is_speech(s) && c->get == data_get_task;
@@ -216,14 +217,15 @@ static inline void corpus_free(corpus *c)
     data_file_free(&c->file);
 }
 
-static inline void train_tokeniser(data_tokeniser *k, const settings *s, const corpus *c)
+static inline void train_tokenizer(data_tokenizer *k, const settings *s, const corpus *c)
 {
-    tfn_tokeniser_desc d = { 0 };
-    d.kind = tokeniser_kind(s);
+    tfn_tokenizer_desc d = { 0 };
+    d.kind = tokenizer_kind(s);
     d.vocab = (int32_t)whole_of(s, O_VOCAB);
-    if (d.kind == TFN_BYTES || (!given(s, O_VOCAB) && d.kind == TFN_CHARACTERS)) d.vocab = 0;
+    if (d.kind == TFN_TOKENIZER_BYTES || (!given(s, O_VOCAB) && d.kind == TFN_TOKENIZER_CHARACTERS))
+        d.vocab = 0;
     d.mask = c->kind == DATA_MASKED;
-    must(data_tokeniser_init(k, &d, c->get, c->user, c->count,
+    must(data_tokenizer_init(k, &d, c->get, c->user, c->count,
                              c->kind == DATA_TEXT ? DATA_FIRST : DATA_FIRST | DATA_SECOND,
                              c->space), k->error);
 }
@@ -240,8 +242,9 @@ static inline void train_tokeniser(data_tokeniser *k, const settings *s, const c
     } while (0)
 static inline void describe_shape(tfn_model_desc *d, const settings *s, const corpus *c)
 {
-    d->arch = c->kind == DATA_PAIRS ? TFN_ENCODER_DECODER
-            : c->kind == DATA_LABELS || c->kind == DATA_MASKED ? TFN_ENCODER : TFN_DECODER;
+    d->arch = c->kind == DATA_PAIRS ? TFN_ARCH_ENCODER_DECODER
+            : c->kind == DATA_LABELS
+                || c->kind == DATA_MASKED ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER;
     d->context = (int32_t)whole_of(s, O_CONTEXT);
     d->layers = (int32_t)whole_of(s, O_LAYERS);
     d->width = (int32_t)whole_of(s, O_WIDTH);
@@ -250,7 +253,7 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->position = (tfn_position_kind)(1 + choice_of(s, O_POSITION));
     d->batch = c->batches.most_rows;
     d->batch_tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
-    if (d->arch == TFN_ENCODER) d->segments = 2;
+    if (d->arch == TFN_ARCH_ENCODER) d->segments = 2;
     if (given(s, O_CUTOFFS)) {
         const char *text = text_of(s, O_CUTOFFS);
         int used = 0;
@@ -270,12 +273,16 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->init = text_of(s, O_INIT);
 }
 static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
-                            const tfn_tokeniser *k, int32_t classes)
+                            const tfn_tokenizer *k, int32_t classes)
 {
-    static const tfn_schedule_kind kinds[] = { TFN_COSINE, TFN_CONSTANT, TFN_INVERSE_SQRT, TFN_NOAM,
-                                               TFN_LINEAR, TFN_WARMUP_STABLE_DECAY, TFN_T_FIXUP,
-                                               TFN_POLYNOMIAL };
-    static const tfn_optimizer optimizers[] = { TFN_ADAMW, TFN_ADAM, TFN_SGD, TFN_RADAM };
+    static const tfn_schedule_kind kinds[] = { TFN_SCHEDULE_COSINE, TFN_SCHEDULE_CONSTANT,
+                                               TFN_SCHEDULE_INVERSE_SQRT, TFN_SCHEDULE_NOAM,
+                                               TFN_SCHEDULE_LINEAR,
+                                                   TFN_SCHEDULE_WARMUP_STABLE_DECAY,
+                                                       TFN_SCHEDULE_T_FIXUP,
+                                               TFN_SCHEDULE_POLYNOMIAL };
+    static const tfn_optimizer optimizers[] = { TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_ADAM,
+                                                TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_RADAM };
     tfn_schedule *h = &d->schedule;
     memset(d, 0, sizeof *d);
     describe_shape(d, s, c);
@@ -288,10 +295,11 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     h->warmup = whole_of(s, O_WARMUP);
     if (!given(s, O_WARMUP))
         h->warmup = whole_of(s, O_STEPS) < 2000 ? whole_of(s, O_STEPS) / 10 : 200;
-    if (h->kind == TFN_COSINE || h->kind == TFN_LINEAR || h->kind == TFN_WARMUP_STABLE_DECAY
-        || h->kind == TFN_POLYNOMIAL)
+    if (h->kind == TFN_SCHEDULE_COSINE || h->kind == TFN_SCHEDULE_LINEAR
+        || h->kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY
+        || h->kind == TFN_SCHEDULE_POLYNOMIAL)
         h->steps = whole_of(s, O_STEPS);
-    if (h->kind == TFN_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
+    if (h->kind == TFN_SCHEDULE_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
     d->optimizer = optimizers[choice_of(s, O_OPTIMIZER)];
     d->beta1 = (float)real_of(s, O_BETA1), d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
@@ -309,7 +317,7 @@ typedef struct bundle {         /* a checkpoint and what goes along */
     const char    *path;
     tfn_model_desc desc;
     tfn_model      model;
-    data_tokeniser tokeniser;
+    data_tokenizer tokenizer;
     data_classes   classes;
     data_kind      kind;
     settings       from;        /* the experiment */
@@ -373,22 +381,22 @@ static inline void bundle_experiment(bundle *b)
 static inline void bundle_open(bundle *b, const char *path)
 {
     tfn_file f = file_at(path);
-    tfn_tokeniser_source source = { 0 };
+    tfn_tokenizer_source source = { 0 };
     void *blob;
     memset(b, 0, sizeof *b);
     b->path = path;
     tfn_model_peek(&f, &b->desc, NULL);
     must_be_file(&f.error, path);
     bundle_experiment(b);
-    source.blob_size = tfn_checkpoint_tokeniser(&f, NULL, 0);
+    source.blob_size = tfn_checkpoint_tokenizer(&f, NULL, 0);
     source.blob = blob = reserve(source.blob_size, 1);
-    tfn_checkpoint_tokeniser(&f, blob, source.blob_size);
+    tfn_checkpoint_tokenizer(&f, blob, source.blob_size);
     must_be_ok(&f.error);
-    if (!source.blob_size) die("%s has no tokeniser", path);
-    b->tokeniser.mem = reserve(tfn_tokeniser_size(&source), 1);
-    tfn_tokeniser_init(&b->tokeniser.tokeniser, &source, b->tokeniser.mem,
-                       tfn_tokeniser_size(&source));
-    must_be_ok(&b->tokeniser.tokeniser.error);
+    if (!source.blob_size) die("%s has no tokenizer", path);
+    b->tokenizer.mem = reserve(tfn_tokenizer_size(&source), 1);
+    tfn_tokenizer_init(&b->tokenizer.tokenizer, &source, b->tokenizer.mem,
+                       tfn_tokenizer_size(&source));
+    must_be_ok(&b->tokenizer.tokenizer.error);
     free(blob);
 }
 /* The model, to be used for so many rows. */
@@ -410,7 +418,7 @@ static inline void bundle_save(const bundle *b, const settings *s, const char *p
     size_t bytes = options_write(NULL, 0, s);
     char *extra = (char *)reserve(bytes + 1, 1);
     options_write(extra, bytes + 1, s);
-    with.tokeniser = &b->tokeniser.tokeniser;
+    with.tokenizer = &b->tokenizer.tokenizer;
     with.extra = extra;
     with.weights_only = weights;
     tfn_model_save(&f, &b->model, &with);
@@ -420,7 +428,7 @@ static inline void bundle_save(const bundle *b, const settings *s, const char *p
 static inline void bundle_free(bundle *b)
 {
     tfn_model_free(&b->model);
-    data_tokeniser_free(&b->tokeniser);
+    data_tokenizer_free(&b->tokenizer);
     free(b->extra);
 }
 #endif

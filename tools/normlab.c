@@ -143,8 +143,8 @@ static const char *stack_name(const tfn_place *p)
 }
 static bool has_sublayer(const tfn_topology *t, const tfn_place *p)
 {
-    if (p->kind == TFN_FFN_BEFORE) return (t->flags & TFN_MACARON) != 0;
-    return p->kind != TFN_CROSS_ATTENTION || (p->decoder && !p->alone);
+    if (p->kind == TFN_SUBLAYER_FFN_BEFORE) return (t->flags & TFN_TOPOLOGY_MACARON) != 0;
+    return p->kind != TFN_SUBLAYER_CROSS_ATTENTION || (p->decoder && !p->alone);
 }
 
 static int norms_of(const tfn_join *j)
@@ -159,13 +159,13 @@ static bool any_scale(const tfn_join *j, tfn_scale_kind kind)
 
 static tfn_qk_norm qk_of(const tfn_join *j, const tfn_place *p)
 {
-    return p->kind < TFN_FFN ? j->qk : TFN_QK_NONE;
+    return p->kind < TFN_SUBLAYER_FFN ? j->qk : TFN_QK_NORM_NONE;
 }
 
 /* What a join may have that Pre-LN and Post-LN have not. %s is the place. */
 #define FEATURES(X)                                                                             \
-    X(no_norm,    norms_of(j) == 0 && j->source != TFN_FROM_FIRST, "no norm per %s")            \
-    X(one_norm,   j->source == TFN_FROM_FIRST,        "one norm for all of a layer")            \
+    X(no_norm,    norms_of(j) == 0 && j->source != TFN_SOURCE_FIRST, "no norm per %s")            \
+    X(one_norm,   j->source == TFN_SOURCE_FIRST,        "one norm for all of a layer")            \
     X(two_norms,  norms_of(j) == 2,                   "a second norm per %s")                   \
     X(inner,      j->norm_inner,                      "a norm inside each %s")                  \
     X(scalar,     any_scale(j, TFN_SCALE_LEARNED),    "a scalar per %s")                        \
@@ -175,15 +175,15 @@ static tfn_qk_norm qk_of(const tfn_join *j, const tfn_place *p)
     X(folded,     any_scale(j, TFN_SCALE_FOLDED),     "a vector per %s, profiled, then folded") \
     X(gate,       j->gate,                            "a gate (scalar) per layer")              \
     X(shifts,     j->shifts,                          "a shift per %s")                         \
-    X(shifts_ffn, j->shifts && p->kind == TFN_FFN,    "two more in each %s")                    \
-    X(head_scale, j->head_scale != TFN_NO_HEAD_SCALE, "a scalar per head and %s")               \
-    X(qk_l2,      qk_of(j, p) == TFN_QK_L2,           "a scalar per %s (queries)")              \
-    X(qk_cosine,  qk_of(j, p) == TFN_QK_COSINE,       "a scalar per head and %s (queries)")     \
-    X(qk_head,    qk_of(j, p) == TFN_QK_HEAD,         "norms of q, k of a head per %s")         \
-    X(qk_full,    qk_of(j, p) == TFN_QK_FULL,         "norms of q, k per %s")                   \
-    X(qk_unit,    qk_of(j, p) == TFN_QK_UNIT,         "a vector for q, k per %s")               \
-    X(qkv_head,   qk_of(j, p) == TFN_QKV_HEAD,        "norms of q, k, v of a head per %s")      \
-    X(scales,     j->scales && p->kind == TFN_FFN,    "vectors behind W_1, W_3")
+    X(shifts_ffn, j->shifts && p->kind == TFN_SUBLAYER_FFN,    "two more in each %s")           \
+    X(head_scale, j->head_scale != TFN_HEAD_SCALE_NONE, "a scalar per head and %s")               \
+    X(qk_l2,      qk_of(j, p) == TFN_QK_NORM_L2,           "a scalar per %s (queries)")         \
+    X(qk_cosine,  qk_of(j, p) == TFN_QK_NORM_COSINE,       "a scalar per head and %s (queries)")  \
+    X(qk_head,    qk_of(j, p) == TFN_QK_NORM_HEAD,         "norms of q, k of a head per %s")      \
+    X(qk_full,    qk_of(j, p) == TFN_QK_NORM_FULL,         "norms of q, k per %s")             \
+    X(qk_unit,    qk_of(j, p) == TFN_QK_NORM_UNIT,         "a vector for q, k per %s")          \
+    X(qkv_head,   qk_of(j, p) == TFN_QK_NORM_QKV_HEAD,        "norms of q, k, v of a head per %s") \
+    X(scales,     j->scales && p->kind == TFN_SUBLAYER_FFN,    "vectors behind W_1, W_3")
 #define FEATURE_TEST(name, test, text)                                                          \
     static bool has_##name(const tfn_join *j, const tfn_place *p) { (void)p; return test; }
 FEATURES(FEATURE_TEST)
@@ -198,16 +198,16 @@ static const feature features[] = {
 };
 
 static const struct { uint32_t flag; const char *text; } flag_texts[] = {
-    { TFN_EMBEDDING_NORM, "a norm of the embedding" },
-    { TFN_EMBEDDING_SCALE, "a scalar on the embedding" },
-    { TFN_SIGMA_REPARAM, "linear maps gamma/sigma W" },
-    { TFN_SIGMA_OWN, "gamma starts at sigma" },
-    { TFN_MACARON, "a second feed-forward per layer" },
-    { TFN_SIDE_STREAM, "a second stream and its norm" },
-    { TFN_TRANSPARENT, "N + 1 weights per decoder layer" },
-    { TFN_EDGE_SHIFTS, "a shift at the end of each stack, a scalar after the encoder" },
-    { TFN_BIASLESS, "no biases" },
-    { TFN_LOGIT_SCALE, "a scalar per word" }
+    { TFN_TOPOLOGY_EMBEDDING_NORM, "a norm of the embedding" },
+    { TFN_TOPOLOGY_EMBEDDING_SCALE, "a scalar on the embedding" },
+    { TFN_TOPOLOGY_SIGMA_REPARAM, "linear maps gamma/sigma W" },
+    { TFN_TOPOLOGY_SIGMA_OWN, "gamma starts at sigma" },
+    { TFN_TOPOLOGY_MACARON, "a second feed-forward per layer" },
+    { TFN_TOPOLOGY_SIDE_STREAM, "a second stream and its norm" },
+    { TFN_TOPOLOGY_TRANSPARENT, "N + 1 weights per decoder layer" },
+    { TFN_TOPOLOGY_EDGE_SHIFTS, "a shift at the end of each stack, a scalar after the encoder" },
+    { TFN_TOPOLOGY_BIASLESS, "no biases" },
+    { TFN_TOPOLOGY_LOGIT_SCALE, "a scalar per word" }
 };
 static const char *const aggregate_texts[] = {
     "", "l weights and a norm before layer l", "l weights and a norm before layer l",
@@ -217,8 +217,9 @@ static const char *const aggregate_texts[] = {
 typedef void visit_fn(void *user, const tfn_place *place, const tfn_join *join);
 static void each_place(const tfn_topology *t, shape s, visit_fn *visit, void *user)
 {
-    static const tfn_sublayer order[] = { TFN_FFN_BEFORE, TFN_SELF_ATTENTION, TFN_CROSS_ATTENTION,
-                                          TFN_FFN };
+    static const tfn_sublayer order[] = { TFN_SUBLAYER_FFN_BEFORE, TFN_SUBLAYER_SELF_ATTENTION,
+                                          TFN_SUBLAYER_CROSS_ATTENTION,
+                                          TFN_SUBLAYER_FFN };
     for (int stack = 0; stack < STACKS; stack++)
         for (int k = 0; k < 4; k++)
             for (int32_t l = 1; l <= s.layers; l++) {
@@ -243,7 +244,8 @@ static void visit_feature(void *user, const tfn_place *place, const tfn_join *jo
 
 static const char *where_text(unsigned mask, unsigned all)
 {
-    enum { SELF = 1 << TFN_SELF_ATTENTION, CROSS = 1 << TFN_CROSS_ATTENTION, FFN = 1 << TFN_FFN };
+    enum { SELF = 1 << TFN_SUBLAYER_SELF_ATTENTION, CROSS = 1 << TFN_SUBLAYER_CROSS_ATTENTION,
+           FFN = 1 << TFN_SUBLAYER_FFN };
     unsigned sub = mask & 15u;
     if (sub == (all & 15u)) return "sub-layer";
     if (sub == (SELF | CROSS)) return "attention";
@@ -298,22 +300,24 @@ static void needs_text(char *text, const tfn_topology *t, const tfn_norm_rule *n
     if (needs[0] || (w && w->unit_variance)) add_text(text, "profiling");
     if (needs[1]) add_text(text, "step count");
     if (n && (n->kind == TFN_NORM_BATCH || n->kind == TFN_NORM_POWER)) add_text(text, "norm state");
-    if (t && t->flags & TFN_UNIT_WEIGHTS) add_text(text, "weights projected after each step");
-    if (t && t->flags & TFN_SIGMA_REPARAM) add_text(text, "a power iteration after each step");
-    if (n && n->flags & TFN_NORM_WHOLE) add_text(text, "neither causal nor equal in decode");
+    if (t && t->flags & TFN_TOPOLOGY_UNIT_WEIGHTS) add_text(text,
+        "weights projected after each step");
+    if (t && t->flags & TFN_TOPOLOGY_SIGMA_REPARAM) add_text(text,
+        "a power iteration after each step");
+    if (n && n->flags & TFN_FLAG_WHOLE) add_text(text, "neither causal nor equal in decode");
     if (!text[0]) strcpy(text, "-");
 }
 
 static void norm_parameters(char *text, const tfn_norm_rule *n)
 {
     text[0] = 0;
-    if (n->flags & TFN_NORM_GAIN)
-        add_text(text, n->flags & TFN_NORM_OFFSET ? "gain, stored less 1" : "gain");
-    if (n->flags & TFN_NORM_BIAS) add_text(text, "bias");
-    if (n->flags & TFN_NORM_SCALAR) add_text(text, "scalar");
+    if (n->flags & TFN_FLAG_GAIN)
+        add_text(text, n->flags & TFN_FLAG_OFFSET ? "gain, stored less 1" : "gain");
+    if (n->flags & TFN_FLAG_BIAS) add_text(text, "bias");
+    if (n->flags & TFN_FLAG_SCALAR) add_text(text, "scalar");
     if (n->kind == TFN_NORM_POINT) add_text(text, "alpha");
     if (n->kind == TFN_NORM_SEED) add_text(text, "alpha, direction (vectors)");
-    if (n->flags & TFN_NORM_SHIFT) add_text(text, "shift");
+    if (n->flags & TFN_FLAG_SHIFT) add_text(text, "shift");
     if (n->kind == TFN_NORM_BATCH) add_text(text, "running mean, variance");
     if (n->kind == TFN_NORM_POWER) add_text(text, "running square, nu");
     if (!text[0]) strcpy(text, "none");
@@ -392,7 +396,7 @@ static void table_topologies(table *t)
         extra_text(extra, x);
         needs_text(needs, x, NULL, NULL);
         put_row(t, 6, x->name, x->formula, paper_text(paper, x->paper, x->year),
-                x->flags & TFN_FINAL_NORM ? "yes" : "no", extra, needs);
+                x->flags & TFN_TOPOLOGY_FINAL_NORM ? "yes" : "no", extra, needs);
     }
 }
 static void table_norms(table *t)
@@ -645,8 +649,9 @@ static void scale_box(drawing *d, const tfn_scale_rule *s, const tfn_place *p, i
 
 static const char *sublayer_name(tfn_sublayer kind)
 {
-    return kind == TFN_SELF_ATTENTION ? "self-attention" : kind == TFN_CROSS_ATTENTION
-         ? "cross-attention" : kind == TFN_FFN ? "feed-forward" : "feed-forward 1";
+    return kind == TFN_SUBLAYER_SELF_ATTENTION ? "self-attention"
+        : kind == TFN_SUBLAYER_CROSS_ATTENTION
+         ? "cross-attention" : kind == TFN_SUBLAYER_FFN ? "feed-forward" : "feed-forward 1";
 }
 
 static const char *const qk_boxes[] = {
@@ -659,14 +664,14 @@ static const char *const qk_boxes[] = {
 static void draw_attention(drawing *d, const block *b, const tfn_join *j, const tfn_place *p,
                            int *y)
 {
-    bool parts = j->qk > TFN_QK_NONE || j->head_scale != TFN_NO_HEAD_SCALE || j->norm_inner;
+    bool parts = j->qk > TFN_QK_NORM_NONE || j->head_scale != TFN_HEAD_SCALE_NONE || j->norm_inner;
     char text[WIDE];
     snprintf(text, sizeof text, "%s%s", sublayer_name(p->kind),
-             p->kind == TFN_CROSS_ATTENTION ? ": q of x, k and v of m" : "");
+             p->kind == TFN_SUBLAYER_CROSS_ATTENTION ? ": q of x, k and v of m" : "");
     if (parts) new_item(d, LOOK_PLAIN, BRANCH, (*y)++, "W_Q, W_K, W_V");
-    if (j->qk > TFN_QK_NONE) new_item(d, LOOK_INNER, BRANCH, (*y)++, qk_boxes[j->qk]);
+    if (j->qk > TFN_QK_NORM_NONE) new_item(d, LOOK_INNER, BRANCH, (*y)++, qk_boxes[j->qk]);
     new_item(d, LOOK_PLAIN, BRANCH, (*y)++, text);
-    if (j->head_scale == TFN_HEAD_SCALE)
+    if (j->head_scale == TFN_HEAD_SCALE_BEFORE)
         new_item(d, LOOK_SCALE, BRANCH, (*y)++, "* a_h, a scalar a head, from 1");
     if (j->norm_inner) norm_box(d, b, LOOK_INNER, BRANCH, (*y)++);
     if (parts) new_item(d, LOOK_PLAIN, BRANCH, (*y)++, "W_O");
@@ -691,11 +696,11 @@ static void draw_ffn(drawing *d, const block *b, const tfn_join *j, const tfn_pl
 /* p = out * N_branch(F(in * N_in(source))), downwards from the row after *y. */
 static void draw_branch(drawing *d, const block *b, const tfn_join *j, const tfn_place *p, int *y)
 {
-    bool above = j->skip_from == TFN_FROM_NORMED;           /* N_in stands before the fork */
+    bool above = j->skip_from == TFN_SOURCE_NORMED;           /* N_in stands before the fork */
     if (j->norm_in && !above) norm_box(d, b, LOOK_IN, BRANCH, (*y)++);
     scale_box(d, &j->in, p, BRANCH, y);
     if (j->shifts) new_item(d, LOOK_SCALE, BRANCH, (*y)++, "- s, a scalar");
-    if (p->kind < TFN_FFN) draw_attention(d, b, j, p, y);
+    if (p->kind < TFN_SUBLAYER_FFN) draw_attention(d, b, j, p, y);
     else draw_ffn(d, b, j, p, y);
     if (j->norm_branch) norm_box(d, b, LOOK_BRANCH, BRANCH, (*y)++);
     scale_box(d, &j->out, p, BRANCH, y);
@@ -716,11 +721,11 @@ static int draw_sublayer(drawing *d, const block *b, const tfn_place *p, int y)
 {
     tfn_join j = tfn_topology_join(b->t, p);
     int top = y, fork, left, right;
-    bool extra = j.extra.kind != TFN_SCALE_NONE, rail = j.skip_from == TFN_FROM_LAYER;
-    if (j.norm_in && j.skip_from == TFN_FROM_NORMED) norm_box(d, b, LOOK_IN, TRUNK, ++y);
+    bool extra = j.extra.kind != TFN_SCALE_NONE, rail = j.skip_from == TFN_SOURCE_LAYER;
+    if (j.norm_in && j.skip_from == TFN_SOURCE_NORMED) norm_box(d, b, LOOK_IN, TRUNK, ++y);
     fork = ++y;
-    if (j.source == TFN_FROM_STREAM) line(d, TRUNK, fork, BRANCH, fork);
-    else new_item(d, LOOK_WORD, BRANCH, fork, j.source == TFN_FROM_LAYER
+    if (j.source == TFN_SOURCE_STREAM) line(d, TRUNK, fork, BRANCH, fork);
+    else new_item(d, LOOK_WORD, BRANCH, fork, j.source == TFN_SOURCE_LAYER
                   ? "x_0, the layer's input" : "n, what the attention read");
     left = right = fork + 1;
     draw_branch(d, b, &j, p, &right);
@@ -732,7 +737,7 @@ static int draw_sublayer(drawing *d, const block *b, const tfn_place *p, int y)
     y = left > right ? left : right;
     line(d, BRANCH, fork, BRANCH, y);
     line(d, TRUNK, y, BRANCH, y);
-    if (b->t->flags & TFN_SIDE_STREAM) {
+    if (b->t->flags & TFN_TOPOLOGY_SIDE_STREAM) {
         line(d, BRANCH, y, SIDE, y);
         new_item(d, LOOK_SUM, SIDE, y, "+");
     }
@@ -753,11 +758,11 @@ static int draw_ends(drawing *d, const block *b, int y)
 {
     uint32_t flags = b->t->flags;
     int top = y;
-    new_item(d, LOOK_PLAIN, TRUNK, y++, flags & TFN_FIXNORM ? "embedding, rows of length 1"
+    new_item(d, LOOK_PLAIN, TRUNK, y++, flags & TFN_TOPOLOGY_FIXNORM ? "embedding, rows of length 1"
              : "embedding");
-    if (flags & TFN_EMBEDDING_SCALE)
+    if (flags & TFN_TOPOLOGY_EMBEDDING_SCALE)
         new_item(d, LOOK_SCALE, TRUNK, y++, "* a, from sqrt(C)");
-    if (flags & TFN_EMBEDDING_NORM) norm_box(d, b, LOOK_FINAL, TRUNK, y++);
+    if (flags & TFN_TOPOLOGY_EMBEDDING_NORM) norm_box(d, b, LOOK_FINAL, TRUNK, y++);
     line(d, TRUNK, top, TRUNK, y);
     return y;
 }
@@ -768,8 +773,9 @@ static const char *const aggregate_boxes[] = {
 
 static int draw_layer(drawing *d, const block *b, int y)
 {
-    static const tfn_sublayer order[] = { TFN_FFN_BEFORE, TFN_SELF_ATTENTION, TFN_CROSS_ATTENTION,
-                                          TFN_FFN };
+    static const tfn_sublayer order[] = { TFN_SUBLAYER_FFN_BEFORE, TFN_SUBLAYER_SELF_ATTENTION,
+                                          TFN_SUBLAYER_CROSS_ATTENTION,
+                                          TFN_SUBLAYER_FFN };
     char text[WIDE];
     int top, first = y;
     snprintf(text, sizeof text, "layer %d of %d", (int)b->layer, (int)b->s.layers);
@@ -795,27 +801,27 @@ static int draw_output(drawing *d, const block *b, int y)
     int top = y;
     uint32_t flags = b->t->flags;
     if (b->t->aggregate) new_item(d, LOOK_FINAL, TRUNK, y++, aggregate_boxes[b->t->aggregate]);
-    if (flags & TFN_EDGE_SHIFTS)
+    if (flags & TFN_TOPOLOGY_EDGE_SHIFTS)
         new_item(d, LOOK_SCALE, TRUNK, y++, "- s; encoder: a (x - s)");
-    if (flags & TFN_SIDE_STREAM) {
+    if (flags & TFN_TOPOLOGY_SIDE_STREAM) {
         norm_box(d, b, LOOK_FINAL, SIDE - 8, y++);
         line(d, TRUNK, y, SIDE, y);
         new_item(d, LOOK_SUM, TRUNK, y++, "+");
-    } else if (flags & TFN_FINAL_NORM) norm_box(d, b, LOOK_FINAL, TRUNK, y++);
+    } else if (flags & TFN_TOPOLOGY_FINAL_NORM) norm_box(d, b, LOOK_FINAL, TRUNK, y++);
     line(d, TRUNK, top, TRUNK, y);
     new_item(d, LOOK_WORD, TRUNK, y, "output");
-    if (flags & TFN_LOGIT_SCALE) word(d, TRUNK + 6, y, "; logits * a scalar per word");
+    if (flags & TFN_TOPOLOGY_LOGIT_SCALE) word(d, TRUNK + 6, y, "; logits * a scalar per word");
     return y + 1;
 }
 
 static int draw_block(drawing *d, const block *b, int y)
 {
     int top = y = draw_ends(d, b, y);
-    if (b->t->flags & TFN_SIDE_STREAM) line(d, TRUNK, y, TRUNK, y + 1), y++;
+    if (b->t->flags & TFN_TOPOLOGY_SIDE_STREAM) line(d, TRUNK, y, TRUNK, y + 1), y++;
     if (b->layer > 1) new_item(d, LOOK_WORD, TRUNK, y++, ":");
     y = draw_layer(d, b, y);
     if (b->layer < b->s.layers) new_item(d, LOOK_WORD, TRUNK, y++, ":");
-    if (b->t->flags & TFN_SIDE_STREAM) {
+    if (b->t->flags & TFN_TOPOLOGY_SIDE_STREAM) {
         int end = y + (b->t->aggregate != 0) + 1;
         line(d, TRUNK, top, SIDE, top);
         line(d, SIDE, top, SIDE, end);
@@ -1028,7 +1034,7 @@ static const reference references[] = {
     "both."
 #define DSINIT_NOTE                                                                             \
     "The paper scales the limits of layer l by l^(-1/2). The code hands l^(-1/2) to an "        \
-    "initialiser as a variance, which makes it l^(-1/4), and draws q, k, v of self-attention "  \
+    "initializer as a variance, which makes it l^(-1/4), and draws q, k, v of self-attention "  \
     "as one matrix, a further 1/sqrt(2): \"ds-init-code\". The paper is the default."
 #define SUBLN_NOTE                                                                              \
     "Paper and code agree that cross-attention gets neither the inner norm nor, in the "        \
@@ -1050,8 +1056,9 @@ static const reference references[] = {
     "default is that of the code, n = N(x), x = n + F(n)."
 #define NGPT_NOTE                                                                               \
     "The released position function is not a rotation (it lacks the second term); the paper "   \
-    "means rotary positions, and so does this library: set position TFN_ROTARY, activation "    \
-    "TFN_SWIGLU, untied. Learned scales are stored times a unit, so that their learning rate "  \
+    "means rotary positions, and so does this library: set position TFN_POSITION_ROTARY, "      \
+    "activation TFN_ACTIVATION_SWIGLU, untied. Learned scales are stored times a unit, so that "\
+    "their learning rate "                                                                      \
     "is the paper's; the rates v of the stream count by their absolute value, as in the code. " \
     "A row of length 0 is guarded."
 #define SANDWICH_NOTE                                                                           \
@@ -1295,8 +1302,8 @@ static int draw_norm(drawing *d, const tfn_norm_rule *n, int y)
     int top = y;
     snprintf(steps, sizeof steps, "%s", n->kind == TFN_NORM_POINT ? squash_steps[n->squash]
              : norm_steps[n->kind]);
-    if (n->flags & TFN_NORM_PLAIN) *strrchr(steps, '\n') = 0;         /* n itself */
-    new_item(d, LOOK_WORD, x, y++, n->flags & TFN_NORM_BY_HEAD ? "x, each of H groups of channels"
+    if (n->flags & TFN_FLAG_PLAIN) *strrchr(steps, '\n') = 0;         /* n itself */
+    new_item(d, LOOK_WORD, x, y++, n->flags & TFN_FLAG_BY_HEAD ? "x, each of H groups of channels"
              : n->part > 0 ? "x; sums over its first 1/16 only" : "x");
     for (step = steps; step; y++) {
         char *end = strchr(step, '\n');
@@ -1304,11 +1311,11 @@ static int draw_norm(drawing *d, const tfn_norm_rule *n, int y)
         new_item(d, LOOK_IN, x, y, step);
         step = end ? end + 1 : NULL;
     }
-    if (n->flags & TFN_NORM_GAIN && n->kind != TFN_NORM_SEED)
-        new_item(d, LOOK_SCALE, x, y++, n->flags & TFN_NORM_OFFSET ? "* (1 + g), g from 0"
+    if (n->flags & TFN_FLAG_GAIN && n->kind != TFN_NORM_SEED)
+        new_item(d, LOOK_SCALE, x, y++, n->flags & TFN_FLAG_OFFSET ? "* (1 + g), g from 0"
                  : "* g, from 1");
-    if (n->flags & TFN_NORM_SCALAR) new_item(d, LOOK_SCALE, x, y++, "* G, from sqrt(C)");
-    if (n->flags & TFN_NORM_BIAS) new_item(d, LOOK_SCALE, x, y++, "+ b, from 0");
+    if (n->flags & TFN_FLAG_SCALAR) new_item(d, LOOK_SCALE, x, y++, "* G, from sqrt(C)");
+    if (n->flags & TFN_FLAG_BIAS) new_item(d, LOOK_SCALE, x, y++, "+ b, from 0");
     line(d, x, top, x, y);
     new_item(d, LOOK_WORD, x, y++, "y");
     return y;
@@ -1334,7 +1341,8 @@ static const char *const distributions[] = {
 static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, const tfn_place *place, int y)
 {
     static const char *const matrices[] = { "Q", "K", "V", "O", "W_1", "W_2" };
-    int from = place->kind == TFN_FFN ? 4 : 0, to = place->kind == TFN_FFN ? 6 : 4;
+    int from = place->kind == TFN_SUBLAYER_FFN ? 4 : 0,
+        to = place->kind == TFN_SUBLAYER_FFN ? 6 : 4;
     tfn_place p = *place, q = *place;
     tfn_gains first, last;
     char text[WIDE];
@@ -1359,7 +1367,7 @@ static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, const tfn_pla
 static int draw_init(drawing *d, const tfn_init_rule *w, shape s, int y)
 {
     char text[WIDE];
-    tfn_place bottom = place_at(s, ENCODER, TFN_SELF_ATTENTION, 1);
+    tfn_place bottom = place_at(s, ENCODER, TFN_SUBLAYER_SELF_ATTENTION, 1);
     double embedding = (double)gains_at(w, &bottom).embedding;
     snprintf(text, sizeof text, "attention %s", distributions[w->base]);
     word(d, 1, y++, text);
@@ -1383,8 +1391,8 @@ static int draw_init(drawing *d, const tfn_init_rule *w, shape s, int y)
     word(d, 1, ++y, text);
     y++;
     for (int stack = 0; stack < STACKS; stack++)
-        for (int kind = 0; kind <= TFN_FFN; kind++)
-            if (kind != TFN_CROSS_ATTENTION || stack == DECODER) {
+        for (int kind = 0; kind <= TFN_SUBLAYER_FFN; kind++)
+            if (kind != TFN_SUBLAYER_CROSS_ATTENTION || stack == DECODER) {
                 tfn_place p = place_at(s, stack, (tfn_sublayer)kind, 1);
                 y = draw_gains(d, w, s, &p, y);
             }
@@ -1398,11 +1406,11 @@ static const char *spaced(const char *scale) { return scale[0] ? " " : ""; }
 /* What F reads, F, and what follows it. */
 static void branch_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
-    const char *source = j->source == TFN_FROM_LAYER ? "x_0" : j->source == TFN_FROM_FIRST ? "n"
+    const char *source = j->source == TFN_SOURCE_LAYER ? "x_0" : j->source == TFN_SOURCE_FIRST ? "n"
                        : "x";
     const char *in = scale_name(&j->in, p), *out = scale_name(&j->out, p);
     char u[WIDE];
-    bool above = j->skip_from == TFN_FROM_NORMED;
+    bool above = j->skip_from == TFN_SOURCE_NORMED;
     snprintf(u, sizeof u, j->norm_in && !above ? "%s%sN(%s)%s" : "%s%s%s%s", in, spaced(in),
              above ? "n" : source, j->shifts ? " - s" : "");
     snprintf(text, TEXT, j->norm_branch ? "%s%sN(F(%s))" : "%s%sF(%s)", out, spaced(out), u);
@@ -1412,13 +1420,14 @@ static void inside_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
     tfn_qk_norm qk = qk_of(j, p);
     char parts[TEXT] = "";
-    if (qk > TFN_QK_NONE)
-        add_text(parts, qk == TFN_QKV_HEAD ? "norms of q, k, v" : "norms of q, k");
-    if (j->head_scale == TFN_HEAD_SCALE) add_text(parts, "scales of heads");
-    if (j->norm_inner) add_text(parts, p->kind < TFN_FFN ? "N before W_O" : "N before W_2");
+    if (qk > TFN_QK_NORM_NONE)
+        add_text(parts, qk == TFN_QK_NORM_QKV_HEAD ? "norms of q, k, v" : "norms of q, k");
+    if (j->head_scale == TFN_HEAD_SCALE_BEFORE) add_text(parts, "scales of heads");
+    if (j->norm_inner) add_text(parts,
+                                p->kind < TFN_SUBLAYER_FFN ? "N before W_O" : "N before W_2");
     if (j->head_scale == TFN_HEAD_SCALE_AFTER) add_text(parts, "scales behind W_O");
-    if (p->kind >= TFN_FFN && j->scales) add_text(parts, "scales behind W_1");
-    if (p->kind >= TFN_FFN && j->shifts) add_text(parts, "shifts");
+    if (p->kind >= TFN_SUBLAYER_FFN && j->scales) add_text(parts, "scales behind W_1");
+    if (p->kind >= TFN_SUBLAYER_FFN && j->shifts) add_text(parts, "shifts");
     if (!parts[0] || strlen(text) + strlen(parts) + 12 > TEXT) return;
     strcat(text, "; in F: ");
     strcat(text, parts);
@@ -1427,9 +1436,9 @@ static void join_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
     char branch[TEXT], z[TEXT + WIDE], gated[WIDE] = "";
     const char *skip = scale_name(&j->skip, p), *extra = scale_name(&j->extra, p);
-    const char *from = j->skip_from == TFN_FROM_NORMED ? "n" : j->skip_from == TFN_FROM_LAYER
+    const char *from = j->skip_from == TFN_SOURCE_NORMED ? "n" : j->skip_from == TFN_SOURCE_LAYER
                      ? "x_0" : "x";
-    bool above = j->skip_from == TFN_FROM_NORMED;
+    bool above = j->skip_from == TFN_SOURCE_NORMED;
     branch_formula(branch, j, p);
     if (j->gate && j->norm_sum) from = "(x - SiLU(q) sg(x))";
     if (j->gate && !j->norm_sum) snprintf(gated, sizeof gated, "; x = x - SiLU(q) sg(x)");
@@ -1532,8 +1541,9 @@ static void print_facts(const shown *x)
                   x->topology->year);
         extra_text(text, x->topology);
         print_field("beyond", text);
-        print_field("final norm", x->topology->flags & TFN_FINAL_NORM ? "yes"
-                    : x->topology->flags & TFN_SIDE_STREAM ? "of the second stream" : "no");
+        print_field("final norm", x->topology->flags & TFN_TOPOLOGY_FINAL_NORM ? "yes"
+                    : x->topology->flags & TFN_TOPOLOGY_SIDE_STREAM ? "of the second stream"
+                        : "no");
     }
     if (x->norm) {
         print_row("norm", x->norm->name, x->norm->formula, x->norm->paper, x->norm->year);
@@ -1714,22 +1724,22 @@ static void smoke_fill(smoke_data *data, int32_t strings, uint64_t seed, uint64_
 static tfn_model_desc smoke_desc(const smoke_run *run, const tfn_recipe *recipe)
 {
     uint32_t flags = tfn_topology_find(recipe->topology)->flags;
-    bool unit = (flags & TFN_UNIT_WEIGHTS) != 0;            /* nGPT is a model of its own */
+    bool unit = (flags & TFN_TOPOLOGY_UNIT_WEIGHTS) != 0;    /* nGPT is a model of its own */
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
-    d.arch = TFN_ENCODER_DECODER;
+    d.arch = TFN_ARCH_ENCODER_DECODER;
     d.vocab = SMOKE_VOCAB;
     d.context = SMOKE_TIME;
     d.layers = 6;
     d.width = 32, d.heads = 4, d.ffn = 128;
-    d.activation = unit ? TFN_SWIGLU : TFN_RELU;
-    d.position = unit ? TFN_ROTARY : TFN_SINUSOIDAL;
+    d.activation = unit ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_RELU;
+    d.position = unit ? TFN_POSITION_ROTARY : TFN_POSITION_SINUSOIDAL;
     d.untied = unit;
-    d.scale_embedding = !unit && !(flags & TFN_EMBEDDING_SCALE);
+    d.scale_embedding = !unit && !(flags & TFN_TOPOLOGY_EMBEDDING_SCALE);
     d.recipe = recipe->name;
     d.smoothing = 0.1f;
-    d.optimizer = TFN_ADAM;
-    d.schedule.kind = TFN_LINEAR;
+    d.optimizer = TFN_OPTIMIZER_ADAM;
+    d.schedule.kind = TFN_SCHEDULE_LINEAR;
     d.schedule.lr = 2e-3f;
     d.schedule.warmup = 100;
     d.schedule.steps = run->steps;

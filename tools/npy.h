@@ -12,7 +12,8 @@ enum { TFN__NPY_HEAD = 502 };           /* most bytes of a dict; 8 sizes have fe
 
 static const char *tfn__npy_descr(tfn_dtype d)
 {
-    return d == TFN_F32 ? "<f4" : d == TFN_F64 ? "<f8" : d == TFN_I32 ? "<i4" : NULL;
+    return d == TFN_DTYPE_F32 ? "<f4" : d == TFN_DTYPE_F64 ? "<f8" : d == TFN_DTYPE_I32 ? "<i4"
+        : NULL;
 }
 
 static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
@@ -20,7 +21,7 @@ static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
     char buf[TFN__NPY_HEAD + 10];
     tfn__text t = tfn__text_in(buf, sizeof buf);
     tfn_tensor x = *tensor;
-    if (!x.dtype) x.dtype = TFN_F32;
+    if (!x.dtype) x.dtype = TFN_DTYPE_F32;
     tfn__measure_tensor(&x);
     if (!tfn__begin(f, true)) return f->error.status;
     if (!tfn__npy_descr(x.dtype) || x.count < 0 || x.bytes > SIZE_MAX / 2)
@@ -52,9 +53,10 @@ static bool tfn__literal(tfn__reader *r, const char *s)
 static void tfn__npy_dict(tfn__reader *r, tfn_tensor *t)
 {
     tfn__literal(r, "{'descr': '<");
-    t->dtype = tfn__accept(r, 'i') ? TFN_I32 : tfn__literal(r, "f") && tfn__accept(r, '8') ? TFN_F64
-                                                                                    : TFN_F32;
-    if (t->dtype != TFN_F64) tfn__literal(r, "4");
+    t->dtype = tfn__accept(r, 'i') ? TFN_DTYPE_I32 : tfn__literal(r, "f")
+        && tfn__accept(r, '8') ? TFN_DTYPE_F64
+                                                                                    : TFN_DTYPE_F32;
+    if (t->dtype != TFN_DTYPE_F64) tfn__literal(r, "4");
     tfn__literal(r, "', 'fortran_order': False, 'shape': (");
     while (!tfn__accept(r, ')') && !r->wanted) {
         int64_t v = tfn__json_count(r, INT64_MAX);
@@ -94,7 +96,7 @@ static tfn_status tfn_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype a
     if (to && room < t->count)
         tfn__file_fail(f, TFN_NO_MEMORY, "%s has %d values, there is room for %d", NULL, t->count,
                        room);
-    if (to && as == TFN_I32 && t->dtype != TFN_I32)
+    if (to && as == TFN_DTYPE_I32 && t->dtype != TFN_DTYPE_I32)
         tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no whole numbers", NULL, 0, 0);
     if (to && tfn__fine(f)) tfn__read_as(f, t, to, as, 0, t->count);
     tfn_file_close(f);

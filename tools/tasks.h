@@ -11,7 +11,7 @@
  * of texts: of what is written) says to which split an item belongs, 14/16 to training and 1/16
  * each to validation and test, and items of other splits are drawn again. So no source of one split
  * is ever in another; within a split short items may come twice.
- * Texts are UTF-8 without capitals at the start and end with a zero. A word-level tokeniser has the
+ * Texts are UTF-8 without capitals at the start and end with a zero. A word-level tokenizer has the
  * same piece for a word everywhere if a space is put before each text (data_options.space). */
 #ifndef TASKS_H
 #define TASKS_H
@@ -667,7 +667,7 @@ typedef struct task {
     const char *formula, *text;
     int         min, max, most;             /* sizes if options have none; the largest */
     int         symbols, most_symbols;
-    tfn_tokeniser_kind tokens;              /* what fits: characters or words */
+    tfn_tokenizer_kind tokens;              /* what fits: characters or words */
     bool        by_target;                  /* the split is told by the target */
     const char *classes[TASK_CLASSES];      /* of TASK_LABEL, then NULL */
     void      (*make)(task_item *item, task_draw *r);
@@ -675,34 +675,34 @@ typedef struct task {
 
 static const task task_rows[] = {
     { "reverse", TASK_PAIR, "abcd -> dcba", "a string backwards; sizes: letters",
-      5, 8, 500, 8, 26, TFN_CHARACTERS, false, { NULL }, task_reverse },
+      5, 8, 500, 8, 26, TFN_TOKENIZER_CHARACTERS, false, { NULL }, task_reverse },
     { "copy", TASK_PAIR, "abcd -> abcd", "a string again; sizes: letters",
-      5, 12, 500, 16, 26, TFN_CHARACTERS, false, { NULL }, task_copy },
+      5, 12, 500, 16, 26, TFN_TOKENIZER_CHARACTERS, false, { NULL }, task_copy },
     { "sort", TASK_PAIR, "dbca -> abcd", "its letters in order; sizes: letters",
-      5, 12, 500, 16, 26, TFN_CHARACTERS, false, { NULL }, task_sort },
+      5, 12, 500, 16, 26, TFN_TOKENIZER_CHARACTERS, false, { NULL }, task_sort },
     { "add", TASK_PAIR, "345+78 -> 423", "the sum of two numbers; sizes: digits of each",
-      1, 4, 8, 2, 2, TFN_CHARACTERS, false, { NULL }, task_addition },
+      1, 4, 8, 2, 2, TFN_TOKENIZER_CHARACTERS, false, { NULL }, task_addition },
     { "translate", TASK_PAIR, "weil er sieht, ... -> because he sees ...",
       "German-like to English-like sentences; sizes: most clauses",
-      1, 3, 6, 2, 2, TFN_WORDS, true, { NULL }, task_translate },
+      1, 3, 6, 2, 2, TFN_TOKENIZER_WORDS, true, { NULL }, task_translate },
     { "headline", TASK_PAIR, "two sentences -> who does what",
       "the headline of two English-like sentences; sizes: most clauses of each",
-      1, 3, 6, 2, 2, TFN_WORDS, false, { NULL }, task_headline },
+      1, 3, 6, 2, 2, TFN_TOKENIZER_WORDS, false, { NULL }, task_headline },
     { "agreement", TASK_LABEL, "the dogs that see the cat _ -> plural",
       "the number of the hidden verb (Linzen 2016); sizes: most clauses",
-      1, 4, 6, 2, 2, TFN_WORDS, false, { "singular", "plural" }, task_agreement },
+      1, 4, 6, 2, 2, TFN_TOKENIZER_WORDS, false, { "singular", "plural" }, task_agreement },
     { "entailment", TASK_LABEL, "A, B -> does A say B?", "two facts: does one say the other?",
-      1, 1, 1, 2, 2, TFN_WORDS, false, { "entailment", "neutral", "contradiction" },
+      1, 1, 1, 2, 2, TFN_TOKENIZER_WORDS, false, { "entailment", "neutral", "contradiction" },
       task_entailment },
     { "sentences", TASK_TEXT, "the dog sleeps.",
       "English-like sentences, one a line; sizes: most clauses",
-      1, 4, 6, 2, 2, TFN_WORDS, true, { NULL }, task_sentences },
+      1, 4, 6, 2, 2, TFN_TOKENIZER_WORDS, true, { NULL }, task_sentences },
     { "markov", TASK_TEXT, "p(w | u, v) = 1/2, 1/4, 1/8, 1/8",
       "words of exactly 1.75 bits each; sizes: words of a line",
-      16, 32, 300, 16, 40, TFN_WORDS, true, { NULL }, task_markov },
+      16, 32, 300, 16, 40, TFN_TOKENIZER_WORDS, true, { NULL }, task_markov },
     { "digits", TASK_SPEECH, "sound -> three seven one",
       "spoken digits as 24 log-mel bands, 100 frames a second; sizes: digits",
-      2, 5, 5, 2, 2, TFN_WORDS, true, { NULL }, task_digits }
+      2, 5, 5, 2, 2, TFN_TOKENIZER_WORDS, true, { NULL }, task_digits }
 };
 
 static inline const task *task_at(int i)            /* NULL: past the end */

@@ -25,7 +25,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(HELD, 'i', "held", "N", "500", 1, 1e7, KEPT, "generated items of validation and test") \
     X(MIN, 'i', "min", "N", "0", 0, 1000, KEPT, "smallest size of a task; 0: its own") \
     X(MAX, 'i', "max", "N", "0", 0, 1000, KEPT, "largest size of a task; 0: its own") \
-    X(TOKENISER, 'c', "tokeniser", "auto|bpe|bytes|chars|words", "auto", 0, 0, KEPT, "pieces") \
+    X(TOKENIZER, 'c', "tokenizer", "auto|bpe|bytes|chars|words", "auto", 0, 0, KEPT, "pieces") \
     X(VOCAB, 'i', "vocab", "N", "4096", 8, 1e6, KEPT, "most pieces of bpe and words") \
     X(ARCH, 'c', "arch", "auto|decoder|encoder|encdec", "auto", 0, 0, KEPT, "architecture") \
     X(LAYERS, 'i', "layers", "N", "4", 1, 1000, KEPT, "layers of each stack") \
@@ -63,7 +63,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT, "what to write; -o") \
-    X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokeniser, shape, weights") \
+    X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT, "overwrite OUT") \
     X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines (PLOT.csv)") \
@@ -206,12 +206,12 @@ static bool speaker_in_lines(const speaker *x)
 static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32_t *forbidden)
 {
     const settings *s = x->s;
-    const int32_t *special = x->b->tokeniser.tokeniser.special;
+    const int32_t *special = x->b->tokenizer.tokenizer.special;
     memset(d, 0, sizeof *d);
     d->sentences = x->rows;
     d->beam = (int32_t)whole_of(s, O_BEAM);
     d->max_tokens = (int32_t)whole_of(s, O_MAX_TOKENS);
-    d->end = x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK) ? -1 : special[TFN_EOS];
+    d->end = x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK) ? -1 : special[TFN_SPECIAL_EOS];
     d->forbidden = forbidden;
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
         d->forbidden_count += special[i] >= 0 && special[i] != d->end;
@@ -233,7 +233,7 @@ static void speaker_open(speaker *x, bundle *b, const settings *s)
     x->rows = b->desc.batch, x->room = b->desc.context;
     speaker_describe(x, &d, forbidden);
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
-        int32_t id = b->tokeniser.tokeniser.special[i];
+        int32_t id = b->tokenizer.tokenizer.special[i];
         if (id >= 0 && id != d.end) forbidden[n++] = id;
     }
     size = tfn_generator_size(&b->model, &d, scratch, size);
@@ -261,10 +261,11 @@ static void speaker_free(speaker *x)
 /* One more row: what the model reads of a text. What is too long is cut, and said to be. */
 static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t number)
 {
-    const tfn_tokeniser *k = &x->b->tokeniser.tokeniser;
+    const tfn_tokenizer *k = &x->b->tokenizer.tokenizer;
     data_kind kind = x->b->kind;
     bool line = kind == DATA_TEXT && given(&x->b->from, O_TASK);
-    bool space = (kind != DATA_TEXT || line) && (k->kind == TFN_WORDS || k->kind == TFN_BPE);
+    bool space = (kind != DATA_TEXT || line)
+        && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
     bool empty = kind == DATA_TEXT && !line && !bytes;
     int32_t *row = x->ids + (int64_t)x->used * x->room, n = 0;
     int64_t most = kind == DATA_TEXT ? x->room / 2 : x->room - 1 - (kind == DATA_JOINED);
@@ -274,15 +275,15 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     spaced[0] = ' ';
     memcpy(spaced + space, text, bytes);
     if (empty) spaced[0] = '\n', bytes = 1;
-    count = tfn_tokeniser_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
+    count = tfn_tokenizer_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
     if (count > most)
         fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
                 (long long)count, (long long)most);
     first = kind == DATA_TEXT && count > most ? count - most : 0;       /* its end is continued */
     if (count > most) count = most;
-    if (line) row[n++] = k->special[TFN_EOS];
+    if (line) row[n++] = k->special[TFN_SPECIAL_EOS];
     for (int64_t i = 0; i < count; i++) row[n++] = ids[first + i];
-    if (kind != DATA_TEXT) row[n++] = k->special[TFN_EOS];
+    if (kind != DATA_TEXT) row[n++] = k->special[TFN_SPECIAL_EOS];
     x->prompt[x->used] = NULL;
     if (kind == DATA_TEXT) {
         x->prompt[x->used] = (char *)reserve(x->prompt_bytes[x->used] = empty ? 0 : bytes, 1);
@@ -311,12 +312,12 @@ static void speaker_run(speaker *x)
 /* Tokens as text, without the space in front. */
 static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count)
 {
-    const tfn_tokeniser *t = &x->b->tokeniser.tokeniser;
-    size_t n = tfn_tokeniser_decode(t, x->text, x->text_room, ids, count);
+    const tfn_tokenizer *t = &x->b->tokenizer.tokenizer;
+    size_t n = tfn_tokenizer_decode(t, x->text, x->text_room, ids, count);
     if (n >= x->text_room) {
         free(x->text);
         x->text = (char *)reserve(x->text_room = 2*n + 64, 1);
-        tfn_tokeniser_decode(t, x->text, x->text_room, ids, count);
+        tfn_tokenizer_decode(t, x->text, x->text_room, ids, count);
     }
     x->text[n] = 0;
     return x->text + (x->b->kind != DATA_TEXT && x->text[0] == ' ');
@@ -496,7 +497,7 @@ static int generate(settings *s, cli *c)
     if (whole_of(s, O_N_BEST) > (given(s, O_BEAM) ? whole_of(s, O_BEAM) : 1))
         cli_fail(c, "--n-best wants --beam of as many");
     path = open_use(&b, s, c);
-    if (b.desc.arch == TFN_ENCODER) die("%s is an encoder, which writes no text", b.path);
+    if (b.desc.arch == TFN_ARCH_ENCODER) die("%s is an encoder, which writes no text", b.path);
     if (b.desc.bands) die("%s hears sound, which no line is; tfn eval has some", b.path);
     lines_open(&input, path);
     typed = is_terminal(input.f);
@@ -562,7 +563,7 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
     corpus_open(&x, &e, DATA_LABELS, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &t.b.classes);
     snprintf(rows, sizeof rows, "%d", (int)t.b.model.desc.batch);       /* as many as it holds */
     e.text[O_BATCH] = rows;
-    corpus_cut(&x, &e, &t.b.tokeniser.tokeniser, true);
+    corpus_cut(&x, &e, &t.b.tokenizer.tokenizer, true);
     for (int64_t k = 0; k < x.batches.count; k++) {
         const tfn_batch *batch = data_batch(&x.batches, k);
         const float *logits = tfn_model_logits(&t.b.model, batch);
@@ -622,10 +623,11 @@ static int classify(settings *s, cli *c)
     if (!lines.count) return 0;
     memset(&x, 0, sizeof x);
     x.kind = b.kind, x.get = get_input, x.user = &lines, x.count = lines.count;
-    x.space = b.tokeniser.tokeniser.kind == TFN_WORDS || b.tokeniser.tokeniser.kind == TFN_BPE;
+    x.space = b.tokenizer.tokenizer.kind == TFN_TOKENIZER_WORDS
+        || b.tokenizer.tokenizer.kind == TFN_TOKENIZER_BPE;
     b.from.text[O_BATCH] = text_of(s, O_BATCH);
     b.from.text[O_BATCH_TOKENS] = "0";                  /* else they would stand by length */
-    corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
+    corpus_cut(&x, &b.from, &b.tokenizer.tokenizer, true);
     bundle_load(&b, x.batches.most_rows, threads_of(s));
     for (int64_t k = 0; k < x.batches.count; k++) {
         const tfn_batch *batch = data_batch(&x.batches, k);
@@ -651,8 +653,8 @@ static int64_t target_bytes(const bundle *b, const tfn_batch *x)
     for (int64_t i = 0; i < (int64_t)x->batch * x->time; i++) {
         size_t n = 0;
         if (x->targets[i] < 0) continue;
-        if (data_is_special(&b->tokeniser.tokeniser, x->targets[i])) bytes++;
-        else tfn_tokeniser_token(&b->tokeniser.tokeniser, x->targets[i], &n), bytes += (int64_t)n;
+        if (data_is_special(&b->tokenizer.tokenizer, x->targets[i])) bytes++;
+        else tfn_tokenizer_token(&b->tokenizer.tokenizer, x->targets[i], &n), bytes += (int64_t)n;
     }
     return bytes;
 }
@@ -726,7 +728,7 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
 static void eval_speech(bundle *b, corpus *x, const settings *s)
 {
     enum { LONG = 1024 };
-    const tfn_tokeniser *k = &b->tokeniser.tokeniser;
+    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
     char wanted[LONG];
     size_t size = tfn_metric_work(2 * LONG, 2);
     void *work = reserve(size, 1);
@@ -742,7 +744,7 @@ static void eval_speech(bundle *b, corpus *x, const settings *s)
         for (int32_t r = 0; r < batch.batch; r++) {
             const int64_t *at = x->set.at + 2 * (int64_t)x->batches.items[r] + 1;
             const char *found = speaker_text(&v, r, 0);
-            size_t bytes = tfn_tokeniser_decode(k, wanted, LONG - 1, x->set.ids + at[0],
+            size_t bytes = tfn_tokenizer_decode(k, wanted, LONG - 1, x->set.ids + at[0],
                                                 (ptrdiff_t)(at[1] - at[0]));
             wanted[bytes < LONG ? bytes : LONG - 1] = 0;
             equal += !strcmp(found, wanted + (wanted[0] == ' '));
@@ -774,7 +776,7 @@ static int eval(settings *s, cli *c)
     corpus_open(&x, &b.from, b.kind, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &b.classes);
     if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
     eval_batch_tokens(&b);
-    corpus_cut(&x, &b.from, &b.tokeniser.tokeniser, true);
+    corpus_cut(&x, &b.from, &b.tokenizer.tokenizer, true);
     rows = x.batches.most_rows > 32 ? x.batches.most_rows : 32;
     bundle_load(&b, rows, threads_of(s));
     eval_loss(&b, &x);
@@ -940,7 +942,7 @@ static void inspect_checkpoint(const char *path)
     if (tfn_model_new(&m, &d, NULL) == TFN_OK && tfn_model_load_weights(&m, &f, 1) == TFN_OK)
         printf("model: %s, %d layers, width %d, hidden width %d, vocabulary %d, %s, step %lld, "
                "hash %016llX\n",
-               d.arch == TFN_DECODER ? "decoder" : d.arch == TFN_ENCODER ? "encoder"
+               d.arch == TFN_ARCH_DECODER ? "decoder" : d.arch == TFN_ARCH_ENCODER ? "encoder"
                : "encoder-decoder", (int)d.layers, (int)d.width, (int)m.desc.ffn, (int)d.vocab,
                d.recipe,
                (long long)step, (unsigned long long)tfn_model_hash(&m));
@@ -998,19 +1000,19 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
                "    d.parameters = (float *)(uintptr_t)%s_weights;      /* only read */\n"
                "    return d;\n}\n", prefix);
 }
-static void export_tokeniser(FILE *f, const bundle *b, const char *prefix)
+static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
 {
-    const tfn_tokeniser *k = &b->tokeniser.tokeniser;
-    tfn_tokeniser_source source = { 0 };
-    size_t bytes = tfn_tokeniser_write(k, NULL, 0);
+    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    tfn_tokenizer_source source = { 0 };
+    size_t bytes = tfn_tokenizer_write(k, NULL, 0);
     unsigned char *blob = (unsigned char *)reserve(bytes, 1);
-    tfn_tokeniser_write(k, blob, bytes);
+    tfn_tokenizer_write(k, blob, bytes);
     source.blob = blob, source.blob_size = bytes;
-    fprintf(f, "static const unsigned char %s_tokeniser[%lu] = {", prefix, (unsigned long)bytes);
+    fprintf(f, "static const unsigned char %s_tokenizer[%lu] = {", prefix, (unsigned long)bytes);
     for (size_t i = 0; i < bytes; i++)
         fprintf(f, "%s%d%s", i % 20 ? "" : "\n    ", blob[i], i + 1 < bytes ? "," : "\n};\n");
-    fprintf(f, "enum { %s_tokeniser_memory = %lu };\n\n", prefix,
-            (unsigned long)tfn_tokeniser_size(&source));
+    fprintf(f, "enum { %s_tokenizer_memory = %lu };\n\n", prefix,
+            (unsigned long)tfn_tokenizer_size(&source));
     free(blob);
 }
 static void export_weights(FILE *f, const bundle *b, const char *prefix)
@@ -1044,11 +1046,11 @@ static int export(settings *s, cli *c)
     f = output_open(&o, out);
     if (!f) return 1;
     fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options\n"
-               " * of the model, whose weights stay where they are; a tokeniser is made of\n"
-               " * %s_tokeniser in %s_tokeniser_memory bytes. Hash %016llX. */\n", prefix, prefix,
+               " * of the model, whose weights stay where they are; a tokenizer is made of\n"
+               " * %s_tokenizer in %s_tokenizer_memory bytes. Hash %016llX. */\n", prefix, prefix,
             prefix, (unsigned long long)tfn_model_hash(&b.model));
     export_weights(f, &b, prefix);
-    export_tokeniser(f, &b, prefix);
+    export_tokenizer(f, &b, prefix);
     from = file_at(b.path);
     tfn_file_open(&from);
     export_options(f, &from, prefix);
@@ -1073,7 +1075,7 @@ static const struct command {
     { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
-    { "export", "MODEL --out FILE.h", "model and tokeniser as C", EXPORT, export },
+    { "export", "MODEL --out FILE.h", "model and tokenizer as C", EXPORT, export },
     { "inspect", "FILE ...", "tensors of a safetensors file", INSPECT, inspect },
     { "bits", "", "the self-check: are the bits canonical here?", BITS, bits },
 };
@@ -1088,7 +1090,7 @@ static int usage(void)
     printf("\n`tfn COMMAND --help` has the options with their defaults. For example:\n"
            "  tfn train --task translate --minutes 3 --out m.safetensors\n"
            "  echo \"der Hund schläft.\" | tfn translate m.safetensors --beam 4\n"
-           "  tfn train book.txt --tokeniser bpe --layers 6 --out book.safetensors\n"
+           "  tfn train book.txt --tokenizer bpe --layers 6 --out book.safetensors\n"
            "  tfn generate book.safetensors --temperature 0.8 prompts.txt\n"
            "Exit codes: 0; 1: something failed, output was lost, or training went wrong;\n"
            "2: wrong arguments; 130: stopped and saved.\n");

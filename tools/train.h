@@ -442,7 +442,7 @@ static inline void step(trainer *t, tfn_report *r)
 static inline void new_model(trainer *t)
 {
     int32_t classes = t->b.kind == DATA_LABELS ? t->b.classes.count : 0;
-    describe(&t->b.desc, t->s, &t->data, &t->b.tokeniser.tokeniser, classes);
+    describe(&t->b.desc, t->s, &t->data, &t->b.tokenizer.tokenizer, classes);
     if (t->valid.batches.most_rows > t->b.desc.batch) t->b.desc.batch = t->valid.batches.most_rows;
     tfn_model_new(&t->b.model, &t->b.desc, NULL);
     must_be_model(&t->b.model, &t->b.desc);
@@ -561,8 +561,8 @@ static inline void load_state(trainer *t)
     t->position = t->first = whole_of(t->s, O_POSITION_SEEN);
     t->good = t->position;
 }
-/* --from: the tokeniser of another model, and its shape where the arguments say nothing. */
-static inline void take_tokeniser(trainer *t)
+/* --from: the tokenizer of another model, and its shape where the arguments say nothing. */
+static inline void take_tokenizer(trainer *t)
 {
     static const option_id shape[] = { O_LAYERS, O_WIDTH, O_HEADS, O_FFN, O_CONTEXT, O_POSITION,
                                        O_RECIPE, O_TOPOLOGY, O_NORM, O_INIT };
@@ -570,7 +570,7 @@ static inline void take_tokeniser(trainer *t)
     bundle_open(&from, text_of(t->s, O_FROM));
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
         if (!given(t->s, shape[i])) t->s->text[shape[i]] = from.from.text[shape[i]];
-    t->b.tokeniser = from.tokeniser;
+    t->b.tokenizer = from.tokenizer;
 }
 /* All tensors of its file that have the name and the shape of one of the model's. */
 static inline void take_weights(trainer *t)
@@ -620,12 +620,12 @@ static inline void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
     keep_classes(t);
-    if (!resumed && given(t->s, O_FROM)) take_tokeniser(t);
-    else if (!resumed) train_tokeniser(&t->b.tokeniser, t->s, &t->data);
+    if (!resumed && given(t->s, O_FROM)) take_tokenizer(t);
+    else if (!resumed) train_tokenizer(&t->b.tokenizer, t->s, &t->data);
     t->b.classes.fixed = true;
     corpus_open(&t->valid, t->s, t->b.kind, TASK_VALID, NULL, &t->b.classes);
-    corpus_cut(&t->data, t->s, &t->b.tokeniser.tokeniser, false);
-    corpus_cut(&t->valid, t->s, &t->b.tokeniser.tokeniser, true);
+    corpus_cut(&t->data, t->s, &t->b.tokenizer.tokenizer, false);
+    corpus_cut(&t->valid, t->s, &t->b.tokenizer.tokenizer, true);
     check_data(t);
     choose_threads(t);
     choose_steps(t);

@@ -1,6 +1,6 @@
 /* Files between machines: exchange write|read FILE [ISA]
- * write: a checkpoint of a run that stands in the middle of an update, with optimiser, gradients and
- * a tokeniser, and beside it FILE.types with a tensor of every type that is written.
+ * write: a checkpoint of a run that stands in the middle of an update, with optimizer, gradients
+ * and a tokenizer, and beside it FILE.types with a tensor of every type that is written.
  * read: both from FILE; they must hold what `write` would have written, and when written again give
  * the same bytes; then the run goes on.
  * The machines differ in byte order; so that their bits do not differ, name kernels without FMA if
@@ -19,18 +19,23 @@ static const double f64[] = { -0.1, 1e300 };
 static const float f32[] = { 0.1f, -1e30f, 3 };
 static const uint32_t u32[] = { 0x01020304, 7 };
 static const int32_t i32[] = { -5, 0x01020304 };
-static const uint16_t u16[] = { 0x0102, 3 }, halves[] = { 0x3c00, 0xc000 }, brains[] = { 0x3f80, 0x4049 };
+static const uint16_t u16[] = { 0x0102, 3 }, halves[] = { 0x3c00, 0xc000 },
+    brains[] = { 0x3f80, 0x4049 };
 static const int16_t i16[] = { -3, 0x0102 };
 static const int8_t i8[] = { -4, 4 };
 static const uint8_t u8[] = { 5, 255 }, truths[] = { 1, 0 };
 
-static const struct { const char *name; tfn_dtype dtype; int64_t count; const void *data; float first; }
+static const struct { const char *name; tfn_dtype dtype; int64_t count; const void *data;
+                      float first; }
 rows[] = {
-    { "u64", TFN_U64, 2, u64, 1 }, { "i64", TFN_I64, 2, i64, -2 }, { "f64", TFN_F64, 2, f64, -0.1f },
-    { "f32", TFN_F32, 3, f32, 0.1f }, { "u32", TFN_U32, 2, u32, 16909060 },
-    { "i32", TFN_I32, 2, i32, -5 }, { "u16", TFN_U16, 2, u16, 258 }, { "f16", TFN_F16, 2, halves, 1 },
-    { "bf16", TFN_BF16, 2, brains, 1 }, { "i16", TFN_I16, 2, i16, -3 }, { "i8", TFN_I8, 2, i8, -4 },
-    { "u8", TFN_U8, 2, u8, 5 }, { "bool", TFN_BOOL, 2, truths, 1 }
+    { "u64", TFN_DTYPE_U64, 2, u64, 1 }, { "i64", TFN_DTYPE_I64, 2, i64, -2 },
+        { "f64", TFN_DTYPE_F64, 2, f64, -0.1f },
+    { "f32", TFN_DTYPE_F32, 3, f32, 0.1f }, { "u32", TFN_DTYPE_U32, 2, u32, 16909060 },
+    { "i32", TFN_DTYPE_I32, 2, i32, -5 }, { "u16", TFN_DTYPE_U16, 2, u16, 258 },
+        { "f16", TFN_DTYPE_F16, 2, halves, 1 },
+    { "bf16", TFN_DTYPE_BF16, 2, brains, 1 }, { "i16", TFN_DTYPE_I16, 2, i16, -3 },
+        { "i8", TFN_DTYPE_I8, 2, i8, -4 },
+    { "u8", TFN_DTYPE_U8, 2, u8, 5 }, { "bool", TFN_DTYPE_BOOL, 2, truths, 1 }
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -39,7 +44,10 @@ static const char *text_of(const tfn_error *e)
     static char text[300];
     return tfn_error_text(e, text, sizeof text);
 }
-#define FINE(call, f) do { if ((call) != TFN_OK) FAIL("%s: %s", #call, text_of(&(f)->error)); } while (0)
+#define FINE(call, f)                                                                          \
+    do {                                                                                       \
+        if ((call) != TFN_OK) FAIL("%s: %s", #call, text_of(&(f)->error));                     \
+    } while (0)
 
 static tfn_file file_at(const char *name)
 {
@@ -139,13 +147,13 @@ static void train(tfn_model *m, int calls)
     for (int i = 0; i < calls; i++) CHECK_INT(tfn_model_step(m, &b, &r), TFN_OK);
 }
 
-static tfn_tokeniser tokeniser_new(void **mem)
+static tfn_tokenizer tokenizer_new(void **mem)
 {
     static const char text[] = "the theme of the thesis is there; the other theory is theirs";
-    tfn_tokeniser_desc d;
-    tfn_tokeniser_source s;
+    tfn_tokenizer_desc d;
+    tfn_tokenizer_source s;
     tfn_trainer t;
-    tfn_tokeniser k;
+    tfn_tokenizer k;
     size_t size;
     void *work;
     memset(&d, 0, sizeof d);
@@ -157,9 +165,9 @@ static tfn_tokeniser tokeniser_new(void **mem)
     CHECK_INT(tfn_trainer_add(&t, text, sizeof text - 1), TFN_OK);
     CHECK_INT(tfn_trainer_run(&t), TFN_OK);
     s.trainer = &t;
-    size = tfn_tokeniser_size(&s);
+    size = tfn_tokenizer_size(&s);
     *mem = malloc(size);
-    CHECK_INT(tfn_tokeniser_init(&k, &s, *mem, size), TFN_OK);
+    CHECK_INT(tfn_tokenizer_init(&k, &s, *mem, size), TFN_OK);
     free(work);
     return k;
 }
@@ -168,7 +176,7 @@ static tfn_tokeniser tokeniser_new(void **mem)
 static void save(tfn_file *f, const tfn_model *m)
 {
     void *mem;
-    tfn_tokeniser k = tokeniser_new(&mem);
+    tfn_tokenizer k = tokenizer_new(&mem);
     tfn_checkpoint with = { &k, "line 4711", false };
     FINE(tfn_model_save(f, m, &with), f);
     free(mem);

@@ -1,5 +1,5 @@
 # Where a processor has a fused multiply-add, both compilers use its instruction, with and without
-# optimisation, also on bare metal and where errno is kept; where it has none, nobody multiplies by a
+# optimization, also on bare metal and where errno is kept; where it has none, nobody multiplies by a
 # call of fmaf, because some libm get halfway cases wrong. Read from the assembly: no emulator.
 . ./check.sh
 

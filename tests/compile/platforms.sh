@@ -34,7 +34,7 @@ emulated() {            # emulated NAME RUNNER TESTS: not all of the tests, beca
 }
 
 # name; compiler and flags; qemu's name; kernels without FMA here; tests
-plain="math golden bits files tokenise"
+plain="math golden bits files tokenize"
 rows() { cat << 'ROWS'
 aarch64  | aarch64-linux-gnu-gcc                          | aarch64 |      | dense kernels attention
 riscv64  | riscv64-linux-gnu-gcc                          | riscv64 |      | dense

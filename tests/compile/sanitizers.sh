@@ -7,7 +7,7 @@ core() { "$@" -o "$work/all" all.c -lm && run "$work/all"; }
 recipes() { "$@" -o "$work/variants" test_variants.c -lm && run "$work/variants"; }
 sizes=default           # of the kernels beside guard pages; all of them in the night
 [ "$tier" = night ] && sizes=full
-beside_pages() {        # by clang -O0, as an optimiser takes minutes over the kernels
+beside_pages() {        # by clang -O0, as an optimizer takes minutes over the kernels
     "$@" -O0 -o "$work/guard" test_guard.c -lm && TEST_TIER=$sizes "$work/guard" > "$work/log" 2>&1 ||
         { complaints "$work/log"; return 1; }
 }

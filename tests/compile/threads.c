@@ -1,7 +1,7 @@
-/* Every recipe as a decoder, an encoder and a pair of both, trained and evaluated with three threads,
- * beside one thread: the same bits. sanitizers.sh builds it with the thread sanitizer, once
- * with OpenMP and once with the hook. With THREADS_RACE it has a race on purpose, that a sanitizer
- * which sees nothing is noticed. */
+/* Every recipe as a decoder, an encoder and a pair of both, trained and evaluated with three
+ * threads, beside one thread: the same bits. sanitizers.sh builds it with the thread sanitizer,
+ * once with OpenMP and once with the hook. With THREADS_RACE it has a race on purpose, that a
+ * sanitizer which sees nothing is noticed. */
 #include "../lib.h"
 #include "../check.h"
 
@@ -65,7 +65,7 @@ static uint64_t run(const tfn_model_desc *d)
     b.lengths = lengths;
     b.batch = BATCH;
     b.time = TIME;
-    if (d->arch == TFN_ENCODER_DECODER) {
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) {
         b.source = tokens;
         b.source_lengths = lengths;
         b.source_time = TIME;
@@ -90,7 +90,8 @@ TEST(threads_recipes)
             const uint64_t hash = run(&d);
             if (!hash) continue;
             d.threads = 1;
-            if (run(&d) != hash) FAIL("%s, architecture %d: other bits with three threads", recipe->name, arch);
+            if (run(&d) != hash) FAIL("%s, architecture %d: other bits with three threads",
+                                      recipe->name, arch);
         }
     printf("  %d models\n", made);
     CHECK(made > 300);

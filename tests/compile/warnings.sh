@@ -1,11 +1,11 @@
 # No warning: gcc and clang, as C99, C11, C++11 and C++17, each configuration macro alone and all
-# together; and with the optimiser on, which finds more: those that leave code out, all in the full tier.
+# together; and with the optimizer on, which finds more: those that leave code out, all in the full tier.
 . ./check.sh
 common='-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wundef
         -Wcast-qual -Wvla -Werror'
 c_only='-Wstrict-prototypes -Wmissing-prototypes'
 configs='NONE STATIC API ASSERT NO_STDIO NO_MALLOC NO_TRAINING ALL_NORMS ONLY_KERNELS NO_SIMD EXACT
-         NO_TOKENISERS NO_METRICS NO_FILES PARALLEL_FOR MEM SQRTF FILE ALL'
+         NO_TOKENIZERS NO_METRICS NO_FILES PARALLEL_FOR MEM SQRTF FILE ALL'
 
 # compile COMPILER STANDARD CONFIG FLAG ...
 compile() {
@@ -24,15 +24,15 @@ all_configs() {
     return $bad
 }
 
-standards='c99 c11 c++11 c++17' optimised='NONE NO_TRAINING ONLY_KERNELS ALL'
-[ "$tier" = quick ] && standards=c99 configs='NONE ALL' optimised=
-full && optimised=$configs
+standards='c99 c11 c++11 c++17' optimized='NONE NO_TRAINING ONLY_KERNELS ALL'
+[ "$tier" = quick ] && standards=c99 configs='NONE ALL' optimized=
+full && optimized=$configs
 for cc in gcc clang; do
     have "$cc" || { skip "warnings $cc" "no $cc"; continue; }
     for std in $standards; do
         check "warnings $cc $std" all_configs "$cc" "$std"
     done
-    for config in $optimised; do
+    for config in $optimized; do
         check "warnings $cc -O2 $config" compile "$cc" c99 "$config" -O2 -c -o "$work/x.o"
         full && check "warnings $cc c++17 -O2 $config" compile "$cc" c++17 "$config" -O2 -c -o "$work/x.o"
     done

@@ -1,5 +1,6 @@
-/* Fuzz: training of tokenisers on short texts, and encoding with what was learned, against a plain
- * byte-pair encoder that counts all pairs anew for every merge (Sennrich et al. 2016, algorithm 1). */
+/* Fuzz: training of tokenizers on short texts, and encoding with what was learned, against a plain
+ * byte-pair encoder that counts all pairs anew for every merge (Sennrich et al. 2016, algorithm 1).
+ * */
 #include "input.h"
 #include "../lib.h"
 
@@ -13,9 +14,11 @@ static int text_size;
 static void make_text(bool ascii)
 {
     static const char *const pieces[] = {
-        "a", "b", "ab", "aa", "the", "he", "e", "t", " ", " a", "\n", "  ", "'s", "'t", "'re", "'ve", "'ll", "'", "12", "3", ".", "!?"
+        "a", "b", "ab", "aa", "the", "he", "e", "t", " ", " a", "\n", "  ", "'s", "'t", "'re",
+            "'ve", "'ll", "'", "12", "3", ".", "!?"
     };
-    static const char *const more[] = { "\xc3\xa9", "\xe4\xb8\x80", "\xff", "\xf0\x9f\x98\x80", "\xc2\xa0", "\xd9\xa3", "\xed\xa0\x80", "\x00" };
+    static const char *const more[] = { "\xc3\xa9", "\xe4\xb8\x80", "\xff", "\xf0\x9f\x98\x80",
+                                        "\xc2\xa0", "\xd9\xa3", "\xed\xa0\x80", "\x00" };
     const int kinds = 1 + fuzz_below((int)(sizeof pieces / sizeof *pieces));
     int left = fuzz_one_in(8) ? fuzz_below(160) : fuzz_below(24);
     for (text_size = 0; left > 0; left--) {
@@ -29,7 +32,8 @@ static void make_text(bool ascii)
 
 /* -- the plain encoder ----------------------------------------------------------------------- */
 
-typedef struct word { unsigned char s[MOST_TEXT]; int bytes, count, symbols, symbol[MOST_TEXT]; } word;
+typedef struct word { unsigned char s[MOST_TEXT]; int bytes, count, symbols,
+                      symbol[MOST_TEXT]; } word;
 static word words[MOST_WORDS];
 static int word_count, ids, merged[MOST_IDS][2], id_bytes[MOST_IDS];
 static int pair_count[MOST_IDS][MOST_IDS];
@@ -108,7 +112,8 @@ static int best_pair(int *left, int *right)
             *right = b;
         }
     for (int i = 0; i < word_count; i++)
-        for (int k = 1; k < words[i].symbols; k++) pair_count[words[i].symbol[k - 1]][words[i].symbol[k]] = 0;
+        for (int k = 1; k < words[i].symbols; k++)
+            pair_count[words[i].symbol[k - 1]][words[i].symbol[k]] = 0;
     return best;
 }
 
@@ -147,28 +152,29 @@ static int encode_plainly(int32_t *to, int first)
 
 /* -- the cases ------------------------------------------------------------------------------- */
 
-static input_room trainer_room, tokeniser_room, text_room;
+static input_room trainer_room, tokenizer_room, text_room;
 
-static void check_encoding(const tfn_tokeniser *k, int first, bool plain)
+static void check_encoding(const tfn_tokenizer *k, int first, bool plain)
 {
     static int32_t found[MOST_TEXT], wanted[MOST_TEXT];
     static char back[4 * MOST_TEXT];
     const char *s = (const char *)input_place(text_room, text, (size_t)text_size);
-    const ptrdiff_t n = tfn_tokeniser_encode(k, found, MOST_TEXT, s, (size_t)text_size);
+    const ptrdiff_t n = tfn_tokenizer_encode(k, found, MOST_TEXT, s, (size_t)text_size);
     size_t bytes;
     fuzz_executions++;
     fuzz_accepted++;
     FUZZ_CHECK(n >= 0 && n <= text_size);
     if (plain) {
         const int m = encode_plainly(wanted, first);
-        if (m != n || memcmp(found, wanted, 4 * (size_t)n)) FUZZ_FAIL("%d ids, not %d or not the same", (int)n, m);
+        if (m != n || memcmp(found, wanted, 4 * (size_t)n))
+            FUZZ_FAIL("%d ids, not %d or not the same", (int)n, m);
     }
-    bytes = tfn_tokeniser_decode(k, back, sizeof back, found, n);
-    if (k->kind == TFN_BPE || k->kind == TFN_BYTES)
+    bytes = tfn_tokenizer_decode(k, back, sizeof back, found, n);
+    if (k->kind == TFN_TOKENIZER_BPE || k->kind == TFN_TOKENIZER_BYTES)
         FUZZ_CHECK(bytes == (size_t)text_size && !memcmp(back, text, bytes));
 }
 
-static void check_merges(const tfn_tokeniser *k, int first)
+static void check_merges(const tfn_tokenizer *k, int first)
 {
     if (k->vocab != ids) {
         FUZZ_FAIL("%d ids, not %d", (int)k->vocab, ids);
@@ -176,19 +182,20 @@ static void check_merges(const tfn_tokeniser *k, int first)
     }
     for (int id = first; id < ids; id++) {
         size_t n;
-        const char *s = tfn_tokeniser_token(k, id, &n);
-        if (n != (size_t)id_bytes[id] || memcmp(s, id_text[id], n)) FUZZ_FAIL("token %d is another", id);
+        const char *s = tfn_tokenizer_token(k, id, &n);
+        if (n != (size_t)id_bytes[id] || memcmp(s, id_text[id], n)) FUZZ_FAIL("token %d is another",
+            id);
     }
 }
 
 /* Words and characters come by falling count, then by their bytes, and all are frequent enough. */
-static void check_order(const tfn_tokeniser *k, int first, const tfn_tokeniser_desc *d)
+static void check_order(const tfn_tokenizer *k, int first, const tfn_tokenizer_desc *d)
 {
     int last = 1 << 30;
-    if (d->kind != TFN_WORDS) return;
+    if (d->kind != TFN_TOKENIZER_WORDS) return;
     for (int id = first; id < k->vocab; id++) {
         size_t n;
-        const char *s = tfn_tokeniser_token(k, id, &n);
+        const char *s = tfn_tokenizer_token(k, id, &n);
         int count = -1;
         for (int i = 0; i < word_count; i++)
             if (words[i].bytes == (int)n && !memcmp(words[i].s, s, n)) count = words[i].count;
@@ -197,10 +204,13 @@ static void check_order(const tfn_tokeniser *k, int first, const tfn_tokeniser_d
     }
 }
 
-static tfn_tokeniser_desc make_desc(void)
+static tfn_tokenizer_desc make_desc(void)
 {
-    static const tfn_tokeniser_kind kinds[] = { TFN_BPE, TFN_BPE, TFN_BPE, TFN_BPE, TFN_WORDS, TFN_CHARACTERS, TFN_BYTES };
-    tfn_tokeniser_desc d;
+    static const tfn_tokenizer_kind kinds[] = { TFN_TOKENIZER_BPE, TFN_TOKENIZER_BPE,
+                                                TFN_TOKENIZER_BPE, TFN_TOKENIZER_BPE,
+                                                    TFN_TOKENIZER_WORDS, TFN_TOKENIZER_CHARACTERS,
+                                                        TFN_TOKENIZER_BYTES };
+    tfn_tokenizer_desc d;
     memset(&d, 0, sizeof d);
     d.kind = INPUT_ONE_OF(kinds);
     d.no_pad = fuzz_one_in(2);
@@ -211,28 +221,33 @@ static tfn_tokeniser_desc make_desc(void)
     d.words = fuzz_one_in(8) ? 1 + fuzz_below(8) : 250;
     d.word_bytes = fuzz_one_in(8) ? 1 + fuzz_below(64) : 1200;
     d.min_count = fuzz_below(3);
-    d.vocab = d.kind == TFN_BPE || d.kind == TFN_BYTES ? 261 + fuzz_below(fuzz_one_in(4) ? 80 : 12) : fuzz_below(20) + 5;
+    d.vocab = d.kind == TFN_TOKENIZER_BPE
+        || d.kind == TFN_TOKENIZER_BYTES ? 261 + fuzz_below(fuzz_one_in(4) ? 80 : 12)
+            : fuzz_below(20) + 5;
     if (fuzz_one_in(64)) d.vocab = fuzz_below(300) - 20;
     if (fuzz_one_in(128)) d.words = -fuzz_below(3);
     if (fuzz_one_in(128)) d.min_count = -1;
-    if (fuzz_one_in(256)) d.kind = (tfn_tokeniser_kind)fuzz_below(9);
+    if (fuzz_one_in(256)) d.kind = (tfn_tokenizer_kind)fuzz_below(9);
     return d;
 }
 
-static tfn_status train(tfn_trainer *t, const tfn_tokeniser_desc *d, int texts, bool ascii)
+static tfn_status train(tfn_trainer *t, const tfn_tokenizer_desc *d, int texts, bool ascii)
 {
     const size_t size = tfn_trainer_size(d);
     word_count = 0;
     if (size > trainer_room.size) return TFN_TOO_LARGE;
     if (size && fuzz_one_in(64)) {      /* a byte too little */
-        FUZZ_CHECK(tfn_trainer_init(t, d, input_last(trainer_room, size - 1), size - 1) == TFN_NO_MEMORY);
+        FUZZ_CHECK(tfn_trainer_init(t, d, input_last(trainer_room, size - 1),
+                                    size - 1) == TFN_NO_MEMORY);
         return TFN_NO_MEMORY;
     }
-    if (tfn_trainer_init(t, d, input_last(trainer_room, size), size) != TFN_OK) return t->error.status;
+    if (tfn_trainer_init(t, d, input_last(trainer_room, size), size) != TFN_OK)
+        return t->error.status;
     FUZZ_CHECK(size > 0);
     for (int i = 0; i < texts; i++) {
         make_text(ascii);
-        tfn_trainer_add(t, (const char *)input_place(text_room, text, (size_t)text_size), (size_t)text_size);
+        tfn_trainer_add(t, (const char *)input_place(text_room, text, (size_t)text_size),
+                        (size_t)text_size);
         for (int at = 0, n; ascii && at < text_size; at += n) {
             n = piece_at(text + at, text_size - at);
             count_word(text + at, n, t->first);
@@ -243,15 +258,15 @@ static tfn_status train(tfn_trainer *t, const tfn_tokeniser_desc *d, int texts, 
 
 static void fuzz_case(void)
 {
-    const tfn_tokeniser_desc d = make_desc();
-    const bool ascii = !fuzz_one_in(4), plain = ascii && d.kind == TFN_BPE;
-    tfn_tokeniser_source s;
-    tfn_tokeniser k;
+    const tfn_tokenizer_desc d = make_desc();
+    const bool ascii = !fuzz_one_in(4), plain = ascii && d.kind == TFN_TOKENIZER_BPE;
+    tfn_tokenizer_source s;
+    tfn_tokenizer k;
     tfn_trainer t;
     size_t size;
     if (!text_room.end) {
         trainer_room = input_room_new(1 << 20);
-        tokeniser_room = input_room_new(1 << 20);
+        tokenizer_room = input_room_new(1 << 20);
         text_room = input_room_new(MOST_TEXT);
     }
     fuzz_executions++;
@@ -259,12 +274,12 @@ static void fuzz_case(void)
     fuzz_accepted++;
     memset(&s, 0, sizeof s);
     s.trainer = &t;
-    size = tfn_tokeniser_size(&s);
+    size = tfn_tokenizer_size(&s);
     if (!size) {                        /* no word was frequent enough, and there are no specials */
-        FUZZ_CHECK(d.kind == TFN_WORDS || d.kind == TFN_CHARACTERS);
+        FUZZ_CHECK(d.kind == TFN_TOKENIZER_WORDS || d.kind == TFN_TOKENIZER_CHARACTERS);
         return;
     }
-    FUZZ_CHECK(tfn_tokeniser_init(&k, &s, input_last(tokeniser_room, size), size) == TFN_OK);
+    FUZZ_CHECK(tfn_tokenizer_init(&k, &s, input_last(tokenizer_room, size), size) == TFN_OK);
     if (plain) {
         train_plainly(t.first, t.desc.vocab, t.desc.min_count);
         check_merges(&k, t.first);

@@ -15,14 +15,14 @@ static struct {
     tfn_decoder d;
     tfn_generator g;
     tfn_trainer t;
-    tfn_tokeniser k;
+    tfn_tokenizer k;
     tfn_file f;
     tfn_tape tape;
     tfn_run run;
     tfn_tensor tensor;
     tfn_report report;
     tfn_param_info info;
-    bool has_decoder, has_generator, has_tokeniser, has_file, has_tape;
+    bool has_decoder, has_generator, has_tokenizer, has_file, has_tape;
 } all;
 
 static unsigned char blocks[6][ROOM], saved[ROOM];
@@ -83,7 +83,8 @@ static void draw_desc(tfn_model_desc *d)
     d->heads = 2;
     d->layers = 1;
     d->threads = 1;
-    d->arch = fuzz_one_in(4) ? TFN_ENCODER_DECODER : fuzz_one_in(6) ? TFN_ENCODER : TFN_DECODER;
+    d->arch = fuzz_one_in(4) ? TFN_ARCH_ENCODER_DECODER : fuzz_one_in(6) ? TFN_ARCH_ENCODER
+        : TFN_ARCH_DECODER;
     d->recipe = fuzz_one_in(2) ? NULL : tfn_recipe_at(fuzz_below(60))->name;
     d->inference = fuzz_one_in(6);
     d->half = fuzz_one_in(6);
@@ -227,7 +228,7 @@ static void call_decoder(void)
         return;
     }
     if (fuzz_one_in(2)) {
-        const bool needed = all.m.desc.arch == TFN_ENCODER_DECODER;
+        const bool needed = all.m.desc.arch == TFN_ARCH_ENCODER_DECODER;
         const tfn_batch *x = needed ? (const tfn_batch *)given(&b) : NULL;
         returned("start", tfn_decoder_start(d, x), d ? &d->error : NULL);
     } else {
@@ -264,53 +265,53 @@ static void call_generator(void)
         all.has_generator = false;
 }
 
-/* -- tokenisers -------------------------------------------------------------------------------- */
+/* -- tokenizers -------------------------------------------------------------------------------- */
 
-static void make_tokeniser(void)
+static void make_tokenizer(void)
 {
-    tfn_tokeniser_desc o;
-    tfn_tokeniser_source source;
+    tfn_tokenizer_desc o;
+    tfn_tokenizer_source source;
     memset(&o, 0, sizeof o);
     memset(&source, 0, sizeof source);
-    o.kind = (tfn_tokeniser_kind)fuzz_below(4);
+    o.kind = (tfn_tokenizer_kind)fuzz_below(4);
     o.words = 50;
     o.word_bytes = 1000;
-    o.vocab = o.kind == TFN_WORDS ? 0 : 300;
+    o.vocab = o.kind == TFN_TOKENIZER_WORDS ? 0 : 300;
     if (fuzz_one_in(20)) o.vocab = number(9);
     returned("trainer", tfn_trainer_init(&all.t, &o, blocks[3], ROOM), &all.t.error);
     tfn_trainer_add(&all.t, "a word, a word and another word", 31);
     tfn_trainer_run(&all.t);
     source.trainer = &all.t;
-    returned("tokeniser", tfn_tokeniser_init(&all.k, &source, blocks[4], ROOM), &all.k.error);
-    all.has_tokeniser = all.k.error.status == TFN_OK;
+    returned("tokenizer", tfn_tokenizer_init(&all.k, &source, blocks[4], ROOM), &all.k.error);
+    all.has_tokenizer = all.k.error.status == TFN_OK;
 }
 
-static void call_tokeniser(void)
+static void call_tokenizer(void)
 {
     static char text[64];
-    const tfn_tokeniser *k;
+    const tfn_tokenizer *k;
     size_t bytes, room = (size_t)fuzz_below(64);
     int32_t ids[8];
     const char *word;
-    if (!all.has_tokeniser || fuzz_one_in(10)) {
-        make_tokeniser();
+    if (!all.has_tokenizer || fuzz_one_in(10)) {
+        make_tokenizer();
         return;
     }
-    k = (const tfn_tokeniser *)object(&all.k);
+    k = (const tfn_tokenizer *)object(&all.k);
     for (int i = 0; i < 8; i++) ids[i] = fuzz_one_in(9) ? number(400) : fuzz_below(all.k.vocab);
     switch (fuzz_below(6)) {
     case 0:
         word = (const char *)given("a word");
-        answered("encode", tfn_tokeniser_encode(k, optional(ids), 8, word, 6) > 0);
+        answered("encode", tfn_tokenizer_encode(k, optional(ids), 8, word, 6) > 0);
         break;
-    case 1: tfn_tokeniser_decode(k, optional(text), room, given(ids), 8); break;
-    case 2: tfn_tokeniser_token(k, number(400), optional(&bytes)); break;
-    case 3: tfn_tokeniser_find(k, given("<pad>"), 5); break;
-    case 4: answered("write", tfn_tokeniser_write(k, optional(text), room) > 0); break;
+    case 1: tfn_tokenizer_decode(k, optional(text), room, given(ids), 8); break;
+    case 2: tfn_tokenizer_token(k, number(400), optional(&bytes)); break;
+    case 3: tfn_tokenizer_find(k, given("<pad>"), 5); break;
+    case 4: answered("write", tfn_tokenizer_write(k, optional(text), room) > 0); break;
     default:
         returned("add", tfn_trainer_add((tfn_trainer *)given(&all.t), "b", 1), NULL);
         broken = false;
-        all.has_tokeniser = false;
+        all.has_tokenizer = false;
     }
 }
 
@@ -327,7 +328,7 @@ static void save_model(void)
     f.to_size = fuzz_one_in(20) ? (size_t)fuzz_below(5000) : ROOM;
     with.extra = "a \"text\"";
     with.weights_only = fuzz_one_in(4);
-    if (all.has_tokeniser && fuzz_one_in(2)) with.tokeniser = &all.k;
+    if (all.has_tokenizer && fuzz_one_in(2)) with.tokenizer = &all.k;
     status = tfn_model_save(&f, (const tfn_model *)object(&all.m), optional(&with));
     returned("save", status, &f.error);
     saved_size = status == TFN_OK ? (size_t)f.used : 0;
@@ -400,15 +401,16 @@ static void record(tfn_tape *t)
     const tfn_var none = { 0 };
     x[0] = tfn_param(t, 4, 4);
     x[1] = tfn_param(t, 1, 4);
-    x[2] = tfn_embed(t, x[0], TFN_INT_TOKENS, TFN_ROWS_TARGET, 1);
+    x[2] = tfn_embedding(t, x[0], TFN_INT_TOKENS, TFN_ROWS_TARGET, 1);
     for (int i = 3; i < 12; i++) {
         const tfn_var a = fuzz_one_in(60) ? (tfn_var){ number(30) } : x[2 + fuzz_below(i - 2)];
         switch (fuzz_below(7)) {
-        case 0: x[i] = tfn_linear(t, a, x[0], fuzz_one_in(2) ? x[1] : none, TFN_GELU); break;
+        case 0: x[i] = tfn_linear(t, a, x[0], fuzz_one_in(2) ? x[1] : none, TFN_ACTIVATION_GELU);
+            break;
         case 1: x[i] = tfn_add(t, a, x[2], 1, 2); break;
         case 2: x[i] = tfn_rmsnorm(t, a, fuzz_one_in(2) ? x[1] : none, (float)1e-5); break;
         case 3: x[i] = tfn_softmax(t, a); break;
-        case 4: x[i] = tfn_attend(t, a, a, a, 1 + fuzz_below(3), 1, true, -1, 0); break;
+        case 4: x[i] = tfn_attention(t, a, a, a, 1 + fuzz_below(3), 1, true, -1, 0); break;
         case 5: x[i] = tfn_scale(t, a, x[1]); break;
         default: x[i] = tfn_dropout(t, a, (float)0.25);
         }
@@ -452,7 +454,7 @@ static void call_tape(void)
 static void fuzz_case(void)
 {
     void (*const calls[])(void) = { call_model, call_model, call_model, call_new, call_decoder,
-                                    call_decoder, call_generator, call_tokeniser, save_model,
+                                    call_decoder, call_generator, call_tokenizer, save_model,
                                     load_model, call_file, call_tape };
     memset(&all, 0, sizeof all);
     saved_size = 0;

@@ -1,6 +1,6 @@
 /* Fuzz: checkpoints of small runs with other values of options, other shapes, state and bytes. Peek
- * gives options that a model can be made of, or an error; a load that fails changes nothing; after one
- * that succeeds the model trains or decodes. */
+ * gives options that a model can be made of, or an error; a load that fails changes nothing; after
+ * one that succeeds the model trains or decodes. */
 #include "input.h"
 #include "../lib.h"
 
@@ -22,7 +22,8 @@ static unsigned char scratch[BLOCK], block[BLOCK];
 
 static tfn_model_desc small_desc(int i)
 {
-    static const char *const recipes[BASES] = { "admin", "deepnorm", "post", NULL, "branchnorm", "ngpt", "pre" };
+    static const char *const recipes[BASES] = { "admin", "deepnorm", "post", NULL, "branchnorm",
+                                                "ngpt", "pre" };
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.vocab = 5;
@@ -34,14 +35,14 @@ static tfn_model_desc small_desc(int i)
     d.seed = 7;
     if (i == 0) d.micro_batches = 2;
     if (i == 1) {
-        d.arch = TFN_ENCODER_DECODER;
-        d.position = TFN_ROTARY;
+        d.arch = TFN_ARCH_ENCODER_DECODER;
+        d.position = TFN_POSITION_ROTARY;
         d.heads = 2;
-        d.schedule.kind = TFN_INVERSE_SQRT;
+        d.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;
         d.schedule.warmup = 10;
     }
     if (i == 2) {
-        d.arch = TFN_ENCODER;
+        d.arch = TFN_ARCH_ENCODER;
         d.head = TFN_HEAD_SEQUENCE;
         d.classes = 3;
         d.norm = "batchnorm";
@@ -62,7 +63,7 @@ static tfn_status train(tfn_model *m, int calls)
     b.targets = targets;
     b.batch = 1;
     b.time = m->desc.context < 4 ? m->desc.context : 4;
-    if (m->desc.arch == TFN_ENCODER_DECODER) {
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
         b.source = tokens;
         b.source_time = 3;
     }
@@ -70,7 +71,7 @@ static tfn_status train(tfn_model *m, int calls)
     return status;
 }
 
-/* The file with a text, and a tokeniser's place taken by nothing. */
+/* The file with a text, and a tokenizer's place taken by nothing. */
 static void make_base(base *x, int i)
 {
     const tfn_model_desc d = small_desc(i);
@@ -116,9 +117,12 @@ static size_t find_text(const char *what, size_t at, size_t end)
 static size_t change_option(size_t end)
 {
     static const char *const values[] = {
-        "0", "1", "2", "3", "4", "8", "16", "true", "false", "-1", "0.5", "0.1", "1e-3", "2147483647", "1e9999",
-        "9223372036854775807", "18446744073709551615", "18446744073709551616", "nan", "inf", "-inf", "", "1e-50", "post",
-        "pre", "admin", "deepnorm", "layernorm", "rmsnorm", "batchnorm", "xavier", "default", "x", "\\u0031", "1e39", "-0"
+        "0", "1", "2", "3", "4", "8", "16", "true", "false", "-1", "0.5", "0.1", "1e-3",
+            "2147483647", "1e9999",
+        "9223372036854775807", "18446744073709551615", "18446744073709551616", "nan", "inf", "-inf",
+            "", "1e-50", "post",
+        "pre", "admin", "deepnorm", "layernorm", "rmsnorm", "batchnorm", "xavier", "default", "x",
+            "\\u0031", "1e39", "-0"
     };
     const size_t before = whole.n;
     size_t at = 0, from, to;
@@ -143,10 +147,13 @@ static size_t change_option(size_t end)
 static size_t change_tensor(size_t end)
 {
     static const char *const changes[][2] = {
-        { "\"F32\"", "\"I32\"" }, { "\"F32\"", "\"U32\"" }, { "\"F64\",\"shape\":[8]", "\"C64\",\"shape\":[8]" },
-        { "[4,4]", "[16]" }, { "[4,4]", "[2,8]" }, { "[4,4]", "[4,4,1]" }, { "[5,4]", "[4,5]" }, { "[4]", "[2,2]" },
+        { "\"F32\"", "\"I32\"" }, { "\"F32\"", "\"U32\"" }, { "\"F64\",\"shape\":[8]",
+            "\"C64\",\"shape\":[8]" },
+        { "[4,4]", "[16]" }, { "[4,4]", "[2,8]" }, { "[4,4]", "[4,4,1]" }, { "[5,4]", "[4,5]" },
+            { "[4]", "[2,2]" },
         { "[4]", "[1,4]" }, { "\"F32\",\"shape\":[4]", "\"BF16\",\"shape\":[8]" },
-        { "\"F32\",\"shape\":[4]", "\"F8_E4M3\",\"shape\":[16]" }, { "tfn_format\":\"1\"", "tfn_format\":\"2\"" },
+        { "\"F32\",\"shape\":[4]", "\"F8_E4M3\",\"shape\":[16]" }, { "tfn_format\":\"1\"",
+            "tfn_format\":\"2\"" },
         { "training.", "straining." }
     };
     const int i = fuzz_below((int)(sizeof changes / sizeof *changes));
@@ -215,14 +222,16 @@ static void use_desc(tfn_model_desc *d)
     tfn_model m;
     const int64_t tokens = (int64_t)d->vocab + d->context + d->source_context + d->classes;
     size_t size;
-    if (d->width > 64 || d->layers > 8 || d->decoder_layers > 8 || d->ffn > 256 || tokens > 4096) return;
+    if (d->width > 64 || d->layers > 8 || d->decoder_layers > 8 || d->ffn > 256 || tokens > 4096)
+        return;
     if (d->batch > 64 || d->threads > 8) return;
     d->threads = 1;
     size = tfn_model_size(d, scratch, sizeof scratch);
     if (!size || size > sizeof block) return;
     if (tfn_model_init(&m, d, block, size) != TFN_OK) {
         char text[300];
-        FUZZ_FAIL("size says %d bytes, init: %s", (int)size, tfn_error_text(&m.error, text, sizeof text));
+        FUZZ_FAIL("size says %d bytes, init: %s", (int)size,
+                  tfn_error_text(&m.error, text, sizeof text));
         return;
     }
     fuzz_models++;
@@ -245,7 +254,7 @@ static void peek(void)
         return;
     }
     fuzz_accepted++;
-    used = d;                       /* the end of a schedule, which training wants, may be missing */
+    used = d;    /* the end of a schedule, which training wants, may be missing */
     used.inference = true;
     FUZZ_CHECK(step >= -1 && tfn_model_resolve(&used, &used, &e));
     if (fuzz_one_in(16)) use_desc(&d);
@@ -305,7 +314,7 @@ static void fuzz_case(void)
     if (fuzz_one_in(8)) {
         tfn_file f = opened_by(file_room, &whole, work_room.size);
         char to[16];
-        tfn_checkpoint_tokeniser(&f, to, sizeof to);
+        tfn_checkpoint_tokenizer(&f, to, sizeof to);
     }
 }
 

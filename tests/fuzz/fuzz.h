@@ -2,12 +2,13 @@
  *
  *     NAME [SEED [SECONDS [FIRST]]]
  *
- * Case i of a seed is the same on every machine: fuzz_case(i) is called for i = FIRST, FIRST + 1 ...
- * until SECONDS of processor time are over (default 10; 0: one case alone, to repeat a failure).
- * A case that finds a defect calls FUZZ_FAIL, which prints seed and number, so that
+ * Case i of a seed is the same on every machine: fuzz_case(i) is called for i = FIRST, FIRST + 1
+ * ... until SECONDS of processor time are over (default 10; 0: one case alone, to repeat a
+ * failure). A case that finds a defect calls FUZZ_FAIL, which prints seed and number, so that
  * `NAME SEED 0 NUMBER` repeats it. The fuzzers are built with the sanitizers by tests/fuzz.sh.
  *
- * A fuzzer defines `static void fuzz_case(void)` before `int main` = fuzz_main("name", argc, argv). */
+ * A fuzzer defines `static void fuzz_case(void)` before `int main` = fuzz_main("name", argc, argv).
+ * */
 #ifndef FUZZ_H
 #define FUZZ_H
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Inputs for the fuzzers of readers: texts put together from a grammar, changed a little, and given to
- * the library flush against a page that cannot be read, so that a byte too many is found without a
- * sanitizer too. Comes first, before ../lib.h. */
+/* Inputs for the fuzzers of readers: texts put together from a grammar, changed a little, and given
+ * to the library flush against a page that cannot be read, so that a byte too many is found without
+ * a sanitizer too. Comes first, before ../lib.h. */
 #ifndef INPUT_H
 #define INPUT_H
 #ifndef _DEFAULT_SOURCE
@@ -93,8 +93,10 @@ static void input_splice(input *in, size_t at, size_t gone, const void *from, si
 static void input_change(input *in, size_t from)
 {
     static const char *const words[] = {
-        "\"", "{", "}", "[", "]", ",", ":", "\\", "\\u", "\\ud800", "\\u0000", "0", "-", "1", ".", "e",
-        "9223372036854775807", "18446744073709551616", "281474976710655", "4294967296", "-1", "1e9999",
+        "\"", "{", "}", "[", "]", ",", ":", "\\", "\\u", "\\ud800", "\\u0000", "0", "-", "1", ".",
+            "e",
+        "9223372036854775807", "18446744073709551616", "281474976710655", "4294967296", "-1",
+            "1e9999",
         "true", "false", "null", "{}", "[]", "\"\":", " ", "\n", "\xc3\xa9", "\xed\xa0\x80", "\xff"
     };
     const size_t length = in->n > from ? in->n - from : 0;

@@ -71,11 +71,11 @@ static void set_names(tfn_model_desc *d)
 /* What does not go together is seldom left. */
 static void mend(tfn_model_desc *d)
 {
-    if (d->arch != TFN_ENCODER) {
+    if (d->arch != TFN_ARCH_ENCODER) {
         d->segments = 0;
         d->head = TFN_HEAD_TOKENS;
     }
-    if (d->arch != TFN_ENCODER_DECODER) d->bands = 0;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) d->bands = 0;
     if (d->head && !d->classes) d->classes = 1 + fuzz_below(4);
     if (!fuzz_one_in(4)) d->cutoffs[0] = d->cutoffs[1] = 0;
     if (d->cutoffs[0] <= 0 || d->cutoffs[1] <= d->cutoffs[0]) d->cutoffs[1] = 0;
@@ -85,7 +85,8 @@ static void mend(tfn_model_desc *d)
     d->heads = 1 + fuzz_below(3);
     d->width = d->heads * (fuzz_one_in(2) ? 2 + 2*fuzz_below(5) : 1 + fuzz_below(9));
     if (d->heads == 2 && fuzz_one_in(2)) d->kv_heads = 1;
-    if (d->position == TFN_ROTARY && d->width / d->heads % 2) d->position = TFN_LEARNED;
+    if (d->position == TFN_POSITION_ROTARY && d->width / d->heads % 2)
+        d->position = TFN_POSITION_LEARNED;
     if (!d->schedule.steps) d->schedule.steps = 1 + fuzz_below(9);
     if (!d->schedule.step_at) d->schedule.step_at = 1 + fuzz_below(3);
     if (!d->inference) d->folded = false;
@@ -129,7 +130,7 @@ static tfn_batch batch_of(const tfn_model_desc *d, data *x)
     b.batch = 1 + fuzz_below(most_b);
     b.time = 1 + fuzz_below(most_t);
     if (d->batch_tokens && b.batch * b.time > d->batch_tokens) b.batch = b.time = 1;
-    b.source_time = d->arch == TFN_ENCODER_DECODER ? 1 + fuzz_below(most_s) : 0;
+    b.source_time = d->arch == TFN_ARCH_ENCODER_DECODER ? 1 + fuzz_below(most_s) : 0;
     if (d->batch_tokens && b.batch * b.source_time > d->batch_tokens)
         b.batch = b.time = b.source_time = 1;
     for (int i = 0; i < B * T; i++) {
@@ -148,7 +149,7 @@ static tfn_batch batch_of(const tfn_model_desc *d, data *x)
         x->source_lengths[i] = 1 + fuzz_below(b.source_time ? b.source_time : 1);
     }
     if (fuzz_one_in(2)) b.lengths = x->lengths;
-    if (d->arch != TFN_ENCODER_DECODER) return b;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return b;
     b.source = x->source;
     b.frames = x->frames;
     if (fuzz_one_in(2)) b.source_lengths = x->source_lengths;
@@ -176,7 +177,7 @@ static void decode(tfn_model *m, const data *x)
     tfn_decoder decoder;
     tfn_batch b;
     const bool whole = (tfn_norm_find(d->norm)->flags | tfn_norm_find(d->decoder_norm)->flags)
-                     & TFN_NORM_WHOLE;
+                     & TFN_FLAG_WHOLE;
     free(temporary);
     mem = malloc(size);
     memset(&b, 0, sizeof b);
@@ -185,10 +186,10 @@ static void decode(tfn_model *m, const data *x)
     b.tokens = x->tokens;
     b.source = x->source;
     b.frames = x->frames;
-    if (d->arch == TFN_ENCODER_DECODER) b.source_time = d->bands ? 7 : 1;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) b.source_time = d->bands ? 7 : 1;
     if (!size || tfn_decoder_init(&decoder, m, 1, 0, mem, size) != TFN_OK)
         FUZZ_FAIL("no decoder of %zu bytes", size);
-    else if (tfn_decoder_start(&decoder, d->arch == TFN_ENCODER_DECODER ? &b : NULL) != TFN_OK)
+    else if (tfn_decoder_start(&decoder, d->arch == TFN_ARCH_ENCODER_DECODER ? &b : NULL) != TFN_OK)
         FUZZ_FAIL("start: %s", said(&decoder.error));
     else {
         for (int32_t t = 0; t < time; t++)
@@ -286,7 +287,7 @@ static void live(const tfn_model_desc *desc, size_t size)
     status = tfn_model_eval(&m, &b, &report);
     if (status != TFN_OK) FUZZ_FAIL("eval: %s", said(&m.error));
     if (!tfn_model_logits(&m, &b)) FUZZ_FAIL("logits: %s", said(&m.error));
-    if (m.desc.arch != TFN_ENCODER) decode(&m, &x);
+    if (m.desc.arch != TFN_ARCH_ENCODER) decode(&m, &x);
     save(&m, desc, &b);
     free(mem);
 }

@@ -1,6 +1,6 @@
 /* Fuzz: safetensors files and their index, put together from the format's grammar and changed a
- * little. What is accepted must hold what it says: every tensor is found by its name, lies in the file,
- * can be read, and written again is the same. */
+ * little. What is accepted must hold what it says: every tensor is found by its name, lies in the
+ * file, can be read, and written again is the same. */
 #include "input.h"
 #include "../lib.h"
 
@@ -28,8 +28,10 @@ static void put_mark(const char *mark)
 static void put_string(void)
 {
     static const char *const pieces[] = {
-        "a", "b", "weight", ".", "layers.0", "\\u0061", "\\n", "\\\"", "\\\\", "\\/", "\xc3\xa9", "\\ud83d\\ude00",
-        "\xe2\x82\xac", "\xf0\x9f\x98\x80", "model-00001-of-00002.safetensors", "\\t", "\\b\\f\\r", "\\uABCD", ""
+        "a", "b", "weight", ".", "layers.0", "\\u0061", "\\n", "\\\"", "\\\\", "\\/", "\xc3\xa9",
+            "\\ud83d\\ude00",
+        "\xe2\x82\xac", "\xf0\x9f\x98\x80", "model-00001-of-00002.safetensors", "\\t", "\\b\\f\\r",
+            "\\uABCD", ""
     };
     input_put(&header, "\"");
     do input_put(&header, INPUT_ONE_OF(pieces)); while (fuzz_one_in(3));
@@ -38,7 +40,8 @@ static void put_string(void)
 
 static void put_value(int depth)
 {
-    static const char *const words[] = { "true", "false", "null", "-0", "1.5e-3", "0", "12E+2", "3.25" };
+    static const char *const words[] = { "true", "false", "null", "-0", "1.5e-3", "0", "12E+2",
+                                         "3.25" };
     const int kind = depth ? fuzz_below(4) : 1;
     if (kind < 2) input_put(&header, INPUT_ONE_OF(words));
     else if (kind == 2) put_string();
@@ -75,8 +78,10 @@ static void put_texts(bool files)
 static made make_tensor(long long at)
 {
     static const struct { const char *name; int bits; } types[] = {
-        { "F32", 32 }, { "F64", 64 }, { "I64", 64 }, { "U64", 64 }, { "C64", 64 }, { "U32", 32 }, { "I32", 32 },
-        { "BF16", 16 }, { "F16", 16 }, { "U16", 16 }, { "I16", 16 }, { "F8_E5M2FNUZ", 8 }, { "F8_E4M3", 8 },
+        { "F32", 32 }, { "F64", 64 }, { "I64", 64 }, { "U64", 64 }, { "C64", 64 }, { "U32", 32 },
+            { "I32", 32 },
+        { "BF16", 16 }, { "F16", 16 }, { "U16", 16 }, { "I16", 16 }, { "F8_E5M2FNUZ", 8 },
+            { "F8_E4M3", 8 },
         { "I8", 8 }, { "U8", 8 }, { "F4", 4 }, { "F6_E2M3", 6 }, { "BOOL", 8 }
     };
     const int type = fuzz_below((int)(sizeof types / sizeof *types));
@@ -124,7 +129,8 @@ static void put_tensor(const made *m, int number)
     const int first = fuzz_below(3);
     if (fuzz_one_in(6)) put_string();
     else {
-        static const char names[][12] = { "\"a\"", "\"b.w\"", "\"c\"", "\"layers.0\"", "\"\xc3\xa9\"", "\"zz\"" };
+        static const char names[][12] = { "\"a\"", "\"b.w\"", "\"c\"", "\"layers.0\"",
+                                          "\"\xc3\xa9\"", "\"zz\"" };
         input_put(&header, names[number]);
     }
     put_mark(":");
@@ -195,12 +201,14 @@ static bool io_read(void *user, uint64_t at, void *to, size_t bytes)
 
 static bool has_values(tfn_dtype d)
 {
-    return d != TFN_C64 && (d < TFN_F8_E5M2FNUZ || d == TFN_I8 || d == TFN_U8 || d == TFN_BOOL);
+    return d != TFN_DTYPE_C64 && (d < TFN_DTYPE_F8_E5M2FNUZ || d == TFN_DTYPE_I8
+                                  || d == TFN_DTYPE_U8 || d == TFN_DTYPE_BOOL);
 }
 
 static void check_values(tfn_file *f, const tfn_tensor *t)
 {
-    const int64_t first = t->count ? (int64_t)(fuzz_bits() % (uint64_t)t->count) : 0, n = t->count - first;
+    const int64_t first = t->count ? (int64_t)(fuzz_bits() % (uint64_t)t->count) : 0,
+        n = t->count - first;
     float *to = (float *)input_last(value_room, 4 * (size_t)n);
     if (!to) return;
     if (fuzz_one_in(16)) {
@@ -208,8 +216,9 @@ static void check_values(tfn_file *f, const tfn_tensor *t)
         memset(&f->error, 0, sizeof f->error);
     }
     FUZZ_CHECK(tfn_file_read(f, t, to, first, n) == TFN_OK || !has_values(t->dtype));
-    if (t->dtype == TFN_F32) FUZZ_CHECK(!memcmp(to, whole.s + t->at + 4 * first, 4 * (size_t)n));
-    if (t->dtype == TFN_U8 && n) FUZZ_CHECK(to[0] == (float)whole.s[t->at + (uint64_t)first]);
+    if (t->dtype == TFN_DTYPE_F32) FUZZ_CHECK(!memcmp(to, whole.s + t->at + 4 * first,
+        4 * (size_t)n));
+    if (t->dtype == TFN_DTYPE_U8 && n) FUZZ_CHECK(to[0] == (float)whole.s[t->at + (uint64_t)first]);
     memset(&f->error, 0, sizeof f->error);      /* a dtype that is not read */
 }
 
@@ -235,7 +244,8 @@ static void check_again(const tfn_tensor *list, int32_t count)
     g.work_size = work_room.size;
     FUZZ_CHECK(tfn_file_open(&g) == TFN_OK && g.count == count);
     for (int32_t i = 0; i < count && g.error.status == TFN_OK; i++) {
-        FUZZ_CHECK(tfn_file_find(&g, list[i].name, &t) && t.dtype == list[i].dtype && t.rank == list[i].rank);
+        FUZZ_CHECK(tfn_file_find(&g, list[i].name, &t) && t.dtype == list[i].dtype
+                   && t.rank == list[i].rank);
         FUZZ_CHECK(!memcmp(t.shape, list[i].shape, sizeof t.shape) && t.bytes == list[i].bytes);
         FUZZ_CHECK(!memcmp(again + t.at, list[i].data, (size_t)t.bytes));
     }
@@ -328,7 +338,8 @@ static void fuzz_case(void)
         input_bytes(&whole, header.s, header.n);
         if (i) input_mutate(&whole, whole.n - header.n);
         n = whole.n - 8;
-        if (!index && fuzz_one_in(64)) n = fuzz_one_in(2) ? fuzz_bits() : n + (unsigned long long)fuzz_below(9) - 4;
+        if (!index && fuzz_one_in(64)) n = fuzz_one_in(2) ? fuzz_bits()
+            : n + (unsigned long long)fuzz_below(9) - 4;
         for (int k = 0; k < 8 && !index; k++) whole.s[k] = (unsigned char)(n >> 8*k);
         for (long long at = 0; at < data; at += 256)
             input_bytes(&whole, some, (size_t)(data - at < 256 ? data - at : 256));

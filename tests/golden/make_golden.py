@@ -585,7 +585,7 @@ own()
 models.write()
 
 
-# -- optimisers: ten steps of torch.optim ----------------------------------------------------------------
+# -- optimizers: ten steps of torch.optim ----------------------------------------------------------------
 
 optim = File("optim", 7)
 for name, make in [

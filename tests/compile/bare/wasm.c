@@ -1,4 +1,5 @@
-/* The self-check as a WebAssembly module without a C library: wasm.js calls hash(isa) and bits(isa). */
+/* The self-check as a WebAssembly module without a C library: wasm.js calls hash(isa) and
+ * bits(isa). */
 #define TFNORM_NO_MALLOC
 #define TFNORM_NO_STDIO
 #define TFNORM_IMPLEMENTATION

@@ -1,6 +1,6 @@
-/* Fuzz: tokenisers from blobs (with the right sum at their end) and from vocab.json and merges.txt,
- * put together from their grammars and changed a little. One that is accepted has the tokens that it
- * says, encodes any bytes, decodes what it encoded, and written is read as the same again. */
+/* Fuzz: tokenizers from blobs (with the right sum at their end) and from vocab.json and merges.txt,
+ * put together from their grammars and changed a little. One that is accepted has the tokens that
+ * it says, encodes any bytes, decodes what it encoded, and written is read as the same again. */
 #include "input.h"
 #include "../lib.h"
 
@@ -35,8 +35,10 @@ static bool known(const void *s, int n)
 /* Bytes or letters, then pairs of what there is. */
 static void make_vocabulary(bool pairs)
 {
-    static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>", "<|endoftext|>", "[CLS]" };
-    static const char *const letters[] = { "a", "b", " ", "t", "h", "e", "\xc3\xa9", "\n", "'s", "the", " a", "0" };
+    static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>",
+                                            "<|endoftext|>", "[CLS]" };
+    static const char *const letters[] = { "a", "b", " ", "t", "h", "e", "\xc3\xa9", "\n", "'s",
+                                           "the", " a", "0" };
     const int alphabet = pairs && fuzz_one_in(16) ? 256 : 2 + fuzz_below(10);
     token_count = merge_count = 0;
     for (int i = fuzz_below(4); i > 0; i--) {
@@ -50,12 +52,14 @@ static void make_vocabulary(bool pairs)
         else if (!known(letter, (int)strlen(letter))) add_token(letter, (int)strlen(letter), false);
     }
     for (int i = pairs ? fuzz_below(12) : 0; i > 0; i--) {
-        const int left = token_count - 1 - fuzz_below(alphabet), right = token_count - 1 - fuzz_below(alphabet);
+        const int left = token_count - 1 - fuzz_below(alphabet),
+            right = token_count - 1 - fuzz_below(alphabet);
         unsigned char both[96];
         if (left < 0 || right < 0 || tokens[left].raw || tokens[right].raw) continue;
         memcpy(both, tokens[left].s, (size_t)tokens[left].n);
         memcpy(both + tokens[left].n, tokens[right].s, (size_t)tokens[right].n);
-        if (tokens[left].n + tokens[right].n > 40 || known(both, tokens[left].n + tokens[right].n)) continue;
+        if (tokens[left].n + tokens[right].n > 40 || known(both, tokens[left].n + tokens[right].n))
+            continue;
         add_token(both, tokens[left].n + tokens[right].n, false);
         merges[merge_count][0] = left;
         merges[merge_count][1] = right;
@@ -132,7 +136,7 @@ static void put_shown(input *in, const token *t, bool json)
 
 static void make_texts(void)
 {
-    const int turn = token_count ? fuzz_below(token_count) : 0;     /* in another order than the ids */
+    const int turn = token_count ? fuzz_below(token_count) : 0;  /* in another order than the ids */
     vocab_text.n = merges_text.n = 0;
     input_put(&vocab_text, "{");
     for (int i = 0; i < token_count; i++) {
@@ -156,7 +160,8 @@ static void make_texts(void)
 
 static size_t make_text(unsigned char *s, size_t room)
 {
-    static const char *const pieces[] = { "a", "b", "the", " ", "\n", "'s", "'re", "'ll", "\xc3\xa9", "12", "  ", "\xff", "ab", "." };
+    static const char *const pieces[] = { "a", "b", "the", " ", "\n", "'s", "'re", "'ll",
+                                          "\xc3\xa9", "12", "  ", "\xff", "ab", "." };
     size_t n = 0;
     int left = fuzz_one_in(64) ? 300 : fuzz_below(24);
     const char *again = fuzz_one_in(16) ? INPUT_ONE_OF(pieces) : NULL;      /* a long word */
@@ -168,88 +173,89 @@ static size_t make_text(unsigned char *s, size_t room)
     return n;
 }
 
-static void check_encoding(const tfn_tokeniser *k)
+static void check_encoding(const tfn_tokenizer *k)
 {
     static int32_t ids[2048], fewer[2048];
     static unsigned char text[1200];
     const size_t n = make_text(text, sizeof text);
-    const ptrdiff_t count = tfn_tokeniser_encode(k, ids, 2048, (const char *)text, n);
+    const ptrdiff_t count = tfn_tokenizer_encode(k, ids, 2048, (const char *)text, n);
     const ptrdiff_t room = count ? fuzz_below((int)count) : 0;
     bool whole = true;                  /* every byte is a token, or a part of one */
     size_t back;
     FUZZ_CHECK(count >= 0 && count <= (ptrdiff_t)n);
     for (ptrdiff_t i = 0; i < count; i++) {
         FUZZ_CHECK(ids[i] >= 0 && ids[i] < k->vocab);
-        whole = whole && ids[i] != k->special[TFN_UNK];
+        whole = whole && ids[i] != k->special[TFN_SPECIAL_UNK];
     }
     if (n <= 256) {
-        FUZZ_CHECK(tfn_tokeniser_encode(k, fewer, room, (const char *)text, n) == count);
+        FUZZ_CHECK(tfn_tokenizer_encode(k, fewer, room, (const char *)text, n) == count);
         FUZZ_CHECK(!memcmp(ids, fewer, 4 * (size_t)room));
     }
-    back = tfn_tokeniser_decode(k, (char *)texts[0], sizeof texts[0], ids, count);
-    if (whole && k->special[TFN_UNK] >= 0 && (back != n || memcmp(texts[0], text, n)))
+    back = tfn_tokenizer_decode(k, (char *)texts[0], sizeof texts[0], ids, count);
+    if (whole && k->special[TFN_SPECIAL_UNK] >= 0 && (back != n || memcmp(texts[0], text, n)))
         FUZZ_FAIL("%d bytes came back as %d", (int)n, (int)back);
-    FUZZ_CHECK(tfn_tokeniser_decode(k, (char *)texts[1], back / 2, ids, count) == back);
+    FUZZ_CHECK(tfn_tokenizer_decode(k, (char *)texts[1], back / 2, ids, count) == back);
     FUZZ_CHECK(!memcmp(texts[0], texts[1], back / 2));
 }
 
-static void check_tokens(const tfn_tokeniser *k)
+static void check_tokens(const tfn_tokenizer *k)
 {
     size_t n;
     for (int i = 0; i < 4; i++) {
         const int32_t id = fuzz_below(k->vocab);
-        const char *s = tfn_tokeniser_token(k, id, &n);
-        const int32_t found = s ? tfn_tokeniser_find(k, s, n) : -1;
+        const char *s = tfn_tokenizer_token(k, id, &n);
+        const int32_t found = s ? tfn_tokenizer_find(k, s, n) : -1;
         size_t same = 0;
         FUZZ_CHECK(s && found >= 0);
         if (found < 0) continue;
-        FUZZ_CHECK(!memcmp(s, tfn_tokeniser_token(k, found, &same), n) && same == n);
+        FUZZ_CHECK(!memcmp(s, tfn_tokenizer_token(k, found, &same), n) && same == n);
     }
-    FUZZ_CHECK(!tfn_tokeniser_token(k, k->vocab, &n) && !n && !tfn_tokeniser_token(k, -1, &n));
-    FUZZ_CHECK(tfn_tokeniser_find(k, "no such token", 13) < 0);
+    FUZZ_CHECK(!tfn_tokenizer_token(k, k->vocab, &n) && !n && !tfn_tokenizer_token(k, -1, &n));
+    FUZZ_CHECK(tfn_tokenizer_find(k, "no such token", 13) < 0);
 }
 
 /* As a blob and as texts; the blob is read again, and gives the same blob. */
-static void check_writing(const tfn_tokeniser *k)
+static void check_writing(const tfn_tokenizer *k)
 {
     static unsigned char twice[sizeof written];
-    const size_t n = tfn_tokeniser_write(k, written, sizeof written);
-    tfn_tokeniser_source s;
-    tfn_tokeniser other;
+    const size_t n = tfn_tokenizer_write(k, written, sizeof written);
+    tfn_tokenizer_source s;
+    tfn_tokenizer other;
     size_t size;
     memset(&s, 0, sizeof s);
     if (n > sizeof written) return;
-    FUZZ_CHECK(tfn_tokeniser_write(k, twice, n / 2) == n && !memcmp(written, twice, n / 2));
+    FUZZ_CHECK(tfn_tokenizer_write(k, twice, n / 2) == n && !memcmp(written, twice, n / 2));
     s.blob = written;
     s.blob_size = n;
-    size = tfn_tokeniser_size(&s);
+    size = tfn_tokenizer_size(&s);
     FUZZ_CHECK(size && size <= second_room.size);
     if (!size || size > second_room.size) return;
-    FUZZ_CHECK(tfn_tokeniser_init(&other, &s, input_last(second_room, size), size) == TFN_OK);
-    FUZZ_CHECK(tfn_tokeniser_write(&other, twice, sizeof twice) == n && !memcmp(written, twice, n));
-    tfn_tokeniser_vocab_text(k, (char *)texts[0], sizeof texts[0]);
-    tfn_tokeniser_merges_text(k, (char *)texts[0], fuzz_bits() % sizeof texts[0]);
+    FUZZ_CHECK(tfn_tokenizer_init(&other, &s, input_last(second_room, size), size) == TFN_OK);
+    FUZZ_CHECK(tfn_tokenizer_write(&other, twice, sizeof twice) == n && !memcmp(written, twice, n));
+    tfn_tokenizer_vocab_text(k, (char *)texts[0], sizeof texts[0]);
+    tfn_tokenizer_merges_text(k, (char *)texts[0], fuzz_bits() % sizeof texts[0]);
 }
 
-static void give(const tfn_tokeniser_source *s)
+static void give(const tfn_tokenizer_source *s)
 {
-    tfn_tokeniser k;
-    const size_t size = tfn_tokeniser_size(s);
+    tfn_tokenizer k;
+    const size_t size = tfn_tokenizer_size(s);
     tfn_status status;
     fuzz_executions++;
     if (size > work_room.size) return;
-    status = tfn_tokeniser_init(&k, s, input_last(work_room, size), size);
+    status = tfn_tokenizer_init(&k, s, input_last(work_room, size), size);
     FUZZ_CHECK(size || status != TFN_OK);
     if (status != TFN_OK) {
         char text[200];
         FUZZ_CHECK(tfn_error_text(&k.error, text, sizeof text)[0]);
-        FUZZ_CHECK(!tfn_tokeniser_encode(&k, NULL, 0, "a", 1));
+        FUZZ_CHECK(!tfn_tokenizer_encode(&k, NULL, 0, "a", 1));
         return;
     }
     fuzz_accepted++;
     if (fuzz_one_in(16)) {
-        tfn_tokeniser less;
-        FUZZ_CHECK(tfn_tokeniser_init(&less, s, input_last(second_room, size - 1), size - 1) == TFN_NO_MEMORY);
+        tfn_tokenizer less;
+        FUZZ_CHECK(tfn_tokenizer_init(&less, s, input_last(second_room, size - 1),
+                                      size - 1) == TFN_NO_MEMORY);
     }
     check_encoding(&k);
     check_tokens(&k);
@@ -259,15 +265,15 @@ static void give(const tfn_tokeniser_source *s)
 static void fuzz_case(void)
 {
     const bool blob = fuzz_one_in(2);
-    const int kind = fuzz_one_in(2) ? (int)TFN_BPE : fuzz_below(5);
+    const int kind = fuzz_one_in(2) ? (int)TFN_TOKENIZER_BPE : fuzz_below(5);
     if (!work_room.end) {
         first_room = input_room_new(INPUT_MOST);
         second_room = input_room_new(1 << 18);
         work_room = input_room_new(1 << 18);
     }
-    make_vocabulary(kind == (int)TFN_BPE);
+    make_vocabulary(kind == (int)TFN_TOKENIZER_BPE);
     for (int i = 0; i < 4; i++) {
-        tfn_tokeniser_source s;
+        tfn_tokenizer_source s;
         memset(&s, 0, sizeof s);
         if (blob) {
             make_blob(&vocab_text, kind);
@@ -282,8 +288,8 @@ static void fuzz_case(void)
             else if (i) input_mutate(&merges_text, 0);
             s.vocab = (const char *)input_place(first_room, vocab_text.s, vocab_text.n);
             s.vocab_size = vocab_text.n;
-            s.kind = (tfn_tokeniser_kind)kind;
-            if (kind == (int)TFN_BPE && !fuzz_one_in(32))
+            s.kind = (tfn_tokenizer_kind)kind;
+            if (kind == (int)TFN_TOKENIZER_BPE && !fuzz_one_in(32))
                 s.merges = (const char *)input_place(second_room, merges_text.s, merges_text.n);
             s.merges_size = merges_text.n;
         }
@@ -291,4 +297,4 @@ static void fuzz_case(void)
     }
 }
 
-int main(int argc, char **argv) { return fuzz_main("tokenisers", argc, argv); }
+int main(int argc, char **argv) { return fuzz_main("tokenizers", argc, argv); }
