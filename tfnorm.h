@@ -8434,7 +8434,7 @@ static void tfn__gpas(const tfn_place *p, tfn_join *j) { (void)p; j->gate = true
 #define TFN__POST_ROW(name, formula, paper, year, rule)                                            \
     TFN__ROW(name, formula, paper, year, TFN__POST, 0, TFN_AGGREGATE_NONE, rule)
 #define TFN__PRE_ROW(name, formula, paper, year, rule)                                             \
-    TFN__ROW(name, formula, paper, year, TFN__PRE, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE,       \
+    TFN__ROW(name, formula, paper, year, TFN__PRE, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE,    \
              rule)
 #define TFN__BARE_ROW(name, formula, paper, year, flags, rule)                                     \
     TFN__ROW(name, formula, paper, year, TFN__BARE, flags, TFN_AGGREGATE_NONE, rule)
