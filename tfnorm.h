@@ -399,16 +399,23 @@ typedef enum tfn_isa {
     TFN_ISA_COUNT
 } tfn_isa;
 
+/* Options that are enumerations have a list: enumerator, name in checkpoints and on command lines,
+ * what it is, paper. A new one is a row at its list's end: see tfn_choice. */
+#define TFN__CHOICE_ENUM(value, name, formula, paper) value,
+
+#define TFN__ACTIVATION_LIST(X)                                                                   \
+    X(TFN_ACTIVATION_RELU, "relu", "max(x, 0)", "Nair & Hinton 2010")                             \
+    X(TFN_ACTIVATION_GELU, "gelu", "x/2 (1 + erf(x/sqrt 2))", "Hendrycks & Gimpel 2016")          \
+    X(TFN_ACTIVATION_GELU_TANH, "gelu-tanh", "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",     \
+      "Hendrycks & Gimpel 2016")                                                                  \
+    X(TFN_ACTIVATION_SILU, "silu", "x/(1 + exp(-x))", "Elfwing et al. 2018")                      \
+    X(TFN_ACTIVATION_TANH, "tanh", "tanh(x)", NULL)                                               \
+    X(TFN_ACTIVATION_GEGLU, "geglu", "GELU(x W1) * (x W3), then W2; model only", "Shazeer 2020")  \
+    X(TFN_ACTIVATION_SWIGLU, "swiglu", "SiLU(x W1) * (x W3), then W2; model only", "Shazeer 2020") \
+    X(TFN_ACTIVATION_IDENTITY, "identity", "x", NULL)
 typedef enum tfn_activation_kind {
-    TFN_ACTIVATION_DEFAULT = 0,   /* GELU, tanh form */
-    TFN_ACTIVATION_RELU,
-    TFN_ACTIVATION_GELU,                     /* x/2 (1 + erf(x/sqrt 2)) */
-    TFN_ACTIVATION_GELU_TANH,                /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-    TFN_ACTIVATION_SILU,                     /* x / (1 + exp(-x)) */
-    TFN_ACTIVATION_TANH,
-    TFN_ACTIVATION_GEGLU,    /* model only: GELU(x W1) * (x W3), then W2 (Shazeer 2020) */
-    TFN_ACTIVATION_SWIGLU,                   /* model only: SiLU(x W1) * (x W3), then W2 */
-    TFN_ACTIVATION_IDENTITY
+    TFN_ACTIVATION_DEFAULT = 0,   /* GELU_TANH */
+    TFN__ACTIVATION_LIST(TFN__CHOICE_ENUM) TFN_ACTIVATION_COUNT
 } tfn_activation_kind;
 
 /* c (m, n) = start + a (m, k) * b (k, n). Element (i, p) of a is a[i*a_row + p*a_col],
@@ -551,26 +558,35 @@ typedef struct tfn_columns_args {
     bool         training, add, add_gain, add_bias;
 } tfn_columns_args;
 
-/* One pass of an optimizer over n values with its gradient g and moments m, v: variants in the
- * optim section. */
+/* Optimizers: g the gradient, m and v its moments, lr the rate, b1 and b2 the betas, d the decay.
+ * A row begins with how many moments it keeps of each parameter, at most 2. */
+#define TFN__OPTIMIZER_LIST(X)                                                                    \
+    X(1, TFN_OPTIMIZER_SGD, "sgd", "g += d p; m = b1 m + g; p -= lr m; without b1 no m",          \
+      "Sutskever et al. 2013; PyTorch")                                                           \
+    X(2, TFN_OPTIMIZER_ADAM, "adam", "g += d p; p -= lr m^/(sqrt v^ + eps)",                      \
+      "Kingma & Ba 2015, algorithm 1")                                                            \
+    X(2, TFN_OPTIMIZER_ADAMW, "adamw", "p -= lr (m^/(sqrt v^ + eps) + d p)",                      \
+      "Loshchilov & Hutter 2019, algorithm 2")                                                    \
+    X(2, TFN_OPTIMIZER_RADAM, "radam", "adamw, m^ alone until the variance of v^ is known",       \
+      "Liu et al. 2020, algorithm 2")
+#define TFN__OPTIMIZER_ENUM(moments, value, name, formula, paper) value,
 typedef enum tfn_optimizer {
-    TFN_OPTIMIZER_DEFAULT = 0,  /* AdamW */
-    TFN_OPTIMIZER_SGD,                    /* momentum beta1 (0: none); nesterov */
-    TFN_OPTIMIZER_ADAM,                   /* weight decay, if any, is added to the gradient */
-    TFN_OPTIMIZER_ADAMW,                  /* decoupled weight decay: p -= lr * decay * p */
-    TFN_OPTIMIZER_RADAM                   /* decay as AdamW, but for TFN_RADAM_PYTORCH */
+    TFN_OPTIMIZER_DEFAULT = 0,    /* ADAMW */
+    TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_ENUM) TFN_OPTIMIZER_COUNT
 } tfn_optimizer;
 
-/* RAdam while the variance of the second moment is unknown: */
-typedef enum tfn_radam {
-    TFN_RADAM_DEFAULT = 0,      /* rho_t <= 4: SGD with momentum (Liu 2020b, algorithm 2) */
-    TFN_RADAM_AUTHORS,          /* rho_t < 5: neither step nor decay (the authors' code) */
-    TFN_RADAM_DECAY,            /* rho_t < 5: only decay (Transformer-Clinic, Liu 2020) */
-    TFN_RADAM_MOMENTUM,         /* rho_t < 5: SGD with momentum (deepnmt) */
-    TFN_RADAM_PYTORCH           /* torch.optim.RAdam: rho_t <= 5: SGD with momentum; eps_inside does
-                                 * not count, and the decay is added to the gradient */
-} tfn_radam;
+/* RAdam while the variance of the second moment is unknown, which rho_t tells. PYTORCH has the
+ * decay in the gradient, not in the step as the others, and eps_inside does not count. */
+#define TFN__RADAM_LIST(X)                                                                        \
+    X(TFN_RADAM_DEFAULT, "paper", "rho_t <= 4: SGD with momentum", "Liu et al. 2020, algorithm 2") \
+    X(TFN_RADAM_AUTHORS, "authors", "rho_t < 5: neither step nor decay", "the authors' code")     \
+    X(TFN_RADAM_DECAY, "decay", "rho_t < 5: only decay", "Transformer-Clinic, code")              \
+    X(TFN_RADAM_MOMENTUM, "momentum", "rho_t < 5: SGD with momentum", "deepnmt, code")            \
+    X(TFN_RADAM_PYTORCH, "pytorch", "rho_t <= 5: SGD with momentum", "torch.optim.RAdam")
+typedef enum tfn_radam { TFN__RADAM_LIST(TFN__CHOICE_ENUM) TFN_RADAM_COUNT } tfn_radam;
 
+/* One pass of an optimizer over n values with its gradient g and moments m, v: variants in the
+ * optim section. */
 typedef struct tfn_update_args {
     tfn_optimizer optimizer;
     tfn_radam     radam;
@@ -922,17 +938,21 @@ typedef struct tfn_scale_rule {
     float unit;               /* learned: stored times unit, so that lr acts on value/unit; 0: 1 */
 } tfn_scale_rule;
 
-/* Norms of queries and keys (all before rotary positions but the last). */
+/* Norms of queries and keys, before rotary positions but for UNIT. L2 has a learned scalar in the
+ * place of 1/sqrt(D), COSINE exp(min(tau, ln 100)) a head. HEAD, FULL and QKV_HEAD are the model's
+ * norm, a gain of (D) or of all heads. UNIT has a learned vector, which queries and keys share, so
+ * kv_heads must be heads, and sqrt(D). */
+#define TFN__QK_NORM_LIST(X)                                                                      \
+    X(TFN_QK_NORM_NONE, "none", "q . k / sqrt(D)", NULL)                                          \
+    X(TFN_QK_NORM_L2, "l2", "g cos(q, k)", "Henry et al. 2020")                                   \
+    X(TFN_QK_NORM_COSINE, "cosine", "exp(min(tau, ln 100)) cos(q, k)", "Liu et al. 2021, Swin v2") \
+    X(TFN_QK_NORM_HEAD, "head", "N(q) . N(k) / sqrt(D)", "Dehghani et al. 2023; Gemma 3")         \
+    X(TFN_QK_NORM_FULL, "full", "head, the norm over all heads", "OLMo 2 2024")                   \
+    X(TFN_QK_NORM_UNIT, "unit", "sqrt(D) (s q/|q|) . (s k/|k|)", "Loshchilov et al. 2024")        \
+    X(TFN_QK_NORM_QKV_HEAD, "qkv-head", "head, of the values too", "Zhuo et al. 2025")
 typedef enum tfn_qk_norm {
-    TFN_QK_NORM_DEFAULT = 0,       /* the row's; none */
-    TFN_QK_NORM_NONE,
-    TFN_QK_NORM_L2,    /* l2 a head, times a learned scalar, not 1/sqrt(D): Henry 2020 */
-    TFN_QK_NORM_COSINE,            /* l2 a head, times exp(min(tau, ln 100)) a head: Swin v2 */
-    TFN_QK_NORM_HEAD,              /* the model's norm a head, gain (D): ViT-22B, Gemma 3 */
-    TFN_QK_NORM_FULL,              /* the model's norm over all heads: OLMo 2 */
-    TFN_QK_NORM_UNIT,    /* l2 a head after rotation, times a vector, sqrt(D): nGPT; queries
-                               * and keys share the vector, so kv_heads must be heads */
-    TFN_QK_NORM_QKV_HEAD              /* HEAD, of the values too: HybridNorm */
+    TFN_QK_NORM_DEFAULT = 0,      /* the topology's, or NONE */
+    TFN__QK_NORM_LIST(TFN__CHOICE_ENUM) TFN_QK_NORM_COUNT
 } tfn_qk_norm;
 
 typedef enum tfn_source { TFN_SOURCE_STREAM = 0, TFN_SOURCE_NORMED, TFN_SOURCE_LAYER,
@@ -1072,27 +1092,29 @@ TFNORM_API const tfn_recipe *tfn_recipe_at(int32_t i);
 
 /* -- schedules ------------------------------------------------------------------------------- */
 
+/* The rate of update t = 1, 2, ... With W = warmup, S = steps and A = anchor, every kind but Noam
+ * begins with the warm-up of Xiong 2020, eq. 1, for t <= W, so that the rate of W is lr:
+ *   lr_init + t (lr - lr_init)/W
+ * and goes on as its row says, for t > W and with r = (S - t + 1)/(S - W + 1); Noam has its formula
+ * from t = 1. So no update has a rate of 0 and update S still moves; lr_min comes behind it. */
+#define TFN__SCHEDULE_LIST(X)                                                                     \
+    X(TFN_SCHEDULE_CONSTANT, "constant", "lr", NULL)                                              \
+    X(TFN_SCHEDULE_INVERSE_SQRT, "inverse-sqrt", "lr sqrt(A/t); lr while t <= A", "fairseq")      \
+    X(TFN_SCHEDULE_NOAM, "noam", "lr width^-1/2 min(t^-1/2, t W^-3/2)",                           \
+      "Vaswani et al. 2017, eq. 3")                                                               \
+    X(TFN_SCHEDULE_LINEAR, "linear", "lr_min + (lr - lr_min) r", NULL)                            \
+    X(TFN_SCHEDULE_STEP, "step", "lr; see step_at", NULL)                                         \
+    X(TFN_SCHEDULE_COSINE, "cosine", "lr_min + (lr - lr_min) (1 - cos(pi r))/2",                  \
+      "Loshchilov & Hutter 2017, eq. 5")                                                          \
+    X(TFN_SCHEDULE_WARMUP_STABLE_DECAY, "stable-decay",                                           \
+      "lr_min + (lr - lr_min) min(1, (S - t + 1)/(D + 1)), D = decay_steps", "Hu et al. 2024")    \
+    X(TFN_SCHEDULE_T_FIXUP, "t-fixup", "lr sqrt(A/(A + t - W))", "Huang et al. 2020")             \
+    X(TFN_SCHEDULE_POLYNOMIAL, "polynomial", "lr_min + (lr - lr_min) r^power", "fairseq")
 typedef enum tfn_schedule_kind {
-    TFN_SCHEDULE_DEFAULT = 0,     /* constant */
-    TFN_SCHEDULE_CONSTANT, TFN_SCHEDULE_INVERSE_SQRT, TFN_SCHEDULE_NOAM, TFN_SCHEDULE_LINEAR,
-        TFN_SCHEDULE_STEP, TFN_SCHEDULE_COSINE,
-    TFN_SCHEDULE_WARMUP_STABLE_DECAY, TFN_SCHEDULE_T_FIXUP, TFN_SCHEDULE_POLYNOMIAL
+    TFN_SCHEDULE_DEFAULT = 0,     /* CONSTANT */
+    TFN__SCHEDULE_LIST(TFN__CHOICE_ENUM) TFN_SCHEDULE_COUNT
 } tfn_schedule_kind;
 
-/* The rate lr(t) of update t = 1, 2, ... With W = warmup and S = steps, every kind but Noam begins
- * with the warm-up of Xiong 2020, eq. 1, for t <= W, so that lr(W) = lr:
- *   lr_init + t (lr - lr_init)/W
- * and goes on, for t > W and with r = (S - t + 1)/(S - W + 1), as
- *   CONSTANT             lr
- *   INVERSE_SQRT         lr sqrt(A/t), A = anchor; lr while t <= A
- *   LINEAR               lr_min + (lr - lr_min) r
- *   POLYNOMIAL           lr_min + (lr - lr_min) r^power                       (fairseq)
- *   COSINE               lr_min + (lr - lr_min) (1 - cos(pi r))/2        (Loshchilov 2017, eq. 5)
- *   WARMUP_STABLE_DECAY  lr_min + (lr - lr_min) min(1, (S - t + 1)/(D + 1)), D = decay_steps
- *   T_FIXUP              lr sqrt(A/(A + t - W)), A = anchor                          (Huang 2020)
- *   STEP                 lr; see step_at
- *   NOAM                 lr width^-1/2 min(t^-1/2, t W^-3/2) from t = 1   (Vaswani 2017, eq. 3)
- * So no update has a rate of 0 and update S still moves; lr_min comes behind it. */
 typedef struct tfn_schedule {
     tfn_schedule_kind kind;
     float   lr;               /* peak; 0: 1e-3; of Noam the factor, 0: 1 */
@@ -1113,19 +1135,39 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
 
 /* -- model ----------------------------------------------------------------------------------- */
 
-typedef enum tfn_arch { TFN_ARCH_DECODER = 0, TFN_ARCH_ENCODER, TFN_ARCH_ENCODER_DECODER } tfn_arch;
+#define TFN__ARCH_LIST(X)                                                                         \
+    X(TFN_ARCH_DECODER, "decoder", "causal self-attention", "Radford et al. 2018")                \
+    X(TFN_ARCH_ENCODER, "encoder", "self-attention both ways", "Devlin et al. 2018")              \
+    X(TFN_ARCH_ENCODER_DECODER, "encoder-decoder", "both, and cross-attention",                   \
+      "Vaswani et al. 2017")
+typedef enum tfn_arch { TFN__ARCH_LIST(TFN__CHOICE_ENUM) TFN_ARCH_COUNT } tfn_arch;
+
+#define TFN__POSITION_LIST(X)                                                                     \
+    X(TFN_POSITION_LEARNED, "learned", "a vector for each position", "Gehring et al. 2017")       \
+    X(TFN_POSITION_SINUSOIDAL, "sinusoidal",                                                      \
+      "10000^(-2k/C), sines then cosines, from position 0", "Vaswani et al. 2017")                \
+    X(TFN_POSITION_SINUSOIDAL_FAIRSEQ, "fairseq",                                      \
+      "10000^(-k/(C/2-1)), from position 2", "fairseq")                                           \
+    X(TFN_POSITION_ROTARY, "rotary", "queries and keys turned by base^(-2k/D)", "Su et al. 2021") \
+    X(TFN_POSITION_NONE, "none", "none", NULL)
 typedef enum tfn_position_kind {
-    TFN_POSITION_DEFAULT = 0,     /* learned */
-    /* 10000^(-2k/C), sines then cosines, from position 0 */
-    TFN_POSITION_LEARNED, TFN_POSITION_SINUSOIDAL,
-    TFN_POSITION_SINUSOIDAL_FAIRSEQ,       /* 10000^(-k/(C/2-1)), from position 2 */
-    TFN_POSITION_ROTARY, TFN_POSITION_NONE
+    TFN_POSITION_DEFAULT = 0,     /* LEARNED */
+    TFN__POSITION_LIST(TFN__CHOICE_ENUM) TFN_POSITION_COUNT
 } tfn_position_kind;
-typedef enum tfn_head {
-    TFN_HEAD_TOKENS = 0,          /* one per position: language models, masked tokens */
-    TFN_HEAD_SEQUENCE             /* one of `classes` from the first position (encoder only) */
-} tfn_head;
-typedef enum tfn_smoothing { TFN_SMOOTHING_UNIFORM = 0, TFN_SMOOTHING_FAIRSEQ } tfn_smoothing;
+
+#define TFN__HEAD_LIST(X)                                                                         \
+    X(TFN_HEAD_TOKENS, "tokens", "one a position: language models, masked tokens", NULL)          \
+    X(TFN_HEAD_SEQUENCE, "sequence", "one of `classes`, from the first position (encoder only)",  \
+      NULL)
+typedef enum tfn_head { TFN__HEAD_LIST(TFN__CHOICE_ENUM) TFN_HEAD_COUNT } tfn_head;
+
+/* Label smoothing, over all V classes or over the V - 1 false ones: see cross_entropy_forward. */
+#define TFN__SMOOTHING_LIST(X)                                                                    \
+    X(TFN_SMOOTHING_UNIFORM, "uniform", "(1-e) nll + e/V sum", "Szegedy et al. 2016")             \
+    X(TFN_SMOOTHING_FAIRSEQ, "fairseq", "(1-e-e_i) nll + e_i sum, e_i = e/(V-1)", "fairseq")
+typedef enum tfn_smoothing {
+    TFN__SMOOTHING_LIST(TFN__CHOICE_ENUM) TFN_SMOOTHING_COUNT
+} tfn_smoothing;
 
 /* All zero but vocab and context is legal and good. */
 typedef struct tfn_model_desc {
@@ -1199,6 +1241,19 @@ typedef struct tfn_model_desc {
 
     float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
 } tfn_model_desc;
+
+/* A row of an option that is an enumeration, such as "optimizer", "schedule.kind" or "activation":
+ * the names are those of tfn_model_desc. */
+typedef struct tfn_choice {
+    int32_t     value;
+    char        name[20];
+    const char *formula;          /* NULL with TFNORM_NO_TRAINING */
+    const char *paper;            /* NULL, too, where there is none */
+} tfn_choice;
+TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i);  /* NULL: past the end */
+TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *name);
+/* The name of a value; NULL: it has none, such as a default that was not resolved. */
+TFNORM_API const char       *tfn_choice_name(const char *option, int32_t value);
 
 /* Adaptive input (Baevski & Auli 2018) and adaptive softmax (Grave 2017), of a decoder: words of
  * cluster k = 0, 1, 2 have vectors of width/4^k numbers and a map to the width. The head tells the
@@ -8902,6 +8957,19 @@ TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes, TFN__RECIPE_COUNT)
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
 #ifndef TFNORM_NO_TRAINING
+/* The moments of the optimizer's row; SGD without momentum keeps none. */
+static int32_t tfn__optimizer_moments(tfn_optimizer kind, float beta1)
+{
+    if (kind == TFN_OPTIMIZER_SGD && !(beta1 > 0)) return 0;
+    switch (kind) {
+#define TFN__MOMENTS_OF(moments, value, name, formula, paper) case value: return moments;
+    TFN__OPTIMIZER_LIST(TFN__MOMENTS_OF)
+#undef TFN__MOMENTS_OF
+    default: break;
+    }
+    return 0;
+}
+
 /* RAdam (Liu 2020b): rho_t tells how many gradients the second moment has seen. Where it allows a
  * rectification r_t, the step is r_t times Adam's; below, the variant decides. Returns r_t or 0. */
 static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
@@ -9032,6 +9100,70 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
     return p;
 }
 
+/* -- choices: the rows of options that are enumerations --------------------------------------- */
+
+/* Linkers drop an array that nobody reads, but not a string: hence name[20], and in small builds
+ * nothing else. */
+#ifndef TFNORM_NO_TRAINING
+#define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
+#else
+#define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
+#endif
+#define TFN__OPTIMIZER_CHOICE(moments, value, name, formula, paper)                                \
+    TFN__CHOICE(value, name, formula, paper)
+static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__head_rows[] = { TFN__HEAD_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__optimizer_rows[] = { TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_CHOICE) };
+static const tfn_choice tfn__position_rows[] = { TFN__POSITION_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__qk_norm_rows[] = { TFN__QK_NORM_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__radam_rows[] = { TFN__RADAM_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__schedule_rows[] = { TFN__SCHEDULE_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOICE) };
+
+#define TFN__CHOICES_OF(option, rows) { option, rows, sizeof rows / sizeof *rows },
+static const struct { char option[16]; const tfn_choice *rows; int32_t count; } tfn__choices[] = {
+    TFN__CHOICES_OF("activation", tfn__activation_rows)
+    TFN__CHOICES_OF("arch", tfn__arch_rows)
+    TFN__CHOICES_OF("head", tfn__head_rows)
+    TFN__CHOICES_OF("optimizer", tfn__optimizer_rows)
+    TFN__CHOICES_OF("position", tfn__position_rows)
+    TFN__CHOICES_OF("qk_norm", tfn__qk_norm_rows)
+    TFN__CHOICES_OF("radam", tfn__radam_rows)
+    TFN__CHOICES_OF("schedule.kind", tfn__schedule_rows)
+    TFN__CHOICES_OF("smoothing_kind", tfn__smoothing_rows)
+};
+
+TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
+{
+    if (!option || i < 0) return NULL;
+    for (size_t k = 0; k < sizeof tfn__choices / sizeof *tfn__choices; k++) {
+        if (!tfn__equal(option, tfn__choices[k].option)) continue;
+        if (i < tfn__choices[k].count) return tfn__choices[k].rows + i;
+    }
+    return NULL;
+}
+
+TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *name)
+{
+    if (!name) return NULL;
+    for (int32_t i = 0;; i++) {
+        const tfn_choice *row = tfn_choice_at(option, i);
+        if (!row || tfn__equal(name, row->name)) return row;
+    }
+}
+
+TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
+{
+    for (int32_t i = 0;; i++) {
+        const tfn_choice *row = tfn_choice_at(option, i);
+        if (!row) return NULL;
+        if (row->value == value) return row->name;
+    }
+}
+
+/* -- ranges ---------------------------------------------------------------------------------- */
+
 /* Where a numeric option stands and what it may be, defaults filled in: a whole number or a real
  * one, from least to most; a rate, which is below most; a real one that may also be 0. */
 enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
@@ -9134,16 +9266,16 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__VOCAB 16777216
 #define TFN__RANGE_LIST(X)                                                                     \
     X(vocab, WHOLE, 1, TFN__VOCAB)              X(context, WHOLE, 1, TFN__SIDE)                \
-    X(arch, WHOLE, 0, TFN_ARCH_ENCODER_DECODER)      X(source_context, WHOLE, 1, TFN__SIDE)    \
+    X(arch, WHOLE, 0, TFN_ARCH_COUNT - 1)       X(source_context, WHOLE, 1, TFN__SIDE)         \
     X(width, WHOLE, 1, TFN__SIDE)               X(layers, WHOLE, 1, 4096)                      \
     X(decoder_layers, WHOLE, 1, 4096)           X(heads, WHOLE, 1, 32768)                      \
     X(kv_heads, WHOLE, 1, 32768)                X(ffn, WHOLE, 1, 4 * TFN__SIDE)                \
     X(segments, WHOLE, 0, TFN__SIDE)            X(classes, WHOLE, 0, TFN__VOCAB)               \
-    X(bands, WHOLE, 0, TFN__SIDE)               X(head, WHOLE, 0, TFN_HEAD_SEQUENCE)           \
+    X(bands, WHOLE, 0, TFN__SIDE)               X(head, WHOLE, 0, TFN_HEAD_COUNT - 1)          \
     X(cutoffs[0], WHOLE, 0, TFN__VOCAB)         X(cutoffs[1], WHOLE, 0, TFN__VOCAB)            \
-    X(activation, WHOLE, 0, TFN_ACTIVATION_IDENTITY)       X(position, WHOLE, 0,               \
-        TFN_POSITION_NONE)                                                                     \
-    X(rotary_base, REAL, 1, TFN__HUGE)          X(qk_norm, WHOLE, 0, TFN_QK_NORM_QKV_HEAD)     \
+    X(activation, WHOLE, 0, TFN_ACTIVATION_COUNT - 1)                                          \
+    X(position, WHOLE, 0, TFN_POSITION_COUNT - 1)                                              \
+    X(rotary_base, REAL, 1, TFN__HUGE)          X(qk_norm, WHOLE, 0, TFN_QK_NORM_COUNT - 1)    \
     X(attention_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                          \
     X(logit_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                              \
     X(norm_eps, REAL_OR_0, TFN__TINY, TFN__HUGE)                                               \
@@ -9154,9 +9286,9 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(dropout, RATE, 0, 1)                      X(attention_dropout, RATE, 0, 1)               \
     X(activation_dropout, RATE, 0, 1)                                                          \
     X(smoothing, RATE, 0, 1)                                                                   \
-    X(smoothing_kind, WHOLE, 0, TFN_SMOOTHING_FAIRSEQ)                                         \
-    X(optimizer, WHOLE, 0, TFN_OPTIMIZER_RADAM)           X(schedule.kind, WHOLE, 0,           \
-        TFN_SCHEDULE_POLYNOMIAL)                                                               \
+    X(smoothing_kind, WHOLE, 0, TFN_SMOOTHING_COUNT - 1)                                       \
+    X(optimizer, WHOLE, 0, TFN_OPTIMIZER_COUNT - 1)                                            \
+    X(schedule.kind, WHOLE, 0, TFN_SCHEDULE_COUNT - 1)                                         \
     X(schedule.lr, REAL, 0, 1e6)                X(schedule.lr_init, REAL, 0, 1e6)              \
     X(schedule.lr_min, REAL, 0, 1e6)            X(schedule.warmup, WHOLE, 0, TFN__COUNT)       \
     X(schedule.steps, WHOLE, 0, TFN__COUNT)     X(schedule.anchor, WHOLE, 0, TFN__COUNT)       \
@@ -9166,7 +9298,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(norm_warmup, WHOLE, 0, TFN__COUNT)                                                       \
     X(beta1, RATE, 0, 1)                        X(beta2, RATE, 0, 1)                           \
     X(eps, REAL, TFN__TINY, TFN__HUGE)          X(decay, REAL, 0, 1e3)                         \
-    X(radam, WHOLE, 0, TFN_RADAM_PYTORCH)       X(clip, REAL_OR_0, TFN__TINY, TFN__HUGE)       \
+    X(radam, WHOLE, 0, TFN_RADAM_COUNT - 1)     X(clip, REAL_OR_0, TFN__TINY, TFN__HUGE)       \
     X(micro_batches, WHOLE, 1, TFN__SIDE)       X(loss_scale, REAL, 0.03125, TFN__HUGE)
 #ifdef TFNORM_NO_TRAINING
 #undef TFN__TRAINING_RANGES
@@ -11376,8 +11508,12 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 /* Moments an optimizer keeps, each as long as the parameters. */
 static int64_t tfn__moment_count(const tfn_model_desc *d)
 {
-    if (d->inference) return 0;
-    return d->optimizer != TFN_OPTIMIZER_SGD ? 2 : d->beta1 > 0 ? 1 : 0;
+#ifndef TFNORM_NO_TRAINING
+    if (!d->inference) return tfn__optimizer_moments(d->optimizer, d->beta1);
+#else
+    (void)d;
+#endif
+    return 0;
 }
 
 static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)

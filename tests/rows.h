@@ -211,7 +211,7 @@ static void rows_draw_join(tfn_join *j)
     if (rows_one_in(10)) j->scales = !j->scales;
     if (rows_one_in(8)) j->source = (tfn_source)rows_below(4);
     if (rows_one_in(8)) j->skip_from = (tfn_source)rows_below(3);
-    if (rows_one_in(6)) j->qk = (tfn_qk_norm)rows_below(TFN_QK_NORM_QKV_HEAD + 1);
+    if (rows_one_in(6)) j->qk = (tfn_qk_norm)rows_below(TFN_QK_NORM_COUNT);
     if (rows_one_in(6)) j->head_scale = (tfn_head_scale)rows_below(3);
     if (rows_one_in(5)) rows_draw_scale(&j->in);
     if (rows_one_in(4)) rows_draw_scale(&j->out);
@@ -283,13 +283,13 @@ static void rows_draw_shape(tfn_model_desc *d)
 static void rows_draw_options(tfn_model_desc *d)
 {
     static const float rates[] = { 0, 0, 0.1f, 0.3f }, epsilons[] = { 0, 0, 0, 1e-3f, 1e-6f };
-    d->activation = (tfn_activation_kind)rows_below(TFN_ACTIVATION_IDENTITY + 1);
-    d->position = (tfn_position_kind)rows_below(TFN_POSITION_NONE + 1);
+    d->activation = (tfn_activation_kind)rows_below(TFN_ACTIVATION_COUNT);
+    d->position = (tfn_position_kind)rows_below(TFN_POSITION_COUNT);
     d->untied = rows_one_in(2);
     d->separate_source = rows_one_in(3);
     d->scale_embedding = rows_one_in(3);
     d->no_bias = rows_one_in(4);
-    if (rows_one_in(6)) d->qk_norm = (tfn_qk_norm)rows_below(TFN_QK_NORM_QKV_HEAD + 1);
+    if (rows_one_in(6)) d->qk_norm = (tfn_qk_norm)rows_below(TFN_QK_NORM_COUNT);
     if (rows_one_in(6)) d->attention_cap = 5;
     if (rows_one_in(6)) d->logit_cap = 3;
     d->norm_eps = ROWS_PICK(epsilons);
@@ -298,7 +298,7 @@ static void rows_draw_options(tfn_model_desc *d)
     d->attention_dropout = ROWS_PICK(rates);
     d->activation_dropout = ROWS_PICK(rates);
     if (rows_one_in(4)) d->smoothing = 0.1f;
-    d->optimizer = (tfn_optimizer)rows_below(TFN_OPTIMIZER_RADAM + 1);
+    d->optimizer = (tfn_optimizer)rows_below(TFN_OPTIMIZER_COUNT);
     d->schedule.lr = 0.01f;
     d->clip = rows_one_in(2) ? 1 : 0;
     if (rows_one_in(4)) d->decay = 0.1f;

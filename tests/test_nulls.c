@@ -216,6 +216,12 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_topology_join, "--", "..", (tfn_topology_join(P(0, tfn_topology_find("pre")),            \
       P(1, &nulls.place)), TFN_OK))                                                                \
     X(tfn_schedule_at, "e", ".", nulls_found(tfn_schedule_at(P(0, &nulls.schedule), 1, 8) == 0))   \
+    X(tfn_choice_at, "e", ".", nulls_found(tfn_choice_at(P(0, "optimizer"), 0)                     \
+      || nulls_zero == 0))                                                                         \
+    X(tfn_choice_find, "ee", "..", nulls_found(tfn_choice_find(P(0, "optimizer"), P(1, "sgd"))     \
+      || nulls_zero >= 0))                                                                         \
+    X(tfn_choice_name, "e", ".", nulls_found(tfn_choice_name(P(0, "optimizer"), 1)                 \
+      || nulls_zero == 0))                                                                         \
     X(tfn_model_resolve, "eeo", "...", nulls_found(tfn_model_resolve(P(0, &nulls.desc),            \
       P(1, &nulls.desc), P(2, &nulls.error)) || nulls_zero >= 0))                                  \
     X(tfn_model_scratch, "e", ".", nulls_found(tfn_model_scratch(P(0, &nulls.desc)) > 0            \

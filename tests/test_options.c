@@ -489,6 +489,42 @@ TEST(options_frozen)
         TFN_OPTIMIZER_ADAMW);
 }
 
+/* -- names of enumerators ---------------------------------------------------------------------- */
+
+/* Every value of an option that is an enumeration has one row, in order, and its name finds it. */
+static void options_choice(const char *option, int32_t first, int32_t end)
+{
+    for (int32_t v = first; v < end; v++) {
+        const tfn_choice *row = tfn_choice_at(option, v - first);
+        if (!row || row->value != v || !row->name || !row->formula) {
+            FAIL("%s %d: no row", option, (int)v);
+            continue;
+        }
+        if (tfn_choice_find(option, row->name) != row)
+            FAIL("%s %s: not found, or twice", option, row->name);
+        if (tfn_choice_name(option, v) != row->name)
+            FAIL("%s %d: not its name", option, (int)v);
+    }
+    if (tfn_choice_at(option, end - first) || tfn_choice_at(option, -1))
+        FAIL("%s: a row more", option);
+    if (tfn_choice_find(option, "none such") || tfn_choice_name(option, end))
+        FAIL("%s: found what is not there", option);
+}
+
+TEST(options_choices)
+{
+    options_choice("activation", 1, TFN_ACTIVATION_COUNT);
+    options_choice("arch", 0, TFN_ARCH_COUNT);
+    options_choice("head", 0, TFN_HEAD_COUNT);
+    options_choice("optimizer", 1, TFN_OPTIMIZER_COUNT);
+    options_choice("position", 1, TFN_POSITION_COUNT);
+    options_choice("qk_norm", 1, TFN_QK_NORM_COUNT);
+    options_choice("radam", 0, TFN_RADAM_COUNT);
+    options_choice("schedule.kind", 1, TFN_SCHEDULE_COUNT);
+    options_choice("smoothing_kind", 0, TFN_SMOOTHING_COUNT);
+    if (tfn_choice_at("width", 0)) FAIL("width is no enumeration");
+}
+
 /* -- checkpoints of all seeds ------------------------------------------------------------------ */
 
 TEST(options_seeds)
