@@ -1,4 +1,4 @@
-# tools/normlab.c compiles without a warning; the README has its list; show draws every name, as text
+# normlab compiles without a warning; the README has its list; show draws every name, as text
 # of at most 80 columns and as well-formed SVG; wrong arguments end with code 2 and a message.
 . ./check.sh
 normlab=$work/normlab

@@ -2,7 +2,8 @@
  * by layer as text while they run, as SVG at the end. */
 #ifndef COMPARE_H
 #define COMPARE_H
-#include "lab.h"
+#include "claims.h"
+#include "rows.h"
 #include "svg.h"
 #ifdef _WIN32
 #include <io.h>
@@ -12,119 +13,159 @@
 #define compare_is_terminal() isatty(STDOUT_FILENO)
 #endif
 
-enum { COMPARED = 8, COMPARE_LAYERS = 64 };
+enum { COMPARED = 8, COMPARE_LAYERS = 64 };     /* eight curves at most look different */
+
+/* One recipe: its losses at LAB_POINTS + 1 times, and the gradients of its last update. */
 typedef struct compared {
     lab_spec  spec;
     tfn_model model;
-    bool      ok;
-    double    loss[LAB_POINTS + 1], gradient[COMPARE_LAYERS];     /* of W_2, decoder */
+    bool      ok;                               /* false: an update failed, the rest is NaN */
+    double    loss[LAB_POINTS + 1];
+    double    gradient[COMPARE_LAYERS];         /* of W_2 by layer, of the decoder */
 } compared;
+
 typedef struct comparison {
     compared  run[COMPARED];
-    int       count, points;
-    double    updates[LAB_POINTS + 1], layers[COMPARE_LAYERS];
+    int       count, points;                    /* recipes; losses so far */
+    double    updates[LAB_POINTS + 1], layers[COMPARE_LAYERS];      /* the x of both plots */
     lab_data  data, test;
 } comparison;
 
-static void compare_gradients(compared *c, int64_t tokens)
-{
-    tfn_param_info p;
-    int side;
-    for (int32_t i = 0; tfn_model_param(&c->model, i, &p); i++) {
-        double sum = 0;
-        if (lab_matrix(&p, &side) != 5 || !side || p.layer >= COMPARE_LAYERS) continue;
-        for (int32_t j = 0; j < p.rows * p.cols; j++) sum += (double)p.grad[j] * (double)p.grad[j];
-        c->gradient[p.layer] = sqrt(sum) / (double)tokens;     /* it is of the summed loss */
-    }
-}
+/* -- training ---------------------------------------------------------------------------------- */
 
-/* The curves so far and the gradients of the last update: two plots of the same runs. */
-static void compare_plots(const comparison *x, svg_curve *losses, svg_curve *gradients,
-                          svg_plot plots[2])
+static bool compare_model(comparison *x, compared *c)
 {
-    memset(plots, 0, 2 * sizeof *plots);
-    for (int k = 0; k < x->count; k++) {
-        const compared *c = &x->run[k];
-        memset(&losses[k], 0, sizeof *losses), memset(&gradients[k], 0, sizeof *gradients);
-        losses[k].name = gradients[k].name = c->spec.recipe;
-        losses[k].x = x->updates, losses[k].y = c->loss, losses[k].count = x->points;
-        gradients[k].x = x->layers, gradients[k].y = c->gradient;
-        gradients[k].count = lab_depth(&c->spec, true);
+    const tfn_model_desc d = lab_desc(&c->spec, false);
+    c->ok = tfn_model_new(&c->model, &d, NULL) == TFN_OK;
+    if (!c->ok) {
+        char text[160];
+        tfn_error_text(&c->model.error, text, sizeof text);
+        fprintf(stderr, "normlab: %s: %s\n", c->spec.recipe, text);
+        return false;
     }
-    plots[0].title = "Loss";
-    plots[0].x_label = "updates", plots[0].y_label = "validation loss [nats per token]";
-    plots[1].title = "Gradients";
-    plots[1].x_label = "decoder layer", plots[1].y_label = "gradient norm of W2";
-    plots[0].curves = losses, plots[1].curves = gradients;
-    plots[0].count = plots[1].count = x->count;
-    plots[1].log_y = true;
-}
-static void compare_draw(const comparison *x, bool again)
-{
-    svg_curve losses[COMPARED], gradients[COMPARED];
-    svg_plot plots[2];
-    compare_plots(x, losses, gradients, plots);
-    if (again) fputs("\033[H\033[J", stdout);
-    plot_curves(stdout, &plots[0]);
-    plot_bars(stdout, &plots[1]);
-    fflush(stdout);
-}
-static bool compare_svg(const comparison *x, const char *path)
-{
-    svg_curve losses[COMPARED], gradients[COMPARED];
-    svg_plot plots[2];
-    bool ok = true;
-    compare_plots(x, losses, gradients, plots);
-    for (int i = 0; i < 2; i++) {
-        char name[OUTPUT_PATH];
-        output_file o;
-        FILE *f;
-        snprintf(name, sizeof name, "%s%s.svg", path, i ? "-gradients" : "-loss");
-        f = output_open(&o, name);
-        if (f && i) svg_bars(f, &plots[i]);
-        else if (f) svg_curves(f, &plots[i]);
-        ok = output_close(&o) && ok;
-    }
-    return ok;
+    lab_fill(&x->data, &c->spec, LAB_TEST, c->spec.seed, UINT64_MAX - 1);
+    tfn_model_profile(&c->model, &x->data.batch);
+    return true;
 }
 
 static bool compare_start(comparison *x)
 {
     for (int i = 0; i < COMPARE_LAYERS; i++) x->layers[i] = i + 1;
     lab_prepare();
-    if (x->run[0].spec.task == LAB_SPEECH && !lab_speak())
-        return fprintf(stderr, "normlab: out of memory\n"), false;
-    for (int k = 0; k < x->count; k++) {
-        compared *c = &x->run[k];
-        tfn_model_desc d = lab_desc(&c->spec, false);
-        char text[160];
-        c->ok = tfn_model_new(&c->model, &d, NULL) == TFN_OK;
-        if (!c->ok) {
-            tfn_error_text(&c->model.error, text, sizeof text);
-            return fprintf(stderr, "normlab: %s: %s\n", c->spec.recipe, text), false;
-        }
-        lab_fill(&x->data, &c->spec, LAB_TEST, c->spec.seed, UINT64_MAX - 1);
-        tfn_model_profile(&c->model, &x->data.batch);
+    if (x->run[0].spec.task == LAB_SPEECH && !lab_speak()) {
+        fprintf(stderr, "normlab: out of memory\n");
+        return false;
     }
+    for (int k = 0; k < x->count; k++)
+        if (!compare_model(x, &x->run[k])) return false;
     lab_fill(&x->test, &x->run[0].spec, LAB_TEST, 1u << 20, UINT64_MAX);
     return true;
+}
+
+/* |dL/dW_2| of each layer of the decoder, for the mean loss: the gradient is of the summed one. */
+static void compare_gradients(compared *c, int64_t tokens)
+{
+    enum { FFN_OUT = 5 };                       /* W_2, of lab_matrix */
+    tfn_param_info p;
+    int decoder;
+    for (int32_t i = 0; tfn_model_param(&c->model, i, &p); i++) {
+        double sum = 0;
+        if (lab_matrix(&p, &decoder) != FFN_OUT || !decoder) continue;
+        if (p.layer >= COMPARE_LAYERS) continue;
+        for (int32_t j = 0; j < p.rows * p.cols; j++) sum += (double)p.grad[j] * (double)p.grad[j];
+        c->gradient[p.layer] = sqrt(sum) / (double)tokens;
+    }
+}
+
+/* One update of every recipe, on the same batch; returns its scored tokens. */
+static int64_t compare_step(comparison *x, int64_t step)
+{
+    tfn_report report;
+    int64_t tokens = 1;
+    for (int k = 0; k < x->count; k++) {
+        compared *c = &x->run[k];
+        if (!c->ok) continue;
+        lab_fill(&x->data, &c->spec, c->spec.batch, c->spec.seed, (uint64_t)step);
+        c->ok = tfn_model_step(&c->model, &x->data.batch, &report) == TFN_OK;
+        if (c->ok) tokens = report.tokens;
+    }
+    return tokens;
+}
+
+/* -- pictures ---------------------------------------------------------------------------------- */
+
+typedef struct compare_pictures {
+    svg_plot  loss, gradient;
+    svg_curve losses[COMPARED], gradients[COMPARED];
+} compare_pictures;
+
+/* The losses so far and the gradients of the last update, which point into x. */
+static void compare_plots(const comparison *x, compare_pictures *p)
+{
+    memset(p, 0, sizeof *p);
+    for (int k = 0; k < x->count; k++) {
+        const compared *c = &x->run[k];
+        p->losses[k].name = c->spec.recipe;
+        p->losses[k].x = x->updates;
+        p->losses[k].y = c->loss;
+        p->losses[k].count = x->points;
+        p->gradients[k].name = c->spec.recipe;
+        p->gradients[k].x = x->layers;
+        p->gradients[k].y = c->gradient;
+        p->gradients[k].count = lab_depth(&c->spec, true);
+    }
+    p->loss.title = "Loss";
+    p->loss.x_label = "updates";
+    p->loss.y_label = "validation loss [nats per token]";
+    p->loss.curves = p->losses;
+    p->loss.count = x->count;
+    p->gradient.title = "Gradients";
+    p->gradient.x_label = "decoder layer";
+    p->gradient.y_label = "gradient norm of W2";
+    p->gradient.log_y = true;
+    p->gradient.curves = p->gradients;
+    p->gradient.count = x->count;
+}
+
+/* Both plots as text; again: in place of the last ones. */
+static void compare_draw(const comparison *x, bool again)
+{
+    compare_pictures p;
+    compare_plots(x, &p);
+    if (again) fputs("\033[H\033[J", stdout);
+    plot_curves(stdout, &p.loss);
+    plot_bars(stdout, &p.gradient);
+    fflush(stdout);
+}
+
+typedef void svg_draw_fn(FILE *f, const svg_plot *plot);
+static bool compare_picture(const svg_plot *plot, svg_draw_fn *picture, const char *prefix,
+                            const char *end)
+{
+    char name[OUTPUT_PATH];
+    output_file o;
+    snprintf(name, sizeof name, "%s%s", prefix, end);
+    FILE *f = output_open(&o, name);
+    if (f) picture(f, plot);
+    return output_close(&o);
+}
+
+static bool compare_svg(const comparison *x, const char *prefix)
+{
+    compare_pictures p;
+    compare_plots(x, &p);
+    const bool losses = compare_picture(&p.loss, svg_curves, prefix, "-loss.svg");
+    return compare_picture(&p.gradient, svg_bars, prefix, "-gradients.svg") && losses;
 }
 
 /* All runs together, a twentieth of the updates at a time. */
 static void compare_train(comparison *x, bool terminal)
 {
     const int64_t steps = x->run[0].spec.steps;
-    int64_t step = 0, tokens = 1;
+    int64_t step = 0;
+    int64_t tokens = 1;
     for (int point = 0; point <= LAB_POINTS; point++) {
-        for (; step < steps * point / LAB_POINTS; step++)
-            for (int k = 0; k < x->count; k++) {
-                compared *c = &x->run[k];
-                tfn_report report;
-                lab_fill(&x->data, &c->spec, c->spec.batch, c->spec.seed, (uint64_t)step);
-                if (c->ok && tfn_model_step(&c->model, &x->data.batch, &report) != TFN_OK)
-                    c->ok = false;
-                tokens = report.tokens;
-            }
+        for (; step < steps * point / LAB_POINTS; step++) tokens = compare_step(x, step);
         for (int k = 0; k < x->count; k++) {
             compared *c = &x->run[k];
             c->loss[point] = c->ok ? lab_nll(&c->model, &x->test) : (double)NAN;
@@ -138,5 +179,98 @@ static void compare_train(comparison *x, bool terminal)
     printf("\nFinal loss, nats per token (guessing by frequency: %.4f)\n", lab_unigram(&x->test));
     for (int k = 0; k < x->count; k++)
         printf("  %-20s %.4f\n", x->run[k].spec.recipe, x->run[k].loss[LAB_POINTS]);
+}
+
+/* -- the command ------------------------------------------------------------------------------- */
+
+static bool compare_optimizer(cli *c, lab_spec *s)
+{
+    const char *name;
+    if (!cli_text(c, "--optimizer", &name)) return false;
+    for (int i = 0; i < LAB_OPTIMIZERS; i++) {
+        if (strcmp(lab_optimizers[i].name, name)) continue;
+        s->optimizer = lab_optimizers[i].kind;
+        return true;
+    }
+    cli_fail(c, "--optimizer wants adam, adamw, radam or sgd, not \"%s\"", name);
+    return false;
+}
+
+/* Tasks of pairs and of texts: those that a model with a decoder learns. */
+static bool compare_task(cli *c, lab_spec *s)
+{
+    const char *name;
+    if (!cli_text(c, "--task", &name)) return false;
+    for (int i = 0; i < LAB_MASKED; i++) {
+        if (strcmp(lab_tasks[i].name, name)) continue;
+        s->task = (lab_task)i;
+        return true;
+    }
+    cli_fail(c, "--task wants reverse, grammar, headline, speech, text or markov, not \"%s\"",
+             name);
+    return false;
+}
+
+static bool compare_size(cli *c, lab_spec *s)
+{
+    long n;
+    if (cli_number(c, "--layers", 1, COMPARE_LAYERS, &n)) {
+        s->layers = (int32_t)n;
+        return true;
+    }
+    if (!cli_number(c, "--width", 8, 1024, &n)) return false;
+    s->width = (int32_t)(n & ~7);               /* heads have 8 channels */
+    s->ffn = 2 * s->width;
+    return true;
+}
+
+static bool compare_count(cli *c, lab_spec *s)
+{
+    long n;
+    if (cli_number(c, "--warmup", 0, 1L << 30, &n)) s->warmup = n;
+    else if (cli_number(c, "--steps", 1, 1L << 30, &n)) s->steps = s->stop = n;
+    else if (cli_number(c, "--seed", 0, 1L << 30, &n)) s->seed = (uint64_t)n;
+    else if (cli_number(c, "--corpus", 0, 1L << 30, &n)) s->corpus = (int32_t)n;
+    else return false;
+    return true;
+}
+
+static bool compare_option(cli *c, lab_spec *s, const char **svg)
+{
+    if (compare_size(c, s) || compare_count(c, s)) return true;
+    if (cli_real(c, "--lr", 0, 1e3, &s->lr)) return true;
+    if (cli_real(c, "--dropout", 0, 0.9, &s->dropout)) return true;
+    if (cli_real(c, "--beta2", 0, 1, &s->beta2)) return true;
+    return compare_optimizer(c, s) || compare_task(c, s) || cli_text(c, "--svg", svg);
+}
+
+static void compare_arguments(cli *c, comparison *x, const char **svg)
+{
+    lab_spec s = training("", 6, 2e-3, 0, 400);
+    const char *names[COMPARED];
+    s.seed = 1;
+    while (cli_next(c)) {
+        if (compare_option(c, &s, svg)) continue;
+        if (x->count == COMPARED) cli_fail(c, "compare takes at most %d recipes", COMPARED);
+        if (!tfn_recipe_find(c->argv[c->at])) unknown(c, c->argv[c->at], RECIPE);
+        names[x->count++] = c->argv[c->at];
+    }
+    if (!x->count) cli_fail(c, "compare wants recipes; normlab list recipes lists them");
+    for (int k = 0; k < x->count; k++) {
+        x->run[k].spec = s;
+        x->run[k].spec.recipe = names[k];
+    }
+}
+
+static int compare_command(cli *c)
+{
+    static comparison x;
+    const char *svg = NULL;
+    compare_arguments(c, &x, &svg);
+    bool ok = compare_start(&x);
+    if (ok) compare_train(&x, compare_is_terminal());
+    if (ok && svg) ok = compare_svg(&x, svg);
+    for (int k = 0; k < x.count; k++) tfn_model_free(&x.run[k].model);
+    return ok ? 0 : 1;
 }
 #endif

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <time.h>
 #include "data.h"
+#include "output.h"
 
 /* -- specs and records ----------------------------------------------------------------------- */
 

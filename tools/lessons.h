@@ -2,15 +2,18 @@
  * comes, measures, draws, asks. LESSONS.md has the answers. */
 #ifndef LESSONS_H
 #define LESSONS_H
-#include "report.h"
 #include "compare.h"
+#include "measure.h"
+
+/* -- what no claim measures -------------------------------------------------------------------- */
 
 /* Three runs of 4 + 4 layers: with warm-up, without, and Pre-LN without. */
 static void lesson_break(lab *l, outcome *o)
 {
-    lab_spec with = training("post", 4, 8e-3, 200, 500), without = with, pre;
+    const lab_spec with = training("post", 4, 8e-3, 200, 500);
+    lab_spec without = with;
     without.warmup = 1;
-    pre = without;
+    lab_spec pre = without;
     pre.recipe = "pre";
     draw_loss(l, o, with, "Post-LN, warm-up");
     draw_loss(l, o, without, "Post-LN, none");
@@ -19,19 +22,37 @@ static void lesson_break(lab *l, outcome *o)
         lab_over(l, with, "bleu", 0).mean, lab_over(l, without, "bleu", 0).mean,
         lab_over(l, pre, "bleu", 0).mean);
 }
+
+/* Draws a run and adds its BLEU to the text. */
+static void lesson_run(lab *l, outcome *o, lab_spec s, const char *name)
+{
+    draw_loss(l, o, s, name);
+    say(o, "%s %.1f", name, lab_over(l, s, "bleu", 0).mean);
+}
+
+/* 6 + 6 layers at 4e-3 without warm-up, and four repairs of it. */
 static void lesson_repair(lab *l, outcome *o)
 {
-    static const char *const names[] = { "Post-LN", "with warm-up", "with RAdam", "Pre-LN",
-                                         "Admin" };
-    for (int k = 0; k < 5; k++) {
-        lab_spec s = training(k == 3 ? "pre" : k == 4 ? "admin" : "post", 6, 4e-3, 1, 600);
-        if (k == 1) s.warmup = 200;
-        if (k == 2) s.optimizer = TFN_OPTIMIZER_RADAM, s.beta2 = 0.995;
-        draw_loss(l, o, s, names[k]);
-        say(o, "%s%s %.1f", k ? ", " : "BLEU: ", names[k], lab_over(l, s, "bleu", 0).mean);
-    }
+    const lab_spec post = training("post", 6, 4e-3, 1, 600);
+    lab_spec warmed = post;
+    warmed.warmup = 200;
+    lab_spec rectified = post;
+    rectified.optimizer = TFN_OPTIMIZER_RADAM;
+    rectified.beta2 = 0.995;
+    say(o, "BLEU: ");
+    lesson_run(l, o, post, "Post-LN");
+    say(o, ", ");
+    lesson_run(l, o, warmed, "with warm-up");
+    say(o, ", ");
+    lesson_run(l, o, rectified, "with RAdam");
+    say(o, ", ");
+    lesson_run(l, o, training("pre", 6, 4e-3, 1, 600), "Pre-LN");
+    say(o, ", ");
+    lesson_run(l, o, training("admin", 6, 4e-3, 1, 600), "Admin");
     say(o, ".");
 }
+
+/* -- the lessons ------------------------------------------------------------------------------- */
 
 enum { LESSONS = 5, LESSON_STEPS = 3 };
 typedef struct lesson_step {
@@ -80,39 +101,72 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         "all weights?" } } }
 };
 
+/* -- the command ------------------------------------------------------------------------------- */
+
+/* A paragraph in lines of at most 78 columns, and an empty line. */
 static void lesson_text(const char *text)
 {
-    int column = 0;
-    for (; *text; text += strspn(text, " ")) {
-        const int n = (int)strcspn(text, " ");
-        if (column + n + 1 > 78) column = (putchar('\n'), 0);
-        column += printf(column ? " %.*s" : "%.*s", n, text);
-        text += n;
-    }
-    printf("\n\n");
+    print_wrapped(text, 0);
+    printf("\n");
 }
-static bool lesson(lab *l, int number, outcome *o)
+
+/* Measures and draws a step. */
+static bool lesson_measure(lab *l, const lesson_step *s, outcome *o)
 {
     static const claim drawn = { "", "", "", "", "", "", "", NULL, NULL };
+    memset(o, 0, sizeof *o);
+    s->measure(l, o);               /* notes what it needs */
+    if (!lab_work(l)) return false;
+    memset(o, 0, sizeof *o);
+    s->measure(l, o);
+    draw_text(stdout, &drawn, o);
+    return true;
+}
+
+static void wait_for_enter(void)
+{
+    printf("[Enter]");
+    for (int c = getchar(); c != '\n'; c = getchar())
+        if (c == EOF) break;
+}
+
+static bool lesson(lab *l, int number, outcome *o)
+{
     printf("Lesson %d: %s\n\n", number, lessons[number - 1].title);
-    for (int i = 0; i < LESSON_STEPS && lessons[number - 1].steps[i].measure; i++) {
+    for (int i = 0; i < LESSON_STEPS; i++) {
         const lesson_step *s = &lessons[number - 1].steps[i];
+        if (!s->measure) break;
         lesson_text(s->before);
         fflush(stdout);
-        for (int again = 0; again < 2; again++) {
-            memset(o, 0, sizeof *o);
-            s->measure(l, o);
-            if (!again && !lab_work(l)) return false;
-        }
-        draw_text(stdout, &drawn, o);
+        if (!lesson_measure(l, s, o)) return false;
         printf("\n");
         lesson_text(o->numbers);
         printf("? ");
         lesson_text(s->after);
-        if (!compare_is_terminal()) continue;
-        printf("[Enter]");
-        for (int c = getchar(); c != '\n' && c != EOF;) c = getchar();
+        if (compare_is_terminal()) wait_for_enter();
     }
     return true;
+}
+
+static int lesson_command(cli *c)
+{
+    static outcome o;
+    long number = 0;
+    lab_options options;
+    lab l;
+    lab_clear(&l, &options);
+    while (cli_next(c)) {
+        if (cli_text(c, "--file", &l.file)) continue;
+        if (!number && strlen(c->argv[c->at]) == 1) number = c->argv[c->at][0] - '0';
+        else number = -1;
+    }
+    if (number < 1 || number > LESSONS) cli_fail(c, "lesson wants a number from 1 to %d", LESSONS);
+    options.seeds = 1;
+    options.starts = 2;
+    lab_begin(&l, &options);
+    lab_read(&l);
+    const bool ok = lesson(&l, (int)number, &o) && !l.lost;
+    lab_free(&l);
+    return ok ? 0 : 1;
 }
 #endif

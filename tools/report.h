@@ -1,99 +1,37 @@
-/* What normlab found, as a page of HTML that needs nothing else, or as a table of Markdown. */
+/* normlab report: what was found, as a page of HTML that needs nothing else, or as a table of
+ * Markdown. Nothing is measured: claims are decided by what the file of measurements has. */
 #ifndef REPORT_H
 #define REPORT_H
-#include "claims.h"
-#include "svg.h"
+#include "measure.h"
 
-static const char *paper_of(const claim *c)
+/* Decided: the verdict; otherwise that it waits for `normlab run`. */
+static const char *verdict_text(bool measured, const outcome *o)
 {
-    return c->id[0] == 'X' ? "Xiong et al. 2020" : c->id[0] == 'A' ? "Liu et al. 2020"
-                                                                     : "Takase et al. 2022";
+    return measured ? verdicts[o->verdict] : "not measured yet";
 }
 
-/* The verdict and picture of a claim, from what is at hand; false: something is not measured. */
-static bool decide(const claim *c, lab *l, outcome *o)
+static void draw_heat(FILE *f, const figure *g)
 {
-    const int seeds = l->seeds;
-    int wrong;
-    memset(o, 0, sizeof *o);
-    l->seeds = seeds_of(c, seeds);
-    if (c->measure && (l->depth || l->width)) {       /* how deep and wide is it on its own? */
-        l->deepest = l->widest = 0;
-        l->asking = true;
-        c->measure(l, o);
-        l->asking = false;
-    }
-    memset(o, 0, sizeof *o);
-    if (c->measure && (l->depth || l->width || l->instead)) {
-        say(o, "[Not the default");
-        if (l->depth) say(o, "; the deepest has %d layers", (int)lab_layers(l, l->deepest));
-        if (l->width) say(o, "; the widest has %d channels", (int)lab_width(l, l->widest));
-        if (l->instead) say(o, "; %s is %s", l->instead, l->recipe);
-        say(o, ": the criterion was not made for it.] ");
-    }
-    l->missing = 0;
-    wrong = l->wrong;
-    if (c->measure) c->measure(l, o);
-    else {
-        o->verdict = NOT_TESTABLE;
-        say(o, "%s", c->reason);
-    }
-    if (l->wrong > wrong) o->verdict = BROKEN;
-    l->seeds = seeds;
-    return !l->missing;
+    svg_heat_map heat;
+    memset(&heat, 0, sizeof heat);
+    heat.title = g->line[0].name;
+    heat.x_label = g->x;
+    heat.y_label = g->y;
+    heat.values = g->cells;
+    heat.rows = g->matrix - 1;
+    heat.cols = g->matrix;
+    svg_heat(f, &heat);
 }
 
-/* The figure's lines as curves; they point into o. */
-static svg_plot plot_of(const claim *c, const outcome *o, svg_curve curves[FIGURE_LINES])
-{
-    static double low[FIGURE_LINES][FIGURE_POINTS], high[FIGURE_LINES][FIGURE_POINTS];
-    const figure *g = &o->fig;
-    svg_plot plot;
-    memset(curves, 0, FIGURE_LINES * sizeof *curves);
-    memset(&plot, 0, sizeof plot);
-    for (int k = 0; k < g->lines; k++) {
-        const figure_line *line = &g->line[k];
-        bool spread = false;
-        for (int i = 0; i < line->n; i++) {
-            low[k][i] = line->y[i] - line->spread[i], high[k][i] = line->y[i] + line->spread[i];
-            spread = spread || line->spread[i] > 0;
-        }
-        curves[k].name = line->name;
-        curves[k].x = line->x, curves[k].y = line->y;
-        curves[k].count = line->n;
-        if (spread) curves[k].low = low[k], curves[k].high = high[k];
-    }
-    plot.title = c->id;
-    plot.x_label = g->x, plot.y_label = g->y;
-    plot.log_x = g->log_x, plot.log_y = g->log_y;
-    plot.curves = curves, plot.count = g->lines;
-    return plot;
-}
 static void draw(FILE *f, const claim *c, const outcome *o)
 {
-    const figure *g = &o->fig;
-    svg_curve curves[FIGURE_LINES];
-    svg_plot plot = plot_of(c, o, curves);
-    if (g->lines) svg_curves(f, &plot);
-    if (g->matrix) {
-        svg_heat_map heat;
-        memset(&heat, 0, sizeof heat);
-        heat.title = g->line[0].name;
-        heat.x_label = g->x, heat.y_label = g->y;
-        heat.values = g->cells;
-        heat.rows = g->matrix - 1, heat.cols = g->matrix;
-        svg_heat(f, &heat);
-    }
-}
-/* The same for a terminal. */
-static void draw_text(FILE *f, const claim *c, const outcome *o)
-{
-    svg_curve curves[FIGURE_LINES];
-    svg_plot plot = plot_of(c, o, curves);
-    if (!c->id[0]) plot.title = NULL;
-    if (plot.count) plot_curves(f, &plot);
+    if (o->fig.lines) svg_curves(f, plot_of(c, o));
+    if (o->fig.matrix) draw_heat(f, &o->fig);
 }
 
+/* -- HTML -------------------------------------------------------------------------------------- */
+
+/* A pair of a list of definitions, or nothing. */
 static void html_row(FILE *f, const char *name, const char *text)
 {
     if (!text || !text[0]) return;
@@ -101,6 +39,7 @@ static void html_row(FILE *f, const char *name, const char *text)
     svg_text(f, text);
     fprintf(f, "</dd>\n");
 }
+
 static void html_begin(FILE *f, const lab *l)
 {
     fprintf(f, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
@@ -123,94 +62,144 @@ static void html_begin(FILE *f, const lab *l)
             "so.</p>\n", l->seeds, l->init_seeds);
 }
 
-static void html_claim(FILE *f, const claim *c, const lab *l, const outcome *o, bool measured)
+static void html_figure(FILE *f, const claim *c, const outcome *o)
 {
+    fprintf(f, "<figure role=\"img\" aria-label=\"%s: ", c->id);
+    svg_text(f, o->numbers);
+    fprintf(f, "\">\n");
+    draw(f, c, o);
+    fprintf(f, "<figcaption>%s. ", c->id);
+    svg_text(f, c->title);
+    fprintf(f, ": ");
+    svg_text(f, o->fig.y);
+    fprintf(f, " over ");
+    svg_text(f, o->fig.x);
+    fprintf(f, ".</figcaption></figure>\n");
+}
+
+/* What was to be measured and when it counts as shown, what was found, how to measure it again. */
+static void html_measured(FILE *f, const claim *c, const lab *l, const char *numbers)
+{
+    html_row(f, "setting", c->setting);
+    html_row(f, "shown if", c->criterion);
+    html_row(f, "found", numbers);
+    fprintf(f, "<dt>again</dt><dd><code>normlab run %s", c->id);
+    if (l->full) fprintf(f, " --full");
+    fprintf(f, "</code>, %.0f s of CPU time</dd>", l->spent);
+}
+
+static void html_claim(FILE *f, const claim *c, lab *l, outcome *o)
+{
+    const bool measured = decide(c, l, o);
     fprintf(f, "<section id=\"%s\"><h2>%s: ", c->id, c->id);
     svg_text(f, c->title);
-    fprintf(f, "</h2>\n<p class=\"v\">%s</p>\n<dl>", measured ? verdicts[o->verdict]
-                                                              : "not measured yet");
+    fprintf(f, "</h2>\n<p class=\"v\">%s</p>\n<dl>", verdict_text(measured, o));
     fprintf(f, "<dt>where</dt><dd>%s, %s</dd>\n", paper_of(c), c->item);
     html_row(f, "the paper says", c->expected);
     html_row(f, "its numbers", c->paper);
-    html_row(f, "setting", c->measure ? c->setting : NULL);
-    html_row(f, "shown if", c->measure ? c->criterion : NULL);
-    html_row(f, c->measure ? "found" : "why not", measured ? o->numbers : NULL);
-    if (c->measure)
-        fprintf(f, "<dt>again</dt><dd><code>normlab run %s%s</code>, %.0f s of CPU time</dd>",
-                c->id, l->full ? " --full" : "", l->spent);
+    if (!c->measure) html_row(f, "why not", o->numbers);
+    else if (measured) html_measured(f, c, l, o->numbers);
+    else html_measured(f, c, l, NULL);
     fprintf(f, "</dl>\n");
-    if (measured && (o->fig.lines || o->fig.matrix)) {
-        fprintf(f, "<figure role=\"img\" aria-label=\"%s: ", c->id);
-        svg_text(f, o->numbers);
-        fprintf(f, "\">\n");
-        draw(f, c, o);
-        fprintf(f, "<figcaption>%s. ", c->id);
-        svg_text(f, c->title);
-        fprintf(f, ": ");
-        svg_text(f, o->fig.y);
-        fprintf(f, " over ");
-        svg_text(f, o->fig.x);
-        fprintf(f, ".</figcaption></figure>\n");
-    }
+    if (measured && (o->fig.lines || o->fig.matrix)) html_figure(f, c, o);
     fprintf(f, "</section>\n");
 }
 
-static void html_report(FILE *f, lab *l, const claim *const *wanted, int count, outcome *o)
+/* How many claims have each verdict, and how many none yet. */
+static void html_tally(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
 {
-    enum { UNMEASURED = BROKEN + 1 };
-    int tally[UNMEASURED + 1] = { 0 };
-    html_begin(f, l);
-    for (int i = 0; i < count; i++) tally[decide(wanted[i], l, o) ? (int)o->verdict : UNMEASURED]++;
+    int tally[BROKEN + 1] = { 0 };
+    int unmeasured = 0;
+    for (int i = 0; i < wanted->count; i++) {
+        if (decide(wanted->list[i], l, o)) tally[o->verdict]++;
+        else unmeasured++;
+    }
     fprintf(f, "<p>");
-    for (int k = 0; k <= UNMEASURED; k++)
-        if (tally[k])
-            fprintf(f, "<b>%d</b> %s. ", tally[k],
-                    k < UNMEASURED ? verdicts[k] : "not measured yet");
-    fprintf(f, "</p>\n<table><tr><th>claim</th><th>verdict</th><th>what</th></tr>\n");
-    for (int i = 0; i < count; i++) {
-        bool measured = decide(wanted[i], l, o);
-        fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", wanted[i]->id,
-                wanted[i]->id, measured ? verdicts[o->verdict] : "not measured yet");
-        svg_text(f, wanted[i]->title);
+    for (int k = 0; k <= BROKEN; k++)
+        if (tally[k]) fprintf(f, "<b>%d</b> %s. ", tally[k], verdicts[k]);
+    if (unmeasured) fprintf(f, "<b>%d</b> not measured yet. ", unmeasured);
+    fprintf(f, "</p>\n");
+}
+
+/* The tally, a table of contents, then a section for each claim. */
+static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
+{
+    html_begin(f, l);
+    html_tally(f, l, wanted, o);
+    fprintf(f, "<table><tr><th>claim</th><th>verdict</th><th>what</th></tr>\n");
+    for (int i = 0; i < wanted->count; i++) {
+        const claim *c = wanted->list[i];
+        const bool measured = decide(c, l, o);
+        fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", c->id, c->id,
+                verdict_text(measured, o));
+        svg_text(f, c->title);
         fprintf(f, "</td></tr>\n");
     }
     fprintf(f, "</table>\n");
-    for (int i = 0; i < count; i++) {
-        bool measured = (l->spent = 0, decide(wanted[i], l, o));
-        html_claim(f, wanted[i], l, o, measured);
-    }
+    for (int i = 0; i < wanted->count; i++) html_claim(f, wanted->list[i], l, o);
     fprintf(f, "</body></html>\n");
 }
+
+/* -- Markdown ---------------------------------------------------------------------------------- */
 
 /* A cell: no bar, no line's end. */
 static void markdown_cell(FILE *f, const char *text)
 {
-    for (; *text; text++)
+    for (; *text; text++) {
         if (*text == '|') fputs("\\|", f);
         else if (*text == '<') fputs("&lt;", f);
-        else fputc(*text == '\n' ? ' ' : *text, f);
+        else if (*text == '\n') fputc(' ', f);
+        else fputc(*text, f);
+    }
     fputs(" | ", f);
 }
-static void markdown_report(FILE *f, lab *l, const claim *const *wanted, int count, outcome *o)
+
+static void markdown_claim(FILE *f, const claim *c, lab *l, outcome *o)
+{
+    const bool measured = decide(c, l, o);
+    fprintf(f, "| %s | ", c->id);
+    markdown_cell(f, c->item);
+    markdown_cell(f, c->title);
+    markdown_cell(f, verdict_text(measured, o));
+    markdown_cell(f, measured ? o->numbers : "");
+    markdown_cell(f, c->paper);
+    markdown_cell(f, c->measure ? c->setting : "");
+    fprintf(f, "%.0f s |\n", l->spent);
+}
+
+static void markdown_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
 {
     int measured;
     double seconds;
     fprintf(f, "| claim | where | what | verdict | found | the paper's numbers | setting | CPU "
             "time |\n|---|---|---|---|---|---|---|---|\n");
-    for (int i = 0; i < count; i++) {
-        const claim *c = wanted[i];
-        bool known = (l->spent = 0, decide(c, l, o));
-        fprintf(f, "| %s | ", c->id);
-        markdown_cell(f, c->item);
-        markdown_cell(f, c->title);
-        markdown_cell(f, known ? verdicts[o->verdict] : "not measured yet");
-        markdown_cell(f, known ? o->numbers : "");
-        markdown_cell(f, c->paper);
-        markdown_cell(f, c->measure ? c->setting : "");
-        fprintf(f, "%.0f s |\n", l->spent);
-    }
+    for (int i = 0; i < wanted->count; i++) markdown_claim(f, wanted->list[i], l, o);
     lab_total(l, &measured, &seconds);
     fprintf(f, "\n%d measurements, which claims share, %.0f s of CPU time in all.\n", measured,
             seconds);
+}
+
+static int report_command(cli *c)
+{
+    static outcome o;
+    bool markdown = false;
+    lab_options options;
+    lab_claims wanted;
+    lab l;
+    lab_clear(&l, &options);
+    wanted.count = 0;
+    while (cli_next(c)) {
+        if (lab_option(c, &l, &options)) continue;
+        if (cli_is(c, "--markdown")) markdown = true;
+        else claim_named(c, &wanted);
+    }
+    if (!wanted.count) all_claims(&wanted);
+    lab_begin(&l, &options);
+    lab_read(&l);
+    if (!l.count) fprintf(stderr, "normlab: nothing is measured yet: normlab all\n");
+    if (markdown) markdown_report(stdout, &l, &wanted, &o);
+    else html_report(stdout, &l, &wanted, &o);
+    lab_free(&l);
+    return claims_right(&l) ? 0 : 1;
 }
 #endif

@@ -1,0 +1,274 @@
+/* normlab claims, run, all: measures claims and says what was found. Also what report and lesson
+ * share with them: a claim's verdict from the measurements at hand, its figure, the options. */
+#ifndef MEASURE_H
+#define MEASURE_H
+#include "claims.h"
+#include "rows.h"
+#include "svg.h"
+
+/* -- a claim: paper, verdict, figure ----------------------------------------------------------- */
+
+static const claim *find_claim(const char *id)
+{
+    for (int i = 0; i < CLAIMS; i++)
+        if (!strcmp(claims[i].id, id)) return &claims[i];
+    return NULL;
+}
+
+static const char *paper_of(const claim *c)
+{
+    if (c->id[0] == 'X') return "Xiong et al. 2020";
+    if (c->id[0] == 'A') return "Liu et al. 2020";
+    return "Takase et al. 2022";
+}
+
+/* Asks the claim for its measurements only to learn how deep and wide it is on its own: lab_layers
+ * and lab_width shrink or stretch all of it by that. */
+static void find_size(const claim *c, lab *l, outcome *o)
+{
+    l->deepest = 0;
+    l->widest = 0;
+    l->asking = true;
+    c->measure(l, o);
+    l->asking = false;
+    memset(o, 0, sizeof *o);
+}
+
+/* What is not as the criterion supposes: depth, width, another recipe in a recipe's place. */
+static void say_changes(const lab *l, outcome *o)
+{
+    say(o, "[Not the default");
+    if (l->depth) say(o, "; the deepest has %d layers", (int)lab_layers(l, l->deepest));
+    if (l->width) say(o, "; the widest has %d channels", (int)lab_width(l, l->widest));
+    if (l->instead) say(o, "; %s is %s", l->instead, l->recipe);
+    say(o, ": the criterion was not made for it.] ");
+}
+
+/* The verdict and figure of a claim, from what is at hand, and in l->spent the CPU time that this
+ * took; false: something is not measured. */
+static bool decide(const claim *c, lab *l, outcome *o)
+{
+    const int seeds = l->seeds;
+    const bool resized = l->depth || l->width;
+    memset(o, 0, sizeof *o);
+    l->missing = 0;
+    l->spent = 0;
+    if (!c->measure) {
+        o->verdict = NOT_TESTABLE;
+        say(o, "%s", c->reason);
+        return true;
+    }
+    l->seeds = seeds_of(c, seeds);
+    if (resized) find_size(c, l, o);
+    if (resized || l->instead) say_changes(l, o);
+    const int wrong = l->wrong;
+    l->missing = 0;             /* asking for the size counted too */
+    c->measure(l, o);
+    if (l->wrong > wrong) o->verdict = BROKEN;
+    l->seeds = seeds;
+    return !l->missing;
+}
+
+/* A claim's curves with their bands: mean - spread to mean + spread. */
+typedef struct claim_plot {
+    svg_plot  plot;
+    svg_curve curve[FIGURE_LINES];
+    double    low[FIGURE_LINES][FIGURE_POINTS], high[FIGURE_LINES][FIGURE_POINTS];
+} claim_plot;
+
+static void plot_line(claim_plot *p, int k, const figure_line *line)
+{
+    svg_curve *curve = &p->curve[k];
+    bool spread = false;
+    for (int i = 0; i < line->n; i++) {
+        p->low[k][i] = line->y[i] - line->spread[i];
+        p->high[k][i] = line->y[i] + line->spread[i];
+        spread = spread || line->spread[i] > 0;
+    }
+    memset(curve, 0, sizeof *curve);
+    curve->name = line->name;
+    curve->x = line->x;
+    curve->y = line->y;
+    curve->count = line->n;
+    if (!spread) return;
+    curve->low = p->low[k];
+    curve->high = p->high[k];
+}
+
+/* The figure's lines as curves, which point into o and into the static memory here. */
+static const svg_plot *plot_of(const claim *c, const outcome *o)
+{
+    static claim_plot p;
+    const figure *g = &o->fig;
+    for (int k = 0; k < g->lines; k++) plot_line(&p, k, &g->line[k]);
+    memset(&p.plot, 0, sizeof p.plot);
+    if (c->id[0]) p.plot.title = c->id;
+    p.plot.x_label = g->x;
+    p.plot.y_label = g->y;
+    p.plot.log_x = g->log_x;
+    p.plot.log_y = g->log_y;
+    p.plot.curves = p.curve;
+    p.plot.count = g->lines;
+    return &p.plot;
+}
+
+static void draw_text(FILE *f, const claim *c, const outcome *o)
+{
+    const svg_plot *plot = plot_of(c, o);
+    if (plot->count) plot_curves(f, plot);
+}
+
+/* -- options that run, all and report share ---------------------------------------------------- */
+
+/* What is measured, and where it is kept; 0: not given. */
+typedef struct lab_options {
+    long seeds, starts, jobs, depth, width;
+    char instead[64];
+} lab_options;
+
+/* --topology NAME stands in the place of post, --topology OLD=NAME in that of OLD. */
+static bool lab_topology(cli *c, lab *l, lab_options *o)
+{
+    const char *text;
+    if (!cli_text(c, "--topology", &text)) return false;
+    const char *equals = strchr(text, '=');
+    if (equals) {
+        snprintf(o->instead, sizeof o->instead, "%.*s", (int)(equals - text), text);
+        l->recipe = equals + 1;
+    } else {
+        strcpy(o->instead, "post");
+        l->recipe = text;
+    }
+    l->instead = o->instead;
+    if (!tfn_recipe_find(l->instead)) unknown(c, l->instead, RECIPE);
+    if (!tfn_recipe_find(l->recipe)) unknown(c, l->recipe, RECIPE);
+    return true;
+}
+
+static bool lab_isa(cli *c, lab *l)
+{
+    const char *name;
+    if (!cli_text(c, "--isa", &name)) return false;
+    l->isa = tfn_isa_find(name);
+    if (!tfn_kernels_for(l->isa)) cli_fail(c, "this machine lacks \"%s\"", name);
+    return true;
+}
+
+static bool lab_option(cli *c, lab *l, lab_options *o)
+{
+    if (cli_number(c, "--seeds", 1, LAB_SEEDS, &o->seeds)) return true;
+    if (cli_number(c, "--start-seeds", 1, LAB_SEEDS, &o->starts)) return true;
+    if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &o->jobs)) return true;
+    if (cli_number(c, "--depth", 1, LAB_DEEPEST, &o->depth)) return true;
+    if (cli_number(c, "--width", 8, 1024, &o->width)) return true;
+    if (lab_topology(c, l, o) || lab_isa(c, l)) return true;
+    if (cli_text(c, "--file", &l->file)) return true;
+    if (!cli_is(c, "--quick") && !cli_is(c, "--full")) return false;
+    l->full = cli_is(c, "--full");
+    return true;
+}
+
+/* A laboratory with nothing set but the file of its measurements. */
+static void lab_clear(lab *l, lab_options *o)
+{
+    memset(l, 0, sizeof *l);
+    memset(o, 0, sizeof *o);
+    l->file = "normlab.jsonl";
+}
+
+static void lab_begin(lab *l, const lab_options *o)
+{
+    l->seeds = l->full ? 5 : 2;
+    l->init_seeds = l->full ? 30 : 8;
+    l->jobs = 1;
+    if (o->seeds) l->seeds = (int)o->seeds;
+    if (o->starts) l->init_seeds = (int)o->starts;
+    if (o->jobs) l->jobs = (int)o->jobs;
+    l->depth = (int32_t)o->depth;
+    l->width = (int32_t)o->width & ~7;              /* a multiple of 8: heads have 8 channels */
+    if (!strcmp(l->file, "-")) l->file = NULL;
+    lab_prepare();
+}
+
+/* Claims named so far, or all of them. */
+typedef struct lab_claims { const claim *list[CLAIMS]; int count; } lab_claims;
+
+static void claim_named(cli *c, lab_claims *wanted)
+{
+    const claim *named = find_claim(c->argv[c->at]);
+    if (!named || wanted->count == CLAIMS)
+        cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", c->argv[c->at]);
+    wanted->list[wanted->count++] = named;
+}
+
+static void all_claims(lab_claims *wanted)
+{
+    for (int i = 0; i < CLAIMS; i++) wanted->list[i] = &claims[i];
+    wanted->count = CLAIMS;
+}
+
+/* Whether what claims asked for was there; says what was not. */
+static bool claims_right(const lab *l)
+{
+    if (!l->wrong) return true;
+    fprintf(stderr, "normlab: %d numbers that claims ask for are not there: %s\n", l->wrong,
+            l->wrong_text);
+    return false;
+}
+
+/* -- the commands ------------------------------------------------------------------------------ */
+
+static int claims_command(cli *c)
+{
+    if (cli_next(c)) cli_fail(c, "claims takes no argument, not \"%s\"", c->argv[c->at]);
+    for (int i = 0; i < CLAIMS; i++) {
+        printf("%-4s %-22s %s", claims[i].id, claims[i].item, claims[i].title);
+        if (!claims[i].measure) printf(" (not testable here)");
+        printf("\n");
+    }
+    return 0;
+}
+
+/* Asks all claims for what they need, measures that, then prints a line for each. */
+static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, outcome *o)
+{
+    lab_read(l);
+    for (int i = 0; i < wanted->count; i++) decide(wanted->list[i], l, o);
+    if (!lab_work(l)) {
+        fprintf(stderr, "normlab: out of memory\n");
+        return false;
+    }
+    for (int i = 0; i < wanted->count; i++) {
+        const claim *c = wanted->list[i];
+        decide(c, l, o);
+        printf("%-4s %-17s %s\n", c->id, verdicts[o->verdict], o->numbers);
+        if (drawn) draw_text(stdout, c, o);
+        if (!output_flush()) break;
+    }
+    return !l->lost && claims_right(l);
+}
+
+/* normlab run: the claims that are named; normlab all: every one. */
+static int run_command(cli *c, bool all)
+{
+    static outcome o;
+    lab_options options;
+    lab_claims wanted;
+    bool drawn = false;
+    lab l;
+    lab_clear(&l, &options);
+    wanted.count = 0;
+    while (cli_next(c)) {
+        if (lab_option(c, &l, &options)) continue;
+        if (cli_is(c, "--draw")) drawn = true;
+        else if (all) cli_fail(c, "all does not know \"%s\"", c->argv[c->at]);
+        else claim_named(c, &wanted);
+    }
+    if (all) all_claims(&wanted);
+    if (!wanted.count) cli_fail(c, "run wants the ids of claims; normlab claims lists them");
+    lab_begin(&l, &options);
+    const bool ok = measure_claims(&l, &wanted, drawn, &o);
+    lab_free(&l);
+    return ok ? 0 : 1;
+}
+#endif

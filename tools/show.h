@@ -1,0 +1,257 @@
+/* normlab show: all that there is to say of a name, or a claim. */
+#ifndef SHOW_H
+#define SHOW_H
+#include "block.h"
+#include "list.h"
+#include "measure.h"
+#include "papers.h"
+
+/* -- joins as formulas, place by place --------------------------------------------------------- */
+
+static const char *spaced(const char *scale) { return scale[0] ? " " : ""; }
+
+/* What F reads, F, and what follows it. */
+static void branch_formula(char *text, const tfn_join *j, const tfn_place *p)
+{
+    const char *source = j->source == TFN_SOURCE_LAYER ? "x_0" : j->source == TFN_SOURCE_FIRST ? "n"
+                       : "x";
+    const char *in = scale_name(&j->in, p), *out = scale_name(&j->out, p);
+    char u[WIDE];
+    bool above = j->skip_from == TFN_SOURCE_NORMED;
+    snprintf(u, sizeof u, j->norm_in && !above ? "%s%sN(%s)%s" : "%s%s%s%s", in, spaced(in),
+             above ? "n" : source, j->shifts ? " - s" : "");
+    snprintf(text, TEXT, j->norm_branch ? "%s%sN(F(%s))" : "%s%sF(%s)", out, spaced(out), u);
+}
+/* What stands between the matrices of F. */
+static void inside_formula(char *text, const tfn_join *j, const tfn_place *p)
+{
+    tfn_qk_norm qk = qk_of(j, p);
+    char parts[TEXT] = "";
+    if (qk > TFN_QK_NORM_NONE)
+        add_text(parts, qk == TFN_QK_NORM_QKV_HEAD ? "norms of q, k, v" : "norms of q, k");
+    if (j->head_scale == TFN_HEAD_SCALE_BEFORE) add_text(parts, "scales of heads");
+    if (j->norm_inner) add_text(parts,
+                                p->kind < TFN_SUBLAYER_FFN ? "N before W_O" : "N before W_2");
+    if (j->head_scale == TFN_HEAD_SCALE_AFTER) add_text(parts, "scales behind W_O");
+    if (p->kind >= TFN_SUBLAYER_FFN && j->scales) add_text(parts, "scales behind W_1");
+    if (p->kind >= TFN_SUBLAYER_FFN && j->shifts) add_text(parts, "shifts");
+    if (!parts[0] || strlen(text) + strlen(parts) + 12 > TEXT) return;
+    strcat(text, "; in F: ");
+    strcat(text, parts);
+}
+static void join_formula(char *text, const tfn_join *j, const tfn_place *p)
+{
+    char branch[TEXT], z[TEXT + WIDE], gated[WIDE] = "";
+    const char *skip = scale_name(&j->skip, p), *extra = scale_name(&j->extra, p);
+    const char *from = j->skip_from == TFN_SOURCE_NORMED ? "n" : j->skip_from == TFN_SOURCE_LAYER
+                     ? "x_0" : "x";
+    bool above = j->skip_from == TFN_SOURCE_NORMED;
+    branch_formula(branch, j, p);
+    if (j->gate && j->norm_sum) from = "(x - SiLU(q) sg(x))";
+    if (j->gate && !j->norm_sum) snprintf(gated, sizeof gated, "; x = x - SiLU(q) sg(x)");
+    snprintf(z, sizeof z, "%s%s%s + %s", skip, spaced(skip), from, branch);
+    if (!strcmp(extra, "1")) extra = "";
+    if (j->extra.kind != TFN_SCALE_NONE && !j->extra_last)
+        snprintf(z + strlen(z), sizeof z - strlen(z), " + %s%sx_0", extra, spaced(extra));
+    snprintf(text, TEXT, j->norm_sum ? "%sx = N(%s)%s" : "%sx = %s%s", above && j->norm_in
+             ? "n = N(x); " : "", z, gated);
+    if (j->extra.kind != TFN_SCALE_NONE && j->extra_last)
+        snprintf(text + strlen(text), TEXT - strlen(text), " + %s%sx_0", extra, spaced(extra));
+    inside_formula(text, j, p);
+}
+
+static void print_place(const tfn_place *p, int32_t first, int32_t last, const char *text)
+{
+    char layers[32];
+    snprintf(layers, sizeof layers, first == last ? "%d" : "%d-%d", (int)first, (int)last);
+    printf("  %-9s%-16s%-6s", stack_name(p), sublayer_name(p->kind), layers);
+    print_wrapped(text, 33);
+}
+
+typedef struct places { char text[TEXT]; tfn_place p; int32_t first; } places;
+/* Equal formulas of neighbouring layers become one line. */
+static void visit_formula(void *user, const tfn_place *p, const tfn_join *join)
+{
+    places *run = (places *)user;
+    char text[TEXT];
+    join_formula(text, join, p);
+    if (run->first && (p->layer == 1 || strcmp(text, run->text))) {
+        print_place(&run->p, run->first, run->p.layer, run->text);
+        run->first = 0;
+    }
+    if (!run->first) run->first = p->layer;
+    strcpy(run->text, text);
+    run->p = *p;
+}
+static void print_places(const tfn_topology *t, shape s)
+{
+    places run;
+    memset(&run, 0, sizeof run);
+    printf("\nThe join of every place (%d + %d layers, one stack of %d, width %d):\n",
+           (int)s.layers, (int)s.layers, (int)s.layers, (int)s.width);
+    each_place(t, s, visit_formula, &run);
+    if (run.first) print_place(&run.p, run.first, run.p.layer, run.text);
+}
+
+/* -- show -------------------------------------------------------------------------------------- */
+
+static void print_field(const char *name, const char *text)
+{
+    if (!text || !text[0]) return;
+    printf("%-12s", name);
+    print_wrapped(text, 12);
+}
+
+/* The rows that have the name; a recipe brings its parts. */
+typedef struct shown {
+    const char          *name;
+    const tfn_topology  *topology;
+    const tfn_norm_rule *norm;
+    const tfn_init_rule *init;
+    const tfn_recipe    *recipe;
+    bool                 is_norm, is_init, is_topology;
+} shown;
+
+static shown find_shown(const cli *c, const char *name)
+{
+    shown x;
+    memset(&x, 0, sizeof x);
+    x.name = name;
+    x.recipe = tfn_recipe_find(name);
+    x.is_topology = (x.topology = tfn_topology_find(name)) != NULL;
+    x.is_norm = (x.norm = tfn_norm_find(name)) != NULL;
+    x.is_init = (x.init = tfn_init_find(name)) != NULL;
+    if (!x.recipe && !x.topology && !x.norm && !x.init) unknown(c, name, KINDS);
+    if (x.recipe) {
+        x.topology = tfn_topology_find(x.recipe->topology);
+        x.norm = tfn_norm_find(x.recipe->norm);
+        x.init = tfn_init_find(x.recipe->init);
+    }
+    return x;
+}
+
+static void print_row(const char *kind, const char *name, const char *formula, const char *paper,
+                      int32_t year)
+{
+    char text[TEXT];
+    print_field(kind, name);
+    print_field("", formula);
+    if (paper) print_field("", paper_text(text, paper, year));
+}
+
+static void print_facts(const shown *x)
+{
+    char text[TEXT];
+    if (x->recipe) print_field("recipe", x->name);
+    if (x->topology) {
+        print_row("topology", x->topology->name, x->topology->formula, x->topology->paper,
+                  x->topology->year);
+        extra_text(text, x->topology);
+        print_field("beyond", text);
+        print_field("final norm", x->topology->flags & TFN_TOPOLOGY_FINAL_NORM ? "yes"
+                    : x->topology->flags & TFN_TOPOLOGY_SIDE_STREAM ? "of the second stream"
+                        : "no");
+    }
+    if (x->norm) {
+        print_row("norm", x->norm->name, x->norm->formula, x->norm->paper, x->norm->year);
+        norm_parameters(text, x->norm);
+        print_field("learns", text);
+    }
+    if (x->init) print_row("init", x->init->name, x->init->formula, x->init->paper, x->init->year);
+    needs_text(text, x->topology, x->norm, x->init);
+    if (strcmp(text, "-")) print_field("needs", text);
+}
+
+/* titled: with the name and the formula, for a picture that stands alone */
+static void draw_shown(drawing *d, const shown *x, shape s, int32_t layer, bool titled)
+{
+    int y = titled ? 3 : 0;
+    if (titled) {
+        word(d, 1, 0, x->name);
+        word(d, 1, 1, x->topology ? x->topology->formula : x->norm ? x->norm->formula
+             : x->init->formula);
+    }
+    if (x->topology) {
+        block b;
+        b.t = x->topology;
+        b.norm = x->recipe ? x->norm->name : "";
+        b.s = s;
+        b.layer = layer;
+        y = draw_block(d, &b, y) + 1;
+    }
+    if (x->is_norm) {
+        char text[WIDE];
+        snprintf(text, sizeof text, "The norm %s:", x->norm->name);
+        word(d, 1, y++, text);
+        y = draw_norm(d, x->norm, y) + 1;
+    }
+    if (x->init) {
+        char text[WIDE];
+        snprintf(text, sizeof text, "The weights, by %s:", x->init->name);
+        word(d, 1, y++, text);
+        draw_init(d, x->init, s, y);
+    }
+}
+
+static void print_text_page(const shown *x, const drawing *d, shape s)
+{
+    print_facts(x);
+    if (x->topology)
+        printf("\nA decoder layer of an encoder-decoder; m: memory, x_0: the layer's input:\n");
+    printf("\n");
+    print_text(d);
+    if (x->topology) print_places(x->topology, s);
+    print_notes(x->name);
+}
+
+static int write_svg(const char *path, const drawing *d, const char *name)
+{
+    output_file o;
+    FILE *f = output_open(&o, path);
+    if (f) print_svg(f, d, name);
+    return output_close(&o) ? 0 : 1;
+}
+
+static void show_claim(const claim *c)
+{
+    printf("%s: %s, %s\n\n", c->id, paper_of(c), c->item);
+    print_field("claim", c->title);
+    print_field("paper", c->expected);
+    print_field("", c->paper);
+    if (c->measure) {
+        print_field("setting", c->setting);
+        print_field("shown if", c->criterion);
+    } else print_field("not here", c->reason);
+}
+
+static int show_command(cli *c)
+{
+    const char *name = NULL, *svg = NULL;
+    long layers = 6, layer = 0, width = 512;
+    shape s;
+    drawing *d = (drawing *)calloc(1, sizeof *d);
+    shown x;
+    int code = 0;
+    if (!d) return fprintf(stderr, "normlab: out of memory\n"), 1;
+    while (cli_next(c)) {
+        if (cli_number(c, "--layers", 1, 1000, &layers) || cli_text(c, "--svg", &svg)
+            || cli_number(c, "--layer", 1, 1000, &layer)
+            || cli_number(c, "--width", 1, 1 << 20, &width)) continue;
+        if (name || c->argv[c->at][0] == '-')
+            cli_fail(c, "show does not know \"%s\"", c->argv[c->at]);
+        name = c->argv[c->at];
+    }
+    if (!name) cli_fail(c, "show wants a name");
+    if (find_claim(name)) return free(d), show_claim(find_claim(name)), 0;
+    if (layer > layers) cli_fail(c, "there is no layer %ld of %ld", layer, layers);
+    x = find_shown(c, name);
+    s.layers = (int32_t)layers;
+    s.width = (int32_t)width;
+    if (!layer) layer = layers / 2 + 1 < layers ? layers / 2 + 1 : layers;
+    draw_shown(d, &x, s, (int32_t)layer, svg != NULL);
+    if (svg) code = write_svg(svg, d, x.name);
+    else print_text_page(&x, d, s);
+    free(d);
+    return code;
+}
+#endif
