@@ -12381,9 +12381,24 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
 #endif /* TFN__IMPLEMENTING */
 /* >> decoder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Decoding records the model once more, with caches instead of the past. What the encoder gives is
- * projected to keys and values once, into the first caches of the state. */
+/* Inference with a cache. The keys and values of positions that were fed are kept, so that the next
+ * token costs the work of one position, and its attention as much as there are positions before it.
+ *
+ * Two tapes are recorded by the functions that record the model itself, over one state:
+ *
+ *   encode   of an encoder-decoder: the encoder, then for each layer of the decoder the keys and
+ *            values of its cross-attention. tfn_decoder_start runs it, once a sentence.
+ *   decode   up to `chunk` positions of the decoder, whose keys and values are appended to the
+ *            caches at position run.start. tfn_decoder_next runs it.
+ *
+ * The caches of the memory (what the decoder sees of the source) come first in the state, one a
+ * layer, and both tapes record them first: so they agree on where each stands. The caches of the
+ * past follow. In order: recording, memory, start, reordering for beams, next. */
 
+/* -- recording ------------------------------------------------------------------------------- */
+
+/* The encoder's stack, and what each layer of the decoder attends to: keys and values depend on the
+ * source alone, so they are computed once a sentence and not at each token. */
 static void tfn__record_encode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -12391,21 +12406,26 @@ static void tfn__record_encode(tfn__builder *b)
     b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
     b->stack = TFN__IN_DECODER;
     for (b->layer = 0; b->layer < d->decoder_layers; b->layer++) {
-        tfn_var from = tfn__memory_of(b), k;
+        tfn_var from = tfn__memory_of(b);
+        tfn_var k;
+        tfn_var v;
         b->sub = TFN_SUBLAYER_CROSS_ATTENTION;
         b->join = tfn__join_at(b, TFN_SUBLAYER_CROSS_ATTENTION);
-        k = tfn__project(b, from, false, false);
-        tfn__memory_cache(b, k, tfn__project_values(b, from));
+        k = tfn__project(b, from, false, false);        /* a key, not rotated */
+        v = tfn__project_values(b, from);
+        tfn__memory_cache(b, k, v);
     }
 }
 
+/* The decoder's stack with caches in place of the past (b->decode). Returns the logits (B, V) of
+ * the last position that is fed: the head is applied to no other. */
 static tfn_var tfn__record_decode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
     tfn_var x;
     b->decode = true;
     tfn__build_table(b);
-    if (d->arch == TFN_ARCH_ENCODER_DECODER) {
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) {      /* without inputs: the other tape fills them */
         b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
         for (int32_t l = 1; l < d->decoder_layers; l++) tfn__memory_cache(b, tfn__none, tfn__none);
     }
@@ -12415,30 +12435,41 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     return x;
 }
 
+/* Record and plan one of the tapes in the block: encode sees no targets, decode `chunk` of them at
+ * most. */
 static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encode)
 {
     const tfn_model *m = d->model;
     tfn__builder b;
+    int32_t source = 0;
+    int32_t target = 0;
+    if (d->error.status != TFN_OK) return;
     TFNORM_MEMSET(&b, 0, sizeof b);
     b.t = t;
     b.d = &m->desc;
     b.weights = m->weights;
     b.count = m->weight_count;
-    if (d->error.status != TFN_OK) return;
-    tfn__tape_begin(t, a, d->batch,
-                    m->desc.arch == TFN_ARCH_ENCODER_DECODER ? m->desc.source_context
-                    : 0, encode ? 0 : d->chunk, false);
+
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) source = m->desc.source_context;
+    if (!encode) target = d->chunk;
+    tfn__tape_begin(t, a, d->batch, source, target, false);
     if (encode) tfn__record_encode(&b);
     else d->logits = tfn__record_decode(&b);
     if (tfn__tape_end(t, a, m->kernels, &m->desc) != TFN_OK) d->error = t->error;
 }
 
-static void *tfn__take_floats(tfn_decoder *d, tfn__arena *a, int64_t floats)
+/* -- one block of memory --------------------------------------------------------------------- */
+
+/* Room for so many floats or int32_t, which are no longer; NULL for none: a tape without state or
+ * work has no array for it. */
+static void *tfn__take_numbers(tfn_decoder *d, tfn__arena *a, int64_t count)
 {
-    return floats ? tfn__take(a, tfn__count(floats), sizeof(float), &d->error) : NULL;
+    if (count == 0) return NULL;
+    return tfn__take(a, tfn__count(count), sizeof(float), &d->error);
 }
 
-/* What uses a model has its error, or that it is none. */
+/* The first error of a decoder or generator is that of its model, or that there is no model. What
+ * was wrong with a batch concerned that call of the model alone. */
 static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
 {
     tfn__no_error(e);
@@ -12448,40 +12479,59 @@ static void tfn__model_for(tfn_error *e, const char *op, const tfn_model *m)
     if (!m->weights) tfn__fail(e, TFN_NOT_READY, op, "the model was not initialized", 0, 0);
 }
 
-static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
-                               void *mem, size_t size, bool real)
+/* The options: 0 stands for 1. */
+static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk)
 {
-    tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
-    int64_t work;
-    TFNORM_MEMSET(d, 0, sizeof *d);
-    tfn__model_for(&d->error, "decoder", m);
-    if (d->error.status != TFN_OK) return 0;
     d->model = m;
     d->batch = tfn__or(batch, 1);
     d->chunk = tfn__or(chunk, 1);
-    if (m->desc.arch == TFN_ARCH_ENCODER && d->error.status == TFN_OK)
+    if (m->desc.arch == TFN_ARCH_ENCODER)
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
     tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, 1 << 20);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
+}
+
+/* What the tapes run in, behind them in the block. */
+static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
+{
+    const tfn_model *m = d->model;
+    const int32_t kv_width = m->desc.width / m->desc.heads * m->desc.kv_heads;
+    int64_t work = d->decode.work;
+    if (d->encode.work > work) work = d->encode.work;
+    d->lengths = (int32_t *)tfn__take_numbers(d, a, d->batch);
+    if (tfn__clusters(&m->desc))            /* at most three clusters */
+        d->words = (int32_t *)tfn__take_numbers(d, a, (int64_t)3 * d->batch * d->chunk);
+    d->run.state = (float *)tfn__take_numbers(d, a, d->decode.state);
+    if (d->batch > 1)                       /* reordering beams puts a cache of the past aside */
+        d->spare = (float *)tfn__take_numbers(d, a, (int64_t)d->batch * m->desc.context * kv_width);
+    d->run.work = (float *)tfn__take_numbers(d, a, work);
+    d->run.params = m->params;
+    if (TFN__ALL && m->desc.half)
+        d->run.params = (float *)tfn__take_numbers(d, a, m->param_floats);
+}
+
+/* Check, record and lay out a decoder. Returns the bytes that it takes, 0 after an error. To size
+ * one, `mem` is scratch, which only the tapes are recorded in: after them nothing is stored. */
+static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
+                               void *mem, size_t size, bool real)
+{
+    tfn__arena a;
+    if (!mem) size = 0;
+    a = tfn__arena_in(mem, size);
+    TFNORM_MEMSET(d, 0, sizeof *d);
+    tfn__model_for(&d->error, "decoder", m);
+    if (d->error.status != TFN_OK) return 0;
+
+    tfn__decoder_resolve(d, m, batch, chunk);
     if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
     tfn__lay_tape(d, &a, &d->decode, false);
     if (d->error.status != TFN_OK) return 0;
+
     if (!real) tfn__only_count(&a);
-    work = d->decode.work;
-    if (d->encode.work > work) work = d->encode.work;
-    d->lengths = (int32_t *)tfn__take_floats(d, &a, d->batch);
-    if (tfn__clusters(&m->desc))
-        d->words = (int32_t *)tfn__take_floats(d, &a, (int64_t)3 * d->batch * d->chunk);
-    d->run.state = (float *)tfn__take_floats(d, &a, d->decode.state);
-    if (d->batch > 1)                       /* reordering beams puts a cache of the past aside */
-        d->spare = (float *)tfn__take_floats(d, &a, (int64_t)d->batch * m->desc.context
-                                             * (m->desc.width / m->desc.heads * m->desc.kv_heads));
-    d->run.work = (float *)tfn__take_floats(d, &a, work);
-    d->run.params = m->params;
-    if (TFN__ALL && m->desc.half)
-        d->run.params = (float *)tfn__take_floats(d, &a, m->param_floats);
+    tfn__lay_run(d, &a);
     if (a.peak < a.used) a.peak = a.used;
-    return d->error.status == TFN_OK ? a.peak + TFN__ALIGN - 1 : 0;
+    if (d->error.status != TFN_OK) return 0;
+    return a.peak + TFN__ALIGN - 1;         /* a block of any address */
 }
 
 TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
@@ -12501,32 +12551,31 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
         tfn__fail(&d->error, TFN_NO_MEMORY, "decoder", "the block has %d bytes, %d are wanted",
                   (int64_t)size, (int64_t)bytes);
     if (d->error.status != TFN_OK) return d->error.status;
+
     tfn__clear(d->run.state, d->decode.state);
     d->run.buffers = m->run.buffers;
     d->run.tables = m->run.tables;
     d->run.batch = d->batch;
-    return m->desc.arch == TFN_ARCH_ENCODER_DECODER ? TFN_OK : tfn_decoder_start(d, NULL);
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) return TFN_OK;    /* it waits for a source */
+    return tfn_decoder_start(d, NULL);
 }
 
-TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
+/* -- start ----------------------------------------------------------------------------------- */
+
+/* Encode the source of an encoder-decoder into the caches of the memory. Of the batch only the
+ * lengths are used again: tfn__bind copies them, and the copy is bound for the tokens to come. */
+static tfn_status tfn__start_source(tfn_decoder *d, const tfn_batch *source)
 {
-    const tfn_model_desc *m;
+    const tfn_model_desc *m = &d->model->desc;
+    int32_t sentences = 0;
     tfn_status status;
-    if (!d) return TFN_NULL;
-    tfn__forgive(&d->error);
-    tfn__made(&d->error, "decoder", d->model);
+    if (source) sentences = source->batch;
+    if (sentences < 1 || sentences > d->batch)
+        tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "%d source sentences, the limit is %d",
+                  sentences, d->batch);
+    else tfn__check_source(&d->error, m, source);
     if (d->error.status != TFN_OK) return d->error.status;
-    m = &d->model->desc;
-    if (m->arch != TFN_ARCH_ENCODER_DECODER) {
-        d->run.start = 0;
-        return TFN_OK;
-    }
-    if (!source || source->batch < 1 || source->batch > d->batch)
-        return tfn__fail(&d->error, TFN_BAD_BATCH, "decoder",
-                         "%d source sentences, the limit is %d", source ? source->batch : 0,
-                         d->batch);
-    tfn__check_source(&d->error, m, source);
-    if (d->error.status != TFN_OK) return d->error.status;
+
     tfn__bind(&d->run, m, source, d->lengths);
     d->run.target = 0;
     d->started = true;
@@ -12537,16 +12586,41 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     return status;
 }
 
-/* Row b of each cache becomes what row beam[b] was. */
+TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
+{
+    if (!d) return TFN_NULL;
+    tfn__forgive(&d->error);
+    tfn__made(&d->error, "decoder", d->model);
+    if (d->error.status != TFN_OK) return d->error.status;
+    if (d->model->desc.arch == TFN_ARCH_ENCODER_DECODER) return tfn__start_source(d, source);
+    d->run.start = 0;           /* what the caches hold beyond it is never read */
+    return TFN_OK;
+}
+
+/* -- caches ---------------------------------------------------------------------------------- */
+
+/* The keys (part 0) or values (part 1) of the cache that node n names: B rows, one for each
+ * sentence or beam, of *floats numbers each. tfn__cache laid them out: offset arg[2] in units of 64
+ * floats, width cols, capacity arg[1]. */
+static float *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part, ptrdiff_t *floats)
+{
+    *floats = (ptrdiff_t)n->cols * n->arg[1];
+    return d->run.state + (int64_t)n->arg[2]*64 + part * d->batch * *floats;
+}
+
+static bool tfn__is_memory(const tfn_node *cache) { return cache->arg[3] != 0; }
+
+/* Row b of each cache of the past becomes what row beam[b] was. Two beams may swap, so all rows
+ * that go elsewhere are put aside before any is written. */
 static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 {
     for (int32_t i = 1; i < d->decode.count; i++) {
         const tfn_node *n = d->decode.nodes + i;
-        ptrdiff_t row = (ptrdiff_t)n->cols * n->arg[1];
-        size_t bytes = (size_t)row * sizeof(float);
-        if (n->op != TFN__OP_CACHE || n->arg[3]) continue;
+        if (n->op != TFN__OP_CACHE || tfn__is_memory(n)) continue;
         for (int part = 0; part < 2; part++) {
-            float *cache = d->run.state + (int64_t)n->arg[2]*64 + part * d->batch * row;
+            ptrdiff_t row;
+            float *cache = tfn__cache_part(d, n, part, &row);
+            const size_t bytes = (size_t)row * sizeof(float);
             for (int32_t b = 0; b < d->run.batch; b++)
                 if (beam[b] != b) TFNORM_MEMCPY(d->spare + b*row, cache + beam[b]*row, bytes);
             for (int32_t b = 0; b < d->run.batch; b++)
@@ -12555,41 +12629,52 @@ static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
     }
 }
 
+/* -- next ------------------------------------------------------------------------------------ */
+
+/* tokens (B, time), beam (B) or NULL. */
+static bool tfn__check_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                            const int32_t *beam)
+{
+    const tfn_model_desc *m = &d->model->desc;
+    const int32_t left = m->context - d->run.start;
+    tfn_error *e = &d->error;
+    if (m->arch == TFN_ARCH_ENCODER_DECODER && !d->started)
+        tfn__fail(e, TFN_BAD_BATCH, "decoder", "tfn_decoder_start was not called", 0, 0);
+    if (time < 1 || time > d->chunk)
+        tfn__fail(e, TFN_BAD_BATCH, "decoder", "%d tokens at once, the limit is %d", time,
+                  d->chunk);
+    if (time > left)
+        tfn__fail(e, TFN_BAD_BATCH, "decoder", "%d tokens, the context has room for %d", time,
+                  left);
+    if (e->status != TFN_OK) return false;
+
+    tfn__check_ids(e, "a token is %d, the vocabulary has %d", tokens, d->run.batch, time, NULL,
+                   m->vocab, false);
+    if (beam)
+        tfn__check_ids(e, "beam %d, there are %d", beam, 1, d->run.batch, NULL, d->run.batch,
+                       false);
+    return e->status == TFN_OK;
+}
+
 TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                          const int32_t *beam)
 {
-    const tfn_model_desc *m;
-    int32_t left;
     tfn_status status;
     if (!d) return NULL;
     tfn__forgive(&d->error);
     tfn__made(&d->error, "decoder", d->model);
     if (!tokens) tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "there are no tokens", 0, 0);
     if (d->error.status != TFN_OK) return NULL;
-    m = &d->model->desc;
-    left = m->context - d->run.start;
-    if (m->arch == TFN_ARCH_ENCODER_DECODER && !d->started)
-        tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "tfn_decoder_start was not called", 0, 0);
-    if (time < 1 || time > d->chunk)
-        tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "%d tokens at once, the limit is %d", time,
-                  d->chunk);
-    if (time > left)
-        tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "%d tokens, the context has room for %d",
-                  time, left);
-    if (d->error.status != TFN_OK) return NULL;
-    tfn__check_ids(&d->error, "a token is %d, the vocabulary has %d", tokens, d->run.batch, time,
-                   NULL, m->vocab, false);
-    if (beam)
-        tfn__check_ids(&d->error, "beam %d, there are %d", beam, 1, d->run.batch, NULL,
-                       d->run.batch, false);
-    if (d->error.status != TFN_OK) return NULL;
+    if (!tfn__check_next(d, tokens, time, beam)) return NULL;
+
     if (beam && d->batch > 1) tfn__reorder(d, beam);
     d->run.target = time;
     d->run.ints[TFN_INT_TOKENS] = tokens;
-    tfn__part_words(&d->run, m, d->words, tokens, (int64_t)d->run.batch * time, false);
-    if (d->run.start == 0) tfn__refresh_copy(d->model, d->run.params);
+    tfn__part_words(&d->run, &d->model->desc, d->words, tokens, (int64_t)d->run.batch * time,
+                    false);
+    if (d->run.start == 0) tfn__refresh_copy(d->model, d->run.params);     /* of half precision */
     status = tfn_tape_forward(&d->decode, &d->run);
-    d->run.ints[TFN_INT_TOKENS] = NULL;
+    d->run.ints[TFN_INT_TOKENS] = NULL;         /* nothing of the caller's is kept */
     if (status != TFN_OK) return NULL;
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);
@@ -13112,32 +13197,73 @@ TFN__SMALL_END
 /* >> json */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && (!defined TFNORM_NO_TOKENIZERS || !defined TFNORM_NO_FILES)
-/* Bytes of the first character, and its code point: -1 for a byte that is not UTF-8. */
+/* UTF-8 (RFC 3629) and JSON (RFC 8259), for the tokenizers and the files: characters, a reader of
+ * bytes, then marks, strings, numbers and whole values of JSON.
+ *
+ * The reader is a cursor over a text that stays where it is; nothing is allocated and no tree is
+ * built. The caller walks the document, asks for what should come next and gets it in a variable of
+ * its own. The first thing that is wrong sets `wanted`, which is a piece of the message ("x is
+ * wanted"); from then on the reader stands still and sees the end of the text, so that callers test
+ * for an error once, after they have read everything. Files are hostile: each byte is read through
+ * tfn__peek, which knows where the text ends. */
+
+/* -- UTF-8 ----------------------------------------------------------------------------------- */
+
+enum { TFN__MAX_CODE_POINT = 0x10ffff, TFN__SURROGATE = 0xd800, TFN__LOW_SURROGATE = 0xdc00,
+       TFN__AFTER_SURROGATES = 0xe000 };
+
+/* How many bytes a character takes whose first byte this is: 0xxxxxxx 1, 110xxxxx 2, 1110xxxx 3,
+ * 11110xxx 4; 0 for a byte that cannot be the first. */
+static size_t tfn__utf8_bytes(uint8_t first)
+{
+    if (first < 0x80)     return 1;
+    if (first >> 5 == 6)  return 2;
+    if (first >> 4 == 14) return 3;
+    if (first >> 3 == 30) return 4;
+    return 0;
+}
+
+/* Read the first character of the n >= 1 bytes at s. Returns how many bytes it takes and stores its
+ * code point. A byte that begins no character of UTF-8 counts as one of its own, with code point
+ * -1. Longer forms than needed ("overlong"), halves of surrogate pairs and what lies beyond
+ * U+10FFFF are no characters. */
 static size_t tfn__utf8(const uint8_t *s, size_t n, int32_t *c)
 {
-    static const int32_t least[] = { 0x110000, 0, 0x80, 0x800, 0x10000 };
-    size_t bytes = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4
-                                                                                               : 0;
-    int32_t v = bytes < 2 ? s[0] : s[0] & 0x7f >> bytes;
-    for (size_t i = 1; i < bytes; i++) {
-        if (i >= n || s[i] >> 6 != 2) bytes = 0;
-        else v = v << 6 | (s[i] & 0x3f);
+    static const int32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };      /* by bytes */
+    const size_t bytes = tfn__utf8_bytes(s[0]);
+    int32_t v = s[0];
+    *c = -1;
+    if (bytes == 0 || bytes > n) return 1;
+
+    if (bytes > 1) v &= 0x7f >> bytes;
+    for (size_t i = 1; i < bytes; i++) {            /* 10xxxxxx: six bits each */
+        if (s[i] >> 6 != 2) return 1;
+        v = v << 6 | (s[i] & 0x3f);
     }
-    *c = v < least[bytes] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000) ? -1 : v;
-    return *c < 0 ? 1 : bytes;
+    if (v < least[bytes] || v > TFN__MAX_CODE_POINT) return 1;
+    if (v >= TFN__SURROGATE && v < TFN__AFTER_SURROGATES) return 1;
+    *c = v;
+    return bytes;
 }
 
 static bool tfn__is_utf8(const uint8_t *s, size_t n)
 {
-    int32_t c = 0;
-    for (size_t at = 0; at < n && c >= 0;) at += tfn__utf8(s + at, n - at, &c);
-    return c >= 0;
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        at += tfn__utf8(s + at, n - at, &c);
+        if (c < 0) return false;
+    }
+    return true;
 }
 
+/* Write a code point into at most 4 bytes; returns how many. */
 static size_t tfn__put_utf8(uint8_t *s, int32_t c)
 {
-    size_t bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t mark[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    static const uint8_t mark[] = { 0, 0, 0xc0, 0xe0, 0xf0 };           /* by bytes */
+    size_t bytes = 1;
+    if (c >= 0x80)    bytes = 2;
+    if (c >= 0x800)   bytes = 3;
+    if (c >= 0x10000) bytes = 4;
     for (size_t i = bytes; --i > 0; c >>= 6) s[i] = (uint8_t)(0x80 | (c & 0x3f));
     s[0] = (uint8_t)(mark[bytes] | c);
     return bytes;
@@ -13149,8 +13275,8 @@ static void tfn__put_code(tfn__text *t, int32_t c)
     tfn__put_bytes(t, s, tfn__put_utf8(s, c));
 }
 
-/* JSON (RFC 8259) in UTF-8, read strictly and where it stands; nothing is allocated. The first
- * thing that is wrong stops a reader: it says where, and what was wanted there. */
+/* -- the reader ------------------------------------------------------------------------------ */
+
 typedef struct tfn__reader {
     const uint8_t *s;
     size_t size, at;
@@ -13159,10 +13285,15 @@ typedef struct tfn__reader {
 
 static tfn__reader tfn__read_from(const void *s, size_t size)
 {
-    tfn__reader r = { (const uint8_t *)s, s ? size : 0, 0, NULL };
+    tfn__reader r;
+    TFNORM_MEMSET(&r, 0, sizeof r);
+    r.s = (const uint8_t *)s;
+    if (s) r.size = size;
     return r;
 }
 
+/* Note what should stand here, unless something was wrong before. Always -1, so that a function
+ * that returns -1 for an error can end with it. */
 static int32_t tfn__want(tfn__reader *r, const char *what)
 {
     if (!r->wanted) r->wanted = what;
@@ -13172,22 +13303,38 @@ static int32_t tfn__want(tfn__reader *r, const char *what)
 /* The next byte; -1 at the end, and behind what is wrong. */
 static int32_t tfn__peek(const tfn__reader *r)
 {
-    return r->at < r->size && !r->wanted ? r->s[r->at] : -1;
+    if (r->wanted || r->at >= r->size) return -1;
+    return r->s[r->at];
 }
 
+/* Step over the next byte if it is c. */
 static bool tfn__accept(tfn__reader *r, int32_t c)
 {
-    bool here = tfn__peek(r) == c && c >= 0;
+    const bool here = c >= 0 && tfn__peek(r) == c;
     r->at += here;
     return here;
 }
 
-static void tfn__json_space(tfn__reader *r)
+/* The value of the next byte as a decimal digit; -1: it is none. */
+static int32_t tfn__peek_digit(const tfn__reader *r)
 {
-    for (int32_t c; (c = tfn__peek(r)) == ' ' || c == '\n' || c == '\r' || c == '\t';) r->at++;
+    const int32_t c = tfn__peek(r);
+    if (c < '0' || c > '9') return -1;
+    return c - '0';
 }
 
-/* One of {}[],:" with the space before it, and behind it unless a string begins. */
+/* -- marks ----------------------------------------------------------------------------------- */
+
+static void tfn__json_space(tfn__reader *r)
+{
+    for (;;) {
+        const int32_t c = tfn__peek(r);
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return;
+        r->at++;
+    }
+}
+
+/* Step over one of {}[],:" with the space around it. Behind a quote space belongs to the string. */
 static bool tfn__json_mark(tfn__reader *r, char mark)
 {
     bool here;
@@ -13201,44 +13348,60 @@ static void tfn__json_want(tfn__reader *r, char mark, const char *what)
     if (!tfn__json_mark(r, mark)) tfn__want(r, what);
 }
 
-/* for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}'))
- * goes through an object, or with '[' and ']' an array. */
+/* Go through the members of an object, or with '[' and ']' the elements of an array:
+ *
+ *     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}'))
+ *
+ * The body reads one member. Both are false after an error, so the loop ends there too. */
 static bool tfn__json_open(tfn__reader *r, char open, char close)
 {
-    tfn__json_want(r, open, open == '{' ? "{" : "[");
+    if (open == '{') tfn__json_want(r, open, "{");
+    else             tfn__json_want(r, open, "[");
     return !tfn__json_mark(r, close) && !r->wanted;
 }
 static bool tfn__json_more(tfn__reader *r, char close)
 {
     if (tfn__json_mark(r, ',')) return true;
-    tfn__json_want(r, close, close == '}' ? ", or }" : ", or ]");
+    if (close == '}') tfn__json_want(r, close, ", or }");
+    else              tfn__json_want(r, close, ", or ]");
     return false;
 }
 
-static int32_t tfn__json_unit(tfn__reader *r)       /* the four digits of \u */
+/* -- strings --------------------------------------------------------------------------------- */
+
+/* The four hexadecimal digits of \u: a unit of UTF-16, or -1. */
+static int32_t tfn__json_unit(tfn__reader *r)
 {
     int32_t v = 0;
     for (int i = 0; i < 4; i++, r->at++) {
-        int32_t c = tfn__peek(r), low = c < 0 ? 0 : c | 32;
-        bool digit = c >= '0' && c <= '9';
-        if (!digit && (low < 'a' || low > 'f')) return tfn__want(r, "four digits of \\u");
-        v = v << 4 | (digit ? c - '0' : low - 'a' + 10);
+        int32_t digit = tfn__peek_digit(r);
+        const int32_t letter = tfn__peek(r) | 32;           /* in lower case; -1 stays -1 */
+        if (letter >= 'a' && letter <= 'f') digit = letter - 'a' + 10;
+        if (digit < 0) return tfn__want(r, "four digits of \\u");
+        v = v << 4 | digit;
     }
     return v;
 }
 
+/* The character behind a backslash. Beyond U+FFFF it is written as a pair of surrogates, each with
+ * ten bits of it: \ud83d\ude00 is U+1F600. */
 static int32_t tfn__json_escape(tfn__reader *r)
 {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    int32_t c, low;
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[]   = "\"\\/\b\f\n\r\t";
+    int32_t high;
+    int32_t low = 0;
     for (int i = 0; from[i]; i++)
         if (tfn__accept(r, from[i])) return to[i];
     if (!tfn__accept(r, 'u')) return tfn__want(r, "an escape");
-    c = tfn__json_unit(r);
-    if (c < 0xd800 || c > 0xdfff) return c;
-    low = c <= 0xdbff && tfn__accept(r, '\\') && tfn__accept(r, 'u') ? tfn__json_unit(r) : 0;
-    if (low < 0xdc00 || low > 0xdfff) return tfn__want(r, "a pair of surrogates");
-    return 0x10000 + ((c & 0x3ff) << 10 | (low & 0x3ff));
+
+    high = tfn__json_unit(r);
+    if (high < TFN__SURROGATE || high >= TFN__AFTER_SURROGATES) return high;
+    if (high < TFN__LOW_SURROGATE && tfn__accept(r, '\\') && tfn__accept(r, 'u'))
+        low = tfn__json_unit(r);
+    if (low < TFN__LOW_SURROGATE || low >= TFN__AFTER_SURROGATES)
+        return tfn__want(r, "a pair of surrogates");
+    return 0x10000 + ((high & 0x3ff) << 10 | (low & 0x3ff));
 }
 
 /* The next character of a string whose opening quote was read; -1 at its end or an error. */
@@ -13247,130 +13410,199 @@ static int32_t tfn__json_char(tfn__reader *r)
     int32_t c = tfn__peek(r);
     if (tfn__accept(r, '"')) return -1;
     if (tfn__accept(r, '\\')) return tfn__json_escape(r);
-    if (c < 32) return tfn__want(r, "the end of a string");
+    if (c < 32) return tfn__want(r, "the end of a string");     /* control characters: \u */
     r->at += tfn__utf8(r->s + r->at, r->size - r->at, &c);
-    return c < 0 ? tfn__want(r, "UTF-8") : c;
+    if (c < 0) return tfn__want(r, "UTF-8");
+    return c;
 }
 
-/* Plain digits, up to a number. */
-static uint64_t tfn__json_digits(tfn__reader *r, uint64_t most)
-{
-    const size_t begin = r->at;
-    const bool zero = tfn__peek(r) == '0';
-    uint64_t v = 0;
-    for (; !r->wanted; r->at++) {
-        const int32_t c = tfn__peek(r);
-        if (c < '0' || c > '9') break;
-        if (v > most / 10 || 10*v > most - (uint64_t)(c - '0')) tfn__want(r, "a smaller number");
-        else v = 10*v + (uint64_t)(c - '0');
-    }
-    if (r->at == begin || (zero && r->at > begin + 1)) tfn__want(r, "a whole number");
-    return v;
-}
-/* A count, or -1. */
-static int64_t tfn__json_count(tfn__reader *r, int64_t most)
-{
-    const int64_t v = (int64_t)tfn__json_digits(r, (uint64_t)most);
-    return r->wanted ? -1 : v;
-}
-/* A whole number, perhaps negative, from -most - 1 to most. */
-static int64_t tfn__json_whole(tfn__reader *r, int64_t most)
-{
-    const bool minus = tfn__accept(r, '-');
-    const uint64_t v = tfn__json_digits(r, (uint64_t)most + minus);
-    return minus ? (int64_t)(0 - v) : (int64_t)v;
-}
-
-/* A string, of at most size - 1 bytes or any number if `to` is NULL; a zero ends it. */
+/* A string of at most size - 1 bytes, which a zero ends; into NULL of any length, passed over. */
 static void tfn__json_string(tfn__reader *r, char *to, size_t size)
 {
     tfn__text t = tfn__text_in(to, size);
-    bool zero = false;
+    bool zero = false;              /* a \u0000 would end the text too early */
     tfn__json_want(r, '"', "a string");
-    for (int32_t c; (c = tfn__json_char(r)) >= 0; zero |= !c) tfn__put_code(&t, c);
+    for (;;) {
+        const int32_t c = tfn__json_char(r);
+        if (c < 0) break;
+        if (c == 0) zero = true;
+        tfn__put_code(&t, c);
+    }
     tfn__end(&t);
     if (to && (zero || t.used >= size)) tfn__want(r, "a shorter string without zeros");
 }
 
-/* The order of two strings that were checked, from behind their opening quotes. */
+/* A byte of a string that stands for itself, whatever comes after it. */
+static bool tfn__is_plain(uint8_t c)
+{
+    return c < 128 && c != '"' && c != '\\';
+}
+
+/* The order of two strings by code points, < 0, 0 or > 0. Both were read before, so they are right
+ * and end with a quote; the readers are copies that stand behind the opening quotes. Files name
+ * thousands of tensors with long common beginnings, so equal plain bytes are passed over first. */
 static int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
 {
-    int32_t x, y;
-    while (a.s[a.at] == b.s[b.at] && a.s[a.at] < 128 && a.s[a.at] != '"' && a.s[a.at] != '\\')
-        a.at++, b.at++;
+    int32_t x;
+    int32_t y;
+    while (a.s[a.at] == b.s[b.at]) {
+        if (!tfn__is_plain(a.s[a.at])) break;
+        a.at++;
+        b.at++;
+    }
     do {
         x = tfn__json_char(&a);
         y = tfn__json_char(&b);
-    } while (x == y && x >= 0);
+        if (x < 0) break;
+    } while (x == y);
     return x - y;
 }
 
-/* A number: exact where the power of ten is, else to a few ulp of a double. */
-static double tfn__json_number(tfn__reader *r)
-{
-    bool minus = tfn__accept(r, '-'), zero = tfn__peek(r) == '0', dot = false;
-    int64_t power = 0, whole = 0, part = 0;
-    int32_t exponent = 0, c;
-    double v = 0;
-    for (; ((c = tfn__peek(r)) >= '0' && c <= '9') || (c == '.' && !dot && whole); r->at++) {
-        if (c == '.') dot = true;
-        else if (v < 1e17) v = 10*v + (c - '0'), power -= dot;
-        else power += !dot;
-        *(dot ? &part : &whole) += 1;              /* part counts the dot */
-    }
-    if (!whole || (zero && whole > 1) || part == 1) tfn__want(r, "a number");
-    if (tfn__accept(r, 'e') || tfn__accept(r, 'E')) {
-        bool down = tfn__accept(r, '-') || (tfn__accept(r, '+') && false);
-        if (tfn__peek(r) < '0' || tfn__peek(r) > '9') tfn__want(r, "an exponent");
-        for (; (c = tfn__peek(r)) >= '0' && c <= '9'; r->at++)
-            exponent = exponent < 1000 ? 10*exponent + (c - '0') : exponent;
-        power += down ? -exponent : exponent;
-    }
-    v = tfn__decimal(v, power);
-    return minus ? -v : v;
-}
-
-/* Any value, of so much depth. */
-static void tfn__json_skip(tfn__reader *r, int depth)
-{
-    static const char *const words[] = { "true", "false", "null" };
-    int32_t c = tfn__peek(r);
-    const char *word = NULL, close = c == '{' ? '}' : ']';
-    if (c == '{' || c == '[') {
-        if (!depth) tfn__want(r, "less depth");
-        for (bool more = tfn__json_open(r, (char)c, close); more; more = tfn__json_more(r, close)) {
-            if (c == '{') tfn__json_string(r, NULL, 0);
-            if (c == '{') tfn__json_want(r, ':', ":");
-            tfn__json_skip(r, depth - 1);
-        }
-        return;
-    }
-    for (int i = 0; i < 3; i++) word = c == words[i][0] ? words[i] : word;
-    for (const char *s = word; s && *s; s++)
-        if (!tfn__accept(r, *s)) tfn__want(r, word);
-    if (c == '"') tfn__json_string(r, NULL, 0);
-    else if (!word) tfn__json_number(r);
-}
-
-/* The name of a member and its colon: which of the names it is, each with a quote behind, or -1. */
+/* The name of a member and the colon behind it. Returns which of the names it is, or -1. Each name
+ * ends with a quote, as in the text, which makes it a string that tfn__json_compare can read. */
 static int tfn__json_key(tfn__reader *r, const char *const *names, int count)
 {
     tfn__reader key = *r;
     int found = -1;
     tfn__json_string(r, NULL, 0);
     tfn__json_want(r, ':', ":");
-    key.at++;
-    for (int i = 0; i < count && !r->wanted; i++)
-        if (!tfn__json_compare(key, tfn__read_from(names[i], tfn__length(names[i])))) found = i;
+    if (r->wanted) return -1;
+    key.at++;                                   /* behind the quote */
+    for (int i = 0; i < count; i++) {
+        const tfn__reader name = tfn__read_from(names[i], tfn__length(names[i]));
+        if (tfn__json_compare(key, name) == 0) found = i;
+    }
     return found;
 }
 
-/* A character of a JSON string. */
+/* A character inside a string that is written. */
 static void tfn__put_json(tfn__text *t, int32_t c)
 {
-    if (c == '"' || c == '\\') tfn__put(t, "\\");
-    if (c < 32) tfn__put(t, c < 16 ? "\\u000" : "\\u001");
-    tfn__put_code(t, c < 32 ? "0123456789abcdef"[c & 15] : c);
+    if (c < 16) tfn__put(t, "\\u000");
+    else if (c < 32) tfn__put(t, "\\u001");
+    else if (c == '"' || c == '\\') tfn__put(t, "\\");
+    if (c < 32) c = "0123456789abcdef"[c & 15];
+    tfn__put_code(t, c);
+}
+
+/* -- numbers --------------------------------------------------------------------------------- */
+
+/* Digits and nothing else, up to a number; no zero in front. */
+static uint64_t tfn__json_digits(tfn__reader *r, uint64_t most)
+{
+    const size_t begin = r->at;
+    const bool zero = tfn__peek(r) == '0';
+    uint64_t v = 0;
+    for (;; r->at++) {
+        const int32_t digit = tfn__peek_digit(r);
+        if (digit < 0) break;
+        if (v > most / 10 || 10*v > most - (uint64_t)digit) tfn__want(r, "a smaller number");
+        else v = 10*v + (uint64_t)digit;
+    }
+    if (r->at == begin || (zero && r->at > begin + 1)) tfn__want(r, "a whole number");
+    return v;
+}
+
+/* A count, or -1. */
+static int64_t tfn__json_count(tfn__reader *r, int64_t most)
+{
+    const int64_t v = (int64_t)tfn__json_digits(r, (uint64_t)most);
+    if (r->wanted) return -1;
+    return v;
+}
+
+/* A whole number, perhaps negative, from -most - 1 to most. */
+static int64_t tfn__json_whole(tfn__reader *r, int64_t most)
+{
+    const bool minus = tfn__accept(r, '-');
+    const uint64_t v = tfn__json_digits(r, (uint64_t)most + minus);
+    if (minus) return (int64_t)(0 - v);         /* unsigned, where -INT64_MIN is no overflow */
+    return (int64_t)v;
+}
+
+/* Read digits as the continuation of v; returns how many. Those behind the first 17 or 18 are below
+ * the precision of a double: they are not multiplied in but counted in *left_out, so that v stays
+ * below 1e18, as tfn__decimal wants it. */
+static int64_t tfn__json_mantissa(tfn__reader *r, double *v, int64_t *left_out)
+{
+    int64_t count = 0;
+    for (;; r->at++) {
+        const int32_t digit = tfn__peek_digit(r);
+        if (digit < 0) return count;
+        if (*v < 1e17) *v = 10 * *v + digit;
+        else *left_out += 1;
+        count++;
+    }
+}
+
+/* The exponent of a number behind its e: 0 where there is none. From 1000 on the value is 0 or
+ * infinity whatever follows, so it stops to grow. */
+static int64_t tfn__json_exponent(tfn__reader *r)
+{
+    int64_t exponent = 0;
+    bool down;
+    if (!tfn__accept(r, 'e') && !tfn__accept(r, 'E')) return 0;
+    down = tfn__accept(r, '-');
+    if (!down) tfn__accept(r, '+');
+    if (tfn__peek_digit(r) < 0) tfn__want(r, "an exponent");
+    for (;; r->at++) {
+        const int32_t digit = tfn__peek_digit(r);
+        if (digit < 0) break;
+        if (exponent < 1000) exponent = 10*exponent + digit;
+    }
+    if (down) return -exponent;
+    return exponent;
+}
+
+/* A number, -12.5e3: exact where the power of ten is, else to a few ulp of a double. Digits are
+ * gathered as one whole number without the point, then multiplied by a power of ten that counts the
+ * digits behind the point (down), those left out (up) and the exponent. */
+static double tfn__json_number(tfn__reader *r)
+{
+    const bool minus = tfn__accept(r, '-');
+    const bool zero = tfn__peek(r) == '0';
+    int64_t power = 0;
+    double v = 0;
+    const int64_t whole = tfn__json_mantissa(r, &v, &power);
+    const bool point = whole > 0 && tfn__accept(r, '.');
+    int64_t part = 0;
+    if (point) part = tfn__json_mantissa(r, &v, &power);
+    if (whole == 0 || (zero && whole > 1) || (point && part == 0)) tfn__want(r, "a number");
+    power -= part;
+    power += tfn__json_exponent(r);
+    v = tfn__decimal(v, power);
+    if (minus) return -v;
+    return v;
+}
+
+/* -- values that nobody wants ---------------------------------------------------------------- */
+
+static void tfn__json_word(tfn__reader *r, const char *word)
+{
+    for (const char *s = word; *s; s++)
+        if (!tfn__accept(r, *s)) tfn__want(r, word);
+}
+
+/* Read any value and forget it. depth: how many objects and arrays deep it may go, so that a file
+ * of brackets cannot use up the stack. */
+static void tfn__json_skip(tfn__reader *r, int depth)
+{
+    const int32_t c = tfn__peek(r);
+    if ((c == '{' || c == '[') && depth == 0) tfn__want(r, "less depth");
+    if (c == '{') {
+        for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+            tfn__json_string(r, NULL, 0);
+            tfn__json_want(r, ':', ":");
+            tfn__json_skip(r, depth - 1);
+        }
+    } else if (c == '[') {
+        for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']'))
+            tfn__json_skip(r, depth - 1);
+    } else if (c == '"') tfn__json_string(r, NULL, 0);
+    else if (c == 't') tfn__json_word(r, "true");
+    else if (c == 'f') tfn__json_word(r, "false");
+    else if (c == 'n') tfn__json_word(r, "null");
+    else tfn__json_number(r);
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> tokenize */
