@@ -483,7 +483,7 @@ wrongs() {
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
         wrong 'nearest is "b2t"' train --task copy --topology b2 &&
-        wrong 'adamw|adam' train --task copy --optimizer adamm && wrong 'a command' &&
+        wrong 'adam|adamw' train --task copy --optimizer adamm && wrong 'a command' &&
         wrong 'a name of C' export "$work/m.safetensors" --prefix 1a --out "$work/x"
 }
 check "tfn: wrong arguments" wrongs

@@ -250,7 +250,7 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->width = (int32_t)whole_of(s, O_WIDTH);
     d->heads = (int32_t)whole_of(s, O_HEADS);
     d->ffn = (int32_t)whole_of(s, O_FFN);
-    d->position = (tfn_position_kind)(1 + choice_of(s, O_POSITION));
+    d->position = (tfn_position_kind)enumerator_of(s, O_POSITION);
     d->batch = c->batches.most_rows;
     d->batch_tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
     if (d->arch == TFN_ARCH_ENCODER) d->segments = 2;
@@ -275,21 +275,13 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
 static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
                             const tfn_tokenizer *k, int32_t classes)
 {
-    static const tfn_schedule_kind kinds[] = { TFN_SCHEDULE_COSINE, TFN_SCHEDULE_CONSTANT,
-                                               TFN_SCHEDULE_INVERSE_SQRT, TFN_SCHEDULE_NOAM,
-                                               TFN_SCHEDULE_LINEAR,
-                                                   TFN_SCHEDULE_WARMUP_STABLE_DECAY,
-                                                       TFN_SCHEDULE_T_FIXUP,
-                                               TFN_SCHEDULE_POLYNOMIAL };
-    static const tfn_optimizer optimizers[] = { TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_ADAM,
-                                                TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_RADAM };
     tfn_schedule *h = &d->schedule;
     memset(d, 0, sizeof *d);
     describe_shape(d, s, c);
     d->vocab = k->vocab;
     d->classes = classes;
     d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
-    h->kind = kinds[choice_of(s, O_SCHEDULE)];
+    h->kind = (tfn_schedule_kind)enumerator_of(s, O_SCHEDULE);
     h->lr = (float)real_of(s, O_LR);
     h->frozen = h->lr == 0;                     /* else 0 is the default rate */
     h->warmup = whole_of(s, O_WARMUP);
@@ -299,8 +291,9 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
         || h->kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY
         || h->kind == TFN_SCHEDULE_POLYNOMIAL)
         h->steps = whole_of(s, O_STEPS);
+    if (h->kind == TFN_SCHEDULE_STEP) h->step_at = (whole_of(s, O_STEPS) + 1) / 2;
     if (h->kind == TFN_SCHEDULE_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
-    d->optimizer = optimizers[choice_of(s, O_OPTIMIZER)];
+    d->optimizer = (tfn_optimizer)enumerator_of(s, O_OPTIMIZER);
     d->beta1 = (float)real_of(s, O_BETA1), d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
     d->decay_all = choice_of(s, O_DECAY_OF) == 1;

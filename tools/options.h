@@ -4,7 +4,8 @@
  *     #define OPTIONS(X) X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, TRAIN, "updates in all") ...
  *
  * number, kind, name, what the value is called, default or NULL, least, most, commands, help. Kinds
- * are f flag, i whole number, r real, s text, c one of the names that stand between bars.
+ * are f flag, i whole number, r real, s text, c one of the names that stand between bars, e one of
+ * the names that the header has for an option of models, whose name stands instead: tfn_choice.
  * Values are kept as texts; option_read has checked them. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -61,6 +62,25 @@ static inline int choice_of(const settings *s, option_id i)
 {
     return option_name(option_rows[i].value, text_of(s, i));
 }
+/* The enumerator of an option of kind e; 0, the default, of a name that there is not. */
+static inline int32_t enumerator_of(const settings *s, option_id i)
+{
+    const tfn_choice *row = tfn_choice_find(option_rows[i].value, text_of(s, i));
+    return row ? row->value : 0;
+}
+/* What the value of an option may be, in words. */
+static inline const char *option_values(const option_row *r)
+{
+    static char names[256];
+    if (r->kind != 'e') return r->value;
+    names[0] = 0;
+    for (int32_t i = 0; tfn_choice_at(r->value, i); i++) {
+        const char *name = tfn_choice_at(r->value, i)->name;
+        const size_t n = strlen(names);
+        snprintf(names + n, sizeof names - n, "%s%s", i ? "|" : "", name);
+    }
+    return names;
+}
 
 /* Keep in *best the name that is nearest to `text`; one that begins so is nearer. */
 static inline void option_nearer(const char **best, const char *text, const char *name)
@@ -74,8 +94,9 @@ static inline void option_check(const cli *c, const option_row *r, const char *t
 {
     char *end;
     double v = strtod(text, &end);
-    if (r->kind == 'c' && option_name(r->value, text) < 0)
-        cli_fail(c, "--%s wants %s, not \"%s\"", r->name, r->value, text);
+    const bool named = r->kind == 'c' || r->kind == 'e';
+    if (named && option_name(option_values(r), text) < 0)
+        cli_fail(c, "--%s wants %s, not \"%s\"", r->name, option_values(r), text);
     if (r->kind != 'i' && r->kind != 'r') return;
     if (end == text || *end || !(v >= r->least && v <= r->most)
         || (r->kind == 'i' && strspn(text, "-0123456789") != strlen(text)))
@@ -105,7 +126,7 @@ static inline void options_read(settings *s, cli *c, int command)
         if (option_rows[i].kind == 'f') value = "yes";
         else if (value && name == a + 2) value++;
         else if (!(value = cli_next(c))) cli_fail(c, "%s wants %s behind it", a,
-                                                  option_rows[i].value);
+                                                  option_values(&option_rows[i]));
         option_check(c, &option_rows[i], value);
         s->text[i] = value;
     }
@@ -115,12 +136,13 @@ static inline void options_help(FILE *f, int command)
 {
     for (int i = 0; i < O_COUNT; i++) {
         const option_row *r = &option_rows[i];
-        bool listed = r->kind == 'c' && strlen(r->value) > 16;
+        const char *values = option_values(r);
+        bool listed = (r->kind == 'c' || r->kind == 'e') && strlen(values) > 16;
         char head[64];
         if (!(r->commands & command)) continue;
         snprintf(head, sizeof head, "--%s%s%s", r->name, r->kind == 'f' ? "" : " ",
-                 r->kind == 'f' ? "" : listed ? "NAME" : r->value);
-        fprintf(f, "  %-24s %s%s%s", head, r->help, listed ? ": " : "", listed ? r->value : "");
+                 r->kind == 'f' ? "" : listed ? "NAME" : values);
+        fprintf(f, "  %-24s %s%s%s", head, r->help, listed ? ": " : "", listed ? values : "");
         if (r->normal) fprintf(f, " (%s)", r->normal);
         fprintf(f, "\n");
     }

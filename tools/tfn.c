@@ -34,8 +34,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(FFN, 'i', "ffn", "N", "0", 0, 1e6, KEPT, "hidden width; 0: 4 width") \
     X(CONTEXT, 'i', "context", "N", "64", 4, 1e6, KEPT, "most tokens of a row") \
     X(CUTOFFS, 's', "cutoffs", "N[,M]", NULL, 0, 0, KEPT, "clusters of words begin at N, M") \
-    X(POSITION, 'c', "position", "learned|sinusoidal|fairseq|rotary|none", "rotary", 0, 0, KEPT, \
-      "positions") \
+    X(POSITION, 'e', "position", "position", "rotary", 0, 0, KEPT, "positions") \
     X(RECIPE, 's', "recipe", "NAME", "pre", 0, 0, KEPT, "topology, norm, init (normlab list)") \
     X(TOPOLOGY, 's', "topology", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
     X(NORM, 's', "norm", "NAME", NULL, 0, 0, KEPT, "instead of the recipe's") \
@@ -46,12 +45,11 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "tried, and made --steps") \
     X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
     X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
-    X(OPTIMIZER, 'c', "optimizer", "adamw|adam|sgd|radam", "adamw", 0, 0, KEPT, "update") \
+    X(OPTIMIZER, 'e', "optimizer", "optimizer", "adamw", 0, 0, KEPT, "update") \
     X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate; 0: nothing moves") \
     X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
-    X(SCHEDULE, 'c', "schedule", \
-      "cosine|constant|inverse-sqrt|noam|linear|stable-decay|t-fixup|polynomial", \
-      "cosine", 0, 0, KEPT, "of the rate") \
+    X(SCHEDULE, 'e', "schedule", "schedule.kind", "cosine", 0, 0, KEPT, \
+      "of the rate; step falls to a tenth half-way") \
     X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "of the schedule polynomial") \
     X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment") \
     X(BETA2, 'r', "beta2", "R", "0.98", 0, 0.99999, KEPT, "decay of the second moment") \
