@@ -3599,141 +3599,215 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 #endif /* TFN__BODY */
 /* >> norms */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* How the gain enters: as it is, as 1 + gain, or as AdaNorm's factor. */
+/* Norms of rows are kernels, with a copy per instruction set: see the second half of this section,
+ * and `reference` for LayerNorm, RMSNorm and softmax in plain lines. The first half has what few
+ * models use, once for all instruction sets: norms of single values (DyT and its siblings),
+ * SeeDNorm, and norms of columns over a batch (BatchNorm, PowerNorm). */
+
+/* How the gain enters y = gain * n: as it is, as 1 + gain (Gemma), or as AdaNorm's C (1 - k n). */
 enum { TFN__GAIN_AS_IS, TFN__GAIN_OFFSET, TFN__GAIN_ADA };
-/* Where the backward's a comes from: nowhere, mean(g), CRMSNorm's sum(x). */
+/* What the backward takes away from g besides n*b: nothing, mean(g), or CRMSNorm's b*sum(n). */
 enum { TFN__SHIFT_NONE, TFN__SHIFT_MEAN, TFN__SHIFT_SUM };
 
+/* A build without training, which has LayerNorm and RMSNorm only, is spared groups and parts. */
 static ptrdiff_t tfn__norm_groups(const tfn_norm_args *p)
 {
-    return TFN__ALL ? tfn__max(p->groups, 1) : 1;
+    if (!TFN__ALL) return 1;
+    return tfn__max(p->groups, 1);
 }
 
-/* How many of n features the statistics are of. */
+/* How many of a group's n features the statistics are of: fewer in pRMSNorm (Zhang & Sennrich
+ * 2019). */
 static ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
 {
     const bool rms = p->kind == TFN_NORM_RMS || p->kind == TFN_NORM_RMS_OUTSIDE;
-    return TFN__ALL && rms && p->part > 0 ? tfn__min(p->part, n) : n;
+    if (TFN__ALL && rms && p->part > 0) return tfn__min(p->part, n);
+    return n;
 }
 
-static bool tfn__norm_centred(const tfn_norm_args *p)
+static bool tfn__norm_centered(const tfn_norm_args *p)
 {
     return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
            || p->kind == TFN_NORM_ABSMAX;
 }
+
+#ifndef TFNORM_NO_TRAINING
+/* One group of one row in the backward. Statistics are of its first `count` features. */
+typedef struct tfn__norm_group {
+    const float *x;
+    const float *dy;
+    const float *gain;                   /* or NULL */
+    float       *dx;
+    ptrdiff_t    n;
+    ptrdiff_t    count;
+    float        mean;
+    float        rstd;
+} tfn__norm_group;
+
+static int tfn__gain_form(const tfn_norm_args *p)
+{
+    if (p->kind == TFN_NORM_ADA) return TFN__GAIN_ADA;
+    if (p->offset) return TFN__GAIN_OFFSET;
+    return TFN__GAIN_AS_IS;
+}
+
+static int tfn__shift_form(const tfn_norm_args *p)
+{
+    if (p->kind == TFN_NORM_CRMS) return TFN__SHIFT_SUM;
+    if (tfn__norm_centered(p) && !p->detach_mean) return TFN__SHIFT_MEAN;
+    return TFN__SHIFT_NONE;
+}
+#endif
 
 #ifdef TFN__EXTRA_NORMS
 /* -- norms that few models have ---------------------------------------------------------------
  * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
  * everywhere. tanh, erf, exp and the sums of whole rows are the kernels'. */
 
-#define TFN__BLOCK 64        /* values or columns that go together, a multiple of 16 */
+/* Values or columns that go together: a multiple of 16, so that a block begins in lane 0. */
+#define TFN__BLOCK 64
 
-/* Sets a gradient that does not add to zero. */
-static void tfn__start(float *dx, ptrdiff_t n, bool add)
+/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
+static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
 {
-    for (ptrdiff_t i = 0; dx && !add && i < n; i++) dx[i] = 0;
+    if (!dx || add) return;
+    for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
 }
 
-/* The sum of the lanes by index mod 16. */
-static float tfn__sum_lanes(float *t)
+/* Element c of a gain or a bias that may be absent. */
+static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
+{
+    if (!gain) return 1;
+    return gain[c];
+}
+static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
+{
+    if (!bias) return 0;
+    return bias[c];
+}
+
+/* The sum of 16 lanes by the tree: lane i + lane i+8, then +4, +2, +1. */
+static float tfn__sum_lanes(float *lane)
 {
     for (int half = 8; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) t[i] += t[i + half];
-    return t[0];
+        for (int i = 0; i < half; i++) lane[i] += lane[i + half];
+    return lane[0];
 }
 
-/* 1/x and (x sqrt 3 - 1)/(x + sqrt 3) take all x below tan(pi/12), where the series is short. */
+/* -- norms of single values: y = gain * f(alpha*x + shift) + bias -- */
+
+/* x, brought to at most `most` from 0; NaN stays. */
+static float tfn__clip(float x, float most)
+{
+    if (x > most) return most;
+    if (x < -most) return -most;
+    return x;
+}
+
+/* atan(x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)) bring all x below
+ * tan(pi/12), where 15 terms of x - x^3/3 + x^5/5 - ... are enough. */
 static double tfn__atan(double x)
 {
-    static const double pi = 3.14159265358979323846, root3 = 1.73205080756887729353;
-    const double a = x < 0 ? -x : x;
-    double w = a > 1 ? 1/a : a, sum = 0, y;
-    const bool far_out = w > 0.26794919243112270647;
-    if (far_out) w = (w*root3 - 1) / (w + root3);
-    for (int k = 29; k > 0; k -= 2) sum = 1.0/k - w*w*sum;
-    y = w*sum + (far_out ? pi/6 : 0);
-    if (a > 1) y = pi/2 - y;
-    return x < 0 ? -y : y;
+    static const double pi = 3.14159265358979323846;
+    static const double root3 = 1.73205080756887729353;
+    static const double tan15 = 0.26794919243112270647;
+    double offset = 0;
+    double sum = 0;
+    if (x < 0) return -tfn__atan(-x);
+    if (x > 1) return pi/2 - tfn__atan(1/x);
+    if (x > tan15) {
+        offset = pi/6;
+        x = (x*root3 - 1) / (x + root3);
+    }
+    for (int k = 29; k > 0; k -= 2) sum = 1.0/k - x*x*sum;
+    return x*sum + offset;
 }
 
-/* f(z) of the kinds that the kernels do not have, in *slope f'(z). */
-static float tfn__squash(tfn_squash_kind which, float z, float *slope)
+/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. */
+static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
 {
     static const double pi = 3.14159265358979323846;
     const float a = z < 0 ? -z : z;
     float v;
     switch (which) {
-    case TFN_SQUASH_ISRU:
-        v = a > (float)1e9 ? (float)1e9 : a;              /* its square must stay finite */
+    case TFN_SQUASH_ISRU:                           /* z/sqrt(z^2 + 1); (z^2 + 1)^(-3/2) */
+        v = tfn__clip(z, (float)1e9);               /* its square must stay finite */
         v = 1 / TFN__SQRT(v*v + 1);
-        *slope = v*v*v;
-        return z*v > 1 ? (float)1 : z*v < -1 ? (float)-1 : z*v;
-    case TFN_SQUASH_EXP:
-        v = a > TFN__TAIL_LOG ? TFN__TAIL_LOG : a;        /* beyond, f is +-1 */
-        *slope = (float)tfn__exp(-(double)v);
-        return z < 0 ? *slope - 1 : 1 - *slope;
-    case TFN_SQUASH_ATAN:
-        *slope = (float)(2/pi) / (1 + z*z);
+        *derivative = v*v*v;
+        return tfn__clip(z*v, 1);
+    case TFN_SQUASH_EXP:                            /* sign(z) (1 - exp(-|z|)); exp(-|z|) */
+        v = tfn__clip(a, TFN__TAIL_LOG);            /* beyond, f is +-1 */
+        v = (float)tfn__exp(-(double)v);
+        *derivative = v;
+        if (z < 0) return v - 1;
+        return 1 - v;
+    case TFN_SQUASH_ATAN:                           /* 2/pi atan z; 2/pi / (1 + z^2) */
+        *derivative = (float)(2/pi) / (1 + z*z);
         return (float)(2/pi * tfn__atan((double)z));
-    case TFN_SQUASH_SIN:
-        *slope = (double)a < pi/2 ? (float)tfn__cos((double)z) : 0;
-        if ((double)a > pi/2) return z < 0 ? (float)-1 : (float)1;
+    case TFN_SQUASH_SIN:                            /* sin z, and cos z, up to a quarter turn */
+        *derivative = 0;
+        if ((double)a < pi/2) *derivative = (float)tfn__cos((double)z);
+        if ((double)a > pi/2) return tfn__clip(z, 1);
         return (float)tfn__sin((double)z);
-    default:
+    default:                                        /* softsign: z/(1 + |z|); 1/(1 + |z|)^2 */
         v = 1 / (1 + a);
-        *slope = v*v;
+        *derivative = v*v;
         return z / (1 + a);
     }
 }
 
-/* erf'(z) = 2/sqrt(pi) exp(-z^2) */
-static void tfn__erf_slope(const tfn_kernels *k, float *slope, const float *z, ptrdiff_t n)
+/* erf'(z) = 2/sqrt(pi) exp(-z^2), the exponent kept where the kernel's exp is normal. */
+static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
+                                ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
-        slope[i] = -(z[i]*z[i]);
-        if (slope[i] < -TFN__TAIL_LOG) slope[i] = -TFN__TAIL_LOG;
+        derivative[i] = -(z[i]*z[i]);
+        if (derivative[i] < -TFN__TAIL_LOG) derivative[i] = -TFN__TAIL_LOG;
     }
-    k->exp(slope, slope, n);
-    for (ptrdiff_t i = 0; i < n; i++) slope[i] *= (float)1.1283791670955126;
+    k->exp(derivative, derivative, n);
+    for (ptrdiff_t i = 0; i < n; i++) derivative[i] *= (float)1.1283791670955126;
 }
 
-/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on in columns from c on: f(z), and
- * with g the gradient dy*gain*f'(z), where f'(z) is 0 below TFN__TAIL. tanh' = 1 - tanh^2. */
+/* Of z = alpha*x + shift, for n <= TFN__BLOCK values from x[at] on, in columns from c on: f(z), and
+ * unless g is NULL the gradient g = dy*gain*f'(z), where an f'(z) below TFN__TAIL counts as 0.
+ * tanh' = 1 - tanh^2. */
 static void tfn__point_block(const tfn_kernels *k, const tfn_point_args *p, ptrdiff_t at,
-                             ptrdiff_t c,
-                             ptrdiff_t n, float *f, float *g)
+                             ptrdiff_t c, ptrdiff_t n, float *f, float *g)
 {
-    const float alpha = p->alpha ? *p->alpha : 1, shift = p->shift ? *p->shift : 0;
-    float slope[TFN__BLOCK];
-    slope[0] = 0;               /* gcc 12 -O1 warns: it does not see that n > 0 */
+    const float alpha = tfn__gain_or_1(p->alpha, 0);
+    const float shift = tfn__bias_or_0(p->shift, 0);
+    float derivative[TFN__BLOCK];
+    derivative[0] = 0;          /* gcc 12 -O1 warns: it does not see that n > 0 */
     for (ptrdiff_t i = 0; i < n; i++) f[i] = alpha * p->x[at + i] + shift;
     if (p->squash == TFN_SQUASH_TANH) {
         k->tanh(f, f, n);
-        for (ptrdiff_t i = 0; i < n; i++) slope[i] = 1 - f[i]*f[i];
+        for (ptrdiff_t i = 0; i < n; i++) derivative[i] = 1 - f[i]*f[i];
     } else if (p->squash == TFN_SQUASH_ERF) {
-        if (g) tfn__erf_slope(k, slope, f, n);
+        if (g) tfn__erf_derivative(k, derivative, f, n);
         k->erf(f, f, n);
     } else {
-        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, f[i], &slope[i]);
+        for (ptrdiff_t i = 0; i < n; i++) f[i] = tfn__squash(p->squash, f[i], &derivative[i]);
     }
-    for (ptrdiff_t i = 0; i < n && g; i++) {
-        if (slope[i] < TFN__TAIL) slope[i] = 0;
-        g[i] = (p->gain ? p->dy[at + i] * p->gain[c + i] : p->dy[at + i]) * slope[i];
+
+    if (!g) return;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        if (derivative[i] < TFN__TAIL) derivative[i] = 0;
+        g[i] = p->dy[at + i] * tfn__gain_or_1(p->gain, c + i) * derivative[i];
     }
 }
 
+/* y = gain * f(alpha*x + shift) + bias: DyT with tanh (Zhu et al. 2025), Derf with erf
+ * (Chen et al. 2025). */
 TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
 {
     float f[TFN__BLOCK];
     for (ptrdiff_t r = 0; r < p->rows; r++)
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
             const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
-            const float *gain = tfn__at(p->gain, c), *bias = tfn__at(p->bias, c);
             float *y = p->y + r*p->cols + c;
             tfn__point_block(k, p, r*p->cols + c, c, n, f, NULL);
             for (ptrdiff_t i = 0; i < n; i++)
-                y[i] = (gain ? gain[i] * f[i] : f[i]) + (bias ? bias[i] : 0);
+                y[i] = tfn__gain_or_1(p->gain, c + i) * f[i] + tfn__bias_or_0(p->bias, c + i);
         }
 }
 
@@ -3741,29 +3815,35 @@ TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
 /* With g = dy*gain*f'(z): dx = alpha*g. */
 TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
-    const float alpha = p->alpha ? *p->alpha : 1;
-    float f[TFN__BLOCK], g[TFN__BLOCK];
+    const float alpha = tfn__gain_or_1(p->alpha, 0);
+    float f[TFN__BLOCK];
+    float g[TFN__BLOCK];
     for (ptrdiff_t r = 0; r < p->rows; r++)
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
             const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
             float *dx = p->dx + r*p->cols + c;
             tfn__point_block(k, p, r*p->cols + c, c, n, f, g);
-            for (ptrdiff_t i = 0; i < n; i++) dx[i] = alpha*g[i] + (p->add ? dx[i] : 0);
+            tfn__start_chains(dx, n, p->add);
+            for (ptrdiff_t i = 0; i < n; i++) dx[i] += alpha * g[i];
         }
 }
 
-/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f). */
+/* dalpha = sum(g*x), dshift = sum(g): rows by lanes, then a chain over them; dgain = sum(dy*f) and
+ * dbias = sum(dy) over the rows. */
 TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
-    float f[TFN__BLOCK], g[TFN__BLOCK];
-    tfn__start(p->dgain, p->cols, p->add_gain);
-    tfn__start(p->dbias, p->cols, p->add_bias);
-    tfn__start(p->dalpha, 1, p->add_alpha);
-    tfn__start(p->dshift, 1, p->add_shift);
+    float f[TFN__BLOCK];
+    float g[TFN__BLOCK];
+    tfn__start_chains(p->dgain, p->cols, p->add_gain);
+    tfn__start_chains(p->dbias, p->cols, p->add_bias);
+    tfn__start_chains(p->dalpha, 1, p->add_alpha);
+    tfn__start_chains(p->dshift, 1, p->add_shift);
     for (ptrdiff_t r = 0; r < p->rows; r++) {
-        float sum_gx[16] = { 0 }, sum_g[16] = { 0 };
+        float sum_gx[16] = { 0 };
+        float sum_g[16] = { 0 };
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
-            const ptrdiff_t at = r*p->cols + c, n = tfn__min(p->cols - c, TFN__BLOCK);
+            const ptrdiff_t at = r*p->cols + c;
+            const ptrdiff_t n = tfn__min(p->cols - c, TFN__BLOCK);
             tfn__point_block(k, p, at, c, n, f, g);
             for (ptrdiff_t i = 0; i < n; i++) {
                 sum_gx[i % 16] += g[i] * p->x[at + i];
@@ -3778,10 +3858,14 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
 }
 #endif
 
+/* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -- */
+
+/* Cai et al. 2025. A row has one t; t and rstd are kept. */
 TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 {
     const ptrdiff_t cols = p->cols;
-    for (ptrdiff_t r = 0; r < p->rows && cols > 0; r++) {
+    if (cols <= 0) return;
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
         const float *x = p->x + r*cols;
         const float rstd = 1 / TFN__SQRT(k->dot(x, x, cols) / (float)cols + p->eps);
         float t = k->dot(x, p->direction, cols);
@@ -3796,74 +3880,98 @@ TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* The mean of g*n, g = (t*alpha + gain)*dy, and the gradient (1 - t^2) sum(dy*alpha*n) of
- * x . direction. */
-static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *slope)
+/* Of row r, with g = (t*alpha + gain)*dy: the mean of g*n, and dz = (1 - t^2) sum(dy*alpha*n). */
+static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, float *dz)
 {
-    const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
-    const float t = p->stats[2*r], rstd = p->stats[2*r + 1];
-    float sum_gn[16] = { 0 }, sum_an[16] = { 0 };
+    const float *x = p->x + r*p->cols;
+    const float *dy = p->dy + r*p->cols;
+    const float t = p->stats[2*r];
+    const float rstd = p->stats[2*r + 1];
+    float sum_gn[16] = { 0 };
+    float sum_an[16] = { 0 };
     for (ptrdiff_t c = 0; c < p->cols; c++) {
         const float d = dy[c] * (x[c] * rstd);
         sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
         sum_an[c % 16] += p->alpha[c] * d;
     }
     *mean = tfn__sum_lanes(sum_gn) / (float)p->cols;
-    *slope = (1 - t) * (1 + t) * tfn__sum_lanes(sum_an);
+    *dz = (1 - t) * (1 + t) * tfn__sum_lanes(sum_an);
 }
 
-/* With d that gradient: dx = rstd * (g - n*mean(g*n)) + d*direction. */
+/* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's, and what comes by way of z. */
 TFNORM_API void tfn_seed_backward(const tfn_seed_args *p)
 {
-    for (ptrdiff_t r = 0; r < p->rows && p->cols > 0; r++) {
-        const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
-        const float t = p->stats[2*r], rstd = p->stats[2*r + 1];
-        float *dx = p->dx + r*p->cols, mean, d;
-        tfn__seed_sums(p, r, &mean, &d);
+    if (p->cols <= 0) return;
+    for (ptrdiff_t r = 0; r < p->rows; r++) {
+        const float *x = p->x + r*p->cols;
+        const float *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r];
+        const float rstd = p->stats[2*r + 1];
+        float *dx = p->dx + r*p->cols;
+        float mean;
+        float dz;
+        tfn__seed_sums(p, r, &mean, &dz);
         for (ptrdiff_t c = 0; c < p->cols; c++) {
             const float g = (t * p->alpha[c] + p->gain[c]) * dy[c];
-            const float all = rstd * (g - x[c]*rstd * mean) + d * p->direction[c];
-            dx[c] = p->add ? dx[c] + all : all;
+            float d = rstd * (g - x[c]*rstd * mean) + dz * p->direction[c];
+            if (p->add) d = dx[c] + d;
+            dx[c] = d;
         }
     }
 }
 
-/* dgain = sum(dy*n), dalpha = sum(t*dy*n), ddirection = sum(d*x), chains over the rows. */
+/* dgain = sum(dy*n), dalpha = sum(t*dy*n), ddirection = sum(dz*x), chains over the rows. */
 TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
 {
-    tfn__start(p->dgain, p->cols, p->add_gain);
-    tfn__start(p->dalpha, p->cols, p->add_alpha);
-    tfn__start(p->ddirection, p->cols, p->add_direction);
+    tfn__start_chains(p->dgain, p->cols, p->add_gain);
+    tfn__start_chains(p->dalpha, p->cols, p->add_alpha);
+    tfn__start_chains(p->ddirection, p->cols, p->add_direction);
     for (ptrdiff_t r = 0; r < p->rows; r++) {
-        const float *x = p->x + r*p->cols, *dy = p->dy + r*p->cols;
-        const float t = p->stats[2*r], rstd = p->stats[2*r + 1];
-        float mean, d;
-        tfn__seed_sums(p, r, &mean, &d);
+        const float *x = p->x + r*p->cols;
+        const float *dy = p->dy + r*p->cols;
+        const float t = p->stats[2*r];
+        const float rstd = p->stats[2*r + 1];
+        float mean;
+        float dz;
+        tfn__seed_sums(p, r, &mean, &dz);
         for (ptrdiff_t c = 0; c < p->cols; c++) {
             const float v = dy[c] * (x[c] * rstd);
             if (p->dgain) p->dgain[c] += v;
             if (p->dalpha) p->dalpha[c] += t*v;
-            if (p->ddirection) p->ddirection[c] += d*x[c];
+            if (p->ddirection) p->ddirection[c] += dz*x[c];
         }
     }
 }
 #endif
 
-/* -- norms over a batch -- */
+/* -- norms of columns over a batch: y = gain*n + bias, n = (x - mean)*scale ---------------------
+ * BatchNorm (Ioffe & Szegedy 2015, algorithm 1): mean and 1/sqrt(variance + eps) of a column over
+ * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
+ * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
+ * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
+ * A block of columns at a time; each sum is a chain over the rows. */
 
-typedef struct tfn__column_norm {        /* n = (x - mean)*by of n columns from `at` on */
-    ptrdiff_t at, n, count;              /* rows that count; 0: no statistics of this batch */
-    float mean[TFN__BLOCK], by[TFN__BLOCK];
+typedef struct tfn__columns {
+    ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
+    ptrdiff_t n;
+    ptrdiff_t count;                     /* rows that count; 0: no statistics of this batch */
+    float gain[TFN__BLOCK];
+    float mean[TFN__BLOCK];
+    float scale[TFN__BLOCK];             /* n = (x - mean)*scale */
     float square[TFN__BLOCK];            /* of this batch: variance, or mean of squares */
-    float rstd[TFN__BLOCK];              /* of this batch, what the backward multiplies by */
-    float dy[TFN__BLOCK], dyn[TFN__BLOCK], hn[TFN__BLOCK];    /* sums of dy, dy*n, h*n */
-    float a[TFN__BLOCK], b[TFN__BLOCK];  /* h = g - a - n*b */
-} tfn__column_norm;
+    float rstd[TFN__BLOCK];              /* 1/sqrt(square + eps), what the backward multiplies by */
+    float dy[TFN__BLOCK];                /* sums of dy, dy*n, h*n */
+    float dyn[TFN__BLOCK];
+    float hn[TFN__BLOCK];
+    float a[TFN__BLOCK];                 /* h = g - a - n*b, g = dy*gain */
+    float b[TFN__BLOCK];
+} tfn__columns;
 
-/* Rows of sentence b of a batch that count, and how many count of all. */
+/* Rows of sentence b that count, the others being padding; and how many count in the batch. */
 static ptrdiff_t tfn__counted_in(const tfn_columns_args *p, ptrdiff_t b)
 {
-    return p->lengths ? tfn__min(tfn__max(p->lengths[b], 0), p->time) : p->time;
+    if (!p->lengths) return p->time;
+    return tfn__min(tfn__max(p->lengths[b], 0), p->time);
 }
 static ptrdiff_t tfn__counted(const tfn_columns_args *p)
 {
@@ -3872,16 +3980,29 @@ static ptrdiff_t tfn__counted(const tfn_columns_args *p)
     return n;
 }
 
-/* Over the rows that count: mean of x, or with a mean of (x - mean)^2. Chains in order of rows. */
+/* The block from column `at` on. Without training no row counts, and running statistics do. */
+static void tfn__columns_begin(const tfn_columns_args *p, tfn__columns *b, ptrdiff_t at,
+                               ptrdiff_t end)
+{
+    b->at = at;
+    b->n = tfn__min(end - at, TFN__BLOCK);
+    b->count = 0;
+    if (p->training) b->count = tfn__counted(p);
+    for (ptrdiff_t c = 0; c < b->n; c++) b->gain[c] = tfn__gain_or_1(p->gain, at + c);
+}
+
+/* Over the rows that count: the mean of (x - mean)^2, or of x where mean is NULL. */
 static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args *p,
-                             const tfn__column_norm *b)
+                             const tfn__columns *b)
 {
     for (ptrdiff_t c = 0; c < b->n; c++) y[c] = 0;
     for (ptrdiff_t s = 0; s < p->batch; s++) {
         const float *x = p->x + s*p->time*p->cols + b->at;
         for (ptrdiff_t t = 0; t < tfn__counted_in(p, s); t++, x += p->cols)
-            for (ptrdiff_t c = 0; c < b->n; c++)
-                y[c] += mean ? (x[c] - mean[c]) * (x[c] - mean[c]) : x[c];
+            for (ptrdiff_t c = 0; c < b->n; c++) {
+                if (mean) y[c] += (x[c] - mean[c]) * (x[c] - mean[c]);
+                else y[c] += x[c];
+            }
     }
     for (ptrdiff_t c = 0; c < b->n; c++) y[c] /= (float)b->count;
 }
@@ -3890,19 +4011,24 @@ static void tfn__column_mean(float *y, const float *mean, const tfn_columns_args
  * denormal number. */
 static float tfn__running(float x)
 {
-    return x < TFN__LEAST && x > -TFN__LEAST ? 0 : x;
+    if (x < TFN__LEAST && x > -TFN__LEAST) return 0;
+    return x;
 }
 
-/* What running becomes: variance with 1/(T-1) for T rows; POWER's mean of squares is the plain mean
- * of all batches during warm-up, and moves on besides, as in the authors' code. */
-static void tfn__columns_next(const tfn_columns_args *p, const tfn__column_norm *b)
+/* What running becomes. BatchNorm: mean, and variance with 1/(T-1) for T rows. PowerNorm: the mean
+ * of squares is the plain mean of all batches during warm-up, and moves on besides, as in the
+ * authors' code; nu waits for the backward. */
+static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
 {
-    const float *first = p->running + b->at, *second = first + p->cols;
-    const float t = (float)(p->step > 1 ? p->step : 1);
+    const float *first = p->running + b->at;
+    const float *second = first + p->cols;
     const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
     float *next = p->next + b->at;
+    float t = 1;
+    if (p->step > 1) t = (float)p->step;
     for (ptrdiff_t c = 0; c < b->n; c++) {
-        float x = first[c], z = second[c];
+        float x = first[c];
+        float z = second[c];
         if (b->count > 0 && p->kind == TFN_NORM_POWER) {
             if (p->step < p->warmup) x = x * ((t - 1) / t) + b->square[c] / t;
             x = (float)0.9 * x + (float)0.1 * b->square[c];
@@ -3915,60 +4041,78 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__column_norm 
     }
 }
 
-/* The statistics of a block of columns, and which of them normalize. */
-static void tfn__columns_moments(const tfn_columns_args *p, tfn__column_norm *b)
+/* The statistics of a block, and which of them normalize: running ones where no row counts. */
+static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 {
     const bool power = p->kind == TFN_NORM_POWER;
-    const float *running = p->running + b->at, *square = running + (power ? 0 : p->cols);
+    const float *mean = p->running + b->at;
+    const float *square = mean + p->cols;
+    if (power) square = p->running + b->at;
     for (ptrdiff_t c = 0; c < b->n; c++) {
-        b->mean[c] = power || b->count ? 0 : running[c];
+        b->mean[c] = 0;
+        if (!power && !b->count) b->mean[c] = mean[c];
         b->square[c] = square[c];
     }
     if (b->count && !power) tfn__column_mean(b->mean, NULL, p, b);
     if (b->count) tfn__column_mean(b->square, b->mean, p, b);
     for (ptrdiff_t c = 0; c < b->n; c++) {
         b->rstd[c] = 1 / TFN__SQRT(b->square[c] + p->eps);
-        b->by[c] = b->rstd[c];
-        if (power && p->step > p->warmup) b->by[c] = 1 / TFN__SQRT(running[c] + p->eps);
+        b->scale[c] = b->rstd[c];
+        if (power && p->step > p->warmup) b->scale[c] = 1 / TFN__SQRT(square[c] + p->eps);
+    }
+}
+
+/* Keep for the backward: BatchNorm its mean, PowerNorm, which has none, the factor of n in its
+ * place; then both the batch's own factor. */
+static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
+{
+    const float *first = b->mean;
+    if (p->kind == TFN_NORM_POWER) first = b->scale;
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        p->stats[b->at + c] = first[c];
+        p->stats[p->cols + b->at + c] = b->rstd[c];
     }
 }
 
 TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
-    tfn__column_norm b;
-    for (b.at = first; b.at < first + count; b.at += b.n) {
-        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
-        b.count = p->training ? tfn__counted(p) : 0;
+    const ptrdiff_t end = first + count;
+    tfn__columns b;
+    for (ptrdiff_t at = first; at < end; at += b.n) {
+        float bias[TFN__BLOCK];
+        tfn__columns_begin(p, &b, at, end);
         tfn__columns_moments(p, &b);
         if (p->training) tfn__columns_next(p, &b);
-        for (ptrdiff_t c = 0; c < b.n; c++) {
-            b.a[c] = p->bias ? p->bias[b.at + c] : 0;
-            b.b[c] = p->gain ? p->gain[b.at + c] : 1;
-            if (!p->training) continue;
-            p->stats[b.at + c] = p->kind == TFN_NORM_POWER ? b.by[c] : b.mean[c];
-            p->stats[p->cols + b.at + c] = b.rstd[c];
-        }
+        if (p->training) tfn__columns_keep(p, &b);
+        for (ptrdiff_t c = 0; c < b.n; c++) bias[c] = tfn__bias_or_0(p->bias, at + c);
         for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
-            const float *x = p->x + r*p->cols + b.at;
-            float *y = p->y + r*p->cols + b.at;
+            const float *x = p->x + r*p->cols + at;
+            float *y = p->y + r*p->cols + at;
             for (ptrdiff_t c = 0; c < b.n; c++)
-                y[c] = b.b[c] * ((x[c] - b.mean[c]) * b.by[c]) + b.a[c];
+                y[c] = b.gain[c] * ((x[c] - b.mean[c]) * b.scale[c]) + bias[c];
         }
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
 /* What the forward normalized with: from stats, or without training from running. */
-static void tfn__columns_again(const tfn_columns_args *p, tfn__column_norm *b)
+static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
 {
-    const bool power = p->kind == TFN_NORM_POWER;
-    const float *stats = tfn__at(p->stats, b->at);
-    b->count = p->training ? tfn__counted(p) : 0;
-    if (!p->training) tfn__columns_moments(p, b);
-    for (ptrdiff_t c = 0; p->training && c < b->n; c++) {
-        b->rstd[c] = stats[p->cols + c];
-        b->by[c] = power ? stats[c] : b->rstd[c];
-        b->mean[c] = power ? 0 : stats[c];
+    const float *first = tfn__at(p->stats, b->at);
+    const float *rstd = tfn__at(first, p->cols);
+    if (!p->training) {
+        tfn__columns_moments(p, b);
+        return;
+    }
+    for (ptrdiff_t c = 0; c < b->n; c++) {
+        b->rstd[c] = rstd[c];
+        if (p->kind == TFN_NORM_POWER) {
+            b->mean[c] = 0;
+            b->scale[c] = first[c];
+        } else {
+            b->mean[c] = first[c];
+            b->scale[c] = rstd[c];
+        }
     }
 }
 
@@ -3979,15 +4123,18 @@ static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
 }
 
 /* Sums over all rows of dy and dy*n; over those that count of h*n with POWER's a and b. */
-static void tfn__columns_sums(const tfn_columns_args *p, tfn__column_norm *b)
+static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
 {
-    const float *gain = tfn__at(p->gain, b->at);
-    for (ptrdiff_t c = 0; c < b->n; c++) b->dy[c] = b->dyn[c] = b->hn[c] = 0;
+    tfn__start_chains(b->dy, b->n, false);
+    tfn__start_chains(b->dyn, b->n, false);
+    tfn__start_chains(b->hn, b->n, false);
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
-        const float *x = p->x + r*p->cols + b->at, *dy = p->dy + r*p->cols + b->at;
+        const float *x = p->x + r*p->cols + b->at;
+        const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
         for (ptrdiff_t c = 0; c < b->n; c++) {
-            const float n = (x[c] - b->mean[c]) * b->by[c], g = gain ? dy[c] * gain[c] : dy[c];
+            const float n = (x[c] - b->mean[c]) * b->scale[c];
+            const float g = dy[c] * b->gain[c];
             b->dy[c] += dy[c];
             b->dyn[c] += dy[c] * n;
             if (counts) b->hn[c] += (g - b->a[c] - n*b->b[c]) * n;
@@ -3996,49 +4143,59 @@ static void tfn__columns_sums(const tfn_columns_args *p, tfn__column_norm *b)
 }
 
 /* dx = rstd*h; rows that did not count in the statistics: rstd*g. */
-static void tfn__columns_slope(const tfn_columns_args *p, const tfn__column_norm *b)
+static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns *b)
 {
-    const float *gain = tfn__at(p->gain, b->at);
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
-        const float *x = p->x + r*p->cols + b->at, *dy = p->dy + r*p->cols + b->at;
+        const float *x = p->x + r*p->cols + b->at;
+        const float *dy = p->dy + r*p->cols + b->at;
         const bool counts = tfn__row_counts(p, r);
         float *dx = p->dx + r*p->cols + b->at;
         for (ptrdiff_t c = 0; c < b->n; c++) {
-            const float n = (x[c] - b->mean[c]) * b->by[c];
-            float h = gain ? dy[c] * gain[c] : dy[c];
+            const float n = (x[c] - b->mean[c]) * b->scale[c];
+            const float before = p->add ? dx[c] : 0;
+            float h = dy[c] * b->gain[c];
             if (p->training && counts) h = h - b->a[c] - n*b->b[c];
-            dx[c] = b->rstd[c] * h + (p->add ? dx[c] : 0);
+            dx[c] = b->rstd[c] * h + before;
         }
     }
 }
 
-/* BATCH: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized; POWER:
- * a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
+/* Add a block's sums to the gradient of the gain or the bias, which may be NULL. */
+static void tfn__columns_chain(float *dgain, const float *sum, const tfn__columns *b, bool add)
+{
+    if (!dgain) return;
+    tfn__start_chains(dgain + b->at, b->n, add);
+    for (ptrdiff_t c = 0; c < b->n; c++) dgain[b->at + c] += sum[c];
+}
+
+/* BatchNorm: a = sum(g)/T, b = sum(g*n)/T, sums over all rows because all were normalized.
+ * PowerNorm: a = 0, b = (1 - 0.9)*nu, and nu grows by the mean of h*n over the rows that count. */
 TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
-    const bool power = p->kind == TFN_NORM_POWER;
-    tfn__column_norm b;
-    for (b.at = first; b.at < first + count; b.at += b.n) {
-        const float *nu = p->running + p->cols + b.at;
-        b.n = tfn__min(first + count - b.at, TFN__BLOCK);
+    const bool power = p->kind == TFN_NORM_POWER && p->training;
+    const ptrdiff_t end = first + count;
+    tfn__columns b;
+    for (ptrdiff_t at = first; at < end; at += b.n) {
+        const float *nu = p->running + p->cols + at;
+        tfn__columns_begin(p, &b, at, end);
         tfn__columns_again(p, &b);
         for (ptrdiff_t c = 0; c < b.n; c++) {
             b.a[c] = 0;
-            b.b[c] = power && p->training ? (float)0.1 * nu[c] : 0;
+            b.b[c] = 0;
+            if (power) b.b[c] = (float)0.1 * nu[c];
         }
         tfn__columns_sums(p, &b);
         for (ptrdiff_t c = 0; c < b.n; c++) {
-            const float gain = p->gain ? p->gain[b.at + c] : 1;
-            if (power && p->training)
-                p->next[p->cols + b.at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
-            else if (b.count > 0) {
-                b.a[c] = gain * b.dy[c] / (float)b.count;
-                b.b[c] = gain * b.dyn[c] / (float)b.count;
+            if (power) {
+                p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
+            } else if (b.count > 0) {
+                b.a[c] = b.gain[c] * b.dy[c] / (float)b.count;
+                b.b[c] = b.gain[c] * b.dyn[c] / (float)b.count;
             }
-            if (p->dgain) p->dgain[b.at + c] = b.dyn[c] + (p->add_gain ? p->dgain[b.at + c] : 0);
-            if (p->dbias) p->dbias[b.at + c] = b.dy[c] + (p->add_bias ? p->dbias[b.at + c] : 0);
         }
-        if (p->dx) tfn__columns_slope(p, &b);
+        tfn__columns_chain(p->dgain, b.dyn, &b, p->add_gain);
+        tfn__columns_chain(p->dbias, b.dy, &b, p->add_bias);
+        if (p->dx) tfn__columns_gradient(p, &b);
     }
 }
 #endif
@@ -4046,7 +4203,11 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
 #endif
 
 #ifdef TFN__BODY
+/* -- norms of rows, forward --------------------------------------------------------------------
+ * y = gain * n + bias, n = (x - mean) * rstd, over each group of each row; the kinds differ in
+ * mean and rstd (tfn_norm_kind). Sums over features go by 16 lanes and the tree. */
 
+/* sum((x - mean)^2)/n: a second pass, because sum(x^2)/n - mean^2 would cancel. */
 static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 {
     const TFN__V m = TFN__SET(mean);
@@ -4060,17 +4221,25 @@ static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 }
 
 /* Rows of LayerNorm that go side by side: of one alone, each addition of its sums waits for the one
- * before, and gain and bias are read again. */
-#define TFN__ABREAST (TFN__W < 8 ? 1 : 4)
+ * before, and gain and bias are read again. Narrow vectors have lanes enough without. */
+#if TFN__W < 8
+#define TFN__ABREAST 1
+#else
+#define TFN__ABREAST 4
+#endif
 
-/* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. */
+/* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. R and what is NULL are
+ * constants where the loop is hot. */
 static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const float *gain,
                                                const float *bias, ptrdiff_t cols,
                                                const float *mean, const float *rstd,
                                                const bool offset, const int R)
 {
     TFN__V m[TFN__ABREAST], s[TFN__ABREAST], g = TFN__SET(1), b = TFN__SET(0);
-    for (int r = 0; r < R; r++) m[r] = TFN__SET(mean[r]), s[r] = TFN__SET(rstd[r]);
+    for (int r = 0; r < R; r++) {
+        m[r] = TFN__SET(mean[r]);
+        s[r] = TFN__SET(rstd[r]);
+    }
     TFN__EACH(c, k, cols) {
         if (gain) g = TFN__GET(gain + c, k);
         if (gain && offset) g = TFN__ADD(TFN__SET(1), g);
@@ -4078,14 +4247,15 @@ static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const f
         TFN__UNROLL
         for (int r = 0; r < R; r++) {
             TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + r*cols + c, k), m[r]), s[r]);
-            if (gain) v = bias ? TFN__FMA(g, v, b) : TFN__MUL(g, v);
+            if (gain && bias) v = TFN__FMA(g, v, b);
+            else if (gain) v = TFN__MUL(g, v);
             else if (bias) v = TFN__ADD(v, b);
             TFN__PUT(y + r*cols + c, v, k);
         }
     }
 }
 
-/* AdaNorm's factor C (1 - k n). */
+/* AdaNorm's factor C (1 - k n), which it takes for a constant: Xu et al. 2019, eq. 6. */
 static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 {
     const TFN__V kn = TFN__MUL(TFN__SET(p->slope), n);
@@ -4093,7 +4263,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd, from s = sum(g*n):
+/* -- norms of rows, backward: the gradient of x ------------------------------------------------
+ * dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd, from s = sum(g*n):
  *     LAYER         a = mean(g)           b = s/C
  *     RMS           a = 0                 b = s/k, for the k features that rstd is of, else 0
  *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd), as above
@@ -4101,9 +4272,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
  *     CRMS          a = b*sum(x)*rstd     b = s/(C+1)
  *     CENTER        a = mean(g)           b = 0
  *     ADA           a = mean(g)           b = s/((C-1)*deviation*rstd)
- * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. `how` the gain enters and
- * where `a` comes from are constant in the copies that must be fast. */
-/* k lanes of g, from feature i on. */
+ * and a = 0 with a mean, b = 0 with a rstd that counts as a constant. */
+
+/* k lanes of g, from feature i on. `how` the gain enters is constant where the loop is hot. */
 static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const float *dy,
                                               const float *gain, TFN__V n, ptrdiff_t i,
                                               ptrdiff_t k, const int how)
@@ -4116,17 +4287,21 @@ static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const floa
     return g;
 }
 
-/* One group of one row: n features from x[at] on, their gain; rstd is of the first `count`. */
-static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm_args *p, ptrdiff_t at,
-                                                const float *gain,
-                                                ptrdiff_t n, ptrdiff_t count, float mean,
-                                                float rstd, float divisor, const int how,
-                                                const int shift)
+/* One group of one row. b = s/divisor, or 0 where the divisor is 0; `shift` says which a. The first
+ * pass sums g and g*n over all features, the second stores dx of those that rstd is of. */
+static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
+                                                   const tfn__norm_group *row, float divisor,
+                                                   const int how, const int shift)
 {
-    const float *x = p->x + at, *dy = p->dy + at;
-    const TFN__V m = TFN__SET(mean), s = TFN__SET(rstd);
+    const float *x = row->x;
+    const float *dy = row->dy;
+    const float *gain = row->gain;
+    const ptrdiff_t n = row->n;
+    const ptrdiff_t count = row->count;
+    const TFN__V m = TFN__SET(row->mean);
+    const TFN__V s = TFN__SET(row->rstd);
     const bool add = p->add;
-    float *dx = p->dx + at;
+    float *dx = row->dx;
     TFN__V sum_g[TFN__LANES], sum_gn[TFN__LANES], a = TFN__SET(0), b = a;
     TFN__N(tfn__zero_lanes)(sum_g);
     TFN__N(tfn__zero_lanes)(sum_gn);
@@ -4138,7 +4313,8 @@ static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm_args *p, ptrdiff_
     });
     if (divisor > 0) b = TFN__SET(TFN__N(tfn__tree)(sum_gn) / divisor);
     if (shift == TFN__SHIFT_MEAN) a = TFN__SET(TFN__N(tfn__tree)(sum_g) / (float)n);
-    if (shift == TFN__SHIFT_SUM) a = TFN__MUL(b, TFN__SET(TFN__N(tfn__row_sum)(x, n) * rstd));
+    if (shift == TFN__SHIFT_SUM)
+        a = TFN__MUL(b, TFN__SET(TFN__N(tfn__row_sum)(x, n) * row->rstd));
     TFN__EACH(c, k, count) {
         const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
         TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, c, k, how);
@@ -4149,28 +4325,33 @@ static TFN__INLINE void TFN__N(tfn__norm_slope)(const tfn_norm_args *p, ptrdiff_
 #endif
 
 #ifdef TFN__EXTRA_NORMS
-/* The norms that few models have: vectors are enough, gcc need not unroll and unswitch besides,
- * which took 1.3 s more to compile for five instruction sets, and 100 KB more of code. */
+/* -- the kinds that few models have ------------------------------------------------------------
+ * Vectors are enough, gcc need not unroll and unswitch besides, which took 1.3 s more to compile
+ * for five instruction sets, and 100 KB more of code. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #pragma GCC optimize("O2", "fp-contract=off")
 #endif
 
+/* AdaNorm: y = C (1 - k n) n. */
 static void TFN__N(tfn__ada_row)(const tfn_norm_args *p, float *y, const float *x, ptrdiff_t cols,
                                  float mean, float rstd)
 {
-    const TFN__V m = TFN__SET(mean), r = TFN__SET(rstd);
+    const TFN__V m = TFN__SET(mean);
+    const TFN__V r = TFN__SET(rstd);
     TFN__EACH(c, k, cols) {
         const TFN__V n = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), r);
         TFN__PUT(y + c, TFN__MUL(TFN__N(tfn__ada)(p, n), n), k);
     }
 }
 
-/* What eps is added to outside of a root, or |x|. */
+/* What eps is added to outside of a root: AdaNorm's deviation, with 1/(n-1); the root of the mean
+ * square; or the length |x|, which L2 compares with eps. */
 static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                             float mean)
 {
-    const ptrdiff_t count = tfn__norm_count(p, n), others = tfn__max(n - 1, 1);
+    const ptrdiff_t count = tfn__norm_count(p, n);
+    const ptrdiff_t others = tfn__max(n - 1, 1);
     if (p->kind == TFN_NORM_ADA)
         return TFN__SQRT(TFN__N(tfn__row_variance)(x, n, mean) * (float)n / (float)others);
     if (p->kind == TFN_NORM_RMS_OUTSIDE)
@@ -4178,7 +4359,7 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float 
     return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
 }
 
-/* L2 of a zero row without eps is zero (nGPT has none). */
+/* The factor of x - mean. L2 of a zero row without eps is zero (nGPT has none). */
 static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                      float mean)
 {
@@ -4191,7 +4372,8 @@ static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptr
     spread = TFN__N(tfn__spread)(p, x, n, mean);
     if (p->kind != TFN_NORM_L2) return 1 / (spread + p->eps);
     if (spread < p->eps) return 1 / p->eps;
-    return spread > 0 || spread < 0 || spread != spread ? 1 / spread : 0;
+    if (spread >= 0 && spread <= 0) return 0;
+    return 1 / spread;
 }
 
 /* The largest |x|; a NaN is passed over. */
@@ -4199,49 +4381,48 @@ static float TFN__N(tfn__absmax)(const float *x, ptrdiff_t n)
 {
     const TFN__V zero = TFN__SET(0);
     TFN__V acc[TFN__LANES];
-    float t[16], max = 0;
+    float t[16];
+    float max = 0;
     TFN__N(tfn__zero_lanes)(acc);
     TFN__EACH16(l, i, k, n, {
         const TFN__V v = TFN__GET(x + i, k);
         acc[l] = TFN__MAX(TFN__MAX(v, TFN__SUB(zero, v)), acc[l]);
     });
     for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, acc[l]);
-    for (int l = 0; l < 16; l++) max = t[l] > max ? t[l] : max;
+    for (int l = 0; l < 16; l++)
+        if (t[l] > max) max = t[l];
     return max;
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* What s is divided by, 0 for b = 0. */
-static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
-                                       float mean,
-                                       float rstd)
+/* What s is divided by to give b in the table above, 0 for b = 0. */
+static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_group *row)
 {
-    const ptrdiff_t count = tfn__norm_count(p, n);
+    const ptrdiff_t n = row->n;
     if (p->detach_std || p->kind == TFN_NORM_CENTER) return 0;
-    if (p->kind == TFN_NORM_L2) return p->eps > 0 && rstd >= 1 / p->eps ? 0 : 1;
+    if (p->kind == TFN_NORM_L2) {
+        if (p->eps > 0 && row->rstd >= 1 / p->eps) return 0;
+        return 1;
+    }
     if (p->kind == TFN_NORM_CRMS) return (float)(n + 1);
     if (p->kind == TFN_NORM_RMS_OUTSIDE)
-        return (float)count * (TFN__N(tfn__spread)(p, x, n, 0) * rstd);
+        return (float)row->count * (TFN__N(tfn__spread)(p, row->x, n, 0) * row->rstd);
     if (p->kind == TFN_NORM_ADA)
-        return (float)(n - 1) * (TFN__N(tfn__spread)(p, x, n, mean) * rstd);
-    return (float)count;
+        return (float)(n - 1) * (TFN__N(tfn__spread)(p, row->x, n, row->mean) * row->rstd);
+    return (float)row->count;
 }
 
-/* Any norm, any flags. */
-static void TFN__N(tfn__norm_slope_any)(const tfn_norm_args *p, ptrdiff_t at, const float *gain,
-                                        ptrdiff_t n, float mean, float rstd)
+/* Any norm, any flags. Features beyond those that rstd is of have dx = rstd * g. */
+static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, const tfn__norm_group *row)
 {
-    const float divisor = TFN__N(tfn__norm_divisor)(p, p->x + at, n, mean, rstd);
-    const ptrdiff_t count = tfn__norm_count(p, n);
-    const int how = p->kind == TFN_NORM_ADA ? TFN__GAIN_ADA
-                  : p->offset ? TFN__GAIN_OFFSET : TFN__GAIN_AS_IS;
-    const int shift = p->kind == TFN_NORM_CRMS ? TFN__SHIFT_SUM
-                    : tfn__norm_centred(p) && !p->detach_mean ? TFN__SHIFT_MEAN : TFN__SHIFT_NONE;
-    TFN__N(tfn__norm_slope)(p, at, gain, n, count, mean, rstd, divisor, how, shift);
-    for (ptrdiff_t c = count; c < n; c++) {
-        const float unit = p->offset ? (float)1 : (float)0;
-        const float g = gain ? p->dy[at + c] * (unit + gain[c]) : p->dy[at + c];
-        p->dx[at + c] = p->add ? p->dx[at + c] + rstd*g : rstd*g;
+    const float divisor = TFN__N(tfn__norm_divisor)(p, row);
+    const float unit = p->offset ? (float)1 : (float)0;
+    TFN__N(tfn__norm_gradient)(p, row, divisor, tfn__gain_form(p), tfn__shift_form(p));
+    for (ptrdiff_t c = row->count; c < row->n; c++) {
+        float d = row->rstd * row->dy[c];
+        if (row->gain) d = row->rstd * (row->dy[c] * (unit + row->gain[c]));
+        if (p->add) d = row->dx[c] + d;
+        row->dx[c] = d;
     }
 }
 #endif
@@ -4251,7 +4432,9 @@ static void TFN__N(tfn__norm_slope_any)(const tfn_norm_args *p, ptrdiff_t at, co
 #endif
 #endif /* TFN__EXTRA_NORMS */
 
-/* mean and rstd of n features. */
+/* -- the kernels -- */
+
+/* Of n features the mean, 0 in kinds that do not center, and as result rstd. */
 static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                               float *mean)
 {
@@ -4271,11 +4454,14 @@ static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const floa
     return 1 / TFN__SQRT(TFN__N(tfn__row_variance)(x, n, *mean) + p->eps);
 }
 
-/* One group of one row, n features from x[at] on; c is its first column. */
+/* One group of one row, n features from x[at] on; c is its first column. The usual gains get copies
+ * of the loop where there is room, that is where models train. */
 static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t at, ptrdiff_t c,
                                               ptrdiff_t n, float mean, float rstd)
 {
-    const float *gain = tfn__at(p->gain, c), *bias = tfn__at(p->bias, c), *x = p->x + at;
+    const float *gain = tfn__at(p->gain, c);
+    const float *bias = tfn__at(p->bias, c);
+    const float *x = p->x + at;
     float *y = p->y + at;
 #ifdef TFN__EXTRA_NORMS
     if (p->kind == TFN_NORM_ADA) {
@@ -4283,7 +4469,7 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t 
         return;
     }
 #endif
-    if (TFN__TRAINS && !p->offset && gain && bias)   /* copies of the loop, where there is room */
+    if (TFN__TRAINS && !p->offset && gain && bias)
         TFN__N(tfn__normalize)(y, x, gain, bias, n, &mean, &rstd, false, 1);
     else if (TFN__TRAINS && !p->offset && gain)
         TFN__N(tfn__normalize)(y, x, gain, NULL, n, &mean, &rstd, false, 1);
@@ -4334,18 +4520,22 @@ static void TFN__N(tfn__rms_rows)(float *y, float *mean, float *rstd, const floa
     }
 }
 
+/* A group of a row counts as a row of n columns here. */
 static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 {
-    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups, rows = p->rows * groups;
-    const bool plain = groups == 1 && p->part <= 0 && !p->offset && !p->bias && n > 0;
+    const ptrdiff_t groups = tfn__norm_groups(p);
+    const ptrdiff_t n = p->cols / groups;
+    const ptrdiff_t rows = p->rows * groups;
+    const bool plain = groups == 1 && p->part <= 0 && !p->offset && !p->bias;
     const bool affine = groups == 1 && p->gain && p->bias && !p->offset;
     float mean[TFN__ABREAST], rstd[TFN__ABREAST];
+    if (n <= 0) return;
     if (TFN__TRAINS && plain && p->kind == TFN_NORM_RMS) {
         TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
         return;
     }
-    for (ptrdiff_t r = 0, count; r < rows && n > 0; r += count) {
-        count = p->kind == TFN_NORM_LAYER ? tfn__min(rows - r, TFN__ABREAST) : 1;
+    for (ptrdiff_t r = 0, count = 1; r < rows; r += count) {
+        if (p->kind == TFN_NORM_LAYER) count = tfn__min(rows - r, TFN__ABREAST);
         if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
         else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
@@ -4364,38 +4554,50 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 #undef TFN__ABREAST
 
 #ifndef TFNORM_NO_TRAINING
+/* dx. LayerNorm and RMSNorm as most models have them get copies of the loop with constants. */
 static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
 {
-    const ptrdiff_t groups = tfn__norm_groups(p), n = p->cols / groups;
+    const ptrdiff_t groups = tfn__norm_groups(p);
     const bool plain = !p->offset && !p->detach_mean && !p->detach_std && p->part <= 0;
-    for (ptrdiff_t r = 0; r < p->rows && n > 0; r++)
+    tfn__norm_group row;
+    row.n = p->cols / groups;
+    row.count = tfn__norm_count(p, row.n);
+    if (row.n <= 0) return;
+    for (ptrdiff_t r = 0; r < p->rows; r++)
         for (ptrdiff_t g = 0; g < groups; g++) {
-            const ptrdiff_t i = r*groups + g, at = r*p->cols + g*n;
-            const float *gain = tfn__at(p->gain, g*n);
-            const float mean = p->mean ? p->mean[i] : 0, rstd = p->rstd[i];
+            const ptrdiff_t at = r*p->cols + g*row.n;
+            row.x = p->x + at;
+            row.dy = p->dy + at;
+            row.dx = p->dx + at;
+            row.gain = tfn__at(p->gain, g*row.n);
+            row.mean = tfn__bias_or_0(p->mean, r*groups + g);
+            row.rstd = p->rstd[r*groups + g];
             if (plain && p->kind == TFN_NORM_LAYER)
-                TFN__N(tfn__norm_slope)(p, at, gain, n, n, mean, rstd, (float)n, TFN__GAIN_AS_IS,
-                                        TFN__SHIFT_MEAN);
+                TFN__N(tfn__norm_gradient)(p, &row, (float)row.n, TFN__GAIN_AS_IS,
+                                           TFN__SHIFT_MEAN);
             else if (plain && p->kind == TFN_NORM_RMS)
-                TFN__N(tfn__norm_slope)(p, at, gain, n, n, 0, rstd, (float)n, TFN__GAIN_AS_IS,
-                                        TFN__SHIFT_NONE);
-            else TFN__N(tfn__norm_slope_any)(p, at, gain, n, mean, rstd);
+                TFN__N(tfn__norm_gradient)(p, &row, (float)row.n, TFN__GAIN_AS_IS,
+                                           TFN__SHIFT_NONE);
+            else TFN__N(tfn__norm_gradient_any)(p, &row);
         }
 }
 
-/* n columns from c on, all in group g: down the rows, each gradient a chain. The gradients stay in
- * the first cache, rows stream by. */
+/* dgain += sum(dy*n), dbias += sum(dy) of n columns from c on, all in group g: down the rows, each
+ * gradient a chain. The gradients stay in the first cache, rows stream by. */
 static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
-    const float *dy = p->dy + c, *x = p->x + c;
-    float *dgain = p->dgain ? p->dgain + c : NULL, *dbias = p->dbias ? p->dbias + c : NULL;
-    for (ptrdiff_t i = 0; i < n && !p->add_params; i++) {
-        if (dgain) dgain[i] = 0;
-        if (dbias) dbias[i] = 0;
-    }
+    const float *dy = p->dy + c;
+    const float *x = p->x + c;
+    float *dgain = p->dgain;
+    float *dbias = p->dbias;
+    if (dgain) dgain += c;
+    if (dbias) dbias += c;
+    tfn__start_chains(dgain, n, p->add_params);
+    tfn__start_chains(dbias, n, p->add_params);
     for (ptrdiff_t r = g; r < p->rows * groups; r += groups, dy += p->cols, x += p->cols) {
-        const TFN__V m = TFN__SET(p->mean ? p->mean[r] : 0), s = TFN__SET(p->rstd[r]);
+        const TFN__V m = TFN__SET(tfn__bias_or_0(p->mean, r));
+        const TFN__V s = TFN__SET(p->rstd[r]);
         if (dgain)
             TFN__EACH(i, k, n) {
                 const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + i, k), m), s);
@@ -4407,16 +4609,20 @@ static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdif
     }
 }
 
+/* Columns first ... first + count - 1, cut where a group ends. */
 static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t first,
                                               ptrdiff_t count)
 {
-    const ptrdiff_t n = p->cols / tfn__norm_groups(p), end = first + count;
+    const ptrdiff_t n = p->cols / tfn__norm_groups(p);
+    const ptrdiff_t end = first + count;
     for (ptrdiff_t c = first, next; c < end; c = next) {
         next = tfn__min(end, (c / n + 1) * n);
         TFN__N(tfn__norm_params)(p, c, next - c, c / n);
     }
 }
 #endif
+
+/* -- softmax -- */
 
 static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
 {
@@ -4428,17 +4634,21 @@ static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
  * abreast, others two, so that no sum waits for the one of the row before. */
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
-    float stat[8];                                 /* of a row the maximum, then the sum */
-    for (ptrdiff_t n; rows > 0 && cols > 0; rows -= n, x += n*cols, y += n*cols) {
-        n = tfn__min(rows, cols <= 256 ? 8 : 2);
-        for (ptrdiff_t r = 0; r < n; r++) stat[r] = TFN__N(tfn__row_max)(x + r*cols, cols);
+    const ptrdiff_t abreast = cols <= 256 ? 8 : 2;
+    float max[8];
+    float sum[8];
+    if (cols <= 0) return;
+    for (ptrdiff_t n; rows > 0; rows -= n, x += n*cols, y += n*cols) {
+        n = tfn__min(rows, abreast);
+        for (ptrdiff_t r = 0; r < n; r++) max[r] = TFN__N(tfn__row_max)(x + r*cols, cols);
         for (ptrdiff_t r = 0; r < n; r++)
-            stat[r] = TFN__N(tfn__row_exp_sum)(y + r*cols, x + r*cols, cols, stat[r]);
-        for (ptrdiff_t r = 0; r < n; r++) TFN__N(tfn__divide_row)(y + r*cols, cols, stat[r]);
+            sum[r] = TFN__N(tfn__row_exp_sum)(y + r*cols, x + r*cols, cols, max[r]);
+        for (ptrdiff_t r = 0; r < n; r++) TFN__N(tfn__divide_row)(y + r*cols, cols, sum[r]);
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* dx = y * (dy - sum(dy*y)): the Jacobian diag(y) - y y^T, times dy. */
 static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const float *y,
                                           ptrdiff_t rows, ptrdiff_t cols, bool add)
 {
