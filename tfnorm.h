@@ -1836,8 +1836,13 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 #endif
 #endif
 
-/* What runs seldom, or only on processors of long ago, clang is to keep small: a sixth less time to
- * compile. gcc takes no longer over the one, and has -O1 for the other: see the instances. */
+/* Attributes of functions, by compiler:
+ *   TFN__SMALL .. TFN__SMALL_END   around code that is not hot: clang optimizes it for size, which
+ *                   takes a sixth less time. gcc has `optimize` pragmas in its place.
+ *   TFN__INLINE     inlined always, but where size was asked for
+ *   TFN__APART      never inlined, nor copied for arguments that are constant
+ *   TFN__NOINLINE   never inlined; gcc may copy it for constant arguments, and should
+ *   TFN__RESTRICT   C99's restrict, also in C++ */
 #ifdef __clang__
 #define TFN__SMALL \
     _Pragma("clang attribute push(__attribute__((minsize)), apply_to = function)")
@@ -1854,20 +1859,20 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 #endif
 #ifdef __clang__
 #define TFN__APART  __attribute__((noinline))
-#else                         /* gcc -O3 would make copies for arguments that are constant */
+#else
 #define TFN__APART  __attribute__((noinline, noclone))
 #endif
-#define TFN__COPIES __attribute__((noinline))
+#define TFN__NOINLINE __attribute__((noinline))
 #define TFN__RESTRICT __restrict
 #elif defined _MSC_VER
 #define TFN__INLINE __forceinline
 #define TFN__APART  __declspec(noinline)
-#define TFN__COPIES
+#define TFN__NOINLINE
 #define TFN__RESTRICT __restrict
 #else
 #define TFN__INLINE inline
 #define TFN__APART
-#define TFN__COPIES
+#define TFN__NOINLINE
 #define TFN__RESTRICT
 #endif
 
@@ -1916,13 +1921,14 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 #endif
 #endif
 
+/* TFN__TRAINS and TFN__ALL are constants for conditions, so that a compiler drops what hangs on
+ * them: training, and what a decoder asks for by TFNORM_ALL_NORMS, namely norms other than LayerNorm
+ * and RMSNorm and topologies other than Pre-LN and Post-LN. */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__TRAINS false
 #else
 #define TFN__TRAINS true
 #endif
-
-/* Norms other than LayerNorm and RMSNorm, rows beyond Pre-LN and Post-LN. */
 #if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
 #define TFN__EXTRA_NORMS
 #define TFN__ALL true
@@ -1930,8 +1936,9 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 #define TFN__ALL false
 #endif
 
-/* Contraction of a*b + c by the compiler would change the bits. The strings are written out: a
- * macro inside them is silently ignored. */
+/* A compiler that contracts a*b + c to one instruction rounds once where the header's definition
+ * of its results rounds twice, so contraction is off. gcc has no pragma of the standard for it. The
+ * strings are written out here and below: gcc ignores a macro inside them, silently. */
 #if defined __clang__
 #pragma STDC FP_CONTRACT OFF
 #elif defined __GNUC__
@@ -1964,12 +1971,17 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
+/* strcmp, strlen: a build with its own TFNORM_MEMSET and TFNORM_MEMCPY has no <string.h>. */
 static int tfn__compare(const char *a, const char *b)
 {
-    while (*a && *a == *b) a++, b++;
+    while (*a == *b) {
+        if (*a == 0) return 0;
+        a++;
+        b++;
+    }
     return (int)(uint8_t)*a - (int)(uint8_t)*b;
 }
-static bool tfn__equal(const char *a, const char *b) { return !tfn__compare(a, b); }
+static bool tfn__equal(const char *a, const char *b) { return tfn__compare(a, b) == 0; }
 
 static size_t tfn__length(const char *s)
 {
@@ -1978,72 +1990,22 @@ static size_t tfn__length(const char *s)
     return n;
 }
 
-/* -- status ---------------------------------------------------------------------------------- */
+/* -- text ------------------------------------------------------------------------------------ */
 
-#define TFN__STATUS_TEXT(name, text) text,
-TFNORM_API const char *tfn_status_text(tfn_status status)
-{
-    static const char *const text[] = { TFN__STATUS_LIST(TFN__STATUS_TEXT) };
-    return (unsigned)status < TFN_STATUS_COUNT ? text[status] : "unknown status";
-}
+/* A text under construction, in a buffer of the caller: what fits is stored, but all of it is
+ * counted in `used`, so that a caller can ask for the size first, as with snprintf. Nothing here
+ * needs <stdio.h>, nor depends on the locale. */
+typedef struct tfn__text {
+    char  *buf;
+    size_t size;
+    size_t used;
+} tfn__text;
 
-TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
-
-/* Keep the first error; always returns the status in force. */
-static tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op, const char *text,
-                            int64_t found, int64_t wanted)
-{
-    if (e->status == TFN_OK) {
-        e->status = status;
-        e->op = op;
-        e->text = text;
-        e->found = found;
-        e->wanted = wanted;
-        e->node = e->layer = -1;
-        e->name[0] = 0;
-    }
-    return e->status;
-}
-
-static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, const char *text,
-                           const char *name)
-{
-    size_t i = 0;
-    if (e->status != TFN_OK) return;
-    tfn__fail(e, status, op, text, 0, 0);
-    for (; name && name[i] && i + 1 < sizeof e->name; i++) e->name[i] = name[i];
-    e->name[i] = 0;
-}
-
-/* An argument that must not be NULL. */
-static bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
-{
-    if (!p) tfn__fail_name(e, TFN_NULL, op, "%s is NULL", name);
-    return p != NULL;
-}
-/* An object that no init has seen is all zero: `part` is one that every init sets. */
-static void tfn__made(tfn_error *e, const char *op, const void *part)
-{
-    if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);
-}
-
-static void tfn__no_error(tfn_error *e)
-{
-    TFNORM_MEMSET(e, 0, sizeof *e);
-    e->node = e->layer = -1;
-}
-/* What concerned a call only does not stick: the object is as good as before. */
-static void tfn__forgive(tfn_error *e)
-{
-    if (e->status == TFN_OK || e->status == TFN_BAD_BATCH) tfn__no_error(e);
-}
-
-/* A text under construction: all of it is counted, what fits is stored. */
-typedef struct tfn__text { char *buf; size_t size, used; } tfn__text;
-
+/* An empty text; over NULL it only counts. */
 static tfn__text tfn__text_in(void *buf, size_t size)
 {
-    tfn__text t = { (char *)buf, buf ? size : 0, 0 };
+    tfn__text t = { (char *)buf, 0, 0 };
+    if (buf) t.size = size;
     return t;
 }
 
@@ -2053,8 +2015,12 @@ static void tfn__put_bytes(tfn__text *t, const void *from, size_t n)
     for (size_t i = 0; i < n; i++, t->used++)
         if (t->used < t->size) t->buf[t->used] = s[i];
 }
-/* A text, or several; NULL is none. */
-static void tfn__put(tfn__text *t, const char *s) { if (s) tfn__put_bytes(t, s, tfn__length(s)); }
+
+/* One string, or three; NULL is none. */
+static void tfn__put(tfn__text *t, const char *s)
+{
+    if (s) tfn__put_bytes(t, s, tfn__length(s));
+}
 static void tfn__put_texts(tfn__text *t, const char *a, const char *b, const char *c)
 {
     tfn__put(t, a);
@@ -2062,20 +2028,26 @@ static void tfn__put_texts(tfn__text *t, const char *a, const char *b, const cha
     tfn__put(t, c);
 }
 
-/* A zero at the end, over the last byte if there is no room for it. Returns the buffer. */
+/* Terminate the text, over its last byte if it is full. Returns the buffer. */
 static char *tfn__end(tfn__text *t)
 {
     if (t->size) t->buf[tfn__min((ptrdiff_t)t->used, (ptrdiff_t)t->size - 1)] = 0;
     return t->buf;
 }
 
+/* `before`, the value in decimal, `after`. The digits are made from the last to the first, of the
+ * magnitude without a sign: that of INT64_MIN has no int64_t. */
 static void tfn__put_int(tfn__text *t, const char *before, int64_t value, const char *after)
 {
     char digits[24];
     int i = 23;
-    uint64_t u = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    uint64_t left = (uint64_t)value;
+    if (value < 0) left = 0 - left;
     digits[i] = 0;
-    do digits[--i] = (char)('0' + u % 10); while (u /= 10);
+    do {
+        digits[--i] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left);
     if (value < 0) digits[--i] = '-';
     tfn__put_texts(t, before, digits + i, after);
 }
@@ -2092,18 +2064,24 @@ static double tfn__decimal(double v, int64_t power)
     return v;
 }
 
-/* The shortest number that reads as x again; 0 for what JSON lacks, infinity and NaN. */
+/* The shortest decimal number that reads as x again, such as 3e-4; 0 for what JSON lacks, infinity
+ * and NaN. |x| = rest * 10^power with 1 <= rest < 10; one digit more is tried at a time, rounded to
+ * nearest, until tfn__decimal of the text is x. 17 digits are always enough. */
 static void tfn__put_float(tfn__text *t, float x)
 {
     char digits[32] = "0";
     int32_t power = 0;
-    double rest = x < 0 ? -(double)x : (double)x;
-    if (!(rest - rest >= 0)) rest = 0;
+    const bool negative = x < 0;
+    double rest = fabs((double)x);
+    if (!(rest - rest >= 0)) rest = 0;                       /* infinity or NaN */
     for (; rest >= 10; power++) rest /= 10;
-    for (; rest > 0 && rest < 1; power--) rest *= 10;
-    for (int32_t n = 0; rest > 0 && n < 17; n++, rest *= 10) {
+    if (rest > 0) for (; rest < 1; power--) rest *= 10;
+
+    for (int32_t n = 0; n < 17; n++, rest *= 10) {
         tfn__text s = tfn__text_in(digits, sizeof digits);
-        const int64_t whole = (x < 0 ? -1 : 1) * (int64_t)(rest + 0.5);
+        int64_t whole = (int64_t)(rest + 0.5);
+        if (negative) whole = -whole;
+        if (whole == 0) break;
         tfn__put_int(&s, NULL, whole, NULL);
         if (power != n) tfn__put_int(&s, "e", power - n, NULL);
         tfn__end(&s);
@@ -2112,11 +2090,79 @@ static void tfn__put_float(tfn__text *t, float x)
     tfn__put(t, digits);
 }
 
-/* "%d" takes found, then wanted; "%s" takes the name. */
-static void tfn__put_error(tfn__text *t, const tfn_error *e)
+/* -- status ---------------------------------------------------------------------------------- */
+
+#define TFN__STATUS_TEXT(name, text) text,
+TFNORM_API const char *tfn_status_text(tfn_status status)
+{
+    static const char *const text[] = { TFN__STATUS_LIST(TFN__STATUS_TEXT) };
+    if ((unsigned)status >= TFN_STATUS_COUNT) return "unknown status";
+    return text[status];
+}
+
+TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
+
+/* Keep the first error of an object; always returns the status in force. `text` may hold "%d",
+ * which becomes `found`, then `wanted`. */
+static tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op, const char *text,
+                            int64_t found, int64_t wanted)
+{
+    if (e->status == TFN_OK) {
+        e->status = status;
+        e->op = op;
+        e->text = text;
+        e->found = found;
+        e->wanted = wanted;
+        e->node = e->layer = -1;
+        e->name[0] = 0;
+    }
+    return e->status;
+}
+
+/* The same about something with a name, for "%s" in the text. The name is copied: it may be in
+ * memory that is gone when the message is read. */
+static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, const char *text,
+                           const char *name)
+{
+    tfn__text t = tfn__text_in(e->name, sizeof e->name);
+    if (e->status != TFN_OK) return;
+    tfn__fail(e, status, op, text, 0, 0);
+    tfn__put(&t, name);
+    tfn__end(&t);
+}
+
+/* False and an error if an argument that is needed is NULL. */
+static bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
+{
+    if (!p) tfn__fail_name(e, TFN_NULL, op, "%s is NULL", name);
+    return p != NULL;
+}
+
+/* An error for an object that no init has seen: it is all zero, so a pointer in it that every init
+ * sets, `part`, is NULL. */
+static void tfn__made(tfn_error *e, const char *op, const void *part)
+{
+    if (!part) tfn__fail(e, TFN_NOT_READY, op, "it was not initialized", 0, 0);
+}
+
+static void tfn__no_error(tfn_error *e)
+{
+    TFNORM_MEMSET(e, 0, sizeof *e);
+    e->node = e->layer = -1;
+}
+
+/* A bad batch concerns the call it was given to, and does not stick: the object is as good as
+ * before. */
+static void tfn__forgive(tfn_error *e)
+{
+    if (e->status == TFN_OK || e->status == TFN_BAD_BATCH) tfn__no_error(e);
+}
+
+/* A message, its placeholders filled in: "%d" takes found, then wanted; "%s" takes the name. */
+static void tfn__put_message(tfn__text *t, const tfn_error *e)
 {
     int64_t value = e->found;
-    for (const char *s = e->text; s && *s; s++)
+    for (const char *s = e->text; *s; s++)
         if (s[0] == '%' && s[1] == 'd') {
             tfn__put_int(t, NULL, value, NULL);
             value = e->wanted;
@@ -2127,6 +2173,7 @@ static void tfn__put_error(tfn__text *t, const tfn_error *e)
         } else tfn__put_bytes(t, s, 1);
 }
 
+/* "linear: the input has 48 channels, the weight wants 64 (node 17, layer 2)" */
 TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size)
 {
     tfn__text t = tfn__text_in(buf, size);
@@ -2134,8 +2181,9 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
         tfn__put(&t, "error is NULL");
         return tfn__end(&t);
     }
-    tfn__put_texts(&t, e->op, e->op ? ": " : NULL, e->text ? NULL : tfn_status_text(e->status));
-    tfn__put_error(&t, e);
+    if (e->op) tfn__put_texts(&t, e->op, ": ", NULL);
+    if (e->text) tfn__put_message(&t, e);
+    else tfn__put(&t, tfn_status_text(e->status));
     if (e->node >= 0 && e->op) {
         tfn__put_int(&t, " (node ", e->node, NULL);
         if (e->layer >= 0) tfn__put_int(&t, ", layer ", e->layer, NULL);
@@ -2146,32 +2194,47 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
 
 /* -- arena ----------------------------------------------------------------------------------- */
 
-/* Products of sizes are checked, always: SIZE_MAX stands for "does not fit" and stays. */
-static size_t tfn__mul(size_t a, size_t b) { return a && b > SIZE_MAX / a ? SIZE_MAX : a * b; }
-static size_t tfn__sum(size_t a, size_t b) { return b > SIZE_MAX - a ? SIZE_MAX : a + b; }
-
-/* A count of floats as size_t, SIZE_MAX where it does not fit. */
-static size_t tfn__count(int64_t n)
+/* Products and sums of sizes are checked, always. SIZE_MAX stands for "does not fit", and what is
+ * computed from it is SIZE_MAX again (a product with 0 apart), so one test at the end is enough. */
+static size_t tfn__mul(size_t a, size_t b)
 {
-    return n < 0 || (uint64_t)n > SIZE_MAX / sizeof(float) ? SIZE_MAX : (size_t)n;
+    if (a != 0 && b > SIZE_MAX / a) return SIZE_MAX;
+    return a * b;
+}
+static size_t tfn__sum(size_t a, size_t b)
+{
+    if (b > SIZE_MAX - a) return SIZE_MAX;
+    return a + b;
 }
 
+/* A count of floats as size_t, SIZE_MAX where they do not fit into memory. */
+static size_t tfn__count(int64_t n)
+{
+    if (n < 0 || (uint64_t)n > SIZE_MAX / sizeof(float)) return SIZE_MAX;
+    return (size_t)n;
+}
+
+/* Bytes, a power of two: a line of the cache, and a vector of AVX-512. */
 #define TFN__ALIGN 64
 
-/* A block of memory handed out from the front. Without a block it only counts, and hands out
- * addresses that are never read. Passed by value for temporary memory: what the callee takes is
- * given back when it returns. */
+/* A block of memory handed out from the front; nothing is ever given back one by one. Without a
+ * block it only counts, and hands out an address that is never read nor NULL: so the size of a
+ * model is found by the very code that builds it, run once on an arena that counts. Passed by value
+ * for temporary memory: what the callee takes is free again when it returns, `peak` has the most
+ * that was in use. */
 typedef struct tfn__arena {
     unsigned char *base;      /* NULL: count only */
     size_t         size, used, peak;
 } tfn__arena;
 
+/* The first aligned address from mem on. */
 static unsigned char *tfn__aligned(void *mem)
 {
     return (unsigned char *)mem + ((0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1));
 }
 
-/* Over a block of any address; over NULL it counts, or has no room where the size is 0. */
+/* An arena over a block of any address, of whose bytes it leaves out what aligning it may cost.
+ * Over NULL it counts as far as `size`. */
 static tfn__arena tfn__arena_in(void *mem, size_t size)
 {
     tfn__arena a = { NULL, 0, 0, 0 };
@@ -2180,13 +2243,14 @@ static tfn__arena tfn__arena_in(void *mem, size_t size)
     return a;
 }
 
-/* From here on it counts. */
+/* From here on it counts, without a limit but that of size_t. */
 static void tfn__only_count(tfn__arena *a)
 {
     a->base = NULL;
     a->size = SIZE_MAX - 2 * TFN__ALIGN;
 }
 
+/* `count` things of `each` bytes, aligned, or NULL and an error. */
 static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_error *e)
 {
     size_t bytes = tfn__mul(count, each);
@@ -2203,7 +2267,8 @@ static unsigned char *tfn__take(tfn__arena *a, size_t count, size_t each, tfn_er
     }
     a->used = end;
     if (end > a->peak) a->peak = end;
-    return a->base ? a->base + start : (unsigned char *)(uintptr_t)TFN__ALIGN;
+    if (!a->base) return (unsigned char *)(uintptr_t)TFN__ALIGN;
+    return a->base + start;
 }
 
 static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
@@ -2213,8 +2278,11 @@ static int32_t *tfn__take_ids(tfn__arena *a, size_t n, tfn_error *e)
 
 /* -- order ----------------------------------------------------------------------------------- */
 
+/* Sorting by index: whether element i of x comes before element j. */
 typedef bool tfn__before_fn(const void *x, int32_t i, int32_t j);
 
+/* One step of heapsort: `order` is a heap with the greatest at its top, but for the index at `at`,
+ * which sinks below children that come after it. */
 static void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *before, const void *x)
 {
     int32_t moved = order[at];
@@ -2227,7 +2295,8 @@ static void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *bef
     order[at] = moved;
 }
 
-/* 0..n-1 in order: heapsort. */
+/* The indices 0..n-1 in the order of their elements: heapsort (Williams 1964), which needs no
+ * memory and never n^2 comparisons. It is not stable: `before` must decide ties. */
 static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
 {
     for (int32_t i = 0; i < n; i++) order[i] = i;
@@ -2242,7 +2311,12 @@ static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const 
 
 /* -- rng ------------------------------------------------------------------------------------- */
 
-/* Vigna's splitmix64 finalizer over key + index * golden ratio: a counter-based generator. */
+/* A counter-based generator: draw number `index` of a key is a function of the two, without a
+ * state. So any thread can draw any number, a mask need not be stored, and a resumed run draws what
+ * an uninterrupted one would. It is splitmix64 (Steele, Lea & Flood 2014), which adds 2^64 / golden
+ * ratio at each step and sends the sum through this mixer (constants: Stafford's variant 13). */
+#define TFN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
 static uint64_t tfn__mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -2252,36 +2326,46 @@ static uint64_t tfn__mix(uint64_t x)
 
 TFNORM_API tfn_key tfn_key_make(uint64_t seed)
 {
-    const tfn_key key = { tfn__mix(seed + UINT64_C(0x9e3779b97f4a7c15)) };
+    const tfn_key key = { tfn__mix(seed + TFN__GOLDEN) };
     return key;
 }
 
+/* A key for a part of what the key is for: the step, the layer, the purpose. */
 TFNORM_API tfn_key tfn_key_fold(tfn_key key, uint64_t data)
 {
-    key.bits = tfn__mix(key.bits ^ tfn__mix(data + UINT64_C(0x9e3779b97f4a7c15)));
+    key.bits = tfn__mix(key.bits ^ tfn__mix(data + TFN__GOLDEN));
     return key;
 }
 
 TFNORM_API uint64_t tfn_random_bits(tfn_key key, uint64_t index)
 {
-    return tfn__mix(key.bits + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    return tfn__mix(key.bits + (index + 1) * TFN__GOLDEN);
 }
 
+/* In [0, 1): 24 bits over 2^24, of which a float holds every one. */
 TFNORM_API float tfn_random_uniform(tfn_key key, uint64_t index)
 {
     return (float)(tfn_random_bits(key, index) >> 40) * (float)(1.0 / 16777216);
 }
 
-/* A Feistel network over the next even number of bits, walked until it lands below n. */
+/* Where i of 0..n-1 goes in a random permutation, without a table of it. Four rounds of a Feistel
+ * network permute the numbers of 2*half bits, the fewest that hold n - 1 (Luby & Rackoff 1988). It
+ * is applied again until the number is below n, which makes it a permutation of these (cycle
+ * walking, Black & Rogaway 2002). At least every fourth number is below n: it takes four tries on
+ * average, or fewer. */
 TFNORM_API int64_t tfn_random_shuffle(tfn_key key, int64_t i, int64_t n)
 {
+    const int most = 31;              /* bits of a half: n up to 2^62 */
     int half = 1;
-    uint64_t x = (uint64_t)i, mask;
+    uint64_t x = (uint64_t)i;
+    uint64_t mask;
     if (n <= 1) return 0;
-    while (half < 31 && ((uint64_t)n - 1) >> (2 * half)) half++;
+    for (; half < most; half++)
+        if (((uint64_t)n - 1) >> (2 * half) == 0) break;
     mask = (UINT64_C(1) << half) - 1;
     do {
-        uint64_t left = x >> half, right = x & mask;
+        uint64_t left = x >> half;
+        uint64_t right = x & mask;
         for (uint64_t round = 0; round < 4; round++) {
             uint64_t t = right;
             right = left ^ (tfn_random_bits(tfn_key_fold(key, round), right) & mask);
@@ -3257,7 +3341,7 @@ static TFN__INLINE void TFN__N(tfn__sources)(const float **row, const float *s, 
  * last group of lanes may run over into the next row, which is written after it: hence right to
  * left. 64 steps on end are what a source gives before the next one, so that sources 4 KiB apart,
  * which share a few cache sets, do not push each other out; the 64 that follow are fetched. */
-static TFN__COPIES ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, const float *s,
+static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, const float *s,
                                                      ptrdiff_t lane, ptrdiff_t count, ptrdiff_t k)
 {
     const ptrdiff_t done = k / 4 * 4;
@@ -3339,7 +3423,7 @@ static void TFN__N(tfn__matmul_turned)(const tfn_matmul_args *p)
 
 /* d (k, width): d[p*width + j] = s[p*step + j*lane]; lanes from count on hold any numbers. Where
  * lane is not 1 it may write up to a vector too far. */
-static TFN__COPIES void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s, ptrdiff_t lane,
+static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s, ptrdiff_t lane,
                                          ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
 {
     ptrdiff_t p = 0;
@@ -16817,7 +16901,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__BARE_ROW
 #undef TFN__BLOCK
 #undef TFN__BRANCH
-#undef TFN__COPIES
+#undef TFN__NOINLINE
 #undef TFN__DETACHED
 #undef TFN__EACH16
 #undef TFN__DURABLE
