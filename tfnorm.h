@@ -1922,8 +1922,8 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 #endif
 
 /* TFN__TRAINS and TFN__ALL are constants for conditions, so that a compiler drops what hangs on
- * them: training, and what a decoder asks for by TFNORM_ALL_NORMS, namely norms other than LayerNorm
- * and RMSNorm and topologies other than Pre-LN and Post-LN. */
+ * them: training, and what a decoder asks for by TFNORM_ALL_NORMS, namely norms other than
+ * LayerNorm and RMSNorm and topologies other than Pre-LN and Post-LN. */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__TRAINS false
 #else
@@ -2984,7 +2984,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vcut)(TFN__V x, float least)
 }
 
 /* y = v, or y + v: the k lanes at y. */
-static TFN__INLINE void TFN__N(tfn__give)(float *y, TFN__V v, ptrdiff_t k, bool add)
+static TFN__INLINE void TFN__N(tfn__store_or_add)(float *y, TFN__V v, ptrdiff_t k, bool add)
 {
     if (add) v = TFN__ADD(TFN__GET(y, k), v);
     TFN__PUT(y, v, k);
@@ -3110,7 +3110,7 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
         }
         TFN__EACH(i, k, count) {
             const TFN__V f = TFN__GET(factor + i, k), v = TFN__MUL(TFN__GET(x + i, k), f);
-            TFN__N(tfn__give)(y + i, TFN__LESS(zero, f, v, zero), k, add);
+            TFN__N(tfn__store_or_add)(y + i, TFN__LESS(zero, f, v, zero), k, add);
         }
     }
 }
@@ -3423,8 +3423,9 @@ static void TFN__N(tfn__matmul_turned)(const tfn_matmul_args *p)
 
 /* d (k, width): d[p*width + j] = s[p*step + j*lane]; lanes from count on hold any numbers. Where
  * lane is not 1 it may write up to a vector too far. */
-static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s, ptrdiff_t lane,
-                                         ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
+static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s,
+                                            ptrdiff_t lane, ptrdiff_t step, ptrdiff_t count,
+                                            ptrdiff_t k)
 {
     ptrdiff_t p = 0;
     if (lane == 1)
@@ -4403,7 +4404,7 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
         const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
         TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, c, k, how);
         g = TFN__MUL(s, TFN__SUB(TFN__SUB(g, a), TFN__MUL(v, b)));
-        TFN__N(tfn__give)(dx + c, g, k, add);
+        TFN__N(tfn__store_or_add)(dx + c, g, k, add);
     }
 }
 #endif
@@ -4740,7 +4741,7 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
         const TFN__V dot = TFN__SET(TFN__N(tfn__row_dot)(dy, y, cols));
         TFN__EACH(c, k, cols) {
             const TFN__V d = TFN__SUB(TFN__GET(dy + c, k), dot);
-            TFN__N(tfn__give)(dx + c, TFN__MUL(TFN__GET(y + c, k), d), k, add);
+            TFN__N(tfn__store_or_add)(dx + c, TFN__MUL(TFN__GET(y + c, k), d), k, add);
         }
     }
 }
@@ -5254,7 +5255,7 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
 {
     TFN__EACH(i, k, n) {
         const TFN__V v = TFN__MUL(TFN__GET(a + i, k), TFN__GET(b + i, k));
-        TFN__N(tfn__give)(y + i, v, k, add);
+        TFN__N(tfn__store_or_add)(y + i, v, k, add);
     }
 }
 
@@ -5276,8 +5277,9 @@ static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const f
 {
 #define TFN__CALL(which)                                                                       \
     TFN__EACH(i, k, n)                                                                         \
-        TFN__N(tfn__give)(dx + i, TFN__MUL(TFN__N(tfn__slope)(TFN__GET(x + i, k), which),      \
-                                           TFN__GET(dy + i, k)), k, add)
+        TFN__N(tfn__store_or_add)(dx + i, TFN__MUL(TFN__N(tfn__slope)(TFN__GET(x + i, k),      \
+                                                                      which),                  \
+                                                   TFN__GET(dy + i, k)), k, add)
     TFN__KINDS(kind, TFN__CALL)
 #undef TFN__CALL
 }
@@ -5307,7 +5309,7 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
     for (ptrdiff_t r = 0; r < rows; r++, x += cols, y += cols)
         TFN__EACH(c, k, cols) {
             const TFN__V u = TFN__MUL(TFN__GET(x + c, k), TFN__GET(v + c, k));
-            TFN__N(tfn__give)(y + c, u, k, add);
+            TFN__N(tfn__store_or_add)(y + c, u, k, add);
         }
 }
 
@@ -5475,7 +5477,7 @@ static void TFN__N(tfn__softmax_slope)(float *dx, const float *x, ptrdiff_t n, f
     const TFN__V m = TFN__SET(max), s = TFN__SET(scale), t = TFN__SET(-share);
     TFN__EACH(i, k, n) {
         const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__GET(x + i, k), m));
-        TFN__N(tfn__give)(dx + i, TFN__FMA(s, e, t), k, add);
+        TFN__N(tfn__store_or_add)(dx + i, TFN__FMA(s, e, t), k, add);
     }
 }
 
@@ -5735,7 +5737,7 @@ TFN__SMALL_END
 /* The nearest IEEE halves, ties to even; infinite from 65520 on. Adding and taking away 2^13 times
  * the power of two below |x|, at least 2^-14, rounds to 11 bits. Without a branch it is vectors,
  * where -O3 is on, and 7 times as fast. */
-static inline void tfn__halve(float *p, ptrdiff_t n)
+static inline void tfn__round_to_half(float *p, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; p && i < n; i++) {
 #ifndef TFN__DOUBLE
@@ -8342,15 +8344,16 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 
 /* Simulated half precision: what an entry wrote. The loss stays in float, and sigma, as in the code
  * of its authors. */
-static void tfn__halve_entry(const tfn__call *c, int32_t kind)
+static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
     if (kind == TFN__FORWARD || kind == TFN__REDO) {
         bool exact = c->n->op == TFN__OP_LOSS || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
-        if (!exact) tfn__halve(c->y, c->rows * c->cols);
+        if (!exact) tfn__round_to_half(c->y, c->rows * c->cols);
     } else if (kind == TFN__PREPARE) {
-        tfn__halve(c->dy, c->rows * c->cols);
+        tfn__round_to_half(c->dy, c->rows * c->cols);
     } else if (kind == TFN__BACKWARD) {
-        for (int j = 0; j < TFN_INPUTS; j++) tfn__halve(c->dx[j], c->x_rows[j] * c->x_cols[j]);
+        for (int j = 0; j < TFN_INPUTS; j++)
+            tfn__round_to_half(c->dx[j], c->x_rows[j] * c->x_cols[j]);
     }
 }
 
@@ -8363,7 +8366,7 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         tfn__make_call(&c, t, r, t->order[e], work);
         c.chunks = tfn__entry_chunks(&c, kind);
         for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
-        if (TFN__ALL && t->half) tfn__halve_entry(&c, kind);
+        if (TFN__ALL && t->half) tfn__round_entry(&c, kind);
 #ifdef TFN__POISON          /* the tests' proof of the planner: what is dead becomes NaN */
         TFN__POISON(t, r, e);
 #endif
@@ -12115,7 +12118,7 @@ static void tfn__refresh_copy(const tfn_model *m, float *copy)
 {
     if (!TFN__ALL || !m->desc.half) return;
     TFNORM_MEMCPY(copy, m->params, (size_t)m->param_floats * sizeof(float));
-    tfn__halve(copy, (ptrdiff_t)m->param_floats);
+    tfn__round_to_half(copy, (ptrdiff_t)m->param_floats);
 }
 static void tfn__refresh(tfn_model *m) { tfn__refresh_copy(m, m->run.params); }
 

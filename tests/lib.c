@@ -38,7 +38,7 @@ double lib_pow(double x, double y)                  { return tfn__pow(x, y); }
 void lib_update_at(tfn_update_args *u, int64_t t)        { tfn__update_at(u, t); }
 #endif
 #ifndef TFN__DOUBLE
-void lib_round_to_half(float *p, ptrdiff_t n)       { tfn__halve(p, n); }
+void lib_round_to_half(float *p, ptrdiff_t n)       { tfn__round_to_half(p, n); }
 #endif
 
 bool lib_bind(tfn_model *m, const tfn_batch *batch)
