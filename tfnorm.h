@@ -2124,11 +2124,15 @@ static tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op, con
 static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, const char *text,
                            const char *name)
 {
-    tfn__text t = tfn__text_in(e->name, sizeof e->name);
+    size_t n = 0;
     if (e->status != TFN_OK) return;
     tfn__fail(e, status, op, text, 0, 0);
-    tfn__put(&t, name);
-    tfn__end(&t);
+    if (name)
+        for (; name[n]; n++) {
+            if (n == sizeof e->name - 1) break;
+            e->name[n] = name[n];
+        }
+    e->name[n] = 0;
 }
 
 /* False and an error if an argument that is needed is NULL. */
