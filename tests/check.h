@@ -14,30 +14,60 @@
 
 static int check_passed, check_failed, check_errors;
 static const char *check_skipped, *check_name;
+static char check_case[300];
 
 #define TEST(name) static void name(void)
+
+/* Which case of a table is checked, until the next CASE or the test's end: printed with what fails. */
+#define CASE(...) ((void)snprintf(check_case, sizeof check_case, __VA_ARGS__))
+
+/* The first failures of a test are printed, all are counted. */
+static int check_fails(const char *file, int line)
+{
+    if (check_errors++ >= 5) return 0;
+    printf("  %s:%d: ", file, line);
+    if (check_case[0]) printf("[%s] ", check_case);
+    return 1;
+}
 #define FAIL(...)                                                                              \
     do {                                                                                       \
-        if (check_errors++ < 5)                                                                \
-            printf("  %s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), printf("\n");        \
+        if (!check_fails(__FILE__, __LINE__)) break;                                           \
+        printf(__VA_ARGS__);                                                                   \
+        printf("\n");                                                                          \
     } while (0)
 #define CHECK(x) do { if (!(x)) FAIL("%s", #x); } while (0)
 #define CHECK_INT(a, b)                                                                        \
     do {                                                                                       \
-        long long a_ = (long long)(a), b_ = (long long)(b);                                    \
+        const long long a_ = (long long)(a);                                                   \
+        const long long b_ = (long long)(b);                                                   \
         if (a_ != b_) FAIL("%s is %lld, not %lld", #a, a_, b_);                                \
     } while (0)
 /* |a - b| <= tolerance * max(1, |b|); NaN fails */
 #define CHECK_CLOSE(a, b, tolerance)                                                           \
     do {                                                                                       \
-        double a_ = (a), b_ = (b);                                                             \
-        if (!(fabs(a_ - b_) <= (tolerance) * (fabs(b_) > 1 ? fabs(b_) : 1)))                   \
+        const double a_ = (a);                                                                 \
+        const double b_ = (b);                                                                 \
+        const double scale_ = fabs(b_) > 1 ? fabs(b_) : 1;                                     \
+        if (!(fabs(a_ - b_) <= (tolerance) * scale_))                                          \
             FAIL("%s is %.9g, not %.9g", #a, a_, b_);                                          \
     } while (0)
-#define CHECK_BITS(a, b, bytes)                                                                \
-    do {                                                                                       \
-        if (memcmp(a, b, bytes)) FAIL("%s and %s differ", #a, #b);                             \
-    } while (0)
+
+/* Where two blocks differ first: the byte, and the four bytes around it as hexadecimal words. */
+static inline void check_bits(const void *a, const void *b, size_t bytes, const char *names,
+                       const char *file, int line)
+{
+    const unsigned char *x = (const unsigned char *)a;
+    const unsigned char *y = (const unsigned char *)b;
+    size_t i = 0;
+    if (!bytes || !memcmp(a, b, bytes) || !check_fails(file, line)) return;
+    while (x[i] == y[i]) i++;
+    printf("%s differ from byte %lu of %lu (float %lu):", names, (unsigned long)i,
+           (unsigned long)bytes, (unsigned long)(i / 4));
+    i -= i % 4;
+    for (size_t j = i; j < bytes && j < i + 4; j++) printf(" %02x/%02x", x[j], y[j]);
+    printf("\n");
+}
+#define CHECK_BITS(a, b, bytes) check_bits(a, b, bytes, #a " and " #b, __FILE__, __LINE__)
 #define SKIP(reason) do { check_skipped = (reason); return; } while (0)
 
 static void check_run(const char *name, void (*test)(void))
@@ -49,6 +79,7 @@ static void check_run(const char *name, void (*test)(void))
     check_errors = 0;
     check_skipped = NULL;
     check_name = name;
+    check_case[0] = 0;
     test();
     if (check_skipped) printf("skipped: %s: %s\n", name, check_skipped);
     else {

@@ -41,92 +41,272 @@ static int model_count(void)
     while (tfn_recipe_at(n)) n++;
     return check_tier() >= 2 ? 3 * n : n;
 }
+/* What the recipes take in turn, besides themselves. */
+static const tfn_model_desc model_turns[] = {
+    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU },
+    { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
+      .attention_cap = 5, .activation_dropout = 0.125f, .bands = MODEL_BANDS, .norm_warmup = 1 },
+    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .bands = MODEL_BANDS,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .norm_warmup = 1 },
+    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU,
+      .activation_dropout = 0.125f },
+    { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .untied = true,
+      .activation_dropout = 0.125f, .norm_warmup = 1 },
+    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,
+      .dropout = 0.125f, .attention_dropout = 0.125f }
+};
+enum { MODEL_TURNS = sizeof model_turns / sizeof *model_turns };
+
 static tfn_model_desc model_desc(int i)
 {
     const bool all = check_tier() >= 2;
-    const int recipe = all ? i / 3 : i, arch = all ? i % 3 : (i + i / 3) % 3;
-    tfn_model_desc d;
-    memset(&d, 0, sizeof d);
+    const int recipe = all ? i / 3 : i;
+    const int arch = all ? i % 3 : (i + i / 3) % 3;
+    tfn_model_desc d = model_turns[i % MODEL_TURNS];
     d.recipe = tfn_recipe_at(recipe)->name;
+    d.arch = (tfn_arch)arch;
+    CASE("model %d: arch %d, %s", i, arch, d.recipe);
     d.vocab = MODEL_V;
     d.context = MODEL_T;
-    d.arch = (tfn_arch)arch;
-    d.source_context = arch == TFN_ARCH_ENCODER_DECODER ? MODEL_TS : 0;
-    d.width = MODEL_WIDTH;
-    d.layers = arch == TFN_ARCH_ENCODER_DECODER ? 2 : 3;
+    d.layers = 3;
+    if (d.arch == TFN_ARCH_ENCODER_DECODER) {
+        d.layers = 2;
+        d.source_context = MODEL_TS;
+    } else d.bands = 0;
     d.decoder_layers = 3;
+    d.width = MODEL_WIDTH;
     d.heads = MODEL_HEADS;
     d.ffn = 20;
-    d.activation = !strcmp(d.recipe, "ngpt")
-        || i % 5 == 1 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_GELU;
+    if (!strcmp(d.recipe, "ngpt")) d.activation = TFN_ACTIVATION_SWIGLU;
     /* no norm: else it bursts */
     if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
     if (!strcmp(d.recipe, "prmsnorm")) d.width = 64;                    /* four features, not one */
-    d.position = i % 2 ? TFN_POSITION_LEARNED : TFN_POSITION_ROTARY;
-    d.untied = i % 4 == 1;
-    d.attention_cap = i % 6 == 1 ? 5 : 0;
-    d.logit_cap = i % 6 == 2 ? 4 : 0;
-    d.dropout = d.attention_dropout = i % 4 >= 2 ? (float)0.125 : 0;
-    d.activation_dropout = i % 3 ? (float)0.125 : 0;
-    d.bands = arch == TFN_ARCH_ENCODER_DECODER && i % 2 ? MODEL_BANDS : 0;
-    d.norm_warmup = i % 2;
     d.batch = MODEL_B;
     d.seed = (uint64_t)i;
     d.threads = 1;
     return d;
 }
 #else
-static int model_count(void) { return check_tier() ? 54 : 18; }
+/* Stacks x topologies x norms, with everything else spread over them. */
+static const tfn_model_desc model_table[] = {
+    { .arch = TFN_ARCH_DECODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 4, .position = TFN_POSITION_LEARNED,
+      .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GELU, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL,
+      .smoothing = 0.125f, .smoothing_kind = TFN_SMOOTHING_FAIRSEQ, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 2,
+      .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ, .untied = true, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 2, .position = TFN_POSITION_ROTARY,
+      .untied = true, .no_bias = true, .cutoffs = { 9, 15 }, .dropout = 0.125f,
+      .attention_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 1, .position = TFN_POSITION_NONE,
+      .scale_embedding = true, .segments = 3, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 1, .position = TFN_POSITION_LEARNED,
+      .scale_embedding = true, .bands = MODEL_BANDS, .smoothing = 0.125f, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
+      .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL,
+      .untied = true, .scale_embedding = true },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ,
+      .untied = true, .scale_embedding = true, .head = TFN_HEAD_SEQUENCE, .classes = 5,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .topology = &model_own,
+      .norm = "layernorm", .activation = TFN_ACTIVATION_GELU, .kv_heads = 2,
+      .position = TFN_POSITION_ROTARY, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 2, .position = TFN_POSITION_NONE,
+      .cutoffs = { 9 }, .dropout = 0.125f, .attention_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 1, .position = TFN_POSITION_LEARNED,
+      .untied = true, .segments = 3, .head = TFN_HEAD_SEQUENCE, .classes = 5,
+      .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 1, .position = TFN_POSITION_SINUSOIDAL,
+      .untied = true, .separate_source = true, .bands = MODEL_BANDS, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 4,
+      .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ, .scale_embedding = true },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 4, .position = TFN_POSITION_ROTARY,
+      .scale_embedding = true, .smoothing = 0.125f, .dropout = 0.125f, .attention_dropout = 0.125f,
+      .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 2, .position = TFN_POSITION_NONE,
+      .untied = true, .no_bias = true, .scale_embedding = true, .separate_source = true,
+      .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GELU, .kv_heads = 2, .position = TFN_POSITION_LEARNED,
+      .untied = true, .scale_embedding = true, .cutoffs = { 9, 15 }, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 1, .position = TFN_POSITION_SINUSOIDAL,
+      .segments = 3, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 1, .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ,
+      .separate_source = true, .bands = MODEL_BANDS, .smoothing = 0.125f,
+      .smoothing_kind = TFN_SMOOTHING_FAIRSEQ, .dropout = 0.125f, .attention_dropout = 0.125f,
+      .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 4, .position = TFN_POSITION_ROTARY,
+      .untied = true },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 4, .position = TFN_POSITION_NONE,
+      .untied = true, .head = TFN_HEAD_SEQUENCE, .classes = 5, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 2, .position = TFN_POSITION_LEARNED,
+      .scale_embedding = true, .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 2, .position = TFN_POSITION_SINUSOIDAL,
+      .scale_embedding = true, .cutoffs = { 9 }, .dropout = 0.125f, .attention_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GELU, .kv_heads = 1, .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ,
+      .untied = true, .scale_embedding = true, .segments = 3, .head = TFN_HEAD_SEQUENCE,
+      .classes = 5, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 1, .position = TFN_POSITION_ROTARY,
+      .untied = true, .scale_embedding = true, .bands = MODEL_BANDS, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 4, .position = TFN_POSITION_NONE },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 4, .position = TFN_POSITION_LEARNED,
+      .no_bias = true, .smoothing = 0.125f, .smoothing_kind = TFN_SMOOTHING_FAIRSEQ,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .topology = &model_own,
+      .norm = "layernorm", .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 2,
+      .position = TFN_POSITION_SINUSOIDAL, .untied = true, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 2,
+      .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ, .untied = true, .cutoffs = { 9, 15 },
+      .dropout = 0.125f, .attention_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 1, .position = TFN_POSITION_ROTARY,
+      .scale_embedding = true, .segments = 3, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GELU, .kv_heads = 1, .position = TFN_POSITION_NONE,
+      .scale_embedding = true, .separate_source = true, .bands = MODEL_BANDS, .smoothing = 0.125f,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 4, .position = TFN_POSITION_LEARNED,
+      .untied = true, .scale_embedding = true, .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL,
+      .untied = true, .scale_embedding = true, .head = TFN_HEAD_SEQUENCE, .classes = 5,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 2, .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ,
+      .separate_source = true, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 2, .position = TFN_POSITION_ROTARY,
+      .cutoffs = { 9 }, .dropout = 0.125f, .attention_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1, .position = TFN_POSITION_NONE,
+      .untied = true, .segments = 3, .head = TFN_HEAD_SEQUENCE, .classes = 5,
+      .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 1, .position = TFN_POSITION_LEARNED,
+      .untied = true, .separate_source = true, .bands = MODEL_BANDS, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GELU, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL,
+      .no_bias = true, .scale_embedding = true },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 4,
+      .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ, .scale_embedding = true, .smoothing = 0.125f,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "post", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 2, .position = TFN_POSITION_ROTARY,
+      .untied = true, .scale_embedding = true, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 2, .position = TFN_POSITION_NONE,
+      .untied = true, .scale_embedding = true, .cutoffs = { 9, 15 }, .dropout = 0.125f,
+      .attention_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 1, .position = TFN_POSITION_LEARNED,
+      .segments = 3, .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "layernorm",
+      .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1, .position = TFN_POSITION_SINUSOIDAL,
+      .bands = MODEL_BANDS, .smoothing = 0.125f, .smoothing_kind = TFN_SMOOTHING_FAIRSEQ,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ,
+      .untied = true },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
+      .activation = TFN_ACTIVATION_GELU, .kv_heads = 4, .position = TFN_POSITION_ROTARY,
+      .untied = true, .head = TFN_HEAD_SEQUENCE, .classes = 5, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .topology = &model_own,
+      .norm = "layernorm", .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 2,
+      .position = TFN_POSITION_NONE, .scale_embedding = true, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 2, .position = TFN_POSITION_LEARNED,
+      .scale_embedding = true, .cutoffs = { 9 }, .dropout = 0.125f, .attention_dropout = 0.125f,
+      .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 1, .position = TFN_POSITION_SINUSOIDAL,
+      .untied = true, .scale_embedding = true, .segments = 3, .head = TFN_HEAD_SEQUENCE,
+      .classes = 5, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "post", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 1,
+      .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ, .untied = true, .no_bias = true,
+      .scale_embedding = true, .separate_source = true, .bands = MODEL_BANDS, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 4, .position = TFN_POSITION_ROTARY },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_RELU, .kv_heads = 4, .position = TFN_POSITION_NONE,
+      .smoothing = 0.125f, .smoothing_kind = TFN_SMOOTHING_FAIRSEQ, .dropout = 0.125f,
+      .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GELU, .kv_heads = 2, .position = TFN_POSITION_LEARNED,
+      .untied = true, .separate_source = true, .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_GELU_TANH, .kv_heads = 2, .position = TFN_POSITION_SINUSOIDAL,
+      .untied = true, .cutoffs = { 9, 15 }, .dropout = 0.125f, .attention_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_SILU, .kv_heads = 1, .position = TFN_POSITION_SINUSOIDAL_FAIRSEQ,
+      .scale_embedding = true, .segments = 3, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .topology = &model_own, .norm = "rmsnorm",
+      .activation = TFN_ACTIVATION_TANH, .kv_heads = 1, .position = TFN_POSITION_ROTARY,
+      .scale_embedding = true, .separate_source = true, .bands = MODEL_BANDS, .smoothing = 0.125f,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
+};
+static int model_count(void)
+{
+    return check_tier() ? (int)(sizeof model_table / sizeof *model_table) : 18;
+}
+
 static tfn_model_desc model_desc(int i)
 {
-    static const char *const norms[] = { "layernorm", "rmsnorm" };
-    static const tfn_activation_kind activations[] = { TFN_ACTIVATION_RELU, TFN_ACTIVATION_GELU,
-        TFN_ACTIVATION_GELU_TANH, TFN_ACTIVATION_SILU,
-                                                  TFN_ACTIVATION_TANH,
-                                                  TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_SWIGLU };
-    static const tfn_position_kind positions[] = { TFN_POSITION_LEARNED, TFN_POSITION_SINUSOIDAL,
-                                                   TFN_POSITION_SINUSOIDAL_FAIRSEQ,
-                                                   TFN_POSITION_ROTARY, TFN_POSITION_NONE };
-    tfn_model_desc d;
-    memset(&d, 0, sizeof d);
+    tfn_model_desc d = model_table[i];
+    CASE("model %d: arch %d, %s%s, %s", i, (int)d.arch, d.recipe, d.topology ? " (own row)" : "",
+         d.norm);
     d.vocab = MODEL_V;
     d.context = MODEL_T;
-    d.arch = (tfn_arch)(i % 3);
-    d.source_context = d.arch == TFN_ARCH_ENCODER_DECODER ? MODEL_TS : 0;
+    if (d.arch == TFN_ARCH_ENCODER_DECODER) d.source_context = MODEL_TS;
     d.width = MODEL_WIDTH;
     d.layers = 2;
     d.decoder_layers = 2;
     d.heads = MODEL_HEADS;
-    d.kv_heads = MODEL_HEADS >> i / 2 % 3;
     d.ffn = 20;
-    d.recipe = i / 3 % 3 == 0 ? "post" : "pre";
-    d.topology = i / 3 % 3 == 2 ? &model_own : NULL;
-    d.norm = norms[i / 9 % 2];
-    d.activation = activations[i % 7];
-    d.position = positions[i % 5];
-    d.untied = i / 2 % 2 == 1;
-    d.no_bias = i % 11 == 3;
-    d.scale_embedding = i / 4 % 2 == 1;
-    d.separate_source = d.arch == TFN_ARCH_ENCODER_DECODER && i / 9 % 2 == 1;
-    d.segments = d.arch == TFN_ARCH_ENCODER && i / 3 % 2 ? 3 : 0;
-    d.bands = i % 6 == 5 ? MODEL_BANDS : 0;             /* of encoder-decoders */
-    d.head = d.arch == TFN_ARCH_ENCODER && i / 6 % 2 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
-    d.classes = d.head == TFN_HEAD_SEQUENCE ? 5 : 0;
-    d.cutoffs[0] = i % 6 == 3 ? 9 : 0;                  /* of decoders */
-    d.cutoffs[1] = i % 12 == 3 ? 15 : 0;
-    d.smoothing = i % 4 == 1 && !d.cutoffs[0] ? (float)0.125 : 0;
-    d.smoothing_kind = i % 8 == 1 ? TFN_SMOOTHING_FAIRSEQ : TFN_SMOOTHING_UNIFORM;
-    d.dropout = d.attention_dropout = i % 2 ? (float)0.125 : 0;
-    d.activation_dropout = i % 3 ? (float)0.125 : 0;
     d.init = "xavier-uniform";
     d.decay = (float)0.01;
-    d.clip = i % 5 ? 0 : (float)0.5;
     d.batch = MODEL_B;
     d.seed = (uint64_t)i;
     d.threads = 1;
     return d;
 }
-
 #endif
 
 static const tfn_norm_rule *model_norm(const tfn_model_desc *d)
