@@ -331,26 +331,33 @@ TEST(generate_exhaustive)
 {
     static generate_text list[GENERATE_TEXTS];
     static generate_case c;
-    for (int i = 0; i < 6; i++) {
-        tfn_model_desc d = generate_desc(i % 2 ? "post" : "pre", i % 3 ? TFN_ARCH_DECODER
-                                         : TFN_ARCH_ENCODER_DECODER);
+    static const struct { const char *recipe; tfn_arch arch; int32_t vocab, tokens; int texts; }
+    cases[] = {         /* texts of at most so many tokens of a vocabulary less padding and end */
+        { "pre",  TFN_ARCH_ENCODER_DECODER, 4, 4, 2 + 4 + 8 + 16 },
+        { "post", TFN_ARCH_DECODER,         5, 3, 3 + 9 + 27 },
+        { "pre",  TFN_ARCH_DECODER,         4, 4, 2 + 4 + 8 + 16 },
+        { "post", TFN_ARCH_ENCODER_DECODER, 5, 3, 3 + 9 + 27 }
+    };
+    for (int i = 0; i < 4; i++) {
+        tfn_model_desc d = generate_desc(cases[i].recipe, cases[i].arch);
         tfn_generate_desc o = generate_options(GENERATE_TEXTS - 1);
         generate_text none;
         generate_maker x;
-        d.vocab = 4 + i % 2;
+        CASE("case %d: %s, arch %d", i, cases[i].recipe, (int)cases[i].arch);
+        d.vocab = cases[i].vocab;
         generate_model(&c.m, &d, 70 + (uint64_t)i);
         generate_fill(&c, (uint64_t)i, true);
         for (int j = 0; j < GENERATE_N * GENERATE_T; j++)
             c.tokens[j] = c.tokens[j] < 0 ? -1 : c.tokens[j] % d.vocab;
         for (int j = 0; j < GENERATE_N * GENERATE_TS; j++) c.source[j] %= d.vocab;
         memset(&none, 0, sizeof none);
-        o.max_tokens = i % 2 ? 3 : 4;
+        o.max_tokens = cases[i].tokens;
         if (!generate_start(&x, &c.m, &o)) return;
         generate_run(&x.g, &c.batch, NULL);
         for (int32_t s = 0; s < GENERATE_N; s++) {
             tfn_batch one = generate_one(&c.batch, s);
             int n = generate_enumerate(list, 0, &c.m, &one, none, o.max_tokens);
-            CHECK_INT(n, i % 2 ? 3 + 9 + 27 : 2 + 4 + 8 + 16);
+            CHECK_INT(n, cases[i].texts);
             qsort(list, (size_t)n, sizeof *list, generate_by_total);
             generate_compare(&x.g, s, list, n, "all texts");
         }

@@ -360,25 +360,44 @@ static tfn_model_desc inits_desc(tfn_arch arch, int n, int m)
     return d;
 }
 
+/* Shapes that every rule is checked on: a decoder, an encoder and both of each; lone stacks have
+ * `layers`, pairs as many as `both` says. */
+static const struct { int layers, both[2], ffn; bool separate; tfn_activation_kind activation; }
+inits_shapes[] = {
+    {  2, {  2,  3 }, 40, false, TFN_ACTIVATION_RELU },
+    {  6, {  6,  6 }, 41, false, TFN_ACTIVATION_SWIGLU },
+    { 18, { 18,  7 }, 40, false, TFN_ACTIVATION_RELU },
+    { 60, { 60, 12 }, 40, false, TFN_ACTIVATION_SWIGLU },
+    {  1, {  2,  3 }, 41, true,  TFN_ACTIVATION_RELU },
+    {  4, {  6,  6 }, 40, true,  TFN_ACTIVATION_SWIGLU },
+    {  7, { 18,  7 }, 41, true,  TFN_ACTIVATION_RELU },
+    { 10, { 60, 12 }, 40, true,  TFN_ACTIVATION_RELU }
+};
+enum { INITS_SHAPES = sizeof inits_shapes / sizeof *inits_shapes };
+
+static void inits_check_shape(const tfn_init_rule *rule, int i, tfn_arch arch)
+{
+    tfn_model_desc d = inits_desc(arch, inits_shapes[i].both[0], inits_shapes[i].both[1]);
+    CASE("%s, shape %d, arch %d", rule->name, i, (int)arch);
+    if (arch != TFN_ARCH_ENCODER_DECODER) d.layers = inits_shapes[i].layers;
+    else d.separate_source = inits_shapes[i].separate;
+    if (arch == TFN_ARCH_ENCODER) d.segments = 3;
+    d.init = rule->name;
+    d.seed = (uint64_t)(3*i + (int)arch);
+    d.activation = inits_shapes[i].activation;
+    d.ffn = inits_shapes[i].ffn;
+    inits_check_model(&d);
+}
+
 TEST(inits_rules)
 {
-    static const int depths[][2] = { { 2, 3 }, { 6, 6 }, { 18, 7 }, { 60, 12 } };
     static const char *const stacks[] = { "", "encoder", "decoder" };
     const tfn_init_rule *rule;
     for (int r = 0; (rule = tfn_init_at(r)) != NULL; r++) {
         memset(inits_pools, 0, sizeof inits_pools);
-        for (int i = 0; i < 24; i++) {
-            tfn_model_desc d = inits_desc((tfn_arch)(i % 3), depths[i / 3 % 4][0],
-                                          depths[i / 3 % 4][1]);
-            if (i % 3 != TFN_ARCH_ENCODER_DECODER && i >= 12) d.layers = 1 + 3 * (i / 3 % 4);
-            d.init = rule->name;
-            d.seed = (uint64_t)i;
-            d.segments = i % 3 == TFN_ARCH_ENCODER ? 3 : 0;
-            d.separate_source = i % 3 == TFN_ARCH_ENCODER_DECODER && i >= 12;
-            d.activation = i % 4 == 3 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_RELU;
-            d.ffn = i % 5 == 4 ? 41 : 40;
-            inits_check_model(&d);
-        }
+        for (int i = 0; i < INITS_SHAPES; i++)
+            for (int arch = 0; arch < 3; arch++) inits_check_shape(rule, i, (tfn_arch)arch);
+        CASE("%s", rule->name);
         for (int k = 0; k < INITS_CLASSES; k++)
             for (int s = 0; s < 6; s++) {
                 const inits_pool *p = &inits_pools[k][s / 2][s % 2];
@@ -547,35 +566,42 @@ TEST(inits_scales)
     const tfn_topology *t;
     const tfn_norm_rule *norm;
     for (int i = 0; (t = tfn_topology_at(i)) != NULL; i++)
-        for (int k = 0; k < 9; k++) {
-            const bool some = inits_in(t->name, learned)
-                           || (!strcmp(t->name, "transparent") && k % 3 == TFN_ARCH_ENCODER_DECODER)
-                           || (!strcmp(t->name, "normformer-code") && k % 3 != TFN_ARCH_ENCODER);
-            const int found = inits_check_scales(t, tfn_norm_find("layernorm"), (tfn_arch)(k % 3),
-                                                 depths[k / 3][0], depths[k / 3][1]);
-            if ((found > 0) != some) FAIL("%s: %d learned scales", t->name, found);
-        }
+        for (int k = 0; k < 3; k++)
+            for (int arch = 0; arch < 3; arch++) {
+                bool some = inits_in(t->name, learned);
+                int found;
+                CASE("%s, arch %d, depth %d", t->name, arch, depths[k][0]);
+                if (!strcmp(t->name, "transparent")) some = arch == TFN_ARCH_ENCODER_DECODER;
+                if (!strcmp(t->name, "normformer-code")) some = arch != TFN_ARCH_ENCODER;
+                found = inits_check_scales(t, tfn_norm_find("layernorm"), (tfn_arch)arch,
+                                           depths[k][0], depths[k][1]);
+                if ((found > 0) != some) FAIL("%d learned scales", found);
+            }
     for (int i = 0; (norm = tfn_norm_at(i)) != NULL; i++)
-        for (int k = 0; k < 9; k++) {
-            static const char *const hosts[] = { "pre", "post", "sub-ln" };
-            inits_check_scales(tfn_topology_find(hosts[k / 3]), norm, (tfn_arch)(k % 3), 2, 3);
-        }
+        for (int k = 0; k < 3; k++)
+            for (int arch = 0; arch < 3; arch++) {
+                static const char *const hosts[] = { "pre", "post", "sub-ln" };
+                CASE("%s in %s, arch %d", norm->name, hosts[k], arch);
+                inits_check_scales(tfn_topology_find(hosts[k]), norm, (tfn_arch)arch, 2, 3);
+            }
 }
 
 /* Zero-gamma: the gains behind branches, and only those; with Gemma's offset too. */
 TEST(inits_zero_gamma)
 {
     static const char *const norms[] = { "layernorm", "rmsnorm", "rmsnorm-offset" };
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 9; i++) {       /* norms x architectures */
+        const char *const name = norms[i / 3];
+        const bool offset = !strcmp(name, "rmsnorm-offset");
         tfn_model_desc d = inits_desc((tfn_arch)(i % 3), 2, 3);
         tfn_param_info p;
         tfn_model m;
         d.recipe = "zero-gamma";
-        d.norm = norms[i / 3];
+        d.norm = name;
         CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
         for (int32_t j = 0; tfn_model_param(&m, j, &p); j++) {
             const bool branch = strstr(p.name, "norm_branch.weight") != NULL;
-            const double gain = (double)p.data[0] + (i / 3 == 2);
+            const double gain = (double)p.data[0] + offset;
             if (!strstr(p.name, "norm") || !strstr(p.name, ".weight")) continue;
             if (fabs(gain - !branch) > 0) FAIL("%s, %s starts at %g", d.norm, p.name, gain);
         }

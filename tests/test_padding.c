@@ -42,13 +42,37 @@ static int padding_recipes(void)
     return n;
 }
 
-/* Case i: recipe i mod their number; stack, width and options by the rest. */
+/* What the cases take in turn, besides recipe, stack and width; what a stack or a recipe does not
+ * have is left out. */
+static const tfn_model_desc padding_turns[] = {
+    { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .cutoffs = { 9 },
+      .head = TFN_HEAD_SEQUENCE, .classes = PADDING_V, .micro_batches = 1 },
+    { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
+      .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 },
+    { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
+      .dropout = 0.125f, .bands = PADDING_BANDS, .micro_batches = 1, .norm_warmup = 2 },
+    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
+      .recompute = true, .micro_batches = 2 },
+    { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .threads = 2,
+      .dropout = 0.125f, .bands = PADDING_BANDS, .micro_batches = 1, .norm_warmup = 2 },
+    { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
+      .half = true, .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 },
+    { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
+      .bands = PADDING_BANDS, .micro_batches = 1 },
+    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
+      .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 }
+};
+enum { PADDING_TURNS = sizeof padding_turns / sizeof *padding_turns };
+
+/* Case i: recipe i mod their number, on a stack and of a width that change from round to round. */
 static tfn_model_desc padding_desc(int i)
 {
     static const int32_t widths[] = { 20, 36, 48 };
-    const int recipes = padding_recipes(), round = i / recipes, recipe = i % recipes;
-    tfn_model_desc d, resolved;
-    memset(&d, 0, sizeof d);
+    const int recipes = padding_recipes();
+    const int round = i / recipes;
+    const int recipe = i % recipes;
+    tfn_model_desc d = padding_turns[i % PADDING_TURNS];
+    tfn_model_desc resolved;
     d.recipe = tfn_recipe_at(recipe)->name;
     d.arch = (tfn_arch)((recipe + round) % 3);
     d.width = widths[(recipe / 3 + round / 3 + round) % 3];
@@ -59,33 +83,21 @@ static tfn_model_desc padding_desc(int i)
     d.layers = d.decoder_layers = 2;
     d.heads = 2;
     d.ffn = 28;
-    d.activation = i % 2 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_GELU;
     /* no norm: else it bursts */
     if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
-    d.position = i % 4 == 2 ? TFN_POSITION_SINUSOIDAL : i % 4 == 3 ? TFN_POSITION_ROTARY
-        : TFN_POSITION_LEARNED;
-    d.untied = i % 4 == 1;
-    d.smoothing = i % 4 == 2 ? (float)0.1 : 0;
-    d.dropout = d.attention_dropout = d.activation_dropout = i % 3 ? (float)0.125 : 0;
-    d.bands = d.arch == TFN_ARCH_ENCODER_DECODER && (recipe + round) % 2 ? PADDING_BANDS : 0;
-    d.segments = d.arch == TFN_ARCH_ENCODER ? 3 : 0;
-    if (d.arch == TFN_ARCH_ENCODER && i % 5 == 0) {
-        d.head = TFN_HEAD_SEQUENCE;
-        d.classes = PADDING_V;
+    d.attention_dropout = d.dropout;
+    d.activation_dropout = d.dropout;
+    if (d.arch != TFN_ARCH_ENCODER_DECODER) d.bands = 0;
+    if (d.arch == TFN_ARCH_ENCODER) d.segments = 3;
+    else {
+        d.head = TFN_HEAD_TOKENS;
+        d.classes = 0;
     }
-    if (d.arch == TFN_ARCH_DECODER && i % 5 == 0) {
-        d.cutoffs[0] = 9;
-        d.smoothing = 0;
-        if (!tfn_model_resolve(&resolved, &d, NULL)) d.cutoffs[0] = 0;
-    }
-    d.recompute = i % 5 == 3;
-    d.half = i % 7 == 5 && !d.cutoffs[0];
-    d.threads = i % 7 == 4 ? 2 : 1;
-    d.kv_heads = i % 4 == 3 ? 1 : 0;
+    if (d.arch != TFN_ARCH_DECODER) d.cutoffs[0] = 0;
+    if (!tfn_model_resolve(&resolved, &d, NULL)) d.cutoffs[0] = 0;
     if (!tfn_model_resolve(&resolved, &d, NULL)) d.kv_heads = 0;    /* nGPT's scales are shared */
-    d.micro_batches = 1 + i % 2;
     d.clip = (float)0.7;
-    d.norm_warmup = i % 3 ? 2 : 0;
+    CASE("padding %d: %s, arch %d, width %d", i, d.recipe, (int)d.arch, (int)d.width);
     d.schedule.lr = (float)1e-3;
     d.decay = (float)0.01;
     d.seed = (uint64_t)i;

@@ -18,14 +18,26 @@ static int skip_recipes(void)
     return n;
 }
 
+/* What the recipes take in turn. */
+static const tfn_model_desc skip_turns[] = {
+    { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_GELU, .untied = true },
+    { .optimizer = TFN_OPTIMIZER_SGD, .activation = TFN_ACTIVATION_SWIGLU, .dropout = 0.125f,
+      .norm_warmup = 3 },
+    { .optimizer = TFN_OPTIMIZER_RADAM, .activation = TFN_ACTIVATION_GELU, .untied = true,
+      .dropout = 0.125f, .recompute = true },
+    { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_SWIGLU, .norm_warmup = 3 },
+    { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_GELU, .untied = true,
+      .dropout = 0.125f }
+};
+enum { SKIP_TURNS = sizeof skip_turns / sizeof *skip_turns };
+
+/* Each recipe on another stack from round to round. */
 static tfn_model_desc skip_desc(int recipe, int round)
 {
-    const int i = recipe + round;
-    tfn_model_desc d;
-    memset(&d, 0, sizeof d);
+    tfn_model_desc d = skip_turns[recipe % SKIP_TURNS];
     d.recipe = tfn_recipe_at(recipe)->name;
-    d.arch = i % 3 == 0 ? TFN_ARCH_DECODER : i % 3 == 1 ? TFN_ARCH_ENCODER
-        : TFN_ARCH_ENCODER_DECODER;
+    d.arch = (tfn_arch)((recipe + round) % 3);
+    CASE("%s, arch %d, round %d", d.recipe, (int)d.arch, round);
     d.vocab = SKIP_V;
     d.context = SKIP_T;
     d.source_context = d.arch == TFN_ARCH_ENCODER_DECODER ? SKIP_TS : 0;
@@ -36,13 +48,6 @@ static tfn_model_desc skip_desc(int recipe, int round)
     d.layers = d.decoder_layers = 2;
     d.heads = 2;
     d.ffn = 16;
-    d.untied = recipe % 2 == 0;
-    d.activation = recipe % 2 ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_GELU;
-    d.dropout = recipe % 3 ? (float)0.125 : 0;
-    d.recompute = recipe % 5 == 2;
-    d.norm_warmup = recipe % 2 ? 3 : 0;
-    d.optimizer = recipe % 4 == 1 ? TFN_OPTIMIZER_SGD : recipe % 4 == 2 ? TFN_OPTIMIZER_RADAM
-        : TFN_OPTIMIZER_ADAMW;
     d.beta1 = recipe % 8 == 1 ? (float)0.9 : 0;             /* SGD with and without momentum */
     d.micro_batches = SKIP_MICRO;
     d.schedule.lr = (float)1e-3;

@@ -76,6 +76,7 @@ static state_case state_at(int32_t i, bool half)
     if (recipe >= recipes) d->topology = &state_rows[recipe - recipes];
     snprintf(c.name, sizeof c.name, "%s %s%s", d->topology ? d->topology->name : d->recipe,
              state_archs[i % 3], half ? " half" : "");
+    CASE("%d: %s", (int)i, c.name);
     return c;
 }
 
