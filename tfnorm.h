@@ -12983,21 +12983,44 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 #endif /* TFN__IMPLEMENTING */
 /* >> generate */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The sentences of a call advance side by side. At each position a sentence is fed the next token
- * of its prompt or, past it, what it chose: prompts of different lengths want no padding. What is
- * done leaves the decoder. All choices are made from log p = x - log sum exp x in double, so that
- * they are as reproducible as the logits x. */
+/* Text from a model: greedy, drawn, or by beam search. In order: options, memory, prompts, caches,
+ * candidates, draws, hypotheses, and the loop over all that, tfn_generator_run.
+ *
+ * The sentences of a call advance side by side. At each position a sentence is fed the next token
+ * of its prompt or, past it, what it chose: prompts of different lengths want no padding. Step t of
+ * a sentence chooses its token t, counted from the end of its prompt. Sentences that are done leave
+ * the decoder, and the rows of the others close up.
+ *
+ * All choices are made from log p(v) = x[v] - log sum exp x in double, so that they are as
+ * reproducible as the logits x. A beam's sum is that of log p over its tokens; a hypothesis scores
+ *
+ *     score = sum(log p) / length^length_penalty,         the end token counted in the length
+ *
+ * as in fairseq (Ott et al. 2019); GNMT's ((5 + length)/6)^a (Wu et al. 2016) is another function.
+ *
+ * Rows: sentence order[i] has `width` rows of the decoder from i*width on, one for each beam; width
+ * is 1 without a beam search. What each beam chose at a step is stored in `chosen`, and the beam
+ * that it continues in `parent`, both (steps, sentences, width): hypotheses are traced back along
+ * them. */
 
+/* -- options --------------------------------------------------------------------------------- */
+
+/* Tokens of a prompt fed at once: products with a matrix, which cost less than those with as many
+ * vectors. A translation's prompt is one token as a rule. */
+enum { TFN__PROMPT_CHUNK = 16 };
+
+/* What 0 means. An option whose 0 is of use has a second one that says so: allow_empty for
+ * min_tokens, unnormalized for length_penalty. */
 static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m)
 {
     d->sentences = tfn__or(d->sentences, 1);
     d->max_tokens = tfn__or(d->max_tokens, 200);
     if (!d->allow_empty) d->min_tokens = tfn__or(d->min_tokens, 1);
     if (d->length_penalty == 0) d->length_penalty = 1;
-    if (d->unnormalized) d->length_penalty = 0;
+    if (d->unnormalized) d->length_penalty = 0;             /* length^0 is 1 */
     if (d->top_p == 0) d->top_p = 1;
-    if (!d->chunk && m->arch != TFN_ARCH_ENCODER_DECODER) d->chunk = (int32_t)tfn__min(16,
-        m->context);
+    if (!d->chunk && m->arch != TFN_ARCH_ENCODER_DECODER)
+        d->chunk = (int32_t)tfn__min(TFN__PROMPT_CHUNK, m->context);
     d->chunk = tfn__or(d->chunk, 1);
 }
 
@@ -13018,6 +13041,7 @@ static const tfn__limit tfn__generate_limits[] = {
     TFN__GENERATE(chunk, WHOLE, 1, TFN__SIDE)
 };
 
+/* Everything that can be refused before a prompt is seen. */
 static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const tfn_model_desc *m)
 {
     static const char op[] = "generator";
@@ -13036,53 +13060,72 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
         tfn__in_range(e, op, "a forbidden token", d->forbidden[i], 0, (int64_t)m->vocab - 1);
 }
 
+/* Most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b, but never
+ * more than there is room for. */
+static int32_t tfn__max_tokens(const tfn_generate_desc *d, int32_t n, int32_t room)
+{
+    const double most = (double)d->max_ratio * n + d->max_tokens;
+    if (most < room) return (int32_t)most;
+    return room;
+}
+
 /* -- one block of memory --------------------------------------------------------------------- */
 
 static int32_t *tfn__take_ints(tfn_generator *g, tfn__arena *a, int64_t n, int64_t each)
 {
     return tfn__take_ids(a, tfn__mul((size_t)n, (size_t)each), &g->error);
 }
+static double *tfn__take_doubles(tfn_generator *g, tfn__arena *a, int64_t n)
+{
+    return (double *)(void *)tfn__take(a, (size_t)n, sizeof(double), &g->error);
+}
+static float *tfn__take_reals(tfn_generator *g, tfn__arena *a, int64_t n)
+{
+    return (float *)(void *)tfn__take(a, tfn__count(n), sizeof(float), &g->error);
+}
 
+/* The arrays of tfn_generator, behind the decoder in the block; shapes are in its declaration. */
 static void tfn__lay_search(tfn_generator *g, tfn__arena *a, int64_t vocab)
 {
     const tfn_generate_desc *d = &g->desc;
-    int64_t n = d->sentences, rows = n * g->width;
+    const int64_t n = d->sentences;
+    const int64_t rows = n * g->width;
     int32_t *forbidden = tfn__take_ints(g, a, d->forbidden_count, 1);
     if (a->base && forbidden && d->forbidden_count)
         TFNORM_MEMCPY(forbidden, d->forbidden, (size_t)d->forbidden_count * sizeof *forbidden);
     g->desc.forbidden = forbidden;
-    g->order = tfn__take_ints(g, a, n, 1);
+
+    g->order = tfn__take_ints(g, a, n, 1);              /* of sentences */
     g->begin = tfn__take_ints(g, a, n, 1);
     g->last = tfn__take_ints(g, a, n, 1);
     g->found = tfn__take_ints(g, a, n, 1);
     g->alive = tfn__take_ints(g, a, n, 1);
-    g->chosen = tfn__take_ints(g, a, rows, g->most);
+
+    g->chosen = tfn__take_ints(g, a, rows, g->most);    /* of beams */
     g->parent = tfn__take_ints(g, a, rows, g->most);
     g->next = tfn__take_ints(g, a, rows, d->chunk);
     g->from = tfn__take_ints(g, a, rows, 1);
-    g->sums = (double *)(void *)tfn__take(a, (size_t)rows, sizeof(double), &g->error);
-    g->score = (double *)(void *)tfn__take(a, (size_t)g->room, sizeof(double), &g->error);
+    g->sums = tfn__take_doubles(g, a, rows);
+
+    g->score = tfn__take_doubles(g, a, g->room);        /* of candidates */
     g->row = tfn__take_ints(g, a, g->room, 1);
     g->token = tfn__take_ints(g, a, g->room, 1);
     if (d->temperature > 0) g->heap = tfn__take_ints(g, a, vocab, 1);
-    g->weights = (float *)(void *)tfn__take(a, tfn__count(vocab), sizeof(float), &g->error);
-    g->tokens = tfn__take_ints(g, a, rows, g->most);
+    g->weights = tfn__take_reals(g, a, vocab);
+
+    g->tokens = tfn__take_ints(g, a, rows, g->most);    /* the result */
     g->lengths = tfn__take_ints(g, a, rows, 1);
-    g->scores = (float *)(void *)tfn__take(a, tfn__count(rows), sizeof(float), &g->error);
+    g->scores = tfn__take_reals(g, a, rows);
 }
 
-/* Most tokens without the end, of a source of n tokens: fairseq's a*n + b. */
-static int32_t tfn__most_tokens(const tfn_generate_desc *d, int32_t n, int32_t room)
-{
-    double most = (double)d->max_ratio * n + d->max_tokens;
-    return most < room ? (int32_t)most : room;
-}
-
+/* Check the options and lay out decoder and search. Returns the bytes of both, 0 after an error;
+ * *decoder has those of the decoder. real: as for tfn__lay_decoder. */
 static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
                                  const tfn_generate_desc *desc, void *mem, size_t size,
                                  bool real, size_t *decoder)
 {
     tfn__arena a = tfn__arena_in(mem, size);
+    int32_t source = 0;
     TFNORM_MEMSET(g, 0, sizeof *g);
     tfn__model_for(&g->error, "generator", m);
     tfn__given(&g->error, "generator", "desc", desc);
@@ -13091,10 +13134,14 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     tfn__generate_defaults(&g->desc, &m->desc);
     tfn__generate_check(&g->error, &g->desc, &m->desc);
     if (g->error.status != TFN_OK) return 0;
+
+    /* Of 2*beam candidates at most `beam` end, so `beam` are left to go on. */
     g->width = (int32_t)tfn__max(g->desc.beam, 1);
-    g->room = g->desc.beam ? 2 * g->desc.beam : 1;
-    g->most = tfn__most_tokens(&g->desc, m->desc.arch == TFN_ARCH_ENCODER_DECODER
-                               ? m->desc.source_context : 0, m->desc.context - 1) + 1;
+    g->room = (int32_t)tfn__max(2 * g->desc.beam, 1);
+    /* A prompt takes at least one position of the context; one more token is the end. */
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) source = m->desc.source_context;
+    g->most = tfn__max_tokens(&g->desc, source, m->desc.context - 1) + 1;
+
     *decoder = tfn__lay_decoder(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                                 size, real);
     g->error = g->decoder.error;
@@ -13102,7 +13149,8 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     a.used = *decoder - (TFN__ALIGN - 1);
     if (!real) tfn__only_count(&a);
     tfn__lay_search(g, &a, m->desc.vocab);
-    return g->error.status == TFN_OK ? a.used + TFN__ALIGN - 1 : 0;
+    if (g->error.status != TFN_OK) return 0;
+    return a.used + TFN__ALIGN - 1;
 }
 
 TFNORM_API size_t tfn_generator_size(const tfn_model *m, const tfn_generate_desc *desc,
@@ -13127,11 +13175,28 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
 
 /* -- prompts --------------------------------------------------------------------------------- */
 
+/* Without prompts each sentence begins with the end token, as fairseq's decoders do. */
+static int32_t tfn__prompt_length(const tfn_batch *x, int32_t s)
+{
+    if (!x->tokens) return 1;
+    if (x->lengths) return x->lengths[s];
+    return x->time;
+}
 static int32_t tfn__prompt_token(const tfn_generator *g, const tfn_batch *x, int32_t s, int32_t t)
 {
-    return x->tokens ? x->tokens[(ptrdiff_t)s * x->time + t] : g->desc.end;
+    if (!x->tokens) return g->desc.end;
+    return x->tokens[(ptrdiff_t)s * x->time + t];
 }
 
+/* Positions of a sentence's source; 0 without one. */
+static int32_t tfn__source_length(const tfn_model_desc *m, const tfn_batch *x, int32_t s)
+{
+    if (m->arch != TFN_ARCH_ENCODER_DECODER) return 0;
+    if (x->source_lengths) return tfn__positions(m, x->source_lengths[s]);
+    return tfn__positions(m, x->source_time);
+}
+
+/* All of a batch is checked before anything of the last result is overwritten. */
 static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const tfn_model_desc *m = &g->decoder.model->desc;
@@ -13141,11 +13206,15 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
                   g->desc.sentences);
     if (!x->tokens && g->desc.end < 0)
         tfn__fail(e, TFN_BAD_BATCH, "generator", "neither prompts nor an end token", 0, 0);
-    if (x->tokens) tfn__check_time(e, "time is %d, the limit is %d", x->time, m->context,
-                                   x->lengths, x->batch);
+    if (x->tokens)
+        tfn__check_time(e, "time is %d, the limit is %d", x->time, m->context, x->lengths,
+                        x->batch);
     if (e->status == TFN_OK && m->arch == TFN_ARCH_ENCODER_DECODER) tfn__check_source(e, m, x);
-    for (int32_t s = 0; x->tokens && s < x->batch && e->status == TFN_OK; s++) {
-        int32_t n = x->lengths ? x->lengths[s] : x->time;
+    if (!x->tokens) return e->status == TFN_OK;
+
+    for (int32_t s = 0; s < x->batch; s++) {
+        const int32_t n = tfn__prompt_length(x, s);
+        if (e->status != TFN_OK) break;
         if (n < 1) tfn__fail(e, TFN_BAD_BATCH, "generator", "prompt %d is empty", s, 0);
         tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens + (ptrdiff_t)s*x->time,
                        1, n, NULL, m->vocab, false);
@@ -13153,122 +13222,157 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
     return e->status == TFN_OK;
 }
 
-/* Where each sentence begins and at which step it ends. With beams and an end token fairseq forces
- * the end at step max_tokens; else the text is cut after max_tokens. */
-static void tfn__set_limits(tfn_generator *g, const tfn_batch *x)
+/* The number of the first beam of sentence s in arrays (sentences, width). */
+static ptrdiff_t tfn__first_beam(const tfn_generator *g, int32_t s)
+{
+    return (ptrdiff_t)s * g->width;
+}
+
+/* The same at a step in arrays (steps, sentences, width). */
+static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s)
+{
+    return ((ptrdiff_t)step * g->desc.sentences + s) * g->width;
+}
+
+/* The last step of a sentence with `begin` tokens in its prompt. Step t needs positions 0 to
+ * begin + t - 1 of the context. A beam search with an end token is forced to choose the end there,
+ * as in fairseq: max_tokens tokens and the end. Else the text is cut after max_tokens. */
+static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t source)
+{
+    const int32_t room = g->decoder.model->desc.context - begin;
+    const bool forced = g->desc.beam && g->desc.end >= 0;
+    if (forced) return tfn__max_tokens(&g->desc, source, room);
+    return tfn__max_tokens(&g->desc, source, room + 1) - 1;
+}
+
+/* All sentences anew: one beam that has chosen nothing, and no hypotheses. */
+static void tfn__begin_sentences(tfn_generator *g, const tfn_batch *x)
 {
     const tfn_model_desc *m = &g->decoder.model->desc;
-    bool forced = g->desc.beam && g->desc.end >= 0;
-    g->sentences = g->live = x->batch;
+    g->sentences = x->batch;
+    g->live = x->batch;
     for (int32_t s = 0; s < x->batch; s++) {
-        int32_t begin = !x->tokens ? 1 : x->lengths ? x->lengths[s] : x->time;
-        int32_t source = m->arch != TFN_ARCH_ENCODER_DECODER ? 0
-                       : tfn__positions(m, x->source_lengths ? x->source_lengths[s]
-                                                             : x->source_time);
+        const ptrdiff_t first = tfn__first_beam(g, s);
         g->order[s] = s;
-        g->begin[s] = begin;
-        g->last[s] = forced ? tfn__most_tokens(&g->desc, source, m->context - begin)
-                   : tfn__most_tokens(&g->desc, source, m->context - begin + 1) - 1;
+        g->begin[s] = tfn__prompt_length(x, s);
+        g->last[s] = tfn__last_step(g, g->begin[s], tfn__source_length(m, x, s));
         g->found[s] = 0;
         g->alive[s] = 1;
-        g->sums[(ptrdiff_t)s * g->width] = 0;
+        g->sums[first] = 0;
         for (int32_t k = 0; k < g->width; k++) {
-            g->lengths[(ptrdiff_t)s * g->width + k] = 0;
-            g->scores[(ptrdiff_t)s * g->width + k] = (float)-HUGE_VAL;
+            g->lengths[first + k] = 0;
+            g->scores[first + k] = (float)-HUGE_VAL;
         }
     }
 }
 
-/* Feed what all prompts have, a row a sentence. */
+/* Feed the positions that all prompts have, a row a sentence: the logits of the last, or NULL. */
 static const float *tfn__feed_prompts(tfn_generator *g, const tfn_batch *x)
 {
     const float *logits = NULL;
-    int32_t all = g->begin[0];
-    for (int32_t s = 1; s < x->batch; s++) all = (int32_t)tfn__min(all, g->begin[s]);
+    int32_t shortest = g->begin[0];
+    for (int32_t s = 1; s < x->batch; s++) shortest = (int32_t)tfn__min(shortest, g->begin[s]);
     g->decoder.run.batch = x->batch;
     g->fed = 0;
     if (tfn_decoder_start(&g->decoder, x) != TFN_OK) return NULL;
-    for (int32_t n; g->fed < all; g->fed += n) {
-        n = (int32_t)tfn__min(all - g->fed, g->decoder.chunk);
+    while (g->fed < shortest) {
+        const int32_t n = (int32_t)tfn__min(shortest - g->fed, g->decoder.chunk);
         for (int32_t s = 0; s < x->batch; s++)
             for (int32_t t = 0; t < n; t++)
                 g->next[(ptrdiff_t)s * n + t] = tfn__prompt_token(g, x, s, g->fed + t);
         logits = tfn_decoder_next(&g->decoder, g->next, n, NULL);
         if (!logits) return NULL;
+        g->fed += n;
     }
     return logits;
 }
 
 /* -- caches ---------------------------------------------------------------------------------- */
 
-/* Row r of the caches becomes what row from[r] was, in place: of all caches, if no row moves up, or
- * of the memory alone, if none moves down. */
-static void tfn__move_rows(tfn_decoder *d, const int32_t *from, int32_t rows, bool memory)
+/* Row `to` of the memory's caches, and with `past` of those of the past, becomes a copy of row
+ * `from`. */
+static void tfn__copy_row(tfn_decoder *d, int32_t to, int32_t from, bool past)
 {
+    if (to == from) return;
     for (int32_t i = 1; i < d->decode.count; i++) {
         const tfn_node *n = d->decode.nodes + i;
-        ptrdiff_t row = (ptrdiff_t)n->cols * n->arg[1];
-        size_t bytes = (size_t)row * sizeof(float);
-        if (n->op != TFN__OP_CACHE || (memory && !n->arg[3])) continue;
+        if (n->op != TFN__OP_CACHE) continue;
+        if (!past && !tfn__is_memory(n)) continue;
         for (int part = 0; part < 2; part++) {
-            float *cache = d->run.state + (int64_t)n->arg[2]*64 + part * d->batch * row;
-            for (int32_t j = 0; j < rows; j++) {
-                int32_t r = memory ? j : rows - 1 - j;
-                if (from[r] != r) TFNORM_MEMCPY(cache + r*row, cache + from[r]*row, bytes);
-            }
+            ptrdiff_t row;
+            float *cache = tfn__cache_part(d, n, part, &row);
+            TFNORM_MEMCPY(cache + to*row, cache + from*row, (size_t)row * sizeof(float));
         }
     }
-    for (int32_t j = 0; d->run.ints[TFN_INT_SOURCE_LENGTHS] && j < rows; j++) {
-        int32_t r = memory ? j : rows - 1 - j;
-        d->lengths[r] = d->lengths[from[r]];
-    }
+    if (d->run.ints[TFN_INT_SOURCE_LENGTHS]) d->lengths[to] = d->lengths[from];
 }
 
-/* A row a sentence becomes a row a beam. */
+/* A row a sentence becomes a row a beam. From the last on: each row comes from one before it. */
 static void tfn__spread_beams(tfn_generator *g)
 {
-    int32_t rows = g->live * g->width;
-    for (int32_t r = 0; r < rows; r++) g->from[r] = r / g->width;
-    tfn__move_rows(&g->decoder, g->from, rows, false);
+    const int32_t rows = g->live * g->width;
+    for (int32_t r = rows; r-- > 0;) tfn__copy_row(&g->decoder, r, r / g->width, true);
     g->decoder.run.batch = rows;
 }
 
-/* The rows of the sentences that go on: what to feed, and whose past each continues. */
+/* What to feed in a row for beam k of the i-th sentence, and the row whose past it continues. In
+ * its prompt a sentence has all beams alike. A beam that the sentence does not have (at step 0 one
+ * chose for all) must be fed something, too: nothing reads its logits. */
+static void tfn__next_row(tfn_generator *g, const tfn_batch *x, int32_t row, int32_t i, int32_t k)
+{
+    const int32_t s = g->order[i];
+    const int32_t step = g->fed - g->begin[s];
+    int32_t token = 0;
+    int32_t beam = 0;
+    if (step < 0) {
+        token = tfn__prompt_token(g, x, s, g->fed);
+        beam = k;
+    } else if (k < g->alive[s]) {
+        token = g->chosen[tfn__step_beams(g, step, s) + k];
+        beam = g->parent[tfn__step_beams(g, step, s) + k];
+    }
+    g->next[row] = token;
+    g->from[row] = i * g->width + beam;
+}
+
+/* The rows of the sentences that go on, which close up. */
 static void tfn__next_rows(tfn_generator *g, const tfn_batch *x)
 {
     int32_t live = 0;
     for (int32_t i = 0; i < g->live; i++) {
-        int32_t s = g->order[i], t = g->fed - g->begin[s], w = g->width;
-        ptrdiff_t at = ((ptrdiff_t)t * g->desc.sentences + s) * w;
+        const int32_t s = g->order[i];
         if (!g->alive[s]) continue;
-        for (int32_t k = 0; k < w; k++) {
-            bool chose = t >= 0 && k < g->alive[s];
-            g->next[live*w + k] = t < 0 ? tfn__prompt_token(g, x, s, g->fed)
-                                : chose ? g->chosen[at + k] : 0;
-            g->from[live*w + k] = i*w + (chose ? g->parent[at + k] : t < 0 ? k : 0);
-        }
-        g->order[live++] = s;
+        for (int32_t k = 0; k < g->width; k++) tfn__next_row(g, x, live * g->width + k, i, k);
+        g->order[live] = s;
+        live++;
     }
     g->live = live;
 }
 
-/* Caches of the past may take any order; those of the memory only close up. */
-static void tfn__arrange(tfn_generator *g)
+/* Row r of the caches becomes what row from[r] was. Caches of the past may take any order. Those of
+ * the memory are alike in all beams of a sentence; they only close up, each row from one behind it,
+ * so they are copied in place from the first on. */
+static void tfn__move_rows(tfn_generator *g)
 {
     tfn_decoder *d = &g->decoder;
-    int32_t rows = g->live * g->width;
+    const int32_t rows = g->live * g->width;
     bool moved = false;
     for (int32_t r = 0; r < rows; r++) moved |= g->from[r] != r;
     for (int32_t r = rows; r < d->run.batch; r++) g->from[r] = r;
     if (moved) tfn__reorder(d, g->from);
-    for (int32_t r = 0; r < rows; r++)
-        if (g->from[r] / g->width == r / g->width) g->from[r] = r;
-    if (moved && d->started) tfn__move_rows(d, g->from, rows, true);
+    if (moved && d->started)
+        for (int32_t r = 0; r < rows; r++)
+            if (g->from[r] / g->width != r / g->width) tfn__copy_row(d, r, g->from[r], false);
     d->run.batch = rows;
 }
 
 /* -- candidates ------------------------------------------------------------------------------ */
 
+/* The candidates of a step, a sentence at a time: the `room` best pairs of a beam (row) and a token
+ * by the sum of log p, the best first. */
+
+/* The end may not come before min_tokens, even where it is among the forbidden tokens; from then on
+ * it always may. */
 static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
 {
     if (token == d->end) return step < d->min_tokens;
@@ -13277,11 +13381,14 @@ static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t st
     return false;
 }
 
-/* Keep the best, in order; of equal ones the first. */
+/* Insert a candidate; when there are `room`, the worst falls out. Of equal ones the first stays in
+ * front. */
 static void tfn__offer(tfn_generator *g, double score, int32_t row, int32_t token)
 {
-    int32_t i = g->count < g->room ? g->count++ : g->room - 1;
-    for (; i > 0 && score > g->score[i - 1]; i--) {
+    int32_t i = g->room - 1;
+    if (g->count < g->room) i = g->count++;
+    for (; i > 0; i--) {
+        if (!(score > g->score[i - 1])) break;
         g->score[i] = g->score[i - 1];
         g->row[i] = g->row[i - 1];
         g->token[i] = g->token[i - 1];
@@ -13291,62 +13398,97 @@ static void tfn__offer(tfn_generator *g, double score, int32_t row, int32_t toke
     g->token[i] = token;
 }
 
-/* All continuations of a beam whose log p sum to base + log sum exp x. */
+/* All continuations of a beam: base is its sum of log p less log sum exp x. Most tokens are worse
+ * than the worst candidate, so that is asked first. */
 static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t row, int32_t step)
 {
     const int32_t vocab = g->decoder.model->desc.vocab;
-    double least = g->count < g->room ? -HUGE_VAL : g->score[g->room - 1];
+    double least = -HUGE_VAL;
+    if (g->count == g->room) least = g->score[g->room - 1];
     for (int32_t v = 0; v < vocab; v++) {
-        double score = base + (double)x[v];
+        const double score = base + (double)x[v];
         if (!(score > least) || tfn__forbidden(&g->desc, v, step)) continue;
         tfn__offer(g, score, row, v);
         if (g->count == g->room) least = g->score[g->room - 1];
     }
 }
 
+/* log sum exp x of a row of logits. */
 static double tfn__log_sum_exp(tfn_generator *g, const float *x)
 {
-    double y = tfn__log_sum(g->decoder.model->kernels, g->weights, x, g->decoder.model->desc.vocab);
-    if (!(y - y >= 0))
+    const double y = tfn__log_sum(g->decoder.model->kernels, g->weights, x,
+                                  g->decoder.model->desc.vocab);
+    if (!(y - y >= 0))                          /* infinity and NaN */
         tfn__fail(&g->error, TFN_NOT_FINITE, "generator", "the logits are not finite", 0, 0);
     return y;
 }
 
 /* -- draws ----------------------------------------------------------------------------------- */
 
-/* The heap holds tokens; its first weighs most, of equal ones the smallest. */
+/* Tokens are drawn by their weights, softmax(x / temperature). top_k (Fan et al. 2018) and top_p,
+ * nucleus sampling (Holtzman et al. 2020), draw from the heaviest alone. A heap yields these one
+ * after the other, so a nucleus of m tokens costs m pops and no sort of the vocabulary. */
+
+/* The order of the heap: its first weighs most, of equal ones the smallest token comes first. */
 static bool tfn__lighter(const void *weights, int32_t a, int32_t b)
 {
     const float *w = (const float *)weights;
     return w[a] < w[b] || (!(w[b] < w[a]) && a > b);
 }
-/* The i-th heaviest, when those before are out: they stand behind the heap. */
+
+static void tfn__make_heap(int32_t *heap, const float *w, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) heap[i] = i;
+    for (int32_t i = n / 2; i-- > 0;) tfn__sink(heap, i, n, tfn__lighter, w);
+}
+
+/* Take the heaviest of what is left out of a heap that had n, of which i are out already. Those
+ * stand behind it: the i-th, counted from 0, in heap[n - 1 - i]. */
 static int32_t tfn__pop(int32_t *heap, const float *w, int32_t i, int32_t n)
 {
-    int32_t top = heap[0];
+    const int32_t top = heap[0];
     heap[0] = heap[n - 1 - i];
     heap[n - 1 - i] = top;
     tfn__sink(heap, 0, n - 1 - i, tfn__lighter, w);
     return top;
 }
 
-/* Of n weights, those to draw from stand at the end of the heap, the heaviest last: how many. The
- * top_k first, of these the nucleus (Holtzman 2020): the fewest with top_p of the weight of all. */
+static double tfn__sum_weights(const float *w, int32_t n)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += (double)w[i];
+    return sum;
+}
+
+/* How many of n tokens top_k leaves. */
+static int32_t tfn__top_k(const tfn_generate_desc *d, int32_t n)
+{
+    if (d->top_k > 0 && d->top_k < n) return d->top_k;
+    return n;
+}
+
+/* Pop the tokens to draw from: how many they are, and their weight. The top_k first, of these the
+ * nucleus: the fewest that have top_p of the weight of all that top_k left. */
 static int32_t tfn__cut(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
                         double *total)
 {
-    int32_t keep = d->top_k > 0 && d->top_k < n ? d->top_k : n, out = 0;
-    double mass = 0, all = 0;
-    for (int32_t i = 0; i < n; i++) heap[i] = i;
-    for (int32_t i = n / 2; i-- > 0;) tfn__sink(heap, i, n, tfn__lighter, w);
-    if (keep < n) for (; out < keep; out++) all += (double)w[tfn__pop(heap, w, out, n)];
-    else for (int32_t i = 0; i < n; i++) all += (double)w[i];
-    *total = all;
+    const int32_t keep = tfn__top_k(d, n);
+    int32_t out = 0;                            /* popped so far */
+    double mass = 0;
+    tfn__make_heap(heap, w, n);
+    *total = 0;
+    if (keep < n)
+        for (; out < keep; out++) *total += (double)w[tfn__pop(heap, w, out, n)];
+    else *total = tfn__sum_weights(w, n);
     if (!(d->top_p < 1)) return keep;
+
     for (int32_t i = 0; i < keep; i++) {
-        if (i >= out) tfn__pop(heap, w, out++, n);
+        if (i == out) {
+            tfn__pop(heap, w, out, n);
+            out++;
+        }
         mass += (double)w[heap[n - 1 - i]];
-        if (mass >= (double)d->top_p * all) {
+        if (mass >= (double)d->top_p * *total) {
             *total = mass;
             return i + 1;
         }
@@ -13354,45 +13496,58 @@ static int32_t tfn__cut(const tfn_generate_desc *d, int32_t *heap, const float *
     return keep;
 }
 
-/* The token in whose interval u in [0, 1) falls; -1: there is none. */
+/* The token in whose interval u in [0, 1) falls, when weights that add up to 1 lie one behind the
+ * other; -1: no token has a weight. Rounding may leave u behind the last: that one is taken. */
 static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
 {
     const tfn_generate_desc *d = &g->desc;
     const float *w = g->weights;
-    bool cut = (d->top_k > 0 && d->top_k < n) || d->top_p < 1;
-    double total = 0, sum = 0;
-    int32_t keep = n, found = -1;
+    const bool cut = tfn__top_k(d, n) < n || d->top_p < 1;
+    double total;
+    double sum = 0;
+    int32_t keep = n;
+    int32_t found = -1;
     if (cut) keep = tfn__cut(d, g->heap, w, n, &total);
-    else for (int32_t i = 0; i < n; i++) total += (double)w[i];
+    else total = tfn__sum_weights(w, n);
+    if (!(total > 0)) return -1;
+
     for (int32_t i = 0; i < keep; i++) {
-        int32_t v = cut ? g->heap[n - 1 - i] : i;
+        int32_t v = i;
+        if (cut) v = g->heap[n - 1 - i];
         if (w[v] > 0) found = v;
         sum += (double)w[v];
         if (sum > u * total) break;
     }
-    return total > 0 ? found : -1;
+    return found;
 }
 
+/* Draw one candidate. The random number belongs to (key, id, step), so a text depends neither on
+ * the other sentences of the call nor on its place among them. */
 static void tfn__offer_drawn(tfn_generator *g, const float *x, double base, int32_t step,
                              uint64_t id)
 {
     const tfn_generate_desc *d = &g->desc;
     const tfn_kernels *k = g->decoder.model->kernels;
     const int32_t n = g->decoder.model->desc.vocab;
-    uint64_t bits = tfn_random_bits(tfn_key_fold(d->key, id), (uint64_t)step);
+    const uint64_t bits = tfn_random_bits(tfn_key_fold(d->key, id), (uint64_t)step);
+    const double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);     /* 53 bits of it */
     int32_t v;
+
+    /* softmax(x / temperature), forbidden tokens with weight 0 */
     k->combine(g->weights, x, NULL, n, 1 / d->temperature, 0, false);
     for (int32_t i = 0; i < d->forbidden_count; i++)
         if (d->forbidden[i] != d->end) g->weights[d->forbidden[i]] = (float)-HUGE_VAL;
     if (d->end >= 0 && step < d->min_tokens) g->weights[d->end] = (float)-HUGE_VAL;
     k->softmax_forward(g->weights, g->weights, 1, n);
-    v = tfn__draw_token(g, n, (double)(bits >> 11) * (1.0 / 9007199254740992.0));
+
+    v = tfn__draw_token(g, n, u);
     if (v >= 0) tfn__offer(g, base + (double)x[v], 0, v);
 }
 
 /* -- hypotheses ------------------------------------------------------------------------------ */
 
-static void tfn__copy_text(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
+/* A hypothesis is a place in the arrays of the result: its tokens, its length and its score. */
+static void tfn__copy_hypothesis(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
 {
     g->lengths[to] = g->lengths[from];
     g->scores[to] = g->scores[from];
@@ -13400,74 +13555,96 @@ static void tfn__copy_text(tfn_generator *g, ptrdiff_t to, ptrdiff_t from)
                   (size_t)g->lengths[from] * sizeof *g->tokens);
 }
 
-/* Candidate i ends: trace it back, and put it behind those that are at least as good. */
+/* Candidate i of sentence s ends at this step. Insert it behind the hypotheses that are at least as
+ * good, and trace its tokens back from beam to beam. */
 static void tfn__finish(tfn_generator *g, int32_t s, int32_t step, int32_t i)
 {
-    const ptrdiff_t first = (ptrdiff_t)s * g->width;
-    float score = (float)(g->score[i] / tfn__pow(step + 1, (double)g->desc.length_penalty));
-    ptrdiff_t at = first + g->found[s]++;
-    int32_t row = g->row[i], *text;
-    for (; at > first && score > g->scores[at - 1]; at--) tfn__copy_text(g, at, at - 1);
-    text = g->tokens + at * g->most;
+    const ptrdiff_t first = tfn__first_beam(g, s);
+    const int32_t length = step + 1;
+    const float score = (float)(g->score[i] / tfn__pow(length, (double)g->desc.length_penalty));
+    ptrdiff_t at = first + g->found[s];
+    int32_t beam = g->row[i];
+    int32_t *text;
+    for (; at > first; at--) {
+        if (!(score > g->scores[at - 1])) break;
+        tfn__copy_hypothesis(g, at, at - 1);
+    }
+    g->found[s]++;
     g->scores[at] = score;
-    g->lengths[at] = step + 1;
+    g->lengths[at] = length;
+
+    text = g->tokens + at * g->most;
     text[step] = g->token[i];
-    while (step-- > 0) {
-        ptrdiff_t cell = ((ptrdiff_t)step * g->desc.sentences + s) * g->width + row;
-        text[step] = g->chosen[cell];
-        row = g->parent[cell];
+    for (int32_t t = step; t-- > 0;) {
+        const ptrdiff_t cell = tfn__step_beams(g, t, s) + beam;
+        text[t] = g->chosen[cell];
+        beam = g->parent[cell];
     }
 }
 
-/* The first `width` candidates that end are hypotheses; the best `width` that do not end go on. The
- * sentence is done when it has `width` hypotheses, or at its last step. */
+/* fairseq's rule: candidates among the first `width` that end are hypotheses; the best `width` that
+ * do not end go on as beams. The sentence is done when it has `width` hypotheses, or at its last
+ * step, where all that is left ends. */
 static void tfn__advance(tfn_generator *g, int32_t s, int32_t step)
 {
-    ptrdiff_t at = ((ptrdiff_t)step * g->desc.sentences + s) * g->width;
-    bool last = step == g->last[s];
+    const ptrdiff_t beams = tfn__step_beams(g, step, s);
+    const bool last = step == g->last[s];
     int32_t kept = 0;
-    for (int32_t i = 0; i < g->count && kept < g->width; i++) {
+    for (int32_t i = 0; i < g->count; i++) {
+        if (kept == g->width) break;
         if (last || g->token[i] == g->desc.end) {
             if (i < g->width && g->found[s] < g->width) tfn__finish(g, s, step, i);
             continue;
         }
-        g->chosen[at + kept] = g->token[i];
-        g->parent[at + kept] = g->row[i];
-        g->sums[(ptrdiff_t)s * g->width + kept++] = g->score[i];
+        g->chosen[beams + kept] = g->token[i];
+        g->parent[beams + kept] = g->row[i];
+        g->sums[tfn__first_beam(g, s) + kept] = g->score[i];
+        kept++;
     }
-    g->alive[s] = last || g->found[s] == g->width ? 0 : kept;
+    g->alive[s] = kept;
+    if (last || g->found[s] == g->width) g->alive[s] = 0;
     if (!g->alive[s] && !g->found[s])
         tfn__fail(&g->error, TFN_NOT_FINITE, "generator", "sentence %d has nothing to choose", s,
                   0);
 }
 
-/* One step of sentence s, whose first row of logits is x. */
+/* -- steps ----------------------------------------------------------------------------------- */
+
+/* One step of sentence s, whose first row of logits is x: gather candidates from all of its beams,
+ * then let them end or go on. */
 static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id)
 {
     const tfn_generate_desc *d = &g->desc;
-    const int32_t step = g->fed - g->begin[s], vocab = g->decoder.model->desc.vocab;
+    const int32_t step = g->fed - g->begin[s];
+    const int32_t vocab = g->decoder.model->desc.vocab;
+    const bool forced = d->beam && d->end >= 0 && step == g->last[s];
     g->count = 0;
     for (int32_t k = 0; k < g->alive[s]; k++, x += vocab) {
-        double base = g->sums[(ptrdiff_t)s * g->width + k] - tfn__log_sum_exp(g, x);
+        const double sum = g->sums[tfn__first_beam(g, s) + k];
+        const double base = sum - tfn__log_sum_exp(g, x);
         if (g->error.status != TFN_OK) return;
-        if (d->beam && d->end >= 0 && step == g->last[s])
-            tfn__offer(g, base + (double)x[d->end], k, d->end);
+        if (forced) tfn__offer(g, base + (double)x[d->end], k, d->end);
         else if (d->temperature > 0) tfn__offer_drawn(g, x, base, step, id);
         else tfn__offer_all(g, x, base, k, step);
     }
     tfn__advance(g, s, step);
 }
 
-/* One step of all sentences, of so many rows of logits each. */
+/* One step of all sentences that are past their prompts, of so many rows of logits each. */
 static void tfn__choose_all(tfn_generator *g, const float *logits, const int64_t *ids, int32_t rows)
 {
     const ptrdiff_t each = (ptrdiff_t)rows * g->decoder.model->desc.vocab;
-    for (int32_t i = 0; i < g->live && g->error.status == TFN_OK; i++) {
-        int32_t s = g->order[i];
-        if (g->fed >= g->begin[s]) tfn__choose(g, s, logits + i*each, (uint64_t)(ids ? ids[s] : s));
+    for (int32_t i = 0; i < g->live; i++) {
+        const int32_t s = g->order[i];
+        int64_t id = s;
+        if (ids) id = ids[s];
+        if (g->error.status != TFN_OK) return;
+        if (g->fed >= g->begin[s]) tfn__choose(g, s, logits + i*each, (uint64_t)id);
     }
 }
 
+/* The first step chooses from one row of logits a sentence, since all of its beams would be alike;
+ * the later ones from a row a beam. */
 TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch,
                                         const int64_t *ids)
 {
@@ -13478,19 +13655,23 @@ TFNORM_API tfn_status tfn_generator_run(tfn_generator *g, const tfn_batch *batch
     tfn__made(&g->error, "generator", g->tokens);
     if (!batch) tfn__fail(&g->error, TFN_BAD_BATCH, "batch", "the batch is NULL", 0, 0);
     if (g->error.status != TFN_OK || !tfn__check_prompts(g, batch)) return g->error.status;
-    tfn__set_limits(g, batch);
+
+    tfn__begin_sentences(g, batch);
     logits = tfn__feed_prompts(g, batch);
-    if (logits) tfn__choose_all(g, logits, ids, 1);
-    if (logits && g->width > 1) tfn__spread_beams(g);
-    while (logits && g->error.status == TFN_OK) {
-        tfn__next_rows(g, batch);
+    if (logits) {
+        tfn__choose_all(g, logits, ids, 1);
+        if (g->width > 1) tfn__spread_beams(g);
+    }
+    while (logits) {
+        if (g->error.status != TFN_OK) return g->error.status;
+        tfn__next_rows(g, batch);               /* who goes on, and with what */
         if (!g->live) return TFN_OK;
-        tfn__arrange(g);
+        tfn__move_rows(g);
         logits = tfn_decoder_next(&g->decoder, g->next, 1, NULL);
         g->fed++;
         if (logits) tfn__choose_all(g, logits, ids, g->width);
     }
-    if (!logits && g->error.status == TFN_OK) g->error = g->decoder.error;
+    g->error = g->decoder.error;                /* without logits the decoder failed */
     return g->error.status;
 }
 TFN__SMALL_END
