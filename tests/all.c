@@ -17,6 +17,9 @@
 #define main guard_main
 #include "test_guard.c"
 #undef main
+#define main reference_main
+#include "test_reference.c"
+#undef main
 #define main norms_main
 #include "test_norms.c"
 #undef main
@@ -83,6 +86,7 @@ int main(int argc, char **argv)
     FILE_TESTS(dense)
     FILE_TESTS(kernels)
     FILE_TESTS(guard)
+    FILE_TESTS(reference)
     FILE_TESTS(norms)
     FILE_TESTS(attention)
     FILE_TESTS(embed)

@@ -12,8 +12,10 @@
 #ifdef TEST_EXACT
 #define TFNORM_EXACT
 #endif
+#define TFN__REFERENCE
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
+#include "reference.h"
 #ifdef TEST_LIBRARY
 #define TEST_LINKED
 #include "lib.h"
@@ -33,6 +35,20 @@ double lib_log(double x)                            { return tfn__log(x); }
 double lib_sin(double x)                            { return tfn__sin(x); }
 double lib_cos(double x)                            { return tfn__cos(x); }
 double lib_pow(double x, double y)                  { return tfn__pow(x, y); }
+
+const lib_reference *lib_reference_kernels(void)
+{
+    static const lib_reference reference = {
+        tfn__ref_layernorm_forward, tfn__ref_layernorm_backward,
+        tfn__ref_rmsnorm_forward, tfn__ref_rmsnorm_backward,
+        tfn__ref_softmax_forward, tfn__ref_softmax_backward,
+        tfn__ref_linear_forward, tfn__ref_linear_backward,
+        tfn__ref_attention_forward, tfn__ref_attention_backward,
+        tfn__ref_cross_entropy_forward, tfn__ref_cross_entropy_backward,
+        tfn__ref_adamw
+    };
+    return &reference;
+}
 
 #ifndef TFNORM_NO_TRAINING
 void lib_update_at(tfn_update_args *u, int64_t t)        { tfn__update_at(u, t); }

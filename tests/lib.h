@@ -26,7 +26,10 @@ typedef struct lib_limit {
 #define float double
 #endif
 #include "../tfnorm.h"
+#include "reference.h"
 #endif
+
+const lib_reference *lib_reference_kernels(void);
 
 void lib_round_to_half(float *p, ptrdiff_t n);
 void lib_sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq);
