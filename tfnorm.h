@@ -2434,11 +2434,16 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return __builtin_
 #define TFN__PLAIN_FMA true
 static TFN__INLINE float tfn__fma(float a, float b, float c)
 {
-    double product = (double)a * (double)b, sum = product + (double)c, part = sum - product;
-    double rest = (product - (sum - part)) + ((double)c - part);     /* what the sum lost */
+    const double product = (double)a * (double)b;
+    double sum = product + (double)c;
+    const double part = sum - product;                               /* of c, that went in */
+    const double lost = (product - (sum - part)) + ((double)c - part);
     uint64_t u;
     TFNORM_MEMCPY(&u, &sum, sizeof u);
-    if ((rest > 0 || rest < 0) && !(u & 1)) u += (rest > 0) == (sum > 0) ? 1 : UINT64_MAX;
+    if (lost != 0 && lost == lost && u % 2 == 0) {                   /* to the odd neighbour */
+        if ((lost > 0) == (sum > 0)) u++;
+        else u--;
+    }
     TFNORM_MEMCPY(&sum, &u, sizeof u);
     return (float)sum;
 }
@@ -2460,6 +2465,7 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
  * Measured relative errors: exp 2e-16, log 5e-16, sin and cos 3e-16 for |x| up to 1e6, pow 4e-14
  * where the result fits a float: rounded to float, all are within 0.5001 ULP. */
 
+/* The double whose bits are u. */
 static inline double tfn__double_of(uint64_t u)
 {
     double x;
@@ -2467,7 +2473,7 @@ static inline double tfn__double_of(uint64_t u)
     return x;
 }
 
-/* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
+/* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule */
 static inline double tfn__series(const double *c, int n, double x)
 {
     double y = c[--n];
@@ -2475,8 +2481,12 @@ static inline double tfn__series(const double *c, int n, double x)
     return y;
 }
 
-/* Nearest integer, |x| < 2^31. */
-static inline int32_t tfn__round(double x) { return (int32_t)(x < 0 ? x - 0.5 : x + 0.5); }
+/* Nearest integer, |x| < 2^31; halves away from 0. */
+static inline int32_t tfn__round(double x)
+{
+    if (x < 0) return (int32_t)(x - 0.5);
+    return (int32_t)(x + 0.5);
+}
 
 /* 2^n, -1022 <= n <= 1023. */
 static inline double tfn__power2(int32_t n) { return tfn__double_of((uint64_t)(n + 1023) << 52); }
@@ -2485,7 +2495,8 @@ static inline double tfn__power2(int32_t n) { return tfn__double_of((uint64_t)(n
 #define TFN__LN2_HIGH 6.93147180369123816490e-01
 #define TFN__LN2_LOW  1.90821492927058770002e-10
 
-/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. */
+/* exp(n ln 2 + r) = 2^n exp(r), |r| <= ln(2)/2, by Taylor's series. 2^n is two factors, as the
+ * power of a denormal result or of one just below infinity is no double itself. */
 static inline double tfn__exp(double x)
 {
     static const double c[] = {
@@ -2494,15 +2505,17 @@ static inline double tfn__exp(double x)
     };
     int32_t n, half;
     double r;
-    if (!(x > -746)) return x < 0 ? 0 : x;        /* NaN stays */
-    if (x > 710) x = 710;
+    if (x <= -746) return 0;
+    if (x > 710) x = 710;                         /* infinity */
+    if (x != x) return x;
     n = tfn__round(x * 1.44269504088896340736);
     half = n / 2;
     r = (x - n * TFN__LN2_HIGH) - n * TFN__LN2_LOW;
     return tfn__series(c, 14, r) * tfn__power2(half) * tfn__power2(n - half);
 }
 
-/* log(2^n m) = n ln 2 + 2 artanh(s), s = (m-1)/(m+1), 1/sqrt(2) <= m < sqrt(2). */
+/* log(2^n m) = n ln 2 + 2 artanh(s), s = (m-1)/(m+1), 1/sqrt(2) <= m < sqrt(2). n and m are the
+ * exponent and the fraction of x's bits. */
 static inline double tfn__log(double x)
 {
     static const double c[] = {
@@ -2510,9 +2523,11 @@ static inline double tfn__log(double x)
     };
     int32_t n = 0;
     uint64_t u;
-    double m, s;
-    if (!(x > 0)) return x < 0 || x != x ? (double)NAN : -HUGE_VAL;
-    if (x > 1.7976931348623157e308) return x;
+    double m;
+    double s;
+    if (x < 0 || x != x) return (double)NAN;
+    if (!(x > 0)) return -HUGE_VAL;
+    if (x > 1.7976931348623157e308) return x;     /* infinity */
     if (x < 2.2250738585072014e-308) {            /* denormal */
         x *= 18014398509481984.0;                 /* 2^54 */
         n = -54;
@@ -2528,8 +2543,12 @@ static inline double tfn__log(double x)
     return n * TFN__LN2_HIGH + (2*s * tfn__series(c, 10, s*s) + n * TFN__LN2_LOW);
 }
 
-/* x^y, x >= 0 */
-static inline double tfn__pow(double x, double y) { return y != 0 ? tfn__exp(y * tfn__log(x)) : 1; }
+/* x^y, x >= 0; 0^0 is 1. */
+static inline double tfn__pow(double x, double y)
+{
+    if (y == 0) return 1;
+    return tfn__exp(y * tfn__log(x));
+}
 
 /* sin(x + turns pi/2), |x| up to a million. pi/2 has three parts of 33 bits, so that n times a part
  * is exact (Cody & Waite 1980); the series are Taylor's, |r| <= pi/4. */
@@ -2552,14 +2571,17 @@ static inline double tfn__sine(double x, int32_t turns)
     r = a - b;
     r += ((a - r) - b) - n * 2.02226624879595063154e-21;
     turns += n & 3;
-    y = turns & 1 ? tfn__series(even, 9, r*r) : r * tfn__series(odd, 9, r*r);
-    return turns & 2 ? -y : y;
+    if (turns & 1) y = tfn__series(even, 9, r*r);            /* cos(r) */
+    else y = r * tfn__series(odd, 9, r*r);                   /* sin(r) */
+    if (turns & 2) y = -y;
+    return y;
 }
 
 static inline double tfn__sin(double x) { return tfn__sine(x, 0); }
 static inline double tfn__cos(double x) { return tfn__sine(x, 1); }
 
-/* Box & Muller 1958, from the two halves of one draw. */
+/* A normal deviate, sqrt(-2 ln u) cos(2 pi v) (Box & Muller 1958), with u and v the two halves of
+ * one draw. u is never 0. */
 TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 {
     uint64_t bits = tfn_random_bits(key, index);
@@ -2571,16 +2593,24 @@ TFNORM_API float tfn_random_normal(tfn_key key, uint64_t index)
 /* >> tables */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 
-/* Sinusoidal positions (T, C), [sin block | cos block]. Tensor2Tensor and Marian: rates
+/* Tables of positions depend on shapes alone: they are computed once, when a model is made. */
+
+/* Sinusoidal positions (T, C): sin(t * rate_k) in the first half of a row, cos(t * rate_k) in the
+ * second (Vaswani 2017, section 3.5, interleaves them). Tensor2Tensor and Marian: rates
  * 10000^(-2k/C) from position 0; fairseq: 10000^(-k/(C/2 - 1)), and the first token has position
  * padding_idx + 1 = 2. An odd last column is 0. */
 static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq)
 {
-    ptrdiff_t half = cols / 2;
-    double span = fairseq ? (double)(half > 1 ? half - 1 : 1) : (double)cols / 2;
+    const ptrdiff_t half = cols / 2;
+    double span = (double)cols / 2;
+    ptrdiff_t first = 0;
+    if (fairseq) {
+        span = (double)tfn__max(half - 1, 1);
+        first = 2;
+    }
     for (ptrdiff_t t = 0; t < time; t++, table += cols) {
         for (ptrdiff_t k = 0; k < half; k++) {
-            double angle = (double)(t + (fairseq ? 2 : 0)) * tfn__pow(10000, -(double)k / span);
+            double angle = (double)(first + t) * tfn__pow(10000, -(double)k / span);
             table[k] = (float)tfn__sin(angle);
             table[half + k] = (float)tfn__cos(angle);
         }
@@ -2588,7 +2618,8 @@ static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
     }
 }
 
-/* Rotary positions (T, D): cos and sin of t * theta^(-2j/D), j < D/2 (Su 2021, eq. 15). */
+/* Rotary positions (T, D): the cosines, then the sines of t * theta^(-2j/D), j < D/2 (Su 2021,
+ * eq. 15), by which a head's pairs of features turn at position t. */
 static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta)
 {
     ptrdiff_t half = head_size / 2;
@@ -2604,11 +2635,22 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 /* >> simd */
 #ifdef TFN__BODY
 /* The kernels are one body, read once per instruction set: the header includes itself with
- * TFN__BODY and one TFN__USE_ macro defined. About twenty macros over one vector type TFN__V of
- * TFN__W lanes are all that a new instruction set has to give. FMA(a, b, c) = a*b + c; MIN and MAX
- * return b if either is NaN; LESS(a, b, x, y) = a < b ? x : y; EXP2(t) = 2^n for t = n + 1.5 * 2^23
- * held in a float, or instead of it SCALE(r, n) = r * 2^n, rounded once; LOADN and STOREN touch the
- * first k lanes only (k >= 0), the others are 0. */
+ * TFN__BODY and one TFN__USE_ macro defined. A new instruction set gives these macros, over one
+ * vector type; plain C, with a vector of one float, shows at the end what each computes.
+ *
+ *   N(name)           the name of this instance's function
+ *   V, W              the vector type and its number of lanes
+ *   LOAD, STORE       W floats at an address of any alignment
+ *   LOADN, STOREN     the first k lanes only (0 <= k <= W); the others are 0, and memory behind
+ *                     them is neither read nor written
+ *   SET, SETBITS      the same number, or the same 32 bits, in all lanes
+ *   ADD SUB MUL DIV ROOT   each rounded once
+ *   FMA(a, b, c)      a*b + c, rounded once, or twice where NO_FMA is defined
+ *   MIN, MAX          b if either is NaN
+ *   LESS(a, b, x, y)  x in the lanes where a < b, else y
+ *   AND, OR           of bits
+ *   EXP2(t)           2^n for t = n + 1.5 * 2^23, whose last bits are n; or instead of it
+ *   SCALE(r, n)       r * 2^n, rounded once */
 
 #if defined TFN__USE_AVX512
 #define TFN__N(name)         name##_avx512
@@ -2637,6 +2679,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__OR(a, b)        _mm512_castsi512_ps(_mm512_or_si512(TFN__BITS(a), TFN__BITS(b)))
 #define TFN__SCALE(r, n)     _mm512_maskz_scalef_ps((__mmask16)0xffff, r, n)
 
+/* AVX2 has no masks in registers of their own: lane i of TFN__MASK(k) is all ones where i < k. */
 #elif defined TFN__USE_AVX2
 #define TFN__N(name)         name##_avx2
 #define TFN__ISA_NAME        "avx2"
@@ -2665,6 +2708,8 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__EXP2(t) _mm256_castsi256_ps(_mm256_add_epi32(             \
     _mm256_slli_epi32(_mm256_castps_si256(t), 23), _mm256_set1_epi32(0x3f800000)))
 
+/* 128 bits: SSE2, which every x86-64 has, and the same with the FMA of processors since 2012. SSE2
+ * has no blend, hence LESS by bits. */
 #elif defined TFN__USE_SSE2 || defined TFN__USE_FMA128
 #ifdef TFN__USE_FMA128
 #define TFN__N(name)         name##_fma128
@@ -2698,6 +2743,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__EXP2(t) _mm_castsi128_ps(_mm_add_epi32(                   \
     _mm_slli_epi32(_mm_castps_si128(t), 23), _mm_set1_epi32(0x3f800000)))
 
+/* AArch64. vminq and vmaxq would return a NaN of either operand, hence the selections. */
 #elif defined TFN__USE_NEON
 #define TFN__N(name)         name##_neon
 #define TFN__ISA_NAME        "neon"
@@ -2723,6 +2769,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__EXP2(t)         vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(TFN__BITS(t), 23), \
                                                              vdupq_n_u32(0x3f800000)))
 
+/* WebAssembly without relaxed SIMD, which has no FMA. */
 #elif defined TFN__USE_WASM
 #define TFN__N(name)         name##_wasm
 #define TFN__ISA_NAME        "wasm"
@@ -2747,6 +2794,7 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__OR(a, b)        wasm_v128_or(a, b)
 #define TFN__EXP2(t)         wasm_i32x4_add(wasm_i32x4_shl(t, 23), wasm_i32x4_splat(0x3f800000))
 
+/* Plain C, the twin of all the others and their reference in the tests. */
 #else
 #define TFN__N(name)         name##_plain
 #define TFN__ISA_NAME        "plain"
@@ -2755,8 +2803,8 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__V               float
 #define TFN__LOAD(p)         (*(p))
 #define TFN__STORE(p, v)     (*(p) = (v))
-#define TFN__LOADN(p, k)     ((k) > 0 ? *(p) : 0)
-#define TFN__STOREN(p, v, k) ((k) > 0 ? (void)(*(p) = (v)) : (void)0)
+#define TFN__LOADN(p, k)     TFN__N(tfn__loadn)(p, k)
+#define TFN__STOREN(p, v, k) do { if ((k) > 0) *(p) = (v); } while (0)
 #define TFN__SET(x)          (x)
 #define TFN__SETBITS(u)      tfn__from_bits(u)
 #define TFN__ADD(a, b)       ((a) + (b))
@@ -2773,7 +2821,13 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__EXP2(t)         tfn__from_bits((tfn__to_bits(t) << 23) + 0x3f800000u)
 #endif
 
-#ifndef TFN__LOADN      /* 128-bit sets without masked access go through a copy */
+#if TFN__W == 1
+static TFN__INLINE float TFN__N(tfn__loadn)(const float *p, ptrdiff_t k)
+{
+    if (k > 0) return *p;
+    return 0;
+}
+#elif !defined TFN__LOADN      /* 128-bit sets without masked access go through a copy */
 #define TFN__LOADN(p, k)     TFN__N(tfn__loadn)(p, k)
 #define TFN__STOREN(p, v, k) TFN__N(tfn__storen)(p, v, k)
 static TFN__APART TFN__V TFN__N(tfn__loadn)(const float *p, ptrdiff_t k)
@@ -2790,9 +2844,11 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
 }
 #endif
 
-/* For transposing 4 steps of W rows: QLOAD(s, p) holds four floats of every fourth row, from
- * s[0] + p, s[4] + p ...; ZIPLO and ZIPHI take the first or second halves of two vectors' parts of
- * four lanes in turn. */
+/* For transposing 4 columns of W rows, in parts of four lanes (see tfn__transpose4 in dense):
+ *
+ *   QLOAD(s, p)       four floats from each of s[0] + p, s[4] + p, s[8] + p ..., in this order
+ *   ZIPLO(a, b)       of each four lanes of a and b: a0 b0 a1 b1
+ *   ZIPHI(a, b)       a2 b2 a3 b3 */
 #if defined TFN__USE_AVX512
 #define TFN__QROW(s, p, i, v) \
     _mm512_maskz_insertf32x4((__mmask16)0xffff, v, _mm_loadu_ps((s)[4*(i)] + (p)), i)
@@ -2819,15 +2875,20 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
 #define TFN__ZIPHI(a, b)  wasm_i32x4_shuffle(a, b, 2, 6, 3, 7)
 #endif
 
-/* One body for whole vectors and the tail: k lanes, the compiler keeps the first branch. */
+/* An elementwise loop is written once, for whole vectors and for the tail:
+ *
+ *   TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__MUL(s, TFN__GET(x + i, k)), k);
+ *
+ * with k the lanes that are left, W at most. The compiler makes a fast path of k == W. */
 #define TFN__GET(p, k)    ((k) == TFN__W ? TFN__LOAD(p) : TFN__LOADN(p, k))
 #define TFN__PUT(p, v, k) \
     do { if ((k) == TFN__W) TFN__STORE(p, v); else TFN__STOREN(p, v, k); } while (0)
 #define TFN__EACH(i, k, n)                                                                     \
-    for (ptrdiff_t i = 0, k; (k = (n) - i < TFN__W ? (n) - i : TFN__W) > 0; i += TFN__W)
+    for (ptrdiff_t i = 0, k; (k = tfn__min((n) - i, TFN__W)) > 0; i += TFN__W)
 
-/* Sums: 16 lanes by index mod 16, held in 16/W vectors, then a fixed tree: lane i + lane i+8,
- * then +4, +2, +1. Missing lanes of the last block add +0. */
+/* Sums have one order on all machines: term i goes to lane i mod 16, of 16 that are held in 16/W
+ * vectors, and the lanes are added by a fixed tree: lane i + lane i+8, then +4, +2, +1. Missing
+ * terms of the last block add +0, which changes no sum. */
 #define TFN__LANES (16 / TFN__W)
 static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
 {
@@ -2847,7 +2908,7 @@ static TFN__INLINE float TFN__N(tfn__tree)(const TFN__V *acc)
  * What decays to 0, be it an exp, a logistic function or a slope, is exactly 0 below TFN__TAIL, and
  * nothing on the way to it is denormal. exp itself has its whole range. */
 
-/* x, but at least low and at most high; NaN stays. */
+/* x, but at least low and at most high. NaN stays: MIN and MAX return their second operand. */
 static TFN__INLINE TFN__V TFN__N(tfn__vlimit)(TFN__V x, float low, float high)
 {
     return TFN__MAX(TFN__SET(low), TFN__MIN(TFN__SET(high), x));
@@ -2863,7 +2924,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vexp_near)(TFN__V x)
 static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x) { return tanh(x); }
 static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)  { return erf(x); }
 #else
-/* c[0] + c[1] x + ... + c[n-1] x^(n-1) */
+/* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule */
 static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
 {
     TFN__V y = TFN__SET(c[n - 1]);
@@ -2871,7 +2932,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__vseries)(const float *c, int n, TFN__V x)
     return y;
 }
 
-#define TFN__MAGIC TFN__SET((float)12582912)         /* 1.5 * 2^23, to round to an integer by + */
+/* 1.5 * 2^23: the floats around it are 1 apart, so adding it rounds x to an integer n, which then
+ * stands in the last bits of the sum; taking it away again leaves n as a float. */
+#define TFN__MAGIC TFN__SET((float)12582912)
 
 static TFN__INLINE TFN__V TFN__N(tfn__vabs)(TFN__V x)
 {
@@ -2929,21 +2992,25 @@ static TFN__INLINE TFN__V TFN__N(tfn__vsign)(TFN__V x, TFN__V y)
     return TFN__OR(y, TFN__AND(x, TFN__SETBITS(0x80000000u)));
 }
 
-/* x + x s q(s), s = x^2, near 0; else 1 - 2/(exp(2x) + 1). */
+/* tanh is odd: for a = |x| it is a + a s q(s), s = x^2, near 0, where 1 - 2/(exp(2a) + 1), which
+ * is right elsewhere, would lose digits. Both are computed, and one is taken per lane. */
 static TFN__INLINE TFN__V TFN__N(tfn__vtanh)(TFN__V x)
 {
     static const float c[] = {
         (float)-0.333332807, (float)0.133314058, (float)-0.0537365153, (float)0.0206281673,
         (float)-0.00569229666
     };
-    const TFN__V one = TFN__SET(1), a = TFN__N(tfn__vabs)(x);
-    const TFN__V s = TFN__MUL(x, x), e = TFN__N(tfn__vexp_near)(TFN__ADD(a, a));
+    const TFN__V one = TFN__SET(1);
+    const TFN__V a = TFN__N(tfn__vabs)(x);
+    const TFN__V s = TFN__MUL(x, x);
+    const TFN__V e = TFN__N(tfn__vexp_near)(TFN__ADD(a, a));
     const TFN__V inner = TFN__FMA(TFN__MUL(a, s), TFN__N(tfn__vseries)(c, 5, s), a);
     const TFN__V outer = TFN__SUB(one, TFN__DIV(TFN__SET(2), TFN__ADD(e, one)));
     return TFN__N(tfn__vsign)(x, TFN__LESS(a, TFN__SET((float)0.625), inner, outer));
 }
 
-/* x + x q(s), s = x^2, below 1; else 1 - exp(-x + x q(x)), which is 1 from x = 4 on. */
+/* erf is odd, too: a + a q(s), s = x^2, below 1; else 1 - exp(m d(m) - m), m = min(a, 4): from 4
+ * on it is 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
 {
     static const float c[] = {
@@ -2954,8 +3021,10 @@ static TFN__INLINE TFN__V TFN__N(tfn__verf)(TFN__V x)
         (float)-0.128480017, (float)-0.635831535, (float)-0.105116092, (float)0.0227984507,
         (float)-0.00318694627, (float)0.000210642567
     };
-    const TFN__V one = TFN__SET(1), a = TFN__N(tfn__vabs)(x);
-    const TFN__V s = TFN__MUL(x, x), m = TFN__MIN(TFN__SET(4), a);
+    const TFN__V one = TFN__SET(1);
+    const TFN__V a = TFN__N(tfn__vabs)(x);
+    const TFN__V s = TFN__MUL(x, x);
+    const TFN__V m = TFN__MIN(TFN__SET(4), a);
     const TFN__V inner = TFN__FMA(a, TFN__N(tfn__vseries)(c, 7, s), a);
     const TFN__V t = TFN__SUB(TFN__MUL(m, TFN__N(tfn__vseries)(d, 6, m)), m);
     const TFN__V outer = TFN__SUB(one, TFN__N(tfn__vexp_near)(t));
@@ -2990,13 +3059,15 @@ static TFN__INLINE TFN__V TFN__N(tfn__vcut)(TFN__V x, float least)
     return TFN__LESS(TFN__N(tfn__vabs)(x), TFN__SET(least), TFN__SET(0), x);
 }
 
-/* y = v, or y + v: the k lanes at y. */
+/* The k lanes at y are v, or y + v: how a kernel writes a gradient, which the planner has it store
+ * the first time and add the others. */
 static TFN__INLINE void TFN__N(tfn__store_or_add)(float *y, TFN__V v, ptrdiff_t k, bool add)
 {
     if (add) v = TFN__ADD(TFN__GET(y, k), v);
     TFN__PUT(y, v, k);
 }
 
+/* The public table's elementary functions of n numbers; y may be x. */
 static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
 {
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vexp)(TFN__GET(x + i, k)), k);
@@ -3010,8 +3081,9 @@ static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__verf)(TFN__GET(x + i, k)), k);
 }
 
-/* Blocks of 16 elements for the sums: the body sees the vector at i, its k lanes and the number l
- * of its accumulator. It stands here twice, for whole blocks and for the last one. */
+/* The loop of a sum, in blocks of 16 terms: the body sees the vector at i, its k lanes and the
+ * number l of its accumulator. It is expanded twice, for whole blocks, where k is a constant, and
+ * for the last one: one loop for both keeps the accumulators in memory. */
 #define TFN__EACH16(l, i, k, n, ...)                                                           \
     do {                                                                                       \
         ptrdiff_t i = 0;                                                                       \
@@ -3028,7 +3100,7 @@ static TFN__INLINE void TFN__N(tfn__zero_lanes)(TFN__V *acc)
     for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__SET(0);
 }
 
-/* The first k lanes of v, the others +0. */
+/* The first k lanes of v, the others +0: what an exp made of missing lanes must not be summed. */
 static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
 {
     float t[TFN__W];
@@ -3037,6 +3109,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__first_lanes)(TFN__V v, ptrdiff_t k)
     return TFN__LOADN(t, k);
 }
 
+/* The sum of x, and of x*y, over a row. */
 static TFN__APART float TFN__N(tfn__row_sum)(const float *x, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
@@ -3055,17 +3128,24 @@ static TFN__APART float TFN__N(tfn__row_dot)(const float *x, const float *y, ptr
     return TFN__N(tfn__tree)(acc);
 }
 
-/* The largest of 16 lanes, and of n >= 1 values. A NaN may be passed over, but not by the sum of
- * exponentials. */
+static TFN__INLINE float TFN__N(tfn__greater)(float a, float b)
+{
+    if (b > a) return b;
+    return a;
+}
+
+/* The largest of 16 lanes, and of n >= 1 values. A NaN may be passed over: it is not lost, as the
+ * sum of exponentials that follows each maximum is NaN. */
 static TFN__INLINE float TFN__N(tfn__largest)(const TFN__V *acc)
 {
     float t[16];
     for (int l = 0; l < TFN__LANES; l++) TFN__STORE(t + l*TFN__W, acc[l]);
-    for (int i = 0; i < 8; i++) t[i] = t[i + 8] > t[i] ? t[i + 8] : t[i];
-    for (int i = 0; i < 4; i++) t[i] = t[i + 4] > t[i] ? t[i + 4] : t[i];
-    for (int i = 0; i < 2; i++) t[i] = t[i + 2] > t[i] ? t[i + 2] : t[i];
-    return t[1] > t[0] ? t[1] : t[0];
+    for (int l = 0; l < 8; l++) t[l] = TFN__N(tfn__greater)(t[l], t[l + 8]);
+    for (int l = 0; l < 4; l++) t[l] = TFN__N(tfn__greater)(t[l], t[l + 4]);
+    for (int l = 0; l < 2; l++) t[l] = TFN__N(tfn__greater)(t[l], t[l + 2]);
+    return TFN__N(tfn__greater)(t[0], t[1]);
 }
+
 static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
 {
     TFN__V acc[TFN__LANES];
@@ -3076,11 +3156,12 @@ static TFN__APART float TFN__N(tfn__row_max)(const float *x, ptrdiff_t n)
         for (int l = 0; l < TFN__LANES; l++, i += TFN__W)
             acc[l] = TFN__MAX(TFN__LOAD(x + i), acc[l]);
     max = TFN__N(tfn__largest)(acc);
-    for (; i < n; i++) max = x[i] > max ? x[i] : max;
+    for (; i < n; i++) max = TFN__N(tfn__greater)(max, x[i]);
     return max;
 }
 
-/* y = exp(x - max), 0 below TFN__TAIL, and its sum; y may be x, or NULL for the sum alone. */
+/* A softmax's numerator and denominator: y = exp(x - max), 0 below TFN__TAIL, and the sum of it,
+ * which is returned; y may be x, or NULL for the sum alone. */
 static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
@@ -3094,29 +3175,47 @@ static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdi
     return TFN__N(tfn__tree)(acc);
 }
 
-/* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps, else 0; y may be x. 2^20 elements
- * share a draw of the generator; in them the index goes through a 32-bit mixer of two
- * multiplications (Wellons's lowbias32), of which the high bits decide. */
+/* The factors of elements first .. first + count - 1, scale or 0, of which 2^20 share a draw of the
+ * generator: these must not cross from one draw to the next. In a draw the index goes through a
+ * 32-bit mixer of two multiplications (Wellons's lowbias32 without its last step), of which the
+ * high bits decide: an element is kept if they are at least p * 2^31. */
+static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t count, tfn_key key,
+                                                     uint64_t first, int32_t least, float scale)
+{
+    const uint64_t draw = tfn_random_bits(key, first >> 20);
+    const uint32_t low = (uint32_t)draw;
+    const uint32_t high = (uint32_t)(draw >> 32);
+    const uint32_t start = (uint32_t)(first & 0xfffff);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        uint32_t h = low ^ (start + (uint32_t)i);
+        h = (h ^ h >> 16) * 0x7feb352du + high;
+        h = (h ^ h >> 15) * 0x846ca68bu;
+        factor[i] = (int32_t)(h >> 1) >= least ? scale : 0;
+    }
+}
+
+/* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps, else 0; y may be x. The mask is
+ * never stored: the backward, which is this kernel on the gradient, draws it again. A dropped
+ * element is 0 also where x is infinite or NaN. */
 static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t n, float p,
                                             tfn_key key, uint64_t first, bool add)
 {
-    const int32_t least = p < 1 ? (int32_t)((double)(p > 0 ? p : 0) * 2147483648.0) : INT32_MAX;
-    const float scale = p < 1 ? 1 / (1 - p) : 0;
     const TFN__V zero = TFN__SET(0);
+    int32_t least = INT32_MAX;                    /* p = 1 drops all */
+    float scale = 0;
     float factor[256];
+    if (p < 1) {
+        least = 0;
+        if (p > 0) least = (int32_t)((double)p * 2147483648.0);
+        scale = 1 / (1 - p);
+    }
     for (ptrdiff_t count; n > 0; n -= count, x += count, y += count, first += (uint64_t)count) {
-        const uint64_t draw = tfn_random_bits(key, first >> 20);
-        const uint32_t low = (uint32_t)draw, high = (uint32_t)(draw >> 32);
-        const uint32_t start = (uint32_t)(first & 0xfffff);
-        count = tfn__min(tfn__min(n, 256), (ptrdiff_t)(0x100000 - start));
-        for (ptrdiff_t i = 0; i < count; i++) {
-            uint32_t h = low ^ (start + (uint32_t)i);
-            h = (h ^ h >> 16) * 0x7feb352du + high;
-            h = (h ^ h >> 15) * 0x846ca68bu;
-            factor[i] = (int32_t)(h >> 1) >= least ? scale : 0;
-        }
+        const ptrdiff_t same_draw = (ptrdiff_t)(0x100000 - (first & 0xfffff));
+        count = tfn__min(tfn__min(n, 256), same_draw);
+        TFN__N(tfn__dropout_factors)(factor, count, key, first, least, scale);
         TFN__EACH(i, k, count) {
-            const TFN__V f = TFN__GET(factor + i, k), v = TFN__MUL(TFN__GET(x + i, k), f);
+            const TFN__V f = TFN__GET(factor + i, k);
+            const TFN__V v = TFN__MUL(TFN__GET(x + i, k), f);
             TFN__N(tfn__store_or_add)(y + i, TFN__LESS(zero, f, v, zero), k, add);
         }
     }
