@@ -2,11 +2,13 @@
 /* tfnorm.h - train and run small Transformers, with the normalization wherever a paper put it.
  * Version 0.2.0.  One C99 header, no dependency.  MIT or public domain, as you like (at the end).
  *
- * In ONE source file:
+ * In ONE source file, best in one of your own, tfnorm.c, which is compiled once and kept:
  *     #define TFNORM_IMPLEMENTATION
  *     #include "tfnorm.h"
- * In all others only the include. Link with -lm. `cc -O2` with no other flag is fast: the best
- * kernels of the processor are chosen when the program runs. See it learn:
+ * In all others only the include, which compiles in no time (examples/14_two_files.c):
+ *     cc -O2 -c tfnorm.c && cc -O2 program.c tfnorm.o -o program -lm
+ * `cc -O2` with no other flag is fast: the best kernels of the processor are chosen when the
+ * program runs. See it learn, one hundred lines from text to model:
  *     cc -O2 examples/quickstart.c -o quickstart -lm && ./quickstart
  *
  * It does
@@ -189,6 +191,60 @@
  * class per position or one per sentence (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
  *
  * The tape alone: examples/05_own_op.c. A kernel alone: examples/02_kernel.c.
+ *
+ * A LOOP OF YOUR OWN
+ *
+ * Training is a loop in your program, so whatever you want between two updates stands there. The
+ * parameters are one vector that begins with tensor 0: the weights that did best on held-out data
+ * are one memcpy away (all of it in examples/14_two_files.c).
+ *
+ *        tfn_model_param(&model, 0, &all);
+ *        for (int step = 1; worse < 3; step++) {
+ *            tfn_model_step(&model, &batch, &report);         // report.lr, report.grad_norm ...
+ *            if (step % 20) continue;
+ *            tfn_model_eval(&model, &held_out, &loss);
+ *            worse++;
+ *            if (loss.loss >= best) continue;
+ *            best = loss.loss;
+ *            worse = 0;
+ *            memcpy(kept, all.data, model.memory.parameters);
+ *        }
+ *
+ * After a step info.grad of each tensor is the gradient of the summed loss, before clipping. You
+ * may write to info.data at any time between two calls: nothing is kept that depends on it.
+ *
+ *
+ * WEIGHTS FROM NUMPY
+ *
+ * Names, shapes and order are those of tfn_model_param; matrices are (in, out), the transpose of
+ * torch.nn.Linear's, and vectors have one row. In Python, with a dictionary of arrays:
+ *
+ *        from safetensors.numpy import save_file
+ *        save_file({"decoder.0.self.q.weight": q.T.copy()}, "weights.safetensors")    # and so on
+ *
+ * and in C:
+ *
+ *        tfn_file file = { 0 };
+ *        file.path = "weights.safetensors";
+ *        if (tfn_file_open(&file) != TFN_OK) return 1;
+ *        for (int32_t i = 0; tfn_model_param(&model, i, &info); i++) {
+ *            if (!tfn_file_find(&file, info.name, &tensor)) return 1;
+ *            if (tensor.count != (int64_t)info.rows * info.cols) return 1;
+ *            if (tfn_file_read(&file, &tensor, info.data, 0, tensor.count) != TFN_OK) return 1;
+ *        }
+ *        tfn_file_close(&file);
+ *
+ *
+ * CMAKE
+ *
+ * One header needs no package. In a project whose tfnorm.c has the two lines above:
+ *
+ *        include(FetchContent)
+ *        FetchContent_Declare(tfnorm GIT_REPOSITORY ${TFNORM_URL} GIT_TAG ${TFNORM_TAG})
+ *        FetchContent_MakeAvailable(tfnorm)                   # 3.14 or later
+ *        add_executable(program program.c tfnorm.c)
+ *        target_include_directories(program PRIVATE ${tfnorm_SOURCE_DIR})
+ *        target_link_libraries(program PRIVATE m)
  *
  *
  * MEMORY

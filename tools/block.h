@@ -13,6 +13,7 @@ typedef struct block {          /* what is drawn: a layer of a topology */
     const tfn_topology *t;
     const char *norm;           /* its name; "" if open */
     shape       s;
+    int         stack;          /* in which the layer is: DECODER, LONE_DECODER ... */
     int32_t     layer;
 } block;
 
@@ -203,7 +204,7 @@ static int draw_layer(drawing *d, const block *b, int y)
     top = y++;
     d->rail = 0;
     for (int k = 0; k < 4; k++) {
-        tfn_place p = place_at(b->s, DECODER, order[k], b->layer);
+        tfn_place p = place_at(b->s, b->stack, order[k], b->layer);
         if (has_sublayer(b->t, &p)) y = draw_sublayer(d, b, &p, y);
     }
     if (d->rail) {

@@ -143,9 +143,10 @@ static void svg_item(FILE *f, const item *i)
     else svg_item_box(f, i, x, y);
 }
 
-static void print_svg(FILE *f, const drawing *d, const char *title)
+/* The drawing in its first `wide` columns. */
+static void print_svg(FILE *f, const drawing *d, int wide, const char *title)
 {
-    svg_begin(f, WIDE * CELL, (d->high + 1) * ROW, title);
+    svg_begin(f, wide * CELL, (d->high + 1) * ROW, title);
     fprintf(f, "<g font-family=\"monospace\" font-size=\"14\">\n");
     for (int k = 0; k < d->count; k++)
         if (d->items[k].look == LOOK_LINE) svg_item(f, &d->items[k]);

@@ -3,7 +3,7 @@
  * The laboratory of norms: what there is, what it looks like, whether it trains.
  *     normlab list [topologies | norms | inits | recipes] [--markdown]
  *                                  tables: formula, paper, what it has and needs
- *     normlab show NAME [--layers N] [--layer L] [--width C] [--svg FILE]
+ *     normlab show NAME [--layers N] [--layer L] [--width C] [--svg FILE] [--block FILE]
  *                                  the block as text or picture, its joins at every place, where
  *                                  paper and code differ, the reference as BibTeX
  *     normlab claims               the papers' claims that are measured
@@ -35,11 +35,12 @@
 static const char usage[] =
     "normlab list [topologies | norms | inits | recipes] [--markdown]\n"
     "    tables of everything: formula, paper, what it has and what it needs\n"
-    "normlab show NAME [--layers N] [--layer L] [--width C] [--svg FILE]\n"
+    "normlab show NAME [--layers N] [--layer L] [--width C] [--svg FILE] [--block FILE]\n"
     "    the block of a topology or recipe, the steps of a norm, the gains of an init; what\n"
     "    differs by place; where paper and code differ; the reference as BibTeX. A stack has N\n"
     "    layers (6), the drawn one is L (a middle one), the width is C (512); --svg writes the\n"
-    "    picture to FILE instead (-: to the standard output)\n"
+    "    picture to FILE instead (-: to the standard output), --block that of the block alone,\n"
+    "    in a model of one stack\n"
     "normlab claims\n"
     "    every claim of Xiong 2020 (X), Liu 2020 (A), Takase 2022 (B) that is measured here\n"
     "normlab show ID\n"

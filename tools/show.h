@@ -176,6 +176,7 @@ static void draw_shown(drawing *d, const shown *x, shape s, int32_t layer, bool 
         b.t = x->topology;
         b.norm = x->recipe ? x->norm->name : "";
         b.s = s;
+        b.stack = DECODER;
         b.layer = layer;
         y = draw_block(d, &b, y) + 1;
     }
@@ -204,12 +205,49 @@ static void print_text_page(const shown *x, const drawing *d, shape s)
     print_notes(x->name);
 }
 
-static int write_svg(const char *path, const drawing *d, const char *name)
+static int write_svg(const char *path, const drawing *d, int wide, const char *name)
 {
     output_file o;
     FILE *f = output_open(&o, path);
-    if (f) print_svg(f, d, name);
+    if (f) print_svg(f, d, wide, name);
     return output_close(&o) ? 0 : 1;
+}
+
+/* The last column of an item: a box has brackets and spaces around its text. */
+static int item_end(const item *i)
+{
+    const int n = (int)strlen(i->text);
+    return i->left ? i->x + n : i->x2 + (n + 5) / 2;
+}
+
+/* Where a column stands when short words leave room: RAIL at 2, TRUNK at 13, BRANCH at 31. */
+static int narrow_column(int x)
+{
+    if (x < (RAIL + TRUNK) / 2) return x - 1;
+    if (x < (TRUNK + BRANCH) / 2) return x - 9;
+    if (x < (BRANCH + SIDE) / 2) return x - 21;
+    return x - 33;
+}
+
+/* The block of a topology alone, in a model of one stack: a picture of a third of a page's width.
+ * Norms have the name of their place only. */
+static int write_block(const char *path, const shown *x, shape s, int32_t layer, drawing *d)
+{
+    block b;
+    int wide = 0;
+    b.t = x->topology;
+    b.norm = "";
+    b.s = s;
+    b.stack = LONE_DECODER;
+    b.layer = layer;
+    draw_block(d, &b, 0);
+    for (int k = 0; k < d->count; k++) {
+        item *i = &d->items[k];
+        i->x = narrow_column(i->x);
+        i->x2 = narrow_column(i->x2);
+        if (item_end(i) >= wide) wide = item_end(i) + 1;
+    }
+    return write_svg(path, d, wide, x->name);
 }
 
 static void show_claim(const claim *c)
@@ -224,34 +262,50 @@ static void show_claim(const claim *c)
     } else print_field("not here", c->reason);
 }
 
+/* What show is asked for. */
+typedef struct show_options {
+    const char *name, *svg, *block;
+    long        layers, layer, width;       /* layer 0: a middle one */
+} show_options;
+
+static show_options show_arguments(cli *c)
+{
+    show_options o = { NULL, NULL, NULL, 6, 0, 512 };
+    while (cli_next(c)) {
+        if (cli_number(c, "--layers", 1, 1000, &o.layers)) continue;
+        if (cli_number(c, "--layer", 1, 1000, &o.layer)) continue;
+        if (cli_number(c, "--width", 1, 1 << 20, &o.width)) continue;
+        if (cli_text(c, "--svg", &o.svg) || cli_text(c, "--block", &o.block)) continue;
+        if (o.name || c->argv[c->at][0] == '-')
+            cli_fail(c, "show does not know \"%s\"", c->argv[c->at]);
+        o.name = c->argv[c->at];
+    }
+    if (!o.name) cli_fail(c, "show wants a name");
+    if (o.layer > o.layers) cli_fail(c, "there is no layer %ld of %ld", o.layer, o.layers);
+    if (!o.layer) o.layer = o.layers / 2 + 1;
+    if (o.layer > o.layers) o.layer = o.layers;
+    return o;
+}
+
 static int show_command(cli *c)
 {
-    const char *name = NULL, *svg = NULL;
-    long layers = 6, layer = 0, width = 512;
-    shape s;
-    drawing *d = (drawing *)calloc(1, sizeof *d);
-    shown x;
-    int code = 0;
-    if (!d) return fprintf(stderr, "normlab: out of memory\n"), 1;
-    while (cli_next(c)) {
-        if (cli_number(c, "--layers", 1, 1000, &layers) || cli_text(c, "--svg", &svg)
-            || cli_number(c, "--layer", 1, 1000, &layer)
-            || cli_number(c, "--width", 1, 1 << 20, &width)) continue;
-        if (name || c->argv[c->at][0] == '-')
-            cli_fail(c, "show does not know \"%s\"", c->argv[c->at]);
-        name = c->argv[c->at];
+    static drawing d;
+    const show_options o = show_arguments(c);
+    if (find_claim(o.name)) {
+        show_claim(find_claim(o.name));
+        return 0;
     }
-    if (!name) cli_fail(c, "show wants a name");
-    if (find_claim(name)) return free(d), show_claim(find_claim(name)), 0;
-    if (layer > layers) cli_fail(c, "there is no layer %ld of %ld", layer, layers);
-    x = find_shown(c, name);
-    s.layers = (int32_t)layers;
-    s.width = (int32_t)width;
-    if (!layer) layer = layers / 2 + 1 < layers ? layers / 2 + 1 : layers;
-    draw_shown(d, &x, s, (int32_t)layer, svg != NULL);
-    if (svg) code = write_svg(svg, d, x.name);
-    else print_text_page(&x, d, s);
-    free(d);
-    return code;
+    const shown x = find_shown(c, o.name);
+    shape s;
+    s.layers = (int32_t)o.layers;
+    s.width = (int32_t)o.width;
+    if (o.block) {
+        if (!x.topology) cli_fail(c, "%s has no block", o.name);
+        return write_block(o.block, &x, s, (int32_t)o.layer, &d);
+    }
+    draw_shown(&d, &x, s, (int32_t)o.layer, o.svg != NULL);
+    if (o.svg) return write_svg(o.svg, &d, WIDE, x.name);
+    print_text_page(&x, &d, s);
+    return 0;
 }
 #endif

@@ -1,0 +1,81 @@
+# The manual's recipes work as they stand: CMake's lines build a program, the loop of one's own and
+# the weights from numpy compile and do what is said of them.
+. ./check.sh
+# lines SECTION [FROM]: the code of a section of the manual, after the line that ends with FROM
+lines() {
+    awk -v section=" * $1" -v from="${2:-}" '
+        $0 == section { inside = 1; on = from == ""; next }
+        inside && /^ \* [A-Z][A-Z ]*$/ { exit }
+        inside && from != "" && substr($0, length($0) - length(from) + 1) == from { on = 1 }
+        inside && on && /^ \*        / { print substr($0, 11) }' ../tfnorm.h
+}
+projects() {
+    rm -rf "$work/cmake"
+    mkdir -p "$work/cmake"
+    {
+        echo 'cmake_minimum_required(VERSION 3.14)'
+        echo 'project(program C)'
+        lines CMAKE
+    } > "$work/cmake/CMakeLists.txt"
+    [ "$(lines CMAKE | wc -l)" = 6 ] || { lines CMAKE; return 1; }
+    printf '#define TFNORM_IMPLEMENTATION\n#include "tfnorm.h"\n' > "$work/cmake/tfnorm.c"
+    printf '#include "tfnorm.h"\nint main(void) { return tfn_isa_find("plain") < 0; }\n' \
+        > "$work/cmake/program.c"
+    cmake -S "$work/cmake" -B "$work/cmake/build" "-DFETCHCONTENT_SOURCE_DIR_TFNORM=$PWD/.." &&
+        cmake --build "$work/cmake/build" && "$work/cmake/build/program"
+}
+if have cmake; then check "manual: CMake" projects
+else skip "manual: CMake" "no cmake"
+fi
+
+compiles() {            # compiles NAME: $work/NAME.c
+    ${CC:-cc} -O0 -std=c99 -Wall -Wextra -Werror -DTFNORM_NO_SIMD -I.. "$work/$1.c" \
+        -o "$work/$1" -lm
+}
+# A model is saved, another of another seed takes its weights by the manual's loop.
+weights() {
+    {
+        cat <<'END'
+#define TFNORM_IMPLEMENTATION
+#include "tfnorm.h"
+static int take(tfn_model model)
+{
+    tfn_param_info info;
+    tfn_tensor tensor;
+END
+        lines "WEIGHTS FROM NUMPY" "and in C:" | sed 's/"weights/WORK "\/weights/'
+        cat <<'END'
+    return 0;
+}
+int main(void)
+{
+    tfn_model_desc desc = { .vocab = 5, .context = 4, .width = 8, .layers = 1 };
+    tfn_checkpoint with = { .weights_only = true };
+    tfn_file to = { .path = WORK "/weights.safetensors" };
+    tfn_model one, two;
+    tfn_param_info info;
+    if (tfn_model_new(&one, &desc, NULL) != TFN_OK) return 2;
+    desc.seed = 7;
+    if (tfn_model_new(&two, &desc, NULL) != TFN_OK) return 3;
+    if (tfn_model_hash(&one) == tfn_model_hash(&two)) return 4;
+    if (tfn_model_save(&to, &one, &with) != TFN_OK || take(two)) return 5;
+    if (tfn_model_hash(&one) != tfn_model_hash(&two)) return 6;
+    for (int32_t i = 0; tfn_model_param(&two, i, &info); i++)
+        if (!strcmp(info.name, "decoder.0.self.q.weight")) return 0;
+    return 7;
+}
+END
+    } | sed "1i #define WORK \"$work\"" | sed '2i #include <string.h>' > "$work/weights.c"
+    grep -q tfn_file_read "$work/weights.c" && compiles weights && "$work/weights"
+}
+check "manual: weights from numpy" weights
+loop() {                # the same lines as the example, but for what it prints and checks
+    lines "A LOOP OF YOUR OWN" | sed 's, *//.*,,' | grep -o 'tfn_model_[a-z]*\|memcpy\|worse = 0\|best = ' \
+        > "$work/loop"
+    sed -n '/All parameters are one/,/^    }$/p' ../examples/14_two_files.c |
+        grep -o 'tfn_model_param\|tfn_model_step\|tfn_model_eval\|memcpy\|worse = 0\|best = ' \
+        > "$work/example"
+    diff "$work/loop" "$work/example" && [ "$(wc -l < "$work/loop")" = 6 ]
+}
+check "manual: a loop of one's own" loop
+finish
