@@ -1,4 +1,5 @@
-# normlab compiles without a warning; the README has its list; show draws every name, as text
+# normlab compiles without a warning; RECIPES.md has its lists, the README
+# ten rows of them and three pictures; show draws every name, as text
 # of at most 80 columns and as well-formed SVG; wrong arguments end with code 2 and a message.
 . ./check.sh
 normlab=$work/normlab
@@ -8,13 +9,41 @@ build() {
 }
 check "normlab compiles" build
 
-readme() {
-    "$normlab" list recipes --markdown > "$work/wanted"
-    awk '/^<!-- end of the list/ { inside = 0 } inside { print }
-         /^<!-- normlab list recipes --markdown -->$/ { inside = 1 }' ../README.md > "$work/found"
-    diff "$work/found" "$work/wanted"
+# between NAME FILE: the lines of FILE between <!-- NAME --> and the end of its list
+between() {
+    awk -v begin="<!-- $1 -->" '/^<!-- end of the list/ { inside = 0 } inside { print }
+        $0 == begin { inside = 1 }' "$2"
 }
-check "normlab: the list of the README" readme
+recipes() {
+    file=../tools/RECIPES.md
+    "$normlab" list --markdown > "$work/wanted"
+    if [ "$TFN_UPDATE" ]; then
+        awk -v list="$work/wanted" '/^<!-- end of the list/ { inside = 0 } !inside { print }
+            /^<!-- normlab list/ { inside = 1; while ((getline line < list) > 0) print line }' \
+            $file > "$work/RECIPES.md" && cp "$work/RECIPES.md" $file
+    fi
+    between "normlab list --markdown" $file | diff - "$work/wanted"
+}
+check "normlab: tools/RECIPES.md" recipes
+readme() {              # ten of them, each as in the list
+    between "ten of normlab list recipes --markdown" ../README.md > "$work/found"
+    "$normlab" list recipes --markdown > "$work/wanted"
+    [ "$(wc -l < "$work/found")" = 12 ] && ! grep -v -x -F -f "$work/wanted" "$work/found"
+}
+check "normlab: ten recipes in the README" readme
+blocks() {              # TFN_UPDATE=1 draws them anew
+    for name in post pre b2t; do
+        file=../examples/pictures/$name.svg
+        "$normlab" show $name --block "$work/$name.svg" && well_formed "$work/$name.svg" || return 1
+        if [ "$TFN_UPDATE" ]; then cp "$work/$name.svg" "$file"; fi
+        cmp "$work/$name.svg" "$file" && grep -q "pictures/$name.svg" ../README.md || return 1
+    done
+}
+check "normlab show --block: the README's pictures" blocks
+if [ "$TFN_UPDATE" ]; then
+    finish
+    exit
+fi
 
 # the first cells of the Markdown tables
 names() { "$normlab" list --markdown | sed -n 's/^| `\([^`]*\)`.*/\1/p' | sort -u; }
