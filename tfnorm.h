@@ -9021,220 +9021,746 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 /* >> topologies */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 TFN__SMALL
-/* Norms, topologies, initializations and recipes are rows. A topology has a host join and, where it
- * needs one, a rule that changes the join by place; one builder reads them all, and the library's
- * rows have no privileges over a user's. Where the published code differs from its paper, the
- * comment says so; the paper's form is the one without a suffix. */
+/* What is known of a method stands in one block: its formula and paper, what differs by place
+ * (rules of its topology and of its initialization), and its rows. A row is a topology, a norm, an
+ * initialization, or a recipe, which names one of each. One builder reads the rows, and the
+ * library's have no privileges over a user's. Where published code differs from its paper, the
+ * block says so; the paper's form is the one without a suffix.
+ *
+ * The header reads the blocks five times: here for the rules, with rows that expand to nothing, and
+ * then for each table, in the order of the blocks (see "tables of the rows", below them). To add a
+ * method, write a block: functions between #ifdef TFN__RULES and #endif, then rows. */
 
-/* -- norms ----------------------------------------------------------------------------------- */
-
-enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
-#define TFN__DETACHED(how) TFN_NORM_LAYER, how, 0, 0, TFN_SQUASH_TANH
-#define TFN__DETACHED_CODE(how) TFN_NORM_ADA, TFN_FLAG_PLAIN | (how), 0, 0, TFN_SQUASH_TANH
-#define TFN__POINT(more, f) TFN_NORM_POINT, TFN__AFFINE | (more), 0, 0, f
-
-static const tfn_norm_rule tfn__norms[] = {
-    { "layernorm", "g (x - mean)/sqrt(var + e) + b", "Ba et al., eq. 4", 2016,
-      TFN_NORM_LAYER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
-    { "rmsnorm", "g x/sqrt(mean(x^2) + e)", "Zhang & Sennrich, eq. 4", 2019,
-      TFN_NORM_RMS, TFN_FLAG_GAIN, 0, 0, TFN_SQUASH_TANH },
-#ifdef TFN__EXTRA_NORMS
-    { "layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019,
-      TFN_NORM_LAYER, 0, 0, 0, TFN_SQUASH_TANH },
-    { "layernorm-simple-code", "(x - mean)/(s + e), s over C - 1", "Xu et al. (AdaNorm), code",
-      2019, TFN_NORM_ADA, TFN_FLAG_PLAIN, 0, 0, TFN_SQUASH_TANH },
-    { "rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)", "Zhang & Sennrich, their PyTorch code", 2019,
-      TFN_NORM_RMS_OUTSIDE, TFN_FLAG_GAIN, (float)1e-8, 0, TFN_SQUASH_TANH },
-    { "rmsnorm-offset", "(1 + g) x/sqrt(mean(x^2) + e)", "Gemma, code", 2024,
-      TFN_NORM_RMS, TFN_FLAG_GAIN | TFN_FLAG_OFFSET, (float)1e-6, 0, TFN_SQUASH_TANH },
-    { "prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)", "Zhang & Sennrich (pRMSNorm)", 2019,
-      TFN_NORM_RMS, TFN_FLAG_GAIN, 0, (float)0.0625, TFN_SQUASH_TANH },
-    { "scalenorm", "G x/max(|x|, e)", "Nguyen & Salazar (ScaleNorm)", 2019,
-      TFN_NORM_L2, TFN_FLAG_SCALAR, 0, 0, TFN_SQUASH_TANH },
-    { "l2norm", "x/|x|", "Loshchilov et al. (nGPT)", 2024,
-      TFN_NORM_L2, 0, (float)1e-12, 0, TFN_SQUASH_TANH },
-    { "groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq. 7", 2018,
-      TFN_NORM_LAYER, TFN__AFFINE | TFN_FLAG_BY_HEAD, 0, 0, TFN_SQUASH_TANH },
-    { "crmsnorm", "g x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels",
-      "Jiang et al. (Pre-CRMS)", 2023, TFN_NORM_CRMS, TFN_FLAG_GAIN, 0, 0, TFN_SQUASH_TANH },
-    { "centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
-      TFN_NORM_CENTER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
-    { "adanorm", "c sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
-      TFN_NORM_ADA, 0, 0, 0, TFN_SQUASH_TANH },
-    { "detachnorm", "LayerNorm, mean and variance constant in the backward", "Xu et al. (AdaNorm)",
-      2019, TFN__DETACHED(TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD) },
-    { "detachnorm-mean", "LayerNorm, the mean constant in the backward", "Xu et al. (AdaNorm)",
-      2019, TFN__DETACHED(TFN_FLAG_DETACH_MEAN) },
-    { "detachnorm-std", "LayerNorm, the variance constant in the backward",
-      "Xu et al. (AdaNorm)", 2019, TFN__DETACHED(TFN_FLAG_DETACH_STD) },
-    { "detachnorm-code", "layernorm-simple-code, mean and s constant in the backward",
-      "Xu et al. (AdaNorm), code", 2019,
-      TFN__DETACHED_CODE(TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD) },
-    { "detachnorm-mean-code", "layernorm-simple-code, the mean constant in the backward",
-      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_FLAG_DETACH_MEAN) },
-    { "detachnorm-std-code", "layernorm-simple-code, s constant in the backward",
-      "Xu et al. (AdaNorm), code", 2019, TFN__DETACHED_CODE(TFN_FLAG_DETACH_STD) },
-    { "cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
-      2021, TFN_NORM_ABSMAX, TFN__AFFINE | TFN_FLAG_WHOLE, 0, 0, TFN_SQUASH_TANH },
-    { "dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, TFN__POINT(0, TFN_SQUASH_TANH) },
-    { "derf", "g erf(a x + s) + b", "Chen et al. (Derf)", 2025,
-      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_ERF) },
-    { "dyt-isru", "g z/sqrt(z^2 + 1) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_ISRU) },
-    { "dyt-exp", "g sign(z)(1 - exp(-|z|)) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_EXP) },
-    { "dyt-atan", "g 2/pi atan(a x + s) + b", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_ATAN) },
-    { "dyt-sin", "g sin(a x + s, clipped to +-pi/2) + b", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_SIN) },
-    { "dyt-softsign", "g z/(1 + |z|) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
-      TFN__POINT(TFN_FLAG_SHIFT, TFN_SQUASH_SOFTSIGN) },
-    { "seednorm", "(a tanh(x . d) + g) x/sqrt(mean(x^2) + e)", "Cai et al.", 2025,
-      TFN_NORM_SEED, TFN_FLAG_GAIN, 0, 0, TFN_SQUASH_TANH },
-    { "batchnorm", "g (x - mean)/sqrt(var + e) + b, over the batch", "Ioffe & Szegedy, alg. 1",
-      2015, TFN_NORM_BATCH, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH },
-    { "powernorm", "g x/psi + b, psi^2 the running mean of x^2", "Shen et al., alg. 2", 2020,
-      TFN_NORM_POWER, TFN__AFFINE, 0, 0, TFN_SQUASH_TANH }
-#endif
-};
-enum { TFN__NORM_COUNT = sizeof tfn__norms / sizeof *tfn__norms };
-
-/* -- topologies ------------------------------------------------------------------------------ */
+/* The rows, which each table defines in its turn. */
+#define TFN__TOPOLOGY(...)
+#define TFN__AGGREGATED(...)
+#define TFN__NORM(...)
+#define TFN__NORM_OF(...)
+#define TFN__POINT(...)
+#define TFN__INIT(...)
+#define TFN__INIT_STD(...)
+#define TFN__RECIPE(...)
+#define TFN__RULES
 
 #ifdef TFN__EXTRA_NORMS
 static tfn_scale_rule tfn__scale_of(tfn_scale_kind kind, double value)
 {
-    const tfn_scale_rule s = { kind, (float)value, 0, 0, 0, 0 };
+    tfn_scale_rule s;
+    TFNORM_MEMSET(&s, 0, sizeof s);
+    s.kind = kind;
+    s.value = (float)value;
     return s;
 }
+
 static tfn_scale_rule tfn__constant_of(double a) { return tfn__scale_of(TFN_SCALE_CONSTANT, a); }
 
-/* Sub-layers of the stack: 2 a layer, 3 with cross-attention. */
-static int32_t tfn__sublayers(const tfn_place *p)
+/* All matrices of a sub-layer. */
+static void tfn__all_gains(tfn_gains *g, double a)
 {
-    return p->depth * (p->decoder && !p->alone ? 3 : 2);
+    g->q = g->k = g->v = g->o = g->w1 = g->w2 = (float)a;
 }
 
-/* Paper, appendix C, scales W_V of the cross-attention by 1/w in a displayed equation and not in
- * its text; the text is right (the memory is not rescaled), and so is the fold here. */
+/* Those that the size of the branch is proportional to: queries and keys only steer a softmax. */
+static void tfn__branch_gains(tfn_gains *g, double a)
+{
+    g->v = g->o = g->w1 = g->w2 = (float)a;
+}
+
+static void tfn__qkv_gains(tfn_gains *g, double a) { g->q = g->k = g->v = (float)a; }
+
+/* Q, K and V drawn as one C x 3C matrix, sqrt(2/(C + 3C)), against Xavier's sqrt(2/(C + C)). */
+#define TFN__FUSED 0.70710678118654752
+
+/* A stack's residual sub-layers: 2 a layer, 3 with cross-attention. */
+static int32_t tfn__sublayers(const tfn_place *p)
+{
+    if (p->decoder && !p->alone) return 3 * p->depth;
+    return 2 * p->depth;
+}
+#endif
+#endif
+
+/* The blocks. In formulas: x the stream, x_0 the layer's input, y_k the layers' outputs (y_0 the
+ * embedding), N a norm of the chosen kind, F a sub-layer, A attention, l the layer from 1, L the
+ * depth of the stack, N and M the depths of encoder and decoder, C the width. */
+#if (defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS) \
+    || defined TFN__ROWS
+
+/* -- Pre-LN and Post-LN ----------------------------------------------------------------------
+ * Xiong et al. 2020, table 1. Post-LN norms the stream itself, so its gradients shrink at each norm
+ * on the way down, and deep stacks want a warm-up. Pre-LN leaves the stream alone: gradients pass,
+ * what later layers add counts less and less, and the end needs a norm of its own. */
+TFN__TOPOLOGY("pre", "x = x + F(N(x)); final norm",
+              "Baevski & Auli; Child et al.; Wang et al.; Xiong et al. 2020, table 1", 2019,
+              PRE, 0, NULL)
+TFN__TOPOLOGY("post", "x = N(x + F(x))", "Vaswani et al.; Xiong et al. 2020, table 1", 2017,
+              POST, 0, NULL)
+TFN__NORM("layernorm", "g (x - mean)/sqrt(var + e) + b", "Ba et al., eq. 4", 2016,
+          LAYER, TFN__AFFINE)
+TFN__NORM("rmsnorm", "g x/sqrt(mean(x^2) + e)", "Zhang & Sennrich, eq. 4", 2019,
+          RMS, TFN_FLAG_GAIN)
+TFN__INIT("xavier", "N(0, 2/(in+out))", "Glorot & Bengio; Xiong et al. 2020, section 3.3", 2010,
+          XAVIER_NORMAL, XAVIER_NORMAL, 0, NULL)
+TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16", 2010,
+          XAVIER_UNIFORM, XAVIER_UNIFORM, 0, NULL)
+TFN__RECIPE("pre",  "pre",  "layernorm", "xavier")
+TFN__RECIPE("post", "post", "layernorm", "xavier")
+
+#ifdef TFN__EXTRA_NORMS
+/* -- what code bases start from --------------------------------------------------------------
+ * Papers say Xavier; their code draws q, k and v as one matrix (fairseq until 0.9), or leaves the
+ * feed-forward and its biases to the framework (since 0.10): its branch then starts with a sixth of
+ * the variance. fairseq and torchscale draw an untied output matrix as they draw the embedding. */
+#ifdef TFN__RULES
+static void tfn__fused_gains(const tfn_place *p, tfn_gains *g)
+{
+    (void)p;
+    tfn__qkv_gains(g, TFN__FUSED);
+}
+#endif
+TFN__INIT("fused", "xavier-uniform; q, k, v: 1/sqrt(2)", "fairseq; Transformer-Clinic, code", 2019,
+          XAVIER_UNIFORM, XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__fused_gains)
+TFN__INIT("fairseq", "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
+          "fairseq >= 0.10; b2t_connection, code", 2020,
+          XAVIER_UNIFORM, FAN_IN_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT, tfn__fused_gains)
+TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
+          FAN_IN_UNIFORM, FAN_IN_UNIFORM, 0, NULL)
+
+/* -- Admin -----------------------------------------------------------------------------------
+ * Liu et al. 2020, section 4.3: how much a layer depends on its own branch decides whether Post-LN
+ * trains. One batch is run first (the profile), and each w becomes the deviation of the stream that
+ * the branch is added to: w_s^2 = Var(x_0) + the sum of Var(F_j) over j < s, w_1 = 1. Then w is
+ * learned. Appendix C folds w into the weights instead. Its displayed equation scales W_V of the
+ * cross-attention by 1/w, its text does not: the text is right, for the memory is not rescaled, and
+ * the fold here follows it. */
+#ifdef TFN__RULES
 static void tfn__admin(const tfn_place *p, tfn_join *j)
 {
     (void)p;
     j->skip = tfn__scale_of(TFN_SCALE_PROFILED, 1);
 }
+
 static void tfn__admin_direct(const tfn_place *p, tfn_join *j)
 {
     (void)p;
     j->skip = tfn__scale_of(TFN_SCALE_FOLDED, 1);
 }
+
+/* admin-torch has no profile: a constant of the number n of sub-layers. */
 static void tfn__admin_constant(const tfn_place *p, tfn_join *j)
 {
-    double n = tfn__sublayers(p);
+    const double n = tfn__sublayers(p);
     j->skip = tfn__constant_of(tfn__pow((n + 1) / tfn__log(n + 1) - 1, 0.5));
 }
+
 static void tfn__admin_sqrt(const tfn_place *p, tfn_join *j)
 {
     j->skip = tfn__constant_of(tfn__pow(tfn__sublayers(p), 0.5));
 }
+#endif
+TFN__TOPOLOGY("admin", "x = N(w x + F(x)), w learned, profiled", "Liu et al., section 4.3", 2020,
+              POST, 0, tfn__admin)
+TFN__TOPOLOGY("admin-direct", "x = N(x + F(x)), the profiled w folded into the weights",
+              "Liu et al., appendix C", 2020, POST, 0, tfn__admin_direct)
+TFN__TOPOLOGY("admin-constant", "x = N(w x + F(x)), w = sqrt((n+1)/ln(n+1) - 1), n sub-layers",
+              "admin-torch, code", 2022, POST, 0, tfn__admin_constant)
+TFN__TOPOLOGY("admin-sqrt", "x = N(w x + F(x)), w = sqrt(n), n sub-layers",
+              "admin-torch, code, mode O(1)", 2022, POST, 0, tfn__admin_sqrt)
+TFN__RECIPE("admin",          "admin",          "layernorm", "fused")
+TFN__RECIPE("admin-direct",   "admin-direct",   "layernorm", "fused")
+TFN__RECIPE("admin-constant", "admin-constant", "layernorm", "xavier-uniform")
+TFN__RECIPE("admin-sqrt",     "admin-sqrt",     "layernorm", "xavier-uniform")
 
+/* -- B2T connection --------------------------------------------------------------------------
+ * Takase et al. 2022, eq. 5: a skip from the bottom of a layer to its top, past all its norms but
+ * the last, keeps Post-LN's gradients alive. Since 2023 the code divides all matrices of a layer by
+ * sqrt(L), which the paper does not have: the init "b2t". */
+#ifdef TFN__RULES
 static void tfn__b2t(const tfn_place *p, tfn_join *j)
 {
     if (p->kind == TFN_SUBLAYER_FFN) j->extra = tfn__constant_of(1);
 }
+
+/* Footnote 1 skips the last norm, too: worse. */
 static void tfn__b2t_skip_last(const tfn_place *p, tfn_join *j)
 {
     tfn__b2t(p, j);
     j->extra_last = true;
 }
+
+/* Appendix D, eq. 7 and 8: a = min(L/12, L^-0.15), b = C^-0.2. */
 static void tfn__b2t_no_norm(const tfn_place *p, tfn_join *j)
 {
-    double n = p->depth, a = tfn__pow(n, -0.15), b = tfn__pow(p->width, -0.2);
+    const double depth = p->depth;
+    double a = tfn__pow(depth, -0.15);
+    if (depth / 12 < a) a = depth / 12;
     if (p->kind != TFN_SUBLAYER_FFN) return;
-    j->skip = j->out = tfn__constant_of(b);
-    j->extra = tfn__constant_of(n / 12 < a ? n / 12 : a);
+    j->skip = tfn__constant_of(tfn__pow(p->width, -0.2));
+    j->out = j->skip;
+    j->extra = tfn__constant_of(a);
 }
 
+static void tfn__b2t_gains(const tfn_place *p, tfn_gains *g)
+{
+    const double a = tfn__pow(p->depth, -0.5);
+    tfn__all_gains(g, a);
+    tfn__qkv_gains(g, a * TFN__FUSED);
+}
+#endif
+TFN__TOPOLOGY("b2t", "x = N(x + F(x)); at the feed-forward N(x_0 + x + F(x))",
+              "Takase et al., eq. 5", 2022, POST, 0, tfn__b2t)
+TFN__TOPOLOGY("b2t-pre", "x = x + F(N(x)); at the feed-forward x_0 + x + F(N(x)); final norm",
+              "Takase et al., code", 2022, PRE, 0, tfn__b2t)
+TFN__TOPOLOGY("b2t-skip-last", "x = N(x + F(x)); at the feed-forward x_0 + N(x + F(x))",
+              "Takase et al., footnote 1", 2022, POST, 0, tfn__b2t_skip_last)
+TFN__TOPOLOGY("b2t-no-norm", "x = x + F(x); at the feed-forward a x_0 + b (x + F(x))",
+              "Takase et al., eq. 6, 7 and 8", 2022, BARE, 0, tfn__b2t_no_norm)
+TFN__INIT("b2t", "fairseq; all matrices of a layer: 1/sqrt(L)", "b2t_connection, code", 2023,
+          XAVIER_UNIFORM, FAN_IN_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT, tfn__b2t_gains)
+TFN__RECIPE("b2t",           "b2t",           "layernorm", "fairseq")
+TFN__RECIPE("b2t-pre",       "b2t-pre",       "layernorm", "fairseq")
+TFN__RECIPE("b2t-skip-last", "b2t-skip-last", "layernorm", "fairseq")
+TFN__RECIPE("b2t-no-norm",   "b2t-no-norm",   "layernorm", "fairseq")
+
+/* -- DLCL: dynamic linear combination of layers ----------------------------------------------
+ * Wang et al. 2019: a layer reads a learned sum of all earlier outputs, which starts as their mean,
+ * w_k = 1/(l+1). On a Pre-LN host each y_k has a norm of its own (y_0 none), on a Post-LN host the
+ * sum has one. The variants of w are options of the code. */
+TFN__AGGREGATED("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al. (DLCL)", 2019,
+                PRE, NORMED, SCALAR)
+TFN__AGGREGATED("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al. (DLCL)",
+                2019, POST, NORM, SCALAR)
+TFN__AGGREGATED("dlcl-softmax", "dlcl, w = softmax of a row", "Wang et al. (DLCL), code", 2019,
+                PRE, NORMED, SOFTMAX)
+TFN__AGGREGATED("dlcl-vector", "dlcl, w a vector for each y_k", "Wang et al. (DLCL), code", 2019,
+                PRE, NORMED, VECTOR)
+TFN__AGGREGATED("dlcl-groups", "dlcl, two w for each y_k: of even and of odd channels",
+                "Wang et al. (DLCL), code", 2019, PRE, NORMED, TWO_GROUPS)
+TFN__AGGREGATED("dlcl-one", "dlcl, w = 1 at the start", "Wang et al. (DLCL), code", 2019,
+                PRE, NORMED, ONES)
+TFN__AGGREGATED("dlcl-window", "dlcl, w = softmax over the last three y_k",
+                "Wang et al. (DLCL), code", 2019, PRE, NORMED, LAST_THREE)
+TFN__RECIPE("dlcl",         "dlcl",         "layernorm", "fused")
+TFN__RECIPE("dlcl-post",    "dlcl-post",    "layernorm", "fused")
+TFN__RECIPE("dlcl-softmax", "dlcl-softmax", "layernorm", "fused")
+TFN__RECIPE("dlcl-vector",  "dlcl-vector",  "layernorm", "fused")
+TFN__RECIPE("dlcl-groups",  "dlcl-groups",  "layernorm", "fused")
+TFN__RECIPE("dlcl-one",     "dlcl-one",     "layernorm", "fused")
+TFN__RECIPE("dlcl-window",  "dlcl-window",  "layernorm", "fused")
+
+/* -- T-Fixup ---------------------------------------------------------------------------------
+ * Huang et al. 2020: no norm and no warm-up, if the first updates stay small for Adam: values,
+ * outputs and feed-forward are drawn smaller, and so is the embedding. The paper has one depth for
+ * both stacks, the code N and M, as here; the code leaves q and k at 1/sqrt(2). */
+#ifdef TFN__RULES
+static void tfn__t_fixup_gains(const tfn_place *p, tfn_gains *g)
+{
+    if (p->decoder) {
+        tfn__branch_gains(g, tfn__pow(9.0 * p->decoder_depth, -0.25));
+        g->embedding = (float)tfn__pow(9.0 * p->decoder_depth, -0.25);
+    } else {
+        tfn__branch_gains(g, 0.67 * tfn__pow(p->encoder_depth, -0.25));
+        g->embedding = (float)tfn__pow(9.0 * p->encoder_depth, -0.25);
+    }
+}
+
+static void tfn__t_fixup_code_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__t_fixup_gains(p, g);
+    g->q = g->k = (float)TFN__FUSED;
+}
+#endif
+TFN__TOPOLOGY("no-norm", "x = x + F(x)", "Huang et al. (T-Fixup)", 2020, BARE, 0, NULL)
+TFN__INIT("t-fixup", "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); "
+          "embedding (9N)^(-1/4)", "Huang et al. (T-Fixup)", 2020,
+          XAVIER_UNIFORM, XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__t_fixup_gains)
+TFN__INIT("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
+          XAVIER_UNIFORM, XAVIER_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT,
+          tfn__t_fixup_code_gains)
+TFN__RECIPE("t-fixup", "no-norm", "layernorm", "t-fixup")
+
+/* -- Fixup -----------------------------------------------------------------------------------
+ * Zhang et al. 2019, section 3: with B branches in the model, matrices of a branch of m matrices
+ * are drawn B^(-1/(2m-2)) times smaller, the last one and the output 0; a scalar m multiplies each
+ * branch, and scalar shifts take the place of biases. The code builds cross-attention without its
+ * B, and so with its default, 12. */
+#ifdef TFN__RULES
 static void tfn__fixup(const tfn_place *p, tfn_join *j)
 {
     (void)p;
     j->shifts = true;
     j->out = tfn__scale_of(TFN_SCALE_LEARNED, 1);
 }
+
+static void tfn__fixup_gains(const tfn_place *p, tfn_gains *g)
+{
+    double branches = 2 * p->encoder_depth + 3 * p->decoder_depth;
+    if (p->alone) branches = 2 * p->depth;
+    tfn__qkv_gains(g, tfn__pow(branches, -1.0 / 6) * TFN__FUSED);
+    g->w1 = (float)tfn__pow(branches, -0.5);
+    g->o = g->w2 = 0;
+}
+
+static void tfn__fixup_code_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__fixup_gains(p, g);
+    if (p->kind != TFN_SUBLAYER_CROSS_ATTENTION) return;
+    tfn__qkv_gains(g, tfn__pow(12, -1.0 / 6) * TFN__FUSED);
+}
+#endif
+TFN__TOPOLOGY("fixup", "x = x + m F(x - s), shifts s", "Zhang et al. (Fixup)", 2019,
+              BARE, TFN_TOPOLOGY_EDGE_SHIFTS | TFN_TOPOLOGY_BIASLESS, tfn__fixup)
+TFN__INIT("fixup", "fused; q, k, v: B^(-1/6), W_1: B^(-1/2), W_O, W_2, output: 0",
+          "Zhang et al. (Fixup), section 3", 2019,
+          XAVIER_UNIFORM, XAVIER_UNIFORM, TFN__ZERO_OUTPUT, tfn__fixup_gains)
+TFN__INIT("fixup-code", "fixup; q, k, v of cross-attention: 12^(-1/6)", "Fixup, code", 2019,
+          XAVIER_UNIFORM, XAVIER_UNIFORM, TFN__ZERO_OUTPUT, tfn__fixup_code_gains)
+TFN__RECIPE("fixup", "fixup", "layernorm", "fixup")
+
+/* -- ReZero ----------------------------------------------------------------------------------
+ * Bachlechner et al. 2020: one scalar a_l for all branches of a layer, 0 at the start, so that the
+ * stack begins as the identity and only a_l moves at first. On Post-LN: Liu et al. 2020. */
+#ifdef TFN__RULES
 static void tfn__rezero(const tfn_place *p, tfn_join *j)
 {
     (void)p;
     j->out = tfn__scale_of(TFN_SCALE_SHARED, 0);
 }
-static void tfn__skipinit(const tfn_place *p, tfn_join *j)
+#endif
+TFN__TOPOLOGY("rezero", "x = x + a_l F(x), a_l = 0 at the start", "Bachlechner et al. (ReZero)",
+              2020, BARE, 0, tfn__rezero)
+TFN__TOPOLOGY("rezero-post", "x = N(x + a_l F(x)), a_l = 0 at the start", "Liu et al., table 3",
+              2020, POST, 0, tfn__rezero)
+TFN__RECIPE("rezero",      "rezero",      "layernorm", "xavier-uniform")
+TFN__RECIPE("rezero-post", "rezero-post", "layernorm", "fused")
+
+/* -- LookLinear ------------------------------------------------------------------------------
+ * Balduzzi et al. 2017: ReLU(x A) C - ReLU(-x A) C = x A C, so the feed-forward starts linear. */
+TFN__INIT("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.", 2017,
+          XAVIER_UNIFORM, MIRRORED, TFN__TABLE_OUTPUT, tfn__fused_gains)
+TFN__RECIPE("looklinear", "post", "layernorm", "looklinear")
+
+/* -- DeepNorm --------------------------------------------------------------------------------
+ * Wang et al. (DeepNet) 2022, figure 2: Post-LN whose skip counts a times as much, and whose
+ * branches start b times smaller, so that an update moves the output by a bounded amount whatever
+ * the depth. torchscale has 1.15 = 1/0.87 where the paper has 0.87, and scales the framework's
+ * default with its biases; it leaves the decoder Pre-LN unless its caller clears a flag: wrong, and
+ * no option. "post-ln-init" is the paper's probe. */
+#ifdef TFN__RULES
+static double tfn__deepnorm_alpha(const tfn_place *p)
 {
-    (void)p;
-    j->out = tfn__scale_of(TFN_SCALE_LEARNED, 0);
+    const double n = p->encoder_depth;
+    const double m = p->decoder_depth;
+    if (p->alone) return tfn__pow(2.0 * p->depth, 1.0 / 4);
+    if (p->decoder) return tfn__pow(3 * m, 1.0 / 4);
+    return 0.81 * tfn__pow(n, 4.0 / 16) * tfn__pow(m, 1.0 / 16);
 }
-/* torchscale leaves the decoder Pre-LN unless its caller clears a flag: wrong, and no option. */
+
+static double tfn__deepnorm_beta(const tfn_place *p)
+{
+    const double n = p->encoder_depth;
+    const double m = p->decoder_depth;
+    if (p->alone) return tfn__pow(8.0 * p->depth, -1.0 / 4);
+    if (p->decoder) return tfn__pow(12 * m, -1.0 / 4);
+    return 0.87 * tfn__pow(n, -4.0 / 16) * tfn__pow(m, -1.0 / 16);
+}
+
 static void tfn__deepnorm(const tfn_place *p, tfn_join *j)
 {
-    double n = p->encoder_depth, m = p->decoder_depth, a = 2 * p->depth;
-    if (!p->alone && p->decoder) a = 3 * m;
-    a = tfn__pow(a, 0.25);
-    if (!p->alone && !p->decoder) a = 0.81 * tfn__pow(n, 0.25) * tfn__pow(m, 0.0625);
-    j->skip = tfn__constant_of(a);
+    j->skip = tfn__constant_of(tfn__deepnorm_alpha(p));
 }
+
+static void tfn__deepnorm_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__branch_gains(g, tfn__deepnorm_beta(p));
+}
+
+static void tfn__torchscale_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__deepnorm_gains(p, g);
+    if (p->alone || p->decoder) return;
+    tfn__branch_gains(g, (double)g->v * 1.15 / 0.87);
+}
+
+static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__all_gains(g, 1.0 / (p->depth - p->layer + 1));
+}
+#endif
+TFN__TOPOLOGY("deepnorm", "x = N(a x + F(x)), a = (2L)^(1/4); 0.81 (N^4 M)^(1/16), (3M)^(1/4)",
+              "Wang et al. (DeepNet), figure 2", 2022, POST, 0, tfn__deepnorm)
+TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
+          "Wang et al. (DeepNet), figure 2", 2022,
+          XAVIER_NORMAL, XAVIER_NORMAL, 0, tfn__deepnorm_gains)
+TFN__INIT("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
+          "torchscale, code", 2022,
+          FAN_IN_UNIFORM, FAN_IN_UNIFORM, TFN__GAIN_BIAS | TFN__TABLE_OUTPUT, tfn__torchscale_gains)
+TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)", 2022,
+          XAVIER_NORMAL, XAVIER_NORMAL, 0, tfn__post_ln_init_gains)
+TFN__RECIPE("deepnorm", "deepnorm", "layernorm", "deepnorm")
+
+/* -- DS-Init ---------------------------------------------------------------------------------
+ * Zhang et al. 2019: Post-LN, the matrices of layer l drawn from U(+-g/sqrt(l)). Its code hands
+ * 1/sqrt(l) to a variance, which makes l^(-1/4), and draws q, k and v of self-attention, not of
+ * cross-attention, as one C x 3C matrix. */
+#ifdef TFN__RULES
+static void tfn__ds_gains(const tfn_place *p, tfn_gains *g)
+{
+    tfn__all_gains(g, tfn__pow(p->layer, -0.5));
+}
+
+static void tfn__ds_code_gains(const tfn_place *p, tfn_gains *g)
+{
+    const double gain = tfn__pow(p->layer, -0.25);
+    tfn__all_gains(g, gain);
+    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION) tfn__qkv_gains(g, gain * TFN__FUSED);
+}
+#endif
+TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al. (DS-Init)", 2019,
+          XAVIER_UNIFORM, XAVIER_UNIFORM, 0, tfn__ds_gains)
+TFN__INIT("ds-init-code",
+          "xavier-uniform; layer l: l^(-1/4); q, k, v of self-attention: 1/sqrt(2)", "zero, code",
+          2019, XAVIER_UNIFORM, XAVIER_UNIFORM, 0, tfn__ds_code_gains)
+TFN__RECIPE("ds-init", "post", "layernorm", "ds-init")
+
+/* -- ScaleNorm, FixNorm, SmallInit -----------------------------------------------------------
+ * Nguyen & Salazar 2019: one learned length G, sqrt(C) at the start, in the place of all gains;
+ * words of length 1, at the input and at the output, so that logits are G cos; attention drawn from
+ * N(0, 2/(5C)), that is 0.632 of N(0, 1/C). */
+#ifdef TFN__RULES
+static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
+{
+    (void)p;
+    g->q = g->k = g->v = g->o = (float)0.63245553;
+}
+#endif
+TFN__TOPOLOGY("pre-fixnorm", "pre; rows of the embedding have length 1",
+              "Nguyen & Salazar (FixNorm)", 2019, PRE, TFN_TOPOLOGY_FIXNORM, NULL)
+TFN__NORM("scalenorm", "G x/max(|x|, e)", "Nguyen & Salazar (ScaleNorm)", 2019,
+          L2, TFN_FLAG_SCALAR)
+TFN__INIT("small", "attention N(0, 2/(5C)), feed-forward xavier", "Nguyen & Salazar (SmallInit)",
+          2019, FAN_IN_NORMAL, XAVIER_NORMAL, 0, tfn__small_gains)
+TFN__RECIPE("scalenorm", "pre-fixnorm", "scalenorm", "small")
+
+/* -- BatchNorm -------------------------------------------------------------------------------
+ * Ioffe & Szegedy 2015, algorithm 1, in the place of LayerNorm: what stands at a position depends
+ * on the other sentences; running statistics take over at inference. */
+TFN__NORM("batchnorm", "g (x - mean)/sqrt(var + e) + b, over the batch", "Ioffe & Szegedy, alg. 1",
+          2015, BATCH, TFN__AFFINE)
+TFN__RECIPE("batchnorm", "post", "batchnorm", "fairseq")
+
+/* -- transparent attention -------------------------------------------------------------------
+ * Bapna et al. 2018: layer j of the decoder attends to its own mean of all encoder layers. */
+TFN__TOPOLOGY("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
+              "Bapna et al.", 2018, PRE, TFN_TOPOLOGY_TRANSPARENT, NULL)
+TFN__RECIPE("transparent", "transparent", "layernorm", "xavier")
+
+/* -- Macaron ---------------------------------------------------------------------------------
+ * Lu et al. 2019: half a step of the feed-forward before the attention and half a step behind. */
+#ifdef TFN__RULES
 static void tfn__macaron(const tfn_place *p, tfn_join *j)
 {
     if (p->kind == TFN_SUBLAYER_FFN || p->kind == TFN_SUBLAYER_FFN_BEFORE)
         j->out = tfn__constant_of(0.5);
 }
+#endif
+TFN__TOPOLOGY("macaron", "post; F/2, attention, F/2", "Lu et al. (Macaron)", 2019,
+              POST, TFN_TOPOLOGY_MACARON, tfn__macaron)
+TFN__TOPOLOGY("macaron-pre", "pre; F/2, attention, F/2; final norm", "Lu et al. (Macaron)", 2019,
+              PRE, TFN_TOPOLOGY_MACARON, tfn__macaron)
+TFN__RECIPE("macaron",     "macaron",     "layernorm", "fused")
+TFN__RECIPE("macaron-pre", "macaron-pre", "layernorm", "fused")
+
+/* -- AdaNorm and DetachNorm ------------------------------------------------------------------
+ * Xu et al. 2019: what LayerNorm does for training is done by the derivatives of mean and variance.
+ * DetachNorm takes them for constants, to show it; LayerNorm-simple has no gain and no bias;
+ * AdaNorm has a bounded function of n in their place. Their code has e outside of the root and s
+ * over C - 1, which AdaNorm has here, too; of the others that is the form with -code. */
+TFN__NORM("adanorm", "c sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
+          ADA, 0)
+TFN__NORM("layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019, LAYER, 0)
+TFN__NORM("layernorm-simple-code", "(x - mean)/(s + e), s over C - 1", "Xu et al. (AdaNorm), code",
+          2019, ADA, TFN_FLAG_PLAIN)
+TFN__NORM("detachnorm", "LayerNorm, mean and variance constant in the backward",
+          "Xu et al. (AdaNorm)", 2019, LAYER, TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD)
+TFN__NORM("detachnorm-mean", "LayerNorm, the mean constant in the backward", "Xu et al. (AdaNorm)",
+          2019, LAYER, TFN_FLAG_DETACH_MEAN)
+TFN__NORM("detachnorm-std", "LayerNorm, the variance constant in the backward",
+          "Xu et al. (AdaNorm)", 2019, LAYER, TFN_FLAG_DETACH_STD)
+TFN__NORM("detachnorm-code", "layernorm-simple-code, mean and s constant in the backward",
+          "Xu et al. (AdaNorm), code", 2019,
+          ADA, TFN_FLAG_PLAIN | TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD)
+TFN__NORM("detachnorm-mean-code", "layernorm-simple-code, the mean constant in the backward",
+          "Xu et al. (AdaNorm), code", 2019, ADA, TFN_FLAG_PLAIN | TFN_FLAG_DETACH_MEAN)
+TFN__NORM("detachnorm-std-code", "layernorm-simple-code, s constant in the backward",
+          "Xu et al. (AdaNorm), code", 2019, ADA, TFN_FLAG_PLAIN | TFN_FLAG_DETACH_STD)
+TFN__RECIPE("adanorm",          "pre", "adanorm",          "fused")
+TFN__RECIPE("layernorm-simple", "pre", "layernorm-simple", "fused")
+TFN__RECIPE("detachnorm",       "pre", "detachnorm",       "fused")
+TFN__RECIPE("detachnorm-mean",  "pre", "detachnorm-mean",  "fused")
+TFN__RECIPE("detachnorm-std",   "pre", "detachnorm-std",   "fused")
+
+/* -- zero gamma ------------------------------------------------------------------------------
+ * Goyal et al. 2017: the gain of the norm behind a branch starts at 0, and the stack as identity.
+ */
+TFN__INIT("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.", 2017,
+          XAVIER_NORMAL, XAVIER_NORMAL, TFN__ZERO_BRANCH, NULL)
+TFN__RECIPE("zero-gamma", "peri", "layernorm", "zero-gamma")
+
+/* -- Hanin & Rolnick 2018 --------------------------------------------------------------------
+ * Branches that count less and less: the sum of 0.9^l is finite at any depth. */
+#ifdef TFN__RULES
 static void tfn__hanin(const tfn_place *p, tfn_join *j)
 {
     j->out = tfn__constant_of(tfn__pow(0.9, p->layer));
 }
+#endif
+TFN__TOPOLOGY("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick", 2018, BARE, 0, tfn__hanin)
+TFN__RECIPE("hanin-rolnick", "hanin-rolnick", "layernorm", "he")
 
-static void tfn__olmo2(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_FULL; }
-static void tfn__cosine(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_COSINE; }
-static void tfn__qknorm(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_L2; }
-static void tfn__qk_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_HEAD; }
-static void tfn__qkv_head(const tfn_place *p, tfn_join *j) { (void)p; j->qk = TFN_QK_NORM_QKV_HEAD;
-    }
+/* -- aggregation of layers: Dou et al. 2018 --------------------------------------------------- */
+TFN__AGGREGATED("dense", "post; input of layer l+1 = N(sum of y_k)", "Dou et al.", 2018,
+                POST, DENSE, SCALAR)
+TFN__AGGREGATED("linear-aggregation", "post; input of layer l+1 = sum of w_k y_k", "Dou et al.",
+                2018, POST, LINEAR, SCALAR)
+TFN__RECIPE("dense",              "dense",              "layernorm", "xavier")
+TFN__RECIPE("linear-aggregation", "linear-aggregation", "layernorm", "xavier")
 
+/* -- initializations that the papers compare with ---------------------------------------------
+ * LSUV (Mishkin & Matas 2016) divides each matrix by the deviation of its output on one batch. */
+TFN__INIT("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas", 2016,
+          ORTHOGONAL, ORTHOGONAL, TFN__UNIT_VARIANCE, NULL)
+TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, ORTHOGONAL, ORTHOGONAL, 0, NULL)
+TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, HE_NORMAL, HE_NORMAL, 0, NULL)
+TFN__RECIPE("lsuv",       "post", "layernorm", "lsuv")
+TFN__RECIPE("orthogonal", "post", "layernorm", "orthogonal")
+TFN__RECIPE("he",         "post", "layernorm", "he")
+
+/* -- RMSNorm and its forms -------------------------------------------------------------------
+ * Zhang & Sennrich 2019: LayerNorm without the mean. Their PyTorch code has e outside of the root,
+ * their TensorFlow code inside; pRMSNorm looks at a part of the features. Gemma stores gain - 1, so
+ * that weight decay pulls the gain to 1, and norms both sides of a branch. */
+TFN__NORM_OF("prmsnorm", "g x/sqrt(mean of the first 1/16 (x^2) + e)",
+             "Zhang & Sennrich (pRMSNorm)", 2019, RMS, TFN_FLAG_GAIN, 0, 0.0625)
+TFN__NORM_OF("rmsnorm-outside", "g x/(sqrt(mean(x^2)) + e)",
+             "Zhang & Sennrich, their PyTorch code", 2019, RMS_OUTSIDE, TFN_FLAG_GAIN, 1e-8, 0)
+TFN__NORM_OF("rmsnorm-offset", "(1 + g) x/sqrt(mean(x^2) + e)", "Gemma, code", 2024,
+             RMS, TFN_FLAG_GAIN | TFN_FLAG_OFFSET, 1e-6, 0)
+TFN__RECIPE("pre-rms",         "pre",  "rmsnorm",         "xavier")
+TFN__RECIPE("post-rms",        "post", "rmsnorm",         "xavier")
+TFN__RECIPE("prmsnorm",        "pre",  "prmsnorm",        "xavier")
+TFN__RECIPE("rmsnorm-outside", "pre",  "rmsnorm-outside", "xavier")
+TFN__RECIPE("gemma",           "peri", "rmsnorm-offset",  "xavier")
+
+/* -- Sandwich-LN and Peri-LN -----------------------------------------------------------------
+ * Ding et al. (CogView) 2021; Kim et al. 2025: a norm before and behind each branch. CogView's code
+ * norms x/(max|x|/8), against overflow in half precision, the maximum over the whole tensor. */
+TFN__TOPOLOGY("peri", "x = x + N(F(N(x))); final norm",
+              "Ding et al. (Sandwich-LN); Gemma 2; Kim et al. 2025 (Peri-LN)", 2021, PERI, 0, NULL)
+TFN__NORM("cogview", "LayerNorm of x/(max|x|/8), the maximum over the tensor", "Ding et al., code",
+          2021, ABSMAX, TFN__AFFINE | TFN_FLAG_WHOLE)
+TFN__RECIPE("sandwich", "peri", "cogview",   "gpt2")
+TFN__RECIPE("peri",     "peri", "layernorm", "xavier")
+
+/* -- norms behind branches only: Swin v2, OLMo 2 ----------------------------------------------
+ * Liu et al. 2021; OLMo 2 2024. A branch reads the raw stream, so attention wants norms of queries
+ * and keys. Swin v2 starts the branches' norms at 0. */
+#ifdef TFN__RULES
+static void tfn__olmo2(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->qk = TFN_QK_NORM_FULL;
+}
+
+static void tfn__swin_v2(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->qk = TFN_QK_NORM_COSINE;
+}
+#endif
+TFN__TOPOLOGY("output-norm", "x = x + N(F(x)); final norm", "Liu et al. (Swin v2); OLMo 2 2024",
+              2021, BRANCH, 0, NULL)
+TFN__TOPOLOGY("olmo2", "x = x + N(F(x)), norms on queries and keys; final norm", "OLMo 2", 2024,
+              BRANCH, 0, tfn__olmo2)
+TFN__TOPOLOGY("swin-v2", "x = x + N(F(x)), cosine attention; final norm", "Liu et al. (Swin v2)",
+              2021, BRANCH, 0, tfn__swin_v2)
+TFN__RECIPE("output-norm", "output-norm", "layernorm", "truncated")
+TFN__RECIPE("olmo2",       "olmo2",       "rmsnorm",   "truncated")
+TFN__RECIPE("swin-v2",     "swin-v2",     "layernorm", "zero-gamma")
+
+/* -- norms of queries, keys and values -------------------------------------------------------
+ * The logits of attention cannot grow without bound: see tfn_qk_norm for the forms. */
+#ifdef TFN__RULES
+static void tfn__qknorm(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->qk = TFN_QK_NORM_L2;
+}
+
+static void tfn__qk_head(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->qk = TFN_QK_NORM_HEAD;
+}
+
+static void tfn__qkv_head(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->qk = TFN_QK_NORM_QKV_HEAD;
+}
+#endif
+TFN__TOPOLOGY("qknorm", "pre; attention g cos(q, k)", "Henry et al. (QKNorm)", 2020,
+              PRE, 0, tfn__qknorm)
+TFN__TOPOLOGY("qk-head", "pre; norms on the queries and keys of a head",
+              "Dehghani et al. (ViT-22B)", 2023, PRE, 0, tfn__qk_head)
+TFN__TOPOLOGY("qkv-head", "pre; norms on the queries, keys and values of a head",
+              "Zhuo et al. (HybridNorm)", 2025, PRE, 0, tfn__qkv_head)
+TFN__RECIPE("qknorm",   "qknorm",   "layernorm", "xavier")
+TFN__RECIPE("qk-head",  "qk-head",  "layernorm", "xavier")
+TFN__RECIPE("qkv-head", "qkv-head", "layernorm", "xavier")
+
+/* -- Sub-LN (Magneto) ------------------------------------------------------------------------
+ * Wang et al. 2022: one more norm in each branch, before its last matrix, and gains like DeepNorm's
+ * from the same bound. Cross-attention has neither. */
+#ifdef TFN__RULES
 static void tfn__sub_ln(const tfn_place *p, tfn_join *j)
 {
     j->norm_inner = p->kind != TFN_SUBLAYER_CROSS_ATTENTION;
 }
-/* fairseq has it in decoder layers only, and scales the output of W_O in blocks of D channels where
- * the paper scales the heads before W_O: "normformer-code". */
+
+/* The square of the gain. */
+static double tfn__sub_ln_gain2(const tfn_place *p)
+{
+    const double n = p->encoder_depth;
+    const double m = p->decoder_depth;
+    if (p->alone) return tfn__log(2 * p->depth);
+    if (p->decoder) return tfn__log(3 * m);
+    return tfn__log(3 * m) * (tfn__log(2 * n) / 3);
+}
+
+static void tfn__sub_ln_gains(const tfn_place *p, tfn_gains *g)
+{
+    if (p->kind == TFN_SUBLAYER_CROSS_ATTENTION) return;
+    tfn__branch_gains(g, tfn__pow(tfn__sub_ln_gain2(p), 0.5));
+}
+#endif
+TFN__TOPOLOGY("sub-ln", "pre, and a norm before W_O and W_2; final norm", "Wang et al. (Magneto)",
+              2022, PRE, 0, tfn__sub_ln)
+TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
+          "Wang et al. (Magneto)", 2022, XAVIER_NORMAL, XAVIER_NORMAL, 0, tfn__sub_ln_gains)
+TFN__RECIPE("sub-ln", "sub-ln", "layernorm", "sub-ln")
+
+/* -- NormFormer ------------------------------------------------------------------------------
+ * Shleifer et al. 2021: Pre-LN, and a norm behind attention, a learned scale for each head, a norm
+ * before W_2; ResScale: a vector on the skip of the feed-forward. fairseq has it in decoder layers
+ * only, and scales the output of W_O in blocks of D channels where the paper scales the heads
+ * before W_O: "normformer-code". */
+#ifdef TFN__RULES
 static void tfn__normformer(const tfn_place *p, tfn_join *j)
 {
     j->norm_branch = p->kind == TFN_SUBLAYER_SELF_ATTENTION;
     j->norm_inner = p->kind == TFN_SUBLAYER_FFN;
     if (p->kind == TFN_SUBLAYER_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE_BEFORE;
 }
+
 static void tfn__normformer_res(const tfn_place *p, tfn_join *j)
 {
     tfn__normformer(p, j);
     if (p->kind == TFN_SUBLAYER_FFN) j->skip = tfn__scale_of(TFN_SCALE_VECTOR, 1);
 }
+
 static void tfn__normformer_code(const tfn_place *p, tfn_join *j)
 {
     if (!p->decoder) return;
     tfn__normformer(p, j);
     if (p->kind == TFN_SUBLAYER_SELF_ATTENTION) j->head_scale = TFN_HEAD_SCALE_AFTER;
 }
-/* Two repositories never reach their own branch for it: the constant is the paper's. */
+#endif
+TFN__TOPOLOGY("normformer", "pre; N after attention, a scale a head, N before W_2; final norm",
+              "Shleifer et al. (NormFormer)", 2021, PRE, 0, tfn__normformer)
+TFN__TOPOLOGY("normformer-res", "normformer, and a vector on the skip of the feed-forward",
+              "Shleifer et al. (NormFormer)", 2021, PRE, 0, tfn__normformer_res)
+TFN__TOPOLOGY("normformer-code", "normformer of decoder layers, the scale behind W_O",
+              "Shleifer et al., code", 2021, PRE, 0, tfn__normformer_code)
+TFN__RECIPE("normformer",      "normformer",      "layernorm", "xavier")
+TFN__RECIPE("normformer-res",  "normformer-res",  "layernorm", "xavier")
+TFN__RECIPE("normformer-code", "normformer-code", "layernorm", "xavier")
+
+/* -- ResiDual --------------------------------------------------------------------------------
+ * Xie et al. 2023: Post-LN, and beside it a stream that only sums, as Pre-LN's does; the output has
+ * both. Branches read the first alone. */
+TFN__TOPOLOGY("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al. (ResiDual)",
+              2023, POST, TFN_TOPOLOGY_SIDE_STREAM, NULL)
+TFN__RECIPE("resi-dual", "resi-dual", "layernorm", "xavier")
+
+/* -- DyT, Derf and siblings: functions in the place of norms ----------------------------------
+ * Zhu et al. 2025; Chen et al. 2025: each number is squashed by itself, no statistics at all. In
+ * language models DyT's code has no bias and multiplies x_0 by a learned scalar, sqrt(C) at the
+ * start: without it training is poor. */
+TFN__TOPOLOGY("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
+              "Zhu et al. (DyT), code", 2025, PRE, TFN_TOPOLOGY_EMBEDDING_SCALE, NULL)
+TFN__POINT("dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, 0, TANH)
+TFN__POINT("dyt-isru", "g z/sqrt(z^2 + 1) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
+           TFN_FLAG_SHIFT, ISRU)
+TFN__POINT("dyt-exp", "g sign(z)(1 - exp(-|z|)) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
+           TFN_FLAG_SHIFT, EXP)
+TFN__POINT("dyt-atan", "g 2/pi atan(a x + s) + b", "Chen et al. (Derf), code", 2025,
+           TFN_FLAG_SHIFT, ATAN)
+TFN__POINT("dyt-sin", "g sin(a x + s, clipped to +-pi/2) + b", "Chen et al. (Derf), code", 2025,
+           TFN_FLAG_SHIFT, SIN)
+TFN__POINT("dyt-softsign", "g z/(1 + |z|) + b, z = a x + s", "Chen et al. (Derf), code", 2025,
+           TFN_FLAG_SHIFT, SOFTSIGN)
+TFN__POINT("derf", "g erf(a x + s) + b", "Chen et al. (Derf)", 2025, TFN_FLAG_SHIFT, ERF)
+TFN__RECIPE("dyt",          "pre",             "dyt",          "xavier")
+TFN__RECIPE("dyt-lm",       "pre-embed-scale", "dyt",          "xavier")
+TFN__RECIPE("dyt-isru",     "pre",             "dyt-isru",     "xavier")
+TFN__RECIPE("dyt-exp",      "pre",             "dyt-exp",      "xavier")
+TFN__RECIPE("dyt-atan",     "pre",             "dyt-atan",     "xavier")
+TFN__RECIPE("dyt-sin",      "pre",             "dyt-sin",      "xavier")
+TFN__RECIPE("dyt-softsign", "pre",             "dyt-softsign", "xavier")
+TFN__RECIPE("derf",         "pre",             "derf",         "xavier")
+
+/* -- LNS: LayerNorm scaling ------------------------------------------------------------------
+ * Sun et al. 2025: Pre-LN whose stream grows with depth, divided by sqrt(l). Two repositories never
+ * reach their own branch for it: the constant is the paper's. */
+#ifdef TFN__RULES
 static void tfn__lns(const tfn_place *p, tfn_join *j)
 {
     j->in = tfn__constant_of(tfn__pow(p->layer, -0.5));
 }
+#endif
+TFN__TOPOLOGY("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al. (LNS)", 2025,
+              PRE, 0, tfn__lns)
+TFN__RECIPE("lns", "lns", "rmsnorm", "xavier")
+
+/* -- Mix-LN: Li et al. 2024, a quarter of the layers ----------------------------------------- */
+#ifdef TFN__RULES
 static void tfn__mix_ln(const tfn_place *p, tfn_join *j)
 {
     j->norm_sum = p->layer <= p->depth / 4;
     j->norm_in = !j->norm_sum;
 }
+#endif
+TFN__TOPOLOGY("mix-ln", "post in the first quarter of the layers, then pre; final norm",
+              "Li et al. (Mix-LN)", 2024, PRE, 0, tfn__mix_ln)
+TFN__RECIPE("mix-ln", "mix-ln", "rmsnorm", "xavier")
+
+/* -- HybridNorm ------------------------------------------------------------------------------
+ * Zhuo et al. 2025: attention has norms of q, k and v and none before it; the skip of the
+ * feed-forward starts behind its norm. HybridNorm*: the first layer is Pre-LN (with these q, k, v).
+ */
+#ifdef TFN__RULES
 static void tfn__hybridnorm(const tfn_place *p, tfn_join *j)
 {
-    j->norm_in = p->kind == TFN_SUBLAYER_FFN;
-    if (p->kind == TFN_SUBLAYER_FFN) j->skip_from = TFN_SOURCE_NORMED;
-    else j->qk = TFN_QK_NORM_QKV_HEAD;
+    if (p->kind == TFN_SUBLAYER_FFN) {
+        j->norm_in = true;
+        j->skip_from = TFN_SOURCE_NORMED;
+    } else {
+        j->norm_in = false;
+        j->qk = TFN_QK_NORM_QKV_HEAD;
+    }
 }
+
 static void tfn__hybridnorm_first(const tfn_place *p, tfn_join *j)
 {
     tfn__hybridnorm(p, j);
@@ -9242,519 +9768,357 @@ static void tfn__hybridnorm_first(const tfn_place *p, tfn_join *j)
     j->norm_in = true;
     j->skip_from = TFN_SOURCE_STREAM;
 }
+#endif
+TFN__TOPOLOGY("hybridnorm", "x = x + A(x), norms on q, k, v; n = N(x), x = n + F(n); final norm",
+              "Zhuo et al. (HybridNorm)", 2025, PRE, 0, tfn__hybridnorm)
+TFN__TOPOLOGY("hybridnorm-first", "hybridnorm, the first layer pre", "Zhuo et al. (HybridNorm)",
+              2025, PRE, 0, tfn__hybridnorm_first)
+TFN__RECIPE("hybridnorm",       "hybridnorm",       "rmsnorm", "gpt2")
+TFN__RECIPE("hybridnorm-first", "hybridnorm-first", "rmsnorm", "gpt2")
+
+/* -- LayerScale ------------------------------------------------------------------------------
+ * Touvron et al. (CaiT) 2021: a learned vector on each branch, the smaller the deeper the stack. */
+#ifdef TFN__RULES
+static double tfn__layerscale_start(int32_t depth)
+{
+    if (depth <= 18) return 0.1;
+    if (depth <= 24) return 1e-5;
+    return 1e-6;
+}
+
 static void tfn__layerscale(const tfn_place *p, tfn_join *j)
 {
-    j->out = tfn__scale_of(TFN_SCALE_VECTOR, p->depth <= 18 ? 0.1 : p->depth <= 24 ? 1e-5 : 1e-6);
+    j->out = tfn__scale_of(TFN_SCALE_VECTOR, tfn__layerscale_start(p->depth));
 }
+#endif
+TFN__TOPOLOGY("layerscale", "x = x + v F(N(x)), v = 0.1, 1e-5 or 1e-6 by depth; final norm",
+              "Touvron et al. (CaiT)", 2021, PRE, 0, tfn__layerscale)
+TFN__RECIPE("layerscale", "layerscale", "layernorm", "xavier")
+
+/* -- GPT-2 -----------------------------------------------------------------------------------
+ * Radford et al. 2019, section 2.3: the last matrix of a branch over the root of the number of
+ * branches, 2L. */
+#ifdef TFN__RULES
+static void tfn__gpt2_gains(const tfn_place *p, tfn_gains *g)
+{
+    g->o = g->w2 = (float)tfn__pow(2 * p->depth, -0.5);
+}
+#endif
+TFN__INIT_STD("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3", 2019,
+              NORMAL, 0.02, tfn__gpt2_gains)
+TFN__RECIPE("gpt2", "pre", "layernorm", "gpt2")
+
+/* -- a norm of the embedding: BLOOM 2022 on Pre-LN, BERT 2018 on Post-LN ---------------------- */
+TFN__TOPOLOGY("pre-embed-norm", "pre; x_0 = N(embedding)", "BLOOM 2022; Kim et al. 2025", 2022,
+              PRE, TFN_TOPOLOGY_EMBEDDING_NORM, NULL)
+TFN__TOPOLOGY("post-embed-norm", "post; x_0 = N(embedding)", "Devlin et al. (BERT)", 2018,
+              POST, TFN_TOPOLOGY_EMBEDDING_NORM, NULL)
+TFN__INIT_STD("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code", 2018,
+              TRUNCATED_NORMAL, 0.02, NULL)
+TFN__RECIPE("embed-norm", "pre-embed-norm",  "layernorm", "xavier")
+TFN__RECIPE("bert",       "post-embed-norm", "layernorm", "truncated")
+
+/* -- nGPT ------------------------------------------------------------------------------------
+ * Loshchilov et al. 2024, eq. 10 and 11: everything lies on the sphere. A sub-layer turns x towards
+ * n(F(x)) by |v|, 0.05 at the start; weights are brought back to length 1 after each update.
+ * Learned scales are stored times a unit, 1/sqrt(C) here, which sets how fast they learn. The
+ * released position function is no rotation: use TFN_POSITION_ROTARY. */
+#ifdef TFN__RULES
 static void tfn__ngpt(const tfn_place *p, tfn_join *j)
 {
-    double root = tfn__pow(p->width, 0.5);
     j->out = tfn__scale_of(TFN_SCALE_VECTOR, 0.05);
-    j->out.unit = (float)(0.05 * root);
+    j->out.unit = (float)(0.05 * tfn__pow(p->width, 0.5));
     j->skip = tfn__scale_of(TFN_SCALE_LERP, 0);
     j->qk = TFN_QK_NORM_UNIT;
     j->scales = true;
 }
+#endif
+TFN__TOPOLOGY("ngpt", "x = n(x + |v| (n(F(x)) - x)), n = x/|x|; weights of length 1",
+              "Loshchilov et al., eq. 10 and 11", 2024, UNIT,
+              TFN_TOPOLOGY_BIASLESS | TFN_TOPOLOGY_UNIT_WEIGHTS | TFN_TOPOLOGY_LOGIT_SCALE,
+              tfn__ngpt)
+TFN__NORM_OF("l2norm", "x/|x|", "Loshchilov et al. (nGPT)", 2024, L2, 0, 1e-12, 0)
+TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024,
+          FAN_IN_NORMAL, FAN_IN_NORMAL, 0, NULL)
+TFN__RECIPE("ngpt", "ngpt", "l2norm", "ngpt")
+
+/* -- parallel blocks -------------------------------------------------------------------------
+ * GPT-J 2021; PaLM; GPT-NeoX 2022: all sub-layers of a layer read its input, by one norm, or by a
+ * norm each (NeoX). */
+#ifdef TFN__RULES
 static void tfn__parallel(const tfn_place *p, tfn_join *j)
 {
     if (p->kind != TFN_SUBLAYER_SELF_ATTENTION) j->source = TFN_SOURCE_LAYER;
 }
+
 static void tfn__parallel_shared(const tfn_place *p, tfn_join *j)
 {
     if (p->kind == TFN_SUBLAYER_SELF_ATTENTION) return;
     j->source = TFN_SOURCE_FIRST;
     j->norm_in = false;
 }
+#endif
+TFN__TOPOLOGY("parallel", "x = x + A(N(x)) + F(N'(x)); final norm", "GPT-NeoX", 2022,
+              PRE, 0, tfn__parallel)
+TFN__TOPOLOGY("parallel-shared", "x = x + A(n) + F(n), n = N(x); final norm",
+              "GPT-J 2021; PaLM, section 2", 2021, PRE, 0, tfn__parallel_shared)
+TFN__RECIPE("parallel",        "parallel",        "layernorm", "xavier")
+TFN__RECIPE("parallel-shared", "parallel-shared", "layernorm", "xavier")
+
+/* -- SkipInit: De & Smith 2020. ReZero with a scalar for each branch -------------------------- */
+#ifdef TFN__RULES
+static void tfn__skipinit(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->out = tfn__scale_of(TFN_SCALE_LEARNED, 0);
+}
+#endif
+TFN__TOPOLOGY("skipinit", "x = x + a F(x), a = 0 at the start", "De & Smith (SkipInit)", 2020,
+              BARE, 0, tfn__skipinit)
+TFN__RECIPE("skipinit", "skipinit", "layernorm", "xavier-uniform")
+
+/* -- PowerNorm: Shen et al. 2020, algorithm 2; see tfn_columns_args --------------------------- */
+TFN__NORM("powernorm", "g x/psi + b, psi^2 the running mean of x^2", "Shen et al., alg. 2", 2020,
+          POWER, TFN__AFFINE)
+TFN__RECIPE("powernorm", "post", "powernorm", "fairseq")
+
+/* -- GroupNorm: Wu & He 2018, eq. 7; as many groups as heads ---------------------------------- */
+TFN__NORM("groupnorm", "LayerNorm of each of H groups of channels", "Wu & He, eq. 7", 2018,
+          LAYER, TFN__AFFINE | TFN_FLAG_BY_HEAD)
+TFN__RECIPE("groupnorm", "pre", "groupnorm", "xavier")
+
+/* -- BranchNorm ------------------------------------------------------------------------------
+ * Liu et al. 2023: the branches of Post-LN are blended in over the first 4,000 updates. */
+#ifdef TFN__RULES
 static void tfn__branchnorm(const tfn_place *p, tfn_join *j)
 {
     (void)p;
     j->out = tfn__scale_of(TFN_SCALE_SCHEDULED, 4000);
 }
-static void tfn__gpas(const tfn_place *p, tfn_join *j) { (void)p; j->gate = true; }
 #endif
+TFN__TOPOLOGY("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
+              "Liu et al. (BranchNorm)", 2023, POST, 0, tfn__branchnorm)
+TFN__RECIPE("branchnorm", "branchnorm", "layernorm", "xavier")
 
+/* -- sigmaReparam ----------------------------------------------------------------------------
+ * Zhai et al. 2023, section 3.2: each map is g W/sigma(W), so that its gain is one learned number
+ * g, and attention does not collapse. g starts at 1; in the vision code at sigma, which leaves the
+ * function as it was drawn. See the api section. */
+TFN__TOPOLOGY("sigma-reparam", "x = x + F(x); maps g W/sigma(W), g = 1 at the start",
+              "Zhai et al. (sigmaReparam), section 3.2", 2023,
+              BARE, TFN_TOPOLOGY_SIGMA_REPARAM, NULL)
+TFN__TOPOLOGY("sigma-reparam-post", "post; maps g W/sigma(W), g = 1 at the start",
+              "Zhai et al. (sigmaReparam), section 3.2", 2023,
+              POST, TFN_TOPOLOGY_SIGMA_REPARAM, NULL)
+TFN__TOPOLOGY("sigma-reparam-vision", "x = x + F(x); maps g W/sigma(W), g = sigma at the start",
+              "Zhai et al. (sigmaReparam), vision code", 2023,
+              BARE, TFN_TOPOLOGY_SIGMA_REPARAM | TFN_TOPOLOGY_SIGMA_OWN, NULL)
+TFN__RECIPE("sigma-reparam",        "sigma-reparam",        "layernorm", "truncated")
+TFN__RECIPE("sigma-reparam-post",   "sigma-reparam-post",   "layernorm", "truncated")
+TFN__RECIPE("sigma-reparam-vision", "sigma-reparam-vision", "layernorm", "truncated")
+
+/* -- GPAS ------------------------------------------------------------------------------------
+ * Chen et al. 2025: the stream shrinks by a learned gate in the forward, and not in the backward:
+ * sg(x) counts as constant. On Post-LN the gate is on the skip. */
+#ifdef TFN__RULES
+static void tfn__gpas(const tfn_place *p, tfn_join *j)
+{
+    (void)p;
+    j->gate = true;
+}
+#endif
+TFN__TOPOLOGY("gpas", "pre; x = x - SiLU(q_l) sg(x) after each sum", "Chen et al. (GPAS)", 2025,
+              PRE, 0, tfn__gpas)
+TFN__TOPOLOGY("gpas-post", "x = N(x - SiLU(q_l) sg(x) + F(x))", "Chen et al. (GPAS)", 2025,
+              POST, 0, tfn__gpas)
+TFN__RECIPE("gpas",      "gpas",      "rmsnorm",   "xavier")
+TFN__RECIPE("gpas-post", "gpas-post", "layernorm", "xavier")
+
+/* -- CRMSNorm: Jiang et al. 2023 -------------------------------------------------------------
+ * Pre-LN whose stream has mean 0, so that one of C channels need not be kept. */
+TFN__NORM("crmsnorm", "g x/sqrt((sum(x^2) + sum(x)^2)/C + e), C - 1 channels",
+          "Jiang et al. (Pre-CRMS)", 2023, CRMS, TFN_FLAG_GAIN)
+TFN__RECIPE("crmsnorm", "pre", "crmsnorm", "xavier")
+
+/* -- SeeDNorm: Cai et al. 2025; the gain depends on the row, by t = tanh(x . d) --------------- */
+TFN__NORM("seednorm", "(a tanh(x . d) + g) x/sqrt(mean(x^2) + e)", "Cai et al.", 2025,
+          SEED, TFN_FLAG_GAIN)
+TFN__RECIPE("seednorm", "pre", "seednorm", "xavier")
+
+/* -- CenterNorm: Qi et al. (LipsFormer) 2023; a norm that is linear -------------------------- */
+TFN__NORM("centernorm", "g C/(C-1) (x - mean) + b", "Qi et al. (LipsFormer)", 2023,
+          CENTER, TFN__AFFINE)
+TFN__RECIPE("centernorm", "pre", "centernorm", "xavier")
+
+/* -- a norm of length 1 alone on Pre-LN ------------------------------------------------------ */
+TFN__RECIPE("l2norm", "pre", "l2norm", "xavier")
+#endif /* TFN__EXTRA_NORMS */
+
+#endif /* the blocks */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* -- tables of the rows ---------------------------------------------------------------------- */
+
+/* Each table defines its rows, and includes this file with nothing but TFN__ROWS to be read. */
+#undef TFN__RULES
+#define TFN__ROWS
+#undef TFN__IMPLEMENTING
+
+/* Norms: which function (kind), what is learned (flags); eps 0: 1e-5; part 0: of all features. */
+enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
+#undef TFN__NORM
+#undef TFN__NORM_OF
+#undef TFN__POINT
+#define TFN__NORM(name, formula, paper, year, kind, flags)                                         \
+    { name, formula, paper, year, TFN_NORM_##kind, flags, 0, 0, TFN_SQUASH_TANH },
+#define TFN__NORM_OF(name, formula, paper, year, kind, flags, eps, part)                           \
+    { name, formula, paper, year, TFN_NORM_##kind, flags, (float)(eps), (float)(part),             \
+      TFN_SQUASH_TANH },
+#define TFN__POINT(name, formula, paper, year, flags, squash)                                      \
+    { name, formula, paper, year, TFN_NORM_POINT, TFN__AFFINE | (flags), 0, 0,                     \
+      TFN_SQUASH_##squash },
+static const tfn_norm_rule tfn__norms[] = {
+#include TFNORM_FILE
+};
+#undef TFN__NORM
+#undef TFN__NORM_OF
+#undef TFN__POINT
+#define TFN__NORM(...)
+#define TFN__NORM_OF(...)
+#define TFN__POINT(...)
+
+/* Topologies: a host, what the ends of the stack have beside the host's (flags), a rule or NULL.
+ * The host is the join before a rule changes it; a stack whose stream is not normed has a final
+ * norm, but for those without norms. */
 #define TFN__NO_SCALE  { TFN_SCALE_NONE, 0, 0, 0, 0, 0 }
 #define TFN__JOIN(in, branch, sum)                                                                 \
     { in, branch, sum, false, false, false, false, false, TFN_SOURCE_STREAM, TFN_SOURCE_STREAM,    \
       TFN_QK_NORM_DEFAULT, TFN_HEAD_SCALE_NONE, TFN__NO_SCALE, TFN__NO_SCALE, TFN__NO_SCALE,       \
       TFN__NO_SCALE }
-#define TFN__BARE      TFN__JOIN(false, false, false), TFN__JOIN(false, false, false)
-#define TFN__POST      TFN__JOIN(false, false, true), TFN__JOIN(false, false, true)
-#define TFN__PRE       TFN__JOIN(true, false, false), TFN__JOIN(true, false, false)
-#define TFN__PERI      TFN__JOIN(true, true, false), TFN__JOIN(true, true, false)
-#define TFN__BRANCH    TFN__JOIN(false, true, false), TFN__JOIN(false, true, false)
-#define TFN__UNIT      TFN__JOIN(false, true, true), TFN__JOIN(false, true, true)
-#define TFN__ROW(name, formula, paper, year, host, flags, aggregate, rule)                         \
-    { name, formula, paper, year, flags, aggregate, rule, host,                                    \
-      { 0, false, false, false, 0 }, 0, 0 },
-#define TFN__DLCL_ROW(name, formula, groups, channels, softmax, ones, window)                      \
-    { name, formula, "Wang et al. (DLCL), code", 2019, TFN_TOPOLOGY_FINAL_NORM,                    \
-      TFN_AGGREGATE_NORMED, NULL,                                                                  \
-      TFN__PRE, { groups, channels, softmax, ones, window }, 0, 0 },
-#define TFN__POST_ROW(name, formula, paper, year, rule)                                            \
-    TFN__ROW(name, formula, paper, year, TFN__POST, 0, TFN_AGGREGATE_NONE, rule)
-#define TFN__PRE_ROW(name, formula, paper, year, rule)                                             \
-    TFN__ROW(name, formula, paper, year, TFN__PRE, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE,    \
-             rule)
-#define TFN__BARE_ROW(name, formula, paper, year, flags, rule)                                     \
-    TFN__ROW(name, formula, paper, year, TFN__BARE, flags, TFN_AGGREGATE_NONE, rule)
-
-/* Of formulas: x the stream, x_0 the layer's input, y_k the layers' outputs, N a norm of the chosen
- * kind, F a sub-layer, l the layer, L the depth of the stack; N and M of encoder and decoder. */
-static const tfn_topology tfn__topologies[] = {
-    TFN__PRE_ROW("pre", "x = x + F(N(x)); final norm",
-                 "Baevski & Auli; Child et al.; Wang et al.; Xiong et al. 2020, table 1", 2019,
-                 NULL)
-    TFN__POST_ROW("post", "x = N(x + F(x))", "Vaswani et al.; Xiong et al. 2020, table 1", 2017,
-                  NULL)
-#ifdef TFN__EXTRA_NORMS
-    TFN__POST_ROW("admin", "x = N(w x + F(x)), w learned, profiled", "Liu et al., section 4.3",
-                  2020, tfn__admin)
-    TFN__POST_ROW("admin-direct", "x = N(x + F(x)), the profiled w folded into the weights",
-                  "Liu et al., appendix C", 2020, tfn__admin_direct)
-    TFN__POST_ROW("admin-constant", "x = N(w x + F(x)), w = sqrt((n+1)/ln(n+1) - 1), n sub-layers",
-                  "admin-torch, code", 2022, tfn__admin_constant)
-    TFN__POST_ROW("admin-sqrt", "x = N(w x + F(x)), w = sqrt(n), n sub-layers",
-                  "admin-torch, code, mode O(1)", 2022, tfn__admin_sqrt)
-    TFN__POST_ROW("b2t", "x = N(x + F(x)); at the feed-forward N(x_0 + x + F(x))",
-                  "Takase et al., eq. 5", 2022, tfn__b2t)
-    TFN__POST_ROW("b2t-skip-last", "x = N(x + F(x)); at the feed-forward x_0 + N(x + F(x))",
-                  "Takase et al., footnote 1", 2022, tfn__b2t_skip_last)
-    TFN__PRE_ROW("b2t-pre", "x = x + F(N(x)); at the feed-forward x_0 + x + F(N(x)); final norm",
-                 "Takase et al., code", 2022, tfn__b2t)
-    TFN__BARE_ROW("b2t-no-norm", "x = x + F(x); at the feed-forward a x_0 + b (x + F(x))",
-                  "Takase et al., eq. 6, 7 and 8", 2022, 0, tfn__b2t_no_norm)
-    TFN__ROW("dlcl", "pre; input of layer l+1 = sum of w_k N(y_k)", "Wang et al. (DLCL)", 2019,
-             TFN__PRE, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NORMED, NULL)
-    TFN__ROW("dlcl-post", "post; input of layer l+1 = N(sum of w_k y_k)", "Wang et al. (DLCL)",
-             2019, TFN__POST, 0, TFN_AGGREGATE_NORM, NULL)
-    TFN__DLCL_ROW("dlcl-softmax", "dlcl, w = softmax of a row", 0, false, true, false, 0)
-    TFN__DLCL_ROW("dlcl-vector", "dlcl, w a vector for each y_k", 0, true, false, false, 0)
-    TFN__DLCL_ROW("dlcl-groups", "dlcl, two w for each y_k: of even and of odd channels", 2, false,
-                  false, false, 0)
-    TFN__DLCL_ROW("dlcl-one", "dlcl, w = 1 at the start", 0, false, false, true, 0)
-    TFN__DLCL_ROW("dlcl-window", "dlcl, w = softmax over the last three y_k", 0, false, true, false,
-                  3)
-    TFN__BARE_ROW("no-norm", "x = x + F(x)", "Huang et al. (T-Fixup)", 2020, 0, NULL)
-    TFN__BARE_ROW("fixup", "x = x + m F(x - s), shifts s", "Zhang et al. (Fixup)", 2019,
-                  TFN_TOPOLOGY_EDGE_SHIFTS | TFN_TOPOLOGY_BIASLESS, tfn__fixup)
-    TFN__BARE_ROW("rezero", "x = x + a_l F(x), a_l = 0 at the start", "Bachlechner et al. (ReZero)",
-                  2020, 0, tfn__rezero)
-    TFN__POST_ROW("rezero-post", "x = N(x + a_l F(x)), a_l = 0 at the start",
-                  "Liu et al., table 3", 2020, tfn__rezero)
-    TFN__BARE_ROW("skipinit", "x = x + a F(x), a = 0 at the start", "De & Smith (SkipInit)", 2020,
-                  0, tfn__skipinit)
-    TFN__POST_ROW("deepnorm", "x = N(a x + F(x)), a = (2L)^(1/4); 0.81 (N^4 M)^(1/16), (3M)^(1/4)",
-                  "Wang et al. (DeepNet), figure 2", 2022, tfn__deepnorm)
-    TFN__ROW("pre-fixnorm", "pre; rows of the embedding have length 1",
-             "Nguyen & Salazar (FixNorm)", 2019, TFN__PRE,
-                 TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_FIXNORM,
-             TFN_AGGREGATE_NONE, NULL)
-    TFN__ROW("transparent", "pre; decoder layer j attends to the sum of softmax(w_j)_i y_i",
-             "Bapna et al.", 2018, TFN__PRE, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_TRANSPARENT,
-             TFN_AGGREGATE_NONE, NULL)
-    TFN__ROW("macaron", "post; F/2, attention, F/2", "Lu et al. (Macaron)", 2019, TFN__POST,
-             TFN_TOPOLOGY_MACARON, TFN_AGGREGATE_NONE, tfn__macaron)
-    TFN__ROW("macaron-pre", "pre; F/2, attention, F/2; final norm", "Lu et al. (Macaron)", 2019,
-             TFN__PRE, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_MACARON, TFN_AGGREGATE_NONE,
-                 tfn__macaron)
-    TFN__BARE_ROW("hanin-rolnick", "x = x + 0.9^l F(x)", "Hanin & Rolnick", 2018, 0, tfn__hanin)
-    TFN__ROW("dense", "post; input of layer l+1 = N(sum of y_k)", "Dou et al.", 2018,
-             TFN__POST, 0, TFN_AGGREGATE_DENSE, NULL)
-    TFN__ROW("linear-aggregation", "post; input of layer l+1 = sum of w_k y_k",
-             "Dou et al.", 2018, TFN__POST, 0, TFN_AGGREGATE_LINEAR, NULL)
-    TFN__ROW("peri", "x = x + N(F(N(x))); final norm",
-             "Ding et al. (Sandwich-LN); Gemma 2; Kim et al. 2025 (Peri-LN)", 2021, TFN__PERI,
-             TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
-    TFN__ROW("output-norm", "x = x + N(F(x)); final norm", "Liu et al. (Swin v2); OLMo 2 2024",
-             2021, TFN__BRANCH, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, NULL)
-    TFN__ROW("olmo2", "x = x + N(F(x)), norms on queries and keys; final norm",
-             "OLMo 2", 2024, TFN__BRANCH, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__olmo2)
-    TFN__ROW("swin-v2", "x = x + N(F(x)), cosine attention; final norm", "Liu et al. (Swin v2)",
-             2021, TFN__BRANCH, TFN_TOPOLOGY_FINAL_NORM, TFN_AGGREGATE_NONE, tfn__cosine)
-    TFN__PRE_ROW("qknorm", "pre; attention g cos(q, k)", "Henry et al. (QKNorm)", 2020, tfn__qknorm)
-    TFN__PRE_ROW("qk-head", "pre; norms on the queries and keys of a head",
-                 "Dehghani et al. (ViT-22B)", 2023, tfn__qk_head)
-    TFN__PRE_ROW("qkv-head", "pre; norms on the queries, keys and values of a head",
-                 "Zhuo et al. (HybridNorm)", 2025, tfn__qkv_head)
-    TFN__PRE_ROW("sub-ln", "pre, and a norm before W_O and W_2; final norm",
-                 "Wang et al. (Magneto)", 2022, tfn__sub_ln)
-    TFN__PRE_ROW("normformer", "pre; N after attention, a scale a head, N before W_2; final norm",
-                 "Shleifer et al. (NormFormer)", 2021, tfn__normformer)
-    TFN__PRE_ROW("normformer-res", "normformer, and a vector on the skip of the feed-forward",
-                 "Shleifer et al. (NormFormer)", 2021, tfn__normformer_res)
-    TFN__PRE_ROW("normformer-code", "normformer of decoder layers, the scale behind W_O",
-                 "Shleifer et al., code", 2021, tfn__normformer_code)
-    TFN__ROW("resi-dual", "x = N(x + F(x)); output x + N(x_0 + sum of F)", "Xie et al. (ResiDual)",
-             2023, TFN__POST, TFN_TOPOLOGY_SIDE_STREAM, TFN_AGGREGATE_NONE, NULL)
-    TFN__PRE_ROW("lns", "x = x + F(N(x)/sqrt(l)); final norm", "Sun et al. (LNS)", 2025, tfn__lns)
-    TFN__PRE_ROW("mix-ln", "post in the first quarter of the layers, then pre; final norm",
-                 "Li et al. (Mix-LN)", 2024, tfn__mix_ln)
-    TFN__PRE_ROW("hybridnorm", "x = x + A(x), norms on q, k, v; n = N(x), x = n + F(n); final norm",
-                 "Zhuo et al. (HybridNorm)", 2025, tfn__hybridnorm)
-    TFN__PRE_ROW("hybridnorm-first", "hybridnorm, the first layer pre", "Zhuo et al. (HybridNorm)",
-                 2025, tfn__hybridnorm_first)
-    TFN__PRE_ROW("layerscale", "x = x + v F(N(x)), v = 0.1, 1e-5 or 1e-6 by depth; final norm",
-                 "Touvron et al. (CaiT)", 2021, tfn__layerscale)
-    TFN__ROW("ngpt", "x = n(x + |v| (n(F(x)) - x)), n = x/|x|; weights of length 1",
-             "Loshchilov et al., eq. 10 and 11", 2024, TFN__UNIT,
-             TFN_TOPOLOGY_BIASLESS | TFN_TOPOLOGY_UNIT_WEIGHTS | TFN_TOPOLOGY_LOGIT_SCALE,
-                 TFN_AGGREGATE_NONE, tfn__ngpt)
-    TFN__PRE_ROW("parallel", "x = x + A(N(x)) + F(N'(x)); final norm", "GPT-NeoX",
-                 2022, tfn__parallel)
-    TFN__PRE_ROW("parallel-shared", "x = x + A(n) + F(n), n = N(x); final norm",
-                 "GPT-J 2021; PaLM, section 2", 2021, tfn__parallel_shared)
-    TFN__POST_ROW("branchnorm", "x = N(x + min(1, t/4000) F(x)) after t updates",
-                  "Liu et al. (BranchNorm)", 2023, tfn__branchnorm)
-    TFN__BARE_ROW("sigma-reparam", "x = x + F(x); maps g W/sigma(W), g = 1 at the start",
-                  "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN_TOPOLOGY_SIGMA_REPARAM, NULL)
-    TFN__ROW("sigma-reparam-post", "post; maps g W/sigma(W), g = 1 at the start",
-             "Zhai et al. (sigmaReparam), section 3.2", 2023, TFN__POST, TFN_TOPOLOGY_SIGMA_REPARAM,
-             TFN_AGGREGATE_NONE, NULL)
-    TFN__BARE_ROW("sigma-reparam-vision", "x = x + F(x); maps g W/sigma(W), g = sigma at the start",
-                  "Zhai et al. (sigmaReparam), vision code", 2023,
-                  TFN_TOPOLOGY_SIGMA_REPARAM | TFN_TOPOLOGY_SIGMA_OWN, NULL)
-    TFN__PRE_ROW("gpas", "pre; x = x - SiLU(q_l) sg(x) after each sum", "Chen et al. (GPAS)", 2025,
-                 tfn__gpas)
-    TFN__POST_ROW("gpas-post", "x = N(x - SiLU(q_l) sg(x) + F(x))", "Chen et al. (GPAS)", 2025,
-                  tfn__gpas)
-    TFN__ROW("pre-embed-norm", "pre; x_0 = N(embedding)", "BLOOM 2022; Kim et al. 2025", 2022,
-             TFN__PRE, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM, TFN_AGGREGATE_NONE,
-                 NULL)
-    TFN__ROW("post-embed-norm", "post; x_0 = N(embedding)", "Devlin et al. (BERT)", 2018, TFN__POST,
-             TFN_TOPOLOGY_EMBEDDING_NORM, TFN_AGGREGATE_NONE, NULL)
-    TFN__ROW("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
-             "Zhu et al. (DyT), code", 2025, TFN__PRE,
-                 TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_SCALE,
-             TFN_AGGREGATE_NONE, NULL)
-#endif
+#define TFN__HOST_BARE    TFN__JOIN(false, false, false)
+#define TFN__HOST_POST    TFN__JOIN(false, false, true)
+#define TFN__HOST_PRE     TFN__JOIN(true, false, false)
+#define TFN__HOST_PERI    TFN__JOIN(true, true, false)
+#define TFN__HOST_BRANCH  TFN__JOIN(false, true, false)
+#define TFN__HOST_UNIT    TFN__JOIN(false, true, true)
+enum {
+    TFN__ENDS_BARE = 0, TFN__ENDS_POST = 0, TFN__ENDS_UNIT = 0,
+    TFN__ENDS_PRE = TFN_TOPOLOGY_FINAL_NORM, TFN__ENDS_PERI = TFN_TOPOLOGY_FINAL_NORM,
+    TFN__ENDS_BRANCH = TFN_TOPOLOGY_FINAL_NORM
 };
-enum { TFN__TOPOLOGY_COUNT = sizeof tfn__topologies / sizeof *tfn__topologies };
+/* Weights of an aggregate: groups, channels, softmax, ones, window. */
+#define TFN__MIX_SCALAR      { 0, false, false, false, 0 }
+#define TFN__MIX_SOFTMAX     { 0, false, true, false, 0 }
+#define TFN__MIX_VECTOR      { 0, true, false, false, 0 }
+#define TFN__MIX_TWO_GROUPS  { 2, false, false, false, 0 }
+#define TFN__MIX_ONES        { 0, false, false, true, 0 }
+#define TFN__MIX_LAST_THREE  { 0, false, true, false, 3 }
+#undef TFN__TOPOLOGY
+#undef TFN__AGGREGATED
+#define TFN__TOPOLOGY(name, formula, paper, year, host, flags, rule)                               \
+    { name, formula, paper, year, (uint32_t)TFN__ENDS_##host | (uint32_t)(flags),                  \
+      TFN_AGGREGATE_NONE, rule, TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_SCALAR, 0, 0 },
+#define TFN__AGGREGATED(name, formula, paper, year, host, aggregate, mix)                          \
+    { name, formula, paper, year, TFN__ENDS_##host, TFN_AGGREGATE_##aggregate, NULL,               \
+      TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_##mix, 0, 0 },
+static const tfn_topology tfn__topologies[] = {
+#include TFNORM_FILE
+};
+#undef TFN__TOPOLOGY
+#undef TFN__AGGREGATED
+#define TFN__TOPOLOGY(...)
+#define TFN__AGGREGATED(...)
+
+/* Initializations: the distribution of attention and of the feed-forward, what else is drawn or
+ * not (flags), a rule or NULL. Of formulas: gains by matrix, times the base distribution; biases
+ * are 0 unless said. */
+enum {
+    TFN__ZERO_OUTPUT = 1, TFN__ZERO_BRANCH = 2, TFN__QKV_BIAS = 4, TFN__GAIN_BIAS = 8,
+    TFN__UNIT_VARIANCE = 16, TFN__TABLE_OUTPUT = 32
+};
+#undef TFN__INIT
+#undef TFN__INIT_STD
+#define TFN__INIT(name, formula, paper, year, base, ffn_base, flags, rule)                         \
+    { name, formula, paper, year, TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##ffn_base, 0, 0,      \
+      ((flags) & TFN__ZERO_OUTPUT) != 0, ((flags) & TFN__ZERO_BRANCH) != 0,                        \
+      ((flags) & TFN__QKV_BIAS) != 0, ((flags) & TFN__GAIN_BIAS) != 0,                             \
+      ((flags) & TFN__UNIT_VARIANCE) != 0, ((flags) & TFN__TABLE_OUTPUT) != 0, rule },
+#define TFN__INIT_STD(name, formula, paper, year, base, std, rule)                                 \
+    { name, formula, paper, year, TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##base, (float)(std),  \
+      (float)(std), false, false, false, false, false, false, rule },
+static const tfn_init_rule tfn__inits[] = {
+#include TFNORM_FILE
+};
+#undef TFN__INIT
+#undef TFN__INIT_STD
+#define TFN__INIT(...)
+#define TFN__INIT_STD(...)
+
+/* Recipes: a topology, a norm and an initialization under the name of the method. */
+#undef TFN__RECIPE
+#define TFN__RECIPE(name, topology, norm, init) { name, topology, norm, init },
+static const tfn_recipe tfn__recipes[] = {
+#include TFNORM_FILE
+};
+#define TFN__IMPLEMENTING
+#undef TFN__ROWS
+#undef TFN__RECIPE
+#undef TFN__TOPOLOGY
+#undef TFN__AGGREGATED
+#undef TFN__NORM
+#undef TFN__NORM_OF
+#undef TFN__POINT
+#undef TFN__INIT
+#undef TFN__INIT_STD
+#undef TFN__NO_SCALE
+#undef TFN__JOIN
+#undef TFN__HOST_BARE
+#undef TFN__HOST_POST
+#undef TFN__HOST_PRE
+#undef TFN__HOST_PERI
+#undef TFN__HOST_BRANCH
+#undef TFN__HOST_UNIT
+#undef TFN__MIX_SCALAR
+#undef TFN__MIX_SOFTMAX
+#undef TFN__MIX_VECTOR
+#undef TFN__MIX_TWO_GROUPS
+#undef TFN__MIX_ONES
+#undef TFN__MIX_LAST_THREE
+#undef TFN__FUSED
+
+/* -- lookup ---------------------------------------------------------------------------------- */
 
 TFNORM_API tfn_join tfn_topology_join(const tfn_topology *t, const tfn_place *place)
 {
     tfn_join join;
     TFNORM_MEMSET(&join, 0, sizeof join);
     if (!t || !place) return join;
-    join = place->kind == TFN_SUBLAYER_FFN || place->kind == TFN_SUBLAYER_FFN_BEFORE ? t->ffn
-        : t->attention;
+    join = t->attention;
+    if (place->kind == TFN_SUBLAYER_FFN || place->kind == TFN_SUBLAYER_FFN_BEFORE) join = t->ffn;
     if (t->rule) t->rule(place, &join);
     return join;
 }
 
-/* -- initializations ------------------------------------------------------------------------- */
-
-#ifdef TFN__EXTRA_NORMS
-static void tfn__all_gains(tfn_gains *g, double a)
-{
-    g->q = g->k = g->v = g->o = g->w1 = g->w2 = (float)a;
-}
-static void tfn__branch_gains(tfn_gains *g, double a)
-{
-    g->v = g->o = g->w1 = g->w2 = (float)a;
-}
-/* Q, K and V drawn as one C x 3C matrix: the root of (C + C)/(C + 3C). */
-static void tfn__fused_gains(const tfn_place *p, tfn_gains *g)
-{
-    (void)p;
-    g->q = g->k = g->v = (float)0.70710678;
-}
-/* The last matrix of a branch over the root of the number of branches, sqrt(2L). */
-static void tfn__gpt2_gains(const tfn_place *p, tfn_gains *g)
-{
-    g->o = g->w2 = (float)tfn__pow(2 * p->depth, -0.5);
-}
-static void tfn__deepnorm_gains(const tfn_place *p, tfn_gains *g)
-{
-    double n = p->encoder_depth, m = p->decoder_depth, b = 8 * p->depth;
-    if (!p->alone && p->decoder) b = 12 * m;
-    b = tfn__pow(b, -0.25);
-    if (!p->alone && !p->decoder) b = 0.87 * tfn__pow(n, -0.25) * tfn__pow(m, -0.0625);
-    tfn__branch_gains(g, b);
-}
-/* torchscale has 1.15 = 1/0.87 where the paper has 0.87. */
-static void tfn__torchscale_gains(const tfn_place *p, tfn_gains *g)
-{
-    tfn__deepnorm_gains(p, g);
-    if (!p->alone && !p->decoder) tfn__branch_gains(g, (double)g->v * 1.15 / 0.87);
-}
-static void tfn__b2t_gains(const tfn_place *p, tfn_gains *g)
-{
-    double a = tfn__pow(p->depth, -0.5);
-    tfn__all_gains(g, a);
-    g->q = g->k = g->v = (float)(a * 0.70710678118654752);
-}
-/* The paper has one depth for both stacks, the code N and M, as here. */
-static void tfn__t_fixup_gains(const tfn_place *p, tfn_gains *g)
-{
-    double n = p->encoder_depth, m = p->decoder_depth;
-    tfn__branch_gains(g, p->decoder ? tfn__pow(9 * m, -0.25) : 0.67 * tfn__pow(n, -0.25));
-    g->embedding = (float)tfn__pow(9 * (p->decoder ? m : n), -0.25);
-}
-static void tfn__t_fixup_code_gains(const tfn_place *p, tfn_gains *g)
-{
-    tfn__t_fixup_gains(p, g);
-    g->q = g->k = (float)0.70710678;
-}
-/* B branches in the whole model. */
-static void tfn__fixup_gains(const tfn_place *p, tfn_gains *g)
-{
-    double b = p->alone ? 2 * p->depth : 2 * p->encoder_depth + 3 * p->decoder_depth;
-    g->q = g->k = g->v = (float)(tfn__pow(b, -1.0 / 6) * 0.70710678118654752);
-    g->w1 = (float)tfn__pow(b, -0.5);
-    g->o = g->w2 = 0;
-}
-/* The code builds cross-attention without its B, and so with the default, 12. */
-static void tfn__fixup_code_gains(const tfn_place *p, tfn_gains *g)
-{
-    tfn__fixup_gains(p, g);
-    if (p->kind == TFN_SUBLAYER_CROSS_ATTENTION)
-        g->q = g->k = g->v = (float)(tfn__pow(12, -1.0 / 6) * 0.70710678118654752);
-}
-/* U(+-g/sqrt(l)) in the paper; its code hands the rate to a variance: l^(-1/4), and draws q, k, v
- * of self-attention, not of cross-attention, as one C x 3C matrix. */
-static void tfn__ds_gains(const tfn_place *p, tfn_gains *g)
-{
-    tfn__all_gains(g, tfn__pow(p->layer, -0.5));
-}
-static void tfn__ds_code_gains(const tfn_place *p, tfn_gains *g)
-{
-    const double gain = tfn__pow(p->layer, -0.25);
-    tfn__all_gains(g, gain);
-    if (p->kind == TFN_SUBLAYER_SELF_ATTENTION)
-        g->q = g->k = g->v = (float)(gain * 0.70710678118654752);
-}
-/* Attention: variance 2/(5C); feed-forward: Xavier's. */
-static void tfn__small_gains(const tfn_place *p, tfn_gains *g)
-{
-    (void)p;
-    g->q = g->k = g->v = g->o = (float)0.63245553;
-}
-static void tfn__sub_ln_gains(const tfn_place *p, tfn_gains *g)
-{
-    double n = p->encoder_depth, m = p->decoder_depth, a = tfn__log(2 * p->depth);
-    if (p->kind == TFN_SUBLAYER_CROSS_ATTENTION) return;
-    if (!p->alone) a = tfn__log(3 * m) * (p->decoder ? 1 : tfn__log(2 * n) / 3);
-    tfn__branch_gains(g, tfn__pow(a, 0.5));
-}
-static void tfn__post_ln_init_gains(const tfn_place *p, tfn_gains *g)
-{
-    tfn__all_gains(g, 1.0 / (p->depth - p->layer + 1));
-}
-#endif
-
-#define TFN__INIT_FROM(name, formula, paper, year, base, ffn_base, std, embedding, rule)           \
-    { name, formula, paper, year, base, ffn_base, (float)(std), (float)(embedding), false, false,  \
-      false, false, false, false, rule },
-#define TFN__INIT(name, formula, paper, year, base, rule)                                          \
-    TFN__INIT_FROM(name, formula, paper, year, base, base, 0, 0, rule)
-enum { TFN__ZERO_OUTPUT = 1, TFN__ZERO_BRANCH = 2, TFN__QKV_BIAS = 4, TFN__GAIN_BIAS = 8,
-       TFN__UNIT_VARIANCE = 16, TFN__TABLE_OUTPUT = 32 };
-#define TFN__INIT_FLAGS(name, formula, paper, year, base, ffn_base, flags, rule)                   \
-    { name, formula, paper, year, base, ffn_base, 0, 0, ((flags) & TFN__ZERO_OUTPUT) != 0,         \
-      ((flags) & TFN__ZERO_BRANCH) != 0, ((flags) & TFN__QKV_BIAS) != 0,                           \
-      ((flags) & TFN__GAIN_BIAS) != 0, ((flags) & TFN__UNIT_VARIANCE) != 0,                        \
-      ((flags) & TFN__TABLE_OUTPUT) != 0, rule },
-
-/* Of formulas: gains by matrix, times the base distribution; biases are 0 unless said. */
-static const tfn_init_rule tfn__inits[] = {
-    TFN__INIT("xavier", "N(0, 2/(in+out))", "Glorot & Bengio; Xiong et al. 2020, section 3.3", 2010,
-              TFN_DISTRIBUTION_XAVIER_NORMAL, NULL)
-    TFN__INIT("xavier-uniform", "U, variance 2/(in+out)", "Glorot & Bengio, eq. 16", 2010,
-              TFN_DISTRIBUTION_XAVIER_UNIFORM, NULL)
-#ifdef TFN__EXTRA_NORMS
-    /* fairseq and torchscale draw an untied output matrix as they draw the embedding */
-    TFN__INIT_FLAGS("fused", "xavier-uniform; q, k, v: 1/sqrt(2)",
-                    "fairseq; Transformer-Clinic, code", 2019, TFN_DISTRIBUTION_XAVIER_UNIFORM,
-                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__fused_gains)
-    TFN__INIT_FLAGS("fairseq",
-                    "fused; W_1, W_2 and the biases of q, k, v, W_1, W_2: U(+-1/sqrt(in))",
-                    "fairseq >= 0.10; b2t_connection, code", 2020, TFN_DISTRIBUTION_XAVIER_UNIFORM,
-                    TFN_DISTRIBUTION_FAN_IN_UNIFORM, TFN__QKV_BIAS | TFN__TABLE_OUTPUT,
-                        tfn__fused_gains)
-    TFN__INIT_FROM("gpt2", "N(0, 0.02^2); W_O, W_2: 1/sqrt(2L)", "Radford et al., section 2.3",
-                   2019, TFN_DISTRIBUTION_NORMAL, TFN_DISTRIBUTION_NORMAL, 0.02, 0.02,
-                       tfn__gpt2_gains)
-    TFN__INIT("framework", "U(+-1/sqrt(in)), biases too", "PyTorch's nn.Linear", 2016,
-              TFN_DISTRIBUTION_FAN_IN_UNIFORM, NULL)
-    TFN__INIT_FROM("truncated", "N(0, 0.02^2) within two deviations", "Devlin et al. (BERT), code",
-                   2018, TFN_DISTRIBUTION_TRUNCATED_NORMAL, TFN_DISTRIBUTION_TRUNCATED_NORMAL, 0.02,
-                       0.02, NULL)
-    TFN__INIT("deepnorm", "xavier; v, o, W_1, W_2: (8L)^(-1/4); 0.87 (N^4 M)^(-1/16), (12M)^(-1/4)",
-              "Wang et al. (DeepNet), figure 2", 2022, TFN_DISTRIBUTION_XAVIER_NORMAL,
-                  tfn__deepnorm_gains)
-    TFN__INIT_FLAGS("deepnorm-torchscale", "framework, biases scaled too; encoder 1.15 for 0.87",
-                    "torchscale, code", 2022, TFN_DISTRIBUTION_FAN_IN_UNIFORM,
-                        TFN_DISTRIBUTION_FAN_IN_UNIFORM,
-                    TFN__GAIN_BIAS | TFN__TABLE_OUTPUT, tfn__torchscale_gains)
-    TFN__INIT_FLAGS("b2t", "fairseq; all matrices of a layer: 1/sqrt(L)", "b2t_connection, code",
-                    2023, TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_FAN_IN_UNIFORM,
-                    TFN__QKV_BIAS | TFN__TABLE_OUTPUT, tfn__b2t_gains)
-    TFN__INIT_FLAGS("t-fixup", "xavier-uniform; v, o, W_1, W_2: 0.67 N^(-1/4), (9M)^(-1/4); "
-                    "embedding (9N)^(-1/4)", "Huang et al. (T-Fixup)", 2020,
-                        TFN_DISTRIBUTION_XAVIER_UNIFORM,
-                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN__TABLE_OUTPUT, tfn__t_fixup_gains)
-    TFN__INIT_FLAGS("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
-                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_XAVIER_UNIFORM,
-                        TFN__QKV_BIAS | TFN__TABLE_OUTPUT,
-                    tfn__t_fixup_code_gains)
-    TFN__INIT_FLAGS("fixup", "fused; q, k, v: B^(-1/6), W_1: B^(-1/2), W_O, W_2, output: 0",
-                    "Zhang et al. (Fixup), section 3", 2019, TFN_DISTRIBUTION_XAVIER_UNIFORM,
-                        TFN_DISTRIBUTION_XAVIER_UNIFORM,
-                    TFN__ZERO_OUTPUT, tfn__fixup_gains)
-    TFN__INIT_FLAGS("fixup-code", "fixup; q, k, v of cross-attention: 12^(-1/6)", "Fixup, code",
-                    2019, TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_XAVIER_UNIFORM,
-                        TFN__ZERO_OUTPUT,
-                    tfn__fixup_code_gains)
-    TFN__INIT("ds-init", "xavier-uniform; layer l: l^(-1/2)", "Zhang et al. (DS-Init)", 2019,
-              TFN_DISTRIBUTION_XAVIER_UNIFORM, tfn__ds_gains)
-    TFN__INIT("ds-init-code",
-              "xavier-uniform; layer l: l^(-1/4); q, k, v of self-attention: 1/sqrt(2)",
-              "zero, code", 2019,
-              TFN_DISTRIBUTION_XAVIER_UNIFORM, tfn__ds_code_gains)
-    TFN__INIT_FROM("small", "attention N(0, 2/(5C)), feed-forward xavier",
-                   "Nguyen & Salazar (SmallInit)", 2019, TFN_DISTRIBUTION_FAN_IN_NORMAL,
-                       TFN_DISTRIBUTION_XAVIER_NORMAL, 0, 0,
-                   tfn__small_gains)
-    TFN__INIT("sub-ln", "xavier; v, o, W_1, W_2: sqrt(ln 2L); sqrt(ln 3M ln 2N / 3), sqrt(ln 3M)",
-              "Wang et al. (Magneto)", 2022, TFN_DISTRIBUTION_XAVIER_NORMAL, tfn__sub_ln_gains)
-    TFN__INIT_FLAGS("looklinear", "fused; W_1 = [A, -A], W_2 = [C; -C]", "Balduzzi et al.", 2017,
-                    TFN_DISTRIBUTION_XAVIER_UNIFORM, TFN_DISTRIBUTION_MIRRORED, TFN__TABLE_OUTPUT,
-                        tfn__fused_gains)
-    TFN__INIT("he", "N(0, 2/in)", "He et al., eq. 10", 2015, TFN_DISTRIBUTION_HE_NORMAL, NULL)
-    TFN__INIT("orthogonal", "orthonormal", "Saxe et al.", 2014, TFN_DISTRIBUTION_ORTHOGONAL, NULL)
-    TFN__INIT_FLAGS("lsuv", "orthonormal, outputs of variance 1 on one batch", "Mishkin & Matas",
-                    2016, TFN_DISTRIBUTION_ORTHOGONAL, TFN_DISTRIBUTION_ORTHOGONAL,
-                        TFN__UNIT_VARIANCE, NULL)
-    TFN__INIT("ngpt", "N(0, 1/in), then of length 1", "Loshchilov et al.", 2024,
-              TFN_DISTRIBUTION_FAN_IN_NORMAL,
-              NULL)
-    TFN__INIT_FLAGS("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.",
-                    2017, TFN_DISTRIBUTION_XAVIER_NORMAL, TFN_DISTRIBUTION_XAVIER_NORMAL,
-                        TFN__ZERO_BRANCH, NULL)
-    TFN__INIT("post-ln-init", "xavier; layer l: 1/(L-l+1)", "Wang et al. (DeepNet)", 2022,
-              TFN_DISTRIBUTION_XAVIER_NORMAL, tfn__post_ln_init_gains)
-#endif
-};
-enum { TFN__INIT_COUNT = sizeof tfn__inits / sizeof *tfn__inits };
-
-/* -- recipes: topology, norm and initialization under the name of the method ----------------- */
-
-static const tfn_recipe tfn__recipes[] = {
-    { "pre",              "pre",              "layernorm",        "xavier" },
-    { "post",             "post",             "layernorm",        "xavier" },
-#ifdef TFN__EXTRA_NORMS
-    { "admin",            "admin",            "layernorm",        "fused" },
-    { "admin-direct",     "admin-direct",     "layernorm",        "fused" },
-    { "admin-constant",   "admin-constant",   "layernorm",        "xavier-uniform" },
-    { "admin-sqrt",       "admin-sqrt",       "layernorm",        "xavier-uniform" },
-    { "b2t",              "b2t",              "layernorm",        "fairseq" },
-    { "b2t-pre",          "b2t-pre",          "layernorm",        "fairseq" },
-    { "b2t-skip-last",    "b2t-skip-last",    "layernorm",        "fairseq" },
-    { "b2t-no-norm",      "b2t-no-norm",      "layernorm",        "fairseq" },
-    { "dlcl",             "dlcl",             "layernorm",        "fused" },
-    { "dlcl-post",        "dlcl-post",        "layernorm",        "fused" },
-    { "dlcl-softmax",     "dlcl-softmax",     "layernorm",        "fused" },
-    { "dlcl-vector",      "dlcl-vector",      "layernorm",        "fused" },
-    { "dlcl-groups",      "dlcl-groups",      "layernorm",        "fused" },
-    { "dlcl-one",         "dlcl-one",         "layernorm",        "fused" },
-    { "dlcl-window",      "dlcl-window",      "layernorm",        "fused" },
-    { "t-fixup",          "no-norm",          "layernorm",        "t-fixup" },
-    { "fixup",            "fixup",            "layernorm",        "fixup" },
-    { "rezero",           "rezero",           "layernorm",        "xavier-uniform" },
-    { "rezero-post",      "rezero-post",      "layernorm",        "fused" },
-    { "looklinear",       "post",             "layernorm",        "looklinear" },
-    { "deepnorm",         "deepnorm",         "layernorm",        "deepnorm" },
-    { "ds-init",          "post",             "layernorm",        "ds-init" },
-    { "scalenorm",        "pre-fixnorm",      "scalenorm",        "small" },
-    { "batchnorm",        "post",             "batchnorm",        "fairseq" },
-    { "transparent",      "transparent",      "layernorm",        "xavier" },
-    { "macaron",          "macaron",          "layernorm",        "fused" },
-    { "macaron-pre",      "macaron-pre",      "layernorm",        "fused" },
-    { "adanorm",          "pre",              "adanorm",          "fused" },
-    { "layernorm-simple", "pre",              "layernorm-simple", "fused" },
-    { "detachnorm",       "pre",              "detachnorm",       "fused" },
-    { "detachnorm-mean",  "pre",              "detachnorm-mean",  "fused" },
-    { "detachnorm-std",   "pre",              "detachnorm-std",   "fused" },
-    { "zero-gamma",       "peri",             "layernorm",        "zero-gamma" },
-    { "hanin-rolnick",    "hanin-rolnick",    "layernorm",        "he" },
-    { "dense",            "dense",            "layernorm",        "xavier" },
-    { "linear-aggregation", "linear-aggregation", "layernorm",    "xavier" },
-    { "lsuv",             "post",             "layernorm",        "lsuv" },
-    { "orthogonal",       "post",             "layernorm",        "orthogonal" },
-    { "he",               "post",             "layernorm",        "he" },
-    { "pre-rms",          "pre",              "rmsnorm",          "xavier" },
-    { "post-rms",         "post",             "rmsnorm",          "xavier" },
-    { "prmsnorm",         "pre",              "prmsnorm",         "xavier" },
-    { "rmsnorm-outside",  "pre",              "rmsnorm-outside",  "xavier" },
-    { "gemma",            "peri",             "rmsnorm-offset",   "xavier" },
-    { "sandwich",         "peri",             "cogview",          "gpt2" },
-    { "peri",             "peri",             "layernorm",        "xavier" },
-    { "output-norm",      "output-norm",      "layernorm",        "truncated" },
-    { "olmo2",            "olmo2",            "rmsnorm",          "truncated" },
-    { "swin-v2",          "swin-v2",          "layernorm",        "zero-gamma" },
-    { "qknorm",           "qknorm",           "layernorm",        "xavier" },
-    { "qk-head",          "qk-head",          "layernorm",        "xavier" },
-    { "qkv-head",         "qkv-head",         "layernorm",        "xavier" },
-    { "sub-ln",           "sub-ln",           "layernorm",        "sub-ln" },
-    { "normformer",       "normformer",       "layernorm",        "xavier" },
-    { "normformer-res",   "normformer-res",   "layernorm",        "xavier" },
-    { "normformer-code",  "normformer-code",  "layernorm",        "xavier" },
-    { "resi-dual",        "resi-dual",        "layernorm",        "xavier" },
-    { "dyt",              "pre",              "dyt",              "xavier" },
-    { "dyt-lm",           "pre-embed-scale",  "dyt",              "xavier" },
-    { "dyt-isru",         "pre",              "dyt-isru",         "xavier" },
-    { "dyt-exp",          "pre",              "dyt-exp",          "xavier" },
-    { "dyt-atan",         "pre",              "dyt-atan",         "xavier" },
-    { "dyt-sin",          "pre",              "dyt-sin",          "xavier" },
-    { "dyt-softsign",     "pre",              "dyt-softsign",     "xavier" },
-    { "derf",             "pre",              "derf",             "xavier" },
-    { "lns",              "lns",              "rmsnorm",          "xavier" },
-    { "mix-ln",           "mix-ln",           "rmsnorm",          "xavier" },
-    { "hybridnorm",       "hybridnorm",       "rmsnorm",          "gpt2" },
-    { "hybridnorm-first", "hybridnorm-first", "rmsnorm",          "gpt2" },
-    { "layerscale",       "layerscale",       "layernorm",        "xavier" },
-    { "gpt2",             "pre",              "layernorm",        "gpt2" },
-    { "embed-norm",       "pre-embed-norm",   "layernorm",        "xavier" },
-    { "bert",             "post-embed-norm",  "layernorm",        "truncated" },
-    { "ngpt",             "ngpt",             "l2norm",           "ngpt" },
-    { "parallel",         "parallel",         "layernorm",        "xavier" },
-    { "parallel-shared",  "parallel-shared",  "layernorm",        "xavier" },
-    { "skipinit",         "skipinit",         "layernorm",        "xavier-uniform" },
-    { "powernorm",        "post",             "powernorm",        "fairseq" },
-    { "groupnorm",        "pre",              "groupnorm",        "xavier" },
-    { "branchnorm",       "branchnorm",       "layernorm",        "xavier" },
-    { "sigma-reparam",    "sigma-reparam",    "layernorm",        "truncated" },
-    { "sigma-reparam-post", "sigma-reparam-post", "layernorm",    "truncated" },
-    { "sigma-reparam-vision", "sigma-reparam-vision", "layernorm", "truncated" },
-    { "gpas",             "gpas",             "rmsnorm",          "xavier" },
-    { "gpas-post",        "gpas-post",        "layernorm",        "xavier" },
-    { "crmsnorm",         "pre",              "crmsnorm",         "xavier" },
-    { "seednorm",         "pre",              "seednorm",         "xavier" },
-    { "centernorm",       "pre",              "centernorm",       "xavier" },
-    { "l2norm",           "pre",              "l2norm",           "xavier" }
-#endif
-};
-enum { TFN__RECIPE_COUNT = sizeof tfn__recipes / sizeof *tfn__recipes };
-
-/* -- lookup ---------------------------------------------------------------------------------- */
-
 /* tfn_KIND_at and tfn_KIND_find of a table; every row starts with its name. */
-#define TFN__LOOKUP(kind, type, table, count)                                                      \
+#define TFN__LOOKUP(kind, type, table)                                                             \
     TFNORM_API const type *tfn_##kind##_at(int32_t i)                                              \
     {                                                                                              \
-        return i >= 0 && i < count ? table + i : NULL;                                             \
+        const int32_t count = sizeof table / sizeof *table;                                        \
+        if (i < 0 || i >= count) return NULL;                                                      \
+        return table + i;                                                                          \
     }                                                                                              \
     TFNORM_API const type *tfn_##kind##_find(const char *name)                                     \
     {                                                                                              \
-        for (int32_t i = 0; name && i < count; i++)                                                \
+        const int32_t count = sizeof table / sizeof *table;                                        \
+        if (!name) return NULL;                                                                    \
+        for (int32_t i = 0; i < count; i++)                                                        \
             if (tfn__equal(name, table[i].name)) return table + i;                                 \
         return NULL;                                                                               \
     }
-TFN__LOOKUP(norm, tfn_norm_rule, tfn__norms, TFN__NORM_COUNT)
-TFN__LOOKUP(topology, tfn_topology, tfn__topologies, TFN__TOPOLOGY_COUNT)
-TFN__LOOKUP(init, tfn_init_rule, tfn__inits, TFN__INIT_COUNT)
-TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes, TFN__RECIPE_COUNT)
+TFN__LOOKUP(norm, tfn_norm_rule, tfn__norms)
+TFN__LOOKUP(topology, tfn_topology, tfn__topologies)
+TFN__LOOKUP(init, tfn_init_rule, tfn__inits)
+TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes)
+#undef TFN__LOOKUP
 #endif /* TFN__IMPLEMENTING */
 /* >> optim */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
@@ -9938,6 +10302,9 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
     TFN__CHOICES_OF("schedule.kind", tfn__schedule_rows)
     TFN__CHOICES_OF("smoothing_kind", tfn__smoothing_rows)
 };
+#undef TFN__CHOICE
+#undef TFN__OPTIMIZER_CHOICE
+#undef TFN__CHOICES_OF
 
 TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
 {
@@ -17757,18 +18124,12 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #endif /* TFN__IMPLEMENTING */
 /* >> end */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-#undef TFN__DETACHED_CODE
-#undef TFN__DLCL_ROW
 #undef TFN__IMPLEMENTING
 #undef TFN__ALIGN
 #undef TFN__ALL
 #undef TFN__BACK
-#undef TFN__BARE
-#undef TFN__BARE_ROW
 #undef TFN__BLOCK
-#undef TFN__BRANCH
 #undef TFN__NOINLINE
-#undef TFN__DETACHED
 #undef TFN__EACH16
 #undef TFN__DURABLE
 #undef TFN__ENTRY
@@ -17781,36 +18142,24 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__GCC_FMA
 #undef TFN__HAS
 #undef TFN__HUGE
-#undef TFN__INIT
-#undef TFN__INIT_FLAGS
-#undef TFN__INIT_FROM
 #undef TFN__INLINE
-#undef TFN__JOIN
 #undef TFN__LEAST
 #undef TFN__LEAST_ROOT
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
 #undef TFN__LLVM_FMA
-#undef TFN__LOOKUP
 #undef TFN__MORE_OPS
 #undef TFN__NEON
 #undef TFN__NODE_BYTES
 #undef TFN__NO_GRAD
-#undef TFN__NO_SCALE
 #undef TFN__OPS
 #undef TFN__OP_ENUM
 #undef TFN__OP_ROW
 #undef TFN__PARTS
 #undef TFN__PART_ENUM
 #undef TFN__PART_NAME
-#undef TFN__PERI
 #undef TFN__PLAIN_FMA
-#undef TFN__POINT
 #undef TFN__POSIX
-#undef TFN__POST
-#undef TFN__POST_ROW
-#undef TFN__PRE
-#undef TFN__PRE_ROW
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
 #undef TFN__RANGE_OF
@@ -17818,7 +18167,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SPAN
 #undef TFN__TRAINING_RANGES
 #undef TFN__RESTRICT
-#undef TFN__ROW
 #undef TFN__SMALL
 #undef TFN__SMALL_END
 #undef TFN__SQRT
@@ -17838,7 +18186,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__TOKENIZER
 #undef TFN__THREADS
 #undef TFN__TRAINS
-#undef TFN__UNIT
 #undef TFN__VOCAB
 #undef TFN__WASM
 #undef TFN__X86
