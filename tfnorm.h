@@ -4911,6 +4911,10 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 #endif /* TFN__BODY */
 /* >> attention */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Scaled dot-product attention (Vaswani et al. 2017, eq. 1): the section `reference` has it in
+ * plain loops. Here a strip of queries of one head goes together, so that memory grows with the
+ * number of keys, not with its square, and the products are matrix products. Chains are those of
+ * the reference: every strip, tile or triangle goes on where the last one stopped. */
 #define TFN__STRIP 64        /* query rows whose scores are held at once */
 #define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
 
@@ -4918,7 +4922,7 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
  * sets of the cache, so what is read often is copied to where its rows lie close together. */
 typedef struct tfn__strip {
     const tfn_attention_args *p;
-    ptrdiff_t b, g, h, size;      /* sentence, key/value head, head */
+    ptrdiff_t b, g, h, size;      /* sentence, key/value head, head; floats of a head */
     ptrdiff_t all;                /* keys that the last query sees */
     ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
     ptrdiff_t before, keys;       /* every row sees the keys below `before`, the last row all */
@@ -4934,8 +4938,10 @@ typedef struct tfn__strip {
 /* Keys that query i of sentence b sees: all valid ones, causally those up to i. */
 static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
-    const ptrdiff_t valid = p->lengths ? tfn__min(tfn__max(p->lengths[b], 0), p->tk) : p->tk;
-    return p->causal ? tfn__min(i + 1, valid) : valid;
+    ptrdiff_t keys = p->tk;
+    if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
+    if (p->causal) keys = tfn__min(i + 1, keys);
+    return keys;
 }
 
 /* Where the strip's rows begin in q or y, the head's in k or v, and a row's pair in stats. */
@@ -4953,7 +4959,7 @@ static ptrdiff_t tfn__stats_at(const tfn__strip *a, ptrdiff_t r)
 }
 
 /* Floats of a row of scores, with room to fill its last block of 16, an odd number of cache lines;
- * and of all rows of a head, packed or not. */
+ * and of all keys or values of a head, packed or not. */
 static ptrdiff_t tfn__score_ld(ptrdiff_t tk) { return (tk + 31) / 32 * 32 + 16; }
 static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
 {
@@ -4965,7 +4971,7 @@ static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
 #endif
 
 #ifdef TFN__BODY
-/* A strip of rows at a time, so that memory grows with the number of keys, not with its square:
+/* Of each strip
  *     s = q k^T,  m = max(scale s),  e = exp(scale s - m),  l = sum(e),  y = (e v)/l.
  * m and l are saved. There is no online softmax: rescaling would break the chains. Backward:
  *     p = e/l,  dp = dy v^T,  ds = p (dp - sum(dy y)) scale;  dq = ds k,  dk = ds^T q,
@@ -4975,6 +4981,7 @@ static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
  * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
  * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
 
+/* y (rows, D), side by side, from rows of x that are ld apart. */
 static void TFN__N(tfn__gather)(float *y, const float *x, ptrdiff_t ld, ptrdiff_t rows,
                                 ptrdiff_t size)
 {
@@ -4984,8 +4991,13 @@ static void TFN__N(tfn__gather)(float *y, const float *x, ptrdiff_t ld, ptrdiff_
 /* Pack k (keys, D), or v, once for all strips. */
 static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *k, ptrdiff_t ld)
 {
-    tfn_matmul_args t = { NULL, NULL, NULL, k, 0, a->all, a->size, 0, 0, 0, 0, 1, ld };
-    t.b += tfn__k_at(a, ld);
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.b = k + tfn__k_at(a, ld);
+    t.b_row = 1;
+    t.b_col = ld;
+    t.n = a->all;
+    t.k = a->size;
     TFN__N(tfn__pack_b)(&t, kt);
 }
 
@@ -4993,10 +5005,18 @@ static void TFN__N(tfn__pack_keys)(const tfn__strip *a, float *kt, const float *
  * more keys to make the last vector full. */
 static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, const float *kt)
 {
-    tfn_matmul_args t = { s, NULL, q, kt, 0, 0, a->size, a->ld, 0, a->size, 1, 2*TFN__W,
-                     2*TFN__W * a->size };
+    const ptrdiff_t most = a->p->causal ? 2*TFN__STEP : a->rows;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.b = kt;
+    t.b_row = 2*TFN__W;
+    t.b_col = 2*TFN__W * a->size;
+    t.a_row = a->size;
+    t.a_col = 1;
+    t.c_ld = a->ld;
+    t.k = a->size;
     for (ptrdiff_t i = 0; i < a->rows; i += t.m) {
-        t.m = tfn__min(a->rows - i, a->p->causal ? 2*TFN__STEP : a->rows);
+        t.m = tfn__min(a->rows - i, most);
         t.n = tfn__seen(a->p, a->b, a->row + i + t.m - 1);
         t.n = (t.n + TFN__W - 1) / TFN__W * TFN__W;
         t.c = s + i*a->ld;
@@ -5005,7 +5025,8 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
     }
 }
 
-/* cap*tanh(s/cap) of n scaled scores, so that the next scale is 1. */
+/* cap*tanh(scale s/cap) of n scores (Gemma 2, Riviere et al. 2024), if there is a cap. Returns the
+ * scale that they still want: 1, or without a cap the usual one. */
 static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float scale, float cap)
 {
     if (!TFN__ALL || !(cap > 0)) return scale;
@@ -5019,7 +5040,8 @@ static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float sca
 /* The largest of n scores, which are scaled; their last block of 16 is filled up with -inf. */
 static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
-    const TFN__V f = TFN__SET(scale), none = TFN__SET(-(float)INFINITY);
+    const TFN__V f = TFN__SET(scale);
+    const TFN__V none = TFN__SET(-(float)INFINITY);
     TFN__V max[TFN__LANES];
     for (int l = 0; l < TFN__LANES; l++) max[l] = none;
     for (ptrdiff_t i = 0; i < n; i += 16)
@@ -5036,7 +5058,8 @@ static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 /* s = exp(s - max), and the sum, to which exp(-inf) adds +0; 1 for a row without keys: y = 0/1. */
 static float TFN__N(tfn__exp_sum)(float *s, ptrdiff_t n, float max)
 {
-    return n > 0 ? TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max) : 1;
+    if (n <= 0) return 1;
+    return TFN__N(tfn__row_exp_sum)(s, s, (n + 15) / 16 * 16, max);
 }
 
 /* The dropout mask of row r on its n weights. */
@@ -5048,7 +5071,7 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
         TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first, false);
 }
 
-/* x += a b, step p of the chains of the rows from `first` to `end`. */
+/* x += a b: step p of the chains of the rows from `first` to before `end`. */
 static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V *x,
                                                 const float *const *a, ptrdiff_t p, ptrdiff_t j,
                                                 ptrdiff_t lanes, int first, int end)
@@ -5059,11 +5082,14 @@ static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V
         if (i >= first && i < end) x[i] = TFN__FMA(TFN__SET(a[i][p * t->a_col]), u, x[i]);
 }
 
-/* Lanes of c (m, n), m <= TFN__STEP, from j on, where the diagonal cuts the chains: row i has the
- * steps p <= cut + i; turned, the steps p >= i. Missing rows do what the last one does. */
-static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t cut, bool turned,
-                                           ptrdiff_t j, ptrdiff_t lanes)
+/* Lanes of c (m, n), m <= TFN__STEP, from column j on, where the diagonal cuts the chains: row i
+ * has the steps p <= cut + i, or transposed the steps p >= i. So the first `cut` steps are of all
+ * rows; of the next eight each has one row less, or transposed one more; transposed, those after
+ * are of all rows again. Missing rows do what the last one does. */
+static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t cut,
+                                           const bool transposed, ptrdiff_t j, ptrdiff_t lanes)
 {
+    const ptrdiff_t all = tfn__min(cut, t->k);
     const float *a[TFN__STEP];
     ptrdiff_t p = 0;
     TFN__V x[TFN__STEP];
@@ -5071,17 +5097,19 @@ static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t c
     for (int i = 0; i < TFN__STEP; i++) {
         const ptrdiff_t r = tfn__min(i, t->m - 1);
         a[i] = t->a + r * t->a_row;
-        x[i] = t->start ? TFN__GET(t->start + r * t->start_ld + j, lanes) : TFN__SET(0);
+        x[i] = TFN__SET(0);
+        if (t->start) x[i] = TFN__GET(t->start + r * t->start_ld + j, lanes);
     }
-    for (; p < cut && p < t->k; p++)
-        TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
+    for (; p < all; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
     TFN__UNROLL
     for (int d = 0; d < TFN__STEP; d++)
-        if (p < t->k)
-            TFN__N(tfn__wedge_step)(t, x, a, p++, j, lanes, turned ? 0 : d,
-                                    turned ? d + 1 : TFN__STEP);
-    for (; turned && p < t->k; p++)
-        TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
+        if (p < t->k) {
+            if (transposed) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, d + 1);
+            else TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, d, TFN__STEP);
+            p++;
+        }
+    if (transposed)
+        for (; p < t->k; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
     TFN__UNROLL
     for (int i = 0; i < TFN__STEP; i++)
         if (i < t->m) TFN__PUT(t->c + i * t->c_ld + j, x[i], lanes);
@@ -5093,25 +5121,41 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
                                    bool add)
 {
     const ptrdiff_t diagonal = a->keys - a->before;
-    tfn_matmul_args t = {
-        y, add ? y : NULL, w, a->x, a->rows, a->size, a->before, y_ld, y_ld, a->ld, 1, a->size, 1
-    };
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.c = y;
+    if (add) t.start = y;
+    t.a = w;
+    t.b = a->x;
+    t.m = a->rows;
+    t.n = a->size;
+    t.k = a->before;
+    t.c_ld = y_ld;
+    t.start_ld = y_ld;
+    t.a_row = a->ld;
+    t.a_col = 1;
+    t.b_row = a->size;
+    t.b_col = 1;
     if (t.k > 0 || diagonal <= 0) TFN__N(tfn__matmul)(&t, a->work);
-    t.b += t.k*a->size;
-    for (ptrdiff_t i = 0; i < a->rows && diagonal > 0; i += TFN__STEP) {
+    if (diagonal <= 0) return;
+
+    t.b += a->before * a->size;
+    t.k = diagonal;
+    for (ptrdiff_t i = 0; i < a->rows; i += TFN__STEP) {
         t.c = y + i*y_ld;
-        t.start = a->before || add ? t.c : NULL;
+        if (a->before || add) t.start = t.c;
         t.a = w + i*a->ld + a->before;
         t.m = tfn__min(TFN__STEP, a->rows - i);
-        t.k = diagonal;
         TFN__EACH(j, lanes, t.n) TFN__N(tfn__wedge)(&t, i, false, j, lanes);
     }
 }
 
+/* The maxima of all rows, then all sums: no row waits for its own maximum. */
 static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
 {
     const tfn_attention_args *p = a->p;
-    float *y = p->y + tfn__q_at(a, p->y_ld), stats[TFN__STRIP][2];
+    float *y = p->y + tfn__q_at(a, p->y_ld);
+    float stats[TFN__STRIP][2];                    /* of a row m and l */
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
     TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
     for (ptrdiff_t r = 0; r < a->rows; r++) {
@@ -5130,17 +5174,20 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
         TFN__N(tfn__divide_row)(y + r*p->y_ld, a->size, stats[r][1]);
 }
 
-/* Pair u of a sentence and a key/value head: its place in `work`, and its keys packed. */
+/* Pair u of a sentence and a key/value head: its place in `work`, which attention_work counts, and
+ * its keys packed. Without training there are no gradients' parts. */
 static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t u, float *work)
 {
-    const ptrdiff_t rows = tfn__min(p->tq, TFN__STRIP), size = p->head_size;
+    const ptrdiff_t rows = tfn__min(p->tq, TFN__STRIP);
+    const ptrdiff_t size = p->head_size;
     const ptrdiff_t floats = tfn__head_floats(p->tk, size);
     tfn__strip a;
     TFNORM_MEMSET(&a, 0, sizeof a);
     a.p = p;
-    a.b = u / p->kv_heads, a.g = u % p->kv_heads;
+    a.b = u / p->kv_heads;
+    a.g = u % p->kv_heads;
     a.size = size;
-    a.all = p->tq > 0 ? tfn__seen(p, a.b, p->tq - 1) : 0;
+    if (p->tq > 0) a.all = tfn__seen(p, a.b, p->tq - 1);
     a.ld = tfn__score_ld(p->tk);
     a.s = work;
     a.q = a.s + rows*a.ld;
@@ -5159,11 +5206,14 @@ static tfn__strip TFN__N(tfn__begin_pair)(const tfn_attention_args *p, ptrdiff_t
     return a;
 }
 
+/* Floats of `work`: s and q, kt and x; ds and dy, vt, dk and dv; what the products want. */
 static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff_t head_size)
 {
     const ptrdiff_t rows = tfn__min(tq, TFN__STRIP);
-    const ptrdiff_t floats = (TFN__TRAINS ? 2 : 1) * rows * (tfn__score_ld(tk) + head_size)
-                             + (TFN__TRAINS ? 5 : 2) * tfn__head_floats(tk, head_size);
+    const ptrdiff_t strip = rows * (tfn__score_ld(tk) + head_size);
+    const ptrdiff_t head = tfn__head_floats(tk, head_size);
+    ptrdiff_t floats = strip + 2*head;
+    if (TFN__TRAINS) floats += strip + 3*head;
     if (tq <= 0) return tfn__score_ld(tk);                    /* of the cached form */
     return floats + tfn__max(TFN__N(tfn__matmul_work)(rows, head_size, tk),
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
@@ -5178,11 +5228,13 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
         for (a.row = 0; a.row < p->tq; a.row += a.rows) {
             a.rows = tfn__min(TFN__STRIP, p->tq - a.row);
             a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
-            a.before = p->causal ? tfn__min(a.row, a.keys) : a.keys;
+            a.before = a.keys;
+            if (p->causal) a.before = tfn__min(a.row, a.keys);
             strip(&a);
         }
 }
 
+/* Pairs first ... last - 1, in one work after the other. */
 static void TFN__N(tfn__attention_forward)(const tfn_attention_args *p, ptrdiff_t first,
                                            ptrdiff_t last, float *work)
 {
@@ -5201,7 +5253,21 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
 {
     const ptrdiff_t diagonal = a->keys - a->before;
     const ptrdiff_t size = a->size;
-    tfn_matmul_args t = { dv, dv, w, dy, a->before, size, a->rows, size, size, 1, a->ld, size, 1 };
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.c = dv;
+    t.start = dv;
+    t.a = w;
+    t.b = dy;
+    t.m = a->before;
+    t.n = size;
+    t.k = a->rows;
+    t.c_ld = size;
+    t.start_ld = size;
+    t.a_row = 1;
+    t.a_col = a->ld;
+    t.b_row = size;
+    t.b_col = 1;
     TFN__N(tfn__matmul)(&t, a->work);
     for (ptrdiff_t j = 0; j < diagonal; j += TFN__STEP) {
         t.c = dv + (a->before + j)*size;
@@ -5214,10 +5280,12 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     }
 }
 
-/* A row of scores with a cap: dp, where ds goes, becomes dp - dot times 1 - (u/cap)^2. */
-static void TFN__N(tfn__cap_slope)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
+/* n capped scores u = cap tanh(scale s/cap): dp becomes (dp - dot) (1 - (u/cap)^2). */
+static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
 {
-    const TFN__V c = TFN__SET(cap), t = TFN__SET(dot), one = TFN__SET(1);
+    const TFN__V c = TFN__SET(cap);
+    const TFN__V t = TFN__SET(dot);
+    const TFN__V one = TFN__SET(1);
     TFN__EACH(j, k, n) {
         const TFN__V v = TFN__DIV(TFN__GET(u + j, k), c);
         const TFN__V d = TFN__SUB(TFN__GET(dp + j, k), t);
@@ -5225,22 +5293,30 @@ static void TFN__N(tfn__cap_slope)(float *dp, const float *u, ptrdiff_t n, float
     }
 }
 
-/* A row: from s and dp, where ds goes, to p and ds. */
+/* A row of n scores: s becomes p = e/l, and dp, which stands in ds, becomes
+ * ds = p (dp - dot) scale. With a cap, dp - dot and the cap's factor come first. */
 static void TFN__N(tfn__score_gradient)(const tfn_attention_args *how, float *s, float *ds,
                                         ptrdiff_t n, const float *stats, float dot)
 {
-    const TFN__V m = TFN__SET(stats[0]), l = TFN__SET(stats[1]), f = TFN__SET(how->scale);
+    const TFN__V m = TFN__SET(stats[0]);
+    const TFN__V l = TFN__SET(stats[1]);
+    const TFN__V f = TFN__SET(how->scale);
     const TFN__V u = TFN__SET(TFN__N(tfn__cap_scores)(s, n, how->scale, how->cap));
-    const TFN__V t = TFN__SET(how->cap > 0 ? 0 : dot);
-    if (how->cap > 0) TFN__N(tfn__cap_slope)(ds, s, n, how->cap, dot);
+    TFN__V t = TFN__SET(dot);
+    if (how->cap > 0) {
+        TFN__N(tfn__cap_gradient)(ds, s, n, how->cap, dot);
+        t = TFN__SET(0);
+    }
     for (ptrdiff_t j = 0; j < n; j += TFN__W) {
         const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), u), m));
-        const TFN__V p = TFN__DIV(e, l), dp = TFN__LOAD(ds + j);
+        const TFN__V p = TFN__DIV(e, l);
+        const TFN__V dp = TFN__LOAD(ds + j);
         TFN__STORE(s + j, p);
         TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
     }
 }
 
+/* The scores again, and dp = dy v^T in the same way; then ds and p, row by row; then products. */
 static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
 {
     const tfn_attention_args *p = a->p;
@@ -5253,7 +5329,8 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
     for (ptrdiff_t r = 0; r < a->rows; r++) {
         const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
         const float dot = TFN__N(tfn__row_dot)(a->dy + r*a->size, y + r*p->y_ld, a->size);
-        float *s = a->s + r*a->ld, *ds = a->ds + r*a->ld;
+        float *s = a->s + r*a->ld;
+        float *ds = a->ds + r*a->ld;
         TFN__N(tfn__drop_row)(a, ds, r, n);
         TFN__N(tfn__score_gradient)(p, s, ds, n, p->stats + tfn__stats_at(a, r), dot);
         TFN__N(tfn__drop_row)(a, s, r, n);
@@ -5263,7 +5340,7 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
     if (p->dv) TFN__N(tfn__over_rows)(a, a->dv, a->s, a->dy);
 }
 
-/* The chains of a head's keys begin at 0, or at what is there; and go to their place. */
+/* The chains of a head's keys, dk or dv, begin at 0, or at what is there. */
 static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const float *dk,
                                       ptrdiff_t ld, bool add)
 {
@@ -5271,16 +5348,20 @@ static void TFN__N(tfn__begin_chains)(const tfn__strip *a, float *sum, const flo
     if (add) TFN__N(tfn__gather)(sum, dk + tfn__k_at(a, ld), ld, a->all, a->size);
     else TFNORM_MEMSET(sum, 0, (size_t)(a->all * a->size) * sizeof(float));
 }
+
+/* They go to their place. Keys that no query sees have a gradient of 0. */
 static void TFN__N(tfn__end_chains)(const tfn__strip *a, float *dk, const float *sum, ptrdiff_t ld,
                                     bool add)
 {
     if (!dk) return;
     dk += tfn__k_at(a, ld);
     for (ptrdiff_t j = 0; j < a->all; j++) TFN__N(tfn__copy)(dk + j*ld, sum + j*a->size, a->size);
-    for (ptrdiff_t j = a->all; j < a->p->tk && !add; j++)
+    if (add) return;
+    for (ptrdiff_t j = a->all; j < a->p->tk; j++)
         TFNORM_MEMSET(dk + j*ld, 0, (size_t)a->size * sizeof(float));
 }
 
+/* All strips of a pair add to its dk and dv, which are gathered before and spread out after. */
 static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff_t first,
                                             ptrdiff_t last, float *work)
 {
@@ -5302,19 +5383,44 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
 static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
                                     float *work)
 {
-    const ptrdiff_t seen = p->lengths ? p->lengths[b] : p->count;
-    const ptrdiff_t n = tfn__max(tfn__min(seen, p->capacity), 0);
-    const ptrdiff_t size = p->head_size, from = p->beam ? p->beam[b] : b;
-    const ptrdiff_t cache = (from*p->kv_heads + h * p->kv_heads / p->heads) * size * p->capacity;
-    const float *q = p->q + b*p->q_ld + h*size, *k = p->k_cache + cache, *v = p->v_cache + cache;
-    float *y = p->y + b*p->y_ld + h*size, max, sum;
-    const tfn_matmul_args qk = { work, NULL, q, k, 1, n, size, 0, 0, 0, 1, p->capacity, 1 };
-    const tfn_matmul_args ev = { y, NULL, work, v, 1, size, n, 0, 0, 0, 1, size, 1 };
-    TFN__N(tfn__matmul)(&qk, work);
-    max = TFN__N(tfn__cap_scores)(work, n, p->scale, p->cap);
-    max = TFN__N(tfn__scale_max)(work, n, max);
+    const ptrdiff_t size = p->head_size;
+    const ptrdiff_t group = p->heads / p->kv_heads;
+    const float *q = p->q + b*p->q_ld + h*size;
+    float *y = p->y + b*p->y_ld + h*size;
+    ptrdiff_t from = b;                            /* row of the cache */
+    ptrdiff_t n = p->count;                        /* keys */
+    ptrdiff_t cache;
+    float scale;
+    float max;
+    float sum;
+    tfn_matmul_args t;
+    if (p->beam) from = p->beam[b];
+    if (p->lengths) n = p->lengths[b];
+    n = tfn__max(tfn__min(n, p->capacity), 0);
+    cache = (from*p->kv_heads + h / group) * size * p->capacity;
+
+    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T: keys lie in the lanes */
+    t.c = work;
+    t.a = q;
+    t.b = p->k_cache + cache;
+    t.m = 1;
+    t.n = n;
+    t.k = size;
+    t.a_col = 1;
+    t.b_row = p->capacity;
+    t.b_col = 1;
+    TFN__N(tfn__matmul)(&t, work);
+    scale = TFN__N(tfn__cap_scores)(work, n, p->scale, p->cap);
+    max = TFN__N(tfn__scale_max)(work, n, scale);
     sum = TFN__N(tfn__exp_sum)(work, n, max);
-    TFN__N(tfn__matmul)(&ev, work);
+
+    t.c = y;                                       /* y = e v / sum */
+    t.a = work;
+    t.b = p->v_cache + cache;
+    t.n = size;
+    t.k = n;
+    t.b_row = size;
+    TFN__N(tfn__matmul)(&t, work);
     TFN__N(tfn__divide_row)(y, size, sum);
 }
 
