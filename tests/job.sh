@@ -1,5 +1,5 @@
 # job.sh NAME: run one test program and print its lines together when it ends. A program that
-# crashes or does not end with its tally has failed; after TEST_DEADLINE none begins.
+# crashes or does not end with its tally has failed; after TEST_DEADLINE none begins. What each took is said.
 name=$1
 if [ "$(date +%s)" -ge "${TEST_DEADLINE:-9999999999}" ]; then
     echo "left out: $name: no time"
@@ -16,10 +16,12 @@ run() {
     fi
 }
 
-run > "$log" 2>&1
+(run; status=$?; times > "build/$name.times"; exit $status) > "$log" 2>&1
 status=$?
 if ! tail -n 1 "$log" | grep -q '^[0-9]* passed, [0-9]* failed$'; then
     echo "FAILED $name: ended early with status $status" >> "$log"
 fi
-echo "$name: $(($(date +%s) - begin)) s" >> "$log"
+spent=$(awk 'NR == 2 { split($1, u, "[ms]"); split($2, s, "[ms]")
+                         printf "%.0f", 60*(u[1] + s[1]) + u[2] + s[2] }' "build/$name.times")
+echo "$name: $(($(date +%s) - begin)) s, $spent s of processor time" >> "$log"
 cat "$log"
