@@ -3279,13 +3279,37 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #endif /* TFN__BODY */
 /* >> dense */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* A product goes by blocks of KC steps of its chains, MC rows and, where b is packed, NC columns.
- * a's share, 504 KiB, is for a cache of the second level; b's, 1.5 MiB, for one of the third, or a
- * quarter of it for one of the second when no other rows will read it again. */
-#define TFN__KC 384
-#define TFN__MC 336
-#define TFN__NC 1024
-#define TFN__NR 32           /* the widest tile */
+/* Matrix products. All that follows computes, for i < m and j < n,
+ *
+ *     y = start ? start[i*start_ld + j] : 0;
+ *     for (p = 0; p < k; p++) y = fma(a[i*a_row + p*a_col], b[p*b_row + j*b_col], y);
+ *     c[i*c_ld + j] = y;
+ *
+ * and since each element is one chain in order of p, no cut of the loops below changes a bit.
+ * The cut is that of Goto & van de Geijn 2008: what is read again soon stays near the processor.
+ *
+ *                        2W                  c's tile, MR rows by two vectors of W floats, stays in
+ *                      +----+---------       registers while p runs. A step of p reads two vectors
+ *               p  KC  | :: |  b             of b and MR single numbers of a, and does 2*MR vector
+ *          KC   |      +----+---------       FMAs: a load is used MR times or twice.
+ *      +-------+v
+ *   MR |. . . .|       +----+---------       b's panel, KC steps by 2W, is read for every tile
+ *      +-------+       |tile|  c             below the first one: from the first cache.
+ *      |   a   | MC    +----+                a's block, MC rows by KC steps, is read for every
+ *      |       |       |                     panel: from the second. b's block comes from the
+ *                                            third, or from memory once.
+ *
+ * Packing copies a panel so that it is read from end to end: b's as rows of 2W, a's as columns of a
+ * tile's height. Cache lines are used whole then, and rows that are a power of two apart do not
+ * push each other out of their set. It costs a pass over the data, so it is done only where a panel
+ * is read often enough: see the crossovers above tfn__matmul.
+ *
+ * a's block is 504 KiB, for a cache of the second level; b's packed one 1.5 MiB, for one of the
+ * third, or a quarter of it for one of the second when no other rows will read it again. */
+#define TFN__KC 384          /* steps of p in a block */
+#define TFN__MC 336          /* rows of a in a block: a multiple of each MR */
+#define TFN__NC 1024         /* columns of b in a packed block of KC steps */
+#define TFN__NR 32           /* columns of the widest tile */
 
 #if defined __OPTIMIZE_SIZE__
 #define TFN__UNROLL
@@ -3304,16 +3328,38 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #define TFN__FETCH_FAR(p) ((void)0)
 #endif
 
-/* The next part of what is left to split evenly into parts of at most `most`. */
+/* The next part when `left` is split evenly into parts of at most `most`: 15 rows in tiles of at
+ * most 14 are 8 and 7, not 14 and 1, which would leave the processor idle. */
 static TFN__INLINE ptrdiff_t tfn__part(ptrdiff_t left, ptrdiff_t most)
 {
-    ptrdiff_t parts = (left + most - 1) / most;
-    return parts ? (left + parts - 1) / parts : 0;
+    const ptrdiff_t parts = (left + most - 1) / most;
+    if (parts == 0) return 0;
+    return (left + parts - 1) / parts;
 }
 
-static TFN__INLINE const float *tfn__at(const float *x, ptrdiff_t i) { return x ? x + i : NULL; }
+/* x + i, or NULL for an operand that is absent. */
+static TFN__INLINE const float *tfn__at(const float *x, ptrdiff_t i)
+{
+    if (!x) return NULL;
+    return x + i;
+}
 
-/* Floats for a packed block of b, and of a with what the last vector store runs over. */
+/* Where block (i, j) of the product p is, for the steps from q on. A chain starts from p->start in
+ * its first steps, and goes on from c in the others. */
+static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *p, ptrdiff_t i,
+                                     ptrdiff_t j, ptrdiff_t q)
+{
+    t->c = p->c + i * p->c_ld + j;
+    t->start = t->c;
+    t->start_ld = p->c_ld;
+    if (q == 0) {
+        t->start = tfn__at(p->start, i * p->start_ld + j);
+        t->start_ld = p->start_ld;
+    }
+}
+
+/* Floats of work for a packed block of b, whole panels of NR columns; and for one of a, with what
+ * the last vector store runs over. */
 static ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k)
 {
     n = tfn__min((n + TFN__NR - 1) / TFN__NR, TFN__KC * TFN__NC) * TFN__NR;
@@ -3336,7 +3382,7 @@ typedef struct tfn__flat_sum {
     float   lane[3][16];     /* of terms; of blocks; of blocks of blocks */
 } tfn__flat_sum;
 
-/* lane i + lane i+8, then +4, +2, +1; the lanes are 0 afterwards. */
+/* The sum of 16 lanes by the fixed tree; the lanes are 0 afterwards. */
 static float tfn__take_lanes(float *lane)
 {
     float sum;
@@ -3356,18 +3402,26 @@ static void tfn__close_blocks(tfn__flat_sum *s)
         s->lane[2][(blocks / TFN__SPAN - 1) % 16] += tfn__take_lanes(s->lane[1]);
 }
 
-/* lane[(at + i) % 16] += x[i]*y[i] in order of i; y NULL: += x[i]. */
+/* Term i of a sum of products, or of a plain sum where y is NULL. */
+static TFN__INLINE float tfn__term(const float *x, const float *y, ptrdiff_t i)
+{
+    if (y) return x[i] * y[i];
+    return x[i];
+}
+
+/* lane[(at + i) % 16] += term i, in order of i: up to a multiple of 16, by 16, the rest. */
 static void tfn__fill_lanes(float *lane, ptrdiff_t at, const float *x, const float *y, ptrdiff_t n)
 {
+    const ptrdiff_t head = tfn__min((16 - at % 16) % 16, n);
     ptrdiff_t i = 0;
-    for (; i < n && (at + i) % 16 != 0; i++) lane[(at + i) % 16] += y ? x[i]*y[i] : x[i];
+    for (; i < head; i++) lane[at % 16 + i] += tfn__term(x, y, i);
     if (y)
         for (; i + 16 <= n; i += 16)
             for (int l = 0; l < 16; l++) lane[l] += x[i + l] * y[i + l];
     else
         for (; i + 16 <= n; i += 16)
             for (int l = 0; l < 16; l++) lane[l] += x[i + l];
-    for (; i < n; i++) lane[(at + i) % 16] += y ? x[i]*y[i] : x[i];
+    for (; i < n; i++) lane[(at + i) % 16] += tfn__term(x, y, i);
 }
 
 /* n more terms x[i]*y[i], or x[i] where y is NULL. */
@@ -3397,7 +3451,10 @@ static float tfn__flat_total(tfn__flat_sum *s)
 #endif
 
 #ifdef TFN__BODY
-/* The micro-kernel holds a tile of c in registers: up to MR rows of two vectors. */
+/* The tile: MR rows of two vectors. They stay in registers with the two vectors of b and one number
+ * of a, so 2*MR + 3 is at most 32 (AVX-512, where 14 leaves one over; NEON, which takes 12) or 16
+ * (AVX and SSE: 6). Products with fewer rows have a function for each height, in which all loops
+ * over rows unroll: TFN__ROWS(X) is X(1) X(2) ... X(MR). */
 #if TFN__W == 16
 #define TFN__MR 14
 #define TFN__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
@@ -3412,24 +3469,40 @@ static float tfn__flat_total(tfn__flat_sum *s)
 #define TFN__ROWS(X) X(1) X(2) X(3) X(4)
 #endif
 
-/* c (R, W) or c (R, 2 W) from b with unit column stride. The elements of a are broadcast one by
- * one, so a may have any strides; one pointer for four rows spares address registers. R and wide
- * are constants: the loops over rows unroll, x and y are registers. */
+/* c (R, W), or c (R, 2 W) if wide, from b with unit column stride. The elements of a are broadcast
+ * one by one, so a may have any strides; one pointer for four rows spares address registers. R and
+ * wide are constants in each of the functions below: the loops over rows unroll, and the arrays x
+ * and y, the tile's left and right half, are registers. */
 static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R, const bool wide)
 {
-    const ptrdiff_t k = t->k, row = t->a_row, col = t->a_col, b_row = t->b_row;
+    const ptrdiff_t k = t->k;
+    const ptrdiff_t row = t->a_row;
+    const ptrdiff_t col = t->a_col;
+    const ptrdiff_t b_row = t->b_row;
     const ptrdiff_t second = wide ? TFN__W : 0;
-    const float *b = t->b, *a[4] = { t->a, t->a + 4*row, t->a + 8*row, t->a + 12*row };
-    TFN__V x[TFN__MR], y[TFN__MR];
-    const float *ahead = t->b + (k > 16 && b_row > 2*TFN__W ? 12*b_row : 0);   /* of far rows */
+    const float *a[4] = { t->a, t->a + 4*row, t->a + 8*row, t->a + 12*row };
+    const float *b = t->b;
+    const float *ahead = b;
+    TFN__V x[TFN__MR];
+    TFN__V y[TFN__MR];
+
+    /* Rows of b that are not packed are fetched 12 steps ahead, in chains that are long enough. */
+    if (k > 16 && b_row > 2*TFN__W) ahead += 12*b_row;
+
     TFN__UNROLL
     for (int i = 0; i < R; i++) {
-        x[i] = t->start ? TFN__LOAD(t->start + i * t->start_ld) : TFN__SET(0);
-        y[i] = t->start ? TFN__LOAD(t->start + i * t->start_ld + second) : TFN__SET(0);
+        x[i] = TFN__SET(0);
+        y[i] = TFN__SET(0);
+        if (t->start) {
+            x[i] = TFN__LOAD(t->start + i * t->start_ld);
+            y[i] = TFN__LOAD(t->start + i * t->start_ld + second);
+        }
     }
-    for (ptrdiff_t p = 0; p < k; p++, b += b_row) {
-        const TFN__V u = TFN__LOAD(b), v = TFN__LOAD(b + second);
-        TFN__FETCH(ahead), TFN__FETCH(ahead + second), ahead += b_row;
+    for (ptrdiff_t p = 0; p < k; p++, b += b_row, ahead += b_row) {
+        const TFN__V u = TFN__LOAD(b);
+        const TFN__V v = TFN__LOAD(b + second);
+        TFN__FETCH(ahead);
+        TFN__FETCH(ahead + second);
         TFN__UNROLL
         for (int i = 0; i < R; i++) {
             const TFN__V s = TFN__SET(a[i / 4][i % 4 * row]);
@@ -3454,6 +3527,8 @@ static TFN__INLINE void TFN__N(tfn__tile)(const tfn_matmul_args *t, const int R,
     }
 TFN__ROWS(TFN__TILE)
 #undef TFN__TILE
+
+/* The tile of t->m rows. */
 #define TFN__TILE(r) case r: TFN__N(tfn__tile##r)(t); break;
 static void TFN__N(tfn__tile_rows)(const tfn_matmul_args *t)
 {
@@ -3467,7 +3542,8 @@ static TFN__INLINE void TFN__N(tfn__copy)(float *d, const float *s, ptrdiff_t n)
     TFN__EACH(i, lanes, n) TFN__PUT(d + i, TFN__GET(s + i, lanes), lanes);
 }
 
-/* The same where the last vector is not full: on a copy of c. */
+/* The same at c's right edge, where the last vector is not full: on a copy of the tile, whose other
+ * columns compute with what is behind b's in its panel, and are dropped. */
 static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
 {
     float edge[TFN__MR * 2*TFN__W] = { 0 };
@@ -3475,69 +3551,89 @@ static void TFN__N(tfn__tile_edge)(const tfn_matmul_args *t)
     s.c = edge;
     s.c_ld = s.start_ld = 2*TFN__W;
     s.start = edge;
-    for (ptrdiff_t i = 0; t->start && i < t->m; i++)
-        TFN__N(tfn__copy)(edge + i * s.c_ld, t->start + i * t->start_ld, t->n);
+    if (t->start)
+        for (ptrdiff_t i = 0; i < t->m; i++)
+            TFN__N(tfn__copy)(edge + i * s.c_ld, t->start + i * t->start_ld, t->n);
     TFN__N(tfn__tile_rows)(&s);
     for (ptrdiff_t i = 0; i < t->m; i++)
         TFN__N(tfn__copy)(t->c + i * t->c_ld, edge + i * s.c_ld, t->n);
 }
 
 #ifdef TFN__ZIPLO
-/* v[i]: the W numbers s[..][p + i], of which q[j] holds four steps of every fourth source. */
-static TFN__INLINE void TFN__N(tfn__turn)(TFN__V *v, const TFN__V *q)
+/* Four columns of W rows become four vectors. q[r] = QLOAD(row + r, p) holds four columns of each
+ * fourth row, and v[i] is column p + i of all of them; in each part of four lanes, with rows
+ * r0 .. r3:
+ *
+ *     q[0] = r0 at p, p+1, p+2, p+3        v[0] = r0 r1 r2 r3 at p
+ *     q[1] = r1 ...                        v[1] = r0 r1 r2 r3 at p+1 ... */
+static TFN__INLINE void TFN__N(tfn__transpose4)(TFN__V *v, const TFN__V *q)
 {
-    const TFN__V l = TFN__ZIPLO(q[0], q[2]), m = TFN__ZIPLO(q[1], q[3]);
-    const TFN__V g = TFN__ZIPHI(q[0], q[2]), h = TFN__ZIPHI(q[1], q[3]);
-    v[0] = TFN__ZIPLO(l, m), v[1] = TFN__ZIPHI(l, m);
-    v[2] = TFN__ZIPLO(g, h), v[3] = TFN__ZIPHI(g, h);
+    const TFN__V even_low = TFN__ZIPLO(q[0], q[2]);           /* r0 r2 r0 r2 at p, p+1 */
+    const TFN__V even_high = TFN__ZIPHI(q[0], q[2]);          /* the same at p+2, p+3 */
+    const TFN__V odd_low = TFN__ZIPLO(q[1], q[3]);
+    const TFN__V odd_high = TFN__ZIPHI(q[1], q[3]);
+    v[0] = TFN__ZIPLO(even_low, odd_low);
+    v[1] = TFN__ZIPHI(even_low, odd_low);
+    v[2] = TFN__ZIPLO(even_high, odd_high);
+    v[3] = TFN__ZIPHI(even_high, odd_high);
 }
 
-/* W sources from j on, of `count`; the last one stands for those that are missing. */
-static TFN__INLINE void TFN__N(tfn__sources)(const float **row, const float *s, ptrdiff_t lane,
-                                             ptrdiff_t j, ptrdiff_t count)
+/* Pointers to W rows, `lane` apart, from row j on; the last of `count` stands for those that are
+ * missing. */
+static TFN__INLINE void TFN__N(tfn__row_pointers)(const float **row, const float *s,
+                                                  ptrdiff_t lane, ptrdiff_t j, ptrdiff_t count)
 {
     for (int i = 0; i < TFN__W; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
 }
 
-/* The part of a packing whose sources are contiguous in k, in fours; returns the steps of k done. A
- * last group of lanes may run over into the next row, which is written after it: hence right to
- * left. 64 steps on end are what a source gives before the next one, so that sources 4 KiB apart,
- * which share a few cache sets, do not push each other out; the 64 that follow are fetched. */
-static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_turned)(float *d, ptrdiff_t width, const float *s,
-                                                     ptrdiff_t lane, ptrdiff_t count, ptrdiff_t k)
+/* tfn__pack for sources that are contiguous in k, four steps at a time; returns the steps of k
+ * done. A last group of lanes may run over into the next row of d, which is written after it: hence
+ * right to left. 64 steps on end are what a source gives before the next one, so that sources 4 KiB
+ * apart, which share a few cache sets, do not push each other out; the 64 that follow are fetched,
+ * a line of 16 floats at each fourth of four steps. */
+static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t width,
+                                                            const float *s, ptrdiff_t lane,
+                                                            ptrdiff_t count, ptrdiff_t k)
 {
     const ptrdiff_t done = k / 4 * 4;
-    for (ptrdiff_t q = 0; q < done; q += 64)
+    for (ptrdiff_t q = 0; q < done; q += 64) {
+        const ptrdiff_t end = tfn__min(q + 64, done);
         for (ptrdiff_t j = (width - 1) / TFN__W * TFN__W; j >= 0; j -= TFN__W) {
             const float *row[TFN__W];
-            TFN__N(tfn__sources)(row, s, lane, j, count);
-            for (ptrdiff_t p = q; p < q + 64 && p < done; p += 4) {
-                TFN__V v[4], f[4];
+            TFN__N(tfn__row_pointers)(row, s, lane, j, count);
+            for (ptrdiff_t p = q; p < end; p += 4) {
+                TFN__V v[4];
+                TFN__V f[4];
                 for (int i = 0; i < 4; i++) f[i] = TFN__QLOAD(row + i, p);
-                TFN__N(tfn__turn)(v, f);
+                TFN__N(tfn__transpose4)(v, f);
                 for (int i = 0; i < 4; i++) TFN__STORE(d + (p + i) * width + j, v[i]);
                 for (int i = 0; i < TFN__W / 4; i++)
                     TFN__FETCH(row[p % 16 / 4 * (TFN__W / 4) + i] + p / 16 * 16 + 64);
             }
         }
+    }
     return done;
 }
 
-#define TFN__FEW 8                            /* rows of c for which b is not packed */
+#define TFN__FEW 8           /* rows of c: with no more, a transposed b is not worth packing */
 
-/* Lanes of up to R rows of c for W rows of b that are contiguous in k, turned in registers. Missing
- * rows do what the last one does. */
-static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul_args *t, const float *const *b,
-                                                 const int R)
+/* W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k numbers of
+ * column l. W by W of them at a time are transposed in registers and used for all rows. Rows from
+ * t->m on do what the last one does, and are not stored. */
+static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
+                                                     const float *const *b, const int R)
 {
-    TFN__V x[TFN__FEW], v[4], q[TFN__W / 4][4];
+    TFN__V x[TFN__FEW];
+    TFN__V v[4];
+    TFN__V q[TFN__W / 4][4];
     float last[TFN__W];
     const float *a[TFN__FEW];
     ptrdiff_t p = 0;
     TFN__UNROLL
     for (int r = 0; r < R; r++) {
         a[r] = t->a + tfn__min(r, t->m - 1) * t->a_row;
-        x[r] = t->start && r < t->m ? TFN__GET(t->start + r * t->start_ld, t->n) : TFN__SET(0);
+        x[r] = TFN__SET(0);
+        if (t->start && r < t->m) x[r] = TFN__GET(t->start + r * t->start_ld, t->n);
     }
     for (; p + TFN__W <= t->k; p += TFN__W) {                /* W steps of a source on end */
         TFN__UNROLL
@@ -3549,7 +3645,7 @@ static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul_args *t, const
             TFN__FETCH_FAR(b[l] + TFN__W * t->b_col + p);
         TFN__UNROLL
         for (int i = 0; i < TFN__W; i++) {
-            if (i % 4 == 0) TFN__N(tfn__turn)(v, q[i / 4]);
+            if (i % 4 == 0) TFN__N(tfn__transpose4)(v, q[i / 4]);
             TFN__UNROLL
             for (int r = 0; r < R; r++)
                 x[r] = TFN__FMA(TFN__SET(a[r][(p + i) * t->a_col]), v[i % 4], x[r]);
@@ -3566,58 +3662,70 @@ static TFN__INLINE void TFN__N(tfn__turned_rows)(const tfn_matmul_args *t, const
         if (r < t->m) TFN__PUT(t->c + r * t->c_ld, x[r], t->n);
 }
 
-/* Few rows of c: packing b would take longer than the product. */
-static void TFN__N(tfn__matmul_turned)(const tfn_matmul_args *p)
+/* Few rows of c from a transposed b (a head tied to its embedding, one token at a time): packing b
+ * would take longer than the product. */
+static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
 {
     tfn_matmul_args t = *p;
     for (ptrdiff_t j = 0; j < p->n; j += TFN__W) {
         const float *b[TFN__W];
-        TFN__N(tfn__sources)(b, p->b, p->b_col, j, p->n);
+        TFN__N(tfn__row_pointers)(b, p->b, p->b_col, j, p->n);
         t.n = tfn__min(p->n - j, TFN__W);
         t.c = p->c + j;
         t.start = tfn__at(p->start, j);
-        if (t.m == 1) TFN__N(tfn__turned_rows)(&t, b, 1);
-        else if (t.m <= 4) TFN__N(tfn__turned_rows)(&t, b, 4);
-        else TFN__N(tfn__turned_rows)(&t, b, 8);
+        if (t.m == 1) TFN__N(tfn__transposed_rows)(&t, b, 1);
+        else if (t.m <= 4) TFN__N(tfn__transposed_rows)(&t, b, 4);
+        else TFN__N(tfn__transposed_rows)(&t, b, TFN__FEW);
     }
 }
 #endif
 
-/* d (k, width): d[p*width + j] = s[p*step + j*lane]; lanes from count on hold any numbers. Where
- * lane is not 1 it may write up to a vector too far. */
+/* tfn__pack for lanes side by side in memory: whole vectors, which may run over into the next row
+ * of d, but for the last one of all. Rows are fetched 16 steps ahead. */
+static TFN__INLINE void TFN__N(tfn__pack_rows)(float *d, ptrdiff_t width, const float *s,
+                                               ptrdiff_t step, ptrdiff_t count, ptrdiff_t k)
+{
+    for (ptrdiff_t p = 0; p < k; p++)
+        for (ptrdiff_t j = 0; j < width; j += TFN__W) {
+            const ptrdiff_t lanes = tfn__max(tfn__min(count - j, TFN__W), 0);
+            const TFN__V v = TFN__GET(s + p*step + j, lanes);
+            if ((k - p) * width - j >= TFN__W) TFN__STORE(d + p*width + j, v);
+            else TFN__STOREN(d + p*width + j, v, width - j);
+            TFN__FETCH_FAR(s + (p + 16) * step + j);
+        }
+}
+
+/* A panel: d (k, width) with d[p*width + j] = s[p*step + j*lane]. Lanes from count on hold any
+ * numbers. Where lane is not 1 it may write up to a vector too far. */
 static TFN__NOINLINE void TFN__N(tfn__pack)(float *d, ptrdiff_t width, const float *s,
                                             ptrdiff_t lane, ptrdiff_t step, ptrdiff_t count,
                                             ptrdiff_t k)
 {
     ptrdiff_t p = 0;
-    if (lane == 1)
-        for (; p < k; p++)
-            for (ptrdiff_t j = 0; j < width; j += TFN__W) {
-                const ptrdiff_t lanes = tfn__max(tfn__min(count - j, TFN__W), 0);
-                const TFN__V v = TFN__GET(s + p*step + j, lanes);
-                if ((k - p) * width - j >= TFN__W) TFN__STORE(d + p*width + j, v);
-                else TFN__STOREN(d + p*width + j, v, width - j);
-                TFN__FETCH_FAR(s + (p + 16) * step + j);
-            }
+    if (lane == 1) {
+        TFN__N(tfn__pack_rows)(d, width, s, step, count, k);
+        return;
+    }
 #ifdef TFN__ZIPLO
-    else if (step == 1)
-        p = TFN__N(tfn__pack_turned)(d, width, s, lane, count, k);
+    if (step == 1) p = TFN__N(tfn__pack_transposed)(d, width, s, lane, count, k);
 #endif
     for (; p < k; p++)
         for (ptrdiff_t j = 0; j < width; j++)
             d[p*width + j] = s[p*step + tfn__min(j, count - 1) * lane];
 }
 
-/* c (1, n) = start + a (1, k) b (k, n): V vectors from column j on, over all of k. */
+/* One row of c, c (1, n) = start + a (1, k) b (k, n): V vectors from column j on, over all of k. */
 static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_t j,
-                                              ptrdiff_t lanes,
-                                              const int V)
+                                              ptrdiff_t lanes, const int V)
 {
-    const float *a = t->a, *b = t->b + j;
+    const float *a = t->a;
+    const float *b = t->b + j;
     TFN__V x[8];
     TFN__UNROLL
-    for (int v = 0; v < V; v++)
-        x[v] = t->start ? TFN__GET(t->start + j + v * TFN__W, lanes) : TFN__SET(0);
+    for (int v = 0; v < V; v++) {
+        x[v] = TFN__SET(0);
+        if (t->start) x[v] = TFN__GET(t->start + j + v * TFN__W, lanes);
+    }
     for (ptrdiff_t p = 0; p < t->k; p++, a += t->a_col, b += t->b_row) {
         const TFN__V s = TFN__SET(*a);
         TFN__UNROLL
@@ -3627,6 +3735,7 @@ static TFN__INLINE void TFN__N(tfn__row_part)(const tfn_matmul_args *t, ptrdiff_
     for (int v = 0; v < V; v++) TFN__PUT(t->c + j + v * TFN__W, x[v], lanes);
 }
 
+/* All of the row: eight vectors at a time are enough chains to hide an FMA's latency. */
 static void TFN__N(tfn__row)(const tfn_matmul_args *t)
 {
     ptrdiff_t j = 0;
@@ -3635,14 +3744,16 @@ static void TFN__N(tfn__row)(const tfn_matmul_args *t)
     for (; j < t->n; j += TFN__W) TFN__N(tfn__row_part)(t, j, tfn__min(t->n - j, TFN__W), 1);
 }
 
-/* c (1, n) = start + a (1, 8) b (8, n); the rows of b that follow are fetched. */
+/* Eight steps of one row, c (1, n) = start + a (1, 8) b (8, n): eight rows of b are read side by
+ * side, which the processor's prefetchers can follow, and the rows 16 further on are fetched. */
 static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
 {
     const float *b[2] = { t->b, t->b + 4 * t->b_row };
     TFN__V a[8];
     for (int p = 0; p < 8; p++) a[p] = TFN__SET(t->a[p * t->a_col]);
     TFN__EACH(j, lanes, t->n) {
-        TFN__V x = t->start ? TFN__GET(t->start + j, lanes) : TFN__SET(0);
+        TFN__V x = TFN__SET(0);
+        if (t->start) x = TFN__GET(t->start + j, lanes);
         TFN__UNROLL
         for (int p = 0; p < 8; p++) {
             const float *from = b[p / 4] + p % 4 * t->b_row + j;
@@ -3653,19 +3764,23 @@ static void TFN__N(tfn__stream)(const tfn_matmul_args *t)
     }
 }
 
-/* Few rows of c, or long ones of a single step, written from end to end. A b that may be in a cache
- * is read down its columns, while c stays in registers; a larger one in eight streams. */
+/* Floats of b, 512 KiB, that may still be in a cache. */
+#define TFN__CACHED 131072
+
+/* Few rows of c, or long ones of a single step: matrix times vector, bound by reading b once. A b
+ * that may be in a cache is read down its columns, while c stays in registers; a larger one in
+ * eight streams (decoding from memory gained 12 to 30 %). */
 static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
 {
-    const bool cached = p->n * p->k <= 131072;
+    const bool cached = p->n * p->k <= TFN__CACHED;
     tfn_matmul_args t = *p;
     ptrdiff_t q = 0;
     do {
-        t.k = cached ? p->k : tfn__min(p->k - q, 8);
+        t.k = p->k - q;
+        if (!cached) t.k = tfn__min(t.k, 8);
         t.b = p->b + q * p->b_row;
         for (ptrdiff_t i = 0; i < p->m; i++) {
-            t.c = p->c + i * p->c_ld;
-            t.start = q ? t.c : tfn__at(p->start, i * p->start_ld);
+            tfn__place_c(&t, p, i, 0, q);
             t.a = p->a + i * p->a_row + q * p->a_col;
             if (cached || t.k < 8) TFN__N(tfn__row)(&t);
             else TFN__N(tfn__stream)(&t);
@@ -3673,32 +3788,48 @@ static void TFN__N(tfn__matmul_rows)(const tfn_matmul_args *p)
         q += t.k;
     } while (q < p->k);
 }
+#undef TFN__CACHED
+
+/* The part of c that is computed after tile t of s at (i, j), two lines of each row, is fetched
+ * meanwhile: the tile to the right, or the first one of the next rows. */
+static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const tfn_matmul_args *t,
+                                                ptrdiff_t i, ptrdiff_t j)
+{
+    const float *next = t->c + t->n;
+    if (j + t->n >= s->n) next = s->c + tfn__min(i + t->m, s->m - 1) * s->c_ld;
+    for (ptrdiff_t r = 0; r < t->m; r++) {
+        TFN__FETCH(next + r * s->c_ld);
+        TFN__FETCH(next + r * s->c_ld + 16);
+    }
+}
 
 /* Tiles over columns whose part of b stays in the first cache. Packed rows of a lie in panels of a
  * tile's height, columns of b in panels of a tile's width, b_col apart. */
 static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
 {
-    const float *next;                             /* of c, fetched while a tile is computed */
     tfn_matmul_args t = *s;
     for (ptrdiff_t i = 0; i < s->m; i += t.m) {
         t.m = tfn__part(s->m - i, TFN__MR);
-        t.a = packed ? s->a + i * s->k : s->a + i * s->a_row;
-        t.a_row = packed ? 1 : s->a_row;
-        t.a_col = packed ? t.m : s->a_col;
+        t.a = s->a + i * s->a_row;
+        if (packed) {
+            t.a = s->a + i * s->k;
+            t.a_row = 1;
+            t.a_col = t.m;
+        }
         t.b = s->b;
         for (ptrdiff_t j = 0; j < s->n; j += 2*TFN__W, t.b += s->b_col) {
             t.n = tfn__min(s->n - j, 2*TFN__W);
             t.c = s->c + i * s->c_ld + j;
             t.start = tfn__at(s->start, i * s->start_ld + j);
-            next = j + t.n < s->n ? t.c + t.n : s->c + tfn__min(i + t.m, s->m - 1) * s->c_ld;
-            for (ptrdiff_t r = 0; r < t.m; r++)
-                TFN__FETCH(next + r * s->c_ld), TFN__FETCH(next + r * s->c_ld + 16);
+            TFN__N(tfn__fetch_next)(s, &t, i, j);
             if (t.n % TFN__W) TFN__N(tfn__tile_edge)(&t);
             else TFN__N(tfn__tile_rows)(&t);
         }
     }
 }
 
+/* A block of c by groups of panels: as many as have KC steps together, so that short chains, too,
+ * fill the first cache with b before the rows of a pass by. */
 static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
 {
     const ptrdiff_t panels = tfn__max(TFN__KC / tfn__max(p->k, 1), 1);
@@ -3717,15 +3848,18 @@ static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
 static void TFN__N(tfn__pack_panels)(float *work, const float *s, ptrdiff_t lane, ptrdiff_t step,
                                      ptrdiff_t count, ptrdiff_t k, const bool of_a)
 {
-    const ptrdiff_t steps = lane == 1 ? 16 : tfn__max(k, 1);
+    ptrdiff_t steps = tfn__max(k, 1);
+    if (lane == 1) steps = 16;
     for (ptrdiff_t q = 0; q < k; q += steps)
         for (ptrdiff_t j = 0, width; j < count; j += width) {
-            width = of_a ? tfn__part(count - j, TFN__MR) : 2*TFN__W;
+            width = 2*TFN__W;
+            if (of_a) width = tfn__part(count - j, TFN__MR);
             TFN__N(tfn__pack)(work + j*k + q*width, width, s + j*lane + q*step, lane, step,
                               tfn__min(count - j, width), tfn__min(k - q, steps));
         }
 }
 
+/* b's block, packed into work, in place of b. */
 static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
 {
     TFN__N(tfn__pack_panels)(work, s->b, s->b_col, s->b_row, s->n, s->k, false);
@@ -3734,73 +3868,142 @@ static void TFN__N(tfn__pack_b)(tfn_matmul_args *s, float *work)
     s->b_col = 2*TFN__W * s->k;
 }
 
-/* Columns of a block: all that packing would not change, then panels that fill the buffer for b. */
+/* Columns of a block: panels that fill the buffer for b, a quarter of it if all rows of a are one
+ * block and none will read b's again. Where b is not packed, all that are whole panels already; the
+ * rest then makes a block of its own. */
 static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, bool pack_b)
 {
-    const ptrdiff_t most = TFN__KC * TFN__NC / (s->m > TFN__MC ? 1 : 4);
-    const ptrdiff_t whole = pack_b ? 0 : n / (2*TFN__W) * (2*TFN__W);
-    return whole ? whole : tfn__min(n, most / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
+    const ptrdiff_t whole = n / (2*TFN__W) * (2*TFN__W);
+    ptrdiff_t floats = TFN__KC * TFN__NC;
+    if (!pack_b && whole > 0) return whole;
+    if (s->m <= TFN__MC) floats /= 4;
+    return tfn__min(n, floats / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
-/* Packing pays for itself where a panel is used often enough (a: n columns, unless its rows are
- * short; b: m rows, fewer where its rows share few sets of the cache), and where b is too large
- * for the caches and its rows should be read in long pieces. */
-static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
+/* The crossovers between ways to compute a product, measured on x86 with AVX2 and AVX-512. */
+#define TFN__VECTOR_ROWS    2          /* rows of c that are computed one by one */
+#define TFN__OUTER_COLS     256        /* with one step, k = 1, columns from which rows are, too */
+#define TFN__PACK_A_APART   96         /* columns of c to pack a for, its steps apart in memory */
+#define TFN__PACK_A_COLS    128        /* the same if they are side by side, ... */
+#define TFN__PACK_A_STEPS   128        /* ... and steps */
+#define TFN__OFTEN          20         /* tiles one below the other that read a panel of b: often */
+#define TFN__OFTEN_CROWDED  2          /* the same where its rows share few sets of the cache */
+#define TFN__PACK_B_OFTEN   24576      /* floats of b, 96 KiB, to pack if it is read often */
+#define TFN__PACK_B_ONCE    4194304    /* the same if it is not: 16 MiB, to read in long pieces */
+
+/* Packing a pays where each of its panels passes many columns. */
+static bool TFN__N(tfn__packs_a)(const tfn_matmul_args *p)
 {
-    const bool pack_a = p->a_col != 1 ? p->n > 96 : p->n > 128 && p->k > 128;
-    const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;     /* in few sets, a line a row */
-    const bool often = p->m > (crowded ? 2 : 20) * TFN__MR;
-    const bool pack_b = p->b_col != 1 || p->n * p->k > (often ? 24576 : 4194304);
-    float *work_a = work + tfn__matmul_b(p->n, p->k);
-    tfn_matmul_args s = *p, t;
-    if (p->m <= 0 || p->n <= 0) return;
-    if ((p->m <= 2 || (p->k == 1 && p->n > 256)) && p->b_col == 1) {
-        TFN__N(tfn__matmul_rows)(p);
-        return;
+    if (p->a_col != 1) return p->n > TFN__PACK_A_APART;
+    return p->n > TFN__PACK_A_COLS && p->k > TFN__PACK_A_STEPS;
+}
+
+/* Packing b pays where many tiles read each of its panels: fewer if rows 2 KiB apart would crowd
+ * into few sets of the cache, of which narrow vectors use no more than a line. A transposed b must
+ * be packed, as tiles read vectors. */
+static bool TFN__N(tfn__packs_b)(const tfn_matmul_args *p)
+{
+    const bool crowded = 2*TFN__W <= 16 && p->b_row % 512 == 0;
+    ptrdiff_t often = TFN__OFTEN;
+    if (p->b_col != 1) return true;
+    if (crowded) often = TFN__OFTEN_CROWDED;
+    if (p->m > often * TFN__MR) return p->n * p->k > TFN__PACK_B_OFTEN;
+    return p->n * p->k > TFN__PACK_B_ONCE;
+}
+
+/* One block of b, s, from column j and step q on: all rows of a pass by it, MC at a time. The
+ * buffer for a's panels holds MC rows: of more, they are packed again for each block of b. */
+static void TFN__N(tfn__matmul_rows_of)(const tfn_matmul_args *p, const tfn_matmul_args *s,
+                                        ptrdiff_t j, ptrdiff_t q, float *packed_a)
+{
+    tfn_matmul_args t = *s;
+    for (ptrdiff_t i = 0; i < p->m; i += t.m) {
+        t.m = tfn__part(p->m - i, TFN__MC);
+        t.a = p->a + i * p->a_row + q * p->a_col;
+        tfn__place_c(&t, p, i, j, q);
+        if (packed_a) {
+            if (j == 0 || p->m > TFN__MC)
+                TFN__N(tfn__pack_panels)(packed_a, t.a, t.a_row, t.a_col, t.m, t.k, true);
+            t.a = packed_a;
+        }
+        TFN__N(tfn__matmul_block)(&t, packed_a != NULL);
     }
-#ifdef TFN__ZIPLO
-    if (p->m <= TFN__FEW && p->b_row == 1) {
-        TFN__N(tfn__matmul_turned)(p);
-        return;
-    }
-#endif
-    for (ptrdiff_t q = 0; q < p->k || !q; q += tfn__max(s.k, 1)) {
+}
+
+/* The general product: blocks of KC steps, in them blocks of b's columns. k may be 0, and then c
+ * is start. */
+static void TFN__N(tfn__matmul_blocks)(const tfn_matmul_args *p, float *work)
+{
+    const bool pack_b = TFN__N(tfn__packs_b)(p);
+    float *packed_a = NULL;
+    tfn_matmul_args s = *p;
+    ptrdiff_t q = 0;
+    if (TFN__N(tfn__packs_a)(p)) packed_a = work + tfn__matmul_b(p->n, p->k);
+    do {
         s.k = tfn__part(p->k - q, TFN__KC);
         for (ptrdiff_t j = 0; j < p->n; j += s.n) {
             s.n = TFN__N(tfn__block_cols)(&s, p->n - j, pack_b);
             s.b = p->b + j * p->b_col + q * p->b_row;
-            s.b_row = p->b_row, s.b_col = p->b_col;
+            s.b_row = p->b_row;
+            s.b_col = p->b_col;
             if (pack_b || s.n < 2*TFN__W) TFN__N(tfn__pack_b)(&s, work);
             else s.b_col = 2*TFN__W;
-            for (ptrdiff_t i = 0; i < p->m; i += t.m) {
-                t = s;
-                t.m = tfn__part(p->m - i, TFN__MC);
-                t.a = p->a + i * p->a_row + q * p->a_col;
-                t.c = p->c + i * p->c_ld + j;
-                t.start = q ? t.c : tfn__at(p->start, i * p->start_ld + j);
-                t.start_ld = q ? p->c_ld : p->start_ld;
-                if (pack_a && (!j || p->m > TFN__MC))
-                    TFN__N(tfn__pack_panels)(work_a, t.a, t.a_row, t.a_col, t.m, t.k, true);
-                t.a = pack_a ? work_a : t.a;
-                TFN__N(tfn__matmul_block)(&t, pack_a);
-            }
+            TFN__N(tfn__matmul_rows_of)(p, &s, j, q, packed_a);
         }
-    }
+        q += s.k;
+    } while (q < p->k);
 }
 
+/* Choose a way by the shape; all have the same bits. */
+static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
+{
+    const bool one_step = p->k == 1 && p->n > TFN__OUTER_COLS;
+    if (p->m <= 0 || p->n <= 0) return;
+    if (p->b_col == 1 && (p->m <= TFN__VECTOR_ROWS || one_step)) {
+        TFN__N(tfn__matmul_rows)(p);
+        return;
+    }
+#ifdef TFN__ZIPLO
+    if (p->b_row == 1 && p->m <= TFN__FEW) {
+        TFN__N(tfn__matmul_transposed)(p);
+        return;
+    }
+#endif
+    TFN__N(tfn__matmul_blocks)(p, work);
+}
+#undef TFN__VECTOR_ROWS
+#undef TFN__OUTER_COLS
+#undef TFN__PACK_A_APART
+#undef TFN__PACK_A_COLS
+#undef TFN__PACK_A_STEPS
+#undef TFN__OFTEN
+#undef TFN__OFTEN_CROWDED
+#undef TFN__PACK_B_OFTEN
+#undef TFN__PACK_B_ONCE
+
+/* Floats of work that a product may want, of any strides and any instruction set. */
 static ptrdiff_t TFN__N(tfn__matmul_work)(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k)
 {
     return tfn__matmul_b(n, k) + tfn__matmul_a(m, k);
 }
 
-/* The product of a row of ones with dy: 1*x + sum is rounded like x + sum. */
+/* dbias (cols) = the sum of dy's rows, added to dbias or not: the product of a row of ones with dy,
+ * as 1*x + sum is rounded like x + sum. */
 static void TFN__N(tfn__column_sum)(float *dbias, const float *dy, ptrdiff_t rows, ptrdiff_t cols,
                                     ptrdiff_t ld, bool add)
 {
     const float one = 1;
-    const tfn_matmul_args p = {
-        dbias, add ? dbias : NULL, &one, dy, 1, cols, rows, 0, 0, 0, 0, ld, 1
-    };
+    tfn_matmul_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.c = dbias;
+    if (add) p.start = dbias;
+    p.a = &one;                              /* of strides 0: each element of a is the same one */
+    p.b = dy;
+    p.m = 1;
+    p.n = cols;
+    p.k = rows;
+    p.b_row = ld;
+    p.b_col = 1;
     TFN__N(tfn__matmul_rows)(&p);
 }
 
@@ -3810,30 +4013,39 @@ static TFN__INLINE void TFN__N(tfn__dot_lanes)(TFN__V *acc, const float *x, cons
 {
     for (int l = 0; l < TFN__LANES; l++, i += TFN__W, left -= TFN__W) {
         const ptrdiff_t lanes = tfn__min(tfn__max(left, 0), TFN__W);
-        const TFN__V v = TFN__GET(x + i, lanes);
-        acc[l] = TFN__ADD(acc[l], y ? TFN__MUL(v, TFN__GET(y + i, lanes)) : v);
+        TFN__V v = TFN__GET(x + i, lanes);
+        if (y) v = TFN__MUL(v, TFN__GET(y + i, lanes));
+        acc[l] = TFN__ADD(acc[l], v);
     }
 }
 
-/* Flat sums: blocks of 4,096 terms in 16 lanes, then the sums of the blocks in the same way. */
+/* The sum of x[i]*y[i], or of x where y is NULL, over a whole tensor: up to 4,096 terms in 16
+ * lanes; of more, the sums of blocks of 4,096, or of 4,096^2, are the terms. So no chain of
+ * additions is longer than 256, and the rounding errors of a long sum stay small. */
 static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
 {
+    const ptrdiff_t block = 4096;
     TFN__V acc[TFN__LANES];
     float lane[16] = { 0 };
-    ptrdiff_t span = 4096, i = 0;
-    while (span < n && span * 4096 < n) span *= 4096;
-    for (; span < n && i < n; i += span)
-        lane[i / span % 16] += TFN__N(tfn__dot)(x + i, tfn__at(y, i), tfn__min(n - i, span));
+    ptrdiff_t span = block;
+    ptrdiff_t i = 0;
+    if (n > block) {
+        while (span * block < n) span *= block;
+        for (; i < n; i += span)
+            lane[i / span % 16] += TFN__N(tfn__dot)(x + i, tfn__at(y, i), tfn__min(n - i, span));
+    }
     for (int l = 0; l < TFN__LANES; l++) acc[l] = TFN__LOAD(lane + l*TFN__W);
     for (; i + 16 <= n; i += 16) TFN__N(tfn__dot_lanes)(acc, x, y, i, 16);
     if (i < n) TFN__N(tfn__dot_lanes)(acc, x, y, i, n - i);
     return TFN__N(tfn__tree)(acc);
 }
 
+/* y = a*x + b*z, or y += that; z NULL: a*x. */
 static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdiff_t n, float a,
                                  float b, bool add)
 {
-    const TFN__V va = TFN__SET(a), vb = TFN__SET(b);
+    const TFN__V va = TFN__SET(a);
+    const TFN__V vb = TFN__SET(b);
     TFN__EACH(i, lanes, n) {
         TFN__V v = TFN__MUL(va, TFN__GET(x + i, lanes));
         if (z) v = TFN__ADD(v, TFN__MUL(vb, TFN__GET(z + i, lanes)));
