@@ -418,6 +418,7 @@ typedef struct tfn_error {
     const char *op;            /* who found it, such as "linear"; static text */
     const char *text;          /* static format: %d takes found, then wanted; %s takes name */
     int64_t     found, wanted;
+    const char *path;          /* the file it concerns, or NULL; the caller's text, not a copy */
     int32_t     node, layer;   /* tape node and layer it concerns, -1: none */
     char        name[128];     /* a name given by the user, cut to fit */
 } tfn_error;
@@ -1752,10 +1753,11 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
 
 #if !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
 /* Where bytes come from or go to. Begin with { 0 } and set a path, or memory, or callbacks; what is
- * written to none of them is counted. A path is replaced whole or not at all: bytes go to PATH.tmp,
- * which takes the name when it is complete and, where tfn_io_durable says so, on the disk. There a
- * symbolic link stays one, and the file that it leads to is replaced. Two programs must not write
- * one path at the same time. The first error stays; calls return it. */
+ * written to none of them is counted. A path is the caller's text: keep it while the file, or its
+ * error, is in use. It is replaced whole or not at all: bytes go to PATH.tmp, which takes the name
+ * when it is complete and, where tfn_io_durable says so, on the disk. There a symbolic link stays
+ * one, and the file that it leads to is replaced. Two programs must not write one path at the same
+ * time. The first error stays; calls return it. */
 typedef struct tfn_io {
     bool   (*read)(void *user, uint64_t at, void *to, size_t bytes);      /* all, or false */
     bool   (*write)(void *user, const void *from, size_t bytes);          /* the next ones */
@@ -1825,9 +1827,10 @@ TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int
 TFNORM_API tfn_status tfn_index_open(tfn_file *f);
 
 /* Checkpoints: a safetensors file with the parameters and running statistics by their names, the
- * options in __metadata__, and what training goes on with: moments, step, gradients of
- * micro-batches, loss scale. A resumed run has the bits of one that was never stopped. */
-#define TFN_FORMAT 1
+ * options in __metadata__, enumerations by the names of their rows, and what training goes on with:
+ * moments, step, gradients of micro-batches, loss scale. A resumed run has the bits of one that was
+ * never stopped. */
+#define TFN_FORMAT 2                    /* 1: version 0.1, enumerations as numbers */
 typedef struct tfn_checkpoint {         /* what goes along; NULL: nothing does */
     const struct tfn_tokenizer *tokenizer;
     const char *extra;                  /* a text of yours, such as the place in your data */
@@ -1882,14 +1885,15 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 #include <math.h>
 #if !defined TFNORM_NO_STDIO && !defined TFNORM_NO_FILES && !defined TFNORM_ONLY_KERNELS
 #define TFN__STDIO
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #if defined _WIN32
 #include <io.h>
 #elif (defined __unix__ || defined __APPLE__) && (!defined __STRICT_ANSI__ \
     || (defined _POSIX_C_SOURCE && _POSIX_C_SOURCE >= 200112L))
 #define TFN__POSIX            /* fsync is declared */
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 #endif
@@ -2244,7 +2248,8 @@ TFNORM_API const char *tfn_error_text(const tfn_error *e, char *buf, size_t size
         tfn__put(&t, "error is NULL");
         return tfn__end(&t);
     }
-    if (e->op) tfn__put_texts(&t, e->op, ": ", NULL);
+    if (e->path) tfn__put_texts(&t, e->path, ": ", NULL);
+    else if (e->op) tfn__put_texts(&t, e->op, ": ", NULL);
     if (e->text) tfn__put_message(&t, e);
     else tfn__put(&t, tfn_status_text(e->status));
     if (e->node >= 0 && e->op) {
@@ -10652,6 +10657,67 @@ TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
     }
 }
 
+/* -- names for messages ---------------------------------------------------------------------- */
+
+/* Name i that an option can have; NULL: past the last. */
+static const char *tfn__name_of(const char *option, int32_t i)
+{
+    const tfn_recipe *recipe = tfn_recipe_at(i);
+    const tfn_norm_rule *norm = tfn_norm_at(i);
+    const tfn_init_rule *init = tfn_init_at(i);
+    const tfn_choice *choice = tfn_choice_at(option, i);
+    if (recipe && tfn__equal(option, "recipe")) return recipe->name;
+    if (init && tfn__equal(option, "init")) return init->name;
+    if (norm && tfn__equal(option, "norm")) return norm->name;
+    if (norm && tfn__equal(option, "decoder_norm")) return norm->name;
+    if (choice) return choice->name;
+    return NULL;
+}
+
+/* Insertions, deletions and replacements of a character that make b of a (Levenshtein 1966), twice.
+ * row[j] is the distance of the first characters of a to the first j of b. Where one is the other's
+ * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". */
+static int32_t tfn__name_distance(const char *a, const char *b)
+{
+    enum { MOST = 31 };                 /* no name of the library's is longer */
+    int32_t row[MOST + 1];
+    const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b), MOST);
+    int32_t same = 0;
+    for (int32_t j = 0; j <= length; j++) row[j] = j;
+    for (int32_t i = 0; a[i]; i++) {
+        int32_t corner = row[0];        /* of one character less of both */
+        row[0] = i + 1;
+        for (int32_t j = 1; j <= length; j++) {
+            int32_t least = corner + (a[i] != b[j - 1]);
+            corner = row[j];
+            if (row[j] + 1 < least) least = row[j] + 1;
+            if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
+            row[j] = least;
+        }
+    }
+    while (a[same] == b[same]) {
+        if (!a[same]) return 0;
+        same++;
+    }
+    if (!a[same] || !b[same]) return row[length];
+    return 2 * row[length];
+}
+
+/* "; did you mean pre?", if some name of the option is more like the given one than not. */
+static void tfn__put_nearest(tfn__text *t, const char *option, const char *given)
+{
+    const char *name;
+    const char *best = NULL;
+    int32_t least = (int32_t)tfn__min((ptrdiff_t)tfn__length(given), 64) + 1;
+    for (int32_t i = 0; (name = tfn__name_of(option, i)) != NULL; i++) {
+        const int32_t distance = tfn__name_distance(given, name);
+        if (distance >= least) continue;
+        least = distance;
+        best = name;
+    }
+    if (best) tfn__put_texts(t, "; did you mean ", best, "?");
+}
+
 /* -- ranges ---------------------------------------------------------------------------------- */
 
 /* Where a numeric option stands and what it may be, defaults filled in: a whole number or a real
@@ -17044,40 +17110,67 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_FILES
 TFN__SMALL
-/* Files are hostile: what they say is compared with the bytes that there are before it is used, and
- * no size in them is taken for a size of memory. */
+/* safetensors files, and checkpoints in them.
+ *
+ * Files are hostile: what they say is compared with the bytes that there are before it is used, and
+ * no size in them is taken for a size of memory. The first error stays in the file's object, and
+ * every function below does nothing once there is one; so a sequence of calls needs one check at
+ * its end. */
 
-/* -- bytes ----------------------------------------------------------------------------------- */
+/* -- errors ---------------------------------------------------------------------------------- */
 
-/* The first error; in its text %s is the file and, after a colon, `what`. */
+static bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
+
+/* Keep the first error. In `text`, %s is `what` (a tensor, an option, a reason), and %d is `found`,
+ * then `wanted`. tfn_error_text puts the path in front of it, whole. */
 static tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
                                  const char *what, int64_t found, int64_t wanted)
 {
-    const char *name = f->path ? f->path : f->io ? "stream" : "memory";
-    tfn__text t = tfn__text_in(f->error.name, sizeof f->error.name);
-    if (f->error.status != TFN_OK) return f->error.status;
-    tfn__fail(&f->error, status, "file", text, found, wanted);
-    for (const char *s = name; *s; s++)
-        if ((*s == '/' || *s == '\\') && s[1]) name = s + 1;
-    tfn__put_texts(&t, name, what ? ": " : NULL, what);
-    tfn__end(&t);
+    if (!tfn__fine(f)) return f->error.status;
+    tfn__fail_name(&f->error, status, "file", text, what);
+    f->error.found = found;
+    f->error.wanted = wanted;
+    f->error.path = f->path;
     return status;
 }
 
+/* The bytes are not what the format says. */
 static void tfn__bad(tfn_file *f, const char *text, const char *what, int64_t found, int64_t wanted)
 {
     tfn__file_fail(f, TFN_BAD_FORMAT, text, what, found, wanted);
 }
-static bool tfn__little(void)
+
+/* Before a call of the C library: forget what errno says about earlier ones. */
+static void tfn__clear_reason(void)
 {
-    const uint16_t one = 1;
-    return *(const uint8_t *)&one;
+#ifdef TFN__STDIO
+    errno = 0;
+#endif
 }
-static bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
+
+/* Behind one that failed. %s in `text` is ": " and the system's reason, or nothing where errno says
+ * none, as in memory and streams. (Of the known errors, strerror returns constant texts.) */
+static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64_t wanted)
+{
+    char reason[sizeof f->error.name];
+    tfn__text t = tfn__text_in(reason, sizeof reason);
+#ifdef TFN__STDIO
+    if (f->path && errno) tfn__put_texts(&t, ": ", strerror(errno), NULL);
+#endif
+    tfn__end(&t);
+    tfn__file_fail(f, TFN_BAD_FILE, text, reason, found, wanted);
+}
+
+/* -- paths ----------------------------------------------------------------------------------- */
 
 #ifdef TFN__STDIO
-enum { TFN__PATH = 1024 };              /* bytes of a path with ".tmp" */
+enum {
+    TFN__PATH = 1024,                                   /* bytes of a buffer for a path */
+    TFN__PATH_MOST = TFN__PATH - (int)sizeof ".tmp",    /* with that and a zero it still fits */
+    TFN__LINKS = 40                                     /* followed at most, as Linux does */
+};
 
+/* DURABLE: what tfn_io_durable says. SEEK, SYNC and RENAME are 0 where they succeed. */
 #if defined _WIN32
 #define TFN__DURABLE "commit"
 #define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
@@ -17096,54 +17189,57 @@ __declspec(dllimport) int __stdcall MoveFileExA(const char *, const char *, unsi
 #define TFN__RENAME(from, to) rename(from, to)
 #else
 #define TFN__DURABLE "no"
-#define TFN__SEEK(s, at, from) ((at) > LONG_MAX ? -1 : fseek(s, (long)(at), from))
+#define TFN__SEEK(s, at, from) ((at) > LONG_MAX || fseek(s, (long)(at), from))
 #define TFN__TELL(s) ftell(s)
 #define TFN__SYNC(s) 0
 #define TFN__RENAME(from, to) rename(from, to)
 #endif
 
+#ifdef TFN__POSIX
+/* Bytes of the folder in front of a path, with its slash; 0: there is none. */
+static size_t tfn__folder_bytes(const char *path)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; path[i]; i++)
+        if (path[i] == '/') bytes = i + 1;
+    return bytes;
+}
+
 /* The name of a new file stands in its folder: that must reach the disk too. Some file systems
  * cannot (EINVAL). */
 static bool tfn__sync_folder(const char *path)
 {
-#ifdef TFN__POSIX
-    char name[TFN__PATH];
-    tfn__text t = tfn__text_in(name, sizeof name);
-    size_t n = tfn__length(path);
+    const size_t bytes = tfn__folder_bytes(path);
+    char name[TFN__PATH] = ".";
     int folder;
     bool done;
-    while (n && path[n - 1] != '/') n--;
-    if (n) tfn__put_bytes(&t, path, n);
-    else tfn__put(&t, ".");
-    tfn__end(&t);
+    if (bytes) {
+        TFNORM_MEMCPY(name, path, bytes);
+        name[bytes] = 0;
+    }
     folder = open(name, O_RDONLY);
-    done = folder >= 0 && (!fsync(folder) || errno == EINVAL);
-    return folder >= 0 && !close(folder) && done;
-#else
-    return path != NULL;
-#endif
+    if (folder < 0) return false;
+    done = !fsync(folder) || errno == EINVAL;
+    return !close(folder) && done;
 }
 
-#ifdef TFN__POSIX
 /* Where a path leads: links stay, and the file behind them is replaced. False: too far. */
 static bool tfn__follow(char *path)
 {
-    for (int links = 0; links < 40; links++) {
+    for (int links = 0; links < TFN__LINKS; links++) {
         char link[TFN__PATH];
         size_t folder = 0;
-        size_t n = tfn__length(path);
         const ptrdiff_t got = (ptrdiff_t)readlink(path, link, sizeof link - 1);
-        if (got < 0) return true;
+        if (got < 0) return true;                       /* no link */
         link[got] = 0;
-        for (size_t i = 0; i < n; i++)
-            if (path[i] == '/' && link[0] != '/') folder = i + 1;
-        n = (size_t)got + 1;
-        if (folder + n > TFN__PATH) return false;
-        TFNORM_MEMCPY(path + folder, link, n);
+        if (link[0] != '/') folder = tfn__folder_bytes(path);   /* it counts from where it stands */
+        if (folder + (size_t)got + 1 > TFN__PATH) return false;
+        TFNORM_MEMCPY(path + folder, link, (size_t)got + 1);
     }
     return false;
 }
 #else
+static bool tfn__sync_folder(const char *path) { return path != NULL; }
 static bool tfn__follow(char *path) { return path != NULL; }
 #endif
 
@@ -17151,105 +17247,133 @@ static bool tfn__follow(char *path) { return path != NULL; }
  * overwritten. */
 static bool tfn__temporary(tfn_file *f, char *target, char *name)
 {
-    tfn__text t = tfn__text_in(target, TFN__PATH);
-    tfn__text n = tfn__text_in(name, TFN__PATH);
-    tfn__put_texts(&t, f->path, NULL, NULL);
-    tfn__end(&t);
-    if (t.used + 4 < TFN__PATH && !tfn__follow(target)) {
-        tfn__file_fail(f, TFN_BAD_FILE, "%s: its symbolic links lead nowhere", NULL, 0, 0);
+    size_t bytes = tfn__length(f->path);
+    if (bytes <= TFN__PATH_MOST) {
+        TFNORM_MEMCPY(target, f->path, bytes + 1);
+        if (!tfn__follow(target)) {
+            tfn__file_fail(f, TFN_BAD_FILE, "its symbolic links lead nowhere", NULL, 0, 0);
+            return false;
+        }
+        bytes = tfn__length(target);
+    }
+    if (bytes > TFN__PATH_MOST) {
+        tfn__file_fail(f, TFN_BAD_FILE, "the path has %d bytes, the limit is %d", NULL,
+                       (int64_t)bytes, TFN__PATH_MOST);
         return false;
     }
-    if (t.used + 4 >= TFN__PATH) n = t;
-    else tfn__put_texts(&n, target, NULL, NULL);
-    tfn__put(&n, ".tmp");
-    tfn__end(&n);
-    if (n.used >= TFN__PATH)
-        tfn__file_fail(f, TFN_BAD_FILE, "%s: the path has %d bytes, the limit is %d", NULL,
-                       (int64_t)n.used - 4, TFN__PATH - 5);
-    return n.used < TFN__PATH;
+    TFNORM_MEMCPY(name, target, bytes);
+    TFNORM_MEMCPY(name + bytes, ".tmp", sizeof ".tmp");
+    return true;
 }
 
+/* Open the path, or FILE.tmp to write; `used` becomes the bytes that can be read. */
 static void tfn__open_path(tfn_file *f, bool write)
 {
     char target[TFN__PATH];
     char name[TFN__PATH];
     FILE *s;
     if (!tfn__temporary(f, target, name)) return;
-    f->stream = s = fopen(write ? name : f->path, write ? "wb" : "rb");
-    if (!s) tfn__file_fail(f, TFN_BAD_FILE, "%s cannot be opened", NULL, 0, 0);
+    tfn__clear_reason();
+    if (write) s = fopen(name, "wb");
+    else s = fopen(f->path, "rb");
+    f->stream = s;
+    if (!s) tfn__system_fail(f, "cannot be opened%s", 0, 0);
     if (!s || write) return;
-    f->used = TFN__SEEK(s, 0, SEEK_END) ? UINT64_MAX : (uint64_t)TFN__TELL(s);
-    if (f->used > INT64_MAX) tfn__file_fail(f, TFN_BAD_FILE, "%s has no size", NULL, 0, 0);
+    f->used = UINT64_MAX;
+    if (!TFN__SEEK(s, 0, SEEK_END)) f->used = (uint64_t)TFN__TELL(s);
+    if (f->used > INT64_MAX) tfn__system_fail(f, "it has no size%s", 0, 0);
 }
 
-/* Close what was written and put it in its place, or after an error take it away. */
+/* Close what was written and put it in its place, or after an error take it away. The order is that
+ * of a safe replacement: bytes on the disk, then the name, then the folder on the disk. */
 static void tfn__commit_path(tfn_file *f)
 {
     char target[TFN__PATH];
     char name[TFN__PATH];
     FILE *s = (FILE *)f->stream;
-    bool good = tfn__temporary(f, target, name) && tfn__fine(f);
-    const char *failed = good && fflush(s) ? "flush" : good && TFN__SYNC(s) ? "fsync" : NULL;
-    if (fclose(s) && !failed) failed = "close";
+    const bool named = tfn__temporary(f, target, name);
     f->stream = NULL;
-    if (good && !failed && TFN__RENAME(name, target)) failed = "rename";
-    if (!good || failed) remove(name);
-    else if (!tfn__sync_folder(target)) failed = "fsync of the folder";
-    if (failed) tfn__file_fail(f, TFN_BAD_FILE, "%s failed", failed, 0, 0);
+    tfn__clear_reason();
+    if (tfn__fine(f) && fflush(s)) tfn__system_fail(f, "flush failed%s", 0, 0);
+    if (tfn__fine(f) && TFN__SYNC(s)) tfn__system_fail(f, "fsync failed%s", 0, 0);
+    if (fclose(s)) tfn__system_fail(f, "close failed%s", 0, 0);
+    if (!named) return;
+    if (tfn__fine(f) && TFN__RENAME(name, target)) tfn__system_fail(f, "rename failed%s", 0, 0);
+    if (!tfn__fine(f)) remove(name);
+    else if (!tfn__sync_folder(target)) tfn__system_fail(f, "fsync of its folder failed%s", 0, 0);
 }
 #else
 #define TFN__DURABLE "no"
 #endif
 TFNORM_API const char *tfn_io_durable(void) { return TFN__DURABLE; }
 
-/* Reading, `used` becomes the bytes that there are; writing, it counts. */
+/* -- bytes ----------------------------------------------------------------------------------- */
+
+/* Is the machine little-endian, as files are? */
+static bool tfn__little(void)
+{
+    const uint16_t one = 1;
+    return *(const uint8_t *)&one;
+}
+
+/* Before a file is read or written. Reading, `used` becomes the bytes that there are; writing, it
+ * counts. What is written to nowhere is only counted. */
 static bool tfn__begin(tfn_file *f, bool write)
 {
     if (!tfn__fine(f)) return false;
-    f->used = write ? 0 : f->io ? f->io->size : f->from_size;
+    f->used = 0;
+    if (!write && f->io) f->used = f->io->size;
+    else if (!write) f->used = f->from_size;
     f->counts = write && !f->path && !f->to && !f->io;
-    if (!f->path) return tfn__fine(f);
+    if (!f->path) return true;
 #ifdef TFN__STDIO
-    if (tfn__fine(f)) tfn__open_path(f, write);
+    tfn__open_path(f, write);
 #else
-    tfn__file_fail(f, TFN_UNSUPPORTED, "%s: this build has no paths", NULL, 0, 0);
+    tfn__file_fail(f, TFN_UNSUPPORTED, "this build has no paths", NULL, 0, 0);
 #endif
     return tfn__fine(f);
 }
 
+/* Bytes from the path, the stream or the memory; those that are asked for are there. */
+static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
+{
+#ifdef TFN__STDIO
+    FILE *s = (FILE *)f->stream;
+    if (f->path) return !TFN__SEEK(s, at, SEEK_SET) && fread(to, 1, bytes, s) == bytes;
+#endif
+    if (f->io) return f->io->read && f->io->read(f->io->user, at, to, bytes);
+    TFNORM_MEMCPY(to, (const uint8_t *)f->from + at, bytes);
+    return true;
+}
 static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
 {
-    bool got = tfn__fine(f) && bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
-    size_t n = (size_t)bytes;
-    if (!bytes) return tfn__fine(f);
-#ifdef TFN__STDIO
-    if (got && f->path)
-        got = !TFN__SEEK((FILE *)f->stream, at, SEEK_SET)
-           && fread(to, 1, n, (FILE *)f->stream) == n;
-#endif
-    if (got && !f->path && f->io) got = f->io->read && f->io->read(f->io->user, at, to, n);
-    if (got && !f->path && !f->io) TFNORM_MEMCPY(to, (const uint8_t *)f->from + at, n);
-    if (!got) tfn__file_fail(f, TFN_BAD_FILE, "%s: %d bytes at byte %d cannot be read", NULL,
-                             (int64_t)bytes, (int64_t)at);
-    return got;
+    const bool there = bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
+    if (!tfn__fine(f)) return false;
+    if (!bytes) return true;
+    tfn__clear_reason();
+    if (there && tfn__get_bytes(f, at, to, (size_t)bytes)) return true;
+    tfn__system_fail(f, "%d bytes at byte %d cannot be read%s", (int64_t)bytes, (int64_t)at);
+    return false;
 }
 
+/* Memory takes what fits: tfn__finish_writing says how much it would have been. */
+static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
+{
+#ifdef TFN__STDIO
+    if (f->path) return fwrite(from, 1, bytes, (FILE *)f->stream) == bytes;
+#endif
+    if (f->io) return f->io->write && f->io->write(f->io->user, from, bytes);
+    if (f->used <= f->to_size && bytes <= f->to_size - f->used)
+        TFNORM_MEMCPY((uint8_t *)f->to + f->used, from, bytes);
+    return true;
+}
 static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
 {
-    bool put = true;
     if (!tfn__fine(f)) return;
-    if (f->counts || !bytes) {
-        f->used += bytes;
-        return;
-    }
-#ifdef TFN__STDIO
-    if (f->path) put = fwrite(from, 1, bytes, (FILE *)f->stream) == bytes;
-#endif
-    if (!f->path && f->io) put = f->io->write && f->io->write(f->io->user, from, bytes);
-    if (!f->path && !f->io && f->used <= f->to_size && bytes <= f->to_size - f->used)
-        TFNORM_MEMCPY((uint8_t *)f->to + f->used, from, bytes);
-    if (!put) tfn__file_fail(f, TFN_BAD_FILE, "%s: %d bytes cannot be written behind %d", NULL,
-                             (int64_t)bytes, (int64_t)f->used);
+    tfn__clear_reason();
+    if (bytes && !f->counts && !tfn__put_bytes_to(f, from, bytes))
+        tfn__system_fail(f, "%d bytes cannot be written behind %d%s", (int64_t)bytes,
+                         (int64_t)f->used);
     f->used += bytes;
 }
 
@@ -17259,7 +17383,7 @@ static tfn_status tfn__finish_writing(tfn_file *f)
     if (f->path && f->stream) tfn__commit_path(f);
 #endif
     if (!f->path && !f->io && f->to && f->used > f->to_size)
-        tfn__file_fail(f, TFN_NO_MEMORY, "%s has %d bytes, %d are wanted", NULL,
+        tfn__file_fail(f, TFN_NO_MEMORY, "the memory has %d bytes, %d are wanted", NULL,
                        (int64_t)f->to_size, (int64_t)f->used);
     tfn_file_close(f);
     return f->error.status;
@@ -17274,7 +17398,8 @@ TFNORM_API void tfn_file_close(tfn_file *f)
 #ifndef TFNORM_NO_MALLOC
     free(f->owned);
 #endif
-    f->stream = f->owned = NULL;
+    f->stream = NULL;
+    f->owned = NULL;
     f->header = NULL;
     f->count = 0;
 }
@@ -17282,15 +17407,16 @@ TFNORM_API void tfn_file_close(tfn_file *f)
 /* Memory until the file is closed: the caller's, or of malloc. */
 static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
 {
-    size_t size = f->work ? f->work_size : 0;
     void *mem = f->work;
+    size_t size = 0;
+    if (mem) size = f->work_size;
 #ifndef TFNORM_NO_MALLOC
     if (!mem && bytes < SIZE_MAX) mem = f->owned = malloc(bytes);
     if (f->owned) size = bytes;
 #endif
     if (!mem || size < bytes)
-        tfn__file_fail(f, TFN_NO_MEMORY, "%s: %d bytes of work, %d are wanted", NULL,
-                       (int64_t)size, (int64_t)bytes);
+        tfn__file_fail(f, TFN_NO_MEMORY, "work has %d bytes, %d are wanted", NULL, (int64_t)size,
+                       (int64_t)bytes);
     return tfn__arena_in(mem, size);
 }
 
@@ -17301,24 +17427,59 @@ static uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
     while (bytes-- > 0) v = v << 8 | s[bytes];
     return v;
 }
+
 /* -- safetensors: the header ----------------------------------------------------------------- */
 
-enum { TFN__RANK = 8, TFN__ENTRY_BYTES = 49, TFN__CHUNK = 128 };
-/* ENTRY_BYTES: the shortest entry of a header; CHUNK: values at a time. */
+/* A file is: a count of 8 bytes, so many bytes of JSON, then the tensors' bytes. The header stays
+ * in memory as it is; `entries` says where in it the name of each tensor stands, and `order` in
+ * which order the names come. A tensor is parsed again whenever it is asked for. */
+enum {
+    TFN__RANK = 8,                      /* as tfn_tensor has room for */
+    TFN__HEADER_MOST = 100000000,       /* bytes: the reference implementation's limit */
+    TFN__ENTRY_BYTES = 49,              /* of the shortest entry: so many can there be at most */
+    TFN__CHUNK = 128                    /* values that are converted at a time */
+};
 
 typedef struct tfn__entry {
     uint64_t begin, end;
     uint32_t at;                        /* its name in the header */
 } tfn__entry;
 
-/* exponent: bits of it, 1: none, but a sign; 0: neither, or values that are not read. */
-static const struct { char name[12]; uint8_t bits, exponent; } tfn__dtypes[TFN_DTYPE_COUNT] = {
-    { "", 0, 0 }, { "U64", 64, 0 }, { "I64", 64, 1 }, { "F64", 64, 11 }, { "C64", 64, 0 },
-    { "F32", 32, 8 }, { "U32", 32, 0 }, { "I32", 32, 1 }, { "BF16", 16, 8 }, { "F16", 16, 5 },
-    { "U16", 16, 0 }, { "I16", 16, 1 }, { "F8_E5M2FNUZ", 8, 0 }, { "F8_E4M3FNUZ", 8, 0 },
-    { "F8_E8M0", 8, 0 }, { "F8_E4M3", 8, 0 }, { "F8_E5M2", 8, 0 }, { "I8", 8, 1 }, { "U8", 8, 0 },
-    { "F6_E3M2", 6, 0 }, { "F6_E2M3", 6, 0 }, { "F4", 4, 0 }, { "BOOL", 8, 0 }
+/* How the values of a dtype are coded; of OPAQUE ones only the bytes are known. */
+enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
+static const struct {
+    char    name[12];
+    uint8_t bits, code, exponent_bits;
+} tfn__dtypes[TFN_DTYPE_COUNT] = {
+    { "",            0,  TFN__OPAQUE,   0 },
+    { "U64",         64, TFN__UNSIGNED, 0 },
+    { "I64",         64, TFN__SIGNED,   0 },
+    { "F64",         64, TFN__IEEE,     11 },
+    { "C64",         64, TFN__OPAQUE,   0 },
+    { "F32",         32, TFN__IEEE,     8 },
+    { "U32",         32, TFN__UNSIGNED, 0 },
+    { "I32",         32, TFN__SIGNED,   0 },
+    { "BF16",        16, TFN__IEEE,     8 },
+    { "F16",         16, TFN__IEEE,     5 },
+    { "U16",         16, TFN__UNSIGNED, 0 },
+    { "I16",         16, TFN__SIGNED,   0 },
+    { "F8_E5M2FNUZ", 8,  TFN__OPAQUE,   0 },
+    { "F8_E4M3FNUZ", 8,  TFN__OPAQUE,   0 },
+    { "F8_E8M0",     8,  TFN__OPAQUE,   0 },
+    { "F8_E4M3",     8,  TFN__OPAQUE,   0 },
+    { "F8_E5M2",     8,  TFN__OPAQUE,   0 },
+    { "I8",          8,  TFN__SIGNED,   0 },
+    { "U8",          8,  TFN__UNSIGNED, 0 },
+    { "F6_E3M2",     6,  TFN__OPAQUE,   0 },
+    { "F6_E2M3",     6,  TFN__OPAQUE,   0 },
+    { "F4",          4,  TFN__OPAQUE,   0 },
+    { "BOOL",        8,  TFN__UNSIGNED, 0 }
 };
+
+static bool tfn__has_values(tfn_dtype d)
+{
+    return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
+}
 
 #ifdef TFN__DOUBLE
 enum { TFN__FLOAT = TFN_DTYPE_F64 };
@@ -17329,80 +17490,101 @@ enum { TFN__FLOAT = TFN_DTYPE_F32 };
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
 {
     char name[16];
-    int i = 1;
     tfn__json_string(r, name, sizeof name);
-    while (i < TFN_DTYPE_COUNT && !tfn__equal(name, tfn__dtypes[i].name)) i++;
-    if (i == TFN_DTYPE_COUNT) tfn__want(r, "a known dtype");
-    t->dtype = (tfn_dtype)i;
+    for (int i = 1; i < TFN_DTYPE_COUNT; i++)
+        if (tfn__equal(name, tfn__dtypes[i].name)) {
+            t->dtype = (tfn_dtype)i;
+            return;
+        }
+    tfn__want(r, "a known dtype");
 }
 
-static int64_t tfn__volume(int64_t count, int64_t size)      /* -1: it does not fit */
+/* count * size; -1: it does not fit, or one of them did not. */
+static int64_t tfn__volume(int64_t count, int64_t size)
 {
-    return count < 0 || size < 0 || (size && count > INT64_MAX / size) ? -1 : count * size;
+    if (count < 0 || size < 0) return -1;
+    if (size && count > INT64_MAX / size) return -1;
+    return count * size;
 }
 
 /* Array of counts: how many there are; those that fit are stored. */
 static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int64_t *product)
 {
+    const int64_t most = (INT64_C(1) << 48) - 1;        /* sizes above are outside the schema */
     int32_t n = 0;
     *product = 1;
-    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']'), n++) {
-        int64_t v = tfn__json_count(r, (INT64_C(1) << 48) - 1);
+    for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
+        const int64_t v = tfn__json_count(r, most);
         if (n < room) to[n] = v;
         *product = tfn__volume(*product, v);
+        n++;
     }
     return n;
 }
 
-/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]} */
+/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, the keys in any order. Others
+ * are skipped. */
 static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
 {
     static const char *const keys[] = { "dtype\"", "shape\"", "data_offsets\"" };
-    int64_t offsets[2] = { 0, 0 }, ignored;
-    int seen = 0;
+    int64_t offsets[2] = { 0, 0 };
+    int64_t ignored;
+    bool seen[3] = { false, false, false };
     TFNORM_MEMSET(t, 0, sizeof *t);
     tfn__json_string(r, t->name, sizeof t->name);
     tfn__json_want(r, ':', ":");
     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
-        int key = tfn__json_key(r, keys, 3);
-        if (key >= 0 && seen >> key & 1) tfn__want(r, "each key once");
-        if (key >= 0) seen |= 1 << key;
-        if (key < 0) tfn__json_skip(r, 8);
-        else if (key == 0) tfn__parse_dtype(r, t);
+        const int key = tfn__json_key(r, keys, 3);
+        if (key < 0) {
+            tfn__json_skip(r, 8);
+            continue;
+        }
+        if (seen[key]) tfn__want(r, "each key once");
+        seen[key] = true;
+        if (key == 0) tfn__parse_dtype(r, t);
         else if (key == 1) t->rank = tfn__parse_counts(r, t->shape, TFN__RANK, &t->count);
         else if (tfn__parse_counts(r, offsets, 2, &ignored) != 2) tfn__want(r, "two offsets");
     }
-    if (seen != 7) tfn__want(r, "a tensor with dtype, shape and data_offsets");
+    if (!seen[0] || !seen[1] || !seen[2])
+        tfn__want(r, "a tensor with dtype, shape and data_offsets");
     t->at = (uint64_t)offsets[0];
     t->bytes = (uint64_t)(offsets[1] - offsets[0]);
 }
 
-/* A plain name: no other directory is reached by it. */
+/* The name of a file alone: no other folder is reached by it. */
 static bool tfn__plain(const char *s)
 {
-    if (!*s || (s[0] == '.' && (!s[1] || (s[1] == '.' && !s[2])))) return false;
-    while (*s && *s != '/' && *s != '\\' && *s != ':') s++;
-    return !*s;
+    if (tfn__equal(s, "") || tfn__equal(s, ".") || tfn__equal(s, "..")) return false;
+    for (; *s; s++)
+        if (*s == '/' || *s == '\\' || *s == ':') return false;
+    return true;
 }
 
-/* Texts only, or null; of an index (files) names of files. */
+/* An object of texts, or null; in an index (`files`) they are names of files. */
 static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
 {
     char file[256];
     if (f->metadata) tfn__want(r, "one of it");
     f->metadata = r->at;
-    if (tfn__peek(r) == 'n') tfn__json_skip(r, 0);
-    else
-        for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+    if (tfn__peek(r) == 'n') {
+        tfn__json_skip(r, 0);
+        f->metadata_end = r->at;
+        return;
+    }
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        tfn__json_string(r, NULL, 0);
+        tfn__json_want(r, ':', ":");
+        if (!files) {
             tfn__json_string(r, NULL, 0);
-            tfn__json_want(r, ':', ":");
-            tfn__json_string(r, files ? file : NULL, sizeof file);
-            if (files && !r->wanted && !tfn__plain(file)) tfn__want(r, "a plain file name");
+            continue;
         }
+        tfn__json_string(r, file, sizeof file);
+        if (!r->wanted && !tfn__plain(file)) tfn__want(r, "a plain file name");
+    }
     f->metadata_end = r->at;
 }
 
-/* Entry i of the header, which was checked. */
+/* Tensor i in the order of the header, which was checked. */
 static tfn__reader tfn__entry_of(const tfn_file *f, int32_t i)
 {
     tfn__reader r = tfn__read_from(f->header, f->header_size);
@@ -17414,73 +17596,97 @@ static void tfn__entry_at(const tfn_file *f, int32_t i, tfn_tensor *t)
     tfn__reader r = tfn__entry_of(f, i);
     tfn__parse_tensor(&r, t);
 }
+
+/* For tfn__order. Names are compared as they stand in the header, behind their opening quotes. */
 static bool tfn__name_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_file *f = (const tfn_file *)x;
-    tfn__reader a = tfn__entry_of(f, i), b = tfn__entry_of(f, j);
-    a.at++, b.at++;
+    tfn__reader a = tfn__entry_of(f, i);
+    tfn__reader b = tfn__entry_of(f, j);
+    a.at++;
+    b.at++;
     return tfn__json_compare(a, b) < 0;
 }
+/* Empty tensors come before what begins where they stand. */
 static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
 {
-    const tfn__entry *a = (const tfn__entry *)((const tfn_file *)x)->entries, *b = a + j;
-    a += i;
-    return a->begin != b->begin ? a->begin < b->begin : a->end < b->end;
+    const tfn_file *f = (const tfn_file *)x;
+    const tfn__entry *a = (const tfn__entry *)f->entries + i;
+    const tfn__entry *b = (const tfn__entry *)f->entries + j;
+    if (a->begin != b->begin) return a->begin < b->begin;
+    return a->end < b->end;
 }
 
+/* Parse all of the header: is it what the format says, and where do its tensors stand? */
 static void tfn__read_entries(tfn_file *f)
 {
     static const char *const keys[] = { "__metadata__\"" };
     tfn__reader r = tfn__read_from(f->header, f->header_size);
     tfn__entry *e = (tfn__entry *)f->entries;
-    tfn_tensor t;
-    if (!tfn__is_utf8(r.s, r.size)) tfn__bad(f, "%s: the header is not UTF-8", NULL, 0, 0);
+    if (!tfn__is_utf8(r.s, r.size)) tfn__bad(f, "the header is not UTF-8", NULL, 0, 0);
     if (!tfn__fine(f)) return;
     f->metadata = 0;
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
         tfn__reader key = r;
+        tfn_tensor t;
         if (tfn__json_key(&key, keys, 1) == 0) {
             r = key;
             tfn__parse_texts(f, &r, false);
-        } else {
-            e[f->count].at = (uint32_t)r.at;
-            tfn__parse_tensor(&r, &t);
-            e[f->count].begin = t.at;
-            e[f->count++].end = t.at + t.bytes;
+            continue;
         }
+        e[f->count].at = (uint32_t)r.at;
+        tfn__parse_tensor(&r, &t);
+        e[f->count].begin = t.at;
+        e[f->count].end = t.at + t.bytes;
+        f->count++;
     }
     if (r.at < r.size) tfn__want(&r, "the header's end");
     if (r.wanted) tfn__bad(f, "%s is wanted at byte %d of the header", r.wanted, (int64_t)r.at, 0);
 }
 
-/* Names differ; in the order of their bytes tensors follow each other without hole or overlap, each
- * has the bytes of its shape, and the last one ends the file. */
+/* No two names are the same. The order of names stays. */
+static void tfn__check_names(tfn_file *f)
+{
+    tfn_tensor t;
+    tfn__order(f->order, f->count, tfn__name_before, f);
+    for (int32_t i = 1; i < f->count; i++) {
+        if (tfn__name_before(f, f->order[i - 1], f->order[i])) continue;
+        tfn__entry_at(f, f->order[i], &t);
+        tfn__bad(f, "%s comes twice", t.name, 0, 0);
+    }
+}
+
+/* A tensor begins where the last one ended, and has the bytes of its shape. */
+static void tfn__check_place(tfn_file *f, const tfn_tensor *t, uint64_t last)
+{
+    const int64_t bits = tfn__volume(t->count, tfn__dtypes[t->dtype].bits);
+    if (t->at != last)
+        tfn__bad(f, "%s begins at %d, %d is wanted", t->name, (int64_t)t->at, (int64_t)last);
+    if ((int64_t)t->bytes < 0) tfn__bad(f, "%s ends before it begins", t->name, 0, 0);
+    if (bits < 0)
+        tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t->name, 0, 0);
+    else if (bits % 8 || (uint64_t)bits / 8 != t->bytes)
+        tfn__bad(f, "%s has %d bytes, its shape wants %d", t->name, (int64_t)t->bytes, bits / 8);
+}
+
+/* In the order of their bytes, tensors follow each other without hole or overlap, and the last one
+ * ends the file. A legal file may still have ranks for which tfn_tensor has no room. */
 static void tfn__check_entries(tfn_file *f)
 {
     uint64_t last = 0;
-    int64_t bits;
     tfn_tensor t, deep;
     deep.rank = 0;
-    tfn__order(f->order, f->count, tfn__name_before, f);
-    for (int32_t i = 1; i < f->count; i++)
-        if (!tfn__name_before(f, f->order[i - 1], f->order[i])) {
-            tfn__entry_at(f, f->order[i], &t);
-            tfn__bad(f, "%s comes twice", t.name, 0, 0);
-        }
+    tfn__check_names(f);
     tfn__order(f->order, f->count, tfn__offset_before, f);
-    for (int32_t i = 0; i < f->count && tfn__fine(f); i++, last += t.bytes) {
+    for (int32_t i = 0; i < f->count; i++) {
+        if (!tfn__fine(f)) break;
         tfn__entry_at(f, f->order[i], &t);
-        bits = tfn__volume(t.count, tfn__dtypes[t.dtype].bits);
-        if (t.at != last)
-            tfn__bad(f, "%s begins at %d, %d is wanted", t.name, (int64_t)t.at, (int64_t)last);
-        if ((int64_t)t.bytes < 0) tfn__bad(f, "%s ends before it begins", t.name, 0, 0);
-        if (bits < 0) tfn__file_fail(f, TFN_TOO_LARGE, "%s: too many values", t.name, 0, 0);
-        else if (bits % 8 || (uint64_t)bits / 8 != t.bytes)
-            tfn__bad(f, "%s has %d bytes, its shape wants %d", t.name, (int64_t)t.bytes, bits / 8);
-        else if (t.rank > TFN__RANK) deep = t;
+        tfn__check_place(f, &t, last);
+        if (t.rank > TFN__RANK) deep = t;
+        last += t.bytes;
     }
     if (last != f->used - f->data)
-        tfn__bad(f, "%s: the tensors have %d bytes, the file has %d", NULL, (int64_t)last,
+        tfn__bad(f, "the tensors have %d bytes, the file has %d", NULL, (int64_t)last,
                  (int64_t)(f->used - f->data));
     if (deep.rank)
         tfn__file_fail(f, TFN_UNSUPPORTED, "%s has rank %d, the limit is %d", deep.name, deep.rank,
@@ -17493,20 +17699,22 @@ static size_t tfn__header_size(tfn_file *f)
 {
     uint8_t s[8];
     uint64_t n;
-    if (f->used < 8) tfn__bad(f, "%s has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
+    if (f->used < 8) tfn__bad(f, "it has %d bytes, %d are wanted", NULL, (int64_t)f->used, 8);
     if (!tfn__file_get(f, 0, s, 8)) return 0;
     n = tfn__from_bytes(s, 8);
-    if (n > 100000000) tfn__bad(f, "%s: the header has over %d bytes", NULL, 100000000, 0);
+    if (n > TFN__HEADER_MOST)
+        tfn__bad(f, "the header has over %d bytes", NULL, TFN__HEADER_MOST, 0);
     else if (n > f->used - 8)
-        tfn__bad(f, "%s: a header of %d bytes, the file has %d", NULL, (int64_t)n,
+        tfn__bad(f, "a header of %d bytes, the file has %d", NULL, (int64_t)n,
                  (int64_t)(f->used - 8));
-    return tfn__fine(f) ? (size_t)n : 0;
+    if (!tfn__fine(f)) return 0;
+    return (size_t)n;
 }
 
-/* Header, entries and their order: the work, where it is. */
-static size_t tfn__lay_header(tfn_file *f, tfn__arena a, size_t n)
+/* Place the header of n bytes, its entries and their order in the work. Bytes that it takes. */
+static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
 {
-    size_t room = n / TFN__ENTRY_BYTES + 1;
+    const size_t room = n / TFN__ENTRY_BYTES + 1;
     f->header = tfn__take(&a, n, 1, &f->error);
     f->entries = tfn__take(&a, room, sizeof(tfn__entry), &f->error);
     f->order = tfn__take_ids(&a, room, &f->error);
@@ -17515,14 +17723,22 @@ static size_t tfn__lay_header(tfn_file *f, tfn__arena a, size_t n)
     return a.used + (TFN__ALIGN - 1);
 }
 
+/* Open what the bytes come from. Bytes of work that the header wants; *n: its own. */
+static size_t tfn__open_bytes(tfn_file *f, size_t *n)
+{
+    *n = 0;
+    if (tfn__begin(f, false)) *n = tfn__header_size(f);
+    return tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), *n);
+}
+
 TFNORM_API size_t tfn_file_work(tfn_file *f)
 {
     size_t n, bytes;
     if (!f) return 0;
-    n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
-    bytes = tfn__lay_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
+    bytes = tfn__open_bytes(f, &n);
     tfn_file_close(f);
-    return tfn__fine(f) ? bytes : 0;
+    if (!tfn__fine(f)) return 0;
+    return bytes;
 }
 
 TFNORM_API tfn_status tfn_file_open(tfn_file *f)
@@ -17530,9 +17746,8 @@ TFNORM_API tfn_status tfn_file_open(tfn_file *f)
     size_t n, bytes;
     if (!f) return TFN_NULL;
     tfn_file_close(f);
-    n = tfn__begin(f, false) ? tfn__header_size(f) : 0;
-    bytes = tfn__lay_header(f, tfn__arena_in(NULL, SIZE_MAX), n);
-    if (tfn__fine(f)) tfn__lay_header(f, tfn__work_of(f, bytes), n);
+    bytes = tfn__open_bytes(f, &n);
+    if (tfn__fine(f)) tfn__place_header(f, tfn__work_of(f, bytes), n);
     if (tfn__file_get(f, 8, f->header, n)) tfn__read_entries(f);
     if (tfn__fine(f)) tfn__check_entries(f);
     if (!tfn__fine(f)) tfn_file_close(f);
@@ -17545,7 +17760,7 @@ TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 static bool tfn__file_open(tfn_file *f)
 {
     if (!f) return false;
-    if (!f->header) tfn__file_fail(f, TFN_NOT_READY, "%s: the file is not open", NULL, 0, 0);
+    if (!f->header) tfn__file_fail(f, TFN_NOT_READY, "the file is not open", NULL, 0, 0);
     return tfn__fine(f);
 }
 static bool tfn__file_given(tfn_file *f, const char *name, const void *p)
@@ -17565,10 +17780,14 @@ TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
 
 TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
 {
+    int32_t low = 0;
+    int32_t high;
     if (!tfn__file_open(f) || !tfn__file_given(f, "name", name)) return false;
     if (!tfn__file_given(f, "tensor", t)) return false;
-    for (int32_t low = 0, high = f->count; low < high;) {
-        int32_t middle = low + (high - low) / 2, order;
+    high = f->count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        int order;
         if (!tfn_file_tensor(f, middle, t)) return false;
         order = tfn__compare(t->name, name);
         if (!order) return true;
@@ -17578,85 +17797,112 @@ TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
     return false;
 }
 
-/* Go through the texts of __metadata__: name, "" if it is long, and a reader before the value. */
-static bool tfn__next_text(const tfn_file *f, tfn__reader *r, char *name, tfn__reader *value)
+/* Go through the texts of __metadata__, or of an index:
+ *     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}'))
+ *         value = tfn__next_text(&r, name);
+ */
+enum { TFN__NAME_ROOM = sizeof(((tfn_error *)0)->name) };
+static bool tfn__texts_open(const tfn_file *f, tfn__reader *r)
 {
-    tfn__reader k;
-    bool first = !r->s;
     if (!f->header || !f->metadata || !tfn__fine(f)) return false;
-    if (first) *r = tfn__read_from(f->header, f->metadata_end);
-    if (first) r->at = f->metadata;
-    if (!(first ? tfn__peek(r) == '{' && tfn__json_open(r, '{', '}') : tfn__json_more(r, '}')))
-        return false;
-    k = *r;
-    tfn__json_string(&k, name, sizeof f->error.name);
-    if (k.wanted) name[0] = 0;
+    *r = tfn__read_from(f->header, f->metadata_end);
+    r->at = f->metadata;
+    return tfn__peek(r) == '{' && tfn__json_open(r, '{', '}');
+}
+/* The name, of TFN__NAME_ROOM bytes, "" if it is long; returns a reader in front of the value. */
+static tfn__reader tfn__next_text(tfn__reader *r, char *name)
+{
+    tfn__reader key = *r;
+    tfn__reader value;
+    tfn__json_string(&key, name, TFN__NAME_ROOM);
+    if (key.wanted) name[0] = 0;
     tfn__json_string(r, NULL, 0);
     tfn__json_want(r, ':', ":");
-    *value = *r;
+    value = *r;
     tfn__json_string(r, NULL, 0);
-    return true;
+    return value;
+}
+
+/* The characters of a string, escapes resolved. */
+static void tfn__copy_string(tfn__text *t, tfn__reader r)
+{
+    int32_t c;
+    tfn__json_mark(&r, '"');
+    while ((c = tfn__json_char(&r)) >= 0) tfn__put_code(t, c);
 }
 
 TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size)
 {
-    char name[sizeof f->error.name];
-    tfn__reader r = tfn__read_from(NULL, 0), value;
+    char name[TFN__NAME_ROOM];
     tfn__text t = tfn__text_in(text, size);
-    bool found = false;
-    tfn__end(&t);
+    tfn__reader r;
+    tfn__end(&t);                       /* empty, whatever follows */
     if (!tfn__file_open(f) || !tfn__file_given(f, "key", key)) return 0;
-    while (!found && tfn__next_text(f, &r, name, &value)) found = tfn__equal(name, key);
-    if (found) tfn__json_mark(&value, '"');
-    for (int32_t c; found && (c = tfn__json_char(&value)) >= 0;) tfn__put_code(&t, c);
+    for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}')) {
+        const tfn__reader value = tfn__next_text(&r, name);
+        if (!tfn__equal(name, key)) continue;
+        tfn__copy_string(&t, value);
+        break;
+    }
     tfn__end(&t);
     return t.used;
 }
 
-/* An IEEE number of so many bits, the highest its sign. */
+/* An IEEE 754 number of any format: the sign, then the exponent plus its bias, then the fraction
+ * behind the leading 1, which denormal numbers, of exponent 0, do not have. */
 static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
 {
-    const int most = (1 << exponent_bits) - 1;
-    int e = (int)(u >> fraction_bits) & most;
-    uint64_t fraction = u & ((UINT64_C(1) << fraction_bits) - 1);
-    double v = (double)(e ? fraction | UINT64_C(1) << fraction_bits : fraction);
-    if (e == most) v = fraction ? (double)NAN : (double)INFINITY;
-    else v = ldexp(v, (e ? e : 1) - most / 2 - fraction_bits);
-    return u >> (exponent_bits + fraction_bits) & 1 ? -v : v;
+    const int most = (1 << exponent_bits) - 1;          /* the exponent of infinity and NaN */
+    const int unit = most / 2 + fraction_bits;          /* bias, and that of the fraction's unit */
+    const int exponent = (int)(u >> fraction_bits) & most;
+    const uint64_t one = UINT64_C(1) << fraction_bits;
+    const uint64_t fraction = u & (one - 1);
+    double v;
+    if (exponent == most && fraction) v = (double)NAN;
+    else if (exponent == most) v = (double)INFINITY;
+    else if (exponent == 0) v = ldexp((double)fraction, 1 - unit);
+    else v = ldexp((double)(fraction | one), exponent - unit);
+    if (u >> (exponent_bits + fraction_bits) & 1) v = -v;
+    return v;
 }
 
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
-    int bits = tfn__dtypes[dtype].bits, exponent = tfn__dtypes[dtype].exponent;
-    uint64_t u = tfn__from_bytes(s, (size_t)bits / 8), sign = UINT64_C(1) << (bits - 1);
-    if (exponent > 1) return tfn__ieee(u, exponent, bits - 1 - exponent);
-    return exponent && u & sign ? -(double)(sign - (u - sign)) : (double)u;
+    const int bits = tfn__dtypes[dtype].bits;
+    const int exponent = tfn__dtypes[dtype].exponent_bits;
+    const uint64_t u = tfn__from_bytes(s, (size_t)bits / 8);
+    const uint64_t sign = UINT64_C(1) << (bits - 1);
+    if (tfn__dtypes[dtype].code == TFN__IEEE) return tfn__ieee(u, exponent, bits - 1 - exponent);
+    if (tfn__dtypes[dtype].code == TFN__SIGNED && u & sign)
+        return -(double)(sign - (u - sign));            /* 2^bits - u, which 64 bits cannot hold */
+    return (double)u;
 }
 
-static bool tfn__has_values(tfn_dtype d)
+static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
 {
-    return d != TFN_DTYPE_C64 && d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT
-           && (d < TFN_DTYPE_F8_E5M2FNUZ || d == TFN_DTYPE_I8 || d == TFN_DTYPE_U8
-               || d == TFN_DTYPE_BOOL);
+    if (as == TFN_DTYPE_I32) ((int32_t *)to)[i] = (int32_t)v;
+    else if (as == TFN_DTYPE_F64) ((double *)to)[i] = v;
+    else ((float *)to)[i] = (float)v;
 }
 
-/* Values as I32, F64 or float. */
+/* Values first, first + 1 ... of a tensor, as I32, F64 or float. */
 static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
                          int64_t count)
 {
+    const uint64_t each = tfn__dtypes[t->dtype].bits / 8;
+    const uint64_t at = t->at + (uint64_t)first * each;
     uint8_t s[8 * TFN__CHUNK];
-    uint64_t each = tfn__dtypes[t->dtype].bits / 8, at = t->at + (uint64_t)first * each;
-    if (t->dtype == as && tfn__little()) tfn__file_get(f, at, to, (uint64_t)count * each);
-    else
-        for (int64_t i = 0, n = 0; i < count && tfn__fine(f); i++, n = (n + 1) % TFN__CHUNK) {
-            int64_t left = tfn__min((ptrdiff_t)(count - i), TFN__CHUNK);
-            double v;
-            if (!n && !tfn__file_get(f, at + (uint64_t)i * each, s, (uint64_t)left * each)) return;
-            v = tfn__decode(t->dtype, s + (uint64_t)n * each);
-            if (as == TFN_DTYPE_I32) ((int32_t *)to)[i] = (int32_t)v;
-            else if (as == TFN_DTYPE_F64) ((double *)to)[i] = v;
-            else ((float *)to)[i] = (float)v;
-        }
+    if (t->dtype == as && tfn__little()) {
+        tfn__file_get(f, at, to, (uint64_t)count * each);
+        return;
+    }
+    for (int64_t done = 0; done < count; done += TFN__CHUNK) {
+        int64_t n = count - done;
+        if (n > TFN__CHUNK) n = TFN__CHUNK;
+        if (!tfn__file_get(f, at + (uint64_t)done * each, s, (uint64_t)n * each)) return;
+        for (int64_t i = 0; i < n; i++)
+            tfn__store(to, done + i, tfn__decode(t->dtype, s + (uint64_t)i * each), as);
+    }
 }
 
 TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
@@ -17675,8 +17921,8 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
 
-/* What is written: tensor i, of which those without a name are left out; and what __metadata__ is,
- * or NULL. */
+/* What is written: tensor i of `count`, of which those without a name are left out, and the text
+ * of __metadata__ or NULL. So a model is written without a list of its tensors in memory. */
 typedef struct tfn__source {
     const void *user;
     int32_t count;
@@ -17687,11 +17933,13 @@ typedef struct tfn__source {
 /* count and bytes of a shape; count -1: not a legal one. */
 static void tfn__measure_tensor(tfn_tensor *t)
 {
-    t->count = t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype) ? -1 : 1;
-    for (int32_t k = 0; k < t->rank && t->count >= 0; k++)
-        t->count = tfn__volume(t->count, t->shape[k]);
-    if (t->count > INT64_MAX / 64) t->count = -1;
-    t->bytes = t->count < 0 ? 0 : (uint64_t)t->count * tfn__dtypes[t->dtype].bits / 8;
+    t->count = -1;
+    t->bytes = 0;
+    if (t->rank < 0 || t->rank > TFN__RANK || !tfn__has_values(t->dtype)) return;
+    t->count = 1;
+    for (int32_t k = 0; k < t->rank; k++) t->count = tfn__volume(t->count, t->shape[k]);
+    if (t->count > INT64_MAX / 64) t->count = -1;       /* its bits are counted, too */
+    if (t->count >= 0) t->bytes = (uint64_t)t->count * tfn__dtypes[t->dtype].bits / 8;
     if (t->bytes > SIZE_MAX / 2) t->count = -1;
 }
 
@@ -17705,11 +17953,14 @@ static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
     return t;
 }
 
+/* For tfn__order: wide dtypes first, so that every tensor is aligned; then by name. */
 static bool tfn__source_before(const void *x, int32_t i, int32_t j)
 {
     const tfn__source *s = (const tfn__source *)x;
-    tfn_tensor a = tfn__source_tensor(s, i), b = tfn__source_tensor(s, j);
-    return a.dtype != b.dtype ? a.dtype < b.dtype : tfn__compare(a.name, b.name) < 0;
+    const tfn_tensor a = tfn__source_tensor(s, i);
+    const tfn_tensor b = tfn__source_tensor(s, j);
+    if (a.dtype != b.dtype) return a.dtype < b.dtype;
+    return tfn__compare(a.name, b.name) < 0;
 }
 
 static void tfn__flush_text(tfn_file *f, tfn__text *t)
@@ -17718,15 +17969,35 @@ static void tfn__flush_text(tfn_file *f, tfn__text *t)
     t->used = 0;
 }
 
+/* The inside of a JSON string, of any length: the text goes to the file when it is half full. */
 static void tfn__put_name(tfn__text *t, const char *s, tfn_file *f)
 {
-    size_t n = tfn__length(s), at = 0;
+    const size_t n = tfn__length(s);
+    size_t at = 0;
     if (!tfn__is_utf8((const uint8_t *)s, n))
-        tfn__file_fail(f, TFN_BAD_OPTION, "%s: a name or text is not UTF-8", NULL, 0, 0);
-    for (int32_t c; at < n && tfn__fine(f); tfn__put_json(t, c)) {
+        tfn__file_fail(f, TFN_BAD_OPTION, "a name or text is not UTF-8", NULL, 0, 0);
+    while (at < n) {
+        int32_t c;
+        if (!tfn__fine(f)) return;
         at += tfn__utf8((const uint8_t *)s + at, n - at, &c);
         if (t->used > t->size / 2) tfn__flush_text(f, t);
+        tfn__put_json(t, c);
     }
+}
+
+/* ,"NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, its bytes from `at` on. */
+static void tfn__put_entry(tfn_file *f, tfn__text *t, const tfn_tensor *x, uint64_t at)
+{
+    tfn__put(t, ",\"");
+    tfn__put_name(t, x->name, f);
+    tfn__put_texts(t, "\":{\"dtype\":\"", tfn__dtypes[x->dtype].name, "\",\"shape\":[");
+    for (int32_t k = 0; k < x->rank; k++) {
+        if (k) tfn__put(t, ",");
+        tfn__put_int(t, NULL, x->shape[k], NULL);
+    }
+    tfn__put_int(t, "],\"data_offsets\":[", (int64_t)at, ",");
+    tfn__put_int(t, NULL, (int64_t)(at + x->bytes), "]}");
+    tfn__flush_text(f, t);
 }
 
 static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *order)
@@ -17739,24 +18010,20 @@ static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *or
     tfn__flush_text(f, &t);
     if (s->metadata) s->metadata(s, f);
     for (int32_t i = 0; i < s->count; i++) {
-        tfn_tensor x = tfn__source_tensor(s, order[i]);
+        const tfn_tensor x = tfn__source_tensor(s, order[i]);
         if (!x.name[0]) continue;
-        tfn__put(&t, ",\"");
-        tfn__put_name(&t, x.name, f);
-        tfn__put_texts(&t, "\":{\"dtype\":\"", tfn__dtypes[x.dtype].name, "\",\"shape\":[");
-        for (int32_t k = 0; k < x.rank; k++) tfn__put_int(&t, k ? "," : NULL, x.shape[k], NULL);
-        tfn__put_int(&t, "],\"data_offsets\":[", (int64_t)at, ",");
-        tfn__put_int(&t, NULL, (int64_t)(at += x.bytes), "]}");
-        tfn__flush_text(f, &t);
+        tfn__put_entry(f, &t, &x, at);
+        at += x.bytes;
     }
     tfn__file_put(f, "}", 1);
 }
 
+/* Before anything is written; in the order of names those that are the same are neighbours. */
 static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     tfn_tensor t, last;
     last.name[0] = 0;
-    for (int32_t i = 0; i < s->count && tfn__fine(f); i++, last = t) {
+    for (int32_t i = 0; i < s->count; i++) {
         t = tfn__source_tensor(s, order[i]);
         if (t.name[0] && t.count < 0)
             tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no legal dtype or shape", t.name, 0, 0);
@@ -17764,49 +18031,64 @@ static void tfn__check_tensors(tfn_file *f, const tfn__source *s, const int32_t 
             tfn__file_fail(f, TFN_NULL, "%s has no data", t.name, 0, 0);
         if (t.name[0] && (tfn__equal(t.name, last.name) || tfn__equal(t.name, "__metadata__")))
             tfn__file_fail(f, TFN_BAD_OPTION, "%s is not a name, or comes twice", t.name, 0, 0);
+        if (!tfn__fine(f)) return;
+        last = t;
     }
 }
 
 /* The values of a tensor, little-endian: on a big-endian machine the bytes of each turn round. */
 static void tfn__put_values(tfn_file *f, const tfn_tensor *t)
 {
-    const size_t each = tfn__dtypes[t->dtype].bits / 8, bytes = (size_t)t->bytes;
+    const size_t each = tfn__dtypes[t->dtype].bits / 8;
+    const size_t bytes = (size_t)t->bytes;
     const uint8_t *from = (const uint8_t *)t->data;
     uint8_t s[8 * TFN__CHUNK];
     if (tfn__little() || each == 1) {
         tfn__file_put(f, from, bytes);
         return;
     }
-    for (size_t at = 0, n; at < bytes; at += n) {
-        n = bytes - at < sizeof s ? bytes - at : sizeof s;
+    for (size_t at = 0; at < bytes; at += sizeof s) {
+        size_t n = bytes - at;
+        if (n > sizeof s) n = sizeof s;
         for (size_t i = 0; i < n; i++) s[i] = from[at + (i ^ (each - 1))];    /* each: 2, 4 or 8 */
         tfn__file_put(f, s, n);
     }
 }
 
-/* Length, header padded to a multiple of 8, then the data. The order: work, the first of it. */
-static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
+/* Bytes of the header, without padding: it is written to nowhere. */
+static uint64_t tfn__measure_header(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
-    int32_t *order = tfn__fine(f) ? tfn__take_ids(&a, (size_t)s->count, &f->error) : NULL;
-    bool counts = f->counts;
-    uint8_t length[8];
-    uint64_t n, pad;
-    if (!order) return tfn__finish_writing(f);
-    tfn__order(order, s->count, tfn__source_before, s);
-    tfn__check_tensors(f, s, order);
-    if (!tfn__fine(f)) return tfn__finish_writing(f);
+    const bool counts = f->counts;
+    uint64_t n;
     f->counts = true;
     tfn__put_header(f, s, order);
     f->counts = counts;
     n = f->used;
-    pad = (0 - n) & 7;
     f->used = 0;
+    return n;
+}
+
+/* Length, header padded to a multiple of 8, then the data. The order stands at the front of the
+ * work. */
+static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
+{
+    int32_t *order = NULL;
+    uint8_t length[8];
+    uint64_t n, pad;
+    if (tfn__fine(f)) order = tfn__take_ids(&a, (size_t)s->count, &f->error);
+    if (!order) return tfn__finish_writing(f);
+    tfn__order(order, s->count, tfn__source_before, s);
+    tfn__check_tensors(f, s, order);
+    if (!tfn__fine(f)) return tfn__finish_writing(f);
+    n = tfn__measure_header(f, s, order);
+    pad = (0 - n) & 7;
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((n + pad) >> 8*i);
     tfn__file_put(f, length, 8);
     tfn__put_header(f, s, order);
     tfn__file_put(f, "       ", (size_t)pad);
-    for (int32_t i = 0; i < s->count && tfn__fine(f); i++) {
-        tfn_tensor t = tfn__source_tensor(s, order[i]);
+    for (int32_t i = 0; i < s->count; i++) {
+        const tfn_tensor t = tfn__source_tensor(s, order[i]);
+        if (!tfn__fine(f)) break;
         if (t.name[0]) tfn__put_values(f, &t);
     }
     return tfn__finish_writing(f);
@@ -17821,7 +18103,7 @@ TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int
 {
     tfn__source s = { tensors, count, tfn__given_tensor, NULL };
     if (!f) return TFN_NULL;
-    if (count < 0) tfn__file_fail(f, TFN_BAD_OPTION, "%s: %d tensors", NULL, count, 0);
+    if (count < 0) tfn__file_fail(f, TFN_BAD_OPTION, "%d tensors", NULL, count, 0);
     if (count > 0) tfn__file_given(f, "tensors", tensors);
     if (!tfn__begin(f, true)) return f->error.status;
     return tfn__write_source(f, &s, tfn__work_of(f, tfn__sum(tfn__mul((size_t)count, 4), 63)));
@@ -17829,7 +18111,8 @@ TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int
 
 /* -- the index of several files -------------------------------------------------------------- */
 
-/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}} */
+/* {"metadata":{...},"weight_map":{"TENSOR":"FILE", ...}}: all of it is the header, and the map its
+ * texts. */
 TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 {
     static const char *const keys[] = { "weight_map\"" };
@@ -17839,13 +18122,16 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     tfn_file_close(f);
     f->metadata = 0;
     if (!tfn__begin(f, false)) return f->error.status;
-    f->header_size = f->used < SIZE_MAX / 2 ? (size_t)f->used : SIZE_MAX;
+    f->header_size = SIZE_MAX;
+    if (f->used < SIZE_MAX / 2) f->header_size = (size_t)f->used;
     a = tfn__work_of(f, tfn__sum(f->header_size, TFN__ALIGN - 1));
     if (tfn__fine(f)) f->header = tfn__take(&a, f->header_size, 1, &f->error);
-    r = tfn__read_from(f->header, tfn__file_get(f, 0, f->header, f->used) ? f->header_size : 0);
-    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
-        if (tfn__json_key(&r, keys, 1) < 0) tfn__json_skip(&r, 8);
-        else tfn__parse_texts(f, &r, true);
+    r = tfn__read_from(f->header, f->header_size);
+    if (!tfn__file_get(f, 0, f->header, f->used)) r.size = 0;
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        if (tfn__json_key(&r, keys, 1) == 0) tfn__parse_texts(f, &r, true);
+        else tfn__json_skip(&r, 8);
+    }
     if (!f->metadata) tfn__want(&r, "a weight_map");
     if (r.at < r.size) tfn__want(&r, "its end");
     if (r.wanted) tfn__bad(f, "%s is wanted at byte %d", r.wanted, (int64_t)r.at, 0);
@@ -17855,117 +18141,243 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 
 /* -- options as texts ------------------------------------------------------------------------ */
 
-/* What an option is: a truth, a whole number, a real number, or a name; and when it must be the
- * same in a file: 1 always, 2 to train on. By name. What older files lack is TFN__LATER: it is left
- * out of a file where it is 0, and is 0 where a file lacks it. */
-enum { TFN__IS_T, TFN__IS_W, TFN__IS_R, TFN__IS_RECIPE, TFN__IS_NORM, TFN__IS_INIT, TFN__IS_ROW,
-       TFN__LATER = 8 };
-#define TFN__FIELD_LIST(X)                                                                     \
-    X(W, 1, activation) X(R, 2, activation_dropout) X(W, 1, arch) X(R, 1, attention_cap)       \
-    X(R, 2, attention_dropout) X(W | TFN__LATER, 1, bands) X(W, 0, batch)                      \
-    X(R, 2, beta1) X(R, 2, beta2)                                                              \
-    X(W, 1, classes) X(R, 2, clip) X(W, 0, context) X(W | TFN__LATER, 1, cutoffs[0])           \
-    X(W | TFN__LATER, 1, cutoffs[1]) X(R, 2, decay) X(T | TFN__LATER, 2, decay_all)            \
-    X(W, 1, decoder_layers) X(NORM, 1, decoder_norm)                                           \
-    X(ROW, 1, decoder_topology) X(R, 2, dropout) X(R, 2, eps) X(T, 2, eps_inside) X(W, 1, ffn) \
-    X(T, 1, folded) X(T, 2, half) X(W, 1, head) X(W, 1, heads) X(INIT, 2, init)                \
-    X(W, 1, kv_heads) X(W, 1, layers) X(R, 1, logit_cap) X(R, 2, loss_scale)                   \
-    X(W, 2, micro_batches) X(T, 2, nesterov) X(T, 1, no_bias) X(NORM, 1, norm)                 \
-    X(R, 1, norm_eps) X(R | TFN__LATER, 1, norm_factor) X(W, 2, norm_warmup)                   \
-    X(W, 2, optimizer) X(W, 1, position)                                                       \
-    X(W, 1, qk_norm) X(W, 2, radam) X(RECIPE, 2, recipe) X(T, 0, recompute)                    \
-    X(R, 1, rotary_base) X(T, 1, scale_embedding) X(W, 2, schedule.anchor)                     \
-    X(W, 2, schedule.decay_steps) X(T | TFN__LATER, 2, schedule.fairseq)                       \
-    X(T | TFN__LATER, 2, schedule.frozen) X(W, 2, schedule.kind) X(R, 2, schedule.lr)          \
-    X(R, 2, schedule.lr_init) X(R, 2, schedule.lr_min)                                         \
-    X(R | TFN__LATER, 2, schedule.power) X(W, 2, schedule.step_at)                             \
-    X(R, 2, schedule.step_factor) X(W, 2, schedule.steps) X(W, 2, schedule.warmup)             \
-    X(W, 2, seed) X(W, 1, segments) X(T, 1, separate_source) X(R, 2, smoothing)                \
-    X(W, 2, smoothing_kind) X(W, 0, source_context) X(ROW, 1, topology) X(T, 1, untied)        \
-    X(W, 1, vocab) X(W, 1, width)
-#define TFN__FIELD(type, matters, name) \
-    { "tfn." #name, (TFN__IS_##type) % TFN__LATER, matters, (TFN__IS_##type) >= TFN__LATER, \
-      offsetof(tfn_model_desc, name), sizeof(((tfn_model_desc *)0)->name) },
-typedef struct tfn__field {
-    char   name[28];
-    int    type, matters;
-    bool   later;
-    size_t at, size;
-} tfn__field;
-static const tfn__field tfn__fields[] = { TFN__FIELD_LIST(TFN__FIELD) };
-enum { TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields, TFN__FIELD_ROOM = 96 };
+/* Options stand in __metadata__ as texts under their names. Enumerations have the names of their
+ * rows, so that a file means the same where a later version has more of them; files of format 1,
+ * version 0.1, have numbers. */
+enum {
+    TFN__FIELD_BOOL, TFN__FIELD_WHOLE, TFN__FIELD_REAL,
+    TFN__FIELD_CHOICE,                  /* an enumerator, by the name of its row; 0 may have none */
+    TFN__FIELD_NAME,                    /* of a recipe, norm or initialization */
+    TFN__FIELD_TOPOLOGY                 /* a row, perhaps the user's own, by its name */
+};
+/* When a model must have the same value as the file: never, always, or to train on. */
+enum { TFN__MAY_DIFFER, TFN__SAME, TFN__SAME_TO_TRAIN };
 
-/* A whole number or truth of a few bytes. */
-static int64_t tfn__int_at(const char *p, size_t size)
+typedef struct tfn__field {
+    char    name[28];
+    uint8_t type, same;
+    bool    later;                      /* files of 0.1 lack it: it is written where it is not 0,
+                                         * and 0 where a file does not have it */
+    size_t  at, size;
+} tfn__field;
+
+#define TFN__FIELD_OF(type, same, field, later) \
+    { "tfn." #field, TFN__FIELD_##type, TFN__##same, later, offsetof(tfn_model_desc, field), \
+      sizeof(((tfn_model_desc *)0)->field) }
+#define TFN__FIELD(type, same, field) TFN__FIELD_OF(type, same, field, false)
+#define TFN__LATER(type, same, field) TFN__FIELD_OF(type, same, field, true)
+
+/* By name, as the file has them. */
+static const tfn__field tfn__fields[] = {
+    TFN__FIELD(CHOICE, SAME, activation),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
+    TFN__FIELD(CHOICE, SAME, arch),
+    TFN__FIELD(REAL, SAME, attention_cap),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, attention_dropout),
+    TFN__LATER(WHOLE, SAME, bands),
+    TFN__FIELD(WHOLE, MAY_DIFFER, batch),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
+    TFN__FIELD(WHOLE, SAME, classes),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
+    TFN__FIELD(WHOLE, MAY_DIFFER, context),
+    TFN__LATER(WHOLE, SAME, cutoffs[0]),
+    TFN__LATER(WHOLE, SAME, cutoffs[1]),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, decay),
+    TFN__LATER(BOOL, SAME_TO_TRAIN, decay_all),
+    TFN__FIELD(WHOLE, SAME, decoder_layers),
+    TFN__FIELD(NAME, SAME, decoder_norm),
+    TFN__FIELD(TOPOLOGY, SAME, decoder_topology),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, eps),
+    TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
+    TFN__FIELD(WHOLE, SAME, ffn),
+    TFN__FIELD(BOOL, SAME, folded),
+    TFN__FIELD(BOOL, SAME_TO_TRAIN, half),
+    TFN__FIELD(CHOICE, SAME, head),
+    TFN__FIELD(WHOLE, SAME, heads),
+    TFN__FIELD(NAME, SAME_TO_TRAIN, init),
+    TFN__FIELD(WHOLE, SAME, kv_heads),
+    TFN__FIELD(WHOLE, SAME, layers),
+    TFN__FIELD(REAL, SAME, logit_cap),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
+    TFN__FIELD(BOOL, SAME_TO_TRAIN, nesterov),
+    TFN__FIELD(BOOL, SAME, no_bias),
+    TFN__FIELD(NAME, SAME, norm),
+    TFN__FIELD(REAL, SAME, norm_eps),
+    TFN__LATER(REAL, SAME, norm_factor),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
+    TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
+    TFN__FIELD(CHOICE, SAME, position),
+    TFN__FIELD(CHOICE, SAME, qk_norm),
+    TFN__FIELD(CHOICE, SAME_TO_TRAIN, radam),
+    TFN__FIELD(NAME, SAME_TO_TRAIN, recipe),
+    TFN__FIELD(BOOL, MAY_DIFFER, recompute),
+    TFN__FIELD(REAL, SAME, rotary_base),
+    TFN__FIELD(BOOL, SAME, scale_embedding),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.anchor),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.decay_steps),
+    TFN__LATER(BOOL, SAME_TO_TRAIN, schedule.fairseq),
+    TFN__LATER(BOOL, SAME_TO_TRAIN, schedule.frozen),
+    TFN__FIELD(CHOICE, SAME_TO_TRAIN, schedule.kind),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, schedule.lr),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, schedule.lr_init),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, schedule.lr_min),
+    TFN__LATER(REAL, SAME_TO_TRAIN, schedule.power),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.step_at),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, schedule.step_factor),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.steps),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.warmup),
+    TFN__FIELD(WHOLE, SAME_TO_TRAIN, seed),
+    TFN__FIELD(WHOLE, SAME, segments),
+    TFN__FIELD(BOOL, SAME, separate_source),
+    TFN__FIELD(REAL, SAME_TO_TRAIN, smoothing),
+    TFN__FIELD(CHOICE, SAME_TO_TRAIN, smoothing_kind),
+    TFN__FIELD(WHOLE, MAY_DIFFER, source_context),
+    TFN__FIELD(TOPOLOGY, SAME, topology),
+    TFN__FIELD(BOOL, SAME, untied),
+    TFN__FIELD(WHOLE, SAME, vocab),
+    TFN__FIELD(WHOLE, SAME, width)
+};
+enum {
+    TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields,
+    TFN__FIELD_ROOM = 96                /* bytes of a value's text */
+};
+
+/* The option's name for a reader, without "tfn.". */
+static const char *tfn__field_name(const tfn__field *x) { return x->name + sizeof "tfn." - 1; }
+
+/* The name of an enumerator; NULL: there is none of that number. */
+static const char *tfn__choice_text(const tfn__field *x, int64_t value)
 {
-    int64_t v = 0;
-    TFNORM_MEMCPY((char *)&v + (tfn__little() ? 0 : sizeof v - size), p, size);
-    return v;
+    const char *name = NULL;
+    if (value >= 0 && value <= INT32_MAX)
+        name = tfn_choice_name(tfn__field_name(x), (int32_t)value);
+    if (!name && value == 0) return "default";
+    return name;
 }
 
-/* The value as a text. */
+/* The value as a text, in buf. */
 static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
-    const char *p = (const char *)d + x->at, *name = NULL;
+    const char *p = (const char *)d + x->at;
+    const char *name = NULL;
+    const tfn_topology *row;
+    float real;
     tfn__text t = tfn__text_in(buf, TFN__FIELD_ROOM);
-    if (x->type == TFN__IS_R) {
-        float real;
+    switch (x->type) {
+    case TFN__FIELD_BOOL:
+        name = tfn__whole_at(p, x->size) ? "true" : "false";
+        break;
+    case TFN__FIELD_WHOLE:
+        tfn__put_int(&t, NULL, tfn__whole_at(p, x->size), NULL);
+        break;
+    case TFN__FIELD_REAL:
         TFNORM_MEMCPY(&real, p, sizeof real);
         tfn__put_float(&t, real);
-    } else if (x->type == TFN__IS_ROW) {
-        const tfn_topology *row;
+        break;
+    case TFN__FIELD_CHOICE:
+        name = tfn__choice_text(x, tfn__whole_at(p, x->size));
+        break;
+    case TFN__FIELD_NAME:
+        TFNORM_MEMCPY(&name, p, sizeof name);
+        break;
+    default:
         TFNORM_MEMCPY(&row, p, sizeof row);
         name = row->name;
-    } else if (x->type > TFN__IS_R) TFNORM_MEMCPY(&name, p, sizeof name);
-    else if (x->type == TFN__IS_T) name = tfn__int_at(p, x->size) ? "true" : "false";
-    else tfn__put_int(&t, NULL, tfn__int_at(p, x->size), NULL);
+    }
     tfn__put(&t, name);
     return tfn__end(&t);
 }
 
-/* An option that older files lack, at what it was before there was a choice. */
+/* A later option, at what it was before there was a choice. */
 static bool tfn__field_unset(const tfn__field *x, const char *text)
 {
     return x->later && (tfn__equal(text, "0") || tfn__equal(text, "false"));
 }
 
-/* False: not such a value, or an unknown name. */
-static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
+/* Write a whole number of 1, 2, 4 or 8 bytes: the low ones of v. */
+static void tfn__set_whole(char *p, int64_t v, size_t size)
 {
-    char *p = (char *)d + x->at;
+    const char *low = (const char *)&v;
+    if (!tfn__little()) low += sizeof v - size;
+    TFNORM_MEMCPY(p, low, size);
+}
+
+/* A number or a truth. False: the text is no such value. */
+static bool tfn__set_number(const tfn__field *x, char *p, const char *text)
+{
     tfn__reader r = tfn__read_from(text, tfn__length(text));
-    if (x->type == TFN__IS_R) {
-        float real = (float)tfn__json_number(&r);
+    const bool truth = tfn__equal(text, "true");
+    if (x->type == TFN__FIELD_BOOL) {
+        tfn__set_whole(p, truth, x->size);
+        return truth || tfn__equal(text, "false");
+    }
+    if (x->type == TFN__FIELD_REAL) {
+        const float real = (float)tfn__json_number(&r);
         TFNORM_MEMCPY(p, &real, sizeof real);
-    } else if (x->type < TFN__IS_R) {
-        const int64_t most = INT64_MAX >> (64 - 8 * x->size);
-        int64_t v;
-        if (x->type == TFN__IS_T) {
-            v = tfn__equal(text, "true");
-            r.at = v || tfn__equal(text, "false") ? r.size : 0;
-        } else v = tfn__json_whole(&r, most);
-        TFNORM_MEMCPY(p, (char *)&v + (tfn__little() ? 0 : sizeof v - x->size), x->size);
-    } else if (x->type == TFN__IS_ROW) {
-        const tfn_topology *row = tfn_topology_find(text);
-        TFNORM_MEMCPY(p, &row, sizeof row);         /* NULL: the user's own */
-        return true;
     } else {
-        const tfn_recipe *recipe = x->type == TFN__IS_RECIPE ? tfn_recipe_find(text) : NULL;
-        const tfn_norm_rule *norm = x->type == TFN__IS_NORM ? tfn_norm_find(text) : NULL;
-        const tfn_init_rule *init = x->type == TFN__IS_INIT ? tfn_init_find(text) : NULL;
-        const char *name = recipe ? recipe->name : norm ? norm->name : init ? init->name : NULL;
-        TFNORM_MEMCPY(p, &name, sizeof name);
-        return name != NULL;
+        const int64_t most = INT64_MAX >> (64 - 8 * x->size);
+        tfn__set_whole(p, tfn__json_whole(&r, most), x->size);
     }
     return !r.wanted && r.at == r.size;
 }
 
+/* False: no row has this name. */
+static bool tfn__set_choice(const tfn__field *x, char *p, const char *text)
+{
+    const tfn_choice *row = tfn_choice_find(tfn__field_name(x), text);
+    if (row) tfn__set_whole(p, row->value, x->size);
+    else tfn__set_whole(p, 0, x->size);
+    return row || tfn__equal(text, tfn__choice_text(x, 0));
+}
+
+/* The text itself is not kept: the option points to the library's. */
+static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
+{
+    const char *name;
+    for (int32_t i = 0; (name = tfn__name_of(tfn__field_name(x), i)) != NULL; i++)
+        if (tfn__equal(name, text)) break;
+    TFNORM_MEMCPY(p, &name, sizeof name);
+    return name != NULL;
+}
+
+/* False: no legal value, or an unknown name. A topology that is not the library's becomes NULL:
+ * the caller of peek sets it. */
+static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
+{
+    char *p = (char *)d + x->at;
+    const tfn_topology *row;
+    switch (x->type) {
+    case TFN__FIELD_CHOICE:
+        return tfn__set_choice(x, p, text);
+    case TFN__FIELD_NAME:
+        return tfn__set_name(x, p, text);
+    case TFN__FIELD_TOPOLOGY:
+        row = tfn_topology_find(text);
+        TFNORM_MEMCPY(p, &row, sizeof row);
+        return true;
+    default:
+        return tfn__set_number(x, p, text);
+    }
+}
+
 /* -- checkpoints: saving --------------------------------------------------------------------- */
 
-enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__BEFORE, TFN__GROUPS,
-       TFN__STATE_COUNT = 8 };
+/* The tensors of a model are its weights, then what training keeps of each: groups of as many.
+ * BEFORE: parameters and statistics of before the update under way, which may be skipped. */
+enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__BEFORE, TFN__GROUPS };
 static const char tfn__groups[][20] = {
     "", "training.moment1.", "training.moment2.", "training.gradient.", "training.before."
+};
+
+/* "training.state": eight numbers as F64, which hold counts up to 2^53. */
+enum {
+    TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
+    TFN__SAVED_PROFILED,                /* 1: profiled; 2: by the update under way */
+    TFN__SAVED_LOSS_SCALE, TFN__SAVED_LOSS_SUM, TFN__SAVED_NLL_SUM,
+    TFN__SAVED_COUNT
 };
 
 /* The parameters of before the profile are kept. */
@@ -17974,20 +18386,33 @@ static bool tfn__keeps_params(const tfn_model *m)
     return m->micro > 0 && m->profile_open && tfn__wants_profile(m);
 }
 
-/* The tensors of a model are its weights, then what training keeps of each: groups of as many.
- * Those that there are not have no data. */
+/* Where the values of a weight or statistic stood before the update under way; NULL: as now. */
+static float *tfn__before_data(const tfn_model *m, const tfn__weight *w)
+{
+    if (w->kind >= TFN__STATE) {
+        if (!m->micro) return NULL;
+        return m->before + w->at;
+    }
+    if (!tfn__keeps_params(m)) return NULL;
+    return tfn__params_before(m) + w->at;
+}
+
+/* Tensor i of all groups; NULL: the model has none. Statistics are not trained. */
 static float *tfn__group_data(const tfn_model *m, int32_t i)
 {
     const int32_t group = i / m->weight_count;
     const tfn__weight *w = m->weights + i % m->weight_count;
     if (group == TFN__WEIGHTS) return tfn__weight_data(m, w);
-    if (group == TFN__BEFORE && w->kind >= TFN__STATE) return m->micro ? m->before + w->at : NULL;
-    if (group == TFN__BEFORE) return tfn__keeps_params(m) ? tfn__params_before(m) + w->at : NULL;
+    if (group == TFN__BEFORE) return tfn__before_data(m, w);
     if (w->kind >= TFN__STATE) return NULL;
-    if (group == TFN__GRADIENTS) return m->micro ? m->run.grads + w->at : NULL;
+    if (group == TFN__GRADIENTS) {
+        if (!m->micro) return NULL;
+        return m->run.grads + w->at;
+    }
     if (tfn__keeps_params(m)) return NULL;              /* the moments are 0 */
     if (group > tfn__moment_count(&m->desc)) return NULL;
-    return m->moments + (group == TFN__SECOND ? m->param_floats : 0) + w->at;
+    if (group == TFN__FIRST) return m->moments + w->at;
+    return m->moments + m->param_floats + w->at;
 }
 
 static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
@@ -17998,69 +18423,88 @@ static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     tfn__weight_name(w, &text);
     tfn__end(&text);
     t->dtype = (tfn_dtype)TFN__FLOAT;
-    t->rank = w->rows > 1 || w->kind == TFN__MATRIX ? 2 : 1;
-    t->shape[0] = t->rank > 1 ? w->rows : w->cols;
-    t->shape[1] = t->rank > 1 ? w->cols : 0;
+    if (w->rows > 1 || w->kind == TFN__MATRIX) {
+        t->rank = 2;
+        t->shape[0] = w->rows;
+        t->shape[1] = w->cols;
+    } else {
+        t->rank = 1;
+        t->shape[0] = w->cols;
+        t->shape[1] = 0;
+    }
     t->data = tfn__group_data(m, i);
 }
 
 typedef struct tfn__saving {
     const tfn_model *m;
     const tfn_checkpoint *with;
-    double   state[TFN__STATE_COUNT];
-    uint8_t *blob;
+    double   state[TFN__SAVED_COUNT];
+    uint8_t *blob;                      /* the tokenizer */
     size_t   blob_size;
 } tfn__saving;
 
-/* Weights, moments and gradients, then the state and the tokenizer; those of inference nameless. */
+/* All groups, then the state and the tokenizer; what is left out keeps an empty name. */
 static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
-    int32_t n = x->m->weight_count;
-    bool trains = !x->with->weights_only && !x->m->desc.inference;
+    const int32_t weights = x->m->weight_count;
+    const bool trains = !x->with->weights_only && !x->m->desc.inference;
     tfn__text name = tfn__text_in(t->name, sizeof t->name);
-    t->rank = 1;
-    if (i < TFN__GROUPS * n) {
+    if (i < TFN__GROUPS * weights) {
         tfn__group_tensor(x->m, i, t);
-        if (!t->data || (i >= n && !trains)) t->name[0] = 0;
-    } else if (i == TFN__GROUPS * n) {
-        tfn__put(&name, trains ? "training.state" : NULL);
+        if (!t->data || (i >= weights && !trains)) t->name[0] = 0;
+        return;
+    }
+    t->rank = 1;
+    if (i == TFN__GROUPS * weights) {
+        if (trains) tfn__put(&name, "training.state");
         t->dtype = TFN_DTYPE_F64;
-        t->shape[0] = TFN__STATE_COUNT;
+        t->shape[0] = TFN__SAVED_COUNT;
         t->data = x->state;
     } else {
-        tfn__put(&name, x->blob_size ? "tokenizer" : NULL);
+        if (x->blob_size) tfn__put(&name, "tokenizer");
         t->dtype = TFN_DTYPE_U8;
         t->shape[0] = (int64_t)x->blob_size;
         t->data = x->blob;
     }
+    tfn__end(&name);
 }
 
-/* {"extra":"...","format":"pt","tfn.activation":"3", ... ,"tfn_format":"1"} */
+/* {"extra":"...","format":"pt","tfn.activation":"gelu-tanh", ... ,"tfn_format":"2"}: "pt" is what
+ * programs in Python look for. */
 static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
-    char buf[256], value[TFN__FIELD_ROOM];
+    char buf[256];
+    char value[TFN__FIELD_ROOM];
     tfn__text t = tfn__text_in(buf, sizeof buf);
-    tfn__put(&t, x->with->extra ? "{\"extra\":\"" : "{");
-    if (x->with->extra) tfn__put_name(&t, x->with->extra, f);
-    tfn__put(&t, x->with->extra ? "\",\"format\":\"pt" : "\"format\":\"pt");
-    for (int i = 0; i < TFN__FIELDS; i++, tfn__flush_text(f, &t)) {
+    tfn__put(&t, "{\"");
+    if (x->with->extra) {
+        tfn__put(&t, "extra\":\"");
+        tfn__put_name(&t, x->with->extra, f);
+        tfn__put(&t, "\",\"");
+    }
+    tfn__put(&t, "format\":\"pt");
+    for (int i = 0; i < TFN__FIELDS; i++) {
         const char *text = tfn__field_text(tfn__fields + i, &x->m->desc, value);
         if (tfn__field_unset(tfn__fields + i, text)) continue;
         tfn__put_texts(&t, "\",\"", tfn__fields[i].name, "\":\"");
         tfn__put_name(&t, text, f);
+        tfn__flush_text(f, &t);
     }
     tfn__put_int(&t, "\",\"tfn_format\":\"", TFN_FORMAT, "\"}");
     tfn__flush_text(f, &t);
 }
 
+/* Bytes of the tokenizer that goes along, written where there is room; 0: there is none. */
 static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size)
 {
 #ifndef TFNORM_NO_TOKENIZERS
     if (with && with->tokenizer) return tfn_tokenizer_write(with->tokenizer, blob, size);
 #endif
-    (void)with, (void)blob, (void)size;
+    (void)with;
+    (void)blob;
+    (void)size;
     return 0;
 }
 
@@ -18074,35 +18518,45 @@ TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *
 
 static void tfn__saved_state(double *state, const tfn_model *m)
 {
-    state[0] = (double)m->step;
-    state[1] = (double)m->micro;
-    state[2] = (double)m->tokens;
-    state[3] = (double)m->finite_steps;
-    state[4] = m->profiled && m->profile_open ? 2 : (double)m->profiled;
-    state[5] = (double)m->loss_scale;
-    state[6] = m->loss_sum;
-    state[7] = m->nll_sum;
+    state[TFN__SAVED_STEP] = (double)m->step;
+    state[TFN__SAVED_MICRO] = (double)m->micro;
+    state[TFN__SAVED_TOKENS] = (double)m->tokens;
+    state[TFN__SAVED_FINITE_STEPS] = (double)m->finite_steps;
+    state[TFN__SAVED_PROFILED] = (double)m->profiled;
+    if (m->profiled && m->profile_open) state[TFN__SAVED_PROFILED] = 2;
+    state[TFN__SAVED_LOSS_SCALE] = (double)m->loss_scale;
+    state[TFN__SAVED_LOSS_SUM] = m->loss_sum;
+    state[TFN__SAVED_NLL_SUM] = m->nll_sum;
+}
+
+/* A model with the error of a batch is as good as before. */
+static void tfn__check_saved(tfn_file *f, const tfn_model *m)
+{
+    if (!m->weights) tfn__file_fail(f, TFN_NOT_READY, "the model was not initialized", NULL, 0, 0);
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
+        tfn__file_fail(f, TFN_NOT_READY, "the model has an error", NULL, 0, 0);
 }
 
 TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with)
 {
     static const tfn_checkpoint none = { NULL, NULL, false };
-    tfn__saving x = { m, with ? with : &none, { 0 }, NULL, 0 };
+    tfn__saving x;
     tfn__source s = { &x, 0, tfn__saved_tensor, tfn__saved_texts };
     tfn__arena a;
     if (!f) return TFN_NULL;
     if (!tfn__file_given(f, "model", m)) return f->error.status;
+    tfn__check_saved(f, m);
+    if (!tfn__begin(f, true)) return f->error.status;
+    TFNORM_MEMSET(&x, 0, sizeof x);
+    x.m = m;
+    x.with = &none;
+    if (with) x.with = with;
     tfn__saved_state(x.state, m);
     s.count = TFN__GROUPS * m->weight_count + 2;
-    if (!m->weights)
-        tfn__file_fail(f, TFN_NOT_READY, "%s: the model was not initialized", NULL, 0, 0);
-    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
-        tfn__file_fail(f, TFN_NOT_READY, "%s: the model has an error", NULL, 0, 0);
-    if (!tfn__begin(f, true)) return f->error.status;
     a = tfn__work_of(f, tfn_model_save_work(m, with));
     x.blob_size = tfn__blob_size(with, NULL, 0);
     if (x.with->tokenizer && !x.blob_size)
-        tfn__file_fail(f, TFN_NOT_READY, "%s: the tokenizer was not initialized", NULL, 0, 0);
+        tfn__file_fail(f, TFN_NOT_READY, "the tokenizer was not initialized", NULL, 0, 0);
     if (tfn__fine(f)) x.blob = tfn__take(&a, x.blob_size, 1, &f->error);
     if (tfn__fine(f)) tfn__blob_size(with, x.blob, x.blob_size);
     return tfn__write_source(f, &s, a);
@@ -18110,192 +18564,319 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
 
 /* -- checkpoints: loading -------------------------------------------------------------------- */
 
-static void tfn__differs(tfn_file *f, const char *name, const char *value, const char *wanted)
+/* "layers is 1, the model has 2" */
+static void tfn__differs(tfn_file *f, const tfn__field *x, const char *value, const char *wanted)
 {
-    char buf[sizeof f->error.name];
+    char buf[TFN__NAME_ROOM];
     tfn__text t = tfn__text_in(buf, sizeof buf);
-    tfn__put_texts(&t, name, " is ", value);
-    tfn__put_texts(&t, wanted ? ", the model has " : ", which is not known here", wanted, NULL);
+    tfn__put_texts(&t, tfn__field_name(x), " is ", value);
+    tfn__put_texts(&t, ", the model has ", wanted, NULL);
     tfn__end(&t);
     tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
 }
 
-/* The options of an open file: those up to `matters` are compared with the model's, or all are
- * stored in `out`. */
-static void tfn__read_desc(tfn_file *f, const tfn_model *m, int matters, tfn_model_desc *out)
+/* "position is rotery, which is not known here; did you mean rotary?" */
+static void tfn__unknown(tfn_file *f, const tfn__field *x, const char *value)
 {
-    char format[8], name[sizeof f->error.name], value[TFN__FIELD_ROOM], own[TFN__FIELD_ROOM];
-    tfn__reader r = tfn__read_from(NULL, 0), v;
-    bool seen[TFN__FIELDS] = { false };
+    char buf[TFN__NAME_ROOM];
+    tfn__text t = tfn__text_in(buf, sizeof buf);
+    tfn__put_texts(&t, tfn__field_name(x), " is ", value);
+    tfn__put(&t, ", which is not known here");
+    tfn__put_nearest(&t, tfn__field_name(x), value);
+    tfn__end(&t);
+    tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
+}
+
+/* Files of format 1 have the number of an enumerator: put its name in the place. */
+static void tfn__name_number(const tfn__field *x, char *value)
+{
+    tfn__reader r = tfn__read_from(value, tfn__length(value));
+    tfn__text t = tfn__text_in(value, TFN__FIELD_ROOM);
+    const char *name;
+    if (x->type != TFN__FIELD_CHOICE) return;
+    name = tfn__choice_text(x, tfn__json_count(&r, INT32_MAX));
+    if (r.at < r.size || !name) return;
+    tfn__put(&t, name);
+    tfn__end(&t);
+}
+
+/* The format, which TFN_FORMAT counts; 0: an error. */
+static int tfn__read_format(tfn_file *f)
+{
+    char format[8];
     if (!tfn_file_text(f, "tfn_format", format, sizeof format))
-        tfn__bad(f, "%s is no checkpoint of this library", NULL, 0, 0);
-    else if (!tfn__equal(format, "1"))
-        tfn__file_fail(f, TFN_UNSUPPORTED, "%s is its format, 1 is wanted", format, 0, 0);
-    while (tfn__next_text(f, &r, name, &v))
+        tfn__bad(f, "it is no checkpoint of this library", NULL, 0, 0);
+    if (!tfn__fine(f)) return 0;
+    if (format[0] >= '1' && format[0] <= '0' + TFN_FORMAT && !format[1]) return format[0] - '0';
+    tfn__file_fail(f, TFN_UNSUPPORTED, "its format is %s, the latest known here is %d", format,
+                   TFN_FORMAT, 0);
+    return 0;
+}
+
+/* What a file is read for: to compare its options with a model's, or to store them. */
+typedef struct tfn__reading {
+    const tfn_model *m;
+    bool trains;                        /* more options must be the same */
+    tfn_model_desc *out;                /* NULL: compare */
+} tfn__reading;
+
+static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
+                            const char *value)
+{
+    char buf[TFN__FIELD_ROOM];
+    const char *own;
+    if (x->out) {
+        if (!tfn__field_set(field, x->out, value)) tfn__unknown(f, field, value);
+        return;
+    }
+    if (field->same == TFN__MAY_DIFFER) return;
+    if (field->same == TFN__SAME_TO_TRAIN && !x->trains) return;
+    own = tfn__field_text(field, &x->m->desc, buf);
+    if (tfn__equal(value, own)) return;
+    if (value[0] == 0 && tfn__field_unset(field, own)) return;
+    if (value[0] == 0) value = "not given";
+    tfn__differs(f, field, value, own);
+}
+
+/* All options of an open file. One that is missing is an error, unless it is a later one. */
+static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
+{
+    char name[TFN__NAME_ROOM];
+    char value[TFN__FIELD_ROOM];
+    bool seen[TFN__FIELDS] = { false };
+    tfn__reader r;
+    const int format = tfn__read_format(f);
+    for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader text = tfn__next_text(&r, name);
         for (int i = 0; i < TFN__FIELDS; i++) {
-            const tfn__field *x = tfn__fields + i;
-            bool good;
-            if (!tfn__equal(name, x->name)) continue;
+            if (!tfn__equal(name, tfn__fields[i].name)) continue;
             seen[i] = true;
-            tfn__json_string(&v, value, sizeof value);
-            good = (!out && (!x->matters || x->matters > matters))
-                || (out ? tfn__field_set(x, out, value)
-                                   : tfn__equal(value, tfn__field_text(x, &m->desc, own)));
-            if (!good) tfn__differs(f, name + 4, value, out ? NULL : own);
+            tfn__json_string(&text, value, sizeof value);
+            if (format == 1) tfn__name_number(tfn__fields + i, value);
+            tfn__read_field(f, x, tfn__fields + i, value);
         }
+    }
     for (int i = 0; i < TFN__FIELDS; i++) {
-        const tfn__field *x = tfn__fields + i;
         if (seen[i]) continue;
-        if (!x->later) tfn__bad(f, "%s lacks an option", NULL, 0, 0);
-        else if (!out && x->matters && x->matters <= matters
-                 && !tfn__field_unset(x, tfn__field_text(x, &m->desc, own)))
-            tfn__differs(f, x->name + 4, "not given", own);
+        if (!tfn__fields[i].later)
+            tfn__bad(f, "it lacks the option %s", tfn__field_name(tfn__fields + i), 0, 0);
+        else if (!x->out) tfn__read_field(f, x, tfn__fields + i, "");
     }
 }
 
-/* What stands in "training.state"; false: there is none, or an error. */
+/* One of the counts in the state, below a limit to which an int64_t or int32_t holds it. */
+static bool tfn__legal_count(double v, double limit)
+{
+    return v >= 0 && v < limit && (double)(int64_t)v == v;
+}
+static bool tfn__legal_state(const double *s)
+{
+    const double most = 9e15;
+    const double most32 = 2e9;
+    return tfn__legal_count(s[TFN__SAVED_STEP], most)
+        && tfn__legal_count(s[TFN__SAVED_MICRO], most32)
+        && tfn__legal_count(s[TFN__SAVED_TOKENS], most)
+        && tfn__legal_count(s[TFN__SAVED_FINITE_STEPS], most32)
+        && tfn__legal_count(s[TFN__SAVED_PROFILED], most32)
+        && s[TFN__SAVED_LOSS_SCALE] > 0 && s[TFN__SAVED_LOSS_SCALE] < 1e30;
+}
+
+/* What stands in "training.state"; false: there is none, or an error, and `state` stays. */
 static bool tfn__read_state(tfn_file *f, double *state)
 {
-    uint8_t s[8];
-    double found[TFN__STATE_COUNT] = { 0 };
+    double found[TFN__SAVED_COUNT] = { 0 };
     tfn_tensor t;
     bool legal;
     if (!tfn_file_find(f, "training.state", &t)) return false;
-    legal = t.dtype == TFN_DTYPE_F64 && t.rank == 1 && t.count == TFN__STATE_COUNT;
-    for (int i = 0; i < TFN__STATE_COUNT; i++) {
-        const double limit = i < 3 ? 9e15 : 2e9;
-        double v;
-        if (!legal) break;
-        if (!tfn__file_get(f, t.at + 8 * (uint64_t)i, s, 8)) return false;
-        v = found[i] = tfn__decode(TFN_DTYPE_F64, s);
-        if (i < 5) legal = v >= 0 && v < limit && (double)(int64_t)v == v;      /* a count */
-    }
-    if (!legal || !(found[1] < 2e9) || !(found[5] > 0) || !(found[5] < 1e30)) {
-        tfn__bad(f, "%s: training.state has no legal values", NULL, 0, 0);
+    legal = t.dtype == TFN_DTYPE_F64 && t.rank == 1 && t.count == TFN__SAVED_COUNT;
+    if (legal) tfn__read_as(f, &t, found, TFN_DTYPE_F64, 0, t.count);
+    if (!tfn__fine(f)) return false;
+    if (!legal || !tfn__legal_state(found)) {
+        tfn__bad(f, "training.state has no legal values", NULL, 0, 0);
         return false;
     }
-    TFNORM_MEMCPY(state, found, sizeof found);      /* only now: others have no integer */
+    TFNORM_MEMCPY(state, found, sizeof found);
     return true;
 }
 
-/* Find a tensor of the model's, and compare its shape. */
+static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
+{
+    static const char *const texts[] = { "%s has %d rows, %d are wanted",
+                                         "%s has %d columns, %d are wanted" };
+    if (t->rank != own->rank)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has rank %d, not %d", own->name, t->rank, own->rank);
+    else if (!tfn__has_values(t->dtype))
+        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", own->name, 0, 0);
+    for (int32_t k = 0; k < own->rank; k++) {
+        if (!tfn__fine(f)) return;
+        if (t->shape[k] == own->shape[k]) continue;
+        tfn__file_fail(f, TFN_BAD_SHAPE, texts[k], own->name, t->shape[k], own->shape[k]);
+    }
+}
+
+/* Find tensor i of the model's groups, and compare its shape. */
 static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     tfn_tensor own;
     tfn__group_tensor(m, i, &own);
-    if (!tfn_file_find(f, own.name, t))
-        tfn__file_fail(f, TFN_NOT_FOUND, "%s is missing", own.name, 0, 0);
-    else if (t->rank != own.rank)
-        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has rank %d, not %d", own.name, t->rank, own.rank);
-    else if (!tfn__has_values(t->dtype))
-        tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", own.name, 0, 0);
-    for (int32_t k = 0; k < own.rank && tfn__fine(f); k++)
-        if (t->shape[k] != own.shape[k])
-            tfn__file_fail(f, TFN_BAD_SHAPE, k ? "%s has %d columns, %d are wanted"
-                           : "%s has %d rows, %d are wanted", own.name, t->shape[k], own.shape[k]);
+    if (tfn_file_find(f, own.name, t)) tfn__check_shape(f, &own, t);
+    else tfn__file_fail(f, TFN_NOT_FOUND, "%s is missing", own.name, 0, 0);
     return tfn__fine(f);
+}
+
+/* No tensor of this name, in a file without an error. */
+static bool tfn__lacks_tensor(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    tfn_tensor own, t;
+    tfn__group_tensor(m, i, &own);
+    return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
 }
 
 /* Files of version 0.1 have the number of updates in "training.state" only, and where they hold the
  * weights alone not at all: then all that is scheduled counts as over. */
 static bool tfn__lacks_updates(tfn_file *f, const tfn_model *m, int32_t i)
 {
-    tfn_tensor own, t;
     if (m->weights[i % m->weight_count].kind != TFN__UPDATES) return false;
-    tfn__group_tensor(m, i, &own);
-    return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
+    return tfn__lacks_tensor(f, m, i);
 }
 static float tfn__old_updates(tfn_file *f)
 {
-    double state[TFN__STATE_COUNT];
-    return tfn__read_state(f, state) ? (float)state[0] : (float)16777216;
+    const float over = 16777216;        /* 2^24: no longer warm-up */
+    double state[TFN__SAVED_COUNT];
+    if (tfn__read_state(f, state)) return (float)state[TFN__SAVED_STEP];
+    return over;
 }
 
 /* A copy of the statistics before the update under way, which files of version 0.1 do not have:
  * then those of now are the best there are. */
 static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
 {
-    tfn_tensor own, t;
     if (i / m->weight_count != TFN__BEFORE) return false;
     if (m->weights[i % m->weight_count].kind < TFN__STATE) return false;
-    tfn__group_tensor(m, i, &own);
-    return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
+    return tfn__lacks_tensor(f, m, i);
 }
 
-/* The mean over the files: sums in double, in their order. */
-static void tfn__read_mean(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
+/* to[0..n) = mean over the files of values at, at + 1 ... of tensor i: sums in double, in the order
+ * of the files. */
+static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i,
+                            int64_t at, int64_t n)
+{
+    double sum[TFN__CHUNK] = { 0 };
+    float part[TFN__CHUNK];
+    tfn_tensor t;
+    for (int32_t k = 0; k < count; k++) {
+        if (!tfn__find_tensor(f + k, m, i, &t)) return false;
+        if (tfn_file_read(f + k, &t, part, at, n) != TFN_OK) return false;
+        for (int64_t j = 0; j < n; j++) sum[j] += (double)part[j];
+    }
+    for (int64_t j = 0; j < n; j++) to[j] = (float)(sum[j] / count);
+    return true;
+}
+
+/* Tensor i of the model's groups; of several files their mean. */
+static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
     tfn_tensor t;
-    float part[TFN__CHUNK];
     if (!to || tfn__lacks_copy(f, m, i)) return;
     if (tfn__lacks_updates(f, m, i)) {
         *to = tfn__old_updates(f);
         return;
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
-    if (count == 1) tfn_file_read(f, &t, to, 0, t.count);
-    for (int64_t at = 0, n, all = t.count; at < all && count > 1; at += n) {
-        double sum[TFN__CHUNK] = { 0 };
-        n = tfn__min((ptrdiff_t)(all - at), TFN__CHUNK);
-        for (int32_t k = 0; k < count; k++) {
-            if (!tfn__find_tensor(f + k, m, i, &t)) return;
-            if (tfn_file_read(f + k, &t, part, at, n) != TFN_OK) return;
-            for (int64_t j = 0; j < n; j++) sum[j] += (double)part[j];
-        }
-        for (int64_t j = 0; j < n; j++) to[at + j] = (float)(sum[j] / count);
+    if (count == 1) {
+        tfn_file_read(f, &t, to, 0, t.count);
+        return;
+    }
+    for (int64_t at = 0; at < t.count; at += TFN__CHUNK) {
+        int64_t n = t.count - at;
+        if (n > TFN__CHUNK) n = TFN__CHUNK;
+        if (!tfn__read_chunk(to + at, f, count, m, i, at, n)) return;
     }
 }
 
 /* The first error of the files. */
 static tfn_status tfn__files_status(const tfn_file *f, int32_t count)
 {
-    while (count > 1 && tfn__fine(f)) f++, count--;
-    return f->error.status;
+    for (int32_t k = 0; k < count; k++)
+        if (!tfn__fine(f + k)) return f[k].error.status;
+    return TFN_OK;
 }
 
-/* All is compared before anything is written. */
+/* The model as it will be when all is loaded. */
+static tfn_model tfn__model_after(const tfn_model *m, const double *state)
+{
+    tfn_model next = *m;
+    TFNORM_MEMSET(&next.error, 0, sizeof next.error);
+    next.step = (int64_t)state[TFN__SAVED_STEP];
+    next.micro = (int32_t)state[TFN__SAVED_MICRO];
+    next.tokens = (int64_t)state[TFN__SAVED_TOKENS];
+    next.finite_steps = (int32_t)state[TFN__SAVED_FINITE_STEPS];
+    next.profiled = state[TFN__SAVED_PROFILED] > 0;
+    next.profile_open = state[TFN__SAVED_PROFILED] > 1 && next.micro > 0;
+    next.loss_scale = (float)state[TFN__SAVED_LOSS_SCALE];
+    next.loss_sum = state[TFN__SAVED_LOSS_SUM];
+    next.nll_sum = state[TFN__SAVED_NLL_SUM];
+    return next;
+}
+
+/* How many tensors are looked for: the weights, or all groups. */
+static int32_t tfn__tensors_of(const tfn_model *m, bool trains)
+{
+    if (trains) return TFN__GROUPS * m->weight_count;
+    return m->weight_count;
+}
+
+/* Options of one file, and the shapes of the tensors that the model takes from it. */
+static void tfn__check_file(tfn_file *f, const tfn_model *next, const tfn_model *m, bool trains)
+{
+    const tfn__reading reading = { m, trains, NULL };
+    const int32_t count = tfn__tensors_of(m, trains);
+    tfn_tensor t;
+    if (tfn__fine(f)) tfn__read_desc(f, &reading);
+    for (int32_t i = 0; i < count; i++) {
+        if (!tfn__fine(f)) return;
+        if (!tfn__group_data(next, i)) continue;
+        if (tfn__lacks_updates(f, m, i) || tfn__lacks_copy(f, m, i)) continue;
+        tfn__find_tensor(f, m, i, &t);
+    }
+}
+
+/* From files that were checked. `next` is the model as far as it was loaded. */
+static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const tfn_model *m,
+                            bool trains)
+{
+    const int32_t all = tfn__tensors_of(m, trains);
+    if (!trains || tfn__keeps_params(next))
+        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+    for (int32_t i = 0; i < all; i++) {
+        if (!tfn__fine(f)) break;
+        if (i == TFN__BEFORE * m->weight_count) tfn__begin_update(next);
+        tfn__read_tensor(tfn__group_data(next, i), f, count, m, i);
+    }
+    if (tfn__files_status(f, count) != TFN_OK)
+        tfn__fail(&next->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
+}
+
+/* All is compared before anything is written. Without a state in the file, or of several files,
+ * training begins anew. */
 static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weights)
 {
-    double state[TFN__STATE_COUNT] = { 0, 0, 0, 0, 1, 1, 0, 0 };
-    tfn_model next = *m;                /* as it will be */
-    bool trains = !weights && !m->desc.inference;
-    int32_t all;
-    tfn_tensor t;
+    double state[TFN__SAVED_COUNT] = { 0 };
+    tfn_model next;
+    bool trains;
     tfn__made(&m->error, "model", m->weights);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
     for (int32_t k = 0; k < count; k++) tfn_file_open(f + k);
-    trains = trains && tfn__fine(f) && tfn__read_state(f, state);
-    all = (trains ? TFN__GROUPS : 1) * m->weight_count;
-    if (!trains) state[5] = (double)m->desc.loss_scale;
-    if (state[1] >= (double)m->desc.micro_batches)
-        tfn__bad(f, "%s: %d micro-batches, %d make a step", NULL, (int64_t)state[1],
+    state[TFN__SAVED_PROFILED] = 1;
+    state[TFN__SAVED_LOSS_SCALE] = (double)m->desc.loss_scale;
+    trains = !weights && !m->desc.inference && tfn__fine(f) && tfn__read_state(f, state);
+    if (state[TFN__SAVED_MICRO] >= (double)m->desc.micro_batches)
+        tfn__bad(f, "%d micro-batches, %d make a step", NULL, (int64_t)state[TFN__SAVED_MICRO],
                  m->desc.micro_batches);
-    TFNORM_MEMSET(&next.error, 0, sizeof next.error);
-    next.step = (int64_t)state[0];
-    next.micro = (int32_t)state[1];
-    next.tokens = (int64_t)state[2];
-    next.finite_steps = (int32_t)state[3];
-    next.profiled = state[4] > 0;
-    next.profile_open = state[4] > 1 && next.micro > 0;
-    next.loss_scale = (float)state[5];
-    next.loss_sum = state[6];
-    next.nll_sum = state[7];
-    for (int32_t k = 0; k < count; k++) {
-        if (tfn__fine(f + k)) tfn__read_desc(f + k, m, trains ? 2 : 1, NULL);
-        for (int32_t i = 0; i < all && tfn__fine(f + k); i++)
-            if (tfn__group_data(&next, i) && !tfn__lacks_updates(f + k, m, i)
-                && !tfn__lacks_copy(f + k, m, i))
-                tfn__find_tensor(f + k, m, i, &t);
-    }
+    next = tfn__model_after(m, state);
+    for (int32_t k = 0; k < count; k++) tfn__check_file(f + k, &next, m, trains);
     if (tfn__files_status(f, count) == TFN_OK) {
-        if (!trains || tfn__keeps_params(&next))
-            tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
-        for (int32_t i = 0; i < all && tfn__fine(f); i++) {
-            if (i == TFN__BEFORE * m->weight_count) tfn__begin_update(&next);
-            tfn__read_mean(tfn__group_data(&next, i), f, count, m, i);
-        }
-        if (tfn__files_status(f, count) != TFN_OK)
-            tfn__fail(&next.error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
+        tfn__read_model(&next, f, count, m, trains);
         *m = next;
     }
     for (int32_t k = 0; k < count; k++) tfn_file_close(f + k);
@@ -18310,44 +18891,59 @@ TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
 TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count)
 {
     if (!m || !files) return TFN_NULL;
-    return count > 0 ? tfn__load(m, files, count, true) : TFN_BAD_OPTION;
+    if (count <= 0) return TFN_BAD_OPTION;
+    return tfn__load(m, files, count, true);
+}
+
+/* A model can be made of the options, for inference at least: a schedule's end, which training
+ * wants, may be missing. */
+static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
+{
+    char text[TFN__NAME_ROOM];
+    tfn_error e;
+    if (!tfn__fine(f)) return;
+    d->inference = true;
+    if (!tfn_model_resolve(d, d, &e))
+        tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);
+    d->inference = d->folded;
 }
 
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step)
 {
-    double state[TFN__STATE_COUNT] = { -1, 0, 0, 0, 0, 0, 0, 0 };
+    double state[TFN__SAVED_COUNT] = { -1 };
     tfn_model_desc found;
-    tfn_error e;
+    tfn__reading reading = { NULL, false, NULL };
+    reading.out = &found;
     TFNORM_MEMSET(&found, 0, sizeof found);
     if (!f) return TFN_NULL;
     if (!tfn__file_given(f, "desc", desc)) return f->error.status;
-    if (tfn_file_open(f) == TFN_OK) tfn__read_desc(f, NULL, 0, &found);
+    if (tfn_file_open(f) == TFN_OK) tfn__read_desc(f, &reading);
     if (tfn__fine(f)) tfn__read_state(f, state);
-    found.inference = true;             /* a schedule's end, which training wants, may be missing */
-    if (tfn__fine(f) && !tfn_model_resolve(&found, &found, &e)) {
-        char text[sizeof e.name];
-        tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);
-    }
-    found.inference = found.folded;
+    tfn__check_options(f, &found);
     tfn_file_close(f);
     if (!tfn__fine(f)) return f->error.status;
     *desc = found;
-    if (step) *step = (int64_t)state[0];
+    if (step) *step = (int64_t)state[TFN__SAVED_STEP];
     return TFN_OK;
 }
 
+/* The tensor "tokenizer"; version 0.1 called it "tokeniser". */
 TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 {
     tfn_tensor t;
+    bool found = false;
+    size_t bytes;
     if (!f) return 0;
     if (!blob) size = 0;
-    TFNORM_MEMSET(&t, 0, sizeof t);
-    if (tfn_file_open(f) == TFN_OK && !tfn_file_find(f, "tokenizer", &t)
-            && !tfn_file_find(f, "tokeniser", &t))          /* as 0.1 wrote it */
-        t.bytes = 0;
-    tfn__file_get(f, t.at, blob, t.bytes < size ? t.bytes : size);
+    if (tfn_file_open(f) == TFN_OK)
+        found = tfn_file_find(f, "tokenizer", &t) || tfn_file_find(f, "tokeniser", &t);
+    if (!found) t.bytes = 0;
+    bytes = (size_t)t.bytes;
+    if (bytes < size) size = bytes;
+    if (found) tfn__file_get(f, t.at, blob, size);
     tfn_file_close(f);
-    return tfn__fine(f) ? (size_t)t.bytes : 0;
+    if (!tfn__fine(f)) return 0;
+    return bytes;
 }
 TFN__SMALL_END
 #endif /* TFN__IMPLEMENTING */
@@ -18455,7 +19051,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__COUNT
 #undef TFN__EXTRA_NORMS
 #undef TFN__FIELD
-#undef TFN__FIELD_LIST
+#undef TFN__FIELD_OF
+#undef TFN__LATER
 #undef TFN__GENERATE
 #undef TFN__GCC_FMA
 #undef TFN__HAS
@@ -18650,7 +19247,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     - nGPT takes the absolute value of its rates, and some initialisations follow their papers;
  *     - the self-check itself has a learned scalar, a rate and a clipping that reach all of this.
  *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints
- *     of 0.1 load. Its runs go on with the new rules, so with other bits.
+ *     of 0.1 load. Its runs go on with the new rules, so with other bits. New ones have format 2:
+ *     options that are enumerations stand in them by name, not by number.
  * 0.1.0 (2026-11-21)  The foundation: kernels, tape, model; Pre-LN, Post-LN and one's own row.
  */
 

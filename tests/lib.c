@@ -103,7 +103,7 @@ bool lib_truth_at(int i, size_t *at)
 {
     for (int f = 0; f < TFN__FIELDS; f++) {
         *at = tfn__fields[f].at;
-        if (tfn__fields[f].type == TFN__IS_T && i-- == 0) return true;
+        if (tfn__fields[f].type == TFN__FIELD_BOOL && i-- == 0) return true;
     }
     return false;
 }

@@ -40,6 +40,7 @@ static FILE *files_fopen(const char *path, const char *mode);
 #include "check.h"
 #include "golden/golden_files.h"
 #include "golden/golden_checkpoint.h"
+#include "golden/golden_checkpoint_0_1.h"
 
 /* -- helpers --------------------------------------------------------------------------------- */
 
@@ -195,7 +196,7 @@ TEST(files_rules)
         if (files_header(good[i].header, good[i].data, text, sizeof text) != TFN_OK)
             FAIL("%s: %s", good[i].header, text);
     files_try(n, 0, text, sizeof text);
-    CHECK(strstr(text, "memory has 0 bytes, 8 are wanted"));
+    CHECK(strstr(text, "it has 0 bytes, 8 are wanted"));
     CHECK_INT(files_try(n, 7, NULL, 0), TFN_BAD_FORMAT);
     n[0] = 9;
     files_try(n, 16, text, sizeof text);
@@ -934,7 +935,7 @@ TEST(files_failing_disk)
     files_fail = 0;
     f = files_at("build/none/files");
     CHECK_INT(tfn_model_save(&f, &m, NULL), TFN_BAD_FILE);
-    CHECK(strstr(files_error(&f.error), "files cannot be opened"));
+    CHECK(strstr(files_error(&f.error), "build/none/files: cannot be opened: No such file"));
     f = files_at("build/none");
     CHECK_INT(tfn_model_load(&m, &f), TFN_BAD_FILE);
     f = files_at("build");
@@ -1024,6 +1025,83 @@ TEST(files_golden)
     tfn_model_free(&m);
 }
 
+/* Version 0.1 saved enumerations as numbers; here they have names, which a new file has. */
+TEST(files_of_0_1)
+{
+    static const struct { const char *option, *name; } names[] = {
+        { "tfn.activation", "silu" }, { "tfn.arch", "encoder" }, { "tfn.head", "sequence" },
+        { "tfn.optimizer", "radam" }, { "tfn.position", "fairseq" }, { "tfn.qk_norm", "head" },
+        { "tfn.radam", "decay" }, { "tfn.schedule.kind", "stable-decay" },
+        { "tfn.smoothing_kind", "fairseq" }, { "tfn_format", "2" }
+    };
+    tfn_file f = files_from(golden_checkpoint_0_1, sizeof golden_checkpoint_0_1);
+    tfn_model_desc d;
+    tfn_model m;
+    int64_t step;
+    unsigned char *bytes;
+    size_t size;
+    char text[32];
+    FILES_OK(tfn_model_peek(&f, &d, &step), f);
+    CHECK_INT(step, 3);
+    CHECK_INT(d.activation, TFN_ACTIVATION_SILU);
+    CHECK_INT(d.arch, TFN_ARCH_ENCODER);
+    CHECK_INT(d.head, TFN_HEAD_SEQUENCE);
+    CHECK_INT(d.optimizer, TFN_OPTIMIZER_RADAM);
+    CHECK_INT(d.position, TFN_POSITION_SINUSOIDAL_FAIRSEQ);
+    CHECK_INT(d.qk_norm, TFN_QK_NORM_HEAD);
+    CHECK_INT(d.radam, TFN_RADAM_DECAY);
+    CHECK_INT(d.schedule.kind, TFN_SCHEDULE_WARMUP_STABLE_DECAY);
+    CHECK_INT(d.smoothing_kind, TFN_SMOOTHING_FAIRSEQ);
+    m = files_model(&d);
+    FILES_OK(tfn_model_load(&m, &f), f);
+    CHECK_INT(tfn_model_hash(&m), GOLDEN_CHECKPOINT_0_1_HASH);
+    bytes = files_save(&m, NULL, &size);
+    f = files_from(bytes, size);
+    FILES_OK(tfn_file_open(&f), f);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tfn_file_text(&f, names[i].option, text, sizeof text);
+        if (strcmp(text, names[i].name)) FAIL("%s is %s", names[i].option, text);
+    }
+    tfn_file_close(&f);
+    FILES_OK(tfn_model_load(&m, &f), f);
+    CHECK_INT(tfn_model_hash(&m), GOLDEN_CHECKPOINT_0_1_HASH);
+    tfn_model_free(&m);
+    free(bytes);
+}
+
+/* A name that this version does not know: the message says which, and what it may have meant. */
+TEST(files_unknown_name)
+{
+    static const struct { const char *from, *to, *message; } cases[] = {
+        { "\"tfn.position\":\"learned\"", "\"tfn.position\":\"learnet\"",
+          "position is learnet, which is not known here; did you mean learned?" },
+        { "\"tfn.optimizer\":\"adamw\"", "\"tfn.optimizer\":\"12345\"",
+          "optimizer is 12345, which is not known here" },
+        { "\"tfn.recipe\":\"pre\"", "\"tfn.recipe\":\"prf\"",
+          "recipe is prf, which is not known here; did you mean pre?" },
+        { "\"tfn_format\":\"2\"", "\"tfn_format\":\"3\"",
+          "its format is 3, the latest known here is 2" }
+    };
+    tfn_model_desc d;
+    tfn_model m;
+    size_t size;
+    memset(&d, 0, sizeof d);
+    d.vocab = d.context = 4;
+    m = files_model(&d);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned char *bytes = files_save(&m, NULL, &size);
+        const size_t n = strlen(cases[i].from);
+        tfn_file f = files_from(bytes, size);
+        for (size_t at = 0; at + n <= size; at++)
+            if (!memcmp(bytes + at, cases[i].from, n)) memcpy(bytes + at, cases[i].to, n);
+        CHECK(tfn_model_peek(&f, &d, NULL) != TFN_OK);
+        if (!strstr(files_error(&f.error), cases[i].message))
+            FAIL("%s: %s", cases[i].to, files_error(&f.error));
+        free(bytes);
+    }
+    tfn_model_free(&m);
+}
+
 static void files_npy_case(const unsigned char *golden, size_t size, const tfn_tensor *x)
 {
     tfn_file f = files_from(golden, size);
@@ -1086,6 +1164,8 @@ int main(void)
 #endif
     RUN(files_average);
     RUN(files_golden);
+    RUN(files_of_0_1);
+    RUN(files_unknown_name);
     RUN(files_npy);
     return DONE();
 }

@@ -25,7 +25,7 @@ static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
     tfn__measure_tensor(&x);
     if (!tfn__begin(f, true)) return f->error.status;
     if (!tfn__npy_descr(x.dtype) || x.count < 0 || x.bytes > SIZE_MAX / 2)
-        tfn__file_fail(f, TFN_BAD_SHAPE, "%s: no legal dtype or shape", NULL, 0, 0);
+        tfn__file_fail(f, TFN_BAD_SHAPE, "no legal dtype or shape", NULL, 0, 0);
     tfn__put_bytes(&t, tfn__npy_magic, 8);
     tfn__put_bytes(&t, "\0", 2);
     tfn__put_texts(&t, "{'descr': '", tfn__npy_descr(x.dtype),
@@ -80,7 +80,7 @@ static tfn_status tfn_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype a
     tfn_file_close(f);
     if (tfn__begin(f, false) && tfn__file_get(f, 0, head, 10)) n = tfn__from_bytes(head + 8, 2);
     if (tfn__fine(f) && (!tfn__same(head, tfn__npy_magic, 8) || n > TFN__NPY_HEAD))
-        tfn__bad(f, "%s is no array of version 1.0, or its header has over %d"
+        tfn__bad(f, "it is no array of version 1.0, or its header has over %d"
                        " bytes", NULL, TFN__NPY_HEAD, 0);
     tfn__file_get(f, 10, head, n);
     if (!tfn__fine(f)) return f->error.status;
@@ -91,13 +91,13 @@ static tfn_status tfn_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype a
     t->at = 10 + n;
     tfn__measure_tensor(t);
     if (t->count < 0 || t->bytes != f->used - t->at)
-        tfn__bad(f, "%s has %d bytes of data, its shape wants %d", NULL,
+        tfn__bad(f, "it has %d bytes of data, its shape wants %d", NULL,
                        (int64_t)(f->used - t->at), (int64_t)t->bytes);
     if (to && room < t->count)
-        tfn__file_fail(f, TFN_NO_MEMORY, "%s has %d values, there is room for %d", NULL, t->count,
+        tfn__file_fail(f, TFN_NO_MEMORY, "it has %d values, there is room for %d", NULL, t->count,
                        room);
     if (to && as == TFN_DTYPE_I32 && t->dtype != TFN_DTYPE_I32)
-        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has no whole numbers", NULL, 0, 0);
+        tfn__file_fail(f, TFN_BAD_SHAPE, "it has no whole numbers", NULL, 0, 0);
     if (to && tfn__fine(f)) tfn__read_as(f, t, to, as, 0, t->count);
     tfn_file_close(f);
     return f->error.status;

@@ -972,10 +972,30 @@ static int inspect(settings *s, cli *c)
 
 /* -- export ------------------------------------------------------------------------------------ */
 
+/* An option as C: rows by name, enumerations by number, 0 not at all. */
+static void export_option(FILE *f, const char *name, const char *value)
+{
+    static const char *const texts[] = { "recipe", "norm", "decoder_norm" };
+    static const char *const zeros[] = { "0", "false", "default" };
+    const tfn_choice *choice = tfn_choice_find(name, value);
+    const bool row = !strcmp(name, "topology") || !strcmp(name, "decoder_topology");
+    const bool real = value[0] < 'A' && strpbrk(value, ".e");
+    for (int i = 0; i < 3; i++) {
+        if (!strcmp(value, zeros[i])) return;
+        if (strcmp(name, texts[i])) continue;
+        fprintf(f, "    d.%s = \"%s\";\n", name, value);
+        return;
+    }
+    if (row) fprintf(f, "    d.%s = tfn_topology_find(\"%s\");\n", name, value);
+    else if (choice && choice->value) fprintf(f, "    d.%s = %d;\n", name, (int)choice->value);
+    else if (!choice && real) fprintf(f, "    d.%s = %sf;\n", name, value);
+    else if (!choice) fprintf(f, "    d.%s = %s;\n", name, value);
+}
+
 /* The options of a checkpoint that make its model, as C. */
 static void export_options(FILE *f, tfn_file *from, const char *prefix)
 {
-    static const char *const names[] = {        /* texts first, then rows, then numbers */
+    static const char *const names[] = {
         "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
         "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
         "kv_heads", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]", "head",
@@ -988,11 +1008,7 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
                "    tfn_model_desc d = { 0 };\n", prefix);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(key, sizeof key, "tfn.%s", names[i]);
-        if (!tfn_file_text(from, key, value, sizeof value) || !strcmp(value, "0")
-            || !strcmp(value, "false")) continue;
-        fprintf(f, i < 3 ? "    d.%s = \"%s\";\n" : i < 5
-                ? "    d.%s = tfn_topology_find(\"%s\");\n" : strpbrk(value, ".e") && value[0] < 'A'
-                ? "    d.%s = %sf;\n" : "    d.%s = %s;\n", names[i], value);
+        if (tfn_file_text(from, key, value, sizeof value)) export_option(f, names[i], value);
     }
     fprintf(f, "    d.inference = true;\n"
                "    d.parameters = (float *)(uintptr_t)%s_weights;      /* only read */\n"

@@ -122,7 +122,7 @@ static size_t change_option(size_t end)
         "9223372036854775807", "18446744073709551615", "18446744073709551616", "nan", "inf", "-inf",
             "", "1e-50", "post",
         "pre", "admin", "deepnorm", "layernorm", "rmsnorm", "batchnorm", "xavier", "default", "x",
-            "\\u0031", "1e39", "-0"
+            "\\u0031", "1e39", "-0", "rotary", "encoder", "cosine", "sgd", "relu", "fairseq", "unit"
     };
     const size_t before = whole.n;
     size_t at = 0, from, to;
@@ -152,8 +152,9 @@ static size_t change_tensor(size_t end)
         { "[4,4]", "[16]" }, { "[4,4]", "[2,8]" }, { "[4,4]", "[4,4,1]" }, { "[5,4]", "[4,5]" },
             { "[4]", "[2,2]" },
         { "[4]", "[1,4]" }, { "\"F32\",\"shape\":[4]", "\"BF16\",\"shape\":[8]" },
-        { "\"F32\",\"shape\":[4]", "\"F8_E4M3\",\"shape\":[16]" }, { "tfn_format\":\"1\"",
-            "tfn_format\":\"2\"" },
+        { "\"F32\",\"shape\":[4]", "\"F8_E4M3\",\"shape\":[16]" }, { "tfn_format\":\"2\"",
+            "tfn_format\":\"1\"" },
+        { "tfn_format\":\"2\"", "tfn_format\":\"3\"" },
         { "training.", "straining." }
     };
     const int i = fuzz_below((int)(sizeof changes / sizeof *changes));
