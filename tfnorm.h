@@ -70,7 +70,8 @@
  *   json          UTF-8 and JSON, read strictly
  *   tokenize      bytes, characters, words, byte-level BPE: training, encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
- *   files         safetensors, checkpoints
+ *   files         bytes and paths, safetensors, the index of several
+ *   checkpoints   options as texts, saving, loading, means of several
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -17110,7 +17111,7 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_FILES
 TFN__SMALL
-/* safetensors files, and checkpoints in them.
+/* safetensors files: where their bytes are, what stands in them, how they are written.
  *
  * Files are hostile: what they say is compared with the bytes that there are before it is used, and
  * no size in them is taken for a size of memory. The first error stays in the file's object, and
@@ -18138,6 +18139,16 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     if (!tfn__fine(f)) tfn_file_close(f);
     return f->error.status;
 }
+
+TFN__SMALL_END
+#endif /* TFN__IMPLEMENTING */
+/* >> checkpoints */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_FILES
+TFN__SMALL
+/* A checkpoint is a safetensors file: the weights by their names, what training goes on with, and
+ * the options as texts. A program that reads safetensors finds the weights in it without knowing
+ * anything of this library. */
 
 /* -- options as texts ------------------------------------------------------------------------ */
 
