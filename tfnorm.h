@@ -5653,17 +5653,22 @@ static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, pt
 #endif /* TFN__BODY */
 /* >> ffn */
 #ifdef TFN__BODY
+/* Functions of single values. Activations: ReLU; GELU = x Phi(x) (Hendrycks & Gimpel 2016) and its
+ * tanh form; SiLU = x/(1 + exp(-x)); tanh. Gated units y = f(gate) * up (Shazeer 2020): GEGLU with
+ * GELU, SwiGLU with SiLU. Nothing is saved: the backward computes from x again. */
 
 /* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution. */
 static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
 {
-    const TFN__V half = TFN__SET((float)0.5), root = TFN__SET((float)0.70710678118654752);
+    const TFN__V half = TFN__SET((float)0.5);
+    const TFN__V root = TFN__SET((float)0.70710678118654752);          /* sqrt(1/2) */
     return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, root)), half);
 }
 
 /* f(x) of each kind; kind is constant where this is used, so only one branch remains. The tanh form
- * of GELU is a logistic function, by (1 + tanh u)/2 = 1/(1 + exp(-2u)). */
-static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation_kind kind)
+ * of GELU, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), is a logistic function:
+ * (1 + tanh u)/2 = 1/(1 + exp(-2u)), with 2u = x (c + b x^2). */
+static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V c = TFN__SET((float)1.5957691216057307);          /* 2 sqrt(2/pi) */
     const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
@@ -5678,19 +5683,24 @@ static TFN__INLINE TFN__V TFN__N(tfn__act)(TFN__V x, const tfn_activation_kind k
     }
 }
 
-/* The slope of x s, s = 1/(1 + e), e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s)), v = x u'.
- * 1 - s = e s does not cancel. |x| is limited so that v is finite; beyond, the slope is 0 or 1. */
-static TFN__INLINE TFN__V TFN__N(tfn__logistic_slope)(TFN__V u, TFN__V v)
+/* The derivative of x s, s = 1/(1 + e), e = exp(-u): s + x s (1 - s) u' = s (1 + v (1 - s)) with
+ * v = x u'. 1 - s = e s does not cancel. Callers limit |x| so that v is finite; beyond, the
+ * derivative is 0 or 1. */
+static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
 {
-    const TFN__V one = TFN__SET(1), e = TFN__N(tfn__vexp_near)(TFN__SUB(TFN__SET(0), u));
+    const TFN__V one = TFN__SET(1);
+    const TFN__V e = TFN__N(tfn__vexp_near)(TFN__SUB(TFN__SET(0), u));
     const TFN__V s = TFN__DIV(one, TFN__ADD(one, e));
     return TFN__N(tfn__vlogistic_tail)(TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one)), e);
 }
 
-/* f'(x). tanh: 1 - t^2; GELU: Phi + x phi; SiLU and the tanh form as above. */
-static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation_kind kind)
+/* f'(x). ReLU: 1 above 0; tanh: 1 - t^2; GELU: Phi + x phi, phi = exp(-x^2/2)/sqrt(2 pi); SiLU
+ * with u = x, the tanh form with u = x (c + b x^2) as above. */
+static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activation_kind kind)
 {
-    const TFN__V one = TFN__SET(1), zero = TFN__SET(0), c = TFN__SET((float)1.5957691216057307);
+    const TFN__V one = TFN__SET(1);
+    const TFN__V zero = TFN__SET(0);
+    const TFN__V c = TFN__SET((float)1.5957691216057307);          /* 2 sqrt(2/pi) */
     const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
     const TFN__V b3 = TFN__SET((float)(1.5957691216057307 * 0.044715 * 3));
     TFN__V u;
@@ -5701,7 +5711,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation_kind
         return TFN__SUB(one, TFN__MUL(u, u));
     case TFN_ACTIVATION_SILU:
         x = TFN__N(tfn__vlimit)(x, (float)-88, (float)88);
-        return TFN__N(tfn__logistic_slope)(x, x);
+        return TFN__N(tfn__logistic_derivative)(x, x);
     case TFN_ACTIVATION_GELU:
         u = TFN__N(tfn__vexp_tail)(TFN__MUL(TFN__MUL(TFN__SET((float)-0.5), x), x));
         u = TFN__MUL(TFN__SET((float)0.39894228040143268), u);
@@ -5709,13 +5719,13 @@ static TFN__INLINE TFN__V TFN__N(tfn__slope)(TFN__V x, const tfn_activation_kind
     case TFN_ACTIVATION_GELU_TANH:
         x = TFN__N(tfn__vlimit)(x, (float)-10, (float)10);
         u = TFN__MUL(x, x);
-        return TFN__N(tfn__logistic_slope)(TFN__MUL(x, TFN__FMA(b, u, c)),
-                                           TFN__MUL(x, TFN__FMA(b3, u, c)));
+        return TFN__N(tfn__logistic_derivative)(TFN__MUL(x, TFN__FMA(b, u, c)),
+                                                TFN__MUL(x, TFN__FMA(b3, u, c)));
     default: return one;
     }
 }
 
-/* Choose the kind once, outside the loop. */
+/* Choose the kind once, outside the loop: a loop for each kind. */
 #define TFN__KINDS(kind, call)                                                                 \
     switch (kind) {                                                                            \
     case TFN_ACTIVATION_RELU: call(TFN_ACTIVATION_RELU); break;                                \
@@ -5730,7 +5740,7 @@ static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t 
                                             tfn_activation_kind kind)
 {
 #define TFN__CALL(which) \
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__act)(TFN__GET(x + i, k), which), k)
+    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vactivation)(TFN__GET(x + i, k), which), k)
     TFN__KINDS(kind, TFN__CALL)
 #undef TFN__CALL
 }
@@ -5745,38 +5755,41 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
     }
 }
 
-/* In blocks that stay in the cache; so are the two below. */
+/* f(gate) stays in the first cache: GATED values at a time. */
+#define TFN__GATED 256
 static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
                                        tfn_activation_kind kind)
 {
-    float t[256];
-    for (ptrdiff_t i = 0; i < n; i += 256) {
-        const ptrdiff_t count = tfn__min(n - i, 256);
+    float t[TFN__GATED];
+    for (ptrdiff_t i = 0; i < n; i += TFN__GATED) {
+        const ptrdiff_t count = tfn__min(n - i, TFN__GATED);
         TFN__N(tfn__activation_forward)(t, gate + i, count, kind);
         TFN__N(tfn__multiply)(y + i, t, up + i, count, false);
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* dx = f'(x) * dy. */
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
 #define TFN__CALL(which)                                                                       \
-    TFN__EACH(i, k, n)                                                                         \
-        TFN__N(tfn__store_or_add)(dx + i, TFN__MUL(TFN__N(tfn__slope)(TFN__GET(x + i, k),      \
-                                                                      which),                  \
-                                                   TFN__GET(dy + i, k)), k, add)
+    TFN__EACH(i, k, n) {                                                                       \
+        const TFN__V d = TFN__N(tfn__vderivative)(TFN__GET(x + i, k), which);                  \
+        TFN__N(tfn__store_or_add)(dx + i, TFN__MUL(d, TFN__GET(dy + i, k)), k, add);           \
+    }
     TFN__KINDS(kind, TFN__CALL)
 #undef TFN__CALL
 }
 
+/* dup = dy * f(gate), dgate = dy * up * f'(gate). */
 static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *dy,
                                         const float *gate, const float *up, ptrdiff_t n,
                                         tfn_activation_kind kind, bool add_gate, bool add_up)
 {
-    float t[256];
-    for (ptrdiff_t i = 0; i < n; i += 256) {
-        const ptrdiff_t count = tfn__min(n - i, 256);
+    float t[TFN__GATED];
+    for (ptrdiff_t i = 0; i < n; i += TFN__GATED) {
+        const ptrdiff_t count = tfn__min(n - i, TFN__GATED);
         if (dup) {
             TFN__N(tfn__activation_forward)(t, gate + i, count, kind);
             TFN__N(tfn__multiply)(dup + i, dy + i, t, count, add_up);
@@ -5788,7 +5801,9 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
 }
 #endif
 #undef TFN__KINDS
+#undef TFN__GATED
 
+/* y = x * v, a factor for each column. */
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
                                        ptrdiff_t cols, bool add)
 {
@@ -5800,12 +5815,14 @@ static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v,
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* dv = the sum over the rows of dy * x, a chain for each column; rows are ld apart. */
 static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, const float *x,
                                                 ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                                 bool add)
 {
     TFN__EACH(c, k, cols) {
-        TFN__V sum = add ? TFN__GET(dv + c, k) : TFN__SET(0);
+        TFN__V sum = TFN__SET(0);
+        if (add) sum = TFN__GET(dv + c, k);
         for (ptrdiff_t r = 0; r < rows; r++)
             sum = TFN__FMA(TFN__GET(dy + r*ld + c, k), TFN__GET(x + r*ld + c, k), sum);
         TFN__PUT(dv + c, sum, k);
@@ -5815,19 +5832,27 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
 #endif /* TFN__BODY */
 /* >> embed */
 #ifdef TFN__BODY
+/* Tokens and positions: rows of a table are looked up, added, or turned by. Their gradients go to
+ * the rows that were read, in the order of the tokens, so that the sums have one order; threads
+ * share out the columns. */
 
+/* y (rows, cols) = scale * table[token]; zeros for a token that is none. */
 static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32_t *tokens,
                                        ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t vocab, float scale)
 {
     const TFN__V s = TFN__SET(scale);
     for (ptrdiff_t r = 0; r < rows; r++, y += cols) {
-        const bool known = tokens[r] >= 0 && tokens[r] < vocab;
-        const float *row = table + (known ? tokens[r] : 0) * cols;
-        if (known) TFN__EACH(c, k, cols) TFN__PUT(y + c, TFN__MUL(s, TFN__GET(row + c, k)), k);
-        else TFNORM_MEMSET(y, 0, (size_t)cols * sizeof(float));
+        const float *row = table;
+        if (tokens[r] < 0 || tokens[r] >= vocab) {
+            TFNORM_MEMSET(y, 0, (size_t)cols * sizeof(float));
+            continue;
+        }
+        row += tokens[r] * cols;
+        TFN__EACH(c, k, cols) TFN__PUT(y + c, TFN__MUL(s, TFN__GET(row + c, k)), k);
     }
 }
 
+/* y = x + table[start + t], of rows (batch, time). */
 static void TFN__N(tfn__position_forward)(float *y, const float *x, const float *table,
                                           ptrdiff_t batch, ptrdiff_t time, ptrdiff_t cols,
                                           ptrdiff_t start)
@@ -5841,6 +5866,7 @@ static void TFN__N(tfn__position_forward)(float *y, const float *x, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* dtable[token] += scale * dy, token after token; rows are ld apart. */
 static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const int32_t *tokens,
                                         ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                         ptrdiff_t vocab, float scale)
@@ -5855,6 +5881,7 @@ static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const in
     }
 }
 
+/* dtable[start + t] = the sum of dy over the batch, a chain; rows are ld apart. */
 static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdiff_t batch,
                                            ptrdiff_t time, ptrdiff_t cols, ptrdiff_t ld,
                                            ptrdiff_t start, bool add)
@@ -5862,7 +5889,8 @@ static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdi
     for (ptrdiff_t t = 0; t < time; t++) {
         float *row = dtable + (start + t) * ld;
         TFN__EACH(c, k, cols) {
-            TFN__V sum = add ? TFN__GET(row + c, k) : TFN__SET(0);
+            TFN__V sum = TFN__SET(0);
+            if (add) sum = TFN__GET(row + c, k);
             for (ptrdiff_t b = 0; b < batch; b++)
                 sum = TFN__ADD(sum, TFN__GET(dy + (b*time + t) * ld + c, k));
             TFN__PUT(row + c, sum, k);
@@ -5871,14 +5899,18 @@ static void TFN__N(tfn__position_backward)(float *dtable, const float *dy, ptrdi
 }
 #endif
 
-/* One head: pairs (j, j + D/2) turned by the angle whose cosine and sine the table holds. */
+/* One head of rotary positions (Su et al. 2021, eq. 15): each pair (a, b) = (x[j], x[j + D/2]) is
+ * turned by its angle, (a cos - b sin, b cos + a sin). `half` is D/2; the table holds the cosines,
+ * then the sines. The inverse turns back, which is the gradient. */
 static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const float *table,
                                                  ptrdiff_t half, bool inverse, bool add)
 {
     TFN__EACH(j, k, half) {
-        const TFN__V a = TFN__GET(x + j, k), b = TFN__GET(x + half + j, k);
+        const TFN__V a = TFN__GET(x + j, k);
+        const TFN__V b = TFN__GET(x + half + j, k);
         const TFN__V c = TFN__GET(table + j, k);
-        TFN__V s = TFN__GET(table + half + j, k), u, v;
+        TFN__V s = TFN__GET(table + half + j, k);
+        TFN__V u, v;
         if (inverse) s = TFN__SUB(TFN__SET(0), s);
         u = TFN__SUB(TFN__MUL(a, c), TFN__MUL(b, s));
         v = TFN__ADD(TFN__MUL(b, c), TFN__MUL(a, s));
@@ -5891,6 +5923,7 @@ static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const
     }
 }
 
+/* All heads of rows (batch, time); the row at time t has position start + t. */
 static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, ptrdiff_t batch,
                                 ptrdiff_t time, ptrdiff_t heads, ptrdiff_t head_size,
                                 ptrdiff_t start, bool inverse, bool add)
@@ -5904,17 +5937,36 @@ static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, pt
 #endif /* TFN__BODY */
 /* >> loss */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* Label smoothing e over V classes spreads `each` on every class and leaves `rest` to the true one:
+/* Cross-entropy, and the step of an optimizer: `reference` has both in plain loops, without label
+ * smoothing and for AdamW alone. */
+
+/* Label smoothing e over n classes spreads `each` on every class and leaves `rest` to the true one:
  * loss = rest * nll + each * sum_v(-log p_v). Kind 0: each = e/V (Szegedy 2016; PyTorch, the
  * papers' fairseq); kind 1: each = e/(V-1), the true class keeps exactly 1-e (later fairseq). */
 static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each, double *rest)
 {
-    *each = e / (double)tfn__max(kind ? n - 1 : n, 1);
-    *rest = kind ? 1 - e - *each : 1 - e;
+    if (kind) {
+        *each = e / (double)tfn__max(n - 1, 1);
+        *rest = 1 - e - *each;
+    } else {
+        *each = e / (double)tfn__max(n, 1);
+        *rest = 1 - e;
+    }
 }
+
+#ifndef TFNORM_NO_TRAINING
+/* Is the decay added to the gradient, as an L2 penalty is? Else the weights shrink beside the step
+ * (Loshchilov & Hutter 2019). */
+static inline bool tfn__decay_is_coupled(const tfn_update_args *u)
+{
+    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
+    return u->optimizer == TFN_OPTIMIZER_SGD || u->optimizer == TFN_OPTIMIZER_ADAM || torch_radam;
+}
+#endif
 #endif
 
 #ifdef TFN__BODY
+/* sum(max - x): how far below the maximum the row lies, all classes together. */
 static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
 {
     const TFN__V m = TFN__SET(max);
@@ -5928,7 +5980,8 @@ static float TFN__N(tfn__row_below)(const float *x, ptrdiff_t n, float max)
 }
 
 /* With m = max x, l = sum exp(x - m): nll = log l + m - x_y, and
- * sum_v(-log p_v) = V log l + sum(m - x). */
+ * sum_v(-log p_v) = V log l + sum(m - x). In double from l on, then rounded. A row whose target is
+ * no class has loss 0. m and l are kept. */
 static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *stats,
                                                const float *logits, const int32_t *targets,
                                                ptrdiff_t rows, ptrdiff_t cols, float smoothing,
@@ -5939,35 +5992,42 @@ static void TFN__N(tfn__cross_entropy_forward)(float *loss, float *nll, float *s
     tfn__smooth((double)smoothing, kind, cols, &each, &rest);
     for (ptrdiff_t r = 0; r < rows; r++, x += cols) {
         const int32_t y = targets[r];
-        double n = 0, all = 0;
+        double hard = 0;                           /* nll */
+        double smooth = 0;
         if (y >= 0 && y < cols) {
             const float max = TFN__N(tfn__row_max)(x, cols);
             const float sum = TFN__N(tfn__row_exp_sum)(NULL, x, cols, max);
             const double z = tfn__log((double)sum);
-            n = z + ((double)max - (double)x[y]);
-            if (smoothing > 0)
-                all = (double)cols * z + (double)TFN__N(tfn__row_below)(x, cols, max);
+            hard = z + ((double)max - (double)x[y]);
+            smooth = hard;
+            if (smoothing > 0) {
+                const double below = (double)TFN__N(tfn__row_below)(x, cols, max);
+                smooth = rest*hard + each*((double)cols * z + below);
+            }
             stats[2*r] = max;
             stats[2*r + 1] = sum;
         }
-        loss[r] = (float)(smoothing > 0 ? rest*n + each*all : n);
-        if (nll) nll[r] = (float)n;
+        loss[r] = (float)smooth;
+        if (nll) nll[r] = (float)hard;
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = scale * exp(x - max) - share */
-static void TFN__N(tfn__softmax_slope)(float *dx, const float *x, ptrdiff_t n, float max,
-                                       float scale, float share, bool add)
+/* dx = scale * exp(x - max) - share, of n classes that have the same share of the target. */
+static void TFN__N(tfn__classes_gradient)(float *dx, const float *x, ptrdiff_t n, float max,
+                                          float scale, float share, bool add)
 {
-    const TFN__V m = TFN__SET(max), s = TFN__SET(scale), t = TFN__SET(-share);
+    const TFN__V m = TFN__SET(max);
+    const TFN__V s = TFN__SET(scale);
+    const TFN__V t = TFN__SET(-share);
     TFN__EACH(i, k, n) {
         const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__GET(x + i, k), m));
         TFN__N(tfn__store_or_add)(dx + i, TFN__FMA(s, e, t), k, add);
     }
 }
 
-/* dx_v = dloss * (p_v - each - rest [v = y]), p = exp(x - m)/l: the true class y for itself. */
+/* dx_v = dloss * (p_v - each - rest [v = y]), p = exp(x - m)/l: the classes before the true one, y,
+ * that one, and those after it. A dloss that is NULL is 1. */
 static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dloss,
                                                 const float *stats, const float *logits,
                                                 const int32_t *targets, ptrdiff_t rows,
@@ -5977,68 +6037,87 @@ static void TFN__N(tfn__cross_entropy_backward)(float *dlogits, const float *dlo
     double each, rest;
     tfn__smooth((double)smoothing, kind, cols, &each, &rest);
     for (ptrdiff_t r = 0; r < rows; r++, dlogits += cols, logits += cols) {
-        const float d = dloss ? dloss[r] : 1, m = stats[2*r], s = d / stats[2*r + 1];
-        const float false_share = (float)((double)d * each);
-        const float true_share = (float)((double)d * (each + rest));
-        const ptrdiff_t y = targets[r], after = y + 1;
+        const ptrdiff_t y = targets[r];
+        const ptrdiff_t after = y + 1;
+        const float m = stats[2*r];
+        float d = 1;
+        if (dloss) d = dloss[r];
         if (y >= 0 && y < cols) {
-            TFN__N(tfn__softmax_slope)(dlogits, logits, y, m, s, false_share, add);
-            TFN__N(tfn__softmax_slope)(dlogits + y, logits + y, 1, m, s, true_share, add);
-            TFN__N(tfn__softmax_slope)(dlogits + after, logits + after, cols - after, m, s,
-                                       false_share, add);
+            const float s = d / stats[2*r + 1];
+            const float false_share = (float)((double)d * each);
+            const float true_share = (float)((double)d * (each + rest));
+            TFN__N(tfn__classes_gradient)(dlogits, logits, y, m, s, false_share, add);
+            TFN__N(tfn__classes_gradient)(dlogits + y, logits + y, 1, m, s, true_share, add);
+            TFN__N(tfn__classes_gradient)(dlogits + after, logits + after, cols - after, m, s,
+                                          false_share, add);
         } else if (!add) {
             for (ptrdiff_t c = 0; c < cols; c++) dlogits[c] = 0;
         }
     }
 }
 
-/* -- the optimizers' pass over parameters p and moments m, v, once through memory ------------ */
-
-/* SGD: m = b1 m + g, step lr m (Nesterov: lr (g + b1 m)), PyTorch's form. Adam (Kingma & Ba 2015):
- * m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step step_size * m / (root * sqrt v + eps).
+/* -- the optimizers' pass over parameters p and moments m, v, once through memory --------------
  * Moments below 2^-100 become 0: those of a row that is no longer used would end as denormals. So a
  * gradient below 2^-100 counts as 0, the square of one below 2^-50 too, and Adam does not move what
  * has no second moment. (Weights that only decay take ages: at a rate of 1e-3 and a decay of 0.1
  * 800,000 updates to the first denormal.) */
-static TFN__INLINE TFN__V TFN__N(tfn__step_of)(float *m, float *v, TFN__V g, ptrdiff_t k,
-                                               const tfn_update_args *u)
+
+/* SGD's step of k weights from i on: lr m, m = b1 m + g; Nesterov's lr (g + b1 m); without m lr g.
+ * PyTorch's form. */
+static TFN__INLINE TFN__V TFN__N(tfn__sgd_step)(float *m, TFN__V g, ptrdiff_t i, ptrdiff_t k,
+                                                const tfn_update_args *u)
 {
-    const TFN__V b1 = TFN__SET(u->beta1), b2 = TFN__SET(u->beta2), one = TFN__SET(1);
-    TFN__V mean, square;
-    if (u->optimizer == TFN_OPTIMIZER_SGD) {
-        if (!m) return TFN__MUL(TFN__SET(u->lr), g);
-        mean = TFN__N(tfn__vcut)(TFN__FMA(b1, TFN__GET(m, k), g), TFN__LEAST);
-        TFN__PUT(m, mean, k);
-        return TFN__MUL(TFN__SET(u->lr), u->nesterov ? TFN__FMA(b1, mean, g) : mean);
-    }
-    mean = TFN__FMA(b1, TFN__GET(m, k), TFN__MUL(TFN__SUB(one, b1), g));
-    mean = TFN__N(tfn__vcut)(mean, TFN__LEAST);
-    g = TFN__N(tfn__vcut)(g, TFN__LEAST_ROOT);
-    square = TFN__FMA(b2, TFN__GET(v, k), TFN__MUL(TFN__MUL(TFN__SUB(one, b2), g), g));
-    square = TFN__N(tfn__vcut)(square, TFN__LEAST);
-    TFN__PUT(m, mean, k);
-    TFN__PUT(v, square, k);
-    mean = TFN__MUL(TFN__SET(u->step_size), mean);
-    if (!u->adaptive) return mean;
-    mean = TFN__DIV(mean, TFN__FMA(TFN__ROOT(square), TFN__SET(u->root), TFN__SET(u->eps)));
-    return TFN__LESS(square, TFN__SET(TFN__LEAST), TFN__SET(0), mean);
+    const TFN__V b1 = TFN__SET(u->beta1);
+    TFN__V mean;
+    if (!m) return TFN__MUL(TFN__SET(u->lr), g);
+    mean = TFN__N(tfn__vcut)(TFN__FMA(b1, TFN__GET(m + i, k), g), TFN__LEAST);
+    TFN__PUT(m + i, mean, k);
+    if (u->nesterov) mean = TFN__FMA(b1, mean, g);
+    return TFN__MUL(TFN__SET(u->lr), mean);
 }
 
+/* Adam's (Kingma & Ba 2015, algorithm 1): m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step
+ * step_size * m / (root * sqrt v + eps), where the corrections of the bias are in step_size and
+ * root; RAdam's, while v is not to be trusted, step_size * m. */
+static TFN__INLINE TFN__V TFN__N(tfn__adam_step)(float *m, float *v, TFN__V g, ptrdiff_t i,
+                                                 ptrdiff_t k, const tfn_update_args *u)
+{
+    const TFN__V one = TFN__SET(1);
+    const TFN__V b1 = TFN__SET(u->beta1);
+    const TFN__V b2 = TFN__SET(u->beta2);
+    TFN__V mean, square, step;
+    mean = TFN__FMA(b1, TFN__GET(m + i, k), TFN__MUL(TFN__SUB(one, b1), g));
+    mean = TFN__N(tfn__vcut)(mean, TFN__LEAST);
+    g = TFN__N(tfn__vcut)(g, TFN__LEAST_ROOT);
+    square = TFN__FMA(b2, TFN__GET(v + i, k), TFN__MUL(TFN__MUL(TFN__SUB(one, b2), g), g));
+    square = TFN__N(tfn__vcut)(square, TFN__LEAST);
+    TFN__PUT(m + i, mean, k);
+    TFN__PUT(v + i, square, k);
+    step = TFN__MUL(TFN__SET(u->step_size), mean);
+    if (!u->adaptive) return step;
+    step = TFN__DIV(step, TFN__FMA(TFN__ROOT(square), TFN__SET(u->root), TFN__SET(u->eps)));
+    return TFN__LESS(square, TFN__SET(TFN__LEAST), TFN__SET(0), step);
+}
+
+/* p -= step, with the gradient times grad_scale; decay is coupled (g += decay * p) or not
+ * (p -= lr * decay * p). An update that is skipped changes the moments alone. */
 static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
                                 const tfn_update_args *u)
 {
-    const TFN__V scale = TFN__SET(u->grad_scale), decay = TFN__SET(u->decay);
+    const TFN__V scale = TFN__SET(u->grad_scale);
+    const TFN__V decay = TFN__SET(u->decay);
     const TFN__V shrink = TFN__SET(u->lr * u->decay);
-    const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
-    const bool coupled = u->optimizer == TFN_OPTIMIZER_SGD || u->optimizer == TFN_OPTIMIZER_ADAM
-        || torch_radam;
+    const bool coupled = tfn__decay_is_coupled(u) && u->decay > 0;
+    const bool decoupled = !tfn__decay_is_coupled(u) && u->decay > 0;
     TFN__EACH(i, k, n) {
-        TFN__V x = TFN__GET(p + i, k), d = TFN__N(tfn__vcut)(TFN__GET(g + i, k), TFN__LEAST);
+        TFN__V x = TFN__GET(p + i, k);
+        TFN__V d = TFN__N(tfn__vcut)(TFN__GET(g + i, k), TFN__LEAST);
         d = TFN__MUL(d, scale);
-        if (coupled && u->decay > 0) d = TFN__FMA(decay, x, d);
-        d = TFN__N(tfn__step_of)(m ? m + i : NULL, v ? v + i : NULL, d, k, u);
+        if (coupled) d = TFN__FMA(decay, x, d);
+        if (u->optimizer == TFN_OPTIMIZER_SGD) d = TFN__N(tfn__sgd_step)(m, d, i, k, u);
+        else d = TFN__N(tfn__adam_step)(m, v, d, i, k, u);
         if (u->skip) continue;
-        if (!coupled && u->decay > 0) x = TFN__SUB(x, TFN__MUL(shrink, x));
+        if (decoupled) x = TFN__SUB(x, TFN__MUL(shrink, x));
         TFN__PUT(p + i, TFN__SUB(x, d), k);
     }
 }
