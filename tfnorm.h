@@ -11167,23 +11167,240 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
 #endif /* TFN__IMPLEMENTING */
 /* >> builder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* One builder records training, evaluation and decoding; topologies reach it as rows only. */
+/* The builder records a whole model on a tape. It walks through the stacks, their layers and the
+ * sub-layers of these, from the tokens to the loss; training, evaluation and one-token decoding are
+ * recorded by the same functions. Topologies are data here. A sub-layer F, attention or feed-
+ * forward, with the input x in a layer that began with x_0, is joined to the stream by
+ *
+ *     u = in * N_in(source) - s               source: x, x_0, or the u of the layer's first F
+ *     p = Drop(N_branch(F(u)))
+ *     z = skip * from + out * p + extra * x_0       from: x, N_in(x), or x_0
+ *     x = N_sum(z)
+ *
+ * where every norm, scale and shift is absent unless the join of the topology's row has it. So
+ * Post-LN has N_sum alone, Pre-LN N_in alone, DeepNorm N_sum and a constant skip.
+ *
+ * Parameters are found by where they belong: the spot (stack, layer, sub-layer), their part in it
+ * (W_q, the norm before F) and their kind (matrix, bias, gain). The first tape makes them in the
+ * order in which it wants them, which is the order of the flat vector; later tapes find them again.
+ * A spot is a value of four bytes that goes down with the calls. What belongs elsewhere is asked
+ * for with another one: a gain that the sub-layers of a layer share belongs to no sub-layer, a
+ * shared embedding to no stack. The order of calls is the order of nodes and of parameters, hence
+ * part of the bits: two calls that record never stand in one argument list. */
 
-/* -- parameters: a table of places in one flat vector ---------------------------------------- */
+/* -- what a plain build leaves out ------------------------------------------------------------ */
+
+/* A plain build (TFN__ALL is false: no training, no other norms) has the plain rows only, and
+ * refuses the options below when it resolves a description. Asked through these functions they are
+ * constants there, and the compiler drops the code that depends on them. */
+static bool tfn__is_folded(const tfn_model_desc *d)  { return TFN__ALL && d->folded; }
+static bool tfn__is_half(const tfn_model_desc *d)    { return TFN__ALL && d->half; }
+static bool tfn__has_frames(const tfn_model_desc *d) { return TFN__ALL && d->bands > 0; }
+static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
+static bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
+
+static bool tfn__gates(const tfn_join *j)          { return TFN__ALL && j->gate; }
+static bool tfn__shifts(const tfn_join *j)         { return TFN__ALL && j->shifts; }
+static bool tfn__scales_hidden(const tfn_join *j)  { return TFN__ALL && j->scales; }
+static bool tfn__normalizes_inner(const tfn_join *j) { return TFN__ALL && j->norm_inner; }
+static bool tfn__interpolates(const tfn_join *j)
+{
+    return TFN__ALL && j->skip.kind == TFN_SCALE_LERP;
+}
+static bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
+{
+    return TFN__ALL && j->head_scale == where;
+}
+
+/* A flag of norms beyond gain and bias. */
+static bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
+{
+    return TFN__ALL && (norm->flags & flag) != 0;
+}
+
+/* The model starts as LSUV has it: each linear map's output of variance 1. */
+static bool tfn__wants_unit_variance(const tfn_model_desc *d)
+{
+    return TFN__ALL && tfn_init_find(d->init)->unit_variance;
+}
+
+/* Scales beyond constants and learned ones. */
+static bool tfn__is_special_scale(const tfn_scale_rule *s) { return s->kind > TFN_SCALE_VECTOR; }
+static bool tfn__is_scheduled(const tfn_scale_rule *s)
+{
+    return TFN__ALL && s->kind == TFN_SCALE_SCHEDULED;
+}
+
+/* A join that plain builds refuse. */
+static bool tfn__is_special(const tfn_join *j)
+{
+    if (j->norm_inner || j->shifts || j->gate || j->extra_last || j->scales) return true;
+    if (j->source != TFN_SOURCE_STREAM || j->qk > TFN_QK_NORM_NONE) return true;
+    if (j->head_scale != TFN_HEAD_SCALE_NONE) return true;
+    return tfn__is_special_scale(&j->in) || tfn__is_special_scale(&j->out)
+        || tfn__is_special_scale(&j->skip) || tfn__is_special_scale(&j->extra);
+}
+
+/* -- spots: where something belongs ------------------------------------------------------------ */
 
 enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
+enum { TFN__NO_LAYER = -1 };
 enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
-/* Kinds; gains are scales too. From STATE on no parameters, but what training keeps beside them. */
-enum { TFN__MATRIX, TFN__BIAS, TFN__GAIN, TFN__ALPHA, TFN__SHIFT, TFN__DIRECTION, TFN__GAMMA,
-       TFN__STATE,
-       TFN__MEAN, TFN__VARIANCE, TFN__SQUARE, TFN__NU,
-       TFN__UPDATES,            /* how many updates the weights have seen, for what is scheduled */
-       TFN__SIGMA_U, TFN__SIGMA_V };    /* what sigma is estimated with */
-static const char *const tfn__kind_names[] = {
-    ".weight", ".bias", ".weight", ".alpha", ".shift", ".direction", ".gamma", ".weight",
-    ".running_mean", ".running_var", ".running_square", ".running_nu", ".updates", ".sigma_u",
-    ".sigma_v"
-};
+
+typedef struct tfn__spot {
+    int16_t layer;                       /* from 0, or TFN__NO_LAYER */
+    uint8_t stack;                       /* no stack: what the stacks share, and the model's end */
+    uint8_t sub;                         /* a tfn_sublayer, or TFN__NO_SUB */
+} tfn__spot;
+
+static tfn__spot tfn__spot_in(int stack, int32_t layer, int sub)
+{
+    tfn__spot at;
+    at.layer = (int16_t)layer;
+    at.stack = (uint8_t)stack;
+    at.sub = (uint8_t)sub;
+    return at;
+}
+
+/* What belongs to the whole model, to a stack, to a layer, to the layer of a sub-layer. */
+static tfn__spot tfn__spot_of_model(void)
+{
+    return tfn__spot_in(TFN__NO_STACK, TFN__NO_LAYER, TFN__NO_SUB);
+}
+static tfn__spot tfn__spot_of_stack(int stack)
+{
+    return tfn__spot_in(stack, TFN__NO_LAYER, TFN__NO_SUB);
+}
+static tfn__spot tfn__spot_of_layer(int stack, int32_t layer)
+{
+    return tfn__spot_in(stack, layer, TFN__NO_SUB);
+}
+static tfn__spot tfn__layer_of(tfn__spot at)
+{
+    return tfn__spot_in(at.stack, at.layer, TFN__NO_SUB);
+}
+static tfn__spot tfn__spot_of(const tfn__weight *w)
+{
+    return tfn__spot_in(w->stack, w->layer, w->sub);
+}
+
+static bool tfn__in_decoder(tfn__spot at)  { return at.stack == TFN__IN_DECODER; }
+static bool tfn__in_sublayer(tfn__spot at) { return at.sub < TFN__NO_SUB; }
+static bool tfn__in_ffn(tfn__spot at)
+{
+    return at.sub == TFN_SUBLAYER_FFN || at.sub == TFN_SUBLAYER_FFN_BEFORE;
+}
+
+/* An encoder alone and a decoder alone are the only stacks of their models. */
+static bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
+{
+    if (tfn__in_decoder(at)) return d->arch != TFN_ARCH_ENCODER;
+    return d->arch != TFN_ARCH_DECODER;
+}
+
+/* The stack whose tokens are the source; every other stack reads the target. */
+static bool tfn__reads_source(const tfn_model_desc *d, tfn__spot at)
+{
+    return at.stack == TFN__IN_ENCODER && d->arch == TFN_ARCH_ENCODER_DECODER;
+}
+
+/* Options that a stack has of its own: its topology and its norm. */
+static const tfn_topology *tfn__stack_row(const tfn_model_desc *d, int32_t stack)
+{
+    return stack == TFN__IN_DECODER ? d->decoder_topology : d->topology;
+}
+static const tfn_topology *tfn__row(const tfn_model_desc *d, tfn__spot at)
+{
+    return tfn__stack_row(d, at.stack);
+}
+static const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot at)
+{
+    if (tfn__in_decoder(at)) return tfn_norm_find(d->decoder_norm);
+    return tfn_norm_find(d->norm);
+}
+
+/* A flag of the stack's row: plain rows have a final norm and an embedding norm. */
+static bool tfn__has_plain(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
+{
+    return (tfn__row(d, at)->flags & flag) != 0;
+}
+static bool tfn__has(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
+{
+    return TFN__ALL && tfn__has_plain(d, at, flag);
+}
+
+static tfn_aggregate tfn__aggregate_of(const tfn_model_desc *d, tfn__spot at)
+{
+    if (!TFN__ALL) return TFN_AGGREGATE_NONE;
+    return tfn__row(d, at)->aggregate;
+}
+
+/* The join of a sub-layer. Rules count layers from 1. */
+static tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
+{
+    const tfn_place place = tfn__place_at(d, tfn__in_decoder(at), (tfn_sublayer)at.sub,
+                                          at.layer + 1);
+    return tfn_topology_join(tfn__row(d, at), &place);
+}
+
+/* What an attention does to its queries and keys: the option, or what the row says. */
+static tfn_qk_norm tfn__qk_form(const tfn_model_desc *d, tfn__spot at)
+{
+    if (!TFN__ALL) return TFN_QK_NORM_NONE;
+    if (d->qk_norm != TFN_QK_NORM_DEFAULT) return d->qk_norm;
+    return tfn__join_at(d, at).qk;
+}
+
+/* value * N^n * M^m * l^layer, with the depths N of the encoder, M of the decoder; 1 without a
+ * scale. */
+static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, tfn__spot at)
+{
+    const int32_t layer = (int32_t)tfn__max(at.layer + 1, 1);
+    double v = (double)s->value;
+    if (s->kind == TFN_SCALE_NONE) return 1;
+    v *= tfn__pow(tfn__depth(d, false), (double)s->n)
+       * tfn__pow(tfn__depth(d, true), (double)s->m);
+    return (float)(v * tfn__pow(layer, (double)s->layer));
+}
+
+/* The sub-layers of a layer of this stack, in their order. */
+typedef struct tfn__subs {
+    int          count;
+    tfn_sublayer kind[4];
+} tfn__subs;
+
+static tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
+{
+    const bool cross = tfn__in_decoder(at) && d->arch == TFN_ARCH_ENCODER_DECODER;
+    tfn__subs o;
+    o.count = 0;
+    if (tfn__has(d, at, TFN_TOPOLOGY_MACARON)) o.kind[o.count++] = TFN_SUBLAYER_FFN_BEFORE;
+    o.kind[o.count++] = TFN_SUBLAYER_SELF_ATTENTION;
+    if (cross) o.kind[o.count++] = TFN_SUBLAYER_CROSS_ATTENTION;
+    o.kind[o.count++] = TFN_SUBLAYER_FFN;
+    return o;
+}
+
+/* The place of a sub-layer of the layer of `at`. */
+static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
+{
+    return tfn__spot_in(at.stack, at.layer, (int)kind);
+}
+
+/* -- parameters: a table over one flat vector -------------------------------------------------- */
+
+/* The kinds of a part's tensors and how their names end; gains are scales, too. From STATE on they
+ * are no parameters, but what training keeps beside them:
+ * FOLDED_SCALE   a profiled scale that goes into other weights
+ * MEAN to NU     running statistics of norms over the batch
+ * UPDATES        how many updates the weights have seen, for what is scheduled
+ * SIGMA_U, _V    what sigma is estimated with */
+#define TFN__KINDS(X)                                                                              \
+    X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, ".alpha")                    \
+    X(SHIFT, ".shift") X(DIRECTION, ".direction") X(GAMMA, ".gamma")                               \
+    X(FOLDED_SCALE, ".weight") X(MEAN, ".running_mean") X(VARIANCE, ".running_var")                \
+    X(SQUARE, ".running_square") X(NU, ".running_nu") X(UPDATES, ".updates")                       \
+    X(SIGMA_U, ".sigma_u") X(SIGMA_V, ".sigma_v")
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
     X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm") X(NORM_O, "norm_o")        \
@@ -11199,10 +11416,14 @@ static const char *const tfn__kind_names[] = {
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
     X(CONV_1, "conv_1") X(CONV_2, "conv_2") X(PROJECT_0, "project_0") X(PROJECT_1, "project_1")    \
     X(PROJECT_2, "project_2") X(SCHEDULE, "schedule")
+#define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
-#define TFN__PART_NAME(id, name) name,
+#define TFN__NAME(id, name) name,
+enum { TFN__KINDS(TFN__KIND_ENUM) TFN__KIND_COUNT };
+enum { TFN__STATE = TFN__FOLDED_SCALE };
 enum { TFN__PARTS(TFN__PART_ENUM) TFN__PART_COUNT };
-static const char *const tfn__part_names[] = { TFN__PARTS(TFN__PART_NAME) };
+static const char *const tfn__kind_names[] = { TFN__KINDS(TFN__NAME) };
+static const char *const tfn__part_names[] = { TFN__PARTS(TFN__NAME) };
 
 /* "decoder.3.self.q.weight" */
 static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
@@ -11214,295 +11435,315 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
-enum { TFN__FRAMES };       /* the slot of the float input that every model of frames binds */
-/* First numbers of the probes that profile: of scales, of the outputs of linear maps. */
-enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
-
 typedef struct tfn__builder {
     tfn_tape    *t;
     const tfn_model_desc *d;
     tfn__weight *weights;
     int32_t      count, capacity;      /* capacity 0: the table is complete, only look up */
-    int64_t      floats, buffers;
-    bool         decode;               /* against caches */
-    int32_t      stack, sub, layer;    /* where the builder is */
+    int64_t      floats, buffers;      /* where the next parameter and the next state lie */
+    bool         decode;               /* one token at a time, against caches of the past */
     int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
-    tfn_rows     rows;
-    tfn_join     join;                 /* of this sub-layer */
-    tfn_var      embedding, table, memory, logits[3];    /* logits of clusters of words */
-    tfn_var      first, side;          /* what the layer's first branch read; the second stream */
+    tfn_var      embedding, table, memory;
+    tfn_var      logits[3];            /* of clusters of words */
 } tfn__builder;
 
-static const tfn_topology *tfn__stack_row(const tfn_model_desc *d, int32_t stack)
+static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
+                                           tfn__spot at, int part, int kind)
 {
-    return stack == TFN__IN_DECODER ? d->decoder_topology : d->topology;
-}
-static const tfn_topology *tfn__row(const tfn__builder *b)
-{
-    return tfn__stack_row(b->d, b->stack);
-}
-static bool tfn__has(const tfn__builder *b, uint32_t flag)
-{
-    return (tfn__row(b)->flags & flag) != 0;
-}
-/* A flag beyond the plain rows' final norm and embedding norm. */
-#define TFN__HAS(b, flag) (TFN__ALL && tfn__has(b, flag))
-
-static tfn__weight *tfn__find_weight(const tfn__builder *b, int part, int kind)
-{
-    for (int32_t i = 0; i < b->count; i++) {
-        tfn__weight *w = b->weights + i;
-        if (w->stack == b->stack && w->sub == b->sub && w->layer == b->layer && w->part == part
-            && w->kind == kind) return w;
+    for (int32_t i = 0; i < count; i++) {
+        const tfn__weight *w = weights + i;
+        if (w->part == part && w->kind == kind && w->layer == at.layer && w->stack == at.stack
+            && w->sub == at.sub) return w;
     }
     return NULL;
 }
 
-static tfn__weight *tfn__new_weight(tfn__builder *b, int part, int kind, int32_t rows,
-                                    int32_t cols, float initial)
+static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
+                                    int32_t rows, int32_t cols, float initial)
 {
     int64_t *floats = kind >= TFN__STATE ? &b->buffers : &b->floats;
-    const tfn__weight w = { *floats, rows, cols, (int16_t)b->layer, (uint8_t)b->stack,
-                            (uint8_t)b->sub, (uint8_t)part, (uint8_t)kind, initial };
+    tfn__weight *w;
     if (b->count >= b->capacity) {
         tfn__tape_error(b->t, TFN_NO_MEMORY, "model", "more than %d parameters", b->capacity, 0);
         return NULL;
     }
+    w = b->weights + b->count++;
+    w->at = *floats;
+    w->rows = rows;
+    w->cols = cols;
+    w->layer = at.layer;
+    w->stack = at.stack;
+    w->sub = at.sub;
+    w->part = (uint8_t)part;
+    w->kind = (uint8_t)kind;
+    w->initial = initial;
     *floats += tfn__padded((int64_t)rows * cols);
-    b->weights[b->count] = w;
-    return b->weights + b->count++;
+    return w;
 }
 
-/* The parameter of this place: made by the first tape, found again by the others. */
-static tfn_var tfn__weight_of(tfn__builder *b, int part, int kind, int32_t rows, int32_t cols,
-                              float initial)
+/* The parameter (rows, cols) of a place: made by the first tape, found again by the others. One
+ * that several sub-layers share must be one node: the flags of its gradient are counted by node. */
+static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind, int32_t rows,
+                              int32_t cols, float initial)
 {
-    const tfn__weight *w = tfn__find_weight(b, part, kind);
-    if (!w) w = tfn__new_weight(b, part, kind, rows, cols, initial);
+    const bool shared = !tfn__in_sublayer(at) || part == TFN__PART_QK_SCALE;
+    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, kind);
+    if (!w) w = tfn__new_weight(b, at, part, kind, rows, cols, initial);
     if (!w) return tfn__none;
-    return kind >= TFN__STATE ? tfn__buffer_at(b->t, rows, cols, w->at)
-                              : tfn__param_at(b->t, rows, cols, w->at,
-                                             b->sub == TFN__NO_SUB || part == TFN__PART_QK_SCALE);
+    if (kind >= TFN__STATE) return tfn__buffer_at(b->t, rows, cols, w->at);
+    return tfn__param_at(b->t, rows, cols, w->at, shared);
 }
-/* A learned scalar or vector, and one that all sub-layers of a layer share. */
-static tfn_var tfn__gain_at(tfn__builder *b, int part, int32_t cols, float initial)
+
+/* A learned scalar or vector. */
+static tfn_var tfn__gain_at(tfn__builder *b, tfn__spot at, int part, int32_t cols, float initial)
 {
-    return tfn__weight_of(b, part, TFN__GAIN, 1, cols, initial);
-}
-static tfn_var tfn__shared_gain(tfn__builder *b, int part, int32_t cols, float initial)
-{
-    int32_t sub = b->sub;
-    tfn_var gain;
-    b->sub = TFN__NO_SUB;
-    gain = tfn__gain_at(b, part, cols, initial);
-    b->sub = sub;
-    return gain;
+    return tfn__weight_of(b, at, part, TFN__GAIN, 1, cols, initial);
 }
 
 /* The count of updates that scheduled scales read, one for the whole model. It is saved with the
  * weights: without it they mean nothing. */
 static tfn_var tfn__updates_of(tfn__builder *b)
 {
-    const int32_t stack = b->stack, sub = b->sub, layer = b->layer;
-    tfn_var updates;
-    b->stack = TFN__NO_STACK;
-    b->sub = TFN__NO_SUB;
-    b->layer = -1;
-    updates = tfn__weight_of(b, TFN__PART_SCHEDULE, TFN__UPDATES, 1, 1, 0);
-    b->stack = stack;
-    b->sub = sub;
-    b->layer = layer;
-    return updates;
+    return tfn__weight_of(b, tfn__spot_of_model(), TFN__PART_SCHEDULE, TFN__UPDATES, 1, 1, 0);
 }
 
-/* value * N^n * M^m * l^layer; 1 where the row has no scale. */
-static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, int32_t layer)
+/* -- probes: numbers of what is watched -------------------------------------------------------- */
+
+/* A point that the user watches has the number point | kind << 4 | decoder << 7 | layer << 8. The
+ * library's own begin beyond them: PROFILE + 2 w and + 2 w + 1 are the branch and the skip of the
+ * profiled scale that is weight w, OUTPUTS + w is the output of the linear map of matrix w. */
+enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
+
+/* A point of a sub-layer or stack can be watched. */
+static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, tfn_var x)
 {
-    double v = (double)s->value;
-    if (s->kind == TFN_SCALE_NONE) return 1;
-    v *= tfn__pow(tfn__depth(d, false), (double)s->n)
-       * tfn__pow(tfn__depth(d, true), (double)s->m);
-    return (float)(v * tfn__pow(layer < 1 ? 1 : layer, (double)s->layer));
+    int32_t id = (int32_t)point;
+    if (!tfn__is_watched(b->d) || !b->t->training) return x;
+    if (tfn__in_sublayer(at)) id |= at.sub << 4;
+    if (tfn__in_decoder(at)) id |= 1 << 7;
+    if (at.layer > 0) id |= at.layer << 8;
+    tfn_probe(b->t, x, id);
+    return x;
 }
 
-/* -- the order of sub-layers ------------------------------------------------------------------ */
-
-/* The sub-layers of a layer of this stack, in their order: how many. */
-static int tfn__order_of(const tfn__builder *b, tfn_sublayer order[4])
+/* The profile sees the branch, then the skip before its scale: see tfn__profile_probe. */
+static void tfn__probe_profile(tfn__builder *b, tfn__spot at, tfn_scale_kind skip, tfn_var x,
+                               tfn_var p)
 {
-    int count = 0;
-    if (TFN__HAS(b, TFN_TOPOLOGY_MACARON)) order[count++] = TFN_SUBLAYER_FFN_BEFORE;
-    order[count++] = TFN_SUBLAYER_SELF_ATTENTION;
-    if (b->stack == TFN__IN_DECODER && b->d->arch == TFN_ARCH_ENCODER_DECODER)
-        order[count++] = TFN_SUBLAYER_CROSS_ATTENTION;
-    order[count++] = TFN_SUBLAYER_FFN;
-    return count;
+    int kind = TFN__GAIN;
+    const tfn__weight *w;
+    int32_t id;
+    if (!TFN__ALL || !b->t->training) return;
+    if (skip == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
+    else if (skip != TFN_SCALE_PROFILED) return;
+    w = tfn__find_weight(b->weights, b->count, at, TFN__PART_SKIP, kind);
+    if (!w) return;                             /* the evaluation's tape comes first and makes it */
+    id = TFN__PROFILE + 2 * (int32_t)(w - b->weights);
+    tfn_probe(b->t, p, id);
+    tfn_probe(b->t, x, id + 1);
 }
 
-static tfn_join tfn__join_at(const tfn__builder *b, tfn_sublayer kind)
+/* LSUV watches the outputs of linear maps. */
+static void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y)
 {
-    tfn_place place = tfn__place_at(b->d, b->stack == TFN__IN_DECODER, kind, b->layer + 1);
-    return tfn_topology_join(tfn__row(b), &place);
+    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, TFN__MATRIX);
+    if (w) tfn_probe(b->t, y, TFN__OUTPUTS + (int32_t)(w - b->weights));
 }
 
-static const tfn_norm_rule *tfn__norm_rule_of(const tfn__builder *b)
+/* -- what a folded model leaves out: see tfn_model_fold --------------------------------------- */
+
+/* Each function says whether its derivation holds at a sub-layer. The builder asks it to leave
+ * something out, the fold to put the same thing into weights. Where none holds, a scale or norm
+ * stays as it was trained, and the folded model is right with it. */
+
+/* (u - s) W + b = u W + (b - s 1^T W): maps that read a shifted value have a bias that takes the
+ * shift, in models without biases too. Keys and values of a cross-attention read the memory. */
+static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
 {
-    return tfn_norm_find(b->stack == TFN__IN_DECODER ? b->d->decoder_norm : b->d->norm);
+    if (!tfn__in_sublayer(at) || !tfn__join_at(d, at).shifts) return false;
+    switch (part) {
+    case TFN__PART_K:
+    case TFN__PART_V:  return at.sub == TFN_SUBLAYER_SELF_ATTENTION;
+    case TFN__PART_Q:
+    case TFN__PART_W1:
+    case TFN__PART_W2:
+    case TFN__PART_W3: return true;
+    default:           return false;
+    }
 }
 
-/* -- what a folded model leaves out: see tfn_model_fold -------------------------------------- */
-
-/* Each function says whether its derivation holds at the sub-layer where the builder is. The
- * builder asks it to leave something out, the fold to put the same thing into weights. Where none
- * holds, a scale or norm stays as it was trained, and the folded model is right with it. */
-
-/* x W + b reads shifts: of u = .. - s, and within the feed-forward. They become biases. */
-static bool tfn__reads_shift(const tfn__builder *b, int part)
+static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
-    if (b->sub >= TFN__NO_SUB || !b->join.shifts) return false;
-    if (part == TFN__PART_K || part == TFN__PART_V) return b->sub == TFN_SUBLAYER_SELF_ATTENTION;
-    return part == TFN__PART_Q || part == TFN__PART_W1 || part == TFN__PART_W2
-        || part == TFN__PART_W3;
-}
-static bool tfn__biased(const tfn__builder *b, int part)
-{
-    if (TFN__ALL && b->d->folded && tfn__reads_shift(b, part)) return true;
-    return !b->d->no_bias && !TFN__HAS(b, TFN_TOPOLOGY_BIASLESS);
+    if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
+    return !d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS);
 }
 
 /* What the first sub-layer of this layer reads, later ones read too. */
-static bool tfn__first_is_read(const tfn__builder *b)
+static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
 {
-    tfn_sublayer order[4];
-    const int count = tfn__order_of(b, order);
-    if (b->sub != (int32_t)order[0]) return false;
-    for (int i = 1; i < count; i++)
-        if (tfn__join_at(b, order[i]).source == TFN_SOURCE_FIRST) return true;
+    const tfn__subs o = tfn__subs_of(d, at);
+    if (at.sub != (uint8_t)o.kind[0]) return false;
+    for (int i = 1; i < o.count; i++)
+        if (tfn__join_at(d, tfn__sublayer_at(at, o.kind[i])).source == TFN_SOURCE_FIRST)
+            return true;
     return false;
+}
+
+/* The matrix behind a norm of a sub-layer, the first of several, or -1: no matrix alone. */
+static int tfn__reader_of_norm(tfn__spot at, int norm)
+{
+    switch (norm) {
+    case TFN__PART_NORM_O: return TFN__PART_O;
+    case TFN__PART_NORM_2: return TFN__PART_W2;
+    case TFN__PART_NORM_IN:
+        if (tfn__in_ffn(at)) return TFN__PART_W1;
+        return TFN__PART_Q;
+    default: return -1;
+    }
 }
 
 /* (g n + t) W = n (g W) + t W: the affine part of a norm that linear maps of this sub-layer alone
- * read. t wants a bias. Of SeedNorm the factor of n is no constant. */
-static bool tfn__folds_norm(const tfn__builder *b, int part)
+ * read. t wants a bias, and so do the means of a batch. SeeDNorm's factor of n is no constant. */
+static bool tfn__folds_norm(const tfn_model_desc *d, tfn__spot at, int part)
 {
-    const tfn_norm_rule *norm = tfn__norm_rule_of(b);
-    const bool moved = (norm->flags & TFN_FLAG_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
-    const bool ffn = b->sub == TFN_SUBLAYER_FFN || b->sub == TFN_SUBLAYER_FFN_BEFORE;
-    int reader = ffn ? TFN__PART_W1 : TFN__PART_Q;
-    if (!TFN__ALL || !b->d->folded || norm->kind == TFN_NORM_SEED) return false;
-    if (part == TFN__PART_NORM_O) reader = TFN__PART_O;
-    else if (part == TFN__PART_NORM_2) reader = TFN__PART_W2;
-    else if (part != TFN__PART_NORM_IN) return false;
-    if (moved && !tfn__biased(b, reader)) return false;
+    const tfn_norm_rule *norm = tfn__norm_rule_of(d, at);
+    const bool shifted = (norm->flags & TFN_FLAG_BIAS) != 0 || norm->kind == TFN_NORM_BATCH;
+    const int reader = tfn__reader_of_norm(at, part);
+    if (!tfn__is_folded(d) || reader < 0 || norm->kind == TFN_NORM_SEED) return false;
+    if (shifted && !tfn__biased(d, at, reader)) return false;
     if (part != TFN__PART_NORM_IN) return true;
-    return b->join.skip_from != TFN_SOURCE_NORMED && !tfn__first_is_read(b);
+    if (tfn__join_at(d, at).skip_from == TFN_SOURCE_NORMED) return false;
+    return !tfn__first_is_read(d, at);
 }
 
 /* u = in * y - s: into the maps that read u, which nothing else does; with the norm before it. */
-static bool tfn__folds_input(const tfn__builder *b)
+static bool tfn__folds_input(const tfn_model_desc *d, tfn__spot at)
 {
-    return b->join.norm_in ? tfn__folds_norm(b, TFN__PART_NORM_IN)
-                           : TFN__ALL && b->d->folded && b->join.skip_from != TFN_SOURCE_NORMED;
+    tfn_join j;
+    if (!tfn__is_folded(d)) return false;
+    j = tfn__join_at(d, at);
+    if (j.norm_in) return tfn__folds_norm(d, at, TFN__PART_NORM_IN);
+    return j.skip_from != TFN_SOURCE_NORMED;
 }
 
-/* (h y) W = y (h W): not across a norm, but for one of constant statistics. */
-static bool tfn__folds_head_scale(const tfn__builder *b)
+/* (h y) W = y (h W), h a head's scale: not across a norm, but for one of constant statistics. */
+static bool tfn__folds_head_scale(const tfn_model_desc *d, tfn__spot at)
 {
-    const bool linear = tfn__norm_rule_of(b)->kind == TFN_NORM_BATCH;
-    if (!TFN__ALL || !b->d->folded) return false;
-    return !b->join.norm_inner || (linear && tfn__folds_norm(b, TFN__PART_NORM_O));
+    if (!tfn__is_folded(d)) return false;
+    if (!tfn__join_at(d, at).norm_inner) return true;
+    if (tfn__norm_rule_of(d, at)->kind != TFN_NORM_BATCH) return false;
+    return tfn__folds_norm(d, at, TFN__PART_NORM_O);
 }
+
 /* u W + b - s: a bias, if no scale comes between. */
-static bool tfn__folds_shift_1(const tfn__builder *b)
+static bool tfn__folds_shift_1(const tfn_model_desc *d, tfn__spot at)
 {
-    return TFN__ALL && b->d->folded && !b->join.scales;
+    return tfn__is_folded(d) && !tfn__join_at(d, at).scales;
 }
 
-/* A factor of the branch p, into its last matrix, or the gain of the norm that follows. */
-static bool tfn__folds_branch(const tfn__builder *b)
+/* A factor of the branch p goes into its last matrix, or into the gain of the norm behind that: a
+ * gain stored as it is, not as an offset from 1. */
+static bool tfn__folds_branch(const tfn_model_desc *d, tfn__spot at)
 {
-    bool gain = (tfn__norm_rule_of(b)->flags & (TFN_FLAG_GAIN | TFN_FLAG_OFFSET)) == TFN_FLAG_GAIN;
-    return TFN__ALL && b->d->folded && b->join.skip.kind != TFN_SCALE_LERP
-        && (!b->join.norm_branch || gain);
-}
-static bool tfn__folds_out(const tfn__builder *b)
-{
-    tfn_scale_kind kind = b->join.out.kind;
-    return tfn__folds_branch(b) && kind != TFN_SCALE_NONE && kind <= TFN_SCALE_SHARED;
+    const uint32_t either = TFN_FLAG_GAIN | TFN_FLAG_OFFSET;
+    tfn_join j;
+    if (!tfn__is_folded(d)) return false;
+    j = tfn__join_at(d, at);
+    if (j.skip.kind == TFN_SCALE_LERP) return false;
+    if (!j.norm_branch) return true;
+    return (tfn__norm_rule_of(d, at)->flags & either) == TFN_FLAG_GAIN;
 }
 
-/* N(a x + p) = N(x + p/a) with eps over a^2, for a > 0, if nothing else reads p or adds to it. */
-static bool tfn__folds_skip(const tfn__builder *b)
+static bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
 {
-    const tfn_join *j = &b->join;
+    tfn_scale_kind kind;
+    if (!tfn__folds_branch(d, at)) return false;
+    kind = tfn__join_at(d, at).out.kind;
+    return kind != TFN_SCALE_NONE && kind <= TFN_SCALE_SHARED;
+}
+
+/* N(a x + p) = N(x + p/a) with eps over a^2, for a > 0 by which one can divide, and norms that
+ * divide by a root; if nothing else reads p or adds to the sum. */
+static bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
+{
+    tfn_join j;
     float a;
-    if (!tfn__folds_branch(b) || !j->norm_sum || j->skip.kind != TFN_SCALE_CONSTANT) return false;
-    if (j->extra.kind != TFN_SCALE_NONE || j->gate || TFN__HAS(b, TFN_TOPOLOGY_SIDE_STREAM))
-        return false;
-    a = tfn__rule_value(b->d, &j->skip, b->layer + 1);
-    return a > (float)1e-9 && a < (float)1e9 && tfn__norm_rule_of(b)->kind <= TFN_NORM_RMS;
+    if (!tfn__folds_branch(d, at)) return false;
+    j = tfn__join_at(d, at);
+    if (!j.norm_sum || j.skip.kind != TFN_SCALE_CONSTANT) return false;
+    if (j.extra.kind != TFN_SCALE_NONE || j.gate) return false;
+    if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM)) return false;
+    if (tfn__norm_rule_of(d, at)->kind > TFN_NORM_RMS) return false;
+    a = tfn__rule_value(d, &j.skip, at);
+    return a > (float)1e-9 && a < (float)1e9;
 }
 
 /* More than the skip and the branch of its first sub-layer read the input x_0 of the layer. */
-static bool tfn__layer_is_read(const tfn__builder *b)
+static bool tfn__layer_is_read(const tfn_model_desc *d, tfn__spot at)
 {
-    tfn_sublayer order[4];
-    const int count = tfn__order_of(b, order);
-    if (tfn__row(b)->aggregate != TFN_AGGREGATE_NONE) return true;
-    if (b->stack == TFN__IN_ENCODER && tfn__has(b, TFN_TOPOLOGY_TRANSPARENT)) return true;
-    for (int i = 0; i < count; i++) {
-        const tfn_join j = tfn__join_at(b, order[i]);
+    const tfn__subs o = tfn__subs_of(d, at);
+    if (tfn__row(d, at)->aggregate != TFN_AGGREGATE_NONE) return true;
+    if (at.stack == TFN__IN_ENCODER && tfn__has(d, at, TFN_TOPOLOGY_TRANSPARENT)) return true;
+    for (int i = 0; i < o.count; i++) {
+        const tfn_join j = tfn__join_at(d, tfn__sublayer_at(at, o.kind[i]));
         if (j.extra.kind != TFN_SCALE_NONE) return true;
-        if (i > 0 && (j.source != TFN_SOURCE_STREAM || j.skip_from == TFN_SOURCE_LAYER))
-            return true;
+        if (i == 0) continue;
+        if (j.source != TFN_SOURCE_STREAM || j.skip_from == TFN_SOURCE_LAYER) return true;
     }
     return false;
+}
+
+/* The sub-layer before this one: of the same layer, or the last of the layer before, which is
+ * TFN__NO_LAYER before the first. */
+static tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
+{
+    const tfn__subs o = tfn__subs_of(d, at);
+    for (int i = 1; i < o.count; i++)
+        if (at.sub == (uint8_t)o.kind[i]) return tfn__sublayer_at(at, o.kind[i - 1]);
+    return tfn__spot_in(at.stack, at.layer - 1, (int)o.kind[o.count - 1]);
 }
 
 /* Admin's scale w of a skip that reads x = g n + t, the output of the norm before it: x' = w x has
  * the gain w g and the bias w t, the skip is x', and the branch F(x) is that of x' with W/w in the
  * maps that read it (Liu 2020, appendix C). So x must be read by these two alone, the branch by
- * linear maps. *before: the sub-layer whose norm that is. */
-static bool tfn__skip_moves(const tfn__builder *b, tfn__builder *before)
+ * linear maps, and the sub-layer before must end with a norm. */
+static bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
 {
-    const tfn_join *j = &b->join;
-    tfn_sublayer order[4];
-    const int count = tfn__order_of(b, order);
-    int at = 0;
-    for (int i = 0; i < count; i++)
-        if ((int32_t)order[i] == b->sub) at = i;
-    if (j->skip.kind != TFN_SCALE_PROFILED && j->skip.kind != TFN_SCALE_FOLDED) return false;
-    if (!(tfn__norm_rule_of(b)->flags & TFN_FLAG_GAIN) || j->norm_in) return false;
-    if (j->source == TFN_SOURCE_FIRST) return false;
-    if (j->shifts && !tfn__folds_input(b)) return false;        /* x - s is not linear in x */
+    const tfn__spot before = tfn__spot_before(d, at);
+    const bool begins = before.layer != at.layer;            /* the layer begins here: x is x_0 */
+    const tfn_join j = tfn__join_at(d, at);
+    const bool later = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
+    tfn_join last;
+    if (j.skip.kind != TFN_SCALE_PROFILED && j.skip.kind != TFN_SCALE_FOLDED) return false;
+    if (!(tfn__norm_rule_of(d, at)->flags & TFN_FLAG_GAIN) || j.norm_in) return false;
+    if (j.source == TFN_SOURCE_FIRST) return false;
+    if (j.shifts && !tfn__folds_input(d, at)) return false;      /* x - s is not linear in x */
     /* nor is sigma in W */
-    if (!b->d->folded && TFN__HAS(b, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
-    if (at > 0 && (j->source == TFN_SOURCE_LAYER || j->skip_from == TFN_SOURCE_LAYER)) return false;
-    *before = *b;
-    if (at == 0) before->layer--;
-    before->sub = (int32_t)order[(at + count - 1) % count];
-    if (before->layer < 0) return false;
-    before->join = tfn__join_at(before, (tfn_sublayer)before->sub);
-    if (!before->join.norm_sum) return false;
-    if (before->join.extra.kind != TFN_SCALE_NONE && before->join.extra_last) return false;
-    return at > 0 || !tfn__layer_is_read(b);
+    if (!d->folded && tfn__has(d, at, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
+    if (!begins && later) return false;
+
+    if (before.layer < 0) return false;
+    last = tfn__join_at(d, before);
+    if (!last.norm_sum) return false;
+    if (last.extra.kind != TFN_SCALE_NONE && last.extra_last) return false;
+    return !begins || !tfn__layer_is_read(d, at);
 }
+
 /* The first sub-layer of a stack has no norm before it; there the profiled w is 1, and the fold
  * looks that it is. */
-static bool tfn__skip_is_one(const tfn__builder *b)
+static bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
 {
-    const tfn_scale_rule *s = &b->join.skip;
-    const float value = tfn__rule_value(b->d, s, b->layer + 1), unit = tfn__orf(s->unit, 1);
-    tfn_sublayer order[4];
-    tfn__order_of(b, order);
-    if (b->layer > 0 || b->sub != (int32_t)order[0] || s->kind != TFN_SCALE_FOLDED) return false;
+    const tfn_scale_rule s = tfn__join_at(d, at).skip;
+    const float value = tfn__rule_value(d, &s, at);
+    const float unit = tfn__orf(s.unit, 1);
+    if (tfn__spot_before(d, at).layer >= 0 || s.kind != TFN_SCALE_FOLDED) return false;
     return !(value < 1 || value > 1) && !(unit < 1 || unit > 1);
 }
-static bool tfn__folds_profile(const tfn__builder *b)
+
+static bool tfn__folds_profile(const tfn_model_desc *d, tfn__spot at)
 {
-    tfn__builder before;
-    if (!TFN__ALL || !b->d->folded) return false;
-    return tfn__skip_is_one(b) || tfn__skip_moves(b, &before);
+    if (!tfn__is_folded(d)) return false;
+    return tfn__skip_is_one(d, at) || tfn__skip_moves(d, at);
 }
 
 /* A sub-layer that reads the stream through LayerNorm alone, and adds to it what can be centred:
@@ -11514,337 +11755,429 @@ static bool tfn__centred_at(const tfn_join *j)
     if (j->out.kind == TFN_SCALE_PROFILED || j->out.kind == TFN_SCALE_FOLDED) return false;
     return j->extra.kind <= TFN_SCALE_LEARNED;
 }
-/* All that writes to the streams can be centred: then LayerNorm is RMSNorm (Jiang 2023). */
-static bool tfn__centred(const tfn_model_desc *d)
+
+/* All that writes to the stream of a stack can be centred, and what reads it behind the last layer
+ * does so through LayerNorm, too. Every kind of sub-layer is asked, those it lacks as well. */
+static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
 {
-    bool sines = d->position == TFN_POSITION_SINUSOIDAL
-        || d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ;
-    if (!TFN__ALL || !d->folded || !d->untied || sines || d->qk_norm == TFN_QK_NORM_FULL || d->bands
-        || d->cutoffs[0]) return false;
-    for (int decoder = 0; decoder < 2; decoder++) {
-        const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
-        const tfn_norm_rule *norm = tfn_norm_find(decoder ? d->decoder_norm : d->norm);
-        if (norm->kind != TFN_NORM_LAYER || (norm->flags & TFN_FLAG_BY_HEAD)) return false;
-        if (row->aggregate != TFN_AGGREGATE_NONE || !(row->flags & TFN_TOPOLOGY_FINAL_NORM))
-            return false;
-        if (row->flags & (TFN_TOPOLOGY_EMBEDDING_NORM | TFN_TOPOLOGY_SIDE_STREAM
-                          | TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_EDGE_SHIFTS))
-            return false;
-        for (int32_t i = 0; i < 4 * tfn__depth(d, decoder); i++) {
-            tfn_place place = tfn__place_at(d, decoder, (tfn_sublayer)(i % 4), i / 4 + 1);
-            tfn_join j = tfn_topology_join(row, &place);
+    const uint32_t others = TFN_TOPOLOGY_EMBEDDING_NORM | TFN_TOPOLOGY_SIDE_STREAM
+                          | TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_EDGE_SHIFTS;
+    const tfn__spot top = tfn__spot_of_stack(stack);
+    const tfn_norm_rule *norm = tfn__norm_rule_of(d, top);
+    const tfn_topology *row = tfn__row(d, top);
+    const int32_t depth = tfn__depth(d, tfn__in_decoder(top));
+    if (norm->kind != TFN_NORM_LAYER || (norm->flags & TFN_FLAG_BY_HEAD)) return false;
+    if (row->aggregate != TFN_AGGREGATE_NONE) return false;
+    if (!(row->flags & TFN_TOPOLOGY_FINAL_NORM) || (row->flags & others)) return false;
+    for (int32_t l = 0; l < depth; l++)
+        for (int sub = 0; sub < TFN__NO_SUB; sub++) {
+            const tfn_join j = tfn__join_at(d, tfn__spot_in(stack, l, sub));
             if (!tfn__centred_at(&j)) return false;
         }
-    }
     return true;
 }
 
+/* All that writes to the streams can be centred: then LayerNorm is RMSNorm (Jiang 2023). */
+static bool tfn__centred(const tfn_model_desc *d)
+{
+    if (!tfn__is_folded(d) || !d->untied || d->bands || d->cutoffs[0]) return false;
+    if (d->position == TFN_POSITION_SINUSOIDAL) return false;
+    if (d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ) return false;
+    if (d->qk_norm == TFN_QK_NORM_FULL) return false;
+    return tfn__centred_stack(d, TFN__IN_ENCODER) && tfn__centred_stack(d, TFN__IN_DECODER);
+}
+
+/* FixNorm is a property of a table, not of the stack that happens to read it first: its rows have
+ * length 1 if any stack that reads it says so. `own`: the source's own table. */
+static bool tfn__unit_table(const tfn_model_desc *d, bool own)
+{
+    const bool encoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_ENCODER), TFN_TOPOLOGY_FIXNORM);
+    const bool decoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_DECODER), TFN_TOPOLOGY_FIXNORM);
+    if (own || d->arch == TFN_ARCH_ENCODER) return encoder;
+    if (d->arch == TFN_ARCH_DECODER || d->separate_source || d->bands) return decoder;
+    return encoder || decoder;
+}
+
+/* -- linear maps ------------------------------------------------------------------------------ */
+
 /* The matrix w (in, out) of this place as its linear map reads it: as it is, or reparameterized.
  * The ends of a model are like the stack beside them. */
-static tfn_var tfn__read_matrix(tfn__builder *b, tfn_var w, int part, int32_t in, int32_t out)
+static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int part, int32_t in,
+                                int32_t out)
 {
     const tfn_model_desc *d = b->d;
-    const bool encoder = b->stack == TFN__IN_ENCODER || d->arch == TFN_ARCH_ENCODER;
-    const tfn_topology *row = encoder ? d->topology : d->decoder_topology;
-    tfn_var gamma, u, v;
-    if (!TFN__ALL || !(row->flags & TFN_TOPOLOGY_SIGMA_REPARAM) || d->folded) return w;
-    gamma = tfn__weight_of(b, part, TFN__GAMMA, 1, 1, 1);
-    u = tfn__weight_of(b, part, TFN__SIGMA_U, 1, in, 0);
-    v = tfn__weight_of(b, part, TFN__SIGMA_V, 1, out, 0);
+    const bool encoder = at.stack == TFN__IN_ENCODER || d->arch == TFN_ARCH_ENCODER;
+    const tfn__spot stack = tfn__spot_of_stack(encoder ? TFN__IN_ENCODER : TFN__IN_DECODER);
+    tfn_var gamma;
+    tfn_var u;
+    tfn_var v;
+    if (!tfn__has(d, stack, TFN_TOPOLOGY_SIGMA_REPARAM) || d->folded) return w;
+    gamma = tfn__weight_of(b, at, part, TFN__GAMMA, 1, 1, 1);
+    u = tfn__weight_of(b, at, part, TFN__SIGMA_U, 1, in, 0);
+    v = tfn__weight_of(b, at, part, TFN__SIGMA_V, 1, out, 0);
     return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
-static tfn_var tfn__apply_linear(tfn__builder *b, tfn_var x, int part, int32_t in, int32_t out,
-                                 tfn_activation_kind act)
+/* act(x W + b). The function stands apart where the sum is wanted as a value of its own: LSUV looks
+ * at it, half precision rounds it. */
+static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t in,
+                                 int32_t out, tfn_activation_kind act)
 {
-    tfn_var w = tfn__weight_of(b, part, TFN__MATRIX, in, out, 0), bias = tfn__none;
-    if (tfn__biased(b, part)) bias = tfn__weight_of(b, part, TFN__BIAS, 1, out, 0);
-    w = tfn__read_matrix(b, w, part, in, out);
-    if (!TFN__ALL || (!tfn_init_find(b->d->init)->unit_variance && !b->d->half))
+    tfn_var w = tfn__weight_of(b, at, part, TFN__MATRIX, in, out, 0);
+    tfn_var bias = tfn__none;
+    if (tfn__biased(b->d, at, part)) bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, out, 0);
+    w = tfn__read_matrix(b, at, w, part, in, out);
+    if (!tfn__is_half(b->d) && !tfn__wants_unit_variance(b->d))
         return tfn_linear(b->t, x, w, bias, act);
-    /* seen by LSUV; half precision rounds it */
+
     x = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
-    if (b->t->training && !b->d->half)
-        tfn_probe(b->t, x, TFN__OUTPUTS
-                  + (int32_t)(tfn__find_weight(b, part, TFN__MATRIX) - b->weights));
-    return act == TFN_ACTIVATION_IDENTITY ? x : tfn_activation(b->t, x, act);
+    if (b->t->training && !tfn__is_half(b->d)) tfn__probe_output(b, at, part, x);
+    if (act == TFN_ACTIVATION_IDENTITY) return x;
+    return tfn_activation(b->t, x, act);
 }
 
-/* a*x as a value of its own. */
-static tfn_var tfn__times(tfn__builder *b, tfn_var x, float a)
+/* -- norms: the row's, with its parameters ---------------------------------------------------- */
+
+/* Of a model or, where its norm wants another one, of the norm. */
+static float tfn__eps_of(const tfn_model_desc *d, const tfn_norm_rule *norm)
 {
-    return tfn__multiple(b->t, x, a);
+    return tfn__orf(d->norm_eps, tfn__orf(norm->eps, (float)1e-5));
 }
 
-/* -- norms: the row's, with its parameters --------------------------------------------------- */
-
-static float tfn__eps_of(const tfn__builder *b, const tfn_norm_rule *norm)
+/* The eps of the norm `part`. ResiDual's second stream is small, and so is its eps; a folded skip
+ * a x has divided the sum by a, and the variance by a^2. */
+static float tfn__eps_at(const tfn_model_desc *d, tfn__spot at, const tfn_norm_rule *norm,
+                         int part)
 {
-    return tfn__orf(b->d->norm_eps, tfn__orf(norm->eps, (float)1e-5));
+    float eps = tfn__eps_of(d, norm);
+    if (part == TFN__PART_FINAL_NORM && tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM))
+        return (float)1e-7;
+    if (part == TFN__PART_NORM && tfn__folds_skip(d, at)) {
+        const tfn_scale_rule skip = tfn__join_at(d, at).skip;
+        const float a = tfn__rule_value(d, &skip, at);
+        eps /= a * a;
+    }
+    return eps;
 }
 
-/* Two running statistics side by side, (2, cols). */
-static tfn_var tfn__running_of(tfn__builder *b, int part, int32_t cols, bool power)
+/* Two running statistics side by side, (2, cols): mean and variance, which start at 0 and 1, or
+ * PowerNorm's mean square and nu, which start at 1 and 0. They are two weights, each with a name,
+ * and one buffer without a gap. */
+static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t cols, bool power)
 {
-    int first = power ? TFN__SQUARE : TFN__MEAN;
-    const tfn__weight *w = tfn__find_weight(b, part, first);
+    const int first = power ? TFN__SQUARE : TFN__MEAN;
+    const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, first);
     if (!w) {
-        int64_t at = b->buffers;
-        w = tfn__new_weight(b, part, first, 1, cols, power ? 1 : 0);
-        b->buffers = at + cols;
-        tfn__new_weight(b, part, first + 1, 1, cols, power ? 0 : 1);
-        b->buffers = at + tfn__padded(2 * (int64_t)cols);
+        const int64_t begin = b->buffers;
+        w = tfn__new_weight(b, at, part, first, 1, cols, (float)power);
+        b->buffers = begin + cols;
+        tfn__new_weight(b, at, part, first + 1, 1, cols, (float)!power);
+        b->buffers = begin + tfn__padded(2 * (int64_t)cols);
     }
-    return w ? tfn__buffer_at(b->t, 2, cols, w->at) : tfn__none;
+    if (!w) return tfn__none;
+    return tfn__buffer_at(b->t, 2, cols, w->at);
 }
 
-static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn_var x, int part, tfn_var gain, tfn_var bias,
-                                const tfn_norm_rule *norm)
+/* BatchNorm, and PowerNorm behind an RMSNorm of each head. Where the affine part folds, nothing is
+ * left of it: the statistics are constants then. */
+static tfn_var tfn__batch_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, tfn_var gain,
+                                  tfn_var bias, const tfn_norm_rule *norm)
 {
-    int32_t cols = tfn__need(b->t, "norm", x)->cols;
-    tfn_norm_args groups = tfn__plain_norm(TFN_NORM_RMS, tfn__eps_of(b, norm));
-    groups.groups = cols % b->d->heads ? 1 : b->d->heads;
-    if (norm->kind == TFN_NORM_POWER)
-        x = tfn_norm(b->t, x, tfn__none, tfn__none, cols, &groups);
-    if (tfn__folds_norm(b, part)) return x;
-    return tfn__batch_norm(b->t, x, gain, bias,
-                           tfn__running_of(b, part, cols, norm->kind == TFN_NORM_POWER),
-                           norm->kind, (int32_t)b->d->norm_warmup, groups.eps);
+    const int32_t cols = tfn__need(b->t, "norm", x)->cols;
+    const bool power = norm->kind == TFN_NORM_POWER;
+    tfn_norm_args groups = tfn__plain_norm(TFN_NORM_RMS, tfn__eps_of(b->d, norm));
+    tfn_var running;
+    groups.groups = 1;
+    if (cols % b->d->heads == 0) groups.groups = b->d->heads;
+    if (power) x = tfn_norm(b->t, x, tfn__none, tfn__none, cols, &groups);
+    if (tfn__folds_norm(b->d, at, part)) return x;
+    running = tfn__running_of(b, at, part, cols, power);
+    return tfn__batch_norm(b->t, x, gain, bias, running, norm->kind, (int32_t)b->d->norm_warmup,
+                           groups.eps);
 }
 
-/* A norm of rows as the tape wants it. */
-static tfn_norm_args tfn__norm_like_of(const tfn__builder *b, const tfn_norm_rule *norm, int part,
-                                  int32_t cols, bool folds)
+/* A norm of rows as the tape wants it. Of a stack whose stream is centred, LayerNorm is RMSNorm
+ * where it reads the stream. */
+static tfn_norm_args tfn__norm_args_of(const tfn_model_desc *d, tfn__spot at,
+                                       const tfn_norm_rule *norm, int part, int32_t cols,
+                                       bool folds)
 {
-    bool centred = part == TFN__PART_NORM_IN || part == TFN__PART_FINAL_NORM;
-    tfn_norm_args like = tfn__plain_norm(centred && tfn__centred(b->d) ? TFN_NORM_RMS : norm->kind,
-                                    tfn__eps_of(b, norm));
-    if (!TFN__ALL) return like;
-    if (part == TFN__PART_FINAL_NORM && TFN__HAS(b, TFN_TOPOLOGY_SIDE_STREAM))
-        like.eps = (float)1e-7;
-    if (part == TFN__PART_NORM && tfn__folds_skip(b)) {
-        float a = tfn__rule_value(b->d, &b->join.skip, b->layer + 1);
-        like.eps /= a * a;
+    const bool reads_stream = part == TFN__PART_NORM_IN || part == TFN__PART_FINAL_NORM;
+    tfn_norm_args n = tfn__plain_norm(norm->kind, tfn__eps_at(d, at, norm, part));
+    if (!TFN__ALL) return n;
+    if (reads_stream && tfn__centred(d)) n.kind = TFN_NORM_RMS;
+    if (!tfn__norm_has(norm, TFN_FLAG_PLAIN)) {
+        n.slope = (float)0.1;                            /* AdaNorm's k */
+        n.factor = d->norm_factor;                       /* and C */
     }
-    if (!(norm->flags & TFN_FLAG_PLAIN)) {
-        like.slope = (float)0.1;
-        like.factor = b->d->norm_factor;
-    }
-    like.offset = (norm->flags & TFN_FLAG_OFFSET) != 0 && !folds;
-    like.detach_mean = (norm->flags & TFN_FLAG_DETACH_MEAN) != 0;
-    like.detach_std = (norm->flags & TFN_FLAG_DETACH_STD) != 0;
-    if (norm->flags & TFN_FLAG_BY_HEAD) like.groups = b->d->heads;
-    if (norm->part > 0) like.part = tfn__max((int32_t)(norm->part * (float)cols), 1);
-    return like;
+    n.offset = tfn__norm_has(norm, TFN_FLAG_OFFSET) && !folds;
+    n.detach_mean = tfn__norm_has(norm, TFN_FLAG_DETACH_MEAN);
+    n.detach_std = tfn__norm_has(norm, TFN_FLAG_DETACH_STD);
+    if (tfn__norm_has(norm, TFN_FLAG_BY_HEAD)) n.groups = d->heads;
+    if (norm->part > 0) n.part = tfn__max((int32_t)(norm->part * (float)cols), 1);
+    return n;
 }
 
-/* Norms that are not of rows, with what they learn beside gain and bias. */
-static tfn_var tfn__other_norm(tfn__builder *b, tfn_var x, int part, tfn_var gain, tfn_var bias,
-                               const tfn_norm_rule *norm)
+/* Norms that are not of rows come behind those in the list of kinds. */
+static bool tfn__is_other_norm(const tfn_norm_rule *norm)
 {
-    int32_t cols = tfn__need(b->t, "norm", x)->cols;
-    tfn_var alpha, more = tfn__none;
+    return TFN__ALL && norm->kind > TFN_NORM_ABSMAX;
+}
+
+/* They learn more than gain and bias: a squash f(alpha x - s) one alpha, SeeDNorm two vectors. */
+static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part, tfn_var gain,
+                               tfn_var bias, const tfn_norm_rule *norm)
+{
+    const int32_t cols = tfn__need(b->t, "norm", x)->cols;
+    tfn_var alpha;
+    tfn_var shift = tfn__none;
+    tfn_var direction;
     if (norm->kind == TFN_NORM_POINT) {
-        alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, 1, (float)0.5);
-        if (norm->flags & TFN_FLAG_SHIFT) more = tfn__weight_of(b, part, TFN__SHIFT, 1, 1, 0);
-        return tfn_squash(b->t, x, gain, bias, alpha, more, norm->squash);
+        alpha = tfn__weight_of(b, at, part, TFN__ALPHA, 1, 1, (float)0.5);
+        if (tfn__norm_has(norm, TFN_FLAG_SHIFT))
+            shift = tfn__weight_of(b, at, part, TFN__SHIFT, 1, 1, 0);
+        return tfn_squash(b->t, x, gain, bias, alpha, shift, norm->squash);
     }
-    if (norm->kind != TFN_NORM_SEED) return tfn__batch_norm_of(b, x, part, gain, bias, norm);
-    alpha = tfn__weight_of(b, part, TFN__ALPHA, 1, cols, 1);
-    more = tfn__weight_of(b, part, TFN__DIRECTION, 1, cols, 0);
-    return tfn_seednorm(b->t, x, gain, alpha, more, tfn__eps_of(b, norm));
+    if (norm->kind == TFN_NORM_SEED) {
+        alpha = tfn__weight_of(b, at, part, TFN__ALPHA, 1, cols, 1);
+        direction = tfn__weight_of(b, at, part, TFN__DIRECTION, 1, cols, 0);
+        return tfn_seednorm(b->t, x, gain, alpha, direction, tfn__eps_of(b->d, norm));
+    }
+    return tfn__batch_norm_of(b, at, x, part, gain, bias, norm);
 }
 
-/* The norm of each `cols` columns of x. Heads have norms of rows only: LayerNorm for the others. */
-static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn_var x, int part, int32_t cols)
+/* Gains start at 1, at 0 where the norm adds 1 to them; one less behind a branch that starts as
+ * 0. */
+static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
 {
-    const tfn_norm_rule *norm = tfn__norm_rule_of(b);
-    bool whole = cols == tfn__need(b->t, "norm", x)->cols, scalar, folds;
-    tfn_var gain = tfn__none, bias = tfn__none;
-    float start = TFN__ALL && (norm->flags & TFN_FLAG_OFFSET) ? 0 : 1;
-    tfn_norm_args like;
-    if (TFN__ALL && part == TFN__PART_NORM_BRANCH && tfn_init_find(b->d->init)->zero_branch)
-        start -= 1;
-    if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
-    folds = TFN__ALL && whole && tfn__folds_norm(b, part);
-    scalar = TFN__ALL && (norm->flags & TFN_FLAG_SCALAR) && !folds;
-    if ((norm->flags & TFN_FLAG_GAIN) && !folds) gain = tfn__gain_at(b, part, cols, start);
-    if ((norm->flags & TFN_FLAG_BIAS) && !folds)
-        bias = tfn__weight_of(b, part, TFN__BIAS, 1, cols, 0);
-    if (TFN__ALL && norm->kind > TFN_NORM_ABSMAX)
-        return tfn__other_norm(b, x, part, gain, bias, norm);
-    like = tfn__norm_like_of(b, norm, part, cols, folds);
-    x = tfn_norm(b->t, x, gain, bias, cols, &like);
-    return scalar ? tfn_scale(b->t, x, tfn__gain_at(b, part, 1, TFN__SQRT((float)cols))) : x;
+    float start = 1;
+    if (!TFN__ALL) return start;
+    if (tfn__norm_has(tfn__norm_rule_of(d, at), TFN_FLAG_OFFSET)) start = 0;
+    if (part == TFN__PART_NORM_BRANCH && tfn_init_find(d->init)->zero_branch) start -= 1;
+    return start;
 }
-static tfn_var tfn__apply_norm(tfn__builder *b, tfn_var x, int part)
+
+/* The norm of each `cols` columns of x. Heads have norms of rows only: LayerNorm for the others.
+ * Recorded in this order: gain, bias, what else it learns, the norm, the scalar of ScaleNorm. */
+static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t cols)
 {
-    return tfn__apply_norm_of(b, x, part, tfn__need(b->t, "norm", x)->cols);
+    const bool whole = cols == tfn__need(b->t, "norm", x)->cols;
+    const bool folds = whole && tfn__folds_norm(b->d, at, part);
+    const tfn_norm_rule *norm = tfn__norm_rule_of(b->d, at);
+    tfn_var gain = tfn__none;
+    tfn_var bias = tfn__none;
+    tfn_norm_args args;
+    if (!whole && norm->kind > TFN_NORM_ABSMAX) norm = tfn__norms;
+    if ((norm->flags & TFN_FLAG_GAIN) && !folds)
+        gain = tfn__gain_at(b, at, part, cols, tfn__gain_start(b->d, at, part));
+    if ((norm->flags & TFN_FLAG_BIAS) && !folds)
+        bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, cols, 0);
+    if (tfn__is_other_norm(norm)) return tfn__other_norm(b, at, x, part, gain, bias, norm);
+
+    args = tfn__norm_args_of(b->d, at, norm, part, cols, folds);
+    x = tfn_norm(b->t, x, gain, bias, cols, &args);
+    if (folds || !tfn__norm_has(norm, TFN_FLAG_SCALAR)) return x;
+    gain = tfn__gain_at(b, at, part, 1, TFN__SQRT((float)cols));
+    return tfn_scale(b->t, x, gain);
+}
+
+static tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part)
+{
+    return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols);
 }
 
 /* Rows of `cols` columns of length 1. */
 static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 {
-    const tfn_norm_args like = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
-    return tfn_norm(b->t, x, tfn__none, tfn__none, cols, &like);
+    const tfn_norm_args l2 = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
+    return tfn_norm(b->t, x, tfn__none, tfn__none, cols, &l2);
 }
 
-/* -- the join: what a topology's row says ---------------------------------------------------- */
+/* -- the join: what a topology's row says ----------------------------------------------------- */
 
-/* What is stored of a learned scale times its unit. */
-static tfn_var tfn__scale_weight(tfn__builder *b, const tfn_scale_rule *s, int part, int kind,
+/* What flows through the layers of a stack. */
+typedef struct tfn__flow {
+    tfn_var x;                           /* the residual stream */
+    tfn_var x0;                          /* what this layer began with */
+    tfn_var first;                       /* u of this layer's first sub-layer */
+    tfn_var side;                        /* ResiDual's second stream, or none */
+} tfn__flow;
+
+/* The value of a learned scale: what is stored, times its unit. */
+static tfn_var tfn__scale_weight(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
+                                 int kind, int32_t cols)
+{
+    const float start = tfn__rule_value(b->d, s, at);
+    float unit = 1;
+    tfn_var stored;
+    if (TFN__ALL) unit = tfn__orf(s->unit, 1);
+    stored = tfn__weight_of(b, at, part, kind, 1, cols, start / unit);
+    return tfn__multiple(b->t, stored, unit);
+}
+
+/* The learned factor of a scale, or none. */
+static tfn_var tfn__scale_factor(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
                                  int32_t cols)
 {
-    float unit = TFN__ALL ? tfn__orf(s->unit, 1) : 1;
-    float start = tfn__rule_value(b->d, s, b->layer + 1) / unit;
-    return tfn__times(b, tfn__weight_of(b, part, kind, 1, cols, start), unit);
-}
-
-/* Constants go into the sum (returned in *constant); learned scales are parameters. */
-static tfn_var tfn__apply_scale(tfn__builder *b, tfn_var x, const tfn_scale_rule *s, int part,
-                                float *constant)
-{
-    int32_t sub = b->sub, cols = tfn__need(b->t, "scale", x)->cols;
-    tfn_var by = tfn__none;
-    *constant = 1;
-    if (!TFN__ALL && s->kind > TFN_SCALE_VECTOR) return x;
-    if (s->kind == TFN_SCALE_SHARED) b->sub = TFN__NO_SUB;
+    if (!TFN__ALL && tfn__is_special_scale(s)) return tfn__none;
     switch (s->kind) {
-    case TFN_SCALE_NONE:
-    case TFN_SCALE_LERP: return x;
-    case TFN_SCALE_CONSTANT:
-        *constant = tfn__rule_value(b->d, s, b->layer + 1);
-        return x;
-    case TFN_SCALE_SCHEDULED: return tfn__ramp(b->t, x, tfn__updates_of(b), s->value);
     case TFN_SCALE_LEARNED:
-    case TFN_SCALE_SHARED: by = tfn__scale_weight(b, s, part, TFN__GAIN, 1); break;
+        return tfn__scale_weight(b, at, s, part, TFN__GAIN, 1);
+    case TFN_SCALE_SHARED:
+        return tfn__scale_weight(b, tfn__layer_of(at), s, part, TFN__GAIN, 1);
     case TFN_SCALE_VECTOR:
-    case TFN_SCALE_PROFILED: by = tfn__scale_weight(b, s, part, TFN__GAIN, cols); break;
-    case TFN_SCALE_FOLDED: by = tfn__scale_weight(b, s, part, TFN__STATE, cols); break;
+    case TFN_SCALE_PROFILED:
+        return tfn__scale_weight(b, at, s, part, TFN__GAIN, cols);
+    case TFN_SCALE_FOLDED:
+        return tfn__scale_weight(b, at, s, part, TFN__FOLDED_SCALE, cols);
+    default:
+        return tfn__none;
     }
-    b->sub = sub;
-    if (TFN__ALL && part == TFN__PART_OUT && b->join.skip.kind == TFN_SCALE_LERP)
-        by = tfn__magnitude(b->t, by);
-    return tfn_scale(b->t, x, by);
 }
 
-/* A point of this sub-layer can be watched. */
-static tfn_var tfn__point_at(tfn__builder *b, tfn_watched point, tfn_var x)
+/* x times a scale of the join. Constants go into the sum that follows, in *constant. */
+static tfn_var tfn__apply_scale(tfn__builder *b, tfn__spot at, tfn_var x, const tfn_scale_rule *s,
+                                int part, float *constant)
 {
-    int32_t kind = b->sub < TFN__NO_SUB ? b->sub : 0, layer = b->layer < 0 ? 0 : b->layer;
-    if (TFN__ALL && b->d->probes && b->t->training)
-        tfn_probe(b->t, x, (int32_t)point | kind << 4 | (b->stack == TFN__IN_DECODER) << 7
-                           | layer << 8);
-    return x;
-}
-
-/* The profile sees the branch, then the skip before its scale: see tfn__profile_probe. */
-static void tfn__probe_profile(tfn__builder *b, tfn_var x, tfn_var p)
-{
-    const tfn_scale_rule *s = &b->join.skip;
-    bool folded = s->kind == TFN_SCALE_FOLDED;
-    int kind = folded ? TFN__STATE : TFN__GAIN;
-    const tfn__weight *w;
-    if (!TFN__ALL || !(folded || s->kind == TFN_SCALE_PROFILED) || !b->t->training) return;
-    w = tfn__find_weight(b, TFN__PART_SKIP, kind);
-    if (!w) return;                             /* the evaluation's tape comes first and makes it */
-    tfn_probe(b->t, p, TFN__PROFILE + 2 * (int32_t)(w - b->weights));
-    tfn_probe(b->t, x, TFN__PROFILE + 2 * (int32_t)(w - b->weights) + 1);
-}
-
-/* Of a join that small builds do not have. */
-static bool tfn__special(const tfn_join *j)
-{
-    return j->norm_inner || j->shifts || j->gate || j->extra_last || j->scales || j->source
-        || j->qk > TFN_QK_NORM_NONE || j->head_scale || j->in.kind > TFN_SCALE_VECTOR
-        || j->out.kind > TFN_SCALE_VECTOR || j->skip.kind > TFN_SCALE_VECTOR
-        || j->extra.kind > TFN_SCALE_VECTOR;
+    const int32_t cols = tfn__need(b->t, "scale", x)->cols;
+    tfn_var factor;
+    *constant = 1;
+    if (s->kind == TFN_SCALE_CONSTANT) *constant = tfn__rule_value(b->d, s, at);
+    if (tfn__is_scheduled(s)) return tfn__ramp(b->t, x, tfn__updates_of(b), s->value);
+    factor = tfn__scale_factor(b, at, s, part, cols);
+    if (!factor.id) return x;
+    return tfn_scale(b->t, x, factor);
 }
 
 /* The gate of GPAS, one a layer. */
-static tfn_var tfn__apply_gate(tfn__builder *b, tfn_var x)
+static tfn_var tfn__apply_gate(tfn__builder *b, tfn__spot at, tfn_var x)
 {
-    return tfn_gate(b->t, x, tfn__shared_gain(b, TFN__PART_GATE, 1, 0));
+    const tfn__spot layer = tfn__layer_of(at);
+    return tfn_gate(b->t, x, tfn__gain_at(b, layer, TFN__PART_GATE, 1, 0));
 }
 
-static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer kind);
-static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u);
+static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_join *join,
+                                     tfn_var u);
+static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u);
 
-/* What F reads: in * N_in(source), less a shift. */
-static tfn_var tfn__branch_input(tfn__builder *b, tfn_var x, tfn_var x0, tfn_var *normed)
+/* What the branch begins with. */
+static tfn_var tfn__source_of(tfn__builder *b, const tfn_join *join, const tfn__flow *flow)
 {
-    const tfn_join *join = &b->join;
-    tfn_var u = x;
+    if (!TFN__ALL) return flow->x;
+    if (join->source == TFN_SOURCE_LAYER) return flow->x0;
+    if (join->source != TFN_SOURCE_FIRST) return flow->x;
+    if (!flow->first.id)
+        return tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "the first sub-layer of a layer "
+                               "cannot read what the first one read", 0, 0);
+    return flow->first;
+}
+
+/* u = in * N_in(source) - s, which F reads; *normed is N_in(source). */
+static tfn_var tfn__branch_input(tfn__builder *b, tfn__spot at, const tfn_join *join,
+                                 tfn__flow *flow, tfn_var *normed)
+{
+    tfn_var u = tfn__source_of(b, join, flow);
     float in;
-    *normed = tfn__none;
-    if (TFN__ALL && join->source == TFN_SOURCE_LAYER) u = x0;
-    if (TFN__ALL && join->source == TFN_SOURCE_FIRST) {
-        if (!b->first.id)
-            return tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "the first sub-layer of a layer "
-                                   "cannot read what the first one read", 0, 0);
-        u = b->first;
-    }
-    *normed = u = join->norm_in ? tfn__apply_norm(b, u, TFN__PART_NORM_IN) : u;
-    if (!b->first.id) b->first = u;
-    if (tfn__folds_input(b)) return u;
-    u = tfn__apply_scale(b, u, &join->in, TFN__PART_IN, &in);
-    u = tfn__times(b, u, in);
-    if (!TFN__ALL || !join->shifts) return u;
-    return tfn_shift(b->t, u, tfn__gain_at(b, TFN__PART_SHIFT_IN, 1, 0), -1);
+    if (join->norm_in) u = tfn__apply_norm(b, at, u, TFN__PART_NORM_IN);
+    *normed = u;
+    if (!flow->first.id) flow->first = u;
+    if (tfn__folds_input(b->d, at)) return u;
+    u = tfn__apply_scale(b, at, u, &join->in, TFN__PART_IN, &in);
+    u = tfn__multiple(b->t, u, in);
+    if (!tfn__shifts(join)) return u;
+    return tfn_shift(b->t, u, tfn__gain_at(b, at, TFN__PART_SHIFT_IN, 1, 0), -1);
 }
 
-/* z = skip*x + p; nGPT: x + |out|*(p - x), the learned rate as its authors' code takes it. */
-static tfn_var tfn__join_sum(tfn__builder *b, tfn_var skip, tfn_var p)
+/* nGPT: x + |out| (p - x) with x and p of length 1 (Loshchilov 2024, eq. 10 and 11); the learned
+ * rate as its authors' code takes it. */
+static tfn_var tfn__interpolate(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var x,
+                                tfn_var p)
 {
-    const tfn_join *join = &b->join;
-    float keep, out;
-    if (TFN__ALL && join->gate && join->norm_sum) skip = tfn__apply_gate(b, skip);
-    if (TFN__ALL && join->skip.kind == TFN_SCALE_LERP) {        /* of vectors of length 1 */
-        skip = tfn__unit_rows(b, skip, tfn__need(b->t, "scale", skip)->cols);
-        p = tfn__apply_scale(b, tfn_add(b->t, p, skip, 1, -1), &join->out, TFN__PART_OUT, &out);
-        return tfn_add(b->t, skip, p, 1, out);
+    const int32_t cols = tfn__need(b->t, "scale", x)->cols;
+    float constant = 1;
+    tfn_var rate;
+    x = tfn__unit_rows(b, x, cols);
+    p = tfn_add(b->t, p, x, 1, -1);
+    rate = tfn__scale_factor(b, at, &join->out, TFN__PART_OUT, cols);
+    if (rate.id) {
+        rate = tfn__magnitude(b->t, rate);
+        p = tfn_scale(b->t, p, rate);
+    } else {
+        p = tfn__apply_scale(b, at, p, &join->out, TFN__PART_OUT, &constant);
     }
-    out = keep = 1;
-    if (!tfn__folds_out(b)) p = tfn__apply_scale(b, p, &join->out, TFN__PART_OUT, &out);
-    if (b->side.id)
-        b->side = tfn_add(b->t, b->side, p, 1, out * tfn__orf(tfn__row(b)->side_scale, 1));
-    tfn__probe_profile(b, skip, p);
-    if (!tfn__folds_skip(b) && !tfn__folds_profile(b))
-        skip = tfn__apply_scale(b, skip, &join->skip, TFN__PART_SKIP, &keep);
-    return tfn_add(b->t, skip, p, keep, out);
+    return tfn_add(b->t, x, p, 1, constant);
 }
 
-/* p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
-static tfn_var tfn__apply_sublayer(tfn__builder *b, tfn_sublayer kind, tfn_var x, tfn_var x0)
+/* skip * x + out * p. The second stream gets the scaled branch, too. */
+static tfn_var tfn__join_sum(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn__flow *flow,
+                             tfn_var x, tfn_var p)
 {
-    tfn_var normed, p, z;
-    const tfn_join join = b->join = tfn__join_at(b, kind);
-    bool ffn = kind == TFN_SUBLAYER_FFN || kind == TFN_SUBLAYER_FFN_BEFORE;
-    float extra = 1;
-    b->sub = (int32_t)kind;
-    if (!TFN__ALL && tfn__special(&join))
-        return tfn__tape_error(b->t, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
-    tfn__point_at(b, TFN_WATCH_INPUT, x);
-    p = tfn__branch_input(b, x, x0, &normed);
-    tfn__point_at(b, TFN_WATCH_READ, p);
-    p = ffn ? tfn__ffn_branch(b, p) : tfn__attention_branch(b, p, kind);
-    if (join.norm_branch) p = tfn__apply_norm(b, p, TFN__PART_NORM_BRANCH);
+    float keep = 1;
+    float out = 1;
+    if (tfn__gates(join) && join->norm_sum) x = tfn__apply_gate(b, at, x);
+    if (tfn__interpolates(join)) return tfn__interpolate(b, at, join, x, p);
+    if (!tfn__folds_out(b->d, at)) p = tfn__apply_scale(b, at, p, &join->out, TFN__PART_OUT, &out);
+    if (flow->side.id) {
+        const float scale = tfn__orf(tfn__row(b->d, at)->side_scale, 1);
+        flow->side = tfn_add(b->t, flow->side, p, 1, out * scale);
+    }
+    tfn__probe_profile(b, at, join->skip.kind, x, p);
+    if (!tfn__folds_skip(b->d, at) && !tfn__folds_profile(b->d, at))
+        x = tfn__apply_scale(b, at, x, &join->skip, TFN__PART_SKIP, &keep);
+    return tfn_add(b->t, x, p, keep, out);
+}
+
+/* N_sum(z + extra * x_0), or N_sum(z) + extra * x_0, with the gate on z where no norm follows. */
+static tfn_var tfn__finish_sum(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var z,
+                               tfn_var x0)
+{
+    const bool extra = join->extra.kind != TFN_SCALE_NONE;
+    const bool last = TFN__ALL && join->extra_last;
+    float scale = 1;
+    if (extra) x0 = tfn__apply_scale(b, at, x0, &join->extra, TFN__PART_EXTRA, &scale);
+    if (extra && !last) z = tfn_add(b->t, z, x0, 1, scale);
+    if (tfn__gates(join) && !join->norm_sum) z = tfn__apply_gate(b, at, z);
+    tfn__point_at(b, at, TFN_WATCH_SUM, z);
+    if (join->norm_sum) z = tfn__apply_norm(b, at, z, TFN__PART_NORM);
+    if (extra && last) z = tfn_add(b->t, z, x0, 1, scale);
+    return z;
+}
+
+/* What the skip passes on. */
+static tfn_var tfn__skip_of(const tfn_join *join, const tfn__flow *flow, tfn_var normed)
+{
+    if (join->skip_from == TFN_SOURCE_NORMED) return normed;
+    if (join->skip_from == TFN_SOURCE_LAYER) return flow->x0;
+    return flow->x;
+}
+
+/* One sub-layer: the join at the head of this section. */
+static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
+{
+    const tfn_join join = tfn__join_at(b->d, at);
+    tfn_var normed;
+    tfn_var p;
+    tfn_var z;
+    if (!TFN__ALL && tfn__is_special(&join)) {
+        tfn__tape_error(b->t, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
+        return;
+    }
+    tfn__point_at(b, at, TFN_WATCH_INPUT, flow->x);
+    p = tfn__branch_input(b, at, &join, flow, &normed);
+    tfn__point_at(b, at, TFN_WATCH_READ, p);
+
+    if (tfn__in_ffn(at)) p = tfn__ffn_branch(b, at, &join, p);
+    else p = tfn__attention_branch(b, at, &join, p);
+    if (join.norm_branch) p = tfn__apply_norm(b, at, p, TFN__PART_NORM_BRANCH);
     p = tfn_dropout(b->t, p, b->d->dropout);
-    tfn__point_at(b, TFN_WATCH_BRANCH, p);
-    z = tfn__join_sum(b, join.skip_from == TFN_SOURCE_NORMED ? normed
-                       : join.skip_from == TFN_SOURCE_LAYER ? x0 : x, p);
-    if (join.extra.kind != TFN_SCALE_NONE)
-        x0 = tfn__apply_scale(b, x0, &join.extra, TFN__PART_EXTRA, &extra);
-    if (join.extra.kind != TFN_SCALE_NONE && !join.extra_last) z = tfn_add(b->t, z, x0, 1, extra);
-    if (TFN__ALL && join.gate && !join.norm_sum) z = tfn__apply_gate(b, z);
-    tfn__point_at(b, TFN_WATCH_SUM, z);
-    if (join.norm_sum) z = tfn__apply_norm(b, z, TFN__PART_NORM);
-    if (TFN__ALL && join.extra.kind != TFN_SCALE_NONE && join.extra_last)
-        z = tfn_add(b->t, z, x0, 1, extra);
-    return tfn__point_at(b, TFN_WATCH_OUTPUT, z);
+    tfn__point_at(b, at, TFN_WATCH_BRANCH, p);
+
+    z = tfn__join_sum(b, at, &join, flow, tfn__skip_of(&join, flow, normed), p);
+    z = tfn__finish_sum(b, at, &join, z, flow->x0);
+    flow->x = tfn__point_at(b, at, TFN_WATCH_OUTPUT, z);
 }
 
-/* -- branches -------------------------------------------------------------------------------- */
+/* -- branches --------------------------------------------------------------------------------- */
 
 /* Keys and values of the memory in a cache: the first caches of the state, one a layer. */
 static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
@@ -11854,217 +12187,523 @@ static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
                       d->source_context, true);
 }
 
-/* The norms of queries (part Q_NORM) and keys. The attention divides by sqrt(D) afterwards. */
-static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn_var x, int part, tfn_qk_norm form)
+/* nGPT's vector s of queries and keys, which they share: stored as s/sqrt(C) of the size of a
+ * weight; queries times D besides, for scores of sqrt(D) q k (section 2.3.2). */
+static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query)
 {
-    const tfn_model_desc *d = b->d;
-    int32_t size = d->width / d->heads, cols = tfn__need(b->t, "attention", x)->cols;
-    float root = TFN__SQRT((float)size);
-    bool query = part == TFN__PART_Q_NORM;
+    const float root = TFN__SQRT((float)b->d->width);
+    const int32_t cols = tfn__need(b->t, "attention", x)->cols;
+    tfn_var s = tfn__gain_at(b, at, TFN__PART_QK_SCALE, cols, 1 / root);
+    if (query) s = tfn__multiple(b->t, s, root * (float)(b->d->width / b->d->heads));
+    else s = tfn__multiple(b->t, s, root);
+    return tfn_scale(b->t, x, s);
+}
+
+/* Queries of length 1 times the temperature, and times sqrt(D), by which the attention divides.
+ * L2 (Henry 2020): a learned scalar that starts at log2(T^2 - T), T about the longest sentence.
+ * COSINE (Swin v2): exp(min(tau, ln 100)) a head, tau starts at ln 10. */
+static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_qk_norm form)
+{
+    const float root = TFN__SQRT((float)(b->d->width / b->d->heads));
+    const double ln2 = 0.693147180559945309;
+    const float ln10 = (float)2.30258509299404568;
     tfn_var by;
-    if (form == TFN_QK_NORM_HEAD || form == TFN_QK_NORM_QKV_HEAD) return tfn__apply_norm_of(b, x,
-        part, size);
-    if (form == TFN_QK_NORM_FULL) return tfn__apply_norm_of(b, x, part, cols);
-    if (form < TFN_QK_NORM_L2) return x;
-    x = tfn__unit_rows(b, x, size);
-    if (form == TFN_QK_NORM_UNIT) {
-        by = tfn__gain_at(b, TFN__PART_QK_SCALE, cols, 1 / TFN__SQRT((float)d->width));
-        by = tfn__times(b, by, TFN__SQRT((float)d->width) * (query ? (float)size : 1));
-        return tfn_scale(b->t, x, by);
-    }
-    if (!query) return x;
-    if (form == TFN_QK_NORM_L2) {                /* log2(T^2 - T), T about the longest sentence */
-        const double ln2 = 0.693147180559945309, t = (double)tfn__max(d->context, 2);
-        float start = (float)(tfn__log(t * (t - 1)) / ln2);
-        by = tfn__gain_at(b, TFN__PART_QK_SCALE, 1, start);
+    if (form == TFN_QK_NORM_L2) {
+        const double t = (double)tfn__max(b->d->context, 2);
+        by = tfn__gain_at(b, at, TFN__PART_QK_SCALE, 1, (float)(tfn__log(t * (t - 1)) / ln2));
     } else {
-        by = tfn__gain_at(b, TFN__PART_QK_SCALE, d->heads, (float)2.30258509299404568);
+        by = tfn__gain_at(b, at, TFN__PART_QK_SCALE, b->d->heads, ln10);
         by = tfn__exp_capped_of(b->t, by);
     }
-    return tfn_scale(b->t, x, tfn__times(b, by, root));
+    return tfn_scale(b->t, q, tfn__multiple(b->t, by, root));
 }
 
-/* Queries or keys: projected, normalized, rotated. */
-static tfn_var tfn__project(tfn__builder *b, tfn_var u, bool query, bool rotate)
+/* The norm of queries (part Q_NORM) or keys. */
+static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part,
+                                  tfn_qk_norm form)
+{
+    const int32_t size = b->d->width / b->d->heads;
+    const bool query = part == TFN__PART_Q_NORM;
+    switch (form) {
+    case TFN_QK_NORM_HEAD:
+    case TFN_QK_NORM_QKV_HEAD:
+        return tfn__apply_norm_of(b, at, x, part, size);
+    case TFN_QK_NORM_FULL:
+        return tfn__apply_norm(b, at, x, part);
+    case TFN_QK_NORM_UNIT:
+        x = tfn__unit_rows(b, x, size);
+        return tfn__unit_qk(b, at, x, query);
+    case TFN_QK_NORM_L2:
+    case TFN_QK_NORM_COSINE:
+        x = tfn__unit_rows(b, x, size);
+        if (!query) return x;
+        return tfn__scale_queries(b, at, x, form);
+    default:
+        return x;
+    }
+}
+
+/* Queries (B*T, C) or keys (B*T, C/H * kv_heads): projected, normalized, rotated. nGPT normalizes
+ * after the rotation. */
+static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query, bool rotate)
 {
     const tfn_model_desc *d = b->d;
-    tfn_qk_norm form = d->qk_norm != TFN_QK_NORM_DEFAULT ? d->qk_norm : b->join.qk;
-    int32_t out = query ? d->width : d->width / d->heads * d->kv_heads;
-    int norm = query ? TFN__PART_Q_NORM : TFN__PART_K_NORM;
-    tfn_var x = tfn__apply_linear(b, u, query ? TFN__PART_Q : TFN__PART_K, tfn__stream(d), out,
-                                  TFN_ACTIVATION_IDENTITY);
-    if (TFN__ALL && form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
-    if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, b->table,
-        d->width / d->heads);
-    if (TFN__ALL && form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, x, norm, form);
+    const tfn_qk_norm form = tfn__qk_form(d, at);
+    const int32_t size = d->width / d->heads;
+    int32_t out = size * d->kv_heads;
+    int part = TFN__PART_K;
+    int norm = TFN__PART_K_NORM;
+    tfn_var x;
+    if (query) {
+        out = d->width;
+        part = TFN__PART_Q;
+        norm = TFN__PART_Q_NORM;
+    }
+    x = tfn__apply_linear(b, at, u, part, tfn__stream(d), out, TFN_ACTIVATION_IDENTITY);
+    if (form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
+    if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, b->table, size);
+    if (form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
     return x;
 }
-static tfn_var tfn__project_values(tfn__builder *b, tfn_var u)
+
+static tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
-    tfn_qk_norm form = d->qk_norm != TFN_QK_NORM_DEFAULT ? d->qk_norm : b->join.qk;
-    int32_t out = d->width / d->heads * d->kv_heads;
-    tfn_var x = tfn__apply_linear(b, u, TFN__PART_V, tfn__stream(d), out, TFN_ACTIVATION_IDENTITY);
-    if (!TFN__ALL || form != TFN_QK_NORM_QKV_HEAD) return x;
-    return tfn__apply_norm_of(b, x, TFN__PART_V_NORM, d->width / d->heads);
+    const int32_t size = d->width / d->heads;
+    tfn_var x = tfn__apply_linear(b, at, u, TFN__PART_V, tfn__stream(d), size * d->kv_heads,
+                                  TFN_ACTIVATION_IDENTITY);
+    if (tfn__qk_form(d, at) != TFN_QK_NORM_QKV_HEAD) return x;
+    return tfn__apply_norm_of(b, at, x, TFN__PART_V_NORM, size);
 }
 
-/* What a layer of the decoder sees of the encoder: its output, or a mean of its layers with learned
- * weights, normed as the output is (Bapna 2018). */
-static tfn_var tfn__memory_of(tfn__builder *b)
+/* What a layer of the decoder sees of the encoder: its output, or a mean of its embedding and its
+ * layers with learned weights, normed as the output is (Bapna 2018). */
+static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
 {
-    tfn_var w, m = tfn__none, x;
-    int32_t depth = b->d->layers + 1, k = 0, sub = b->sub, layer = b->layer;
-    if (!TFN__ALL || !(b->d->topology->flags & TFN_TOPOLOGY_TRANSPARENT)) return b->memory;
-    b->sub = TFN__NO_SUB;
-    w = tfn__gain_at(b, TFN__PART_MEMORY_MIX, depth, 0);
-    if (!b->d->folded) w = tfn_softmax(b->t, w);
-    for (int32_t i = b->encoder_first; i < b->encoder_last && k < depth; i++)
-        if (b->t->nodes[i].flags & TFN__LAYER) {
-            x.id = i;
-            m = tfn_mix(b->t, m, x, w, k++);
-        }
-    b->stack = TFN__IN_ENCODER;
-    b->layer = -1;
-    if (tfn__has(b, TFN_TOPOLOGY_FINAL_NORM)) m = tfn__apply_norm(b, m, TFN__PART_FINAL_NORM);
-    b->stack = TFN__IN_DECODER;
-    b->layer = layer;
-    b->sub = sub;
-    return m;
-}
-
-static tfn_var tfn__attention_branch(tfn__builder *b, tfn_var u, tfn_sublayer kind)
-{
-    const tfn_model_desc *d = b->d;
-    int32_t width = d->width, kv = width / d->heads * d->kv_heads;
-    bool self = kind == TFN_SUBLAYER_SELF_ATTENTION, causal = self && b->stack == TFN__IN_DECODER;
-    int32_t lengths = self && b->rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS : TFN_INT_SOURCE_LENGTHS;
-    tfn_var q = tfn__project(b, u, true, self), k, v, y, cache;
-    if (b->decode && !self) {
-        cache.id = b->memory.id + b->layer;             /* named when decoding began */
-        y = tfn__attend_cached(b->t, q, cache, d->heads, lengths);
-    } else {
-        tfn_var from = self ? u : tfn__memory_of(b);
-        k = tfn__project(b, from, false, self);
-        v = tfn__project_values(b, from);
-        if (b->decode && causal) {
-            cache = tfn__cache(b->t, k, v, kv, d->kv_heads, d->context, false);
-            y = tfn__attend_cached(b->t, q, cache, d->heads, -1);
-        } else {
-            y = tfn_attention(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
-                           d->attention_dropout);
-        }
+    const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
+    const tfn__spot layer = tfn__layer_of(at);
+    const int32_t count = b->d->layers + 1;
+    int32_t k = 0;
+    tfn_var weights;
+    tfn_var mean = tfn__none;
+    if (!tfn__has(b->d, encoder, TFN_TOPOLOGY_TRANSPARENT)) return b->memory;
+    weights = tfn__gain_at(b, layer, TFN__PART_MEMORY_MIX, count, 0);
+    if (!b->d->folded) weights = tfn_softmax(b->t, weights);
+    for (int32_t i = b->encoder_first; i < b->encoder_last; i++) {
+        tfn_var y;
+        if (k == count) break;
+        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
+        y.id = i;
+        mean = tfn_mix(b->t, mean, y, weights, k);
+        k++;
     }
+    if (!tfn__has(b->d, encoder, TFN_TOPOLOGY_FINAL_NORM)) return mean;
+    return tfn__apply_norm(b, encoder, mean, TFN__PART_FINAL_NORM);
+}
+
+/* softmax(q k / sqrt(D)) v of u with itself, or with the memory: in decoding, against a cache. */
+static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
+{
+    const tfn_model_desc *d = b->d;
+    const int32_t kv_cols = d->width / d->heads * d->kv_heads;
+    const bool self = at.sub == TFN_SUBLAYER_SELF_ATTENTION;
+    const bool causal = self && tfn__in_decoder(at);
+    int32_t lengths = TFN_INT_SOURCE_LENGTHS;
+    tfn_var cache;
+    tfn_var k;
+    tfn_var v;
+    if (self && !tfn__reads_source(d, at)) lengths = TFN_INT_LENGTHS;
+    if (b->decode && !self) {
+        cache.id = b->memory.id + at.layer;             /* filled when decoding began */
+        return tfn__attend_cached(b->t, q, cache, d->heads, lengths);
+    }
+    if (!self) u = tfn__memory_of(b, at);
+    k = tfn__project(b, at, u, false, self);
+    v = tfn__project_values(b, at, u);
+    if (b->decode && causal) {
+        cache = tfn__cache(b->t, k, v, kv_cols, d->kv_heads, d->context, false);
+        return tfn__attend_cached(b->t, q, cache, d->heads, -1);
+    }
+    return tfn_attention(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
+                         d->attention_dropout);
+}
+
+/* A learned scale for each head: of blocks of columns. */
+static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
+{
+    return tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_HEAD_SCALE, b->d->heads, 1));
+}
+
+/* F(u) = N(h y) W_O, y the heads' values; scales and norm where the join has them. */
+static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_join *join,
+                                     tfn_var u)
+{
+    const tfn_model_desc *d = b->d;
+    const tfn_var q = tfn__project(b, at, u, true, at.sub == TFN_SUBLAYER_SELF_ATTENTION);
+    tfn_var y = tfn__attend(b, at, q, u);
     if (y.id) b->t->nodes[y.id].number[1] = d->attention_cap;
-    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE_BEFORE && !tfn__folds_head_scale(b))
-        y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
-    if (TFN__ALL && b->join.norm_inner) y = tfn__apply_norm(b, y, TFN__PART_NORM_O);
-    y = tfn__apply_linear(b, y, TFN__PART_O, width, tfn__stream(d), TFN_ACTIVATION_IDENTITY);
-    if (TFN__ALL && b->join.head_scale == TFN_HEAD_SCALE_AFTER && !d->folded)
-        y = tfn_scale(b->t, y, tfn__gain_at(b, TFN__PART_HEAD_SCALE, d->heads, 1));
+    if (tfn__has_head_scale(join, TFN_HEAD_SCALE_BEFORE) && !tfn__folds_head_scale(d, at))
+        y = tfn__scale_heads(b, at, y);
+    if (tfn__normalizes_inner(join)) y = tfn__apply_norm(b, at, y, TFN__PART_NORM_O);
+    y = tfn__apply_linear(b, at, y, TFN__PART_O, d->width, tfn__stream(d), TFN_ACTIVATION_IDENTITY);
+    if (tfn__has_head_scale(join, TFN_HEAD_SCALE_AFTER) && !d->folded)
+        y = tfn__scale_heads(b, at, y);
     return y;
 }
 
-/* The hidden units before their function; nGPT scales them, Fixup shifts them. */
-static tfn_var tfn__hidden(tfn__builder *b, tfn_var u, int part, int scale, tfn_activation_kind act)
+/* The hidden units act(u W) of W_1 or W_3, (B*T, F). nGPT scales them by a learned vector times
+ * sqrt(C) before their function, Fixup shifts those of W_1: `plain` ones can be fused. */
+static tfn_var tfn__hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u,
+                           int part, tfn_activation_kind act)
 {
     const tfn_model_desc *d = b->d;
-    float root = TFN__SQRT((float)d->width);
-    bool scaled = TFN__ALL && b->join.scales;
-    bool shifted = TFN__ALL && b->join.shifts && part == TFN__PART_W1 && !tfn__folds_shift_1(b);
-    bool plain = !scaled && !shifted;
-    tfn_var h = tfn__apply_linear(b, u, part, tfn__stream(d), d->ffn,
-                                  plain ? act : TFN_ACTIVATION_IDENTITY);
-    if (scaled) h = tfn_scale(b->t, h, tfn__times(b, tfn__gain_at(b, scale, d->ffn, 1), root));
-    if (shifted) h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_1, 1, 0), -1);
-    return plain || act == TFN_ACTIVATION_IDENTITY ? h : tfn_activation(b->t, h, act);
-}
-
-static tfn_var tfn__ffn_branch(tfn__builder *b, tfn_var u)
-{
-    const tfn_model_desc *d = b->d;
-    tfn_activation_kind act = d->activation;
+    const bool first = part == TFN__PART_W1;
+    const bool scaled = tfn__scales_hidden(join);
+    const bool shifted = tfn__shifts(join) && first && !tfn__folds_shift_1(d, at);
+    const bool plain = !scaled && !shifted;
     tfn_var h;
-    if (act == TFN_ACTIVATION_GEGLU || act == TFN_ACTIVATION_SWIGLU) {
-        tfn_var gate = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, TFN_ACTIVATION_IDENTITY);
-        tfn_var up = tfn__hidden(b, u, TFN__PART_W3, TFN__PART_SCALE_3, TFN_ACTIVATION_IDENTITY);
-        h = tfn_glu(b->t, gate, up, act == TFN_ACTIVATION_GEGLU ? TFN_ACTIVATION_GELU
-                    : TFN_ACTIVATION_SILU);
-    } else {
-        h = tfn__hidden(b, u, TFN__PART_W1, TFN__PART_SCALE_1, act);
+    if (plain) return tfn__apply_linear(b, at, u, part, tfn__stream(d), d->ffn, act);
+    h = tfn__apply_linear(b, at, u, part, tfn__stream(d), d->ffn, TFN_ACTIVATION_IDENTITY);
+    if (scaled) {
+        const int scale = first ? TFN__PART_SCALE_1 : TFN__PART_SCALE_3;
+        const tfn_var by = tfn__gain_at(b, at, scale, d->ffn, 1);
+        h = tfn_scale(b->t, h, tfn__multiple(b->t, by, TFN__SQRT((float)d->width)));
     }
-    h = tfn_dropout(b->t, h, d->activation_dropout);
-    if (TFN__ALL && b->join.norm_inner) h = tfn__apply_norm(b, h, TFN__PART_NORM_2);
-    if (TFN__ALL && b->join.shifts && !d->folded)
-        h = tfn_shift(b->t, h, tfn__gain_at(b, TFN__PART_SHIFT_2, 1, 0), -1);
-    return tfn__apply_linear(b, h, TFN__PART_W2, d->ffn, tfn__stream(d), TFN_ACTIVATION_IDENTITY);
+    if (shifted) h = tfn_shift(b->t, h, tfn__gain_at(b, at, TFN__PART_SHIFT_1, 1, 0), -1);
+    if (act == TFN_ACTIVATION_IDENTITY) return h;
+    return tfn_activation(b->t, h, act);
 }
 
-/* -- stacks ---------------------------------------------------------------------------------- */
-
-/* FixNorm is a property of a table, not of the stack that happens to read it first: its rows have
- * length 1 if any stack that reads it says so. `own`: the source's own table. */
-static bool tfn__unit_table(const tfn_model_desc *d, bool own)
+/* f(u W_1) * (u W_3), f = GELU or SiLU (Shazeer 2020) */
+static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
-    bool encoder = (d->topology->flags & TFN_TOPOLOGY_FIXNORM) != 0;
-    bool decoder = (d->decoder_topology->flags & TFN_TOPOLOGY_FIXNORM) != 0;
-    if (!TFN__ALL) return false;
-    if (own || d->arch == TFN_ARCH_ENCODER) return encoder;
-    if (d->arch == TFN_ARCH_DECODER || d->separate_source || d->bands) return decoder;
-    return encoder || decoder;
+    const bool gelu = b->d->activation == TFN_ACTIVATION_GEGLU;
+    const tfn_var gate = tfn__hidden(b, at, join, u, TFN__PART_W1, TFN_ACTIVATION_IDENTITY);
+    const tfn_var up = tfn__hidden(b, at, join, u, TFN__PART_W3, TFN_ACTIVATION_IDENTITY);
+    return tfn_glu(b->t, gate, up, gelu ? TFN_ACTIVATION_GELU : TFN_ACTIVATION_SILU);
 }
+
+/* F(u) = N(h) W_2, h the hidden units. */
+static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var h;
+    if (d->activation == TFN_ACTIVATION_GEGLU || d->activation == TFN_ACTIVATION_SWIGLU)
+        h = tfn__gated_hidden(b, at, join, u);
+    else
+        h = tfn__hidden(b, at, join, u, TFN__PART_W1, d->activation);
+    h = tfn_dropout(b->t, h, d->activation_dropout);
+    if (tfn__normalizes_inner(join)) h = tfn__apply_norm(b, at, h, TFN__PART_NORM_2);
+    if (tfn__shifts(join) && !d->folded)
+        h = tfn_shift(b->t, h, tfn__gain_at(b, at, TFN__PART_SHIFT_2, 1, 0), -1);
+    return tfn__apply_linear(b, at, h, TFN__PART_W2, d->ffn, tfn__stream(d),
+                             TFN_ACTIVATION_IDENTITY);
+}
+
+/* -- embeddings: from ids or frames to x_0 ---------------------------------------------------- */
 
 /* The embedding of this stack's tokens: one for all stacks, or the source's own. */
-static tfn_var tfn__embedding_of(tfn__builder *b)
+static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
-    bool own = d->separate_source && b->rows == TFN_ROWS_SOURCE;
-    int32_t stack = b->stack;
-    tfn_var e = b->embedding;
-    if (!own && e.id) return e;
-    if (!own) b->stack = TFN__NO_STACK;
-    e = tfn__weight_of(b, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, tfn__stream(d), 0);
-    b->stack = stack;
-    if (tfn__unit_table(d, own) && !d->folded) e = tfn__unit_rows(b, e, tfn__stream(d));
+    const bool own = d->separate_source && tfn__reads_source(d, at);
+    const int32_t width = tfn__stream(d);
+    tfn_var e;
+    if (!own && b->embedding.id) return b->embedding;
+    if (!own) at = tfn__spot_of_model();
+    e = tfn__weight_of(b, at, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, width, 0);
+    if (tfn__unit_table(d, own) && !d->folded) e = tfn__unit_rows(b, e, width);
     if (!own) b->embedding = e;
     return e;
 }
 
-/* The vectors (words, width/4^k) of a cluster, in the first also those of the other clusters, and
- * their map to the width. */
+/* Adaptive softmax (Grave 2017; Baevski & Auli 2019): cluster k has vectors of width C/4^k, and a
+ * map (width, C). The first has rows for the other clusters, too, behind those of its words. */
 static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var *project)
 {
     const tfn_model_desc *d = b->d;
-    int32_t stack = b->stack, width = d->width >> 2*k;
+    const int32_t width = d->width >> 2*k;
+    tfn__spot at = tfn__spot_of_model();
     int32_t count = tfn__cluster_at(d, k + 1) - tfn__cluster_at(d, k);
     tfn_var words;
-    if (!k) count += tfn__clusters(d) - 1;
-    b->stack = output && d->untied ? TFN__IN_DECODER : TFN__NO_STACK;
-    words = tfn__weight_of(b, TFN__PART_CLUSTER_0 + k, TFN__MATRIX, count, width, 0);
-    *project = tfn__weight_of(b, TFN__PART_PROJECT_0 + k, TFN__MATRIX, width, tfn__stream(d), 0);
-    b->stack = stack;
+    if (k == 0) count += tfn__clusters(d) - 1;
+    if (output && d->untied) at = tfn__spot_of_stack(TFN__IN_DECODER);
+    words = tfn__weight_of(b, at, TFN__PART_CLUSTER_0 + k, TFN__MATRIX, count, width, 0);
+    *project = tfn__weight_of(b, at, TFN__PART_PROJECT_0 + k, TFN__MATRIX, width, tfn__stream(d),
+                              0);
     return words;
 }
 
-/* Of each word the vector in its cluster, mapped; 0 in the others. */
-static tfn_var tfn__embed_clusters(tfn__builder *b, float scale)
+/* Look each word up in its cluster's table and project it to the width; in the other clusters a
+ * word is no word and gives 0, so that the sum is over all clusters. */
+static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
 {
-    tfn_var sum = tfn__none, x, project;
+    tfn_var sum = tfn__none;
     for (int32_t k = 0; k < tfn__clusters(b->d); k++) {
-        x = tfn__cluster_of(b, k, false, &project);
-        x = tfn_embedding(b->t, x, TFN_INT_CLUSTERS + k, b->rows, scale);
+        tfn_var project;
+        tfn_var x = tfn__cluster_of(b, k, false, &project);
+        x = tfn_embedding(b->t, x, TFN_INT_CLUSTERS + k, rows, scale);
         x = tfn_linear(b->t, x, project, tfn__none, TFN_ACTIVATION_IDENTITY);
-        sum = k ? tfn_add(b->t, sum, x, 1, 1) : x;
+        if (k == 0) sum = x;
+        else sum = tfn_add(b->t, sum, x, 1, 1);
     }
     return sum;
 }
 
-/* Logits of head and tails; to train, no more is wanted. */
+enum { TFN__FRAMES };       /* the slot of the float input that every model of frames binds */
+
+/* Frames to positions: two convolutions of kernel 3, each with a ReLU, as speech recognizers have
+ * (ESPnet, Karita 2019; fairseq's have kernel 5 and GLU). */
+static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at)
+{
+    static const int parts[] = { TFN__PART_CONV_1, TFN__PART_CONV_2 };
+    const tfn_model_desc *d = b->d;
+    const int32_t out = tfn__stream(d);
+    int32_t in = d->bands;
+    tfn_var x = tfn_input(b->t, TFN__FRAMES, TFN_ROWS_FRAMES, d->bands);
+    for (int i = 0; i < 2; i++) {
+        tfn_var w = tfn__weight_of(b, at, parts[i], TFN__MATRIX, 3 * in, out, 0);
+        tfn_var bias = tfn__none;
+        if (!d->no_bias) bias = tfn__weight_of(b, at, parts[i], TFN__BIAS, 1, out, 0);
+        w = tfn__read_matrix(b, at, w, parts[i], 3 * in, out);
+        x = tfn_convolution(b->t, x, w, bias);
+        x = tfn_activation(b->t, x, TFN_ACTIVATION_RELU);
+        in = out;
+    }
+    return x;
+}
+
+/* s*E[token], from the one table, from clusters of words, or what frames give. */
+static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
+{
+    const bool source = tfn__reads_source(b->d, at);
+    tfn_rows rows = TFN_ROWS_TARGET;
+    int32_t slot = TFN_INT_TOKENS;
+    if (source) {
+        rows = TFN_ROWS_SOURCE;
+        slot = TFN_INT_SOURCE;
+    }
+    if (tfn__has_frames(b->d) && source)
+        return tfn__multiple(b->t, tfn__subsample(b, at), scale);
+    if (tfn__clusters(b->d)) return tfn__embed_clusters(b, rows, scale);
+    return tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
+}
+
+/* x + P[position], P learned or the model's sinusoids. */
+static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t positions = d->context;
+    tfn_var table = b->table;
+    if (d->position == TFN_POSITION_NONE || d->position == TFN_POSITION_ROTARY) return x;
+    if (tfn__reads_source(d, at)) positions = d->source_context;
+    if (d->position == TFN_POSITION_LEARNED)
+        table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
+                               0);
+    return tfn_position(b->t, x, table);
+}
+
+/* x + S[segment]; only an encoder alone has segments. */
+static tfn_var tfn__add_segments(tfn__builder *b, tfn__spot at, tfn_var x)
+{
+    const int32_t width = tfn__stream(b->d);
+    tfn_var s;
+    if (!b->d->segments) return x;
+    s = tfn__weight_of(b, at, TFN__PART_SEGMENT, TFN__MATRIX, b->d->segments, width, 0);
+    s = tfn_embedding(b->t, s, TFN_INT_SEGMENTS, TFN_ROWS_TARGET, 1);
+    return tfn_add(b->t, x, s, 1, 1);
+}
+
+/* x_0 = Drop(N(s*E[token] + P[position] + S[segment])), s = sqrt(C) where it is wanted */
+static tfn_var tfn__embed_stack(tfn__builder *b, tfn__spot at)
+{
+    const tfn_model_desc *d = b->d;
+    const float root = TFN__SQRT((float)d->width);
+    float scale = 1;
+    tfn_var x;
+    if (d->scale_embedding || tfn__has(d, at, TFN_TOPOLOGY_FIXNORM)) scale = root;
+    x = tfn__embed_tokens(b, at, scale);
+    x = tfn__add_positions(b, at, x);
+    x = tfn__add_segments(b, at, x);
+    if (tfn__has(d, at, TFN_TOPOLOGY_EMBEDDING_SCALE))
+        x = tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_EMBEDDING_SCALE, 1, root));
+    if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
+        x = tfn__apply_norm(b, at, x, TFN__PART_EMBEDDING_NORM);
+    return tfn_dropout(b->t, x, d->dropout);
+}
+
+/* -- stacks ----------------------------------------------------------------------------------- */
+
+/* y_l, l from 0 for the embedding, remembered by its node for those who mix layers. */
+static tfn_var tfn__push_layer(tfn__builder *b, tfn__spot at, tfn_var y)
+{
+    const tfn_aggregate how = tfn__aggregate_of(b->d, at);
+    if (how == TFN_AGGREGATE_NORMED && at.layer >= 0)
+        y = tfn__apply_norm(b, at, y, TFN__PART_NORM_OUT);
+    if (y.id) b->t->nodes[y.id].flags |= TFN__LAYER;
+    return y;
+}
+
+/* The weights (groups, outputs) with which `count` outputs are mixed; the first *skipped are
+ * outside of a softmax's window. */
+static tfn_var tfn__mix_weights(tfn__builder *b, tfn__spot at, int32_t count, int32_t *skipped)
+{
+    const tfn_mix_rule *rule = &tfn__row(b->d, at)->mix;
+    int32_t groups = (int32_t)tfn__max(rule->groups, 1);
+    int32_t inside = count;
+    float start = 1;
+    tfn_var w;
+    if (rule->channels) groups = tfn__stream(b->d);
+    if (rule->window > 0 && rule->window < count) inside = rule->window;
+    if (!rule->ones) start = 1 / (float)inside;
+    *skipped = 0;
+    if (rule->softmax) *skipped = count - inside;
+    w = tfn__weight_of(b, at, TFN__PART_MIX, TFN__GAIN, groups, count - *skipped, start);
+    if (!rule->softmax || b->d->folded) return w;
+    return tfn_softmax(b->t, w);
+}
+
+/* sum of w_k y_k over the marked nodes from `first` on, but the first `skipped`; w none: all 1. */
+static tfn_var tfn__mix_layers(tfn__builder *b, tfn_var w, int32_t first, int32_t count,
+                               int32_t skipped)
+{
+    int32_t seen = 0;
+    tfn_var sum = tfn__none;
+    for (int32_t i = first; i < b->t->count; i++) {
+        const int32_t k = seen - skipped;
+        tfn_var y;
+        if (seen == count) break;
+        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
+        seen++;
+        y.id = i;
+        if (k < 0) continue;
+        if (w.id) sum = tfn_mix(b->t, sum, y, w, k);
+        else if (k == 0) sum = y;
+        else sum = tfn_add(b->t, sum, y, 1, 1);
+    }
+    return sum;
+}
+
+/* The input of what follows `at`, a layer or the embedding, from the outputs of all before it:
+ * the marked nodes from `first` on. Its weights belong to the layer that reads it, its norm to the
+ * layer of `at`; the last layer's reader is the stack itself. */
+static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, tfn_var x,
+                              int32_t first)
+{
+    const tfn_aggregate how = tfn__aggregate_of(b->d, at);
+    const int32_t count = at.layer + 2;                      /* with the embedding */
+    int32_t skipped = 0;
+    tfn_var w = tfn__none;
+    if (how == TFN_AGGREGATE_NONE) return x;
+    if (at.layer < 0 && how > TFN_AGGREGATE_NORM) return x;
+    if (how != TFN_AGGREGATE_DENSE) w = tfn__mix_weights(b, reader, count, &skipped);
+    x = tfn__mix_layers(b, w, first, count, skipped);
+    if (at.layer < 0) return x;
+    if (how == TFN_AGGREGATE_NORM || how == TFN_AGGREGATE_DENSE)
+        x = tfn__apply_norm(b, at, x, TFN__PART_NORM_OUT);
+    return x;
+}
+
+static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
+{
+    const tfn__subs o = tfn__subs_of(b->d, at);
+    flow->x0 = flow->x;
+    flow->first = tfn__none;
+    for (int i = 0; i < o.count; i++)
+        tfn__apply_sublayer(b, tfn__sublayer_at(at, o.kind[i]), flow);
+    return flow->x;
+}
+
+/* After the last layer: Fixup's shift (and scale), the second stream, the final norm. A transparent
+ * encoder has its final norm in tfn__memory_of. */
+static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow *flow)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var x = flow->x;
+    if (tfn__has(d, at, TFN_TOPOLOGY_EDGE_SHIFTS)) {
+        x = tfn_shift(b->t, x, tfn__gain_at(b, at, TFN__PART_FINAL_SHIFT, 1, 0), -1);
+        if (at.stack == TFN__IN_ENCODER)
+            x = tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_FINAL_SCALE, 1, 1));
+    }
+    if (flow->side.id) {
+        const tfn_var side = tfn__apply_norm(b, at, flow->side, TFN__PART_FINAL_NORM);
+        return tfn_add(b->t, x, side, tfn__orf(tfn__row(d, at)->side_weight, 1), 1);
+    }
+    if (tfn__reads_source(d, at) && tfn__has(d, at, TFN_TOPOLOGY_TRANSPARENT)) return x;
+    if (!tfn__has_plain(d, at, TFN_TOPOLOGY_FINAL_NORM)) return x;
+    return tfn__apply_norm(b, at, x, TFN__PART_FINAL_NORM);
+}
+
+/* A stack, from its ids to its output (B*T, C). Layers are counted to the tape, which says in
+ * errors where they are; those that are computed again are segments, from 1 in both stacks. */
+static tfn_var tfn__build_stack(tfn__builder *b, int stack)
+{
+    const tfn_model_desc *d = b->d;
+    const tfn__spot at = tfn__spot_of_stack(stack);
+    const int32_t depth = tfn__depth(d, tfn__in_decoder(at));
+    const int32_t first = b->t->count;
+    int32_t segment = 1;
+    tfn__spot before = at;
+    tfn__flow flow;
+    tfn_var x = tfn__point_at(b, at, TFN_WATCH_EMBEDDING, tfn__embed_stack(b, at));
+    flow.x = tfn__push_layer(b, at, x);
+    flow.side = tfn__none;
+    if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM))
+        flow.side = tfn__multiple(b->t, flow.x, tfn__orf(tfn__row(d, at)->side_scale, 1));
+    if (tfn__in_decoder(at)) segment += d->layers;
+
+    for (int32_t l = 0; l < depth; l++) {
+        const tfn__spot layer = tfn__spot_of_layer(stack, l);
+        flow.x = tfn__aggregate(b, before, layer, flow.x, first);
+        b->t->layer = l;
+        if (d->recompute) tfn_recompute(b->t, segment + l);
+        flow.x = tfn__push_layer(b, layer, tfn__apply_layer(b, layer, &flow));
+        before = layer;
+    }
+    tfn_recompute(b->t, 0);
+    flow.x = tfn__aggregate(b, before, at, flow.x, first);
+    b->t->layer = -1;
+    if (stack == TFN__IN_ENCODER) {
+        b->encoder_first = first;
+        b->encoder_last = b->t->count;
+    }
+    x = tfn__finish_stack(b, at, &flow);
+    return tfn__point_at(b, at, TFN_WATCH_STACK, x);
+}
+
+/* The one table a model has: sinusoids (T, C) or rotations (T, D). */
+static void tfn__build_table(tfn__builder *b)
+{
+    const tfn_model_desc *d = b->d;
+    int32_t cols = tfn__stream(d);
+    b->table = tfn__none;
+    if (d->position == TFN_POSITION_LEARNED || d->position == TFN_POSITION_NONE) return;
+    if (d->position == TFN_POSITION_ROTARY) cols = d->width / d->heads;
+    b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
+}
+
+/* -- the end: logits and the loss ------------------------------------------------------------- */
+
+/* Of the first position: tanh(x W_p) W_c, (B, classes). */
+static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    const tfn__spot at = tfn__spot_of_model();
+    x = tfn_first_rows(b->t, x);
+    x = tfn__apply_linear(b, at, x, TFN__PART_POOLER, tfn__stream(d), d->width,
+                          TFN_ACTIVATION_TANH);
+    return tfn__apply_linear(b, at, x, TFN__PART_CLASSIFIER, d->width, d->classes,
+                             TFN_ACTIVATION_IDENTITY);
+}
+
+/* Logits of head and tails, kept in the builder for the loss. To train, no more is wanted; else
+ * they become logits of all words. */
 static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_node *xn = tfn__need(b->t, "words", x);
-    tfn_var words, project;
     for (int32_t k = 0; k < 3; k++) {
+        tfn_var project;
+        tfn_var words;
         b->logits[k] = tfn__none;
         if (k >= tfn__clusters(b->d)) continue;
         words = tfn__cluster_of(b, k, true, &project);
@@ -12076,230 +12715,81 @@ static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
                                          b->logits[0], b->logits[1], b->logits[2]));
 }
 
-/* Frames to positions: two convolutions, each with a ReLU, as speech recognizers have (ESPnet,
- * Karita 2019; fairseq's have kernel 5 and GLU). */
-static tfn_var tfn__subsample(tfn__builder *b)
+/* x E^T with the embedding, or x W with a matrix of its own: (B*T, V). */
+static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
-    tfn_var x = tfn_input(b->t, TFN__FRAMES, TFN_ROWS_FRAMES, d->bands), w, bias = tfn__none;
-    for (int i = 0; i < 2; i++) {
-        int part = i ? TFN__PART_CONV_2 : TFN__PART_CONV_1;
-        w = tfn__weight_of(b, part, TFN__MATRIX, 3 * (i ? tfn__stream(d) : d->bands),
-                           tfn__stream(d), 0);
-        if (!d->no_bias) bias = tfn__weight_of(b, part, TFN__BIAS, 1, tfn__stream(d), 0);
-        w = tfn__read_matrix(b, w, part, 3 * (i ? tfn__stream(d) : d->bands), tfn__stream(d));
-        x = tfn_activation(b->t, tfn_convolution(b->t, x, w, bias), TFN_ACTIVATION_RELU);
-    }
-    return x;
-}
-
-/* x_0 = Drop(N(s*E[token] + P[position] + S[segment])) */
-static tfn_var tfn__embed_stack(tfn__builder *b, int32_t slot)
-{
-    const tfn_model_desc *d = b->d;
-    int32_t positions = b->rows == TFN_ROWS_SOURCE ? d->source_context : d->context;
-    int32_t width = tfn__stream(d);
-    float root = TFN__SQRT((float)d->width), scale = 1;
-    tfn_var x;
-    b->layer = -1;
-    b->sub = TFN__NO_SUB;
-    if (d->scale_embedding || TFN__HAS(b, TFN_TOPOLOGY_FIXNORM)) scale = root;
-    if (TFN__ALL && d->bands && b->rows == TFN_ROWS_SOURCE)
-        x = tfn__times(b, tfn__subsample(b), scale);
-    else if (tfn__clusters(d)) x = tfn__embed_clusters(b, scale);
-    else x = tfn_embedding(b->t, tfn__embedding_of(b), slot, b->rows, scale);
-    if (d->position == TFN_POSITION_LEARNED)
-        x = tfn_position(b->t, x, tfn__weight_of(b, TFN__PART_POSITION, TFN__MATRIX, positions,
-                                                 width, 0));
-    if (d->position == TFN_POSITION_SINUSOIDAL || d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ)
-        x = tfn_position(b->t, x, b->table);
-    if (d->segments) {
-        tfn_var s = tfn__weight_of(b, TFN__PART_SEGMENT, TFN__MATRIX, d->segments, width, 0);
-        s = tfn_embedding(b->t, s, TFN_INT_SEGMENTS, b->rows, 1);
-        x = tfn_add(b->t, x, s, 1, 1);
-    }
-    if (TFN__HAS(b, TFN_TOPOLOGY_EMBEDDING_SCALE))
-        x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_EMBEDDING_SCALE, 1, root));
-    if (tfn__has(b, TFN_TOPOLOGY_EMBEDDING_NORM)) x = tfn__apply_norm(b, x,
-        TFN__PART_EMBEDDING_NORM);
-    return tfn_dropout(b->t, x, d->dropout);
-}
-
-/* y_l, remembered by its node for those who mix layers. */
-static tfn_var tfn__push_layer(tfn__builder *b, tfn_var y)
-{
-    if (TFN__ALL && tfn__row(b)->aggregate == TFN_AGGREGATE_NORMED && b->layer >= 0)
-        y = tfn__apply_norm(b, y, TFN__PART_NORM_OUT);
-    if (y.id) b->t->nodes[y.id].flags |= TFN__LAYER;
-    return y;
-}
-
-/* The weights of `count` outputs as they are mixed; the first *skipped are outside of a softmax's
- * window. */
-static tfn_var tfn__mix_weights(tfn__builder *b, int32_t count, int32_t *skipped)
-{
-    const tfn_mix_rule *rule = &tfn__row(b)->mix;
-    int32_t groups = rule->channels ? tfn__stream(b->d) : rule->groups, inside = count;
-    float start = 1;
+    const tfn__spot at = tfn__spot_of_model();
+    const int32_t width = tfn__stream(d);
     tfn_var w;
-    if (groups < 1) groups = 1;
-    if (rule->window > 0 && rule->window < count) inside = rule->window;
-    if (!rule->ones) start = 1 / (float)inside;
-    *skipped = rule->softmax ? count - inside : 0;
-    w = tfn__weight_of(b, TFN__PART_MIX, TFN__GAIN, groups, count - *skipped, start);
-    return rule->softmax && !b->d->folded ? tfn_softmax(b->t, w) : w;
+    if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
+    w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, width, d->vocab, 0);
+    w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, width, d->vocab);
+    return tfn_linear(b->t, x, w, tfn__none, TFN_ACTIVATION_IDENTITY);
 }
 
-/* The input of what follows layer l (from 0; -1: the embedding), from the outputs of all before it,
- * which are the marked nodes from `first` on. Its weights belong to layer l+1, or to the stack. */
-static tfn_var tfn__aggregate(tfn__builder *b, tfn_var x, int32_t first, bool last)
-{
-    tfn_aggregate how = tfn__row(b)->aggregate;
-    int32_t layer = b->layer, count = layer + 2, k = 0;
-    int32_t skipped = 0;
-    int32_t seen = 0;
-    bool weighted = how != TFN_AGGREGATE_DENSE;
-    tfn_var w = tfn__none, sum = tfn__none, y;
-    b->sub = TFN__NO_SUB;
-    if (!TFN__ALL || how == TFN_AGGREGATE_NONE) return x;
-    if (layer < 0 && how > TFN_AGGREGATE_NORM) return x;
-    b->layer = last ? -1 : layer + 1;
-    if (weighted) w = tfn__mix_weights(b, count, &skipped);
-    b->layer = layer;
-    for (int32_t i = first; i < b->t->count && k < count - skipped; i++) {
-        if (!(b->t->nodes[i].flags & TFN__LAYER)) continue;
-        if (seen++ < skipped) continue;
-        y.id = i;
-        if (weighted) sum = tfn_mix(b->t, sum, y, w, k);
-        else sum = k ? tfn_add(b->t, sum, y, 1, 1) : y;
-        k++;
-    }
-    if (layer >= 0 && (how == TFN_AGGREGATE_NORM || how == TFN_AGGREGATE_DENSE))
-        sum = tfn__apply_norm(b, sum, TFN__PART_NORM_OUT);
-    return sum;
-}
-
-static tfn_var tfn__apply_layer(tfn__builder *b, tfn_var x)
-{
-    const tfn_var x0 = x;
-    tfn_sublayer order[4];
-    const int count = tfn__order_of(b, order);
-    b->first = tfn__none;
-    for (int i = 0; i < count; i++) x = tfn__apply_sublayer(b, order[i], x, x0);
-    b->sub = TFN__NO_SUB;
-    return x;
-}
-
-/* After the last layer: Fixup's shift (and scale), the second stream, the final norm. */
-static tfn_var tfn__finish_stack(tfn__builder *b, tfn_var x)
-{
-    bool transparent = b->stack == TFN__IN_ENCODER && TFN__HAS(b, TFN_TOPOLOGY_TRANSPARENT)
-                    && b->d->arch == TFN_ARCH_ENCODER_DECODER;
-    if (TFN__HAS(b, TFN_TOPOLOGY_EDGE_SHIFTS)) {
-        x = tfn_shift(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SHIFT, 1, 0), -1);
-        if (b->stack == TFN__IN_ENCODER)
-            x = tfn_scale(b->t, x, tfn__gain_at(b, TFN__PART_FINAL_SCALE, 1, 1));
-    }
-    if (b->side.id)
-        return tfn_add(b->t, x, tfn__apply_norm(b, b->side, TFN__PART_FINAL_NORM),
-                       tfn__orf(tfn__row(b)->side_weight, 1), 1);
-    return tfn__has(b, TFN_TOPOLOGY_FINAL_NORM) && !transparent
-         ? tfn__apply_norm(b, x, TFN__PART_FINAL_NORM) : x;
-}
-
-static tfn_var tfn__build_stack(tfn__builder *b, int stack, tfn_rows rows, int32_t slot)
-{
-    bool decoder = stack == TFN__IN_DECODER;
-    int32_t depth = tfn__depth(b->d, decoder), first = b->t->count;
-    tfn_var x;
-    b->stack = stack;
-    b->rows = rows;
-    x = tfn__push_layer(b, tfn__point_at(b, TFN_WATCH_EMBEDDING, tfn__embed_stack(b, slot)));
-    b->side = tfn__none;
-    if (TFN__HAS(b, TFN_TOPOLOGY_SIDE_STREAM))
-        b->side = tfn__times(b, x, tfn__orf(tfn__row(b)->side_scale, 1));
-    for (int32_t l = 0; l < depth; l++) {
-        b->layer = l - 1;
-        x = tfn__aggregate(b, x, first, false);
-        b->layer = b->t->layer = l;
-        if (b->d->recompute) tfn_recompute(b->t, 1 + l + (decoder ? b->d->layers : 0));
-        x = tfn__push_layer(b, tfn__apply_layer(b, x));
-    }
-    tfn_recompute(b->t, 0);
-    x = tfn__aggregate(b, x, first, true);
-    b->layer = b->t->layer = -1;
-    if (!decoder) {
-        b->encoder_first = first;
-        b->encoder_last = b->t->count;
-    }
-    return tfn__point_at(b, TFN_WATCH_STACK, tfn__finish_stack(b, x));
-}
-
-/* The one table a model has: sinusoids or rotations. */
-static void tfn__build_table(tfn__builder *b)
-{
-    const tfn_model_desc *d = b->d;
-    int32_t rows = (int32_t)tfn__max(d->context, d->source_context);
-    int32_t cols = d->position == TFN_POSITION_ROTARY ? d->width / d->heads : tfn__stream(d);
-    b->table = tfn__none;
-    if (d->position != TFN_POSITION_LEARNED && d->position != TFN_POSITION_NONE)
-        b->table = tfn__table(b->t, rows, cols);
-}
-
+/* Logits of the last stack's output x. nGPT scales them by a learned vector of words times sqrt(C);
+ * a cap c makes c tanh(x/c) of them. */
 static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
-    float cap = d->logit_cap, root = TFN__SQRT((float)d->width);
-    bool scaled = TFN__HAS(b, TFN_TOPOLOGY_LOGIT_SCALE);
-    b->stack = TFN__NO_STACK;
-    if (d->head == TFN_HEAD_SEQUENCE) {
-        x = tfn__apply_linear(b, tfn_first_rows(b->t, x), TFN__PART_POOLER, tfn__stream(d),
-                              d->width,
-                              TFN_ACTIVATION_TANH);
-        return tfn__apply_linear(b, x, TFN__PART_CLASSIFIER, d->width, d->classes,
-                                 TFN_ACTIVATION_IDENTITY);
-    }
+    const tfn__spot at = tfn__spot_of_model();
+    const bool encoder = d->arch == TFN_ARCH_ENCODER;
+    const tfn__spot stack = tfn__spot_of_stack(encoder ? TFN__IN_ENCODER : TFN__IN_DECODER);
+    const float root = TFN__SQRT((float)d->width);
+    if (d->head == TFN_HEAD_SEQUENCE) return tfn__classify(b, x);
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
-    if (!d->untied) {
-        x = tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
-    } else {
-        tfn_var w = tfn__weight_of(b, TFN__PART_OUTPUT, TFN__MATRIX, tfn__stream(d), d->vocab, 0);
-        w = tfn__read_matrix(b, w, TFN__PART_OUTPUT, tfn__stream(d), d->vocab);
-        x = tfn_linear(b->t, x, w, tfn__none, TFN_ACTIVATION_IDENTITY);
+    x = tfn__word_logits(b, x);
+    if (tfn__has(d, stack, TFN_TOPOLOGY_LOGIT_SCALE)) {
+        const tfn_var s = tfn__gain_at(b, at, TFN__PART_LOGIT_SCALE, d->vocab, 1 / root);
+        x = tfn_scale(b->t, x, tfn__multiple(b->t, s, root));
     }
-    if (scaled)
-        x = tfn_scale(b->t, x, tfn__times(b, tfn__gain_at(b, TFN__PART_LOGIT_SCALE, d->vocab,
-                                                          1 / root), root));
-    if (TFN__ALL && cap > 0)
-        x = tfn__times(b, tfn_activation(b->t, tfn__times(b, x, 1 / cap), TFN_ACTIVATION_TANH),
-                       cap);
+    if (tfn__caps_logits(d)) {
+        x = tfn__multiple(b->t, x, 1 / d->logit_cap);
+        x = tfn_activation(b->t, x, TFN_ACTIVATION_TANH);
+        x = tfn__multiple(b->t, x, d->logit_cap);
+    }
     return x;
 }
 
-/* The whole model on one tape: logits and the loss per row. */
-static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
+#ifndef TFNORM_NO_TRAINING
+/* The loss of each row. The head of clusters says which tail, and each tail which word: the sum of
+ * both is -log of the product of probabilities. */
+static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 {
     const tfn_model_desc *d = b->d;
+    tfn_var loss = tfn__none;
+    if (!tfn__clusters(d))
+        return tfn_cross_entropy(b->t, logits, TFN_INT_TARGETS, d->smoothing,
+                                 (int32_t)d->smoothing_kind);
+    for (int32_t k = 0; k < tfn__clusters(d); k++) {
+        const int32_t slot = TFN_INT_CLUSTER_TARGETS + k;
+        const tfn_var part = tfn_cross_entropy(b->t, b->logits[k], slot, 0, 0);
+        if (k == 0) loss = part;
+        else loss = tfn_add(b->t, loss, part, 1, 1);
+    }
+    return loss;
+}
+#endif
+
+/* The whole model on one tape: *logits, and the loss per row, which a build without training has
+ * not. */
+static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
+{
+    const bool two = b->d->arch == TFN_ARCH_ENCODER_DECODER;
+    const bool encoder = b->d->arch == TFN_ARCH_ENCODER;
     tfn_var x;
     tfn__build_table(b);
-    if (d->arch == TFN_ARCH_ENCODER_DECODER)
-        b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
-    x = tfn__build_stack(b, d->arch == TFN_ARCH_ENCODER ? TFN__IN_ENCODER : TFN__IN_DECODER,
-                         TFN_ROWS_TARGET, TFN_INT_TOKENS);
-    *logits = x = tfn__build_logits(b, x);
+    if (two) b->memory = tfn__build_stack(b, TFN__IN_ENCODER);
+    x = tfn__build_stack(b, encoder ? TFN__IN_ENCODER : TFN__IN_DECODER);
+    x = tfn__build_logits(b, x);
+    *logits = x;
     if (!b->t->training) tfn_keep(b->t, x);
-#ifdef TFNORM_NO_TRAINING
-    return x;
-#else
-    if (!tfn__clusters(d))
-        x = tfn_cross_entropy(b->t, x, TFN_INT_TARGETS, d->smoothing, (int32_t)d->smoothing_kind);
-    for (int32_t k = 0; k < tfn__clusters(d); k++) {        /* of the head, then within a tail */
-        tfn_var part = tfn_cross_entropy(b->t, b->logits[k], TFN_INT_CLUSTER_TARGETS + k, 0, 0);
-        x = k ? tfn_add(b->t, x, part, 1, 1) : part;
-    }
+#ifndef TFNORM_NO_TRAINING
+    x = tfn__build_loss(b, x);
     tfn_keep(b->t, x);
-    return x;
 #endif
+    return x;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> initial */
@@ -12569,82 +13059,101 @@ static void tfn__follow_sigma(tfn_model *m)
 #endif /* TFN__IMPLEMENTING */
 /* >> fold */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* A weight of m in the stack and layer of `like`, or NULL. */
-static const tfn__weight *tfn__weight_at(const tfn_model *m, const tfn__weight *like, int sub,
-                                         int part, int kind)
+/* Folding gives a model for inference the weights of a trained one such that it computes the same
+ * with less. Of the join of a sub-layer F
+ *
+ *     u = in * N_in(source) - s;  p = N_branch(F(u));  x = N_sum(skip * x + out * p + extra * x_0)
+ *
+ * all that is affine beside a linear map goes into the map, for a norm N(x) = g n(x) + t:
+ *
+ *     u W + b            = n (in g W) + b + (in t - s) W               tfn__fold_input
+ *     (h (g n + t)) W_O  = n (h g W_O) + h t W_O, and W_2 alike        tfn__fold_inner
+ *     out p              = F(u) with out W_O, out b; or out g of N_branch    tfn__fold_output
+ *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
+ *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
+ *
+ * Outside of the sub-layers gamma/sigma W becomes W, tables get the rows of length 1 that they are
+ * read with, softmaxed weights become their softmax, and where all that writes to the stream can
+ * have the mean 0, it gets it, and LayerNorm is RMSNorm.
+ *
+ * Where one of these holds is asked of the builder (tfn__folds_norm and those beside it), which
+ * leaves out of the folded model exactly what goes into weights here. Everything is checked before
+ * anything is written; then weights are copied by place, and changed in place. */
+
+/* The weight of a model at a place, or NULL. */
+static const tfn__weight *tfn__weight_in(const tfn_model *m, tfn__spot at, int part, int kind)
 {
-    tfn__builder b;
-    b.weights = m->weights;
-    b.count = m->weight_count;
-    b.stack = like->stack;
-    b.sub = sub;
-    b.layer = like->layer;
-    return tfn__find_weight(&b, part, kind);
+    return tfn__find_weight(m->weights, m->weight_count, at, part, kind);
 }
 
-/* The matrices that read the stream; of a cross-attention the first alone does. */
+/* The matrices that read the stream; of a cross-attention the first alone does: its keys and values
+ * read the memory. */
 static const int tfn__readers[] = {
     TFN__PART_Q, TFN__PART_K, TFN__PART_V, TFN__PART_W1, TFN__PART_W3
 };
-
-/* A builder that is at this sub-layer, and only answers what folds there. */
-static tfn__builder tfn__builder_at(const tfn_model_desc *d, int stack, int32_t layer, int sub)
+static int tfn__reader_count(tfn__spot at)
 {
-    tfn__builder b;
-    TFNORM_MEMSET(&b, 0, sizeof b);
-    b.d = d;
-    b.stack = stack;
-    b.layer = layer;
-    b.sub = sub;
-    b.join = tfn__join_at(&b, (tfn_sublayer)sub);
-    return b;
+    if (at.sub == TFN_SUBLAYER_CROSS_ATTENTION) return 1;
+    return (int)(sizeof tfn__readers / sizeof *tfn__readers);
 }
 
-/* Rows of a matrix divided by unit*w, channel by channel. */
+/* -- profiled skips --------------------------------------------------------------------------- */
+
+/* Row r of a matrix over unit * w[r]. */
 static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, const float *w,
                              float unit)
 {
-    if (!matrix) return;
-    for (int32_t r = 0; r < matrix->rows; r++)
-        for (int32_t c = 0; c < matrix->cols; c++)
-            m->params[matrix->at + (int64_t)r*matrix->cols + c] /= unit * w[r];
+    float *p = m->params + matrix->at;
+    for (int32_t r = 0; r < matrix->rows; r++, p += matrix->cols)
+        for (int32_t c = 0; c < matrix->cols; c++) p[c] /= unit * w[r];
 }
 
 /* One can divide by unit*w and get normal numbers. */
 static bool tfn__divides(const float *w, int32_t count, float unit)
 {
     for (int32_t i = 0; i < count; i++) {
-        const double size = (double)unit * (w[i] < 0 ? -(double)w[i] : (double)w[i]);
+        double size = (double)unit * (double)w[i];
+        if (size < 0) size = -size;
         if (!(size > 1e-30 && size < 1e30)) return false;
     }
     return true;
 }
 
-/* The skip scale unit*w of a sub-layer moves into the norm `before` it and, as its inverse, into
- * the matrices that read the stream: see tfn__skip_moves. The keys and values of the
- * cross-attention read the memory, which is not rescaled: its W_q alone. */
-static void tfn__fold_skip(tfn_model *m, const tfn__builder *before, const tfn__weight *skip,
-                           const float *w, float unit)
+/* The learned vectors of a norm times unit * w; a gain that is stored as an offset from 1 stays
+ * one. */
+static void tfn__scale_norm(const tfn_model *m, tfn__spot at, const float *w, float unit)
 {
-    static const int kinds[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };        /* ALPHA: SeedNorm's */
-    const tfn_norm_rule *norm = tfn__norm_rule_of(before);
-    const bool offset = (norm->flags & TFN_FLAG_OFFSET) != 0;
-    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;
-    const int readers = skip->sub == TFN_SUBLAYER_CROSS_ATTENTION ? 1 : 5;
-    tfn__weight place = *skip;
-    place.layer = (int16_t)before->layer;
+    static const int kinds[] = { TFN__GAIN, TFN__BIAS, TFN__ALPHA };
+    const tfn_norm_rule *norm = tfn__norm_rule_of(&m->desc, at);
+    const int count = norm->kind == TFN_NORM_SEED ? 3 : 2;       /* SeeDNorm's alpha is a gain */
     for (int k = 0; k < count; k++) {
-        const tfn__weight *p = tfn__weight_at(m, &place, before->sub, TFN__PART_NORM, kinds[k]);
+        const tfn__weight *p = tfn__weight_in(m, at, TFN__PART_NORM, kinds[k]);
+        const bool offset = kinds[k] == TFN__GAIN && (norm->flags & TFN_FLAG_OFFSET);
         if (!p) continue;
         for (int32_t i = 0; i < p->cols; i++) {
             float *x = m->params + p->at + i;
             const float by = unit * w[i];
-            *x = offset && k == 0 ? by * (1 + *x) - 1 : by * *x;
+            if (offset) *x = by * (1 + *x) - 1;
+            else *x = by * *x;
         }
     }
-    for (int i = 0; i < readers; i++)
-        tfn__divide_rows(m, tfn__weight_at(m, skip, skip->sub, tfn__readers[i], TFN__MATRIX), w,
-                         unit);
+}
+
+/* The skip scale unit*w of a sub-layer moves into the norm before it and, as its inverse, into the
+ * matrices that read the stream: see tfn__skip_moves. */
+static void tfn__fold_skip(const tfn_model *m, tfn__spot at, const float *w, float unit)
+{
+    tfn__scale_norm(m, tfn__spot_before(&m->desc, at), w, unit);
+    for (int i = 0; i < tfn__reader_count(at); i++) {
+        const tfn__weight *matrix = tfn__weight_in(m, at, tfn__readers[i], TFN__MATRIX);
+        if (matrix) tfn__divide_rows(m, matrix, w, unit);
+    }
+}
+
+/* The unit in which the skip of a sub-layer is stored. */
+static float tfn__skip_unit(const tfn_model_desc *d, tfn__spot at)
+{
+    return tfn__orf(tfn__join_at(d, at).skip.unit, 1);
 }
 
 /* Admin in its folded form: after profiling the scales of skips go into the weights where they can,
@@ -12653,44 +13162,56 @@ static void tfn__fold_skips(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        tfn__builder b, before;
-        float *data = tfn__weight_data(m, w), unit;
-        if (w->part != TFN__PART_SKIP || w->kind != TFN__STATE) continue;
-        b = tfn__builder_at(&m->desc, w->stack, w->layer, w->sub);
-        unit = tfn__orf(b.join.skip.unit, 1);
-        if (!tfn__skip_moves(&b, &before) || !tfn__divides(data, w->cols, unit)) continue;
-        tfn__fold_skip(m, &before, w, data, unit);
+        const tfn__spot at = tfn__spot_of(w);
+        float *data = tfn__weight_data(m, w);
+        float unit;
+        if (w->part != TFN__PART_SKIP || w->kind != TFN__FOLDED_SCALE) continue;
+        unit = tfn__skip_unit(&m->desc, at);
+        if (!tfn__skip_moves(&m->desc, at) || !tfn__divides(data, w->cols, unit)) continue;
+        tfn__fold_skip(m, at, data, unit);
         for (int32_t c = 0; c < w->cols; c++) data[c] = 1 / unit;
     }
 }
 
-/* Where one is: from, to, the sub-layer, and a builder that knows what folds there. */
+/* -- one sub-layer ---------------------------------------------------------------------------- */
+
 typedef struct tfn__folding {
     tfn_model       *to;
     const tfn_model *from;
-    tfn__builder     b;
-    tfn__weight      place;
+    tfn__spot       at;                 /* the sub-layer */
+    tfn_join         join;               /* its */
 } tfn__folding;
 
-/* Number i of a weight of `from`, or `otherwise`; i is 0 for a scalar. */
+/* Number i of a weight of the trained model, or `otherwise` where it has none; a scalar has one
+ * number for all i, a scale of heads one for each. */
+static double tfn__old_at(const tfn_model *from, tfn__spot at, int part, int kind, int32_t i,
+                          double otherwise)
+{
+    const tfn__weight *w = tfn__weight_in(from, at, part, kind);
+    if (!w) return otherwise;
+    return (double)tfn__weight_data(from, w)[i % w->cols];
+}
 static double tfn__old(const tfn__folding *f, int part, int kind, int32_t i, double otherwise)
 {
-    const tfn__weight *w = tfn__weight_at(f->from, &f->place, f->place.sub, part, kind);
-    const float *p = w ? tfn__weight_data(f->from, w) : NULL;
-    return p ? (double)p[w->cols == 1 ? 0 : i % w->cols] : otherwise;
-}
-static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
-{
-    *w = tfn__weight_at(f->to, &f->place, f->place.sub, part, kind);
-    return *w ? tfn__weight_data(f->to, *w) : NULL;
+    return tfn__old_at(f->from, f->at, part, kind, i, otherwise);
 }
 
-/* Channel i of a norm is g n + t, of its kind's n; BATCH and POWER: of x. */
+/* A weight of the folded model and where its numbers are, or NULL. */
+static float *tfn__new(const tfn__folding *f, int part, int kind, const tfn__weight **w)
+{
+    *w = tfn__weight_in(f->to, f->at, part, kind);
+    if (!*w) return NULL;
+    return tfn__weight_data(f->to, *w);
+}
+
+/* Channel i of a norm is g n + t, of its kind's n; of BATCH and POWER n is x: their statistics are
+ * constants now. */
 static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g, double *t)
 {
-    const tfn_norm_rule *norm = tfn__norm_rule_of(&f->b);
-    double eps = (double)tfn__eps_of(&f->b, norm);
-    *g = tfn__old(f, part, TFN__GAIN, i, 1) + (norm->flags & TFN_FLAG_OFFSET ? 1 : 0);
+    const tfn_norm_rule *norm = tfn__norm_rule_of(&f->to->desc, f->at);
+    const double eps = (double)tfn__eps_of(&f->to->desc, norm);
+    *g = tfn__old(f, part, TFN__GAIN, i, 1);
+    if (norm->flags & TFN_FLAG_OFFSET) *g += 1;
     *t = tfn__old(f, part, TFN__BIAS, i, 0);
     if (norm->kind == TFN_NORM_BATCH) {
         *g *= tfn__pow(tfn__old(f, part, TFN__VARIANCE, i, 1) + eps, -0.5);
@@ -12700,85 +13221,97 @@ static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g
         *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
 }
 
-/* W reads g u + t in channel i: b += t W, W *= g. */
+/* W reads g u + t in channel i: b += t W, W *= g in its row i. */
 static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
 {
-    const tfn__weight *w, *bias;
-    float *p = tfn__new(f, part, TFN__MATRIX, &w), *b = tfn__new(f, part, TFN__BIAS, &bias);
-    for (int32_t c = 0; p && c < w->cols; c++) {
-        float *x = p + (int64_t)i * w->cols + c;
-        if (b) b[c] += (float)t * *x;
-        *x *= (float)g;
+    const tfn__weight *w;
+    const tfn__weight *bias;
+    float *p = tfn__new(f, part, TFN__MATRIX, &w);
+    float *b = tfn__new(f, part, TFN__BIAS, &bias);
+    if (!p) return;
+    p += (int64_t)i * w->cols;
+    for (int32_t c = 0; c < w->cols; c++) {
+        if (b) b[c] += (float)t * p[c];
+        p[c] *= (float)g;
     }
 }
 
-/* What a scheduled scale has come to. */
+/* What a scheduled scale has come to: min(1, t/value) after t updates. */
 static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
 {
-    tfn__folding at = *f;
-    float updates;
-    at.place.stack = TFN__NO_STACK;
-    at.place.sub = TFN__NO_SUB;
-    at.place.layer = -1;
-    updates = (float)tfn__old(&at, TFN__PART_SCHEDULE, TFN__UPDATES, 0, 0);
-    return updates < s->value ? (double)(updates / s->value) : 1;
+    const float updates = (float)tfn__old_at(f->from, tfn__spot_of_model(), TFN__PART_SCHEDULE,
+                                             TFN__UPDATES, 0, 0);
+    if (updates < s->value) return (double)(updates / s->value);
+    return 1;
 }
 
 /* A scale of the join at channel i. */
 static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int part, int32_t i)
 {
-    tfn__folding at = *f;
-    const int kind = s->kind == TFN_SCALE_FOLDED ? TFN__STATE : TFN__GAIN;
-    if (s->kind == TFN_SCALE_SHARED) at.place.sub = TFN__NO_SUB;
-    if (s->kind == TFN_SCALE_NONE || s->kind == TFN_SCALE_LERP) return 1;
-    if (s->kind == TFN_SCALE_CONSTANT)
-        return (double)tfn__rule_value(&f->from->desc, s, f->place.layer + 1);
-    if (s->kind == TFN_SCALE_SCHEDULED) return tfn__old_ramp(f, s);
-    return tfn__old(&at, part, kind, i, 1) * (double)tfn__orf(s->unit, 1);
+    tfn__spot at = f->at;
+    int kind = TFN__GAIN;
+    switch (s->kind) {
+    case TFN_SCALE_NONE:
+    case TFN_SCALE_LERP:      return 1;
+    case TFN_SCALE_CONSTANT:  return (double)tfn__rule_value(&f->from->desc, s, at);
+    case TFN_SCALE_SCHEDULED: return tfn__old_ramp(f, s);
+    case TFN_SCALE_SHARED:    at = tfn__layer_of(at); break;
+    case TFN_SCALE_FOLDED:    kind = TFN__FOLDED_SCALE; break;
+    default:                  break;
+    }
+    return tfn__old_at(f->from, at, part, kind, i, 1) * (double)tfn__orf(s->unit, 1);
 }
 
-/* What F reads: norm, scale, shift. */
+/* Channel i of u, which F reads: norm, scale, shift. */
 static void tfn__fold_input(const tfn__folding *f, int32_t i)
 {
-    int count = f->place.sub == TFN_SUBLAYER_CROSS_ATTENTION ? 1 : 5;
-    double g = 1, t = 0, in = tfn__old_scale(f, &f->b.join.in, TFN__PART_IN, i);
-    if (f->b.join.norm_in) tfn__fold_norm(f, TFN__PART_NORM_IN, i, &g, &t);
+    const double in = tfn__old_scale(f, &f->join.in, TFN__PART_IN, i);
+    double g = 1;
+    double t = 0;
+    if (f->join.norm_in) tfn__fold_norm(f, TFN__PART_NORM_IN, i, &g, &t);
     t = t * in - tfn__old(f, TFN__PART_SHIFT_IN, TFN__GAIN, 0, 0);
-    for (int r = 0; r < count; r++) tfn__fold_row(f, tfn__readers[r], i, g * in, t);
+    for (int r = 0; r < tfn__reader_count(f->at); r++)
+        tfn__fold_row(f, tfn__readers[r], i, g * in, t);
 }
 
-/* What the last matrix reads. */
+/* What the last matrix, W_O or W_2, reads: the inner norm, a scale of heads, Fixup's last shift. */
 static void tfn__fold_inner(const tfn__folding *f, int last)
 {
-    int norm = last == TFN__PART_O ? TFN__PART_NORM_O : TFN__PART_NORM_2;
-    const int32_t head_size = f->to->desc.width / f->to->desc.heads;
+    const tfn_model_desc *d = &f->to->desc;
+    const int norm = last == TFN__PART_O ? TFN__PART_NORM_O : TFN__PART_NORM_2;
+    const bool norms = f->join.norm_inner && tfn__folds_norm(d, f->at, norm);
+    const bool heads = f->join.head_scale == TFN_HEAD_SCALE_BEFORE
+                    && tfn__folds_head_scale(d, f->at);
+    const int32_t head_size = d->width / d->heads;
     const tfn__weight *w;
     if (!tfn__new(f, last, TFN__MATRIX, &w)) return;
     for (int32_t i = 0; i < w->rows; i++) {
-        double g = 1, t = 0;
-        if (f->b.join.norm_inner && tfn__folds_norm(&f->b, norm))
-            tfn__fold_norm(f, norm, i, &g, &t);
-        if (f->b.join.head_scale == TFN_HEAD_SCALE_BEFORE && tfn__folds_head_scale(&f->b))
-            g *= tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, i / head_size, 1);
+        double g = 1;
+        double t = 0;
+        if (norms) tfn__fold_norm(f, norm, i, &g, &t);
+        if (heads) g *= tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, i / head_size, 1);
         if (last == TFN__PART_W2) t -= tfn__old(f, TFN__PART_SHIFT_2, TFN__GAIN, 0, 0);
         tfn__fold_row(f, last, i, g, t);
     }
 }
 
-/* Columns of a matrix or vector times the branch's scale. */
+/* Columns of a matrix or vector times out/skip, the branch's scale in the sum over the skip's. */
 static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
 {
-    const tfn_join *j = &f->b.join;
+    const bool out = tfn__folds_out(&f->to->desc, f->at);
+    const bool skip = tfn__folds_skip(&f->to->desc, f->at);
     const tfn__weight *w;
     float *p = tfn__new(f, part, kind, &w);
-    for (int64_t k = 0; p && k < (int64_t)w->rows * w->cols; k++) {
-        int32_t i = (int32_t)(k % w->cols);
+    if (!p) return;
+    for (int64_t k = 0; k < (int64_t)w->rows * w->cols; k++) {
+        const int32_t i = (int32_t)(k % w->cols);
         double o = 1;
-        if (tfn__folds_out(&f->b)) o = tfn__old_scale(f, &j->out, TFN__PART_OUT, i);
-        if (tfn__folds_skip(&f->b)) o /= tfn__old_scale(f, &j->skip, TFN__PART_SKIP, i);
+        if (out) o = tfn__old_scale(f, &f->join.out, TFN__PART_OUT, i);
+        if (skip) o /= tfn__old_scale(f, &f->join.skip, TFN__PART_SKIP, i);
         p[k] *= (float)o;
     }
 }
+
 /* The scale a head behind W_O: of blocks of its columns. */
 static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
 {
@@ -12792,30 +13325,33 @@ static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
         p[k] *= (float)tfn__old(f, TFN__PART_HEAD_SCALE, TFN__GAIN, head, 1);
     }
 }
+
+/* Behind the last matrix: the scale of heads, then that of the branch, in the norm between if there
+ * is one. */
 static void tfn__fold_output(const tfn__folding *f, int last)
 {
-    const bool after = f->b.join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O;
-    if (after) {
+    if (f->join.head_scale == TFN_HEAD_SCALE_AFTER && last == TFN__PART_O) {
         tfn__fold_head_scale_after(f, TFN__MATRIX);
         tfn__fold_head_scale_after(f, TFN__BIAS);
     }
-    if (!f->b.join.norm_branch) {
+    if (!f->join.norm_branch) {
         tfn__fold_columns(f, last, TFN__MATRIX);
         tfn__fold_columns(f, last, TFN__BIAS);
         return;
     }
     tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__GAIN);
     tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__BIAS);
-    if (tfn__norm_rule_of(&f->b)->kind == TFN_NORM_SEED)
+    if (tfn__norm_rule_of(&f->to->desc, f->at)->kind == TFN_NORM_SEED)
         tfn__fold_columns(f, TFN__PART_NORM_BRANCH, TFN__ALPHA);
 }
 
 /* The profiled scale of the skip here, where it folds, or NULL. */
 static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
 {
-    const int kind = f->b.join.skip.kind == TFN_SCALE_FOLDED ? TFN__STATE : TFN__GAIN;
-    if (!tfn__folds_profile(&f->b)) return NULL;
-    return tfn__weight_at(f->from, &f->place, f->place.sub, TFN__PART_SKIP, kind);
+    int kind = TFN__GAIN;
+    if (!tfn__folds_profile(&f->to->desc, f->at)) return NULL;
+    if (f->join.skip.kind == TFN_SCALE_FOLDED) kind = TFN__FOLDED_SCALE;
+    return tfn__weight_in(f->from, f->at, TFN__PART_SKIP, kind);
 }
 
 /* Fixup's shift of the hidden units. */
@@ -12830,65 +13366,37 @@ static void tfn__fold_shift_1(const tfn__folding *f)
 
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
-    const bool ffn = f->place.sub == TFN_SUBLAYER_FFN || f->place.sub == TFN_SUBLAYER_FFN_BEFORE;
+    const tfn_model_desc *d = &f->to->desc;
+    const bool ffn = tfn__in_ffn(f->at);
     const int last = ffn ? TFN__PART_W2 : TFN__PART_O;
     const tfn__weight *skip = tfn__skip_to_fold(f);
-    tfn__builder before;
-    if (tfn__folds_input(&f->b))
-        for (int32_t i = 0; i < tfn__stream(&f->to->desc); i++) tfn__fold_input(f, i);
-    if (ffn && tfn__folds_shift_1(&f->b)) tfn__fold_shift_1(f);
+    if (tfn__folds_input(d, f->at))
+        for (int32_t i = 0; i < tfn__stream(d); i++) tfn__fold_input(f, i);
+    if (ffn && tfn__folds_shift_1(d, f->at)) tfn__fold_shift_1(f);
     tfn__fold_inner(f, last);
     tfn__fold_output(f, last);
-    if (skip && tfn__skip_moves(&f->b, &before))
-        tfn__fold_skip(f->to, &before, skip, tfn__weight_data(f->from, skip),
-                       tfn__orf(f->b.join.skip.unit, 1));
+    if (skip && tfn__skip_moves(d, f->at))
+        tfn__fold_skip(f->to, f->at, tfn__weight_data(f->from, skip), tfn__skip_unit(d, f->at));
 }
 
-/* Weights have values with which the fold is no function: it refuses, and says which. */
-static void tfn__check_sublayer(const tfn__folding *f)
-{
-    const tfn__weight *skip = tfn__skip_to_fold(f);
-    const bool one = tfn__skip_is_one(&f->b);
-    const float *w;
-    char name[sizeof f->to->error.name];
-    tfn__text text = tfn__text_in(name, sizeof name);
-    if (!skip) return;
-    w = tfn__weight_data(f->from, skip);
-    tfn__weight_name(skip, &text);
-    tfn__end(&text);
-    for (int32_t i = 0; i < skip->cols; i++)
-        if (one && (w[i] < 1 || w[i] > 1))
-            tfn__fail_name(&f->to->error, TFN_BAD_OPTION, "fold",
-                           "%s is not 1, and there is no norm before it to take it", name);
-    if (!one && !tfn__divides(w, skip->cols, tfn__orf(f->b.join.skip.unit, 1)))
-        tfn__fail_name(&f->to->error, TFN_BAD_OPTION, "fold",
-                       "%s is 0 or nearly: matrices that read the stream cannot be divided by it",
-                       name);
-}
-
-/* Each sub-layer of each stack. */
+/* Do something at each sub-layer of each stack. */
 static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding *f))
 {
     const tfn_model_desc *d = &f->to->desc;
     for (int stack = TFN__IN_ENCODER; stack <= TFN__IN_DECODER; stack++) {
-        const bool decoder = stack == TFN__IN_DECODER;
-        tfn_sublayer order[4];
-        int count;
-        if (d->arch == (decoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER)) continue;
-        f->b.d = d;
-        f->b.stack = stack;
-        count = tfn__order_of(&f->b, order);
-        for (int32_t i = 0; i < count * tfn__depth(d, decoder); i++) {
-            f->b = tfn__builder_at(d, stack, i / count, (int)order[i % count]);
-            f->place.stack = (uint8_t)stack;
-            f->place.layer = (int16_t)(i / count);
-            f->place.sub = (uint8_t)f->b.sub;
-            fold(f);
-        }
+        const tfn__spot top = tfn__spot_of_stack(stack);
+        const tfn__subs o = tfn__subs_of(d, top);
+        if (!tfn__has_stack(d, top)) continue;
+        for (int32_t l = 0; l < tfn__depth(d, tfn__in_decoder(top)); l++)
+            for (int i = 0; i < o.count; i++) {
+                f->at = tfn__spot_in(stack, l, (int)o.kind[i]);
+                f->join = tfn__join_at(d, f->at);
+                fold(f);
+            }
     }
 }
 
-/* -- the two models must be the same function ------------------------------------------------ */
+/* -- the two models must be the same function ------------------------------------------------- */
 
 static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
 {
@@ -12908,17 +13416,22 @@ static bool tfn__same_join(const tfn_join *a, const tfn_join *b)
         && tfn__same_scale(&a->out, &b->out) && tfn__same_scale(&a->skip, &b->skip)
         && tfn__same_scale(&a->extra, &b->extra);
 }
-static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, bool decoder)
+
+/* The rows of a stack say the same of every kind of sub-layer in every layer. */
+static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
 {
-    const tfn_topology *x = decoder ? a->decoder_topology : a->topology;
-    const tfn_topology *y = decoder ? b->decoder_topology : b->topology;
-    if (a->arch == (decoder ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER)) return true;
+    const tfn__spot top = tfn__spot_of_stack(stack);
+    const tfn_topology *x = tfn__row(a, top);
+    const tfn_topology *y = tfn__row(b, top);
+    if (!tfn__has_stack(a, top)) return true;
     if (x->flags != y->flags || x->aggregate != y->aggregate) return false;
-    for (int32_t i = 0; i < 4 * tfn__depth(a, decoder); i++) {
-        const tfn_place place = tfn__place_at(a, decoder, (tfn_sublayer)(i % 4), i / 4 + 1);
-        const tfn_join j = tfn_topology_join(x, &place), k = tfn_topology_join(y, &place);
-        if (!tfn__same_join(&j, &k)) return false;
-    }
+    for (int32_t l = 0; l < tfn__depth(a, tfn__in_decoder(top)); l++)
+        for (int sub = 0; sub < TFN__NO_SUB; sub++) {
+            const tfn__spot at = tfn__spot_in(stack, l, sub);
+            const tfn_join j = tfn__join_at(a, at);
+            const tfn_join k = tfn__join_at(b, at);
+            if (!tfn__same_join(&j, &k)) return false;
+        }
     return true;
 }
 
@@ -12930,6 +13443,7 @@ static bool tfn__same_bytes(const char *a, const char *b, size_t n)
         if (a[i] != b[i]) return false;
     return true;
 }
+
 /* The first option that makes them different functions, or NULL. A shape that differs, and a matrix
  * with a bias or without, the weights tell. */
 static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
@@ -12942,16 +13456,19 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
         TFN__SAME(norm_factor)
     };
+    const char *x = (const char *)a;
+    const char *y = (const char *)b;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (!tfn__same_bytes((const char *)a + options[i].at, (const char *)b + options[i].at,
-                             options[i].size)) return options[i].name;
+        if (!tfn__same_bytes(x + options[i].at, y + options[i].at, options[i].size))
+            return options[i].name;
     if (a->arch == TFN_ARCH_ENCODER_DECODER && a->decoder_layers != b->decoder_layers)
         return "decoder_layers";
     if (!tfn__equal(a->norm, b->norm)) return "norm";
     if (!tfn__equal(a->decoder_norm, b->decoder_norm)) return "decoder_norm";
     if (a->no_bias && !b->no_bias) return "no_bias";
-    if (!tfn__same_rows(a, b, false)) return "topology";
-    return tfn__same_rows(a, b, true) ? NULL : "decoder_topology";
+    if (!tfn__same_rows(a, b, TFN__IN_ENCODER)) return "topology";
+    if (!tfn__same_rows(a, b, TFN__IN_DECODER)) return "decoder_topology";
+    return NULL;
 }
 
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
@@ -12961,20 +13478,43 @@ static void tfn__check_fold(tfn_model *to, const tfn_model *from)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
                   "the models must have the same options, but folded", 0, 0);
     if (other)
-        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", "the models must have the same options, "
-                       "but folded: %s is another", other);
+        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold",
+                       "the models must have the same options, but folded: %s is another", other);
 }
 
-/* Rows of what writes to the stream get the mean 0. */
-static void tfn__centre(const tfn_model *m, const tfn__weight *w)
+/* An error that names a weight. */
+static void tfn__fail_weight(tfn_model *to, const char *text, const tfn__weight *w)
 {
-    bool writes = w->part == TFN__PART_O || w->part == TFN__PART_W2 || tfn__is_table(w->part);
-    float *p = m->params + w->at;
-    for (int32_t r = 0; writes && r < w->rows; r++, p += w->cols) {
-        double sum = 0;
-        for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
-        for (int32_t c = 0; c < w->cols; c++) p[c] -= (float)(sum / w->cols);
+    char name[sizeof to->error.name];
+    tfn__text t = tfn__text_in(name, sizeof name);
+    tfn__weight_name(w, &t);
+    tfn__end(&t);
+    tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", text, name);
+}
+
+/* Weights have values with which the fold is no function: it refuses, and says which. */
+static void tfn__check_sublayer(const tfn__folding *f)
+{
+    const tfn__weight *skip = tfn__skip_to_fold(f);
+    const float *w;
+    if (!skip) return;
+    w = tfn__weight_data(f->from, skip);
+    if (tfn__skip_is_one(&f->to->desc, f->at)) {
+        for (int32_t i = 0; i < skip->cols; i++)
+            if (w[i] < 1 || w[i] > 1)
+                tfn__fail_weight(f->to, "%s is not 1, and there is no norm before it to take it",
+                                 skip);
+        return;
     }
+    if (!tfn__divides(w, skip->cols, tfn__skip_unit(&f->to->desc, f->at)))
+        tfn__fail_weight(f->to, "%s is 0 or nearly: matrices that read the stream cannot be "
+                         "divided by it", skip);
+}
+
+/* The trained model's weight for one of the folded, or NULL. */
+static const tfn__weight *tfn__counterpart(const tfn_model *from, const tfn__weight *w)
+{
+    return tfn__weight_in(from, tfn__spot_of(w), w->part, w->kind);
 }
 
 /* Each weight of `to` is one of `from`; biases may be new. */
@@ -12982,59 +13522,78 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 {
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
-        const tfn__weight *old = tfn__weight_at(from, w, w->sub, w->part, w->kind);
-        char name[sizeof to->error.name];
-        tfn__text text = tfn__text_in(name, sizeof name);
+        const tfn__weight *old = tfn__counterpart(from, w);
         if (!old && w->kind == TFN__BIAS) continue;
         if (old && old->rows == w->rows && old->cols == w->cols) continue;
-        tfn__weight_name(w, &text);
-        tfn__end(&text);
-        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", "the models must have the same options, "
-                       "but folded: %s has another shape", name);
+        tfn__fail_weight(to, "the models must have the same options, but folded: %s has another "
+                         "shape", w);
     }
 }
+
+/* -- what is not of a sub-layer --------------------------------------------------------------- */
+
+/* Weights as they were trained; new biases are 0. */
 static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
 {
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
-        const tfn__weight *old = tfn__weight_at(from, w, w->sub, w->part, w->kind);
-        size_t bytes = (size_t)w->rows * (size_t)w->cols * sizeof(float);
-        if (old) TFNORM_MEMCPY(tfn__weight_data(to, w), tfn__weight_data(from, old), bytes);
-        else TFNORM_MEMSET(tfn__weight_data(to, w), 0, bytes);
+        const tfn__weight *old = tfn__counterpart(from, w);
+        const size_t bytes = (size_t)w->rows * (size_t)w->cols * sizeof(float);
+        float *data = tfn__weight_data(to, w);
+        if (old) TFNORM_MEMCPY(data, tfn__weight_data(from, old), bytes);
+        else TFNORM_MEMSET(data, 0, bytes);
     }
 }
 
-/* Tables of rows of length 1, means of layers: what is not of a sub-layer. */
+/* W becomes gamma/sigma W, sigma = u^T W v; where W is 0, sigma counts as 1. */
+static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__weight *gamma)
+{
+    const tfn__spot at = tfn__spot_of(gamma);
+    const tfn__weight *w = tfn__weight_in(to, at, gamma->part, TFN__MATRIX);
+    const tfn__weight *left = tfn__weight_in(from, at, gamma->part, TFN__SIGMA_U);
+    const tfn__weight *right = tfn__weight_in(from, at, gamma->part, TFN__SIGMA_V);
+    const float *u = tfn__weight_data(from, left);
+    const float *v = tfn__weight_data(from, right);
+    float ratio = *tfn__weight_data(from, gamma);
+    float *p = tfn__weight_data(to, w);
+    double sigma = 0;
+    for (int32_t r = 0; r < w->rows; r++) {
+        const float dot = to->kernels->dot(p + (int64_t)r * w->cols, v, w->cols);
+        sigma += (double)u[r] * (double)dot;
+    }
+    if (sigma < 0 || sigma > 0) ratio /= (float)sigma;
+    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] *= ratio;
+}
+
+/* Embeddings get the rows of length 1 that they are read with, learned means of layers the softmax
+ * of what was stored. */
 static void tfn__fold_tables(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
+        const tfn__spot at = tfn__spot_of(w);
         float *p = tfn__weight_data(m, w);
-        bool unit = w->part == TFN__PART_EMBEDDING
-                 && tfn__unit_table(&m->desc, w->stack == TFN__IN_ENCODER);
-        for (int32_t r = 0; unit && r < w->rows; r++)
-            tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
+        if (w->part == TFN__PART_EMBEDDING
+            && tfn__unit_table(&m->desc, at.stack == TFN__IN_ENCODER))
+            for (int32_t r = 0; r < w->rows; r++)
+                tfn__unit_vector(p + (int64_t)r * w->cols, w->cols, 1);
         if (w->part == TFN__PART_MEMORY_MIX) m->kernels->softmax_forward(p, p, 1, w->cols);
-        if (w->part == TFN__PART_MIX && tfn__stack_row(&m->desc, w->stack)->mix.softmax)
+        if (w->part == TFN__PART_MIX && tfn__row(&m->desc, at)->mix.softmax)
             m->kernels->softmax_forward(p, p, w->rows, w->cols);
     }
 }
 
-/* W becomes gamma/sigma W. */
-static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__weight *gamma)
+/* Rows of what writes to the stream get the mean 0: then the stream has it, and its LayerNorm
+ * subtracts nothing. */
+static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 {
-    const tfn__weight *u = tfn__weight_at(from, gamma, gamma->sub, gamma->part, TFN__SIGMA_U);
-    const tfn__weight *v = tfn__weight_at(from, gamma, gamma->sub, gamma->part, TFN__SIGMA_V);
-    const tfn__weight *w = tfn__weight_at(to, gamma, gamma->sub, gamma->part, TFN__MATRIX);
-    const float *left = tfn__weight_data(from, u), *right = tfn__weight_data(from, v);
-    float ratio = *tfn__weight_data(from, gamma);
-    float *p = tfn__weight_data(to, w);
-    double sum = 0;
-    for (int32_t r = 0; r < w->rows; r++)
-        sum += (double)left[r]
-             * (double)to->kernels->dot(p + (int64_t)r * w->cols, right, w->cols);
-    if (sum < 0 || sum > 0) ratio /= (float)sum;
-    for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] *= ratio;
+    float *p = m->params + w->at;
+    if (w->part != TFN__PART_O && w->part != TFN__PART_W2 && !tfn__is_table(w->part)) return;
+    for (int32_t r = 0; r < w->rows; r++, p += w->cols) {
+        double sum = 0;
+        for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
+        for (int32_t c = 0; c < w->cols; c++) p[c] -= (float)(sum / w->cols);
+    }
 }
 
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
@@ -13049,19 +13608,21 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
     if (to->error.status == TFN_OK) tfn__check_fold(to, from);
     if (to->error.status == TFN_OK) tfn__check_shapes(to, from);
     if (to->error.status != TFN_OK) return to->error.status;
+
     TFNORM_MEMSET(&f, 0, sizeof f);
     f.to = to;
     f.from = from;
     tfn__fold_sublayers(&f, tfn__check_sublayer);
     if (to->error.status != TFN_OK) return to->error.status;
+
     tfn__fold_copy(to, from);
     to->step = from->step;
     for (int32_t i = 0; i < from->weight_count; i++)
         if (from->weights[i].kind == TFN__GAMMA) tfn__fold_sigma(to, from, from->weights + i);
     tfn__fold_tables(to);
     tfn__fold_sublayers(&f, tfn__fold_sublayer);
-    for (int32_t i = 0; i < to->weight_count && tfn__centred(&to->desc); i++)
-        tfn__centre(to, to->weights + i);
+    if (tfn__centred(&to->desc))
+        for (int32_t i = 0; i < to->weight_count; i++) tfn__centre(to, to->weights + i);
     return TFN_OK;
 }
 #endif /* TFN__IMPLEMENTING */
@@ -14039,16 +14600,12 @@ static void tfn__record_encode(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
     tfn__build_table(b);
-    b->memory = tfn__build_stack(b, TFN__IN_ENCODER, TFN_ROWS_SOURCE, TFN_INT_SOURCE);
-    b->stack = TFN__IN_DECODER;
-    for (b->layer = 0; b->layer < d->decoder_layers; b->layer++) {
-        tfn_var from = tfn__memory_of(b);
-        tfn_var k;
-        tfn_var v;
-        b->sub = TFN_SUBLAYER_CROSS_ATTENTION;
-        b->join = tfn__join_at(b, TFN_SUBLAYER_CROSS_ATTENTION);
-        k = tfn__project(b, from, false, false);        /* a key, not rotated */
-        v = tfn__project_values(b, from);
+    b->memory = tfn__build_stack(b, TFN__IN_ENCODER);
+    for (int32_t layer = 0; layer < d->decoder_layers; layer++) {
+        const tfn__spot at = tfn__spot_in(TFN__IN_DECODER, layer, TFN_SUBLAYER_CROSS_ATTENTION);
+        const tfn_var from = tfn__memory_of(b, at);
+        const tfn_var k = tfn__project(b, at, from, false, false);      /* a key, not rotated */
+        const tfn_var v = tfn__project_values(b, at, from);
         tfn__memory_cache(b, k, v);
     }
 }
@@ -14065,7 +14622,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
         b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
         for (int32_t l = 1; l < d->decoder_layers; l++) tfn__memory_cache(b, tfn__none, tfn__none);
     }
-    x = tfn__build_stack(b, TFN__IN_DECODER, TFN_ROWS_TARGET, TFN_INT_TOKENS);
+    x = tfn__build_stack(b, TFN__IN_DECODER);
     x = tfn__build_logits(b, tfn__last(b->t, x));
     tfn_keep(b->t, x);
     return x;
@@ -19145,7 +19702,6 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__LATER
 #undef TFN__GENERATE
 #undef TFN__GCC_FMA
-#undef TFN__HAS
 #undef TFN__HUGE
 #undef TFN__INLINE
 #undef TFN__LEAST
@@ -19162,7 +19718,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__OP_ROW
 #undef TFN__PARTS
 #undef TFN__PART_ENUM
-#undef TFN__PART_NAME
+#undef TFN__NAME
+#undef TFN__KINDS
+#undef TFN__KIND_ENUM
 #undef TFN__PLAIN_FMA
 #undef TFN__POSIX
 #undef TFN__RANGE
