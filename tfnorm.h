@@ -13628,43 +13628,95 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 #endif /* TFN__IMPLEMENTING */
 /* >> model */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* -- one block of memory --------------------------------------------------------------------- */
+/* A model is one block of memory: the table of weights, the recorded tapes (metadata), and regions
+ * of floats: parameters with the running state behind them, gradients, moments, workspace. The size
+ * is found by the code that lays the block out, run once with an arena that only counts floats. A
+ * step is a forward and backward of the training tape for each micro-batch, then one update of the
+ * flat vectors; evaluation and logits run the other tape. */
+
+/* -- one block of memory ---------------------------------------------------------------------- */
+
+/* Builds without training refuse models that train, and drop the code for them. */
+static bool tfn__trains(const tfn_model_desc *d) { return TFN__TRAINS && !d->inference; }
+
+/* The larger of two counts, which want 64 bits on small machines, too. */
+static int64_t tfn__larger_of(int64_t a, int64_t b)
+{
+    if (a > b) return a;
+    return b;
+}
 
 static bool tfn__has_sigma(const tfn_model_desc *d)
 {
-    return TFN__ALL && ((d->topology->flags | d->decoder_topology->flags)
-                        & TFN_TOPOLOGY_SIGMA_REPARAM) != 0;
+    const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
+    return TFN__ALL && (flags & TFN_TOPOLOGY_SIGMA_REPARAM) != 0;
 }
+
+/* Positions of a source that a tape must hold. */
+static int32_t tfn__source_capacity(const tfn_model_desc *d)
+{
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return 0;
+    return d->source_context;
+}
+
+/* Bounds of what the builder makes, so that tables can be allocated before it runs: a layer with
+ * all norms, scales and gates, with sigmaReparam's gamma, u and v for each matrix, and the ends of
+ * the stacks. A model beyond them is refused, not broken. */
+enum {
+    TFN__WEIGHTS_OF_LAYER = 64, TFN__WEIGHTS_OF_SIGMA_LAYER = 112, TFN__WEIGHTS_OF_ENDS = 48,
+    TFN__NODES_OF_LAYER = 280, TFN__NODES_OF_SIGMA_LAYER = 360,
+    TFN__LAYERS_OF_ENDS = 2             /* the ends of a stack have no more nodes than these */
+};
+
 static int64_t tfn__weight_bound(const tfn_model_desc *d)
 {
-    const int64_t each = tfn__has_sigma(d) ? 112 : 64;
-    return each * ((int64_t)d->layers + d->decoder_layers) + 48;
+    int64_t each = TFN__WEIGHTS_OF_LAYER;
+    if (tfn__has_sigma(d)) each = TFN__WEIGHTS_OF_SIGMA_LAYER;
+    return each * ((int64_t)d->layers + d->decoder_layers) + TFN__WEIGHTS_OF_ENDS;
 }
-/* A layer's nodes, with probes; those that mix the layers before. */
+
+/* Those that mix layers read all layers before them. */
 static int64_t tfn__node_bound(const tfn_model_desc *d)
 {
-    int64_t n = d->layers + 2, m = d->decoder_layers + 2, mixed = 0;
+    const int64_t n = d->layers + TFN__LAYERS_OF_ENDS;
+    const int64_t m = d->decoder_layers + TFN__LAYERS_OF_ENDS;
+    int64_t each = TFN__NODES_OF_LAYER;
+    int64_t mixed = 0;
+    if (tfn__has_sigma(d)) each = TFN__NODES_OF_SIGMA_LAYER;
     if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
     if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
     if (d->topology->flags & TFN_TOPOLOGY_TRANSPARENT) mixed += m * n;
-    return (tfn__has_sigma(d) ? 360 : 280) * (n + m) + mixed;
+    return each * (n + m) + mixed;
+}
+
+/* Where the next piece of a block begins. */
+static size_t tfn__next_piece(const tfn__arena *a)
+{
+    return a->used + ((0 - a->used) & (TFN__ALIGN - 1));
 }
 
 /* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
 static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
                             int32_t target, bool training)
 {
-    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
-    size_t left = start < a->size ? a->size - start : 0;
-    tfn_tape_init(t, left ? a->base + start : a->base, left, batch, source, target, training);
+    const size_t start = tfn__next_piece(a);
+    unsigned char *mem = a->base;
+    size_t left = 0;
+    if (start < a->size) {
+        mem += start;
+        left = a->size - start;
+    }
+    tfn_tape_init(t, mem, left, batch, source, target, training);
 }
+
+/* Planning wants more memory than the plan: the peak says how much the block must have. */
 static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k,
                                 const tfn_model_desc *d)
 {
-    tfn_status status = tfn_tape_plan(t, k, d->threads);
-    size_t start = a->used + ((0 - a->used) & (TFN__ALIGN - 1));
+    const size_t start = tfn__next_piece(a);
+    const tfn_status status = tfn_tape_plan(t, k, d->threads);
     if (status != TFN_OK) return status;
-    t->half = TFN__ALL && d->half;
+    t->half = tfn__is_half(d);
     if (start + t->peak > a->peak) a->peak = start + t->peak;
     a->used = start + tfn__order_end(t);
     return TFN_OK;
@@ -13675,11 +13727,11 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 {
     const tfn_model_desc *d = &m->desc;
     if (m->error.status != TFN_OK) return;
-    tfn__tape_begin(t, a, d->batch, d->arch == TFN_ARCH_ENCODER_DECODER ? d->source_context : 0,
-                    d->context, training);
+    tfn__tape_begin(t, a, d->batch, tfn__source_capacity(d), d->context, training);
     t->tokens = d->batch_tokens;
     b->t = t;
-    b->embedding = b->memory = tfn__none;
+    b->embedding = tfn__none;
+    b->memory = tfn__none;
     *loss = tfn__build_model(b, logits);
     if (tfn__tape_end(t, a, m->kernels, d) != TFN_OK) m->error = t->error;
 }
@@ -13687,16 +13739,19 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 /* The metadata: the table of weights and the tapes. */
 static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 {
+    const size_t bound = (size_t)tfn__weight_bound(&m->desc);
     tfn__builder b;
     tfn_var logits;
+    void *weights = tfn__take(a, bound, sizeof *m->weights, &m->error);
+    m->weights = (tfn__weight *)weights;
+    if (!weights) return;
     TFNORM_MEMSET(&b, 0, sizeof b);
     b.d = &m->desc;
-    b.capacity = (int32_t)tfn__weight_bound(&m->desc);
-    b.weights = m->weights = (tfn__weight *)(void *)
-        tfn__take(a, (size_t)b.capacity, sizeof *b.weights, &m->error);
-    if (!m->weights) return;
+    b.weights = m->weights;
+    b.capacity = (int32_t)bound;
     tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
-    if (!m->desc.inference) tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
+    if (tfn__trains(&m->desc))
+        tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
     m->weight_count = b.count;
     m->param_floats = b.floats;
     m->buffer_floats = b.buffers;
@@ -13713,13 +13768,18 @@ static int64_t tfn__moment_count(const tfn_model_desc *d)
     return 0;
 }
 
+/* A region of floats: the caller's if one is given, else of the block; *bytes are the block's. */
 static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
 {
-    *bytes = given ? 0 : tfn__mul(tfn__count(floats), sizeof(float));
-    return given || !floats ? given
-         : (float *)(void *)tfn__take(a, tfn__count(floats), sizeof(float), &m->error);
+    const size_t count = tfn__count(floats);
+    *bytes = 0;
+    if (given) return given;
+    *bytes = tfn__mul(count, sizeof(float));
+    if (floats == 0) return NULL;
+    return (float *)(void *)tfn__take(a, count, sizeof(float), &m->error);
 }
 
+/* Some weights start with what a first batch shows: the builder has left probes for that. */
 static bool tfn__wants_profile(const tfn_model *m)
 {
     for (int32_t i = 1; i < m->train.count; i++) {
@@ -13733,36 +13793,40 @@ static bool tfn__wants_profile(const tfn_model *m)
  * that the moments are 0, and the copy stands in their place; without moments it stands behind the
  * copy of the buffers. */
 static bool tfn__copy_in_moments(const tfn_model *m) { return tfn__moment_count(&m->desc) > 0; }
+
+/* Floats of m->before: the buffers, and the parameters where they have no other place. */
 static int64_t tfn__before_floats(const tfn_model *m)
 {
-    int64_t params = tfn__wants_profile(m) && !tfn__copy_in_moments(m) ? m->param_floats : 0;
-    return m->desc.inference ? 0 : m->buffer_floats + params;
+    if (!tfn__trains(&m->desc)) return 0;
+    if (!tfn__wants_profile(m) || tfn__copy_in_moments(m)) return m->buffer_floats;
+    return m->buffer_floats + m->param_floats;
 }
 
 /* The data: regions of floats, only counted in the size pass. */
 static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 {
     const tfn_model_desc *d = &m->desc;
-    int64_t work = m->infer.work, scratch = m->infer.scratch;
-    if (!d->inference && m->train.work > work) work = m->train.work;
-    if (!d->inference && m->train.scratch > scratch) scratch = m->train.scratch;
+    const int64_t params = m->param_floats;
+    int64_t work = m->infer.work;
+    int64_t scratch = m->infer.scratch;
     m->memory.metadata = a->used;
-    m->params = tfn__region(m, a, d->parameters, m->param_floats + m->buffer_floats,
-                            &m->memory.parameters);
-    if (m->params) m->run.buffers = m->params + m->param_floats;
+    m->params = tfn__region(m, a, d->parameters, params + m->buffer_floats, &m->memory.parameters);
+    if (m->params) m->run.buffers = m->params + params;
     m->run.params = m->params;
-    if (TFN__ALL && d->half)
-        m->run.params = tfn__region(m, a, NULL, m->param_floats, &m->memory.working);
-    if (!d->inference)
-        m->run.grads = tfn__region(m, a, d->gradients, m->param_floats, &m->memory.gradients);
-    m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * m->param_floats,
-                             &m->memory.moments);
-    m->before = tfn__region(m, a, NULL, tfn__before_floats(m), &m->memory.before);
+    if (tfn__is_half(d)) m->run.params = tfn__region(m, a, NULL, params, &m->memory.working);
+    if (tfn__trains(d)) {
+        work = tfn__larger_of(work, m->train.work);
+        scratch = tfn__larger_of(scratch, m->train.scratch);
+        m->run.grads = tfn__region(m, a, d->gradients, params, &m->memory.gradients);
+        m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * params,
+                                 &m->memory.moments);
+        m->before = tfn__region(m, a, NULL, tfn__before_floats(m), &m->memory.before);
+    }
     m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
     m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
-    if (TFN__ALL && d->bands) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
-    if (tfn__clusters(d))
+    if (tfn__has_frames(d)) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
+    if (tfn__clusters(d))                   /* 3 clusters at most, of tokens and of targets */
         m->words = tfn__take_ids(a, tfn__mul(6 * (size_t)d->batch, (size_t)d->context), &m->error);
 }
 
@@ -13777,16 +13841,21 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     if (m->error.status != TFN_OK) return 0;
     if (!real) tfn__only_count(&a);
     tfn__lay_data(m, &a);
-    m->memory.total = a.peak > a.used ? a.peak : a.used;
-    return m->error.status == TFN_OK ? m->memory.total + TFN__ALIGN - 1 : 0;
+    if (m->error.status != TFN_OK) return 0;
+    m->memory.total = a.used;
+    if (a.peak > a.used) m->memory.total = a.peak;
+    return m->memory.total + TFN__ALIGN - 1;
 }
 
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
+    size_t weights;
+    size_t tape;
     if (!tfn_model_resolve(&d, desc, NULL)) return 0;
-    return (size_t)tfn__weight_bound(&d) * sizeof(tfn__weight)
-         + 2 * tfn_tape_bytes((int32_t)tfn__node_bound(&d)) + 8 * TFN__ALIGN;
+    weights = (size_t)tfn__weight_bound(&d) * sizeof(tfn__weight);
+    tape = tfn_tape_bytes((int32_t)tfn__node_bound(&d));
+    return weights + 2 * tape + 8 * TFN__ALIGN;
 }
 
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)
@@ -13795,10 +13864,11 @@ TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size
     return tfn__lay_out(&m, desc, scratch, scratch_size, false);
 }
 
+/* Sinusoids or rotations of all positions. */
 static void tfn__fill_table(tfn_model *m)
 {
     const tfn_model_desc *d = &m->desc;
-    ptrdiff_t rows = tfn__max(d->context, d->source_context);
+    const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (d->position == TFN_POSITION_ROTARY)
         tfn__rotary_table(m->run.tables, rows, d->width / d->heads, d->rotary_base);
     else if (m->infer.tables)
@@ -13811,45 +13881,74 @@ static void tfn__clear(float *p, int64_t floats)
     if (p) TFNORM_MEMSET(p, 0, (size_t)floats * sizeof(float));
 }
 
+/* Parameters and state as a new model has them. Tensors are padded to 16 floats: the padding is 0
+ * and stays 0, so that sums over the flat vector may include it. */
+static void tfn__init_weights(tfn_model *m)
+{
+    tfn__clear(m->params, m->param_floats + m->buffer_floats);
+    for (int32_t i = 0; i < m->weight_count; i++)
+        tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
+    tfn__unit_weights(m);
+#ifndef TFNORM_NO_TRAINING
+    tfn__start_sigma(m);
+#endif
+}
+
 TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
                                      size_t size)
 {
     size_t bytes;
-    bool own;
     if (!m) return TFN_NULL;
     bytes = tfn__lay_out(m, desc, mem, size, true);
-    own = m->desc.parameters == NULL;
     if (m->error.status == TFN_OK && bytes > size)
         tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the block has %d bytes, %d are wanted",
                   (int64_t)size, (int64_t)bytes);
     if (m->error.status != TFN_OK) return m->error.status;
     tfn__fill_table(m);
     if (TFN__ALL) m->loss_scale = m->desc.loss_scale;
-    tfn__clear(m->run.grads, m->desc.inference ? 0 : m->param_floats);
-    tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
-    if (own || !m->desc.inference) {            /* given parameters of an inference may be const */
-        tfn__clear(m->params, m->param_floats + m->buffer_floats);
-        for (int32_t i = 0; i < m->weight_count; i++)
-            tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
-        tfn__unit_weights(m);
-#ifndef TFNORM_NO_TRAINING
-        tfn__start_sigma(m);
-#endif
+    if (tfn__trains(&m->desc)) {
+        tfn__clear(m->run.grads, m->param_floats);
+        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
     }
+    /* given parameters of an inference may be const, and have their values */
+    if (!m->desc.parameters || tfn__trains(&m->desc)) tfn__init_weights(m);
     return TFN_OK;
 }
 
 #ifndef TFNORM_NO_MALLOC
-static void *tfn__malloc(size_t size, void *user) { (void)user; return malloc(size); }
-static void tfn__free(void *mem, size_t size, void *user) { (void)size; (void)user; free(mem); }
+static void *tfn__malloc(size_t size, void *user)
+{
+    (void)user;
+    return malloc(size);
+}
+static void tfn__free(void *mem, size_t size, void *user)
+{
+    (void)size;
+    (void)user;
+    free(mem);
+}
 
 static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
 {
-    void *mem = size ? a->allocate(size, a->user) : NULL;
-    if (size && !mem)
+    void *mem;
+    if (size == 0) return NULL;
+    mem = a->allocate(size, a->user);
+    if (!mem)
         tfn__fail(&m->error, TFN_NO_MEMORY, "model", "the allocator has no %d bytes",
                   (int64_t)size, 0);
     return mem;
+}
+
+/* Bytes of the block, found with scratch memory that is given back; 0: error. */
+static size_t tfn__allocated_size(tfn_model *m, const tfn_model_desc *desc, const tfn_allocator *a)
+{
+    const size_t scratch = tfn_model_scratch(desc);
+    void *mem = tfn__allocate(m, a, scratch);
+    size_t bytes;
+    if (!mem) return 0;
+    bytes = tfn__lay_out(m, desc, mem, scratch, false);
+    a->release(mem, scratch, a->user);
+    return bytes;
 }
 
 TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
@@ -13858,7 +13957,7 @@ TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
     static const tfn_allocator standard = { tfn__malloc, tfn__free, NULL };
     const tfn_allocator a = allocator ? *allocator : standard;
     tfn_model_desc resolved;
-    size_t scratch = tfn_model_scratch(desc), bytes;
+    size_t bytes;
     void *mem;
     if (!m) return TFN_NULL;
     TFNORM_MEMSET(m, 0, sizeof *m);
@@ -13866,10 +13965,7 @@ TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
     if (!a.allocate) tfn__given(&m->error, "model", "allocator.allocate", NULL);
     if (!a.release) tfn__given(&m->error, "model", "allocator.release", NULL);
     if (m->error.status != TFN_OK) return m->error.status;
-    mem = tfn__allocate(m, &a, scratch);
-    if (!mem) return m->error.status;
-    bytes = tfn__lay_out(m, desc, mem, scratch, false);
-    a.release(mem, scratch, a.user);
+    bytes = tfn__allocated_size(m, desc, &a);
     mem = tfn__allocate(m, &a, bytes);
     if (!mem) return m->error.status;
     tfn_model_init(m, desc, mem, bytes);
@@ -13888,15 +13984,16 @@ TFNORM_API void tfn_model_free(tfn_model *m)
 }
 #endif
 
-/* -- batches --------------------------------------------------------------------------------- */
+/* -- batches ---------------------------------------------------------------------------------- */
 
-/* Ids of sentences, and of those with lengths what is no padding: all below `most`, and none below
- * 0 unless such are ignored. The error has the value of the first that is not. */
+/* Ids of sentences (batch, time), and of those with lengths what is no padding: all below `most`,
+ * and none below 0 unless such are ignored. The error has the value of the first that is not. */
 static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, int32_t batch,
                            int32_t time, const int32_t *lengths, int32_t most, bool ignored)
 {
     for (int32_t b = 0; b < batch; b++) {
-        const int32_t *row = ids + (int64_t)b * time, n = lengths ? lengths[b] : time;
+        const int32_t *row = ids + (int64_t)b * time;
+        const int32_t n = lengths ? lengths[b] : time;
         for (int32_t t = 0; t < n; t++)
             if (row[t] >= most || (row[t] < 0 && !ignored)) {
                 tfn__fail(e, TFN_BAD_BATCH, "batch", text, row[t], most);
@@ -13905,62 +14002,95 @@ static void tfn__check_ids(tfn_error *e, const char *text, const int32_t *ids, i
     }
 }
 
+/* Positions of the longest sentence, and lengths within them. */
 static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_t most,
                             const int32_t *lengths, int32_t batch)
 {
     if (time < 1 || time > most) tfn__fail(e, TFN_BAD_BATCH, "batch", text, time, most);
-    for (int32_t b = 0; lengths && b < batch && e->status == TFN_OK; b++)
+    if (e->status != TFN_OK || !lengths) return;
+    for (int32_t b = 0; b < batch; b++)
         if (lengths[b] < 0 || lengths[b] > time)
             tfn__fail(e, TFN_BAD_BATCH, "batch", "a length is %d, the batch has %d positions",
                       lengths[b], time);
 }
 
-/* Positions of the encoder, of a source of so many tokens or frames. */
+/* Positions of the encoder, of a source of so many tokens or frames: two convolutions of kernel 3
+ * and stride 2 make n positions of 4 n + 3 frames. */
 static int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
 {
-    return TFN__ALL && d->bands ? (time - 3) / 4 : time;
+    if (!tfn__has_frames(d)) return time;
+    return (time - 3) / 4;
 }
 
-static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
-    bool frames = TFN__ALL && d->bands;
-    if (frames ? !x->frames : !x->source)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", frames ? "there are no frames"
-                  : "an encoder-decoder wants source tokens", 0, 0);
-    if (frames && x->source_time % 4 != 3)
+    if (!x->frames) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no frames", 0, 0);
+    if (x->source_time % 4 != 3)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, 4 n + 3 are wanted", x->source_time, 0);
     tfn__check_time(e, "source time is %d, the limit is %d", x->source_time,
-                    frames ? 4 * d->source_context + 3 : d->source_context, x->source_lengths,
-                    x->batch);
-    if (e->status != TFN_OK || frames) return;
+                    4 * d->source_context + 3, x->source_lengths, x->batch);
+}
+
+/* What the encoder of an encoder-decoder reads. */
+static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+{
+    if (tfn__has_frames(d)) {
+        tfn__check_frames(e, d, x);
+        return;
+    }
+    if (!x->source)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "an encoder-decoder wants source tokens", 0, 0);
+    tfn__check_time(e, "source time is %d, the limit is %d", x->source_time, d->source_context,
+                    x->source_lengths, x->batch);
+    if (e->status != TFN_OK) return;
     tfn__check_ids(e, "a source token is %d, the vocabulary has %d", x->source, x->batch,
                    x->source_time, x->source_lengths, d->vocab, false);
+}
+
+/* Rows that a batch has: of the target, or of the source where those are more. */
+static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
+{
+    const int64_t target = (int64_t)x->batch * x->time;
+    int64_t source;
+    if (d->arch != TFN_ARCH_ENCODER_DECODER || x->source_time < 0) return tfn__larger_of(target, 0);
+    source = (int64_t)x->batch * tfn__positions(d, x->source_time);
+    return tfn__larger_of(source, target);
+}
+
+static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+{
+    const int64_t rows = tfn__batch_rows(d, x);
+    if (d->batch_tokens && rows > d->batch_tokens)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d tokens, the limit is %d", rows, d->batch_tokens);
+    if (x->batch < 1 || x->batch > d->batch)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
+    if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
+}
+
+/* Targets below 0 are ignored. A head of sequences has one target a sentence, (batch). */
+static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+{
+    const char *text = "a target is %d, there are %d classes";
+    if (d->head == TFN_HEAD_SEQUENCE)
+        tfn__check_ids(e, text, x->targets, x->batch, 1, NULL, d->classes, true);
+    else
+        tfn__check_ids(e, text, x->targets, x->batch, x->time, x->lengths, d->vocab, true);
 }
 
 /* A batch that does not fit is refused before anything is touched; the model goes on. */
 static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
                              bool targets)
 {
-    int64_t n = (int64_t)x->batch * x->time;
-    int64_t m = x->source_time < 0 ? 0 : (int64_t)x->batch * tfn__positions(d, x->source_time);
-    bool sequence = d->head == TFN_HEAD_SEQUENCE;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER || m < n) m = n;
-    if (d->batch_tokens && m > d->batch_tokens)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d tokens, the limit is %d", m, d->batch_tokens);
-    if (x->batch < 1 || x->batch > d->batch)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
-    if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
-    if (!x->targets && targets) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
+    tfn__check_sizes_of(e, d, x);
+    if (targets && !x->targets)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
     tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
     if (e->status != TFN_OK) return false;
     if (d->arch == TFN_ARCH_ENCODER_DECODER) tfn__check_source(e, d, x);
     if (e->status != TFN_OK) return false;
     tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, x->batch, x->time,
                    x->lengths, d->vocab, false);
-    if (targets)
-        tfn__check_ids(e, "a target is %d, there are %d classes", x->targets, x->batch,
-                       sequence ? 1 : x->time, sequence ? NULL : x->lengths,
-                       sequence ? d->classes : d->vocab, true);
+    if (targets) tfn__check_targets(e, d, x);
     if (x->segments)
         tfn__check_ids(e, "a segment is %d, there are %d", x->segments, x->batch, x->time,
                        x->lengths, d->segments, false);
@@ -13972,7 +14102,8 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
 {
     r->batch = x->batch;
     r->target = x->time;
-    r->source = d->arch == TFN_ARCH_ENCODER_DECODER ? tfn__positions(d, x->source_time) : 0;
+    r->source = 0;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) r->source = tfn__positions(d, x->source_time);
     r->start = 0;
     r->skip_padding = true;
     r->ints[TFN_INT_TOKENS] = x->tokens;
@@ -13996,18 +14127,29 @@ static void tfn__unbind(tfn_run *r)
     }
 }
 
-/* Words as each cluster has them, -1 those of others; as targets of the head clusters too. */
+/* A word as cluster k has it, -1 if it is of another. The head, cluster 0, has targets for those as
+ * well: behind its own words one for each of the other clusters. */
+static int32_t tfn__part_word(const tfn_model_desc *d, int32_t k, int32_t word, bool target)
+{
+    const int32_t low = tfn__cluster_at(d, k);
+    const int32_t high = tfn__cluster_at(d, k + 1);
+    if (word >= low && word < high) return word - low;
+    if (!target || k > 0 || word < high) return -1;
+    if (word < tfn__cluster_at(d, 2)) return high;
+    return high + 1;
+}
+
+/* n words as each cluster has them, into `to` (clusters, n); NULL where there are none. */
 static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, const int32_t *ids,
                             int64_t n, bool targets)
 {
-    int slot = targets ? TFN_INT_CLUSTER_TARGETS : TFN_INT_CLUSTERS;
+    int slot = TFN_INT_CLUSTERS;
+    if (targets) slot = TFN_INT_CLUSTER_TARGETS;
     for (int32_t k = 0; k < tfn__clusters(d); k++, to += n) {
-        int32_t low = tfn__cluster_at(d, k), high = tfn__cluster_at(d, k + 1);
-        r->ints[slot + k] = ids ? to : NULL;
-        for (int64_t i = 0; ids && i < n; i++) {
-            to[i] = ids[i] >= low && ids[i] < high ? ids[i] - low : -1;
-            if (targets && !k && ids[i] >= high) to[i] = high + (ids[i] >= tfn__cluster_at(d, 2));
-        }
+        r->ints[slot + k] = NULL;
+        if (!ids) continue;
+        for (int64_t i = 0; i < n; i++) to[i] = tfn__part_word(d, k, ids[i], targets);
+        r->ints[slot + k] = to;
     }
 }
 
@@ -14016,12 +14158,23 @@ static void tfn__part_words(tfn_run *r, const tfn_model_desc *d, int32_t *to, co
  * weights, the user with a pointer to them included, has to tell. */
 static void tfn__refresh_copy(const tfn_model *m, float *copy)
 {
-    if (!TFN__ALL || !m->desc.half) return;
+    if (!tfn__is_half(&m->desc)) return;
     TFNORM_MEMCPY(copy, m->params, (size_t)m->param_floats * sizeof(float));
     tfn__round_to_half(copy, (ptrdiff_t)m->param_floats);
 }
 static void tfn__refresh(tfn_model *m) { tfn__refresh_copy(m, m->run.params); }
 
+/* Tokens and targets by cluster, three pieces of each. */
+static void tfn__bind_words(tfn_model *m, const tfn_batch *x, bool targets)
+{
+    const int64_t n = (int64_t)x->batch * x->time;
+    const int32_t *ids = targets ? x->targets : NULL;
+    if (!tfn__clusters(&m->desc)) return;
+    tfn__part_words(&m->run, &m->desc, m->words, x->tokens, n, false);
+    tfn__part_words(&m->run, &m->desc, m->words + 3*n, ids, n, true);
+}
+
+/* What every call on a model with a batch begins with: an error, or all is bound. */
 static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
     if (!m) return TFN_NULL;
@@ -14031,11 +14184,7 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, &m->desc, x, m->lengths);
-    if (tfn__clusters(&m->desc)) {
-        int64_t n = (int64_t)x->batch * x->time;
-        tfn__part_words(&m->run, &m->desc, m->words, x->tokens, n, false);
-        tfn__part_words(&m->run, &m->desc, m->words + 3*n, targets ? x->targets : NULL, n, true);
-    }
+    tfn__bind_words(m, x, targets);
     m->run.step = m->step;
     tfn__refresh(m);
     return TFN_OK;
@@ -14049,7 +14198,8 @@ TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
     m->run.ints[TFN_INT_TARGETS] = NULL;
     status = tfn_tape_forward(&m->infer, &m->run);
     tfn__unbind(&m->run);
-    return status == TFN_OK ? tfn_value(&m->infer, &m->run, m->logits) : NULL;
+    if (status != TFN_OK) return NULL;
+    return tfn_value(&m->infer, &m->run, m->logits);
 }
 
 /* Whether its group has weight decay. */
@@ -14058,7 +14208,7 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
     return w->kind == TFN__MATRIX || (d->decay_all && w->kind < TFN__STATE);
 }
 
-/* -- one step -------------------------------------------------------------------------------- */
+/* -- one step --------------------------------------------------------------------------------- */
 
 static void tfn__copy_floats(float *to, const float *from, int64_t floats)
 {
@@ -14073,52 +14223,75 @@ static void tfn__begin_update(tfn_model *m)
     tfn__copy_floats(m->before, m->run.buffers, m->buffer_floats);
 }
 
+/* Where a profile keeps the parameters that it changes. */
 static float *tfn__params_before(const tfn_model *m)
 {
-    return tfn__copy_in_moments(m) ? m->moments : m->before + m->buffer_floats;
+    if (tfn__copy_in_moments(m)) return m->moments;
+    return m->before + m->buffer_floats;
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* How many targets count: none of the padding, and none below 0. *sum becomes the flat sum of
- * values[i] over these, side by side: those that are ignored must not move a term to another lane.
- * values NULL: no sum. */
-static int64_t tfn__sum_targets(const tfn_model *m, const float *values, double *sum)
+/* Targets are a row for each position, or one for each sentence. */
+static tfn_rows tfn__target_rows(const tfn_model *m)
 {
-    const tfn_rows rows = m->desc.head == TFN_HEAD_SEQUENCE ? TFN_ROWS_BATCH : TFN_ROWS_TARGET;
-    const ptrdiff_t time = rows == TFN_ROWS_BATCH ? 1 : m->run.target;
-    const int32_t *targets = m->run.ints[TFN_INT_TARGETS];
+    if (m->desc.head == TFN_HEAD_SEQUENCE) return TFN_ROWS_BATCH;
+    return TFN_ROWS_TARGET;
+}
+static ptrdiff_t tfn__targets_each(const tfn_model *m)
+{
+    if (m->desc.head == TFN_HEAD_SEQUENCE) return 1;
+    return m->run.target;
+}
+
+/* How many targets count: none of the padding, and none below 0. */
+static int64_t tfn__count_targets(const tfn_model *m)
+{
+    const ptrdiff_t time = tfn__targets_each(m);
     int64_t count = 0;
-    tfn__flat_sum flat;
-    TFNORM_MEMSET(&flat, 0, sizeof flat);
     for (ptrdiff_t b = 0; b < m->run.batch; b++) {
-        const ptrdiff_t counted = tfn__counted_rows(&m->run, rows, b);
-        for (ptrdiff_t i = b*time; i < b*time + counted; i++) {
-            if (targets[i] < 0) continue;
-            count++;
-            if (values) tfn__flat_add(&flat, values + i, NULL, 1);
-        }
+        const int32_t *targets = m->run.ints[TFN_INT_TARGETS] + b*time;
+        const ptrdiff_t counted = tfn__counted_rows(&m->run, tfn__target_rows(m), b);
+        for (ptrdiff_t i = 0; i < counted; i++)
+            if (targets[i] >= 0) count++;
     }
-    if (values) *sum = (double)tfn__flat_total(&flat);
     return count;
 }
-static int64_t tfn__count_targets(const tfn_model *m) { return tfn__sum_targets(m, NULL, NULL); }
 
-/* Sums of the loss per row, with and without smoothing. */
+/* The flat sum of the values (rows) whose targets count, side by side: those that are ignored must
+ * not move a term to another lane. */
+static double tfn__sum_targets(const tfn_model *m, const float *values)
+{
+    const ptrdiff_t time = tfn__targets_each(m);
+    tfn__flat_sum sum;
+    TFNORM_MEMSET(&sum, 0, sizeof sum);
+    for (ptrdiff_t b = 0; b < m->run.batch; b++, values += time) {
+        const int32_t *targets = m->run.ints[TFN_INT_TARGETS] + b*time;
+        const ptrdiff_t counted = tfn__counted_rows(&m->run, tfn__target_rows(m), b);
+        for (ptrdiff_t i = 0; i < counted; i++)
+            if (targets[i] >= 0) tfn__flat_add(&sum, values + i, NULL, 1);
+    }
+    return (double)tfn__flat_total(&sum);
+}
+
+/* Sums of the loss per row, with smoothing and without (nll). The loss node saves the latter as the
+ * third array of its rows; a sum over clusters of words is never smoothed. */
 static void tfn__sum_loss(const tfn_model *m, const tfn_tape *t, tfn_var loss, double *sum,
                           double *nll)
 {
     const tfn_node *n = t->nodes + loss.id;
-    ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, m->run.batch, m->run.source, m->run.target);
-    tfn__sum_targets(m, m->run.work + n->value[0], sum);
-    *nll = *sum;                            /* of clusters, which are not smoothed */
-    if (n->op == TFN__OP_LOSS) tfn__sum_targets(m, m->run.work + n->saved[0] + 2*rows, nll);
+    const ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, m->run.batch, m->run.source, m->run.target);
+    *sum = tfn__sum_targets(m, m->run.work + n->value[0]);
+    *nll = *sum;
+    if (n->op == TFN__OP_LOSS) *nll = tfn__sum_targets(m, m->run.work + n->saved[0] + 2*rows);
 }
 
 static bool tfn__finite(double x) { return x - x >= 0; }
 
+/* Sums over targets become means. */
 static void tfn__report(tfn_report *r, double loss, double nll, int64_t tokens, int64_t step)
 {
-    double scale = tokens ? 1.0 / (double)tokens : 0;
+    double scale = 0;
+    if (tokens) scale = 1.0 / (double)tokens;
     TFNORM_MEMSET(r, 0, sizeof *r);
     r->loss = loss * scale;
     r->nll = nll * scale;
@@ -14129,7 +14302,8 @@ static void tfn__report(tfn_report *r, double loss, double nll, int64_t tokens, 
 
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
-    double loss, nll;
+    double loss;
+    double nll;
     tfn_report unread;
     tfn_status status = tfn__ready(m, batch, true);
     if (!report) report = &unread;
@@ -14143,49 +14317,91 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
     return status;
 }
 
+/* The parameter whose gradient is not finite, or -1. */
+static int32_t tfn__bad_gradient(const tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const float *g = m->run.grads + w->at;
+        if (w->kind >= TFN__STATE) continue;
+        if (!tfn__finite((double)m->kernels->dot(g, g, (ptrdiff_t)w->rows * w->cols))) return i;
+    }
+    return -1;
+}
+
+/* The length of the gradient of the mean loss; what is stored is that of the sum, times the loss
+ * scale. */
 static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
 {
     const float *g = m->run.grads;
-    double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->param_floats);
+    const double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->param_floats);
     *culprit = -1;
     if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)m->tokens / m->loss_scale;
-    for (int32_t i = 0; i < m->weight_count && *culprit < 0; i++) {
-        const float *w = g + m->weights[i].at;
-        ptrdiff_t n = (ptrdiff_t)m->weights[i].rows * m->weights[i].cols;
-        if (m->weights[i].kind < TFN__STATE && !tfn__finite((double)m->kernels->dot(w, w, n)))
-            *culprit = i;
-    }
+    *culprit = tfn__bad_gradient(m);
     return (float)sum;
+}
+
+/* Past the last tensor after i that follows it in the same group; state has no place in the flat
+ * vector, and belongs to any group. */
+static int32_t tfn__group_end(const tfn_model *m, int32_t i)
+{
+    const bool decays = tfn__decays(&m->desc, m->weights + i);
+    for (i++; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->kind < TFN__STATE && tfn__decays(&m->desc, w) != decays) break;
+    }
+    return i;
+}
+
+/* The update of one optimizer step, before weight decay is known. */
+static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float grad_scale)
+{
+    const tfn_model_desc *d = &m->desc;
+    tfn_update_args u;
+    TFNORM_MEMSET(&u, 0, sizeof u);
+    u.optimizer = d->optimizer;
+    u.radam = d->radam;
+    u.lr = lr;
+    u.beta1 = d->beta1;
+    u.beta2 = d->beta2;
+    u.eps = d->eps;
+    u.grad_scale = grad_scale;
+    u.nesterov = d->nesterov;
+    u.eps_inside = d->eps_inside;
+    tfn__update_at(&u, m->step + 1);
+    return u;
 }
 
 /* The optimizer is one loop over the flat vectors, a run of tensors of one group at a time. */
 static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
-    const tfn_model_desc *d = &m->desc;
-    float *first = m->moments, *second = first ? first + m->param_floats : NULL;
-    tfn_update_args u = { d->optimizer, d->radam, lr, d->beta1, d->beta2, d->eps, 0, grad_scale,
-                     d->nesterov, d->eps_inside, false, false, 0, 0 };
-    tfn__update_at(&u, m->step + 1);
-    for (int32_t i = 0, j; i < m->weight_count; i = j) {
-        int64_t at = m->weights[i].at, end = m->param_floats;
-        bool decay = tfn__decays(d, m->weights + i);
-        j = i + 1;
-        if (m->weights[i].kind >= TFN__STATE) continue;
-        while (j < m->weight_count && (m->weights[j].kind >= TFN__STATE
-                                       || tfn__decays(d, m->weights + j) == decay)) j++;
-        if (j < m->weight_count) end = m->weights[j].at;
-        u.decay = decay ? d->decay : 0;
+    float *first = m->moments;
+    float *second = first ? first + m->param_floats : NULL;
+    tfn_update_args u = tfn__update_args_of(m, lr, grad_scale);
+    int32_t next;
+    for (int32_t i = 0; i < m->weight_count; i = next) {
+        const tfn__weight *w = m->weights + i;
+        const int64_t at = w->at;
+        int64_t end = m->param_floats;
+        next = i + 1;
+        if (w->kind >= TFN__STATE) continue;
+        next = tfn__group_end(m, i);
+        if (next < m->weight_count) end = m->weights[next].at;
+        u.decay = 0;
+        if (tfn__decays(&m->desc, w)) u.decay = m->desc.decay;
         m->kernels->update(m->params + at, m->run.grads + at, first ? first + at : NULL,
                            second ? second + at : NULL, (ptrdiff_t)(end - at), &u);
     }
 }
 
-/* Running statistics become what the last forward found. */
+/* Running statistics become what the last forward found. The node saves (4, C): the next ones are
+ * the last two; its second forward has saved them elsewhere. */
 static void tfn__keep_statistics(tfn_model *m)
 {
     for (int32_t i = 1; i < m->train.count; i++) {
         const tfn_node *n = m->train.nodes + i;
-        int64_t saved = n->saved[n->flags & TFN__AGAIN ? 1 : 0];
+        const bool again = (n->flags & TFN__AGAIN) != 0;
+        const int64_t saved = n->saved[again];
         if (n->op != TFN__OP_COLUMNS) continue;
         TFNORM_MEMCPY(m->run.buffers + m->train.nodes[n->in[3]].value[0],
                       m->run.work + saved + 2*n->cols, 2 * (size_t)n->cols * sizeof(float));
@@ -14199,15 +14415,23 @@ static void tfn__count_update(tfn_model *m)
         if (m->weights[i].kind == TFN__UPDATES) *tfn__weight_data(m, m->weights + i) += 1;
 }
 
-/* The dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020). */
+/* The dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020): half of
+ * it after an update that was skipped, twice after 256 that were not. */
 static tfn_status tfn__rescale(tfn_model *m, bool skipped)
 {
+    const float least = (float)0.03125;
+    const int32_t window = 256;
     if (!m->desc.half) return TFN_OK;
-    if (!skipped && ++m->finite_steps < 256) return TFN_OK;
-    m->loss_scale *= skipped ? (float)0.5 : 2;
+    if (skipped) {
+        m->loss_scale *= (float)0.5;
+    } else {
+        m->finite_steps++;
+        if (m->finite_steps < window) return TFN_OK;
+        m->loss_scale *= 2;
+    }
     m->finite_steps = 0;
-    if (m->loss_scale >= (float)0.03125) return TFN_OK;
-    m->loss_scale = (float)0.03125;
+    if (m->loss_scale >= least) return TFN_OK;
+    m->loss_scale = least;
     return TFN_NOT_FINITE;
 }
 
@@ -14226,6 +14450,7 @@ static void tfn__close_profile(tfn_model *m)
     m->profile_open = false;
 }
 
+/* All is as before the update began, the profile included. */
 static void tfn__undo_update(tfn_model *m)
 {
     tfn__copy_floats(m->run.buffers, m->before, m->buffer_floats);
@@ -14261,34 +14486,41 @@ static bool tfn__update_holds(const tfn_model *m, tfn_report *report)
     return m->tokens > 0 && (m->profiled || m->step > 0);
 }
 
+/* Clip, update, and put the weights where their rules want them. The gradient of the mean loss is
+ * the stored one over the tokens and the loss scale; clipping makes it no longer than `clip`. */
+static void tfn__apply_update(tfn_model *m, tfn_report *report)
+{
+    const float scale = (float)(1.0 / (double)m->tokens) / m->loss_scale;
+    float factor = 1;
+    if (m->desc.clip > 0) factor = m->desc.clip / (report->grad_norm + (float)1e-6);
+    if (!(factor < 1)) factor = 1;
+    tfn__close_profile(m);
+    tfn__update_all(m, report->lr, scale * factor);
+    if (!m->desc.schedule.frozen) {
+        tfn__unit_weights(m);
+        tfn__follow_sigma(m);
+    }
+    tfn__count_update(m);
+    m->step++;
+    report->updated = true;
+}
+
+/* All micro-batches are in: the update, or what was before it. */
 static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
 {
-    float scale = m->tokens ? (float)(1.0 / (double)m->tokens) / m->loss_scale : 0, factor;
     tfn_status status = TFN_OK;
-    float lr = tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
     tfn__report(report, m->loss_sum, m->nll_sum, m->tokens, m->step);
-    report->lr = lr;
+    report->lr = tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
     report->loss_scale = m->loss_scale;
     report->skipped = !tfn__update_holds(m, report);
-    if (report->skipped) {
-        tfn__undo_update(m);
-    } else {
-        factor = m->desc.clip > 0 ? m->desc.clip / (report->grad_norm + (float)1e-6) : 1;
-        tfn__close_profile(m);
-        tfn__update_all(m, lr, scale * (factor < 1 ? factor : 1));
-        if (!m->desc.schedule.frozen) {
-            tfn__unit_weights(m);
-            tfn__follow_sigma(m);
-        }
-        tfn__count_update(m);
-        m->step++;
-        report->updated = true;
-    }
+    if (report->skipped) tfn__undo_update(m);
+    else tfn__apply_update(m, report);
     if (m->tokens) status = tfn__rescale(m, report->skipped);
     report->step = m->step;
     m->micro = 0;
     m->tokens = 0;
-    m->loss_sum = m->nll_sum = 0;
+    m->loss_sum = 0;
+    m->nll_sum = 0;
     return status;
 }
 
@@ -14296,10 +14528,11 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
 static tfn_key tfn__step_key(const tfn_model *m)
 {
     tfn_key key = tfn_key_fold(tfn_key_make(m->desc.seed), 2);
-    return tfn_key_fold(tfn_key_fold(key, (uint64_t)m->step), (uint64_t)m->micro);
+    key = tfn_key_fold(key, (uint64_t)m->step);
+    return tfn_key_fold(key, (uint64_t)m->micro);
 }
 
-/* -- data-dependent initialization: forwards of the training tape, watched by probes --------- */
+/* -- data-dependent initialization: forwards of the training tape, watched by probes ---------- */
 
 /* What the probe of this number watches. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
@@ -14317,15 +14550,18 @@ static double tfn__sum_powers(const tfn_run *r, const tfn_node *n, const float *
     const tfn_rows kind = (tfn_rows)n->rows;
     const bool sentences = tfn__padding_of(r, kind) != NULL;
     const ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
-    const ptrdiff_t pieces = sentences ? r->batch : 1, each = rows / tfn__max(pieces, 1);
+    const ptrdiff_t pieces = sentences ? r->batch : 1;
+    const ptrdiff_t each = rows / tfn__max(pieces, 1);
     double sum = 0;
     *count = 0;
     for (ptrdiff_t b = 0; b < pieces; b++) {
         const float *piece = x + b*each*n->cols;
-        const ptrdiff_t values = (sentences ? tfn__counted_rows(r, kind, b) : each) * n->cols;
+        ptrdiff_t values = each * n->cols;
+        if (sentences) values = tfn__counted_rows(r, kind, b) * n->cols;
         for (ptrdiff_t i = 0; i < values; i++) {
             const double d = (double)piece[i] - mean;
-            sum += power == 2 ? d*d : d;
+            if (power == 2) sum += d*d;
+            else sum += d;
         }
         *count += values;
     }
@@ -14337,50 +14573,63 @@ static double tfn__variance_of(const tfn_model *m, int32_t id, const float *x)
 {
     const tfn_node *n = tfn__probed_node(&m->train, id);
     int64_t count;
-    double mean = tfn__sum_powers(&m->run, n, x, 0, 1, &count) / (double)count;
+    const double mean = tfn__sum_powers(&m->run, n, x, 0, 1, &count) / (double)count;
     return tfn__sum_powers(&m->run, n, x, mean, 2, &count) / (double)count;
 }
 
 typedef struct tfn__profile {
     tfn_model *m;
-    double     ratio[3], branch;       /* the running scalar r of each stack; Var(F) */
-    int32_t    target, tries;          /* LSUV: the weight whose output is wanted */
-    double     variance;
+    double     ratio[3];               /* Admin: the running scalar r of each stack */
+    double     branch;                 /* and Var(F) */
+    int32_t    target;                 /* LSUV: the weight whose output is wanted */
+    double     variance;               /* and its variance */
     bool       refused;                /* a number was not finite */
 } tfn__profile;
 
+/* The scale of a skip becomes r, also in the rounded copy: this very forward goes on with it. */
+static void tfn__set_profiled(tfn_model *m, const tfn__weight *w, float r)
+{
+    float *scale = tfn__weight_data(m, w);
+    for (int32_t i = 0; i < w->cols; i++) scale[i] = r;
+    if (m->desc.half && w->kind < TFN__STATE)
+        tfn__copy_floats(m->run.params + w->at, scale, w->cols);
+}
+
 /* Admin (Liu 2020, section 4.3; the authors' code): w := r at once, so that what follows sees it;
  * r := sqrt(Var(w x) + Var(F)), variances over the tensor without its padding, which the authors'
- * code includes. r starts at 1. */
+ * code includes. r starts at 1. The branch is seen before the skip. */
 static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                                ptrdiff_t cols, bool backward)
 {
     tfn__profile *p = (tfn__profile *)user;
-    bool ours = !backward && id >= TFN__PROFILE && id < TFN__OUTPUTS;
-    int32_t index = ours ? (id - TFN__PROFILE) / 2 : 0;
-    const tfn__weight *w = p->m->weights + index;
-    double variance, *r = p->ratio + w->stack;
-    float *scale = tfn__weight_data(p->m, w);
-    (void)rows, (void)cols;
-    if (!ours) return;
+    const bool is_branch = id % 2 == 0;
+    const tfn__weight *w;
+    double variance;
+    double *ratio;
+    float r;
+    (void)rows;
+    (void)cols;
+    if (backward || id < TFN__PROFILE || id >= TFN__OUTPUTS) return;
+    w = p->m->weights + (id - TFN__PROFILE) / 2;
     variance = tfn__variance_of(p->m, id, data);
-    if (id % 2 == 0) {
+    if (!tfn__finite(variance)) p->refused = true;
+    if (is_branch) {
         p->branch = variance;
-        if (!tfn__finite(variance)) p->refused = true;
         return;
     }
-    if (!tfn__finite((double)(float)*r) || !tfn__finite(variance)) p->refused = true;
-    for (int32_t i = 0; i < w->cols; i++) scale[i] = (float)*r;
-    if (p->m->desc.half && w->kind < TFN__STATE)        /* seen by this very forward */
-        TFNORM_MEMCPY(p->m->run.params + w->at, scale, (size_t)w->cols * sizeof(float));
-    *r = (double)TFN__SQRT((float)((double)(float)*r * (double)(float)*r * variance + p->branch));
+    ratio = p->ratio + w->stack;
+    r = (float)*ratio;
+    if (!tfn__finite((double)r)) p->refused = true;
+    tfn__set_profiled(p->m, w, r);
+    *ratio = (double)TFN__SQRT((float)((double)r * (double)r * variance + p->branch));
 }
 
 static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                               ptrdiff_t cols, bool backward)
 {
     tfn__profile *p = (tfn__profile *)user;
-    (void)rows, (void)cols;
+    (void)rows;
+    (void)cols;
     if (backward || id != TFN__OUTPUTS + p->target) return;
     p->variance = tfn__variance_of(p->m, id, data);
 }
@@ -14394,24 +14643,35 @@ static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
     tfn_tape_forward(&p->m->train, &r);
 }
 
-/* LSUV (Mishkin & Matas 2016): in order, each W over the deviation of its output until
- * the variance is within 0.1 of 1, at most ten times. */
+/* W of p->target over the deviation of its output until the variance is within 0.1 of 1, at most
+ * ten times. False: a variance is not finite. */
+static bool tfn__unit_output(tfn__profile *p)
+{
+    const tfn__weight *w = p->m->weights + p->target;
+    float *data = tfn__weight_data(p->m, w);
+    for (int tries = 0; tries < 10; tries++) {
+        float variance;
+        p->variance = 1;
+        tfn__forward_probed(p, tfn__output_probe);
+        variance = (float)p->variance;
+        if (!tfn__finite((double)variance)) return false;
+        if (!(variance > 0)) return true;
+        if (p->variance > 0.9 && p->variance < 1.1) return true;
+        for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) data[i] /= TFN__SQRT(variance);
+        tfn__refresh(p->m);
+    }
+    return true;
+}
+
+/* LSUV (Mishkin & Matas 2016): the matrices of linear maps in order, each of which changes what
+ * the next ones see. */
 static void tfn__unit_outputs(tfn__profile *p)
 {
     for (p->target = 0; p->target < p->m->weight_count; p->target++) {
         const tfn__weight *w = p->m->weights + p->target;
-        float *data = tfn__weight_data(p->m, w);
         if (w->kind != TFN__MATRIX || tfn__is_table(w->part)) continue;
-        for (p->tries = 0; p->tries < 10; p->tries++) {
-            p->variance = 1;
-            tfn__forward_probed(p, tfn__output_probe);
-            p->refused = p->refused || !tfn__finite((double)(float)p->variance);
-            if (p->refused) return;
-            if (!((float)p->variance > 0) || (p->variance > 0.9 && p->variance < 1.1)) break;
-            for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++)
-                data[i] /= TFN__SQRT((float)p->variance);
-            tfn__refresh(p->m);
-        }
+        if (!tfn__unit_output(p)) p->refused = true;
+        if (p->refused) return;
     }
 }
 
@@ -14422,17 +14682,22 @@ static bool tfn__open_profile(tfn_model *m)
     tfn__profile p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.m = m;
-    p.ratio[TFN__IN_ENCODER] = p.ratio[TFN__IN_DECODER] = 1;
-    m->profiled = m->profile_open = true;
+    p.ratio[TFN__IN_ENCODER] = 1;
+    p.ratio[TFN__IN_DECODER] = 1;
+    m->profiled = true;
+    m->profile_open = true;
     if (!tfn__wants_profile(m)) return true;
     tfn__copy_floats(tfn__params_before(m), m->params, m->param_floats);
-    if (tfn_init_find(m->desc.init)->unit_variance) tfn__unit_outputs(&p);
+    if (tfn__wants_unit_variance(&m->desc)) tfn__unit_outputs(&p);
     tfn__forward_probed(&p, tfn__profile_probe);
     tfn__fold_skips(m);
     if (!tfn__all_finite(m->params, m->param_floats + m->buffer_floats)) p.refused = true;
     if (p.refused) tfn__undo_update(m);
     return !p.refused;
 }
+
+/* A model that was neither profiled nor trained. */
+static bool tfn__is_new(const tfn_model *m) { return !m->profiled && !m->step && !m->micro; }
 
 TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
 {
@@ -14455,7 +14720,7 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
                          "a model made for inference cannot profile", 0, 0);
     }
     m->run.ints[TFN_INT_TARGETS] = NULL;
-    if (!m->profiled && !m->step && !m->micro) {
+    if (tfn__is_new(m)) {
         tfn__begin_update(m);
         if (!tfn__open_profile(m)) status = TFN_NOT_FINITE;
         tfn__close_profile(m);
@@ -14464,12 +14729,13 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* A step whose batch is bound. */
+/* A step whose batch is bound: the first micro-batch stores gradients, the others add. */
 static tfn_status tfn__step_bound(tfn_model *m, tfn_report *report)
 {
-    double loss, nll;
+    double loss;
+    double nll;
     if (!m->micro) tfn__begin_update(m);
-    if (!m->profiled && !m->step && !m->micro) {
+    if (tfn__is_new(m)) {
         tfn__open_profile(m);
         tfn__refresh(m);
     }
@@ -14511,7 +14777,8 @@ TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_r
 }
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
-    (void)batch, (void)report;
+    (void)batch;
+    (void)report;
     if (!m) return TFN_NULL;
     return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "this build has no training", 0, 0);
 }
@@ -14521,11 +14788,13 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 }
 TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
 {
-    (void)probe, (void)user;
+    (void)probe;
+    (void)user;
     return tfn_model_step(m, NULL, NULL);
 }
 #endif
 
+/* The number of a point, read as tfn__point_at has written it. */
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 {
     tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
@@ -14537,7 +14806,7 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
     return info;
 }
 
-/* -- parameters by name, hash ---------------------------------------------------------------- */
+/* -- parameters by name, hash ----------------------------------------------------------------- */
 
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
@@ -14551,7 +14820,8 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     tfn__weight_name(w, &t);
     tfn__end(&t);
     info->data = tfn__weight_data(m, w);
-    info->grad = m->run.grads && w->kind < TFN__STATE ? m->run.grads + w->at : NULL;
+    info->grad = NULL;
+    if (m->run.grads && w->kind < TFN__STATE) info->grad = m->run.grads + w->at;
     info->rows = w->rows;
     info->cols = w->cols;
     info->layer = w->layer;
