@@ -18017,19 +18017,30 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_FILES
 TFN__SMALL
-/* safetensors files: where their bytes are, what stands in them, how they are written.
+/* safetensors files: where their bytes are, what stands in them, how they are written. The format
+ * is that of github.com/huggingface/safetensors:
+ *
+ *     8 bytes   n, the length of the header, little-endian
+ *     n bytes   JSON: "__metadata__", texts by their names, and every tensor by its name with its
+ *               dtype, its shape and where its bytes begin and end, counted from the header's end
+ *     the rest  those bytes: without holes, in any order of the tensors
  *
  * Files are hostile: what they say is compared with the bytes that there are before it is used, and
- * no size in them is taken for a size of memory. The first error stays in the file's object, and
- * every function below does nothing once there is one; so a sequence of calls needs one check at
- * its end. */
+ * no size in them is taken for a size of memory: a file of a kilobyte that promises a terabyte
+ * costs a kilobyte. All of the header is checked when a file is opened; what was checked there is
+ * not checked again.
+ *
+ * The first error stays in the file's object, and every function below does nothing once there is
+ * one; so a sequence of calls needs one check at its end. */
 
 /* -- errors ---------------------------------------------------------------------------------- */
 
+/* No error so far. */
 static bool tfn__fine(const tfn_file *f) { return f->error.status == TFN_OK; }
 
-/* Keep the first error. In `text`, %s is `what` (a tensor, an option, a reason), and %d is `found`,
- * then `wanted`. tfn_error_text puts the path in front of it, whole. */
+/* Keep the first error; always returns the status in force. In `text`, %s is `what` (a tensor, an
+ * option, a reason), and %d is `found`, then `wanted`. tfn_error_text puts the path in front of it,
+ * whole. */
 static tfn_status tfn__file_fail(tfn_file *f, tfn_status status, const char *text,
                                  const char *what, int64_t found, int64_t wanted)
 {
@@ -18055,8 +18066,9 @@ static void tfn__clear_reason(void)
 #endif
 }
 
-/* Behind one that failed. %s in `text` is ": " and the system's reason, or nothing where errno says
- * none, as in memory and streams. (Of the known errors, strerror returns constant texts.) */
+/* Behind one that failed. %s in `text` is ": " and the system's reason, such as ": No space left on
+ * device", or nothing where errno says none, as of memory and streams. C does not say that strerror
+ * may be called by two threads at a time; the texts of known errors are constants everywhere. */
 static void tfn__system_fail(tfn_file *f, const char *text, int64_t found, int64_t wanted)
 {
     char reason[sizeof f->error.name];
@@ -18077,7 +18089,9 @@ enum {
     TFN__LINKS = 40                                     /* followed at most, as Linux does */
 };
 
-/* DURABLE: what tfn_io_durable says. SEEK, SYNC and RENAME are 0 where they succeed. */
+/* What C99 lacks: places beyond 2 GiB, bytes that are on the disk and not in a cache, and a rename
+ * that replaces. DURABLE: what tfn_io_durable says. SEEK, SYNC and RENAME are 0 where they succeed.
+ * MoveFileExA is declared here: MSVC includes no windows.h for one function. */
 #if defined _WIN32
 #define TFN__DURABLE "commit"
 #define TFN__SEEK(s, at, from) _fseeki64(s, (int64_t)(at), from)
@@ -18130,7 +18144,9 @@ static bool tfn__sync_folder(const char *path)
     return !close(folder) && done;
 }
 
-/* Where a path leads: links stay, and the file behind them is replaced. False: too far. */
+/* Where a path leads: links stay, and the file behind them is replaced, as a program that opened
+ * the path and wrote into it would do. In place; false: more links than the system follows, or a
+ * path that does not fit. */
 static bool tfn__follow(char *path)
 {
     for (int links = 0; links < TFN__LINKS; links++) {
@@ -18173,13 +18189,14 @@ static bool tfn__temporary(tfn_file *f, char *target, char *name)
     return true;
 }
 
-/* Open the path, or FILE.tmp to write; `used` becomes the bytes that can be read. */
+/* Open the path, or FILE.tmp to write; `used` becomes the bytes that can be read. A folder can be
+ * opened on some systems, but has no size, or one that no file has. */
 static void tfn__open_path(tfn_file *f, bool write)
 {
     char target[TFN__PATH];
     char name[TFN__PATH];
     FILE *s;
-    if (!tfn__temporary(f, target, name)) return;
+    if (!tfn__temporary(f, target, name)) return;       /* reading, too: one limit for both */
     tfn__clear_reason();
     if (write) s = fopen(name, "wb");
     else s = fopen(f->path, "rb");
@@ -18192,7 +18209,9 @@ static void tfn__open_path(tfn_file *f, bool write)
 }
 
 /* Close what was written and put it in its place, or after an error take it away. The order is that
- * of a safe replacement: bytes on the disk, then the name, then the folder on the disk. */
+ * of a safe replacement: bytes on the disk, then the name, then the folder on the disk. A crash
+ * between any two of them leaves the old file or the new one, whole; a name that comes first may
+ * stand for a file whose bytes were never written. */
 static void tfn__commit_path(tfn_file *f)
 {
     char target[TFN__PATH];
@@ -18216,7 +18235,8 @@ TFNORM_API const char *tfn_io_durable(void) { return TFN__DURABLE; }
 
 /* -- bytes ----------------------------------------------------------------------------------- */
 
-/* Is the machine little-endian, as files are? */
+/* Is the machine little-endian, as files are? Then values are copied, else their bytes turn
+ * round. */
 static bool tfn__little(void)
 {
     const uint16_t one = 1;
@@ -18224,7 +18244,8 @@ static bool tfn__little(void)
 }
 
 /* Before a file is read or written. Reading, `used` becomes the bytes that there are; writing, it
- * counts. What is written to nowhere is only counted. */
+ * counts. What is written to nowhere is only counted: so sizes come from the code that writes, and
+ * cannot differ from what is written. */
 static bool tfn__begin(tfn_file *f, bool write)
 {
     if (!tfn__fine(f)) return false;
@@ -18252,6 +18273,9 @@ static bool tfn__get_bytes(tfn_file *f, uint64_t at, void *to, size_t bytes)
     TFNORM_MEMCPY(to, (const uint8_t *)f->from + at, bytes);
     return true;
 }
+
+/* Copy bytes from a place in the file, or fail: the place is compared with the bytes that there are
+ * without a sum that could overflow. */
 static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
 {
     const bool there = bytes <= f->used && at <= f->used - bytes && bytes <= SIZE_MAX;
@@ -18263,7 +18287,8 @@ static bool tfn__file_get(tfn_file *f, uint64_t at, void *to, uint64_t bytes)
     return false;
 }
 
-/* Memory takes what fits: tfn__finish_writing says how much it would have been. */
+/* To the path, the stream or the memory, behind what was written. Memory takes a piece if it fits:
+ * tfn__finish_writing says how much it would have been, which a second try can use. */
 static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
 {
 #ifdef TFN__STDIO
@@ -18274,6 +18299,8 @@ static bool tfn__put_bytes_to(tfn_file *f, const void *from, size_t bytes)
         TFNORM_MEMCPY((uint8_t *)f->to + f->used, from, bytes);
     return true;
 }
+
+/* Append bytes, or only count them. */
 static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
 {
     if (!tfn__fine(f)) return;
@@ -18284,6 +18311,8 @@ static void tfn__file_put(tfn_file *f, const void *from, size_t bytes)
     f->used += bytes;
 }
 
+/* After the last byte: a path takes its name, and memory that was too small learns how much there
+ * should have been. */
 static tfn_status tfn__finish_writing(tfn_file *f)
 {
 #ifdef TFN__STDIO
@@ -18307,11 +18336,13 @@ TFNORM_API void tfn_file_close(tfn_file *f)
 #endif
     f->stream = NULL;
     f->owned = NULL;
-    f->header = NULL;
+    f->header = NULL;                   /* which says that the file is open */
     f->count = 0;
 }
 
-/* Memory until the file is closed: the caller's, or of malloc. */
+/* Memory until the file is closed: the caller's, or of malloc where there is none. The first is
+ * aligned by tfn__arena_in, which takes up to TFN__ALIGN - 1 bytes: all sizes of work count
+ * them. */
 static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
 {
     void *mem = f->work;
@@ -18327,7 +18358,7 @@ static tfn__arena tfn__work_of(tfn_file *f, size_t bytes)
     return tfn__arena_in(mem, size);
 }
 
-/* A little-endian number. */
+/* A little-endian number of up to 8 bytes, on a machine of any order. */
 static uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
 {
     uint64_t v = 0;
@@ -18337,9 +18368,10 @@ static uint64_t tfn__from_bytes(const uint8_t *s, size_t bytes)
 
 /* -- safetensors: the header ----------------------------------------------------------------- */
 
-/* A file is: a count of 8 bytes, so many bytes of JSON, then the tensors' bytes. The header stays
- * in memory as it is; `entries` says where in it the name of each tensor stands, and `order` in
- * which order the names come. A tensor is parsed again whenever it is asked for. */
+/* The header stays in memory as it is, for the work of a file is given by its caller and should be
+ * known from its size. `entries` says where in it the name of each tensor stands, `order` in which
+ * order the names come: 28 bytes a tensor, while a tfn_tensor has 232. A tensor is parsed again
+ * whenever it is asked for. */
 enum {
     TFN__RANK = 8,                      /* as tfn_tensor has room for */
     TFN__HEADER_MOST = 100000000,       /* bytes: the reference implementation's limit */
@@ -18352,7 +18384,8 @@ typedef struct tfn__entry {
     uint32_t at;                        /* its name in the header */
 } tfn__entry;
 
-/* How the values of a dtype are coded; of OPAQUE ones only the bytes are known. */
+/* How the values of a dtype are coded; of OPAQUE ones only the bytes are known. The order is that
+ * of tfn_dtype. Sizes below a byte are legal where all values together fill whole bytes. */
 enum { TFN__OPAQUE, TFN__UNSIGNED, TFN__SIGNED, TFN__IEEE };
 static const struct {
     char    name[12];
@@ -18383,6 +18416,7 @@ static const struct {
     { "BOOL",        8,  TFN__UNSIGNED, 0 }
 };
 
+/* Its values can be read as numbers. */
 static bool tfn__has_values(tfn_dtype d)
 {
     return d > TFN_DTYPE_DEFAULT && d < TFN_DTYPE_COUNT && tfn__dtypes[d].code != TFN__OPAQUE;
@@ -18394,6 +18428,7 @@ enum { TFN__FLOAT = TFN_DTYPE_F64 };
 enum { TFN__FLOAT = TFN_DTYPE_F32 };
 #endif
 
+/* Dtypes that the format has, also those whose values are not read: such a tensor can be listed. */
 static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
 {
     char name[16];
@@ -18406,7 +18441,7 @@ static void tfn__parse_dtype(tfn__reader *r, tfn_tensor *t)
     tfn__want(r, "a known dtype");
 }
 
-/* count * size; -1: it does not fit, or one of them did not. */
+/* count * size, where -1 stands for what does not fit and stays, as SIZE_MAX does in tfn__mul. */
 static int64_t tfn__volume(int64_t count, int64_t size)
 {
     if (count < 0 || size < 0) return -1;
@@ -18414,11 +18449,12 @@ static int64_t tfn__volume(int64_t count, int64_t size)
     return count * size;
 }
 
-/* Array of counts: how many there are; those that fit are stored. */
+/* An array of counts, such as a shape: returns how many there are. Those that fit are stored, and
+ * their product is -1 where no int64_t holds it. */
 static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int64_t *product)
 {
     const int64_t most = (INT64_C(1) << 48) - 1;        /* sizes above are outside the schema */
-    int32_t n = 0;
+    int32_t n = 0;                      /* the header has under 10^8 bytes: no overflow */
     *product = 1;
     for (bool more = tfn__json_open(r, '[', ']'); more; more = tfn__json_more(r, ']')) {
         const int64_t v = tfn__json_count(r, most);
@@ -18429,8 +18465,9 @@ static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int6
     return n;
 }
 
-/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, the keys in any order. Others
- * are skipped. */
+/* "NAME":{"dtype":"F32","shape":[2,3],"data_offsets":[BEGIN,END]}, the keys in any order, each
+ * once; others are skipped. An end before the beginning makes bytes that are negative as an
+ * int64_t: that is checked with the places, where the name can be told. */
 static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
 {
     static const char *const keys[] = { "dtype\"", "shape\"", "data_offsets\"" };
@@ -18467,7 +18504,8 @@ static bool tfn__plain(const char *s)
     return true;
 }
 
-/* An object of texts, or null; in an index (`files`) they are names of files. */
+/* An object of texts, or null; in an index (`files`) they are names of files, which a program will
+ * open: so none of them may lead out of the folder. Where the object stands is kept. */
 static void tfn__parse_texts(tfn_file *f, tfn__reader *r, bool files)
 {
     char file[256];
@@ -18498,13 +18536,15 @@ static tfn__reader tfn__entry_of(const tfn_file *f, int32_t i)
     r.at = ((const tfn__entry *)f->entries)[i].at;
     return r;
 }
+/* The same as a tensor; `at` counts from the header's end, as in the file. */
 static void tfn__entry_at(const tfn_file *f, int32_t i, tfn_tensor *t)
 {
     tfn__reader r = tfn__entry_of(f, i);
     tfn__parse_tensor(&r, t);
 }
 
-/* For tfn__order. Names are compared as they stand in the header, behind their opening quotes. */
+/* For tfn__order. Names are compared where they stand in the header, behind their opening quotes,
+ * character by character: an escape is as good as what it stands for. */
 static bool tfn__name_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_file *f = (const tfn_file *)x;
@@ -18514,12 +18554,14 @@ static bool tfn__name_before(const void *x, int32_t i, int32_t j)
     b.at++;
     return tfn__json_compare(a, b) < 0;
 }
-/* Empty tensors come before what begins where they stand. */
+/* An empty tensor stands before the one that begins at the same byte: then each begins where the
+ * last one ended. */
 static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_file *f = (const tfn_file *)x;
     const tfn__entry *a = (const tfn__entry *)f->entries + i;
     const tfn__entry *b = (const tfn__entry *)f->entries + j;
+
     if (a->begin != b->begin) return a->begin < b->begin;
     return a->end < b->end;
 }
@@ -18534,7 +18576,7 @@ static void tfn__read_entries(tfn_file *f)
     if (!tfn__fine(f)) return;
     f->metadata = 0;
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
-        tfn__reader key = r;
+        tfn__reader key = r;            /* to look at the name and come back */
         tfn_tensor t;
         if (tfn__json_key(&key, keys, 1) == 0) {
             r = key;
@@ -18598,7 +18640,7 @@ static void tfn__check_entries(tfn_file *f)
     if (deep.rank)
         tfn__file_fail(f, TFN_UNSUPPORTED, "%s has rank %d, the limit is %d", deep.name, deep.rank,
                        TFN__RANK);
-    tfn__order(f->order, f->count, tfn__name_before, f);
+    tfn__order(f->order, f->count, tfn__name_before, f);    /* for tfn_file_find */
 }
 
 /* Bytes of the header; no more is done with this number before it was found to be small enough. */
@@ -18618,7 +18660,9 @@ static size_t tfn__header_size(tfn_file *f)
     return (size_t)n;
 }
 
-/* Place the header of n bytes, its entries and their order in the work. Bytes that it takes. */
+/* Place the header of n bytes, its entries and their order in the work; there are at most as many
+ * entries as the shortest ones that fit into n bytes. Returns the bytes that it takes; over an
+ * arena that only counts, this is the size that the caller is told. */
 static size_t tfn__place_header(tfn_file *f, tfn__arena a, size_t n)
 {
     const size_t room = n / TFN__ENTRY_BYTES + 1;
@@ -18638,6 +18682,7 @@ static size_t tfn__open_bytes(tfn_file *f, size_t *n)
     return tfn__place_header(f, tfn__arena_in(NULL, SIZE_MAX), *n);
 }
 
+/* Only the first 8 bytes are read: the header may still be refused when the file is opened. */
 TFNORM_API size_t tfn_file_work(tfn_file *f)
 {
     size_t n, bytes;
@@ -18648,6 +18693,7 @@ TFNORM_API size_t tfn_file_work(tfn_file *f)
     return bytes;
 }
 
+/* The header is read once, into memory of its size, which is that of bytes that there are. */
 TFNORM_API tfn_status tfn_file_open(tfn_file *f)
 {
     size_t n, bytes;
@@ -18670,6 +18716,8 @@ static bool tfn__file_open(tfn_file *f)
     if (!f->header) tfn__file_fail(f, TFN_NOT_READY, "the file is not open", NULL, 0, 0);
     return tfn__fine(f);
 }
+
+/* An argument that must not be NULL. */
 static bool tfn__file_given(tfn_file *f, const char *name, const void *p)
 {
     if (!p) tfn__file_fail(f, TFN_NULL, "%s is NULL", name, 0, 0);
@@ -18685,6 +18733,7 @@ TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
     return true;
 }
 
+/* A binary search over the names, each parsed where it stands. */
 TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
 {
     int32_t low = 0;
@@ -18704,7 +18753,7 @@ TFNORM_API bool tfn_file_find(tfn_file *f, const char *name, tfn_tensor *t)
     return false;
 }
 
-/* Go through the texts of __metadata__, or of an index:
+/* Go through the texts of __metadata__, or of an index, where all was checked when it was opened:
  *     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}'))
  *         value = tfn__next_text(&r, name);
  */
@@ -18773,6 +18822,8 @@ static double tfn__ieee(uint64_t u, int exponent_bits, int fraction_bits)
     return v;
 }
 
+/* The value of one number of a dtype that has values, as a double: exact but for integers of 64
+ * bits above 2^53. */
 static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
 {
     const int bits = tfn__dtypes[dtype].bits;
@@ -18785,6 +18836,7 @@ static double tfn__decode(tfn_dtype dtype, const uint8_t *s)
     return (double)u;
 }
 
+/* Store a value as one of three types. As I32 the caller asks only for what fits. */
 static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
 {
     if (as == TFN_DTYPE_I32) ((int32_t *)to)[i] = (int32_t)v;
@@ -18792,7 +18844,8 @@ static void tfn__store(void *to, int64_t i, double v, tfn_dtype as)
     else ((float *)to)[i] = (float)v;
 }
 
-/* Values first, first + 1 ... of a tensor, as I32, F64 or float. */
+/* Values first, first + 1 ... of a tensor, as I32, F64 or float: copied where they stand in the
+ * file as they are wanted, else converted a chunk at a time. */
 static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype as, int64_t first,
                          int64_t count)
 {
@@ -18812,6 +18865,8 @@ static void tfn__read_as(tfn_file *f, const tfn_tensor *t, void *to, tfn_dtype a
     }
 }
 
+/* The tensor is that of find or tensor: its place was checked, but the caller may have changed it,
+ * so the bytes are compared with those of the file again. */
 TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to, int64_t first,
                                     int64_t count)
 {
@@ -18828,8 +18883,9 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
 
-/* What is written: tensor i of `count`, of which those without a name are left out, and the text
- * of __metadata__ or NULL. So a model is written without a list of its tensors in memory. */
+/* What is written: tensor i of `count`, of which those without a name are left out, and a function
+ * that writes __metadata__, or NULL. So a model is written without a list of its tensors in memory:
+ * a large one has thousands. */
 typedef struct tfn__source {
     const void *user;
     int32_t count;
@@ -18837,7 +18893,8 @@ typedef struct tfn__source {
     void  (*metadata)(const struct tfn__source *s, tfn_file *f);
 } tfn__source;
 
-/* count and bytes of a shape; count -1: not a legal one. */
+/* Fill in count and bytes of what is written; count -1: not a legal dtype or shape, or more bytes
+ * than memory can have. */
 static void tfn__measure_tensor(tfn_tensor *t)
 {
     t->count = -1;
@@ -18850,6 +18907,7 @@ static void tfn__measure_tensor(tfn_tensor *t)
     if (t->bytes > SIZE_MAX / 2) t->count = -1;
 }
 
+/* Tensor i, measured. It is asked for again at every use, so it must always be the same. */
 static tfn_tensor tfn__source_tensor(const tfn__source *s, int32_t i)
 {
     tfn_tensor t;
@@ -18870,6 +18928,7 @@ static bool tfn__source_before(const void *x, int32_t i, int32_t j)
     return tfn__compare(a.name, b.name) < 0;
 }
 
+/* What the text holds goes to the file, and it is empty again. */
 static void tfn__flush_text(tfn_file *f, tfn__text *t)
 {
     tfn__file_put(f, t->buf, t->used);
@@ -18907,6 +18966,8 @@ static void tfn__put_entry(tfn_file *f, tfn__text *t, const tfn_tensor *x, uint6
     tfn__flush_text(f, t);
 }
 
+/* The JSON, from the opening brace to the closing one. Offsets count up in the order in which the
+ * values will follow. */
 static void tfn__put_header(tfn_file *f, const tfn__source *s, const int32_t *order)
 {
     char buf[512];
@@ -18976,7 +19037,7 @@ static uint64_t tfn__measure_header(tfn_file *f, const tfn__source *s, const int
 }
 
 /* Length, header padded to a multiple of 8, then the data. The order stands at the front of the
- * work. */
+ * work. The header is written twice, first to nowhere: its length comes before it. */
 static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__arena a)
 {
     int32_t *order = NULL;
@@ -18988,7 +19049,7 @@ static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     tfn__check_tensors(f, s, order);
     if (!tfn__fine(f)) return tfn__finish_writing(f);
     n = tfn__measure_header(f, s, order);
-    pad = (0 - n) & 7;
+    pad = (0 - n) & 7;                  /* so the values begin at a multiple of 8 */
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((n + pad) >> 8*i);
     tfn__file_put(f, length, 8);
     tfn__put_header(f, s, order);
@@ -19001,6 +19062,7 @@ static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     return tfn__finish_writing(f);
 }
 
+/* tfn_file_write: the tensors are in an array, and __metadata__ is the least one. */
 static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     *t = ((const tfn_tensor *)s->user)[i];
@@ -19042,7 +19104,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     if (!f->metadata) tfn__want(&r, "a weight_map");
     if (r.at < r.size) tfn__want(&r, "its end");
     if (r.wanted) tfn__bad(f, "%s is wanted at byte %d", r.wanted, (int64_t)r.at, 0);
-    if (!tfn__fine(f)) tfn_file_close(f);
+    if (!tfn__fine(f)) tfn_file_close(f);               /* count is 0: it has no tensors */
     return f->error.status;
 }
 
@@ -19052,9 +19114,16 @@ TFN__SMALL_END
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_FILES
 TFN__SMALL
-/* A checkpoint is a safetensors file: the weights by their names, what training goes on with, and
- * the options as texts. A program that reads safetensors finds the weights in it without knowing
- * anything of this library. */
+/* A checkpoint is a safetensors file:
+ *
+ *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
+ *     training.moment1.NAME ...        what training keeps of each: see tfn__groups
+ *     training.state                   eight numbers: see tfn__saved_state
+ *     tokenizer                        the blob of tfn_tokenizer_write
+ *     __metadata__                     the options as texts, "tfn.width", and "extra", the user's
+ *
+ * A program that reads safetensors finds the weights in it without knowing anything of this
+ * library. With the state, a run that is loaded has the bits of one that was never stopped. */
 
 /* -- options as texts ------------------------------------------------------------------------ */
 
@@ -19070,6 +19139,8 @@ enum {
 /* When a model must have the same value as the file: never, always, or to train on. */
 enum { TFN__MAY_DIFFER, TFN__SAME, TFN__SAME_TO_TRAIN };
 
+/* How an option is called, what it is, and where it stands in tfn_model_desc. A new option is a row
+ * here: a test finds those of tfn_model_desc that are missing. */
 typedef struct tfn__field {
     char    name[28];
     uint8_t type, same;
@@ -19084,7 +19155,9 @@ typedef struct tfn__field {
 #define TFN__FIELD(type, same, field) TFN__FIELD_OF(type, same, field, false)
 #define TFN__LATER(type, same, field) TFN__FIELD_OF(type, same, field, true)
 
-/* By name, as the file has them. */
+/* Sorted by name, so that the keys of __metadata__ are. What does not change what a model computes
+ * may differ (memory, the largest batch); what only a training step looks at may, too, where the
+ * file is not trained on; threads and instruction set are the machine's, and are not saved. */
 static const tfn__field tfn__fields[] = {
     TFN__FIELD(CHOICE, SAME, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
@@ -19175,7 +19248,8 @@ static const char *tfn__choice_text(const tfn__field *x, int64_t value)
     return name;
 }
 
-/* The value as a text, in buf. */
+/* The value as a text, in buf: the same text for the same value, so that two models are compared by
+ * their texts. Real numbers are the shortest that read as the same float again. */
 static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
     const char *p = (const char *)d + x->at;
@@ -19222,7 +19296,8 @@ static void tfn__set_whole(char *p, int64_t v, size_t size)
     TFNORM_MEMCPY(p, low, size);
 }
 
-/* A number or a truth. False: the text is no such value. */
+/* A number or a truth. False: the text is no such value, or has something behind it. Whether the
+ * value is legal, tfn_model_resolve says. */
 static bool tfn__set_number(const tfn__field *x, char *p, const char *text)
 {
     tfn__reader r = tfn__read_from(text, tfn__length(text));
@@ -19297,7 +19372,8 @@ enum {
     TFN__SAVED_COUNT
 };
 
-/* The parameters of before the profile are kept. */
+/* A profile, which norms and initializations that look at data make at the first update, changes
+ * parameters. As long as that update is under way, those of before are kept. */
 static bool tfn__keeps_params(const tfn_model *m)
 {
     return m->micro > 0 && m->profile_open && tfn__wants_profile(m);
@@ -19332,6 +19408,8 @@ static float *tfn__group_data(const tfn_model *m, int32_t i)
     return m->moments + m->param_floats + w->at;
 }
 
+/* Tensor i of all groups with its name, shape and data. What has one row is a vector, but for
+ * matrices, which stay so. */
 static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     const tfn__weight *w = m->weights + i % m->weight_count;
@@ -19360,7 +19438,9 @@ typedef struct tfn__saving {
     size_t   blob_size;
 } tfn__saving;
 
-/* All groups, then the state and the tokenizer; what is left out keeps an empty name. */
+/* For tfn__source: all groups, then the state and the tokenizer. What is left out has no name:
+ * what a model for inference, or weights_only, does not save, and groups that the model does not
+ * have. */
 static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
@@ -19425,6 +19505,7 @@ static size_t tfn__blob_size(const tfn_checkpoint *with, void *blob, size_t size
     return 0;
 }
 
+/* The order of the tensors, 4 bytes for each, and the tokenizer. */
 TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with)
 {
     size_t order;
@@ -19433,6 +19514,7 @@ TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *
     return tfn__sum(order, tfn__blob_size(with, NULL, 0));
 }
 
+/* What a model knows besides its tensors. Sums of the loss are of the micro-batches so far. */
 static void tfn__saved_state(double *state, const tfn_model *m)
 {
     state[TFN__SAVED_STEP] = (double)m->step;
@@ -19454,6 +19536,7 @@ static void tfn__check_saved(tfn_file *f, const tfn_model *m)
         tfn__file_fail(f, TFN_NOT_READY, "the model has an error", NULL, 0, 0);
 }
 
+/* Nothing is copied: the values go from the model to the file. */
 TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with)
 {
     static const tfn_checkpoint none = { NULL, NULL, false };
@@ -19481,7 +19564,7 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
 
 /* -- checkpoints: loading -------------------------------------------------------------------- */
 
-/* "layers is 1, the model has 2" */
+/* The first option in which file and model differ: "layers is 1, the model has 2". */
 static void tfn__differs(tfn_file *f, const tfn__field *x, const char *value, const char *wanted)
 {
     char buf[TFN__NAME_ROOM];
@@ -19537,6 +19620,7 @@ typedef struct tfn__reading {
     tfn_model_desc *out;                /* NULL: compare */
 } tfn__reading;
 
+/* Store an option, or compare it. An empty value: the file has none. */
 static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
                             const char *value)
 {
@@ -19581,11 +19665,13 @@ static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
     }
 }
 
-/* One of the counts in the state, below a limit to which an int64_t or int32_t holds it. */
+/* One of the counts in the state: below a limit to which an int64_t or int32_t holds it, since a
+ * conversion beyond it is undefined in C. The step is less than 2^53, so that a double is exact. */
 static bool tfn__legal_count(double v, double limit)
 {
     return v >= 0 && v < limit && (double)(int64_t)v == v;
 }
+/* All that is converted to an integer, and the scale, by which gradients are divided. */
 static bool tfn__legal_state(const double *s)
 {
     const double most = 9e15;
@@ -19616,6 +19702,7 @@ static bool tfn__read_state(tfn_file *f, double *state)
     return true;
 }
 
+/* The file's tensor has the shape of the model's; its dtype may be another one. */
 static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tensor *t)
 {
     static const char *const texts[] = { "%s has %d rows, %d are wanted",
@@ -19719,7 +19806,7 @@ static tfn_status tfn__files_status(const tfn_file *f, int32_t count)
     return TFN_OK;
 }
 
-/* The model as it will be when all is loaded. */
+/* The model as it will be when all is loaded: its tensors are in the same places. */
 static tfn_model tfn__model_after(const tfn_model *m, const double *state)
 {
     tfn_model next = *m;
@@ -19758,7 +19845,9 @@ static void tfn__check_file(tfn_file *f, const tfn_model *next, const tfn_model 
     }
 }
 
-/* From files that were checked. `next` is the model as far as it was loaded. */
+/* From files that were checked: only the disk can still fail, and then the model is half loaded and
+ * says so. Without a state the moments are 0, and with a profile under way, too. The group BEFORE
+ * comes last: begin_update makes the copy of now, which an older file does not replace. */
 static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const tfn_model *m,
                             bool trains)
 {
