@@ -16252,13 +16252,36 @@ static void tfn__json_skip(tfn__reader *r, int depth)
 /* >> tokenize */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_TOKENIZERS
+/* Text to numbers and back: bytes, characters, words, and byte-pair encoding (Sennrich et al. 2016)
+ * over bytes and GPT-2's words (Radford et al. 2019). In order:
+ *
+ *   characters, pieces     classes of Unicode; where a text is cut
+ *   hash tables, specials  for strings and pairs; the names of <pad> and its like
+ *   training               count the pieces of texts, then choose words or learn merges
+ *   making a tokenizer     its tables, from a trainer, a blob, or vocab.json and merges.txt
+ *   encoding, decoding     with these tables
+ *   saving                 as a blob, vocab.json or merges.txt
+ *
+ * BPE learns by merging, again and again, the pair of neighbours that is most frequent in the words
+ * into a new token; it encodes a word by the same merges in the same order. Of "low" 5 times and
+ * "lower" twice the pairs are lo 7, ow 7, we 2, er 2: "lo" becomes a token, then "low" (7), then
+ * "er" (2), then "lower". So frequent words end as one token, and no text is without tokens.
+ *
+ * The trainer merges in time proportional to the changes, not to the text: it keeps all occurrences
+ * of each pair in a list and the pairs in a heap. The encoder knows which words come out as one
+ * token when they are merged ("entire"), so that most words cost one look-up. Both are exact: what
+ * they give is what the plain algorithm gives. */
 
 /* -- characters ------------------------------------------------------------------------------ */
 
 enum { TFN__OTHER, TFN__LETTER, TFN__NUMBER, TFN__WHITE };
 
-/* Made by tools/unicode.py, Unicode 14.0.0: runs of length*4 + class,
- * and where every 32nd begins: code point, place. */
+/* The classes \p{L}, \p{N} and \s of all code points, made by tools/unicode.py from Unicode 14.0.0:
+ * runs of code points of one class, each as the number length*4 + class. A number is written with
+ * five bits a character, lowest first, as '0' + bits, and + 32 where more follow: "T1" is 36, nine
+ * code points of class 0 (U+0 to U+8), "G" is 23, five of class 3 (tab to carriage return).
+ * tfn__run_starts has of every 32nd run the code point where it begins, and its place in the text.
+ */
 static const char tfn__runs[] =
     "T1GX27l1Z1LY3HY3X17X37T15L:45<654>4m24m34Yi1@a1h1EL545T@E498A45H54=454a24]:4]AP1iD4i485HU5l8"
     "]3@Ad5]5d2Z1@94]<45l19L9Z1=85P254i3d3U;\\15h1Z1U4T19@5Di2@5T15<5l2U3L]1DQ34IT2Y5X7i6<5X25LY1"
@@ -16297,47 +16320,89 @@ static const int32_t tfn__run_starts[][2] = {
     { 123136, 2076 }, { 126065, 2127 }, { 126537, 2166 }, { 126590, 2198 }
 };
 
+/* Read one number of tfn__runs and step over it. */
+static int32_t tfn__next_run(const char **s)
+{
+    int32_t run = 0;
+    for (int32_t shift = 0;; shift += 5) {
+        const int32_t digit = **s - '0';
+        ++*s;
+        run |= (digit & 31) << shift;
+        if (!(digit & 32)) return run;
+    }
+}
+
+/* The class of a code point: a binary search among the starts, then through 32 runs at most. */
 static int tfn__class(int32_t c)
 {
-    int32_t low = 0, high = sizeof tfn__run_starts / sizeof *tfn__run_starts, at;
-    if (c < 0) return TFN__OTHER;
-    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
+    int32_t low = 0;
+    int32_t high = sizeof tfn__run_starts / sizeof *tfn__run_starts;
+    int32_t end;
+    const char *s;
+    if (c < 0) return TFN__OTHER;               /* a byte that is not UTF-8 */
+    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;      /* most text */
     while (high - low > 1) {
-        int32_t middle = (low + high) / 2;
+        const int32_t middle = (low + high) / 2;
         if (tfn__run_starts[middle][0] <= c) low = middle;
         else high = middle;
     }
-    at = tfn__run_starts[low][0];
-    for (const char *s = tfn__runs + tfn__run_starts[low][1]; *s;) {
-        int32_t run = 0, shift = 0, digit;
-        do run |= ((digit = *s++ - '0') & 31) << shift, shift += 5; while (digit & 32);
-        if (c < (at += run >> 2)) return run & 3;
+    end = tfn__run_starts[low][0];
+    s = tfn__runs + tfn__run_starts[low][1];
+    while (*s) {
+        const int32_t run = tfn__next_run(&s);
+        end += run >> 2;
+        if (c < end) return run & 3;
     }
     return TFN__OTHER;
 }
 
-/* GPT-2 shows bytes that do not print as characters from U+0100 on. */
-static int32_t tfn__shown(int32_t byte)
+/* GPT-2 writes tokens, which are bytes, as text: each byte is shown as a character that prints. Of
+ * U+0021 to U+00FF those that print show themselves; the other 68 bytes, in order, are shown as
+ * U+0100 on: 0-32 as 256-288, 127-160 as 289-322, 173 as 323. A space is U+0120, G with a dot,
+ * which is why vocabularies are full of it. */
+static bool tfn__shows_itself(int32_t byte)
 {
-    if (byte <= 32) return 256 + byte;
-    if (byte >= 127 && byte <= 160) return 256 + 33 + byte - 127;
-    return byte == 173 ? 256 + 67 : byte;
+    return (byte >= '!' && byte <= '~') || (byte >= 161 && byte <= 255 && byte != 173);
 }
 
-static int32_t tfn__byte_shown(int32_t c)       /* -1: no byte is shown so */
+/* The character that shows a byte. */
+static int32_t tfn__shown(int32_t byte)
 {
-    if (c >= 256) return c <= 288 ? c - 256 : c <= 322 ? c - 289 + 127 : c == 323 ? 173 : -1;
-    return c <= 32 || (c >= 127 && c <= 160) || c == 173 ? -1 : c;
+    if (tfn__shows_itself(byte)) return byte;
+    if (byte <= 32)  return 256 + byte;
+    if (byte <= 160) return 289 + (byte - 127);
+    return 323;
+}
+
+/* The byte that a character shows, or -1. */
+static int32_t tfn__byte_shown(int32_t c)
+{
+    if (tfn__shows_itself(c))   return c;
+    if (c >= 256 && c <= 288)   return c - 256;
+    if (c >= 289 && c <= 322)   return 127 + (c - 289);
+    if (c == 323)               return 173;
+    return -1;
 }
 
 /* -- pieces ---------------------------------------------------------------------------------- */
 
-static size_t tfn__contraction(const uint8_t *s, size_t n)      /* 's 't 'm 'd 're 've 'll, or 0 */
+/* GPT-2 cuts a text by this expression, tried from left to right at each place:
+ *
+ *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ *
+ * The last but one lets white space leave its last character to the word behind it, unless nothing
+ * follows: "a  b" is "a", " ", " b". No merge crosses the end of a piece. */
+
+/* Bytes of the contraction at s, or 0. */
+static size_t tfn__contraction(const uint8_t *s, size_t n)
 {
     if (n < 2 || s[0] != '\'') return 0;
     if (s[1] == 's' || s[1] == 't' || s[1] == 'm' || s[1] == 'd') return 2;
-    if (n > 2 && (s[1] == 'r' || s[1] == 'v') && s[2] == 'e') return 3;
-    return n > 2 && s[1] == 'l' && s[2] == 'l' ? 3 : 0;
+    if (n < 3) return 0;
+    if (s[1] == 'r' && s[2] == 'e') return 3;
+    if (s[1] == 'v' && s[2] == 'e') return 3;
+    if (s[1] == 'l' && s[2] == 'l') return 3;
+    return 0;
 }
 
 /* Characters of one class from `at` on: where they end; *last: where the last of them begins. */
@@ -16345,7 +16410,7 @@ static size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, siz
 {
     while (at < n) {
         int32_t c;
-        size_t bytes = tfn__utf8(s + at, n - at, &c);
+        const size_t bytes = tfn__utf8(s + at, n - at, &c);
         if (tfn__class(c) != wanted) break;
         *last = at;
         at += bytes;
@@ -16353,45 +16418,59 @@ static size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, siz
     return at;
 }
 
-/* GPT-2's rules: a contraction; a space or none, then letters, numbers or others; white space, of
- * which the last character is left to what follows it. */
+/* Bytes of the first word of n >= 1 bytes. */
 static size_t tfn__word_of(const uint8_t *s, size_t n)
 {
-    size_t at = tfn__contraction(s, n), last = 0;
+    size_t at = tfn__contraction(s, n);
+    size_t last = 0;
     int32_t c;
     int kind;
     if (at) return at;
-    at = s[0] == ' ' && n > 1;
+    if (s[0] == ' ' && n > 1) at = 1;           /* " ?", if no white space follows */
     tfn__utf8(s + at, n - at, &c);
     kind = tfn__class(c);
-    if (kind == TFN__WHITE) at = 0;
-    at = tfn__run_of(s, n, at, kind, &last);
-    return kind == TFN__WHITE && at < n && last ? last : at;
+    if (kind != TFN__WHITE) return tfn__run_of(s, n, at, kind, &last);
+
+    at = tfn__run_of(s, n, 0, kind, &last);
+    if (at < n && last) return last;            /* \s+(?!\S) of at least two characters */
+    return at;
 }
 
+/* Bytes of the first piece of n >= 1 bytes. */
 static size_t tfn__piece_of(tfn_tokenizer_kind kind, const uint8_t *s, size_t n)
 {
     int32_t c;
     if (kind == TFN_TOKENIZER_BYTES) return 1;
-    return kind == TFN_TOKENIZER_CHARACTERS ? tfn__utf8(s, n, &c) : tfn__word_of(s, n);
+    if (kind == TFN_TOKENIZER_CHARACTERS) return tfn__utf8(s, n, &c);
+    return tfn__word_of(s, n);
 }
 
-/* -- hash tables: powers of two, at most half full, an index + 1 in each slot ---------------- */
+/* -- hash tables ----------------------------------------------------------------------------- */
 
+/* Open addressing with linear probing: a power of two of slots, at most half full, each with the
+ * index of its string or pair + 1, 0 for none. In front of the slots stands their count - 1, the
+ * mask: slot h is slots[1 + h]. A table is made for all that it will hold and never grows. */
+
+/* Slots for n entries. */
 static size_t tfn__slots(size_t n)
 {
     size_t slots = 2;
-    while (slots / 2 < n && slots <= SIZE_MAX / 4) slots *= 2;
+    while (slots / 2 < n) {
+        if (slots > SIZE_MAX / 4) break;        /* too large: the arena will refuse it */
+        slots *= 2;
+    }
     return slots;
 }
 
-static uint32_t tfn__hash(const uint8_t *s, size_t n)           /* FNV-1a */
+/* FNV-1a (Fowler, Noll and Vo), 64 bits folded to 32. */
+static uint32_t tfn__hash(const uint8_t *s, size_t n)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < n; i++) h = (h ^ s[i]) * UINT64_C(0x100000001b3);
     return (uint32_t)(h ^ h >> 32);
 }
 
+/* Neighbouring ids must not fall into neighbouring slots: splitmix64 over both. */
 static uint32_t tfn__hash_pair(int32_t left, int32_t right)
 {
     return (uint32_t)tfn__mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right);
@@ -16399,28 +16478,31 @@ static uint32_t tfn__hash_pair(int32_t left, int32_t right)
 
 static bool tfn__same(const uint8_t *a, const uint8_t *b, size_t n)
 {
-    while (n && *a == *b) a++, b++, n--;
-    return !n;
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i]) return false;
+    return true;
 }
 
-/* The slot of a string: that of its index, or the empty one where it belongs. slots has one more
- * number in front, their count - 1. */
+/* The slot of a string: that of its index i, for which it is text[start[i]] to
+ * text[start[i + 1] - 1], or the empty one where it belongs. */
 static int32_t *tfn__string_slot(int32_t *slots, const uint8_t *text, const int32_t *start,
                                  const uint8_t *s, size_t n)
 {
-    uint32_t mask = (uint32_t)slots[0], h = tfn__hash(s, n) & mask;
+    const uint32_t mask = (uint32_t)slots[0];
+    uint32_t h = tfn__hash(s, n) & mask;
     for (;; h = (h + 1) & mask) {
-        int32_t i = slots[1 + h] - 1;
+        const int32_t i = slots[1 + h] - 1;
         if (i < 0) break;
         if ((size_t)(start[i + 1] - start[i]) == n && tfn__same(text + start[i], s, n)) break;
     }
     return slots + 1 + h;
 }
 
+/* An empty table for n entries. */
 static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
 {
-    size_t slots = tfn__slots(n);
-    int32_t *s = (int32_t *)(void *)tfn__take(a, slots + 1, sizeof *s, e);
+    const size_t slots = tfn__slots(n);
+    int32_t *s = tfn__take_ids(a, slots + 1, e);
     if (!s || !a->base) return NULL;
     TFNORM_MEMSET(s, 0, (slots + 1) * sizeof *s);
     s[0] = (int32_t)(slots - 1);
@@ -16429,17 +16511,23 @@ static int32_t *tfn__take_slots(tfn__arena *a, size_t n, tfn_error *e)
 
 /* -- special tokens -------------------------------------------------------------------------- */
 
-/* Those in front are the names that a trainer gives. */
+/* The names that mark a special token of a vocabulary, whoever made it. The first row of each kind,
+ * in the order of tfn_special, is the name that a trainer gives; then BERT's, and GPT-2's. */
 static const struct { char name[16]; tfn_special which; } tfn__specials[] = {
-    { "<pad>", TFN_SPECIAL_PAD }, { "<s>", TFN_SPECIAL_BOS }, { "</s>", TFN_SPECIAL_EOS },
-        { "<unk>", TFN_SPECIAL_UNK },
-    { "<mask>", TFN_SPECIAL_MASK }, { "[PAD]", TFN_SPECIAL_PAD }, { "[CLS]", TFN_SPECIAL_BOS },
-        { "[SEP]", TFN_SPECIAL_EOS },
-    { "[UNK]", TFN_SPECIAL_UNK }, { "[MASK]", TFN_SPECIAL_MASK }, { "<|endoftext|>",
-        TFN_SPECIAL_EOS },
+    { "<pad>", TFN_SPECIAL_PAD },
+    { "<s>", TFN_SPECIAL_BOS },
+    { "</s>", TFN_SPECIAL_EOS },
+    { "<unk>", TFN_SPECIAL_UNK },
+    { "<mask>", TFN_SPECIAL_MASK },
+    { "[PAD]", TFN_SPECIAL_PAD },
+    { "[CLS]", TFN_SPECIAL_BOS },
+    { "[SEP]", TFN_SPECIAL_EOS },
+    { "[UNK]", TFN_SPECIAL_UNK },
+    { "[MASK]", TFN_SPECIAL_MASK },
+    { "<|endoftext|>", TFN_SPECIAL_EOS },
 };
 
-/* The row of a name, or -1. */
+/* The row of a name, or -1: few rows, asked once for each token of a vocabulary. */
 static int tfn__special_row(const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < sizeof tfn__specials / sizeof *tfn__specials; i++) {
@@ -16450,8 +16538,9 @@ static int tfn__special_row(const uint8_t *s, size_t n)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* -- training: counting pieces --------------------------------------------------------------- */
+/* -- training: options and memory ------------------------------------------------------------ */
 
+/* Every option that is a number: offsets into the words' text are int32_t. */
 #define TFN__TOKENIZER(field, least, most) \
     TFN__RANGE_OF(tfn_tokenizer_desc, field, TFN__WHOLE, least, most)
 static const tfn__limit tfn__tokenizer_limits[] = {
@@ -16460,49 +16549,72 @@ static const tfn__limit tfn__tokenizer_limits[] = {
     TFN__TOKENIZER(word_bytes, 1, 1 << 30)
 };
 
+/* What 0 means, by kind. Bytes need no training and so no room for words. */
+static void tfn__trainer_defaults(tfn_tokenizer_desc *d, int32_t first)
+{
+    int32_t vocab = INT32_MAX;
+    int64_t min_count = 1;
+    int32_t words = 1 << 18;
+    int32_t bytes_each = 12;
+    if (d->kind == TFN_TOKENIZER_BPE) {
+        vocab = 8192;
+        min_count = 2;
+    } else if (d->kind == TFN_TOKENIZER_BYTES) {
+        vocab = first + 256;
+        words = 1;
+    } else if (d->kind == TFN_TOKENIZER_CHARACTERS) {
+        words = 1 << 14;
+        bytes_each = 4;
+    }
+    if (!d->vocab) d->vocab = vocab;
+    if (!d->min_count) d->min_count = min_count;
+    if (!d->words) d->words = words;
+    if (!d->word_bytes) {
+        d->word_bytes = 1 << 30;
+        if (d->words > 0 && d->words < (1 << 30) / bytes_each)
+            d->word_bytes = d->words * bytes_each;
+    }
+}
+
+/* Ids: the specials, then `first` on 256 bytes and merges, or the words or characters. */
 static bool tfn__trainer_resolve(tfn_trainer *t, const tfn_tokenizer_desc *desc)
 {
     tfn_tokenizer_desc *d = &t->desc;
-    bool pairs, none;
+    int32_t least;
     TFNORM_MEMSET(t, 0, sizeof *t);
     if (!tfn__given(&t->error, "tokenizer", "desc", desc)) return false;
     *d = *desc;
-    pairs = d->kind == TFN_TOKENIZER_BPE;
-    none = d->kind == TFN_TOKENIZER_BYTES;
     t->first = !d->no_pad + !d->no_bos + !d->no_eos + !d->no_unk + d->mask;
-    if (!d->vocab) d->vocab = pairs ? 8192 : none ? t->first + 256 : INT32_MAX;
-    if (!d->min_count) d->min_count = pairs ? 2 : 1;
-    if (!d->words) d->words = none ? 1 : d->kind == TFN_TOKENIZER_CHARACTERS ? 1 << 14 : 1 << 18;
-    if (!d->word_bytes) {
-        int32_t each = d->kind == TFN_TOKENIZER_CHARACTERS ? 4 : 12;
-        d->word_bytes = 1 << 30;
-        if (d->words > 0 && d->words < (1 << 30) / each) d->word_bytes = d->words * each;
-    }
+    tfn__trainer_defaults(d, t->first);
     tfn__check_ranges(&t->error, "tokenizer", d, tfn__tokenizer_limits,
                       sizeof tfn__tokenizer_limits / sizeof *tfn__tokenizer_limits);
-    tfn__in_range(&t->error, "tokenizer", "vocab", d->vocab,
-                  t->first + (pairs || none ? 256 : 0), INT32_MAX);
+    least = t->first;
+    if (d->kind == TFN_TOKENIZER_BPE || d->kind == TFN_TOKENIZER_BYTES) least += 256;
+    tfn__in_range(&t->error, "tokenizer", "vocab", d->vocab, least, INT32_MAX);
     return t->error.status == TFN_OK;
 }
 
-/* Pairs that exist at one time are fewer than the words' bytes by far. */
+/* Room for pairs. Those that exist at one time are fewer than the words' bytes by far. */
 static size_t tfn__pair_room(const tfn_tokenizer_desc *d)
 {
     return (size_t)d->word_bytes / 4 + 1024;
 }
 
+/* Returns the bytes of the block; 0 after an error. */
 static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
 {
     const tfn_tokenizer_desc *d = &t->desc;
+    const size_t words = (size_t)d->words;
+    const size_t bytes = (size_t)d->word_bytes;
+    const size_t pairs = tfn__pair_room(d);
     tfn__arena a = tfn__arena_in(mem, size);
-    size_t words = (size_t)d->words, bytes = (size_t)d->word_bytes, pairs = tfn__pair_room(d);
     tfn_error *e = &t->error;
     t->text = tfn__take(&a, bytes, 1, e);
     t->start = tfn__take_ids(&a, words + 1, e);
     t->count = (int64_t *)(void *)tfn__take(&a, words, sizeof *t->count, e);
     t->slots = tfn__take_slots(&a, words, e);
     if (d->kind >= TFN_TOKENIZER_CHARACTERS) t->order = tfn__take_ids(&a, words, e);
-    if (d->kind == TFN_TOKENIZER_BPE) {
+    if (d->kind == TFN_TOKENIZER_BPE) {                 /* per byte, per pair, per id */
         t->symbol = tfn__take_ids(&a, bytes, e);
         t->word = tfn__take_ids(&a, bytes, e);
         t->next = tfn__take_ids(&a, bytes, e);
@@ -16514,23 +16626,33 @@ static size_t tfn__trainer_lay(tfn_trainer *t, void *mem, size_t size)
         t->right = tfn__take_ids(&a, (size_t)d->vocab, e);
         t->length = tfn__take_ids(&a, (size_t)d->vocab, e);
     }
-    return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
+    if (e->status != TFN_OK) return 0;
+    return a.peak + (TFN__ALIGN - 1);
 }
 
 TFNORM_API size_t tfn_trainer_size(const tfn_tokenizer_desc *desc)
 {
     tfn_trainer t;
-    return tfn__trainer_resolve(&t, desc) ? tfn__trainer_lay(&t, NULL, SIZE_MAX) : 0;
+    if (!tfn__trainer_resolve(&t, desc)) return 0;
+    return tfn__trainer_lay(&t, NULL, SIZE_MAX);
 }
 
 TFNORM_API tfn_status tfn_trainer_init(tfn_trainer *t, const tfn_tokenizer_desc *desc, void *mem,
                                        size_t size)
 {
     if (!t) return TFN_NULL;
-    if (tfn__trainer_resolve(t, desc) && tfn__trainer_lay(t, mem, mem ? size : 0)) t->start[0] = 0;
+    if (!mem) size = 0;
+    if (tfn__trainer_resolve(t, desc) && tfn__trainer_lay(t, mem, size)) t->start[0] = 0;
     return t->error.status;
 }
 
+/* -- training: counting pieces --------------------------------------------------------------- */
+
+/* A text is needed once: what is kept of it is its different pieces, which are called words here
+ * even where they are characters, and how often each came. Merges never cross the end of a piece,
+ * so nothing else matters to them. */
+
+/* One more of a piece; a new one is appended to the words' text. */
 static void tfn__count_word(tfn_trainer *t, const uint8_t *s, size_t n)
 {
     int32_t *slot = tfn__string_slot(t->slots, t->text, t->start, s, n);
@@ -16547,76 +16669,111 @@ static void tfn__count_word(tfn_trainer *t, const uint8_t *s, size_t n)
     TFNORM_MEMCPY(t->text + t->word_bytes, s, n);
     t->word_bytes += (int32_t)n;
     t->count[t->words] = 1;
-    t->start[++t->words] = t->word_bytes;
+    t->words++;
+    t->start[t->words] = t->word_bytes;
     *slot = t->words;
 }
 
+/* Bytes are not counted: their vocabulary does not depend on the text. */
 TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)text;
+    size_t at = 0;
     if (!t) return TFN_NULL;
     tfn__made(&t->error, "tokenizer", t->start);
     if (bytes) tfn__given(&t->error, "tokenizer", "text", text);
     if (t->ran) tfn__fail(&t->error, TFN_NOT_READY, "tokenizer", "text after the run", 0, 0);
     if (t->desc.kind == TFN_TOKENIZER_BYTES) return t->error.status;
-    for (size_t at = 0, n; at < bytes && t->error.status == TFN_OK; at += n) {
+    while (at < bytes) {
+        size_t n;
+        if (t->error.status != TFN_OK) break;
         n = tfn__piece_of(t->desc.kind, s + at, bytes - at);
         tfn__count_word(t, s + at, n);
+        at += n;
     }
     return t->error.status;
 }
 
-/* Whether word i comes before word j in the vocabulary. */
+/* -- training: words and characters ---------------------------------------------------------- */
+
+/* Whether word i comes before word j in the vocabulary: by count, then by their bytes. */
 static bool tfn__word_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_trainer *t = (const tfn_trainer *)x;
-    const uint8_t *a = t->text + t->start[i], *b = t->text + t->start[j];
-    int32_t na = t->start[i + 1] - t->start[i], nb = t->start[j + 1] - t->start[j];
+    const uint8_t *a = t->text + t->start[i];
+    const uint8_t *b = t->text + t->start[j];
+    const int32_t na = t->start[i + 1] - t->start[i];
+    const int32_t nb = t->start[j + 1] - t->start[j];
     if (t->count[i] != t->count[j]) return t->count[i] > t->count[j];
-    for (int32_t k = 0; k < na && k < nb; k++)
+    for (int32_t k = 0; k < na; k++) {
+        if (k == nb) return false;
         if (a[k] != b[k]) return a[k] < b[k];
+    }
     return na < nb;
 }
 
+/* The most frequent ones that the vocabulary has room for and that are frequent enough: those in
+ * front when all are in order. */
 static void tfn__choose_words(tfn_trainer *t)
 {
-    int32_t n, room = t->desc.vocab - t->first;
+    const int32_t most = (int32_t)tfn__min(t->words, t->desc.vocab - t->first);
+    int32_t n = 0;
     tfn__order(t->order, t->words, tfn__word_before, t);
-    for (n = 0; n < t->words && n < room; n++)
+    for (; n < most; n++)
         if (t->count[t->order[n]] < t->desc.min_count) break;
     t->vocab = t->first + n;
 }
 
 /* -- training: pairs ------------------------------------------------------------------------- */
 
-/* symbol[i] is the id of the token that begins at byte i of the words' text; on its last byte
- * stands ~i, if it has several. An occurrence of a pair is the byte where it begins: all of one
- * pair are a list through next and prev. The heap has the pairs, best first. */
+/* The words' text, cut into tokens: symbol[i] is the id of the token that begins at byte i, and on
+ * the last byte of one with several stands ~i, which leads back to its first. So both neighbours of
+ * a token are found at once, and merging two writes two numbers. "lower" at bytes 10 to 14, when it
+ * is lo w er:
+ *
+ *     byte      10    11    12    13    14
+ *     text       l     o     w     e     r
+ *     symbol    lo   ~10     w    er   ~13
+ *
+ * An occurrence of a pair is the byte where it begins. All of one pair are a list through next and
+ * prev; its count is the sum of the counts of their words. The heap has the pairs that exist, best
+ * first, and pair[p].at is the place of p in it; a pair without occurrences is dropped, and its
+ * entry joins the free ones, a list through `head` from t->spare on. */
 
+/* Whether pair p is merged before q: the more frequent, then the one with the smaller ids. */
 static bool tfn__pair_before(const tfn_trainer *t, int32_t p, int32_t q)
 {
-    const tfn__pair *a = t->pair + p, *b = t->pair + q;
+    const tfn__pair *a = t->pair + p;
+    const tfn__pair *b = t->pair + q;
     if (a->count != b->count) return a->count > b->count;
-    return a->left != b->left ? a->left < b->left : a->right < b->right;
+    if (a->left != b->left) return a->left < b->left;
+    return a->right < b->right;
 }
 
+/* Every move within the heap goes through here, so that a pair knows its place. */
 static void tfn__heap_place(tfn_trainer *t, int32_t p, int32_t at)
 {
     t->heap[at] = p;
     t->pair[p].at = at;
 }
 
-/* Pair p stands at `at`, and its count may have changed: move it up or down. */
+/* Pair p belongs into the hole at `at`, or further up, or further down: its count may have changed.
+ * Those that it passes move into the hole. */
 static void tfn__heap_move(tfn_trainer *t, int32_t p, int32_t at)
 {
-    for (; at && tfn__pair_before(t, p, t->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        tfn__heap_place(t, t->heap[(at - 1) / 2], at);
-    for (int32_t child; at < t->heap_size / 2; at = child) {
-        child = 2 * at + 1;
+    while (at > 0) {
+        const int32_t parent = (at - 1) / 2;
+        if (!tfn__pair_before(t, p, t->heap[parent])) break;
+        tfn__heap_place(t, t->heap[parent], at);
+        at = parent;
+    }
+    while (at < t->heap_size / 2) {
+        int32_t child = 2*at + 1;
         if (child + 1 < t->heap_size
             && tfn__pair_before(t, t->heap[child + 1], t->heap[child])) child++;
         if (!tfn__pair_before(t, t->heap[child], p)) break;
         tfn__heap_place(t, t->heap[child], at);
+        at = child;
     }
     tfn__heap_place(t, p, at);
 }
@@ -16624,30 +16781,35 @@ static void tfn__heap_move(tfn_trainer *t, int32_t p, int32_t at)
 /* The slot of a pair, or the empty one where it belongs. */
 static uint32_t tfn__pair_slot(const tfn_trainer *t, int32_t left, int32_t right)
 {
-    uint32_t mask = (uint32_t)t->pair_slots[0], h = tfn__hash_pair(left, right) & mask;
-    for (int32_t p; (p = t->pair_slots[1 + h] - 1) >= 0; h = (h + 1) & mask)
+    const uint32_t mask = (uint32_t)t->pair_slots[0];
+    uint32_t h = tfn__hash_pair(left, right) & mask;
+    for (;; h = (h + 1) & mask) {
+        const int32_t p = t->pair_slots[1 + h] - 1;
+        if (p < 0) break;
         if (t->pair[p].left == left && t->pair[p].right == right) break;
+    }
     return h;
 }
 
-/* Empty a slot, and move into it what could not stand there before. */
+/* Empty a slot. A pair further on that was put there because this slot was taken would not be found
+ * any more: it moves into the hole, and leaves one (Knuth, volume 3, algorithm 6.4 R). */
 static void tfn__free_slot(tfn_trainer *t, uint32_t hole)
 {
-    uint32_t mask = (uint32_t)t->pair_slots[0];
+    const uint32_t mask = (uint32_t)t->pair_slots[0];
     int32_t *slots = t->pair_slots + 1;
     for (uint32_t h = (hole + 1) & mask; slots[h]; h = (h + 1) & mask) {
         const tfn__pair *p = t->pair + slots[h] - 1;
-        uint32_t home = tfn__hash_pair(p->left, p->right) & mask;
-        if (((h - home) & mask) < ((h - hole) & mask)) continue;
+        const uint32_t home = tfn__hash_pair(p->left, p->right) & mask;
+        if (((h - home) & mask) < ((h - hole) & mask)) continue;    /* home lies behind the hole */
         slots[hole] = slots[h];
         hole = h;
     }
     slots[hole] = 0;
 }
 
+/* An entry for a pair, last in the heap, which a count of 0 is right for; -1: no room. */
 static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
 {
-    const tfn__pair fresh = { left, right, 0, -1, 0 };
     int32_t p = t->spare;
     if (p >= 0) t->spare = t->pair[p].head;
     else if (t->pairs < t->pair_room) p = t->pairs++;
@@ -16656,40 +16818,49 @@ static int32_t tfn__new_pair(tfn_trainer *t, int32_t left, int32_t right)
                   t->pair_room, 0);
         return -1;
     }
-    t->pair[p] = fresh;
+    t->pair[p].left = left;
+    t->pair[p].right = right;
+    t->pair[p].count = 0;
+    t->pair[p].head = -1;
     tfn__heap_place(t, p, t->heap_size++);
     return p;
 }
 
+/* Take a pair out of the heap, the table and the entries. The last of the heap fills its place. */
 static void tfn__drop_pair(tfn_trainer *t, int32_t p, uint32_t slot)
 {
-    int32_t at = t->pair[p].at, last = t->heap[--t->heap_size];
+    const int32_t at = t->pair[p].at;
+    const int32_t last = t->heap[--t->heap_size];
     tfn__free_slot(t, slot);
     if (last != p) tfn__heap_move(t, last, at);
     t->pair[p].head = t->spare;
     t->spare = p;
 }
 
-/* The token after or before the one at byte i of the same word, -1: none. */
+/* The token after or before the one at byte i of the same word; -1: none. */
 static int32_t tfn__symbol_after(const tfn_trainer *t, int32_t i)
 {
-    int32_t j = i + t->length[t->symbol[i]];
-    return j < t->start[t->word[i] + 1] ? j : -1;
+    const int32_t j = i + t->length[t->symbol[i]];
+    if (j >= t->start[t->word[i] + 1]) return -1;
+    return j;
 }
 static int32_t tfn__symbol_before(const tfn_trainer *t, int32_t i)
 {
     if (i == t->start[t->word[i]]) return -1;
-    return t->symbol[i - 1] < 0 ? ~t->symbol[i - 1] : i - 1;
+    if (t->symbol[i - 1] < 0) return ~t->symbol[i - 1];
+    return i - 1;                               /* a token of one byte */
 }
 
-/* Link or unlink the occurrence at byte i. */
+/* Put the occurrence at byte i into the list of its pair, which it may be the first of. */
 static void tfn__link(tfn_trainer *t, int32_t i)
 {
-    int32_t left = t->symbol[i], right = t->symbol[tfn__symbol_after(t, i)];
-    uint32_t slot = tfn__pair_slot(t, left, right);
+    const int32_t left = t->symbol[i];
+    const int32_t right = t->symbol[tfn__symbol_after(t, i)];
+    const uint32_t slot = tfn__pair_slot(t, left, right);
     int32_t p = t->pair_slots[1 + slot] - 1;
     if (p < 0) {
-        if ((p = tfn__new_pair(t, left, right)) < 0) return;
+        p = tfn__new_pair(t, left, right);
+        if (p < 0) return;
         t->pair_slots[1 + slot] = p + 1;
     }
     t->prev[i] = -1;
@@ -16699,10 +16870,12 @@ static void tfn__link(tfn_trainer *t, int32_t i)
     t->pair[p].count += t->count[t->word[i]];
     tfn__heap_move(t, p, t->pair[p].at);
 }
+
+/* Take the occurrence at byte i out, and the pair with it if that was the last. */
 static void tfn__unlink(tfn_trainer *t, int32_t i)
 {
-    uint32_t slot = tfn__pair_slot(t, t->symbol[i], t->symbol[tfn__symbol_after(t, i)]);
-    int32_t p = t->pair_slots[1 + slot] - 1;
+    const uint32_t slot = tfn__pair_slot(t, t->symbol[i], t->symbol[tfn__symbol_after(t, i)]);
+    const int32_t p = t->pair_slots[1 + slot] - 1;
     if (t->next[i] >= 0) t->prev[t->next[i]] = t->prev[i];
     if (t->prev[i] >= 0) t->next[t->prev[i]] = t->next[i];
     else t->pair[p].head = t->next[i];
@@ -16711,12 +16884,14 @@ static void tfn__unlink(tfn_trainer *t, int32_t i)
     else tfn__heap_move(t, p, t->pair[p].at);
 }
 
-/* Make one token of those at i and after it. */
+/* Make one token of those at i and after it: of x A B y the pairs xA, AB and By go, x(AB) and (AB)y
+ * come. All are unlinked before a symbol changes, since a pair is found by its symbols. */
 static void tfn__merge_at(tfn_trainer *t, int32_t i, int32_t id)
 {
-    int32_t before = tfn__symbol_before(t, i), after = tfn__symbol_after(t, i);
-    int32_t end = after + t->length[t->symbol[after]];
-    bool more = tfn__symbol_after(t, after) >= 0;
+    const int32_t before = tfn__symbol_before(t, i);
+    const int32_t after = tfn__symbol_after(t, i);
+    const int32_t end = after + t->length[t->symbol[after]];
+    const bool more = tfn__symbol_after(t, after) >= 0;
     if (before >= 0) tfn__unlink(t, before);
     tfn__unlink(t, i);
     if (more) tfn__unlink(t, after);
@@ -16726,25 +16901,46 @@ static void tfn__merge_at(tfn_trainer *t, int32_t i, int32_t id)
     if (more) tfn__link(t, i);
 }
 
-/* Merge all occurrences of a pair. Of a run of equal tokens, such as aaa for a + a, always the
- * first two: go back to where it begins, then merge along it. */
+/* Whether a pair stands at i; i may be -1, which is what tfn__symbol_after says of the last. */
+static bool tfn__pair_at(const tfn_trainer *t, int32_t i, int32_t left, int32_t right)
+{
+    int32_t after;
+    if (i < 0 || t->symbol[i] != left) return false;
+    after = tfn__symbol_after(t, i);
+    return after >= 0 && t->symbol[after] == right;
+}
+
+/* The first of the equal tokens that stand in a row before i. */
+static int32_t tfn__run_begin(const tfn_trainer *t, int32_t i)
+{
+    for (;;) {
+        const int32_t before = tfn__symbol_before(t, i);
+        if (before < 0 || t->symbol[before] != t->symbol[i]) return i;
+        i = before;
+    }
+}
+
+/* Merge all occurrences of a pair, until its list is empty. In which order they come does not
+ * matter, but for equal tokens in a row: in aaa the occurrences of a + a overlap, and the plain
+ * algorithm, which reads from left to right, merges the first two. So go back to where the row
+ * begins, then merge along it. */
 static void tfn__merge_pair(tfn_trainer *t, int32_t left, int32_t right, int32_t id)
 {
-    int32_t p, i;
-    while (t->error.status == TFN_OK
-           && (p = t->pair_slots[1 + tfn__pair_slot(t, left, right)] - 1) >= 0) {
+    while (t->error.status == TFN_OK) {
+        const int32_t p = t->pair_slots[1 + tfn__pair_slot(t, left, right)] - 1;
+        int32_t i;
+        if (p < 0) return;
         i = t->pair[p].head;
-        if (left == right)
-            for (int32_t b; (b = tfn__symbol_before(t, i)) >= 0 && t->symbol[b] == left;) i = b;
-        while (i >= 0 && t->symbol[i] == left && t->error.status == TFN_OK) {
-            int32_t after = tfn__symbol_after(t, i);
-            if (after < 0 || t->symbol[after] != right) break;
+        if (left == right) i = tfn__run_begin(t, i);
+        while (tfn__pair_at(t, i, left, right)) {
             tfn__merge_at(t, i, id);
+            if (t->error.status != TFN_OK) return;
             i = tfn__symbol_after(t, i);
         }
     }
 }
 
+/* All bytes are tokens of their own; link all pairs of neighbours. */
 static void tfn__begin_pairs(tfn_trainer *t)
 {
     t->pair_room = (int32_t)tfn__pair_room(&t->desc);
@@ -16756,29 +16952,41 @@ static void tfn__begin_pairs(tfn_trainer *t)
             t->word[i] = w;
         }
     for (int32_t w = 0; w < t->words; w++)
-        for (int32_t i = t->start[w]; i + 1 < t->start[w + 1] && t->error.status == TFN_OK; i++)
+        for (int32_t i = t->start[w]; i + 1 < t->start[w + 1]; i++) {
+            if (t->error.status != TFN_OK) return;
             tfn__link(t, i);
+        }
 }
 
+/* Algorithm 1 of Sennrich et al. 2016: merge the most frequent pair, until the vocabulary is full
+ * or no pair is frequent enough. Each merge of an occurrence changes five pairs at most, and each
+ * change costs the logarithm of the number of pairs in the heap. */
+static void tfn__learn_merges(tfn_trainer *t)
+{
+    tfn__begin_pairs(t);
+    while (t->vocab < t->desc.vocab) {
+        const int32_t id = t->vocab;
+        tfn__pair best;
+        if (t->error.status != TFN_OK || t->heap_size == 0) return;
+        best = t->pair[t->heap[0]];
+        if (best.count < t->desc.min_count) return;
+        t->left[id] = best.left;
+        t->right[id] = best.right;
+        t->length[id] = t->length[best.left] + t->length[best.right];
+        t->vocab++;
+        tfn__merge_pair(t, best.left, best.right, id);
+    }
+}
+
+/* Ids from `first` on are the bytes, unless words or characters are chosen. */
 TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
 {
     if (!t) return TFN_NULL;
     tfn__made(&t->error, "tokenizer", t->start);
     if (t->ran || t->error.status != TFN_OK) return t->error.status;
     t->vocab = t->first + 256;
-    if (t->desc.kind == TFN_TOKENIZER_BPE) {
-        tfn__begin_pairs(t);
-        while (t->heap_size && t->vocab < t->desc.vocab && t->error.status == TFN_OK) {
-            tfn__pair best = t->pair[t->heap[0]];
-            int32_t id = t->vocab;
-            if (best.count < t->desc.min_count) break;
-            t->left[id] = best.left;
-            t->right[id] = best.right;
-            t->length[id] = t->length[best.left] + t->length[best.right];
-            t->vocab++;
-            tfn__merge_pair(t, best.left, best.right, id);
-        }
-    } else if (t->desc.kind != TFN_TOKENIZER_BYTES) tfn__choose_words(t);
+    if (t->desc.kind == TFN_TOKENIZER_BPE) tfn__learn_merges(t);
+    else if (t->desc.kind != TFN_TOKENIZER_BYTES) tfn__choose_words(t);
     t->ran = t->error.status == TFN_OK;
     return t->error.status;
 }
@@ -16786,10 +16994,25 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
-enum { TFN__RAW = 1, TFN__ENTIRE = 2, TFN__SEEN = 4 };
-/* RAW: no text is encoded as this token. ENTIRE: merging the bytes of this token gives it. */
+/* A tokenizer is a few tables in one block:
+ *
+ *   text, start          the bytes of all tokens one after the other: token id is text[start[id]]
+ *                        to text[start[id + 1] - 1]
+ *   slots                a hash table of those that text is encoded as
+ *   flags                of each token, see below
+ *   byte_id              the token of each byte, -1: none
+ *   merge, merge_slots   left, right and what they give, best first; a hash table of the pairs
+ *
+ * A source is gone through twice by one function, its pass: without a tokenizer it counts, so that
+ * the block can be laid out; with it, it stores. Nothing about a source is written twice. */
 
-/* What a source holds: found by a first pass over it, before any memory is laid out. */
+enum {
+    TFN__RAW    = 1,    /* no text is encoded as this token: a special, as it is */
+    TFN__ENTIRE = 2,    /* merging the bytes of this token gives it */
+    TFN__SEEN   = 4     /* vocab.json: the id came, while its entries are read */
+};
+
+/* What a source holds, up to where a pass has come. */
 typedef struct tfn__vocab {
     tfn_tokenizer_kind kind;
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges.txt */
@@ -16804,6 +17027,7 @@ static void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
     e->found = (int64_t)r->at;
 }
 
+/* How long token id is. */
 static size_t tfn__token_bytes(const tfn_tokenizer *k, int32_t id)
 {
     return (size_t)(k->start[id + 1] - k->start[id]);
@@ -16815,19 +17039,26 @@ static int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n)
     return *tfn__string_slot(k->slots, k->text, k->start, s, n) - 1;
 }
 
+/* A special token by its name, such as <s> and [CLS]: of several for one purpose the first in the
+ * vocabulary is the one that tfn_tokenizer.special names. */
+static void tfn__mark_special(tfn_tokenizer *k, int32_t id, int row)
+{
+    const tfn_special which = tfn__specials[row].which;
+    if (k->special[which] < 0) k->special[which] = id;
+    k->flags[id] |= TFN__RAW;
+}
+
+/* Fill the table of strings, the ids of bytes and those of the specials, when all tokens are
+ * stored. Raw tokens are in no table: so text that reads like one is encoded as other tokens. */
 static bool tfn__index_tokens(tfn_tokenizer *k)
 {
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) k->special[i] = -1;
     for (int32_t id = 0; id < k->vocab; id++) {
         const uint8_t *s = k->text + k->start[id];
-        size_t n = tfn__token_bytes(k, id);
-        int row = tfn__special_row(s, n);
+        const size_t n = tfn__token_bytes(k, id);
+        const int row = tfn__special_row(s, n);
         int32_t *slot;
-        if (row >= 0) {
-            tfn_special which = tfn__specials[row].which;
-            if (k->special[which] < 0) k->special[which] = id;
-            k->flags[id] |= TFN__RAW;
-        }
+        if (row >= 0) tfn__mark_special(k, id, row);
         if (k->flags[id] & TFN__RAW) continue;
         slot = tfn__string_slot(k->slots, k->text, k->start, s, n);
         if (*slot || !n)
@@ -16836,12 +17067,15 @@ static bool tfn__index_tokens(tfn_tokenizer *k)
         *slot = id + 1;
     }
     for (int i = 0; i < 256; i++) {
-        uint8_t byte = (uint8_t)i;
+        const uint8_t byte = (uint8_t)i;
         k->byte_id[i] = tfn__token_id(k, &byte, 1);
     }
     return k->error.status == TFN_OK;
 }
 
+/* -- merging --------------------------------------------------------------------------------- */
+
+/* Merge i gives token id. */
 static void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t right, int32_t id)
 {
     k->merge[3*i] = left;
@@ -16852,16 +17086,21 @@ static void tfn__set_merge(tfn_tokenizer *k, size_t i, int32_t left, int32_t rig
 /* The slot of a merge, or the empty one where it belongs. */
 static int32_t *tfn__merge_slot(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
-    uint32_t mask = (uint32_t)k->merge_slots[0], h = tfn__hash_pair(left, right) & mask;
-    for (int32_t i; (i = k->merge_slots[1 + h] - 1) >= 0; h = (h + 1) & mask)
+    const uint32_t mask = (uint32_t)k->merge_slots[0];
+    uint32_t h = tfn__hash_pair(left, right) & mask;
+    for (;; h = (h + 1) & mask) {
+        const int32_t i = k->merge_slots[1 + h] - 1;
+        if (i < 0) break;
         if (k->merge[3*i] == left && k->merge[3*i + 1] == right) break;
+    }
     return k->merge_slots + 1 + h;
 }
 
-/* Whether tokens left and right together are token id. */
+/* Whether tokens left and right together are token id: what a merge of a file must satisfy. */
 static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int32_t id)
 {
-    size_t a, b;
+    size_t a;
+    size_t b;
     if (left < 0 || right < 0 || id < 0) return false;
     if (left >= k->vocab || right >= k->vocab || id >= k->vocab) return false;
     if ((k->flags[left] | k->flags[right] | k->flags[id]) & TFN__RAW) return false;
@@ -16872,16 +17111,21 @@ static bool tfn__makes(const tfn_tokenizer *k, int32_t left, int32_t right, int3
            && tfn__same(k->text + k->start[id] + a, k->text + k->start[right], b);
 }
 
+/* SHORT_WORD: bytes of a word that is merged on the stack; nearly all of text is shorter. */
 enum { TFN__SHORT_WORD = 256, TFN__NO_RANK = INT32_MAX };
 
+/* The rank of a pair is the number of its merge: the lowest is merged first. */
 static int32_t tfn__rank(const tfn_tokenizer *k, int32_t left, int32_t right)
 {
-    int32_t i = *tfn__merge_slot(k, left, right);
-    return i ? i - 1 : TFN__NO_RANK;
+    const int32_t i = *tfn__merge_slot(k, left, right);
+    if (!i) return TFN__NO_RANK;
+    return i - 1;
 }
 
-/* Merge n symbols in place: in each pass all occurrences of the pair of the lowest rank, from left
- * to right, while the lowest rank of what comes out is found. Returns how many are left. */
+/* Merge n symbols in place, as GPT-2's encoder does: in each pass all occurrences of the pair of
+ * the lowest rank, from left to right, while the lowest rank of what comes out is found. Returns
+ * how many are left. Each pass merges something, so n symbols take n - 1 passes at most: plain, and
+ * fast for the short words that text is made of. */
 static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff_t n)
 {
     int32_t rank = TFN__NO_RANK;
@@ -16892,11 +17136,13 @@ static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff
         ptrdiff_t out = 0;
         rank = TFN__NO_RANK;
         for (ptrdiff_t i = 0; i < n; i++) {
-            bool both = symbol[i] == m[0] && i + 1 < n && symbol[i + 1] == m[1];
-            symbol[out] = both ? m[2] : symbol[i];
-            i += both;
-            if (out++)
-                rank = (int32_t)tfn__min(rank, tfn__rank(k, symbol[out - 2], symbol[out - 1]));
+            int32_t id = symbol[i];
+            if (id == m[0] && i + 1 < n && symbol[i + 1] == m[1]) {
+                id = m[2];
+                i++;
+            }
+            symbol[out++] = id;
+            if (out > 1) rank = (int32_t)tfn__min(rank, tfn__rank(k, symbol[out - 2], id));
         }
         n = out;
     }
@@ -16915,9 +17161,23 @@ static ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uin
     return count;
 }
 
-static bool tfn__index_merges(tfn_tokenizer *k)
+/* Find the tokens that their own bytes merge to. Not all do: a merge on the way may have taken a
+ * byte away to the other side. A long one is not tried; encoding merges it each time. */
+static void tfn__mark_entire(tfn_tokenizer *k)
 {
     int32_t symbol[TFN__SHORT_WORD];
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const size_t n = tfn__token_bytes(k, id);
+        ptrdiff_t count;
+        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_WORD) continue;
+        count = tfn__symbols(k, symbol, k->text + k->start[id], n);
+        if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
+    }
+}
+
+/* Check the merges and fill their table, when all are stored. */
+static bool tfn__index_merges(tfn_tokenizer *k)
+{
     for (int32_t i = 0; i < k->merges; i++) {
         const int32_t *m = k->merge + 3 * i;
         int32_t *slot = tfn__merge_slot(k, m[0], m[1]);
@@ -16928,182 +17188,326 @@ static bool tfn__index_merges(tfn_tokenizer *k)
         }
         *slot = i + 1;
     }
-    for (int32_t id = 0; id < k->vocab && k->kind == TFN_TOKENIZER_BPE; id++) {
-        size_t n = tfn__token_bytes(k, id);
-        ptrdiff_t count;
-        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_WORD) continue;
-        count = tfn__symbols(k, symbol, k->text + k->start[id], n);
-        if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
-    }
+    if (k->kind == TFN_TOKENIZER_BPE) tfn__mark_entire(k);
     return true;
 }
 
 /* -- from a trainer -------------------------------------------------------------------------- */
 
-/* Each source is gone through by one function, its pass: without k it counts, with k it stores. A
- * token is appended piece by piece; its last piece closes it. */
+/* A token is appended piece by piece, then closed. Without k its bytes are only counted. */
 static void tfn__append(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     if (k) TFNORM_MEMCPY(k->text + v->bytes, s, n);
     v->bytes += n;
 }
-static void tfn__close(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n, uint8_t flags)
+static void tfn__close(tfn__vocab *v, tfn_tokenizer *k, uint8_t flags)
 {
-    tfn__append(v, k, s, n);
     if (k) k->flags[v->count] = flags;
     v->count++;
     if (k) k->start[v->count] = (int32_t)v->bytes;
 }
+static void tfn__add_token(tfn__vocab *v, tfn_tokenizer *k, const uint8_t *s, size_t n,
+                           uint8_t flags)
+{
+    tfn__append(v, k, s, n);
+    tfn__close(v, k, flags);
+}
 
-#ifndef TFNORM_NO_TRAINING
+#ifdef TFNORM_NO_TRAINING
+static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
+{
+    (void)v;
+    (void)k;
+    (void)t;
+    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "this build cannot train", 0, 0);
+}
+#else
+/* Ids go up in the order in which tokens are added: specials, then words, or bytes and merges. */
+
+/* Words or characters in the order that training gave them. */
+static void tfn__trained_words(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
+{
+    for (int32_t i = 0; i < t->vocab - t->first; i++) {
+        const int32_t word = t->order[i];
+        const size_t n = (size_t)(t->start[word + 1] - t->start[word]);
+        tfn__add_token(v, k, t->text + t->start[word], n, 0);
+    }
+}
+
+/* The bytes of token id, which was stored before. */
+static void tfn__append_token(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t, int32_t id)
+{
+    const uint8_t *s = NULL;
+    if (k) s = k->text + k->start[id];
+    tfn__append(v, k, s, (size_t)t->length[id]);
+}
+
+/* The 256 bytes, then a token for each merge: of bytes alone there are none. */
+static void tfn__trained_merges(tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
+{
+    for (int i = 0; i < 256; i++) {
+        const uint8_t byte = (uint8_t)i;
+        tfn__add_token(v, k, &byte, 1, 0);
+    }
+    for (int32_t id = t->first + 256; id < t->vocab; id++) {
+        tfn__append_token(v, k, t, t->left[id]);
+        tfn__append_token(v, k, t, t->right[id]);
+        tfn__close(v, k, 0);
+        if (k) tfn__set_merge(k, v->merges, t->left[id], t->right[id], id);
+        v->merges++;
+    }
+}
+
 static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
     const tfn_tokenizer_desc *d = &t->desc;
-    const bool wanted[] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk, d->mask };
-    if (!t->ran) tfn__fail(e, TFN_NOT_READY, "tokenizer", "the trainer did not run", 0, 0);
-    if (!t->ran) return;
+    const bool wanted[TFN_SPECIAL_COUNT] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk,
+                                             d->mask };
+    if (!t->ran) {
+        tfn__fail(e, TFN_NOT_READY, "tokenizer", "the trainer did not run", 0, 0);
+        return;
+    }
     v->kind = d->kind;
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
         const char *name = tfn__specials[i].name;
-        if (wanted[i]) tfn__close(v, k, (const uint8_t *)name, tfn__length(name), 0);
+        if (wanted[i]) tfn__add_token(v, k, (const uint8_t *)name, tfn__length(name), 0);
     }
-    for (int32_t i = 0; t->order && i < t->vocab - t->first; i++) {
-        int32_t at = t->start[t->order[i]];
-        tfn__close(v, k, t->text + at, (size_t)(t->start[t->order[i] + 1] - at), 0);
-    }
-    for (int i = 0; !t->order && i < 256; i++) {
-        uint8_t byte = (uint8_t)i;
-        tfn__close(v, k, &byte, 1, 0);
-    }
-    for (int32_t id = t->first + 256; !t->order && id < t->vocab; id++) {
-        int32_t a = t->left[id], b = t->right[id];
-        tfn__append(v, k, k ? k->text + k->start[a] : NULL, (size_t)t->length[a]);
-        tfn__close(v, k, k ? k->text + k->start[b] : NULL, (size_t)t->length[b], 0);
-        if (k) tfn__set_merge(k, v->merges, a, b, id);
-        v->merges++;
-    }
+    if (t->order) tfn__trained_words(v, k, t);
+    else          tfn__trained_merges(v, k, t);
 }
 #endif
 
 /* -- from a blob ----------------------------------------------------------------------------- */
 
-/* "tfntok1\n"; kind, tokens, merges; per token bytes*2 + raw, then its bytes; per merge left,
- * right and what they give; numbers with 7 bits a byte, lowest first. Last 4 bytes, lowest first:
- * FNV-1a of all before. */
+/* A blob, as tfn_tokenizer_write makes it and checkpoints keep it:
+ *
+ *     "tfntok1\n"
+ *     kind, how many tokens, how many merges
+ *     per token   bytes*2 + raw, then its bytes
+ *     per merge   left, right, what they give
+ *     4 bytes     tfn__hash of all before, lowest byte first
+ *
+ * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
 static const uint8_t tfn__magic[8] = { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' };
+enum { TFN__SUM_BYTES = 4 };
 
+/* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
 {
     uint32_t v = 0;
     for (int shift = 0; shift < 35; shift += 7) {
-        int32_t c = tfn__peek(r);
+        const int32_t c = tfn__peek(r);
         if (c < 0 || (shift == 28 && c > 7)) break;
         r->at++;
         v |= (uint32_t)(c & 127) << shift;
         if (c < 128) return (int32_t)v;
     }
-    return tfn__want(r, "a number") + 1;
+    tfn__want(r, "a number");
+    return 0;
 }
 
+/* The magic, and the sum that stands behind all that r reads. */
+static void tfn__check_blob(tfn__reader *r)
+{
+    const uint32_t sum = tfn__hash(r->s, r->size);
+    if (r->size < sizeof tfn__magic || !tfn__same(r->s, tfn__magic, sizeof tfn__magic)) {
+        tfn__want(r, "a tokenizer's blob");
+        return;
+    }
+    for (size_t i = 0; i < TFN__SUM_BYTES; i++)
+        if (r->s[r->size + i] != (uint8_t)(sum >> 8*i)) tfn__want(r, "another sum at its end");
+}
+
+/* Raw tokens must be UTF-8: they are written into vocab.json as they are. */
+static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    const size_t head = (size_t)tfn__read_number(r);
+    const size_t n = head / 2;
+    uint8_t flags = 0;
+    if (head & 1) flags = TFN__RAW;
+    if (!n || n > r->size - r->at) tfn__want(r, "a token");
+    else if (flags && !tfn__is_utf8(r->s + r->at, n)) tfn__want(r, "a token");
+    if (r->wanted) return;
+    tfn__add_token(v, k, r->s + r->at, n, flags);
+    r->at += n;
+}
+
+/* The numbers of a merge may be any: see tfn__makes. */
+static void tfn__blob_merge(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    const int32_t left = tfn__read_number(r);
+    const int32_t right = tfn__read_number(r);
+    const int32_t id = tfn__read_number(r);
+    if (k) tfn__set_merge(k, v->merges, left, right, id);
+    v->merges++;
+}
+
+/* A blob with the right sum may still say anything: each number is checked before it is used, and a
+ * count only bounds how long is read. Whether the merges make sense tfn__index_merges finds out. */
 static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,
                            size_t size)
 {
-    tfn__reader r = tfn__read_from(blob, size < 12 ? 0 : size - 4);
-    uint32_t sum = tfn__hash(r.s, r.size);
-    size_t count, merges;
-    if (r.size < 8 || !tfn__same(r.s, tfn__magic, 8)) tfn__want(&r, "a tokenizer's blob");
-    for (size_t i = 0; i < 4 && !r.wanted; i++)
-        if (r.s[r.size + i] != (uint8_t)(sum >> 8*i)) tfn__want(&r, "another sum at its end");
-    r.at = 8;
+    tfn__reader r = tfn__read_from(blob, size);
+    size_t count;
+    size_t merges;
+    if (size < sizeof tfn__magic + TFN__SUM_BYTES) r.size = 0;
+    else r.size -= TFN__SUM_BYTES;
+    tfn__check_blob(&r);
+    r.at = sizeof tfn__magic;
     v->kind = (tfn_tokenizer_kind)tfn__read_number(&r);
     count = (size_t)tfn__read_number(&r);
     merges = (size_t)tfn__read_number(&r);
     if ((unsigned)v->kind > TFN_TOKENIZER_WORDS || (merges && v->kind != TFN_TOKENIZER_BPE))
         tfn__want(&r, "a kind");
-    while (v->count < count && !r.wanted) {
-        size_t head = (size_t)tfn__read_number(&r), n = head / 2;
-        if (!n || n > r.size - r.at || (head & 1 && !tfn__is_utf8(r.s + r.at, n)))
-            tfn__want(&r, "a token");
+    while (v->count < count) {
+        tfn__blob_token(&r, v, k);
         if (r.wanted) break;
-        tfn__close(v, k, r.s + r.at, n, head & 1 ? TFN__RAW : 0);
-        r.at += n;
     }
-    for (; v->merges < merges && !r.wanted; v->merges++) {
-        int32_t left = tfn__read_number(&r), right = tfn__read_number(&r);
-        int32_t id = tfn__read_number(&r);
-        if (k) tfn__set_merge(k, v->merges, left, right, id);
+    while (v->merges < merges) {
+        if (r.wanted) break;
+        tfn__blob_merge(&r, v, k);
     }
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
 
-/* The bytes of a string that is a token, after its opening quote. One with a character that shows
- * no byte is raw: a special token, as it is. */
-static size_t tfn__json_token(tfn__reader *r, uint8_t *out, bool *raw)
+/* vocab.json is one object, { "low": 17, "\u0120low": 18, ... }, each token written as the
+ * characters that show its bytes; merges.txt has a line "lo w" for each merge, best first. */
+
+/* Store the bytes of a token whose opening quote was read. */
+static void tfn__store_token(tfn__reader r, uint8_t *to, bool raw)
 {
-    uint8_t spare[4];
-    size_t begin = r->at, shown = 0, plain = 0, n = 0;
-    int32_t c;
-    for (*raw = false; (c = tfn__json_char(r)) >= 0; shown++) {
-        if (tfn__byte_shown(c) < 0) *raw = true;
-        plain += tfn__put_utf8(spare, c);
+    size_t n = 0;
+    for (;;) {
+        const int32_t c = tfn__json_char(&r);
+        if (c < 0) return;
+        if (raw) n += tfn__put_utf8(to + n, c);
+        else to[n++] = (uint8_t)tfn__byte_shown(c);
     }
-    if (!out || r->wanted) return *raw ? plain : shown;
-    r->at = begin;
-    while ((c = tfn__json_char(r)) >= 0) {
-        if (*raw) n += tfn__put_utf8(out + n, c);
-        else out[n++] = (uint8_t)tfn__byte_shown(c);
-    }
-    return n;
 }
 
-/* One entry, "token": id. Without k it is counted; with k the length of the token is noted in
- * start, or (store) its bytes are copied to where start says. Each id must come once. */
-static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, bool store)
+/* How many bytes the token has whose opening quote was read. Each character shows a byte, as GPT-2
+ * does; a token with one that shows none is raw, a special as it is in UTF-8. Which of the two
+ * becomes clear only at the end of the string, so both are counted. */
+static size_t tfn__json_token(tfn__reader *r, bool *raw)
 {
-    tfn__reader key;
+    uint8_t spare[4];
+    size_t shown = 0;
+    size_t plain = 0;
+    *raw = false;
+    for (;;) {
+        const int32_t c = tfn__json_char(r);
+        if (c < 0) break;
+        if (tfn__byte_shown(c) < 0) *raw = true;
+        shown++;
+        plain += tfn__put_utf8(spare, c);
+    }
+    if (*raw) return plain;
+    return shown;
+}
+
+/* vocab.json has its ids in any order, so it is read three times: entries are counted; lengths are
+ * noted in start[id + 1], from which the places follow; bytes are stored there. */
+enum { TFN__COUNT_TOKENS, TFN__MEASURE_TOKENS, TFN__STORE_TOKENS };
+
+/* Each id must come once. As there are as many entries as ids, then none is left out. */
+static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
+{
+    if (step == TFN__COUNT_TOKENS) return true;
+    if (id < 0 || id >= k->vocab) return false;
+    return step == TFN__STORE_TOKENS || !k->flags[id];
+}
+
+/* One entry, "token": id. */
+static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, int step)
+{
+    tfn__reader token;
     size_t n;
     int32_t id;
     bool raw;
     tfn__json_want(r, '"', "a string");
-    key = *r;
-    n = tfn__json_token(r, NULL, &raw);
+    token = *r;
+    n = tfn__json_token(r, &raw);
     tfn__json_want(r, ':', ":");
     id = (int32_t)tfn__json_count(r, INT32_MAX);
     if (!n) tfn__want(r, "a token that is not empty");
-    if (k && (id >= k->vocab || (!store && id >= 0 && k->flags[id])))
-        tfn__want(r, "each number from 0 on once");
+    if (!tfn__id_fits(k, id, step)) tfn__want(r, "each number from 0 on once");
     if (r->wanted) return;
+
     v->count++;
     v->bytes += n;
-    v->longest = n > v->longest ? n : v->longest;
-    if (store) tfn__json_token(&key, k->text + k->start[id], &raw);
-    else if (k) {
-        k->flags[id] = (uint8_t)(TFN__SEEN | (raw ? TFN__RAW : 0));
+    if (n > v->longest) v->longest = n;
+    if (step == TFN__MEASURE_TOKENS) {
+        k->flags[id] = TFN__SEEN;
+        if (raw) k->flags[id] |= TFN__RAW;
         k->start[id + 1] = (int32_t)n;
     }
+    if (step == TFN__STORE_TOKENS) tfn__store_token(token, k->text + k->start[id], raw);
 }
 
-static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, bool store,
+static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step,
                             const tfn_tokenizer_source *s)
 {
     tfn__reader r = tfn__read_from(s->vocab, s->vocab_size);
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
-        tfn__vocab_entry(&r, v, k, store);
+        tfn__vocab_entry(&r, v, k, step);
     tfn__end_vocab(e, &r, "the vocabulary is wrong at byte %d: %s is wanted");
 }
 
-/* The ids of "A B" and of A and B together; false where the vocabulary has no such token. */
+/* Without merges the file cannot say what its tokens are, so the source does. */
+static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
+                            const tfn_tokenizer_source *s)
+{
+    v->kind = s->kind;
+    if (s->merges) v->kind = TFN_TOKENIZER_BPE;
+    else if (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS)
+        tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
+    if (!k) {
+        tfn__read_vocab(e, v, NULL, TFN__COUNT_TOKENS, s);
+        return;
+    }
+    tfn__read_vocab(e, v, k, TFN__MEASURE_TOKENS, s);
+    if (e->status != TFN_OK) return;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        k->start[id + 1] += k->start[id];
+        k->flags[id] &= TFN__RAW;
+    }
+    tfn__read_vocab(e, v, k, TFN__STORE_TOKENS, s);
+}
+
+/* The next line of a text without its end, "\n" or "\r\n"; r goes behind it. */
+static tfn__reader tfn__next_line(tfn__reader *r)
+{
+    const uint8_t *s = r->s + r->at;
+    const size_t left = r->size - r->at;
+    size_t n = 0;
+    while (n < left) {
+        if (s[n] == '\n') break;
+        n++;
+    }
+    r->at += n;
+    if (n < left) r->at++;
+    if (n && s[n - 1] == '\r') n--;
+    return tfn__read_from(s, n);
+}
+
+/* The ids of "A B" and of A and B together; false where the vocabulary has no such token. Their
+ * bytes are put one after the other into `to`, whose room is that of the longest token. */
 static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_t *to, size_t room)
 {
-    size_t used = 0, left = 0;
-    int32_t a, b, both;
-    for (int32_t c; line.at < line.size; ) {
+    size_t used = 0;
+    size_t left = 0;                            /* bytes of A, when the space was found */
+    int32_t a;
+    int32_t b;
+    int32_t both;
+    while (line.at < line.size) {
+        int32_t c;
         if (!left && used && tfn__accept(&line, ' ')) left = used;
         if (line.at == line.size) return false;
         line.at += tfn__utf8(line.s + line.at, line.size - line.at, &c);
-        if (c < 0 || (c = tfn__byte_shown(c)) < 0 || used == room) return false;
+        c = tfn__byte_shown(c);
+        if (c < 0 || used == room) return false;
         to[used++] = (uint8_t)c;
     }
     a = tfn__token_id(k, to, left);
@@ -17118,15 +17522,14 @@ static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_
 static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
+    static const uint8_t version[] = { '#', 'v', 'e', 'r', 's', 'i', 'o', 'n' };
     tfn__reader r = tfn__read_from(s->merges, s->merges_size);
     while (r.at < r.size) {
-        tfn__reader line = tfn__read_from(r.s + r.at, r.size - r.at);
-        size_t n = 0;
-        bool head = !r.at && line.size >= 8 && tfn__same(line.s, (const uint8_t *)"#version", 8);
-        while (n < line.size && line.s[n] != '\n') n++;
-        line.size = n && line.s[n - 1] == '\r' ? n - 1 : n;
-        r.at += n + (n < r.size - r.at);
-        if (head || !line.size) continue;
+        const bool first = r.at == 0;
+        const tfn__reader line = tfn__next_line(&r);
+        if (!line.size) continue;
+        if (first && line.size >= sizeof version && tfn__same(line.s, version, sizeof version))
+            continue;
         if (k && !tfn__read_merge(k, v->merges, line, buffer, v->longest))
             tfn__fail(e, TFN_BAD_FORMAT, "tokenizer",
                       "merge %d is not two tokens of the vocabulary that make a third",
@@ -17137,38 +17540,26 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
 
 /* -- size and init --------------------------------------------------------------------------- */
 
-/* The whole source: counted, or with k stored. The buffer is for merges.txt. */
+/* The whole source: counted, or with k stored. A trainer comes before a blob, a blob before files;
+ * the buffer is for merges.txt. */
 static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
+    const bool files = !s->trainer && !s->blob;         /* else merges come with the tokens */
     TFNORM_MEMSET(v, 0, sizeof *v);
     if (k) k->start[0] = 0;
-    if (s->trainer) {
-#ifdef TFNORM_NO_TRAINING
-        tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "this build cannot train", 0, 0);
-#else
-        tfn__trained_pass(e, v, k, s->trainer);
-#endif
-    } else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
-    else if (!s->vocab) tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
-    else {
-        if (!s->merges && (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS))
-            tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind",
-                      0, 0);
-        v->kind = s->merges ? TFN_TOKENIZER_BPE : s->kind;
-        tfn__vocab_pass(e, v, k, false, s);
-        for (int32_t id = 0; k && id < k->vocab && e->status == TFN_OK; id++) {
-            k->start[id + 1] += k->start[id];
-            k->flags[id] &= TFN__RAW;
-        }
-        if (k && e->status == TFN_OK) tfn__vocab_pass(e, v, k, true, s);
-    }
+    if (s->trainer) tfn__trained_pass(e, v, k, s->trainer);
+    else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
+    else if (s->vocab) tfn__vocab_pass(e, v, k, s);
+    else tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
+
+    /* merges.txt names tokens by their bytes, so it is read when they can be found. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
-    if (e->status == TFN_OK && s->vocab && !s->trainer && !s->blob)
-        tfn__merges_pass(e, v, k, buffer, s);
+    if (files && e->status == TFN_OK) tfn__merges_pass(e, v, k, buffer, s);
 }
 
-/* Bytes of the block, and (mem) where everything stands; 0: an error. */
+/* Bytes of the block, and (mem) where everything stands; 0: an error. *buffer, for merges.txt, is
+ * in the block like the rest, as long as the longest token. */
 static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
 {
@@ -17183,6 +17574,7 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
         tfn__fail(e, TFN_TOO_LARGE, "tokenizer", NULL, 0, 0);
     if (!v.count) tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
     if (e->status != TFN_OK) return 0;
+
     k->kind = v.kind;
     k->vocab = (int32_t)v.count;
     k->merges = (int32_t)v.merges;
@@ -17194,8 +17586,9 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->flags = tfn__take(&a, v.count, 1, e);
     k->text = tfn__take(&a, v.bytes, 1, e);
     *buffer = tfn__take(&a, v.longest, 1, e);
-    if (e->status == TFN_OK && mem) TFNORM_MEMSET(k->flags, 0, v.count);
-    return e->status == TFN_OK ? a.peak + (TFN__ALIGN - 1) : 0;
+    if (e->status != TFN_OK) return 0;
+    if (mem) TFNORM_MEMSET(k->flags, 0, v.count);
+    return a.peak + (TFN__ALIGN - 1);
 }
 
 TFNORM_API size_t tfn_tokenizer_size(const tfn_tokenizer_source *source)
@@ -17211,7 +17604,8 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     tfn__vocab v;
     uint8_t *buffer;
     if (!k) return TFN_NULL;
-    if (!tfn__tokenizer_lay(k, source, &buffer, mem, mem ? size : 0)) return k->error.status;
+    if (!mem) size = 0;
+    if (!tfn__tokenizer_lay(k, source, &buffer, mem, size)) return k->error.status;
     tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
     return k->error.status;
@@ -17219,58 +17613,78 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
 
 /* -- encoding and decoding ------------------------------------------------------------------- */
 
-/* Merge one word. Work is done on the stack, or for a long word in the room for the ids; a long one
- * that has too little room counts as its bytes. */
+/* Merge one word. Symbols are at first as many as bytes, more than the ids that come out: work is
+ * done on the stack, or for a long word in the room for the ids; a long one that has too little
+ * room counts as its bytes. */
 static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
                                   const uint8_t *s, size_t n)
 {
-    int32_t stack[TFN__SHORT_WORD], *symbol = stack;
+    int32_t symbol[TFN__SHORT_WORD];
     ptrdiff_t count;
     if (n > TFN__SHORT_WORD) {
         if ((size_t)room < n) return (ptrdiff_t)n;
-        symbol = ids;
+        return tfn__merge_all(k, ids, tfn__symbols(k, ids, s, n));
     }
     count = tfn__merge_all(k, symbol, tfn__symbols(k, symbol, s, n));
-    if (symbol == stack)
-        for (ptrdiff_t i = 0; i < count && i < room; i++) ids[i] = stack[i];
+    room = tfn__min(room, count);
+    for (ptrdiff_t i = 0; i < room; i++) ids[i] = symbol[i];
     return count;
 }
 
+/* The ids of one piece: how many, of which those are stored that there is room for. Of bytes,
+ * characters and words a piece is a token or unknown; so is a piece of BPE that is entire. */
+static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
+                                   const uint8_t *s, size_t n)
+{
+    int32_t id = tfn__token_id(k, s, n);
+    if (k->kind == TFN_TOKENIZER_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE)))
+        return tfn__encode_word(k, ids, room, s, n);
+    if (id < 0) id = k->special[TFN_SPECIAL_UNK];
+    if (id < 0) return 0;
+    if (room) ids[0] = id;
+    return 1;
+}
+
+/* A tokenizer that init made, without an error. Encoding and decoding have no error of their own:
+ * without one that is usable there is nothing. */
 static bool tfn__usable(const tfn_tokenizer *k)
 {
     return k && k->error.status == TFN_OK && k->start;
 }
 
+/* Cut the text and encode its pieces one by one. Ids that there is no room for are counted alike,
+ * so a first call with no room says how much is needed. No state goes from piece to piece: texts
+ * may be encoded in parts that end where a piece ends. */
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)text;
     ptrdiff_t count = 0;
+    size_t at = 0;
     if (!tfn__usable(k) || !text) return 0;
     if (!ids) capacity = 0;
-    for (size_t at = 0, n; at < bytes; at += n) {
-        ptrdiff_t room = count < capacity ? capacity - count : 0;
-        int32_t id;
-        n = tfn__piece_of(k->kind, s + at, bytes - at);
-        id = tfn__token_id(k, s + at, n);
-        if (k->kind == TFN_TOKENIZER_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE))) {
-            count += tfn__encode_word(k, room ? ids + count : NULL, room, s + at, n);
-            continue;
+    while (at < bytes) {
+        const size_t n = tfn__piece_of(k->kind, s + at, bytes - at);
+        ptrdiff_t room = 0;
+        int32_t *to = NULL;
+        if (count < capacity) {
+            room = capacity - count;
+            to = ids + count;
         }
-        if (id < 0) id = k->special[TFN_SPECIAL_UNK];
-        if (id >= 0 && room) ids[count] = id;
-        count += id >= 0;
+        count += tfn__encode_piece(k, to, room, s + at, n);
+        at += n;
     }
     return count;
 }
 
-/* Specials but "<unk>" give no text. */
+/* Specials but "<unk>" give no text: it stands for something that was there. */
 static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
 {
     return k->flags[id] & TFN__RAW && id != k->special[TFN_SPECIAL_UNK]
            && tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id)) >= 0;
 }
 
+/* Bytes and nothing between them: spaces are part of the tokens. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
@@ -17293,49 +17707,71 @@ TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, s
     return (const char *)k->text + k->start[id];
 }
 
+/* Raw tokens are in no table: those are searched from the first on. */
 TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes)
 {
     const uint8_t *s = (const uint8_t *)token;
     int32_t id;
     if (!tfn__usable(k) || !token) return -1;
-    if ((id = tfn__token_id(k, s, bytes)) >= 0) return id;
-    for (id = 0; id < k->vocab; id++)
-        if (k->flags[id] & TFN__RAW && tfn__token_bytes(k, id) == bytes
-            && tfn__same(k->text + k->start[id], s, bytes)) return id;
+    id = tfn__token_id(k, s, bytes);
+    if (id >= 0) return id;
+    for (id = 0; id < k->vocab; id++) {
+        if (!(k->flags[id] & TFN__RAW) || tfn__token_bytes(k, id) != bytes) continue;
+        if (tfn__same(k->text + k->start[id], s, bytes)) return id;
+    }
     return -1;
 }
 
 /* -- saving ---------------------------------------------------------------------------------- */
 
+/* The lowest 8 bits. */
 static void tfn__put_byte(tfn__text *t, size_t byte)
 {
     const uint8_t s = (uint8_t)byte;
     tfn__put_bytes(t, &s, 1);
 }
+
+/* What tfn__read_number reads: the highest bit says that more follow. */
 static void tfn__put_number(tfn__text *t, size_t n)
 {
     for (; n > 127; n >>= 7) tfn__put_byte(t, n | 128);
     tfn__put_byte(t, n);
 }
 
+/* The sum at the end is over what was stored; if that is not all, nobody will read it. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
     tfn__text t = tfn__text_in(blob, capacity);
-    uint32_t sum;
+    uint32_t sum = 0;
     if (!tfn__usable(k)) return 0;
     tfn__put_bytes(&t, tfn__magic, sizeof tfn__magic);
     tfn__put_number(&t, (size_t)k->kind);
     tfn__put_number(&t, (size_t)k->vocab);
     tfn__put_number(&t, (size_t)k->merges);
     for (int32_t id = 0; id < k->vocab; id++) {
-        size_t n = tfn__token_bytes(k, id);
+        const size_t n = tfn__token_bytes(k, id);
         tfn__put_number(&t, 2*n + (k->flags[id] & TFN__RAW));
         tfn__put_bytes(&t, k->text + k->start[id], n);
     }
     for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
-    sum = t.used <= t.size ? tfn__hash((const uint8_t *)t.buf, t.used) : 0;
-    for (int i = 0; i < 4; i++) tfn__put_byte(&t, sum >> 8*i);
+    if (t.used <= t.size) sum = tfn__hash((const uint8_t *)t.buf, t.used);
+    for (int i = 0; i < TFN__SUM_BYTES; i++) tfn__put_byte(&t, sum >> 8*i);
     return t.used;
+}
+
+/* A token in JSON: its bytes as the characters that show them, or if it is raw as it is. */
+static void tfn__put_token(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    const bool raw = k->flags[id] & TFN__RAW;
+    for (size_t at = 0; at < n;) {
+        int32_t c = tfn__shown(s[at]);
+        size_t bytes = 1;
+        if (raw) bytes = tfn__utf8(s + at, n - at, &c);
+        tfn__put_json(t, c);
+        at += bytes;
+    }
 }
 
 TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity)
@@ -17343,18 +17779,20 @@ TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, s
     tfn__text t = tfn__text_in(text, capacity);
     if (!tfn__usable(k)) return 0;
     for (int32_t id = 0; id < k->vocab; id++) {
-        const uint8_t *s = k->text + k->start[id];
-        size_t n = tfn__token_bytes(k, id);
-        tfn__put(&t, id ? ", \"" : "{\"");
-        for (size_t at = 0; at < n;) {
-            int32_t c = tfn__shown(s[at]);
-            at += k->flags[id] & TFN__RAW ? tfn__utf8(s + at, n - at, &c) : 1;
-            tfn__put_json(&t, c);
-        }
+        if (id == 0) tfn__put(&t, "{\"");
+        else         tfn__put(&t, ", \"");
+        tfn__put_token(&t, k, id);
         tfn__put_int(&t, "\": ", id, NULL);
     }
     tfn__put(&t, "}");
     return t.used;
+}
+
+/* A token in merges.txt. */
+static void tfn__put_shown(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
+        tfn__put_code(t, tfn__shown(k->text[at]));
 }
 
 TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, size_t capacity)
@@ -17362,13 +17800,12 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
     tfn__text t = tfn__text_in(text, capacity);
     if (!tfn__usable(k)) return 0;
     tfn__put(&t, "#version: 0.2\n");
-    for (int32_t i = 0; i < k->merges; i++)
-        for (int32_t j = 0; j < 2; j++) {
-            int32_t id = k->merge[3*i + j];
-            for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
-                tfn__put_code(&t, tfn__shown(k->text[at]));
-            tfn__put(&t, j ? "\n" : " ");
-        }
+    for (int32_t i = 0; i < k->merges; i++) {
+        tfn__put_shown(&t, k, k->merge[3*i]);
+        tfn__put(&t, " ");
+        tfn__put_shown(&t, k, k->merge[3*i + 1]);
+        tfn__put(&t, "\n");
+    }
     return t.used;
 }
 #endif /* TFN__IMPLEMENTING */
