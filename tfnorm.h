@@ -10542,133 +10542,207 @@ static int32_t tfn__optimizer_moments(tfn_optimizer kind, float beta1)
     return 0;
 }
 
-/* RAdam (Liu 2020b): rho_t tells how many gradients the second moment has seen. Where it allows a
- * rectification r_t, the step is r_t times Adam's; below, the variant decides. Returns r_t or 0. */
+/* RAdam (Liu et al. 2020, algorithm 2): rho_t, at most rho_end = 2/(1-b2) - 1, tells how many
+ * gradients the second moment has seen. Where it is large enough, the step is r_t times Adam's;
+ * below, the variant decides (tfn_radam has their thresholds). power is b2^t. Returns r_t, or 0
+ * below. */
 static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
 {
-    double most = 2 / (1 - b2) - 1, rho = most - 2 * t * power / (1 - power);
+    const double rho_end = 2 / (1 - b2) - 1;
+    const double rho = rho_end - 2 * t * power / (1 - power);
     bool known = rho >= 5;
     if (kind == TFN_RADAM_DEFAULT) known = rho > 4;
     if (kind == TFN_RADAM_PYTORCH) known = rho > 5;
     if (!known) return 0;
-    return tfn__sqrt(((rho - 4) * (rho - 2) * most) / ((most - 4) * (most - 2) * rho));
+    return tfn__sqrt(((rho - 4) * (rho - 2) * rho_end) / ((rho_end - 4) * (rho_end - 2) * rho));
 }
 
-/* Fill step_size, root, adaptive, skip for update t >= 1. eps_inside (PyTorch's Adam):
- * lr m^ / (sqrt(v / (1 - b2^t)) + eps), m^ = m / (1 - b1^t); else (fairseq, PyTorch's RAdam)
- * lr m^ sqrt(1 - b2^t) / (sqrt v + eps). */
+/* What all parameters have in common at update t >= 1: fill step_size, root, adaptive and skip.
+ * Adam's step is lr m^/(sqrt(v^) + eps), m^ = m/(1 - b1^t), v^ = v/(1 - b2^t). eps_inside
+ * (PyTorch's Adam) has eps there, else (fairseq, PyTorch's RAdam) it stands beside sqrt(v):
+ *
+ *   inside   step_size = lr/(1 - b1^t)                step_size m/(sqrt(v)/sqrt(1 - b2^t) + eps)
+ * outside  step_size = lr sqrt(1 - b2^t)/(1 - b1^t)             step_size m/(sqrt(v) + eps)
+ *
+ * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. */
 static void tfn__update_at(tfn_update_args *u, int64_t t)
 {
     const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
     const bool inside = u->eps_inside && !torch_radam;
-    double power = tfn__pow((double)u->beta2, (double)t), root = tfn__sqrt(1 - power);
-    double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t)), rectified;
+    const double power = tfn__pow((double)u->beta2, (double)t);
+    const double root = tfn__sqrt(1 - power);
+    double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
     u->skip = false;
     u->adaptive = u->optimizer != TFN_OPTIMIZER_SGD;
     if (u->optimizer == TFN_OPTIMIZER_RADAM) {
-        rectified = tfn__rectify((double)u->beta2, power, (double)t, u->radam);
+        const double rectified = tfn__rectify((double)u->beta2, power, (double)t, u->radam);
         u->adaptive = rectified > 0;
         u->skip = !u->adaptive && u->radam == TFN_RADAM_AUTHORS;
         if (u->adaptive) size *= rectified;
-        else if (u->radam == TFN_RADAM_DECAY) size = 0;
+        if (!u->adaptive && u->radam == TFN_RADAM_DECAY) size = 0;
     }
-    u->root = u->adaptive && inside ? (float)(1 / root) : 1;
-    u->step_size = (float)(u->adaptive && !inside ? size * root : size);
+    u->root = 1;
+    if (u->adaptive && inside) u->root = (float)(1 / root);
+    if (u->adaptive && !inside) size *= root;
+    u->step_size = (float)size;
 }
 #endif
 
-/* r: 1 at update `from`, then down in equal steps to 0 behind the last update, so that this one
- * still moves; in fairseq's counting to 0 after the last. Without an end it stays 1. */
+/* -- schedules: the rate of an update; formulas stand at the rows, tfn_schedule_kind --------- */
+
+/* r, the share of a decay that is left: 1 at update `from`, then down in equal steps to 0 behind
+ * the last update, so that this one still moves; in fairseq's counting to 0 at the last. Without an
+ * end it stays 1. */
 static double tfn__rate_left(const tfn_schedule *s, double t, double from)
 {
-    const double end = (double)s->steps + (s->fairseq ? 0 : 1);
+    double end = (double)s->steps;
+    if (!s->fairseq) end += 1;
     if (s->steps <= 0 || t <= from) return 1;
     if (t >= end) return 0;
     return (end - t) / (end - from);
 }
 
-/* The last update of stable-decay at the peak. */
+/* The last update of stable-decay at the peak, S - D: D = decay_steps, by default a tenth of all,
+ * and from 1 to what the warm-up leaves. */
 static double tfn__stable_until(const tfn_schedule *s)
 {
     const int64_t most = s->steps - s->warmup;
-    int64_t decay = s->decay_steps > 0 ? s->decay_steps : s->steps / 10;
+    int64_t decay = s->decay_steps;
+    if (decay <= 0) decay = s->steps / 10;
     if (decay < 1) decay = 1;
     if (decay > most) decay = most;
     return (double)(s->steps - decay);
 }
 
-/* c d^-1/2 min(t^-1/2, t W^-3/2), Vaswani 2017, eq. 3; lr is the factor c. */
+/* c d^-1/2 min(t^-1/2, t W^-3/2), Vaswani 2017, eq. 3; lr is the factor c, d the width. In
+ * fairseq's counting t begins with 0, whose rate is 0. */
 static double tfn__noam(const tfn_schedule *s, double t, double width)
 {
-    const double warm = s->warmup > 1 ? (double)s->warmup : 1;
-    const double rise = t * tfn__pow(warm, -1.5);
-    const double fall = t > 0 ? tfn__pow(t, -0.5) : 0;
-    return (double)s->lr * tfn__pow(width > 1 ? width : 1, -0.5) * (rise < fall ? rise : fall);
+    double warm = 1;
+    double lowest;
+    double fall = 0;
+    if (s->warmup > 1) warm = (double)s->warmup;
+    if (width < 1) width = 1;
+    lowest = t * tfn__pow(warm, -1.5);
+    if (t > 0) fall = tfn__pow(t, -0.5);
+    if (!(lowest < fall)) lowest = fall;
+    return (double)s->lr * tfn__pow(width, -0.5) * lowest;
 }
 
-/* The rate behind the warm-up: see tfn_schedule. */
+/* A of the inverse square root: the end of the warm-up, where both formulas give lr. */
+static double tfn__inverse_sqrt_anchor(const tfn_schedule *s)
+{
+    if (s->anchor > 0) return (double)s->anchor;
+    if (s->warmup > 0) return (double)s->warmup;
+    return 1;
+}
+
+static double tfn__t_fixup_anchor(const tfn_schedule *s)
+{
+    if (s->anchor > 0) return (double)s->anchor;
+    return 4000;              /* Huang et al. 2020 */
+}
+
+/* The rate behind the warm-up. Those that end fall from lr to lr_min, which comes behind the last
+ * update. */
 static double tfn__decayed(const tfn_schedule *s, double t)
 {
-    const double lr = (double)s->lr, least = (double)s->lr_min, warm = (double)s->warmup;
-    const double power = s->power > 0 ? (double)s->power : 1;
-    double anchor = (double)s->anchor, root;
+    const double lr = (double)s->lr;
+    const double least = (double)s->lr_min;
+    const double left = tfn__rate_left(s, t, (double)s->warmup);
+    double anchor;
+    double power = 1;
+    double root;
     switch (s->kind) {
     case TFN_SCHEDULE_INVERSE_SQRT:
-        if (s->anchor <= 0) anchor = s->warmup > 0 ? warm : 1;
-        return t > anchor ? lr * tfn__sqrt(anchor / t) : lr;
+        anchor = tfn__inverse_sqrt_anchor(s);
+        if (t <= anchor) return lr;
+        return lr * tfn__sqrt(anchor / t);
     case TFN_SCHEDULE_T_FIXUP:
-        if (s->anchor <= 0) anchor = 4000;
-        return lr * tfn__sqrt(anchor / (anchor + t - warm));
+        anchor = tfn__t_fixup_anchor(s);
+        return lr * tfn__sqrt(anchor / (anchor + t - (double)s->warmup));
     case TFN_SCHEDULE_LINEAR:
-        return least + (lr - least) * tfn__rate_left(s, t, warm);
+        return least + (lr - least) * left;
     case TFN_SCHEDULE_POLYNOMIAL:
-        if (tfn__rate_left(s, t, warm) <= 0) return least;
-        return least + (lr - least) * tfn__pow(tfn__rate_left(s, t, warm), power);
+        if (left <= 0) return least;
+        if (s->power > 0) power = (double)s->power;
+        return least + (lr - least) * tfn__pow(left, power);
     case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
-        root = tfn__sin(3.14159265358979323846 / 2 * tfn__rate_left(s, t, warm));
+        root = tfn__sin(3.14159265358979323846 / 2 * left);
         return least + (lr - least) * root * root;
     case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
         return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
     default:
-        return lr;
+        return lr;               /* constant; step, which step_at lowers */
     }
 }
 
+/* Noam has one formula; all others a linear warm-up, from lr_init at 0 to lr at its last update,
+ * and then their own. step_at applies to any of them. */
 TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width)
 {
-    if (!s) return (float)NAN;
-    const double counted = (double)(s->fairseq ? t - 1 : t);
-    const double warm = (double)s->warmup, first = (double)s->lr_init;
     double lr;
+    if (!s) return (float)NAN;
     if (s->frozen) return 0;
+    const double warm = (double)s->warmup;
+    const double first = (double)s->lr_init;
+    double counted = (double)t;
+    if (s->fairseq) counted = (double)(t - 1);
+
     if (s->kind == TFN_SCHEDULE_NOAM)
         lr = tfn__noam(s, counted, (double)width);
     else if (s->warmup > 0 && counted <= warm)
         lr = first + counted * ((double)s->lr - first) / warm;
     else
         lr = tfn__decayed(s, counted);
-    if (s->step_at > 0 && t > s->step_at)
-        lr *= s->step_factor > 0 ? (double)s->step_factor : 0.1;
+
+    if (s->step_at > 0 && t > s->step_at) {
+        double factor = 0.1;
+        if (s->step_factor > 0) factor = (double)s->step_factor;
+        lr *= factor;
+    }
     return (float)lr;
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> options */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* The options of a model: defaults, and what has no legal value. */
+/* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
+ * and what has no legal value. */
 
-static int32_t tfn__or(int32_t value, int32_t otherwise) { return value ? value : otherwise; }
-static float tfn__orf(float value, float otherwise) { return value > 0 ? value : otherwise; }
+/* An option, or its default where it is not set. Real ones that may not be 0 count as not set
+ * there, and below. */
+static int32_t tfn__or(int32_t value, int32_t otherwise)
+{
+    if (value) return value;
+    return otherwise;
+}
 
+static float tfn__orf(float value, float otherwise)
+{
+    if (value > 0) return value;
+    return otherwise;
+}
+
+/* Layers of a stack; a lone stack answers for both. */
 static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
 {
-    return decoder && d->arch == TFN_ARCH_ENCODER_DECODER ? d->decoder_layers : d->layers;
+    if (decoder && d->arch == TFN_ARCH_ENCODER_DECODER) return d->decoder_layers;
+    return d->layers;
 }
+
+/* What the rules of a row are told about a sub-layer; layer from 1. */
 static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublayer kind,
                                int32_t layer)
 {
-    const tfn_place p = { kind, decoder, d->arch != TFN_ARCH_ENCODER_DECODER, layer,
-                          tfn__depth(d, decoder), tfn__depth(d, false), tfn__depth(d, true),
-                          d->width };
+    tfn_place p;
+    p.kind = kind;
+    p.decoder = decoder;
+    p.alone = d->arch != TFN_ARCH_ENCODER_DECODER;
+    p.layer = layer;
+    p.depth = tfn__depth(d, decoder);
+    p.encoder_depth = tfn__depth(d, false);
+    p.decoder_depth = tfn__depth(d, true);
+    p.width = d->width;
     return p;
 }
 
@@ -10693,6 +10767,7 @@ static const tfn_choice tfn__radam_rows[] = { TFN__RADAM_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__schedule_rows[] = { TFN__SCHEDULE_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOICE) };
 
+/* Under the names of their options. A new enumeration has a line here. */
 #define TFN__CHOICES_OF(option, rows) { option, rows, sizeof rows / sizeof *rows },
 static const struct { char option[16]; const tfn_choice *rows; int32_t count; } tfn__choices[] = {
     TFN__CHOICES_OF("activation", tfn__activation_rows)
@@ -10709,6 +10784,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
 #undef TFN__OPTIMIZER_CHOICE
 #undef TFN__CHOICES_OF
 
+/* Options are few: a name is looked up from the first row on. */
 TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
 {
     if (!option || i < 0) return NULL;
@@ -10800,8 +10876,10 @@ static void tfn__put_nearest(tfn__text *t, const char *option, const char *given
 
 /* -- ranges ---------------------------------------------------------------------------------- */
 
-/* Where a numeric option stands and what it may be, defaults filled in: a whole number or a real
- * one, from least to most; a rate, which is below most; a real one that may also be 0. */
+/* Where a numeric option stands in its struct, and what it may be when defaults are filled in. The
+ * kinds: a whole number or a real one, from least to most; a rate, which is below most; a real one
+ * that may also be 0, for "none". One row serves for the check, for its message, and for the tests,
+ * which try what is just inside and just outside. */
 enum { TFN__WHOLE, TFN__REAL, TFN__RATE, TFN__REAL_OR_0 };
 typedef struct tfn__limit {               /* small: a microcontroller has the table, too */
     const char *name;
@@ -10813,7 +10891,8 @@ typedef struct tfn__limit {               /* small: a microcontroller has the ta
     { #field, kind, (uint8_t)sizeof(((type *)0)->field), (uint16_t)offsetof(type, field), \
       (float)(least), (float)(most) }
 
-/* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. */
+/* A signed whole number of 1, 2, 4 or 8 bytes: an enum may have any of them. Copied by size, not
+ * cast: the field is not of the type that one would read it as. */
 static int64_t tfn__whole_at(const char *p, size_t size)
 {
     int8_t one = 0;
@@ -10827,53 +10906,82 @@ static int64_t tfn__whole_at(const char *p, size_t size)
     return one + two + four + eight;                /* all but one are 0 */
 }
 
+/* The first of all errors stays: once there is one, nothing is checked any more. */
 static void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_t v, int64_t least,
                           int64_t most)
 {
-    if (e->status != TFN_OK || (v >= least && v <= most)) return;
-    tfn__fail_name(e, TFN_BAD_OPTION, op,
-                   v < least ? "%s is %d, at least %d is wanted" : "%s is %d, at most %d is wanted",
-                   name);
-    e->found = v;
-    e->wanted = v < least ? least : most;
+    if (e->status != TFN_OK) return;
+    if (v < least) {
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d, at least %d is wanted", name);
+        e->found = v;
+        e->wanted = least;
+    } else if (v > most) {
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d, at most %d is wanted", name);
+        e->found = v;
+        e->wanted = most;
+    }
+}
+
+/* A number that is none is neither below nor above: it fails both comparisons, and so the check. */
+static bool tfn__real_in_range(const tfn__limit *r, float v)
+{
+    if (r->kind == TFN__REAL_OR_0 && v == 0) return true;
+    if (r->kind == TFN__RATE) return v >= r->least && v < r->most;
+    return v >= r->least && v <= r->most;
 }
 
 #ifdef TFNORM_NO_TRAINING         /* without the numbers: writing them takes a kilobyte of code */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
-    const bool zero = r->kind == TFN__REAL_OR_0 && v == 0;
-    const bool below = v < r->most || (r->kind != TFN__RATE && v == r->most);
-    if (e->status == TFN_OK && !zero && !(v >= r->least && below))
+    if (e->status == TFN_OK && !tfn__real_in_range(r, v))
         tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is not within its range", r->name);
 }
 #else
+/* " is 1.5", or why it is no number. */
+static void tfn__put_found(tfn__text *t, float v)
+{
+    const bool finite = v - v == 0;
+    if (v != v) {
+        tfn__put(t, " is not a number");
+    } else if (finite) {
+        tfn__put(t, " is ");
+        tfn__put_float(t, v);
+    } else if (v > 0) {
+        tfn__put(t, " is infinite");
+    } else {
+        tfn__put(t, " is minus infinity");
+    }
+}
+
+/* ", 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no number. */
+static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
+{
+    const bool above = v >= r->most;
+    if (r->kind == TFN__REAL_OR_0) tfn__put(t, ", 0 or");
+    else tfn__put(t, ",");
+    if (!above) tfn__put(t, " at least ");
+    else if (r->kind == TFN__RATE) tfn__put(t, " below ");
+    else tfn__put(t, " at most ");
+    if (above) tfn__put_float(t, r->most);
+    else tfn__put_float(t, r->least);
+}
+
 /* The error's name takes the whole sentence, which has numbers that are not whole. */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
-    const bool above = v > r->most || (r->kind == TFN__RATE && v >= r->most);
-    const bool zero = r->kind == TFN__REAL_OR_0 && v == 0;
     tfn__text t;
-    if (e->status != TFN_OK || zero || (v >= r->least && !above)) return;
+    if (e->status != TFN_OK || tfn__real_in_range(r, v)) return;
     tfn__fail(e, TFN_BAD_OPTION, op, "%s", 0, 0);
     t = tfn__text_in(e->name, sizeof e->name);
     tfn__put(&t, r->name);
-    if (v != v) tfn__put(&t, " is not a number");
-    else if (v - v != 0) tfn__put(&t, v > 0 ? " is infinite" : " is minus infinity");
-    else {
-        tfn__put(&t, " is ");
-        tfn__put_float(&t, v);
-    }
-    if (r->kind == TFN__REAL_OR_0) tfn__put(&t, ", 0 or");
-    else tfn__put(&t, ",");
-    if (!above) tfn__put(&t, " at least ");
-    else if (r->kind == TFN__RATE) tfn__put(&t, " below ");
-    else tfn__put(&t, " at most ");
-    tfn__put_float(&t, above ? r->most : r->least);
+    tfn__put_found(&t, v);
+    tfn__put_wanted(&t, r, v);
     tfn__put(&t, " is wanted");
     tfn__end(&t);
 }
 #endif
 
+/* Each option that has a row in `limits`, of an options struct. */
 static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
                               const tfn__limit *limits, size_t count)
 {
@@ -10891,51 +10999,79 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     }
 }
 
-/* Every numeric option of a model: a test fails when one is missing. Sizes: so that their products
- * are found to be too large before they overflow. TINY, HUGE: their squares and inverses are
- * normal numbers. COUNT: exact as a double, in which checkpoints keep the step. */
-#define TFN__TINY  1e-18
+/* Every numeric option of a model: a test fails when one is missing. Sizes are bounded so that
+ * their products are found to be too large before they overflow. */
+#define TFN__TINY  1e-18                  /* TINY, HUGE: squares and inverses are normal numbers */
 #define TFN__HUGE  1e18
-#define TFN__COUNT 9007199254740992.0
+#define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
 #define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
 #define TFN__SIDE  1048576
 #define TFN__VOCAB 16777216
 #define TFN__RANGE_LIST(X)                                                                     \
-    X(vocab, WHOLE, 1, TFN__VOCAB)              X(context, WHOLE, 1, TFN__SIDE)                \
-    X(arch, WHOLE, 0, TFN_ARCH_COUNT - 1)       X(source_context, WHOLE, 1, TFN__SIDE)         \
-    X(width, WHOLE, 1, TFN__SIDE)               X(layers, WHOLE, 1, 4096)                      \
-    X(decoder_layers, WHOLE, 1, 4096)           X(heads, WHOLE, 1, 32768)                      \
-    X(kv_heads, WHOLE, 1, 32768)                X(ffn, WHOLE, 1, 4 * TFN__SIDE)                \
-    X(segments, WHOLE, 0, TFN__SIDE)            X(classes, WHOLE, 0, TFN__VOCAB)               \
-    X(bands, WHOLE, 0, TFN__SIDE)               X(head, WHOLE, 0, TFN_HEAD_COUNT - 1)          \
-    X(cutoffs[0], WHOLE, 0, TFN__VOCAB)         X(cutoffs[1], WHOLE, 0, TFN__VOCAB)            \
-    X(activation, WHOLE, 0, TFN_ACTIVATION_COUNT - 1)                                          \
-    X(position, WHOLE, 0, TFN_POSITION_COUNT - 1)                                              \
-    X(rotary_base, REAL, 1, TFN__HUGE)          X(qk_norm, WHOLE, 0, TFN_QK_NORM_COUNT - 1)    \
-    X(attention_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                          \
-    X(logit_cap, REAL_OR_0, TFN__TINY, TFN__HUGE)                                              \
-    X(norm_eps, REAL_OR_0, TFN__TINY, TFN__HUGE)                                               \
-    X(norm_factor, REAL_OR_0, TFN__TINY, 1e6)                                                  \
-    X(batch, WHOLE, 1, TFN__SIDE)               X(batch_tokens, WHOLE, 0, TFN__ANY)            \
-    X(threads, WHOLE, 1, 1024)                  X(isa, WHOLE, 0, TFN_ISA_COUNT - 1)
+    /* the shape */                                                                            \
+    X(vocab,                WHOLE,     1, TFN__VOCAB)                                          \
+    X(context,              WHOLE,     1, TFN__SIDE)                                           \
+    X(arch,                 WHOLE,     0, TFN_ARCH_COUNT - 1)                                  \
+    X(source_context,       WHOLE,     1, TFN__SIDE)                                           \
+    X(width,                WHOLE,     1, TFN__SIDE)                                           \
+    X(layers,               WHOLE,     1, 4096)                                                \
+    X(decoder_layers,       WHOLE,     1, 4096)                                                \
+    X(heads,                WHOLE,     1, 32768)                                               \
+    X(kv_heads,             WHOLE,     1, 32768)                                               \
+    X(ffn,                  WHOLE,     1, 4 * TFN__SIDE)                                       \
+    X(segments,             WHOLE,     0, TFN__SIDE)                                           \
+    X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
+    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
+    /* what it reads and says */                                                               \
+    X(head,                 WHOLE,     0, TFN_HEAD_COUNT - 1)                                  \
+    X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
+    X(cutoffs[1],           WHOLE,     0, TFN__VOCAB)                                          \
+    X(activation,           WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
+    X(position,             WHOLE,     0, TFN_POSITION_COUNT - 1)                              \
+    /* attention and norms */                                                                  \
+    X(rotary_base,          REAL,      1, TFN__HUGE)                                           \
+    X(qk_norm,              WHOLE,     0, TFN_QK_NORM_COUNT - 1)                               \
+    X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(norm_eps,             REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(norm_factor,          REAL_OR_0, TFN__TINY, 1e6)                                         \
+    /* of a run */                                                                             \
+    X(batch,                WHOLE,     1, TFN__SIDE)                                           \
+    X(batch_tokens,         WHOLE,     0, TFN__ANY)                                            \
+    X(threads,              WHOLE,     1, 1024)                                                \
+    X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
 #define TFN__TRAINING_RANGES(X)                                                                \
-    X(dropout, RATE, 0, 1)                      X(attention_dropout, RATE, 0, 1)               \
-    X(activation_dropout, RATE, 0, 1)                                                          \
-    X(smoothing, RATE, 0, 1)                                                                   \
-    X(smoothing_kind, WHOLE, 0, TFN_SMOOTHING_COUNT - 1)                                       \
-    X(optimizer, WHOLE, 0, TFN_OPTIMIZER_COUNT - 1)                                            \
-    X(schedule.kind, WHOLE, 0, TFN_SCHEDULE_COUNT - 1)                                         \
-    X(schedule.lr, REAL, 0, 1e6)                X(schedule.lr_init, REAL, 0, 1e6)              \
-    X(schedule.lr_min, REAL, 0, 1e6)            X(schedule.warmup, WHOLE, 0, TFN__COUNT)       \
-    X(schedule.steps, WHOLE, 0, TFN__COUNT)     X(schedule.anchor, WHOLE, 0, TFN__COUNT)       \
-    X(schedule.step_at, WHOLE, 0, TFN__COUNT)   X(schedule.step_factor, REAL, 0, 1e6)          \
-    X(schedule.power, REAL_OR_0, TFN__TINY, 1e6)                                               \
-    X(schedule.decay_steps, WHOLE, 0, TFN__COUNT) /* may be that of norms: */                  \
-    X(norm_warmup, WHOLE, 0, TFN__COUNT)                                                       \
-    X(beta1, RATE, 0, 1)                        X(beta2, RATE, 0, 1)                           \
-    X(eps, REAL, TFN__TINY, TFN__HUGE)          X(decay, REAL, 0, 1e3)                         \
-    X(radam, WHOLE, 0, TFN_RADAM_COUNT - 1)     X(clip, REAL_OR_0, TFN__TINY, TFN__HUGE)       \
-    X(micro_batches, WHOLE, 1, TFN__SIDE)       X(loss_scale, REAL, 0.03125, TFN__HUGE)
+    /* regularization */                                                                       \
+    X(dropout,              RATE,      0, 1)                                                   \
+    X(attention_dropout,    RATE,      0, 1)                                                   \
+    X(activation_dropout,   RATE,      0, 1)                                                   \
+    X(smoothing,            RATE,      0, 1)                                                   \
+    X(smoothing_kind,       WHOLE,     0, TFN_SMOOTHING_COUNT - 1)                             \
+    /* the update */                                                                           \
+    X(optimizer,            WHOLE,     0, TFN_OPTIMIZER_COUNT - 1)                             \
+    /* the rate; norm_warmup, that of PowerNorm, may be the schedule's */                      \
+    X(schedule.kind,        WHOLE,     0, TFN_SCHEDULE_COUNT - 1)                              \
+    X(schedule.lr,          REAL,      0, 1e6)                                                 \
+    X(schedule.lr_init,     REAL,      0, 1e6)                                                 \
+    X(schedule.lr_min,      REAL,      0, 1e6)                                                 \
+    X(schedule.warmup,      WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.steps,       WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.anchor,      WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.step_at,     WHOLE,     0, TFN__COUNT)                                          \
+    X(schedule.step_factor, REAL,      0, 1e6)                                                 \
+    X(schedule.power,       REAL_OR_0, TFN__TINY, 1e6)                                         \
+    X(schedule.decay_steps, WHOLE,     0, TFN__COUNT)                                          \
+    X(norm_warmup,          WHOLE,     0, TFN__COUNT)                                          \
+    /* the optimizer */                                                                        \
+    X(beta1,                RATE,      0, 1)                                                   \
+    X(beta2,                RATE,      0, 1)                                                   \
+    X(eps,                  REAL,      TFN__TINY, TFN__HUGE)                                   \
+    X(decay,                REAL,      0, 1e3)                                                 \
+    X(radam,                WHOLE,     0, TFN_RADAM_COUNT - 1)                                 \
+    X(clip,                 REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(micro_batches,        WHOLE,     1, TFN__SIDE)                                           \
+    /* of half precision: below 2^-5 training has diverged */                                  \
+    X(loss_scale,           REAL,      0.03125, TFN__HUGE)
 #ifdef TFNORM_NO_TRAINING
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
@@ -10947,9 +11083,27 @@ static const tfn__limit tfn__limits[] = {
 };
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
+/* Defaults of training. Noam's rate is a factor; SGD's beta1 is the momentum, and 0 is none. */
+static void tfn__fill_training_defaults(tfn_model_desc *d)
+{
+    tfn_schedule *s = &d->schedule;
+    const bool sgd = d->optimizer == TFN_OPTIMIZER_SGD;
+    if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
+    if (s->lr == 0 && s->kind == TFN_SCHEDULE_NOAM) s->lr = 1;
+    if (s->lr == 0) s->lr = (float)1e-3;
+    if (s->power == 0 && s->kind == TFN_SCHEDULE_POLYNOMIAL) s->power = 1;
+    if (d->beta1 == 0 && !sgd) d->beta1 = (float)0.9;
+    if (d->beta2 == 0) d->beta2 = (float)0.98;
+    if (d->eps == 0) d->eps = (float)1e-8;
+    if (TFN__ALL && !d->norm_warmup) d->norm_warmup = s->warmup;
+    d->micro_batches = tfn__or(d->micro_batches, 1);
+    if (d->loss_scale == 0 && d->half) d->loss_scale = 128;
+    if (d->loss_scale == 0) d->loss_scale = 1;
+}
+
+/* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything. */
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
-    bool sgd = d->optimizer == TFN_OPTIMIZER_SGD;
     d->source_context = tfn__or(d->source_context, d->context);
     d->width = tfn__or(d->width, 64);
     d->layers = tfn__or(d->layers, 2);
@@ -10962,17 +11116,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (!d->recipe) d->recipe = "pre";
-    if (TFN__ALL && !d->norm_warmup) d->norm_warmup = d->schedule.warmup;
-    if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
-    if (d->schedule.lr == 0) d->schedule.lr = d->schedule.kind == TFN_SCHEDULE_NOAM ? 1
-        : (float)1e-3;
-    if (d->schedule.power == 0 && d->schedule.kind == TFN_SCHEDULE_POLYNOMIAL)
-        d->schedule.power = 1;
-    if (d->beta1 == 0 && !sgd) d->beta1 = (float)0.9;
-    if (d->beta2 == 0) d->beta2 = (float)0.98;
-    if (d->eps == 0) d->eps = (float)1e-8;
-    d->micro_batches = tfn__or(d->micro_batches, 1);
-    if (d->loss_scale == 0) d->loss_scale = d->half ? 128 : 1;
+    tfn__fill_training_defaults(d);
     d->batch = tfn__or(d->batch, 1);
 #if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
     if (!d->half) d->threads = tfn__or(d->threads, omp_get_max_threads());
@@ -10980,10 +11124,13 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->threads = tfn__or(d->threads, 1);
 }
 
-/* A recipe's parts, unless the options override them. */
+/* The parts of the recipe, unless the options override them; then each name must be one of a row. A
+ * topology of the caller's own has no name to be found. */
 static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 {
     const tfn_recipe *recipe = tfn_recipe_find(d->recipe);
+    const tfn_norm_rule *norm;
+    const tfn_norm_rule *decoder_norm;
     if (!recipe) {
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no recipe is called \"%s\"", d->recipe);
         return;
@@ -10993,12 +11140,13 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
     if (!d->norm) d->norm = recipe->norm;
     if (!d->decoder_norm) d->decoder_norm = d->norm;
     if (!d->init) d->init = recipe->init;
-    if (!tfn_norm_find(d->norm))
+    norm = tfn_norm_find(d->norm);
+    decoder_norm = tfn_norm_find(d->decoder_norm);
+    if (!norm)
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->norm);
-    else if (!tfn_norm_find(d->decoder_norm))
+    else if (!decoder_norm)
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->decoder_norm);
-    else if (TFN__ALL && (tfn_norm_find(d->norm)->kind == TFN_NORM_CRMS)
-             != (tfn_norm_find(d->decoder_norm)->kind == TFN_NORM_CRMS))
+    else if (TFN__ALL && (norm->kind == TFN_NORM_CRMS) != (decoder_norm->kind == TFN_NORM_CRMS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
     if (!tfn_init_find(d->init))
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no initialization is called \"%s\"", d->init);
@@ -11007,11 +11155,15 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 /* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0. */
 static int32_t tfn__stream(const tfn_model_desc *d)
 {
-    const tfn_norm_rule *norm = TFN__ALL ? tfn_norm_find(d->norm) : NULL;
-    return d->width - (norm && norm->kind == TFN_NORM_CRMS);
+    const tfn_norm_rule *norm = NULL;
+    if (TFN__ALL) norm = tfn_norm_find(d->norm);
+    if (norm && norm->kind == TFN_NORM_CRMS) return d->width - 1;
+    return d->width;
 }
 
-/* Of options in their ranges: those that depend on others. */
+/* Of options in their ranges: those that depend on others. Heads share the width, so it must split
+ * into them; key and value heads are shared by equally many query heads (head h reads h G/H);
+ * rotary positions turn the two halves of a head against each other. */
 static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
 {
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
@@ -11029,7 +11181,8 @@ static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
                   d->width / d->heads, 0);
 }
 
-/* More threads than one want the compiler's, or the caller's. */
+/* More threads than one want the compiler's (OpenMP), or the caller's. Half precision rounds a copy
+ * of the weights as it goes, one operation after the other: one thread. */
 static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 {
 #ifndef TFN__THREADS
@@ -11042,7 +11195,7 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* Schedules that end, and the one that steps, say when. */
+/* Schedules that end, and the one that steps, must be told when: no default is right. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
     switch (s->kind) {
@@ -11063,29 +11216,44 @@ static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 }
 #endif
 
-/* Clusters of words: 0 if they are not parted. Cluster k begins with word tfn__cluster_at(d, k). */
+/* Clusters of words: 0 if they are not parted, else one more than there are cutoffs. Cluster k
+ * begins with word tfn__cluster_at(d, k) and ends where the next one begins, the last with the
+ * vocabulary. */
 static int32_t tfn__clusters(const tfn_model_desc *d)
 {
-    return !TFN__ALL || !d->cutoffs[0] ? 0 : d->cutoffs[1] ? 3 : 2;
-}
-static int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
-{
-    return k == 0 ? 0 : k < tfn__clusters(d) ? d->cutoffs[k - 1] : d->vocab;
-}
-static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
-{
-    tfn__in_range(e, "model", "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
-    tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], d->cutoffs[1] ? d->cutoffs[0] + 1 : 0,
-                  d->cutoffs[0] ? d->vocab - 1 : 0);
-    if (e->status == TFN_OK && tfn__clusters(d)
-        && (d->arch != TFN_ARCH_DECODER || d->width < 16 || d->smoothing > 0 || d->logit_cap > 0
-            || d->half
-                || (d->decoder_topology->flags & (TFN_TOPOLOGY_FIXNORM
-                    | TFN_TOPOLOGY_LOGIT_SCALE))))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
-                  "neither smoothing nor a cap nor scale of logits nor half", 0, 0);
+    if (!TFN__ALL || !d->cutoffs[0]) return 0;
+    if (!d->cutoffs[1]) return 2;
+    return 3;
 }
 
+static int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
+{
+    if (k == 0) return 0;
+    if (k < tfn__clusters(d)) return d->cutoffs[k - 1];
+    return d->vocab;
+}
+
+/* The logits of clusters are log p already, and words have no row of a common table: what acts on
+ * either is refused. Each tail is a quarter as wide as the one before: width 16 leaves the last 1.
+ */
+static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
+{
+    const uint32_t words = TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE;
+    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->half);
+    if (d->cutoffs[0])
+        tfn__in_range(e, "model", "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
+    if (d->cutoffs[0] && d->cutoffs[1])
+        tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], d->cutoffs[0] + 1, d->vocab - 1);
+    else
+        tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], 0, 0);
+    if (e->status != TFN_OK || !tfn__clusters(d)) return;
+    if (d->arch == TFN_ARCH_DECODER && d->width >= 16 && plain_logits
+        && !(d->decoder_topology->flags & words)) return;
+    tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
+              "neither smoothing nor a cap nor scale of logits nor half", 0, 0);
+}
+
+/* Options that only some architectures, machines or builds have. */
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
     if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ARCH_ENCODER)
@@ -11107,10 +11275,12 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 #endif
 }
 
-/* What a stack's attention does to queries and keys is `form` somewhere. */
+/* Whether a stack's attention norms queries and keys by `form` somewhere. A rule may decide by
+ * layer and by kind, so every place is asked, unless the model's option overrides them all. */
 static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm form)
 {
-    const tfn_topology *row = decoder ? d->decoder_topology : d->topology;
+    const tfn_topology *row = d->topology;
+    if (decoder) row = d->decoder_topology;
     if (d->qk_norm != TFN_QK_NORM_DEFAULT) return d->qk_norm == form;
     for (int32_t layer = 1; layer <= tfn__depth(d, decoder); layer++) {
         tfn_place self = tfn__place_at(d, decoder, TFN_SUBLAYER_SELF_ATTENTION, layer);
@@ -11124,19 +11294,32 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
 /* nGPT multiplies queries and keys by one vector, so that both need as many channels. */
 static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 {
-    bool unit = d->arch != TFN_ARCH_DECODER && tfn__stack_has_qk(d, false, TFN_QK_NORM_UNIT);
-    if (d->arch != TFN_ARCH_ENCODER) unit = unit || tfn__stack_has_qk(d, true, TFN_QK_NORM_UNIT);
+    bool unit = false;
+    if (d->arch != TFN_ARCH_DECODER) unit |= tfn__stack_has_qk(d, false, TFN_QK_NORM_UNIT);
+    if (d->arch != TFN_ARCH_ENCODER) unit |= tfn__stack_has_qk(d, true, TFN_QK_NORM_UNIT);
     if (unit && d->kv_heads != d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "nGPT's queries and keys share their scales: "
                   "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
 }
 
-static bool tfn__more_than_plain(const tfn_topology *t)
+/* A build without the extra norms has neither aggregates nor flags beyond the norms of the ends. */
+static bool tfn__is_plain_row(const tfn_topology *t)
 {
-    return t->aggregate != TFN_AGGREGATE_NONE
-        || t->flags > (TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM);
+    const uint32_t plain = TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_EMBEDDING_NORM;
+    return t->aggregate == TFN_AGGREGATE_NONE && !(t->flags & ~plain);
 }
 
+/* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
+static bool tfn__is_plain_model(const tfn_model_desc *d)
+{
+    if (d->folded || d->half || d->bands || d->cutoffs[0]) return false;
+    if (d->attention_cap > 0 || d->logit_cap > 0) return false;
+    if (d->qk_norm > TFN_QK_NORM_NONE) return false;
+    return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
+}
+
+/* Fill the defaults, then check: names, ranges, what depends on other options. A check may use what
+ * the ones above it have let pass. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
 {
     tfn_error none;
@@ -11146,10 +11329,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
-    if (e->status == TFN_OK && !TFN__ALL
-        && (out->folded || out->half || out->qk_norm > TFN_QK_NORM_NONE || out->attention_cap > 0
-            || out->logit_cap > 0 || out->bands || out->cutoffs[0]
-        || tfn__more_than_plain(out->topology) || tfn__more_than_plain(out->decoder_topology)))
+    if (e->status == TFN_OK && !TFN__ALL && !tfn__is_plain_model(out))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
     tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
     if (e->status != TFN_OK) return false;

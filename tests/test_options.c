@@ -496,7 +496,7 @@ static void options_choice(const char *option, int32_t first, int32_t end)
 {
     for (int32_t v = first; v < end; v++) {
         const tfn_choice *row = tfn_choice_at(option, v - first);
-        if (!row || row->value != v || !row->name || !row->formula) {
+        if (!row || row->value != v || !row->name[0] || !row->formula) {
             FAIL("%s %d: no row", option, (int)v);
             continue;
         }
