@@ -12974,29 +12974,36 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 #endif /* TFN__IMPLEMENTING */
 /* >> initial */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* Initial values: drawn, but in builds without training, whose weights come from elsewhere. */
+/* Initial values: a base distribution of the init's row, times the gain that its rule gives at the
+ * place of the weight (topologies section). Each number has its own index in a stream of the seed
+ * and of the weight, so it depends on no other weight. Builds without training draw nothing: their
+ * weights come from elsewhere. */
 
+/* Where the numbers of a weight are; running statistics and the like are no parameters. */
 static float *tfn__weight_data(const tfn_model *m, const tfn__weight *w)
 {
-    return (w->kind >= TFN__STATE ? m->run.buffers : m->params) + w->at;
+    if (w->kind >= TFN__STATE) return m->run.buffers + w->at;
+    return m->params + w->at;
 }
 
+/* Tables have a row for each word, position or segment; all else is a map (in, out). */
 static bool tfn__is_table(int part)
 {
     return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
 }
 
-/* v of `n` numbers `step` apart: length 1; 0 stays. */
+/* v/|v| of n numbers that lie `step` apart; 0 stays 0. */
 static void tfn__unit_vector(float *v, ptrdiff_t n, ptrdiff_t step)
 {
     double sum = 0;
-    float scale;
+    float scale = 0;
     for (ptrdiff_t i = 0; i < n; i++) sum += (double)v[i*step] * (double)v[i*step];
-    scale = sum > 0 ? 1 / TFN__SQRT((float)sum) : 0;
+    if (sum > 0) scale = 1 / TFN__SQRT((float)sum);
     for (ptrdiff_t i = 0; i < n; i++) v[i*step] *= scale;
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* Normal, drawn again while it is outside two deviations: one draw in 22. */
 static float tfn__truncated(tfn_key key, uint64_t i)
 {
     for (uint64_t draw = 0;; draw++) {
@@ -13005,6 +13012,7 @@ static float tfn__truncated(tfn_key key, uint64_t i)
     }
 }
 
+/* The gain of a part; W_3, the gate of a GLU, has that of W_1, beside which it stands. */
 static float tfn__gain_of(const tfn_gains *g, int part)
 {
     switch (part) {
@@ -13020,31 +13028,41 @@ static float tfn__gain_of(const tfn_gains *g, int part)
     }
 }
 
-/* The gain of a weight at its place; a shared embedding is the encoder's, if there is one. */
+/* The gain of a weight at its place. What belongs to no stack, such as a shared embedding, is the
+ * encoder's if there is one; what belongs to no sub-layer counts as feed-forward of the first
+ * layer. / */
 static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
-    bool decoder = w->stack == TFN__IN_DECODER
-                || (w->stack == TFN__NO_STACK
-                    && (d->arch == TFN_ARCH_DECODER || d->separate_source));
-    tfn_sublayer kind = w->sub < TFN__NO_SUB ? (tfn_sublayer)w->sub : TFN_SUBLAYER_FFN;
-    tfn_place place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     tfn_gains g = { 1, 1, 1, 1, 1, 1, 1 };
+    tfn_sublayer kind = TFN_SUBLAYER_FFN;
+    bool decoder = w->stack == TFN__IN_DECODER;
+    tfn_place place;
     if (!TFN__ALL || !rule->rule) return 1;
+    if (w->stack == TFN__NO_STACK) decoder = d->arch == TFN_ARCH_DECODER || d->separate_source;
+    if (w->sub < TFN__NO_SUB) kind = (tfn_sublayer)w->sub;
+    place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     rule->rule(&place, &g);
     return tfn__gain_of(&g, w->part);
 }
 
-/* One draw of the base distribution with standard deviation or half-width `size`. */
+/* One draw of the base distribution with standard deviation, or half-width, `size`. An orthonormal
+ * matrix begins as a normal one. */
 static float tfn__draw(tfn_distribution base, tfn_key key, uint64_t i, float size)
 {
-    if (base == TFN_DISTRIBUTION_XAVIER_UNIFORM || base == TFN_DISTRIBUTION_FAN_IN_UNIFORM
-        || base == TFN_DISTRIBUTION_MIRRORED)
+    switch (base) {
+    case TFN_DISTRIBUTION_XAVIER_UNIFORM:
+    case TFN_DISTRIBUTION_FAN_IN_UNIFORM:
+    case TFN_DISTRIBUTION_MIRRORED:
         return (2 * tfn_random_uniform(key, i) - 1) * size;
-    if (base == TFN_DISTRIBUTION_TRUNCATED_NORMAL) return tfn__truncated(key, i) * size;
-    return tfn_random_normal(key, i) * size;
+    case TFN_DISTRIBUTION_TRUNCATED_NORMAL:
+        return tfn__truncated(key, i) * size;
+    default:
+        return tfn_random_normal(key, i) * size;
+    }
 }
 
+/* Standard deviation or half-width (of variance v: sqrt(3 v)) of a matrix (in, out). */
 static float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32_t in, int32_t out)
 {
     switch (base) {
@@ -13061,11 +13079,18 @@ static float tfn__spread(const tfn_init_rule *rule, tfn_distribution base, int32
     return rule->std;
 }
 
-/* Rows, or columns where they are fewer, made orthonormal one after the other (Gram-Schmidt). */
+/* Rows, or columns where they are fewer, made orthonormal one after the other: Gram-Schmidt, v less
+ * its projection (v . u) u on each u before it; then all times the gain. */
 static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gain)
 {
-    ptrdiff_t count = tfn__min(rows, cols), n = tfn__max(rows, cols);
-    ptrdiff_t next = rows <= cols ? cols : 1, step = rows <= cols ? 1 : cols;
+    const ptrdiff_t count = tfn__min(rows, cols);
+    const ptrdiff_t n = tfn__max(rows, cols);
+    ptrdiff_t next = cols;        /* from vector to vector, and within one: rows */
+    ptrdiff_t step = 1;
+    if (rows > cols) {            /* columns */
+        next = 1;
+        step = cols;
+    }
     for (ptrdiff_t i = 0; i < count; i++) {
         float *v = p + i*next;
         for (ptrdiff_t j = 0; j < 2*i; j++) {       /* twice: the first leaves rounding errors */
@@ -13079,40 +13104,80 @@ static void tfn__orthonormal(float *p, ptrdiff_t rows, ptrdiff_t cols, float gai
     for (ptrdiff_t i = 0; i < rows*cols; i++) p[i] *= gain;
 }
 
-/* The second half of W_1's columns, or of W_2's rows, is the first with the other sign. */
-static void tfn__mirror(float *p, ptrdiff_t rows, ptrdiff_t cols, bool down)
+/* W_1 = [A, -A]: the second half of the columns; a column that is left over is 0. */
+static void tfn__mirror_columns(float *p, ptrdiff_t rows, ptrdiff_t cols)
 {
-    ptrdiff_t half = (down ? rows : cols) / 2;
-    for (ptrdiff_t r = 0; r < rows; r++)
-        for (ptrdiff_t c = 0; c < cols; c++)
-            if ((down ? r : c) >= half)
-                p[r*cols + c] = (down ? r : c) >= 2*half ? 0
-                              : -p[down ? (r - half)*cols + c : r*cols + c - half];
+    const ptrdiff_t half = cols / 2;
+    for (ptrdiff_t r = 0; r < rows; r++, p += cols) {
+        for (ptrdiff_t c = 0; c < half; c++) p[half + c] = -p[c];
+        if (cols > 2*half) p[2*half] = 0;
+    }
+}
+
+/* W_2 = [C; -C]: the second half of the rows. */
+static void tfn__mirror_rows(float *p, ptrdiff_t rows, ptrdiff_t cols)
+{
+    const ptrdiff_t half = rows / 2 * cols;
+    for (ptrdiff_t i = 0; i < half; i++) p[half + i] = -p[i];
+    for (ptrdiff_t i = 2*half; i < rows*cols; i++) p[i] = 0;
 }
 
 static bool tfn__is_ffn(int part) { return part >= TFN__PART_W1 && part <= TFN__PART_W3; }
 
-/* Half-width or deviation of a weight's draw; 0: it starts at w->initial. */
-static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
-                            const tfn__weight *w, tfn_distribution base)
+/* What the row draws matrices from: the feed-forward may differ from the rest. */
+static tfn_distribution tfn__rule_base(const tfn_init_rule *rule, const tfn__weight *w)
 {
-    bool matrix = w->kind == TFN__MATRIX, qkv = w->part <= TFN__PART_V;
-    float size;
-    if (matrix && tfn__is_table(w->part)) {
-        size = tfn__orf(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
-        return size * tfn__init_gain(d, rule, w);
-    }
-    if (matrix && w->part == TFN__PART_OUTPUT && rule->zero_output) return 0;
-    if (matrix && w->part == TFN__PART_OUTPUT && rule->table_output)
-        return 1 / TFN__SQRT((float)w->rows);
-    if (matrix) return tfn__spread(rule, base, w->rows, w->cols) * tfn__init_gain(d, rule, w);
-    if (w->kind != TFN__BIAS || w[-1].kind != TFN__MATRIX) return 0;
-    if (base != TFN_DISTRIBUTION_FAN_IN_UNIFORM && !(qkv && rule->qkv_bias)) return 0;
-    size = 1 / TFN__SQRT((float)w[-1].rows);
-    return rule->gain_bias ? size * tfn__init_gain(d, rule, w) : size;
+    if (tfn__is_ffn(w->part)) return rule->ffn_base;
+    return rule->base;
 }
 
-/* Weights of an aggregate without softmax start at 0 outside of its window. */
+/* What a weight is drawn from. Tables are normal whatever the base is, or truncated where it is,
+ * and so is an untied output that is drawn as one; biases, where they are drawn, are uniform. */
+static tfn_distribution tfn__base_of(const tfn_init_rule *rule, const tfn__weight *w)
+{
+    const tfn_distribution base = tfn__rule_base(rule, w);
+    const bool table = w->kind == TFN__MATRIX && tfn__is_table(w->part);
+    if (w->kind == TFN__BIAS) return TFN_DISTRIBUTION_FAN_IN_UNIFORM;
+    if (w->part == TFN__PART_OUTPUT && rule->table_output) return TFN_DISTRIBUTION_NORMAL;
+    if (table && base != TFN_DISTRIBUTION_TRUNCATED_NORMAL) return TFN_DISTRIBUTION_NORMAL;
+    return base;
+}
+
+/* Of a bias: U(+-1/sqrt(in)) of the matrix before it, if the row draws it; else 0. */
+static float tfn__bias_size(const tfn_model_desc *d, const tfn_init_rule *rule,
+                            const tfn__weight *w)
+{
+    const tfn__weight *matrix = w - 1;
+    bool drawn = tfn__rule_base(rule, w) == TFN_DISTRIBUTION_FAN_IN_UNIFORM;
+    float size;
+    if (matrix->kind != TFN__MATRIX) return 0;
+    if (w->part <= TFN__PART_V && rule->qkv_bias) drawn = true;
+    if (!drawn) return 0;
+    size = 1 / TFN__SQRT((float)matrix->rows);
+    if (rule->gain_bias) size *= tfn__init_gain(d, rule, w);
+    return size;
+}
+
+/* Half-width or deviation of a weight's draw; 0: it starts at w->initial. Embeddings are N(0, 1/C)
+ * unless the row has a deviation, and so is an untied output that is drawn as one. */
+static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
+                            const tfn__weight *w)
+{
+    if (w->kind == TFN__BIAS) return tfn__bias_size(d, rule, w);
+    if (w->kind != TFN__MATRIX) return 0;
+    if (tfn__is_table(w->part)) {
+        const float size = tfn__orf(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
+        return size * tfn__init_gain(d, rule, w);
+    }
+    if (w->part == TFN__PART_OUTPUT && rule->zero_output) return 0;
+    if (w->part == TFN__PART_OUTPUT && rule->table_output)
+        return 1 / TFN__SQRT((float)w->rows);
+    return tfn__spread(rule, tfn__rule_base(rule, w), w->rows, w->cols)
+         * tfn__init_gain(d, rule, w);
+}
+
+/* Weights of an aggregate without softmax start at 0 outside of its window: only the last y_k count
+ * at first, but the others are learned, too. */
 static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const tfn_mix_rule *mix = &tfn__stack_row(&m->desc, w->stack)->mix;
@@ -13122,27 +13187,31 @@ static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p
         for (int32_t k = 0; k < outside; k++) p[(int64_t)g*w->cols + k] = 0;
 }
 
+/* Draw weight `index`; what is not drawn starts at its own constant, gains at 1 and biases at 0. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
     const tfn_init_rule *rule = tfn_init_find(m->desc.init);
-    tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 1), (uint64_t)index);
-    int64_t n = (int64_t)w->rows * w->cols;
-    bool matrix = w->kind == TFN__MATRIX, table = matrix && tfn__is_table(w->part);
-    tfn_distribution base = tfn__is_ffn(w->part) ? rule->ffn_base : rule->base;
-    float size = tfn__init_size(&m->desc, rule, w, base);
-    if (table && base != TFN_DISTRIBUTION_TRUNCATED_NORMAL) base = TFN_DISTRIBUTION_NORMAL;
-    if (w->part == TFN__PART_OUTPUT && rule->table_output) base = TFN_DISTRIBUTION_NORMAL;
-    if (w->kind == TFN__BIAS) base = TFN_DISTRIBUTION_FAN_IN_UNIFORM;
-    for (int64_t i = 0; i < n; i++)
-        p[i] = size > 0 ? tfn__draw(base, key, (uint64_t)i,
-                                    base == TFN_DISTRIBUTION_ORTHOGONAL ? 1 : size)
-                        : w->initial;
-    if (TFN__ALL && size > 0 && base == TFN_DISTRIBUTION_ORTHOGONAL) tfn__orthonormal(p, w->rows,
-        w->cols, size);
-    if (TFN__ALL && base == TFN_DISTRIBUTION_MIRRORED && matrix)
-        tfn__mirror(p, w->rows, w->cols, w->part == TFN__PART_W2);
-    if (TFN__ALL) tfn__start_window(m, w, p);
+    const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 1), (uint64_t)index);
+    const tfn_distribution base = tfn__base_of(rule, w);
+    const float size = tfn__init_size(&m->desc, rule, w);
+    const int64_t n = (int64_t)w->rows * w->cols;
+    const bool orthonormal = base == TFN_DISTRIBUTION_ORTHOGONAL;
+    if (!(size > 0)) {
+        for (int64_t i = 0; i < n; i++) p[i] = w->initial;
+    } else if (TFN__ALL && orthonormal) {
+        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, 1);
+        tfn__orthonormal(p, w->rows, w->cols, size);
+    } else {
+        for (int64_t i = 0; i < n; i++) p[i] = tfn__draw(base, key, (uint64_t)i, size);
+    }
+
+    if (!TFN__ALL) return;
+    if (w->kind == TFN__MATRIX && base == TFN_DISTRIBUTION_MIRRORED) {
+        if (w->part == TFN__PART_W2) tfn__mirror_rows(p, w->rows, w->cols);
+        else tfn__mirror_columns(p, w->rows, w->cols);
+    }
+    tfn__start_window(m, w, p);
 }
 #else
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
@@ -13152,36 +13221,48 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 }
 #endif
 
-/* nGPT: all vectors along the channels have length 1 (Loshchilov 2024). */
+/* The row that a weight follows; what belongs to no stack follows the last one. */
+static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
+{
+    if (w->stack == TFN__IN_ENCODER || m->desc.arch == TFN_ARCH_ENCODER) return m->desc.topology;
+    return m->desc.decoder_topology;
+}
+
+/* nGPT (Loshchilov et al. 2024): all vectors along the channels have length 1. These are the rows
+ * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. */
 static void tfn__unit_weights(tfn_model *m)
 {
-    const uint32_t encoder = m->desc.topology->flags, decoder = m->desc.decoder_topology->flags;
-    if (!TFN__ALL || !((encoder | decoder) & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
+    if (!TFN__ALL || !(any & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
+        const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
+                         || w->part == TFN__PART_W2;
         float *p = m->params + w->at;
-        bool rows = tfn__is_table(w->part) || w->part == TFN__PART_O || w->part == TFN__PART_W2;
-        uint32_t flags = w->stack == TFN__IN_ENCODER || m->desc.arch == TFN_ARCH_ENCODER ? encoder
-                                                                                   : decoder;
         if (w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) continue;
-        if (!(flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) continue;
-        for (int32_t r = 0; rows && r < w->rows; r++)
-            tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
-        for (int32_t c = 0; !rows && c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
+        if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) continue;
+        if (by_row) {
+            for (int32_t r = 0; r < w->rows; r++)
+                tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
+        } else {
+            for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
+        }
     }
 }
 
 #ifndef TFNORM_NO_TRAINING
 /* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
 
-/* The weight of another kind in the place of w. */
+static bool tfn__same_place(const tfn__weight *a, const tfn__weight *b)
+{
+    return a->stack == b->stack && a->layer == b->layer && a->sub == b->sub && a->part == b->part;
+}
+
+/* The weight of another kind in the place of w, such as the u, the v or the gamma of a matrix. */
 static const tfn__weight *tfn__beside(const tfn_model *m, const tfn__weight *w, int kind)
 {
-    for (int32_t i = 0; i < m->weight_count; i++) {
-        const tfn__weight *x = m->weights + i;
-        if (x->stack == w->stack && x->sub == w->sub && x->layer == w->layer && x->part == w->part
-            && x->kind == kind) return x;
-    }
+    for (int32_t i = 0; i < m->weight_count; i++)
+        if (m->weights[i].kind == kind && tfn__same_place(m->weights + i, w)) return m->weights + i;
     return NULL;
 }
 
@@ -13193,7 +13274,8 @@ static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
     const float *w = tfn__weight_data(m, matrix);
     float *u = tfn__weight_data(m, tfn__beside(m, place, TFN__SIGMA_U));
     float *v = tfn__weight_data(m, tfn__beside(m, place, TFN__SIGMA_V));
-    ptrdiff_t rows = matrix->rows, cols = matrix->cols;
+    const ptrdiff_t rows = matrix->rows;
+    const ptrdiff_t cols = matrix->cols;
     float square;
     for (ptrdiff_t c = 0; c < cols; c++) v[c] = 0;
     for (ptrdiff_t r = 0; r < rows; r++)
@@ -13206,30 +13288,37 @@ static float tfn__power_iteration(const tfn_model *m, const tfn__weight *place)
     return TFN__SQRT(square);
 }
 
-/* Begin anywhere; go on until |W v| grows by less than a millionth, a hundred times at most. The
- * authors' code begins with the singular vectors themselves. */
+/* From any u: iterate until |W v| grows by less than a millionth, a hundred times at most. Returns
+ * |W v|, which is sigma by then. */
+static float tfn__find_sigma(const tfn_model *m, const tfn__weight *place)
+{
+    float sigma = 0;
+    for (int k = 0; k < 100; k++) {
+        const float last = sigma;
+        sigma = tfn__power_iteration(m, place);
+        if (!(sigma > last * (float)1.000001)) break;
+    }
+    return sigma;
+}
+
+/* u and v begin near the first singular vectors; the authors' code begins with those themselves. */
 static void tfn__start_sigma(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 4), (uint64_t)i);
-        const bool decoder = w->stack != TFN__IN_ENCODER && m->desc.arch != TFN_ARCH_ENCODER;
-        const tfn_topology *row = decoder ? m->desc.decoder_topology : m->desc.topology;
-        float *u = tfn__weight_data(m, w), sigma = 0, last;
+        float *u = tfn__weight_data(m, w);
+        float sigma;
         if (w->kind != TFN__SIGMA_U) continue;
         for (int32_t k = 0; k < w->cols; k++) u[k] = tfn_random_normal(key, (uint64_t)k);
         tfn__unit_vector(u, w->cols, 1);
-        for (int k = 0; k < 100; k++) {
-            last = sigma;
-            sigma = tfn__power_iteration(m, w);
-            if (!(sigma > last * (float)1.000001)) break;
-        }
-        if ((row->flags & TFN_TOPOLOGY_SIGMA_OWN) && sigma > 0)
+        sigma = tfn__find_sigma(m, w);
+        if ((tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_SIGMA_OWN) && sigma > 0)
             *tfn__weight_data(m, tfn__beside(m, w, TFN__GAMMA)) = sigma;
     }
 }
 
-/* After an update. */
+/* After an update: one iteration, since W has moved a little. */
 static void tfn__follow_sigma(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++)
