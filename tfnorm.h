@@ -11379,13 +11379,20 @@ static bool tfn__has_frames(const tfn_model_desc *d) { return TFN__ALL && d->ban
 static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
 static bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
-static bool tfn__gates(const tfn_join *j)          { return TFN__ALL && j->gate; }
-static bool tfn__shifts(const tfn_join *j)         { return TFN__ALL && j->shifts; }
-static bool tfn__scales_hidden(const tfn_join *j)  { return TFN__ALL && j->scales; }
-static bool tfn__normalizes_inner(const tfn_join *j) { return TFN__ALL && j->norm_inner; }
+/* Of a join. */
+static bool tfn__gates(const tfn_join *j)         { return TFN__ALL && j->gate; }
+static bool tfn__shifts(const tfn_join *j)        { return TFN__ALL && j->shifts; }
+static bool tfn__scales_hidden(const tfn_join *j) { return TFN__ALL && j->scales; }
+static bool tfn__has_inner_norm(const tfn_join *j) { return TFN__ALL && j->norm_inner; }
+static bool tfn__has_last_extra(const tfn_join *j) { return TFN__ALL && j->extra_last; }
 static bool tfn__interpolates(const tfn_join *j)
 {
     return TFN__ALL && j->skip.kind == TFN_SCALE_LERP;
+}
+static tfn_source tfn__source_of(const tfn_join *j)
+{
+    if (!TFN__ALL) return TFN_SOURCE_STREAM;
+    return j->source;
 }
 static bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
 {
@@ -11404,21 +11411,31 @@ static bool tfn__wants_unit_variance(const tfn_model_desc *d)
     return TFN__ALL && tfn_init_find(d->init)->unit_variance;
 }
 
-/* Scales beyond constants and learned ones. */
-static bool tfn__is_special_scale(const tfn_scale_rule *s) { return s->kind > TFN_SCALE_VECTOR; }
+/* Of a scale: the schedule, and the unit in which a learned one is stored. */
 static bool tfn__is_scheduled(const tfn_scale_rule *s)
 {
     return TFN__ALL && s->kind == TFN_SCALE_SCHEDULED;
 }
-
-/* A join that plain builds refuse. */
-static bool tfn__is_special(const tfn_join *j)
+static float tfn__unit_of(const tfn_scale_rule *s)
 {
+    if (!TFN__ALL) return 1;
+    return tfn__orf(s->unit, 1);
+}
+
+/* Scales beyond constants and learned ones; joins that a row of the user can have in a plain build,
+ * where they are an error. */
+static bool tfn__is_refused_scale(const tfn_scale_rule *s)
+{
+    return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
+}
+static bool tfn__is_refused(const tfn_join *j)
+{
+    if (TFN__ALL) return false;
     if (j->norm_inner || j->shifts || j->gate || j->extra_last || j->scales) return true;
     if (j->source != TFN_SOURCE_STREAM || j->qk > TFN_QK_NORM_NONE) return true;
     if (j->head_scale != TFN_HEAD_SCALE_NONE) return true;
-    return tfn__is_special_scale(&j->in) || tfn__is_special_scale(&j->out)
-        || tfn__is_special_scale(&j->skip) || tfn__is_special_scale(&j->extra);
+    return tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
+        || tfn__is_refused_scale(&j->skip) || tfn__is_refused_scale(&j->extra);
 }
 
 /* -- spots: where something belongs ------------------------------------------------------------ */
@@ -11427,6 +11444,7 @@ enum { TFN__NO_STACK, TFN__IN_ENCODER, TFN__IN_DECODER };
 enum { TFN__NO_LAYER = -1 };
 enum { TFN__NO_SUB = TFN_SUBLAYER_FFN_BEFORE + 1 };
 
+/* What a topology's rule is told (tfn_place, with depths) is made of a spot: see tfn__join_at. */
 typedef struct tfn__spot {
     int16_t layer;                       /* from 0, or TFN__NO_LAYER */
     uint8_t stack;                       /* no stack: what the stacks share, and the model's end */
@@ -11464,6 +11482,7 @@ static tfn__spot tfn__spot_of(const tfn__weight *w)
     return tfn__spot_in(w->stack, w->layer, w->sub);
 }
 
+/* Questions about a spot. */
 static bool tfn__in_decoder(tfn__spot at)  { return at.stack == TFN__IN_DECODER; }
 static bool tfn__in_sublayer(tfn__spot at) { return at.sub < TFN__NO_SUB; }
 static bool tfn__in_ffn(tfn__spot at)
@@ -11476,6 +11495,13 @@ static bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
 {
     if (tfn__in_decoder(at)) return d->arch != TFN_ARCH_ENCODER;
     return d->arch != TFN_ARCH_DECODER;
+}
+
+/* The stack whose output the model's end reads. */
+static tfn__spot tfn__last_stack(const tfn_model_desc *d)
+{
+    if (d->arch == TFN_ARCH_ENCODER) return tfn__spot_of_stack(TFN__IN_ENCODER);
+    return tfn__spot_of_stack(TFN__IN_DECODER);
 }
 
 /* The stack whose tokens are the source; every other stack reads the target. */
@@ -11509,13 +11535,15 @@ static bool tfn__has(const tfn_model_desc *d, tfn__spot at, uint32_t flag)
     return TFN__ALL && tfn__has_plain(d, at, flag);
 }
 
+/* How the inputs of this stack's layers come from all layers before them. */
 static tfn_aggregate tfn__aggregate_of(const tfn_model_desc *d, tfn__spot at)
 {
     if (!TFN__ALL) return TFN_AGGREGATE_NONE;
     return tfn__row(d, at)->aggregate;
 }
 
-/* The join of a sub-layer. Rules count layers from 1. */
+/* The join of a sub-layer. It is asked for where it is wanted, not carried along: a row's rule is a
+ * function of the place alone. Rules count layers from 1. */
 static tfn_join tfn__join_at(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_place place = tfn__place_at(d, tfn__in_decoder(at), (tfn_sublayer)at.sub,
@@ -11543,7 +11571,8 @@ static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, t
     return (float)(v * tfn__pow(layer, (double)s->layer));
 }
 
-/* The sub-layers of a layer of this stack, in their order. */
+/* The sub-layers of a layer of this stack, in their order: Macaron's half feed-forward, attention,
+ * the decoder's attention to the memory, feed-forward. */
 typedef struct tfn__subs {
     int          count;
     tfn_sublayer kind[4];
@@ -11596,6 +11625,10 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
     X(CONV_1, "conv_1") X(CONV_2, "conv_2") X(PROJECT_0, "project_0") X(PROJECT_1, "project_1")    \
     X(PROJECT_2, "project_2") X(SCHEDULE, "schedule")
+/* The parts of a sub-layer, a layer, a stack and a model, in that order. Names are those of the
+ * checkpoints: a new part gets a row, an old one keeps its name. Where a part stands in the list
+ * means nothing, but for neighbours that are counted through: the clusters, their maps, the
+ * feed-forward's matrices, and the tables from EMBEDDING to SEGMENT. */
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__NAME(id, name) name,
@@ -11627,6 +11660,8 @@ typedef struct tfn__builder {
     tfn_var      logits[3];            /* of clusters of words */
 } tfn__builder;
 
+/* A search through the list: a model has some hundred weights, and looks them up when its tapes are
+ * recorded, never when they run. */
 static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t count,
                                            tfn__spot at, int part, int kind)
 {
@@ -11638,6 +11673,8 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
+/* The next of the flat vector, or of the buffers for state; each begins at a multiple of 16 floats,
+ * so that its rows are aligned. `initial` is where it starts if its init rule draws nothing. */
 static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     int32_t rows, int32_t cols, float initial)
 {
@@ -11733,8 +11770,9 @@ static void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y
 /* -- what a folded model leaves out: see tfn_model_fold --------------------------------------- */
 
 /* Each function says whether its derivation holds at a sub-layer. The builder asks it to leave
- * something out, the fold to put the same thing into weights. Where none holds, a scale or norm
- * stays as it was trained, and the folded model is right with it. */
+ * something out, the fold to put the same thing into weights: the two must ask the same question,
+ * or the folded model is another function. Where none holds, a scale or norm stays as it was
+ * trained, and the folded model is right with it. All are false for models that are not folded. */
 
 /* (u - s) W + b = u W + (b - s 1^T W): maps that read a shifted value have a bias that takes the
  * shift, in models without biases too. Keys and values of a cross-attention read the memory. */
@@ -11752,6 +11790,7 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
     }
 }
 
+/* The linear map of this part has a bias. */
 static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
@@ -11834,6 +11873,7 @@ static bool tfn__folds_branch(const tfn_model_desc *d, tfn__spot at)
     return (tfn__norm_rule_of(d, at)->flags & either) == TFN_FLAG_GAIN;
 }
 
+/* The scale of the branch itself: constant, or learned as any vector. */
 static bool tfn__folds_out(const tfn_model_desc *d, tfn__spot at)
 {
     tfn_scale_kind kind;
@@ -11915,11 +11955,12 @@ static bool tfn__skip_is_one(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn_scale_rule s = tfn__join_at(d, at).skip;
     const float value = tfn__rule_value(d, &s, at);
-    const float unit = tfn__orf(s.unit, 1);
+    const float unit = tfn__unit_of(&s);
     if (tfn__spot_before(d, at).layer >= 0 || s.kind != TFN_SCALE_FOLDED) return false;
     return !(value < 1 || value > 1) && !(unit < 1 || unit > 1);
 }
 
+/* The profiled scale of the skip here is left out of a folded model. */
 static bool tfn__folds_profile(const tfn_model_desc *d, tfn__spot at)
 {
     if (!tfn__is_folded(d)) return false;
@@ -11980,17 +12021,18 @@ static bool tfn__unit_table(const tfn_model_desc *d, bool own)
 
 /* -- linear maps ------------------------------------------------------------------------------ */
 
-/* The matrix w (in, out) of this place as its linear map reads it: as it is, or reparameterized.
- * The ends of a model are like the stack beside them. */
+/* The matrix w (in, out) of this place as its linear map reads it: as it is, or gamma/sigma w with
+ * sigma near its largest singular value (sigmaReparam, Zhai 2023), which a folded model has
+ * multiplied out. The ends of a model are like the stack beside them. */
 static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int part, int32_t in,
                                 int32_t out)
 {
     const tfn_model_desc *d = b->d;
-    const bool encoder = at.stack == TFN__IN_ENCODER || d->arch == TFN_ARCH_ENCODER;
-    const tfn__spot stack = tfn__spot_of_stack(encoder ? TFN__IN_ENCODER : TFN__IN_DECODER);
+    tfn__spot stack = tfn__last_stack(d);
     tfn_var gamma;
     tfn_var u;
     tfn_var v;
+    if (at.stack != TFN__NO_STACK) stack = tfn__spot_of_stack(at.stack);
     if (!tfn__has(d, stack, TFN_TOPOLOGY_SIGMA_REPARAM) || d->folded) return w;
     gamma = tfn__weight_of(b, at, part, TFN__GAMMA, 1, 1, 1);
     u = tfn__weight_of(b, at, part, TFN__SIGMA_U, 1, in, 0);
@@ -11998,8 +12040,9 @@ static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int pa
     return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
-/* act(x W + b). The function stands apart where the sum is wanted as a value of its own: LSUV looks
- * at it, half precision rounds it. */
+/* act(x W + b), x (rows, in), W (in, out). The matrix is made before the bias and the bias before
+ * sigma's parts: that is their order in the flat vector. The function stands apart where the sum is
+ * wanted as a value of its own: LSUV looks at it, half precision rounds it. */
 static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t in,
                                  int32_t out, tfn_activation_kind act)
 {
@@ -12018,7 +12061,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
 
 /* -- norms: the row's, with its parameters ---------------------------------------------------- */
 
-/* Of a model or, where its norm wants another one, of the norm. */
+/* The model's option first, then what the norm's paper has, then 1e-5. */
 static float tfn__eps_of(const tfn_model_desc *d, const tfn_norm_rule *norm)
 {
     return tfn__orf(d->norm_eps, tfn__orf(norm->eps, (float)1e-5));
@@ -12161,12 +12204,13 @@ static tfn_var tfn__apply_norm_of(tfn__builder *b, tfn__spot at, tfn_var x, int 
     return tfn_scale(b->t, x, gain);
 }
 
+/* The norm of whole rows. */
 static tfn_var tfn__apply_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part)
 {
     return tfn__apply_norm_of(b, at, x, part, tfn__need(b->t, "norm", x)->cols);
 }
 
-/* Rows of `cols` columns of length 1. */
+/* x/|x| of each `cols` columns, with |x| at least 1e-12 as PyTorch's normalize has it. */
 static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 {
     const tfn_norm_args l2 = tfn__plain_norm(TFN_NORM_L2, (float)1e-12);
@@ -12183,15 +12227,14 @@ typedef struct tfn__flow {
     tfn_var side;                        /* ResiDual's second stream, or none */
 } tfn__flow;
 
-/* The value of a learned scale: what is stored, times its unit. */
+/* The value of a learned scale: what is stored, times its unit. An optimizer that moves a weight by
+ * the learning rate moves the value by as many units (nGPT, section 2.5). */
 static tfn_var tfn__scale_weight(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
                                  int kind, int32_t cols)
 {
     const float start = tfn__rule_value(b->d, s, at);
-    float unit = 1;
-    tfn_var stored;
-    if (TFN__ALL) unit = tfn__orf(s->unit, 1);
-    stored = tfn__weight_of(b, at, part, kind, 1, cols, start / unit);
+    const float unit = tfn__unit_of(s);
+    const tfn_var stored = tfn__weight_of(b, at, part, kind, 1, cols, start / unit);
     return tfn__multiple(b->t, stored, unit);
 }
 
@@ -12199,7 +12242,7 @@ static tfn_var tfn__scale_weight(tfn__builder *b, tfn__spot at, const tfn_scale_
 static tfn_var tfn__scale_factor(tfn__builder *b, tfn__spot at, const tfn_scale_rule *s, int part,
                                  int32_t cols)
 {
-    if (!TFN__ALL && tfn__is_special_scale(s)) return tfn__none;
+    if (tfn__is_refused_scale(s)) return tfn__none;
     switch (s->kind) {
     case TFN_SCALE_LEARNED:
         return tfn__scale_weight(b, at, s, part, TFN__GAIN, 1);
@@ -12229,7 +12272,7 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn__spot at, tfn_var x, const 
     return tfn_scale(b->t, x, factor);
 }
 
-/* The gate of GPAS, one a layer. */
+/* The gate of GPAS: x - SiLU(q) sg(x), sg without gradient, one learned q a layer. */
 static tfn_var tfn__apply_gate(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn__spot layer = tfn__layer_of(at);
@@ -12241,11 +12284,11 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u);
 
 /* What the branch begins with. */
-static tfn_var tfn__source_of(tfn__builder *b, const tfn_join *join, const tfn__flow *flow)
+static tfn_var tfn__read_source(tfn__builder *b, const tfn_join *join, const tfn__flow *flow)
 {
-    if (!TFN__ALL) return flow->x;
-    if (join->source == TFN_SOURCE_LAYER) return flow->x0;
-    if (join->source != TFN_SOURCE_FIRST) return flow->x;
+    const tfn_source source = tfn__source_of(join);
+    if (source == TFN_SOURCE_LAYER) return flow->x0;
+    if (source != TFN_SOURCE_FIRST) return flow->x;
     if (!flow->first.id)
         return tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "the first sub-layer of a layer "
                                "cannot read what the first one read", 0, 0);
@@ -12256,7 +12299,7 @@ static tfn_var tfn__source_of(tfn__builder *b, const tfn_join *join, const tfn__
 static tfn_var tfn__branch_input(tfn__builder *b, tfn__spot at, const tfn_join *join,
                                  tfn__flow *flow, tfn_var *normed)
 {
-    tfn_var u = tfn__source_of(b, join, flow);
+    tfn_var u = tfn__read_source(b, join, flow);
     float in;
     if (join->norm_in) u = tfn__apply_norm(b, at, u, TFN__PART_NORM_IN);
     *normed = u;
@@ -12288,7 +12331,8 @@ static tfn_var tfn__interpolate(tfn__builder *b, tfn__spot at, const tfn_join *j
     return tfn_add(b->t, x, p, 1, constant);
 }
 
-/* skip * x + out * p. The second stream gets the scaled branch, too. */
+/* skip * x + out * p. Constants are numbers of the sum, no operation of their own; learned scales
+ * are. ResiDual's second stream y = side_scale (x_0 + sum of all p) gets the scaled branch, too. */
 static tfn_var tfn__join_sum(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn__flow *flow,
                              tfn_var x, tfn_var p)
 {
@@ -12312,7 +12356,7 @@ static tfn_var tfn__finish_sum(tfn__builder *b, tfn__spot at, const tfn_join *jo
                                tfn_var x0)
 {
     const bool extra = join->extra.kind != TFN_SCALE_NONE;
-    const bool last = TFN__ALL && join->extra_last;
+    const bool last = tfn__has_last_extra(join);
     float scale = 1;
     if (extra) x0 = tfn__apply_scale(b, at, x0, &join->extra, TFN__PART_EXTRA, &scale);
     if (extra && !last) z = tfn_add(b->t, z, x0, 1, scale);
@@ -12331,14 +12375,15 @@ static tfn_var tfn__skip_of(const tfn_join *join, const tfn__flow *flow, tfn_var
     return flow->x;
 }
 
-/* One sub-layer: the join at the head of this section. */
+/* One sub-layer: the join at the head of this section, from left to right. The points that can be
+ * watched stand between its steps. */
 static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 {
     const tfn_join join = tfn__join_at(b->d, at);
     tfn_var normed;
     tfn_var p;
     tfn_var z;
-    if (!TFN__ALL && tfn__is_special(&join)) {
+    if (tfn__is_refused(&join)) {
         tfn__tape_error(b->t, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
         return;
     }
@@ -12398,7 +12443,9 @@ static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_
     return tfn_scale(b->t, q, tfn__multiple(b->t, by, root));
 }
 
-/* The norm of queries (part Q_NORM) or keys. */
+/* The norm of queries (part Q_NORM) or keys: the model's own norm of each head or of all heads side
+ * by side (OLMo 2), or length 1 with a learned temperature, which queries alone get: their product
+ * has it once. */
 static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part,
                                   tfn_qk_norm form)
 {
@@ -12446,6 +12493,7 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     return x;
 }
 
+/* Values (B*T, C/H * kv_heads): projected, by one form normalized. */
 static tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -12481,7 +12529,9 @@ static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
     return tfn__apply_norm(b, encoder, mean, TFN__PART_FINAL_NORM);
 }
 
-/* softmax(q k / sqrt(D)) v of u with itself, or with the memory: in decoding, against a cache. */
+/* softmax(q k^T / sqrt(D)) v for each head, of u with itself or with the memory, by the lengths of
+ * the sentences that k and v come from. In decoding keys and values of the past are in a cache:
+ * those of the memory since decoding began, the others are appended by this step. */
 static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -12508,6 +12558,13 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
                          d->attention_dropout);
 }
 
+/* Scores s of an attention become c tanh(s/c), c > 0 (Gemma 2); the node has c as its second
+ * number. */
+static void tfn__cap_scores(tfn__builder *b, tfn_var y)
+{
+    if (y.id) b->t->nodes[y.id].number[1] = b->d->attention_cap;
+}
+
 /* A learned scale for each head: of blocks of columns. */
 static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
 {
@@ -12521,10 +12578,10 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
     const tfn_model_desc *d = b->d;
     const tfn_var q = tfn__project(b, at, u, true, at.sub == TFN_SUBLAYER_SELF_ATTENTION);
     tfn_var y = tfn__attend(b, at, q, u);
-    if (y.id) b->t->nodes[y.id].number[1] = d->attention_cap;
+    tfn__cap_scores(b, y);
     if (tfn__has_head_scale(join, TFN_HEAD_SCALE_BEFORE) && !tfn__folds_head_scale(d, at))
         y = tfn__scale_heads(b, at, y);
-    if (tfn__normalizes_inner(join)) y = tfn__apply_norm(b, at, y, TFN__PART_NORM_O);
+    if (tfn__has_inner_norm(join)) y = tfn__apply_norm(b, at, y, TFN__PART_NORM_O);
     y = tfn__apply_linear(b, at, y, TFN__PART_O, d->width, tfn__stream(d), TFN_ACTIVATION_IDENTITY);
     if (tfn__has_head_scale(join, TFN_HEAD_SCALE_AFTER) && !d->folded)
         y = tfn__scale_heads(b, at, y);
@@ -12554,7 +12611,8 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, 
     return tfn_activation(b->t, h, act);
 }
 
-/* f(u W_1) * (u W_3), f = GELU or SiLU (Shazeer 2020) */
+/* f(u W_1) * (u W_3), f = GELU or SiLU (GEGLU, SwiGLU: Shazeer 2020). The gate is recorded before
+ * the other factor. */
 static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
     const bool gelu = b->d->activation == TFN_ACTIVATION_GEGLU;
@@ -12563,7 +12621,8 @@ static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *
     return tfn_glu(b->t, gate, up, gelu ? TFN_ACTIVATION_GELU : TFN_ACTIVATION_SILU);
 }
 
-/* F(u) = N(h) W_2, h the hidden units. */
+/* F(u) = (Drop(h) - s) W_2, h the hidden units (B*T, F): with the inner norm between, and Fixup's
+ * shift s. */
 static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
@@ -12573,7 +12632,7 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
     else
         h = tfn__hidden(b, at, join, u, TFN__PART_W1, d->activation);
     h = tfn_dropout(b->t, h, d->activation_dropout);
-    if (tfn__normalizes_inner(join)) h = tfn__apply_norm(b, at, h, TFN__PART_NORM_2);
+    if (tfn__has_inner_norm(join)) h = tfn__apply_norm(b, at, h, TFN__PART_NORM_2);
     if (tfn__shifts(join) && !d->folded)
         h = tfn_shift(b->t, h, tfn__gain_at(b, at, TFN__PART_SHIFT_2, 1, 0), -1);
     return tfn__apply_linear(b, at, h, TFN__PART_W2, d->ffn, tfn__stream(d),
@@ -12582,7 +12641,8 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
 
 /* -- embeddings: from ids or frames to x_0 ---------------------------------------------------- */
 
-/* The embedding of this stack's tokens: one for all stacks, or the source's own. */
+/* The embedding (V, C) of this stack's tokens: one for all stacks, or the source's own. The shared
+ * one is recorded by the first that reads it, and the output may be tied to it. */
 static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
@@ -12784,6 +12844,7 @@ static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, t
     return x;
 }
 
+/* One layer: its sub-layers, one after the other on the stream. */
 static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 {
     const tfn__subs o = tfn__subs_of(b->d, at);
@@ -12814,8 +12875,9 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow 
     return tfn__apply_norm(b, at, x, TFN__PART_FINAL_NORM);
 }
 
-/* A stack, from its ids to its output (B*T, C). Layers are counted to the tape, which says in
- * errors where they are; those that are computed again are segments, from 1 in both stacks. */
+/* A stack, from its ids to its output (B*T, C): embedding, layers, end. The tape is told the layer,
+ * which errors name. With desc.recompute each layer is a segment whose values the backward computes
+ * again, numbered from 1 through both stacks. */
 static tfn_var tfn__build_stack(tfn__builder *b, int stack)
 {
     const tfn_model_desc *d = b->d;
@@ -12864,7 +12926,7 @@ static void tfn__build_table(tfn__builder *b)
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
 
-/* Of the first position: tanh(x W_p) W_c, (B, classes). */
+/* Classes of a sentence from its first position, as BERT has it: tanh(x W_p) W_c, (B, classes). */
 static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -12895,7 +12957,7 @@ static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
                                          b->logits[0], b->logits[1], b->logits[2]));
 }
 
-/* x E^T with the embedding, or x W with a matrix of its own: (B*T, V). */
+/* x E^T with the embedding (Press & Wolf 2017), or x W with a matrix of its own: (B*T, V). */
 static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -12914,13 +12976,11 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     const tfn__spot at = tfn__spot_of_model();
-    const bool encoder = d->arch == TFN_ARCH_ENCODER;
-    const tfn__spot stack = tfn__spot_of_stack(encoder ? TFN__IN_ENCODER : TFN__IN_DECODER);
     const float root = TFN__SQRT((float)d->width);
     if (d->head == TFN_HEAD_SEQUENCE) return tfn__classify(b, x);
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
     x = tfn__word_logits(b, x);
-    if (tfn__has(d, stack, TFN_TOPOLOGY_LOGIT_SCALE)) {
+    if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) {
         const tfn_var s = tfn__gain_at(b, at, TFN__PART_LOGIT_SCALE, d->vocab, 1 / root);
         x = tfn_scale(b->t, x, tfn__multiple(b->t, s, root));
     }
@@ -12953,15 +13013,14 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 #endif
 
 /* The whole model on one tape: *logits, and the loss per row, which a build without training has
- * not. */
+ * not. What is kept stays readable after a run: logits of the tape that infers, and the loss. */
 static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 {
     const bool two = b->d->arch == TFN_ARCH_ENCODER_DECODER;
-    const bool encoder = b->d->arch == TFN_ARCH_ENCODER;
     tfn_var x;
     tfn__build_table(b);
     if (two) b->memory = tfn__build_stack(b, TFN__IN_ENCODER);
-    x = tfn__build_stack(b, encoder ? TFN__IN_ENCODER : TFN__IN_DECODER);
+    x = tfn__build_stack(b, tfn__last_stack(b->d).stack);
     x = tfn__build_logits(b, x);
     *logits = x;
     if (!b->t->training) tfn_keep(b->t, x);
@@ -13377,7 +13436,8 @@ static void tfn__divide_rows(const tfn_model *m, const tfn__weight *matrix, cons
         for (int32_t c = 0; c < matrix->cols; c++) p[c] /= unit * w[r];
 }
 
-/* One can divide by unit*w and get normal numbers. */
+/* One can divide by unit*w and get normal numbers: 0, infinities and NaN are refused, and what is
+ * near enough to 0 for weights to overflow. */
 static bool tfn__divides(const float *w, int32_t count, float unit)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -13422,7 +13482,8 @@ static void tfn__fold_skip(const tfn_model *m, tfn__spot at, const float *w, flo
 /* The unit in which the skip of a sub-layer is stored. */
 static float tfn__skip_unit(const tfn_model_desc *d, tfn__spot at)
 {
-    return tfn__orf(tfn__join_at(d, at).skip.unit, 1);
+    const tfn_join j = tfn__join_at(d, at);
+    return tfn__unit_of(&j.skip);
 }
 
 /* Admin in its folded form: after profiling the scales of skips go into the weights where they can,
@@ -13444,6 +13505,8 @@ static void tfn__fold_skips(tfn_model *m)
 
 /* -- one sub-layer ---------------------------------------------------------------------------- */
 
+/* What the functions of a sub-layer get: both models, and where they are. Numbers are read from the
+ * trained model (old) and changed in the folded one (new), which begins as its copy. */
 typedef struct tfn__folding {
     tfn_model       *to;
     const tfn_model *from;
@@ -13528,7 +13591,7 @@ static double tfn__old_scale(const tfn__folding *f, const tfn_scale_rule *s, int
     case TFN_SCALE_FOLDED:    kind = TFN__FOLDED_SCALE; break;
     default:                  break;
     }
-    return tfn__old_at(f->from, at, part, kind, i, 1) * (double)tfn__orf(s->unit, 1);
+    return tfn__old_at(f->from, at, part, kind, i, 1) * (double)tfn__unit_of(s);
 }
 
 /* Channel i of u, which F reads: norm, scale, shift. */
@@ -13564,7 +13627,8 @@ static void tfn__fold_inner(const tfn__folding *f, int last)
     }
 }
 
-/* Columns of a matrix or vector times out/skip, the branch's scale in the sum over the skip's. */
+/* Columns of a matrix or vector times out/skip, the branch's scale in the sum over the skip's: F(u)
+ * has its bias scaled like its matrix. */
 static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
 {
     const bool out = tfn__folds_out(&f->to->desc, f->at);
@@ -13581,7 +13645,7 @@ static void tfn__fold_columns(const tfn__folding *f, int part, int kind)
     }
 }
 
-/* The scale a head behind W_O: of blocks of its columns. */
+/* The scale a head behind W_O: of blocks of its columns, C/H of them a head. */
 static void tfn__fold_head_scale_after(const tfn__folding *f, int kind)
 {
     const tfn__weight *w;
@@ -13623,7 +13687,7 @@ static const tfn__weight *tfn__skip_to_fold(const tfn__folding *f)
     return tfn__weight_in(f->from, f->at, TFN__PART_SKIP, kind);
 }
 
-/* Fixup's shift of the hidden units. */
+/* Fixup's shift of the hidden units: u W_1 + b - s. */
 static void tfn__fold_shift_1(const tfn__folding *f)
 {
     const float shift = (float)tfn__old(f, TFN__PART_SHIFT_1, TFN__GAIN, 0, 0);
@@ -13633,6 +13697,8 @@ static void tfn__fold_shift_1(const tfn__folding *f)
     for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
 }
 
+/* All that folds at one sub-layer. Each step multiplies rows or columns of other weights, or rows
+ * after columns of the same, so that their order changes rounding only; it stays as it is. */
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -13667,6 +13733,7 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
 
 /* -- the two models must be the same function ------------------------------------------------- */
 
+/* The same numbers, compared as such: -0 is 0 here. */
 static bool tfn__same_scale(const tfn_scale_rule *a, const tfn_scale_rule *b)
 {
     const float x[] = { a->value, a->n, a->m, a->layer, a->unit };
@@ -13704,6 +13771,7 @@ static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int
     return true;
 }
 
+/* Options are compared by their bytes, which the resolver has copied from the caller's. */
 #define TFN__SAME(field)                                                                           \
     { #field, offsetof(tfn_model_desc, field), sizeof(((tfn_model_desc *)0)->field) }
 static bool tfn__same_bytes(const char *a, const char *b, size_t n)
@@ -13740,6 +13808,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     return NULL;
 }
 
+/* `to` is folded, `from` is not, and all else is the same. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__other_option(&to->desc, &from->desc);
@@ -13865,6 +13934,8 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
     }
 }
 
+/* Check all, copy, fold. sigma is of the matrices as they were trained, so it comes first; the
+ * centring changes what the sub-layers' folds have written, so it comes last. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;
@@ -13897,11 +13968,20 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 #endif /* TFN__IMPLEMENTING */
 /* >> model */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* A model is one block of memory: the table of weights, the recorded tapes (metadata), and regions
- * of floats: parameters with the running state behind them, gradients, moments, workspace. The size
- * is found by the code that lays the block out, run once with an arena that only counts floats. A
- * step is a forward and backward of the training tape for each micro-batch, then one update of the
- * flat vectors; evaluation and logits run the other tape. */
+/* A model is one block of memory:
+ *
+ *     table of weights | infer: its tape and plan | train: its tape and plan      metadata
+ *     parameters, state | rounded copy | gradients | moments | before | tables | workspace | ids
+ *
+ * The first line is real memory in every pass; what records and plans a tape beyond what the tape
+ * keeps is given back and lies under the second line. That is regions of floats, 64-byte aligned,
+ * each of which the caller can put elsewhere or does not need: inference has no gradients, moments
+ * and `before`. Gradients and moments are as long as the parameters and in their order, so that an
+ * optimizer, a norm or an all-reduce is one loop over a flat vector. tfn_model_size and
+ * tfn_model_init run the same code, the first with an arena that only counts the floats.
+ *
+ * A step is a forward and backward of the tape `train` for each micro-batch, then one update;
+ * evaluation and logits run the tape `infer`, which has no backward and needs less workspace. */
 
 /* -- one block of memory ---------------------------------------------------------------------- */
 
@@ -13937,6 +14017,7 @@ enum {
     TFN__LAYERS_OF_ENDS = 2             /* the ends of a stack have no more nodes than these */
 };
 
+/* Rows of the table of weights. */
 static int64_t tfn__weight_bound(const tfn_model_desc *d)
 {
     int64_t each = TFN__WEIGHTS_OF_LAYER;
@@ -13944,7 +14025,8 @@ static int64_t tfn__weight_bound(const tfn_model_desc *d)
     return each * ((int64_t)d->layers + d->decoder_layers) + TFN__WEIGHTS_OF_ENDS;
 }
 
-/* Those that mix layers read all layers before them. */
+/* Nodes of a tape, with probes. Stacks that mix layers have a node for each layer that a layer
+ * reads, the layers of a decoder one for each of the encoder. */
 static int64_t tfn__node_bound(const tfn_model_desc *d)
 {
     const int64_t n = d->layers + TFN__LAYERS_OF_ENDS;
@@ -13991,6 +14073,7 @@ static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k
     return TFN_OK;
 }
 
+/* One of the two tapes: the whole model, for the most rows that the options allow. */
 static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_tape *t,
                               bool training, tfn_var *logits, tfn_var *loss)
 {
@@ -14005,7 +14088,8 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
     if (tfn__tape_end(t, a, m->kernels, d) != TFN_OK) m->error = t->error;
 }
 
-/* The metadata: the table of weights and the tapes. */
+/* The metadata: the table of weights and the tapes. The tape `infer` is recorded first and makes
+ * the weights; `train` finds them, and has what training alone has: dropout, probes. */
 static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 {
     const size_t bound = (size_t)tfn__weight_bound(&m->desc);
@@ -14071,7 +14155,9 @@ static int64_t tfn__before_floats(const tfn_model *m)
     return m->buffer_floats + m->param_floats;
 }
 
-/* The data: regions of floats, only counted in the size pass. */
+/* The data: regions of floats, only counted in the size pass. The two tapes never run at once, so
+ * that one workspace serves both. Half precision computes with a rounded copy of the parameters;
+ * the state behind them is never rounded. */
 static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 {
     const tfn_model_desc *d = &m->desc;
@@ -14099,7 +14185,8 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
         m->words = tfn__take_ids(a, tfn__mul(6 * (size_t)d->batch, (size_t)d->context), &m->error);
 }
 
-/* Size and init run this: once with data that is only counted, once for real. */
+/* Size and init run this: once with data that is only counted, once for real. Returns the bytes of
+ * a block at any address, with the slack to align it; 0 after an error, which is in m->error. */
 static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, size_t size, bool real)
 {
     tfn__arena a = tfn__arena_in(mem, mem ? size : 0);
@@ -14116,6 +14203,8 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     return m->memory.total + TFN__ALIGN - 1;
 }
 
+/* In closed form, since nothing was recorded yet: the table, two tapes while they are recorded, and
+ * the slack of their alignment. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
@@ -14145,13 +14234,15 @@ static void tfn__fill_table(tfn_model *m)
                             d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ);
 }
 
+/* A region that a model does not have is NULL. */
 static void tfn__clear(float *p, int64_t floats)
 {
     if (p) TFNORM_MEMSET(p, 0, (size_t)floats * sizeof(float));
 }
 
-/* Parameters and state as a new model has them. Tensors are padded to 16 floats: the padding is 0
- * and stays 0, so that sums over the flat vector may include it. */
+/* Parameters and state as a new model has them. Each weight draws from a stream of its own, keyed
+ * by its number, so that the order of drawing is free. Tensors are padded to 16 floats: the padding
+ * is 0 and stays 0, so that sums over the flat vector may include it. */
 static void tfn__init_weights(tfn_model *m)
 {
     tfn__clear(m->params, m->param_floats + m->buffer_floats);
@@ -14163,6 +14254,8 @@ static void tfn__init_weights(tfn_model *m)
 #endif
 }
 
+/* The layout is made first and compared with the block then: what it wrote until there is metadata
+ * within the block. */
 TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, void *mem,
                                      size_t size)
 {
@@ -14197,6 +14290,7 @@ static void tfn__free(void *mem, size_t size, void *user)
     free(mem);
 }
 
+/* NULL for nothing, too: a size of 0 is an error that was reported already. */
 static void *tfn__allocate(tfn_model *m, const tfn_allocator *a, size_t size)
 {
     void *mem;
@@ -14220,6 +14314,8 @@ static size_t tfn__allocated_size(tfn_model *m, const tfn_model_desc *desc, cons
     return bytes;
 }
 
+/* Scratch, size, block, init. m->mem is set last: tfn_model_init clears the model. A model whose
+ * init fails has its block, which tfn_model_free gives back. */
 TFNORM_API tfn_status tfn_model_new(tfn_model *m, const tfn_model_desc *desc,
                                     const tfn_allocator *allocator)
 {
@@ -14254,6 +14350,12 @@ TFNORM_API void tfn_model_free(tfn_model *m)
 #endif
 
 /* -- batches ---------------------------------------------------------------------------------- */
+
+/* A batch is arrays of the caller's: tokens (B, T), targets (B, T) or (B), lengths (B), those of a
+ * source, segments (B, T). Padding is on the right, beyond the lengths, and is not read: neither
+ * checked nor computed. Ids index tables, so that each is checked, before a call changes anything;
+ * an error of a batch (TFN_BAD_BATCH) concerns its call alone. Then the arrays are bound to the
+ * slots of the run, and forgotten when the call returns. */
 
 /* Ids of sentences (batch, time), and of those with lengths what is no padding: all below `most`,
  * and none below 0 unless such are ignored. The error has the value of the first that is not. */
@@ -14291,6 +14393,7 @@ static int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
     return (time - 3) / 4;
 }
 
+/* Frames (batch, source_time, bands) are numbers, any of which is legal. */
 static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     if (!x->frames) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no frames", 0, 0);
@@ -14326,6 +14429,7 @@ static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
     return tfn__larger_of(source, target);
 }
 
+/* Within what the tapes were planned for. */
 static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     const int64_t rows = tfn__batch_rows(d, x);
@@ -14346,7 +14450,8 @@ static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_
         tfn__check_ids(e, text, x->targets, x->batch, x->time, x->lengths, d->vocab, true);
 }
 
-/* A batch that does not fit is refused before anything is touched; the model goes on. */
+/* A batch that does not fit is refused before anything is touched; the model goes on. Sizes come
+ * first: ids are read only as far as they are known to be there. */
 static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x,
                              bool targets)
 {
@@ -14366,7 +14471,8 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     return e->status == TFN_OK;
 }
 
-/* Lengths of sources are copied, in positions, if there is room for them. */
+/* The caller's arrays become the inputs of a run. Lengths of sources are copied, in positions, if
+ * there is room for them: the model of frames and the decoder have it. */
 static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, int32_t *lengths)
 {
     r->batch = x->batch;
@@ -14387,7 +14493,7 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[TFN_INT_SOURCE_LENGTHS] = lengths;
 }
 
-/* Nothing that a call was given is kept when it returns. */
+/* Nothing that a call was given is kept when it returns: the caller may free its arrays. */
 static void tfn__unbind(tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++) {
@@ -14479,6 +14585,16 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 
 /* -- one step --------------------------------------------------------------------------------- */
 
+/* A step of training is, over `micro_batches` calls of tfn_model_step:
+ *
+ *     before the first     copy the running statistics; a new model profiles itself
+ *     each                 forward, sum of the loss, backward into the gradients (store, then add)
+ *     after the last       norm of the gradient; update, loss scale, or all as it was before
+ *
+ * The loss is a sum over targets, 1/targets is applied once, in the update: so a step of several
+ * micro-batches weighs each target alike, however many there are in each. */
+
+/* Nothing may be copied from or to NULL, not even 0 floats. */
 static void tfn__copy_floats(float *to, const float *from, int64_t floats)
 {
     if (floats > 0) TFNORM_MEMCPY(to, from, (size_t)floats * sizeof(float));
@@ -14492,7 +14608,7 @@ static void tfn__begin_update(tfn_model *m)
     tfn__copy_floats(m->before, m->run.buffers, m->buffer_floats);
 }
 
-/* Where a profile keeps the parameters that it changes. */
+/* Where a profile keeps the parameters that it changes: see tfn__copy_in_moments. */
 static float *tfn__params_before(const tfn_model *m)
 {
     if (tfn__copy_in_moments(m)) return m->moments;
@@ -14554,6 +14670,7 @@ static void tfn__sum_loss(const tfn_model *m, const tfn_tape *t, tfn_var loss, d
     if (n->op == TFN__OP_LOSS) *nll = tfn__sum_targets(m, m->run.work + n->saved[0] + 2*rows);
 }
 
+/* Neither infinite nor NaN: for these x - x is NaN. */
 static bool tfn__finite(double x) { return x - x >= 0; }
 
 /* Sums over targets become means. */
@@ -14569,6 +14686,8 @@ static void tfn__report(tfn_report *r, double loss, double nll, int64_t tokens, 
     r->culprit = -1;
 }
 
+/* The loss of a batch on the tape `infer`: no dropout, statistics of batches as training left
+ * them. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     double loss;
@@ -14641,7 +14760,9 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     return u;
 }
 
-/* The optimizer is one loop over the flat vectors, a run of tensors of one group at a time. */
+/* The optimizer is one loop over the flat vectors, a run of tensors of one group at a time: those
+ * with weight decay, as matrices have it, and those without. The first moment is a flat vector, the
+ * second one behind it; an optimizer that keeps fewer does not read them. */
 static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     float *first = m->moments;
@@ -14719,7 +14840,8 @@ static void tfn__close_profile(tfn_model *m)
     m->profile_open = false;
 }
 
-/* All is as before the update began, the profile included. */
+/* All is as before the update began: statistics, and where its profile had changed them, the
+ * parameters. Gradients are not restored, the next update stores new ones. */
 static void tfn__undo_update(tfn_model *m)
 {
     tfn__copy_floats(m->run.buffers, m->before, m->buffer_floats);
@@ -14793,7 +14915,8 @@ static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
     return status;
 }
 
-/* Of dropout: seed, step, micro-batch. */
+/* The key of this forward's dropout: seed, step, micro-batch. A resumed run draws the same
+ * masks. */
 static tfn_key tfn__step_key(const tfn_model *m)
 {
     tfn_key key = tfn_key_fold(tfn_key_make(m->desc.seed), 2);
@@ -14802,6 +14925,11 @@ static tfn_key tfn__step_key(const tfn_model *m)
 }
 
 /* -- data-dependent initialization: forwards of the training tape, watched by probes ---------- */
+
+/* LSUV changes one matrix at a time, in the order of the flat vector, until its output has variance
+ * 1: a forward for each try. Admin needs one forward: each skip's scale is set when its probe is
+ * reached, from the variances of the branches before it, and what follows is computed with it. A
+ * model that has both does LSUV first, since it changes what Admin measures. */
 
 /* What the probe of this number watches. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
@@ -14893,6 +15021,7 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
     *ratio = (double)TFN__SQRT((float)((double)r * (double)r * variance + p->branch));
 }
 
+/* LSUV: the variance of the one output that is wanted. */
 static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
                               ptrdiff_t cols, bool backward)
 {
@@ -14903,6 +15032,8 @@ static void tfn__output_probe(void *user, int32_t id, const float *data, ptrdiff
     p->variance = tfn__variance_of(p->m, id, data);
 }
 
+/* A forward of the training tape with the batch that is bound, and our probe in the place of the
+ * user's. Dropout is as the first step will have it. */
 static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
 {
     tfn_run r = p->m->run;
@@ -14968,6 +15099,7 @@ static bool tfn__open_profile(tfn_model *m)
 /* A model that was neither profiled nor trained. */
 static bool tfn__is_new(const tfn_model *m) { return !m->profiled && !m->step && !m->micro; }
 
+/* The run passes the probe on from now on. */
 TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
 {
     if (!m) return TFN_NULL;
@@ -14979,6 +15111,8 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
     return TFN_OK;
 }
 
+/* The data-dependent start on a batch of the user's choice. Targets are ignored, so none need be
+ * given. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status = tfn__ready(m, batch, false);
@@ -14998,7 +15132,9 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* A step whose batch is bound: the first micro-batch stores gradients, the others add. */
+/* A step whose batch is bound: the first micro-batch stores gradients, the others add. A loss that
+ * is not finite has no backward: the update it belongs to is skipped anyway. Until the last
+ * micro-batch is in, the report is of this one. */
 static tfn_status tfn__step_bound(tfn_model *m, tfn_report *report)
 {
     double loss;
@@ -15040,6 +15176,7 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     return status;
 }
 #else
+/* A build without training has the names, and says what it lacks. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
     return tfn_model_step(m, batch, report);
@@ -15077,6 +15214,7 @@ TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 
 /* -- parameters by name, hash ----------------------------------------------------------------- */
 
+/* Everything about weight i; its name is written anew at each call, its data are the model's. */
 TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info)
 {
     const tfn__weight *w;
@@ -15098,6 +15236,8 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     return true;
 }
 
+/* The bits of all weights and state in their order, without the padding, mixed one after the other:
+ * two weights that change places change the hash. */
 TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
 {
     uint64_t hash = 0;
