@@ -19983,7 +19983,7 @@ enum {
     TFN__FIELD_TOPOLOGY                 /* a row, perhaps the user's own, by its name */
 };
 /* When a model must have the same value as the file: never, always, or to train on. */
-enum { TFN__MAY_DIFFER, TFN__SAME, TFN__SAME_TO_TRAIN };
+enum { TFN__MAY_DIFFER, TFN__SAME_ALWAYS, TFN__SAME_TO_TRAIN };
 
 /* How an option is called, what it is, and where it stands in tfn_model_desc. A new option is a row
  * here: a test finds those of tfn_model_desc that are missing. */
@@ -20005,53 +20005,53 @@ typedef struct tfn__field {
  * may differ (memory, the largest batch); what only a training step looks at may, too, where the
  * file is not trained on; threads and instruction set are the machine's, and are not saved. */
 static const tfn__field tfn__fields[] = {
-    TFN__FIELD(CHOICE, SAME, activation),
+    TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
-    TFN__FIELD(CHOICE, SAME, arch),
-    TFN__FIELD(REAL, SAME, attention_cap),
+    TFN__FIELD(CHOICE, SAME_ALWAYS, arch),
+    TFN__FIELD(REAL, SAME_ALWAYS, attention_cap),
     TFN__FIELD(REAL, SAME_TO_TRAIN, attention_dropout),
-    TFN__LATER(WHOLE, SAME, bands),
+    TFN__LATER(WHOLE, SAME_ALWAYS, bands),
     TFN__FIELD(WHOLE, MAY_DIFFER, batch),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
-    TFN__FIELD(WHOLE, SAME, classes),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
     TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
     TFN__FIELD(WHOLE, MAY_DIFFER, context),
-    TFN__LATER(WHOLE, SAME, cutoffs[0]),
-    TFN__LATER(WHOLE, SAME, cutoffs[1]),
+    TFN__LATER(WHOLE, SAME_ALWAYS, cutoffs[0]),
+    TFN__LATER(WHOLE, SAME_ALWAYS, cutoffs[1]),
     TFN__FIELD(REAL, SAME_TO_TRAIN, decay),
     TFN__LATER(BOOL, SAME_TO_TRAIN, decay_all),
-    TFN__FIELD(WHOLE, SAME, decoder_layers),
-    TFN__FIELD(NAME, SAME, decoder_norm),
-    TFN__FIELD(TOPOLOGY, SAME, decoder_topology),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, decoder_layers),
+    TFN__FIELD(NAME, SAME_ALWAYS, decoder_norm),
+    TFN__FIELD(TOPOLOGY, SAME_ALWAYS, decoder_topology),
     TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
     TFN__FIELD(REAL, SAME_TO_TRAIN, eps),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
-    TFN__FIELD(WHOLE, SAME, ffn),
-    TFN__FIELD(BOOL, SAME, folded),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, ffn),
+    TFN__FIELD(BOOL, SAME_ALWAYS, folded),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, half),
-    TFN__FIELD(CHOICE, SAME, head),
-    TFN__FIELD(WHOLE, SAME, heads),
+    TFN__FIELD(CHOICE, SAME_ALWAYS, head),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, heads),
     TFN__FIELD(NAME, SAME_TO_TRAIN, init),
-    TFN__FIELD(WHOLE, SAME, kv_heads),
-    TFN__FIELD(WHOLE, SAME, layers),
-    TFN__FIELD(REAL, SAME, logit_cap),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, kv_heads),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, layers),
+    TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
     TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, nesterov),
-    TFN__FIELD(BOOL, SAME, no_bias),
-    TFN__FIELD(NAME, SAME, norm),
-    TFN__FIELD(REAL, SAME, norm_eps),
-    TFN__LATER(REAL, SAME, norm_factor),
+    TFN__FIELD(BOOL, SAME_ALWAYS, no_bias),
+    TFN__FIELD(NAME, SAME_ALWAYS, norm),
+    TFN__FIELD(REAL, SAME_ALWAYS, norm_eps),
+    TFN__LATER(REAL, SAME_ALWAYS, norm_factor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
-    TFN__FIELD(CHOICE, SAME, position),
-    TFN__FIELD(CHOICE, SAME, qk_norm),
+    TFN__FIELD(CHOICE, SAME_ALWAYS, position),
+    TFN__FIELD(CHOICE, SAME_ALWAYS, qk_norm),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, radam),
     TFN__FIELD(NAME, SAME_TO_TRAIN, recipe),
     TFN__FIELD(BOOL, MAY_DIFFER, recompute),
-    TFN__FIELD(REAL, SAME, rotary_base),
-    TFN__FIELD(BOOL, SAME, scale_embedding),
+    TFN__FIELD(REAL, SAME_ALWAYS, rotary_base),
+    TFN__FIELD(BOOL, SAME_ALWAYS, scale_embedding),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.anchor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.decay_steps),
     TFN__LATER(BOOL, SAME_TO_TRAIN, schedule.fairseq),
@@ -20066,15 +20066,15 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.steps),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.warmup),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, seed),
-    TFN__FIELD(WHOLE, SAME, segments),
-    TFN__FIELD(BOOL, SAME, separate_source),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, segments),
+    TFN__FIELD(BOOL, SAME_ALWAYS, separate_source),
     TFN__FIELD(REAL, SAME_TO_TRAIN, smoothing),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, smoothing_kind),
     TFN__FIELD(WHOLE, MAY_DIFFER, source_context),
-    TFN__FIELD(TOPOLOGY, SAME, topology),
-    TFN__FIELD(BOOL, SAME, untied),
-    TFN__FIELD(WHOLE, SAME, vocab),
-    TFN__FIELD(WHOLE, SAME, width)
+    TFN__FIELD(TOPOLOGY, SAME_ALWAYS, topology),
+    TFN__FIELD(BOOL, SAME_ALWAYS, untied),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, vocab),
+    TFN__FIELD(WHOLE, SAME_ALWAYS, width)
 };
 enum {
     TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields,
@@ -20807,27 +20807,42 @@ TFN__SMALL_END
 
 /* -- the self-check: generated data, dropout on, every kind of kernel ------------------------ */
 
+/* A machine has the promised bits if a small model, trained for some steps, has the hash that
+ * TFN_BITS_HASH says. The sizes are odd on purpose: no row, width or head fills whole vectors or
+ * blocks, so that the ends of all loops run, too. What is generated here is part of the hash: a
+ * change of any number below changes it. */
 enum { TFN__CHECK_BATCH = 3, TFN__CHECK_TIME = 19, TFN__CHECK_VOCAB = 37, TFN__CHECK_STEPS = 20 };
 
+/* 6 MiB, of which every build needs less: the caller may have it as a static array. */
 TFNORM_API size_t tfn_selfcheck_size(void) { return (size_t)6 << 20; }
 
-/* Reverse a string of random symbols; sentences of different length, padded on the right. */
+/* One sentence of n tokens and its padding. The task is to write n random symbols backwards: token
+ * t is what should have been written before, 0 at the beginning. */
+static void tfn__check_sentence(tfn_key key, int32_t at, int32_t n, int32_t *source,
+                                int32_t *tokens, int32_t *targets)
+{
+    for (int32_t i = 0; i < n; i++) {       /* with a choice inside clang 14 -msimd128 never ends */
+        const uint64_t r = tfn_random_bits(key, (uint64_t)(at + i));
+        source[at + i] = 1 + (int32_t)(r % (TFN__CHECK_VOCAB - 1));
+    }
+    for (int32_t i = 0; i < n; i++) targets[at + i] = source[at + n - 1 - i];
+    tokens[at] = 0;
+    for (int32_t i = 1; i < n; i++) tokens[at + i] = targets[at + i - 1];
+    for (int32_t i = n; i < TFN__CHECK_TIME; i++) {
+        source[at + i] = 0;
+        tokens[at + i] = 0;
+        targets[at + i] = -1;               /* ignored */
+    }
+}
+
+/* Sentences of different length, padded on the right; other ones in each step. */
 static void tfn__check_data(int64_t step, int32_t *source, int32_t *tokens, int32_t *targets,
                             int32_t *lengths)
 {
-    tfn_key key = tfn_key_fold(tfn_key_make(20), (uint64_t)step);
+    const tfn_key key = tfn_key_fold(tfn_key_make(20), (uint64_t)step);
     for (int32_t b = 0; b < TFN__CHECK_BATCH; b++) {
-        int32_t n = TFN__CHECK_TIME - 5*b, at = b * TFN__CHECK_TIME;
-        lengths[b] = n;
-        for (int32_t i = 0; i < n; i++) {   /* with a choice inside clang 14 -msimd128 never ends */
-            uint64_t r = tfn_random_bits(key, (uint64_t)(at + i));
-            source[at + i] = 1 + (int32_t)(r % (TFN__CHECK_VOCAB - 1));
-        }
-        for (int32_t i = n; i < TFN__CHECK_TIME; i++) source[at + i] = 0;
-        for (int32_t i = 0; i < TFN__CHECK_TIME; i++) {
-            targets[at + i] = i < n ? source[at + n - 1 - i] : -1;
-            tokens[at + i] = i && i < n ? targets[at + i - 1] : 0;
-        }
+        lengths[b] = TFN__CHECK_TIME - 5*b;
+        tfn__check_sentence(key, b * TFN__CHECK_TIME, lengths[b], source, tokens, targets);
     }
 }
 
@@ -20848,7 +20863,9 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
     d.ffn = 70;
     d.position = TFN_POSITION_ROTARY;
     d.recipe = "rezero-post";
-    d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
+    d.dropout = (float)0.1;
+    d.attention_dropout = (float)0.1;
+    d.activation_dropout = (float)0.1;
     d.smoothing = (float)0.1;
     d.scale_embedding = true;
     d.schedule.kind = TFN_SCHEDULE_INVERSE_SQRT;
@@ -20861,24 +20878,38 @@ static tfn_model_desc tfn__check_desc(tfn_isa isa, int32_t threads)
 #ifdef TFN__THREADS
     d.threads = threads;
 #else
-    (void)threads;
+    (void)threads;                          /* there are none: as with one */
 #endif
     return d;
 }
 
+/* The hash after so many steps; 0: it could not be trained, as in builds without training. */
 TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t threads)
 {
 #ifdef TFNORM_NO_TRAINING
-    (void)mem, (void)size, (void)isa, (void)threads;
+    (void)mem;
+    (void)size;
+    (void)isa;
+    (void)threads;
     return 0;
 #else
-    int32_t source[TFN__CHECK_BATCH * TFN__CHECK_TIME], tokens[TFN__CHECK_BATCH * TFN__CHECK_TIME];
-    int32_t targets[TFN__CHECK_BATCH * TFN__CHECK_TIME], lengths[TFN__CHECK_BATCH];
-    tfn_model_desc desc = tfn__check_desc(isa, threads);      /* where there are none: of one */
+    int32_t source[TFN__CHECK_BATCH * TFN__CHECK_TIME];
+    int32_t tokens[TFN__CHECK_BATCH * TFN__CHECK_TIME];
+    int32_t targets[TFN__CHECK_BATCH * TFN__CHECK_TIME];
+    int32_t lengths[TFN__CHECK_BATCH];
+    const tfn_model_desc desc = tfn__check_desc(isa, threads);
     tfn_model m;
-    const tfn_batch batch = { tokens, targets, lengths, source, NULL, lengths, NULL,
-                              TFN__CHECK_BATCH, TFN__CHECK_TIME, TFN__CHECK_TIME };
+    tfn_batch batch;
     tfn_report report;
+    TFNORM_MEMSET(&batch, 0, sizeof batch);
+    batch.tokens = tokens;
+    batch.targets = targets;
+    batch.lengths = lengths;
+    batch.source = source;
+    batch.source_lengths = lengths;
+    batch.batch = TFN__CHECK_BATCH;
+    batch.time = TFN__CHECK_TIME;
+    batch.source_time = TFN__CHECK_TIME;
     if (tfn_model_init(&m, &desc, mem, size) != TFN_OK) return 0;
     for (int64_t step = 0; step < TFN__CHECK_STEPS; step++) {
         tfn__check_data(step, source, tokens, targets, lengths);
@@ -20889,76 +20920,96 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 }
 #endif /* TFN__IMPLEMENTING */
 /* >> end */
+/* No private macro is left for the program that includes this file, but for the lists and the
+ * enumerators' helpers of the api: they are needed again where the header comes first and the
+ * implementation later. Each stands under the section that defines it. */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-#undef TFN__IMPLEMENTING
+/* ground: what the compiler and the machine can do */
 #undef TFN__ALIGN
 #undef TFN__ALL
-#undef TFN__BACK
-#undef TFN__BLOCK
-#undef TFN__NOINLINE
-#undef TFN__EACH16
-#undef TFN__DURABLE
-#undef TFN__ENTRY
-#undef TFN__ANY
-#undef TFN__COUNT
 #undef TFN__EXTRA_NORMS
-#undef TFN__FIELD
-#undef TFN__FIELD_OF
-#undef TFN__LATER
-#undef TFN__GENERATE
-#undef TFN__GCC_FMA
-#undef TFN__HUGE
+#undef TFN__GOLDEN
+#undef TFN__IMPLEMENTING
 #undef TFN__INLINE
+#undef TFN__NEON
+#undef TFN__NOINLINE
+#undef TFN__POSIX
+#undef TFN__RESTRICT
+#undef TFN__SMALL
+#undef TFN__SMALL_END
+#undef TFN__SQRT
+#undef TFN__STATUS_TEXT
+#undef TFN__STDIO
+#undef TFN__THREADS
+#undef TFN__TRAINS
+#undef TFN__WASM
+#undef TFN__X86
+#undef TFN__X86_WIDE
+#undef TFN__YIELD
+/* math: constants of the functions */
+#undef TFN__GCC_FMA
 #undef TFN__LEAST
 #undef TFN__LEAST_ROOT
+#undef TFN__LLVM_FMA
 #undef TFN__LN2_HIGH
 #undef TFN__LN2_LOW
-#undef TFN__LLVM_FMA
+#undef TFN__PLAIN_FMA
+#undef TFN__TAIL
+#undef TFN__TAIL_LOG
+/* vmath: loops over lanes */
+#undef TFN__EACH16
+/* dense: products */
+#undef TFN__SPAN
+/* norms: rows in blocks */
+#undef TFN__BLOCK
+/* attention: strips of keys */
+#undef TFN__STEP
+#undef TFN__STRIP
+/* ffn: kinds of activations */
+#undef TFN__KINDS
+/* tape: the table of operations */
+#undef TFN__BACK
+#undef TFN__ENTRY
 #undef TFN__MORE_OPS
-#undef TFN__NEON
 #undef TFN__NODE_BYTES
 #undef TFN__NO_GRAD
 #undef TFN__OPS
 #undef TFN__OP_ENUM
 #undef TFN__OP_ROW
-#undef TFN__PARTS
-#undef TFN__PART_ENUM
-#undef TFN__NAME
-#undef TFN__KINDS
-#undef TFN__KIND_ENUM
-#undef TFN__PLAIN_FMA
-#undef TFN__POSIX
+#undef TFN__TAPE_SLACK
+/* options: ranges */
+#undef TFN__ANY
+#undef TFN__COUNT
+#undef TFN__HUGE
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
 #undef TFN__RANGE_OF
-#undef TFN__SAME
-#undef TFN__SPAN
+#undef TFN__SIDE
+#undef TFN__TINY
 #undef TFN__TRAINING_RANGES
-#undef TFN__RESTRICT
-#undef TFN__SMALL
-#undef TFN__SMALL_END
-#undef TFN__SQRT
+#undef TFN__VOCAB
+/* builder: names of parameters */
+#undef TFN__KIND_ENUM
+#undef TFN__NAME
+#undef TFN__PARTS
+#undef TFN__PART_ENUM
+/* fold: weights that fold */
+#undef TFN__SAME
+/* generate: options of generators */
+#undef TFN__GENERATE
+/* tokenize: options of tokenizers */
+#undef TFN__TOKENIZER
+/* files: calls of the system */
+#undef TFN__DURABLE
 #undef TFN__RENAME
 #undef TFN__SEEK
-#undef TFN__SIDE
-#undef TFN__STATUS_TEXT
-#undef TFN__STDIO
-#undef TFN__STEP
-#undef TFN__STRIP
 #undef TFN__SYNC
-#undef TFN__TAIL
-#undef TFN__TAIL_LOG
-#undef TFN__TAPE_SLACK
 #undef TFN__TELL
-#undef TFN__TINY
-#undef TFN__TOKENIZER
-#undef TFN__THREADS
-#undef TFN__TRAINS
-#undef TFN__VOCAB
-#undef TFN__WASM
-#undef TFN__X86
-#undef TFN__X86_WIDE
-#undef TFN__YIELD
+/* checkpoints: options as texts */
+#undef TFN__FIELD
+#undef TFN__FIELD_OF
+#undef TFN__LATER
+/* And the state of the compiler is what it was: see the ground section. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
