@@ -4122,6 +4122,19 @@ static int tfn__shift_form(const tfn_norm_args *p)
     if (tfn__norm_centered(p) && !p->detach_mean) return TFN__SHIFT_MEAN;
     return TFN__SHIFT_NONE;
 }
+
+/* The features that rstd is not of only scale by it: dx = rstd * g. */
+static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
+{
+    const float unit = p->offset ? (float)1 : (float)0;
+    for (ptrdiff_t c = row->count; c < row->n; c++) {
+        float g = row->dy[c];
+        if (row->gain) g = g * (unit + row->gain[c]);
+        g = row->rstd * g;
+        if (p->add) g = row->dx[c] + g;
+        row->dx[c] = g;
+    }
+}
 #endif
 
 #ifdef TFN__EXTRA_NORMS
@@ -4712,9 +4725,12 @@ static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const f
         TFN__UNROLL
         for (int r = 0; r < R; r++) {
             TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + r*cols + c, k), m[r]), s[r]);
-            if (gain && bias) v = TFN__FMA(g, v, b);
-            else if (gain) v = TFN__MUL(g, v);
-            else if (bias) v = TFN__ADD(v, b);
+            if (gain) {
+                if (bias) v = TFN__FMA(g, v, b);
+                else v = TFN__MUL(g, v);
+            } else if (bias) {
+                v = TFN__ADD(v, b);
+            }
             TFN__PUT(y + r*cols + c, v, k);
         }
     }
@@ -4877,18 +4893,14 @@ static float TFN__N(tfn__norm_divisor)(const tfn_norm_args *p, const tfn__norm_g
     return (float)row->count;
 }
 
-/* Any norm, any flags. Features beyond those that rstd is of have dx = rstd * g. */
-static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, const tfn__norm_group *row)
+/* Any norm, any flags. */
+static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, tfn__norm_group row)
 {
-    const float divisor = TFN__N(tfn__norm_divisor)(p, row);
-    const float unit = p->offset ? (float)1 : (float)0;
-    TFN__N(tfn__norm_gradient)(p, row, divisor, tfn__gain_form(p), tfn__shift_form(p));
-    for (ptrdiff_t c = row->count; c < row->n; c++) {
-        float d = row->rstd * row->dy[c];
-        if (row->gain) d = row->rstd * (row->dy[c] * (unit + row->gain[c]));
-        if (p->add) d = row->dx[c] + d;
-        row->dx[c] = d;
-    }
+    float divisor;
+    row.count = tfn__norm_count(p, row.n);
+    divisor = TFN__N(tfn__norm_divisor)(p, &row);
+    TFN__N(tfn__norm_gradient)(p, &row, divisor, tfn__gain_form(p), tfn__shift_form(p));
+    tfn__norm_rest(p, &row);
 }
 #endif
 
@@ -4999,7 +5011,8 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
         TFN__N(tfn__rms_rows)(p->y, p->mean, p->rstd, p->x, p->gain, p->rows, n, p->eps);
         return;
     }
-    for (ptrdiff_t r = 0, count = 1; r < rows; r += count) {
+    for (ptrdiff_t r = 0, count; r < rows; r += count) {
+        count = 1;
         if (p->kind == TFN_NORM_LAYER) count = tfn__min(rows - r, TFN__ABREAST);
         if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
@@ -5024,26 +5037,25 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
     const bool plain = !p->offset && !p->detach_mean && !p->detach_std && p->part <= 0;
-    tfn__norm_group row;
-    row.n = p->cols / groups;
-    row.count = tfn__norm_count(p, row.n);
-    if (row.n <= 0) return;
+    const ptrdiff_t n = p->cols / groups;
+    if (n <= 0) return;
     for (ptrdiff_t r = 0; r < p->rows; r++)
         for (ptrdiff_t g = 0; g < groups; g++) {
-            const ptrdiff_t at = r*p->cols + g*row.n;
+            const ptrdiff_t at = r*p->cols + g*n;
+            tfn__norm_group row;
             row.x = p->x + at;
             row.dy = p->dy + at;
             row.dx = p->dx + at;
-            row.gain = tfn__at(p->gain, g*row.n);
+            row.gain = tfn__at(p->gain, g*n);
+            row.n = n;
+            row.count = n;
             row.mean = tfn__bias_or_0(p->mean, r*groups + g);
             row.rstd = p->rstd[r*groups + g];
             if (plain && p->kind == TFN_NORM_LAYER)
-                TFN__N(tfn__norm_gradient)(p, &row, (float)row.n, TFN__GAIN_AS_IS,
-                                           TFN__SHIFT_MEAN);
+                TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_MEAN);
             else if (plain && p->kind == TFN_NORM_RMS)
-                TFN__N(tfn__norm_gradient)(p, &row, (float)row.n, TFN__GAIN_AS_IS,
-                                           TFN__SHIFT_NONE);
-            else TFN__N(tfn__norm_gradient_any)(p, &row);
+                TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_NONE);
+            else TFN__N(tfn__norm_gradient_any)(p, row);
         }
 }
 
