@@ -4090,6 +4090,7 @@ static ptrdiff_t tfn__norm_count(const tfn_norm_args *p, ptrdiff_t n)
     return n;
 }
 
+/* Kinds that take the mean away; the others leave it in. */
 static bool tfn__norm_centered(const tfn_norm_args *p)
 {
     return p->kind == TFN_NORM_LAYER || p->kind == TFN_NORM_CENTER || p->kind == TFN_NORM_ADA
@@ -4109,6 +4110,8 @@ typedef struct tfn__norm_group {
     float        rstd;
 } tfn__norm_group;
 
+/* Which of the forms above this norm has. A mean that counts as a constant (detach_mean, Xu et al.
+ * 2019) sends nothing back. */
 static int tfn__gain_form(const tfn_norm_args *p)
 {
     if (p->kind == TFN_NORM_ADA) return TFN__GAIN_ADA;
@@ -4152,7 +4155,7 @@ static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
     for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
 }
 
-/* Element c of a gain or a bias that may be absent. */
+/* Element c of a gain or a bias that may be absent; so may alpha and shift of DyT. */
 static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
 {
     if (!gain) return 1;
@@ -4162,14 +4165,6 @@ static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
 {
     if (!bias) return 0;
     return bias[c];
-}
-
-/* The sum of 16 lanes by the tree: lane i + lane i+8, then +4, +2, +1. */
-static float tfn__sum_lanes(float *lane)
-{
-    for (int half = 8; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) lane[i] += lane[i + half];
-    return lane[0];
 }
 
 /* -- norms of single values: y = gain * f(alpha*x + shift) + bias -- */
@@ -4201,7 +4196,8 @@ static double tfn__atan(double x)
     return x*sum + offset;
 }
 
-/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. */
+/* f(z) of the squashes that no kernel computes, and f'(z) in *derivative. Each is odd, rises with
+ * slope 1 or 2/pi at 0 and levels off at +-1. Behind the name: f; f'. */
 static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
 {
     static const double pi = 3.14159265358979323846;
@@ -4234,7 +4230,8 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
     }
 }
 
-/* erf'(z) = 2/sqrt(pi) exp(-z^2), the exponent kept where the kernel's exp is normal. */
+/* erf'(z) = 2/sqrt(pi) exp(-z^2). The exponent stops at -42, below which the result counts as 0
+ * anyway: an exp further down could be denormal. */
 static void tfn__erf_derivative(const tfn_kernels *k, float *derivative, const float *z,
                                 ptrdiff_t n)
 {
@@ -4290,7 +4287,7 @@ TFNORM_API void tfn_point_forward(const tfn_kernels *k, const tfn_point_args *p)
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* With g = dy*gain*f'(z): dx = alpha*g. */
+/* With g = dy*gain*f'(z): dx = alpha*g. f(z) is computed again: the forward saves nothing. */
 TFNORM_API void tfn_point_backward(const tfn_kernels *k, const tfn_point_args *p)
 {
     const float alpha = tfn__gain_or_1(p->alpha, 0);
@@ -4317,7 +4314,7 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
     tfn__start_chains(p->dalpha, 1, p->add_alpha);
     tfn__start_chains(p->dshift, 1, p->add_shift);
     for (ptrdiff_t r = 0; r < p->rows; r++) {
-        float sum_gx[16] = { 0 };
+        float sum_gx[16] = { 0 };                   /* of this row; a block begins in lane 0 */
         float sum_g[16] = { 0 };
         for (ptrdiff_t c = 0; c < p->cols; c += TFN__BLOCK) {
             const ptrdiff_t at = r*p->cols + c;
@@ -4330,15 +4327,16 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
                 if (p->dbias) p->dbias[c + i] += p->dy[at + i];
             }
         }
-        if (p->dalpha) *p->dalpha += tfn__sum_lanes(sum_gx);
-        if (p->dshift) *p->dshift += tfn__sum_lanes(sum_g);
+        if (p->dalpha) *p->dalpha += tfn__take_lanes(sum_gx);
+        if (p->dshift) *p->dshift += tfn__take_lanes(sum_g);
     }
 }
 #endif
 
 /* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -- */
 
-/* Cai et al. 2025. A row has one t; t and rstd are kept. */
+/* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
+ * how far the row points in a learned direction. t and rstd are kept. */
 TFNORM_API void tfn_seed_forward(const tfn_kernels *k, const tfn_seed_args *p)
 {
     const ptrdiff_t cols = p->cols;
@@ -4372,8 +4370,8 @@ static void tfn__seed_sums(const tfn_seed_args *p, ptrdiff_t r, float *mean, flo
         sum_gn[c % 16] += (t * p->alpha[c] + p->gain[c]) * d;
         sum_an[c % 16] += p->alpha[c] * d;
     }
-    *mean = tfn__sum_lanes(sum_gn) / (float)p->cols;
-    *dz = (1 - t) * (1 + t) * tfn__sum_lanes(sum_an);
+    *mean = tfn__take_lanes(sum_gn) / (float)p->cols;
+    *dz = (1 - t) * (1 + t) * tfn__take_lanes(sum_an);
 }
 
 /* dx = rstd * (g - n*mean(g*n)) + dz*direction: RMSNorm's, and what comes by way of z. */
@@ -4429,6 +4427,7 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
  * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
  * A block of columns at a time; each sum is a chain over the rows. */
 
+/* A block of columns while it is worked on: an array has an element per column. */
 typedef struct tfn__columns {
     ptrdiff_t at;                        /* the block is columns at ... at + n - 1 */
     ptrdiff_t n;
@@ -4498,8 +4497,8 @@ static float tfn__running(float x)
  * authors' code; nu waits for the backward. */
 static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
 {
-    const float *first = p->running + b->at;
-    const float *second = first + p->cols;
+    const float *first = p->running + b->at;       /* means; PowerNorm's means of squares */
+    const float *second = first + p->cols;         /* variances; nu */
     const float unbiased = (float)b->count / (float)tfn__max(b->count - 1, 1);
     float *next = p->next + b->at;
     float t = 1;
@@ -4552,6 +4551,8 @@ static void tfn__columns_keep(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
+/* Columns first ... first + count - 1. Threads share out columns, never rows: so a sum over rows
+ * has one order. Padding is normalized like the rest, though it did not count. */
 TFNORM_API void tfn_columns_forward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count)
 {
     const ptrdiff_t end = first + count;
@@ -4594,13 +4595,14 @@ static void tfn__columns_again(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* Row r of (batch, time) counts: it is no padding. */
+/* Does row r of (batch, time) count, or is it padding? */
 static bool tfn__row_counts(const tfn_columns_args *p, ptrdiff_t r)
 {
     return r % p->time < tfn__counted_in(p, r / p->time);
 }
 
-/* Sums over all rows of dy and dy*n; over those that count of h*n with POWER's a and b. */
+/* Sums over all rows of dy and dy*n, which are the gradients of bias and gain; over those that
+ * count of h*n with PowerNorm's a and b, by which nu grows. */
 static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
 {
     tfn__start_chains(b->dy, b->n, false);
@@ -4620,7 +4622,8 @@ static void tfn__columns_sums(const tfn_columns_args *p, tfn__columns *b)
     }
 }
 
-/* dx = rstd*h; rows that did not count in the statistics: rstd*g. */
+/* dx = rstd*h, h = g - a - n*b; in rows that did not count, dx = rstd*g: no statistic moves with
+ * their x. */
 static void tfn__columns_gradient(const tfn_columns_args *p, const tfn__columns *b)
 {
     for (ptrdiff_t r = 0; r < p->batch * p->time; r++) {
@@ -4663,6 +4666,8 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
             if (power) b.b[c] = (float)0.1 * nu[c];
         }
         tfn__columns_sums(p, &b);
+
+        /* what the sums are for: PowerNorm's next nu, BatchNorm's a and b */
         for (ptrdiff_t c = 0; c < b.n; c++) {
             if (power) {
                 p->next[p->cols + at + c] = nu[c] + b.hn[c] / (float)tfn__max(b.count, 1);
@@ -4784,6 +4789,8 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
     const bool add = p->add;
     float *dx = row->dx;
     TFN__V sum_g[TFN__LANES], sum_gn[TFN__LANES], a = TFN__SET(0), b = a;
+
+    /* sum(g), s = sum(g*n) */
     TFN__N(tfn__zero_lanes)(sum_g);
     TFN__N(tfn__zero_lanes)(sum_gn);
     TFN__EACH16(l, i, k, n, {
@@ -4792,10 +4799,14 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
         sum_g[l] = TFN__ADD(sum_g[l], g);
         sum_gn[l] = TFN__ADD(sum_gn[l], TFN__MUL(g, v));
     });
+
+    /* a and b of the table */
     if (divisor > 0) b = TFN__SET(TFN__N(tfn__tree)(sum_gn) / divisor);
     if (shift == TFN__SHIFT_MEAN) a = TFN__SET(TFN__N(tfn__tree)(sum_g) / (float)n);
     if (shift == TFN__SHIFT_SUM)
         a = TFN__MUL(b, TFN__SET(TFN__N(tfn__row_sum)(x, n) * row->rstd));
+
+    /* dx = rstd * (g - a - n*b) */
     TFN__EACH(c, k, count) {
         const TFN__V v = TFN__MUL(TFN__SUB(TFN__GET(x + c, k), m), s);
         TFN__V g = TFN__N(tfn__norm_g)(p, dy, gain, v, c, k, how);
@@ -4911,7 +4922,8 @@ static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, tfn__norm_gro
 
 /* -- the kernels -- */
 
-/* Of n features the mean, 0 in kinds that do not center, and as result rstd. */
+/* Of n features the mean, 0 in kinds that do not center, and as result rstd. RMSNorm comes first:
+ * with LayerNorm it is all that a build without training has. */
 static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                               float *mean)
 {
@@ -4960,6 +4972,8 @@ static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows
 {
     TFN__V acc[TFN__ABREAST][TFN__LANES], m[TFN__ABREAST];
     const float *row[TFN__ABREAST];
+
+    /* the sums, the means */
     for (int r = 0; r < TFN__ABREAST; r++) {
         row[r] = x + tfn__min(r, rows - 1) * n;
         TFN__N(tfn__zero_lanes)(acc[r]);
@@ -4973,6 +4987,8 @@ static TFN__APART void TFN__N(tfn__layer_moments)(const float *x, ptrdiff_t rows
         m[r] = TFN__SET(mean[r]);
         TFN__N(tfn__zero_lanes)(acc[r]);
     }
+
+    /* the squares of what is left */
     TFN__EACH16(l, i, k, n, {
         for (int r = 0; r < TFN__ABREAST; r++) {
             const TFN__V d = TFN__SUB(TFN__GET(row[r] + i, k), m[r]);
@@ -4997,7 +5013,8 @@ static void TFN__N(tfn__rms_rows)(float *y, float *mean, float *rstd, const floa
     }
 }
 
-/* A group of a row counts as a row of n columns here. */
+/* A group of a row counts as a row of n columns here: there are rows*groups. The usual RMSNorm goes
+ * its own way; LayerNorm goes ABREAST rows at a time, all other kinds one. */
 static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -5014,15 +5031,21 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
     for (ptrdiff_t r = 0, count; r < rows; r += count) {
         count = 1;
         if (p->kind == TFN_NORM_LAYER) count = tfn__min(rows - r, TFN__ABREAST);
+
+        /* mean and rstd */
         if (TFN__ABREAST > 1 && count > 1)
             TFN__N(tfn__layer_moments)(p->x + r*n, count, n, p->eps, mean, rstd);
         else rstd[0] = TFN__N(tfn__moments)(p, p->x + r*n, n, mean);
+
+        /* y */
         if (TFN__TRAINS && TFN__ABREAST > 1 && affine && count == TFN__ABREAST)
             TFN__N(tfn__normalize)(p->y + r*n, p->x + r*n, p->gain, p->bias, n, mean, rstd, false,
                                    TFN__ABREAST);
         else
             for (ptrdiff_t i = 0; i < count; i++)
                 TFN__N(tfn__norm_row)(p, (r + i) * n, (r + i) % groups * n, n, mean[i], rstd[i]);
+
+        /* both are kept for the backward */
         for (ptrdiff_t i = 0; i < count; i++) {
             if (p->mean) p->mean[r + i] = mean[i];
             if (p->rstd) p->rstd[r + i] = rstd[i];
@@ -5032,7 +5055,8 @@ static void TFN__N(tfn__norm_forward)(const tfn_norm_args *p)
 #undef TFN__ABREAST
 
 #ifndef TFNORM_NO_TRAINING
-/* dx. LayerNorm and RMSNorm as most models have them get copies of the loop with constants. */
+/* The gradient of x, one group of one row after the other. LayerNorm and RMSNorm as most models
+ * have them get copies of the loop in which their form is constant. */
 static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -5101,6 +5125,7 @@ static void TFN__N(tfn__norm_params_backward)(const tfn_norm_args *p, ptrdiff_t 
 
 /* -- softmax -- */
 
+/* y /= by: a division each, because a product with the reciprocal would be rounded twice. */
 static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
 {
     const TFN__V l = TFN__SET(by);
@@ -5165,7 +5190,8 @@ typedef struct tfn__strip {
     float    *work;               /* of products */
 } tfn__strip;
 
-/* Keys that query i of sentence b sees: all valid ones, causally those up to i. */
+/* Keys that query i of sentence b sees: all that are no padding, causally those up to i. They are
+ * the first so many: a mask is a loop's bound. */
 static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i)
 {
     ptrdiff_t keys = p->tk;
@@ -5196,7 +5222,8 @@ static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
 }
 
-/* The lanes of a block. (A table with -inf is no constant to every compiler.) */
+/* The lanes of a block of 16, for comparisons with a count. (A table with -inf is no constant to
+ * every compiler.) */
 static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 #endif
 
@@ -5267,7 +5294,8 @@ static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float sca
     return 1;
 }
 
-/* The largest of n scores, which are scaled; their last block of 16 is filled up with -inf. */
+/* Scale n scores, and return the largest. Their last block of 16 is filled up with -inf, of which
+ * exp is 0: so the sum that follows has whole blocks only. */
 static float TFN__N(tfn__scale_max)(float *s, ptrdiff_t n, float scale)
 {
     const TFN__V f = TFN__SET(scale);
@@ -5352,6 +5380,8 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
 {
     const ptrdiff_t diagonal = a->keys - a->before;
     tfn_matmul_args t;
+
+    /* keys that all rows see */
     TFNORM_MEMSET(&t, 0, sizeof t);
     t.c = y;
     if (add) t.start = y;
@@ -5369,6 +5399,7 @@ static void TFN__N(tfn__over_keys)(const tfn__strip *a, float *y, ptrdiff_t y_ld
     if (t.k > 0 || diagonal <= 0) TFN__N(tfn__matmul)(&t, a->work);
     if (diagonal <= 0) return;
 
+    /* the others, TFN__STEP rows at a time, which go on from what is in y */
     t.b += a->before * a->size;
     t.k = diagonal;
     for (ptrdiff_t i = 0; i < a->rows; i += TFN__STEP) {
@@ -5386,6 +5417,8 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
     const tfn_attention_args *p = a->p;
     float *y = p->y + tfn__q_at(a, p->y_ld);
     float stats[TFN__STRIP][2];                    /* of a row m and l */
+
+    /* s = q k^T, and m */
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
     TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
     for (ptrdiff_t r = 0; r < a->rows; r++) {
@@ -5393,12 +5426,16 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
         const float scale = TFN__N(tfn__cap_scores)(a->s + r*a->ld, n, p->scale, p->cap);
         stats[r][0] = TFN__N(tfn__scale_max)(a->s + r*a->ld, n, scale);
     }
+
+    /* e = exp(s - m), and l, of all weights; then dropout takes some */
     for (ptrdiff_t r = 0; r < a->rows; r++) {
         const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
         stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
         TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
         if (p->stats) TFNORM_MEMCPY(p->stats + tfn__stats_at(a, r), stats[r], sizeof stats[r]);
     }
+
+    /* y = (e v)/l */
     TFN__N(tfn__over_keys)(a, y, p->y_ld, a->s, false);
     for (ptrdiff_t r = 0; r < a->rows; r++)
         TFN__N(tfn__divide_row)(y + r*p->y_ld, a->size, stats[r][1]);
@@ -5449,7 +5486,8 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
 }
 
-/* The heads of a pair's group one after another, their strips in order. */
+/* The heads of a pair's group one after another, their strips in order: so the chains of dk and dv,
+ * which all of them add to, go over heads and queries in increasing order. */
 static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
 {
     const tfn_attention_args *p = a.p;
@@ -5499,6 +5537,8 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     t.b_row = size;
     t.b_col = 1;
     TFN__N(tfn__matmul)(&t, a->work);
+
+    /* key before + j is seen from row j of the strip on */
     for (ptrdiff_t j = 0; j < diagonal; j += TFN__STEP) {
         t.c = dv + (a->before + j)*size;
         t.start = t.c;
@@ -5565,6 +5605,8 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
         TFN__N(tfn__score_gradient)(p, s, ds, n, p->stats + tfn__stats_at(a, r), dot);
         TFN__N(tfn__drop_row)(a, s, r, n);
     }
+
+    /* dq = ds k, dk += ds^T q, dv += p^T dy */
     if (p->dq) TFN__N(tfn__over_keys)(a, p->dq + at, p->q_ld, a->ds, p->add_dq);
     if (p->dk) TFN__N(tfn__over_rows)(a, a->dk, a->ds, a->q);
     if (p->dv) TFN__N(tfn__over_rows)(a, a->dv, a->s, a->dy);
@@ -5748,6 +5790,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     default: call(TFN_ACTIVATION_GELU_TANH); break;                                            \
     }
 
+/* y = f(x). */
 static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t n,
                                             tfn_activation_kind kind)
 {
@@ -5757,7 +5800,7 @@ static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t 
 #undef TFN__CALL
 }
 
-/* y += a*b, or y = a*b */
+/* y = a * b element by element, or y += that. */
 static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const float *b, ptrdiff_t n,
                                              bool add)
 {
@@ -5767,14 +5810,14 @@ static TFN__APART void TFN__N(tfn__multiply)(float *y, const float *a, const flo
     }
 }
 
-/* f(gate) stays in the first cache: GATED values at a time. */
-#define TFN__GATED 256
+/* So many values at a time, that f(gate) stays in the first cache. */
+#define TFN__GATED_BLOCK 256
 static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float *up, ptrdiff_t n,
                                        tfn_activation_kind kind)
 {
-    float t[TFN__GATED];
-    for (ptrdiff_t i = 0; i < n; i += TFN__GATED) {
-        const ptrdiff_t count = tfn__min(n - i, TFN__GATED);
+    float t[TFN__GATED_BLOCK];
+    for (ptrdiff_t i = 0; i < n; i += TFN__GATED_BLOCK) {
+        const ptrdiff_t count = tfn__min(n - i, TFN__GATED_BLOCK);
         TFN__N(tfn__activation_forward)(t, gate + i, count, kind);
         TFN__N(tfn__multiply)(y + i, t, up + i, count, false);
     }
@@ -5799,21 +5842,22 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
                                         const float *gate, const float *up, ptrdiff_t n,
                                         tfn_activation_kind kind, bool add_gate, bool add_up)
 {
-    float t[TFN__GATED];
-    for (ptrdiff_t i = 0; i < n; i += TFN__GATED) {
-        const ptrdiff_t count = tfn__min(n - i, TFN__GATED);
+    float f[TFN__GATED_BLOCK];                           /* f(gate) */
+    float d[TFN__GATED_BLOCK];                           /* dy * up */
+    for (ptrdiff_t i = 0; i < n; i += TFN__GATED_BLOCK) {
+        const ptrdiff_t count = tfn__min(n - i, TFN__GATED_BLOCK);
         if (dup) {
-            TFN__N(tfn__activation_forward)(t, gate + i, count, kind);
-            TFN__N(tfn__multiply)(dup + i, dy + i, t, count, add_up);
+            TFN__N(tfn__activation_forward)(f, gate + i, count, kind);
+            TFN__N(tfn__multiply)(dup + i, dy + i, f, count, add_up);
         }
         if (!dgate) continue;
-        TFN__N(tfn__multiply)(t, dy + i, up + i, count, false);
-        TFN__N(tfn__activation_backward)(dgate + i, t, gate + i, count, kind, add_gate);
+        TFN__N(tfn__multiply)(d, dy + i, up + i, count, false);
+        TFN__N(tfn__activation_backward)(dgate + i, d, gate + i, count, kind, add_gate);
     }
 }
 #endif
 #undef TFN__KINDS
-#undef TFN__GATED
+#undef TFN__GATED_BLOCK
 
 /* y = x * v, a factor for each column. */
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
@@ -6139,17 +6183,17 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 #ifdef TFN__BODY
 /* The instance's public table, in the order of the struct. Training kernels are NULL without
  * training, so that a decoder links without them, and so are norms that it does not ask for. */
-#ifdef TFNORM_NO_TRAINING
+#ifdef TFNORM_NO_TRAINING       /* a kernel that only training wants */
 #define TFN__TRAIN(name) NULL
 #else
 #define TFN__TRAIN(name) TFN__N(name)
 #endif
-#ifdef TFN__EXTRA_NORMS
+#ifdef TFN__EXTRA_NORMS         /* a kernel that only norms beyond the usual two want */
 #define TFN__EXTRA(name) TFN__N(name)
 #else
 #define TFN__EXTRA(name) NULL
 #endif
-#ifdef TFN__NO_FMA
+#ifdef TFN__NO_FMA              /* a*b + c with one rounding? Plain C may have it */
 #define TFN__HAS_FMA false
 #elif TFN__W == 1
 #define TFN__HAS_FMA TFN__PLAIN_FMA
@@ -6158,21 +6202,31 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 #endif
 static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__ISA_NAME, TFN__ISA_ID, TFN__HAS_FMA,
+    /* products */
     TFN__N(tfn__matmul), TFN__N(tfn__matmul_work), TFN__TRAIN(tfn__column_sum),
+    /* norms and softmax of rows */
     TFN__N(tfn__norm_forward), TFN__TRAIN(tfn__norm_backward),
     TFN__TRAIN(tfn__norm_params_backward),
     TFN__N(tfn__softmax_forward), TFN__TRAIN(tfn__softmax_backward),
+    /* attention */
     TFN__N(tfn__attention_forward), TFN__TRAIN(tfn__attention_backward),
     TFN__N(tfn__attention_work), TFN__N(tfn__attention_cached),
+    /* activations and gated units */
     TFN__N(tfn__activation_forward), TFN__TRAIN(tfn__activation_backward),
     TFN__N(tfn__gated_forward), TFN__TRAIN(tfn__gated_backward),
+    /* tokens and positions */
     TFN__N(tfn__embed_forward), TFN__TRAIN(tfn__embed_backward),
     TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
-    TFN__N(tfn__rotary), TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
+    TFN__N(tfn__rotary),
+    /* dropout, sums, scales, and sums of all values */
+    TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
     TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
     TFN__EXTRA(tfn__absmax),
+    /* loss, update */
     TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
-    TFN__TRAIN(tfn__update), TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
+    TFN__TRAIN(tfn__update),
+    /* elementary functions */
+    TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
 };
 /* leave nothing of this instance behind */
 #undef TFN__TRAIN
