@@ -21125,43 +21125,118 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * A change of any of these raises TFN_BITS_VERSION and TFN_BITS_HASH, on purpose.
  *
  *
+ * Adding a method
+ *
+ * The code of these walk-throughs is what tests/walkthrough.sh puts into a copy of the header; it
+ * trains them, and compares their gradients with differences.
+ *
+ * 1. A topology, a norm, an initialization, or several, and the recipe that names them, are one
+ *    block in the topologies section. Say, KEEL (2026), with a toy norm:
+ *        #ifdef TFN__RULES
+ *        static void tfn__keel(const tfn_place *p, tfn_join *j)
+ *        {
+ *            j->skip = tfn__constant_of(tfn__sublayers(p));
+ *            j->norm_sum = true;
+ *        }
+ *        #endif
+ *        TFN__TOPOLOGY("keel", "x = N(n x + F(N(x))), n sub-layers", "KEEL", 2026,
+ *                      PRE, 0, tfn__keel)
+ *        TFN__NORM_OF("rmsnorm-half", "g x/sqrt(mean of the first half (x^2) + e)", "a toy", 2026,
+ *                     RMS, TFN_FLAG_GAIN, 0, 0.5)
+ *        TFN__RECIPE("keel", "keel", "rmsnorm-half", "xavier")
+ *    Above it, a comment: what it claims, paper, equation; where paper and published code differ,
+ *    the paper is the default. The row's host is the join that the rule changes at a place,
+ *        p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
+ *    An initialization has a rule for its gains in the same way: see DeepNorm's block.
+ * 2. Most norms are a kind of tfn_norm_args with another flag. One that is not is an operation, see
+ *    below, and has its case in tfn__apply_norm_of (builder), which makes its parameters.
+ * 3. Tests run every recipe by themselves: gradients, bits, memory, decoding, folding. Golden
+ *    values come from tests/golden/make_variants.py, written from the paper.
+ * Without touching this file: examples/04_own_topology.c.
+ *
+ *
  * Adding an operation
  *
- * Say, the squared ReLU, y = max(x, 0)^2.
- * 1. A kernel pair in its section (here ffn), inside #ifdef TFN__BODY, TFN__N(tfn__relu2_forward);
- *    formula, paper, shapes, what is saved and why. Gradients take `add`: false stores, true adds.
- * 2. Its two members in tfn_kernels (api) and its two lines in the table section, the backward
- *    through TFN__TRAIN.
- * 3. In the tape section: a forward and a backward that call the kernel on this chunk of rows, and
+ * Say, the squared ReLU (So et al. 2021), y = max(x, 0)^2, dx = 2 max(x, 0) dy.
+ * 1. A kernel pair in its section (here ffn), inside #ifdef TFN__BODY; formula, paper, shapes, what
+ *    is saved and why. Gradients take `add`: false stores, true adds.
+ *        static void TFN__N(tfn__relu2_forward)(float *y, const float *x, ptrdiff_t n)
+ *        {
+ *            TFN__EACH(i, k, n) {
+ *                const TFN__V r = TFN__MAX(TFN__SET(0), TFN__GET(x + i, k));
+ *                TFN__PUT(y + i, TFN__MUL(r, r), k);
+ *            }
+ *        }
+ *        #ifndef TFNORM_NO_TRAINING
+ *        static void TFN__N(tfn__relu2_backward)(float *dx, const float *dy, const float *x,
+ *                                                ptrdiff_t n, bool add)
+ *        {
+ *            TFN__EACH(i, k, n) {
+ *                const TFN__V r = TFN__MAX(TFN__SET(0), TFN__GET(x + i, k));
+ *                const TFN__V d = TFN__MUL(TFN__MUL(TFN__SET(2), r), TFN__GET(dy + i, k));
+ *                TFN__N(tfn__store_or_add)(dx + i, d, k, add);
+ *            }
+ *        }
+ *        #endif
+ * 2. Its two members at the end of tfn_kernels (api), with the declaration of what records it,
+ *        void (*relu2_forward)(float *y, const float *x, ptrdiff_t n);
+ *        void (*relu2_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n, bool add);
+ *    and at the end of the table (section table), the backward through TFN__TRAIN:
+ *        TFN__N(tfn__relu2_forward), TFN__TRAIN(tfn__relu2_backward)
+ * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
+ *        static void tfn__relu2_op(const tfn__call *c)
+ *        {
+ *            const tfn__range s = tfn__my_values(c);
+ *            c->k->relu2_forward(c->y + s.first, c->x[0] + s.first, s.count);
+ *        }
+ *        #ifndef TFNORM_NO_TRAINING
+ *        static void tfn__relu2_back(const tfn__call *c)
+ *        {
+ *            const tfn__range s = tfn__my_values(c);
+ *            c->k->relu2_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
+ *                                 c->add[0]);
+ *        }
+ *        #endif
  *    a row of TFN__OPS: name, the two, how each is cut into chunks, and what the backward reads.
  *    The planner trusts that mask: what is not in it may be overwritten. Tests fill it with NaN.
- * 4. A function that records it: checks shapes with tfn__tape_error, then tfn__map.
- * 5. Its test declaration: a reference in double, sizes 0, 1 and odd, equal bits on all instruction
+ *        X(RELU2, "relu2", tfn__relu2_op, tfn__by_rows, TFN__BACK(tfn__relu2_back),
+ *          tfn__by_rows, TFN__IN0)
+ *    and a function that records it; tfn__map checks the shapes of what is done value by value.
+ *        TFNORM_API tfn_var tfn_relu2(tfn_tape *t, tfn_var x)
+ *        {
+ *            if (!tfn__recording(t)) return tfn__none;
+ *            return tfn__var_of(t, tfn__map(t, TFN__OP_RELU2, x, tfn__none, tfn__none));
+ *        }
+ * 4. Its test declaration: a reference in double, sizes 0, 1 and odd, equal bits on all instruction
  *    sets, the gradient by differences; a mutant per sign.
  * If anything else must change, the design is wrong: change that first.
  * Without touching this file: examples/05_own_op.c.
  *
- * Adding a norm
  *
- * 1. A row in tfn__norms (topologies section): name, formula, paper, year, kind, parameters. Many
- *    are a kind of tfn_norm_args with another flag: then that is all.
- * 2. Else a kind of its own: its case in the bodies of the norms section, forward and backward, as
- *    an operation above; and its case in tfn__apply_norm_of (builder), which makes its parameters.
- * 3. A recipe that names it. Tests run every recipe by themselves: gradients, bits, memory,
- *    decoding, folding; golden values come from tests/golden/make_variants.py, written from the
- *    paper.
+ * Adding an optimizer, a schedule, an activation
  *
- * Adding a topology
+ * 1. A row at the end of its list (api): tools and checkpoints take its name from there, options
+ *    their range. An optimizer's says how many moments it keeps. Say, Lion (Chen et al. 2023):
+ *        X(1, TFN_OPTIMIZER_LION, "lion",
+ *          "p -= lr sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g", "Chen et al. 2023")
+ * 2. Of an optimizer, a step (loss) that gives what is taken from k weights, and its case in
+ *    tfn__update. Constants of an update, such as corrections of bias, are made in tfn__update_at.
+ *        static TFN__INLINE TFN__V TFN__N(tfn__lion_step)(float *m, TFN__V g, ptrdiff_t i,
+ *                                                         ptrdiff_t k, const tfn_update_args *u)
+ *        {
+ *            const TFN__V mean = TFN__GET(m + i, k);
+ *            const TFN__V b1 = TFN__SET(u->beta1);
+ *            const TFN__V b2 = TFN__SET(u->beta2);
+ *            const TFN__V one = TFN__SET(1);
+ *            const TFN__V by = TFN__FMA(b1, mean, TFN__MUL(TFN__SUB(one, b1), g));
+ *            const TFN__V next = TFN__FMA(b2, mean, TFN__MUL(TFN__SUB(one, b2), g));
+ *            TFN__PUT(m + i, TFN__N(tfn__vcut)(next, TFN__LEAST), k);
+ *            return TFN__LESS(TFN__SET(0), by, TFN__SET(u->lr), TFN__SET(-u->lr));
+ *        }
+ *    Of a schedule, a case in tfn__decayed (optim). Of an activation, cases in tfn__vactivation,
+ *    tfn__vderivative and TFN__KINDS (ffn), and in tfn__act_ok (tape).
+ * 3. Golden values: tests/golden/make_golden.py, make_schedules.py.
  *
- * 1. A row in tfn__topologies: name, formula, paper, year, and the host whose join it changes
- *        p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z)
- *    with flags for the ends of the stack.
- * 2. What differs goes into its rule, a few lines that change the join at a place.
- * 3. A recipe that names it with its norm and its initialization. Tests as above; it has a
- *    backward, a decoder and exact memory already. In tests/golden/make_variants.py a class of its
- *    own.
- * Where paper and published code differ, the paper is the default and the comment says so.
- * Without touching this file: examples/04_own_topology.c.
  *
  * Adding an instruction set
  *

@@ -1,0 +1,71 @@
+# The house rules, followed to the letter: the code of their walk-throughs is put into a copy of the
+# header where they say, and the toy topology, norm, operation and optimizer are trained.
+. ./check.sh
+
+# rules FIRST-LINE: the code that begins so, without its margin
+rules() {
+    awk -v first="$1" '
+        /^\/\* >> rules/ { inside = 1 }
+        inside && index($0, " *        " first) == 1 { found = 1 }
+        found && substr($0, 1, 10) != " *        " { exit }
+        found { print substr($0, 11) }' ../tfnorm.h
+}
+# before SECTION LINE: the standard input stands before the first line of the section that begins so
+before() {
+    cat > "$work/part"
+    [ -s "$work/part" ] || { echo "the rules have no code for $1"; return 1; }
+    awk -v section="/* >> $1 */" -v line="$2" -v part="$work/part" '
+        $0 == section { inside = 1 }
+        inside && !done && index($0, line) == 1 {
+            while ((getline text < part) > 0) print text
+            done = 1
+        }
+        { print }
+        END { exit !done }' "$work/tfnorm.h" > "$work/next" || { echo "no line $2"; return 1; }
+    mv "$work/next" "$work/tfnorm.h"
+}
+macro() { sed 's/$/ \\/'; }         # lines within one
+
+method() { rules '#ifdef TFN__RULES' | before topologies '#endif /* TFN__EXTRA_NORMS */'; }
+operation() {
+    rules 'static void TFN__N(tfn__relu2_forward)' | before ffn '#endif /* TFN__BODY */' &&
+        rules 'void (*relu2_forward)' | before api '} tfn_kernels;' &&
+        rules 'TFNORM_API tfn_var tfn_relu2(' | sed '1!d; s/$/;/' |
+            before api 'TFNORM_API tfn_var tfn_activation(' &&
+        sed 's/^\(    .*TFN__N(tfn__erf)\)$/\1,/' "$work/tfnorm.h" > "$work/comma" &&
+        mv "$work/comma" "$work/tfnorm.h" &&
+        rules 'TFN__N(tfn__relu2_forward)' | before table '};' &&
+        rules 'static void tfn__relu2_op' | before tape '#define TFN__NO_GRAD' &&
+        rules 'X(RELU2' | macro | before tape '    TFN__MORE_OPS(X)' &&
+        rules 'TFNORM_API tfn_var tfn_relu2(' | before tape 'TFNORM_API tfn_var tfn_glu('
+}
+optimizer() {
+    rules 'X(1, TFN_OPTIMIZER_LION' | sed '$!s/$/ \\/' | before api '#define TFN__OPTIMIZER_ENUM' &&
+        awk '/X\(1, TFN_OPTIMIZER_LION/ { $0 = $0; sub(/$/, " \\", last) }
+             NR > 1 { print last } { last = $0 } END { print last }' \
+            "$work/tfnorm.h" > "$work/list" && mv "$work/list" "$work/tfnorm.h" &&
+        rules 'static TFN__INLINE TFN__V TFN__N(tfn__lion_step)' |
+            before loss 'static void TFN__N(tfn__update)' &&
+        printf '%s\n' '        if (u->optimizer == TFN_OPTIMIZER_LION)' \
+            '            d = TFN__N(tfn__lion_step)(m, d, i, k, u);' '        else' |
+            before loss '        if (u->optimizer == TFN_OPTIMIZER_SGD)'
+}
+cp ../tfnorm.h "$work/tfnorm.h"
+check "walk-through: a method" method
+check "walk-through: an operation" operation
+check "walk-through: an optimizer" optimizer
+
+# a method is one place of at most 12 lines
+lines() { [ "$(rules '#ifdef TFN__RULES' | wc -l)" -le 12 ]; }
+check "walk-through: 12 lines are enough" lines
+# clang takes half a second at -O0, gcc optimizes the kernels whatever the options are
+cc=${CC:-cc}
+if have clang; then cc=clang; fi
+toys() {
+    # shellcheck disable=SC2086
+    $cc -std=c99 -O0 -Wall -Wextra -Werror -DTFNORM_NO_SIMD -I"$work" $1 toys.c \
+        -o "$work/toys" -lm && "$work/toys"
+}
+check "walk-through: gradients by differences" toys -DTFN__DOUBLE
+check "walk-through: training" toys
+finish
