@@ -15425,7 +15425,7 @@ static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t bat
     d->chunk = tfn__or(chunk, 1);
     if (m->desc.arch == TFN_ARCH_ENCODER)
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
-    tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, 1 << 20);
+    tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__SIDE);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
 }
 
@@ -15449,7 +15449,8 @@ static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
 }
 
 /* Check, record and lay out a decoder. Returns the bytes that it takes, 0 after an error. To size
- * one, `mem` is scratch, which only the tapes are recorded in: after them nothing is stored. */
+ * one (real is false), `mem` is scratch that the tapes are recorded in; what comes behind them is
+ * only counted. */
 static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch, int32_t chunk,
                                void *mem, size_t size, bool real)
 {
@@ -15469,7 +15470,7 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     tfn__lay_run(d, &a);
     if (a.peak < a.used) a.peak = a.used;
     if (d->error.status != TFN_OK) return 0;
-    return a.peak + TFN__ALIGN - 1;         /* a block of any address */
+    return a.peak + TFN__ALIGN - 1;         /* as much as aligning a block may cost */
 }
 
 TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t chunk, void *scratch,
@@ -15636,9 +15637,19 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
  * as in fairseq (Ott et al. 2019); GNMT's ((5 + length)/6)^a (Wu et al. 2016) is another function.
  *
  * Rows: sentence order[i] has `width` rows of the decoder from i*width on, one for each beam; width
- * is 1 without a beam search. What each beam chose at a step is stored in `chosen`, and the beam
- * that it continues in `parent`, both (steps, sentences, width): hypotheses are traced back along
- * them. */
+ * is 1 without a beam search. The state of a run, for sentences s and rows r:
+ *
+ *   fed                 positions fed so far: sentence s is at step fed - begin[s], below 0 in its
+ *                       prompt
+ *   begin[s], last[s]   tokens of its prompt; the step at which it ends at the latest
+ *   found[s], alive[s]  hypotheses that it has; beams that go on, 0: it is done
+ *   order, live         the sentences that go on, and how many they are
+ *   next[r], from[r]    the token to feed, and the row whose past this one continues
+ *   sums                (sentences, width): sum of log p of each beam
+ *   chosen, parent      (steps, sentences, width): what a beam chose, and the beam that it
+ *                       continues; hypotheses are traced back along them
+ *   score, row, token   the candidates of one step of one sentence, `count` of at most `room`, the
+ *                       best first: sum of log p, beam that it continues, token that it chooses */
 
 /* -- options --------------------------------------------------------------------------------- */
 
@@ -15696,6 +15707,9 @@ static void tfn__generate_check(tfn_error *e, const tfn_generate_desc *d, const 
     for (int32_t i = 0; i < d->forbidden_count; i++)
         tfn__in_range(e, op, "a forbidden token", d->forbidden[i], 0, (int64_t)m->vocab - 1);
 }
+
+/* Whether a text that is long enough is forced to choose the end, as in fairseq. Else it is cut. */
+static bool tfn__forces_end(const tfn_generate_desc *d) { return d->beam && d->end >= 0; }
 
 /* Most tokens of a text without the end, for a source of n tokens: fairseq's a*n + b, but never
  * more than there is room for. */
@@ -15804,6 +15818,7 @@ TFNORM_API tfn_status tfn_generator_init(tfn_generator *g, const tfn_model *m,
     size_t decoder;
     if (!g) return TFN_NULL;
     if (!tfn__lay_generator(g, m, desc, mem, size, true, &decoder)) return g->error.status;
+    /* The decoder was laid out to learn where the search begins; this records it once more. */
     if (tfn_decoder_init(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
                          decoder) != TFN_OK)
         g->error = g->decoder.error;
@@ -15871,14 +15886,13 @@ static ptrdiff_t tfn__step_beams(const tfn_generator *g, int32_t step, int32_t s
     return ((ptrdiff_t)step * g->desc.sentences + s) * g->width;
 }
 
-/* The last step of a sentence with `begin` tokens in its prompt. Step t needs positions 0 to
- * begin + t - 1 of the context. A beam search with an end token is forced to choose the end there,
- * as in fairseq: max_tokens tokens and the end. Else the text is cut after max_tokens. */
+/* The last step of a sentence with `begin` tokens in its prompt. Step t needs begin + t positions
+ * of the context. A text that is forced to end has max_tokens tokens and the end, which makes
+ * max_tokens + 1 steps; else there are max_tokens steps. */
 static int32_t tfn__last_step(const tfn_generator *g, int32_t begin, int32_t source)
 {
     const int32_t room = g->decoder.model->desc.context - begin;
-    const bool forced = g->desc.beam && g->desc.end >= 0;
-    if (forced) return tfn__max_tokens(&g->desc, source, room);
+    if (tfn__forces_end(&g->desc)) return tfn__max_tokens(&g->desc, source, room);
     return tfn__max_tokens(&g->desc, source, room + 1) - 1;
 }
 
@@ -16005,11 +16019,10 @@ static void tfn__move_rows(tfn_generator *g)
 
 /* -- candidates ------------------------------------------------------------------------------ */
 
-/* The candidates of a step, a sentence at a time: the `room` best pairs of a beam (row) and a token
- * by the sum of log p, the best first. */
+/* A candidate is a beam and a token that might continue it. The `room` best by sum of log p are
+ * kept, over all beams of one sentence. */
 
-/* The end may not come before min_tokens, even where it is among the forbidden tokens; from then on
- * it always may. */
+/* The end is forbidden before min_tokens and only then, be it in the list or not. */
 static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t step)
 {
     if (token == d->end) return step < d->min_tokens;
@@ -16020,7 +16033,7 @@ static bool tfn__forbidden(const tfn_generate_desc *d, int32_t token, int32_t st
 
 /* Insert a candidate; when there are `room`, the worst falls out. Of equal ones the first stays in
  * front. */
-static void tfn__offer(tfn_generator *g, double score, int32_t row, int32_t token)
+static void tfn__offer(tfn_generator *g, double score, int32_t beam, int32_t token)
 {
     int32_t i = g->room - 1;
     if (g->count < g->room) i = g->count++;
@@ -16031,13 +16044,14 @@ static void tfn__offer(tfn_generator *g, double score, int32_t row, int32_t toke
         g->token[i] = g->token[i - 1];
     }
     g->score[i] = score;
-    g->row[i] = row;
+    g->row[i] = beam;
     g->token[i] = token;
 }
 
 /* All continuations of a beam: base is its sum of log p less log sum exp x. Most tokens are worse
  * than the worst candidate, so that is asked first. */
-static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t row, int32_t step)
+static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_t beam,
+                           int32_t step)
 {
     const int32_t vocab = g->decoder.model->desc.vocab;
     double least = -HUGE_VAL;
@@ -16045,7 +16059,7 @@ static void tfn__offer_all(tfn_generator *g, const float *x, double base, int32_
     for (int32_t v = 0; v < vocab; v++) {
         const double score = base + (double)x[v];
         if (!(score > least) || tfn__forbidden(&g->desc, v, step)) continue;
-        tfn__offer(g, score, row, v);
+        tfn__offer(g, score, beam, v);
         if (g->count == g->room) least = g->score[g->room - 1];
     }
 }
@@ -16106,8 +16120,8 @@ static int32_t tfn__top_k(const tfn_generate_desc *d, int32_t n)
 
 /* Pop the tokens to draw from: how many they are, and their weight. The top_k first, of these the
  * nucleus: the fewest that have top_p of the weight of all that top_k left. */
-static int32_t tfn__cut(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
-                        double *total)
+static int32_t tfn__truncate(const tfn_generate_desc *d, int32_t *heap, const float *w, int32_t n,
+                             double *total)
 {
     const int32_t keep = tfn__top_k(d, n);
     int32_t out = 0;                            /* popped so far */
@@ -16139,18 +16153,18 @@ static int32_t tfn__draw_token(tfn_generator *g, int32_t n, double u)
 {
     const tfn_generate_desc *d = &g->desc;
     const float *w = g->weights;
-    const bool cut = tfn__top_k(d, n) < n || d->top_p < 1;
+    const bool truncated = tfn__top_k(d, n) < n || d->top_p < 1;
     double total;
     double sum = 0;
     int32_t keep = n;
     int32_t found = -1;
-    if (cut) keep = tfn__cut(d, g->heap, w, n, &total);
+    if (truncated) keep = tfn__truncate(d, g->heap, w, n, &total);
     else total = tfn__sum_weights(w, n);
     if (!(total > 0)) return -1;
 
     for (int32_t i = 0; i < keep; i++) {
         int32_t v = i;
-        if (cut) v = g->heap[n - 1 - i];
+        if (truncated) v = g->heap[n - 1 - i];
         if (w[v] > 0) found = v;
         sum += (double)w[v];
         if (sum > u * total) break;
@@ -16254,7 +16268,7 @@ static void tfn__choose(tfn_generator *g, int32_t s, const float *x, uint64_t id
     const tfn_generate_desc *d = &g->desc;
     const int32_t step = g->fed - g->begin[s];
     const int32_t vocab = g->decoder.model->desc.vocab;
-    const bool forced = d->beam && d->end >= 0 && step == g->last[s];
+    const bool forced = tfn__forces_end(d) && step == g->last[s];
     g->count = 0;
     for (int32_t k = 0; k < g->alive[s]; k++, x += vocab) {
         const double sum = g->sums[tfn__first_beam(g, s) + k];
@@ -16833,8 +16847,8 @@ static int tfn__class(int32_t c)
 
 /* GPT-2 writes tokens, which are bytes, as text: each byte is shown as a character that prints. Of
  * U+0021 to U+00FF those that print show themselves; the other 68 bytes, in order, are shown as
- * U+0100 on: 0-32 as 256-288, 127-160 as 289-322, 173 as 323. A space is U+0120, G with a dot,
- * which is why vocabularies are full of it. */
+ * U+0100 on: 0-32 as 256-288, 127-160 as 289-322, 173 as 323. So a space is U+0120, the G with a
+ * dot that most tokens of a vocabulary begin with. */
 static bool tfn__shows_itself(int32_t byte)
 {
     return (byte >= '!' && byte <= '~') || (byte >= 161 && byte <= 255 && byte != 173);
@@ -16880,7 +16894,8 @@ static size_t tfn__contraction(const uint8_t *s, size_t n)
     return 0;
 }
 
-/* Characters of one class from `at` on: where they end; *last: where the last of them begins. */
+/* Characters of one class from `at` on: where they end; *last: where the last of them begins, as it
+ * was if there is none. */
 static size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, size_t *last)
 {
     while (at < n) {
@@ -17015,13 +17030,16 @@ static int tfn__special_row(const uint8_t *s, size_t n)
 #ifndef TFNORM_NO_TRAINING
 /* -- training: options and memory ------------------------------------------------------------ */
 
-/* Every option that is a number: offsets into the words' text are int32_t. */
+/* Most words and bytes of words: offsets into their text are int32_t. */
+enum { TFN__WORD_ROOM = 1 << 30 };
+
+/* Every option that is a number. */
 #define TFN__TOKENIZER(field, least, most) \
     TFN__RANGE_OF(tfn_tokenizer_desc, field, TFN__WHOLE, least, most)
 static const tfn__limit tfn__tokenizer_limits[] = {
     TFN__TOKENIZER(kind, 0, TFN_TOKENIZER_WORDS), TFN__TOKENIZER(vocab, 0, TFN__ANY),
-    TFN__TOKENIZER(min_count, 1, TFN__COUNT), TFN__TOKENIZER(words, 1, 1 << 30),
-    TFN__TOKENIZER(word_bytes, 1, 1 << 30)
+    TFN__TOKENIZER(min_count, 1, TFN__COUNT), TFN__TOKENIZER(words, 1, TFN__WORD_ROOM),
+    TFN__TOKENIZER(word_bytes, 1, TFN__WORD_ROOM)
 };
 
 /* What 0 means, by kind. Bytes need no training and so no room for words. */
@@ -17045,8 +17063,8 @@ static void tfn__trainer_defaults(tfn_tokenizer_desc *d, int32_t first)
     if (!d->min_count) d->min_count = min_count;
     if (!d->words) d->words = words;
     if (!d->word_bytes) {
-        d->word_bytes = 1 << 30;
-        if (d->words > 0 && d->words < (1 << 30) / bytes_each)
+        d->word_bytes = TFN__WORD_ROOM;
+        if (d->words > 0 && d->words < TFN__WORD_ROOM / bytes_each)
             d->word_bytes = d->words * bytes_each;
     }
 }
@@ -17735,7 +17753,7 @@ static void tfn__trained_merges(tfn__vocab *v, tfn_tokenizer *k, const tfn_train
 
 static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const tfn_trainer *t)
 {
-    const tfn_tokenizer_desc *d = &t->desc;
+    const tfn_tokenizer_desc *d = &t->desc;         /* in the order of tfn_special: */
     const bool wanted[TFN_SPECIAL_COUNT] = { !d->no_pad, !d->no_bos, !d->no_eos, !d->no_unk,
                                              d->mask };
     if (!t->ran) {
