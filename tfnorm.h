@@ -11647,13 +11647,13 @@ typedef struct tfn__subs {
 static tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
 {
     const bool cross = tfn__in_decoder(at) && d->arch == TFN_ARCH_ENCODER_DECODER;
-    tfn__subs o;
-    o.count = 0;
-    if (tfn__has(d, at, TFN_TOPOLOGY_MACARON)) o.kind[o.count++] = TFN_SUBLAYER_FFN_BEFORE;
-    o.kind[o.count++] = TFN_SUBLAYER_SELF_ATTENTION;
-    if (cross) o.kind[o.count++] = TFN_SUBLAYER_CROSS_ATTENTION;
-    o.kind[o.count++] = TFN_SUBLAYER_FFN;
-    return o;
+    tfn__subs subs;
+    subs.count = 0;
+    if (tfn__has(d, at, TFN_TOPOLOGY_MACARON)) subs.kind[subs.count++] = TFN_SUBLAYER_FFN_BEFORE;
+    subs.kind[subs.count++] = TFN_SUBLAYER_SELF_ATTENTION;
+    if (cross) subs.kind[subs.count++] = TFN_SUBLAYER_CROSS_ATTENTION;
+    subs.kind[subs.count++] = TFN_SUBLAYER_FFN;
+    return subs;
 }
 
 /* The place of a sub-layer of the layer of `at`. */
@@ -11676,6 +11676,11 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(FOLDED_SCALE, ".weight") X(MEAN, ".running_mean") X(VARIANCE, ".running_var")                \
     X(SQUARE, ".running_square") X(NU, ".running_nu") X(UPDATES, ".updates")                       \
     X(SIGMA_U, ".sigma_u") X(SIGMA_V, ".sigma_v")
+
+/* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: a new part
+ * gets an entry, an old one keeps its name. Their order means nothing, but that some are asked for
+ * as a range: Q to V, W1 to W3, the tables from EMBEDDING to SEGMENT; and the clusters and their
+ * maps are counted through. */
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
     X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm") X(NORM_O, "norm_o")        \
@@ -11691,10 +11696,7 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
     X(CONV_1, "conv_1") X(CONV_2, "conv_2") X(PROJECT_0, "project_0") X(PROJECT_1, "project_1")    \
     X(PROJECT_2, "project_2") X(SCHEDULE, "schedule")
-/* The parts of a sub-layer, a layer, a stack and a model, in that order. Names are those of the
- * checkpoints: a new part gets a row, an old one keeps its name. Where a part stands in the list
- * means nothing, but for neighbours that are counted through: the clusters, their maps, the
- * feed-forward's matrices, and the tables from EMBEDDING to SEGMENT. */
+/* Each list is an enumeration and its names. */
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
 #define TFN__NAME(id, name) name,
@@ -11714,6 +11716,7 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
+/* What is the same wherever the builder is: the tape, the table of weights, what stacks share. */
 typedef struct tfn__builder {
     tfn_tape    *t;
     const tfn_model_desc *d;
@@ -11722,7 +11725,9 @@ typedef struct tfn__builder {
     int64_t      floats, buffers;      /* where the next parameter and the next state lie */
     bool         decode;               /* one token at a time, against caches of the past */
     int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
-    tfn_var      embedding, table, memory;
+    tfn_var      embedding;            /* of all stacks that have none of their own */
+    tfn_var      table;                /* sinusoids or rotations */
+    tfn_var      memory;               /* the encoder's output; in decoding its first cache */
     tfn_var      logits[3];            /* of clusters of words */
 } tfn__builder;
 
@@ -11740,7 +11745,7 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
 }
 
 /* The next of the flat vector, or of the buffers for state; each begins at a multiple of 16 floats,
- * so that its rows are aligned. `initial` is where it starts if its init rule draws nothing. */
+ * a cache line. `initial` is where it starts if its init rule draws nothing. */
 static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     int32_t rows, int32_t cols, float initial)
 {
@@ -11792,9 +11797,11 @@ static tfn_var tfn__updates_of(tfn__builder *b)
 
 /* -- probes: numbers of what is watched -------------------------------------------------------- */
 
-/* A point that the user watches has the number point | kind << 4 | decoder << 7 | layer << 8. The
- * library's own begin beyond them: PROFILE + 2 w and + 2 w + 1 are the branch and the skip of the
- * profiled scale that is weight w, OUTPUTS + w is the output of the linear map of matrix w. */
+/* A point that the user watches has the number point | kind << 4 | decoder << 7 | layer << 8, which
+ * tfn_probe_of reads. The library's own begin beyond them: PROFILE + 2 w and + 2 w + 1 are the
+ * branch and the skip of the profiled scale that is weight w, OUTPUTS + w is the output of the
+ * linear map of matrix w. */
+enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
 
 /* A point of a sub-layer or stack can be watched. */
@@ -11802,9 +11809,9 @@ static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, t
 {
     int32_t id = (int32_t)point;
     if (!tfn__is_watched(b->d) || !b->t->training) return x;
-    if (tfn__in_sublayer(at)) id |= at.sub << 4;
-    if (tfn__in_decoder(at)) id |= 1 << 7;
-    if (at.layer > 0) id |= at.layer << 8;
+    if (tfn__in_sublayer(at)) id |= at.sub << TFN__KIND_BIT;
+    if (tfn__in_decoder(at)) id |= 1 << TFN__DECODER_BIT;
+    if (at.layer > 0) id |= at.layer << TFN__LAYER_BIT;
     tfn_probe(b->t, x, id);
     return x;
 }
@@ -11838,7 +11845,8 @@ static void tfn__probe_output(tfn__builder *b, tfn__spot at, int part, tfn_var y
 /* Each function says whether its derivation holds at a sub-layer. The builder asks it to leave
  * something out, the fold to put the same thing into weights: the two must ask the same question,
  * or the folded model is another function. Where none holds, a scale or norm stays as it was
- * trained, and the folded model is right with it. All are false for models that are not folded. */
+ * trained, and the folded model is right with it. Those named tfn__folds_ are false for models that
+ * are not folded. */
 
 /* (u - s) W + b = u W + (b - s 1^T W): maps that read a shifted value have a bias that takes the
  * shift, in models without biases too. Keys and values of a cross-attention read the memory. */
@@ -11866,10 +11874,10 @@ static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 /* What the first sub-layer of this layer reads, later ones read too. */
 static bool tfn__first_is_read(const tfn_model_desc *d, tfn__spot at)
 {
-    const tfn__subs o = tfn__subs_of(d, at);
-    if (at.sub != (uint8_t)o.kind[0]) return false;
-    for (int i = 1; i < o.count; i++)
-        if (tfn__join_at(d, tfn__sublayer_at(at, o.kind[i])).source == TFN_SOURCE_FIRST)
+    const tfn__subs subs = tfn__subs_of(d, at);
+    if ((tfn_sublayer)at.sub != subs.kind[0]) return false;
+    for (int i = 1; i < subs.count; i++)
+        if (tfn__join_at(d, tfn__sublayer_at(at, subs.kind[i])).source == TFN_SOURCE_FIRST)
             return true;
     return false;
 }
@@ -11967,11 +11975,11 @@ static bool tfn__folds_skip(const tfn_model_desc *d, tfn__spot at)
 /* More than the skip and the branch of its first sub-layer read the input x_0 of the layer. */
 static bool tfn__layer_is_read(const tfn_model_desc *d, tfn__spot at)
 {
-    const tfn__subs o = tfn__subs_of(d, at);
+    const tfn__subs subs = tfn__subs_of(d, at);
     if (tfn__row(d, at)->aggregate != TFN_AGGREGATE_NONE) return true;
     if (at.stack == TFN__IN_ENCODER && tfn__has(d, at, TFN_TOPOLOGY_TRANSPARENT)) return true;
-    for (int i = 0; i < o.count; i++) {
-        const tfn_join j = tfn__join_at(d, tfn__sublayer_at(at, o.kind[i]));
+    for (int i = 0; i < subs.count; i++) {
+        const tfn_join j = tfn__join_at(d, tfn__sublayer_at(at, subs.kind[i]));
         if (j.extra.kind != TFN_SCALE_NONE) return true;
         if (i == 0) continue;
         if (j.source != TFN_SOURCE_STREAM || j.skip_from == TFN_SOURCE_LAYER) return true;
@@ -11983,10 +11991,10 @@ static bool tfn__layer_is_read(const tfn_model_desc *d, tfn__spot at)
  * TFN__NO_LAYER before the first. */
 static tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
 {
-    const tfn__subs o = tfn__subs_of(d, at);
-    for (int i = 1; i < o.count; i++)
-        if (at.sub == (uint8_t)o.kind[i]) return tfn__sublayer_at(at, o.kind[i - 1]);
-    return tfn__spot_in(at.stack, at.layer - 1, (int)o.kind[o.count - 1]);
+    const tfn__subs subs = tfn__subs_of(d, at);
+    for (int i = 1; i < subs.count; i++)
+        if ((tfn_sublayer)at.sub == subs.kind[i]) return tfn__sublayer_at(at, subs.kind[i - 1]);
+    return tfn__spot_in(at.stack, at.layer - 1, (int)subs.kind[subs.count - 1]);
 }
 
 /* Admin's scale w of a skip that reads x = g n + t, the output of the norm before it: x' = w x has
@@ -11996,18 +12004,19 @@ static tfn__spot tfn__spot_before(const tfn_model_desc *d, tfn__spot at)
 static bool tfn__skip_moves(const tfn_model_desc *d, tfn__spot at)
 {
     const tfn__spot before = tfn__spot_before(d, at);
-    const bool begins = before.layer != at.layer;            /* the layer begins here: x is x_0 */
+    const bool begins = before.layer != at.layer;                    /* a layer: x is x_0 */
     const tfn_join j = tfn__join_at(d, at);
     const bool later = j.source == TFN_SOURCE_LAYER || j.skip_from == TFN_SOURCE_LAYER;
     tfn_join last;
     if (j.skip.kind != TFN_SCALE_PROFILED && j.skip.kind != TFN_SCALE_FOLDED) return false;
     if (!(tfn__norm_rule_of(d, at)->flags & TFN_FLAG_GAIN) || j.norm_in) return false;
+    /* the branch: linear in x, which neither x - s is nor gamma/sigma W in W */
     if (j.source == TFN_SOURCE_FIRST) return false;
-    if (j.shifts && !tfn__folds_input(d, at)) return false;      /* x - s is not linear in x */
-    /* nor is sigma in W */
+    if (j.shifts && !tfn__folds_input(d, at)) return false;
     if (!d->folded && tfn__has(d, at, TFN_TOPOLOGY_SIGMA_REPARAM)) return false;
     if (!begins && later) return false;
 
+    /* the norm before it, and that nobody else reads what it gives */
     if (before.layer < 0) return false;
     last = tfn__join_at(d, before);
     if (!last.norm_sum) return false;
@@ -12033,8 +12042,10 @@ static bool tfn__folds_profile(const tfn_model_desc *d, tfn__spot at)
     return tfn__skip_is_one(d, at) || tfn__skip_moves(d, at);
 }
 
-/* A sub-layer that reads the stream through LayerNorm alone, and adds to it what can be centred:
- * scalars times the stream, and outputs of matrices. */
+/* LayerNorm subtracts the mean of its row. Where rows of the stream have the mean 0 that changes
+ * nothing, and RMSNorm, which does not subtract, gives the same; and if nothing else reads the
+ * stream, its mean is free. So all that is added to it may be centred: here a sub-layer that reads
+ * the stream through LayerNorm alone, and adds scalars times the stream and outputs of matrices. */
 static bool tfn__centred_at(const tfn_join *j)
 {
     if (!j->norm_in || j->norm_branch || j->norm_sum || j->source == TFN_SOURCE_FIRST) return false;
@@ -12213,7 +12224,8 @@ static bool tfn__is_other_norm(const tfn_norm_rule *norm)
     return TFN__ALL && norm->kind > TFN_NORM_ABSMAX;
 }
 
-/* They learn more than gain and bias: a squash f(alpha x - s) one alpha, SeeDNorm two vectors. */
+/* They learn more than gain and bias: a squash one alpha and perhaps a shift, SeeDNorm two vectors,
+ * and norms over the batch keep running statistics. */
 static tfn_var tfn__other_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part, tfn_var gain,
                                tfn_var bias, const tfn_norm_rule *norm)
 {
@@ -12285,7 +12297,8 @@ static tfn_var tfn__unit_rows(tfn__builder *b, tfn_var x, int32_t cols)
 
 /* -- the join: what a topology's row says ----------------------------------------------------- */
 
-/* What flows through the layers of a stack. */
+/* What flows through the layers of a stack. It is the one thing that sub-layers change: each takes
+ * it as the one before left it. */
 typedef struct tfn__flow {
     tfn_var x;                           /* the residual stream */
     tfn_var x0;                          /* what this layer began with */
@@ -12913,11 +12926,11 @@ static tfn_var tfn__aggregate(tfn__builder *b, tfn__spot at, tfn__spot reader, t
 /* One layer: its sub-layers, one after the other on the stream. */
 static tfn_var tfn__apply_layer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 {
-    const tfn__subs o = tfn__subs_of(b->d, at);
+    const tfn__subs subs = tfn__subs_of(b->d, at);
     flow->x0 = flow->x;
     flow->first = tfn__none;
-    for (int i = 0; i < o.count; i++)
-        tfn__apply_sublayer(b, tfn__sublayer_at(at, o.kind[i]), flow);
+    for (int i = 0; i < subs.count; i++)
+        tfn__apply_sublayer(b, tfn__sublayer_at(at, subs.kind[i]), flow);
     return flow->x;
 }
 
@@ -13474,7 +13487,8 @@ static void tfn__follow_sigma(tfn_model *m)
  * leaves out of the folded model exactly what goes into weights here. Everything is checked before
  * anything is written; then weights are copied by place, and changed in place. */
 
-/* The weight of a model at a place, or NULL. */
+/* The weight of a model at a spot, or NULL: most parts are there only where a row has them, and a
+ * folded model lacks what was folded. */
 static const tfn__weight *tfn__weight_in(const tfn_model *m, tfn__spot at, int part, int kind)
 {
     return tfn__find_weight(m->weights, m->weight_count, at, part, kind);
@@ -13619,7 +13633,8 @@ static void tfn__fold_norm(const tfn__folding *f, int part, int32_t i, double *g
         *g *= tfn__pow(tfn__old(f, part, TFN__SQUARE, i, 1) + eps, -0.5);
 }
 
-/* W reads g u + t in channel i: b += t W, W *= g in its row i. */
+/* W reads g u + t in channel i: b += t W, W *= g in its row i. The bias takes the row as it was, so
+ * it comes first. A builder that folds t has made the bias; where there is none, t is 0. */
 static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, double t)
 {
     const tfn__weight *w;
@@ -13634,7 +13649,8 @@ static void tfn__fold_row(const tfn__folding *f, int part, int32_t i, double g, 
     }
 }
 
-/* What a scheduled scale has come to: min(1, t/value) after t updates. */
+/* What a scheduled scale has come to: min(1, t/value) after t updates. Weights take it as the
+ * constant that it is by then. */
 static double tfn__old_ramp(const tfn__folding *f, const tfn_scale_rule *s)
 {
     const float updates = (float)tfn__old_at(f->from, tfn__spot_of_model(), TFN__PART_SCHEDULE,
@@ -13786,11 +13802,11 @@ static void tfn__fold_sublayers(tfn__folding *f, void (*fold)(const tfn__folding
     const tfn_model_desc *d = &f->to->desc;
     for (int stack = TFN__IN_ENCODER; stack <= TFN__IN_DECODER; stack++) {
         const tfn__spot top = tfn__spot_of_stack(stack);
-        const tfn__subs o = tfn__subs_of(d, top);
+        const tfn__subs subs = tfn__subs_of(d, top);
         if (!tfn__has_stack(d, top)) continue;
         for (int32_t l = 0; l < tfn__depth(d, tfn__in_decoder(top)); l++)
-            for (int i = 0; i < o.count; i++) {
-                f->at = tfn__spot_in(stack, l, (int)o.kind[i]);
+            for (int i = 0; i < subs.count; i++) {
+                f->at = tfn__spot_in(stack, l, (int)subs.kind[i]);
                 f->join = tfn__join_at(d, f->at);
                 fold(f);
             }
@@ -14076,7 +14092,8 @@ static int32_t tfn__source_capacity(const tfn_model_desc *d)
 
 /* Bounds of what the builder makes, so that tables can be allocated before it runs: a layer with
  * all norms, scales and gates, with sigmaReparam's gamma, u and v for each matrix, and the ends of
- * the stacks. A model beyond them is refused, not broken. */
+ * the stacks. A row that wants more is refused with TFN_NO_MEMORY; whoever adds parts to the
+ * builder looks whether the largest row still fits. */
 enum {
     TFN__WEIGHTS_OF_LAYER = 64, TFN__WEIGHTS_OF_SIGMA_LAYER = 112, TFN__WEIGHTS_OF_ENDS = 48,
     TFN__NODES_OF_LAYER = 280, TFN__NODES_OF_SIGMA_LAYER = 360,
@@ -14288,7 +14305,7 @@ TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size
     return tfn__lay_out(&m, desc, scratch, scratch_size, false);
 }
 
-/* Sinusoids or rotations of all positions. */
+/* Sinusoids or rotations of all positions: the one region that no call changes again. */
 static void tfn__fill_table(tfn_model *m)
 {
     const tfn_model_desc *d = &m->desc;
@@ -14537,8 +14554,9 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     return e->status == TFN_OK;
 }
 
-/* The caller's arrays become the inputs of a run. Lengths of sources are copied, in positions, if
- * there is room for them: the model of frames and the decoder have it. */
+/* The caller's arrays become the inputs of a run, each at the slot that the builder's nodes read.
+ * Lengths of sources are copied, in positions, if there is room for them: a model of frames and a
+ * decoder have it. */
 static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, int32_t *lengths)
 {
     r->batch = x->batch;
@@ -14615,7 +14633,8 @@ static void tfn__bind_words(tfn_model *m, const tfn_batch *x, bool targets)
     tfn__part_words(&m->run, &m->desc, m->words + 3*n, ids, n, true);
 }
 
-/* What every call on a model with a batch begins with: an error, or all is bound. */
+/* What every call on a model with a batch begins with: an error, or all is bound. An error of the
+ * batch before is forgotten, one of the model itself stays. */
 static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
 {
     if (!m) return TFN_NULL;
@@ -14807,7 +14826,7 @@ static int32_t tfn__group_end(const tfn_model *m, int32_t i)
     return i;
 }
 
-/* The update of one optimizer step, before weight decay is known. */
+/* The numbers of one optimizer step, which is the same for all groups but in weight decay. */
 static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float grad_scale)
 {
     const tfn_model_desc *d = &m->desc;
@@ -14872,7 +14891,9 @@ static void tfn__count_update(tfn_model *m)
 }
 
 /* The dynamic loss scale (Micikevicius 2018, section 3.2; window and minimum of Liu 2020): half of
- * it after an update that was skipped, twice after 256 that were not. */
+ * it after an update that was skipped, twice after 256 that were not. Gradients are stored times
+ * the scale, so that small ones are no zeros in half precision. Below the minimum training has
+ * failed: the step says so, and goes on at the minimum. */
 static tfn_status tfn__rescale(tfn_model *m, bool skipped)
 {
     const float least = (float)0.03125;
@@ -14997,7 +15018,7 @@ static tfn_key tfn__step_key(const tfn_model *m)
  * reached, from the variances of the branches before it, and what follows is computed with it. A
  * model that has both does LSUV first, since it changes what Admin measures. */
 
-/* What the probe of this number watches. */
+/* What the probe of this number watches, for its rows; the probe itself gets values alone. */
 static const tfn_node *tfn__probed_node(const tfn_tape *t, int32_t id)
 {
     for (int32_t i = 1; i < t->count; i++)
@@ -15162,7 +15183,7 @@ static bool tfn__open_profile(tfn_model *m)
     return !p.refused;
 }
 
-/* A model that was neither profiled nor trained. */
+/* A model that was neither profiled nor trained; only such a one profiles itself. */
 static bool tfn__is_new(const tfn_model *m) { return !m->profiled && !m->step && !m->micro; }
 
 /* The run passes the probe on from now on. */
@@ -15270,11 +15291,12 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
 {
     tfn_probe_info info = { TFN_WATCH_NONE, TFN_SUBLAYER_SELF_ATTENTION, false, 0 };
-    if (id < 1 || id >= TFN__PROFILE || (id & 15) > TFN_WATCH_STACK) return info;
-    info.point = (tfn_watched)(id & 15);
-    info.kind = (tfn_sublayer)(id >> 4 & 7);
-    info.decoder = id >> 7 & 1;
-    info.layer = id >> 8;
+    const int32_t point = id & ((1 << TFN__KIND_BIT) - 1);
+    if (id < 1 || id >= TFN__PROFILE || point > TFN_WATCH_STACK) return info;
+    info.point = (tfn_watched)point;
+    info.kind = (tfn_sublayer)(id >> TFN__KIND_BIT & 7);
+    info.decoder = id >> TFN__DECODER_BIT & 1;
+    info.layer = id >> TFN__LAYER_BIT;
     return info;
 }
 
