@@ -6838,8 +6838,44 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
-/* Recording appends nodes, planning places their values by liveness, running is a loop over the
- * timeline. A new operation is a kernel pair, a row of TFN__OPS, and a function that records it. */
+/* A tape is a graph of operations that is recorded once, planned once and run many times.
+ *
+ * RECORD. A call such as tfn_linear(t, x, w, b, act) computes nothing. It checks shapes and appends
+ * a tfn_node: the operation, the nodes it reads, the rows and columns it makes. A tfn_var is the
+ * number of a node. Rows are symbols (B*Tt, see tfn_rows), so that one tape runs every batch within
+ * its capacities. Leaves (parameters, tables, buffers, inputs) do no work: they name memory that
+ * the caller binds.
+ *
+ * PLAN. tfn_tape_plan writes the timeline, a list of entries in the order in which they will run.
+ * First the forward of each node; then, if the tape trains, the gradient 1 of the last value and
+ * the backward of the nodes in reverse. Of x - linear - norm - loss:
+ *
+ *     0 linear   1 norm   2 loss   3 seed   4 loss'   5 norm'   6 linear'
+ *
+ * A buffer is a node's value, what its forward saves for its backward, or its gradient. It lives
+ * from the first entry that touches it to the last. The value of the linear above lives from 0 to
+ * 5, because the backward of the norm reads it; that of the norm from 1 to 4; the gradient of the
+ * norm from 4 to 5. Buffers that never live at one time share memory: they are placed largest
+ * first, each at the lowest offset that is free during its life. Without a backward lives are
+ * short, which is why inference needs a fraction of the memory. The workspace is one block:
+ *
+ *     work:  scratch of thread 0 | of thread 1 | ... | values, saved arrays and gradients, shared
+ *
+ * RUN. tfn_tape_forward walks the entries up to forward_count, tfn_tape_backward the others. An
+ * entry's tfn__call holds the pointers and sizes of this run; the operation's row in TFN__OPS names
+ * the function for it. An entry is cut into chunks, which threads share out. Each output is
+ * written by one chunk, in one order: neither the number of threads nor their speed changes a bit.
+ *
+ * GRADIENTS add up where a value has several readers. The plan knows which of them comes first on
+ * the timeline: that one stores, the others add (grad_add), and nothing is cleared in advance. A
+ * parameter that no gradient reaches is cleared by tfn_tape_backward.
+ *
+ * RECOMPUTATION (tfn_recompute) trades time for memory: values of a segment die in the forward, and
+ * their forward runs again (TFN__REDO) just before the backward of their segment. Such a value has
+ * two lives, each with a place of its own: value[0] and value[1].
+ *
+ * A new operation is a kernel pair, two functions here that call it for a chunk, a row of TFN__OPS,
+ * and a function that records it; the rules at the end of this file walk through one. */
 
 /* What a call of an operation sees: pointers and sizes of this run. */
 typedef struct tfn__call {
@@ -6847,47 +6883,230 @@ typedef struct tfn__call {
     const tfn_run     *r;
     const tfn_kernels *k;
     const tfn_node    *n;
-    float    *y, *saved, *dy, *x[TFN_INPUTS], *dx[TFN_INPUTS], *work;
-    bool      add[TFN_INPUTS];
-    ptrdiff_t rows, cols, x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
-    ptrdiff_t chunk, chunks;
+    float    *y, *saved, *dy;         /* the value, what the forward saves, the value's gradient */
+    float    *x[TFN_INPUTS];          /* inputs, NULL where absent */
+    float    *dx[TFN_INPUTS];         /* their gradients, NULL where none is wanted */
+    bool      add[TFN_INPUTS];        /* dx[i] is added to, not stored */
+    float    *work;                   /* scratch of this thread */
+    ptrdiff_t rows, cols;             /* of y */
+    ptrdiff_t x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
+    ptrdiff_t chunk, chunks;          /* which part of the work, of how many */
 } tfn__call;
 typedef void tfn__op_fn(const tfn__call *c);
 typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 
-/* What a backward reads beside its own gradient and the parameters. */
+/* What a backward reads beside its own gradient and the parameters. The plan keeps alive what is
+ * named here and nothing else; test_tape_poison.c fills dead memory with NaN to prove the masks. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
-       TFN__OUT = 64, TFN__SAVED = 128 };
-enum { TFN__KEEP = 1, TFN__KEPT_GRAD = 2, TFN__NEED = 4, TFN__AGAIN = 8, TFN__PROBED = 16,
-       TFN__FIXED_SAVE = 32,     /* saved_cols floats in all, kept to the end */
-       TFN__LAYER = 64 };        /* output of a layer, or what the first one reads */
+       TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
+
+/* Flags of a node. */
+enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient outlive the run */
+       TFN__LEARNS = 2,            /* a parameter flows into it */
+       TFN__NEED = 4,              /* ... and it into the last value: it has a gradient */
+       TFN__WRITTEN = 8,           /* an entry writes its gradient: later ones add */
+       TFN__AGAIN = 16,            /* recomputed in the backward, in a second life */
+       TFN__PROBED = 32,           /* a probe watches it */
+       TFN__BATCH_STATISTICS = 64, /* saves saved_cols floats in all, read after the run */
+       TFN__LAYER = 128 };         /* output of a layer, or what the first one reads */
+
+/* -- the operations -------------------------------------------------------------------------- */
+
+/* A row: the name in messages; the forward, and into how many chunks it is cut; the backward, and
+ * into how many; what the backward reads. Leaves, which do nothing, stand up to INPUT. Builds
+ * without training have no TFN__BACK(f). */
+#define TFN__NO_GRAD NULL               /* the only way to have no backward */
+#ifdef TFNORM_NO_TRAINING
+#define TFN__BACK(f) NULL
+#else
+#define TFN__BACK(f) f
+#endif
+
+#define TFN__OPS(X)                                                                              \
+    X(NONE,       "operation",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(PARAM,      "parameter",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(TABLE,      "table",           NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(BUFFER,     "buffer",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(MEMORY,     "memory",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+    X(INPUT,      "input",           NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
+                                                                                                 \
+    X(LINEAR,     "linear",          tfn__linear_forward,         tfn__linear_chunks,            \
+                                     tfn__linear_backward,        tfn__linear_backward_chunks,   \
+                                     TFN__IN0 | TFN__IN1 | TFN__SAVED)                           \
+    X(NORM,       "norm",            tfn__norm_forward,           tfn__norm_chunks,              \
+                                     tfn__norm_backward,          tfn__norm_backward_chunks,     \
+                                     TFN__IN0 | TFN__IN1 | TFN__SAVED)                           \
+    X(SOFTMAX,    "softmax",         tfn__softmax_op,             tfn__by_rows,                  \
+                                     tfn__softmax_backward_op,    tfn__by_rows,                  \
+                                     TFN__OUT)                                                   \
+    X(ACTIVATE,   "activation",      tfn__activate_forward,       tfn__by_rows,                  \
+                                     tfn__activate_backward,      tfn__by_rows,                  \
+                                     TFN__IN0)                                                   \
+    X(GATED,      "gated unit",      tfn__gated_op,               tfn__by_rows,                  \
+                                     tfn__gated_backward_op,      tfn__by_rows,                  \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(ADD,        "add",             tfn__add_forward,            tfn__by_rows,                  \
+                                     tfn__add_backward,           tfn__by_rows,                  \
+                                     0)                                                          \
+    X(MULTIPLE,   "multiple",        tfn__multiple_forward,       tfn__by_rows,                  \
+                                     tfn__multiple_backward,      tfn__by_rows,                  \
+                                     0)                                                          \
+    X(SCALE,      "scale",           tfn__scale_forward,          tfn__by_rows,                  \
+                                     tfn__scale_backward,         tfn__rows_and_by,              \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(DROPOUT,    "dropout",         TFN__BACK(tfn__dropout_forward), tfn__by_rows,              \
+                                     tfn__dropout_backward,       tfn__by_rows,                  \
+                                     0)                                                          \
+    X(EMBED,      "embedding",       tfn__embed_op,               tfn__by_rows,                  \
+                                     tfn__embed_backward_op,      tfn__by_cols,                  \
+                                     0)                                                          \
+    X(POSITION,   "position",        tfn__position_op,            tfn__one,                      \
+                                     tfn__position_backward_op,   tfn__position_backward_chunks, \
+                                     0)                                                          \
+    X(ROTARY,     "rotary",          tfn__rotary_op,              tfn__one,                      \
+                                     tfn__rotary_backward,        tfn__one,                      \
+                                     0)                                                          \
+    X(FIRST,      "first",           tfn__first_forward,          tfn__one,                      \
+                                     tfn__first_backward,         tfn__one,                      \
+                                     0)                                                          \
+    X(LAST,       "last",            tfn__last_forward,           tfn__one,                      \
+                                     tfn__last_backward,          tfn__one,                      \
+                                     0)                                                          \
+    X(ATTEND,     "attention",       tfn__attend_forward,         tfn__by_heads,                 \
+                                     tfn__attend_backward,        tfn__by_heads,                 \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__OUT | TFN__SAVED)     \
+    X(CACHE,      "cache",           tfn__cache_op, tfn__one, TFN__NO_GRAD, NULL, 0)             \
+    X(ENCODED,    "encoded memory",  tfn__encoded_op, tfn__one, TFN__NO_GRAD, NULL, 0)           \
+    X(CACHED,     "cached attention",tfn__cached_op, tfn__one, TFN__NO_GRAD, NULL, 0)            \
+    X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
+                                     tfn__loss_backward,          tfn__loss_chunks,              \
+                                     TFN__IN0 | TFN__SAVED)                                      \
+    X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
+                                     tfn__probe_backward,         tfn__one,                      \
+                                     0)                                                          \
+    X(CUSTOM,     "custom",          tfn__custom_forward,         tfn__one,                      \
+                                     tfn__custom_backward,        tfn__one,                      \
+                                     TFN__READ_ALL & ~TFN__SAVED)                                \
+    TFN__MORE_OPS(X)
+
+#ifdef TFN__EXTRA_NORMS
+#define TFN__MORE_OPS(X)                                                                         \
+    X(WORDS,      "words",           tfn__words_op, tfn__by_rows, TFN__NO_GRAD, NULL, 0)         \
+    X(CONV,       "convolution",     tfn__conv_forward,           tfn__by_sentence,              \
+                                     tfn__conv_backward,          tfn__conv_backward_chunks,     \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(POINT,      "pointwise norm",  tfn__point_forward,          tfn__by_rows,                  \
+                                     tfn__point_backward,         tfn__rows_and_one,             \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__IN4)                  \
+    X(SEED,       "SeeDNorm",        tfn__seed_forward,           tfn__by_rows,                  \
+                                     tfn__seed_backward,          tfn__rows_and_one,             \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__SAVED)     \
+    X(COLUMNS,    "batch norm",      tfn__columns_forward,        tfn__by_cols,                  \
+                                     tfn__columns_backward,       tfn__by_cols,                  \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                \
+    X(EXP_CAPPED, "capped exp",      tfn__exp_capped_forward,     tfn__by_rows,                  \
+                                     tfn__exp_capped_backward,    tfn__by_rows,                  \
+                                     TFN__IN0)                                                   \
+    X(SIGMA,      "sigma",           tfn__sigma_forward,          tfn__one,                      \
+                                     tfn__sigma_backward,         tfn__by_weight_rows,           \
+                                     TFN__IN1 | TFN__IN2)                                        \
+    X(RESCALE,    "rescale",         tfn__rescale_forward,        tfn__by_rows,                  \
+                                     tfn__rescale_backward,       tfn__rows_and_one,             \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN2)                             \
+    X(RAMP,       "ramp",            tfn__ramp_forward,           tfn__by_rows,                  \
+                                     tfn__ramp_backward,          tfn__by_rows,                  \
+                                     TFN__IN1)                                                   \
+    X(SHIFT,      "shift",           tfn__shift_forward,          tfn__by_rows,                  \
+                                     tfn__shift_backward,         tfn__rows_and_by,              \
+                                     0)                                                          \
+    X(MIX,        "mix",             tfn__mix_forward,            tfn__by_rows,                  \
+                                     tfn__mix_backward,           tfn__rows_and_by,              \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(GATE,       "gate",            tfn__gate_forward,           tfn__by_rows,                  \
+                                     tfn__gate_backward,          tfn__rows_and_by,              \
+                                     TFN__IN0 | TFN__IN1)                                        \
+    X(MAGNITUDE,  "magnitude",       tfn__magnitude_forward,      tfn__by_rows,                  \
+                                     tfn__magnitude_backward,     tfn__by_rows,                  \
+                                     TFN__IN0)
+#else
+/* A small build has none of them: recording one (TFN__OP_NONE) is an error. */
+#define TFN__MORE_OPS(X)
+enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
+       TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0, TFN__OP_RAMP = 0,
+       TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0, TFN__OP_MAGNITUDE = 0 };
+#endif
+
+#define TFN__OP_ENUM(id, name, forward, chunks, backward, backward_chunks, reads) TFN__OP_##id,
+enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
+
+/* What a node's arg holds, by operation. A SLOT is an index of a run's inputs or ints; LENGTHS is
+ * one, too, or -1: every key counts. */
+enum { TFN__INPUT_SLOT };
+enum { TFN__EMBED_SLOT };
+enum { TFN__LOSS_SLOT, TFN__LOSS_KIND };                    /* of the targets; form of smoothing */
+enum { TFN__LINEAR_ACTIVATION, TFN__LINEAR_TRANSPOSED };
+enum { TFN__FUNCTION };                                     /* of activation, of gated unit */
+enum { TFN__NORM_KIND, TFN__NORM_GROUPS, TFN__NORM_PART, TFN__NORM_COLS };
+enum { TFN__POINT_FUNCTION };
+enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
+enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
+enum { TFN__ROTARY_HEAD_SIZE };
+enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_CAUSAL, TFN__ATTEND_LENGTHS };
+enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS };         /* CACHE: a node */
+enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE };
+enum { TFN__PROBE_ID };                                     /* what the callback is told */
+enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `custom` */
 
 /* -- how an operation's work is cut into chunks: each output has one writer, so that neither
  * the number of threads nor the order of the chunks can change a bit
  * -------------------------------- */
 
-typedef struct tfn__range { ptrdiff_t first, count; } tfn__range;
+/* Sizes of chunks when there is more than one thread. They change no bit, only how evenly the
+ * threads are loaded against what taking a chunk costs. */
+enum { TFN__CHUNK_FLOATS = 16384,       /* of elementwise work, in whole rows */
+       TFN__CHUNK_COLS = 64,            /* of sums over all rows, in columns */
+       TFN__PRODUCT_ROWS = 128,         /* of a matrix product: a block of so many rows, */
+       TFN__PRODUCT_COLS = 256,         /* and of so many columns, where rows are few */
+       TFN__PRODUCT_MANY_ROWS = 256 };  /* rows are many from here on, for each thread */
 
+/* Items first ... first + count - 1 of rows, columns or values. */
+typedef struct tfn__range {
+    ptrdiff_t first, count;
+} tfn__range;
+
+/* Range number `chunk` of n items that are cut into ranges of `step`; the last is shorter. */
 static tfn__range tfn__slice(ptrdiff_t n, ptrdiff_t step, ptrdiff_t chunk)
 {
     const tfn__range s = { chunk * step, tfn__min(step, n - chunk * step) };
     return s;
 }
 
+/* How many such ranges there are. */
 static ptrdiff_t tfn__pieces(ptrdiff_t n, ptrdiff_t step) { return (n + step - 1) / step; }
 
-/* Rows in a chunk: about 16 K floats, all rows when there is one thread. */
+/* One thread takes the whole of an operation in one chunk. */
+static bool tfn__serial(const tfn__call *c) { return c->t->threads < 2; }
+
+/* Rows in a chunk of a (rows, cols) array. */
 static ptrdiff_t tfn__row_step(const tfn__call *c, ptrdiff_t rows, ptrdiff_t cols)
 {
-    return c->t->threads < 2 ? tfn__max(rows, 1) : tfn__max(16384 / tfn__max(cols, 1), 1);
+    if (tfn__serial(c)) return tfn__max(rows, 1);
+    return tfn__max(TFN__CHUNK_FLOATS / tfn__max(cols, 1), 1);
 }
 
+/* Columns in a chunk, where an output is a sum over all rows of its column. */
 static ptrdiff_t tfn__col_step(const tfn__call *c, ptrdiff_t cols)
 {
-    return c->t->threads < 2 ? tfn__max(cols, 1) : 64;
+    if (tfn__serial(c)) return tfn__max(cols, 1);
+    return TFN__CHUNK_COLS;
 }
 
-static ptrdiff_t tfn__one(const tfn__call *c) { (void)c; return 1; }
+/* The ways in which most operations are cut: not at all, by columns of y, by rows of y. */
+static ptrdiff_t tfn__one(const tfn__call *c)
+{
+    (void)c;
+    return 1;
+}
 static ptrdiff_t tfn__by_cols(const tfn__call *c)
 {
     return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
@@ -6896,11 +7115,17 @@ static ptrdiff_t tfn__by_rows(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->cols));
 }
+
+/* This chunk's columns; `chunk` counts from the first chunk that is one of columns. */
+static tfn__range tfn__cols_of(const tfn__call *c, ptrdiff_t cols, ptrdiff_t chunk)
+{
+    return tfn__slice(cols, tfn__col_step(c, cols), chunk);
+}
+/* This chunk's rows, and their values. */
 static tfn__range tfn__my_rows(const tfn__call *c)
 {
     return tfn__slice(c->rows, tfn__row_step(c, c->rows, c->cols), c->chunk);
 }
-/* The values of these rows. */
 static tfn__range tfn__my_values(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -6909,25 +7134,74 @@ static tfn__range tfn__my_values(const tfn__call *c)
     return s;
 }
 
-/* A matrix product is cut into blocks of 128 rows, and of 256 columns when rows are few. */
-static ptrdiff_t tfn__matmul_cols(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+/* A matrix in memory by its strides: element (i, j) is at[i*row + j*col]. */
+typedef struct tfn__matrix {
+    const float *at;
+    ptrdiff_t row, col;
+} tfn__matrix;
+
+/* Rows of `cols` floats, one behind the other. */
+static tfn__matrix tfn__matrix_of(const float *at, ptrdiff_t cols)
 {
-    return c->t->threads < 2 || m >= 256 * c->t->threads ? tfn__max(n, 1) : 256;
+    const tfn__matrix m = { at, cols, 1 };
+    return m;
 }
-static ptrdiff_t tfn__matmul_rows(const tfn__call *c, ptrdiff_t m)
+static tfn__matrix tfn__transpose(tfn__matrix m)
 {
-    return c->t->threads < 2 ? tfn__max(m, 1) : 128;
+    const tfn__matrix transposed = { m.at, m.col, m.row };
+    return transposed;
 }
-static ptrdiff_t tfn__matmul_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+
+/* y = a b; y (m, n), a (m, k), b (k, n) */
+static tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, tfn__matrix a,
+                                    tfn__matrix b)
 {
-    return tfn__pieces(m, tfn__matmul_rows(c, m)) * tfn__pieces(n, tfn__matmul_cols(c, m, n));
+    tfn_matmul_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.c = y;
+    p.c_ld = n;
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.a = a.at;
+    p.a_row = a.row;
+    p.a_col = a.col;
+    p.b = b.at;
+    p.b_row = b.row;
+    p.b_col = b.col;
+    return p;
 }
-/* A chunk is done, and *p becomes that. */
-static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
+/* The product goes on from what stands in y. */
+static void tfn__add_product(tfn_matmul_args *p)
 {
-    ptrdiff_t wide = tfn__pieces(p->n, tfn__matmul_cols(c, p->m, p->n));
-    tfn__range i = tfn__slice(p->m, tfn__matmul_rows(c, p->m), chunk / wide);
-    tfn__range j = tfn__slice(p->n, tfn__matmul_cols(c, p->m, p->n), chunk % wide);
+    p->start = p->c;
+    p->start_ld = p->c_ld;
+}
+
+/* Chunks of a product (m, n) are blocks of rows, cut into blocks of columns, too, where rows
+ * alone would not give every thread its share. Blocks never cut the sum over k. */
+static ptrdiff_t tfn__product_cols(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+{
+    if (tfn__serial(c)) return tfn__max(n, 1);
+    if (m >= TFN__PRODUCT_MANY_ROWS * c->t->threads) return tfn__max(n, 1);
+    return TFN__PRODUCT_COLS;
+}
+static ptrdiff_t tfn__product_rows(const tfn__call *c, ptrdiff_t m)
+{
+    if (tfn__serial(c)) return tfn__max(m, 1);
+    return TFN__PRODUCT_ROWS;
+}
+static ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
+{
+    return tfn__pieces(m, tfn__product_rows(c, m)) * tfn__pieces(n, tfn__product_cols(c, m, n));
+}
+
+/* Do a chunk of the product *p, which becomes the product of that block alone. */
+static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
+{
+    ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
+    tfn__range i = tfn__slice(p->m, tfn__product_rows(c, p->m), chunk / wide);
+    tfn__range j = tfn__slice(p->n, tfn__product_cols(c, p->m, p->n), chunk % wide);
     p->a += i.first * p->a_row;
     p->b += j.first * p->b_col;
     p->c += i.first * p->c_ld + j.first;
@@ -6937,282 +7211,405 @@ static void tfn__matmul_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t 
     c->k->matmul(p, c->work);
 }
 
-static tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const float *a,
-                               ptrdiff_t a_row, ptrdiff_t a_col, const float *b, ptrdiff_t b_row,
-                               ptrdiff_t b_col)
+/* -- linear: y = act(x W + b), or act(x W^T + b). in: x, W, b or none -------------------------- */
+
+static tfn_activation_kind tfn__linear_activation(const tfn__call *c)
 {
-    const tfn_matmul_args p = { y, NULL, a, b, m, n, k, n, 0, a_row, a_col, b_row, b_col };
-    return p;
+    return (tfn_activation_kind)c->n->arg[TFN__LINEAR_ACTIVATION];
 }
 
-/* -- linear: y = act(x W + b), or act(x W^T + b). arg: activation, transposed ---------------- */
+/* The weight as (in, out). A transposed one is stored as (out, in): a tied head reads the table of
+ * the embedding, whose rows are words. */
+static tfn__matrix tfn__linear_weight(const tfn__call *c)
+{
+    if (c->n->arg[TFN__LINEAR_TRANSPOSED])
+        return tfn__transpose(tfn__matrix_of(c->x[1], c->x_cols[0]));
+    return tfn__matrix_of(c->x[1], c->cols);
+}
 
+/* What the activation reads, u = x W + b: saved for the backward if the tape trains. Otherwise, and
+ * for ReLU, whose output has the sign of its input, it stands in y and is activated in place. */
+static float *tfn__linear_sum(const tfn__call *c)
+{
+    if (c->saved) return c->saved;
+    return c->y;
+}
+
+/* The chain of the product starts from the bias. Activates its own block while that is in the
+ * cache. */
 static void tfn__linear_forward(const tfn__call *c)
 {
-    ptrdiff_t in = c->x_cols[0], out = c->cols;
-    bool transposed = c->n->arg[1] != 0;
-    tfn_activation_kind act = (tfn_activation_kind)c->n->arg[0];
-    float *u = c->saved ? c->saved : c->y;        /* inference activates in place */
-    tfn_matmul_args p = tfn__product(u, c->rows, out, in, c->x[0], in, 1, c->x[1],
-                                transposed ? 1 : out, transposed ? in : 1);
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    tfn_activation_kind act = tfn__linear_activation(c);
+    float *u = tfn__linear_sum(c);
+    tfn_matmul_args p = tfn__product(u, c->rows, out, in, tfn__matrix_of(c->x[0], in),
+                                     tfn__linear_weight(c));
     p.start = c->x[2];
-    tfn__matmul_chunk(c, &p, c->chunk);
-    for (ptrdiff_t r = 0; r < p.m && act != TFN_ACTIVATION_IDENTITY; r++)
+    tfn__product_chunk(c, &p, c->chunk);
+    if (act == TFN_ACTIVATION_IDENTITY) return;
+    for (ptrdiff_t r = 0; r < p.m; r++)
         c->k->activation_forward(c->y + (p.c - u) + r*out, p.c + r*out, p.n, act);
 }
 static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 {
-    return tfn__matmul_chunks(c, c->rows, c->cols);
+    return tfn__product_chunks(c, c->rows, c->cols);
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dy becomes the gradient before the activation, in place. */
+/* dy becomes du = dy act'(u) in place, before the products below read it: an entry of its own on
+ * the timeline (TFN__PREPARE), since each product reads all of du. */
 static void tfn__linear_prepare(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
-    const float *u = c->saved ? c->saved : c->y;       /* ReLU: the sign of y is that of u */
+    const float *u = tfn__linear_sum(c);
     c->k->activation_backward(c->dy + s.first, c->dy + s.first, u + s.first, s.count,
-                              (tfn_activation_kind)c->n->arg[0], false);
+                              tfn__linear_activation(c), false);
 }
 
-/* dx = dy W^T; dW = x^T dy (transposed: dy^T x); db = column sums of dy. */
+/* dx = du W^T; dW = x^T du, of a transposed W: du^T x. One that is not wanted has p.c NULL. */
 static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_matmul_args *dw)
 {
-    ptrdiff_t in = c->x_cols[0], out = c->cols, rows = c->rows;
-    bool transposed = c->n->arg[1] != 0;
-    *dx = tfn__product(c->dx[0], rows, in, out, c->dy, out, 1, c->x[1],
-                       transposed ? in : 1, transposed ? 1 : out);
-    *dw = transposed ? tfn__product(c->dx[1], out, in, rows, c->dy, 1, out, c->x[0], in, 1)
-                     : tfn__product(c->dx[1], in, out, rows, c->x[0], 1, in, c->dy, out, 1);
-    if (c->add[0]) dx->start = dx->c, dx->start_ld = dx->c_ld;
-    if (c->add[1]) dw->start = dw->c, dw->start_ld = dw->c_ld;
+    ptrdiff_t rows = c->rows;
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    tfn__matrix x = tfn__matrix_of(c->x[0], in);
+    tfn__matrix du = tfn__matrix_of(c->dy, out);
+    tfn__matrix w = tfn__linear_weight(c);
+
+    *dx = tfn__product(c->dx[0], rows, in, out, du, tfn__transpose(w));
+    if (c->n->arg[TFN__LINEAR_TRANSPOSED])
+        *dw = tfn__product(c->dx[1], out, in, rows, tfn__transpose(du), x);
+    else
+        *dw = tfn__product(c->dx[1], in, out, rows, tfn__transpose(x), du);
+
+    if (c->add[0]) tfn__add_product(dx);
+    if (c->add[1]) tfn__add_product(dw);
 }
+
+static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
+{
+    if (!p->c) return 0;
+    return tfn__product_chunks(c, p->m, p->n);
+}
+
+/* Chunks of dx come first, then those of dW, then those of db, the column sums of du. */
 static void tfn__linear_backward(const tfn__call *c)
 {
-    ptrdiff_t first, second;                          /* chunk of dW, and of db */
-    tfn_matmul_args dx, dw;
+    ptrdiff_t chunk = c->chunk;
+    tfn_matmul_args dx;
+    tfn_matmul_args dw;
+    tfn__range j;
     tfn__linear_products(c, &dx, &dw);
-    first = dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0;
-    second = first + (dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0);
-    if (c->chunk < first) tfn__matmul_chunk(c, &dx, c->chunk);
-    else if (c->chunk < second) tfn__matmul_chunk(c, &dw, c->chunk - first);
-    else {
-        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk - second);
-        c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
+
+    if (chunk < tfn__gradient_chunks(c, &dx)) {
+        tfn__product_chunk(c, &dx, chunk);
+        return;
     }
+    chunk -= tfn__gradient_chunks(c, &dx);
+    if (chunk < tfn__gradient_chunks(c, &dw)) {
+        tfn__product_chunk(c, &dw, chunk);
+        return;
+    }
+    chunk -= tfn__gradient_chunks(c, &dw);
+    j = tfn__cols_of(c, c->cols, chunk);
+    c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
 static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
-    tfn_matmul_args dx, dw;
+    ptrdiff_t chunks;
+    tfn_matmul_args dx;
+    tfn_matmul_args dw;
     tfn__linear_products(c, &dx, &dw);
-    return (dx.c ? tfn__matmul_chunks(c, dx.m, dx.n) : 0)
-         + (dw.c ? tfn__matmul_chunks(c, dw.m, dw.n) : 0)
-         + (c->dx[2] ? tfn__pieces(c->cols, tfn__col_step(c, c->cols)) : 0);
+    chunks = tfn__gradient_chunks(c, &dx) + tfn__gradient_chunks(c, &dw);
+    if (c->dx[2]) chunks += tfn__by_cols(c);
+    return chunks;
 }
 #endif
 
-/* -- norms of rows. arg: kind and flags, groups, part, columns of a norm; number: eps, slope - */
+/* -- which rows count ------------------------------------------------------------------------ */
 
-enum { TFN__OFFSET = 256, TFN__DETACH_MEAN = 512, TFN__DETACH_STD = 1024 };   /* beside the kind */
+/* Rows come from sentences on a grid of B times Ts or Tt positions. Shorter sentences stand at its
+ * left; what is to their right is padding, which must not change a bit of anything else. */
 
-/* A row of the value holds cols/arg[3] rows of the norm: those of heads, for example. */
-static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
-{
-    const tfn_node *n = c->n;
-    ptrdiff_t each = c->cols / tfn__max(n->arg[3], 1), at = first * c->cols;
-    ptrdiff_t stats = each * tfn__max(n->arg[1], 1);
-    tfn_norm_args p;
-    TFNORM_MEMSET(&p, 0, sizeof p);
-    p.kind = (tfn_norm_kind)(n->arg[0] & 255);
-    if (TFN__ALL) {
-        p.offset = (n->arg[0] & TFN__OFFSET) != 0;
-        p.detach_mean = (n->arg[0] & TFN__DETACH_MEAN) != 0;
-        p.detach_std = (n->arg[0] & TFN__DETACH_STD) != 0;
-        p.groups = n->arg[1];
-        p.part = n->arg[2];
-        p.slope = n->number[1];
-        p.factor = 1;
-    }
-    p.rows = count * each;
-    p.cols = n->arg[3];
-    p.eps = n->number[0];
-    p.x = c->x[0] + at;
-    p.gain = c->x[1];
-    p.bias = c->x[2];
-    p.mean = c->saved ? c->saved + first*stats : NULL;
-    p.rstd = c->saved ? c->saved + (c->rows + first)*stats : NULL;
-    return p;
-}
-
+/* Positions of a sentence on the grid of a value whose rows are positions. */
 static ptrdiff_t tfn__time_of(const tfn__call *c)
 {
-    return c->n->rows == TFN_ROWS_SOURCE ? c->r->source : c->r->target;
+    if (c->n->rows == TFN_ROWS_SOURCE) return c->r->source;
+    return c->r->target;
 }
+/* Positions that each of its sentences has, or NULL: all. */
 static const int32_t *tfn__lengths_of(const tfn__call *c)
 {
-    return c->r->ints[c->n->rows == TFN_ROWS_SOURCE ? TFN_INT_SOURCE_LENGTHS : TFN_INT_LENGTHS];
+    if (c->n->rows == TFN_ROWS_SOURCE) return c->r->ints[TFN_INT_SOURCE_LENGTHS];
+    return c->r->ints[TFN_INT_LENGTHS];
 }
 
-/* Rows of a sentence of n positions: the rows between the convolutions, and frames, are more. An
- * empty sentence has none. */
-static ptrdiff_t tfn__rows_for(tfn_rows rows, ptrdiff_t n)
+/* Rows of sentences that have so many source or target positions together. A convolution of
+ * kernel 3 and stride 2 makes T rows of 2T + 1: HALF, and those of 4T + 3: FRAMES. */
+static int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sentences)
 {
-    if (TFN__ALL && rows == TFN_ROWS_HALF) return n > 0 ? 2*n + 1 : 0;
-    if (TFN__ALL && rows == TFN_ROWS_FRAMES) return n > 0 ? 4*n + 3 : 0;
-    return n;
+    if (TFN__ALL && rows == TFN_ROWS_HALF) return 2*positions + sentences;
+    if (TFN__ALL && rows == TFN_ROWS_FRAMES) return 4*positions + 3*sentences;
+    return positions;
 }
 
 /* The lengths of a value's sentences, in positions; NULL: all its rows count. */
 static const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
 {
     if (!r->skip_padding || rows == TFN_ROWS_FIXED || rows == TFN_ROWS_BATCH) return NULL;
-    return r->ints[rows == TFN_ROWS_TARGET ? TFN_INT_LENGTHS : TFN_INT_SOURCE_LENGTHS];
+    if (rows == TFN_ROWS_TARGET) return r->ints[TFN_INT_LENGTHS];
+    return r->ints[TFN_INT_SOURCE_LENGTHS];
 }
 
 /* Rows of sentence b that count: all but its padding, which is on the right. */
 static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
 {
     const int32_t *lengths = tfn__padding_of(r, rows);
-    const ptrdiff_t time = rows == TFN_ROWS_TARGET ? r->target : r->source;
+    ptrdiff_t positions = r->source;
     if (rows == TFN_ROWS_BATCH) return 1;
-    if (!lengths) return tfn__rows_for(rows, time);
-    return tfn__rows_for(rows, tfn__min(tfn__max(lengths[b], 0), time));
+    if (rows == TFN_ROWS_TARGET) positions = r->target;
+    if (lengths) positions = tfn__min(tfn__max(lengths[b], 0), positions);
+    if (positions == 0) return 0;                   /* an empty sentence has no frames, either */
+    return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
 }
 
-/* eps of the norm of x/(max|x|/8): the maximum is over the tensor without its padding. */
+/* -- norms of rows. in: x, gain, bias (or none); number: eps, slope of AdaNorm ---------------- */
+
+/* The kind shares its slot with flags, of which a kind (below 256) has no bit. */
+enum { TFN__NORM_KIND_MASK = 255,
+       TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
+
+static int tfn__norm_kind_of(const tfn_node *n)
+{
+    return n->arg[TFN__NORM_KIND] & TFN__NORM_KIND_MASK;
+}
+static bool tfn__norm_flag(const tfn_node *n, int flag)
+{
+    return (n->arg[TFN__NORM_KIND] & flag) != 0;
+}
+
+/* The kernel's arguments for rows first ... of the value. A row of the value holds `each` rows of
+ * the norm, one for each head, for example. What is saved is mean (rows, each, groups), behind it
+ * rstd of the same shape. */
+static tfn_norm_args tfn__norm_of(const tfn__call *c, ptrdiff_t first, ptrdiff_t count)
+{
+    const tfn_node *n = c->n;
+    ptrdiff_t cols = n->arg[TFN__NORM_COLS];
+    ptrdiff_t each = c->cols / tfn__max(cols, 1);
+    ptrdiff_t stats = each * tfn__max(n->arg[TFN__NORM_GROUPS], 1);
+    tfn_norm_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.kind = (tfn_norm_kind)tfn__norm_kind_of(n);
+    if (TFN__ALL) {
+        p.offset = tfn__norm_flag(n, TFN__NORM_OFFSET);
+        p.detach_mean = tfn__norm_flag(n, TFN__NORM_DETACH_MEAN);
+        p.detach_std = tfn__norm_flag(n, TFN__NORM_DETACH_STD);
+        p.groups = n->arg[TFN__NORM_GROUPS];
+        p.part = n->arg[TFN__NORM_PART];
+        p.slope = n->number[1];
+        p.factor = 1;                       /* recorded as an operation of its own: tfn_norm */
+    }
+    p.rows = count * each;
+    p.cols = cols;
+    p.eps = n->number[0];
+    p.x = c->x[0] + first * c->cols;
+    p.gain = c->x[1];
+    p.bias = c->x[2];
+    if (c->saved) {
+        p.mean = c->saved + first*stats;
+        p.rstd = c->saved + (c->rows + first)*stats;
+    }
+    return p;
+}
+
+/* TFN_NORM_ABSMAX norms x/(max|x|/8) with the maximum over the whole tensor, so as one chunk. */
+static bool tfn__norm_is_whole(const tfn_node *n)
+{
+    return TFN__ALL && tfn__norm_kind_of(n) == TFN_NORM_ABSMAX;
+}
+
+/* Dividing x by s = max|x|/8 before the norm is the same as multiplying eps by s^2. The maximum
+ * leaves out the padding. */
 static float tfn__absmax_eps(const tfn__call *c)
 {
     const int32_t *lengths = tfn__lengths_of(c);
-    ptrdiff_t time = tfn__time_of(c), sentences = lengths ? c->r->batch : 1;
+    ptrdiff_t time = tfn__time_of(c);
+    ptrdiff_t sentences = 1;
     float most = 0;
+    if (lengths) sentences = c->r->batch;
     for (ptrdiff_t b = 0; b < sentences; b++) {
-        ptrdiff_t rows = lengths ? lengths[b] : c->rows;
-        float m = c->k->absmax(c->x[0] + b*time*c->cols, rows * c->cols) / 8;
-        most = m > most ? m : most;
+        ptrdiff_t rows = c->rows;
+        float m;
+        if (lengths) rows = lengths[b];
+        m = c->k->absmax(c->x[0] + b*time*c->cols, rows * c->cols) / 8;
+        if (m > most) most = m;
     }
     return c->n->number[0] * most * most;
-}
-static bool tfn__whole(const tfn_node *n)
-{
-    return TFN__ALL && (n->arg[0] & 255) == TFN_NORM_ABSMAX;
 }
 
 static void tfn__norm_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     tfn_norm_args p;
-    if (tfn__whole(c->n)) s.first = 0, s.count = c->rows;
+    if (tfn__norm_is_whole(c->n)) {
+        s.first = 0;
+        s.count = c->rows;
+    }
     p = tfn__norm_of(c, s.first, s.count);
-    if (tfn__whole(c->n)) p.eps = tfn__absmax_eps(c);
+    if (tfn__norm_is_whole(c->n)) p.eps = tfn__absmax_eps(c);
     p.y = c->y + s.first * c->cols;
     c->k->norm_forward(&p);
 }
 static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 {
-    return tfn__whole(c->n) ? 1 : tfn__by_rows(c);
+    if (tfn__norm_is_whole(c->n)) return 1;
+    return tfn__by_rows(c);
 }
+
 #ifndef TFNORM_NO_TRAINING
+/* dx of this chunk's rows. */
+static void tfn__norm_rows_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    tfn_norm_args p = tfn__norm_of(c, s.first, s.count);
+    if (!c->dx[0]) return;
+    p.dy = c->dy + s.first * c->cols;
+    p.dx = c->dx[0] + s.first * c->cols;
+    p.add = c->add[0];
+    c->k->norm_backward(&p);
+}
+/* dgain and dbias of some columns: chains over all rows. */
+static void tfn__norm_cols_backward(const tfn__call *c, ptrdiff_t chunk)
+{
+    tfn_norm_args p = tfn__norm_of(c, 0, c->rows);
+    tfn__range j = tfn__cols_of(c, p.cols, chunk);
+    p.dy = c->dy;
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.add_params = c->add[2];
+    if (p.dgain) p.add_params = c->add[1];
+    c->k->norm_params_backward(&p, j.first, j.count);
+}
+/* Chunks of rows come first, then those of columns. */
 static void tfn__norm_backward(const tfn__call *c)
 {
     ptrdiff_t rows = tfn__by_rows(c);
-    tfn_norm_args p = tfn__norm_of(c, 0, c->rows);
-    p.dy = c->dy;
-    if (c->chunk < rows) {
-        tfn__range s = tfn__my_rows(c);
-        if (!c->dx[0]) return;
-        p = tfn__norm_of(c, s.first, s.count);
-        p.dy = c->dy + s.first * c->cols;
-        p.dx = c->dx[0] + s.first * c->cols;
-        p.add = c->add[0];
-        c->k->norm_backward(&p);
-    } else {
-        tfn__range j = tfn__slice(p.cols, tfn__col_step(c, p.cols), c->chunk - rows);
-        p.dgain = c->dx[1];
-        p.dbias = c->dx[2];
-        p.add_params = c->dx[1] ? c->add[1] : c->add[2];
-        c->k->norm_params_backward(&p, j.first, j.count);
-    }
+    if (c->chunk < rows) tfn__norm_rows_backward(c);
+    else tfn__norm_cols_backward(c, c->chunk - rows);
 }
 static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 {
-    bool params = c->dx[1] || c->dx[2];
-    ptrdiff_t cols = c->n->arg[3];
-    return tfn__by_rows(c) + (params ? tfn__pieces(cols, tfn__col_step(c, cols)) : 0);
+    ptrdiff_t cols = c->n->arg[TFN__NORM_COLS];
+    ptrdiff_t chunks = tfn__by_rows(c);
+    if (c->dx[1] || c->dx[2]) chunks += tfn__pieces(cols, tfn__col_step(c, cols));
+    return chunks;
 }
 #endif
 
 #ifdef TFN__EXTRA_NORMS
 /* -- convolution over time, kernel 3, stride 2. in: x, W (3 C, out), b or none ----------------- */
 
-/* The 2T + 1 rows of a sentence, three at a time, are a matrix (T, 3 C) whose rows overlap: nothing
- * is copied. T rows do not read beyond the frames of T, so that padding cannot reach them; the rows
- * of the padding itself, whose frames may be anything, are 0. */
+/* y_t = [x_2t x_2t+1 x_2t+2] W + b. The 2T + 1 rows of a sentence, three at a time, are a matrix
+ * (T, 3 C) whose rows overlap (stride 2 C): nothing is copied. T rows do not read beyond the frames
+ * of T, so that padding cannot reach them; the rows of the padding itself, whose frames may be
+ * anything, are 0. A chunk is a sentence. */
 static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
+
+/* Sentence b of x as that matrix; `time` rows of y come from it. */
+static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t time)
+{
+    ptrdiff_t in = c->x_cols[0];
+    const tfn__matrix m = { c->x[0] + b*(2*time + 1)*in, 2*in, 1 };
+    return m;
+}
+
 static void tfn__conv_forward(const tfn__call *c)
 {
-    ptrdiff_t in = c->x_cols[0], out = c->cols, time = c->rows / tfn__max(c->r->batch, 1);
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1);
     ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk);
     float *y = c->y + c->chunk*time*out;
-    tfn_matmul_args p = tfn__product(y, counted, out, 3*in, c->x[0] + c->chunk*(2*time + 1)*in,
-                                     2*in, 1,
-                                c->x[1], out, 1);
+    tfn_matmul_args p = tfn__product(y, counted, out, 3*in, tfn__conv_windows(c, c->chunk, time),
+                                     tfn__matrix_of(c->x[1], out));
     p.start = c->x[2];
     c->k->matmul(&p, c->work);
     TFNORM_MEMSET(y + counted*out, 0, (size_t)((time - counted) * out) * sizeof *y);
 }
+
 #ifndef TFNORM_NO_TRAINING
-/* dx_2t = dy_t W_0^T + dy_t-1 W_2^T, dx_2t+1 = dy_t W_1^T of one sentence. */
-static void tfn__conv_slope(const tfn__call *c, ptrdiff_t time)
+/* dx_2t = dy_t W_0^T + dy_t-1 W_2^T, dx_2t+1 = dy_t W_1^T of one sentence, with the three blocks
+ * W_k (C, out) of W: three products, each into every other row of dx. That of W_2 comes last: its
+ * rows but the last have the sum of W_0 already. */
+static void tfn__conv_input_backward(const tfn__call *c, ptrdiff_t time)
 {
-    ptrdiff_t in = c->x_cols[0], out = c->cols;
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    tfn__matrix dy = tfn__matrix_of(c->dy + c->chunk*time*out, out);
     float *dx = c->dx[0] + c->chunk*(2*time + 1)*in;
     if (!c->add[0]) TFNORM_MEMSET(dx + 2*time*in, 0, (size_t)in * sizeof *dx);
     for (ptrdiff_t k = 0; k < 3; k++) {
-        tfn_matmul_args p = tfn__product(dx + k*in, time, in, out, c->dy + c->chunk*time*out, out,
-                                         1,
-                                    c->x[1] + k*in*out, 1, out);
-        p.c_ld = p.start_ld = 2*in;
-        if (c->add[0] || k == 2) p.start = p.c;
+        tfn__matrix w = tfn__matrix_of(c->x[1] + k*in*out, out);
+        tfn_matmul_args p = tfn__product(dx + k*in, time, in, out, dy, tfn__transpose(w));
+        p.c_ld = 2*in;
+        if (c->add[0] || k == 2) tfn__add_product(&p);
         c->k->matmul(&p, c->work);
     }
 }
-/* Sentences of dx, then columns of dW and db, which are chains over all rows; dW without those of
- * the padding, where dy is 0 and x may be NaN. */
-static void tfn__conv_backward(const tfn__call *c)
+
+/* dW of some columns is a chain over the rows of all sentences but those of the padding, where dy
+ * is 0 and x may be NaN. */
+static void tfn__conv_weight_backward(const tfn__call *c, ptrdiff_t time, tfn__range j)
 {
-    ptrdiff_t in = c->x_cols[0], out = c->cols, batch = tfn__max(c->r->batch, 1);
-    ptrdiff_t time = c->rows / batch, first = c->dx[0] ? c->r->batch : 0;
-    tfn__range j = tfn__slice(out, tfn__col_step(c, out), c->chunk - first);
-    if (c->chunk < first) {
-        tfn__conv_slope(c, time);
-        return;
-    }
-    for (ptrdiff_t b = 0; b < batch && c->dx[1]; b++) {
+    ptrdiff_t in = c->x_cols[0];
+    ptrdiff_t out = c->cols;
+    ptrdiff_t batch = tfn__max(c->r->batch, 1);
+    for (ptrdiff_t b = 0; b < batch; b++) {
         ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, b);
+        tfn__matrix x = tfn__conv_windows(c, b, time);
+        tfn__matrix dy = tfn__matrix_of(c->dy + b*time*out + j.first, out);
         tfn_matmul_args p = tfn__product(c->dx[1] + j.first, 3*in, j.count, counted,
-                                    c->x[0] + b*(2*time + 1)*in, 1, 2*in,
-                                    c->dy + b*time*out + j.first, out, 1);
-        p.c_ld = p.start_ld = out;
-        if (c->add[1] || b) p.start = p.c;
+                                         tfn__transpose(x), dy);
+        p.c_ld = out;
+        if (c->add[1] || b > 0) tfn__add_product(&p);
         c->k->matmul(&p, c->work);
     }
+}
+
+/* Chunks: the sentences of dx, then columns of dW and db. */
+static void tfn__conv_backward(const tfn__call *c)
+{
+    ptrdiff_t out = c->cols;
+    ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1);
+    ptrdiff_t sentences = 0;
+    tfn__range j;
+    if (c->dx[0]) sentences = c->r->batch;
+    if (c->chunk < sentences) {
+        tfn__conv_input_backward(c, time);
+        return;
+    }
+    j = tfn__cols_of(c, out, c->chunk - sentences);
+    if (c->dx[1]) tfn__conv_weight_backward(c, time, j);
     if (c->dx[2])
         c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, out, c->add[2]);
 }
 static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 {
-    return (c->dx[0] ? c->r->batch : 0) + tfn__by_cols(c);
+    ptrdiff_t chunks = tfn__by_cols(c);
+    if (c->dx[0]) chunks += c->r->batch;
+    return chunks;
 }
 #endif
 
-/* -- other norms: gain * f(alpha x + shift) + bias. arg: f; in: x, gain, bias, alpha, shift -- */
+/* -- pointwise norms: gain * f(alpha x + shift) + bias. in: x, gain, bias, alpha, shift ------- */
 
 static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
 {
     ptrdiff_t at = s.first * c->cols;
     tfn_point_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
-    p.squash = (tfn_squash_kind)c->n->arg[0];
+    p.squash = (tfn_squash_kind)c->n->arg[TFN__POINT_FUNCTION];
     p.x = c->x[0] + at;
     p.gain = c->x[1];
     p.bias = c->x[2];
@@ -7230,7 +7627,8 @@ static void tfn__point_forward(const tfn__call *c)
     tfn_point_forward(c->k, &p);
 }
 
-/* SeeDNorm. in: x, gain, alpha, direction; number: eps. */
+/* -- SeeDNorm. in: x, gain, alpha, direction; number: eps -------------------------------------- */
+
 static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
 {
     ptrdiff_t at = s.first * c->cols;
@@ -7240,10 +7638,10 @@ static tfn_seed_args tfn__seed_of(const tfn__call *c, tfn__range s)
     p.gain = c->x[1];
     p.alpha = c->x[2];
     p.direction = c->x[3];
-    p.stats = c->saved ? c->saved + 2*s.first : NULL;
     p.rows = s.count;
     p.cols = c->cols;
     p.eps = c->n->number[0];
+    if (c->saved) p.stats = c->saved + 2*s.first;
     if (c->y) p.y = c->y + at;
     if (c->dy) p.dy = c->dy + at;
     return p;
@@ -7254,81 +7652,113 @@ static void tfn__seed_forward(const tfn__call *c)
     tfn_seed_forward(c->k, &p);
 }
 
-/* Norms over the batch. arg: kind, warm-up; in: x, gain, bias, running statistics (2, C); saved:
- * statistics of this batch, and what the running ones become, (4, C). */
+/* -- norms over the batch. in: x, gain, bias, running statistics (2, C); number: eps ---------- */
+
+/* Saved are the statistics of this batch (2, C), behind them what the running ones become (2, C):
+ * the model copies these into its buffers after an update, so that a failed one changes nothing. */
 static tfn_columns_args tfn__columns_of(const tfn__call *c)
 {
     tfn_columns_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
-    p.kind = (tfn_norm_kind)c->n->arg[0];
+    p.kind = (tfn_norm_kind)c->n->arg[TFN__BATCH_KIND];
     p.y = c->y;
-    p.stats = c->saved;
-    p.next = c->saved ? c->saved + 2*c->cols : NULL;
     p.x = c->x[0];
     p.gain = c->x[1];
     p.bias = c->x[2];
     p.running = c->x[3];
-    p.lengths = tfn__lengths_of(c);
     p.dy = c->dy;
+    if (c->saved) {
+        p.stats = c->saved;
+        p.next = c->saved + 2*c->cols;
+    }
+    p.lengths = tfn__lengths_of(c);
     p.batch = c->r->batch;
     p.time = tfn__time_of(c);
     p.cols = c->cols;
     p.step = c->r->step + 1;
-    p.warmup = c->n->arg[1];
+    p.warmup = c->n->arg[TFN__BATCH_WARMUP];
     p.eps = c->n->number[0];
     p.training = c->t->training;
     return p;
 }
 static void tfn__columns_forward(const tfn__call *c)
 {
-    tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
+    tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
     tfn_columns_args p = tfn__columns_of(c);
     tfn_columns_forward(&p, j.first, j.count);
 }
+
 #ifndef TFNORM_NO_TRAINING
+/* Chunks of rows give dx; the one behind them gives the gradients of the parameters. */
+static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
+
+static void tfn__point_rows_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    tfn_point_args p = tfn__point_of(c, s);
+    if (!c->dx[0]) return;
+    p.dx = c->dx[0] + s.first * c->cols;
+    p.add = c->add[0];
+    tfn_point_backward(c->k, &p);
+}
 static void tfn__point_backward(const tfn__call *c)
 {
     tfn__range all = { 0, c->rows };
-    ptrdiff_t rows = tfn__by_rows(c);
-    tfn_point_args p = tfn__point_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
-    if (c->chunk < rows) {
-        if (!c->dx[0]) return;
-        p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
-        p.add = c->add[0];
-        tfn_point_backward(c->k, &p);
+    tfn_point_args p;
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__point_rows_backward(c);
         return;
     }
-    p.dgain = c->dx[1], p.add_gain = c->add[1];
-    p.dbias = c->dx[2], p.add_bias = c->add[2];
-    p.dalpha = c->dx[3], p.add_alpha = c->add[3];
-    p.dshift = c->dx[4], p.add_shift = c->add[4];
+    p = tfn__point_of(c, all);
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.dalpha = c->dx[3];
+    p.dshift = c->dx[4];
+    p.add_gain = c->add[1];
+    p.add_bias = c->add[2];
+    p.add_alpha = c->add[3];
+    p.add_shift = c->add[4];
     tfn_point_params_backward(c->k, &p);
+}
+
+static void tfn__seed_rows_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_rows(c);
+    tfn_seed_args p = tfn__seed_of(c, s);
+    if (!c->dx[0]) return;
+    p.dx = c->dx[0] + s.first * c->cols;
+    p.add = c->add[0];
+    tfn_seed_backward(&p);
 }
 static void tfn__seed_backward(const tfn__call *c)
 {
     tfn__range all = { 0, c->rows };
-    ptrdiff_t rows = tfn__by_rows(c);
-    tfn_seed_args p = tfn__seed_of(c, c->chunk < rows ? tfn__my_rows(c) : all);
-    if (c->chunk < rows) {
-        if (!c->dx[0]) return;
-        p.dx = c->dx[0] + tfn__my_rows(c).first * c->cols;
-        p.add = c->add[0];
-        tfn_seed_backward(&p);
+    tfn_seed_args p;
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__seed_rows_backward(c);
         return;
     }
-    p.dgain = c->dx[1], p.add_gain = c->add[1];
-    p.dalpha = c->dx[2], p.add_alpha = c->add[2];
-    p.ddirection = c->dx[3], p.add_direction = c->add[3];
+    p = tfn__seed_of(c, all);
+    p.dgain = c->dx[1];
+    p.dalpha = c->dx[2];
+    p.ddirection = c->dx[3];
+    p.add_gain = c->add[1];
+    p.add_alpha = c->add[2];
+    p.add_direction = c->add[3];
     tfn_seed_params_backward(&p);
 }
-static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
+
+/* A column's dx, dgain and dbias come from that column alone. */
 static void tfn__columns_backward(const tfn__call *c)
 {
-    tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
+    tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
     tfn_columns_args p = tfn__columns_of(c);
-    p.dx = c->dx[0], p.add = c->add[0];
-    p.dgain = c->dx[1], p.add_gain = c->add[1];
-    p.dbias = c->dx[2], p.add_bias = c->add[2];
+    p.dx = c->dx[0];
+    p.dgain = c->dx[1];
+    p.dbias = c->dx[2];
+    p.add = c->add[0];
+    p.add_gain = c->add[1];
+    p.add_bias = c->add[2];
     tfn_columns_backward(&p, j.first, j.count);
 }
 #endif
@@ -7339,61 +7769,91 @@ static void tfn__columns_backward(const tfn__call *c)
 static void tfn__softmax_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
-    c->k->softmax_forward(c->y + s.first*c->cols, c->x[0] + s.first*c->cols, s.count, c->cols);
-}
-/* exp(min(x, ln 100)), 0 below TFN__TAIL, of learned temperatures: a handful of numbers. */
-enum { TFN__EXP_CAPPED = 100 };
-static const float tfn__exp_cap = (float)4.60517018598809137;
-static float tfn__exp_capped(float x)
-{
-    const float y = (float)tfn__exp((double)(x < tfn__exp_cap ? x : tfn__exp_cap));
-    return y < TFN__TAIL ? 0 : y;
+    ptrdiff_t at = s.first * c->cols;
+    c->k->softmax_forward(c->y + at, c->x[0] + at, s.count, c->cols);
 }
 
+static tfn_activation_kind tfn__function_of(const tfn__call *c)
+{
+    return (tfn_activation_kind)c->n->arg[TFN__FUNCTION];
+}
+
+/* y = act(x) */
 static void tfn__activate_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
-    if (TFN__ALL && c->n->arg[0] == TFN__EXP_CAPPED) {
-        for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
-            c->y[i] = tfn__exp_capped(c->x[0][i]);
-        return;
-    }
-    c->k->activation_forward(c->y + s.first, c->x[0] + s.first, s.count,
-                             (tfn_activation_kind)c->n->arg[0]);
+    c->k->activation_forward(c->y + s.first, c->x[0] + s.first, s.count, tfn__function_of(c));
 }
+/* y = act(gate) * up */
 static void tfn__gated_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
     c->k->gated_forward(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
-                        (tfn_activation_kind)c->n->arg[0]);
+                        tfn__function_of(c));
 }
+
+/* y = a x + b z. in: x, z; number: a, b */
 static void tfn__add_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
-    c->k->combine(c->y + s.first, c->x[0] + s.first, tfn__at(c->x[1], s.first), s.count,
+    c->k->combine(c->y + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
                   c->n->number[0], c->n->number[1], false);
 }
-/* y = x * by: by (1, 1), (1, g) for g groups of channels, or (1, C). */
-static void tfn__scale_rows(const tfn__call *c, float *y, const float *x, bool add)
+
+/* This chunk of out = a in, or of out += a in. */
+static void tfn__multiply(const tfn__call *c, float *out, const float *in, float a, bool add)
 {
-    ptrdiff_t groups = c->x_cols[1], each = groups ? c->cols / groups : c->cols;
+    tfn__range s = tfn__my_values(c);
+    c->k->combine(out + s.first, in + s.first, NULL, s.count, a, 0, add);
+}
+/* y = a x. number: a */
+static void tfn__multiple_forward(const tfn__call *c)
+{
+    tfn__multiply(c, c->y, c->x[0], c->n->number[0], false);
+}
+
+/* out = in * by of this chunk's rows; by is (1, 1), (1, g) for g groups of channels, or (1, C). The
+ * backward uses it, too: dx = dy * by. */
+static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, bool add)
+{
+    ptrdiff_t groups = c->x_cols[1];
+    ptrdiff_t each = c->cols / tfn__max(groups, 1);
     tfn__range s = tfn__my_rows(c);
-    const float by = c->x[1][0];
-    y += s.first * c->cols;
-    x += s.first * c->cols;
     if (groups < 2) {
-        c->k->combine(y, x, NULL, s.count*c->cols, by, 0, add);
-    } else if (!TFN__ALL || each == 1) {
-        c->k->scale_columns(y, x, c->x[1], s.count, c->cols, add);
-    } else {
-        for (ptrdiff_t i = 0; i < s.count * groups; i++)
-            c->k->combine(y + i*each, x + i*each, NULL, each, c->x[1][i % groups], 0, add);
+        tfn__multiply(c, out, in, c->x[1][0], add);
+        return;
     }
+    out += s.first * c->cols;
+    in += s.first * c->cols;
+    if (!TFN__ALL || each == 1) {
+        c->k->scale_columns(out, in, c->x[1], s.count, c->cols, add);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < s.count * groups; i++)
+        c->k->combine(out + i*each, in + i*each, NULL, each, c->x[1][i % groups], 0, add);
 }
 static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
 #ifdef TFN__EXTRA_NORMS
-/* sigma = u^T W v. in: W (in, out), buffers u (1, in), v (1, out). */
+/* y = exp(min(x, ln 100)), 0 below TFN__TAIL: the learned temperature of Swin v2's attention (Liu
+ * 2022, section 3.2), one number a head. */
+static const float tfn__exp_cap = (float)4.60517018598809137;           /* ln 100 */
+static float tfn__exp_capped(float x)
+{
+    float y;
+    if (!(x < tfn__exp_cap)) x = tfn__exp_cap;
+    y = (float)tfn__exp((double)x);
+    if (y < TFN__TAIL) return 0;
+    return y;
+}
+static void tfn__exp_capped_forward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) c->y[i] = tfn__exp_capped(c->x[0][i]);
+}
+
+/* sigma = u^T W v, the largest singular value when u and v are its vectors (spectral norm, Miyato
+ * 2018, eq. 9). in: W (in, out), buffers u (1, in), v (1, out). */
 static void tfn__sigma_forward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
@@ -7402,6 +7862,7 @@ static void tfn__sigma_forward(const tfn__call *c)
         sum += (double)c->x[1][r] * (double)c->k->dot(c->x[0] + r*cols, c->x[2], cols);
     c->y[0] = (float)sum;
 }
+
 /* y = a/b x, a and b (1, 1); where b is 0, a x. in: x, a, b. */
 static float tfn__ratio_of(const tfn__call *c)
 {
@@ -7412,40 +7873,48 @@ static float tfn__ratio_of(const tfn__call *c)
 }
 static void tfn__rescale_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
-    c->k->combine(c->y + s.first, c->x[0] + s.first, NULL, s.count, tfn__ratio_of(c), 0, false);
+    tfn__multiply(c, c->y, c->x[0], tfn__ratio_of(c), false);
 }
-/* y = min(1, t/number) x. in: x, a buffer (1, 1) that holds t, the updates done. */
-static float tfn__ramp_at(float updates, float steps)
+
+/* y = min(1, t/steps) x. in: x, a buffer (1, 1) that holds t, the updates done; number: steps */
+static float tfn__ramp_of(const tfn__call *c)
 {
-    return updates < steps ? updates / steps : 1;
+    const float updates = c->x[1][0];
+    const float steps = c->n->number[0];
+    if (updates < steps) return updates / steps;
+    return 1;
 }
 static void tfn__ramp_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
-    c->k->combine(c->y + s.first, c->x[0] + s.first, NULL, s.count,
-                  tfn__ramp_at(c->x[1][0], c->n->number[0]), 0, false);
+    tfn__multiply(c, c->y, c->x[0], tfn__ramp_of(c), false);
 }
-/* y = x + number * by, by (1, 1) or (1, C). */
+
+/* y = x + a by. in: x, by (1, 1) or (1, C); number: a */
 static void tfn__shift_forward(const tfn__call *c)
 {
+    const float a = c->n->number[0];
     tfn__range s = tfn__my_rows(c);
-    ptrdiff_t step = c->x_cols[1] > 1;
+    ptrdiff_t step = 0;                         /* from one channel's number to the next's */
+    if (c->x_cols[1] > 1) step = 1;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         for (ptrdiff_t i = 0; i < c->cols; i++)
-            c->y[r*c->cols + i] = c->x[0][r*c->cols + i] + c->n->number[0] * c->x[1][i*step];
+            c->y[r*c->cols + i] = c->x[0][r*c->cols + i] + a * c->x[1][i*step];
 }
-/* y = z + w_k x. arg: k; in: x, w (groups, outputs), z or none. */
+
+/* y = z + w_k x, a term of a weighted sum of layers. in: x, w (groups, outputs), z or none. With
+ * several groups channel i has the weight (i mod groups, k). */
+
 static void tfn__mix_groups(const tfn__call *c)
 {
-    const ptrdiff_t groups = c->x_rows[1], outputs = c->x_cols[1];
-    const float *w = c->x[1] + c->n->arg[0];
+    const ptrdiff_t groups = c->x_rows[1];
+    const ptrdiff_t outputs = c->x_cols[1];
+    const float *w = c->x[1] + c->n->arg[TFN__MIX_OUTPUT];
     tfn__range s = tfn__my_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         for (ptrdiff_t i = 0; i < c->cols; i++) {
             const ptrdiff_t at = r*c->cols + i;
-            const float y = w[i % groups * outputs] * c->x[0][at];
-            c->y[at] = c->x[2] ? y + c->x[2][at] : y;
+            c->y[at] = w[i % groups * outputs] * c->x[0][at];
+            if (c->x[2]) c->y[at] += c->x[2][at];
         }
 }
 static void tfn__mix_forward(const tfn__call *c)
@@ -7456,44 +7925,65 @@ static void tfn__mix_forward(const tfn__call *c)
         return;
     }
     c->k->combine(c->y + s.first, c->x[0] + s.first, tfn__at(c->x[2], s.first), s.count,
-                  c->x[1][c->n->arg[0]], 1, false);
+                  c->x[1][c->n->arg[TFN__MIX_OUTPUT]], 1, false);
 }
-/* y = x - SiLU(q) x, where the second x is a constant in the backward (GPAS). in: x, q. */
-static float tfn__gate_of(float q)
+
+/* SiLU(q) = q/(1 + exp(-q)), 0 where the logistic function is below TFN__TAIL */
+static float tfn__silu(float q)
 {
     const float e = (float)tfn__exp(-(double)q);
-    return e > 1 / TFN__TAIL ? 0 : q / (1 + e);
+    if (e > 1 / TFN__TAIL) return 0;
+    return q / (1 + e);
 }
+/* y = x - SiLU(q) x, where the second x is a constant in the backward (GPAS, Chen 2025). in: x,
+ * q (1, 1) */
 static void tfn__gate_forward(const tfn__call *c)
 {
-    tfn__range s = tfn__my_values(c);
-    c->k->combine(c->y + s.first, c->x[0] + s.first, NULL, s.count, 1 - tfn__gate_of(c->x[1][0]), 0,
-                  false);
+    tfn__multiply(c, c->y, c->x[0], 1 - tfn__silu(c->x[1][0]), false);
 }
+
 /* y = |x| */
 static void tfn__magnitude_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
-    for (ptrdiff_t i = s.first; i < s.first + s.count; i++)
-        c->y[i] = c->x[0][i] < 0 ? -c->x[0][i] : c->x[0][i];
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
+        c->y[i] = c->x[0][i];
+        if (c->x[0][i] < 0) c->y[i] = -c->x[0][i];
+    }
 }
 #endif
 
 #ifndef TFNORM_NO_TRAINING
-/* The counter of a mask's element names sentence, position and channel, so that padding and
- * capacity cannot move it. */
-static void tfn__drop(const tfn__call *c, float *y, const float *x, bool add)
+/* One number of a gradient. */
+static void tfn__store_or_add_one(float *d, float value, bool add)
+{
+    if (add) *d += value;
+    else *d = value;
+}
+
+/* The counter of a mask's element names sentence, position and channel, 20 bits for each of the
+ * last two, so that padding and capacity cannot move it. The backward makes the same mask again
+ * instead of reading a stored one. */
+static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
 {
     tfn__range s = tfn__my_rows(c);
-    ptrdiff_t time = c->n->rows == TFN_ROWS_SOURCE ? c->r->source
-                   : c->n->rows == TFN_ROWS_TARGET ? c->r->target : 1;
     tfn_key key = tfn_key_fold(c->r->key, c->n->site);
-    for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
-        c->k->dropout(y + r*c->cols, x + r*c->cols, c->cols, c->n->number[0], key,
-                      ((uint64_t)(r / time) << 20 | (uint64_t)(r % time)) << 20, add);
+    ptrdiff_t time = 1;
+    if (c->n->rows == TFN_ROWS_SOURCE) time = c->r->source;
+    if (c->n->rows == TFN_ROWS_TARGET) time = c->r->target;
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
+        const uint64_t place = (uint64_t)(r / time) << 20 | (uint64_t)(r % time);
+        c->k->dropout(out + r*c->cols, in + r*c->cols, c->cols, c->n->number[0], key, place << 20,
+                      add);
+    }
 }
 static void tfn__dropout_forward(const tfn__call *c) { tfn__drop(c, c->y, c->x[0], false); }
-static void tfn__softmax_back(const tfn__call *c)
+static void tfn__dropout_backward(const tfn__call *c)
+{
+    tfn__drop(c, c->dx[0], c->dy, c->add[0]);
+}
+
+static void tfn__softmax_backward_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
@@ -7502,40 +7992,34 @@ static void tfn__softmax_back(const tfn__call *c)
 static void tfn__activate_backward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
-    if (c->n->arg[0] == TFN__EXP_CAPPED) {
-        for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
-            float x = c->x[0][i], d = 0;
-            if (x < tfn__exp_cap) d = c->dy[i] * tfn__exp_capped(x);
-            c->dx[0][i] = c->add[0] ? c->dx[0][i] + d : d;
-        }
-        return;
-    }
     c->k->activation_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
-                              (tfn_activation_kind)c->n->arg[0], c->add[0]);
+                              tfn__function_of(c), c->add[0]);
 }
-static void tfn__gated_back(const tfn__call *c)
+static void tfn__gated_backward_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
-    c->k->gated_backward(c->dx[0] ? c->dx[0] + s.first : NULL, c->dx[1] ? c->dx[1] + s.first : NULL,
-                         c->dy + s.first, c->x[0] + s.first, c->x[1] + s.first, s.count,
-                         (tfn_activation_kind)c->n->arg[0], c->add[0], c->add[1]);
+    float *dgate = NULL;
+    float *dup = NULL;
+    if (c->dx[0]) dgate = c->dx[0] + s.first;
+    if (c->dx[1]) dup = c->dx[1] + s.first;
+    c->k->gated_backward(dgate, dup, c->dy + s.first, c->x[0] + s.first, c->x[1] + s.first,
+                         s.count, tfn__function_of(c), c->add[0], c->add[1]);
 }
-/* dx = a dy on this chunk's rows. */
+
+/* dx = a dy of this chunk, where an input wants it. */
 static void tfn__pass_on(const tfn__call *c, int input, float a)
 {
-    tfn__range s = tfn__my_values(c);
-    if (c->dx[input])
-        c->k->combine(c->dx[input] + s.first, c->dy + s.first, NULL, s.count, a, 0, c->add[input]);
+    if (c->dx[input]) tfn__multiply(c, c->dx[input], c->dy, a, c->add[input]);
 }
 static void tfn__add_backward(const tfn__call *c)
 {
     for (int i = 0; i < 2; i++) tfn__pass_on(c, i, c->n->number[i]);
 }
-/* One number of a gradient. */
-static void tfn__give_one(float *d, float sum, bool add) { *d = add ? *d + sum : sum; }
+static void tfn__multiple_backward(const tfn__call *c) { tfn__pass_on(c, 0, c->n->number[0]); }
 
-/* The flat sum of dy*x over the rows that count, which stand side by side in it: padding must not
- * move a term to another lane. x NULL: of dy. */
+/* <dy, x>, the gradient of one number that all values are multiplied by; x NULL: the sum of dy. It
+ * is the flat sum over the rows that count, set side by side: padding must not move a term to
+ * another lane. */
 static float tfn__dot_counted(const tfn__call *c, const float *x)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
@@ -7551,16 +8035,24 @@ static float tfn__dot_counted(const tfn__call *c, const float *x)
     return tfn__flat_total(&sum);
 }
 
+/* A gradient of n numbers that loops add to starts from 0, unless it is there already. */
+static void tfn__start_sum(float *d, ptrdiff_t n, bool add)
+{
+    if (!add) TFNORM_MEMSET(d, 0, (size_t)n * sizeof *d);
+}
+
+/* dby = <dy, x>, over the channels of each group. */
 static void tfn__scale_by_backward(const tfn__call *c)
 {
-    ptrdiff_t groups = c->x_cols[1], each = c->cols / groups;
+    ptrdiff_t groups = c->x_cols[1];
+    ptrdiff_t each = c->cols / groups;
     if (groups == 1) {
-        tfn__give_one(c->dx[1], tfn__dot_counted(c, c->x[0]), c->add[1]);
+        tfn__store_or_add_one(c->dx[1], tfn__dot_counted(c, c->x[0]), c->add[1]);
     } else if (each == 1) {
         c->k->scale_columns_backward(c->dx[1], c->dy, c->x[0], c->rows, c->cols, c->cols,
                                      c->add[1]);
     } else {
-        for (ptrdiff_t g = 0; g < groups && !c->add[1]; g++) c->dx[1][g] = 0;
+        tfn__start_sum(c->dx[1], groups, c->add[1]);
         for (ptrdiff_t i = 0; i < c->rows * groups; i++)
             c->dx[1][i % groups] += c->k->dot(c->dy + i*each, c->x[0] + i*each, each);
     }
@@ -7570,13 +8062,27 @@ static void tfn__scale_backward(const tfn__call *c)
     if (c->chunk == tfn__by_rows(c)) tfn__scale_by_backward(c);
     else if (c->dx[0]) tfn__scale_rows(c, c->dx[0], c->dy, c->add[0]);
 }
-/* Rows, and one more where in[1] wants a gradient. */
+
+/* Chunks of rows, and one more where in[1], a few numbers, wants its gradient. */
 static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
 {
-    return tfn__by_rows(c) + (c->dx[1] ? 1 : 0);
+    if (!c->dx[1]) return tfn__by_rows(c);
+    return tfn__by_rows(c) + 1;
 }
 
-/* dW = dsigma u v^T, rows of W at a time. */
+/* dx = dy exp(x) below the cap, 0 above. */
+static void tfn__exp_capped_backward(const tfn__call *c)
+{
+    tfn__range s = tfn__my_values(c);
+    for (ptrdiff_t i = s.first; i < s.first + s.count; i++) {
+        float x = c->x[0][i];
+        float d = 0;
+        if (x < tfn__exp_cap) d = c->dy[i] * tfn__exp_capped(x);
+        tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
+    }
+}
+
+/* dW = dsigma u v^T, some rows of W at a time. */
 static ptrdiff_t tfn__by_weight_rows(const tfn__call *c)
 {
     return tfn__pieces(c->x_rows[0], tfn__row_step(c, c->x_rows[0], c->x_cols[0]));
@@ -7589,7 +8095,8 @@ static void tfn__sigma_backward(const tfn__call *c)
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         c->k->combine(c->dx[0] + r*cols, c->x[2], NULL, cols, c->dy[0] * c->x[1][r], 0, c->add[0]);
 }
-/* dx = a/b dy; da = <dy, x>/b; db = -a/b^2 <dy, x>. */
+
+/* dx = a/b dy; da = <dy, x>/b; db = -a/b^2 <dy, x>. Where b is 0: dx = a dy, da = <dy, x>. */
 static void tfn__rescale_backward(const tfn__call *c)
 {
     const float b = c->x[2][0];
@@ -7604,81 +8111,99 @@ static void tfn__rescale_backward(const tfn__call *c)
         da /= b;
         db = -tfn__ratio_of(c) * da;
     }
-    if (c->dx[1]) tfn__give_one(c->dx[1], da, c->add[1]);
-    if (c->dx[2]) tfn__give_one(c->dx[2], db, c->add[2]);
+    if (c->dx[1]) tfn__store_or_add_one(c->dx[1], da, c->add[1]);
+    if (c->dx[2]) tfn__store_or_add_one(c->dx[2], db, c->add[2]);
 }
-static void tfn__ramp_backward(const tfn__call *c)
-{
-    tfn__pass_on(c, 0, tfn__ramp_at(c->x[1][0], c->n->number[0]));
-}
+
+static void tfn__ramp_backward(const tfn__call *c) { tfn__pass_on(c, 0, tfn__ramp_of(c)); }
+
+/* dx = dy; dby = a times the sum of dy, of all channels or of each. */
 static void tfn__shift_backward(const tfn__call *c)
 {
     float a = c->n->number[0];
     if (c->chunk < tfn__by_rows(c)) {
         tfn__pass_on(c, 0, 1);
     } else if (c->x_cols[1] == 1) {
-        tfn__give_one(c->dx[1], a * tfn__dot_counted(c, NULL), c->add[1]);
+        tfn__store_or_add_one(c->dx[1], a * tfn__dot_counted(c, NULL), c->add[1]);
     } else {
-        for (ptrdiff_t i = 0; i < c->cols && !c->add[1]; i++) c->dx[1][i] = 0;
+        tfn__start_sum(c->dx[1], c->cols, c->add[1]);
         for (ptrdiff_t i = 0; i < c->rows*c->cols; i++) c->dx[1][i % c->cols] += a * c->dy[i];
     }
 }
-/* A weight for each group of channels: dx = w dy, dz = dy. */
-static void tfn__mix_groups_pass(const tfn__call *c)
+
+/* A weight for each group of channels: dx = w dy, dz = dy of this chunk's rows. */
+static void tfn__mix_groups_rows_backward(const tfn__call *c)
 {
-    const ptrdiff_t groups = c->x_rows[1], outputs = c->x_cols[1];
-    const float *w = c->x[1] + c->n->arg[0];
+    const ptrdiff_t groups = c->x_rows[1];
+    const ptrdiff_t outputs = c->x_cols[1];
+    const float *w = c->x[1] + c->n->arg[TFN__MIX_OUTPUT];
     tfn__range s = tfn__my_rows(c);
     tfn__pass_on(c, 2, 1);
     if (!c->dx[0]) return;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
         for (ptrdiff_t i = 0; i < c->cols; i++) {
             const ptrdiff_t at = r*c->cols + i;
-            tfn__give_one(c->dx[0] + at, w[i % groups * outputs] * c->dy[at], c->add[0]);
+            tfn__store_or_add_one(c->dx[0] + at, w[i % groups * outputs] * c->dy[at], c->add[0]);
         }
 }
 /* dw is a chain over the rows that count and their channels. */
-static void tfn__mix_groups_backward(const tfn__call *c)
+static void tfn__mix_groups_weight_backward(const tfn__call *c)
 {
-    const ptrdiff_t groups = c->x_rows[1], outputs = c->x_cols[1];
-    const bool padded = tfn__padding_of(c->r, (tfn_rows)c->n->rows) != NULL;
-    const ptrdiff_t sentences = padded ? c->r->batch : 1;
-    const ptrdiff_t each = c->rows * c->cols / tfn__max(sentences, 1);
-    float *dw = c->dx[1] + c->n->arg[0];
-    if (!c->add[1]) TFNORM_MEMSET(c->dx[1], 0, (size_t)(groups * outputs) * sizeof(float));
+    const tfn_rows rows = (tfn_rows)c->n->rows;
+    const ptrdiff_t groups = c->x_rows[1];
+    const ptrdiff_t outputs = c->x_cols[1];
+    const bool padded = tfn__padding_of(c->r, rows) != NULL;
+    float *dw = c->dx[1] + c->n->arg[TFN__MIX_OUTPUT];
+    ptrdiff_t sentences = 1;
+    ptrdiff_t each;
+    if (padded) sentences = c->r->batch;
+    each = c->rows * c->cols / tfn__max(sentences, 1);
+    tfn__start_sum(c->dx[1], groups * outputs, c->add[1]);
     for (ptrdiff_t b = 0; b < sentences; b++) {
         const ptrdiff_t first = b*each;
         ptrdiff_t n = each;
-        if (padded) n = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, b) * c->cols;
+        if (padded) n = tfn__counted_rows(c->r, rows, b) * c->cols;
         for (ptrdiff_t i = 0; i < n; i++)
             dw[i % c->cols % groups * outputs] += c->dy[first + i] * c->x[0][first + i];
     }
 }
+/* dx = w_k dy, dz = dy, dw_k = <dy, x>; the other weights have gradient 0. */
 static void tfn__mix_backward(const tfn__call *c)
 {
-    ptrdiff_t k = c->n->arg[0];
+    const bool rows = c->chunk < tfn__by_rows(c);
+    ptrdiff_t k = c->n->arg[TFN__MIX_OUTPUT];
     if (c->x_rows[1] > 1) {
-        if (c->chunk < tfn__by_rows(c)) tfn__mix_groups_pass(c);
-        else tfn__mix_groups_backward(c);
-        return;
-    }
-    if (c->chunk < tfn__by_rows(c)) {
+        if (rows) tfn__mix_groups_rows_backward(c);
+        else tfn__mix_groups_weight_backward(c);
+    } else if (rows) {
         tfn__pass_on(c, 0, c->x[1][k]);
         tfn__pass_on(c, 2, 1);
     } else {
-        for (ptrdiff_t i = 0; i < c->x_cols[1] && !c->add[1]; i++) c->dx[1][i] = 0;
+        tfn__start_sum(c->dx[1], c->x_cols[1], c->add[1]);
         c->dx[1][k] += tfn__dot_counted(c, c->x[0]);
     }
 }
-/* SiLU'(q) = s (1 + q (1 - s)), s the logistic function. */
+
+/* The logistic function 1/(1 + exp(-q)), 0 below TFN__TAIL. */
+static float tfn__logistic(float q)
+{
+    const float e = (float)tfn__exp(-(double)q);
+    if (e > 1 / TFN__TAIL) return 0;
+    return 1 / (1 + e);
+}
+/* dx = dy; dq = -SiLU'(q) <dy, x> with SiLU'(q) = s (1 + q (1 - s)), s the logistic function. */
 static void tfn__gate_backward(const tfn__call *c)
 {
-    const float q = c->x[1][0], e = (float)tfn__exp(-(double)q);
-    const float s = e > 1 / TFN__TAIL ? 0 : 1 / (1 + e);
-    if (c->chunk < tfn__by_rows(c)) tfn__pass_on(c, 0, 1);
-    else tfn__give_one(c->dx[1], -(s * (1 + q * (1 - s))) * tfn__dot_counted(c, c->x[0]),
-                       c->add[1]);
+    const float q = c->x[1][0];
+    const float s = tfn__logistic(q);
+    if (c->chunk < tfn__by_rows(c)) {
+        tfn__pass_on(c, 0, 1);
+        return;
+    }
+    tfn__store_or_add_one(c->dx[1], -(s * (1 + q * (1 - s))) * tfn__dot_counted(c, c->x[0]),
+                      c->add[1]);
 }
+
 /* dx = sign(x) dy, 0 where x is 0 */
 static void tfn__magnitude_backward(const tfn__call *c)
 {
@@ -7687,280 +8212,388 @@ static void tfn__magnitude_backward(const tfn__call *c)
         float d = 0;
         if (c->x[0][i] > 0) d = c->dy[i];
         if (c->x[0][i] < 0) d = -c->dy[i];
-        c->dx[0][i] = c->add[0] ? c->dx[0][i] + d : d;
+        tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
     }
-}
-static void tfn__dropout_backward(const tfn__call *c)
-{
-    tfn__drop(c, c->dx[0], c->dy, c->add[0]);
 }
 #endif
 
-/* -- embeddings and positions. arg: integer slot; number: scale ------------------------------ */
+/* -- embeddings and positions ---------------------------------------------------------------- */
 
+/* The position of the first row of a sentence: behind what was decoded so far. A source is always
+ * read from its beginning. */
 static ptrdiff_t tfn__start_of(const tfn__call *c)
 {
-    return c->n->rows == TFN_ROWS_SOURCE ? 0 : c->r->start;
+    if (c->n->rows == TFN_ROWS_SOURCE) return 0;
+    return c->r->start;
 }
+
+/* y = scale * row `token` of x. in: table; number: scale. A run that binds no tokens reads row 0
+ * everywhere, as for segments of a single text: the kernel then does one row at a time. */
 static void tfn__embed_op(const tfn__call *c)
 {
-    static const int32_t zero = 0;              /* no array: token 0 everywhere */
-    const int32_t *tokens = c->r->ints[c->n->arg[0]];
+    static const int32_t zero = 0;
+    const int32_t *tokens = c->r->ints[c->n->arg[TFN__EMBED_SLOT]];
+    const float scale = c->n->number[0];
     tfn__range s = tfn__my_rows(c);
-    ptrdiff_t step = tokens ? s.count : 1;
-    for (ptrdiff_t r = s.first; r < s.first + s.count; r += step)
-        c->k->embed_forward(c->y + r*c->cols, c->x[0], tokens ? tokens + r : &zero, step, c->cols,
-                            c->x_rows[0], c->n->number[0]);
+    if (tokens) {
+        c->k->embed_forward(c->y + s.first*c->cols, c->x[0], tokens + s.first, s.count, c->cols,
+                            c->x_rows[0], scale);
+        return;
+    }
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++)
+        c->k->embed_forward(c->y + r*c->cols, c->x[0], &zero, 1, c->cols, c->x_rows[0], scale);
 }
+
+/* y = x + row of the position. in: x, table (positions, C) */
 static void tfn__position_op(const tfn__call *c)
 {
     c->k->position_forward(c->y, c->x[0], c->x[1], c->r->batch, tfn__time_of(c), c->cols,
                            tfn__start_of(c));
 }
-static void tfn__rotary_op(const tfn__call *c)
+
+/* Pairs of channels of each head turn by the angle of the position (RoPE, Su 2021, eq. 34); their
+ * gradients turn back. in: x, table of cosines and sines (positions, head size) */
+static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool back, bool add)
 {
-    c->k->rotary(c->y, c->x[0], c->x[1], c->r->batch, tfn__time_of(c),
-                 c->cols / c->n->arg[0], c->n->arg[0], tfn__start_of(c), false, false);
+    const int32_t head_size = c->n->arg[TFN__ROTARY_HEAD_SIZE];
+    c->k->rotary(out, in, c->x[1], c->r->batch, tfn__time_of(c), c->cols / head_size, head_size,
+                 tfn__start_of(c), back, add);
 }
-/* Row 0 of each sentence, or the last one. arg: 1: the last */
-static void tfn__first_op(const tfn__call *c)
+static void tfn__rotary_op(const tfn__call *c) { tfn__rotate(c, c->y, c->x[0], false, false); }
+
+/* One row of each sentence: y (B, C) from x (B*T, C). */
+static ptrdiff_t tfn__x_time(const tfn__call *c) { return c->x_rows[0] / tfn__max(c->rows, 1); }
+static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
 {
-    ptrdiff_t time = c->x_rows[0] / tfn__max(c->rows, 1), at = c->n->arg[0] ? time - 1 : 0;
+    ptrdiff_t time = tfn__x_time(c);
     for (ptrdiff_t b = 0; b < c->rows; b++)
-        TFNORM_MEMCPY(c->y + b*c->cols, c->x[0] + (b*time + at)*c->cols,
+        TFNORM_MEMCPY(c->y + b*c->cols, c->x[0] + (b*time + position)*c->cols,
                       (size_t)c->cols * sizeof(float));
 }
+static void tfn__first_forward(const tfn__call *c) { tfn__pick_rows(c, 0); }
+static void tfn__last_forward(const tfn__call *c) { tfn__pick_rows(c, tfn__x_time(c) - 1); }
+
 #ifndef TFNORM_NO_TRAINING
-static void tfn__embed_back(const tfn__call *c)
+/* Clear some columns of a (rows, cols) gradient that rows are then added to. */
+static void tfn__clear_cols(float *d, ptrdiff_t rows, ptrdiff_t cols, tfn__range j)
+{
+    for (ptrdiff_t r = 0; r < rows; r++)
+        TFNORM_MEMSET(d + r*cols + j.first, 0, (size_t)j.count * sizeof *d);
+}
+
+/* Row `token` of dtable += scale * dy: tokens in order, threads split the columns. */
+static void tfn__embed_backward_op(const tfn__call *c)
 {
     static const int32_t zero = 0;
-    tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk);
-    const int32_t *tokens = c->r->ints[c->n->arg[0]];
-    if (!c->add[0])
-        for (ptrdiff_t v = 0; v < c->x_rows[0]; v++)
-            TFNORM_MEMSET(c->dx[0] + v*c->cols + j.first, 0, (size_t)j.count * sizeof(float));
-    for (ptrdiff_t r = 0, step = tokens ? c->rows : 1; r < c->rows; r += step)
-        c->k->embed_backward(c->dx[0] + j.first, c->dy + r*c->cols + j.first,
-                             tokens ? tokens : &zero, step, j.count, c->cols, c->x_rows[0],
-                             c->n->number[0]);
+    const int32_t *tokens = c->r->ints[c->n->arg[TFN__EMBED_SLOT]];
+    const float scale = c->n->number[0];
+    tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
+    float *dtable = c->dx[0] + j.first;
+    const float *dy = c->dy + j.first;
+    if (!c->add[0]) tfn__clear_cols(c->dx[0], c->x_rows[0], c->cols, j);
+    if (tokens) {
+        c->k->embed_backward(dtable, dy, tokens, c->rows, j.count, c->cols, c->x_rows[0], scale);
+        return;
+    }
+    for (ptrdiff_t r = 0; r < c->rows; r++)
+        c->k->embed_backward(dtable, dy + r*c->cols, &zero, 1, j.count, c->cols, c->x_rows[0],
+                             scale);
 }
-static void tfn__position_back(const tfn__call *c)
+
+/* dx = dy; dtable is the sum over the sentences. */
+static void tfn__position_backward_op(const tfn__call *c)
 {
     ptrdiff_t rows = tfn__by_rows(c);
-    if (c->chunk < rows) tfn__pass_on(c, 0, 1);
-    else {
-        tfn__range j = tfn__slice(c->cols, tfn__col_step(c, c->cols), c->chunk - rows);
-        if (!c->add[1])
-            for (ptrdiff_t v = 0; v < c->x_rows[1]; v++)
-                TFNORM_MEMSET(c->dx[1] + v*c->cols + j.first, 0, (size_t)j.count * sizeof(float));
-        c->k->position_backward(c->dx[1] + j.first, c->dy + j.first, c->r->batch,
-                                tfn__time_of(c), j.count, c->cols, tfn__start_of(c), true);
+    tfn__range j;
+    if (c->chunk < rows) {
+        tfn__pass_on(c, 0, 1);
+        return;
     }
+    j = tfn__cols_of(c, c->cols, c->chunk - rows);
+    if (!c->add[1]) tfn__clear_cols(c->dx[1], c->x_rows[1], c->cols, j);
+    c->k->position_backward(c->dx[1] + j.first, c->dy + j.first, c->r->batch, tfn__time_of(c),
+                            j.count, c->cols, tfn__start_of(c), true);
 }
-static ptrdiff_t tfn__position_back_chunks(const tfn__call *c)
+static ptrdiff_t tfn__position_backward_chunks(const tfn__call *c)
 {
-    return tfn__by_rows(c) + (c->dx[1] ? tfn__by_cols(c) : 0);
+    if (!c->dx[1]) return tfn__by_rows(c);
+    return tfn__by_rows(c) + tfn__by_cols(c);
 }
-static void tfn__rotary_back(const tfn__call *c)
+
+static void tfn__rotary_backward(const tfn__call *c)
 {
-    c->k->rotary(c->dx[0], c->dy, c->x[1], c->r->batch, tfn__time_of(c),
-                 c->cols / c->n->arg[0], c->n->arg[0], tfn__start_of(c), true, c->add[0]);
+    tfn__rotate(c, c->dx[0], c->dy, true, c->add[0]);
 }
-static void tfn__first_back(const tfn__call *c)
+
+/* The rows that were not picked have gradient 0. */
+static void tfn__pick_rows_backward(const tfn__call *c, ptrdiff_t position)
 {
-    ptrdiff_t time = c->x_rows[0] / tfn__max(c->rows, 1), at = c->n->arg[0] ? time - 1 : 0;
-    if (!c->add[0]) TFNORM_MEMSET(c->dx[0], 0, (size_t)(c->x_rows[0] * c->cols) * sizeof(float));
+    ptrdiff_t time = tfn__x_time(c);
+    tfn__start_sum(c->dx[0], c->x_rows[0] * c->cols, c->add[0]);
     for (ptrdiff_t b = 0; b < c->rows; b++)
-        c->k->combine(c->dx[0] + (b*time + at)*c->cols, c->dy + b*c->cols, NULL, c->cols, 1, 0,
-                      true);
+        c->k->combine(c->dx[0] + (b*time + position)*c->cols, c->dy + b*c->cols, NULL, c->cols, 1,
+                      0, true);
+}
+static void tfn__first_backward(const tfn__call *c) { tfn__pick_rows_backward(c, 0); }
+static void tfn__last_backward(const tfn__call *c)
+{
+    tfn__pick_rows_backward(c, tfn__x_time(c) - 1);
 }
 #endif
 
-/* -- attention. arg: heads, key/value heads, causal, slot of the lengths; number: dropout ---- */
+/* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D); number: dropout, cap of the scores ---- */
+
+static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
+{
+    if (slot < 0) return NULL;
+    return c->r->ints[slot];
+}
 
 static tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
+    const int32_t heads = c->n->arg[TFN__ATTEND_HEADS];
+    const int32_t head_size = (int32_t)(c->cols / heads);
     tfn_attention_args p;
-    int32_t size = (int32_t)(c->cols / c->n->arg[0]);
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.y = c->y;
     p.stats = c->saved;
-    p.q = c->x[0], p.k = c->x[1], p.v = c->x[2];
-    p.lengths = c->n->arg[3] < 0 ? NULL : c->r->ints[c->n->arg[3]];
+    p.q = c->x[0];
+    p.k = c->x[1];
+    p.v = c->x[2];
+    p.lengths = tfn__ints_or_none(c, c->n->arg[TFN__ATTEND_LENGTHS]);
     p.batch = c->r->batch;
     p.tq = c->rows / tfn__max(p.batch, 1);
     p.tk = c->x_rows[1] / tfn__max(p.batch, 1);
-    p.heads = c->n->arg[0], p.kv_heads = c->n->arg[1];
-    p.head_size = size;
-    p.q_ld = p.y_ld = c->cols;
-    p.k_ld = p.v_ld = c->x_cols[1];
-    p.scale = 1 / TFN__SQRT((float)size);
-    p.cap = c->n->number[1];
+    p.heads = heads;
+    p.kv_heads = c->n->arg[TFN__ATTEND_KV_HEADS];
+    p.head_size = head_size;
+    p.q_ld = c->cols;
+    p.y_ld = c->cols;
+    p.k_ld = c->x_cols[1];
+    p.v_ld = c->x_cols[1];
+    p.scale = 1 / TFN__SQRT((float)head_size);
     p.dropout = c->n->number[0];
+    p.cap = c->n->number[1];
     p.key = tfn_key_fold(c->r->key, c->n->site);
-    p.causal = c->n->arg[2] != 0;
+    p.causal = c->n->arg[TFN__ATTEND_CAUSAL] != 0;
     return p;
 }
+
+/* A chunk is one key/value head of one sentence, with the query heads that share it: dk and dv are
+ * sums over these. */
 static ptrdiff_t tfn__by_heads(const tfn__call *c)
 {
-    return c->t->threads < 2 ? 1 : (ptrdiff_t)c->r->batch * c->n->arg[1];
+    if (tfn__serial(c)) return 1;
+    return (ptrdiff_t)c->r->batch * c->n->arg[TFN__ATTEND_KV_HEADS];
+}
+static tfn__range tfn__my_heads(const tfn__call *c, const tfn_attention_args *p)
+{
+    tfn__range s = { c->chunk, 1 };
+    if (tfn__serial(c)) s.count = p->batch * p->kv_heads;
+    return s;
 }
 static void tfn__attend_forward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
-    ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
-    c->k->attention_forward(&p, c->chunk*step, c->chunk*step + step, c->work);
+    tfn__range s = tfn__my_heads(c, &p);
+    c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
 static void tfn__attend_backward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
-    ptrdiff_t all = p.batch * p.kv_heads, step = c->t->threads < 2 ? all : 1;
+    tfn__range s = tfn__my_heads(c, &p);
     p.dy = c->dy;
-    p.dq = c->dx[0], p.add_dq = c->add[0];
-    p.dk = c->dx[1], p.add_dk = c->add[1];
-    p.dv = c->dx[2], p.add_dv = c->add[2];
-    c->k->attention_backward(&p, c->chunk*step, c->chunk*step + step, c->work);
+    p.dq = c->dx[0];
+    p.dk = c->dx[1];
+    p.dv = c->dx[2];
+    p.add_dq = c->add[0];
+    p.add_dk = c->add[1];
+    p.add_dv = c->add[2];
+    c->k->attention_backward(&p, s.first, s.first + s.count, c->work);
 }
 #endif
 
-/* The caches of decoding: keys (B, G, D, capacity), values (B, G, capacity, D) in the state.
- * arg: key/value heads, capacity, offset of the keys in 64 floats, 1: the encoder's memory. Without
- * inputs it only names a cache that another tape fills. */
-static float *tfn__key_cache(const tfn__call *c) { return c->r->state + (int64_t)c->n->arg[2]*64; }
-static float *tfn__value_cache(const tfn__call *c, ptrdiff_t cols)
+/* -- caches of decoding: keys (B, G, D, capacity), behind them values (B, G, capacity, D) ------ */
+
+/* They lie in the state, which outlives a run: keys with the time in lanes, as their products want
+ * them. Three operations name a cache: TFN__OP_CACHE appends the rows of this run, TFN__OP_ENCODED
+ * stores the keys and values of the encoder's output, and TFN__OP_MEMORY, a leaf of the decoder's
+ * tape, says where the encoder's tape has stored them. in: k, v */
+enum { TFN__CACHE_ALIGN = 64 };         /* floats: places in the state are multiples of this */
+
+static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
 {
-    return tfn__key_cache(c) + (ptrdiff_t)c->t->batch * cols * c->n->arg[1];
+    return c->r->state + (int64_t)cache->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN;
 }
-static void tfn__cache_op(const tfn__call *c)
+static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
 {
-    ptrdiff_t cols = c->cols, groups = c->n->arg[0], size = cols / groups;
-    ptrdiff_t capacity = c->n->arg[1], batch = c->r->batch;
-    ptrdiff_t time = c->x_rows[0] / tfn__max(batch, 1), start = c->n->arg[3] ? 0 : c->r->start;
-    float *keys = tfn__key_cache(c), *values = tfn__value_cache(c, cols);
-    for (ptrdiff_t h = 0; h < batch * groups && c->x[0]; h++)
+    return tfn__key_cache(c, cache)
+         + (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
+}
+
+/* Put the rows of k and v at positions start ... of each sentence and head. */
+static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
+{
+    ptrdiff_t groups = c->n->arg[TFN__CACHE_KV_HEADS];
+    ptrdiff_t capacity = c->n->arg[TFN__CACHE_CAPACITY];
+    ptrdiff_t size = c->cols / groups;
+    ptrdiff_t time = c->x_rows[0] / tfn__max(c->r->batch, 1);
+    for (ptrdiff_t h = 0; h < c->r->batch * groups; h++) {
+        float *keys = tfn__key_cache(c, c->n) + h*size*capacity;
+        float *values = tfn__value_cache(c, c->n) + h*capacity*size;
         for (ptrdiff_t t = 0; t < time; t++) {
-            const ptrdiff_t at = (h/groups*time + t)*cols + h%groups*size, to = start + t;
-            for (ptrdiff_t i = 0; i < size; i++) keys[(h*size + i)*capacity + to] = c->x[0][at + i];
-            TFNORM_MEMCPY(values + (h*capacity + to)*size, c->x[1] + at,
-                          (size_t)size * sizeof(float));
+            const ptrdiff_t from = (h/groups*time + t)*c->cols + h%groups*size;
+            const ptrdiff_t to = start + t;
+            for (ptrdiff_t i = 0; i < size; i++) keys[i*capacity + to] = c->x[0][from + i];
+            TFNORM_MEMCPY(values + to*size, c->x[1] + from, (size_t)size * sizeof(float));
         }
+    }
 }
-/* arg: heads, the node that names the cache, unused, slot of the lengths. */
+static void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
+static void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
+
+/* Attention of this run's positions, one after the other, to what a cache holds: to all positions
+ * of the memory, or to those up to its own. in: q */
 static void tfn__cached_op(const tfn__call *c)
 {
-    tfn_attention_cached_args p;
-    const tfn_node *cache = c->t->nodes + c->n->arg[1];
-    tfn__call w = *c;
+    const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
     ptrdiff_t time = c->r->target;
-    w.n = cache;
+    tfn_attention_cached_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
-    p.heads = c->n->arg[0];
-    p.kv_heads = cache->arg[0];
+    p.heads = c->n->arg[TFN__CACHED_HEADS];
+    p.kv_heads = cache->arg[TFN__CACHE_KV_HEADS];
     p.head_size = (int32_t)(c->cols / p.heads);
-    p.capacity = cache->arg[1];
-    p.k_cache = tfn__key_cache(&w);
-    p.v_cache = tfn__value_cache(&w, cache->cols);
-    p.lengths = c->n->arg[3] < 0 ? NULL : c->r->ints[c->n->arg[3]];
+    p.capacity = cache->arg[TFN__CACHE_CAPACITY];
+    p.k_cache = tfn__key_cache(c, cache);
+    p.v_cache = tfn__value_cache(c, cache);
+    p.lengths = tfn__ints_or_none(c, c->n->arg[TFN__CACHED_LENGTHS]);
     p.batch = c->r->batch;
-    p.q_ld = p.y_ld = time * c->cols;
+    p.q_ld = time * c->cols;
+    p.y_ld = time * c->cols;
     p.scale = 1 / TFN__SQRT((float)p.head_size);
     p.cap = c->n->number[1];
     for (ptrdiff_t t = 0; t < time; t++) {
-        p.count = cache->arg[3] ? c->r->source : c->r->start + t + 1;
+        p.count = c->r->start + t + 1;
+        if (cache->op == TFN__OP_MEMORY) p.count = c->r->source;
         p.q = c->x[0] + t*c->cols;
         p.y = c->y + t*c->cols;
         c->k->attention_cached(&p, 0, p.batch * p.kv_heads, c->work);
     }
 }
 
-/* -- loss. arg: slot of the targets, kind; number: smoothing --------------------------------- */
+/* -- loss: -log p(target) of each row. in: logits; number: smoothing -------------------------- */
+
+/* Saved are maximum and sum of each row's softmax, (rows, 2), behind them the losses without
+ * smoothing, (rows). */
+enum { TFN__LOSS_SAVED = 3 };
 
 #ifndef TFNORM_NO_TRAINING
 /* How many rows from r on, before end, stand together: all of them count, or all are padding. */
 static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end, bool *counts)
 {
     const tfn_rows rows = (tfn_rows)c->n->rows;
-    ptrdiff_t time, counted;
+    ptrdiff_t time;
+    ptrdiff_t stop;                     /* where in the sentence they end */
     *counts = true;
     if (!tfn__padding_of(c->r, rows)) return end - r;
     time = c->rows / tfn__max(c->r->batch, 1);
-    counted = tfn__counted_rows(c->r, rows, r / time);
-    *counts = r % time < counted;
-    return tfn__min(end - r, (*counts ? counted : time) - r % time);
+    stop = tfn__counted_rows(c->r, rows, r / time);
+    *counts = r % time < stop;
+    if (!*counts) stop = time;
+    return tfn__min(end - r, stop - r % time);
+}
+
+static ptrdiff_t tfn__loss_row_step(const tfn__call *c)
+{
+    return tfn__row_step(c, c->rows, c->x_cols[0]);
+}
+static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
+{
+    return tfn__pieces(c->rows, tfn__loss_row_step(c));
 }
 
 /* The padding has no targets, whatever stands there: its loss is 0. */
 static void tfn__loss_forward(const tfn__call *c)
 {
-    ptrdiff_t cols = c->x_cols[0], n;
-    tfn__range s = tfn__slice(c->rows, tfn__row_step(c, c->rows, cols), c->chunk);
-    const int32_t *targets = c->r->ints[c->n->arg[0]];
+    ptrdiff_t cols = c->x_cols[0];
+    ptrdiff_t n;
+    tfn__range s = tfn__slice(c->rows, tfn__loss_row_step(c), c->chunk);
+    const int32_t *targets = c->r->ints[c->n->arg[TFN__LOSS_SLOT]];
+    float *stats = c->saved;
     float *nll = c->saved + 2*c->rows;
     bool counts;
     if (!targets) return;                       /* only the logits are wanted */
     for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
         n = tfn__rows_alike(c, r, s.first + s.count, &counts);
         if (counts) {
-            c->k->cross_entropy_forward(c->y + r, nll + r, c->saved + 2*r, c->x[0] + r*cols,
-                                        targets + r, n, cols, c->n->number[0], c->n->arg[1]);
+            c->k->cross_entropy_forward(c->y + r, nll + r, stats + 2*r, c->x[0] + r*cols,
+                                        targets + r, n, cols, c->n->number[0],
+                                        c->n->arg[TFN__LOSS_KIND]);
         } else {
             TFNORM_MEMSET(c->y + r, 0, (size_t)n * sizeof *c->y);
             TFNORM_MEMSET(nll + r, 0, (size_t)n * sizeof *nll);
         }
     }
 }
-static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
-{
-    return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->x_cols[0]));
-}
 static void tfn__loss_backward(const tfn__call *c)
 {
-    ptrdiff_t cols = c->x_cols[0], n;
-    tfn__range s = tfn__slice(c->rows, tfn__row_step(c, c->rows, cols), c->chunk);
-    const int32_t *targets = c->r->ints[c->n->arg[0]];
+    ptrdiff_t cols = c->x_cols[0];
+    ptrdiff_t n;
+    tfn__range s = tfn__slice(c->rows, tfn__loss_row_step(c), c->chunk);
+    const int32_t *targets = c->r->ints[c->n->arg[TFN__LOSS_SLOT]];
     bool counts;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r += n) {
         float *dx = c->dx[0] + r*cols;
         n = tfn__rows_alike(c, r, s.first + s.count, &counts);
         if (counts)
             c->k->cross_entropy_backward(dx, c->dy + r, c->saved + 2*r, c->x[0] + r*cols,
-                                         targets + r, n, cols, c->n->number[0], c->n->arg[1],
-                                         c->add[0]);
+                                         targets + r, n, cols, c->n->number[0],
+                                         c->n->arg[TFN__LOSS_KIND], c->add[0]);
         else if (!c->add[0]) TFNORM_MEMSET(dx, 0, (size_t)(n * cols) * sizeof *dx);
     }
 }
 #endif
 
+/* The index of the largest, the first of equals. */
 static int32_t tfn__largest(const float *x, int32_t n)
 {
     int32_t best = 0;
-    for (int32_t i = 1; i < n; i++) best = x[i] > x[best] ? i : best;
+    for (int32_t i = 1; i < n; i++)
+        if (x[i] > x[best]) best = i;
     return best;
 }
-/* x - log p of the largest x, which is log sum exp x; scratch (n). */
+/* log sum exp x = x_i - log softmax(x)_i for every i, of which the largest is the most exact;
+ * scratch (n). */
 static double tfn__log_sum(const tfn_kernels *k, float *scratch, const float *x, ptrdiff_t n)
 {
     const int32_t best = tfn__largest(x, (int32_t)n);
     k->softmax_forward(scratch, x, 1, n);
     return (double)x[best] - tfn__log((double)scratch[best]);
 }
+
 #ifdef TFN__EXTRA_NORMS
-/* log p of all words. in: logits of the head, the last of which tell the tails, and of these. */
+/* log p of all words of an adaptive softmax (Grave 2017). in: logits of the head, whose last ones
+ * stand for the tails, and logits of each tail. A word of the head has log p_head(word), one of
+ * tail k has log p_head(tail k) + log p_tail(word). */
 static void tfn__words_op(const tfn__call *c)
 {
-    ptrdiff_t tails = (c->x[1] != NULL) + (c->x[2] != NULL), first = c->x_cols[0] - tails;
+    ptrdiff_t tails = (c->x[1] != NULL) + (c->x[2] != NULL);
+    ptrdiff_t words = c->x_cols[0] - tails;                         /* of the head */
     tfn__range s = tfn__my_rows(c);
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
         const float *head = c->x[0] + r*c->x_cols[0];
         float *y = c->y + r*c->cols;
-        double total = tfn__log_sum(c->k, y, head, c->x_cols[0]);
-        for (ptrdiff_t k = 0; k <= tails; k++) {
-            const float *z = c->x[k] + r*c->x_cols[k];
-            ptrdiff_t n = k ? c->x_cols[k] : first;
-            double base = -total;
-            if (k) base += (double)head[first + k - 1] - tfn__log_sum(c->k, y, z, n);
-            for (ptrdiff_t v = 0; v < n; v++) *y++ = (float)((double)z[v] + base);
+        const double total = tfn__log_sum(c->k, y, head, c->x_cols[0]);
+        for (ptrdiff_t v = 0; v < words; v++) y[v] = (float)((double)head[v] - total);
+        y += words;
+        for (ptrdiff_t k = 1; k <= tails; k++) {
+            const float *tail = c->x[k] + r*c->x_cols[k];
+            const ptrdiff_t n = c->x_cols[k];
+            const double tail_sum = tfn__log_sum(c->k, y, tail, n);
+            const double base = -total + ((double)head[words + k - 1] - tail_sum);
+            for (ptrdiff_t v = 0; v < n; v++) y[v] = (float)((double)tail[v] + base);
+            y += n;
         }
     }
 }
@@ -7971,15 +8604,23 @@ static void tfn__words_op(const tfn__call *c)
 static void tfn__probe_forward(const tfn__call *c)
 {
     if (c->r->probe)
-        c->r->probe(c->r->probe_user, c->n->arg[0], c->x[0], c->x_rows[0], c->x_cols[0], false);
+        c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], c->x[0], c->x_rows[0],
+                    c->x_cols[0], false);
+}
+
+static const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
+{
+    return t->custom + n->arg[TFN__CUSTOM_INDEX];
 }
 static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 {
     tfn_custom_args a;
     TFNORM_MEMSET(&a, 0, sizeof a);
-    a.user = c->t->custom[c->n->arg[0]].user;
-    a.y = c->y, a.dy = c->dy;
-    a.rows = c->rows, a.cols = c->cols;
+    a.user = tfn__custom_of(c->t, c->n)->user;
+    a.y = c->y;
+    a.dy = c->dy;
+    a.rows = c->rows;
+    a.cols = c->cols;
     for (int i = 0; i < TFN_INPUTS; i++) a.x[i] = c->x[i];
     TFNORM_MEMCPY(a.dx, c->dx, sizeof a.dx);
     TFNORM_MEMCPY(a.add, c->add, sizeof a.add);
@@ -7990,167 +8631,96 @@ static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 static void tfn__custom_forward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);
-    c->t->custom[c->n->arg[0]].forward(&a);
+    tfn__custom_of(c->t, c->n)->forward(&a);
 }
+
 #ifndef TFNORM_NO_TRAINING
+/* On the timeline it stands where the gradient of what it watches is complete. */
 static void tfn__probe_backward(const tfn__call *c)
 {
     tfn_var x;
     x.id = c->n->in[0];
-    if (c->r->probe && (c->t->nodes[x.id].flags & TFN__NEED))
-        c->r->probe(c->r->probe_user, c->n->arg[0], tfn_gradient(c->t, c->r, x), c->x_rows[0],
-                    c->x_cols[0], true);
+    if (!c->r->probe || !(c->t->nodes[x.id].flags & TFN__NEED)) return;
+    c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], tfn_gradient(c->t, c->r, x),
+                c->x_rows[0], c->x_cols[0], true);
 }
 static void tfn__custom_backward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);
-    c->t->custom[c->n->arg[0]].backward(&a);
+    tfn__custom_of(c->t, c->n)->backward(&a);
 }
 #endif
 
-/* -- the table: name, forward, its chunks, backward, its chunks, what the backward reads ----- */
-
-#define TFN__NO_GRAD NULL       /* the only way to have no backward */
-#ifdef TFNORM_NO_TRAINING
-#define TFN__BACK(f) NULL
-#else
-#define TFN__BACK(f) f
-#endif
-
-#ifdef TFN__EXTRA_NORMS
-#define TFN__MORE_OPS(X)                                                                        \
-    X(WORDS,    "words",         tfn__words_op, tfn__by_rows, TFN__NO_GRAD, NULL, 0)            \
-    X(CONV,     "convolution",   tfn__conv_forward, tfn__by_sentence,                           \
-      TFN__BACK(tfn__conv_backward), TFN__BACK(tfn__conv_backward_chunks),                      \
-      TFN__IN0 | TFN__IN1)                                                                      \
-    X(POINT,    "pointwise norm", tfn__point_forward, tfn__by_rows,                             \
-      TFN__BACK(tfn__point_backward), TFN__BACK(tfn__rows_and_one),                             \
-      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__IN4)                                                \
-    X(SEED,     "SeeDNorm",      tfn__seed_forward, tfn__by_rows,                               \
-      TFN__BACK(tfn__seed_backward), TFN__BACK(tfn__rows_and_one),                              \
-      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__SAVED)                                   \
-    X(COLUMNS,  "batch norm",    tfn__columns_forward, tfn__by_cols,                            \
-      TFN__BACK(tfn__columns_backward), tfn__by_cols,                                           \
-      TFN__IN0 | TFN__IN1 | TFN__IN3 | TFN__SAVED)                                              \
-    X(SIGMA,    "sigma",         tfn__sigma_forward, tfn__one,                                  \
-      TFN__BACK(tfn__sigma_backward), TFN__BACK(tfn__by_weight_rows), TFN__IN1 | TFN__IN2)      \
-    X(RESCALE,  "rescale",       tfn__rescale_forward, tfn__by_rows,                            \
-      TFN__BACK(tfn__rescale_backward), TFN__BACK(tfn__rows_and_one),                           \
-      TFN__IN0 | TFN__IN1 | TFN__IN2)                                                           \
-    X(RAMP,     "ramp",          tfn__ramp_forward, tfn__by_rows,                               \
-      TFN__BACK(tfn__ramp_backward), tfn__by_rows, TFN__IN1)                                    \
-    X(SHIFT,    "shift",         tfn__shift_forward, tfn__by_rows,                              \
-      TFN__BACK(tfn__shift_backward), TFN__BACK(tfn__rows_and_by), 0)                           \
-    X(MIX,      "mix",           tfn__mix_forward, tfn__by_rows,                                \
-      TFN__BACK(tfn__mix_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)           \
-    X(GATE,     "gate",          tfn__gate_forward, tfn__by_rows,                               \
-      TFN__BACK(tfn__gate_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)          \
-    X(MAGNITUDE, "magnitude",    tfn__magnitude_forward, tfn__by_rows,                          \
-      TFN__BACK(tfn__magnitude_backward), tfn__by_rows, TFN__IN0)
-#else           /* recording one is an error */
-#define TFN__MORE_OPS(X)
-enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
-       TFN__OP_RAMP = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0, TFN__OP_SHIFT = 0,
-       TFN__OP_MIX = 0, TFN__OP_GATE = 0, TFN__OP_MAGNITUDE = 0 };
-#endif
-
-#define TFN__OPS(X)                                                                             \
-    X(NONE,     "operation",     NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
-    X(PARAM,    "parameter",     NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
-    X(TABLE,    "table",         NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
-    X(BUFFER,   "buffer",        NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
-    X(INPUT,    "input",         NULL, NULL, TFN__NO_GRAD, NULL, 0)                             \
-    X(LINEAR,   "linear",        tfn__linear_forward, tfn__linear_chunks,                       \
-      TFN__BACK(tfn__linear_backward), TFN__BACK(tfn__linear_backward_chunks),                  \
-      TFN__IN0 | TFN__IN1 | TFN__SAVED)                                                         \
-    X(NORM,     "norm",          tfn__norm_forward, tfn__norm_chunks,                           \
-      TFN__BACK(tfn__norm_backward), TFN__BACK(tfn__norm_backward_chunks),                      \
-      TFN__IN0 | TFN__IN1 | TFN__SAVED)                                                         \
-    X(SOFTMAX,  "softmax",       tfn__softmax_op, tfn__by_rows,                                 \
-      TFN__BACK(tfn__softmax_back), tfn__by_rows, TFN__OUT)                                     \
-    X(ACTIVATE, "activation",    tfn__activate_forward, tfn__by_rows,                           \
-      TFN__BACK(tfn__activate_backward), tfn__by_rows, TFN__IN0)                                \
-    X(GATED,    "gated unit",    tfn__gated_op, tfn__by_rows,                                   \
-      TFN__BACK(tfn__gated_back), tfn__by_rows, TFN__IN0 | TFN__IN1)                            \
-    X(ADD,      "add",           tfn__add_forward, tfn__by_rows,                                \
-      TFN__BACK(tfn__add_backward), tfn__by_rows, 0)                                            \
-    X(SCALE,    "scale",         tfn__scale_forward, tfn__by_rows,                              \
-      TFN__BACK(tfn__scale_backward), TFN__BACK(tfn__rows_and_by), TFN__IN0 | TFN__IN1)         \
-    X(DROPOUT,  "dropout",       TFN__BACK(tfn__dropout_forward), tfn__by_rows,                 \
-      TFN__BACK(tfn__dropout_backward), tfn__by_rows, 0)                                        \
-    X(EMBED,    "embedding",     tfn__embed_op, tfn__by_rows,                                   \
-      TFN__BACK(tfn__embed_back), TFN__BACK(tfn__by_cols), 0)                                   \
-    X(POSITION, "position",      tfn__position_op, tfn__one,                                    \
-      TFN__BACK(tfn__position_back), TFN__BACK(tfn__position_back_chunks), 0)                   \
-    X(ROTARY,   "rotary",        tfn__rotary_op, tfn__one,                                      \
-      TFN__BACK(tfn__rotary_back), tfn__one, 0)                                                 \
-    X(FIRST,    "first",         tfn__first_op, tfn__one, TFN__BACK(tfn__first_back),           \
-      tfn__one, 0)                                                                              \
-    X(ATTEND,   "attention",     tfn__attend_forward, tfn__by_heads,                            \
-      TFN__BACK(tfn__attend_backward), tfn__by_heads,                                           \
-      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__OUT | TFN__SAVED)                                   \
-    X(CACHE,    "cache",         tfn__cache_op, tfn__one, TFN__NO_GRAD, NULL, 0)                \
-    X(CACHED,   "cached attention", tfn__cached_op, tfn__one, TFN__NO_GRAD, NULL, 0)            \
-    X(LOSS,     "cross-entropy", TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),     \
-      TFN__BACK(tfn__loss_backward), TFN__BACK(tfn__loss_chunks), TFN__IN0 | TFN__SAVED)        \
-    X(PROBE,    "probe",         tfn__probe_forward, tfn__one,                                  \
-      TFN__BACK(tfn__probe_backward), tfn__one, 0)                                              \
-    X(CUSTOM,   "custom",        tfn__custom_forward, tfn__one,                                 \
-      TFN__BACK(tfn__custom_backward), tfn__one,                                                \
-      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__IN4 | TFN__IN5 | TFN__OUT)               \
-    TFN__MORE_OPS(X)
-
-#define TFN__OP_ENUM(id, name, f, fc, b, bc, reads) TFN__OP_##id,
-enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
-
 typedef struct tfn__op {
-    const char    *name;
-    tfn__op_fn    *forward;
+    const char     *name;
+    tfn__op_fn     *forward;
     tfn__chunks_fn *chunks;
-    tfn__op_fn    *backward;
+    tfn__op_fn     *backward;
     tfn__chunks_fn *backward_chunks;
-    uint8_t        reads;
+    uint8_t         reads;
 } tfn__op;
-#define TFN__OP_ROW(id, name, f, fc, b, bc, reads) { name, f, fc, b, bc, (uint8_t)(reads) },
+#define TFN__OP_ROW(id, name, forward, chunks, backward, backward_chunks, reads) \
+    { name, forward, chunks, TFN__BACK(backward), TFN__BACK(backward_chunks), (uint8_t)(reads) },
 static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 
 /* -- record ---------------------------------------------------------------------------------- */
 
-static const tfn_var  tfn__none = { 0 };
-static const tfn_node tfn__no_node = { 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, { 0 }, { 0 }, 0,
-                                       { 0 }, { 0 }, { 0 }, 0 };
+/* Every function here follows one pattern: look at the inputs' nodes, check shapes and options, and
+ * append a node. The first error stays with the tape; after it nothing is recorded and every call
+ * returns {0}, so that a caller checks once, when the tape is planned. */
 
-/* The layout of a tape's block: nodes, then the timeline. At most four entries a node, and one. */
-#define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)   /* tfn__item, order */
+static const tfn_var tfn__none = { 0 };
+
+/* The node of an input that is missing: all zero. It is written over an array, since some C++
+ * compilers warn of a struct's { 0 }. */
+static const union tfn__zero_node {
+    int64_t  zero[(sizeof(tfn_node) + sizeof(int64_t) - 1) / sizeof(int64_t)];
+    tfn_node node;
+} tfn__no_node = { { 0 } };
+
+/* The layout of a tape's block: nodes, the timeline, and while planning the tfn__items with their
+ * order. A node has at most four entries (forward, again, prepare, backward) and five items of 36
+ * bytes; the seed's entry is in the slack. */
+#define TFN__NODE_BYTES (sizeof(tfn_node) + 4 * sizeof(int32_t) + 5 * 36)
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
+enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */
+
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
 {
-    return tfn__sum(tfn__mul(nodes > 0 ? (size_t)nodes : 1, TFN__NODE_BYTES), TFN__TAPE_SLACK);
+    size_t bytes = TFN__NODE_BYTES;
+    if (nodes > 0) bytes = tfn__mul((size_t)nodes, TFN__NODE_BYTES);
+    return tfn__sum(bytes, TFN__TAPE_SLACK);
 }
 
 TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch, int32_t source,
                               int32_t target, bool training)
 {
-    size_t skip = (0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1), nodes;
+    size_t skip = (0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1);      /* to the alignment */
+    size_t nodes = 0;
     if (!t) return;
     TFNORM_MEMSET(t, 0, sizeof *t);
-    t->error.node = t->error.layer = -1;
-    nodes = size < skip ? 0 : (size - skip) / sizeof(tfn_node);
+    t->error.node = -1;
+    t->error.layer = -1;
+    if (size >= skip) nodes = (size - skip) / sizeof(tfn_node);
     if (!mem || !nodes) {
         tfn__fail(&t->error, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
                   (int64_t)size, (int64_t)tfn_tape_bytes(1));
         return;
     }
-    t->capacity = nodes > 1000000 ? 1000000 : (int32_t)nodes;
+    if (nodes > TFN__MOST_NODES) nodes = TFN__MOST_NODES;
+    t->capacity = (int32_t)nodes;
     t->nodes = (tfn_node *)(void *)((unsigned char *)mem + skip);
-    TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);
+    TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);                       /* nodes[0] is "none" */
     t->size = size - skip;
     t->count = 1;
-    t->batch = batch, t->source = source, t->target = target;
+    t->batch = batch;
+    t->source = source;
+    t->target = target;
     t->training = training;
     t->layer = -1;
 }
 
+/* The tape's first error, with the place where recording was. */
 static tfn_var tfn__tape_error(tfn_tape *t, tfn_status status, const char *op, const char *text,
                                int64_t found, int64_t wanted)
 {
@@ -8178,8 +8748,32 @@ static bool tfn__recording(tfn_tape *t)
 
 static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
 
+/* What any operation may ask for: inputs that exist or are absent, known rows, room on the tape. */
+static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t count, int32_t cols,
+                           const tfn_var *in)
+{
+    for (int i = 0; i < 3; i++)
+        if (in[i].id < 0 || in[i].id >= t->count) {
+            tfn__bad_shape(t, name, "an input is value %d, the tape has %d", in[i].id, t->count);
+            return false;
+        }
+    if (rows < TFN_ROWS_FIXED || rows > TFN_ROWS_HALF)
+        tfn__bad_shape(t, name, "rows of kind %d, the last kind is %d", rows, TFN_ROWS_HALF);
+    else if (t->planned)
+        tfn__tape_error(t, TFN_NOT_READY, name, "the tape is already planned", 0, 0);
+    else if (t->count == t->capacity)
+        tfn__tape_error(t, TFN_NO_MEMORY, name, "the tape is full with %d nodes", t->capacity, 0);
+    else if (cols < 0)
+        tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", cols, 0);
+    else if (rows == TFN_ROWS_FIXED && count < 0)
+        tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", count, 0);
+    return t->error.status == TFN_OK;
+}
+
 static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
-/* Append a node; inputs that are {0} stay absent. NULL after an error. */
+
+/* Append a node that makes rows of cols values from a, b and c: `count` rows, or B*Tt ... as `rows`
+ * says. Inputs that are {0} stay absent. NULL after an error. */
 static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32_t cols,
                              tfn_var a, tfn_var b, tfn_var c)
 {
@@ -8188,28 +8782,8 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     if (!TFN__ALL && op == TFN__OP_NONE)
         tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, tfn__plain_only, 0, 0);
     if (t->error.status != TFN_OK) return NULL;
-    for (int i = 0; i < 3; i++)
-        if (in[i].id < 0 || in[i].id >= t->count) {
-            tfn__bad_shape(t, tfn__ops[op].name, "an input is value %d, the tape has %d", in[i].id,
-                           t->count);
-            return NULL;
-        }
-    if (rows < TFN_ROWS_FIXED || rows > TFN_ROWS_HALF) {
-        tfn__bad_shape(t, tfn__ops[op].name, "rows of kind %d, the last kind is %d", rows,
-                       TFN_ROWS_HALF);
-        return NULL;
-    }
-    if (t->planned || t->count == t->capacity) {
-        tfn__tape_error(t, t->planned ? TFN_NOT_READY : TFN_NO_MEMORY, tfn__ops[op].name,
-                        t->planned ? "the tape is already planned"
-                                   : "the tape is full with %d nodes", t->capacity, 0);
-        return NULL;
-    }
-    if (cols < 0 || (rows == TFN_ROWS_FIXED && count < 0)) {
-        tfn__bad_shape(t, tfn__ops[op].name, "a size is %d, at least %d is wanted",
-                       cols < 0 ? cols : count, 0);
-        return NULL;
-    }
+    if (!tfn__node_fits(t, tfn__ops[op].name, rows, count, cols, in)) return NULL;
+
     n = t->nodes + t->count++;
     TFNORM_MEMSET(n, 0, sizeof *n);
     n->op = (uint8_t)op;
@@ -8220,21 +8794,33 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     n->layer = (int16_t)t->layer;
     n->segment = t->segment;
     for (int i = 0; i < 3; i++) n->in[i] = in[i].id;
-    n->value[0] = n->value[1] = n->saved[0] = n->saved[1] = n->grad = -1;
+    for (int life = 0; life < 2; life++) {              /* no place yet */
+        n->value[life] = -1;
+        n->saved[life] = -1;
+    }
+    n->grad = -1;
     return n;
+}
+
+/* A leaf of rows x cols that the caller's memory holds. */
+static tfn_node *tfn__record_leaf(tfn_tape *t, int op, int rows, int32_t count, int32_t cols)
+{
+    return tfn__record(t, op, rows, count, cols, tfn__none, tfn__none, tfn__none);
 }
 
 static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 {
-    const tfn_var v = { n ? (int32_t)(n - t->nodes) : 0 };
+    tfn_var v = tfn__none;
+    if (n) v.id = (int32_t)(n - t->nodes);
     return v;
 }
 
 /* The value of a node that has an argument and a number; none where there is no node. */
 static tfn_var tfn__var_with(const tfn_tape *t, tfn_node *n, int32_t arg, float number)
 {
-    if (n) n->arg[0] = arg;
-    if (n) n->number[0] = number;
+    if (!n) return tfn__none;
+    n->arg[0] = arg;
+    n->number[0] = number;
     return tfn__var_of(t, n);
 }
 
@@ -8243,7 +8829,8 @@ static const tfn_node *tfn__need(tfn_tape *t, const char *op, tfn_var x)
 {
     if (t->error.status == TFN_OK && !tfn__known(t, x))
         tfn__bad_shape(t, op, "an input is missing (value %d of %d)", x.id, t->count);
-    return t->error.status == TFN_OK ? t->nodes + x.id : &tfn__no_node;
+    if (t->error.status != TFN_OK) return &tfn__no_node.node;
+    return t->nodes + x.id;
 }
 
 /* x is a parameter or table of rows x cols. */
@@ -8259,6 +8846,12 @@ static bool tfn__wants(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int
         tfn__bad_shape(t, op, "a parameter has %d rows, %d are wanted", n->count, rows);
     return t->error.status == TFN_OK;
 }
+/* The same where x may be absent. */
+static bool tfn__may_have(tfn_tape *t, const char *op, tfn_var x, int32_t rows, int32_t cols)
+{
+    if (!x.id) return t->error.status == TFN_OK;
+    return tfn__wants(t, op, x, rows, cols);
+}
 
 static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, const tfn_node *b)
 {
@@ -8270,40 +8863,13 @@ static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, cons
     return t->error.status == TFN_OK;
 }
 
-static int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
-
-/* A parameter of rows x cols, the next of the flat vector. */
-TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
+/* Rows are positions of sentences. */
+static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
 {
-    if (!tfn__recording(t)) return tfn__none;
-    tfn_node *n = tfn__record(t, TFN__OP_PARAM, TFN_ROWS_FIXED, rows, cols, tfn__none, tfn__none,
-                              tfn__none);
-    if (!n) return tfn__none;
-    n->value[0] = n->value[1] = n->grad = t->params;
-    t->params += tfn__padded((int64_t)rows * cols);
-    return tfn__var_of(t, n);
-}
-
-/* A parameter that lies where an earlier tape put it; if this tape may have it already, that node:
- * the flags of its gradient are counted by node. */
-static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at, bool shared)
-{
-    tfn_var x;
-    for (x.id = 1; shared && x.id < t->count; x.id++)
-        if (t->nodes[x.id].op == TFN__OP_PARAM && t->nodes[x.id].value[0] == at) return x;
-    t->params = at;
-    return tfn_param(t, rows, cols);
-}
-
-/* Constant data beside the parameters, such as sinusoids: the next of the tables region. */
-static tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
-{
-    tfn_node *n = tfn__record(t, TFN__OP_TABLE, TFN_ROWS_FIXED, rows, cols, tfn__none, tfn__none,
-                              tfn__none);
-    if (!n) return tfn__none;
-    n->value[0] = n->value[1] = t->tables;
-    t->tables += tfn__padded((int64_t)rows * cols);
-    return tfn__var_of(t, n);
+    if (t->error.status != TFN_OK) return false;
+    if (x->rows != TFN_ROWS_SOURCE && x->rows != TFN_ROWS_TARGET)
+        tfn__bad_shape(t, op, "rows of kind %d are no positions in time", x->rows, 0);
+    return t->error.status == TFN_OK;
 }
 
 static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
@@ -8313,14 +8879,68 @@ static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
     return t->error.status == TFN_OK;
 }
 
+/* -- leaves ---------------------------------------------------------------------------------- */
+
+/* Each region (parameters, tables, buffers, workspace) is cut into pieces of whole vectors. */
+static int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+/* A parameter of rows x cols, the next of the flat vector. */
+TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
+{
+    if (!tfn__recording(t)) return tfn__none;
+    tfn_node *n = tfn__record_leaf(t, TFN__OP_PARAM, TFN_ROWS_FIXED, rows, cols);
+    if (!n) return tfn__none;
+    n->value[0] = t->params;
+    n->value[1] = t->params;
+    n->grad = t->params;
+    t->params += tfn__padded((int64_t)rows * cols);
+    return tfn__var_of(t, n);
+}
+
+/* A parameter that lies where an earlier tape put it; if this tape may have it already, that node:
+ * the flags of its gradient are counted by node. */
+static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at, bool shared)
+{
+    tfn_var x;
+    if (shared)
+        for (x.id = 1; x.id < t->count; x.id++)
+            if (t->nodes[x.id].op == TFN__OP_PARAM && t->nodes[x.id].value[0] == at) return x;
+    t->params = at;
+    return tfn_param(t, rows, cols);
+}
+
+/* Constant data beside the parameters, such as sinusoids: the next of the tables region. */
+static tfn_var tfn__table(tfn_tape *t, int32_t rows, int32_t cols)
+{
+    tfn_node *n = tfn__record_leaf(t, TFN__OP_TABLE, TFN_ROWS_FIXED, rows, cols);
+    if (!n) return tfn__none;
+    n->value[0] = t->tables;
+    n->value[1] = t->tables;
+    t->tables += tfn__padded((int64_t)rows * cols);
+    return tfn__var_of(t, n);
+}
+
+/* Numbers that training changes after an update, such as running statistics, where an earlier tape
+ * put them in the buffers region. */
+static tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at)
+{
+    tfn_node *n = tfn__record_leaf(t, TFN__OP_BUFFER, TFN_ROWS_FIXED, rows, cols);
+    if (!n) return tfn__none;
+    n->value[0] = at;
+    n->value[1] = at;
+    t->buffers = at + tfn__padded((int64_t)rows * cols);
+    return tfn__var_of(t, n);
+}
+
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
     if (!tfn__recording(t)) return tfn__none;
-    tfn_var no = tfn__none;
-    if (!tfn__slot_ok(t, "input", slot)) return no;
+    if (!tfn__slot_ok(t, "input", slot)) return tfn__none;
     t->inputs_read |= UINT32_C(1) << slot;
-    return tfn__var_with(t, tfn__record(t, TFN__OP_INPUT, (int)rows, 1, cols, no, no, no), slot, 0);
+    return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_INPUT, (int)rows, 1, cols), slot, 0);
 }
+
+/* -- linear maps and norms ------------------------------------------------------------------- */
 
 /* Gated kinds are two linear maps, not one function. */
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
@@ -8330,26 +8950,48 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
                         (int64_t)act, TFN_ACTIVATION_GELU_TANH);
     return t->error.status == TFN_OK;
 }
+static int32_t tfn__act_of(tfn_activation_kind act)
+{
+    if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
+    return (int32_t)act;
+}
 
+/* x has as many channels as the weight has inputs. */
+static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in)
+{
+    const tfn_node *xn = tfn__need(t, "linear", x);
+    const tfn_node *wn = tfn__need(t, "linear", w);
+    if (t->error.status != TFN_OK) return false;
+    if (wn->rows != TFN_ROWS_FIXED)
+        tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
+    else if (xn->cols != in)
+        tfn__bad_shape(t, "linear", "input has %d channels, weight wants %d", xn->cols, in);
+    else if (x.id == w.id)
+        tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
+    return t->error.status == TFN_OK;
+}
+
+/* A ReLU's backward needs only the sign of u = x W + b, which y has, too. Other activations read u
+ * itself, which a tape that trains saves. */
 static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_activation_kind act,
                            bool transposed)
 {
-    const tfn_node *xn = tfn__need(t, "linear", x), *wn = tfn__need(t, "linear", w);
-    int32_t in = transposed ? wn->cols : wn->count, out = transposed ? wn->count : wn->cols;
+    const tfn_node *xn = tfn__need(t, "linear", x);
+    const tfn_node *wn = tfn__need(t, "linear", w);
+    int32_t in = wn->count;
+    int32_t out = wn->cols;
     tfn_node *n;
+    if (transposed) {
+        in = wn->cols;
+        out = wn->count;
+    }
     if (!tfn__act_ok(t, "linear", act)) return tfn__none;
-    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_ACTIVATION_GELU_TANH;
-    if (t->error.status == TFN_OK && wn->rows != TFN_ROWS_FIXED)
-        tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
-    else if (t->error.status == TFN_OK && xn->cols != in)
-        tfn__bad_shape(t, "linear", "input has %d channels, weight wants %d", xn->cols, in);
-    else if (t->error.status == TFN_OK && x.id == w.id)
-        tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
-    if (b.id && !tfn__wants(t, "linear", b, 1, out)) return tfn__none;
+    if (!tfn__weight_fits(t, x, w, in)) return tfn__none;
+    if (!tfn__may_have(t, "linear", b, 1, out)) return tfn__none;
     n = tfn__record(t, TFN__OP_LINEAR, xn->rows, xn->count, out, x, w, b);
     if (!n) return tfn__none;
-    n->arg[0] = (int32_t)act;
-    n->arg[1] = transposed;
+    n->arg[TFN__LINEAR_ACTIVATION] = tfn__act_of(act);
+    n->arg[TFN__LINEAR_TRANSPOSED] = transposed;
     if (act == TFN_ACTIVATION_RELU) n->reads |= TFN__OUT;
     else if (act != TFN_ACTIVATION_IDENTITY && t->training) n->saved_cols = out;
     return tfn__var_of(t, n);
@@ -8366,55 +9008,78 @@ TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_
     return tfn__linear(t, x, w, b, TFN_ACTIVATION_IDENTITY, true);
 }
 
-/* An operation on one value that keeps its shape. */
+/* An operation that keeps the shape of its first input. */
 static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
 {
     const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
     return tfn__record(t, op, xn->rows, xn->count, xn->cols, x, y, z);
 }
+static tfn_node *tfn__map_one(tfn_tape *t, int op, tfn_var x)
+{
+    return tfn__map(t, op, x, tfn__none, tfn__none);
+}
 
-/* a x */
+/* a x; of a = 1 that is x itself. After an error x, too: the tape has kept the error. */
 static tfn_var tfn__multiple(tfn_tape *t, tfn_var x, float a)
 {
-    tfn_node *n = a < 1 || a > 1 ? tfn__map(t, TFN__OP_ADD, x, tfn__none, tfn__none) : NULL;
+    tfn_node *n = NULL;
+    if (a < 1 || a > 1) n = tfn__map_one(t, TFN__OP_MULTIPLE, x);
     if (!n) return x;
     n->number[0] = a;
     return tfn__var_of(t, n);
 }
 
+/* The kind of a norm with its flags. */
+static int32_t tfn__norm_kind_and_flags(const tfn_norm_args *like)
+{
+    int32_t kind = (int32_t)like->kind;
+    if (like->offset) kind |= TFN__NORM_OFFSET;
+    if (like->detach_mean) kind |= TFN__NORM_DETACH_MEAN;
+    if (like->detach_std) kind |= TFN__NORM_DETACH_STD;
+    return kind;
+}
+
+/* Norms of `cols` channels split a row, and groups split a norm. */
+static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_args *like)
+{
+    const tfn_node *xn = tfn__need(t, "norm", x);
+    ptrdiff_t groups = tfn__max(like->groups, 1);
+    if (TFN__ALL && t->error.status == TFN_OK && (cols < 1 || xn->cols % cols || cols % groups))
+        tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d", cols, xn->cols);
+    else if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
+        tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind, 0);
+    return t->error.status == TFN_OK;
+}
+
+/* The factor of AdaNorm is an operation of its own. */
 TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, int32_t cols,
-                                 const tfn_norm_args *like)
+                            const tfn_norm_args *like)
 {
     if (!tfn__recording(t)) return tfn__none;
     if (!tfn__given(&t->error, "norm", "like", like)) return tfn__none;
-    const tfn_node *xn = tfn__need(t, "norm", x);
-    ptrdiff_t groups = like->groups > 1 ? like->groups : 1;
+    int32_t groups = (int32_t)tfn__max(like->groups, 1);
     tfn_node *n;
-    if (TFN__ALL && t->error.status == TFN_OK && (cols < 1 || xn->cols % cols || cols % groups))
-        return tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d", cols, xn->cols);
-    if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
-        return tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind,
-                               0);
-    if (gain.id && !tfn__wants(t, "norm", gain, 1, cols)) return tfn__none;
-    if (bias.id && !tfn__wants(t, "norm", bias, 1, cols)) return tfn__none;
+    if (!tfn__norm_fits(t, x, cols, like)) return tfn__none;
+    if (!tfn__may_have(t, "norm", gain, 1, cols)) return tfn__none;
+    if (!tfn__may_have(t, "norm", bias, 1, cols)) return tfn__none;
     n = tfn__map(t, TFN__OP_NORM, x, gain, bias);
     if (!n) return tfn__none;
-    n->arg[0] = (int32_t)like->kind;
-    n->arg[1] = 1;
-    n->arg[3] = cols;
+    n->arg[TFN__NORM_KIND] = (int32_t)like->kind;
+    n->arg[TFN__NORM_GROUPS] = 1;
+    n->arg[TFN__NORM_COLS] = cols;
     n->number[0] = like->eps;
     if (!TFN__ALL) return tfn__var_of(t, n);
-    n->arg[0] = (int32_t)like->kind + (like->offset ? TFN__OFFSET : 0)
-              + (like->detach_mean ? TFN__DETACH_MEAN : 0)
-              + (like->detach_std ? TFN__DETACH_STD : 0);
-    n->arg[1] = (int32_t)groups;
-    n->arg[2] = (int32_t)like->part;
+
+    n->arg[TFN__NORM_KIND] = tfn__norm_kind_and_flags(like);
+    n->arg[TFN__NORM_GROUPS] = groups;
+    n->arg[TFN__NORM_PART] = (int32_t)like->part;
     n->number[1] = like->slope;
-    if (t->training) n->saved_cols = 2 * (n->cols / cols) * (int32_t)groups;
+    if (t->training) n->saved_cols = 2 * (n->cols / cols) * groups;     /* mean and rstd */
     if (like->kind == TFN_NORM_ADA && like->factor > 0)
         return tfn__multiple(t, tfn__var_of(t, n), like->factor);
     return tfn__var_of(t, n);
 }
+
 static tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
     tfn_norm_args like;
@@ -8436,36 +9101,41 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn_norm(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
+/* Frames become half as many, and these positions. */
 TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *xn = tfn__need(t, "convolution", x), *wn = tfn__need(t, "convolution", w);
-    int rows = xn->rows == TFN_ROWS_FRAMES ? TFN_ROWS_HALF : TFN_ROWS_SOURCE;
-    if (t->error.status == TFN_OK && xn->rows != TFN_ROWS_FRAMES && xn->rows != TFN_ROWS_HALF)
+    const tfn_node *xn = tfn__need(t, "convolution", x);
+    const tfn_node *wn = tfn__need(t, "convolution", w);
+    int64_t window = 3 * (int64_t)xn->cols;
+    int rows = TFN_ROWS_SOURCE;
+    if (t->error.status != TFN_OK) return tfn__none;
+    if (xn->rows == TFN_ROWS_FRAMES) rows = TFN_ROWS_HALF;
+    else if (xn->rows != TFN_ROWS_HALF)
         return tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
-    if (t->error.status == TFN_OK && (int64_t)wn->count != 3 * (int64_t)xn->cols)
+    if (wn->count != window)
         return tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count,
-                              3 * (int64_t)xn->cols);
+                              window);
     if (!tfn__wants(t, "convolution", w, wn->count, wn->cols)) return tfn__none;
-    if (b.id && !tfn__wants(t, "convolution", b, 1, wn->cols)) return tfn__none;
+    if (!tfn__may_have(t, "convolution", b, 1, wn->cols)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
 TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
-                                tfn_var shift, tfn_squash_kind f)
+                              tfn_var shift, tfn_squash_kind f)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "pointwise norm", x);
     tfn_node *n;
-    if (gain.id) tfn__wants(t, "pointwise norm", gain, 1, xn->cols);
-    if (bias.id) tfn__wants(t, "pointwise norm", bias, 1, xn->cols);
-    if (alpha.id) tfn__wants(t, "pointwise norm", alpha, 1, 1);
-    if (shift.id) tfn__wants(t, "pointwise norm", shift, 1, 1);
+    tfn__may_have(t, "pointwise norm", gain, 1, xn->cols);
+    tfn__may_have(t, "pointwise norm", bias, 1, xn->cols);
+    tfn__may_have(t, "pointwise norm", alpha, 1, 1);
+    tfn__may_have(t, "pointwise norm", shift, 1, 1);
     n = tfn__map(t, TFN__OP_POINT, x, gain, bias);
     if (!n) return tfn__none;
     n->in[3] = alpha.id;
     n->in[4] = shift.id;
-    n->arg[0] = (int32_t)f;
+    n->arg[TFN__POINT_FUNCTION] = (int32_t)f;
     return tfn__var_of(t, n);
 }
 
@@ -8486,19 +9156,8 @@ TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var al
     return tfn__var_of(t, n);
 }
 
-/* Running statistics: the next of the buffers region, which training changes after an update. */
-static tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at)
-{
-    tfn_node *n = tfn__record(t, TFN__OP_BUFFER, TFN_ROWS_FIXED, rows, cols, tfn__none, tfn__none,
-                              tfn__none);
-    if (!n) return tfn__none;
-    n->value[0] = n->value[1] = at;
-    t->buffers = at + tfn__padded((int64_t)rows * cols);
-    return tfn__var_of(t, n);
-}
-
-/* Positions in time are what is normalized over; running: buffer (2, C). */
-static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x);
+/* Positions in time are what is normalized over; running: buffer (2, C), the mean and variance that
+ * evaluation uses. */
 static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var running,
                                tfn_norm_kind kind, int32_t warmup, float eps)
 {
@@ -8507,53 +9166,60 @@ static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bia
     n = tfn__map(t, TFN__OP_COLUMNS, x, gain, bias);
     if (!n) return tfn__none;
     n->in[3] = running.id;
-    n->arg[0] = (int32_t)kind;
-    n->arg[1] = warmup;
+    n->arg[TFN__BATCH_KIND] = (int32_t)kind;
+    n->arg[TFN__BATCH_WARMUP] = warmup;
     n->number[0] = eps;
     if (t->training) {
         n->saved_cols = 4 * n->cols;
-        n->flags |= TFN__FIXED_SAVE;
+        n->flags |= TFN__BATCH_STATISTICS;
     }
     return tfn__var_of(t, n);
 }
 
+/* -- elementwise operations ------------------------------------------------------------------ */
+
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
-    return tfn__var_of(t, tfn__map(t, TFN__OP_SOFTMAX, x, tfn__none, tfn__none));
+    return tfn__var_of(t, tfn__map_one(t, TFN__OP_SOFTMAX, x));
 }
 
 TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
-    tfn_node *n = tfn__act_ok(t, "activation", act)
-                ? tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none) : NULL;
-    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_ACTIVATION_GELU_TANH;
-    return tfn__var_with(t, n, (int32_t)act, 0);
+    if (!tfn__act_ok(t, "activation", act)) return tfn__none;
+    return tfn__var_with(t, tfn__map_one(t, TFN__OP_ACTIVATE, x), tfn__act_of(act), 0);
 }
 
+/* exp(min(x, ln 100)) */
 static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
 {
-    return tfn__var_with(t, tfn__map(t, TFN__OP_ACTIVATE, x, tfn__none, tfn__none),
-                         TFN__EXP_CAPPED, 0);
+    return tfn__var_of(t, tfn__map_one(t, TFN__OP_EXP_CAPPED, x));
+}
+
+/* |x| */
+static tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
+{
+    return tfn__var_of(t, tfn__map_one(t, TFN__OP_MAGNITUDE, x));
 }
 
 TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *a = tfn__need(t, "gated unit", gate), *b = tfn__need(t, "gated unit", up);
+    const tfn_node *gn = tfn__need(t, "gated unit", gate);
+    const tfn_node *un = tfn__need(t, "gated unit", up);
     if (gate.id == up.id)
         return tfn__bad_shape(t, "gated unit", "gate and up are one value (%d)", gate.id, 0);
     if (!tfn__act_ok(t, "gated unit", act)) return tfn__none;
-    if (!tfn__same_shape(t, "gated unit", a, b)) return tfn__none;
-    if (act == TFN_ACTIVATION_DEFAULT) act = TFN_ACTIVATION_GELU_TANH;
-    return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), (int32_t)act, 0);
+    if (!tfn__same_shape(t, "gated unit", gn, un)) return tfn__none;
+    return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), tfn__act_of(act), 0);
 }
 
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *xn = tfn__need(t, "add", x), *yn = tfn__need(t, "add", y);
+    const tfn_node *xn = tfn__need(t, "add", x);
+    const tfn_node *yn = tfn__need(t, "add", y);
     tfn_node *n;
     if (!tfn__same_shape(t, "add", xn, yn)) return tfn__none;
     n = tfn__map(t, TFN__OP_ADD, x, y, tfn__none);
@@ -8566,11 +9232,13 @@ TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *xn = tfn__need(t, "scale", x), *bn = tfn__need(t, "scale", by);
-    int32_t cols = bn->cols > 0 && xn->cols % bn->cols == 0 ? bn->cols : xn->cols;
-    if (!tfn__wants(t, "scale", by, 1, cols)) return tfn__none;
+    const tfn_node *xn = tfn__need(t, "scale", x);
+    int32_t groups = tfn__need(t, "scale", by)->cols;
+    if (groups < 1 || xn->cols % groups != 0) groups = xn->cols;        /* the error names this */
+    if (!tfn__wants(t, "scale", by, 1, groups)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, TFN__OP_SCALE, x, by, tfn__none));
 }
+
 /* gamma/sigma W, gamma (1, 1), sigma = u^T W v with buffers u (1, in), v (1, out) */
 static tfn_var tfn__reparameterized(tfn_tape *t, tfn_var w, tfn_var gamma, tfn_var u, tfn_var v)
 {
@@ -8592,15 +9260,17 @@ static tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps)
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *xn = tfn__need(t, "shift", x), *bn = tfn__need(t, "shift", by);
-    if (!tfn__wants(t, "shift", by, 1, bn->cols == 1 ? 1 : xn->cols)) return tfn__none;
+    int32_t cols = tfn__need(t, "shift", x)->cols;
+    if (tfn__need(t, "shift", by)->cols == 1) cols = 1;
+    if (!tfn__wants(t, "shift", by, 1, cols)) return tfn__none;
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *wn = tfn__need(t, "mix", w), *xn = tfn__need(t, "mix", x);
+    const tfn_node *wn = tfn__need(t, "mix", w);
+    const tfn_node *xn = tfn__need(t, "mix", x);
     if (k < 0 || k >= wn->cols)
         return tfn__bad_shape(t, "mix", "weight %d, there are %d", k, wn->cols);
     if (!tfn__wants(t, "mix", w, wn->count, wn->cols)) return tfn__none;
@@ -8618,58 +9288,57 @@ TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
     return tfn__var_of(t, tfn__map(t, TFN__OP_GATE, x, q, tfn__none));
 }
 
-static tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
-{
-    return tfn__var_of(t, tfn__map(t, TFN__OP_MAGNITUDE, x, tfn__none, tfn__none));
-}
+static bool tfn__is_rate(float p) { return p >= 0 && p < 1; }           /* false of NaN */
 
+/* Evaluation has no dropout. The site, which is counted over all dropouts of a tape, keys the mask:
+ * other nodes may come and go without changing it. */
 TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
 {
     if (!tfn__recording(t)) return tfn__none;
     tfn_node *n;
-    if (!(p >= 0 && p < 1))
+    if (!tfn__is_rate(p))
         return tfn__tape_error(t, TFN_BAD_OPTION, "dropout", "the rate is not in [0, 1)", 0, 0);
     if (!t->training || p <= 0) return x;
-    n = tfn__map(t, TFN__OP_DROPOUT, x, tfn__none, tfn__none);
+    n = tfn__map_one(t, TFN__OP_DROPOUT, x);
     if (!n) return tfn__none;
     n->number[0] = p;
     n->site = ++t->site;
     return tfn__var_of(t, n);
 }
 
+/* -- embeddings and positions ---------------------------------------------------------------- */
+
 TFNORM_API tfn_var tfn_embedding(tfn_tape *t, tfn_var table, int32_t slot, tfn_rows rows,
                                  float scale)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *w = tfn__need(t, "embedding", table);
+    tfn_node *n;
     if (!tfn__slot_ok(t, "embedding", slot)) return tfn__none;
     if (!tfn__wants(t, "embedding", table, w->count, w->cols)) return tfn__none;
-    return tfn__var_with(t, tfn__record(t, TFN__OP_EMBED, (int)rows, 1, w->cols, table, tfn__none,
-                                        tfn__none), slot, scale);
+    n = tfn__record(t, TFN__OP_EMBED, (int)rows, 1, w->cols, table, tfn__none, tfn__none);
+    return tfn__var_with(t, n, slot, scale);
 }
 
-/* Rows of positions there must be: the longest sentence of a value with such rows. */
+/* Positions of the longest sentence of a value with such rows. */
 static int32_t tfn__capacity_of(const tfn_tape *t, int rows)
 {
-    return rows == TFN_ROWS_SOURCE ? t->source : rows == TFN_ROWS_TARGET ? t->target : 1;
+    if (rows == TFN_ROWS_SOURCE) return t->source;
+    if (rows == TFN_ROWS_TARGET) return t->target;
+    return 1;
 }
 
-/* Rows are positions of sentences. */
-static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
-{
-    if (t->error.status == TFN_OK && x->rows != TFN_ROWS_SOURCE && x->rows != TFN_ROWS_TARGET)
-        tfn__bad_shape(t, op, "rows of kind %d are no positions in time", x->rows, 0);
-    return t->error.status == TFN_OK;
-}
-
+/* An operation on x and a table with a row of `cols` numbers for every position. */
 static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, int32_t cols)
 {
     const char *name = tfn__ops[op].name;
-    const tfn_node *xn = tfn__need(t, name, x), *w = tfn__need(t, name, table);
+    const tfn_node *xn = tfn__need(t, name, x);
+    const tfn_node *w = tfn__need(t, name, table);
+    int32_t positions = tfn__capacity_of(t, xn->rows);
     if (!tfn__has_time(t, name, xn)) return tfn__none;
-    if (t->error.status == TFN_OK && w->count < tfn__capacity_of(t, xn->rows))
+    if (w->count < positions)
         return tfn__bad_shape(t, name, "the table has %d positions, %d are wanted", w->count,
-                              tfn__capacity_of(t, xn->rows));
+                              positions);
     if (!tfn__wants(t, name, table, w->count, cols)) return tfn__none;
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
@@ -8689,25 +9358,26 @@ TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t hea
         return tfn__bad_shape(t, "rotary", "the head size %d is odd or does not divide %d",
                               head_size, cols);
     y = tfn__positional(t, TFN__OP_ROTARY, x, table, head_size);
-    if (y.id) t->nodes[y.id].arg[0] = head_size;
+    if (y.id) t->nodes[y.id].arg[TFN__ROTARY_HEAD_SIZE] = head_size;
     return y;
 }
 
+/* One row of each sentence: y (B, C). */
+static tfn_var tfn__row_of_each(tfn_tape *t, int op, tfn_var x)
+{
+    const char *name = tfn__ops[op].name;
+    const tfn_node *xn = tfn__need(t, name, x);
+    if (!tfn__has_time(t, name, xn)) return tfn__none;
+    return tfn__var_of(t, tfn__record(t, op, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none, tfn__none));
+}
 TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *xn = tfn__need(t, "first", x);
-    if (!tfn__has_time(t, "first", xn)) return tfn__none;
-    return tfn__var_of(t, tfn__record(t, TFN__OP_FIRST, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none,
-                                      tfn__none));
+    return tfn__row_of_each(t, TFN__OP_FIRST, x);
 }
+static tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TFN__OP_LAST, x); }
 
-static tfn_var tfn__last(tfn_tape *t, tfn_var x)
-{
-    tfn_var y = tfn_first_rows(t, x);
-    if (y.id) t->nodes[y.id].arg[0] = 1;
-    return y;
-}
+/* -- attention and loss ---------------------------------------------------------------------- */
 
 /* Heads divide the channels, and groups the heads. */
 static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t heads, int32_t kv)
@@ -8723,56 +9393,82 @@ static bool tfn__heads_fit(tfn_tape *t, int32_t cols, int32_t kv_cols, int32_t h
     return t->error.status == TFN_OK;
 }
 
+/* Three values: each has a gradient of its own, which no other may store over. */
+static bool tfn__three_values(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v)
+{
+    int32_t twice = -1;
+    if (q.id == v.id || k.id == v.id) twice = v.id;
+    if (q.id == k.id) twice = q.id;
+    if (twice < 0) return true;
+    tfn__bad_shape(t, "attention", "q, k and v must be three values (%d is there twice)", twice, 0);
+    return false;
+}
+
 TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, int32_t heads,
-                              int32_t kv_heads, bool causal, int32_t lengths, float dropout)
+                                 int32_t kv_heads, bool causal, int32_t lengths, float dropout)
 {
     if (!tfn__recording(t)) return tfn__none;
-    const tfn_node *qn = tfn__need(t, "attention", q), *kn = tfn__need(t, "attention", k);
+    const tfn_node *qn = tfn__need(t, "attention", q);
+    const tfn_node *kn = tfn__need(t, "attention", k);
     const tfn_node *vn = tfn__need(t, "attention", v);
     tfn_node *n;
-    if (q.id == k.id || q.id == v.id || k.id == v.id)
-        return tfn__bad_shape(t, "attention", "q, k and v must be three values (%d is there twice)",
-                              q.id == k.id ? q.id : v.id, 0);
+    if (!tfn__three_values(t, q, k, v)) return tfn__none;
     if (!tfn__same_shape(t, "attention", kn, vn)) return tfn__none;
     if (!tfn__heads_fit(t, qn->cols, kn->cols, heads, kv_heads)) return tfn__none;
     if (lengths >= 0 && !tfn__slot_ok(t, "attention", lengths)) return tfn__none;
-    if (!(dropout >= 0 && dropout < 1))
+    if (!tfn__is_rate(dropout))
         return tfn__tape_error(t, TFN_BAD_OPTION, "attention", "the dropout is not in [0, 1)", 0,
                                0);
     n = tfn__map(t, TFN__OP_ATTEND, q, k, v);
     if (!n) return tfn__none;
-    n->arg[0] = heads;
-    n->arg[1] = kv_heads;
-    n->arg[2] = causal;
-    n->arg[3] = lengths < 0 ? -1 : lengths;
-    n->number[0] = t->training ? dropout : 0;
+    n->arg[TFN__ATTEND_HEADS] = heads;
+    n->arg[TFN__ATTEND_KV_HEADS] = kv_heads;
+    n->arg[TFN__ATTEND_CAUSAL] = causal;
+    n->arg[TFN__ATTEND_LENGTHS] = (int32_t)tfn__max(lengths, -1);
+    if (t->training) n->number[0] = dropout;
     n->site = ++t->site;
-    n->saved_cols = 2 * heads;
+    n->saved_cols = 2 * heads;                          /* maximum and sum of each softmax */
     return tfn__var_of(t, n);
 }
 
-/* Decoding: put the rows of k and v behind what the cache holds; memory: all rows at once. */
-static tfn_var tfn__cache(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols, int32_t kv_heads,
-                          int32_t capacity, bool memory)
+/* A cache of keys and values of `cols` channels, the next of the state. */
+static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t cols,
+                             int32_t kv_heads, int32_t capacity)
 {
     int64_t floats = (int64_t)2 * t->batch * cols * capacity;
-    tfn_node *n = tfn__record(t, TFN__OP_CACHE, TFN_ROWS_FIXED, 0, cols, k, v, tfn__none);
+    tfn_node *n = tfn__record(t, op, TFN_ROWS_FIXED, 0, cols, k, v, tfn__none);
     if (!n) return tfn__none;
-    n->arg[0] = kv_heads;
-    n->arg[1] = capacity;
-    n->arg[2] = (int32_t)(t->state / 64);
-    n->arg[3] = memory;
-    t->state += (floats + 63) / 64 * 64;
+    n->arg[TFN__CACHE_KV_HEADS] = kv_heads;
+    n->arg[TFN__CACHE_CAPACITY] = capacity;
+    n->arg[TFN__CACHE_PLACE] = (int32_t)(t->state / TFN__CACHE_ALIGN);
+    t->state += (floats + TFN__CACHE_ALIGN - 1) / TFN__CACHE_ALIGN * TFN__CACHE_ALIGN;
     return tfn__var_of(t, n);
 }
+/* Put the rows of k and v behind what the cache holds. */
+static tfn_var tfn__cache_rows(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols, int32_t kv_heads,
+                               int32_t capacity)
+{
+    return tfn__cache_of(t, TFN__OP_CACHE, k, v, cols, kv_heads, capacity);
+}
+/* The encoder's tape stores its keys and values; the decoder's names them. */
+static tfn_var tfn__cache_encoded(tfn_tape *t, tfn_var k, tfn_var v, int32_t cols,
+                                  int32_t kv_heads, int32_t capacity)
+{
+    return tfn__cache_of(t, TFN__OP_ENCODED, k, v, cols, kv_heads, capacity);
+}
+static tfn_var tfn__cache_memory(tfn_tape *t, int32_t cols, int32_t kv_heads, int32_t capacity)
+{
+    return tfn__cache_of(t, TFN__OP_MEMORY, tfn__none, tfn__none, cols, kv_heads, capacity);
+}
+/* lengths: slot, or -1 */
 static tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t heads,
                                   int32_t lengths)
 {
-    tfn_node *n = tfn__map(t, TFN__OP_CACHED, q, tfn__none, tfn__none);
+    tfn_node *n = tfn__map_one(t, TFN__OP_CACHED, q);
     if (!n) return tfn__none;
-    n->arg[0] = heads;
-    n->arg[1] = cache.id;
-    n->arg[3] = lengths;
+    n->arg[TFN__CACHED_HEADS] = heads;
+    n->arg[TFN__CACHED_CACHE] = cache.id;
+    n->arg[TFN__CACHED_LENGTHS] = lengths;
     return tfn__var_of(t, n);
 }
 
@@ -8787,17 +9483,19 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
 #endif
     if (!tfn__slot_ok(t, "cross-entropy", slot)) return tfn__none;
     t->targets_read |= UINT32_C(1) << slot;
-    if (!(smoothing >= 0 && smoothing < 1))
+    if (!tfn__is_rate(smoothing))
         return tfn__tape_error(t, TFN_BAD_OPTION, "cross-entropy", "the smoothing is not in [0, 1)",
                                0, 0);
     n = tfn__record(t, TFN__OP_LOSS, x->rows, x->count, 1, logits, tfn__none, tfn__none);
     if (!n) return tfn__none;
-    n->arg[0] = slot;
-    n->arg[1] = kind;
+    n->arg[TFN__LOSS_SLOT] = slot;
+    n->arg[TFN__LOSS_KIND] = kind;
     n->number[0] = smoothing;
-    n->saved_cols = 3;                      /* maximum and sum, and the loss without smoothing */
+    n->saved_cols = TFN__LOSS_SAVED;
     return tfn__var_of(t, n);
 }
+
+/* -- the user's own operations, and what is asked of single values ---------------------------- */
 
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols)
@@ -8815,7 +9513,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
     n = tfn__record(t, TFN__OP_CUSTOM, (int)rows, fixed, cols, tfn__none, tfn__none, tfn__none);
     if (!n) return tfn__none;
     for (int32_t i = 0; i < count; i++) n->in[i] = in[i].id;
-    n->arg[0] = index;
+    n->arg[TFN__CUSTOM_INDEX] = index;
     return tfn__var_of(t, n);
 }
 
@@ -8826,7 +9524,7 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     tfn__need(t, "probe", x);
     n = tfn__record(t, TFN__OP_PROBE, TFN_ROWS_FIXED, 0, 0, x, tfn__none, tfn__none);
     if (!n) return;
-    n->arg[0] = id;
+    n->arg[TFN__PROBE_ID] = id;
     t->nodes[x.id].flags |= TFN__PROBED;
 }
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
@@ -8842,84 +9540,120 @@ TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
 
 /* -- plan: the timeline, then a place for every buffer by liveness --------------------------- */
 
-enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD };   /* kinds of entries */
-#define TFN__ENTRY(node, kind) ((node) * 8 + (kind))
+/* Kinds of entries. REDO is a forward in the second life; SEED writes the gradient 1 of the last
+ * value; PREPARE takes a linear map's gradient back through its activation. */
+enum { TFN__FORWARD, TFN__REDO, TFN__SEED, TFN__PREPARE, TFN__BACKWARD, TFN__ENTRY_KINDS = 8 };
 
-/* Buffers of a node: value and saved, in training also those of the recomputed life and the
- * gradient. */
+static int32_t tfn__timeline_entry(int32_t node, int32_t kind)
+{
+    return node*TFN__ENTRY_KINDS + kind;
+}
+static int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
+static int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
+
+/* Buffers of a node: value and saved, in training also those of the second life and the gradient.
+ * Life l of the value is buffer TFN__VALUE + 2*l; so is that of what is saved. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
 
-static int tfn__buffers(const tfn_tape *t) { return t->training ? TFN__BUFFERS : TFN__SAVE + 1; }
+static int tfn__buffers(const tfn_tape *t)
+{
+    if (t->training) return TFN__BUFFERS;
+    return TFN__SAVE + 1;
+}
 
 static bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
-static bool tfn__outside(const tfn_node *n)       /* its value is not in the workspace */
+
+/* Its value is not in the workspace: it lies in another region, or there is none. */
+static bool tfn__outside(const tfn_node *n)
 {
-    return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_PROBE;
+    return tfn__is_leaf(n) || n->op == TFN__OP_CACHE || n->op == TFN__OP_ENCODED
+        || n->op == TFN__OP_PROBE;
 }
 
+/* Which life of a node an entry sees: once the backward has begun, the second, if there is one. */
+static int tfn__life_of(const tfn_node *n, bool again)
+{
+    if (again && (n->flags & TFN__AGAIN)) return 1;
+    return 0;
+}
+
+/* Rows of a value in a run of these sizes. */
 static int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, int64_t target)
 {
-    if (TFN__ALL && n->rows > TFN_ROWS_TARGET)
-        return batch * (n->rows == TFN_ROWS_HALF ? 2*source + 1 : 4*source + 3);
-    return n->rows == TFN_ROWS_FIXED ? n->count : n->rows == TFN_ROWS_BATCH ? batch
-         : batch * (n->rows == TFN_ROWS_SOURCE ? source : target);
+    if (n->rows == TFN_ROWS_FIXED) return n->count;
+    if (n->rows == TFN_ROWS_BATCH) return batch;
+    if (n->rows == TFN_ROWS_TARGET) return batch * target;
+    return tfn__rows_of_positions(n->rows, batch * source, batch);
 }
+/* The most rows of any run: B*Tt by the capacities, but not more than `tokens` positions. */
 static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
 {
-    int64_t rows = tfn__rows_at(n, t->batch, t->source, t->target), most = t->tokens;
-    if (TFN__ALL && n->rows == TFN_ROWS_HALF) most = 2*most + t->batch;
-    if (TFN__ALL && n->rows == TFN_ROWS_FRAMES) most = 4*most + 3*(int64_t)t->batch;
-    return n->rows > TFN_ROWS_BATCH && t->tokens && most < rows ? most : rows;
+    int64_t rows = tfn__rows_at(n, t->batch, t->source, t->target);
+    int64_t most;
+    if (!t->tokens || n->rows <= TFN_ROWS_BATCH) return rows;
+    most = tfn__rows_of_positions(n->rows, t->tokens, t->batch);
+    if (most < rows) return most;
+    return rows;
 }
 
 static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 {
-    return (n->flags & TFN__FIXED_SAVE) ? n->saved_cols : rows * n->saved_cols;
-}
-
-static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
-{
-    return n->op == TFN__OP_CUSTOM ? t->custom[n->arg[0]].backward != NULL
-                                   : tfn__ops[n->op].backward != NULL;
+    if (n->flags & TFN__BATCH_STATISTICS) return n->saved_cols;
+    return rows * n->saved_cols;
 }
 
 #ifndef TFNORM_NO_TRAINING
+static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
+{
+    if (n->op == TFN__OP_CUSTOM) return tfn__custom_of(t, n)->backward != NULL;
+    return tfn__ops[n->op].backward != NULL;
+}
+static const char *tfn__op_name(const tfn_tape *t, const tfn_node *n)
+{
+    if (n->op == TFN__OP_CUSTOM) return tfn__custom_of(t, n)->name;
+    return tfn__ops[n->op].name;
+}
+
 /* Inputs that no gradient flows into: what a probe watches, and a table of angles. */
 static bool tfn__constant(const tfn_node *n, int input)
 {
     return n->op == TFN__OP_PROBE || (n->op == TFN__OP_ROTARY && input == 1);
 }
 
-/* Which values want a gradient: those a parameter flows into and the last value depends on. */
-static void tfn__mark_needs(tfn_tape *t)
+/* LEARNS, from the first node to the last: a parameter, or what reads a value that learns. */
+static void tfn__mark_learns(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
         tfn_node *n = t->nodes + i;
-        bool need = n->op == TFN__OP_PARAM;
+        if (n->op == TFN__OP_PARAM) n->flags |= TFN__LEARNS;
         for (int j = 0; j < TFN_INPUTS; j++)
-            if (n->in[j] && !tfn__constant(n, j)) need |= t->nodes[n->in[j]].flags & TFN__NEED;
-        if (need) n->flags |= TFN__NEED;
+            if (n->in[j] && !tfn__constant(n, j) && (t->nodes[n->in[j]].flags & TFN__LEARNS))
+                n->flags |= TFN__LEARNS;
     }
-    t->nodes[t->count - 1].flags |= TFN__KEPT_GRAD;              /* here: "reached" */
+}
+
+/* NEED, from the last node to the first: the last value, and what a value reads that has a gradient
+ * itself; of these only what learns. */
+static void tfn__mark_needs(tfn_tape *t)
+{
+    tfn_node *loss = t->nodes + t->count - 1;
+    if (loss->flags & TFN__LEARNS) loss->flags |= TFN__NEED;
     for (int32_t i = t->count - 1; i > 0; i--) {
         tfn_node *n = t->nodes + i;
-        bool reached = (n->flags & TFN__KEPT_GRAD) != 0 && n->op != TFN__OP_PROBE;
-        if (!reached) n->flags &= (uint8_t)~TFN__NEED;
-        if (!reached || !(n->flags & TFN__NEED)) continue;
-        for (int j = 0; j < TFN_INPUTS; j++) {
-            tfn_node *x = t->nodes + n->in[j];
-            if (!n->in[j] || !(x->flags & TFN__NEED) || tfn__constant(n, j)) continue;
-            x->flags |= TFN__KEPT_GRAD;
-            n->grad_need |= (uint8_t)(1u << j);
-        }
+        if (!(n->flags & TFN__NEED)) continue;
         if (!tfn__is_leaf(n) && !tfn__has_backward(t, n)) {
-            tfn__tape_error(t, TFN_NO_GRADIENT, n->op == TFN__OP_CUSTOM
-                            ? t->custom[n->arg[0]].name : tfn__ops[n->op].name, NULL, 0, 0);
+            tfn__tape_error(t, TFN_NO_GRADIENT, tfn__op_name(t, n), NULL, 0, 0);
             t->error.node = i;
             t->error.layer = n->layer;
+            return;
+        }
+        for (int j = 0; j < TFN_INPUTS; j++) {
+            tfn_node *x = t->nodes + n->in[j];
+            if (!n->in[j] || !(x->flags & TFN__LEARNS) || tfn__constant(n, j)) continue;
+            x->flags |= TFN__NEED;
+            n->grad_need |= (uint8_t)(1u << j);
         }
     }
-    for (int32_t i = 1; i < t->count; i++) t->nodes[i].flags &= (uint8_t)~TFN__KEPT_GRAD;
 }
 
 /* The end of the nodes from `first` on that are of its segment; *needed: one has a backward. */
@@ -8947,6 +9681,7 @@ static void tfn__mark_again(tfn_tape *t)
         if (!needed || !n->segment || tfn__outside(n) || (n->flags & TFN__KEEP)) continue;
         n->flags |= TFN__AGAIN;
     }
+
     for (int32_t i = 1; i < t->count; i++)
         for (int j = 0; j < TFN_INPUTS; j++) {
             tfn_node *x = t->nodes + t->nodes[i].in[j];
@@ -8955,28 +9690,44 @@ static void tfn__mark_again(tfn_tape *t)
     t->nodes[t->count - 1].flags &= (uint8_t)~TFN__AGAIN;
 }
 
+/* The functions below write entries at e of the timeline and return its new end. */
+
+/* The second forward of a segment. */
 static int32_t tfn__redo(tfn_tape *t, int32_t segment, int32_t e)
 {
     for (int32_t i = 1; i < t->count; i++)
         if (t->nodes[i].segment == segment && (t->nodes[i].flags & TFN__AGAIN))
-            t->order[e++] = TFN__ENTRY(i, TFN__REDO);
+            t->order[e++] = tfn__timeline_entry(i, TFN__REDO);
     return e;
 }
 
 /* A gradient is complete when its value's own backward comes: then its probes see it. */
 static int32_t tfn__probe_order(tfn_tape *t, int32_t node, int32_t e)
 {
-    for (int32_t i = node + 1; i < t->count && (t->nodes[node].flags & TFN__PROBED); i++)
+    if (!(t->nodes[node].flags & TFN__PROBED)) return e;
+    for (int32_t i = node + 1; i < t->count; i++)
         if (t->nodes[i].op == TFN__OP_PROBE && t->nodes[i].in[0] == node)
-            t->order[e++] = TFN__ENTRY(i, TFN__BACKWARD);
+            t->order[e++] = tfn__timeline_entry(i, TFN__BACKWARD);
     return e;
 }
 
-/* The backward half: seed, then the nodes in reverse; the first writer of a gradient stores. */
+/* The first writer of a gradient stores, later ones add. */
+static void tfn__mark_writers(tfn_tape *t, tfn_node *n)
+{
+    for (int j = 0; j < TFN_INPUTS; j++) {
+        tfn_node *x = t->nodes + n->in[j];
+        if (!(n->grad_need >> j & 1)) continue;
+        if (x->flags & TFN__WRITTEN) n->grad_add |= (uint8_t)(1u << j);
+        x->flags |= TFN__WRITTEN;
+    }
+}
+
+/* The backward half: the seed, then the nodes in reverse, each segment after its second forward. */
 static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
 {
     int32_t redone = 0;
-    t->order[e++] = TFN__ENTRY(t->count - 1, TFN__SEED);
+    for (int32_t i = 1; i < t->count; i++) t->nodes[i].flags &= (uint8_t)~TFN__WRITTEN;
+    t->order[e++] = tfn__timeline_entry(t->count - 1, TFN__SEED);
     for (int32_t i = t->count - 1; i > 0; i--) {
         tfn_node *n = t->nodes + i;
         e = tfn__probe_order(t, i, e);
@@ -8985,15 +9736,10 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
             redone = n->segment;
             e = tfn__redo(t, redone, e);
         }
-        if (n->op == TFN__OP_LINEAR && n->arg[0] != TFN_ACTIVATION_IDENTITY)
-            t->order[e++] = TFN__ENTRY(i, TFN__PREPARE);
-        t->order[e++] = TFN__ENTRY(i, TFN__BACKWARD);
-        for (int j = 0; j < TFN_INPUTS; j++)
-            if (n->grad_need >> j & 1) {
-                tfn_node *x = t->nodes + n->in[j];
-                if (x->flags & TFN__KEPT_GRAD) n->grad_add |= (uint8_t)(1u << j);
-                x->flags |= TFN__KEPT_GRAD;                      /* here: "written" */
-            }
+        if (n->op == TFN__OP_LINEAR && n->arg[TFN__LINEAR_ACTIVATION] != TFN_ACTIVATION_IDENTITY)
+            t->order[e++] = tfn__timeline_entry(i, TFN__PREPARE);
+        t->order[e++] = tfn__timeline_entry(i, TFN__BACKWARD);
+        tfn__mark_writers(t, n);
     }
     return e;
 }
@@ -9003,7 +9749,7 @@ static void tfn__make_order(tfn_tape *t)
 {
     int32_t e = 0;
     for (int32_t i = 1; i < t->count; i++)
-        if (!tfn__is_leaf(t->nodes + i)) t->order[e++] = TFN__ENTRY(i, TFN__FORWARD);
+        if (!tfn__is_leaf(t->nodes + i)) t->order[e++] = tfn__timeline_entry(i, TFN__FORWARD);
     t->forward_count = e;
 #ifndef TFNORM_NO_TRAINING
     if (t->training) e = tfn__backward_order(t, e);
@@ -9011,148 +9757,230 @@ static void tfn__make_order(tfn_tape *t)
     t->order_count = e;
 }
 
-typedef struct tfn__item {       /* a buffer: floats, place, and its life on the timeline */
-    int64_t size, at;
-    int32_t first, last, next, owner;
+/* A buffer while the plan is made: its life on the timeline (first -1: none) and its place. */
+typedef struct tfn__item {
+    int64_t size, at;           /* floats; offset among the values */
+    int32_t first, last;        /* entries; last = order_count: to the end, and after it */
+    int32_t next;               /* the placed item behind this one, or -1 */
+    int32_t owner;              /* node * TFN__BUFFERS + buffer, in rising order */
 } tfn__item;
 
-/* The items of a node that has a place in the workspace; while planning, dies[0] numbers those. */
-static tfn__item *tfn__items_of(const tfn_tape *t, tfn__item *items, int32_t node)
+/* The items of a tape, every buffer of every node that has a place in the workspace. */
+typedef struct tfn__layout {
+    tfn_tape  *t;
+    tfn__item *items;
+    int32_t    count;
+} tfn__layout;
+
+static tfn_node *tfn__owner_of(const tfn__layout *p, const tfn__item *item)
 {
-    return items + (ptrdiff_t)t->nodes[node].dies[0] * tfn__buffers(t);
+    return p->t->nodes + item->owner / TFN__BUFFERS;
+}
+static int tfn__buffer_of(const tfn__item *item) { return item->owner % TFN__BUFFERS; }
+
+static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
+{
+    const int32_t owner = node*TFN__BUFFERS + buffer;
+    int32_t low = 0;
+    int32_t high = p->count - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (p->items[middle].owner < owner) low = middle + 1;
+        else high = middle;
+    }
+    return p->items + low;
 }
 
-static void tfn__touch(const tfn_tape *t, tfn__item *items, int32_t node, int buffer, int32_t e)
+/* A buffer is in use at entry e; e rises from call to call. */
+static void tfn__touch(const tfn__layout *p, int32_t node, int buffer, int32_t e)
 {
     tfn__item *item;
-    if (tfn__outside(t->nodes + node)) return;
-    item = tfn__items_of(t, items, node) + buffer;
+    if (tfn__outside(p->t->nodes + node)) return;
+    item = tfn__item_of(p, node, buffer);
     if (item->first < 0) item->first = e;
     item->last = e;
 }
 
-/* All that entry e reads or writes lives at e. */
-static void tfn__lives(const tfn_tape *t, tfn__item *items, int32_t e)
+/* All that entry e reads or writes is in use at e. A forward reads its inputs and writes value and
+ * saved; a backward reads what its row says and the gradient, and writes those of its inputs. */
+static void tfn__touch_entry(const tfn__layout *p, int32_t e)
 {
-    int32_t i = t->order[e] / 8, kind = t->order[e] % 8;
+    const tfn_tape *t = p->t;
+    int32_t i = tfn__entry_node(t->order[e]);
+    int32_t kind = tfn__entry_kind(t->order[e]);
     const tfn_node *n = t->nodes + i;
-    bool forward = kind == TFN__FORWARD || kind == TFN__REDO, again = kind != TFN__FORWARD;
-    int mine = again && (n->flags & TFN__AGAIN) ? TFN__VALUE2 : 0;
-    unsigned reads = forward ? 0x7fu | TFN__SAVED : n->reads;
+    bool forward = kind == TFN__FORWARD || kind == TFN__REDO;
+    bool again = kind != TFN__FORWARD;
+    int own = 2 * tfn__life_of(n, again);
+    unsigned reads = n->reads;
     if (kind == TFN__SEED) {
-        tfn__touch(t, items, i, TFN__GRAD, e);
+        tfn__touch(p, i, TFN__GRAD, e);
         return;
     }
+    if (forward) reads = TFN__READ_ALL;
+
     for (int j = 0; j < TFN_INPUTS; j++) {
-        const tfn_node *x = t->nodes + n->in[j];
-        if (!n->in[j]) continue;
+        int32_t x = n->in[j];
+        bool gradient = (n->grad_need >> j & 1) || n->op == TFN__OP_PROBE;
+        if (!x) continue;
         if (reads >> j & 1)
-            tfn__touch(t, items, n->in[j],
-                       again && (x->flags & TFN__AGAIN) ? TFN__VALUE2 : TFN__VALUE, e);
-        if (!forward && (n->grad_need >> j & 1)) tfn__touch(t, items, n->in[j], TFN__GRAD, e);
-        if (!forward && n->op == TFN__OP_PROBE) tfn__touch(t, items, n->in[j], TFN__GRAD, e);
+            tfn__touch(p, x, TFN__VALUE + 2 * tfn__life_of(t->nodes + x, again), e);
+        if (!forward && gradient) tfn__touch(p, x, TFN__GRAD, e);
     }
-    if (reads & TFN__OUT) tfn__touch(t, items, i, TFN__VALUE + mine, e);
-    if (reads & TFN__SAVED) tfn__touch(t, items, i, TFN__SAVE + mine, e);
-    if (!forward) tfn__touch(t, items, i, TFN__GRAD, e);
+    if (reads & TFN__OUT) tfn__touch(p, i, TFN__VALUE + own, e);
+    if (reads & TFN__SAVED) tfn__touch(p, i, TFN__SAVE + own, e);
+    if (!forward) tfn__touch(p, i, TFN__GRAD, e);
 }
 
-/* Sizes and lives of all buffers; those that need no place keep size 0. */
-static void tfn__find_lives(const tfn_tape *t, tfn__item *items)
+/* Floats of a buffer at full capacity; 0: it needs no place. */
+static int64_t tfn__buffer_floats(const tfn_tape *t, const tfn_node *n, int buffer)
 {
-    for (int32_t i = 1; i < t->count; i++)
-        for (int b = 0; b < tfn__buffers(t) && !tfn__outside(t->nodes + i); b++) {
-            tfn__item *item = tfn__items_of(t, items, i) + b;
-            item->size = item->at = 0;
-            item->first = item->last = -1;
-            item->owner = i * TFN__BUFFERS + b;
-        }
-    for (int32_t e = 0; e < t->order_count; e++) tfn__lives(t, items, e);
-    for (int32_t i = 1; i < t->count; i++) {
-        const tfn_node *n = t->nodes + i;
-        tfn__item *mine = tfn__items_of(t, items, i);
-        int64_t rows = tfn__rows_max(t, n);
-        if (tfn__outside(n)) continue;
-        for (int b = 0; b < tfn__buffers(t); b++) {
-            bool save = b == TFN__SAVE || b == TFN__SAVE2, keep = b <= TFN__SAVE || b == TFN__GRAD;
-            mine[b].size = tfn__padded(save ? tfn__saved_floats(n, rows) : rows * n->cols);
-            if (b == TFN__GRAD && !(n->flags & TFN__NEED)) mine[b].size = 0;
-            if (keep && (n->flags & TFN__KEEP)) mine[b].last = t->order_count;
-            if (save && (n->flags & TFN__FIXED_SAVE)) mine[b].last = t->order_count;
-        }
+    int64_t rows = tfn__rows_max(t, n);
+    if (buffer == TFN__SAVE || buffer == TFN__SAVE2) return tfn__saved_floats(n, rows);
+    if (buffer == TFN__GRAD && !(n->flags & TFN__NEED)) return 0;
+    return rows * n->cols;
+}
+
+/* Whether somebody reads a buffer after the run: the user, who kept it, or the model, which makes
+ * running statistics of those of the batch. */
+static bool tfn__outlives(const tfn_node *n, int buffer)
+{
+    bool second_life = buffer == TFN__VALUE2 || buffer == TFN__SAVE2;
+    bool saved = buffer == TFN__SAVE || buffer == TFN__SAVE2;
+    if ((n->flags & TFN__KEEP) && !second_life) return true;
+    return (n->flags & TFN__BATCH_STATISTICS) && saved;
+}
+
+/* Sizes and lives of all items. */
+static void tfn__find_lives(const tfn__layout *p)
+{
+    const tfn_tape *t = p->t;
+    for (int32_t e = 0; e < t->order_count; e++) tfn__touch_entry(p, e);
+    for (int32_t k = 0; k < p->count; k++) {
+        tfn__item *item = p->items + k;
+        const tfn_node *n = tfn__owner_of(p, item);
+        int buffer = tfn__buffer_of(item);
+        item->size = tfn__padded(tfn__buffer_floats(t, n, buffer));
+        if (tfn__outlives(n, buffer)) item->last = t->order_count;
     }
 }
 
 static bool tfn__larger(const void *items, int32_t i, int32_t j)
 {
-    const tfn__item *a = (const tfn__item *)items + i, *b = (const tfn__item *)items + j;
-    return a->size != b->size ? a->size > b->size : a->owner < b->owner;
+    const tfn__item *a = (const tfn__item *)items + i;
+    const tfn__item *b = (const tfn__item *)items + j;
+    if (a->size != b->size) return a->size > b->size;
+    return a->owner < b->owner;
 }
 
-/* Largest first, each at the lowest offset that is free during its whole life. */
+/* The lowest offset at which an item fits between those that live at the same time. The placed ones
+ * stand in order of their offset from head on. */
+static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn__item *item)
+{
+    int64_t at = 0;
+    for (int32_t k = head; k >= 0; k = items[k].next) {
+        const tfn__item *placed = items + k;
+        if (placed->first > item->last || item->first > placed->last) continue;
+        if (placed->at - at >= item->size) break;
+        if (placed->at + placed->size > at) at = placed->at + placed->size;
+    }
+    return at;
+}
+
+/* Largest first, each at the lowest offset that is free during its whole life. The floats that all
+ * together need are close to the most that live at one time. */
 static int64_t tfn__place(tfn__item *items, int32_t count)
 {
-    int32_t head = -1;                      /* the placed ones, in order of their offset */
     int32_t *order = (int32_t *)(void *)(items + count);
+    int32_t head = -1;
     int64_t end = 0;
     tfn__order(order, count, tfn__larger, items);
     for (int32_t i = 0; i < count; i++) {
-        tfn__item *it = items + order[i];
+        tfn__item *item = items + order[i];
         int32_t *link = &head;
-        if (it->first < 0 || it->size <= 0) continue;
-        it->at = 0;
-        for (int32_t p = head; p >= 0; p = items[p].next) {
-            bool together = items[p].first <= it->last && it->first <= items[p].last;
-            if (together && items[p].at - it->at >= it->size) break;
-            if (together && items[p].at + items[p].size > it->at)
-                it->at = items[p].at + items[p].size;
+        if (item->first < 0 || item->size <= 0) continue;
+        item->at = tfn__lowest_place(items, head, item);
+        if (item->at + item->size > end) end = item->at + item->size;
+
+        while (*link >= 0) {                    /* into the list, behind those at lower offsets */
+            if (items[*link].at > item->at) break;
+            link = &items[*link].next;
         }
-        while (*link >= 0 && items[*link].at <= it->at) link = &items[*link].next;
-        it->next = *link;
+        item->next = *link;
         *link = order[i];
-        if (it->at + it->size > end) end = it->at + it->size;
     }
     return end;
 }
 
 /* Write the places, behind the threads' scratch, into the nodes. */
-static void tfn__settle(tfn_tape *t, const tfn__item *items, ptrdiff_t count)
+static void tfn__settle(const tfn__layout *p)
 {
-    int64_t start = t->threads * t->scratch;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        tfn_node *n = t->nodes + items[i].owner / TFN__BUFFERS;
-        int buffer = items[i].owner % TFN__BUFFERS;
-        bool used = items[i].size > 0 && items[i].first >= 0;
-        n->dies[buffer] = used ? items[i].last : -1;
-        if (!used) continue;
-        if (buffer == TFN__GRAD) n->grad = start + items[i].at;
-        else if (buffer % 2 == TFN__VALUE) n->value[buffer / 2] = start + items[i].at;
-        else n->saved[buffer / 2] = start + items[i].at;
+    int64_t start = p->t->threads * p->t->scratch;
+    for (int32_t k = 0; k < p->count; k++) {
+        const tfn__item *item = p->items + k;
+        tfn_node *n = tfn__owner_of(p, item);
+        int buffer = tfn__buffer_of(item);
+        n->dies[buffer] = -1;
+        if (item->size <= 0 || item->first < 0) continue;
+        n->dies[buffer] = item->last;
+        if (buffer == TFN__GRAD) n->grad = start + item->at;
+        else if (buffer % 2 == TFN__VALUE) n->value[buffer / 2] = start + item->at;
+        else n->saved[buffer / 2] = start + item->at;
     }
+}
+
+/* -- scratch: what packing of matrices and scores of attention take, for each thread ----------- */
+
+/* Of a linear map or convolution: the product (rows, in) (in, out), in training those of both
+ * gradients, and of a transposed W's. */
+static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdiff_t rows,
+                                 ptrdiff_t in, ptrdiff_t out)
+{
+    ptrdiff_t work = k->matmul_work(rows, out, in);
+    if (!t->training) return work;
+    work = tfn__max(work, k->matmul_work(rows, in, out));
+    work = tfn__max(work, k->matmul_work(in, out, rows));
+    return tfn__max(work, k->matmul_work(out, in, rows));
 }
 
 /* Scratch floats one thread wants for a node at full capacity. */
 static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tfn_node *n)
 {
-    ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n), cols = n->cols, a, b;
-    const tfn_node *x = t->nodes + n->in[0], *w = t->nodes + n->in[1];
-    bool conv = TFN__ALL && n->op == TFN__OP_CONV;
-    if (n->op == TFN__OP_LINEAR || conv) {
-        ptrdiff_t in = conv ? w->count : x->cols;
-        a = k->matmul_work(rows, cols, in);
-        if (!t->training) return a;
-        b = tfn__max(k->matmul_work(rows, in, cols), k->matmul_work(in, cols, rows));
-        return tfn__max(a, tfn__max(b, k->matmul_work(cols, in, rows)));
+    ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n);
+    const tfn_node *x = t->nodes + n->in[0];
+    const tfn_node *w = t->nodes + n->in[1];            /* of attention: the keys */
+    if (n->op == TFN__OP_LINEAR) return tfn__product_work(t, k, rows, x->cols, n->cols);
+    if (TFN__ALL && n->op == TFN__OP_CONV) return tfn__product_work(t, k, rows, w->count, n->cols);
+    if (n->op == TFN__OP_ATTEND) {
+        ptrdiff_t queries = t->target;
+        ptrdiff_t keys = t->target;
+        if (n->rows == TFN_ROWS_SOURCE) queries = t->source;
+        if (w->rows == TFN_ROWS_SOURCE) keys = t->source;
+        return k->attention_work(queries, keys, n->cols / n->arg[TFN__ATTEND_HEADS]);
     }
-    if (n->op == TFN__OP_ATTEND)
-        return k->attention_work(n->rows == TFN_ROWS_SOURCE ? t->source : t->target,
-                                 w->rows == TFN_ROWS_SOURCE ? t->source : t->target,
-                                 cols / n->arg[0]);
-    if (n->op == TFN__OP_CACHED)
-        return k->attention_work(0, t->nodes[n->arg[1]].arg[1], cols / n->arg[0]);
+    if (n->op == TFN__OP_CACHED) {
+        const tfn_node *cache = t->nodes + n->arg[TFN__CACHED_CACHE];
+        return k->attention_work(0, cache->arg[TFN__CACHE_CAPACITY],
+                                 n->cols / n->arg[TFN__CACHED_HEADS]);
+    }
     return 0;
 }
 
+/* The most of all nodes: threads work on one entry at a time. */
+static int64_t tfn__most_scratch(const tfn_tape *t, const tfn_kernels *k)
+{
+    int64_t most = 0;
+    for (int32_t i = 1; i < t->count; i++) {
+        int64_t floats = tfn__padded(tfn__scratch_of(t, k, t->nodes + i));
+        if (floats > most) most = floats;
+    }
+    return most;
+}
+
+/* -- the plan's memory, and the plan ----------------------------------------------------------- */
+
+/* No buffer is so large that the sums of the plan, in 64 bits, or a pointer could overflow. In
+ * double, which does not. */
 static bool tfn__plan_sizes_ok(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
@@ -9166,43 +9994,61 @@ static bool tfn__plan_sizes_ok(tfn_tape *t)
     return true;
 }
 
-/* Behind the nodes: the timeline, which stays, and the items with their order, which do not. */
+/* Bytes of nodes and timeline, which stay; items and their order, which do not, lie behind. */
 static size_t tfn__order_end(const tfn_tape *t)
 {
-    size_t each = sizeof(tfn_node) + (t->training ? 4 : 1) * sizeof(int32_t);
-    return ((size_t)t->count * each + 15) / 16 * 16;
+    size_t entries = 1;                         /* of a node, at most */
+    if (t->training) entries = 4;
+    return ((size_t)t->count * (sizeof(tfn_node) + entries * sizeof(int32_t)) + 15) / 16 * 16;
 }
 
-static tfn__item *tfn__plan_memory(tfn_tape *t, int32_t *count)
+/* Find room for the timeline and the items, and list these without life or place. */
+static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
 {
     size_t start = tfn__order_end(t);
-    int32_t placed = 0;
+    tfn__item *item;
+    p->t = t;
+    p->count = 0;
     for (int32_t i = 1; i < t->count; i++)
-        if (!tfn__outside(t->nodes + i)) t->nodes[i].dies[0] = placed++;
-    *count = placed * tfn__buffers(t);
-    t->peak = start + (size_t)*count * (sizeof(tfn__item) + sizeof(int32_t));
-    if (t->peak > t->size)
+        if (!tfn__outside(t->nodes + i)) p->count += tfn__buffers(t);
+    t->peak = start + (size_t)p->count * (sizeof(tfn__item) + sizeof(int32_t));
+    if (t->peak > t->size) {
         tfn__tape_error(t, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
                         (int64_t)t->size, (int64_t)t->peak);
+        return false;
+    }
     t->order = (int32_t *)(void *)(t->nodes + t->count);
-    return (tfn__item *)(void *)((unsigned char *)t->nodes + start);
+    p->items = (tfn__item *)(void *)((unsigned char *)t->nodes + start);
+
+    item = p->items;
+    for (int32_t i = 1; i < t->count; i++) {
+        if (tfn__outside(t->nodes + i)) continue;
+        for (int b = 0; b < tfn__buffers(t); b++) {
+            TFNORM_MEMSET(item, 0, sizeof *item);
+            item->first = -1;
+            item->last = -1;
+            item->owner = i*TFN__BUFFERS + b;
+            item++;
+        }
+    }
+    return true;
 }
 
 TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads)
 {
-    tfn__item *items;
-    int32_t count;
+    tfn__layout layout;
     if (!t) return TFN_NULL;
     tfn__made(&t->error, "tape", t->nodes);
     tfn__given(&t->error, "tape", "kernels", kernels);
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
-    items = tfn__plan_memory(t, &count);
+    if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
-    t->threads = threads < 1 ? 1 : threads;
+    t->threads = (int32_t)tfn__max(threads, 1);
 #ifndef TFNORM_NO_TRAINING
     if (t->training) {
+        tfn__mark_learns(t);
         tfn__mark_needs(t);
         tfn__mark_again(t);
     }
@@ -9210,14 +10056,12 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     if (t->training) tfn__tape_error(t, TFN_UNSUPPORTED, "tape", NULL, 0, 0);
 #endif
     if (t->error.status != TFN_OK) return t->error.status;
+
     tfn__make_order(t);
-    tfn__find_lives(t, items);
-    t->values = tfn__place(items, count);
-    for (int32_t i = 1; i < t->count; i++) {
-        int64_t need = tfn__padded(tfn__scratch_of(t, kernels, t->nodes + i));
-        if (need > t->scratch) t->scratch = need;
-    }
-    tfn__settle(t, items, count);
+    tfn__find_lives(&layout);
+    t->values = tfn__place(layout.items, layout.count);
+    t->scratch = tfn__most_scratch(t, kernels);
+    tfn__settle(&layout);
     t->work = t->values + t->threads * t->scratch;
     t->planned = true;
     return TFN_OK;
@@ -9225,27 +10069,32 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
 
 /* -- run ------------------------------------------------------------------------------------- */
 
+/* Where a node's value lies in this run; NULL: absent, or not computed. */
 static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, bool again)
 {
     const tfn_node *n = t->nodes + id;
-    int64_t at = n->value[again && (n->flags & TFN__AGAIN) ? 1 : 0];
+    int64_t at = n->value[tfn__life_of(n, again)];
     if (!id) return NULL;
     if (n->op == TFN__OP_PARAM) return r->params + at;
     if (n->op == TFN__OP_TABLE) return r->tables + at;
     if (n->op == TFN__OP_BUFFER) return r->buffers + at;
     if (n->op == TFN__OP_INPUT) {
         union { const float *in; float *out; } u;       /* inputs are only read */
-        u.in = r->inputs[n->arg[0]];
+        u.in = r->inputs[n->arg[TFN__INPUT_SLOT]];
         return u.out;
     }
-    return at < 0 ? NULL : r->work + at;
+    if (at < 0) return NULL;
+    return r->work + at;
 }
+/* Where its gradient lies; NULL: it has none. */
 static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
 {
     const tfn_node *n = t->nodes + id;
     if (n->grad < 0 || !id) return NULL;
-    return n->op == TFN__OP_PARAM ? r->grads + n->grad : r->work + n->grad;
+    if (n->op == TFN__OP_PARAM) return r->grads + n->grad;
+    return r->work + n->grad;
 }
+
 /* A region that the tape uses is bound. */
 static bool tfn__bound(int64_t floats, const float *region) { return floats <= 0 || region; }
 static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
@@ -9255,6 +10104,8 @@ static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
         && tfn__bound(t->work, r->work);
 }
 
+/* After a run these hold what tfn_keep protects, the last value, and what no later entry has
+ * overwritten. */
 TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
@@ -9265,82 +10116,114 @@ TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
     if (!tfn__regions_bound(t, r) || !tfn__bound(t->params, r->grads)) return NULL;
-    return t->nodes[x.id].flags & TFN__NEED ? tfn__grad_of(t, r, x.id) : NULL;
+    if (!(t->nodes[x.id].flags & TFN__NEED)) return NULL;
+    return tfn__grad_of(t, r, x.id);
 }
 
+/* Input j of a call: its value, its shape, and in a backward its gradient. A run may accumulate the
+ * gradients of parameters over several batches: then the first writer adds, too. */
+static void tfn__bind_input(tfn__call *c, int j, bool again, bool backward)
+{
+    const tfn_node *n = c->n;
+    const tfn_node *x = c->t->nodes + n->in[j];
+    const tfn_run *r = c->r;
+    c->x[j] = tfn__place_of(c->t, r, n->in[j], again);
+    c->x_rows[j] = (ptrdiff_t)tfn__rows_at(x, r->batch, r->source, r->target);
+    c->x_cols[j] = x->cols;
+    c->dx[j] = NULL;
+    c->add[j] = false;
+    if (!backward || !(n->grad_need >> j & 1)) return;
+    c->dx[j] = tfn__grad_of(c->t, r, n->in[j]);
+    c->add[j] = (n->grad_add >> j & 1) || (r->accumulate && x->op == TFN__OP_PARAM);
+}
+
+/* The pointers and sizes of an entry in this run. */
 static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t entry,
                            float *work)
 {
-    int32_t id = entry / 8, kind = entry % 8;
+    int32_t id = tfn__entry_node(entry);
+    int32_t kind = tfn__entry_kind(entry);
     const tfn_node *n = t->nodes + id;
-    bool again = kind != TFN__FORWARD, backward = kind >= TFN__SEED;
-    int64_t saved = n->saved[again && (n->flags & TFN__AGAIN) ? 1 : 0];
+    bool again = kind != TFN__FORWARD;
+    bool backward = kind >= TFN__SEED;
+    int64_t saved = n->saved[tfn__life_of(n, again)];
     c->t = t;
     c->r = r;
     c->k = t->kernels;
     c->n = n;
     c->work = work;
-    c->y = tfn__outside(n) ? NULL : tfn__place_of(t, r, id, again);
-    c->saved = saved < 0 ? NULL : r->work + saved;
-    c->dy = backward ? tfn__grad_of(t, r, id) : NULL;
     c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
     c->cols = n->cols;
-    for (int j = 0; j < TFN_INPUTS; j++) {
-        const tfn_node *x = t->nodes + n->in[j];
-        bool want = backward && (n->grad_need >> j & 1);
-        c->x[j] = n->in[j] ? tfn__place_of(t, r, n->in[j], again) : NULL;
-        c->dx[j] = want ? tfn__grad_of(t, r, n->in[j]) : NULL;
-        c->add[j] = want && ((n->grad_add >> j & 1) || (r->accumulate && x->op == TFN__OP_PARAM));
-        c->x_rows[j] = (ptrdiff_t)tfn__rows_at(x, r->batch, r->source, r->target);
-        c->x_cols[j] = x->cols;
-    }
+    c->y = NULL;
+    c->saved = NULL;
+    c->dy = NULL;
+    if (!tfn__outside(n)) c->y = tfn__place_of(t, r, id, again);
+    if (saved >= 0) c->saved = r->work + saved;
+    if (backward) c->dy = tfn__grad_of(t, r, id);
+    for (int j = 0; j < TFN_INPUTS; j++) tfn__bind_input(c, j, again, backward);
 }
 
-/* Chunks of an entry, and one chunk of it. */
+/* Into how many chunks an entry is cut. */
 static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
 {
     const tfn__op *op = tfn__ops + c->n->op;
     if (kind == TFN__SEED) return 1;
     if (kind == TFN__PREPARE) return tfn__by_rows(c);
-    return kind == TFN__BACKWARD ? op->backward_chunks(c) : op->chunks(c);
-}
-static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
-{
-    c->chunk = chunk;
-    (void)kind;
-#ifndef TFNORM_NO_TRAINING
-    if (kind == TFN__SEED) {
-        float scale = c->r->loss_scale > 0 ? c->r->loss_scale : 1;
-        for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
-    } else if (kind == TFN__PREPARE) tfn__linear_prepare(c);
-    else if (kind == TFN__BACKWARD) tfn__ops[c->n->op].backward(c);
-    else
-#endif
-    tfn__ops[c->n->op].forward(c);
+    if (kind == TFN__BACKWARD) return op->backward_chunks(c);
+    return op->chunks(c);
 }
 
-/* Simulated half precision: what an entry wrote. The loss stays in float, and sigma, as in the code
- * of its authors. */
+#ifndef TFNORM_NO_TRAINING
+/* The gradient of the loss itself: 1, or the scale that keeps half precision from underflow. */
+static void tfn__seed_gradient(const tfn__call *c)
+{
+    float scale = 1;
+    if (c->r->loss_scale > 0) scale = c->r->loss_scale;
+    for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
+}
+#endif
+
+static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
+{
+    const tfn__op *op = tfn__ops + c->n->op;
+    c->chunk = chunk;
+    switch (kind) {
+#ifndef TFNORM_NO_TRAINING
+    case TFN__SEED:     tfn__seed_gradient(c);  break;
+    case TFN__PREPARE:  tfn__linear_prepare(c); break;
+    case TFN__BACKWARD: op->backward(c);        break;
+#endif
+    default:            op->forward(c);         break;
+    }
+}
+
+/* Simulated half precision: round what an entry wrote. The loss stays in float, and sigma, as in
+ * the code of its authors. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
-    if (kind == TFN__FORWARD || kind == TFN__REDO) {
-        bool exact = c->n->op == TFN__OP_LOSS || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
-        if (!exact) tfn__round_to_half(c->y, c->rows * c->cols);
-    } else if (kind == TFN__PREPARE) {
+    bool exact = c->n->op == TFN__OP_LOSS || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
+    switch (kind) {
+    case TFN__SEED:
+        break;
+    case TFN__PREPARE:
         tfn__round_to_half(c->dy, c->rows * c->cols);
-    } else if (kind == TFN__BACKWARD) {
+        break;
+    case TFN__BACKWARD:
         for (int j = 0; j < TFN_INPUTS; j++)
             tfn__round_to_half(c->dx[j], c->x_rows[j] * c->x_cols[j]);
+        break;
+    default:
+        if (!exact) tfn__round_to_half(c->y, c->rows * c->cols);
+        break;
     }
 }
 
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-    float *work = r->work;
     for (int32_t e = first; e < last; e++) {
-        int32_t kind = t->order[e] % 8;
+        int32_t kind = tfn__entry_kind(t->order[e]);
         tfn__call c;
-        tfn__make_call(&c, t, r, t->order[e], work);
+        tfn__make_call(&c, t, r, t->order[e], r->work);
         c.chunks = tfn__entry_chunks(&c, kind);
         for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
         if (TFN__ALL && t->half) tfn__round_entry(&c, kind);
@@ -9351,9 +10234,9 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 }
 
 #ifdef TFN__THREADS
-/* One region per run. Every thread walks the timeline; the chunks of an entry are taken from a
- * counter, and an entry is over when all its chunks are done, not when all threads came by: a
- * thread that the system holds back is never waited for, unless it holds a chunk. */
+/* One parallel region per run. Every thread walks the timeline; the chunks of an entry are taken
+ * from a counter, and an entry is over when all its chunks are done, not when all threads came by:
+ * a thread that the system holds back is never waited for, unless it holds a chunk. */
 typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
@@ -9363,57 +10246,84 @@ typedef struct tfn__team {
     __attribute__((aligned(8))) uint64_t done;      /* chunks done since the region began */
 } tfn__team;
 
+/* Spins before a waiting thread gives its processor away: entries of small models are shorter than
+ * a change of threads. */
+enum { TFN__SPINS = 2000 };
+
+static uint64_t tfn__atomic_load(const uint64_t *x) { return __atomic_load_n(x, __ATOMIC_ACQUIRE); }
+
+/* If *x is *old, make it wanted; else *old becomes *x. */
+static bool tfn__atomic_replace(uint64_t *x, uint64_t *old, uint64_t wanted)
+{
+    return __atomic_compare_exchange_n(x, old, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* Take the next chunk of an entry; false: all are taken, or others are at a later entry already. */
 static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrdiff_t *chunk)
 {
-    uint64_t q = __atomic_load_n(&m->queue, __ATOMIC_ACQUIRE);
-    while (q >> 32 == entry && (ptrdiff_t)(q & 0xffffffffu) < chunks) {
+    uint64_t q = tfn__atomic_load(&m->queue);
+    for (;;) {
         *chunk = (ptrdiff_t)(q & 0xffffffffu);
-        if (__atomic_compare_exchange_n(&m->queue, &q, q + 1, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE)) return true;
+        if (q >> 32 != entry || *chunk >= chunks) return false;
+        if (tfn__atomic_replace(&m->queue, &q, q + 1)) return true;
     }
-    return false;
 }
 
 static void tfn__relax(int *spins)
 {
-    if (++*spins < 2000) {
+    if (*spins >= TFN__SPINS) {
+        TFN__YIELD();
+        return;
+    }
+    ++*spins;
 #if defined __x86_64__ || defined __i386__
-        __builtin_ia32_pause();
+    __builtin_ia32_pause();
 #endif
-    } else TFN__YIELD();
+}
+
+/* Wait until the queue has left an entry, which whoever sees all chunks done makes it do. */
+static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
+{
+    int spins = 0;
+    for (;;) {
+        uint64_t q = tfn__atomic_load(&m->queue);
+        if (q >> 32 != entry) return;
+        if (tfn__atomic_load(&m->done) == all_done)
+            tfn__atomic_replace(&m->queue, &q, (uint64_t)(entry + 1) << 32);
+        else
+            tfn__relax(&spins);
+    }
 }
 
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
     float *work = m->r->work + index * m->t->scratch;
-    uint64_t target = 0;
+    uint64_t all_done = 0;
     for (int32_t e = m->first; e < m->last; e++) {
-        int32_t kind = m->t->order[e] % 8;
+        int32_t kind = tfn__entry_kind(m->t->order[e]);
         uint32_t entry = (uint32_t)(e - m->first);
-        uint64_t q;
         ptrdiff_t chunk;
-        int spins = 0;
         tfn__call c;
         tfn__make_call(&c, m->t, m->r, m->t->order[e], work);
         c.chunks = tfn__entry_chunks(&c, kind);
-        target += (uint64_t)c.chunks;
+        all_done += (uint64_t)c.chunks;
         while (tfn__take_chunk(m, entry, c.chunks, &chunk)) {
             tfn__entry_chunk(&c, kind, chunk);
             __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
         }
-        while ((q = __atomic_load_n(&m->queue, __ATOMIC_ACQUIRE)) >> 32 == entry) {
-            if (__atomic_load_n(&m->done, __ATOMIC_ACQUIRE) == target)
-                __atomic_compare_exchange_n(&m->queue, &q, (uint64_t)(entry + 1) << 32, false,
-                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-            else tfn__relax(&spins);
-        }
+        tfn__finish_entry(m, entry, all_done);
     }
 }
 
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-    tfn__team team = { t, r, first, last, 0, 0 };
+    tfn__team team;
+    TFNORM_MEMSET(&team, 0, sizeof team);
+    team.t = t;
+    team.r = r;
+    team.first = first;
+    team.last = last;
 #ifdef TFNORM_PARALLEL_FOR
     TFNORM_PARALLEL_FOR(t->threads, tfn__team_member, &team);
 #else
@@ -9450,26 +10360,44 @@ static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
     return tfn__bound(t->params, r->grads);
 }
 
+/* The sizes of a run are within the tape's capacities. */
+static bool tfn__batch_fits(const tfn_tape *t, const tfn_run *r)
+{
+    int64_t longest = tfn__max(r->source, r->target);
+    if (r->batch < 0 || r->source < 0 || r->target < 0 || r->start < 0) return false;
+    if (r->batch > t->batch || r->source > t->source || r->target > t->target) return false;
+    return !t->tokens || r->batch * longest <= t->tokens;
+}
+
 static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
 {
     if (!t || !r) return TFN_NULL;
     if (t->error.status != TFN_OK) return t->error.status;
     if (!t->planned || !tfn__run_bound(t, r)) return TFN_NOT_READY;
-    if (r->batch < 0 || r->batch > t->batch || r->source < 0 || r->source > t->source ||
-        r->target < 0 || r->target > t->target || r->start < 0 ||
-        (t->tokens && (int64_t)r->batch * tfn__max(r->source, r->target) > t->tokens))
-        return TFN_BAD_BATCH;
+    if (!tfn__batch_fits(t, r)) return TFN_BAD_BATCH;
     return TFN_OK;
 }
 
 TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
+    if (status != TFN_OK) return status;
 #ifdef TFN__POISON
-    if (status == TFN_OK) TFN__POISON(t, r, -1);
+    TFN__POISON(t, r, -1);
 #endif
-    if (status == TFN_OK) tfn__run_entries(t, r, 0, t->forward_count);
-    return status;
+    tfn__run_entries(t, r, 0, t->forward_count);
+    return TFN_OK;
+}
+
+/* Parameters that no entry writes the gradient of have gradient 0. */
+static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        if (n->op == TFN__OP_PARAM && !(n->flags & TFN__WRITTEN))
+            TFNORM_MEMSET(r->grads + n->grad, 0,
+                          (size_t)n->count * (size_t)n->cols * sizeof(float));
+    }
 }
 
 TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
@@ -9477,12 +10405,7 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
     tfn_status status = tfn__run_status(t, r);
     if (status != TFN_OK) return status;
     if (!t->training || !tfn__backward_bound(t, r)) return TFN_NOT_READY;
-    for (int32_t i = 1; i < t->count && !r->accumulate; i++) {      /* parameters not reached */
-        const tfn_node *n = t->nodes + i;
-        if (n->op == TFN__OP_PARAM && !(n->flags & TFN__KEPT_GRAD))
-            TFNORM_MEMSET(r->grads + n->grad, 0,
-                          (size_t)n->count * (size_t)n->cols * sizeof(float));
-    }
+    if (!r->accumulate) tfn__clear_unreached(t, r);
     tfn__run_entries(t, r, t->forward_count, t->order_count);
     return TFN_OK;
 }
@@ -12487,8 +13410,9 @@ static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
 {
     const tfn_model_desc *d = b->d;
-    return tfn__cache(b->t, k, v, d->width / d->heads * d->kv_heads, d->kv_heads,
-                      d->source_context, true);
+    const int32_t cols = d->width / d->heads * d->kv_heads;
+    if (!k.id) return tfn__cache_memory(b->t, cols, d->kv_heads, d->source_context);
+    return tfn__cache_encoded(b->t, k, v, cols, d->kv_heads, d->source_context);
 }
 
 /* nGPT's vector s of queries and keys, which they share: stored as s/sqrt(C) of the size of a
@@ -12630,7 +13554,7 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
     k = tfn__project(b, at, u, false, self);
     v = tfn__project_values(b, at, u);
     if (b->decode && causal) {
-        cache = tfn__cache(b->t, k, v, kv_cols, d->kv_heads, d->context, false);
+        cache = tfn__cache_rows(b->t, k, v, kv_cols, d->kv_heads, d->context);
         return tfn__attend_cached(b->t, q, cache, d->heads, -1);
     }
     return tfn_attention(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
@@ -15569,7 +16493,7 @@ static float *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part,
     return d->run.state + (int64_t)n->arg[2]*64 + part * d->batch * *floats;
 }
 
-static bool tfn__is_memory(const tfn_node *cache) { return cache->arg[3] != 0; }
+static bool tfn__is_memory(const tfn_node *n) { return n->op == TFN__OP_MEMORY; }
 
 /* Row b of each cache of the past becomes what row beam[b] was. Two beams may swap, so all rows
  * that go elsewhere are put aside before any is written. */
@@ -15577,7 +16501,7 @@ static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
 {
     for (int32_t i = 1; i < d->decode.count; i++) {
         const tfn_node *n = d->decode.nodes + i;
-        if (n->op != TFN__OP_CACHE || tfn__is_memory(n)) continue;
+        if (n->op != TFN__OP_CACHE) continue;
         for (int part = 0; part < 2; part++) {
             ptrdiff_t row;
             float *cache = tfn__cache_part(d, n, part, &row);
@@ -15969,7 +16893,7 @@ static void tfn__copy_row(tfn_decoder *d, int32_t to, int32_t from, bool past)
     if (to == from) return;
     for (int32_t i = 1; i < d->decode.count; i++) {
         const tfn_node *n = d->decode.nodes + i;
-        if (n->op != TFN__OP_CACHE) continue;
+        if (n->op != TFN__OP_CACHE && !tfn__is_memory(n)) continue;
         if (!past && !tfn__is_memory(n)) continue;
         for (int part = 0; part < 2; part++) {
             ptrdiff_t row;
