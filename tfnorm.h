@@ -4177,8 +4177,9 @@ static float tfn__clip(float x, float most)
     return x;
 }
 
-/* atan(x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)) bring all x below
- * tan(pi/12), where 15 terms of x - x^3/3 + x^5/5 - ... are enough. */
+/* atan(x) = -atan(-x) = pi/2 - atan(1/x) = pi/6 + atan((x sqrt 3 - 1)/(x + sqrt 3)): the first two
+ * bring x into 0..1, the third to at most tan(pi/12) from 0, where 15 terms of the series
+ * x - x^3/3 + x^5/5 - ... are enough. */
 static double tfn__atan(double x)
 {
     static const double pi = 3.14159265358979323846;
@@ -4208,7 +4209,7 @@ static float tfn__squash(tfn_squash_kind which, float z, float *derivative)
         v = tfn__clip(z, (float)1e9);               /* its square must stay finite */
         v = 1 / TFN__SQRT(v*v + 1);
         *derivative = v*v*v;
-        return tfn__clip(z*v, 1);
+        return tfn__clip(z*v, 1);                   /* beyond 1e9 it exceeds 1 */
     case TFN_SQUASH_EXP:                            /* sign(z) (1 - exp(-|z|)); exp(-|z|) */
         v = tfn__clip(a, TFN__TAIL_LOG);            /* beyond, f is +-1 */
         v = (float)tfn__exp(-(double)v);
@@ -4425,7 +4426,8 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
  * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
  * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
  * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
- * A block of columns at a time; each sum is a chain over the rows. */
+ * A block of columns at a time, whose statistics fit into a few KiB of stack, while rows stream by;
+ * each sum is a chain over the rows. */
 
 /* A block of columns while it is worked on: an array has an element per column. */
 typedef struct tfn__columns {
@@ -4518,7 +4520,8 @@ static void tfn__columns_next(const tfn_columns_args *p, const tfn__columns *b)
     }
 }
 
-/* The statistics of a block, and which of them normalize: running ones where no row counts. */
+/* The statistics of a block, and which of them normalize: those of the batch; running ones where no
+ * row counts, and for PowerNorm after its warm-up. */
 static void tfn__columns_moments(const tfn_columns_args *p, tfn__columns *b)
 {
     const bool power = p->kind == TFN_NORM_POWER;
@@ -4690,7 +4693,8 @@ TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first,
  * y = gain * n + bias, n = (x - mean) * rstd, over each group of each row; the kinds differ in
  * mean and rstd (tfn_norm_kind). Sums over features go by 16 lanes and the tree. */
 
-/* sum((x - mean)^2)/n: a second pass, because sum(x^2)/n - mean^2 would cancel. */
+/* sum((x - mean)^2)/n: a second pass, because sum(x^2)/n - mean^2 would cancel. A lane beyond n
+ * holds 0 - mean, whose square must not count: hence first_lanes. */
 static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 {
     const TFN__V m = TFN__SET(mean);
@@ -4711,8 +4715,9 @@ static float TFN__N(tfn__row_variance)(const float *x, ptrdiff_t n, float mean)
 #define TFN__ABREAST 4
 #endif
 
-/* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. R and what is NULL are
- * constants where the loop is hot. */
+/* y = gain * ((x - mean) * rstd) + bias of R rows; gain, bias may be NULL. The last product and the
+ * bias are one fused multiply-add, in the plain form too. R and what is NULL are constants where
+ * the loop is hot. */
 static TFN__INLINE void TFN__N(tfn__normalize)(float *y, const float *x, const float *gain,
                                                const float *bias, ptrdiff_t cols,
                                                const float *mean, const float *rstd,
@@ -4750,7 +4755,11 @@ static TFN__INLINE TFN__V TFN__N(tfn__ada)(const tfn_norm_args *p, TFN__V n)
 
 #ifndef TFNORM_NO_TRAINING
 /* -- norms of rows, backward: the gradient of x ------------------------------------------------
- * dx = rstd * (g - a - n*b), g = dy*gain, n = (x - mean)*rstd, from s = sum(g*n):
+ * Of LayerNorm, with C features: by d mean/dx_i = 1/C and d rstd/dx_i = -rstd^2 n_i/C,
+ *     dn_j/dx_i = rstd * ([i = j] - 1/C - n_i n_j/C),
+ * and with g = dy*gain, the gradient of n, dx_i = sum_j g_j dn_j/dx_i has the form of all kinds,
+ *     dx = rstd * (g - a - n*b),
+ * where a is what goes by way of the mean, b by way of rstd. From s = sum(g*n):
  *     LAYER         a = mean(g)           b = s/C
  *     RMS           a = 0                 b = s/k, for the k features that rstd is of, else 0
  *     RMS_OUTSIDE   a = 0                 b = s/(k*rms*rstd), as above
@@ -4773,8 +4782,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__norm_g)(const tfn_norm_args *p, const floa
     return g;
 }
 
-/* One group of one row. b = s/divisor, or 0 where the divisor is 0; `shift` says which a. The first
- * pass sums g and g*n over all features, the second stores dx of those that rstd is of. */
+/* dx of one group of one row. b = s/divisor, or 0 where the divisor is 0; `shift` says which a. The
+ * first pass sums g and g*n over all features, the second stores dx of those that rstd is of. */
 static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
                                                    const tfn__norm_group *row, float divisor,
                                                    const int how, const int shift)
@@ -4851,7 +4860,9 @@ static TFN__APART float TFN__N(tfn__spread)(const tfn_norm_args *p, const float 
     return TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count));
 }
 
-/* The factor of x - mean. L2 of a zero row without eps is zero (nGPT has none). */
+/* rstd, the factor of x - mean; CRMSNorm's (Jiang et al. 2023) counts a feature that is not there,
+ * -sum(x), with which the sum of the row would be 0. L2 of a zero row without eps is zero (nGPT has
+ * none). */
 static float TFN__N(tfn__rstd_extra)(const tfn_norm_args *p, const float *x, ptrdiff_t n,
                                      float mean)
 {
@@ -5084,7 +5095,8 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
 }
 
 /* dgain += sum(dy*n), dbias += sum(dy) of n columns from c on, all in group g: down the rows, each
- * gradient a chain. The gradients stay in the first cache, rows stream by. */
+ * gradient a chain. The gradients stay in the first cache, rows stream by. n is computed again from
+ * x, mean and rstd: nothing of the size of x is saved. */
 static void TFN__N(tfn__norm_params)(const tfn_norm_args *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t g)
 {
     const ptrdiff_t groups = tfn__norm_groups(p);
@@ -5174,7 +5186,16 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
 #define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
 
 /* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
- * sets of the cache, so what is read often is copied to where its rows lie close together. */
+ * sets of the cache, so what is read often is copied to where its rows lie close together. Scores
+ * of a causal strip: a block that is an ordinary product, and a triangle, computed in steps.
+ *
+ *               key 0          before      keys
+ *     row       +----------------+
+ *               |                |##
+ *               | seen by all    |####
+ *     row+rows-1|                |#######
+ *               +----------------+--------
+ */
 typedef struct tfn__strip {
     const tfn_attention_args *p;
     ptrdiff_t b, g, h, size;      /* sentence, key/value head, head; floats of a head */
@@ -5550,7 +5571,8 @@ static void TFN__N(tfn__over_rows)(const tfn__strip *a, float *dv, const float *
     }
 }
 
-/* n capped scores u = cap tanh(scale s/cap): dp becomes (dp - dot) (1 - (u/cap)^2). */
+/* n capped scores u = cap tanh(scale s/cap): dp becomes (dp - dot) (1 - (u/cap)^2), the second
+ * factor being the derivative of cap tanh(z/cap). */
 static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, float cap, float dot)
 {
     const TFN__V c = TFN__SET(cap);
@@ -5586,7 +5608,8 @@ static void TFN__N(tfn__score_gradient)(const tfn_attention_args *how, float *s,
     }
 }
 
-/* The scores again, and dp = dy v^T in the same way; then ds and p, row by row; then products. */
+/* The scores again, which would take T numbers per query to save, and dp = dy v^T in the same way;
+ * then ds and p, row by row; then products. */
 static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
 {
     const tfn_attention_args *p = a->p;
@@ -5748,8 +5771,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
     return TFN__N(tfn__vlogistic_tail)(TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one)), e);
 }
 
-/* f'(x). ReLU: 1 above 0; tanh: 1 - t^2; GELU: Phi + x phi, phi = exp(-x^2/2)/sqrt(2 pi); SiLU
- * with u = x, the tanh form with u = x (c + b x^2) as above. */
+/* f'(x). ReLU: 1 above 0; tanh: 1 - t^2; GELU: Phi + x phi, phi = exp(-x^2/2)/sqrt(2 pi). SiLU is
+ * x s with u = x; the tanh form is x s with u = x (c + b x^2) as above, so x u' = x (c + 3 b x^2).
+ * At the limits of x, and beyond, both derivatives are 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V one = TFN__SET(1);
@@ -5779,7 +5803,8 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     }
 }
 
-/* Choose the kind once, outside the loop: a loop for each kind. */
+/* Choose the kind once, outside the loop: `call` makes a loop for each kind, in which it is a
+ * constant. */
 #define TFN__KINDS(kind, call)                                                                 \
     switch (kind) {                                                                            \
     case TFN_ACTIVATION_RELU: call(TFN_ACTIVATION_RELU); break;                                \
@@ -5922,7 +5947,8 @@ static void TFN__N(tfn__position_forward)(float *y, const float *x, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dtable[token] += scale * dy, token after token; rows are ld apart. */
+/* dtable[token] += scale * dy, token after token; rows are ld apart. Two tokens may be the same:
+ * so threads share out columns here, not tokens. */
 static void TFN__N(tfn__embed_backward)(float *dtable, const float *dy, const int32_t *tokens,
                                         ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld,
                                         ptrdiff_t vocab, float scale)
