@@ -83,7 +83,8 @@ static void check_first_update(const tfn_model *m, const float *before, int64_t 
         const double by = fabs((double)(m->params[i] - before[i]));
         if (fabs(by - 0.01) < 1e-6) moved++;
     }
-    if (moved < count * 9 / 10) fail("weights that moved by the rate", (double)moved, (double)count);
+    if (moved < count * 9 / 10)
+        fail("weights that moved by the rate", (double)moved, (double)count);
 }
 
 static void train_model(void)

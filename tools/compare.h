@@ -187,13 +187,10 @@ static bool compare_optimizer(cli *c, lab_spec *s)
 {
     const char *name;
     if (!cli_text(c, "--optimizer", &name)) return false;
-    for (int i = 0; i < LAB_OPTIMIZERS; i++) {
-        if (strcmp(lab_optimizers[i].name, name)) continue;
-        s->optimizer = lab_optimizers[i].kind;
-        return true;
-    }
-    cli_fail(c, "--optimizer wants adam, adamw, radam or sgd, not \"%s\"", name);
-    return false;
+    const tfn_choice *optimizer = tfn_choice_find("optimizer", name);
+    if (!optimizer) cli_fail(c, "no optimizer is called \"%s\"", name);
+    s->optimizer = (tfn_optimizer)optimizer->value;
+    return true;
 }
 
 /* Tasks of pairs and of texts: those that a model with a decoder learns. */

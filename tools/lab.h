@@ -109,16 +109,11 @@ static const lab_list *lab_list_of(const lab_record *r, const char *name)
     return NULL;
 }
 
-static const struct { const char *name; tfn_optimizer kind; } lab_optimizers[] = {
-    { "adam", TFN_OPTIMIZER_ADAM }, { "sgd", TFN_OPTIMIZER_SGD }, { "radam", TFN_OPTIMIZER_RADAM },
-        { "adamw", TFN_OPTIMIZER_ADAMW }
-};
-enum { LAB_OPTIMIZERS = sizeof lab_optimizers / sizeof *lab_optimizers };
 static const char *lab_optimizer_name(tfn_optimizer kind)
 {
-    int i = 0;
-    while (i < LAB_OPTIMIZERS - 1 && lab_optimizers[i].kind != kind) i++;
-    return lab_optimizers[i].name;
+    const char *name = tfn_choice_name("optimizer", (int32_t)kind);
+    if (!name) return "adamw";
+    return name;
 }
 
 /* What identifies a measurement; zeros and defaults are left out, so that keys last. */
