@@ -14540,7 +14540,7 @@ static void tfn__fold_skips(tfn_model *m)
 typedef struct tfn__folding {
     tfn_model       *to;
     const tfn_model *from;
-    tfn__spot       at;                 /* the sub-layer */
+    tfn__spot        at;                 /* the sub-layer */
     tfn_join         join;               /* its */
 } tfn__folding;
 
@@ -14729,8 +14729,8 @@ static void tfn__fold_shift_1(const tfn__folding *f)
     for (int32_t c = 0; c < w->cols; c++) bias[c] -= shift;
 }
 
-/* All that folds at one sub-layer. Each step multiplies rows or columns of other weights, or rows
- * after columns of the same, so that their order changes rounding only; it stays as it is. */
+/* All that folds at one sub-layer, from what F reads to what it gives. The skip comes last: biases
+ * must have taken the shifts, which are of x, before rows are divided for x' = w x. */
 static void tfn__fold_sublayer(const tfn__folding *f)
 {
     const tfn_model_desc *d = &f->to->desc;
@@ -15006,11 +15006,12 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
  *     parameters, state | rounded copy | gradients | moments | before | tables | workspace | ids
  *
  * The first line is real memory in every pass; what records and plans a tape beyond what the tape
- * keeps is given back and lies under the second line. That is regions of floats, 64-byte aligned,
- * each of which the caller can put elsewhere or does not need: inference has no gradients, moments
- * and `before`. Gradients and moments are as long as the parameters and in their order, so that an
- * optimizer, a norm or an all-reduce is one loop over a flat vector. tfn_model_size and
- * tfn_model_init run the same code, the first with an arena that only counts the floats.
+ * keeps is given back and lies under the second line. That is regions of floats, 64-byte aligned.
+ * Parameters, gradients, moments and workspace may be arrays of the caller's instead; inference has
+ * neither gradients nor moments nor `before`. Gradients and moments are as long as the parameters
+ * and in their order, so that an optimizer, a norm or an all-reduce is one loop over a flat vector.
+ * tfn_model_size and tfn_model_init run the same code, the first with an arena that only counts the
+ * floats.
  *
  * A step is a forward and backward of the tape `train` for each micro-batch, then one update;
  * evaluation and logits run the tape `infer`, which has no backward and needs less workspace. */
@@ -15027,6 +15028,7 @@ static int64_t tfn__larger_of(int64_t a, int64_t b)
     return b;
 }
 
+/* A stack has sigmaReparam: weights and nodes besides each matrix. */
 static bool tfn__has_sigma(const tfn_model_desc *d)
 {
     const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
@@ -15079,7 +15081,9 @@ static size_t tfn__next_piece(const tfn__arena *a)
     return a->used + ((0 - a->used) & (TFN__ALIGN - 1));
 }
 
-/* Record a tape in what is left of the block, plan it, and keep only what it goes on using. */
+/* Record a tape in what is left of the block, plan it, and keep only what it goes on using: tapes
+ * stand one behind the other, and the next begins where the nodes of this one and the order in
+ * which they run end. The caller records between the two calls. */
 static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
                             int32_t target, bool training)
 {
