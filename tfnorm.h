@@ -18197,8 +18197,8 @@ static void tfn__choose_words(tfn_trainer *t)
 
 /* The words' text, cut into tokens: symbol[i] is the id of the token that begins at byte i, and on
  * the last byte of one with several stands ~i, which leads back to its first. So both neighbours of
- * a token are found at once, and merging two writes two numbers. "lower" at bytes 10 to 14, when it
- * is lo w er:
+ * a token are found at once, and merging two writes two numbers; on bytes between those stands what
+ * earlier merges left there. "lower" at bytes 10 to 14, when it is lo w er:
  *
  *     byte      10    11    12    13    14
  *     text       l     o     w     e     r
