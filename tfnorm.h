@@ -4827,12 +4827,14 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
 
 #ifdef TFN__EXTRA_NORMS
 /* -- the kinds that few models have ------------------------------------------------------------
- * Vectors are enough, gcc need not unroll and unswitch besides, which took 1.3 s more to compile
- * for five instruction sets, and 100 KB more of code. */
+ * Vectors are enough: -O1, or clang's for size, spares the time to compile more. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
-#pragma GCC optimize("O2", "fp-contract=off")
+#if TFN__W > 1
+#pragma GCC optimize("O1", "fp-contract=off")
 #endif
+#endif
+TFN__SMALL
 
 /* AdaNorm: y = C (1 - k n) n. */
 static void TFN__N(tfn__ada_row)(const tfn_norm_args *p, float *y, const float *x, ptrdiff_t cols,
@@ -4926,6 +4928,7 @@ static void TFN__N(tfn__norm_gradient_any)(const tfn_norm_args *p, tfn__norm_gro
 }
 #endif
 
+TFN__SMALL_END
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
