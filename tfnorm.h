@@ -6333,7 +6333,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #ifdef TFN__X86
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
-#pragma GCC optimize("O1", "fp-contract=off")
+#pragma GCC optimize("Og", "fp-contract=off")
 #endif
 TFN__SMALL
 #define TFN__USE_PLAIN
@@ -6344,6 +6344,8 @@ TFN__SMALL
 #elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__ && !defined TFN__X86_WIDE
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "vect-cost-model=dynamic")
 #pragma GCC optimize("fp-contract=off")
+#elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#pragma GCC optimize("O1", "fp-contract=off")
 #endif
 #define TFN__USE_SSE2
 #include TFNORM_FILE
