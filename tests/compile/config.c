@@ -12,6 +12,7 @@
 #define WITH_NO_FILES
 #define WITH_NO_SIMD
 #define WITH_EXACT
+#define WITH_REFERENCE
 #define WITH_PARALLEL_FOR
 #define WITH_MEM
 #define WITH_SQRTF
@@ -57,6 +58,9 @@
 #endif
 #ifdef WITH_EXACT
 #define TFNORM_EXACT
+#endif
+#ifdef WITH_REFERENCE
+#define TFN__REFERENCE
 #endif
 #ifdef WITH_PARALLEL_FOR
 #include "../../tools/threads.h"
