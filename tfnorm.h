@@ -10561,9 +10561,10 @@ TFN__RECIPE("post", "post", "layernorm", "xavier")
 
 #ifdef TFN__EXTRA_NORMS
 /* -- what code bases start from --------------------------------------------------------------
- * Papers say Xavier; their code draws q, k and v as one matrix (fairseq until 0.9), or leaves the
- * feed-forward and its biases to the framework (since 0.10): its branch then starts with a sixth of
- * the variance. fairseq and torchscale draw an untied output matrix as they draw the embedding. */
+ * Papers say Xavier; their code draws q, k and v as one matrix (older fairseq), or leaves the
+ * feed-forward and its biases to the framework (fairseq >= 0.10): its branch then starts with a
+ * sixth of the variance. fairseq and torchscale draw an untied output matrix as they draw the
+ * embedding. */
 #ifdef TFN__RULES
 static void tfn__fused_gains(const tfn_place *p, tfn_gains *g)
 {
@@ -10733,10 +10734,10 @@ TFN__INIT("t-fixup-code", "t-fixup; q, k: 1/sqrt(2)", "T-Fixup, code", 2020,
 TFN__RECIPE("t-fixup", "no-norm", "layernorm", "t-fixup")
 
 /* -- Fixup -----------------------------------------------------------------------------------
- * Zhang et al. 2019, section 3: with B branches in the model, matrices of a branch of m matrices
- * are drawn B^(-1/(2m-2)) times smaller, the last one and the output 0; a scalar m multiplies each
- * branch, and scalar shifts take the place of biases. The code builds cross-attention without its
- * B, and so with its default, 12. */
+ * Zhang et al. 2019, section 3: with B branches in the model, the matrices of a branch of k
+ * matrices are drawn B^(-1/(2k-2)) times as large, the last one and the output 0; a scalar m
+ * multiplies each branch, and scalar shifts take the place of biases. The code builds
+ * cross-attention without its B, and so with its default, 12. */
 #ifdef TFN__RULES
 static void tfn__fixup(const tfn_place *p, tfn_join *j)
 {
@@ -10927,8 +10928,9 @@ TFN__RECIPE("macaron-pre", "macaron-pre", "layernorm", "fused")
 /* -- AdaNorm and DetachNorm ------------------------------------------------------------------
  * Xu et al. 2019: what LayerNorm does for training is done by the derivatives of mean and variance.
  * DetachNorm takes them for constants, to show it; LayerNorm-simple has no gain and no bias;
- * AdaNorm has a bounded function of n in their place. Their code has e outside of the root and s
- * over C - 1, which AdaNorm has here, too; of the others that is the form with -code. */
+ * AdaNorm multiplies n by 1 - n/10, taken for a constant, in their place. Their code has e outside
+ * of the root and s over C - 1, which AdaNorm has here, too; of the others that is the form with
+ * -code. */
 TFN__NORM("adanorm", "c sg(1 - n/10) n, n = (x - mean)/(s + e)", "Xu et al. (AdaNorm)", 2019,
           ADA, 0)
 TFN__NORM("layernorm-simple", "(x - mean)/sqrt(var + e)", "Xu et al. (AdaNorm)", 2019, LAYER, 0)
@@ -10954,7 +10956,8 @@ TFN__RECIPE("detachnorm-mean",  "pre", "detachnorm-mean",  "fused")
 TFN__RECIPE("detachnorm-std",   "pre", "detachnorm-std",   "fused")
 
 /* -- zero gamma ------------------------------------------------------------------------------
- * Goyal et al. 2017: the gain of the norm behind a branch starts at 0, and the stack as identity.
+ * Goyal et al. 2017: the gain of the norm behind a branch starts at 0, and so
+ * the stack as the identity.
  */
 TFN__INIT("zero-gamma", "xavier; gains of the norm after a branch: 0", "Goyal et al.", 2017,
           XAVIER_NORMAL, XAVIER_NORMAL, TFN__ZERO_BRANCH, NULL)
@@ -11073,8 +11076,8 @@ TFN__RECIPE("qk-head",  "qk-head",  "layernorm", "xavier")
 TFN__RECIPE("qkv-head", "qkv-head", "layernorm", "xavier")
 
 /* -- Sub-LN (Magneto) ------------------------------------------------------------------------
- * Wang et al. 2022: one more norm in each branch, before its last matrix, and gains like DeepNorm's
- * from the same bound. Cross-attention has neither. */
+ * Wang et al. 2022: one more norm in each branch, before its last matrix, and a gain on v, o, W_1
+ * and W_2 that grows with depth. Cross-attention has neither. */
 #ifdef TFN__RULES
 static void tfn__sub_ln(const tfn_place *p, tfn_join *j)
 {
@@ -11148,8 +11151,8 @@ TFN__RECIPE("resi-dual", "resi-dual", "layernorm", "xavier")
 
 /* -- DyT, Derf and siblings: functions in the place of norms ----------------------------------
  * Zhu et al. 2025; Chen et al. 2025: each number is squashed by itself, no statistics at all. In
- * language models DyT's code has no bias and multiplies x_0 by a learned scalar, sqrt(C) at the
- * start: without it training is poor. */
+ * language models DyT's code multiplies x_0 by a learned scalar, sqrt(C) at the start: without it
+ * training is poor. (It has no bias there; the row has one.) */
 TFN__TOPOLOGY("pre-embed-scale", "pre; x_0 = a embedding, a = sqrt(C) at the start",
               "Zhu et al. (DyT), code", 2025, PRE, TFN_TOPOLOGY_EMBEDDING_SCALE, NULL)
 TFN__POINT("dyt", "g tanh(a x) + b", "Zhu et al. (DyT)", 2025, 0, TANH)
@@ -11274,8 +11277,9 @@ TFN__RECIPE("bert",       "post-embed-norm", "layernorm", "truncated")
 /* -- nGPT ------------------------------------------------------------------------------------
  * Loshchilov et al. 2024, eq. 10 and 11: everything lies on the sphere. A sub-layer turns x towards
  * n(F(x)) by |v|, 0.05 at the start; weights are brought back to length 1 after each update.
- * Learned scales are stored times a unit, 1/sqrt(C) here, which sets how fast they learn. The
- * released position function is no rotation: use TFN_POSITION_ROTARY. */
+ * Learned scales are stored as numbers that begin with 1/sqrt(C) and multiplied by a unit, which
+ * sets how fast they learn. The released position function is no rotation: use TFN_POSITION_ROTARY.
+ */
 #ifdef TFN__RULES
 static void tfn__ngpt(const tfn_place *p, tfn_join *j)
 {
@@ -11807,6 +11811,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 #endif
 #define TFN__OPTIMIZER_CHOICE(moments, value, name, formula, paper)                                \
     TFN__CHOICE(value, name, formula, paper)
+/* One table for each list; the enumerators of the api section are made from the same lists. */
 static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__head_rows[] = { TFN__HEAD_LIST(TFN__CHOICE) };
@@ -11845,6 +11850,7 @@ TFNORM_API const tfn_choice *tfn_choice_at(const char *option, int32_t i)
     return NULL;
 }
 
+/* Names are told apart as they are written: "AdamW" is none. */
 TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *name)
 {
     if (!name) return NULL;
@@ -11854,6 +11860,7 @@ TFNORM_API const tfn_choice *tfn_choice_find(const char *option, const char *nam
     }
 }
 
+/* By value, not by place: where 0 is "default", the first row has the value 1. */
 TFNORM_API const char *tfn_choice_name(const char *option, int32_t value)
 {
     for (int32_t i = 0;; i++) {
@@ -11956,7 +11963,8 @@ static int64_t tfn__whole_at(const char *p, size_t size)
     return one + two + four + eight;                /* all but one are 0 */
 }
 
-/* The first of all errors stays: once there is one, nothing is checked any more. */
+/* v in least .. most, or an error with the end that it is beyond. The first of all errors stays:
+ * once there is one, nothing is checked any more. */
 static void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_t v, int64_t least,
                           int64_t most)
 {
@@ -12016,7 +12024,8 @@ static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
     else tfn__put_float(t, r->least);
 }
 
-/* The error's name takes the whole sentence, which has numbers that are not whole. */
+/* "norm_eps is -1, 0 or at least 1e-18 is wanted". Formats of errors have whole numbers only, so
+ * the error's name takes the whole sentence. */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     tfn__text t;
@@ -12031,7 +12040,9 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
 }
 #endif
 
-/* Each option that has a row in `limits`, of an options struct. */
+/* Check each option of a struct that has a row in `limits`: the options of models here, those of
+ * generators and tokenizers in their sections. The limits of whole numbers are floats, too, which
+ * are exact for all that stand there: powers of 2, small numbers, and such less 1. */
 static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
                               const tfn__limit *limits, size_t count)
 {
@@ -12055,8 +12066,8 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #define TFN__HUGE  1e18
 #define TFN__COUNT 9007199254740992.0     /* 2^53: checkpoints keep steps as doubles, exactly */
 #define TFN__ANY   2147483648.0           /* of 32 bits: no limit */
-#define TFN__SIDE  1048576
-#define TFN__VOCAB 16777216
+#define TFN__SIDE  1048576                /* 2^20, of any side of a tensor but the vocabulary's */
+#define TFN__VOCAB 16777216               /* 2^24 words */
 #define TFN__RANGE_LIST(X)                                                                     \
     /* the shape */                                                                            \
     X(vocab,                WHOLE,     1, TFN__VOCAB)                                          \
@@ -12122,6 +12133,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(micro_batches,        WHOLE,     1, TFN__SIDE)                                           \
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
+/* A build without training does not look at what only training reads. */
 #ifdef TFNORM_NO_TRAINING
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
@@ -12133,7 +12145,9 @@ static const tfn__limit tfn__limits[] = {
 };
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
-/* Defaults of training. Noam's rate is a factor; SGD's beta1 is the momentum, and 0 is none. */
+/* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
+ * beta1 is the momentum, so that 0 means none. A polynomial of power 1 is linear. Half precision
+ * begins with fairseq's scale, 128: without half nothing is scaled, whatever is set. */
 static void tfn__fill_training_defaults(tfn_model_desc *d)
 {
     tfn_schedule *s = &d->schedule;
@@ -12151,7 +12165,10 @@ static void tfn__fill_training_defaults(tfn_model_desc *d)
     if (d->loss_scale == 0) d->loss_scale = 1;
 }
 
-/* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything. */
+/* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything, and what is
+ * made of them must not overflow. The order counts: a default may be another option, filled above
+ * it. Heads have 32 channels, the feed-forward is four times as wide as the stream (Vaswani 2017).
+ */
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
     d->source_context = tfn__or(d->source_context, d->context);
@@ -12202,7 +12219,8 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
         tfn__fail_name(e, TFN_NOT_FOUND, "model", "no initialization is called \"%s\"", d->init);
 }
 
-/* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0. */
+/* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0, as that
+ * one is minus the sum of the others. Both stacks have that norm or none has. */
 static int32_t tfn__stream(const tfn_model_desc *d)
 {
     const tfn_norm_rule *norm = NULL;
@@ -12341,7 +12359,8 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
     return false;
 }
 
-/* nGPT multiplies queries and keys by one vector, so that both need as many channels. */
+/* nGPT multiplies queries and keys by one vector, so that both need as many channels. An encoder
+ * has no decoder to ask, nor a decoder an encoder. */
 static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 {
     bool unit = false;
@@ -14245,6 +14264,7 @@ static void tfn__mirror_rows(float *p, ptrdiff_t rows, ptrdiff_t cols)
     for (ptrdiff_t i = 2*half; i < rows*cols; i++) p[i] = 0;
 }
 
+/* W_3, the gate of a GLU, too. */
 static bool tfn__is_ffn(int part) { return part >= TFN__PART_W1 && part <= TFN__PART_W3; }
 
 /* What the row draws matrices from: the feed-forward may differ from the rest. */
@@ -14310,7 +14330,9 @@ static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p
         for (int32_t k = 0; k < outside; k++) p[(int64_t)g*w->cols + k] = 0;
 }
 
-/* Draw weight `index`; what is not drawn starts at its own constant, gains at 1 and biases at 0. */
+/* Draw weight `index`; what is not drawn starts at its own constant, gains at 1 and biases at 0.
+ * The key folds in 1 for weights (4 is sigmaReparam's), then the index: a model with one more
+ * weight at the end has the same numbers in all others. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -14337,6 +14359,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
     tfn__start_window(m, w, p);
 }
 #else
+/* Without training: what is not loaded afterwards stands at its constant. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
@@ -14376,6 +14399,7 @@ static void tfn__unit_weights(tfn_model *m)
 #ifndef TFNORM_NO_TRAINING
 /* -- sigmaReparam: u and v of each W follow its first singular vectors ----------------------- */
 
+/* Of the same map, whatever they are for it: matrix, bias, u, v, gamma. */
 static bool tfn__same_place(const tfn__weight *a, const tfn__weight *b)
 {
     return a->stack == b->stack && a->layer == b->layer && a->sub == b->sub && a->part == b->part;
