@@ -13394,7 +13394,7 @@ static tfn_var tfn__branch_input(tfn__builder *b, tfn__spot at, const tfn_join *
 }
 
 /* nGPT: x + |out| (p - x) with x and p of length 1 (Loshchilov 2024, eq. 10 and 11); the learned
- * rate as its authors' code takes it. */
+ * rate's magnitude as its authors' code takes it. A rate that is not learned is a number. */
 static tfn_var tfn__interpolate(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var x,
                                 tfn_var p)
 {
@@ -13527,8 +13527,8 @@ static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_
 }
 
 /* The norm of queries (part Q_NORM) or keys: the model's own norm of each head or of all heads side
- * by side (OLMo 2), or length 1 with a learned temperature, which queries alone get: their product
- * has it once. */
+ * by side (OLMo 2), or length 1: then nGPT scales both, and the others have a learned temperature
+ * that queries alone get, so that it is in the product once. */
 static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part,
                                   tfn_qk_norm form)
 {
