@@ -7,7 +7,10 @@
 
 /* -- the block of a topology ------------------------------------------------------------------- */
 
-enum { RAIL = 3, TRUNK = 22, BRANCH = 52, SIDE = 76 };      /* columns: x_0, x, F, second stream */
+/* A layer is drawn downwards: the stream x in the column TRUNK, what F does with it in BRANCH, the
+ * layer's input x_0 in RAIL where a sum wants it, ResiDual's second stream in SIDE. The functions
+ * below draw from row y on and return the next row that is free. */
+enum { RAIL = 3, TRUNK = 22, BRANCH = 52, SIDE = 76 };
 
 typedef struct block {          /* what is drawn: a layer of a topology */
     const tfn_topology *t;
@@ -21,7 +24,8 @@ static void norm_box(drawing *d, const block *b, look how, int x, int y)
 {
     static const char *const names[] = { "N_in", "N_branch", "N_sum", "N_inner", "N_final" };
     char text[WIDE];
-    snprintf(text, sizeof text, "%s%s%s", names[how - LOOK_IN], b->norm[0] ? " " : "", b->norm);
+    snprintf(text, sizeof text, "%s", names[how - LOOK_IN]);
+    if (b->norm[0]) snprintf(text, sizeof text, "%s %s", names[how - LOOK_IN], b->norm);
     new_item(d, how, x, y, text);
 }
 
@@ -31,47 +35,58 @@ static double scale_value(const tfn_scale_rule *s, const tfn_place *p)
     return (double)s->value * pow(p->encoder_depth, (double)s->n)
          * pow(p->decoder_depth, (double)s->m) * pow(p->layer, (double)s->layer);
 }
+/* A scale as it stands in a formula: a number, or the name of what is learned. The texts of numbers
+ * stay until four more were made. */
 static const char *scale_name(const tfn_scale_rule *s, const tfn_place *p)
 {
-    static char text[4][32];
+    static char texts[4][32];
     static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(text[turn], sizeof *text, "%.4g", scale_value(s, p));
     switch (s->kind) {
     case TFN_SCALE_NONE: return "";
-    case TFN_SCALE_CONSTANT: return text[turn];
+    case TFN_SCALE_FOLDED: return "";
     case TFN_SCALE_LEARNED: return "a";
     case TFN_SCALE_VECTOR: return "v";
     case TFN_SCALE_SHARED: return "a_l";
     case TFN_SCALE_PROFILED: return "w";
-    case TFN_SCALE_FOLDED: return "";
-    case TFN_SCALE_SCHEDULED:
-        snprintf(text[turn], sizeof *text, "min(1, t/%.4g)", scale_value(s, p));
-        return text[turn];
     case TFN_SCALE_LERP: return "(1 - |v|)";
+    case TFN_SCALE_CONSTANT: break;
+    case TFN_SCALE_SCHEDULED: break;
     }
-    return "";
+    char *text = texts[turn];
+    turn = (turn + 1) % 4;
+    if (s->kind == TFN_SCALE_CONSTANT) snprintf(text, sizeof *texts, "%.4g", scale_value(s, p));
+    else snprintf(text, sizeof *texts, "min(1, t/%.4g)", scale_value(s, p));
+    return text;
 }
-static bool is_scaled(const tfn_scale_rule *s)
-{
-    return s->kind != TFN_SCALE_NONE && s->kind != TFN_SCALE_FOLDED;
-}
+
 static void scale_box(drawing *d, const tfn_scale_rule *s, const tfn_place *p, int x, int *y)
 {
     char text[WIDE];
-    if (!is_scaled(s)) return;
-    snprintf(text, sizeof text, "* %s", scale_name(s, p));
-    if (s->kind == TFN_SCALE_LEARNED || s->kind == TFN_SCALE_VECTOR || s->kind == TFN_SCALE_SHARED)
+    switch (s->kind) {
+    case TFN_SCALE_NONE: return;
+    case TFN_SCALE_FOLDED: return;
+    case TFN_SCALE_PROFILED:
+        snprintf(text, sizeof text, "* w, profiled");
+        break;
+    case TFN_SCALE_LEARNED:
+    case TFN_SCALE_VECTOR:
+    case TFN_SCALE_SHARED:
         snprintf(text, sizeof text, "* %s, from %.4g", scale_name(s, p), scale_value(s, p));
-    if (s->kind == TFN_SCALE_PROFILED) snprintf(text, sizeof text, "* w, profiled");
+        break;
+    default:
+        snprintf(text, sizeof text, "* %s", scale_name(s, p));
+    }
     new_item(d, LOOK_SCALE, x, (*y)++, text);
 }
 
 static const char *sublayer_name(tfn_sublayer kind)
 {
-    return kind == TFN_SUBLAYER_SELF_ATTENTION ? "self-attention"
-        : kind == TFN_SUBLAYER_CROSS_ATTENTION
-         ? "cross-attention" : kind == TFN_SUBLAYER_FFN ? "feed-forward" : "feed-forward 1";
+    switch (kind) {
+    case TFN_SUBLAYER_SELF_ATTENTION: return "self-attention";
+    case TFN_SUBLAYER_CROSS_ATTENTION: return "cross-attention";
+    case TFN_SUBLAYER_FFN: return "feed-forward";
+    default: return "feed-forward 1";
+    }
 }
 
 static const char *const qk_boxes[] = {
@@ -85,12 +100,11 @@ static void draw_attention(drawing *d, const block *b, const tfn_join *j, const 
                            int *y)
 {
     bool parts = j->qk > TFN_QK_NORM_NONE || j->head_scale != TFN_HEAD_SCALE_NONE || j->norm_inner;
-    char text[WIDE];
-    snprintf(text, sizeof text, "%s%s", sublayer_name(p->kind),
-             p->kind == TFN_SUBLAYER_CROSS_ATTENTION ? ": q of x, k and v of m" : "");
+    const char *name = sublayer_name(p->kind);
+    if (p->kind == TFN_SUBLAYER_CROSS_ATTENTION) name = "cross-attention: q of x, k and v of m";
     if (parts) new_item(d, LOOK_PLAIN, BRANCH, (*y)++, "W_Q, W_K, W_V");
     if (j->qk > TFN_QK_NORM_NONE) new_item(d, LOOK_INNER, BRANCH, (*y)++, qk_boxes[j->qk]);
-    new_item(d, LOOK_PLAIN, BRANCH, (*y)++, text);
+    new_item(d, LOOK_PLAIN, BRANCH, (*y)++, name);
     if (j->head_scale == TFN_HEAD_SCALE_BEFORE)
         new_item(d, LOOK_SCALE, BRANCH, (*y)++, "* a_h, a scalar a head, from 1");
     if (j->norm_inner) norm_box(d, b, LOOK_INNER, BRANCH, (*y)++);
@@ -98,6 +112,7 @@ static void draw_attention(drawing *d, const block *b, const tfn_join *j, const 
     if (j->head_scale == TFN_HEAD_SCALE_AFTER)
         new_item(d, LOOK_SCALE, BRANCH, (*y)++, "* a_h, a scalar a block, from 1");
 }
+
 static void draw_ffn(drawing *d, const block *b, const tfn_join *j, const tfn_place *p, int *y)
 {
     if (!j->norm_inner && !j->shifts && !j->scales) {
@@ -130,45 +145,66 @@ static void draw_branch(drawing *d, const block *b, const tfn_join *j, const tfn
 static void draw_extra(drawing *d, const tfn_join *j, const tfn_place *p, int y)
 {
     char text[WIDE];
+    const bool is_one = fabs(scale_value(&j->extra, p) - 1) <= 1e-6;
     line(d, RAIL, y, TRUNK, y);
     d->rail = y;
+    if (j->extra.kind == TFN_SCALE_CONSTANT && is_one) return;
     snprintf(text, sizeof text, "* %s", scale_name(&j->extra, p));
-    if (j->extra.kind != TFN_SCALE_CONSTANT || fabs(scale_value(&j->extra, p) - 1) > 1e-6)
-        new_item(d, LOOK_SCALE, (RAIL + TRUNK) / 2, y, text);
+    new_item(d, LOOK_SCALE, (RAIL + TRUNK) / 2, y, text);
 }
 
-static int draw_sublayer(drawing *d, const block *b, const tfn_place *p, int y)
+/* Where the branch begins: a line from the stream, or what it reads instead. */
+static void draw_fork(drawing *d, const tfn_join *j, int y)
 {
-    tfn_join j = tfn_topology_join(b->t, p);
-    int top = y, fork, left, right;
-    bool extra = j.extra.kind != TFN_SCALE_NONE, rail = j.skip_from == TFN_SOURCE_LAYER;
-    if (j.norm_in && j.skip_from == TFN_SOURCE_NORMED) norm_box(d, b, LOOK_IN, TRUNK, ++y);
-    fork = ++y;
-    if (j.source == TFN_SOURCE_STREAM) line(d, TRUNK, fork, BRANCH, fork);
-    else new_item(d, LOOK_WORD, BRANCH, fork, j.source == TFN_SOURCE_LAYER
-                  ? "x_0, the layer's input" : "n, what the attention read");
-    left = right = fork + 1;
-    draw_branch(d, b, &j, p, &right);
-    if (j.gate && j.norm_sum)
-        new_item(d, LOOK_SCALE, TRUNK, left++, "x - SiLU(q) sg(x)");
-    if (j.skip.kind == TFN_SCALE_FOLDED)
-        new_item(d, LOOK_SCALE, TRUNK, left++, "w in the weights");
-    scale_box(d, &j.skip, p, TRUNK, &left);
-    y = left > right ? left : right;
-    line(d, BRANCH, fork, BRANCH, y);
+    if (j->source == TFN_SOURCE_STREAM) line(d, TRUNK, y, BRANCH, y);
+    else if (j->source == TFN_SOURCE_LAYER)
+        new_item(d, LOOK_WORD, BRANCH, y, "x_0, the layer's input");
+    else new_item(d, LOOK_WORD, BRANCH, y, "n, what the attention read");
+}
+
+/* The skip: what happens to the stream while the branch is computed. */
+static void draw_skip(drawing *d, const tfn_join *j, const tfn_place *p, int *y)
+{
+    if (j->gate && j->norm_sum) new_item(d, LOOK_SCALE, TRUNK, (*y)++, "x - SiLU(q) sg(x)");
+    if (j->skip.kind == TFN_SCALE_FOLDED)
+        new_item(d, LOOK_SCALE, TRUNK, (*y)++, "w in the weights");
+    scale_box(d, &j->skip, p, TRUNK, y);
+}
+
+/* Branch and stream meet in row y, and what follows the sum. */
+static int draw_sum(drawing *d, const block *b, const tfn_join *j, const tfn_place *p, int y)
+{
+    const bool extra = j->extra.kind != TFN_SCALE_NONE;
     line(d, TRUNK, y, BRANCH, y);
     if (b->t->flags & TFN_TOPOLOGY_SIDE_STREAM) {
         line(d, BRANCH, y, SIDE, y);
         new_item(d, LOOK_SUM, SIDE, y, "+");
     }
-    if ((extra && !j.extra_last) || rail) draw_extra(d, &j, p, y);
+    if ((extra && !j->extra_last) || j->skip_from == TFN_SOURCE_LAYER) draw_extra(d, j, p, y);
     new_item(d, LOOK_SUM, TRUNK, y++, "+");
-    if (j.gate && !j.norm_sum) new_item(d, LOOK_SCALE, TRUNK, y++, "x - SiLU(q) sg(x)");
-    if (j.norm_sum) norm_box(d, b, LOOK_AFTER, TRUNK, y++);
-    if (extra && j.extra_last) {
-        draw_extra(d, &j, p, y);
+    if (j->gate && !j->norm_sum) new_item(d, LOOK_SCALE, TRUNK, y++, "x - SiLU(q) sg(x)");
+    if (j->norm_sum) norm_box(d, b, LOOK_AFTER, TRUNK, y++);
+    if (extra && j->extra_last) {
+        draw_extra(d, j, p, y);
         new_item(d, LOOK_SUM, TRUNK, y++, "+");
     }
+    return y;
+}
+
+static int draw_sublayer(drawing *d, const block *b, const tfn_place *p, int y)
+{
+    const tfn_join j = tfn_topology_join(b->t, p);
+    const int top = y++;
+    if (j.norm_in && j.skip_from == TFN_SOURCE_NORMED) norm_box(d, b, LOOK_IN, TRUNK, y++);
+    const int fork = y;
+    draw_fork(d, &j, fork);
+    int left = fork + 1;
+    int right = fork + 1;
+    draw_branch(d, b, &j, p, &right);
+    draw_skip(d, &j, p, &left);
+    y = left > right ? left : right;
+    line(d, BRANCH, fork, BRANCH, y);
+    y = draw_sum(d, b, &j, p, y);
     line(d, TRUNK, top, TRUNK, y);
     return y;
 }
@@ -176,10 +212,11 @@ static int draw_sublayer(drawing *d, const block *b, const tfn_place *p, int y)
 /* From the tokens to the first layer. */
 static int draw_ends(drawing *d, const block *b, int y)
 {
-    uint32_t flags = b->t->flags;
-    int top = y;
-    new_item(d, LOOK_PLAIN, TRUNK, y++, flags & TFN_TOPOLOGY_FIXNORM ? "embedding, rows of length 1"
-             : "embedding");
+    const uint32_t flags = b->t->flags;
+    const int top = y;
+    const char *embedding = "embedding";
+    if (flags & TFN_TOPOLOGY_FIXNORM) embedding = "embedding, rows of length 1";
+    new_item(d, LOOK_PLAIN, TRUNK, y++, embedding);
     if (flags & TFN_TOPOLOGY_EMBEDDING_SCALE)
         new_item(d, LOOK_SCALE, TRUNK, y++, "* a, from sqrt(C)");
     if (flags & TFN_TOPOLOGY_EMBEDDING_NORM) norm_box(d, b, LOOK_FINAL, TRUNK, y++);
@@ -197,14 +234,14 @@ static int draw_layer(drawing *d, const block *b, int y)
                                           TFN_SUBLAYER_CROSS_ATTENTION,
                                           TFN_SUBLAYER_FFN };
     char text[WIDE];
-    int top, first = y;
+    const int first = y;
     snprintf(text, sizeof text, "layer %d of %d", (int)b->layer, (int)b->s.layers);
     if (b->t->aggregate) new_item(d, LOOK_FINAL, TRUNK, y++, aggregate_boxes[b->t->aggregate]);
     word(d, TRUNK + 3, y, text);
-    top = y++;
+    const int top = y++;
     d->rail = 0;
     for (int k = 0; k < 4; k++) {
-        tfn_place p = place_at(b->s, b->stack, order[k], b->layer);
+        const tfn_place p = place_at(b->s, b->stack, order[k], b->layer);
         if (has_sublayer(b->t, &p)) y = draw_sublayer(d, b, &p, y);
     }
     if (d->rail) {
@@ -234,15 +271,21 @@ static int draw_output(drawing *d, const block *b, int y)
     return y + 1;
 }
 
+/* Embedding, the layer with dots for those before and behind it, output; returns the next row. */
 static int draw_block(drawing *d, const block *b, int y)
 {
-    int top = y = draw_ends(d, b, y);
-    if (b->t->flags & TFN_TOPOLOGY_SIDE_STREAM) line(d, TRUNK, y, TRUNK, y + 1), y++;
+    const bool side = (b->t->flags & TFN_TOPOLOGY_SIDE_STREAM) != 0;
+    y = draw_ends(d, b, y);
+    const int top = y;
+    if (side) {
+        line(d, TRUNK, y, TRUNK, y + 1);
+        y++;
+    }
     if (b->layer > 1) new_item(d, LOOK_WORD, TRUNK, y++, ":");
     y = draw_layer(d, b, y);
     if (b->layer < b->s.layers) new_item(d, LOOK_WORD, TRUNK, y++, ":");
-    if (b->t->flags & TFN_TOPOLOGY_SIDE_STREAM) {
-        int end = y + (b->t->aggregate != 0) + 1;
+    if (side) {
+        const int end = y + (b->t->aggregate != 0) + 1;
         line(d, TRUNK, top, SIDE, top);
         line(d, SIDE, top, SIDE, end);
         word(d, SIDE + 2, top, "y");
@@ -268,25 +311,36 @@ static const char *const squash_steps[] = {
     "sin(alpha x + shift, clipped)", "z/(1 + |z|), z = alpha x + shift"
 };
 
+/* A box for each line of the text, which is cut apart. */
+static int draw_steps(drawing *d, char *steps, int x, int y)
+{
+    while (steps) {
+        char *next = strchr(steps, '\n');
+        if (next) *next++ = 0;
+        new_item(d, LOOK_IN, x, y++, steps);
+        steps = next;
+    }
+    return y;
+}
+
 static int draw_norm(drawing *d, const tfn_norm_rule *n, int y)
 {
-    char steps[TEXT], *step;
+    char steps[TEXT];
+    const char *input = "x";
     const int x = TRUNK + 10;
-    int top = y;
-    snprintf(steps, sizeof steps, "%s", n->kind == TFN_NORM_POINT ? squash_steps[n->squash]
-             : norm_steps[n->kind]);
-    if (n->flags & TFN_FLAG_PLAIN) *strrchr(steps, '\n') = 0;         /* n itself */
-    new_item(d, LOOK_WORD, x, y++, n->flags & TFN_FLAG_BY_HEAD ? "x, each of H groups of channels"
-             : n->part > 0 ? "x; sums over its first 1/16 only" : "x");
-    for (step = steps; step; y++) {
-        char *end = strchr(step, '\n');
-        if (end) *end = 0;
-        new_item(d, LOOK_IN, x, y, step);
-        step = end ? end + 1 : NULL;
-    }
-    if (n->flags & TFN_FLAG_GAIN && n->kind != TFN_NORM_SEED)
-        new_item(d, LOOK_SCALE, x, y++, n->flags & TFN_FLAG_OFFSET ? "* (1 + g), g from 0"
-                 : "* g, from 1");
+    const int top = y;
+    if (n->part > 0) input = "x; sums over its first 1/16 only";
+    if (n->flags & TFN_FLAG_BY_HEAD) input = "x, each of H groups of channels";
+    new_item(d, LOOK_WORD, x, y++, input);
+
+    if (n->kind == TFN_NORM_POINT) snprintf(steps, sizeof steps, "%s", squash_steps[n->squash]);
+    else snprintf(steps, sizeof steps, "%s", norm_steps[n->kind]);
+    if (n->flags & TFN_FLAG_PLAIN) *strrchr(steps, '\n') = 0;       /* n without the last step */
+    y = draw_steps(d, steps, x, y);
+
+    const bool gain = n->flags & TFN_FLAG_GAIN && n->kind != TFN_NORM_SEED;
+    if (gain && n->flags & TFN_FLAG_OFFSET) new_item(d, LOOK_SCALE, x, y++, "* (1 + g), g from 0");
+    else if (gain) new_item(d, LOOK_SCALE, x, y++, "* g, from 1");
     if (n->flags & TFN_FLAG_SCALAR) new_item(d, LOOK_SCALE, x, y++, "* G, from sqrt(C)");
     if (n->flags & TFN_FLAG_BIAS) new_item(d, LOOK_SCALE, x, y++, "+ b, from 0");
     line(d, x, top, x, y);
@@ -311,64 +365,85 @@ static const char *const distributions[] = {
     "xavier uniform, W_1 = [A, -A], W_2 = [C; -C]"
 };
 
-static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, const tfn_place *place, int y)
+enum { MATRIX_GAINS = 6 };              /* Q, K, V, O of attention, W_1, W_2 of the feed-forward */
+
+/* The gains of the matrices in that order. */
+static void matrix_gains(double *to, const tfn_init_rule *w, const tfn_place *p)
+{
+    const tfn_gains g = gains_at(w, p);
+    const float all[MATRIX_GAINS] = { g.q, g.k, g.v, g.o, g.w1, g.w2 };
+    for (int i = 0; i < MATRIX_GAINS; i++) to[i] = (double)all[i];
+}
+
+/* A line: the gains of a sub-layer's matrices, in the first and the last layer. */
+static int draw_gains(drawing *d, const tfn_init_rule *w, shape s, int stack, tfn_sublayer kind,
+                      int y)
 {
     static const char *const matrices[] = { "Q", "K", "V", "O", "W_1", "W_2" };
-    int from = place->kind == TFN_SUBLAYER_FFN ? 4 : 0,
-        to = place->kind == TFN_SUBLAYER_FFN ? 6 : 4;
-    tfn_place p = *place, q = *place;
-    tfn_gains first, last;
+    const tfn_place bottom = place_at(s, stack, kind, 1);
+    const tfn_place top = place_at(s, stack, kind, s.layers);
+    const bool is_ffn = kind == TFN_SUBLAYER_FFN;
+    const int from = is_ffn ? 4 : 0;
+    const int to = is_ffn ? MATRIX_GAINS : 4;
+    const int apart = is_ffn ? 20 : 16;         /* columns from one box to the next */
+    double first[MATRIX_GAINS], last[MATRIX_GAINS];
     char text[WIDE];
-    p.layer = 1;
-    q.layer = s.layers;
-    first = gains_at(w, &p);
-    last = gains_at(w, &q);
-    snprintf(text, sizeof text, "%s %s", stack_name(&p), short_names[p.kind]);
+    matrix_gains(first, w, &bottom);
+    matrix_gains(last, w, &top);
+    snprintf(text, sizeof text, "%s %s", stack_name(&bottom), short_names[kind]);
     word(d, 1, y, text);
     for (int i = from; i < to; i++) {
-        const float a[] = { first.q, first.k, first.v, first.o, first.w1, first.w2 };
-        const float b[] = { last.q, last.k, last.v, last.o, last.w1, last.w2 };
-        bool equal = a[i] == b[i];
-        snprintf(text, sizeof text, equal ? "%s %.3g" : "%s %.2g..%.2g", matrices[i],
-                 (double)a[i], (double)b[i]);
-        new_item(d, equal && a[i] == 1 ? LOOK_PLAIN : LOOK_SCALE,
-                 23 + (from ? 20 : 16) * (i - from), y, text);
+        look how = LOOK_SCALE;
+        if (first[i] == 1 && last[i] == 1) how = LOOK_PLAIN;
+        if (first[i] == last[i]) snprintf(text, sizeof text, "%s %.3g", matrices[i], first[i]);
+        else snprintf(text, sizeof text, "%s %.2g..%.2g", matrices[i], first[i], last[i]);
+        new_item(d, how, 23 + apart * (i - from), y, text);
     }
     return y + 1;
 }
 
-static int draw_init(drawing *d, const tfn_init_rule *w, shape s, int y)
+/* How the weights are drawn, before gains. */
+static int draw_distribution(drawing *d, const tfn_init_rule *w, double embedding, int y)
 {
     char text[WIDE];
-    tfn_place bottom = place_at(s, ENCODER, TFN_SUBLAYER_SELF_ATTENTION, 1);
-    double embedding = (double)gains_at(w, &bottom).embedding;
     snprintf(text, sizeof text, "attention %s", distributions[w->base]);
     word(d, 1, y++, text);
     snprintf(text, sizeof text, "feed-forward %s", distributions[w->ffn_base]);
     word(d, 1, y++, text);
-    if (w->std > 0) snprintf(text, sizeof text, "s = %.3g; embedding deviation %.3g",
-                             (double)w->std, (double)w->embedding_std);
-    else snprintf(text, sizeof text, w->embedding_std > 0 ? "embedding deviation %.3g"
-                  : "embedding deviation 1/sqrt(C)", (double)w->embedding_std);
+
+    if (w->std > 0)
+        snprintf(text, sizeof text, "s = %.3g; embedding deviation %.3g", (double)w->std,
+                 (double)w->embedding_std);
+    else if (w->embedding_std > 0)
+        snprintf(text, sizeof text, "embedding deviation %.3g", (double)w->embedding_std);
+    else snprintf(text, sizeof text, "embedding deviation 1/sqrt(C)");
     word(d, 1, y++, text);
     snprintf(text, sizeof text, "embedding times %.3g", embedding);
     if (embedding != 1) word(d, 1, y++, text);
+
     if (w->qkv_bias) word(d, 1, y++, "biases of q, k, v: U(+-1/sqrt(in))");
     if (w->gain_bias) word(d, 1, y++, "gains act on biases too");
     if (w->table_output) word(d, 1, y++, "untied output: deviation 1/sqrt(C)");
     if (w->zero_output) word(d, 1, y++, "an untied output matrix is 0");
     if (w->zero_branch) word(d, 1, y++, "gains of the norm after a branch are 0");
     if (w->unit_variance) word(d, 1, y++, "each W over the deviation of its output on one batch");
+    return y;
+}
+
+static void draw_init(drawing *d, const tfn_init_rule *w, shape s, int y)
+{
+    static const tfn_sublayer order[] = { TFN_SUBLAYER_SELF_ATTENTION,
+                                          TFN_SUBLAYER_CROSS_ATTENTION, TFN_SUBLAYER_FFN };
+    char text[WIDE];
+    const tfn_place bottom = place_at(s, ENCODER, TFN_SUBLAYER_SELF_ATTENTION, 1);
+    y = draw_distribution(d, w, (double)gains_at(w, &bottom).embedding, y) + 1;
     snprintf(text, sizeof text, "Gains, of the first and the last of %d layers if they differ:",
              (int)s.layers);
-    word(d, 1, ++y, text);
-    y++;
+    word(d, 1, y++, text);
     for (int stack = 0; stack < STACKS; stack++)
-        for (int kind = 0; kind <= TFN_SUBLAYER_FFN; kind++)
-            if (kind != TFN_SUBLAYER_CROSS_ATTENTION || stack == DECODER) {
-                tfn_place p = place_at(s, stack, (tfn_sublayer)kind, 1);
-                y = draw_gains(d, w, s, &p, y);
-            }
-    return y;
+        for (int k = 0; k < 3; k++) {
+            if (order[k] == TFN_SUBLAYER_CROSS_ATTENTION && stack != DECODER) continue;
+            y = draw_gains(d, w, s, stack, order[k], y);
+        }
 }
 #endif

@@ -4,12 +4,13 @@
 #define FEATURES_H
 #include "rows.h"
 
-typedef struct shape { int32_t layers, width; } shape;
+typedef struct shape { int32_t layers, width; } shape;      /* of the stacks that are looked at */
 
 /* The stacks of an encoder-decoder, and those of a model with one stack. */
 enum { ENCODER, DECODER, LONE_ENCODER, LONE_DECODER, STACKS };
 static const char *const stack_names[] = { "encoder", "decoder", "enc only", "dec only" };
 
+/* Layer `layer` of a stack, from 1, and in it the sub-layer of that kind. */
 static tfn_place place_at(shape s, int stack, tfn_sublayer kind, int32_t layer)
 {
     tfn_place p;
@@ -21,20 +22,27 @@ static tfn_place place_at(shape s, int stack, tfn_sublayer kind, int32_t layer)
     p.width = s.width;
     return p;
 }
+
 static const char *stack_name(const tfn_place *p)
 {
-    return stack_names[(p->alone ? LONE_ENCODER : ENCODER) + p->decoder];
+    if (p->alone) return stack_names[LONE_ENCODER + p->decoder];
+    return stack_names[ENCODER + p->decoder];
 }
+
+/* Macaron layers begin with a feed-forward; cross-attention wants an encoder. */
 static bool has_sublayer(const tfn_topology *t, const tfn_place *p)
 {
     if (p->kind == TFN_SUBLAYER_FFN_BEFORE) return (t->flags & TFN_TOPOLOGY_MACARON) != 0;
     return p->kind != TFN_SUBLAYER_CROSS_ATTENTION || (p->decoder && !p->alone);
 }
 
+/* -- what a join has ---------------------------------------------------------------------------- */
+
 static int norms_of(const tfn_join *j)
 {
     return j->norm_in + j->norm_branch + j->norm_sum;
 }
+
 static bool any_scale(const tfn_join *j, tfn_scale_kind kind)
 {
     return j->in.kind == kind || j->out.kind == kind || j->skip.kind == kind
@@ -46,7 +54,8 @@ static tfn_qk_norm qk_of(const tfn_join *j, const tfn_place *p)
     return p->kind < TFN_SUBLAYER_FFN ? j->qk : TFN_QK_NORM_NONE;
 }
 
-/* What a join may have that Pre-LN and Post-LN have not. %s is the place. */
+/* What a join may have that Pre-LN and Post-LN have not: a name, a test of join j at place p, and
+ * what is said of it; %s is the sub-layers in which it is found, such as "attention". */
 #define FEATURES(X)                                                                             \
     X(no_norm,    norms_of(j) == 0 && j->source != TFN_SOURCE_FIRST, "no norm per %s")            \
     X(one_norm,   j->source == TFN_SOURCE_FIRST,        "one norm for all of a layer")            \
@@ -98,27 +107,43 @@ static const char *const aggregate_texts[] = {
     "a norm before layer l", "l weights before layer l"
 };
 
+/* -- every place, and what is found there -------------------------------------------------------- */
+
 typedef void visit_fn(void *user, const tfn_place *place, const tfn_join *join);
+
+static void visit_layers(const tfn_topology *t, shape s, int stack, tfn_sublayer kind,
+                         visit_fn *visit, void *user)
+{
+    for (int32_t layer = 1; layer <= s.layers; layer++) {
+        const tfn_place p = place_at(s, stack, kind, layer);
+        const tfn_join join = tfn_topology_join(t, &p);
+        if (has_sublayer(t, &p)) visit(user, &p, &join);
+    }
+}
+
+/* All stacks, their sub-layers, the layers of each. */
 static void each_place(const tfn_topology *t, shape s, visit_fn *visit, void *user)
 {
     static const tfn_sublayer order[] = { TFN_SUBLAYER_FFN_BEFORE, TFN_SUBLAYER_SELF_ATTENTION,
                                           TFN_SUBLAYER_CROSS_ATTENTION,
                                           TFN_SUBLAYER_FFN };
     for (int stack = 0; stack < STACKS; stack++)
-        for (int k = 0; k < 4; k++)
-            for (int32_t l = 1; l <= s.layers; l++) {
-                tfn_place p = place_at(s, stack, order[k], l);
-                tfn_join join = tfn_topology_join(t, &p);
-                if (has_sublayer(t, &p)) visit(user, &p, &join);
-            }
+        for (int k = 0; k < 4; k++) visit_layers(t, s, stack, order[k], visit, user);
 }
 
-/* Where a feature is, as bits: kinds of sub-layers; 16, 32, 64: encoder, decoder, lone stack. */
+/* Where a feature is, as bits: one for each kind of sub-layer, and the stacks. */
+enum { IN_SUBLAYERS = 15, IN_ENCODER = 16, IN_DECODER = 32, IN_LONE = 64,
+       IN_STACKS = IN_ENCODER | IN_DECODER | IN_LONE };
 typedef struct found { const feature *f; unsigned mask, all; } found;
+
 static unsigned place_bits(const tfn_place *p)
 {
-    return 1u << p->kind | (p->alone ? 64u : p->decoder ? 32u : 16u);
+    const unsigned sublayer = 1u << p->kind;
+    if (p->alone) return sublayer | IN_LONE;
+    if (p->decoder) return sublayer | IN_DECODER;
+    return sublayer | IN_ENCODER;
 }
+
 static void visit_feature(void *user, const tfn_place *place, const tfn_join *join)
 {
     found *f = (found *)user;
@@ -126,12 +151,13 @@ static void visit_feature(void *user, const tfn_place *place, const tfn_join *jo
     if (f->f->has(join, place)) f->mask |= place_bits(place);
 }
 
+/* The sub-layers of a mask in words; all: those that the topology has. */
 static const char *where_text(unsigned mask, unsigned all)
 {
     enum { SELF = 1 << TFN_SUBLAYER_SELF_ATTENTION, CROSS = 1 << TFN_SUBLAYER_CROSS_ATTENTION,
            FFN = 1 << TFN_SUBLAYER_FFN };
-    unsigned sub = mask & 15u;
-    if (sub == (all & 15u)) return "sub-layer";
+    const unsigned sub = mask & IN_SUBLAYERS;
+    if (sub == (all & IN_SUBLAYERS)) return "sub-layer";
     if (sub == (SELF | CROSS)) return "attention";
     if (sub == (SELF | FFN)) return "self-attention and feed-forward";
     if (sub == SELF) return "self-attention";
@@ -150,7 +176,7 @@ static void extra_text(char *text, const tfn_topology *t)
         each_place(t, s, visit_feature, &f);
         if (!f.mask) continue;
         snprintf(line, sizeof line, features[i].text, where_text(f.mask, f.all));
-        if ((f.mask & 112u) == 96u) strcat(line, ", decoder only");
+        if ((f.mask & IN_STACKS) == (IN_DECODER | IN_LONE)) strcat(line, ", decoder only");
         add_text(text, line);
     }
     if (t->aggregate) add_text(text, aggregate_texts[t->aggregate]);
@@ -159,37 +185,50 @@ static void extra_text(char *text, const tfn_topology *t)
     if (!text[0]) strcpy(text, "none");
 }
 
+/* -- what it needs, what it learns --------------------------------------------------------------- */
+
+typedef struct join_needs { bool profile, steps; } join_needs;
+
 static void visit_needs(void *user, const tfn_place *place, const tfn_join *join)
 {
-    bool *needs = (bool *)user;
+    join_needs *needs = (join_needs *)user;
     (void)place;
-    needs[0] = needs[0] || any_scale(join, TFN_SCALE_PROFILED) || any_scale(join, TFN_SCALE_FOLDED);
-    needs[1] = needs[1] || any_scale(join, TFN_SCALE_SCHEDULED);
+    if (any_scale(join, TFN_SCALE_PROFILED)) needs->profile = true;
+    if (any_scale(join, TFN_SCALE_FOLDED)) needs->profile = true;
+    if (any_scale(join, TFN_SCALE_SCHEDULED)) needs->steps = true;
 }
+
+static void topology_needs(char *text, const tfn_topology *t)
+{
+    if (t->flags & TFN_TOPOLOGY_UNIT_WEIGHTS) add_text(text, "weights projected after each step");
+    if (t->flags & TFN_TOPOLOGY_SIGMA_REPARAM)
+        add_text(text, "a power iteration after each step");
+}
+
 /* What topology, norm and init want beyond a forward and a backward; each may be NULL. */
 static void needs_text(char *text, const tfn_topology *t, const tfn_norm_rule *n,
                        const tfn_init_rule *w)
 {
-    bool needs[2] = { false, false };
-    shape s = { 8, 64 };
-    if (t) each_place(t, s, visit_needs, needs);
+    static const shape s = { 8, 64 };
+    join_needs needs = { false, false };
+    if (t) each_place(t, s, visit_needs, &needs);
+    if (w && w->unit_variance) needs.profile = true;
     text[0] = 0;
-    if (needs[0] || (w && w->unit_variance)) add_text(text, "profiling");
-    if (needs[1]) add_text(text, "step count");
+    if (needs.profile) add_text(text, "profiling");
+    if (needs.steps) add_text(text, "step count");
     if (n && (n->kind == TFN_NORM_BATCH || n->kind == TFN_NORM_POWER)) add_text(text, "norm state");
-    if (t && t->flags & TFN_TOPOLOGY_UNIT_WEIGHTS) add_text(text,
-        "weights projected after each step");
-    if (t && t->flags & TFN_TOPOLOGY_SIGMA_REPARAM) add_text(text,
-        "a power iteration after each step");
+    if (t) topology_needs(text, t);
     if (n && n->flags & TFN_FLAG_WHOLE) add_text(text, "neither causal nor equal in decode");
     if (!text[0]) strcpy(text, "-");
 }
 
+/* What a norm keeps for each channel or head: parameters, and running statistics. */
 static void norm_parameters(char *text, const tfn_norm_rule *n)
 {
     text[0] = 0;
-    if (n->flags & TFN_FLAG_GAIN)
-        add_text(text, n->flags & TFN_FLAG_OFFSET ? "gain, stored less 1" : "gain");
+    if (n->flags & TFN_FLAG_GAIN && n->flags & TFN_FLAG_OFFSET)
+        add_text(text, "gain, stored less 1");
+    else if (n->flags & TFN_FLAG_GAIN) add_text(text, "gain");
     if (n->flags & TFN_FLAG_BIAS) add_text(text, "bias");
     if (n->flags & TFN_FLAG_SCALAR) add_text(text, "scalar");
     if (n->kind == TFN_NORM_POINT) add_text(text, "alpha");

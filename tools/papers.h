@@ -401,37 +401,44 @@ static void print_bibtex_field(const char *name, const char *value)
     printf("  %-13s = ", name);
     print_wrapped(text, 18);
 }
+
 static void print_bibtex(const reference *r)
 {
-    const char *venue = !strcmp(r->kind, "inproceedings") ? "booktitle" : "howpublished";
+    const bool proceedings = !strcmp(r->kind, "inproceedings");
     printf("@%s{%s,\n", r->kind, r->key);
     print_bibtex_field("author", r->author);
     print_bibtex_field("title", r->title);
-    print_bibtex_field(venue, r->venue);
+    print_bibtex_field(proceedings ? "booktitle" : "howpublished", r->venue);
     print_bibtex_field("eprint", r->arxiv);
     if (r->arxiv) print_bibtex_field("archivePrefix", "arXiv");
     printf("  %-13s = {%d}\n}\n", "year", r->year);
 }
 
-/* The note and the references of a name. */
-static void print_notes(const char *name)
+/* All references of a list of keys between spaces. */
+static void print_references(const char *keys)
 {
-    const char *keys = "", *note = NULL;
-    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        if (!strcmp(notes[i].name, name)) {
-            keys = notes[i].keys;
-            note = notes[i].note;
-            break;
-        }
-    if (note) {
-        printf("\nPaper, code and this library:\n  ");
-        print_wrapped(note, 2);
-    }
-    for (printf("\n"); *keys; keys += *keys == ' ') {
-        size_t n = strcspn(keys, " ");
+    while (*keys) {
+        const size_t n = strcspn(keys, " ");
         const reference *r = find_reference(keys, n);
         if (r) print_bibtex(r);
         keys += n;
+        keys += strspn(keys, " ");
     }
+}
+
+/* The note and the references of a name. */
+static void print_notes(const char *name)
+{
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        if (strcmp(notes[i].name, name)) continue;
+        if (notes[i].note) {
+            printf("\nPaper, code and this library:\n  ");
+            print_wrapped(notes[i].note, 2);
+        }
+        printf("\n");
+        print_references(notes[i].keys);
+        return;
+    }
+    printf("\n");
 }
 #endif

@@ -8,67 +8,103 @@
 
 /* -- joins as formulas, place by place --------------------------------------------------------- */
 
-static const char *spaced(const char *scale) { return scale[0] ? " " : ""; }
+static bool skips_norm(const tfn_join *j) { return j->skip_from == TFN_SOURCE_NORMED; }
 
-/* What F reads, F, and what follows it. */
+/* A factor before `what`, or `what` alone where the scale is none. */
+static void scaled(char *text, size_t size, const char *scale, const char *what)
+{
+    if (scale[0]) snprintf(text, size, "%s %s", scale, what);
+    else snprintf(text, size, "%s", what);
+}
+
+/* out * N(F(in * N(x))): what F reads, F, and what follows it. */
 static void branch_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
-    const char *source = j->source == TFN_SOURCE_LAYER ? "x_0" : j->source == TFN_SOURCE_FIRST ? "n"
-                       : "x";
-    const char *in = scale_name(&j->in, p), *out = scale_name(&j->out, p);
-    char u[WIDE];
-    bool above = j->skip_from == TFN_SOURCE_NORMED;
-    snprintf(u, sizeof u, j->norm_in && !above ? "%s%sN(%s)%s" : "%s%s%s%s", in, spaced(in),
-             above ? "n" : source, j->shifts ? " - s" : "");
-    snprintf(text, TEXT, j->norm_branch ? "%s%sN(F(%s))" : "%s%sF(%s)", out, spaced(out), u);
+    const char *in = scale_name(&j->in, p);
+    const char *out = scale_name(&j->out, p);
+    const char *source = "x";
+    char read[WIDE / 2], inner[WIDE], f[WIDE + 8];
+    if (j->source == TFN_SOURCE_LAYER) source = "x_0";
+    if (j->source == TFN_SOURCE_FIRST || skips_norm(j)) source = "n";
+    if (j->norm_in && !skips_norm(j)) snprintf(read, sizeof read, "N(%s)", source);
+    else snprintf(read, sizeof read, "%s", source);
+    scaled(inner, sizeof inner, in, read);
+    if (j->shifts) strcat(inner, " - s");
+    if (j->norm_branch) snprintf(f, sizeof f, "N(F(%s))", inner);
+    else snprintf(f, sizeof f, "F(%s)", inner);
+    scaled(text, TEXT, out, f);
 }
+
 /* What stands between the matrices of F. */
 static void inside_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
-    tfn_qk_norm qk = qk_of(j, p);
+    const tfn_qk_norm qk = qk_of(j, p);
+    const bool is_ffn = p->kind >= TFN_SUBLAYER_FFN;
     char parts[TEXT] = "";
-    if (qk > TFN_QK_NORM_NONE)
-        add_text(parts, qk == TFN_QK_NORM_QKV_HEAD ? "norms of q, k, v" : "norms of q, k");
+    if (qk == TFN_QK_NORM_QKV_HEAD) add_text(parts, "norms of q, k, v");
+    else if (qk > TFN_QK_NORM_NONE) add_text(parts, "norms of q, k");
     if (j->head_scale == TFN_HEAD_SCALE_BEFORE) add_text(parts, "scales of heads");
-    if (j->norm_inner) add_text(parts,
-                                p->kind < TFN_SUBLAYER_FFN ? "N before W_O" : "N before W_2");
+    if (j->norm_inner && is_ffn) add_text(parts, "N before W_2");
+    if (j->norm_inner && !is_ffn) add_text(parts, "N before W_O");
     if (j->head_scale == TFN_HEAD_SCALE_AFTER) add_text(parts, "scales behind W_O");
-    if (p->kind >= TFN_SUBLAYER_FFN && j->scales) add_text(parts, "scales behind W_1");
-    if (p->kind >= TFN_SUBLAYER_FFN && j->shifts) add_text(parts, "shifts");
+    if (j->scales && is_ffn) add_text(parts, "scales behind W_1");
+    if (j->shifts && is_ffn) add_text(parts, "shifts");
     if (!parts[0] || strlen(text) + strlen(parts) + 12 > TEXT) return;
     strcat(text, "; in F: ");
     strcat(text, parts);
 }
+
+/* What the skip takes along. */
+static const char *skip_source(const tfn_join *j)
+{
+    if (j->gate && j->norm_sum) return "(x - SiLU(q) sg(x))";
+    if (j->skip_from == TFN_SOURCE_LAYER) return "x_0";
+    return skips_norm(j) ? "n" : "x";
+}
+
+/* " + a x_0", or nothing. */
+static void extra_formula(char *text, size_t size, const tfn_join *j, const tfn_place *p)
+{
+    const char *extra = scale_name(&j->extra, p);
+    char term[WIDE];
+    text[0] = 0;
+    if (j->extra.kind == TFN_SCALE_NONE) return;
+    if (!strcmp(extra, "1")) extra = "";
+    scaled(term, sizeof term, extra, "x_0");
+    snprintf(text, size, " + %s", term);
+}
+
+/* x = N(skip x + branch + extra x_0), as much of it as the join has. */
 static void join_formula(char *text, const tfn_join *j, const tfn_place *p)
 {
-    char branch[TEXT], z[TEXT + WIDE], gated[WIDE] = "";
-    const char *skip = scale_name(&j->skip, p), *extra = scale_name(&j->extra, p);
-    const char *from = j->skip_from == TFN_SOURCE_NORMED ? "n" : j->skip_from == TFN_SOURCE_LAYER
-                     ? "x_0" : "x";
-    bool above = j->skip_from == TFN_SOURCE_NORMED;
+    char branch[TEXT], skip[WIDE], extra[WIDE], sum[2 * TEXT], x[3 * TEXT];
     branch_formula(branch, j, p);
-    if (j->gate && j->norm_sum) from = "(x - SiLU(q) sg(x))";
-    if (j->gate && !j->norm_sum) snprintf(gated, sizeof gated, "; x = x - SiLU(q) sg(x)");
-    snprintf(z, sizeof z, "%s%s%s + %s", skip, spaced(skip), from, branch);
-    if (!strcmp(extra, "1")) extra = "";
-    if (j->extra.kind != TFN_SCALE_NONE && !j->extra_last)
-        snprintf(z + strlen(z), sizeof z - strlen(z), " + %s%sx_0", extra, spaced(extra));
-    snprintf(text, TEXT, j->norm_sum ? "%sx = N(%s)%s" : "%sx = %s%s", above && j->norm_in
-             ? "n = N(x); " : "", z, gated);
-    if (j->extra.kind != TFN_SCALE_NONE && j->extra_last)
-        snprintf(text + strlen(text), TEXT - strlen(text), " + %s%sx_0", extra, spaced(extra));
+    scaled(skip, sizeof skip, scale_name(&j->skip, p), skip_source(j));
+    extra_formula(extra, sizeof extra, j, p);
+    snprintf(sum, sizeof sum, "%s + %s", skip, branch);
+    if (!j->extra_last) strcat(sum, extra);
+
+    text[0] = 0;
+    if (skips_norm(j) && j->norm_in) add_text(text, "n = N(x)");
+    snprintf(x, sizeof x, j->norm_sum ? "x = N(%s)" : "x = %s", sum);
+    if (j->extra_last) strcat(x, extra);
+    add_text(text, x);
+    if (j->gate && !j->norm_sum) add_text(text, "x = x - SiLU(q) sg(x)");
     inside_formula(text, j, p);
 }
 
+/* A formula and the layers first .. last of a stack that have it. */
 static void print_place(const tfn_place *p, int32_t first, int32_t last, const char *text)
 {
     char layers[32];
-    snprintf(layers, sizeof layers, first == last ? "%d" : "%d-%d", (int)first, (int)last);
+    if (first == last) snprintf(layers, sizeof layers, "%d", (int)first);
+    else snprintf(layers, sizeof layers, "%d-%d", (int)first, (int)last);
     printf("  %-9s%-16s%-6s", stack_name(p), sublayer_name(p->kind), layers);
     print_wrapped(text, 33);
 }
 
 typedef struct places { char text[TEXT]; tfn_place p; int32_t first; } places;
+
 /* Equal formulas of neighbouring layers become one line. */
 static void visit_formula(void *user, const tfn_place *p, const tfn_join *join)
 {
@@ -83,6 +119,7 @@ static void visit_formula(void *user, const tfn_place *p, const tfn_join *join)
     strcpy(run->text, text);
     run->p = *p;
 }
+
 static void print_places(const tfn_topology *t, shape s)
 {
     places run;
@@ -109,7 +146,7 @@ typedef struct shown {
     const tfn_norm_rule *norm;
     const tfn_init_rule *init;
     const tfn_recipe    *recipe;
-    bool                 is_norm, is_init, is_topology;
+    bool                 is_norm;           /* by its own name, not as a part of the recipe */
 } shown;
 
 static shown find_shown(const cli *c, const char *name)
@@ -118,9 +155,10 @@ static shown find_shown(const cli *c, const char *name)
     memset(&x, 0, sizeof x);
     x.name = name;
     x.recipe = tfn_recipe_find(name);
-    x.is_topology = (x.topology = tfn_topology_find(name)) != NULL;
-    x.is_norm = (x.norm = tfn_norm_find(name)) != NULL;
-    x.is_init = (x.init = tfn_init_find(name)) != NULL;
+    x.topology = tfn_topology_find(name);
+    x.norm = tfn_norm_find(name);
+    x.init = tfn_init_find(name);
+    x.is_norm = x.norm != NULL;
     if (!x.recipe && !x.topology && !x.norm && !x.init) unknown(c, name, KINDS);
     if (x.recipe) {
         x.topology = tfn_topology_find(x.recipe->topology);
@@ -139,6 +177,13 @@ static void print_row(const char *kind, const char *name, const char *formula, c
     if (paper) print_field("", paper_text(text, paper, year));
 }
 
+static const char *final_norm(const tfn_topology *t)
+{
+    if (t->flags & TFN_TOPOLOGY_FINAL_NORM) return "yes";
+    if (t->flags & TFN_TOPOLOGY_SIDE_STREAM) return "of the second stream";
+    return "no";
+}
+
 static void print_facts(const shown *x)
 {
     char text[TEXT];
@@ -148,9 +193,7 @@ static void print_facts(const shown *x)
                   x->topology->year);
         extra_text(text, x->topology);
         print_field("beyond", text);
-        print_field("final norm", x->topology->flags & TFN_TOPOLOGY_FINAL_NORM ? "yes"
-                    : x->topology->flags & TFN_TOPOLOGY_SIDE_STREAM ? "of the second stream"
-                        : "no");
+        print_field("final norm", final_norm(x->topology));
     }
     if (x->norm) {
         print_row("norm", x->norm->name, x->norm->formula, x->norm->paper, x->norm->year);
@@ -162,14 +205,23 @@ static void print_facts(const shown *x)
     if (strcmp(text, "-")) print_field("needs", text);
 }
 
+/* What a name stands for, in one line. */
+static const char *formula_of(const shown *x)
+{
+    if (x->topology) return x->topology->formula;
+    if (x->norm) return x->norm->formula;
+    return x->init->formula;
+}
+
 /* titled: with the name and the formula, for a picture that stands alone */
 static void draw_shown(drawing *d, const shown *x, shape s, int32_t layer, bool titled)
 {
-    int y = titled ? 3 : 0;
+    char text[WIDE];
+    int y = 0;
     if (titled) {
         word(d, 1, 0, x->name);
-        word(d, 1, 1, x->topology ? x->topology->formula : x->norm ? x->norm->formula
-             : x->init->formula);
+        word(d, 1, 1, formula_of(x));
+        y = 3;
     }
     if (x->topology) {
         block b;
@@ -181,13 +233,11 @@ static void draw_shown(drawing *d, const shown *x, shape s, int32_t layer, bool 
         y = draw_block(d, &b, y) + 1;
     }
     if (x->is_norm) {
-        char text[WIDE];
         snprintf(text, sizeof text, "The norm %s:", x->norm->name);
         word(d, 1, y++, text);
         y = draw_norm(d, x->norm, y) + 1;
     }
     if (x->init) {
-        char text[WIDE];
         snprintf(text, sizeof text, "The weights, by %s:", x->init->name);
         word(d, 1, y++, text);
         draw_init(d, x->init, s, y);

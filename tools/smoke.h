@@ -47,40 +47,57 @@ typedef struct smoke_data {
     tfn_batch batch;
 } smoke_data;
 
-/* Strings number `which` of a seed; end: what END is worth as a target, -1 for nothing. */
+/* Strings number `which` of a seed; end: what END is worth as a target, -1 for nothing. Letter t
+ * of a string is the target t places before its last letter; END is the last of both. */
 static void smoke_fill(smoke_data *data, int32_t strings, uint64_t seed, uint64_t which,
                        int32_t end)
 {
-    tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
+    const tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
     tfn_batch *b = &data->batch;
-    memset(b, 0, sizeof *b);
     for (int32_t i = 0; i < strings * SMOKE_TIME; i++) {
-        int32_t t = i % SMOKE_TIME;
-        int32_t letter = (int32_t)(tfn_random_bits(key, (uint64_t)i) % SMOKE_LETTERS);
-        data->source[i] = t < SMOKE_LENGTH ? letter : SMOKE_END;
-        if (t < SMOKE_LENGTH) data->targets[i - 2*t + SMOKE_LENGTH - 1] = letter;
-        else data->targets[i] = end;
+        const int32_t t = i % SMOKE_TIME;
+        const int32_t letter = (int32_t)(tfn_random_bits(key, (uint64_t)i) % SMOKE_LETTERS);
+        if (t == SMOKE_LENGTH) {
+            data->source[i] = SMOKE_END;
+            data->targets[i] = end;
+        } else {
+            data->source[i] = letter;
+            data->targets[i - t + SMOKE_LENGTH - 1 - t] = letter;
+        }
     }
-    for (int32_t i = 0; i < strings * SMOKE_TIME; i++)
-        data->tokens[i] = i % SMOKE_TIME ? data->targets[i - 1] : SMOKE_BEGIN;
-    b->tokens = data->tokens, b->targets = data->targets, b->source = data->source;
+    for (int32_t i = 0; i < strings * SMOKE_TIME; i++) {
+        data->tokens[i] = SMOKE_BEGIN;
+        if (i % SMOKE_TIME) data->tokens[i] = data->targets[i - 1];
+    }
+    memset(b, 0, sizeof *b);
+    b->tokens = data->tokens;
+    b->targets = data->targets;
+    b->source = data->source;
     b->batch = strings;
-    b->time = b->source_time = SMOKE_TIME;
+    b->time = SMOKE_TIME;
+    b->source_time = SMOKE_TIME;
 }
 
+/* The model of a recipe; the same for all but nGPT, which is a model of its own. */
 static tfn_model_desc smoke_desc(const smoke_run *run, const tfn_recipe *recipe)
 {
     uint32_t flags = tfn_topology_find(recipe->topology)->flags;
-    bool unit = (flags & TFN_TOPOLOGY_UNIT_WEIGHTS) != 0;    /* nGPT is a model of its own */
+    bool unit = (flags & TFN_TOPOLOGY_UNIT_WEIGHTS) != 0;    /* nGPT */
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
+    d.activation = TFN_ACTIVATION_RELU;
+    d.position = TFN_POSITION_SINUSOIDAL;
+    if (unit) {
+        d.activation = TFN_ACTIVATION_SWIGLU;
+        d.position = TFN_POSITION_ROTARY;
+    }
     d.arch = TFN_ARCH_ENCODER_DECODER;
     d.vocab = SMOKE_VOCAB;
     d.context = SMOKE_TIME;
     d.layers = 6;
-    d.width = 32, d.heads = 4, d.ffn = 128;
-    d.activation = unit ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_RELU;
-    d.position = unit ? TFN_POSITION_ROTARY : TFN_POSITION_SINUSOIDAL;
+    d.width = 32;
+    d.heads = 4;
+    d.ffn = 128;
     d.untied = unit;
     d.scale_embedding = !unit && !(flags & TFN_TOPOLOGY_EMBEDDING_SCALE);
     d.recipe = recipe->name;
@@ -96,6 +113,7 @@ static tfn_model_desc smoke_desc(const smoke_run *run, const tfn_recipe *recipe)
     return d;
 }
 
+/* The losses of the test strings before the first update and after the last. */
 static bool smoke_train(tfn_model *m, const smoke_run *run, smoke_result *r, smoke_data *data,
                         const smoke_data *test)
 {
@@ -114,24 +132,28 @@ static bool smoke_train(tfn_model *m, const smoke_run *run, smoke_result *r, smo
     return true;
 }
 
+static void smoke_recipe(const smoke_run *run, smoke_result *r, smoke_data *data, smoke_data *test)
+{
+    const tfn_model_desc d = smoke_desc(run, r->recipe);
+    tfn_model m;
+    smoke_fill(test, SMOKE_TEST, 0, UINT64_MAX, -1);
+    bool ok = tfn_model_new(&m, &d, NULL) == TFN_OK;
+    if (ok) ok = smoke_train(&m, run, r, data, test);
+    if (!ok) tfn_error_text(&m.error, r->error, sizeof r->error);
+    tfn_model_free(&m);
+    fprintf(stderr, "%s %.4f\n", r->recipe->name, r->last);
+}
+
 /* Every jobs-th recipe, from number `job` on. The test strings are the same for all seeds. */
 static void smoke_worker(void *context, int job)
 {
     const smoke_run *run = (const smoke_run *)context;
     smoke_data *data = (smoke_data *)malloc(2 * sizeof *data);
-    for (int i = job; data && i < run->count; i += run->jobs) {
+    for (int i = job; i < run->count; i += run->jobs) {
         smoke_result *r = run->results + i;
-        tfn_model_desc d = smoke_desc(run, r->recipe);
-        tfn_model m;
-        smoke_fill(data + 1, SMOKE_TEST, 0, UINT64_MAX, -1);
-        if (tfn_model_new(&m, &d, NULL) != TFN_OK || !smoke_train(&m, run, r, data, data + 1))
-            tfn_error_text(&m.error, r->error, sizeof r->error);
-        tfn_model_free(&m);
-        fprintf(stderr, "%s %.4f\n", r->recipe->name, r->last);
+        if (data) smoke_recipe(run, r, data, data + 1);
+        else strcpy(r->error, "out of memory");
     }
-    if (!data)
-        for (int i = job; i < run->count; i += run->jobs)
-            strcpy(run->results[i].error, "out of memory");
     free(data);
 }
 
@@ -149,13 +171,25 @@ static bool is_below(const smoke_result *r)
 
 static void smoke_row(const smoke_result *r)
 {
-    const char *known = known_untrainable(r->recipe->name) ? " (known)" : "";
-    if (r->error[0]) printf("%-20s %s\n", r->recipe->name, r->error);
-    else printf("%-20s %11.4f %11.4f %9.4f  %s%s\n", r->recipe->name, r->first, r->last,
-                log((double)SMOKE_LETTERS), is_below(r) ? "below" : "not below", known);
+    if (r->error[0]) {
+        printf("%-20s %s\n", r->recipe->name, r->error);
+        return;
+    }
+    printf("%-20s %11.4f %11.4f %9.4f  ", r->recipe->name, r->first, r->last,
+           log((double)SMOKE_LETTERS));
+    printf(is_below(r) ? "below" : "not below");
+    if (known_untrainable(r->recipe->name)) printf(" (known)");
+    printf("\n");
 }
 
-/* A table, and why those known not to learn do not. Surprises: errors, and recipes that should. */
+/* An error, or a recipe that should have learned. */
+static bool is_surprise(const smoke_result *r)
+{
+    if (r->error[0]) return true;
+    return !is_below(r) && !known_untrainable(r->recipe->name);
+}
+
+/* A table, and why those known not to learn do not. */
 static int smoke(smoke_run *run)
 {
     int surprises = 0;
@@ -167,10 +201,11 @@ static int smoke(smoke_run *run)
     for (int i = 0; i < run->count; i++) {
         const smoke_result *r = run->results + i;
         smoke_row(r);
-        surprises += r->error[0] || (!is_below(r) && !known_untrainable(r->recipe->name));
+        surprises += is_surprise(r);
     }
     for (int i = 0; i < run->count; i++) {
-        const char *name = run->results[i].recipe->name, *reason = known_untrainable(name);
+        const char *name = run->results[i].recipe->name;
+        const char *reason = known_untrainable(name);
         if (!reason) continue;
         printf("\n%s: ", name);
         print_wrapped(reason, 2);
@@ -179,28 +214,30 @@ static int smoke(smoke_run *run)
     return surprises ? 1 : 0;
 }
 
+static void add_recipe(smoke_run *run, const tfn_recipe *recipe)
+{
+    run->results[run->count].recipe = recipe;
+    run->count++;
+}
+
 static int smoke_command(cli *c)
 {
-    smoke_run run = { NULL, 0, 1, 300, 1 };
+    static smoke_result results[ROWS_MAX];
+    smoke_run run = { results, 0, 1, 300, 1 };
     long jobs = 1;
-    smoke_result *r = run.results = (smoke_result *)calloc(ROWS_MAX, sizeof *run.results);
-    if (!r) return fprintf(stderr, "normlab: out of memory\n"), 1;
     while (cli_next(c)) {
         if (cli_number(c, "--steps", 1, 1000000, &run.steps)) continue;
         if (cli_number(c, "--seed", 0, 1L << 30, &run.seed)) continue;
         if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &jobs)) continue;
         if (run.count == ROWS_MAX) cli_fail(c, "more than %d recipes", ROWS_MAX);
-        r[run.count].recipe = tfn_recipe_find(c->argv[c->at]);
-        if (!r[run.count++].recipe) unknown(c, c->argv[c->at], RECIPE);
+        const tfn_recipe *recipe = tfn_recipe_find(c->argv[c->at]);
+        if (!recipe) unknown(c, c->argv[c->at], RECIPE);
+        add_recipe(&run, recipe);
     }
     if (!run.count)
-        while (run.count < ROWS_MAX && tfn_recipe_at(run.count)) {
-            r[run.count].recipe = tfn_recipe_at(run.count);
-            run.count++;
-        }
+        for (int32_t i = 0; tfn_recipe_at(i); i++)
+            if (i < ROWS_MAX) add_recipe(&run, tfn_recipe_at(i));
     run.jobs = (int)jobs;
-    jobs = smoke(&run);
-    free(run.results);
-    return (int)jobs;
+    return smoke(&run);
 }
 #endif

@@ -6,7 +6,7 @@
  *     plot_curves(stdout, &plot);     // the same as text; plot_bars
  *     svg_heat(f, &heat);             // a matrix
  *
- * Series are told apart thrice: by the colours of Okabe and Ito, which the colour-blind can
+ * Series are told apart thrice: by the colors of Okabe and Ito, which the color-blind can
  * distinguish, by dashes or hatches, and by markers, so that black-and-white print is legible.
  * Heat maps grow lighter all the way (cividis). The pictures follow the reader's choice of light or
  * dark. All write to a FILE, whose errors the caller looks at. */
@@ -46,12 +46,23 @@ typedef struct svg_heat_map {
 
 /* -- text and style -------------------------------------------------------------------------- */
 
-/* Bytes of the character of UTF-8 that begins there, 1 to 4; 0: none does that XML allows. */
+/* Bytes of the character that a first byte of UTF-8 announces; 0: it is no first byte. */
+static inline int svg_announced(unsigned char first)
+{
+    if (first < 0x80) return 1;
+    if (first >= 0xc2 && first < 0xe0) return 2;
+    if (first >= 0xe0 && first < 0xf0) return 3;
+    if (first >= 0xf0 && first < 0xf5) return 4;
+    return 0;
+}
+
+/* Bytes of the character of UTF-8 that begins there, 1 to 4; 0: none does that XML allows, such as
+ * a byte too few, more bytes than it needs, a surrogate, U+FFFE, a number above U+10FFFF. */
 static inline int svg_character(const unsigned char *s)
 {
-    int bytes = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >> 4 == 14 ? 3
-              : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-    long v = s[0] & (bytes > 1 ? 0x7f >> bytes : 0x7f);
+    const int bytes = svg_announced(s[0]);
+    long v = s[0];
+    if (bytes > 1) v &= 0x7f >> bytes;
     for (int i = 1; i < bytes; i++) {
         if (s[i] >> 6 != 2) return 0;
         v = v << 6 | (s[i] & 0x3f);
@@ -60,19 +71,21 @@ static inline int svg_character(const unsigned char *s)
     if (bytes == 4 && (v < 0x10000 || v > 0x10ffff)) return 0;
     return bytes;
 }
+
 /* Any bytes as text of XML and HTML: what is no character there becomes a space. */
 static inline void svg_text(FILE *f, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     while (*s) {
-        int bytes = svg_character(s);
+        const int bytes = svg_character(s);
         if (*s == '<') fputs("&lt;", f);
         else if (*s == '>') fputs("&gt;", f);
         else if (*s == '&') fputs("&amp;", f);
         else if (*s == '"') fputs("&quot;", f);
         else if (*s < ' ' || !bytes) fputc(' ', f);
         else fwrite(s, 1, (size_t)bytes, f);
-        s += bytes ? bytes : 1;
+        s++;
+        if (bytes) s += bytes - 1;
     }
 }
 
@@ -91,31 +104,39 @@ static const struct {
     { "#8c8200", "#f0e442", "1 4", "M-4 -4V4H4", "M0 2H8M0 6H8", '%' }
 };
 
-/* The beginning of every picture: size, title, style, background. Classes: vb what has the colour
- * of the background, vt text, va axes, vg the grid, vh hatches; l0 .. l7 lines, m0 .. m7 markers
- * and f0 .. f7 areas of the series. svg_end is its end. */
+/* The classes: vb what has the color of the background, vt text, va axes, vg the grid, vh hatches;
+ * l0 .. l7 lines, m0 .. m7 markers and f0 .. f7 areas of the series. */
+static inline void svg_series_style(FILE *f, int i, const char *color)
+{
+    const char *inside = color;
+    if (i >= 5) inside = "none";            /* the last three markers are strokes alone */
+    fprintf(f, ".l%d{stroke:%s}.m%d{stroke:%s;fill:%s}.f%d{fill:%s}\n", i, color, i, color, inside,
+            i, color);
+}
+
+static inline void svg_style(FILE *f)
+{
+    fprintf(f, "<style>\n.vb{fill:#fff}.vt{fill:#1a1a1a}.va{stroke:#444;fill:none}"
+            ".vg{stroke:#e2e2e2}\n.vh{stroke:#fff}\n");
+    for (int i = 0; i < SVG_STYLES; i++) svg_series_style(f, i, svg_styles[i].light);
+    fprintf(f, "@media (prefers-color-scheme: dark) {\n.vb{fill:#14161a}.vt{fill:#e6e6e6}"
+            ".va{stroke:#aaa;fill:none}.vg{stroke:#33373d}\n.vh{stroke:#14161a}\n");
+    for (int i = 0; i < SVG_STYLES; i++) svg_series_style(f, i, svg_styles[i].dark);
+    fprintf(f, "}\n</style>\n");
+}
+
+/* The beginning of every picture: size, title, style, background. svg_end is its end. */
 static inline void svg_begin(FILE *f, int width, int height, const char *title)
 {
     fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" font-family=\"sans-serif\" font-size=\"13\">\n<title>", width, height,
             width, height);
-    svg_text(f, title ? title : "");
-    fprintf(f, "</title>\n<style>\n");
-    for (int dark = 0; dark < 2; dark++) {
-        if (dark) fprintf(f, "@media (prefers-color-scheme: dark) {\n");
-        fprintf(f, ".vb{fill:%s}.vt{fill:%s}.va{stroke:%s;fill:none}.vg{stroke:%s}\n",
-                dark ? "#14161a" : "#fff", dark ? "#e6e6e6" : "#1a1a1a", dark ? "#aaa" : "#444",
-                dark ? "#33373d" : "#e2e2e2");
-        fprintf(f, ".vh{stroke:%s}\n", dark ? "#14161a" : "#fff");
-        for (int i = 0; i < SVG_STYLES; i++) {
-            const char *colour = dark ? svg_styles[i].dark : svg_styles[i].light;
-            fprintf(f, ".l%d{stroke:%s}.m%d{stroke:%s;fill:%s}.f%d{fill:%s}\n", i, colour, i,
-                    colour, i < 5 ? colour : "none", i, colour);
-        }
-        if (dark) fprintf(f, "}\n");
-    }
-    fprintf(f, "</style>\n<rect class=\"vb\" width=\"100%%\" height=\"100%%\"/>\n");
+    if (title) svg_text(f, title);
+    fprintf(f, "</title>\n");
+    svg_style(f);
+    fprintf(f, "<rect class=\"vb\" width=\"100%%\" height=\"100%%\"/>\n");
 }
+
 static inline void svg_end(FILE *f) { fprintf(f, "</svg>\n"); }
 
 /* anchor: start, middle, end */
@@ -145,94 +166,170 @@ static inline bool svg_fits(const svg_axis *a, double v)
 {
     return v > -HUGE_VAL && v < HUGE_VAL && (!a->log || v > 0);
 }
+
+/* Where v stands between `from` and `to`: as v, or as log v, between min and max. */
 static inline double svg_place(const svg_axis *a, double v)
 {
-    double part = a->log ? log(v / a->min) / log(a->max / a->min)
-                : (v - a->min) / (a->max - a->min);
+    double part = (v - a->min) / (a->max - a->min);
+    if (a->log) part = log(v / a->min) / log(a->max / a->min);
     return a->from + (a->to - a->from) * part;
 }
 
-/* 1, 2 or 5 times a power of ten: number i of them all, 0 for 1; decades too many are left out. */
+/* 1, 2 or 5 times a power of ten: number i of them all, 0 for 1. */
 static inline double svg_125(int i)
 {
     static const double one[] = { 1, 2, 5 };
-    int decade = i >= 0 ? i / 3 : -((2 - i) / 3);
+    int decade = i / 3;
+    if (i < 0) decade = -((2 - i) / 3);
     return one[i - 3*decade] * pow(10, decade);
 }
-static inline int svg_below(double v)           /* the number of the last that is not above v */
+
+/* The number of the last of them that is not above v. */
+static inline int svg_below(double v)
 {
     int i = 3 * (int)floor(log10(v)) - 3;
     while (svg_125(i + 1) <= v * (1 + 1e-9)) i++;
     return i;
 }
 
-/* Ticks at 1, 2, 5 times powers of ten, about `wanted` of them, and ends at such numbers around low
- * and high; exact: ends at low and high themselves. */
-static inline void svg_scale(svg_axis *a, double low, double high, bool exact, int wanted)
+static inline void svg_tick(svg_axis *a, double v)
 {
-    int first, last, every = 1;
-    a->ticks = 0;
-    if (!(low <= high)) low = a->log ? 1 : 0, high = a->log ? 10 : 1;           /* no data */
-    if (low >= high && a->log) low /= 2, high *= 2;
-    if (low >= high) low -= fabs(low) / 2 + 0.5 * (low == 0), high += fabs(high) / 2 + (high == 0);
-    if (a->log) {
-        first = svg_below(low), last = svg_below(high);
-        if (svg_125(last) < high * (1 - 1e-9)) last++;
-        a->min = svg_125(first), a->max = svg_125(last);
-        if (last - first > wanted) {                    /* powers of ten alone */
-            every = 3 * ((last - first) / 3 / wanted + 1);
-            while (first % 3) first++;
-        }
-        for (int i = first; i <= last && a->ticks < SVG_TICKS; i += every)
-            a->tick[a->ticks++] = svg_125(i);
-    } else {
-        double step = svg_125(svg_below((high - low) / wanted) + 1);
-        double begin = floor(low / step + 1e-9), end = ceil(high / step - 1e-9);
-        for (double i = begin; i <= end + 0.5 && a->ticks < SVG_TICKS; i++)
-            a->tick[a->ticks++] = fabs(i) < 0.5 ? 0 : i * step;
-        a->min = begin * step, a->max = end * step;
-    }
-    if (exact) a->min = low, a->max = high;
+    if (a->ticks < SVG_TICKS) a->tick[a->ticks++] = v;
 }
 
-/* The range of what is drawn along y (else x) over all curves. */
-static inline void svg_range(svg_axis *a, const svg_plot *p, bool y, double *low, double *high)
+/* Ticks at 1, 2, 5 times powers of ten; powers of ten alone, and not all, if these are too many. */
+static inline void svg_scale_log(svg_axis *a, double low, double high, int wanted)
 {
-    *low = HUGE_VAL, *high = -HUGE_VAL;
-    for (int k = 0; k < p->count; k++)
-        for (int i = 0; i < p->curves[k].count; i++) {
-            const svg_curve *c = &p->curves[k];
-            double v[3];
-            v[0] = y ? c->y[i] : c->x[i];
-            v[1] = y && c->low ? c->low[i] : v[0], v[2] = y && c->high ? c->high[i] : v[0];
-            for (int j = 0; j < 3; j++) {
-                if (svg_fits(a, v[j]) && v[j] < *low) *low = v[j];
-                if (svg_fits(a, v[j]) && v[j] > *high) *high = v[j];
-            }
-        }
+    int first = svg_below(low);
+    int last = svg_below(high);
+    int every = 1;
+    if (svg_125(last) < high * (1 - 1e-9)) last++;
+    a->min = svg_125(first);
+    a->max = svg_125(last);
+    if (last - first > wanted) {
+        every = 3 * ((last - first) / 3 / wanted + 1);
+        while (first % 3) first++;
+    }
+    for (int i = first; i <= last; i += every) svg_tick(a, svg_125(i));
 }
-static inline void svg_axis_of(svg_axis *a, const svg_plot *p, bool y, bool bars, int wanted)
+
+/* Ticks at the multiples of 1, 2 or 5 times a power of ten. */
+static inline void svg_scale_linear(svg_axis *a, double low, double high, int wanted)
 {
-    double low, high, min = y ? p->y_min : p->x_min, max = y ? p->y_max : p->x_max;
-    a->log = y ? p->log_y : p->log_x;
-    svg_range(a, p, y, &low, &high);
-    if (bars && !a->log && low > 0) low = 0;
-    if (bars && !a->log && high < 0) high = 0;
-    if (min < max) low = min, high = max;
-    svg_scale(a, low, high, min < max, wanted);
+    const double step = svg_125(svg_below((high - low) / wanted) + 1);
+    const double begin = floor(low / step + 1e-9);
+    const double end = ceil(high / step - 1e-9);
+    for (double i = begin; i <= end + 0.5; i++) {
+        if (a->ticks == SVG_TICKS) break;
+        svg_tick(a, fabs(i) < 0.5 ? 0 : i * step);          /* no -0 */
+    }
+    a->min = begin * step;
+    a->max = end * step;
+}
+
+/* About `wanted` ticks, and the ends of the axis at round numbers around low and high; exact: at
+ * low and high themselves. Without data, low > high, it is an axis of its own; one value gets some
+ * room around it. */
+static inline void svg_scale(svg_axis *a, double low, double high, bool exact, int wanted)
+{
+    a->ticks = 0;
+    if (!(low <= high)) {
+        low = a->log ? 1 : 0;
+        high = a->log ? 10 : 1;
+    }
+    if (low >= high && a->log) {
+        low /= 2;
+        high *= 2;
+    }
+    if (low >= high) {
+        low -= fabs(low) / 2 + 0.5 * (low == 0);
+        high += fabs(high) / 2 + (high == 0);
+    }
+    if (a->log) svg_scale_log(a, low, high, wanted);
+    else svg_scale_linear(a, low, high, wanted);
+    if (exact) {
+        a->min = low;
+        a->max = high;
+    }
+}
+
+/* -- the range of the data ------------------------------------------------------------------- */
+
+typedef struct svg_limits { double low, high; } svg_limits;
+
+static inline void svg_widen(svg_limits *r, const svg_axis *a, double v)
+{
+    if (!svg_fits(a, v)) return;
+    if (v < r->low) r->low = v;
+    if (v > r->high) r->high = v;
+}
+
+static inline svg_limits svg_range_x(const svg_axis *a, const svg_plot *p)
+{
+    svg_limits r = { HUGE_VAL, -HUGE_VAL };
+    for (int k = 0; k < p->count; k++)
+        for (int i = 0; i < p->curves[k].count; i++) svg_widen(&r, a, p->curves[k].x[i]);
+    return r;
+}
+
+/* Of values and of the bands around them. */
+static inline svg_limits svg_range_y(const svg_axis *a, const svg_plot *p)
+{
+    svg_limits r = { HUGE_VAL, -HUGE_VAL };
+    for (int k = 0; k < p->count; k++) {
+        const svg_curve *c = &p->curves[k];
+        for (int i = 0; i < c->count; i++) {
+            svg_widen(&r, a, c->y[i]);
+            if (c->low) svg_widen(&r, a, c->low[i]);
+            if (c->high) svg_widen(&r, a, c->high[i]);
+        }
+    }
+    return r;
+}
+
+/* What the plot asks for (min < max), or the data. */
+static inline void svg_axis_between(svg_axis *a, svg_limits r, double min, double max, int wanted)
+{
+    if (min < max) svg_scale(a, min, max, true, wanted);
+    else svg_scale(a, r.low, r.high, false, wanted);
+}
+
+static inline void svg_axis_x(svg_axis *a, const svg_plot *p, int wanted)
+{
+    a->log = p->log_x;
+    svg_axis_between(a, svg_range_x(a, p), p->x_min, p->x_max, wanted);
+}
+
+/* Bars stand on 0. */
+static inline void svg_axis_y(svg_axis *a, const svg_plot *p, bool bars, int wanted)
+{
+    a->log = p->log_y;
+    svg_limits r = svg_range_y(a, p);
+    if (bars && !a->log && r.low > 0) r.low = 0;
+    if (bars && !a->log && r.high < 0) r.high = 0;
+    svg_axis_between(a, r, p->y_min, p->y_max, wanted);
 }
 
 /* y = exp(b) x^slope, b + slope*x and so on, by least squares on the axes' scales. */
 static inline bool svg_fit(const svg_curve *c, bool log_x, bool log_y, double *slope, double *b)
 {
-    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    double n = 0;
+    double sx = 0;
+    double sy = 0;
+    double sxx = 0;
+    double sxy = 0;
     svg_axis ax, ay;
-    ax.log = log_x, ay.log = log_y;
+    ax.log = log_x;
+    ay.log = log_y;
     for (int i = 0; i < c->count; i++) {
-        double x, y;
         if (!svg_fits(&ax, c->x[i]) || !svg_fits(&ay, c->y[i])) continue;
-        x = log_x ? log(c->x[i]) : c->x[i], y = log_y ? log(c->y[i]) : c->y[i];
-        n++, sx += x, sy += y, sxx += x*x, sxy += x*y;
+        const double x = log_x ? log(c->x[i]) : c->x[i];
+        const double y = log_y ? log(c->y[i]) : c->y[i];
+        n++;
+        sx += x;
+        sy += y;
+        sxx += x*x;
+        sxy += x*y;
     }
     if (n < 2 || !(n*sxx - sx*sx > 0)) return false;
     *slope = (n*sxy - sx*sy) / (n*sxx - sx*sx);
@@ -251,8 +348,8 @@ static inline double svg_right(const svg_plot *p)
     double width = 24;
     for (int k = 0; k < p->count; k++) {
         const svg_curve *c = &p->curves[k];
-        const double name = c->name ? 66 + 7.2 * (double)strlen(c->name) : 0;
-        if (c->name || c->fit) width = fmax(width, fmax(SVG_LEGEND, name));
+        if (c->name || c->fit) width = fmax(width, SVG_LEGEND);
+        if (c->name) width = fmax(width, 66 + 7.2 * (double)strlen(c->name));
     }
     return SVG_WIDTH - fmin(width, 2 * SVG_LEGEND);
 }
@@ -275,17 +372,21 @@ static inline void svg_titles(FILE *f, const char *title, const char *x_label, c
     fprintf(f, "</g>\n");
 }
 
+/* Grid lines and numbers; across: where the lines of a y axis end. */
 static inline void svg_draw_axis(FILE *f, const svg_axis *a, bool y, double across)
 {
     for (int i = 0; i < a->ticks; i++) {
-        double at = svg_place(a, a->tick[i]);
+        const double at = svg_place(a, a->tick[i]);
         char text[32];
         if (a->tick[i] < a->min || a->tick[i] > a->max) continue;
         svg_number(text, a->tick[i]);
-        if (y) svg_rule(f, "vg", SVG_LEFT, at, across, at);
-        else svg_rule(f, "vg", at, SVG_TOP, at, SVG_BOTTOM);
-        if (y) svg_word(f, SVG_LEFT - 8, at + 4.5, "end", text);
-        else svg_word(f, at, SVG_BOTTOM + 19, "middle", text);
+        if (y) {
+            svg_rule(f, "vg", SVG_LEFT, at, across, at);
+            svg_word(f, SVG_LEFT - 8, at + 4.5, "end", text);
+        } else {
+            svg_rule(f, "vg", at, SVG_TOP, at, SVG_BOTTOM);
+            svg_word(f, at, SVG_BOTTOM + 19, "middle", text);
+        }
     }
 }
 
@@ -295,7 +396,7 @@ static inline void svg_marker(FILE *f, int k, double x, double y)
             "d=\"%s\"/>\n", k % SVG_STYLES, x, y, svg_styles[k % SVG_STYLES].marker);
 }
 
-/* A box in the series' colour and hatch, of bars and their legend. */
+/* A box in the series' color and hatch, of bars and their legend. */
 static inline void svg_box(FILE *f, int k, double x, double y, double width, double height)
 {
     for (int hatch = 0; hatch < 2; hatch++) {
@@ -306,23 +407,31 @@ static inline void svg_box(FILE *f, int k, double x, double y, double width, dou
     }
 }
 
+/* The sample of a series: a piece of its bar, or of its line with a marker. */
+static inline void svg_sample(FILE *f, const svg_curve *c, int k, bool bars, double x, double y)
+{
+    const int style = k % SVG_STYLES;
+    if (bars) {
+        svg_box(f, k, x, y - 6, 32, 12);
+        return;
+    }
+    if (!c->points)
+        fprintf(f, "<path class=\"l%d\" stroke-width=\"2\" stroke-dasharray=\"%s\" "
+                "d=\"M%.1f %.1fh32\"/>\n", style, svg_styles[style].dash, x, y);
+    svg_marker(f, k, x + 16, y);
+}
+
 static inline void svg_legend(FILE *f, const svg_plot *p, double x, bool bars)
 {
-    double y = SVG_TOP + 10, slope, b;
+    double y = SVG_TOP + 10;
     for (int k = 0; k < p->count; k++) {
         const svg_curve *c = &p->curves[k];
-        int style = k % SVG_STYLES;
+        double slope, b;
         char text[64];
         if (!c->name && !c->fit) continue;
-        if (bars) svg_box(f, k, x, y - 6, 32, 12);
-        else {
-            if (!c->points)
-                fprintf(f, "<path class=\"l%d\" stroke-width=\"2\" stroke-dasharray=\"%s\" "
-                        "d=\"M%.1f %.1fh32\"/>\n", style, svg_styles[style].dash, x, y);
-            svg_marker(f, k, x + 16, y);
-        }
+        svg_sample(f, c, k, bars, x, y);
         svg_word(f, x + 40, y + 4.5, "start", c->name);
-        y += c->name ? SVG_ENTRY : 0;
+        if (c->name) y += SVG_ENTRY;
         if (bars || !c->fit || !svg_fit(c, p->log_x, p->log_y, &slope, &b)) continue;
         snprintf(text, sizeof text, "slope %.3g", slope);
         svg_word(f, x + 40, y + 2, "start", text);
@@ -337,68 +446,102 @@ static inline bool svg_point(const svg_axis *x, const svg_axis *y, const svg_cur
     return svg_fits(x, c->x[i]) && svg_fits(y, c->y[i]);
 }
 
+/* Point i has a band too. */
+static inline bool svg_banded(const svg_axis *x, const svg_axis *y, const svg_curve *c, int i)
+{
+    return svg_point(x, y, c, i) && svg_fits(y, c->low[i]) && svg_fits(y, c->high[i]);
+}
+
+/* The points from..to-1 of a band: along its upper edge, then back along the lower. */
+static inline void svg_stretch(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
+                               int k, int from, int to)
+{
+    if (to - from < 2) return;
+    fprintf(f, "<path class=\"f%d\" fill-opacity=\"0.2\" d=\"", k % SVG_STYLES);
+    for (int n = from; n < to; n++)
+        fprintf(f, "%c%.1f %.1f", n > from ? 'L' : 'M', svg_place(x, c->x[n]),
+                svg_place(y, c->high[n]));
+    for (int n = to - 1; n >= from; n--)
+        fprintf(f, "L%.1f %.1f", svg_place(x, c->x[n]), svg_place(y, c->low[n]));
+    fprintf(f, "z\"/>\n");
+}
+
+/* A closed path for each stretch without a gap. */
 static inline void svg_band(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
                             int k)
 {
+    int from = 0;
     if (!c->low || !c->high) return;
-    for (int i = 0, j; i < c->count; i = j + 1) {       /* a closed path per stretch without gap */
-        for (j = i; j < c->count && svg_point(x, y, c, j) && svg_fits(y, c->low[j])
-             && svg_fits(y, c->high[j]); j++) {}
-        if (j - i < 2) continue;
-        fprintf(f, "<path class=\"f%d\" fill-opacity=\"0.2\" d=\"", k % SVG_STYLES);
-        for (int n = i; n < j; n++)
-            fprintf(f, "%c%.1f %.1f", n > i ? 'L' : 'M', svg_place(x, c->x[n]),
-                    svg_place(y, c->high[n]));
-        for (int n = j - 1; n >= i; n--)
-            fprintf(f, "L%.1f %.1f", svg_place(x, c->x[n]), svg_place(y, c->low[n]));
-        fprintf(f, "z\"/>\n");
+    for (int i = 0; i < c->count; i++) {
+        if (svg_banded(x, y, c, i)) continue;
+        svg_stretch(f, x, y, c, k, from, i);
+        from = i + 1;
     }
+    svg_stretch(f, x, y, c, k, from, c->count);
 }
 
+/* A path with a gap wherever a point is missing. */
+static inline void svg_path(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
+                            int k)
+{
+    const int style = k % SVG_STYLES;
+    bool pen = false;
+    bool any = false;
+    for (int i = 0; i < c->count; i++) any = any || svg_point(x, y, c, i);
+    if (!any) return;
+    fprintf(f, "<path class=\"l%d\" fill=\"none\" stroke-width=\"2\" stroke-linejoin=\"round\" "
+            "stroke-dasharray=\"%s\" d=\"", style, svg_styles[style].dash);
+    for (int i = 0; i < c->count; i++) {
+        const bool good = svg_point(x, y, c, i);
+        if (good)
+            fprintf(f, "%c%.1f %.1f", pen ? 'L' : 'M', svg_place(x, c->x[i]),
+                    svg_place(y, c->y[i]));
+        pen = good;
+    }
+    fprintf(f, "\"/>\n");
+}
+
+/* The path and about SVG_DOTS markers, which begin elsewhere on each curve so that they do not hide
+ * one another; points alone have a marker each. */
 static inline void svg_line(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
                             int k)
 {
-    bool pen = false;
-    int style = k % SVG_STYLES, every = (c->count + SVG_DOTS - 1) / SVG_DOTS, any = 0;
-    if (!c->points) {
-        for (int i = 0; i < c->count; i++) any += svg_point(x, y, c, i);
-        if (any) fprintf(f, "<path class=\"l%d\" fill=\"none\" stroke-width=\"2\" "
-                         "stroke-linejoin=\"round\" stroke-dasharray=\"%s\" d=\"", style,
-                         svg_styles[style].dash);
-        for (int i = 0; i < c->count; i++) {
-            bool good = svg_point(x, y, c, i);
-            if (good) fprintf(f, "%c%.1f %.1f", pen ? 'L' : 'M', svg_place(x, c->x[i]),
-                              svg_place(y, c->y[i]));
-            pen = good;
-        }
-        if (any) fprintf(f, "\"/>\n");
-    }
-    for (int i = c->points || every < 2 ? 0 : k * every / 3 % every; i < c->count;
-         i += c->points || every < 2 ? 1 : every)
+    int every = (c->count + SVG_DOTS - 1) / SVG_DOTS;
+    if (!c->points) svg_path(f, x, y, c, k);
+    if (c->points || every < 1) every = 1;
+    for (int i = k * every / 3 % every; i < c->count; i += every)
         if (svg_point(x, y, c, i)) svg_marker(f, k, svg_place(x, c->x[i]), svg_place(y, c->y[i]));
+}
+
+/* The fitted line at v. */
+static inline double svg_fitted_at(const svg_axis *x, const svg_axis *y, double slope, double b,
+                                   double v)
+{
+    const double w = b + slope * (x->log ? log(v) : v);
+    return y->log ? exp(w) : w;
 }
 
 static inline void svg_fitted(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,
                               int k)
 {
-    double slope, b, at[4];
+    double slope, b;
     if (!c->fit || !svg_fit(c, x->log, y->log, &slope, &b)) return;
-    for (int end = 0; end < 2; end++) {
-        double v = end ? x->max : x->min, w = b + slope * (x->log ? log(v) : v);
-        at[2*end] = svg_place(x, v);
-        at[2*end + 1] = svg_place(y, y->log ? exp(w) : w);
-    }
     fprintf(f, "<path class=\"l%d\" stroke-opacity=\"0.7\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
-            k % SVG_STYLES, at[0], at[1], at[2], at[3]);
+            k % SVG_STYLES, svg_place(x, x->min),
+            svg_place(y, svg_fitted_at(x, y, slope, b, x->min)), svg_place(x, x->max),
+            svg_place(y, svg_fitted_at(x, y, slope, b, x->max)));
 }
 
 static inline void svg_curves(FILE *f, const svg_plot *p)
 {
-    double right = svg_right(p);
+    const double right = svg_right(p);
     svg_axis x, y;
-    svg_axis_of(&x, p, false, false, 7);
-    svg_axis_of(&y, p, true, false, 6);
-    x.from = SVG_LEFT, x.to = right, y.from = SVG_BOTTOM, y.to = SVG_TOP;
+    svg_axis_x(&x, p, 7);
+    svg_axis_y(&y, p, false, 6);
+    x.from = SVG_LEFT;
+    x.to = right;
+    y.from = SVG_BOTTOM;
+    y.to = SVG_TOP;
     svg_begin(f, SVG_WIDTH, SVG_HEIGHT, p->title);
     svg_titles(f, p->title, p->x_label, p->y_label, right);
     svg_draw_axis(f, &x, false, right);
@@ -425,34 +568,35 @@ static inline int svg_groups(const svg_plot *p)
         if (p->curves[k].count > most) most = p->curves[k].count;
     return most;
 }
+
+/* The label of group i, or its number in `text`. */
 static inline const char *svg_group(const char *const *labels, int i, char *text)
 {
     snprintf(text, 32, "%d", i + 1);
     return labels ? labels[i] : text;
 }
 
+/* Where bars stand: on 0, or the end of the axis that is nearer to it. */
+static inline double svg_zero(const svg_axis *y)
+{
+    if (y->log || y->min > 0) return svg_place(y, y->min);
+    return svg_place(y, fmin(y->max, 0));
+}
+
 static inline void svg_bar(FILE *f, const svg_axis *y, const svg_curve *c, int k, int i, double x,
                            double width)
 {
-    double zero = svg_place(y, y->log || y->min > 0 ? y->min : y->max < 0 ? y->max : 0), top;
+    const double zero = svg_zero(y);
     if (i >= c->count || !svg_fits(y, c->y[i])) return;
-    top = svg_place(y, c->y[i]);
-    svg_box(f, k, x, top < zero ? top : zero, width, fabs(top - zero));
-    if (c->low && c->high && svg_fits(y, c->low[i]) && svg_fits(y, c->high[i]))
-        svg_rule(f, "va", x + width / 2, svg_place(y, c->low[i]), x + width / 2,
-                 svg_place(y, c->high[i]));
+    const double top = svg_place(y, c->y[i]);
+    svg_box(f, k, x, fmin(top, zero), width, fabs(top - zero));
+    if (!c->low || !c->high || !svg_fits(y, c->low[i]) || !svg_fits(y, c->high[i])) return;
+    svg_rule(f, "va", x + width / 2, svg_place(y, c->low[i]), x + width / 2,
+             svg_place(y, c->high[i]));
 }
 
-static inline void svg_bars(FILE *f, const svg_plot *p)
+static inline void svg_hatches(FILE *f)
 {
-    double right = svg_right(p);
-    int groups = svg_groups(p), every = groups / 25 + 1;
-    double step = (right - SVG_LEFT) / (groups ? groups : 1);
-    double width = step * 0.8 / (p->count ? p->count : 1);
-    svg_axis y;
-    svg_axis_of(&y, p, true, true, 6);
-    y.from = SVG_BOTTOM, y.to = SVG_TOP;
-    svg_begin(f, SVG_WIDTH, SVG_HEIGHT, p->title);
     fprintf(f, "<defs>\n");
     for (int k = 0; k < SVG_STYLES; k++)
         fprintf(f, "<pattern id=\"hatch%d\" width=\"8\" height=\"8\" "
@@ -460,10 +604,26 @@ static inline void svg_bars(FILE *f, const svg_plot *p)
                 "<path class=\"vh\" stroke-width=\"1.6\" d=\"M0 0%s\"/></pattern>\n", k,
                 svg_styles[k].hatch);
     fprintf(f, "</defs>\n");
+}
+
+/* A group for each point, a bar in it for each curve. */
+static inline void svg_bars(FILE *f, const svg_plot *p)
+{
+    const double right = svg_right(p);
+    const int groups = svg_groups(p);
+    const int every = groups / 25 + 1;                  /* labels that do not overlap */
+    const double step = (right - SVG_LEFT) / fmax(groups, 1);
+    const double width = step * 0.8 / fmax(p->count, 1);
+    svg_axis y;
+    svg_axis_y(&y, p, true, 6);
+    y.from = SVG_BOTTOM;
+    y.to = SVG_TOP;
+    svg_begin(f, SVG_WIDTH, SVG_HEIGHT, p->title);
+    svg_hatches(f);
     svg_titles(f, p->title, p->x_label, p->y_label, right);
     svg_draw_axis(f, &y, true, right);
     for (int i = 0; i < groups; i++) {
-        double x = SVG_LEFT + step * i;
+        const double x = SVG_LEFT + step * i;
         char text[32];
         for (int k = 0; k < p->count; k++)
             svg_bar(f, &y, &p->curves[k], k, i, x + step * 0.1 + width * k, width);
@@ -478,58 +638,86 @@ static inline void svg_bars(FILE *f, const svg_plot *p)
 /* -- heat maps ------------------------------------------------------------------------------- */
 
 /* cividis (Nunez 2018) at five points; t from 0 to 1 */
-static inline void svg_colour(char *text, double t)
+static inline void svg_color(char *text, double t)
 {
     static const int at[5][3] = { { 0, 32, 77 }, { 65, 77, 107 }, { 124, 123, 120 },
                                   { 188, 175, 111 }, { 255, 234, 70 } };
-    int i = t < 0 ? 0 : t >= 1 ? 3 : (int)(4 * t);
-    double part = t < 0 ? 0 : t > 1 ? 1 : 4*t - i;
-    int c[3];
-    for (int k = 0; k < 3; k++) c[k] = (int)(at[i][k] + (at[i + 1][k] - at[i][k]) * part + 0.5);
-    snprintf(text, 32, "#%02x%02x%02x", (unsigned)c[0], (unsigned)c[1], (unsigned)c[2]);
+    unsigned c[3];
+    t = fmin(fmax(t, 0), 1);
+    const int i = t < 1 ? (int)(4 * t) : 3;
+    for (int k = 0; k < 3; k++)
+        c[k] = (unsigned)(int)(at[i][k] + (at[i + 1][k] - at[i][k]) * (4*t - i) + 0.5);
+    snprintf(text, 32, "#%02x%02x%02x", c[0], c[1], c[2]);
 }
 
+/* A value in the color of t, as a number too where there is room; one that is none as a cross. */
 static inline void svg_cell(FILE *f, double v, double t, double x, double y, double width,
                             double height)
 {
-    char colour[32], text[32];
+    char color[32], text[32];
     if (!(fabs(v) < HUGE_VAL)) {
         fprintf(f, "<path class=\"va\" d=\"M%.1f %.1fl%.1f %.1fm0 %.1fl%.1f %.1f\"/>\n", x, y,
                 width, height, -height, -width, height);
         return;
     }
-    svg_colour(colour, t);
+    svg_color(color, t);
     fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", x, y,
-            width + 0.4, height + 0.4, colour);         /* no gaps between them */
+            width + 0.4, height + 0.4, color);         /* no gaps between them */
     if (width < 38 || height < 16) return;
+    const char *ink = t > 0.5 ? "#000" : "#fff";
     snprintf(text, sizeof text, "%.3g", v);
     fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"%s\">%s</text>\n",
-            x + width / 2, y + height / 2 + 4.5, t > 0.5 ? "#000" : "#fff", text);
+            x + width / 2, y + height / 2 + 4.5, ink, text);
+}
+
+/* The axis of the colors: what the map asks for (min < max), or its values. */
+static inline svg_axis svg_heat_axis(const svg_heat_map *h)
+{
+    svg_limits r = { HUGE_VAL, -HUGE_VAL };
+    svg_axis key;
+    key.log = false;
+    for (int i = 0; i < h->rows * h->cols; i++) svg_widen(&r, &key, h->values[i]);
+    if (h->min < h->max) {
+        r.low = h->min;
+        r.high = h->max;
+    }
+    svg_scale(&key, r.low, r.high, r.low < r.high, 5);
+    key.from = SVG_BOTTOM;
+    key.to = SVG_TOP;
+    return key;
+}
+
+/* What the colors mean, right of the map. */
+static inline void svg_heat_key(FILE *f, const svg_axis *key, double right)
+{
+    enum { CELLS = 64 };
+    const double step = (SVG_BOTTOM - SVG_TOP) / (double)CELLS;
+    char text[32];
+    for (int i = CELLS - 1; i >= 0; i--)                    /* from its top down */
+        svg_cell(f, 0, (i + 0.5) / CELLS, right + 24, SVG_BOTTOM - step * (i + 1), 18, step);
+    for (int i = 0; i < key->ticks; i++) {
+        if (key->tick[i] < key->min || key->tick[i] > key->max) continue;
+        svg_number(text, key->tick[i]);
+        svg_word(f, right + 48, svg_place(key, key->tick[i]) + 4.5, "start", text);
+    }
 }
 
 static inline void svg_heat(FILE *f, const svg_heat_map *h)
 {
-    double right = SVG_WIDTH - 110, low = HUGE_VAL, high = -HUGE_VAL, width, height;
-    int every_row = h->rows / 20 + 1, every_col = h->cols / 20 + 1;
-    svg_axis key;
+    const double right = SVG_WIDTH - 110;
+    const int every_row = h->rows / 20 + 1;                 /* labels that do not overlap */
+    const int every_col = h->cols / 20 + 1;
+    const svg_axis key = svg_heat_axis(h);
+    const double width = (right - SVG_LEFT) / fmax(h->cols, 1);
+    const double height = (double)(SVG_BOTTOM - SVG_TOP) / fmax(h->rows, 1);
     char text[32];
-    for (int i = 0; i < h->rows * h->cols; i++) {
-        if (!(fabs(h->values[i]) < HUGE_VAL)) continue;
-        if (h->values[i] < low) low = h->values[i];
-        if (h->values[i] > high) high = h->values[i];
-    }
-    if (h->min < h->max) low = h->min, high = h->max;
-    key.log = false;
-    svg_scale(&key, low, high, low < high, 5);
-    key.from = SVG_BOTTOM, key.to = SVG_TOP;
-    width = (right - SVG_LEFT) / (h->cols > 0 ? h->cols : 1);
-    height = (double)(SVG_BOTTOM - SVG_TOP) / (h->rows > 0 ? h->rows : 1);
     svg_begin(f, SVG_WIDTH, SVG_HEIGHT, h->title);
     svg_titles(f, h->title, h->x_label, h->y_label, right);
     for (int i = 0; i < h->rows * h->cols; i++) {
-        double v = h->values[i];
-        svg_cell(f, v, (v - key.min) / (key.max - key.min), SVG_LEFT + width * (i % h->cols),
-                 SVG_TOP + height * (i / h->cols), width, height);      /* whole rows down */
+        const double v = h->values[i];
+        const double t = (v - key.min) / (key.max - key.min);
+        const int row = i / h->cols;
+        svg_cell(f, v, t, SVG_LEFT + width * (i % h->cols), SVG_TOP + height * row, width, height);
     }
     for (int i = 0; i < h->rows; i += every_row)
         svg_word(f, SVG_LEFT - 8, SVG_TOP + height * (i + 0.5) + 4.5, "end",
@@ -537,15 +725,7 @@ static inline void svg_heat(FILE *f, const svg_heat_map *h)
     for (int i = 0; i < h->cols; i += every_col)
         svg_word(f, SVG_LEFT + width * (i + 0.5), SVG_BOTTOM + 19, "middle",
                  svg_group(h->col_labels, i, text));
-    for (int i = 63; i >= 0; i--) {                         /* the key, from its top down */
-        double step = (SVG_BOTTOM - SVG_TOP) / 64.0;
-        svg_cell(f, 0, (i + 0.5) / 64, right + 24, SVG_BOTTOM - step * (i + 1), 18, step);
-    }
-    for (int i = 0; i < key.ticks; i++) {
-        if (key.tick[i] < key.min || key.tick[i] > key.max) continue;
-        svg_number(text, key.tick[i]);
-        svg_word(f, right + 48, svg_place(&key, key.tick[i]) + 4.5, "start", text);
-    }
+    svg_heat_key(f, &key, right);
     svg_end(f);
 }
 
@@ -553,29 +733,38 @@ static inline void svg_heat(FILE *f, const svg_heat_map *h)
 
 enum { PLOT_COLUMNS = 80, PLOT_LEFT = 10, PLOT_ROWS = 18 };
 
-static inline void plot_put(char (*grid)[PLOT_COLUMNS + 1], const svg_axis *x, const svg_axis *y,
-                            double at, double v, char symbol)
+typedef struct plot_grid { char row[PLOT_ROWS][PLOT_COLUMNS + 1]; } plot_grid;
+
+static inline int plot_round(double v) { return (int)floor(v + 0.5); }
+
+static inline void plot_put(plot_grid *g, const svg_axis *x, const svg_axis *y, double at, double v,
+                            char symbol)
 {
-    int column = (int)floor(svg_place(x, at) + 0.5), row = (int)floor(svg_place(y, v) + 0.5);
-    if (column >= PLOT_LEFT && column < PLOT_COLUMNS && row >= 0 && row < PLOT_ROWS)
-        grid[row][column] = symbol;
+    const int column = plot_round(svg_place(x, at));
+    const int row = plot_round(svg_place(y, v));
+    if (column < PLOT_LEFT || column >= PLOT_COLUMNS) return;
+    if (row >= 0 && row < PLOT_ROWS) g->row[row][column] = symbol;
+}
+
+/* The part t of the way from a to b, straight on the axis. */
+static inline double plot_between(const svg_axis *axis, double a, double b, double t)
+{
+    if (axis->log) return a * pow(b / a, t);
+    return a + (b - a) * t;
 }
 
 /* Points, and what lies between two of them at each column. */
-static inline void plot_curve(char (*grid)[PLOT_COLUMNS + 1], const svg_axis *x, const svg_axis *y,
+static inline void plot_curve(plot_grid *g, const svg_axis *x, const svg_axis *y,
                               const svg_curve *c, char symbol)
 {
     for (int i = 0; i < c->count; i++) {
         if (!svg_point(x, y, c, i)) continue;
-        plot_put(grid, x, y, c->x[i], c->y[i], symbol);
+        plot_put(g, x, y, c->x[i], c->y[i], symbol);
         if (c->points || i + 1 == c->count || !svg_point(x, y, c, i + 1)) continue;
         for (int k = 1; k < PLOT_COLUMNS; k++) {
-            double t = (double)k / PLOT_COLUMNS;
-            double at = x->log ? c->x[i] * pow(c->x[i + 1] / c->x[i], t)
-                      : c->x[i] + (c->x[i + 1] - c->x[i]) * t;
-            double v = y->log ? c->y[i] * pow(c->y[i + 1] / c->y[i], t)
-                     : c->y[i] + (c->y[i + 1] - c->y[i]) * t;
-            plot_put(grid, x, y, at, v, symbol);
+            const double t = (double)k / PLOT_COLUMNS;
+            plot_put(g, x, y, plot_between(x, c->x[i], c->x[i + 1], t),
+                     plot_between(y, c->y[i], c->y[i + 1], t), symbol);
         }
     }
 }
@@ -592,73 +781,123 @@ static inline void plot_legend(FILE *f, const svg_plot *p)
     }
 }
 
-static inline void plot_curves(FILE *f, const svg_plot *p)
+/* The numbers left of the grid, at most eight characters of each. */
+static inline void plot_y_ticks(plot_grid *g, const svg_axis *y)
 {
-    char grid[PLOT_ROWS][PLOT_COLUMNS + 1], under[PLOT_COLUMNS + 32], text[32];
-    svg_axis x, y;
-    svg_axis_of(&x, p, false, false, 6);
-    svg_axis_of(&y, p, true, false, 5);
-    x.from = PLOT_LEFT, x.to = PLOT_COLUMNS - 1, y.from = PLOT_ROWS - 1, y.to = 0;
-    memset(grid, ' ', sizeof grid);
-    memset(under, ' ', sizeof under);
-    for (int k = 0; k < p->count; k++)
-        plot_curve(grid, &x, &y, &p->curves[k], svg_styles[k % SVG_STYLES].symbol);
-    for (int i = 0; i < y.ticks; i++) {
-        int row = (int)floor(svg_place(&y, y.tick[i]) + 0.5);
+    char text[32];
+    for (int i = 0; i < y->ticks; i++) {
+        const int row = plot_round(svg_place(y, y->tick[i]));
         if (row < 0 || row >= PLOT_ROWS) continue;
-        svg_number(text, y.tick[i]);
-        memcpy(grid[row] + PLOT_LEFT - 2 - strlen(text) % 9, text, strlen(text) % 9);
-        grid[row][PLOT_LEFT - 1] = '+';
+        svg_number(text, y->tick[i]);
+        const size_t n = strlen(text) % 9;
+        memcpy(g->row[row] + PLOT_LEFT - 2 - n, text, n);
+        g->row[row][PLOT_LEFT - 1] = '+';
     }
-    for (int i = 0; i < x.ticks; i++) {
-        int at = (int)floor(svg_place(&x, x.tick[i]) + 0.5), n;
-        svg_number(text, x.tick[i]);
-        n = (int)strlen(text);
+}
+
+/* The line below it, of PLOT_COLUMNS characters; a number that would leave it moves to the left. */
+static inline void plot_x_ticks(char *under, const svg_axis *x)
+{
+    char text[32];
+    memset(under, ' ', PLOT_COLUMNS);
+    for (int i = 0; i < x->ticks; i++) {
+        int at = plot_round(svg_place(x, x->tick[i]));
+        svg_number(text, x->tick[i]);
+        const int n = (int)strlen(text);
         if (at < PLOT_LEFT || at >= PLOT_COLUMNS) continue;
         if (at + n > PLOT_COLUMNS) at = PLOT_COLUMNS - n;
         memcpy(under + at, text, (size_t)n);
     }
-    if (p->title) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->title);
-    if (p->y_label) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->y_label);
+}
+
+static inline void plot_rows_of(FILE *f, plot_grid *g)
+{
     for (int row = 0; row < PLOT_ROWS; row++) {
+        char *line = g->row[row];
         int n = PLOT_COLUMNS;
-        if (grid[row][PLOT_LEFT - 1] == ' ') grid[row][PLOT_LEFT - 1] = '|';
-        while (grid[row][n - 1] == ' ') n--;
-        fprintf(f, "%.*s\n", n, grid[row]);
+        if (line[PLOT_LEFT - 1] == ' ') line[PLOT_LEFT - 1] = '|';
+        while (line[n - 1] == ' ') n--;
+        fprintf(f, "%.*s\n", n, line);
     }
     fprintf(f, "%*s+", PLOT_LEFT - 1, "");
     for (int i = PLOT_LEFT; i < PLOT_COLUMNS; i++) fputc('-', f);
+}
+
+static inline void plot_curves(FILE *f, const svg_plot *p)
+{
+    plot_grid g;
+    char under[PLOT_COLUMNS];
+    svg_axis x, y;
+    svg_axis_x(&x, p, 6);
+    svg_axis_y(&y, p, false, 5);
+    x.from = PLOT_LEFT;
+    x.to = PLOT_COLUMNS - 1;
+    y.from = PLOT_ROWS - 1;
+    y.to = 0;
+    memset(&g, ' ', sizeof g);
+    for (int k = 0; k < p->count; k++)
+        plot_curve(&g, &x, &y, &p->curves[k], svg_styles[k % SVG_STYLES].symbol);
+    plot_y_ticks(&g, &y);
+    plot_x_ticks(under, &x);
+    if (p->title) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->title);
+    if (p->y_label) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->y_label);
+    plot_rows_of(f, &g);
     fprintf(f, "\n%.*s\n", PLOT_COLUMNS, under);
     if (p->x_label) fprintf(f, "%*s%.70s\n", PLOT_LEFT, "", p->x_label);
     plot_legend(f, p);
 }
 
-/* A line a bar, groups one under the other; negative values are drawn with '-'. */
+/* The largest absolute value of all bars. */
+static inline double plot_most(const svg_plot *p)
+{
+    double most = 0;
+    for (int k = 0; k < p->count; k++)
+        for (int i = 0; i < p->curves[k].count; i++) {
+            const double v = fabs(p->curves[k].y[i]);
+            if (v < HUGE_VAL && v > most) most = v;
+        }
+    return most;
+}
+
+/* Columns of the widest label, 24 at most. */
+static inline int plot_label_width(const svg_plot *p)
+{
+    int wide = 1;
+    char text[32];
+    for (int i = 0; i < svg_groups(p); i++) {
+        const int n = (int)strlen(svg_group(p->labels, i, text));
+        if (n > wide) wide = n;
+    }
+    return wide < 24 ? wide : 24;
+}
+
+/* A bar of `most` columns for the largest value; a negative one is drawn with '-'. */
+static inline void plot_bar(FILE *f, double v, double largest, int most, char symbol)
+{
+    int n = 0;
+    if (fabs(v) < HUGE_VAL && largest > 0) n = (int)(fabs(v) / largest * most + 0.5);
+    if (v < 0) symbol = '-';
+    for (int j = 0; j < n; j++) fputc(symbol, f);
+    fprintf(f, " %.4g\n", v);
+}
+
+/* A line a bar, groups one under the other. */
 static inline void plot_bars(FILE *f, const svg_plot *p)
 {
-    int groups = svg_groups(p), wide = 1;
-    double most = 0;
-    char text[32];
-    for (int k = 0; k < p->count; k++)
-        for (int i = 0; i < p->curves[k].count; i++)
-            if (fabs(p->curves[k].y[i]) < HUGE_VAL && fabs(p->curves[k].y[i]) > most)
-                most = fabs(p->curves[k].y[i]);
-    for (int i = 0; i < groups; i++) {
-        int n = (int)strlen(svg_group(p->labels, i, text));
-        if (n > wide) wide = n < 24 ? n : 24;
-    }
+    const int groups = svg_groups(p);
+    const int wide = plot_label_width(p);
+    const double most = plot_most(p);
     if (p->title) fprintf(f, "%.79s\n", p->title);
     for (int i = 0; i < groups; i++)
         for (int k = 0; k < p->count; k++) {
             const svg_curve *c = &p->curves[k];
-            double v = i < c->count ? c->y[i] : HUGE_VAL;
-            int n = fabs(v) < HUGE_VAL && most > 0
-                  ? (int)(fabs(v) / most * (PLOT_COLUMNS - wide - 16) + 0.5) : 0;
-            char symbol = v < 0 ? '-' : p->count > 1 ? svg_styles[k % SVG_STYLES].symbol : '#';
+            const char symbol = p->count > 1 ? svg_styles[k % SVG_STYLES].symbol : '#';
+            char text[32] = "";
+            const char *label = "";
             if (i >= c->count) continue;
-            fprintf(f, "%*.*s |", wide, wide, k ? "" : svg_group(p->labels, i, text));
-            for (int j = 0; j < n; j++) fputc(symbol, f);
-            fprintf(f, " %.4g\n", v);
+            if (k == 0) label = svg_group(p->labels, i, text);
+            fprintf(f, "%*.*s |", wide, wide, label);
+            plot_bar(f, c->y[i], most, PLOT_COLUMNS - wide - 16, symbol);
         }
     if (p->count > 1) plot_legend(f, p);
 }
