@@ -66,7 +66,7 @@ static const char *skip_source(const tfn_join *j)
 static void extra_formula(char *text, size_t size, const tfn_join *j, const tfn_place *p)
 {
     const char *extra = scale_name(&j->extra, p);
-    char term[WIDE];
+    char term[WIDE / 2];
     text[0] = 0;
     if (j->extra.kind == TFN_SCALE_NONE) return;
     if (!strcmp(extra, "1")) extra = "";
