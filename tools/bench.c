@@ -69,7 +69,8 @@ static double now(void)
 
 static int by_value(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    double x = *(const double *)a;
+    double y = *(const double *)b;
     return (x > y) - (x < y);
 }
 static double median(double *v, int n)
@@ -157,7 +158,8 @@ static double peak(tfn_isa isa)
     if (isa == TFN_ISA_NEON) run = peak_neon;
 #endif
     for (int s = 0; s < 3;) {
-        double start = now(), speed = run(rounds);
+        double start = now();
+        double speed = run(rounds);
         if (now() - start < 0.005) rounds *= 2;
         else v[s++] = speed;
     }
@@ -253,7 +255,10 @@ static outcome compete(const contest *c, peer *peers, int count)
 
 static void *need(void *p)
 {
-    if (!p) fprintf(stderr, "bench: out of memory\n"), exit(1);
+    if (!p) {
+        fprintf(stderr, "bench: out of memory\n");
+        exit(1);
+    }
     return p;
 }
 /* On a cache line, as a model's arrays are, and PyTorch's; what malloc gave stands before them. */
@@ -307,8 +312,11 @@ static void bench_peak(const tfn_kernels *k)
         reading r;
         if (!wanted(levels[i].name)) continue;
         r = reading_of(levels[i].bytes);
-        c.name = levels[i].name, c.ours = our_reading, c.job = &r;
-        c.amount = (double)levels[i].bytes, c.unit = GBYTES;
+        c.name = levels[i].name;
+        c.ours = our_reading;
+        c.job = &r;
+        c.amount = (double)levels[i].bytes;
+        c.unit = GBYTES;
         compete(&c, NULL, 0);
         free(r.x);
     }
@@ -335,11 +343,13 @@ static void run_product(void *job)
 }
 static double our_product(void *job)
 {
-    return ((product *)job)->rival = NULL, time_job(run_product, job, &((product *)job)->calls);
+    ((product *)job)->rival = NULL;
+    return time_job(run_product, job, &((product *)job)->calls);
 }
 static double their_product(void *job, peer *p)
 {
-    return ((product *)job)->rival = p, time_job(run_product, job, &((product *)job)->calls);
+    ((product *)job)->rival = p;
+    return time_job(run_product, job, &((product *)job)->calls);
 }
 
 /* x (M, K) times W (K, N) and the two products of its backward. */
@@ -347,10 +357,13 @@ static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrd
                              ptrdiff_t N, peer *peers, int count)
 {
     static const char *const names[] = { "NN", "NT", "TN" };
-    const ptrdiff_t m = layout == 2 ? K : M, n = layout == 1 ? K : N;
+    const ptrdiff_t m = layout == 2 ? K : M;
+    const ptrdiff_t n = layout == 1 ? K : N;
     const ptrdiff_t depth = layout == 0 ? K : layout == 1 ? N : M;
-    float *a = random_floats(m * depth, 1), *b = random_floats(depth * n, 2);
-    float *c = random_floats(m * n, 3), *work = random_floats(k->matmul_work(m, n, depth) + 1, 4);
+    float *a = random_floats(m * depth, 1);
+    float *b = random_floats(depth * n, 2);
+    float *c = random_floats(m * n, 3);
+    float *work = random_floats(k->matmul_work(m, n, depth) + 1, 4);
     tfn_matmul_args p = { c, NULL, a, b, m, n, depth, n, 0, depth, 1, n, 1 };
     product job;
     contest x = { "gemm", NULL, k->name, our_product, their_product, fma_limit, NULL, 0,
@@ -358,14 +371,28 @@ static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrd
     char name[64];
     outcome o;
     memset(&job, 0, sizeof job);
-    job.ta = layout == 2, job.tb = layout == 1;
-    if (job.ta) p.a_row = 1, p.a_col = m;
-    if (job.tb) p.b_row = 1, p.b_col = depth;
-    job.k = k, job.p = p, job.work = work;
+    job.ta = layout == 2;
+    job.tb = layout == 1;
+    if (job.ta) {
+        p.a_row = 1;
+        p.a_col = m;
+    }
+    if (job.tb) {
+        p.b_row = 1;
+        p.b_col = depth;
+    }
+    job.k = k;
+    job.p = p;
+    job.work = work;
     snprintf(name, sizeof name, "%s %ldx%ldx%ld", names[layout], (long)m, (long)n, (long)depth);
-    x.name = name, x.job = &job, x.amount = 2.0 * (double)m * (double)n * (double)depth;
+    x.name = name;
+    x.job = &job;
+    x.amount = 2.0 * (double)m * (double)n * (double)depth;
     o = compete(&x, peers, count);
-    free_floats(a), free_floats(b), free_floats(c), free_floats(work);
+    free_floats(a);
+    free_floats(b);
+    free_floats(c);
+    free_floats(work);
     return o;
 }
 
@@ -451,11 +478,18 @@ static tfn_norm_args norm_of(const arrays *a, tfn_norm_kind kind)
     tfn_norm_args n;
     memset(&n, 0, sizeof n);
     n.kind = kind;
-    n.y = a->y, n.mean = a->mean, n.rstd = a->rstd;
-    n.x = a->x, n.gain = a->gain;
+    n.y = a->y;
+    n.mean = a->mean;
+    n.rstd = a->rstd;
+    n.x = a->x;
+    n.gain = a->gain;
     if (kind == TFN_NORM_LAYER) n.bias = a->bias;
-    n.dx = a->dx, n.dgain = a->dgain, n.dbias = a->dbias, n.dy = a->dy;
-    n.rows = a->rows, n.cols = a->cols;
+    n.dx = a->dx;
+    n.dgain = a->dgain;
+    n.dbias = a->dbias;
+    n.dy = a->dy;
+    n.rows = a->rows;
+    n.cols = a->cols;
     n.eps = 1e-5f;
     return n;
 }
@@ -546,7 +580,9 @@ static void bench_kernels(const tfn_kernels *k)
     const int count = torch_peers(peers);
     for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++)
         for (int s = 0; s < 2; s++) {
-            const ptrdiff_t rows = sizes[s][0], cols = sizes[s][1], n = rows * cols;
+            const ptrdiff_t rows = sizes[s][0];
+            const ptrdiff_t cols = sizes[s][1];
+            const ptrdiff_t n = rows * cols;
             float *all = random_floats(4*n + 6*1024, 5);
             kernel_job job = { { k, all, all + n, all + 2*n, all + 3*n, all + 4*n, all + 4*n + 1024,
                                  all + 4*n + 2048, all + 4*n + 3072, all + 4*n + 4096,
@@ -593,7 +629,9 @@ static void bench_attention(const tfn_kernels *k)
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int back = 0; back < 2; back++) {
-            const int t = shapes[i][1], h = shapes[i][2], d = shapes[i][3];
+            const int t = shapes[i][1];
+            const int h = shapes[i][2];
+            const int d = shapes[i][3];
             const ptrdiff_t n = (ptrdiff_t)shapes[i][0] * t * h * d;
             float *all = random_floats(8*n + 2*(ptrdiff_t)shapes[i][0]*h*t, 6);
             attention_job job;
@@ -601,23 +639,38 @@ static void bench_attention(const tfn_kernels *k)
                           GFLOPS, { 0 } };
             char name[64];
             memset(&job, 0, sizeof job);
-            job.k = k, job.backward = back != 0;
-            job.p.y = all, job.p.q = all + n, job.p.k = all + 2*n, job.p.v = all + 3*n;
-            job.p.dq = all + 4*n, job.p.dk = all + 5*n, job.p.dv = all + 6*n, job.p.dy = all + 7*n;
+            job.k = k;
+            job.backward = back != 0;
+            job.p.y = all;
+            job.p.q = all + n;
+            job.p.k = all + 2*n;
+            job.p.v = all + 3*n;
+            job.p.dq = all + 4*n;
+            job.p.dk = all + 5*n;
+            job.p.dv = all + 6*n;
+            job.p.dy = all + 7*n;
             job.p.stats = all + 8*n;
-            job.p.batch = shapes[i][0], job.p.tq = job.p.tk = t;
-            job.p.heads = job.p.kv_heads = h, job.p.head_size = d;
+            job.p.batch = shapes[i][0];
+            job.p.tq = job.p.tk = t;
+            job.p.heads = job.p.kv_heads = h;
+            job.p.head_size = d;
             job.p.q_ld = job.p.k_ld = job.p.v_ld = job.p.y_ld = (ptrdiff_t)h * d;
-            job.p.scale = 1 / sqrtf((float)d), job.p.causal = true;
+            job.p.scale = 1 / sqrtf((float)d);
+            job.p.causal = true;
             job.work = random_floats(k->attention_work(t, t, d) + 16, 7);
             snprintf(name, sizeof name, "%s B=%d T=%d h=%d D=%d", back ? "backward" : "forward",
                      shapes[i][0], t, h, d);
             c.name = name;
             c.amount = 2.0 * (back ? 5 : 2) * (double)n * (t + 1) / 2;
             run_attention(&job);
-            if (back) job.backward = false, run_attention(&job), job.backward = true;
+            if (back) {
+                job.backward = false;
+                run_attention(&job);
+                job.backward = true;
+            }
             if (wanted(name)) compete(&c, NULL, 0);
-            free_floats(all), free_floats(job.work);
+            free_floats(all);
+            free_floats(job.work);
         }
 }
 
@@ -638,7 +691,10 @@ static bool is_pair(const shape *s) { return !strcmp(s->name, "encdec"); }
 static bool parse_shape(shape *s, const char *text)
 {
     for (int i = 0; i < SHAPES; i++)
-        if (!strcmp(text, shapes[i].name)) return *s = shapes[i], true;
+        if (!strcmp(text, shapes[i].name)) {
+            *s = shapes[i];
+            return true;
+        }
     *s = shapes[0];
     snprintf(s->name, sizeof s->name, "%s", text);
     while (*text) {
@@ -646,7 +702,9 @@ static bool parse_shape(shape *s, const char *text)
         int *const values[] = { &s->layers, &s->width, &s->heads, &s->ffn, &s->time, &s->batch,
                                 &s->vocab };
         char key[8], end = 0;
-        int i = 0, value, length = 0;
+        int i = 0;
+        int length = 0;
+        int value;
         if (sscanf(text, "%7[^=]=%d%n", key, &value, &length) != 2 || value < 1) return false;
         while (i < 7 && strcmp(keys[i], key)) i++;
         if (i == 7) return false;
@@ -663,11 +721,22 @@ static tfn_model_desc desc_of(const shape *s, bool inference, int threads)
 {
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
-    if (is_pair(s)) d.arch = TFN_ARCH_ENCODER_DECODER, d.activation = TFN_ACTIVATION_RELU;
-    d.layers = s->layers, d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
-    d.context = s->time, d.batch = inference ? 1 : s->batch, d.vocab = s->vocab;
-    d.isa = option.isa, d.threads = threads, d.inference = inference;
-    d.schedule.lr = 1e-4f, d.decay = 0.1f;
+    if (is_pair(s)) {
+        d.arch = TFN_ARCH_ENCODER_DECODER;
+        d.activation = TFN_ACTIVATION_RELU;
+    }
+    d.layers = s->layers;
+    d.width = s->width;
+    d.heads = s->heads;
+    d.ffn = s->ffn;
+    d.context = s->time;
+    d.batch = inference ? 1 : s->batch;
+    d.vocab = s->vocab;
+    d.isa = option.isa;
+    d.threads = threads;
+    d.inference = inference;
+    d.schedule.lr = 1e-4f;
+    d.decay = 0.1f;
     return d;
 }
 static void make_model(tfn_model *m, const tfn_model_desc *d, const char *name)
@@ -681,8 +750,10 @@ static void make_model(tfn_model *m, const tfn_model_desc *d, const char *name)
 /* Of the matrix products of a step, attention without a mask counted whole. */
 static double step_operations(const shape *s)
 {
-    const double n = (double)s->batch * s->time, d = s->width;
-    const double linear = 2*n * (4*d*d + 2*d*s->ffn), attention = 4*n * s->time * d;
+    const double n = (double)s->batch * s->time;
+    const double d = s->width;
+    const double linear = 2*n * (4*d*d + 2*d*s->ffn);
+    const double attention = 4*n * s->time * d;
     const double cross = is_pair(s) ? 2*linear + 2*n * 4*d*d + 3*attention : linear + attention;
     return 3 * (s->layers * cross + 2*n * d * s->vocab);
 }
@@ -702,15 +773,26 @@ static void train_start(train_job *j, const shape *s, int threads)
     int32_t *tokens = (int32_t *)need(malloc((size_t)rows * 2 * sizeof *tokens));
     memset(j, 0, sizeof *j);
     make_model(&j->m, &d, s->name);
-    j->k = j->m.kernels, j->s = *s;
+    j->k = j->m.kernels;
+    j->s = *s;
     j->steps = step_operations(s) < 1e8 ? 20 : step_operations(s) < 1e10 ? 2 : 1;
     for (int32_t i = 0; i < 2*rows; i++)
         tokens[i] = (int32_t)(tfn_random_bits(tfn_key_make(1), (uint64_t)i) % (uint64_t)s->vocab);
-    j->batch.tokens = tokens, j->batch.targets = tokens + rows;
-    j->batch.batch = s->batch, j->batch.time = s->time;
-    if (is_pair(s)) j->batch.source = tokens, j->batch.source_time = s->time;
+    j->batch.tokens = tokens;
+    j->batch.targets = tokens + rows;
+    j->batch.batch = s->batch;
+    j->batch.time = s->time;
+    if (is_pair(s)) {
+        j->batch.source = tokens;
+        j->batch.source_time = s->time;
+    }
 }
-static void train_end(train_job *j) { free((void *)j->batch.tokens), tfn_model_free(&j->m); }
+
+static void train_end(train_job *j)
+{
+    free((void *)j->batch.tokens);
+    tfn_model_free(&j->m);
+}
 
 static double our_steps(void *p)
 {
@@ -804,7 +886,8 @@ static void bench_decode(const shape *list, int n)
         memset(&j, 0, sizeof j);
         j.s = list[i];
         if (large) j.s.time = 1100;
-        j.context = large ? 128 : list[i].time / 2, j.tokens = large ? 8 : list[i].time / 2;
+        j.context = large ? 128 : list[i].time / 2;
+        j.tokens = large ? 8 : list[i].time / 2;
         desc = desc_of(&j.s, true, option.threads);
         make_model(&m, &desc, j.s.name);
         scratch = tfn_model_scratch(&m.desc);
@@ -812,7 +895,8 @@ static void bench_decode(const shape *list, int n)
         size = tfn_decoder_size(&m, 1, large ? 1024 : j.context, mem, scratch);
         free(mem);
         mem = need(malloc(size));
-        j.k = m.kernels, j.memory = reading_of(4 * (size_t)weights);
+        j.k = m.kernels;
+        j.memory = reading_of(4 * (size_t)weights);
         if (tfn_decoder_init(&j.d, &m, 1, large ? 1024 : j.context, mem, size) != TFN_OK) exit(1);
         for (int f = 0; f < (large ? 4 : 1); f++) {
             contest c = { "decode", NULL, j.k->name, our_tokens, their_tokens, read_limit, &j,
@@ -825,11 +909,13 @@ static void bench_decode(const shape *list, int n)
             if (f) {
                 c.amount = 2.0 * prefills[f] * (weights - d * list[i].vocab) + 2 * d * list[i].vocab
                          + 4.0 * prefills[f] * prefills[f] * d * list[i].layers;
-                c.limit = fma_limit, c.unit = GFLOPS;
+                c.limit = fma_limit;
+                c.unit = GFLOPS;
             }
             compete(&c, peers, count);
         }
-        free(mem), free(j.memory.x);
+        free(mem);
+        free(j.memory.x);
         tfn_model_free(&m);
     }
 }
@@ -861,9 +947,13 @@ static void bench_threads(const shape *list, int n)
             spin.run = neighbour;
             neighbour_stops = false;
             if (busy) spin.started = tfn_thread_start(&spin);
-            our_steps(&one), our_steps(&more);
-            for (int r = 0; r < option.rounds; r++)
-                a[r] = our_steps(&one), b[r] = our_steps(&more), ratio[r] = a[r] / b[r];
+            our_steps(&one);
+            our_steps(&more);
+            for (int r = 0; r < option.rounds; r++) {
+                a[r] = our_steps(&one);
+                b[r] = our_steps(&more);
+                ratio[r] = a[r] / b[r];
+            }
             neighbour_stops = true;
             if (spin.started) tfn_thread_join(&spin);
             same = tfn_model_hash(&one.m) == tfn_model_hash(&more.m);
@@ -881,7 +971,8 @@ static void bench_threads(const shape *list, int n)
                        ratio[option.rounds / 4], same ? "same bits" : "BITS DIFFER");
             fflush(stdout);
         }
-        train_end(&one), train_end(&more);
+        train_end(&one);
+        train_end(&more);
     }
 }
 
@@ -933,7 +1024,10 @@ static void bench_growth(void)
             shape s = base;
             train_job j;
             double time[ROUNDS], tokens, operations;
-            if (t == 0) s.width = v, s.ffn = 4*v;
+            if (t == 0) {
+                s.width = v;
+                s.ffn = 4*v;
+            }
             if (t == 1) s.layers = v;
             if (t == 2) s.time = v;
             if (t == 3) s.batch = v;
@@ -987,15 +1081,18 @@ static data_file generated_text(size_t size)
     char *to, *end;
     int left = 0;
     memset(&x, 0, sizeof x);
-    x.name = "generated text", x.size = size;
-    to = x.bytes = (char *)need(malloc(size + 32)), end = to + size;
+    x.name = "generated text";
+    x.size = size;
+    to = x.bytes = (char *)need(malloc(size + 32));
+    end = to + size;
     for (uint64_t i = 0; to < end; i++) {
         uint64_t bits = tfn_random_bits(tfn_key_make(7), i);
         if (!left) left = 4 + (int)(bits % 27);
         to = put_word(to, (double)(bits >> 11) * (1.0 / 9007199254740992.0));
         *to++ = --left ? ' ' : '\n';
     }
-    end[-1] = '\n', *end = 0;
+    end[-1] = '\n';
+    *end = 0;
     return x;
 }
 
@@ -1036,7 +1133,9 @@ static void bench_bpe(bpe_job *j, const data_file *text)
         j->desc.words = text->size < INT32_MAX ? (int32_t)(text->size / 100) : INT32_MAX / 100;
     j->size = tfn_trainer_size(&j->desc);
     j->mem = need(malloc(j->size));
-    c.more.text = "minutes for 100 MB", c.more.key = "minutes_of_100_mb", c.more.times = true;
+    c.more.text = "minutes for 100 MB";
+    c.more.key = "minutes_of_100_mb";
+    c.more.times = true;
     c.more.amount = 1e8 / (double)text->size / 60;
     if (wanted(c.name)) compete(&c, NULL, 0);
     else our_merges(j);
@@ -1046,9 +1145,12 @@ static void bench_bpe(bpe_job *j, const data_file *text)
     tfn_tokenizer_init(&j->k, &source, j->own, tfn_tokenizer_size(&source));
     must_be_ok(text->name, &j->k.error);
     j->ids = (int32_t *)need(malloc(text->size * sizeof *j->ids));
-    c.name = "BPE encoding", c.ours = our_ids, c.more.text = NULL;
+    c.name = "BPE encoding";
+    c.ours = our_ids;
+    c.more.text = NULL;
     if (wanted(c.name)) compete(&c, NULL, 0);
-    free(j->mem), free(j->ids);
+    free(j->mem);
+    free(j->ids);
 }
 
 /* Each two lines are a pair. */
@@ -1056,8 +1158,10 @@ typedef struct line_pairs { const char **at; int64_t count; } line_pairs;
 static bool get_pair(data_item *item, void *user, int64_t i)
 {
     const char **at = ((const line_pairs *)user)->at + 2*i;
-    for (int k = 0; k < 2; k++)
-        item->text[k] = at[k], item->bytes[k] = (size_t)(at[k + 1] - at[k] - 1);
+    for (int k = 0; k < 2; k++) {
+        item->text[k] = at[k];
+        item->bytes[k] = (size_t)(at[k + 1] - at[k] - 1);
+    }
     return true;
 }
 static line_pairs pairs_of(const data_file *text)
@@ -1093,14 +1197,23 @@ static void bench_batches(const bpe_job *bpe)
     batching_job job;
     if (!wanted(c.name)) return;
     lines = pairs_of(bpe->text);
-    memset(&o, 0, sizeof o), memset(&b, 0, sizeof b), memset(&job, 0, sizeof job);
-    o.kind = DATA_PAIRS, o.tokenizer = &bpe->k, o.most = 256, b.tokens = 4096;
+    memset(&o, 0, sizeof o);
+    memset(&b, 0, sizeof b);
+    memset(&job, 0, sizeof job);
+    o.kind = DATA_PAIRS;
+    o.tokenizer = &bpe->k;
+    o.most = 256;
+    b.tokens = 4096;
     if (!data_set_init(&set, &o, get_pair, &lines, lines.count)) fail(bpe->text->name, set.error);
     if (!data_batches_init(&job.batches, &set, &b)) fail(bpe->text->name, job.batches.error);
-    c.job = &job, c.amount = (double)set.count;
-    c.more.text = "batches/s", c.more.key = "batches", c.more.amount = (double)job.batches.count;
+    c.job = &job;
+    c.amount = (double)set.count;
+    c.more.text = "batches/s";
+    c.more.key = "batches";
+    c.more.amount = (double)job.batches.count;
     compete(&c, NULL, 0);
-    data_batches_free(&job.batches), data_set_free(&set);
+    data_batches_free(&job.batches);
+    data_set_free(&set);
     free((void *)lines.at);
 }
 
@@ -1150,13 +1263,21 @@ static void beam_start(beam_job *j, const shape *s)
     tfn_model_desc d = desc_of(s, true, option.threads);
     tfn_generate_desc g;
     size_t scratch, size;
-    memset(j, 0, sizeof *j), memset(&g, 0, sizeof g);
-    d.arch = TFN_ARCH_ENCODER_DECODER, d.activation = TFN_ACTIVATION_RELU, d.untied = true,
-        d.batch = s->batch;
-    d.context = 2*BEAM_SOURCE + 2, d.source_context = BEAM_SOURCE;
+    memset(j, 0, sizeof *j);
+    memset(&g, 0, sizeof g);
+    d.arch = TFN_ARCH_ENCODER_DECODER;
+    d.activation = TFN_ACTIVATION_RELU;
+    d.untied = true;
+    d.batch = s->batch;
+    d.context = 2*BEAM_SOURCE + 2;
+    d.source_context = BEAM_SOURCE;
     make_model(&j->m, &d, s->name);
     beam_weights(&j->m);
-    g.sentences = s->batch, g.beam = BEAM, g.max_ratio = 2, g.max_tokens = 1, g.end = BEAM_END;
+    g.sentences = s->batch;
+    g.beam = BEAM;
+    g.max_ratio = 2;
+    g.max_tokens = 1;
+    g.end = BEAM_END;
     scratch = tfn_model_scratch(&j->m.desc);
     j->mem = need(malloc(scratch));
     size = tfn_generator_size(&j->m, &g, j->mem, scratch);
@@ -1172,13 +1293,17 @@ static void beam_start(beam_job *j, const shape *s)
             j->source[r * BEAM_SOURCE + i] = (int32_t)(tfn_random_bits(tfn_key_make(8),
                 (uint64_t)(r * BEAM_SOURCE + i)) % (uint64_t)s->vocab);
     }
-    j->batch.batch = s->batch, j->batch.source_time = BEAM_SOURCE;
-    j->batch.source = j->source, j->batch.source_lengths = j->lengths;
+    j->batch.batch = s->batch;
+    j->batch.source_time = BEAM_SOURCE;
+    j->batch.source = j->source;
+    j->batch.source_lengths = j->lengths;
 }
 static void beam_end(beam_job *j)
 {
     if (j->path[0]) remove(j->path);
-    free(j->mem), free(j->source), free(j->lengths);
+    free(j->mem);
+    free(j->source);
+    free(j->lengths);
     tfn_model_free(&j->m);
 }
 
@@ -1190,14 +1315,20 @@ static void beam_write(beam_job *j)
     tfn_file f;
     int32_t count = 0;
     while (tfn_model_param(&j->m, count, &p)) count++;
-    t = (tfn_tensor *)need(calloc((size_t)count + 2, sizeof *t)), last = t + count;
+    t = (tfn_tensor *)need(calloc((size_t)count + 2, sizeof *t));
+    last = t + count;
     for (int32_t i = 0; tfn_model_param(&j->m, i, &p); i++) {
         memcpy(t[i].name, p.name, sizeof p.name);
-        t[i].rank = 2, t[i].shape[0] = p.rows, t[i].shape[1] = p.cols, t[i].data = p.data;
+        t[i].rank = 2;
+        t[i].shape[0] = p.rows;
+        t[i].shape[1] = p.cols;
+        t[i].data = p.data;
     }
     for (int k = 0; k < 2; k++) {
         strcpy(last[k].name, k ? "lengths" : "source");
-        last[k].dtype = TFN_DTYPE_I32, last[k].rank = 2 - k, last[k].shape[0] = j->batch.batch;
+        last[k].dtype = TFN_DTYPE_I32;
+        last[k].rank = 2 - k;
+        last[k].shape[0] = j->batch.batch;
         last[k].shape[1 - k] = k ? j->batch.batch : BEAM_SOURCE;
         last[k].data = k ? j->lengths : j->source;
     }
@@ -1248,7 +1379,10 @@ static void bench_beam(const shape *s)
     our_beams(&j);
     for (int32_t r = 0; r < j.g.sentences; r++)
         c.more.amount += j.g.lengths[(ptrdiff_t)r * j.g.width];
-    c.name = name, c.isa = j.m.kernels->name, c.more.text = "tokens/s", c.more.key = "tokens";
+    c.name = name;
+    c.isa = j.m.kernels->name;
+    c.more.text = "tokens/s";
+    c.more.key = "tokens";
     compete(&c, peers, count);
     for (int p = 0; p < count; p++) {
         const int equal = beam_equal(&j, &peers[p]);
@@ -1390,10 +1524,17 @@ static void bench_denormals(const shape *s)
     for (int32_t i = 0; tfn_recipe_at(i); i++) {
         const char *name = tfn_recipe_at(i)->name;
         tfn_model_desc d = denormals_desc(name);
-        double kept = 0, flushed = 0, ratio = 0;
+        double kept = 0;
+        double flushed = 0;
+        double ratio = 0;
         if (!wanted(name)) continue;
         d.isa = option.isa;
-        if (s) d.layers = s->layers, d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
+        if (s) {
+            d.layers = s->layers;
+            d.width = s->width;
+            d.heads = s->heads;
+            d.ffn = s->ffn;
+        }
         if (!denormals_train(&d, denormals_updates(), 25)) continue;
         if (!option.counts) time_denormals(&d, &kept, &flushed, &ratio);
         print_denormals(name, &denormals.counts, kept, flushed, ratio);
@@ -1422,48 +1563,87 @@ static void find_script(const char *program)
              slash ? (int)(slash - program + 1) : 0, program);
 }
 
+/* What is measured: the bench's name, the models and the text for it. */
+typedef struct bench_arguments {
+    const char *name, *file;
+    shape       list[16];
+    int         count;
+    bool        given;              /* models were: else those of the table */
+} bench_arguments;
+
+static void read_arguments(bench_arguments *a, cli *c)
+{
+    const char *isa = NULL;
+    long threads = 1;
+    long rounds = 7;
+    if (!strcmp(a->name, "denormals")) rounds = 9;
+    option.peers = true;
+    while (cli_next(c)) {
+        const char *text = c->argv[c->at];
+        if (cli_text(c, "--isa", &isa) || cli_text(c, "--only", &option.only)) continue;
+        if (cli_number(c, "--threads", 1, TFN_THREADS_MAX, &threads)) continue;
+        if (cli_number(c, "--rounds", 1, ROUNDS, &rounds)) continue;
+        if (cli_is(c, "--json")) option.json = true;
+        else if (cli_is(c, "--no-peers")) option.peers = false;
+        else if (cli_is(c, "--counts")) option.counts = true;
+        else if (cli_is(c, "--quick")) {
+            option.quick = true;
+            rounds = 3;
+        } else if (a->count < 16 && parse_shape(&a->list[a->count], text)) a->count++;
+        else if (!strcmp(a->name, "data") && !a->file && text[0] != '-') a->file = text;
+        else cli_fail(c, "\"%s\" is no option and no model", text);
+    }
+    a->given = a->count > 0;
+    option.isa = tfn_isa_find(isa);
+    option.threads = (int)threads;
+    option.rounds = (int)rounds;
+}
+
+/* The models of the table; quick: the small ones. */
+static void add_shapes(bench_arguments *a)
+{
+    for (int i = 0; i < SHAPES; i++)
+        if (!option.quick || shapes[i].width < 384) a->list[a->count++] = shapes[i];
+}
+
+static int run_named(const bench_arguments *a)
+{
+    const char *name = a->name;
+    const tfn_kernels *k = tfn_kernels_for(option.isa);
+    if (!strcmp(name, "peak")) each_isa(bench_peak);
+    else if (!strcmp(name, "gemm")) bench_gemm(k);
+    else if (!strcmp(name, "kernels")) bench_kernels(k);
+    else if (!strcmp(name, "attention")) bench_attention(k);
+    else if (!strcmp(name, "train")) bench_train(a->list, a->count);
+    else if (!strcmp(name, "decode")) bench_decode(a->list, a->count);
+    else if (!strcmp(name, "threads")) bench_threads(a->list, a->count);
+    else if (!strcmp(name, "memory")) bench_memory(a->list, a->count);
+    else if (!strcmp(name, "growth")) bench_growth();
+    else if (!strcmp(name, "data")) bench_data(a->file, a->given ? a->list : beams + option.quick);
+    else if (!strcmp(name, "denormals")) bench_denormals(a->given ? a->list : NULL);
+    else if (!strcmp(name, "--help")) fputs(usage, stdout);
+    else {
+        fputs(usage, stderr);
+        return 2;
+    }
+    return 0;
+}
+
 static int run_bench(int argc, char **argv)
 {
+    static bench_arguments a;
     cli c = { "bench", NULL, 0, 1 };
-    const char *bench = argc > 1 ? argv[1] : "", *isa = NULL, *file = NULL;
-    long threads = 1, rounds = strcmp(bench, "denormals") ? 7 : 9;
-    shape list[16];
-    int n = 0;
-    bool given = false;
-    c.argv = argv, c.argc = argc;
-    option.peers = true;
-    while (argc > 1 && cli_next(&c)) {
-        if (cli_is(&c, "--json")) option.json = true;
-        else if (cli_is(&c, "--quick")) option.quick = true, rounds = 3;
-        else if (cli_is(&c, "--no-peers")) option.peers = false;
-        else if (cli_is(&c, "--counts")) option.counts = true;
-        else if (cli_text(&c, "--isa", &isa) || cli_text(&c, "--only", &option.only)
-                 || cli_number(&c, "--threads", 1, TFN_THREADS_MAX, &threads)
-                 || cli_number(&c, "--rounds", 1, ROUNDS, &rounds)) continue;
-        else if (n < 16 && parse_shape(&list[n], argv[c.at])) n++, given = true;
-        else if (!strcmp(bench, "data") && !file && argv[c.at][0] != '-') file = argv[c.at];
-        else cli_fail(&c, "\"%s\" is no option and no model", argv[c.at]);
-    }
-    for (int i = 0; !given && i < SHAPES; i++)
-        if (!option.quick || shapes[i].width < 384) list[n++] = shapes[i];
-    option.isa = tfn_isa_find(isa);
-    option.threads = (int)threads, option.rounds = (int)rounds;
+    c.argv = argv;
+    c.argc = argc;
+    a.name = argc > 1 ? argv[1] : "";
+    read_arguments(&a, &c);
+    if (!a.given) add_shapes(&a);
     find_script(argv[0]);
-    if (!tfn_kernels_for(option.isa)) return fprintf(stderr, "bench: this machine lacks it\n"), 1;
-    if (!strcmp(bench, "peak")) each_isa(bench_peak);
-    else if (!strcmp(bench, "gemm")) bench_gemm(tfn_kernels_for(option.isa));
-    else if (!strcmp(bench, "kernels")) bench_kernels(tfn_kernels_for(option.isa));
-    else if (!strcmp(bench, "attention")) bench_attention(tfn_kernels_for(option.isa));
-    else if (!strcmp(bench, "train")) bench_train(list, n);
-    else if (!strcmp(bench, "decode")) bench_decode(list, n);
-    else if (!strcmp(bench, "threads")) bench_threads(list, n);
-    else if (!strcmp(bench, "memory")) bench_memory(list, n);
-    else if (!strcmp(bench, "growth")) bench_growth();
-    else if (!strcmp(bench, "data")) bench_data(file, given ? list : beams + option.quick);
-    else if (!strcmp(bench, "denormals")) bench_denormals(given ? list : NULL);
-    else if (!strcmp(bench, "--help")) fputs(usage, stdout);
-    else return fputs(usage, stderr), 2;
-    return 0;
+    if (!tfn_kernels_for(option.isa)) {
+        fprintf(stderr, "bench: this machine lacks it\n");
+        return 1;
+    }
+    return run_named(&a);
 }
 
 int main(int argc, char **argv)

@@ -103,7 +103,8 @@ static figure_line *line_of(outcome *o, const char *x, const char *y, const char
 {
     figure_line *line = &o->fig.line[o->fig.lines];
     if (o->fig.lines == FIGURE_LINES) return line - 1;
-    o->fig.x = x, o->fig.y = y;
+    o->fig.x = x;
+    o->fig.y = y;
     o->fig.lines++;
     line->n = 0;
     snprintf(line->name, sizeof line->name, "%s", name);
@@ -112,7 +113,9 @@ static figure_line *line_of(outcome *o, const char *x, const char *y, const char
 static void point(figure_line *line, double x, double y, double spread)
 {
     if (line->n == FIGURE_POINTS) return;
-    line->x[line->n] = x, line->y[line->n] = y, line->spread[line->n++] = spread;
+    line->x[line->n] = x;
+    line->y[line->n] = y;
+    line->spread[line->n++] = spread;
 }
 
 /* -- settings -------------------------------------------------------------------------------- */
@@ -121,9 +124,15 @@ static lab_spec setting(lab_task kind, const char *recipe, int32_t layers)
 {
     lab_spec s;
     memset(&s, 0, sizeof s);
-    s.task = kind, s.recipe = recipe, s.layers = layers;
-    s.width = 32, s.heads = 2, s.ffn = 64, s.batch = 32;
-    s.beta1 = 0.9, s.beta2 = 0.98;
+    s.task = kind;
+    s.recipe = recipe;
+    s.layers = layers;
+    s.width = 32;
+    s.heads = 2;
+    s.ffn = 64;
+    s.batch = 32;
+    s.beta1 = 0.9;
+    s.beta2 = 0.98;
     s.optimizer = TFN_OPTIMIZER_ADAM;
     s.schedule = TFN_SCHEDULE_LINEAR;
     return s;
@@ -137,14 +146,18 @@ static lab_spec at_start(const char *recipe, int32_t layers)
 }
 static lab_spec wide(lab_spec s)
 {
-    s.width = 64, s.heads = 4, s.ffn = 128;
+    s.width = 64;
+    s.heads = 4;
+    s.ffn = 128;
     return s;
 }
 /* Xiong 2020, 3.3: one head of d channels, all matrices d x d. */
 static lab_spec theory(const char *recipe, int32_t layers)
 {
     lab_spec s = setting(LAB_DISTINCT, recipe, layers);
-    s.width = s.ffn = 128, s.heads = 1, s.batch = 8;
+    s.width = s.ffn = 128;
+    s.heads = 1;
+    s.batch = 8;
     s.init = "xavier";
     s.look = s.theory = true;
     return s;
@@ -154,7 +167,8 @@ static lab_spec training(const char *recipe, int32_t layers, double lr, int64_t 
 {
     lab_spec s = setting(LAB_REVERSE, recipe, layers);
     s.smoothing = 0.1;
-    s.lr = lr, s.warmup = warmup;
+    s.lr = lr;
+    s.warmup = warmup;
     s.steps = s.stop = steps;
     s.score = true;
     return s;
@@ -213,12 +227,16 @@ static void x1(lab *l, outcome *o)
     bool shown = true;
     for (int k = 0; k < 2; k++) {
         lab_spec s = theory(recipes[k], 12);
-        int inside = 0, all = 0;
+        int inside = 0;
+        int all = 0;
         double mean = 0;
         for (int32_t i = 0; i < 8 * 16; i++) mean += lab_over(l, s, "energies", i).mean / (8*16);
         for (int32_t i = 0; i < 8 * 16; i++) {
             lab_sample a = lab_over(l, s, "energies", i);
-            for (int32_t j = 0; j < a.n; j++) inside += a.v[j] <= 1.1 * mean, all++;
+            for (int32_t j = 0; j < a.n; j++) {
+                inside += a.v[j] <= 1.1 * mean;
+                all++;
+            }
         }
         say(o, "%s: %.3f of %d tokens at most 10 %% above the mean. ", recipes[k],
             (double)inside / all, all);
@@ -229,7 +247,8 @@ static void x1(lab *l, outcome *o)
 
 static void x2(lab *l, outcome *o)
 {
-    const int32_t d = 64, n = 20000;
+    const int32_t d = 64;
+    const int32_t n = 20000;
     const double sigma = 1.5;
     tfn_key key = tfn_key_make(2);
     double sum = 0, ratio;
@@ -261,7 +280,11 @@ static void x3(lab *l, outcome *o)
 {
     double e[LAB_DEEPEST], sum = 0, low = 1e9, high = 0;
     const int n = energies(l, o, "post", "enc_sum_energy", 1, e);
-    for (int i = 0; i < n; i++) sum += e[i] / n, low = fmin(low, e[i]), high = fmax(high, e[i]);
+    for (int i = 0; i < n; i++) {
+        sum += e[i] / n;
+        low = fmin(low, e[i]);
+        high = fmax(high, e[i]);
+    }
     say(o, "mean %.3f, layers from %.3f to %.3f (theory 1.5). ", sum, low, high);
     judge(o, fabs(sum - 1.5) < 0.1 && low > 1.3 && high < 1.7, false);
 }
@@ -269,7 +292,10 @@ static void x4(lab *l, outcome *o)
 {
     double e[LAB_DEEPEST], low = 1e9, high = 0;
     const int n = energies(l, o, "post", "enc_sum_energy", 0, e);
-    for (int i = 0; i < n; i++) low = fmin(low, e[i]), high = fmax(high, e[i]);
+    for (int i = 0; i < n; i++) {
+        low = fmin(low, e[i]);
+        high = fmax(high, e[i]);
+    }
     say(o, "layers from %.3f to %.3f (theory [1, 2]). ", low, high);
     judge(o, low >= 1 && high <= 2.02, false);
 }
@@ -298,10 +324,15 @@ static double jacobian(const float *x, int32_t d)
     double size = 0;
     memset(&p, 0, sizeof p);
     p.kind = TFN_NORM_LAYER;
-    p.x = x, p.y = y, p.mean = &mean, p.rstd = &rate;
-    p.rows = 1, p.cols = d;
+    p.x = x;
+    p.y = y;
+    p.mean = &mean;
+    p.rstd = &rate;
+    p.rows = 1;
+    p.cols = d;
     p.eps = 1e-12f;
-    p.dy = v, p.dx = u;
+    p.dy = v;
+    p.dx = u;
     tfn_kernels_for(TFN_ISA_BEST)->norm_forward(&p);
     for (int32_t i = 0; i < d; i++) v[i] = (float)tfn_random_normal(tfn_key_make(6), (uint64_t)i);
     for (int k = 0; k < 200; k++) {
@@ -316,7 +347,8 @@ static double jacobian(const float *x, int32_t d)
 static void x6(lab *l, outcome *o)
 {
     static const int32_t widths[] = { 16, 64, 256 };
-    double low = 1e9, high = 0;
+    double low = 1e9;
+    double high = 0;
     figure_line *line = line_of(o, "width d", "|J|_2 |x| / sqrt(d)", "LayerNorm");
     (void)l;
     for (int k = 0; k < 3; k++) {
@@ -331,7 +363,8 @@ static void x6(lab *l, outcome *o)
                 sum += (double)x[c] * (double)x[c];
             }
             value = jacobian(x, widths[k]) * sqrt(sum / widths[k]);
-            low = fmin(low, value), high = fmax(high, value);
+            low = fmin(low, value);
+            high = fmax(high, value);
             sample.v[i] = value;
         }
         lab_sum_up(&sample);
@@ -371,14 +404,16 @@ static double depth_power(lab *l, outcome *o, const char *recipe, int32_t first)
     o->fig.log_x = o->fig.log_y = true;
     for (int i = 0; i < DEPTHS; i++) {
         lab_sample a = lab_over(l, wide(at_start(recipe, depths[i])), "dec_w2_gradient", -1);
-        x[i] = lab_layers(l, depths[i]), y[i] = a.mean;
+        x[i] = lab_layers(l, depths[i]);
+        y[i] = a.mean;
         point(line, x[i], y[i], a.sd);
     }
     return lab_power(DEPTHS - first, x + first, y + first);
 }
 static void x8(lab *l, outcome *o)
 {
-    double post = depth_power(l, o, "post", 0), pre = depth_power(l, o, "pre", 0);
+    double post = depth_power(l, o, "post", 0);
+    double pre = depth_power(l, o, "pre", 0);
     say(o, "gradient of the last W2 ~ L^b, L = 2..18: Post-LN b = %.2f+-%.2f (theory 0), Pre-LN b "
         "= %.2f+-%.2f (theory -0.5). ", post,
         deviation_of(l, l->init_seeds, depth_power, "post", 0), pre,
@@ -391,10 +426,14 @@ static void x9(lab *l, outcome *o)
     const double limit = 2 * log(100.0 * 128);
     bool shown = true;
     for (int k = 0; k < 2; k++) {
-        int inside = 0, all = 0;
+        int inside = 0;
+        int all = 0;
         for (int32_t i = 0; i < 8 * 16; i++) {
             lab_sample a = lab_over(l, theory(recipes[k], 12), "hidden_max", i);
-            for (int32_t j = 0; j < a.n; j++) inside += a.v[j] <= limit, all++;
+            for (int32_t j = 0; j < a.n; j++) {
+                inside += a.v[j] <= limit;
+                all++;
+            }
         }
         say(o, "%s: %.4f of %d tokens within the bound. ", recipes[k], (double)inside / all, all);
         shown = shown && inside >= 0.99 * all;
@@ -426,7 +465,8 @@ static double jacobian_power(lab *l, outcome *o, const char *recipe, int32_t lay
     figure_line *line = line_of(o, "layer", "Jacobian of the norm, 1/deviation", recipe);
     for (int i = 0; i < n; i++) {
         lab_sample a = lab_over(l, theory(recipe, layers), "enc_jacobian", 2*i);
-        x[i] = i + 1, y[i] = a.mean;
+        x[i] = i + 1;
+        y[i] = a.mean;
         point(line, x[i], y[i], a.sd);
     }
     return lab_power(n - 1, x + 1, y + 1);
@@ -444,7 +484,8 @@ static void x14(lab *l, outcome *o)
     static const char *const recipes[] = { "post", "pre" };
     const int n = lab_layers(l, 6);
     for (int k = 0; k < 2; k++) {
-        lab_spec s = at_start(recipes[k], 6), t = training(recipes[k], 6, 4e-3, 200, 600);
+        lab_spec s = at_start(recipes[k], 6);
+        lab_spec t = training(recipes[k], 6, 4e-3, 200, 600);
         t.stop = 200;
         t.look = true;
         first[k] = lab_over(l, s, "dec_w2_gradient", 0).mean;
@@ -467,7 +508,8 @@ static void x14(lab *l, outcome *o)
 }
 static void x15(lab *l, outcome *o)
 {
-    double post = depth_power(l, o, "post", 2), pre = depth_power(l, o, "pre", 2);
+    double post = depth_power(l, o, "post", 2);
+    double pre = depth_power(l, o, "pre", 2);
     say(o, "gradient of the last W2 ~ L^b, L = 6..18: Post-LN b = %.2f+-%.2f, Pre-LN b = "
         "%.2f+-%.2f. ", post, deviation_of(l, l->init_seeds, depth_power, "post", 2), pre,
         deviation_of(l, l->init_seeds, depth_power, "pre", 2));
@@ -482,14 +524,16 @@ static double width_power(lab *l, outcome *o, const char *recipe, int32_t layers
         lab_spec s = theory(recipe, layers);
         s.width = s.ffn = 16 << i;
         lab_sample a = lab_over(l, s, "enc_w2_gradient", -1);
-        x[i] = lab_width(l, 16 << i), y[i] = a.mean;
+        x[i] = lab_width(l, 16 << i);
+        y[i] = a.mean;
         point(line, x[i], y[i], a.sd);
     }
     return lab_power(4, x, y);
 }
 static void x22(lab *l, outcome *o)
 {
-    double post = width_power(l, o, "post", 6), pre = width_power(l, o, "pre", 6);
+    double post = width_power(l, o, "post", 6);
+    double pre = width_power(l, o, "pre", 6);
     say(o, "gradient of the last W2 ~ d^b, d = 16..128: Post-LN b = %.2f+-%.2f, Pre-LN b = "
         "%.2f+-%.2f (the bound is d sqrt(ln d), about 1.1). ", post,
         deviation_of(l, l->init_seeds, width_power, "post", 6), pre,
@@ -499,9 +543,12 @@ static void x22(lab *l, outcome *o)
 static void x23(lab *l, outcome *o)
 {
     enum { D = 64, N = 20000 };
-    const double bound_of_y = 3, eps = 0.5;
-    int below = 0, above = 0;
-    double mean = 0, tail = exp(-D * eps*eps / 8);
+    const double bound_of_y = 3;
+    const double eps = 0.5;
+    int below = 0;
+    int above = 0;
+    double mean = 0;
+    double tail = exp(-D * eps*eps / 8);
     (void)l;
     for (int i = 0; i < N; i++) {
         double z = 0, y;
@@ -547,12 +594,17 @@ static void x12_anchors(lab *l, outcome *o)
 }
 static void x12(lab *l, outcome *o)
 {
-    bool shown = true, opposite = false;
+    bool shown = true;
+    bool opposite = false;
     for (int k = 0; k < 2; k++) {
         lab_spec without = training("post", 4, 8e-3, 1, 500);
         lab_spec with = training("post", 4, 8e-3, 200, 500);
-        if (k) without = by_sgd(without), with = by_sgd(with);
-        lab_sample a = lab_over(l, without, "bleu", 0), b = lab_over(l, with, "bleu", 0);
+        if (k) {
+            without = by_sgd(without);
+            with = by_sgd(with);
+        }
+        lab_sample a = lab_over(l, without, "bleu", 0);
+        lab_sample b = lab_over(l, with, "bleu", 0);
         say(o, "%s: BLEU without warm-up %.1f+-%.1f, with %.1f+-%.1f, %d seeds. ",
             k ? "SGD" : "Adam", a.mean, a.sd, b.mean, b.sd, a.n);
         draw_loss(l, o, without, k ? "SGD, no warm-up" : "Adam, no warm-up");
@@ -587,14 +639,18 @@ static void x13(lab *l, outcome *o)
 static void x17(lab *l, outcome *o)
 {
     static const double rates[] = { 6e-3, 8e-3 };
-    bool shown = true, opposite = false;
+    bool shown = true;
+    bool opposite = false;
     for (int k = 0; k < 2; k++) {
-        lab_spec post = training("post", 4, rates[k], 1, 500), warm, pre = post;
+        lab_spec post = training("post", 4, rates[k], 1, 500);
+        lab_spec pre = post;
+        lab_spec warm;
         post.task = pre.task = LAB_GRAMMAR;
         warm = post;
         warm.warmup = 200;
         pre.recipe = "pre";
-        lab_sample a = lab_over(l, post, "bleu", 0), b = lab_over(l, warm, "bleu", 0);
+        lab_sample a = lab_over(l, post, "bleu", 0);
+        lab_sample b = lab_over(l, warm, "bleu", 0);
         lab_sample c = lab_over(l, pre, "bleu", 0);
         draw_loss(l, o, post, k ? "8e-3, post, no warm-up" : "6e-3, post, no warm-up");
         draw_loss(l, o, warm, k ? "8e-3, post, warm-up" : "6e-3, post, warm-up");
@@ -615,14 +671,20 @@ static double reaches(lab *l, lab_spec s, double limit)
 }
 static void x16(lab *l, outcome *o)
 {
-    lab_spec pre = training("pre", 4, 8e-3, 1, 500), post = training("post", 4, 8e-3, 200, 500);
-    lab_spec adam = training("post", 6, 4e-3, 1, 600), radam = adam, shorter;
+    lab_spec pre = training("pre", 4, 8e-3, 1, 500);
+    lab_spec post = training("post", 4, 8e-3, 200, 500);
+    lab_spec adam = training("post", 6, 4e-3, 1, 600);
+    lab_spec radam = adam;
+    lab_spec shorter;
     radam.optimizer = TFN_OPTIMIZER_RADAM;
     shorter = radam;                    /* at beta2 0.98 its own warm-up is 100 updates, not 400 */
     adam.beta2 = radam.beta2 = 0.995;
-    lab_sample a = lab_over(l, pre, "bleu", 0), b = lab_over(l, post, "bleu", 0);
-    lab_sample c = lab_over(l, adam, "bleu", 0), d = lab_over(l, radam, "bleu", 0);
-    double fast = reaches(l, pre, 0.2), slow = reaches(l, post, 0.2);
+    lab_sample a = lab_over(l, pre, "bleu", 0);
+    lab_sample b = lab_over(l, post, "bleu", 0);
+    lab_sample c = lab_over(l, adam, "bleu", 0);
+    lab_sample d = lab_over(l, radam, "bleu", 0);
+    double fast = reaches(l, pre, 0.2);
+    double slow = reaches(l, post, 0.2);
     draw_loss(l, o, pre, "pre, no warm-up");
     draw_loss(l, o, post, "post, warm-up");
     draw_loss(l, o, adam, "post, Adam, no warm-up");
@@ -636,10 +698,12 @@ static void x16(lab *l, outcome *o)
 }
 static void x20(lab *l, outcome *o)
 {
-    lab_spec small = training("post", 6, 5e-4, 1, 600), large = training("post", 6, 4e-3, 1, 600);
+    lab_spec small = training("post", 6, 5e-4, 1, 600);
+    lab_spec large = training("post", 6, 4e-3, 1, 600);
     lab_spec best = training("post", 6, 4e-3, 200, 600);
     small.schedule = TFN_SCHEDULE_CONSTANT;
-    lab_sample a = lab_over(l, small, "nll", 0), b = lab_over(l, large, "nll", 0);
+    lab_sample a = lab_over(l, small, "nll", 0);
+    lab_sample b = lab_over(l, large, "nll", 0);
     lab_sample c = lab_over(l, best, "nll", 0);
     draw_loss(l, o, small, "5e-4, constant");
     draw_loss(l, o, large, "4e-3, no warm-up");
@@ -664,10 +728,12 @@ static lab_spec masked(const char *recipe, double lr, int64_t warmup)
 }
 static void x18(lab *l, outcome *o)
 {
-    lab_spec post = masked("post", 1e-3, 100), pre = masked("pre", 3e-3, 1);
+    lab_spec post = masked("post", 1e-3, 100);
+    lab_spec pre = masked("pre", 3e-3, 1);
     lab_spec high = masked("post", 3e-3, 100);
     high.tune = 0;
-    lab_sample a = lab_over(l, post, "nll", 0), b = lab_over(l, pre, "nll", 0);
+    lab_sample a = lab_over(l, post, "nll", 0);
+    lab_sample b = lab_over(l, pre, "nll", 0);
     lab_sample c = lab_over(l, high, "nll", 0);
     int sooner = 0;
     double mean = 0;
@@ -740,7 +806,8 @@ static void a1(lab *l, outcome *o)
 static void a2(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre" };
-    const int n = 2 * lab_layers(l, 18), shrink = 3;
+    const int n = 2 * lab_layers(l, 18);
+    const int shrink = 3;
     bool shown = true;
     for (int k = 0; k < 2; k++) {
         double g[2 * LAB_DEEPEST];
@@ -760,7 +827,10 @@ static double least_relative(lab *l, outcome *o, const char *recipe, const char 
 {
     double g[3 * LAB_DEEPEST], low = 1e9, high = 0;
     means(l, (lab_spec[]){ at_start(recipe, 18) }, list, n, g, NULL);
-    for (int i = 0; i < n; i++) low = fmin(low, g[i]), high = fmax(high, g[i]);
+    for (int i = 0; i < n; i++) {
+        low = fmin(low, g[i]);
+        high = fmax(high, g[i]);
+    }
     figure_line *line = line_of(o, "sub-layer", "relative gradient norm", name);
     o->fig.log_y = true;
     for (int i = 0; i < n; i++) point(line, i + 1, g[i] / high, 0);
@@ -806,8 +876,11 @@ static void a4(lab *l, outcome *o)
 }
 static void a5(lab *l, outcome *o)
 {
-    lab_spec hybrid = deep("post"), start = at_start("post", 12);
-    lab_sample a = lab_over(l, deep("post"), "bleu", 0), b, c = lab_over(l, deep("pre"), "bleu", 0);
+    lab_spec hybrid = deep("post");
+    lab_spec start = at_start("post", 12);
+    lab_sample a = lab_over(l, deep("post"), "bleu", 0);
+    lab_sample c = lab_over(l, deep("pre"), "bleu", 0);
+    lab_sample b;
     hybrid.decoder = start.decoder = "pre";
     b = lab_over(l, hybrid, "bleu", 0);
     double low = lab_over(l, at_start("post", 12), "dec_output_gradient", 0).mean
@@ -844,7 +917,9 @@ static void shifts(lab *l, outcome *o, const char *recipe, bool step, lab_fit *l
     figure_line *line = line_of(o, "sub-layers N", "|F - F*|^2 a token", recipe);
     for (int i = 0; i < SHIFT_DEPTHS; i++) {
         lab_sample a = lab_over(l, moved(recipe, shift_depths[i], step), "shift", 0);
-        n[i] = 2 * lab_layers(l, shift_depths[i]), log_n[i] = log(n[i]), y[i] = a.mean;
+        n[i] = 2 * lab_layers(l, shift_depths[i]);
+        log_n[i] = log(n[i]);
+        y[i] = a.mean;
         point(line, n[i], a.mean, a.sd);
         *sd = a.sd;
     }
@@ -929,7 +1004,8 @@ static void a8(lab *l, outcome *o)
 }
 static void a9(lab *l, outcome *o)
 {
-    double post = diagonal_power(l, o, "post", 18), pre = diagonal_power(l, o, "pre", 18);
+    double post = diagonal_power(l, o, "post", 18);
+    double pre = diagonal_power(l, o, "pre", 18);
     say(o, "beta_ii^2 ~ i^b, sub-layers from 3 on: Post-LN b = %.2f+-%.2f (theory 0), Pre-LN b = "
         "%.2f+-%.2f (theory -1). ", post,
         deviation_of(l, l->init_seeds, diagonal_power, "post", 18), pre,
@@ -940,7 +1016,8 @@ static void a10(lab *l, outcome *o)
 {
     const int32_t n = 2 * lab_layers(l, 6);
     lab_spec s = wide(at_start("post", 6));
-    double wrong = 0, sums = 0;
+    double wrong = 0;
+    double sums = 0;
     for (int32_t i = 0; i < n; i++) {
         double sum = 0;
         for (int32_t j = 0; j <= n; j++) {
@@ -964,7 +1041,8 @@ static void a10(lab *l, outcome *o)
 static void draw_beta(lab *l, outcome *o, lab_spec s, int32_t n, const char *name)
 {
     if (n >= FIGURE_MATRIX) return;
-    o->fig.x = "part j, 1: the embedding", o->fig.y = "sub-layer i";
+    o->fig.x = "part j, 1: the embedding";
+    o->fig.y = "sub-layer i";
     o->fig.matrix = n + 1;
     for (int32_t i = 0; i < n * (n + 1); i++)
         o->fig.cells[i] = lab_over(l, s, "enc_beta", i).mean;
@@ -1057,7 +1135,8 @@ static void a14(lab *l, outcome *o)
                              what[w]);
                     lab_sample a = lab_over(l, s, list, i);
                     point(line, k*n + i + 1, a.mean, a.sd);
-                    low[w] = fmin(low[w], a.mean), high[w] = fmax(high[w], a.mean);
+                    low[w] = fmin(low[w], a.mean);
+                    high[w] = fmax(high[w], a.mean);
                     if (!w) sum[k] += a.mean;
                 }
         }
@@ -1070,13 +1149,15 @@ static void a14(lab *l, outcome *o)
 static void a15(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "admin" };
-    double low = 1e9, high = 0;
+    double low = 1e9;
+    double high = 0;
     for (int k = 0; k < 3; k++) {
         lab_spec s = training(recipes[k], 4, 4e-3, 100, 500);
         lab_sample a = lab_over(l, s, "nll", 0);
         draw_loss(l, o, s, recipes[k]);
         say(o, "%s %.3f+-%.3f; ", recipes[k], a.mean, a.sd);
-        low = fmin(low, a.mean), high = fmax(high, a.mean);
+        low = fmin(low, a.mean);
+        high = fmax(high, a.mean);
     }
     judge(o, high - low < 0.05, false);
 }
@@ -1084,8 +1165,11 @@ static void a15(lab *l, outcome *o)
 static lab_spec giant(const char *recipe, int32_t layers, int32_t decoder_layers)
 {
     lab_spec s = deep(recipe);
-    s.layers = layers, s.decoder_layers = decoder_layers;
-    s.width = 16, s.heads = 1, s.ffn = 32;
+    s.layers = layers;
+    s.decoder_layers = decoder_layers;
+    s.width = 16;
+    s.heads = 1;
+    s.ffn = 32;
     return s;
 }
 typedef struct two_depths { lab_sample six[3], twelve[3]; } two_depths;
@@ -1157,7 +1241,8 @@ static void a18(lab *l, outcome *o)
 static void a19(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "rezero", "fixup", "looklinear" };
-    bool shown = true, none = true;
+    bool shown = true;
+    bool none = true;
     for (int k = 0; k < 3; k++) {
         lab_spec s = training(recipes[k], 18, 2e-3, 100, 400);
         s.half = true;
@@ -1172,9 +1257,11 @@ static void a19(lab *l, outcome *o)
 }
 static void a20(lab *l, outcome *o)
 {
-    lab_spec rezero = training("rezero", 6, 2e-3, 100, 400), both = rezero;
+    lab_spec rezero = training("rezero", 6, 2e-3, 100, 400);
+    lab_spec both = rezero;
     both.recipe = "rezero-post";
-    lab_sample a = lab_over(l, rezero, "nll", 0), b = lab_over(l, both, "nll", 0);
+    lab_sample a = lab_over(l, rezero, "nll", 0);
+    lab_sample b = lab_over(l, both, "nll", 0);
     draw_loss(l, o, rezero, "rezero");
     draw_loss(l, o, both, "rezero-post");
     say(o, "loss: ReZero %.3f+-%.3f, with Post-LN %.3f+-%.3f. ", a.mean, a.sd, b.mean, b.sd);
@@ -1224,8 +1311,10 @@ static void a25(lab *l, outcome *o)
 }
 static void a23(lab *l, outcome *o)
 {
-    lab_spec learned = deep("admin"), direct = deep("admin-direct");
-    lab_sample a = lab_over(l, learned, "nll", 0), b = lab_over(l, direct, "nll", 0);
+    lab_spec learned = deep("admin");
+    lab_spec direct = deep("admin-direct");
+    lab_sample a = lab_over(l, learned, "nll", 0);
+    lab_sample b = lab_over(l, direct, "nll", 0);
     draw_loss(l, o, learned, "omega");
     draw_loss(l, o, direct, "rescaled weights");
     say(o, "loss: omega %.3f+-%.3f, rescaled weights %.3f+-%.3f. ", a.mean, a.sd, b.mean, b.sd);
@@ -1242,7 +1331,8 @@ static void a24(lab *l, outcome *o)
         s.noise = 1e-4;
         s.stop = stops[i];
         lab_sample a = lab_over(l, s, "shift", 0);
-        v[i] = a.mean, sd[i] = a.sd;
+        v[i] = a.mean;
+        sd[i] = a.sd;
         point(line, (double)stops[i], a.mean, a.sd);
     }
     say(o, "Post-LN with warm-up, weights moved by 1e-4: %.3g+-%.2g at the start, %.3g+-%.2g, "
@@ -1257,7 +1347,8 @@ static void a26(lab *l, outcome *o)
     for (int k = 0; k < 4; k++) {
         lab_spec half = deep(recipes[k]);
         half.half = true;
-        lab_sample a = lab_over(l, deep(recipes[k]), "nll", 0), b = lab_over(l, half, "nll", 0);
+        lab_sample a = lab_over(l, deep(recipes[k]), "nll", 0);
+        lab_sample b = lab_over(l, half, "nll", 0);
         loss[k] = b.mean - a.mean;
         draw_loss(l, o, half, recipes[k]);
         for (int32_t i = 0; i < a.n; i++) a.v[i] = b.v[i] - a.v[i];
@@ -1273,7 +1364,8 @@ static void a26(lab *l, outcome *o)
 static void b1(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "post", "pre", "b2t" };
-    lab_sample a = lab_over(l, deep("post"), "bleu", 0), b = lab_over(l, deep("pre"), "bleu", 0);
+    lab_sample a = lab_over(l, deep("post"), "bleu", 0);
+    lab_sample b = lab_over(l, deep("pre"), "bleu", 0);
     lab_sample c = lab_over(l, deep("b2t"), "bleu", 0);
     say(o, "BLEU of 12 + 12 layers: ");
     draw_bleu(l, o, recipes, 3, true);
@@ -1285,7 +1377,8 @@ enum { B2_D = 12 };
 typedef double b2_matrix[B2_D][B2_D];
 static void b2_norm(double *y, const double *x, b2_matrix j)
 {
-    double mean = 0, square = 0;
+    double mean = 0;
+    double square = 0;
     for (int i = 0; i < B2_D; i++) mean += x[i] / B2_D;
     for (int i = 0; i < B2_D; i++) square += (x[i] - mean) * (x[i] - mean) / B2_D;
     for (int i = 0; i < B2_D; i++) y[i] = (x[i] - mean) / sqrt(square);
@@ -1303,7 +1396,10 @@ static void b2_branch(double *y, const double *x, const b2_matrix w[2], b2_matri
     }
     for (int i = 0; i < B2_D; i++) {
         y[i] = 0;
-        for (int k = 0; k < B2_D; k++) y[i] += w[1][i][k] * h[k], j[i][k] = 0;
+        for (int k = 0; k < B2_D; k++) {
+            y[i] += w[1][i][k] * h[k];
+            j[i][k] = 0;
+        }
         for (int m = 0; m < B2_D; m++)
             for (int k = 0; k < B2_D; k++)
                 j[i][k] += w[1][i][m] * (1 - h[m]*h[m]) * w[0][m][k];
@@ -1345,8 +1441,10 @@ static void b2(lab *l, outcome *o)
             b2_sublayer(high, x, (const b2_matrix *)w, post, j);
             for (int k = 0; k < B2_D; k++) {            /* central differences */
                 const double kept = x[k];
-                x[k] = kept + step, b2_sublayer(high, x, (const b2_matrix *)w, post, ignored);
-                x[k] = kept - step, b2_sublayer(low, x, (const b2_matrix *)w, post, ignored);
+                x[k] = kept + step;
+                b2_sublayer(high, x, (const b2_matrix *)w, post, ignored);
+                x[k] = kept - step;
+                b2_sublayer(low, x, (const b2_matrix *)w, post, ignored);
                 x[k] = kept;
                 for (int i = 0; i < B2_D; i++)
                     wrong[post] = fmax(wrong[post], fabs((high[i] - low[i]) / (2*step) - j[i][k]));
@@ -1500,10 +1598,12 @@ static void b10(lab *l, outcome *o)
     static const char *const recipes[] = { "post", "pre", "b2t" };
     lab_sample wer[2][3];
     for (int k = 0; k < 3; k++) {
-        lab_spec six = training(recipes[k], 6, 3e-3, 200, 600), s = deep(recipes[k]);
+        lab_spec six = training(recipes[k], 6, 3e-3, 200, 600);
+        lab_spec s = deep(recipes[k]);
         six.task = s.task = LAB_SPEECH;
         s.decoder_layers = 6;
-        wer[0][k] = lab_over(l, six, "wer", 0), wer[1][k] = lab_over(l, s, "wer", 0);
+        wer[0][k] = lab_over(l, six, "wer", 0);
+        wer[1][k] = lab_over(l, s, "wer", 0);
         draw_loss(l, o, s, recipes[k]);
         say(o, "%s: WER of 6 + 6 layers %.1f+-%.1f %%, of 12 + 6 %.1f+-%.1f %%. ", recipes[k],
             wer[0][k].mean, wer[0][k].sd, wer[1][k].mean, wer[1][k].sd);
@@ -1516,7 +1616,8 @@ static void b12(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "dlcl", "t-fixup", "deepnorm", "admin", "b2t" };
     double rouge[5];
-    bool best = true, worst = true;
+    bool best = true;
+    bool worst = true;
     for (int k = 0; k < 5; k++) {
         lab_spec s = deep(recipes[k]);
         s.task = LAB_HEADLINE;
@@ -1535,7 +1636,8 @@ static void b11(lab *l, outcome *o)
 {
     static const char *const recipes[] = { "dlcl", "t-fixup", "deepnorm", "admin", "b2t" };
     double nll[5];
-    bool trains = true, best = true;
+    bool trains = true;
+    bool best = true;
     say(o, "BLEU of 12 + 12 layers: ");
     draw_bleu(l, o, recipes, 5, true);
     say(o, "loss: ");
@@ -1552,8 +1654,10 @@ static void b11(lab *l, outcome *o)
 }
 static void b13(lab *l, outcome *o)
 {
-    lab_spec bare = deep("b2t-no-norm"), normed = deep("b2t");
-    lab_sample a = lab_over(l, bare, "bleu", 0), b = lab_over(l, normed, "bleu", 0);
+    lab_spec bare = deep("b2t-no-norm");
+    lab_spec normed = deep("b2t");
+    lab_sample a = lab_over(l, bare, "bleu", 0);
+    lab_sample b = lab_over(l, normed, "bleu", 0);
     draw_loss(l, o, bare, "without norms");
     draw_loss(l, o, normed, "b2t");
     say_sample(o, "BLEU of 12 + 12 layers: without norms ", 1, a);
@@ -1572,20 +1676,26 @@ static void b14(lab *l, outcome *o)
         tfn_place p;
         memset(&p, 0, sizeof p);
         p.kind = TFN_SUBLAYER_FFN;
-        p.layer = 1, p.depth = p.encoder_depth = p.decoder_depth = n;
+        p.layer = 1;
+        p.depth = p.encoder_depth = p.decoder_depth = n;
         p.width = 512;
         double alpha = (double)tfn_topology_join(t, &p).extra.value;
         point(line, n, alpha, 0);
-        if (alpha > largest) largest = alpha, at = n;
+        if (alpha > largest) {
+            largest = alpha;
+            at = n;
+        }
     }
     say(o, "the library's row: alpha is largest, %.3f, at N = %d. ", largest, (int)at);
     judge(o, at == 9 && fabs(largest - 0.719) < 1e-3, false);
 }
 static void b15(lab *l, outcome *o)
 {
-    lab_spec skip = training("b2t-skip-last", 6, 2e-3, 100, 400), plain = skip;
+    lab_spec skip = training("b2t-skip-last", 6, 2e-3, 100, 400);
+    lab_spec plain = skip;
     plain.recipe = "b2t";
-    lab_sample a = lab_over(l, skip, "nll", 0), b = lab_over(l, plain, "nll", 0);
+    lab_sample a = lab_over(l, skip, "nll", 0);
+    lab_sample b = lab_over(l, plain, "nll", 0);
     draw_loss(l, o, skip, "b2t-skip-last");
     draw_loss(l, o, plain, "b2t");
     say(o, "loss of 6 + 6 layers: skipping the last norm %.3f+-%.3f, B2T %.3f+-%.3f. ", a.mean,
@@ -1601,7 +1711,9 @@ static bool cost_of(lab *l, const char *recipe, int32_t layers, int32_t *nodes, 
     tfn_model_desc d = lab_desc(&s, false);
     tfn_model m;
     bool ok = tfn_model_new(&m, &d, NULL) == TFN_OK;
-    *nodes = m.train.count, *params = m.param_floats, *work = m.train.work;
+    *nodes = m.train.count;
+    *params = m.param_floats;
+    *work = m.train.work;
     tfn_model_free(&m);
     return ok;
 }
@@ -1627,9 +1739,11 @@ static void costs(lab *l, outcome *o)
 }
 static void b19(lab *l, outcome *o)
 {
-    lab_spec plain = training("b2t", 18, 2e-3, 100, 400), scaled = plain;
+    lab_spec plain = training("b2t", 18, 2e-3, 100, 400);
+    lab_spec scaled = plain;
     scaled.init = "b2t";
-    lab_sample a = lab_over(l, plain, "nll", 0), b = lab_over(l, scaled, "nll", 0);
+    lab_sample a = lab_over(l, plain, "nll", 0);
+    lab_sample b = lab_over(l, scaled, "nll", 0);
     draw_loss(l, o, plain, "b2t");
     draw_loss(l, o, scaled, "b2t, weights / sqrt(L)");
     say(o, "loss of 18 + 18 layers: B2T %.3f+-%.3f, with weights scaled by the depth %.3f+-%.3f. ",

@@ -36,7 +36,7 @@ static bool has_sublayer(const tfn_topology *t, const tfn_place *p)
     return p->kind != TFN_SUBLAYER_CROSS_ATTENTION || (p->decoder && !p->alone);
 }
 
-/* -- what a join has ---------------------------------------------------------------------------- */
+/* -- what a join has -------------------------------------------------------------------------- */
 
 static int norms_of(const tfn_join *j)
 {
@@ -107,7 +107,7 @@ static const char *const aggregate_texts[] = {
     "a norm before layer l", "l weights before layer l"
 };
 
-/* -- every place, and what is found there -------------------------------------------------------- */
+/* -- every place, and what is found there ----------------------------------------------------- */
 
 typedef void visit_fn(void *user, const tfn_place *place, const tfn_join *join);
 
@@ -185,7 +185,7 @@ static void extra_text(char *text, const tfn_topology *t)
     if (!text[0]) strcpy(text, "none");
 }
 
-/* -- what it needs, what it learns --------------------------------------------------------------- */
+/* -- what it needs, what it learns ------------------------------------------------------------ */
 
 typedef struct join_needs { bool profile, steps; } join_needs;
 

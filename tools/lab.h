@@ -252,7 +252,10 @@ static int32_t lab_nearest(const float means[LAB_CODES][TASK_BANDS], const float
             double d = (double)x[c] - (double)means[k][c];
             sum += d*d;
         }
-        if (sum < least) least = sum, best = k;
+        if (sum < least) {
+            least = sum;
+            best = k;
+        }
     }
     return best;
 }
@@ -283,7 +286,10 @@ static bool lab_speak(void)
     float frames[TASK_FRAMES * TASK_BANDS], means[LAB_CODES][TASK_BANDS], *to = fours;
     int32_t training = 0;
     task_item item;
-    if (!fours || lab_sounds[0].n) return free(fours), lab_sounds[0].n > 0;
+    if (!fours || lab_sounds[0].n) {
+        free(fours);
+        return lab_sounds[0].n > 0;
+    }
     for (int32_t i = 0; i < LAB_SPOKEN; i++) {
         struct lab_sound *x = &lab_sounds[i];
         bool test = i >= LAB_SPOKEN - LAB_TEST;
@@ -326,7 +332,8 @@ static void lab_fill_pair(lab_data *d, int32_t row, const lab_spec *s, int32_t n
         d->targets[at + i] = i < m ? target[i] : LAB_END;
         if (i < m) d->tokens[at + i + 1] = target[i];
     }
-    d->source_lengths[row] = n + 1, d->lengths[row] = m + 1;
+    d->source_lengths[row] = n + 1;
+    d->lengths[row] = m + 1;
 }
 static void lab_fill_sound(lab_data *d, int32_t row, const lab_spec *s, uint64_t i)
 {
@@ -341,8 +348,10 @@ static void lab_fill_sound(lab_data *d, int32_t row, const lab_spec *s, uint64_t
 static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task_item *item,
                          tfn_key key)
 {
-    const int32_t time = lab_time(s->task), words = lab_vocabularies[s->task].count;
-    int32_t *to = d->tokens + row * time, n = 1;
+    const int32_t time = lab_time(s->task);
+    const int32_t words = lab_vocabularies[s->task].count;
+    int32_t *to = d->tokens + row * time;
+    int32_t n = 1;
     to[0] = LAB_BEGIN;
     n += lab_encode(to + n, time - 1 - n, s->task, item->source);
     to[n++] = LAB_END;
@@ -351,7 +360,8 @@ static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task
     d->lengths[row] = n;
     if (s->task == LAB_LABEL) d->targets[row] = item->label;
     for (int32_t t = 0; t < n && s->task == LAB_MASKED; t++) {
-        uint64_t draw = tfn_random_bits(key, (uint64_t)t), how = draw / 100 % 10;
+        uint64_t draw = tfn_random_bits(key, (uint64_t)t);
+        uint64_t how = draw / 100 % 10;
         if (to[t] < LAB_FIRST || draw % 100 >= 15) continue;
         d->targets[row * time + t] = to[t];
         if (how < 8) to[t] = LAB_PAD;
@@ -369,14 +379,17 @@ static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec
         n += lab_encode(ids + n, time + 1 - n, s->task, item.target);
         if (s->task == LAB_MARKOV && n <= time) ids[n++] = LAB_END;
     }
-    for (int32_t t = 0; t < time; t++)
-        d->tokens[row * time + t] = ids[t], d->targets[row * time + t] = ids[t + 1];
+    for (int32_t t = 0; t < time; t++) {
+        d->tokens[row * time + t] = ids[t];
+        d->targets[row * time + t] = ids[t + 1];
+    }
 }
 
 /* Row `row` of batch `which`, a sentence of tasks.h: those of a corpus come again. */
 static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t seed, uint64_t which)
 {
-    const int32_t time = lab_time(s->task), source_time = lab_tasks[s->task].source_time;
+    const int32_t time = lab_time(s->task);
+    const int32_t source_time = lab_tasks[s->task].source_time;
     const bool test = which == UINT64_MAX;
     const task_split split = test ? TASK_TEST : TASK_TRAIN;
     const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(seed), which), (uint64_t)row);
@@ -408,7 +421,8 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
 static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
 {
     const tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
-    const int32_t time = lab_time(s->task), vocab = lab_vocab(s);
+    const int32_t time = lab_time(s->task);
+    const int32_t vocab = lab_vocab(s);
     const bool made = lab_tasks[s->task].row != NULL;
     tfn_batch *b = &d->batch;
     memset(d, 0, sizeof *d);
@@ -419,11 +433,14 @@ static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed
                      : (int32_t)(tfn_random_bits(key, 2*(uint64_t)i) % (uint64_t)vocab);
         d->targets[i] = (int32_t)(tfn_random_bits(key, 2*(uint64_t)i + 1) % (uint64_t)vocab);
     }
-    b->tokens = d->tokens, b->targets = d->targets;
-    b->batch = rows, b->time = time;
+    b->tokens = d->tokens;
+    b->targets = d->targets;
+    b->batch = rows;
+    b->time = time;
     if (made && !lab_is_text(s->task)) b->lengths = d->lengths;
     if (!lab_is_pair(s->task)) return;
-    b->source = d->source, b->source_lengths = d->source_lengths;
+    b->source = d->source;
+    b->source_lengths = d->source_lengths;
     b->source_time = lab_tasks[s->task].source_time;
 }
 
@@ -433,7 +450,10 @@ static double lab_unigram(const lab_data *test)
     int32_t count[LAB_FIRST + LAB_WORDS] = { 0 }, all = 0;
     double sum = 0;
     for (int32_t i = 0; i < test->batch.batch * test->batch.time; i++)
-        if (test->targets[i] >= 0) count[test->targets[i]]++, all++;
+        if (test->targets[i] >= 0) {
+            count[test->targets[i]]++;
+            all++;
+        }
     for (int32_t i = 0; i < LAB_FIRST + LAB_WORDS; i++)
         if (count[i]) sum -= (double)count[i] / all * log((double)count[i] / all);
     return sum;
@@ -448,21 +468,29 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.vocab = lab_vocab(s);
     d.context = lab_answer(s->task);
     d.source_context = lab_tasks[s->task].source_time;
-    if (s->task == LAB_LABEL) d.head = TFN_HEAD_SEQUENCE, d.classes = 3;
-    d.layers = s->layers, d.decoder_layers = s->decoder_layers;
-    d.width = s->width, d.heads = s->heads, d.ffn = s->ffn;
+    if (s->task == LAB_LABEL) {
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = 3;
+    }
+    d.layers = s->layers;
+    d.decoder_layers = s->decoder_layers;
+    d.width = s->width;
+    d.heads = s->heads;
+    d.ffn = s->ffn;
     d.activation = TFN_ACTIVATION_RELU;
     d.position = s->theory ? TFN_POSITION_NONE : TFN_POSITION_SINUSOIDAL;
     d.scale_embedding = !s->theory;
     d.recipe = s->recipe;
-    d.init = s->init, d.norm = s->norm;
+    d.init = s->init;
+    d.norm = s->norm;
     if (s->decoder)
         d.decoder_topology = tfn_topology_find(tfn_recipe_find(s->decoder)->topology);
     d.smoothing = (float)s->smoothing;
     d.dropout = (float)s->dropout;
     d.attention_dropout = d.activation_dropout = (float)s->inner;
     d.optimizer = s->optimizer;
-    d.beta1 = (float)s->beta1, d.beta2 = (float)s->beta2;
+    d.beta1 = (float)s->beta1;
+    d.beta2 = (float)s->beta2;
     d.schedule.kind = s->schedule;
     d.schedule.lr = s->lr > 0 ? (float)s->lr : 1e-3f;
     d.schedule.warmup = s->warmup;
@@ -528,7 +556,8 @@ static void lab_parts_add(lab_stack *s, int32_t sub)
 {
     const size_t n = (size_t)s->rows * (size_t)s->cols;
     for (int32_t c = 0; c < s->cols; c++) {
-        double xz = 0, xx = 0;
+        double xz = 0;
+        double xx = 0;
         for (size_t i = (size_t)c; i < n; i += (size_t)s->cols) {
             xz += (double)s->x[i] * ((double)s->z[i] - (double)s->p[i]);
             xx += (double)s->x[i] * (double)s->x[i];
@@ -548,7 +577,8 @@ static double lab_mean(const float *x, int32_t n)
 }
 static double lab_deviation(const float *x, int32_t n)
 {
-    double mean = lab_mean(x, n), sum = 0;
+    double mean = lab_mean(x, n);
+    double sum = 0;
     for (int32_t i = 0; i < n; i++) sum += ((double)x[i] - mean) * ((double)x[i] - mean);
     return sqrt(sum / n);
 }
@@ -560,12 +590,18 @@ static void lab_parts_norm(lab_stack *s, int32_t sub, const float *y)
     float *gain = s->x;                               /* no longer needed */
     if (!memcmp(y, s->z, n * sizeof *y)) return;
     for (int32_t c = 0; c < s->cols; c++) {           /* least squares against the normed z */
-        double sy = 0, sh = 0, hy = 0, hh = 0;
+        double sy = 0;
+        double sh = 0;
+        double hy = 0;
+        double hh = 0;
         for (int32_t r = 0; r < s->rows; r++) {
             const float *z = s->z + (size_t)r * (size_t)s->cols;
             double h = ((double)z[c] - lab_mean(z, s->cols)) / (lab_deviation(z, s->cols) + 1e-12);
             double v = (double)y[r * s->cols + c];
-            sy += v, sh += h, hy += h*v, hh += h*h;
+            sy += v;
+            sh += h;
+            hy += h*v;
+            hh += h*h;
         }
         gain[c] = (float)((hy - sh*sy/s->rows) / (hh - sh*sh/s->rows));
     }
@@ -584,7 +620,8 @@ static void lab_parts_norm(lab_stack *s, int32_t sub, const float *y)
 static void lab_parts_beta(lab_stack *s, int32_t sub)
 {
     const size_t n = (size_t)s->rows * (size_t)s->cols;
-    double *beta = s->beta + sub * (s->subs + 1), sum = 0;
+    double *beta = s->beta + sub * (s->subs + 1);
+    double sum = 0;
     for (int32_t j = 0; j <= s->subs; j++) {
         beta[j] = 0;
         for (int32_t r = 0; r < s->rows && j <= sub + 1; r++)
@@ -597,9 +634,12 @@ static void lab_parts_beta(lab_stack *s, int32_t sub)
 static void lab_see_value(lab_look *l, const tfn_probe_info *info, const float *x, int32_t rows)
 {
     lab_stack *s = &l->stack[info->decoder];
-    const int32_t sub = lab_sub(s, info), cols = s->cols;
+    const int32_t sub = lab_sub(s, info);
+    const int32_t cols = s->cols;
     const size_t bytes = (size_t)rows * (size_t)cols * sizeof *x;
-    double energy = 0, deviation = 0, rate = 0;
+    double energy = 0;
+    double deviation = 0;
+    double rate = 0;
     for (int32_t r = 0; r < rows; r++) {
         double e = 0;
         for (int32_t c = 0; c < cols; c++) e += (double)x[r*cols + c] * (double)x[r*cols + c];
@@ -612,7 +652,10 @@ static void lab_see_value(lab_look *l, const tfn_probe_info *info, const float *
     s->variance[info->point][sub] = deviation * deviation;
     if (info->point == TFN_WATCH_INPUT) {
         s->jacobian[sub] = rate;
-        if (sub == 0) memcpy(s->parts, x, bytes), memcpy(s->outputs, x, bytes);
+        if (sub == 0) {
+            memcpy(s->parts, x, bytes);
+            memcpy(s->outputs, x, bytes);
+        }
         memcpy(s->x, x, bytes);
     }
     if (info->point == TFN_WATCH_READ) memcpy(l->read, x, bytes);
@@ -638,7 +681,8 @@ static void lab_probe(void *user, int32_t id, const float *data, ptrdiff_t rows,
     if (info.point == TFN_WATCH_STACK && !backward)
         memcpy(l->end, data, (size_t)(rows * cols) * sizeof *data);
     if (info.point == TFN_WATCH_NONE || info.point >= TFN_WATCH_EMBEDDING) return;
-    s->rows = (int32_t)rows, s->cols = (int32_t)cols;
+    s->rows = (int32_t)rows;
+    s->cols = (int32_t)cols;
     if (backward) {
         double sum = 0;
         for (ptrdiff_t i = 0; i < rows * cols; i++) sum += (double)data[i] * (double)data[i];
@@ -655,7 +699,9 @@ static bool lab_look_start(lab_look *l, lab_record *r, int32_t rows)
     const lab_spec *s = &r->spec;
     const size_t n = (size_t)rows * (size_t)s->width;
     bool ok = (l->energies = lab_put(r, rows, "energies")) != NULL;
-    l->last = lab_floats(n), l->read = lab_floats(n), l->end = lab_floats(n);
+    l->last = lab_floats(n);
+    l->read = lab_floats(n);
+    l->end = lab_floats(n);
     for (int side = 0; side < 2; side++) {
         lab_stack *k = &l->stack[side];
         int32_t layers = lab_depth(s, side);
@@ -672,7 +718,9 @@ static bool lab_look_start(lab_look *l, lab_record *r, int32_t rows)
         k->beta = lab_put(r, k->subs * (k->subs + 1), "%s_beta", name);
         k->jacobian = lab_put(r, k->subs, "%s_jacobian", name);
         k->parts = lab_floats(n * (size_t)(k->subs + 1));
-        k->x = lab_floats(n), k->p = lab_floats(n), k->z = lab_floats(n);
+        k->x = lab_floats(n);
+        k->p = lab_floats(n);
+        k->z = lab_floats(n);
         k->outputs = lab_floats(n * (size_t)(layers + 1));
         ok = ok && k->beta && k->jacobian && k->parts && k->x && k->p && k->z && k->outputs;
     }
@@ -682,7 +730,11 @@ static void lab_look_end(lab_look *l)
 {
     for (int side = 0; side < 2; side++) {
         lab_stack *k = &l->stack[side];
-        free(k->parts), free(k->x), free(k->p), free(k->z), free(k->outputs);
+        free(k->parts);
+        free(k->x);
+        free(k->p);
+        free(k->z);
+        free(k->outputs);
     }
     free(l->last);
     free(l->read);
@@ -745,7 +797,8 @@ static void lab_norms(lab_record *r, const tfn_model *m, const double *flat, con
 /* max_p ReLU(x W_1)_p^2 of each token in the last feed-forward (Xiong 2020, proof of theorem 1). */
 static void lab_hidden(lab_record *r, const tfn_model *m, const float *x)
 {
-    const int32_t rows = r->spec.batch * lab_time(r->spec.task), cols = r->spec.width;
+    const int32_t rows = r->spec.batch * lab_time(r->spec.task);
+    const int32_t cols = r->spec.width;
     double *most = lab_put(r, rows, "hidden_max");
     tfn_param_info p;
     int side;
@@ -817,9 +870,11 @@ static bool lab_shift(lab_record *r, tfn_model *m, lab_data *data)
     uint64_t at = 0;
     bool ok;
     memset(&other, 0, sizeof other);
-    memset(&look, 0, sizeof look), memset(&moved, 0, sizeof moved);
+    memset(&look, 0, sizeof look);
+    memset(&moved, 0, sizeof moved);
     other.spec = *s;
-    shift = lab_put(r, 1, "shift"), inner = lab_put(r, 1, "shift_inner");
+    shift = lab_put(r, 1, "shift");
+    inner = lab_put(r, 1, "shift_inner");
     ok = lab_look_start(&look, r, rows);
     ok = lab_look_start(&moved, &other, rows) && ok && kept && shift && inner;
     if (!ok) goto end;
@@ -839,14 +894,17 @@ static bool lab_shift(lab_record *r, tfn_model *m, lab_data *data)
     for (size_t i = 0; i < n; i++) {
         double d = (double)look.last[i] - (double)moved.last[i];
         double e = (double)look.end[i] - (double)moved.end[i];
-        sum[0] += e*e, sum[1] += d*d;
+        sum[0] += e*e;
+        sum[1] += d*d;
     }
-    *shift = sum[0] / rows, *inner = sum[1] / rows;
+    *shift = sum[0] / rows;
+    *inner = sum[1] / rows;
     tfn_model_param(m, 0, &p);
     memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
     tfn_model_watch(m, NULL, NULL);
 end:
-    lab_look_end(&look), lab_look_end(&moved);
+    lab_look_end(&look);
+    lab_look_end(&moved);
     for (int32_t i = 0; i < other.count; i++) free(other.lists[i].v);
     free(kept);
     return ok;
@@ -877,14 +935,19 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
     int32_t begins[LAB_TEST], right = 0;
     char found[LAB_TIME * 16], wanted[LAB_TIME * 16], work[1 << 15];
     const char *reference = wanted;
-    memset(&d, 0, sizeof d), memset(&bleu, 0, sizeof bleu), memset(&rouge, 0, sizeof rouge);
+    memset(&d, 0, sizeof d);
+    memset(&bleu, 0, sizeof bleu);
+    memset(&rouge, 0, sizeof rouge);
     memset(&edits, 0, sizeof edits);
     d.sentences = batch.batch;
     d.max_tokens = lab_answer(r->spec.task);
     d.end = LAB_END;
-    d.forbidden = forbidden, d.forbidden_count = 2;
+    d.forbidden = forbidden;
+    d.forbidden_count = 2;
     for (int32_t i = 0; i < LAB_TEST; i++) begins[i] = LAB_BEGIN;
-    batch.tokens = begins, batch.lengths = NULL, batch.targets = NULL;
+    batch.tokens = begins;
+    batch.lengths = NULL;
+    batch.targets = NULL;
     batch.time = 1;
     void *scratch = malloc(scratch_size);
     size_t size = scratch ? tfn_generator_size(m, &d, scratch, scratch_size) : 0;
@@ -899,8 +962,10 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
              && tfn_rouge_add(&rouge, found, wanted, work, sizeof work) == TFN_OK
              && tfn_edits_add_words(&edits, found, wanted, work, sizeof work) == TFN_OK;
     }
-    double *accuracy = lab_put(r, 1, "accuracy"), *score = lab_put(r, 1, "bleu");
-    double *f1 = lab_put(r, 3, "rouge"), *wer = lab_put(r, 1, "wer");
+    double *accuracy = lab_put(r, 1, "accuracy");
+    double *score = lab_put(r, 1, "bleu");
+    double *f1 = lab_put(r, 3, "rouge");
+    double *wer = lab_put(r, 1, "wer");
     if (ok && accuracy && score && f1 && wer) {
         *wer = 100 * tfn_edits_score(&edits);
         for (int32_t i = 0; i < 3; i++) f1[i] = 100 * tfn_rouge_score(&rouge, i);
@@ -929,7 +994,9 @@ static double lab_tuned(const lab_spec *s, const tfn_model *m, lab_data *data, l
     const float *logits;
     double right = 0;
     t.task = LAB_LABEL;
-    t.lr = 1e-3, t.warmup = s->tune / 10, t.steps = t.stop = s->tune;
+    t.lr = 1e-3;
+    t.warmup = s->tune / 10;
+    t.steps = t.stop = s->tune;
     t.smoothing = 0;
     tfn_model_desc d = lab_desc(&t, false);
     bool ok = tfn_model_new(&c, &d, NULL) == TFN_OK;
@@ -956,12 +1023,15 @@ static double lab_tuned(const lab_spec *s, const tfn_model *m, lab_data *data, l
 static bool lab_fold(lab_record *r, tfn_model *m, const lab_data *test)
 {
     tfn_model_desc d = lab_desc(&r->spec, false);
-    double *fold = lab_put(r, 1, "fold"), most = 0, wrong = 0;
+    double *fold = lab_put(r, 1, "fold");
+    double most = 0;
+    double wrong = 0;
     const tfn_batch *b = &test->batch;
     tfn_model to;
     d.inference = d.folded = true;
     bool ok = tfn_model_new(&to, &d, NULL) == TFN_OK && tfn_model_fold(&to, m) == TFN_OK && fold;
-    const float *x = ok ? tfn_model_logits(m, b) : NULL, *y = ok ? tfn_model_logits(&to, b) : NULL;
+    const float *x = ok ? tfn_model_logits(m, b) : NULL;
+    const float *y = ok ? tfn_model_logits(&to, b) : NULL;
     for (int32_t i = 0; x && y && i < b->batch * b->time * d.vocab; i++) {
         if (test->targets[i / d.vocab] < 0) continue;
         most = fmax(most, fabs((double)x[i]));
@@ -979,14 +1049,21 @@ static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data)
     const lab_data *test = data + 1;
     const lab_spec *s = &r->spec;
     const size_t n = (size_t)m->param_floats;
-    double *curve = lab_put(r, LAB_POINTS + 1, "curve"), *nll = lab_put(r, 1, "nll");
-    double *unigram = lab_put(r, 1, "unigram"), *tuned = s->tune ? lab_put(r, 4, "tuned") : NULL;
-    double *skipped = lab_put(r, 1, "skipped"), *moved = (double *)calloc(n, sizeof *moved);
+    double *curve = lab_put(r, LAB_POINTS + 1, "curve");
+    double *nll = lab_put(r, 1, "nll");
+    double *unigram = lab_put(r, 1, "unigram");
+    double *tuned = s->tune ? lab_put(r, 4, "tuned") : NULL;
+    double *skipped = lab_put(r, 1, "skipped");
+    double *moved = (double *)calloc(n, sizeof *moved);
     tfn_param_info p;
     tfn_report report;
-    int64_t point = 0, skips = 0;
+    int64_t point = 0;
+    int64_t skips = 0;
     tfn_model_param(m, 0, &p);
-    if (!curve || !nll || !unigram || !skipped || !moved) return free(moved), TFN_NO_MEMORY;
+    if (!curve || !nll || !unigram || !skipped || !moved) {
+        free(moved);
+        return TFN_NO_MEMORY;
+    }
     curve[0] = lab_nll(m, test);
     *unigram = lab_unigram(test);
     for (int64_t step = 0; step < s->stop && m->error.status == TFN_OK; step++) {
@@ -1091,7 +1168,8 @@ static lab_record *lab_add(lab *l, const char *key)
         int32_t capacity = l->capacity ? 2 * l->capacity : 256;
         lab_record **more = (lab_record **)realloc(l->records, (size_t)capacity * sizeof *more);
         if (!more) return NULL;
-        l->records = more, l->capacity = capacity;
+        l->records = more;
+        l->capacity = capacity;
     }
     r = (lab_record *)calloc(1, sizeof *r);
     if (!r) return NULL;
@@ -1125,9 +1203,12 @@ static lab_spec lab_wanted(lab *l, lab_spec s)
         if (s.layers > l->deepest) l->deepest = s.layers;
         if (s.width > l->widest) l->widest = s.width;
     }
-    s.layers = lab_layers(l, s.layers), s.decoder_layers = lab_layers(l, s.decoder_layers);
-    s.ffn = s.ffn * width / s.width, s.width = width;
-    s.recipe = lab_recipe(l, s.recipe), s.decoder = lab_recipe(l, s.decoder);
+    s.layers = lab_layers(l, s.layers);
+    s.decoder_layers = lab_layers(l, s.decoder_layers);
+    s.ffn = s.ffn * width / s.width;
+    s.width = width;
+    s.recipe = lab_recipe(l, s.recipe);
+    s.decoder = lab_recipe(l, s.decoder);
     s.isa = l->isa;
     return s;
 }
@@ -1135,7 +1216,8 @@ static lab_spec lab_wanted(lab *l, lab_spec s)
 /* The record of a measurement, or NULL while there is none; it is then noted as wanted. */
 static const lab_record *lab_get(lab *l, const lab_spec *spec)
 {
-    const lab_spec wanted = lab_wanted(l, *spec), *s = &wanted;
+    const lab_spec wanted = lab_wanted(l, *spec);
+    const lab_spec *s = &wanted;
     char key[LAB_KEY];
     lab_record *r;
     if (l->asking) return NULL;
@@ -1181,7 +1263,8 @@ static void lab_free(lab *l)
 #define LAB_LINE "{\"lab\":2,\"spec\":\""
 static char *lab_line(const lab_record *r)
 {
-    size_t size = LAB_KEY + 64, at = 0;
+    size_t size = LAB_KEY + 64;
+    size_t at = 0;
     char *text;
     for (int32_t i = 0; i < r->count; i++) size += 40 + 26 * (size_t)r->lists[i].n;
     text = (char *)malloc(size);
@@ -1204,7 +1287,9 @@ static char *lab_line(const lab_record *r)
 static void lab_read_line(lab *l, char *line)
 {
     const size_t n = strlen(LAB_LINE);
-    char *at = line + n, *end = strchr(line, '\n'), *quote;
+    char *at = line + n;
+    char *end = strchr(line, '\n');
+    char *quote;
     lab_record *r;
     if (strncmp(line, LAB_LINE, n) || !end || end[-1] != '}') return;
     quote = strchr(at, '"');
@@ -1213,7 +1298,8 @@ static void lab_read_line(lab *l, char *line)
     if (lab_find(l, at) || !(r = lab_add(l, at))) return;
     at = quote + 1;
     while ((at = strchr(at, '"')) != NULL) {
-        char *name = at + 1, *close = strchr(name, '"');
+        char *name = at + 1;
+        char *close = strchr(name, '"');
         int32_t count = 1;
         double *v;
         if (!close || close[1] != ':') break;
@@ -1260,12 +1346,14 @@ static double lab_cost(const lab_spec *s)
 {
     const double layer = (double)s->width * s->width * 4 + 2.0 * s->width * s->ffn;
     const bool looks = s->look || s->noise > 0 || s->step > 0;
-    double step = 6.0 * s->width * lab_vocab(s) * lab_time(s->task), parts = 0;
+    double step = 6.0 * s->width * lab_vocab(s) * lab_time(s->task);
+    double parts = 0;
     double steps = ((double)s->stop * (1 + 6.0 / s->batch) + 4.0 * (double)s->tune + 20*s->score)
                  * (s->half ? 1.4 : 1) + 9*looks;
     for (int side = 0; side < 2; side++) {
         const bool cross = side && lab_is_pair(s->task);
-        const double layers = lab_depth(s, side), subs = layers * (cross ? 3 : 2);
+        const double layers = lab_depth(s, side);
+        const double subs = layers * (cross ? 3 : 2);
         step += layers * (cross ? 1.4 : 1) * lab_stack_time(s, side) * (6 * layer + 4000);
         parts += 300 * subs*subs * lab_stack_time(s, side) * s->width;
     }
@@ -1348,8 +1436,10 @@ static bool lab_work(lab *l)
     l->start = time(NULL);
     for (int32_t i = 0; i < l->count; i++)
         if (!l->records[i]->done) {
-            if (l->records[i]->spec.task == LAB_SPEECH && !lab_speak())
-                return free(w.wanted), false;
+            if (l->records[i]->spec.task == LAB_SPEECH && !lab_speak()) {
+                free(w.wanted);
+                return false;
+            }
             w.wanted[w.count++] = l->records[i];
             l->cost += lab_cost(&l->records[i]->spec);
         }
@@ -1374,7 +1464,8 @@ typedef struct lab_sample { int32_t n; double v[LAB_SEEDS], mean, sd; } lab_samp
 
 static void lab_sum_up(lab_sample *a)
 {
-    double sum = 0, squares = 0;
+    double sum = 0;
+    double squares = 0;
     for (int32_t i = 0; i < a->n; i++) sum += a->v[i];
     a->mean = a->n ? sum / a->n : (double)NAN;
     for (int32_t i = 0; i < a->n; i++) squares += (a->v[i] - a->mean) * (a->v[i] - a->mean);
@@ -1383,7 +1474,8 @@ static void lab_sum_up(lab_sample *a)
 /* A training run that went to infinity: its numbers may be NaN, which claims count as failures. */
 static bool lab_diverged(const lab_record *r)
 {
-    const lab_list *curve = lab_list_of(r, "curve"), *skipped = lab_list_of(r, "skipped");
+    const lab_list *curve = lab_list_of(r, "curve");
+    const lab_list *skipped = lab_list_of(r, "skipped");
     if (skipped && skipped->n > 0 && !(skipped->v[0] <= 0)) return true;
     for (int32_t i = 0; curve && i < curve->n; i++)
         if (!(curve->v[i] - curve->v[i] >= 0)) return true;
@@ -1422,21 +1514,34 @@ static lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index)
 typedef struct lab_fit { double a, b, r2; } lab_fit;
 static lab_fit lab_line_through(int32_t n, const double *x, const double *y)
 {
-    double sx = 0, sy = 0, xx = 0, xy = 0, yy = 0;
+    double sx = 0;
+    double sy = 0;
+    double xx = 0;
+    double xy = 0;
+    double yy = 0;
     lab_fit f;
-    for (int32_t i = 0; i < n; i++) sx += x[i] / n, sy += y[i] / n;
     for (int32_t i = 0; i < n; i++) {
-        xx += (x[i] - sx) * (x[i] - sx), yy += (y[i] - sy) * (y[i] - sy);
+        sx += x[i] / n;
+        sy += y[i] / n;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        xx += (x[i] - sx) * (x[i] - sx);
+        yy += (y[i] - sy) * (y[i] - sy);
         xy += (x[i] - sx) * (y[i] - sy);
     }
-    f.b = xy / xx, f.a = sy - f.b * sx, f.r2 = xy * xy / (xx * yy);
+    f.b = xy / xx;
+    f.a = sy - f.b * sx;
+    f.r2 = xy * xy / (xx * yy);
     return f;
 }
 /* The exponent of y ~ x^b. */
 static double lab_power(int32_t n, const double *x, const double *y)
 {
     double u[2 * LAB_DEEPEST], v[2 * LAB_DEEPEST];
-    for (int32_t i = 0; i < n; i++) u[i] = log(x[i]), v[i] = log(y[i]);
+    for (int32_t i = 0; i < n; i++) {
+        u[i] = log(x[i]);
+        v[i] = log(y[i]);
+    }
     return lab_line_through(n, u, v).b;
 }
 #endif

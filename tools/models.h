@@ -102,7 +102,8 @@ typedef struct corpus {
 
 static inline const task *task_of(const settings *s)
 {
-    const char *name = text_of(s, O_TASK), *best = NULL;
+    const char *name = text_of(s, O_TASK);
+    const char *best = NULL;
     const task *t = !name ? NULL : task_find(!strcmp(name, "grammar") ? "translate" : name);
     for (int i = 0; name && !t && task_at(i); i++) option_nearer(&best, name, task_at(i)->name);
     if (name && !t) die_usage("tfn_task", name, best);
@@ -145,11 +146,15 @@ static inline void corpus_read(corpus *c, const char *path, data_classes *classe
     c->text.text[0] = c->text.text[1] = c->file.bytes;
     c->text.bytes[0] = c->file.size;
     if (c->kind == DATA_TEXT) {
-        c->get = data_get_text, c->user = &c->text, c->count = 1;
+        c->get = data_get_text;
+        c->user = &c->text;
+        c->count = 1;
         return;
     }
     must(data_lines_init(&c->lines, &c->file, c->kind, classes), c->lines.error);
-    c->get = data_get_line, c->user = &c->lines, c->count = c->lines.count;
+    c->get = data_get_line;
+    c->user = &c->lines;
+    c->count = c->lines.count;
 }
 
 /* The items of a split, or of all of `path`. A text has its last tenth for validation and test,
@@ -171,7 +176,8 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
         c->task.options.seed = (uint64_t)whole_of(s, O_SEED);
         c->task.options.min = (int)whole_of(s, O_MIN);
         c->task.options.max = (int)whole_of(s, O_MAX);
-        c->get = data_get_task, c->user = &c->task;
+        c->get = data_get_task;
+        c->user = &c->task;
         c->count = split == TASK_TRAIN ? whole_of(s, O_ITEMS) : whole_of(s, O_HELD);
         if (t->kind == TASK_SPEECH && split == TASK_TRAIN && !given(s, O_ITEMS)) c->count = SPOKEN;
         for (int i = 0; classes && i < TASK_CLASSES && t->classes[i]; i++)
@@ -181,9 +187,14 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
         corpus_read(c, path_of(s), classes);
         cut = data_cut(c->file.bytes, c->file.size);
         if (given(s, O_VALID)) return;
-        if (kind != DATA_TEXT) data_keep(&c->lines, split), c->count = c->lines.count;
-        else if (split == TASK_TRAIN) c->text.bytes[0] = cut;
-        else c->text.text[0] += cut, c->text.bytes[0] -= cut;
+        if (kind != DATA_TEXT) {
+            data_keep(&c->lines, split);
+            c->count = c->lines.count;
+        } else if (split == TASK_TRAIN) c->text.bytes[0] = cut;
+        else {
+            c->text.text[0] += cut;
+            c->text.bytes[0] -= cut;
+        }
         if (!c->count || (kind == DATA_TEXT && !c->text.bytes[0]))
             die("%s: too few lines to hold some out; give --valid", path_of(s));
     }
@@ -260,7 +271,10 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
         sscanf(text, "%d%n,%d%n", &d->cutoffs[0], &used, &d->cutoffs[1], &used);
         if (!used || text[used]) die("--cutoffs %s is no number, nor two with a comma", text);
     }
-    if (c->set.options.speech) d->bands = TASK_BANDS, d->source_context = TASK_FRAMES / 4;
+    if (c->set.options.speech) {
+        d->bands = TASK_BANDS;
+        d->source_context = TASK_FRAMES / 4;
+    }
     if (given(s, O_TOPOLOGY)) {
         NAME_CHECK(text_of(s, O_TOPOLOGY), tfn_topology);
         d->topology = tfn_topology_find(text_of(s, O_TOPOLOGY));
@@ -294,7 +308,8 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     if (h->kind == TFN_SCHEDULE_STEP) h->step_at = (whole_of(s, O_STEPS) + 1) / 2;
     if (h->kind == TFN_SCHEDULE_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
     d->optimizer = (tfn_optimizer)enumerator_of(s, O_OPTIMIZER);
-    d->beta1 = (float)real_of(s, O_BETA1), d->beta2 = (float)real_of(s, O_BETA2);
+    d->beta1 = (float)real_of(s, O_BETA1);
+    d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
     d->decay_all = choice_of(s, O_DECAY_OF) == 1;
     d->clip = (float)real_of(s, O_CLIP);

@@ -36,32 +36,44 @@ typedef struct settings {
 } settings;
 
 static inline bool given(const settings *s, option_id i) { return s->text[i] != NULL; }
+
 static inline const char *text_of(const settings *s, option_id i)
 {
-    return s->text[i] ? s->text[i] : option_rows[i].normal;
+    return given(s, i) ? s->text[i] : option_rows[i].normal;
 }
+
 static inline double real_of(const settings *s, option_id i)
 {
     const char *text = text_of(s, i);
     return text ? strtod(text, NULL) : 0;
 }
+
 static inline int64_t whole_of(const settings *s, option_id i)
 {
     const char *text = text_of(s, i);
     return text ? strtoll(text, NULL, 10) : 0;
 }
+
 /* Which of the names between bars, from 0; -1: none of them. */
 static inline int option_name(const char *names, const char *text)
 {
-    size_t n = strlen(text);
-    for (int i = 0; names; i++, names = strchr(names, '|') ? strchr(names, '|') + 1 : NULL)
-        if (n && strcspn(names, "|") == n && !strncmp(names, text, n)) return i;
+    const size_t n = strlen(text);
+    int i = 0;
+    if (!n) return -1;
+    while (names) {
+        if (strcspn(names, "|") == n && !strncmp(names, text, n)) return i;
+        names = strchr(names, '|');
+        if (names) names++;
+        i++;
+    }
     return -1;
 }
+
 static inline int choice_of(const settings *s, option_id i)
 {
     return option_name(option_rows[i].value, text_of(s, i));
 }
+
 /* The enumerator of an option of kind e; 0, the default, of a name that there is not. */
 static inline int32_t enumerator_of(const settings *s, option_id i)
 {
@@ -76,98 +88,168 @@ static inline const char *option_values(const option_row *r)
     names[0] = 0;
     for (int32_t i = 0; tfn_choice_at(r->value, i); i++) {
         const char *name = tfn_choice_at(r->value, i)->name;
-        const size_t n = strlen(names);
-        snprintf(names + n, sizeof names - n, "%s%s", i ? "|" : "", name);
+        if (i) strcat(names, "|");
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s", name);
     }
     return names;
 }
 
-/* Keep in *best the name that is nearest to `text`; one that begins so is nearer. */
-static inline void option_nearer(const char **best, const char *text, const char *name)
+/* The option's value is one of its names, or a number within its bounds, or the program ends. */
+static inline void option_check_name(const cli *c, const option_row *r, const char *text)
 {
-    static int least;
-    int d = 2 * cli_distance(text, name) - (strncmp(text, name, strlen(text)) == 0);
-    if (!*best || d < least) *best = name, least = d;
+    if (option_name(option_values(r), text) < 0)
+        cli_fail(c, "--%s wants %s, not \"%s\"", r->name, option_values(r), text);
+}
+
+static inline void option_check_number(const cli *c, const option_row *r, const char *text)
+{
+    const bool whole = r->kind == 'i';
+    const char *number = whole ? "whole number" : "number";
+    char *end;
+    const double v = strtod(text, &end);
+    bool good = end != text && !*end && v >= r->least && v <= r->most;
+    if (whole && strspn(text, "-0123456789") != strlen(text)) good = false;
+    if (!good)
+        cli_fail(c, "--%s wants a %s from %.10g to %.10g, not \"%s\"", r->name, number, r->least,
+                 r->most, text);
 }
 
 static inline void option_check(const cli *c, const option_row *r, const char *text)
 {
-    char *end;
-    double v = strtod(text, &end);
-    const bool named = r->kind == 'c' || r->kind == 'e';
-    if (named && option_name(option_values(r), text) < 0)
-        cli_fail(c, "--%s wants %s, not \"%s\"", r->name, option_values(r), text);
-    if (r->kind != 'i' && r->kind != 'r') return;
-    if (end == text || *end || !(v >= r->least && v <= r->most)
-        || (r->kind == 'i' && strspn(text, "-0123456789") != strlen(text)))
-        cli_fail(c, "--%s wants a %snumber from %.10g to %.10g, not \"%s\"", r->name,
-                 r->kind == 'i' ? "whole " : "", r->least, r->most, text);
+    if (r->kind == 'c' || r->kind == 'e') option_check_name(c, r, text);
+    if (r->kind == 'i' || r->kind == 'r') option_check_number(c, r, text);
 }
 
-/* All arguments of a command: "--name value", "--name=value", files. -o is --out. */
+/* The option of a command whose name are these n characters; O_COUNT: none. */
+static inline int option_find(int command, const char *name, size_t n)
+{
+    for (int i = 0; i < O_COUNT; i++) {
+        const option_row *r = &option_rows[i];
+        if (!(r->commands & command)) continue;
+        if (strlen(r->name) == n && !strncmp(r->name, name, n)) return i;
+    }
+    return O_COUNT;
+}
+
+/* Keep in *best, NULL at first, the name that is nearest to `text`; one that begins so is nearer. */
+static inline void option_nearer(const char **best, const char *text, const char *name)
+{
+    static int least;
+    const bool begins = strncmp(text, name, strlen(text)) == 0;
+    const int distance = 2 * cli_distance(text, name) - begins;
+    if (*best && distance >= least) return;
+    *best = name;
+    least = distance;
+}
+
+static inline const char *option_nearest(int command, const char *text)
+{
+    const char *best = NULL;
+    for (int i = 0; i < O_COUNT; i++)
+        if (option_rows[i].commands & command) option_nearer(&best, text, option_rows[i].name);
+    return best;
+}
+
+static inline void option_unknown(const cli *c, int command, const char *argument, const char *name)
+{
+    const char *best = option_nearest(command, name);
+    if (!best) cli_fail(c, "no option %s; there are none here", argument);
+    cli_fail(c, "no option %s; the nearest is --%s", argument, best);
+}
+
+/* The option that stands at `a`, and its value, "yes" of a flag. */
+static inline void option_take(settings *s, cli *c, int command, const char *a)
+{
+    const bool is_out = !strcmp(a, "-o");
+    const char *name = is_out ? "out" : a + 2;
+    const char *equals = is_out ? NULL : strchr(a, '=');
+    size_t n = strlen(name);
+    if (equals) n = (size_t)(equals - name);
+    const int i = option_find(command, name, n);
+    if (i == O_COUNT) {
+        option_unknown(c, command, a, name);
+        return;
+    }
+    const option_row *r = &option_rows[i];
+    const char *value = "yes";
+    if (r->kind != 'f' && equals) value = equals + 1;
+    else if (r->kind != 'f') value = cli_next(c);
+    if (!value) cli_fail(c, "%s wants %s behind it", a, option_values(r));
+    option_check(c, r, value);
+    s->text[i] = value;
+}
+
+/* All arguments of a command: "--name value", "--name=value", files. -o is --out, - a file. */
 static inline void options_read(settings *s, cli *c, int command)
 {
     memset(s, 0, sizeof *s);
     for (const char *a = cli_next(c); a; a = cli_next(c)) {
-        const char *name = !strcmp(a, "-o") ? "out" : a + 2, *value = strchr(a, '='), *best = NULL;
-        size_t n = value && name == a + 2 ? (size_t)(value - name) : strlen(name);
-        int i = 0;
-        if (a[0] != '-' || !a[1]) {
-            if (s->files == OPTION_FILES) cli_fail(c, "over %d files", OPTION_FILES);
-            s->file[s->files++] = a;
+        if (a[0] == '-' && a[1]) {
+            option_take(s, c, command, a);
             continue;
         }
-        while (i < O_COUNT && !((option_rows[i].commands & command)
-               && strlen(option_rows[i].name) == n && !strncmp(option_rows[i].name, name, n))) i++;
-        for (int k = 0; i == O_COUNT && k < O_COUNT; k++)
-            if (option_rows[k].commands & command) option_nearer(&best, name, option_rows[k].name);
-        if (i == O_COUNT && !best) cli_fail(c, "no option %s; there are none here", a);
-        if (i == O_COUNT) cli_fail(c, "no option %s; the nearest is --%s", a, best);
-        if (option_rows[i].kind == 'f') value = "yes";
-        else if (value && name == a + 2) value++;
-        else if (!(value = cli_next(c))) cli_fail(c, "%s wants %s behind it", a,
-                                                  option_values(&option_rows[i]));
-        option_check(c, &option_rows[i], value);
-        s->text[i] = value;
+        if (s->files == OPTION_FILES) cli_fail(c, "over %d files", OPTION_FILES);
+        s->file[s->files++] = a;
     }
+}
+
+/* A line: the option, its value, the help; names that would be too long stand behind the help. */
+static inline void option_help(FILE *f, const option_row *r)
+{
+    const char *values = option_values(r);
+    const bool named = r->kind == 'c' || r->kind == 'e';
+    const bool listed = named && strlen(values) > 16;
+    char head[64];
+    if (r->kind == 'f') snprintf(head, sizeof head, "--%s", r->name);
+    else snprintf(head, sizeof head, "--%s %s", r->name, listed ? "NAME" : values);
+    fprintf(f, "  %-24s %s", head, r->help);
+    if (listed) fprintf(f, ": %s", values);
+    if (r->normal) fprintf(f, " (%s)", r->normal);
+    fprintf(f, "\n");
 }
 
 static inline void options_help(FILE *f, int command)
 {
-    for (int i = 0; i < O_COUNT; i++) {
-        const option_row *r = &option_rows[i];
-        const char *values = option_values(r);
-        bool listed = (r->kind == 'c' || r->kind == 'e') && strlen(values) > 16;
-        char head[64];
-        if (!(r->commands & command)) continue;
-        snprintf(head, sizeof head, "--%s%s%s", r->name, r->kind == 'f' ? "" : " ",
-                 r->kind == 'f' ? "" : listed ? "NAME" : values);
-        fprintf(f, "  %-24s %s%s%s", head, r->help, listed ? ": " : "", listed ? values : "");
-        if (r->normal) fprintf(f, " (%s)", r->normal);
-        fprintf(f, "\n");
-    }
+    for (int i = 0; i < O_COUNT; i++)
+        if (option_rows[i].commands & command) option_help(f, &option_rows[i]);
 }
 
 /* The experiment as lines "name value"; returns the bytes without the final zero, as snprintf. */
 static inline size_t options_write(char *to, size_t room, const settings *s)
 {
     size_t n = 0;
-    for (int i = 0; i < O_COUNT; i++)
-        if ((option_rows[i].commands & OPTION_KEPT) && text_of(s, (option_id)i))
-            n += (size_t)snprintf(n < room ? to + n : NULL, n < room ? room - n : 0, "%s %s\n",
-                                  option_rows[i].name, text_of(s, (option_id)i));
+    for (int i = 0; i < O_COUNT; i++) {
+        const char *text = text_of(s, (option_id)i);
+        char *at = NULL;
+        size_t left = 0;
+        if (!(option_rows[i].commands & OPTION_KEPT) || !text) continue;
+        if (n < room) {
+            at = to + n;
+            left = room - n;
+        }
+        n += (size_t)snprintf(at, left, "%s %s\n", option_rows[i].name, text);
+    }
     return n;
 }
+
+/* The line "name value", cut apart: what is given already stays. */
+static inline void option_line(settings *s, char *line)
+{
+    char *value = strchr(line, ' ');
+    if (!value) return;
+    *value++ = 0;
+    for (int i = 0; i < O_COUNT; i++)
+        if (!strcmp(option_rows[i].name, line) && !s->text[i]) s->text[i] = value;
+}
+
 /* Take what is not given yet from such lines, which must stay and are cut apart. */
 static inline void options_take(settings *s, char *lines)
 {
-    for (char *line = lines, *next; line && *line; line = next) {
-        char *value = strchr(line, ' ');
-        next = strchr(line, '\n');
+    while (lines && *lines) {
+        char *next = strchr(lines, '\n');
         if (next) *next++ = 0;
-        if (value) *value++ = 0;
-        for (int i = 0; value && i < O_COUNT; i++)
-            if (!strcmp(option_rows[i].name, line) && !s->text[i]) s->text[i] = value;
+        option_line(s, lines);
+        lines = next;
     }
 }
 #endif

@@ -120,7 +120,10 @@ static inline FILE *output_open(output_file *o, const char *path)
         snprintf(o->part, sizeof o->part, "%.*s.tmp", OUTPUT_PATH - 5, o->path);
         o->f = fopen(o->part, "wb");
     }
-    if (!o->f) return output_lost(path), (FILE *)NULL;
+    if (!o->f) {
+        output_lost(path);
+        return NULL;
+    }
     memcpy(output_part, o->part, sizeof o->part);
     return o->f;
 }

@@ -30,7 +30,8 @@ typedef struct peer {
 static void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
                       const float *b, float *c)
 {
-    const int lda = ta ? m : k, ldb = tb ? k : n;
+    const int lda = ta ? m : k;
+    const int ldb = tb ? k : n;
     if (p->dnnl) p->dnnl(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, 0, c, n);
     else p->cblas(101, ta ? 112 : 111, tb ? 112 : 111, m, n, k, 1, a, lda, b, ldb, 0, c, n);
 }
@@ -94,8 +95,12 @@ static bool peer_start(peer *p, const char *name, const char *script, bool tuned
     int in[2], out[2];
     if (pipe(in) || pipe(out)) return false;
     if (fork() == 0) {
-        dup2(in[0], 0), dup2(out[1], 1);
-        close(in[0]), close(in[1]), close(out[0]), close(out[1]);
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        close(in[0]);
+        close(in[1]);
+        close(out[0]);
+        close(out[1]);
         if (!freopen("/dev/null", "w", stderr)) _exit(1);
         setenv("OMP_NUM_THREADS", "1", 1);
         if (tuned) setenv("OPENBLAS_CORETYPE", avx512 ? "SKYLAKEX" : "HASWELL", 1);
@@ -104,11 +109,17 @@ static bool peer_start(peer *p, const char *name, const char *script, bool tuned
         else execvp(getenv("TFN_PYTHON"), argv);
         _exit(1);
     }
-    close(in[0]), close(out[1]);
-    p->to = fdopen(in[1], "w"), p->from = fdopen(out[0], "r");
+    close(in[0]);
+    close(out[1]);
+    p->to = fdopen(in[1], "w");
+    p->from = fdopen(out[0], "r");
     fprintf(p->to, "version\n");
     fflush(p->to);
-    if (!fgets(line, sizeof line, p->from)) return fclose(p->to), fclose(p->from), false;
+    if (!fgets(line, sizeof line, p->from)) {
+        fclose(p->to);
+        fclose(p->from);
+        return false;
+    }
     line[strcspn(line, "\n")] = 0;
     snprintf(p->name, sizeof p->name, "%s %.24s", name, line);
     return true;

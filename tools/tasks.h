@@ -228,7 +228,8 @@ static inline void task_number(char *text, int n, int language)
 static inline void task_german_np(char *text, const task_np *x, int grammatical_case)
 {
     static const int row[] = { 0, 0, 1, 2 };            /* of the endings */
-    int gender = task_gender(x), plural = task_plural(x);
+    int gender = task_gender(x);
+    int plural = task_plural(x);
     const char *noun = task_nouns[x->noun].de[plural];
     if (x->determiner == TASK_COUNT) task_number(text, x->number, 0);
     else task_word(text, x->determiner == TASK_A ? task_a[grammatical_case][gender]
@@ -391,7 +392,8 @@ static inline task_clause task_draw_clause(task_draw *r, int verbs)
 static inline void task_draw_relative(task_draw *r, task_sentence *s, task_np *x, int verbs)
 {
     task_clause c = task_draw_clause(r, verbs);
-    int gender = task_gender(x), grammatical_case = task_case(&c);
+    int gender = task_gender(x);
+    int grammatical_case = task_case(&c);
     bool object = task_below(r, 2) && task_has_object(&c)
                && strcmp(task_pronoun(grammatical_case, gender), task_pronoun(TASK_NOM, gender));
     c.gap = object ? TASK_OBJECT_GAP : TASK_SUBJECT_GAP;
@@ -404,7 +406,8 @@ static inline void task_draw_relative(task_draw *r, task_sentence *s, task_np *x
 /* Whether the object's form tells it from a subject. */
 static inline bool task_shows_case(const task_clause *c)
 {
-    char object[TASK_BYTES] = "", subject[TASK_BYTES] = "";
+    char object[TASK_BYTES] = "";
+    char subject[TASK_BYTES] = "";
     task_german_np(object, &c->object, task_case(c));
     task_german_np(subject, &c->object, TASK_NOM);
     return task_has_object(c) && strcmp(object, subject);
@@ -509,7 +512,8 @@ static inline void task_entailment(task_item *x, task_draw *r)
     c.verb = 2 + task_below(r, 5);
     c.tense = task_below(r, 2);
     c.negated = task_below(r, 2) != 0;
-    c.subject.determiner = task_below(r, 2), c.object.determiner = task_below(r, 2);
+    c.subject.determiner = task_below(r, 2);
+    c.object.determiner = task_below(r, 2);
     if (c.object.noun == c.subject.noun)
         c.object.noun = (c.subject.noun + 1 + task_below(r, 7)) % TASK_MANY(task_nouns);
     task_fact(x->source, &c, task_below(r, 2) != 0);
@@ -536,16 +540,19 @@ static inline void task_markov(task_item *x, task_draw *r)
     int pair[2] = { 0, 0 }, n = task_size(r);
     for (int i = 0; i < n; i++) {
         char word[3] = "";
-        int next = task_below(r, r->symbols), row = 0;
+        int next = task_below(r, r->symbols);
+        int row = 0;
         while (row < 3 && task_below(r, 2)) row++;
         if (i > 1) {
             uint64_t state = (uint64_t)(pair[0] * r->symbols + pair[1]);
             tfn_key key = tfn_key_fold(tfn_key_make(0), state);
             next = (int)tfn_random_shuffle(key, row, r->symbols);
         }
-        word[0] = "bdfgklmn"[next % 8], word[1] = "aeiou"[next / 8 % 5];
+        word[0] = "bdfgklmn"[next % 8];
+        word[1] = "aeiou"[next / 8 % 5];
         task_word(x->target, word);
-        pair[0] = pair[1], pair[1] = next;
+        pair[0] = pair[1];
+        pair[1] = next;
     }
 }
 
@@ -571,11 +578,14 @@ static const double task_tones[10][4] = {
 /* One digit from sample `at` on, between pauses; where it ends. */
 static inline int task_say_digit(double *wave, int at, int digit, task_draw *r)
 {
-    const double *f = task_tones[digit], two_pi = 6.28318530717958648;
+    const double *f = task_tones[digit];
+    const double two_pi = 6.28318530717958648;
     double pitch = 0.9 + 0.2 * (double)tfn_random_uniform(r->key, 0), phase[2] = { 0, 0 };
-    int n = 800 + task_below(r, 800), pause = 160 + task_below(r, 240);
+    int n = 800 + task_below(r, 800);
+    int pause = 160 + task_below(r, 240);
     for (int i = 0; i < n; i++) {
-        double part = (double)i / n, value = 0;
+        double part = (double)i / n;
+        double value = 0;
         for (int k = 0; k < 2; k++) {
             double hertz = pitch * (f[2*k] + (f[2*k + 1] - f[2*k]) * part);
             phase[k] += hertz / TASK_RATE;
@@ -594,12 +604,16 @@ static inline void task_fft(double *re, double *im)
     for (int half = TASK_FFT / 2; half; half /= 2)
         for (int j = 0; j < half; j++) {
             double angle = 3.14159265358979324 * j / half;
-            double c = tfn__cos(angle), s = tfn__sin(angle);
+            double c = tfn__cos(angle);
+            double s = tfn__sin(angle);
             for (int a = j; a < TASK_FFT; a += 2*half) {
                 int b = a + half;
-                double x = re[a] - re[b], y = im[a] - im[b];
-                re[a] += re[b], im[a] += im[b];
-                re[b] = x*c + y*s, im[b] = y*c - x*s;
+                double x = re[a] - re[b];
+                double y = im[a] - im[b];
+                re[a] += re[b];
+                im[a] += im[b];
+                re[b] = x*c + y*s;
+                im[b] = y*c - x*s;
             }
         }
 }

@@ -114,7 +114,8 @@ static void refuse_changed(const settings *s, const bundle *b)
 {
     for (int i = O_ARCH; i <= O_SEED; i++) {
         const option_row *r = &option_rows[i];
-        const char *was = text_of(&b->from, (option_id)i), *is = s->text[i];
+        const char *was = text_of(&b->from, (option_id)i);
+        const char *is = s->text[i];
         bool number = r->kind == 'i' || r->kind == 'r';
         if (!is || !(r->commands & OPTION_KEPT) || i == O_BATCH || i == O_BATCH_TOKENS) continue;
         if (was && (number ? strtod(was, NULL) == strtod(is, NULL) : !strcmp(was, is))) continue;
@@ -227,8 +228,10 @@ static void speaker_open(speaker *x, bundle *b, const settings *s)
     size_t size = tfn_model_scratch(&b->desc);
     void *scratch = reserve(size, 1);
     memset(x, 0, sizeof *x);
-    x->b = b, x->s = s;
-    x->rows = b->desc.batch, x->room = b->desc.context;
+    x->b = b;
+    x->s = s;
+    x->rows = b->desc.batch;
+    x->room = b->desc.context;
     speaker_describe(x, &d, forbidden);
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
         int32_t id = b->tokenizer.tokenizer.special[i];
@@ -251,9 +254,17 @@ static void speaker_open(speaker *x, bundle *b, const settings *s)
 }
 static void speaker_free(speaker *x)
 {
-    free(x->past), free(x->prompt_ids), free(x->written);
-    free(x->mem), free(x->ids), free(x->tokens), free(x->lengths), free(x->number);
-    free(x->prompt), free(x->prompt_bytes), free(x->text);
+    free(x->past);
+    free(x->prompt_ids);
+    free(x->written);
+    free(x->mem);
+    free(x->ids);
+    free(x->tokens);
+    free(x->lengths);
+    free(x->number);
+    free(x->prompt);
+    free(x->prompt_bytes);
+    free(x->text);
 }
 
 /* One more row: what the model reads of a text. What is too long is cut, and said to be. */
@@ -265,14 +276,18 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     bool space = (kind != DATA_TEXT || line)
         && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
     bool empty = kind == DATA_TEXT && !line && !bytes;
-    int32_t *row = x->ids + (int64_t)x->used * x->room, n = 0;
+    int32_t *row = x->ids + (int64_t)x->used * x->room;
+    int32_t n = 0;
     int64_t most = kind == DATA_TEXT ? x->room / 2 : x->room - 1 - (kind == DATA_JOINED);
     char *spaced = (char *)reserve(bytes + 2, 1);
     int32_t *ids = (int32_t *)reserve(bytes + 2, sizeof *ids);
     int64_t count, first;
     spaced[0] = ' ';
     memcpy(spaced + space, text, bytes);
-    if (empty) spaced[0] = '\n', bytes = 1;
+    if (empty) {
+        spaced[0] = '\n';
+        bytes = 1;
+    }
     count = tfn_tokenizer_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
     if (count > most)
         fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
@@ -289,7 +304,8 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     }
     x->number[x->used] = number;
     x->lengths[x->used++] = n;
-    free(spaced), free(ids);
+    free(spaced);
+    free(ids);
 }
 static void speaker_run(speaker *x)
 {
@@ -302,8 +318,14 @@ static void speaker_run(speaker *x)
                 i < x->lengths[r] ? x->ids[(int64_t)r * x->room + i] : 0;
     b.batch = x->used;
     if (x->b->kind == DATA_PAIRS) {
-        b.source = x->tokens, b.source_lengths = x->lengths, b.source_time = longest;
-    } else b.tokens = x->tokens, b.lengths = x->lengths, b.time = longest;
+        b.source = x->tokens;
+        b.source_lengths = x->lengths;
+        b.source_time = longest;
+    } else {
+        b.tokens = x->tokens;
+        b.lengths = x->lengths;
+        b.time = longest;
+    }
     tfn_generator_run(&x->g, &b, x->number);
     must_be_ok(&x->g.error);
 }
@@ -333,7 +355,8 @@ static const char *speaker_text(speaker *x, int32_t r, int32_t k)
  * wanted than what the context had room for. */
 static bool speaker_take(speaker *x, int32_t r, int32_t at)
 {
-    const int32_t most = (int32_t)whole_of(x->s, O_MAX_TOKENS), n = x->g.lengths[at];
+    const int32_t most = (int32_t)whole_of(x->s, O_MAX_TOKENS);
+    const int32_t n = x->g.lengths[at];
     const int32_t *ids = x->g.tokens + (int64_t)at * x->g.most;
     int32_t used = x->prompt_ids[r] + x->written[r];
     for (int32_t i = 0; i < n && x->written[r] < most; i++) {
@@ -351,26 +374,32 @@ static void speaker_go_on(speaker *x, const int32_t *list, int32_t n, int64_t ro
     int64_t *ids = (int64_t *)reserve((size_t)n, sizeof *ids);
     tfn_batch b = { 0 };
     for (int32_t i = 0; i < n; i++) {
-        const int32_t r = list[i], used = x->prompt_ids[r] + x->written[r];
+        const int32_t r = list[i];
+        const int32_t used = x->prompt_ids[r] + x->written[r];
         memcpy(x->tokens + (int64_t)i * half, x->past[r] + used - half,
                (size_t)half * sizeof *x->tokens);
         lengths[i] = half;
         ids[i] = x->number[r] + round * ((int64_t)1 << 40);
     }
-    b.batch = n, b.time = half;
-    b.tokens = x->tokens, b.lengths = lengths;
+    b.batch = n;
+    b.time = half;
+    b.tokens = x->tokens;
+    b.lengths = lengths;
     tfn_generator_run(&x->g, &b, ids);
     must_be_ok(&x->g.error);
-    free(lengths), free(ids);
+    free(lengths);
+    free(ids);
 }
 /* Run, and go on until every text has all that it may have. */
 static void speaker_slide(speaker *x)
 {
     const size_t most = (size_t)whole_of(x->s, O_MAX_TOKENS);
-    int32_t *list = (int32_t *)reserve((size_t)x->used, sizeof *list), n = 0;
+    int32_t *list = (int32_t *)reserve((size_t)x->used, sizeof *list);
+    int32_t n = 0;
     speaker_run(x);
     for (int32_t r = 0; r < x->used; r++) {
-        x->prompt_ids[r] = x->lengths[r], x->written[r] = 0;
+        x->prompt_ids[r] = x->lengths[r];
+        x->written[r] = 0;
         x->past[r] = (int32_t *)reserve((size_t)x->room + most, sizeof **x->past);
         memcpy(x->past[r], x->ids + (int64_t)r * x->room, (size_t)x->lengths[r] * sizeof **x->past);
         if (speaker_take(x, r, r)) list[n++] = r;
@@ -387,7 +416,8 @@ static void speaker_slide(speaker *x)
 /* Of texts that cannot slide: did row r end because the context did? */
 static bool speaker_is_full(const speaker *x, int32_t r)
 {
-    int32_t begin = x->b->kind == DATA_PAIRS ? 1 : x->lengths[r], n = x->g.lengths[r * x->g.width];
+    int32_t begin = x->b->kind == DATA_PAIRS ? 1 : x->lengths[r];
+    int32_t n = x->g.lengths[r * x->g.width];
     return n > x->b->desc.context - begin && n < whole_of(x->s, O_MAX_TOKENS);
 }
 
@@ -403,7 +433,8 @@ static void put_text(const char *s, size_t n, bool line)
 static void speaker_print(speaker *x)
 {
     const int32_t best = (int32_t)whole_of(x->s, O_N_BEST);
-    const bool slides = speaker_slides(x), lines = speaker_in_lines(x);
+    const bool slides = speaker_slides(x);
+    const bool lines = speaker_in_lines(x);
     if (slides) speaker_slide(x);
     else speaker_run(x);
     for (int32_t r = 0; r < x->used; r++) {
@@ -549,10 +580,13 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
     memset(&t, 0, sizeof t);
     snprintf(text, sizeof text, "%lld", (long long)seed);
     snprintf(steps, sizeof steps, "%lld", (long long)whole_of(&e, O_STEPS));
-    e.text[O_SEED] = text, e.text[O_STEPS] = steps;
-    e.text[O_THREADS] = text_of(s, O_THREADS), e.text[O_DATA] = NULL;
+    e.text[O_SEED] = text;
+    e.text[O_STEPS] = steps;
+    e.text[O_THREADS] = text_of(s, O_THREADS);
+    e.text[O_DATA] = NULL;
     e.text[O_QUIET] = "yes";
-    t.s = &e, t.b.kind = DATA_LABELS;
+    t.s = &e;
+    t.b.kind = DATA_LABELS;
     prepare(&t, false);
     while (t.position < t.steps) {
         tfn_report r;
@@ -569,7 +603,9 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
         tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch, 1,
                                 t.b.classes.count);
     }
-    corpus_free(&x), corpus_free(&t.data), corpus_free(&t.valid);
+    corpus_free(&x);
+    corpus_free(&t.data);
+    corpus_free(&t.valid);
     bundle_free(&t.b);
     return (double)right.right / (double)right.tokens;
 }
@@ -580,10 +616,14 @@ static int classify_seeds(const bundle *b, const settings *s)
                                   2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101,
                                   2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052,
                                   2.048, 2.045, 2.042 };        /* 1 to 30 degrees of freedom */
-    int64_t n = whole_of(s, O_SEEDS), first = whole_of(&b->from, O_SEED);
-    double mean = 0, squares = 0, half;
+    int64_t n = whole_of(s, O_SEEDS);
+    int64_t first = whole_of(&b->from, O_SEED);
+    double mean = 0;
+    double squares = 0;
+    double half;
     for (int64_t i = 0; i < n; i++) {
-        double a = accuracy_of(&b->from, s, first + i), off = a - mean;
+        double a = accuracy_of(&b->from, s, first + i);
+        double off = a - mean;
         printf("seed %lld  accuracy %.4f\n", (long long)(first + i), a);
         if (!output_flush()) exit(1);
         mean += off / (double)(i + 1);
@@ -620,7 +660,10 @@ static int classify(settings *s, cli *c)
     }
     if (!lines.count) return 0;
     memset(&x, 0, sizeof x);
-    x.kind = b.kind, x.get = get_input, x.user = &lines, x.count = lines.count;
+    x.kind = b.kind;
+    x.get = get_input;
+    x.user = &lines;
+    x.count = lines.count;
     x.space = b.tokenizer.tokenizer.kind == TFN_TOKENIZER_WORDS
         || b.tokenizer.tokenizer.kind == TFN_TOKENIZER_BPE;
     b.from.text[O_BATCH] = text_of(s, O_BATCH);
@@ -652,14 +695,18 @@ static int64_t target_bytes(const bundle *b, const tfn_batch *x)
         size_t n = 0;
         if (x->targets[i] < 0) continue;
         if (data_is_special(&b->tokenizer.tokenizer, x->targets[i])) bytes++;
-        else tfn_tokenizer_token(&b->tokenizer.tokenizer, x->targets[i], &n), bytes += (int64_t)n;
+        else {
+            tfn_tokenizer_token(&b->tokenizer.tokenizer, x->targets[i], &n);
+            bytes += (int64_t)n;
+        }
     }
     return bytes;
 }
 static void eval_loss(bundle *b, corpus *x)
 {
     int32_t cols = b->kind == DATA_LABELS ? b->classes.count : b->desc.vocab;
-    int64_t tokens = 0, bytes = 0;
+    int64_t tokens = 0;
+    int64_t bytes = 0;
     double nll = 0;
     tfn_accuracy right = { 0 };
     for (int64_t k = 0; k < x->batches.count; k++) {
@@ -669,7 +716,8 @@ static void eval_loss(bundle *b, corpus *x)
         tfn_model_eval(&b->model, batch, &r);
         logits = tfn_model_logits(&b->model, batch);
         must_be_ok(&b->model.error);
-        nll += r.nll * (double)r.tokens, tokens += r.tokens;
+        nll += r.nll * (double)r.tokens;
+        tokens += r.tokens;
         tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch,
                                 b->kind == DATA_LABELS ? 1 : batch->time, cols);
         if (b->kind < DATA_LABELS) bytes += target_bytes(b, batch);
@@ -693,7 +741,8 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
     tfn_bleu bleu = { 0 };
     tfn_rouge rouge = { { 0 }, 0 };
     speaker v;
-    int64_t equal = 0, done = 0;
+    int64_t equal = 0;
+    int64_t done = 0;
     size_t size = tfn_metric_work(2 * LONG, 2);
     void *work = reserve(size, 1);
     char text[200], *wanted = (char *)reserve(LONG, 1);
@@ -720,7 +769,8 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
            tfn_bleu_text(&bleu, TFN_SMOOTH_EXP, false, text, sizeof text));
     put_rouge(&rouge);
     speaker_free(&v);
-    free(work), free(wanted);
+    free(work);
+    free(wanted);
 }
 /* Write down what every item says, and compare: word errors. */
 static void eval_speech(bundle *b, corpus *x, const settings *s)
@@ -906,7 +956,8 @@ static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
         "F6_E2M3", "F4", "BOOL"
     };
     float part[1024];
-    double sum = 0, most = 0;
+    double sum = 0;
+    double most = 0;
     char shape[160] = "";
     for (int32_t i = 0; i < t->rank; i++)
         snprintf(shape + strlen(shape), sizeof shape - strlen(shape), i ? " x %lld" : "%lld",
@@ -921,8 +972,10 @@ static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
             if (fabs(v) > most || v != v) most = fabs(v);
         }
     }
-    if (f->error.status == TFN_UNSUPPORTED)
-        memset(&f->error, 0, sizeof f->error), sum = most = (double)NAN;
+    if (f->error.status == TFN_UNSUPPORTED) {
+        memset(&f->error, 0, sizeof f->error);
+        sum = most = (double)NAN;
+    }
     must_be_ok(&f->error);
     printf("%-40s %-5s %-14s norm %-11.6g max %.6g\n", t->name, names[t->dtype], shape, sqrt(sum),
            most);
@@ -1021,7 +1074,8 @@ static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
     size_t bytes = tfn_tokenizer_write(k, NULL, 0);
     unsigned char *blob = (unsigned char *)reserve(bytes, 1);
     tfn_tokenizer_write(k, blob, bytes);
-    source.blob = blob, source.blob_size = bytes;
+    source.blob = blob;
+    source.blob_size = bytes;
     fprintf(f, "static const unsigned char %s_tokenizer[%lu] = {", prefix, (unsigned long)bytes);
     for (size_t i = 0; i < bytes; i++)
         fprintf(f, "%s%d%s", i % 20 ? "" : "\n    ", blob[i], i + 1 < bytes ? "," : "\n};\n");
@@ -1049,7 +1103,8 @@ static bool is_c_name(const char *s)
 static int export(settings *s, cli *c)
 {
     static bundle b;
-    const char *out = out_of(s, c, false), *prefix = text_of(s, O_PREFIX);
+    const char *out = out_of(s, c, false);
+    const char *prefix = text_of(s, O_PREFIX);
     tfn_file from;
     output_file o;
     FILE *f;
@@ -1114,10 +1169,14 @@ static int usage(void)
 static int run_tool(int argc, char **argv)
 {
     cli c = { "tfn", argv, argc, 0 };
-    const char *name = cli_next(&c), *best = NULL;
+    const char *name = cli_next(&c);
+    const char *best = NULL;
     static settings s;
     if (!name) cli_fail(&c, "wanted a command");
-    if (!strcmp(name, "--version")) return printf("tfn of tfnorm %s\n", tfn_version()), 0;
+    if (!strcmp(name, "--version")) {
+        printf("tfn of tfnorm %s\n", tfn_version());
+        return 0;
+    }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return usage();
     for (int i = 0; i < COMMANDS; i++) {
         const struct command *k = &commands[i];

@@ -92,13 +92,18 @@ static inline void layer_gradients(trainer *t, double *norm, int64_t tokens)
 /* Entropy of the targets, in nats: the loss of one who knows how frequent they are. */
 static inline double unigram_entropy(corpus *c, int32_t vocab)
 {
-    double *count = (double *)reserve((size_t)vocab, sizeof *count), all = 0, h = 0;
+    double *count = (double *)reserve((size_t)vocab, sizeof *count);
+    double all = 0;
+    double h = 0;
     int64_t batches = c->batches.count < 200 ? c->batches.count : 200;
     for (int64_t k = 0; k < batches; k++) {
         const tfn_batch *b = data_batch(&c->batches, k);
         int64_t n = c->kind == DATA_LABELS ? b->batch : (int64_t)b->batch * b->time;
         for (int64_t i = 0; i < n; i++)
-            if (b->targets[i] >= 0) count[b->targets[i]]++, all++;
+            if (b->targets[i] >= 0) {
+                count[b->targets[i]]++;
+                all++;
+            }
     }
     for (int32_t i = 0; i < vocab; i++)
         if (count[i] > 0) h -= count[i] / all * log(count[i] / all);
@@ -186,7 +191,8 @@ static inline void log_open(trainer *t)
     if (given(t->s, O_PLOT)) must_write(text_of(t->s, O_PLOT), false);
     snprintf(t->log_path, sizeof t->log_path, path ? "%s" : "%s.csv",
              path ? path : text_of(t->s, O_PLOT));
-    path = t->log_path, n = strlen(path);
+    path = t->log_path;
+    n = strlen(path);
     t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
     if (given(t->s, O_PLOT)) layer_gradients(t, norm, 1);               /* for the names */
     if (t->position) log_cut(path, t->position + 1 + t->csv);
@@ -270,7 +276,8 @@ typedef struct plot_rows {
 static inline void plot_read(plot_rows *p, const trainer *t)
 {
     data_file x;
-    int64_t every = (t->position + PARTS - 1) / PARTS, summed = 0;
+    int64_t every = (t->position + PARTS - 1) / PARTS;
+    int64_t summed = 0;
     double sum[FIELDS + GROUPS] = { 0 };
     int fields = FIELDS + t->groups;
     must(data_read(&x, t->log_path), x.error);
@@ -284,12 +291,16 @@ static inline void plot_read(plot_rows *p, const trainer *t)
             double v = log_field(line, t->csv, i, i < FIELDS ? field_names[i]
                                                              : t->group[i - FIELDS]);
             if (i != VALID) sum[i] += v;
-            else if (v == v && p->valids < VALIDS)
-                p->valid_at[p->valids] = step, p->valid[p->valids++] = v;
+            else if (v == v && p->valids < VALIDS) {
+                p->valid_at[p->valids] = step;
+                p->valid[p->valids++] = v;
+            }
         }
         if (++summed < every && (int64_t)step != t->position) continue;
-        for (int i = 0; i < fields; i++)
-            p->row[i][p->points] = sum[i] / (double)summed, sum[i] = 0;
+        for (int i = 0; i < fields; i++) {
+            p->row[i][p->points] = sum[i] / (double)summed;
+            sum[i] = 0;
+        }
         summed = 0;
         if (++p->points > PARTS) break;
     }
@@ -324,22 +335,35 @@ static inline bool plot_write(const trainer *t)
     p = (plot_rows *)reserve(1, sizeof *p);
     plot_read(p, t);
     if (!(f = output_open(&o, path))) return false;
-    loss[0].name = "training", loss[0].y = p->row[LOSS];
-    loss[1].name = "validation", loss[1].points = true;
-    loss[1].x = p->valid_at, loss[1].y = p->valid, loss[1].count = p->valids;
+    loss[0].name = "training";
+    loss[0].y = p->row[LOSS];
+    loss[1].name = "validation";
+    loss[1].points = true;
+    loss[1].x = p->valid_at;
+    loss[1].y = p->valid;
+    loss[1].count = p->valids;
     rate.y = p->row[RATE];
     for (int i = 0; i < shown; i++) {
         int g = shown > 1 ? i * (t->groups - 1) / (shown - 1) : 0;
-        layers[i].name = t->group[g], layers[i].y = p->row[FIELDS + g];
-        layers[i].x = p->row[STEP], layers[i].count = p->points;
+        layers[i].name = t->group[g];
+        layers[i].y = p->row[FIELDS + g];
+        layers[i].x = p->row[STEP];
+        layers[i].count = p->points;
     }
-    loss[0].x = rate.x = p->row[STEP], loss[0].count = rate.count = p->points;
-    plots[0].curves = loss, plots[0].count = 2, plots[0].y_label = "nats";
-    plots[1].curves = &rate, plots[1].count = 1;
-    plots[2].curves = layers, plots[2].count = shown, plots[2].log_y = true;
+    loss[0].x = rate.x = p->row[STEP];
+    loss[0].count = rate.count = p->points;
+    plots[0].curves = loss;
+    plots[0].count = 2;
+    plots[0].y_label = "nats";
+    plots[1].curves = &rate;
+    plots[1].count = 1;
+    plots[2].curves = layers;
+    plots[2].count = shown;
+    plots[2].log_y = true;
     svg_begin(f, SVG_WIDTH, 3 * SVG_HEIGHT, "Training");
     for (int i = 0; i < 3; i++) {
-        plots[i].title = titles[i], plots[i].x_label = "step";
+        plots[i].title = titles[i];
+        plots[i].x_label = "step";
         plot_panel(f, &plots[i], i * SVG_HEIGHT);
     }
     svg_end(f);
@@ -355,7 +379,9 @@ static inline void say_progress(trainer *t, const tfn_report *r, bool now)
     int64_t done = t->position - t->first;
     int bar = (int)(20 * t->position / t->steps);
     char valid[32] = "-";
-    t->loss_sum += r->loss, t->loss_count++, t->tokens += r->tokens;
+    t->loss_sum += r->loss;
+    t->loss_count++;
+    t->tokens += r->tokens;
     if (given(t->s, O_QUIET) || (!now && at - t->shown < (t->terminal ? 0.2 : 5))) return;
     each = (at - t->began) / (double)done;
     left = each * (double)(t->steps - t->position);
@@ -371,11 +397,13 @@ static inline void say_progress(trainer *t, const tfn_report *r, bool now)
             (int)left % 60, t->terminal ? "" : "\n");
     fflush(stderr);
     t->shown = at;
-    t->loss_sum = 0, t->loss_count = 0;
+    t->loss_sum = 0;
+    t->loss_count = 0;
 }
 static inline double validate(trainer *t)
 {
-    int64_t batches = t->valid.batches.count < 50 ? t->valid.batches.count : 50, tokens = 0;
+    int64_t batches = t->valid.batches.count < 50 ? t->valid.batches.count : 50;
+    int64_t tokens = 0;
     double nll = 0;
     tfn_report r;
     for (int64_t k = 0; k < batches; k++) {
@@ -413,7 +441,8 @@ static inline void remove_stale(const char *out)
 static inline void save(trainer *t, bool keep)
 {
     static char position[32];
-    int64_t many = whole_of(t->s, O_KEEP), every = whole_of(t->s, O_SAVE_EVERY);
+    int64_t many = whole_of(t->s, O_KEEP);
+    int64_t every = whole_of(t->s, O_SAVE_EVERY);
     char name[1024], part[1024];
     snprintf(position, sizeof position, "%lld", (long long)t->position);
     t->s->text[O_POSITION_SEEN] = position;
@@ -541,7 +570,8 @@ static inline double try_steps(trainer *t, double *valid)
 static inline void choose_steps(trainer *t)
 {
     static char steps[32];
-    const double all = 60 * real_of(t->s, O_MINUTES), every = (double)whole_of(t->s, O_EVAL_EVERY);
+    const double all = 60 * real_of(t->s, O_MINUTES);
+    const double every = (double)whole_of(t->s, O_EVAL_EVERY);
     double each, valid, count;
     if (!given(t->s, O_MINUTES) || given(t->s, O_STEPS)) return;
     t->s->text[O_STEPS] = "1000000";
@@ -578,10 +608,12 @@ static inline void take_weights(trainer *t)
     tfn_file f = file_at(text_of(t->s, O_FROM));
     tfn_param_info p;
     tfn_tensor x;
-    int taken = 0, all = 0;
+    int taken = 0;
+    int all = 0;
     tfn_file_open(&f);
     for (; tfn_model_param(&t->b.model, all, &p); all++) {
-        int64_t rows = p.rows, cols = p.cols;
+        int64_t rows = p.rows;
+        int64_t cols = p.cols;
         if (!tfn_file_find(&f, p.name, &x) || x.rank < 1 || x.shape[x.rank - 1] != cols
             || x.count != rows * cols) continue;
         tfn_file_read(&f, &x, p.data, 0, x.count);
@@ -678,7 +710,8 @@ static inline bool diverged(const trainer *t)
 /* Trains to the end or to Ctrl-C: the program's exit code. */
 static inline int run(trainer *t)
 {
-    int64_t eval = whole_of(t->s, O_EVAL_EVERY), every = whole_of(t->s, O_SAVE_EVERY);
+    int64_t eval = whole_of(t->s, O_EVAL_EVERY);
+    int64_t every = whole_of(t->s, O_SAVE_EVERY);
     bool drawn;
     if (!eval) eval = (t->steps + 19) / 20;
     signal(SIGINT, interrupt);
@@ -693,7 +726,10 @@ static inline int run(trainer *t)
         if (t->position == 1 && isfinite(r.loss)) t->first_loss = r.loss;
         last = t->position == t->steps;
         validated = last || t->position % eval == 0;
-        if (validated) t->last_valid = validate(t), t->validated = true;
+        if (validated) {
+            t->last_valid = validate(t);
+            t->validated = true;
+        }
         log_step(t, &r, validated);
         say_progress(t, &r, last || (validated && t->terminal));
         if (validated) diagnose(t, r.tokens);
