@@ -100,7 +100,8 @@ static inline void task_addition(task_item *x, task_draw *r)
         long n = 1 + task_below(r, 9);
         for (int digits = task_size(r); digits > 1; digits--) n = 10*n + task_below(r, 10);
         sum += n;
-        sprintf(x->source + strlen(x->source), k ? "+%ld" : "%ld", n);
+        if (k) strcat(x->source, "+");
+        sprintf(x->source + strlen(x->source), "%ld", n);
     }
     sprintf(x->target, "%ld", sum);
 }
@@ -184,12 +185,16 @@ static inline int task_plural(const task_np *x)
 }
 static inline int task_gender(const task_np *x)
 {
-    return task_plural(x) ? TASK_PLURAL : task_nouns[x->noun].gender;
+    if (task_plural(x)) return TASK_PLURAL;
+    return task_nouns[x->noun].gender;
 }
-static inline int task_case(const task_clause *c)               /* of the object */
+
+/* Of the object. */
+static inline int task_case(const task_clause *c)
 {
     return task_verbs[c->verb].kind == TASK_HELP ? TASK_DAT : TASK_ACC;
 }
+
 static inline bool task_has_object(const task_clause *c)
 {
     return task_verbs[c->verb].kind == TASK_SEE || task_verbs[c->verb].kind == TASK_HELP;
@@ -211,18 +216,25 @@ static const char *const task_endings[3][3][4] = {      /* behind the, a, a numb
 
 static inline const char *task_pronoun(int grammatical_case, int gender)
 {
-    return grammatical_case == TASK_DAT && gender == TASK_PLURAL ? "denen"
-         : task_the[grammatical_case][gender];
+    if (grammatical_case == TASK_DAT && gender == TASK_PLURAL) return "denen";
+    return task_the[grammatical_case][gender];
 }
 
 /* Of 2..9 and 20..59; from 20 on: "drei und zwanzig", "twenty three". */
 static inline void task_number(char *text, int n, int language)
 {
-    const char *tens = n < 20 ? "" : task_tens[n / 10 - 2][language];
-    const char *unit = n % 10 ? task_units[n % 10][language] : "";
-    task_word(text, language ? tens : unit);
-    if (tens[0] && unit[0] && !language) task_word(text, "und");
-    task_word(text, language ? unit : tens);
+    const char *tens = "";
+    const char *unit = "";
+    if (n >= 20) tens = task_tens[n / 10 - 2][language];
+    if (n % 10) unit = task_units[n % 10][language];
+    if (language == 0) {                        /* German: the unit first */
+        task_word(text, unit);
+        if (tens[0] && unit[0]) task_word(text, "und");
+        task_word(text, tens);
+    } else {
+        task_word(text, tens);
+        task_word(text, unit);
+    }
 }
 
 static inline void task_german_np(char *text, const task_np *x, int grammatical_case)
@@ -232,8 +244,8 @@ static inline void task_german_np(char *text, const task_np *x, int grammatical_
     int plural = task_plural(x);
     const char *noun = task_nouns[x->noun].de[plural];
     if (x->determiner == TASK_COUNT) task_number(text, x->number, 0);
-    else task_word(text, x->determiner == TASK_A ? task_a[grammatical_case][gender]
-                   : task_the[grammatical_case][gender]);
+    else if (x->determiner == TASK_A) task_word(text, task_a[grammatical_case][gender]);
+    else task_word(text, task_the[grammatical_case][gender]);
     if (x->adjective >= 0) {
         task_word(text, task_adjectives[x->adjective].de);
         task_add(text, task_endings[row[x->determiner]][grammatical_case][gender]);
@@ -248,36 +260,55 @@ static inline void task_comma(char *text)               /* never two of them */
     if (text[strlen(text) - 1] != ',') task_add(text, ",");
 }
 
+static inline void task_german_clause(char *text, const task_sentence *s, const task_clause *c,
+                                      const char *order);
+
+/* A subject or an object: the relative pronoun if the clause is about it, else the noun and, between
+ * commas, what is said of it. */
+static inline void task_german_part(char *text, const task_sentence *s, const task_clause *c,
+                                    bool is_subject)
+{
+    const task_np *np = is_subject ? &c->subject : &c->object;
+    const int grammatical_case = is_subject ? TASK_NOM : task_case(c);
+    const int gap = is_subject ? TASK_SUBJECT_GAP : TASK_OBJECT_GAP;
+    if (!is_subject && !task_has_object(c)) return;
+    if (c->gap == gap) {
+        task_word(text, task_pronoun(grammatical_case, task_gender(np)));
+        return;
+    }
+    task_german_np(text, np, grammatical_case);
+    if (np->relative < 0) return;
+    const task_clause *relative = &s->clause[np->relative];
+    task_comma(text);
+    if (relative->gap == TASK_OBJECT_GAP) task_german_clause(text, s, relative, "OSNVF");
+    else task_german_clause(text, s, relative, "SONVF");
+    task_comma(text);
+}
+
+static inline void task_german_finite(char *text, const task_clause *c)
+{
+    const int many = task_plural(&c->subject);
+    if (c->tense) task_word(text, task_tenses[c->tense].de[many]);
+    else task_word(text, task_verbs[c->verb].de[many]);
+}
+
 /* The parts of a clause in the order of its letters: Adverb, Subject, Finite verb, Object, Not,
- * Verb that is not finite. Relative clauses (depth 1) stand between commas. */
+ * Verb that is not finite. */
 static inline void task_german_clause(char *text, const task_sentence *s, const task_clause *c,
                                       const char *order)
 {
-    const task_np *np;
-    int many = task_plural(&c->subject);
     for (; *order; order++)
         switch (*order) {
         case 'A': task_word(text, task_adverbs[c->adverb].de); break;
-        case 'F': task_word(text, c->tense ? task_tenses[c->tense].de[many]
-                            : task_verbs[c->verb].de[many]); break;
-        case 'N': task_word(text, c->negated ? "nicht" : ""); break;
+        case 'S': task_german_part(text, s, c, true); break;
+        case 'F': task_german_finite(text, c); break;
+        case 'O': task_german_part(text, s, c, false); break;
+        case 'N':
+            if (c->negated) task_word(text, "nicht");
+            break;
         case 'V':
             if (c->tense) task_word(text, task_verbs[c->verb].de[task_tenses[c->tense].form]);
             break;
-        default:
-            np = *order == 'S' ? &c->subject : &c->object;
-            if (np == &c->object && !task_has_object(c)) break;
-            if (c->gap == (*order == 'S' ? TASK_SUBJECT_GAP : TASK_OBJECT_GAP)) {
-                task_word(text, task_pronoun(*order == 'S' ? TASK_NOM : task_case(c),
-                                             task_gender(np)));
-                break;
-            }
-            task_german_np(text, np, *order == 'S' ? TASK_NOM : task_case(c));
-            if (np->relative < 0) break;
-            task_comma(text);
-            task_german_clause(text, s, &s->clause[np->relative],
-                               s->clause[np->relative].gap == TASK_OBJECT_GAP ? "OSNVF" : "SONVF");
-            task_comma(text);
         }
 }
 
@@ -304,11 +335,15 @@ static inline void task_german(char *text, const task_sentence *s)
 static inline void task_english_np(char *text, const task_np *x, bool bare)
 {
     const char *noun = task_nouns[x->noun].en[task_plural(x)];
-    const char *adjective = x->adjective < 0 ? "" : task_adjectives[x->adjective].en;
+    const char *adjective = "";
+    char sound = *noun;                         /* the first letter behind the article */
+    if (x->adjective >= 0) {
+        adjective = task_adjectives[x->adjective].en;
+        sound = *adjective;
+    }
     if (x->determiner == TASK_COUNT) task_number(text, x->number, 1);
-    else if (!bare && x->determiner == TASK_A)
-        task_word(text, strchr("aeiou", *adjective ? *adjective : *noun) ? "an" : "a");
-    else if (!bare) task_word(text, "the");
+    else if (!bare && x->determiner != TASK_A) task_word(text, "the");
+    else if (!bare) task_word(text, strchr("aeiou", sound) ? "an" : "a");
     task_word(text, adjective);
     task_word(text, noun);
 }
@@ -316,12 +351,13 @@ static inline void task_english_np(char *text, const task_np *x, bool bare)
 /* hidden: "_" for the finite verb */
 static inline void task_english_verb(char *text, const task_clause *c, bool hidden)
 {
-    int many = task_plural(&c->subject);
-    bool plain = c->tense == TASK_PRESENT && !c->negated;
+    const int many = task_plural(&c->subject);
+    int form = task_tenses[c->tense].form;
     char group[64] = "";
-    task_add(group, c->negated ? task_tenses[c->tense].en_not[many]
-             : task_tenses[c->tense].en[many]);
-    task_word(group, task_verbs[c->verb].en[plain ? many : task_tenses[c->tense].form]);
+    if (c->tense == TASK_PRESENT && !c->negated) form = many;
+    if (c->negated) task_add(group, task_tenses[c->tense].en_not[many]);
+    else task_add(group, task_tenses[c->tense].en[many]);
+    task_word(group, task_verbs[c->verb].en[form]);
     if (hidden) {
         task_word(text, "_");
         task_add(text, group + strcspn(group, " "));
@@ -329,19 +365,22 @@ static inline void task_english_verb(char *text, const task_clause *c, bool hidd
 }
 
 static inline void task_english_clause(char *text, const task_sentence *s, const task_clause *c,
+                                       bool hidden);
+
+/* A noun and what is said of it, which follows it. */
+static inline void task_english_part(char *text, const task_sentence *s, const task_np *np)
+{
+    task_english_np(text, np, false);
+    if (np->relative >= 0) task_english_clause(text, s, &s->clause[np->relative], false);
+}
+
+static inline void task_english_clause(char *text, const task_sentence *s, const task_clause *c,
                                        bool hidden)
 {
     if (c->gap) task_word(text, "that");
-    for (int part = 0; part < 2; part++) {
-        const task_np *np = part ? &c->object : &c->subject;
-        if (c->gap != (part ? TASK_OBJECT_GAP : TASK_SUBJECT_GAP)
-            && (!part || task_has_object(c))) {
-            task_english_np(text, np, false);
-            if (np->relative >= 0)
-                task_english_clause(text, s, &s->clause[np->relative], false);
-        }
-        if (!part) task_english_verb(text, c, hidden);
-    }
+    if (c->gap != TASK_SUBJECT_GAP) task_english_part(text, s, &c->subject);
+    task_english_verb(text, c, hidden);
+    if (c->gap != TASK_OBJECT_GAP && task_has_object(c)) task_english_part(text, s, &c->object);
 }
 
 static inline void task_english(char *text, const task_sentence *s, bool hidden)
@@ -368,9 +407,11 @@ static inline task_np task_draw_np(task_draw *r)
                                        TASK_THE_MANY, TASK_THE_MANY, TASK_COUNT };
     task_np x;
     x.noun = TASK_ONE_OF(r, task_nouns);
-    x.adjective = task_below(r, 2) ? TASK_ONE_OF(r, task_adjectives) : -1;
+    x.adjective = -1;
+    if (task_below(r, 2)) x.adjective = TASK_ONE_OF(r, task_adjectives);
     x.determiner = determiners[TASK_ONE_OF(r, determiners)];
-    x.number = task_below(r, 2) ? 2 + task_below(r, 8) : 20 + task_below(r, 40);
+    if (task_below(r, 2)) x.number = 2 + task_below(r, 8);
+    else x.number = 20 + task_below(r, 40);
     x.relative = -1;
     return x;
 }
@@ -396,9 +437,13 @@ static inline void task_draw_relative(task_draw *r, task_sentence *s, task_np *x
     int grammatical_case = task_case(&c);
     bool object = task_below(r, 2) && task_has_object(&c)
                && strcmp(task_pronoun(grammatical_case, gender), task_pronoun(TASK_NOM, gender));
-    c.gap = object ? TASK_OBJECT_GAP : TASK_SUBJECT_GAP;
-    if (object) c.object = *x;
-    else c.subject = *x;
+    if (object) {
+        c.gap = TASK_OBJECT_GAP;
+        c.object = *x;
+    } else {
+        c.gap = TASK_SUBJECT_GAP;
+        c.subject = *x;
+    }
     x->relative = s->count;
     s->clause[s->count++] = c;
 }
@@ -413,29 +458,37 @@ static inline bool task_shows_case(const task_clause *c)
     return task_has_object(c) && strcmp(object, subject);
 }
 
+/* Something is said of every second noun, while there is room for a clause. */
+static inline void task_maybe_relative(task_draw *r, task_sentence *s, task_np *x, int clauses,
+                                       int verbs)
+{
+    if (s->count < clauses && task_below(r, 2)) task_draw_relative(r, s, x, verbs);
+}
+
 /* A sentence of so many clauses at most: 1 .. 6. */
 static inline task_sentence task_draw_sentence(task_draw *r, int clauses)
 {
     enum { ALL = TASK_MANY(task_verbs), SIMPLE = ALL - 2 };     /* the last two want a clause */
     task_sentence s;
     task_clause *c = s.clause;
-    int joined = clauses > 1 && task_below(r, 2);
+    const int joined = clauses > 1 && task_below(r, 2);
     memset(&s, 0, sizeof s);
     s.joint = -1;
     s.count = 1 + joined;
-    for (int i = 0; i < s.count; i++) c[i] = task_draw_clause(r, i || !joined ? SIMPLE : ALL);
-    if (joined)
-        s.joint = task_verbs[c->verb].kind == TASK_SAY ? 0 : 1 + task_below(r, 2);
-    for (int i = 0; i <= joined; i++)
-        for (int k = 0; k < 1 + task_has_object(&c[i]) && s.count < clauses; k++)
-            if (task_below(r, 2))
-                task_draw_relative(r, &s, k ? &c[i].object : &c[i].subject, SIMPLE);
-    switch (task_below(r, 5)) {
-    case 0: c->first = TASK_ADVERB_FIRST; break;
-    case 1: c->first = s.joint > 0 ? TASK_CLAUSE_FIRST : TASK_SUBJECT_FIRST; break;
-    case 2: c->first = task_shows_case(c) ? TASK_OBJECT_FIRST : TASK_SUBJECT_FIRST; break;
-    default: break;
+    c[0] = task_draw_clause(r, joined ? ALL : SIMPLE);
+    if (joined) {
+        c[1] = task_draw_clause(r, SIMPLE);
+        s.joint = 0;
+        if (task_verbs[c->verb].kind != TASK_SAY) s.joint = 1 + task_below(r, 2);
     }
+    for (int i = 0; i <= joined; i++) {
+        task_maybe_relative(r, &s, &c[i].subject, clauses, SIMPLE);
+        if (task_has_object(&c[i])) task_maybe_relative(r, &s, &c[i].object, clauses, SIMPLE);
+    }
+    const int first = task_below(r, 5);
+    if (first == 0) c->first = TASK_ADVERB_FIRST;
+    if (first == 1 && s.joint > 0) c->first = TASK_CLAUSE_FIRST;
+    if (first == 2 && task_shows_case(c)) c->first = TASK_OBJECT_FIRST;
     return s;
 }
 
@@ -489,16 +542,21 @@ static inline void task_agreement(task_item *x, task_draw *r)
 static inline void task_fact(char *text, const task_clause *c, bool passive)
 {
     static const char *const be[2][2] = { { "is", "are" }, { "has", "have" } };
+    const bool perfect = c->tense == TASK_PERFECT;
     text[0] = 0;
-    task_english_np(text, passive ? &c->object : &c->subject, false);
     if (passive) {
-        task_word(text, be[c->tense == TASK_PERFECT][task_plural(&c->object)]);
-        task_word(text, c->negated ? "not" : "");
-        task_word(text, c->tense == TASK_PERFECT ? "been" : "");
+        task_english_np(text, &c->object, false);
+        task_word(text, be[perfect][task_plural(&c->object)]);
+        if (c->negated) task_word(text, "not");
+        if (perfect) task_word(text, "been");
         task_word(text, task_verbs[c->verb].en[2]);
         task_word(text, "by");
-    } else task_english_verb(text, c, false);
-    task_english_np(text, passive ? &c->subject : &c->object, false);
+        task_english_np(text, &c->subject, false);
+    } else {
+        task_english_np(text, &c->subject, false);
+        task_english_verb(text, c, false);
+        task_english_np(text, &c->object, false);
+    }
     task_add(text, ".");
 }
 
@@ -660,7 +718,8 @@ static inline int32_t task_features(float *features, const task_item *item)
             if (strcspn(word, " ") == n && !strncmp(word, task_units[d][1], n))
                 end = task_say_digit(wave, end, d, &r);
         }
-    frames = end <= 160 ? 0 : (end - TASK_WINDOW) / TASK_HOP + 1;
+    frames = 0;
+    if (end > 160) frames = (end - TASK_WINDOW) / TASK_HOP + 1;
     if (frames > TASK_FRAMES) frames = TASK_FRAMES;
     for (int t = 0; t < frames; t++) {
         memset(re, 0, sizeof re);
@@ -721,8 +780,10 @@ static const task task_rows[] = {
 
 static inline const task *task_at(int i)            /* NULL: past the end */
 {
-    return i >= 0 && i < TASK_MANY(task_rows) ? &task_rows[i] : NULL;
+    if (i < 0 || i >= TASK_MANY(task_rows)) return NULL;
+    return &task_rows[i];
 }
+
 static inline const task *task_find(const char *name)
 {
     for (int i = 0; task_at(i); i++)
@@ -744,8 +805,17 @@ static inline task_split task_split_of(const char *text, size_t bytes)
 
 static inline int task_clip(int x, int least, int most)
 {
-    return x < least ? least : x > most ? most : x;
+    if (x < least) return least;
+    if (x > most) return most;
+    return x;
 }
+
+/* A size that was asked for (0: the task's own), within bounds. */
+static inline int task_wanted(int asked, int own, int least, int most)
+{
+    return task_clip(asked ? asked : own, least, most);
+}
+
 /* false: none of 4096 draws belongs to the split, so the sizes leave too few items. */
 static inline bool task_make(task_item *item, const task *t, const task_options *o,
                              task_split split, uint64_t i)
@@ -757,9 +827,9 @@ static inline bool task_make(task_item *item, const task *t, const task_options 
         task_draw r;
         r.key = tfn_key_fold(key, again);
         r.at = 0;
-        r.min = task_clip(o->min ? o->min : t->min, 1, t->most);
-        r.max = task_clip(o->max ? o->max : t->max, r.min, t->most);
-        r.symbols = task_clip(o->symbols ? o->symbols : t->symbols, 4, t->most_symbols);
+        r.min = task_wanted(o->min, t->min, 1, t->most);
+        r.max = task_wanted(o->max, t->max, r.min, t->most);
+        r.symbols = task_wanted(o->symbols, t->symbols, 4, t->most_symbols);
         item->source[0] = item->second[0] = item->target[0] = 0;
         item->label = 0;
         t->make(item, &r);
