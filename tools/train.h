@@ -24,7 +24,7 @@ typedef struct trainer {
     corpus      data, valid;
     const char *out, *command;          /* command: the options that are not kept, for a message */
     int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
-    bool        terminal, colour, warned, validated;
+    bool        terminal, colored, warned, validated;
     double      began, shown;           /* seconds */
     double      minutes, processor[2];  /* that were wanted; its seconds when training began */
     double      first_loss;
@@ -44,6 +44,7 @@ static void interrupt(int sig)
     interrupted = 1;
     signal(sig, SIG_DFL);               /* a second one ends at once */
 }
+
 static inline double seconds(void)
 {
 #ifdef CLOCK_MONOTONIC
@@ -61,32 +62,38 @@ static inline int processors(void)
 #ifdef _SC_NPROCESSORS_ONLN
     n = sysconf(_SC_NPROCESSORS_ONLN);
 #endif
-    return n < 1 ? 1 : n > 64 ? 64 : (int)n;
+    if (n < 1) return 1;
+    return n < 64 ? (int)n : 64;
 }
 
 /* -- what the gradients are, layer by layer ---------------------------------------------------- */
 
+/* The group of a tensor, its layer, which is added if it is new; GROUPS: there are too many. */
 static inline int group_of(trainer *t, const tfn_param_info *p)
 {
     char name[24];
-    int i = 0;
     if (p->layer < 0) snprintf(name, sizeof name, "other");
     else snprintf(name, sizeof name, "%.7s.%d", p->name, (int)p->layer);
-    while (i < t->groups && strcmp(t->group[i], name)) i++;
-    if (i == t->groups && i < GROUPS) memcpy(t->group[t->groups++], name, sizeof name);
-    return i;
+    for (int i = 0; i < t->groups; i++)
+        if (!strcmp(t->group[i], name)) return i;
+    if (t->groups == GROUPS) return GROUPS;
+    memcpy(t->group[t->groups], name, sizeof name);
+    return t->groups++;
 }
+
 /* Norms of the gradients of the last batch, of the mean loss. */
 static inline void layer_gradients(trainer *t, double *norm, int64_t tokens)
 {
     tfn_param_info p;
     for (int i = 0; i < GROUPS; i++) norm[i] = 0;
     for (int32_t i = 0; tfn_model_param(&t->b.model, i, &p); i++) {
-        int g = group_of(t, &p);
-        for (int64_t j = 0; p.grad && g < GROUPS && j < (int64_t)p.rows * p.cols; j++)
+        const int g = group_of(t, &p);
+        if (!p.grad || g == GROUPS) continue;
+        for (int64_t j = 0; j < (int64_t)p.rows * p.cols; j++)
             norm[g] += (double)p.grad[j] * (double)p.grad[j];
     }
-    for (int i = 0; i < t->groups; i++) norm[i] = sqrt(norm[i]) / (double)(tokens ? tokens : 1);
+    if (!tokens) tokens = 1;
+    for (int i = 0; i < t->groups; i++) norm[i] = sqrt(norm[i]) / (double)tokens;
 }
 
 /* Entropy of the targets, in nats: the loss of one who knows how frequent they are. */
@@ -95,10 +102,11 @@ static inline double unigram_entropy(corpus *c, int32_t vocab)
     double *count = (double *)reserve((size_t)vocab, sizeof *count);
     double all = 0;
     double h = 0;
-    int64_t batches = c->batches.count < 200 ? c->batches.count : 200;
+    const int64_t batches = c->batches.count < 200 ? c->batches.count : 200;
     for (int64_t k = 0; k < batches; k++) {
         const tfn_batch *b = data_batch(&c->batches, k);
-        int64_t n = c->kind == DATA_LABELS ? b->batch : (int64_t)b->batch * b->time;
+        int64_t n = (int64_t)b->batch * b->time;
+        if (c->kind == DATA_LABELS) n = b->batch;
         for (int64_t i = 0; i < n; i++)
             if (b->targets[i] >= 0) {
                 count[b->targets[i]]++;
@@ -111,46 +119,56 @@ static inline double unigram_entropy(corpus *c, int32_t vocab)
     return h;
 }
 
+/* What is most often the reason, by placement, rate and clipping. */
 static inline void say_cause(const trainer *t)
 {
     const tfn_model_desc *d = &t->b.model.desc;
-    bool post = d->topology && !strncmp(d->topology->name, "post", 4);
-    const char *name = d->topology ? d->topology->name : "";
-    if (post && d->layers > 3 && d->schedule.warmup < 200)
-        fprintf(stderr, "  %s, %d layers, %s warm-up: try --warmup 400 or --topology b2t\n", name,
-                (int)d->layers, d->schedule.warmup ? "short" : "no");
+    const char *name = "";
+    const char *warmup = "no";
+    if (d->topology) name = d->topology->name;
+    if (d->schedule.warmup) warmup = "short";
+    fprintf(stderr, "  %s, %d layers, ", name, (int)d->layers);
+    if (!strncmp(name, "post", 4) && d->layers > 3 && d->schedule.warmup < 200)
+        fprintf(stderr, "%s warm-up: try --warmup 400 or --topology b2t\n", warmup);
     else if (d->schedule.lr > 2e-3f)
-        fprintf(stderr, "  %s, %d layers, --lr %g is high: try --lr 0.001 --warmup 400\n", name,
-                (int)d->layers, (double)d->schedule.lr);
+        fprintf(stderr, "--lr %g is high: try --lr 0.001 --warmup 400\n", (double)d->schedule.lr);
     else if (d->clip == 0)
-        fprintf(stderr, "  %s, %d layers, gradients are not clipped: try --clip 1\n", name,
-                (int)d->layers);
+        fprintf(stderr, "gradients are not clipped: try --clip 1\n");
     else
-        fprintf(stderr, "  %s, %d layers, --lr %g: try more steps, another --lr, or --recipe pre\n",
-                name, (int)d->layers, (double)d->schedule.lr);
+        fprintf(stderr, "--lr %g: try more steps, another --lr, or --recipe pre\n",
+                (double)d->schedule.lr);
 }
+
+/* Six to a line. */
+static inline void say_gradients(trainer *t, int64_t tokens)
+{
+    double norm[GROUPS];
+    layer_gradients(t, norm, tokens);
+    fprintf(stderr, "  gradient norms: ");
+    for (int i = 0; i < t->groups; i++) {
+        if (i % 6) fprintf(stderr, ", ");
+        else if (i) fprintf(stderr, "\n  ");
+        fprintf(stderr, "%s %.2g", t->group[i], norm[i]);
+    }
+    fprintf(stderr, "\n");
+}
+
 /* Said once, when after the warm-up a fifth of the steps went by without a validation that is
  * better than guessing. */
 static inline void diagnose(trainer *t, int64_t tokens)
 {
-    double norm[GROUPS];
-    int64_t since;
     if (t->warned) return;
     if (isfinite(t->last_valid) && t->last_valid < 0.95 * t->unigram) t->good = t->position;
-    since = t->position - t->good;
+    const int64_t since = t->position - t->good;
     if (isfinite(t->last_valid) && (since * 5 < t->steps || since < 20)) return;
     t->warned = true;
-    fprintf(stderr, "%swarning: step %lld: the validation loss is %.3f, that of guessing by "
-            "frequency %.3f\n", t->terminal ? "\r\033[K" : "", (long long)t->position,
-            t->last_valid, t->unigram);
+    if (t->terminal) fprintf(stderr, "\r\033[K");
+    fprintf(stderr, "warning: step %lld: the validation loss is %.3f, that of guessing by "
+            "frequency %.3f\n", (long long)t->position, t->last_valid, t->unigram);
     if (t->skipped)
         fprintf(stderr, "  %lld updates were skipped, with a number that is not finite: a loss, "
                 "gradient, profile or running statistic\n", (long long)t->skipped);
-    layer_gradients(t, norm, tokens);
-    for (int i = 0; i < t->groups; i++)
-        fprintf(stderr, "%s%s %.2g", i % 6 ? ", " : i ? "\n  " : "  gradient norms: ", t->group[i],
-                norm[i]);
-    fprintf(stderr, "\n");
+    say_gradients(t, tokens);
     say_cause(t);
 }
 
@@ -159,12 +177,14 @@ static inline void diagnose(trainer *t, int64_t tokens)
 static inline void json_text(FILE *f, const char *s)
 {
     fputc('"', f);
-    for (; *s; s++)
+    for (; *s; s++) {
         if (*s == '"' || *s == '\\') fprintf(f, "\\%c", *s);
         else if ((unsigned char)*s < ' ') fprintf(f, "\\u%04x", (unsigned)*s);
         else fputc(*s, f);
+    }
     fputc('"', f);
 }
+
 /* A log that goes on: a killed run may have written steps that are done again. A record a line. */
 static inline void log_cut(const char *path, int64_t lines)
 {
@@ -172,7 +192,10 @@ static inline void log_cut(const char *path, int64_t lines)
     size_t n = 0;
     output_file o;
     if (!data_read(&x, path)) return;
-    for (; n < x.size && lines > 0; n++) lines -= x.bytes[n] == '\n';
+    for (; n < x.size; n++) {
+        if (lines <= 0) break;
+        lines -= x.bytes[n] == '\n';
+    }
     if (n < x.size) {
         FILE *f = output_open(&o, path);
         if (f) fwrite(x.bytes, 1, n, f);
@@ -180,27 +203,13 @@ static inline void log_cut(const char *path, int64_t lines)
     }
     data_file_free(&x);
 }
-/* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
- * of the layers too. */
-static inline void log_open(trainer *t)
+
+/* The first line: version, bits, kernels and all options of the experiment; a comment of a CSV. */
+static inline void log_head(const trainer *t)
 {
-    const char *path = text_of(t->s, O_LOG);
-    double norm[GROUPS];
-    size_t n;
-    if (!path && !given(t->s, O_PLOT)) return;
-    if (given(t->s, O_PLOT)) must_write(text_of(t->s, O_PLOT), false);
-    snprintf(t->log_path, sizeof t->log_path, path ? "%s" : "%s.csv",
-             path ? path : text_of(t->s, O_PLOT));
-    path = t->log_path;
-    n = strlen(path);
-    t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
-    if (given(t->s, O_PLOT)) layer_gradients(t, norm, 1);               /* for the names */
-    if (t->position) log_cut(path, t->position + 1 + t->csv);
-    t->log = fopen(path, t->position ? "ab" : "wb");
-    if (!t->log) die("%s cannot be written", path);
-    if (t->position) return;
-    fprintf(t->log, "%s{\"tfnorm\": \"%s\", \"bits\": \"%s\", \"kernels\": \"%s\"",
-            t->csv ? "# " : "", tfn_version(), tfn_bits(t->b.desc.isa), t->b.model.kernels->name);
+    if (t->csv) fprintf(t->log, "# ");
+    fprintf(t->log, "{\"tfnorm\": \"%s\", \"bits\": \"%s\", \"kernels\": \"%s\"", tfn_version(),
+            tfn_bits(t->b.desc.isa), t->b.model.kernels->name);
     for (int i = 0; i < O_COUNT; i++) {
         const option_row *r = &option_rows[i];
         const char *text = text_of(t->s, (option_id)i);
@@ -211,10 +220,48 @@ static inline void log_open(trainer *t)
     }
     fprintf(t->log, ", \"vocabulary\": %d, \"parameters\": %lld}\n", (int)t->b.desc.vocab,
             (long long)t->b.model.param_floats);
-    for (int i = 0; t->csv && i < FIELDS + t->groups; i++)
-        fprintf(t->log, i ? ",%s" : "%s", i < FIELDS ? field_names[i] : t->group[i - FIELDS]);
-    if (t->csv) fprintf(t->log, "\n");
 }
+
+/* The name of field i of a record: the log's own, then the groups. */
+static inline const char *log_name(const trainer *t, int i)
+{
+    return i < FIELDS ? field_names[i] : t->group[i - FIELDS];
+}
+
+static inline void log_columns(const trainer *t)
+{
+    for (int i = 0; i < FIELDS + t->groups; i++) {
+        if (i) fprintf(t->log, ",");
+        fprintf(t->log, "%s", log_name(t, i));
+    }
+    fprintf(t->log, "\n");
+}
+
+/* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
+ * of the layers too. */
+static inline void log_open(trainer *t)
+{
+    const bool plotted = given(t->s, O_PLOT);
+    const char *path = text_of(t->s, O_LOG);
+    double norm[GROUPS];
+    if (!path && !plotted) return;
+    if (plotted) must_write(text_of(t->s, O_PLOT), false);
+    if (path) snprintf(t->log_path, sizeof t->log_path, "%s", path);
+    else snprintf(t->log_path, sizeof t->log_path, "%s.csv", text_of(t->s, O_PLOT));
+    path = t->log_path;
+    const size_t n = strlen(path);
+    t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
+    if (plotted) layer_gradients(t, norm, 1);                   /* for the names */
+    if (t->position) {
+        log_cut(path, t->position + 1 + t->csv);
+        t->log = fopen(path, "ab");
+    } else t->log = fopen(path, "wb");
+    if (!t->log) die("%s cannot be written", path);
+    if (t->position) return;
+    log_head(t);
+    if (t->csv) log_columns(t);
+}
+
 /* What a full disk took of a log costs no training: the run goes on, and fails at its end. */
 static inline void log_lost(trainer *t)
 {
@@ -223,24 +270,30 @@ static inline void log_lost(trainer *t)
     fclose(t->log);
     t->log = NULL;
 }
+
 static inline void log_number(const trainer *t, const char *name, double v, bool there)
 {
-    if (t->csv) fprintf(t->log, there ? ",%.9g" : ",", v);
-    else if (there && isfinite(v)) fprintf(t->log, ", \"%s\": %.9g", name, v);
+    if (t->csv) {
+        fprintf(t->log, ",");
+        if (there) fprintf(t->log, "%.9g", v);
+    } else if (there && isfinite(v)) fprintf(t->log, ", \"%s\": %.9g", name, v);
     else if (there) fprintf(t->log, ", \"%s\": null", name);
 }
+
 static inline void log_step(trainer *t, const tfn_report *r, bool validated)
 {
     double norm[GROUPS], v[FIELDS] = { (double)t->position, r->loss, r->nll, (double)r->lr,
         (double)r->grad_norm, (double)r->tokens, seconds() - t->began, t->last_valid };
     if (!t->log) return;
     if (given(t->s, O_PLOT)) layer_gradients(t, norm, r->tokens);
-    fprintf(t->log, t->csv ? "%.0f" : "{\"step\": %.0f", v[STEP]);
+    if (!t->csv) fprintf(t->log, "{\"step\": ");
+    fprintf(t->log, "%.0f", v[STEP]);
     for (int i = LOSS; i < FIELDS; i++)
         log_number(t, field_names[i], v[i], i != VALID || validated);
-    for (int i = 0; i < t->groups && given(t->s, O_PLOT); i++)
-        log_number(t, t->group[i], norm[i], true);
-    fprintf(t->log, t->csv ? "\n" : "}\n");
+    if (given(t->s, O_PLOT))
+        for (int i = 0; i < t->groups; i++) log_number(t, t->group[i], norm[i], true);
+    if (!t->csv) fprintf(t->log, "}");
+    fprintf(t->log, "\n");
     errno = 0;
     if (ferror(t->log) || (validated && fflush(t->log))) log_lost(t);
 }
@@ -255,19 +308,33 @@ static inline bool log_close(trainer *t)
 
 /* -- the picture of a log ---------------------------------------------------------------------- */
 
-/* Number i of a record, called so; NaN: it is not there. */
+/* Where field i of a record, called so, begins; NULL: it is not there. */
+static inline const char *log_find(const char *line, bool csv, int i, const char *name)
+{
+    char key[32];
+    if (!csv) {
+        snprintf(key, sizeof key, "\"%s\": ", name);
+        line = strstr(line, key);
+        return line ? line + strlen(key) : NULL;
+    }
+    for (; i > 0; i--) {
+        line = strchr(line, ',');
+        if (!line) return NULL;
+        line++;
+    }
+    return line;
+}
+
+/* Its number; NaN: it has none. */
 static inline double log_field(const char *line, bool csv, int i, const char *name)
 {
-    char key[32], *end;
-    double v;
-    snprintf(key, sizeof key, "\"%s\": ", name);
-    if (!csv) line = strstr(line, key);
-    for (; csv && line && i > 0; i--) line = strchr(line, ',') ? strchr(line, ',') + 1 : NULL;
+    char *end;
+    line = log_find(line, csv, i, name);
     if (!line) return (double)NAN;
-    line += csv ? 0 : strlen(key);
-    v = strtod(line, &end);
+    const double v = strtod(line, &end);
     return end == line ? (double)NAN : v;
 }
+
 /* Means over PARTS parts of the steps, field by field, and the validations. */
 typedef struct plot_rows {
     int    points, valids;
@@ -288,8 +355,7 @@ static inline void plot_read(plot_rows *p, const trainer *t)
         step = log_field(line, t->csv, STEP, field_names[STEP]);
         if (!(step > 0)) continue;                      /* the options, the head */
         for (int i = 0; i < fields; i++) {
-            double v = log_field(line, t->csv, i, i < FIELDS ? field_names[i]
-                                                             : t->group[i - FIELDS]);
+            const double v = log_field(line, t->csv, i, log_name(t, i));
             if (i != VALID) sum[i] += v;
             else if (v == v && p->valids < VALIDS) {
                 p->valid_at[p->valids] = step;
@@ -306,6 +372,7 @@ static inline void plot_read(plot_rows *p, const trainer *t)
     }
     data_file_free(&x);
 }
+
 /* A picture of svg.h inside another one, `down` its top. */
 static inline void plot_panel(FILE *f, const svg_plot *plot, int down)
 {
@@ -321,6 +388,7 @@ static inline void plot_panel(FILE *f, const svg_plot *plot, int down)
     if (ferror(part)) die("a temporary file cannot be read");
     fclose(part);
 }
+
 static inline bool plot_write(const trainer *t)
 {
     static const char *const titles[] = { "Loss", "Learning rate", "Gradient norm" };
@@ -344,7 +412,8 @@ static inline bool plot_write(const trainer *t)
     loss[1].count = p->valids;
     rate.y = p->row[RATE];
     for (int i = 0; i < shown; i++) {
-        int g = shown > 1 ? i * (t->groups - 1) / (shown - 1) : 0;
+        int g = 0;                              /* the first, the last, others evenly between */
+        if (shown > 1) g = i * (t->groups - 1) / (shown - 1);
         layers[i].name = t->group[g];
         layers[i].y = p->row[FIELDS + g];
         layers[i].x = p->row[STEP];
@@ -373,36 +442,50 @@ static inline bool plot_write(const trainer *t)
 
 /* -- what is said meanwhile -------------------------------------------------------------------- */
 
+/* Twenty characters, in color where that is wanted. */
+static inline void say_bar(const trainer *t)
+{
+    const int done = (int)(20 * t->position / t->steps);
+    fprintf(stderr, "\r\033[K");
+    if (t->colored) fprintf(stderr, "\033[36m");
+    fprintf(stderr, "%.*s", done, "####################");
+    if (t->colored) fprintf(stderr, "\033[0m");
+    fprintf(stderr, "%.*s ", 20 - done, "....................");
+}
+
+/* One line that replaces itself five times a second on a terminal, else a line every 5 s; now: at
+ * once. */
 static inline void say_progress(trainer *t, const tfn_report *r, bool now)
 {
-    double at = seconds(), each, left;
-    int64_t done = t->position - t->first;
-    int bar = (int)(20 * t->position / t->steps);
+    const double at = seconds();
+    const double apart = t->terminal ? 0.2 : 5;
+    const int64_t done = t->position - t->first;
     char valid[32] = "-";
     t->loss_sum += r->loss;
     t->loss_count++;
     t->tokens += r->tokens;
-    if (given(t->s, O_QUIET) || (!now && at - t->shown < (t->terminal ? 0.2 : 5))) return;
-    each = (at - t->began) / (double)done;
-    left = each * (double)(t->steps - t->position);
-    if (t->terminal)
-        fprintf(stderr, "\r\033[K%s%.*s%s%.*s ", t->colour ? "\033[36m" : "", bar,
-                "####################", t->colour ? "\033[0m" : "", 20 - bar,
-                "....................");
+    if (given(t->s, O_QUIET)) return;
+    if (!now && at - t->shown < apart) return;
+    const double each = (at - t->began) / (double)done;
+    const double left = each * (double)(t->steps - t->position);
+    if (t->terminal) say_bar(t);
     if (t->validated) snprintf(valid, sizeof valid, "%.3f", t->last_valid);
     fprintf(stderr, "step %lld/%lld  loss %.3f  valid %s  lr %.2e  gradient %.2f  "
-            "%.0f tokens/s  %d:%02d left%s", (long long)t->position, (long long)t->steps,
+            "%.0f tokens/s  %d:%02d left", (long long)t->position, (long long)t->steps,
             t->loss_sum / (double)t->loss_count, valid, (double)r->lr,
             (double)r->grad_norm, (double)t->tokens / (at - t->began), (int)left / 60,
-            (int)left % 60, t->terminal ? "" : "\n");
+            (int)left % 60);
+    if (!t->terminal) fprintf(stderr, "\n");
     fflush(stderr);
     t->shown = at;
     t->loss_sum = 0;
     t->loss_count = 0;
 }
+
+/* The loss of a token of the first 50 batches held out. */
 static inline double validate(trainer *t)
 {
-    int64_t batches = t->valid.batches.count < 50 ? t->valid.batches.count : 50;
+    const int64_t batches = t->valid.batches.count < 50 ? t->valid.batches.count : 50;
     int64_t tokens = 0;
     double nll = 0;
     tfn_report r;
@@ -424,12 +507,14 @@ static inline void kept_name(char *to, size_t room, const char *out, int64_t ste
     if (!dot || strchr(dot, '/')) dot = out + strlen(out);
     snprintf(to, room, "%.*s.%lld%s", (int)(dot - out), out, (long long)step, dot);
 }
+
 /* What is to be kept is written under one name, OUT.keep, whatever its step: a killed run leaves
  * nothing that the next one does not find and take away. */
 static inline void keeping_name(char *to, size_t room, const char *out)
 {
     snprintf(to, room, "%s.keep", out);
 }
+
 static inline void remove_stale(const char *out)
 {
     char name[1024], part[1024];
@@ -438,6 +523,7 @@ static inline void remove_stale(const char *out)
     remove(name);
     remove(part);
 }
+
 static inline void save(trainer *t, bool keep)
 {
     static char position[32];
@@ -468,14 +554,17 @@ static inline void step(trainer *t, tfn_report *r)
     must_be_ok(&t->b.model.error);
     t->skipped += r->skipped;
 }
+
 static inline void new_model(trainer *t)
 {
-    int32_t classes = t->b.kind == DATA_LABELS ? t->b.classes.count : 0;
+    int32_t classes = 0;
+    if (t->b.kind == DATA_LABELS) classes = t->b.classes.count;
     describe(&t->b.desc, t->s, &t->data, &t->b.tokenizer.tokenizer, classes);
     if (t->valid.batches.most_rows > t->b.desc.batch) t->b.desc.batch = t->valid.batches.most_rows;
     tfn_model_new(&t->b.model, &t->b.desc, NULL);
     must_be_model(&t->b.model, &t->b.desc);
 }
+
 /* Seconds a step takes, over so many; the first two do not count, and nothing is kept. */
 static inline double time_steps(trainer *t, int threads, int count)
 {
@@ -494,6 +583,7 @@ static inline double time_steps(trainer *t, int threads, int count)
     tfn_model_free(&t->b.model);
     return (seconds() - began) / count;
 }
+
 /* Whether this program was compiled with threads: else a model refuses them. */
 static inline bool has_threads(void)
 {
@@ -503,6 +593,7 @@ static inline bool has_threads(void)
     d.threads = 2;
     return tfn_model_resolve(&out, &d, NULL);
 }
+
 /* Threads, if they are not given: one, or all processors if these are faster now; the bits are the
  * same. */
 static inline void choose_threads(trainer *t)
@@ -517,6 +608,7 @@ static inline void choose_threads(trainer *t)
     snprintf(threads, sizeof threads, "%d", best);
     t->s->text[O_THREADS] = threads;
 }
+
 /* Seconds of the processor since at[] was set: those of this thread, or the mean of all threads
  * where that is more. Another program's load does not change them. */
 static inline void processor_now(double at[2])
@@ -528,6 +620,7 @@ static inline void processor_now(double at[2])
     at[0] = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
 #endif
 }
+
 static inline double processor_since(const trainer *t, const double at[2])
 {
     double now[2];
@@ -539,6 +632,7 @@ static inline double processor_since(const trainer *t, const double at[2])
     return (now[1] - at[1]) / threads;
 #endif
 }
+
 /* A trial of a twentieth of the minutes, at most 10 s and at least 20 steps. Its batches are spread
  * over all of the data, for they take different times. Seconds a step; a validation's into *valid.
  * Nothing of it is kept. */
@@ -556,8 +650,9 @@ static inline double try_steps(trainer *t, double *valid)
     validate(t);
     *valid = processor_since(t, began);
     processor_now(began);
-    for (; tried < 20 || (spent < most && tried < 100000); tried++) {
-        double place = golden * tried;
+    for (; tried < 100000; tried++) {
+        const double place = golden * tried;
+        if (tried >= 20 && spent >= most) break;
         t->position = (int64_t)((place - floor(place)) * (double)t->data.batches.count);
         step(t, &r);
         spent = processor_since(t, began);
@@ -566,6 +661,7 @@ static inline double try_steps(trainer *t, double *valid)
     tfn_model_free(&t->b.model);
     return spent / tried;
 }
+
 /* --minutes becomes --steps, which repeats the run. */
 static inline void choose_steps(trainer *t)
 {
@@ -583,6 +679,7 @@ static inline void choose_steps(trainer *t)
     t->s->text[O_STEPS] = steps;
     fprintf(stderr, "%.1f ms a step: --steps %s\n", 1e3 * each, steps);
 }
+
 static inline void load_state(trainer *t)
 {
     tfn_file f = file_at(t->b.path);
@@ -591,6 +688,7 @@ static inline void load_state(trainer *t)
     t->position = t->first = whole_of(t->s, O_POSITION_SEEN);
     t->good = t->position;
 }
+
 /* --from: the tokenizer of another model, and its shape where the arguments say nothing. */
 static inline void take_tokenizer(trainer *t)
 {
@@ -602,6 +700,7 @@ static inline void take_tokenizer(trainer *t)
         if (!given(t->s, shape[i])) t->s->text[shape[i]] = from.from.text[shape[i]];
     t->b.tokenizer = from.tokenizer;
 }
+
 /* All tensors of its file that have the name and the shape of one of the model's. */
 static inline void take_weights(trainer *t)
 {
@@ -625,6 +724,7 @@ static inline void take_weights(trainer *t)
     if (!given(t->s, O_QUIET))
         fprintf(stderr, "%d of %d tensors are those of %s\n", taken, all, f.path);
 }
+
 /* Every class by name, for the checkpoint. */
 static inline void keep_classes(trainer *t)
 {
@@ -635,6 +735,7 @@ static inline void keep_classes(trainer *t)
     }
     if (names[0]) t->s->text[O_CLASSES] = names;
 }
+
 /* A resumed run must have the data that it had. */
 static inline void check_data(trainer *t)
 {
@@ -648,6 +749,7 @@ static inline void check_data(trainer *t)
         die("the training data is not that of %s", t->b.path);
     t->s->text[O_DATA] = text;
 }
+
 static inline void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
@@ -665,13 +767,15 @@ static inline void prepare(trainer *t, bool resumed)
     if (resumed) load_state(t);
     else if (given(t->s, O_FROM)) take_weights(t);
     t->steps = whole_of(t->s, O_STEPS);
-    t->unigram = unigram_entropy(&t->data, t->b.kind == DATA_LABELS ? DATA_CLASSES
-                                                                    : t->b.desc.vocab);
+    int32_t targets = t->b.desc.vocab;
+    if (t->b.kind == DATA_LABELS) targets = DATA_CLASSES;
+    t->unigram = unigram_entropy(&t->data, targets);
     t->last_valid = (double)NAN;
     if (!resumed) t->good = t->b.model.desc.schedule.warmup;            /* it counts from there */
     t->terminal = is_terminal(stderr);
-    t->colour = t->terminal && !getenv("NO_COLOR");
+    t->colored = t->terminal && !getenv("NO_COLOR");
 }
+
 static inline void say_beginning(const trainer *t)
 {
     const data_set *x = &t->data.set;
@@ -695,6 +799,7 @@ static inline void say_minutes(const trainer *t)
     fprintf(stderr, "tfn: the %lld steps took %.3g minutes of the processor, not the %.3g wanted\n",
             (long long)t->steps, spent, t->minutes);
 }
+
 /* A training that made things worse: its model is saved, for one who looks for the reason. */
 static inline bool diverged(const trainer *t)
 {
@@ -719,9 +824,10 @@ static inline int run(trainer *t)
     say_beginning(t);
     t->began = seconds();             /* shown = 0: the first step is told at once */
     processor_now(t->processor);
-    while (t->position < t->steps && !interrupted) {
+    while (t->position < t->steps) {
         tfn_report r;
         bool last, validated;
+        if (interrupted) break;
         step(t, &r);
         if (t->position == 1 && isfinite(r.loss)) t->first_loss = r.loss;
         last = t->position == t->steps;
