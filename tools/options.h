@@ -131,7 +131,7 @@ static inline int option_find(int command, const char *name, size_t n)
     return O_COUNT;
 }
 
-/* Keep in *best, NULL at first, the name that is nearest to `text`; one that begins so is nearer. */
+/* Keep in *best, NULL at first, the name nearest to `text`; one that begins so is nearer. */
 static inline void option_nearer(const char **best, const char *text, const char *name)
 {
     static int least;

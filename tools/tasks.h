@@ -263,8 +263,8 @@ static inline void task_comma(char *text)               /* never two of them */
 static inline void task_german_clause(char *text, const task_sentence *s, const task_clause *c,
                                       const char *order);
 
-/* A subject or an object: the relative pronoun if the clause is about it, else the noun and, between
- * commas, what is said of it. */
+/* A subject or an object: the relative pronoun if the clause is about it, else the noun and what is
+ * said of it, between commas. */
 static inline void task_german_part(char *text, const task_sentence *s, const task_clause *c,
                                     bool is_subject)
 {
