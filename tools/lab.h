@@ -102,9 +102,11 @@ static double *lab_put(lab_record *r, int32_t n, const char *format, ...)
     r->count++;
     return l->v;
 }
+
 static const lab_list *lab_list_of(const lab_record *r, const char *name)
 {
-    for (int32_t i = 0; r && i < r->count; i++)
+    if (!r) return NULL;
+    for (int32_t i = 0; i < r->count; i++)
         if (!strcmp(r->lists[i].name, name)) return &r->lists[i];
     return NULL;
 }
@@ -114,6 +116,14 @@ static const char *lab_optimizer_name(tfn_optimizer kind)
     const char *name = tfn_choice_name("optimizer", (int32_t)kind);
     if (!name) return "adamw";
     return name;
+}
+
+/* Of a key: the schedules that claims use. */
+static const char *lab_schedule_name(tfn_schedule_kind kind)
+{
+    if (kind == TFN_SCHEDULE_LINEAR) return "linear";
+    if (kind == TFN_SCHEDULE_CONSTANT) return "constant";
+    return "inverse-sqrt";
 }
 
 /* What identifies a measurement; zeros and defaults are left out, so that keys last. */
@@ -129,9 +139,8 @@ static void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->init, " init=%s", s->init);
     LAB_ADD(s->norm, " norm=%s", s->norm);
     LAB_ADD(s->stop, " %s lr=%g b1=%g b2=%g %s warmup=%ld steps=%ld", optimizer,
-            s->lr, s->beta1, s->beta2, s->schedule == TFN_SCHEDULE_LINEAR ? "linear"
-            : s->schedule == TFN_SCHEDULE_CONSTANT ? "constant" : "inverse-sqrt",
-            (long)s->warmup, (long)s->steps);
+            s->lr, s->beta1, s->beta2, lab_schedule_name(s->schedule), (long)s->warmup,
+            (long)s->steps);
     LAB_ADD(s->anchor, " anchor=%ld", (long)s->anchor);
     LAB_ADD(s->stop != s->steps, " stop=%ld", (long)s->stop);
     LAB_ADD(s->dropout > 0, " dropout=%g", s->dropout);
@@ -155,7 +164,8 @@ static bool lab_is_text(lab_task t) { return t == LAB_TEXT || t == LAB_MARKOV; }
 static int32_t lab_depth(const lab_spec *s, bool decoder)
 {
     if (!lab_is_pair(s->task) && decoder != lab_is_text(s->task)) return 0;
-    return decoder && s->decoder_layers ? s->decoder_layers : s->layers;
+    if (decoder && s->decoder_layers) return s->decoder_layers;
+    return s->layers;
 }
 
 /* -- data ------------------------------------------------------------------------------------ */
@@ -187,21 +197,20 @@ static void lab_make(task_item *item, lab_task t, uint64_t seed, task_split spli
 static bool lab_next(const char **text, char word[LAB_WORD], bool letters)
 {
     size_t n = 0;
-    while (**text == ' ' && !letters) ++*text;
+    if (!letters) *text += strspn(*text, " ");
     if (!**text) return false;
-    if (letters) n = 1;
-    else {
-        n = strcspn(*text, " .,");
-        if (!n) n = 1;
-    }
+    if (!letters) n = strcspn(*text, " .,");
+    if (!n) n = 1;
     snprintf(word, LAB_WORD, "%.*s", (int)n, *text);
     *text += n;
     return true;
 }
+
 static int lab_by_text(const void *a, const void *b)
 {
     return strcmp((const char *)a, (const char *)b);
 }
+
 static void lab_learn(lab_words *w, const char *text, bool letters)
 {
     char word[LAB_WORD];
@@ -212,6 +221,7 @@ static void lab_learn(lab_words *w, const char *text, bool letters)
         qsort(w->text, (size_t)w->count, LAB_WORD, lab_by_text);
     }
 }
+
 /* Before anything is measured: the vocabularies. */
 static void lab_prepare(void)
 {
@@ -224,12 +234,14 @@ static void lab_prepare(void)
             if (t < LAB_MASKED) lab_learn(&lab_vocabularies[t], item.target, lab_tasks[t].letters);
         }
 }
+
 static int32_t lab_encode(int32_t *ids, int32_t most, lab_task t, const char *text)
 {
     const lab_words *w = &lab_vocabularies[t];
     char word[LAB_WORD];
     int32_t n = 0;
-    while (n < most && lab_next(&text, word, lab_tasks[t].letters)) {
+    while (n < most) {
+        if (!lab_next(&text, word, lab_tasks[t].letters)) break;
         const char *found = (const char *)bsearch(word, w->text, (size_t)w->count, LAB_WORD,
                                                   lab_by_text);
         if (found) ids[n++] = LAB_FIRST + (int32_t)((found - w->text[0]) / LAB_WORD);
@@ -259,6 +271,7 @@ static int32_t lab_nearest(const float means[LAB_CODES][TASK_BANDS], const float
     }
     return best;
 }
+
 /* Means of the training sounds' fours, from every so-maniest of them on (Lloyd 1957). */
 static void lab_means(float means[LAB_CODES][TASK_BANDS], const float *fours, int32_t n)
 {
@@ -273,11 +286,13 @@ static void lab_means(float means[LAB_CODES][TASK_BANDS], const float *fours, in
             count[k]++;
             for (int c = 0; c < TASK_BANDS; c++) sum[k][c] += (double)x[c];
         }
-        for (int32_t k = 0; k < LAB_CODES; k++)
-            for (int c = 0; c < TASK_BANDS && count[k]; c++)
-                means[k][c] = (float)(sum[k][c] / count[k]);
+        for (int32_t k = 0; k < LAB_CODES; k++) {
+            if (!count[k]) continue;
+            for (int c = 0; c < TASK_BANDS; c++) means[k][c] = (float)(sum[k][c] / count[k]);
+        }
     }
 }
+
 /* Before speech is measured, once: all that is said. */
 static bool lab_speak(void)
 {
@@ -293,7 +308,8 @@ static bool lab_speak(void)
     for (int32_t i = 0; i < LAB_SPOKEN; i++) {
         struct lab_sound *x = &lab_sounds[i];
         bool test = i >= LAB_SPOKEN - LAB_TEST;
-        lab_make(&item, LAB_SPEECH, 0, test ? TASK_TEST : TASK_TRAIN, (uint64_t)i);
+        const task_split split = test ? TASK_TEST : TASK_TRAIN;
+        lab_make(&item, LAB_SPEECH, 0, split, (uint64_t)i);
         x->n = (int32_t)tfn__min(task_features(frames, &item) / 4, most);
         x->words = lab_encode(x->word, 7, LAB_SPEECH, item.target);
         for (int32_t k = 0; k < x->n * TASK_BANDS; k++, to++)
@@ -313,12 +329,17 @@ static bool lab_speak(void)
 static int32_t lab_time(lab_task t) { return lab_tasks[t].time; }
 static int32_t lab_answer(lab_task t)
 {
-    return lab_tasks[t].answer ? lab_tasks[t].answer : lab_tasks[t].time;
+    if (lab_tasks[t].answer) return lab_tasks[t].answer;
+    return lab_tasks[t].time;
 }
+
 static int32_t lab_vocab(const lab_spec *s)
 {
-    return s->task == LAB_RANDOM ? 64 : s->task == LAB_DISTINCT ? 16 * s->batch
-         : LAB_FIRST + lab_vocabularies[s->task].count + (s->task == LAB_SPEECH ? LAB_CODES : 0);
+    if (s->task == LAB_RANDOM) return 64;
+    if (s->task == LAB_DISTINCT) return 16 * s->batch;
+    const int32_t words = LAB_FIRST + lab_vocabularies[s->task].count;
+    if (s->task == LAB_SPEECH) return words + LAB_CODES;
+    return words;
 }
 
 /* Row `row`: its source stands there, of n tokens; its target has m and begins at `target`. */
@@ -328,13 +349,15 @@ static void lab_fill_pair(lab_data *d, int32_t row, const lab_spec *s, int32_t n
     int32_t at = row * lab_time(s->task);
     d->source[row * lab_tasks[s->task].source_time + n] = LAB_END;
     d->tokens[at] = LAB_BEGIN;
-    for (int32_t i = 0; i <= m; i++) {
-        d->targets[at + i] = i < m ? target[i] : LAB_END;
-        if (i < m) d->tokens[at + i + 1] = target[i];
+    for (int32_t i = 0; i < m; i++) {
+        d->targets[at + i] = target[i];
+        d->tokens[at + i + 1] = target[i];
     }
+    d->targets[at + m] = LAB_END;
     d->source_lengths[row] = n + 1;
     d->lengths[row] = m + 1;
 }
+
 static void lab_fill_sound(lab_data *d, int32_t row, const lab_spec *s, uint64_t i)
 {
     const struct lab_sound *x = &lab_sounds[i];
@@ -343,6 +366,7 @@ static void lab_fill_sound(lab_data *d, int32_t row, const lab_spec *s, uint64_t
         d->source[row * lab_tasks[s->task].source_time + k] = first + x->code[k];
     lab_fill_pair(d, row, s, x->n, x->word, x->words);
 }
+
 /* BEGIN, a fact, END, a fact, END: their label; or 15 words of 100 hidden, whose targets they are:
  * 8 of 10 behind PAD, 1 behind any word, 1 not at all (Devlin 2018, section 3.1). */
 static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task_item *item,
@@ -359,7 +383,8 @@ static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task
     to[n++] = LAB_END;
     d->lengths[row] = n;
     if (s->task == LAB_LABEL) d->targets[row] = item->label;
-    for (int32_t t = 0; t < n && s->task == LAB_MASKED; t++) {
+    if (s->task != LAB_MASKED) return;
+    for (int32_t t = 0; t < n; t++) {
         uint64_t draw = tfn_random_bits(key, (uint64_t)t);
         uint64_t how = draw / 100 % 10;
         if (to[t] < LAB_FIRST || draw % 100 >= 15) continue;
@@ -368,6 +393,7 @@ static void lab_fill_two(lab_data *d, int32_t row, const lab_spec *s, const task
         else if (how < 9) to[t] = LAB_FIRST + (int32_t)(draw / 1000 % (uint64_t)words);
     }
 }
+
 /* Letters of sentences i, i + 1 ...; or words of lines, an END behind each. */
 static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec *s, uint64_t seed,
                           task_split split, uint64_t i)
@@ -398,9 +424,9 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
     task_item item;
     if (s->corpus && !test) i = tfn_random_bits(key, 0) % (uint64_t)s->corpus;
     if (s->task == LAB_SPEECH) {
-        n = LAB_SPOKEN - LAB_TEST;
-        lab_fill_sound(d, row, s, (uint64_t)(test ? n + row
-                                             : (int32_t)(tfn_random_bits(key, 0) % (uint64_t)n)));
+        const uint64_t training = LAB_SPOKEN - LAB_TEST;
+        if (test) lab_fill_sound(d, row, s, training + (uint64_t)row);
+        else lab_fill_sound(d, row, s, tfn_random_bits(key, 0) % training);
         return;
     }
     if (lab_is_text(s->task)) {
@@ -417,22 +443,28 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
     lab_fill_pair(d, row, s, n, target, m);
 }
 
+/* n tokens with any targets: random ones, or each another. */
+static void lab_fill_random(lab_data *d, const lab_spec *s, int32_t n, tfn_key key)
+{
+    const uint64_t vocab = (uint64_t)lab_vocab(s);
+    for (int32_t i = 0; i < n; i++) {
+        d->tokens[i] = (int32_t)(tfn_random_bits(key, 2*(uint64_t)i) % vocab);
+        if (s->task == LAB_DISTINCT) d->tokens[i] = i;
+        d->targets[i] = (int32_t)(tfn_random_bits(key, 2*(uint64_t)i + 1) % vocab);
+    }
+}
+
 /* Sentences number `which` of a seed; those of UINT64_MAX are the test, of no run's seed. */
 static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
 {
-    const tfn_key key = tfn_key_fold(tfn_key_make(seed), which);
     const int32_t time = lab_time(s->task);
-    const int32_t vocab = lab_vocab(s);
     const bool made = lab_tasks[s->task].row != NULL;
     tfn_batch *b = &d->batch;
     memset(d, 0, sizeof *d);
     for (int32_t i = 0; i < rows * time; i++) d->targets[i] = -1;
-    for (int32_t row = 0; row < rows && made; row++) lab_fill_row(d, row, s, seed, which);
-    for (int32_t i = 0; i < rows * time && !made; i++) {
-        d->tokens[i] = s->task == LAB_DISTINCT ? i
-                     : (int32_t)(tfn_random_bits(key, 2*(uint64_t)i) % (uint64_t)vocab);
-        d->targets[i] = (int32_t)(tfn_random_bits(key, 2*(uint64_t)i + 1) % (uint64_t)vocab);
-    }
+    if (made)
+        for (int32_t row = 0; row < rows; row++) lab_fill_row(d, row, s, seed, which);
+    else lab_fill_random(d, s, rows * time, tfn_key_fold(tfn_key_make(seed), which));
     b->tokens = d->tokens;
     b->targets = d->targets;
     b->batch = rows;
@@ -463,8 +495,9 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
 {
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
-    d.arch = lab_is_pair(s->task) ? TFN_ARCH_ENCODER_DECODER
-           : lab_is_text(s->task) ? TFN_ARCH_DECODER : TFN_ARCH_ENCODER;
+    d.arch = TFN_ARCH_ENCODER;
+    if (lab_is_pair(s->task)) d.arch = TFN_ARCH_ENCODER_DECODER;
+    if (lab_is_text(s->task)) d.arch = TFN_ARCH_DECODER;
     d.vocab = lab_vocab(s);
     d.context = lab_answer(s->task);
     d.source_context = lab_tasks[s->task].source_time;
@@ -492,7 +525,8 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.beta1 = (float)s->beta1;
     d.beta2 = (float)s->beta2;
     d.schedule.kind = s->schedule;
-    d.schedule.lr = s->lr > 0 ? (float)s->lr : 1e-3f;
+    d.schedule.lr = 1e-3f;
+    if (s->lr > 0) d.schedule.lr = (float)s->lr;
     d.schedule.warmup = s->warmup;
     d.schedule.anchor = s->anchor;
     d.schedule.steps = s->steps;
@@ -544,10 +578,10 @@ typedef struct lab_look {
 
 static int32_t lab_sub(const lab_stack *s, const tfn_probe_info *i)
 {
-    int32_t k = i->kind == TFN_SUBLAYER_SELF_ATTENTION ? 0 : i->kind == TFN_SUBLAYER_CROSS_ATTENTION
-        ? 1
-              : s->per_layer - 1;
-    return i->layer * s->per_layer + k;
+    const int32_t first = i->layer * s->per_layer;
+    if (i->kind == TFN_SUBLAYER_SELF_ATTENTION) return first;
+    if (i->kind == TFN_SUBLAYER_CROSS_ATTENTION) return first + 1;
+    return first + s->per_layer - 1;
 }
 
 /* z = skip*x + p and y = N(z) are taken apart: each part of x is multiplied by the skip, found by
@@ -562,9 +596,10 @@ static void lab_parts_add(lab_stack *s, int32_t sub)
             xz += (double)s->x[i] * ((double)s->z[i] - (double)s->p[i]);
             xx += (double)s->x[i] * (double)s->x[i];
         }
+        const float skip = xx > 0 ? (float)(xz / xx) : 1;
         for (int32_t j = 0; j <= sub; j++)
             for (size_t i = (size_t)c; i < n; i += (size_t)s->cols)
-                s->parts[(size_t)j*n + i] *= xx > 0 ? (float)(xz / xx) : 1;
+                s->parts[(size_t)j*n + i] *= skip;
     }
     memcpy(s->parts + (size_t)(sub + 1)*n, s->p, n * sizeof *s->p);
 }
@@ -575,6 +610,7 @@ static double lab_mean(const float *x, int32_t n)
     for (int32_t i = 0; i < n; i++) sum += (double)x[i];
     return sum / n;
 }
+
 static double lab_deviation(const float *x, int32_t n)
 {
     double mean = lab_mean(x, n);
@@ -624,7 +660,8 @@ static void lab_parts_beta(lab_stack *s, int32_t sub)
     double sum = 0;
     for (int32_t j = 0; j <= s->subs; j++) {
         beta[j] = 0;
-        for (int32_t r = 0; r < s->rows && j <= sub + 1; r++)
+        if (j > sub + 1) continue;              /* what comes after this sub-layer; adds 0 */
+        for (int32_t r = 0; r < s->rows; r++)
             beta[j] += lab_deviation(s->parts + (size_t)j*n + (size_t)(r * s->cols), s->cols);
         sum += beta[j] * beta[j];
     }
@@ -726,6 +763,7 @@ static bool lab_look_start(lab_look *l, lab_record *r, int32_t rows)
     }
     return ok && l->last && l->read && l->end;
 }
+
 static void lab_look_end(lab_look *l)
 {
     for (int side = 0; side < 2; side++) {
@@ -747,7 +785,8 @@ static void lab_cosines(lab_record *r, const lab_stack *s, const char *name)
     const int32_t layers = s->subs / s->per_layer;
     const size_t n = (size_t)s->rows * (size_t)s->cols;
     double *v = lab_put(r, layers * layers, "%s_cosine", name);
-    for (int32_t i = 0; i < layers * layers && v; i++)
+    if (!v) return;
+    for (int32_t i = 0; i < layers * layers; i++)
         v[i] = data_cosine(s->outputs + (size_t)(i / layers + 1)*n,
                            s->outputs + (size_t)(i % layers + 1)*n, s->rows, s->cols);
 }
@@ -763,9 +802,10 @@ static int lab_matrix(const tfn_param_info *p, int *side)
 {
     char name[64];
     *side = !strncmp(p->name, "dec", 3);
-    for (int k = 0; k < LAB_MATRICES && p->layer >= 0; k++) {
-        snprintf(name, sizeof name, "%s.%d.%s.weight", *side ? "decoder" : "encoder",
-                 (int)p->layer, lab_matrices[k]);
+    const char *stack = *side ? "decoder" : "encoder";
+    if (p->layer < 0) return -1;
+    for (int k = 0; k < LAB_MATRICES; k++) {
+        snprintf(name, sizeof name, "%s.%d.%s.weight", stack, (int)p->layer, lab_matrices[k]);
         if (!strcmp(p->name, name)) return k;
     }
     return -1;
@@ -778,12 +818,14 @@ static void lab_norms(lab_record *r, const tfn_model *m, const double *flat, con
     tfn_param_info p, first;
     int side;
     if (!tfn_model_param(m, 0, &first)) return;
-    for (side = 0; side < 2; side++)
+    for (side = 0; side < 2; side++) {
+        const char *stack = side ? "dec" : "enc";
+        const int32_t layers = lab_depth(&r->spec, side);
+        if (!layers) continue;
         for (int k = 0; k < LAB_MATRICES; k++)
-            if (lab_depth(&r->spec, side))
-                lists[side][k] = lab_put(r, lab_depth(&r->spec, side), "%s_%s_%s",
-                                         side ? "dec" : "enc", strchr(lab_matrices[k], '.') + 1,
-                                         what);
+            lists[side][k] = lab_put(r, layers, "%s_%s_%s", stack, strchr(lab_matrices[k], '.') + 1,
+                                     what);
+    }
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
         const double *x = flat + (p.data - first.data);
         int k = lab_matrix(&p, &side);
@@ -802,7 +844,8 @@ static void lab_hidden(lab_record *r, const tfn_model *m, const float *x)
     double *most = lab_put(r, rows, "hidden_max");
     tfn_param_info p;
     int side;
-    for (int32_t i = 0; most && tfn_model_param(m, i, &p); i++) {
+    if (!most) return;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
         if (lab_matrix(&p, &side) != 4 || p.layer != r->spec.layers - 1) continue;
         for (int32_t t = 0; t < rows; t++) {
             most[t] = 0;
@@ -831,7 +874,8 @@ static bool lab_measure(lab_record *r, tfn_model *m, lab_data *data)
     tfn_model_param(m, 0, &first);
     bool ok = kept && mean && lab_look_start(&look, r, s->batch * lab_time(s->task));
     if (ok) memcpy(kept, first.data, n * sizeof *kept);
-    for (int b = 0; ok && b < LAB_LOOK_BATCHES; b++) {
+    for (int b = 0; b < LAB_LOOK_BATCHES; b++) {
+        if (!ok) break;
         lab_fill(data, s, s->batch, s->seed, UINT64_MAX - 100 - (uint64_t)b);
         tfn_model_watch(m, b == LAB_LOOK_BATCHES - 1 ? lab_probe : NULL, &look);
         if (tfn_model_step(m, &data->batch, &report) != TFN_OK) ok = false;
@@ -884,11 +928,15 @@ static bool lab_shift(lab_record *r, tfn_model *m, lab_data *data)
     tfn_model_watch(m, lab_probe, &look);
     ok = tfn_model_step(m, &data->batch, &report) == TFN_OK;
     memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
-    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
-        for (int32_t j = 0; j < p.rows * p.cols && p.decay; j++, at++)
-            if (s->noise > 0)
-                p.data[j] += tfn_random_bits(key, at) & 1 ? (float)s->noise : -(float)s->noise;
-            else p.data[j] -= (float)s->step * (float)((p.grad[j] > 0) - (p.grad[j] < 0));
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        if (!p.decay) continue;
+        for (int32_t j = 0; j < p.rows * p.cols; j++, at++) {
+            const float sign = (float)((p.grad[j] > 0) - (p.grad[j] < 0));
+            if (s->noise <= 0) p.data[j] -= (float)s->step * sign;
+            else if (tfn_random_bits(key, at) & 1) p.data[j] += (float)s->noise;
+            else p.data[j] += -(float)s->noise;
+        }
+    }
     tfn_model_watch(m, lab_probe, &moved);
     ok = tfn_model_step(m, &data->batch, &report) == TFN_OK && ok;
     for (size_t i = 0; i < n; i++) {
@@ -919,9 +967,13 @@ static void lab_text(char *text, const int32_t *ids, int32_t n)
 {
     int at = 0;
     text[0] = 0;
-    for (int32_t i = 0; i < n && ids[i] != LAB_END; i++)
-        at += snprintf(text + at, 16, at ? " w%d" : "w%d", (int)ids[i]);
+    for (int32_t i = 0; i < n; i++) {
+        if (ids[i] == LAB_END) return;
+        if (i) text[at++] = ' ';
+        at += snprintf(text + at, 15, "w%d", (int)ids[i]);
+    }
 }
+
 static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
 {
     const int32_t forbidden[] = { LAB_PAD, LAB_BEGIN };
@@ -954,7 +1006,8 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
     void *mem = size ? malloc(size) : NULL;
     bool ok = mem && tfn_generator_init(&g, m, &d, mem, size) == TFN_OK
               && tfn_generator_run(&g, &batch, NULL) == TFN_OK;
-    for (int32_t i = 0; i < batch.batch && ok; i++) {
+    for (int32_t i = 0; i < batch.batch; i++) {
+        if (!ok) break;
         lab_text(found, g.tokens + i * g.width * g.most, g.lengths[i * g.width]);
         lab_text(wanted, test->targets + i * test->batch.time, test->batch.lengths[i]);
         right += !strcmp(found, wanted);
@@ -981,7 +1034,34 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
 static double lab_nll(tfn_model *m, const lab_data *test)
 {
     tfn_report report;
-    return tfn_model_eval(m, &test->batch, &report) == TFN_OK ? report.nll : (double)NAN;
+    if (tfn_model_eval(m, &test->batch, &report) != TFN_OK) return (double)NAN;
+    return report.nll;
+}
+
+/* Copies the tensors that two models have of one name and shape. */
+static void lab_take_weights(tfn_model *c, const tfn_model *m)
+{
+    tfn_param_info to, from;
+    for (int32_t i = 0; tfn_model_param(c, i, &to); i++)
+        for (int32_t k = 0; tfn_model_param(m, k, &from); k++) {
+            if (strcmp(to.name, from.name)) continue;
+            if (to.rows != from.rows || to.cols != from.cols) continue;
+            memcpy(to.data, from.data, (size_t)to.rows * (size_t)to.cols * sizeof *to.data);
+        }
+}
+
+/* The share of LAB_TEST rows whose largest logit is the target's. */
+static double lab_right(const float *logits, int32_t classes, const int32_t *targets)
+{
+    double right = 0;
+    if (!logits) return 0;
+    for (int32_t i = 0; i < LAB_TEST; i++, logits += classes) {
+        int32_t best = 0;
+        for (int32_t k = 1; k < classes; k++)
+            if (logits[k] > logits[best]) best = k;
+        right += best == targets[i];
+    }
+    return right / LAB_TEST;
 }
 
 /* A classifier with the weights of a model where it has the same, trained: what share of the test
@@ -990,9 +1070,6 @@ static double lab_tuned(const lab_spec *s, const tfn_model *m, lab_data *data, l
 {
     lab_spec t = *s;
     tfn_model c;
-    tfn_param_info to, from;
-    const float *logits;
-    double right = 0;
     t.task = LAB_LABEL;
     t.lr = 1e-3;
     t.warmup = s->tune / 10;
@@ -1000,25 +1077,20 @@ static double lab_tuned(const lab_spec *s, const tfn_model *m, lab_data *data, l
     t.smoothing = 0;
     tfn_model_desc d = lab_desc(&t, false);
     bool ok = tfn_model_new(&c, &d, NULL) == TFN_OK;
-    for (int32_t i = 0; ok && tfn_model_param(&c, i, &to); i++)
-        for (int32_t k = 0; tfn_model_param(m, k, &from); k++)
-            if (!strcmp(to.name, from.name) && to.rows == from.rows && to.cols == from.cols)
-                memcpy(to.data, from.data, (size_t)to.rows * (size_t)to.cols * sizeof *to.data);
-    for (int64_t step = 0; ok && step < s->tune; step++) {
+    if (ok) lab_take_weights(&c, m);
+    for (int64_t step = 0; step < s->tune; step++) {
         tfn_report report;
+        if (!ok) break;
         lab_fill(data, &t, t.batch, t.seed, (uint64_t)step);
         ok = tfn_model_step(&c, &data->batch, &report) == TFN_OK;
     }
     lab_fill(test, &t, LAB_TEST, 1u << 20, UINT64_MAX);
-    logits = ok ? tfn_model_logits(&c, &test->batch) : NULL;
-    for (int32_t i = 0; logits && i < LAB_TEST; i++, logits += d.classes) {
-        int32_t best = 0;
-        for (int32_t k = 1; k < d.classes; k++) if (logits[k] > logits[best]) best = k;
-        right += best == test->targets[i];
-    }
+    double right = (double)NAN;
+    if (ok) right = lab_right(tfn_model_logits(&c, &test->batch), d.classes, test->targets);
     tfn_model_free(&c);
-    return ok ? right / LAB_TEST : (double)NAN;
+    return right;
 }
+
 /* The largest difference of the folded model's logits, in the largest logit. */
 static bool lab_fold(lab_record *r, tfn_model *m, const lab_data *test)
 {
@@ -1030,9 +1102,15 @@ static bool lab_fold(lab_record *r, tfn_model *m, const lab_data *test)
     tfn_model to;
     d.inference = d.folded = true;
     bool ok = tfn_model_new(&to, &d, NULL) == TFN_OK && tfn_model_fold(&to, m) == TFN_OK && fold;
-    const float *x = ok ? tfn_model_logits(m, b) : NULL;
-    const float *y = ok ? tfn_model_logits(&to, b) : NULL;
-    for (int32_t i = 0; x && y && i < b->batch * b->time * d.vocab; i++) {
+    const float *x = NULL;
+    const float *y = NULL;
+    int32_t logits = 0;
+    if (ok) {
+        x = tfn_model_logits(m, b);
+        y = tfn_model_logits(&to, b);
+    }
+    if (x && y) logits = b->batch * b->time * d.vocab;
+    for (int32_t i = 0; i < logits; i++) {
         if (test->targets[i / d.vocab] < 0) continue;
         most = fmax(most, fabs((double)x[i]));
         wrong = fmax(wrong, fabs((double)x[i] - (double)y[i]));
@@ -1066,7 +1144,8 @@ static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data)
     }
     curve[0] = lab_nll(m, test);
     *unigram = lab_unigram(test);
-    for (int64_t step = 0; step < s->stop && m->error.status == TFN_OK; step++) {
+    for (int64_t step = 0; step < s->stop; step++) {
+        if (m->error.status != TFN_OK) break;
         if (step == s->stop - s->stop / LAB_POINTS)
             for (size_t i = 0; i < n; i++) moved[i] = (double)p.data[i];
         lab_fill(data, s, s->batch, s->seed, (uint64_t)step);
@@ -1161,6 +1240,7 @@ static lab_record *lab_find(const lab *l, const char *key)
         if (!strcmp(l->records[i]->key, key)) return l->records[i];
     return NULL;
 }
+
 static lab_record *lab_add(lab *l, const char *key)
 {
     lab_record *r;
@@ -1185,16 +1265,20 @@ static int32_t lab_layers(const lab *l, int32_t layers)
     layers = (2 * layers * l->depth + l->deepest) / (2 * l->deepest);
     return layers > 1 ? layers : 1;
 }
+
 static int32_t lab_width(const lab *l, int32_t width)
 {
     if (!l->width || !l->widest) return width;
     width = width * l->width / l->widest & ~7;
     return width > 8 ? width : 8;
 }
+
 static const char *lab_recipe(const lab *l, const char *recipe)
 {
-    return recipe && l->instead && !strcmp(recipe, l->instead) ? l->recipe : recipe;
+    if (recipe && l->instead && !strcmp(recipe, l->instead)) return l->recipe;
+    return recipe;
 }
+
 /* A claim's spec as it is wanted. */
 static lab_spec lab_wanted(lab *l, lab_spec s)
 {
@@ -1273,10 +1357,11 @@ static char *lab_line(const lab_record *r)
     for (int32_t i = 0; i < r->count; i++) {
         const lab_list *l = &r->lists[i];
         at += (size_t)snprintf(text + at, size - at, ",\"%s\":[", l->name);
-        for (int32_t k = 0; k < l->n; k++)
-            at += (size_t)(isfinite(l->v[k])
-                           ? snprintf(text + at, size - at, k ? ",%.17g" : "%.17g", l->v[k])
-                           : snprintf(text + at, size - at, k ? ",null" : "null"));
+        for (int32_t k = 0; k < l->n; k++) {
+            if (k) text[at++] = ',';
+            if (isfinite(l->v[k])) at += (size_t)snprintf(text + at, size - at, "%.17g", l->v[k]);
+            else at += (size_t)snprintf(text + at, size - at, "null");
+        }
         at += (size_t)snprintf(text + at, size - at, "]");
     }
     snprintf(text + at, size - at, "}\n");
@@ -1308,7 +1393,8 @@ static void lab_read_line(lab *l, char *line)
         if (*at != '[') { r->seconds = strtod(at, &at); continue; }
         for (char *c = at; *c != ']'; c++) count += *c == ',';
         v = lab_put(r, count, "%s", name);
-        for (int32_t i = 0; v && i < count; i++) {
+        if (!v) break;
+        for (int32_t i = 0; i < count; i++) {
             at++;
             if (!strncmp(at, "null", 4)) at += 4;
             else v[i] = strtod(at, &at);
@@ -1316,30 +1402,43 @@ static void lab_read_line(lab *l, char *line)
     }
     r->done = true;
 }
+
+/* A line of any length, in a block that grows; false: there is none. */
+static bool lab_get_line(char **line, size_t *size, FILE *f)
+{
+    if (!fgets(*line, (int)*size, f)) return false;
+    while (!strchr(*line, '\n')) {
+        if (feof(f)) break;
+        char *more = (char *)realloc(*line, 2 * *size);
+        if (!more) break;
+        *line = more;
+        if (!fgets(*line + strlen(*line), (int)(2 * *size - strlen(*line)), f)) break;
+        *size *= 2;
+    }
+    return true;
+}
+
+/* What the file has; none is as good as an empty one. */
 static void lab_read(lab *l)
 {
-    FILE *f = l->file ? fopen(l->file, "r") : NULL;
     size_t size = 1 << 20;
-    char *line = f ? (char *)malloc(size) : NULL;
-    while (line && fgets(line, (int)size, f)) {
-        while (!strchr(line, '\n') && !feof(f)) {
-            char *more = (char *)realloc(line, 2*size);
-            if (!more) break;
-            line = more;
-            if (!fgets(line + strlen(line), (int)(2*size - strlen(line)), f)) break;
-            size *= 2;
-        }
-        lab_read_line(l, line);
-    }
+    if (!l->file) return;
+    FILE *f = fopen(l->file, "r");
+    if (!f) return;
+    char *line = (char *)malloc(size);
+    if (line)
+        while (lab_get_line(&line, &size, f)) lab_read_line(l, line);
     free(line);
-    if (f) fclose(f);
+    fclose(f);
 }
 
 /* Tokens of a sentence in a stack. */
 static int32_t lab_stack_time(const lab_spec *s, bool decoder)
 {
-    return lab_is_pair(s->task) && !decoder ? lab_tasks[s->task].source_time : lab_time(s->task);
+    if (lab_is_pair(s->task) && !decoder) return lab_tasks[s->task].source_time;
+    return lab_time(s->task);
 }
+
 /* Operations, roughly: 6 a weight and token, and 4,000 for what is between the products; a look
  * costs 8 steps, and taking each sub-layer's parts apart. Fitted to the records of a full run. */
 static double lab_cost(const lab_spec *s)
@@ -1359,6 +1458,7 @@ static double lab_cost(const lab_spec *s)
     }
     return s->batch * (steps * step + parts * looks);
 }
+
 static const double LAB_SECONDS = 2.1e-11;          /* an operation's, on Zen 4 */
 
 typedef struct lab_jobs {
@@ -1371,16 +1471,19 @@ static int lab_costlier(const void *a, const void *b)
 {
     double x = lab_cost(&(*(lab_record *const *)a)->spec);
     double y = lab_cost(&(*(lab_record *const *)b)->spec);
-    return x < y ? 1 : x > y ? -1 : 0;
+    return (x < y) - (x > y);
 }
+
 static void lab_progress(lab *l, const lab_record *r)
 {
-    double spent = difftime(time(NULL), l->start), left;
+    const double spent = difftime(time(NULL), l->start);
+    double left = 0;
     l->cost_done += lab_cost(&r->spec);
-    left = l->cost_done > 0 ? spent * (l->cost - l->cost_done) / l->cost_done : 0;
+    if (l->cost_done > 0) left = spent * (l->cost - l->cost_done) / l->cost_done;
     fprintf(stderr, "normlab: %3.0f %%, %.0f s, about %.0f s left: %s\n",
             100 * l->cost_done / l->cost, spent, left, r->key);
 }
+
 /* A record more in the file. After one that is lost none is tried, and the program fails at its
  * end. */
 static void lab_keep(lab *l, const char *line)
@@ -1392,6 +1495,7 @@ static void lab_keep(lab *l, const char *line)
     fclose(l->out);
     l->out = NULL;
 }
+
 /* A file that goes on. The line that an interruption cut stays a line of its own. */
 static FILE *lab_append(const char *path)
 {
@@ -1404,6 +1508,7 @@ static FILE *lab_append(const char *path)
     if (f && last != '\n') fputc('\n', f);
     return f;
 }
+
 /* A thread: the costliest that none has taken, until there is none. */
 static void lab_job(void *context, int job)
 {
@@ -1467,44 +1572,59 @@ static void lab_sum_up(lab_sample *a)
     double sum = 0;
     double squares = 0;
     for (int32_t i = 0; i < a->n; i++) sum += a->v[i];
-    a->mean = a->n ? sum / a->n : (double)NAN;
+    a->mean = (double)NAN;
+    if (a->n) a->mean = sum / a->n;
     for (int32_t i = 0; i < a->n; i++) squares += (a->v[i] - a->mean) * (a->v[i] - a->mean);
-    a->sd = a->n > 1 ? sqrt(squares / (a->n - 1)) : 0;
+    a->sd = 0;
+    if (a->n > 1) a->sd = sqrt(squares / (a->n - 1));
 }
+
 /* A training run that went to infinity: its numbers may be NaN, which claims count as failures. */
 static bool lab_diverged(const lab_record *r)
 {
     const lab_list *curve = lab_list_of(r, "curve");
     const lab_list *skipped = lab_list_of(r, "skipped");
     if (skipped && skipped->n > 0 && !(skipped->v[0] <= 0)) return true;
-    for (int32_t i = 0; curve && i < curve->n; i++)
+    if (!curve) return false;
+    for (int32_t i = 0; i < curve->n; i++)
         if (!(curve->v[i] - curve->v[i] >= 0)) return true;
     return false;
 }
+
+/* Counts a mistake and keeps the first one's text; NaN, in the place of what was asked for. */
+static double lab_mistake(lab *l, const char *format, const char *name, const char *key)
+{
+    if (!l->wrong) snprintf(l->wrong_text, sizeof l->wrong_text, format, name, key);
+    l->wrong++;
+    return (double)NAN;
+}
+
 /* Number `index` (-1: the last) of a record that is there. A list of another name, a place behind
  * its end and NaN after a run that did not diverge are mistakes of the claim. */
 static double lab_number(lab *l, const lab_record *r, const char *name, int32_t index)
 {
     const lab_list *list = lab_list_of(r, name);
-    const int32_t at = list && index < 0 ? list->n + index : index;
-    const bool there = list && at >= 0 && at < list->n;
-    const double x = there ? list->v[at] : (double)NAN;
-    if (x == x || (there && lab_diverged(r))) return x;
-    if (!l->wrong++)
-        snprintf(l->wrong_text, sizeof l->wrong_text, !list ? "no list is called \"%s\" in %s"
-                 : there ? "list \"%s\" holds NaN in %s" : "list \"%s\" is shorter in %s", name,
-                 r->key);
-    return x;
+    if (!list) return lab_mistake(l, "no list is called \"%s\" in %s", name, r->key);
+    if (index < 0) index += list->n;
+    if (index < 0 || index >= list->n)
+        return lab_mistake(l, "list \"%s\" is shorter in %s", name, r->key);
+    const double x = list->v[index];
+    if (x == x || lab_diverged(r)) return x;
+    return lab_mistake(l, "list \"%s\" holds NaN in %s", name, r->key);
 }
+
 /* Number `index` of a list over seeds 1, 2 ...; NaN while it is not measured. */
 static lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index)
 {
     lab_sample a;
-    a.n = l->only ? 1 : s.stop ? l->seeds : l->init_seeds;
+    a.n = s.stop ? l->seeds : l->init_seeds;
+    if (l->only) a.n = 1;
     for (int32_t i = 0; i < a.n; i++) {
-        s.seed = l->only ? l->only : (uint64_t)(i + 1);
+        s.seed = (uint64_t)(i + 1);
+        if (l->only) s.seed = l->only;
         const lab_record *r = lab_get(l, &s);
-        a.v[i] = r ? lab_number(l, r, name, index) : (double)NAN;
+        a.v[i] = (double)NAN;
+        if (r) a.v[i] = lab_number(l, r, name, index);
     }
     lab_sum_up(&a);
     return a;
@@ -1534,6 +1654,7 @@ static lab_fit lab_line_through(int32_t n, const double *x, const double *y)
     f.r2 = xy * xy / (xx * yy);
     return f;
 }
+
 /* The exponent of y ~ x^b. */
 static double lab_power(int32_t n, const double *x, const double *y)
 {

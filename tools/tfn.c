@@ -102,11 +102,21 @@ static const char *command_tail(const settings *s)
                      option_rows[ids[i]].name, text_of(s, ids[i]));
     return text;
 }
+
 static void refuse_existing(const settings *s, const char *path)
 {
-    if (!given(s, O_FORCE) && exists(path))
-        die("%s is there already; --force overwrites it%s", path,
-            strstr(path, ".safetensors") ? ", train --resume goes on with it" : "");
+    if (given(s, O_FORCE) || !exists(path)) return;
+    if (strstr(path, ".safetensors"))
+        die("%s is there already; --force overwrites it, train --resume goes on with it", path);
+    die("%s is there already; --force overwrites it", path);
+}
+
+/* Whether an option's value is what it was. */
+static bool is_same(const option_row *r, const char *was, const char *is)
+{
+    if (!was) return false;
+    if (r->kind == 'i' || r->kind == 'r') return strtod(was, NULL) == strtod(is, NULL);
+    return !strcmp(was, is);
 }
 
 /* What makes the model and its updates stays as it was when a run goes on. */
@@ -116,13 +126,14 @@ static void refuse_changed(const settings *s, const bundle *b)
         const option_row *r = &option_rows[i];
         const char *was = text_of(&b->from, (option_id)i);
         const char *is = s->text[i];
-        bool number = r->kind == 'i' || r->kind == 'r';
         if (!is || !(r->commands & OPTION_KEPT) || i == O_BATCH || i == O_BATCH_TOKENS) continue;
-        if (was && (number ? strtod(was, NULL) == strtod(is, NULL) : !strcmp(was, is))) continue;
-        die("--%s is %s in %s and stays so; --from begins anew with its weights", r->name,
-            was ? was : "not given", b->path);
+        if (is_same(r, was, is)) continue;
+        if (!was) was = "not given";
+        die("--%s is %s in %s and stays so; --from begins anew with its weights", r->name, was,
+            b->path);
     }
 }
+
 /* From the arguments: one source of data; what --resume names. */
 static bool train_source(trainer *t, cli *c)
 {
@@ -133,7 +144,8 @@ static bool train_source(trainer *t, cli *c)
     if (s->files) s->text[O_TEXT] = s->file[0];
     if (from && !strcmp(from, "auto")) {
         if (!given(s, O_OUT)) cli_fail(c, "--resume auto wants --out");
-        from = exists(text_of(s, O_OUT)) ? text_of(s, O_OUT) : NULL;
+        from = text_of(s, O_OUT);
+        if (!exists(from)) from = NULL;
     }
     if (from) {
         bundle_open(&t->b, from);
@@ -151,6 +163,7 @@ static bool train_source(trainer *t, cli *c)
     if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
     return from != NULL;
 }
+
 static int train(settings *s, cli *c)
 {
     static char kind[16];
@@ -195,6 +208,7 @@ static bool speaker_slides(const speaker *x)
 {
     return x->b->kind == DATA_TEXT && !whole_of(x->s, O_BEAM) && !given(x->s, O_N_BEST);
 }
+
 /* One text a line is promised where lines were learned or asked for; else it stands as it is. */
 static bool speaker_in_lines(const speaker *x)
 {
@@ -210,7 +224,8 @@ static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32
     d->sentences = x->rows;
     d->beam = (int32_t)whole_of(s, O_BEAM);
     d->max_tokens = (int32_t)whole_of(s, O_MAX_TOKENS);
-    d->end = x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK) ? -1 : special[TFN_SPECIAL_EOS];
+    d->end = special[TFN_SPECIAL_EOS];
+    if (x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK)) d->end = -1;    /* has no end */
     d->forbidden = forbidden;
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
         d->forbidden_count += special[i] >= 0 && special[i] != d->end;
@@ -221,6 +236,7 @@ static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32
     d->top_p = (float)real_of(s, O_TOP_P);
     d->key = tfn_key_make((uint64_t)whole_of(s, O_SEED));
 }
+
 static void speaker_open(speaker *x, bundle *b, const settings *s)
 {
     tfn_generate_desc d;
@@ -252,6 +268,7 @@ static void speaker_open(speaker *x, bundle *b, const settings *s)
     x->prompt_ids = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
     x->written = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
 }
+
 static void speaker_free(speaker *x)
 {
     free(x->past);
@@ -278,10 +295,11 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     bool empty = kind == DATA_TEXT && !line && !bytes;
     int32_t *row = x->ids + (int64_t)x->used * x->room;
     int32_t n = 0;
-    int64_t most = kind == DATA_TEXT ? x->room / 2 : x->room - 1 - (kind == DATA_JOINED);
+    int64_t most = x->room - 1 - (kind == DATA_JOINED);
     char *spaced = (char *)reserve(bytes + 2, 1);
     int32_t *ids = (int32_t *)reserve(bytes + 2, sizeof *ids);
     int64_t count, first;
+    if (kind == DATA_TEXT) most = x->room / 2;
     spaced[0] = ' ';
     memcpy(spaced + space, text, bytes);
     if (empty) {
@@ -292,30 +310,36 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     if (count > most)
         fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
                 (long long)count, (long long)most);
-    first = kind == DATA_TEXT && count > most ? count - most : 0;       /* its end is continued */
+    first = 0;
+    if (kind == DATA_TEXT && count > most) first = count - most;        /* its end is continued */
     if (count > most) count = most;
     if (line) row[n++] = k->special[TFN_SPECIAL_EOS];
     for (int64_t i = 0; i < count; i++) row[n++] = ids[first + i];
     if (kind != DATA_TEXT) row[n++] = k->special[TFN_SPECIAL_EOS];
     x->prompt[x->used] = NULL;
     if (kind == DATA_TEXT) {
-        x->prompt[x->used] = (char *)reserve(x->prompt_bytes[x->used] = empty ? 0 : bytes, 1);
-        memcpy(x->prompt[x->used], text, x->prompt_bytes[x->used]);
+        if (empty) bytes = 0;
+        x->prompt[x->used] = (char *)reserve(bytes, 1);
+        x->prompt_bytes[x->used] = bytes;
+        memcpy(x->prompt[x->used], text, bytes);
     }
     x->number[x->used] = number;
     x->lengths[x->used++] = n;
     free(spaced);
     free(ids);
 }
+
 static void speaker_run(speaker *x)
 {
     tfn_batch b = { 0 };
     int32_t longest = 1;
-    for (int32_t r = 0; r < x->used; r++) if (x->lengths[r] > longest) longest = x->lengths[r];
     for (int32_t r = 0; r < x->used; r++)
-        for (int32_t i = 0; i < longest; i++)
-            x->tokens[(int64_t)r * longest + i] =
-                i < x->lengths[r] ? x->ids[(int64_t)r * x->room + i] : 0;
+        if (x->lengths[r] > longest) longest = x->lengths[r];
+    for (int32_t r = 0; r < x->used; r++) {
+        int32_t *to = x->tokens + (int64_t)r * longest;
+        memset(to, 0, (size_t)longest * sizeof *to);
+        memcpy(to, x->ids + (int64_t)r * x->room, (size_t)x->lengths[r] * sizeof *to);
+    }
     b.batch = x->used;
     if (x->b->kind == DATA_PAIRS) {
         b.source = x->tokens;
@@ -329,6 +353,7 @@ static void speaker_run(speaker *x)
     tfn_generator_run(&x->g, &b, x->number);
     must_be_ok(&x->g.error);
 }
+
 /* Tokens as text, without the space in front. */
 static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count)
 {
@@ -342,6 +367,7 @@ static const char *speaker_decode(speaker *x, const int32_t *ids, int32_t count)
     x->text[n] = 0;
     return x->text + (x->b->kind != DATA_TEXT && x->text[0] == ' ');
 }
+
 /* Hypothesis k of row r. */
 static const char *speaker_text(speaker *x, int32_t r, int32_t k)
 {
@@ -359,17 +385,19 @@ static bool speaker_take(speaker *x, int32_t r, int32_t at)
     const int32_t n = x->g.lengths[at];
     const int32_t *ids = x->g.tokens + (int64_t)at * x->g.most;
     int32_t used = x->prompt_ids[r] + x->written[r];
-    for (int32_t i = 0; i < n && x->written[r] < most; i++) {
+    for (int32_t i = 0; i < n; i++) {
+        if (x->written[r] == most) break;
         x->past[r][used++] = ids[i];
         x->written[r]++;
     }
     return x->written[r] < most && n > 0 && ids[n - 1] != x->g.desc.end;
 }
+
 /* One more run over rows list[0 .. n-1], which go on from the later half of a context. It has draws
  * of its own by `round`. */
 static void speaker_go_on(speaker *x, const int32_t *list, int32_t n, int64_t round)
 {
-    int32_t half = x->room / 2 > 0 ? x->room / 2 : 1;
+    const int32_t half = x->room > 1 ? x->room / 2 : 1;
     int32_t *lengths = (int32_t *)reserve((size_t)n, sizeof *lengths);
     int64_t *ids = (int64_t *)reserve((size_t)n, sizeof *ids);
     tfn_batch b = { 0 };
@@ -390,6 +418,7 @@ static void speaker_go_on(speaker *x, const int32_t *list, int32_t n, int64_t ro
     free(lengths);
     free(ids);
 }
+
 /* Run, and go on until every text has all that it may have. */
 static void speaker_slide(speaker *x)
 {
@@ -413,10 +442,11 @@ static void speaker_slide(speaker *x)
     }
     free(list);
 }
+
 /* Of texts that cannot slide: did row r end because the context did? */
 static bool speaker_is_full(const speaker *x, int32_t r)
 {
-    int32_t begin = x->b->kind == DATA_PAIRS ? 1 : x->lengths[r];
+    const int32_t begin = x->b->kind == DATA_PAIRS ? 1 : x->lengths[r];
     int32_t n = x->g.lengths[r * x->g.width];
     return n > x->b->desc.context - begin && n < whole_of(x->s, O_MAX_TOKENS);
 }
@@ -424,22 +454,24 @@ static bool speaker_is_full(const speaker *x, int32_t r)
 /* On one line, if so: a newline as "\n", a backslash as "\\". */
 static void put_text(const char *s, size_t n, bool line)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!line) putchar(s[i]);
-        else if (s[i] == '\n') fputs("\\n", stdout);
-        else if (s[i] == '\\') fputs("\\\\", stdout);
+    for (size_t i = 0; i < n; i++) {
+        if (line && s[i] == '\n') fputs("\\n", stdout);
+        else if (line && s[i] == '\\') fputs("\\\\", stdout);
         else putchar(s[i]);
+    }
 }
+
 static void speaker_print(speaker *x)
 {
     const int32_t best = (int32_t)whole_of(x->s, O_N_BEST);
+    const int32_t texts = best ? best : 1;
     const bool slides = speaker_slides(x);
     const bool lines = speaker_in_lines(x);
     if (slides) speaker_slide(x);
     else speaker_run(x);
     for (int32_t r = 0; r < x->used; r++) {
         if (!slides) x->full += speaker_is_full(x, r);
-        for (int32_t k = 0; k < (best ? best : 1); k++) {
+        for (int32_t k = 0; k < texts; k++) {
             const char *text;
             if (k && !x->g.lengths[r * x->g.width + k]) break;
             if (slides) text = speaker_decode(x, x->past[r] + x->prompt_ids[r], x->written[r]);
@@ -469,23 +501,38 @@ typedef struct line_file {
 static void lines_open(line_file *x, const char *path)
 {
     memset(x, 0, sizeof *x);
-    x->name = strcmp(path, "-") ? path : "standard input";
-    x->f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+    x->name = path;
+    if (strcmp(path, "-")) x->f = fopen(path, "rb");
+    else {
+        x->name = "standard input";
+        x->f = stdin;
+    }
     if (!x->f) die("%s: cannot be opened", x->name);
-    x->line = (char *)reserve(x->room = 256, 1);
+    x->room = 256;
+    x->line = (char *)reserve(x->room, 1);
 }
+
+static void add_byte(line_file *x, char c)
+{
+    if (x->bytes == x->room) {
+        x->room *= 2;
+        char *more = (char *)reserve(x->room, 1);
+        memcpy(more, x->line, x->bytes);
+        free(x->line);
+        x->line = more;
+    }
+    x->line[x->bytes++] = c;
+}
+
+/* The next line without its end; false: there is none. */
 static bool next_line(line_file *x)
 {
-    int c = 0;
     x->bytes = 0;
-    while (c != '\n' && (c = getc(x->f)) != EOF) {
-        if (x->bytes == x->room) {
-            char *more = (char *)reserve(x->room *= 2, 1);
-            memcpy(more, x->line, x->bytes);
-            free(x->line);
-            x->line = more;
-        }
-        x->line[x->bytes++] = (char)c;
+    for (;;) {
+        const int c = getc(x->f);
+        if (c == EOF) break;
+        add_byte(x, (char)c);
+        if (c == '\n') break;
     }
     if (ferror(x->f)) die("%s: cannot be read", x->name);
     if (!x->bytes) return false;
@@ -498,6 +545,7 @@ static bool next_line(line_file *x)
     x->line[x->bytes] = 0;
     return true;
 }
+
 static void lines_close(line_file *x)
 {
     if (x->f != stdin) fclose(x->f);
@@ -511,10 +559,15 @@ static const char *open_use(bundle *b, const settings *s, cli *c)
     bundle_open(b, s->file[0]);
     return s->files > 1 ? s->file[1] : "-";
 }
+
 static int32_t threads_of(const settings *s)
 {
     return given(s, O_THREADS) ? (int32_t)whole_of(s, O_THREADS) : 1;
 }
+
+/* The second file of a command whose first is a model, or NULL. */
+static const char *second_file(const settings *s) { return s->files > 1 ? s->file[1] : NULL; }
+
 /* A batch of lines at a time; what is typed, line by line. */
 static int generate(settings *s, cli *c)
 {
@@ -523,14 +576,16 @@ static int generate(settings *s, cli *c)
     line_file input;
     const char *path;
     bool typed;
-    if (whole_of(s, O_N_BEST) > (given(s, O_BEAM) ? whole_of(s, O_BEAM) : 1))
-        cli_fail(c, "--n-best wants --beam of as many");
+    int64_t beam = 1;
+    if (given(s, O_BEAM)) beam = whole_of(s, O_BEAM);
+    if (whole_of(s, O_N_BEST) > beam) cli_fail(c, "--n-best wants --beam of as many");
     path = open_use(&b, s, c);
     if (b.desc.arch == TFN_ARCH_ENCODER) die("%s is an encoder, which writes no text", b.path);
     if (b.desc.bands) die("%s hears sound, which no line is; tfn eval has some", b.path);
     lines_open(&input, path);
     typed = is_terminal(input.f);
-    bundle_load(&b, typed ? 1 : (int32_t)whole_of(s, O_BATCH), threads_of(s));
+    const int32_t rows = typed ? 1 : (int32_t)whole_of(s, O_BATCH);
+    bundle_load(&b, rows, threads_of(s));
     speaker_open(&x, &b, s);
     while (next_line(&input)) {
         speaker_add(&x, input.line, input.bytes, input.number - 1);
@@ -555,20 +610,30 @@ static bool get_input(data_item *item, void *user, int64_t i)
     *item = ((const inputs *)user)->item[i];
     return true;
 }
+
 static void put_classes(const bundle *b, const float *logits, int64_t number, int32_t best)
 {
-    double p[DATA_CLASSES], sum = 0, most = (double)logits[0];
-    int32_t n = b->classes.count;
-    for (int32_t i = 1; i < n; i++) if ((double)logits[i] > most) most = (double)logits[i];
-    for (int32_t i = 0; i < n; i++) sum += p[i] = exp((double)logits[i] - most);
-    for (int32_t k = 0; k < (best ? best < n ? best : n : 1); k++) {
+    const int32_t n = b->classes.count;
+    int32_t lines = best ? best : 1;
+    double p[DATA_CLASSES];
+    double sum = 0;
+    double most = (double)logits[0];
+    if (lines > n) lines = n;
+    for (int32_t i = 1; i < n; i++) most = fmax(most, (double)logits[i]);
+    for (int32_t i = 0; i < n; i++) {
+        p[i] = exp((double)logits[i] - most);
+        sum += p[i];
+    }
+    for (int32_t k = 0; k < lines; k++) {
         int32_t top = 0;
-        for (int32_t i = 1; i < n; i++) if (p[i] > p[top]) top = i;
+        for (int32_t i = 1; i < n; i++)
+            if (p[i] > p[top]) top = i;
         if (best) printf("%lld\t%.4f\t", (long long)number, log(p[top] / sum));
         printf("%s\n", b->classes.name[top]);
         p[top] = 0;
     }
 }
+
 /* Accuracy on the test split, or on all lines of a file, of the experiment with another seed. */
 static double accuracy_of(const settings *experiment, const settings *s, int64_t seed)
 {
@@ -592,7 +657,7 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
         tfn_report r;
         step(&t, &r);
     }
-    corpus_open(&x, &e, DATA_LABELS, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &t.b.classes);
+    corpus_open(&x, &e, DATA_LABELS, TASK_TEST, second_file(s), &t.b.classes);
     snprintf(rows, sizeof rows, "%d", (int)t.b.model.desc.batch);       /* as many as it holds */
     e.text[O_BATCH] = rows;
     corpus_cut(&x, &e, &t.b.tokenizer.tokenizer, true);
@@ -609,6 +674,7 @@ static double accuracy_of(const settings *experiment, const settings *s, int64_t
     bundle_free(&t.b);
     return (double)right.right / (double)right.tokens;
 }
+
 /* The mean over seeds, the model's own and the next ones, and where it lies by Student's t. */
 static int classify_seeds(const bundle *b, const settings *s)
 {
@@ -629,11 +695,31 @@ static int classify_seeds(const bundle *b, const settings *s)
         mean += off / (double)(i + 1);
         squares += off * (a - mean);
     }
-    half = (n > 31 ? 1.96 : t95[n - 2]) * sqrt(squares / (double)(n - 1) / (double)n);
+    const double quantile = n > 31 ? 1.96 : t95[n - 2];
+    half = quantile * sqrt(squares / (double)(n - 1) / (double)n);
     printf("mean %.4f, 95 %% interval %.4f to %.4f\n", mean, mean - half, mean + half);
     return 0;
 }
-/* Lines "A" or "A tab B"; what is empty is read as a space. */
+
+/* A line "A" or "A tab B"; what is empty is read as a space. */
+static void cut_input(data_item *item, const char *line, const char *end)
+{
+    const char *tab = (const char *)memchr(line, '\t', (size_t)(end - line));
+    const char *first_end = end;
+    memset(item, 0, sizeof *item);
+    if (tab) {
+        first_end = tab;
+        item->text[1] = tab + 1;
+        item->bytes[1] = (size_t)(end - tab - 1);
+    }
+    item->text[0] = line;
+    item->bytes[0] = (size_t)(first_end - line);
+    if (first_end > line) return;
+    item->text[0] = " ";
+    item->bytes[0] = 1;
+}
+
+/* The class of each line. */
 static int classify(settings *s, cli *c)
 {
     static bundle b;
@@ -648,15 +734,11 @@ static int classify(settings *s, cli *c)
     end = input.bytes + input.size;
     for (line = input.bytes; line < end; line = next) {
         const char *stop = (const char *)memchr(line, '\n', (size_t)(end - line));
-        size_t bytes = (size_t)((stop ? stop : end) - line);
-        const char *tab = (const char *)memchr(line, '\t', bytes);
-        next = stop ? stop + 1 : end;
-        bytes -= bytes && line[bytes - 1] == '\r';
-        data_item *item = &lines.item[lines.count++];
-        item->text[0] = tab == line || !bytes ? " " : line;
-        item->bytes[0] = tab == line || !bytes ? 1 : tab ? (size_t)(tab - line) : bytes;
-        item->text[1] = tab ? tab + 1 : NULL;
-        item->bytes[1] = tab ? bytes - (size_t)(tab + 1 - line) : 0;
+        next = end;
+        if (stop) next = stop + 1;
+        else stop = end;
+        if (stop > line && stop[-1] == '\r') stop--;
+        cut_input(&lines.item[lines.count++], line, stop);
     }
     if (!lines.count) return 0;
     memset(&x, 0, sizeof x);
@@ -702,9 +784,11 @@ static int64_t target_bytes(const bundle *b, const tfn_batch *x)
     }
     return bytes;
 }
+
 static void eval_loss(bundle *b, corpus *x)
 {
-    int32_t cols = b->kind == DATA_LABELS ? b->classes.count : b->desc.vocab;
+    const bool labels = b->kind == DATA_LABELS;         /* a class of a row, not of a token */
+    const int32_t cols = labels ? b->classes.count : b->desc.vocab;
     int64_t tokens = 0;
     int64_t bytes = 0;
     double nll = 0;
@@ -718,8 +802,8 @@ static void eval_loss(bundle *b, corpus *x)
         must_be_ok(&b->model.error);
         nll += r.nll * (double)r.tokens;
         tokens += r.tokens;
-        tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch,
-                                b->kind == DATA_LABELS ? 1 : batch->time, cols);
+        const int32_t time = labels ? 1 : batch->time;
+        tfn_accuracy_add_logits(&right, logits, batch->targets, batch->batch, time, cols);
         if (b->kind < DATA_LABELS) bytes += target_bytes(b, batch);
     }
     printf("items       %lld\ntargets     %lld\nloss        %.4f\nperplexity  %.4f\n",
@@ -734,6 +818,7 @@ static void put_rouge(const tfn_rouge *r)
     printf("ROUGE       %.4f %.4f %.4f (1, 2, L)\n", tfn_rouge_score(r, 0), tfn_rouge_score(r, 1),
            tfn_rouge_score(r, 2));
 }
+
 /* Write every item's target and compare: how many are equal, BLEU, ROUGE. */
 static void eval_texts(bundle *b, corpus *x, const settings *s)
 {
@@ -749,7 +834,9 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
     speaker_open(&v, b, s);
     for (int64_t i = 0; i < x->count; i += v.used) {
         data_item item;
-        for (v.used = 0; v.used < v.rows && i + v.used < x->count;) {
+        v.used = 0;
+        while (v.used < v.rows) {
+            if (i + v.used == x->count) break;
             x->get(&item, x->user, i + v.used);
             speaker_add(&v, item.text[0], item.bytes[0], i + v.used);
         }
@@ -772,6 +859,7 @@ static void eval_texts(bundle *b, corpus *x, const settings *s)
     free(work);
     free(wanted);
 }
+
 /* Write down what every item says, and compare: word errors. */
 static void eval_speech(bundle *b, corpus *x, const settings *s)
 {
@@ -794,7 +882,8 @@ static void eval_speech(bundle *b, corpus *x, const settings *s)
             const char *found = speaker_text(&v, r, 0);
             size_t bytes = tfn_tokenizer_decode(k, wanted, LONG - 1, x->set.ids + at[0],
                                                 (ptrdiff_t)(at[1] - at[0]));
-            wanted[bytes < LONG ? bytes : LONG - 1] = 0;
+            if (bytes >= LONG) bytes = LONG - 1;
+            wanted[bytes] = 0;
             equal += !strcmp(found, wanted + (wanted[0] == ' '));
             tfn_edits_add_words(&words, found, wanted, work, size);
         }
@@ -804,6 +893,7 @@ static void eval_speech(bundle *b, corpus *x, const settings *s)
     speaker_free(&v);
     free(work);
 }
+
 /* In batches of as many tokens as in training, or as the longest row has. */
 static void eval_batch_tokens(bundle *b)
 {
@@ -814,6 +904,7 @@ static void eval_batch_tokens(bundle *b)
     b->from.text[O_BATCH_TOKENS] = tokens;
     b->desc.batch_tokens = (int32_t)n;
 }
+
 /* Without a file: the test split of a task or of lines; of a text, what was held out. */
 static int eval(settings *s, cli *c)
 {
@@ -821,11 +912,12 @@ static int eval(settings *s, cli *c)
     corpus x;
     int32_t rows;
     open_use(&b, s, c);
-    corpus_open(&x, &b.from, b.kind, TASK_TEST, s->files > 1 ? s->file[1] : NULL, &b.classes);
+    corpus_open(&x, &b.from, b.kind, TASK_TEST, second_file(s), &b.classes);
     if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
     eval_batch_tokens(&b);
     corpus_cut(&x, &b.from, &b.tokenizer.tokenizer, true);
-    rows = x.batches.most_rows > 32 ? x.batches.most_rows : 32;
+    rows = x.batches.most_rows;
+    if (rows < 32) rows = 32;
     bundle_load(&b, rows, threads_of(s));
     eval_loss(&b, &x);
     if (b.desc.bands) eval_speech(&b, &x, s);
@@ -849,7 +941,8 @@ static int score(settings *s, cli *c)
     if (s->files != 2) cli_fail(c, "wanted FOUND and WANTED, files of as many lines");
     lines_open(&found, s->file[0]);
     lines_open(&wanted, s->file[1]);
-    while (next_line(&wanted) && next_line(&found)) {
+    while (next_line(&wanted)) {
+        if (!next_line(&found)) break;
         const char *reference = wanted.line;
         size_t size = tfn_metric_work(found.bytes + wanted.bytes, 2);
         void *work = reserve(size, 1);
@@ -860,9 +953,8 @@ static int score(settings *s, cli *c)
         tfn_edits_add_characters(&characters, found.line, wanted.line, work, size);
         free(work);
     }
-    if (found.number < wanted.number || next_line(&found))
-        die("%s has %s lines than %s", found.name, found.number < wanted.number ? "fewer" : "more",
-            wanted.name);
+    if (found.number < wanted.number) die("%s has fewer lines than %s", found.name, wanted.name);
+    if (next_line(&found)) die("%s has more lines than %s", found.name, wanted.name);
     if (!wanted.number) die("%s has no line", wanted.name);
     printf("lines       %lld\nequal       %.4f\nBLEU        %.2f  %s\n", (long long)wanted.number,
            (double)equal / (double)wanted.number, tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
@@ -884,6 +976,7 @@ static const char *out_of(const settings *s, cli *c, bool whole)
     refuse_existing(s, text_of(s, O_OUT));
     return text_of(s, O_OUT);
 }
+
 static int average(settings *s, cli *c)
 {
     static bundle b;
@@ -900,6 +993,7 @@ static int average(settings *s, cli *c)
     bundle_free(&b);
     return 0;
 }
+
 static int fold(settings *s, cli *c)
 {
     static bundle b;
@@ -947,6 +1041,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *from, size_t n)         /*
         hash = (hash ^ ((const unsigned char *)from)[i]) * UINT64_C(1099511628211);
     return hash;
 }
+
 /* A line for a tensor; its values join the hash as floats. */
 static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
 {
@@ -980,6 +1075,7 @@ static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
     printf("%-40s %-5s %-14s norm %-11.6g max %.6g\n", t->name, names[t->dtype], shape, sqrt(sum),
            most);
 }
+
 static void inspect_checkpoint(const char *path)
 {
     tfn_file f = file_at(path);
@@ -999,6 +1095,7 @@ static void inspect_checkpoint(const char *path)
                (long long)step, (unsigned long long)tfn_model_hash(&m));
     tfn_model_free(&m);
 }
+
 static int inspect(settings *s, cli *c)
 {
     if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
@@ -1067,6 +1164,7 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
                "    d.parameters = (float *)(uintptr_t)%s_weights;      /* only read */\n"
                "    return d;\n}\n", prefix);
 }
+
 static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
@@ -1083,6 +1181,7 @@ static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
             (unsigned long)tfn_tokenizer_size(&source));
     free(blob);
 }
+
 static void export_weights(FILE *f, const bundle *b, const char *prefix)
 {
     const tfn_model *m = &b->model;
@@ -1095,11 +1194,13 @@ static void export_weights(FILE *f, const bundle *b, const char *prefix)
                 i + 1 < n ? "," : "\n};\n\n");
     }
 }
+
 static bool is_c_name(const char *s)
 {
     static const char letters[] = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     return s[0] && !strchr("0123456789", s[0]) && !s[strspn(s, letters)];
 }
+
 static int export(settings *s, cli *c)
 {
     static bundle b;
