@@ -18,12 +18,14 @@ static inline void die(const char *format, ...)
     va_end(args);
     exit(1);
 }
+
 static inline void must(bool good, const char *error) { if (!good) die("%s", error); }
 static inline void must_be_ok(const tfn_error *e)
 {
     char text[DATA_ERROR];
     if (e->status != TFN_OK) die("%s", tfn_error_text(e, text, sizeof text));
 }
+
 /* What a file is that is no model, by its first bytes; NULL: nobody knows. */
 static inline const char *kind_of_file(const char *path)
 {
@@ -36,10 +38,10 @@ static inline const char *kind_of_file(const char *path)
     };
     static char bytes[4096];
     FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(bytes, 1, sizeof bytes - 1, f) : 0;
-    const bool folder = f && ferror(f);
-    if (f) fclose(f);
     if (!f) return NULL;
+    const size_t n = fread(bytes, 1, sizeof bytes - 1, f);
+    const bool folder = ferror(f) != 0;
+    fclose(f);
     if (folder) return "a folder";
     if (!n) return "empty";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -48,15 +50,19 @@ static inline const char *kind_of_file(const char *path)
     }
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)bytes[i] < ' ' && !strchr("\t\n\r\f", bytes[i])) return NULL;
-    return memchr(bytes, 0, n) ? NULL : "a text";
+    if (memchr(bytes, 0, n)) return NULL;
+    return "a text";
 }
+
 /* As must_be_ok, of a file that should be one of safetensors. */
 static inline void must_be_file(const tfn_error *e, const char *path)
 {
-    const char *kind = e->status == TFN_OK ? NULL : kind_of_file(path);
+    const char *kind = NULL;
+    if (e->status != TFN_OK) kind = kind_of_file(path);
     if (kind) die("%s is %s, wanted a model that tfn train saved", path, kind);
     must_be_ok(e);
 }
+
 /* As must_be_ok, of a new model: too large a one is told by its sizes. */
 static inline void must_be_model(const tfn_model *m, const tfn_model_desc *d)
 {
@@ -66,6 +72,7 @@ static inline void must_be_model(const tfn_model *m, const tfn_model_desc *d)
             (int)(d->ffn ? d->ffn : 4 * d->width), (int)d->vocab, (int)d->context, (int)d->batch);
     must_be_ok(&m->error);
 }
+
 static inline void *reserve(size_t count, size_t size)
 {
     char error[DATA_ERROR] = "";
@@ -104,40 +111,52 @@ static inline const task *task_of(const settings *s)
 {
     const char *name = text_of(s, O_TASK);
     const char *best = NULL;
-    const task *t = !name ? NULL : task_find(!strcmp(name, "grammar") ? "translate" : name);
-    for (int i = 0; name && !t && task_at(i); i++) option_nearer(&best, name, task_at(i)->name);
-    if (name && !t) die_usage("tfn_task", name, best);
-    return t;
+    if (!name) return NULL;
+    if (!strcmp(name, "grammar")) return task_find("translate");        /* its older name */
+    if (task_find(name)) return task_find(name);
+    for (int i = 0; task_at(i); i++) option_nearer(&best, name, task_at(i)->name);
+    die_usage("tfn_task", name, best);
+    return NULL;
 }
+
 static inline bool is_speech(const settings *s)
 {
     return task_of(s) && task_of(s)->kind == TASK_SPEECH;
 }
+
 static inline tfn_tokenizer_kind tokenizer_kind(const settings *s)
 {
     static const tfn_tokenizer_kind kinds[] = { TFN_TOKENIZER_BPE, TFN_TOKENIZER_BYTES,
                                                 TFN_TOKENIZER_CHARACTERS, TFN_TOKENIZER_WORDS };
-    int choice = choice_of(s, O_TOKENIZER);
-    return choice ? kinds[choice - 1] : task_of(s) ? task_of(s)->tokens : TFN_TOKENIZER_BPE;
+    const int choice = choice_of(s, O_TOKENIZER);
+    if (choice) return kinds[choice - 1];
+    if (task_of(s)) return task_of(s)->tokens;
+    return TFN_TOKENIZER_BPE;
 }
+
 /* What the data is for the wanted architecture. */
 static inline data_kind kind_of(const settings *s)
 {
+    enum { AUTO, DECODER, ENCODER, ENCODER_DECODER };   /* as --arch lists them */
     const task *t = task_of(s);
-    int arch = choice_of(s, O_ARCH);                    /* auto, decoder, encoder, encdec */
+    const int arch = choice_of(s, O_ARCH);
     bool labels = given(s, O_LABELS) || (t && t->kind == TASK_LABEL);
     bool pairs = given(s, O_PAIRS) || (t && t->kind == TASK_PAIR) || is_speech(s);
-    if (labels && arch != 0 && arch != 2) die("labels want --arch encoder");
-    if (is_speech(s) && arch != 0 && arch != 3) die("sound wants --arch encdec");
-    if (pairs && arch == 2) die("pairs want --arch encdec or decoder");
-    if (!labels && !pairs && arch == 3) die("--arch encdec wants --pairs, or a task of pairs");
-    return labels ? DATA_LABELS : pairs ? (arch == 1 ? DATA_JOINED : DATA_PAIRS)
-         : arch == 2 ? DATA_MASKED : DATA_TEXT;
+    if (labels && arch != AUTO && arch != ENCODER) die("labels want --arch encoder");
+    if (is_speech(s) && arch != AUTO && arch != ENCODER_DECODER) die("sound wants --arch encdec");
+    if (pairs && arch == ENCODER) die("pairs want --arch encdec or decoder");
+    if (!labels && !pairs && arch == ENCODER_DECODER)
+        die("--arch encdec wants --pairs, or a task of pairs");
+    if (labels) return DATA_LABELS;
+    if (pairs) return arch == DECODER ? DATA_JOINED : DATA_PAIRS;
+    return arch == ENCODER ? DATA_MASKED : DATA_TEXT;
 }
+
 static inline const char *path_of(const settings *s)
 {
-    return given(s, O_PAIRS) ? text_of(s, O_PAIRS) : given(s, O_LABELS) ? text_of(s, O_LABELS)
-         : text_of(s, O_TEXT);
+    if (given(s, O_PAIRS)) return text_of(s, O_PAIRS);
+    if (given(s, O_LABELS)) return text_of(s, O_LABELS);
+    return text_of(s, O_TEXT);
 }
 
 static inline void corpus_read(corpus *c, const char *path, data_classes *classes)
@@ -178,10 +197,11 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
         c->task.options.max = (int)whole_of(s, O_MAX);
         c->get = data_get_task;
         c->user = &c->task;
-        c->count = split == TASK_TRAIN ? whole_of(s, O_ITEMS) : whole_of(s, O_HELD);
+        c->count = whole_of(s, split == TASK_TRAIN ? O_ITEMS : O_HELD);
         if (t->kind == TASK_SPEECH && split == TASK_TRAIN && !given(s, O_ITEMS)) c->count = SPOKEN;
-        for (int i = 0; classes && i < TASK_CLASSES && t->classes[i]; i++)
-            data_class(classes, t->classes[i], strlen(t->classes[i]));
+        for (int i = 0; i < TASK_CLASSES; i++)
+            if (classes && t->classes[i])
+                data_class(classes, t->classes[i], strlen(t->classes[i]));
     } else {
         size_t cut;
         corpus_read(c, path_of(s), classes);
@@ -199,10 +219,13 @@ static inline void corpus_open(corpus *c, const settings *s, data_kind kind, tas
             die("%s: too few lines to hold some out; give --valid", path_of(s));
     }
 }
+
 static inline void corpus_fail(const corpus *c, const char *error)
 {
-    die("%s%s%s", c->file.name ? c->file.name : "", c->file.name ? ": " : "", error);
+    if (c->file.name) die("%s: %s", c->file.name, error);
+    die("%s", error);
 }
+
 /* As tokens, in batches of the experiment's size. */
 static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokenizer *k, bool in_order)
 {
@@ -220,6 +243,7 @@ static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokenizer 
     if (!data_set_init(&c->set, &o, c->get, c->user, c->count)) corpus_fail(c, c->set.error);
     if (!data_batches_init(&c->batches, &c->set, &b)) corpus_fail(c, c->batches.error);
 }
+
 static inline void corpus_free(corpus *c)
 {
     data_batches_free(&c->batches);
@@ -236,9 +260,9 @@ static inline void train_tokenizer(data_tokenizer *k, const settings *s, const c
     if (d.kind == TFN_TOKENIZER_BYTES || (!given(s, O_VOCAB) && d.kind == TFN_TOKENIZER_CHARACTERS))
         d.vocab = 0;
     d.mask = c->kind == DATA_MASKED;
-    must(data_tokenizer_init(k, &d, c->get, c->user, c->count,
-                             c->kind == DATA_TEXT ? DATA_FIRST : DATA_FIRST | DATA_SECOND,
-                             c->space), k->error);
+    int texts = DATA_FIRST;
+    if (c->kind != DATA_TEXT) texts |= DATA_SECOND;
+    must(data_tokenizer_init(k, &d, c->get, c->user, c->count, texts, c->space), k->error);
 }
 
 /* -- options of a model ------------------------------------------------------------------------ */
@@ -247,15 +271,16 @@ static inline void train_tokenizer(data_tokenizer *k, const settings *s, const c
 #define NAME_CHECK(wanted, row)                                                                 \
     do {                                                                                        \
         const char *best_ = NULL;                                                               \
-        for (int32_t i_ = 0; (wanted) && row##_at(i_); i_++)                                    \
+        if (!(wanted) || row##_find(wanted)) break;                                             \
+        for (int32_t i_ = 0; row##_at(i_); i_++)                                                \
             option_nearer(&best_, wanted, row##_at(i_)->name);                                  \
-        if ((wanted) && !row##_find(wanted)) die_usage(#row, wanted, best_);                    \
+        die_usage(#row, wanted, best_);                                                         \
     } while (0)
 static inline void describe_shape(tfn_model_desc *d, const settings *s, const corpus *c)
 {
-    d->arch = c->kind == DATA_PAIRS ? TFN_ARCH_ENCODER_DECODER
-            : c->kind == DATA_LABELS
-                || c->kind == DATA_MASKED ? TFN_ARCH_ENCODER : TFN_ARCH_DECODER;
+    d->arch = TFN_ARCH_DECODER;
+    if (c->kind == DATA_PAIRS) d->arch = TFN_ARCH_ENCODER_DECODER;
+    if (c->kind == DATA_LABELS || c->kind == DATA_MASKED) d->arch = TFN_ARCH_ENCODER;
     d->context = (int32_t)whole_of(s, O_CONTEXT);
     d->layers = (int32_t)whole_of(s, O_LAYERS);
     d->width = (int32_t)whole_of(s, O_WIDTH);
@@ -286,6 +311,7 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->norm = text_of(s, O_NORM);
     d->init = text_of(s, O_INIT);
 }
+
 static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
                             const tfn_tokenizer *k, int32_t classes)
 {
@@ -299,8 +325,10 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     h->lr = (float)real_of(s, O_LR);
     h->frozen = h->lr == 0;                     /* else 0 is the default rate */
     h->warmup = whole_of(s, O_WARMUP);
-    if (!given(s, O_WARMUP))
-        h->warmup = whole_of(s, O_STEPS) < 2000 ? whole_of(s, O_STEPS) / 10 : 200;
+    if (!given(s, O_WARMUP)) {
+        h->warmup = whole_of(s, O_STEPS) / 10;
+        if (h->warmup > 200) h->warmup = 200;
+    }
     if (h->kind == TFN_SCHEDULE_COSINE || h->kind == TFN_SCHEDULE_LINEAR
         || h->kind == TFN_SCHEDULE_WARMUP_STABLE_DECAY
         || h->kind == TFN_SCHEDULE_POLYNOMIAL)
@@ -339,6 +367,7 @@ static inline tfn_file file_at(const char *path)
     f.path = path;
     return f;
 }
+
 static inline bool exists(const char *path)
 {
     FILE *f = fopen(path, "rb");
@@ -379,12 +408,16 @@ static inline void bundle_experiment(bundle *b)
     options_take(&b->from, b->extra);
     if (!given(&b->from, O_KIND)) die("%s was not written by tfn", b->path);
     b->kind = (data_kind)option_name(kind_names, text_of(&b->from, O_KIND));
-    for (const char *s = text_of(&b->from, O_CLASSES); s && *s; s += strcspn(s, "\t")) {
-        if (*s == '\t') s++;
-        data_class(&b->classes, s, strcspn(s, "\t"));
+    const char *names = text_of(&b->from, O_CLASSES);
+    if (!names) names = "";
+    while (*names) {
+        if (*names == '\t') names++;
+        data_class(&b->classes, names, strcspn(names, "\t"));
+        names += strcspn(names, "\t");
     }
     b->classes.fixed = true;
 }
+
 /* All but the weights. */
 static inline void bundle_open(bundle *b, const char *path)
 {
@@ -407,6 +440,7 @@ static inline void bundle_open(bundle *b, const char *path)
     must_be_ok(&b->tokenizer.tokenizer.error);
     free(blob);
 }
+
 /* The model, to be used for so many rows. */
 static inline void bundle_load(bundle *b, int32_t batch, int32_t threads)
 {
@@ -419,6 +453,7 @@ static inline void bundle_load(bundle *b, int32_t batch, int32_t threads)
     tfn_model_load_weights(&b->model, &f, 1);
     must_be_ok(&f.error);
 }
+
 static inline void bundle_save(const bundle *b, const settings *s, const char *path, bool weights)
 {
     tfn_checkpoint with = { 0 };
@@ -433,6 +468,7 @@ static inline void bundle_save(const bundle *b, const settings *s, const char *p
     must_be_ok(&f.error);
     free(extra);
 }
+
 static inline void bundle_free(bundle *b)
 {
     tfn_model_free(&b->model);

@@ -72,7 +72,8 @@ static inline bool output_flush(void)
 static inline int output_end(int code)
 {
     bool good = output_flush();
-    return code || good ? code : 1;
+    if (!good && !code) return 1;
+    return code;
 }
 
 /* Where a path leads: symbolic links stay links. False: nowhere, or too far. */
