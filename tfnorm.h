@@ -6953,6 +6953,8 @@ typedef struct tfn__call {
     ptrdiff_t x_rows[TFN_INPUTS], x_cols[TFN_INPUTS];
     ptrdiff_t chunk, chunks;          /* which part of the work, of how many */
 } tfn__call;
+/* A function that does chunk c->chunk of an operation, and one that says how many chunks it has.
+ * Both depend on the call alone: threads ask them independently and must agree. */
 typedef void tfn__op_fn(const tfn__call *c);
 typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 
@@ -7122,6 +7124,13 @@ enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `cu
  * the number of threads nor the order of the chunks can change a bit
  * -------------------------------- */
 
+/* Why that holds: a chunk is a range of rows, columns or heads of the output, and whatever is
+ * summed for an output element is summed inside its chunk, over all terms in their order. No sum
+ * is ever split into parts that threads add up. So a chunk may be small or large, and may run when
+ * it likes. An operation's sums decide along what it can be cut: a norm's rows are independent,
+ * but dgain sums over rows, so that its chunks are ranges of columns; both kinds may follow each
+ * other in one entry, as in tfn__norm_backward, and threads then work on both at once. */
+
 /* Sizes of chunks when there is more than one thread. They change no bit, only how evenly the
  * threads are loaded against what taking a chunk costs. */
 enum { TFN__CHUNK_FLOATS = 16384,       /* of elementwise work, in whole rows */
@@ -7168,10 +7177,12 @@ static ptrdiff_t tfn__one(const tfn__call *c)
     (void)c;
     return 1;
 }
+/* ... for sums over rows, such as the gradient of a bias. */
 static ptrdiff_t tfn__by_cols(const tfn__call *c)
 {
     return tfn__pieces(c->cols, tfn__col_step(c, c->cols));
 }
+/* ... for what each row gives alone: nearly every forward. */
 static ptrdiff_t tfn__by_rows(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__row_step(c, c->rows, c->cols));
@@ -7207,6 +7218,7 @@ static tfn__matrix tfn__matrix_of(const float *at, ptrdiff_t cols)
     const tfn__matrix m = { at, cols, 1 };
     return m;
 }
+/* The same memory read as the transposed matrix: the strides change places, nothing moves. */
 static tfn__matrix tfn__transpose(tfn__matrix m)
 {
     const tfn__matrix transposed = { m.at, m.col, m.row };
@@ -7252,6 +7264,7 @@ static ptrdiff_t tfn__product_rows(const tfn__call *c, ptrdiff_t m)
     if (tfn__serial(c)) return tfn__max(m, 1);
     return TFN__PRODUCT_ROWS;
 }
+/* How many blocks that makes. */
 static ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t n)
 {
     return tfn__pieces(m, tfn__product_rows(c, m)) * tfn__pieces(n, tfn__product_cols(c, m, n));
@@ -7263,6 +7276,7 @@ static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t
     ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
     tfn__range i = tfn__slice(p->m, tfn__product_rows(c, p->m), chunk / wide);
     tfn__range j = tfn__slice(p->n, tfn__product_cols(c, p->m, p->n), chunk % wide);
+/* the corner of the block in a, b, y and the start */
     p->a += i.first * p->a_row;
     p->b += j.first * p->b_col;
     p->c += i.first * p->c_ld + j.first;
@@ -7274,6 +7288,7 @@ static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t
 
 /* -- linear: y = act(x W + b), or act(x W^T + b). in: x, W, b or none -------------------------- */
 
+/* The activation that is fused into the map; IDENTITY: none. */
 static tfn_activation_kind tfn__linear_activation(const tfn__call *c)
 {
     return (tfn_activation_kind)c->n->arg[TFN__LINEAR_ACTIVATION];
@@ -7312,6 +7327,7 @@ static void tfn__linear_forward(const tfn__call *c)
     for (ptrdiff_t r = 0; r < p.m; r++)
         c->k->activation_forward(c->y + (p.c - u) + r*out, p.c + r*out, p.n, act);
 }
+/* Chunks are blocks of y. */
 static ptrdiff_t tfn__linear_chunks(const tfn__call *c)
 {
     return tfn__product_chunks(c, c->rows, c->cols);
@@ -7348,6 +7364,8 @@ static void tfn__linear_products(const tfn__call *c, tfn_matmul_args *dx, tfn_ma
     if (c->add[1]) tfn__add_product(dw);
 }
 
+/* Chunks of a gradient that may not be wanted: an input of the model needs no dx, frozen weights no
+ * dW. */
 static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args *p)
 {
     if (!p->c) return 0;
@@ -7376,6 +7394,7 @@ static void tfn__linear_backward(const tfn__call *c)
     j = tfn__cols_of(c, c->cols, chunk);
     c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, c->cols, c->add[2]);
 }
+/* The same three groups, counted: blocks of dx, blocks of dW, ranges of columns of db. */
 static ptrdiff_t tfn__linear_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks;
@@ -7441,6 +7460,7 @@ static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
 enum { TFN__NORM_KIND_MASK = 255,
        TFN__NORM_OFFSET = 256, TFN__NORM_DETACH_MEAN = 512, TFN__NORM_DETACH_STD = 1024 };
 
+/* The two parts of the slot. */
 static int tfn__norm_kind_of(const tfn_node *n)
 {
     return n->arg[TFN__NORM_KIND] & TFN__NORM_KIND_MASK;
@@ -7509,6 +7529,7 @@ static float tfn__absmax_eps(const tfn__call *c)
     return c->n->number[0] * most * most;
 }
 
+/* y, and where the tape trains the statistics, so that the backward need not find them again. */
 static void tfn__norm_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -7522,6 +7543,7 @@ static void tfn__norm_forward(const tfn__call *c)
     p.y = c->y + s.first * c->cols;
     c->k->norm_forward(&p);
 }
+/* Each row is normed alone, so rows may be cut anywhere. */
 static ptrdiff_t tfn__norm_chunks(const tfn__call *c)
 {
     if (tfn__norm_is_whole(c->n)) return 1;
@@ -7534,6 +7556,7 @@ static void tfn__norm_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     tfn_norm_args p = tfn__norm_of(c, s.first, s.count);
+/* nothing below learns */
     if (!c->dx[0]) return;
     p.dy = c->dy + s.first * c->cols;
     p.dx = c->dx[0] + s.first * c->cols;
@@ -7559,6 +7582,7 @@ static void tfn__norm_backward(const tfn__call *c)
     if (c->chunk < rows) tfn__norm_rows_backward(c);
     else tfn__norm_cols_backward(c, c->chunk - rows);
 }
+/* Of gain and bias either may be absent or frozen; the kernel leaves out the one that is NULL. */
 static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t cols = c->n->arg[TFN__NORM_COLS];
@@ -7585,6 +7609,7 @@ static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t 
     return m;
 }
 
+/* One sentence: its rows that count as one product, the others 0. */
 static void tfn__conv_forward(const tfn__call *c)
 {
     ptrdiff_t in = c->x_cols[0];
@@ -7655,6 +7680,7 @@ static void tfn__conv_backward(const tfn__call *c)
     if (c->dx[2])
         c->k->column_sum(c->dx[2] + j.first, c->dy + j.first, c->rows, j.count, out, c->add[2]);
 }
+/* The same two groups, counted. */
 static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 {
     ptrdiff_t chunks = tfn__by_cols(c);
@@ -7665,6 +7691,9 @@ static ptrdiff_t tfn__conv_backward_chunks(const tfn__call *c)
 
 /* -- pointwise norms: gain * f(alpha x + shift) + bias. in: x, gain, bias, alpha, shift ------- */
 
+/* The kernel's arguments for some rows: the forward sets y, the backward dy; the parameters are the
+ * same for every row. DyT and its siblings (Zhu 2025, Chen 2025) need no statistics, so nothing is
+ * saved. */
 static tfn_point_args tfn__point_of(const tfn__call *c, tfn__range s)
 {
     ptrdiff_t at = s.first * c->cols;
@@ -7742,6 +7771,7 @@ static tfn_columns_args tfn__columns_of(const tfn__call *c)
     p.training = c->t->training;
     return p;
 }
+/* A column's statistics run over all rows that count, so the columns are what is cut. */
 static void tfn__columns_forward(const tfn__call *c)
 {
     tfn__range j = tfn__cols_of(c, c->cols, c->chunk);
@@ -7753,6 +7783,7 @@ static void tfn__columns_forward(const tfn__call *c)
 /* Chunks of rows give dx; the one behind them gives the gradients of the parameters. */
 static ptrdiff_t tfn__rows_and_one(const tfn__call *c) { return tfn__by_rows(c) + 1; }
 
+/* dx of this chunk's rows. */
 static void tfn__point_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -7762,6 +7793,8 @@ static void tfn__point_rows_backward(const tfn__call *c)
     p.add = c->add[0];
     tfn_point_backward(c->k, &p);
 }
+/* Chunks of rows, then one chunk for all parameters: alpha and shift are single numbers, whose sums
+ * run over the whole array. */
 static void tfn__point_backward(const tfn__call *c)
 {
     tfn__range all = { 0, c->rows };
@@ -7782,6 +7815,7 @@ static void tfn__point_backward(const tfn__call *c)
     tfn_point_params_backward(c->k, &p);
 }
 
+/* dx of this chunk's rows. */
 static void tfn__seed_rows_backward(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -7791,6 +7825,7 @@ static void tfn__seed_rows_backward(const tfn__call *c)
     p.add = c->add[0];
     tfn_seed_backward(&p);
 }
+/* Chunks of rows, then one chunk for gain, alpha and direction. */
 static void tfn__seed_backward(const tfn__call *c)
 {
     tfn__range all = { 0, c->rows };
@@ -7827,6 +7862,7 @@ static void tfn__columns_backward(const tfn__call *c)
 
 /* -- elementwise ----------------------------------------------------------------------------- */
 
+/* y = exp(x - max x) / sum of each row: the weights of a learned sum of layers, for example. */
 static void tfn__softmax_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
@@ -7834,6 +7870,7 @@ static void tfn__softmax_op(const tfn__call *c)
     c->k->softmax_forward(c->y + at, c->x[0] + at, s.count, c->cols);
 }
 
+/* Which function an activation or gated unit applies. */
 static tfn_activation_kind tfn__function_of(const tfn__call *c)
 {
     return (tfn_activation_kind)c->n->arg[TFN__FUNCTION];
@@ -7893,11 +7930,12 @@ static void tfn__scale_rows(const tfn__call *c, float *out, const float *in, boo
     for (ptrdiff_t i = 0; i < s.count * groups; i++)
         c->k->combine(out + i*each, in + i*each, NULL, each, c->x[1][i % groups], 0, add);
 }
+/* Learned scales of residual branches: LayerScale (1, C), ReZero (1, 1), scales of heads (1, H). */
 static void tfn__scale_forward(const tfn__call *c) { tfn__scale_rows(c, c->y, c->x[0], false); }
 
 #ifdef TFN__EXTRA_NORMS
 /* y = exp(min(x, ln 100)), 0 below TFN__TAIL: the learned temperature of Swin v2's attention (Liu
- * 2022, section 3.2), one number a head. */
+ * 2022), one number a head. */
 static const float tfn__exp_cap = (float)4.60517018598809137;           /* ln 100 */
 static float tfn__exp_capped(float x)
 {
@@ -7914,7 +7952,7 @@ static void tfn__exp_capped_forward(const tfn__call *c)
 }
 
 /* sigma = u^T W v, the largest singular value when u and v are its vectors (spectral norm, Miyato
- * 2018, eq. 9). in: W (in, out), buffers u (1, in), v (1, out). */
+ * 2018). in: W (in, out), buffers u (1, in), v (1, out). */
 static void tfn__sigma_forward(const tfn__call *c)
 {
     const ptrdiff_t cols = c->x_cols[0];
@@ -7932,6 +7970,7 @@ static float tfn__ratio_of(const tfn__call *c)
     if (b < 0 || b > 0) return a / b;
     return a;
 }
+/* With b = sigma(W) and a = gamma learned this is sigma reparameterization (Zhai 2023). */
 static void tfn__rescale_forward(const tfn__call *c)
 {
     tfn__multiply(c, c->y, c->x[0], tfn__ratio_of(c), false);
@@ -7945,6 +7984,8 @@ static float tfn__ramp_of(const tfn__call *c)
     if (updates < steps) return updates / steps;
     return 1;
 }
+/* A schedule of the forward pass: the weight of a branch grows linearly to 1, in evaluation, too,
+ * where t stands still. */
 static void tfn__ramp_forward(const tfn__call *c)
 {
     tfn__multiply(c, c->y, c->x[0], tfn__ramp_of(c), false);
@@ -7965,6 +8006,7 @@ static void tfn__shift_forward(const tfn__call *c)
 /* y = z + w_k x, a term of a weighted sum of layers. in: x, w (groups, outputs), z or none. With
  * several groups channel i has the weight (i mod groups, k). */
 
+/* A weight for each group. The channels of a group are not adjacent, so value by value. */
 static void tfn__mix_groups(const tfn__call *c)
 {
     const ptrdiff_t groups = c->x_rows[1];
@@ -7978,6 +8020,7 @@ static void tfn__mix_groups(const tfn__call *c)
             if (c->x[2]) c->y[at] += c->x[2][at];
         }
 }
+/* One weight for all channels: y = w_k x + 1 z. */
 static void tfn__mix_forward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
@@ -8033,29 +8076,34 @@ static void tfn__drop(const tfn__call *c, float *out, const float *in, bool add)
     if (c->n->rows == TFN_ROWS_SOURCE) time = c->r->source;
     if (c->n->rows == TFN_ROWS_TARGET) time = c->r->target;
     for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
+/* sentence << 20 | position */
         const uint64_t place = (uint64_t)(r / time) << 20 | (uint64_t)(r % time);
         c->k->dropout(out + r*c->cols, in + r*c->cols, c->cols, c->n->number[0], key, place << 20,
                       add);
     }
 }
+/* y = x / (1 - p) where the mask keeps it, else 0; the backward is the same map of dy. */
 static void tfn__dropout_forward(const tfn__call *c) { tfn__drop(c, c->y, c->x[0], false); }
 static void tfn__dropout_backward(const tfn__call *c)
 {
     tfn__drop(c, c->dx[0], c->dy, c->add[0]);
 }
 
+/* dx = y (dy - <dy, y>) of each row; it reads y, not x. */
 static void tfn__softmax_backward_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_rows(c);
     ptrdiff_t at = s.first * c->cols;
     c->k->softmax_backward(c->dx[0] + at, c->dy + at, c->y + at, s.count, c->cols, c->add[0]);
 }
+/* dx = dy act'(x) */
 static void tfn__activate_backward(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
     c->k->activation_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
                               tfn__function_of(c), c->add[0]);
 }
+/* dgate = dy up act'(gate), dup = dy act(gate) */
 static void tfn__gated_backward_op(const tfn__call *c)
 {
     tfn__range s = tfn__my_values(c);
@@ -8072,10 +8120,12 @@ static void tfn__pass_on(const tfn__call *c, int input, float a)
 {
     if (c->dx[input]) tfn__multiply(c, c->dx[input], c->dy, a, c->add[input]);
 }
+/* dx = a dy, dz = b dy */
 static void tfn__add_backward(const tfn__call *c)
 {
     for (int i = 0; i < 2; i++) tfn__pass_on(c, i, c->n->number[i]);
 }
+/* dx = a dy */
 static void tfn__multiple_backward(const tfn__call *c) { tfn__pass_on(c, 0, c->n->number[0]); }
 
 /* <dy, x>, the gradient of one number that all values are multiplied by; x NULL: the sum of dy. It
@@ -8118,6 +8168,7 @@ static void tfn__scale_by_backward(const tfn__call *c)
             c->dx[1][i % groups] += c->k->dot(c->dy + i*each, c->x[0] + i*each, each);
     }
 }
+/* dx = dy by, in chunks of rows; the chunk behind them is dby. */
 static void tfn__scale_backward(const tfn__call *c)
 {
     if (c->chunk == tfn__by_rows(c)) tfn__scale_by_backward(c);
@@ -8176,6 +8227,7 @@ static void tfn__rescale_backward(const tfn__call *c)
     if (c->dx[2]) tfn__store_or_add_one(c->dx[2], db, c->add[2]);
 }
 
+/* The ramp is a constant for the backward: updates are counted, not learned. */
 static void tfn__ramp_backward(const tfn__call *c) { tfn__pass_on(c, 0, tfn__ramp_of(c)); }
 
 /* dx = dy; dby = a times the sum of dy, of all channels or of each. */
@@ -8322,7 +8374,8 @@ static void tfn__rotate(const tfn__call *c, float *out, const float *in, bool ba
 }
 static void tfn__rotary_op(const tfn__call *c) { tfn__rotate(c, c->y, c->x[0], false, false); }
 
-/* One row of each sentence: y (B, C) from x (B*T, C). */
+/* One row of each sentence: y (B, C) from x (B*T, C). The first is what a classifier reads; the
+ * last, what a decoder does, whose prompt has T tokens. */
 static ptrdiff_t tfn__x_time(const tfn__call *c) { return c->x_rows[0] / tfn__max(c->rows, 1); }
 static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
 {
@@ -8331,6 +8384,7 @@ static void tfn__pick_rows(const tfn__call *c, ptrdiff_t position)
         TFNORM_MEMCPY(c->y + b*c->cols, c->x[0] + (b*time + position)*c->cols,
                       (size_t)c->cols * sizeof(float));
 }
+/* The first position, and the last. */
 static void tfn__first_forward(const tfn__call *c) { tfn__pick_rows(c, 0); }
 static void tfn__last_forward(const tfn__call *c) { tfn__pick_rows(c, tfn__x_time(c) - 1); }
 
@@ -8375,12 +8429,14 @@ static void tfn__position_backward_op(const tfn__call *c)
     c->k->position_backward(c->dx[1] + j.first, c->dy + j.first, c->r->batch, tfn__time_of(c),
                             j.count, c->cols, tfn__start_of(c), true);
 }
+/* Rows of dx, then columns of the table's gradient, if it is learned. */
 static ptrdiff_t tfn__position_backward_chunks(const tfn__call *c)
 {
     if (!c->dx[1]) return tfn__by_rows(c);
     return tfn__by_rows(c) + tfn__by_cols(c);
 }
 
+/* A rotation's transpose is the rotation back. */
 static void tfn__rotary_backward(const tfn__call *c)
 {
     tfn__rotate(c, c->dx[0], c->dy, true, c->add[0]);
@@ -8396,6 +8452,7 @@ static void tfn__pick_rows_backward(const tfn__call *c, ptrdiff_t position)
                       0, true);
 }
 static void tfn__first_backward(const tfn__call *c) { tfn__pick_rows_backward(c, 0); }
+/* The same for the last position. */
 static void tfn__last_backward(const tfn__call *c)
 {
     tfn__pick_rows_backward(c, tfn__x_time(c) - 1);
@@ -8404,12 +8461,16 @@ static void tfn__last_backward(const tfn__call *c)
 
 /* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D); number: dropout, cap of the scores ---- */
 
+/* An integer array of the run, NULL where the operation names none. */
 static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
 {
     if (slot < 0) return NULL;
     return c->r->ints[slot];
 }
 
+/* The kernel's arguments for all sentences and heads. Scores are scaled by 1/sqrt(D) (Vaswani 2017,
+ * eq. 1); stats are maximum and sum of each softmax, from which the backward makes the weights
+ * again: keeping them would take T^2 floats a head. */
 static tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
     const int32_t heads = c->n->arg[TFN__ATTEND_HEADS];
@@ -8447,12 +8508,14 @@ static ptrdiff_t tfn__by_heads(const tfn__call *c)
     if (tfn__serial(c)) return 1;
     return (ptrdiff_t)c->r->batch * c->n->arg[TFN__ATTEND_KV_HEADS];
 }
+/* This chunk's pairs of sentence and key/value head. */
 static tfn__range tfn__my_heads(const tfn__call *c, const tfn_attention_args *p)
 {
     tfn__range s = { c->chunk, 1 };
     if (tfn__serial(c)) s.count = p->batch * p->kv_heads;
     return s;
 }
+/* The kernel takes a range of pairs [first, last). */
 static void tfn__attend_forward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
@@ -8460,6 +8523,7 @@ static void tfn__attend_forward(const tfn__call *c)
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
+/* dq, dk and dv may each be absent: of keys that come from a frozen encoder, for example. */
 static void tfn__attend_backward(const tfn__call *c)
 {
     tfn_attention_args p = tfn__attention_of(c);
@@ -8483,10 +8547,12 @@ static void tfn__attend_backward(const tfn__call *c)
  * tape, says where the encoder's tape has stored them. in: k, v */
 enum { TFN__CACHE_ALIGN = 64 };         /* floats: places in the state are multiples of this */
 
+/* Where the keys and the values of a cache begin. */
 static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
 {
     return c->r->state + (int64_t)cache->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN;
 }
+/* Values lie behind the keys of all B sentences of the capacity. */
 static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
 {
     return tfn__key_cache(c, cache)
@@ -8504,6 +8570,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
         float *keys = tfn__key_cache(c, c->n) + h*size*capacity;
         float *values = tfn__value_cache(c, c->n) + h*capacity*size;
         for (ptrdiff_t t = 0; t < time; t++) {
+/* row t of sentence h / groups, channels of head h % groups */
             const ptrdiff_t from = (h/groups*time + t)*c->cols + h%groups*size;
             const ptrdiff_t to = start + t;
             for (ptrdiff_t i = 0; i < size; i++) keys[i*capacity + to] = c->x[0][from + i];
@@ -8511,6 +8578,7 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
         }
     }
 }
+/* A decoder's own positions go behind those before; an encoder's output begins at 0. */
 static void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 static void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 
@@ -8550,6 +8618,9 @@ static void tfn__cached_op(const tfn__call *c)
 enum { TFN__LOSS_SAVED = 3 };
 
 #ifndef TFNORM_NO_TRAINING
+/* Chunks of the loss are cut by rows, anywhere in a sentence, and the kernel takes rows side by
+ * side: the loops below go from one change between rows that count and padding to the next. */
+
 /* How many rows from r on, before end, stand together: all of them count, or all are padding. */
 static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end, bool *counts)
 {
@@ -8565,10 +8636,12 @@ static ptrdiff_t tfn__rows_alike(const tfn__call *c, ptrdiff_t r, ptrdiff_t end,
     return tfn__min(end - r, stop - r % time);
 }
 
+/* Chunks of rows as wide as the vocabulary, although y has one column. */
 static ptrdiff_t tfn__loss_row_step(const tfn__call *c)
 {
     return tfn__row_step(c, c->rows, c->x_cols[0]);
 }
+/* The same for forward and backward. */
 static ptrdiff_t tfn__loss_chunks(const tfn__call *c)
 {
     return tfn__pieces(c->rows, tfn__loss_row_step(c));
@@ -8597,6 +8670,7 @@ static void tfn__loss_forward(const tfn__call *c)
         }
     }
 }
+/* dlogits = dy (softmax - target), from the saved statistics; 0 for the padding. */
 static void tfn__loss_backward(const tfn__call *c)
 {
     ptrdiff_t cols = c->x_cols[0];
@@ -8662,6 +8736,7 @@ static void tfn__words_op(const tfn__call *c)
 
 /* -- probes and the user's own operations ---------------------------------------------------- */
 
+/* Tell the callback the value. It may read, not write: a run without it has the same bits. */
 static void tfn__probe_forward(const tfn__call *c)
 {
     if (c->r->probe)
@@ -8669,10 +8744,12 @@ static void tfn__probe_forward(const tfn__call *c)
                     c->x_cols[0], false);
 }
 
+/* The user's own operation that a node runs, and what its functions see. */
 static const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
 {
     return t->custom + n->arg[TFN__CUSTOM_INDEX];
 }
+/* The part of a call that is public, with the user's pointer. */
 static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
 {
     tfn_custom_args a;
@@ -8689,6 +8766,7 @@ static tfn_custom_args tfn__custom_args_of(const tfn__call *c)
     TFNORM_MEMCPY(a.x_cols, c->x_cols, sizeof a.x_cols);
     return a;
 }
+/* One chunk: the user's code is called by one thread at a time. */
 static void tfn__custom_forward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);
@@ -8705,6 +8783,7 @@ static void tfn__probe_backward(const tfn__call *c)
     c->r->probe(c->r->probe_user, c->n->arg[TFN__PROBE_ID], tfn_gradient(c->t, c->r, x),
                 c->x_rows[0], c->x_cols[0], true);
 }
+/* The plan assumes that it reads its inputs and its output, and knows nothing of saved arrays. */
 static void tfn__custom_backward(const tfn__call *c)
 {
     tfn_custom_args a = tfn__custom_args_of(c);
@@ -8712,6 +8791,7 @@ static void tfn__custom_backward(const tfn__call *c)
 }
 #endif
 
+/* A row of TFN__OPS. */
 typedef struct tfn__op {
     const char     *name;
     tfn__op_fn     *forward;
@@ -8730,6 +8810,8 @@ static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
  * append a node. The first error stays with the tape; after it nothing is recorded and every call
  * returns {0}, so that a caller checks once, when the tape is planned. */
 
+/* The functions of the API check their tape first (tfn__recording); those of this library alone,
+ * which the builder calls on a tape that it has made, leave that to tfn__record. */
 static const tfn_var tfn__none = { 0 };
 
 /* The node of an input that is missing: all zero. It is written over an array, since some C++
@@ -8746,6 +8828,7 @@ static const union tfn__zero_node {
 #define TFN__TAPE_SLACK (4 * TFN__ALIGN)
 enum { TFN__MOST_NODES = 1000000 };     /* a timeline's entry is 8 times the node, in 32 bits */
 
+/* Enough for any tape of so many nodes; tfn_tape.peak says afterwards what was used. */
 TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
 {
     size_t bytes = TFN__NODE_BYTES;
@@ -8753,6 +8836,8 @@ TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
     return tfn__sum(bytes, TFN__TAPE_SLACK);
 }
 
+/* The tape takes as many nodes as fit into the block. Whether the plan fits, too, is known when it
+ * is made: leaves need no items, and evaluation fewer. */
 TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch, int32_t source,
                               int32_t target, bool training)
 {
@@ -8793,6 +8878,7 @@ static tfn_var tfn__tape_error(tfn_tape *t, tfn_status status, const char *op, c
     }
     return tfn__none;
 }
+/* The most frequent error: a size that does not fit. */
 static tfn_var tfn__bad_shape(tfn_tape *t, const char *op, const char *text, int64_t found,
                               int64_t wanted)
 {
@@ -8807,6 +8893,7 @@ static bool tfn__recording(tfn_tape *t)
     return t->error.status == TFN_OK;
 }
 
+/* x names a recorded node. */
 static bool tfn__known(const tfn_tape *t, tfn_var x) { return x.id > 0 && x.id < t->count; }
 
 /* What any operation may ask for: inputs that exist or are absent, known rows, room on the tape. */
@@ -8869,6 +8956,7 @@ static tfn_node *tfn__record_leaf(tfn_tape *t, int op, int rows, int32_t count, 
     return tfn__record(t, op, rows, count, cols, tfn__none, tfn__none, tfn__none);
 }
 
+/* The value of a node; none where there is no node. */
 static tfn_var tfn__var_of(const tfn_tape *t, const tfn_node *n)
 {
     tfn_var v = tfn__none;
@@ -8914,6 +9002,7 @@ static bool tfn__may_have(tfn_tape *t, const char *op, tfn_var x, int32_t rows, 
     return tfn__wants(t, op, x, rows, cols);
 }
 
+/* Two values of equal rows, as symbols, and channels. */
 static bool tfn__same_shape(tfn_tape *t, const char *op, const tfn_node *a, const tfn_node *b)
 {
     if (t->error.status != TFN_OK) return false;
@@ -8933,6 +9022,7 @@ static bool tfn__has_time(tfn_tape *t, const char *op, const tfn_node *x)
     return t->error.status == TFN_OK;
 }
 
+/* An index of a run's inputs or ints. */
 static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 {
     if (slot < 0 || slot >= TFN_SLOTS)
@@ -8993,6 +9083,7 @@ static tfn_var tfn__buffer_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t a
     return tfn__var_of(t, n);
 }
 
+/* Floats that the caller binds for each run, such as frames of speech. They have no gradient. */
 TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9011,6 +9102,7 @@ static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
                         (int64_t)act, TFN_ACTIVATION_GELU_TANH);
     return t->error.status == TFN_OK;
 }
+/* The default function has its name in the node. */
 static int32_t tfn__act_of(tfn_activation_kind act)
 {
     if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
@@ -9063,6 +9155,7 @@ TFNORM_API tfn_var tfn_linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_
     if (!tfn__recording(t)) return tfn__none;
     return tfn__linear(t, x, w, b, act, false);
 }
+/* For a head that is tied to the embedding, whose table is (words, channels). */
 TFNORM_API tfn_var tfn_linear_transposed(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9075,6 +9168,7 @@ static tfn_node *tfn__map(tfn_tape *t, int op, tfn_var x, tfn_var y, tfn_var z)
     const tfn_node *xn = tfn__need(t, tfn__ops[op].name, x);
     return tfn__record(t, op, xn->rows, xn->count, xn->cols, x, y, z);
 }
+/* The same with one input. */
 static tfn_node *tfn__map_one(tfn_tape *t, int op, tfn_var x)
 {
     return tfn__map(t, op, x, tfn__none, tfn__none);
@@ -9141,6 +9235,7 @@ TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, 
     return tfn__var_of(t, n);
 }
 
+/* LayerNorm and RMSNorm over all channels of a row, as the papers have them. */
 static tfn_norm_args tfn__plain_norm(tfn_norm_kind kind, float eps)
 {
     tfn_norm_args like;
@@ -9155,6 +9250,7 @@ TFNORM_API tfn_var tfn_layernorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var b
     const tfn_norm_args like = tfn__plain_norm(TFN_NORM_LAYER, eps);
     return tfn_norm(t, x, gain, bias, tfn__need(t, "norm", x)->cols, &like);
 }
+/* Without a bias, as Zhang & Sennrich 2019 have it. */
 TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9182,6 +9278,7 @@ TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
     return tfn__var_of(t, tfn__record(t, TFN__OP_CONV, rows, 1, wn->cols, x, w, b));
 }
 
+/* gain, bias, alpha and shift may each be absent: 1, 0, 1 and 0. */
 TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, tfn_var alpha,
                               tfn_var shift, tfn_squash_kind f)
 {
@@ -9200,6 +9297,7 @@ TFNORM_API tfn_var tfn_squash(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias
     return tfn__var_of(t, n);
 }
 
+/* gain, alpha and direction are all needed. Two numbers a row are saved. */
 TFNORM_API tfn_var tfn_seednorm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var alpha,
                                 tfn_var direction, float eps)
 {
@@ -9239,12 +9337,14 @@ static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bia
 
 /* -- elementwise operations ------------------------------------------------------------------ */
 
+/* Over all columns of a row. */
 TFNORM_API tfn_var tfn_softmax(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_SOFTMAX, x));
 }
 
+/* A function alone; behind a linear map the fused form saves a pass over memory. */
 TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9264,6 +9364,7 @@ static tfn_var tfn__magnitude(tfn_tape *t, tfn_var x)
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_MAGNITUDE, x));
 }
 
+/* gate and up are two values, since each has a gradient that the kernel stores. */
 TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation_kind act)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9276,6 +9377,8 @@ TFNORM_API tfn_var tfn_glu(tfn_tape *t, tfn_var gate, tfn_var up, tfn_activation
     return tfn__var_with(t, tfn__map(t, TFN__OP_GATED, gate, up, tfn__none), tfn__act_of(act), 0);
 }
 
+/* a x + b y. x and y may be one value: its gradient is then stored by the first and added to by the
+ * second. */
 TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9290,6 +9393,7 @@ TFNORM_API tfn_var tfn_add(tfn_tape *t, tfn_var x, tfn_var y, float a, float b)
     return tfn__var_of(t, n);
 }
 
+/* by has one number, one for each group of adjacent channels, or one for each channel. */
 TFNORM_API tfn_var tfn_scale(tfn_tape *t, tfn_var x, tfn_var by)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9318,6 +9422,7 @@ static tfn_var tfn__ramp(tfn_tape *t, tfn_var x, tfn_var updates, float steps)
     return tfn__var_with(t, tfn__map(t, TFN__OP_RAMP, x, updates, tfn__none), 0, steps);
 }
 
+/* by has one number or one for each channel. */
 TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9327,6 +9432,7 @@ TFNORM_API tfn_var tfn_shift(tfn_tape *t, tfn_var x, tfn_var by, float a)
     return tfn__var_with(t, tfn__map(t, TFN__OP_SHIFT, x, by, tfn__none), 0, a);
 }
 
+/* A sum of layers is a chain of these, each adding its term to the z before. */
 TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t k)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9342,6 +9448,7 @@ TFNORM_API tfn_var tfn_mix(tfn_tape *t, tfn_var z, tfn_var x, tfn_var w, int32_t
     return tfn__var_with(t, tfn__map(t, TFN__OP_MIX, x, w, z), k, 0);
 }
 
+/* q is one learned number, a parameter (1, 1). */
 TFNORM_API tfn_var tfn_gate(tfn_tape *t, tfn_var x, tfn_var q)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9404,12 +9511,14 @@ static tfn_var tfn__positional(tfn_tape *t, int op, tfn_var x, tfn_var table, in
     return tfn__var_of(t, tfn__map(t, op, x, table, tfn__none));
 }
 
+/* A table of sinusoids (no gradient) or a parameter (learned). */
 TFNORM_API tfn_var tfn_position(tfn_tape *t, tfn_var x, tfn_var table)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__positional(t, TFN__OP_POSITION, x, table, tfn__need(t, "position", x)->cols);
 }
 
+/* The table has a row of head_size numbers for every position; all heads share it. */
 TFNORM_API tfn_var tfn_rotary(tfn_tape *t, tfn_var x, tfn_var table, int32_t head_size)
 {
     if (!tfn__recording(t)) return tfn__none;
@@ -9431,11 +9540,13 @@ static tfn_var tfn__row_of_each(tfn_tape *t, int op, tfn_var x)
     if (!tfn__has_time(t, name, xn)) return tfn__none;
     return tfn__var_of(t, tfn__record(t, op, TFN_ROWS_BATCH, 1, xn->cols, x, tfn__none, tfn__none));
 }
+/* The output has B rows, whatever the length of the sentences. */
 TFNORM_API tfn_var tfn_first_rows(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return tfn__none;
     return tfn__row_of_each(t, TFN__OP_FIRST, x);
 }
+/* Of the rows of this run: a decoder, whose sentences are not padded, wants the logits of these. */
 static tfn_var tfn__last(tfn_tape *t, tfn_var x) { return tfn__row_of_each(t, TFN__OP_LAST, x); }
 
 /* -- attention and loss ---------------------------------------------------------------------- */
@@ -9533,6 +9644,8 @@ static tfn_var tfn__attend_cached(tfn_tape *t, tfn_var q, tfn_var cache, int32_t
     return tfn__var_of(t, n);
 }
 
+/* One loss a row, in nats, 0 for padding. The slot is noted: a backward without targets is refused,
+ * a forward without them gives the logits alone. */
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind)
 {
@@ -9558,6 +9671,7 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
 
 /* -- the user's own operations, and what is asked of single values ---------------------------- */
 
+/* The shape is what the caller says; inputs may be any values. */
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols)
 {
@@ -9578,6 +9692,7 @@ TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int
     return tfn__var_of(t, n);
 }
 
+/* A node of its own, so that the timeline says when the callback comes. */
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
 {
     if (!tfn__recording(t)) return;
@@ -9588,12 +9703,14 @@ TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id)
     n->arg[TFN__PROBE_ID] = id;
     t->nodes[x.id].flags |= TFN__PROBED;
 }
+/* The flag is read by the plan: value and gradient then live to the end. */
 TFNORM_API void tfn_keep(tfn_tape *t, tfn_var x)
 {
     if (!tfn__recording(t)) return;
     tfn__need(t, "keep", x);
     if (t->error.status == TFN_OK) t->nodes[x.id].flags |= TFN__KEEP;
 }
+/* Nodes that are recorded from here on belong to the segment. */
 TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
 {
     if (tfn__recording(t)) t->segment = segment;
@@ -9609,6 +9726,7 @@ static int32_t tfn__timeline_entry(int32_t node, int32_t kind)
 {
     return node*TFN__ENTRY_KINDS + kind;
 }
+/* The two parts of an entry. */
 static int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
 static int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
 
@@ -9616,12 +9734,14 @@ static int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS;
  * Life l of the value is buffer TFN__VALUE + 2*l; so is that of what is saved. */
 enum { TFN__VALUE, TFN__SAVE, TFN__VALUE2, TFN__SAVE2, TFN__GRAD, TFN__BUFFERS };
 
+/* How many of these a node of this tape has. */
 static int tfn__buffers(const tfn_tape *t)
 {
     if (t->training) return TFN__BUFFERS;
     return TFN__SAVE + 1;
 }
 
+/* Leaves have no entry on the timeline. */
 static bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
 
 /* Its value is not in the workspace: it lies in another region, or there is none. */
@@ -9657,6 +9777,7 @@ static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
     return rows;
 }
 
+/* Floats that a node with so many rows saves. */
 static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 {
     if (n->flags & TFN__BATCH_STATISTICS) return n->saved_cols;
@@ -9664,6 +9785,7 @@ static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* An operation of the user's has its own. */
 static bool tfn__has_backward(const tfn_tape *t, const tfn_node *n)
 {
     if (n->op == TFN__OP_CUSTOM) return tfn__custom_of(t, n)->backward != NULL;
@@ -9680,6 +9802,10 @@ static bool tfn__constant(const tfn_node *n, int input)
 {
     return n->op == TFN__OP_PROBE || (n->op == TFN__OP_ROTARY && input == 1);
 }
+
+/* Two passes find where gradients flow. Neither alone is enough: a value may depend on parameters
+ * and not reach the loss (a probe's, or the last layer's cache), or reach it and depend on none
+ * (an input, frozen features). Only what does both costs memory and time in the backward. */
 
 /* LEARNS, from the first node to the last: a parameter, or what reads a value that learns. */
 static void tfn__mark_learns(tfn_tape *t)
@@ -9730,6 +9856,10 @@ static int32_t tfn__segment_end(const tfn_tape *t, int32_t first, bool *needed)
     return i;
 }
 
+/* Gradient checkpointing (Chen 2016): only what a segment's readers outside need is kept between
+ * forward and backward, the rest costs one more forward. The second forward draws the same dropout
+ * mask, because that depends on the site alone. */
+
 /* Values of a segment that nobody outside reads are made again in the backward, if it comes to the
  * segment: no gradient reaches a layer whose output nothing reads. */
 static void tfn__mark_again(tfn_tape *t)
@@ -9743,6 +9873,8 @@ static void tfn__mark_again(tfn_tape *t)
         n->flags |= TFN__AGAIN;
     }
 
+/* What another segment reads must outlive the forward: that reader's backward comes before
+     * this segment's second forward. */
     for (int32_t i = 1; i < t->count; i++)
         for (int j = 0; j < TFN_INPUTS; j++) {
             tfn_node *x = t->nodes + t->nodes[i].in[j];
@@ -9793,6 +9925,7 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
         tfn_node *n = t->nodes + i;
         e = tfn__probe_order(t, i, e);
         if (tfn__is_leaf(n) || !(n->flags & TFN__NEED)) continue;
+/* the first node of a segment, from behind, that has a backward */
         if (n->segment && n->segment != redone) {
             redone = n->segment;
             e = tfn__redo(t, redone, e);
@@ -9806,6 +9939,8 @@ static int32_t tfn__backward_order(tfn_tape *t, int32_t e)
 }
 #endif
 
+/* The forward half: every node but the leaves, in order of recording, which is an order in which
+ * inputs come first. */
 static void tfn__make_order(tfn_tape *t)
 {
     int32_t e = 0;
@@ -9817,6 +9952,13 @@ static void tfn__make_order(tfn_tape *t)
 #endif
     t->order_count = e;
 }
+
+/* From here on a plan is about memory alone. Every value, saved array and gradient is an item with
+ * a size and a life [first, last] on the timeline. Two items may overlap in memory if and only if
+ * their lives do not overlap. Finding the smallest block for all is NP-hard (it is two-dimensional
+ * packing with one side fixed); placing the largest first comes close, since the small ones fill
+ * the gaps that the large ones leave. Its cost is the square of the number of items at worst,
+ * once. */
 
 /* A buffer while the plan is made: its life on the timeline (first -1: none) and its place. */
 typedef struct tfn__item {
@@ -9833,17 +9975,20 @@ typedef struct tfn__layout {
     int32_t    count;
 } tfn__layout;
 
+/* The node and the buffer that an item is. */
 static tfn_node *tfn__owner_of(const tfn__layout *p, const tfn__item *item)
 {
     return p->t->nodes + item->owner / TFN__BUFFERS;
 }
 static int tfn__buffer_of(const tfn__item *item) { return item->owner % TFN__BUFFERS; }
 
+/* The item of a buffer, by bisection: owners rise. */
 static tfn__item *tfn__item_of(const tfn__layout *p, int32_t node, int buffer)
 {
     const int32_t owner = node*TFN__BUFFERS + buffer;
     int32_t low = 0;
     int32_t high = p->count - 1;
+/* low <= the wanted index <= high */
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         if (p->items[middle].owner < owner) low = middle + 1;
@@ -9880,6 +10025,7 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
     }
     if (forward) reads = TFN__READ_ALL;
 
+/* inputs and their gradients; a probe reads the gradient of what it watches */
     for (int j = 0; j < TFN_INPUTS; j++) {
         int32_t x = n->in[j];
         bool gradient = (n->grad_need >> j & 1) || n->op == TFN__OP_PROBE;
@@ -9888,6 +10034,7 @@ static void tfn__touch_entry(const tfn__layout *p, int32_t e)
             tfn__touch(p, x, TFN__VALUE + 2 * tfn__life_of(t->nodes + x, again), e);
         if (!forward && gradient) tfn__touch(p, x, TFN__GRAD, e);
     }
+/* the node's own buffers, of the life that this entry sees */
     if (reads & TFN__OUT) tfn__touch(p, i, TFN__VALUE + own, e);
     if (reads & TFN__SAVED) tfn__touch(p, i, TFN__SAVE + own, e);
     if (!forward) tfn__touch(p, i, TFN__GRAD, e);
@@ -9926,6 +10073,7 @@ static void tfn__find_lives(const tfn__layout *p)
     }
 }
 
+/* The order of placing. Equal sizes by owner: the same plan on every machine. */
 static bool tfn__larger(const void *items, int32_t i, int32_t j)
 {
     const tfn__item *a = (const tfn__item *)items + i;
@@ -9941,7 +10089,9 @@ static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn
     int64_t at = 0;
     for (int32_t k = head; k >= 0; k = items[k].next) {
         const tfn__item *placed = items + k;
+/* never in use at one time */
         if (placed->first > item->last || item->first > placed->last) continue;
+/* the gap before it is large enough */
         if (placed->at - at >= item->size) break;
         if (placed->at + placed->size > at) at = placed->at + placed->size;
     }
@@ -10095,6 +10245,8 @@ static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
     return true;
 }
 
+/* Mark what has a gradient, write the timeline, find the lives, place the buffers. The places are
+ * offsets, so that the plan serves any workspace and any number of runs. */
 TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int32_t threads)
 {
     tfn__layout layout;
@@ -10103,6 +10255,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__given(&t->error, "tape", "kernels", kernels);
     if (t->error.status == TFN_OK && t->count < 2)
         tfn__tape_error(t, TFN_NOT_READY, "tape", "nothing is recorded", 0, 0);
+/* What the block must hold is known from the nodes alone. */
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
@@ -10121,6 +10274,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     tfn__make_order(t);
     tfn__find_lives(&layout);
     t->values = tfn__place(layout.items, layout.count);
+/* Scratch first, for each thread; the values behind it. */
     t->scratch = tfn__most_scratch(t, kernels);
     tfn__settle(&layout);
     t->work = t->values + t->threads * t->scratch;
@@ -10158,6 +10312,7 @@ static float *tfn__grad_of(const tfn_tape *t, const tfn_run *r, int32_t id)
 
 /* A region that the tape uses is bound. */
 static bool tfn__bound(int64_t floats, const float *region) { return floats <= 0 || region; }
+/* All regions but the gradients, which only a backward needs. */
 static bool tfn__regions_bound(const tfn_tape *t, const tfn_run *r)
 {
     return tfn__bound(t->params, r->params) && tfn__bound(t->tables, r->tables)
@@ -10173,6 +10328,7 @@ TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
     if (!tfn__regions_bound(t, r)) return NULL;
     return tfn__place_of(t, r, x.id, false);
 }
+/* NULL where no gradient was wanted. */
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
@@ -10208,11 +10364,13 @@ static void tfn__make_call(tfn__call *c, const tfn_tape *t, const tfn_run *r, in
     bool again = kind != TFN__FORWARD;
     bool backward = kind >= TFN__SEED;
     int64_t saved = n->saved[tfn__life_of(n, again)];
+/* what is the same for every entry of a run */
     c->t = t;
     c->r = r;
     c->k = t->kernels;
     c->n = n;
     c->work = work;
+/* the node's shape and buffers; absent ones are NULL */
     c->rows = (ptrdiff_t)tfn__rows_at(n, r->batch, r->source, r->target);
     c->cols = n->cols;
     c->y = NULL;
@@ -10279,6 +10437,7 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
     }
 }
 
+/* One thread: entry by entry, chunk by chunk. */
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     for (int32_t e = first; e < last; e++) {
@@ -10298,6 +10457,13 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
 /* One parallel region per run. Every thread walks the timeline; the chunks of an entry are taken
  * from a counter, and an entry is over when all its chunks are done, not when all threads came by:
  * a thread that the system holds back is never waited for, unless it holds a chunk. */
+/* The protocol: queue holds the number of the current entry and that of its next chunk in one
+ * word, so that a compare-and-swap takes a chunk only of the entry that the thread means. done
+ * counts the chunks that are finished, of all entries so far; a thread that has walked to entry e
+ * knows how many these must be at its end. Whoever sees that number moves the queue to the next
+ * entry; the acquire with which the others see it there makes all that the chunks wrote visible to
+ * them. A thread that slept finds the queue at a later entry and walks there without taking
+ * anything. */
 typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
@@ -10330,6 +10496,7 @@ static bool tfn__take_chunk(tfn__team *m, uint32_t entry, ptrdiff_t chunks, ptrd
     }
 }
 
+/* A short wait keeps the processor, a long one gives it to whoever holds the chunk. */
 static void tfn__relax(int *spins)
 {
     if (*spins >= TFN__SPINS) {
@@ -10356,6 +10523,8 @@ static void tfn__finish_entry(tfn__team *m, uint32_t entry, uint64_t all_done)
     }
 }
 
+/* What each thread does. Every thread makes the call of an entry for itself: the calls differ only
+ * in the scratch, and sharing one would cost a wait. */
 static void tfn__team_member(void *team, int index)
 {
     tfn__team *m = (tfn__team *)team;
@@ -10369,6 +10538,7 @@ static void tfn__team_member(void *team, int index)
         tfn__make_call(&c, m->t, m->r, m->t->order[e], work);
         c.chunks = tfn__entry_chunks(&c, kind);
         all_done += (uint64_t)c.chunks;
+/* take chunks until none is left, then see the entry to its end */
         while (tfn__take_chunk(m, entry, c.chunks, &chunk)) {
             tfn__entry_chunk(&c, kind, chunk);
             __atomic_fetch_add(&m->done, 1, __ATOMIC_ACQ_REL);
@@ -10377,6 +10547,7 @@ static void tfn__team_member(void *team, int index)
     }
 }
 
+/* Start the threads by the caller's hook or by OpenMP, and wait for them. */
 static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
     tfn__team team;
@@ -10394,6 +10565,7 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
 }
 #endif
 
+/* Entries [first, last) of the timeline. */
 static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
 #ifdef TFN__THREADS
@@ -10414,6 +10586,7 @@ static bool tfn__run_bound(const tfn_tape *t, const tfn_run *r)
         if ((t->inputs_read >> i & 1) && !r->inputs[i]) return false;
     return true;
 }
+/* Whether the backward has targets and a place for the gradients. */
 static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++)
@@ -10430,6 +10603,7 @@ static bool tfn__batch_fits(const tfn_tape *t, const tfn_run *r)
     return !t->tokens || r->batch * longest <= t->tokens;
 }
 
+/* Why a run cannot start. The tape is const here: a run's mistake does not stay with it. */
 static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
 {
     if (!t || !r) return TFN_NULL;
@@ -10439,6 +10613,7 @@ static tfn_status tfn__run_status(const tfn_tape *t, const tfn_run *r)
     return TFN_OK;
 }
 
+/* Compute all values. What the backward reads stays in the workspace until then. */
 TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
@@ -10461,6 +10636,7 @@ static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
     }
 }
 
+/* Compute the gradients of what the forward of the same run has left in the workspace. */
 TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
