@@ -344,6 +344,9 @@
  *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
  *   TFNORM_NO_SIMD          plain C only
+ *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
+ *                           with -O0 it takes a second, and every line can be stepped through. The
+ *                           bits are those of TFNORM_NO_SIMD
  *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
  *                           has no instruction for it: canonical bits, slowly
  *   TFNORM_PARALLEL_FOR(threads, fn, ctx)
@@ -1907,7 +1910,7 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
  *   TFN__APART      never inlined, nor copied for arguments that are constant
  *   TFN__NOINLINE   never inlined; gcc may copy it for constant arguments, and should
  *   TFN__RESTRICT   C99's restrict, also in C++ */
-#ifdef __clang__
+#if defined __clang__ && !defined TFNORM_DEBUG
 #define TFN__SMALL \
     _Pragma("clang attribute push(__attribute__((minsize)), apply_to = function)")
 #define TFN__SMALL_END _Pragma("clang attribute pop")
@@ -1916,7 +1919,7 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 #define TFN__SMALL_END
 #endif
 #if defined __GNUC__ || defined __clang__
-#ifdef __OPTIMIZE_SIZE__
+#if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
 #define TFN__INLINE inline
 #else
 #define TFN__INLINE inline __attribute__((always_inline))
@@ -1942,7 +1945,7 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 
 /* Which instruction sets this compiler can build. gcc for Windows misaligns AVX spills (GCC bug
  * 54412), so there only the 128-bit sets are built. TFN__DOUBLE is the tests' double build. */
-#if !defined TFNORM_NO_SIMD && !defined TFN__DOUBLE
+#if !defined TFNORM_NO_SIMD && !defined TFNORM_DEBUG && !defined TFN__DOUBLE
 #if (defined __x86_64__ || defined _M_X64) && (defined __GNUC__ || defined __clang__)
 #if defined __GNUC__ && !defined __clang__      /* its own headers warn: GCC bug 105593 */
 #pragma GCC diagnostic push
@@ -3325,7 +3328,7 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #define TFN__NC 1024         /* columns of b in a packed block of KC steps */
 #define TFN__NR 32           /* columns of the widest tile */
 
-#if defined __OPTIMIZE_SIZE__
+#if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
 #define TFN__UNROLL
 #elif defined __clang__
 #define TFN__UNROLL _Pragma("clang loop unroll(full)")
@@ -3334,12 +3337,12 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
 #else
 #define TFN__UNROLL
 #endif
-#if defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#if defined __GNUC__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #define TFN__FETCH(p) __builtin_prefetch(p, 0, 3)
 #define TFN__FETCH_FAR(p) __builtin_prefetch(p, 0, 2)        /* to the second cache */
 #else
-#define TFN__FETCH(p) ((void)0)
-#define TFN__FETCH_FAR(p) ((void)0)
+#define TFN__FETCH(p) ((void)(p))
+#define TFN__FETCH_FAR(p) ((void)(p))
 #endif
 
 /* The next part when `left` is split evenly into parts of at most `most`: 15 rows in tiles of at
@@ -6330,9 +6333,12 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
  * takes a second less than all of it. Plain C next to others, and the 128-bit sets next to wider
  * ones, which few processors run, are for a short compilation. The 128-bit set with FMA must not
  * use wider registers on its own: see TFN__X86_WIDE. */
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
+#define TFN__TUNED            /* by gcc's pragmas */
+#endif
 #define TFN__BODY
 #ifdef TFN__X86
-#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#ifdef TFN__TUNED
 #pragma GCC push_options
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
@@ -6342,10 +6348,10 @@ TFN__SMALL
 #undef TFN__USE_PLAIN
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("sse2"))), apply_to = function)
-#elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__ && !defined TFN__X86_WIDE
+#elif defined TFN__TUNED && !defined TFN__X86_WIDE
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "vect-cost-model=dynamic")
 #pragma GCC optimize("fp-contract=off")
-#elif defined __GNUC__ && !defined __OPTIMIZE_SIZE__
+#elif defined TFN__TUNED
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
 #define TFN__USE_SSE2
@@ -6367,12 +6373,12 @@ TFN__SMALL
 #pragma GCC pop_options
 #endif
 TFN__SMALL_END
-#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#ifdef TFN__TUNED
 #pragma GCC pop_options
 #endif
 #endif /* TFN__X86 */
 
-#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#ifdef TFN__TUNED
 #pragma GCC push_options
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops")
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
@@ -6425,12 +6431,14 @@ TFN__SMALL_END
 #undef TFN__USE_WASM
 #endif
 #undef TFN__BODY
+
 /* The nearest IEEE halves, ties to even; infinite from 65520 on. Adding and taking away 2^13 times
  * the power of two below |x|, at least 2^-14, rounds to 11 bits. Without a branch it is vectors,
  * where -O3 is on, and 7 times as fast. */
 static inline void tfn__round_to_half(float *p, ptrdiff_t n)
 {
-    for (ptrdiff_t i = 0; p && i < n; i++) {
+    if (!p) return;
+    for (ptrdiff_t i = 0; i < n; i++) {
 #ifndef TFN__DOUBLE
         int32_t bits, all, power, over;
         uint32_t raised;
@@ -6450,9 +6458,10 @@ static inline void tfn__round_to_half(float *p, ptrdiff_t n)
 #endif
     }
 }
-#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
+#ifdef TFN__TUNED
 #pragma GCC pop_options
 #endif
+#undef TFN__TUNED
 #undef TFN__KC
 #undef TFN__MC
 #undef TFN__NC
@@ -6828,7 +6837,8 @@ static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 #ifdef TFN__WASM
     if (isa == TFN_ISA_WASM) return &tfn__kernels_wasm;
 #endif
-    return isa == TFN_ISA_PLAIN ? &tfn__kernels_plain : NULL;
+    if (isa == TFN_ISA_PLAIN) return &tfn__kernels_plain;
+    return NULL;
 }
 
 TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
@@ -6846,20 +6856,32 @@ TFNORM_API tfn_isa tfn_isa_find(const char *name)
     static const char *const names[TFN_ISA_COUNT] = {
         "best", "plain", "sse2", "fma128", "avx2", "avx512", "neon", "wasm"
     };
-    for (int isa = 0; name && isa < TFN_ISA_COUNT; isa++)
+    if (!name) return TFN_ISA_BEST;
+    for (int isa = 0; isa < TFN_ISA_COUNT; isa++)
         if (tfn__equal(name, names[isa])) return (tfn_isa)isa;
     return TFN_ISA_BEST;
 }
 
-/* a*b + c and a*b + d*c as the kernels compute them. */
+/* a*b + c as a product of 1x1 matrices computes it. */
 static float tfn__try_fma(const tfn_kernels *kernels, float a, float b, float c)
 {
-    float y = 0, work[80];
-    const tfn_matmul_args p = { &y, &c, &a, &b, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    float y = 0;
+    float work[80];
+    tfn_matmul_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.c = &y;
+    p.start = &c;
+    p.a = &a;
+    p.b = &b;
+    p.m = p.n = p.k = 1;
+    p.c_ld = p.start_ld = 1;
+    p.a_row = p.a_col = 1;
+    p.b_row = p.b_col = 1;
     kernels->matmul(&p, work);
     return y;
 }
 
+/* a*b + d*c as an elementwise kernel computes it: each product, then the sum, is rounded. */
 static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d, float c)
 {
     float y = 0;
@@ -6872,10 +6894,15 @@ static float tfn__try_sum(const tfn_kernels *kernels, float a, float b, float d,
 TFNORM_API const char *tfn_bits(tfn_isa isa)
 {
     const tfn_kernels *k = tfn_kernels_for(isa);
-    volatile float half = (float)0.5, e = (float)(1.0 / 16777216), h = (float)(1.0 / 4096);
-    volatile float tiny = (float)1.17549435e-38, big = (float)1e8, sum = big + 1;
-    volatile float root = 1 + h, square = 1 + 2*h;      /* root^2 = square + e; each read is new, */
-    float next = 1 + 2*e;                   /* or a compiler that contracts would share products */
+    volatile float half = (float)0.5;
+    volatile float e = (float)(1.0 / 16777216);
+    volatile float h = (float)(1.0 / 4096);
+    volatile float tiny = (float)1.17549435e-38;         /* the least that is not denormal */
+    volatile float big = (float)1e8;                     /* floats around it are 8 apart */
+    volatile float sum = big + 1;
+    volatile float root = 1 + h;                 /* root^2 = square + e; each read is new, or */
+    volatile float square = 1 + 2*h;             /* a compiler that contracts would share */
+    float next = 1 + 2*e;                        /* products */
     if (!k) return "differ: the instruction set is not available";
     if (sizeof next != 4) return "differ: double";
     if (k->fma && tfn__try_fma(k, root, root, -square) != e)
@@ -6888,7 +6915,8 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
         return "differ: denormals are flushed";
     if (sum - big != 0 || (big + half) - big != 0) return "differ: sums are reassociated";
-    return k->fma ? "canonical" : "differ: no FMA";
+    if (!k->fma) return "differ: no FMA";
+    return "canonical";
 }
 #endif
 /* >> tape */
