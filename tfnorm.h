@@ -957,10 +957,12 @@ TFNORM_API float     *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var 
 
 /* What the options "norm" and "decoder_norm" name; flags are added. Gain and bias start at 1, 0. */
 enum {
-    TFN_FLAG_GAIN = 1, TFN_FLAG_BIAS = 2,     /* vectors of C, learned */
+    TFN_FLAG_GAIN = 1,                        /* a vector of C, learned */
+    TFN_FLAG_BIAS = 2,                        /* the same */
     TFN_FLAG_SCALAR = 4,                      /* one learned gain, sqrt(C) at the start */
     TFN_FLAG_OFFSET = 8,                      /* the gain is 1 + weight, the weight starts at 0 */
-    TFN_FLAG_DETACH_MEAN = 16, TFN_FLAG_DETACH_STD = 32,     /* the backward sees constants */
+    TFN_FLAG_DETACH_MEAN = 16,                /* the backward takes the mean for a constant, */
+    TFN_FLAG_DETACH_STD = 32,                 /* or the deviation */
     TFN_FLAG_BY_HEAD = 64,                    /* statistics of `heads` contiguous groups */
     TFN_FLAG_SHIFT = 128,                     /* of TFN_NORM_POINT: a learned shift */
     /* A property, not a choice: statistics of the whole tensor, at inference too. What stands at a
@@ -976,7 +978,7 @@ typedef struct tfn_norm_rule {
     uint32_t      flags;
     float         eps;                  /* 0: desc.norm_eps, or 1e-5 */
     float         part;                 /* statistics of the first part*C features; 0: of all */
-    tfn_squash_kind    squash;               /* of TFN_NORM_POINT, whose alpha starts at 1/2 */
+    tfn_squash_kind squash;             /* of TFN_NORM_POINT, whose alpha starts at 1/2 */
 } tfn_norm_rule;
 TFNORM_API const tfn_norm_rule *tfn_norm_find(const char *name);         /* NULL: unknown */
 TFNORM_API const tfn_norm_rule *tfn_norm_at(int32_t i);                  /* NULL: past the end */
@@ -1019,11 +1021,20 @@ typedef enum tfn_qk_norm {
     TFN__QK_NORM_LIST(TFN__CHOICE_ENUM) TFN_QK_NORM_COUNT
 } tfn_qk_norm;
 
-typedef enum tfn_source { TFN_SOURCE_STREAM = 0, TFN_SOURCE_NORMED, TFN_SOURCE_LAYER,
-                          TFN_SOURCE_FIRST }
-    tfn_source;
-typedef enum tfn_head_scale { TFN_HEAD_SCALE_NONE = 0, TFN_HEAD_SCALE_BEFORE, TFN_HEAD_SCALE_AFTER }
-    tfn_head_scale;
+/* What a sub-layer reads, or its skip starts from. */
+typedef enum tfn_source {
+    TFN_SOURCE_STREAM = 0,        /* x */
+    TFN_SOURCE_NORMED,            /* N_in(x); of skips only */
+    TFN_SOURCE_LAYER,             /* x_0 */
+    TFN_SOURCE_FIRST              /* what the layer's first sub-layer read; not of skips */
+} tfn_source;
+
+/* A learned number for each head (NormFormer). */
+typedef enum tfn_head_scale {
+    TFN_HEAD_SCALE_NONE = 0,
+    TFN_HEAD_SCALE_BEFORE,        /* of W_O's input: the heads */
+    TFN_HEAD_SCALE_AFTER          /* of W_O's output, in blocks of D channels */
+} tfn_head_scale;
 
 /* One sub-layer F with input x, in a layer that began with x_0:
  *   p = out * N_branch(F(in * N_in(source)));  z = skip*x + p + extra*x_0;  x = N_sum(z) */
@@ -1035,10 +1046,10 @@ typedef struct tfn_join {
                                    * that is normed of the skip */
     bool extra_last;              /* extra*x_0 after N_sum */
     bool scales;                  /* nGPT: learned vectors behind W_1 and W_3 */
-    tfn_source source;            /* STREAM x; LAYER x_0; FIRST: what its first sub-layer read */
-    tfn_source skip_from;         /* STREAM x; NORMED: N_in(x); LAYER: x_0 */
-    tfn_qk_norm qk;
-    tfn_head_scale head_scale;    /* learned, a head: of W_O's input, or of its output's blocks */
+    tfn_source source;            /* STREAM, LAYER or FIRST */
+    tfn_source skip_from;         /* STREAM, NORMED or LAYER */
+    tfn_qk_norm qk;               /* of attention, unless the model's option overrides it */
+    tfn_head_scale head_scale;
     tfn_scale_rule in, out, skip, extra;
 } tfn_join;
 
@@ -1055,21 +1066,23 @@ typedef struct tfn_place {              /* where a row is asked for */
 
 /* What whole stacks have; flags are added. */
 enum {
-    TFN_TOPOLOGY_FINAL_NORM = 1, TFN_TOPOLOGY_EMBEDDING_NORM = 2,
-    TFN_TOPOLOGY_FIXNORM = 4,    /* rows of the embedding have length 1 wherever it is used: a table
-                               * that two stacks share, if one of them says so */
-    TFN_TOPOLOGY_MACARON = 8,          /* half a feed-forward before the attention */
-    /* y = x_0 + sum of all p; output x + N(y) (ResiDual): side_scale */
-    TFN_TOPOLOGY_SIDE_STREAM = 16,
-    TFN_TOPOLOGY_TRANSPARENT = 32,  /* layers of the decoder see a learned mean of encoder layers */
-    TFN_TOPOLOGY_EDGE_SHIFTS = 64,     /* Fixup: the output is shifted, the encoder's scaled too */
-    TFN_TOPOLOGY_BIASLESS = 128,       /* linear maps have no bias */
-    TFN_TOPOLOGY_UNIT_WEIGHTS = 256,   /* nGPT: weights of length 1 along C after each update */
-    TFN_TOPOLOGY_LOGIT_SCALE = 512,    /* nGPT: a learned scale for each word */
-    TFN_TOPOLOGY_EMBEDDING_SCALE = 1024,   /* x_0 times a learned scalar, sqrt(C) at the start */
-    TFN_TOPOLOGY_SIGMA_REPARAM = 2048, /* sigmaReparam: linear maps are gamma/sigma W, see below */
-    /* gamma starts at sigma, so that maps start as drawn; else at 1 */
-    TFN_TOPOLOGY_SIGMA_OWN = 4096
+    TFN_TOPOLOGY_FINAL_NORM      = 1,     /* behind the last layer */
+    TFN_TOPOLOGY_EMBEDDING_NORM  = 2,     /* x_0 is normed */
+    TFN_TOPOLOGY_FIXNORM         = 4,     /* rows of the embedding have length 1 wherever it is
+                                           * used: a table of two stacks, if one says so */
+    TFN_TOPOLOGY_MACARON         = 8,     /* half a feed-forward before the attention */
+    TFN_TOPOLOGY_SIDE_STREAM     = 16,    /* ResiDual: y = x_0 + sum of all p; output x + N(y): see
+                                           * side_scale */
+    TFN_TOPOLOGY_TRANSPARENT     = 32,    /* layers of the decoder see a learned mean of encoder
+                                           * layers */
+    TFN_TOPOLOGY_EDGE_SHIFTS     = 64,    /* Fixup: the output is shifted, the encoder's scaled */
+    TFN_TOPOLOGY_BIASLESS        = 128,   /* linear maps have no bias */
+    TFN_TOPOLOGY_UNIT_WEIGHTS    = 256,   /* nGPT: weights of length 1 along C after each update */
+    TFN_TOPOLOGY_LOGIT_SCALE     = 512,   /* nGPT: a learned scale for each word */
+    TFN_TOPOLOGY_EMBEDDING_SCALE = 1024,  /* x_0 times a learned scalar, sqrt(C) at the start */
+    TFN_TOPOLOGY_SIGMA_REPARAM   = 2048,  /* linear maps are gamma/sigma W, see below */
+    TFN_TOPOLOGY_SIGMA_OWN       = 4096   /* gamma starts at sigma, so that maps start as drawn;
+                                           * else at 1 */
 };
 /* sigmaReparam (Zhai 2023, section 3.2): a linear map reads gamma/sigma W in the place of W (in,
  * out), sigma = u^T W v, gamma a learned scalar. u and v are state, saved with the weights: they
@@ -1136,11 +1149,14 @@ typedef struct tfn_gains { float q, k, v, o, w1, w2, embedding; } tfn_gains;
 typedef struct tfn_init_rule {
     const char      *name, *formula, *paper;
     int32_t          year;
-    tfn_distribution base, ffn_base;              /* of attention and the rest; of W_1, W_2, W_3 */
-    float            std, embedding_std;          /* embedding_std 0: 1/sqrt(C) */
-    bool             zero_output, zero_branch;    /* untied output matrix; gains of N_branch */
-    bool             qkv_bias, gain_bias;         /* draw the biases of q, k, v: U(+-1/sqrt(in));
-                                                   * gains act on biases too */
+    tfn_distribution base;                        /* of attention and the rest */
+    tfn_distribution ffn_base;                    /* of W_1, W_2, W_3 */
+    float            std;                         /* of NORMAL and TRUNCATED_NORMAL */
+    float            embedding_std;               /* 0: 1/sqrt(C) */
+    bool             zero_output;                 /* an untied output matrix starts at 0 */
+    bool             zero_branch;                 /* and so do the gains of N_branch */
+    bool             qkv_bias;                    /* draw the biases of q, k, v: U(+-1/sqrt(in)) */
+    bool             gain_bias;                   /* gains act on biases too */
     bool             unit_variance;               /* LSUV: W over the deviation of its output */
     bool             table_output;                /* an untied output matrix is N(0, 1/C) */
     /* NULL: all 1. Gains at a place; they hold 1 when it is called */
