@@ -12136,7 +12136,8 @@ static int32_t tfn__name_distance(const char *a, const char *b)
     return 2 * row[length];
 }
 
-/* "; did you mean pre?", if some name of the option is more like the given one than not. */
+/* Which name was meant: "; did you mean pre?", if some name of the option is more like the given one
+ * than not. Else the names of an enumeration, which are few; recipes and norms are too many. */
 static void tfn__put_nearest(tfn__text *t, const char *option, const char *given)
 {
     const char *name;
@@ -12148,8 +12149,36 @@ static void tfn__put_nearest(tfn__text *t, const char *option, const char *given
         least = distance;
         best = name;
     }
-    if (best) tfn__put_texts(t, "; did you mean ", best, "?");
+    if (best) {
+        tfn__put_texts(t, "; did you mean ", best, "?");
+        return;
+    }
+    for (int32_t i = 0; tfn_choice_at(option, i); i++) {
+        if (i) tfn__put(t, ", ");
+        else tfn__put(t, "; there are ");
+        tfn__put(t, tfn_choice_at(option, i)->name);
+    }
 }
+
+#ifdef TFNORM_NO_TRAINING         /* a microcontroller has no room for guesses */
+static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
+{
+    (void)option;
+    tfn__fail_name(e, TFN_NOT_FOUND, "model", text, given);
+}
+#else
+/* "no recipe is called pre-ln; did you mean pre?": the error's name takes all that follows %s. */
+static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
+{
+    tfn__text t;
+    if (e->status != TFN_OK) return;
+    tfn__fail(e, TFN_NOT_FOUND, "model", text, 0, 0);
+    t = tfn__text_in(e->name, sizeof e->name);
+    tfn__put(&t, given);
+    tfn__put_nearest(&t, option, given);
+    tfn__end(&t);
+}
+#endif
 
 /* -- ranges ---------------------------------------------------------------------------------- */
 
@@ -12190,11 +12219,11 @@ static void tfn__in_range(tfn_error *e, const char *op, const char *name, int64_
 {
     if (e->status != TFN_OK) return;
     if (v < least) {
-        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d, at least %d is wanted", name);
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d; it must be at least %d", name);
         e->found = v;
         e->wanted = least;
     } else if (v > most) {
-        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d, at most %d is wanted", name);
+        tfn__fail_name(e, TFN_BAD_OPTION, op, "%s is %d; it must be at most %d", name);
         e->found = v;
         e->wanted = most;
     }
@@ -12231,12 +12260,12 @@ static void tfn__put_found(tfn__text *t, float v)
     }
 }
 
-/* ", 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no number. */
+/* "; it must be 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no number. */
 static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
 {
     const bool above = v >= r->most;
-    if (r->kind == TFN__REAL_OR_0) tfn__put(t, ", 0 or");
-    else tfn__put(t, ",");
+    tfn__put(t, "; it must be");
+    if (r->kind == TFN__REAL_OR_0) tfn__put(t, " 0 or");
     if (!above) tfn__put(t, " at least ");
     else if (r->kind == TFN__RATE) tfn__put(t, " below ");
     else tfn__put(t, " at most ");
@@ -12255,7 +12284,6 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
     tfn__put(&t, r->name);
     tfn__put_found(&t, v);
     tfn__put_wanted(&t, r, v);
-    tfn__put(&t, " is wanted");
     tfn__end(&t);
 }
 #endif
@@ -12419,7 +12447,7 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
     const tfn_norm_rule *norm;
     const tfn_norm_rule *decoder_norm;
     if (!recipe) {
-        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no recipe is called \"%s\"", d->recipe);
+        tfn__no_name(e, "no recipe is called %s", "recipe", d->recipe);
         return;
     }
     if (!d->topology) d->topology = tfn_topology_find(recipe->topology);
@@ -12430,13 +12458,13 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
     norm = tfn_norm_find(d->norm);
     decoder_norm = tfn_norm_find(d->decoder_norm);
     if (!norm)
-        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->norm);
+        tfn__no_name(e, "no norm is called %s", "norm", d->norm);
     else if (!decoder_norm)
-        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no norm is called \"%s\"", d->decoder_norm);
+        tfn__no_name(e, "no norm is called %s", "norm", d->decoder_norm);
     else if (TFN__ALL && (norm->kind == TFN_NORM_CRMS) != (decoder_norm->kind == TFN_NORM_CRMS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
     if (!tfn_init_find(d->init))
-        tfn__fail_name(e, TFN_NOT_FOUND, "model", "no initialization is called \"%s\"", d->init);
+        tfn__no_name(e, "no initialization is called %s", "init", d->init);
 }
 
 /* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0, as that
@@ -12452,21 +12480,25 @@ static int32_t tfn__stream(const tfn_model_desc *d)
 /* Of options in their ranges: those that depend on others. Heads share the width, so it must split
  * into them; key and value heads are shared by equally many query heads (head h reads h G/H);
  * rotary positions turn the two halves of a head against each other. */
-static void tfn__check_sizes(const tfn_model_desc *d, tfn_error *e)
+static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_error *e)
 {
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
     if (e->status != TFN_OK) return;
+    if (d->width % d->heads && heads_given)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
+                  d->width, d->heads);
     if (d->width % d->heads)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width %d does not split into %d heads", d->width,
-                  d->heads);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is no multiple of width/32, %d: set "
+                  "heads", d->width, d->heads);
     if (d->heads % d->kv_heads)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "%d heads cannot share %d key/value heads", d->heads,
-                  d->kv_heads);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
+                  d->kv_heads, d->heads);
     if (TFN__ALL && tfn__stream(d) < 1)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm wants a width of 2, not %d", d->width, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm wants at least %d", d->width,
+                  2);
     if (d->position == TFN_POSITION_ROTARY && d->width / d->heads % 2)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "rotary positions want an even head size, not %d",
-                  d->width / d->heads, 0);
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width/heads is %d; for rotary positions it must be "
+                  "even", d->width / d->heads, 0);
 }
 
 /* More threads than one want the compiler's (OpenMP), or the caller's. Half precision rounds a copy
@@ -12612,9 +12644,11 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e)
 {
     tfn_error none;
+    bool heads_given;
     if (!e) e = &none;
     tfn__no_error(e);
     if (!tfn__given(e, "model", "desc", desc) || !tfn__given(e, "model", "out", out)) return false;
+    heads_given = desc->heads != 0;         /* now: out may be desc */
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
@@ -12623,7 +12657,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
     if (e->status != TFN_OK) return false;
     if (!out->half) out->loss_scale = 1;
-    tfn__check_sizes(out, e);
+    tfn__check_sizes(out, heads_given, e);
     tfn__check_kinds(out, e);
     tfn__check_threads(out, e);
 #ifndef TFNORM_NO_TRAINING

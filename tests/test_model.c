@@ -1653,9 +1653,9 @@ typedef struct model_wrong {
     X(width, d->width = -8, TFN_BAD_OPTION, "width is -8", "1")                                   \
     X(layers, d->layers = -1, TFN_BAD_OPTION, "layers is -1", "1")                                \
     X(decoder_layers, d->decoder_layers = 5000, TFN_BAD_OPTION, "decoder_layers is 5000", "4096") \
-    X(heads, d->heads = 5, TFN_BAD_OPTION, "width 16", "5 heads")                                 \
+    X(heads, d->heads = 5, TFN_BAD_OPTION, "width is 16", "heads, 5")                         \
     X(heads_negative, d->heads = -4, TFN_BAD_OPTION, "heads is -4", "1")                          \
-    X(kv, d->kv_heads = 3, TFN_BAD_OPTION, "4 heads", "3 key/value")                              \
+    X(kv, d->kv_heads = 3, TFN_BAD_OPTION, "heads, 4", "kv_heads is 3")                       \
     X(kv_more, d->kv_heads = 8, TFN_BAD_OPTION, "kv_heads is 8", "4")                             \
     X(kv_unit, (d->kv_heads = 2, d->qk_norm = TFN_QK_NORM_UNIT), TFN_BAD_OPTION,                  \
       "share their scales",                                                                       \
@@ -1687,9 +1687,9 @@ typedef struct model_wrong {
     X(batch, d->batch = -3, TFN_BAD_OPTION, "batch is -3", "1")                                   \
     X(threads, d->threads = 5000, TFN_BAD_OPTION, "threads is 5000", "1024")                      \
     X(micro, d->micro_batches = -1, TFN_BAD_OPTION, "micro_batches is -1", "1")                   \
-    X(recipe, d->recipe = "sideways", TFN_NOT_FOUND, "recipe", "\"sideways\"")                    \
-    X(norm, d->norm = "layrnorm", TFN_NOT_FOUND, "norm", "\"layrnorm\"")                         \
-    X(init, d->init = "zeros", TFN_NOT_FOUND, "initialization", "\"zeros\"")
+    X(recipe, d->recipe = "sideways", TFN_NOT_FOUND, "recipe", "called sideways")             \
+    X(norm, d->norm = "layrnorm", TFN_NOT_FOUND, "norm", "did you mean layernorm?")           \
+    X(init, d->init = "zeros", TFN_NOT_FOUND, "initialization", "called zeros")
 
 #define MODEL_CHANGE(name, change, status, a, b)                                                  \
     static void model_set_##name(tfn_model_desc *d) { (void)(change); }

@@ -156,7 +156,7 @@ static void options_refused(const lib_limit *l, const options_value *v, const tf
 {
     char text[300];
     tfn_error_text(e, text, sizeof text);
-    if (e->status != TFN_BAD_OPTION || !strstr(text, l->name) || !strstr(text, "wanted")
+    if (e->status != TFN_BAD_OPTION || !strstr(text, l->name) || !strstr(text, "must be")
         || !strstr(text, options_word(l, v)))
         FAIL("%s %s: status %d, \"%s\"", l->name, v->name, (int)e->status, text);
 }
@@ -364,16 +364,16 @@ TEST(options_generator_messages)
     tfn_generate_desc o;
     memset(&o, 0, sizeof o);
     o.end = OPTIONS_V;
-    options_generator_says(&o, "generator: end is 11, at most 10 is wanted");
+    options_generator_says(&o, "generator: end is 11; it must be at most 10");
     o.end = 0;
     o.sentences = o.beam = 1 << 12;
-    options_generator_says(&o, "generator: the number of all beams is 16777216, at most 1048576 "
-                           "is wanted");
+    options_generator_says(&o, "generator: the number of all beams is 16777216; it must be at "
+                           "most 1048576");
     memset(&o, 0, sizeof o);
     o.forbidden_count = 2;
     options_generator_says(&o, "generator: 2 tokens are forbidden, but none are given");
     o.forbidden = forbidden;
-    options_generator_says(&o, "generator: a forbidden token is 11, at most 10 is wanted");
+    options_generator_says(&o, "generator: a forbidden token is 11; it must be at most 10");
 }
 
 TEST(options_tokenizers)
@@ -408,6 +408,34 @@ static void options_says(const tfn_model_desc *d, tfn_status status, const char 
     if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
 }
 
+/* What a newcomer reads who makes the usual mistakes: nothing is blamed that was never set. */
+TEST(options_messages)
+{
+#define OPTIONS_MISTAKES(X)                                                                         \
+    X(d.vocab = 0, BAD_OPTION, "model: vocab is 0; it must be at least 1")                          \
+    X(d.dropout = 1, BAD_OPTION, "model: dropout is 1; it must be below 1")                         \
+    X(d.clip = -1, BAD_OPTION, "model: clip is -1; it must be 0 or at least 1e-18")                 \
+    X(d.width = 100, BAD_OPTION, "width is 100; it is no multiple of width/32, 3: set heads")       \
+    X(d.heads = 3, BAD_OPTION, "width is 64; it must be a multiple of heads, 3")                    \
+    X(d.heads = 4; d.kv_heads = 3, BAD_OPTION, "kv_heads is 3; it must divide heads, 4")            \
+    X(d.heads = 64; d.position = TFN_POSITION_ROTARY, BAD_OPTION, "width/heads is 1; for rotary")   \
+    X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")              \
+    X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")       \
+    X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")            \
+    X(d.norm = "qwertyuiop", NOT_FOUND, "no norm is called qwertyuiop")                             \
+    X(d.init = "xaviar", NOT_FOUND, "no initialization is called xaviar; did you mean xavier?")
+#define OPTIONS_MISTAKE(change, status, text)                                                       \
+    {                                                                                               \
+        tfn_model_desc d;                                                                           \
+        memset(&d, 0, sizeof d);                                                                    \
+        d.vocab = 8;                                                                                \
+        d.context = 8;                                                                              \
+        change;                                                                                     \
+        options_says(&d, TFN_##status, text);                                                       \
+    }
+    OPTIONS_MISTAKES(OPTIONS_MISTAKE)
+}
+
 /* What ends says when; what is loaded for inference does not train. */
 TEST(options_schedules)
 {
@@ -419,8 +447,8 @@ TEST(options_schedules)
         d.schedule.kind = ends[i];
         CHECK(tfn_model_resolve(&out, &d, NULL));
         d.schedule.steps = d.schedule.step_at = 0;
-        options_says(&d, TFN_BAD_OPTION, i < 3 ? "schedule.steps, is 0, at least 1"
-                                               : "schedule.step_at, is 0, at least 1");
+        options_says(&d, TFN_BAD_OPTION, i < 3 ? "schedule.steps, is 0; it must be at least 1"
+                                               : "schedule.step_at, is 0; it must be at least 1");
         d.inference = true;
         CHECK(tfn_model_resolve(&out, &d, NULL));
     }
@@ -620,6 +648,7 @@ int main(void)
     RUN(options_generators);
     RUN(options_generator_messages);
     RUN(options_tokenizers);
+    RUN(options_messages);
     RUN(options_schedules);
     RUN(options_of_half);
     RUN(options_frozen);

@@ -27,7 +27,7 @@ TEST(options_threads)
     CHECK_INT(options_with(0, true, text, sizeof text), TFN_OK);
     CHECK_INT(options_with(1, true, text, sizeof text), TFN_OK);
     CHECK_INT(options_with(-1, true, text, sizeof text), TFN_BAD_OPTION);
-    CHECK(!strcmp(text, "model: threads is -1, at least 1 is wanted"));
+    CHECK(!strcmp(text, "model: threads is -1; it must be at least 1"));
 #ifndef _OPENMP
     CHECK_INT(options_with(2, true, text, sizeof text), TFN_UNSUPPORTED);
     CHECK(strstr(text, "model: threads is 2, this build has 1: it wants OpenMP or ") != NULL);
