@@ -12136,8 +12136,8 @@ static int32_t tfn__name_distance(const char *a, const char *b)
     return 2 * row[length];
 }
 
-/* Which name was meant: "; did you mean pre?", if some name of the option is more like the given one
- * than not. Else the names of an enumeration, which are few; recipes and norms are too many. */
+/* Which name was meant: "; did you mean pre?", if some name of the option is more like the given
+ * one than not. Else the names of an enumeration, which are few; recipes and norms are too many. */
 static void tfn__put_nearest(tfn__text *t, const char *option, const char *given)
 {
     const char *name;
@@ -12260,7 +12260,8 @@ static void tfn__put_found(tfn__text *t, float v)
     }
 }
 
-/* "; it must be 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no number. */
+/* "; it must be 0 or at least 1e-18": the end of the range that v is beyond; the lower if v is no
+ * number. */
 static void tfn__put_wanted(tfn__text *t, const tfn__limit *r, float v)
 {
     const bool above = v >= r->most;

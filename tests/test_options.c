@@ -411,27 +411,27 @@ static void options_says(const tfn_model_desc *d, tfn_status status, const char 
 /* What a newcomer reads who makes the usual mistakes: nothing is blamed that was never set. */
 TEST(options_messages)
 {
-#define OPTIONS_MISTAKES(X)                                                                         \
-    X(d.vocab = 0, BAD_OPTION, "model: vocab is 0; it must be at least 1")                          \
-    X(d.dropout = 1, BAD_OPTION, "model: dropout is 1; it must be below 1")                         \
-    X(d.clip = -1, BAD_OPTION, "model: clip is -1; it must be 0 or at least 1e-18")                 \
-    X(d.width = 100, BAD_OPTION, "width is 100; it is no multiple of width/32, 3: set heads")       \
-    X(d.heads = 3, BAD_OPTION, "width is 64; it must be a multiple of heads, 3")                    \
-    X(d.heads = 4; d.kv_heads = 3, BAD_OPTION, "kv_heads is 3; it must divide heads, 4")            \
-    X(d.heads = 64; d.position = TFN_POSITION_ROTARY, BAD_OPTION, "width/heads is 1; for rotary")   \
-    X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")              \
-    X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")       \
-    X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")            \
-    X(d.norm = "qwertyuiop", NOT_FOUND, "no norm is called qwertyuiop")                             \
+#define OPTIONS_MISTAKES(X)                                                                       \
+    X(d.vocab = 0, BAD_OPTION, "model: vocab is 0; it must be at least 1")                        \
+    X(d.dropout = 1, BAD_OPTION, "model: dropout is 1; it must be below 1")                       \
+    X(d.clip = -1, BAD_OPTION, "model: clip is -1; it must be 0 or at least 1e-18")               \
+    X(d.width = 100, BAD_OPTION, "width is 100; it is no multiple of width/32, 3: set heads")     \
+    X(d.heads = 3, BAD_OPTION, "width is 64; it must be a multiple of heads, 3")                  \
+    X(d.heads = 4; d.kv_heads = 3, BAD_OPTION, "kv_heads is 3; it must divide heads, 4")          \
+    X(d.heads = 64; d.position = TFN_POSITION_ROTARY, BAD_OPTION, "width/heads is 1; for rotary") \
+    X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")            \
+    X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")     \
+    X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")          \
+    X(d.norm = "qwertyuiop", NOT_FOUND, "no norm is called qwertyuiop")                           \
     X(d.init = "xaviar", NOT_FOUND, "no initialization is called xaviar; did you mean xavier?")
-#define OPTIONS_MISTAKE(change, status, text)                                                       \
-    {                                                                                               \
-        tfn_model_desc d;                                                                           \
-        memset(&d, 0, sizeof d);                                                                    \
-        d.vocab = 8;                                                                                \
-        d.context = 8;                                                                              \
-        change;                                                                                     \
-        options_says(&d, TFN_##status, text);                                                       \
+#define OPTIONS_MISTAKE(change, status, text)                                                     \
+    {                                                                                             \
+        tfn_model_desc d;                                                                         \
+        memset(&d, 0, sizeof d);                                                                  \
+        d.vocab = 8;                                                                              \
+        d.context = 8;                                                                            \
+        change;                                                                                   \
+        options_says(&d, TFN_##status, text);                                                     \
     }
     OPTIONS_MISTAKES(OPTIONS_MISTAKE)
 }
