@@ -12485,12 +12485,12 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
 {
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
     if (e->status != TFN_OK) return;
-    if (d->width % d->heads && heads_given)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
-                  d->width, d->heads);
-    if (d->width % d->heads)
+    if (TFN__ALL && !heads_given && d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is no multiple of width/32, %d: set "
                   "heads", d->width, d->heads);
+    if (d->width % d->heads)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
+                  d->width, d->heads);
     if (d->heads % d->kv_heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
                   d->kv_heads, d->heads);
@@ -12498,7 +12498,7 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm wants at least %d", d->width,
                   2);
     if (d->position == TFN_POSITION_ROTARY && d->width / d->heads % 2)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width/heads is %d; for rotary positions it must be "
+        tfn__fail(e, TFN_BAD_OPTION, "model", "width/heads is %d; for rotary it must be "
                   "even", d->width / d->heads, 0);
 }
 
