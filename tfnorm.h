@@ -4194,7 +4194,9 @@ static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
     return bias[c];
 }
 
-/* -- norms of single values: y = gain * f(alpha*x + shift) + bias -- */
+/* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
+ * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. No statistics: f, which is
+ * odd and levels off, takes the place of the division by them. */
 
 /* x, brought to at most `most` from 0; NaN stays. */
 static float tfn__clip(float x, float most)
@@ -4361,7 +4363,8 @@ TFNORM_API void tfn_point_params_backward(const tfn_kernels *k, const tfn_point_
 }
 #endif
 
-/* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -- */
+/* -- SeeDNorm: y = (t*alpha + gain) * n, t = tanh(z), z = x . direction, n = x*rstd -------------
+ * x, y (rows, cols); alpha, gain, direction (cols); t, z, rstd (rows). */
 
 /* Cai et al. 2025: RMSNorm with a gain that depends on the row, by a number t in (-1, 1) that says
  * how far the row points in a learned direction. t and rstd are kept. */
@@ -4453,6 +4456,8 @@ TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p)
  * the rows of the batch; without training, the running ones. PowerNorm (Shen et al. 2020): mean 0,
  * and 1/sqrt(mean(x^2) + eps), of the batch during warm-up, then of the running mean of squares.
  * The batch's own factor is kept besides, because PowerNorm's backward multiplies by that one.
+ * x, y (batch, time, cols); statistics, gain, bias (cols). A sum over rows has the rows of all
+ * sentences as far as they are no padding.
  * A block of columns at a time, whose statistics fit into a few KiB of stack, while rows stream by;
  * each sum is a chain over the rows. */
 
@@ -5174,8 +5179,8 @@ static void TFN__N(tfn__divide_row)(float *y, ptrdiff_t n, float by)
     TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__DIV(TFN__GET(y + i, k), l), k);
 }
 
-/* y = exp(x - max(x))/sum(exp(x - max(x))) of each row of x (rows, cols). Short rows go eight
- * abreast, others two, so that no sum waits for the one of the row before. */
+/* y = exp(x - max(x))/sum(exp(x - max(x))) of each row of x (rows, cols); y may be x. Short rows go
+ * eight abreast, others two, so that no sum waits for the one of the row before. */
 static void TFN__N(tfn__softmax_forward)(float *y, const float *x, ptrdiff_t rows, ptrdiff_t cols)
 {
     const ptrdiff_t abreast = cols <= 256 ? 8 : 2;
@@ -5947,7 +5952,8 @@ static void TFN__N(tfn__scale_columns_backward)(float *dv, const float *dy, cons
  * the rows that were read, in the order of the tokens, so that the sums have one order; threads
  * share out the columns. */
 
-/* y (rows, cols) = scale * table[token]; zeros for a token that is none. */
+/* y (rows, cols) = scale * table[token], table (vocab, cols). A token that is none, as padding may
+ * be, gives zeros: the table is never read outside of its rows. */
 static void TFN__N(tfn__embed_forward)(float *y, const float *table, const int32_t *tokens,
                                        ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t vocab, float scale)
 {
@@ -6035,7 +6041,8 @@ static TFN__INLINE void TFN__N(tfn__rotate_head)(float *y, const float *x, const
     }
 }
 
-/* All heads of rows (batch, time); the row at time t has position start + t. */
+/* All heads of rows (batch, time); the row at time t has position start + t, which is that of the
+ * first new token when decoding. */
 static void TFN__N(tfn__rotary)(float *y, const float *x, const float *table, ptrdiff_t batch,
                                 ptrdiff_t time, ptrdiff_t heads, ptrdiff_t head_size,
                                 ptrdiff_t start, bool inverse, bool add)
