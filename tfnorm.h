@@ -6351,11 +6351,17 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #endif /* TFN__BODY */
 /* >> instances */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* One instance of the kernels per instruction set. Contraction is off in all of them. gcc 12 does
- * not make fast loops of these bodies at -O2, so they ask for the parts of -O3 that pay, which
- * takes a second less than all of it. Plain C next to others, and the 128-bit sets next to wider
- * ones, which few processors run, are for a short compilation. The 128-bit set with FMA must not
- * use wider registers on its own: see TFN__X86_WIDE. */
+/* One instance of the kernels per instruction set. Contraction is off in all of them.
+ *
+ *   AVX-512, AVX2, NEON, WebAssembly, and plain C alone
+ *                gcc 12 does not make fast loops of these bodies at -O2, so they ask for the parts
+ *                of -O3 that pay, which takes a second less than all of it
+ *   SSE2, FMA128 next to wider sets few processors run them: -O1, which keeps a tile's arrays in
+ *                registers, as -Og would not; clang compiles for size. The 128-bit set with FMA
+ *                must not use wider registers on its own: see TFN__X86_WIDE
+ *   plain C      next to others it is a reference only: -Og
+ *
+ * The bits do not depend on any of this. */
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
 #define TFN__TUNED            /* by gcc's pragmas */
 #endif
