@@ -20558,6 +20558,7 @@ static tfn_status tfn__finish_writing(tfn_file *f)
     return f->error.status;
 }
 
+/* After it only the error is left; a file that was closed can be opened again. */
 TFNORM_API void tfn_file_close(tfn_file *f)
 {
     if (!f) return;
@@ -20612,6 +20613,7 @@ enum {
     TFN__CHUNK = 128                    /* values that are converted at a time */
 };
 
+/* Where a tensor stands in the file and in its header. */
 typedef struct tfn__entry {
     uint64_t begin, end;
     uint32_t at;                        /* its name in the header */
@@ -20957,6 +20959,7 @@ static bool tfn__file_given(tfn_file *f, const char *name, const void *p)
     return p != NULL;
 }
 
+/* In the order of names; `at` counts from the beginning of the file. */
 TFNORM_API bool tfn_file_tensor(tfn_file *f, int32_t i, tfn_tensor *t)
 {
     if (!tfn__file_open(f) || !tfn__file_given(f, "tensor", t)) return false;
@@ -21020,6 +21023,7 @@ static void tfn__copy_string(tfn__text *t, tfn__reader r)
     while ((c = tfn__json_char(&r)) >= 0) tfn__put_code(t, c);
 }
 
+/* As snprintf: the bytes of the whole text, of which those that fit are stored. */
 TFNORM_API size_t tfn_file_text(tfn_file *f, const char *key, char *text, size_t size)
 {
     char name[TFN__NAME_ROOM];
@@ -21301,6 +21305,7 @@ static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     *t = ((const tfn_tensor *)s->user)[i];
 }
 
+/* The order of the tensors is the work: 4 bytes for each, aligned. */
 TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
 {
     tfn__source s = { tensors, count, tfn__given_tensor, NULL };
@@ -21663,6 +21668,7 @@ static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     t->data = tfn__group_data(m, i);
 }
 
+/* What tfn__saved_tensor and tfn__saved_texts see while a model is written. */
 typedef struct tfn__saving {
     const tfn_model *m;
     const tfn_checkpoint *with;
@@ -21976,6 +21982,7 @@ static bool tfn__lacks_updates(tfn_file *f, const tfn_model *m, int32_t i)
     if (m->weights[i % m->weight_count].kind != TFN__UPDATES) return false;
     return tfn__lacks_tensor(f, m, i);
 }
+/* The number of updates for such a file. */
 static float tfn__old_updates(tfn_file *f)
 {
     const float over = 16777216;        /* 2^24: no longer warm-up */
@@ -22122,11 +22129,15 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
     return tfn__files_status(f, count);
 }
 
+
+/* With a state in the file, training goes on; else the weights alone are taken. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f)
 {
     if (!m || !f) return TFN_NULL;
     return tfn__load(m, f, 1, false);
 }
+/* Averages of the last checkpoints often translate better than the last one (Vaswani et al. 2017,
+ * section 6.1). */
 TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count)
 {
     if (!m || !files) return TFN_NULL;
@@ -22147,6 +22158,8 @@ static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
     d->inference = d->folded;
 }
 
+/* What a program needs before it can make the model that a file is for. The options go to desc only
+ * if all of them are legal together. */
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step)
 {
     double state[TFN__SAVED_COUNT] = { -1 };
