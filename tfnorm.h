@@ -8863,7 +8863,11 @@ static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 
 /* -- record ---------------------------------------------------------------------------------- */
 
-/* Every function here follows one pattern: look at the inputs' nodes, check shapes and options, and
+/* A recorded node has no pointer, so that a tape can be copied, or lie in flash. What an operation
+ * needs beside its inputs is in arg and number; what its backward needs beside inputs
+ * and output is saved_cols floats a row, which the plan places like a value.
+ *
+ * Every function here follows one pattern: look at the inputs' nodes, check shapes and options, and
  * append a node. The first error stays with the tape; after it nothing is recorded and every call
  * returns {0}, so that a caller checks once, when the tape is planned. */
 
@@ -9940,6 +9944,10 @@ static void tfn__mark_again(tfn_tape *t)
     t->nodes[t->count - 1].flags &= (uint8_t)~TFN__AGAIN;
 }
 
+/* At most four entries a node, for which tfn_tape_bytes leaves room: forward, second forward,
+ * prepare and backward. A probe has a forward and a backward, which comes when the gradient that it
+ * watches is complete. */
+
 /* The functions below write entries at e of the timeline and return its new end. */
 
 /* The second forward of a segment. */
@@ -10341,6 +10349,12 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
 
 /* -- run ------------------------------------------------------------------------------------- */
 
+/* A run changes nothing of the tape: sizes, regions, tokens and random key are all in tfn_run. The
+ * same tape may therefore run in several places at once, each with a workspace of its own.
+ *
+ * An entry's shapes come from the sizes of the run, its places from the capacities of the plan: a
+ * short batch leaves the end of each buffer unused, and has the bits of a tape made for it. */
+
 /* Where a node's value lies in this run; NULL: absent, or not computed. */
 static float *tfn__place_of(const tfn_tape *t, const tfn_run *r, int32_t id, bool again)
 {
@@ -10454,6 +10468,7 @@ static ptrdiff_t tfn__entry_chunks(const tfn__call *c, int32_t kind)
 static void tfn__seed_gradient(const tfn__call *c)
 {
     float scale = 1;
+    if (!c->dy) return;                         /* no parameter flows into the last value */
     if (c->r->loss_scale > 0) scale = c->r->loss_scale;
     for (ptrdiff_t i = 0; i < c->rows * c->cols; i++) c->dy[i] = scale;
 }
