@@ -6995,7 +6995,10 @@ TFN__SMALL
  * A new operation is a kernel pair, two functions here that call it for a chunk, a row of TFN__OPS,
  * and a function that records it; the rules at the end of this file walk through one. */
 
-/* What a call of an operation sees: pointers and sizes of this run. */
+/* What a call of an operation sees: pointers and sizes of this run. Absent inputs, gradients that
+ * nobody wants and saved arrays of a tape that does not train are NULL, and every function below
+ * must expect that. `add` of an input is the store-or-add flag that its kernel takes; an input that
+ * is used twice, in two operations, has it set in the later one. */
 typedef struct tfn__call {
     const tfn_tape    *t;
     const tfn_run     *r;
@@ -7020,7 +7023,8 @@ typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
 
-/* Flags of a node. */
+/* Flags of a node. KEEP, PROBED, BATCH_STATISTICS and LAYER are set while recording, the others by
+ * the plan. */
 enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient outlive the run */
        TFN__LEARNS = 2,            /* a parameter flows into it */
        TFN__NEED = 4,              /* ... and it into the last value: it has a gradient */
@@ -10163,7 +10167,10 @@ static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn
     return at;
 }
 
-/* Largest first, each at the lowest offset that is free during its whole life. The floats that all
+/* A list and a loop over it for every item: a plan is made once, and this needs no memory but the
+ * items.
+ *
+ * Largest first, each at the lowest offset that is free during its whole life. The floats that all
  * together need are close to the most that live at one time. */
 static int64_t tfn__place(tfn__item *items, int32_t count)
 {
