@@ -22539,7 +22539,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *        void (*relu2_forward)(float *y, const float *x, ptrdiff_t n);
  *        void (*relu2_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n, bool add);
  *    and at the end of the table (section table), the backward through TFN__TRAIN:
- *        TFN__N(tfn__relu2_forward), TFN__TRAIN(tfn__relu2_backward)
+ *        TFN__N(tfn__relu2_forward), TFN__TRAIN(TFN__N(tfn__relu2_backward))
  * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
  *        static void tfn__relu2_op(const tfn__call *c)
  *        {
@@ -22556,7 +22556,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *        #endif
  *    a row of TFN__OPS: name, the two, how each is cut into chunks, and what the backward reads.
  *    The planner trusts that mask: what is not in it may be overwritten. Tests fill it with NaN.
- *        X(RELU2, "relu2", tfn__relu2_op, tfn__by_rows, TFN__BACK(tfn__relu2_back),
+ *        X(RELU2, "relu2", tfn__relu2_op, tfn__by_rows, tfn__relu2_back,
  *          tfn__by_rows, TFN__IN0)
  *    and a function that records it; tfn__map checks the shapes of what is done value by value.
  *        TFNORM_API tfn_var tfn_relu2(tfn_tape *t, tfn_var x)
