@@ -16,6 +16,7 @@
 #define DATA_H
 
 #include "tasks.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -106,7 +107,8 @@ static inline bool data_read(data_file *x, const char *path)
     if (!input) {
         x->name = path;
         f = fopen(path, "rb");
-        if (!f) return data_fail(x->error, "%s: cannot be opened", x->name);
+        if (!f)
+            return data_fail(x->error, "%s: cannot be opened: %s", x->name, strerror(errno));
     }
     if (!data_read_stream(x, f)) data_fail(x->error, "%s: no memory for it", x->name);
     if (ferror(f)) data_fail(x->error, "%s: cannot be read", x->name);

@@ -507,7 +507,7 @@ static void lines_open(line_file *x, const char *path)
         x->name = "standard input";
         x->f = stdin;
     }
-    if (!x->f) die("%s: cannot be opened", x->name);
+    if (!x->f) die("%s: cannot be opened: %s", x->name, strerror(errno));
     x->room = 256;
     x->line = (char *)reserve(x->room, 1);
 }
