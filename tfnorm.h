@@ -2925,14 +2925,6 @@ static TFN__APART void TFN__N(tfn__storen)(float *p, TFN__V v, ptrdiff_t k)
 }
 #endif
 
-/* Kernels that mostly wait for memory, and the norms, which are a small part of a step: AVX-512
- * has AVX2's, of the same bits, and its own are not compiled. */
-#ifdef TFN__USE_AVX512
-#define TFN__LIGHT(name) name##_avx2
-#else
-#define TFN__LIGHT(name) TFN__N(name)
-#endif
-
 /* For transposing 4 columns of W rows, in parts of four lanes (see tfn__transpose4 in dense):
  *
  *   QLOAD(s, p)       four floats from each of s[0] + p, s[4] + p, s[8] + p ..., in this order
@@ -3998,7 +3990,7 @@ static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
     }
 #ifdef TFN__ZIPLO
     if (p->b_row == 1 && p->m <= TFN__FEW) {
-        TFN__LIGHT(tfn__matmul_transposed)(p);
+        TFN__N(tfn__matmul_transposed)(p);
         return;
     }
 #endif
@@ -6257,6 +6249,13 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 #define TFN__EXTRA(function) NULL
 #endif
 
+/* Kernels that mostly wait for memory, and the norms, which are a small part of a step: the table
+ * of AVX-512 has AVX2's, of the same bits, and its own are not compiled. */
+#ifdef TFN__USE_AVX512
+#define TFN__LIGHT(name) name##_avx2
+#else
+#define TFN__LIGHT(name) TFN__N(name)
+#endif
 #ifdef TFN__NO_FMA              /* a*b + c with one rounding? Plain C may have it */
 #define TFN__HAS_FMA false
 #elif TFN__W == 1
@@ -6280,7 +6279,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__N(tfn__attention_forward),
     TFN__TRAIN(TFN__N(tfn__attention_backward)),
     TFN__N(tfn__attention_work),
-    TFN__LIGHT(tfn__attention_cached),
+    TFN__N(tfn__attention_cached),
     /* activations and gated units */
     TFN__N(tfn__activation_forward),
     TFN__TRAIN(TFN__N(tfn__activation_backward)),
