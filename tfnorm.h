@@ -6239,22 +6239,14 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 /* The instance's public table, in the order of the struct. Training kernels are NULL without
  * training, so that a decoder links without them, and so are norms that it does not ask for. */
 #ifdef TFNORM_NO_TRAINING       /* a kernel that only training wants */
-#define TFN__TRAIN(function) NULL
+#define TFN__TRAIN(name) NULL
 #else
-#define TFN__TRAIN(function) function
+#define TFN__TRAIN(name) TFN__N(name)
 #endif
 #ifdef TFN__EXTRA_NORMS         /* a kernel that only norms beyond the usual two want */
-#define TFN__EXTRA(function) function
+#define TFN__EXTRA(name) TFN__N(name)
 #else
-#define TFN__EXTRA(function) NULL
-#endif
-
-/* Kernels that mostly wait for memory, and the norms, which are a small part of a step: the table
- * of AVX-512 has AVX2's, of the same bits, and its own are not compiled. */
-#ifdef TFN__USE_AVX512
-#define TFN__LIGHT(name) name##_avx2
-#else
-#define TFN__LIGHT(name) TFN__N(name)
+#define TFN__EXTRA(name) NULL
 #endif
 #ifdef TFN__NO_FMA              /* a*b + c with one rounding? Plain C may have it */
 #define TFN__HAS_FMA false
@@ -6266,51 +6258,34 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
 static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__ISA_NAME, TFN__ISA_ID, TFN__HAS_FMA,
     /* products */
-    TFN__N(tfn__matmul),
-    TFN__N(tfn__matmul_work),
-    TFN__TRAIN(TFN__N(tfn__column_sum)),
+    TFN__N(tfn__matmul), TFN__N(tfn__matmul_work), TFN__TRAIN(tfn__column_sum),
     /* norms and softmax of rows */
-    TFN__LIGHT(tfn__norm_forward),
-    TFN__TRAIN(TFN__LIGHT(tfn__norm_backward)),
-    TFN__TRAIN(TFN__LIGHT(tfn__norm_params_backward)),
-    TFN__LIGHT(tfn__softmax_forward),
-    TFN__TRAIN(TFN__LIGHT(tfn__softmax_backward)),
+    TFN__N(tfn__norm_forward), TFN__TRAIN(tfn__norm_backward),
+    TFN__TRAIN(tfn__norm_params_backward),
+    TFN__N(tfn__softmax_forward), TFN__TRAIN(tfn__softmax_backward),
     /* attention */
-    TFN__N(tfn__attention_forward),
-    TFN__TRAIN(TFN__N(tfn__attention_backward)),
-    TFN__N(tfn__attention_work),
-    TFN__N(tfn__attention_cached),
+    TFN__N(tfn__attention_forward), TFN__TRAIN(tfn__attention_backward),
+    TFN__N(tfn__attention_work), TFN__N(tfn__attention_cached),
     /* activations and gated units */
-    TFN__N(tfn__activation_forward),
-    TFN__TRAIN(TFN__N(tfn__activation_backward)),
-    TFN__N(tfn__gated_forward),
-    TFN__TRAIN(TFN__N(tfn__gated_backward)),
+    TFN__N(tfn__activation_forward), TFN__TRAIN(tfn__activation_backward),
+    TFN__N(tfn__gated_forward), TFN__TRAIN(tfn__gated_backward),
     /* tokens and positions */
-    TFN__LIGHT(tfn__embed_forward),
-    TFN__TRAIN(TFN__LIGHT(tfn__embed_backward)),
-    TFN__LIGHT(tfn__position_forward),
-    TFN__TRAIN(TFN__LIGHT(tfn__position_backward)),
-    TFN__LIGHT(tfn__rotary),
+    TFN__N(tfn__embed_forward), TFN__TRAIN(tfn__embed_backward),
+    TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
+    TFN__N(tfn__rotary),
     /* dropout, sums, scales, and sums of all values */
-    TFN__TRAIN(TFN__N(tfn__dropout)),
-    TFN__LIGHT(tfn__combine),
-    TFN__LIGHT(tfn__scale_columns),
-    TFN__TRAIN(TFN__LIGHT(tfn__scale_columns_backward)),
-    TFN__LIGHT(tfn__dot),
-    TFN__EXTRA(TFN__LIGHT(tfn__absmax)),
+    TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
+    TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
+    TFN__EXTRA(tfn__absmax),
     /* loss, update */
-    TFN__TRAIN(TFN__N(tfn__cross_entropy_forward)),
-    TFN__TRAIN(TFN__N(tfn__cross_entropy_backward)),
-    TFN__TRAIN(TFN__LIGHT(tfn__update)),
+    TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
+    TFN__TRAIN(tfn__update),
     /* elementary functions */
-    TFN__LIGHT(tfn__exp),
-    TFN__LIGHT(tfn__tanh),
-    TFN__LIGHT(tfn__erf)
+    TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
 };
 /* leave nothing of this instance behind */
 #undef TFN__TRAIN
 #undef TFN__EXTRA
-#undef TFN__LIGHT
 #undef TFN__HAS_FMA
 #undef TFN__NO_FMA
 #undef TFN__N
@@ -6435,12 +6410,9 @@ TFN__SMALL_END
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx2,fma")
 #endif
-#pragma GCC diagnostic push             /* those of which AVX2's serve: see TFN__LIGHT */
-#pragma GCC diagnostic ignored "-Wunused-function"
 #define TFN__USE_AVX512
 #include TFNORM_FILE
 #undef TFN__USE_AVX512
-#pragma GCC diagnostic pop
 #ifdef __clang__
 #pragma clang attribute pop
 #elif defined __GNUC__
