@@ -6921,8 +6921,8 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
 #endif
 /* >> tape */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
-/* From here on no loop is hot, which saves gcc time: O1 for the tape, which runs once for every node
- * of a tiny model's token (Og there costs such a token 15 %), Og for what follows it. */
+/* From here on no loop is hot, and gcc may take less time: O1 for the tape, which runs once for
+ * every node of a tiny model's token (Og there costs such a token 15 %), Og for what follows it. */
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC push_options
 #pragma GCC optimize("O1", "fp-contract=off")

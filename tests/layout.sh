@@ -17,6 +17,9 @@ check "layout sees a condition in a loop" sees 'too dense: conditions in loops' 
     's/\(for (int[0-9a-z_]* [a-z] = [^;]*;\) \([^;&]*\);/\1 \2 \&\& true;/'
 check "layout sees two values in a declaration" sees 'too dense: double initializers' \
     's/^\( *\)\(int\|int32_t\|int64_t\|float\|double\|size_t\) \([a-z]*\) = \([^,;]*\);/\1\2 \3 = \4, u = 0;/'
+check "layout sees a choice in an expression" sees 'too dense: lines with ?:' \
+    's/^    return \([^;?]*\);$/    return true ? \1 : \1;/'
+check "layout sees that comments are missing" sees 'too few comments' '/>>/!{/^ *\/\*.*\*\/$/d;}'
 top_level() { # shellcheck disable=SC2012
     extra=$(ls -A .. | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
     [ -z "$extra" ] || { echo "$extra"; return 1; }

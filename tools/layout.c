@@ -350,11 +350,11 @@ static density measure(const source *s, int from, int to)
     return d;
 }
 
-/* Prints a count and complains if it is over its limit. The limits are what the header has; they
- * only go down, until they meet the aims. */
-static void judge(const source *s, const char *what, double found, double limit, double aim)
+/* Prints a count and complains if it is over its limit. Other single-file libraries have 4 to 21
+ * lines with ?:, up to 2.8 such conditions, 3 to 39 % of comments. */
+static void judge(const source *s, const char *what, double found, double limit)
 {
-    printf("  %-24s %5.1f of %4.1f, aim %4.1f\n", what, found, limit, aim);
+    printf("  %-24s %5.1f, at most %4.1f\n", what, found, limit);
     if (found > limit) complain(s, 1, "too dense: ", what);
 }
 
@@ -368,11 +368,12 @@ static void check_density(const source *s, const section *sections, int count)
     }
     const density d = measure(s, from, to);
     const double k = d.code ? 1000.0 / d.code : 0;
-    judge(s, "lines with ?:", d.choices * k, 52, 15);
-    judge(s, "conditions in loops", d.hidden * k, 10, 0.5);
-    judge(s, "double initializers", d.doubles * k, 17.5, 1);
+    judge(s, "lines with ?:", d.choices * k, 15);
+    judge(s, "conditions in loops", d.hidden * k, 0.5);
+    judge(s, "double initializers", d.doubles * k, 1);
     const double comments = 100.0 * (d.lines - d.code) / (d.lines ? d.lines : 1);
-    printf("  %-24s %5.1f %%, aim at least 15\n", "lines of comment", comments);
+    printf("  %-24s %5.1f %%, at least 15, rounded\n", "lines of comment", comments);
+    if (comments < 14.5) complain(s, 1, "too few comments", "");
 }
 
 static int run_layout(int argc, char **argv)

@@ -41,7 +41,7 @@ compile_ratio() {
 }
 for cc in gcc clang; do
     have "$cc" size || { skip "size $cc" "no $cc or size"; continue; }
-    most=$([ $cc = gcc ] && echo 4.2 || echo 5.8)
+    most=$([ $cc = gcc ] && echo 4.8 || echo 6.6)
     check "$cc -O2: time to compile" compile_ratio $most "$cc" -O2
     echo "  $cc -O2: $(cat "$work/ratio"), $(text size "$work/tfnorm.o") bytes .text"
 done
