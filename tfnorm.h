@@ -1921,7 +1921,7 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 
 /* Attributes of functions, by compiler:
  *   TFN__SMALL .. TFN__SMALL_END   around code that is not hot: clang optimizes it for size, which
- *                   takes a sixth less time. gcc has `optimize` pragmas in its place.
+ *                   takes less time. gcc has `optimize` pragmas in its place.
  *   TFN__INLINE     inlined always, but where size was asked for
  *   TFN__APART      never inlined, nor copied for arguments that are constant
  *   TFN__NOINLINE   never inlined; gcc may copy it for constant arguments, and should
@@ -3905,7 +3905,8 @@ static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, 
     return tfn__min(n, floats / tfn__max(s->k, 1) / (2*TFN__W) * (2*TFN__W));
 }
 
-/* The crossovers between ways to compute a product, measured on x86 with AVX2 and AVX-512. */
+/* The crossovers between ways to compute a product, for x86 with AVX2 and AVX-512. Which way is
+ * taken changes no bit: after a change here, `bench gemm` tells what it was worth. */
 #define TFN__VECTOR_ROWS    2          /* rows of c that are computed one by one */
 #define TFN__OUTER_COLS     256        /* with one step, k = 1, columns from which rows are, too */
 #define TFN__PACK_A_APART   96         /* columns of c to pack a for, its steps apart in memory */
@@ -16838,8 +16839,8 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
 /* -- caches ---------------------------------------------------------------------------------- */
 
 /* The keys (part 0) or values (part 1) of the cache that node n names: B rows, one for each
- * sentence or beam, of *floats numbers each. tfn__cache laid them out: offset arg[2] in units of 64
- * floats, width cols, capacity arg[1]. */
+ * sentence or beam, of *floats numbers each. tfn__cache_of laid them out: offset arg[2] in units of
+ * 64 floats, width cols, capacity arg[1]. */
 static float *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part, ptrdiff_t *floats)
 {
     *floats = (ptrdiff_t)n->cols * n->arg[1];
@@ -22613,13 +22614,16 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *       TFN_BPE, TFN_BYTES ...      TFN_TOKENIZER_BPE ...
  *       TFN_FINAL_NORM, TFN_MACARON ... (flags)            TFN_TOPOLOGY_FINAL_NORM ...
  *     A status (TFN_OK, TFN_BAD_SHAPE ...) keeps its name: it is what every call returns.
+ *     New: options that are enumerations have rows with a name, a formula and a paper
+ *     (tfn_choice_at, tfn_choice_find, tfn_choice_name); an error of a file has its whole path
+ *     (tfn_error.path) and the system's reason; TFNORM_DEBUG; the section `reference`.
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
- *     - what decays to 0 is exactly 0 below 2^-60, an optimiser's moments below 2^-100: denormals
+ *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals
  *       made training up to 3 times slower on some processors;
  *     - scalar gradients, the reported loss, profiles and PowerNorm's nu leave out padding;
  *     - schedules count updates from 1: the warm-up ends at lr, and the last update moves;
- *     - nGPT takes the absolute value of its rates, and some initialisations follow their papers;
+ *     - nGPT takes the absolute value of its rates, and some initializations follow their papers;
  *     - the self-check itself has a learned scalar, a rate and a clipping that reach all of this.
  *     TFN_BITS_HASH_NO_FMA is new: processors without a fused multiply-add agree, too. Checkpoints
  *     of 0.1 load. Its runs go on with the new rules, so with other bits. New ones have format 2:

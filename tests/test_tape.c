@@ -1598,6 +1598,35 @@ TEST(tape_full)
 }
 
 /* What is out of order: runs before the plan, recording after it, runs beyond the capacities. */
+/* A tape for training that has no parameter: its backward has nothing to give, and says nothing. */
+TEST(tape_without_parameters)
+{
+    enum { ROWS = 2, COLS = 3 };
+    static const float logits[ROWS * COLS] = { 1, 2, 3, -1, 0, 1 };
+    static const int32_t targets[ROWS] = { 2, 0 };
+    size_t size = tfn_tape_bytes(8);
+    void *mem = tape_alloc(size);
+    float *work;
+    tfn_tape t;
+    tfn_run r;
+    tfn_tape_init(&t, mem, size, 1, 1, ROWS, true);
+    tfn_cross_entropy(&t, tfn_input(&t, 0, TFN_ROWS_TARGET, COLS), TFN_INT_TARGETS, 0,
+                      TFN_SMOOTHING_UNIFORM);
+    CHECK(tfn_tape_plan(&t, tfn_kernels_for(TFN_ISA_BEST), 1) == TFN_OK);
+    work = (float *)tape_alloc(((size_t)t.work + 1) * sizeof *work);
+    memset(&r, 0, sizeof r);
+    r.batch = 1;
+    r.source = 1;
+    r.target = ROWS;
+    r.work = work;
+    r.inputs[0] = logits;
+    r.ints[TFN_INT_TARGETS] = targets;
+    CHECK(tfn_tape_forward(&t, &r) == TFN_OK);
+    CHECK(tfn_tape_backward(&t, &r) == TFN_OK);
+    free(work);
+    free(mem);
+}
+
 TEST(tape_order)
 {
     static const tape_row row = { "softmax", tape_softmax, false };
@@ -1662,6 +1691,7 @@ int main(void)
     RUN(tape_mistakes);
     RUN(tape_no_gradient);
     RUN(tape_full);
+    RUN(tape_without_parameters);
     RUN(tape_order);
     return DONE();
 }
