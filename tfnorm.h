@@ -22513,7 +22513,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *        void (*relu2_forward)(float *y, const float *x, ptrdiff_t n);
  *        void (*relu2_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n, bool add);
  *    and at the end of the table (section table), the backward through TFN__TRAIN:
- *        TFN__N(tfn__relu2_forward), TFN__TRAIN(TFN__N(tfn__relu2_backward))
+ *        TFN__N(tfn__relu2_forward), TFN__TRAIN(tfn__relu2_backward)
  * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
  *        static void tfn__relu2_op(const tfn__call *c)
  *        {

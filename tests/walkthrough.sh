@@ -32,7 +32,7 @@ operation() {
         rules 'void (*relu2_forward)' | before api '} tfn_kernels;' &&
         rules 'TFNORM_API tfn_var tfn_relu2(' | sed '1!d; s/$/;/' |
             before api 'TFNORM_API tfn_var tfn_activation(' &&
-        sed 's/^    TFN__[A-Z]*(tfn__erf)$/&,/' "$work/tfnorm.h" > "$work/comma" &&
+        sed 's/TFN__[A-Z]*(tfn__erf)$/&,/' "$work/tfnorm.h" > "$work/comma" &&
         mv "$work/comma" "$work/tfnorm.h" &&
         rules 'TFN__N(tfn__relu2_forward)' | before table '};' &&
         rules 'static void tfn__relu2_op' | before tape '/* A row of TFN__OPS. */' &&
