@@ -10515,23 +10515,30 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
  * entry; the acquire with which the others see it there makes all that the chunks wrote visible to
  * them. A thread that slept finds the queue at a later entry and walks there without taking
  * anything. */
+
+/* A word that threads share: aligned, and read and written as such below, because 32-bit x86 has 4
+ * bytes for it, and clang then calls a library of atomics. */
+typedef __attribute__((aligned(8))) uint64_t tfn__atomic;
+
 typedef struct tfn__team {
     const tfn_tape *t;
     const tfn_run  *r;
     int32_t  first, last;
-    /* aligned, because 32-bit x86 has 4 bytes for it and clang then calls a library of atomics */
-    __attribute__((aligned(8))) uint64_t queue;     /* entry << 32 | next chunk */
-    __attribute__((aligned(8))) uint64_t done;      /* chunks done since the region began */
+    tfn__atomic queue;             /* entry << 32 | next chunk */
+    tfn__atomic done;              /* chunks done since the region began */
 } tfn__team;
 
 /* Spins before a waiting thread gives its processor away: entries of small models are shorter than
  * a change of threads. */
 enum { TFN__SPINS = 2000 };
 
-static uint64_t tfn__atomic_load(const uint64_t *x) { return __atomic_load_n(x, __ATOMIC_ACQUIRE); }
+static uint64_t tfn__atomic_load(const tfn__atomic *x)
+{
+    return __atomic_load_n(x, __ATOMIC_ACQUIRE);
+}
 
 /* If *x is *old, make it wanted; else *old becomes *x. */
-static bool tfn__atomic_replace(uint64_t *x, uint64_t *old, uint64_t wanted)
+static bool tfn__atomic_replace(tfn__atomic *x, uint64_t *old, uint64_t wanted)
 {
     return __atomic_compare_exchange_n(x, old, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
