@@ -2155,7 +2155,8 @@ static void tfn__put_float(tfn__text *t, float x)
     char digits[32] = "0";
     int32_t power = 0;
     const bool negative = x < 0;
-    double rest = fabs((double)x);
+    double rest = (double)x;
+    if (negative) rest = -rest;
     if (!(rest - rest >= 0)) rest = 0;                       /* infinity or NaN */
     for (; rest >= 10; power++) rest /= 10;
     if (rest > 0) for (; rest < 1; power--) rest *= 10;
