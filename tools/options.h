@@ -199,7 +199,7 @@ static inline void option_help(FILE *f, const option_row *r)
     const char *values = option_values(r);
     const bool named = r->kind == 'c' || r->kind == 'e';
     const bool listed = named && strlen(values) > 16;
-    char head[64];
+    char head[320];
     if (r->kind == 'f') snprintf(head, sizeof head, "--%s", r->name);
     else snprintf(head, sizeof head, "--%s %s", r->name, listed ? "NAME" : values);
     fprintf(f, "  %-24s %s", head, r->help);
