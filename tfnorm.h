@@ -6348,6 +6348,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
 TFN__SMALL
+/* plain C: what the tests compare the other sets with */
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
@@ -6359,6 +6360,7 @@ TFN__SMALL
 #elif defined TFN__TUNED
 #pragma GCC optimize("O1", "fp-contract=off")
 #endif
+/* what every x86-64 has; processors without FMA3 end here */
 #define TFN__USE_SSE2
 #include TFNORM_FILE
 #undef TFN__USE_SSE2
@@ -6369,6 +6371,7 @@ TFN__SMALL
 #pragma GCC push_options
 #pragma GCC target("avx,fma,prefer-vector-width=128")
 #endif
+/* FMA3 without AVX2: AMD's Piledriver and Steamroller, 2012 to 2014 */
 #define TFN__USE_FMA128
 #include TFNORM_FILE
 #undef TFN__USE_FMA128
@@ -6388,12 +6391,14 @@ TFN__SMALL_END
 #pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops")
 #pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
 #endif
+/* not x86: plain C may be all there is, and is tuned like a set of vectors */
 #ifndef TFN__X86
 #define TFN__USE_PLAIN
 #include TFNORM_FILE
 #undef TFN__USE_PLAIN
 #endif
 
+/* The wide sets of x86, which need a compiler that knows their instructions (TFN__X86_WIDE). */
 #ifdef TFN__X86_WIDE
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -6446,15 +6451,18 @@ static inline void tfn__round_to_half(float *p, ptrdiff_t n)
         uint32_t raised;
         float a, big;
         TFNORM_MEMCPY(&all, p + i, sizeof all);
-        bits = all & 0x7fffffff;
+        bits = all & 0x7fffffff;                    /* |x| */
         TFNORM_MEMCPY(&a, &bits, sizeof a);
+        /* the power of two below |x|, at least that of the least normal half, 2^-14 */
         power = (bits & 0x7f800000) < 0x38800000 ? 0x38800000 : bits & 0x7f800000;
         raised = (uint32_t)power + (13u << 23);     /* of infinity it is nothing, nor is it used */
         TFNORM_MEMCPY(&big, &raised, sizeof big);
+        /* the sum has ulp 2^-10 of that power: adding rounds |x| to it, taking away is exact */
         a = a + big - big;
         TFNORM_MEMCPY(&power, &a, sizeof power);
         over = -(bits >= 0x477ff000);               /* what follows: infinity, or the NaN */
         bits = (bits > 0x7f800000 ? bits : 0x7f800000) & over;
+        /* chosen by masks, with the sign of x */
         bits |= (power & ~over) | (all & ~0x7fffffff);
         TFNORM_MEMCPY(p + i, &bits, sizeof bits);
 #endif
@@ -6821,7 +6829,11 @@ static inline void tfn__ref_adamw(float *p, const float *g, float *m, float *v, 
 #endif
 /* >> choice */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
-/* The table of one instruction set, or NULL. */
+/* The table of one instruction set, or NULL: this build does not have it, or this processor.
+ *
+ * SSE2 is part of x86-64, NEON of AArch64, and a WebAssembly module with SIMD does not load where
+ * there is none: what was compiled is there. FMA3, AVX2 and AVX-512 are asked of the processor, and
+ * the compiler's question includes whether the system saves the wide registers. */
 static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
 {
 #ifdef TFN__X86
@@ -6843,6 +6855,8 @@ static const tfn_kernels *tfn__kernels_of(tfn_isa isa)
     return NULL;
 }
 
+/* The best is the widest, and a fused multiply-add goes before width: SSE2 comes last on x86,
+ * because its bits are not the canonical ones. A program asks once and keeps the table. */
 TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
 {
     static const tfn_isa best[] = { TFN_ISA_AVX512, TFN_ISA_AVX2, TFN_ISA_FMA128, TFN_ISA_NEON,
@@ -6853,6 +6867,7 @@ TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
     return &tfn__kernels_plain;
 }
 
+/* The names stand in the order of tfn_isa and are those of the tables (tfn_kernels.name). */
 TFNORM_API tfn_isa tfn_isa_find(const char *name)
 {
     static const char *const names[TFN_ISA_COUNT] = {
@@ -6905,17 +6920,26 @@ TFNORM_API const char *tfn_bits(tfn_isa isa)
     volatile float root = 1 + h;                 /* root^2 = square + e; each read is new, or */
     volatile float square = 1 + 2*h;             /* a compiler that contracts would share */
     float next = 1 + 2*e;                        /* products */
+
     if (!k) return "differ: the instruction set is not available";
     if (sizeof next != 4) return "differ: double";
+
+    /* root^2 - square is e if the product is exact, 0 if it is rounded first */
     if (k->fma && tfn__try_fma(k, root, root, -square) != e)
         return "differ: the FMA rounds its product";
+    /* a sum just below the middle of two floats: rounded in double first, it becomes the middle */
     if (k->fma && tfn__try_fma(k, next, e * (2 - next), next) != next)
         return "differ: the FMA rounds twice";
+
+    /* outside products nothing may be fused: two equal products must cancel to 0 */
     if (tfn__try_sum(k, root, root, root, -root) != 0 || root * root - square != 0)
         return "differ: products are contracted";
+    /* an x87 unit keeps e of the product until it is stored */
     if (tfn__try_sum(k, root, root, 1, -square) != 0) return "differ: sums are wider than a float";
+    /* half of the least normal number is denormal, and two halves are it again */
     if (tfn__try_sum(k, half, tiny, half, tiny) != tiny || tfn__try_sum(k, half, tiny, 0, 0) == 0)
         return "differ: denormals are flushed";
+    /* 1e8 + 1 is 1e8; who cancels 1e8 first gets 1 */
     if (sum - big != 0 || (big + half) - big != 0) return "differ: sums are reassociated";
     if (!k->fma) return "differ: no FMA";
     return "canonical";
@@ -12001,15 +12025,15 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
 /* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
  * and what has no legal value. */
 
-/* An option, or its default where it is not set. Real ones that may not be 0 count as not set
- * there, and below. */
+/* An option, or its default where it is not set. A real number counts as set
+ * where it is positive. */
 static int32_t tfn__or(int32_t value, int32_t otherwise)
 {
     if (value) return value;
     return otherwise;
 }
 
-static float tfn__orf(float value, float otherwise)
+static float tfn__positive_or(float value, float otherwise)
 {
     if (value > 0) return value;
     return otherwise;
@@ -12761,7 +12785,7 @@ static bool tfn__is_scheduled(const tfn_scale_rule *s)
 static float tfn__unit_of(const tfn_scale_rule *s)
 {
     if (!TFN__ALL) return 1;
-    return tfn__orf(s->unit, 1);
+    return tfn__positive_or(s->unit, 1);
 }
 
 /* Scales beyond constants and learned ones; joins that a row of the user can have in a plain build,
@@ -13417,7 +13441,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
 /* The model's option first, then what the norm's paper has, then 1e-5. */
 static float tfn__eps_of(const tfn_model_desc *d, const tfn_norm_rule *norm)
 {
-    return tfn__orf(d->norm_eps, tfn__orf(norm->eps, (float)1e-5));
+    return tfn__positive_or(d->norm_eps, tfn__positive_or(norm->eps, (float)1e-5));
 }
 
 /* The eps of the norm `part`. ResiDual's second stream is small, and so is its eps; a folded skip
@@ -13697,7 +13721,7 @@ static tfn_var tfn__join_sum(tfn__builder *b, tfn__spot at, const tfn_join *join
     if (tfn__interpolates(join)) return tfn__interpolate(b, at, join, x, p);
     if (!tfn__folds_out(b->d, at)) p = tfn__apply_scale(b, at, p, &join->out, TFN__PART_OUT, &out);
     if (flow->side.id) {
-        const float scale = tfn__orf(tfn__row(b->d, at)->side_scale, 1);
+        const float scale = tfn__positive_or(tfn__row(b->d, at)->side_scale, 1);
         flow->side = tfn_add(b->t, flow->side, p, 1, out * scale);
     }
     tfn__probe_profile(b, at, join->skip.kind, x, p);
@@ -14224,7 +14248,7 @@ static tfn_var tfn__finish_stack(tfn__builder *b, tfn__spot at, const tfn__flow 
     }
     if (flow->side.id) {
         const tfn_var side = tfn__apply_norm(b, at, flow->side, TFN__PART_FINAL_NORM);
-        return tfn_add(b->t, x, side, tfn__orf(tfn__row(d, at)->side_weight, 1), 1);
+        return tfn_add(b->t, x, side, tfn__positive_or(tfn__row(d, at)->side_weight, 1), 1);
     }
     if (tfn__reads_source(d, at) && tfn__has(d, at, TFN_TOPOLOGY_TRANSPARENT)) return x;
     if (!tfn__has_plain(d, at, TFN_TOPOLOGY_FINAL_NORM)) return x;
@@ -14247,7 +14271,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     flow.x = tfn__push_layer(b, at, x);
     flow.side = tfn__none;
     if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM))
-        flow.side = tfn__multiple(b->t, flow.x, tfn__orf(tfn__row(d, at)->side_scale, 1));
+        flow.side = tfn__multiple(b->t, flow.x, tfn__positive_or(tfn__row(d, at)->side_scale, 1));
     if (tfn__in_decoder(at)) segment += d->layers;
 
     for (int32_t l = 0; l < depth; l++) {
@@ -14582,7 +14606,7 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     if (w->kind == TFN__BIAS) return tfn__bias_size(d, rule, w);
     if (w->kind != TFN__MATRIX) return 0;
     if (tfn__is_table(w->part)) {
-        const float size = tfn__orf(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
+        const float size = tfn__positive_or(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
         return size * tfn__init_gain(d, rule, w);
     }
     if (w->part == TFN__PART_OUTPUT && rule->zero_output) return 0;

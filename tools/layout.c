@@ -372,8 +372,8 @@ static void check_density(const source *s, const section *sections, int count)
     judge(s, "conditions in loops", d.hidden * k, 0.5);
     judge(s, "double initializers", d.doubles * k, 1);
     const double comments = 100.0 * (d.lines - d.code) / (d.lines ? d.lines : 1);
-    printf("  %-24s %5.1f %%, at least 15, rounded\n", "lines of comment", comments);
-    if (comments < 14.5) complain(s, 1, "too few comments", "");
+    printf("  %-24s %5.1f %%, at least 15.0\n", "lines of comment", comments);
+    if (comments < 15) complain(s, 1, "too few comments", "");
 }
 
 static int run_layout(int argc, char **argv)
