@@ -211,8 +211,18 @@
  *            memcpy(kept, all.data, model.memory.parameters);
  *        }
  *
- * After a step info.grad of each tensor is the gradient of the summed loss, before clipping. You
- * may write to info.data at any time between two calls: nothing is kept that depends on it.
+ * A step can be taken apart. tfn_model_gradient leaves the gradient of the summed loss in one flat
+ * vector, which is yours until the update: send it to other machines, cut it, mix it, add to it.
+ *
+ *        float *g = tfn_model_gradients(&model, &floats);
+ *        for (int i = 0; i < shards; i++)
+ *            tfn_model_gradient(&model, &batch[i], i, i > 0, &sums);   // stored, then added
+ *        for (int64_t i = 0; i < floats; i++) g[i] += penalty(i);      // say
+ *        tfn_model_update(&model, &sums, tfn_model_rate(&model), &report);
+ *
+ * tfn_model_step is exactly the two calls. After either, info.grad of each tensor is its part of
+ * the vector, before clipping. You may write to info.data at any time between two calls: nothing is
+ * kept that depends on it.
  *
  *
  * WEIGHTS FROM NUMPY
@@ -664,6 +674,11 @@ typedef struct tfn_update_args {
     bool  adaptive, skip;       /* divided by the second moment; moments alone change */
     float step_size, root;      /* bias corrections */
 } tfn_update_args;
+#ifndef TFNORM_NO_TRAINING
+/* The constants of update t, from 1, for a loop that calls tfn_kernels.update itself: fills what
+ * stands last in *u from the rest. u may be NULL: nothing. */
+TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t);
+#endif
 
 typedef struct tfn_kernels {
     const char *name;           /* "avx512" ... */
@@ -1377,9 +1392,18 @@ typedef struct tfn_report {
                                * finite; or -1: the loss or the profile */
 } tfn_report;
 
+/* What a gradient is the gradient of: sums over targets, in nats, with smoothing and without. The
+ * mean loss is loss/targets. */
+typedef struct tfn_sums {
+    double  loss, nll;
+    int64_t targets;
+} tfn_sums;
+
 typedef struct tfn_param_info {
     char     name[64];        /* "decoder.3.self.q.weight" */
-    float   *data, *grad;     /* grad NULL without training, and of running statistics */
+    float   *data;
+    float   *grad;            /* as tfn_model_gradients has it; NULL without training, and of
+                               * running statistics */
     int32_t  rows, cols;
     int32_t  layer;           /* from 0; -1: outside the layers */
     bool     decay;           /* its group: weight decay applies */
@@ -1419,11 +1443,11 @@ typedef struct tfn_model {
     float    *params, *moments;         /* run.params are these, or their rounded copy */
     float     loss_scale;
     int32_t   finite_steps;             /* updates since the scale changed */
-    int64_t   param_floats, buffer_floats, step, tokens;     /* the buffers lie behind */
+    int64_t   param_floats, buffer_floats, step;             /* the buffers lie behind */
     bool      profiled;
     bool      profile_open;             /* made by the update under way, which may be skipped */
     float    *before;                   /* the buffers before this update; see tfn__before */
-    double    loss_sum, nll_sum;        /* of the micro-batches so far */
+    tfn_sums  sums;                     /* of the micro-batches so far */
     tfn_var   logits, loss, train_loss; /* on infer, infer, train */
     tfn_memory memory;
     void     *mem;                      /* of tfn_model_new */
@@ -1449,6 +1473,31 @@ TFNORM_API void tfn_model_free(tfn_model *m);          /* NULL: nothing */
 /* One micro-batch forward and backward, and the update when all of a step are in. An update is made
  * whole or not at all: see report->skipped. Here and in eval report may be NULL. */
 TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report);
+/* The step in parts, for a loop of your own: gradients, then whatever you like with them, then the
+ * update. tfn_model_step is exactly their sum,
+ *     tfn_model_gradient(m, batch, i, i > 0, NULL);                 i = 0 .. micro_batches - 1
+ *     tfn_model_update(m, NULL, tfn_model_rate(m), report); */
+
+/* Forward and backward of one batch. Its gradient is stored into the flat vector, or with `add`
+ * added to what is there; its sums likewise into *sums (NULL: not wanted). shard numbers the batch
+ * within the update, from 0, and gives it dropout of its own: micro-batch i of tfn_model_step is
+ * shard i. As many calls as you like make one update. The first one after an update lets a new
+ * model profile itself. Where sums->loss is not finite there was no backward: what the vector holds
+ * is of no use, and an update from these sums is skipped. */
+TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
+                                         bool add, tfn_sums *sums);
+/* The flat vector of gradients, as long and in the order of the parameters (tfn_model_param), and
+ * its number of floats (NULL: not wanted); write to it what you like. It holds the gradient of
+ * sums.loss * m->loss_scale, so that divided by (targets * m->loss_scale) it is that of the mean
+ * loss; the scale is 1 but in half precision. NULL: the model does not train. */
+TFNORM_API float     *tfn_model_gradients(tfn_model *m, int64_t *floats);
+/* The schedule's rate of the update to come. Of NULL: NaN. */
+TFNORM_API float      tfn_model_rate(const tfn_model *m);
+/* Clip, and update with this rate (>= 0), from the vector of gradients and the sums it belongs to;
+ * sums NULL: those of all calls of tfn_model_gradient since the last update. Made whole or not at
+ * all: see report->skipped; sums without a target drop the update. report may be NULL. */
+TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
+                                       tfn_report *report);
 /* The loss alone, without dropout; nothing changes. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
 /* Logits (B*T, V) or (B, classes) of a batch, valid until the next call on the model. */
@@ -11840,11 +11889,11 @@ TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes)
 #undef TFN__LOOKUP
 #endif /* TFN__IMPLEMENTING */
 /* >> optim */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
 
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
-#ifndef TFNORM_NO_TRAINING
+#if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
 /* The moments of the optimizer's row; SGD without momentum keeps none. */
 static int32_t tfn__optimizer_moments(tfn_optimizer kind, float beta1)
 {
@@ -11857,7 +11906,9 @@ static int32_t tfn__optimizer_moments(tfn_optimizer kind, float beta1)
     }
     return 0;
 }
+#endif
 
+#ifndef TFNORM_NO_TRAINING
 /* RAdam (Liu et al. 2020, algorithm 2): rho_t, at most rho_end = 2/(1-b2) - 1, tells how many
  * gradients the second moment has seen. Where it is large enough, the step is r_t times Adam's;
  * below, the variant decides (tfn_radam has their thresholds). power is b2^t. Returns r_t, or 0
@@ -11881,8 +11932,9 @@ static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
  * outside  step_size = lr sqrt(1 - b2^t)/(1 - b1^t)             step_size m/(sqrt(v) + eps)
  *
  * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. */
-static void tfn__update_at(tfn_update_args *u, int64_t t)
+TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 {
+    if (!u) return;
     const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
     const bool inside = u->eps_inside && !torch_radam;
     const double power = tfn__pow((double)u->beta2, (double)t);
@@ -11904,6 +11956,7 @@ static void tfn__update_at(tfn_update_args *u, int64_t t)
 }
 #endif
 
+#ifndef TFNORM_ONLY_KERNELS
 /* -- schedules: the rate of an update; formulas stand at the rows, tfn_schedule_kind --------- */
 
 /* r, the share of a decay that is left: 1 at update `from`, then down in equal steps to 0 behind
@@ -12019,6 +12072,7 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
     }
     return (float)lr;
 }
+#endif /* TFNORM_ONLY_KERNELS */
 #endif /* TFN__IMPLEMENTING */
 /* >> options */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
@@ -15369,8 +15423,9 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
  * tfn_model_size and tfn_model_init run the same code, the first with an arena that only counts the
  * floats.
  *
- * A step is a forward and backward of the tape `train` for each micro-batch, then one update;
- * evaluation and logits run the tape `infer`, which has no backward and needs less workspace. */
+ * A step is a forward and backward of the tape `train` for each micro-batch, then one update; both
+ * parts are public. Evaluation and logits run the tape `infer`, which has no backward and needs
+ * less workspace. */
 
 /* -- one block of memory ---------------------------------------------------------------------- */
 
@@ -15980,14 +16035,16 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 
 /* -- one step --------------------------------------------------------------------------------- */
 
-/* A step of training is, over `micro_batches` calls of tfn_model_step:
+/* A step of training is gradients and an update, in `micro_batches` calls of tfn_model_step or by
+ * the public parts:
  *
  *     before the first     copy the running statistics; a new model profiles itself
- *     each                 forward, sum of the loss, backward into the gradients (store, then add)
- *     after the last       norm of the gradient; update, loss scale, or all as it was before
+ *     tfn__gradient_of     forward, sum of the loss, backward into the gradients (store or add)
+ *     tfn__finish_update   norm of the gradient; update, loss scale, or all as it was before
  *
  * The loss is a sum over targets, 1/targets is applied once, in the update: so a step of several
- * micro-batches weighs each target alike, however many there are in each. */
+ * batches weighs each target alike, however many there are in each. m->micro counts gradients since
+ * the last update, m->sums is what they sum to. */
 
 /* Nothing may be copied from or to NULL, not even 0 floats. */
 static void tfn__copy_floats(float *to, const float *from, int64_t floats)
@@ -16053,30 +16110,39 @@ static double tfn__sum_targets(const tfn_model *m, const float *values)
     return (double)tfn__flat_total(&sum);
 }
 
-/* Sums of the loss per row, with smoothing and without (nll). The loss node saves the latter as the
- * third array of its rows; a sum over clusters of words is never smoothed. */
-static void tfn__sum_loss(const tfn_model *m, const tfn_tape *t, tfn_var loss, double *sum,
-                          double *nll)
+/* The loss of each row, with smoothing and without (nll), summed. The loss node saves the latter as
+ * the third array of its rows; a sum over clusters of words is never smoothed. */
+static tfn_sums tfn__sums_of(const tfn_model *m, const tfn_tape *t, tfn_var loss)
 {
     const tfn_node *n = t->nodes + loss.id;
     const ptrdiff_t rows = (ptrdiff_t)tfn__rows_at(n, m->run.batch, m->run.source, m->run.target);
-    *sum = tfn__sum_targets(m, m->run.work + n->value[0]);
-    *nll = *sum;
-    if (n->op == TFN__OP_LOSS) *nll = tfn__sum_targets(m, m->run.work + n->saved[0] + 2*rows);
+    tfn_sums s;
+    s.loss = tfn__sum_targets(m, m->run.work + n->value[0]);
+    s.nll = s.loss;
+    if (n->op == TFN__OP_LOSS) s.nll = tfn__sum_targets(m, m->run.work + n->saved[0] + 2*rows);
+    s.targets = tfn__count_targets(m);
+    return s;
+}
+
+static void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
+{
+    to->loss += s->loss;
+    to->nll += s->nll;
+    to->targets += s->targets;
 }
 
 /* Neither infinite nor NaN: for these x - x is NaN. */
 static bool tfn__finite(double x) { return x - x >= 0; }
 
 /* Sums over targets become means. */
-static void tfn__report(tfn_report *r, double loss, double nll, int64_t tokens, int64_t step)
+static void tfn__report(tfn_report *r, const tfn_sums *sums, int64_t step)
 {
     double scale = 0;
-    if (tokens) scale = 1.0 / (double)tokens;
+    if (sums->targets) scale = 1.0 / (double)sums->targets;
     TFNORM_MEMSET(r, 0, sizeof *r);
-    r->loss = loss * scale;
-    r->nll = nll * scale;
-    r->tokens = tokens;
+    r->loss = sums->loss * scale;
+    r->nll = sums->nll * scale;
+    r->tokens = sums->targets;
     r->step = step;
     r->culprit = -1;
 }
@@ -16085,16 +16151,15 @@ static void tfn__report(tfn_report *r, double loss, double nll, int64_t tokens, 
  * them. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report)
 {
-    double loss;
-    double nll;
+    tfn_sums sums;
     tfn_report unread;
     tfn_status status = tfn__ready(m, batch, true);
     if (!report) report = &unread;
     if (status != TFN_OK) return status;
     status = tfn_tape_forward(&m->infer, &m->run);
     if (status == TFN_OK) {
-        tfn__sum_loss(m, &m->infer, m->loss, &loss, &nll);
-        tfn__report(report, loss, nll, tfn__count_targets(m), m->step);
+        sums = tfn__sums_of(m, &m->infer, m->loss);
+        tfn__report(report, &sums, m->step);
     }
     tfn__unbind(&m->run);
     return status;
@@ -16114,12 +16179,12 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
 
 /* The length of the gradient of the mean loss; what is stored is that of the sum, times the loss
  * scale. */
-static float tfn__grad_norm(const tfn_model *m, int32_t *culprit)
+static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culprit)
 {
     const float *g = m->run.grads;
     const double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->param_floats);
     *culprit = -1;
-    if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)m->tokens / m->loss_scale;
+    if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)targets / m->loss_scale;
     *culprit = tfn__bad_gradient(m);
     return (float)sum;
 }
@@ -16151,7 +16216,7 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     u.grad_scale = grad_scale;
     u.nesterov = d->nesterov;
     u.eps_inside = d->eps_inside;
-    tfn__update_at(&u, m->step + 1);
+    tfn_update_at(&u, m->step + 1);
     return u;
 }
 
@@ -16262,23 +16327,24 @@ static int32_t tfn__bad_statistic(const tfn_model *m)
     return -1;
 }
 
-/* All that the update is made of is finite, and there is something to learn. The first update of a
- * model that is still not profiled has seen its profile refused. */
-static bool tfn__update_holds(const tfn_model *m, tfn_report *report)
+/* All that the update is made of is finite, and there is something to learn. A model that wants a
+ * profile and still has none has seen it refused. */
+static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_report *report)
 {
-    if (!tfn__finite(m->loss_sum)) return false;
-    report->grad_norm = tfn__grad_norm(m, &report->culprit);
+    if (!tfn__finite(sums->loss)) return false;
+    report->grad_norm = tfn__grad_norm(m, sums->targets, &report->culprit);
     if (!tfn__finite((double)report->grad_norm)) return false;
     report->culprit = tfn__bad_statistic(m);
     if (report->culprit >= 0) return false;
-    return m->tokens > 0 && (m->profiled || m->step > 0);
+    if (!m->profiled && !m->step && tfn__wants_profile(m)) return false;
+    return sums->targets > 0;
 }
 
 /* Clip, update, and put the weights where their rules want them. The gradient of the mean loss is
- * the stored one over the tokens and the loss scale; clipping makes it no longer than `clip`. */
-static void tfn__apply_update(tfn_model *m, tfn_report *report)
+ * the stored one over the targets and the loss scale; clipping makes it no longer than `clip`. */
+static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_report *report)
 {
-    const float scale = (float)(1.0 / (double)m->tokens) / m->loss_scale;
+    const float scale = (float)(1.0 / (double)sums->targets) / m->loss_scale;
     float factor = 1;
     if (m->desc.clip > 0) factor = m->desc.clip / (report->grad_norm + (float)1e-6);
     if (!(factor < 1)) factor = 1;
@@ -16290,35 +16356,35 @@ static void tfn__apply_update(tfn_model *m, tfn_report *report)
     }
     tfn__count_update(m);
     m->step++;
-    report->updated = true;
 }
 
-/* All micro-batches are in: the update, or what was before it. */
-static tfn_status tfn__finish_step(tfn_model *m, tfn_report *report)
+/* All gradients are in: the update, or what was before it. One without any gradient of ours, from
+ * a vector that the user has filled, begins here. */
+static tfn_status tfn__finish_update(tfn_model *m, const tfn_sums *sums, float rate,
+                                     tfn_report *report)
 {
     tfn_status status = TFN_OK;
-    tfn__report(report, m->loss_sum, m->nll_sum, m->tokens, m->step);
-    report->lr = tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
+    if (!m->micro) tfn__begin_update(m);
+    tfn__report(report, sums, m->step);
+    report->lr = rate;
     report->loss_scale = m->loss_scale;
-    report->skipped = !tfn__update_holds(m, report);
-    if (report->skipped) tfn__undo_update(m);
-    else tfn__apply_update(m, report);
-    if (m->tokens) status = tfn__rescale(m, report->skipped);
+    report->updated = tfn__update_holds(m, sums, report);
+    report->skipped = !report->updated;
+    if (report->updated) tfn__apply_update(m, sums, report);
+    else tfn__undo_update(m);
+    if (sums->targets) status = tfn__rescale(m, report->skipped);
     report->step = m->step;
     m->micro = 0;
-    m->tokens = 0;
-    m->loss_sum = 0;
-    m->nll_sum = 0;
+    TFNORM_MEMSET(&m->sums, 0, sizeof m->sums);
     return status;
 }
 
-/* The key of this forward's dropout: seed, step, micro-batch. A resumed run draws the same
- * masks. */
-static tfn_key tfn__step_key(const tfn_model *m)
+/* The key of a forward's dropout: seed, step, shard. A resumed run draws the same masks. */
+static tfn_key tfn__step_key(const tfn_model *m, int32_t shard)
 {
     tfn_key key = tfn_key_fold(tfn_key_make(m->desc.seed), 2);
     key = tfn_key_fold(key, (uint64_t)m->step);
-    return tfn_key_fold(key, (uint64_t)m->micro);
+    return tfn_key_fold(key, (uint64_t)shard);
 }
 
 /* -- data-dependent initialization: forwards of the training tape, watched by probes ---------- */
@@ -16436,7 +16502,7 @@ static void tfn__forward_probed(tfn__profile *p, tfn_probe_fn *probe)
     tfn_run r = p->m->run;
     r.probe = probe;
     r.probe_user = p;
-    r.key = tfn__step_key(p->m);
+    r.key = tfn__step_key(p->m, 0);
     tfn_tape_forward(&p->m->train, &r);
 }
 
@@ -16529,48 +16595,101 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
-/* A step whose batch is bound: the first micro-batch stores gradients, the others add. A loss that
- * is not finite has no backward: the update it belongs to is skipped anyway. Until the last
- * micro-batch is in, the report is of this one. */
-static tfn_status tfn__step_bound(tfn_model *m, tfn_report *report)
+/* What tfn_model_step and tfn_model_gradient begin with. */
+static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
 {
-    double loss;
-    double nll;
+    const tfn_status status = tfn__ready(m, batch, true);
+    if (status != TFN_OK || !m->desc.inference) return status;
+    tfn__unbind(&m->run);
+    return tfn__fail(&m->error, TFN_NOT_READY, "model",
+                     "a model made for inference cannot train", 0, 0);
+}
+
+/* The gradient of the batch that is bound, and its sums. A loss that is not finite has no backward:
+ * the update it belongs to is skipped anyway. */
+static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
+{
+    tfn_sums sums;
     if (!m->micro) tfn__begin_update(m);
     if (tfn__is_new(m)) {
         tfn__open_profile(m);
         tfn__refresh(m);
     }
     m->run.loss_scale = m->loss_scale;
-    m->run.key = tfn__step_key(m);
-    m->run.accumulate = m->micro > 0;
+    m->run.key = tfn__step_key(m, shard);
+    m->run.accumulate = add;
     tfn_tape_forward(&m->train, &m->run);
-    tfn__sum_loss(m, &m->train, m->train_loss, &loss, &nll);
-    m->loss_sum += loss;
-    m->nll_sum += nll;
-    m->tokens += tfn__count_targets(m);
-    if (tfn__finite(loss)) {
+    sums = tfn__sums_of(m, &m->train, m->train_loss);
+    if (tfn__finite(sums.loss)) {
         tfn_tape_backward(&m->train, &m->run);
         tfn__keep_statistics(m);
     }
+    tfn__add_sums(&m->sums, &sums);
     m->micro++;
-    if (m->micro == m->desc.micro_batches) return tfn__finish_step(m, report);
-    tfn__report(report, loss, nll, tfn__count_targets(m), m->step);
+    return sums;
+}
+
+TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
+                                         bool add, tfn_sums *sums)
+{
+    const tfn_status status = tfn__ready_to_train(m, batch);
+    tfn_sums these;
+    if (status != TFN_OK) return status;
+    these = tfn__gradient_of(m, shard, add);
+    tfn__unbind(&m->run);
+    if (!sums) return TFN_OK;
+    if (add) tfn__add_sums(sums, &these);
+    else *sums = these;
     return TFN_OK;
 }
 
-TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
+{
+    if (floats) *floats = 0;
+    if (!m || !m->run.grads) return NULL;
+    if (floats) *floats = m->param_floats;
+    return m->run.grads;
+}
+
+/* A rate below 0 would climb; one that is not finite would ruin every weight. */
+TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
+                                       tfn_report *report)
 {
     tfn_report unread;
-    tfn_status status = tfn__ready(m, batch, true);
-    if (!report) report = &unread;
-    if (status != TFN_OK) return status;
+    tfn_sums all;
+    if (!m) return TFN_NULL;
+    tfn__forgive(&m->error);
+    tfn__made(&m->error, "model", m->weights);
+    if (m->error.status != TFN_OK) return m->error.status;
     if (m->desc.inference)
-        status = tfn__fail(&m->error, TFN_NOT_READY, "model",
-                           "a model made for inference cannot train", 0, 0);
-    else status = tfn__step_bound(m, report);
+        return tfn__fail(&m->error, TFN_NOT_READY, "model",
+                         "a model made for inference cannot train", 0, 0);
+    all = m->sums;
+    if (sums) all = *sums;
+    if (!tfn__finite((double)rate) || rate < 0)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "the rate must be a number from 0", 0, 0);
+    if (all.targets < 0)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "update", "sums of %d targets", all.targets, 0);
+    if (m->error.status != TFN_OK) return m->error.status;
+    if (!report) report = &unread;
+    return tfn__finish_update(m, &all, rate, report);
+}
+
+/* The first micro-batch stores gradients, the others add. Until the last one is in, the report is
+ * of this one. */
+TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_report *report)
+{
+    const tfn_status status = tfn__ready_to_train(m, batch);
+    tfn_report unread;
+    tfn_sums sums;
+    if (status != TFN_OK) return status;
+    if (!report) report = &unread;
+    sums = tfn__gradient_of(m, m->micro, m->micro > 0);
     tfn__unbind(&m->run);
-    return status;
+    if (m->micro >= m->desc.micro_batches)
+        return tfn__finish_update(m, &m->sums, tfn_model_rate(m), report);
+    tfn__report(report, &sums, m->step);
+    return TFN_OK;
 }
 #else
 /* A build without training has the names, and says what it lacks. */
@@ -16595,7 +16714,34 @@ TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *u
     (void)user;
     return tfn_model_step(m, NULL, NULL);
 }
+TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
+                                         bool add, tfn_sums *sums)
+{
+    (void)shard;
+    (void)add;
+    (void)sums;
+    return tfn_model_step(m, batch, NULL);
+}
+TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
+{
+    (void)m;
+    if (floats) *floats = 0;
+    return NULL;
+}
+TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
+                                       tfn_report *report)
+{
+    (void)sums;
+    (void)rate;
+    return tfn_model_step(m, NULL, report);
+}
 #endif
+
+TFNORM_API float tfn_model_rate(const tfn_model *m)
+{
+    if (!m) return (float)NAN;
+    return tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
+}
 
 /* The number of a point, read as tfn__point_at has written it. */
 TFNORM_API tfn_probe_info tfn_probe_of(int32_t id)
@@ -21787,13 +21933,13 @@ static void tfn__saved_state(double *state, const tfn_model *m)
 {
     state[TFN__SAVED_STEP] = (double)m->step;
     state[TFN__SAVED_MICRO] = (double)m->micro;
-    state[TFN__SAVED_TOKENS] = (double)m->tokens;
+    state[TFN__SAVED_TOKENS] = (double)m->sums.targets;
     state[TFN__SAVED_FINITE_STEPS] = (double)m->finite_steps;
     state[TFN__SAVED_PROFILED] = (double)m->profiled;
     if (m->profiled && m->profile_open) state[TFN__SAVED_PROFILED] = 2;
     state[TFN__SAVED_LOSS_SCALE] = (double)m->loss_scale;
-    state[TFN__SAVED_LOSS_SUM] = m->loss_sum;
-    state[TFN__SAVED_NLL_SUM] = m->nll_sum;
+    state[TFN__SAVED_LOSS_SUM] = m->sums.loss;
+    state[TFN__SAVED_NLL_SUM] = m->sums.nll;
 }
 
 /* A model with the error of a batch is as good as before. */
@@ -22082,13 +22228,13 @@ static tfn_model tfn__model_after(const tfn_model *m, const double *state)
     TFNORM_MEMSET(&next.error, 0, sizeof next.error);
     next.step = (int64_t)state[TFN__SAVED_STEP];
     next.micro = (int32_t)state[TFN__SAVED_MICRO];
-    next.tokens = (int64_t)state[TFN__SAVED_TOKENS];
+    next.sums.targets = (int64_t)state[TFN__SAVED_TOKENS];
     next.finite_steps = (int32_t)state[TFN__SAVED_FINITE_STEPS];
     next.profiled = state[TFN__SAVED_PROFILED] > 0;
     next.profile_open = state[TFN__SAVED_PROFILED] > 1 && next.micro > 0;
     next.loss_scale = (float)state[TFN__SAVED_LOSS_SCALE];
-    next.loss_sum = state[TFN__SAVED_LOSS_SUM];
-    next.nll_sum = state[TFN__SAVED_NLL_SUM];
+    next.sums.loss = state[TFN__SAVED_LOSS_SUM];
+    next.sums.nll = state[TFN__SAVED_NLL_SUM];
     return next;
 }
 
@@ -22583,7 +22729,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *        X(1, TFN_OPTIMIZER_LION, "lion",
  *          "p -= lr sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g", "Chen et al. 2023")
  * 2. Of an optimizer, a step (loss) that gives what is taken from k weights, and its case in
- *    tfn__update. Constants of an update, such as corrections of bias, are made in tfn__update_at.
+ *    tfn__update. Constants of an update, such as corrections of bias, are made in tfn_update_at.
  *        static TFN__INLINE TFN__V TFN__N(tfn__lion_step)(float *m, TFN__V g, ptrdiff_t i,
  *                                                         ptrdiff_t k, const tfn_update_args *u)
  *        {

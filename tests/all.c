@@ -38,6 +38,9 @@
 #define main model_main
 #include "test_model.c"
 #undef main
+#define main step_main
+#include "test_step.c"
+#undef main
 #define main identities_main
 #include "test_identities.c"
 #undef main
@@ -93,6 +96,7 @@ int main(int argc, char **argv)
     FILE_TESTS(schedules)
     FILE_TESTS(tape)
     FILE_TESTS(model)
+    FILE_TESTS(step)
     FILE_TESTS(identities)
     FILE_TESTS(inits)
     FILE_TESTS(generate)

@@ -50,9 +50,6 @@ const lib_reference *lib_reference_kernels(void)
     return &reference;
 }
 
-#ifndef TFNORM_NO_TRAINING
-void lib_update_at(tfn_update_args *u, int64_t t)        { tfn__update_at(u, t); }
-#endif
 #ifndef TFN__DOUBLE
 void lib_round_to_half(float *p, ptrdiff_t n)       { tfn__round_to_half(p, n); }
 #endif

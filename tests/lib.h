@@ -34,7 +34,6 @@ const lib_reference *lib_reference_kernels(void);
 void lib_round_to_half(float *p, ptrdiff_t n);
 void lib_sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq);
 void lib_rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta);
-void lib_update_at(tfn_update_args *u, int64_t t);  /* the constants of update t of its optimizer */
 float  lib_fma(float a, float b, float c);
 double lib_exp(double x);
 double lib_log(double x);

@@ -352,7 +352,7 @@ static void golden_check_optimizer(const char *name, const tfn_update_args *form
         tfn_update_args u = *form;
         u.lr = 0.0625f;
         u.grad_scale = grad_scale;
-        lib_update_at(&u, t);
+        tfn_update_at(&u, t);
         for (int i = 0; i < GOLDEN_N; i++) g[i] = golden_draw(key, at++) / grad_scale;
         memcpy(old, p, sizeof p);
         k->update(p, g, m, v, GOLDEN_N, &u);

@@ -338,7 +338,7 @@ static void guard_update(int n)
     u.nesterov = guard_coin();
     m = u.optimizer == TFN_OPTIMIZER_SGD ? guard_maybe(n) : guard_floats(n);
     v = u.optimizer == TFN_OPTIMIZER_SGD ? NULL : guard_floats(n);
-    lib_update_at(&u, 1 + guard_below(20));
+    tfn_update_at(&u, 1 + guard_below(20));
     guard.k->update(p, g, m, v, n, &u);
 }
 

@@ -942,7 +942,7 @@ static void kernels_optimize(const tfn_kernels *k, float *out, const void *data)
     memcpy(out, d->start, KERNELS_P * sizeof *out);
     for (int t = 1; t <= KERNELS_STEPS; t++) {
         tfn_update_args u = d->u;
-        lib_update_at(&u, t);
+        tfn_update_at(&u, t);
         k->update(out, d->grads + t, m, d->u.optimizer == TFN_OPTIMIZER_SGD ? NULL : v, KERNELS_P,
                   &u);
     }
@@ -1044,7 +1044,7 @@ static void kernels_fading(const tfn_kernels *k, float *out, const void *data)
     memset(out, 0, 3*KERNELS_P * sizeof *out);
     for (int t = 1; t <= 1200; t++) {
         tfn_update_args u = d->u;
-        lib_update_at(&u, t);
+        tfn_update_at(&u, t);
         k->update(out, t > 3 ? none : d->grads, m, u.optimizer == TFN_OPTIMIZER_SGD ? NULL : v,
                   KERNELS_P,
                   &u);
@@ -1114,9 +1114,9 @@ TEST(kernels_radam_rectification)       /* the numbers of Liu 2020b for b2 = 0.9
         u.lr = 1;
         u.beta2 = (float)known[i].b2;
         u.eps_inside = true;
-        lib_update_at(&u, known[i].t);
+        tfn_update_at(&u, known[i].t);
         CHECK(u.adaptive && fabs((double)u.step_size - known[i].r) < 0.01 * known[i].r);
-        lib_update_at(&u, 4);
+        tfn_update_at(&u, 4);
         CHECK(!u.adaptive && u.step_size == 1);               /* first known at t = 5 */
     }
 }

@@ -25,6 +25,8 @@ static struct {
     tfn_var x, w, one;
     tfn_batch batch;
     tfn_report report;
+    tfn_sums sums;
+    tfn_update_args update;
     tfn_error error;
     tfn_bleu bleu;
     tfn_rouge rouge;
@@ -201,6 +203,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_probe, "-", ".", (tfn_probe(P(0, &nulls.tape), nulls.x, 1), TFN_OK))                     \
     X(tfn_keep, "-", ".", (tfn_keep(P(0, &nulls.tape), nulls.x), TFN_OK))                          \
     X(tfn_recompute, "-", ".", (tfn_recompute(P(0, &nulls.tape), 1), TFN_OK))                      \
+    X(tfn_update_at, "-", ".", (tfn_update_at(P(0, &nulls.update), 1), TFN_OK))                    \
     X(tfn_tape_plan, "ee", "z.", tfn_tape_plan(P(0, &nulls.tape),                                  \
       P(1, tfn_kernels_for(TFN_ISA_BEST)), 1))                                                     \
     X(tfn_tape_forward, "ee", "qq", tfn_tape_forward(P(0, &nulls.planned), P(1, &nulls.run)))      \
@@ -233,6 +236,13 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_model_new, "eeo", "..z", nulls_new())                                                    \
     X(tfn_model_free, "-", ".", (tfn_model_free(P(0, &nulls.m)), TFN_OK))                          \
     X(tfn_model_step, "eeo", "zq.", tfn_model_step(P(0, &nulls.m), P(1, &nulls.batch),             \
+      P(2, &nulls.report)))                                                                        \
+    X(tfn_model_gradient, "eeo", "zq.", tfn_model_gradient(P(0, &nulls.m), P(1, &nulls.batch), 0,  \
+      false, P(2, &nulls.sums)))                                                                   \
+    X(tfn_model_gradients, "eo", "q.", nulls_found(tfn_model_gradients(P(0, &nulls.m),             \
+      P(1, &nulls.step)) != NULL))                                                                 \
+    X(tfn_model_rate, "e", ".", nulls_number(tfn_model_rate(P(0, &nulls.m))))                      \
+    X(tfn_model_update, "eoo", "z..", tfn_model_update(P(0, &nulls.m), P(1, &nulls.sums), 0,       \
       P(2, &nulls.report)))                                                                        \
     X(tfn_model_eval, "eeo", "zq.", tfn_model_eval(P(0, &nulls.m), P(1, &nulls.batch),             \
       P(2, &nulls.report)))                                                                        \

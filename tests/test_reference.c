@@ -350,7 +350,7 @@ static void reference_adamw_of(const lib_reference *ref, const tfn_kernels *k,
             if (i % 7 == 2) d->at[7][i] = (float)1e-17;
             if (i % 7 == 3) d->at[7][i] = (float)1e-33;
         }
-        lib_update_at(&u, t);
+        tfn_update_at(&u, t);
         k->update(d->at[8], d->at[7], d->at[10], d->at[12], n, &u);
         ref->adamw(d->at[9], d->at[7], d->at[11], d->at[13], n, u.lr, u.beta1, u.beta2, u.eps,
                    u.decay, t);

@@ -136,7 +136,7 @@ static const char *skip_differs(const tfn_model *m, const skip_state *s)
     if (s->moment_bytes && memcmp(m->moments, s->moments, s->moment_bytes)) return "moments";
     if (m->step != s->step) return "step";
     if (m->profiled != s->profiled) return "profile";
-    return m->micro || m->tokens ? "micro-batches" : NULL;
+    return m->micro || m->sums.targets ? "micro-batches" : NULL;
 }
 static void skip_restore(tfn_model *m, const skip_state *s)
 {
@@ -145,8 +145,7 @@ static void skip_restore(tfn_model *m, const skip_state *s)
     m->step = s->step;
     m->profiled = s->profiled;
     m->micro = 0;
-    m->tokens = 0;
-    m->loss_sum = m->nll_sum = 0;
+    memset(&m->sums, 0, sizeof m->sums);
 }
 
 /* -- places where it enters ---------------------------------------------------------------- */
