@@ -17,7 +17,8 @@
  *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms
  *               and 24 initializations, each free to combine with the others
  *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
- *               ReLU, GELU (both forms), SiLU, GEGLU, SwiGLU; dropout at every usual place
+ *               ReLU, its square, GELU and GEGLU (both forms), SiLU, SwiGLU; dropout at every
+ *               usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; nine
  *               schedules with warm-up; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
@@ -486,7 +487,10 @@ typedef enum tfn_isa {
     X(TFN_ACTIVATION_TANH, "tanh", "tanh(x)", NULL)                                               \
     X(TFN_ACTIVATION_GEGLU, "geglu", "GELU(x W1) * (x W3), then W2; model only", "Shazeer 2020")  \
     X(TFN_ACTIVATION_SWIGLU, "swiglu", "SiLU(x W1) * (x W3), then W2; model only", "Shazeer 2020") \
-    X(TFN_ACTIVATION_IDENTITY, "identity", "x", NULL)
+    X(TFN_ACTIVATION_IDENTITY, "identity", "x", NULL)                                             \
+    X(TFN_ACTIVATION_RELU2, "relu2", "max(x, 0)^2", "So et al. 2021")                             \
+    X(TFN_ACTIVATION_GEGLU_TANH, "geglu-tanh", "geglu with gelu-tanh, as in Gemma; model only",   \
+      "Shazeer 2020")
 typedef enum tfn_activation_kind {
     TFN_ACTIVATION_DEFAULT = 0,   /* GELU_TANH */
     TFN__ACTIVATION_LIST(TFN__CHOICE_ENUM) TFN_ACTIVATION_COUNT
@@ -2589,6 +2593,7 @@ static TFN__INLINE float tfn__fma(float a, float b, float c) { return a*b + c; }
  * functions are exactly 0 below TFN__TAIL, which leaves room for products with small numbers. */
 #define TFN__TAIL       ((float)8.67361737988403547e-19)       /* 2^-60 */
 #define TFN__TAIL_LOG   ((float)42)                            /* a little above 60 ln 2 */
+#define TFN__TAIL_ROOT  ((float)9.31322574615478516e-10)       /* 2^-30 */
 #define TFN__LEAST      ((float)7.88860905221011805e-31)       /* 2^-100, of averages */
 #define TFN__LEAST_ROOT ((float)8.88178419700125232e-16)       /* 2^-50 */
 
@@ -5808,9 +5813,10 @@ static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, pt
 #endif /* TFN__BODY */
 /* >> ffn */
 #ifdef TFN__BODY
-/* Functions of single values. Activations: ReLU; GELU = x Phi(x) (Hendrycks & Gimpel 2016) and its
- * tanh form; SiLU = x/(1 + exp(-x)); tanh. Gated units y = f(gate) * up (Shazeer 2020): GEGLU with
- * GELU, SwiGLU with SiLU. Nothing is saved: the backward computes from x again. */
+/* Functions of single values. Activations: ReLU and its square (So et al. 2021, Primer); GELU =
+ * x Phi(x) (Hendrycks & Gimpel 2016) and its tanh form; SiLU = x/(1 + exp(-x)); tanh. Gated units
+ * y = f(gate) * up (Shazeer 2020): GEGLU with GELU, SwiGLU with SiLU. Nothing is saved: the
+ * backward computes from x again. */
 
 /* Phi(x) = (1 + erf(x/sqrt 2))/2, the normal distribution. */
 static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
@@ -5818,6 +5824,13 @@ static TFN__INLINE TFN__V TFN__N(tfn__vphi)(TFN__V x)
     const TFN__V half = TFN__SET((float)0.5);
     const TFN__V root = TFN__SET((float)0.70710678118654752);          /* sqrt(1/2) */
     return TFN__FMA(half, TFN__N(tfn__verf)(TFN__MUL(x, root)), half);
+}
+
+/* max(x, 0), or exactly 0 where its square is below TFN__TAIL: a square makes denormals of numbers
+ * that are far from being some, and so would the derivative times a small dy. */
+static TFN__INLINE TFN__V TFN__N(tfn__vrelu_root)(TFN__V x)
+{
+    return TFN__LESS(x, TFN__SET(TFN__TAIL_ROOT), TFN__SET(0), x);
 }
 
 /* f(x) of each kind; kind is constant where this is used, so only one branch remains. The tanh form
@@ -5829,6 +5842,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__vactivation)(TFN__V x, const tfn_activatio
     const TFN__V b = TFN__SET((float)(1.5957691216057307 * 0.044715));
     switch (kind) {
     case TFN_ACTIVATION_RELU: return TFN__MAX(TFN__SET(0), x);
+    case TFN_ACTIVATION_RELU2:
+        x = TFN__N(tfn__vrelu_root)(x);
+        return TFN__MUL(x, x);
     case TFN_ACTIVATION_TANH: return TFN__N(tfn__vtanh)(x);
     case TFN_ACTIVATION_SILU: return TFN__N(tfn__vlogistic)(x, x);
     case TFN_ACTIVATION_GELU: return TFN__MUL(x, TFN__N(tfn__vphi)(x));
@@ -5849,9 +5865,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__logistic_derivative)(TFN__V u, TFN__V v)
     return TFN__N(tfn__vlogistic_tail)(TFN__MUL(s, TFN__FMA(v, TFN__MUL(e, s), one)), e);
 }
 
-/* f'(x). ReLU: 1 above 0; tanh: 1 - t^2; GELU: Phi + x phi, phi = exp(-x^2/2)/sqrt(2 pi). SiLU is
- * x s with u = x; the tanh form is x s with u = x (c + b x^2) as above, so x u' = x (c + 3 b x^2).
- * At the limits of x, and beyond, both derivatives are 0 or 1. */
+/* f'(x). ReLU: 1 above 0; its square: 2 max(x, 0); tanh: 1 - t^2; GELU: Phi + x phi, phi =
+ * exp(-x^2/2)/sqrt(2 pi). SiLU is x s with u = x; the tanh form is x s with u = x (c + b x^2) as
+ * above, so x u' = x (c + 3 b x^2). At the limits of x, and beyond, both are 0 or 1. */
 static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activation_kind kind)
 {
     const TFN__V one = TFN__SET(1);
@@ -5862,6 +5878,9 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     TFN__V u;
     switch (kind) {
     case TFN_ACTIVATION_RELU: return TFN__LESS(zero, x, one, zero);
+    case TFN_ACTIVATION_RELU2:
+        x = TFN__N(tfn__vrelu_root)(x);
+        return TFN__ADD(x, x);
     case TFN_ACTIVATION_TANH:
         u = TFN__N(tfn__vtanh)(x);
         return TFN__SUB(one, TFN__MUL(u, u));
@@ -5886,6 +5905,7 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
 #define TFN__KINDS(kind, call)                                                                 \
     switch (kind) {                                                                            \
     case TFN_ACTIVATION_RELU: call(TFN_ACTIVATION_RELU); break;                                \
+    case TFN_ACTIVATION_RELU2: call(TFN_ACTIVATION_RELU2); break;                              \
     case TFN_ACTIVATION_GELU: call(TFN_ACTIVATION_GELU); break;                                \
     case TFN_ACTIVATION_SILU: call(TFN_ACTIVATION_SILU); break;                                \
     case TFN_ACTIVATION_TANH: call(TFN_ACTIVATION_TANH); break;                                \
@@ -9205,10 +9225,21 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
 
 /* -- linear maps and norms ------------------------------------------------------------------- */
 
-/* Gated kinds are two linear maps, not one function. */
+/* The function of the gate, if the kind is a gated unit: two linear maps, not one function. Of the
+ * others the kind itself. */
+static tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
+{
+    switch (act) {
+    case TFN_ACTIVATION_GEGLU: return TFN_ACTIVATION_GELU;
+    case TFN_ACTIVATION_GEGLU_TANH: return TFN_ACTIVATION_GELU_TANH;
+    case TFN_ACTIVATION_SWIGLU: return TFN_ACTIVATION_SILU;
+    default: return act;
+    }
+}
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
-    if (act != TFN_ACTIVATION_IDENTITY && ((int)act < 0 || act > TFN_ACTIVATION_TANH))
+    const bool known = (int)act >= 0 && act < TFN_ACTIVATION_COUNT;
+    if (!known || tfn__gate_of(act) != act)
         tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is no function of one value; %d is",
                         (int64_t)act, TFN_ACTIVATION_GELU_TANH);
     return t->error.status == TFN_OK;
@@ -14045,14 +14076,13 @@ static tfn_var tfn__hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, 
     return tfn_activation(b->t, h, act);
 }
 
-/* f(u W_1) * (u W_3), f = GELU or SiLU (GEGLU, SwiGLU: Shazeer 2020). The gate is recorded before
- * the other factor. */
+/* f(u W_1) * (u W_3), f = GELU in one of its forms, or SiLU (GEGLU, SwiGLU: Shazeer 2020). The gate
+ * is recorded before the other factor. */
 static tfn_var tfn__gated_hidden(tfn__builder *b, tfn__spot at, const tfn_join *join, tfn_var u)
 {
-    const bool gelu = b->d->activation == TFN_ACTIVATION_GEGLU;
     const tfn_var gate = tfn__hidden(b, at, join, u, TFN__PART_W1, TFN_ACTIVATION_IDENTITY);
     const tfn_var up = tfn__hidden(b, at, join, u, TFN__PART_W3, TFN_ACTIVATION_IDENTITY);
-    return tfn_glu(b->t, gate, up, gelu ? TFN_ACTIVATION_GELU : TFN_ACTIVATION_SILU);
+    return tfn_glu(b->t, gate, up, tfn__gate_of(b->d->activation));
 }
 
 /* F(u) = (Drop(h) - s) W_2, h the hidden units (B*T, F): with the inner norm between, and Fixup's
@@ -14061,7 +14091,7 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
 {
     const tfn_model_desc *d = b->d;
     tfn_var h;
-    if (d->activation == TFN_ACTIVATION_GEGLU || d->activation == TFN_ACTIVATION_SWIGLU)
+    if (tfn__gate_of(d->activation) != d->activation)
         h = tfn__gated_hidden(b, at, join, u);
     else
         h = tfn__hidden(b, at, join, u, TFN__PART_W1, d->activation);
@@ -22531,6 +22561,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PLAIN_FMA
 #undef TFN__TAIL
 #undef TFN__TAIL_LOG
+#undef TFN__TAIL_ROOT
 /* vmath: loops over lanes */
 #undef TFN__EACH16
 /* dense: products */
@@ -22666,55 +22697,55 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *
  * Adding an operation
  *
- * Say, the squared ReLU (So et al. 2021), y = max(x, 0)^2, dx = 2 max(x, 0) dy.
+ * Say, a cubed ReLU, a toy: y = max(x, 0)^3, dx = 3 max(x, 0)^2 dy.
  * 1. A kernel pair in its section (here ffn), inside #ifdef TFN__BODY; formula, paper, shapes, what
  *    is saved and why. Gradients take `add`: false stores, true adds.
- *        static void TFN__N(tfn__relu2_forward)(float *y, const float *x, ptrdiff_t n)
+ *        static void TFN__N(tfn__relu3_forward)(float *y, const float *x, ptrdiff_t n)
  *        {
  *            TFN__EACH(i, k, n) {
  *                const TFN__V r = TFN__MAX(TFN__SET(0), TFN__GET(x + i, k));
- *                TFN__PUT(y + i, TFN__MUL(r, r), k);
+ *                TFN__PUT(y + i, TFN__MUL(TFN__MUL(r, r), r), k);
  *            }
  *        }
  *        #ifndef TFNORM_NO_TRAINING
- *        static void TFN__N(tfn__relu2_backward)(float *dx, const float *dy, const float *x,
+ *        static void TFN__N(tfn__relu3_backward)(float *dx, const float *dy, const float *x,
  *                                                ptrdiff_t n, bool add)
  *        {
  *            TFN__EACH(i, k, n) {
  *                const TFN__V r = TFN__MAX(TFN__SET(0), TFN__GET(x + i, k));
- *                const TFN__V d = TFN__MUL(TFN__MUL(TFN__SET(2), r), TFN__GET(dy + i, k));
- *                TFN__N(tfn__store_or_add)(dx + i, d, k, add);
+ *                const TFN__V d = TFN__MUL(TFN__MUL(TFN__SET(3), r), r);
+ *                TFN__N(tfn__store_or_add)(dx + i, TFN__MUL(d, TFN__GET(dy + i, k)), k, add);
  *            }
  *        }
  *        #endif
  * 2. Its two members at the end of tfn_kernels (api), with the declaration of what records it,
- *        void (*relu2_forward)(float *y, const float *x, ptrdiff_t n);
- *        void (*relu2_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n, bool add);
+ *        void (*relu3_forward)(float *y, const float *x, ptrdiff_t n);
+ *        void (*relu3_backward)(float *dx, const float *dy, const float *x, ptrdiff_t n, bool add);
  *    and at the end of the table (section table), the backward through TFN__TRAIN:
- *        TFN__N(tfn__relu2_forward), TFN__TRAIN(tfn__relu2_backward)
+ *        TFN__N(tfn__relu3_forward), TFN__TRAIN(tfn__relu3_backward)
  * 3. In the tape section: a forward and a backward that call the kernel on this chunk of values,
- *        static void tfn__relu2_op(const tfn__call *c)
+ *        static void tfn__relu3_op(const tfn__call *c)
  *        {
  *            const tfn__range s = tfn__my_values(c);
- *            c->k->relu2_forward(c->y + s.first, c->x[0] + s.first, s.count);
+ *            c->k->relu3_forward(c->y + s.first, c->x[0] + s.first, s.count);
  *        }
  *        #ifndef TFNORM_NO_TRAINING
- *        static void tfn__relu2_back(const tfn__call *c)
+ *        static void tfn__relu3_back(const tfn__call *c)
  *        {
  *            const tfn__range s = tfn__my_values(c);
- *            c->k->relu2_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
+ *            c->k->relu3_backward(c->dx[0] + s.first, c->dy + s.first, c->x[0] + s.first, s.count,
  *                                 c->add[0]);
  *        }
  *        #endif
  *    a row of TFN__OPS: name, the two, how each is cut into chunks, and what the backward reads.
  *    The planner trusts that mask: what is not in it may be overwritten. Tests fill it with NaN.
- *        X(RELU2, "relu2", tfn__relu2_op, tfn__by_rows, tfn__relu2_back,
+ *        X(RELU3, "relu3", tfn__relu3_op, tfn__by_rows, tfn__relu3_back,
  *          tfn__by_rows, TFN__IN0)
  *    and a function that records it; tfn__map checks the shapes of what is done value by value.
- *        TFNORM_API tfn_var tfn_relu2(tfn_tape *t, tfn_var x)
+ *        TFNORM_API tfn_var tfn_relu3(tfn_tape *t, tfn_var x)
  *        {
  *            if (!tfn__recording(t)) return tfn__none;
- *            return tfn__var_of(t, tfn__map(t, TFN__OP_RELU2, x, tfn__none, tfn__none));
+ *            return tfn__var_of(t, tfn__map(t, TFN__OP_RELU3, x, tfn__none, tfn__none));
  *        }
  * 4. Its test declaration: a reference in double, sizes 0, 1 and odd, equal bits on all instruction
  *    sets, the gradient by differences; a mutant per sign.
@@ -22743,7 +22774,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *            return TFN__LESS(TFN__SET(0), by, TFN__SET(u->lr), TFN__SET(-u->lr));
  *        }
  *    Of a schedule, a case in tfn__decayed (optim). Of an activation, cases in tfn__vactivation,
- *    tfn__vderivative and TFN__KINDS (ffn), and in tfn__act_ok (tape).
+ *    tfn__vderivative and TFN__KINDS (ffn); of a gated one, only that of tfn__gate_of (tape).
  * 3. Golden values: tests/golden/make_golden.py, make_schedules.py.
  *
  *

@@ -1,7 +1,7 @@
 /* cc -O2 examples/05_own_op.c -o own_op -lm && ./own_op
  * The tape alone, with an operation of one's own: the squared ReLU (So et al. 2021),
- * y = max(x, 0)^2, dy/dx = 2 max(x, 0). A network of two layers learns which of two spirals a
- * point lies on. */
+ * y = max(x, 0)^2, dy/dx = 2 max(x, 0), which the library has as TFN_ACTIVATION_RELU2, too. A
+ * network of two layers learns which of two spirals a point lies on. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>

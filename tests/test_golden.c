@@ -283,6 +283,41 @@ TEST(golden_both_models)
     golden_check_model(TFN_ARCH_ENCODER_DECODER, "both", true);
 }
 
+/* A feed-forward by the name of its activation, in a Pre-LN decoder of one layer. */
+static void golden_check_unit(const char *kind)
+{
+    int32_t tokens[GOLDEN_B * GOLDEN_TT];
+    tfn_model_desc d = golden_desc(TFN_ARCH_DECODER, true);
+    const tfn_choice *choice = tfn_choice_find("activation", kind);
+    tfn_model m;
+    tfn_batch batch;
+    tfn_param_info p;
+    if (!choice) {
+        FAIL("no activation %s", kind);
+        return;
+    }
+    d.activation = (tfn_activation_kind)choice->value;
+    d.layers = 1;
+    CHECK_INT(tfn_model_new(&m, &d, NULL), TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        golden_fill(p.data, p.name, p.rows, p.cols);
+    for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TT; i++) tokens[i] = (i*5 + i/3) % GOLDEN_V;
+    memset(&batch, 0, sizeof batch);
+    batch.batch = GOLDEN_B;
+    batch.time = GOLDEN_TT;
+    batch.tokens = tokens;
+    golden_compare(golden_models, golden_models_values, "unit", kind, tfn_model_logits(&m, &batch),
+                   GOLDEN_B * GOLDEN_TT * GOLDEN_V);
+    tfn_model_free(&m);
+}
+TEST(golden_units)
+{
+    golden_check_unit("geglu");
+    golden_check_unit("geglu-tanh");
+    golden_check_unit("swiglu");
+    golden_check_unit("relu2");
+}
+
 /* A user's row with every norm and scale: the join as the general formula says. */
 static const tfn_topology golden_own = {
     .name = "own", .formula = "the general join", .paper = "none", .year = 2026,
@@ -414,6 +449,7 @@ int main(void)
     RUN(golden_encoder_models);
     RUN(golden_decoder_models);
     RUN(golden_both_models);
+    RUN(golden_units);
     RUN(golden_own_row);
     RUN(golden_optimizers);
     return DONE();

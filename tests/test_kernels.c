@@ -378,7 +378,7 @@ TEST(kernels_softmax_rows)
 
 static const tfn_activation_kind kernels_kinds[] = {
     TFN_ACTIVATION_RELU, TFN_ACTIVATION_GELU, TFN_ACTIVATION_GELU_TANH, TFN_ACTIVATION_SILU,
-        TFN_ACTIVATION_TANH, TFN_ACTIVATION_IDENTITY, TFN_ACTIVATION_DEFAULT
+        TFN_ACTIVATION_TANH, TFN_ACTIVATION_IDENTITY, TFN_ACTIVATION_RELU2, TFN_ACTIVATION_DEFAULT
 };
 #define KERNELS_EACH_KIND(kind)                                                                \
     for (size_t kind_ = 0; kind_ < sizeof kernels_kinds / sizeof *kernels_kinds; kind_++)      \
@@ -393,6 +393,7 @@ static double kernels_f(double x, tfn_activation_kind kind)
     case TFN_ACTIVATION_SILU: return x / (1 + exp(-x));
     case TFN_ACTIVATION_TANH: return tanh(x);
     case TFN_ACTIVATION_IDENTITY: return x;
+    case TFN_ACTIVATION_RELU2: return x > 0 ? x*x : 0;
     default: return x / (1 + exp(-2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x*x*x)));
     }
 }
@@ -400,6 +401,7 @@ static double kernels_f(double x, tfn_activation_kind kind)
 static double kernels_df(double x, tfn_activation_kind kind)
 {
     const double e = 1e-3;
+    if (kind == TFN_ACTIVATION_RELU2) return x > 0 ? 2*x : 0;
     return (8 * (kernels_f(x + e, kind) - kernels_f(x - e, kind)) - kernels_f(x + 2*e, kind)
             + kernels_f(x - 2*e, kind)) / (12*e);
 }
@@ -469,6 +471,7 @@ TEST(kernels_activations)
 TEST(kernels_gated)
 {
     static float x[KERNELS_N], dy[KERNELS_N], up[KERNELS_N], before[2*KERNELS_N], y[2*KERNELS_N];
+    static float parts[KERNELS_N];
     static double wanted[2*KERNELS_N];
     kernels_points(x);
     kernels_fill(dy, KERNELS_N);
@@ -481,6 +484,9 @@ TEST(kernels_gated)
             for (int i = 0; i < KERNELS_N; i++)
                 wanted[i] = kernels_f((double)x[i], kind) * (double)up[i];
             kernels_close("gated", y, wanted, d.n, 1e-6);
+            kernels_run("activation", kernels_act_forward, &d, d.n, NULL, parts);
+            for (int i = 0; i < KERNELS_N; i++) parts[i] *= up[i];
+            CHECK_BITS(y, parts, sizeof parts);
             kernels_run("gated", kernels_gate_backward, &d, 2*d.n, before, y);
             for (int i = 0; i < KERNELS_N; i++) {
                 wanted[i] = (double)dy[i] * (double)up[i] * kernels_df((double)x[i], kind)
@@ -507,6 +513,10 @@ TEST(kernels_activation_edges)        /* large arguments give the limits, never 
         for (int i = 2; i < N; i++) {
             bool all = kind == TFN_ACTIVATION_IDENTITY, bounded = kind == TFN_ACTIVATION_TANH;
             float limit = x[i] > 0 || all ? x[i] : 0;
+            if (kind == TFN_ACTIVATION_RELU2 && x[i] > 0) {
+                CHECK(y[i] == x[i] * x[i] && dx[i] == x[i] + x[i]);
+                continue;
+            }
             if (bounded) limit = x[i] > 0 ? 1 : -1;
             CHECK_CLOSE((double)y[i], (double)limit, 2e-4);
             CHECK_CLOSE((double)dx[i], bounded || (x[i] < 0 && !all) ? 0 : 1, 2e-4);
@@ -555,6 +565,28 @@ TEST(kernels_tails)
             }
             kernels_tails_of(kind, x, dy);
         }
+}
+
+/* A square below 2^-60 is 0, and so is its derivative: from 2^-30 on both are there. NaN stays. */
+TEST(kernels_small_squares)
+{
+    const float root = 9.31322574615478516e-10f;
+    const float x[] = { root, root * 0.9999f, 1e-20f, 1e-38f, -1e-20f, NAN, 2 * root };
+    const float wanted[] = { kernels_tail, 0, 0, 0, 0, NAN, 4 * kernels_tail };
+    enum { N = sizeof x / sizeof *x };
+    float y[N], dy[N], dx[N];
+    kernels_act d = { x, dy, NULL, N, TFN_ACTIVATION_RELU2, false, false, false };
+    for (int i = 0; i < N; i++) dy[i] = 1;
+    kernels_run("squared ReLU", kernels_act_forward, &d, N, NULL, y);
+    kernels_run("squared ReLU backward", kernels_act_backward, &d, N, NULL, dx);
+    for (int i = 0; i < N; i++) {
+        if (wanted[i] != wanted[i]) {
+            CHECK(y[i] != y[i] && dx[i] != dx[i]);
+            continue;
+        }
+        CHECK(y[i] == wanted[i]);
+        CHECK(dx[i] == (wanted[i] > 0 ? x[i] + x[i] : 0));
+    }
 }
 
 enum { KERNELS_SCORES = 203 };
@@ -1184,6 +1216,7 @@ int main(void)
     RUN(kernels_activations);
     RUN(kernels_gated);
     RUN(kernels_activation_edges);
+    RUN(kernels_small_squares);
     RUN(kernels_tails);
     RUN(kernels_tails_softmax);
     RUN(kernels_tails_attention);

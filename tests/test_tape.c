@@ -165,7 +165,7 @@ static tfn_var tape_gated(tape_case *c, tfn_activation_kind act)
 #define TAPE_EACH_ACTIVATION(X)                                                                \
     X(identity, TFN_ACTIVATION_IDENTITY) X(relu, TFN_ACTIVATION_RELU) X(gelu,                  \
         TFN_ACTIVATION_GELU) X(gelu_tanh, TFN_ACTIVATION_GELU_TANH)                            \
-    X(silu, TFN_ACTIVATION_SILU) X(tanh, TFN_ACTIVATION_TANH)
+    X(silu, TFN_ACTIVATION_SILU) X(tanh, TFN_ACTIVATION_TANH) X(relu2, TFN_ACTIVATION_RELU2)
 #define TAPE_ACTIVATED(name, act)                                                              \
     static tfn_var tape_linear_##name(tape_case *c) { return tape_linear(c, act); }            \
     static tfn_var tape_activation_##name(tape_case *c) { return tape_activation(c, act); }    \
@@ -569,6 +569,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("linear-gelu-tanh", linear_gelu_tanh, true)
     TAPE_ROW("linear-silu", linear_silu, true)
     TAPE_ROW("linear-tanh", linear_tanh, true)
+    TAPE_ROW("linear-relu2", linear_relu2, true)
     TAPE_ROW("linear-plain", linear_plain, true)
     TAPE_ROW("linear-transposed", linear_transposed, true)
     TAPE_ROW("linear-transposed-bias", linear_transposed_bias, true)
@@ -592,12 +593,14 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("activation-gelu-tanh", activation_gelu_tanh, true)
     TAPE_ROW("activation-silu", activation_silu, true)
     TAPE_ROW("activation-tanh", activation_tanh, true)
+    TAPE_ROW("activation-relu2", activation_relu2, true)
     TAPE_ROW("gated-identity", gated_identity, true)
     TAPE_ROW("gated-relu", gated_relu, true)
     TAPE_ROW("gated-gelu", gated_gelu, true)
     TAPE_ROW("gated-gelu-tanh", gated_gelu_tanh, true)
     TAPE_ROW("gated-silu", gated_silu, true)
     TAPE_ROW("gated-tanh", gated_tanh, true)
+    TAPE_ROW("gated-relu2", gated_relu2, true)
     TAPE_ROW("gated-frozen", gated_frozen, true)
     TAPE_ROW("add", add, true)
     TAPE_ROW("add-self", add_self, true)
@@ -1060,6 +1063,17 @@ static tfn_var tape_parts_apart(tape_case *c)
     x = tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_ACTIVATION_IDENTITY);
     return tfn_activation(&c->t, x, TFN_ACTIVATION_GELU);
 }
+static tfn_var tape_parts_square(tape_case *c)
+{
+    tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.out);
+    return tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_ACTIVATION_RELU2);
+}
+static tfn_var tape_parts_square_apart(tape_case *c)
+{
+    tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.out);
+    x = tfn_linear(&c->t, x, w, tape_p(c, 1, c->d.out), TFN_ACTIVATION_IDENTITY);
+    return tfn_activation(&c->t, x, TFN_ACTIVATION_RELU2);
+}
 static tfn_var tape_parts_smooth(tape_case *c)      /* smoothing 0 is none */
 {
     return tape_loss(c, 0, 1);
@@ -1090,6 +1104,7 @@ static void tape_equal_parts(const char *name, tape_builder *one, tape_builder *
 TEST(tape_parts)
 {
     tape_equal_parts("linear and activation", tape_parts_whole, tape_parts_apart);
+    tape_equal_parts("linear and squared ReLU", tape_parts_square, tape_parts_square_apart);
     tape_equal_parts("cross-entropy without smoothing", tape_cross_entropy, tape_parts_smooth);
     tape_equal_parts("attention without lengths", tape_attention_cross, tape_parts_lengths);
 }
@@ -1352,6 +1367,7 @@ TAPE_MISTAKE(linear_unknown, tfn_linear(t, tape_var(77), w, tape_none, TFN_ACTIV
 TAPE_MISTAKE(linear_negative, tfn_linear(t, tape_var(-3), w, tape_none, TFN_ACTIVATION_RELU))
 TAPE_MISTAKE(linear_same, tfn_linear(t, w, w, tape_none, TFN_ACTIVATION_IDENTITY))
 TAPE_MISTAKE(linear_unit, tfn_linear(t, x, w, tape_none, TFN_ACTIVATION_GEGLU))
+TAPE_MISTAKE(linear_gemma, tfn_linear(t, x, w, tape_none, TFN_ACTIVATION_GEGLU_TANH))
 TAPE_MISTAKE(linear_kind, tfn_linear(t, x, w, tape_none, (tfn_activation_kind)55))
 TAPE_MISTAKE(transposed_in, tfn_linear_transposed(t, x, tfn_param(t, 8, 9), tape_none))
 TAPE_MISTAKE(norm_gain, tfn_layernorm(t, x, tfn_param(t, 1, 7), tape_none, 1))
@@ -1438,6 +1454,7 @@ static const tape_wrong tape_wrongs[] = {
     TAPE_WRONG(linear_negative, TFN_BAD_SHAPE, "linear: ", "value -3", "(node")
     TAPE_WRONG(linear_same, TFN_BAD_SHAPE, "linear: ", "", "")
     TAPE_WRONG(linear_unit, TFN_BAD_OPTION, "linear: ", "activation", "")
+    TAPE_WRONG(linear_gemma, TFN_BAD_OPTION, "linear: ", "activation", "")
     TAPE_WRONG(linear_kind, TFN_BAD_OPTION, "linear: ", "activation", "55")
     TAPE_WRONG(transposed_in, TFN_BAD_SHAPE, "linear: ", "8 channels", "wants 9")
     TAPE_WRONG(norm_gain, TFN_BAD_SHAPE, "norm: ", "7 columns", "8 are wanted")

@@ -1,5 +1,5 @@
 /* What walkthrough.sh puts into a copy of the header, trained: the recipe "keel", the optimizer
- * "lion", and a tape with the operation tfn_relu2. In double, gradients against differences. */
+ * "lion", and a tape with the operation tfn_relu3. In double, gradients against differences. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -160,7 +160,7 @@ static void network_make(network *n, void *nodes, const float *inputs, const int
     x = tfn_input(t, 0, TFN_ROWS_BATCH, INPUTS);
     w = tfn_param(t, INPUTS, HIDDEN);
     h = tfn_linear(t, x, w, (tfn_var){ 0 }, TFN_ACTIVATION_IDENTITY);
-    h = tfn_relu2(t, h);
+    h = tfn_relu3(t, h);
     w = tfn_param(t, HIDDEN, 2);
     h = tfn_linear(t, h, w, (tfn_var){ 0 }, TFN_ACTIVATION_IDENTITY);
     n->loss = tfn_cross_entropy(t, h, TFN_INT_TARGETS, 0, 0);
@@ -174,7 +174,7 @@ static void network_make(network *n, void *nodes, const float *inputs, const int
     n->run.inputs[0] = inputs;
     n->run.ints[TFN_INT_TARGETS] = classes;
     for (int64_t i = 0; i < t->params; i++)
-        n->run.params[i] = tfn_random_normal(tfn_key_make(1), (uint64_t)i);
+        n->run.params[i] = (float)0.5 * tfn_random_normal(tfn_key_make(1), (uint64_t)i);
 }
 
 static void train_network(void)
@@ -191,7 +191,7 @@ static void train_network(void)
     first = network_loss(&n);
     tfn_tape_backward(&n.tape, &n.run);
 #ifdef TFN__DOUBLE
-    compare("relu2", network_loss, &n, n.run.params, n.run.grads, n.tape.params);
+    compare("relu3", network_loss, &n, n.run.params, n.run.grads, n.tape.params);
 #endif
     for (int step = 0; step < STEPS; step++) {
         network_loss(&n);
@@ -199,7 +199,7 @@ static void train_network(void)
         for (int64_t i = 0; i < n.tape.params; i++) n.run.params[i] -= (float)0.02 * n.run.grads[i];
     }
     last = network_loss(&n);
-    printf("relu2: loss %.4f, then %.4f\n", first, last);
+    printf("relu3: loss %.4f, then %.4f\n", first, last);
     if (!(last < 0.8 * first)) fail("the loss of the network", last, 0.8 * first);
     free(n.memory);
     free(nodes);

@@ -28,16 +28,16 @@ macro() { sed 's/$/ \\/'; }         # lines within one
 
 method() { rules '#ifdef TFN__RULES' | before topologies '#endif /* TFN__EXTRA_NORMS */'; }
 operation() {
-    rules 'static void TFN__N(tfn__relu2_forward)' | before ffn '#endif /* TFN__BODY */' &&
-        rules 'void (*relu2_forward)' | before api '} tfn_kernels;' &&
-        rules 'TFNORM_API tfn_var tfn_relu2(' | sed '1!d; s/$/;/' |
+    rules 'static void TFN__N(tfn__relu3_forward)' | before ffn '#endif /* TFN__BODY */' &&
+        rules 'void (*relu3_forward)' | before api '} tfn_kernels;' &&
+        rules 'TFNORM_API tfn_var tfn_relu3(' | sed '1!d; s/$/;/' |
             before api 'TFNORM_API tfn_var tfn_activation(' &&
         sed 's/TFN__[A-Z]*(tfn__erf)$/&,/' "$work/tfnorm.h" > "$work/comma" &&
         mv "$work/comma" "$work/tfnorm.h" &&
-        rules 'TFN__N(tfn__relu2_forward)' | before table '};' &&
-        rules 'static void tfn__relu2_op' | before tape '/* A row of TFN__OPS. */' &&
-        rules 'X(RELU2' | macro | before tape '    TFN__MORE_OPS(X)' &&
-        rules 'TFNORM_API tfn_var tfn_relu2(' | before tape 'TFNORM_API tfn_var tfn_glu('
+        rules 'TFN__N(tfn__relu3_forward)' | before table '};' &&
+        rules 'static void tfn__relu3_op' | before tape '/* A row of TFN__OPS. */' &&
+        rules 'X(RELU3' | macro | before tape '    TFN__MORE_OPS(X)' &&
+        rules 'TFNORM_API tfn_var tfn_relu3(' | before tape 'TFNORM_API tfn_var tfn_glu('
 }
 optimizer() {
     rules 'X(1, TFN_OPTIMIZER_LION' | sed '$!s/$/ \\/' | before api '#define TFN__OPTIMIZER_ENUM' &&

@@ -11,6 +11,7 @@ name (golden.h). Every line that computes cites its equation:
   [FS] fairseq criterions/label_smoothed_cross_entropy.py:35-52
   [KB] Kingma & Ba 2015        [LH] Loshchilov & Hutter 2019 [L]  Liu 2020, RAdam
   [X]  Xiong 2020, table 1     [S]  Sutskever 2013, eq. 3 and 4
+  [So] So 2021, Primer
 """
 import math
 import os
@@ -89,6 +90,7 @@ ACT = {                                                   # f(x)
     "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"),  # [HG] section 2, the tanh form
     "silu": F.silu,                                       # x sigmoid(x): [E] eq. 2
     "tanh": torch.tanh,
+    "relu2": lambda x: F.relu(x) ** 2,                    # max(0, x)^2: [So] section 4, figure 3
 }
 
 for kind, act in ACT.items():
@@ -582,6 +584,33 @@ def own():
 
 
 own()
+
+# The kinds of feed-forward that nn.TransformerEncoderLayer has not, in a Pre-LN decoder of one layer.
+UNITS = {                                                 # f(x W_1), or [Sh] eq. 5 and 6: f(x W_1) * (x W_3)
+    "geglu": lambda x, w3: F.gelu(x) * w3(),
+    "geglu-tanh": lambda x, w3: F.gelu(x, approximate="tanh") * w3(),
+    "swiglu": lambda x, w3: F.silu(x) * w3(),
+    "relu2": lambda x, w3: F.relu(x) ** 2,                # [So] figure 3
+}
+
+
+def unit(kind):
+    ids = torch.tensor([(i*5 + i//3) % VOCAB for i in range(B*TT)]).reshape(B, TT)
+    table = parameter("embedding.weight", VOCAB, WIDTH)
+    x = F.embedding(ids, table) + parameter("decoder.position.weight", TT, WIDTH)
+    attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+    fill_attention("decoder.0.self", attention)
+    u = own_norm("decoder.0.self.norm_in", x)
+    x = x + attention(u, u, u, attn_mask=causal_mask(TT))[0]
+    at = "decoder.0.ffn"
+    u = own_norm(at + ".norm_in", x)
+    h = UNITS[kind](own_linear(at + ".w1", u, WIDTH, FFN), lambda: own_linear(at + ".w3", u, WIDTH, FFN))
+    x = own_norm("decoder.final_norm", x + own_linear(at + ".w2", h, FFN, WIDTH))
+    models.add(f"unit {kind}", [F.linear(x, table)])
+
+
+for kind in UNITS:
+    unit(kind)
 models.write()
 
 
