@@ -73,6 +73,7 @@
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
  *   files         bytes and paths, safetensors, the index of several
  *   checkpoints   options as texts, saving, loading, means of several
+ *   foreign       for other languages: options by name, places of members of structs
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -345,7 +346,7 @@
  *                           __declspec(dllexport); define it in all files alike
  *   TFNORM_ASSERT(x)        for defects of the library; nothing by default
  *   TFNORM_NO_STDIO         without <stdio.h>: files in memory and through callbacks alone
- *   TFNORM_NO_FILES         without files
+ *   TFNORM_NO_FILES         without files, options by name (tfn_desc_set) and tfn_layout
  *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
  *   TFNORM_NO_TRAINING      without gradients, optimizers and random weights: a decoder fits a
  *                           microcontroller
@@ -1926,6 +1927,29 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
  * none; 0: there is none, or an error. The extra text is that of "extra": open the file, ask
  * tfn_file_text, and close it. */
 TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size);
+
+/* -- for other languages --------------------------------------------------------------------- */
+
+/* Options of a model by their names, which are those of tfn_model_desc ("width", "schedule.lr",
+ * "cutoffs[0]"), as texts, which are those of checkpoints: numbers as JSON has them, the seed with
+ * a sign; "true", "false"; names of rows of an enumeration, recipe, norm, initialization, topology
+ * or instruction set. "default" is 0 or NULL, which is legal of each. Set checks the range of the
+ * option alone, tfn_model_resolve how it goes with others. An error, in e or NULL, names what comes
+ * nearest, and *d stays. The texts may be thrown away: what *d keeps is the library's. */
+TFNORM_API tfn_status  tfn_desc_set(tfn_model_desc *d, const char *name, const char *value,
+                                    tfn_error *e);
+/* The text of an option, cut to fit, in buf, which is returned; 95 bytes and a zero are enough.
+ * NULL: there is no such option, or something is NULL. */
+TFNORM_API const char *tfn_desc_get(const tfn_model_desc *d, const char *name, char *buf,
+                                    size_t size);
+TFNORM_API const char *tfn_desc_name(int32_t i);       /* of option i; NULL: past the end */
+
+/* Where a member stands in a public struct, so that a language that reads no header need not copy
+ * it: tfn_layout("tfn_report", "loss", &at, &size) stores bytes from the struct's begin and bytes,
+ * either may be NULL, and returns what it is: 'b' a bool, 'w' a whole number with a sign, or an
+ * enumerator, 'r' a real number, 't' a text that a zero ends, 'p' a pointer, 's' a struct. Without
+ * a name, or "", it is the struct itself. 0: unknown, or private; nothing is stored. */
+TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_t *size);
 #endif
 
 #ifdef __cplusplus
@@ -6937,14 +6961,14 @@ TFNORM_API const tfn_kernels *tfn_kernels_for(tfn_isa isa)
 }
 
 /* The names stand in the order of tfn_isa and are those of the tables (tfn_kernels.name). */
+static const char tfn__isa_names[TFN_ISA_COUNT][8] = {
+    "best", "plain", "sse2", "fma128", "avx2", "avx512", "neon", "wasm"
+};
 TFNORM_API tfn_isa tfn_isa_find(const char *name)
 {
-    static const char *const names[TFN_ISA_COUNT] = {
-        "best", "plain", "sse2", "fma128", "avx2", "avx512", "neon", "wasm"
-    };
     if (!name) return TFN_ISA_BEST;
     for (int isa = 0; isa < TFN_ISA_COUNT; isa++)
-        if (tfn__equal(name, names[isa])) return (tfn_isa)isa;
+        if (tfn__equal(name, tfn__isa_names[isa])) return (tfn_isa)isa;
     return TFN_ISA_BEST;
 }
 
@@ -12225,11 +12249,15 @@ static const char *tfn__name_of(const char *option, int32_t i)
     const tfn_recipe *recipe = tfn_recipe_at(i);
     const tfn_norm_rule *norm = tfn_norm_at(i);
     const tfn_init_rule *init = tfn_init_at(i);
+    const tfn_topology *topology = tfn_topology_at(i);
     const tfn_choice *choice = tfn_choice_at(option, i);
     if (recipe && tfn__equal(option, "recipe")) return recipe->name;
+    if (topology && tfn__equal(option, "topology")) return topology->name;
+    if (topology && tfn__equal(option, "decoder_topology")) return topology->name;
     if (init && tfn__equal(option, "init")) return init->name;
     if (norm && tfn__equal(option, "norm")) return norm->name;
     if (norm && tfn__equal(option, "decoder_norm")) return norm->name;
+    if (i >= 0 && i < TFN_ISA_COUNT && tfn__equal(option, "isa")) return tfn__isa_names[i];
     if (choice) return choice->name;
     return NULL;
 }
@@ -12263,21 +12291,40 @@ static int32_t tfn__name_distance(const char *a, const char *b)
     return 2 * row[length];
 }
 
+/* The name that is most like a given one, of those that it was compared with so far; NULL: none is
+ * more like it than not. */
+typedef struct tfn__nearest {
+    const char *given;
+    const char *name;
+    int32_t     distance;
+} tfn__nearest;
+
+static tfn__nearest tfn__nearest_to(const char *given)
+{
+    tfn__nearest n = { given, NULL, 1 };
+    n.distance += (int32_t)tfn__min((ptrdiff_t)tfn__length(given), 64);
+    return n;
+}
+
+/* Compare with `like`, which stands for `name`: itself, or a part of it. */
+static void tfn__compare_name(tfn__nearest *n, const char *like, const char *name)
+{
+    const int32_t distance = tfn__name_distance(n->given, like);
+    if (distance >= n->distance) return;
+    n->distance = distance;
+    n->name = name;
+}
+
 /* Which name was meant: "; did you mean pre?", if some name of the option is more like the given
  * one than not. Else the names of an enumeration, which are few; recipes and norms are too many. */
 static void tfn__put_nearest(tfn__text *t, const char *option, const char *given)
 {
     const char *name;
-    const char *best = NULL;
-    int32_t least = (int32_t)tfn__min((ptrdiff_t)tfn__length(given), 64) + 1;
-    for (int32_t i = 0; (name = tfn__name_of(option, i)) != NULL; i++) {
-        const int32_t distance = tfn__name_distance(given, name);
-        if (distance >= least) continue;
-        least = distance;
-        best = name;
-    }
-    if (best) {
-        tfn__put_texts(t, "; did you mean ", best, "?");
+    tfn__nearest n = tfn__nearest_to(given);
+    for (int32_t i = 0; (name = tfn__name_of(option, i)) != NULL; i++)
+        tfn__compare_name(&n, name, name);
+    if (n.name) {
+        tfn__put_texts(t, "; did you mean ", n.name, "?");
         return;
     }
     for (int32_t i = 0; tfn_choice_at(option, i); i++) {
@@ -21576,11 +21623,13 @@ TFN__SMALL
 enum {
     TFN__FIELD_BOOL, TFN__FIELD_WHOLE, TFN__FIELD_REAL,
     TFN__FIELD_CHOICE,                  /* an enumerator, by the name of its row; 0 may have none */
+    TFN__FIELD_ISA,                     /* by its name, as tfn_isa_find has it */
     TFN__FIELD_NAME,                    /* of a recipe, norm or initialization */
     TFN__FIELD_TOPOLOGY                 /* a row, perhaps the user's own, by its name */
 };
-/* When a model must have the same value as the file: never, always, or to train on. */
-enum { TFN__MAY_DIFFER, TFN__SAME_ALWAYS, TFN__SAME_TO_TRAIN };
+/* When a model must have the same value as the file: never, always, or to train on; or no file has
+ * the option. */
+enum { TFN__MAY_DIFFER, TFN__SAME_ALWAYS, TFN__SAME_TO_TRAIN, TFN__NOT_SAVED };
 
 /* How an option is called, what it is, and where it stands in tfn_model_desc. A new option is a row
  * here: a test finds those of tfn_model_desc that are missing. */
@@ -21600,7 +21649,8 @@ typedef struct tfn__field {
 
 /* Sorted by name, so that the keys of __metadata__ are. What does not change what a model computes
  * may differ (memory, the largest batch); what only a training step looks at may, too, where the
- * file is not trained on; threads and instruction set are the machine's, and are not saved. */
+ * file is not trained on; threads and instruction set are the machine's, and are not saved, nor is
+ * what the use of a model decides: they have rows so that tfn_desc_set knows them. */
 static const tfn__field tfn__fields[] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
@@ -21609,6 +21659,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, attention_dropout),
     TFN__LATER(WHOLE, SAME_ALWAYS, bands),
     TFN__FIELD(WHOLE, MAY_DIFFER, batch),
+    TFN__FIELD(WHOLE, NOT_SAVED, batch_tokens),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
@@ -21629,7 +21680,9 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(BOOL, SAME_TO_TRAIN, half),
     TFN__FIELD(CHOICE, SAME_ALWAYS, head),
     TFN__FIELD(WHOLE, SAME_ALWAYS, heads),
+    TFN__FIELD(BOOL, NOT_SAVED, inference),
     TFN__FIELD(NAME, SAME_TO_TRAIN, init),
+    TFN__FIELD(ISA, NOT_SAVED, isa),
     TFN__FIELD(WHOLE, SAME_ALWAYS, kv_heads),
     TFN__FIELD(WHOLE, SAME_ALWAYS, layers),
     TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
@@ -21643,6 +21696,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
     TFN__FIELD(CHOICE, SAME_ALWAYS, position),
+    TFN__FIELD(BOOL, NOT_SAVED, probes),
     TFN__FIELD(CHOICE, SAME_ALWAYS, qk_norm),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, radam),
     TFN__FIELD(NAME, SAME_TO_TRAIN, recipe),
@@ -21668,6 +21722,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, smoothing),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, smoothing_kind),
     TFN__FIELD(WHOLE, MAY_DIFFER, source_context),
+    TFN__FIELD(WHOLE, NOT_SAVED, threads),
     TFN__FIELD(TOPOLOGY, SAME_ALWAYS, topology),
     TFN__FIELD(BOOL, SAME_ALWAYS, untied),
     TFN__FIELD(WHOLE, SAME_ALWAYS, vocab),
@@ -21692,12 +21747,13 @@ static const char *tfn__choice_text(const tfn__field *x, int64_t value)
 }
 
 /* The value as a text, in buf: the same text for the same value, so that two models are compared by
- * their texts. Real numbers are the shortest that read as the same float again. */
+ * their texts. Real numbers are the shortest that read as the same float again. A name that is not
+ * set is an empty text; a resolved model has none. */
 static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d, char *buf)
 {
     const char *p = (const char *)d + x->at;
     const char *name = NULL;
-    const tfn_topology *row;
+    const tfn_topology *row = NULL;
     float real;
     tfn__text t = tfn__text_in(buf, TFN__FIELD_ROOM);
     switch (x->type) {
@@ -21714,12 +21770,15 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     case TFN__FIELD_CHOICE:
         name = tfn__choice_text(x, tfn__whole_at(p, x->size));
         break;
+    case TFN__FIELD_ISA:
+        name = tfn__name_of("isa", (int32_t)tfn__whole_at(p, x->size));
+        break;
     case TFN__FIELD_NAME:
         TFNORM_MEMCPY(&name, p, sizeof name);
         break;
     default:
         TFNORM_MEMCPY(&row, p, sizeof row);
-        name = row->name;
+        if (row) name = row->name;
     }
     tfn__put(&t, name);
     return tfn__end(&t);
@@ -21778,6 +21837,14 @@ static bool tfn__set_name(const tfn__field *x, char *p, const char *text)
     return name != NULL;
 }
 
+/* False: no instruction set has this name, which for tfn_isa_find is the best one. */
+static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
+{
+    const tfn_isa isa = tfn_isa_find(text);
+    tfn__set_whole(p, (int64_t)isa, x->size);
+    return isa != TFN_ISA_BEST || tfn__equal(text, "best");
+}
+
 /* False: no legal value, or an unknown name. A topology that is not the library's becomes NULL:
  * the caller of peek sets it. */
 static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
@@ -21787,6 +21854,8 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
     switch (x->type) {
     case TFN__FIELD_CHOICE:
         return tfn__set_choice(x, p, text);
+    case TFN__FIELD_ISA:
+        return tfn__set_isa(x, p, text);
     case TFN__FIELD_NAME:
         return tfn__set_name(x, p, text);
     case TFN__FIELD_TOPOLOGY:
@@ -21928,6 +21997,7 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
     tfn__put(&t, "format\":\"pt");
     for (int i = 0; i < TFN__FIELDS; i++) {
         const char *text = tfn__field_text(tfn__fields + i, &x->m->desc, value);
+        if (tfn__fields[i].same == TFN__NOT_SAVED) continue;
         if (tfn__field_unset(tfn__fields + i, text)) continue;
         tfn__put_texts(&t, "\",\"", tfn__fields[i].name, "\":\"");
         tfn__put_name(&t, text, f);
@@ -22020,14 +22090,18 @@ static void tfn__differs(tfn_file *f, const tfn__field *x, const char *value, co
 }
 
 /* "position is rotery, which is not known here; did you mean rotary?" */
+static void tfn__put_unknown(tfn__text *t, const tfn__field *x, const char *value)
+{
+    tfn__put_texts(t, tfn__field_name(x), " is ", value);
+    tfn__put(t, ", which is not known here");
+    tfn__put_nearest(t, tfn__field_name(x), value);
+    tfn__end(t);
+}
 static void tfn__unknown(tfn_file *f, const tfn__field *x, const char *value)
 {
     char buf[TFN__NAME_ROOM];
     tfn__text t = tfn__text_in(buf, sizeof buf);
-    tfn__put_texts(&t, tfn__field_name(x), " is ", value);
-    tfn__put(&t, ", which is not known here");
-    tfn__put_nearest(&t, tfn__field_name(x), value);
-    tfn__end(&t);
+    tfn__put_unknown(&t, x, value);
     tfn__file_fail(f, TFN_BAD_SHAPE, "%s", buf, 0, 0);
 }
 
@@ -22094,6 +22168,7 @@ static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
     for (bool more = tfn__texts_open(f, &r); more; more = tfn__json_more(&r, '}')) {
         tfn__reader text = tfn__next_text(&r, name);
         for (int i = 0; i < TFN__FIELDS; i++) {
+            if (tfn__fields[i].same == TFN__NOT_SAVED) continue;
             if (!tfn__equal(name, tfn__fields[i].name)) continue;
             seen[i] = true;
             tfn__json_string(&text, value, sizeof value);
@@ -22102,7 +22177,7 @@ static void tfn__read_desc(tfn_file *f, const tfn__reading *x)
         }
     }
     for (int i = 0; i < TFN__FIELDS; i++) {
-        if (seen[i]) continue;
+        if (seen[i] || tfn__fields[i].same == TFN__NOT_SAVED) continue;
         if (!tfn__fields[i].later)
             tfn__bad(f, "it lacks the option %s", tfn__field_name(tfn__fields + i), 0, 0);
         else if (!x->out) tfn__read_field(f, x, tfn__fields + i, "");
@@ -22404,6 +22479,227 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
 }
 TFN__SMALL_END
 #endif /* TFN__IMPLEMENTING */
+/* >> foreign */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_FILES
+TFN__SMALL
+/* What a program in another language wants instead of a header: options by name, through the rows
+ * and texts of the checkpoints, and the layout of structs. tools/tfnorm.py is such a program. */
+
+/* -- options by name ------------------------------------------------------------------------- */
+
+/* "no option is called widht; did you mean width?" Who says "lr" means schedule.lr: what follows a
+ * dot is compared on its own, too. */
+static void tfn__no_option(tfn_error *e, const char *given)
+{
+    tfn__text t = tfn__text_in(e->name, sizeof e->name);
+    tfn__nearest n = tfn__nearest_to(given);
+    tfn__fail(e, TFN_NOT_FOUND, "model", "no option is called %s", 0, 0);
+    for (int i = 0; i < TFN__FIELDS; i++) {
+        const char *name = tfn__field_name(tfn__fields + i);
+        tfn__compare_name(&n, name, name);
+        for (const char *s = name; *s; s++)
+            if (*s == '.') tfn__compare_name(&n, s + 1, name);
+    }
+    tfn__put(&t, given);
+    if (n.name) tfn__put_texts(&t, "; did you mean ", n.name, "?");
+    tfn__end(&t);
+}
+
+/* The row of an option; NULL: none is called so. */
+static const tfn__field *tfn__find_field(const char *name)
+{
+    for (int i = 0; i < TFN__FIELDS; i++)
+        if (tfn__equal(name, tfn__field_name(tfn__fields + i))) return tfn__fields + i;
+    return NULL;
+}
+
+/* "layers is two; a whole number is wanted". A whole number beyond what its type holds is none. */
+static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
+{
+    const char *wanted = NULL;
+    tfn__text t = tfn__text_in(e->name, sizeof e->name);
+    if (x->type == TFN__FIELD_BOOL) wanted = "true or false";
+    if (x->type == TFN__FIELD_WHOLE && x->size > 4) wanted = "a whole number of 64 bits";
+    if (x->type == TFN__FIELD_WHOLE && x->size <= 4) wanted = "a whole number of 32 bits";
+    if (x->type == TFN__FIELD_REAL) wanted = "a number";
+    if (!wanted) {
+        tfn__fail(e, TFN_NOT_FOUND, "model", "%s", 0, 0);
+        tfn__put_unknown(&t, x, value);
+        return;
+    }
+    tfn__fail(e, TFN_BAD_OPTION, "model", "%s", 0, 0);
+    tfn__put_texts(&t, tfn__field_name(x), " is ", value);
+    tfn__put_texts(&t, "; ", wanted, " is wanted");
+    tfn__end(&t);
+}
+
+static bool tfn__is_zero(const char *p, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (p[i]) return false;
+    return true;
+}
+
+/* The option's range, from the table of all. 0 is legal before defaults are filled in. */
+static void tfn__check_field(tfn_error *e, const tfn__field *x, const tfn_model_desc *d)
+{
+    if (tfn__is_zero((const char *)d + x->at, x->size)) return;
+    for (size_t i = 0; i < TFN__LIMITS; i++)
+        if (tfn__limits[i].at == x->at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
+}
+
+/* Set in a copy, so that a value which is refused changes nothing. A topology that is unknown is
+ * NULL there, as tfn_model_peek wants it; here it is an error. */
+TFNORM_API tfn_status tfn_desc_set(tfn_model_desc *d, const char *name, const char *value,
+                                   tfn_error *e)
+{
+    tfn_error none;
+    tfn_model_desc changed;
+    const tfn__field *x;
+    if (!e) e = &none;
+    tfn__no_error(e);
+    if (!tfn__given(e, "model", "desc", d) || !tfn__given(e, "model", "name", name)
+        || !tfn__given(e, "model", "value", value)) return e->status;
+    x = tfn__find_field(name);
+    if (!x) {
+        tfn__no_option(e, name);
+        return e->status;
+    }
+    changed = *d;
+    if (tfn__equal(value, "default")) TFNORM_MEMSET((char *)&changed + x->at, 0, x->size);
+    else if (!tfn__field_set(x, &changed, value)) tfn__no_value(e, x, value);
+    else if (x->type == TFN__FIELD_TOPOLOGY && !tfn_topology_find(value))
+        tfn__no_value(e, x, value);
+    else tfn__check_field(e, x, &changed);
+    if (e->status == TFN_OK) *d = changed;
+    return e->status;
+}
+
+/* A pointer that is NULL is the default; an enumerator that there is not has an empty text. */
+TFNORM_API const char *tfn_desc_get(const tfn_model_desc *d, const char *name, char *buf,
+                                    size_t size)
+{
+    char text[TFN__FIELD_ROOM];
+    const tfn__field *x = NULL;
+    tfn__text t = tfn__text_in(buf, size);
+    if (name) x = tfn__find_field(name);
+    if (!d || !buf || !x) return NULL;
+    tfn__put(&t, tfn__field_text(x, d, text));
+    if (!t.used && x->type >= TFN__FIELD_NAME) tfn__put(&t, "default");
+    return tfn__end(&t);
+}
+
+TFNORM_API const char *tfn_desc_name(int32_t i)
+{
+    if (i < 0 || i >= TFN__FIELDS) return NULL;
+    return tfn__field_name(tfn__fields + i);
+}
+
+/* -- the layout of structs ------------------------------------------------------------------- */
+
+/* Structs, each with those of its members that a caller reads or writes; a struct alone is one to
+ * make room for. Options of models are not here: they have names. A new member is a row: a test
+ * compares the rows with the declarations. */
+typedef struct tfn__member {
+    char     type[24], name[20];
+    char     kind;
+    uint32_t at, size;
+} tfn__member;
+
+#define TFN__STRUCT(type) { #type, "", 's', 0, sizeof(type) },
+#define TFN__MEMBER(kind, type, name) \
+    { #type, #name, kind, offsetof(type, name), sizeof(((type *)0)->name) },
+static const tfn__member tfn__members[] = {
+    /* what it says is tfn_error_text's answer */
+    TFN__STRUCT(tfn_error) TFN__MEMBER('w', tfn_error, status)
+    /* its members have names of their own, above */
+    TFN__STRUCT(tfn_model_desc)
+    /* what it resolved to, updates so far */
+    TFN__STRUCT(tfn_model) TFN__MEMBER('s', tfn_model, error) TFN__MEMBER('s', tfn_model, desc)
+    TFN__MEMBER('w', tfn_model, step) TFN__MEMBER('s', tfn_model, memory)
+    /* bytes by class */
+    TFN__STRUCT(tfn_memory) TFN__MEMBER('w', tfn_memory, total)
+    TFN__MEMBER('w', tfn_memory, parameters) TFN__MEMBER('w', tfn_memory, gradients)
+    TFN__MEMBER('w', tfn_memory, moments) TFN__MEMBER('w', tfn_memory, tables)
+    TFN__MEMBER('w', tfn_memory, workspace) TFN__MEMBER('w', tfn_memory, scratch)
+    TFN__MEMBER('w', tfn_memory, metadata) TFN__MEMBER('w', tfn_memory, working)
+    TFN__MEMBER('w', tfn_memory, before)
+    /* all is the caller's */
+    TFN__STRUCT(tfn_batch) TFN__MEMBER('p', tfn_batch, tokens)
+    TFN__MEMBER('p', tfn_batch, targets) TFN__MEMBER('p', tfn_batch, lengths)
+    TFN__MEMBER('p', tfn_batch, source) TFN__MEMBER('p', tfn_batch, frames)
+    TFN__MEMBER('p', tfn_batch, source_lengths) TFN__MEMBER('p', tfn_batch, segments)
+    TFN__MEMBER('w', tfn_batch, batch) TFN__MEMBER('w', tfn_batch, time)
+    TFN__MEMBER('w', tfn_batch, source_time)
+    /* what a step or an evaluation says */
+    TFN__STRUCT(tfn_report) TFN__MEMBER('r', tfn_report, loss) TFN__MEMBER('r', tfn_report, nll)
+    TFN__MEMBER('w', tfn_report, tokens) TFN__MEMBER('w', tfn_report, step)
+    TFN__MEMBER('r', tfn_report, lr) TFN__MEMBER('r', tfn_report, grad_norm)
+    TFN__MEMBER('r', tfn_report, loss_scale) TFN__MEMBER('b', tfn_report, updated)
+    TFN__MEMBER('b', tfn_report, skipped) TFN__MEMBER('w', tfn_report, culprit)
+    /* a tensor: its values and gradient stay where they are */
+    TFN__STRUCT(tfn_param_info) TFN__MEMBER('t', tfn_param_info, name)
+    TFN__MEMBER('p', tfn_param_info, data) TFN__MEMBER('p', tfn_param_info, grad)
+    TFN__MEMBER('w', tfn_param_info, rows) TFN__MEMBER('w', tfn_param_info, cols)
+    TFN__MEMBER('w', tfn_param_info, layer) TFN__MEMBER('b', tfn_param_info, decay)
+    /* logits come from its calls */
+    TFN__STRUCT(tfn_decoder) TFN__MEMBER('s', tfn_decoder, error)
+    /* options of what is written, few and without texts */
+    TFN__STRUCT(tfn_generate_desc) TFN__MEMBER('w', tfn_generate_desc, sentences)
+    TFN__MEMBER('w', tfn_generate_desc, beam) TFN__MEMBER('w', tfn_generate_desc, max_tokens)
+    TFN__MEMBER('r', tfn_generate_desc, max_ratio) TFN__MEMBER('w', tfn_generate_desc, min_tokens)
+    TFN__MEMBER('b', tfn_generate_desc, allow_empty) TFN__MEMBER('w', tfn_generate_desc, end)
+    TFN__MEMBER('p', tfn_generate_desc, forbidden)
+    TFN__MEMBER('w', tfn_generate_desc, forbidden_count)
+    TFN__MEMBER('r', tfn_generate_desc, length_penalty)
+    TFN__MEMBER('b', tfn_generate_desc, unnormalized)
+    TFN__MEMBER('r', tfn_generate_desc, temperature) TFN__MEMBER('w', tfn_generate_desc, top_k)
+    TFN__MEMBER('r', tfn_generate_desc, top_p) TFN__MEMBER('s', tfn_generate_desc, key)
+    TFN__MEMBER('w', tfn_generate_desc, chunk)
+    /* what the last run wrote */
+    TFN__STRUCT(tfn_generator) TFN__MEMBER('s', tfn_generator, error)
+    TFN__MEMBER('w', tfn_generator, sentences) TFN__MEMBER('w', tfn_generator, width)
+    TFN__MEMBER('w', tfn_generator, most) TFN__MEMBER('p', tfn_generator, tokens)
+    TFN__MEMBER('p', tfn_generator, lengths) TFN__MEMBER('p', tfn_generator, scores)
+#ifndef TFNORM_NO_TOKENIZERS
+    /* a blob is what a checkpoint has */
+    TFN__STRUCT(tfn_tokenizer_source) TFN__MEMBER('p', tfn_tokenizer_source, trainer)
+    TFN__MEMBER('p', tfn_tokenizer_source, blob) TFN__MEMBER('w', tfn_tokenizer_source, blob_size)
+    TFN__MEMBER('p', tfn_tokenizer_source, vocab) TFN__MEMBER('p', tfn_tokenizer_source, merges)
+    TFN__MEMBER('w', tfn_tokenizer_source, vocab_size)
+    TFN__MEMBER('w', tfn_tokenizer_source, merges_size)
+    TFN__MEMBER('w', tfn_tokenizer_source, kind)
+    /* to be made; calls answer the rest */
+    TFN__STRUCT(tfn_tokenizer) TFN__MEMBER('s', tfn_tokenizer, error)
+    TFN__MEMBER('w', tfn_tokenizer, vocab)
+#endif
+    /* a path, or memory; bytes that were written */
+    TFN__STRUCT(tfn_file) TFN__MEMBER('s', tfn_file, error) TFN__MEMBER('p', tfn_file, path)
+    TFN__MEMBER('p', tfn_file, from) TFN__MEMBER('p', tfn_file, to)
+    TFN__MEMBER('w', tfn_file, from_size) TFN__MEMBER('w', tfn_file, to_size)
+    TFN__MEMBER('w', tfn_file, used)
+    /* what goes along with a model */
+    TFN__STRUCT(tfn_checkpoint) TFN__MEMBER('p', tfn_checkpoint, tokenizer)
+    TFN__MEMBER('p', tfn_checkpoint, extra) TFN__MEMBER('b', tfn_checkpoint, weights_only)
+};
+
+/* The first row with these names; the struct itself has an empty one. */
+TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_t *size)
+{
+    if (!type) return 0;
+    if (!name) name = "";
+    for (size_t i = 0; i < sizeof tfn__members / sizeof *tfn__members; i++) {
+        const tfn__member *m = tfn__members + i;
+        if (!tfn__equal(type, m->type) || !tfn__equal(name, m->name)) continue;
+        if (at) *at = m->at;
+        if (size) *size = m->size;
+        return m->kind;
+    }
+    return 0;
+}
+TFN__SMALL_END
+#endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
@@ -22615,6 +22911,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__FIELD
 #undef TFN__FIELD_OF
 #undef TFN__LATER
+/* foreign: the layout of structs */
+#undef TFN__MEMBER
+#undef TFN__STRUCT
 /* And the state of the compiler is what it was: see the ground section. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
@@ -22825,7 +23124,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     A status (TFN_OK, TFN_BAD_SHAPE ...) keeps its name: it is what every call returns.
  *     New: options that are enumerations have rows with a name, a formula and a paper
  *     (tfn_choice_at, tfn_choice_find, tfn_choice_name); an error of a file has its whole path
- *     (tfn_error.path) and the system's reason; TFNORM_DEBUG; the section `reference`.
+ *     (tfn_error.path) and the system's reason; TFNORM_DEBUG; the section `reference`;
+ *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
+ *     tfn_desc_name, tfn_layout).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

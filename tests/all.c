@@ -68,6 +68,9 @@
 #define main options_main
 #include "test_options.c"
 #undef main
+#define main foreign_main
+#include "test_foreign.c"
+#undef main
 #define main nulls_main
 #include "test_nulls.c"
 #undef main
@@ -106,6 +109,7 @@ int main(int argc, char **argv)
     FILE_TESTS(papers)
     FILE_TESTS(files)
     FILE_TESTS(options)
+    FILE_TESTS(foreign)
     FILE_TESTS(nulls)
     FILE_TESTS(bits)
     return CHECK_TALLY();

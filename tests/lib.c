@@ -94,12 +94,16 @@ bool lib_limit_at(lib_table table, int i, lib_limit *limit)
 }
 const char *lib_field_at(int i)
 {
-    return i < TFN__FIELDS ? tfn__fields[i].name + strlen("tfn.") : NULL;
+    for (int f = 0; f < TFN__FIELDS; f++)
+        if (tfn__fields[f].same != TFN__NOT_SAVED && i-- == 0)
+            return tfn__fields[f].name + strlen("tfn.");
+    return NULL;
 }
 bool lib_truth_at(int i, size_t *at)
 {
     for (int f = 0; f < TFN__FIELDS; f++) {
         *at = tfn__fields[f].at;
+        if (tfn__fields[f].same == TFN__NOT_SAVED) continue;
         if (tfn__fields[f].type == TFN__FIELD_BOOL && i-- == 0) return true;
     }
     return false;

@@ -334,6 +334,13 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       1))                                                                                          \
     X(tfn_model_peek, "eeo", "q..", tfn_model_peek(P(0, &nulls.f), P(1, &nulls.desc),              \
       P(2, &nulls.step)))                                                                          \
+    X(tfn_desc_set, "eeeo", "....", tfn_desc_set(P(0, &nulls.desc), nulls_zero == 1 ? "width"      \
+      : (const char *)P(1, "width"), nulls_zero == 2 ? "8" : (const char *)P(2, "8"),              \
+      P(3, &nulls.error)))                                                                         \
+    X(tfn_desc_get, "eee", "...", nulls_found(tfn_desc_get(P(0, &nulls.desc), P(1, "width"),       \
+      P(2, nulls.text), 300) || nulls_zero == 1))                                                  \
+    X(tfn_layout, "eooo", "....", nulls_found(tfn_layout(P(0, "tfn_report"), P(1, "loss"),         \
+      P(2, &nulls.bytes), P(3, &nulls.bytes)) || nulls_zero == 0))                                 \
     X(tfn_checkpoint_tokenizer, "eo", "q.", nulls_found(tfn_checkpoint_tokenizer(P(0, &nulls.f),   \
       P(1, nulls.text), 9) > 0))
 

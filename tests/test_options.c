@@ -652,6 +652,7 @@ int main(void)
     RUN(options_schedules);
     RUN(options_of_half);
     RUN(options_frozen);
+    RUN(options_choices);
     RUN(options_seeds);
     RUN(options_exponents);
     RUN(options_defined);
