@@ -482,7 +482,7 @@ wrongs() {
     wrong 'there are none here' inspect --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
-        wrong 'nearest is "b2t"' train --task copy --topology b2 &&
+        wrong 'topology is b2, .*; did you mean b2t?' train --task copy --topology b2 &&
         wrong 'adam|adamw' train --task copy --optimizer adamm && wrong 'a command' &&
         wrong 'a name of C' export "$work/m.safetensors" --prefix 1a --out "$work/x"
 }

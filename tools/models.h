@@ -81,13 +81,6 @@ static inline void *reserve(size_t count, size_t size)
     return p;
 }
 
-/* A name that there is not: code 2. `what` begins with tfn_. */
-static inline void die_usage(const char *what, const char *wanted, const char *best)
-{
-    fprintf(stderr, "tfn: no %s is called \"%s\"; the nearest is \"%s\"\n", what + 4, wanted, best);
-    exit(2);
-}
-
 /* -- data -------------------------------------------------------------------------------------- */
 
 static const char *const kind_names = "text|pairs|joined|labels|masked";
@@ -115,8 +108,8 @@ static inline const task *task_of(const settings *s)
     if (!strcmp(name, "grammar")) return task_find("translate");        /* its older name */
     if (task_find(name)) return task_find(name);
     for (int i = 0; task_at(i); i++) option_nearer(&best, name, task_at(i)->name);
-    die_usage("tfn_task", name, best);
-    return NULL;
+    fprintf(stderr, "tfn: no task is called \"%s\"; the nearest is \"%s\"\n", name, best);
+    exit(2);
 }
 
 static inline bool is_speech(const settings *s)
@@ -267,15 +260,18 @@ static inline void train_tokenizer(data_tokenizer *k, const settings *s, const c
 
 /* -- options of a model ------------------------------------------------------------------------ */
 
-/* A name that is not among the rows ends the program: the nearest is told. */
-#define NAME_CHECK(wanted, row)                                                                 \
-    do {                                                                                        \
-        const char *best_ = NULL;                                                               \
-        if (!(wanted) || row##_find(wanted)) break;                                             \
-        for (int32_t i_ = 0; row##_at(i_); i_++)                                                \
-            option_nearer(&best_, wanted, row##_at(i_)->name);                                  \
-        die_usage(#row, wanted, best_);                                                         \
-    } while (0)
+/* Set the option of models that has this name to what --ID says, if it says anything. What is no
+ * such value, a name that there is not, ends the program: the nearest is told. */
+static inline void describe_option(tfn_model_desc *d, const char *name, const settings *s,
+                                   option_id id)
+{
+    tfn_error error;
+    char text[300];
+    if (!text_of(s, id) || tfn_desc_set(d, name, text_of(s, id), &error) == TFN_OK) return;
+    fprintf(stderr, "tfn: %s\n", tfn_error_text(&error, text, sizeof text));
+    exit(2);
+}
+
 static inline void describe_shape(tfn_model_desc *d, const settings *s, const corpus *c)
 {
     d->arch = TFN_ARCH_DECODER;
@@ -286,7 +282,7 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     d->width = (int32_t)whole_of(s, O_WIDTH);
     d->heads = (int32_t)whole_of(s, O_HEADS);
     d->ffn = (int32_t)whole_of(s, O_FFN);
-    d->position = (tfn_position_kind)enumerator_of(s, O_POSITION);
+    describe_option(d, "position", s, O_POSITION);
     d->batch = c->batches.most_rows;
     d->batch_tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
     if (d->arch == TFN_ARCH_ENCODER) d->segments = 2;
@@ -300,16 +296,10 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
         d->bands = TASK_BANDS;
         d->source_context = TASK_FRAMES / 4;
     }
-    if (given(s, O_TOPOLOGY)) {
-        NAME_CHECK(text_of(s, O_TOPOLOGY), tfn_topology);
-        d->topology = tfn_topology_find(text_of(s, O_TOPOLOGY));
-    }
-    NAME_CHECK(text_of(s, O_RECIPE), tfn_recipe);
-    NAME_CHECK(text_of(s, O_NORM), tfn_norm);
-    NAME_CHECK(text_of(s, O_INIT), tfn_init);
-    d->recipe = text_of(s, O_RECIPE);
-    d->norm = text_of(s, O_NORM);
-    d->init = text_of(s, O_INIT);
+    describe_option(d, "topology", s, O_TOPOLOGY);
+    describe_option(d, "recipe", s, O_RECIPE);
+    describe_option(d, "norm", s, O_NORM);
+    describe_option(d, "init", s, O_INIT);
 }
 
 static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
@@ -321,7 +311,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->vocab = k->vocab;
     d->classes = classes;
     d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
-    h->kind = (tfn_schedule_kind)enumerator_of(s, O_SCHEDULE);
+    describe_option(d, "schedule.kind", s, O_SCHEDULE);
     h->lr = (float)real_of(s, O_LR);
     h->frozen = h->lr == 0;                     /* else 0 is the default rate */
     h->warmup = whole_of(s, O_WARMUP);
@@ -335,7 +325,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
         h->steps = whole_of(s, O_STEPS);
     if (h->kind == TFN_SCHEDULE_STEP) h->step_at = (whole_of(s, O_STEPS) + 1) / 2;
     if (h->kind == TFN_SCHEDULE_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
-    d->optimizer = (tfn_optimizer)enumerator_of(s, O_OPTIMIZER);
+    describe_option(d, "optimizer", s, O_OPTIMIZER);
     d->beta1 = (float)real_of(s, O_BETA1);
     d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);

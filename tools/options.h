@@ -74,12 +74,6 @@ static inline int choice_of(const settings *s, option_id i)
     return option_name(option_rows[i].value, text_of(s, i));
 }
 
-/* The enumerator of an option of kind e; 0, the default, of a name that there is not. */
-static inline int32_t enumerator_of(const settings *s, option_id i)
-{
-    const tfn_choice *row = tfn_choice_find(option_rows[i].value, text_of(s, i));
-    return row ? row->value : 0;
-}
 /* What the value of an option may be, in words. */
 static inline const char *option_values(const option_row *r)
 {
