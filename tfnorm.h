@@ -19,8 +19,9 @@
  *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
  *               ReLU, its square, GELU and GEGLU (both forms), SiLU, SwiGLU; dropout at every
  *               usual place
- *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam; clipping; nine
- *               schedules with warm-up; gradient accumulation; recomputation
+ *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion; clipping by
+ *               norm and by value; nine schedules with warm-up; gradient accumulation;
+ *               recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
  *   files       safetensors; checkpoints, after which a run goes on with the same bits
  *   running     a key/value cache, batches, beams; microcontroller builds without training
@@ -647,7 +648,10 @@ typedef struct tfn_columns_args {
     X(2, TFN_OPTIMIZER_ADAMW, "adamw", "p -= lr (m^/(sqrt v^ + eps) + d p)",                      \
       "Loshchilov & Hutter 2019, algorithm 2")                                                    \
     X(2, TFN_OPTIMIZER_RADAM, "radam", "adamw, m^ alone until the variance of v^ is known",       \
-      "Liu et al. 2020, algorithm 2")
+      "Liu et al. 2020, algorithm 2")                                                             \
+    X(1, TFN_OPTIMIZER_LION, "lion",                                                              \
+      "p -= lr (sign(b1 m + (1-b1) g) + d p); m = b2 m + (1-b2) g",                               \
+      "Chen et al. 2023, algorithm 2")
 #define TFN__OPTIMIZER_ENUM(moments, value, name, formula, paper) value,
 typedef enum tfn_optimizer {
     TFN_OPTIMIZER_DEFAULT = 0,    /* ADAMW */
@@ -671,6 +675,8 @@ typedef struct tfn_update_args {
     tfn_radam     radam;
     float lr, beta1, beta2, eps, decay;
     float grad_scale;           /* 1/tokens times the clipping factor */
+    float clip_value;           /* > 0: then each number of the gradient is at most this far from
+                                 * 0 */
     bool  nesterov;
     bool  eps_inside;           /* true: sqrt(v / (1 - beta2^t)) + eps, as PyTorch's Adam and AdamW;
                                  * false: (sqrt v + eps) / sqrt(1 - beta2^t), as fairseq's Adam and
@@ -1217,7 +1223,7 @@ typedef enum tfn_schedule_kind {
 
 typedef struct tfn_schedule {
     tfn_schedule_kind kind;
-    float   lr;               /* peak; 0: 1e-3; of Noam the factor, 0: 1 */
+    float   lr;               /* peak; 0: 1e-3, of Lion 1e-4; of Noam the factor, 0: 1 */
     float   lr_init, lr_min;
     int64_t warmup, steps;    /* steps: the last update of those that end */
     int64_t anchor;           /* of the inverse square root, 0: warmup, at least 1; of T-Fixup,
@@ -1316,7 +1322,8 @@ typedef struct tfn_model_desc {
 
     tfn_optimizer optimizer;      /* 0: AdamW */
     tfn_schedule schedule;        /* all 0: constant 1e-3 */
-    float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8; SGD: beta1 is the momentum, 0 none */
+    float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8; SGD: beta1 is the momentum, 0 none; Lion:
+                                   * beta2 0.99 */
     float decay;                  /* weight decay of matrices; norms, biases, scales have none */
     tfn_radam radam;              /* 0: the paper's rule; where the codes differ: tfn_radam */
     bool  decay_all;              /* true: of every parameter, norms, biases and scales too, as
@@ -1324,6 +1331,8 @@ typedef struct tfn_model_desc {
     bool  nesterov, eps_inside;   /* eps_inside: where PyTorch's Adam has eps, false: fairseq's; see
                                    * tfn_update_args */
     float clip;                   /* 0: no clipping by the global norm */
+    float clip_value;             /* 0: none; > 0: then each number of the gradient of the mean
+                                   * loss is at most this far from 0 */
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
 
     int32_t batch;                /* 0: 1; the largest B of a batch */
@@ -6305,22 +6314,45 @@ static TFN__INLINE TFN__V TFN__N(tfn__adam_step)(float *m, float *v, TFN__V g, p
     return TFN__LESS(square, TFN__SET(TFN__LEAST), TFN__SET(0), step);
 }
 
-/* p -= step, with the gradient times grad_scale; decay is coupled (g += decay * p) or not
- * (p -= lr * decay * p). An update that is skipped changes the moments alone. */
+/* Lion's (Chen et al. 2023, algorithm 2): lr sign(b1 m + (1-b1) g), then m = b2 m + (1-b2) g: every
+ * weight moves by the rate, but for the sign of 0, which is 0. */
+static TFN__INLINE TFN__V TFN__N(tfn__lion_step)(float *m, TFN__V g, ptrdiff_t i, ptrdiff_t k,
+                                                 const tfn_update_args *u)
+{
+    const TFN__V zero = TFN__SET(0);
+    const TFN__V one = TFN__SET(1);
+    const TFN__V b1 = TFN__SET(u->beta1);
+    const TFN__V b2 = TFN__SET(u->beta2);
+    const TFN__V mean = TFN__GET(m + i, k);
+    const TFN__V by = TFN__FMA(b1, mean, TFN__MUL(TFN__SUB(one, b1), g));
+    const TFN__V next = TFN__FMA(b2, mean, TFN__MUL(TFN__SUB(one, b2), g));
+    const TFN__V down = TFN__LESS(by, zero, TFN__SET(-u->lr), zero);
+    TFN__PUT(m + i, TFN__N(tfn__vcut)(next, TFN__LEAST), k);
+    return TFN__LESS(zero, by, TFN__SET(u->lr), down);
+}
+
+/* p -= step, with the gradient times grad_scale, then clipped by value; decay is coupled
+ * (g += decay * p) or not (p -= lr * decay * p). An update that is skipped changes the moments
+ * alone. */
 static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
                                 const tfn_update_args *u)
 {
     const TFN__V scale = TFN__SET(u->grad_scale);
+    const TFN__V limit = TFN__SET(u->clip_value);
     const TFN__V decay = TFN__SET(u->decay);
     const TFN__V shrink = TFN__SET(u->lr * u->decay);
     const bool coupled = tfn__decay_is_coupled(u) && u->decay > 0;
     const bool decoupled = !tfn__decay_is_coupled(u) && u->decay > 0;
+    const bool clipped = u->clip_value > 0;
+    const bool lion = u->optimizer == TFN_OPTIMIZER_LION;
     TFN__EACH(i, k, n) {
         TFN__V x = TFN__GET(p + i, k);
         TFN__V d = TFN__N(tfn__vcut)(TFN__GET(g + i, k), TFN__LEAST);
         d = TFN__MUL(d, scale);
+        if (clipped) d = TFN__MAX(TFN__MIN(d, limit), TFN__SUB(TFN__SET(0), limit));
         if (coupled) d = TFN__FMA(decay, x, d);
         if (u->optimizer == TFN_OPTIMIZER_SGD) d = TFN__N(tfn__sgd_step)(m, d, i, k, u);
+        else if (lion) d = TFN__N(tfn__lion_step)(m, d, i, k, u);
         else d = TFN__N(tfn__adam_step)(m, v, d, i, k, u);
         if (u->skip) continue;
         if (decoupled) x = TFN__SUB(x, TFN__MUL(shrink, x));
@@ -12553,6 +12585,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(decay,                REAL,      0, 1e3)                                                 \
     X(radam,                WHOLE,     0, TFN_RADAM_COUNT - 1)                                 \
     X(clip,                 REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(clip_value,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(micro_batches,        WHOLE,     1, TFN__SIDE)                                           \
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
@@ -12569,17 +12602,22 @@ static const tfn__limit tfn__limits[] = {
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
 /* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
- * beta1 is the momentum, so that 0 means none. A polynomial of power 1 is linear. Half precision
- * begins with fairseq's scale, 128: without half nothing is scaled, whatever is set. */
+ * beta1 is the momentum, so that 0 means none. Lion's moment is longer, and its rate a tenth of
+ * Adam's, as it is the length of each step (Chen et al. 2023, section 5). A polynomial of power 1
+ * is linear. Half precision begins with fairseq's scale, 128: without half nothing is scaled,
+ * whatever is set. */
 static void tfn__fill_training_defaults(tfn_model_desc *d)
 {
     tfn_schedule *s = &d->schedule;
     const bool sgd = d->optimizer == TFN_OPTIMIZER_SGD;
+    const bool lion = d->optimizer == TFN_OPTIMIZER_LION;
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
     if (s->lr == 0 && s->kind == TFN_SCHEDULE_NOAM) s->lr = 1;
+    if (s->lr == 0 && lion) s->lr = (float)1e-4;
     if (s->lr == 0) s->lr = (float)1e-3;
     if (s->power == 0 && s->kind == TFN_SCHEDULE_POLYNOMIAL) s->power = 1;
     if (d->beta1 == 0 && !sgd) d->beta1 = (float)0.9;
+    if (d->beta2 == 0 && lion) d->beta2 = (float)0.99;
     if (d->beta2 == 0) d->beta2 = (float)0.98;
     if (d->eps == 0) d->eps = (float)1e-8;
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = s->warmup;
@@ -16291,6 +16329,7 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     u.beta2 = d->beta2;
     u.eps = d->eps;
     u.grad_scale = grad_scale;
+    u.clip_value = d->clip_value;
     u.nesterov = d->nesterov;
     u.eps_inside = d->eps_inside;
     tfn_update_at(&u, m->step + 1);
@@ -21664,6 +21703,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
     TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
+    TFN__LATER(REAL, SAME_TO_TRAIN, clip_value),
     TFN__FIELD(WHOLE, MAY_DIFFER, context),
     TFN__LATER(WHOLE, SAME_ALWAYS, cutoffs[0]),
     TFN__LATER(WHOLE, SAME_ALWAYS, cutoffs[1]),
@@ -23055,22 +23095,23 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * Adding an optimizer, a schedule, an activation
  *
  * 1. A row at the end of its list (api): tools and checkpoints take its name from there, options
- *    their range. An optimizer's says how many moments it keeps. Say, Lion (Chen et al. 2023):
- *        X(1, TFN_OPTIMIZER_LION, "lion",
- *          "p -= lr sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g", "Chen et al. 2023")
+ *    their range. An optimizer's says how many moments it keeps. Say, Signum:
+ *        X(1, TFN_OPTIMIZER_SIGNUM, "signum", "m = b1 m + (1-b1) g; p -= lr sign(m)",
+ *          "Bernstein et al. 2018, algorithm 2")
  * 2. Of an optimizer, a step (loss) that gives what is taken from k weights, and its case in
  *    tfn__update. Constants of an update, such as corrections of bias, are made in tfn_update_at.
- *        static TFN__INLINE TFN__V TFN__N(tfn__lion_step)(float *m, TFN__V g, ptrdiff_t i,
- *                                                         ptrdiff_t k, const tfn_update_args *u)
+ *        static TFN__INLINE TFN__V TFN__N(tfn__signum_step)(float *m, TFN__V g, ptrdiff_t i,
+ *                                                           ptrdiff_t k,
+ *                                                           const tfn_update_args *u)
  *        {
- *            const TFN__V mean = TFN__GET(m + i, k);
+ *            const TFN__V zero = TFN__SET(0);
  *            const TFN__V b1 = TFN__SET(u->beta1);
- *            const TFN__V b2 = TFN__SET(u->beta2);
- *            const TFN__V one = TFN__SET(1);
- *            const TFN__V by = TFN__FMA(b1, mean, TFN__MUL(TFN__SUB(one, b1), g));
- *            const TFN__V next = TFN__FMA(b2, mean, TFN__MUL(TFN__SUB(one, b2), g));
- *            TFN__PUT(m + i, TFN__N(tfn__vcut)(next, TFN__LEAST), k);
- *            return TFN__LESS(TFN__SET(0), by, TFN__SET(u->lr), TFN__SET(-u->lr));
+ *            const TFN__V rest = TFN__SUB(TFN__SET(1), b1);
+ *            const TFN__V next = TFN__FMA(b1, TFN__GET(m + i, k), TFN__MUL(rest, g));
+ *            const TFN__V mean = TFN__N(tfn__vcut)(next, TFN__LEAST);
+ *            const TFN__V down = TFN__LESS(mean, zero, TFN__SET(-u->lr), zero);
+ *            TFN__PUT(m + i, mean, k);
+ *            return TFN__LESS(zero, mean, TFN__SET(u->lr), down);
  *        }
  *    Of a schedule, a case in tfn__decayed (optim). Of an activation, cases in tfn__vactivation,
  *    tfn__vderivative and TFN__KINDS (ffn); of a gated one, only that of tfn__gate_of (tape).

@@ -78,10 +78,10 @@ TEST(denormals_activations)
 
 TEST(denormals_options)
 {
-    for (int which = 0; which < 7; which++) {
+    for (int which = 0; which < 8; which++) {
         static const char *const names[] = {
             "encoder-decoder", "smoothing and dropout", "caps", "rotary, few heads of keys", "SGD",
-            "RAdam", "clusters of words"
+            "RAdam", "clusters of words", "Lion"
         };
         tfn_model_desc d = denormals_desc(which % 2 ? "output-norm" : "olmo2");
         if (which == 0) d.arch = TFN_ARCH_ENCODER_DECODER;
@@ -91,6 +91,7 @@ TEST(denormals_options)
         if (which == 4) d.optimizer = TFN_OPTIMIZER_SGD, d.beta1 = 0.9f, d.schedule.lr = 0.1f;
         if (which == 5) d.optimizer = TFN_OPTIMIZER_RADAM;
         if (which == 6) d.cutoffs[0] = 8, d.cutoffs[1] = 20;
+        if (which == 7) d.optimizer = TFN_OPTIMIZER_LION;
         denormals_none(&d, names[which]);
     }
 }

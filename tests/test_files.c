@@ -375,7 +375,8 @@ static const files_case files_cases[] = {
         false },
     { "deepnorm", 2, 1, TFN_OPTIMIZER_ADAMW, false, true }, { "ngpt", 1, 3, TFN_OPTIMIZER_ADAM,
         false, false },
-    { "rezero", 1, 3, TFN_OPTIMIZER_SGD, false, false }
+    { "rezero", 1, 3, TFN_OPTIMIZER_SGD, false, false },
+    { "pre", 2, 5, TFN_OPTIMIZER_LION, true, false }
 };
 static tfn_model_desc files_desc(const files_case *c)
 {

@@ -439,6 +439,17 @@ TEST(golden_optimizers)
         golden_check_optimizer("radam-decay", &u, k, 1);
         u.eps_inside = true;                        /* makes no difference to it */
         golden_check_optimizer("radam-decay", &u, k, 1);
+        memset(&u, 0, sizeof u);
+        u.optimizer = TFN_OPTIMIZER_LION;
+        u.beta1 = 0.875f;
+        u.beta2 = 0.96875f;
+        golden_check_optimizer("lion", &u, k, 0.5f);
+        u.decay = 0.125f;
+        golden_check_optimizer("lion-decay", &u, k, 1);
+        memset(&u, 0, sizeof u);
+        u.optimizer = TFN_OPTIMIZER_SGD;
+        u.clip_value = 0.25f;
+        golden_check_optimizer("sgd-value", &u, k, 0.5f);
     }
 }
 

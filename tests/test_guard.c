@@ -326,18 +326,21 @@ static void guard_loss(int n)
 static void guard_update(int n)
 {
     static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
-                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM };
+                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM,
+                                           TFN_OPTIMIZER_LION };
     float *p = guard_floats(n), *g = guard_floats(n), *m, *v;
     tfn_update_args u;
     memset(&u, 0, sizeof u);
-    u.optimizer = kinds[guard_below(4)];
+    u.optimizer = kinds[guard_below(5)];
+    u.clip_value = guard_coin() ? 0 : 0.5f;
     u.lr = 0.01f;
     u.beta1 = 0.9f, u.beta2 = 0.99f, u.eps = 1e-8f;
     u.decay = guard_coin() ? 0 : 0.1f;
     u.grad_scale = 0.1f;
     u.nesterov = guard_coin();
     m = u.optimizer == TFN_OPTIMIZER_SGD ? guard_maybe(n) : guard_floats(n);
-    v = u.optimizer == TFN_OPTIMIZER_SGD ? NULL : guard_floats(n);
+    v = u.optimizer == TFN_OPTIMIZER_SGD || u.optimizer == TFN_OPTIMIZER_LION ? NULL
+        : guard_floats(n);
     tfn_update_at(&u, 1 + guard_below(20));
     guard.k->update(p, g, m, v, n, &u);
 }

@@ -975,8 +975,8 @@ static void kernels_optimize(const tfn_kernels *k, float *out, const void *data)
     for (int t = 1; t <= KERNELS_STEPS; t++) {
         tfn_update_args u = d->u;
         tfn_update_at(&u, t);
-        k->update(out, d->grads + t, m, d->u.optimizer == TFN_OPTIMIZER_SGD ? NULL : v, KERNELS_P,
-                  &u);
+        if (u.optimizer == TFN_OPTIMIZER_SGD || u.optimizer == TFN_OPTIMIZER_LION) v = NULL;
+        k->update(out, d->grads + t, m, v, KERNELS_P, &u);
     }
 }
 
@@ -1012,6 +1012,13 @@ static void kernels_naive(const kernels_opt *d, double *p)
         for (int t = 1; t <= KERNELS_STEPS; t++) {
             double g = (double)u->grad_scale * (double)d->grads[t + i], step;
             bool decays;
+            if (u->clip_value > 0) g = fmax(fmin(g, (double)u->clip_value), -(double)u->clip_value);
+            if (u->optimizer == TFN_OPTIMIZER_LION) {
+                double c = b1*m + (1 - b1)*g;
+                x -= lr * ((c > 0) - (c < 0) + w*x);
+                m = b2*m + (1 - b2)*g;
+                continue;
+            }
             if (u->optimizer == TFN_OPTIMIZER_SGD) {
                 g += w * x;
                 m = b1*m + g;
@@ -1044,6 +1051,7 @@ static void kernels_opt_case(tfn_optimizer optimizer, int which)
     d.u.eps = which & 1 ? 0.1f : 1e-8f;             /* a large eps shows where it stands */
     d.u.decay = which & 4 ? 0.3f : 0;
     d.u.grad_scale = 0.25f;
+    d.u.clip_value = which & 2 ? 0.1f : 0;
     d.u.eps_inside = which & 2;
     d.u.nesterov = which & 1;
     d.u.radam = (tfn_radam)(which / 8);
@@ -1062,8 +1070,31 @@ TEST(kernels_optimizers)
         kernels_opt_case(TFN_OPTIMIZER_ADAM, which);
         kernels_opt_case(TFN_OPTIMIZER_ADAMW, which);
         kernels_opt_case(TFN_OPTIMIZER_DEFAULT, which);
+        kernels_opt_case(TFN_OPTIMIZER_LION, which);
     }
     for (int which = 0; which < 32; which++) kernels_opt_case(TFN_OPTIMIZER_RADAM, which);
+}
+
+/* Lion's sign of 0 is 0: weights without a gradient and a moment stay, as the words of a vocabulary
+ * that no batch has. */
+TEST(kernels_lion_rests)
+{
+    static const float none[KERNELS_P];
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        float p[KERNELS_P], m[KERNELS_P] = { 0 };
+        tfn_update_args u;
+        if (!k) continue;
+        memset(&u, 0, sizeof u);
+        u.optimizer = TFN_OPTIMIZER_LION;
+        u.lr = 1;
+        u.beta1 = u.beta2 = 0.9f;
+        u.grad_scale = 1;
+        for (int i = 0; i < KERNELS_P; i++) p[i] = 1;
+        tfn_update_at(&u, 1);
+        k->update(p, none, m, NULL, KERNELS_P, &u);
+        for (int i = 0; i < KERNELS_P; i++) CHECK(p[i] == 1 && m[i] == 0);
+    }
 }
 
 /* Moments of gradients of all sizes, which then stay away: never below 2^-100, in the end 0. An eps
@@ -1077,9 +1108,8 @@ static void kernels_fading(const tfn_kernels *k, float *out, const void *data)
     for (int t = 1; t <= 1200; t++) {
         tfn_update_args u = d->u;
         tfn_update_at(&u, t);
-        k->update(out, t > 3 ? none : d->grads, m, u.optimizer == TFN_OPTIMIZER_SGD ? NULL : v,
-                  KERNELS_P,
-                  &u);
+        if (u.optimizer == TFN_OPTIMIZER_SGD || u.optimizer == TFN_OPTIMIZER_LION) v = NULL;
+        k->update(out, t > 3 ? none : d->grads, m, v, KERNELS_P, &u);
         for (int i = KERNELS_P; i < 3*KERNELS_P; i++)
             kernels_no_tail("moment", (float)t, out[i], 7.88860905221011805e-31f);
     }
@@ -1088,9 +1118,11 @@ static void kernels_fading(const tfn_kernels *k, float *out, const void *data)
 TEST(kernels_tails_optimizers)
 {
     static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
-                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM };
+                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM,
+                                           TFN_OPTIMIZER_LION };
     static float grads[KERNELS_P], y[3*KERNELS_P];
     kernels_opt d;
+    float most;
     memset(&d, 0, sizeof d);
     for (int i = 0; i < KERNELS_P; i++)
         grads[i] = (i % 2 ? -1.0f : 1.0f) * powf(10, (float)(i - 43));
@@ -1102,7 +1134,9 @@ TEST(kernels_tails_optimizers)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         d.u.optimizer = kinds[i];
         kernels_run("moments", kernels_fading, &d, 3*KERNELS_P, NULL, y);
-        for (int j = 0; j < KERNELS_P; j++) CHECK(fabsf(y[j]) <= 1);
+        /* Lion moves by the rate as long as it has a moment */
+        most = kinds[i] == TFN_OPTIMIZER_LION ? 1200 * d.u.lr : 1;
+        for (int j = 0; j < KERNELS_P; j++) CHECK(fabsf(y[j]) <= most);
         for (int j = KERNELS_P; j < 3*KERNELS_P; j++) CHECK(y[j] == 0);
     }
 }
@@ -1229,6 +1263,7 @@ int main(void)
     RUN(kernels_cross_entropy);
     RUN(kernels_cross_entropy_smoothing);
     RUN(kernels_optimizers);
+    RUN(kernels_lion_rests);
     RUN(kernels_tails_optimizers);
     RUN(kernels_tails_running);
     RUN(kernels_radam_rectification);

@@ -1542,9 +1542,10 @@ TEST(model_resumed)
 TEST(model_optimizers)
 {
     static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
-                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM };
+                                           TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM,
+                                           TFN_OPTIMIZER_LION };
     static model_case c, with;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
         tfn_model_desc d = model_plain();
         tfn_report report;
         tfn_param_info p, q;

@@ -510,9 +510,8 @@ static void options_freeze(const char *recipe, tfn_optimizer optimizer)
 
 TEST(options_frozen)
 {
-    static const tfn_optimizer all[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM, TFN_OPTIMIZER_ADAMW,
-                                         TFN_OPTIMIZER_RADAM };
-    for (int i = 0; i < 4; i++) options_freeze("pre", all[i]);
+    for (int i = TFN_OPTIMIZER_DEFAULT + 1; i < TFN_OPTIMIZER_COUNT; i++)
+        options_freeze("pre", (tfn_optimizer)i);
     for (int32_t i = 0; tfn_recipe_at(i); i++) options_freeze(tfn_recipe_at(i)->name,
         TFN_OPTIMIZER_ADAMW);
 }

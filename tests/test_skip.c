@@ -26,8 +26,8 @@ static const tfn_model_desc skip_turns[] = {
     { .optimizer = TFN_OPTIMIZER_RADAM, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .dropout = 0.125f, .recompute = true },
     { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_SWIGLU, .norm_warmup = 3 },
-    { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_GELU, .untied = true,
-      .dropout = 0.125f }
+    { .optimizer = TFN_OPTIMIZER_LION, .activation = TFN_ACTIVATION_GELU, .untied = true,
+      .dropout = 0.125f, .clip_value = 0.01f }
 };
 enum { SKIP_TURNS = sizeof skip_turns / sizeof *skip_turns };
 

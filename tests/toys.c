@@ -60,7 +60,7 @@ static tfn_batch make_batch(void)
 
 static tfn_model_desc make_desc(void)
 {
-    const tfn_choice *lion = tfn_choice_find("optimizer", "lion");
+    const tfn_choice *signum = tfn_choice_find("optimizer", "signum");
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.vocab = V;
@@ -69,13 +69,13 @@ static tfn_model_desc make_desc(void)
     d.width = 8;
     d.heads = 2;
     d.recipe = "keel";
-    if (lion) d.optimizer = (tfn_optimizer)lion->value;
-    else fail("the row of lion", 0, 1);
+    if (signum) d.optimizer = (tfn_optimizer)signum->value;
+    else fail("the row of signum", 0, 1);
     d.schedule.lr = (float)0.01;
     return d;
 }
 
-/* All weights move by the rate, which is all that Lion takes from a gradient. */
+/* All weights move by the rate, which is all that Signum takes from a gradient. */
 static void check_first_update(const tfn_model *m, const float *before, int64_t count)
 {
     int64_t moved = 0;
@@ -108,7 +108,7 @@ static void train_model(void)
         if (step == 0) first = r.loss;
         if (step == 0) check_first_update(&m, before, m.param_floats);
     }
-    printf("keel by lion: loss %.4f, then %.4f\n", first, r.loss);
+    printf("keel by signum: loss %.4f, then %.4f\n", first, r.loss);
     if (!(r.loss < 0.8 * first)) fail("the loss of the model", r.loss, 0.8 * first);
     free(before);
     tfn_model_free(&m);

@@ -40,14 +40,14 @@ operation() {
         rules 'TFNORM_API tfn_var tfn_relu3(' | before tape 'TFNORM_API tfn_var tfn_glu('
 }
 optimizer() {
-    rules 'X(1, TFN_OPTIMIZER_LION' | sed '$!s/$/ \\/' | before api '#define TFN__OPTIMIZER_ENUM' &&
-        awk '/X\(1, TFN_OPTIMIZER_LION/ { $0 = $0; sub(/$/, " \\", last) }
+    rules 'X(1, TFN_OPTIMIZER_SIGNUM' | sed '$!s/$/ \\/' | before api '#define TFN__OPTIMIZER_ENUM' &&
+        awk '/X\(1, TFN_OPTIMIZER_SIGNUM/ { $0 = $0; sub(/$/, " \\", last) }
              NR > 1 { print last } { last = $0 } END { print last }' \
             "$work/tfnorm.h" > "$work/list" && mv "$work/list" "$work/tfnorm.h" &&
-        rules 'static TFN__INLINE TFN__V TFN__N(tfn__lion_step)' |
+        rules 'static TFN__INLINE TFN__V TFN__N(tfn__signum_step)' |
             before loss 'static void TFN__N(tfn__update)' &&
-        printf '%s\n' '        if (u->optimizer == TFN_OPTIMIZER_LION)' \
-            '            d = TFN__N(tfn__lion_step)(m, d, i, k, u);' '        else' |
+        printf '%s\n' '        if (u->optimizer == TFN_OPTIMIZER_SIGNUM)' \
+            '            d = TFN__N(tfn__signum_step)(m, d, i, k, u);' '        else' |
             before loss '        if (u->optimizer == TFN_OPTIMIZER_SGD)'
 }
 cp ../tfnorm.h "$work/tfnorm.h"

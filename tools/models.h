@@ -312,7 +312,9 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->classes = classes;
     d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     describe_option(d, "schedule.kind", s, O_SCHEDULE);
+    describe_option(d, "optimizer", s, O_OPTIMIZER);
     h->lr = (float)real_of(s, O_LR);
+    if (d->optimizer == TFN_OPTIMIZER_LION && !given(s, O_LR)) h->lr /= 10;
     h->frozen = h->lr == 0;                     /* else 0 is the default rate */
     h->warmup = whole_of(s, O_WARMUP);
     if (!given(s, O_WARMUP)) {
@@ -325,12 +327,12 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
         h->steps = whole_of(s, O_STEPS);
     if (h->kind == TFN_SCHEDULE_STEP) h->step_at = (whole_of(s, O_STEPS) + 1) / 2;
     if (h->kind == TFN_SCHEDULE_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
-    describe_option(d, "optimizer", s, O_OPTIMIZER);
     d->beta1 = (float)real_of(s, O_BETA1);
     d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
     d->decay_all = choice_of(s, O_DECAY_OF) == 1;
     d->clip = (float)real_of(s, O_CLIP);
+    d->clip_value = (float)real_of(s, O_CLIP_VALUE);
     d->dropout = (float)real_of(s, O_DROPOUT);
     d->smoothing = (float)real_of(s, O_SMOOTHING);
     d->seed = (uint64_t)whole_of(s, O_SEED);

@@ -46,16 +46,18 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
     X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
     X(OPTIMIZER, 'e', "optimizer", "optimizer", "adamw", 0, 0, KEPT, "update") \
-    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak learning rate; 0: nothing moves") \
+    X(LR, 'r', "lr", "R", "0.002", 0, 1e6, KEPT, "peak, of lion 0.0002; 0: nothing moves") \
     X(WARMUP, 'i', "warmup", "N", NULL, 0, 1e9, KEPT, "steps; else 200, or a tenth of all") \
     X(SCHEDULE, 'e', "schedule", "schedule.kind", "cosine", 0, 0, KEPT, \
       "of the rate; step falls to a tenth half-way") \
     X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "of the schedule polynomial") \
     X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment") \
-    X(BETA2, 'r', "beta2", "R", "0.98", 0, 0.99999, KEPT, "decay of the second moment") \
+    X(BETA2, 'r', "beta2", "R", "0", 0, 0.99999, KEPT, \
+      "decay of the second moment; 0: 0.98, of lion 0.99") \
     X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay") \
     X(DECAY_OF, 'c', "decay-of", "matrices|all", "matrices", 0, 0, KEPT, "parameters") \
     X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
+    X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
     X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | WRITE, "of weights, data, dropout, draws") \
     X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, "steps; 0: 20 times in all") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \

@@ -11,7 +11,7 @@ name (golden.h). Every line that computes cites its equation:
   [FS] fairseq criterions/label_smoothed_cross_entropy.py:35-52
   [KB] Kingma & Ba 2015        [LH] Loshchilov & Hutter 2019 [L]  Liu 2020, RAdam
   [X]  Xiong 2020, table 1     [S]  Sutskever 2013, eq. 3 and 4
-  [So] So 2021, Primer
+  [So] So 2021, Primer         [C]  Chen et al. 2023, Lion
 """
 import math
 import os
@@ -614,7 +614,28 @@ for kind in UNITS:
 models.write()
 
 
-# -- optimizers: ten steps of torch.optim ----------------------------------------------------------------
+# -- optimizers: ten steps of torch.optim, and of what it lacks, from the papers --------------------------
+
+class Lion:
+    def __init__(self, p, lr, b1, b2, decay):
+        self.p, self.lr, self.b1, self.b2, self.decay = p, lr, b1, b2, decay
+        self.m = torch.zeros_like(p)
+
+    def step(self):                                                            # [C] algorithm 2
+        g, p = self.p.grad, self.p.detach()
+        c = self.b1 * self.m + (1 - self.b1) * g
+        p -= self.lr * (torch.sign(c) + self.decay * p)
+        self.m = self.b2 * self.m + (1 - self.b2) * g
+
+
+class ByValue:
+    def __init__(self, p, lr, most):
+        self.p, self.most, self.o = p, most, torch.optim.SGD([p], lr=lr)
+
+    def step(self):
+        torch.nn.utils.clip_grad_value_([self.p], self.most)
+        self.o.step()
+
 
 optim = File("optim", 7)
 for name, make in [
@@ -629,6 +650,9 @@ for name, make in [
         ("radam", lambda p: torch.optim.RAdam(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625)),    # [L] alg. 2
         ("radam-decay", lambda p: torch.optim.RAdam(p, lr=0.0625, betas=(0.875, 0.96875), eps=0.015625,
                                                     weight_decay=0.125)),
+        ("lion", lambda p: Lion(p[0], 0.0625, 0.875, 0.96875, 0)),
+        ("lion-decay", lambda p: Lion(p[0], 0.0625, 0.875, 0.96875, 0.125)),
+        ("sgd-value", lambda p: ByValue(p[0], 0.0625, 0.25)),
 ]:
     s = Stream("optim")
     p = s.draw(12).requires_grad_()
