@@ -503,6 +503,7 @@ TEST(tools_files)
 {
     const char *path = "build/tools-file.tmp";
     FILE *out = fopen(path, "wb");
+    static char longest[4096];      /* as long as a path of Linux can be */
     data_file f;
     size_t n = 200001;
     if (!out) SKIP("no folder build");
@@ -517,6 +518,10 @@ TEST(tools_files)
     data_file_free(&f);
     remove(path);
     CHECK(!data_read(&f, "nowhere/nothing") && strstr(f.error, "/nothing: cannot be opened"));
+    data_file_free(&f);
+    for (size_t i = 0; i < sizeof longest - 1; i++) longest[i] = i % 200 ? 'a' : '/';
+    CHECK(!data_read(&f, longest) && strstr(f.error, "a: cannot be opened: "));
+    CHECK(!strncmp(f.error, longest, sizeof longest - 1));      /* whole */
     data_file_free(&f);
 }
 

@@ -445,6 +445,16 @@ manners() {             # a file that cannot be written is named before the work
         "$tfn" train --resume "$work/m.safetensors" --lr 5e-3 --steps 2000 --quiet > "$work/page"
 }
 check "tfn: what it says of files" manners
+longest=$work/$(awk 'BEGIN { for (i = 0; i < 1500; i++) printf i % 20 == 19 ? "d/" : "a"; print "e" }')
+whole() {               # paths are said whole, however long they are
+    missing="$longest: cannot be opened: No such file or directory"
+    says "$missing" train "$longest" --out "$work/x" &&
+        says "$missing" score "$longest" "$work/text" &&
+        says "$longest: the path has ${#longest} bytes, the limit is 1019" \
+            eval "$longest" "$work/text" &&
+        says "$longest cannot be written" train --task copy --steps 1 --out "$longest"
+}
+check "tfn: long paths" whole
 
 # wrong TEXT ARGUMENTS: code 2, nothing printed, and the text among what is said
 wrong() {

@@ -20,7 +20,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { DATA_ERROR = 240, DATA_CLASSES = 64, DATA_NAME = 48 };
+/* An error has room for the longest path (PATH_MAX of Linux) and what is said of it. */
+enum { DATA_ERROR = 4096 + 512, DATA_CLASSES = 64, DATA_NAME = 48 };
 
 /* Keeps the first error; false, so that it can stand in a return. */
 static inline bool data_fail(char *error, const char *format, ...)

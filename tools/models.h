@@ -379,7 +379,7 @@ static inline void must_write(const char *path, bool whole)
     folder = f && getc(f) == EOF && ferror(f);
     if (f) fclose(f);
     if (folder) die("%s is a folder", path);
-    if (strlen(path) >= OUTPUT_PATH - 4) die("%.60s...: the name is too long", path);
+    if (strlen(path) >= OUTPUT_PATH - 4) die("%s: the name is too long", path);
     if (!output_target(to, path)) die("%s leads nowhere", path);
     snprintf(part, sizeof part, "%.*s.tmp", OUTPUT_PATH - 5, to);
     f = fopen(part, "wb");

@@ -23,7 +23,7 @@
 #include <unistd.h>
 #endif
 
-enum { OUTPUT_PATH = 1024 };        /* bytes of a path with ".tmp" and its zero */
+enum { OUTPUT_PATH = 4096 + 4 };    /* bytes of a path with ".tmp" and its zero */
 
 typedef struct output_file {
     FILE *f;
