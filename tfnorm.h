@@ -110,8 +110,9 @@
  *        desc.schedule.warmup = 400;
  *
  *    tfn_model_resolve shows what the zeros become. recipe sets three things; .topology, .norm and
- *    .init override them one by one. .topology takes a row of your own (see topologies), and
- *    .decoder_topology and .decoder_norm make the two stacks of an encoder-decoder differ.
+ *    .init override them one by one. .topology, .norm_rule and .init_rule take rows of your own
+ *    (examples/04_own_topology.c has one); .decoder_topology, .decoder_norm, .decoder_norm_rule
+ *    make the two stacks of an encoder-decoder differ.
  *    Recipes that look at data first ("admin", "lsuv") do so in the first step, or when you call
  *    tfn_model_profile.
  *
@@ -981,7 +982,8 @@ TFNORM_API float     *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var 
 
 /* -- norms: rows of data --------------------------------------------------------------------- */
 
-/* What the options "norm" and "decoder_norm" name; flags are added. Gain and bias start at 1, 0. */
+/* What the options "norm" and "decoder_norm" name, and norm_rule points to; flags are added. Gain
+ * and bias start at 1, 0. */
 enum {
     TFN_FLAG_GAIN = 1,                        /* a vector of C, learned */
     TFN_FLAG_BIAS = 2,                        /* the same */
@@ -1307,6 +1309,12 @@ typedef struct tfn_model_desc {
     const char *init;             /* NULL: the recipe's; see tfn_init_at */
     const tfn_topology *topology;          /* NULL: the recipe's; one's own row */
     const tfn_topology *decoder_topology;  /* NULL: topology (hybrid stacks) */
+    /* Rows of one's own, in the place of the names above, which then are NULL or the rows' names.
+     * Like those of topologies they are used as long as the model is, and files know them by their
+     * names: no row of the library may have the same. Small builds want TFNORM_ALL_NORMS. */
+    const tfn_norm_rule *norm_rule;          /* NULL: the row that norm names */
+    const tfn_norm_rule *decoder_norm_rule;  /* NULL: that of decoder_norm; without it norm_rule */
+    const tfn_init_rule *init_rule;          /* NULL: the row that init names */
     tfn_qk_norm qk_norm;          /* 0: the topology's */
     float attention_cap;          /* > 0: scores become cap*tanh(score/cap); Gemma 2: 50 */
     float logit_cap;              /* the same of the logits; Gemma 2: 30 */
@@ -1930,7 +1938,8 @@ TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f);
  * train on with other options, from step 0 with new moments. */
 TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count);
 /* The options, resolved, with which a model for this file can be made, and (or NULL) the step, -1:
- * weights alone. Rows of your own are not found: set desc->topology yourself then. */
+ * weights alone. Rows of your own are not found: set desc->topology, norm_rule, init_rule yourself
+ * then; norm, decoder_norm or init is NULL where the file has a name that is not the library's. */
 TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t *step);
 /* The tokenizer that went along: bytes of its blob, of which those that fit are stored, into NULL
  * none; 0: there is none, or an error. The extra text is that of "extra": open the file, ask
@@ -12652,8 +12661,133 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->threads = tfn__or(d->threads, 1);
 }
 
-/* The parts of the recipe, unless the options override them; then each name must be one of a row. A
- * topology of the caller's own has no name to be found. */
+/* -- rows by pointer or by name --------------------------------------------------------------- */
+
+/* A topology, a norm and an initialization are rows of data, and a row of the caller's is as good
+ * as one of the library's. Topologies have always been pointers; norms and initializations are
+ * names, as recipes have them, with a pointer beside each name (norm and norm_rule). The name stays
+ * what is written and compared: two options of one desc cannot mean different rows, and a file
+ * needs no more than it did. What a build leaves out, no pointer brings back. */
+
+/* The row of an option: the caller's own, or the library's of that name, NULL if there is none.
+ * After tfn_model_resolve there is one, and nobody asks again whether there is. */
+static const tfn_norm_rule *tfn__norm_row(const tfn_norm_rule *own, const char *name)
+{
+    if (TFN__ALL && own) return own;
+    return tfn_norm_find(name);
+}
+static const tfn_init_rule *tfn__init_row(const tfn_model_desc *d)
+{
+    if (TFN__ALL && d->init_rule) return d->init_rule;
+    return tfn_init_find(d->init);
+}
+
+/* The numbers of a row of the caller's; no flag lies behind the last. */
+enum { TFN__NORM_FLAGS = 2 * TFN_FLAG_PLAIN - 1 };
+static const tfn__limit tfn__norm_limits[] = {
+    TFN__RANGE_OF(tfn_norm_rule, kind, TFN__WHOLE, 0, TFN_NORM_POWER),
+    TFN__RANGE_OF(tfn_norm_rule, flags, TFN__WHOLE, 0, TFN__NORM_FLAGS),
+    TFN__RANGE_OF(tfn_norm_rule, eps, TFN__REAL_OR_0, TFN__TINY, TFN__HUGE),
+    TFN__RANGE_OF(tfn_norm_rule, part, TFN__REAL, 0, 1),
+    TFN__RANGE_OF(tfn_norm_rule, squash, TFN__WHOLE, 0, TFN_SQUASH_SOFTSIGN)
+};
+static const tfn__limit tfn__init_limits[] = {
+    TFN__RANGE_OF(tfn_init_rule, base, TFN__WHOLE, 0, TFN_DISTRIBUTION_MIRRORED),
+    TFN__RANGE_OF(tfn_init_rule, ffn_base, TFN__WHOLE, 0, TFN_DISTRIBUTION_MIRRORED),
+    TFN__RANGE_OF(tfn_init_rule, std, TFN__REAL, 0, TFN__HUGE),
+    TFN__RANGE_OF(tfn_init_rule, embedding_std, TFN__REAL, 0, TFN__HUGE)
+};
+
+/* The flags that a kind of norm looks at. The others would be lost without a word, and a row would
+ * not be what its author thinks: a gain stored as an offset from 1, say, that nobody adds 1 to. */
+static uint32_t tfn__flags_of(tfn_norm_kind kind)
+{
+    const uint32_t affine = TFN_FLAG_GAIN | TFN_FLAG_BIAS;
+    const uint32_t detached = TFN_FLAG_DETACH_MEAN | TFN_FLAG_DETACH_STD;
+    const uint32_t usual = affine | detached | TFN_FLAG_SCALAR | TFN_FLAG_OFFSET | TFN_FLAG_WHOLE;
+    switch (kind) {
+    case TFN_NORM_POINT:
+        return affine | TFN_FLAG_SHIFT;
+    case TFN_NORM_SEED:
+        return TFN_FLAG_GAIN;
+    case TFN_NORM_BATCH:
+    case TFN_NORM_POWER:
+        return affine;
+    case TFN_NORM_ADA:
+        return detached | TFN_FLAG_BY_HEAD | TFN_FLAG_PLAIN;
+    case TFN_NORM_CRMS:                 /* C - 1 channels do not divide into heads */
+        return usual;
+    default:
+        return usual | TFN_FLAG_BY_HEAD;
+    }
+}
+
+/* A norm of the caller's: kinds and flags choose functions, so what no function reads is refused.
+ */
+static void tfn__check_norm(const tfn_norm_rule *norm, const char *option, tfn_error *e)
+{
+    const uint32_t gain = TFN_FLAG_GAIN;
+    const bool gains_offset = (norm->flags & (gain | TFN_FLAG_OFFSET)) == TFN_FLAG_OFFSET;
+    tfn__check_ranges(e, option, norm, tfn__norm_limits,
+                      sizeof tfn__norm_limits / sizeof *tfn__norm_limits);
+    if (e->status != TFN_OK) return;
+    if (norm->flags & ~tfn__flags_of(norm->kind))
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d, of which kind %d does not know all",
+                  norm->flags, norm->kind);
+    else if (gains_offset || (norm->kind == TFN_NORM_SEED && !(norm->flags & gain)))
+        tfn__fail(e, TFN_BAD_OPTION, option, "flags is %d; kind %d wants a gain", norm->flags,
+                  norm->kind);
+    else if (norm->part > 0 && norm->kind != TFN_NORM_RMS)
+        tfn__fail(e, TFN_BAD_OPTION, option, "a part of the channels is for kind %d alone",
+                  TFN_NORM_RMS, 0);
+}
+
+/* A row of the caller's is known by its name, here and in checkpoints. So it has one, which is no
+ * other row's (`found` is the library's of that name), and the option beside it may repeat it, as
+ * a resolved one does, but not name another row: nobody could tell which of them was meant. */
+static void tfn__take_name(const char **name, const char *option, const char *own,
+                           const void *row, const void *found, tfn_error *e)
+{
+    if (e->status != TFN_OK) return;
+    if (!own || !own[0])
+        tfn__fail(e, TFN_BAD_OPTION, option, "a row of one's own wants a name", 0, 0);
+    else if (found && found != row)
+        tfn__fail_name(e, TFN_BAD_OPTION, option, "the library has a row called %s; one's own "
+                       "wants another name", own);
+    else if (*name && !tfn__equal(*name, own))
+        tfn__fail_name(e, TFN_BAD_OPTION, option, "it is another row than the one named beside it, "
+                       "%s: one of the two must be NULL", *name);
+    else *name = own;
+}
+
+/* Rows are looked at before the recipe fills what is left: a row gives its name to the option, and
+ * the decoder, where it has neither row nor name, follows with both.
+ * A build with the two usual norms has no room for others, nor for what is said of them:
+ * tfn__is_plain_model refuses them. */
+static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
+{
+    const tfn_norm_rule *norm = d->norm_rule;
+    const tfn_norm_rule *decoder = d->decoder_norm_rule;
+    const tfn_init_rule *init = d->init_rule;
+    if (!TFN__ALL) return;
+    if (norm) {
+        tfn__check_norm(norm, "norm_rule", e);
+        tfn__take_name(&d->norm, "norm_rule", norm->name, norm, tfn_norm_find(norm->name), e);
+    }
+    if (decoder) {
+        tfn__check_norm(decoder, "decoder_norm_rule", e);
+        tfn__take_name(&d->decoder_norm, "decoder_norm_rule", decoder->name, decoder,
+                       tfn_norm_find(decoder->name), e);
+    }
+    if (init) {
+        tfn__check_ranges(e, "init_rule", init, tfn__init_limits,
+                          sizeof tfn__init_limits / sizeof *tfn__init_limits);
+        tfn__take_name(&d->init, "init_rule", init->name, init, tfn_init_find(init->name), e);
+    }
+}
+
+/* The parts of the recipe, unless the options override them; then each name must be one of a row.
+ * Rows of the caller's own have no name to be found. */
 static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 {
     const tfn_recipe *recipe = tfn_recipe_find(d->recipe);
@@ -12663,20 +12797,24 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
         tfn__no_name(e, "no recipe is called %s", "recipe", d->recipe);
         return;
     }
+    tfn__take_own_rows(d, e);
     if (!d->topology) d->topology = tfn_topology_find(recipe->topology);
     if (!d->decoder_topology) d->decoder_topology = d->topology;
     if (!d->norm) d->norm = recipe->norm;
-    if (!d->decoder_norm) d->decoder_norm = d->norm;
+    if (!d->decoder_norm) {
+        d->decoder_norm = d->norm;
+        if (TFN__ALL) d->decoder_norm_rule = d->norm_rule;
+    }
     if (!d->init) d->init = recipe->init;
-    norm = tfn_norm_find(d->norm);
-    decoder_norm = tfn_norm_find(d->decoder_norm);
+    norm = tfn__norm_row(d->norm_rule, d->norm);
+    decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
     if (!norm)
         tfn__no_name(e, "no norm is called %s", "norm", d->norm);
     else if (!decoder_norm)
         tfn__no_name(e, "no norm is called %s", "norm", d->decoder_norm);
     else if (TFN__ALL && (norm->kind == TFN_NORM_CRMS) != (decoder_norm->kind == TFN_NORM_CRMS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
-    if (!tfn_init_find(d->init))
+    if (!tfn__init_row(d))
         tfn__no_name(e, "no initialization is called %s", "init", d->init);
 }
 
@@ -12685,7 +12823,7 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 static int32_t tfn__stream(const tfn_model_desc *d)
 {
     const tfn_norm_rule *norm = NULL;
-    if (TFN__ALL) norm = tfn_norm_find(d->norm);
+    if (TFN__ALL) norm = tfn__norm_row(d->norm_rule, d->norm);
     if (norm && norm->kind == TFN_NORM_CRMS) return d->width - 1;
     return d->width;
 }
@@ -12847,6 +12985,7 @@ static bool tfn__is_plain_row(const tfn_topology *t)
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
     if (d->folded || d->half || d->bands || d->cutoffs[0]) return false;
+    if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap > 0 || d->logit_cap > 0) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE) return false;
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
@@ -12944,7 +13083,7 @@ static bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 /* The model starts as LSUV has it: each linear map's output of variance 1. */
 static bool tfn__wants_unit_variance(const tfn_model_desc *d)
 {
-    return TFN__ALL && tfn_init_find(d->init)->unit_variance;
+    return TFN__ALL && tfn__init_row(d)->unit_variance;
 }
 
 /* Of a scale: the schedule, and the unit in which a learned one is stored. */
@@ -13057,8 +13196,8 @@ static const tfn_topology *tfn__row(const tfn_model_desc *d, tfn__spot at)
 }
 static const tfn_norm_rule *tfn__norm_rule_of(const tfn_model_desc *d, tfn__spot at)
 {
-    if (tfn__in_decoder(at)) return tfn_norm_find(d->decoder_norm);
-    return tfn_norm_find(d->norm);
+    if (tfn__in_decoder(at)) return tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    return tfn__norm_row(d->norm_rule, d->norm);
 }
 
 /* A flag of the stack's row: plain rows have a final norm and an embedding norm. */
@@ -13724,7 +13863,7 @@ static float tfn__gain_start(const tfn_model_desc *d, tfn__spot at, int part)
     float start = 1;
     if (!TFN__ALL) return start;
     if (tfn__norm_has(tfn__norm_rule_of(d, at), TFN_FLAG_OFFSET)) start = 0;
-    if (part == TFN__PART_NORM_BRANCH && tfn_init_find(d->init)->zero_branch) start -= 1;
+    if (part == TFN__PART_NORM_BRANCH && tfn__init_row(d)->zero_branch) start -= 1;
     return start;
 }
 
@@ -14802,7 +14941,7 @@ static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
-    const tfn_init_rule *rule = tfn_init_find(m->desc.init);
+    const tfn_init_rule *rule = tfn__init_row(&m->desc);
     const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 1), (uint64_t)index);
     const tfn_distribution base = tfn__base_of(rule, w);
     const float size = tfn__init_size(&m->desc, rule, w);
@@ -15328,6 +15467,17 @@ static bool tfn__same_rows(const tfn_model_desc *a, const tfn_model_desc *b, int
     return true;
 }
 
+/* So do their norms: rows of one name may be the caller's own, and have other numbers. */
+static bool tfn__same_norm(const tfn_model_desc *a, const tfn_model_desc *b, int stack)
+{
+    const tfn_norm_rule *x = tfn__norm_rule_of(a, tfn__spot_of_stack(stack));
+    const tfn_norm_rule *y = tfn__norm_rule_of(b, tfn__spot_of_stack(stack));
+    if (x == y) return true;
+    if (!tfn__equal(x->name, y->name) || x->kind != y->kind || x->flags != y->flags) return false;
+    if (x->eps < y->eps || x->eps > y->eps || x->part < y->part || x->part > y->part) return false;
+    return x->squash == y->squash;
+}
+
 /* Options are compared by their bytes, which the resolver has copied from the caller's. */
 #define TFN__SAME(field)                                                                           \
     { #field, offsetof(tfn_model_desc, field), sizeof(((tfn_model_desc *)0)->field) }
@@ -15357,8 +15507,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
             return options[i].name;
     if (a->arch == TFN_ARCH_ENCODER_DECODER && a->decoder_layers != b->decoder_layers)
         return "decoder_layers";
-    if (!tfn__equal(a->norm, b->norm)) return "norm";
-    if (!tfn__equal(a->decoder_norm, b->decoder_norm)) return "decoder_norm";
+    if (!tfn__same_norm(a, b, TFN__IN_ENCODER)) return "norm";
+    if (!tfn__same_norm(a, b, TFN__IN_DECODER)) return "decoder_norm";
     if (a->no_bias && !b->no_bias) return "no_bias";
     if (!tfn__same_rows(a, b, TFN__IN_ENCODER)) return "topology";
     if (!tfn__same_rows(a, b, TFN__IN_DECODER)) return "decoder_topology";
@@ -21663,7 +21813,8 @@ enum {
     TFN__FIELD_BOOL, TFN__FIELD_WHOLE, TFN__FIELD_REAL,
     TFN__FIELD_CHOICE,                  /* an enumerator, by the name of its row; 0 may have none */
     TFN__FIELD_ISA,                     /* by its name, as tfn_isa_find has it */
-    TFN__FIELD_NAME,                    /* of a recipe, norm or initialization */
+    TFN__FIELD_NAME,                    /* of a recipe */
+    TFN__FIELD_ROW,                     /* of a norm or initialization, perhaps the user's own */
     TFN__FIELD_TOPOLOGY                 /* a row, perhaps the user's own, by its name */
 };
 /* When a model must have the same value as the file: never, always, or to train on; or no file has
@@ -21710,7 +21861,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, decay),
     TFN__LATER(BOOL, SAME_TO_TRAIN, decay_all),
     TFN__FIELD(WHOLE, SAME_ALWAYS, decoder_layers),
-    TFN__FIELD(NAME, SAME_ALWAYS, decoder_norm),
+    TFN__FIELD(ROW, SAME_ALWAYS, decoder_norm),
     TFN__FIELD(TOPOLOGY, SAME_ALWAYS, decoder_topology),
     TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
     TFN__FIELD(REAL, SAME_TO_TRAIN, eps),
@@ -21721,7 +21872,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, head),
     TFN__FIELD(WHOLE, SAME_ALWAYS, heads),
     TFN__FIELD(BOOL, NOT_SAVED, inference),
-    TFN__FIELD(NAME, SAME_TO_TRAIN, init),
+    TFN__FIELD(ROW, SAME_TO_TRAIN, init),
     TFN__FIELD(ISA, NOT_SAVED, isa),
     TFN__FIELD(WHOLE, SAME_ALWAYS, kv_heads),
     TFN__FIELD(WHOLE, SAME_ALWAYS, layers),
@@ -21730,7 +21881,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, nesterov),
     TFN__FIELD(BOOL, SAME_ALWAYS, no_bias),
-    TFN__FIELD(NAME, SAME_ALWAYS, norm),
+    TFN__FIELD(ROW, SAME_ALWAYS, norm),
     TFN__FIELD(REAL, SAME_ALWAYS, norm_eps),
     TFN__LATER(REAL, SAME_ALWAYS, norm_factor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
@@ -21814,6 +21965,7 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
         name = tfn__name_of("isa", (int32_t)tfn__whole_at(p, x->size));
         break;
     case TFN__FIELD_NAME:
+    case TFN__FIELD_ROW:
         TFNORM_MEMCPY(&name, p, sizeof name);
         break;
     default:
@@ -21885,8 +22037,8 @@ static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
     return isa != TFN_ISA_BEST || tfn__equal(text, "best");
 }
 
-/* False: no legal value, or an unknown name. A topology that is not the library's becomes NULL:
- * the caller of peek sets it. */
+/* False: no legal value, or an unknown name. A row that is not the library's becomes NULL: the
+ * caller of peek sets it. */
 static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
 {
     char *p = (char *)d + x->at;
@@ -21898,6 +22050,9 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
         return tfn__set_isa(x, p, text);
     case TFN__FIELD_NAME:
         return tfn__set_name(x, p, text);
+    case TFN__FIELD_ROW:
+        tfn__set_name(x, p, text);
+        return true;
     case TFN__FIELD_TOPOLOGY:
         row = tfn_topology_find(text);
         TFNORM_MEMCPY(p, &row, sizeof row);
@@ -22466,9 +22621,11 @@ TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int3
 }
 
 /* A model can be made of the options, for inference at least: a schedule's end, which training
- * wants, may be missing. */
+ * wants, may be missing. Norms and initializations that nobody here knows are checked as if they
+ * were the recipe's, and stay NULL: a name beside the caller's own row would be another row's. */
 static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
 {
+    const tfn_model_desc read = *d;
     char text[TFN__NAME_ROOM];
     tfn_error e;
     if (!tfn__fine(f)) return;
@@ -22476,6 +22633,9 @@ static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
     if (!tfn_model_resolve(d, d, &e))
         tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);
     d->inference = d->folded;
+    d->norm = read.norm;
+    d->decoder_norm = read.decoder_norm;
+    d->init = read.init;
 }
 
 /* What a program needs before it can make the model that a file is for. The options go to desc only
@@ -22589,8 +22749,8 @@ static void tfn__check_field(tfn_error *e, const tfn__field *x, const tfn_model_
         if (tfn__limits[i].at == x->at) tfn__check_ranges(e, "model", d, tfn__limits + i, 1);
 }
 
-/* Set in a copy, so that a value which is refused changes nothing. A topology that is unknown is
- * NULL there, as tfn_model_peek wants it; here it is an error. */
+/* Set in a copy, so that a value which is refused changes nothing. A row that is unknown is NULL
+ * there, as tfn_model_peek wants it; here it is an error. */
 TFNORM_API tfn_status tfn_desc_set(tfn_model_desc *d, const char *name, const char *value,
                                    tfn_error *e)
 {
@@ -22609,7 +22769,7 @@ TFNORM_API tfn_status tfn_desc_set(tfn_model_desc *d, const char *name, const ch
     changed = *d;
     if (tfn__equal(value, "default")) TFNORM_MEMSET((char *)&changed + x->at, 0, x->size);
     else if (!tfn__field_set(x, &changed, value)) tfn__no_value(e, x, value);
-    else if (x->type == TFN__FIELD_TOPOLOGY && !tfn_topology_find(value))
+    else if (x->type >= TFN__FIELD_NAME && tfn__is_zero((const char *)&changed + x->at, x->size))
         tfn__no_value(e, x, value);
     else tfn__check_field(e, x, &changed);
     if (e->status == TFN_OK) *d = changed;
@@ -23167,7 +23327,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     (tfn_choice_at, tfn_choice_find, tfn_choice_name); an error of a file has its whole path
  *     (tfn_error.path) and the system's reason; TFNORM_DEBUG; the section `reference`;
  *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
- *     tfn_desc_name, tfn_layout).
+ *     tfn_desc_name, tfn_layout); norms and initializations by pointer, as topologies are
+ *     (norm_rule, decoder_norm_rule, init_rule).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

@@ -14,8 +14,9 @@ enum { OPTIONS_V = 11, OPTIONS_T = 6, OPTIONS_B = 2, OPTIONS_VALUES = 14, OPTION
  * seed and the key may be anything, the end has no least. */
 static const char *const options_other[LIB_TABLES] = {
     " untied separate_source scale_embedding no_bias recipe norm decoder_norm init topology "
-    "decoder_topology folded nesterov eps_inside seed inference recompute probes half parameters "
-    "gradients moments workspace decay_all schedule.fairseq schedule.frozen ",
+    "decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside seed "
+    "inference recompute probes half parameters gradients moments workspace decay_all "
+    "schedule.fairseq schedule.frozen ",
     " allow_empty end forbidden unnormalized key ",
     " no_pad no_bos no_eos no_unk mask "
 };
@@ -67,9 +68,11 @@ TEST(options_covered)
     CHECK(options_members > 90);
 }
 
-/* What a checkpoint need not know, because the machine or the use decides. */
+/* What a checkpoint need not know, because the machine or the use decides; rows of norms and
+ * initializations are known by the names beside them. */
 static const char options_local[] =
-    " batch_tokens threads isa inference probes parameters gradients moments workspace ";
+    " batch_tokens threads isa inference probes parameters gradients moments workspace "
+    "norm_rule decoder_norm_rule init_rule ";
 
 static bool options_in_file(const char *name)
 {
@@ -650,6 +653,7 @@ int main(void)
     RUN(options_messages);
     RUN(options_schedules);
     RUN(options_of_half);
+    RUN(options_choices);
     RUN(options_frozen);
     RUN(options_choices);
     RUN(options_seeds);

@@ -41,9 +41,32 @@ TEST(options_inference)
     CHECK(strstr(text, "set inference") != NULL);
 }
 
+/* Rows of norms and initializations that this build does not have are refused, not passed over. */
+TEST(options_own_rows)
+{
+    static const tfn_norm_rule norm = { "mine", "", "", 0, TFN_NORM_RMS, 0, 0, 0, TFN_SQUASH_TANH };
+    tfn_init_rule init;
+    memset(&init, 0, sizeof init);
+    init.name = "mine";
+    for (int i = 0; i < 4; i++) {
+        tfn_model_desc d, out;
+        tfn_error e;
+        char text[200];
+        memset(&d, 0, sizeof d);
+        d.vocab = d.context = 5;
+        d.inference = true;
+        if (i == 1) d.norm_rule = &norm;
+        if (i == 2) d.decoder_norm_rule = &norm;
+        if (i == 3) d.init_rule = &init;
+        CHECK(tfn_model_resolve(&out, &d, &e) == (i == 0));
+        if (i) CHECK(strstr(tfn_error_text(&e, text, sizeof text), "define TFNORM_ALL_NORMS"));
+    }
+}
+
 int main(void)
 {
     RUN(options_threads);
     RUN(options_inference);
+    RUN(options_own_rows);
     return DONE();
 }

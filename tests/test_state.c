@@ -17,7 +17,40 @@ typedef struct state_case {
 } state_case;
 
 static tfn_topology state_rows[7];
-enum { STATE_ROWS = sizeof state_rows / sizeof *state_rows, STATE_SCHEDULED = 4 };
+enum { STATE_TOPOLOGIES = sizeof state_rows / sizeof *state_rows, STATE_SCHEDULED = 4 };
+
+/* Norms and initializations of our own: the statistics of half the channels, with a bias, in both
+ * stacks; a squash in the encoder and LayerNorm's with another eps in the decoder; gains by layer.
+ */
+static const tfn_norm_rule state_half = {
+    "own-half", "g x/sqrt(mean of the first half (x^2) + e) + b", "none", 2026, TFN_NORM_RMS,
+    TFN_FLAG_GAIN | TFN_FLAG_BIAS, (float)1e-3, (float)0.5, TFN_SQUASH_TANH
+};
+static const tfn_norm_rule state_squash = {
+    "own-squash", "g softsign(a x) + b", "none", 2026, TFN_NORM_POINT,
+    TFN_FLAG_GAIN | TFN_FLAG_BIAS, 0, 0, TFN_SQUASH_SOFTSIGN
+};
+static const tfn_norm_rule state_layer = {
+    "own-layer", "LayerNorm, 1 + g", "none", 2026, TFN_NORM_LAYER,
+    TFN_FLAG_GAIN | TFN_FLAG_OFFSET | TFN_FLAG_BIAS, (float)1e-2, 0, TFN_SQUASH_TANH
+};
+static void state_gains(const tfn_place *place, tfn_gains *gains)
+{
+    gains->o = gains->w2 = (float)(1 / sqrt((double)(2 * place->depth)));
+    if (place->layer > 1) gains->v = (float)0.5;
+}
+static const tfn_init_rule state_init = {
+    "own-init", "o, w2: 1/sqrt(2 N); v: 1/2 behind the first layer", "none", 2026,
+    TFN_DISTRIBUTION_NORMAL, TFN_DISTRIBUTION_TRUNCATED_NORMAL, (float)0.2, (float)0.3, false,
+    false, true, false, false, false, state_gains
+};
+static const struct {
+    const tfn_norm_rule *norm, *decoder_norm;
+    const tfn_init_rule *init;
+} state_own[] = {
+    { &state_half, NULL, NULL }, { &state_squash, &state_layer, NULL }, { NULL, NULL, &state_init }
+};
+enum { STATE_ROWS = STATE_TOPOLOGIES + sizeof state_own / sizeof *state_own };
 
 static void state_make_rows(void)
 {
@@ -57,8 +90,10 @@ static int32_t state_count(void) { return (state_recipes() + STATE_ROWS) * 3; }
 static state_case state_at(int32_t i, bool half)
 {
     const int32_t recipe = i / 3, recipes = state_recipes();
+    int32_t own;
     state_case c;
     tfn_model_desc *d = &c.desc;
+    const char *name;
     memset(&c, 0, sizeof c);
     d->arch = (tfn_arch)(i % 3);
     d->vocab = STATE_V;
@@ -72,10 +107,19 @@ static state_case state_at(int32_t i, bool half)
     d->half = half;
     d->schedule.lr = (float)0.01;
     d->recipe = recipe < recipes ? tfn_recipe_at(recipe)->name : "post";
+    name = d->recipe;
     if (!strcmp(d->recipe, "prmsnorm")) d->width = 64;      /* the root of four features, not one */
-    if (recipe >= recipes) d->topology = &state_rows[recipe - recipes];
-    snprintf(c.name, sizeof c.name, "%s %s%s", d->topology ? d->topology->name : d->recipe,
-             state_archs[i % 3], half ? " half" : "");
+    own = recipe - recipes - STATE_TOPOLOGIES;
+    if (own >= 0) {
+        d->norm_rule = state_own[own].norm;
+        d->decoder_norm_rule = state_own[own].decoder_norm;
+        d->init_rule = state_own[own].init;
+        name = d->norm_rule ? d->norm_rule->name : d->init_rule->name;
+    } else if (recipe >= recipes) {
+        d->topology = &state_rows[recipe - recipes];
+        name = d->topology->name;
+    }
+    snprintf(c.name, sizeof c.name, "%s %s%s", name, state_archs[i % 3], half ? " half" : "");
     CASE("%d: %s", (int)i, c.name);
     return c;
 }
