@@ -167,6 +167,8 @@
  * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
  *    and group; all parameters are one flat vector, and so are gradients and moments. Weights are
  *    stored (in, out). tfn_model_hash is a fingerprint of all of them.
+ *    Made with desc.probes, a model shows each point of its sub-layers in every run, and its
+ *    gradient in training: tfn_model_watch.
  *
  * 7. Ship it. A model made with .inference and .folded takes the weights of a trained one through
  *    tfn_model_fold, and has none of the scales, gains and shifts that those can hold.
@@ -353,7 +355,7 @@
  *   TFNORM_NO_TRAINING      without gradients, optimizers and random weights: a decoder fits a
  *                           microcontroller
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
- *                           RMSNorm; without it a decoder has those two alone
+ *                           RMSNorm, and watching; without it a decoder has none
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
@@ -1351,7 +1353,7 @@ typedef struct tfn_model_desc {
     uint64_t seed;
     bool inference;               /* true: no gradients, no moments */
     bool recompute;               /* true: layers are computed again in the backward */
-    bool probes;                  /* true: training can be watched, see tfn_model_watch */
+    bool probes;                  /* true: every run can be watched, see tfn_model_watch */
     bool half;                    /* true: simulated half precision, see below; one thread, and
                                    * more are refused */
     float loss_scale;             /* of half, at the start; 0: 128; without half it is 1 */
@@ -1524,9 +1526,11 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
 /* Logits (B*T, V) or (B, classes) of a batch, valid until the next call on the model. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch);
-/* With desc.probes: `probe` is called during each forward and backward of a training step with the
- * values and gradients of these points of every sub-layer, as ids that tfn_probe_of reads; NULL: no
- * longer. Gradients are those of the summed loss. */
+/* With desc.probes, of a model made for inference too: `probe` is called in each forward, that of a
+ * training step, of tfn_model_eval, of tfn_model_logits, of tfn_model_profile, with the values of
+ * these points of every sub-layer, and in a step's backward with their gradients, as ids that
+ * tfn_probe_of reads; NULL: no longer. Gradients are those of the summed loss. A decoder has a
+ * watcher of its own: tfn_decoder_watch. */
 typedef enum tfn_watched {
     TFN_WATCH_NONE,           /* an id that is none of these */
     TFN_WATCH_INPUT,          /* x, what the sub-layer begins with */
@@ -1584,6 +1588,10 @@ TFNORM_API size_t tfn_decoder_size(const tfn_model *m, int32_t batch, int32_t ch
                                    size_t scratch_size);
 TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32_t batch,
                                        int32_t chunk, void *mem, size_t size);
+/* tfn_model_watch of a decoder, whose model has desc.probes: tfn_decoder_next shows the values of
+ * the positions that it feeds, (B*time, C), with the bits of the full forward, and
+ * tfn_decoder_start those of the source. */
+TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user);
 /* Begin again; source: the encoder's batch of an encoder-decoder, else NULL. */
 TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source);
 /* Feed `time` tokens per sentence, (B, time): the logits (B, V) of the last one, or NULL and
@@ -13413,11 +13421,11 @@ static tfn_var tfn__updates_of(tfn__builder *b)
 enum { TFN__KIND_BIT = 4, TFN__DECODER_BIT = 7, TFN__LAYER_BIT = 8 };
 enum { TFN__PROFILE = 1 << 24, TFN__OUTPUTS = 1 << 25 };
 
-/* A point of a sub-layer or stack can be watched. */
+/* A point of a sub-layer or stack can be watched, on every tape that the builder records. */
 static tfn_var tfn__point_at(tfn__builder *b, tfn__spot at, tfn_watched point, tfn_var x)
 {
     int32_t id = (int32_t)point;
-    if (!tfn__is_watched(b->d) || !b->t->training) return x;
+    if (!tfn__is_watched(b->d)) return x;
     if (tfn__in_sublayer(at)) id |= at.sub << TFN__KIND_BIT;
     if (tfn__in_decoder(at)) id |= 1 << TFN__DECODER_BIT;
     if (at.layer > 0) id |= at.layer << TFN__LAYER_BIT;
@@ -15802,7 +15810,8 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 }
 
 /* The metadata: the table of weights and the tapes. The tape `infer` is recorded first and makes
- * the weights; `train` finds them, and has what training alone has: dropout, probes. */
+ * the weights; `train` finds them, and has what training alone has: dropout, and the probes of
+ * profiles. */
 static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 {
     const size_t bound = (size_t)tfn__weight_bound(&m->desc);
@@ -16710,6 +16719,7 @@ typedef struct tfn__profile {
     int32_t    target;                 /* LSUV: the weight whose output is wanted */
     double     variance;               /* and its variance */
     bool       refused;                /* a number was not finite */
+    bool       watched;                /* the user's probe sees the last forward */
 } tfn__profile;
 
 /* The scale of a skip becomes r, also in the rounded copy: this very forward goes on with it. */
@@ -16733,8 +16743,8 @@ static void tfn__profile_probe(void *user, int32_t id, const float *data, ptrdif
     double variance;
     double *ratio;
     float r;
-    (void)rows;
-    (void)cols;
+    if (p->watched && p->m->run.probe)
+        p->m->run.probe(p->m->run.probe_user, id, data, rows, cols, backward);
     if (backward || id < TFN__PROFILE || id >= TFN__OUTPUTS) return;
     w = p->m->weights + (id - TFN__PROFILE) / 2;
     variance = tfn__variance_of(p->m, id, data);
@@ -16805,14 +16815,16 @@ static void tfn__unit_outputs(tfn__profile *p)
 }
 
 /* At the beginning of an update, which may still undo it. False: it was refused, because a number
- * is not finite, and all is as before. */
-static bool tfn__open_profile(tfn_model *m)
+ * is not finite, and all is as before. The user sees it if it is the call itself: a step shows its
+ * own forward, once. */
+static bool tfn__open_profile(tfn_model *m, bool watched)
 {
     tfn__profile p;
     TFNORM_MEMSET(&p, 0, sizeof p);
     p.m = m;
     p.ratio[TFN__IN_ENCODER] = 1;
     p.ratio[TFN__IN_DECODER] = 1;
+    p.watched = watched;
     m->profiled = true;
     m->profile_open = true;
     if (!tfn__wants_profile(m)) return true;
@@ -16828,18 +16840,6 @@ static bool tfn__open_profile(tfn_model *m)
 /* A model that was neither profiled nor trained; only such a one profiles itself. */
 static bool tfn__is_new(const tfn_model *m) { return !m->profiled && !m->step && !m->micro; }
 
-/* The run passes the probe on from now on. */
-TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
-{
-    if (!m) return TFN_NULL;
-    tfn__made(&m->error, "model", m->weights);
-    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
-    if (!m->desc.probes || m->desc.inference) return TFN_NOT_READY;
-    m->run.probe = probe;
-    m->run.probe_user = user;
-    return TFN_OK;
-}
-
 /* The data-dependent start on a batch of the user's choice. Targets are ignored, so none need be
  * given. */
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
@@ -16854,7 +16854,7 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     m->run.ints[TFN_INT_TARGETS] = NULL;
     if (tfn__is_new(m)) {
         tfn__begin_update(m);
-        if (!tfn__open_profile(m)) status = TFN_NOT_FINITE;
+        if (!tfn__open_profile(m, true)) status = TFN_NOT_FINITE;
         tfn__close_profile(m);
     }
     tfn__unbind(&m->run);
@@ -16878,7 +16878,7 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
     tfn_sums sums;
     if (!m->micro) tfn__begin_update(m);
     if (tfn__is_new(m)) {
-        tfn__open_profile(m);
+        tfn__open_profile(m, false);
         tfn__refresh(m);
     }
     m->run.loss_scale = m->loss_scale;
@@ -16974,12 +16974,6 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
     return tfn_model_step(m, batch, NULL);
 }
-TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
-{
-    (void)probe;
-    (void)user;
-    return tfn_model_step(m, NULL, NULL);
-}
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
@@ -17007,6 +17001,28 @@ TFNORM_API float tfn_model_rate(const tfn_model *m)
 {
     if (!m) return (float)NAN;
     return tfn_schedule_at(&m->desc.schedule, m->step + 1, m->desc.width);
+}
+
+/* -- watching -------------------------------------------------------------------------------- */
+
+/* Runs whose tapes have probes (desc.probes), a model's and a decoder's, pass this one on from now
+ * on. A plain build records none. */
+static tfn_status tfn__watch(tfn_run *r, tfn_error *e, const tfn_model_desc *d,
+                             tfn_probe_fn *probe, void *user)
+{
+    if (e->status != TFN_OK && e->status != TFN_BAD_BATCH) return e->status;
+    if (!TFN__ALL) return tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
+    if (!d->probes) return TFN_NOT_READY;
+    r->probe = probe;
+    r->probe_user = user;
+    return TFN_OK;
+}
+
+TFNORM_API tfn_status tfn_model_watch(tfn_model *m, tfn_probe_fn *probe, void *user)
+{
+    if (!m) return TFN_NULL;
+    tfn__made(&m->error, "model", m->weights);
+    return tfn__watch(&m->run, &m->error, &m->desc, probe, user);
 }
 
 /* The number of a point, read as tfn__point_at has written it. */
@@ -17241,6 +17257,15 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     d->run.batch = d->batch;
     if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) return TFN_OK;    /* it waits for a source */
     return tfn_decoder_start(d, NULL);
+}
+
+/* Both tapes pass it on: encode those of the source, decode those of the positions fed. */
+TFNORM_API tfn_status tfn_decoder_watch(tfn_decoder *d, tfn_probe_fn *probe, void *user)
+{
+    if (!d) return TFN_NULL;
+    tfn__made(&d->error, "decoder", d->model);
+    if (!d->model) return d->error.status;
+    return tfn__watch(&d->run, &d->error, &d->model->desc, probe, user);
 }
 
 /* -- start ----------------------------------------------------------------------------------- */
@@ -23329,6 +23354,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
  *     tfn_desc_name, tfn_layout); norms and initializations by pointer, as topologies are
  *     (norm_rule, decoder_norm_rule, init_rule).
+ *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone.
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

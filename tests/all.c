@@ -74,6 +74,9 @@
 #define main nulls_main
 #include "test_nulls.c"
 #undef main
+#define main reading_main
+#include "test_reading.c"
+#undef main
 #define main bits_main
 #include "test_bits.c"
 #undef main
@@ -111,6 +114,7 @@ int main(int argc, char **argv)
     FILE_TESTS(options)
     FILE_TESTS(foreign)
     FILE_TESTS(nulls)
+    FILE_TESTS(reading)
     FILE_TESTS(bits)
     return CHECK_TALLY();
 }

@@ -262,6 +262,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_decoder_start, "eo", "z.", tfn_decoder_start(P(0, &nulls.d), P(1, &nulls.batch)))        \
     X(tfn_decoder_next, "eeo", "z..", nulls_found(tfn_decoder_next(P(0, &nulls.d),                 \
       P(1, nulls_tokens), 1, P(2, nulls_zeroed)) != NULL))                                         \
+    X(tfn_decoder_watch, "eoo", "z..", tfn_decoder_watch(P(0, &nulls.d),                           \
+      nulls_null == 1 ? NULL : nulls_probe, P(2, nulls.text)))                                     \
     X(tfn_selfcheck, "e", ".", nulls_found(tfn_selfcheck(P(0, NULL), 0, TFN_ISA_BEST, 1) != 0      \
       || nulls_null != 0))                                                                         \
     X(tfn_generator_size, "eee", "q..", nulls_found(tfn_generator_size(P(0, &nulls.m),             \
