@@ -68,6 +68,7 @@
  *   fold          scales and gains into the weights, for inference
  *   model         memory, batches, the training step, profiles
  *   decoder       one token after the other
+ *   reading       hidden states, attention weights, a vector of a sentence
  *   generate      text: greedy, drawn, by beam search
  *   json          UTF-8 and JSON, read strictly
  *   tokenize      bytes, characters, words, byte-level BPE: training, encoding, saving
@@ -167,8 +168,10 @@
  * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
  *    and group; all parameters are one flat vector, and so are gradients and moments. Weights are
  *    stored (in, out). tfn_model_hash is a fingerprint of all of them.
- *    Made with desc.probes, a model shows each point of its sub-layers in every run, and its
- *    gradient in training: tfn_model_watch.
+ *    What stands between tokens and logits: tfn_model_hidden gives the hidden states behind so many
+ *    layers, tfn_model_attention the weights of a layer's heads, tfn_model_pool a vector of each
+ *    sentence. Made with desc.probes, a model shows each point of its sub-layers in every run, and
+ *    its gradient in training: tfn_model_watch.
  *
  * 7. Ship it. A model made with .inference and .folded takes the weights of a trained one through
  *    tfn_model_fold, and has none of the scales, gains and shifts that those can hold.
@@ -355,7 +358,7 @@
  *   TFNORM_NO_TRAINING      without gradients, optimizers and random weights: a decoder fits a
  *                           microcontroller
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
- *                           RMSNorm, and watching; without it a decoder has none
+ *                           RMSNorm, and watching and reading; without it a decoder has none
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
@@ -1473,6 +1476,7 @@ typedef struct tfn_model {
     float    *before;                   /* the buffers before this update; see tfn__before */
     tfn_sums  sums;                     /* of the micro-batches so far */
     tfn_var   logits, loss, train_loss; /* on infer, infer, train */
+    tfn_var   outputs[2];               /* of encoder and decoder, on infer; see tfn_model_hidden */
     tfn_memory memory;
     void     *mem;                      /* of tfn_model_new */
     size_t    mem_size;
@@ -1598,6 +1602,53 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
  * d->error. beam: NULL, or the sentence whose past each of the B continues. */
 TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                          const int32_t *beam);
+
+/* -- reading --------------------------------------------------------------------------------- */
+
+/* What stands between tokens and logits, of any model that can compute these, without dropout: each
+ * call is a forward of the batch as far as is wanted, keeps nothing, and shows nothing to a probe.
+ * What is wrong with its arguments concerns that call only, as with a batch. T is batch->time; of
+ * the encoder of an encoder-decoder the positions of the source, as many as tokens, or of frames
+ * (source_time - 3)/4. Rows of padding mean nothing. */
+typedef enum tfn_stack {
+    TFN_STACK_LAST = 0,       /* the one that the logits are made of */
+    TFN_STACK_ENCODER,
+    TFN_STACK_DECODER
+} tfn_stack;
+#define TFN_LAYERS_ALL (-1)   /* the stack's output: all layers, and the final norm */
+
+/* Hidden states (B, T, C) behind so many layers: 0 is the embedding, 1 what the first layer gives.
+ * A Pre-LN stack's output is the norm of what its last layer gives, a Post-LN stack's is the same.
+ * C is desc.width, of CRMSNorm one less. Valid until the next call on the model; NULL: error. */
+TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                         int32_t layers);
+/* All of them in one forward, copied: hidden (depth + 2, B, T, C), behind 0 layers, 1 ... depth,
+ * and the stack's output. */
+TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                           float *hidden);
+/* The weights of an attention, layers from 0 as in names of parameters, kind SELF_ATTENTION or
+ * CROSS_ATTENTION: weights (B, H, Tq, Tk), or (B, Tq, Tk) of one head; head below 0: of all. They
+ * are made again from queries and keys, with the kernel's bits: a row sums to 1, and is 0 where a
+ * query sees no key: behind it, in the padding. */
+TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                          int32_t layer, tfn_sublayer kind, int32_t head,
+                                          float *weights);
+/* Those with which a decoder would read these tokens, which it is then not fed: (B, H, time, Tk),
+ * where Tk are the positions so far and `time` more, or those of the source. */
+TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                            int32_t layer, tfn_sublayer kind, int32_t head,
+                                            float *weights);
+
+/* A vector of each sentence, (B, C), from the hidden states of its positions without padding. */
+typedef enum tfn_pool {
+    TFN_POOL_MEAN = 0,
+    TFN_POOL_FIRST,           /* of an encoder that classifies by it */
+    TFN_POOL_LAST,            /* of a decoder: the one position that has seen all */
+    TFN_POOL_COUNT
+} tfn_pool;
+/* unit: divided by its length. A sentence of length 0 has the vector 0. */
+TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                     int32_t layers, tfn_pool pool, bool unit, float *vectors);
 
 /* 20 training steps on generated data: equals TFN_BITS_HASH where the bits are canonical. The block
  * must hold tfn_selfcheck_size() bytes; 0: error. */
@@ -8782,31 +8833,37 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 static void tfn__cache_op(const tfn__call *c) { tfn__store_rows(c, c->r->start); }
 static void tfn__encoded_op(const tfn__call *c) { tfn__store_rows(c, 0); }
 
-/* Attention of this run's positions, one after the other, to what a cache holds: to all positions
- * of the memory, or to those up to its own. in: q */
+/* The kernel's arguments for position t of this run, which sees all positions of the memory, or
+ * those up to its own. in: q */
+static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, const tfn_node *cache,
+                           ptrdiff_t t)
+{
+    ptrdiff_t time = c->r->target;
+    TFNORM_MEMSET(p, 0, sizeof *p);
+    p->heads = c->n->arg[TFN__CACHED_HEADS];
+    p->kv_heads = cache->arg[TFN__CACHE_KV_HEADS];
+    p->head_size = (int32_t)(c->cols / p->heads);
+    p->capacity = cache->arg[TFN__CACHE_CAPACITY];
+    p->k_cache = tfn__key_cache(c, cache);
+    p->v_cache = tfn__value_cache(c, cache);
+    p->lengths = tfn__ints_or_none(c, c->n->arg[TFN__CACHED_LENGTHS]);
+    p->batch = c->r->batch;
+    p->q_ld = time * c->cols;
+    p->y_ld = p->q_ld;
+    p->scale = 1 / TFN__SQRT((float)p->head_size);
+    if (TFN__ALL) p->cap = c->n->number[1];
+    p->count = c->r->start + t + 1;
+    if (cache->op == TFN__OP_MEMORY) p->count = c->r->source;
+    p->q = c->x[0] + t*c->cols;
+    p->y = c->y + t*c->cols;
+}
+/* Attention of this run's positions, one after the other, to what a cache holds. */
 static void tfn__cached_op(const tfn__call *c)
 {
     const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
-    ptrdiff_t time = c->r->target;
-    tfn_attention_cached_args p;
-    TFNORM_MEMSET(&p, 0, sizeof p);
-    p.heads = c->n->arg[TFN__CACHED_HEADS];
-    p.kv_heads = cache->arg[TFN__CACHE_KV_HEADS];
-    p.head_size = (int32_t)(c->cols / p.heads);
-    p.capacity = cache->arg[TFN__CACHE_CAPACITY];
-    p.k_cache = tfn__key_cache(c, cache);
-    p.v_cache = tfn__value_cache(c, cache);
-    p.lengths = tfn__ints_or_none(c, c->n->arg[TFN__CACHED_LENGTHS]);
-    p.batch = c->r->batch;
-    p.q_ld = time * c->cols;
-    p.y_ld = time * c->cols;
-    p.scale = 1 / TFN__SQRT((float)p.head_size);
-    p.cap = c->n->number[1];
-    for (ptrdiff_t t = 0; t < time; t++) {
-        p.count = c->r->start + t + 1;
-        if (cache->op == TFN__OP_MEMORY) p.count = c->r->source;
-        p.q = c->x[0] + t*c->cols;
-        p.y = c->y + t*c->cols;
+    for (ptrdiff_t t = 0; t < c->r->target; t++) {
+        tfn_attention_cached_args p;
+        tfn__cached_of(&p, c, cache, t);
         c->k->attention_cached(&p, 0, p.batch * p.kv_heads, c->work);
     }
 }
@@ -13346,6 +13403,7 @@ typedef struct tfn__builder {
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      memory;               /* the encoder's output; in decoding its first cache */
     tfn_var      logits[3];            /* of clusters of words */
+    tfn_var      outputs[2];           /* of the encoder's stack, the decoder's */
 } tfn__builder;
 
 /* A search through the list: a model has some hundred weights, and looks them up when its tapes are
@@ -14606,6 +14664,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
         b->encoder_last = b->t->count;
     }
     x = tfn__finish_stack(b, at, &flow);
+    if (TFN__ALL) b->outputs[tfn__in_decoder(at)] = x;
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
@@ -15825,6 +15884,7 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
     b.weights = m->weights;
     b.capacity = (int32_t)bound;
     tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
+    if (TFN__ALL) TFNORM_MEMCPY(m->outputs, b.outputs, sizeof m->outputs);
     if (tfn__trains(&m->desc))
         tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
     m->weight_count = b.count;
@@ -17364,29 +17424,523 @@ static bool tfn__check_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     return e->status == TFN_OK;
 }
 
-TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
-                                         const int32_t *beam)
+/* What every call with tokens begins with; false: an error. */
+static bool tfn__begin_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                            const int32_t *beam)
 {
-    tfn_status status;
-    if (!d) return NULL;
+    if (!d) return false;
     tfn__forgive(&d->error);
     tfn__made(&d->error, "decoder", d->model);
     if (!tokens) tfn__fail(&d->error, TFN_BAD_BATCH, "decoder", "there are no tokens", 0, 0);
-    if (d->error.status != TFN_OK) return NULL;
-    if (!tfn__check_next(d, tokens, time, beam)) return NULL;
+    if (d->error.status != TFN_OK) return false;
+    return tfn__check_next(d, tokens, time, beam);
+}
 
-    if (beam && d->batch > 1) tfn__reorder(d, beam);
+/* They are the inputs of a run. Half precision has a copy of the weights, made anew with each
+ * sentence. */
+static void tfn__bind_next(tfn_decoder *d, const int32_t *tokens, int32_t time)
+{
     d->run.target = time;
     d->run.ints[TFN_INT_TOKENS] = tokens;
     tfn__part_words(&d->run, &d->model->desc, d->words, tokens, (int64_t)d->run.batch * time,
                     false);
-    if (d->run.start == 0) tfn__refresh_copy(d->model, d->run.params);     /* of half precision */
+    if (d->run.start == 0) tfn__refresh_copy(d->model, d->run.params);
+}
+
+TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                         const int32_t *beam)
+{
+    tfn_status status;
+    if (!tfn__begin_next(d, tokens, time, beam)) return NULL;
+    if (beam && d->batch > 1) tfn__reorder(d, beam);
+    tfn__bind_next(d, tokens, time);
     status = tfn_tape_forward(&d->decode, &d->run);
     d->run.ints[TFN_INT_TOKENS] = NULL;         /* nothing of the caller's is kept */
     if (status != TFN_OK) return NULL;
     d->run.start += time;
     return tfn_value(&d->decode, &d->run, d->logits);
 }
+#endif /* TFN__IMPLEMENTING */
+/* >> reading */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+/* Hidden states, attention weights, pooled vectors. No tape is recorded for them, and nothing is
+ * kept: a call runs the tape that infers, or a decoder's, as far as the node that is wanted. When
+ * its entry comes, the plan has what it reads in the workspace, and its value when it is done; that
+ * later entries would overwrite both is no concern of a run that ends there.
+ *
+ * A plain build has the names, and says what it lacks. In order: where things are; hidden states;
+ * pooling; attention of a batch; attention of a decoder. */
+#ifdef TFN__EXTRA_NORMS
+
+/* -- where things are ------------------------------------------------------------------------ */
+
+/* A stack as the builder numbers them; TFN__NO_STACK, and an error, if the model has no such. The
+ * user may give any number as an enumerator. */
+static int tfn__stack_of(tfn_error *e, const tfn_model_desc *d, tfn_stack stack)
+{
+    tfn__spot at = tfn__last_stack(d);
+    if (stack == TFN_STACK_ENCODER) at = tfn__spot_of_stack(TFN__IN_ENCODER);
+    if (stack == TFN_STACK_DECODER) at = tfn__spot_of_stack(TFN__IN_DECODER);
+    if ((int)stack >= TFN_STACK_LAST && stack <= TFN_STACK_DECODER && tfn__has_stack(d, at))
+        return at.stack;
+    tfn__fail(e, TFN_BAD_BATCH, "reading", "the model has no stack %d", (int64_t)stack, 0);
+    return TFN__NO_STACK;
+}
+
+/* The node behind so many layers of a stack. The builder has marked the embedding and each layer's
+ * output, the encoder's before the decoder's. */
+static int32_t tfn__hidden_node(const tfn_model *m, int stack, int32_t layers)
+{
+    const tfn_tape *t = &m->infer;
+    int32_t before = layers;                    /* marked nodes in front of it */
+    if (layers == TFN_LAYERS_ALL) return m->outputs[stack == TFN__IN_DECODER].id;
+    if (stack == TFN__IN_DECODER && m->desc.arch == TFN_ARCH_ENCODER_DECODER)
+        before += m->desc.layers + 1;
+    for (int32_t i = 1; i < t->count; i++) {
+        if (!(t->nodes[i].flags & TFN__LAYER)) continue;
+        if (before == 0) return i;
+        before--;
+    }
+    return 0;
+}
+
+/* The entry of a node's forward; leaves have none, and nobody asks for theirs. */
+static int32_t tfn__forward_entry(const tfn_tape *t, int32_t node)
+{
+    const int32_t wanted = tfn__timeline_entry(node, TFN__FORWARD);
+    for (int32_t e = 0; e < t->forward_count; e++)
+        if (t->order[e] == wanted) return e;
+    return t->forward_count;
+}
+
+/* What a run of a model or decoder is while it is read: nobody watches. A user who reads and
+ * watches would else see a forward that stops in its midst. */
+static tfn_run tfn__unwatched(const tfn_run *r)
+{
+    tfn_run quiet = *r;
+    quiet.probe = NULL;
+    return quiet;
+}
+
+/* -- hidden states --------------------------------------------------------------------------- */
+
+/* The result of a call has a place, whose size nobody can check. */
+static void tfn__check_result(tfn_error *e, const float *to)
+{
+    if (!to) tfn__fail(e, TFN_BAD_BATCH, "reading", "there is no array for the result", 0, 0);
+}
+
+/* Layers of a stack by the builder's number. */
+static int32_t tfn__stack_depth(const tfn_model *m, int stack)
+{
+    return tfn__depth(&m->desc, stack == TFN__IN_DECODER);
+}
+
+/* The batch is bound if TFN_OK is returned, and *stack is the builder's number. */
+static tfn_status tfn__begin_reading(tfn_model *m, const tfn_batch *batch, tfn_stack which,
+                                     int *stack)
+{
+    tfn_status status = tfn__ready(m, batch, false);
+    if (status != TFN_OK) return status;
+    m->run.ints[TFN_INT_TARGETS] = NULL;
+    *stack = tfn__stack_of(&m->error, &m->desc, which);
+    return TFN_OK;
+}
+
+/* What only some calls check may have failed: then nothing is bound any more. An error of this kind
+ * is forgiven when the next call begins. */
+static tfn_status tfn__end_checks(tfn_model *m)
+{
+    if (m->error.status != TFN_OK) tfn__unbind(&m->run);
+    return m->error.status;
+}
+
+/* All checks of a call that reads hidden states behind `layers` layers. */
+static tfn_status tfn__begin_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack which,
+                                    int32_t layers, int *stack)
+{
+    tfn_status status = tfn__begin_reading(m, batch, which, stack);
+    int32_t depth;
+    if (status != TFN_OK) return status;
+    depth = tfn__stack_depth(m, *stack);
+    if (layers < TFN_LAYERS_ALL || layers > depth)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "behind %d layers, the stack has %d", layers,
+                  depth);
+    return tfn__end_checks(m);
+}
+
+/* Run from entry *e, which goes on, to behind the node's own, and return its value. Several threads
+ * work on each of these parts as on a whole run. */
+static const float *tfn__run_to(const tfn_tape *t, const tfn_run *r, int32_t *e, int32_t node)
+{
+    const int32_t end = tfn__forward_entry(t, node) + 1;
+    tfn_var x;
+    if (*e < end) {
+        tfn__run_entries(t, r, *e, end);
+        *e = end;
+    }
+    x.id = node;
+    return tfn_value(t, r, x);
+}
+
+/* The run ends behind the node: what is wanted of the first layers costs the first layers. The
+ * value is read where it lies, in the workspace of the tapes. */
+TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                         int32_t layers)
+{
+    const float *hidden;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    if (tfn__begin_hidden(m, batch, stack, layers, &at) != TFN_OK) return NULL;
+    r = tfn__unwatched(&m->run);
+    hidden = tfn__run_to(&m->infer, &r, &e, tfn__hidden_node(m, at, layers));
+    tfn__unbind(&m->run);
+    return hidden;
+}
+
+/* The next value, copied; returns where the one after it goes. */
+static float *tfn__copy_hidden(const tfn_model *m, const tfn_run *r, int32_t *e, int32_t node,
+                               float *hidden)
+{
+    const tfn_node *n = m->infer.nodes + node;
+    const int64_t floats = tfn__rows_at(n, r->batch, r->source, r->target) * n->cols;
+    tfn__copy_floats(hidden, tfn__run_to(&m->infer, r, e, node), floats);
+    return hidden + floats;
+}
+
+/* Each is copied before the run goes on, which may overwrite it. The stack's output may be the last
+ * layer's, as of Post-LN: then the run has nothing left to do, and the value is still there. */
+TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                           float *hidden)
+{
+    tfn_status status;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    status = tfn__begin_reading(m, batch, stack, &at);
+    if (status != TFN_OK) return status;
+    tfn__check_result(&m->error, hidden);
+    if (tfn__end_checks(m) != TFN_OK) return m->error.status;
+    r = tfn__unwatched(&m->run);
+    for (int32_t l = 0; l <= tfn__stack_depth(m, at); l++)
+        hidden = tfn__copy_hidden(m, &r, &e, tfn__hidden_node(m, at, l), hidden);
+    tfn__copy_hidden(m, &r, &e, tfn__hidden_node(m, at, TFN_LAYERS_ALL), hidden);
+    tfn__unbind(&m->run);
+    return TFN_OK;
+}
+
+/* -- pooling: a vector of each sentence ------------------------------------------------------ */
+
+/* y (cols) of n rows of x: their mean, the first or the last; 0 of none. A sum goes down the rows,
+ * each column a chain, as every sum over rows does. */
+static void tfn__pool_rows(float *y, const float *x, ptrdiff_t n, ptrdiff_t cols, tfn_pool pool)
+{
+    const ptrdiff_t last = (n - 1) * cols;
+    TFNORM_MEMSET(y, 0, (size_t)cols * sizeof *y);
+    if (n <= 0) return;
+    if (pool == TFN_POOL_FIRST) {
+        tfn__copy_floats(y, x, cols);
+        return;
+    }
+    if (pool == TFN_POOL_LAST) {
+        tfn__copy_floats(y, x + last, cols);
+        return;
+    }
+    for (ptrdiff_t r = 0; r < n; r++)
+        for (ptrdiff_t c = 0; c < cols; c++) y[c] += x[r*cols + c];
+    for (ptrdiff_t c = 0; c < cols; c++) y[c] /= (float)n;
+}
+
+/* y over its length, which counts as 1e-12 at least, as in PyTorch's normalize: so that a vector of
+ * zeros stays one, and cosines are products. */
+static void tfn__to_unit_length(const tfn_kernels *k, float *y, ptrdiff_t cols)
+{
+    const float least = (float)1e-12;
+    float length = TFN__SQRT(k->dot(y, y, cols));
+    if (length < least) length = least;
+    for (ptrdiff_t c = 0; c < cols; c++) y[c] /= length;
+}
+
+/* The hidden states are not copied: they are read where the run has left them. Rows of a sentence
+ * stand together, `time` of them, of which the first `counted` are no padding; of frames these are
+ * the positions that the convolutions have made of them. */
+TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                     int32_t layers, tfn_pool pool, bool unit, float *vectors)
+{
+    tfn_status status;
+    const tfn_node *n;
+    const float *x;
+    int32_t node;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    status = tfn__begin_hidden(m, batch, stack, layers, &at);
+    if (status != TFN_OK) return status;
+    tfn__check_result(&m->error, vectors);
+    if ((int)pool < 0 || pool >= TFN_POOL_COUNT)
+        tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "pool %d, there are %d", (int64_t)pool,
+                  TFN_POOL_COUNT);
+    if (tfn__end_checks(m) != TFN_OK) return m->error.status;
+
+    r = tfn__unwatched(&m->run);
+    node = tfn__hidden_node(m, at, layers);
+    n = m->infer.nodes + node;
+    x = tfn__run_to(&m->infer, &r, &e, node);
+    for (ptrdiff_t b = 0; b < r.batch; b++) {
+        const ptrdiff_t time = (ptrdiff_t)tfn__rows_at(n, 1, r.source, r.target);
+        const ptrdiff_t counted = tfn__counted_rows(&r, (tfn_rows)n->rows, b);
+        float *y = vectors + b*n->cols;
+        tfn__pool_rows(y, x + b*time*n->cols, counted, n->cols, pool);
+        if (unit) tfn__to_unit_length(m->kernels, y, n->cols);
+    }
+    tfn__unbind(&m->run);
+    return TFN_OK;
+}
+
+/* -- attention of a batch -------------------------------------------------------------------- */
+
+/* Layer, kind and head are there, and so is the array. An encoder, and a decoder that is alone,
+ * have no memory to attend to. */
+static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, int32_t layer,
+                                 tfn_sublayer kind, int32_t head, const float *weights)
+{
+    const bool crosses = stack == TFN__IN_DECODER && m->desc.arch == TFN_ARCH_ENCODER_DECODER;
+    tfn__check_result(e, weights);
+    if (layer < 0 || layer >= tfn__stack_depth(m, stack))
+        tfn__fail(e, TFN_BAD_BATCH, "reading", "layer %d, the stack has %d", layer,
+                  tfn__stack_depth(m, stack));
+    if (kind != TFN_SUBLAYER_SELF_ATTENTION && !(crosses && kind == TFN_SUBLAYER_CROSS_ATTENTION))
+        tfn__fail(e, TFN_BAD_BATCH, "reading", "the stack has no attention of kind %d",
+                  (int64_t)kind, 0);
+    if (head >= m->desc.heads)
+        tfn__fail(e, TFN_BAD_BATCH, "reading", "head %d, there are %d", head, m->desc.heads);
+}
+
+/* How many attentions a stack has before this one, in the order in which the builder records them:
+ * an encoder-decoder's decoder has two a layer, that to itself and then that to the memory. */
+static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t layer,
+                                      tfn_sublayer kind)
+{
+    if (stack == TFN__IN_ENCODER || m->desc.arch == TFN_ARCH_DECODER) return layer;
+    return 2*layer + (kind == TFN_SUBLAYER_CROSS_ATTENTION);
+}
+
+/* The node of this operation with so many before it. Node numbers depend on the options, the order
+ * of nodes of one kind does not. */
+static int32_t tfn__nth_node(const tfn_tape *t, int op, int32_t before)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        if (t->nodes[i].op != op) continue;
+        if (before == 0) return i;
+        before--;
+    }
+    return 0;
+}
+
+/* Run up to a node, without it: its call has its inputs then. They may die with its entry, and it
+ * is not run, since softmax and values are not wanted. */
+static void tfn__run_before(tfn__call *c, const tfn_tape *t, const tfn_run *r, int32_t node)
+{
+    tfn__run_entries(t, r, 0, tfn__forward_entry(t, node));
+    tfn__make_call(c, t, r, tfn__timeline_entry(node, TFN__FORWARD), r->work);
+}
+
+/* The n scores q k of a query become its weights, as in the kernels: times the scale, or with a cap
+ * cap tanh(scale s/cap), and softmax. Keys from n to `all` are not seen. */
+static void tfn__weigh_scores(const tfn_kernels *k, float *s, ptrdiff_t n, ptrdiff_t all,
+                              float scale, float cap)
+{
+    k->combine(s, s, NULL, n, scale, 0, false);
+    if (cap > 0) {
+        for (ptrdiff_t i = 0; i < n; i++) s[i] /= cap;
+        k->tanh(s, s, n);
+        k->combine(s, s, NULL, n, cap, 0, false);
+    }
+    k->softmax_forward(s, s, 1, n);
+    for (ptrdiff_t i = n; i < all; i++) s[i] = 0;
+}
+
+/* weights (Tq, Tk) of head h of sentence b. Scores are made for all keys, a strip of queries at a
+ * time, for which the node's scratch has room, and those that are not seen are overwritten. */
+static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p, ptrdiff_t b,
+                                 ptrdiff_t h, float *weights)
+{
+    const ptrdiff_t size = p->head_size;
+    const ptrdiff_t group = h / (p->heads / p->kv_heads);
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.b = p->k + b*p->tk*p->k_ld + group*size;
+    t.n = p->tk;
+    t.k = size;
+    t.c_ld = p->tk;
+    t.a_row = p->q_ld;
+    t.a_col = 1;
+    t.b_row = 1;
+    t.b_col = p->k_ld;
+    for (ptrdiff_t i = 0; i < p->tq; i += t.m) {
+        t.m = tfn__min(p->tq - i, TFN__STRIP);
+        t.a = p->q + (b*p->tq + i)*p->q_ld + h*size;
+        t.c = weights + i*p->tk;
+        c->k->matmul(&t, c->work);
+    }
+    /* every query has its own number of keys: up to itself, or to the end of the sentence */
+    for (ptrdiff_t i = 0; i < p->tq; i++)
+        tfn__weigh_scores(c->k, weights + i*p->tk, tfn__seen(p, b, i), p->tk, p->scale, p->cap);
+}
+
+/* Queries and keys are as the attention reads them: projected, with biases, normalized, scaled and
+ * rotated as the model's options say. Dropout of weights is no part of the tape that infers. The
+ * output of the attention is (e v)/l where these are e/l: the two agree to rounding. */
+TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                          int32_t layer, tfn_sublayer kind, int32_t head,
+                                          float *weights)
+{
+    tfn_status status;
+    tfn_attention_args p;
+    int32_t before;
+    tfn_run r;
+    tfn__call c;
+    int at;
+    status = tfn__begin_reading(m, batch, stack, &at);
+    if (status != TFN_OK) return status;
+    tfn__check_attention(&m->error, m, at, layer, kind, head, weights);
+    if (tfn__end_checks(m) != TFN_OK) return m->error.status;
+
+    r = tfn__unwatched(&m->run);
+    before = tfn__attentions_before(m, at, layer, kind);
+    if (at == TFN__IN_DECODER && m->desc.arch == TFN_ARCH_ENCODER_DECODER)
+        before += m->desc.layers;                       /* the encoder has one a layer */
+    tfn__run_before(&c, &m->infer, &r, tfn__nth_node(&m->infer, TFN__OP_ATTEND, before));
+    p = tfn__attention_of(&c);
+    /* (B, H, Tq, Tk), or (B, Tq, Tk) of the head that is wanted */
+    for (ptrdiff_t b = 0; b < p.batch; b++)
+        for (ptrdiff_t h = 0; h < p.heads; h++) {
+            if (head >= 0 && h != head) continue;
+            tfn__weights_of_head(&c, &p, b, h, weights);
+            weights += p.tq * p.tk;
+        }
+    tfn__unbind(&m->run);
+    return TFN_OK;
+}
+
+/* -- attention of a decoder ------------------------------------------------------------------ */
+
+/* The weights of position t of head h of sentence b, over `all` keys. These lie in the cache with
+ * the time in lanes, so that the product of one row wants no scratch. */
+static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, ptrdiff_t h,
+                                ptrdiff_t all, float *weights)
+{
+    const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
+    tfn_attention_cached_args p;
+    ptrdiff_t group;
+    ptrdiff_t seen;
+    tfn_matmul_args row;
+    tfn__cached_of(&p, c, cache, t);
+    group = h / (p.heads / p.kv_heads);
+    seen = p.count;
+    if (p.lengths) seen = tfn__max(tfn__min(p.lengths[b], p.count), 0);
+    TFNORM_MEMSET(&row, 0, sizeof row);
+    row.c = weights;
+    row.a = p.q + b*p.q_ld + h*p.head_size;
+    row.b = p.k_cache + (b*p.kv_heads + group) * p.head_size * p.capacity;
+    row.m = 1;
+    row.n = seen;
+    row.k = p.head_size;
+    row.a_col = 1;
+    row.b_row = p.capacity;
+    row.b_col = 1;
+    c->k->matmul(&row, c->work);
+    tfn__weigh_scores(c->k, weights, seen, all, p.scale, p.cap);
+}
+
+/* The caches get the keys and values of these positions, as if they were fed, but the decoder's own
+ * position stays: what is behind it is never read, and the next call writes it again. */
+TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                            int32_t layer, tfn_sublayer kind, int32_t head,
+                                            float *weights)
+{
+    ptrdiff_t all;
+    int32_t before;
+    tfn_run r;
+    tfn__call c;
+    if (!d) return TFN_NULL;
+    if (!tfn__begin_next(d, tokens, time, NULL)) return d->error.status;
+    tfn__check_attention(&d->error, d->model, TFN__IN_DECODER, layer, kind, head, weights);
+    if (d->error.status != TFN_OK) return d->error.status;
+
+    /* as far as the attention: a self-attention's cache is written before it is read */
+    tfn__bind_next(d, tokens, time);
+    r = tfn__unwatched(&d->run);
+    before = tfn__attentions_before(d->model, TFN__IN_DECODER, layer, kind);
+    tfn__run_before(&c, &d->decode, &r, tfn__nth_node(&d->decode, TFN__OP_CACHED, before));
+    all = r.start + time;
+    if (kind == TFN_SUBLAYER_CROSS_ATTENTION) all = r.source;
+    for (ptrdiff_t b = 0; b < r.batch; b++)
+        for (ptrdiff_t h = 0; h < d->model->desc.heads; h++) {
+            if (head >= 0 && h != head) continue;
+            for (ptrdiff_t t = 0; t < time; t++, weights += all)
+                tfn__weights_of_row(&c, t, b, h, all, weights);
+        }
+    d->run.ints[TFN_INT_TOKENS] = NULL;
+    return TFN_OK;
+}
+#else
+/* The answer of a plain build, in which the builder does not say where the stacks end: a decoder on
+ * a microcontroller has no bytes for what it does not read. */
+static tfn_status tfn__no_reading(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
+}
+TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                         int32_t layers)
+{
+    (void)batch;
+    (void)stack;
+    (void)layers;
+    tfn__no_reading(m);
+    return NULL;
+}
+TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                           float *hidden)
+{
+    (void)batch;
+    (void)stack;
+    (void)hidden;
+    return tfn__no_reading(m);
+}
+TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                     int32_t layers, tfn_pool pool, bool unit, float *vectors)
+{
+    (void)layers;
+    (void)pool;
+    (void)unit;
+    return tfn_model_hidden_all(m, batch, stack, vectors);
+}
+TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
+                                          int32_t layer, tfn_sublayer kind, int32_t head,
+                                          float *weights)
+{
+    (void)layer;
+    (void)kind;
+    (void)head;
+    return tfn_model_hidden_all(m, batch, stack, weights);
+}
+TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
+                                            int32_t layer, tfn_sublayer kind, int32_t head,
+                                            float *weights)
+{
+    (void)tokens;
+    (void)time;
+    (void)layer;
+    (void)kind;
+    (void)head;
+    (void)weights;
+    if (!d) return TFN_NULL;
+    return tfn__fail(&d->error, TFN_UNSUPPORTED, "reading", tfn__plain_only, 0, 0);
+}
+#endif
 #endif /* TFN__IMPLEMENTING */
 /* >> generate */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
@@ -23354,7 +23908,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
  *     tfn_desc_name, tfn_layout); norms and initializations by pointer, as topologies are
  *     (norm_rule, decoder_norm_rule, init_rule).
- *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone.
+ *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone; hidden
+ *     states, attention weights and pooled vectors (section `reading`).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

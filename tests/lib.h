@@ -45,6 +45,10 @@ double lib_pow(double x, double y);
  * */
 bool lib_bind(tfn_model *m, const tfn_batch *batch);
 
+/* What attention `nth` of the tape that infers reads and gives, of this batch: places in the
+ * workspace, until the next call. */
+bool lib_attention(tfn_model *m, const tfn_batch *batch, int32_t nth, tfn_attention_args *p);
+
 /* Token i of a text as 13a splits it, not terminated, or NULL after the last. */
 const char *lib_word_13a(const char *text, int32_t i, int32_t *length, void *work, size_t size);
 

@@ -7,6 +7,7 @@
 #include "golden/golden_layers.h"
 #include "golden/golden_models.h"
 #include "golden/golden_optim.h"
+#include "golden/golden_reading.h"
 
 enum { GOLDEN_B = 2, GOLDEN_TS = 5, GOLDEN_TT = 4, GOLDEN_WIDTH = 8, GOLDEN_FFN = 12,
        GOLDEN_HEADS = 2, GOLDEN_V = 11, GOLDEN_PARAMS = 40 };
@@ -219,6 +220,33 @@ static tfn_model_desc golden_desc(tfn_arch arch, bool pre)
     return d;
 }
 
+/* Hidden states behind 0, 1 ... layers, and attention weights, layer by layer, as the hooks of the
+ * modules saw them. */
+static void golden_check_reading(tfn_model *m, const tfn_batch *batch, const char *name,
+                                 tfn_stack stack)
+{
+    static float x[8 * GOLDEN_B * GOLDEN_TS * GOLDEN_WIDTH];
+    const bool decoder = stack == TFN_STACK_DECODER;
+    const bool source = !decoder && batch->source;
+    const int32_t time = source ? GOLDEN_TS : GOLDEN_TT;
+    const int32_t layers = m->desc.layers;                  /* of both stacks alike */
+    const char *side = decoder ? "decoder" : "encoder";
+    char what[60];
+    CHECK(tfn_model_hidden_all(m, batch, stack, x) == TFN_OK);
+    snprintf(what, sizeof what, "%s hidden", side);
+    golden_compare(golden_reading, golden_reading_values, name, what, x,
+                   (layers + 1) * GOLDEN_B * time * GOLDEN_WIDTH);
+    for (int kind = 0; kind <= (decoder && batch->source); kind++) {
+        const int32_t keys = kind ? GOLDEN_TS : time;
+        const int32_t each = GOLDEN_B * GOLDEN_HEADS * time * keys;
+        for (int32_t l = 0; l < layers; l++)
+            CHECK(tfn_model_attention(m, batch, stack, l, (tfn_sublayer)kind, -1, x + l*each)
+                  == TFN_OK);
+        snprintf(what, sizeof what, "%s %s attention", side, kind ? "cross" : "self");
+        golden_compare(golden_reading, golden_reading_values, name, what, x, layers * each);
+    }
+}
+
 static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
 {
     int32_t tokens[GOLDEN_B * GOLDEN_TT], targets[GOLDEN_B * GOLDEN_TT];
@@ -258,6 +286,8 @@ static void golden_check_model(tfn_arch arch, const char *stem, bool pre)
     golden_compare(golden_models, golden_models_values, name, "logits",
                    tfn_model_logits(&m, &batch),
                    GOLDEN_B * GOLDEN_TT * GOLDEN_V);
+    if (arch != TFN_ARCH_ENCODER) golden_check_reading(&m, &batch, name, TFN_STACK_DECODER);
+    if (arch != TFN_ARCH_DECODER) golden_check_reading(&m, &batch, name, TFN_STACK_ENCODER);
     CHECK(tfn_model_step(&m, &batch, &report) == TFN_OK && report.updated);
     CHECK_INT(report.tokens, count);
     loss = (float)(report.loss * count);

@@ -250,6 +250,14 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, &nulls.batch)) != NULL))                                                                \
     X(tfn_model_watch, "eoo", "z..", tfn_model_watch(P(0, &nulls.m),                               \
       nulls_null == 1 ? NULL : nulls_probe, P(2, nulls.text)))                                     \
+    X(tfn_model_hidden, "ee", "zq", nulls_found(tfn_model_hidden(P(0, &nulls.m),                   \
+      P(1, &nulls.batch), TFN_STACK_LAST, 1) != NULL))                                             \
+    X(tfn_model_hidden_all, "eee", "zq.", tfn_model_hidden_all(P(0, &nulls.m), P(1, &nulls.batch), \
+      TFN_STACK_LAST, P(2, nulls.values)))                                                         \
+    X(tfn_model_pool, "eee", "zq.", tfn_model_pool(P(0, &nulls.m), P(1, &nulls.batch),             \
+      TFN_STACK_LAST, 1, TFN_POOL_MEAN, true, P(2, nulls.values)))                                 \
+    X(tfn_model_attention, "eee", "zq.", tfn_model_attention(P(0, &nulls.m), P(1, &nulls.batch),   \
+      TFN_STACK_LAST, 0, TFN_SUBLAYER_SELF_ATTENTION, -1, P(2, nulls.values)))                     \
     X(tfn_model_profile, "ee", "zq", tfn_model_profile(P(0, &nulls.m), P(1, &nulls.batch)))        \
     X(tfn_model_fold, "ee", "zz", tfn_model_fold(P(0, &nulls.folded), P(1, &nulls.m)))             \
     X(tfn_model_param, "ee", "q.", nulls_found(tfn_model_param(P(0, &nulls.m), 0,                  \
@@ -264,6 +272,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, nulls_tokens), 1, P(2, nulls_zeroed)) != NULL))                                         \
     X(tfn_decoder_watch, "eoo", "z..", tfn_decoder_watch(P(0, &nulls.d),                           \
       nulls_null == 1 ? NULL : nulls_probe, P(2, nulls.text)))                                     \
+    X(tfn_decoder_attention, "eee", "z..", tfn_decoder_attention(P(0, &nulls.d),                   \
+      P(1, nulls_tokens), 1, 0, TFN_SUBLAYER_SELF_ATTENTION, -1, P(2, nulls.values)))              \
     X(tfn_selfcheck, "e", ".", nulls_found(tfn_selfcheck(P(0, NULL), 0, TFN_ISA_BEST, 1) != 0      \
       || nulls_null != 0))                                                                         \
     X(tfn_generator_size, "eee", "q..", nulls_found(tfn_generator_size(P(0, &nulls.m),             \

@@ -140,6 +140,26 @@ static void make_model(void)
     returned("init", all.m.error.status, &all.m.error);
 }
 
+/* Hidden states, attention, pooling with numbers about what there is. The array has room for the
+ * most that is written. */
+static tfn_status call_reading(tfn_model *m, const tfn_batch *x)
+{
+    static float result[4 * B * T * (8 + T)];
+    const int which = fuzz_below(4);
+    float *to = which < 3 ? (float *)given(result) : NULL;
+    const tfn_stack stack = (tfn_stack)fuzz_below(4);
+    const int32_t layers = fuzz_below(4) - 2;
+    switch (which) {
+    case 0: return tfn_model_hidden_all(m, x, stack, to);
+    case 1: return tfn_model_pool(m, x, stack, layers, (tfn_pool)fuzz_below(4), fuzz_one_in(2), to);
+    case 2: return tfn_model_attention(m, x, stack, layers + 1, (tfn_sublayer)fuzz_below(3),
+                                       fuzz_below(4) - 1, to);
+    default:
+        if (tfn_model_hidden(m, x, stack, layers)) return TFN_OK;
+        return m ? m->error.status : TFN_NULL;
+    }
+}
+
 static void call_model(void)
 {
     tfn_batch b = batch_of();
@@ -148,12 +168,13 @@ static void call_model(void)
     tfn_report *r = (tfn_report *)optional(&all.report);
     const uint64_t before = model_state();
     tfn_status status = TFN_OK;
-    const int which = fuzz_below(8);
+    const int which = fuzz_below(10);
     switch (which) {
     case 0: case 1: case 2: status = tfn_model_step(m, x, r); break;
     case 3: status = tfn_model_eval(m, x, r); break;
     case 4: status = tfn_model_logits(m, x) ? TFN_OK : m ? m->error.status : TFN_NULL; break;
     case 5: status = tfn_model_profile(m, x); break;
+    case 7: case 8: status = call_reading(m, x); break;
     case 6:
         broken = m != &all.m;                               /* there is no batch */
         status = tfn_model_watch(m, NULL, optional(&b));
@@ -231,6 +252,15 @@ static void call_decoder(void)
         const bool needed = all.m.desc.arch == TFN_ARCH_ENCODER_DECODER;
         const tfn_batch *x = needed ? (const tfn_batch *)given(&b) : NULL;
         returned("start", tfn_decoder_start(d, x), d ? &d->error : NULL);
+    } else if (fuzz_one_in(4)) {
+        static float weights[B * 2 * T * T];
+        const int32_t *in = (const int32_t *)given(tokens);
+        float *to = (float *)given(weights);
+        returned("attention", tfn_decoder_attention(d, in, fuzz_one_in(6) ? number(T) : 1,
+                                                    fuzz_below(3) - 1,
+                                                    (tfn_sublayer)fuzz_below(3),
+                                                    fuzz_below(4) - 1, to),
+                 d ? &d->error : NULL);
     } else {
         const int32_t *in = (const int32_t *)given(tokens);
         const float *logits = tfn_decoder_next(d, in, fuzz_one_in(6) ? number(T) : 1, past);

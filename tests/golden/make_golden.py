@@ -469,8 +469,31 @@ layers.write()
 
 # -- whole models: nn.TransformerEncoder and nn.TransformerDecoder with embeddings and an output ---------
 
-models = File("models", 7)
+models, reading = File("models", 7), File("reading", 7)
 VOCAB = 11
+
+
+class Watch:
+    """What the modules of a stack get and give: hidden states; each attention asked again, for its weights."""
+
+    def __init__(self, net):
+        self.hidden, self.weights = [], {"self": [], "cross": []}
+        for i, layer in enumerate(net.layers):
+            if i == 0:
+                layer.register_forward_pre_hook(lambda m, x: self.hidden.append(x[0]))
+            layer.register_forward_hook(lambda m, x, y: self.hidden.append(y))
+            layer.self_attn.forward = self.asks(layer.self_attn, self.weights["self"])
+            if isinstance(layer, nn.TransformerDecoderLayer):
+                layer.multihead_attn.forward = self.asks(layer.multihead_attn, self.weights["cross"])
+
+    @staticmethod
+    def asks(attention, to):
+        forward = attention.forward
+
+        def both(*x, **options):
+            to.append(forward(*x, **{**options, "need_weights": True, "average_attn_weights": False})[1])
+            return forward(*x, **options)
+        return both
 
 
 class Stack:
@@ -487,6 +510,7 @@ class Stack:
             fill_norm(name + ".final_norm", final)
             self.net.norm = final
         self.position = parameter(name + ".position.weight", time, WIDTH).requires_grad_()
+        self.watch = Watch(self.net)
 
     def embed(self, e, tokens):
         return F.embedding(tokens, e) + self.position[:tokens.shape[1]]
@@ -532,6 +556,11 @@ def model(arch, pre, act, tied, smoothing):
     loss.backward()
     models.add(name + " loss", [loss])
     models.add(name + " logits", [logits])
+    for st in stacks:
+        reading.add(f"{name} {st.name} hidden", st.watch.hidden)
+        for kind, weights in st.watch.weights.items():
+            if weights:
+                reading.add(f"{name} {st.name} {kind} attention", weights)
     grads = {"embedding.weight": table.grad}
     for s in stacks:
         grads.update(s.grads())
@@ -612,6 +641,7 @@ def unit(kind):
 for kind in UNITS:
     unit(kind)
 models.write()
+reading.write()
 
 
 # -- optimizers: ten steps of torch.optim, and of what it lacks, from the papers --------------------------
