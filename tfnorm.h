@@ -884,7 +884,7 @@ typedef struct tfn_tape {
     uint32_t   site;
     uint32_t   inputs_read, targets_read;    /* slots that a run, a backward must bind: bits */
     bool       training, planned, half;
-    int64_t    params, tables, buffers, state;    /* floats of each region */
+    int64_t    params, grads, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
     const tfn_kernels   *kernels;
@@ -1282,6 +1282,27 @@ typedef enum tfn_smoothing {
     TFN__SMOOTHING_LIST(TFN__CHOICE_ENUM) TFN_SMOOTHING_COUNT
 } tfn_smoothing;
 
+/* Parameters that train otherwise than the rest, by their names: see tfn_model_param. A pattern has
+ * '*' for any characters, also none, '?' for any one, "[qv]" and "[0-5]" for one of these; it must
+ * match the whole name of some parameter. Of several groups that match one the last counts, alone.
+ *
+ *     strcpy(desc.groups[0].pattern, "encoder.*");               // or tfn_group_add(&desc,
+ *     desc.groups[0].frozen = true;                              //     "encoder.* frozen", NULL)
+ *
+ * Frozen: no step changes the values. What trains is a flat vector of its own, in the order of the
+ * parameters; gradients and moments are as long as it is, and no gradient is computed that nothing
+ * that trains needs. A running statistic that is frozen stays as it is, too, though a training step
+ * goes on normalizing by its batch; sigmaReparam's u and v stay with a frozen matrix. A profile
+ * (tfn_model_profile) is no step: it is part of the initialization, and sets frozen weights, too. */
+#define TFN_MOST_GROUPS 10
+typedef struct tfn_group {
+    char  pattern[44];            /* empty: no group */
+    float rate;                   /* 0: 1; times the schedule's rate */
+    float decay;                  /* 0: desc.decay where that applies; -1: none; > 0: this, of every
+                                   * parameter of the group, norms and biases, too */
+    bool  frozen;
+} tfn_group;
+
 /* All zero but vocab and context is legal and good. */
 typedef struct tfn_model_desc {
     int32_t vocab, context;       /* required: V, and the longest sentence T */
@@ -1346,6 +1367,7 @@ typedef struct tfn_model_desc {
     float clip;                   /* 0: no clipping by the global norm */
     float clip_value;             /* 0: none; > 0: then each number of the gradient of the mean
                                    * loss is at most this far from 0 */
+    tfn_group groups[TFN_MOST_GROUPS];    /* empty patterns: every parameter trains alike */
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
 
     int32_t batch;                /* 0: 1; the largest B of a batch */
@@ -1429,11 +1451,13 @@ typedef struct tfn_sums {
 typedef struct tfn_param_info {
     char     name[64];        /* "decoder.3.self.q.weight" */
     float   *data;
-    float   *grad;            /* as tfn_model_gradients has it; NULL without training, and of
-                               * running statistics */
+    float   *grad;            /* as tfn_model_gradients has it; NULL without training, of running
+                               * statistics, and if frozen */
     int32_t  rows, cols;
     int32_t  layer;           /* from 0; -1: outside the layers */
     bool     decay;           /* its group: weight decay applies */
+    bool     frozen;          /* and no step changes it */
+    float    rate;            /* and its rate is the schedule's times this */
 } tfn_param_info;
 
 typedef struct tfn_allocator {
@@ -1452,9 +1476,11 @@ typedef struct tfn_memory {
 typedef struct tfn__weight {            /* private: one parameter tensor */
     int64_t at;                         /* floats into the region */
     int32_t rows, cols;
+    int32_t line;                       /* place in what trains, in lines of 16 floats; -1: none */
+    float   initial;                    /* constant start of biases, gains and scales */
     int16_t layer;                      /* from 0; -1: outside the layers */
     uint8_t stack, sub, part, kind;
-    float   initial;                    /* constant start of biases, gains and scales */
+    int8_t  group;                      /* of desc.groups; -1: none */
 } tfn__weight;
 
 typedef struct tfn_model {
@@ -1471,6 +1497,7 @@ typedef struct tfn_model {
     float     loss_scale;
     int32_t   finite_steps;             /* updates since the scale changed */
     int64_t   param_floats, buffer_floats, step;             /* the buffers lie behind */
+    int64_t   trained_floats;           /* of gradients and of each moment: what is not frozen */
     bool      profiled;
     bool      profile_open;             /* made by the update under way, which may be skipped */
     float    *before;                   /* the buffers before this update; see tfn__before */
@@ -1514,10 +1541,10 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
  * is of no use, and an update from these sums is skipped. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums);
-/* The flat vector of gradients, as long and in the order of the parameters (tfn_model_param), and
- * its number of floats (NULL: not wanted); write to it what you like. It holds the gradient of
+/* The flat vector of gradients, in the order of the parameters that train (tfn_model_param), and its
+ * number of floats (NULL: not wanted); write to it what you like. It holds the gradient of
  * sums.loss * m->loss_scale, so that divided by (targets * m->loss_scale) it is that of the mean
- * loss; the scale is 1 but in half precision. NULL: the model does not train. */
+ * loss; the scale is 1 but in half precision. NULL: the model does not train, or no part of it. */
 TFNORM_API float     *tfn_model_gradients(tfn_model *m, int64_t *floats);
 /* The schedule's rate of the update to come. Of NULL: NaN. */
 TFNORM_API float      tfn_model_rate(const tfn_model *m);
@@ -2004,6 +2031,11 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
  * none; 0: there is none, or an error. The extra text is that of "extra": open the file, ask
  * tfn_file_text, and close it. */
 TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size);
+
+/* Options have texts in a checkpoint; that of a group is its pattern, then "rate=0.1", "decay=0"
+ * (none) or "frozen", with spaces between. Append one to those of desc; false and an error (e or
+ * NULL): it is no such text, or TFN_MOST_GROUPS are there already. */
+TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error *e);
 
 /* -- for other languages --------------------------------------------------------------------- */
 
@@ -9304,21 +9336,31 @@ TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
     if (!n) return tfn__none;
     n->value[0] = t->params;
     n->value[1] = t->params;
-    n->grad = t->params;
+    n->grad = t->grads;
     t->params += tfn__padded((int64_t)rows * cols);
+    t->grads += tfn__padded((int64_t)rows * cols);
     return tfn__var_of(t, n);
 }
 
 /* A parameter that lies where an earlier tape put it; if this tape may have it already, that node:
- * the flags of its gradient are counted by node. */
-static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at, bool shared)
+ * the flags of its gradient are counted by node. Its gradient lies at `grad`, below 0: it is
+ * frozen, and has none. */
+static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at, int64_t grad,
+                             bool shared)
 {
+    const int64_t grads = t->grads;
     tfn_var x;
     if (shared)
         for (x.id = 1; x.id < t->count; x.id++)
             if (t->nodes[x.id].op == TFN__OP_PARAM && t->nodes[x.id].value[0] == at) return x;
     t->params = at;
-    return tfn_param(t, rows, cols);
+    t->grads = grad;
+    x = tfn_param(t, rows, cols);
+    if (grad < 0) {
+        t->grads = grads;
+        if (x.id) t->nodes[x.id].grad = -1;
+    }
+    return x;
 }
 
 /* Constant data beside the parameters, such as sinusoids: the next of the tables region. */
@@ -10079,12 +10121,13 @@ static bool tfn__constant(const tfn_node *n, int input)
  * and not reach the loss (a probe's, or the last layer's cache), or reach it and depend on none
  * (an input, frozen features). Only what does both costs memory and time in the backward. */
 
-/* LEARNS, from the first node to the last: a parameter, or what reads a value that learns. */
+/* LEARNS, from the first node to the last: a parameter that has a place for its gradient, which a
+ * frozen one has not, or what reads a value that learns. */
 static void tfn__mark_learns(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
         tfn_node *n = t->nodes + i;
-        if (n->op == TFN__OP_PARAM) n->flags |= TFN__LEARNS;
+        if (n->op == TFN__OP_PARAM && n->grad >= 0) n->flags |= TFN__LEARNS;
         for (int j = 0; j < TFN_INPUTS; j++)
             if (n->in[j] && !tfn__constant(n, j) && (t->nodes[n->in[j]].flags & TFN__LEARNS))
                 n->flags |= TFN__LEARNS;
@@ -10112,6 +10155,18 @@ static void tfn__mark_needs(tfn_tape *t)
             x->flags |= TFN__NEED;
             n->grad_need |= (uint8_t)(1u << j);
         }
+    }
+}
+
+/* A product's first factor is read for the gradient of its second one only, a frozen matrix or
+ * scale: then nothing keeps that factor, the input of a map, alive for the backward. */
+static void tfn__mark_reads(tfn_tape *t)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        tfn_node *n = t->nodes + i;
+        const bool convolution = TFN__ALL && n->op == TFN__OP_CONV;
+        const bool product = n->op == TFN__OP_LINEAR || n->op == TFN__OP_SCALE || convolution;
+        if (product && !(n->grad_need & TFN__IN1)) n->reads &= (uint8_t)~TFN__IN0;
     }
 }
 
@@ -10543,6 +10598,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     if (t->training) {
         tfn__mark_learns(t);
         tfn__mark_needs(t);
+        tfn__mark_reads(t);
         tfn__mark_again(t);
     }
 #else
@@ -10617,7 +10673,7 @@ TFNORM_API float *tfn_value(const tfn_tape *t, const tfn_run *r, tfn_var x)
 TFNORM_API float *tfn_gradient(const tfn_tape *t, const tfn_run *r, tfn_var x)
 {
     if (!t || !r || !t->planned || !tfn__known(t, x)) return NULL;
-    if (!tfn__regions_bound(t, r) || !tfn__bound(t->params, r->grads)) return NULL;
+    if (!tfn__regions_bound(t, r) || !tfn__bound(t->grads, r->grads)) return NULL;
     if (!(t->nodes[x.id].flags & TFN__NEED)) return NULL;
     return tfn__grad_of(t, r, x.id);
 }
@@ -10884,7 +10940,7 @@ static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++)
         if ((t->targets_read >> i & 1) && !r->ints[i]) return false;
-    return tfn__bound(t->params, r->grads);
+    return tfn__bound(t->grads, r->grads);
 }
 
 /* The sizes of a run are within the tape's capacities. */
@@ -10918,12 +10974,12 @@ TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
     return TFN_OK;
 }
 
-/* Parameters that no entry writes the gradient of have gradient 0. */
+/* Parameters that no entry writes the gradient of have gradient 0, but for frozen ones. */
 static void tfn__clear_unreached(const tfn_tape *t, const tfn_run *r)
 {
     for (int32_t i = 1; i < t->count; i++) {
         const tfn_node *n = t->nodes + i;
-        if (n->op == TFN__OP_PARAM && !(n->flags & TFN__WRITTEN))
+        if (n->op == TFN__OP_PARAM && n->grad >= 0 && !(n->flags & TFN__WRITTEN))
             TFNORM_MEMSET(r->grads + n->grad, 0,
                           (size_t)n->count * (size_t)n->cols * sizeof(float));
     }
@@ -12370,22 +12426,25 @@ static const char *tfn__name_of(const char *option, int32_t i)
 
 /* Insertions, deletions and replacements of a character that make b of a (Levenshtein 1966), twice.
  * row[j] is the distance of the first characters of a to the first j of b. Where one is the other's
- * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". */
+ * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". A '*' in a, of
+ * a pattern, stands for any characters and costs nothing. */
 static int32_t tfn__name_distance(const char *a, const char *b)
 {
-    enum { MOST = 31 };                 /* no name of the library's is longer */
+    enum { MOST = 63 };                 /* no name of the library's is longer */
     int32_t row[MOST + 1];
     const int32_t length = (int32_t)tfn__min((ptrdiff_t)tfn__length(b), MOST);
     int32_t same = 0;
     for (int32_t j = 0; j <= length; j++) row[j] = j;
     for (int32_t i = 0; a[i]; i++) {
         int32_t corner = row[0];        /* of one character less of both */
-        row[0] = i + 1;
+        const int32_t cost = a[i] != '*';
+        row[0] += cost;
         for (int32_t j = 1; j <= length; j++) {
-            int32_t least = corner + (a[i] != b[j - 1]);
+            int32_t least = corner;
+            if (a[i] != b[j - 1]) least += cost;
             corner = row[j];
-            if (row[j] + 1 < least) least = row[j] + 1;
-            if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
+            if (row[j] + cost < least) least = row[j] + cost;
+            if (row[j - 1] + cost < least) least = row[j - 1] + cost;
             row[j] = least;
         }
     }
@@ -13039,6 +13098,106 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
                   "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
 }
 
+/* -- groups of parameters -------------------------------------------------------------------- */
+
+/* The end of the set "[...]" that begins at p, behind its bracket; NULL: it has none. */
+static const char *tfn__set_end(const char *p)
+{
+    for (; *p; p++)
+        if (*p == ']') return p + 1;
+    return NULL;
+}
+
+/* Whether c is in the set "[abx-z]" at p; ranges are of bytes. */
+static bool tfn__in_set(const char *p, char c)
+{
+    const char *end = tfn__set_end(p) - 1;
+    for (p++; p < end; p++) {
+        if (p[1] == '-' && p + 2 < end) {
+            if (c >= p[0] && c <= p[2]) return true;
+            p += 2;
+        } else if (*p == c) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The pattern behind what matches the one character c; NULL: none does. */
+static const char *tfn__match_one(const char *p, char c)
+{
+    if (*p == '[' && tfn__set_end(p)) {
+        if (tfn__in_set(p, c)) return tfn__set_end(p);
+        return NULL;
+    }
+    if (*p && (*p == '?' || *p == c)) return p + 1;
+    return NULL;
+}
+
+/* The whole name matches. Where it fails, the last '*' takes one character more: stars before it
+ * need not be tried again, so that the time is at most the product of both lengths. */
+static bool tfn__name_matches(const char *p, const char *name)
+{
+    const char *star = NULL;            /* the pattern behind the last star */
+    const char *from = NULL;            /* and where in the name that goes on */
+    while (*name) {
+        const char *next = tfn__match_one(p, *name);
+        if (*p == '*') {
+            star = ++p;
+            from = name;
+        } else if (next) {
+            p = next;
+            name++;
+        } else {
+            if (!star) return false;
+            p = star;
+            name = ++from;
+        }
+    }
+    while (*p == '*') p++;
+    return *p == 0;
+}
+
+/* Numbers of a group; its decay may also be -1, for none. */
+static const tfn__limit tfn__group_limits[] = {
+    TFN__RANGE_OF(tfn_group, rate, TFN__REAL_OR_0, TFN__TINY, 1e6),
+    TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3)
+};
+
+/* A group is checked, and a rate of 0 becomes 1. The pattern must end within its array: all else
+ * takes it for a text. */
+static void tfn__resolve_group(tfn_group *g, tfn_error *e)
+{
+    const size_t most = sizeof g->pattern - 1;
+    if (g->pattern[most])
+        tfn__fail(e, TFN_BAD_OPTION, "group", "a pattern has at most %d characters",
+                  (int64_t)most, 0);
+    tfn__check_ranges(e, "group", g, tfn__group_limits,
+                      sizeof tfn__group_limits / sizeof *tfn__group_limits);
+    if (g->decay < 0 && g->decay > -1)
+        tfn__fail(e, TFN_BAD_OPTION, "group", "decay is below 0; -1 stands for none", 0, 0);
+    if (g->rate == 0) g->rate = 1;
+}
+
+/* An empty pattern is no group, whatever else it holds. */
+static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
+{
+    for (int i = 0; i < TFN_MOST_GROUPS; i++) {
+        tfn_group *g = d->groups + i;
+        if (g->pattern[0]) tfn__resolve_group(g, e);
+        else TFNORM_MEMSET(g, 0, sizeof *g);
+    }
+}
+
+/* The group that a name belongs to: the last that matches; -1: none does. */
+static int tfn__group_named(const tfn_model_desc *d, const char *name)
+{
+    int found = -1;
+    for (int i = 0; i < TFN_MOST_GROUPS; i++)
+        if (d->groups[i].pattern[0] && tfn__name_matches(d->groups[i].pattern, name)) found = i;
+    return found;
+}
+
 /* A build without the extra norms has neither aggregates nor flags beyond the norms of the ends. */
 static bool tfn__is_plain_row(const tfn_topology *t)
 {
@@ -13074,6 +13233,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
     if (e->status != TFN_OK) return false;
     if (!out->half) out->loss_scale = 1;
+    if (TFN__TRAINS) tfn__resolve_groups(out, e);
     tfn__check_sizes(out, heads_given, e);
     tfn__check_kinds(out, e);
     tfn__check_threads(out, e);
@@ -13390,6 +13550,15 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
+/* No step changes the weight. */
+static bool tfn__is_frozen(const tfn_model_desc *d, const tfn__weight *w)
+{
+    return w->group >= 0 && d->groups[w->group].frozen;
+}
+
+/* Where its gradient and its moments stand in their flat vectors; below 0: it has none. */
+static int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->line; }
+
 /* What is the same wherever the builder is: the tape, the table of weights, what stacks share. */
 typedef struct tfn__builder {
     tfn_tape    *t;
@@ -13397,6 +13566,7 @@ typedef struct tfn__builder {
     tfn__weight *weights;
     int32_t      count, capacity;      /* capacity 0: the table is complete, only look up */
     int64_t      floats, buffers;      /* where the next parameter and the next state lie */
+    int64_t      trained;              /* and the next parameter that is not frozen, among those */
     bool         decode;               /* one token at a time, against caches of the past */
     int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
     tfn_var      embedding;            /* of all stacks that have none of their own */
@@ -13417,6 +13587,23 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
             && w->sub == at.sub) return w;
     }
     return NULL;
+}
+
+/* Which group a new weight belongs to, and its place in the flat vector of what trains. A line is
+ * a cache line of 16 floats, so that 32 bits hold the place of 2^35 floats. */
+static void tfn__join_group(tfn__builder *b, tfn__weight *w)
+{
+    char name[sizeof ((tfn_param_info *)0)->name];
+    tfn__text t = tfn__text_in(name, sizeof name);
+    w->line = -1;
+    w->group = -1;
+    if (!TFN__TRAINS || b->d->inference) return;
+    tfn__weight_name(w, &t);
+    w->group = (int8_t)tfn__group_named(b->d, tfn__end(&t));
+    if (w->kind >= TFN__STATE || tfn__is_frozen(b->d, w)) return;
+    if (b->trained / 16 >= INT32_MAX) tfn__tape_error(b->t, TFN_TOO_LARGE, "model", NULL, 0, 0);
+    w->line = (int32_t)(b->trained / 16);
+    b->trained += tfn__padded((int64_t)w->rows * w->cols);
 }
 
 /* The next of the flat vector, or of the buffers for state; each begins at a multiple of 16 floats,
@@ -13441,6 +13628,7 @@ static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     w->kind = (uint8_t)kind;
     w->initial = initial;
     *floats += tfn__padded((int64_t)rows * cols);
+    tfn__join_group(b, w);
     return w;
 }
 
@@ -13454,7 +13642,7 @@ static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
     if (!w) w = tfn__new_weight(b, at, part, kind, rows, cols, initial);
     if (!w) return tfn__none;
     if (kind >= TFN__STATE) return tfn__buffer_at(b->t, rows, cols, w->at);
-    return tfn__param_at(b->t, rows, cols, w->at, shared);
+    return tfn__param_at(b->t, rows, cols, w->at, tfn__trained_at(w), shared);
 }
 
 /* A learned scalar or vector. */
@@ -15047,8 +15235,9 @@ static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight
 }
 
 /* nGPT (Loshchilov et al. 2024): all vectors along the channels have length 1. These are the rows
- * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. */
-static void tfn__unit_weights(tfn_model *m)
+ * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. After
+ * an update (frozen is false) weights that it did not change keep their bits. */
+static void tfn__unit_weights(tfn_model *m, bool frozen)
 {
     const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
     if (!TFN__ALL || !(any & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
@@ -15058,6 +15247,7 @@ static void tfn__unit_weights(tfn_model *m)
                          || w->part == TFN__PART_W2;
         float *p = m->params + w->at;
         if (w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) continue;
+        if (!frozen && tfn__is_frozen(&m->desc, w)) continue;
         if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) continue;
         if (by_row) {
             for (int32_t r = 0; r < w->rows; r++)
@@ -15137,11 +15327,15 @@ static void tfn__start_sigma(tfn_model *m)
     }
 }
 
-/* After an update: one iteration, since W has moved a little. */
+/* After an update: one iteration, since W has moved a little, unless it is frozen. */
 static void tfn__follow_sigma(tfn_model *m)
 {
-    for (int32_t i = 0; i < m->weight_count; i++)
-        if (m->weights[i].kind == TFN__SIGMA_U) tfn__power_iteration(m, m->weights + i);
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *u = m->weights + i;
+        if (u->kind != TFN__SIGMA_U) continue;
+        if (tfn__is_frozen(&m->desc, tfn__beside(m, u, TFN__MATRIX))) continue;
+        tfn__power_iteration(m, u);
+    }
 }
 #endif
 #endif /* TFN__IMPLEMENTING */
@@ -15750,8 +15944,9 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
  * The first line is real memory in every pass; what records and plans a tape beyond what the tape
  * keeps is given back and lies under the second line. That is regions of floats, 64-byte aligned.
  * Parameters, gradients, moments and workspace may be arrays of the caller's instead; inference has
- * neither gradients nor moments nor `before`. Gradients and moments are as long as the parameters
- * and in their order, so that an optimizer, a norm or an all-reduce is one loop over a flat vector.
+ * neither gradients nor moments nor `before`. Gradients and moments are in the order of the
+ * parameters, without those that are frozen (desc.groups): what trains is a flat vector of its own,
+ * so that a norm or an all-reduce is one loop, and an optimizer one loop a group.
  * tfn_model_size and tfn_model_init run the same code, the first with an arena that only counts the
  * floats.
  *
@@ -15868,6 +16063,49 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
     if (tfn__tape_end(t, a, m->kernels, d) != TFN_OK) m->error = t->error;
 }
 
+#ifndef TFNORM_NO_TRAINING
+/* "no parameter is called decoder.*.nrom*; did you mean decoder.0.self.norm.weight?" */
+static void tfn__no_match(tfn_model *m, const char *pattern)
+{
+    int32_t least = (int32_t)tfn__length(pattern) + 1;
+    char name[2][sizeof ((tfn_param_info *)0)->name];          /* the nearest so far, and one more */
+    tfn__text t;
+    name[0][0] = 0;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        int32_t distance;
+        t = tfn__text_in(name[1], sizeof name[1]);
+        tfn__weight_name(m->weights + i, &t);
+        distance = tfn__name_distance(pattern, tfn__end(&t));
+        if (distance >= least) continue;
+        least = distance;
+        TFNORM_MEMCPY(name[0], name[1], sizeof name[0]);
+    }
+    tfn__fail(&m->error, TFN_NOT_FOUND, "model", "no parameter is called %s", 0, 0);
+    t = tfn__text_in(m->error.name, sizeof m->error.name);
+    tfn__put(&t, pattern);
+    if (name[0][0]) tfn__put_texts(&t, "; did you mean ", name[0], "?");
+    tfn__end(&t);
+}
+
+/* A pattern that matches nothing is a slip of the pen; one whose matches all belong to later groups
+ * is none. */
+static void tfn__check_patterns(tfn_model *m)
+{
+    for (int k = 0; k < TFN_MOST_GROUPS; k++) {
+        const char *pattern = m->desc.groups[k].pattern;
+        bool found = !pattern[0];
+        for (int32_t i = 0; i < m->weight_count; i++) {
+            char name[sizeof ((tfn_param_info *)0)->name];
+            tfn__text t = tfn__text_in(name, sizeof name);
+            if (found) break;
+            tfn__weight_name(m->weights + i, &t);
+            found = tfn__name_matches(pattern, tfn__end(&t));
+        }
+        if (!found && m->error.status == TFN_OK) tfn__no_match(m, pattern);
+    }
+}
+#endif
+
 /* The metadata: the table of weights and the tapes. The tape `infer` is recorded first and makes
  * the weights; `train` finds them, and has what training alone has: dropout, and the probes of
  * profiles. */
@@ -15890,9 +16128,13 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
     m->weight_count = b.count;
     m->param_floats = b.floats;
     m->buffer_floats = b.buffers;
+    m->trained_floats = b.trained;
+#ifndef TFNORM_NO_TRAINING
+    if (m->error.status == TFN_OK && !m->desc.inference) tfn__check_patterns(m);
+#endif
 }
 
-/* Moments an optimizer keeps, each as long as the parameters. */
+/* Moments an optimizer keeps, each as long as what trains. */
 static int64_t tfn__moment_count(const tfn_model_desc *d)
 {
 #ifndef TFNORM_NO_TRAINING
@@ -15925,9 +16167,12 @@ static bool tfn__wants_profile(const tfn_model *m)
 }
 
 /* A profile changes parameters before its update is known to be good. No update was made yet, so
- * that the moments are 0, and the copy stands in their place; without moments it stands behind the
- * copy of the buffers. */
-static bool tfn__copy_in_moments(const tfn_model *m) { return tfn__moment_count(&m->desc) > 0; }
+ * that the moments are 0, and the copy stands in their place; without moments, or where they are
+ * shorter because something is frozen, it stands behind the copy of the buffers. */
+static bool tfn__copy_in_moments(const tfn_model *m)
+{
+    return tfn__moment_count(&m->desc) > 0 && m->trained_floats == m->param_floats;
+}
 
 /* Floats of m->before: the buffers, and the parameters where they have no other place. */
 static int64_t tfn__before_floats(const tfn_model *m)
@@ -15944,6 +16189,7 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
 {
     const tfn_model_desc *d = &m->desc;
     const int64_t params = m->param_floats;
+    const int64_t trained = m->trained_floats;
     int64_t work = m->infer.work;
     int64_t scratch = m->infer.scratch;
     m->memory.metadata = a->used;
@@ -15954,8 +16200,8 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     if (tfn__trains(d)) {
         work = tfn__larger_of(work, m->train.work);
         scratch = tfn__larger_of(scratch, m->train.scratch);
-        m->run.grads = tfn__region(m, a, d->gradients, params, &m->memory.gradients);
-        m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * params,
+        m->run.grads = tfn__region(m, a, d->gradients, trained, &m->memory.gradients);
+        m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * trained,
                                  &m->memory.moments);
         m->before = tfn__region(m, a, NULL, tfn__before_floats(m), &m->memory.before);
     }
@@ -16030,7 +16276,7 @@ static void tfn__init_weights(tfn_model *m)
     tfn__clear(m->params, m->param_floats + m->buffer_floats);
     for (int32_t i = 0; i < m->weight_count; i++)
         tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
-    tfn__unit_weights(m);
+    tfn__unit_weights(m, true);
 #ifndef TFNORM_NO_TRAINING
     tfn__start_sigma(m);
 #endif
@@ -16051,8 +16297,8 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     tfn__fill_table(m);
     if (TFN__ALL) m->loss_scale = m->desc.loss_scale;
     if (tfn__trains(&m->desc)) {
-        tfn__clear(m->run.grads, m->param_floats);
-        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+        tfn__clear(m->run.grads, m->trained_floats);
+        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->trained_floats);
     }
     /* given parameters of an inference may be const, and have their values */
     if (!m->desc.parameters || tfn__trains(&m->desc)) tfn__init_weights(m);
@@ -16361,10 +16607,26 @@ TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
     return tfn_value(&m->infer, &m->run, m->logits);
 }
 
-/* Whether its group has weight decay. */
+/* Whether it has weight decay: as its group says, or by its kind. */
 static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 {
-    return w->kind == TFN__MATRIX || (d->decay_all && w->kind < TFN__STATE);
+    float own = 0;
+    if (w->group >= 0) own = d->groups[w->group].decay;
+    if (own < 0) return false;
+    return w->kind == TFN__MATRIX || ((d->decay_all || own > 0) && w->kind < TFN__STATE);
+}
+
+/* The decay of a parameter, and its factor of the schedule's rate. */
+static float tfn__decay_of(const tfn_model_desc *d, const tfn__weight *w)
+{
+    if (!tfn__decays(d, w)) return 0;
+    if (w->group < 0) return d->decay;
+    return tfn__positive_or(d->groups[w->group].decay, d->decay);
+}
+static float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w)
+{
+    if (w->group < 0) return 1;
+    return d->groups[w->group].rate;
 }
 
 /* -- one step --------------------------------------------------------------------------------- */
@@ -16504,8 +16766,8 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        const float *g = m->run.grads + w->at;
-        if (w->kind >= TFN__STATE) continue;
+        const float *g = m->run.grads + tfn__trained_at(w);
+        if (w->line < 0) continue;
         if (!tfn__finite((double)m->kernels->dot(g, g, (ptrdiff_t)w->rows * w->cols))) return i;
     }
     return -1;
@@ -16516,26 +16778,36 @@ static int32_t tfn__bad_gradient(const tfn_model *m)
 static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culprit)
 {
     const float *g = m->run.grads;
-    const double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->param_floats);
+    const double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->trained_floats);
     *culprit = -1;
     if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)targets / m->loss_scale;
     *culprit = tfn__bad_gradient(m);
     return (float)sum;
 }
 
-/* Past the last tensor after i that follows it in the same group; state has no place in the flat
- * vector, and belongs to any group. */
+/* Two parameters train alike: with one decay and one rate, or not at all. */
+static bool tfn__train_alike(const tfn_model_desc *d, const tfn__weight *a, const tfn__weight *b)
+{
+    const float decays[2] = { tfn__decay_of(d, a), tfn__decay_of(d, b) };
+    const float rates[2] = { tfn__rate_of(d, a), tfn__rate_of(d, b) };
+    if (decays[0] < decays[1] || decays[0] > decays[1]) return false;
+    if (rates[0] < rates[1] || rates[0] > rates[1]) return false;
+    return tfn__is_frozen(d, a) == tfn__is_frozen(d, b);
+}
+
+/* Past the last tensor after i that follows it and trains alike; state has no place in the flat
+ * vector, and is like any. */
 static int32_t tfn__group_end(const tfn_model *m, int32_t i)
 {
-    const bool decays = tfn__decays(&m->desc, m->weights + i);
+    const tfn__weight *first = m->weights + i;
     for (i++; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        if (w->kind < TFN__STATE && tfn__decays(&m->desc, w) != decays) break;
+        if (w->kind < TFN__STATE && !tfn__train_alike(&m->desc, first, w)) break;
     }
     return i;
 }
 
-/* The numbers of one optimizer step, which is the same for all groups but in weight decay. */
+/* The numbers of one optimizer step, which is the same for all groups but in rate and decay. */
 static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float grad_scale)
 {
     const tfn_model_desc *d = &m->desc;
@@ -16555,41 +16827,56 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     return u;
 }
 
-/* The optimizer is one loop over the flat vectors, a run of tensors of one group at a time: those
- * with weight decay, as matrices have it, and those without. The first moment is a flat vector, the
- * second one behind it; an optimizer that keeps fewer does not read them. */
+/* The optimizer is one loop over the flat vectors, a run of tensors at a time that train alike:
+ * those with weight decay, as matrices have it, and those without. The first moment is a flat
+ * vector of what trains, the second one behind it; an optimizer that keeps fewer does not read
+ * them. */
 static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     float *first = m->moments;
-    float *second = first ? first + m->param_floats : NULL;
-    tfn_update_args u = tfn__update_args_of(m, lr, grad_scale);
+    float *second = first ? first + m->trained_floats : NULL;
     int32_t next;
     for (int32_t i = 0; i < m->weight_count; i = next) {
         const tfn__weight *w = m->weights + i;
-        const int64_t at = w->at;
+        const int64_t at = tfn__trained_at(w);
         int64_t end = m->param_floats;
+        tfn_update_args u;
         next = i + 1;
-        if (w->kind >= TFN__STATE) continue;
+        if (w->line < 0) continue;
         next = tfn__group_end(m, i);
         if (next < m->weight_count) end = m->weights[next].at;
-        u.decay = 0;
-        if (tfn__decays(&m->desc, w)) u.decay = m->desc.decay;
-        m->kernels->update(m->params + at, m->run.grads + at, first ? first + at : NULL,
-                           second ? second + at : NULL, (ptrdiff_t)(end - at), &u);
+        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), grad_scale);
+        u.decay = tfn__decay_of(&m->desc, w);
+        m->kernels->update(m->params + w->at, m->run.grads + at, first ? first + at : NULL,
+                           second ? second + at : NULL, (ptrdiff_t)(end - w->at), &u);
     }
 }
 
-/* Running statistics become what the last forward found. The node saves (4, C): the next ones are
- * the last two; its second forward has saved them elsewhere. */
+/* The running statistic that lies here in the buffers is frozen. */
+static bool tfn__statistic_stays(const tfn_model *m, int64_t at)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->kind >= TFN__STATE && w->at == at) return tfn__is_frozen(&m->desc, w);
+    }
+    return false;
+}
+
+/* Running statistics become what the last forward found, unless they are frozen. The node saves (4,
+ * C): the next ones are the last two; its second forward has saved them elsewhere. */
 static void tfn__keep_statistics(tfn_model *m)
 {
     for (int32_t i = 1; i < m->train.count; i++) {
         const tfn_node *n = m->train.nodes + i;
         const bool again = (n->flags & TFN__AGAIN) != 0;
         const int64_t saved = n->saved[again];
+        const int64_t at = m->train.nodes[n->in[3]].value[0];
         if (n->op != TFN__OP_COLUMNS) continue;
-        TFNORM_MEMCPY(m->run.buffers + m->train.nodes[n->in[3]].value[0],
-                      m->run.work + saved + 2*n->cols, 2 * (size_t)n->cols * sizeof(float));
+        for (int64_t row = 0; row < 2; row++) {
+            if (tfn__statistic_stays(m, at + row*n->cols)) continue;
+            tfn__copy_floats(m->run.buffers + at + row*n->cols,
+                             m->run.work + saved + (2 + row)*n->cols, n->cols);
+        }
     }
 }
 
@@ -16686,7 +16973,7 @@ static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_repo
     tfn__close_profile(m);
     tfn__update_all(m, report->lr, scale * factor);
     if (!m->desc.schedule.frozen) {
-        tfn__unit_weights(m);
+        tfn__unit_weights(m, false);
         tfn__follow_sigma(m);
     }
     tfn__count_update(m);
@@ -16973,7 +17260,7 @@ TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
 {
     if (floats) *floats = 0;
     if (!m || !m->run.grads) return NULL;
-    if (floats) *floats = m->param_floats;
+    if (floats) *floats = m->trained_floats;
     return m->run.grads;
 }
 
@@ -17114,11 +17401,13 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     tfn__end(&t);
     info->data = tfn__weight_data(m, w);
     info->grad = NULL;
-    if (m->run.grads && w->kind < TFN__STATE) info->grad = m->run.grads + w->at;
+    if (m->run.grads && w->line >= 0) info->grad = m->run.grads + tfn__trained_at(w);
     info->rows = w->rows;
     info->cols = w->cols;
     info->layer = w->layer;
     info->decay = tfn__decays(&m->desc, w);
+    info->frozen = tfn__is_frozen(&m->desc, w);
+    info->rate = tfn__rate_of(&m->desc, w);
     return true;
 }
 
@@ -22394,6 +22683,7 @@ enum {
     TFN__FIELD_ISA,                     /* by its name, as tfn_isa_find has it */
     TFN__FIELD_NAME,                    /* of a recipe */
     TFN__FIELD_ROW,                     /* of a norm or initialization, perhaps the user's own */
+    TFN__FIELD_GROUP,                   /* of parameters */
     TFN__FIELD_TOPOLOGY                 /* a row, perhaps the user's own, by its name */
 };
 /* When a model must have the same value as the file: never, always, or to train on; or no file has
@@ -22447,6 +22737,16 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
     TFN__FIELD(WHOLE, SAME_ALWAYS, ffn),
     TFN__FIELD(BOOL, SAME_ALWAYS, folded),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[0]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[1]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[2]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[3]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[4]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[5]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[6]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[7]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[8]),
+    TFN__LATER(GROUP, SAME_TO_TRAIN, groups[9]),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, half),
     TFN__FIELD(CHOICE, SAME_ALWAYS, head),
     TFN__FIELD(WHOLE, SAME_ALWAYS, heads),
@@ -22516,6 +22816,22 @@ static const char *tfn__choice_text(const tfn__field *x, int64_t value)
     return name;
 }
 
+/* "decoder.*.norm* rate=0.1 decay=0": what is as without the group is left out. */
+static void tfn__put_group(tfn__text *t, const tfn_group *g)
+{
+    tfn__put(t, g->pattern);
+    if (g->rate > 0 && (g->rate < 1 || g->rate > 1)) {
+        tfn__put(t, " rate=");
+        tfn__put_float(t, g->rate);
+    }
+    if (g->decay < 0) tfn__put(t, " decay=0");
+    if (g->decay > 0) {
+        tfn__put(t, " decay=");
+        tfn__put_float(t, g->decay);
+    }
+    if (g->frozen) tfn__put(t, " frozen");
+}
+
 /* The value as a text, in buf: the same text for the same value, so that two models are compared by
  * their texts. Real numbers are the shortest that read as the same float again. A name that is not
  * set is an empty text; a resolved model has none. */
@@ -22547,6 +22863,9 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     case TFN__FIELD_ROW:
         TFNORM_MEMCPY(&name, p, sizeof name);
         break;
+    case TFN__FIELD_GROUP:
+        tfn__put_group(&t, (const tfn_group *)(const void *)p);
+        break;
     default:
         TFNORM_MEMCPY(&row, p, sizeof row);
         if (row) name = row->name;
@@ -22555,10 +22874,10 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
     return tfn__end(&t);
 }
 
-/* A later option, at what it was before there was a choice. */
+/* A later option, at what it was before there was a choice; no group is an empty text. */
 static bool tfn__field_unset(const tfn__field *x, const char *text)
 {
-    return x->later && (tfn__equal(text, "0") || tfn__equal(text, "false"));
+    return x->later && (tfn__equal(text, "0") || tfn__equal(text, "false") || !text[0]);
 }
 
 /* Write a whole number of 1, 2, 4 or 8 bytes: the low ones of v. */
@@ -22616,6 +22935,85 @@ static bool tfn__set_isa(const tfn__field *x, char *p, const char *text)
     return isa != TFN_ISA_BEST || tfn__equal(text, "best");
 }
 
+/* The text goes on with this word, which is then behind it. */
+static bool tfn__begins(const char **text, const char *word)
+{
+    const size_t n = tfn__length(word);
+    for (size_t i = 0; i < n; i++)
+        if ((*text)[i] != word[i]) return false;
+    *text += n;
+    return true;
+}
+
+/* A number from 0 on, up to a space or the end; below 0: it is none. */
+static float tfn__group_number(const char **text)
+{
+    size_t n = 0;
+    tfn__reader r;
+    float v;
+    while ((*text)[n] && (*text)[n] != ' ') n++;
+    r = tfn__read_from(*text, n);
+    v = (float)tfn__json_number(&r);
+    *text += n;
+    if (r.wanted || r.at < n) return -1;
+    return v;
+}
+
+/* One word behind a pattern. A rate of 0 would mean 1 in the struct: what does not train is frozen.
+ * No decay is -1 there. */
+static bool tfn__group_word(tfn_group *g, const char **text)
+{
+    if (tfn__begins(text, "frozen")) {
+        g->frozen = true;
+    } else if (tfn__begins(text, "rate=")) {
+        g->rate = tfn__group_number(text);
+        if (!(g->rate > 0)) return false;
+    } else if (tfn__begins(text, "decay=")) {
+        g->decay = tfn__group_number(text);
+        if (g->decay < 0) return false;
+        if (g->decay == 0) g->decay = -1;
+    } else {
+        return false;
+    }
+    return !**text || **text == ' ';
+}
+
+/* False: the text is no group, and *g stays. The empty text is the empty group. */
+static bool tfn__set_group(tfn_group *g, const char *text)
+{
+    tfn_group x;
+    size_t n = 0;
+    TFNORM_MEMSET(&x, 0, sizeof x);
+    while (text[n] && text[n] != ' ') n++;
+    if (n >= sizeof x.pattern) return false;
+    TFNORM_MEMCPY(x.pattern, text, n);
+    text += n;
+    while (*text) {
+        const bool space = tfn__begins(&text, " ");
+        if (!space && !tfn__group_word(&x, &text)) return false;
+    }
+    *g = x;
+    return true;
+}
+
+TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error *e)
+{
+    tfn_error unread;
+    if (!e) e = &unread;
+    tfn__no_error(e);
+    if (!tfn__given(e, "group", "desc", desc) || !tfn__given(e, "group", "text", text))
+        return false;
+    for (int i = 0; i < TFN_MOST_GROUPS; i++) {
+        if (desc->groups[i].pattern[0]) continue;
+        if (text[0] && text[0] != ' ' && tfn__set_group(desc->groups + i, text)) return true;
+        tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is no pattern and then rate=R, decay=D "
+                       "or frozen", text);
+        return false;
+    }
+    tfn__fail(e, TFN_BAD_OPTION, "group", "there are %d groups already", TFN_MOST_GROUPS, 0);
+    return false;
+}
+
 /* False: no legal value, or an unknown name. A row that is not the library's becomes NULL: the
  * caller of peek sets it. */
 static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *text)
@@ -22632,6 +23030,8 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
     case TFN__FIELD_ROW:
         tfn__set_name(x, p, text);
         return true;
+    case TFN__FIELD_GROUP:
+        return tfn__set_group((tfn_group *)(void *)p, text);
     case TFN__FIELD_TOPOLOGY:
         row = tfn_topology_find(text);
         TFNORM_MEMCPY(p, &row, sizeof row);
@@ -22676,22 +23076,23 @@ static float *tfn__before_data(const tfn_model *m, const tfn__weight *w)
     return tfn__params_before(m) + w->at;
 }
 
-/* Tensor i of all groups; NULL: the model has none. Statistics are not trained. */
+/* Tensor i of all groups; NULL: the model has none. Neither statistics nor what is frozen is
+ * trained. */
 static float *tfn__group_data(const tfn_model *m, int32_t i)
 {
     const int32_t group = i / m->weight_count;
     const tfn__weight *w = m->weights + i % m->weight_count;
     if (group == TFN__WEIGHTS) return tfn__weight_data(m, w);
     if (group == TFN__BEFORE) return tfn__before_data(m, w);
-    if (w->kind >= TFN__STATE) return NULL;
+    if (w->line < 0) return NULL;                       /* frozen */
     if (group == TFN__GRADIENTS) {
         if (!m->micro) return NULL;
-        return m->run.grads + w->at;
+        return m->run.grads + tfn__trained_at(w);
     }
     if (tfn__keeps_params(m)) return NULL;              /* the moments are 0 */
     if (group > tfn__moment_count(&m->desc)) return NULL;
-    if (group == TFN__FIRST) return m->moments + w->at;
-    return m->moments + m->param_floats + w->at;
+    if (group == TFN__FIRST) return m->moments + tfn__trained_at(w);
+    return m->moments + m->trained_floats + tfn__trained_at(w);
 }
 
 /* Tensor i of all groups with its name, shape and data. What has one row is a vector, but for
@@ -22928,6 +23329,7 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
     if (tfn__equal(value, own)) return;
     if (value[0] == 0 && tfn__field_unset(field, own)) return;
     if (value[0] == 0) value = "not given";
+    if (own[0] == 0) own = "none";
     tfn__differs(f, field, value, own);
 }
 
@@ -23147,7 +23549,7 @@ static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const t
 {
     const int32_t all = tfn__tensors_of(m, trains);
     if (!trains || tfn__keeps_params(next))
-        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->param_floats);
+        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->trained_floats);
     for (int32_t i = 0; i < all; i++) {
         if (!tfn__fine(f)) break;
         if (i == TFN__BEFORE * m->weight_count) tfn__begin_update(next);

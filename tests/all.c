@@ -71,6 +71,9 @@
 #define main foreign_main
 #include "test_foreign.c"
 #undef main
+#define main groups_main
+#include "test_groups.c"
+#undef main
 #define main nulls_main
 #include "test_nulls.c"
 #undef main
@@ -113,6 +116,7 @@ int main(int argc, char **argv)
     FILE_TESTS(files)
     FILE_TESTS(options)
     FILE_TESTS(foreign)
+    FILE_TESTS(groups)
     FILE_TESTS(nulls)
     FILE_TESTS(reading)
     FILE_TESTS(bits)

@@ -354,7 +354,9 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_layout, "eooo", "....", nulls_found(tfn_layout(P(0, "tfn_report"), P(1, "loss"),         \
       P(2, &nulls.bytes), P(3, &nulls.bytes)) || nulls_zero == 0))                                 \
     X(tfn_checkpoint_tokenizer, "eo", "q.", nulls_found(tfn_checkpoint_tokenizer(P(0, &nulls.f),   \
-      P(1, nulls.text), 9) > 0))
+      P(1, nulls.text), 9) > 0))                                                                   \
+    X(tfn_group_add, "eeo", "...", nulls_found(tfn_group_add(P(0, &nulls.desc), P(1, "*"),         \
+      P(2, &nulls.error)) || nulls_zero >= 0))
 
 static const tfn_var nulls_none = { 0 };
 

@@ -16,7 +16,7 @@ static const char *const options_other[LIB_TABLES] = {
     " untied separate_source scale_embedding no_bias recipe norm decoder_norm init topology "
     "decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside seed "
     "inference recompute probes half parameters gradients moments workspace decay_all "
-    "schedule.fairseq schedule.frozen ",
+    "schedule.fairseq schedule.frozen groups ",
     " allow_empty end forbidden unnormalized key ",
     " no_pad no_bos no_eos no_unk mask "
 };

@@ -41,6 +41,26 @@ resumes() {             # SIGINT in the midst
 }
 check "tfn train: Ctrl-C, resumed: the same bits" resumes
 
+# frozen weights stay, and have no moments; a name that is none is refused
+froze() {
+    small copy f --steps 20 --min 2 --max 5 --from "$work/a.safetensors" --freeze '*' \
+        --group 'decoder.final_norm.* rate=0.5 decay=0' --group '*.ffn.w?.bias' > "$work/f" &&
+        "$tfn" inspect "$work/a.safetensors" | grep '^decoder' > "$work/x1" &&
+        "$tfn" inspect "$work/f.safetensors" > "$work/x2" || return 1
+    grep '^decoder' "$work/x2" | diff "$work/x1" - > "$work/x3" && return 1
+    grep -q '> decoder.final_norm.weight' "$work/x3" && ! grep -q '[qkvo]\.' "$work/x3" &&
+        grep -q 'training.moment1.decoder.0.ffn.w1.bias' "$work/x2" &&
+        ! grep -q 'training.moment1.*[ovw12].weight' "$work/x2"
+}
+check "tfn train --freeze --group" froze
+misnamed() {
+    ! small copy n --steps 20 --freeze '*.nrom.*' 2> "$work/error" &&
+        grep -q 'did you mean' "$work/error" &&
+        ! small copy n --steps 20 --group '*.bias rate=x' 2> "$work/error" &&
+        grep -q -- '--group' "$work/error"
+}
+check "tfn train --freeze: a name that is none" misnamed
+
 # the example's model: letters backwards. eval, generate, and what comes of a model
 reverse() {
     "$tfn" train --task reverse --arch decoder --layers 2 --width 16 --ffn 32 --heads 2 --min 1 \

@@ -302,6 +302,23 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     describe_option(d, "init", s, O_INIT);
 }
 
+/* Groups from a list with commas between, each with `more` behind it; errors name the option. */
+static inline void describe_groups(tfn_model_desc *d, const settings *s, option_id option,
+                                   const char *more)
+{
+    const char *list = text_of(s, option);
+    while (list && *list) {
+        const int n = (int)strcspn(list, ",");
+        char group[128], text[300];
+        tfn_error e;
+        snprintf(group, sizeof group, "%.*s%s", n, list, more);
+        if (!tfn_group_add(d, group, &e))
+            die("--%s: %s", option_rows[option].name, tfn_error_text(&e, text, sizeof text));
+        list += n;
+        if (*list) list++;
+    }
+}
+
 static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
                             const tfn_tokenizer *k, int32_t classes)
 {
@@ -331,6 +348,8 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
     d->decay_all = choice_of(s, O_DECAY_OF) == 1;
+    describe_groups(d, s, O_FREEZE, " frozen");
+    describe_groups(d, s, O_GROUP, "");
     d->clip = (float)real_of(s, O_CLIP);
     d->clip_value = (float)real_of(s, O_CLIP_VALUE);
     d->dropout = (float)real_of(s, O_DROPOUT);

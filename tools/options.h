@@ -4,8 +4,9 @@
  *     #define OPTIONS(X) X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, TRAIN, "updates in all") ...
  *
  * number, kind, name, what the value is called, default or NULL, least, most, commands, help. Kinds
- * are f flag, i whole number, r real, s text, c one of the names that stand between bars, e one of
- * the names that the header has for an option of models, whose name stands instead: tfn_choice.
+ * are f flag, i whole number, r real, s text, l texts with commas between, which may be given one by
+ * one, c one of the names that stand between bars, e one of the names that the header has for an
+ * option of models, whose name stands instead: tfn_choice.
  * Values are kept as texts; option_read has checked them. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -151,6 +152,16 @@ static inline void option_unknown(const cli *c, int command, const char *argumen
     cli_fail(c, "no option %s; the nearest is --%s", argument, best);
 }
 
+/* A list with one text more behind a comma; the program's lists are few and stay. */
+static inline const char *option_longer(const char *list, const char *text)
+{
+    const size_t room = (list ? strlen(list) : 0) + strlen(text) + 2;
+    char *longer = (char *)malloc(room);
+    if (!longer || !list) return text;
+    snprintf(longer, room, "%s,%s", list, text);
+    return longer;
+}
+
 /* The option that stands at `a`, and its value, "yes" of a flag. */
 static inline void option_take(settings *s, cli *c, int command, const char *a)
 {
@@ -170,6 +181,7 @@ static inline void option_take(settings *s, cli *c, int command, const char *a)
     else if (r->kind != 'f') value = cli_next(c);
     if (!value) cli_fail(c, "%s wants %s behind it", a, option_values(r));
     option_check(c, r, value);
+    if (r->kind == 'l') value = option_longer(s->text[i], value);
     s->text[i] = value;
 }
 
