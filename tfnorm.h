@@ -13589,17 +13589,26 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
     return NULL;
 }
 
-/* Which group a new weight belongs to, and its place in the flat vector of what trains. A line is
- * a cache line of 16 floats, so that 32 bits hold the place of 2^35 floats. */
-static void tfn__join_group(tfn__builder *b, tfn__weight *w)
+/* The group of a new weight: by its name, but that u and v of sigmaReparam go with their matrix,
+ * and updates are counted whatever is frozen. */
+static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
     tfn__text t = tfn__text_in(name, sizeof name);
-    w->line = -1;
-    w->group = -1;
-    if (!TFN__TRAINS || b->d->inference) return;
+    if (!TFN__TRAINS || b->d->inference || w->kind == TFN__UPDATES) return -1;
+    if (w->kind >= TFN__SIGMA_U)
+        return tfn__find_weight(b->weights, b->count, tfn__spot_of(w), w->part, TFN__MATRIX)->group;
     tfn__weight_name(w, &t);
-    w->group = (int8_t)tfn__group_named(b->d, tfn__end(&t));
+    return tfn__group_named(b->d, tfn__end(&t));
+}
+
+/* Its group, and its place in the flat vector of what trains. A line is a cache line of 16 floats,
+ * so that 32 bits hold the place of 2^35 floats. */
+static void tfn__join_group(tfn__builder *b, tfn__weight *w)
+{
+    w->line = -1;
+    w->group = (int8_t)tfn__group_of(b, w);
+    if (!TFN__TRAINS || b->d->inference) return;
     if (w->kind >= TFN__STATE || tfn__is_frozen(b->d, w)) return;
     if (b->trained / 16 >= INT32_MAX) tfn__tape_error(b->t, TFN_TOO_LARGE, "model", NULL, 0, 0);
     w->line = (int32_t)(b->trained / 16);
@@ -15332,9 +15341,8 @@ static void tfn__follow_sigma(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *u = m->weights + i;
-        if (u->kind != TFN__SIGMA_U) continue;
-        if (tfn__is_frozen(&m->desc, tfn__beside(m, u, TFN__MATRIX))) continue;
-        tfn__power_iteration(m, u);
+        const bool stays = tfn__is_frozen(&m->desc, u);          /* with its matrix */
+        if (u->kind == TFN__SIGMA_U && !stays) tfn__power_iteration(m, u);
     }
 }
 #endif
