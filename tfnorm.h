@@ -23712,6 +23712,7 @@ static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
     if (x->type == TFN__FIELD_WHOLE && x->size > 4) wanted = "a whole number of 64 bits";
     if (x->type == TFN__FIELD_WHOLE && x->size <= 4) wanted = "a whole number of 32 bits";
     if (x->type == TFN__FIELD_REAL) wanted = "a number";
+    if (x->type == TFN__FIELD_GROUP) wanted = "a pattern, then rate=R, decay=D or frozen,";
     if (!wanted) {
         tfn__fail(e, TFN_NOT_FOUND, "model", "%s", 0, 0);
         tfn__put_unknown(&t, x, value);
@@ -23832,6 +23833,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_param_info, data) TFN__MEMBER('p', tfn_param_info, grad)
     TFN__MEMBER('w', tfn_param_info, rows) TFN__MEMBER('w', tfn_param_info, cols)
     TFN__MEMBER('w', tfn_param_info, layer) TFN__MEMBER('b', tfn_param_info, decay)
+    TFN__MEMBER('b', tfn_param_info, frozen) TFN__MEMBER('r', tfn_param_info, rate)
     /* logits come from its calls */
     TFN__STRUCT(tfn_decoder) TFN__MEMBER('s', tfn_decoder, error)
     /* options of what is written, few and without texts */
