@@ -1293,7 +1293,7 @@ typedef enum tfn_smoothing {
  * parameters; gradients and moments are as long as it is, and no gradient is computed that nothing
  * that trains needs. A running statistic that is frozen stays as it is, too, though a training step
  * goes on normalizing by its batch; sigmaReparam's u and v stay with a frozen matrix. A profile
- * (tfn_model_profile) is no step: it is part of the initialization, and sets frozen weights, too. */
+ * (tfn_model_profile) is no step but part of the initialization: it sets frozen weights, too. */
 #define TFN_MOST_GROUPS 10
 typedef struct tfn_group {
     char  pattern[44];            /* empty: no group */
@@ -1541,8 +1541,8 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
  * is of no use, and an update from these sums is skipped. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums);
-/* The flat vector of gradients, in the order of the parameters that train (tfn_model_param), and its
- * number of floats (NULL: not wanted); write to it what you like. It holds the gradient of
+/* The flat vector of gradients, in the order of the parameters that train (tfn_model_param), and
+ * its number of floats (NULL: not wanted); write to it what you like. It holds the gradient of
  * sums.loss * m->loss_scale, so that divided by (targets * m->loss_scale) it is that of the mean
  * loss; the scale is 1 but in half precision. NULL: the model does not train, or no part of it. */
 TFNORM_API float     *tfn_model_gradients(tfn_model *m, int64_t *floats);
@@ -12426,8 +12426,8 @@ static const char *tfn__name_of(const char *option, int32_t i)
 
 /* Insertions, deletions and replacements of a character that make b of a (Levenshtein 1966), twice.
  * row[j] is the distance of the first characters of a to the first j of b. Where one is the other's
- * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". A '*' in a, of
- * a pattern, stands for any characters and costs nothing. */
+ * beginning, what follows counts half: "pre-ln" is nearer to "pre" than to "pre-rms". A '*' in a,
+ * of a pattern, stands for any characters and costs nothing. */
 static int32_t tfn__name_distance(const char *a, const char *b)
 {
     enum { MOST = 63 };                 /* no name of the library's is longer */
@@ -13100,6 +13100,17 @@ static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 
 /* -- groups of parameters -------------------------------------------------------------------- */
 
+/* A group is a pattern over the names of parameters, and what is said of those that match: a rate,
+ * a decay, that they are frozen. Names are known when the builder makes the parameters: it asks for
+ * the group of each then (tfn__join_group), and gives those that train a place in a flat vector of
+ * their own. From there on
+ *   the tape     sees a parameter without a place for its gradient, and computes neither that nor
+ *                any other gradient that would serve it alone (tfn__mark_learns)
+ *   the model    has regions for gradients and moments as long as that vector
+ *   the update   is a loop over runs of tensors that train alike (tfn__update_all)
+ *   checkpoints  hold the groups as texts, and moments of what trains
+ * Without groups the vector is that of the parameters, to the bit and to the byte. */
+
 /* The end of the set "[...]" that begins at p, behind its bracket; NULL: it has none. */
 static const char *tfn__set_end(const char *p)
 {
@@ -13123,7 +13134,8 @@ static bool tfn__in_set(const char *p, char c)
     return false;
 }
 
-/* The pattern behind what matches the one character c; NULL: none does. */
+/* The pattern behind what matches the one character c; NULL: none does. A bracket that is not
+ * closed is a character like any other. */
 static const char *tfn__match_one(const char *p, char c)
 {
     if (*p == '[' && tfn__set_end(p)) {
@@ -16076,7 +16088,7 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 static void tfn__no_match(tfn_model *m, const char *pattern)
 {
     int32_t least = (int32_t)tfn__length(pattern) + 1;
-    char name[2][sizeof ((tfn_param_info *)0)->name];          /* the nearest so far, and one more */
+    char name[2][sizeof ((tfn_param_info *)0)->name];           /* the nearest so far, and one */
     tfn__text t;
     name[0][0] = 0;
     for (int32_t i = 0; i < m->weight_count; i++) {

@@ -4,9 +4,9 @@
  *     #define OPTIONS(X) X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, TRAIN, "updates in all") ...
  *
  * number, kind, name, what the value is called, default or NULL, least, most, commands, help. Kinds
- * are f flag, i whole number, r real, s text, l texts with commas between, which may be given one by
- * one, c one of the names that stand between bars, e one of the names that the header has for an
- * option of models, whose name stands instead: tfn_choice.
+ * are f flag, i whole number, r real, s text, l texts with commas between, which may also be given
+ * one by one, c one of the names that stand between bars, e one of the names that the header has
+ * for an option of models, whose name stands instead: tfn_choice.
  * Values are kept as texts; option_read has checked them. */
 #ifndef OPTIONS_H
 #define OPTIONS_H

@@ -59,7 +59,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(FREEZE, 'l', "freeze", "NAMES,..", NULL, 0, 0, KEPT, \
       "parameters that do not train: * ? [ab] stand for characters (tfn inspect has the names)") \
     X(GROUP, 'l', "group", "GROUP,..", NULL, 0, 0, KEPT, \
-      "parameters with a rate of their own: 'NAMES rate=0.1 decay=0'; the last that matches counts") \
+      "rates of their own: 'NAMES rate=0.1 decay=0'; the last that matches counts") \
     X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
     X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
     X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | WRITE, "of weights, data, dropout, draws") \
