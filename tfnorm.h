@@ -20,8 +20,8 @@
  *               ReLU, its square, GELU and GEGLU (both forms), SiLU, SwiGLU; dropout at every
  *               usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion; clipping by
- *               norm and by value; nine schedules with warm-up; gradient accumulation;
- *               recomputation
+ *               norm and by value; nine schedules with warm-up; averages of the weights;
+ *               gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
  *   files       safetensors; checkpoints, after which a run goes on with the same bits
  *   running     a key/value cache, batches, beams; microcontroller builds without training
@@ -150,7 +150,8 @@
  *    report.culprit which parameter.
  *
  * 4. Measure. tfn_model_eval is the loss without dropout and without an update;
- *    tfn_model_logits gives the scores themselves.
+ *    tfn_model_logits gives the scores themselves. With desc.ema = 0.999f, say, the model keeps
+ *    averages of its weights, which often do better: tfn_model_swap_ema before and after.
  *
  * 5. Use it. A decoder feeds one token after the other and remembers the past.
  *
@@ -191,9 +192,9 @@
  *        tfn_model_new(&model, &desc, NULL);
  *        tfn_model_load(&model, &file);
  *
- *    Made with desc.inference, the model takes the weights alone. tfn_model_load_weights begins
- *    anew from them, or from the mean of several checkpoints. Python reads the file with the
- *    package safetensors.
+ *    Made with desc.inference, the model takes the weights alone, of a run with desc.ema their
+ *    averages. tfn_model_load_weights begins anew from the weights, or from the mean of several
+ *    checkpoints. Python reads the file with the package safetensors.
  *
  * Encoder-decoder: desc.arch = TFN_ARCH_ENCODER_DECODER; a batch also has source, source_time and
  * source_lengths. The source may be sound (desc.bands): frames of a spectrum, which two
@@ -279,10 +280,11 @@
  * The size pass plans the model for real and needs a little real memory to do so: the scratch, of
  * at most tfn_model_scratch(&desc) bytes. It is not used afterwards.
  * The block holds four regions: parameters, gradients, moments, workspace; model.memory has their
- * bytes. Each can be a pointer of yours instead (desc.parameters ...): give a model made for
- * inference its weights from flash, or let two models share a workspace when they do not run at
- * the same time. desc.inference leaves gradients and moments out. desc.recompute computes the
- * inside of each layer again in the backward, for less workspace.
+ * bytes, and those of the small ones and of averages. Each of the four can be a pointer of yours
+ * instead (desc.parameters ...): give a model made for inference its weights from flash, or let two
+ * models share a workspace when they do not run at the same time. desc.inference leaves gradients
+ * and moments out. desc.recompute computes the inside of each layer again in the backward, for less
+ * workspace.
  * No buffer grows with the square of a length. Models may be thrown away; tfn_model_free is for
  * tfn_model_new only. Do not copy a model to another address while you use it from two places:
  * it is plain data, but both copies would work in the same block.
@@ -1368,6 +1370,8 @@ typedef struct tfn_model_desc {
     float clip_value;             /* 0: none; > 0: then each number of the gradient of the mean
                                    * loss is at most this far from 0 */
     tfn_group groups[TFN_MOST_GROUPS];    /* empty patterns: every parameter trains alike */
+    float ema;                    /* 0: none; else the decay of moving averages of the parameters,
+                                   * such as 0.999: see tfn_model_swap_ema */
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
 
     int32_t batch;                /* 0: 1; the largest B of a batch */
@@ -1471,6 +1475,7 @@ typedef struct tfn_memory {
     size_t total, parameters, gradients, moments, tables, workspace, scratch, metadata;
     size_t working;           /* the rounded copy of half precision */
     size_t before;            /* what an update that is skipped gives back */
+    size_t averages;          /* of what trains, with desc.ema */
 } tfn_memory;
 
 typedef struct tfn__weight {            /* private: one parameter tensor */
@@ -1494,6 +1499,8 @@ typedef struct tfn_model {
     int32_t  *lengths;                  /* of sources of frames, in positions */
     int32_t  *words;                    /* tokens and targets as each cluster has them */
     float    *params, *moments;         /* run.params are these, or their rounded copy */
+    float    *averages;                 /* of what trains; NULL without desc.ema */
+    bool      swapped;                  /* each stands in the other's place */
     float     loss_scale;
     int32_t   finite_steps;             /* updates since the scale changed */
     int64_t   param_floats, buffer_floats, step;             /* the buffers lie behind */
@@ -1553,6 +1560,14 @@ TFNORM_API float      tfn_model_rate(const tfn_model *m);
  * all: see report->skipped; sums without a target drop the update. report may be NULL. */
 TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
                                        tfn_report *report);
+/* Exchange the parameters and their averages of desc.ema, which every update that is not skipped
+ * brings nearer to the parameters: evaluate with the averages, decode, fold, save weights_only;
+ * then exchange them again, which gives back the same bits. Until then training is refused (the
+ * mistake of that call). Before the first update nothing happens. A checkpoint is the same in
+ * either state, and a model made for inference takes the averages from it. State behind the
+ * parameters, running statistics and sigmaReparam's u and v, is that of the last update.
+ * TFN_BAD_BATCH: no averages. */
+TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m);
 /* The loss alone, without dropout; nothing changes. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
 /* Logits (B*T, V) or (B, classes) of a batch, valid until the next call on the model. */
@@ -2016,8 +2031,9 @@ typedef struct tfn_checkpoint {         /* what goes along; NULL: nothing does *
 TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with);
 TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with);
 /* Into a model of the same options, or the first difference is the error; batch, context, threads
- * and the like may differ. Without training in file or model, weights alone count. What is wrong
- * with the file leaves the model as it was; if reading fails half-way, the model says so for good.
+ * and the like may differ. Without training in file or model, weights alone count; a model for
+ * inference takes the averages that a run with desc.ema has made instead, unless its own is 0. What
+ * is wrong with the file leaves the model as it was; if reading fails half-way, the model says so.
  * A loaded model never profiles again, unless it was saved before it did. Work: tfn_file_work. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f);
 /* The weights alone, or the mean over several files, each with its own work: for inference, or to
@@ -12719,6 +12735,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(radam,                WHOLE,     0, TFN_RADAM_COUNT - 1)                                 \
     X(clip,                 REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(clip_value,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(ema,                  RATE,      0, 1)                                                   \
     X(micro_batches,        WHOLE,     1, TFN__SIDE)                                           \
     /* of half precision: below 2^-5 training has diverged */                                  \
     X(loss_scale,           REAL,      0.03125, TFN__HUGE)
@@ -15256,26 +15273,30 @@ static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight
 }
 
 /* nGPT (Loshchilov et al. 2024): all vectors along the channels have length 1. These are the rows
- * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. After
- * an update (frozen is false) weights that it did not change keep their bits. */
+ * of tables and of what writes into the stream (W_O, W_2), and the columns of what reads it. p: the
+ * values of the weight, or their averages. */
+static void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
+{
+    const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
+                     || w->part == TFN__PART_W2;
+    if (!TFN__ALL || w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) return;
+    if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
+    if (by_row) {
+        for (int32_t r = 0; r < w->rows; r++)
+            tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
+    } else {
+        for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
+    }
+}
+/* After an update (frozen is false) weights that it did not change keep their bits. */
 static void tfn__unit_weights(tfn_model *m, bool frozen)
 {
     const uint32_t any = m->desc.topology->flags | m->desc.decoder_topology->flags;
     if (!TFN__ALL || !(any & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
-                         || w->part == TFN__PART_W2;
-        float *p = m->params + w->at;
-        if (w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) continue;
         if (!frozen && tfn__is_frozen(&m->desc, w)) continue;
-        if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) continue;
-        if (by_row) {
-            for (int32_t r = 0; r < w->rows; r++)
-                tfn__unit_vector(p + (int64_t)r*w->cols, w->cols, 1);
-        } else {
-            for (int32_t c = 0; c < w->cols; c++) tfn__unit_vector(p + c, w->rows, w->cols);
-        }
+        tfn__unit_weight(m, w, m->params + w->at);
     }
 }
 
@@ -15959,14 +15980,15 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 /* A model is one block of memory:
  *
  *     table of weights | infer: its tape and plan | train: its tape and plan      metadata
- *     parameters, state | rounded copy | gradients | moments | before | tables | workspace | ids
+ *     parameters, state | rounded copy | gradients | moments | before | averages
+ *     tables | workspace | ids
  *
  * The first line is real memory in every pass; what records and plans a tape beyond what the tape
- * keeps is given back and lies under the second line. That is regions of floats, 64-byte aligned.
+ * keeps is given back and lies under the others. They are regions of floats, 64-byte aligned.
  * Parameters, gradients, moments and workspace may be arrays of the caller's instead; inference has
- * neither gradients nor moments nor `before`. Gradients and moments are in the order of the
- * parameters, without those that are frozen (desc.groups): what trains is a flat vector of its own,
- * so that a norm or an all-reduce is one loop, and an optimizer one loop a group.
+ * neither gradients nor moments, `before` or averages. Gradients, moments and averages are in the
+ * order of the parameters, without those that are frozen (desc.groups): what trains is a flat
+ * vector of its own, so that a norm or an all-reduce is one loop and an optimizer one a group.
  * tfn_model_size and tfn_model_init run the same code, the first with an arena that only counts the
  * floats.
  *
@@ -16224,6 +16246,7 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
         m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * trained,
                                  &m->memory.moments);
         m->before = tfn__region(m, a, NULL, tfn__before_floats(m), &m->memory.before);
+        if (d->ema > 0) m->averages = tfn__region(m, a, NULL, trained, &m->memory.averages);
     }
     m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
@@ -16319,6 +16342,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     if (tfn__trains(&m->desc)) {
         tfn__clear(m->run.grads, m->trained_floats);
         tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->trained_floats);
+        if (m->averages) tfn__clear(m->averages, m->trained_floats);
     }
     /* given parameters of an inference may be const, and have their values */
     if (!m->desc.parameters || tfn__trains(&m->desc)) tfn__init_weights(m);
@@ -16982,6 +17006,31 @@ static bool tfn__update_holds(const tfn_model *m, const tfn_sums *sums, tfn_repo
     return sums->targets > 0;
 }
 
+/* The averages a of the weights w after an update: a = d a + (1 - d) w, with t updates before this
+ * one, d = min(ema, (1 + t)/(10 + t)) (Kingma & Ba 2015, section 7.2; the warm-up of d is that of
+ * TensorFlow's tf.train.ExponentialMovingAverage). The first one is w itself. So a run that is
+ * short beside 1/(1 - ema) averages about its last tenth, where a correction of the bias would
+ * have it average all, the start too. Where a rule keeps weights at length 1, it keeps a so. What
+ * is frozen has no average. State behind the parameters, running statistics and sigmaReparam's u
+ * and v, is not averaged: it is that of the latest weights, near which the averages are. */
+static void tfn__average(tfn_model *m)
+{
+    const float warm = (float)((double)(1 + m->step) / (double)(10 + m->step));
+    float d = m->desc.ema;
+    if (!m->averages) return;
+    if (warm < d) d = warm;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
+        float *a;
+        if (w->line < 0) continue;
+        a = m->averages + tfn__trained_at(w);
+        if (m->step) m->kernels->combine(a, a, m->params + w->at, count, d, 1 - d, false);
+        else tfn__copy_floats(a, m->params + w->at, count);
+        tfn__unit_weight(m, w, a);
+    }
+}
+
 /* Clip, update, and put the weights where their rules want them. The gradient of the mean loss is
  * the stored one over the targets and the loss scale; clipping makes it no longer than `clip`. */
 static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_report *report)
@@ -16996,6 +17045,7 @@ static void tfn__apply_update(tfn_model *m, const tfn_sums *sums, const tfn_repo
         tfn__unit_weights(m, false);
         tfn__follow_sigma(m);
     }
+    tfn__average(m);
     tfn__count_update(m);
     m->step++;
 }
@@ -17228,14 +17278,26 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
     return status;
 }
 
+/* Averages in the place of the weights are no place to train from: a mistake of that call only. */
+static tfn_status tfn__check_trains(tfn_model *m)
+{
+    if (m->desc.inference)
+        return tfn__fail(&m->error, TFN_NOT_READY, "model",
+                         "a model made for inference cannot train", 0, 0);
+    if (m->swapped)
+        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "averages stand in the place of the "
+                         "weights: tfn_model_swap_ema puts these back", 0, 0);
+    return TFN_OK;
+}
+
 /* What tfn_model_step and tfn_model_gradient begin with. */
 static tfn_status tfn__ready_to_train(tfn_model *m, const tfn_batch *batch)
 {
-    const tfn_status status = tfn__ready(m, batch, true);
-    if (status != TFN_OK || !m->desc.inference) return status;
-    tfn__unbind(&m->run);
-    return tfn__fail(&m->error, TFN_NOT_READY, "model",
-                     "a model made for inference cannot train", 0, 0);
+    tfn_status status = tfn__ready(m, batch, true);
+    if (status != TFN_OK) return status;
+    status = tfn__check_trains(m);
+    if (status != TFN_OK) tfn__unbind(&m->run);
+    return status;
 }
 
 /* The gradient of the batch that is bound, and its sums. A loss that is not finite has no backward:
@@ -17294,9 +17356,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
     if (m->error.status != TFN_OK) return m->error.status;
-    if (m->desc.inference)
-        return tfn__fail(&m->error, TFN_NOT_READY, "model",
-                         "a model made for inference cannot train", 0, 0);
+    if (tfn__check_trains(m) != TFN_OK) return m->error.status;
     all = m->sums;
     if (sums) all = *sums;
     if (!tfn__finite((double)rate) || rate < 0)
@@ -17306,6 +17366,35 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
     if (m->error.status != TFN_OK) return m->error.status;
     if (!report) report = &unread;
     return tfn__finish_update(m, &all, rate, report);
+}
+
+static void tfn__exchange(float *a, float *b, int64_t floats)
+{
+    for (int64_t i = 0; i < floats; i++) {
+        const float kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+/* In place, value by value: pointers to the parameters, the user's and those of decoders, stay. */
+TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m)
+{
+    if (!m) return TFN_NULL;
+    tfn__forgive(&m->error);
+    tfn__made(&m->error, "model", m->weights);
+    if (m->error.status != TFN_OK) return m->error.status;
+    if (!m->averages)
+        return tfn__fail(&m->error, TFN_BAD_BATCH, "model", "it has no averages: desc.ema is 0, or "
+                         "it was made for inference", 0, 0);
+    if (!m->step) return TFN_OK;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        if (w->line < 0) continue;
+        tfn__exchange(m->params + w->at, m->averages + tfn__trained_at(w),
+                      (int64_t)w->rows * w->cols);
+    }
+    m->swapped = !m->swapped;
+    return TFN_OK;
 }
 
 /* The first micro-batch stores gradients, the others add. Until the last one is in, the report is
@@ -17349,6 +17438,7 @@ TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, i
     (void)sums;
     return tfn_model_step(m, batch, NULL);
 }
+TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m) { return tfn_model_step(m, NULL, NULL); }
 TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
 {
     (void)m;
@@ -22685,6 +22775,7 @@ TFN__SMALL
  *
  *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
  *     training.moment1.NAME ...        what training keeps of each: see tfn__groups
+ *     training.average.NAME ...        with desc.ema; an inference prefers them
  *     training.state                   eight numbers: see tfn__saved_state
  *     tokenizer                        the blob of tfn_tokenizer_write
  *     __metadata__                     the options as texts, "tfn.width", and "extra", the user's
@@ -22753,6 +22844,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(ROW, SAME_ALWAYS, decoder_norm),
     TFN__FIELD(TOPOLOGY, SAME_ALWAYS, decoder_topology),
     TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
+    TFN__LATER(REAL, SAME_TO_TRAIN, ema),
     TFN__FIELD(REAL, SAME_TO_TRAIN, eps),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
     TFN__FIELD(WHOLE, SAME_ALWAYS, ffn),
@@ -23065,9 +23157,12 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
 
 /* The tensors of a model are its weights, then what training keeps of each: groups of as many.
  * BEFORE: parameters and statistics of before the update under way, which may be skipped. */
-enum { TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__BEFORE, TFN__GROUPS };
+enum {
+    TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__AVERAGES, TFN__BEFORE, TFN__GROUPS
+};
 static const char tfn__groups[][20] = {
-    "", "training.moment1.", "training.moment2.", "training.gradient.", "training.before."
+    "", "training.moment1.", "training.moment2.", "training.gradient.", "training.average.",
+    "training.before."
 };
 
 /* "training.state": eight numbers as F64, which hold counts up to 2^53. */
@@ -23109,6 +23204,10 @@ static float *tfn__group_data(const tfn_model *m, int32_t i)
         if (!m->micro) return NULL;
         return m->run.grads + tfn__trained_at(w);
     }
+    if (group == TFN__AVERAGES) {                       /* the first update makes them */
+        if (!m->averages || !m->step) return NULL;
+        return m->averages + tfn__trained_at(w);
+    }
     if (tfn__keeps_params(m)) return NULL;              /* the moments are 0 */
     if (group > tfn__moment_count(&m->desc)) return NULL;
     if (group == TFN__FIRST) return m->moments + tfn__trained_at(w);
@@ -23146,6 +23245,19 @@ typedef struct tfn__saving {
     size_t   blob_size;
 } tfn__saving;
 
+/* Tensor i of all groups, to go on from: of weights and averages that stand in each other's place,
+ * the other. */
+static float *tfn__kept_data(const tfn_model *m, int32_t i)
+{
+    const int32_t weight = i % m->weight_count;
+    float *average = tfn__group_data(m, TFN__AVERAGES * m->weight_count + weight);
+    if (m->swapped && average) {
+        if (i / m->weight_count == TFN__WEIGHTS) return average;
+        if (i / m->weight_count == TFN__AVERAGES) return tfn__weight_data(m, m->weights + weight);
+    }
+    return tfn__group_data(m, i);
+}
+
 /* For tfn__source: all groups, then the state and the tokenizer. What is left out has no name:
  * what a model for inference, or weights_only, does not save, and groups that the model does not
  * have. */
@@ -23157,6 +23269,7 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     tfn__text name = tfn__text_in(t->name, sizeof t->name);
     if (i < TFN__GROUPS * weights) {
         tfn__group_tensor(x->m, i, t);
+        if (trains) t->data = tfn__kept_data(x->m, i);
         if (!t->data || (i >= weights && !trains)) t->name[0] = 0;
         return;
     }
@@ -23433,11 +23546,23 @@ static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tenso
     }
 }
 
+/* A model for inference takes the averages of a run that made some, instead of its weights, unless
+ * its desc.ema is 0. */
+static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    const int32_t average = TFN__AVERAGES * m->weight_count + i;
+    tfn_tensor own, t;
+    if (!m->desc.inference || !(m->desc.ema > 0) || i >= m->weight_count) return i;
+    tfn__group_tensor(m, average, &own);
+    if (tfn_file_find(f, own.name, &t)) return average;
+    return i;
+}
+
 /* Find tensor i of the model's groups, and compare its shape. */
 static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     tfn_tensor own;
-    tfn__group_tensor(m, i, &own);
+    tfn__group_tensor(m, tfn__average_of(f, m, i), &own);
     if (tfn_file_find(f, own.name, t)) tfn__check_shape(f, &own, t);
     else tfn__file_fail(f, TFN_NOT_FOUND, "%s is missing", own.name, 0, 0);
     return tfn__fine(f);
@@ -23528,6 +23653,7 @@ static tfn_model tfn__model_after(const tfn_model *m, const double *state)
     tfn_model next = *m;
     TFNORM_MEMSET(&next.error, 0, sizeof next.error);
     next.step = (int64_t)state[TFN__SAVED_STEP];
+    next.swapped = false;
     next.micro = (int32_t)state[TFN__SAVED_MICRO];
     next.sums.targets = (int64_t)state[TFN__SAVED_TOKENS];
     next.finite_steps = (int32_t)state[TFN__SAVED_FINITE_STEPS];
@@ -23826,7 +23952,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_memory, moments) TFN__MEMBER('w', tfn_memory, tables)
     TFN__MEMBER('w', tfn_memory, workspace) TFN__MEMBER('w', tfn_memory, scratch)
     TFN__MEMBER('w', tfn_memory, metadata) TFN__MEMBER('w', tfn_memory, working)
-    TFN__MEMBER('w', tfn_memory, before)
+    TFN__MEMBER('w', tfn_memory, before) TFN__MEMBER('w', tfn_memory, averages)
     /* all is the caller's */
     TFN__STRUCT(tfn_batch) TFN__MEMBER('p', tfn_batch, tokens)
     TFN__MEMBER('p', tfn_batch, targets) TFN__MEMBER('p', tfn_batch, lengths)

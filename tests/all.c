@@ -41,6 +41,9 @@
 #define main step_main
 #include "test_step.c"
 #undef main
+#define main ema_main
+#include "test_ema.c"
+#undef main
 #define main identities_main
 #include "test_identities.c"
 #undef main

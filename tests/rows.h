@@ -99,7 +99,8 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.dropout, 'f'),
     ROWS_FIELD(desc.attention_dropout, 'f'), ROWS_FIELD(desc.activation_dropout, 'f'),
     ROWS_FIELD(desc.smoothing, 'f'), ROWS_FIELD(desc.optimizer, 'i'),
-    ROWS_FIELD(desc.schedule.lr, 'f'), ROWS_FIELD(desc.clip, 'f'), ROWS_FIELD(desc.decay, 'f'),
+    ROWS_FIELD(desc.schedule.lr, 'f'), ROWS_FIELD(desc.clip, 'f'), ROWS_FIELD(desc.ema, 'f'),
+    ROWS_FIELD(desc.decay, 'f'),
     ROWS_FIELD(desc.decay_all, 'b'),
     ROWS_FIELD(desc.micro_batches, 'i'), ROWS_FIELD(desc.recompute, 'b'),
     ROWS_FIELD(desc.half, 'b'), ROWS_FIELD(steps, 'i'), ROWS_FIELD(chunk, 'i')

@@ -218,7 +218,7 @@ static uint64_t memory_check_at(const tfn_model_desc *d, memory_block b, size_t 
     hash = run ? memory_use(&m, d) : tfn_model_hash(&m);
     CHECK(m.memory.total + 63 == size);             /* measured is used */
     CHECK(m.memory.metadata + m.memory.parameters + m.memory.gradients + m.memory.moments
-          + m.memory.tables + m.memory.workspace <= m.memory.total);
+          + m.memory.averages + m.memory.tables + m.memory.workspace <= m.memory.total);
     CHECK(m.memory.scratch <= m.memory.workspace);
     CHECK(memory_untouched(b.first, mem) && memory_untouched(mem + size, b.end));
     if (run && (uintptr_t)mem % 64 == 1) {          /* the address that wants all the slack */

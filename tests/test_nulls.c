@@ -97,6 +97,7 @@ static void nulls_make(void)
     nulls.desc.layers = 1;
     nulls.desc.threads = 1;
     nulls.desc.probes = true;
+    nulls.desc.ema = 0.5f;
     CHECK(tfn_model_init(&nulls.m, &nulls.desc, nulls_block[0], sizeof nulls_block[0]) == TFN_OK);
     folded = nulls.desc;
     folded.inference = folded.folded = true;
@@ -244,6 +245,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_model_rate, "e", ".", nulls_number(tfn_model_rate(P(0, &nulls.m))))                      \
     X(tfn_model_update, "eoo", "z..", tfn_model_update(P(0, &nulls.m), P(1, &nulls.sums), 0,       \
       P(2, &nulls.report)))                                                                        \
+    X(tfn_model_swap_ema, "e", "z", tfn_model_swap_ema(P(0, &nulls.m)))                            \
     X(tfn_model_eval, "eeo", "zq.", tfn_model_eval(P(0, &nulls.m), P(1, &nulls.batch),             \
       P(2, &nulls.report)))                                                                        \
     X(tfn_model_logits, "ee", "zq", nulls_found(tfn_model_logits(P(0, &nulls.m),                   \

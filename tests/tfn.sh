@@ -61,6 +61,17 @@ misnamed() {
 }
 check "tfn train --freeze: a name that is none" misnamed
 
+averages() {            # the same weights; validation and use are of the averages
+    small copy ema --steps 300 --min 2 --max 5 --ema 0.99 > "$work/page" &&
+        [ "$(hash_of "$work/a")" = "$(hash_of "$work/page")" ] &&
+        [ "$(head -n 1 "$work/a")" != "$(head -n 1 "$work/page")" ] &&
+        "$tfn" eval "$work/a.safetensors" > "$work/one" &&
+        "$tfn" eval "$work/ema.safetensors" > "$work/page" && ! cmp -s "$work/one" "$work/page" &&
+        ! "$tfn" train --resume "$work/ema.safetensors" --ema 0.9 2> "$work/error" &&
+        grep -q 'ema is 0.99' "$work/error"
+}
+check "tfn train --ema" averages
+
 # the example's model: letters backwards. eval, generate, and what comes of a model
 reverse() {
     "$tfn" train --task reverse --arch decoder --layers 2 --width 16 --ffn 32 --heads 2 --min 1 \

@@ -351,6 +351,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     describe_groups(d, s, O_FREEZE, " frozen");
     describe_groups(d, s, O_GROUP, "");
     d->clip = (float)real_of(s, O_CLIP);
+    d->ema = (float)real_of(s, O_EMA);
     d->clip_value = (float)real_of(s, O_CLIP_VALUE);
     d->dropout = (float)real_of(s, O_DROPOUT);
     d->smoothing = (float)real_of(s, O_SMOOTHING);

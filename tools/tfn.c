@@ -61,6 +61,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(GROUP, 'l', "group", "GROUP,..", NULL, 0, 0, KEPT, \
       "rates of their own: 'NAMES rate=0.1 decay=0'; the last that matches counts") \
     X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
+    X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, "use averages of the weights of this decay") \
     X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
     X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | WRITE, "of weights, data, dropout, draws") \
     X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, "steps; 0: 20 times in all") \

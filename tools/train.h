@@ -482,6 +482,12 @@ static inline void say_progress(trainer *t, const tfn_report *r, bool now)
     t->loss_count = 0;
 }
 
+/* With --ema the averages take the place of the weights, and give it back. */
+static inline void swap_averages(trainer *t)
+{
+    if (t->b.desc.ema > 0) tfn_model_swap_ema(&t->b.model);
+}
+
 /* The loss of a token of the first 50 batches held out. */
 static inline double validate(trainer *t)
 {
@@ -489,12 +495,14 @@ static inline double validate(trainer *t)
     int64_t tokens = 0;
     double nll = 0;
     tfn_report r;
+    swap_averages(t);
     for (int64_t k = 0; k < batches; k++) {
         tfn_model_eval(&t->b.model, data_batch(&t->valid.batches, k), &r);
         must_be_ok(&t->b.model.error);
         nll += r.nll * (double)r.tokens;
         tokens += r.tokens;
     }
+    swap_averages(t);
     return nll / (double)tokens;
 }
 

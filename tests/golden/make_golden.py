@@ -694,3 +694,19 @@ for name, make in [
         steps.append(p.detach().clone())
     optim.add(name, steps)
 optim.write()
+
+
+# -- moving averages: torch.optim.swa_utils, which begins with the first weights; num is their number -----
+
+averages = File("averages", 9)
+s = Stream("averages")
+p = nn.Linear(3, 4, bias=False)
+mean = torch.optim.swa_utils.AveragedModel(
+    p, avg_fn=lambda a, w, num: (lambda d: d * a + (1 - d) * w)(min(0.3125, (1 + num) / (10 + num))))
+steps = []
+for _ in range(6):
+    p.weight.data = s.draw(4, 3)
+    mean.update_parameters(p)
+    steps.append(mean.module.weight.detach().clone())
+averages.add("averages", steps)
+averages.write()
