@@ -23945,7 +23945,8 @@ static const tfn__member tfn__members[] = {
     TFN__STRUCT(tfn_model_desc)
     /* what it resolved to, updates so far */
     TFN__STRUCT(tfn_model) TFN__MEMBER('s', tfn_model, error) TFN__MEMBER('s', tfn_model, desc)
-    TFN__MEMBER('w', tfn_model, step) TFN__MEMBER('s', tfn_model, memory)
+    TFN__MEMBER('r', tfn_model, loss_scale) TFN__MEMBER('w', tfn_model, step)
+    TFN__MEMBER('s', tfn_model, memory)
     /* bytes by class */
     TFN__STRUCT(tfn_memory) TFN__MEMBER('w', tfn_memory, total)
     TFN__MEMBER('w', tfn_memory, parameters) TFN__MEMBER('w', tfn_memory, gradients)
@@ -23966,6 +23967,9 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('r', tfn_report, lr) TFN__MEMBER('r', tfn_report, grad_norm)
     TFN__MEMBER('r', tfn_report, loss_scale) TFN__MEMBER('b', tfn_report, updated)
     TFN__MEMBER('b', tfn_report, skipped) TFN__MEMBER('w', tfn_report, culprit)
+    /* what a gradient is of; an update takes it */
+    TFN__STRUCT(tfn_sums) TFN__MEMBER('r', tfn_sums, loss) TFN__MEMBER('r', tfn_sums, nll)
+    TFN__MEMBER('w', tfn_sums, targets)
     /* a tensor: its values and gradient stay where they are */
     TFN__STRUCT(tfn_param_info) TFN__MEMBER('t', tfn_param_info, name)
     TFN__MEMBER('p', tfn_param_info, data) TFN__MEMBER('p', tfn_param_info, grad)

@@ -249,6 +249,7 @@ static const struct { const char *type; size_t size; bool whole; }
     { "tfn_memory", sizeof(tfn_memory), true },
     { "tfn_batch", sizeof(tfn_batch), true },
     { "tfn_report", sizeof(tfn_report), true },
+    { "tfn_sums", sizeof(tfn_sums), true },
     { "tfn_param_info", sizeof(tfn_param_info), true },
     { "tfn_decoder", sizeof(tfn_decoder), false },
     { "tfn_generate_desc", sizeof(tfn_generate_desc), true },

@@ -1,0 +1,247 @@
+"""python.py NAME TWIN: one test of tools/tfnorm.py, see python.sh. The twin is a C program that does
+the same training and prints what came of it."""
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+import numpy as np
+import tfnorm
+
+V, T, B = 27, 12, 5
+OPTIONS = dict(vocab=V, context=T, batch=B, width=24, heads=3, layers=2, recipe="b2t", dropout=0.1,
+               schedule_kind="inverse-sqrt", schedule_lr=3e-3, schedule={"warmup": 4}, clip=1,
+               activation="swiglu", untied=True, seed=7, threads=1)
+
+
+def batch(step):
+    """Tokens and targets of a step, as the twin has them; the last sentence is shorter."""
+    i = np.arange(B * T)
+    tokens = ((i * i * 7 + step * 13 + i // T) % V).reshape(B, T)
+    targets = ((i * 5 + step) % V).reshape(B, T)
+    lengths = np.full(B, T)
+    lengths[-1] = 4
+    return {"tokens": tokens, "targets": targets, "lengths": lengths}
+
+
+def refused(wanted, call, *arguments, kind=tfnorm.Error, **named):
+    try:
+        call(*arguments, **named)
+    except kind as error:
+        assert wanted in str(error), '"%s" lacks "%s"' % (error, wanted)
+        return error
+    raise AssertionError('no error "%s"' % wanted)
+
+
+def bits():
+    """The same training has the bits of C."""
+    said = subprocess.run([sys.argv[2], "train"], capture_output=True, text=True, check=True)
+    model = tfnorm.Model(**OPTIONS)
+    for step in range(20):
+        report = model.step(**batch(step))
+    found = "%.17g %.9g %016x" % (report.loss, report.grad_norm, model.hash())
+    assert found == said.stdout.strip(), "%s, in C %s" % (found, said.stdout)
+    assert report.step == model.step_count == 20 and report.updated and not report.skipped
+    assert len(model.losses) == 20 and model.losses[-1] == report.loss
+    assert "loss=%r" % report.loss in repr(report)
+
+
+def options():
+    model = tfnorm.Model(**OPTIONS)
+    assert model.options["topology"] == "b2t" and model.options["ffn"] == 96
+    assert model.option("schedule.lr") == 3e-3 and model.option("untied") is True
+    assert model.option("beta2") == 0.98 and model.option("optimizer") == "adamw"
+    assert tfnorm.Model(vocab=40, context=8, width=16, heads=2,
+                        cutoffs=(10, 20)).option("cutoffs[1]") == 20
+    assert tfnorm.Model(vocab=4, context=8, seed=2**64 - 1).option("seed") == -1
+    assert set(OPTIONS) - {"schedule"} <= {n.replace(".", "_") for n in tfnorm.option_names()}
+
+
+def views():
+    """Writing to a view changes the model; a view keeps it alive."""
+    model = tfnorm.Model(**OPTIONS)
+    before = model.hash()
+    weights = model.parameters()
+    assert weights["decoder.0.self.q.weight"].shape == (24, 24)
+    for name, w in weights.items():         # parts of one vector, with gaps that align them
+        first = (w.ctypes.data - model.flat().ctypes.data) // 4
+        assert (model.flat()[first:first + w.size] == w.ravel()).all(), name
+    was = model.logits(batch(0)["tokens"]).copy()
+    old = weights["decoder.0.self.q.weight"][3, 5]
+    weights["decoder.0.self.q.weight"][3, 5] += 1
+    assert model.hash() != before
+    assert (model.logits(batch(0)["tokens"]) != was).any()
+    weights["decoder.0.self.q.weight"][3, 5] = old
+    assert model.hash() == before
+    flat = model.flat()
+    kept = flat.copy()
+    model.step(**batch(0))
+    assert (flat != kept).any()
+    flat[:] = kept
+    assert (model.logits(batch(0)["tokens"]) == was).all()
+    gradients = model.gradients()
+    assert gradients.keys() == weights.keys()
+    squares = sum(float((g.astype(float)**2).sum()) for g in gradients.values())
+    assert np.isclose(squares, (model.flat_gradients().astype(float)**2).sum()) and squares > 0
+    del model, weights, gradients
+    gc.collect()
+    assert (flat == kept).all()
+    flat[:] = 0
+
+
+def errors():
+    make = tfnorm.Model
+    assert refused("no option is called widht; did you mean width?", make, widht=8).status
+    refused("layers is -1; it must be at least 1", make, layers=-1)
+    refused("recipe is pre-ln, which is not known here; did you mean pre?", make, recipe="pre-ln")
+    refused("width is 8.5; a whole number", make, width=8.5)
+    refused("dropout is nan; a number is wanted", make, dropout=float("nan"))
+    refused("vocab is 0; it must be at least 1", make, context=8)
+    refused("width is 64; it must be a multiple of heads, 3", make, vocab=8, context=8, heads=3)
+    model = make(**OPTIONS)
+    before = model.hash()
+    b = batch(0)
+    refused("token", model.step, b["tokens"] + V, b["targets"])
+    refused("", model.step, np.zeros((B + 1, T), int), np.zeros((B + 1, T), int))
+    refused("shape", model.step, b["tokens"], b["targets"][:, 1:], kind=ValueError)
+    refused("32 bits", model.step, b["tokens"] + 2**32, b["targets"], kind=ValueError)
+    refused("whole", model.step, b["tokens"] * 0.5, b["targets"], kind=TypeError)
+    assert model.update().skipped                   # of no gradient at all
+    assert model.hash() == before
+    model.step(**b)
+    refused("none/such.safetensors", tfnorm.Model.load, "none/such.safetensors")
+    refused("none", model.save, "none/such.safetensors")
+    refused("no member lose", lambda: tfnorm.Struct("tfn_report").lose, kind=AttributeError)
+    refused("no gradients", make(inference=True, **OPTIONS).flat_gradients)
+    refused("temperature is -1", model.generate, [[1]], temperature=-1)
+
+
+def parts():
+    """gradient and update are step; what stands between them is one's own."""
+    a, b, c = (tfnorm.Model(**OPTIONS) for _ in range(3))
+    for step in range(5):
+        whole = a.step(**batch(step))
+        sums = b.gradient(**batch(step))
+        assert sums.loss / sums.targets == whole.loss
+        report = b.update(sums, rate=b.rate)
+        assert (report.loss, report.lr) == (whole.loss, whole.lr) and a.hash() == b.hash()
+        c.gradient(**batch(step))
+        c.gradient(shard=1, add=True, **batch(step + 1))
+        c.flat_gradients()[:] *= 0.5
+        c.gradients()["embedding.weight"][:] = 0
+        c.update()
+    assert c.step_count == 5 and c.hash() != a.hash()
+    d = tfnorm.Model(**dict(OPTIONS, optimizer="sgd", clip=None))     # a rule of one's own, by numpy
+    before = d.eval(**batch(0)).loss
+    for step in range(20):
+        sums = d.gradient(**batch(0))
+        d.flat()[:] -= np.float32(0.5 / sums.targets) * d.flat_gradients()
+    assert d.step_count == 0 and d.eval(**batch(0)).loss < 0.9 * before
+
+
+def files():
+    """Resumed is unbroken; the twin's file is read with its tokenizer."""
+    with tempfile.TemporaryDirectory() as place:
+        path = os.path.join(place, "m.safetensors")
+        model = tfnorm.Model(**OPTIONS)
+        for step in range(6):
+            model.step(**batch(step))
+            if step == 2:
+                model.save(path, extra="line 3")
+        other = tfnorm.Model.load(path)
+        assert other.step_count == 3
+        for step in range(3, 6):
+            other.step(**batch(step))
+        assert other.hash() == model.hash()
+        reader = tfnorm.Model.load(path, inference=True, batch=1)
+        assert reader.memory("moments") == 0 and reader.logits([[1, 2]]).shape == (1, 2, V)
+        other.load_weights(path)
+        assert other.hash() == reader.hash() and other.step_count == 0
+        refused("has no tokenizer", tfnorm.Tokenizer, path)
+        subprocess.run([sys.argv[2], "save", path], check=True)
+        tokenizer = tfnorm.Tokenizer(path)
+        ids = tokenizer.encode("bytes, \u00e4")
+        assert tokenizer.decode(ids) == "bytes, \u00e4" and len(ids) == 9
+        model.save(path, tokenizer=tokenizer, weights_only=True)
+        assert (tfnorm.Tokenizer(path).encode("bytes") == ids[:5]).all()
+
+
+def generation():
+    """Greedy text is the argmax of the logits, and so is the decoder's; drawn texts have a seed."""
+    model = tfnorm.Model(**OPTIONS)
+    for step in range(30):
+        model.step(**batch(step % 3))
+    prompts = [[1, 2, 3], [4]]
+    found = model.generate(prompts, max_tokens=6)
+    for prompt, text in zip(prompts, found):
+        decoder = model.decoder(chunk=4)
+        decoder.start()
+        logits = decoder.next(prompt)
+        for k, token in enumerate(text):
+            last = model.logits([prompt + list(text[:k])])[0, -1]
+            assert (last == logits[0]).all() and np.argmax(last) == token
+            logits = decoder.next([token])
+        assert len(text) == 6
+    drawn = [model.generate(prompts, max_tokens=6, temperature=2, seed=s)[0] for s in (1, 1, 2)]
+    assert (drawn[0] == drawn[1]).all() and (drawn[0] != drawn[2]).any()
+    beams = model.generate(prompts, max_tokens=4, beam=3, end=0, scores=True)
+    assert len(beams) == 2 and beams[0][0][0] >= beams[0][1][0]
+
+
+def kinds():
+    """Encoder-decoders and classes."""
+    pair = tfnorm.Model(vocab=9, context=6, batch=2, arch="encoder-decoder", width=16, heads=2,
+                        threads=1)
+    source = np.arange(10).reshape(2, 5) % 9
+    tokens = np.arange(8).reshape(2, 4)
+    first = pair.step(tokens, tokens, source=source, source_lengths=[5, 3]).loss
+    for _ in range(20):
+        last = pair.step(tokens, tokens, source=source, source_lengths=[5, 3]).loss
+    assert last < first and pair.logits(tokens, source=source).shape == (2, 4, 9)
+    assert len(pair.generate(source=[[1, 2, 3], [4]], end=0, max_tokens=3)) == 2
+    classes = tfnorm.Model(vocab=9, context=6, batch=2, arch="encoder", head="sequence", classes=3,
+                           threads=1)
+    assert classes.step(source, [0, 2]).tokens == 2 and classes.logits(source).shape == (2, 3)
+
+
+def library():
+    """The library is built once; without a compiler it is said."""
+    path = tfnorm.build()
+    assert path == tfnorm.build() and os.path.exists(path)
+    changed = dict(os.environ)
+    with tempfile.TemporaryDirectory() as place:
+        os.environ.update(CC="/no/such/cc", TFNORM_CACHE=place)
+        refused("no C compiler /no/such/cc", tfnorm.build)
+        assert not os.listdir(place)
+        os.environ["CC"] = "false"
+        refused("false", tfnorm.build)
+        assert not os.listdir(place)
+        broken = os.path.join(place, "none.so")
+        open(broken, "w").write("none")
+        refused("no library of this version", tfnorm.open_library, broken)
+    os.environ.clear()
+    os.environ.update(changed)
+
+
+def lines():
+    """The loop in the module's head works as it stands, and draws its curve."""
+    code = [line[4:] for line in tfnorm.__doc__.split("\n") if line.startswith("    ")]
+    assert len(code) == 10
+    names = {}
+    with tempfile.TemporaryDirectory() as place:
+        open(os.path.join(place, "README.md"), "w").write("one two three " * 99)
+        os.chdir(place)
+        code = "\n".join(code).replace("301", "31")
+        exec(code, names)
+        losses = names["model"].losses
+        assert len(losses) == 31 and losses[-1] < 0.3 * losses[0]
+        tfnorm.plot(losses, "curve.svg")
+        assert open("curve.svg").read().count(",") >= 31
+        assert os.path.getsize("model.safetensors") > 1000
+        os.chdir("/")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,658 @@
+"""tfnorm.h from Python: this file, ctypes and numpy. No package; a C compiler, the first time.
+
+    import numpy as np, tfnorm                       # PYTHONPATH=tools
+    text = np.frombuffer(open("README.md", "rb").read(), np.uint8)
+    model = tfnorm.Model(vocab=256, context=64, batch=16, recipe="pre", schedule_lr=2e-3)
+    draw = np.random.default_rng(1)
+    for step in range(301):
+        at = draw.integers(len(text) - 64, size=(16, 1)) + np.arange(65)
+        report = model.step(text[at[:, :-1]], text[at[:, 1:]])
+        if step % 100 == 0: print(step, report.loss)
+    model.save("model.safetensors")
+    print(bytes(model.generate([text[:40]], max_tokens=200, temperature=0.7)[0].astype(np.uint8)))
+
+Options are those of tfn_model_desc by their names; schedule_lr is schedule.lr. What the header
+refuses is an Error with the header's message. Arrays of parameters, gradients and logits are views
+into the model, without a copy: writing to them changes it, and each keeps the model alive.
+
+The library is the environment's TFNORM_LIBRARY, or is built from tfnorm.h, which stands beside this
+file or a directory above, by CC (cc) with TFNORM_CFLAGS (-O2) into TFNORM_CACHE (~/.cache/tfnorm).
+No layout of a struct is copied here: the library itself says where members stand (tfn_layout).
+"""
+import ctypes
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+
+class Error(Exception):
+    """What the header refused; status is its tfn_status."""
+
+    def __init__(self, text, status=0):
+        super().__init__(text)
+        self.status = status
+
+
+# -- the library ---------------------------------------------------------------------------------
+
+class Key(ctypes.Structure):
+    """tfn_key, the one struct that is passed by value."""
+    _fields_ = [("bits", ctypes.c_uint64)]
+
+
+# Results and arguments: i int32, l int64, z size_t, u uint64, f float, b bool, c char, s text,
+# p pointer, k Key, v nothing.
+FUNCTIONS = {
+    "tfn_bits": "si", "tfn_choice_name": "ssi", "tfn_desc_get": "spspz", "tfn_desc_name": "si",
+    "tfn_desc_set": "ipssp", "tfn_error_text": "sppz", "tfn_layout": "csspp", "tfn_version": "s",
+    "tfn_model_new": "ippp", "tfn_model_free": "vp", "tfn_model_scratch": "zp",
+    "tfn_model_step": "ippp", "tfn_model_eval": "ippp", "tfn_model_logits": "ppp",
+    "tfn_model_gradient": "ippibp", "tfn_model_gradients": "ppp", "tfn_model_rate": "fp",
+    "tfn_model_update": "ippfp", "tfn_model_profile": "ipp", "tfn_model_param": "bpip",
+    "tfn_model_hash": "up", "tfn_model_fold": "ipp",
+    "tfn_decoder_size": "zpiipz", "tfn_decoder_init": "ippiipz", "tfn_decoder_start": "ipp",
+    "tfn_decoder_next": "pppip", "tfn_generator_size": "zpppz", "tfn_generator_init": "ippppz",
+    "tfn_generator_run": "ippp", "tfn_model_save": "ippp", "tfn_model_load": "ipp",
+    "tfn_model_load_weights": "ippi", "tfn_model_peek": "ippp", "tfn_checkpoint_tokenizer": "zppz",
+    "tfn_tokenizer_size": "zp", "tfn_tokenizer_init": "ipppz", "tfn_tokenizer_encode": "lpplsz",
+    "tfn_tokenizer_decode": "zppzpl", "tfn_key_make": "ku",
+}
+TYPES = {"i": ctypes.c_int32, "l": ctypes.c_ssize_t, "z": ctypes.c_size_t, "u": ctypes.c_uint64,
+         "f": ctypes.c_float, "b": ctypes.c_bool, "c": ctypes.c_char, "s": ctypes.c_char_p,
+         "p": ctypes.c_void_p, "k": Key, "v": None}
+
+
+def find_header():
+    here = os.path.dirname(os.path.abspath(__file__))
+    for place in (here, os.path.dirname(here)):
+        if os.path.exists(os.path.join(place, "tfnorm.h")):
+            return os.path.join(place, "tfnorm.h")
+    raise Error("no tfnorm.h beside %s or a directory above" % os.path.abspath(__file__))
+
+
+def build(path=None):
+    """Compile the header to a shared library, into `path` or the cache; returns its path. What
+    was built from the same header, compiler and flags is taken as it is."""
+    header = find_header()
+    compiler = os.environ.get("CC", "cc")
+    flags = shlex.split(os.environ.get("TFNORM_CFLAGS", "-O2"))
+    threads = os.path.join(os.path.dirname(os.path.abspath(__file__)), "threads.h")
+    source = '#define TFNORM_IMPLEMENTATION\n#include "tfnorm.h"\n'
+    if os.path.exists(threads):             # pthreads: options may have threads=2
+        source = '#include "%s"\n' % threads + source
+        flags.append("-pthread")
+    if path is None:
+        key = hashlib.sha256(open(header, "rb").read())
+        key.update(repr((compiler, flags, source, os.uname().machine)).encode())
+        cache = os.environ.get("TFNORM_CACHE") or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tfnorm")
+        path = os.path.join(cache, "libtfnorm-%s.so" % key.hexdigest()[:16])
+        if os.path.exists(path):
+            return path
+    if not shutil.which(shlex.split(compiler)[0]):
+        raise Error("no C compiler %s: install one, or set CC, or TFNORM_LIBRARY to a library "
+                    "that was built from tfnorm.h" % compiler)
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    print("tfnorm: building %s, once" % path, file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(path))) as place:
+        made = os.path.join(place, "made.so")
+        command = shlex.split(compiler) + flags + ["-std=gnu99", "-shared", "-fPIC", "-I",
+                  os.path.dirname(header), "-x", "c", "-", "-o", made, "-lm"]
+        done = subprocess.run(command, input=source.encode(), capture_output=True)
+        if done.returncode:
+            raise Error("%s fails:\n%s" % (" ".join(command), done.stderr.decode()))
+        os.replace(made, path)              # whole or not at all, if two programs build it
+    return path
+
+
+def open_library(path=None):
+    """The library, its functions with their types. It is opened by itself, at the first use."""
+    global library
+    path = path or os.environ.get("TFNORM_LIBRARY") or build()
+    try:
+        opened = ctypes.CDLL(os.path.abspath(path))
+        for name, types in FUNCTIONS.items():
+            function = getattr(opened, name)
+            function.restype = TYPES[types[0]]
+            function.argtypes = [TYPES[t] for t in types[1:]]
+    except (OSError, AttributeError) as error:
+        raise Error("%s is no library of this version of tfnorm.h: %s" % (path, error)) from None
+    library = opened
+    layouts.clear()
+    return opened
+
+
+library = None
+layouts = {}
+
+
+def C():
+    return library or open_library()
+
+
+def version():
+    return C().tfn_version().decode()
+
+
+def bits():
+    """"canonical", or "differ: reason"."""
+    return C().tfn_bits(0).decode()
+
+
+# -- structs -------------------------------------------------------------------------------------
+
+def layout(type, name=""):
+    """What a member is, where it stands and how many bytes it has; of "" the struct itself."""
+    if (type, name) not in layouts:
+        at, size = ctypes.c_size_t(), ctypes.c_size_t()
+        kind = C().tfn_layout(type.encode(), name.encode(), ctypes.byref(at), ctypes.byref(size))
+        if kind == b"\0":
+            raise AttributeError("%s has no member %s" % (type, name))
+        layouts[type, name] = kind.decode(), at.value, size.value
+    return layouts[type, name]
+
+
+class Struct:
+    """A struct of the library; members are read and written as attributes. What a pointer points
+    to, an array or bytes, lives as long as the struct."""
+    TYPES = {("w", 1): ctypes.c_int8, ("w", 4): ctypes.c_int32, ("w", 8): ctypes.c_int64,
+             ("r", 4): ctypes.c_float, ("r", 8): ctypes.c_double, ("b", 1): ctypes.c_bool,
+             ("p", ctypes.sizeof(ctypes.c_void_p)): ctypes.c_void_p, ("s", 8): ctypes.c_uint64}
+    SHOWN = {"tfn_report": "loss nll tokens step lr grad_norm updated skipped",
+             "tfn_sums": "loss nll targets"}
+
+    def __init__(self, type, **members):
+        size = layout(type)[2]
+        memory = (ctypes.c_double * (size // 8 + 1))()
+        self.__dict__.update(type=type, memory=memory, kept={}, address=ctypes.addressof(memory))
+        for name, value in members.items():
+            setattr(self, name, value)
+
+    def place(self, name):
+        kind, at, size = layout(self.type, name)
+        return Struct.TYPES[kind, size].from_address(self.address + at)
+
+    def at(self, name):
+        """The address of a member."""
+        return self.address + layout(self.type, name)[1]
+
+    def __getattr__(self, name):
+        if layout(self.type, name)[0] == "t":
+            return ctypes.string_at(self.at(name)).decode()
+        return self.place(name).value
+
+    def __setattr__(self, name, value):
+        place = self.place(name)
+        self.kept[name] = value
+        if isinstance(value, np.ndarray):
+            value = value.ctypes.data
+        elif isinstance(value, bytes):
+            value = ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value
+        elif isinstance(value, Struct):
+            value = value.address
+        place.value = value
+
+    def __repr__(self):
+        names = Struct.SHOWN.get(self.type, "").split()
+        return "%s(%s)" % (self.type, ", ".join("%s=%r" % (n, getattr(self, n)) for n in names))
+
+
+def error_of(address, status=None):
+    text = ctypes.create_string_buffer(400)
+    C().tfn_error_text(address, ctypes.addressof(text), len(text))
+    if status is None:
+        status = ctypes.c_int32.from_address(address + layout("tfn_error", "status")[1]).value
+    return Error(text.value.decode(errors="replace"), status)
+
+
+def view(address, shape, owner):
+    """Floats of the library as an array, which keeps `owner` alive."""
+    floats = (ctypes.c_float * int(np.prod(shape, dtype=np.int64))).from_address(address)
+    floats.owner = owner
+    return np.frombuffer(floats, np.float32).reshape(shape)
+
+
+def whole(name, values, shape=None):
+    """An array of int32, as the library reads it: values that do not fit are refused."""
+    found = np.asarray(values)
+    if found.dtype.kind not in "iub":
+        raise TypeError("%s must be whole numbers, not %s" % (name, found.dtype))
+    limits = np.iinfo(np.int32)
+    if found.size and (found.min() < limits.min or found.max() > limits.max):
+        raise ValueError("%s does not fit into 32 bits" % name)
+    if shape is not None and found.shape != shape:
+        raise ValueError("%s has the shape %s, wanted is %s" % (name, found.shape, shape))
+    return np.ascontiguousarray(found, np.int32)
+
+
+# -- options -------------------------------------------------------------------------------------
+
+def option_names():
+    """Names of all options, those of tfn_model_desc."""
+    names, i = [], 0
+    while C().tfn_desc_name(i):
+        names.append(C().tfn_desc_name(i).decode())
+        i += 1
+    return names
+
+
+def option_text(name, value):
+    if value is None:
+        return "default"
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    if name == "seed" and int(value) >= 1 << 63:
+        return str(int(value) - (1 << 64))          # the same 64 bits with a sign
+    return str(value)
+
+
+def set_options(desc, options):
+    """Keyword arguments into a tfn_model_desc. schedule_lr=1e-3 is "schedule.lr", and so is
+    schedule={"lr": 1e-3}; cutoffs=(100, 1000) are "cutoffs[0]" and "cutoffs[1]"."""
+    known = option_names()
+    for key, value in options.items():
+        if key not in known and key.replace("_", ".", 1) in known:
+            key = key.replace("_", ".", 1)
+        parts = {key: value}
+        if isinstance(value, dict):
+            parts = {"%s.%s" % (key, name): part for name, part in value.items()}
+        elif isinstance(value, (list, tuple)):
+            parts = {"%s[%d]" % (key, i): part for i, part in enumerate(value)}
+        for name, part in parts.items():
+            error = Struct("tfn_error")
+            text = option_text(name, part)
+            if C().tfn_desc_set(desc, name.encode(), text.encode(), error.address):
+                raise error_of(error.address)
+
+
+def get_option(desc, name):
+    text = ctypes.create_string_buffer(96)
+    if not C().tfn_desc_get(desc, name.encode(), ctypes.addressof(text), len(text)):
+        raise KeyError(name)
+    text = text.value.decode()
+    for meaning in ({"true": True, "false": False, "default": None}.__getitem__, int, float):
+        try:
+            return meaning(text)
+        except (KeyError, ValueError):
+            pass
+    return text
+
+
+# -- models --------------------------------------------------------------------------------------
+
+class Model:
+    """A Transformer, and all that trains it, in one block of memory."""
+
+    def __init__(self, **options):
+        desc = Struct("tfn_model_desc")
+        set_options(desc.address, options)
+        self._make(desc)
+
+    def _make(self, desc):
+        model = Struct("tfn_model")
+        self.losses = []                    # of each update: see plot
+        if C().tfn_model_new(model.address, desc.address, None):
+            raise error_of(model.at("error"))
+        self.struct = model
+        self.address = model.address
+        self.free = C().tfn_model_free      # for __del__, when the module may be gone
+
+    def __del__(self):
+        if hasattr(self, "struct"):
+            self.free(self.address)
+
+    def _check(self, status):
+        if status:
+            raise error_of(self.struct.at("error"), status)
+
+    @property
+    def options(self):
+        """All options and what those that were not given became."""
+        return {name: self.option(name) for name in option_names()}
+
+    def option(self, name):
+        return get_option(self.struct.at("desc"), name)
+
+    @property
+    def step_count(self):
+        """Updates so far."""
+        return self.struct.step
+
+    @property
+    def rate(self):
+        """The schedule's rate of the update to come."""
+        return C().tfn_model_rate(self.address)
+
+    def hash(self):
+        """64 bits over all parameters: equal only where each bit of them is."""
+        return C().tfn_model_hash(self.address)
+
+    # -- views --
+
+    def _tensors(self):
+        info = Struct("tfn_param_info")
+        i = 0
+        while C().tfn_model_param(self.address, i, info.address):
+            yield info
+            i += 1
+
+    def parameters(self):
+        """{name: view (rows, cols), or (cols) of a vector}. Matrices are (in, out)."""
+        return {p.name: self._tensor(p, p.data) for p in self._tensors()}
+
+    def gradients(self):
+        """The same of what the last step or gradient left, of the summed loss."""
+        return {p.name: self._tensor(p, p.grad) for p in self._tensors() if p.grad}
+
+    def _tensor(self, info, address):
+        shape = (info.rows, info.cols) if info.rows > 1 else (info.cols,)
+        return view(address, shape, self)
+
+    def flat(self):
+        """All parameters as one view."""
+        count = self.memory("parameters") // 4
+        return view(next(self._tensors()).data, (count,), self)
+
+    def flat_gradients(self):
+        """All gradients as one view, in the order of the parameters."""
+        count = ctypes.c_int64()
+        address = C().tfn_model_gradients(self.address, ctypes.byref(count))
+        if not address:
+            raise Error("the model has no gradients: it was made for inference")
+        return view(address, (count.value,), self)
+
+    def memory(self, name):
+        """Bytes of a class of memory: total, parameters, gradients, moments, workspace ..."""
+        kind, at, size = layout("tfn_memory", name)
+        return ctypes.c_size_t.from_address(self.struct.at("memory") + at).value
+
+    # -- batches --
+
+    def _batch(self, tokens, targets=None, lengths=None, source=None, source_lengths=None,
+               frames=None, segments=None):
+        """A tfn_batch. The library takes pointers: shapes are checked here, numbers there."""
+        batch = Struct("tfn_batch")
+        if tokens is not None:
+            tokens = np.atleast_2d(whole("tokens", tokens))
+            batch.tokens = tokens
+            batch.batch, batch.time = tokens.shape
+        if source is not None:
+            source = np.atleast_2d(whole("source", source))
+            batch.source = source
+            batch.batch, batch.source_time = source.shape
+        if frames is not None:
+            frames = np.ascontiguousarray(frames, np.float32)
+            if frames.ndim != 3 or frames.shape[2] != self.option("bands"):
+                raise ValueError("frames must be (batch, time, %d)" % self.option("bands"))
+            batch.frames = frames
+            batch.batch, batch.source_time = frames.shape[:2]
+        rows = batch.batch
+        for array in (tokens, source, frames):
+            if array is not None and len(array) != rows:
+                raise ValueError("one array has %d rows, another %d" % (len(array), rows))
+        if targets is not None and self.option("head") == "sequence":
+            batch.targets = whole("targets", targets, (rows,))
+        elif targets is not None:
+            batch.targets = whole("targets", np.atleast_2d(targets), (rows, batch.time))
+        if segments is not None:
+            batch.segments = whole("segments", np.atleast_2d(segments), (rows, batch.time))
+        if lengths is not None:
+            batch.lengths = whole("lengths", lengths, (rows,))
+        if source_lengths is not None:
+            batch.source_lengths = whole("source_lengths", source_lengths, (rows,))
+        return batch
+
+    def step(self, tokens, targets, **more):
+        """One step: forward, backward and, when all micro-batches of it are in, the update. tokens
+        and targets (batch, time); targets below 0 are not scored. more: lengths, source,
+        source_lengths, frames, segments. Returns a report: loss, nll, tokens, lr, grad_norm ..."""
+        report = Struct("tfn_report")
+        batch = self._batch(tokens, targets, **more)
+        self._check(C().tfn_model_step(self.address, batch.address, report.address))
+        if report.updated:
+            self.losses.append(report.loss)
+        return report
+
+    def gradient(self, tokens, targets, shard=0, add=False, **more):
+        """The first half of a step: the gradient of the summed loss, stored or added into
+        flat_gradients(). Returns sums: loss, nll, targets. shard numbers the batches of an update,
+        so that each has dropout of its own."""
+        sums = Struct("tfn_sums")
+        batch = self._batch(tokens, targets, **more)
+        self._check(C().tfn_model_gradient(self.address, batch.address, shard, add, sums.address))
+        return sums
+
+    def update(self, sums=None, rate=None):
+        """The second half: clipping and the optimizer. sums: None, those of all gradients since the
+        last update; rate: None, the schedule's."""
+        report = Struct("tfn_report")
+        rate = self.rate if rate is None else rate
+        address = sums.address if sums else None
+        self._check(C().tfn_model_update(self.address, address, rate, report.address))
+        if report.updated:
+            self.losses.append(report.loss)
+        return report
+
+    def eval(self, tokens, targets, **more):
+        """The loss without dropout; nothing changes."""
+        report = Struct("tfn_report")
+        batch = self._batch(tokens, targets, **more)
+        self._check(C().tfn_model_eval(self.address, batch.address, report.address))
+        return report
+
+    def logits(self, tokens, **more):
+        """Scores (batch, time, vocab) or (batch, classes): a view, valid until the next call on the
+        model; copy() keeps it."""
+        batch = self._batch(tokens, **more)
+        address = C().tfn_model_logits(self.address, batch.address)
+        if not address:
+            raise error_of(self.struct.at("error"))
+        if self.option("head") == "sequence":
+            return view(address, (batch.batch, self.option("classes")), self)
+        return view(address, (batch.batch, batch.time, self.option("vocab")), self)
+
+    def profile(self, tokens, **more):
+        """Initialization that looks at data (admin, lsuv); else the first step does it."""
+        batch = self._batch(tokens, **more)
+        self._check(C().tfn_model_profile(self.address, batch.address))
+
+    # -- decoding --
+
+    def decoder(self, batch=1, chunk=1):
+        return Decoder(self, batch, chunk)
+
+    def generate(self, prompts=None, seed=0, end=-1, forbidden=(), scores=False, source=None,
+                 **options):
+        """Texts that continue prompts, a list of arrays of tokens: greedy, drawn (temperature,
+        top_k, top_p, seed), or by beam search (beam); max_tokens and the rest are
+        tfn_generate_desc's. end: the token that ends a text. Of an encoder-decoder, source is a
+        list of arrays. Returns an array for each, or with scores pairs of list: (score, tokens),
+        the best first."""
+        sentences = len(source if prompts is None else prompts)
+        desc = Struct("tfn_generate_desc", sentences=sentences, end=end,
+                      forbidden=whole("forbidden", np.asarray(forbidden, np.int64)),
+                      forbidden_count=len(forbidden), key=C().tfn_key_make(seed).bits, **options)
+        more = {}
+        if source is not None:
+            more["source"], more["source_lengths"] = padded("source", source)
+        tokens = None
+        if prompts is not None:
+            tokens, more["lengths"] = padded("prompts", prompts)
+        batch = self._batch(tokens, **more)
+        generator = Struct("tfn_generator")
+        scratch = self._scratch()
+        size = C().tfn_generator_size(self.address, desc.address, scratch.ctypes.data, scratch.size)
+        block = np.empty(size, np.uint8)
+        status = C().tfn_generator_init(generator.address, self.address, desc.address,
+                                        block.ctypes.data, size)
+        status = status or C().tfn_generator_run(generator.address, batch.address, None)
+        if status:
+            raise error_of(generator.at("error"), status)
+        found = [self._written(generator, i) for i in range(sentences)]
+        return found if scores else [best[0][1] for best in found]
+
+    def _written(self, generator, i):
+        width, most = generator.width, generator.most
+        lengths = (ctypes.c_int32 * width).from_address(generator.lengths + 4 * i * width)
+        points = (ctypes.c_float * width).from_address(generator.scores + 4 * i * width)
+        texts = []
+        for k in range(width):
+            at = generator.tokens + 4 * (i * width + k) * most
+            row = np.array((ctypes.c_int32 * lengths[k]).from_address(at), np.int32)
+            if lengths[k] or k == 0:
+                texts.append((points[k], row))
+        return texts
+
+    def _scratch(self):
+        return np.empty(C().tfn_model_scratch(self.struct.at("desc")), np.uint8)
+
+    # -- files --
+
+    def save(self, path, extra=None, tokenizer=None, weights_only=False):
+        """A checkpoint; Python's package safetensors reads it, too."""
+        file = Struct("tfn_file", path=os.fsencode(path))
+        members = {"weights_only": weights_only}
+        if extra is not None:
+            members["extra"] = extra.encode() + b"\0"
+        if tokenizer is not None:
+            members["tokenizer"] = tokenizer.struct
+        checkpoint = Struct("tfn_checkpoint", **members)
+        status = C().tfn_model_save(file.address, self.address, checkpoint.address)
+        if status:
+            raise error_of(file.at("error"), status)
+
+    @classmethod
+    def load(cls, path, **options):
+        """A model from a checkpoint: what is trained on has the bits of a run that never stopped.
+        options change what may differ: batch, threads, inference=True ..."""
+        file = Struct("tfn_file", path=os.fsencode(path))
+        desc = Struct("tfn_model_desc")
+        if C().tfn_model_peek(file.address, desc.address, None):
+            raise error_of(file.at("error"))
+        set_options(desc.address, options)
+        model = cls.__new__(cls)
+        model._make(desc)
+        if C().tfn_model_load(model.address, file.address):
+            raise error_of(file.at("error"))
+        return model
+
+    def load_weights(self, path):
+        """The weights of a checkpoint alone, to begin anew from them."""
+        file = Struct("tfn_file", path=os.fsencode(path))
+        if C().tfn_model_load_weights(self.address, file.address, 1):
+            raise error_of(file.at("error"))
+
+
+def padded(name, rows):
+    """Rows of different lengths as one array, padded on the right, and their lengths."""
+    rows = [np.atleast_1d(whole(name, row)) for row in rows]
+    lengths = np.array([len(row) for row in rows], np.int32)
+    array = np.zeros((len(rows), max(lengths, default=0)), np.int32)
+    for row, to in zip(rows, array):
+        to[:len(row)] = row
+    return array, lengths
+
+
+class Decoder:
+    """One token after the other against a cache of the past; the model must not change."""
+
+    def __init__(self, model, batch=1, chunk=1):
+        scratch = model._scratch()
+        size = C().tfn_decoder_size(model.address, batch, chunk, scratch.ctypes.data, scratch.size)
+        self.model, self.batch = model, batch
+        self.block = np.empty(size, np.uint8)
+        self.struct = Struct("tfn_decoder")
+        self._check(C().tfn_decoder_init(self.struct.address, model.address, batch, chunk,
+                                         self.block.ctypes.data, size))
+
+    def _check(self, status):
+        if status:
+            raise error_of(self.struct.at("error"), status)
+
+    def start(self, **source):
+        """Begin again; of an encoder-decoder with its source and source_lengths, or frames."""
+        batch = self.model._batch(None, **source) if source else None
+        self._check(C().tfn_decoder_start(self.struct.address, batch and batch.address))
+
+    def next(self, tokens, beam=None):
+        """Feed (batch, time) tokens: a view of the logits (batch, vocab) of the last."""
+        tokens = whole("tokens", tokens).reshape(self.batch, -1)
+        beam = None if beam is None else whole("beam", beam, (self.batch,))
+        address = C().tfn_decoder_next(self.struct.address, tokens.ctypes.data, tokens.shape[1],
+                                       None if beam is None else beam.ctypes.data)
+        if not address:
+            raise error_of(self.struct.at("error"))
+        return view(address, (self.batch, self.model.option("vocab")), self)
+
+
+class Tokenizer:
+    """The tokenizer that `tfn train` put into a checkpoint."""
+
+    def __init__(self, path):
+        file = Struct("tfn_file", path=os.fsencode(path))
+        size = C().tfn_checkpoint_tokenizer(file.address, None, 0)
+        blob = np.empty(size, np.uint8)
+        if not size:
+            failed = error_of(file.at("error"))
+            raise failed if failed.status else Error("%s has no tokenizer" % path)
+        C().tfn_checkpoint_tokenizer(file.address, blob.ctypes.data, size)
+        source = Struct("tfn_tokenizer_source", blob=blob, blob_size=size)
+        self.block = np.empty(C().tfn_tokenizer_size(source.address), np.uint8)
+        self.struct = Struct("tfn_tokenizer")
+        status = C().tfn_tokenizer_init(self.struct.address, source.address, self.block.ctypes.data,
+                                        self.block.size)
+        if status:
+            raise error_of(self.struct.at("error"), status)
+
+    def encode(self, text):
+        """The ids of a str or bytes."""
+        text = text.encode() if isinstance(text, str) else bytes(text)
+        ids = np.empty(len(text) + 1, np.int32)             # one for each byte is enough
+        count = C().tfn_tokenizer_encode(self.struct.address, ids.ctypes.data, ids.size, text,
+                                         len(text))
+        return ids[:count].copy()
+
+    def decode(self, ids):
+        """The text of ids; bytes that are no UTF-8 are replaced."""
+        ids = whole("ids", ids)
+        size = C().tfn_tokenizer_decode(self.struct.address, None, 0, ids.ctypes.data, ids.size)
+        text = ctypes.create_string_buffer(size + 1)
+        C().tfn_tokenizer_decode(self.struct.address, ctypes.addressof(text), size, ids.ctypes.data,
+                                 ids.size)
+        return text.raw[:size].decode(errors="replace")
+
+
+# -- curves --------------------------------------------------------------------------------------
+
+def plot(losses, path):
+    """A curve of losses, such as model.losses, as a picture: .svg is written here, any other
+    format by matplotlib where it is installed."""
+    if not str(path).endswith(".svg"):
+        import matplotlib
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+        figure, axes = pyplot.subplots()
+        axes.plot(range(1, len(losses) + 1), losses)
+        axes.set(xlabel="update", ylabel="nats per target")
+        figure.savefig(path)
+        pyplot.close(figure)
+        return
+    high, low = max(losses), min(losses)
+    points = " ".join("%.1f,%.1f" % (50 + 540 * i / max(len(losses) - 1, 1),
+                                     20 + 320 * (high - v) / (high - low or 1))
+                      for i, v in enumerate(losses))
+    with open(path, "w") as file:
+        file.write('<svg xmlns="http://www.w3.org/2000/svg" width="600" height="370" '
+                   'font-family="sans-serif" font-size="12">\n'
+                   '<polyline fill="none" stroke="#1f77b4" points="%s"/>\n'
+                   '<text x="4" y="24">%.3f</text>\n<text x="4" y="344">%.3f</text>\n'
+                   '<text x="260" y="364">%d updates</text>\n</svg>\n'
+                   % (points, high, low, len(losses)))
