@@ -190,6 +190,44 @@ def generation():
     assert len(beams) == 2 and beams[0][0][0] >= beams[0][1][0]
 
 
+def reading():
+    """Hidden states, attention weights and pooled vectors have the right shapes and sums."""
+    model = tfnorm.Model(**OPTIONS)
+    tokens = batch(0)["tokens"]
+    last = model.hidden(tokens).copy()
+    assert last.shape == (B, T, 24)
+    logits = model.logits(tokens).copy()
+    made = last @ model.parameters()["output.weight"]       # untied, its bias is 0
+    assert np.abs(made - logits).max() < 1e-4
+    assert (model.hidden(tokens, layers=2) == last).all()   # a Post-LN stack
+    assert (model.hidden(tokens, layers=0) != last).any()
+    weights = model.attention(tokens, layer=1)
+    assert weights.shape == (B, 3, T, T) and np.abs(weights.sum(axis=3) - 1).max() < 1e-5
+    assert (weights[:, :, 0, 1:] == 0).all()                # causal
+    mean = model.pool(tokens)
+    assert np.abs(mean - last.mean(axis=1)).max() < 1e-5
+    assert (model.pool(tokens, how="last") == last[:, -1]).all()
+    refused("layer", model.attention, tokens, layer=9)
+    pair = tfnorm.Model(vocab=9, context=6, batch=2, arch="encoder-decoder", width=16, heads=2,
+                        threads=1)
+    source = np.arange(10).reshape(2, 5) % 9
+    target = np.arange(8).reshape(2, 4)
+    assert pair.hidden(target, stack="encoder", source=source).shape == (2, 5, 16)
+    cross = pair.attention(target, layer=0, kind="cross", source=source)
+    assert cross.shape == (2, 2, 4, 5) and np.abs(cross.sum(axis=3) - 1).max() < 1e-5
+
+
+def groups():
+    """What is frozen has no gradient and does not move."""
+    model = tfnorm.Model(groups=["*.ffn.* frozen", "embedding.* rate=0.5"], **OPTIONS)
+    before = model.parameters()["decoder.0.ffn.w1.weight"].copy()
+    report = model.step(**batch(0))
+    assert report.updated and "decoder.0.ffn.w1.weight" not in model.gradients()
+    assert (model.parameters()["decoder.0.ffn.w1.weight"] == before).all()
+    assert model.flat_gradients().size < model.flat().size
+    assert model.option("groups[0]") == "*.ffn.* frozen"
+
+
 def kinds():
     """Encoder-decoders and classes."""
     pair = tfnorm.Model(vocab=9, context=6, batch=2, arch="encoder-decoder", width=16, heads=2,

@@ -74,7 +74,7 @@ END
 [ -f build/lib.o ] || MAKEFLAGS= make -s build/lib.o
 twin() { ${CC:-cc} -O1 "$work/twin.c" build/lib.o -o "$work/twin" -lm; }
 check "python: the twin in C compiles" twin
-for name in library bits options views errors parts files generation kinds lines; do
+for name in library bits options views errors parts files generation reading groups kinds lines; do
     check "python: $name" "$python" python.py "$name" "$PWD/$work/twin"
 done
 finish

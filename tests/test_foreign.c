@@ -8,8 +8,9 @@ enum { FOREIGN_TEXT = 96 };
 
 /* -- options by name --------------------------------------------------------------------------- */
 
-/* What has no text: pointers to memory. */
-static const char foreign_no_option[] = " parameters gradients moments workspace ";
+/* What has no text: pointers to memory, and to rows of the caller's own. */
+static const char foreign_no_option[] =
+    " parameters gradients moments workspace norm_rule decoder_norm_rule init_rule ";
 
 static bool foreign_in_words(const char *words, const char *name)
 {
@@ -154,6 +155,8 @@ TEST(foreign_truths_and_names)
         if (k && isa) foreign_set("isa", k->name);
     }
     foreign_set("isa", "best");
+    foreign_set("groups[0]", "encoder.*.norm* rate=5e-1 frozen");
+    foreign_set("groups[3]", "*.weight");
 }
 
 /* Option, value, status, message. */
@@ -187,6 +190,7 @@ TEST(foreign_refused)
         { "position", "rotery", TFN_NOT_FOUND, "model: position is rotery, which is not known "
           "here; did you mean rotary?" },
         { "arch", "0", TFN_NOT_FOUND, "" },
+        { "groups[0]", "*.weight fast", TFN_BAD_OPTION, "" },
         { "isa", "avx3", TFN_NOT_FOUND, "model: isa is avx3, which is not known here; did you "
           "mean avx2?" },
     };

@@ -55,7 +55,8 @@ FUNCTIONS = {
     "tfn_model_step": "ippp", "tfn_model_eval": "ippp", "tfn_model_logits": "ppp",
     "tfn_model_gradient": "ippibp", "tfn_model_gradients": "ppp", "tfn_model_rate": "fp",
     "tfn_model_update": "ippfp", "tfn_model_profile": "ipp", "tfn_model_param": "bpip",
-    "tfn_model_hash": "up", "tfn_model_fold": "ipp",
+    "tfn_model_hash": "up", "tfn_model_fold": "ipp", "tfn_model_hidden": "pppii",
+    "tfn_model_attention": "ippiiiip", "tfn_model_pool": "ippiiibp",
     "tfn_decoder_size": "zpiipz", "tfn_decoder_init": "ippiipz", "tfn_decoder_start": "ipp",
     "tfn_decoder_next": "pppip", "tfn_generator_size": "zpppz", "tfn_generator_init": "ippppz",
     "tfn_generator_run": "ippp", "tfn_model_save": "ippp", "tfn_model_load": "ipp",
@@ -458,6 +459,55 @@ class Model:
         if self.option("head") == "sequence":
             return view(address, (batch.batch, self.option("classes")), self)
         return view(address, (batch.batch, batch.time, self.option("vocab")), self)
+
+    # -- reading --
+
+    STACKS = {"last": 0, "encoder": 1, "decoder": 2}        # tfn_stack
+    ATTENTIONS = {"self": 0, "cross": 1}                    # tfn_sublayer
+    POOLS = {"mean": 0, "first": 1, "last": 2}              # tfn_pool
+
+    def hidden(self, tokens, stack="last", layers=-1, **more):
+        """Hidden states (batch, time, channels) behind so many layers, 0: the embedding, -1: all
+        and the final norm: a view, valid until the next call on the model."""
+        batch = self._batch(tokens, **more)
+        stack = Model.STACKS[stack]
+        address = C().tfn_model_hidden(self.address, batch.address, stack, layers)
+        if not address:
+            raise error_of(self.struct.at("error"))
+        return view(address, (batch.batch, self._positions(batch, stack), self._channels()),
+                    self)
+
+    def attention(self, tokens, layer, stack="last", kind="self", **more):
+        """Weights of an attention, (batch, heads, queries, keys); layer from 0, kind "self" or
+        "cross"."""
+        batch = self._batch(tokens, **more)
+        stack = Model.STACKS[stack]
+        queries = self._positions(batch, stack)
+        keys = queries if kind == "self" else self._positions(batch, Model.STACKS["encoder"])
+        weights = np.zeros((batch.batch, self.option("heads"), queries, keys), np.float32)
+        self._check(C().tfn_model_attention(self.address, batch.address, stack, layer,
+                                            Model.ATTENTIONS[kind], -1, weights.ctypes.data))
+        return weights
+
+    def pool(self, tokens, how="mean", stack="last", layers=-1, unit=False, **more):
+        """A vector of each sentence, (batch, channels), from its hidden states: their mean, the
+        first or the last; unit: divided by its length."""
+        batch = self._batch(tokens, **more)
+        stack = Model.STACKS[stack]
+        vectors = np.zeros((batch.batch, self._channels()), np.float32)
+        self._check(C().tfn_model_pool(self.address, batch.address, stack, layers,
+                                       Model.POOLS[how], unit, vectors.ctypes.data))
+        return vectors
+
+    def _positions(self, batch, stack):
+        """How many positions a stack has in a batch: two convolutions take a quarter of frames."""
+        if stack != Model.STACKS["encoder"] or self.option("arch") != "encoder-decoder":
+            return batch.time
+        return (batch.source_time - 3) // 4 if self.option("bands") else batch.source_time
+
+    def _channels(self):
+        """CRMSNorm, which both stacks have or none, keeps all channels but one."""
+        return self.option("width") - (self.option("norm") == "crmsnorm")
 
     def profile(self, tokens, **more):
         """Initialization that looks at data (admin, lsuv); else the first step does it."""
