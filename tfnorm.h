@@ -19,9 +19,9 @@
  *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
  *               ReLU, its square, GELU and GEGLU (both forms), SiLU, SwiGLU; dropout at every
  *               usual place
- *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion; clipping by
- *               norm and by value; nine schedules with warm-up; averages of the weights;
- *               gradient accumulation; recomputation
+ *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion, Muon,
+ *               Adafactor; clipping by norm and by value; nine schedules with warm-up; averages
+ *               of the weights; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
  *   files       safetensors; checkpoints, after which a run goes on with the same bits
  *   running     a key/value cache, batches, beams; microcontroller builds without training
@@ -647,20 +647,32 @@ typedef struct tfn_columns_args {
 } tfn_columns_args;
 
 /* Optimizers: g the gradient, m and v its moments, lr the rate, b1 and b2 the betas, d the decay.
- * A row begins with how many moments it keeps of each parameter, at most 2. */
+ * A row begins with what its two moments hold, and which tensors it must see as matrices:
+ *   EACH     a float for each weight          NONE    nothing
+ *   ASKED    the same if beta1 > 0            REST    EACH, but nothing of those matrices
+ *   SUMS     EACH, but of those matrices one for each row and one for each column
+ * and of matrices FLAT: none, the tensors of a model are one vector to it; ALL of them; or HIDDEN:
+ * neither embeddings nor what makes the logits. */
 #define TFN__OPTIMIZER_LIST(X)                                                                    \
-    X(1, TFN_OPTIMIZER_SGD, "sgd", "g += d p; m = b1 m + g; p -= lr m; without b1 no m",          \
+    X(ASKED, NONE, FLAT, TFN_OPTIMIZER_SGD, "sgd",                                                \
+      "g += d p; m = b1 m + g; p -= lr m; without b1 no m",                                       \
       "Sutskever et al. 2013; PyTorch")                                                           \
-    X(2, TFN_OPTIMIZER_ADAM, "adam", "g += d p; p -= lr m^/(sqrt v^ + eps)",                      \
+    X(EACH, EACH, FLAT, TFN_OPTIMIZER_ADAM, "adam", "g += d p; p -= lr m^/(sqrt v^ + eps)",       \
       "Kingma & Ba 2015, algorithm 1")                                                            \
-    X(2, TFN_OPTIMIZER_ADAMW, "adamw", "p -= lr (m^/(sqrt v^ + eps) + d p)",                      \
+    X(EACH, EACH, FLAT, TFN_OPTIMIZER_ADAMW, "adamw", "p -= lr (m^/(sqrt v^ + eps) + d p)",       \
       "Loshchilov & Hutter 2019, algorithm 2")                                                    \
-    X(2, TFN_OPTIMIZER_RADAM, "radam", "adamw, m^ alone until the variance of v^ is known",       \
-      "Liu et al. 2020, algorithm 2")                                                             \
-    X(1, TFN_OPTIMIZER_LION, "lion",                                                              \
+    X(EACH, EACH, FLAT, TFN_OPTIMIZER_RADAM, "radam",                                             \
+      "adamw, m^ alone until the variance of v^ is known", "Liu et al. 2020, algorithm 2")        \
+    X(EACH, NONE, FLAT, TFN_OPTIMIZER_LION, "lion",                                               \
       "p -= lr (sign(b1 m + (1-b1) g) + d p); m = b2 m + (1-b2) g",                               \
-      "Chen et al. 2023, algorithm 2")
-#define TFN__OPTIMIZER_ENUM(moments, value, name, formula, paper) value,
+      "Chen et al. 2023, algorithm 2")                                                            \
+    X(EACH, REST, HIDDEN, TFN_OPTIMIZER_MUON, "muon",                                             \
+      "p -= 20 lr (s O(m) + d p), O(m) = U V^T of m = U S V^T; the rest by adamw",                \
+      "Jordan et al. 2024")                                                                       \
+    X(ASKED, SUMS, ALL, TFN_OPTIMIZER_ADAFACTOR, "adafactor",                                     \
+      "p -= lr (u/max(1, rms u) + d p), u = g/sqrt(r c/sum r), r and c sums of g^2",              \
+      "Shazeer & Stern 2018, algorithm 4")
+#define TFN__OPTIMIZER_ENUM(first, second, matrices, value, name, formula, paper) value,
 typedef enum tfn_optimizer {
     TFN_OPTIMIZER_DEFAULT = 0,    /* ADAMW */
     TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_ENUM) TFN_OPTIMIZER_COUNT
@@ -685,13 +697,19 @@ typedef struct tfn_update_args {
     float grad_scale;           /* 1/tokens times the clipping factor */
     float clip_value;           /* > 0: then each number of the gradient is at most this far from
                                  * 0 */
+    float matrix_rate;          /* of Muon's matrices, times lr */
+    float momentum;             /* and their beta1 */
+    bool  relative;             /* Adafactor: lr times RMS(p) of the tensor, at least 1e-3 */
     bool  nesterov;
     bool  eps_inside;           /* true: sqrt(v / (1 - beta2^t)) + eps, as PyTorch's Adam and AdamW;
                                  * false: (sqrt v + eps) / sqrt(1 - beta2^t), as fairseq's Adam and
                                  * RAdam and PyTorch's RAdam */
+    /* of this tensor: it is one of those that the optimizer's row calls matrices */
+    bool  matrix;
     /* of this step, filled by tfn_update_at: */
     bool  adaptive, skip;       /* divided by the second moment; moments alone change */
     float step_size, root;      /* bias corrections */
+    float beta2_now;            /* Adafactor's beta2, which grows */
 } tfn_update_args;
 #ifndef TFNORM_NO_TRAINING
 /* The constants of update t, from 1, for a loop that calls tfn_kernels.update itself: fills what
@@ -793,6 +811,11 @@ typedef struct tfn_kernels {
 
     void (*update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
                    const tfn_update_args *u);
+    /* The same of one tensor p (rows, cols), for optimizers whose row does not say FLAT; of
+     * Adafactor, v of a matrix is the rows' sums, then the columns'. work: update_work floats. */
+    void (*update_tensor)(float *p, const float *g, float *m, float *v, ptrdiff_t rows,
+                          ptrdiff_t cols, const tfn_update_args *u, float *work);
+    ptrdiff_t (*update_work)(ptrdiff_t rows, ptrdiff_t cols, const tfn_update_args *u);
     /* Elementwise functions on n values, for tests and users: errors are in the math section. */
     void (*exp)(float *y, const float *x, ptrdiff_t n);
     void (*tanh)(float *y, const float *x, ptrdiff_t n);
@@ -1359,13 +1382,20 @@ typedef struct tfn_model_desc {
     tfn_optimizer optimizer;      /* 0: AdamW */
     tfn_schedule schedule;        /* all 0: constant 1e-3 */
     float beta1, beta2, eps;      /* 0: 0.9, 0.98, 1e-8; SGD: beta1 is the momentum, 0 none; Lion:
-                                   * beta2 0.99 */
+                                   * beta2 0.99; Adafactor: beta1 0, no first moment, beta2 grows
+                                   * as 1 - t^-0.8, eps does not count */
     float decay;                  /* weight decay of matrices; norms, biases, scales have none */
     tfn_radam radam;              /* 0: the paper's rule; where the codes differ: tfn_radam */
     bool  decay_all;              /* true: of every parameter, norms, biases and scales too, as
                                    * fairseq, and so of Admin's w */
     bool  nesterov, eps_inside;   /* eps_inside: where PyTorch's Adam has eps, false: fairseq's; see
                                    * tfn_update_args */
+    float muon_rate;              /* of Muon's matrices, times the schedule's; 0: 20, so that 1e-3
+                                   * for the rest, which AdamW updates, makes the authors' 0.02 */
+    float muon_momentum;          /* 0: 0.95; of those matrices, instead of beta1 */
+    bool  relative_rate;          /* true: Adafactor's rate is relative to a tensor's size: times
+                                   * its RMS, at least 1e-3; the authors' schedule then is
+                                   * TFN_SCHEDULE_INVERSE_SQRT with lr 1e-2, anchor 10000 */
     float clip;                   /* 0: no clipping by the global norm */
     float clip_value;             /* 0: none; > 0: then each number of the gradient of the mean
                                    * loss is at most this far from 0 */
@@ -6293,6 +6323,14 @@ static inline bool tfn__decay_is_coupled(const tfn_update_args *u)
     const bool torch_radam = u->optimizer == TFN_OPTIMIZER_RADAM && u->radam == TFN_RADAM_PYTORCH;
     return u->optimizer == TFN_OPTIMIZER_SGD || u->optimizer == TFN_OPTIMIZER_ADAM || torch_radam;
 }
+
+/* Muon's iteration and its arrays, in the scratch: X and the next one, (rows, cols), A and B, (n,
+ * n) with n the smaller of both, and what products want. */
+enum { TFN__MUON_STEPS = 5 };
+typedef struct tfn__muon {
+    float    *x, *next, *a, *b, *work;
+    ptrdiff_t rows, cols, n;
+} tfn__muon;
 #endif
 #endif
 
@@ -6447,25 +6485,32 @@ static TFN__INLINE TFN__V TFN__N(tfn__lion_step)(float *m, TFN__V g, ptrdiff_t i
     return TFN__LESS(zero, by, TFN__SET(u->lr), down);
 }
 
+/* The gradient of k weights from i on as an optimizer wants it: of the mean loss, clipped by value.
+ */
+static TFN__INLINE TFN__V TFN__N(tfn__scaled_gradient)(const float *g, ptrdiff_t i, ptrdiff_t k,
+                                                       const tfn_update_args *u)
+{
+    const TFN__V limit = TFN__SET(u->clip_value);
+    TFN__V d = TFN__N(tfn__vcut)(TFN__GET(g + i, k), TFN__LEAST);
+    d = TFN__MUL(d, TFN__SET(u->grad_scale));
+    if (u->clip_value > 0) d = TFN__MAX(TFN__MIN(d, limit), TFN__SUB(TFN__SET(0), limit));
+    return d;
+}
+
 /* p -= step, with the gradient times grad_scale, then clipped by value; decay is coupled
  * (g += decay * p) or not (p -= lr * decay * p). An update that is skipped changes the moments
  * alone. */
 static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
                                 const tfn_update_args *u)
 {
-    const TFN__V scale = TFN__SET(u->grad_scale);
-    const TFN__V limit = TFN__SET(u->clip_value);
     const TFN__V decay = TFN__SET(u->decay);
     const TFN__V shrink = TFN__SET(u->lr * u->decay);
     const bool coupled = tfn__decay_is_coupled(u) && u->decay > 0;
     const bool decoupled = !tfn__decay_is_coupled(u) && u->decay > 0;
-    const bool clipped = u->clip_value > 0;
     const bool lion = u->optimizer == TFN_OPTIMIZER_LION;
     TFN__EACH(i, k, n) {
         TFN__V x = TFN__GET(p + i, k);
-        TFN__V d = TFN__N(tfn__vcut)(TFN__GET(g + i, k), TFN__LEAST);
-        d = TFN__MUL(d, scale);
-        if (clipped) d = TFN__MAX(TFN__MIN(d, limit), TFN__SUB(TFN__SET(0), limit));
+        TFN__V d = TFN__N(tfn__scaled_gradient)(g, i, k, u);
         if (coupled) d = TFN__FMA(decay, x, d);
         if (u->optimizer == TFN_OPTIMIZER_SGD) d = TFN__N(tfn__sgd_step)(m, d, i, k, u);
         else if (lion) d = TFN__N(tfn__lion_step)(m, d, i, k, u);
@@ -6474,6 +6519,315 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
         if (decoupled) x = TFN__SUB(x, TFN__MUL(shrink, x));
         TFN__PUT(p + i, TFN__SUB(x, d), k);
     }
+}
+
+/* -- Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon) ----------------------
+ * A matrix moves by the orthogonal one nearest to its averaged gradient, U V^T of U S V^T: every
+ * direction counts alike, however small its gradient is. Five steps of a Newton-Schulz iteration
+ * with a quintic polynomial make all singular values about 1, from products alone:
+ *     A = X X^T;  B = b A + c A A;  X = a X + B X,  (a, b, c) = (3.4445, -4.7750, 2.0315)
+ * after X = G/(|G| + 1e-7). Of a matrix with more rows than columns A is X^T X and X B stands for B
+ * X, so that A is the small one.
+ * Products of numbers that are next to nothing would be denormals. So X has no element below 2^-30,
+ * which is far below the error of a float's product, and A and B none below 2^-60. */
+
+/* What is below `least` becomes 0, in x (n). Products leave such numbers where terms cancel. */
+static void TFN__N(tfn__cut_all)(float *x, ptrdiff_t n, float least)
+{
+    TFN__EACH(i, k, n) TFN__PUT(x + i, TFN__N(tfn__vcut)(TFN__GET(x + i, k), least), k);
+}
+
+/* m = b m + (1-b) g, and Nesterov's x = b m + (1-b) g, divided by its length: the singular values
+ * are then at most 1, from where the iteration converges. The length of all zeros is 1e-7, and they
+ * stay zeros. Squares of what is below 2^-50 would be denormals, as in Adam's second moment. */
+static void TFN__N(tfn__muon_direction)(float *x, const float *g, float *m, ptrdiff_t n,
+                                        const tfn_update_args *u)
+{
+    const float least = (float)9.31322574615478516e-10;            /* 2^-30 */
+    const TFN__V b = TFN__SET(u->momentum);
+    const TFN__V rest = TFN__SUB(TFN__SET(1), b);
+    float length;
+    TFN__EACH(i, k, n) {
+        const TFN__V d = TFN__MUL(rest, TFN__N(tfn__scaled_gradient)(g, i, k, u));
+        const TFN__V next = TFN__FMA(b, TFN__GET(m + i, k), d);
+        const TFN__V mean = TFN__N(tfn__vcut)(next, TFN__LEAST);
+        TFN__PUT(m + i, mean, k);
+        TFN__PUT(x + i, TFN__N(tfn__vcut)(TFN__FMA(b, mean, d), TFN__LEAST_ROOT), k);
+    }
+    length = TFN__SQRT(TFN__N(tfn__dot)(x, x, n)) + (float)1e-7;
+    TFN__EACH(i, k, n) {
+        const TFN__V unit = TFN__DIV(TFN__GET(x + i, k), TFN__SET(length));
+        TFN__PUT(x + i, TFN__N(tfn__vcut)(unit, least), k);
+    }
+}
+
+/* A (n, n) = X X^T, or X^T X: the transpose is the same memory with its strides exchanged. A is
+ * symmetric to the last bit, as both orders of a product of two numbers are the same. */
+static void TFN__N(tfn__muon_square)(const tfn__muon *s)
+{
+    tfn_matmul_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.c = s->a;
+    p.a = s->x;
+    p.b = s->x;
+    p.m = s->n;
+    p.n = s->n;
+    p.c_ld = s->n;
+    if (s->rows > s->cols) {
+        p.k = s->rows;
+        p.a_row = 1;
+        p.a_col = s->cols;
+    } else {
+        p.k = s->cols;
+        p.a_row = s->cols;
+        p.a_col = 1;
+    }
+    p.b_row = p.a_col;
+    p.b_col = p.a_row;
+    TFN__N(tfn__matmul)(&p, s->work);
+    TFN__N(tfn__cut_all)(s->a, s->n * s->n, TFN__TAIL);
+}
+
+/* c (rows, cols) = start + a (rows, k) b (k, cols), all row by row in memory; start may be c. */
+static void TFN__N(tfn__muon_product)(const tfn__muon *s, float *c, const float *start,
+                                      const float *a, const float *b, ptrdiff_t rows,
+                                      ptrdiff_t cols, ptrdiff_t k)
+{
+    tfn_matmul_args p;
+    TFNORM_MEMSET(&p, 0, sizeof p);
+    p.c = c;
+    p.start = start;
+    p.a = a;
+    p.b = b;
+    p.m = rows;
+    p.n = cols;
+    p.k = k;
+    p.c_ld = cols;
+    p.start_ld = cols;
+    p.a_row = k;
+    p.a_col = 1;
+    p.b_row = cols;
+    p.b_col = 1;
+    TFN__N(tfn__matmul)(&p, s->work);
+}
+
+/* One step of the iteration: X becomes a X + B X, or a X + X B. B begins as A A and is made in its
+ * place; the new X begins as a X, from which each element's chain goes on. So five products and
+ * sums need four arrays. */
+static void TFN__N(tfn__newton_schulz)(tfn__muon *s)
+{
+    const float a = (float)3.4445;
+    const float b = (float)-4.7750;
+    const float c = (float)2.0315;
+    const float least = (float)9.31322574615478516e-10;            /* 2^-30 */
+    const ptrdiff_t size = s->rows * s->cols;
+    const ptrdiff_t n = s->n;
+    float *x = s->x;
+    float *next = s->next;
+    TFN__N(tfn__muon_square)(s);
+    TFN__N(tfn__muon_product)(s, s->b, NULL, s->a, s->a, n, n, n);
+    TFN__N(tfn__combine)(s->b, s->a, s->b, n * n, b, c, false);
+    TFN__N(tfn__cut_all)(s->b, n * n, TFN__TAIL);
+    TFN__N(tfn__combine)(next, x, NULL, size, a, 0, false);
+    if (s->rows > s->cols)
+        TFN__N(tfn__muon_product)(s, next, next, x, s->b, s->rows, s->cols, n);
+    else
+        TFN__N(tfn__muon_product)(s, next, next, s->b, x, s->rows, s->cols, n);
+    TFN__N(tfn__cut_all)(next, size, least);
+    s->x = next;
+    s->next = x;
+}
+
+/* Floats of the scratch, see tfn__muon: the packing buffers of the larger of the two kinds of
+ * product, twice the smaller square, twice the matrix. */
+static ptrdiff_t TFN__N(tfn__muon_work)(ptrdiff_t rows, ptrdiff_t cols)
+{
+    const ptrdiff_t n = tfn__min(rows, cols);
+    const ptrdiff_t k = tfn__max(rows, cols);
+    const ptrdiff_t square = TFN__N(tfn__matmul_work)(n, n, k);
+    const ptrdiff_t product = TFN__N(tfn__matmul_work)(rows, cols, n);
+    return 2 * rows * cols + 2 * n * n + tfn__max(square, product);
+}
+
+/* p -= rate (s O + decay p): a matrix maps its rows, the inputs, to its columns, the outputs, and s
+ * = sqrt(max(1, outputs/inputs)) lets the outputs move alike, whatever their number is. */
+static void TFN__N(tfn__muon_update)(float *p, const float *g, float *m, ptrdiff_t rows,
+                                     ptrdiff_t cols, const tfn_update_args *u, float *work)
+{
+    const float rate = u->lr * u->matrix_rate;
+    const TFN__V shrink = TFN__SET(rate * u->decay);
+    const ptrdiff_t size = rows * cols;
+    tfn__muon s;
+    TFN__V by = TFN__SET(rate);
+    if (cols > rows) by = TFN__SET(rate * TFN__SQRT((float)cols / (float)rows));
+    s.rows = rows;
+    s.cols = cols;
+    s.n = tfn__min(rows, cols);
+    s.a = work + TFN__N(tfn__muon_work)(rows, cols) - 2 * (s.n * s.n + size);
+    s.b = s.a + s.n * s.n;
+    s.x = s.b + s.n * s.n;
+    s.next = s.x + size;
+    s.work = work;
+    TFN__N(tfn__muon_direction)(s.x, g, m, size, u);
+    for (int i = 0; i < TFN__MUON_STEPS; i++) TFN__N(tfn__newton_schulz)(&s);
+    TFN__EACH(i, k, size) {
+        TFN__V y = TFN__GET(p + i, k);
+        if (u->decay > 0) y = TFN__SUB(y, TFN__MUL(shrink, y));
+        TFN__PUT(p + i, TFN__SUB(y, TFN__MUL(by, TFN__GET(s.x + i, k))), k);
+    }
+}
+
+/* -- Adafactor (Shazeer & Stern 2018, algorithms 4 and 5) -------------------------------------
+ * The second moment of a matrix is kept as its sums over rows and columns, r and c, of which
+ * V = r c / sum(r) is the best estimate of rank 1:
+ *     r = b r + (1-b) sum_c(g^2 + e),  c = b c + (1-b) sum_r(g^2 + e),  e = 1e-30
+ *     u = g/sqrt(V),  p -= lr u/max(1, RMS(u)),  b = 1 - t^-0.8 (section 7.2)
+ * so that few weights of a matrix with a stale moment do not move far (section 6). A tensor that is
+ * no matrix has c alone, V = c. There is no first moment unless beta1 > 0: then the step is
+ * averaged, as in the authors' code. Roots are taken before they are multiplied: of numbers near e,
+ * products would be denormals. */
+
+/* The sums of the squares: of rows in 16 lanes, of columns as chains over the rows, which are in
+ * order. r is NULL where there are none of rows. Here e counts once for each term, so that no sum
+ * is ever 0 and nothing is divided by it. */
+static void TFN__N(tfn__factor_sums)(float *r, float *c, const float *g, ptrdiff_t rows,
+                                     ptrdiff_t cols, const tfn_update_args *u)
+{
+    const float e = (float)1e-30;
+    const float rest = 1 - u->beta2_now;
+    TFN__N(tfn__combine)(c, c, NULL, cols, u->beta2_now, 0, false);
+    for (ptrdiff_t row = 0; row < rows; row++, g += cols) {
+        TFN__V acc[TFN__LANES];
+        TFN__N(tfn__zero_lanes)(acc);
+        TFN__EACH16(l, i, k, cols, {
+            const TFN__V d = TFN__N(tfn__scaled_gradient)(g, i, k, u);
+            const TFN__V kept = TFN__N(tfn__vcut)(d, TFN__LEAST_ROOT);
+            const TFN__V square = TFN__MUL(kept, kept);
+            const TFN__V more = TFN__ADD(square, TFN__SET(e));
+            acc[l] = TFN__ADD(acc[l], square);
+            TFN__PUT(c + i, TFN__FMA(TFN__SET(rest), more, TFN__GET(c + i, k)), k);
+        });
+        if (!r) continue;
+        r[row] = u->beta2_now * r[row] + rest * (TFN__N(tfn__tree)(acc) + (float)cols * e);
+    }
+}
+
+/* The root of r / sum(r), for each row: what the estimate V has of its row. */
+static void TFN__N(tfn__factor_roots)(float *roots, const float *r, ptrdiff_t rows)
+{
+    const float total = TFN__SQRT(TFN__N(tfn__row_sum)(r, rows));
+    for (ptrdiff_t i = 0; i < rows; i++) roots[i] = TFN__SQRT(r[i]) / total;
+}
+
+/* u = g/sqrt(V) of k weights from i on, of a row with the root of r / sum(r). It is not stored:
+ * computing it twice costs less memory, which is why one takes this optimizer. */
+static TFN__INLINE TFN__V TFN__N(tfn__factored_unit)(const float *g, const float *c, float root,
+                                                     ptrdiff_t i, ptrdiff_t k,
+                                                     const tfn_update_args *u)
+{
+    const TFN__V d = TFN__N(tfn__scaled_gradient)(g, i, k, u);
+    const TFN__V v = TFN__MUL(TFN__SET(root), TFN__ROOT(TFN__GET(c + i, k)));
+    return TFN__N(tfn__vcut)(TFN__DIV(d, v), TFN__LEAST_ROOT);
+}
+
+/* sum(u^2) of a row. */
+static float TFN__N(tfn__factored_square)(const float *g, const float *c, float root,
+                                          ptrdiff_t cols, const tfn_update_args *u)
+{
+    TFN__V acc[TFN__LANES];
+    TFN__N(tfn__zero_lanes)(acc);
+    TFN__EACH16(l, i, k, cols, {
+        const TFN__V unit = TFN__N(tfn__factored_unit)(g, c, root, i, k, u);
+        acc[l] = TFN__ADD(acc[l], TFN__N(tfn__first_lanes)(TFN__MUL(unit, unit), k));
+    });
+    return TFN__N(tfn__tree)(acc);
+}
+
+/* p -= shrink p + m, m = b1 m + (1-b1) by u, of a row; m NULL: p -= shrink p + by u. */
+static void TFN__N(tfn__factored_row)(float *p, float *m, const float *g, const float *c,
+                                      float root, float by, float shrink, ptrdiff_t cols,
+                                      const tfn_update_args *u)
+{
+    const TFN__V b1 = TFN__SET(u->beta1);
+    const TFN__V rest = TFN__SUB(TFN__SET(1), b1);
+    TFN__EACH(i, k, cols) {
+        TFN__V x = TFN__GET(p + i, k);
+        TFN__V step = TFN__N(tfn__factored_unit)(g, c, root, i, k, u);
+        step = TFN__MUL(TFN__SET(by), step);
+        if (m) {
+            step = TFN__FMA(b1, TFN__GET(m + i, k), TFN__MUL(rest, step));
+            step = TFN__N(tfn__vcut)(step, TFN__LEAST);
+            TFN__PUT(m + i, step, k);
+        }
+        if (shrink > 0) x = TFN__SUB(x, TFN__MUL(TFN__SET(shrink), x));
+        TFN__PUT(p + i, TFN__SUB(x, step), k);
+    }
+}
+
+/* The rate of a tensor: the schedule's, or relative to its RMS (section 8). */
+static float TFN__N(tfn__relative_rate)(const float *p, ptrdiff_t n, const tfn_update_args *u)
+{
+    const float least = (float)1e-3;
+    const float rms = TFN__SQRT(TFN__N(tfn__dot)(p, p, n) / (float)n);
+    if (!u->relative) return u->lr;
+    if (rms < least) return u->lr * least;
+    return u->lr * rms;
+}
+
+/* Three passes over a tensor: the sums of g^2; the length of u, by which it is clipped as a whole;
+ * the step. work (2, rows): the root of each row's r / sum(r), and its sum(u^2). */
+static void TFN__N(tfn__adafactor_update)(float *p, const float *g, float *m, float *v,
+                                          ptrdiff_t rows, ptrdiff_t cols,
+                                          const tfn_update_args *u, float *work)
+{
+    const float lr = TFN__N(tfn__relative_rate)(p, rows * cols, u);
+    float *c = v;
+    float *roots = work;
+    float *squares = work + rows;
+    float by = lr;
+    float rms;
+    if (u->matrix) {
+        c = v + rows;
+        TFN__N(tfn__factor_sums)(v, c, g, rows, cols, u);
+        TFN__N(tfn__factor_roots)(roots, v, rows);
+    } else {
+        TFN__N(tfn__factor_sums)(NULL, c, g, rows, cols, u);
+        roots[0] = 1;
+    }
+    for (ptrdiff_t i = 0; i < rows; i++)
+        squares[i] = TFN__N(tfn__factored_square)(g + i*cols, c, roots[i], cols, u);
+    rms = TFN__SQRT(TFN__N(tfn__row_sum)(squares, rows) / (float)(rows * cols));
+    if (rms > 1) by = lr / rms;
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        TFN__N(tfn__factored_row)(p + i*cols, m, g + i*cols, c, roots[i], by, lr * u->decay, cols,
+                                  u);
+        if (m) m += cols;
+    }
+}
+
+/* One tensor of an optimizer that must see each alone; to Adafactor what is no matrix is one row,
+ * and Muon leaves it to AdamW. */
+static void TFN__N(tfn__update_tensor)(float *p, const float *g, float *m, float *v, ptrdiff_t rows,
+                                       ptrdiff_t cols, const tfn_update_args *u, float *work)
+{
+    if (!u->matrix) {
+        cols *= rows;
+        rows = 1;
+    }
+    if (u->optimizer == TFN_OPTIMIZER_ADAFACTOR)
+        TFN__N(tfn__adafactor_update)(p, g, m, v, rows, cols, u, work);
+    else if (u->optimizer == TFN_OPTIMIZER_MUON && u->matrix)
+        TFN__N(tfn__muon_update)(p, g, m, rows, cols, u, work);
+    else
+        TFN__N(tfn__update)(p, g, m, v, rows * cols, u);
+}
+/* Floats of its work; u says the optimizer and whether the tensor is a matrix. */
+static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const tfn_update_args *u)
+{
+    if (!u->matrix) rows = 1;
+    if (u->optimizer == TFN_OPTIMIZER_ADAFACTOR) return 2 * rows;
+    if (u->optimizer == TFN_OPTIMIZER_MUON && u->matrix) return TFN__N(tfn__muon_work)(rows, cols);
+    return 0;
 }
 #endif
 #endif /* TFN__BODY */
@@ -6522,7 +6876,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__EXTRA(tfn__absmax),
     /* loss, update */
     TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
-    TFN__TRAIN(tfn__update),
+    TFN__TRAIN(tfn__update), TFN__TRAIN(tfn__update_tensor), TFN__TRAIN(tfn__update_work),
     /* elementary functions */
     TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
 };
@@ -12127,17 +12481,48 @@ TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes)
 static inline double tfn__sqrt(double x) { return tfn__pow(x, 0.5); }      /* within 1e-15 */
 
 #if !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
-/* The moments of the optimizer's row; SGD without momentum keeps none. */
-static int32_t tfn__optimizer_moments(tfn_optimizer kind, float beta1)
+/* What the optimizers' rows begin with: see their list. */
+enum {
+    TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
+};
+enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
+typedef struct tfn__state_rule {
+    uint8_t moments[2], matrices;
+} tfn__state_rule;
+
+/* The rule of an optimizer. Row 0, of a default that was not resolved, keeps nothing. */
+static tfn__state_rule tfn__state_rule_of(tfn_optimizer kind)
 {
-    if (kind == TFN_OPTIMIZER_SGD && !(beta1 > 0)) return 0;
-    switch (kind) {
-#define TFN__MOMENTS_OF(moments, value, name, formula, paper) case value: return moments;
-    TFN__OPTIMIZER_LIST(TFN__MOMENTS_OF)
-#undef TFN__MOMENTS_OF
-    default: break;
+#define TFN__STATE_RULE(first, second, matrices, value, name, formula, paper) \
+    { { TFN__MOMENT_##first, TFN__MOMENT_##second }, TFN__MATRICES_##matrices },
+    static const tfn__state_rule rules[] = {
+        { { TFN__MOMENT_NONE, TFN__MOMENT_NONE }, TFN__MATRICES_FLAT },
+        TFN__OPTIMIZER_LIST(TFN__STATE_RULE)
+    };
+#undef TFN__STATE_RULE
+    return rules[kind];
+}
+
+/* Floats that a moment, 0 or 1, keeps of a tensor; `matrix`: the row counts it as one. */
+static int64_t tfn__moment_floats(const tfn__state_rule *rule, int which, int64_t rows,
+                                  int64_t cols, bool matrix, float beta1)
+{
+    switch (rule->moments[which]) {
+    case TFN__MOMENT_ASKED:
+        if (!(beta1 > 0)) return 0;
+        break;
+    case TFN__MOMENT_EACH:
+        break;
+    case TFN__MOMENT_REST:
+        if (matrix) return 0;
+        break;
+    case TFN__MOMENT_SUMS:
+        if (matrix) return rows + cols;
+        break;
+    default:
+        return 0;
     }
-    return 0;
+    return rows * cols;
 }
 #endif
 
@@ -12155,6 +12540,15 @@ static double tfn__rectify(double b2, double power, double t, tfn_radam kind)
     if (kind == TFN_RADAM_PYTORCH) known = rho > 5;
     if (!known) return 0;
     return tfn__sqrt(((rho - 4) * (rho - 2) * rho_end) / ((rho_end - 4) * (rho_end - 2) * rho));
+}
+
+/* Adafactor's beta2 of update t: 1 - t^-0.8 (Shazeer & Stern 2018, section 7.2), or if one is
+ * given, what it and Adam's correction of the bias come to, b (1 - b^(t-1))/(1 - b^t) (section
+ * 7.1). */
+static float tfn__adafactor_beta2(double b, double t)
+{
+    if (b > 0) return (float)(b * (1 - tfn__pow(b, t - 1)) / (1 - tfn__pow(b, t)));
+    return (float)(1 - tfn__pow(t, -0.8));
 }
 
 /* What all parameters have in common at update t >= 1: fill step_size, root, adaptive and skip.
@@ -12186,6 +12580,7 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     if (u->adaptive && inside) u->root = (float)(1 / root);
     if (u->adaptive && !inside) size *= root;
     u->step_size = (float)size;
+    u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
 }
 #endif
 
@@ -12358,7 +12753,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 #else
 #define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
 #endif
-#define TFN__OPTIMIZER_CHOICE(moments, value, name, formula, paper)                                \
+#define TFN__OPTIMIZER_CHOICE(first, second, matrices, value, name, formula, paper)                \
     TFN__CHOICE(value, name, formula, paper)
 /* One table for each list; the enumerators of the api section are made from the same lists. */
 static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
@@ -12733,6 +13128,8 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(eps,                  REAL,      TFN__TINY, TFN__HUGE)                                   \
     X(decay,                REAL,      0, 1e3)                                                 \
     X(radam,                WHOLE,     0, TFN_RADAM_COUNT - 1)                                 \
+    X(muon_rate,            REAL_OR_0, TFN__TINY, 1e6)                                         \
+    X(muon_momentum,        RATE,      0, 1)                                                   \
     X(clip,                 REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(clip_value,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(ema,                  RATE,      0, 1)                                                   \
@@ -12752,23 +13149,27 @@ static const tfn__limit tfn__limits[] = {
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
 /* Defaults of training. Noam's rate is a factor, 1 in Vaswani 2017; beta2 is theirs, too. SGD's
- * beta1 is the momentum, so that 0 means none. Lion's moment is longer, and its rate a tenth of
- * Adam's, as it is the length of each step (Chen et al. 2023, section 5). A polynomial of power 1
- * is linear. Half precision begins with fairseq's scale, 128: without half nothing is scaled,
- * whatever is set. */
+ * beta1 is the momentum, so that 0 means none, and Adafactor is there to save memory. Lion's moment
+ * is longer, and its rate a tenth of Adam's, as it is the length of each step (Chen et al. 2023,
+ * section 5). A polynomial of power 1 is linear. Half precision begins with fairseq's scale, 128:
+ * without half nothing is scaled, whatever is set. */
 static void tfn__fill_training_defaults(tfn_model_desc *d)
 {
     tfn_schedule *s = &d->schedule;
-    const bool sgd = d->optimizer == TFN_OPTIMIZER_SGD;
+    const bool muon = d->optimizer == TFN_OPTIMIZER_MUON;
+    const bool adafactor = d->optimizer == TFN_OPTIMIZER_ADAFACTOR;
+    const bool without = adafactor || d->optimizer == TFN_OPTIMIZER_SGD;   /* a first moment */
     const bool lion = d->optimizer == TFN_OPTIMIZER_LION;
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
     if (s->lr == 0 && s->kind == TFN_SCHEDULE_NOAM) s->lr = 1;
     if (s->lr == 0 && lion) s->lr = (float)1e-4;
     if (s->lr == 0) s->lr = (float)1e-3;
     if (s->power == 0 && s->kind == TFN_SCHEDULE_POLYNOMIAL) s->power = 1;
-    if (d->beta1 == 0 && !sgd) d->beta1 = (float)0.9;
+    if (d->beta1 == 0 && !without) d->beta1 = (float)0.9;
     if (d->beta2 == 0 && lion) d->beta2 = (float)0.99;
-    if (d->beta2 == 0) d->beta2 = (float)0.98;
+    if (d->beta2 == 0 && !adafactor) d->beta2 = (float)0.98;
+    if (d->muon_rate == 0 && muon) d->muon_rate = 20;
+    if (d->muon_momentum == 0 && muon) d->muon_momentum = (float)0.95;
     if (d->eps == 0) d->eps = (float)1e-8;
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = s->warmup;
     d->micro_batches = tfn__or(d->micro_batches, 1);
@@ -15989,6 +16390,7 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
  * neither gradients nor moments, `before` or averages. Gradients, moments and averages are in the
  * order of the parameters, without those that are frozen (desc.groups): what trains is a flat
  * vector of its own, so that a norm or an all-reduce is one loop and an optimizer one a group.
+ * Moments are as long unless the optimizer's row says otherwise: see tfn__moment_at.
  * tfn_model_size and tfn_model_init run the same code, the first with an arena that only counts the
  * floats.
  *
@@ -16176,15 +16578,77 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 #endif
 }
 
-/* Moments an optimizer keeps, each as long as what trains. */
-static int64_t tfn__moment_count(const tfn_model_desc *d)
+/* The optimizer sees this tensor as a matrix. To those that see hidden ones alone, embeddings and
+ * what makes the logits are none: the direction of each word is its own (Jordan et al. 2024). */
+static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 {
 #ifndef TFNORM_NO_TRAINING
-    if (!d->inference) return tfn__optimizer_moments(d->optimizer, d->beta1);
+    const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
+    const bool output = w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER;
+    if (w->kind != TFN__MATRIX) return false;
+    if (rule.matrices == TFN__MATRICES_HIDDEN) return !output && !tfn__is_table(w->part);
+    return rule.matrices == TFN__MATRICES_ALL;
 #else
     (void)d;
+    (void)w;
+    return false;
 #endif
+}
+
+/* Floats that moment 0 or 1 keeps of a tensor, without padding. */
+static int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int which)
+{
+#ifndef TFNORM_NO_TRAINING
+    const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
+    if (d->inference || w->line < 0) return 0;
+    return tfn__moment_floats(&rule, which, w->rows, w->cols, tfn__is_matrix_to(d, w), d->beta1);
+#else
+    (void)d;
+    (void)w;
+    (void)which;
     return 0;
+#endif
+}
+
+/* Where moment 0 or 1 of tensor i lies among the moments: first those of all tensors, then the
+ * second ones, each padded as tensors are. So where both are as long as the parameters, they are
+ * two flat vectors. Of moment 1 and i = weight_count: the floats of all. */
+static int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which)
+{
+    int64_t at = 0;
+    for (int k = 0; k <= which; k++) {
+        int32_t end = m->weight_count;
+        if (k == which) end = i;
+        for (int32_t j = 0; j < end; j++)
+            at += tfn__padded(tfn__moment_of(&m->desc, m->weights + j, k));
+    }
+    return at;
+}
+
+/* Floats of both moments of all tensors. */
+static int64_t tfn__moments_floats(const tfn_model *m)
+{
+    return tfn__moment_at(m, m->weight_count, 1);
+}
+
+/* The scratch of an update that sees tensors alone. It lies in the workspace, whose values nobody
+ * needs any more when an update is made. */
+static int64_t tfn__update_scratch(const tfn_model *m)
+{
+    int64_t most = 0;
+#ifndef TFNORM_NO_TRAINING
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        tfn_update_args u;
+        TFNORM_MEMSET(&u, 0, sizeof u);
+        u.optimizer = m->desc.optimizer;
+        u.matrix = tfn__is_matrix_to(&m->desc, w);
+        most = tfn__larger_of(most, m->kernels->update_work(w->rows, w->cols, &u));
+    }
+#else
+    (void)m;
+#endif
+    return most;
 }
 
 /* A region of floats: the caller's if one is given, else of the block; *bytes are the block's. */
@@ -16209,11 +16673,11 @@ static bool tfn__wants_profile(const tfn_model *m)
 }
 
 /* A profile changes parameters before its update is known to be good. No update was made yet, so
- * that the moments are 0, and the copy stands in their place; without moments, or where they are
- * shorter because something is frozen, it stands behind the copy of the buffers. */
+ * that the moments are 0, and the copy stands in their place; without moments, or where they
+ * are shorter, as of what is frozen, it stands behind the copy of the buffers. */
 static bool tfn__copy_in_moments(const tfn_model *m)
 {
-    return tfn__moment_count(&m->desc) > 0 && m->trained_floats == m->param_floats;
+    return tfn__moments_floats(m) >= m->param_floats;
 }
 
 /* Floats of m->before: the buffers, and the parameters where they have no other place. */
@@ -16242,9 +16706,9 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     if (tfn__trains(d)) {
         work = tfn__larger_of(work, m->train.work);
         scratch = tfn__larger_of(scratch, m->train.scratch);
+        work = tfn__larger_of(work, tfn__update_scratch(m));
         m->run.grads = tfn__region(m, a, d->gradients, trained, &m->memory.gradients);
-        m->moments = tfn__region(m, a, d->moments, tfn__moment_count(d) * trained,
-                                 &m->memory.moments);
+        m->moments = tfn__region(m, a, d->moments, tfn__moments_floats(m), &m->memory.moments);
         m->before = tfn__region(m, a, NULL, tfn__before_floats(m), &m->memory.before);
         if (d->ema > 0) m->averages = tfn__region(m, a, NULL, trained, &m->memory.averages);
     }
@@ -16341,7 +16805,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
     if (TFN__ALL) m->loss_scale = m->desc.loss_scale;
     if (tfn__trains(&m->desc)) {
         tfn__clear(m->run.grads, m->trained_floats);
-        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->trained_floats);
+        tfn__clear(m->moments, tfn__moments_floats(m));
         if (m->averages) tfn__clear(m->averages, m->trained_floats);
     }
     /* given parameters of an inference may be const, and have their values */
@@ -16865,17 +17329,43 @@ static tfn_update_args tfn__update_args_of(const tfn_model *m, float lr, float g
     u.eps = d->eps;
     u.grad_scale = grad_scale;
     u.clip_value = d->clip_value;
+    u.matrix_rate = d->muon_rate;
+    u.momentum = d->muon_momentum;
+    u.relative = d->relative_rate;
     u.nesterov = d->nesterov;
     u.eps_inside = d->eps_inside;
     tfn_update_at(&u, m->step + 1);
     return u;
 }
 
+/* The update of optimizers that see each tensor alone. Each has its moments where tfn__moment_at
+ * says, which is counted along. */
+static void tfn__update_tensors(tfn_model *m, float lr, float grad_scale)
+{
+    int64_t first = 0;
+    int64_t second = tfn__moment_at(m, 0, 1);
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const int64_t floats = tfn__moment_of(&m->desc, w, 0);
+        const float rate = tfn__rate_of(&m->desc, w);
+        tfn_update_args u;
+        if (w->line < 0) continue;
+        u = tfn__update_args_of(m, lr * rate, grad_scale);
+        u.decay = tfn__decay_of(&m->desc, w);
+        u.matrix = tfn__is_matrix_to(&m->desc, w);
+        m->kernels->update_tensor(m->params + w->at, m->run.grads + tfn__trained_at(w),
+                                  floats ? m->moments + first : NULL, m->moments + second,
+                                  w->rows, w->cols, &u, m->run.work);
+        first += tfn__padded(floats);
+        second += tfn__padded(tfn__moment_of(&m->desc, w, 1));
+    }
+}
+
 /* The optimizer is one loop over the flat vectors, a run of tensors at a time that train alike:
  * those with weight decay, as matrices have it, and those without. The first moment is a flat
  * vector of what trains, the second one behind it; an optimizer that keeps fewer does not read
  * them. */
-static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
+static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
 {
     float *first = m->moments;
     float *second = first ? first + m->trained_floats : NULL;
@@ -16894,6 +17384,14 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
         m->kernels->update(m->params + w->at, m->run.grads + at, first ? first + at : NULL,
                            second ? second + at : NULL, (ptrdiff_t)(end - w->at), &u);
     }
+}
+
+/* The update of all parameters, in the form that the optimizer's row asks for. */
+static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
+{
+    const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
+    if (rule.matrices == TFN__MATRICES_FLAT) tfn__update_flat(m, lr, grad_scale);
+    else tfn__update_tensors(m, lr, grad_scale);
 }
 
 /* The running statistic that lies here in the buffers is frozen. */
@@ -22870,6 +23368,8 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
     TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
+    TFN__LATER(REAL, SAME_TO_TRAIN, muon_momentum),
+    TFN__LATER(REAL, SAME_TO_TRAIN, muon_rate),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, nesterov),
     TFN__FIELD(BOOL, SAME_ALWAYS, no_bias),
     TFN__FIELD(ROW, SAME_ALWAYS, norm),
@@ -22883,6 +23383,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, radam),
     TFN__FIELD(NAME, SAME_TO_TRAIN, recipe),
     TFN__FIELD(BOOL, MAY_DIFFER, recompute),
+    TFN__LATER(BOOL, SAME_TO_TRAIN, relative_rate),
     TFN__FIELD(REAL, SAME_ALWAYS, rotary_base),
     TFN__FIELD(BOOL, SAME_ALWAYS, scale_embedding),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.anchor),
@@ -23209,13 +23710,19 @@ static float *tfn__group_data(const tfn_model *m, int32_t i)
         return m->averages + tfn__trained_at(w);
     }
     if (tfn__keeps_params(m)) return NULL;              /* the moments are 0 */
-    if (group > tfn__moment_count(&m->desc)) return NULL;
-    if (group == TFN__FIRST) return m->moments + tfn__trained_at(w);
-    return m->moments + m->trained_floats + tfn__trained_at(w);
+    if (!tfn__moment_of(&m->desc, w, group - TFN__FIRST)) return NULL;
+    return m->moments + tfn__moment_at(m, i % m->weight_count, group - TFN__FIRST);
+}
+
+/* A group of moments, of a tensor that keeps sums of its rows and columns there. */
+static bool tfn__is_sums(const tfn_model *m, const tfn__weight *w, int32_t group)
+{
+    if (group != TFN__FIRST && group != TFN__SECOND) return false;
+    return tfn__moment_of(&m->desc, w, group - TFN__FIRST) != (int64_t)w->rows * w->cols;
 }
 
 /* Tensor i of all groups with its name, shape and data. What has one row is a vector, but for
- * matrices, which stay so. */
+ * matrices, which stay so; sums of rows and columns are a vector, too. */
 static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     const tfn__weight *w = m->weights + i % m->weight_count;
@@ -23224,7 +23731,11 @@ static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     tfn__weight_name(w, &text);
     tfn__end(&text);
     t->dtype = (tfn_dtype)TFN__FLOAT;
-    if (w->rows > 1 || w->kind == TFN__MATRIX) {
+    if (tfn__is_sums(m, w, i / m->weight_count)) {
+        t->rank = 1;
+        t->shape[0] = (int64_t)w->rows + w->cols;
+        t->shape[1] = 0;
+    } else if (w->rows > 1 || w->kind == TFN__MATRIX) {
         t->rank = 2;
         t->shape[0] = w->rows;
         t->shape[1] = w->cols;
@@ -23695,7 +24206,7 @@ static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const t
 {
     const int32_t all = tfn__tensors_of(m, trains);
     if (!trains || tfn__keeps_params(next))
-        tfn__clear(m->moments, tfn__moment_count(&m->desc) * m->trained_floats);
+        tfn__clear(m->moments, tfn__moments_floats(m));
     for (int32_t i = 0; i < all; i++) {
         if (!tfn__fine(f)) break;
         if (i == TFN__BEFORE * m->weight_count) tfn__begin_update(next);
@@ -24388,9 +24899,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * Adding an optimizer, a schedule, an activation
  *
  * 1. A row at the end of its list (api): tools and checkpoints take its name from there, options
- *    their range. An optimizer's says how many moments it keeps. Say, Signum:
- *        X(1, TFN_OPTIMIZER_SIGNUM, "signum", "m = b1 m + (1-b1) g; p -= lr sign(m)",
- *          "Bernstein et al. 2018, algorithm 2")
+ *    their range. An optimizer's says which moments it keeps. Say, Signum:
+ *        X(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM, "signum",
+ *          "m = b1 m + (1-b1) g; p -= lr sign(m)", "Bernstein et al. 2018, algorithm 2")
  * 2. Of an optimizer, a step (loss) that gives what is taken from k weights, and its case in
  *    tfn__update. Constants of an update, such as corrections of bias, are made in tfn_update_at.
  *        static TFN__INLINE TFN__V TFN__N(tfn__signum_step)(float *m, TFN__V g, ptrdiff_t i,
@@ -24406,6 +24917,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *            TFN__PUT(m + i, mean, k);
  *            return TFN__LESS(zero, mean, TFN__SET(u->lr), down);
  *        }
+ *    One whose row says that it sees matrices has its case in tfn__update_tensor instead.
  *    Of a schedule, a case in tfn__decayed (optim). Of an activation, cases in tfn__vactivation,
  *    tfn__vderivative and TFN__KINDS (ffn); of a gated one, only that of tfn__gate_of (tape).
  * 3. Golden values: tests/golden/make_golden.py, make_schedules.py.

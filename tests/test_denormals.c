@@ -78,10 +78,11 @@ TEST(denormals_activations)
 
 TEST(denormals_options)
 {
-    for (int which = 0; which < 8; which++) {
+    for (int which = 0; which < 10; which++) {
         static const char *const names[] = {
             "encoder-decoder", "smoothing and dropout", "caps", "rotary, few heads of keys", "SGD",
-            "RAdam", "clusters of words", "Lion"
+            "RAdam", "clusters of words", "Lion", "Muon",
+            "Adafactor"
         };
         tfn_model_desc d = denormals_desc(which % 2 ? "output-norm" : "olmo2");
         if (which == 0) d.arch = TFN_ARCH_ENCODER_DECODER;
@@ -92,6 +93,8 @@ TEST(denormals_options)
         if (which == 5) d.optimizer = TFN_OPTIMIZER_RADAM;
         if (which == 6) d.cutoffs[0] = 8, d.cutoffs[1] = 20;
         if (which == 7) d.optimizer = TFN_OPTIMIZER_LION;
+        if (which == 8) d.optimizer = TFN_OPTIMIZER_MUON;
+        if (which == 9) d.optimizer = TFN_OPTIMIZER_ADAFACTOR;
         denormals_none(&d, names[which]);
     }
 }

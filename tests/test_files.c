@@ -376,7 +376,11 @@ static const files_case files_cases[] = {
     { "deepnorm", 2, 1, TFN_OPTIMIZER_ADAMW, false, true }, { "ngpt", 1, 3, TFN_OPTIMIZER_ADAM,
         false, false },
     { "rezero", 1, 3, TFN_OPTIMIZER_SGD, false, false },
-    { "pre", 2, 5, TFN_OPTIMIZER_LION, true, false }
+    { "pre", 2, 5, TFN_OPTIMIZER_LION, true, false },
+    { "pre", 2, 5, TFN_OPTIMIZER_MUON, false, false }, { "lsuv", 2, 3, TFN_OPTIMIZER_MUON, true,
+        false },
+    { "lsuv", 2, 1, TFN_OPTIMIZER_ADAFACTOR, false, false }, { "post", 1, 4,
+        TFN_OPTIMIZER_ADAFACTOR, true, false }
 };
 static tfn_model_desc files_desc(const files_case *c)
 {

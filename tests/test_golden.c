@@ -435,6 +435,76 @@ static void golden_check_optimizer(const char *name, const tfn_update_args *form
     }
 }
 
+/* -- optimizers that see matrices: the same twelve numbers as (rows, cols) -- */
+
+typedef struct golden_matrix {
+    const char *name;
+    tfn_optimizer optimizer;
+    int rows, cols;
+    float beta1, beta2, decay;
+    bool matrix, relative;
+} golden_matrix;
+
+static void golden_check_matrix(const golden_matrix *c, const tfn_kernels *k, float grad_scale)
+{
+    const golden_row *row = golden_find(golden_optim, c->name);
+    const double *wanted = row ? golden_optim_values + row->first : NULL;
+    float p[GOLDEN_N], g[GOLDEN_N], m[GOLDEN_N] = { 0 }, v[GOLDEN_N] = { 0 };
+    const bool none = c->optimizer == TFN_OPTIMIZER_ADAFACTOR && !(c->beta1 > 0);
+    static float work[1 << 18];
+    tfn_key key = golden_key("optim");
+    uint64_t at = 0;
+    if (!row || row->count != GOLDEN_N * GOLDEN_STEPS) {
+        FAIL("no golden values for %s", c->name);
+        return;
+    }
+    for (int i = 0; i < GOLDEN_N; i++) p[i] = golden_draw(key, at++);
+    for (int t = 1; t <= GOLDEN_STEPS; t++, wanted += GOLDEN_N) {
+        tfn_update_args u;
+        memset(&u, 0, sizeof u);
+        u.optimizer = c->optimizer;
+        u.lr = 0.03125f;
+        u.matrix_rate = 2;
+        if (c->optimizer == TFN_OPTIMIZER_ADAFACTOR) u.lr = 0.0625f;
+        u.momentum = 0.875f;
+        u.beta1 = c->beta1;
+        u.beta2 = c->beta2;
+        u.decay = c->decay;
+        u.matrix = c->matrix;
+        u.relative = c->relative;
+        u.grad_scale = grad_scale;
+        tfn_update_at(&u, t);
+        for (int i = 0; i < GOLDEN_N; i++) g[i] = golden_draw(key, at++) / grad_scale;
+        CHECK(k->update_work(c->rows, c->cols, &u) <= (ptrdiff_t)(sizeof work / sizeof *work));
+        k->update_tensor(p, g, none ? NULL : m, v, c->rows, c->cols, &u, work);
+        for (int i = 0; i < GOLDEN_N; i++)
+            if (!(fabs((double)p[i] - wanted[i]) <= 4e-6))
+                FAIL("%s %s: p[%d] is %.7g, not %.7g after %d updates", c->name, k->name, i,
+                     (double)p[i], wanted[i], t);
+    }
+}
+
+TEST(golden_matrices)
+{
+    static const golden_matrix cases[] = {
+        { "muon-3-4", TFN_OPTIMIZER_MUON, 3, 4, 0, 0, 0, true, false },
+        { "muon-4-3", TFN_OPTIMIZER_MUON, 4, 3, 0, 0, 0.125f, true, false },
+        { "muon-2-6", TFN_OPTIMIZER_MUON, 2, 6, 0, 0, 0.125f, true, false },
+        { "adafactor-3-4", TFN_OPTIMIZER_ADAFACTOR, 3, 4, 0, 0, 0, true, false },
+        { "adafactor-4-3", TFN_OPTIMIZER_ADAFACTOR, 4, 3, 0.875f, 0.96875f, 0.125f, true, false },
+        { "adafactor-relative", TFN_OPTIMIZER_ADAFACTOR, 3, 4, 0, 0, 0, true, true },
+        { "adafactor-vector", TFN_OPTIMIZER_ADAFACTOR, 3, 4, 0, 0, 0.125f, false, false }
+    };
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        if (!k) continue;
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            golden_check_matrix(cases + i, k, 1);
+            golden_check_matrix(cases + i, k, 0.25f);
+        }
+    }
+}
+
 TEST(golden_optimizers)
 {
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
@@ -493,5 +563,6 @@ int main(void)
     RUN(golden_units);
     RUN(golden_own_row);
     RUN(golden_optimizers);
+    RUN(golden_matrices);
     return DONE();
 }

@@ -329,6 +329,8 @@ static void guard_update(int n)
                                            TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM,
                                            TFN_OPTIMIZER_LION };
     float *p = guard_floats(n), *g = guard_floats(n), *m, *v;
+    const int rows = 1 + guard_below(9), cols = 1 + guard_below(n);
+    float *work;
     tfn_update_args u;
     memset(&u, 0, sizeof u);
     u.optimizer = kinds[guard_below(5)];
@@ -343,6 +345,23 @@ static void guard_update(int n)
         : guard_floats(n);
     tfn_update_at(&u, 1 + guard_below(20));
     guard.k->update(p, g, m, v, n, &u);
+
+    p = guard_floats(rows * cols);
+    g = guard_floats(rows * cols);
+    m = guard_floats(rows * cols);
+    u.matrix = guard_coin();
+    u.optimizer = TFN_OPTIMIZER_MUON;
+    u.matrix_rate = 2, u.momentum = 0.9f;
+    v = u.matrix ? NULL : guard_floats(rows * cols);
+    work = guard_floats(guard.k->update_work(rows, cols, &u));
+    guard.k->update_tensor(p, g, m, v, rows, cols, &u, work);
+    u.optimizer = TFN_OPTIMIZER_ADAFACTOR;
+    u.relative = guard_coin();
+    tfn_update_at(&u, 1 + guard_below(20));
+    v = guard_floats(u.matrix ? rows + cols : rows * cols);
+    for (int i = 0; i < (u.matrix ? rows + cols : rows * cols); i++) v[i] = v[i] * v[i];
+    work = guard_floats(guard.k->update_work(rows, cols, &u));
+    guard.k->update_tensor(p, g, guard_coin() ? m : NULL, v, rows, cols, &u, work);
 }
 
 static void guard_functions(int n)

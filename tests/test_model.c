@@ -1543,7 +1543,8 @@ TEST(model_optimizers)
 {
     static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
                                            TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM,
-                                           TFN_OPTIMIZER_LION };
+                                           TFN_OPTIMIZER_LION, TFN_OPTIMIZER_MUON,
+                                           TFN_OPTIMIZER_ADAFACTOR };
     static model_case c, with;
     for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
         tfn_model_desc d = model_plain();
@@ -1578,6 +1579,68 @@ TEST(model_optimizers)
         if (!(report.loss < 0.9 * first)) FAIL("optimizer %d: %g to %g", i, first, report.loss);
         tfn_model_free(&c.m);
         tfn_model_free(&with.m);
+    }
+}
+
+/* Each optimizer has one result: with threads, recomputed, on every instruction set, and in half
+ * precision it is one, too. */
+TEST(model_optimizer_bits)
+{
+    for (int kind = TFN_OPTIMIZER_DEFAULT + 1; kind < TFN_OPTIMIZER_COUNT; kind++) {
+        tfn_model_desc d = model_plain();
+        uint64_t hash;
+        d.optimizer = (tfn_optimizer)kind;
+        d.width = 24;
+        d.ffn = 40;
+        d.beta1 = (float)(kind % 2 ? 0.5 : 0);
+        d.relative_rate = kind % 2;
+        d.schedule.lr = (float)1e-3;
+        for (int half = 0; half < 2; half++) {
+            d.half = half;
+            hash = model_steps(&d, 4, NULL);
+            d.recompute = true;
+            d.threads = half ? 1 : HOOK_THREADS(3);
+            if (model_steps(&d, 4, NULL) != hash) FAIL("optimizer %d, half %d", kind, half);
+            d.recompute = false;
+            d.threads = 1;
+            for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+                const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+                if (!k || k->fma != tfn_kernels_for(TFN_ISA_BEST)->fma) continue;
+                d.isa = (tfn_isa)isa;
+                if (model_steps(&d, 4, NULL) != hash) FAIL("optimizer %d, %s", kind, k->name);
+            }
+            d.isa = TFN_ISA_BEST;
+        }
+    }
+}
+
+/* What each keeps of a parameter: floats of its moments, by the row of the optimizer. */
+TEST(model_optimizer_memory)
+{
+    static model_case c;
+    for (int kind = TFN_OPTIMIZER_DEFAULT + 1; kind < TFN_OPTIMIZER_COUNT; kind++) {
+        tfn_model_desc d = model_plain();
+        tfn_param_info p;
+        size_t wanted = 0;
+        d.optimizer = (tfn_optimizer)kind;
+        d.untied = true;
+        if (!model_start(&c, &d)) return;
+        for (int32_t i = 0; tfn_model_param(&c.m, i, &p); i++) {
+            const char *dot = strrchr(p.name, '.');
+            const bool matrix = !strstr(p.name, "norm") && !strcmp(dot, ".weight");
+            const bool outer = strstr(p.name, "embedding") || strstr(p.name, "position")
+                || strstr(p.name, "output");
+            const size_t all = (size_t)(p.rows * p.cols + 15) / 16 * 16;
+            const size_t sums = (size_t)(p.rows + p.cols + 15) / 16 * 16;
+            if (!p.grad) continue;
+            if (kind == TFN_OPTIMIZER_SGD) wanted += 0;
+            else if (kind == TFN_OPTIMIZER_LION) wanted += all;
+            else if (kind == TFN_OPTIMIZER_MUON) wanted += matrix && !outer ? all : 2 * all;
+            else if (kind == TFN_OPTIMIZER_ADAFACTOR) wanted += matrix ? sums : all;
+            else wanted += 2 * all;
+        }
+        CHECK_INT(c.m.memory.moments / sizeof(float), wanted);
+        tfn_model_free(&c.m);
     }
 }
 
@@ -2026,6 +2089,8 @@ int main(void)
     RUN(model_eval_changes_nothing);
     RUN(model_resumed);
     RUN(model_optimizers);
+    RUN(model_optimizer_bits);
+    RUN(model_optimizer_memory);
     RUN(model_regions);
     RUN(model_bad_options);
     RUN(model_bad_batches);

@@ -14,9 +14,9 @@ enum { OPTIONS_V = 11, OPTIONS_T = 6, OPTIONS_B = 2, OPTIONS_VALUES = 14, OPTION
  * seed and the key may be anything, the end has no least. */
 static const char *const options_other[LIB_TABLES] = {
     " untied separate_source scale_embedding no_bias recipe norm decoder_norm init topology "
-    "decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside seed "
-    "inference recompute probes half parameters gradients moments workspace decay_all "
-    "schedule.fairseq schedule.frozen groups ",
+    "decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside "
+    "relative_rate seed inference recompute probes half parameters gradients moments workspace "
+    "decay_all schedule.fairseq schedule.frozen groups ",
     " allow_empty end forbidden unnormalized key ",
     " no_pad no_bos no_eos no_unk mask "
 };

@@ -27,7 +27,10 @@ static const tfn_model_desc skip_turns[] = {
       .dropout = 0.125f, .recompute = true },
     { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_SWIGLU, .norm_warmup = 3 },
     { .optimizer = TFN_OPTIMIZER_LION, .activation = TFN_ACTIVATION_GELU, .untied = true,
-      .dropout = 0.125f, .clip_value = 0.01f }
+      .dropout = 0.125f, .clip_value = 0.01f },
+    { .optimizer = TFN_OPTIMIZER_MUON, .activation = TFN_ACTIVATION_GELU },
+    { .optimizer = TFN_OPTIMIZER_ADAFACTOR, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
+      .relative_rate = true }
 };
 enum { SKIP_TURNS = sizeof skip_turns / sizeof *skip_turns };
 

@@ -40,8 +40,8 @@ operation() {
         rules 'TFNORM_API tfn_var tfn_relu3(' | before tape 'TFNORM_API tfn_var tfn_glu('
 }
 optimizer() {
-    rules 'X(1, TFN_OPTIMIZER_SIGNUM' | sed '$!s/$/ \\/' | before api '#define TFN__OPTIMIZER_ENUM' &&
-        awk '/X\(1, TFN_OPTIMIZER_SIGNUM/ { $0 = $0; sub(/$/, " \\", last) }
+    rules 'X(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM' | sed '$!s/$/ \\/' | before api '#define TFN__OPTIMIZER_ENUM' &&
+        awk '/X\(EACH, NONE, FLAT, TFN_OPTIMIZER_SIGNUM/ { $0 = $0; sub(/$/, " \\", last) }
              NR > 1 { print last } { last = $0 } END { print last }' \
             "$work/tfnorm.h" > "$work/list" && mv "$work/list" "$work/tfnorm.h" &&
         rules 'static TFN__INLINE TFN__V TFN__N(tfn__signum_step)' |

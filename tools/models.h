@@ -345,6 +345,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     if (h->kind == TFN_SCHEDULE_STEP) h->step_at = (whole_of(s, O_STEPS) + 1) / 2;
     if (h->kind == TFN_SCHEDULE_POLYNOMIAL) h->power = (float)real_of(s, O_POWER);
     d->beta1 = (float)real_of(s, O_BETA1);
+    if (d->optimizer == TFN_OPTIMIZER_ADAFACTOR && !given(s, O_BETA1)) d->beta1 = 0;
     d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
     d->decay_all = choice_of(s, O_DECAY_OF) == 1;

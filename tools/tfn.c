@@ -51,9 +51,9 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(SCHEDULE, 'e', "schedule", "schedule.kind", "cosine", 0, 0, KEPT, \
       "of the rate; step falls to a tenth half-way") \
     X(POWER, 'r', "power", "R", "1", 0.01, 100, KEPT, "of the schedule polynomial") \
-    X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment") \
+    X(BETA1, 'r', "beta1", "R", "0.9", 0, 0.9999, KEPT, "decay of the first moment; adafactor: 0") \
     X(BETA2, 'r', "beta2", "R", "0", 0, 0.99999, KEPT, \
-      "decay of the second moment; 0: 0.98, of lion 0.99") \
+      "decay of the second moment; 0: 0.98, lion 0.99, adafactor growing") \
     X(DECAY, 'r', "decay", "R", "0", 0, 1e3, KEPT, "weight decay") \
     X(DECAY_OF, 'c', "decay-of", "matrices|all", "matrices", 0, 0, KEPT, "parameters") \
     X(FREEZE, 'l', "freeze", "NAMES,..", NULL, 0, 0, KEPT, \

@@ -12,6 +12,8 @@ name (golden.h). Every line that computes cites its equation:
   [KB] Kingma & Ba 2015        [LH] Loshchilov & Hutter 2019 [L]  Liu 2020, RAdam
   [X]  Xiong 2020, table 1     [S]  Sutskever 2013, eq. 3 and 4
   [So] So 2021, Primer         [C]  Chen et al. 2023, Lion
+  [SS] Shazeer & Stern 2018, Adafactor
+  [J]  Jordan et al. 2024, the post "Muon: An optimizer for hidden layers", and its code
 """
 import math
 import os
@@ -658,6 +660,67 @@ class Lion:
         self.m = self.b2 * self.m + (1 - self.b2) * g
 
 
+class Muon:
+    """p is 12 numbers of a matrix (rows, cols), stored (in, out): the transpose of the code's."""
+
+    def __init__(self, p, rows, cols, lr, b, decay):
+        self.p, self.shape, self.lr, self.b, self.decay = p, (rows, cols), lr, b, decay
+        self.m = torch.zeros_like(p)
+
+    def newton_schulz(self, g):                                                # [J] the post's function
+        a, b, c = 3.4445, -4.7750, 2.0315
+        x = g / (g.norm() + 1e-7)
+        if x.shape[0] > x.shape[1]:
+            return self.newton_schulz(g.T).T
+        for _ in range(5):
+            s = x @ x.T
+            x = a * x + (b * s + c * s @ s) @ x
+        return x
+
+    def step(self):
+        self.m = self.b * self.m + (1 - self.b) * self.p.grad                  # [J] code: momentum.lerp_
+        u = (1 - self.b) * self.p.grad + self.b * self.m                       # Nesterov's: grad.lerp_
+        u = self.newton_schulz(u.reshape(self.shape).T)                        # (out, in), as the code has it
+        u = u * max(1, u.shape[0] / u.shape[1]) ** 0.5
+        p = self.p.detach()
+        p *= 1 - self.lr * self.decay
+        p -= self.lr * u.T.reshape(-1)
+
+
+class Adafactor:
+    """rows = 1: a vector, [SS] algorithm 5; else a matrix, algorithm 4."""
+
+    def __init__(self, p, rows, cols, lr, b1=0, b2=0, decay=0, relative=False):
+        self.p, self.shape, self.lr, self.b1, self.b2 = p, (rows, cols), lr, b1, b2
+        self.decay, self.relative, self.t = decay, relative, 0
+        self.r, self.c, self.v = torch.zeros(rows), torch.zeros(cols), torch.zeros(rows, cols)
+        self.m = torch.zeros(rows, cols)
+
+    def step(self):
+        g, p = self.p.grad.reshape(self.shape), self.p.detach().view(self.shape)
+        self.t += 1
+        b = 1 - self.t ** -0.8                                                 # [SS] section 7.2
+        if self.b2:
+            b = self.b2 * (1 - self.b2 ** (self.t - 1)) / (1 - self.b2 ** self.t)    # section 7.1
+        s = g * g + 1e-30
+        if self.shape[0] == 1:
+            self.v = b * self.v + (1 - b) * s                                  # algorithm 5, line 4
+        else:
+            self.r = b * self.r + (1 - b) * s.sum(1)                           # algorithm 4, lines 4 to 6
+            self.c = b * self.c + (1 - b) * s.sum(0)
+            self.v = torch.outer(self.r, self.c) / self.r.sum()
+        u = g / self.v.sqrt()
+        u = u / max(1, u.pow(2).mean().sqrt())                                 # lines 7 and 8, d = 1
+        lr = self.lr
+        if self.relative:
+            lr = lr * max(1e-3, p.pow(2).mean().sqrt())                        # line 2
+        u = lr * u
+        if self.b1:
+            self.m = self.b1 * self.m + (1 - self.b1) * u                      # the authors' code
+            u = self.m
+        p -= lr * self.decay * p + u
+
+
 class ByValue:
     def __init__(self, p, lr, most):
         self.p, self.most, self.o = p, most, torch.optim.SGD([p], lr=lr)
@@ -683,6 +746,13 @@ for name, make in [
         ("lion", lambda p: Lion(p[0], 0.0625, 0.875, 0.96875, 0)),
         ("lion-decay", lambda p: Lion(p[0], 0.0625, 0.875, 0.96875, 0.125)),
         ("sgd-value", lambda p: ByValue(p[0], 0.0625, 0.25)),
+        ("muon-3-4", lambda p: Muon(p[0], 3, 4, 0.0625, 0.875, 0)),
+        ("muon-4-3", lambda p: Muon(p[0], 4, 3, 0.0625, 0.875, 0.125)),
+        ("muon-2-6", lambda p: Muon(p[0], 2, 6, 0.0625, 0.875, 0.125)),
+        ("adafactor-3-4", lambda p: Adafactor(p[0], 3, 4, 0.0625)),
+        ("adafactor-4-3", lambda p: Adafactor(p[0], 4, 3, 0.0625, b1=0.875, b2=0.96875, decay=0.125)),
+        ("adafactor-relative", lambda p: Adafactor(p[0], 3, 4, 0.0625, relative=True)),
+        ("adafactor-vector", lambda p: Adafactor(p[0], 1, 12, 0.0625, decay=0.125)),
 ]:
     s = Stream("optim")
     p = s.draw(12).requires_grad_()
