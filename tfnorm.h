@@ -235,6 +235,22 @@
  * kept that depends on it.
  *
  *
+ * FROM PYTHON
+ *
+ * tools/tfnorm.py, one file on ctypes and numpy, compiles this header once and takes options by
+ * their names, schedule.lr as schedule_lr. Parameters, gradients, logits and hidden states are
+ * arrays without a copy; what is an error here is an exception with the same text.
+ *
+ *        model = tfnorm.Model(vocab=256, context=64, batch=16, recipe="post", schedule_lr=2e-3)
+ *        report = model.step(tokens, targets)                     # arrays (batch, time)
+ *        sums = model.gradient(tokens, targets)                   # or the step in parts
+ *        model.flat_gradients()[:] += 1e-4 * sums.targets * model.flat()
+ *        model.update(sums)
+ *
+ * Other languages can do as it does: tfn_desc_set sets options from texts, and tfn_layout says
+ * where the members of a struct stand.
+ *
+ *
  * WEIGHTS FROM NUMPY
  *
  * Names, shapes and order are those of tfn_model_param; matrices are (in, out), the transpose of

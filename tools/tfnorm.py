@@ -3,13 +3,13 @@
     import numpy as np, tfnorm                       # PYTHONPATH=tools
     text = np.frombuffer(open("README.md", "rb").read(), np.uint8)
     model = tfnorm.Model(vocab=256, context=64, batch=16, recipe="pre", schedule_lr=2e-3)
-    draw = np.random.default_rng(1)
     for step in range(301):
-        at = draw.integers(len(text) - 64, size=(16, 1)) + np.arange(65)
+        at = np.random.randint(len(text) - 64, size=(16, 1)) + np.arange(65)
         report = model.step(text[at[:, :-1]], text[at[:, 1:]])
         if step % 100 == 0: print(step, report.loss)
     model.save("model.safetensors")
-    print(bytes(model.generate([text[:40]], max_tokens=200, temperature=0.7)[0].astype(np.uint8)))
+    print(bytes(model.generate([text[:20]], max_tokens=44, temperature=0.7)[0].astype(np.uint8)))
+    tfnorm.plot(model.losses, "losses.svg")
 
 Options are those of tfn_model_desc by their names; schedule_lr is schedule.lr. What the header
 refuses is an Error with the header's message. Arrays of parameters, gradients and logits are views
