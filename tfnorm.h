@@ -1704,10 +1704,11 @@ typedef enum tfn_stack {
     TFN_STACK_DECODER
 } tfn_stack;
 #define TFN_LAYERS_ALL (-1)   /* the stack's output: all layers, and the final norm */
+TFNORM_API int32_t tfn_model_channels(const tfn_model *m);    /* C: the width; of CRMSNorm 1 less */
 
 /* Hidden states (B, T, C) behind so many layers: 0 is the embedding, 1 what the first layer gives.
  * A Pre-LN stack's output is the norm of what its last layer gives, a Post-LN stack's is the same.
- * C is desc.width, of CRMSNorm one less. Valid until the next call on the model; NULL: error. */
+ * Valid until the next call on the model; NULL: error. */
 TFNORM_API const float *tfn_model_hidden(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                          int32_t layers);
 /* All of them in one forward, copied: hidden (depth + 2, B, T, C), behind 0 layers, 1 ... depth,
@@ -18383,6 +18384,14 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
  *
  * A plain build has the names, and says what it lacks. In order: where things are; hidden states;
  * pooling; attention of a batch; attention of a decoder. */
+
+/* 0 of no model, as sizes are. */
+TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
+{
+    if (!m || !m->weights) return 0;
+    return tfn__stream(&m->desc);
+}
+
 #ifdef TFN__EXTRA_NORMS
 
 /* -- where things are ------------------------------------------------------------------------ */

@@ -252,6 +252,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, &nulls.batch)) != NULL))                                                                \
     X(tfn_model_watch, "eoo", "z..", tfn_model_watch(P(0, &nulls.m),                               \
       nulls_null == 1 ? NULL : nulls_probe, P(2, nulls.text)))                                     \
+    X(tfn_model_channels, "e", "q", nulls_found(tfn_model_channels(P(0, &nulls.m)) > 0))           \
     X(tfn_model_hidden, "ee", "zq", nulls_found(tfn_model_hidden(P(0, &nulls.m),                   \
       P(1, &nulls.batch), TFN_STACK_LAST, 1) != NULL))                                             \
     X(tfn_model_hidden_all, "eee", "zq.", tfn_model_hidden_all(P(0, &nulls.m), P(1, &nulls.batch), \

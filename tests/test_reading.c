@@ -320,7 +320,7 @@ static void reading_check_hidden(tfn_model *m, const tfn_batch *batch, const rea
         const reading_point *p = reading_find(seen, point, decoder, l - 1, TFN_SUBLAYER_FFN);
         const size_t bytes = p ? (size_t)(p->rows * p->cols) * sizeof(float) : 0;
         const float *one = tfn_model_hidden(m, batch, reading_stack(decoder), layers);
-        CHECK(p && one);
+        CHECK(p && one && p->cols == tfn_model_channels(m));
         if (!p || !one) return;
         CHECK_BITS(one, x, bytes);
         if (l == 0 || l > depth || row->aggregate != TFN_AGGREGATE_NORMED)
@@ -536,7 +536,7 @@ TEST(reading_pooled)
     if (!reading_open(&m, &d)) return;
     for (int32_t layers = TFN_LAYERS_ALL; layers <= READING_LAYERS; layers++)
         for (int pool = 0; pool < TFN_POOL_COUNT; pool++) {
-            const int32_t cols = m.desc.width;
+            const int32_t cols = tfn_model_channels(&m);
             memcpy(h, tfn_model_hidden(&m, &b.batch, TFN_STACK_LAST, layers),
                    (size_t)(READING_ROWS * cols) * sizeof *h);
             CHECK(tfn_model_pool(&m, &b.batch, TFN_STACK_LAST, layers, (tfn_pool)pool, false, v)
