@@ -211,6 +211,43 @@ ordered() {             # lines of many lengths, the longest above the batches o
         < "$work/input" | diff - "$work/one"
 }
 check "tfn classify: in order" ordered
+embeds() {              # a vector a line, whatever the batch; in both forms; of each architecture
+    printf 'ab\n\nbead hgf abcdefgh\nhgf' > "$work/input"
+    rm -f "$work"/*.npy "$work/v.tsv"
+    "$tfn" embed "$work/m.safetensors" "$work/input" > "$work/one" 2> "$work/error" &&
+        grep -q '^tfn: line 3 has [0-9]* tokens; 11 are read' "$work/error" &&
+        awk -F '\t' 'NF != 16 { exit 1 } END { exit NR != 4 }' "$work/one" &&
+        "$tfn" embed "$work/m.safetensors" --batch 1 -o "$work/v.tsv" < "$work/input" \
+            2> "$work/error" && cmp "$work/one" "$work/v.tsv" &&
+        "$tfn" embed "$work/m.safetensors" "$work/input" -o "$work/v.npy" 2> "$work/error" &&
+        head -c 128 "$work/v.npy" | grep -aq "'<f4', .*'shape': (4, 16)" &&
+        [ "$(wc -c < "$work/v.npy")" = $((128 + 4 * 16 * 4)) ] || return 1
+    for model in m c a; do                                  # decoder, encoder, encoder-decoder
+        "$tfn" embed "$work/$model.safetensors" "$work/input" --unit --pool last --layer 1 \
+            2> "$work/error" | awk -F '\t' '{ n = 0; for (i = 1; i <= NF; i++) n += $i * $i
+                if (n < 0.9999 || n > 1.0001) exit 1 } END { exit NR != 4 }' || return 1
+    done
+    "$tfn" embed "$work/m.safetensors" "$work/input" -o "$work/v.npy" 2> "$work/error"
+    [ $? = 1 ] && grep -q -- --force "$work/error" || return 1
+    "$tfn" embed "$work/m.safetensors" "$work/input" --format npy 2> "$work/error"
+    [ $? = 2 ] && grep -q 'wants --out' "$work/error" || return 1
+    "$tfn" embed "$work/m.safetensors" "$work/input" --layer 3 2> "$work/error"
+    [ $? = 1 ] && grep -q 'behind 3 layers, the stack has 2' "$work/error" || return 1
+    "$tfn" embed "$work/s.safetensors" "$work/input" 2> "$work/error"
+    [ $? = 1 ] && grep -q 'hears sound' "$work/error"
+}
+check "tfn embed" embeds
+reads_both() {
+    "$python" -c 'import sys, numpy as n
+a, b = n.load(sys.argv[1]), n.loadtxt(sys.argv[2], dtype=n.float32, delimiter="\t", ndmin=2)
+sys.exit(a.dtype != n.float32 or a.tobytes() != b.tobytes())' "$work/v.npy" "$work/v.tsv"
+}
+for python in python3 /usr/bin/python3 none; do
+    if [ $python = none ] || "$python" -c 'import numpy' 2> "$work/error"; then break; fi
+done
+if [ $python = none ]; then skip "tfn embed: as numpy reads it" "no python3 with numpy"
+else check "tfn embed: as numpy reads it" reads_both
+fi
 limited() { (ulimit -v 300000 && "$tfn" "$@"); }
 roomy() {               # eval takes the batches of training: not 1.6 GB for rows that may be long
     awk 'BEGIN { for (i = 0; i < 9000; i++) print (i % 3 ? "yes\ta" : "no\tb") i }' > "$work/short"

@@ -10,13 +10,13 @@
 static const uint8_t tfn__npy_magic[8] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0 };
 enum { TFN__NPY_HEAD = 502 };           /* most bytes of a dict; 8 sizes have fewer */
 
-static const char *tfn__npy_descr(tfn_dtype d)
+static inline const char *tfn__npy_descr(tfn_dtype d)
 {
     return d == TFN_DTYPE_F32 ? "<f4" : d == TFN_DTYPE_F64 ? "<f8" : d == TFN_DTYPE_I32 ? "<i4"
         : NULL;
 }
 
-static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
+static inline tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
 {
     char buf[TFN__NPY_HEAD + 10];
     tfn__text t = tfn__text_in(buf, sizeof buf);
@@ -41,7 +41,7 @@ static tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
     return tfn__finish_writing(f);
 }
 
-static bool tfn__literal(tfn__reader *r, const char *s)
+static inline bool tfn__literal(tfn__reader *r, const char *s)
 {
     const char *all = s;
     while (*s && tfn__accept(r, *s)) s++;
@@ -50,7 +50,7 @@ static bool tfn__literal(tfn__reader *r, const char *s)
 }
 
 /* As NumPy writes it, to the last space. */
-static void tfn__npy_dict(tfn__reader *r, tfn_tensor *t)
+static inline void tfn__npy_dict(tfn__reader *r, tfn_tensor *t)
 {
     tfn__literal(r, "{'descr': '<");
     t->dtype = tfn__accept(r, 'i') ? TFN_DTYPE_I32 : tfn__literal(r, "f")
@@ -70,7 +70,7 @@ static void tfn__npy_dict(tfn__reader *r, tfn_tensor *t)
     if (!tfn__accept(r, '\n') || r->at < r->size) tfn__want(r, "a newline at the end");
 }
 
-static tfn_status tfn_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype as,
+static inline tfn_status tfn_npy_read(tfn_file *f, tfn_tensor *t, void *to, tfn_dtype as,
                                    int64_t room)
 {
     uint8_t head[TFN__NPY_HEAD + 10];

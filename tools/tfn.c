@@ -11,9 +11,9 @@
 #include <math.h>
 
 enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
-       EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024 };
+       EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048 };
 #define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
-#define USE   (WRITE | CLASSIFY)
+#define USE   (WRITE | CLASSIFY | EMBED)
 #define KEPT  (TRAIN | OPTION_KEPT)
 
 #define OPTIONS(X) \
@@ -67,10 +67,12 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, "steps; 0: 20 times in all") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
-    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT, "what to write; -o") \
+    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT | EMBED, \
+      "what to write; -o") \
     X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
-    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT, "overwrite OUT") \
+    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT | EMBED, \
+      "overwrite OUT") \
     X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines (PLOT.csv)") \
     X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, "the log: loss, rate, layers' gradients") \
     X(QUIET, 'f', "quiet", "", NULL, 0, 0, TRAIN, "no progress") \
@@ -86,6 +88,11 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
       "lines NUMBER tab SCORE tab TEXT") \
     X(SEEDS, 'i', "seeds", "N", "0", 2, 1000, CLASSIFY, "train again with N seeds: accuracies") \
+    X(LAYER, 'i', "layer", "N", NULL, 0, 1000, EMBED, \
+      "hidden states behind N layers, 0: the embedding; else the stack's output") \
+    X(POOL, 'c', "pool", "mean|first|last", "mean", 0, 0, EMBED, "of a line's positions") \
+    X(UNIT, 'f', "unit", "", NULL, 0, 0, EMBED, "vectors of length 1, whose products are cosines") \
+    X(FORMAT, 'c', "format", "auto|npy|tsv", "auto", 0, 0, EMBED, "by the name of OUT, else tsv") \
     X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
     X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE, "as is faster; bits are equal") \
     /* of the experiment, but no options */ \
@@ -96,6 +103,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "")
 
 #include "train.h"
+#include "npy.h"
 
 /* -- train ------------------------------------------------------------------------------------- */
 
@@ -291,48 +299,66 @@ static void speaker_free(speaker *x)
     free(x->text);
 }
 
-/* One more row: what the model reads of a text. What is too long is cut, and said to be. */
-static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t number)
+/* Lines of a task that a decoder learned as a stream: each stands behind the end of another. */
+static bool reads_lines(const bundle *b)
 {
-    const tfn_tokenizer *k = &x->b->tokenizer.tokenizer;
-    data_kind kind = x->b->kind;
-    bool line = kind == DATA_TEXT && given(&x->b->from, O_TASK);
-    bool space = (kind != DATA_TEXT || line)
+    return b->kind == DATA_TEXT && given(&b->from, O_TASK);
+}
+
+/* The ids of a text, as those that the model was trained on: behind a space where words begin with
+ * one. Of no text they are those of a newline. */
+static int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int64_t *count)
+{
+    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    const bool stream = b->kind == DATA_TEXT && !reads_lines(b);
+    const bool space = !stream
         && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
-    bool empty = kind == DATA_TEXT && !line && !bytes;
-    int32_t *row = x->ids + (int64_t)x->used * x->room;
-    int32_t n = 0;
-    int64_t most = x->room - 1 - (kind == DATA_JOINED);
     char *spaced = (char *)reserve(bytes + 2, 1);
     int32_t *ids = (int32_t *)reserve(bytes + 2, sizeof *ids);
-    int64_t count, first;
-    if (kind == DATA_TEXT) most = x->room / 2;
     spaced[0] = ' ';
     memcpy(spaced + space, text, bytes);
-    if (empty) {
+    if (stream && !bytes) {
         spaced[0] = '\n';
         bytes = 1;
     }
-    count = tfn_tokenizer_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
-    if (count > most)
-        fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
-                (long long)count, (long long)most);
-    first = 0;
-    if (kind == DATA_TEXT && count > most) first = count - most;        /* its end is continued */
-    if (count > most) count = most;
-    if (line) row[n++] = k->special[TFN_SPECIAL_EOS];
-    for (int64_t i = 0; i < count; i++) row[n++] = ids[first + i];
+    *count = tfn_tokenizer_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
+    free(spaced);
+    return ids;
+}
+
+/* What is too long is cut, and said to be. */
+static int64_t cut_ids(int64_t count, int64_t most, int64_t number)
+{
+    if (count <= most) return count;
+    fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
+            (long long)count, (long long)most);
+    return most;
+}
+
+/* One more row: what the model reads of a text. */
+static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t number)
+{
+    const tfn_tokenizer *k = &x->b->tokenizer.tokenizer;
+    const data_kind kind = x->b->kind;
+    int32_t *row = x->ids + (int64_t)x->used * x->room;
+    int32_t n = 0;
+    int64_t most = x->room - 1 - (kind == DATA_JOINED);
+    int64_t count, read, first = 0;
+    int32_t *ids = encode_text(x->b, text, bytes, &count);
+    if (kind == DATA_TEXT) most = x->room / 2;
+    read = cut_ids(count, most, number);
+    if (kind == DATA_TEXT) first = count - read;                /* its end is continued */
+    if (reads_lines(x->b)) row[n++] = k->special[TFN_SPECIAL_EOS];
+    for (int64_t i = 0; i < read; i++) row[n++] = ids[first + i];
     if (kind != DATA_TEXT) row[n++] = k->special[TFN_SPECIAL_EOS];
     x->prompt[x->used] = NULL;
     if (kind == DATA_TEXT) {
-        if (empty) bytes = 0;
         x->prompt[x->used] = (char *)reserve(bytes, 1);
         x->prompt_bytes[x->used] = bytes;
         memcpy(x->prompt[x->used], text, bytes);
     }
     x->number[x->used] = number;
     x->lengths[x->used++] = n;
-    free(spaced);
     free(ids);
 }
 
@@ -974,8 +1000,6 @@ static int score(settings *s, cli *c)
     return 0;
 }
 
-/* -- average, fold ----------------------------------------------------------------------------- */
-
 static const char *out_of(const settings *s, cli *c, bool whole)
 {
     if (!given(s, O_OUT)) cli_fail(c, "wanted --out FILE");
@@ -983,6 +1007,189 @@ static const char *out_of(const settings *s, cli *c, bool whole)
     refuse_existing(s, text_of(s, O_OUT));
     return text_of(s, O_OUT);
 }
+
+/* -- embed -------------------------------------------------------------------------------------- */
+
+/* A vector of each line, in their order. An encoder-decoder's are those of its encoder, whose
+ * decoder is given one token, which nobody reads. */
+typedef struct embedder {
+    bundle   *b;
+    tfn_stack stack;
+    tfn_pool  pool;
+    bool      unit;
+    int32_t   layers, room, used;       /* room: tokens of a row; used: rows that wait */
+    int32_t  *ids, *tokens, *lengths, *ends;
+    float    *vectors;
+    int64_t   count, most;
+} embedder;
+
+static void embedder_open(embedder *x, bundle *b, const settings *s)
+{
+    const size_t rows = (size_t)b->desc.batch;
+    memset(x, 0, sizeof *x);
+    x->b = b;
+    x->room = b->desc.context;
+    x->layers = TFN_LAYERS_ALL;
+    if (given(s, O_LAYER)) x->layers = (int32_t)whole_of(s, O_LAYER);
+    x->pool = (tfn_pool)choice_of(s, O_POOL);           /* the names stand in its order */
+    x->unit = given(s, O_UNIT);
+    if (b->desc.arch == TFN_ARCH_ENCODER_DECODER) {
+        x->stack = TFN_STACK_ENCODER;
+        x->room = b->model.desc.source_context;
+    }
+    x->ids = (int32_t *)reserve(rows * (size_t)x->room, sizeof *x->ids);
+    x->tokens = (int32_t *)reserve(rows * (size_t)x->room, sizeof *x->tokens);
+    x->lengths = (int32_t *)reserve(rows, sizeof *x->lengths);
+    x->ends = (int32_t *)reserve(rows, sizeof *x->ends);
+    for (size_t r = 0; r < rows; r++) x->ends[r] = b->tokenizer.tokenizer.special[TFN_SPECIAL_EOS];
+}
+
+static void embedder_free(embedder *x)
+{
+    free(x->ids);
+    free(x->tokens);
+    free(x->lengths);
+    free(x->ends);
+    free(x->vectors);
+}
+
+/* One more row: the line with the special tokens that rows had in training. */
+static void embedder_add(embedder *x, const char *text, size_t bytes, int64_t number)
+{
+    const int32_t *special = x->b->tokenizer.tokenizer.special;
+    const bool encoder = x->b->desc.arch == TFN_ARCH_ENCODER;
+    const bool ends = x->b->kind != DATA_TEXT;
+    const bool begins = reads_lines(x->b);
+    int32_t *row = x->ids + (int64_t)x->used * x->room;
+    int64_t count;
+    int32_t n = 0;
+    int32_t *ids = encode_text(x->b, text, bytes, &count);
+    count = cut_ids(count, x->room - encoder - begins - ends, number);
+    if (encoder) row[n++] = special[TFN_SPECIAL_BOS];
+    if (begins) row[n++] = special[TFN_SPECIAL_EOS];
+    for (int64_t i = 0; i < count; i++) row[n++] = ids[i];
+    if (ends) row[n++] = special[TFN_SPECIAL_EOS];
+    x->lengths[x->used++] = n;
+    free(ids);
+}
+
+/* Room for so many vectors more. */
+static void embedder_grow(embedder *x, int32_t rows, int32_t cols)
+{
+    float *more;
+    if (x->count + rows <= x->most) return;
+    x->most = 2 * (x->count + rows);
+    more = (float *)reserve((size_t)x->most, (size_t)cols * sizeof *more);
+    if (x->count) memcpy(more, x->vectors, (size_t)x->count * (size_t)cols * sizeof *more);
+    free(x->vectors);
+    x->vectors = more;
+}
+
+/* The rows that wait, side by side: as long as the longest, and in no other batch otherwise. */
+static void embedder_run(embedder *x)
+{
+    const int32_t cols = tfn_model_channels(&x->b->model);
+    tfn_batch batch = { 0 };
+    int32_t longest = 1;
+    for (int32_t r = 0; r < x->used; r++)
+        if (x->lengths[r] > longest) longest = x->lengths[r];
+    memset(x->tokens, 0, (size_t)x->used * (size_t)longest * sizeof *x->tokens);
+    for (int32_t r = 0; r < x->used; r++)
+        memcpy(x->tokens + (int64_t)r * longest, x->ids + (int64_t)r * x->room,
+               (size_t)x->lengths[r] * sizeof *x->tokens);
+    batch.batch = x->used;
+    batch.tokens = x->tokens;
+    batch.time = longest;
+    batch.lengths = x->lengths;
+    if (x->stack == TFN_STACK_ENCODER) {
+        batch.source = x->tokens;
+        batch.source_time = longest;
+        batch.source_lengths = x->lengths;
+        batch.tokens = x->ends;
+        batch.time = 1;
+        batch.lengths = NULL;
+    }
+    embedder_grow(x, x->used, cols);
+    tfn_model_pool(&x->b->model, &batch, x->stack, x->layers, x->pool, x->unit,
+                   x->vectors + x->count * cols);
+    must_be_ok(&x->b->model.error);
+    x->count += x->used;
+    x->used = 0;
+}
+
+/* A line for each vector, with digits enough to read the same floats again. */
+static void put_vectors(FILE *f, const embedder *x, int32_t cols)
+{
+    for (int64_t i = 0; i < x->count; i++)
+        for (int32_t c = 0; c < cols; c++)
+            fprintf(f, "%.9g%c", (double)x->vectors[i * cols + c], c + 1 < cols ? '\t' : '\n');
+}
+
+static bool write_vectors(const embedder *x, const char *out, bool npy)
+{
+    const int32_t cols = tfn_model_channels(&x->b->model);
+    tfn_tensor t = { 0 };
+    output_file o;
+    if (!out) {
+        put_vectors(stdout, x, cols);
+        return true;
+    }
+    if (npy) {
+        tfn_file f = file_at(out);
+        t.dtype = TFN_DTYPE_F32;
+        t.rank = 2;
+        t.shape[0] = x->count;
+        t.shape[1] = cols;
+        t.data = x->vectors;
+        tfn_npy_write(&f, &t);
+        must_be_ok(&f.error);
+        return true;
+    }
+    FILE *f = output_open(&o, out);
+    if (f) put_vectors(f, x, cols);
+    return output_close(&o);
+}
+
+/* The form that is meant: by --format, else by the end of the name. */
+static bool wants_npy(const settings *s, cli *c)
+{
+    enum { AUTO, NPY };                                 /* as --format lists them */
+    const char *out = text_of(s, O_OUT);
+    const size_t n = out ? strlen(out) : 0;
+    if (choice_of(s, O_FORMAT) == NPY && !out) cli_fail(c, "--format npy wants --out FILE");
+    if (choice_of(s, O_FORMAT) != AUTO) return choice_of(s, O_FORMAT) == NPY;
+    return n >= 4 && !strcmp(out + n - 4, ".npy");
+}
+
+static int embed(settings *s, cli *c)
+{
+    static bundle b;
+    embedder x;
+    line_file input;
+    const bool npy = wants_npy(s, c);
+    const char *out = NULL;
+    const char *path;
+    bool written;
+    if (given(s, O_OUT)) out = out_of(s, c, npy);
+    path = open_use(&b, s, c);
+    if (b.desc.bands) die("%s hears sound, which no line is", b.path);
+    lines_open(&input, path);
+    b.desc.batch_tokens = 0;                            /* any */
+    bundle_load(&b, (int32_t)whole_of(s, O_BATCH), threads_of(s));
+    embedder_open(&x, &b, s);
+    while (next_line(&input)) {
+        embedder_add(&x, input.line, input.bytes, input.number - 1);
+        if (x.used == b.desc.batch) embedder_run(&x);
+    }
+    if (x.used) embedder_run(&x);
+    written = write_vectors(&x, out, npy);
+    embedder_free(&x);
+    lines_close(&input);
+    bundle_free(&b);
+    return written ? 0 : 1;
+}
+
+/* -- average, fold ----------------------------------------------------------------------------- */
 
 static int average(settings *s, cli *c)
 {
@@ -1249,6 +1456,8 @@ static const struct command {
     { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
     { "eval", "MODEL [FILE | -]", "loss, perplexity, accuracy, BLEU, ROUGE, WER", EVAL, eval },
+    { "embed", "MODEL [FILE | -] [--out FILE]", "a vector of each line, as .tsv or .npy", EMBED,
+      embed },
     { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
