@@ -367,11 +367,11 @@ if have script; then check "tfn train: progress" progress
 else skip "tfn train: progress" "no script"
 fi
 timed() {
-    "$tfn" train --task copy --layers 1 --width 8 --minutes 0.01 --quiet --out "$work/f.safetensors" \
+    "$tfn" train --task copy --layers 1 --width 8 --minutes 0.01 --quiet --out "$work/h.safetensors" \
         > "$work/one" 2> "$work/error" || return 1
     steps=$(sed -n 's/.*--steps //p' "$work/error")
     "$tfn" train --task copy --layers 1 --width 8 --steps "$steps" --quiet --force --threads 1 \
-        --out "$work/f.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
+        --out "$work/h.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
 }
 check "tfn train --minutes: repeats by --steps" timed
 estimated() {           # batches of one row, of 2 letters or 40: the steps take what was wanted

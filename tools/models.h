@@ -66,7 +66,7 @@ static inline void must_be_file(const tfn_error *e, const char *path)
 /* As must_be_ok, of a new model: too large a one is told by its sizes. */
 static inline void must_be_model(const tfn_model *m, const tfn_model_desc *d)
 {
-    if (m->error.status == TFN_NO_MEMORY)
+    if (m->error.status == TFN_NO_MEMORY || m->error.status == TFN_TOO_LARGE)
         die("no memory for a model of %d layers, width %d, hidden width %d, vocabulary %d, context "
             "%d, batches of %d rows", (int)d->layers, (int)d->width,
             (int)(d->ffn ? d->ffn : 4 * d->width), (int)d->vocab, (int)d->context, (int)d->batch);
