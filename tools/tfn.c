@@ -1008,7 +1008,7 @@ static const char *out_of(const settings *s, cli *c, bool whole)
     return text_of(s, O_OUT);
 }
 
-/* -- embed -------------------------------------------------------------------------------------- */
+/* -- embed ------------------------------------------------------------------------------------- */
 
 /* A vector of each line, in their order. An encoder-decoder's are those of its encoder, whose
  * decoder is given one token, which nobody reads. */
