@@ -369,7 +369,7 @@
  *   TFNORM_STATIC           all functions static: each file that includes it has its own copy
  *   TFNORM_API              what stands before each declaration instead of extern, such as
  *                           __declspec(dllexport); define it in all files alike
- *   TFNORM_ASSERT(x)        for defects of the library; nothing by default
+ *   TFNORM_ASSERT(x)        for defects of the library; nothing by default, in a debug build assert
  *   TFNORM_NO_STDIO         without <stdio.h>: files in memory and through callbacks alone
  *   TFNORM_NO_FILES         without files, options by name (tfn_desc_set) and tfn_layout
  *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
@@ -383,7 +383,12 @@
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
  *                           with -O0 it takes a second, and every line can be stepped through. The
- *                           bits are those of TFNORM_NO_SIMD
+ *                           bits are those of TFNORM_NO_SIMD. Tapes run on the calling thread, and
+ *                           their memory is looked at: a run begins in a workspace of NaN, and an
+ *                           array is NaN again when nobody should read it any more, so that who
+ *                           does makes the loss NaN (no memory is used twice: workspaces are
+ *                           larger); after each operation, one of your own too, TFNORM_ASSERT says
+ *                           whether the 16 floats beside each array that it may write are as before
  *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
  *                           has no instruction for it: canonical bits, slowly
  *   TFNORM_PARALLEL_FOR(threads, fn, ctx)
@@ -2136,6 +2141,13 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #ifndef TFNORM_FILE
 #define TFNORM_FILE "tfnorm.h"
 #endif
+#ifdef TFNORM_DEBUG
+#define TFN__CHECKED          /* tapes look at their memory; some tests do so with all kernels */
+#endif
+#if defined TFNORM_DEBUG && !defined TFNORM_ASSERT
+#include <assert.h>
+#define TFNORM_ASSERT(x) assert(x)
+#endif
 #ifndef TFNORM_ASSERT
 #define TFNORM_ASSERT(x) ((void)0)
 #endif
@@ -2235,7 +2247,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #endif
 
 /* Threads: the caller's hook, else OpenMP where the compiler has it on, else none. */
-#if (defined __GNUC__ || defined __clang__) && !defined TFN__POISON
+#if defined __GNUC__ || defined __clang__
 #if defined TFNORM_PARALLEL_FOR || defined _OPENMP
 #define TFN__THREADS
 #endif
@@ -7628,7 +7640,7 @@ typedef void tfn__op_fn(const tfn__call *c);
 typedef ptrdiff_t tfn__chunks_fn(const tfn__call *c);
 
 /* What a backward reads beside its own gradient and the parameters. The plan keeps alive what is
- * named here and nothing else; test_tape_poison.c fills dead memory with NaN to prove the masks. */
+ * named here and nothing else; a debug build fills dead memory with NaN, which proves the masks. */
 enum { TFN__IN0 = 1, TFN__IN1 = 2, TFN__IN2 = 4, TFN__IN3 = 8, TFN__IN4 = 16, TFN__IN5 = 32,
        TFN__OUT = 64, TFN__SAVED = 128, TFN__READ_ALL = 255 };
 
@@ -10807,8 +10819,10 @@ static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn
     int64_t at = 0;
     for (int32_t k = head; k >= 0; k = items[k].next) {
         const tfn__item *placed = items + k;
-/* never in use at one time */
+#ifndef TFNORM_DEBUG
+/* never in use at one time; in a debug build what is dead stays NaN, and nothing takes its place */
         if (placed->first > item->last || item->first > placed->last) continue;
+#endif
 /* the gap before it is large enough */
         if (placed->at - at >= item->size) break;
         if (placed->at + placed->size > at) at = placed->at + placed->size;
@@ -11166,6 +11180,128 @@ static void tfn__round_entry(const tfn__call *c, int32_t kind)
     }
 }
 
+#ifdef TFN__CHECKED
+/* -- what a debug build looks at -------------------------------------------------------------- */
+
+/* Two mistakes that a run survives, with numbers that are a little wrong: to read what is dead,
+ * because the mask of an operation does not name what its backward reads; and to write beside an
+ * array. NaN shows the first in the loss, a comparison the second where it happens.
+ *
+ * A step in such a build: the workspace is filled with NaN; an entry of the timeline finds its
+ * inputs in it, its edges are kept, it runs, its edges are compared; then each array that no later
+ * entry names is NaN again. Nothing is written that a sound operation reads, so the bits are those
+ * of any other build, and all tests can run in this one. What it does not see: a write further
+ * away than the edges, one behind the last float of the workspace or of the gradients (a sanitizer
+ * does), and what a kernel does that is called without a tape. */
+
+/* A signaling NaN: what is computed from it is a quiet one, so that even NaN over NaN, which a loop
+ * of one step too many writes, is a change. */
+static void tfn__fill_nan(float *p, int64_t n)
+{
+    const uint32_t signaling = 0x7fa5a5a5;
+    float nan = (float)NAN;
+    if (sizeof nan == sizeof signaling) TFNORM_MEMCPY(&nan, &signaling, sizeof nan);
+    for (int64_t i = 0; i < n; i++) TFNORM_MEMCPY(p + i, &nan, sizeof nan);
+}
+
+/* What no entry after e reads has died with it, by the lives that the plan has found. Buffers are
+ * as long as the plan's capacities make them, whatever the sizes of this run. */
+static void tfn__kill_dead(const tfn_tape *t, const tfn_run *r, int32_t e)
+{
+    for (int32_t i = 1; i < t->count; i++) {
+        const tfn_node *n = t->nodes + i;
+        const int64_t rows = tfn__rows_max(t, n);
+        const int64_t saved = tfn__saved_floats(n, rows);
+        const int64_t at[TFN__BUFFERS] = { n->value[0], n->saved[0], n->value[1], n->saved[1],
+                                           n->grad };
+        if (tfn__outside(n)) continue;
+        for (int b = 0; b < TFN__BUFFERS; b++) {
+            if (n->dies[b] != e || at[b] < 0) continue;
+            if (b == TFN__SAVE || b == TFN__SAVE2) tfn__fill_nan(r->work + at[b], saved);
+            else tfn__fill_nan(r->work + at[b], rows * n->cols);
+        }
+    }
+}
+
+/* What an entry may write: its value, what it saves, its gradient (some prepare it in place) and
+ * those of its inputs. The edges are so many floats before and behind each of them: as many as the
+ * arrays are padded to, so that the first float of the next one is among them. Running statistics
+ * and caches lie in regions of their own and are not looked at. */
+enum { TFN__OWN = 3 + TFN_INPUTS, TFN__EDGE = 16, TFN__SIDES = 2 * TFN__EDGE };
+typedef struct tfn__edges {
+    const tfn_tape *t;
+    const tfn_run  *r;
+    float    *own[TFN__OWN];
+    int64_t   floats[TFN__OWN];
+    float     kept[TFN__OWN * TFN__SIDES];       /* the edges, before the entry */
+} tfn__edges;
+
+/* By their addresses, as numbers: C does not say how pointers into different objects compare, and
+ * the arrays may be parts of different objects. */
+static bool tfn__is_in(const float *p, const float *array, int64_t floats)
+{
+    const uintptr_t at = (uintptr_t)p;
+    const uintptr_t begin = (uintptr_t)array;
+    return array && at >= begin && at < begin + (size_t)floats * sizeof *array;
+}
+
+/* Float i of all edges; NULL: it lies outside of workspace and gradients, or the entry may write
+ * it, because it belongs to another of its arrays or to the scratch. */
+static float *tfn__edge(const tfn__edges *x, int i)
+{
+    const tfn_tape *t = x->t;
+    const tfn_run *r = x->r;
+    const int side = i % TFN__SIDES;
+    float *own = x->own[i / TFN__SIDES];
+    float *p;
+    if (!own) return NULL;
+    if (side < TFN__EDGE) p = own - 1 - side;
+    else p = own + x->floats[i / TFN__SIDES] + side - TFN__EDGE;
+    if (!tfn__is_in(p, r->work, t->work) && !tfn__is_in(p, r->grads, t->params)) return NULL;
+    if (tfn__is_in(p, r->work, t->threads * t->scratch)) return NULL;
+    for (int k = 0; k < TFN__OWN; k++)
+        if (tfn__is_in(p, x->own[k], x->floats[k])) return NULL;
+    return p;
+}
+
+/* Look at the edges before an entry runs. The sizes are those of this run, not of the plan: behind
+ * the last row of a short batch there is nothing to write, either. */
+static void tfn__keep_edges(tfn__edges *x, const tfn__call *c)
+{
+    const bool saves = c->saved != NULL;
+    TFNORM_MEMSET(x, 0, sizeof *x);
+    x->t = c->t;
+    x->r = c->r;
+    x->own[0] = c->y;
+    x->own[1] = c->saved;
+    x->own[2] = c->dy;
+    x->floats[0] = x->floats[2] = c->rows * c->cols;
+    if (saves) x->floats[1] = tfn__saved_floats(c->n, c->rows);
+    for (int j = 0; j < TFN_INPUTS; j++) {
+        x->own[3 + j] = c->dx[j];
+        x->floats[3 + j] = c->x_rows[j] * c->x_cols[j];
+    }
+    for (int i = 0; i < TFN__OWN * TFN__SIDES; i++) {
+        const float *p = tfn__edge(x, i);
+        if (p) TFNORM_MEMCPY(x->kept + i, p, sizeof *p);
+    }
+}
+
+/* Bits, because most of what lies there is NaN. */
+static bool tfn__edges_kept(const tfn__edges *x)
+{
+    for (int i = 0; i < TFN__OWN * TFN__SIDES; i++) {
+        const float *p = tfn__edge(x, i);
+        const char *now = (const char *)p;
+        const char *before = (const char *)(x->kept + i);
+        if (!p) continue;
+        for (size_t k = 0; k < sizeof *p; k++)
+            if (now[k] != before[k]) return false;
+    }
+    return true;
+}
+#endif
+
 /* One thread: entry by entry, chunk by chunk. */
 static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
@@ -11174,15 +11310,22 @@ static void tfn__run_serial(const tfn_tape *t, const tfn_run *r, int32_t first, 
         tfn__call c;
         tfn__make_call(&c, t, r, t->order[e], r->work);
         c.chunks = tfn__entry_chunks(&c, kind);
+#ifdef TFN__CHECKED
+        tfn__edges edges;
+        tfn__keep_edges(&edges, &c);
+#endif
         for (ptrdiff_t i = 0; i < c.chunks; i++) tfn__entry_chunk(&c, kind, i);
         if (TFN__ALL && t->half) tfn__round_entry(&c, kind);
-#ifdef TFN__POISON          /* the tests' proof of the planner: what is dead becomes NaN */
-        TFN__POISON(t, r, e);
+#ifdef TFN__CHECKED
+        const bool kept = tfn__edges_kept(&edges);
+        TFNORM_ASSERT(kept && "an operation wrote beside its arrays");
+        (void)kept;
+        tfn__kill_dead(t, r, e);
 #endif
     }
 }
 
-#ifdef TFN__THREADS
+#if defined TFN__THREADS && !defined TFN__CHECKED
 /* One parallel region per run. Every thread walks the timeline; the chunks of an entry are taken
  * from a counter, and an entry is over when all its chunks are done, not when all threads came by:
  * a thread that the system holds back is never waited for, unless it holds a chunk. */
@@ -11304,7 +11447,7 @@ static void tfn__run_team(const tfn_tape *t, const tfn_run *r, int32_t first, in
 /* Entries [first, last) of the timeline. */
 static void tfn__run_entries(const tfn_tape *t, const tfn_run *r, int32_t first, int32_t last)
 {
-#ifdef TFN__THREADS
+#if defined TFN__THREADS && !defined TFN__CHECKED
     if (t->threads > 1) {
         tfn__run_team(t, r, first, last);
         return;
@@ -11354,8 +11497,8 @@ TFNORM_API tfn_status tfn_tape_forward(const tfn_tape *t, const tfn_run *r)
 {
     tfn_status status = tfn__run_status(t, r);
     if (status != TFN_OK) return status;
-#ifdef TFN__POISON
-    TFN__POISON(t, r, -1);
+#ifdef TFN__CHECKED
+    tfn__fill_nan(r->work, t->work);
 #endif
     tfn__run_entries(t, r, 0, t->forward_count);
     return TFN_OK;
@@ -24711,6 +24854,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__STATUS_TEXT
 #undef TFN__STDIO
 #undef TFN__THREADS
+#undef TFN__CHECKED
 #undef TFN__TRAINS
 #undef TFN__WASM
 #undef TFN__X86

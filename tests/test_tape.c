@@ -12,36 +12,15 @@
 #else
 #define TAPE_GOLDEN 1e-5
 #endif
-#ifdef TFN__POISON
-#include "../tfnorm.h"
-static void tape_poison(const tfn_tape *t, const tfn_run *r, int32_t e);
+#ifdef TFN__CHECKED
+static int tape_wrote_beside;
+#define TFNORM_ASSERT(x) do { if (!(x)) tape_wrote_beside++; } while (0)
 #endif
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include "check.h"
 #include "golden/golden.h"
 #include "golden/golden_ops.h"
-
-#ifdef TFN__POISON
-/* The workspace starts as NaN (e below 0), and so does every buffer that is dead after entry e. */
-static void tape_poison(const tfn_tape *t, const tfn_run *r, int32_t e)
-{
-    for (int64_t i = 0; i < t->work && e < 0; i++) r->work[i] = (float)NAN;
-    for (int32_t i = 1; i < t->count && e >= 0; i++) {
-        const tfn_node *n = t->nodes + i;
-        int64_t rows = tfn__rows_max(t, n);
-        if (tfn__outside(n)) continue;
-        for (int b = 0; b < TFN__BUFFERS; b++) {
-            bool save = b == TFN__SAVE || b == TFN__SAVE2;
-            int64_t at = b == TFN__GRAD ? n->grad : b % 2 == TFN__VALUE ? n->value[b / 2]
-                       : n->saved[b / 2];
-            int64_t floats = save ? tfn__saved_floats(n, rows) : rows * n->cols;
-            for (int64_t j = 0; n->dies[b] == e && at >= 0 && j < floats; j++)
-                r->work[at + j] = (float)NAN;
-        }
-    }
-}
-#endif
 
 #define TAPE_PARAMS 8
 #define TAPE_EXTRA  3              /* positions a table has beyond the longest sentence */
@@ -970,6 +949,9 @@ static void tape_check_bits(const tape_dims *d)
     tape_result a = tape_results(tape_now, d, 0, best, 1);
     if (!a.loss) return;
     CHECK(tape_finite(a.loss, a.losses + a.params));
+#ifdef TFN__CHECKED
+    CHECK_INT(tape_wrote_beside, 0);
+#endif
     tape_same(&a, "everything kept", d, TAPE_KEEP_ALL, best, 1);
     tape_same(&a, "recomputed", d, TAPE_RECOMPUTE, best, 1);
     tape_same(&a, "recomputed under a larger plan", d, TAPE_RECOMPUTE | TAPE_LARGER, best, 1);
@@ -977,7 +959,7 @@ static void tape_check_bits(const tape_dims *d)
     if (!strstr(tape_now->name, "dropout") && strcmp(tape_now->name, "stack")
         && strcmp(tape_now->name, "batchnorm"))
         tape_same(&a, "inference", d, TAPE_INFER, best, 1);
-#ifndef TFN__POISON
+#ifndef TFN__CHECKED
     tape_same(&a, "2 threads", d, 0, best, 2);
     tape_same(&a, "3 threads", d, 0, best, 3);
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
@@ -1005,7 +987,7 @@ static void tape_check_accumulate(void)
     free(a.loss);
 }
 
-#ifndef TFN__POISON
+#ifndef TFN__CHECKED
 static double tape_clock(tape_case *c, bool forward)
 {
     clock_t start = clock(), now;
@@ -1044,7 +1026,7 @@ TEST(tape_op)
 #else
     tape_check_accumulate();
     tape_check_bits(&tape_large);
-#ifndef TFN__POISON
+#ifndef TFN__CHECKED
     tape_time();
 #endif
 #endif

@@ -21,13 +21,18 @@ awk 'BEGIN { for (i = 1; i <= 400; i++) {
 
 # compile_ratio MOST COMPILER FLAG ...: the header takes at most MOST times as long as the reference,
 # by the median of five pairs, of one in the default tier (processor time, in which the speed of the
-# machine and its neighbours cancel out).
+# machine and its neighbours cancel out). debug_ratio: a debug build against the reference at -O2.
 compile_ratio() {
     most=$1; shift
+    ratio_of "$most" "$*" "$*"
+}
+debug_ratio() { ratio_of "$1" "$2 -O2" "$2 -O0 -std=c99 -DTFNORM_DEBUG"; }
+ratio_of() {            # ratio_of MOST COMMAND-OF-REFERENCE COMMAND-OF-HEADER
+    most=$1
     : > "$work/ratios"
     for pair in $(seq "$(if full; then echo 5; else echo 1; fi)"); do
-        reference=$(seconds "$work/reference.c" "$@") || return 1
-        s=$(seconds "$work/tfnorm.c" "$@") || return 1
+        reference=$(seconds "$work/reference.c" "$2") || return 1
+        s=$(seconds "$work/tfnorm.c" "$3") || return 1
         awk -v s="$s" -v r="$reference" 'BEGIN { print s / r, s, r }' >> "$work/ratios"
     done
     sort -n "$work/ratios" | awk -v most="$most" '
@@ -44,6 +49,9 @@ for cc in gcc clang; do
     most=$([ $cc = gcc ] && echo 4.8 || echo 6.6)
     check "$cc -O2: time to compile" compile_ratio $most "$cc" -O2
     echo "  $cc -O2: $(cat "$work/ratio"), $(text size "$work/tfnorm.o") bytes .text"
+    most=$([ $cc = gcc ] && echo 0.7 || echo 0.5)
+    check "$cc, TFNORM_DEBUG -O0: time to compile" debug_ratio $most "$cc"
+    echo "  $cc, TFNORM_DEBUG -O0: $(cat "$work/ratio")"
 done
 
 arm=arm-none-eabi
