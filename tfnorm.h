@@ -167,8 +167,10 @@
  *    tensor, TFN_FLAG_WHOLE, which no decode can know).
  *
  * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
- *    and group; all parameters are one flat vector, and so are gradients and moments. Weights are
- *    stored (in, out). tfn_model_hash is a fingerprint of all of them.
+ *    and group; all parameters are one flat vector, and so are gradients and moments, of all that
+ *    trains: desc.groups gives parameters, by their names, a rate or a decay of their own, or
+ *    freezes them, which then have neither, or adds LoRA to linear maps. Weights are stored (in,
+ *    out). tfn_model_hash is a fingerprint of all of them.
  *    What stands between tokens and logits: tfn_model_hidden gives the hidden states behind so many
  *    layers, tfn_model_attention the weights of a layer's heads, tfn_model_pool a vector of each
  *    sentence. Made with desc.probes, a model shows each point of its sub-layers in every run, and
@@ -1339,14 +1341,26 @@ typedef enum tfn_smoothing {
  * parameters; gradients and moments are as long as it is, and no gradient is computed that nothing
  * that trains needs. A running statistic that is frozen stays as it is, too, though a training step
  * goes on normalizing by its batch; sigmaReparam's u and v stay with a frozen matrix. A profile
- * (tfn_model_profile) is no step but part of the initialization: it sets frozen weights, too. */
+ * (tfn_model_profile) is no step but part of the initialization: it sets frozen weights, too.
+ *
+ * LoRA (Hu et al. 2021, section 4.1). A group with a rank r gives each linear map whose matrix W (in,
+ * out) its pattern matches ("decoder.*.self.[qv].weight", "*.w?.*") two more, A (in, r) and B (r,
+ * out), of the names ".lora_a" and ".lora_b":
+ *     y = x W + b + alpha/r (x A) B
+ * A starts as U(+-1/sqrt(in)), as in the authors' code (loralib) and in peft, B as 0: so that a new
+ * model is the one without LoRA, bit for bit. Such groups say nothing of other parameters, and if
+ * there is one, all parameters that no other group matches are frozen. Begin with the weights of a
+ * model without LoRA (tfn_model_load_weights), train, save what has trained alone, kilobytes
+ * (tfn_model_save_adapter), and let tfn_model_fold merge it into W. */
 #define TFN_MOST_GROUPS 10
 typedef struct tfn_group {
-    char  pattern[44];            /* empty: no group */
-    float rate;                   /* 0: 1; times the schedule's rate */
-    float decay;                  /* 0: desc.decay where that applies; -1: none; > 0: this, of every
+    char    pattern[44];          /* empty: no group */
+    float   rate;                 /* 0: 1; times the schedule's rate */
+    float   decay;                /* 0: desc.decay where that applies; -1: none; > 0: this, of every
                                    * parameter of the group, norms and biases, too */
-    bool  frozen;
+    int32_t rank;                 /* > 0: LoRA; rate, decay and frozen are those of A and B */
+    float   alpha;                /* 0: rank, so that the factor is 1 */
+    bool    frozen;
 } tfn_group;
 
 /* All zero but vocab and context is legal and good. */
@@ -2100,9 +2114,15 @@ TFNORM_API tfn_status tfn_model_peek(tfn_file *f, tfn_model_desc *desc, int64_t 
  * tfn_file_text, and close it. */
 TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size);
 
+/* What trains, alone: LoRA's A and B, and whatever else is not frozen. tfn_model_load_weights takes
+ * it into a model with the same LoRA, after the weights of the base; either file leaves what it
+ * lacks as it is. Work: tfn_model_save_work. */
+TFNORM_API tfn_status tfn_model_save_adapter(tfn_file *f, const tfn_model *m,
+                                             const tfn_checkpoint *with);
+
 /* Options have texts in a checkpoint; that of a group is its pattern, then "rate=0.1", "decay=0"
- * (none) or "frozen", with spaces between. Append one to those of desc; false and an error (e or
- * NULL): it is no such text, or TFN_MOST_GROUPS are there already. */
+ * (none), "rank=8", "alpha=16" or "frozen", with spaces between. Append one to those of desc; false
+ * and an error (e or NULL): it is no such text, or TFN_MOST_GROUPS are there already. */
 TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error *e);
 
 /* -- for other languages --------------------------------------------------------------------- */
@@ -2115,7 +2135,7 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
  * nearest, and *d stays. The texts may be thrown away: what *d keeps is the library's. */
 TFNORM_API tfn_status  tfn_desc_set(tfn_model_desc *d, const char *name, const char *value,
                                     tfn_error *e);
-/* The text of an option, cut to fit, in buf, which is returned; 95 bytes and a zero are enough.
+/* The text of an option, cut to fit, in buf, which is returned; 127 bytes and a zero are enough.
  * NULL: there is no such option, or something is NULL. */
 TFNORM_API const char *tfn_desc_get(const tfn_model_desc *d, const char *name, char *buf,
                                     size_t size);
@@ -13751,7 +13771,9 @@ static bool tfn__name_matches(const char *p, const char *name)
 /* Numbers of a group; its decay may also be -1, for none. */
 static const tfn__limit tfn__group_limits[] = {
     TFN__RANGE_OF(tfn_group, rate, TFN__REAL_OR_0, TFN__TINY, 1e6),
-    TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3)
+    TFN__RANGE_OF(tfn_group, decay, TFN__REAL, -1, 1e3),
+    TFN__RANGE_OF(tfn_group, rank, TFN__WHOLE, 0, TFN__SIDE),
+    TFN__RANGE_OF(tfn_group, alpha, TFN__REAL_OR_0, TFN__TINY, 1e6)
 };
 
 /* A group is checked, and a rate of 0 becomes 1. The pattern must end within its array: all else
@@ -13767,6 +13789,7 @@ static void tfn__resolve_group(tfn_group *g, tfn_error *e)
     if (g->decay < 0 && g->decay > -1)
         tfn__fail(e, TFN_BAD_OPTION, "group", "decay is below 0; -1 stands for none", 0, 0);
     if (g->rate == 0) g->rate = 1;
+    if (g->rank > 0 && g->alpha == 0) g->alpha = (float)g->rank;
 }
 
 /* An empty pattern is no group, whatever else it holds. */
@@ -13779,14 +13802,27 @@ static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
     }
 }
 
-/* The group that a name belongs to: the last that matches; -1: none does. */
-static int tfn__group_named(const tfn_model_desc *d, const char *name)
+/* The group that a name belongs to, of those with a rank (lora) or of those without: the last that
+ * matches; -1: none does. */
+static int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora)
 {
     int found = -1;
-    for (int i = 0; i < TFN_MOST_GROUPS; i++)
-        if (d->groups[i].pattern[0] && tfn__name_matches(d->groups[i].pattern, name)) found = i;
+    for (int i = 0; i < TFN_MOST_GROUPS; i++) {
+        const tfn_group *g = d->groups + i;
+        if (!g->pattern[0] || (g->rank > 0) != lora) continue;
+        if (tfn__name_matches(g->pattern, name)) found = i;
+    }
     return found;
 }
+
+/* Some group has a rank. */
+static bool tfn__names_lora(const tfn_model_desc *d)
+{
+    for (int i = 0; i < TFN_MOST_GROUPS; i++)
+        if (d->groups[i].pattern[0] && d->groups[i].rank > 0) return true;
+    return false;
+}
+static bool tfn__has_lora(const tfn_model_desc *d) { return TFN__ALL && tfn__names_lora(d); }
 
 /* A build without the extra norms has neither aggregates nor flags beyond the norms of the ends. */
 static bool tfn__is_plain_row(const tfn_topology *t)
@@ -13801,7 +13837,7 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     if (d->folded || d->half || d->bands || d->cutoffs[0]) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap > 0 || d->logit_cap > 0) return false;
-    if (d->qk_norm > TFN_QK_NORM_NONE) return false;
+    if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
 
@@ -13823,7 +13859,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
     if (e->status != TFN_OK) return false;
     if (!out->half) out->loss_scale = 1;
-    if (TFN__TRAINS) tfn__resolve_groups(out, e);
+    if (TFN__ALL) tfn__resolve_groups(out, e);
     tfn__check_sizes(out, heads_given, e);
     tfn__check_kinds(out, e);
     tfn__check_threads(out, e);
@@ -14088,7 +14124,8 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 
 /* -- parameters: a table over one flat vector -------------------------------------------------- */
 
-/* The kinds of a part's tensors and how their names end; gains are scales, too. From STATE on they
+/* The kinds of a part's tensors and how their names end; gains are scales, too, and the matrices of
+ * LoRA stand beside the one that they add to. From STATE on they
  * are no parameters, but what training keeps beside them:
  * FOLDED_SCALE   a profiled scale that goes into other weights
  * MEAN to NU     running statistics of norms over the batch
@@ -14097,6 +14134,7 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 #define TFN__KINDS(X)                                                                              \
     X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, ".alpha")                    \
     X(SHIFT, ".shift") X(DIRECTION, ".direction") X(GAMMA, ".gamma")                               \
+    X(LORA_A, ".lora_a") X(LORA_B, ".lora_b")                                                      \
     X(FOLDED_SCALE, ".weight") X(MEAN, ".running_mean") X(VARIANCE, ".running_var")                \
     X(SQUARE, ".running_square") X(NU, ".running_nu") X(UPDATES, ".updates")                       \
     X(SIGMA_U, ".sigma_u") X(SIGMA_V, ".sigma_v")
@@ -14140,10 +14178,37 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
     tfn__put_texts(t, subs[w->sub], tfn__part_names[w->part], tfn__kind_names[w->kind]);
 }
 
+/* What has no group where others have LoRA: frozen, and otherwise like what has none. */
+enum { TFN__BASE = -2 };
+
 /* No step changes the weight. */
 static bool tfn__is_frozen(const tfn_model_desc *d, const tfn__weight *w)
 {
+    if (w->group == TFN__BASE) return true;
     return w->group >= 0 && d->groups[w->group].frozen;
+}
+
+static bool tfn__is_lora(const tfn__weight *w)
+{
+    return w->kind == TFN__LORA_A || w->kind == TFN__LORA_B;
+}
+
+/* The group with a rank that the linear map of this part is in, by the name of its matrix; -1: it
+ * has no LoRA, or no longer, in a folded model. */
+static int tfn__lora_group(const tfn_model_desc *d, tfn__spot at, int part)
+{
+    char name[sizeof ((tfn_param_info *)0)->name];
+    tfn__text t = tfn__text_in(name, sizeof name);
+    tfn__weight matrix;
+    if (!tfn__has_lora(d) || d->folded) return -1;
+    TFNORM_MEMSET(&matrix, 0, sizeof matrix);
+    matrix.layer = at.layer;
+    matrix.stack = at.stack;
+    matrix.sub = at.sub;
+    matrix.part = (uint8_t)part;
+    matrix.kind = TFN__MATRIX;
+    tfn__weight_name(&matrix, &t);
+    return tfn__group_named(d, tfn__end(&t), true);
 }
 
 /* Where its gradient and its moments stand in their flat vectors; below 0: it has none. */
@@ -14180,16 +14245,22 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
 }
 
 /* The group of a new weight: by its name, but that u and v of sigmaReparam go with their matrix,
- * and updates are counted whatever is frozen. */
+ * updates are counted whatever is frozen, A and B of LoRA are else in the group with their rank, and
+ * beside LoRA what is in no group is frozen. */
 static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
     tfn__text t = tfn__text_in(name, sizeof name);
+    int group;
     if (!TFN__TRAINS || b->d->inference || w->kind == TFN__UPDATES) return -1;
     if (w->kind >= TFN__SIGMA_U)
         return tfn__find_weight(b->weights, b->count, tfn__spot_of(w), w->part, TFN__MATRIX)->group;
     tfn__weight_name(w, &t);
-    return tfn__group_named(b->d, tfn__end(&t));
+    group = tfn__group_named(b->d, tfn__end(&t), false);
+    if (group >= 0) return group;
+    if (tfn__is_lora(w)) return tfn__lora_group(b->d, tfn__spot_of(w), w->part);
+    if (tfn__has_lora(b->d)) return TFN__BASE;
+    return -1;
 }
 
 /* Its group, and its place in the flat vector of what trains. A line is a cache line of 16 floats,
@@ -14579,23 +14650,44 @@ static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int pa
     return tfn__reparameterized(b->t, w, gamma, u, v);
 }
 
+/* y + alpha/r (x A) B, of a linear map y of x that has LoRA: two more, and a sum. In the order of
+ * the flat vector they come last. */
+static tfn_var tfn__add_lora(tfn__builder *b, tfn__spot at, tfn_var y, tfn_var x, int part,
+                             int32_t in, int32_t out)
+{
+    const int group = tfn__lora_group(b->d, at, part);
+    const tfn_group *g;
+    tfn_var a;
+    tfn_var by;
+    if (group < 0) return y;
+    g = b->d->groups + group;
+    a = tfn__weight_of(b, at, part, TFN__LORA_A, in, g->rank, 0);
+    by = tfn__weight_of(b, at, part, TFN__LORA_B, g->rank, out, 0);
+    x = tfn_linear(b->t, x, a, tfn__none, TFN_ACTIVATION_IDENTITY);
+    x = tfn_linear(b->t, x, by, tfn__none, TFN_ACTIVATION_IDENTITY);
+    return tfn_add(b->t, y, x, 1, g->alpha / (float)g->rank);
+}
+
 /* act(x W + b), x (rows, in), W (in, out). The matrix is made before the bias and the bias before
  * sigma's parts: that is their order in the flat vector. The function stands apart where the sum is
- * wanted as a value of its own: LSUV looks at it, half precision rounds it. */
+ * wanted as a value of its own: LSUV looks at it, half precision rounds it, LoRA adds to it. */
 static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int part, int32_t in,
                                  int32_t out, tfn_activation_kind act)
 {
+    const bool watched = tfn__wants_unit_variance(b->d);
     tfn_var w = tfn__weight_of(b, at, part, TFN__MATRIX, in, out, 0);
     tfn_var bias = tfn__none;
+    tfn_var y;
     if (tfn__biased(b->d, at, part)) bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, out, 0);
     w = tfn__read_matrix(b, at, w, part, in, out);
-    if (!tfn__is_half(b->d) && !tfn__wants_unit_variance(b->d))
+    if (!tfn__is_half(b->d) && !watched && tfn__lora_group(b->d, at, part) < 0)
         return tfn_linear(b->t, x, w, bias, act);
 
-    x = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
-    if (b->t->training && !tfn__is_half(b->d)) tfn__probe_output(b, at, part, x);
-    if (act == TFN_ACTIVATION_IDENTITY) return x;
-    return tfn_activation(b->t, x, act);
+    y = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
+    if (b->t->training && watched && !tfn__is_half(b->d)) tfn__probe_output(b, at, part, y);
+    y = tfn__add_lora(b, at, y, x, part, in, out);
+    if (act == TFN_ACTIVATION_IDENTITY) return y;
+    return tfn_activation(b->t, y, act);
 }
 
 /* -- norms: the row's, with its parameters ---------------------------------------------------- */
@@ -15509,7 +15601,8 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
     w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, width, d->vocab, 0);
     w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, width, d->vocab);
-    return tfn_linear(b->t, x, w, tfn__none, TFN_ACTIVATION_IDENTITY);
+    w = tfn_linear(b->t, x, w, tfn__none, TFN_ACTIVATION_IDENTITY);
+    return tfn__add_lora(b, at, w, x, TFN__PART_OUTPUT, width, d->vocab);
 }
 
 /* Logits of the last stack's output x. nGPT scales them by a learned vector of words times sqrt(C);
@@ -15739,7 +15832,7 @@ static tfn_distribution tfn__base_of(const tfn_init_rule *rule, const tfn__weigh
 {
     const tfn_distribution base = tfn__rule_base(rule, w);
     const bool table = w->kind == TFN__MATRIX && tfn__is_table(w->part);
-    if (w->kind == TFN__BIAS) return TFN_DISTRIBUTION_FAN_IN_UNIFORM;
+    if (w->kind == TFN__BIAS || w->kind == TFN__LORA_A) return TFN_DISTRIBUTION_FAN_IN_UNIFORM;
     if (w->part == TFN__PART_OUTPUT && rule->table_output) return TFN_DISTRIBUTION_NORMAL;
     if (table && base != TFN_DISTRIBUTION_TRUNCATED_NORMAL) return TFN_DISTRIBUTION_NORMAL;
     return base;
@@ -15766,6 +15859,7 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
     if (w->kind == TFN__BIAS) return tfn__bias_size(d, rule, w);
+    if (w->kind == TFN__LORA_A) return 1 / TFN__SQRT((float)w->rows);
     if (w->kind != TFN__MATRIX) return 0;
     if (tfn__is_table(w->part)) {
         const float size = tfn__positive_or(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
@@ -15789,14 +15883,27 @@ static void tfn__start_window(const tfn_model *m, const tfn__weight *w, float *p
         for (int32_t k = 0; k < outside; k++) p[(int64_t)g*w->cols + k] = 0;
 }
 
+/* The stream of a weight, of all that are drawn for one purpose: its number among those that are of
+ * LoRA as it is, or not, as it is not. So LoRA changes the draws of no other weight. */
+static tfn_key tfn__stream_of(const tfn_model *m, int32_t index, uint64_t purpose)
+{
+    const bool lora = tfn__is_lora(m->weights + index);
+    uint64_t number = (uint64_t)index;
+    if (lora) purpose = 5;
+    if (tfn__has_lora(&m->desc))
+        for (int32_t i = 0; i < index; i++)
+            if (tfn__is_lora(m->weights + i) != lora) number--;
+    return tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), purpose), number);
+}
+
 /* Draw weight `index`; what is not drawn starts at its own constant, gains at 1 and biases at 0.
- * The key folds in 1 for weights (4 is sigmaReparam's), then the index: a model with one more
- * weight at the end has the same numbers in all others. */
+ * The key folds in 1 for weights (4 is sigmaReparam's, 5 LoRA's), then the index: a model with one
+ * more weight at the end has the same numbers in all others. */
 static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 {
     const tfn__weight *w = m->weights + index;
     const tfn_init_rule *rule = tfn__init_row(&m->desc);
-    const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 1), (uint64_t)index);
+    const tfn_key key = tfn__stream_of(m, index, 1);
     const tfn_distribution base = tfn__base_of(rule, w);
     const float size = tfn__init_size(&m->desc, rule, w);
     const int64_t n = (int64_t)w->rows * w->cols;
@@ -15918,7 +16025,7 @@ static void tfn__start_sigma(tfn_model *m)
 {
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
-        const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 4), (uint64_t)i);
+        const tfn_key key = tfn__stream_of(m, i, 4);
         float *u = tfn__weight_data(m, w);
         float sigma;
         if (w->kind != TFN__SIGMA_U) continue;
@@ -15956,7 +16063,7 @@ static void tfn__follow_sigma(tfn_model *m)
  *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
  *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
  *
- * Outside of the sub-layers gamma/sigma W becomes W, tables get the rows of length 1 that they are
+ * Outside of the sub-layers gamma/sigma W becomes W, LoRA is added to it, tables get the rows of length 1 that they are
  * read with, softmaxed weights become their softmax, and where all that writes to the stream can
  * have the mean 0, it gets it, and LayerNorm is RMSNorm.
  *
@@ -16473,6 +16580,26 @@ static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__wei
     for (int64_t i = 0; i < (int64_t)w->rows * w->cols; i++) p[i] *= ratio;
 }
 
+/* W becomes W + alpha/r A B (Hu et al. 2021, section 4.1), each sum over r in double. */
+static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weight *left)
+{
+    const tfn__spot at = tfn__spot_of(left);
+    const int group = tfn__lora_group(&from->desc, at, left->part);
+    const tfn__weight *w = tfn__weight_in(to, at, left->part, TFN__MATRIX);
+    const float *a = tfn__weight_data(from, left);
+    const float *b = tfn__weight_data(from, tfn__weight_in(from, at, left->part, TFN__LORA_B));
+    float *p = tfn__weight_data(to, w);
+    const int32_t rank = left->cols;
+    const double factor = (double)from->desc.groups[group].alpha / rank;
+    for (int32_t r = 0; r < w->rows; r++)
+        for (int32_t c = 0; c < w->cols; c++) {
+            double sum = 0;
+            for (int32_t k = 0; k < rank; k++)
+                sum += (double)a[(int64_t)r*rank + k] * (double)b[(int64_t)k*w->cols + c];
+            p[(int64_t)r*w->cols + c] += (float)(factor * sum);
+        }
+}
+
 /* Embeddings get the rows of length 1 that they are read with, learned means of layers the softmax
  * of what was stored. */
 static void tfn__fold_tables(tfn_model *m)
@@ -16529,6 +16656,8 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
     to->step = from->step;
     for (int32_t i = 0; i < from->weight_count; i++)
         if (from->weights[i].kind == TFN__GAMMA) tfn__fold_sigma(to, from, from->weights + i);
+    for (int32_t i = 0; i < from->weight_count; i++)
+        if (from->weights[i].kind == TFN__LORA_A) tfn__fold_lora(to, from, from->weights + i);
     tfn__fold_tables(to);
     tfn__fold_sublayers(&f, tfn__fold_sublayer);
     if (tfn__centred(&to->desc))
@@ -16591,6 +16720,8 @@ static int32_t tfn__source_capacity(const tfn_model_desc *d)
 enum {
     TFN__WEIGHTS_OF_LAYER = 64, TFN__WEIGHTS_OF_SIGMA_LAYER = 112, TFN__WEIGHTS_OF_ENDS = 48,
     TFN__NODES_OF_LAYER = 280, TFN__NODES_OF_SIGMA_LAYER = 360,
+    TFN__WEIGHTS_OF_LORA = 28,          /* two for each of the 14 maps of a layer, */
+    TFN__NODES_OF_LORA = 70,            /* which have five nodes more */
     TFN__LAYERS_OF_ENDS = 2             /* the ends of a stack have no more nodes than these */
 };
 
@@ -16599,6 +16730,7 @@ static int64_t tfn__weight_bound(const tfn_model_desc *d)
 {
     int64_t each = TFN__WEIGHTS_OF_LAYER;
     if (tfn__has_sigma(d)) each = TFN__WEIGHTS_OF_SIGMA_LAYER;
+    if (tfn__has_lora(d)) each += TFN__WEIGHTS_OF_LORA;
     return each * ((int64_t)d->layers + d->decoder_layers) + TFN__WEIGHTS_OF_ENDS;
 }
 
@@ -16611,6 +16743,7 @@ static int64_t tfn__node_bound(const tfn_model_desc *d)
     int64_t each = TFN__NODES_OF_LAYER;
     int64_t mixed = 0;
     if (tfn__has_sigma(d)) each = TFN__NODES_OF_SIGMA_LAYER;
+    if (tfn__has_lora(d)) each += TFN__NODES_OF_LORA;
     if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
     if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
     if (d->topology->flags & TFN_TOPOLOGY_TRANSPARENT) mixed += m * n;
@@ -16669,8 +16802,10 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 
 #ifndef TFNORM_NO_TRAINING
 /* "no parameter is called decoder.*.nrom*; did you mean decoder.0.self.norm.weight?" */
-static void tfn__no_match(tfn_model *m, const char *pattern)
+static void tfn__no_match(tfn_model *m, const tfn_group *g)
 {
+    const char *pattern = g->pattern;
+    const char *what = "no parameter is called %s";
     int32_t least = (int32_t)tfn__length(pattern) + 1;
     char name[2][sizeof ((tfn_param_info *)0)->name];           /* the nearest so far, and one */
     tfn__text t;
@@ -16678,17 +16813,32 @@ static void tfn__no_match(tfn_model *m, const char *pattern)
     for (int32_t i = 0; i < m->weight_count; i++) {
         int32_t distance;
         t = tfn__text_in(name[1], sizeof name[1]);
+        if (g->rank > 0 && m->weights[i].kind != TFN__MATRIX) continue;
         tfn__weight_name(m->weights + i, &t);
         distance = tfn__name_distance(pattern, tfn__end(&t));
         if (distance >= least) continue;
         least = distance;
         TFNORM_MEMCPY(name[0], name[1], sizeof name[0]);
     }
-    tfn__fail(&m->error, TFN_NOT_FOUND, "model", "no parameter is called %s", 0, 0);
+    if (g->rank > 0) what = "no linear map that can have LoRA is called %s";
+    tfn__fail(&m->error, TFN_NOT_FOUND, "model", what, 0, 0);
     t = tfn__text_in(m->error.name, sizeof m->error.name);
     tfn__put(&t, pattern);
     if (name[0][0]) tfn__put_texts(&t, "; did you mean ", name[0], "?");
     tfn__end(&t);
+}
+
+/* A group says something of a weight: its pattern matches the name, or, if it has a rank, that of
+ * the matrix to whose LoRA the weight belongs. */
+static bool tfn__concerns(const tfn_group *g, const tfn__weight *w)
+{
+    char name[sizeof ((tfn_param_info *)0)->name];
+    tfn__text t = tfn__text_in(name, sizeof name);
+    tfn__weight named = *w;
+    if (g->rank > 0 && !tfn__is_lora(w)) return false;
+    if (g->rank > 0) named.kind = TFN__MATRIX;
+    tfn__weight_name(&named, &t);
+    return tfn__name_matches(g->pattern, tfn__end(&t));
 }
 
 /* A pattern that matches nothing is a slip of the pen; one whose matches all belong to later groups
@@ -16696,16 +16846,11 @@ static void tfn__no_match(tfn_model *m, const char *pattern)
 static void tfn__check_patterns(tfn_model *m)
 {
     for (int k = 0; k < TFN_MOST_GROUPS; k++) {
-        const char *pattern = m->desc.groups[k].pattern;
-        bool found = !pattern[0];
-        for (int32_t i = 0; i < m->weight_count; i++) {
-            char name[sizeof ((tfn_param_info *)0)->name];
-            tfn__text t = tfn__text_in(name, sizeof name);
-            if (found) break;
-            tfn__weight_name(m->weights + i, &t);
-            found = tfn__name_matches(pattern, tfn__end(&t));
-        }
-        if (!found && m->error.status == TFN_OK) tfn__no_match(m, pattern);
+        const tfn_group *g = m->desc.groups + k;
+        bool found = !g->pattern[0];
+        for (int32_t i = 0; i < m->weight_count; i++)
+            if (!found) found = tfn__concerns(g, m->weights + i);
+        if (!found && m->error.status == TFN_OK) tfn__no_match(m, g);
     }
 }
 #endif
@@ -17281,7 +17426,8 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
     float own = 0;
     if (w->group >= 0) own = d->groups[w->group].decay;
     if (own < 0) return false;
-    return w->kind == TFN__MATRIX || ((d->decay_all || own > 0) && w->kind < TFN__STATE);
+    if (w->kind == TFN__MATRIX || tfn__is_lora(w)) return true;
+    return (d->decay_all || own > 0) && w->kind < TFN__STATE;
 }
 
 /* The decay of a parameter, and its factor of the schedule's rate. */
@@ -23581,7 +23727,7 @@ static const tfn__field tfn__fields[] = {
 };
 enum {
     TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields,
-    TFN__FIELD_ROOM = 96                /* bytes of a value's text */
+    TFN__FIELD_ROOM = 128               /* bytes of a value's text */
 };
 
 /* The option's name for a reader, without "tfn.". */
@@ -23609,6 +23755,11 @@ static void tfn__put_group(tfn__text *t, const tfn_group *g)
     if (g->decay > 0) {
         tfn__put(t, " decay=");
         tfn__put_float(t, g->decay);
+    }
+    if (g->rank > 0) tfn__put_int(t, " rank=", g->rank, NULL);
+    if (g->rank > 0 && g->alpha > 0) {
+        tfn__put(t, " alpha=");
+        tfn__put_float(t, g->alpha);
     }
     if (g->frozen) tfn__put(t, " frozen");
 }
@@ -23740,6 +23891,14 @@ static float tfn__group_number(const char **text)
     return v;
 }
 
+/* A rank: a whole number, of which no more is asked here than that it is one; 0: it is none. */
+static int32_t tfn__group_rank(const char **text)
+{
+    const float v = tfn__group_number(text);
+    if (!(v >= 1 && v <= TFN__SIDE) || (float)(int32_t)v < v) return 0;
+    return (int32_t)v;
+}
+
 /* One word behind a pattern. A rate of 0 would mean 1 in the struct: what does not train is frozen.
  * No decay is -1 there. */
 static bool tfn__group_word(tfn_group *g, const char **text)
@@ -23749,6 +23908,12 @@ static bool tfn__group_word(tfn_group *g, const char **text)
     } else if (tfn__begins(text, "rate=")) {
         g->rate = tfn__group_number(text);
         if (!(g->rate > 0)) return false;
+    } else if (tfn__begins(text, "rank=")) {
+        g->rank = tfn__group_rank(text);
+        if (g->rank < 1) return false;
+    } else if (tfn__begins(text, "alpha=")) {
+        g->alpha = tfn__group_number(text);
+        if (!(g->alpha > 0)) return false;
     } else if (tfn__begins(text, "decay=")) {
         g->decay = tfn__group_number(text);
         if (g->decay < 0) return false;
@@ -23787,8 +23952,8 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     for (int i = 0; i < TFN_MOST_GROUPS; i++) {
         if (desc->groups[i].pattern[0]) continue;
         if (text[0] && text[0] != ' ' && tfn__set_group(desc->groups + i, text)) return true;
-        tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is no pattern and then rate=R, decay=D "
-                       "or frozen", text);
+        tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is no pattern and then rate=R, decay=D, "
+                       "rank=N, alpha=A or frozen", text);
         return false;
     }
     tfn__fail(e, TFN_BAD_OPTION, "group", "there are %d groups already", TFN_MOST_GROUPS, 0);
@@ -23903,7 +24068,7 @@ static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
         t->rank = 1;
         t->shape[0] = (int64_t)w->rows + w->cols;
         t->shape[1] = 0;
-    } else if (w->rows > 1 || w->kind == TFN__MATRIX) {
+    } else if (w->rows > 1 || w->kind == TFN__MATRIX || tfn__is_lora(w)) {
         t->rank = 2;
         t->shape[0] = w->rows;
         t->shape[1] = w->cols;
@@ -23919,6 +24084,7 @@ static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
 typedef struct tfn__saving {
     const tfn_model *m;
     const tfn_checkpoint *with;
+    bool     adapter;                   /* what trains, alone */
     double   state[TFN__SAVED_COUNT];
     uint8_t *blob;                      /* the tokenizer */
     size_t   blob_size;
@@ -23944,12 +24110,13 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
     const tfn__saving *x = (const tfn__saving *)s->user;
     const int32_t weights = x->m->weight_count;
-    const bool trains = !x->with->weights_only && !x->m->desc.inference;
+    const bool trains = !x->with->weights_only && !x->m->desc.inference && !x->adapter;
     tfn__text name = tfn__text_in(t->name, sizeof t->name);
     if (i < TFN__GROUPS * weights) {
         tfn__group_tensor(x->m, i, t);
         if (trains) t->data = tfn__kept_data(x->m, i);
         if (!t->data || (i >= weights && !trains)) t->name[0] = 0;
+        if (x->adapter && tfn__is_frozen(&x->m->desc, x->m->weights + i % weights)) t->name[0] = 0;
         return;
     }
     t->rank = 1;
@@ -23990,6 +24157,7 @@ static void tfn__saved_texts(const tfn__source *s, tfn_file *f)
         tfn__put_name(&t, text, f);
         tfn__flush_text(f, &t);
     }
+    if (x->adapter) tfn__put(&t, "\",\"tfn_adapter\":\"true");
     tfn__put_int(&t, "\",\"tfn_format\":\"", TFN_FORMAT, "\"}");
     tfn__flush_text(f, &t);
 }
@@ -24038,7 +24206,8 @@ static void tfn__check_saved(tfn_file *f, const tfn_model *m)
 }
 
 /* Nothing is copied: the values go from the model to the file. */
-TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with)
+static tfn_status tfn__save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with,
+                            bool adapter)
 {
     static const tfn_checkpoint none = { NULL, NULL, false };
     tfn__saving x;
@@ -24050,6 +24219,7 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
     if (!tfn__begin(f, true)) return f->error.status;
     TFNORM_MEMSET(&x, 0, sizeof x);
     x.m = m;
+    x.adapter = adapter;
     x.with = &none;
     if (with) x.with = with;
     tfn__saved_state(x.state, m);
@@ -24061,6 +24231,21 @@ TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_
     if (tfn__fine(f)) x.blob = tfn__take(&a, x.blob_size, 1, &f->error);
     if (tfn__fine(f)) tfn__blob_size(with, x.blob, x.blob_size);
     return tfn__write_source(f, &s, a);
+}
+
+TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with)
+{
+    return tfn__save(f, m, with, false);
+}
+
+/* A model for inference does not know what has trained. */
+TFNORM_API tfn_status tfn_model_save_adapter(tfn_file *f, const tfn_model *m,
+                                             const tfn_checkpoint *with)
+{
+    if (f && m && m->weights && m->desc.inference)
+        tfn__file_fail(f, TFN_NOT_READY, "a model for inference has nothing that trains", NULL, 0,
+                       0);
+    return tfn__save(f, m, with, true);
 }
 
 /* -- checkpoints: loading -------------------------------------------------------------------- */
@@ -24125,6 +24310,14 @@ typedef struct tfn__reading {
     tfn_model_desc *out;                /* NULL: compare */
 } tfn__reading;
 
+/* A group of the file with a rank: its tensors mean nothing to a model without it. The other way
+ * round it is the base that LoRA begins with. */
+static bool tfn__text_has_lora(const tfn__field *x, const char *value)
+{
+    tfn_group g;
+    return x->type == TFN__FIELD_GROUP && tfn__set_group(&g, value) && g.rank > 0;
+}
+
 /* Store an option, or compare it. An empty value: the file has none. */
 static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
                             const char *value)
@@ -24136,7 +24329,7 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
         return;
     }
     if (field->same == TFN__MAY_DIFFER) return;
-    if (field->same == TFN__SAME_TO_TRAIN && !x->trains) return;
+    if (field->same == TFN__SAME_TO_TRAIN && !x->trains && !tfn__text_has_lora(field, value)) return;
     own = tfn__field_text(field, &x->m->desc, buf);
     if (tfn__equal(value, own)) return;
     if (value[0] == 0 && tfn__field_unset(field, own)) return;
@@ -24280,6 +24473,17 @@ static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
     return tfn__lacks_tensor(f, m, i);
 }
 
+/* A weight that the file may lack, and that stays as it is then: LoRA's in the file of a base, and
+ * the base in that of an adapter. */
+static bool tfn__lacks_part(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    char text[8];
+    const bool adapter = tfn_file_text(f, "tfn_adapter", text, sizeof text) > 0;
+    if (!tfn__has_lora(&m->desc) || i >= m->weight_count) return false;
+    if (tfn__is_lora(m->weights + i) == adapter) return false;
+    return tfn__lacks_tensor(f, m, i);
+}
+
 /* to[0..n) = mean over the files of values at, at + 1 ... of tensor i: sums in double, in the order
  * of the files. */
 static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i,
@@ -24301,7 +24505,7 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
 static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
     tfn_tensor t;
-    if (!to || tfn__lacks_copy(f, m, i)) return;
+    if (!to || tfn__lacks_copy(f, m, i) || tfn__lacks_part(f, m, i)) return;
     if (tfn__lacks_updates(f, m, i)) {
         *to = tfn__old_updates(f);
         return;
@@ -24362,6 +24566,7 @@ static void tfn__check_file(tfn_file *f, const tfn_model *next, const tfn_model 
         if (!tfn__fine(f)) return;
         if (!tfn__group_data(next, i)) continue;
         if (tfn__lacks_updates(f, m, i) || tfn__lacks_copy(f, m, i)) continue;
+        if (tfn__lacks_part(f, m, i)) continue;
         tfn__find_tensor(f, m, i, &t);
     }
 }
@@ -24529,7 +24734,7 @@ static void tfn__no_value(tfn_error *e, const tfn__field *x, const char *value)
     if (x->type == TFN__FIELD_WHOLE && x->size > 4) wanted = "a whole number of 64 bits";
     if (x->type == TFN__FIELD_WHOLE && x->size <= 4) wanted = "a whole number of 32 bits";
     if (x->type == TFN__FIELD_REAL) wanted = "a number";
-    if (x->type == TFN__FIELD_GROUP) wanted = "a pattern, then rate=R, decay=D or frozen,";
+    if (x->type == TFN__FIELD_GROUP) wanted = "a pattern, then rate=R, rank=N ...,";
     if (!wanted) {
         tfn__fail(e, TFN_NOT_FOUND, "model", "%s", 0, 0);
         tfn__put_unknown(&t, x, value);

@@ -1,10 +1,13 @@
-/* Groups of parameters: patterns, rates, decay, and what is frozen. Every recipe with a part of its
- * tensors frozen: those keep their bits and have neither gradient nor moments, the others have the
- * gradients of the model that trains all; sizes are exact, resumed runs and threads have the same
- * bits. */
+/* Groups of parameters: patterns, rates, decay, what is frozen, and LoRA. Every recipe with a part
+ * of its tensors frozen: those keep their bits and have neither gradient nor moments, the others
+ * have the gradients of the model that trains all; sizes are exact, resumed runs and threads have
+ * the same bits. Every recipe with LoRA: as without it at first, the base stays, folded and saved
+ * alone it is the same function. */
 #include <stdint.h>
 #include "lib.h"
 #include "check.h"
+#include "golden/golden.h"
+#include "golden/golden_lora.h"
 
 enum { GROUPS_B = 2, GROUPS_T = 5, GROUPS_TS = 4, GROUPS_FRAMES = 4 * GROUPS_TS + 3,
        GROUPS_V = 13, GROUPS_BANDS = 3, GROUPS_SAVED = 1 << 21 };
@@ -57,7 +60,7 @@ static tfn_model_desc groups_desc(int i)
     d.ffn = 16;
     if (i % 8 == 1) d.beta1 = 0.9f;             /* SGD with and without momentum */
     d.micro_batches = 2;
-    d.schedule.lr = 1e-2f;
+    d.schedule.lr = 1e-3f;
     d.seed = (uint64_t)i;
     d.threads = 1;
     return d;
@@ -483,6 +486,282 @@ TEST(groups_all_frozen)
     tfn_model_free(&m);
 }
 
+/* -- LoRA -------------------------------------------------------------------------------------- */
+
+/* Loss, logits and the gradients of A and B, of PyTorch (golden/make_lora.py). */
+static void groups_golden(const char *name, const float *found, int count, double scale)
+{
+    const golden_row *row = golden_find(golden_lora, name);
+    if (!row || row->count != count) {
+        FAIL("no golden values for %s (%d numbers)", name, count);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        const double wanted = golden_lora_values[row->first + i];
+        const double size = fabs(wanted) > 1 ? fabs(wanted) : 1;
+        const double value = scale * (double)found[i];
+        if (!(fabs(value - wanted) <= 2e-5 * size))
+            FAIL("%s[%d] is %.7g, not %.7g", name, i, value, wanted);
+    }
+}
+
+static void groups_draw(const tfn_model *m)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        const char *dot = strrchr(p.name, '.');
+        const bool gain = strstr(p.name, "norm") && dot && !strcmp(dot, ".weight");
+        const tfn_key key = golden_key(p.name);
+        for (int32_t k = 0; k < p.rows * p.cols; k++) {
+            p.data[k] = (p.rows > 1 ? 0.5f : 0.25f) * golden_draw(key, (uint64_t)k);
+            if (gain) p.data[k] += 1;
+        }
+    }
+}
+
+TEST(groups_lora_golden)
+{
+    static const int32_t tokens[] = { 1, 7, 3, 3, 10, 4, 0, 2, 9, 5 };
+    static const int32_t targets[] = { 7, 3, 3, 10, 6, 0, 2, 9, 5, 8 };
+    tfn_model_desc d = { 0 };
+    tfn_batch batch = { 0 };
+    tfn_param_info p;
+    tfn_sums sums;
+    tfn_model m;
+    float loss;
+    int adapters = 0;
+    d.vocab = 11;
+    d.context = 5;
+    d.batch = d.heads = 2;
+    d.width = 8;
+    d.ffn = 12;
+    d.threads = 1;
+    CHECK(tfn_group_add(&d, "*.self.[qv].* rank=3 alpha=6", NULL));
+    CHECK(tfn_group_add(&d, "*.w1.weight rank=2 alpha=1", NULL));
+    if (!groups_open(&m, &d)) return;
+    groups_draw(&m);
+    batch.tokens = tokens;
+    batch.targets = targets;
+    batch.batch = 2;
+    batch.time = 5;
+    CHECK(tfn_model_gradient(&m, &batch, 0, false, &sums) == TFN_OK);
+    loss = (float)sums.loss;
+    groups_golden("loss", &loss, 1, 1);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+        CHECK(!p.grad == !strstr(p.name, ".lora_"));
+        if (!p.grad) continue;
+        groups_golden(p.name, p.grad, p.rows * p.cols, 1);
+        adapters++;
+    }
+    CHECK_INT(adapters, 12);
+    groups_golden("logits", tfn_model_logits(&m, &batch), 110, 1);
+    tfn_model_free(&m);
+}
+
+/* Fed token by token, or all at once: the scores of the last position, to the bit. */
+static void groups_decodes(tfn_model *m, const groups_batch *b)
+{
+    const size_t scratch = tfn_model_scratch(&m->desc);
+    const tfn_norm_rule *norm = tfn_norm_find(m->desc.norm);
+    tfn_batch batch = b->batch;
+    const float *logits;
+    tfn_decoder d;
+    size_t size;
+    void *room;
+    void *block;
+    if (m->desc.arch == TFN_ARCH_ENCODER || (norm->flags & TFN_FLAG_WHOLE)) return;
+    room = malloc(scratch);
+    size = tfn_decoder_size(m, GROUPS_B, 1, room, scratch);
+    block = malloc(size);
+    if (!room || !block) exit(2);
+    batch.lengths = NULL;
+    CHECK(tfn_decoder_init(&d, m, GROUPS_B, 1, block, size) == TFN_OK);
+    if (batch.source_time) CHECK(tfn_decoder_start(&d, &batch) == TFN_OK);
+    for (int t = 0; t < GROUPS_T; t++) {
+        const int32_t next[] = { b->tokens[t], b->tokens[GROUPS_T + t] };
+        const float *row = tfn_decoder_next(&d, next, 1, NULL);
+        if (!row || t + 1 < GROUPS_T) continue;
+        logits = tfn_model_logits(m, &batch);
+        CHECK(logits != NULL);
+        for (int k = 0; logits && k < GROUPS_B; k++)
+            CHECK_BITS(row + k*GROUPS_V, logits + ((k + 1)*GROUPS_T - 1)*GROUPS_V,
+                       GROUPS_V * sizeof(float));
+    }
+    free(block);
+    free(room);
+}
+
+/* The logits of a batch, at positions that are no padding. */
+static bool groups_logits(tfn_model *m, const groups_batch *b, float *to)
+{
+    const float *logits = tfn_model_logits(m, &b->batch);
+    if (logits) memcpy(to, logits, GROUPS_B * GROUPS_T * GROUPS_V * sizeof *to);
+    return logits != NULL;
+}
+
+/* A folded model has A B in its matrices, and no maps for it. */
+static void groups_folds(const tfn_model_desc *d, tfn_model *m, const groups_batch *b)
+{
+    enum { ALL = GROUPS_B * GROUPS_T * GROUPS_V };
+    float one[ALL], two[ALL];
+    tfn_model_desc folded = *d;
+    tfn_param_info p;
+    tfn_model to;
+    char text[200];
+    folded.inference = folded.folded = true;
+    folded.half = false;
+    if (d->half || !groups_open(&to, &folded)) return;
+    if (tfn_model_fold(&to, m) != TFN_OK)
+        FAIL("%s", tfn_error_text(&to.error, text, sizeof text));
+    for (int32_t i = 0; tfn_model_param(&to, i, &p); i++) CHECK(!strstr(p.name, "lora"));
+    CHECK(groups_logits(m, b, one) && groups_logits(&to, b, two));
+    for (int i = 0; i < ALL; i++) {
+        if (i / GROUPS_V % GROUPS_T >= 3) continue;         /* a sentence ends there */
+        CHECK_CLOSE((double)two[i], (double)one[i], 2e-3);
+    }
+    tfn_model_free(&to);
+}
+
+/* Saved alone, and loaded onto the base, which was saved without LoRA. */
+static void groups_adapts(const tfn_model_desc *all, const tfn_model *plain, const tfn_model *m)
+{
+    static unsigned char base[GROUPS_SAVED], adapter[GROUPS_SAVED];
+    tfn_model_desc d;
+    tfn_model to;
+    tfn_file f, g;
+    char text[300];
+    memset(&f, 0, sizeof f);
+    f.to = base;
+    f.to_size = sizeof base;
+    g = f;
+    g.to = adapter;
+    CHECK(tfn_model_save(&f, plain, NULL) == TFN_OK);
+    CHECK(tfn_model_save_adapter(&g, m, NULL) == TFN_OK);
+    CHECK(g.used < 24000);
+    f.from = base;
+    f.from_size = (size_t)f.used;
+    g.from = adapter;
+    g.from_size = (size_t)g.used;
+    CHECK(tfn_model_peek(&g, &d, NULL) == TFN_OK);
+    CHECK(!memcmp(d.groups, m->desc.groups, sizeof d.groups));
+    d.batch = all->batch;
+    d.threads = 1;
+    d.inference = true;
+    if (groups_open(&to, &d)) {
+        if (tfn_model_load_weights(&to, &f, 1) != TFN_OK)
+            FAIL("%s", tfn_error_text(&f.error, text, sizeof text));
+        if (tfn_model_load_weights(&to, &g, 1) != TFN_OK)
+            FAIL("%s", tfn_error_text(&g.error, text, sizeof text));
+        CHECK(tfn_model_hash(&to) == tfn_model_hash(m));
+        tfn_model_free(&to);
+    }
+    d = *all;
+    d.inference = true;
+    if (groups_open(&to, &d)) {                             /* a model without LoRA refuses it */
+        CHECK(tfn_model_load_weights(&to, &g, 1) == TFN_BAD_SHAPE);
+        tfn_error_text(&g.error, text, sizeof text);
+        if (!strstr(text, "rank=2 alpha=3, the model has none")) FAIL("%s", text);
+        tfn_model_free(&to);
+    }
+}
+
+static void groups_lora_case(int i)
+{
+    const tfn_model_desc all = groups_desc(i);
+    tfn_model_desc some = all;
+    tfn_report one, two;
+    groups_batch b;
+    tfn_model plain, m;
+    float *before;
+    CASE("%s, arch %d", all.recipe, (int)all.arch);
+    CHECK(tfn_group_add(&some, "*.[qvo].weight rank=2 alpha=3", NULL));
+    CHECK(tfn_group_add(&some, "*.w?.* rank=3 rate=0.5", NULL));
+    if (!groups_open(&plain, &all)) return;
+    if (groups_open(&m, &some)) {
+        groups_fill(&b, &all, 0);
+        CHECK(tfn_model_profile(&plain, &b.batch) == TFN_OK);
+        CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
+        CHECK(tfn_model_eval(&plain, &b.batch, &one) == TFN_OK);
+        CHECK(tfn_model_eval(&m, &b.batch, &two) == TFN_OK);
+        CHECK_BITS(&one.loss, &two.loss, sizeof one.loss);
+        before = groups_copy(&m);
+        groups_train(&m, 0, 3);
+        groups_resume(&m, &some);
+        groups_unmoved(&m, before);
+        groups_exact(&some, tfn_model_hash(&m));
+        groups_decodes(&m, &b);
+        groups_folds(&some, &m, &b);
+        groups_adapts(&all, &plain, &m);
+        free(before);
+        tfn_model_free(&m);
+    }
+    tfn_model_free(&plain);
+}
+
+TEST(groups_lora_recipes)
+{
+    for (int i = 0; i < groups_recipes(); i++) groups_lora_case(3*i + i % 3);
+}
+
+/* What trains beside LoRA, what it is refused for, and the bytes of gpt2's shape. */
+TEST(groups_lora_groups)
+{
+    tfn_model_desc d = groups_small();
+    tfn_param_info p;
+    tfn_model m;
+    d.untied = true;
+    CHECK(tfn_group_add(&d, "*.q.weight rank=2", NULL));
+    CHECK(tfn_group_add(&d, "*norm* rate=2", NULL));
+    CHECK(tfn_group_add(&d, "output.weight rank=1 frozen", NULL));
+    if (groups_open(&m, &d)) {
+        for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
+            const bool trains = strstr(p.name, "q.lora_") || strstr(p.name, "norm");
+            if (p.frozen == trains) FAIL("%s", p.name);
+        }
+        CHECK(m.desc.groups[0].alpha > 1.5f && m.desc.groups[0].alpha < 2.5f);
+        tfn_model_free(&m);
+    }
+    d = groups_small();
+    CHECK(tfn_group_add(&d, "embedding.weight rank=2", NULL));
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_NOT_FOUND);
+    d = groups_small();
+    CHECK(!tfn_group_add(&d, "* rank=0", NULL) && !tfn_group_add(&d, "* rank=1.5", NULL));
+    CHECK(!tfn_group_add(&d, "* rank=2 alpha=0", NULL));
+}
+
+static size_t groups_bytes(const tfn_model_desc *d)
+{
+    const size_t scratch = tfn_model_scratch(d);
+    void *room = malloc(scratch);
+    const size_t bytes = tfn_model_size(d, room, scratch);
+    free(room);
+    return bytes;
+}
+
+TEST(groups_lora_memory)
+{
+    tfn_model_desc d = { 0 };
+    tfn_model_desc infer;
+    size_t bytes[3];
+    d.vocab = 50257;
+    d.context = 64;
+    d.width = 768;
+    d.layers = d.heads = 12;
+    d.batch = 4;
+    d.threads = 1;
+    d.recompute = true;
+    infer = d;
+    infer.inference = true;
+    bytes[0] = groups_bytes(&infer);
+    bytes[1] = groups_bytes(&d);
+    CHECK(tfn_group_add(&d, "decoder.*.self.[qv].weight rank=8", NULL));
+    bytes[2] = groups_bytes(&d);
+    printf("       gpt2, B 4, T 64: inference %.0f MB, LoRA of q and v, rank 8, %.3f of it (%.0f MB), "
+           "full training %.2f\n", (double)bytes[0] / 1e6, (double)bytes[2] / (double)bytes[0],
+           (double)bytes[2] / 1e6, (double)bytes[1] / (double)bytes[0]);
+    CHECK(bytes[0] > 0 && (double)bytes[2] <= 1.15 * (double)bytes[0]);
+}
+
 int main(void)
 {
     RUN(groups_patterns);
@@ -492,5 +771,9 @@ int main(void)
     RUN(groups_loaded);
     RUN(groups_all_frozen);
     RUN(groups_recipes_frozen);
+    RUN(groups_lora_golden);
+    RUN(groups_lora_groups);
+    RUN(groups_lora_memory);
+    RUN(groups_lora_recipes);
     return DONE();
 }
