@@ -1343,9 +1343,9 @@ typedef enum tfn_smoothing {
  * goes on normalizing by its batch; sigmaReparam's u and v stay with a frozen matrix. A profile
  * (tfn_model_profile) is no step but part of the initialization: it sets frozen weights, too.
  *
- * LoRA (Hu et al. 2021, section 4.1). A group with a rank r gives each linear map whose matrix W (in,
- * out) its pattern matches ("decoder.*.self.[qv].weight", "*.w?.*") two more, A (in, r) and B (r,
- * out), of the names ".lora_a" and ".lora_b":
+ * LoRA (Hu et al. 2021, section 4.1). A group with a rank r gives each linear map whose matrix W
+ * (in, out) its pattern matches ("decoder.*.self.[qv].weight", "*.w?.*") two more, A (in, r) and
+ * B (r, out), of the names ".lora_a" and ".lora_b":
  *     y = x W + b + alpha/r (x A) B
  * A starts as U(+-1/sqrt(in)), as in the authors' code (loralib) and in peft, B as 0: so that a new
  * model is the one without LoRA, bit for bit. Such groups say nothing of other parameters, and if
@@ -14245,8 +14245,8 @@ static const tfn__weight *tfn__find_weight(const tfn__weight *weights, int32_t c
 }
 
 /* The group of a new weight: by its name, but that u and v of sigmaReparam go with their matrix,
- * updates are counted whatever is frozen, A and B of LoRA are else in the group with their rank, and
- * beside LoRA what is in no group is frozen. */
+ * updates are counted whatever is frozen, A and B of LoRA are else in the group with their rank,
+ * and beside LoRA what is in no group is frozen. */
 static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
 {
     char name[sizeof ((tfn_param_info *)0)->name];
@@ -15859,7 +15859,7 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
                             const tfn__weight *w)
 {
     if (w->kind == TFN__BIAS) return tfn__bias_size(d, rule, w);
-    if (w->kind == TFN__LORA_A) return 1 / TFN__SQRT((float)w->rows);
+    if (w->kind == TFN__LORA_A) return TFN__SQRT(1 / (float)w->rows);
     if (w->kind != TFN__MATRIX) return 0;
     if (tfn__is_table(w->part)) {
         const float size = tfn__positive_or(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
@@ -16063,9 +16063,9 @@ static void tfn__follow_sigma(tfn_model *m)
  *     N_sum(a x + p)     = N_sum(x + p/a), eps/a^2                     tfn__fold_output
  *     w x + F(x)         = x' + F(x'/w), x' = w x from the norm before    tfn__fold_skip
  *
- * Outside of the sub-layers gamma/sigma W becomes W, LoRA is added to it, tables get the rows of length 1 that they are
- * read with, softmaxed weights become their softmax, and where all that writes to the stream can
- * have the mean 0, it gets it, and LayerNorm is RMSNorm.
+ * Outside of the sub-layers gamma/sigma W becomes W, LoRA's alpha/r A B is added to it, tables get
+ * the rows of length 1 that they are read with, softmaxed weights become their softmax, and where
+ * all that writes to the stream can have the mean 0, it gets it, and LayerNorm is RMSNorm.
  *
  * Where one of these holds is asked of the builder (tfn__folds_norm and those beside it), which
  * leaves out of the folded model exactly what goes into weights here. Everything is checked before
@@ -24329,7 +24329,8 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
         return;
     }
     if (field->same == TFN__MAY_DIFFER) return;
-    if (field->same == TFN__SAME_TO_TRAIN && !x->trains && !tfn__text_has_lora(field, value)) return;
+    if (field->same == TFN__SAME_TO_TRAIN && !x->trains
+        && !tfn__text_has_lora(field, value)) return;
     own = tfn__field_text(field, &x->m->desc, buf);
     if (tfn__equal(value, own)) return;
     if (value[0] == 0 && tfn__field_unset(field, own)) return;
@@ -25348,6 +25349,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
  *     tfn_desc_name, tfn_layout); norms and initializations by pointer, as topologies are
  *     (norm_rule, decoder_norm_rule, init_rule).
+ *     New too: groups of parameters by name (desc.groups) with a rate, a decay, frozen, or with
+ *     LoRA, which is saved alone (tfn_model_save_adapter) and merged by tfn_model_fold.
  *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone; hidden
  *     states, attention weights and pooled vectors (section `reading`).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash

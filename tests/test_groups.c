@@ -18,10 +18,12 @@ enum { GROUPS_B = 2, GROUPS_T = 5, GROUPS_TS = 4, GROUPS_FRAMES = 4 * GROUPS_TS 
 static const tfn_model_desc groups_turns[] = {
     { .optimizer = TFN_OPTIMIZER_ADAMW, .decay = 0.1f },
     { .optimizer = TFN_OPTIMIZER_SGD, .activation = TFN_ACTIVATION_SWIGLU, .dropout = 0.125f,
-      .norm_warmup = 3, .untied = true },
+      .norm_warmup = 3, .untied = true, .clip = 1 },
     { .optimizer = TFN_OPTIMIZER_RADAM, .dropout = 0.125f, .recompute = true, .decay_all = true,
       .decay = 0.1f },
-    { .optimizer = TFN_OPTIMIZER_ADAM, .half = true, .loss_scale = 1 }
+    { .optimizer = TFN_OPTIMIZER_ADAM, .half = true, .loss_scale = 1 },
+    { .optimizer = TFN_OPTIMIZER_MUON, .decay = 0.1f },
+    { .optimizer = TFN_OPTIMIZER_ADAFACTOR, .ema = 0.5f }
 };
 enum { GROUPS_TURNS = sizeof groups_turns / sizeof *groups_turns };
 
@@ -47,7 +49,7 @@ static int groups_recipes(void)
 /* Case i: each recipe with each architecture. */
 static tfn_model_desc groups_desc(int i)
 {
-    tfn_model_desc d = groups_turns[i % GROUPS_TURNS];
+    tfn_model_desc d = groups_turns[(i / 3 + i % 3) % GROUPS_TURNS];
     d.recipe = tfn_recipe_at(i / 3)->name;
     d.arch = (tfn_arch)(i % 3);
     d.vocab = GROUPS_V;
@@ -164,8 +166,10 @@ static void groups_compare(const tfn_model *plain, const tfn_model *m)
     CHECK(frozen > 0);
     CHECK_INT(m->trained_floats, trained);
     CHECK_INT(m->memory.gradients, (size_t)trained * sizeof(float));
-    CHECK_INT(m->memory.moments * (size_t)plain->trained_floats,
-              plain->memory.moments * (size_t)trained);
+    if (m->desc.optimizer <= TFN_OPTIMIZER_RADAM)
+        CHECK_INT(m->memory.moments * (size_t)plain->trained_floats,
+                  plain->memory.moments * (size_t)trained);
+    else CHECK(m->memory.moments <= plain->memory.moments);
     CHECK(m->memory.workspace <= plain->memory.workspace);
 }
 
@@ -186,7 +190,8 @@ static void groups_unmoved(const tfn_model *m, const float *before)
         const size_t count = (size_t)p.rows * (size_t)p.cols;
         const bool same = !memcmp(old, p.data, count * sizeof(float));
         if (p.frozen && !same) FAIL("%s has moved", p.name);
-        if (p.grad && same && !groups_is_zero(p.grad, count)) FAIL("%s has not moved", p.name);
+        if (m->desc.clip > 0 || !p.grad || !same) continue;    /* clipped, it may be nothing */
+        if (!groups_is_zero(p.grad, count)) FAIL("%s has not moved", p.name);
     }
 }
 
@@ -272,7 +277,8 @@ static void groups_case(int i, int set)
 
 TEST(groups_recipes_frozen)
 {
-    for (int i = 0; i < 3 * groups_recipes(); i++) groups_case(i, i % GROUPS_SETS);
+    const int step = check_tier() > 1 ? 1 : 2;
+    for (int i = 0; i < 3 * groups_recipes(); i += step) groups_case(i, i % GROUPS_SETS);
 }
 
 /* -- names ------------------------------------------------------------------------------------- */
@@ -322,13 +328,15 @@ TEST(groups_texts)
     static const struct { const char *text, *error; } cases[] = {
         { "*.bias", NULL }, { "*.bias rate=0.5 decay=0", NULL }, { "*.bias frozen", NULL },
         { "*.bias rate=2e-3  decay=0.25", NULL },
-        { "", "is no pattern" }, { " *.bias", "is no pattern" }, { "*.bias frozn", "is no pattern" },
+        { "", "is no pattern" }, { " *.bias", "is no pattern" },
+        { "*.bias frozn", "is no pattern" }, { "*.bias rank=", "is no pattern" },
         { "*.bias rate=0", "is no pattern" }, { "*.bias rate=x", "is no pattern" },
         { "*.bias decay=-1", "is no pattern" }, { "*.bias decay=", "is no pattern" },
         { "*.bias rate=1 2", "is no pattern" }, { "*.bias frozen5", "is no pattern" },
         { "*.a-pattern-of-44-characters-which-is-too-long", "is no pattern" },
         { "*.bias rate=1e7", "or at most 1e6" }, { "*.bias decay=2000", "at most 1e3" },
-        { "*.biass frozen", "no parameter is called *.biass; did you mean decoder.0.self.norm_in.bias?" }
+        { "*.biass frozen", "is called *.biass; did you mean decoder.0.self.norm_in.bias?" },
+        { "embedding* rank=2", "no linear map that can have LoRA is called embedding*" }
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tfn_model_desc d = groups_small();
@@ -743,6 +751,8 @@ TEST(groups_lora_memory)
     tfn_model_desc d = { 0 };
     tfn_model_desc infer;
     size_t bytes[3];
+    double full;
+    double lora;
     d.vocab = 50257;
     d.context = 64;
     d.width = 768;
@@ -756,10 +766,12 @@ TEST(groups_lora_memory)
     bytes[1] = groups_bytes(&d);
     CHECK(tfn_group_add(&d, "decoder.*.self.[qv].weight rank=8", NULL));
     bytes[2] = groups_bytes(&d);
-    printf("       gpt2, B 4, T 64: inference %.0f MB, LoRA of q and v, rank 8, %.3f of it (%.0f MB), "
-           "full training %.2f\n", (double)bytes[0] / 1e6, (double)bytes[2] / (double)bytes[0],
-           (double)bytes[2] / 1e6, (double)bytes[1] / (double)bytes[0]);
-    CHECK(bytes[0] > 0 && (double)bytes[2] <= 1.15 * (double)bytes[0]);
+    full = (double)bytes[1] / (double)bytes[0];
+    lora = (double)bytes[2] / (double)bytes[0];
+    printf("       gpt2, B 4, T 64: inference %.0f MB; training with LoRA of q and v, rank 8, "
+           "%.3f of it (%.0f MB), of all weights %.2f\n", (double)bytes[0] / 1e6, lora,
+           (double)bytes[2] / 1e6, full);
+    CHECK(bytes[0] > 0 && lora <= 1.15 && full > 3);
 }
 
 int main(void)

@@ -358,6 +358,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(2, &nulls.bytes), P(3, &nulls.bytes)) || nulls_zero == 0))                                 \
     X(tfn_checkpoint_tokenizer, "eo", "q.", nulls_found(tfn_checkpoint_tokenizer(P(0, &nulls.f),   \
       P(1, nulls.text), 9) > 0))                                                                   \
+    X(tfn_model_save_adapter, "eeo", ".z.", tfn_model_save_adapter(P(0, &nulls.to),                \
+      P(1, &nulls.m), P(2, &nulls.with)))                                                          \
     X(tfn_group_add, "eeo", "...", nulls_found(tfn_group_add(P(0, &nulls.desc), P(1, "*"),         \
       P(2, &nulls.error)) || nulls_zero >= 0))
 
