@@ -70,7 +70,7 @@ END
 }
 check "manual: weights from numpy" weights
 loop() {                # the same lines as the example, but for what it prints and checks
-    lines "A LOOP OF YOUR OWN" | sed 's, *//.*,,' | grep -o 'tfn_model_[a-z]*\|memcpy\|worse = 0\|best = ' \
+    lines "A LOOP OF YOUR OWN" | sed '/^}/q; s, *//.*,,' | grep -o 'tfn_model_[a-z]*\|memcpy\|worse = 0\|best = ' \
         > "$work/loop"
     sed -n '/All parameters are one/,/^    }$/p' ../examples/14_two_files.c |
         grep -o 'tfn_model_param\|tfn_model_step\|tfn_model_eval\|memcpy\|worse = 0\|best = ' \
