@@ -20,8 +20,8 @@
  *               ReLU, its square, GELU and GEGLU (both forms), SiLU, SwiGLU; dropout at every
  *               usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion, Muon,
- *               Adafactor; clipping by norm and by value; nine schedules with warm-up; averages
- *               of the weights; gradient accumulation; recomputation
+ *               Adafactor, schedule-free AdamW; clipping by norm and by value; nine schedules with
+ *               warm-up; averages of the weights; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
  *   files       safetensors; checkpoints, after which a run goes on with the same bits
  *   running     a key/value cache, batches, beams; microcontroller builds without training
@@ -151,7 +151,8 @@
  *
  * 4. Measure. tfn_model_eval is the loss without dropout and without an update;
  *    tfn_model_logits gives the scores themselves. With desc.ema = 0.999f, say, the model keeps
- *    averages of its weights, which often do better: tfn_model_swap_ema before and after.
+ *    averages of its weights, which often do better: tfn_model_swap_ema before and after. So does
+ *    the optimizer schedule-free, which wants no schedule, and must be measured so.
  *
  * 5. Use it. A decoder feeds one token after the other and remembers the past.
  *
@@ -194,8 +195,8 @@
  *        tfn_model_new(&model, &desc, NULL);
  *        tfn_model_load(&model, &file);
  *
- *    Made with desc.inference, the model takes the weights alone, of a run with desc.ema their
- *    averages. tfn_model_load_weights begins anew from the weights, or from the mean of several
+ *    Made with desc.inference, the model takes the weights alone, of a run with averages these.
+ *    tfn_model_load_weights begins anew from the weights, or from the mean of several
  *    checkpoints. Python reads the file with the package safetensors.
  *
  * Encoder-decoder: desc.arch = TFN_ARCH_ENCODER_DECODER; a batch also has source, source_time and
@@ -234,7 +235,8 @@
  *
  * tfn_model_step is exactly the two calls. After either, info.grad of each tensor is its part of
  * the vector, before clipping. You may write to info.data at any time between two calls: nothing is
- * kept that depends on it.
+ * kept that depends on it (but the optimizer schedule-free makes the parameters anew, in each
+ * update, of two other points).
  *
  *
  * FROM PYTHON
@@ -694,7 +696,10 @@ typedef struct tfn_columns_args {
       "Jordan et al. 2024")                                                                       \
     X(ASKED, SUMS, ALL, TFN_OPTIMIZER_ADAFACTOR, "adafactor",                                     \
       "p -= lr (u/max(1, rms u) + d p), u = g/sqrt(r c/sum r), r and c sums of g^2",              \
-      "Shazeer & Stern 2018, algorithm 4")
+      "Shazeer & Stern 2018, algorithm 4")                                                        \
+    X(EACH, EACH, FLAT, TFN_OPTIMIZER_SCHEDULE_FREE, "schedule-free",                             \
+      "z -= lr (g/(sqrt v^ + eps) + d y); x += c (z - x); y = b1 x + (1-b1) z",                   \
+      "Defazio et al. 2024, algorithm 1")
 #define TFN__OPTIMIZER_ENUM(first, second, matrices, value, name, formula, paper) value,
 typedef enum tfn_optimizer {
     TFN_OPTIMIZER_DEFAULT = 0,    /* ADAMW */
@@ -832,6 +837,8 @@ typedef struct tfn_kernels {
                                    const int32_t *targets, ptrdiff_t rows, ptrdiff_t cols,
                                    float smoothing, int32_t kind, bool add);
 
+    /* One step of an optimizer. Of schedule-free AdamW p is y, which stays, and m is z, which
+     * moves: x and y follow by `combine`. */
     void (*update)(float *p, const float *g, float *m, float *v, ptrdiff_t n,
                    const tfn_update_args *u);
     /* The same of one tensor p (rows, cols), for optimizers whose row does not say FLAT; of
@@ -1436,7 +1443,8 @@ typedef struct tfn_model_desc {
                                    * loss is at most this far from 0 */
     tfn_group groups[TFN_MOST_GROUPS];    /* empty patterns: every parameter trains alike */
     float ema;                    /* 0: none; else the decay of moving averages of the parameters,
-                                   * such as 0.999: see tfn_model_swap_ema */
+                                   * such as 0.999: see tfn_model_swap_ema. The optimizer
+                                   * schedule-free makes its own instead */
     int32_t micro_batches;        /* 0: 1; gradients of so many batches make one step */
 
     int32_t batch;                /* 0: 1; the largest B of a batch */
@@ -1566,6 +1574,7 @@ typedef struct tfn_model {
     float    *params, *moments;         /* run.params are these, or their rounded copy */
     float    *averages;                 /* of what trains; NULL without desc.ema */
     bool      swapped;                  /* each stands in the other's place */
+    double    rate_squares;             /* schedule-free: the sum of step_size^2 so far */
     float     loss_scale;
     int32_t   finite_steps;             /* updates since the scale changed */
     int64_t   param_floats, buffer_floats, step;             /* the buffers lie behind */
@@ -1626,12 +1635,13 @@ TFNORM_API float      tfn_model_rate(const tfn_model *m);
 TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float rate,
                                        tfn_report *report);
 /* Exchange the parameters and their averages of desc.ema, which every update that is not skipped
- * brings nearer to the parameters: evaluate with the averages, decode, fold, save weights_only;
- * then exchange them again, which gives back the same bits. Until then training is refused (the
- * mistake of that call). Before the first update nothing happens. A checkpoint is the same in
- * either state, and a model made for inference takes the averages from it. State behind the
- * parameters, running statistics and sigmaReparam's u and v, is that of the last update.
- * TFN_BAD_BATCH: no averages. */
+ * brings nearer to the parameters, or of the optimizer schedule-free, whose result the averages are
+ * (its x; the parameters are y, at which it takes gradients). Evaluate with the averages, decode,
+ * fold, save weights_only; then exchange them again, which gives back the same bits. Until then
+ * training is refused (the mistake of that call). Before the first update nothing happens. A
+ * checkpoint is the same in either state, and a model made for inference takes the averages from
+ * it. State behind the parameters, running statistics and sigmaReparam's u and v, is that of the
+ * last update. TFN_BAD_BATCH: no averages. */
 TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m);
 /* The loss alone, without dropout; nothing changes. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
@@ -6494,27 +6504,47 @@ static TFN__INLINE TFN__V TFN__N(tfn__sgd_step)(float *m, TFN__V g, ptrdiff_t i,
     return TFN__MUL(TFN__SET(u->lr), mean);
 }
 
+/* v = b2 v + (1-b2) g^2, and the step over root * sqrt v + eps, unless RAdam does not trust v. */
+static TFN__INLINE TFN__V TFN__N(tfn__adapted)(TFN__V step, float *v, TFN__V g, ptrdiff_t i,
+                                               ptrdiff_t k, const tfn_update_args *u)
+{
+    const TFN__V b2 = TFN__SET(u->beta2);
+    const TFN__V rest = TFN__SUB(TFN__SET(1), b2);
+    TFN__V square;
+    g = TFN__N(tfn__vcut)(g, TFN__LEAST_ROOT);
+    square = TFN__FMA(b2, TFN__GET(v + i, k), TFN__MUL(TFN__MUL(rest, g), g));
+    square = TFN__N(tfn__vcut)(square, TFN__LEAST);
+    TFN__PUT(v + i, square, k);
+    if (!u->adaptive) return step;
+    step = TFN__DIV(step, TFN__FMA(TFN__ROOT(square), TFN__SET(u->root), TFN__SET(u->eps)));
+    return TFN__LESS(square, TFN__SET(TFN__LEAST), TFN__SET(0), step);
+}
+
 /* Adam's (Kingma & Ba 2015, algorithm 1): m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, step
  * step_size * m / (root * sqrt v + eps), where the corrections of the bias are in step_size and
  * root; RAdam's, while v is not to be trusted, step_size * m. */
 static TFN__INLINE TFN__V TFN__N(tfn__adam_step)(float *m, float *v, TFN__V g, ptrdiff_t i,
                                                  ptrdiff_t k, const tfn_update_args *u)
 {
-    const TFN__V one = TFN__SET(1);
     const TFN__V b1 = TFN__SET(u->beta1);
-    const TFN__V b2 = TFN__SET(u->beta2);
-    TFN__V mean, square, step;
-    mean = TFN__FMA(b1, TFN__GET(m + i, k), TFN__MUL(TFN__SUB(one, b1), g));
+    const TFN__V rest = TFN__MUL(TFN__SUB(TFN__SET(1), b1), g);
+    TFN__V mean = TFN__FMA(b1, TFN__GET(m + i, k), rest);
     mean = TFN__N(tfn__vcut)(mean, TFN__LEAST);
-    g = TFN__N(tfn__vcut)(g, TFN__LEAST_ROOT);
-    square = TFN__FMA(b2, TFN__GET(v + i, k), TFN__MUL(TFN__MUL(TFN__SUB(one, b2), g), g));
-    square = TFN__N(tfn__vcut)(square, TFN__LEAST);
     TFN__PUT(m + i, mean, k);
-    TFN__PUT(v + i, square, k);
-    step = TFN__MUL(TFN__SET(u->step_size), mean);
-    if (!u->adaptive) return step;
-    step = TFN__DIV(step, TFN__FMA(TFN__ROOT(square), TFN__SET(u->root), TFN__SET(u->eps)));
-    return TFN__LESS(square, TFN__SET(TFN__LEAST), TFN__SET(0), step);
+    return TFN__N(tfn__adapted)(TFN__MUL(TFN__SET(u->step_size), mean), v, g, i, k, u);
+}
+
+/* Schedule-free AdamW (Defazio et al. 2024, algorithm 1): z -= step_size (g/(sqrt v + eps) + decay
+ * y), where g is the gradient at y and step_size has v's correction. */
+static TFN__INLINE void TFN__N(tfn__free_step)(float *z, float *v, TFN__V y, TFN__V g, ptrdiff_t i,
+                                               ptrdiff_t k, const tfn_update_args *u)
+{
+    const TFN__V shrink = TFN__SET(u->step_size * u->decay);
+    const TFN__V by = TFN__MUL(TFN__SET(u->step_size), g);
+    const TFN__V step = TFN__N(tfn__adapted)(by, v, g, i, k, u);
+    TFN__V next = TFN__SUB(TFN__GET(z + i, k), step);
+    if (u->decay > 0) next = TFN__SUB(next, TFN__MUL(shrink, y));
+    TFN__PUT(z + i, next, k);
 }
 
 /* Lion's (Chen et al. 2023, algorithm 2): lr sign(b1 m + (1-b1) g), then m = b2 m + (1-b2) g: every
@@ -6557,9 +6587,14 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
     const bool coupled = tfn__decay_is_coupled(u) && u->decay > 0;
     const bool decoupled = !tfn__decay_is_coupled(u) && u->decay > 0;
     const bool lion = u->optimizer == TFN_OPTIMIZER_LION;
+    const bool schedule_free = u->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE;
     TFN__EACH(i, k, n) {
         TFN__V x = TFN__GET(p + i, k);
         TFN__V d = TFN__N(tfn__scaled_gradient)(g, i, k, u);
+        if (schedule_free) {
+            TFN__N(tfn__free_step)(m, v, x, d, i, k, u);
+            continue;
+        }
         if (coupled) d = TFN__FMA(decay, x, d);
         if (u->optimizer == TFN_OPTIMIZER_SGD) d = TFN__N(tfn__sgd_step)(m, d, i, k, u);
         else if (lion) d = TFN__N(tfn__lion_step)(m, d, i, k, u);
@@ -12738,7 +12773,8 @@ static float tfn__adafactor_beta2(double b, double t)
  *   inside   step_size = lr/(1 - b1^t)                step_size m/(sqrt(v)/sqrt(1 - b2^t) + eps)
  * outside  step_size = lr sqrt(1 - b2^t)/(1 - b1^t)             step_size m/(sqrt(v) + eps)
  *
- * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. */
+ * RAdam multiplies step_size by r_t; where there is none, the step is lr m^ alone. Schedule-free
+ * AdamW has no m and no b1 here. */
 TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
 {
     if (!u) return;
@@ -12747,6 +12783,7 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     const double power = tfn__pow((double)u->beta2, (double)t);
     const double root = tfn__sqrt(1 - power);
     double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
+    if (u->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE) size = (double)u->lr;
     u->skip = false;
     u->adaptive = u->optimizer != TFN_OPTIMIZER_SGD;
     if (u->optimizer == TFN_OPTIMIZER_RADAM) {
@@ -13588,6 +13625,14 @@ static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* There is one place for averages: schedule-free AdamW needs it for those that it is about. */
+static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
+{
+    if (d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE && d->ema > 0)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "ema must be 0: the optimizer schedule-free makes "
+                  "averages of its own", 0, 0);
+}
+
 /* Schedules that end, and the one that steps, must be told when: no default is right. */
 static void tfn__check_schedule(const tfn_schedule *s, tfn_error *e)
 {
@@ -13865,6 +13910,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_threads(out, e);
 #ifndef TFNORM_NO_TRAINING
     if (!out->inference) tfn__check_schedule(&out->schedule, e);
+    if (e->status == TFN_OK) tfn__check_averages(out, e);
 #endif
     if (TFN__ALL) tfn__check_clusters(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
@@ -16956,6 +17002,12 @@ static int64_t tfn__update_scratch(const tfn_model *m)
     return most;
 }
 
+/* Training makes averages of the weights: as desc.ema says, or the optimizer's own. */
+static bool tfn__averages(const tfn_model_desc *d)
+{
+    return d->ema > 0 || d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE;
+}
+
 /* A region of floats: the caller's if one is given, else of the block; *bytes are the block's. */
 static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t floats, size_t *bytes)
 {
@@ -17015,7 +17067,7 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
         m->run.grads = tfn__region(m, a, d->gradients, trained, &m->memory.gradients);
         m->moments = tfn__region(m, a, d->moments, tfn__moments_floats(m), &m->memory.moments);
         m->before = tfn__region(m, a, NULL, tfn__before_floats(m), &m->memory.before);
-        if (d->ema > 0) m->averages = tfn__region(m, a, NULL, trained, &m->memory.averages);
+        if (tfn__averages(d)) m->averages = tfn__region(m, a, NULL, trained, &m->memory.averages);
     }
     m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
@@ -17692,12 +17744,54 @@ static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
     }
 }
 
+/* Schedule-free AdamW has three points (Defazio et al. 2024): z, which the optimizer moves, is the
+ * first moment; x, the average of all z, the averages; and y between both, at which gradients are
+ * taken, the parameters. All begin where the weights are. */
+static void tfn__start_free(tfn_model *m)
+{
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const int64_t count = (int64_t)w->rows * w->cols;
+        if (w->line < 0) continue;
+        tfn__copy_floats(m->moments + tfn__trained_at(w), m->params + w->at, count);
+        tfn__copy_floats(m->averages + tfn__trained_at(w), m->params + w->at, count);
+    }
+    m->rate_squares = 0;
+}
+
+/* x = (1-c) x + c z, c = step_size^2 / the sum of these so far, so that a warm-up counts little;
+ * then y = b1 x + (1-b1) z. Where a rule keeps weights at length 1, it keeps x so. A rate of 0
+ * moves nothing. */
+static void tfn__average_free(tfn_model *m, float lr)
+{
+    const tfn_update_args u = tfn__update_args_of(m, lr, 1);
+    const double square = (double)u.step_size * (double)u.step_size;
+    float c;
+    if (!(square > 0)) return;
+    m->rate_squares += square;
+    c = (float)(square / m->rate_squares);
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
+        const float *z = m->moments + tfn__trained_at(w);
+        float *x = m->averages + tfn__trained_at(w);
+        float *y = m->params + w->at;
+        if (w->line < 0) continue;
+        m->kernels->combine(x, x, z, count, 1 - c, c, false);
+        tfn__unit_weight(m, w, x);
+        m->kernels->combine(y, x, z, count, u.beta1, 1 - u.beta1, false);
+    }
+}
+
 /* The update of all parameters, in the form that the optimizer's row asks for. */
 static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
+    const bool schedule_free = m->desc.optimizer == TFN_OPTIMIZER_SCHEDULE_FREE;
+    if (schedule_free && !m->step) tfn__start_free(m);
     if (rule.matrices == TFN__MATRICES_FLAT) tfn__update_flat(m, lr, grad_scale);
     else tfn__update_tensors(m, lr, grad_scale);
+    if (schedule_free) tfn__average_free(m, lr);
 }
 
 /* The running statistic that lies here in the buffers is frozen. */
@@ -17821,7 +17915,7 @@ static void tfn__average(tfn_model *m)
 {
     const float warm = (float)((double)(1 + m->step) / (double)(10 + m->step));
     float d = m->desc.ema;
-    if (!m->averages) return;
+    if (!m->averages || !(d > 0)) return;
     if (warm < d) d = warm;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
@@ -23588,7 +23682,7 @@ TFN__SMALL
  *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
  *     training.moment1.NAME ...        what training keeps of each: see tfn__groups
  *     training.average.NAME ...        with desc.ema; an inference prefers them
- *     training.state                   eight numbers: see tfn__saved_state
+ *     training.state                   eight or nine numbers: see tfn__saved_state
  *     tokenizer                        the blob of tfn_tokenizer_write
  *     __metadata__                     the options as texts, "tfn.width", and "extra", the user's
  *
@@ -23999,11 +24093,13 @@ static const char tfn__groups[][20] = {
     "training.before."
 };
 
-/* "training.state": eight numbers as F64, which hold counts up to 2^53. */
+/* "training.state": numbers as F64, which hold counts up to 2^53. */
 enum {
     TFN__SAVED_STEP, TFN__SAVED_MICRO, TFN__SAVED_TOKENS, TFN__SAVED_FINITE_STEPS,
     TFN__SAVED_PROFILED,                /* 1: profiled; 2: by the update under way */
     TFN__SAVED_LOSS_SCALE, TFN__SAVED_LOSS_SUM, TFN__SAVED_NLL_SUM,
+    TFN__SAVED_ALWAYS,
+    TFN__SAVED_RATE_SQUARES = TFN__SAVED_ALWAYS,    /* of schedule-free AdamW, where it is not 0 */
     TFN__SAVED_COUNT
 };
 
@@ -24123,7 +24219,8 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     if (i == TFN__GROUPS * weights) {
         if (trains) tfn__put(&name, "training.state");
         t->dtype = TFN_DTYPE_F64;
-        t->shape[0] = TFN__SAVED_COUNT;
+        t->shape[0] = TFN__SAVED_ALWAYS;
+        if (x->state[TFN__SAVED_RATE_SQUARES] > 0) t->shape[0] = TFN__SAVED_COUNT;
         t->data = x->state;
     } else {
         if (x->blob_size) tfn__put(&name, "tokenizer");
@@ -24195,6 +24292,7 @@ static void tfn__saved_state(double *state, const tfn_model *m)
     state[TFN__SAVED_LOSS_SCALE] = (double)m->loss_scale;
     state[TFN__SAVED_LOSS_SUM] = m->sums.loss;
     state[TFN__SAVED_NLL_SUM] = m->sums.nll;
+    state[TFN__SAVED_RATE_SQUARES] = m->rate_squares;
 }
 
 /* A model with the error of a batch is as good as before. */
@@ -24382,7 +24480,8 @@ static bool tfn__legal_state(const double *s)
         && tfn__legal_count(s[TFN__SAVED_TOKENS], most)
         && tfn__legal_count(s[TFN__SAVED_FINITE_STEPS], most32)
         && tfn__legal_count(s[TFN__SAVED_PROFILED], most32)
-        && s[TFN__SAVED_LOSS_SCALE] > 0 && s[TFN__SAVED_LOSS_SCALE] < 1e30;
+        && s[TFN__SAVED_LOSS_SCALE] > 0 && s[TFN__SAVED_LOSS_SCALE] < 1e30
+        && s[TFN__SAVED_RATE_SQUARES] >= 0 && s[TFN__SAVED_RATE_SQUARES] < 1e30;
 }
 
 /* What stands in "training.state"; false: there is none, or an error, and `state` stays. */
@@ -24392,7 +24491,8 @@ static bool tfn__read_state(tfn_file *f, double *state)
     tfn_tensor t;
     bool legal;
     if (!tfn_file_find(f, "training.state", &t)) return false;
-    legal = t.dtype == TFN_DTYPE_F64 && t.rank == 1 && t.count == TFN__SAVED_COUNT;
+    legal = t.dtype == TFN_DTYPE_F64 && t.rank == 1;
+    if (t.count != TFN__SAVED_ALWAYS && t.count != TFN__SAVED_COUNT) legal = false;
     if (legal) tfn__read_as(f, &t, found, TFN_DTYPE_F64, 0, t.count);
     if (!tfn__fine(f)) return false;
     if (!legal || !tfn__legal_state(found)) {
@@ -24420,12 +24520,12 @@ static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tenso
 }
 
 /* A model for inference takes the averages of a run that made some, instead of its weights, unless
- * its desc.ema is 0. */
+ * its options are those of a run that makes none. */
 static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
 {
     const int32_t average = TFN__AVERAGES * m->weight_count + i;
     tfn_tensor own, t;
-    if (!m->desc.inference || !(m->desc.ema > 0) || i >= m->weight_count) return i;
+    if (!m->desc.inference || !tfn__averages(&m->desc) || i >= m->weight_count) return i;
     tfn__group_tensor(m, average, &own);
     if (tfn_file_find(f, own.name, &t)) return average;
     return i;
@@ -24546,6 +24646,7 @@ static tfn_model tfn__model_after(const tfn_model *m, const double *state)
     next.loss_scale = (float)state[TFN__SAVED_LOSS_SCALE];
     next.sums.loss = state[TFN__SAVED_LOSS_SUM];
     next.sums.nll = state[TFN__SAVED_NLL_SUM];
+    next.rate_squares = state[TFN__SAVED_RATE_SQUARES];
     return next;
 }
 

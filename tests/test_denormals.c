@@ -78,11 +78,11 @@ TEST(denormals_activations)
 
 TEST(denormals_options)
 {
-    for (int which = 0; which < 10; which++) {
+    for (int which = 0; which < 11; which++) {
         static const char *const names[] = {
             "encoder-decoder", "smoothing and dropout", "caps", "rotary, few heads of keys", "SGD",
             "RAdam", "clusters of words", "Lion", "Muon",
-            "Adafactor"
+            "Adafactor", "schedule-free AdamW"
         };
         tfn_model_desc d = denormals_desc(which % 2 ? "output-norm" : "olmo2");
         if (which == 0) d.arch = TFN_ARCH_ENCODER_DECODER;
@@ -95,6 +95,7 @@ TEST(denormals_options)
         if (which == 7) d.optimizer = TFN_OPTIMIZER_LION;
         if (which == 8) d.optimizer = TFN_OPTIMIZER_MUON;
         if (which == 9) d.optimizer = TFN_OPTIMIZER_ADAFACTOR;
+        if (which == 10) d.optimizer = TFN_OPTIMIZER_SCHEDULE_FREE;
         denormals_none(&d, names[which]);
     }
 }

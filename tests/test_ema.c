@@ -9,6 +9,8 @@
 
 enum { EMA_B = 2, EMA_T = 5, EMA_V = 11, EMA_UPDATES = 8, EMA_STEPS = 3, EMA_N = 12 };
 
+static bool ema_free;                   /* the averages are those of schedule-free AdamW */
+
 static tfn_model_desc ema_desc(const char *recipe)
 {
     tfn_model_desc d = { 0 };
@@ -23,6 +25,12 @@ static tfn_model_desc ema_desc(const char *recipe)
     d.dropout = 0.125f;
     d.clip = 0.5f;
     d.ema = 0.5f;
+    if (ema_free) {
+        d.optimizer = TFN_OPTIMIZER_SCHEDULE_FREE;
+        d.ema = 0;
+        d.decay = 0.125f;
+        d.schedule.warmup = 3;
+    }
     d.schedule.lr = 1e-2f;
     return d;
 }
@@ -264,6 +272,7 @@ TEST(ema_skipped)
         ema_train(&other, i, i + 1);
         CHECK(tfn_model_update(&m, &bad, 1, &report) == TFN_OK && report.skipped);
         CHECK_BITS(m.averages, other.averages, m.memory.averages);
+        CHECK_BITS(m.moments, other.moments, m.memory.moments);
     }
     tfn_model_free(&m);
     tfn_model_free(&other);
@@ -361,11 +370,13 @@ TEST(ema_inference)
     tfn_model_free(&m);
 
     CHECK(tfn_model_peek(&file.file, &d, &step) == TFN_OK);
-    CHECK(d.ema == 0.5f && step == 4);
+    CHECK(step == 4);
+    if (!ema_free) CHECK(d.ema == 0.5f);
     d.inference = true;
     for (int i = 0; i < 3; i++) {
         tfn_file *from = i == 1 ? &averages.file : &file.file;
-        d.ema = i == 2 ? 0 : 0.5f;
+        if (ema_free && i == 2) d.optimizer = TFN_OPTIMIZER_ADAMW;
+        if (!ema_free) d.ema = i == 2 ? 0 : 0.5f;
         CASE("file %d", i);
         if (!ema_open(&reader, &d)) return;
         CHECK(tfn_model_load(&reader, from) == TFN_OK);
@@ -441,6 +452,60 @@ TEST(ema_bits)
         }
 }
 
+/* -- schedule-free AdamW, whose averages are x ------------------------------------------------- */
+
+/* x is the average of all z, weighed by the squares of the rates with v's correction, and the
+ * parameters are y between both. */
+TEST(free_points)
+{
+    tfn_model_desc d;
+    tfn_model m;
+    double *x;
+    double sum = 0;
+    ema_free = true;
+    d = ema_desc("pre");
+    ema_free = false;
+    if (!ema_open(&m, &d)) return;
+    x = (double *)calloc((size_t)m.param_floats, sizeof *x);
+    for (int t = 1; t <= EMA_UPDATES; t++) {
+        const double warm = t < 3 ? t / 3.0 : 1;
+        const double rate = 1e-2 * warm * sqrt(1 - pow(0.98, t));
+        sum += rate * rate;
+        ema_train(&m, t, t + 1);
+        for (int64_t i = 0; i < m.param_floats; i++) {
+            const double z = (double)m.moments[i];
+            x[i] += rate * rate / sum * (z - x[i]);
+            CHECK_CLOSE((double)m.averages[i], x[i], 1e-6);
+            CHECK_CLOSE((double)m.params[i], 0.9 * x[i] + 0.1 * z, 1e-6);
+        }
+    }
+    free(x);
+    tfn_model_free(&m);
+}
+
+TEST(free_refused)
+{
+    tfn_model_desc d = ema_desc("pre");
+    tfn_error e;
+    char text[200];
+    d.optimizer = TFN_OPTIMIZER_SCHEDULE_FREE;
+    CHECK(!tfn_model_resolve(&d, &d, &e) && e.status == TFN_BAD_OPTION);
+    CHECK(strstr(tfn_error_text(&e, text, sizeof text), "ema must be 0") != NULL);
+}
+
+/* All that averages have to do, these do. */
+static void free_as(void (*test)(void))
+{
+    ema_free = true;
+    test();
+    ema_free = false;
+}
+TEST(free_exchanged) { free_as(ema_exchanged); }
+TEST(free_skipped)   { free_as(ema_skipped); }
+TEST(free_resumed)   { free_as(ema_resumed); }
+TEST(free_inference) { free_as(ema_inference); }
+TEST(free_bits)      { free_as(ema_bits); }
+
 int main(void)
 {
     RUN(ema_formula);
@@ -455,5 +520,12 @@ int main(void)
     RUN(ema_same_option);
     RUN(ema_memory);
     RUN(ema_bits);
+    RUN(free_points);
+    RUN(free_refused);
+    RUN(free_exchanged);
+    RUN(free_skipped);
+    RUN(free_resumed);
+    RUN(free_inference);
+    RUN(free_bits);
     return DONE();
 }

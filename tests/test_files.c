@@ -380,7 +380,8 @@ static const files_case files_cases[] = {
     { "pre", 2, 5, TFN_OPTIMIZER_MUON, false, false }, { "lsuv", 2, 3, TFN_OPTIMIZER_MUON, true,
         false },
     { "lsuv", 2, 1, TFN_OPTIMIZER_ADAFACTOR, false, false }, { "post", 1, 4,
-        TFN_OPTIMIZER_ADAFACTOR, true, false }
+        TFN_OPTIMIZER_ADAFACTOR, true, false },
+    { "admin", 2, 3, TFN_OPTIMIZER_SCHEDULE_FREE, true, false }
 };
 static tfn_model_desc files_desc(const files_case *c)
 {

@@ -435,6 +435,46 @@ static void golden_check_optimizer(const char *name, const tfn_update_args *form
     }
 }
 
+/* -- schedule-free AdamW: x after each of ten updates -- */
+
+static void golden_check_free(const char *name, float decay, const tfn_kernels *k)
+{
+    const golden_row *row = golden_find(golden_optim, name);
+    const double *wanted = row ? golden_optim_values + row->first : NULL;
+    float x[GOLDEN_N], y[GOLDEN_N], z[GOLDEN_N], v[GOLDEN_N] = { 0 }, g[GOLDEN_N];
+    tfn_key key = golden_key("optim");
+    uint64_t at = 0;
+    double sum = 0;
+    if (!row || row->count != GOLDEN_N * GOLDEN_STEPS) {
+        FAIL("no golden values for %s", name);
+        return;
+    }
+    for (int i = 0; i < GOLDEN_N; i++) x[i] = y[i] = z[i] = golden_draw(key, at++);
+    for (int t = 1; t <= GOLDEN_STEPS; t++, wanted += GOLDEN_N) {
+        tfn_update_args u;
+        float c;
+        memset(&u, 0, sizeof u);
+        u.optimizer = TFN_OPTIMIZER_SCHEDULE_FREE;
+        u.lr = 0.0625f;
+        u.beta1 = 0.875f;
+        u.beta2 = 0.96875f;
+        u.eps = 0.015625f;
+        u.decay = decay;
+        u.grad_scale = 1;
+        tfn_update_at(&u, t);
+        for (int i = 0; i < GOLDEN_N; i++) g[i] = golden_draw(key, at++);
+        k->update(y, g, z, v, GOLDEN_N, &u);
+        sum += (double)u.step_size * (double)u.step_size;
+        c = (float)((double)u.step_size * (double)u.step_size / sum);
+        k->combine(x, x, z, GOLDEN_N, 1 - c, c, false);
+        k->combine(y, x, z, GOLDEN_N, u.beta1, 1 - u.beta1, false);
+        for (int i = 0; i < GOLDEN_N; i++)
+            if (!(fabs((double)x[i] - wanted[i]) <= 2e-6))
+                FAIL("%s %s: x[%d] is %.7g, not %.7g after %d updates", name, k->name, i,
+                     (double)x[i], wanted[i], t);
+    }
+}
+
 /* -- optimizers that see matrices: the same twelve numbers as (rows, cols) -- */
 
 typedef struct golden_matrix {
@@ -498,6 +538,8 @@ TEST(golden_matrices)
     for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
         const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
         if (!k) continue;
+        golden_check_free("schedule-free", 0, k);
+        golden_check_free("schedule-free-decay", 0.125f, k);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             golden_check_matrix(cases + i, k, 1);
             golden_check_matrix(cases + i, k, 0.25f);

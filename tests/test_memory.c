@@ -54,7 +54,8 @@ static tfn_model_desc memory_plain(int i)
 {
     static const tfn_optimizer optimizers[] = { TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_SGD,
                                                 TFN_OPTIMIZER_RADAM, TFN_OPTIMIZER_LION,
-                                                TFN_OPTIMIZER_MUON, TFN_OPTIMIZER_ADAFACTOR };
+                                                TFN_OPTIMIZER_MUON, TFN_OPTIMIZER_ADAFACTOR,
+                                                TFN_OPTIMIZER_SCHEDULE_FREE };
     static const char *const norms[] = { "layernorm", "rmsnorm" };
     static const tfn_position_kind positions[] = { TFN_POSITION_LEARNED, TFN_POSITION_ROTARY,
         TFN_POSITION_SINUSOIDAL,
@@ -91,7 +92,7 @@ static tfn_model_desc memory_plain(int i)
     d.segments = d.arch == TFN_ARCH_ENCODER && turn % 2 ? 2 : 0;
     d.head = d.arch == TFN_ARCH_ENCODER && turn % 4 == 1 ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     d.classes = d.head == TFN_HEAD_SEQUENCE ? 3 : 0;
-    d.optimizer = optimizers[turn % 6];
+    d.optimizer = optimizers[turn % 7];
     d.beta1 = turn % 2 ? (float)0.5 : 0;
     d.dropout = turn % 3 ? (float)0.1 : 0;
     d.seed = (uint64_t)turn;

@@ -1544,7 +1544,8 @@ TEST(model_optimizers)
     static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_SGD, TFN_OPTIMIZER_ADAM,
                                            TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM,
                                            TFN_OPTIMIZER_LION, TFN_OPTIMIZER_MUON,
-                                           TFN_OPTIMIZER_ADAFACTOR };
+                                           TFN_OPTIMIZER_ADAFACTOR,
+                                           TFN_OPTIMIZER_SCHEDULE_FREE };
     static model_case c, with;
     for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
         tfn_model_desc d = model_plain();

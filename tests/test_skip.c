@@ -30,7 +30,8 @@ static const tfn_model_desc skip_turns[] = {
       .dropout = 0.125f, .clip_value = 0.01f },
     { .optimizer = TFN_OPTIMIZER_MUON, .activation = TFN_ACTIVATION_GELU },
     { .optimizer = TFN_OPTIMIZER_ADAFACTOR, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
-      .relative_rate = true }
+      .relative_rate = true },
+    { .optimizer = TFN_OPTIMIZER_SCHEDULE_FREE, .activation = TFN_ACTIVATION_GELU }
 };
 enum { SKIP_TURNS = sizeof skip_turns / sizeof *skip_turns };
 

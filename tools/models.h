@@ -330,6 +330,8 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     describe_option(d, "schedule.kind", s, O_SCHEDULE);
     describe_option(d, "optimizer", s, O_OPTIMIZER);
+    if (d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE && !given(s, O_SCHEDULE))
+        h->kind = TFN_SCHEDULE_CONSTANT;
     h->lr = (float)real_of(s, O_LR);
     if (d->optimizer == TFN_OPTIMIZER_LION && !given(s, O_LR)) h->lr /= 10;
     h->frozen = h->lr == 0;                     /* else 0 is the default rate */

@@ -482,10 +482,10 @@ static inline void say_progress(trainer *t, const tfn_report *r, bool now)
     t->loss_count = 0;
 }
 
-/* With --ema the averages take the place of the weights, and give it back. */
+/* Averages, if a run makes some, take the place of the weights, and give it back. */
 static inline void swap_averages(trainer *t)
 {
-    if (t->b.desc.ema > 0) tfn_model_swap_ema(&t->b.model);
+    if (t->b.model.memory.averages) tfn_model_swap_ema(&t->b.model);
 }
 
 /* The loss of a token of the first 50 batches held out. */

@@ -14,6 +14,7 @@ name (golden.h). Every line that computes cites its equation:
   [So] So 2021, Primer         [C]  Chen et al. 2023, Lion
   [SS] Shazeer & Stern 2018, Adafactor
   [J]  Jordan et al. 2024, the post "Muon: An optimizer for hidden layers", and its code
+  [D]  Defazio et al. 2024, The Road Less Scheduled
 """
 import math
 import os
@@ -721,6 +722,23 @@ class Adafactor:
         p -= lr * self.decay * p + u
 
 
+class ScheduleFree:
+    def __init__(self, p, lr, b1, b2, eps, decay):
+        self.p, self.lr, self.b1, self.b2, self.eps, self.decay = p, lr, b1, b2, eps, decay
+        self.z, self.v, self.t, self.sum = p.detach().clone(), torch.zeros_like(p), 0, 0
+
+    def step(self):                                                            # [D] algorithm 1
+        g, x = self.p.grad, self.p.detach()
+        self.t += 1
+        y = (1 - self.b1) * self.z + self.b1 * x
+        self.v = self.b2 * self.v + (1 - self.b2) * g * g
+        rate = self.lr * math.sqrt(1 - self.b2 ** self.t)
+        self.z = self.z - rate * g / (self.v.sqrt() + self.eps) - rate * self.decay * y
+        self.sum += rate ** 2
+        c = rate ** 2 / self.sum
+        x.copy_((1 - c) * x + c * self.z)
+
+
 class ByValue:
     def __init__(self, p, lr, most):
         self.p, self.most, self.o = p, most, torch.optim.SGD([p], lr=lr)
@@ -753,6 +771,8 @@ for name, make in [
         ("adafactor-4-3", lambda p: Adafactor(p[0], 4, 3, 0.0625, b1=0.875, b2=0.96875, decay=0.125)),
         ("adafactor-relative", lambda p: Adafactor(p[0], 3, 4, 0.0625, relative=True)),
         ("adafactor-vector", lambda p: Adafactor(p[0], 1, 12, 0.0625, decay=0.125)),
+        ("schedule-free", lambda p: ScheduleFree(p[0], 0.0625, 0.875, 0.96875, 0.015625, 0)),
+        ("schedule-free-decay", lambda p: ScheduleFree(p[0], 0.0625, 0.875, 0.96875, 0.015625, 0.125)),
 ]:
     s = Stream("optim")
     p = s.draw(12).requires_grad_()
