@@ -72,6 +72,20 @@ averages() {            # the same weights; validation and use are of the averag
 }
 check "tfn train --ema" averages
 
+keeps_best() {          # of the least validation loss, as if a run had not been stopped; no state
+    small copy a2 --steps 300 --min 2 --max 5 > "$work/page" || return 1
+    best=$(sed -n 's/^best \([0-9]*\)  valid .*/\1/p' "$work/page")
+    [ "$best" -lt 300 ] && [ "$(sed -n 's/^best.*valid //p' "$work/page")" != \
+        "$(sed -n 's/^step.*valid //p' "$work/page")" ] && grep '^best' "$work/b" > "$work/one" &&
+        grep '^best' "$work/page" | cmp - "$work/one" || return 1
+    for name in a2 b; do "$tfn" eval "$work/$name.best.safetensors" > "$work/of.$name"; done
+    "$tfn" eval "$work/a2.safetensors" > "$work/one"
+    cmp "$work/of.a2" "$work/of.b" && ! cmp -s "$work/of.a2" "$work/one" &&
+        ! "$tfn" train --resume "$work/a2.best.safetensors" 2> "$work/error" &&
+        grep -q 'weights alone: train --from' "$work/error"
+}
+check "tfn train: the best is kept" keeps_best
+
 # the example's model: letters backwards. eval, generate, and what comes of a model
 reverse() {
     "$tfn" train --task reverse --arch decoder --layers 2 --width 16 --ffn 32 --heads 2 --min 1 \
@@ -419,7 +433,7 @@ killed() {              # in the midst of saving: the next run finds and removes
     echo "$stale rounds left something"
     ls "$work/kill" > "$work/list"
     cat "$work/list"
-    ! grep -v -x '\(m\|whole\)\([.][0-9]*\)\{0,1\}[.]safetensors' "$work/list"
+    ! grep -v -x '\(m\|whole\)\([.][0-9]*\|[.]best\)\{0,1\}[.]safetensors' "$work/list"
 }
 check "tfn train: killed while it saves" killed
 linked() {              # a symbolic link stays one, and the file it leads to is replaced

@@ -64,7 +64,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, "use averages of the weights of this decay") \
     X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
     X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | WRITE, "of weights, data, dropout, draws") \
-    X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, "steps; 0: 20 times in all") \
+    X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, \
+      "steps; 0: 20 times in all; the best goes to OUT.best") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT | EMBED, \
@@ -100,7 +101,9 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \
     X(CLASSES, 's', "classes", "NAMES", NULL, 0, 0, OPTION_KEPT, "") \
     X(DATA, 's', "data", "HASH", NULL, 0, 0, OPTION_KEPT, "") \
-    X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "")
+    X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "") \
+    X(BEST_VALID, 'r', "best-valid", "R", NULL, 0, 0, OPTION_KEPT, "") \
+    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "")
 
 #include "train.h"
 #include "npy.h"
@@ -149,6 +152,16 @@ static void refuse_changed(const settings *s, const bundle *b)
     }
 }
 
+/* Weights alone, such as the best, are nothing to go on from. */
+static void refuse_weights(const char *path)
+{
+    tfn_file f = file_at(path);
+    tfn_model_desc unread;
+    int64_t step = -1;
+    tfn_model_peek(&f, &unread, &step);
+    if (step < 0) die("%s holds weights alone: train --from begins anew with them", path);
+}
+
 /* From the arguments: one source of data; what --resume names. */
 static bool train_source(trainer *t, cli *c)
 {
@@ -164,6 +177,7 @@ static bool train_source(trainer *t, cli *c)
     }
     if (from) {
         bundle_open(&t->b, from);
+        refuse_weights(from);
         refuse_changed(s, &t->b);
         for (int i = 0; i < O_COUNT; i++)
             if (!s->text[i]) s->text[i] = t->b.from.text[i];
@@ -175,6 +189,8 @@ static bool train_source(trainer *t, cli *c)
     t->out = text_of(s, O_OUT);
     must_write(t->out, true);
     remove_stale(t->out);
+    kept_name(t->best, sizeof t->best, t->out, "best");
+    must_write(t->best, true);
     if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
     return from != NULL;
 }

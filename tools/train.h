@@ -23,6 +23,9 @@ typedef struct trainer {
     bundle      b;
     corpus      data, valid;
     const char *out, *command;          /* command: the options that are not kept, for a message */
+    char        best[1024];             /* OUT.best: the weights with the least validation loss */
+    double      best_valid;             /* that loss */
+    int64_t     best_step;
     int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
     bool        terminal, colored, warned, validated;
     double      began, shown;           /* seconds */
@@ -508,12 +511,18 @@ static inline double validate(trainer *t)
 
 /* -- saving ------------------------------------------------------------------------------------ */
 
-/* OUT with the step before its last dot: "m.1000.safetensors" */
-static inline void kept_name(char *to, size_t room, const char *out, int64_t step)
+/* OUT with a word before its last dot: "m.1000.safetensors", "m.best.safetensors" */
+static inline void kept_name(char *to, size_t room, const char *out, const char *word)
 {
     const char *dot = strrchr(out, '.');
     if (!dot || strchr(dot, '/')) dot = out + strlen(out);
-    snprintf(to, room, "%.*s.%lld%s", (int)(dot - out), out, (long long)step, dot);
+    snprintf(to, room, "%.*s.%s%s", (int)(dot - out), out, word, dot);
+}
+static inline void step_name(char *to, size_t room, const char *out, int64_t step)
+{
+    char word[32];
+    snprintf(word, sizeof word, "%lld", (long long)step);
+    kept_name(to, room, out, word);
 }
 
 /* What is to be kept is written under one name, OUT.keep, whatever its step: a killed run leaves
@@ -530,6 +539,31 @@ static inline void remove_stale(const char *out)
     snprintf(part, sizeof part, "%.1000s.tmp", name);
     remove(name);
     remove(part);
+    kept_name(name, sizeof name, out, "best");
+    snprintf(part, sizeof part, "%.1000s.tmp", name);
+    remove(part);
+}
+
+/* A validation that is the best so far: its weights, or with --ema their averages, alone, for use.
+ * The file belongs to OUT, and is replaced with it. A run goes on from OUT, which remembers the
+ * loss, so that one that was stopped has the same best. */
+static inline void keep_best(trainer *t)
+{
+    static char valid[40];
+    static char at[32];
+    const char *position = text_of(t->s, O_POSITION_SEEN);
+    if (!(t->last_valid < t->best_valid)) return;
+    t->best_valid = t->last_valid;
+    t->best_step = t->position;
+    snprintf(valid, sizeof valid, "%.17g", t->best_valid);
+    snprintf(at, sizeof at, "%lld", (long long)t->best_step);
+    t->s->text[O_BEST_VALID] = valid;
+    t->s->text[O_BEST_STEP] = at;
+    t->s->text[O_POSITION_SEEN] = NULL;         /* nobody goes on from here */
+    swap_averages(t);
+    bundle_save(&t->b, t->s, t->best, true);
+    swap_averages(t);
+    t->s->text[O_POSITION_SEEN] = position;
 }
 
 static inline void save(trainer *t, bool keep)
@@ -542,14 +576,14 @@ static inline void save(trainer *t, bool keep)
     t->s->text[O_POSITION_SEEN] = position;
     bundle_save(&t->b, t->s, t->out, false);
     if (!keep || !many) return;
-    kept_name(name, sizeof name, t->out, t->position);
+    step_name(name, sizeof name, t->out, t->position);
     keeping_name(part, sizeof part, t->out);
     bundle_save(&t->b, t->s, part, false);
 #ifdef _WIN32
     remove(name);                       /* rename there replaces nothing */
 #endif
     if (rename(part, name)) die("%s cannot be written", name);
-    kept_name(name, sizeof name, t->out, t->position - many * every);
+    step_name(name, sizeof name, t->out, t->position - many * every);
     if (t->position > many * every) remove(name);
 }
 
@@ -695,6 +729,9 @@ static inline void load_state(trainer *t)
     must_be_ok(&f.error);
     t->position = t->first = whole_of(t->s, O_POSITION_SEEN);
     t->good = t->position;
+    if (!given(t->s, O_BEST_VALID)) return;             /* by a tfn before it kept the best */
+    t->best_valid = real_of(t->s, O_BEST_VALID);
+    t->best_step = whole_of(t->s, O_BEST_STEP);
 }
 
 /* --from: the tokenizer of another model, and its shape where the arguments say nothing. */
@@ -772,6 +809,7 @@ static inline void prepare(trainer *t, bool resumed)
     choose_threads(t);
     choose_steps(t);
     new_model(t);
+    t->best_valid = (double)INFINITY;
     if (resumed) load_state(t);
     else if (given(t->s, O_FROM)) take_weights(t);
     t->steps = whole_of(t->s, O_STEPS);
@@ -843,6 +881,7 @@ static inline int run(trainer *t)
         if (validated) {
             t->last_valid = validate(t);
             t->validated = true;
+            keep_best(t);
         }
         log_step(t, &r, validated);
         say_progress(t, &r, last || (validated && t->terminal));
@@ -858,8 +897,13 @@ static inline int run(trainer *t)
                 "%s%s\n", (long long)t->position, (long long)t->steps, t->out, t->command);
         return 130;
     }
-    printf("step %lld  valid %.4f\nhash %016llX\nbits %s\n", (long long)t->position, t->last_valid,
-           (unsigned long long)tfn_model_hash(&t->b.model), tfn_bits(t->b.desc.isa));
+    printf("step %lld  valid %.4f\n", (long long)t->position, t->last_valid);
+    if (isfinite(t->best_valid)) {
+        printf("best %lld  valid %.4f\n", (long long)t->best_step, t->best_valid);
+        if (!given(t->s, O_QUIET)) fprintf(stderr, "the best weights are in %s\n", t->best);
+    }
+    printf("hash %016llX\nbits %s\n", (unsigned long long)tfn_model_hash(&t->b.model),
+           tfn_bits(t->b.desc.isa));
     say_minutes(t);
     if (diverged(t)) return 1;
     return drawn ? 0 : 1;
