@@ -25310,7 +25310,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  * 2. Most norms are a kind of tfn_norm_args with another flag. One that is not is an operation, see
  *    below, and has its case in tfn__apply_norm_of (builder), which makes its parameters.
  * 3. Tests run every recipe by themselves: gradients, bits, memory, decoding, folding. Golden
- *    values come from tests/golden/make_variants.py, written from the paper.
+ *    values come from tests/golden/make_variants.py, written from the paper. Its BibTeX stands in
+ *    tools/papers.h; tests/test_references.c fails until every row has one that agrees with it.
  * Without touching this file: examples/04_own_topology.c.
  *
  *

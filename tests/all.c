@@ -68,6 +68,9 @@
 #define main files_main
 #include "test_files.c"
 #undef main
+#define main own_main
+#include "test_own.c"
+#undef main
 #define main options_main
 #include "test_options.c"
 #undef main
@@ -117,6 +120,7 @@ int main(int argc, char **argv)
     FILE_TESTS(tokenize)
     FILE_TESTS(papers)
     FILE_TESTS(files)
+    FILE_TESTS(own)
     FILE_TESTS(options)
     FILE_TESTS(foreign)
     FILE_TESTS(groups)
