@@ -36,7 +36,7 @@ def refused(wanted, call, *arguments, kind=tfnorm.Error, **named):
 
 
 def bits():
-    """The same training has the bits of C."""
+    """The same training has the bits of C, with two threads, too."""
     said = subprocess.run([sys.argv[2], "train"], capture_output=True, text=True, check=True)
     model = tfnorm.Model(**OPTIONS)
     for step in range(20):
@@ -46,6 +46,10 @@ def bits():
     assert report.step == model.step_count == 20 and report.updated and not report.skipped
     assert len(model.losses) == 20 and model.losses[-1] == report.loss
     assert "loss=%r" % report.loss in repr(report)
+    threads = tfnorm.Model(**dict(OPTIONS, threads=2))
+    for step in range(20):
+        threads.step(**batch(step))
+    assert threads.hash() == model.hash()
 
 
 def options():
@@ -226,6 +230,35 @@ def groups():
     assert (model.parameters()["decoder.0.ffn.w1.weight"] == before).all()
     assert model.flat_gradients().size < model.flat().size
     assert model.option("groups[0]") == "*.ffn.* frozen"
+
+
+def lora():
+    """LoRA of a base begins as the base, trains alone, is saved alone and merged by fold."""
+    with tempfile.TemporaryDirectory() as place:
+        path, small = (os.path.join(place, name) for name in ("base", "lora"))
+        base = tfnorm.Model(**OPTIONS)
+        base.step(**batch(0))
+        base.save(path)
+        tokens = batch(1)["tokens"]
+        was = base.logits(tokens).copy()
+        model = tfnorm.Model(groups=["*.self.q.* rank=2"], **OPTIONS)
+        model.load_weights(path)
+        assert (model.logits(tokens) == was).all()
+        assert set(model.gradients()) == {"decoder.%d.self.q.lora_%s" % (layer, part)
+                                          for layer in (0, 1) for part in "ab"}
+        for step in range(5):
+            model.step(**batch(step))
+        now = model.logits(tokens).copy()
+        assert (now != was).any()
+        model.save_adapter(small)
+        assert os.path.getsize(small) < os.path.getsize(path) / 8
+        other = tfnorm.Model(groups=["*.self.q.* rank=2"], **OPTIONS)
+        other.load_weights(path)
+        other.load_weights(small)
+        assert (other.logits(tokens) == now).all()
+        folded = model.fold()
+        assert np.abs(folded.logits(tokens) - now).max() < 1e-4
+        assert not any("lora" in name for name in folded.parameters())
 
 
 def kinds():

@@ -61,6 +61,7 @@ FUNCTIONS = {
     "tfn_decoder_next": "pppip", "tfn_generator_size": "zpppz", "tfn_generator_init": "ippppz",
     "tfn_generator_run": "ippp", "tfn_model_save": "ippp", "tfn_model_load": "ipp",
     "tfn_model_load_weights": "ippi", "tfn_model_peek": "ippp", "tfn_checkpoint_tokenizer": "zppz",
+    "tfn_model_save_adapter": "ippp",
     "tfn_tokenizer_size": "zp", "tfn_tokenizer_init": "ipppz", "tfn_tokenizer_encode": "lpplsz",
     "tfn_tokenizer_decode": "zppzpl", "tfn_key_make": "ku",
 }
@@ -594,8 +595,28 @@ class Model:
             raise error_of(file.at("error"))
         return model
 
+    def save_adapter(self, path):
+        """What trains, alone: LoRA's tensors and whatever else is not frozen; load_weights takes
+        it into a model with the same groups, behind the weights of its base."""
+        file = Struct("tfn_file", path=os.fsencode(path))
+        if C().tfn_model_save_adapter(file.address, self.address, None):
+            raise error_of(file.at("error"))
+
+    def fold(self, **options):
+        """A model for inference with what can be folded into the weights, LoRA too."""
+        desc = Struct("tfn_model_desc")
+        for name in option_names():
+            value = self.option(name)
+            if value not in (None, ""):
+                set_options(desc.address, {name: value})
+        set_options(desc.address, dict({"inference": True, "folded": True}, **options))
+        folded = type(self).__new__(type(self))
+        folded._make(desc)
+        folded._check(C().tfn_model_fold(folded.address, self.address))
+        return folded
+
     def load_weights(self, path):
-        """The weights of a checkpoint alone, to begin anew from them."""
+        """The weights of a checkpoint alone, to begin anew from them; they may be a part."""
         file = Struct("tfn_file", path=os.fsencode(path))
         if C().tfn_model_load_weights(self.address, file.address, 1):
             raise error_of(file.at("error"))
