@@ -53,6 +53,18 @@ froze() {
         ! grep -q 'training.moment1.*[ovw12].weight' "$work/x2"
 }
 check "tfn train --freeze --group" froze
+lora() {                # A and B alone train; folded, the model says the same
+    small copy l --steps 20 --min 2 --max 5 --from "$work/a.safetensors" \
+        --lora '*.self.[qv].weight:4:8' --lora '*.w1.weight:2' > "$work/l" &&
+        "$tfn" inspect "$work/a.safetensors" | grep '^decoder' > "$work/x1" &&
+        "$tfn" inspect "$work/l.safetensors" > "$work/x2" || return 1
+    grep '^decoder' "$work/x2" | grep -v lora | diff "$work/x1" - &&
+        [ "$(grep -c 'training.moment1.*lora' "$work/x2")" = "$(grep -c 'training.moment1' "$work/x2")" ] &&
+        grep -q '^decoder.1.ffn.w1.lora_b' "$work/x2" &&
+        "$tfn" fold "$work/l.safetensors" --out "$work/lf.safetensors" > "$work/x3" &&
+        ! "$tfn" inspect "$work/lf.safetensors" | grep -q lora
+}
+check "tfn train --lora, fold" lora
 misnamed() {
     ! small copy n --steps 20 --freeze '*.nrom.*' 2> "$work/error" &&
         grep -q 'did you mean' "$work/error" &&

@@ -319,6 +319,25 @@ static inline void describe_groups(tfn_model_desc *d, const settings *s, option_
     }
 }
 
+/* "NAMES:N" or "NAMES:N:ALPHA", with commas between. */
+static inline void describe_lora(tfn_model_desc *d, const settings *s)
+{
+    const char *list = text_of(s, O_LORA);
+    while (list && *list) {
+        const int n = (int)strcspn(list, ",");
+        char pattern[64], rank[16] = "", alpha[24] = "", group[160], text[300];
+        tfn_error e;
+        if (sscanf(list, "%63[^:,]:%15[^:,]:%23[^:,]", pattern, rank, alpha) < 2)
+            die("--lora wants NAMES:N or NAMES:N:ALPHA, not \"%.*s\"", n, list);
+        snprintf(group, sizeof group, "%s rank=%s%s%s", pattern, rank, *alpha ? " alpha=" : "",
+                 alpha);
+        if (!tfn_group_add(d, group, &e))
+            die("--lora: %s", tfn_error_text(&e, text, sizeof text));
+        list += n;
+        if (*list) list++;
+    }
+}
+
 static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
                             const tfn_tokenizer *k, int32_t classes)
 {
@@ -353,6 +372,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->decay_all = choice_of(s, O_DECAY_OF) == 1;
     describe_groups(d, s, O_FREEZE, " frozen");
     describe_groups(d, s, O_GROUP, "");
+    describe_lora(d, s);
     d->clip = (float)real_of(s, O_CLIP);
     d->ema = (float)real_of(s, O_EMA);
     d->clip_value = (float)real_of(s, O_CLIP_VALUE);

@@ -60,6 +60,9 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "parameters that do not train: * ? [ab] stand for characters (tfn inspect has the names)") \
     X(GROUP, 'l', "group", "GROUP,..", NULL, 0, 0, KEPT, \
       "rates of their own: 'NAMES rate=0.1 decay=0'; the last that matches counts") \
+    X(LORA, 'l', "lora", "NAMES:N,..", NULL, 0, 0, KEPT, \
+      "train A and B of rank N beside these maps, else nothing: 'decoder.*.self.[qv].weight:8'; " \
+      "NAMES:N:ALPHA scales them by ALPHA/N; tfn fold merges them") \
     X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
     X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, "use averages of the weights of this decay") \
     X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
