@@ -233,10 +233,10 @@
  *        for (int64_t i = 0; i < floats; i++) g[i] += penalty(i);      // say
  *        tfn_model_update(&model, &sums, tfn_model_rate(&model), &report);
  *
- * tfn_model_step is exactly the two calls. After either, info.grad of each tensor is its part of
- * the vector, before clipping. You may write to info.data at any time between two calls: nothing is
- * kept that depends on it (but the optimizer schedule-free makes the parameters anew, in each
- * update, of two other points).
+ * tfn_model_step is exactly the two calls; examples/17_own_loop.c has them, and a loss of its own
+ * (desc.loss). After either, info.grad of each tensor is its part of the vector, before clipping.
+ * You may write to info.data at any time between two calls: nothing is kept that depends on it (but
+ * the optimizer schedule-free makes the parameters anew, in each update, of two other points).
  *
  *
  * FROM PYTHON
@@ -1024,6 +1024,9 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
                               int32_t kv_heads, bool causal, int32_t lengths, float dropout);
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind);                  /* loss per row, in nats */
+/* x (rows, 1) where the target of the slot counts, 0 and without a gradient where it is below 0 or
+ * padding: what makes a loss of your own ignore what a cross-entropy ignores. */
+TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot);
 TFNORM_API tfn_var tfn_custom(tfn_tape *t, int32_t index, const tfn_var *in, int32_t count,
                               tfn_rows rows, int32_t fixed, int32_t cols);
 TFNORM_API void tfn_probe(tfn_tape *t, tfn_var x, int32_t id);      /* report x and its gradient */
@@ -1370,6 +1373,15 @@ typedef struct tfn_group {
     bool    frozen;
 } tfn_group;
 
+/* A loss of your own: records what makes the loss of each row, (rows, 1), of the logits (B*T, V) or
+ * (B, classes). Anything may stand there but parameters: a cross-entropy of the slot
+ * TFN_INT_TARGETS with more besides, or operations of your own, which fill d(logits) in their
+ * backward, see tfn_custom; set t->custom and t->customs first. Rows count as always: those whose
+ * target is below 0 or padding have no loss and no gradient, see tfn_mask_targets. Called when
+ * sizes are asked for and when the model is made, for each of its tapes: the same operations each
+ * time. What it returns is the last value of the tape. */
+typedef tfn_var tfn_loss_fn(void *user, tfn_tape *t, tfn_var logits);
+
 /* All zero but vocab and context is legal and good. */
 typedef struct tfn_model_desc {
     int32_t vocab, context;       /* required: V, and the longest sentence T */
@@ -1420,6 +1432,9 @@ typedef struct tfn_model_desc {
     float attention_dropout, activation_dropout;
     float smoothing;              /* label smoothing */
     tfn_smoothing smoothing_kind; /* 0: (1-e) nll + e/V sum */
+    tfn_loss_fn *loss;            /* NULL: cross-entropy. Code is not saved: give it again when you
+                                   * load. report.nll is then the loss; not with cutoffs */
+    void *loss_user;              /* what it gets */
 
     tfn_optimizer optimizer;      /* 0: AdamW */
     tfn_schedule schedule;        /* all 0: constant 1e-3 */
@@ -7781,6 +7796,9 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
                                      tfn__loss_backward,          tfn__loss_chunks,              \
                                      TFN__IN0 | TFN__SAVED)                                      \
+    X(TARGETS,    "targets",         TFN__BACK(tfn__targets_forward), TFN__BACK(tfn__one),        \
+                                     tfn__targets_backward,       tfn__one,                      \
+                                     0)                                                          \
     X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
                                      tfn__probe_backward,         tfn__one,                      \
                                      0)                                                          \
@@ -9433,6 +9451,32 @@ static void tfn__loss_backward(const tfn__call *c)
 }
 #endif
 
+#ifndef TFNORM_NO_TRAINING
+/* y = x where a target counts, else 0, or with `add` nothing; the backward is the same map. */
+static void tfn__pass_targets(const tfn__call *c, float *y, const float *x, bool add)
+{
+    const int32_t *targets = c->r->ints[c->n->arg[TFN__LOSS_SLOT]];
+    ptrdiff_t n;
+    bool counts;
+    for (ptrdiff_t r = 0; r < c->rows; r += n) {
+        n = tfn__rows_alike(c, r, c->rows, &counts);
+        for (ptrdiff_t i = r; i < r + n; i++) {
+            const bool passes = counts && targets && targets[i] >= 0;
+            if (!add) y[i] = 0;
+            if (passes) y[i] += x[i];
+        }
+    }
+}
+static void tfn__targets_forward(const tfn__call *c)
+{
+    tfn__pass_targets(c, c->y, c->x[0], false);
+}
+static void tfn__targets_backward(const tfn__call *c)
+{
+    tfn__pass_targets(c, c->dx[0], c->dy, c->add[0]);
+}
+#endif
+
 /* The index of the largest, the first of equals. */
 static int32_t tfn__largest(const float *x, int32_t n)
 {
@@ -10437,6 +10481,26 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     return tfn__var_of(t, n);
 }
 
+/* A loss of the user's has a value for each row, also where nothing is to be learned: its gradient
+ * there, which the backward would begin with at 1, is 0. */
+TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
+{
+    if (!tfn__recording(t)) return tfn__none;
+    const tfn_node *in = tfn__need(t, "targets", x);
+    tfn_node *n;
+#ifdef TFNORM_NO_TRAINING
+    tfn__tape_error(t, TFN_UNSUPPORTED, "targets", "this build has no training", 0, 0);
+#endif
+    if (!tfn__slot_ok(t, "targets", slot)) return tfn__none;
+    if (in->cols != 1)
+        return tfn__bad_shape(t, "targets", "a loss has %d columns, %d is wanted", in->cols, 1);
+    t->targets_read |= UINT32_C(1) << slot;
+    n = tfn__record(t, TFN__OP_TARGETS, in->rows, in->count, 1, x, tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    n->arg[TFN__LOSS_SLOT] = slot;
+    return tfn__var_of(t, n);
+}
+
 /* -- the user's own operations, and what is asked of single values ---------------------------- */
 
 /* The shape is what the caller says; inputs may be any values. */
@@ -11219,6 +11283,7 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
     bool exact = c->n->op == TFN__OP_LOSS || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
+    if (c->n->op == TFN__OP_TARGETS) exact = true;
     switch (kind) {
     case TFN__SEED:
         break;
@@ -13677,7 +13742,7 @@ static int32_t tfn__cluster_at(const tfn_model_desc *d, int32_t k)
 static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
 {
     const uint32_t words = TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE;
-    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->half);
+    const bool plain_logits = !(d->smoothing > 0 || d->logit_cap > 0 || d->half || d->loss);
     if (d->cutoffs[0])
         tfn__in_range(e, "model", "cutoffs[0]", d->cutoffs[0], 0, d->vocab - 1);
     if (d->cutoffs[0] && d->cutoffs[1])
@@ -13688,7 +13753,8 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     if (d->arch == TFN_ARCH_DECODER && d->width >= 16 && plain_logits
         && !(d->decoder_topology->flags & words)) return;
     tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
-              "neither smoothing nor a cap nor scale of logits nor half", 0, 0);
+              "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
+              0, 0);
 }
 
 /* Options that only some architectures, machines or builds have. */
@@ -15674,12 +15740,29 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 }
 
 #ifndef TFNORM_NO_TRAINING
+/* The user's loss, which must be a number for each row of the logits and may not have parameters,
+ * since these are counted already. */
+static tfn_var tfn__own_loss(tfn__builder *b, tfn_var logits)
+{
+    tfn_tape *t = b->t;
+    const int64_t params = t->params;
+    const tfn_var loss = b->d->loss(b->d->loss_user, t, logits);
+    const tfn_node *n = tfn__need(t, "loss", loss);
+    if (t->error.status != TFN_OK) return tfn__none;
+    if (t->params != params)
+        return tfn__tape_error(t, TFN_BAD_OPTION, "loss", "a loss may not have parameters", 0, 0);
+    if (n->rows != t->nodes[logits.id].rows)
+        return tfn__bad_shape(t, "loss", "the rows are not those of the logits", 0, 0);
+    return tfn_mask_targets(t, loss, TFN_INT_TARGETS);
+}
+
 /* The loss of each row. The head of clusters says which tail, and each tail which word: the sum of
  * both is -log of the product of probabilities. */
 static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
 {
     const tfn_model_desc *d = b->d;
     tfn_var loss = tfn__none;
+    if (d->loss) return tfn__own_loss(b, logits);
     if (!tfn__clusters(d))
         return tfn_cross_entropy(b->t, logits, TFN_INT_TARGETS, d->smoothing,
                                  (int32_t)d->smoothing_kind);
@@ -17586,6 +17669,7 @@ static tfn_sums tfn__sums_of(const tfn_model *m, const tfn_tape *t, tfn_var loss
     return s;
 }
 
+/* In the order of the calls: sums are doubles, but their order shows in the last bits. */
 static void tfn__add_sums(tfn_sums *to, const tfn_sums *s)
 {
     to->loss += s->loss;
@@ -18222,6 +18306,8 @@ static tfn_sums tfn__gradient_of(tfn_model *m, int32_t shard, bool add)
     return sums;
 }
 
+/* The model's own sums grow with every call, so that a step, an update without sums and a
+ * checkpoint in the middle of an update know all that was added. */
 TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, int32_t shard,
                                          bool add, tfn_sums *sums)
 {
@@ -18236,6 +18322,8 @@ TFNORM_API tfn_status tfn_model_gradient(tfn_model *m, const tfn_batch *batch, i
     return TFN_OK;
 }
 
+/* The vector is there from the start, all 0; the padding between tensors is 0 and should stay so,
+ * since the norm of the gradient goes over it. */
 TFNORM_API float *tfn_model_gradients(tfn_model *m, int64_t *floats)
 {
     if (floats) *floats = 0;
@@ -18352,6 +18440,7 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
 }
 #endif
 
+/* Updates are counted from 1, so that the one to come is step + 1. */
 TFNORM_API float tfn_model_rate(const tfn_model *m)
 {
     if (!m) return (float)NAN;

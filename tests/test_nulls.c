@@ -22,7 +22,7 @@ static struct {
     tfn_tensor tensor;
     tfn_tape tape, planned;
     tfn_run run;
-    tfn_var x, w, one;
+    tfn_var x, w, one, column;
     tfn_batch batch;
     tfn_report report;
     tfn_sums sums;
@@ -63,6 +63,7 @@ static void nulls_make_tapes(void)
         nulls.w = tfn_param(t, 4, 4);
         nulls.one = tfn_param(t, 1, 4);
         nulls.x = tfn_embedding(t, nulls.w, 0, TFN_ROWS_TARGET, 1);
+        nulls.column = tfn_embedding(t, tfn_param(t, 4, 1), 0, TFN_ROWS_TARGET, 1);
     }
     tfn_cross_entropy(&nulls.planned, nulls.x, TFN_INT_TARGETS, 0, 0);
     CHECK(tfn_tape_plan(&nulls.planned, tfn_kernels_for(TFN_ISA_BEST), 1) == TFN_OK);
@@ -199,6 +200,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       1, true, -1, 0)))                                                                            \
     X(tfn_cross_entropy, "e", "z", nulls_tape(tfn_cross_entropy(P(0, &nulls.tape), nulls.x, 1, 0,  \
       0)))                                                                                         \
+    X(tfn_mask_targets, "e", "z", nulls_tape(tfn_mask_targets(P(0, &nulls.tape), nulls.column,     \
+      1)))                                                                                         \
     X(tfn_custom, "ee", "z.", nulls_tape(tfn_custom(P(0, &nulls.tape), 0, P(1, &nulls.x), 1,       \
       TFN_ROWS_TARGET, 1, 1)))                                                                     \
     X(tfn_probe, "-", ".", (tfn_probe(P(0, &nulls.tape), nulls.x, 1), TFN_OK))                     \

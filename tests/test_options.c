@@ -16,7 +16,7 @@ static const char *const options_other[LIB_TABLES] = {
     " untied separate_source scale_embedding no_bias recipe norm decoder_norm init topology "
     "decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside "
     "relative_rate seed inference recompute probes half parameters gradients moments workspace "
-    "decay_all schedule.fairseq schedule.frozen groups ",
+    "decay_all schedule.fairseq schedule.frozen groups loss loss_user ",
     " allow_empty end forbidden unnormalized key ",
     " no_pad no_bos no_eos no_unk mask "
 };
@@ -72,7 +72,7 @@ TEST(options_covered)
  * initializations are known by the names beside them. */
 static const char options_local[] =
     " batch_tokens threads isa inference probes parameters gradients moments workspace "
-    "norm_rule decoder_norm_rule init_rule ";
+    "norm_rule decoder_norm_rule init_rule loss loss_user ";
 
 static bool options_in_file(const char *name)
 {

@@ -252,6 +252,120 @@ TEST(step_by_hand)
     tfn_model_free(&hand);
 }
 
+/* -- a loss of one's own --------------------------------------------------------------------- */
+
+/* What stands behind the logits: the cross-entropy itself, or twice that by an operation of one's
+ * own, which reads padding and ignored targets like everything else. */
+typedef struct step_loss { bool doubled; int calls; } step_loss;
+
+static void step_double_forward(const tfn_custom_args *a)
+{
+    for (ptrdiff_t i = 0; i < a->rows; i++) a->y[i] = 2 * a->x[0][i];
+}
+static void step_double_backward(const tfn_custom_args *a)
+{
+    for (ptrdiff_t i = 0; i < a->rows; i++) {
+        if (!a->add[0]) a->dx[0][i] = 0;
+        a->dx[0][i] += 2 * a->dy[i];
+    }
+}
+static const tfn_custom_op step_doubled = {
+    "double", step_double_forward, step_double_backward, NULL
+};
+
+static tfn_var step_own_loss(void *user, tfn_tape *t, tfn_var logits)
+{
+    step_loss *l = (step_loss *)user;
+    const tfn_var x = tfn_cross_entropy(t, logits, TFN_INT_TARGETS, 0, 0);
+    l->calls++;
+    if (!l->doubled) return x;
+    t->custom = &step_doubled;
+    t->customs = 1;
+    return tfn_custom(t, 0, &x, 1, TFN_ROWS_TARGET, 0, 1);
+}
+
+/* The cross-entropy given as a loss of one's own has the bits of the built-in one; twice that has
+ * twice the loss and, to the bit, twice the gradient, in training and in evaluation. */
+TEST(step_losses)
+{
+    static const struct { const char *recipe; bool half, doubled; int32_t threads; } cases[] = {
+        { "pre", false, false, 1 }, { "post", true, false, 1 }, { "admin", false, false, 1 },
+        { "pre", false, true, 1 }, { "batchnorm", false, true, 1 }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tfn_model_desc d = step_desc(cases[i].recipe);
+        step_loss loss = { cases[i].doubled, 0 };
+        const float factor = cases[i].doubled ? 2 : 1;
+        tfn_model built_in;
+        tfn_model own;
+        step_batch b;
+        int64_t floats;
+        CASE("%s, half %d, doubled %d", cases[i].recipe, cases[i].half, cases[i].doubled);
+        d.half = cases[i].half;
+        if (!step_open(&built_in, &d)) return;
+        d.loss = step_own_loss;
+        d.loss_user = &loss;
+        if (!step_open(&own, &d)) return;
+        CHECK(loss.calls > 0);
+        for (int k = 0; k < STEP_UPDATES; k++) {
+            const tfn_batch *batch = step_fill(&b, &d, k);
+            tfn_report eval[2];
+            tfn_sums sums[2];
+            float *g[2];
+            tfn_model_gradient(&built_in, batch, 0, false, sums);
+            tfn_model_gradient(&own, batch, 0, false, sums + 1);
+            g[0] = tfn_model_gradients(&built_in, &floats);
+            g[1] = tfn_model_gradients(&own, &floats);
+            CHECK(sums[1].loss == (double)factor * sums[0].loss);
+            CHECK(sums[1].targets == sums[0].targets);
+            for (int64_t j = 0; j < floats; j++) g[0][j] *= factor;
+            CHECK_BITS(g[0], g[1], (size_t)floats * sizeof **g);
+            CHECK(tfn_model_update(&built_in, NULL, 0.01f, NULL) == TFN_OK);
+            CHECK(tfn_model_update(&own, NULL, 0.01f, NULL) == TFN_OK);
+            CHECK(tfn_model_eval(&built_in, batch, eval) == TFN_OK);
+            CHECK(tfn_model_eval(&own, batch, eval + 1) == TFN_OK);
+            CHECK(eval[1].loss == (double)factor * eval[0].loss);
+            CHECK(tfn_model_logits(&own, batch) != NULL);
+        }
+        CHECK(tfn_model_hash(&built_in) == tfn_model_hash(&own));
+        tfn_model_free(&built_in);
+        tfn_model_free(&own);
+    }
+}
+
+static tfn_var step_bad_loss(void *user, tfn_tape *t, tfn_var logits)
+{
+    const tfn_var none = { 0 };
+    const char *what = (const char *)user;
+    if (!strcmp(what, "columns")) return logits;
+    if (!strcmp(what, "rows")) return tfn_first_rows(t, tfn_cross_entropy(t, logits, 1, 0, 0));
+    if (!strcmp(what, "parameters")) tfn_param(t, 1, 1);
+    if (!strcmp(what, "parameters")) return tfn_cross_entropy(t, logits, TFN_INT_TARGETS, 0, 0);
+    return none;
+}
+
+/* What is no loss is refused when the model is made, and the text says why. */
+TEST(step_bad_losses)
+{
+    static const struct { const char *what, *text; } cases[] = {
+        { "columns", "columns" }, { "rows", "rows" }, { "parameters", "parameters" },
+        { "nothing", "loss" }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tfn_model_desc d = step_desc("pre");
+        char what[20], text[200];
+        tfn_model m;
+        CASE("%s", cases[i].what);
+        strcpy(what, cases[i].what);
+        d.loss = step_bad_loss;
+        d.loss_user = what;
+        CHECK(tfn_model_new(&m, &d, NULL) != TFN_OK);
+        tfn_error_text(&m.error, text, sizeof text);
+        if (!strstr(text, cases[i].text)) FAIL("%s", text);
+        tfn_model_free(&m);
+    }
+}
+
 /* -- updates that are dropped ---------------------------------------------------------------- */
 
 /* Sums without a target, or of a loss that is not finite, and a gradient that the user spoilt: the
@@ -351,6 +465,8 @@ int main(void)
     RUN(step_shards);
     RUN(step_elsewhere);
     RUN(step_by_hand);
+    RUN(step_losses);
+    RUN(step_bad_losses);
     RUN(step_dropped);
     RUN(step_profiles);
     RUN(step_refused);
