@@ -389,6 +389,40 @@ TEST(groups_refused)
 /* -- rates and decay --------------------------------------------------------------------------- */
 
 /* One update of plain SGD: p - lr rate (g/tokens + decay p), with the last group that matches. */
+/* Optimizers that see each tensor alone: three times the rate moves three times as far. */
+TEST(groups_rates_of_tensors)
+{
+    static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_MUON, TFN_OPTIMIZER_ADAFACTOR };
+    for (int i = 0; i < 2; i++) {
+        tfn_model_desc d = groups_small();
+        groups_batch b;
+        tfn_param_info p;
+        tfn_model plain, m;
+        float *before;
+        d.optimizer = kinds[i];
+        if (!groups_open(&plain, &d)) return;
+        CHECK(tfn_group_add(&d, "decoder.0.* rate=3", NULL));
+        if (!groups_open(&m, &d)) return;
+        before = groups_copy(&m);
+        groups_fill(&b, &m.desc, 1);
+        CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
+        CHECK(tfn_model_step(&plain, &b.batch, NULL) == TFN_OK);
+        for (int32_t j = 0; tfn_model_param(&m, j, &p); j++) {
+            const double rate = strstr(p.name, "decoder.0.") ? 3 : 1;
+            const ptrdiff_t at = p.data - m.params;
+            CASE("optimizer %d, %s", (int)kinds[i], p.name);
+            for (int k = 0; k < p.rows * p.cols; k++) {
+                const double old = (double)before[at + k];
+                const double by = (double)plain.params[at + k] - old;
+                CHECK_CLOSE((double)p.data[k] - old, rate * by, 1e-6);
+            }
+        }
+        free(before);
+        tfn_model_free(&m);
+        tfn_model_free(&plain);
+    }
+}
+
 TEST(groups_rates)
 {
     tfn_model_desc d = groups_small();
@@ -780,6 +814,7 @@ int main(void)
     RUN(groups_texts);
     RUN(groups_refused);
     RUN(groups_rates);
+    RUN(groups_rates_of_tensors);
     RUN(groups_loaded);
     RUN(groups_all_frozen);
     RUN(groups_recipes_frozen);
