@@ -1408,6 +1408,9 @@ typedef struct tfn_model_desc {
     bool scale_embedding;         /* true: embeddings times sqrt(C), as the papers do */
     bool no_bias;                 /* true: linear maps without bias */
 
+    int32_t mup_base_width;       /* 0: rates and scales are as they are at any width; else they are
+                                   * those of this width, and follow `width`: muP, see below */
+
     const char *recipe;           /* NULL: "pre"; sets topology, norm and init together */
     const char *norm;             /* NULL: the recipe's; see tfn_norm_at */
     const char *decoder_norm;     /* NULL: norm; of the decoder of an encoder-decoder */
@@ -1495,6 +1498,20 @@ TFNORM_API const char       *tfn_choice_name(const char *option, int32_t value);
  * cluster k = 0, 1, 2 have vectors of width/4^k numbers and a map to the width. The head tells the
  * words of the first cluster and the other clusters apart, tails the words within each; so rare
  * words have few weights. Unless untied, input and output share them. Logits are log p. */
+
+/* muP (Yang et al. 2022, Tensor Programs V, table 8): what is best at one width is best at all, so
+ * that rates are searched for with a small model. With m = width/mup_base_width,
+ *                                    embedding, bias, gain   matrix (hidden)   output
+ *     deviation at the start         that of width/m         ~ 1/sqrt(width)   that of width/m
+ *     times                          1                       1                 1/m
+ *     rate of Adam, AdamW, RAdam,    1                       1/m               1
+ *       Lion
+ *     rate of SGD                    m; one number: 1        1                 m
+ * and scores of attention are sqrt(32) q k/D instead of q k/sqrt(D): the same for heads of 32
+ * channels. Weight decay times the rate stays what it is. So a model of m = 1 with such heads is
+ * the one without muP, to the bit. ffn and kv_heads * D are taken to grow with the width; LoRA's A
+ * and B have the rate itself. Other optimizers, and methods with scales of their own by width, are
+ * refused. */
 
 /* Simulated half precision (as fairseq's, in which Xiong 2020, Liu 2020 and Takase 2022 trained): a
  * copy of the weights, every activation and every gradient is rounded to IEEE half after each
@@ -13356,6 +13373,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(arch,                 WHOLE,     0, TFN_ARCH_COUNT - 1)                                  \
     X(source_context,       WHOLE,     1, TFN__SIDE)                                           \
     X(width,                WHOLE,     1, TFN__SIDE)                                           \
+    X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
     X(layers,               WHOLE,     1, 4096)                                                \
     X(decoder_layers,       WHOLE,     1, 4096)                                                \
     X(heads,                WHOLE,     1, 32768)                                               \
@@ -13676,6 +13694,57 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
                   "even", d->width / d->heads, 0);
 }
 
+/* -- muP: how rates and scales follow the width, as the table at tfn_model_desc says ---------- */
+
+/* m, how many times wider the model is than the one that its rates and scales are for. */
+static float tfn__mup(const tfn_model_desc *d)
+{
+    if (!TFN__ALL || !d->mup_base_width) return 1;
+    return (float)d->width / (float)d->mup_base_width;
+}
+
+/* Queries times this: the kernels divide scores by sqrt(D), muP by D. Queries of length 1 have a
+ * temperature of their own, whatever D is. */
+static float tfn__mup_query(const tfn_model_desc *d, tfn_qk_norm form)
+{
+    const float usual = 32;             /* D where both are the same: heads by default have that */
+    const float size = (float)(d->width / d->heads);
+    if (!TFN__ALL || !d->mup_base_width) return 1;
+    if (form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE) return 1;
+    return TFN__SQRT(usual / size);
+}
+
+/* Optimizers whose rates the table has. */
+static bool tfn__mup_optimizer(tfn_optimizer kind)
+{
+    switch (kind) {
+    case TFN_OPTIMIZER_SGD:
+    case TFN_OPTIMIZER_ADAM:
+    case TFN_OPTIMIZER_ADAMW:
+    case TFN_OPTIMIZER_RADAM:
+    case TFN_OPTIMIZER_LION: return true;
+    default: return false;
+    }
+}
+
+static void tfn__check_mup(const tfn_model_desc *d, tfn_error *e)
+{
+    const uint32_t own = TFN_TOPOLOGY_UNIT_WEIGHTS | TFN_TOPOLOGY_SIGMA_REPARAM
+                       | TFN_TOPOLOGY_FIXNORM | TFN_TOPOLOGY_LOGIT_SCALE
+                       | TFN_TOPOLOGY_EMBEDDING_SCALE;
+    const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
+    if (!TFN__ALL || e->status != TFN_OK || !d->mup_base_width) return;
+    if (!d->inference && !tfn__mup_optimizer(d->optimizer))
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width is set; its rates are those of "
+                  "adam, adamw, radam, lion and sgd", 0, 0);
+    else if ((flags & own) || d->qk_norm == TFN_QK_NORM_UNIT)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width is set; the topology has scales of "
+                  "its own by width", 0, 0);
+    else if (d->scale_embedding || d->bands || d->cutoffs[0])
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width goes with none of scale_embedding, "
+                  "bands, cutoffs", 0, 0);
+}
+
 /* More threads than one want the compiler's (OpenMP), or the caller's. Half precision rounds a copy
  * of the weights as it goes, one operation after the other: one thread. */
 static void tfn__check_threads(const tfn_model_desc *d, tfn_error *e)
@@ -13945,7 +14014,7 @@ static bool tfn__is_plain_row(const tfn_topology *t)
 /* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
-    if (d->folded || d->half || d->bands || d->cutoffs[0]) return false;
+    if (d->folded || d->half || d->bands || d->cutoffs[0] || d->mup_base_width) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap > 0 || d->logit_cap > 0) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
@@ -13978,6 +14047,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     if (!out->inference) tfn__check_schedule(&out->schedule, e);
     if (e->status == TFN_OK) tfn__check_averages(out, e);
 #endif
+    tfn__check_mup(out, e);
     if (TFN__ALL) tfn__check_clusters(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
@@ -15236,6 +15306,7 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     if (form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
     if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, b->table, size);
     if (form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
+    if (query) x = tfn__multiple(b->t, x, tfn__mup_query(d, form));
     return x;
 }
 
@@ -15680,6 +15751,7 @@ static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
     x = tfn_first_rows(b->t, x);
     x = tfn__apply_linear(b, at, x, TFN__PART_POOLER, tfn__stream(d), d->width,
                           TFN_ACTIVATION_TANH);
+    x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
     return tfn__apply_linear(b, at, x, TFN__PART_CLASSIFIER, d->width, d->classes,
                              TFN_ACTIVATION_IDENTITY);
 }
@@ -15710,6 +15782,7 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     const tfn__spot at = tfn__spot_of_model();
     const int32_t width = tfn__stream(d);
     tfn_var w;
+    x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
     if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
     w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, width, d->vocab, 0);
     w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, width, d->vocab);
@@ -15813,6 +15886,19 @@ static float *tfn__weight_data(const tfn_model *m, const tfn__weight *w)
 static bool tfn__is_table(int part)
 {
     return part >= TFN__PART_EMBEDDING && part <= TFN__PART_SEGMENT;
+}
+
+/* A matrix from the width to the numbers of a class. */
+static bool tfn__is_output(const tfn__weight *w)
+{
+    return w->kind == TFN__MATRIX
+        && (w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER);
+}
+
+/* A matrix from width to width: what grows with the width in both directions. */
+static bool tfn__is_hidden(const tfn__weight *w)
+{
+    return w->kind == TFN__MATRIX && !tfn__is_table(w->part) && !tfn__is_output(w);
 }
 
 /* v/|v| of n numbers that lie `step` apart; 0 stays 0. */
@@ -15977,9 +16063,28 @@ static float tfn__bias_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     if (matrix->kind != TFN__MATRIX) return 0;
     if (w->part <= TFN__PART_V && rule->qkv_bias) drawn = true;
     if (!drawn) return 0;
-    size = 1 / TFN__SQRT((float)matrix->rows);
+    size = TFN__SQRT(tfn__mup(d)) / TFN__SQRT((float)matrix->rows);
     if (rule->gain_bias) size *= tfn__init_gain(d, rule, w);
     return size;
+}
+
+/* Half-width or deviation of a matrix that is no table. With muP an output's does not depend on the
+ * width, and that of a hidden matrix is as 1/sqrt(width), also where the row has one number for all
+ * widths. */
+static float tfn__matrix_size(const tfn_model_desc *d, const tfn_init_rule *rule,
+                              const tfn__weight *w)
+{
+    const tfn_distribution base = tfn__rule_base(rule, w);
+    const bool fixed = base == TFN_DISTRIBUTION_NORMAL
+                    || base == TFN_DISTRIBUTION_TRUNCATED_NORMAL;
+    const float m = tfn__mup(d);
+    if (w->part == TFN__PART_OUTPUT && rule->table_output)
+        return TFN__SQRT(m) / TFN__SQRT((float)w->rows);
+    if (base == TFN_DISTRIBUTION_ORTHOGONAL && tfn__is_output(w)) return TFN__SQRT(m);
+    if (d->mup_base_width && tfn__is_output(w))
+        return tfn__spread(rule, base, d->mup_base_width, w->cols);
+    if (fixed) return tfn__spread(rule, base, w->rows, w->cols) / TFN__SQRT(m);
+    return tfn__spread(rule, base, w->rows, w->cols);
 }
 
 /* Half-width or deviation of a weight's draw; 0: it starts at w->initial. Embeddings are N(0, 1/C)
@@ -15991,14 +16096,13 @@ static float tfn__init_size(const tfn_model_desc *d, const tfn_init_rule *rule,
     if (w->kind == TFN__LORA_A) return TFN__SQRT(1 / (float)w->rows);
     if (w->kind != TFN__MATRIX) return 0;
     if (tfn__is_table(w->part)) {
-        const float size = tfn__positive_or(rule->embedding_std, 1 / TFN__SQRT((float)w->cols));
+        const float own = TFN__SQRT(tfn__mup(d)) / TFN__SQRT((float)w->cols);
+        const float size = tfn__positive_or(rule->embedding_std, own);
         return size * tfn__init_gain(d, rule, w);
     }
     if (w->part == TFN__PART_OUTPUT && rule->zero_output) return 0;
-    if (w->part == TFN__PART_OUTPUT && rule->table_output)
-        return 1 / TFN__SQRT((float)w->rows);
-    return tfn__spread(rule, tfn__rule_base(rule, w), w->rows, w->cols)
-         * tfn__init_gain(d, rule, w);
+    if (w->part == TFN__PART_OUTPUT && rule->table_output) return tfn__matrix_size(d, rule, w);
+    return tfn__matrix_size(d, rule, w) * tfn__init_gain(d, rule, w);
 }
 
 /* Weights of an aggregate without softmax start at 0 outside of its window: only the last y_k count
@@ -16597,7 +16701,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
-        TFN__SAME(norm_factor)
+        TFN__SAME(norm_factor), TFN__SAME(mup_base_width)
     };
     const char *x = (const char *)a;
     const char *y = (const char *)b;
@@ -17565,17 +17669,34 @@ static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
     return (d->decay_all || own > 0) && w->kind < TFN__STATE;
 }
 
-/* The decay of a parameter, and its factor of the schedule's rate. */
+/* muP's factor of the rate. SGD moves what has one side of the width by its gradient, which is as
+ * 1/width; Adam moves each number by as much, which a product over the width sums. */
+static float tfn__mup_rate(const tfn_model_desc *d, const tfn__weight *w)
+{
+    const bool mixes = w->part == TFN__PART_MIX || w->part == TFN__PART_MEMORY_MIX;
+    const bool number = (w->rows == 1 && w->cols == 1) || mixes;        /* no side of the width */
+    const bool hidden = tfn__is_hidden(w);
+    const bool sgd = d->optimizer == TFN_OPTIMIZER_SGD;
+    if (tfn__is_lora(w)) return 1;
+    if (sgd && !hidden && !number) return tfn__mup(d);
+    if (!sgd && hidden) return 1 / tfn__mup(d);
+    return 1;
+}
+
+/* The decay of a parameter, and its factor of the schedule's rate. muP leaves their product as it
+ * is. */
 static float tfn__decay_of(const tfn_model_desc *d, const tfn__weight *w)
 {
+    float decay = d->decay;
     if (!tfn__decays(d, w)) return 0;
-    if (w->group < 0) return d->decay;
-    return tfn__positive_or(d->groups[w->group].decay, d->decay);
+    if (w->group >= 0) decay = tfn__positive_or(d->groups[w->group].decay, decay);
+    return decay / tfn__mup_rate(d, w);
 }
 static float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w)
 {
-    if (w->group < 0) return 1;
-    return d->groups[w->group].rate;
+    const float rate = tfn__mup_rate(d, w);
+    if (w->group < 0) return rate;
+    return rate * d->groups[w->group].rate;
 }
 
 /* -- one step --------------------------------------------------------------------------------- */
@@ -23867,6 +23988,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
     TFN__LATER(REAL, SAME_TO_TRAIN, muon_momentum),
     TFN__LATER(REAL, SAME_TO_TRAIN, muon_rate),
+    TFN__LATER(WHOLE, SAME_ALWAYS, mup_base_width),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, nesterov),
     TFN__FIELD(BOOL, SAME_ALWAYS, no_bias),
     TFN__FIELD(ROW, SAME_ALWAYS, norm),
@@ -25542,6 +25664,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     (norm_rule, decoder_norm_rule, init_rule).
  *     New too: groups of parameters by name (desc.groups) with a rate, a decay, frozen, or with
  *     LoRA, which is saved alone (tfn_model_save_adapter) and merged by tfn_model_fold.
+ *     New too: squared ReLU, GEGLU by GELU's tanh form; averages of the weights (desc.ema,
+ *     tfn_model_swap_ema); muP (desc.mup_base_width); tfn train keeps the best, too (OUT.best).
  *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone; hidden
  *     states, attention weights and pooled vectors (section `reading`).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash

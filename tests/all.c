@@ -44,6 +44,9 @@
 #define main ema_main
 #include "test_ema.c"
 #undef main
+#define main mup_main
+#include "test_mup.c"
+#undef main
 #define main identities_main
 #include "test_identities.c"
 #undef main

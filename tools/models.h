@@ -374,6 +374,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     describe_groups(d, s, O_GROUP, "");
     describe_lora(d, s);
     d->clip = (float)real_of(s, O_CLIP);
+    d->mup_base_width = (int32_t)whole_of(s, O_MUP);
     d->ema = (float)real_of(s, O_EMA);
     d->clip_value = (float)real_of(s, O_CLIP_VALUE);
     d->dropout = (float)real_of(s, O_DROPOUT);

@@ -30,6 +30,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(ARCH, 'c', "arch", "auto|decoder|encoder|encdec", "auto", 0, 0, KEPT, "architecture") \
     X(LAYERS, 'i', "layers", "N", "4", 1, 1000, KEPT, "layers of each stack") \
     X(WIDTH, 'i', "width", "N", "64", 1, 65536, KEPT, "channels") \
+    X(MUP, 'i', "mup", "N", "0", 0, 65536, KEPT, "rates and scales as of width N (muP); 0: not") \
     X(HEADS, 'i', "heads", "N", "0", 0, 1024, KEPT, "attention heads; 0: width/32") \
     X(FFN, 'i', "ffn", "N", "0", 0, 1e6, KEPT, "hidden width; 0: 4 width") \
     X(CONTEXT, 'i', "context", "N", "64", 4, 1e6, KEPT, "most tokens of a row") \
