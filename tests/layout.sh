@@ -31,7 +31,7 @@ examples() {
     for f in ../examples/*.c; do
         [ -f "$f" ] || continue
         [ "$(grep -c . "$f")" -le 100 ] || { echo "$f has over 100 lines"; return 1; }
-        head -n 1 "$f" | grep -q '^/\* cc ' || { echo "$f does not start with its command"; return 1; }
+        head -n 1 "$f" | grep -q '^/\* \(mpi\)\{0,1\}cc ' || { echo "$f does not start with its command"; return 1; }
     done
 }
 check "layout of the examples" examples
