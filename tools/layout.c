@@ -63,7 +63,8 @@ static char *end_of_blank(char *s)
     const char quote = *s;
     if (s[0] == '/' && s[1] == '*') {
         char *end = strstr(s + 2, "*/");
-        return end ? end + 2 : s + strlen(s);
+        if (end) return end + 2;
+        return s + strlen(s);
     }
     if (s[0] == '/' && s[1] == '/') return s + strcspn(s, "\n");
     if (quote != '"' && quote != '\'') return NULL;
@@ -82,8 +83,12 @@ static char *code_of(const char *text)
     strcpy(code, text);
     for (char *s = code; *s;) {
         char *end = end_of_blank(s);
-        if (end) blank(s, end);
-        s = end ? end : s + 1;
+        if (!end) {
+            s++;
+            continue;
+        }
+        blank(s, end);
+        s = end;
     }
     return code;
 }
@@ -92,7 +97,8 @@ static bool read_source(source *s, const char *path)
 {
     s->path = path;
     s->text = read_text(path);
-    s->code = s->text ? code_of(s->text) : NULL;
+    s->code = NULL;
+    if (s->text) s->code = code_of(s->text);
     if (!s->code) printf("  no file %s\n", path);
     return s->code != NULL;
 }
@@ -100,7 +106,8 @@ static bool read_source(source *s, const char *path)
 static const char *next_line(const char *s)
 {
     s += strcspn(s, "\n");
-    return *s ? s + 1 : s;
+    if (*s) s++;                        /* over the end of the line, not over that of the text */
+    return s;
 }
 
 static bool is_blank(const char *s) { return s[strspn(s, " \r")] == '\n' || !s[strspn(s, " \r")]; }
@@ -170,18 +177,19 @@ static void check_contents(const source *s, const section *sections, int count)
 {
     const char *line = strstr(s->text, "CONTENTS");
     char listed[NAME] = "";
+    if (!line) line = "";
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++)
             if (!strcmp(sections[i].name, sections[j].name))
                 complain(s, sections[i].line, "a second section ", sections[i].name);
-        line = line ? next_line(line) : "";
+        line = next_line(line);
         if (sscanf(line, " * %31[a-z0-9_-]", listed) != 1 || strcmp(sections[i].name, listed)) {
             complain(s, sections[i].line, "the contents list another section than ",
                      sections[i].name);
             return;
         }
     }
-    line = line ? next_line(line) : "";
+    line = next_line(line);
     if (sscanf(line, " * %31[a-z0-9_-]", listed) == 1)
         complain(s, 1, "the contents list what is not there: ", listed);
 }
@@ -366,12 +374,13 @@ static void check_density(const source *s, const section *sections, int count)
         if (!strcmp(sections[i].name, "ground")) from = sections[i].line;
         if (!strcmp(sections[i].name, "rules")) to = sections[i].line;
     }
-    const density d = measure(s, from, to);
-    const double k = d.code ? 1000.0 / d.code : 0;
+    density d = measure(s, from, to);
+    if (!d.code) d.code = d.lines = 1;                  /* no section: nothing was counted */
+    const double k = 1000.0 / d.code;
     judge(s, "lines with ?:", d.choices * k, 15);
     judge(s, "conditions in loops", d.hidden * k, 0.5);
     judge(s, "double initializers", d.doubles * k, 1);
-    const double comments = 100.0 * (d.lines - d.code) / (d.lines ? d.lines : 1);
+    const double comments = 100.0 * (d.lines - d.code) / d.lines;
     printf("  %-24s %5.1f %%, at least 15.0\n", "lines of comment", comments);
     if (comments < 15) complain(s, 1, "too few comments", "");
 }

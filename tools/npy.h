@@ -10,12 +10,19 @@
 static const uint8_t tfn__npy_magic[8] = { 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0 };
 enum { TFN__NPY_HEAD = 502 };           /* most bytes of a dict; 8 sizes have fewer */
 
+/* The dtype as NumPy writes it, little-endian; NULL: none of the three. */
 static inline const char *tfn__npy_descr(tfn_dtype d)
 {
-    return d == TFN_DTYPE_F32 ? "<f4" : d == TFN_DTYPE_F64 ? "<f8" : d == TFN_DTYPE_I32 ? "<i4"
-        : NULL;
+    switch (d) {
+    case TFN_DTYPE_F32: return "<f4";
+    case TFN_DTYPE_F64: return "<f8";
+    case TFN_DTYPE_I32: return "<i4";
+    default:            return NULL;
+    }
 }
 
+/* The dict in the order and with the spaces of NumPy's own, padded so that the data begins at a
+ * multiple of 64; a tuple of one has a comma behind it. */
 static inline tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
 {
     char buf[TFN__NPY_HEAD + 10];
@@ -30,8 +37,12 @@ static inline tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
     tfn__put_bytes(&t, "\0", 2);
     tfn__put_texts(&t, "{'descr': '", tfn__npy_descr(x.dtype),
                    "', 'fortran_order': False, 'shape': (");
-    for (int32_t k = 0; k < x.rank; k++) tfn__put_int(&t, k ? ", " : NULL, x.shape[k], NULL);
-    tfn__put(&t, x.rank == 1 ? ",), }" : "), }");
+    for (int32_t k = 0; k < x.rank; k++) {
+        if (k) tfn__put(&t, ", ");
+        tfn__put_int(&t, NULL, x.shape[k], NULL);
+    }
+    if (x.rank == 1) tfn__put(&t, ",");
+    tfn__put(&t, "), }");
     while (t.used % 64 != 63) tfn__put(&t, " ");
     tfn__put(&t, "\n");
     buf[8] = (char)((t.used - 10) & 255);
@@ -41,6 +52,7 @@ static inline tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
     return tfn__finish_writing(f);
 }
 
+/* The text s and nothing else; false: the reader says what was wanted. */
 static inline bool tfn__literal(tfn__reader *r, const char *s)
 {
     const char *all = s;
@@ -53,9 +65,9 @@ static inline bool tfn__literal(tfn__reader *r, const char *s)
 static inline void tfn__npy_dict(tfn__reader *r, tfn_tensor *t)
 {
     tfn__literal(r, "{'descr': '<");
-    t->dtype = tfn__accept(r, 'i') ? TFN_DTYPE_I32 : tfn__literal(r, "f")
-        && tfn__accept(r, '8') ? TFN_DTYPE_F64
-                                                                                    : TFN_DTYPE_F32;
+    t->dtype = TFN_DTYPE_F32;                   /* i4, f4 or f8 */
+    if (tfn__accept(r, 'i')) t->dtype = TFN_DTYPE_I32;
+    else if (tfn__literal(r, "f") && tfn__accept(r, '8')) t->dtype = TFN_DTYPE_F64;
     if (t->dtype != TFN_DTYPE_F64) tfn__literal(r, "4");
     tfn__literal(r, "', 'fortran_order': False, 'shape': (");
     while (!tfn__accept(r, ')') && !r->wanted) {

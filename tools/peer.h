@@ -30,32 +30,40 @@ typedef struct peer {
 static void peer_gemm(const peer *p, bool ta, bool tb, int m, int n, int k, const float *a,
                       const float *b, float *c)
 {
-    const int lda = ta ? m : k;
-    const int ldb = tb ? k : n;
-    if (p->dnnl) p->dnnl(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, 0, c, n);
-    else p->cblas(101, ta ? 112 : 111, tb ? 112 : 111, m, n, k, 1, a, lda, b, ldb, 0, c, n);
+    enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };        /* of CBLAS */
+    static const char letters[] = { 'N', 'T' };                     /* of oneDNN */
+    static const int orders[] = { PLAIN, TRANSPOSED };
+    int lda = k;
+    int ldb = n;
+    if (ta) lda = m;
+    if (tb) ldb = k;
+    if (p->dnnl) p->dnnl(letters[ta], letters[tb], m, n, k, 1, a, lda, b, ldb, 0, c, n);
+    else p->cblas(ROW_MAJOR, orders[ta], orders[tb], m, n, k, 1, a, lda, b, ldb, 0, c, n);
 }
 
 /* A library's function, or NULL. */
 static void *peer_symbol(const char *library, const char *symbol)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    return handle ? dlsym(handle, symbol) : NULL;
+    if (!handle) return NULL;
+    return dlsym(handle, symbol);
 }
 
 /* OpenBLAS and oneDNN, on one thread, with the kernels for AVX-512 where the processor has it:
  * Debian's OpenBLAS does not choose them for every processor. */
 static int peers_blas(peer *p, bool avx512)
 {
+    const char *openblas = "openblas";
     int count = 0;
     void *f;
+    if (avx512) openblas = "openblas-skx";
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     setenv("OMP_NUM_THREADS", "1", 1);
     if (avx512) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
     memset(p, 0, PEERS * sizeof *p);
     if ((f = peer_symbol("libopenblas.so.0", "cblas_sgemm")) != NULL) {
         memcpy(&p[count].cblas, &f, sizeof f);
-        snprintf(p[count++].name, sizeof p->name, "openblas%s", avx512 ? "-skx" : "");
+        snprintf(p[count++].name, sizeof p->name, "%s", openblas);
     }
     if ((f = peer_symbol("libdnnl.so.2", "dnnl_sgemm")) != NULL
         || (f = peer_symbol("libdnnl.so.3", "dnnl_sgemm")) != NULL) {
@@ -76,19 +84,36 @@ static bool peer_tell(peer *p, const char *question, char *line, int room)
 static double peer_ask(peer *p, const char *question)
 {
     char line[100];
-    return peer_tell(p, question, line, sizeof line) ? atof(line) : -1;
+    if (!peer_tell(p, question, line, sizeof line)) return -1;
+    return atof(line);
 }
 /* The path of a new file for them to read. */
 static bool peer_file(char *path, size_t room)
 {
     const char *folder = getenv("TMPDIR");
     int f;
-    snprintf(path, room, "%s/bench-XXXXXX", folder ? folder : "/tmp");
+    if (!folder) folder = "/tmp";
+    snprintf(path, room, "%s/bench-XXXXXX", folder);
     f = mkstemp(path);
     if (f < 0) path[0] = 0;
     return f >= 0 && !close(f);
 }
 
+/* What PyTorch and its BLAS may use of the processor, which they do not always find themselves. */
+static void peer_tune(bool avx512)
+{
+    const char *blas = "HASWELL";
+    const char *aten = "avx2";
+    if (avx512) {
+        blas = "SKYLAKEX";
+        aten = "avx512";
+    }
+    setenv("OPENBLAS_CORETYPE", blas, 1);
+    setenv("ATEN_CPU_CAPABILITY", aten, 1);
+}
+
+/* Python with the script, its standard input and output at the ends of two pipes. The first
+ * question is for its version, which becomes part of its name; false: it does not answer. */
 static bool peer_start(peer *p, const char *name, const char *script, bool tuned, bool avx512)
 {
     char line[64] = "", *const argv[] = { (char *)"python3", (char *)script, NULL };
@@ -103,8 +128,7 @@ static bool peer_start(peer *p, const char *name, const char *script, bool tuned
         close(out[1]);
         if (!freopen("/dev/null", "w", stderr)) _exit(1);
         setenv("OMP_NUM_THREADS", "1", 1);
-        if (tuned) setenv("OPENBLAS_CORETYPE", avx512 ? "SKYLAKEX" : "HASWELL", 1);
-        if (tuned) setenv("ATEN_CPU_CAPABILITY", avx512 ? "avx512" : "avx2", 1);
+        if (tuned) peer_tune(avx512);
         if (!getenv("TFN_PYTHON")) execv("/usr/bin/python3", argv);
         else execvp(getenv("TFN_PYTHON"), argv);
         _exit(1);
@@ -130,8 +154,8 @@ static int peers_torch(peer *p, const char *script, bool avx512)
 {
     int count = 0;
     memset(p, 0, PEERS * sizeof *p);
-    for (int tuned = 0; tuned < 2; tuned++)
-        count += peer_start(&p[count], tuned ? "torch-tuned" : "torch", script, tuned, avx512);
+    count += peer_start(&p[count], "torch", script, false, avx512);
+    count += peer_start(&p[count], "torch-tuned", script, true, avx512);
     return count;
 }
 #else

@@ -615,7 +615,8 @@ static const char *open_use(bundle *b, const settings *s, cli *c)
 
 static int32_t threads_of(const settings *s)
 {
-    return given(s, O_THREADS) ? (int32_t)whole_of(s, O_THREADS) : 1;
+    if (given(s, O_THREADS)) return (int32_t)whole_of(s, O_THREADS);
+    return 1;
 }
 
 /* The second file of a command whose first is a model, or NULL. */
@@ -1175,7 +1176,8 @@ static bool wants_npy(const settings *s, cli *c)
 {
     enum { AUTO, NPY };                                 /* as --format lists them */
     const char *out = text_of(s, O_OUT);
-    const size_t n = out ? strlen(out) : 0;
+    size_t n = 0;
+    if (out) n = strlen(out);
     if (choice_of(s, O_FORMAT) == NPY && !out) cli_fail(c, "--format npy wants --out FILE");
     if (choice_of(s, O_FORMAT) != AUTO) return choice_of(s, O_FORMAT) == NPY;
     return n >= 4 && !strcmp(out + n - 4, ".npy");
@@ -1258,13 +1260,18 @@ static int bits(settings *s, cli *c)
     void *mem = reserve(size, 1);
     uint64_t hash = tfn_selfcheck(mem, size, TFN_ISA_BEST, 1);
     bool fma = tfn_kernels_for(TFN_ISA_BEST)->fma;
-    uint64_t wanted = fma ? TFN_BITS_HASH : TFN_BITS_HASH_NO_FMA;
+    uint64_t wanted = TFN_BITS_HASH;
+    const char *of = "";
+    if (!fma) {                         /* all such processors have one second set of bits */
+        wanted = TFN_BITS_HASH_NO_FMA;
+        of = ", that of processors without FMA";
+    }
     bool good = hash == wanted;
     if (s->files) cli_fail(c, "nothing is wanted behind bits");
     printf("tfnorm %s, bits version %d, kernels %s\nbits %s\nself-check %016llX, %s %016llX%s\n",
            tfn_version(), TFN_BITS_VERSION, tfn_kernels_for(TFN_ISA_BEST)->name,
            tfn_bits(TFN_ISA_BEST), (unsigned long long)hash, good ? "which is" : "WANTED",
-           (unsigned long long)wanted, fma ? "" : ", that of processors without FMA");
+           (unsigned long long)wanted, of);
     free(mem);
     return !good;
 }
@@ -1288,11 +1295,15 @@ static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
     double sum = 0;
     double most = 0;
     char shape[160] = "";
-    for (int32_t i = 0; i < t->rank; i++)
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), i ? " x %lld" : "%lld",
+    const char *form = "%lld";          /* 3 x 4 x 5 */
+    for (int32_t i = 0; i < t->rank; i++) {
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), form,
                  (long long)t->shape[i]);
+        form = " x %lld";
+    }
     for (int64_t at = 0; at < t->count; at += 1024) {
-        int64_t n = t->count - at < 1024 ? t->count - at : 1024;
+        int64_t n = t->count - at;
+        if (n > 1024) n = 1024;
         if (tfn_file_read(f, t, part, at, n) != TFN_OK) break;
         *hash = hash_bytes(*hash, part, (size_t)n * sizeof *part);
         for (int64_t i = 0; i < n; i++) {
@@ -1323,10 +1334,9 @@ static void inspect_checkpoint(const char *path)
     if (tfn_model_new(&m, &d, NULL) == TFN_OK && tfn_model_load_weights(&m, &f, 1) == TFN_OK)
         printf("model: %s, %d layers, width %d, hidden width %d, vocabulary %d, %s, step %lld, "
                "hash %016llX\n",
-               d.arch == TFN_ARCH_DECODER ? "decoder" : d.arch == TFN_ARCH_ENCODER ? "encoder"
-               : "encoder-decoder", (int)d.layers, (int)d.width, (int)m.desc.ffn, (int)d.vocab,
-               d.recipe,
-               (long long)step, (unsigned long long)tfn_model_hash(&m));
+               tfn_choice_name("arch", (int32_t)d.arch), (int)d.layers, (int)d.width,
+               (int)m.desc.ffn, (int)d.vocab, d.recipe, (long long)step,
+               (unsigned long long)tfn_model_hash(&m));
     tfn_model_free(&m);
 }
 
@@ -1409,8 +1419,12 @@ static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
     source.blob = blob;
     source.blob_size = bytes;
     fprintf(f, "static const unsigned char %s_tokenizer[%lu] = {", prefix, (unsigned long)bytes);
-    for (size_t i = 0; i < bytes; i++)
-        fprintf(f, "%s%d%s", i % 20 ? "" : "\n    ", blob[i], i + 1 < bytes ? "," : "\n};\n");
+    for (size_t i = 0; i < bytes; i++) {
+        if (i) fprintf(f, ",");
+        if (i % 20 == 0) fprintf(f, "\n    ");
+        fprintf(f, "%d", blob[i]);
+    }
+    fprintf(f, "\n};\n");
     fprintf(f, "enum { %s_tokenizer_memory = %lu };\n\n", prefix,
             (unsigned long)tfn_tokenizer_size(&source));
     free(blob);
@@ -1424,9 +1438,13 @@ static void export_weights(FILE *f, const bundle *b, const char *prefix)
     for (int64_t i = 0; i < n; i++) {
         char text[32];
         snprintf(text, sizeof text, "%.9g", (double)m->params[i]);
-        fprintf(f, "%s%s%sf%s", i % 8 ? "" : "\n    ", text, strpbrk(text, ".e") ? "" : ".",
-                i + 1 < n ? "," : "\n};\n\n");
+        if (i) fprintf(f, ",");
+        if (i % 8 == 0) fprintf(f, "\n    ");
+        fprintf(f, "%s", text);
+        if (!strpbrk(text, ".e")) fprintf(f, ".");      /* 1f is no number of C, 1.f is */
+        fprintf(f, "f");
     }
+    fprintf(f, "\n};\n\n");
 }
 
 static bool is_c_name(const char *s)
