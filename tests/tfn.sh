@@ -345,8 +345,8 @@ check "tfn generate: newlines" newlines
 oneline() {             # a tenth is held out all the same, between characters
     awk 'BEGIN { for (i = 0; i < 900; i++) printf "\303\244%d ", i % 7 }' > "$work/oneline"
     "$tfn" train "$work/oneline" --tokenizer chars --layers 1 --width 16 --steps 20 --threads 1 \
-        --quiet --out "$work/l.safetensors" > "$work/page" &&
-        "$tfn" eval "$work/l.safetensors" > "$work/page" &&
+        --quiet --out "$work/oneline.safetensors" > "$work/page" &&
+        "$tfn" eval "$work/oneline.safetensors" > "$work/page" &&
         awk '/^targets/ { exit !($2 > 250 && $2 < 280) }' "$work/page"
 }
 check "tfn train: a text of one line" oneline
