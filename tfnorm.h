@@ -13495,7 +13495,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (!d->recipe) d->recipe = "pre";
-    tfn__fill_training_defaults(d);
+    if (TFN__TRAINS) tfn__fill_training_defaults(d);
     d->batch = tfn__or(d->batch, 1);
 #if defined TFN__THREADS && !defined TFNORM_PARALLEL_FOR
     if (!d->half) d->threads = tfn__or(d->threads, omp_get_max_threads());
