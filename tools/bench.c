@@ -60,7 +60,9 @@ static double now(void)
 {
 #if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
     struct timespec t;
-    clock_gettime(option.threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
+    clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
+    if (option.threads > 1) clock = CLOCK_MONOTONIC;    /* one thread's time is not that of all */
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 #else
     return (double)clock() / CLOCKS_PER_SEC;
@@ -83,9 +85,11 @@ static double median(double *v, int n)
 typedef void job_fn(void *context);
 static double time_job(job_fn *job, void *context, int *calls)
 {
-    const double least = option.quick ? 0.002 : 0.01;
+    double least = 0.01;
     double start, once;
-    for (int n = *calls ? *calls : 1; ; n *= 2) {
+    if (option.quick) least = 0.002;
+    if (!*calls) *calls = 1;
+    for (int n = *calls; ; n *= 2) {
         start = now();
         for (int i = 0; i < n; i++) job(context);
         once = now() - start;
@@ -198,8 +202,10 @@ static bool wanted(const char *name) { return !option.only || strstr(name, optio
 static void print_outcome(const contest *c, const outcome *o, const peer *peers, int count)
 {
     const double rate = c->amount / o->seconds * units[c->unit].scale;
-    const double more = c->more.times ? c->more.amount * o->seconds : c->more.amount / o->seconds;
-    const int each = count > 0 ? count : 1;
+    double more = c->more.amount / o->seconds;
+    int each = 1;
+    if (c->more.times) more = c->more.amount * o->seconds;
+    if (count > 0) each = count;
     if (!option.json) {
         printf("%-7s %-30s %11.2f us %8.4g %s", c->isa, c->name, o->seconds * 1e6, rate,
                units[c->unit].name);
@@ -234,9 +240,11 @@ static outcome compete(const contest *c, peer *peers, int count)
     c->ours(c->job);
     for (int p = 0; p < count; p++) c->theirs(c->job, &peers[p]);
     for (int r = 0; r < option.rounds; r++) {
-        const double limit = c->limit ? c->limit(c->job) : 0;
+        double limit = 0;
+        if (c->limit) limit = c->limit(c->job);
         ours[r] = c->ours(c->job);
-        part[r] = limit > 0 ? c->amount / ours[r] / limit : 0;
+        part[r] = 0;
+        if (limit > 0) part[r] = c->amount / ours[r] / limit;
         for (int p = 0; p < count; p++) {
             theirs[p][r] = c->theirs(c->job, &peers[p]);
             ratio[p][r] = theirs[p][r] / ours[r];
@@ -357,9 +365,12 @@ static outcome bench_product(const tfn_kernels *k, int layout, ptrdiff_t M, ptrd
                              ptrdiff_t N, peer *peers, int count)
 {
     static const char *const names[] = { "NN", "NT", "TN" };
-    const ptrdiff_t m = layout == 2 ? K : M;
-    const ptrdiff_t n = layout == 1 ? K : N;
-    const ptrdiff_t depth = layout == 0 ? K : layout == 1 ? N : M;
+    const ptrdiff_t rows[] = { M, M, K };       /* y = x W, dx = dy W^T, dW = x^T dy */
+    const ptrdiff_t cols[] = { N, K, N };
+    const ptrdiff_t depths[] = { K, N, M };
+    const ptrdiff_t m = rows[layout];
+    const ptrdiff_t n = cols[layout];
+    const ptrdiff_t depth = depths[layout];
     float *a = random_floats(m * depth, 1);
     float *b = random_floats(depth * n, 2);
     float *c = random_floats(m * n, 3);
@@ -406,9 +417,12 @@ static const char *const classes[CLASSES] = {
 static int class_of(int M, int K, int N)
 {
     const int large = (double)K * N * 4 >= 1 << 20;
-    if (M == K && K == N) return M <= 128 ? 0 : M <= 512 ? 1 : 2;
+    if (M == K && K == N) return (M > 128) + (M > 512);
     if (N == 50257) return 11;
-    return (M == 1 ? 3 : M == 8 ? 5 : M == 64 ? 7 : 9) + large;
+    if (M == 1) return 3 + large;
+    if (M == 8) return 5 + large;
+    if (M == 64) return 7 + large;
+    return 9 + large;
 }
 typedef struct tally { int n; double log[1 + PEERS]; } tally;
 
@@ -437,12 +451,21 @@ static void bench_gemm(const tfn_kernels *k)
     static const int tokens[] = { 1, 8, 64, 256, 1024 };
     tally t[CLASSES][3];
     peer peers[PEERS];
-    const int count = option.peers && k == tfn_kernels_for(option.isa)
-                    ? peers_blas(peers, k->isa == TFN_ISA_AVX512) : 0;
+    int count = 0;
+    int shapes = 11;
+    int first = 2;                              /* of the weights; with --quick one small shape */
+    int last = 11;
+    if (option.quick) {
+        shapes = 6;
+        first = 1;
+        last = 2;
+    }
+    if (option.peers && k == tfn_kernels_for(option.isa))
+        count = peers_blas(peers, k->isa == TFN_ISA_AVX512);
     memset(t, 0, sizeof t);
-    for (int i = 0; i < (option.quick ? 6 : 11); i++)
+    for (int i = 0; i < shapes; i++)
         gemm_shape(k, t, squares[i], squares[i], squares[i], peers, count);
-    for (int w = option.quick ? 1 : 2; w < (option.quick ? 2 : 11); w++)
+    for (int w = first; w < last; w++)
         for (int m = 0; m < 5; m++)
             if (weights[w][1] < 50000 || tokens[m] == 64 || tokens[m] == 256)
                 gemm_shape(k, t, tokens[m], weights[w][0], weights[w][1], peers, count);
@@ -450,10 +473,14 @@ static void bench_gemm(const tfn_kernels *k)
     printf("\n%s, per cent of the FMA limit, geometric means NN / NT / TN: ours", k->name);
     for (int p = 0; p < count; p++) printf(", %s", peers[p].name);
     for (int c = 0; c < CLASSES; c++) {
-        for (int p = 0; t[c][0].n && p <= count; p++) {
-            printf(p ? "   " : "\n%-22s", classes[c]);
-            for (int l = 0; l < 3; l++)
-                printf("%s%5.1f", l ? " /" : "", 100 * exp(t[c][l].log[p] / t[c][l].n));
+        if (!t[c][0].n) continue;
+        printf("\n%-22s", classes[c]);
+        for (int p = 0; p <= count; p++) {
+            if (p) printf("   ");
+            for (int l = 0; l < 3; l++) {
+                if (l) printf(" /");
+                printf("%5.1f", 100 * exp(t[c][l].log[p] / t[c][l].n));
+            }
         }
     }
     printf("\n");
@@ -462,7 +489,8 @@ static void bench_gemm(const tfn_kernels *k)
 static int torch_peers(peer *p)
 {
     const bool avx512 = tfn_kernels_for(option.isa)->isa == TFN_ISA_AVX512;
-    return option.peers && option.threads < 2 ? peers_torch(p, option.script, avx512) : 0;
+    if (!option.peers || option.threads > 1) return 0;
+    return peers_torch(p, option.script, avx512);
 }
 
 /* -- kernels -------------------------------------------------------------------------------- */
@@ -661,7 +689,8 @@ static void bench_attention(const tfn_kernels *k)
             snprintf(name, sizeof name, "%s B=%d T=%d h=%d D=%d", back ? "backward" : "forward",
                      shapes[i][0], t, h, d);
             c.name = name;
-            c.amount = 2.0 * (back ? 5 : 2) * (double)n * (t + 1) / 2;
+            c.amount = 2.0 * (double)n * (t + 1);       /* two products forward, five backward */
+            if (back) c.amount = 5.0 * (double)n * (t + 1);
             run_attention(&job);
             if (back) {
                 job.backward = false;
@@ -730,7 +759,8 @@ static tfn_model_desc desc_of(const shape *s, bool inference, int threads)
     d.heads = s->heads;
     d.ffn = s->ffn;
     d.context = s->time;
-    d.batch = inference ? 1 : s->batch;
+    d.batch = s->batch;
+    if (inference) d.batch = 1;
     d.vocab = s->vocab;
     d.isa = option.isa;
     d.threads = threads;
@@ -754,8 +784,9 @@ static double step_operations(const shape *s)
     const double d = s->width;
     const double linear = 2*n * (4*d*d + 2*d*s->ffn);
     const double attention = 4*n * s->time * d;
-    const double cross = is_pair(s) ? 2*linear + 2*n * 4*d*d + 3*attention : linear + attention;
-    return 3 * (s->layers * cross + 2*n * d * s->vocab);
+    double layer = linear + attention;
+    if (is_pair(s)) layer = 2*linear + 2*n * 4*d*d + 3*attention;       /* of both stacks */
+    return 3 * (s->layers * layer + 2*n * d * s->vocab);
 }
 
 typedef struct train_job {
@@ -775,7 +806,9 @@ static void train_start(train_job *j, const shape *s, int threads)
     make_model(&j->m, &d, s->name);
     j->k = j->m.kernels;
     j->s = *s;
-    j->steps = step_operations(s) < 1e8 ? 20 : step_operations(s) < 1e10 ? 2 : 1;
+    j->steps = 1;
+    if (step_operations(s) < 1e10) j->steps = 2;
+    if (step_operations(s) < 1e8) j->steps = 20;
     for (int32_t i = 0; i < 2*rows; i++)
         tokens[i] = (int32_t)(tfn_random_bits(tfn_key_make(1), (uint64_t)i) % (uint64_t)s->vocab);
     j->batch.tokens = tokens;
@@ -806,9 +839,11 @@ static double their_steps(void *p, peer *rival)
 {
     const train_job *j = (const train_job *)p;
     const shape *s = &j->s;
+    const char *kind = "gpt";
     char line[200];
-    snprintf(line, sizeof line, "train %s %d %d %d %d %d %d %d %d", is_pair(s) ? "encdec" : "gpt",
-             s->layers, s->width, s->heads, s->ffn, s->time, s->batch, s->vocab, j->steps);
+    if (is_pair(s)) kind = "encdec";
+    snprintf(line, sizeof line, "train %s %d %d %d %d %d %d %d %d", kind, s->layers,
+             s->width, s->heads, s->ffn, s->time, s->batch, s->vocab, j->steps);
     return peer_ask(rival, line);
 }
 
@@ -846,8 +881,9 @@ static double read_limit(void *p)
 static double our_tokens(void *p)
 {
     decode_job *j = (decode_job *)p;
-    const int first = j->prefill ? j->prefill : j->context;
+    int first = j->context;
     int32_t tokens[1024] = { 1 }, token = 1;
+    if (j->prefill) first = j->prefill;
     double start = now();
     tfn_decoder_start(&j->d, NULL);
     tfn_decoder_next(&j->d, tokens, first, NULL);
@@ -882,23 +918,32 @@ static void bench_decode(const shape *list, int n)
         tfn_model_desc desc;
         size_t scratch, size;
         void *mem;
+        int capacity;                   /* of the cache that is filled at once */
+        int fills;
         if (!wanted(list[i].name) || is_pair(&list[i])) continue;
         memset(&j, 0, sizeof j);
         j.s = list[i];
         if (large) j.s.time = 1100;
-        j.context = large ? 128 : list[i].time / 2;
-        j.tokens = large ? 8 : list[i].time / 2;
+        j.context = j.tokens = list[i].time / 2;
+        capacity = j.context;
+        fills = 1;
+        if (large) {
+            j.context = 128;
+            j.tokens = 8;
+            capacity = 1024;
+            fills = 4;
+        }
         desc = desc_of(&j.s, true, option.threads);
         make_model(&m, &desc, j.s.name);
         scratch = tfn_model_scratch(&m.desc);
         mem = need(malloc(scratch));
-        size = tfn_decoder_size(&m, 1, large ? 1024 : j.context, mem, scratch);
+        size = tfn_decoder_size(&m, 1, capacity, mem, scratch);
         free(mem);
         mem = need(malloc(size));
         j.k = m.kernels;
         j.memory = reading_of(4 * (size_t)weights);
-        if (tfn_decoder_init(&j.d, &m, 1, large ? 1024 : j.context, mem, size) != TFN_OK) exit(1);
-        for (int f = 0; f < (large ? 4 : 1); f++) {
+        if (tfn_decoder_init(&j.d, &m, 1, capacity, mem, size) != TFN_OK) exit(1);
+        for (int f = 0; f < fills; f++) {
             contest c = { "decode", NULL, j.k->name, our_tokens, their_tokens, read_limit, &j,
                           4 * weights, GBYTES, { 0 } };
             char name[100];
@@ -932,7 +977,8 @@ static void neighbour(void *p, int index)
 /* Two threads against one, wall clock, in turn; so do not pin it. */
 static void bench_threads(const shape *list, int n)
 {
-    const int threads = option.threads > 1 ? option.threads : 2;
+    int threads = 2;
+    if (option.threads > 1) threads = option.threads;
     option.threads = threads;                       /* now() is the wall clock */
     for (int i = 0; i < n; i++) {
         train_job one, more;
@@ -1066,8 +1112,10 @@ static void must_be_ok(const char *what, const tfn_error *e)
  * the rest as rank^-1.67, so that 100 MB have some 350,000 different ones, as text has. */
 static char *put_word(char *to, double u)
 {
-    double rank = u < 0.92 ? exp(u / 0.92 * log(1e4)) - 1 : 1e4 * pow((1 - u) / 0.08, -1.5);
-    long left = rank < 1e9 ? (long)rank : 1000000000;
+    double rank = exp(u / 0.92 * log(1e4)) - 1;
+    long left = 1000000000;
+    if (u >= 0.92) rank = 1e4 * pow((1 - u) / 0.08, -1.5);
+    if (rank < 1e9) left = (long)rank;
     do {
         *to++ = "tnsrhldcmpfgwybvkjqz"[left % 20];
         *to++ = "eaoiu"[left / 20 % 5];
@@ -1129,8 +1177,10 @@ static void bench_bpe(bpe_job *j, const data_file *text)
     tfn_tokenizer_source source;
     memset(j, 0, sizeof *j);
     j->text = text;
-    if (text->size > 26000000)                  /* the default has room for so much */
-        j->desc.words = text->size < INT32_MAX ? (int32_t)(text->size / 100) : INT32_MAX / 100;
+    if (text->size > 26000000) {                /* the default has room for so much */
+        j->desc.words = INT32_MAX / 100;
+        if (text->size < INT32_MAX) j->desc.words = (int32_t)(text->size / 100);
+    }
     j->size = tfn_trainer_size(&j->desc);
     j->mem = need(malloc(j->size));
     c.more.text = "minutes for 100 MB";
@@ -1254,8 +1304,11 @@ static void beam_weights(tfn_model *m)
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
         const bool output = !strcmp(p.name, "output.weight");
         if (!output && strcmp(p.name, "decoder.position.weight")) continue;
-        for (int32_t k = 0; k < p.rows * p.cols; k++)
-            p.data[k] *= !output ? 8.0f : k % p.cols == BEAM_END ? 36.0f : 12.0f;
+        for (int32_t k = 0; k < p.rows * p.cols; k++) {
+            if (!output) p.data[k] *= 8.0f;
+            else if (k % p.cols == BEAM_END) p.data[k] *= 36.0f;
+            else p.data[k] *= 12.0f;
+        }
     }
 }
 static void beam_start(beam_job *j, const shape *s)
@@ -1401,7 +1454,9 @@ static void bench_data(const char *path, const shape *s)
     bpe_job bpe;
     if (path && !data_read(&text, path)) fail("text", text.error);
     if (path && !text.size) fail(path, "empty");
-    if (!path) text = generated_text(option.quick ? 500000 : 10000000);
+    size_t generated = 10000000;
+    if (option.quick) generated = 500000;
+    if (!path) text = generated_text(generated);
     bench_bpe(&bpe, &text);
     bench_batches(&bpe);
     bench_beam(s);
@@ -1411,7 +1466,11 @@ static void bench_data(const char *path, const shape *s)
 
 /* -- denormals ------------------------------------------------------------------------------- */
 
-static int denormals_updates(void) { return option.quick ? 60 : 250; }
+static int denormals_updates(void)
+{
+    if (option.quick) return 60;
+    return 250;
+}
 
 /* What is denormal becomes 0, as operand and as result: not the library's arithmetic. */
 static bool flush_denormals(void)
