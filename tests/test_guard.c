@@ -329,7 +329,7 @@ static void guard_update(int n)
                                            TFN_OPTIMIZER_ADAMW, TFN_OPTIMIZER_RADAM,
                                            TFN_OPTIMIZER_LION };
     float *p = guard_floats(n), *g = guard_floats(n), *m, *v;
-    const int rows = 1 + guard_below(9), cols = 1 + guard_below(n);
+    const int rows = 1 + guard_below(9), cols = 1 + guard_below(n + 1);
     float *work;
     tfn_update_args u;
     memset(&u, 0, sizeof u);
@@ -458,7 +458,8 @@ static const guard_case guard_cases[] = {
                                           GUARD_OF(scale_columns_backward), GUARD_OF(column_sum),
                                           GUARD_OF(dot), GUARD_OF(absmax) } },
     { "loss", guard_loss, { GUARD_OF(cross_entropy_forward), GUARD_OF(cross_entropy_backward) } },
-    { "update", guard_update, { GUARD_OF(update) } },
+    { "update", guard_update, { GUARD_OF(update), GUARD_OF(update_tensor),
+                                GUARD_OF(update_work) } },
     { "functions", guard_functions, { GUARD_OF(exp), GUARD_OF(tanh), GUARD_OF(erf) } },
     { "points", guard_points, { 0 } },
     { "SeeDNorm", guard_seeds, { 0 } },
