@@ -353,14 +353,14 @@ static void guard_update(int n)
     u.optimizer = TFN_OPTIMIZER_MUON;
     u.matrix_rate = 2, u.momentum = 0.9f;
     v = u.matrix ? NULL : guard_floats(rows * cols);
-    work = guard_floats(guard.k->update_work(rows, cols, &u));
+    work = guard_scratch(guard.k->update_work(rows, cols, &u));
     guard.k->update_tensor(p, g, m, v, rows, cols, &u, work);
     u.optimizer = TFN_OPTIMIZER_ADAFACTOR;
     u.relative = guard_coin();
     tfn_update_at(&u, 1 + guard_below(20));
     v = guard_floats(u.matrix ? rows + cols : rows * cols);
     for (int i = 0; i < (u.matrix ? rows + cols : rows * cols); i++) v[i] = v[i] * v[i];
-    work = guard_floats(guard.k->update_work(rows, cols, &u));
+    work = guard_scratch(guard.k->update_work(rows, cols, &u));
     guard.k->update_tensor(p, g, guard_coin() ? m : NULL, v, rows, cols, &u, work);
 }
 
