@@ -10,7 +10,7 @@ enum { FOREIGN_TEXT = 96 };
 
 /* What has no text: pointers to memory, and to rows of the caller's own. */
 static const char foreign_no_option[] =
-    " parameters gradients moments workspace norm_rule decoder_norm_rule init_rule ";
+    " parameters gradients moments workspace norm_rule decoder_norm_rule init_rule loss loss_user ";
 
 static bool foreign_in_words(const char *words, const char *name)
 {
