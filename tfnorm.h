@@ -3473,18 +3473,47 @@ static TFN__INLINE void TFN__N(tfn__store_or_add)(float *y, TFN__V v, ptrdiff_t 
     TFN__PUT(y, v, k);
 }
 
-/* The public table's elementary functions of n numbers; y may be x. */
+/* y = f(x) of n numbers, by an f of whole vectors: what is left goes through a copy, so that the
+ * code of f is there once. y may be x. */
+static void TFN__N(tfn__by_vectors)(float *y, const float *x, ptrdiff_t n,
+                                    void (*f)(float *y, const float *x, ptrdiff_t n))
+{
+    const ptrdiff_t left = n % TFN__W;
+    float last[TFN__W];
+    f(y, x, n - left);
+    if (left == 0) return;
+    TFN__STORE(last, TFN__LOADN(x + n - left, left));
+    f(last, last, TFN__W);
+    TFN__STOREN(y + n - left, TFN__LOAD(last), left);
+}
+
+/* The public table's elementary functions, of whole vectors and of n numbers. */
+static void TFN__N(tfn__exps)(float *y, const float *x, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i += TFN__W)
+        TFN__STORE(y + i, TFN__N(tfn__vexp)(TFN__LOAD(x + i)));
+}
+static void TFN__N(tfn__tanhs)(float *y, const float *x, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i += TFN__W)
+        TFN__STORE(y + i, TFN__N(tfn__vtanh)(TFN__LOAD(x + i)));
+}
+static void TFN__N(tfn__erfs)(float *y, const float *x, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i += TFN__W)
+        TFN__STORE(y + i, TFN__N(tfn__verf)(TFN__LOAD(x + i)));
+}
 static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vexp)(TFN__GET(x + i, k)), k);
+    TFN__N(tfn__by_vectors)(y, x, n, TFN__N(tfn__exps));
 }
 static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vtanh)(TFN__GET(x + i, k)), k);
+    TFN__N(tfn__by_vectors)(y, x, n, TFN__N(tfn__tanhs));
 }
 static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__verf)(TFN__GET(x + i, k)), k);
+    TFN__N(tfn__by_vectors)(y, x, n, TFN__N(tfn__erfs));
 }
 
 /* The loop of a sum, in blocks of 16 terms: the body sees the vector at i, its k lanes and the
@@ -3592,12 +3621,13 @@ static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t co
     const uint32_t low = (uint32_t)draw;
     const uint32_t high = (uint32_t)(draw >> 32);
     const uint32_t start = (uint32_t)(first & 0xfffff);
-    for (ptrdiff_t i = 0; i < count; i++) {
-        uint32_t h = low ^ (start + (uint32_t)i);
-        h = (h ^ h >> 16) * 0x7feb352du + high;
-        h = (h ^ h >> 15) * 0x846ca68bu;
-        factor[i] = (int32_t)(h >> 1) >= least ? scale : 0;
-    }
+    for (ptrdiff_t at = 0; at < count; at += 16)              /* 16: a loop without a rest */
+        for (ptrdiff_t i = at; i < at + 16; i++) {
+            uint32_t h = low ^ (start + (uint32_t)i);
+            h = (h ^ h >> 16) * 0x7feb352du + high;
+            h = (h ^ h >> 15) * 0x846ca68bu;
+            factor[i] = (int32_t)(h >> 1) >= least ? scale : 0;
+        }
 }
 
 /* Dropout (Srivastava 2014): y = x/(1-p) where the mask keeps, else 0; y may be x. The mask is
@@ -3966,6 +3996,7 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
 }
 
 #define TFN__FEW 8           /* rows of c: with no more, a transposed b is not worth packing */
+#define TFN__ONCE 4          /* of these, rows that go together */
 
 /* W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k numbers of
  * column l. W by W of them at a time are transposed in registers and used for all rows. Rows from
@@ -3973,11 +4004,11 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
 static TFN__INLINE void TFN__N(tfn__transposed_rows)(const tfn_matmul_args *t,
                                                      const float *const *b, const int R)
 {
-    TFN__V x[TFN__FEW];
+    TFN__V x[TFN__ONCE];
     TFN__V v[4];
     TFN__V q[TFN__W / 4][4];
     float last[TFN__W];
-    const float *a[TFN__FEW];
+    const float *a[TFN__ONCE];
     ptrdiff_t p = 0;
     TFN__UNROLL
     for (int r = 0; r < R; r++) {
@@ -4021,11 +4052,14 @@ static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
         const float *b[TFN__W];
         TFN__N(tfn__row_pointers)(b, p->b, p->b_col, j, p->n);
         t.n = tfn__min(p->n - j, TFN__W);
-        t.c = p->c + j;
-        t.start = tfn__at(p->start, j);
-        if (t.m == 1) TFN__N(tfn__transposed_rows)(&t, b, 1);
-        else if (t.m <= 4) TFN__N(tfn__transposed_rows)(&t, b, 4);
-        else TFN__N(tfn__transposed_rows)(&t, b, TFN__FEW);
+        for (ptrdiff_t i = 0; i < p->m; i += TFN__ONCE) {
+            t.m = tfn__min(p->m - i, TFN__ONCE);
+            t.a = p->a + i * p->a_row;
+            t.c = p->c + i * p->c_ld + j;
+            t.start = tfn__at(p->start, i * p->start_ld + j);
+            if (t.m == 1) TFN__N(tfn__transposed_rows)(&t, b, 1);
+            else TFN__N(tfn__transposed_rows)(&t, b, TFN__ONCE);
+        }
     }
 }
 #endif
@@ -4406,6 +4440,7 @@ static void TFN__N(tfn__combine)(float *y, const float *x, const float *z, ptrdi
 }
 #undef TFN__MR
 #undef TFN__FEW
+#undef TFN__ONCE
 #endif /* TFN__BODY */
 /* >> norms */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
@@ -5186,6 +5221,14 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
 #endif
 TFN__SMALL
 
+/* One row with any gain and bias. */
+static TFN__APART void TFN__N(tfn__normalize_any)(float *y, const float *x, const float *gain,
+                                                  const float *bias, ptrdiff_t cols, float mean,
+                                                  float rstd, bool offset)
+{
+    TFN__N(tfn__normalize)(y, x, gain, bias, cols, &mean, &rstd, offset, 1);
+}
+
 /* AdaNorm: y = C (1 - k n) n. */
 static void TFN__N(tfn__ada_row)(const tfn_norm_args *p, float *y, const float *x, ptrdiff_t cols,
                                  float mean, float rstd)
@@ -5282,6 +5325,14 @@ TFN__SMALL_END
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
+#else
+/* One row with any gain and bias. */
+static void TFN__N(tfn__normalize_any)(float *y, const float *x, const float *gain,
+                                       const float *bias, ptrdiff_t cols, float mean, float rstd,
+                                       bool offset)
+{
+    TFN__N(tfn__normalize)(y, x, gain, bias, cols, &mean, &rstd, offset, 1);
+}
 #endif /* TFN__EXTRA_NORMS */
 
 /* -- the kernels -- */
@@ -5324,9 +5375,7 @@ static TFN__INLINE void TFN__N(tfn__norm_row)(const tfn_norm_args *p, ptrdiff_t 
 #endif
     if (TFN__TRAINS && !p->offset && gain && bias)
         TFN__N(tfn__normalize)(y, x, gain, bias, n, &mean, &rstd, false, 1);
-    else if (TFN__TRAINS && !p->offset && gain)
-        TFN__N(tfn__normalize)(y, x, gain, NULL, n, &mean, &rstd, false, 1);
-    else TFN__N(tfn__normalize)(y, x, gain, bias, n, &mean, &rstd, TFN__ALL && p->offset, 1);
+    else TFN__N(tfn__normalize_any)(y, x, gain, bias, n, mean, rstd, TFN__ALL && p->offset);
 }
 
 /* LayerNorm's mean = sum(x)/n and rstd = 1/sqrt(sum((x - mean)^2)/n + eps) of up to ABREAST rows of
@@ -5706,7 +5755,7 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
 /* x += a b: step p of the chains of the rows from `first` to before `end`. */
 static TFN__INLINE void TFN__N(tfn__wedge_step)(const tfn_matmul_args *t, TFN__V *x,
                                                 const float *const *a, ptrdiff_t p, ptrdiff_t j,
-                                                ptrdiff_t lanes, int first, int end)
+                                                ptrdiff_t lanes, ptrdiff_t first, ptrdiff_t end)
 {
     const TFN__V u = TFN__GET(t->b + p * t->b_row + j, lanes);
     TFN__UNROLL
@@ -5733,13 +5782,10 @@ static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t c
         if (t->start) x[i] = TFN__GET(t->start + r * t->start_ld + j, lanes);
     }
     for (; p < all; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
-    TFN__UNROLL
-    for (int d = 0; d < TFN__STEP; d++)
-        if (p < t->k) {
-            if (transposed) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, d + 1);
-            else TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, d, TFN__STEP);
-            p++;
-        }
+    for (; p < tfn__min(all + TFN__STEP, t->k); p++) {
+        if (transposed) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, p - all + 1);
+        else TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, p - all, TFN__STEP);
+    }
     if (transposed)
         for (; p < t->k; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
     TFN__UNROLL
@@ -6183,14 +6229,29 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
     default: call(TFN_ACTIVATION_GELU_TANH); break;                                            \
     }
 
-/* y = f(x). */
+/* y = f(x) of n values, whole vectors. */
+static void TFN__N(tfn__activate)(float *y, const float *x, ptrdiff_t n,
+                                  tfn_activation_kind kind)
+{
+#define TFN__CALL(which)                                                                       \
+    for (ptrdiff_t i = 0; i < n; i += TFN__W)                                                  \
+        TFN__STORE(y + i, TFN__N(tfn__vactivation)(TFN__LOAD(x + i), which))
+    TFN__KINDS(kind, TFN__CALL)
+#undef TFN__CALL
+}
+
+/* y = f(x) of any n: what is left of the last vector is computed in a copy, so that each kind's
+ * formula is compiled once. */
 static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t n,
                                             tfn_activation_kind kind)
 {
-#define TFN__CALL(which) \
-    TFN__EACH(i, k, n) TFN__PUT(y + i, TFN__N(tfn__vactivation)(TFN__GET(x + i, k), which), k)
-    TFN__KINDS(kind, TFN__CALL)
-#undef TFN__CALL
+    const ptrdiff_t left = n % TFN__W;
+    float last[TFN__W];
+    TFN__N(tfn__activate)(y, x, n - left, kind);
+    if (left == 0) return;
+    TFN__STORE(last, TFN__LOADN(x + n - left, left));
+    TFN__N(tfn__activate)(last, last, TFN__W, kind);
+    TFN__STOREN(y + n - left, TFN__LOAD(last), left);
 }
 
 /* y = a * b element by element, or y += that. */
@@ -6217,17 +6278,34 @@ static void TFN__N(tfn__gated_forward)(float *y, const float *gate, const float 
 }
 
 #ifndef TFNORM_NO_TRAINING
-/* dx = f'(x) * dy. */
+/* d = f'(x) of n values, whole vectors. */
+static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
+                                    tfn_activation_kind kind)
+{
+#define TFN__CALL(which)                                                                       \
+    for (ptrdiff_t i = 0; i < n; i += TFN__W)                                                  \
+        TFN__STORE(d + i, TFN__N(tfn__vderivative)(TFN__LOAD(x + i), which))
+    TFN__KINDS(kind, TFN__CALL)
+#undef TFN__CALL
+}
+
+/* dx = f'(x) * dy, by blocks that stay in the first cache: f' of whole vectors and of a copy of
+ * what is left, then products. */
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
-#define TFN__CALL(which)                                                                       \
-    TFN__EACH(i, k, n) {                                                                       \
-        const TFN__V d = TFN__N(tfn__vderivative)(TFN__GET(x + i, k), which);                  \
-        TFN__N(tfn__store_or_add)(dx + i, TFN__MUL(d, TFN__GET(dy + i, k)), k, add);           \
+    float d[TFN__GATED_BLOCK];
+    for (ptrdiff_t i = 0; i < n; i += TFN__GATED_BLOCK) {
+        const ptrdiff_t count = tfn__min(n - i, TFN__GATED_BLOCK);
+        const ptrdiff_t left = count % TFN__W;
+        TFN__N(tfn__derivative)(d, x + i, count - left, kind);
+        if (left > 0) {
+            float *last = d + count - left;
+            TFN__STORE(last, TFN__LOADN(x + i + count - left, left));
+            TFN__N(tfn__derivative)(last, last, TFN__W, kind);
+        }
+        TFN__N(tfn__multiply)(dx + i, d, dy + i, count, add);
     }
-    TFN__KINDS(kind, TFN__CALL)
-#undef TFN__CALL
 }
 
 /* dup = dy * f(gate), dgate = dy * up * f'(gate). */
