@@ -2245,6 +2245,10 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 /* Attributes of functions, by compiler:
  *   TFN__SMALL .. TFN__SMALL_END   around code that is not hot: clang optimizes it for size, which
  *                   takes less time. gcc has `optimize` pragmas in its place.
+ *   TFN__RARE .. TFN__RARE_END     around code that runs when a model is made, saved or loaded, and
+ *                   not in a step or a token: not optimized, which saves a tenth of the time that
+ *                   the header takes. Not within TFN__SMALL, which clang puts first. Helpers that
+ *                   a step shares with it are TFN__INLINE: gcc at -O1 inlines no others.
  *   TFN__INLINE     inlined always, but where size was asked for
  *   TFN__APART      never inlined, nor copied for arguments that are constant
  *   TFN__NOINLINE   never inlined; gcc may copy it for constant arguments, and should
@@ -2256,6 +2260,20 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #else
 #define TFN__SMALL
 #define TFN__SMALL_END
+#endif
+#if !defined __OPTIMIZE__ || defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
+#define TFN__RARE
+#define TFN__RARE_END
+#elif defined __clang__
+#define TFN__RARE     _Pragma("clang optimize off")
+#define TFN__RARE_END _Pragma("clang optimize on")
+#elif defined __GNUC__
+#define TFN__RARE \
+    _Pragma("GCC push_options") _Pragma("GCC optimize(\"O0\", \"fp-contract=off\")")
+#define TFN__RARE_END _Pragma("GCC pop_options")
+#else
+#define TFN__RARE
+#define TFN__RARE_END
 #endif
 #if defined __GNUC__ || defined __clang__
 #if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
@@ -9627,7 +9645,7 @@ static void tfn__probe_forward(const tfn__call *c)
 }
 
 /* The user's own operation that a node runs, and what its functions see. */
-static const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
+static TFN__INLINE const tfn_custom_op *tfn__custom_of(const tfn_tape *t, const tfn_node *n)
 {
     return t->custom + n->arg[TFN__CUSTOM_INDEX];
 }
@@ -9687,6 +9705,7 @@ typedef struct tfn__op {
 static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 
 /* -- record ---------------------------------------------------------------------------------- */
+TFN__RARE
 
 /* A recorded node has no pointer, so that a tape can be copied, or lie in flash. What an operation
  * needs beside its inputs is in arg and number; what its backward needs beside inputs
@@ -10643,6 +10662,7 @@ TFNORM_API void tfn_recompute(tfn_tape *t, int32_t segment)
     if (tfn__recording(t)) t->segment = segment;
 }
 
+TFN__RARE_END
 /* -- plan: the timeline, then a place for every buffer by liveness --------------------------- */
 
 /* Kinds of entries. REDO is a forward in the second life; SEED writes the gradient 1 of the last
@@ -10654,8 +10674,8 @@ static int32_t tfn__timeline_entry(int32_t node, int32_t kind)
     return node*TFN__ENTRY_KINDS + kind;
 }
 /* The two parts of an entry. */
-static int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
-static int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
+static TFN__INLINE int32_t tfn__entry_node(int32_t entry) { return entry / TFN__ENTRY_KINDS; }
+static TFN__INLINE int32_t tfn__entry_kind(int32_t entry) { return entry % TFN__ENTRY_KINDS; }
 
 /* Buffers of a node: value and saved, in training also those of the second life and the gradient.
  * Life l of the value is buffer TFN__VALUE + 2*l; so is that of what is saved. */
@@ -10669,7 +10689,7 @@ static int tfn__buffers(const tfn_tape *t)
 }
 
 /* Leaves have no entry on the timeline. */
-static bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
+static TFN__INLINE bool tfn__is_leaf(const tfn_node *n) { return n->op <= TFN__OP_INPUT; }
 
 /* Its value is not in the workspace: it lies in another region, or there is none. */
 static bool tfn__outside(const tfn_node *n)
@@ -10679,7 +10699,7 @@ static bool tfn__outside(const tfn_node *n)
 }
 
 /* Which life of a node an entry sees: once the backward has begun, the second, if there is one. */
-static int tfn__life_of(const tfn_node *n, bool again)
+static TFN__INLINE int tfn__life_of(const tfn_node *n, bool again)
 {
     if (again && (n->flags & TFN__AGAIN)) return 1;
     return 0;
@@ -10704,6 +10724,7 @@ static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
     return rows;
 }
 
+TFN__RARE
 /* Floats that a node with so many rows saves. */
 static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
 {
@@ -11232,6 +11253,7 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     return TFN_OK;
 }
 
+TFN__RARE_END
 /* -- run ------------------------------------------------------------------------------------- */
 
 /* A run changes nothing of the tape: sizes, regions, tokens and random key are all in tfn_run. The
@@ -11746,7 +11768,7 @@ TFNORM_API tfn_status tfn_tape_backward(const tfn_tape *t, const tfn_run *r)
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC optimize("Og", "fp-contract=off")
 #endif
-TFN__SMALL
+TFN__RARE
 /* What is known of a method stands in one block: its formula and paper, what differs by place
  * (rules of its topology and of its initialization), and its rows. A row is a topology, a norm, an
  * initialization, or a recipe, which names one of each. One builder reads the rows, and the
@@ -12849,6 +12871,7 @@ TFN__LOOKUP(topology, tfn_topology, tfn__topologies)
 TFN__LOOKUP(init, tfn_init_rule, tfn__inits)
 TFN__LOOKUP(recipe, tfn_recipe, tfn__recipes)
 #undef TFN__LOOKUP
+TFN__RARE_END
 #endif /* TFN__IMPLEMENTING */
 /* >> optim */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
@@ -13081,6 +13104,7 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
 #endif /* TFN__IMPLEMENTING */
 /* >> options */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__RARE
 /* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
  * and what has no legal value. */
 
@@ -14130,9 +14154,11 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
 }
+TFN__RARE_END
 #endif /* TFN__IMPLEMENTING */
 /* >> builder */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__RARE
 /* The builder records a whole model on a tape. It walks through the stacks, their layers and the
  * sub-layers of these, from the tokens to the loss; training, evaluation and one-token decoding are
  * recorded by the same functions. Topologies are data here. A sub-layer F, attention or feed-
@@ -15945,9 +15971,11 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 #endif
     return x;
 }
+TFN__RARE_END
 #endif /* TFN__IMPLEMENTING */
 /* >> initial */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__SMALL
 /* Initial values: a base distribution of the init's row, times the gain that its rule gives at the
  * place of the weight (topologies section). Each number has its own index in a stream of the seed
  * and of the weight, so it depends on no other weight. Builds without training draw nothing: their
@@ -23964,7 +23992,7 @@ TFN__SMALL_END
 /* >> checkpoints */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_FILES
-TFN__SMALL
+TFN__RARE
 /* A checkpoint is a safetensors file:
  *
  *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
@@ -25079,7 +25107,7 @@ TFNORM_API size_t tfn_checkpoint_tokenizer(tfn_file *f, void *blob, size_t size)
     if (!tfn__fine(f)) return 0;
     return bytes;
 }
-TFN__SMALL_END
+TFN__RARE_END
 #endif /* TFN__IMPLEMENTING */
 /* >> foreign */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
@@ -25446,6 +25474,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RESTRICT
 #undef TFN__SMALL
 #undef TFN__SMALL_END
+#undef TFN__RARE
+#undef TFN__RARE_END
 #undef TFN__SQRT
 #undef TFN__STATUS_TEXT
 #undef TFN__STDIO
