@@ -3493,8 +3493,12 @@ static TFN__INLINE void TFN__N(tfn__store_or_add)(float *y, TFN__V v, ptrdiff_t 
 
 /* y = f(x) of n numbers, by an f of whole vectors: what is left goes through a copy, so that the
  * code of f is there once. y may be x. */
-static void TFN__N(tfn__by_vectors)(float *y, const float *x, ptrdiff_t n,
-                                    void (*f)(float *y, const float *x, ptrdiff_t n))
+#if TFN__W == 1
+#define TFN__WITH_REST(f, y, x, n) f(y, x, n)
+#else
+#define TFN__WITH_REST(f, y, x, n) TFN__N(tfn__with_rest)(f, y, x, n)
+static void TFN__N(tfn__with_rest)(void (*f)(float *y, const float *x, ptrdiff_t n), float *y,
+                                   const float *x, ptrdiff_t n)
 {
     const ptrdiff_t left = n % TFN__W;
     float last[TFN__W];
@@ -3504,35 +3508,40 @@ static void TFN__N(tfn__by_vectors)(float *y, const float *x, ptrdiff_t n,
     f(last, last, TFN__W);
     TFN__STOREN(y + n - left, TFN__LOAD(last), left);
 }
+#endif
 
-/* The public table's elementary functions, of whole vectors and of n numbers. */
+/* The public table's elementary functions: first of whole vectors, n a multiple of W, then of n
+ * numbers. A loop that took whole vectors and rests would be compiled twice by whoever makes a fast
+ * path of it, and these are long: erf has two polynomials and an exp. The rest of a row costs the
+ * same as a whole vector, as it did with masks. */
 static void TFN__N(tfn__exps)(float *y, const float *x, ptrdiff_t n)
 {
-    for (ptrdiff_t i = 0; i < n; i += TFN__W)
-        TFN__STORE(y + i, TFN__N(tfn__vexp)(TFN__LOAD(x + i)));
+    for (; n > 0; n -= TFN__W, x += TFN__W, y += TFN__W)
+        TFN__STORE(y, TFN__N(tfn__vexp)(TFN__LOAD(x)));
 }
 static void TFN__N(tfn__tanhs)(float *y, const float *x, ptrdiff_t n)
 {
-    for (ptrdiff_t i = 0; i < n; i += TFN__W)
-        TFN__STORE(y + i, TFN__N(tfn__vtanh)(TFN__LOAD(x + i)));
+    for (; n > 0; n -= TFN__W, x += TFN__W, y += TFN__W)
+        TFN__STORE(y, TFN__N(tfn__vtanh)(TFN__LOAD(x)));
 }
 static void TFN__N(tfn__erfs)(float *y, const float *x, ptrdiff_t n)
 {
-    for (ptrdiff_t i = 0; i < n; i += TFN__W)
-        TFN__STORE(y + i, TFN__N(tfn__verf)(TFN__LOAD(x + i)));
+    for (; n > 0; n -= TFN__W, x += TFN__W, y += TFN__W)
+        TFN__STORE(y, TFN__N(tfn__verf)(TFN__LOAD(x)));
 }
 static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__N(tfn__by_vectors)(y, x, n, TFN__N(tfn__exps));
+    TFN__WITH_REST(TFN__N(tfn__exps), y, x, n);
 }
 static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__N(tfn__by_vectors)(y, x, n, TFN__N(tfn__tanhs));
+    TFN__WITH_REST(TFN__N(tfn__tanhs), y, x, n);
 }
 static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__N(tfn__by_vectors)(y, x, n, TFN__N(tfn__erfs));
+    TFN__WITH_REST(TFN__N(tfn__erfs), y, x, n);
 }
+#undef TFN__WITH_REST
 
 /* The loop of a sum, in blocks of 16 terms: the body sees the vector at i, its k lanes and the
  * number l of its accumulator. It is expanded twice, for whole blocks, where k is a constant, and
@@ -4014,7 +4023,8 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
 }
 
 #define TFN__FEW 8           /* rows of c: with no more, a transposed b is not worth packing */
-#define TFN__ONCE 4          /* of these, rows that go together */
+#define TFN__ONCE 4          /* of these, rows that go together: eight would be twice the code for
+                              * products that only beams and small batches ask for */
 
 /* W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k numbers of
  * column l. W by W of them at a time are transposed in registers and used for all rows. Rows from
@@ -5800,6 +5810,8 @@ static TFN__INLINE void TFN__N(tfn__wedge)(const tfn_matmul_args *t, ptrdiff_t c
         if (t->start) x[i] = TFN__GET(t->start + r * t->start_ld + j, lanes);
     }
     for (; p < all; p++) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, TFN__STEP);
+    /* along the diagonal; a comparison for each row, which the processor foresees, takes the place
+     * of a copy of the code for each step */
     for (; p < tfn__min(all + TFN__STEP, t->k); p++) {
         if (transposed) TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, 0, p - all + 1);
         else TFN__N(tfn__wedge_step)(t, x, a, p, j, lanes, p - all, TFN__STEP);
@@ -6252,8 +6264,8 @@ static void TFN__N(tfn__activate)(float *y, const float *x, ptrdiff_t n,
                                   tfn_activation_kind kind)
 {
 #define TFN__CALL(which)                                                                       \
-    for (ptrdiff_t i = 0; i < n; i += TFN__W)                                                  \
-        TFN__STORE(y + i, TFN__N(tfn__vactivation)(TFN__LOAD(x + i), which))
+    for (; n > 0; n -= TFN__W, x += TFN__W, y += TFN__W)                                       \
+        TFN__STORE(y, TFN__N(tfn__vactivation)(TFN__LOAD(x), which))
     TFN__KINDS(kind, TFN__CALL)
 #undef TFN__CALL
 }
@@ -6301,8 +6313,8 @@ static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
                                     tfn_activation_kind kind)
 {
 #define TFN__CALL(which)                                                                       \
-    for (ptrdiff_t i = 0; i < n; i += TFN__W)                                                  \
-        TFN__STORE(d + i, TFN__N(tfn__vderivative)(TFN__LOAD(x + i), which))
+    for (; n > 0; n -= TFN__W, x += TFN__W, d += TFN__W)                                       \
+        TFN__STORE(d, TFN__N(tfn__vderivative)(TFN__LOAD(x), which))
     TFN__KINDS(kind, TFN__CALL)
 #undef TFN__CALL
 }
@@ -9705,6 +9717,7 @@ typedef struct tfn__op {
 static const tfn__op tfn__ops[] = { TFN__OPS(TFN__OP_ROW) };
 
 /* -- record ---------------------------------------------------------------------------------- */
+/* Once for a model: what its nodes are asked for is worth no time to optimize. */
 TFN__RARE
 
 /* A recorded node has no pointer, so that a tape can be copied, or lie in flash. What an operation
@@ -10724,6 +10737,7 @@ static int64_t tfn__rows_max(const tfn_tape *t, const tfn_node *n)
     return rows;
 }
 
+/* The plan is made once, too; what came before this, entries and rows, every run asks for. */
 TFN__RARE
 /* Floats that a node with so many rows saves. */
 static int64_t tfn__saved_floats(const tfn_node *n, int64_t rows)
