@@ -25,7 +25,8 @@ static const tfn_model_desc skip_turns[] = {
       .norm_warmup = 3 },
     { .optimizer = TFN_OPTIMIZER_RADAM, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .dropout = 0.125f, .recompute = true },
-    { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_SWIGLU, .norm_warmup = 3 },
+    { .optimizer = TFN_OPTIMIZER_ADAMW, .activation = TFN_ACTIVATION_SWIGLU, .norm_warmup = 3,
+      .ema = 0.9f },
     { .optimizer = TFN_OPTIMIZER_LION, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .dropout = 0.125f, .clip_value = 0.01f },
     { .optimizer = TFN_OPTIMIZER_MUON, .activation = TFN_ACTIVATION_GELU },
@@ -104,7 +105,9 @@ static bool skip_open(tfn_model *m, const tfn_model_desc *d)
 
 typedef struct skip_state {
     float  *params, *moments;            /* the buffers lie behind the parameters */
-    size_t  param_bytes, moment_bytes;
+    float  *averages;                    /* made by the first update */
+    size_t  param_bytes, moment_bytes, average_bytes;
+    double  rate_squares;                /* of schedule-free AdamW */
     int64_t step;
     bool    profiled;
 } skip_state;
@@ -123,6 +126,9 @@ static skip_state skip_save(const tfn_model *m)
     s.moment_bytes = m->memory.moments;
     s.params = (float *)skip_copy(m->params, s.param_bytes);
     s.moments = (float *)skip_copy(m->moments, s.moment_bytes);
+    s.average_bytes = m->memory.averages;
+    s.averages = (float *)skip_copy(m->averages, s.average_bytes);
+    s.rate_squares = m->rate_squares;
     s.step = m->step;
     s.profiled = m->profiled;
     return s;
@@ -131,6 +137,7 @@ static void skip_free(skip_state *s)
 {
     free(s->params);
     free(s->moments);
+    free(s->averages);
 }
 /* What differs, or NULL. */
 static const char *skip_differs(const tfn_model *m, const skip_state *s)
@@ -138,6 +145,9 @@ static const char *skip_differs(const tfn_model *m, const skip_state *s)
     if (memcmp(m->params, s->params, (size_t)m->param_floats * sizeof(float))) return "parameters";
     if (memcmp(m->params, s->params, s->param_bytes)) return "running statistics";
     if (s->moment_bytes && memcmp(m->moments, s->moments, s->moment_bytes)) return "moments";
+    if (s->step && s->average_bytes && memcmp(m->averages, s->averages, s->average_bytes))
+        return "averages";
+    if (m->rate_squares != s->rate_squares) return "sum of rates";
     if (m->step != s->step) return "step";
     if (m->profiled != s->profiled) return "profile";
     return m->micro || m->sums.targets ? "micro-batches" : NULL;
@@ -146,6 +156,8 @@ static void skip_restore(tfn_model *m, const skip_state *s)
 {
     memcpy(m->params, s->params, s->param_bytes);
     if (s->moment_bytes) memcpy(m->moments, s->moments, s->moment_bytes);
+    if (s->average_bytes) memcpy(m->averages, s->averages, s->average_bytes);
+    m->rate_squares = s->rate_squares;
     m->step = s->step;
     m->profiled = s->profiled;
     m->micro = 0;
