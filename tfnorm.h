@@ -32,7 +32,7 @@
  *   - fetch data: it takes and gives arrays, and reads and writes its own checkpoints;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
- *   - train on several machines.
+ *   - send anything: training on several machines is a loop of yours (examples/18_mpi.c).
  *
  * Three levels, each usable alone. Kernels: plain functions on plain pointers (tfn_kernels_for).
  * Tape: record operations once, plan their memory once, run many times (tfn_tape_init). Model: one
@@ -25784,6 +25784,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     options by name and the layout of structs, for other languages (tfn_desc_set, tfn_desc_get,
  *     tfn_desc_name, tfn_layout); norms and initializations by pointer, as topologies are
  *     (norm_rule, decoder_norm_rule, init_rule).
+ *     New too: the step in parts (tfn_model_gradient, tfn_model_gradients, tfn_model_rate,
+ *     tfn_model_update), losses of one's own (desc.loss, tfn_mask_targets) and the constants of an
+ *     update (tfn_update_at); Lion, Muon, Adafactor, schedule-free AdamW, clipping by value. A row
+ *     of TFN__OPTIMIZER_LIST says what it keeps of each tensor.
  *     New too: groups of parameters by name (desc.groups) with a rate, a decay, frozen, or with
  *     LoRA, which is saved alone (tfn_model_save_adapter) and merged by tfn_model_fold.
  *     New too: squared ReLU, GEGLU by GELU's tanh form; averages of the weights (desc.ema,
