@@ -25,6 +25,8 @@ all_configs() {
 }
 
 standards='c99 c11 c++11 c++17' optimized='NONE NO_TRAINING ONLY_KERNELS ALL'
+[ "$tier" = default ] && standards='c99 c++17'      # the extra tier has the others
+[ "$tier" = extra ] && standards='c11 c++11'
 [ "$tier" = quick ] && standards=c99 configs='NONE ALL' optimized=
 full && optimized=$configs
 for cc in gcc clang; do
