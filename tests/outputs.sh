@@ -26,6 +26,7 @@ tfn train --task copy $tiny --out $work/t.safetensors
 tfn generate $m $work/lines --max-tokens 4
 tfn translate $m $work/lines --max-tokens 4
 tfn classify $l $work/lines
+tfn embed $m $work/lines
 tfn eval $m
 tfn score $work/lines $work/lines
 tfn average $m $m --force --out $work/t.safetensors

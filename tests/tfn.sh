@@ -400,18 +400,22 @@ timed() {
         --out "$work/h.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
 }
 check "tfn train --minutes: repeats by --steps" timed
-estimated() {           # batches of one row, of 2 letters or 40: the steps take what was wanted
+# Batches of one row, of 2 letters or 40: whichever come first, the steps take what was wanted, by a
+# clock that counts positions, since a machine's speed is not the same from second to second.
+estimated() {
+    ${CC:-cc} -O0 -std=c99 -DTFNORM_NO_SIMD -DTFN_TEST_CLOCK ../tools/tfn.c -o "$work/counted" -lm \
+        -pthread || return 1
     awk 'BEGIN { for (i = 0; i < 3000; i++) { w = "a" i
         if (i % 12 == 0) for (k = 0; k < 40; k++) w = w "b" k % 7
         print w "\t" w } }' > "$work/uneven.tsv"
     for seed in 1 2 3; do
-        "$tfn" train --pairs "$work/uneven.tsv" --tokenizer chars --context 256 --batch 1 --layers 1 \
+        "$work/counted" train --pairs "$work/uneven.tsv" --tokenizer chars --context 256 --batch 1 --layers 1 \
             --width 16 --seed $seed --minutes 0.03 --threads 1 --quiet --force \
             --out "$work/u.safetensors" > "$work/page" 2> "$work/said" || return 1
         sed -n 's/.*--steps //p' "$work/said"
     done > "$work/steps"
     cat "$work/steps"
-    sort -n "$work/steps" | awk '{ n[NR] = $1 } END { exit !(n[3] < 1.5 * n[1]) }'
+    sort -n "$work/steps" | awk '{ n[NR] = $1 } END { exit !(n[1] > 100 && n[3] < 1.5 * n[1]) }'
 }
 check "tfn train --minutes: whatever comes first" estimated
 diverges() {            # said, and not code 0; the model is there to look at
