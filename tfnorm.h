@@ -11508,7 +11508,7 @@ static float *tfn__edge(const tfn__edges *x, int i)
     if (!own) return NULL;
     if (side < TFN__EDGE) p = own - 1 - side;
     else p = own + x->floats[i / TFN__SIDES] + side - TFN__EDGE;
-    if (!tfn__is_in(p, r->work, t->work) && !tfn__is_in(p, r->grads, t->params)) return NULL;
+    if (!tfn__is_in(p, r->work, t->work) && !tfn__is_in(p, r->grads, t->grads)) return NULL;
     if (tfn__is_in(p, r->work, t->threads * t->scratch)) return NULL;
     for (int k = 0; k < TFN__OWN; k++)
         if (tfn__is_in(p, x->own[k], x->floats[k])) return NULL;

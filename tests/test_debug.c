@@ -1,12 +1,19 @@
 /* TFNORM_DEBUG: whole models with dead memory full of NaN have the bits that they always have, and
  * mistakes in operations of one's own and in kernels are found: what is dead is read, what is
  * another's is written. planted.sh plants the same mistakes in the header. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE         /* MAP_ANONYMOUS, before any header */
+#endif
 #define TFNORM_DEBUG
 static int debug_found;
 #define TFNORM_ASSERT(x) do { if (!(x)) debug_found++; } while (0)
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include "check.h"
+#if defined __unix__ || defined __APPLE__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 enum { DEBUG_V = 11, DEBUG_B = 2, DEBUG_T = 6, DEBUG_C = DEBUG_V, DEBUG_NODES = 16 };
 
@@ -99,6 +106,46 @@ TEST(debug_hash)
     CHECK(tfn_selfcheck(mem, size, TFN_ISA_BEST, 1) == wanted);
     CHECK_INT(debug_found, 0);
     free(mem);
+}
+
+/* Floats that end where a page begins that nobody may touch; NULL: no such memory here. */
+static float *debug_before_page(size_t floats)
+{
+#ifdef MAP_ANONYMOUS
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t room = (floats * sizeof(float) + page - 1) / page * page;
+    char *all = (char *)mmap(NULL, room + page, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == (char *)MAP_FAILED || mprotect(all + room, page, PROT_NONE)) return NULL;
+    return (float *)(void *)(all + room) - floats;
+#else
+    (void)floats;
+    return NULL;
+#endif
+}
+
+/* The caller's gradients are as long as what trains, and nothing behind them is looked at, even if
+ * the parameters are longer. */
+TEST(debug_frozen)
+{
+    tfn_model_desc d;
+    tfn_model m;
+    const tfn_batch batch = debug_batch(TFN_ARCH_DECODER);
+    memset(&d, 0, sizeof d);
+    d.vocab = DEBUG_V;
+    d.context = DEBUG_T;
+    d.batch = DEBUG_B;
+    d.width = 16;
+    CHECK(tfn_group_add(&d, "* frozen", NULL) && tfn_group_add(&d, "decoder.1.*", NULL));
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    d.gradients = debug_before_page((size_t)m.trained_floats);
+    tfn_model_free(&m);
+    if (!d.gradients) SKIP("no pages that can be guarded");
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    CHECK(m.trained_floats < m.param_floats);
+    CHECK(tfn_model_step(&m, &batch, NULL) == TFN_OK);
+    CHECK_INT(debug_found, 0);
+    tfn_model_free(&m);
 }
 
 /* -- planted mistakes -------------------------------------------------------------------------- */
@@ -209,6 +256,7 @@ TEST(debug_writes_beside)
 int main(void)
 {
     RUN(debug_hash);
+    RUN(debug_frozen);
     RUN(debug_models);
     RUN(debug_reads_dead);
     RUN(debug_writes_beside);
