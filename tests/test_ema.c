@@ -4,6 +4,7 @@
 #include <math.h>
 #include "lib.h"
 #include "check.h"
+#include "batch.h"
 #include "golden/golden.h"
 #include "golden/golden_averages.h"
 
@@ -35,30 +36,13 @@ static tfn_model_desc ema_desc(const char *recipe)
     return d;
 }
 
-static bool ema_open(tfn_model *m, const tfn_model_desc *d)
-{
-    char text[200];
-    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
-    FAIL("%s: %s", d->recipe, tfn_error_text(&m->error, text, sizeof text));
-    return false;
-}
-
 /* Batch i of a stream that does not end. */
 static tfn_status ema_call(tfn_model *m, int i, tfn_report *report, bool trains)
 {
-    int32_t tokens[EMA_B * EMA_T];
-    int32_t targets[EMA_B * EMA_T];
-    tfn_batch b = { 0 };
-    for (int k = 0; k < EMA_B * EMA_T; k++) {
-        tokens[k] = (k * 7 + i * 5 + k / 4) % EMA_V;
-        targets[k] = (tokens[k] * 3 + 1) % EMA_V;
-    }
-    b.tokens = tokens;
-    b.targets = targets;
-    b.batch = EMA_B;
-    b.time = EMA_T;
-    if (trains) return tfn_model_step(m, &b, report);
-    return tfn_model_eval(m, &b, report);
+    batch_room b;
+    batch_fill(&b, &m->desc, (uint64_t)i);
+    if (trains) return tfn_model_step(m, &b.batch, report);
+    return tfn_model_eval(m, &b.batch, report);
 }
 
 static void ema_train(tfn_model *m, int first, int last)
@@ -96,9 +80,9 @@ TEST(ema_formula)
         double *wanted;
         d.ema = decays[k];
         CASE("ema %g", (double)d.ema);
-        if (!ema_open(&m, &d)) return;
+        if (!batch_open(&m, &d)) return;
         d.ema = 0;
-        if (!ema_open(&plain, &d)) return;
+        if (!batch_open(&plain, &d)) return;
         wanted = (double *)calloc((size_t)m.param_floats, sizeof *wanted);
         for (int t = 0; t < EMA_UPDATES; t++) {
             const double warm = (1.0 + t) / (10.0 + t);
@@ -131,7 +115,7 @@ TEST(ema_golden)
         FAIL("no golden values");
         return;
     }
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     for (int t = 0; t < row->count / EMA_N; t++) {
         const double *wanted = golden_averages_values + row->first + t * EMA_N;
         for (int i = 0; i < EMA_N; i++)
@@ -152,7 +136,7 @@ TEST(ema_frozen)
     uint64_t before;
     snprintf(d.groups[0].pattern, sizeof d.groups[0].pattern, "*.self.*");
     d.groups[0].frozen = true;
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     CHECK(m.trained_floats < m.param_floats);
     CHECK_INT(m.memory.averages, (size_t)m.trained_floats * sizeof(float));
     ema_train(&m, 0, 3);
@@ -176,7 +160,7 @@ TEST(ema_unit_weights)
     tfn_model m;
     tfn_param_info p;
     int rows = 0;
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     ema_train(&m, 0, 4);
     CHECK(tfn_model_swap_ema(&m) == TFN_OK);
     for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
@@ -205,7 +189,7 @@ static void ema_exchange(tfn_model_desc d)
     uint64_t before;
     double loss;
     const int stop = 3 * d.micro_batches + d.micro_batches / 2;
-    if (!ema_open(&m, &d) || !ema_open(&other, &d)) return;
+    if (!batch_open(&m, &d) || !batch_open(&other, &d)) return;
     before = tfn_model_hash(&m);
     CHECK(tfn_model_swap_ema(&m) == TFN_OK && tfn_model_hash(&m) == before);
     ema_train(&m, 0, stop);
@@ -245,14 +229,14 @@ TEST(ema_refused)
     tfn_model m;
     char text[200];
     d.ema = 0;
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_swap_ema(&m) == TFN_BAD_BATCH);
     CHECK(strstr(tfn_error_text(&m.error, text, sizeof text), "desc.ema is 0") != NULL);
     ema_train(&m, 0, 1);                            /* nothing was lost by it */
     tfn_model_free(&m);
     d.ema = 0.5f;
     d.inference = true;
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     CHECK(!m.averages && m.memory.averages == 0);
     CHECK(tfn_model_swap_ema(&m) == TFN_BAD_BATCH);
     tfn_model_free(&m);
@@ -266,7 +250,7 @@ TEST(ema_skipped)
     tfn_model other;
     tfn_report report;
     const tfn_sums bad = { (double)NAN, 1, 5 };
-    if (!ema_open(&m, &d) || !ema_open(&other, &d)) return;
+    if (!batch_open(&m, &d) || !batch_open(&other, &d)) return;
     for (int i = 0; i < 4; i++) {
         ema_train(&m, i, i + 1);
         ema_train(&other, i, i + 1);
@@ -313,7 +297,7 @@ static void ema_resume(const tfn_model_desc *d, int stop)
     tfn_model first;
     tfn_model second;
     ema_file file, swapped, ends[2];
-    if (!ema_open(&whole, d) || !ema_open(&first, d) || !ema_open(&second, d)) return;
+    if (!batch_open(&whole, d) || !batch_open(&first, d) || !batch_open(&second, d)) return;
     ema_train(&whole, 0, 9);
     ema_train(&first, 0, stop);
     file = ema_save(&first, false);
@@ -360,7 +344,7 @@ TEST(ema_inference)
     ema_file file, averages;
     uint64_t hash, average;
     int64_t step;
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     ema_train(&m, 0, 4);
     hash = tfn_model_hash(&m);
     average = ema_hash(&m);
@@ -378,7 +362,7 @@ TEST(ema_inference)
         if (ema_free && i == 2) d.optimizer = TFN_OPTIMIZER_ADAMW;
         if (!ema_free) d.ema = i == 2 ? 0 : 0.5f;
         CASE("file %d", i);
-        if (!ema_open(&reader, &d)) return;
+        if (!batch_open(&reader, &d)) return;
         CHECK(tfn_model_load(&reader, from) == TFN_OK);
         CHECK(tfn_model_hash(&reader) == (i == 2 ? hash : average));
         CHECK(tfn_model_load_weights(&reader, from, 1) == TFN_OK);
@@ -396,12 +380,12 @@ TEST(ema_same_option)
     tfn_model m;
     ema_file file;
     char text[200];
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     ema_train(&m, 0, 2);
     file = ema_save(&m, false);
     tfn_model_free(&m);
     d.ema = 0;
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_load(&m, &file.file) == TFN_BAD_SHAPE);
     CHECK(strstr(tfn_error_text(&file.file.error, text, sizeof text), "ema is 5e-1") != NULL);
     tfn_model_free(&m);
@@ -444,7 +428,7 @@ TEST(ema_bits)
             d.isa = (tfn_isa)isa;
             d.threads = HOOK_THREADS(threads);
             CASE("instruction set %d, %d threads", isa, threads);
-            if (!ema_open(&m, &d)) return;
+            if (!batch_open(&m, &d)) return;
             ema_train(&m, 0, EMA_STEPS);
             if (!first) first = ema_hash(&m);
             CHECK(ema_hash(&m) == first);
@@ -465,7 +449,7 @@ TEST(free_points)
     ema_free = true;
     d = ema_desc("pre");
     ema_free = false;
-    if (!ema_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     x = (double *)calloc((size_t)m.param_floats, sizeof *x);
     for (int t = 1; t <= EMA_UPDATES; t++) {
         const double warm = t < 3 ? t / 3.0 : 1;

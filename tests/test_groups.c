@@ -6,11 +6,12 @@
 #include <stdint.h>
 #include "lib.h"
 #include "check.h"
+#include "batch.h"
 #include "golden/golden.h"
 #include "golden/golden_lora.h"
 
-enum { GROUPS_B = 2, GROUPS_T = 5, GROUPS_TS = 4, GROUPS_FRAMES = 4 * GROUPS_TS + 3,
-       GROUPS_V = 13, GROUPS_BANDS = 3, GROUPS_SAVED = 1 << 21 };
+enum { GROUPS_B = 2, GROUPS_T = 5, GROUPS_TS = 4, GROUPS_V = 13, GROUPS_BANDS = 3,
+       GROUPS_SAVED = 1 << 21 };
 
 /* -- models and batches ------------------------------------------------------------------------ */
 
@@ -79,50 +80,19 @@ static tfn_model_desc groups_freeze(tfn_model_desc d, int set)
     return d;
 }
 
-typedef struct groups_batch {
-    tfn_batch batch;
-    int32_t   tokens[GROUPS_B * GROUPS_T], targets[GROUPS_B * GROUPS_T];
-    int32_t   source[GROUPS_B * GROUPS_TS];
-    float     frames[GROUPS_B * GROUPS_FRAMES * GROUPS_BANDS];
-} groups_batch;
-
-static void groups_fill(groups_batch *b, const tfn_model_desc *d, uint64_t seed)
+/* The second sentence ends before the first. */
+static void groups_fill(batch_room *b, const tfn_model_desc *d, uint64_t seed)
 {
-    static const int32_t lengths[GROUPS_B] = { GROUPS_T, 3 };
-    const tfn_key key = tfn_key_make(seed);
-    uint64_t at = 0;
-    memset(&b->batch, 0, sizeof b->batch);
-    for (int i = 0; i < GROUPS_B * GROUPS_T; i++) {
-        b->tokens[i] = (int32_t)(tfn_random_bits(key, at++) % GROUPS_V);
-        b->targets[i] = (int32_t)(tfn_random_bits(key, at++) % GROUPS_V);
-    }
-    for (int i = 0; i < GROUPS_B * GROUPS_TS; i++)
-        b->source[i] = (int32_t)(tfn_random_bits(key, at++) % GROUPS_V);
-    for (int i = 0; i < GROUPS_B * GROUPS_FRAMES * GROUPS_BANDS; i++)
-        b->frames[i] = 2 * tfn_random_uniform(key, at++) - 1;
-    b->batch.tokens = b->tokens;
-    b->batch.targets = b->targets;
-    b->batch.lengths = lengths;
-    b->batch.batch = GROUPS_B;
-    b->batch.time = GROUPS_T;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
-    if (d->bands) b->batch.frames = b->frames;
-    else b->batch.source = b->source;
-    b->batch.source_time = d->bands ? GROUPS_FRAMES : GROUPS_TS;
-}
-
-static bool groups_open(tfn_model *m, const tfn_model_desc *d)
-{
-    char text[200];
-    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
-    FAIL("%s", tfn_error_text(&m->error, text, sizeof text));
-    return false;
+    batch_fill(b, d, seed);
+    b->lengths[0] = GROUPS_T;
+    b->lengths[1] = 3;
+    b->batch.lengths = b->lengths;
 }
 
 /* So many micro-batches, from number `first` on. */
 static void groups_train(tfn_model *m, int first, int count)
 {
-    groups_batch b;
+    batch_room b;
     tfn_report report;
     char text[200];
     for (int i = first; i < first + count; i++) {
@@ -211,7 +181,7 @@ static void groups_resume(tfn_model *m, const tfn_model_desc *d)
     f.from_size = (size_t)f.used;
     CHECK(tfn_model_peek(&f, &peeked, NULL) == TFN_OK);
     CHECK(!memcmp(peeked.groups, m->desc.groups, sizeof peeked.groups));
-    if (!groups_open(&other, d)) return;
+    if (!batch_open(&other, d)) return;
     if (tfn_model_load(&other, &f) != TFN_OK)
         FAIL("%s", tfn_error_text(&f.error, text, sizeof text));
     groups_train(m, 3, 3);
@@ -238,7 +208,7 @@ static void groups_exact(const tfn_model_desc *d, uint64_t hash)
     free(block);
     free(room);
     two.threads = 2;
-    if (d->half || !groups_open(&m, &two)) return;
+    if (d->half || !batch_open(&m, &two)) return;
     groups_train(&m, 0, 6);
     CHECK(tfn_model_hash(&m) == hash);
     tfn_model_free(&m);
@@ -249,11 +219,11 @@ static void groups_case(int i, int set)
 {
     const tfn_model_desc all = groups_desc(i);
     const tfn_model_desc some = groups_freeze(all, set);
-    groups_batch b;
+    batch_room b;
     float *before;
     tfn_model plain, m;
-    if (!groups_open(&plain, &all)) return;
-    if (groups_open(&m, &some)) {
+    if (!batch_open(&plain, &all)) return;
+    if (batch_open(&m, &some)) {
         groups_fill(&b, &all, 0);
         CHECK(tfn_model_profile(&plain, &b.batch) == TFN_OK);
         CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
@@ -395,14 +365,14 @@ TEST(groups_rates_of_tensors)
     static const tfn_optimizer kinds[] = { TFN_OPTIMIZER_MUON, TFN_OPTIMIZER_ADAFACTOR };
     for (int i = 0; i < 2; i++) {
         tfn_model_desc d = groups_small();
-        groups_batch b;
+        batch_room b;
         tfn_param_info p;
         tfn_model plain, m;
         float *before;
         d.optimizer = kinds[i];
-        if (!groups_open(&plain, &d)) return;
+        if (!batch_open(&plain, &d)) return;
         CHECK(tfn_group_add(&d, "decoder.0.* rate=3", NULL));
-        if (!groups_open(&m, &d)) return;
+        if (!batch_open(&m, &d)) return;
         before = groups_copy(&m);
         groups_fill(&b, &m.desc, 1);
         CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
@@ -426,7 +396,7 @@ TEST(groups_rates_of_tensors)
 TEST(groups_rates)
 {
     tfn_model_desc d = groups_small();
-    groups_batch b;
+    batch_room b;
     tfn_report report;
     tfn_param_info p;
     tfn_model m;
@@ -437,7 +407,7 @@ TEST(groups_rates)
     CHECK(tfn_group_add(&d, "decoder.0.* rate=3", NULL));
     CHECK(tfn_group_add(&d, "*.w?.weight decay=0", NULL));
     CHECK(tfn_group_add(&d, "*norm* rate=0.5 decay=0.125", NULL));
-    if (!groups_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     before = groups_copy(&m);
     groups_fill(&b, &m.desc, 1);
     CHECK(tfn_model_step(&m, &b.batch, &report) == TFN_OK);
@@ -480,7 +450,7 @@ TEST(groups_loaded)
     tfn_file f;
     char text[300];
     memset(&f, 0, sizeof f);
-    if (!groups_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     groups_train(&m, 0, 2);
     f.to = saved;
     f.to_size = sizeof saved;
@@ -488,7 +458,7 @@ TEST(groups_loaded)
     f.from = saved;
     f.from_size = (size_t)f.used;
     CHECK(tfn_group_add(&d, "decoder.* frozen", NULL));
-    if (groups_open(&other, &d)) {
+    if (batch_open(&other, &d)) {
         CHECK(tfn_model_load(&other, &f) == TFN_BAD_SHAPE);
         tfn_error_text(&f.error, text, sizeof text);
         if (!strstr(text, "groups[0] is not given, the model has decoder.* frozen"))
@@ -504,7 +474,7 @@ TEST(groups_loaded)
         tfn_model_free(&other);
     }
     d.inference = true;
-    if (groups_open(&other, &d)) {
+    if (batch_open(&other, &d)) {
         memset(&f.error, 0, sizeof f.error);
         CHECK(tfn_model_load(&other, &f) == TFN_OK);
         CHECK(other.memory.gradients == 0 && other.memory.moments == 0);
@@ -520,7 +490,7 @@ TEST(groups_all_frozen)
     tfn_model m;
     uint64_t hash;
     CHECK(tfn_group_add(&d, "* frozen", NULL));
-    if (!groups_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     hash = tfn_model_hash(&m);
     groups_train(&m, 0, 2);
     CHECK(tfn_model_hash(&m) == hash && m.step == 2);
@@ -580,7 +550,7 @@ TEST(groups_lora_golden)
     d.threads = 1;
     CHECK(tfn_group_add(&d, "*.self.[qv].* rank=3 alpha=6", NULL));
     CHECK(tfn_group_add(&d, "*.w1.weight rank=2 alpha=1", NULL));
-    if (!groups_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     groups_draw(&m);
     batch.tokens = tokens;
     batch.targets = targets;
@@ -601,7 +571,7 @@ TEST(groups_lora_golden)
 }
 
 /* Fed token by token, or all at once: the scores of the last position, to the bit. */
-static void groups_decodes(tfn_model *m, const groups_batch *b)
+static void groups_decodes(tfn_model *m, const batch_room *b)
 {
     const size_t scratch = tfn_model_scratch(&m->desc);
     const tfn_norm_rule *norm = tfn_norm_find(m->desc.norm);
@@ -634,7 +604,7 @@ static void groups_decodes(tfn_model *m, const groups_batch *b)
 }
 
 /* The logits of a batch, at positions that are no padding. */
-static bool groups_logits(tfn_model *m, const groups_batch *b, float *to)
+static bool groups_logits(tfn_model *m, const batch_room *b, float *to)
 {
     const float *logits = tfn_model_logits(m, &b->batch);
     if (logits) memcpy(to, logits, GROUPS_B * GROUPS_T * GROUPS_V * sizeof *to);
@@ -642,7 +612,7 @@ static bool groups_logits(tfn_model *m, const groups_batch *b, float *to)
 }
 
 /* A folded model has A B in its matrices, and no maps for it. */
-static void groups_folds(const tfn_model_desc *d, tfn_model *m, const groups_batch *b)
+static void groups_folds(const tfn_model_desc *d, tfn_model *m, const batch_room *b)
 {
     enum { ALL = GROUPS_B * GROUPS_T * GROUPS_V };
     float one[ALL], two[ALL];
@@ -652,7 +622,7 @@ static void groups_folds(const tfn_model_desc *d, tfn_model *m, const groups_bat
     char text[200];
     folded.inference = folded.folded = true;
     folded.half = false;
-    if (d->half || !groups_open(&to, &folded)) return;
+    if (d->half || !batch_open(&to, &folded)) return;
     if (tfn_model_fold(&to, m) != TFN_OK)
         FAIL("%s", tfn_error_text(&to.error, text, sizeof text));
     for (int32_t i = 0; tfn_model_param(&to, i, &p); i++) CHECK(!strstr(p.name, "lora"));
@@ -689,7 +659,7 @@ static void groups_adapts(const tfn_model_desc *all, const tfn_model *plain, con
     d.batch = all->batch;
     d.threads = 1;
     d.inference = true;
-    if (groups_open(&to, &d)) {
+    if (batch_open(&to, &d)) {
         if (tfn_model_load_weights(&to, &f, 1) != TFN_OK)
             FAIL("%s", tfn_error_text(&f.error, text, sizeof text));
         if (tfn_model_load_weights(&to, &g, 1) != TFN_OK)
@@ -699,7 +669,7 @@ static void groups_adapts(const tfn_model_desc *all, const tfn_model *plain, con
     }
     d = *all;
     d.inference = true;
-    if (groups_open(&to, &d)) {                             /* a model without LoRA refuses it */
+    if (batch_open(&to, &d)) {                             /* a model without LoRA refuses it */
         CHECK(tfn_model_load_weights(&to, &g, 1) == TFN_BAD_SHAPE);
         tfn_error_text(&g.error, text, sizeof text);
         if (!strstr(text, "rank=2 alpha=3, the model has none")) FAIL("%s", text);
@@ -712,14 +682,14 @@ static void groups_lora_case(int i)
     const tfn_model_desc all = groups_desc(i);
     tfn_model_desc some = all;
     tfn_report one, two;
-    groups_batch b;
+    batch_room b;
     tfn_model plain, m;
     float *before;
     CASE("%s, arch %d", all.recipe, (int)all.arch);
     CHECK(tfn_group_add(&some, "*.[qvo].weight rank=2 alpha=3", NULL));
     CHECK(tfn_group_add(&some, "*.w?.* rank=3 rate=0.5", NULL));
-    if (!groups_open(&plain, &all)) return;
-    if (groups_open(&m, &some)) {
+    if (!batch_open(&plain, &all)) return;
+    if (batch_open(&m, &some)) {
         groups_fill(&b, &all, 0);
         CHECK(tfn_model_profile(&plain, &b.batch) == TFN_OK);
         CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
@@ -755,7 +725,7 @@ TEST(groups_lora_groups)
     CHECK(tfn_group_add(&d, "*.q.weight rank=2", NULL));
     CHECK(tfn_group_add(&d, "*norm* rate=2", NULL));
     CHECK(tfn_group_add(&d, "output.weight rank=1 frozen", NULL));
-    if (groups_open(&m, &d)) {
+    if (batch_open(&m, &d)) {
         for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
             const bool trains = strstr(p.name, "q.lora_") || strstr(p.name, "norm");
             if (p.frozen == trains) FAIL("%s", p.name);

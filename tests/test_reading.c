@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include "lib.h"
 #include "check.h"
+#include "batch.h"
 
 enum { READING_B = 2, READING_T = 5, READING_TS = 4, READING_V = 13, READING_BANDS = 3,
        READING_FRAMES = 4 * READING_TS + 3, READING_WIDTH = 64, READING_HEADS = 4,
@@ -55,47 +56,17 @@ static tfn_model_desc reading_desc(int recipe, int round)
     return d;
 }
 
-typedef struct reading_batch {
-    tfn_batch batch;
-    int32_t   tokens[READING_ROWS], targets[READING_ROWS], source[READING_B * READING_TS];
-    float     frames[READING_B * READING_FRAMES * READING_BANDS];
-} reading_batch;
-
 /* padded: the second sentences end before the others do. */
-static void reading_fill(reading_batch *b, const tfn_model_desc *d, bool padded)
+static void reading_fill(batch_room *b, const tfn_model_desc *d, bool padded)
 {
     static const int32_t lengths[] = { READING_T, 3 };
     static const int32_t source_lengths[] = { READING_TS, 2 };
     static const int32_t frame_lengths[] = { READING_FRAMES, 11 };
-    const tfn_key key = tfn_key_make(d->seed + 7);
-    uint64_t at = 0;
-    memset(&b->batch, 0, sizeof b->batch);
-    for (int i = 0; i < READING_ROWS; i++) {
-        b->tokens[i] = (int32_t)(tfn_random_bits(key, at++) % READING_V);
-        b->targets[i] = (int32_t)(tfn_random_bits(key, at++) % READING_V);
-    }
-    for (int i = 0; i < READING_B * READING_TS; i++)
-        b->source[i] = (int32_t)(tfn_random_bits(key, at++) % READING_V);
-    for (int i = 0; i < READING_B * READING_FRAMES * READING_BANDS; i++)
-        b->frames[i] = 2 * tfn_random_uniform(key, at++) - 1;
-    b->batch.tokens = b->tokens;
-    b->batch.targets = b->targets;
-    b->batch.batch = READING_B;
-    b->batch.time = READING_T;
-    if (padded && d->arch != TFN_ARCH_DECODER) b->batch.lengths = lengths;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
-    b->batch.source = d->bands ? NULL : b->source;
-    b->batch.frames = d->bands ? b->frames : NULL;
-    b->batch.source_time = d->bands ? READING_FRAMES : READING_TS;
-    if (padded) b->batch.source_lengths = d->bands ? frame_lengths : source_lengths;
-}
-
-static bool reading_open(tfn_model *m, const tfn_model_desc *d)
-{
-    char text[200];
-    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
-    FAIL("%s", tfn_error_text(&m->error, text, sizeof text));
-    return false;
+    batch_fill(b, d, d->seed + 7);
+    if (!padded) return;
+    if (d->arch != TFN_ARCH_DECODER) b->batch.lengths = lengths;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER)
+        b->batch.source_lengths = d->bands ? frame_lengths : source_lengths;
 }
 
 /* -- what a probe sees ------------------------------------------------------------------------ */
@@ -168,7 +139,7 @@ static bool reading_is_whole(const tfn_model *m)
 }
 
 /* Chunks of 2, 1 and 2 positions: each point of the decoder has the rows of the full forward. */
-static void reading_decode(tfn_model *m, const reading_batch *b, const reading_list *full)
+static void reading_decode(tfn_model *m, const batch_room *b, const reading_list *full)
 {
     static reading_list seen;
     const int32_t chunks[] = { 2, 1, 2 };
@@ -215,11 +186,11 @@ static void reading_decode(tfn_model *m, const reading_batch *b, const reading_l
 static void reading_watch_model(const tfn_model_desc *d)
 {
     static reading_list trained, evaluated, logits, inferred;
-    static reading_batch b;
+    static batch_room b;
     tfn_model_desc frozen = *d;
     tfn_model m, other;
     reading_fill(&b, d, true);
-    if (!reading_open(&m, d)) return;
+    if (!batch_open(&m, d)) return;
     CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
     CHECK(tfn_model_watch(&m, reading_see, &evaluated) == TFN_OK);
     evaluated.count = evaluated.others = evaluated.backward = 0;
@@ -232,7 +203,7 @@ static void reading_watch_model(const tfn_model_desc *d)
 
     frozen.inference = true;
     frozen.parameters = m.params;
-    if (reading_open(&other, &frozen)) {
+    if (batch_open(&other, &frozen)) {
         inferred.count = 0;
         CHECK(tfn_model_watch(&other, reading_see, &inferred) == TFN_OK);
         CHECK(tfn_model_logits(&other, &b.batch) != NULL);
@@ -268,13 +239,13 @@ TEST(reading_watched)
 TEST(reading_profile)
 {
     static reading_list seen, step;
-    static reading_batch b;
+    static batch_room b;
     tfn_model_desc d = reading_desc(0, 0);
     tfn_model m;
     d.recipe = "admin";
     d.arch = TFN_ARCH_DECODER;
     reading_fill(&b, &d, true);
-    if (!reading_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     seen.count = seen.backward = 0;
     CHECK(tfn_model_watch(&m, reading_see, &seen) == TFN_OK);
     CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
@@ -284,7 +255,7 @@ TEST(reading_profile)
     CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
     reading_same(&step, &seen, "profile");
     tfn_model_free(&m);
-    if (!reading_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     seen.count = 0;
     CHECK(tfn_model_watch(&m, reading_see, &seen) == TFN_OK);
     CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
@@ -427,7 +398,7 @@ static void reading_check_attention(tfn_model *m, const tfn_batch *batch)
 }
 
 /* A decoder's weights are rows of the full forward's, and asking for them changes nothing. */
-static void reading_check_decoder(tfn_model *m, const reading_batch *b)
+static void reading_check_decoder(tfn_model *m, const batch_room *b)
 {
     const int32_t chunks[] = { 2, 1, 2 };
     const bool two = m->desc.arch == TFN_ARCH_ENCODER_DECODER;
@@ -481,11 +452,11 @@ static void reading_check_decoder(tfn_model *m, const reading_batch *b)
 static void reading_read_model(const tfn_model_desc *d)
 {
     static reading_list seen;
-    static reading_batch b;
+    static batch_room b;
     tfn_model_desc plain = *d;
     tfn_model m, other;
     reading_fill(&b, d, true);
-    if (!reading_open(&m, d)) return;
+    if (!batch_open(&m, d)) return;
     CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
     seen.count = 0;
     CHECK(tfn_model_watch(&m, reading_see, &seen) == TFN_OK);
@@ -493,7 +464,7 @@ static void reading_read_model(const tfn_model_desc *d)
     plain.probes = false;
     plain.inference = true;
     plain.parameters = m.params;
-    if (reading_open(&other, &plain)) {
+    if (batch_open(&other, &plain)) {
         const int count = seen.count;
         for (int decoder = 0; decoder < 2; decoder++) {
             if (!reading_has(&m, decoder)) continue;
@@ -527,7 +498,7 @@ TEST(reading_recipes)
 /* One sentence with all positions, one with three, and then one with none. */
 TEST(reading_pooled)
 {
-    static reading_batch b;
+    static batch_room b;
     static float h[READING_FLOATS];
     tfn_model_desc d = reading_desc(0, 2);
     float v[READING_B * READING_WIDTH], unit[READING_B * READING_WIDTH];
@@ -537,7 +508,7 @@ TEST(reading_pooled)
     d.inference = true;
     reading_fill(&b, &d, true);
     b.batch.lengths = lengths;
-    if (!reading_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     for (int32_t layers = TFN_LAYERS_ALL; layers <= READING_LAYERS; layers++)
         for (int pool = 0; pool < TFN_POOL_COUNT; pool++) {
             const int32_t cols = tfn_model_channels(&m);
@@ -581,7 +552,7 @@ TEST(reading_pooled)
 /* Padding changes nothing, whatever stands in it, and of frames the positions count. */
 TEST(reading_padding)
 {
-    static reading_batch b;
+    static batch_room b;
     float v[READING_B * READING_WIDTH], other[READING_B * READING_WIDTH];
     tfn_model_desc d = reading_desc(0, 2);
     tfn_model m;
@@ -589,7 +560,7 @@ TEST(reading_padding)
     d.source_context = READING_TS;
     d.bands = READING_BANDS;
     reading_fill(&b, &d, true);
-    if (!reading_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_pool(&m, &b.batch, TFN_STACK_ENCODER, 1, TFN_POOL_MEAN, false, v) == TFN_OK);
     for (int i = (READING_FRAMES + 11) * READING_BANDS; i < 2 * READING_FRAMES * READING_BANDS; i++)
         b.frames[i] = 100;
@@ -612,7 +583,7 @@ TEST(reading_padding)
 
 TEST(reading_errors)
 {
-    static reading_batch b;
+    static batch_room b;
     static float x[(READING_LAYERS + 2) * READING_FLOATS];
     const tfn_sublayer self = TFN_SUBLAYER_SELF_ATTENTION;
     const tfn_sublayer cross = TFN_SUBLAYER_CROSS_ATTENTION;
@@ -622,7 +593,7 @@ TEST(reading_errors)
     d.arch = TFN_ARCH_DECODER;
     d.probes = false;
     reading_fill(&b, &d, true);
-    if (!reading_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_watch(&m, reading_see, NULL) == TFN_NOT_READY);
     CHECK(!tfn_model_hidden(&m, in, TFN_STACK_ENCODER, 0) && m.error.status == TFN_BAD_BATCH);
     CHECK(!tfn_model_hidden(&m, in, TFN_STACK_LAST, -2) && m.error.status == TFN_BAD_BATCH);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include "lib.h"
 #include "check.h"
+#include "batch.h"
 
-enum { SKIP_B = 2, SKIP_T = 5, SKIP_TS = 4, SKIP_FRAMES = 4 * SKIP_TS + 3, SKIP_V = 13,
-       SKIP_BANDS = 3, SKIP_MICRO = 3 };
+enum { SKIP_B = 2, SKIP_T = 5, SKIP_TS = 4, SKIP_V = 13, SKIP_BANDS = 3, SKIP_MICRO = 3 };
 
 /* -- models and batches -------------------------------------------------------------------- */
 
@@ -62,43 +62,13 @@ static tfn_model_desc skip_desc(int recipe, int round)
     return d;
 }
 
-typedef struct skip_batch {
-    tfn_batch batch;
-    int32_t   tokens[SKIP_B * SKIP_T], targets[SKIP_B * SKIP_T], source[SKIP_B * SKIP_TS];
-    float     frames[SKIP_B * SKIP_FRAMES * SKIP_BANDS];
-} skip_batch;
-
-static void skip_fill(skip_batch *b, const tfn_model_desc *d, uint64_t seed)
+/* The second sentence ends before the first. */
+static void skip_fill(batch_room *b, const tfn_model_desc *d, uint64_t seed)
 {
-    static const int32_t lengths[SKIP_B] = { SKIP_T, 3 };
-    const tfn_key key = tfn_key_make(seed);
-    uint64_t at = 0;
-    memset(&b->batch, 0, sizeof b->batch);
-    for (int i = 0; i < SKIP_B * SKIP_T; i++) {
-        b->tokens[i] = (int32_t)(tfn_random_bits(key, at++) % SKIP_V);
-        b->targets[i] = (int32_t)(tfn_random_bits(key, at++) % SKIP_V);
-    }
-    for (int i = 0; i < SKIP_B * SKIP_TS; i++)
-        b->source[i] = (int32_t)(tfn_random_bits(key, at++) % SKIP_V);
-    for (int i = 0; i < SKIP_B * SKIP_FRAMES * SKIP_BANDS; i++)
-        b->frames[i] = 2 * tfn_random_uniform(key, at++) - 1;
-    b->batch.tokens = b->tokens;
-    b->batch.targets = b->targets;
-    b->batch.lengths = lengths;
-    b->batch.batch = SKIP_B;
-    b->batch.time = SKIP_T;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
-    b->batch.source = d->bands ? NULL : b->source;
-    b->batch.frames = d->bands ? b->frames : NULL;
-    b->batch.source_time = d->bands ? SKIP_FRAMES : SKIP_TS;
-}
-
-static bool skip_open(tfn_model *m, const tfn_model_desc *d)
-{
-    char text[200];
-    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
-    FAIL("%s: %s", d->recipe, tfn_error_text(&m->error, text, sizeof text));
-    return false;
+    batch_fill(b, d, seed);
+    b->lengths[0] = SKIP_T;
+    b->lengths[1] = 3;
+    b->batch.lengths = b->lengths;
 }
 
 /* -- all that an update can change --------------------------------------------------------- */
@@ -214,7 +184,7 @@ static bool skip_is_stored(int place) { return place <= SKIP_LAST_NAN || place =
 
 /* One micro-batch with the spoilt number at `place`; a stored one is put back afterwards if it is
  * still there. That of the first micro-batch was there before, and stays. */
-static void skip_spoilt_step(tfn_model *m, skip_batch *b, int place, tfn_report *report)
+static void skip_spoilt_step(tfn_model *m, batch_room *b, int place, tfn_report *report)
 {
     const float bad = skip_value(place);
     float *x = skip_is_stored(place) && m->micro ? skip_number(m, place) : NULL, old = x ? *x : 0;
@@ -232,7 +202,7 @@ static void skip_spoilt_step(tfn_model *m, skip_batch *b, int place, tfn_report 
 static void skip_update(tfn_model *m, uint64_t seed, int place, int at, tfn_report *report)
 {
     for (int i = 0; i < m->desc.micro_batches; i++) {
-        static skip_batch b;
+        static batch_room b;
         skip_fill(&b, &m->desc, seed + (uint64_t)i);
         for (int j = 0; j < SKIP_B * SKIP_T && place == SKIP_NO_TARGET; j++) b.targets[j] = -1;
         if (i == at && place != SKIP_NO_TARGET) skip_spoilt_step(m, &b, place, report);
@@ -263,7 +233,7 @@ typedef struct skip_count { int tried, skipped; } skip_count;
 
 static void skip_begin(tfn_model *m, int when)
 {
-    static skip_batch b;
+    static batch_room b;
     tfn_report report;
     skip_fill(&b, &m->desc, 99);
     if (when == SKIP_PROFILED) CHECK(tfn_model_profile(m, &b.batch) == TFN_OK);
@@ -300,7 +270,7 @@ static void skip_recipe(const tfn_model_desc *d, int when, skip_count *count)
     tfn_report one, two;
     skip_state end;
     const char *differs;
-    if (!skip_open(&m, d) || !skip_open(&twin, d)) return;
+    if (!batch_open(&m, d) || !batch_open(&twin, d)) return;
     skip_begin(&m, when);
     skip_begin(&twin, when);
     for (int i = 0; i < SKIP_PLACES * SKIP_MICRO; i++) {
@@ -339,7 +309,7 @@ TEST(skip_changes_nothing)
 /* -- a profile by itself --------------------------------------------------------------------- */
 
 /* Refused, with nothing changed, or without effect; a good one afterwards is as the first. */
-static void skip_check_refusal(tfn_model *m, skip_batch *b, int place, int *refused)
+static void skip_check_refusal(tfn_model *m, batch_room *b, int place, int *refused)
 {
     static const int32_t empty[SKIP_B] = { 0, 0 };
     float *x = skip_is_stored(place) ? skip_number(m, place) : NULL;
@@ -367,10 +337,10 @@ TEST(skip_refused_profiles)
     for (int recipe = 0; recipe < skip_recipes(); recipe++)
         for (int round = 0; round < 6; round++) {
             const tfn_model_desc d = skip_desc(recipe, round);
-            static skip_batch b;
+            static batch_room b;
             tfn_model m, twin;
             skip_state end;
-            if (!skip_open(&m, &d) || !skip_open(&twin, &d)) return;
+            if (!batch_open(&m, &d) || !batch_open(&twin, &d)) return;
             for (int place = 0; place < SKIP_PLACES; place++) {
                 if (!skip_has_place(&m, place, 0)) continue;
                 skip_fill(&b, &d, 3);
@@ -420,7 +390,7 @@ static void skip_through_file(tfn_model *to, const tfn_model *from)
 /* The micro-batches from `first` to the last; the last is spoilt, or not. */
 static void skip_rest(tfn_model *m, int first, int last, bool spoilt, tfn_report *report)
 {
-    static skip_batch b;
+    static batch_room b;
     for (int i = first; i <= last; i++) {
         skip_fill(&b, &m->desc, 40 + (uint64_t)i);
         if (spoilt && i == last) skip_spoilt_step(m, &b, SKIP_ACTIVATION, report);
@@ -436,7 +406,7 @@ static void skip_resumed(const tfn_model_desc *d, int when, int cut, bool spoilt
     tfn_report report, twin;
     skip_state before, after;
     const char *differs;
-    if (!skip_open(&m, d) || !skip_open(&other, d)) return;
+    if (!batch_open(&m, d) || !batch_open(&other, d)) return;
     skip_update(&other, 500, 0, -1, &report);
     skip_begin(&m, when);
     before = skip_save(&m);
@@ -480,14 +450,14 @@ TEST(skip_old_file)
         skip_state end;
         tfn_file f;
         d.recipe = recipes[i];
-        if (!skip_open(&m, &d) || !skip_open(&old, &d)) return;
+        if (!batch_open(&m, &d) || !batch_open(&old, &d)) return;
         skip_rest(&m, 0, 0, false, &one);
         f = skip_to_memory(&m);
         for (size_t at = 0; at + 16 < f.from_size; at++)
             if (!memcmp(skip_bytes + at, "training.before.", 16)) skip_bytes[at + 9] = 'x';
         CHECK_INT(tfn_model_load(&old, &f), i ? TFN_NOT_FOUND : TFN_OK);
         if (i) tfn_model_free(&old);
-        if (i) skip_open(&old, &d);
+        if (i) batch_open(&old, &d);
         skip_rest(&m, 1, SKIP_MICRO - 1, false, &one);
         skip_rest(&old, i ? 0 : 1, SKIP_MICRO - 1, false, &two);
         end = skip_save(&m);
@@ -513,13 +483,13 @@ TEST(skip_memory)
             tfn_model m;
             d.optimizer = sgd ? TFN_OPTIMIZER_SGD : TFN_OPTIMIZER_ADAM;
             d.beta1 = 0;
-            if (!skip_open(&m, &d)) return;
+            if (!batch_open(&m, &d)) return;
             floats = m.buffer_floats + (sgd && profiles ? m.param_floats : 0);
             if (m.memory.before != (size_t)floats * sizeof(float))
                 FAIL("%s: %d bytes", d.recipe, (int)m.memory.before);
             tfn_model_free(&m);
             d.inference = true;
-            if (!skip_open(&m, &d)) return;
+            if (!batch_open(&m, &d)) return;
             CHECK(m.memory.before == 0);
             tfn_model_free(&m);
         }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include "lib.h"
 #include "check.h"
+#include "batch.h"
 
 enum { STEP_B = 2, STEP_T = 5, STEP_V = 11, STEP_MICRO = 3, STEP_UPDATES = 3 };
 
@@ -28,40 +29,14 @@ static tfn_model_desc step_desc(const char *recipe)
     return d;
 }
 
-static bool step_open(tfn_model *m, const tfn_model_desc *d)
-{
-    char text[200];
-    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
-    FAIL("%s: %s", d->recipe, tfn_error_text(&m->error, text, sizeof text));
-    return false;
-}
-
-typedef struct step_batch {
-    tfn_batch batch;
-    int32_t   tokens[STEP_B * STEP_T], targets[STEP_B * STEP_T], source[STEP_B * STEP_T];
-    int32_t   lengths[STEP_B];
-} step_batch;
-
 /* Batch i: sentences of different lengths, and a target here and there that is ignored. */
-static const tfn_batch *step_fill(step_batch *b, const tfn_model_desc *d, int i)
+static const tfn_batch *step_fill(batch_room *b, const tfn_model_desc *d, int i)
 {
-    const tfn_key key = tfn_key_make((uint64_t)i);
-    memset(b, 0, sizeof *b);
-    for (int k = 0; k < STEP_B * STEP_T; k++) {
-        b->tokens[k] = (int32_t)(tfn_random_bits(key, (uint64_t)(3*k)) % STEP_V);
-        b->targets[k] = (int32_t)(tfn_random_bits(key, (uint64_t)(3*k + 1)) % (STEP_V + 1)) - 1;
-        b->source[k] = (int32_t)(tfn_random_bits(key, (uint64_t)(3*k + 2)) % STEP_V);
-    }
+    batch_fill(b, d, (uint64_t)i);
+    for (int k = i % 4; k < STEP_B * STEP_T; k += 4) b->targets[k] = -1;
     b->lengths[0] = STEP_T;
     b->lengths[1] = 1 + i % STEP_T;
-    b->batch.tokens = b->tokens;
-    b->batch.targets = b->targets;
     b->batch.lengths = b->lengths;
-    b->batch.batch = STEP_B;
-    b->batch.time = STEP_T;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return &b->batch;
-    b->batch.source = b->source;
-    b->batch.source_time = STEP_T;
     return &b->batch;
 }
 
@@ -81,12 +56,12 @@ static void step_compare(tfn_model_desc d, bool own_sums)
 {
     tfn_model whole;
     tfn_model parts;
-    step_batch b;
+    batch_room b;
     tfn_report report;
     tfn_report other;
     tfn_sums sums = { 0, 0, 0 };
     d.micro_batches = STEP_MICRO;
-    if (!step_open(&whole, &d) || !step_open(&parts, &d)) return;
+    if (!batch_open(&whole, &d) || !batch_open(&parts, &d)) return;
     for (int i = 0; i < STEP_MICRO * STEP_UPDATES; i++) {
         const tfn_batch *batch = step_fill(&b, &d, i);
         const int shard = i % STEP_MICRO;
@@ -145,7 +120,7 @@ TEST(step_options)
 enum { STEP_SHARDS = 3 };
 static void step_take_shards(tfn_model *m, float *to, tfn_sums *sums, int first)
 {
-    step_batch b;
+    batch_room b;
     int64_t floats;
     const float *g = tfn_model_gradients(m, &floats);
     for (int i = 0; i < STEP_SHARDS; i++) {
@@ -166,11 +141,11 @@ TEST(step_shards)
     tfn_sums sums[2][STEP_SHARDS];
     float *g[2];
     for (int dropped = 0; dropped < 2; dropped++) {
-        step_batch b;
+        batch_room b;
         tfn_sums moved;
         d.dropout = dropped ? 0.25f : 0;
         CASE("dropout %g", (double)d.dropout);
-        if (!step_open(&m, &d)) return;
+        if (!batch_open(&m, &d)) return;
         tfn_model_gradients(&m, &floats);
         for (int i = 0; i < 2; i++) {
             g[i] = (float *)malloc((size_t)(STEP_SHARDS * floats) * sizeof **g);
@@ -196,9 +171,9 @@ TEST(step_elsewhere)
     tfn_model from;
     tfn_model to;
     tfn_sums sums;
-    step_batch b;
+    batch_room b;
     int64_t floats;
-    if (!step_open(&from, &d) || !step_open(&to, &d)) return;
+    if (!batch_open(&from, &d) || !batch_open(&to, &d)) return;
     for (int i = 0; i < STEP_UPDATES; i++) {
         const float rate = (float)0.01 / (float)(i + 1);
         tfn_report report;
@@ -221,12 +196,12 @@ TEST(step_by_hand)
     tfn_model_desc d = step_desc("pre");
     tfn_model m;
     tfn_model hand;
-    step_batch b;
+    batch_room b;
     float *moments;
     int64_t floats;
     d.clip = 0;
     d.decay = 0;
-    if (!step_open(&m, &d) || !step_open(&hand, &d)) return;
+    if (!batch_open(&m, &d) || !batch_open(&hand, &d)) return;
     tfn_model_gradients(&m, &floats);
     moments = (float *)calloc((size_t)(2 * floats), sizeof *moments);
     for (int i = 0; i < STEP_UPDATES; i++) {
@@ -298,14 +273,14 @@ TEST(step_losses)
         const float factor = cases[i].doubled ? 2 : 1;
         tfn_model built_in;
         tfn_model own;
-        step_batch b;
+        batch_room b;
         int64_t floats;
         CASE("%s, half %d, doubled %d", cases[i].recipe, cases[i].half, cases[i].doubled);
         d.half = cases[i].half;
-        if (!step_open(&built_in, &d)) return;
+        if (!batch_open(&built_in, &d)) return;
         d.loss = step_own_loss;
         d.loss_user = &loss;
-        if (!step_open(&own, &d)) return;
+        if (!batch_open(&own, &d)) return;
         CHECK(loss.calls > 0);
         for (int k = 0; k < STEP_UPDATES; k++) {
             const tfn_batch *batch = step_fill(&b, &d, k);
@@ -391,11 +366,11 @@ TEST(step_dropped)
             const tfn_model_desc d = step_desc(names[i]);
             const tfn_sums sums = { cases[k].loss, cases[k].loss, cases[k].targets };
             tfn_model m;
-            step_batch b;
+            batch_room b;
             tfn_report report;
             uint64_t before;
             CASE("%s, %s", names[i], cases[k].what);
-            if (!step_open(&m, &d)) return;
+            if (!batch_open(&m, &d)) return;
             CHECK(tfn_model_step(&m, step_fill(&b, &d, 0), NULL) == TFN_OK);
             before = tfn_model_hash(&m);
             tfn_model_gradient(&m, step_fill(&b, &d, 1), 0, false, NULL);
@@ -415,9 +390,9 @@ TEST(step_profiles)
     const tfn_model_desc d = step_desc("admin");
     const tfn_sums sums = { 1, 1, 5 };
     tfn_model m;
-    step_batch b;
+    batch_room b;
     tfn_report report;
-    if (!step_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_update(&m, &sums, (float)0.1, &report) == TFN_OK && report.skipped);
     CHECK(tfn_model_gradient(&m, step_fill(&b, &d, 0), 0, false, NULL) == TFN_OK);
     CHECK(tfn_model_update(&m, NULL, (float)0.1, &report) == TFN_OK && report.updated);
@@ -432,10 +407,10 @@ TEST(step_refused)
     const tfn_sums none = { 1, 1, -1 };
     tfn_model_desc inference = d;
     tfn_model m;
-    step_batch b;
+    batch_room b;
     char text[200];
     uint64_t before;
-    if (!step_open(&m, &d)) return;
+    if (!batch_open(&m, &d)) return;
     tfn_model_gradient(&m, step_fill(&b, &d, 0), 0, false, NULL);
     before = tfn_model_hash(&m);
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
@@ -449,11 +424,11 @@ TEST(step_refused)
     tfn_model_free(&m);
 
     inference.inference = true;
-    if (!step_open(&m, &inference)) return;
+    if (!batch_open(&m, &inference)) return;
     CHECK(tfn_model_gradients(&m, NULL) == NULL);
     CHECK(tfn_model_update(&m, &none, 1, NULL) == TFN_NOT_READY);
     tfn_model_free(&m);
-    if (!step_open(&m, &inference)) return;
+    if (!batch_open(&m, &inference)) return;
     CHECK(tfn_model_gradient(&m, step_fill(&b, &d, 0), 0, false, NULL) == TFN_NOT_READY);
     tfn_model_free(&m);
 }
