@@ -1613,7 +1613,7 @@ typedef struct tfn_model {
     int64_t   trained_floats;           /* of gradients and of each moment: what is not frozen */
     bool      profiled;
     bool      profile_open;             /* made by the update under way, which may be skipped */
-    float    *before;                   /* the buffers before this update; see tfn__before */
+    float    *before;                   /* the buffers before this update; see tfn__before_floats */
     tfn_sums  sums;                     /* of the micro-batches so far */
     tfn_var   logits, loss, train_loss; /* on infer, infer, train */
     tfn_var   outputs[2];               /* of encoder and decoder, on infer; see tfn_model_hidden */
@@ -3492,20 +3492,21 @@ static TFN__INLINE void TFN__N(tfn__store_or_add)(float *y, TFN__V v, ptrdiff_t 
 }
 
 /* y = f(x) of n numbers, by an f of whole vectors: what is left goes through a copy, so that the
- * code of f is there once. y may be x. */
+ * code of f is there once. y may be x. The kind is an activation's; other functions ignore it. */
 #if TFN__W == 1
-#define TFN__WITH_REST(f, y, x, n) f(y, x, n)
+#define TFN__WITH_REST(f, y, x, n, kind) f(y, x, n, kind)
 #else
-#define TFN__WITH_REST(f, y, x, n) TFN__N(tfn__with_rest)(f, y, x, n)
-static void TFN__N(tfn__with_rest)(void (*f)(float *y, const float *x, ptrdiff_t n), float *y,
-                                   const float *x, ptrdiff_t n)
+#define TFN__WITH_REST(f, y, x, n, kind) TFN__N(tfn__with_rest)(f, y, x, n, kind)
+static void TFN__N(tfn__with_rest)(void (*f)(float *y, const float *x, ptrdiff_t n,
+                                             tfn_activation_kind kind),
+                                   float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind)
 {
     const ptrdiff_t left = n % TFN__W;
     float last[TFN__W];
-    f(y, x, n - left);
+    f(y, x, n - left, kind);
     if (left == 0) return;
     TFN__STORE(last, TFN__LOADN(x + n - left, left));
-    f(last, last, TFN__W);
+    f(last, last, TFN__W, kind);
     TFN__STOREN(y + n - left, TFN__LOAD(last), left);
 }
 #endif
@@ -3514,34 +3515,36 @@ static void TFN__N(tfn__with_rest)(void (*f)(float *y, const float *x, ptrdiff_t
  * numbers. A loop that took whole vectors and rests would be compiled twice by whoever makes a fast
  * path of it, and these are long: erf has two polynomials and an exp. The rest of a row costs the
  * same as a whole vector, as it did with masks. */
-static void TFN__N(tfn__exps)(float *y, const float *x, ptrdiff_t n)
+static void TFN__N(tfn__exps)(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind)
 {
+    (void)kind;
     for (; n > 0; n -= TFN__W, x += TFN__W, y += TFN__W)
         TFN__STORE(y, TFN__N(tfn__vexp)(TFN__LOAD(x)));
 }
-static void TFN__N(tfn__tanhs)(float *y, const float *x, ptrdiff_t n)
+static void TFN__N(tfn__tanhs)(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind)
 {
+    (void)kind;
     for (; n > 0; n -= TFN__W, x += TFN__W, y += TFN__W)
         TFN__STORE(y, TFN__N(tfn__vtanh)(TFN__LOAD(x)));
 }
-static void TFN__N(tfn__erfs)(float *y, const float *x, ptrdiff_t n)
+static void TFN__N(tfn__erfs)(float *y, const float *x, ptrdiff_t n, tfn_activation_kind kind)
 {
+    (void)kind;
     for (; n > 0; n -= TFN__W, x += TFN__W, y += TFN__W)
         TFN__STORE(y, TFN__N(tfn__verf)(TFN__LOAD(x)));
 }
 static void TFN__N(tfn__exp)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__WITH_REST(TFN__N(tfn__exps), y, x, n);
+    TFN__WITH_REST(TFN__N(tfn__exps), y, x, n, TFN_ACTIVATION_IDENTITY);
 }
 static void TFN__N(tfn__tanh)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__WITH_REST(TFN__N(tfn__tanhs), y, x, n);
+    TFN__WITH_REST(TFN__N(tfn__tanhs), y, x, n, TFN_ACTIVATION_IDENTITY);
 }
 static void TFN__N(tfn__erf)(float *y, const float *x, ptrdiff_t n)
 {
-    TFN__WITH_REST(TFN__N(tfn__erfs), y, x, n);
+    TFN__WITH_REST(TFN__N(tfn__erfs), y, x, n, TFN_ACTIVATION_IDENTITY);
 }
-#undef TFN__WITH_REST
 
 /* The loop of a sum, in blocks of 16 terms: the body sees the vector at i, its k lanes and the
  * number l of its accumulator. It is expanded twice, for whole blocks, where k is a constant, and
@@ -3640,7 +3643,8 @@ static TFN__APART float TFN__N(tfn__row_exp_sum)(float *y, const float *x, ptrdi
 /* The factors of elements first .. first + count - 1, scale or 0, of which 2^20 share a draw of the
  * generator: these must not cross from one draw to the next. In a draw the index goes through a
  * 32-bit mixer of two multiplications (Wellons's lowbias32 without its last step), of which the
- * high bits decide: an element is kept if they are at least p * 2^31. */
+ * high bits decide: an element is kept if they are at least p * 2^31. 16 at a time are a loop
+ * without a rest: factor has room for a multiple of 16. */
 static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t count, tfn_key key,
                                                      uint64_t first, int32_t least, float scale)
 {
@@ -3648,7 +3652,7 @@ static TFN__INLINE void TFN__N(tfn__dropout_factors)(float *factor, ptrdiff_t co
     const uint32_t low = (uint32_t)draw;
     const uint32_t high = (uint32_t)(draw >> 32);
     const uint32_t start = (uint32_t)(first & 0xfffff);
-    for (ptrdiff_t at = 0; at < count; at += 16)              /* 16: a loop without a rest */
+    for (ptrdiff_t at = 0; at < count; at += 16)
         for (ptrdiff_t i = at; i < at + 16; i++) {
             uint32_t h = low ^ (start + (uint32_t)i);
             h = (h ^ h >> 16) * 0x7feb352du + high;
@@ -5249,14 +5253,6 @@ static TFN__INLINE void TFN__N(tfn__norm_gradient)(const tfn_norm_args *p,
 #endif
 TFN__SMALL
 
-/* One row with any gain and bias. */
-static TFN__APART void TFN__N(tfn__normalize_any)(float *y, const float *x, const float *gain,
-                                                  const float *bias, ptrdiff_t cols, float mean,
-                                                  float rstd, bool offset)
-{
-    TFN__N(tfn__normalize)(y, x, gain, bias, cols, &mean, &rstd, offset, 1);
-}
-
 /* AdaNorm: y = C (1 - k n) n. */
 static void TFN__N(tfn__ada_row)(const tfn_norm_args *p, float *y, const float *x, ptrdiff_t cols,
                                  float mean, float rstd)
@@ -5353,17 +5349,17 @@ TFN__SMALL_END
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__
 #pragma GCC pop_options
 #endif
-#else
-/* One row with any gain and bias. */
-static void TFN__N(tfn__normalize_any)(float *y, const float *x, const float *gain,
-                                       const float *bias, ptrdiff_t cols, float mean, float rstd,
-                                       bool offset)
-{
-    TFN__N(tfn__normalize)(y, x, gain, bias, cols, &mean, &rstd, offset, 1);
-}
 #endif /* TFN__EXTRA_NORMS */
 
 /* -- the kernels -- */
+
+/* One row with any gain and bias. */
+static TFN__APART void TFN__N(tfn__normalize_any)(float *y, const float *x, const float *gain,
+                                                  const float *bias, ptrdiff_t cols, float mean,
+                                                  float rstd, bool offset)
+{
+    TFN__N(tfn__normalize)(y, x, gain, bias, cols, &mean, &rstd, offset, 1);
+}
 
 /* Of n features the mean, 0 in kinds that do not center, and as result rstd. RMSNorm comes first:
  * with LayerNorm it is all that a build without training has. */
@@ -6270,18 +6266,11 @@ static void TFN__N(tfn__activate)(float *y, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* y = f(x) of any n: what is left of the last vector is computed in a copy, so that each kind's
- * formula is compiled once. */
+/* y = f(x) of any n. */
 static void TFN__N(tfn__activation_forward)(float *y, const float *x, ptrdiff_t n,
                                             tfn_activation_kind kind)
 {
-    const ptrdiff_t left = n % TFN__W;
-    float last[TFN__W];
-    TFN__N(tfn__activate)(y, x, n - left, kind);
-    if (left == 0) return;
-    TFN__STORE(last, TFN__LOADN(x + n - left, left));
-    TFN__N(tfn__activate)(last, last, TFN__W, kind);
-    TFN__STOREN(y + n - left, TFN__LOAD(last), left);
+    TFN__WITH_REST(TFN__N(tfn__activate), y, x, n, kind);
 }
 
 /* y = a * b element by element, or y += that. */
@@ -6319,21 +6308,14 @@ static void TFN__N(tfn__derivative)(float *d, const float *x, ptrdiff_t n,
 #undef TFN__CALL
 }
 
-/* dx = f'(x) * dy, by blocks that stay in the first cache: f' of whole vectors and of a copy of
- * what is left, then products. */
+/* dx = f'(x) * dy, by blocks that stay in the first cache. */
 static void TFN__N(tfn__activation_backward)(float *dx, const float *dy, const float *x,
                                              ptrdiff_t n, tfn_activation_kind kind, bool add)
 {
     float d[TFN__GATED_BLOCK];
     for (ptrdiff_t i = 0; i < n; i += TFN__GATED_BLOCK) {
         const ptrdiff_t count = tfn__min(n - i, TFN__GATED_BLOCK);
-        const ptrdiff_t left = count % TFN__W;
-        TFN__N(tfn__derivative)(d, x + i, count - left, kind);
-        if (left > 0) {
-            float *last = d + count - left;
-            TFN__STORE(last, TFN__LOADN(x + i + count - left, left));
-            TFN__N(tfn__derivative)(last, last, TFN__W, kind);
-        }
+        TFN__WITH_REST(TFN__N(tfn__derivative), d, x + i, count, kind);
         TFN__N(tfn__multiply)(dx + i, d, dy + i, count, add);
     }
 }
@@ -6359,6 +6341,7 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
 #endif
 #undef TFN__KINDS
 #undef TFN__GATED_BLOCK
+#undef TFN__WITH_REST
 
 /* y = x * v, a factor for each column. */
 static void TFN__N(tfn__scale_columns)(float *y, const float *x, const float *v, ptrdiff_t rows,
@@ -6767,7 +6750,6 @@ static void TFN__N(tfn__cut_all)(float *x, ptrdiff_t n, float least)
 static void TFN__N(tfn__muon_direction)(float *x, const float *g, float *m, ptrdiff_t n,
                                         const tfn_update_args *u)
 {
-    const float least = (float)9.31322574615478516e-10;            /* 2^-30 */
     const TFN__V b = TFN__SET(u->momentum);
     const TFN__V rest = TFN__SUB(TFN__SET(1), b);
     float length;
@@ -6781,7 +6763,7 @@ static void TFN__N(tfn__muon_direction)(float *x, const float *g, float *m, ptrd
     length = TFN__SQRT(TFN__N(tfn__dot)(x, x, n)) + (float)1e-7;
     TFN__EACH(i, k, n) {
         const TFN__V unit = TFN__DIV(TFN__GET(x + i, k), TFN__SET(length));
-        TFN__PUT(x + i, TFN__N(tfn__vcut)(unit, least), k);
+        TFN__PUT(x + i, TFN__N(tfn__vcut)(unit, TFN__TAIL_ROOT), k);
     }
 }
 
@@ -6843,7 +6825,6 @@ static void TFN__N(tfn__newton_schulz)(tfn__muon *s)
     const float a = (float)3.4445;
     const float b = (float)-4.7750;
     const float c = (float)2.0315;
-    const float least = (float)9.31322574615478516e-10;            /* 2^-30 */
     const ptrdiff_t size = s->rows * s->cols;
     const ptrdiff_t n = s->n;
     float *x = s->x;
@@ -6857,7 +6838,7 @@ static void TFN__N(tfn__newton_schulz)(tfn__muon *s)
         TFN__N(tfn__muon_product)(s, next, next, x, s->b, s->rows, s->cols, n);
     else
         TFN__N(tfn__muon_product)(s, next, next, s->b, x, s->rows, s->cols, n);
-    TFN__N(tfn__cut_all)(next, size, least);
+    TFN__N(tfn__cut_all)(next, size, TFN__TAIL_ROOT);
     s->x = next;
     s->next = x;
 }
@@ -6992,8 +6973,9 @@ static void TFN__N(tfn__factored_row)(float *p, float *m, const float *g, const 
 static float TFN__N(tfn__relative_rate)(const float *p, ptrdiff_t n, const tfn_update_args *u)
 {
     const float least = (float)1e-3;
-    const float rms = TFN__SQRT(TFN__N(tfn__dot)(p, p, n) / (float)n);
+    float rms;
     if (!u->relative) return u->lr;
+    rms = TFN__SQRT(TFN__N(tfn__dot)(p, p, n) / (float)n);
     if (rms < least) return u->lr * least;
     return u->lr * rms;
 }
@@ -7921,7 +7903,7 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
                                      tfn__loss_backward,          tfn__loss_chunks,              \
                                      TFN__IN0 | TFN__SAVED)                                      \
-    X(TARGETS,    "targets",         TFN__BACK(tfn__targets_forward), TFN__BACK(tfn__one),        \
+    X(TARGETS,    "targets",         TFN__BACK(tfn__targets_forward), TFN__BACK(tfn__one),       \
                                      tfn__targets_backward,       tfn__one,                      \
                                      0)                                                          \
     X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
@@ -11069,10 +11051,11 @@ static int64_t tfn__lowest_place(const tfn__item *items, int32_t head, const tfn
     for (int32_t k = head; k >= 0; k = items[k].next) {
         const tfn__item *placed = items + k;
 #ifndef TFNORM_DEBUG
-/* never in use at one time; in a debug build what is dead stays NaN, and nothing takes its place */
+        /* never in use at one time; in a debug build what is dead stays NaN, and nothing takes its
+         * place */
         if (placed->first > item->last || item->first > placed->last) continue;
 #endif
-/* the gap before it is large enough */
+        /* the gap before it is large enough */
         if (placed->at - at >= item->size) break;
         if (placed->at + placed->size > at) at = placed->at + placed->size;
     }
@@ -11413,8 +11396,8 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
  * the code of its authors. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
-    bool exact = c->n->op == TFN__OP_LOSS || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
-    if (c->n->op == TFN__OP_TARGETS) exact = true;
+    const bool loss = c->n->op == TFN__OP_LOSS || c->n->op == TFN__OP_TARGETS;
+    const bool exact = loss || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
     switch (kind) {
     case TFN__SEED:
         break;
@@ -13122,8 +13105,8 @@ TFN__RARE
 /* The options of a model: the rows of their enumerations, the ranges of their numbers, defaults,
  * and what has no legal value. */
 
-/* An option, or its default where it is not set. A real number counts as set
- * where it is positive. */
+/* An option, or its default where it is not set. A real number counts as set where it is
+ * positive. */
 static int32_t tfn__or(int32_t value, int32_t otherwise)
 {
     if (value) return value;
@@ -14425,8 +14408,8 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 /* -- parameters: a table over one flat vector -------------------------------------------------- */
 
 /* The kinds of a part's tensors and how their names end; gains are scales, too, and the matrices of
- * LoRA stand beside the one that they add to. From STATE on they
- * are no parameters, but what training keeps beside them:
+ * LoRA stand beside the one that they add to. From STATE on they are no parameters, but what
+ * training keeps beside them:
  * FOLDED_SCALE   a profiled scale that goes into other weights
  * MEAN to NU     running statistics of norms over the batch
  * UPDATES        how many updates the weights have seen, for what is scheduled
@@ -17157,27 +17140,24 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 /* "no parameter is called decoder.*.nrom*; did you mean decoder.0.self.norm.weight?" */
 static void tfn__no_match(tfn_model *m, const tfn_group *g)
 {
-    const char *pattern = g->pattern;
     const char *what = "no parameter is called %s";
-    int32_t least = (int32_t)tfn__length(pattern) + 1;
-    char name[2][sizeof ((tfn_param_info *)0)->name];           /* the nearest so far, and one */
+    tfn__nearest nearest = tfn__nearest_to(g->pattern);
+    char name[sizeof ((tfn_param_info *)0)->name];
+    char best[sizeof name];
     tfn__text t;
-    name[0][0] = 0;
     for (int32_t i = 0; i < m->weight_count; i++) {
-        int32_t distance;
-        t = tfn__text_in(name[1], sizeof name[1]);
+        const int32_t distance = nearest.distance;
         if (g->rank > 0 && m->weights[i].kind != TFN__MATRIX) continue;
+        t = tfn__text_in(name, sizeof name);
         tfn__weight_name(m->weights + i, &t);
-        distance = tfn__name_distance(pattern, tfn__end(&t));
-        if (distance >= least) continue;
-        least = distance;
-        TFNORM_MEMCPY(name[0], name[1], sizeof name[0]);
+        tfn__compare_name(&nearest, tfn__end(&t), best);
+        if (nearest.distance < distance) TFNORM_MEMCPY(best, name, sizeof best);
     }
     if (g->rank > 0) what = "no linear map that can have LoRA is called %s";
     tfn__fail(&m->error, TFN_NOT_FOUND, "model", what, 0, 0);
     t = tfn__text_in(m->error.name, sizeof m->error.name);
-    tfn__put(&t, pattern);
-    if (name[0][0]) tfn__put_texts(&t, "; did you mean ", name[0], "?");
+    tfn__put(&t, g->pattern);
+    if (nearest.name) tfn__put_texts(&t, "; did you mean ", nearest.name, "?");
     tfn__end(&t);
 }
 
@@ -17242,10 +17222,8 @@ static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 {
 #ifndef TFNORM_NO_TRAINING
     const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
-    const bool output = w->part == TFN__PART_OUTPUT || w->part == TFN__PART_CLASSIFIER;
-    if (w->kind != TFN__MATRIX) return false;
-    if (rule.matrices == TFN__MATRICES_HIDDEN) return !output && !tfn__is_table(w->part);
-    return rule.matrices == TFN__MATRICES_ALL;
+    if (rule.matrices == TFN__MATRICES_HIDDEN) return tfn__is_hidden(w);
+    return rule.matrices == TFN__MATRICES_ALL && w->kind == TFN__MATRIX;
 #else
     (void)d;
     (void)w;
@@ -17988,7 +17966,7 @@ static bool tfn__train_alike(const tfn_model_desc *d, const tfn__weight *a, cons
 
 /* Past the last tensor after i that follows it and trains alike; state has no place in the flat
  * vector, and is like any. */
-static int32_t tfn__group_end(const tfn_model *m, int32_t i)
+static int32_t tfn__alike_end(const tfn_model *m, int32_t i)
 {
     const tfn__weight *first = m->weights + i;
     for (i++; i < m->weight_count; i++) {
@@ -18060,7 +18038,7 @@ static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
         tfn_update_args u;
         next = i + 1;
         if (w->line < 0) continue;
-        next = tfn__group_end(m, i);
+        next = tfn__alike_end(m, i);
         if (next < m->weight_count) end = m->weights[next].at;
         u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), grad_scale);
         u.decay = tfn__decay_of(&m->desc, w);
@@ -24010,7 +23988,7 @@ TFN__RARE
 /* A checkpoint is a safetensors file:
  *
  *     decoder.0.self.q.weight ...      the weights, and running statistics, by their names
- *     training.moment1.NAME ...        what training keeps of each: see tfn__groups
+ *     training.moment1.NAME ...        what training keeps of each: see tfn__roles
  *     training.average.NAME ...        with desc.ema; an inference prefers them
  *     training.state                   eight or nine numbers: see tfn__saved_state
  *     tokenizer                        the blob of tfn_tokenizer_write
@@ -24302,14 +24280,20 @@ static bool tfn__begins(const char **text, const char *word)
     return true;
 }
 
-/* A number from 0 on, up to a space or the end; below 0: it is none. */
-static float tfn__group_number(const char **text)
+/* Bytes up to the next space or the end. */
+static size_t tfn__word_length(const char *text)
 {
     size_t n = 0;
-    tfn__reader r;
+    while (text[n] && text[n] != ' ') n++;
+    return n;
+}
+
+/* A number from 0 on, a word of the text; below 0: it is none. */
+static float tfn__group_number(const char **text)
+{
+    const size_t n = tfn__word_length(*text);
+    tfn__reader r = tfn__read_from(*text, n);
     float v;
-    while ((*text)[n] && (*text)[n] != ' ') n++;
-    r = tfn__read_from(*text, n);
     v = (float)tfn__json_number(&r);
     *text += n;
     if (r.wanted || r.at < n) return -1;
@@ -24352,10 +24336,9 @@ static bool tfn__group_word(tfn_group *g, const char **text)
 /* False: the text is no group, and *g stays. The empty text is the empty group. */
 static bool tfn__set_group(tfn_group *g, const char *text)
 {
+    const size_t n = tfn__word_length(text);
     tfn_group x;
-    size_t n = 0;
     TFNORM_MEMSET(&x, 0, sizeof x);
-    while (text[n] && text[n] != ' ') n++;
     if (n >= sizeof x.pattern) return false;
     TFNORM_MEMCPY(x.pattern, text, n);
     text += n;
@@ -24414,12 +24397,13 @@ static bool tfn__field_set(const tfn__field *x, tfn_model_desc *d, const char *t
 
 /* -- checkpoints: saving --------------------------------------------------------------------- */
 
-/* The tensors of a model are its weights, then what training keeps of each: groups of as many.
- * BEFORE: parameters and statistics of before the update under way, which may be skipped. */
+/* Each weight has a tensor in several roles: its values, its moments and so on. First come all that
+ * are weights, then as many of each next role. BEFORE: parameters and statistics of before the
+ * update under way, which may be skipped. */
 enum {
-    TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__AVERAGES, TFN__BEFORE, TFN__GROUPS
+    TFN__WEIGHTS, TFN__FIRST, TFN__SECOND, TFN__GRADIENTS, TFN__AVERAGES, TFN__BEFORE, TFN__ROLES
 };
-static const char tfn__groups[][20] = {
+static const char tfn__roles[][20] = {
     "", "training.moment1.", "training.moment2.", "training.gradient.", "training.average.",
     "training.before."
 };
@@ -24452,42 +24436,42 @@ static float *tfn__before_data(const tfn_model *m, const tfn__weight *w)
     return tfn__params_before(m) + w->at;
 }
 
-/* Tensor i of all groups; NULL: the model has none. Neither statistics nor what is frozen is
+/* Tensor i of all roles; NULL: the model has none. Neither statistics nor what is frozen is
  * trained. */
-static float *tfn__group_data(const tfn_model *m, int32_t i)
+static float *tfn__role_data(const tfn_model *m, int32_t i)
 {
-    const int32_t group = i / m->weight_count;
+    const int32_t role = i / m->weight_count;
     const tfn__weight *w = m->weights + i % m->weight_count;
-    if (group == TFN__WEIGHTS) return tfn__weight_data(m, w);
-    if (group == TFN__BEFORE) return tfn__before_data(m, w);
+    if (role == TFN__WEIGHTS) return tfn__weight_data(m, w);
+    if (role == TFN__BEFORE) return tfn__before_data(m, w);
     if (w->line < 0) return NULL;                       /* frozen */
-    if (group == TFN__GRADIENTS) {
+    if (role == TFN__GRADIENTS) {
         if (!m->micro) return NULL;
         return m->run.grads + tfn__trained_at(w);
     }
-    if (group == TFN__AVERAGES) {                       /* the first update makes them */
+    if (role == TFN__AVERAGES) {                       /* the first update makes them */
         if (!m->averages || !m->step) return NULL;
         return m->averages + tfn__trained_at(w);
     }
     if (tfn__keeps_params(m)) return NULL;              /* the moments are 0 */
-    if (!tfn__moment_of(&m->desc, w, group - TFN__FIRST)) return NULL;
-    return m->moments + tfn__moment_at(m, i % m->weight_count, group - TFN__FIRST);
+    if (!tfn__moment_of(&m->desc, w, role - TFN__FIRST)) return NULL;
+    return m->moments + tfn__moment_at(m, i % m->weight_count, role - TFN__FIRST);
 }
 
-/* A group of moments, of a tensor that keeps sums of its rows and columns there. */
-static bool tfn__is_sums(const tfn_model *m, const tfn__weight *w, int32_t group)
+/* A moment, of a tensor that keeps sums of its rows and columns there. */
+static bool tfn__is_sums(const tfn_model *m, const tfn__weight *w, int32_t role)
 {
-    if (group != TFN__FIRST && group != TFN__SECOND) return false;
-    return tfn__moment_of(&m->desc, w, group - TFN__FIRST) != (int64_t)w->rows * w->cols;
+    if (role != TFN__FIRST && role != TFN__SECOND) return false;
+    return tfn__moment_of(&m->desc, w, role - TFN__FIRST) != (int64_t)w->rows * w->cols;
 }
 
-/* Tensor i of all groups with its name, shape and data. What has one row is a vector, but for
+/* Tensor i of all roles with its name, shape and data. What has one row is a vector, but for
  * matrices, which stay so; sums of rows and columns are a vector, too. */
-static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
+static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     const tfn__weight *w = m->weights + i % m->weight_count;
     tfn__text text = tfn__text_in(t->name, sizeof t->name);
-    tfn__put(&text, tfn__groups[i / m->weight_count]);
+    tfn__put(&text, tfn__roles[i / m->weight_count]);
     tfn__weight_name(w, &text);
     tfn__end(&text);
     t->dtype = (tfn_dtype)TFN__FLOAT;
@@ -24504,7 +24488,7 @@ static void tfn__group_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
         t->shape[0] = w->cols;
         t->shape[1] = 0;
     }
-    t->data = tfn__group_data(m, i);
+    t->data = tfn__role_data(m, i);
 }
 
 /* What tfn__saved_tensor and tfn__saved_texts see while a model is written. */
@@ -24517,21 +24501,21 @@ typedef struct tfn__saving {
     size_t   blob_size;
 } tfn__saving;
 
-/* Tensor i of all groups, to go on from: of weights and averages that stand in each other's place,
+/* Tensor i of all roles, to go on from: of weights and averages that stand in each other's place,
  * the other. */
 static float *tfn__kept_data(const tfn_model *m, int32_t i)
 {
     const int32_t weight = i % m->weight_count;
-    float *average = tfn__group_data(m, TFN__AVERAGES * m->weight_count + weight);
+    float *average = tfn__role_data(m, TFN__AVERAGES * m->weight_count + weight);
     if (m->swapped && average) {
         if (i / m->weight_count == TFN__WEIGHTS) return average;
         if (i / m->weight_count == TFN__AVERAGES) return tfn__weight_data(m, m->weights + weight);
     }
-    return tfn__group_data(m, i);
+    return tfn__role_data(m, i);
 }
 
-/* For tfn__source: all groups, then the state and the tokenizer. What is left out has no name:
- * what a model for inference, or weights_only, does not save, and groups that the model does not
+/* For tfn__source: all roles, then the state and the tokenizer. What is left out has no name:
+ * what a model for inference, or weights_only, does not save, and roles that the model does not
  * have. */
 static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 {
@@ -24539,15 +24523,15 @@ static void tfn__saved_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     const int32_t weights = x->m->weight_count;
     const bool trains = !x->with->weights_only && !x->m->desc.inference && !x->adapter;
     tfn__text name = tfn__text_in(t->name, sizeof t->name);
-    if (i < TFN__GROUPS * weights) {
-        tfn__group_tensor(x->m, i, t);
+    if (i < TFN__ROLES * weights) {
+        tfn__role_tensor(x->m, i, t);
         if (trains) t->data = tfn__kept_data(x->m, i);
         if (!t->data || (i >= weights && !trains)) t->name[0] = 0;
         if (x->adapter && tfn__is_frozen(&x->m->desc, x->m->weights + i % weights)) t->name[0] = 0;
         return;
     }
     t->rank = 1;
-    if (i == TFN__GROUPS * weights) {
+    if (i == TFN__ROLES * weights) {
         if (trains) tfn__put(&name, "training.state");
         t->dtype = TFN_DTYPE_F64;
         t->shape[0] = TFN__SAVED_ALWAYS;
@@ -24607,7 +24591,7 @@ TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *
 {
     size_t order;
     if (!m || !m->weights) return 0;
-    order = 4 * ((size_t)TFN__GROUPS * (size_t)m->weight_count + 2) + 2 * TFN__ALIGN;
+    order = 4 * ((size_t)TFN__ROLES * (size_t)m->weight_count + 2) + 2 * TFN__ALIGN;
     return tfn__sum(order, tfn__blob_size(with, NULL, 0));
 }
 
@@ -24652,7 +24636,7 @@ static tfn_status tfn__save(tfn_file *f, const tfn_model *m, const tfn_checkpoin
     x.with = &none;
     if (with) x.with = with;
     tfn__saved_state(x.state, m);
-    s.count = TFN__GROUPS * m->weight_count + 2;
+    s.count = TFN__ROLES * m->weight_count + 2;
     a = tfn__work_of(f, tfn_model_save_work(m, with));
     x.blob_size = tfn__blob_size(with, NULL, 0);
     if (x.with->tokenizer && !x.blob_size)
@@ -24857,16 +24841,16 @@ static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
     const int32_t average = TFN__AVERAGES * m->weight_count + i;
     tfn_tensor own, t;
     if (!m->desc.inference || !tfn__averages(&m->desc) || i >= m->weight_count) return i;
-    tfn__group_tensor(m, average, &own);
+    tfn__role_tensor(m, average, &own);
     if (tfn_file_find(f, own.name, &t)) return average;
     return i;
 }
 
-/* Find tensor i of the model's groups, and compare its shape. */
+/* Find tensor i of the model's roles, and compare its shape. */
 static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     tfn_tensor own;
-    tfn__group_tensor(m, tfn__average_of(f, m, i), &own);
+    tfn__role_tensor(m, tfn__average_of(f, m, i), &own);
     if (tfn_file_find(f, own.name, t)) tfn__check_shape(f, &own, t);
     else tfn__file_fail(f, TFN_NOT_FOUND, "%s is missing", own.name, 0, 0);
     return tfn__fine(f);
@@ -24876,7 +24860,7 @@ static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_ten
 static bool tfn__lacks_tensor(tfn_file *f, const tfn_model *m, int32_t i)
 {
     tfn_tensor own, t;
-    tfn__group_tensor(m, i, &own);
+    tfn__role_tensor(m, i, &own);
     return !tfn_file_find(f, own.name, &t) && tfn__fine(f);
 }
 
@@ -24933,7 +24917,7 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     return true;
 }
 
-/* Tensor i of the model's groups; of several files their mean. */
+/* Tensor i of the model's roles; of several files their mean. */
 static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
     tfn_tensor t;
@@ -24981,10 +24965,10 @@ static tfn_model tfn__model_after(const tfn_model *m, const double *state)
     return next;
 }
 
-/* How many tensors are looked for: the weights, or all groups. */
+/* How many tensors are looked for: the weights, or those of all roles. */
 static int32_t tfn__tensors_of(const tfn_model *m, bool trains)
 {
-    if (trains) return TFN__GROUPS * m->weight_count;
+    if (trains) return TFN__ROLES * m->weight_count;
     return m->weight_count;
 }
 
@@ -24997,7 +24981,7 @@ static void tfn__check_file(tfn_file *f, const tfn_model *next, const tfn_model 
     if (tfn__fine(f)) tfn__read_desc(f, &reading);
     for (int32_t i = 0; i < count; i++) {
         if (!tfn__fine(f)) return;
-        if (!tfn__group_data(next, i)) continue;
+        if (!tfn__role_data(next, i)) continue;
         if (tfn__lacks_updates(f, m, i) || tfn__lacks_copy(f, m, i)) continue;
         if (tfn__lacks_part(f, m, i)) continue;
         tfn__find_tensor(f, m, i, &t);
@@ -25005,7 +24989,7 @@ static void tfn__check_file(tfn_file *f, const tfn_model *next, const tfn_model 
 }
 
 /* From files that were checked: only the disk can still fail, and then the model is half loaded and
- * says so. Without a state the moments are 0, and with a profile under way, too. The group BEFORE
+ * says so. Without a state the moments are 0, and with a profile under way, too. The role BEFORE
  * comes last: begin_update makes the copy of now, which an older file does not replace. */
 static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const tfn_model *m,
                             bool trains)
@@ -25016,7 +25000,7 @@ static void tfn__read_model(tfn_model *next, tfn_file *f, int32_t count, const t
     for (int32_t i = 0; i < all; i++) {
         if (!tfn__fine(f)) break;
         if (i == TFN__BEFORE * m->weight_count) tfn__begin_update(next);
-        tfn__read_tensor(tfn__group_data(next, i), f, count, m, i);
+        tfn__read_tensor(tfn__role_data(next, i), f, count, m, i);
     }
     if (tfn__files_status(f, count) != TFN_OK)
         tfn__fail(&next->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
