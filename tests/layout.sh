@@ -20,6 +20,12 @@ check "layout sees two values in a declaration" sees 'too dense: double initiali
 check "layout sees a choice in an expression" sees 'too dense: lines with ?:' \
     's/^    return \([^;?]*\);$/    return true ? \1 : \1;/'
 check "layout sees that comments are missing" sees 'too few comments' '/>>/!{/^ *\/\*.*\*\/$/d;}'
+dense_tool() {          # a choice wherever a function returns a value
+    sed 's/^\( *\)return \([^;?]*\);$/\1return true ? \2 : \2;/' ../tools/options.h > "$work/dense.h"
+    ! "$work/layout" ../tfnorm.h "$work/dense.h" > "$work/said" &&
+        grep -q 'dense.h:1: too dense: lines with ?:' "$work/said"
+}
+check "layout sees choices in the expressions of a tool" dense_tool
 top_level() { # shellcheck disable=SC2012
     extra=$(ls -A .. | grep -vxE 'tfnorm\.h|examples|tests|tools|LICENSE|README\.md|\..*')
     [ -z "$extra" ] || { echo "$extra"; return 1; }

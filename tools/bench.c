@@ -106,7 +106,8 @@ static double time_job(job_fn *job, void *context, int *calls)
 #define PEAK(name, attribute, vector, set, fma, get, lanes)                                     \
     attribute static double name(long rounds)                                                   \
     {                                                                                           \
-        vector m = set(0.5f), a = set(1.0f);                                                    \
+        vector m = set(0.5f);                                                                   \
+        vector a = set(1.0f);                                                                   \
         volatile float keep;                                                                    \
         double start = now();                                                                   \
         PEAK_TWELVE(vector, set)                                                                \
@@ -199,34 +200,48 @@ typedef struct outcome { double seconds, part, theirs[PEERS], ratio[PEERS]; } ou
 
 static bool wanted(const char *name) { return !option.only || strstr(name, option.only); }
 
+/* A line for people: time, rate, share of the limit, then each peer's time over ours. */
+static void print_line(const contest *c, const outcome *o, const peer *peers, int count,
+                       double rate, double more)
+{
+    printf("%-7s %-30s %11.2f us %8.4g %s", c->isa, c->name, o->seconds * 1e6, rate,
+           units[c->unit].name);
+    if (c->more.text) printf("   %.4g %s", more, c->more.text);
+    if (o->part > 0) printf(" %5.1f %%", 100 * o->part);
+    for (int i = 0; i < count; i++)
+        if (o->theirs[i] > 0) printf("   %s %.2fx", peers[i].name, o->ratio[i]);
+    printf("\n");
+}
+
+/* A line of JSON for programs; p NULL: no peer answered. */
+static void print_json(const contest *c, const outcome *o, const peer *p, int i, double rate,
+                       double more)
+{
+    printf("{\"bench\":\"%s\",\"name\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"rounds\":%d,"
+           "\"ms\":%.6g", c->bench, c->name, c->isa, option.threads, option.rounds,
+           o->seconds * 1e3);
+    printf(",\"%s\":%.6g", units[c->unit].key, rate);
+    if (c->more.text) printf(",\"%s\":%.6g", c->more.key, more);
+    if (o->part > 0) printf(",\"percent\":%.1f", 100 * o->part);
+    if (p)
+        printf(",\"peer\":\"%s\",\"peer_ms\":%.6g,\"ratio\":%.3f", p->name, o->theirs[i] * 1e3,
+               o->ratio[i]);
+    else printf(",\"peer\":null,\"ratio\":null");
+    printf("}\n");
+}
+
+/* One line, or one of JSON for each peer. */
 static void print_outcome(const contest *c, const outcome *o, const peer *peers, int count)
 {
     const double rate = c->amount / o->seconds * units[c->unit].scale;
     double more = c->more.amount / o->seconds;
-    int each = 1;
     if (c->more.times) more = c->more.amount * o->seconds;
-    if (count > 0) each = count;
-    if (!option.json) {
-        printf("%-7s %-30s %11.2f us %8.4g %s", c->isa, c->name, o->seconds * 1e6, rate,
-               units[c->unit].name);
-        if (c->more.text) printf("   %.4g %s", more, c->more.text);
-        if (o->part > 0) printf(" %5.1f %%", 100 * o->part);
-        for (int i = 0; i < count; i++)
-            if (o->theirs[i] > 0) printf("   %s %.2fx", peers[i].name, o->ratio[i]);
-        printf("\n");
-    }
-    for (int i = 0; option.json && i < each; i++) {
-        printf("{\"bench\":\"%s\",\"name\":\"%s\",\"isa\":\"%s\",\"threads\":%d,\"rounds\":%d,"
-               "\"ms\":%.6g", c->bench, c->name, c->isa, option.threads, option.rounds,
-               o->seconds * 1e3);
-        printf(",\"%s\":%.6g", units[c->unit].key, rate);
-        if (c->more.text) printf(",\"%s\":%.6g", c->more.key, more);
-        if (o->part > 0) printf(",\"percent\":%.1f", 100 * o->part);
-        if (i < count && o->theirs[i] > 0)
-            printf(",\"peer\":\"%s\",\"peer_ms\":%.6g,\"ratio\":%.3f", peers[i].name,
-                   o->theirs[i] * 1e3, o->ratio[i]);
-        else printf(",\"peer\":null,\"ratio\":null");
-        printf("}\n");
+    if (!option.json) print_line(c, o, peers, count, rate, more);
+    else if (!count) print_json(c, o, NULL, 0, rate, more);
+    else for (int i = 0; i < count; i++) {
+        const peer *answered = NULL;
+        if (o->theirs[i] > 0) answered = peers + i;
+        print_json(c, o, answered, i, rate, more);
     }
     if (!output_flush()) exit(1);
 }
@@ -316,7 +331,8 @@ static void bench_peak(const tfn_kernels *k)
     contest c = { "peak", "10^9 operations", k->name, our_multiply_adds, NULL, NULL, &isa, 1e9,
                   GFLOPS, { 0 } };
     compete(&c, NULL, 0);
-    for (int i = 0; i < 4 && k == tfn_kernels_for(TFN_ISA_BEST); i++) {
+    if (k != tfn_kernels_for(TFN_ISA_BEST)) return;
+    for (int i = 0; i < 4; i++) {
         reading r;
         if (!wanted(levels[i].name)) continue;
         r = reading_of(levels[i].bytes);
@@ -735,7 +751,8 @@ static bool parse_shape(shape *s, const char *text)
         int length = 0;
         int value;
         if (sscanf(text, "%7[^=]=%d%n", key, &value, &length) != 2 || value < 1) return false;
-        while (i < 7 && strcmp(keys[i], key)) i++;
+        for (; i < 7; i++)
+            if (!strcmp(keys[i], key)) break;
         if (i == 7) return false;
         *values[i] = value;
         text += length;
@@ -911,8 +928,8 @@ static void bench_decode(const shape *list, int n)
     for (int i = 0; i < n; i++) {
         static const int prefills[] = { 0, 64, 256, 1024 };
         const bool large = list[i].width >= 768;
-        const double d = list[i].width, weights = list[i].layers * (4*d*d + 2*d*list[i].ffn)
-                                                + d * list[i].vocab;
+        const double d = list[i].width;
+        const double weights = list[i].layers * (4*d*d + 2*d*list[i].ffn) + d * list[i].vocab;
         decode_job j;
         tfn_model m;
         tfn_model_desc desc;

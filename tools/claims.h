@@ -77,14 +77,17 @@ static double deviation_of(lab *l, int seeds, statistic *f, const char *recipe, 
 }
 static void judge(outcome *o, bool shown, bool opposite)
 {
-    o->verdict = shown ? SHOWN : opposite ? OPPOSITE : NOT_SHOWN;
+    o->verdict = NOT_SHOWN;
+    if (opposite) o->verdict = OPPOSITE;
+    if (shown) o->verdict = SHOWN;
 }
 /* Four of five seeds. */
 static bool most(int count, int n) { return n > 0 && 5*count >= 4*n; }
 static int count_above(const lab_sample *a, const lab_sample *b, double factor)
 {
     int count = 0;
-    for (int32_t i = 0; i < a->n && i < b->n; i++) count += a->v[i] > factor * b->v[i];
+    const int32_t pairs = (int32_t)fmin(a->n, b->n);
+    for (int32_t i = 0; i < pairs; i++) count += a->v[i] > factor * b->v[i];
     return count;
 }
 static int count_over(const lab_sample *a, double limit)
@@ -726,6 +729,15 @@ static lab_spec masked(const char *recipe, double lr, int64_t warmup)
     s.tune = 200;
     return s;
 }
+/* The first point of a loss curve that is not above `loss`; all of them: none, or no curve: 0. */
+static int first_below(const lab_list *curve, double loss)
+{
+    int at = 0;
+    if (!curve) return 0;
+    for (; at < LAB_POINTS; at++)
+        if (curve->v[at] <= loss) break;
+    return at;
+}
 static void x18(lab *l, outcome *o)
 {
     lab_spec post = masked("post", 1e-3, 100);
@@ -741,10 +753,8 @@ static void x18(lab *l, outcome *o)
     draw_loss(l, o, pre, "pre, 3e-3, no warm-up");
     draw_loss(l, o, high, "post, 3e-3, warm-up");
     for (int32_t i = 0; i < a.n; i++) {         /* when it has what Post-LN ends with */
-        int at = 0;
         pre.seed = (uint64_t)(i + 1);
-        const lab_list *curve = lab_list_of(lab_get(l, &pre), "curve");
-        while (curve && at < LAB_POINTS && !(curve->v[at] <= a.v[i])) at++;
+        const int at = first_below(lab_list_of(lab_get(l, &pre), "curve"), a.v[i]);
         sooner += at * 7 <= LAB_POINTS * 5 && b.v[i] <= a.v[i];
         mean += (double)(600 * at / LAB_POINTS) / a.n;
     }
@@ -764,7 +774,7 @@ static void x19(lab *l, outcome *o)
         for (int32_t i = 0; i < 4; i++) {
             lab_sample a = lab_over(l, specs[k], "tuned", i);
             if (!i) mean[k] = a;
-            for (int32_t j = 0; j < a.n && i; j++) mean[k].v[j] += a.v[j];
+            else for (int32_t j = 0; j < a.n; j++) mean[k].v[j] += a.v[j];
             point(line, 150 * (i + 1), a.mean, a.sd);
             say_sample(o, i ? ", " : k ? "; Pre-LN " : "accuracy after 150, 300, 450, 600 updates "
                        "of pre-training: Post-LN ", 3, a);
@@ -1066,8 +1076,9 @@ static double mean_diagonal(lab *l, const lab_spec *s, int32_t n)
 /* A statistic; layers < 0: of a trained model. */
 static double diagonal_of(lab *l, outcome *o, const char *recipe, int32_t layers)
 {
-    const int32_t n = layers < 0 ? -layers : layers;
-    lab_spec s = layers < 0 ? trained(recipe, n) : untrained(recipe, n);
+    const int32_t n = abs(layers);
+    lab_spec s = untrained(recipe, n);
+    if (layers < 0) s = trained(recipe, n);
     (void)o;
     return mean_diagonal(l, &s, 2 * lab_layers(l, n));
 }
@@ -1289,6 +1300,8 @@ static void a22(lab *l, outcome *o)
 }
 static void a25(lab *l, outcome *o)
 {
+    static const char *const names[] = { "512 pairs, without", "512 pairs, with",
+                                         "endless, without", "endless, with" };
     lab_sample loss[2][2];                      /* a small corpus, an endless one; without, with */
     for (int k = 0; k < 4; k++) {
         lab_spec s = training("post", 4, 4e-3, 200, 1000);
@@ -1297,8 +1310,7 @@ static void a25(lab *l, outcome *o)
         s.corpus = k < 2 ? 512 : 0;
         s.inner = k % 2 ? 0.1 : 0;
         loss[k / 2][k % 2] = lab_over(l, s, "nll", 0);
-        draw_loss(l, o, s, k == 0 ? "512 pairs, without" : k == 1 ? "512 pairs, with"
-                  : k == 2 ? "endless, without" : "endless, with");
+        draw_loss(l, o, s, names[k]);
     }
     say_sample(o, "test loss without and with dropout 0.1 of attention and activations: 512 pairs ",
                3, loss[0][0]);

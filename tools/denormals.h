@@ -72,10 +72,14 @@ static void denormals_factor(const float *x, ptrdiff_t rows, ptrdiff_t cols, ptr
                              ptrdiff_t col)
 {
     int64_t found = 0;
-    for (ptrdiff_t r = 0; r < rows && col == 1; r++) found += denormals_in(x + r*row, cols);
-    for (ptrdiff_t c = 0; c < cols && col != 1; c++)
-        if (row == 1) found += denormals_in(x + c*col, rows);
-        else for (ptrdiff_t r = 0; r < rows; r++) found += denormals_in(x + r*row + c*col, 1);
+    if (col != 1 && row == 1) {                         /* transposed: by columns */
+        denormals_factor(x, cols, rows, col, row);
+        return;
+    }
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        if (col == 1) found += denormals_in(x + r*row, cols);
+        else for (ptrdiff_t c = 0; c < cols; c++) found += denormals_in(x + r*row + c*col, 1);
+    }
     denormals_read(found, (int64_t)rows * cols, "matmul");
 }
 

@@ -1,6 +1,6 @@
 /* cc -O2 tools/layout.c -o layout && ./layout tfnorm.h [other sources]
  * Checks the form of the header: sections and their order, their sizes, calls upwards alone,
- * widths, lengths of functions, density; of other sources widths and lengths.
+ * widths, lengths of functions, density; of other sources widths, lengths, and of tools density.
  * A section begins with a marker alone on its line, slash star >> name star slash; the manual lists
  * them in order after a line "CONTENTS", a line each, up to an empty one. */
 #ifndef _POSIX_C_SOURCE
@@ -8,6 +8,7 @@
 #endif
 #include "output.h"
 #include <ctype.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,8 +117,9 @@ static bool is_blank(const char *s) { return s[strspn(s, " \r")] == '\n' || !s[s
 
 static int columns(const char *s)       /* characters, not bytes, without the line's end */
 {
+    const size_t end = strcspn(s, "\r\n");
     int n = 0;
-    for (; *s && *s != '\n' && *s != '\r'; s++) n += (*s & 0xc0) != 0x80;
+    for (size_t i = 0; i < end; i++) n += (s[i] & 0xc0) != 0x80;
     return n;
 }
 
@@ -229,7 +231,8 @@ static bool defined_name(const char *line, char *name)
     const size_t before = strcspn(line, "(;={\n");
     const char *s = line + before;
     if (*line <= ' ' || *line == '#' || *line == '}' || *s != '(') return false;
-    while (s > line && (isalnum((unsigned char)s[-1]) || s[-1] == '_')) s--;
+    for (; s > line; s--)
+        if (!isalnum((unsigned char)s[-1]) && s[-1] != '_') break;
     s = take_name(s, name);
     if (!strcmp(name, "TFN__N")) take_name(s + 1, name);
     return name[0] != 0;
@@ -366,6 +369,14 @@ static void judge(const source *s, const char *what, double found, double limit)
     if (found > limit) complain(s, 1, "too dense: ", what);
 }
 
+static void judge_code(const source *s, const density *d)
+{
+    const double k = 1000.0 / d->code;
+    judge(s, "lines with ?:", d->choices * k, 15);
+    judge(s, "conditions in loops", d->hidden * k, 0.5);
+    judge(s, "double initializers", d->doubles * k, 1);
+}
+
 static void check_density(const source *s, const section *sections, int count)
 {
     int from = 0;
@@ -376,18 +387,29 @@ static void check_density(const source *s, const section *sections, int count)
     }
     density d = measure(s, from, to);
     if (!d.code) d.code = d.lines = 1;                  /* no section: nothing was counted */
-    const double k = 1000.0 / d.code;
-    judge(s, "lines with ?:", d.choices * k, 15);
-    judge(s, "conditions in loops", d.hidden * k, 0.5);
-    judge(s, "double initializers", d.doubles * k, 1);
+    judge_code(s, &d);
     const double comments = 100.0 * (d.lines - d.code) / d.lines;
     printf("  %-24s %5.1f %%, at least 15.0\n", "lines of comment", comments);
     if (comments < 15) complain(s, 1, "too few comments", "");
 }
 
+/* A tool counts alone, if it has more than one such line, and in the sum of all. Examples are held
+ * to their number of lines instead, in tests/layout.sh. */
+static void add_density(density *all, const source *s)
+{
+    const density d = measure(s, 1, INT_MAX);
+    const bool dense = d.choices > 1 && d.choices * 1000 > d.code * 15;
+    if (dense) complain(s, 1, "too dense: ", "lines with ?:");
+    all->code += d.code;
+    all->choices += d.choices;
+    all->hidden += d.hidden;
+    all->doubles += d.doubles;
+}
+
 static int run_layout(int argc, char **argv)
 {
     static section sections[SECTIONS];
+    density tools = { 0, 0, 0, 0, 0 };
     source s;
     if (!read_source(&s, argc > 1 ? argv[1] : "tfnorm.h")) return 1;
     const int count = find_sections(&s, sections);
@@ -403,6 +425,11 @@ static int run_layout(int argc, char **argv)
         if (!read_source(&s, argv[i])) return 1;
         check_lines(&s);
         check_lengths(&s);
+        if (!strstr(argv[i], "examples/")) add_density(&tools, &s);
+    }
+    if (tools.code) {
+        printf("tools\n");
+        judge_code(&s, &tools);
     }
     return errors != 0;
 }

@@ -133,7 +133,8 @@ static int origin_of(const tfn_recipe *r)
     if (tfn_norm_find(r->name)) return NORM;
     if (tfn_init_find(r->name)) return INIT;
     if (strcmp(r->topology, "pre") && strcmp(r->topology, "post")) return TOPOLOGY;
-    return strcmp(r->norm, "layernorm") ? NORM : INIT;
+    if (strcmp(r->norm, "layernorm")) return NORM;
+    return INIT;
 }
 
 /* The paper of the part that the recipe is known for. */

@@ -302,39 +302,47 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     describe_option(d, "init", s, O_INIT);
 }
 
-/* Groups from a list with commas between, each with `more` behind it; errors name the option. */
-static inline void describe_groups(tfn_model_desc *d, const settings *s, option_id option,
-                                   const char *more)
+static inline void describe_group(tfn_model_desc *d, option_id option, const char *group)
 {
-    const char *list = text_of(s, option);
-    while (list && *list) {
-        const int n = (int)strcspn(list, ",");
-        char group[128], text[300];
-        tfn_error e;
-        snprintf(group, sizeof group, "%.*s%s", n, list, more);
-        if (!tfn_group_add(d, group, &e))
-            die("--%s: %s", option_rows[option].name, tfn_error_text(&e, text, sizeof text));
-        list += n;
-        if (*list) list++;
-    }
+    char text[300];
+    tfn_error e;
+    if (!tfn_group_add(d, group, &e))
+        die("--%s: %s", option_rows[option].name, tfn_error_text(&e, text, sizeof text));
 }
 
-/* "NAMES:N" or "NAMES:N:ALPHA", with commas between. */
-static inline void describe_lora(tfn_model_desc *d, const settings *s)
+/* An entry of --freeze or --group is a group but for its end. */
+static inline void describe_set(tfn_model_desc *d, option_id option, const char *entry)
 {
-    const char *list = text_of(s, O_LORA);
-    while (list && *list) {
-        const int n = (int)strcspn(list, ",");
-        char pattern[64], rank[16] = "", alpha[24] = "", group[160], text[300];
-        tfn_error e;
-        if (sscanf(list, "%63[^:,]:%15[^:,]:%23[^:,]", pattern, rank, alpha) < 2)
-            die("--lora wants NAMES:N or NAMES:N:ALPHA, not \"%.*s\"", n, list);
-        snprintf(group, sizeof group, "%s rank=%s%s%s", pattern, rank, *alpha ? " alpha=" : "",
-                 alpha);
-        if (!tfn_group_add(d, group, &e))
-            die("--lora: %s", tfn_error_text(&e, text, sizeof text));
-        list += n;
-        if (*list) list++;
+    const char *more = option == O_FREEZE ? " frozen" : "";
+    char group[160];
+    snprintf(group, sizeof group, "%s%s", entry, more);
+    describe_group(d, option, group);
+}
+
+/* One of --lora is NAMES:RANK or NAMES:RANK:ALPHA. */
+static inline void describe_lora(tfn_model_desc *d, option_id option, const char *entry)
+{
+    char pattern[64], rank[16] = "", alpha[24] = "", group[160];
+    const int found = sscanf(entry, "%63[^:]:%15[^:]:%23[^:]", pattern, rank, alpha);
+    if (found < 2) die("--lora wants NAMES:N or NAMES:N:ALPHA, not \"%s\"", entry);
+    snprintf(group, sizeof group, "%s rank=%s", pattern, rank);
+    if (found > 2) snprintf(group, sizeof group, "%s rank=%s alpha=%s", pattern, rank, alpha);
+    describe_group(d, option, group);
+}
+
+/* An option that is a list with commas, entry by entry. */
+static inline void describe_list(tfn_model_desc *d, const settings *s, option_id option,
+                                 void (*describe)(tfn_model_desc *d, option_id option,
+                                                  const char *entry))
+{
+    const char *list = text_of(s, option);
+    if (!list) return;
+    while (*list) {
+        const size_t n = strcspn(list, ",");
+        char entry[128];
+        snprintf(entry, sizeof entry, "%.*s", (int)n, list);
+        describe(d, option, entry);
+        list += n + (list[n] == ',');
     }
 }
 
@@ -370,9 +378,9 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->beta2 = (float)real_of(s, O_BETA2);
     d->decay = (float)real_of(s, O_DECAY);
     d->decay_all = choice_of(s, O_DECAY_OF) == 1;
-    describe_groups(d, s, O_FREEZE, " frozen");
-    describe_groups(d, s, O_GROUP, "");
-    describe_lora(d, s);
+    describe_list(d, s, O_FREEZE, describe_set);
+    describe_list(d, s, O_GROUP, describe_set);
+    describe_list(d, s, O_LORA, describe_lora);
     d->clip = (float)real_of(s, O_CLIP);
     d->mup_base_width = (int32_t)whole_of(s, O_MUP);
     d->ema = (float)real_of(s, O_EMA);

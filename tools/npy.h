@@ -55,10 +55,12 @@ static inline tfn_status tfn_npy_write(tfn_file *f, const tfn_tensor *tensor)
 /* The text s and nothing else; false: the reader says what was wanted. */
 static inline bool tfn__literal(tfn__reader *r, const char *s)
 {
-    const char *all = s;
-    while (*s && tfn__accept(r, *s)) s++;
-    if (*s) tfn__want(r, all);
-    return !*s;
+    for (const char *c = s; *c; c++) {
+        if (tfn__accept(r, *c)) continue;
+        tfn__want(r, s);
+        return false;
+    }
+    return true;
 }
 
 /* As NumPy writes it, to the last space. */
@@ -70,12 +72,13 @@ static inline void tfn__npy_dict(tfn__reader *r, tfn_tensor *t)
     else if (tfn__literal(r, "f") && tfn__accept(r, '8')) t->dtype = TFN_DTYPE_F64;
     if (t->dtype != TFN_DTYPE_F64) tfn__literal(r, "4");
     tfn__literal(r, "', 'fortran_order': False, 'shape': (");
-    while (!tfn__accept(r, ')') && !r->wanted) {
+    while (!tfn__accept(r, ')')) {
         int64_t v = tfn__json_count(r, INT64_MAX);
         if (t->rank == TFN__RANK) tfn__want(r, "a lower rank");
         else t->shape[t->rank++] = v;
         if (tfn__accept(r, ',')) tfn__accept(r, ' ');
         else if (tfn__peek(r) != ')') tfn__want(r, "a comma or )");
+        if (r->wanted) return;
     }
     tfn__literal(r, ", }");
     while (tfn__accept(r, ' ')) {}

@@ -40,19 +40,22 @@ static inline bool given(const settings *s, option_id i) { return s->text[i] != 
 
 static inline const char *text_of(const settings *s, option_id i)
 {
-    return given(s, i) ? s->text[i] : option_rows[i].normal;
+    if (given(s, i)) return s->text[i];
+    return option_rows[i].normal;
 }
 
 static inline double real_of(const settings *s, option_id i)
 {
     const char *text = text_of(s, i);
-    return text ? strtod(text, NULL) : 0;
+    if (!text) return 0;
+    return strtod(text, NULL);
 }
 
 static inline int64_t whole_of(const settings *s, option_id i)
 {
     const char *text = text_of(s, i);
-    return text ? strtoll(text, NULL, 10) : 0;
+    if (!text) return 0;
+    return strtoll(text, NULL, 10);
 }
 
 /* Which of the names between bars, from 0; -1: none of them. */
@@ -155,9 +158,12 @@ static inline void option_unknown(const cli *c, int command, const char *argumen
 /* A list with one text more behind a comma; the program's lists are few and stay. */
 static inline const char *option_longer(const char *list, const char *text)
 {
-    const size_t room = (list ? strlen(list) : 0) + strlen(text) + 2;
-    char *longer = (char *)malloc(room);
-    if (!longer || !list) return text;
+    size_t room;
+    char *longer;
+    if (!list) return text;
+    room = strlen(list) + strlen(text) + 2;
+    longer = (char *)malloc(room);
+    if (!longer) return text;
     snprintf(longer, room, "%s,%s", list, text);
     return longer;
 }
@@ -165,10 +171,11 @@ static inline const char *option_longer(const char *list, const char *text)
 /* The option that stands at `a`, and its value, "yes" of a flag. */
 static inline void option_take(settings *s, cli *c, int command, const char *a)
 {
-    const bool is_out = !strcmp(a, "-o");
-    const char *name = is_out ? "out" : a + 2;
-    const char *equals = is_out ? NULL : strchr(a, '=');
-    size_t n = strlen(name);
+    const char *name = a + 2;
+    const char *equals = strchr(a, '=');
+    size_t n;
+    if (!strcmp(a, "-o")) name = "out";
+    n = strlen(name);
     if (equals) n = (size_t)(equals - name);
     const int i = option_find(command, name, n);
     if (i == O_COUNT) {
@@ -206,8 +213,10 @@ static inline void option_help(FILE *f, const option_row *r)
     const bool named = r->kind == 'c' || r->kind == 'e';
     const bool listed = named && strlen(values) > 16;
     char head[320];
+    const char *value = values;
+    if (listed) value = "NAME";
     if (r->kind == 'f') snprintf(head, sizeof head, "--%s", r->name);
-    else snprintf(head, sizeof head, "--%s %s", r->name, listed ? "NAME" : values);
+    else snprintf(head, sizeof head, "--%s %s", r->name, value);
     fprintf(f, "  %-24s %s", head, r->help);
     if (listed) fprintf(f, ": %s", values);
     if (r->normal) fprintf(f, " (%s)", r->normal);
@@ -251,10 +260,12 @@ static inline void option_line(settings *s, char *line)
 /* Take what is not given yet from such lines, which must stay and are cut apart. */
 static inline void options_take(settings *s, char *lines)
 {
-    while (lines && *lines) {
+    if (!lines) return;
+    while (*lines) {
         char *next = strchr(lines, '\n');
         if (next) *next++ = 0;
         option_line(s, lines);
+        if (!next) return;
         lines = next;
     }
 }

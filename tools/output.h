@@ -54,8 +54,9 @@ static inline void output_begin(const char *program)
 }
 static inline bool output_lost(const char *what)
 {
-    fprintf(stderr, "%s: %s cannot be written: %s\n", output_program, what,
-            errno ? strerror(errno) : "what was written is lost");
+    const char *why = "what was written is lost";
+    if (errno) why = strerror(errno);
+    fprintf(stderr, "%s: %s cannot be written: %s\n", output_program, what, why);
     return true;
 }
 /* False, and said why, if the standard output took not all. */
@@ -88,7 +89,8 @@ static inline bool output_target(char *to, const char *path)
         char *name = strrchr(to, '/');
         ssize_t got = readlink(to, link, sizeof link);
         if (got < 0) return true;
-        name = name && link[0] != '/' ? name + 1 : to;
+        if (name && link[0] != '/') name++;             /* beside the link */
+        else name = to;
         if (name - to + got >= OUTPUT_PATH - 4) return false;
         memcpy(name, link, (size_t)got);
         name[got] = 0;

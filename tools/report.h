@@ -7,7 +7,8 @@
 /* Decided: the verdict; otherwise that it waits for `normlab run`. */
 static const char *verdict_text(bool measured, const outcome *o)
 {
-    return measured ? verdicts[o->verdict] : "not measured yet";
+    if (!measured) return "not measured yet";
+    return verdicts[o->verdict];
 }
 
 static void draw_heat(FILE *f, const figure *g)
@@ -157,13 +158,17 @@ static void markdown_cell(FILE *f, const char *text)
 static void markdown_claim(FILE *f, const claim *c, lab *l, outcome *o)
 {
     const bool measured = decide(c, l, o);
+    const char *numbers = "";
+    const char *setting = "";
+    if (measured) numbers = o->numbers;
+    if (c->measure) setting = c->setting;
     fprintf(f, "| %s | ", c->id);
     markdown_cell(f, c->item);
     markdown_cell(f, c->title);
     markdown_cell(f, verdict_text(measured, o));
-    markdown_cell(f, measured ? o->numbers : "");
+    markdown_cell(f, numbers);
     markdown_cell(f, c->paper);
-    markdown_cell(f, c->measure ? c->setting : "");
+    markdown_cell(f, setting);
     fprintf(f, "%.0f s |\n", l->spent);
 }
 

@@ -260,14 +260,16 @@ static int write_svg(const char *path, const drawing *d, int wide, const char *n
     output_file o;
     FILE *f = output_open(&o, path);
     if (f) print_svg(f, d, wide, name);
-    return output_close(&o) ? 0 : 1;
+    if (!output_close(&o)) return 1;
+    return 0;
 }
 
 /* The last column of an item: a box has brackets and spaces around its text. */
 static int item_end(const item *i)
 {
     const int n = (int)strlen(i->text);
-    return i->left ? i->x + n : i->x2 + (n + 5) / 2;
+    if (i->left) return i->x + n;
+    return i->x2 + (n + 5) / 2;
 }
 
 /* Where a column stands when short words leave room: RAIL at 2, TRUNK at 13, BRANCH at 31. */

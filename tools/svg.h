@@ -310,6 +310,18 @@ static inline void svg_axis_y(svg_axis *a, const svg_plot *p, bool bars, int wan
     svg_axis_between(a, r, p->y_min, p->y_max, wanted);
 }
 
+/* Where v stands on an axis before it is scaled, and back. */
+static inline double svg_along(bool is_log, double v)
+{
+    if (is_log) return log(v);
+    return v;
+}
+static inline double svg_back(bool is_log, double w)
+{
+    if (is_log) return exp(w);
+    return w;
+}
+
 /* y = exp(b) x^slope, b + slope*x and so on, by least squares on the axes' scales. */
 static inline bool svg_fit(const svg_curve *c, bool log_x, bool log_y, double *slope, double *b)
 {
@@ -323,8 +335,8 @@ static inline bool svg_fit(const svg_curve *c, bool log_x, bool log_y, double *s
     ay.log = log_y;
     for (int i = 0; i < c->count; i++) {
         if (!svg_fits(&ax, c->x[i]) || !svg_fits(&ay, c->y[i])) continue;
-        const double x = log_x ? log(c->x[i]) : c->x[i];
-        const double y = log_y ? log(c->y[i]) : c->y[i];
+        const double x = svg_along(log_x, c->x[i]);
+        const double y = svg_along(log_y, c->y[i]);
         n++;
         sx += x;
         sy += y;
@@ -517,8 +529,7 @@ static inline void svg_line(FILE *f, const svg_axis *x, const svg_axis *y, const
 static inline double svg_fitted_at(const svg_axis *x, const svg_axis *y, double slope, double b,
                                    double v)
 {
-    const double w = b + slope * (x->log ? log(v) : v);
-    return y->log ? exp(w) : w;
+    return svg_back(y->log, b + slope * svg_along(x->log, v));
 }
 
 static inline void svg_fitted(FILE *f, const svg_axis *x, const svg_axis *y, const svg_curve *c,

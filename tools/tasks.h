@@ -600,7 +600,8 @@ static inline void task_markov(task_item *x, task_draw *r)
         char word[3] = "";
         int next = task_below(r, r->symbols);
         int row = 0;
-        while (row < 3 && task_below(r, 2)) row++;
+        for (; row < 3; row++)
+            if (!task_below(r, 2)) break;
         if (i > 1) {
             uint64_t state = (uint64_t)(pair[0] * r->symbols + pair[1]);
             tfn_key key = tfn_key_fold(tfn_key_make(0), state);
