@@ -4447,7 +4447,7 @@ static float TFN__N(tfn__dot)(const float *x, const float *y, ptrdiff_t n)
     ptrdiff_t span = block;
     ptrdiff_t i = 0;
     if (n > block) {
-        while (span * block < n) span *= block;
+        while (span <= (n - 1) / block) span *= block;         /* span * block may not fit */
         for (; i < n; i += span)
             lane[i / span % 16] += TFN__N(tfn__dot)(x + i, tfn__at(y, i), tfn__min(n - i, span));
     }
