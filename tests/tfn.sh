@@ -72,6 +72,27 @@ misnamed() {
         grep -q -- '--group' "$work/error"
 }
 check "tfn train --freeze: a name that is none" misnamed
+# options that tfn has no name for: kept in the model; what tfn sets itself is refused
+any_option() {
+    small copy any --steps 20 --optimizer muon --set qk_norm=head,muon_rate=8 --set no_bias=true \
+        > "$work/x1" && "$tfn" inspect "$work/any.safetensors" > "$work/x2" || return 1
+    head -c 8000 "$work/any.safetensors" | tr , '\n' > "$work/x3"
+    grep -q '"tfn.qk_norm":"head"' "$work/x3" && grep -q '"tfn.muon_rate":"8"' "$work/x3" &&
+        grep -q '^decoder.*self.q_norm' "$work/x2" && ! grep -q '^decoder.*self.q.bias' "$work/x2" &&
+        hash=$(hash_of "$work/x1") || return 1
+    small copy any --steps 20 --optimizer muon --set no_bias=true,muon_rate=8,qk_norm=head \
+        --force > "$work/x1" && [ "$(hash_of "$work/x1")" = "$hash" ]
+}
+check "tfn train --set" any_option
+unset_for() {           # unset_for ENTRY WORDS: refused, with the entry and the reason
+    ! small copy no --steps 20 --set "$1" 2> "$work/error" && grep -q -- "--set.*$1.*$2" "$work/error"
+}
+no_such_option() {
+    unset_for qk_nrom=head 'did you mean qk_norm' && unset_for qk_norm=heed 'did you mean head' &&
+        unset_for width=48 'width is ' && ! small copy no --steps 20 --set qk_norm 2> "$work/error" &&
+        grep -q 'wants NAME=VALUE, not "qk_norm"' "$work/error"
+}
+check "tfn train --set: what is none" no_such_option
 
 averages() {            # the same weights; validation and use are of the averages
     small copy ema --steps 300 --min 2 --max 5 --ema 0.99 > "$work/page" &&

@@ -346,11 +346,39 @@ static inline void describe_list(tfn_model_desc *d, const settings *s, option_id
     }
 }
 
+/* An entry of --set, NAME=VALUE as tfn_desc_set takes them. */
+static inline void describe_field(tfn_model_desc *d, option_id option, const char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    char name[64], text[300];
+    tfn_error e;
+    if (!equals) die("--%s wants NAME=VALUE, not \"%s\"", option_rows[option].name, entry);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
+    if (tfn_desc_set(d, name, equals + 1, &e) != TFN_OK)
+        die("--%s %s: %s", option_rows[option].name, entry, tfn_error_text(&e, text, sizeof text));
+}
+
+/* Such an entry is still what it was set to: no option of tfn has the same meaning. */
+static inline void check_field(tfn_model_desc *d, option_id option, const char *entry)
+{
+    char name[64], was[128], is[128];
+    tfn_model_desc set;
+    memset(&set, 0, sizeof set);
+    describe_field(&set, option, entry);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
+    tfn_desc_get(&set, name, was, sizeof was);
+    tfn_desc_get(d, name, is, sizeof is);
+    if (strcmp(was, is))
+        die("--%s %s: %s is %s by an option of tfn's own or by the data", option_rows[option].name,
+            entry, name, is);
+}
+
 static inline void describe(tfn_model_desc *d, const settings *s, const corpus *c,
                             const tfn_tokenizer *k, int32_t classes)
 {
     tfn_schedule *h = &d->schedule;
     memset(d, 0, sizeof *d);
+    describe_list(d, s, O_SET, describe_field);
     describe_shape(d, s, c);
     d->vocab = k->vocab;
     d->classes = classes;
@@ -389,6 +417,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     d->smoothing = (float)real_of(s, O_SMOOTHING);
     d->seed = (uint64_t)whole_of(s, O_SEED);
     d->threads = (int32_t)whole_of(s, O_THREADS);
+    describe_list(d, s, O_SET, check_field);
 }
 
 /* -- files ------------------------------------------------------------------------------------- */

@@ -64,6 +64,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(LORA, 'l', "lora", "NAMES:N,..", NULL, 0, 0, KEPT, \
       "train A and B of rank N beside these maps, else nothing: 'decoder.*.self.[qv].weight:8'; " \
       "NAMES:N:ALPHA scales them by ALPHA/N; tfn fold merges them") \
+    X(SET, 'l', "set", "NAME=VALUE,..", NULL, 0, 0, KEPT, \
+      "other options of tfn_model_desc: 'qk_norm=head,muon_rate=10'") \
     X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
     X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, "use averages of the weights of this decay") \
     X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
