@@ -421,6 +421,18 @@ timed() {
         --out "$work/h.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
 }
 check "tfn train --minutes: repeats by --steps" timed
+# On a text the minutes choose all that is not given, and the line that says so repeats the run.
+planned() {
+    cat ./*.sh > "$work/book.txt"
+    "$tfn" train "$work/book.txt" --minutes 0.01 --layers 1 --threads 1 --quiet \
+        --out "$work/h2.safetensors" > "$work/one" 2> "$work/error" || return 1
+    line=$(sed -n 's/.* a step://p' "$work/error")
+    case $line in *--layers*) return 1 ;; *--width*--optimizer*--steps*) ;; *) return 1 ;; esac
+    # shellcheck disable=SC2086
+    "$tfn" train "$work/book.txt" --layers 1 $line --threads 1 --quiet --force \
+        --out "$work/h2.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
+}
+check "tfn train TEXT --minutes: its choices repeat the run" planned
 # Batches of one row, of 2 letters or 40: whichever come first, the steps take what was wanted, by a
 # clock that counts positions, since a machine's speed is not the same from second to second.
 estimated() {

@@ -2,6 +2,7 @@
 #ifndef TRAIN_H
 #define TRAIN_H
 
+#include "budget.h"
 #include "models.h"
 #include "svg.h"
 #include <signal.h>
@@ -589,9 +590,6 @@ static inline void save(trainer *t, bool keep)
 
 /* -- the run ----------------------------------------------------------------------------------- */
 
-/* Positions that were trained, padding included: the clock of tests, see processor_now. */
-static double positions_trained;
-
 static inline void step(trainer *t, tfn_report *r)
 {
     const tfn_batch *batch = data_batch(&t->data.batches, t->position++);
@@ -657,22 +655,7 @@ static inline void choose_threads(trainer *t)
 }
 
 /* Seconds of the processor since at[] was set: those of this thread, or the mean of all threads
- * where that is more. Another program's load changes them little, but does: tests, which must not
- * depend on it, define TFN_TEST_CLOCK, by which 100,000 positions take a second. */
-static inline void processor_now(double at[2])
-{
-#ifdef TFN_TEST_CLOCK
-    at[0] = at[1] = 1e-5 * positions_trained;
-#else
-    at[0] = at[1] = (double)clock() / CLOCKS_PER_SEC;
-#if defined CLOCK_THREAD_CPUTIME_ID && !defined _WIN32
-    struct timespec own;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
-    at[0] = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
-#endif
-#endif
-}
-
+ * where that is more. */
 static inline double processor_since(const trainer *t, const double at[2])
 {
     double now[2];
@@ -729,7 +712,9 @@ static inline void choose_steps(trainer *t)
     t->minutes = all / 60;
     snprintf(steps, sizeof steps, "%.0f", fmin(fmax(ceil(count), 1), 1e9));
     t->s->text[O_STEPS] = steps;
-    fprintf(stderr, "%.1f ms a step: --steps %s\n", 1e3 * each, steps);
+    fprintf(stderr, "%.1f ms a step:", 1e3 * each);
+    budget_say(stderr);
+    fprintf(stderr, " --steps %s\n", steps);
 }
 
 static inline void load_state(trainer *t)
@@ -809,6 +794,7 @@ static inline void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
     keep_classes(t);
+    if (!resumed) budget_plan(t->s, t->b.kind);
     if (!resumed && given(t->s, O_FROM)) take_tokenizer(t);
     else if (!resumed) train_tokenizer(&t->b.tokenizer, t->s, &t->data);
     t->b.classes.fixed = true;
