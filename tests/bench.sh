@@ -36,6 +36,18 @@ denormals() {           # none, counted and timed; --counts times nothing
     "$bench" denormals --quick --counts --only olmo2 --json > "$work/rows" &&
         grep -q '"calls":[1-9][0-9]*}$' "$work/rows"
 }
+learns() {              # a row of one seed; no file, a file that is none: said
+    ${CC:-cc} -O1 -std=c99 -DTFNORM_NO_SIMD ../tools/tfn.c -o "$work/bin/tfn" -lm -pthread || return 1
+    for i in 1 2 3 4; do cat bench.sh tfn.sh; done > "$work/text"
+    "$bench" learn "$work/text" --minutes 0.02 --quick --no-peers --json > "$work/rows" &&
+        [ "$(wc -l < "$work/rows")" = 1 ] &&
+        grep -q '"bench":"learn","name":"tfn, seed 1","seconds":[0-9.]*,"nats":[0-9.]*,"bits":[1-5]' \
+            "$work/rows" || { cat "$work/rows"; return 1; }
+    "$bench" learn --quick --no-peers 2> "$work/said"
+    [ $? = 1 ] && grep -q 'wants a file' "$work/said" || return 1
+    "$bench" learn "$work/none" --quick --no-peers 2> "$work/said"
+    [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
+}
 # the sentences that PyTorch finds are ours: of the two programs neither checks itself
 torch() {
     "$bench" data --quick --rounds 1 --json --only beam > "$work/rows" &&
@@ -53,6 +65,7 @@ check "bench memory by value" by_value
 check "bench data" data
 check "bench denormals" denormals
 check "bench data FILE" own_text
+check "bench learn FILE" learns
 python=${TFN_PYTHON:-/usr/bin/python3}
 if "$python" -c 'import torch' 2> "$work/said"; then check "bench data: beams as PyTorch's" torch
 else skip "bench data: beams as PyTorch's" "no PyTorch"

@@ -54,7 +54,7 @@ END
 }
 rows() { all_rows; }
 # `tfn export` prints nothing; these take minutes, and end in the same function
-left_out="tfn export|normlab all|normlab lesson|bench growth|bench denormals"
+left_out="tfn export|normlab all|normlab lesson|bench growth|bench denormals|bench learn"
 
 prepare() {
     "$(tool tfn)" train --task copy --arch decoder $tiny --out "$m" > "$work/page" 2>&1 || return 1

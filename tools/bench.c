@@ -11,6 +11,8 @@
  *     bench memory      bytes of a training step
  *     bench growth      tokens a second against width, depth, length, batch
  *     bench data        BPE, batching, beam search; PyTorch, and are the sentences the same?
+ *     bench learn FILE  loss of held-out text after --minutes of training, three seeds (else as many
+ *                       as PyTorch takes for what nanoGPT trains on a CPU); see tools/learn.h
  *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
  *                       with and without the processor's flushing, nine pairs in turn: the ratio is
  *                       the median. --counts: no times; tools/denormals.h says what is counted
@@ -32,6 +34,7 @@
 #include "../tfnorm.h"
 #include "data.h"
 #include "denormals.h"
+#include "learn.h"
 #include <time.h>
 #if defined __unix__ || defined __APPLE__
 #include <sys/wait.h>
@@ -40,6 +43,7 @@
 static const char usage[] =
     "bench peak | gemm | train | decode | kernels | attention | threads | memory | growth [MODEL]\n"
     "bench data [FILE] [MODEL]\n"
+    "bench learn FILE [--minutes M]\n"
     "bench denormals [--counts] [MODEL]\n"
     "      [--isa NAME] [--threads N] [--only WORD] [--rounds N] [--no-peers] [--quick] [--json]\n"
     "MODEL: tiny small medium gpt2 encdec, or by value: L=4,d=96,h=3,ff=384,T=40,B=12,V=300\n"
@@ -51,7 +55,9 @@ static struct {
     int threads, rounds;
     bool json, quick, peers, counts;
     const char *only;
+    double minutes;                      /* of bench learn; 0: not given */
     char script[300];                    /* of PyTorch, beside this program's folder */
+    char tfn[300];                       /* the program beside this one */
 } option;
 
 /* -- time ---------------------------------------------------------------------------------- */
@@ -1481,6 +1487,38 @@ static void bench_data(const char *path, const shape *s)
     data_file_free(&text);
 }
 
+/* -- learn ----------------------------------------------------------------------------------- */
+
+static void bench_learn(const char *path)
+{
+#if defined __unix__ || defined __APPLE__
+    peer peers[PEERS];
+    const int count = torch_peers(peers);
+    const int seeds = option.quick ? 1 : 3;
+    double minutes = option.minutes;
+    learn_files files;
+    data_file text;
+    if (!path) fail("learn", "wants a file of text");
+    if (!data_read(&text, path)) fail("text", text.error);
+    if (!learn_split(&files, &text)) fail("learn", "its files cannot be written");
+    if (count) {                                /* the last one is tuned for this processor */
+        const double seconds = learn_peer(&peers[count - 1], &files, option.json);
+        if (minutes <= 0) minutes = seconds / 60;
+    }
+    if (minutes <= 0) minutes = 3.3;
+    for (int seed = 1; seed <= seeds; seed++)
+        if (!learn_ours(option.tfn, &files, minutes, seed, option.json)) {
+            learn_remove(&files);
+            fail(option.tfn, "did not train");
+        }
+    learn_remove(&files);
+    data_file_free(&text);
+#else
+    (void)path;
+    fail("learn", "wants a system with processes");
+#endif
+}
+
 /* -- denormals ------------------------------------------------------------------------------- */
 
 static int denormals_updates(void)
@@ -1635,8 +1673,10 @@ static void each_isa(void (*bench)(const tfn_kernels *))
 static void find_script(const char *program)
 {
     const char *slash = strrchr(program, '/');
-    snprintf(option.script, sizeof option.script, "%.*s../peers/torch_peer.py",
-             slash ? (int)(slash - program + 1) : 0, program);
+    int folder = 0;
+    if (slash) folder = (int)(slash - program + 1);
+    snprintf(option.script, sizeof option.script, "%.*s../peers/torch_peer.py", folder, program);
+    snprintf(option.tfn, sizeof option.tfn, "%.*stfn", folder, program);
 }
 
 /* What is measured: the bench's name, the models and the text for it. */
@@ -1646,6 +1686,11 @@ typedef struct bench_arguments {
     int         count;
     bool        given;              /* models were: else those of the table */
 } bench_arguments;
+
+static bool takes_file(const bench_arguments *a)
+{
+    return !strcmp(a->name, "data") || !strcmp(a->name, "learn");
+}
 
 static void read_arguments(bench_arguments *a, cli *c)
 {
@@ -1659,6 +1704,7 @@ static void read_arguments(bench_arguments *a, cli *c)
         if (cli_text(c, "--isa", &isa) || cli_text(c, "--only", &option.only)) continue;
         if (cli_number(c, "--threads", 1, TFN_THREADS_MAX, &threads)) continue;
         if (cli_number(c, "--rounds", 1, ROUNDS, &rounds)) continue;
+        if (cli_real(c, "--minutes", 0.001, 1e5, &option.minutes)) continue;
         if (cli_is(c, "--json")) option.json = true;
         else if (cli_is(c, "--no-peers")) option.peers = false;
         else if (cli_is(c, "--counts")) option.counts = true;
@@ -1666,7 +1712,7 @@ static void read_arguments(bench_arguments *a, cli *c)
             option.quick = true;
             rounds = 3;
         } else if (a->count < 16 && parse_shape(&a->list[a->count], text)) a->count++;
-        else if (!strcmp(a->name, "data") && !a->file && text[0] != '-') a->file = text;
+        else if (takes_file(a) && !a->file && text[0] != '-') a->file = text;
         else cli_fail(c, "\"%s\" is no option and no model", text);
     }
     a->given = a->count > 0;
@@ -1696,6 +1742,7 @@ static int run_named(const bench_arguments *a)
     else if (!strcmp(name, "memory")) bench_memory(a->list, a->count);
     else if (!strcmp(name, "growth")) bench_growth();
     else if (!strcmp(name, "data")) bench_data(a->file, a->given ? a->list : beams + option.quick);
+    else if (!strcmp(name, "learn")) bench_learn(a->file);
     else if (!strcmp(name, "denormals")) bench_denormals(a->given ? a->list : NULL);
     else if (!strcmp(name, "--help")) fputs(usage, stdout);
     else {

@@ -8,6 +8,8 @@
     prefill L d h ff V tokens           seconds of all of them
     beam FILE h beam end                seconds of a beam search: weights and source are in the file
     sentences                           what the last one found: a length and its tokens, for each
+    learn TRAIN VALID steps             train on a file for so many more steps: seconds so far, and
+                                        the loss on another file, nats a byte
 
 One thread, its own processor time. Answers are a line each, and "-" for what is not known.
 The models are those of bench.c: GPT blocks with Pre-LN, GELU (tanh), learned positions, biases and
@@ -343,10 +345,78 @@ def sentences():
     return " ".join(" ".join(map(str, [len(s)] + s)) for s in models["found"])
 
 
-jobs = {"train": train, "kernel": kernel, "decode": decode, "prefill": prefill, "beam": beam,
+class Learner:
+    """nanoGPT's documented configuration for a CPU (its README, 2,000 iterations of characters),
+    as its train.py and model.py define it: no biases, matrices decay, cosine from 1e-3 to 1e-4."""
+    layers, width, heads, time, batch = 4, 128, 4, 64, 12
+    steps, warmup, peak, least = 2000, 100, 1e-3, 1e-4
+
+    def __init__(self, train, valid):
+        texts = [open(path, "rb").read() for path in (train, valid)]
+        code = {c: i for i, c in enumerate(sorted(set(b"".join(texts))))}
+        self.train, self.valid = (torch.tensor([code[c] for c in text]) for text in texts)
+        self.model = GPT(self.layers, self.width, self.heads, 4 * self.width, self.time, len(code))
+        for name, p in self.model.named_parameters():
+            if p.dim() > 1:
+                nn.init.normal_(p, std=0.02)
+            if name.endswith(("out.weight", "down.weight")):
+                nn.init.normal_(p, std=0.02 / math.sqrt(2 * self.layers))
+            if name.endswith("bias"):
+                nn.init.zeros_(p)
+                p.requires_grad = False
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(
+            [{"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
+             {"params": [p for p in trained if p.dim() == 1], "weight_decay": 0.0}],
+            lr=self.peak, betas=(0.9, 0.99))
+        self.step, self.seconds = 0, 0.0
+
+    def rate(self):
+        if self.step < self.warmup:
+            return self.peak * (self.step + 1) / (self.warmup + 1)
+        part = (self.step - self.warmup) / (self.steps - self.warmup)
+        return self.least + 0.5 * (1 + math.cos(math.pi * min(part, 1))) * (self.peak - self.least)
+
+    def loss(self, text, at):
+        x = text[at.unsqueeze(1) + torch.arange(self.time + 1)]
+        z = self.model(x[:, :-1])
+        return F.cross_entropy(z.reshape(-1, z.shape[-1]), x[:, 1:].reshape(-1))
+
+    def go(self, steps):
+        start = time.process_time()
+        for _ in range(steps):
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.rate()
+            loss = self.loss(self.train, torch.randint(len(self.train) - self.time, (self.batch,)))
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimizer.step()
+            self.step += 1
+        self.seconds += time.process_time() - start
+
+    def validate(self):
+        """Disjoint windows over the whole text, each position counted but the last partial window."""
+        windows = torch.arange(0, len(self.valid) - self.time, self.time)
+        with torch.inference_mode():
+            losses = [self.loss(self.valid, at) * len(at) for at in windows.split(256)]
+        return float(sum(losses)) / len(windows)
+
+
+def learn(train, valid, steps):
+    key = ("learn", train, valid)
+    if key not in models:
+        models.clear()
+        models[key] = Learner(train, valid)
+    models[key].go(steps)
+    return f"{models[key].seconds:.3f} {models[key].validate():.5f}"
+
+
+jobs = {"learn": learn, "train": train, "kernel": kernel, "decode": decode, "prefill": prefill, "beam": beam,
         "sentences": sentences, "version": lambda: torch.__version__}
 for line in sys.stdin:
     command, *words = line.split()
-    name = [words.pop(0)] if command in ("train", "kernel", "beam") else []
+    names = {"train": 1, "kernel": 1, "beam": 1, "learn": 2}.get(command, 0)
+    name, words = words[:names], words[names:]
     answer = jobs[command](*name, *map(int, words))
     print("-" if answer is None else answer, flush=True)
