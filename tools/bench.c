@@ -11,8 +11,8 @@
  *     bench memory      bytes of a training step
  *     bench growth      tokens a second against width, depth, length, batch
  *     bench data        BPE, batching, beam search; PyTorch, and are the sentences the same?
- *     bench learn FILE  loss of held-out text after --minutes of training, three seeds (else as many
- *                       as PyTorch takes for what nanoGPT trains on a CPU); see tools/learn.h
+ *     bench learn FILE  loss of held-out text after --minutes of training, three seeds (else after
+ *                       what PyTorch takes for nanoGPT's model for a CPU); tools/learn.h says more
  *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
  *                       with and without the processor's flushing, nine pairs in turn: the ratio is
  *                       the median. --counts: no times; tools/denormals.h says what is counted

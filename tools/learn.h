@@ -23,8 +23,8 @@ typedef struct learn_files { char train[300], valid[300], model[300], said[300];
 static void learn_print(const char *name, double seconds, double loss, bool json)
 {
     if (json)
-        printf("{\"bench\":\"learn\",\"name\":\"%s\",\"seconds\":%.2f,\"nats\":%.4f,\"bits\":%.4f}\n",
-               name, seconds, loss, loss / log(2));
+        printf("{\"bench\":\"learn\",\"name\":\"%s\",\"seconds\":%.2f,\"nats\":%.4f,"
+               "\"bits\":%.4f}\n", name, seconds, loss, loss / log(2));
     else printf("%-24s %8.1f s   %.4f nats/byte   %.4f bits/byte\n", name, seconds, loss,
                 loss / log(2));
     if (!output_flush()) exit(1);
