@@ -207,7 +207,7 @@ static void groups_exact(const tfn_model_desc *d, uint64_t hash)
     CHECK(tfn_model_hash(&m) == hash);
     free(block);
     free(room);
-    two.threads = 2;
+    two.threads = HOOK_THREADS(2);
     if (d->half || !batch_open(&m, &two)) return;
     groups_train(&m, 0, 6);
     CHECK(tfn_model_hash(&m) == hash);
