@@ -55,4 +55,13 @@ static inline void batch_fill(batch_room *r, const tfn_model_desc *d, uint64_t s
     r->batch.frames = d->bands ? r->frames : NULL;
     r->batch.source_time = d->bands ? frames : source_time;
 }
+
+/* The same, but the second sentence ends after three tokens. */
+static inline void batch_fill_uneven(batch_room *r, const tfn_model_desc *d, uint64_t seed)
+{
+    batch_fill(r, d, seed);
+    r->lengths[0] = d->context;
+    r->lengths[1] = 3;
+    r->batch.lengths = r->lengths;
+}
 #endif

@@ -80,15 +80,6 @@ static tfn_model_desc groups_freeze(tfn_model_desc d, int set)
     return d;
 }
 
-/* The second sentence ends before the first. */
-static void groups_fill(batch_room *b, const tfn_model_desc *d, uint64_t seed)
-{
-    batch_fill(b, d, seed);
-    b->lengths[0] = GROUPS_T;
-    b->lengths[1] = 3;
-    b->batch.lengths = b->lengths;
-}
-
 /* So many micro-batches, from number `first` on. */
 static void groups_train(tfn_model *m, int first, int count)
 {
@@ -96,7 +87,7 @@ static void groups_train(tfn_model *m, int first, int count)
     tfn_report report;
     char text[200];
     for (int i = first; i < first + count; i++) {
-        groups_fill(&b, &m->desc, (uint64_t)i);
+        batch_fill_uneven(&b, &m->desc, (uint64_t)i);
         if (tfn_model_step(m, &b.batch, &report) != TFN_OK)
             FAIL("%s", tfn_error_text(&m->error, text, sizeof text));
         if (report.skipped) FAIL("micro-batch %d: the update was skipped", i);
@@ -224,7 +215,7 @@ static void groups_case(int i, int set)
     tfn_model plain, m;
     if (!batch_open(&plain, &all)) return;
     if (batch_open(&m, &some)) {
-        groups_fill(&b, &all, 0);
+        batch_fill_uneven(&b, &all, 0);
         CHECK(tfn_model_profile(&plain, &b.batch) == TFN_OK);
         CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
         before = groups_copy(&m);
@@ -374,7 +365,7 @@ TEST(groups_rates_of_tensors)
         CHECK(tfn_group_add(&d, "decoder.0.* rate=3", NULL));
         if (!batch_open(&m, &d)) return;
         before = groups_copy(&m);
-        groups_fill(&b, &m.desc, 1);
+        batch_fill_uneven(&b, &m.desc, 1);
         CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
         CHECK(tfn_model_step(&plain, &b.batch, NULL) == TFN_OK);
         for (int32_t j = 0; tfn_model_param(&m, j, &p); j++) {
@@ -409,7 +400,7 @@ TEST(groups_rates)
     CHECK(tfn_group_add(&d, "*norm* rate=0.5 decay=0.125", NULL));
     if (!batch_open(&m, &d)) return;
     before = groups_copy(&m);
-    groups_fill(&b, &m.desc, 1);
+    batch_fill_uneven(&b, &m.desc, 1);
     CHECK(tfn_model_step(&m, &b.batch, &report) == TFN_OK);
     for (int32_t i = 0; tfn_model_param(&m, i, &p); i++) {
         const bool norm = strstr(p.name, "norm") != NULL;
@@ -690,7 +681,7 @@ static void groups_lora_case(int i)
     CHECK(tfn_group_add(&some, "*.w?.* rank=3 rate=0.5", NULL));
     if (!batch_open(&plain, &all)) return;
     if (batch_open(&m, &some)) {
-        groups_fill(&b, &all, 0);
+        batch_fill_uneven(&b, &all, 0);
         CHECK(tfn_model_profile(&plain, &b.batch) == TFN_OK);
         CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
         CHECK(tfn_model_eval(&plain, &b.batch, &one) == TFN_OK);

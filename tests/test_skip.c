@@ -62,15 +62,6 @@ static tfn_model_desc skip_desc(int recipe, int round)
     return d;
 }
 
-/* The second sentence ends before the first. */
-static void skip_fill(batch_room *b, const tfn_model_desc *d, uint64_t seed)
-{
-    batch_fill(b, d, seed);
-    b->lengths[0] = SKIP_T;
-    b->lengths[1] = 3;
-    b->batch.lengths = b->lengths;
-}
-
 /* -- all that an update can change --------------------------------------------------------- */
 
 typedef struct skip_state {
@@ -203,7 +194,7 @@ static void skip_update(tfn_model *m, uint64_t seed, int place, int at, tfn_repo
 {
     for (int i = 0; i < m->desc.micro_batches; i++) {
         static batch_room b;
-        skip_fill(&b, &m->desc, seed + (uint64_t)i);
+        batch_fill_uneven(&b, &m->desc, seed + (uint64_t)i);
         for (int j = 0; j < SKIP_B * SKIP_T && place == SKIP_NO_TARGET; j++) b.targets[j] = -1;
         if (i == at && place != SKIP_NO_TARGET) skip_spoilt_step(m, &b, place, report);
         else CHECK(tfn_model_step(m, &b.batch, report) == TFN_OK);
@@ -235,7 +226,7 @@ static void skip_begin(tfn_model *m, int when)
 {
     static batch_room b;
     tfn_report report;
-    skip_fill(&b, &m->desc, 99);
+    batch_fill_uneven(&b, &m->desc, 99);
     if (when == SKIP_PROFILED) CHECK(tfn_model_profile(m, &b.batch) == TFN_OK);
     if (when == SKIP_TRAINED) skip_update(m, 77, 0, -1, &report);
 }
@@ -343,10 +334,10 @@ TEST(skip_refused_profiles)
             if (!batch_open(&m, &d) || !batch_open(&twin, &d)) return;
             for (int place = 0; place < SKIP_PLACES; place++) {
                 if (!skip_has_place(&m, place, 0)) continue;
-                skip_fill(&b, &d, 3);
+                batch_fill_uneven(&b, &d, 3);
                 skip_check_refusal(&m, &b, place, &refused);
             }
-            skip_fill(&b, &d, 3);
+            batch_fill_uneven(&b, &d, 3);
             CHECK(tfn_model_profile(&m, &b.batch) == TFN_OK);
             CHECK(tfn_model_profile(&twin, &b.batch) == TFN_OK);
             end = skip_save(&twin);
@@ -392,7 +383,7 @@ static void skip_rest(tfn_model *m, int first, int last, bool spoilt, tfn_report
 {
     static batch_room b;
     for (int i = first; i <= last; i++) {
-        skip_fill(&b, &m->desc, 40 + (uint64_t)i);
+        batch_fill_uneven(&b, &m->desc, 40 + (uint64_t)i);
         if (spoilt && i == last) skip_spoilt_step(m, &b, SKIP_ACTIVATION, report);
         else CHECK(tfn_model_step(m, &b.batch, report) == TFN_OK);
     }

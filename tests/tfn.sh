@@ -430,7 +430,11 @@ planned() {
     case $line in *--layers*) return 1 ;; *--width*--optimizer*--steps*) ;; *) return 1 ;; esac
     # shellcheck disable=SC2086
     "$tfn" train "$work/book.txt" --layers 1 $line --threads 1 --quiet --force \
-        --out "$work/h2.safetensors" > "$work/page" && cmp "$work/one" "$work/page"
+        --out "$work/h2.safetensors" > "$work/page" && cmp "$work/one" "$work/page" || return 1
+    # what is given has what goes with it: heads of a width, norms of a recipe, pieces of --vocab
+    "$tfn" train "$work/book.txt" --minutes 0.01 --width 80 --recipe ngpt --vocab 300 --threads 1 \
+        --quiet --force --out "$work/h2.safetensors" > "$work/page" 2> "$work/error" || return 1
+    ! grep -q -e '--set\|--tokenizer\|--heads' "$work/error"
 }
 check "tfn train TEXT --minutes: its choices repeat the run" planned
 # Batches of one row, of 2 letters or 40: whichever come first, the steps take what was wanted, by a

@@ -1500,7 +1500,10 @@ static void bench_learn(const char *path)
     data_file text;
     if (!path) fail("learn", "wants a file of text");
     if (!data_read(&text, path)) fail("text", text.error);
-    if (!learn_split(&files, &text)) fail("learn", "its files cannot be written");
+    if (!learn_split(&files, &text)) {
+        learn_remove(&files);
+        fail("learn", "its files cannot be written");
+    }
     if (count) {                                /* the last one is tuned for this processor */
         const double seconds = learn_peer(&peers[count - 1], &files, option.json);
         if (minutes <= 0) minutes = seconds / 60;

@@ -42,28 +42,26 @@ static inline void processor_now(double at[2])
 /* From so many 10^12 operations on. */
 typedef struct budget_row {
     double      work;
-    const char *layers, *width, *heads, *context, *batch_tokens, *lr;
+    const char *layers, *width, *context, *batch_tokens, *lr;
 } budget_row;
 static const budget_row budget_rows[] = {
-    { 0,   "3", "48",  "2", "64",  "512",  "0.001" },
-    { 0.6, "4", "64",  "2", "64",  "1024", "0.001" },
-    { 3,   "4", "96",  "3", "128", "1024", "0.001" },
-    { 12,  "5", "128", "4", "256", "1024", "0.001" },
-    { 40,  "6", "192", "6", "256", "2048", "0.001" }
+    { 0,   "3", "48",  "64",  "512",  "0.001" },
+    { 0.6, "4", "64",  "64",  "1024", "0.001" },
+    { 3,   "4", "96",  "128", "1024", "0.001" },
+    { 12,  "5", "128", "256", "1024", "0.001" },
+    { 40,  "6", "192", "256", "2048", "0.001" }
 };
 
-/* What all of them have, and the options in the order in which they are told. */
-typedef struct budget_choice { option_id id; const char *text; } budget_choice;
+/* The options that were chosen, in the order in which they are told. */
 enum { BUDGET_CHOICES = 16 };
-static budget_choice budget_chosen[BUDGET_CHOICES];
+static option_id budget_chosen[BUDGET_CHOICES];
 static int budget_count;
 
 static inline void budget_choose(settings *s, option_id id, const char *text)
 {
     if (given(s, id)) return;
     s->text[id] = text;
-    budget_chosen[budget_count].id = id;
-    budget_chosen[budget_count++].text = text;
+    budget_chosen[budget_count++] = id;
 }
 
 /* Operations a second of one thread: six for each parameter and position, in steps of a model like
@@ -102,11 +100,14 @@ static inline double budget_speed(void)
     return operations / (now[0] - began[0]);
 }
 
-/* The options of a run of so many minutes; what is given stays. Other data than one text has the
- * defaults. */
+/* The options of a run of so many minutes; what is given stays, and so does what goes with it: a
+ * recipe has norms and activations of its own, another optimizer another rate. Other data than one
+ * text has the defaults. */
 static inline void budget_plan(settings *s, data_kind kind)
 {
     const budget_row *row = budget_rows;
+    const bool optimizer = given(s, O_OPTIMIZER);
+    const bool recipe = given(s, O_RECIPE) || given(s, O_TOPOLOGY) || given(s, O_NORM);
     double work;
     if (!given(s, O_MINUTES) || given(s, O_STEPS) || given(s, O_FROM) || kind != DATA_TEXT) return;
     work = 60 * real_of(s, O_MINUTES) * budget_speed() / 1e12;
@@ -114,20 +115,21 @@ static inline void budget_plan(settings *s, data_kind kind)
         if (work >= budget_rows[i].work) row = budget_rows + i;
     budget_choose(s, O_LAYERS, row->layers);
     budget_choose(s, O_WIDTH, row->width);
-    budget_choose(s, O_HEADS, row->heads);
     budget_choose(s, O_CONTEXT, row->context);
     budget_choose(s, O_BATCH_TOKENS, row->batch_tokens);
-    if (!given(s, O_OPTIMIZER)) budget_choose(s, O_LR, row->lr);
-    if (!given(s, O_OPTIMIZER)) budget_choose(s, O_SCHEDULE, "linear");
-    budget_choose(s, O_OPTIMIZER, "muon");
-    budget_choose(s, O_TOKENIZER, "chars");
-    budget_choose(s, O_SET, "qk_norm=head,activation=relu2,no_bias=true");
+    if (!optimizer) {
+        budget_choose(s, O_OPTIMIZER, "muon");
+        budget_choose(s, O_LR, row->lr);
+        budget_choose(s, O_SCHEDULE, "linear");
+    }
+    if (!given(s, O_VOCAB)) budget_choose(s, O_TOKENIZER, "chars");
+    if (!recipe) budget_choose(s, O_SET, "qk_norm=head,activation=relu2,no_bias=true");
 }
 
 /* The options that were chosen, as they repeat the run. */
-static inline void budget_say(FILE *f)
+static inline void budget_say(FILE *f, const settings *s)
 {
     for (int i = 0; i < budget_count; i++)
-        fprintf(f, " --%s %s", option_rows[budget_chosen[i].id].name, budget_chosen[i].text);
+        fprintf(f, " --%s %s", option_rows[budget_chosen[i]].name, text_of(s, budget_chosen[i]));
 }
 #endif

@@ -428,7 +428,8 @@ static int run_layout(int argc, char **argv)
         if (!strstr(argv[i], "examples/")) add_density(&tools, &s);
     }
     if (tools.code) {
-        printf("tools\n");
+        s.path = "tools";
+        printf("%s\n", s.path);
         judge_code(&s, &tools);
     }
     return errors != 0;

@@ -42,6 +42,7 @@ static bool learn_write(const char *path, const char *bytes, size_t n)
 static bool learn_split(learn_files *x, const data_file *text)
 {
     const size_t train = text->size * 9 / 10;
+    memset(x, 0, sizeof *x);
     if (!peer_file(x->train, sizeof x->train) || !peer_file(x->valid, sizeof x->valid) ||
         !peer_file(x->model, sizeof x->model) || !peer_file(x->said, sizeof x->said))
         return false;

@@ -340,10 +340,18 @@ static inline void describe_list(tfn_model_desc *d, const settings *s, option_id
     while (*list) {
         const size_t n = strcspn(list, ",");
         char entry[128];
+        if (n >= sizeof entry)
+            die("--%s: an entry of over %d bytes", option_rows[option].name, (int)sizeof entry - 1);
         snprintf(entry, sizeof entry, "%.*s", (int)n, list);
         describe(d, option, entry);
         list += n + (list[n] == ',');
     }
+}
+
+/* The name of an entry NAME=VALUE of --set. */
+static inline void field_name(char name[64], const char *entry)
+{
+    snprintf(name, 64, "%.*s", (int)strcspn(entry, "="), entry);
 }
 
 /* An entry of --set, NAME=VALUE as tfn_desc_set takes them. */
@@ -353,7 +361,7 @@ static inline void describe_field(tfn_model_desc *d, option_id option, const cha
     char name[64], text[300];
     tfn_error e;
     if (!equals) die("--%s wants NAME=VALUE, not \"%s\"", option_rows[option].name, entry);
-    snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
+    field_name(name, entry);
     if (tfn_desc_set(d, name, equals + 1, &e) != TFN_OK)
         die("--%s %s: %s", option_rows[option].name, entry, tfn_error_text(&e, text, sizeof text));
 }
@@ -365,7 +373,7 @@ static inline void check_field(tfn_model_desc *d, option_id option, const char *
     tfn_model_desc set;
     memset(&set, 0, sizeof set);
     describe_field(&set, option, entry);
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "="), entry);
+    field_name(name, entry);
     tfn_desc_get(&set, name, was, sizeof was);
     tfn_desc_get(d, name, is, sizeof is);
     if (strcmp(was, is))

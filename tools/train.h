@@ -713,7 +713,7 @@ static inline void choose_steps(trainer *t)
     snprintf(steps, sizeof steps, "%.0f", fmin(fmax(ceil(count), 1), 1e9));
     t->s->text[O_STEPS] = steps;
     fprintf(stderr, "%.1f ms a step:", 1e3 * each);
-    budget_say(stderr);
+    budget_say(stderr, t->s);
     fprintf(stderr, " --steps %s\n", steps);
 }
 

@@ -347,7 +347,8 @@ def sentences():
 
 class Learner:
     """nanoGPT's documented configuration for a CPU (its README, 2,000 iterations of characters),
-    as its train.py and model.py define it: no biases, matrices decay, cosine from 1e-3 to 1e-4."""
+    as its train.py and model.py define it: no biases, matrices decay, cosine from 1e-3 to 1e-4;
+    but GELU by tanh."""
     layers, width, heads, time, batch = 4, 128, 4, 64, 12
     steps, warmup, peak, least = 2000, 100, 1e-3, 1e-4
 
@@ -396,7 +397,7 @@ class Learner:
         self.seconds += time.process_time() - start
 
     def validate(self):
-        """Disjoint windows over the whole text, each position counted but the last partial window."""
+        """Disjoint windows over the whole text, all positions but those of the last, partial one."""
         windows = torch.arange(0, len(self.valid) - self.time, self.time)
         with torch.inference_mode():
             losses = [self.loss(self.valid, at) * len(at) for at in windows.split(256)]
@@ -412,8 +413,8 @@ def learn(train, valid, steps):
     return f"{models[key].seconds:.3f} {models[key].validate():.5f}"
 
 
-jobs = {"learn": learn, "train": train, "kernel": kernel, "decode": decode, "prefill": prefill, "beam": beam,
-        "sentences": sentences, "version": lambda: torch.__version__}
+jobs = {"learn": learn, "train": train, "kernel": kernel, "decode": decode, "prefill": prefill,
+        "beam": beam, "sentences": sentences, "version": lambda: torch.__version__}
 for line in sys.stdin:
     command, *words = line.split()
     names = {"train": 1, "kernel": 1, "beam": 1, "learn": 2}.get(command, 0)
