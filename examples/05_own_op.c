@@ -4,7 +4,9 @@
  * network of two layers learns which of two spirals a point lies on. */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void relu2_forward(const tfn_custom_args *a)
 {

@@ -4,6 +4,7 @@
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { BATCH = 8, CONTEXT = 64, STEPS = 600, LINES = 3 };

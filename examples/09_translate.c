@@ -62,7 +62,7 @@ static tfn_batch make_batch(const tfn_tokenizer *k)
 }
 int main(void)
 {
-    static char work[1 << 21], memory[1 << 21];
+    static char work[1 << 21], memory[1 << 21], writer[11 << 20];
     tfn_tokenizer_desc pieces = { .kind = TFN_TOKENIZER_WORDS, .words = 256 };
     tfn_trainer trainer;
     tfn_tokenizer k;
@@ -87,9 +87,8 @@ int main(void)
     draw(0, true);
     tfn_batch batch = make_batch(&k);
     tfn_generate_desc how = { .sentences = BATCH, .beam = 4, .end = k.special[TFN_SPECIAL_EOS] };
-    size_t size = tfn_generator_size(&m, &how, work, sizeof work);
     batch.tokens = NULL;                                    /* each begins with END alone */
-    if (tfn_generator_init(&g, &m, &how, malloc(size), size) != TFN_OK
+    if (tfn_generator_init(&g, &m, &how, writer, sizeof writer) != TFN_OK
         || tfn_generator_run(&g, &batch, NULL) != TFN_OK) return 1;
     for (int b = 0; b < BATCH; b++) {
         char found[400] = "";

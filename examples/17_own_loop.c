@@ -1,16 +1,16 @@
 /* cc -O2 examples/17_own_loop.c -o own_loop -lm && ./own_loop
- * The step in parts. Two tasks share one model: copy a row of digits, or reverse it. Each has a
- * gradient of its own; where the two point against each other, each loses its part along the other
- * (gradient surgery: Yu et al. 2020, algorithm 1). The loss is one's own, too: cross-entropy and
- * 1e-4 (log Z)^2, which holds the logits in place (z-loss: Chowdhery et al. 2022, section 5). */
+ * The step in parts. Two tasks share one model: copy a row of digits, or reverse it. Where their
+ * gradients point against each other, each loses its part along the other (gradient surgery: Yu et
+ * al. 2020, algorithm 1). The loss is one's own, too: cross-entropy and 1e-4 (log Z)^2, which holds
+ * the logits in place (z-loss: Chowdhery et al. 2022, section 5). */
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { B = 16, N = 6, T = 2*N, VOCAB = 12, COPY = 10, REVERSE = 11, TASKS = 2, UPDATES = 160 };
-
-/* -- the loss ------------------------------------------------------------------------------- */
 
 static float log_sum_exp(const float *x)
 {
@@ -47,8 +47,7 @@ static tfn_var own_loss(void *user, tfn_tape *t, tfn_var logits)
     return tfn_add(t, nll, tfn_custom(t, 0, &logits, 1, TFN_ROWS_TARGET, 0, 1), 1, 1e-4f);
 }
 
-/* -- the tasks: N - 1 digits, the task's sign, the digits as they were or reversed ---------- */
-
+/* The tasks: N - 1 digits, the task's sign, the digits as they were or reversed. */
 static tfn_batch fill(int32_t *tokens, int32_t *targets, tfn_key key, int task)
 {
     for (uint64_t b = 0; b < B; b++, tokens += T, targets += T) {
@@ -65,16 +64,18 @@ static tfn_batch fill(int32_t *tokens, int32_t *targets, tfn_key key, int task)
     return (tfn_batch){ .tokens = tokens - B*T, .targets = targets - B*T, .batch = B, .time = T };
 }
 
+static double dot(const float *a, const float *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)a[i] * b[i];
+    return sum;
+}
+
 /* a - (ab/bb) b and b - (ab/aa) a where ab < 0, added into g */
 static bool surgery(float *g, const float *a, const float *b, int64_t n)
 {
-    double aa = 0, ab = 0, bb = 0;
-    for (int64_t i = 0; i < n; i++) {
-        aa += (double)a[i] * a[i];
-        ab += (double)a[i] * b[i];
-        bb += (double)b[i] * b[i];
-    }
-    double of_a = ab < 0 ? 1 - ab/aa : 1, of_b = ab < 0 ? 1 - ab/bb : 1;
+    const double ab = dot(a, b, n);
+    const double of_a = ab < 0 ? 1 - ab/dot(a, a, n) : 1, of_b = ab < 0 ? 1 - ab/dot(b, b, n) : 1;
     for (int64_t i = 0; i < n; i++) g[i] = (float)(of_a*a[i] + of_b*b[i]);
     return ab < 0;
 }
@@ -85,20 +86,18 @@ int main(void)
     tfn_model_desc desc = { .vocab = VOCAB, .context = T, .batch = B, .loss = own_loss };
     tfn_model model;
     if (tfn_model_new(&model, &desc, NULL) != TFN_OK) return 1;
-    int conflicts = 0;
-    int64_t n;
-    float *g = tfn_model_gradients(&model, &n), *each[TASKS];
-    each[0] = malloc(TASKS * (size_t)n * sizeof *g);
-    each[1] = each[0] + n;
+    int64_t n, conflicts = 0;
+    float *g = tfn_model_gradients(&model, &n);
+    float *each = malloc(TASKS * (size_t)n * sizeof *g);
 
     for (int step = 0; step < UPDATES; step++) {
         tfn_sums sums[TASKS];
         for (int k = 0; k < TASKS; k++) {                  /* a gradient for each task */
             tfn_batch batch = fill(tokens, targets, tfn_key_make((uint64_t)(step*TASKS + k)), k);
             if (tfn_model_gradient(&model, &batch, k, false, &sums[k]) != TFN_OK) return 1;
-            memcpy(each[k], g, (size_t)n * sizeof *g);
+            memcpy(each + k*n, g, (size_t)n * sizeof *g);
         }
-        conflicts += surgery(g, each[0], each[1], n);
+        conflicts += surgery(g, each, each + n, n);
         tfn_sums both = { sums[0].loss + sums[1].loss, sums[0].nll + sums[1].nll,
                           sums[0].targets + sums[1].targets };
         float rate = 3e-3f * fminf(1, (step + 1) / 40.0f);      /* a schedule of one's own */
@@ -107,5 +106,5 @@ int main(void)
             printf("update %3d  copy %.3f  reverse %.3f\n", step + 1,
                    sums[0].loss / (double)sums[0].targets, sums[1].loss / (double)sums[1].targets);
     }
-    printf("%d of %d updates had gradients against each other\n", conflicts, UPDATES);
+    printf("%d of %d updates had gradients against each other\n", (int)conflicts, UPDATES);
 }

@@ -45,7 +45,7 @@ for cc in gcc clang; do
     check "$cc public names"        lacks plain '^[0-9a-f]+ [A-Z] ([^t]|t[^f]|tf[^n]|tfn[^_])'
     check "$cc never aborts"        lacks plain ' U (_?abort|_?exit|__assert.*|raise|longjmp)$'
     check "$cc never prints"        lacks plain ' U (.*printf|.*puts|.*putchar|perror|stdout|stderr)$'
-    check "$cc object, no libc"     symbols bare "$cc" -O1 -DTFNORM_NO_STDIO -DTFNORM_NO_MALLOC
+    check "$cc object, no libc"     symbols bare "$cc" -O1 -DTFNORM_NO_SIMD -DTFNORM_NO_STDIO -DTFNORM_NO_MALLOC
     check "$cc NO_STDIO"            lacks bare ' U .*(print|put|open|read|write|seek)'
     check "$cc NO_MALLOC"           lacks bare ' U (malloc|calloc|realloc|free)$'
 done
