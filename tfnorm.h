@@ -1392,6 +1392,8 @@ typedef struct tfn_model_desc {
     int32_t decoder_layers;       /* 0: layers; of an encoder-decoder */
     int32_t heads;                /* 0: width/32, at least 1 */
     int32_t kv_heads;             /* 0: as many as heads */
+    int32_t head_size;            /* D, channels of a head; 0: width/heads, else heads * head_size
+                                   * may differ from the width */
     int32_t ffn;                  /* 0: 4*width */
     int32_t segments;             /* 0: no segment embeddings (encoder only) */
     int32_t classes;              /* of TFN_HEAD_SEQUENCE */
@@ -10120,8 +10122,12 @@ static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_
 {
     const tfn_node *xn = tfn__need(t, "norm", x);
     ptrdiff_t groups = tfn__max(like->groups, 1);
-    if (TFN__ALL && t->error.status == TFN_OK && (cols < 1 || xn->cols % cols || cols % groups))
+    const bool asks = TFN__ALL && t->error.status == TFN_OK;
+    if (asks && (cols < 1 || xn->cols % cols))
         tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d", cols, xn->cols);
+    else if (asks && cols % groups)
+        tfn__bad_shape(t, "norm", "a norm of %d channels has no %d groups of equal size", cols,
+                       groups);
     else if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
         tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind, 0);
     return t->error.status == TFN_OK;
@@ -13477,6 +13483,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(decoder_layers,       WHOLE,     1, 4096)                                                \
     X(heads,                WHOLE,     1, 32768)                                               \
     X(kv_heads,             WHOLE,     1, 32768)                                               \
+    X(head_size,            WHOLE,     0, TFN__SIDE)                                           \
     X(ffn,                  WHOLE,     1, 4 * TFN__SIDE)                                       \
     X(segments,             WHOLE,     0, TFN__SIDE)                                           \
     X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
@@ -13588,6 +13595,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->decoder_layers = tfn__or(d->decoder_layers, d->layers);
     d->heads = tfn__or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
     d->kv_heads = tfn__or(d->kv_heads, d->heads);
+    if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
     d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
@@ -13769,28 +13777,36 @@ static int32_t tfn__stream(const tfn_model_desc *d)
     return d->width;
 }
 
+/* Channels of a head, D, and of all heads of queries. */
+static int32_t tfn__head_size(const tfn_model_desc *d)
+{
+    return tfn__or(d->head_size, d->width / d->heads);
+}
+static int32_t tfn__all_heads(const tfn_model_desc *d) { return tfn__head_size(d) * d->heads; }
+
 /* Of options in their ranges: those that depend on others. Heads share the width, so it must split
- * into them; key and value heads are shared by equally many query heads (head h reads h G/H);
- * rotary positions turn the two halves of a head against each other. */
+ * into them, unless their size is given; key and value heads are shared by equally many query heads
+ * (head h reads h G/H); rotary positions turn the two halves of a head against each other. */
 static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_error *e)
 {
     tfn__in_range(e, "model", "kv_heads", d->kv_heads, 1, d->heads);
     if (e->status != TFN_OK) return;
-    if (TFN__ALL && !heads_given && d->width % d->heads)
+    if (!d->head_size && TFN__ALL && !heads_given && d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it is no multiple of width/32, %d: set "
                   "heads", d->width, d->heads);
-    if (d->width % d->heads)
+    if (!d->head_size && d->width % d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; it must be a multiple of heads, %d",
                   d->width, d->heads);
+    tfn__in_range(e, "model", "heads * head_size", (int64_t)d->heads * d->head_size, 0, TFN__SIDE);
     if (d->heads % d->kv_heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "kv_heads is %d; it must divide heads, %d",
                   d->kv_heads, d->heads);
     if (TFN__ALL && tfn__stream(d) < 1)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm wants at least %d", d->width,
                   2);
-    if (d->position == TFN_POSITION_ROTARY && d->width / d->heads % 2)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "width/heads is %d; for rotary it must be "
-                  "even", d->width / d->heads, 0);
+    if (d->position == TFN_POSITION_ROTARY && tfn__head_size(d) % 2)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "head size is %d; for rotary it must be "
+                  "even", tfn__head_size(d), 0);
 }
 
 /* -- muP: how rates and scales follow the width, as the table at tfn_model_desc says ---------- */
@@ -13807,7 +13823,7 @@ static float tfn__mup(const tfn_model_desc *d)
 static float tfn__mup_query(const tfn_model_desc *d, tfn_qk_norm form)
 {
     const float usual = 32;             /* D where both are the same: heads by default have that */
-    const float size = (float)(d->width / d->heads);
+    const float size = (float)tfn__head_size(d);
     if (!TFN__ALL || !d->mup_base_width) return 1;
     if (form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE) return 1;
     return TFN__SQRT(usual / size);
@@ -15324,7 +15340,7 @@ static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
 static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
 {
     const tfn_model_desc *d = b->d;
-    const int32_t cols = d->width / d->heads * d->kv_heads;
+    const int32_t cols = tfn__head_size(d) * d->kv_heads;
     if (!k.id) return tfn__cache_memory(b->t, cols, d->kv_heads, d->source_context);
     return tfn__cache_encoded(b->t, k, v, cols, d->kv_heads, d->source_context);
 }
@@ -15336,7 +15352,7 @@ static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query
     const float root = TFN__SQRT((float)b->d->width);
     const int32_t cols = tfn__need(b->t, "attention", x)->cols;
     tfn_var s = tfn__gain_at(b, at, TFN__PART_QK_SCALE, cols, 1 / root);
-    if (query) s = tfn__multiple(b->t, s, root * (float)(b->d->width / b->d->heads));
+    if (query) s = tfn__multiple(b->t, s, root * (float)tfn__head_size(b->d));
     else s = tfn__multiple(b->t, s, root);
     return tfn_scale(b->t, x, s);
 }
@@ -15346,7 +15362,7 @@ static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query
  * COSINE (Swin v2): exp(min(tau, ln 100)) a head, tau starts at ln 10. */
 static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_qk_norm form)
 {
-    const float root = TFN__SQRT((float)(b->d->width / b->d->heads));
+    const float root = TFN__SQRT((float)tfn__head_size(b->d));
     const double ln2 = 0.693147180559945309;
     const float ln10 = (float)2.30258509299404568;
     tfn_var by;
@@ -15366,7 +15382,7 @@ static tfn_var tfn__scale_queries(tfn__builder *b, tfn__spot at, tfn_var q, tfn_
 static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int part,
                                   tfn_qk_norm form)
 {
-    const int32_t size = b->d->width / b->d->heads;
+    const int32_t size = tfn__head_size(b->d);
     const bool query = part == TFN__PART_Q_NORM;
     switch (form) {
     case TFN_QK_NORM_HEAD:
@@ -15387,19 +15403,19 @@ static tfn_var tfn__apply_qk_norm(tfn__builder *b, tfn__spot at, tfn_var x, int 
     }
 }
 
-/* Queries (B*T, C) or keys (B*T, C/H * kv_heads): projected, normalized, rotated. nGPT normalizes
- * after the rotation. */
+/* Queries (B*T, D * heads) or keys (B*T, D * kv_heads): projected, normalized, rotated. nGPT
+ * normalizes after the rotation. */
 static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query, bool rotate)
 {
     const tfn_model_desc *d = b->d;
     const tfn_qk_norm form = tfn__qk_form(d, at);
-    const int32_t size = d->width / d->heads;
+    const int32_t size = tfn__head_size(d);
     int32_t out = size * d->kv_heads;
     int part = TFN__PART_K;
     int norm = TFN__PART_K_NORM;
     tfn_var x;
     if (query) {
-        out = d->width;
+        out = tfn__all_heads(d);
         part = TFN__PART_Q;
         norm = TFN__PART_Q_NORM;
     }
@@ -15411,11 +15427,11 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     return x;
 }
 
-/* Values (B*T, C/H * kv_heads): projected, by one form normalized. */
+/* Values (B*T, D * kv_heads): projected, by one form normalized. */
 static tfn_var tfn__project_values(tfn__builder *b, tfn__spot at, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
-    const int32_t size = d->width / d->heads;
+    const int32_t size = tfn__head_size(d);
     tfn_var x = tfn__apply_linear(b, at, u, TFN__PART_V, tfn__stream(d), size * d->kv_heads,
                                   TFN_ACTIVATION_IDENTITY);
     if (tfn__qk_form(d, at) != TFN_QK_NORM_QKV_HEAD) return x;
@@ -15453,7 +15469,7 @@ static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
 static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
 {
     const tfn_model_desc *d = b->d;
-    const int32_t kv_cols = d->width / d->heads * d->kv_heads;
+    const int32_t kv_cols = tfn__head_size(d) * d->kv_heads;
     const bool self = at.sub == TFN_SUBLAYER_SELF_ATTENTION;
     const bool causal = self && tfn__in_decoder(at);
     int32_t lengths = TFN_INT_SOURCE_LENGTHS;
@@ -15486,7 +15502,12 @@ static void tfn__cap_scores(tfn__builder *b, tfn_var y)
 /* A learned scale for each head: of blocks of columns. */
 static tfn_var tfn__scale_heads(tfn__builder *b, tfn__spot at, tfn_var x)
 {
-    return tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_HEAD_SCALE, b->d->heads, 1));
+    const int32_t cols = tfn__need(b->t, "attention", x)->cols;
+    const int32_t heads = b->d->heads;
+    if (cols % heads)
+        tfn__tape_error(b->t, TFN_BAD_OPTION, "model", "width is %d; scales of %d heads want a "
+                        "multiple of that", cols, heads);
+    return tfn_scale(b->t, x, tfn__gain_at(b, at, TFN__PART_HEAD_SCALE, heads, 1));
 }
 
 /* F(u) = N(h y) W_O, y the heads' values; scales and norm where the join has them. */
@@ -15500,7 +15521,8 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
     if (tfn__has_head_scale(join, TFN_HEAD_SCALE_BEFORE) && !tfn__folds_head_scale(d, at))
         y = tfn__scale_heads(b, at, y);
     if (tfn__has_inner_norm(join)) y = tfn__apply_norm(b, at, y, TFN__PART_NORM_O);
-    y = tfn__apply_linear(b, at, y, TFN__PART_O, d->width, tfn__stream(d), TFN_ACTIVATION_IDENTITY);
+    y = tfn__apply_linear(b, at, y, TFN__PART_O, tfn__all_heads(d), tfn__stream(d),
+                          TFN_ACTIVATION_IDENTITY);
     if (tfn__has_head_scale(join, TFN_HEAD_SCALE_AFTER) && !d->folded)
         y = tfn__scale_heads(b, at, y);
     return y;
@@ -15838,7 +15860,7 @@ static void tfn__build_table(tfn__builder *b)
     int32_t cols = tfn__stream(d);
     b->table = tfn__none;
     if (d->position == TFN_POSITION_LEARNED || d->position == TFN_POSITION_NONE) return;
-    if (d->position == TFN_POSITION_ROTARY) cols = d->width / d->heads;
+    if (d->position == TFN_POSITION_ROTARY) cols = tfn__head_size(d);
     b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
 }
 
@@ -16616,7 +16638,7 @@ static void tfn__fold_inner(const tfn__folding *f, int last)
     const bool norms = f->join.norm_inner && tfn__folds_norm(d, f->at, norm);
     const bool heads = f->join.head_scale == TFN_HEAD_SCALE_BEFORE
                     && tfn__folds_head_scale(d, f->at);
-    const int32_t head_size = d->width / d->heads;
+    const int32_t head_size = tfn__head_size(d);
     const tfn__weight *w;
     if (!tfn__new(f, last, TFN__MATRIX, &w)) return;
     for (int32_t i = 0; i < w->rows; i++) {
@@ -16800,7 +16822,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
 {
     static const struct { const char *name; size_t at, size; } options[] = {
         TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
-        TFN__SAME(kv_heads), TFN__SAME(ffn), TFN__SAME(head), TFN__SAME(bands), TFN__SAME(segments),
+        TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(ffn), TFN__SAME(head),
+        TFN__SAME(bands), TFN__SAME(segments),
         TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
@@ -17405,7 +17428,7 @@ static void tfn__fill_table(tfn_model *m)
     const tfn_model_desc *d = &m->desc;
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (d->position == TFN_POSITION_ROTARY)
-        tfn__rotary_table(m->run.tables, rows, d->width / d->heads, d->rotary_base);
+        tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d->rotary_base);
     else if (m->infer.tables)
         tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
                             d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ);
@@ -18858,7 +18881,7 @@ static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t bat
 static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
 {
     const tfn_model *m = d->model;
-    const int32_t kv_width = m->desc.width / m->desc.heads * m->desc.kv_heads;
+    const int32_t kv_width = tfn__head_size(&m->desc) * m->desc.kv_heads;
     int64_t work = d->decode.work;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_numbers(d, a, d->batch);
@@ -24075,6 +24098,7 @@ static const tfn__field tfn__fields[] = {
     TFN__LATER(GROUP, SAME_TO_TRAIN, groups[9]),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, half),
     TFN__FIELD(CHOICE, SAME_ALWAYS, head),
+    TFN__LATER(WHOLE, SAME_ALWAYS, head_size),
     TFN__FIELD(WHOLE, SAME_ALWAYS, heads),
     TFN__FIELD(BOOL, NOT_SAVED, inference),
     TFN__FIELD(ROW, SAME_TO_TRAIN, init),
@@ -25778,6 +25802,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     tfn_model_swap_ema); muP (desc.mup_base_width); tfn train keeps the best, too (OUT.best).
  *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone; hidden
  *     states, attention weights and pooled vectors (section `reading`).
+ *     New too: heads of any size (desc.head_size), as Gemma, Qwen 3 and T5 have them.
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

@@ -88,7 +88,8 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.init, 's'), ROWS_FIELD(desc.arch, 'i'), ROWS_FIELD(desc.context, 'i'),
     ROWS_FIELD(desc.vocab, 'i'), ROWS_FIELD(desc.source_context, 'i'),
     ROWS_FIELD(desc.width, 'i'), ROWS_FIELD(desc.layers, 'i'), ROWS_FIELD(desc.decoder_layers, 'i'),
-    ROWS_FIELD(desc.heads, 'i'), ROWS_FIELD(desc.kv_heads, 'i'), ROWS_FIELD(desc.ffn, 'i'),
+    ROWS_FIELD(desc.heads, 'i'), ROWS_FIELD(desc.kv_heads, 'i'),
+    ROWS_FIELD(desc.head_size, 'i'), ROWS_FIELD(desc.ffn, 'i'),
     ROWS_FIELD(desc.segments, 'i'), ROWS_FIELD(desc.classes, 'i'), ROWS_FIELD(desc.bands, 'i'),
     ROWS_FIELD(desc.head, 'i'), ROWS_FIELD(desc.cutoffs[0], 'i'), ROWS_FIELD(desc.cutoffs[1], 'i'),
     ROWS_FIELD(desc.activation, 'i'), ROWS_FIELD(desc.position, 'i'), ROWS_FIELD(desc.untied, 'b'),
@@ -294,6 +295,7 @@ static void rows_draw_options(tfn_model_desc *d)
     if (rows_one_in(6)) d->qk_norm = (tfn_qk_norm)rows_below(TFN_QK_NORM_COUNT);
     if (rows_one_in(6)) d->attention_cap = 5;
     if (rows_one_in(6)) d->logit_cap = 3;
+    if (rows_one_in(6)) d->head_size = 2 * (1 + rows_below(4));
     d->norm_eps = ROWS_PICK(epsilons);
     if (rows_one_in(4)) d->norm_factor = 1.5f;
     d->dropout = ROWS_PICK(rates);

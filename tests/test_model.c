@@ -51,7 +51,7 @@ static const tfn_model_desc model_turns[] = {
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .bands = MODEL_BANDS,
       .dropout = 0.125f, .attention_dropout = 0.125f, .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU,
-      .activation_dropout = 0.125f },
+      .activation_dropout = 0.125f, .head_size = 6 },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .activation_dropout = 0.125f, .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,

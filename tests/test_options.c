@@ -421,7 +421,10 @@ TEST(options_messages)
     X(d.width = 100, BAD_OPTION, "width is 100; it is no multiple of width/32, 3: set heads")     \
     X(d.heads = 3, BAD_OPTION, "width is 64; it must be a multiple of heads, 3")                  \
     X(d.heads = 4; d.kv_heads = 3, BAD_OPTION, "kv_heads is 3; it must divide heads, 4")          \
-    X(d.heads = 64; d.position = TFN_POSITION_ROTARY, BAD_OPTION, "width/heads is 1; for rotary") \
+    X(d.heads = 3; d.head_size = 1 << 19, BAD_OPTION, "heads * head_size is 1572864; it must be at most") \
+    X(d.heads = 3; d.head_size = 5; d.position = TFN_POSITION_ROTARY, BAD_OPTION,                  \
+      "head size is 5; for rotary it must be even")                                      \
+    X(d.heads = 64; d.position = TFN_POSITION_ROTARY, BAD_OPTION, "head size is 1; for rotary") \
     X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")            \
     X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")     \
     X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")          \
@@ -454,6 +457,34 @@ TEST(options_schedules)
                                                : "schedule.step_at, is 0; it must be at least 1");
         d.inference = true;
         CHECK(tfn_model_resolve(&out, &d, NULL));
+    }
+}
+
+/* What heads share must split into them, whatever their size; a size that is the usual one is no
+ * other model. */
+TEST(options_head_size)
+{
+    static const struct { const char *recipe, *wanted; } refused[] = {
+        { "groupnorm", "a norm of 32 channels has no 3 groups of equal size" },
+        { "normformer-code", "width is 32; scales of 3 heads want a multiple of that" }
+    };
+    static unsigned char block[OPTIONS_ROOM];
+    tfn_model_desc d = options_base(0), out;
+    char text[300];
+    d.width = 32;
+    d.heads = 4;
+    d.kv_heads = 0;
+    d.head_size = 8;
+    CHECK(tfn_model_resolve(&out, &d, NULL) && out.head_size == 0);
+    d.heads = 3;
+    CHECK(tfn_model_resolve(&out, &d, NULL) && out.head_size == 8 && out.kv_heads == 3);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        tfn_model m;
+        d.recipe = refused[i].recipe;
+        d.norm = NULL;
+        CHECK(tfn_model_init(&m, &d, block, sizeof block) != TFN_OK);
+        tfn_error_text(&m.error, text, sizeof text);
+        if (!strstr(text, refused[i].wanted)) FAIL("\"%s\" lacks \"%s\"", text, refused[i].wanted);
     }
 }
 
@@ -652,6 +683,7 @@ int main(void)
     RUN(options_tokenizers);
     RUN(options_messages);
     RUN(options_schedules);
+    RUN(options_head_size);
     RUN(options_of_half);
     RUN(options_choices);
     RUN(options_frozen);

@@ -15,7 +15,7 @@ enum { READING_B = 2, READING_T = 5, READING_TS = 4, READING_V = 13, READING_BAN
 /* -- models and batches ---------------------------------------------------------------------- */
 
 static const tfn_model_desc reading_turns[] = {
-    { .position = TFN_POSITION_ROTARY, .kv_heads = 1, .threads = 2 },
+    { .position = TFN_POSITION_ROTARY, .kv_heads = 1, .head_size = 6, .threads = 2 },
     { .qk_norm = TFN_QK_NORM_L2, .attention_cap = 2, .no_bias = true },
     { .position = TFN_POSITION_NONE, .qk_norm = TFN_QK_NORM_HEAD, .kv_heads = 2, .untied = true },
     { .qk_norm = TFN_QK_NORM_COSINE, .recompute = true, .bands = READING_BANDS },

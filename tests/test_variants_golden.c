@@ -21,7 +21,7 @@ static const int32_t variants_lengths[] = { 5, 3 }, variants_source_lengths[] = 
 typedef struct variants_case {
     const char *name, *recipe, *decoder;    /* recipe NULL: name; decoder: its own topology */
     const char *norm;                       /* NULL: the recipe's */
-    int32_t     width, layers;              /* 0: 8, 3 */
+    int32_t     width, layers, head_size;   /* 0: 8, 3, width/heads */
     bool        full, scaled, tied;         /* decoder without padding; embeddings times sqrt(C) */
     int64_t     step, warmup;
     float       attention_cap, logit_cap, norm_factor;
@@ -86,6 +86,8 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "detachnorm-mean-code", .recipe = "pre", .norm = "detachnorm-mean-code")
     VARIANT(.name = "detachnorm-std-code", .recipe = "pre", .norm = "detachnorm-std-code")
     VARIANT(.name = "normformer-code") VARIANT(.name = "dyt-lm")
+    VARIANT(.name = "head-size", .recipe = "pre", .head_size = 6)
+    VARIANT(.name = "head-size-unit", .recipe = "ngpt", .unit = true, .head_size = 6)
     /* these differ from "post" in their first values alone: test_inits */
     VARIANT(.name = "he") VARIANT(.name = "orthogonal") VARIANT(.name = "lsuv")
     VARIANT(.name = "admin-direct")
@@ -133,6 +135,7 @@ static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
     d.layers = four ? 4 : both ? 2 : 3;
     d.decoder_layers = !both ? 0 : four ? 5 : 3;
     d.heads = 2;
+    d.head_size = c->head_size;
     d.ffn = 12;
     d.activation = c->unit ? TFN_ACTIVATION_SWIGLU : TFN_ACTIVATION_RELU;
     d.position = c->unit ? TFN_POSITION_ROTARY : both && !c->learned ? TFN_POSITION_SINUSOIDAL

@@ -1394,8 +1394,8 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
     static const char *const names[] = {
         "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
         "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
-        "kv_heads", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]", "head",
-        "activation", "position", "rotary_base",
+        "kv_heads", "head_size", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]",
+        "head", "activation", "position", "rotary_base",
         "untied", "separate_source", "scale_embedding", "no_bias", "qk_norm", "attention_cap",
         "logit_cap", "norm_eps", "norm_factor", "folded"
     };

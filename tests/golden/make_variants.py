@@ -226,7 +226,8 @@ def rotate(x):
 
 class Variant:
     width, ffn_width, layers, decoder_layers, eps = 8, 12, 3, 0, EPS
-    channels = property(lambda self: self.width + (self.norm.__func__ is crms_norm))   # of all heads
+    channels = property(lambda self: self.width + (self.norm.__func__ is crms_norm))
+    all_heads = property(channels.fget)                   # channels of all heads of queries
     final = embedding_norm = full = False
     bias, warmup, step, attention_cap, logit_cap = True, 0, 0, 0, 0
     norm = layer_norm
@@ -278,7 +279,7 @@ class Variant:
     def attention(self, at, u, memory=None):
         """[V] eq. 1 per head, and N20."""
         source = u if memory is None else memory
-        q, k, v = (self.linear(f"{at}.{n}", x, self.channels)
+        q, k, v = (self.linear(f"{at}.{n}", x, self.all_heads)
                    for n, x in zip("qkv", (u, source, source)))
         q, k, v, scale = self.qk(at, *(x.unflatten(-1, (HEADS, -1)).transpose(1, 2) for x in (q, k, v)))
         s = q @ k.transpose(-1, -2) * scale
@@ -790,7 +791,7 @@ class NGPT(Variant):                                      # V45
         return l2(a + self.row(f"{at}.out.weight", self.width).abs() * 0.05 * self.root * (b - a))
 
     def qk(self, at, q, k, v):                            # V34e
-        s = (self.row(f"{at}.qk_scale.weight", self.width) * self.root).reshape(HEADS, 1, -1)
+        s = (self.row(f"{at}.qk_scale.weight", self.all_heads) * self.root).reshape(HEADS, 1, -1)
         return s * l2(rotate(q)), s * l2(rotate(k)), v, q.shape[-1] ** 0.5
 
     def ffn(self, at, h):
@@ -958,6 +959,7 @@ VARIANTS = {
     "detachnorm-std-code": of(Pre, norm=code_norm(False, True)),
     "normformer-code": NormFormerCode, "dyt-lm": DyTLM,
     "he": Post, "orthogonal": Post, "lsuv": Post, "admin-direct": AdminDirect,
+    "head-size": of(Pre, all_heads=12), "head-size-unit": of(NGPT, all_heads=12),
 }
 
 
