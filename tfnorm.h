@@ -1392,8 +1392,8 @@ typedef struct tfn_model_desc {
     int32_t decoder_layers;       /* 0: layers; of an encoder-decoder */
     int32_t heads;                /* 0: width/32, at least 1 */
     int32_t kv_heads;             /* 0: as many as heads */
-    int32_t head_size;            /* D, channels of a head; 0: width/heads, else heads * head_size
-                                   * may differ from the width */
+    int32_t head_size;            /* D, channels of a head; 0: width/heads, and stays 0; else
+                                   * heads * head_size may differ from the width */
     int32_t ffn;                  /* 0: 4*width */
     int32_t segments;             /* 0: no segment embeddings (encoder only) */
     int32_t classes;              /* of TFN_HEAD_SEQUENCE */
