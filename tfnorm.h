@@ -1326,6 +1326,26 @@ typedef enum tfn_position_kind {
     TFN__POSITION_LIST(TFN__CHOICE_ENUM) TFN_POSITION_COUNT
 } tfn_position_kind;
 
+/* For texts longer than those trained on: the rates f of rotary positions, slower by a factor s.
+ * `waves` are those of f within the texts trained on, rotary_context f/(2 pi). */
+#define TFN__ROTARY_SCALING_LIST(X)                                                               \
+    X(TFN_ROTARY_SCALING_NONE, "none", "f", NULL)                                                 \
+    X(TFN_ROTARY_SCALING_LINEAR, "linear", "f/s", "Chen et al. 2023")                             \
+    X(TFN_ROTARY_SCALING_LLAMA3, "llama3",                                                        \
+      "waves > rotary_high: f; < rotary_low: f/s; between: between", "Llama 3.1, 2024")
+typedef enum tfn_rotary_scaling {
+    TFN__ROTARY_SCALING_LIST(TFN__CHOICE_ENUM) TFN_ROTARY_SCALING_COUNT
+} tfn_rotary_scaling;
+
+/* Linear maps of attention that have a bias in a model whose maps have none. */
+#define TFN__ATTENTION_BIAS_LIST(X)                                                               \
+    X(TFN_ATTENTION_BIAS_NONE, "none", "as other maps", NULL)                                     \
+    X(TFN_ATTENTION_BIAS_QKV, "qkv", "queries, keys and values", "Qwen 2, 2024")                  \
+    X(TFN_ATTENTION_BIAS_ALL, "all", "the output, too", NULL)
+typedef enum tfn_attention_bias {
+    TFN__ATTENTION_BIAS_LIST(TFN__CHOICE_ENUM) TFN_ATTENTION_BIAS_COUNT
+} tfn_attention_bias;
+
 #define TFN__HEAD_LIST(X)                                                                         \
     X(TFN_HEAD_TOKENS, "tokens", "one a position: language models, masked tokens", NULL)          \
     X(TFN_HEAD_SEQUENCE, "sequence", "one of `classes`, from the first position (encoder only)",  \
@@ -1405,10 +1425,18 @@ typedef struct tfn_model_desc {
     tfn_activation_kind activation;    /* 0: GELU, tanh form */
     tfn_position_kind position;   /* 0: learned */
     float rotary_base;            /* 0: 10000 */
+    int32_t rotary_size;          /* r: so many channels of a head turn, j < r/2 with j + D/2, by
+                                   * base^(-2j/r); the others stay (GPT-J, NeoX). 0: all, r = D */
+    tfn_rotary_scaling rotary_scaling;   /* 0: none; its four numbers are: */
+    float rotary_factor;          /* s, at least 1; 0: 8 */
+    float rotary_low, rotary_high;       /* 0: 1 and 4 */
+    int32_t rotary_context;       /* 0: 8192 */
     bool untied;                  /* false: the output matrix is the embedding */
     bool separate_source;         /* false: encoder and decoder share the embedding */
     bool scale_embedding;         /* true: embeddings times sqrt(C), as the papers do */
     bool no_bias;                 /* true: linear maps without bias */
+    tfn_attention_bias attention_bias;   /* 0: none but those */
+    bool output_bias;             /* true: logits have a bias, a number for each word */
 
     int32_t mup_base_width;       /* 0: rates and scales are as they are at any width; else they are
                                    * those of this width, and follow `width`: muP, see below */
@@ -1426,6 +1454,9 @@ typedef struct tfn_model_desc {
     const tfn_norm_rule *decoder_norm_rule;  /* NULL: that of decoder_norm; without it norm_rule */
     const tfn_init_rule *init_rule;          /* NULL: the row that init names */
     tfn_qk_norm qk_norm;          /* 0: the topology's */
+    float score_scale;            /* > 0: scores are q . k times this; 0: 1/sqrt(D). T5: 1 */
+    bool scale_by_layer;          /* true: and divided by the layer's number, from 1: GPT-2's
+                                   * scale_attn_by_inverse_layer_idx */
     float attention_cap;          /* > 0: scores become cap*tanh(score/cap); Gemma 2: 50 */
     float logit_cap;              /* the same of the logits; Gemma 2: 30 */
     float norm_eps;               /* 0: the norm's, or 1e-5 */
@@ -3044,19 +3075,42 @@ static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
     }
 }
 
-/* Rotary positions (T, D): the cosines, then the sines of t * theta^(-2j/D), j < D/2 (Su 2021,
- * eq. 15), by which a head's pairs of features turn at position t. */
-static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta)
+#ifndef TFNORM_ONLY_KERNELS
+/* The rate at which pair j turns, theta^(-2j/r) (Su 2021, eq. 15): r is D, the size of a head,
+ * unless fewer channels turn. It is slower where the model reads longer texts than it was trained
+ * on: all pairs (Chen 2023), or those of which few waves fit into these texts (Llama 3.1). */
+static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t head_size)
+{
+    const double two_pi = 6.283185307179586477;
+    ptrdiff_t size = head_size;
+    double rate, slow, waves, part;
+    if (TFN__ALL && d->rotary_size) size = d->rotary_size;
+    if (j >= size / 2) return 0;
+    rate = tfn__pow((double)d->rotary_base, -2.0 * (double)j / (double)size);
+    if (!TFN__ALL || d->rotary_scaling == TFN_ROTARY_SCALING_NONE) return rate;
+    slow = rate / (double)d->rotary_factor;
+    if (d->rotary_scaling == TFN_ROTARY_SCALING_LINEAR) return slow;
+    waves = (double)d->rotary_context * rate / two_pi;
+    part = (waves - (double)d->rotary_low) / ((double)d->rotary_high - (double)d->rotary_low);
+    if (part >= 1) return rate;
+    if (part <= 0) return slow;
+    return (1 - part) * slow + part * rate;
+}
+
+/* Rotary positions (T, D): the cosines, then the sines, by which a head's pairs of features turn at
+ * position t. */
+static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
+                              const tfn_model_desc *d)
 {
     ptrdiff_t half = head_size / 2;
     for (ptrdiff_t t = 0; t < time; t++, table += head_size)
         for (ptrdiff_t j = 0; j < half; j++) {
-            double rate = tfn__pow((double)theta, -2.0 * (double)j / (double)head_size);
-            double angle = (double)t * rate;
+            double angle = (double)t * tfn__rotary_rate(d, j, head_size);
             table[j] = (float)tfn__cos(angle);
             table[half + j] = (float)tfn__sin(angle);
         }
 }
+#endif
 #endif /* TFN__IMPLEMENTING */
 /* >> simd */
 #ifdef TFN__BODY
@@ -13168,6 +13222,8 @@ static const tfn_choice tfn__position_rows[] = { TFN__POSITION_LIST(TFN__CHOICE)
 static const tfn_choice tfn__qk_norm_rows[] = { TFN__QK_NORM_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__radam_rows[] = { TFN__RADAM_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__schedule_rows[] = { TFN__SCHEDULE_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__rotary_scaling_rows[] = { TFN__ROTARY_SCALING_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__attention_bias_rows[] = { TFN__ATTENTION_BIAS_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOICE) };
 
 /* Under the names of their options. A new enumeration has a line here. */
@@ -13175,11 +13231,13 @@ static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOIC
 static const struct { char option[16]; const tfn_choice *rows; int32_t count; } tfn__choices[] = {
     TFN__CHOICES_OF("activation", tfn__activation_rows)
     TFN__CHOICES_OF("arch", tfn__arch_rows)
+    TFN__CHOICES_OF("attention_bias", tfn__attention_bias_rows)
     TFN__CHOICES_OF("head", tfn__head_rows)
     TFN__CHOICES_OF("optimizer", tfn__optimizer_rows)
     TFN__CHOICES_OF("position", tfn__position_rows)
     TFN__CHOICES_OF("qk_norm", tfn__qk_norm_rows)
     TFN__CHOICES_OF("radam", tfn__radam_rows)
+    TFN__CHOICES_OF("rotary_scaling", tfn__rotary_scaling_rows)
     TFN__CHOICES_OF("schedule.kind", tfn__schedule_rows)
     TFN__CHOICES_OF("smoothing_kind", tfn__smoothing_rows)
 };
@@ -13478,7 +13536,6 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(arch,                 WHOLE,     0, TFN_ARCH_COUNT - 1)                                  \
     X(source_context,       WHOLE,     1, TFN__SIDE)                                           \
     X(width,                WHOLE,     1, TFN__SIDE)                                           \
-    X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
     X(layers,               WHOLE,     1, 4096)                                                \
     X(decoder_layers,       WHOLE,     1, 4096)                                                \
     X(heads,                WHOLE,     1, 32768)                                               \
@@ -13487,18 +13544,13 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(ffn,                  WHOLE,     1, 4 * TFN__SIDE)                                       \
     X(segments,             WHOLE,     0, TFN__SIDE)                                           \
     X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
-    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
     /* what it reads and says */                                                               \
     X(head,                 WHOLE,     0, TFN_HEAD_COUNT - 1)                                  \
-    X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
-    X(cutoffs[1],           WHOLE,     0, TFN__VOCAB)                                          \
     X(activation,           WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
     X(position,             WHOLE,     0, TFN_POSITION_COUNT - 1)                              \
     /* attention and norms */                                                                  \
     X(rotary_base,          REAL,      1, TFN__HUGE)                                           \
     X(qk_norm,              WHOLE,     0, TFN_QK_NORM_COUNT - 1)                               \
-    X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
-    X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(norm_eps,             REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(norm_factor,          REAL_OR_0, TFN__TINY, 1e6)                                         \
     /* of a run */                                                                             \
@@ -13506,6 +13558,22 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(batch_tokens,         WHOLE,     0, TFN__ANY)                                            \
     X(threads,              WHOLE,     1, 1024)                                                \
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
+/* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
+#define TFN__MORE_RANGES(X)                                                                    \
+    X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
+    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
+    X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
+    X(cutoffs[1],           WHOLE,     0, TFN__VOCAB)                                          \
+    X(attention_bias,       WHOLE,     0, TFN_ATTENTION_BIAS_COUNT - 1)                        \
+    X(rotary_size,          WHOLE,     0, TFN__SIDE)                                           \
+    X(rotary_scaling,       WHOLE,     0, TFN_ROTARY_SCALING_COUNT - 1)                        \
+    X(rotary_factor,        REAL_OR_0, 1, TFN__HUGE)                                           \
+    X(rotary_low,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
+    X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)
 #define TFN__TRAINING_RANGES(X)                                                                \
     /* regularization */                                                                       \
     X(dropout,              RATE,      0, 1)                                                   \
@@ -13546,11 +13614,17 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #ifdef TFNORM_NO_TRAINING
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
+#ifndef TFNORM_ALL_NORMS
+#undef TFN__MORE_RANGES
+#define TFN__MORE_RANGES(X)
+#endif
 #endif
 #define TFN__RANGE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_model_desc, field, TFN__##kind, least, most),
 static const tfn__limit tfn__limits[] = {
-    TFN__RANGE_LIST(TFN__RANGE) TFN__TRAINING_RANGES(TFN__RANGE)
+    TFN__RANGE_LIST(TFN__RANGE)
+    TFN__MORE_RANGES(TFN__RANGE)
+    TFN__TRAINING_RANGES(TFN__RANGE)
 };
 enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 
@@ -13583,6 +13657,19 @@ static void tfn__fill_training_defaults(tfn_model_desc *d)
     if (d->loss_scale == 0) d->loss_scale = 1;
 }
 
+/* As many channels as a head has are all. Where rates are scaled, the numbers of Llama 3.1. */
+static void tfn__fill_rotary(tfn_model_desc *d)
+{
+    const int64_t turning = (int64_t)d->rotary_size * d->heads;
+    if (turning == d->width && !d->head_size) d->rotary_size = 0;
+    if (d->rotary_size == d->head_size) d->rotary_size = 0;
+    if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE) return;
+    if (d->rotary_factor == 0) d->rotary_factor = 8;
+    if (d->rotary_low == 0) d->rotary_low = 1;
+    if (d->rotary_high == 0) d->rotary_high = 4;
+    d->rotary_context = tfn__or(d->rotary_context, 8192);
+}
+
 /* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything, and what is
  * made of them must not overflow. The order counts: a default may be another option, filled above
  * it. Heads have 32 channels, the feed-forward is four times as wide as the stream (Vaswani 2017).
@@ -13601,6 +13688,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
+    if (TFN__ALL) tfn__fill_rotary(d);
     if (!d->recipe) d->recipe = "pre";
     if (TFN__TRAINS) tfn__fill_training_defaults(d);
     d->batch = tfn__or(d->batch, 1);
@@ -13818,15 +13906,18 @@ static float tfn__mup(const tfn_model_desc *d)
     return (float)d->width / (float)d->mup_base_width;
 }
 
-/* Queries times this: the kernels divide scores by sqrt(D), muP by D. Queries of length 1 have a
- * temperature of their own, whatever D is. */
-static float tfn__mup_query(const tfn_model_desc *d, tfn_qk_norm form)
+/* Queries of a layer, from 1, times this: the kernels divide scores by sqrt(D), muP by D. Queries
+ * of length 1 have a temperature of their own, whatever D is. */
+static float tfn__query_scale(const tfn_model_desc *d, tfn_qk_norm form, int32_t layer)
 {
     const float usual = 32;             /* D where both are the same: heads by default have that */
     const float size = (float)tfn__head_size(d);
-    if (!TFN__ALL || !d->mup_base_width) return 1;
-    if (form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE) return 1;
-    return TFN__SQRT(usual / size);
+    float scale = 1;
+    if (!TFN__ALL || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE) return 1;
+    if (d->score_scale > 0) scale = d->score_scale * TFN__SQRT(size);
+    if (d->mup_base_width) scale = TFN__SQRT(usual / size);
+    if (d->scale_by_layer) scale /= (float)layer;
+    return scale;
 }
 
 /* Optimizers whose rates the table has. */
@@ -13855,9 +13946,9 @@ static void tfn__check_mup(const tfn_model_desc *d, tfn_error *e)
     else if ((flags & own) || d->qk_norm == TFN_QK_NORM_UNIT)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width is set; the topology has scales of "
                   "its own by width", 0, 0);
-    else if (d->scale_embedding || d->bands || d->cutoffs[0])
+    else if (d->scale_embedding || d->bands || d->cutoffs[0] || d->score_scale > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "mup_base_width goes with none of scale_embedding, "
-                  "bands, cutoffs", 0, 0);
+                  "bands, cutoffs, score_scale", 0, 0);
 }
 
 /* More threads than one want the compiler's (OpenMP), or the caller's. Half precision rounds a copy
@@ -13950,6 +14041,8 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
     if (TFN__ALL && d->bands && d->arch != TFN_ARCH_ENCODER_DECODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frames want an encoder-decoder", 0, 0);
+    if (TFN__ALL && d->output_bias && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
     if (d->segments && d->arch != TFN_ARCH_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
@@ -13979,16 +14072,25 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
     return false;
 }
 
-/* nGPT multiplies queries and keys by one vector, so that both need as many channels. An encoder
- * has no decoder to ask, nor a decoder an encoder. */
+/* An encoder has no decoder to ask, nor a decoder an encoder. */
+static bool tfn__has_qk(const tfn_model_desc *d, tfn_qk_norm form)
+{
+    if (d->arch != TFN_ARCH_DECODER && tfn__stack_has_qk(d, false, form)) return true;
+    return d->arch != TFN_ARCH_ENCODER && tfn__stack_has_qk(d, true, form);
+}
+
+/* nGPT multiplies queries and keys by one vector, so that both need as many channels. Queries of
+ * length 1 have a scale of their own. */
 static void tfn__check_qk(const tfn_model_desc *d, tfn_error *e)
 {
-    bool unit = false;
-    if (d->arch != TFN_ARCH_DECODER) unit |= tfn__stack_has_qk(d, false, TFN_QK_NORM_UNIT);
-    if (d->arch != TFN_ARCH_ENCODER) unit |= tfn__stack_has_qk(d, true, TFN_QK_NORM_UNIT);
+    const bool unit = tfn__has_qk(d, TFN_QK_NORM_UNIT);
+    const bool cosine = tfn__has_qk(d, TFN_QK_NORM_L2) || tfn__has_qk(d, TFN_QK_NORM_COSINE);
     if (unit && d->kv_heads != d->heads)
         tfn__fail(e, TFN_BAD_OPTION, "model", "nGPT's queries and keys share their scales: "
                   "kv_heads is %d, as many as heads are wanted, %d", d->kv_heads, d->heads);
+    else if ((unit || cosine) && (d->score_scale > 0 || d->scale_by_layer))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "queries and keys of length 1 have a scale of their "
+                  "own: neither score_scale nor scale_by_layer can be set", 0, 0);
 }
 
 /* -- groups of parameters -------------------------------------------------------------------- */
@@ -14110,6 +14212,17 @@ static int tfn__group_named(const tfn_model_desc *d, const char *name, bool lora
     return found;
 }
 
+/* Channels that turn in pairs, and rates that are scaled. */
+static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
+{
+    tfn__in_range(e, "model", "rotary_size", d->rotary_size, 0, tfn__head_size(d));
+    if (d->rotary_size % 2)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_size is %d; it must be even", d->rotary_size,
+                  0);
+    if (d->rotary_scaling != TFN_ROTARY_SCALING_NONE && !(d->rotary_low < d->rotary_high))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_high must be above rotary_low", 0, 0);
+}
+
 /* Some group has a rank. */
 static bool tfn__names_lora(const tfn_model_desc *d)
 {
@@ -14129,9 +14242,13 @@ static bool tfn__is_plain_row(const tfn_topology *t)
 /* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
-    if (d->folded || d->half || d->bands || d->cutoffs[0] || d->mup_base_width) return false;
+    if (d->folded || d->half || d->bands || d->mup_base_width) return false;
+    if (d->cutoffs[0] || d->cutoffs[1]) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
-    if (d->attention_cap > 0 || d->logit_cap > 0) return false;
+    if (d->attention_cap != 0 || d->logit_cap != 0) return false;
+    if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias || d->output_bias)
+        return false;
+    if (d->rotary_size || d->rotary_scaling) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
@@ -14164,6 +14281,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
 #endif
     tfn__check_mup(out, e);
     if (TFN__ALL) tfn__check_clusters(out, e);
+    if (TFN__ALL) tfn__check_rotary(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
 }
@@ -14700,7 +14818,10 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
 static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
-    return !d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS);
+    if (!d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS)) return true;
+    if (!TFN__ALL || d->attention_bias == TFN_ATTENTION_BIAS_NONE) return false;
+    if (part == TFN__PART_O) return d->attention_bias == TFN_ATTENTION_BIAS_ALL;
+    return part == TFN__PART_Q || part == TFN__PART_K || part == TFN__PART_V;
 }
 
 /* What the first sub-layer of this layer reads, later ones read too. */
@@ -15423,7 +15544,7 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     if (form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
     if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, b->table, size);
     if (form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
-    if (query) x = tfn__multiple(b->t, x, tfn__mup_query(d, form));
+    if (query) x = tfn__multiple(b->t, x, tfn__query_scale(d, form, at.layer + 1));
     return x;
 }
 
@@ -15904,12 +16025,15 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     const tfn_model_desc *d = b->d;
     const tfn__spot at = tfn__spot_of_model();
     const int32_t width = tfn__stream(d);
+    tfn_var bias = tfn__none;
     tfn_var w;
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
-    if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, tfn__none);
+    if (TFN__ALL && d->output_bias)
+        bias = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__BIAS, 1, d->vocab, 0);
+    if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, bias);
     w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, width, d->vocab, 0);
     w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, width, d->vocab);
-    w = tfn_linear(b->t, x, w, tfn__none, TFN_ACTIVATION_IDENTITY);
+    w = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
     return tfn__add_lora(b, at, w, x, TFN__PART_OUTPUT, width, d->vocab);
 }
 
@@ -16820,14 +16944,17 @@ static bool tfn__same_bytes(const char *a, const char *b, size_t n)
  * with a bias or without, the weights tell. */
 static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_desc *b)
 {
-    static const struct { const char *name; size_t at, size; } options[] = {
+    static const struct { char name[20]; size_t at, size; } options[] = {
         TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
         TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(ffn), TFN__SAME(head),
         TFN__SAME(bands), TFN__SAME(segments),
         TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
-        TFN__SAME(norm_factor), TFN__SAME(mup_base_width)
+        TFN__SAME(norm_factor), TFN__SAME(mup_base_width), TFN__SAME(attention_bias),
+        TFN__SAME(output_bias), TFN__SAME(rotary_size), TFN__SAME(rotary_scaling),
+        TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
+        TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer)
     };
     const char *x = (const char *)a;
     const char *y = (const char *)b;
@@ -17428,7 +17555,7 @@ static void tfn__fill_table(tfn_model *m)
     const tfn_model_desc *d = &m->desc;
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (d->position == TFN_POSITION_ROTARY)
-        tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d->rotary_base);
+        tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d);
     else if (m->infer.tables)
         tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
                             d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ);
@@ -24062,6 +24189,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(CHOICE, SAME_ALWAYS, activation),
     TFN__FIELD(REAL, SAME_TO_TRAIN, activation_dropout),
     TFN__FIELD(CHOICE, SAME_ALWAYS, arch),
+    TFN__LATER(CHOICE, SAME_ALWAYS, attention_bias),
     TFN__FIELD(REAL, SAME_ALWAYS, attention_cap),
     TFN__FIELD(REAL, SAME_TO_TRAIN, attention_dropout),
     TFN__LATER(WHOLE, SAME_ALWAYS, bands),
@@ -24118,6 +24246,7 @@ static const tfn__field tfn__fields[] = {
     TFN__LATER(REAL, SAME_ALWAYS, norm_factor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
+    TFN__LATER(BOOL, SAME_ALWAYS, output_bias),
     TFN__FIELD(CHOICE, SAME_ALWAYS, position),
     TFN__FIELD(BOOL, NOT_SAVED, probes),
     TFN__FIELD(CHOICE, SAME_ALWAYS, qk_norm),
@@ -24126,6 +24255,13 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(BOOL, MAY_DIFFER, recompute),
     TFN__LATER(BOOL, SAME_TO_TRAIN, relative_rate),
     TFN__FIELD(REAL, SAME_ALWAYS, rotary_base),
+    TFN__LATER(WHOLE, SAME_ALWAYS, rotary_context),
+    TFN__LATER(REAL, SAME_ALWAYS, rotary_factor),
+    TFN__LATER(REAL, SAME_ALWAYS, rotary_high),
+    TFN__LATER(REAL, SAME_ALWAYS, rotary_low),
+    TFN__LATER(CHOICE, SAME_ALWAYS, rotary_scaling),
+    TFN__LATER(WHOLE, SAME_ALWAYS, rotary_size),
+    TFN__LATER(BOOL, SAME_ALWAYS, scale_by_layer),
     TFN__FIELD(BOOL, SAME_ALWAYS, scale_embedding),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.anchor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.decay_steps),
@@ -24140,6 +24276,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, schedule.step_factor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.steps),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.warmup),
+    TFN__LATER(REAL, SAME_ALWAYS, score_scale),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, seed),
     TFN__FIELD(WHOLE, SAME_ALWAYS, segments),
     TFN__FIELD(BOOL, SAME_ALWAYS, separate_source),
@@ -24236,7 +24373,8 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
 /* A later option, at what it was before there was a choice; no group is an empty text. */
 static bool tfn__field_unset(const tfn__field *x, const char *text)
 {
-    return x->later && (tfn__equal(text, "0") || tfn__equal(text, "false") || !text[0]);
+    if (tfn__equal(text, "0") || tfn__equal(text, "false")) return x->later;
+    return x->later && (tfn__equal(text, "none") || !text[0]);
 }
 
 /* Write a whole number of 1, 2, 4 or 8 bytes: the low ones of v. */
@@ -25802,7 +25940,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     tfn_model_swap_ema); muP (desc.mup_base_width); tfn train keeps the best, too (OUT.best).
  *     New too: a probe sees evaluations, logits, profiles and decoders, not training alone; hidden
  *     states, attention weights and pooled vectors (section `reading`).
- *     New too: heads of any size (desc.head_size), as Gemma, Qwen 3 and T5 have them.
+ *     New too: heads of any size (desc.head_size), as Gemma, Qwen 3 and T5 have them; what else
+ *     published models have: rotary positions of a part of each head, with rates for longer texts
+ *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
+ *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

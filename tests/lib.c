@@ -27,7 +27,9 @@ void lib_sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairs
 }
 void lib_rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta)
 {
-    tfn__rotary_table(table, time, head_size, theta);
+    tfn_model_desc d = { 0 };
+    d.rotary_base = theta;
+    tfn__rotary_table(table, time, head_size, &d);
 }
 float  lib_fma(float a, float b, float c)           { return tfn__fma(a, b, c); }
 double lib_exp(double x)                            { return tfn__exp(x); }

@@ -13,8 +13,8 @@ enum { OPTIONS_V = 11, OPTIONS_T = 6, OPTIONS_B = 2, OPTIONS_VALUES = 14, OPTION
 /* Members of the structs of options that are no numbers with a range: truths, names, pointers; the
  * seed and the key may be anything, the end has no least. */
 static const char *const options_other[LIB_TABLES] = {
-    " untied separate_source scale_embedding no_bias recipe norm decoder_norm init topology "
-    "decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside "
+    " untied separate_source scale_embedding no_bias output_bias scale_by_layer recipe norm "
+    "decoder_norm init topology decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside "
     "relative_rate seed inference recompute probes half parameters gradients moments workspace "
     "decay_all schedule.fairseq schedule.frozen groups loss loss_user ",
     " allow_empty end forbidden unnormalized key ",
@@ -425,6 +425,15 @@ TEST(options_messages)
     X(d.heads = 3; d.head_size = 5; d.position = TFN_POSITION_ROTARY, BAD_OPTION,                  \
       "head size is 5; for rotary it must be even")                                      \
     X(d.heads = 64; d.position = TFN_POSITION_ROTARY, BAD_OPTION, "head size is 1; for rotary") \
+    X(d.rotary_size = 3, BAD_OPTION, "rotary_size is 3; it must be even")                         \
+    X(d.rotary_size = 34, BAD_OPTION, "rotary_size is 34; it must be at most 32")                 \
+    X(d.rotary_scaling = TFN_ROTARY_SCALING_LLAMA3; d.rotary_low = 4, BAD_OPTION,                 \
+      "rotary_high must be above rotary_low")                                                     \
+    X(d.rotary_factor = 0.5f, BAD_OPTION, "rotary_factor is 5e-1; it must be 0 or at least 1")    \
+    X(d.recipe = "qknorm"; d.score_scale = 1, BAD_OPTION, "neither score_scale nor scale_by_lay") \
+    X(d.recipe = "ngpt"; d.scale_by_layer = true, BAD_OPTION, "have a scale of their own")        \
+    X(d.mup_base_width = 32; d.score_scale = 1, UNSUPPORTED, "bands, cutoffs, score_scale")       \
+    X(d.cutoffs[0] = 4; d.output_bias = true, BAD_OPTION, "output_bias is one of words")          \
     X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")            \
     X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")     \
     X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")          \
@@ -576,11 +585,13 @@ TEST(options_choices)
 {
     options_choice("activation", 1, TFN_ACTIVATION_COUNT);
     options_choice("arch", 0, TFN_ARCH_COUNT);
+    options_choice("attention_bias", 0, TFN_ATTENTION_BIAS_COUNT);
     options_choice("head", 0, TFN_HEAD_COUNT);
     options_choice("optimizer", 1, TFN_OPTIMIZER_COUNT);
     options_choice("position", 1, TFN_POSITION_COUNT);
     options_choice("qk_norm", 1, TFN_QK_NORM_COUNT);
     options_choice("radam", 0, TFN_RADAM_COUNT);
+    options_choice("rotary_scaling", 0, TFN_ROTARY_SCALING_COUNT);
     options_choice("schedule.kind", 1, TFN_SCHEDULE_COUNT);
     options_choice("smoothing_kind", 0, TFN_SMOOTHING_COUNT);
     if (tfn_choice_at("width", 0)) FAIL("width is no enumeration");

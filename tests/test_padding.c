@@ -52,13 +52,14 @@ static const tfn_model_desc padding_turns[] = {
     { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
       .dropout = 0.125f, .bands = PADDING_BANDS, .micro_batches = 1, .norm_warmup = 2 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
-      .head_size = 6, .recompute = true, .micro_batches = 2 },
+      .head_size = 6, .rotary_size = 4, .recompute = true, .micro_batches = 2,
+      .no_bias = true, .attention_bias = TFN_ATTENTION_BIAS_QKV },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .threads = 2,
       .dropout = 0.125f, .bands = PADDING_BANDS, .micro_batches = 1, .norm_warmup = 2 },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
       .half = true, .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 },
     { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
-      .bands = PADDING_BANDS, .micro_batches = 1 },
+      .bands = PADDING_BANDS, .micro_batches = 1, .output_bias = true },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
       .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 }
 };

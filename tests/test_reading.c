@@ -15,11 +15,12 @@ enum { READING_B = 2, READING_T = 5, READING_TS = 4, READING_V = 13, READING_BAN
 /* -- models and batches ---------------------------------------------------------------------- */
 
 static const tfn_model_desc reading_turns[] = {
-    { .position = TFN_POSITION_ROTARY, .kv_heads = 1, .head_size = 6, .threads = 2 },
+    { .position = TFN_POSITION_ROTARY, .kv_heads = 1, .head_size = 6, .rotary_size = 4,
+      .threads = 2 },
     { .qk_norm = TFN_QK_NORM_L2, .attention_cap = 2, .no_bias = true },
     { .position = TFN_POSITION_NONE, .qk_norm = TFN_QK_NORM_HEAD, .kv_heads = 2, .untied = true },
     { .qk_norm = TFN_QK_NORM_COSINE, .recompute = true, .bands = READING_BANDS },
-    { .position = TFN_POSITION_SINUSOIDAL, .attention_cap = 1, .half = true },
+    { .position = TFN_POSITION_SINUSOIDAL, .attention_cap = 1, .output_bias = true, .half = true },
     { .position = TFN_POSITION_ROTARY, .qk_norm = TFN_QK_NORM_QKV_HEAD, .cutoffs = { 5, 9 } },
     { .position = TFN_POSITION_ROTARY, .qk_norm = TFN_QK_NORM_UNIT, .scale_embedding = true },
     { .qk_norm = TFN_QK_NORM_FULL, .separate_source = true, .logit_cap = 3 }

@@ -31,6 +31,7 @@ typedef struct variants_case {
     float       side_scale, side_weight;
     bool        sigma;      /* sigmaReparam: its numbers are drawn otherwise, SGD at rate 0.01 */
     bool        sensitive;  /* statistics of two features: both stacks agree in double only */
+    struct { const char *name, *value; } options[8];    /* of tfn_desc_set, over all above */
 } variants_case;
 
 static const variants_case variants_cases[] = {
@@ -88,6 +89,15 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "normformer-code") VARIANT(.name = "dyt-lm")
     VARIANT(.name = "head-size", .recipe = "pre", .head_size = 6)
     VARIANT(.name = "head-size-unit", .recipe = "ngpt", .unit = true, .head_size = 6)
+    VARIANT(.name = "score-scale", .recipe = "pre", .options = { { "score_scale", "0.75" },
+            { "scale_by_layer", "true" }, { "output_bias", "true" } })
+    VARIANT(.name = "rotary-part", .recipe = "pre", .head_size = 8, .options = {
+            { "position", "rotary" }, { "rotary_size", "4" }, { "rotary_scaling", "linear" },
+            { "rotary_factor", "2" }, { "no_bias", "true" }, { "attention_bias", "qkv" } })
+    VARIANT(.name = "rotary-llama3", .recipe = "pre", .head_size = 8, .options = {
+            { "position", "rotary" }, { "rotary_scaling", "llama3" }, { "rotary_factor", "4" },
+            { "rotary_context", "100" }, { "no_bias", "true" }, { "attention_bias", "all" },
+            { "output_bias", "true" } })
     /* these differ from "post" in their first values alone: test_inits */
     VARIANT(.name = "he") VARIANT(.name = "orthogonal") VARIANT(.name = "lsuv")
     VARIANT(.name = "admin-direct")
@@ -160,6 +170,8 @@ static tfn_model_desc variants_desc(const variants_case *c, tfn_arch arch)
         d.topology = &row;
     }
     if (c->sigma) d.optimizer = TFN_OPTIMIZER_SGD, d.schedule.lr = 0.01f;
+    for (int i = 0; c->options[i].name; i++)
+        CHECK(tfn_desc_set(&d, c->options[i].name, c->options[i].value, NULL) == TFN_OK);
     return d;
 }
 

@@ -1395,9 +1395,11 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
         "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
         "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
         "kv_heads", "head_size", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]",
-        "head", "activation", "position", "rotary_base",
-        "untied", "separate_source", "scale_embedding", "no_bias", "qk_norm", "attention_cap",
-        "logit_cap", "norm_eps", "norm_factor", "folded"
+        "head", "activation", "position", "rotary_base", "rotary_size", "rotary_scaling",
+        "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",
+        "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
+        "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "attention_cap", "logit_cap",
+        "norm_eps", "norm_factor", "folded"
     };
     char key[64], value[128];
     fprintf(f, "static inline tfn_model_desc %s_desc(void)\n{\n"

@@ -229,7 +229,7 @@ class Variant:
     channels = property(lambda self: self.width + (self.norm.__func__ is crms_norm))
     all_heads = property(channels.fget)                   # channels of all heads of queries
     final = embedding_norm = full = False
-    bias, warmup, step, attention_cap, logit_cap = True, 0, 0, 0, 0
+    bias, warmup, step, attention_cap, logit_cap, output_bias = True, 0, 0, 0, 0, False
     norm = layer_norm
     archs = ("decoder", "encoder", "both")
 
@@ -263,7 +263,10 @@ class Variant:
 
     def linear(self, name, x, cols):                      # y = x W + b
         y = x @ self.p(name + ".weight", x.shape[-1], cols)
-        return y + self.row(name + ".bias", cols) if self.bias else y
+        return y + self.row(name + ".bias", cols) if self.biased(name[-1]) else y
+
+    def biased(self, part):                               # a letter of "qkvo", or another
+        return self.bias is True or bool(self.bias) and part in self.bias
 
     # sub-layers
     def qk(self, at, q, k, v):                            # [V] eq. 1: 1/sqrt(D)
@@ -365,7 +368,7 @@ class Variant:
     def logits(self):
         x = self.hidden()
         w = self.table().t() if self.tied else self.p("output.weight", self.width, VOCAB)
-        z = x @ w
+        z = x @ w + (self.row("output.bias", VOCAB) if self.output_bias else 0)
         return self.logit_cap * torch.tanh(z / self.logit_cap) if self.logit_cap else z       # N20
 
     def golden(self):
@@ -395,6 +398,40 @@ class Pre(Variant):                                       # V02, [X] table 1 rig
 
     def join(self, at, x, f):
         return x + f(self.norm(f"{at}.norm_in", x))
+
+
+class Scaled(Pre):                                        # T5's scores, Mistral's GPT-2
+    def qk(self, at, q, k, v):
+        return q, k, v, 0.75 / at.l
+
+
+class RotaryPart(Pre):                                    # NeoX: 4 of 8 channels; rates by 1/2
+    all_heads = 16
+
+    def __init__(self, arch):
+        super().__init__(arch)
+        self.position = "rotary"
+
+    def rates(self):                                      # of the pairs (j, j + D/2)
+        return torch.tensor([1, 10000.0 ** (-2 / 4), 0, 0]) / 2
+
+    def turn(self, x):
+        angle = torch.arange(x.shape[-2]).reshape(-1, 1) * self.rates()
+        pairs = torch.complex(*x.chunk(2, -1)) * torch.polar(torch.ones_like(angle), angle)
+        return torch.cat([pairs.real, pairs.imag], -1)
+
+    def qk(self, at, q, k, v):
+        q, k = (self.turn(q), self.turn(k)) if at.kind == "self" else (q, k)
+        return q, k, v, q.shape[-1] ** -0.5
+
+
+class RotaryLlama3(RotaryPart):                           # factor 4, 1 and 4 waves of 100 positions
+    def rates(self):
+        def scaled(f):
+            length = 2 * math.pi / f
+            s = (100 / length - 1) / (4 - 1)
+            return f if length < 100 / 4 else f / 4 if length > 100 / 1 else (1 - s) * f / 4 + s * f
+        return torch.tensor([scaled(10000.0 ** (-2 * j / 8)) for j in range(4)])
 
 
 class CRMS(Pre):                                          # V52: d-1 of d features
@@ -960,6 +997,9 @@ VARIANTS = {
     "normformer-code": NormFormerCode, "dyt-lm": DyTLM,
     "he": Post, "orthogonal": Post, "lsuv": Post, "admin-direct": AdminDirect,
     "head-size": of(Pre, all_heads=12), "head-size-unit": of(NGPT, all_heads=12),
+    "score-scale": of(Scaled, output_bias=True),
+    "rotary-part": of(RotaryPart, bias="qkv"),
+    "rotary-llama3": of(RotaryLlama3, bias="qkvo", output_bias=True),
 }
 
 
