@@ -88,7 +88,7 @@ class Model:
 
     def __init__(self, config, dtype="F32", tensors=None):
         self.config, self.dtype = config, dtype
-        self.tensors = dict(tensors or {})
+        self.drawing, self.tensors = tensors is None, dict(tensors or {})
         self.deviations = {}
 
     def get(self, key, default):
@@ -103,7 +103,7 @@ class Model:
         return "F32" if self.dtype == "BF16" and small else self.dtype
 
     def tensor(self, name, *shape, scale, shift=0.0):
-        if name not in self.tensors:
+        if self.drawing and name not in self.tensors:
             drawn = Stream(name).draw(*shape, scale=scale, shift=shift)
             self.tensors[name] = drawn.to(TORCH[self.stored_dtype(name)]).double()
         assert self.tensors[name].shape == shape, name
@@ -265,7 +265,7 @@ class Llama(Model):
         """Query heads, key/value heads, their size."""
         c, heads = self.config, self.config["num_attention_heads"]
         size = self.get("head_dim", self.default_size or c["hidden_size"] // heads)
-        return heads, self.get("num_key_value_heads", self.default_kv_heads or heads), size
+        return heads, c.get("num_key_value_heads", self.default_kv_heads) or heads, size
 
     def biases(self):
         """Of q, k, v; of o."""
@@ -576,12 +576,283 @@ def check(name, case, model, rows, lines):
             assert moved > 1e-3, (name, tensor, moved)
 
 
+# -- traps: wrong readings that still give plausible text -------------------------------------------
+
+class Trap(NamedTuple):
+    name: str
+    without: tuple
+    config: dict
+    methods: dict
+
+
+def trap(name, *without, config=None, **methods):
+    """A wrong reading: keys of the config left out or changed, methods of the forward replaced."""
+    return Trap(name, without, config or {}, methods)
+
+
+def other_activation(wrong):
+    def act(self, name, x):
+        return wrong(x)
+    return act
+
+
+def rotate_interleaved(self, x, angles):
+    r = 2 * angles.shape[-1]
+    a, b, rest = x[..., 0:r:2], x[..., 1:r:2], x[..., r:]
+    cos, sin = angles.cos(), angles.sin()
+    pairs = torch.stack([a * cos - b * sin, b * cos + a * sin], -1)
+    return torch.cat([pairs.flatten(-2), rest], -1)
+
+
+def tile(self, x, heads):
+    return x.repeat(heads // len(x), 1, 1)
+
+
+def longer_window(by):
+    def sees(self, time, window):
+        return Model.sees(self, time, None if window is None else window + by)
+    return sees
+
+
+def causal_only(self, time, window):
+    return Model.sees(self, time, None)
+
+
+def centred(self, name, x):
+    gain = self.vector(name + ".weight", x.shape[-1], shift=1.0)
+    return standard(x, self.eps) * gain
+
+
+def offset_gain(self, name, x):
+    return self.rms(name, x) + root_mean(x, self.eps)
+
+
+def gain_left_out(self, name, x):
+    return root_mean(x, self.eps)
+
+
+def linear_without(*names):
+    """Biases of maps with these names are passed over."""
+    def linear(self, name, x, cols, bias=True):
+        return Model.linear(self, name, x, cols, bias and not name.endswith(names))
+    return linear
+
+
+def conv_transposed(self, name, x, cols):
+    """Maps of as many outputs as inputs, where shapes do not tell."""
+    y = GPT2.conv(self, name, x, cols)
+    weight = self.tensors[name + ".weight"]
+    return y + x @ (weight.T - weight) if x.shape[-1] == cols else y
+
+
+def split_by_head(self, qkv):
+    """A head's q, k, v side by side, as gpt_neox stores them."""
+    parts = qkv.reshape(len(qkv), self.config["n_head"], 3, -1)
+    return (parts[:, :, s].flatten(1) for s in range(3))
+
+
+def swapped_ffn(self, at, h):
+    c, bias = self.config, self.config.get("mlp_bias", False)
+    gate = self.linear(at + "gate_proj", h, c["intermediate_size"], bias)
+    up = self.linear(at + "up_proj", h, c["intermediate_size"], bias)
+    return self.linear(at + "down_proj", self.act(self.activation(), up) * gate, c["hidden_size"],
+                       bias)
+
+
+def scale_of_width(self):
+    return (self.config["hidden_size"] // self.config["num_attention_heads"]) ** -0.5
+
+
+def rotary_of_width(self, i, q, k):
+    r = self.config["hidden_size"] // self.config["num_attention_heads"]
+    return (self.rope(x, *self.rope_settings(), r) for x in (q, k))
+
+
+def norm_behind_rotation(self, i, at, q, k):
+    heads, kv_heads, _ = self.sizes()
+    q, k = self.position(i, split_heads(q, heads), split_heads(k, kv_heads))
+    return self.norm(at + "q_norm", q), self.norm(at + "k_norm", k)
+
+
+def norm_without(*names):
+    def norm(self, name, x):
+        return x if name.endswith(names) else self.rms(name, x)
+    return norm
+
+
+def one_norm_of_all_heads(self, i, at, q, k):
+    """Qwen3's gains, OLMo 2's mean."""
+    heads, kv_heads, _ = self.sizes()
+    q, k = (split_heads(root_mean(x, self.eps), n) for x, n in ((q, heads), (k, kv_heads)))
+    size = q.shape[-1]
+    gains = (self.vector(at + n + ".weight", size, shift=1.0) for n in ("q_norm", "k_norm"))
+    return self.position(i, *(x * g for x, g in zip((q, k), gains)))
+
+
+def one_norm_a_head(self, name, x):
+    """OLMo 2's gains, Qwen3's mean."""
+    if not name.endswith(("q_norm", "k_norm")):
+        return self.rms(name, x)
+    size = self.sizes()[2]
+    by_head = root_mean(x.unflatten(-1, (-1, size)), self.eps).flatten(1)
+    return by_head * self.vector(name + ".weight", x.shape[-1], shift=1.0)
+
+
+def whole_norm_behind_rotation(self, i, at, q, k):
+    q, k = Llama.queries_keys(self, i, at, q, k)
+    return (split_heads(self.norm(at + n, join_heads(x)), len(x))
+            for n, x in (("q_norm", q), ("k_norm", k)))
+
+
+def olmo2_norms_first(self, i, at, x):
+    x = x + self.attention(i, at + "self_attn.", self.norm(at + "post_attention_layernorm", x))
+    return x + self.ffn(at + "mlp.", self.norm(at + "post_feedforward_layernorm", x))
+
+
+def sharp_ramp(f, scaling):
+    waves = scaling["original_max_position_embeddings"] * f / (2 * math.pi)
+    return torch.where(waves < scaling["high_freq_factor"], f / scaling["factor"], f)
+
+
+def rope_with(frequencies):
+    """llama3's frequencies by another formula."""
+    def rope(self, x, theta, scaling, r):
+        f = frequencies(theta ** (-2 * torch.arange(r // 2) / r), scaling)
+        return self.rotate_half(x, torch.arange(x.shape[-2])[:, None] * f)
+    return rope
+
+
+EPS_1E_6 = trap("eps 1e-6", config={"rms_norm_eps": 1e-6})
+EPS_1E_5 = trap("eps 1e-5", config={"rms_norm_eps": 1e-5})
+THETA = trap("theta 10000", "rope_theta")
+SCALE = trap("scores not scaled", scale=lambda self, *place: 1.0)
+WINDOW = [
+    trap("window one longer", sees=longer_window(1)),
+    trap("window one shorter", sees=longer_window(-1)),
+    trap("window ignored", sees=causal_only),
+]
+GPT2_TRAPS = [
+    trap("gelu for gelu_t", act=other_activation(gelu)),
+    trap("square maps transposed", conv=conv_transposed),
+    trap("q, k, v by head", split=split_by_head),
+    trap("k, q, v", split=lambda self, qkv: [qkv.chunk(3, -1)[s] for s in (1, 0, 2)]),
+    trap("eps 1e-6", config={"layer_norm_epsilon": 1e-6}),
+    SCALE,
+]
+INVERSE = [
+    trap("not by layer", config={"scale_attn_by_inverse_layer_idx": False}),
+    trap("by layer from 0", scale=lambda self, i, size: size**-0.5 / max(i, 1)),
+]
+RMS_TRAPS = [
+    trap("mean subtracted", norm=centred),
+    trap("gain 1 + w", norm=offset_gain),
+    trap("gain left out", norm=gain_left_out),
+]
+ROPE_TRAPS = [
+    trap("rotation of pairs (2j, 2j+1)", rotate_half=rotate_interleaved),
+    trap("rotation backwards", rotate_half=lambda self, x, a: Model.rotate_half(self, x, -a)),
+]
+GATED_TRAPS = [
+    trap("gate and up swapped", ffn=swapped_ffn),
+    trap("gelu for silu", act=other_activation(gelu)),
+]
+ALL_LLAMA = [trap("kv heads tiled", share=tile), SCALE, *RMS_TRAPS, *ROPE_TRAPS, *GATED_TRAPS]
+SIZE_TRAPS = [
+    trap("scale by hidden_size / heads", scale=scale_of_width),
+    trap("rotation of hidden_size / heads", position=rotary_of_width),
+]
+UNTIED = trap("untied taken as tied", config={"tie_word_embeddings": True})
+LLAMA_TRAPS = [*ALL_LLAMA, *SIZE_TRAPS, EPS_1E_6, THETA, UNTIED]
+Q_K_NORM_LEFT_OUT = trap("norms of q and k left out", norm=norm_without("q_norm", "k_norm"))
+
+TRAPS = {
+    "gpt2": GPT2_TRAPS,
+    "gpt2-scaled": GPT2_TRAPS + INVERSE,
+    "gpt2-short-names": GPT2_TRAPS,
+    "llama": LLAMA_TRAPS,
+    "llama-tied": [
+        *ALL_LLAMA, EPS_1E_6, THETA,
+        trap("no bias of o", linear=linear_without("o_proj")),
+        trap("no bias of k", linear=linear_without("k_proj")),
+        trap("no biases of attention", config={"attention_bias": False}),
+        trap("no biases of the mlp", config={"mlp_bias": False}),
+    ],
+    "llama3": [
+        *LLAMA_TRAPS,
+        trap("scaling ignored", "rope_scaling"),
+        trap("all frequencies divided", rope=rope_with(lambda f, s: f / s["factor"])),
+        trap("short waves divided", rope=rope_with(
+            lambda f, s: torch.where(f == 1, f / s["factor"], llama3_frequencies(f, s)))),
+        trap("no ramp", rope=rope_with(sharp_ramp)),
+        trap("long waves kept", rope=rope_with(lambda f, s: torch.where(
+            f * s["original_max_position_embeddings"] < s["low_freq_factor"] * 2 * math.pi,
+            f, llama3_frequencies(f, s)))),
+        trap("max_position_embeddings for the original", config={"rope_scaling": {
+            **LLAMA3_SCALING, "original_max_position_embeddings": 32}}),
+    ],
+    "llama-linear": [
+        *[t for t in LLAMA_TRAPS if t is not THETA],
+        trap("rope_parameters ignored", "rope_parameters"),
+        trap("only rope_theta read", config={"rope_parameters": {"rope_theta": 500000.0}}),
+        trap("only the factor read", config={"rope_parameters": {
+            "factor": 4.0, "rope_type": "linear"}}),
+    ],
+    "llama-sharded": LLAMA_TRAPS,
+    "mistral": [*ALL_LLAMA, *SIZE_TRAPS, EPS_1E_6, UNTIED],
+    "mistral-window": [
+        *ALL_LLAMA, *SIZE_TRAPS, EPS_1E_6, UNTIED, *WINDOW,
+        trap("window on even layers only",
+             window=lambda self, i: None if i % 2 else self.config["sliding_window"]),
+    ],
+    "qwen2": [
+        *ALL_LLAMA, EPS_1E_5, THETA,
+        trap("window though it is off", config={"use_sliding_window": True}),
+        trap("no biases", biases=lambda self: (False, False)),
+        trap("no bias of k", linear=linear_without("k_proj")),
+    ],
+    "qwen2-window": [
+        *ALL_LLAMA, EPS_1E_5, THETA, *WINDOW,
+        trap("window on all layers", config={"max_window_layers": 0}),
+        trap("window on the first layers",
+             window=lambda self, i: None if i else self.config["sliding_window"]),
+    ],
+    "qwen3": [
+        *ALL_LLAMA, *SIZE_TRAPS, EPS_1E_5, THETA, Q_K_NORM_LEFT_OUT,
+        trap("norms behind the rotation", queries_keys=norm_behind_rotation),
+        trap("one norm of all heads", queries_keys=one_norm_of_all_heads),
+    ],
+    "olmo2": [
+        *ALL_LLAMA, EPS_1E_5, THETA, UNTIED, Q_K_NORM_LEFT_OUT,
+        trap("norms behind the rotation", queries_keys=whole_norm_behind_rotation),
+        trap("one norm a head", norm=one_norm_a_head),
+        trap("norms before the sub-layers", block=olmo2_norms_first),
+    ],
+}
+
+
+def try_traps(name):
+    """How far each trap moves the logits; whether a test at 2e-5 would notice all of them."""
+    case, lines = CASES[name], sentences()
+    model = case.model(case.config, case.dtype)
+    rows, good = model.outputs(lines), True
+    for t in TRAPS[name.removesuffix("-f16").removesuffix("-bf16")]:
+        wrong = type("Wrong", (case.model,), t.methods)
+        wrong = wrong(changed(case.config, *t.without, **t.config), case.dtype, model.tensors)
+        moved = distance(rows, wrong.outputs(lines))
+        good = good and moved > 1e-4
+        print(f"{name:18} {t.name:40} {moved:8.2g}{'' if moved > 1e-4 else '  not noticed'}")
+    return good
+
+
 def main(arguments):
     if arguments == ["--list"]:
         print("\n".join(CASES))
-        return
-    for name in arguments or KEPT:
-        write_case(name)
+    elif arguments[:1] == ["--mutants"]:
+        names = arguments[1:] or [n for n in CASES if CASES[n].dtype == "F32"]
+        sys.exit(0 if all([try_traps(name) for name in names]) else 1)
+    else:
+        for name in arguments or KEPT:
+            write_case(name)
 
 
 if __name__ == "__main__":
