@@ -197,6 +197,9 @@ class Model:
         """What old files store beside weights: name to dtype and values."""
         return {}
 
+    def stored_name(self, name):
+        return name
+
     def files(self):
         """Further files of the folder: name to JSON."""
         return {}
@@ -378,7 +381,8 @@ class Olmo2(Llama):
     eps_default = 1e-5
 
     def queries_keys(self, i, at, q, k):
-        return super().queries_keys(i, at, self.norm(at + "q_norm", q), self.norm(at + "k_norm", k))
+        q, k = self.norm(at + "q_norm", q), self.norm(at + "k_norm", k)
+        return super().queries_keys(i, at, q, k)
 
     def block(self, i, at, x):
         y = self.attention(i, at + "self_attn.", x)
@@ -457,6 +461,23 @@ class Gemma3(Gemma2):
         return (self.rope(x, theta, scaling, x.shape[-1]) for x in (q, k))
 
 
+class Gemma3Multimodal(Gemma3):
+    """The text's keys and names lie one step deeper, beside what is for images."""
+
+    def __init__(self, config, dtype="F32", tensors=None):
+        super().__init__(config["text_config"], dtype, tensors)
+
+    def stored_name(self, name):
+        return "language_model." + name
+
+    def buffers(self):
+        names = {"multi_modal_projector.mm_input_projection_weight": [8, 24],
+                 "multi_modal_projector.mm_soft_emb_norm.weight": [8],
+                 "vision_tower.vision_model.embeddings.patch_embedding.weight": [8, 3, 2, 2],
+                 "vision_tower.vision_model.post_layernorm.bias": [8]}
+        return {n: (self.dtype, Stream(n).draw(*shape)) for n, shape in names.items()}
+
+
 # -- decoders with layer norms --------------------------------------------------------------------
 
 class NeoX(Model):
@@ -472,7 +493,7 @@ class NeoX(Model):
         new = c.get("rope_parameters", {})
         theta = new.get("rope_theta", c.get("rotary_emb_base", 10000))
         part = new.get("partial_rotary_factor", c.get("rotary_pct", 0.25))
-        return self.rope(x, theta, self.get("rope_scaling", new), int(x.shape[-1] * part))
+        return self.rope(x, theta, new or self.get("rope_scaling", {}), int(x.shape[-1] * part))
 
     def attention(self, at, h):
         width, bias = self.config["hidden_size"], self.config.get("attention_bias", True)
@@ -552,7 +573,7 @@ class Phi(Model):
 
 
 class Attention(Model):
-    """Separate maps with biases, an output map with its own name, no rotation: OPT and encoders."""
+    """Separate maps with biases, no rotation; names differ: OPT, encoders, Marian."""
 
     rotated = False
     parts = "q_proj", "k_proj", "v_proj", "out_proj"
@@ -835,8 +856,9 @@ class Marian(Attention):
         return x @ self.words("decoder").T + bias[0]
 
     def buffers(self):
+        """Tables of positions, always F32: whether a reader takes these or computes its own."""
         places = self.sines(self.config["max_position_embeddings"])
-        return {f"model.{stack}.embed_positions.weight": (self.dtype, places)
+        return {f"model.{stack}.embed_positions.weight": ("F32", places)
                 for stack in ("encoder", "decoder")}
 
 

@@ -278,6 +278,15 @@ def swapped_gates(self, name, x, cols, bias=True):
     return Model.linear(self, f"{head}.{other.get(tail, tail)}" if head else name, x, cols, bias)
 
 
+def new_rope_traps(theta):
+    """Of rope_parameters with theta and a part of 0.7."""
+    return [
+        trap("rope_parameters ignored", "rope_parameters"),
+        trap("only rope_theta read", config={"rope_parameters": {"rope_theta": theta}}),
+        trap("only the part read", config={"rope_parameters": {"partial_rotary_factor": 0.7}}),
+    ]
+
+
 EPS_1E_6 = trap("eps 1e-6", config={"rms_norm_eps": 1e-6})
 EPS_1E_5 = trap("eps 1e-5", config={"rms_norm_eps": 1e-5})
 THETA = trap("theta 10000", "rope_theta")
@@ -478,6 +487,10 @@ TRAPS = {
         trap("window on the first layers",
              window=lambda self, i: None if i else self.config["sliding_window"]),
     ],
+    "qwen2-types": [
+        *ALL_LLAMA, *WINDOW,
+        trap("layer_types ignored", "layer_types"),
+    ],
     "qwen3": [
         *ALL_LLAMA, *SIZE_TRAPS, EPS_1E_5, THETA, Q_K_NORM_LEFT_OUT,
         trap("norms behind the rotation", queries_keys=norm_behind_rotation),
@@ -513,6 +526,7 @@ TRAPS = {
         trap("rope_parameters ignored", "rope_parameters"),
         trap("layer_types ignored", "layer_types"),
     ],
+    "gemma3": [t for t in GEMMA3_TRAPS if not t.config],
     "gpt_neox": [
         *NEOX_TRAPS,
         trap("not parallel", config={"use_parallel_residual": False}),
@@ -522,7 +536,9 @@ TRAPS = {
         *NEOX_TRAPS,
         trap("parallel", config={"use_parallel_residual": True}),
     ],
+    "gpt_neox-new": new_rope_traps(100),
     "phi": PHI_TRAPS,
+    "phi-new": new_rope_traps(1000),
     "phi-qk": [
         *PHI_TRAPS,
         trap("kv heads tiled", share=tile),
@@ -538,7 +554,8 @@ TRAPS = {
     "opt-350m-form": OPT_TRAPS,
     "bloom": [
         *BLOOM_TRAPS,
-        trap("residual behind the norm", config={"apply_residual_connection_post_layernorm": True}),
+        trap("residual behind the norm",
+             config={"apply_residual_connection_post_layernorm": True}),
     ],
     "bloom-residual": [
         *BLOOM_TRAPS,

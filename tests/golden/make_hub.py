@@ -26,9 +26,9 @@ import sys
 from typing import NamedTuple
 import torch
 from hub_models import (
-    Bert, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, Gemma, Gemma2, Gemma3, GPT2,
-    GPT2Scaled, GPT2Short, Llama, Marian, MarianSeparate, MiniLM, Mistral, NeoX, Olmo2, OPT,
-    OPT350, Phi, Qwen2, Qwen3, T5, T5v11, TORCH)
+    Bert, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, Gemma, Gemma2, Gemma3,
+    Gemma3Multimodal, GPT2, GPT2Scaled, GPT2Short, Llama, Marian, MarianSeparate, MiniLM, Mistral,
+    NeoX, Olmo2, OPT, OPT350, Phi, Qwen2, Qwen3, T5, T5v11, TORCH)
 from hub_traps import TRAPS
 from stream import Stream
 
@@ -61,9 +61,9 @@ GPT2_CONFIG = {
 }
 
 LLAMA_CONFIG = {
-    **COMMON, "model_type": "llama", "architectures": ["LlamaForCausalLM"], "attention_bias": False,
-    "attention_dropout": 0.0, "bos_token_id": 1, "eos_token_id": [2, 3], "head_dim": 6,
-    "hidden_act": "silu", "hidden_size": 12, "intermediate_size": 16,
+    **COMMON, "model_type": "llama", "architectures": ["LlamaForCausalLM"],
+    "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 1, "eos_token_id": [2, 3],
+    "head_dim": 6, "hidden_act": "silu", "hidden_size": 12, "intermediate_size": 16,
     "max_position_embeddings": 32, "mlp_bias": False, "num_attention_heads": 4,
     "num_hidden_layers": 2, "num_key_value_heads": 2, "pretraining_tp": 1, "rms_norm_eps": 1e-5,
     "rope_scaling": None, "rope_theta": 500000.0, "tie_word_embeddings": False,
@@ -82,6 +82,12 @@ def family(kind, head, *without, **values):
     """Llama's keys under another family's names."""
     return changed(LLAMA_CONFIG, "pretraining_tp", "mlp_bias", *without, model_type=kind,
                    architectures=[head + "ForCausalLM"], **values)
+
+
+def new_spelling(config, *without, **rope):
+    """rope_parameters and dtype, as files have them since version 5."""
+    return changed(config, "rope_scaling", "rope_theta", "torch_dtype", *without, dtype="float32",
+                   rope_parameters={"rope_type": "default", **rope}, transformers_version="5.0.0")
 
 
 MISTRAL_CONFIG = family("mistral", "Mistral", "attention_bias", "rope_scaling", eos_token_id=2,
@@ -124,6 +130,15 @@ GEMMA3_NEW = changed(
     rope_parameters={
         "full_attention": {"factor": 8.0, "rope_theta": 1000000.0, "rope_type": "linear"},
         "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"}})
+
+GEMMA3_IMAGES = {
+    "architectures": ["Gemma3ForConditionalGeneration"], "boi_token_index": 28,
+    "eoi_token_index": 29, "eos_token_id": [1, 30], "image_token_index": 27,
+    "initializer_range": 0.02, "mm_tokens_per_image": 4, "model_type": "gemma3",
+    "text_config": changed(GEMMA3_CONFIG, "architectures", "torch_dtype"),
+    "torch_dtype": "float32", "transformers_version": "4.50.0",
+    "vision_config": {"hidden_size": 8, "image_size": 4, "model_type": "siglip_vision_model"},
+}
 
 NEOX_CONFIG = {
     **COMMON, "model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"],
@@ -175,8 +190,8 @@ DISTILBERT_CONFIG = {
     **changed(COMMON, "use_cache"), "model_type": "distilbert", "activation": "gelu",
     "architectures": ["DistilBertForMaskedLM"], "attention_dropout": 0.1, "dim": 24,
     "dropout": 0.1, "hidden_dim": 40, "max_position_embeddings": 16, "n_heads": 4, "n_layers": 2,
-    "pad_token_id": 0, "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": False,
-    "tie_weights_": True,
+    "pad_token_id": 0, "qa_dropout": 0.1, "seq_classif_dropout": 0.2,
+    "sinusoidal_pos_embds": False, "tie_weights_": True,
 }
 
 MARIAN_CONFIG = {
@@ -211,28 +226,34 @@ CASES = {
     "gpt2-scaled": Case(GPT2Scaled, changed(GPT2_CONFIG, scale_attn_by_inverse_layer_idx=True)),
     "gpt2-short-names": Case(GPT2Short, changed(GPT2_CONFIG, n_inner=None)),
     "llama": Case(Llama, LLAMA_CONFIG, gradients=True),
-    "llama-tied": Case(Llama, changed(LLAMA_CONFIG, "head_dim", hidden_size=16, attention_bias=True,
-                                      mlp_bias=True, tie_word_embeddings=True)),
+    "llama-tied": Case(Llama, changed(LLAMA_CONFIG, "head_dim", hidden_size=16, mlp_bias=True,
+                                      attention_bias=True, tie_word_embeddings=True)),
     "llama3": Case(Llama, changed(LLAMA_CONFIG, head_dim=8, rope_scaling=LLAMA3_SCALING)),
-    "llama-linear": Case(Llama, changed(
-        LLAMA_CONFIG, "rope_scaling", "rope_theta", "torch_dtype", dtype="float32",
-        transformers_version="5.0.0",
-        rope_parameters={"factor": 4.0, "rope_theta": 500000.0, "rope_type": "linear"})),
+    "llama-linear": Case(Llama, new_spelling(
+        LLAMA_CONFIG, factor=4.0, rope_theta=500000.0, rope_type="linear")),
     "llama-sharded": Case(Llama, LLAMA_CONFIG, shards=2),
     "mistral": Case(Mistral, MISTRAL_CONFIG),
     "mistral-window": Case(Mistral, changed(MISTRAL_CONFIG, sliding_window=5)),
     "qwen2": Case(Qwen2, QWEN2_CONFIG, gradients=True),
     "qwen2-window": Case(Qwen2, changed(QWEN2_CONFIG, use_sliding_window=True)),
+    "qwen2-types": Case(Qwen2, changed(
+        QWEN2_CONFIG, layer_types=["sliding_attention", "full_attention"],
+        use_sliding_window=True)),
     "qwen3": Case(Qwen3, QWEN3_CONFIG),
     "olmo2": Case(Olmo2, OLMO2_CONFIG),
     "gemma": Case(Gemma, GEMMA_CONFIG),
     "gemma2": Case(Gemma2, GEMMA2_CONFIG),
     "gemma3_text": Case(Gemma3, GEMMA3_CONFIG),
     "gemma3_text-new": Case(Gemma3, GEMMA3_NEW),
+    "gemma3": Case(Gemma3Multimodal, GEMMA3_IMAGES),
     "gpt_neox": Case(NeoX, NEOX_CONFIG),
     "gpt_neox-serial": Case(NeoX, changed(NEOX_CONFIG, use_parallel_residual=False)),
+    "gpt_neox-new": Case(NeoX, new_spelling(
+        NEOX_CONFIG, "rotary_emb_base", "rotary_pct", partial_rotary_factor=0.7, rope_theta=100)),
     "phi": Case(Phi, PHI_CONFIG),
     "phi-qk": Case(Phi, changed(PHI_CONFIG, num_key_value_heads=2, qk_layernorm=True)),
+    "phi-new": Case(Phi, new_spelling(
+        PHI_CONFIG, "partial_rotary_factor", partial_rotary_factor=0.7, rope_theta=1000.0)),
     "opt": Case(OPT, OPT_CONFIG),
     "opt-350m-form": Case(OPT350, changed(OPT_CONFIG, do_layer_norm_before=False,
                                           word_embed_proj_dim=16)),
@@ -254,14 +275,14 @@ CASES = {
                                     scale_decoder_outputs=False, transformers_version="5.0.0")),
 }
 
-KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sharded", "llama-f16",
-        "llama-bf16", "llama3", "llama-linear", "mistral", "qwen2", "qwen3", "olmo2"]
+KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sharded",
+        "llama-f16", "llama-bf16", "llama3", "llama-linear", "mistral", "qwen2", "qwen3", "olmo2"]
 
 
 def in_half(case, dtype):
-    key = "dtype" if "dtype" in case.config else "torch_dtype"
     name = {"F16": "float16", "BF16": "bfloat16"}[dtype]
-    return case._replace(config=changed(case.config, **{key: name}), dtype=dtype, gradients=False)
+    config = {k: name if k in ("dtype", "torch_dtype") else v for k, v in case.config.items()}
+    return case._replace(config=config, dtype=dtype, gradients=False)
 
 
 CASES.update({f"{name}-{d.lower()}": in_half(case, d) for name, case in list(CASES.items())
@@ -337,7 +358,7 @@ def write_case(name):
     folder = os.path.join(HERE, "hub", name)
     os.makedirs(folder, exist_ok=True)
     write_json(os.path.join(folder, "config.json"), case.config)
-    stored = {n: (model.stored_dtype(n), x) for n, x in model.tensors.items()}
+    stored = {model.stored_name(n): (model.stored_dtype(n), x) for n, x in model.tensors.items()}
     stored.update(model.buffers())
     if case.shards > 1:
         write_shards(folder, stored, case.shards)
