@@ -68,7 +68,7 @@ def llama3_frequencies(f, scaling):
 class Model:
     """The tensors of a case, and what all families' forwards are made of; x is (T, C)."""
 
-    eps_key, eps_default, tied_default = "rms_norm_eps", 1e-6, False
+    eps_key, eps_default = "rms_norm_eps", 1e-6
     table_scale, deviation = 0.15, 1.5
     rotated = True                     # without rotation a bias of the keys moves nothing
     pairs = False                      # lines are in turn sources and what the decoder reads
@@ -208,7 +208,7 @@ class Model:
 # -- GPT-2 ----------------------------------------------------------------------------------------
 
 class GPT2(Model):
-    eps_key, eps_default, tied_default = "layer_norm_epsilon", 1e-5, True
+    eps_key, eps_default = "layer_norm_epsilon", 1e-5
     prefix = "transformer."
 
     def conv(self, name, x, cols):
@@ -267,7 +267,7 @@ class GPT2Short(GPT2):
 # -- Llama and what differs little from it --------------------------------------------------------
 
 class Llama(Model):
-    default_kv_heads = default_size = None
+    default_kv_heads, default_size, tied_default = None, None, False
 
     def sizes(self):
         """Query heads, key/value heads, their size."""
@@ -388,6 +388,7 @@ class Olmo2(Llama):
         y = self.attention(i, at + "self_attn.", x)
         x = x + self.norm(at + "post_attention_layernorm", y)
         return x + self.norm(at + "post_feedforward_layernorm", self.ffn(at + "mlp.", x))
+
 
 class Gemma(Llama):
     """Gains are 1 + w, embeddings are scaled, hidden_act is not what counts."""

@@ -410,13 +410,17 @@ def try_traps(name):
 
 
 def main(arguments):
-    if arguments == ["--list"]:
+    mutants = arguments[:1] == ["--mutants"]
+    names = arguments[1:] if mutants else arguments
+    if names == ["--list"]:
         print("\n".join(CASES))
-    elif arguments[:1] == ["--mutants"]:
-        names = arguments[1:] or [n for n in CASES if CASES[n].dtype == "F32"]
+    elif not set(names) <= set(CASES):
+        sys.exit(f"make_hub.py: no case of the name {min(set(names) - set(CASES))} (see --list)")
+    elif mutants:
+        names = names or [n for n in CASES if CASES[n].dtype == "F32"]
         sys.exit(0 if all([try_traps(name) for name in names]) else 1)
     else:
-        for name in arguments or KEPT:
+        for name in names or KEPT:
             write_case(name)
 
 
