@@ -76,6 +76,7 @@
  *   files         bytes and paths, safetensors, the index of several
  *   checkpoints   options as texts, saving, loading, means of several
  *   foreign       for other languages: options by name, places of members of structs
+ *   import        checkpoints of the hub, by families: GPT-2, Llama and others
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -376,6 +377,8 @@
  *   TFNORM_ASSERT(x)        for defects of the library; nothing by default, in a debug build assert
  *   TFNORM_NO_STDIO         without <stdio.h>: files in memory and through callbacks alone
  *   TFNORM_NO_FILES         without files, options by name (tfn_desc_set) and tfn_layout
+ *   TFNORM_NO_IMPORT        without checkpoints of the hub (tfn_import_new), which are folders:
+ *                           TFNORM_NO_STDIO has none either
  *   TFNORM_NO_MALLOC        without <stdlib.h>, tfn_model_new and tfn_model_free; files want work
  *   TFNORM_NO_TRAINING      without gradients, optimizers and random weights: a decoder fits a
  *                           microcontroller
@@ -2200,6 +2203,100 @@ TFNORM_API tfn_status tfn_model_save_adapter(tfn_file *f, const tfn_model *m,
  * and an error (e or NULL): it is no such text, or TFN_MOST_GROUPS are there already. */
 TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error *e);
 
+/* -- checkpoints of the hub ------------------------------------------------------------------ */
+
+#if !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+/* Models that others have trained, as huggingface.co keeps them: a folder of config.json and
+ * model.safetensors, or its parts and model.safetensors.index.json. "model_type" names the family,
+ * whose rows say which options the keys set and which tensor is which parameter:
+ *
+ *     tfn_model m;
+ *     if (tfn_import_new(&m, "gpt2", NULL) != TFN_OK) ...          // see m.error
+ *
+ * or, into a block of one's own, peek, tfn_model_size, tfn_model_init, tfn_import_weights. A key or
+ * a tensor that the family does not know is an error that names it: nothing is guessed. Tensors of
+ * F64, F32, F16 and BF16 are read one after the other; memory is that of the model and of the
+ * files' headers. */
+typedef enum tfn_key_form {
+    TFN_KEY_IS = 0,           /* the option is the value; without the key it is `text` */
+    TFN_KEY_IS_OR_OFF,        /* the same, but null leaves the option as it is */
+    TFN_KEY_NOT,              /* of truths: the other one */
+    TFN_KEY_IF,               /* if the value is true, the option is `text` */
+    TFN_KEY_UNLESS,           /* if it is false, the option is `text` */
+    TFN_KEY_MOST,             /* the option is at most the value; null: any */
+    TFN_KEY_GATED,            /* as IS, of an activation that is a gate */
+    TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
+    TFN_KEY_SHARE,            /* the option is so large a share of a head */
+    TFN_KEY_SAME,             /* the value must be that of the option */
+    TFN_KEY_WANT              /* the value, or each of a list, must be `text`, as it is without the
+                               * key: the option is no other, and there is none */
+} tfn_key_form;
+typedef struct tfn_key_rule {
+    const char  *key;         /* of config.json, "rope_scaling.factor" in an object; NULL: none, and
+                               * the option is `text` */
+    const char  *option;      /* as tfn_desc_set knows it; NULL: the key changes nothing */
+    const char  *text;        /* NULL: the key must be there; "": without it nothing is set */
+    tfn_key_form form;
+} tfn_key_rule;
+
+/* How a file keeps a tensor. Linear maps of PyTorch are (out, in), those of this library and of
+ * GPT-2's files (in, out). */
+enum {
+    TFN_FORM_TRANSPOSED = 1,  /* a matrix is (out, in) */
+    TFN_FORM_BY_HEAD = 2,     /* parts follow each other head by head: NeoX, BLOOM */
+    TFN_FORM_TURNING = 4,     /* the channels of a head that turn come first: see rotary_size */
+    TFN_FORM_SPARE = 8        /* may be there though the model has no place for it */
+};
+typedef struct tfn_tensor_rule {
+    const char *theirs;       /* "h.#.attn.c_attn.*": # a layer, from 0, * "weight" or "bias" */
+    const char *ours;         /* "decoder.#.self.q.*"; NULL: no weight, such as a mask */
+    uint32_t    form;         /* flags, added */
+    int32_t     part, parts;  /* outputs are part `part`, from 0, of so many side by side; 0: 1 */
+    int32_t     first;        /* so many rows stand before the first one that counts */
+} tfn_tensor_rule;
+
+/* The rows of a family end with zeros; those of `like` hold too, keys before its own, tensors where
+ * its own say nothing. One's own family is as good as one of the library's. */
+typedef struct tfn_family {
+    const char            *name;             /* "model_type" */
+    const char            *prefix;           /* names of tensors begin with it, or lack it */
+    const struct tfn_family *like;           /* NULL: none */
+    const tfn_key_rule    *keys;
+    const tfn_tensor_rule *tensors;
+} tfn_family;
+TFNORM_API const tfn_family *tfn_family_at(int32_t i);                  /* NULL: past the end */
+TFNORM_API const tfn_family *tfn_family_find(const char *name);         /* NULL: unknown */
+
+/* Begin with { 0 } and set the folder, or the text of config.json and files that are open. */
+typedef struct tfn_import {
+    tfn_error         error;
+    const char       *folder;                /* wants paths and malloc */
+    const char       *config;                /* without a folder: the text of config.json */
+    size_t            config_size;
+    tfn_file         *files;                 /* and open safetensors that have all tensors */
+    int32_t           count;
+    const tfn_family *family;                /* NULL: the library's of "model_type" */
+    bool              lenient;               /* true: keys that no rule knows are not looked at */
+    tfn_file          file, index;           /* from here on private */
+    char              path[1024], part[256];
+    const uint8_t    *text;
+    size_t            text_size;
+} tfn_import;
+/* The options of the model. What config.json says nothing of (batch, threads, inference, dropout,
+ * the optimizer) stays as it is in *desc; a context that is set there stays, too, if the model can
+ * have it: less than the whole saves memory. */
+TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc);
+/* The weights, into a model of these options. All tensors are looked at before the first is read:
+ * what is wrong with the files leaves the model as it was; if reading fails half-way, the model
+ * says so. */
+TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m);
+#ifndef TFNORM_NO_MALLOC
+/* Both, and the memory between them. with: what peek begins with, or NULL: for inference, with one
+ * thread and a context of at most 1024. The error is the model's, whose path then is the folder. */
+TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with);
+#endif
+#endif
+
 /* -- for other languages --------------------------------------------------------------------- */
 
 /* Options of a model by their names, which are those of tfn_model_desc ("width", "schedule.lr",
@@ -2411,7 +2508,8 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 /* Parts left out by macro leave helpers that nobody calls. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
-        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
+        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
+        || defined TFNORM_NO_IMPORT)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -3076,9 +3174,13 @@ static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
 }
 
 #ifndef TFNORM_ONLY_KERNELS
-/* The rate at which pair j turns, theta^(-2j/r) (Su 2021, eq. 15): r is D, the size of a head,
- * unless fewer channels turn. It is slower where the model reads longer texts than it was trained
- * on: all pairs (Chen 2023), or those of which few waves fit into these texts (Llama 3.1). */
+/* The rate f at which pair j turns, theta^(-2j/r) (Su 2021, eq. 15): r is D, the size of a head,
+ * unless fewer channels turn; the others have the rate 0, so that no kernel knows of them. It is
+ * slower where the model reads longer texts than it was trained on. Chen 2023: all pairs, f/s, so
+ * that a longer text has angles that training has seen. Llama 3.1: with L_0 positions in training,
+ * n = L_0 f/(2 pi) waves fit into them; where they are many the pair tells neighbours apart and
+ * stays, where they are few it tells far from near and is slowed, with
+ *     f ((1 - a)/s + a),  a = (n - low)/(high - low) in between. */
 static double tfn__rotary_rate(const tfn_model_desc *d, ptrdiff_t j, ptrdiff_t head_size)
 {
     const double two_pi = 6.283185307179586477;
@@ -25496,6 +25598,1133 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 }
 TFN__SMALL_END
 #endif /* TFN__IMPLEMENTING */
+/* >> import */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__SMALL
+/* Checkpoints of the hub. What a family is, rows of data say: its keys of config.json set options
+ * by their names and texts, as tfn_desc_set takes them, and its tensors are parameters under other
+ * names, transposed, side by side or in another order. In order:
+ *
+ *   families         the rows; sources are the families' published configuration and modelling
+ *                    files (transformers 4.57), restated
+ *   config.json      one value by its path; each rule; keys that nobody knows
+ *   names            of tensors, with layers
+ *   files            which of them has a tensor
+ *   weights          all looked at, then all read
+ *
+ * Files are hostile here as everywhere: a text is read by the reader of JSON, numbers go through
+ * the ranges of options, tensors through those of safetensors. */
+
+/* -- families: rows that several have -------------------------------------------------------- */
+
+/* How rows read. A key, of Llama:
+ *
+ *     { "hidden_act", "activation", "silu", TFN_KEY_GATED }
+ *
+ * "hidden_act": "gelu" sets the option activation to "geglu", the name of gelu as a gate; a file
+ * without the key, or with null, has "silu", which is "swiglu". A tensor, of GPT-2:
+ *
+ *     { "h.#.attn.c_attn.*", "decoder.#.self.k.*", 0, 1, 3, 0 }
+ *
+ * decoder.5.self.k.weight is the second third of the columns of h.5.attn.c_attn.weight, which
+ * may stand behind "transformer.", and the same of the bias. Options are set in the order of the
+ * rows, later ones over earlier ones: a family that differs from the one it is like in a default
+ * names the key again.
+ *
+ * Short forms of most rows of tensors, (theirs, ours): as it is; a matrix of PyTorch's; the output
+ * matrix, which files may hold though the model has the embedding in its place; what a file holds
+ * and no model needs. */
+#define TFN__AS_IS(theirs, ours)      { theirs, ours, 0, 0, 0, 0 },
+#define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
+#define TFN__SPARE(theirs, ours)      \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_SPARE, 0, 0, 0 },
+#define TFN__NO_WEIGHT(theirs)        { theirs, NULL, 0, 0, 0, 0 },
+
+/* Most families call the shape so. */
+static const tfn_key_rule tfn__shape_keys[] = {
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "hidden_size", "width", NULL, TFN_KEY_IS },
+    { "num_hidden_layers", "layers", NULL, TFN_KEY_IS },
+    { "num_attention_heads", "heads", NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* not a model's family: others are like it */
+static const tfn_family tfn__shape = { "", NULL, NULL, tfn__shape_keys, NULL };
+
+/* Rotary positions, whose rates may be scaled for longer texts. Files of transformers 4 say so in
+ * rope_scaling beside rope_theta, those of transformers 5 in rope_parameters; a type that is
+ * neither "default" nor an option's name is refused by it. */
+#define TFN__SCALING(object) \
+    { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
+    { object ".rope_type", "rotary_scaling", "", TFN_KEY_IS }, \
+    { object ".factor", "rotary_factor", "", TFN_KEY_IS }, \
+    { object ".low_freq_factor", "rotary_low", "", TFN_KEY_IS }, \
+    { object ".high_freq_factor", "rotary_high", "", TFN_KEY_IS }, \
+    { object ".original_max_position_embeddings", "rotary_context", "", TFN_KEY_IS }
+static const tfn_key_rule tfn__rotary_keys[] = {
+    { NULL, "position", "rotary", TFN_KEY_IS },
+    { "intermediate_size", "ffn", NULL, TFN_KEY_IS },
+    { "rope_theta", "rotary_base", "10000", TFN_KEY_IS },
+    { "rope_parameters.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    TFN__SCALING("rope_scaling"),
+    TFN__SCALING("rope_parameters"),
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#undef TFN__SCALING
+static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
+
+/* -- families: GPT-2 ------------------------------------------------------------------------- */
+
+/* x_0 = wte[id] + wpe[t]; x += attention(LN_1(x)); x += W_2 gelu(W_1 LN_2(x)); logits are
+ * LN_f(x) wte^T. GELU is its form with tanh. Four times as wide a hidden layer, unless n_inner says
+ * otherwise; the first files have n_ctx, later ones n_positions, both the same number. */
+static const tfn_key_rule tfn__gpt2_keys[] = {
+    { NULL, "recipe", "gpt2", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "n_ctx", "context", "", TFN_KEY_IS },
+    { "n_positions", "context", "", TFN_KEY_IS },
+    { "n_embd", "width", NULL, TFN_KEY_IS },
+    { "n_layer", "layers", NULL, TFN_KEY_IS },
+    { "n_head", "heads", NULL, TFN_KEY_IS },
+    { "n_inner", "ffn", "", TFN_KEY_IS },
+    { "activation_function", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "scale_attn_by_inverse_layer_idx", "scale_by_layer", "false", TFN_KEY_IS },
+    { "scale_attn_weights", NULL, "true", TFN_KEY_WANT },
+    { "add_cross_attention", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "reorder_and_upcast_attn", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* Queries, keys and values are three matrices side by side, (C, 3C), and all matrices are (in,
+ * out), as here: Conv1D of the authors' code. The masks of attention, (1, 1, P, P), are no weights.
+ */
+static const tfn_tensor_rule tfn__gpt2_tensors[] = {
+    TFN__AS_IS("wte.weight", "embedding.weight")
+    TFN__AS_IS("wpe.weight", "decoder.position.weight")
+    TFN__AS_IS("h.#.ln_1.*", "decoder.#.self.norm_in.*")
+    { "h.#.attn.c_attn.*", "decoder.#.self.q.*", 0, 0, 3, 0 },
+    { "h.#.attn.c_attn.*", "decoder.#.self.k.*", 0, 1, 3, 0 },
+    { "h.#.attn.c_attn.*", "decoder.#.self.v.*", 0, 2, 3, 0 },
+    TFN__AS_IS("h.#.attn.c_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("h.#.ln_2.*", "decoder.#.ffn.norm_in.*")
+    TFN__AS_IS("h.#.mlp.c_fc.*", "decoder.#.ffn.w1.*")
+    TFN__AS_IS("h.#.mlp.c_proj.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__SPARE("lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("h.#.attn.bias")
+    TFN__NO_WEIGHT("h.#.attn.masked_bias")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: Llama and what is like it ----------------------------------------------------- */
+
+/* x += W_o attention(RMS(x)), queries and keys turned; x += W_2 (silu(W_1 h) * W_3 h), h = RMS(x);
+ * logits are W RMS(x). Heads may be fewer or more than make up the width (head_dim), and several
+ * queries share a key (num_key_value_heads). The halves of a head turn against each other, as here.
+ */
+static const tfn_key_rule tfn__llama_keys[] = {
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "head_dim", "head_size", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "silu", TFN_KEY_GATED },
+    { "rms_norm_eps", "norm_eps", "1e-6", TFN_KEY_IS },
+    { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
+    { "mlp_bias", "no_bias", "false", TFN_KEY_IF },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__llama_tensors[] = {
+    TFN__AS_IS("embed_tokens.weight", "embedding.weight")
+    TFN__AS_IS("layers.#.input_layernorm.weight", "decoder.#.self.norm_in.weight")
+    TFN__TRANSPOSED("layers.#.self_attn.q_proj.*", "decoder.#.self.q.*")
+    TFN__TRANSPOSED("layers.#.self_attn.k_proj.*", "decoder.#.self.k.*")
+    TFN__TRANSPOSED("layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
+    TFN__TRANSPOSED("layers.#.self_attn.o_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.ffn.norm_in.weight")
+    TFN__TRANSPOSED("layers.#.mlp.gate_proj.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("layers.#.mlp.up_proj.*", "decoder.#.ffn.w3.*")
+    TFN__TRANSPOSED("layers.#.mlp.down_proj.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("norm.weight", "decoder.final_norm.weight")
+    TFN__SPARE("lm_head.weight", "output.weight")
+    TFN__NO_WEIGHT("layers.#.self_attn.rotary_emb.inv_freq")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* What follows is like Llama but for its rows.
+ *
+ * Mistral: each token reads the last W tokens, itself included, in every layer. A text of at most W
+ * does not feel that, so that a context up to the window is exact; a longer one is refused. */
+static const tfn_key_rule tfn__mistral_keys[] = {
+    { "num_key_value_heads", "kv_heads", "8", TFN_KEY_IS_OR_OFF },
+    { "sliding_window", "context", "4096", TFN_KEY_MOST },
+    { "layer_types", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* Qwen 2: biases of queries, keys and values, none elsewhere. Files name a window that counts only
+ * where use_sliding_window is true. */
+static const tfn_key_rule tfn__qwen2_keys[] = {
+    { NULL, "attention_bias", "qkv", TFN_KEY_IS },
+    { "use_sliding_window", NULL, "false", TFN_KEY_WANT },
+    { "layer_types", NULL, "full_attention", TFN_KEY_WANT },
+    { "sliding_window", NULL, NULL, TFN_KEY_IS },
+    { "max_window_layers", NULL, NULL, TFN_KEY_IS },
+    { "use_mrope", NULL, "false", TFN_KEY_WANT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* Qwen 3 is like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
+ * before they turn, and biases are as in Llama. */
+static const tfn_key_rule tfn__qwen3_keys[] = {
+    { NULL, "qk_norm", "head", TFN_KEY_IS },
+    { NULL, "attention_bias", "none", TFN_KEY_IS },
+    { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
+    { "head_dim", "head_size", "128", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__qwen3_tensors[] = {
+    TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
+    TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+/* OLMo 2: x += RMS(attention(x)); x += RMS(ffn(x)). Queries and keys are normed, too, all heads
+ * together. */
+static const tfn_key_rule tfn__olmo2_keys[] = {
+    { NULL, "recipe", "olmo2", TFN_KEY_IS },
+    { "rms_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__olmo2_tensors[] = {
+    TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
+    TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
+    TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.self.norm_branch.weight")
+    TFN__AS_IS("layers.#.post_feedforward_layernorm.weight", "decoder.#.ffn.norm_branch.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: Gemma ------------------------------------------------------------------------- */
+
+/* Gemma: embeddings times sqrt(C), norms that keep their gains less 1, heads of 256 channels, and a
+ * gated GELU in its form with tanh: hidden_act of the first files says "gelu", which they do not
+ * mean. */
+static const tfn_key_rule tfn__gemma_keys[] = {
+    { NULL, "norm", "rmsnorm-offset", TFN_KEY_IS },
+    { NULL, "scale_embedding", "true", TFN_KEY_IS },
+    { NULL, "activation", "geglu-tanh", TFN_KEY_IS },
+    { "hidden_activation", "activation", "", TFN_KEY_GATED },
+    { "head_dim", "head_size", "256", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* Gemma 2: a norm before and behind each branch; scores q . k / sqrt(query_pre_attn_scalar); caps
+ * of scores and logits; a window in every other layer, of which holds what is said of Mistral's. */
+static const tfn_key_rule tfn__gemma2_keys[] = {
+    { NULL, "recipe", "gemma", TFN_KEY_IS },
+    { "query_pre_attn_scalar", "score_scale", "256", TFN_KEY_INVERSE_ROOT },
+    { "attn_logit_softcapping", "attention_cap", "50", TFN_KEY_IS_OR_OFF },
+    { "final_logit_softcapping", "logit_cap", "30", TFN_KEY_IS_OR_OFF },
+    { "sliding_window", "context", "4096", TFN_KEY_MOST },
+    { "layer_types", NULL, NULL, TFN_KEY_IS },
+    { "cache_implementation", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__gemma2_tensors[] = {
+    TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.self.norm_branch.weight")
+    TFN__AS_IS("layers.#.pre_feedforward_layernorm.weight", "decoder.#.ffn.norm_in.weight")
+    TFN__AS_IS("layers.#.post_feedforward_layernorm.weight", "decoder.#.ffn.norm_branch.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: GPT-NeoX, Phi, OPT ------------------------------------------------------------ */
+
+/* GPT-NeoX, Pythia: x += attention(LN_1(x)) + ffn(LN_2(x)), both of the same x, or one behind the
+ * other. A quarter of a head's channels turn. The matrix of queries, keys and values has its rows
+ * head by head: D of the queries, D of the keys, D of the values, then the next head. */
+static const tfn_key_rule tfn__neox_keys[] = {
+    { NULL, "recipe", "parallel", TFN_KEY_IS },
+    { "use_parallel_residual", "recipe", "pre", TFN_KEY_UNLESS },
+    { "hidden_act", "activation", "gelu", TFN_KEY_IS },
+    { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "attention_bias", NULL, "true", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { "rotary_pct", "rotary_size", "0.25", TFN_KEY_SHARE },
+    { "rotary_emb_base", "rotary_base", "", TFN_KEY_IS },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__NEOX(part) \
+    { "layers.#.attention.query_key_value.*", "decoder.#.self." #part ".*"
+static const tfn_tensor_rule tfn__neox_tensors[] = {
+    TFN__AS_IS("embed_in.weight", "embedding.weight")
+    TFN__AS_IS("layers.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    TFN__NEOX(q), TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD | TFN_FORM_TURNING, 0, 3, 0 },
+    TFN__NEOX(k), TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD | TFN_FORM_TURNING, 1, 3, 0 },
+    TFN__NEOX(v), TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 2, 3, 0 },
+    TFN__TRANSPOSED("layers.#.attention.dense.*", "decoder.#.self.o.*")
+    TFN__AS_IS("layers.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("layers.#.mlp.dense_h_to_4h.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("layers.#.mlp.dense_4h_to_h.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("final_layer_norm.*", "decoder.final_norm.*")
+    TFN__SPARE("embed_out.weight", "output.weight")
+    TFN__NO_WEIGHT("layers.#.attention.bias")
+    TFN__NO_WEIGHT("layers.#.attention.masked_bias")
+    TFN__NO_WEIGHT("layers.#.attention.rotary_emb.inv_freq")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__NEOX
+
+/* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels turn; everything has a
+ * bias, the logits too. */
+static const tfn_key_rule tfn__phi_keys[] = {
+    { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
+    { "hidden_act", "activation", "gelu_new", TFN_KEY_IS },
+    { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "qk_layernorm", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
+    { "partial_rotary_factor", "rotary_size", "0.5", TFN_KEY_SHARE },
+    { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__phi_tensors[] = {
+    TFN__AS_IS("embed_tokens.weight", "embedding.weight")
+    TFN__AS_IS("layers.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    { "layers.#.self_attn.q_proj.*", "decoder.#.self.q.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    { "layers.#.self_attn.k_proj.*", "decoder.#.self.k.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
+      0, 0, 0 },
+    TFN__TRANSPOSED("layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
+    TFN__TRANSPOSED("layers.#.self_attn.dense.*", "decoder.#.self.o.*")
+    TFN__TRANSPOSED("layers.#.mlp.fc1.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("layers.#.mlp.fc2.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("final_layernorm.*", "decoder.final_norm.*")
+    TFN__SPARE("lm_head.*", "output.*")
+    TFN__NO_WEIGHT("layers.#.self_attn.rotary_emb.inv_freq")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* OPT: GPT-2 with ReLU and matrices of PyTorch's. The first position has row 2 of the table. Its
+ * models of 350 M, Post-LN with narrower embeddings, are refused by the keys that make them so. */
+static const tfn_key_rule tfn__opt_keys[] = {
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
+    { "word_embed_proj_dim", "width", "", TFN_KEY_SAME },
+    { "ffn_dim", "ffn", NULL, TFN_KEY_IS },
+    { "activation_function", "activation", "relu", TFN_KEY_IS },
+    { "do_layer_norm_before", NULL, "true", TFN_KEY_WANT },
+    { "_remove_final_layer_norm", NULL, "false", TFN_KEY_WANT },
+    { "layer_norm_elementwise_affine", NULL, "true", TFN_KEY_WANT },
+    { "enable_bias", NULL, "true", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__opt_tensors[] = {
+    TFN__AS_IS("decoder.embed_tokens.weight", "embedding.weight")
+    { "decoder.embed_positions.weight", "decoder.position.weight", 0, 0, 0, 2 },
+    TFN__AS_IS("decoder.layers.#.self_attn_layer_norm.*", "decoder.#.self.norm_in.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.q_proj.*", "decoder.#.self.q.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.k_proj.*", "decoder.#.self.k.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
+    TFN__TRANSPOSED("decoder.layers.#.self_attn.out_proj.*", "decoder.#.self.o.*")
+    TFN__AS_IS("decoder.layers.#.final_layer_norm.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("decoder.layers.#.fc1.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("decoder.layers.#.fc2.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("decoder.final_layer_norm.*", "decoder.final_norm.*")
+    TFN__SPARE("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__AS_IS
+#undef TFN__TRANSPOSED
+#undef TFN__SPARE
+#undef TFN__NO_WEIGHT
+
+/* -- families: the table --------------------------------------------------------------------- */
+
+/* A new family is a row here with its keys and tensors above; what of its forward no option has is
+ * an option first. Its forward is written once more, from the paper or the published code, in
+ * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
+ * folder of tests/golden/hub, which tests/test_import.c reads. */
+enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
+       TFN__GEMMA2, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__FAMILIES };
+static const tfn_family tfn__families[TFN__FAMILIES] = {
+    { "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors },
+    { "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors },
+    { "mistral", "model.", tfn__families + TFN__LLAMA, tfn__mistral_keys, NULL },
+    { "qwen2", "model.", tfn__families + TFN__LLAMA, tfn__qwen2_keys, NULL },
+    { "qwen3", "model.", tfn__families + TFN__QWEN2, tfn__qwen3_keys, tfn__qwen3_tensors },
+    { "olmo2", "model.", tfn__families + TFN__LLAMA, tfn__olmo2_keys, tfn__olmo2_tensors },
+    { "gemma", "model.", tfn__families + TFN__LLAMA, tfn__gemma_keys, NULL },
+    { "gemma2", "model.", tfn__families + TFN__GEMMA, tfn__gemma2_keys, tfn__gemma2_tensors },
+    { "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors },
+    { "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors },
+    { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors }
+};
+TFNORM_API const tfn_family *tfn_family_at(int32_t i)
+{
+    if (i < 0 || i >= TFN__FAMILIES) return NULL;
+    return tfn__families + i;
+}
+TFNORM_API const tfn_family *tfn_family_find(const char *name)
+{
+    if (!name) return NULL;
+    for (int i = 0; i < TFN__FAMILIES; i++)
+        if (tfn__equal(name, tfn__families[i].name)) return tfn__families + i;
+    return NULL;
+}
+
+/* Keys that change nothing of the forward: who wrote the file, what its tokenizer does, how the
+ * model was trained, what a program did with it. A star stands for any characters. Dropout is one
+ * of them: with which rate a model is tuned is for who tunes it to say. */
+static const char *const tfn__idle_keys[] = {
+    "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "_name_or_path",
+    "name_or_path", "auto_map", "use_cache", "initializer_range", "*_token_id", "prefix",
+    "*dropout*", "*_pdrop", "summary_*", "task_specific_params", "gradient_checkpointing",
+    "id2label", "label2id", "problem_type", "_attn_implementation*", "attn_implementation",
+    "output_attentions", "output_hidden_states", "return_dict", "quantization_config_origin",
+    "layerdrop", "init_std", "_commit_hash", "unsloth_*", "bos_token", "eos_token", "pad_token"
+};
+
+/* -- config.json ----------------------------------------------------------------------------- */
+
+/* A config.json has a few kilobytes and a family some thirty rules: each rule reads the text from
+ * its begin, which needs no tree in memory and no second form of the values. Of a key that stands
+ * there twice the first counts. */
+enum {
+    TFN__VALUE_ROOM = 128,              /* bytes of a value; longer ones are cut, and fit nothing */
+    TFN__CONFIG_DEPTH = 16              /* objects in objects */
+};
+
+/* Step in front of the value of a key; the path has a dot before each name but the first. False:
+ * there is no such key. */
+static bool tfn__config_find(tfn__reader *r, const char *path)
+{
+    char name[TFN__VALUE_ROOM];
+    tfn__json_space(r);
+    if (tfn__peek(r) != '{') return false;
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        const char *rest = path;
+        tfn__reader key = *r;
+        tfn__json_string(&key, name, sizeof name);
+        tfn__json_string(r, NULL, 0);
+        tfn__json_want(r, ':', ":");
+        if (!key.wanted && tfn__begins(&rest, name)) {
+            if (!*rest) return true;
+            if (*rest == '.') return tfn__config_find(r, rest + 1);
+        }
+        tfn__json_skip(r, TFN__CONFIG_DEPTH);
+    }
+    return false;
+}
+/* The value in front of the reader: a string's characters, else the text as it stands. */
+static void tfn__config_copy(tfn__reader r, char *value)
+{
+    tfn__text t = tfn__text_in(value, TFN__VALUE_ROOM);
+    size_t from;
+    tfn__json_space(&r);
+    from = r.at;
+    if (tfn__peek(&r) == '"') {
+        tfn__copy_string(&t, r);
+    } else {
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        tfn__put_bytes(&t, r.s + from, r.at - from);
+    }
+    tfn__end(&t);
+}
+/* Both: the value of a key; false: there is none. A path goes through objects alone: no rule asks
+ * for what stands in a list. */
+static bool tfn__config_value(const tfn_import *x, const char *path, char *value)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (!tfn__config_find(&r, path)) return false;
+    tfn__config_copy(r, value);
+    return true;
+}
+
+/* "config.json: use_sliding_window is true; false is wanted" */
+static void tfn__bad_key(tfn_import *x, const char *key, const char *value, const char *wanted)
+{
+    tfn__text t = tfn__text_in(x->error.name, sizeof x->error.name);
+    if (x->error.status != TFN_OK) return;
+    tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "%s", 0, 0);
+    tfn__put_texts(&t, "config.json: ", key, " is ");
+    tfn__put_texts(&t, value, "; ", wanted);
+    tfn__put(&t, " is wanted");
+    tfn__end(&t);
+}
+
+/* Names of activations: as published, alone, as a gate. "gelu" alone is the form with erf; all
+ * others are the form with tanh, from which it differs by 5e-4 at most: a model that gets the wrong
+ * one still writes well. */
+static const char *const tfn__hub_activations[][3] = {
+    { "gelu", "gelu", "geglu" },
+    { "gelu_new", "gelu-tanh", "geglu-tanh" },
+    { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
+    { "gelu_fast", "gelu-tanh", "geglu-tanh" },
+    { "silu", "silu", "swiglu" },
+    { "swish", "silu", "swiglu" },
+    { "relu", "relu", "" }
+};
+
+/* Our name of it; another name is left as it is, for the option's error. */
+static const char *tfn__hub_activation(const char *name, tfn_key_form form)
+{
+    for (size_t i = 0; i < sizeof tfn__hub_activations / sizeof *tfn__hub_activations; i++) {
+        const char *const *row = tfn__hub_activations[i];
+        if (!tfn__equal(name, row[0])) continue;
+        if (form == TFN_KEY_GATED) return row[2];
+        return row[1];
+    }
+    return name;
+}
+
+/* Set an option by its text. */
+static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
+                            const char *value)
+{
+    if (tfn__equal(k->option, "activation")) value = tfn__hub_activation(value, k->form);
+    tfn_desc_set(d, k->option, value, &x->error);
+}
+
+/* A number of the file from which the option is computed. It goes back through a text, of the
+ * shortest digits that read as the same float, so that every option is set and checked in one
+ * place. */
+static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
+                              const char *value)
+{
+    char text[TFN__VALUE_ROOM];
+    char present[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(text, sizeof text);
+    tfn__reader r = tfn__read_from(value, tfn__length(value));
+    tfn__reader old;
+    const double v = tfn__json_number(&r);
+    if (r.wanted || !(v > 0) || v > TFN__ANY) {
+        tfn__bad_key(x, k->key, value, "a number above 0");
+        return;
+    }
+    if (k->form == TFN_KEY_INVERSE_ROOT) {
+        tfn__put_float(&t, 1 / TFN__SQRT((float)v));
+    } else if (k->form == TFN_KEY_SHARE) {
+        if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
+    } else {                                            /* TFN_KEY_MOST */
+        tfn_desc_get(d, k->option, present, sizeof present);
+        old = tfn__read_from(present, tfn__length(present));
+        if (tfn__json_number(&old) <= v) return;
+        tfn__put(&t, value);
+    }
+    tfn__end(&t);
+    tfn__set_option(x, d, k, text);
+}
+
+/* Each value of a list, or the value itself, is the text: layer_types, a name for each layer, as
+ * well as a truth. */
+static void tfn__want_value(tfn_import *x, const char *path, const char *found, const char *text)
+{
+    char value[TFN__VALUE_ROOM];
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (found[0] != '[') {
+        if (!tfn__equal(found, text)) tfn__bad_key(x, path, found, text);
+        return;
+    }
+    if (!tfn__config_find(&r, path)) return;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__config_copy(r, value);
+        if (!tfn__equal(value, text)) tfn__bad_key(x, path, value, text);
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+}
+
+/* What one rule makes of the file. A key that is null is as one that is not there (n_inner,
+ * head_dim, rope_scaling), but where null says that something is off: windows and caps, which a
+ * file without the key has, by the default of the published configuration. */
+static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char value[TFN__VALUE_ROOM];
+    char own[TFN__VALUE_ROOM];
+    const bool known = k->key && tfn__config_value(x, k->key, value);
+    const bool off = known && tfn__equal(value, "null");
+    const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS;
+    const char *found = k->text;
+    if (!k->option && !k->text) return;
+    if (off && (k->form == TFN_KEY_IS_OR_OFF || k->form == TFN_KEY_MOST)) return;
+    if (known && !off) found = value;
+    else if (condition) return;
+    if (!found) {
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "config.json has no %s", k->key);
+        return;
+    }
+    if (!found[0]) return;
+    switch (k->form) {
+    case TFN_KEY_NOT:
+        if (tfn__equal(found, "true")) found = "false";
+        else if (tfn__equal(found, "false")) found = "true";
+        tfn__set_option(x, d, k, found);
+        break;
+    case TFN_KEY_IF:
+        if (tfn__equal(found, "true")) tfn__set_option(x, d, k, k->text);
+        else tfn__want_value(x, k->key, found, "false");
+        break;
+    case TFN_KEY_UNLESS:
+        if (tfn__equal(found, "false")) tfn__set_option(x, d, k, k->text);
+        else tfn__want_value(x, k->key, found, "true");
+        break;
+    case TFN_KEY_MOST:
+    case TFN_KEY_INVERSE_ROOT:
+    case TFN_KEY_SHARE:
+        tfn__set_computed(x, d, k, found);
+        break;
+    case TFN_KEY_SAME:
+        tfn__want_value(x, k->key, found, tfn_desc_get(d, k->option, own, sizeof own));
+        break;
+    case TFN_KEY_WANT:
+        tfn__want_value(x, k->key, found, k->text);
+        break;
+    default:
+        tfn__set_option(x, d, k, found);
+    }
+}
+
+/* No family need have rules of its own; the last row is all zeros. */
+static bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
+
+/* The rules of a family, after those of the one that it is like. */
+static void tfn__apply_keys(tfn_import *x, tfn_model_desc *d, const tfn_family *family)
+{
+    if (family->like) tfn__apply_keys(x, d, family->like);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (x->error.status == TFN_OK) tfn__apply_key(x, d, k);
+}
+
+/* A rule names the key, or what stands in its object. */
+static bool tfn__key_has_rule(const tfn_family *family, const char *key)
+{
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        const char *rest = k->key;
+        if (rest && tfn__begins(&rest, key) && (!*rest || *rest == '.')) return true;
+    }
+    return family->like && tfn__key_has_rule(family->like, key);
+}
+static bool tfn__key_is_idle(const char *key)
+{
+    for (size_t i = 0; i < sizeof tfn__idle_keys / sizeof *tfn__idle_keys; i++)
+        if (tfn__name_matches(tfn__idle_keys[i], key)) return true;
+    return false;
+}
+
+/* The text is JSON; what reads it later need not ask again. */
+static void tfn__check_config(tfn_import *x)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '{') tfn__want(&r, "{");
+    tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    tfn__json_space(&r);
+    if (r.at < r.size) tfn__want(&r, "its end");
+    if (!r.wanted) return;
+    tfn__fail_name(&x->error, TFN_BAD_FORMAT, "import", "config.json: %s is wanted at byte %d",
+                   r.wanted);
+    x->error.found = (int64_t)r.at;
+}
+
+/* Each key has a rule or changes nothing. A key that nobody knows may be what a new release of the
+ * family does otherwise, in which case the model would still write plausible text, only worse: so
+ * it is refused by its name, and who knows better says lenient. */
+static void tfn__check_keys(tfn_import *x)
+{
+    char key[TFN__VALUE_ROOM];
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    if (x->error.status != TFN_OK || x->lenient) return;
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__json_string(&r, key, sizeof key);
+        tfn__json_want(&r, ':', ":");
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        if (tfn__key_is_idle(key) || tfn__key_has_rule(x->family, key)) continue;
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "config.json: nothing is known of the "
+                       "key %s; lenient would leave it aside", key);
+    }
+}
+
+/* The family: the caller's, or the one that "model_type" names. */
+static void tfn__find_family(tfn_import *x)
+{
+    char value[TFN__VALUE_ROOM];
+    if (x->error.status != TFN_OK || x->family) return;
+    if (!tfn__config_value(x, "model_type", value)) {
+        tfn__fail(&x->error, TFN_NOT_FOUND, "import", "config.json has no model_type", 0, 0);
+        return;
+    }
+    x->family = tfn_family_find(value);
+    if (!x->family)
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "no family is called %s", value);
+}
+
+/* -- names ----------------------------------------------------------------------------------- */
+
+/* Names are few and short, and each is looked at a few times for each tensor: a hundred layers take
+ * a tenth of a second. So forms are compared as they stand, and no table of names is made.
+ *
+ * What stands for '#' and '*' in a name: */
+typedef struct tfn__blanks { int32_t layer; const char *last; } tfn__blanks;
+
+/* The number at *s, and step over it; -1: there is none, or it is no layer's: names come from
+ * files, and a thousand digits are no number. */
+static int32_t tfn__layer_at(const char **s)
+{
+    int32_t n = 0;
+    if (**s < '0' || **s > '9') return -1;
+    for (; **s >= '0' && **s <= '9'; ++*s) {
+        n = 10 * n + (**s - '0');
+        if (n > 4096) return -1;
+    }
+    return n;
+}
+
+/* The name has this form. */
+static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
+{
+    b->layer = 0;
+    b->last = "";
+    for (; *form; form++) {
+        if (*form == '#') {
+            b->layer = tfn__layer_at(&name);
+            if (b->layer < 0) return false;
+        } else if (*form == '*') {
+            b->last = name;
+            return tfn__equal(name, "weight") || tfn__equal(name, "bias");
+        } else {
+            if (*name != *form) return false;
+            name++;
+        }
+    }
+    return !*name;
+}
+
+/* A name of this form: the blanks that one name had fill the other's. */
+static void tfn__put_form(char *to, size_t size, const char *prefix, const char *form,
+                          const tfn__blanks *b)
+{
+    tfn__text t = tfn__text_in(to, size);
+    tfn__put(&t, prefix);
+    for (; *form; form++) {
+        if (*form == '#') tfn__put_int(&t, NULL, b->layer, NULL);
+        else if (*form == '*') tfn__put(&t, b->last);
+        else tfn__put_bytes(&t, form, 1);
+    }
+    tfn__end(&t);
+}
+
+/* The rule whose name of ours, or of theirs, this is; NULL: none. Of ours there is one: a parameter
+ * has one tensor. Of theirs any will do: parts of one tensor differ in where they go. */
+static const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const char *name,
+                                               bool theirs, tfn__blanks *b)
+{
+    static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
+    const tfn_tensor_rule *r = &none;
+    if (family->tensors) r = family->tensors;
+    for (; r->theirs; r++) {
+        const char *form = r->ours;
+        if (theirs) form = r->theirs;
+        if (form && tfn__has_form(form, name, b)) return r;
+    }
+    if (!family->like) return NULL;
+    return tfn__tensor_rule(family->like, name, theirs, b);
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+/* The first error of a file becomes the import's. */
+static bool tfn__import_fine(tfn_import *x, const tfn_file *f)
+{
+    if (x->error.status == TFN_OK && f->error.status != TFN_OK) x->error = f->error;
+    return x->error.status == TFN_OK;
+}
+
+/* FOLDER/NAME, for the next file that is opened. One path is in use at a time: an index has read
+ * all that it will when a part is opened. */
+static void tfn__import_path(tfn_import *x, const char *name)
+{
+    tfn__text t = tfn__text_in(x->path, sizeof x->path);
+    const size_t n = tfn__length(x->folder);
+    tfn__put(&t, x->folder);
+    if (n && x->folder[n - 1] != '/') tfn__put(&t, "/");
+    tfn__put(&t, name);
+    tfn__end(&t);
+    if (t.used >= t.size)
+        tfn__fail(&x->error, TFN_BAD_FILE, "import", "the folder's path has %d bytes, the limit is "
+                  "%d", (int64_t)n, (int64_t)sizeof x->path - 256);
+}
+
+/* Close what is open, and begin with another file. */
+static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
+{
+    tfn_file_close(f);
+    TFNORM_MEMSET(f, 0, sizeof *f);
+    tfn__import_path(x, name);
+    f->path = x->path;
+    return f;
+}
+
+/* All of config.json, which stays in memory until the file is closed. A text in memory is used
+ * where it is. What is no JSON is found here, before any rule reads it. */
+static void tfn__open_config(tfn_import *x)
+{
+    tfn_file *f = &x->file;
+    tfn__arena a;
+    x->text = (const uint8_t *)x->config;
+    x->text_size = x->config_size;
+    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return;
+    if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
+        if (f->used > TFN__HEADER_MOST)
+            tfn__file_fail(f, TFN_TOO_LARGE, "it has %d bytes, the limit is %d", NULL,
+                           (int64_t)f->used, TFN__HEADER_MOST);
+        if (tfn__fine(f)) a = tfn__work_of(f, (size_t)f->used + TFN__ALIGN);
+        if (tfn__fine(f)) f->header = tfn__take(&a, (size_t)f->used, 1, &f->error);
+        tfn__file_get(f, 0, f->header, f->used);
+        x->text = f->header;
+        x->text_size = (size_t)f->used;
+    }
+    if (!tfn__import_fine(x, f)) return;
+    tfn__check_config(x);
+    tfn__find_family(x);
+    tfn__check_keys(x);
+}
+
+/* model.safetensors; where it is not there, the index of its parts, which are opened one at a time
+ * as tensors are asked for. Parts hold layers in order, and so does a model: few are opened
+ * twice. */
+static void tfn__open_weights(tfn_import *x)
+{
+    if (!x->folder || x->error.status != TFN_OK) return;
+    x->part[0] = 0;
+    tfn_file_open(tfn__import_file(x, &x->file, "model.safetensors"));
+    if (x->file.error.status == TFN_BAD_FILE) {
+        tfn__import_file(x, &x->index, "model.safetensors.index.json");
+        if (tfn_index_open(&x->index) == TFN_OK) {
+            TFNORM_MEMSET(&x->file, 0, sizeof x->file);
+            return;
+        }
+        if (x->index.error.status != TFN_BAD_FILE) tfn__import_fine(x, &x->index);
+        tfn__import_path(x, "model.safetensors");
+    }
+    tfn__import_fine(x, &x->file);
+}
+
+/* One of the caller's files. Names are in order within a file, so that few are read to find one. */
+static tfn_file *tfn__given_file_with(tfn_import *x, const char *name, tfn_tensor *t)
+{
+    for (int32_t i = 0; i < x->count; i++) {
+        if (tfn_file_find(x->files + i, name, t)) return x->files + i;
+        if (!tfn__import_fine(x, x->files + i)) return NULL;
+    }
+    return NULL;
+}
+
+/* The file that has a tensor of this name; NULL: none, or an error. */
+static tfn_file *tfn__file_with(tfn_import *x, const char *name, tfn_tensor *t)
+{
+    char part[sizeof x->part];
+    if (!x->folder) return tfn__given_file_with(x, name, t);
+    if (x->index.header) {
+        if (!tfn_file_text(&x->index, name, part, sizeof part)) return NULL;
+        if (!tfn__equal(part, x->part)) {
+            tfn_file_open(tfn__import_file(x, &x->file, part));
+            TFNORM_MEMCPY(x->part, part, sizeof part);
+        }
+    }
+    if (tfn__import_fine(x, &x->file) && tfn_file_find(&x->file, name, t)) return &x->file;
+    return NULL;
+}
+
+/* -- weights --------------------------------------------------------------------------------- */
+
+/* A parameter and where its values are. */
+typedef struct tfn__match {
+    tfn_param_info info;
+    const tfn_tensor_rule *rule;
+    tfn_file  *file;
+    tfn_tensor tensor;
+} tfn__match;
+
+/* Outputs of the tensor: those of all parts, which are equally many. Fused matrices whose queries
+ * are more than their keys would want an offset instead; no family here has one. */
+static int64_t tfn__outputs(const tfn__match *c)
+{
+    return (int64_t)c->info.cols * tfn__max(c->rule->parts, 1);
+}
+
+static void tfn__bad_tensor(tfn_import *x, const char *text, const char *name, int64_t found,
+                            int64_t wanted)
+{
+    if (x->error.status != TFN_OK) return;
+    tfn__fail_name(&x->error, TFN_BAD_SHAPE, "import", text, name);
+    x->error.found = found;
+    x->error.wanted = wanted;
+}
+
+/* The shape is what the rule and the parameter say: (out, in) or (in, out), a vector (out). A table
+ * of positions may have more rows than the model. */
+static void tfn__check_match(tfn_import *x, const tfn__match *c)
+{
+    const tfn_tensor *t = &c->tensor;
+    const bool vector = c->info.rows == 1 && t->rank == 1;
+    const bool turned = !vector && (c->rule->form & TFN_FORM_TRANSPOSED);
+    const bool table = tfn__equal(c->info.name, "decoder.position.weight");
+    int64_t shape[2];
+    shape[turned] = (int64_t)c->info.rows + c->rule->first;
+    shape[!turned] = tfn__outputs(c);
+    if (vector) shape[0] = shape[1];
+    if (t->rank != 2 && !vector) tfn__bad_tensor(x, "%s has rank %d, not %d", t->name, t->rank, 2);
+    if (!tfn__has_values(t->dtype))
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "%s has a dtype that is not read",
+                       t->name);
+    for (int k = 0; k < t->rank; k++) {
+        if (x->error.status != TFN_OK) return;
+        if (t->shape[k] == shape[k] || (table && k == 0 && t->shape[k] > shape[k])) continue;
+        tfn__bad_tensor(x, "%s has a side of %d, %d is wanted", t->name, t->shape[k], shape[k]);
+    }
+}
+
+/* Where parameter i is; false: it has no tensor, which is an error, or there is none of that
+ * number. Files of a model with a head have the family's prefix in front of all that is not the
+ * head, files of the body alone lack it: both names are tried. */
+static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__match *c)
+{
+    char name[sizeof c->tensor.name];
+    tfn__blanks blanks;
+    if (x->error.status != TFN_OK || !tfn_model_param(m, i, &c->info)) return false;
+    c->rule = tfn__tensor_rule(x->family, c->info.name, false, &blanks);
+    if (!c->rule) {
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the family has no tensor for %s",
+                       c->info.name);
+        return false;
+    }
+    tfn__put_form(name, sizeof name, x->family->prefix, c->rule->theirs, &blanks);
+    c->file = tfn__file_with(x, name, &c->tensor);
+    if (!c->file) {
+        tfn__put_form(name, sizeof name, NULL, c->rule->theirs, &blanks);
+        c->file = tfn__file_with(x, name, &c->tensor);
+    }
+    if (!c->file)
+        tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
+    if (x->error.status == TFN_OK) tfn__check_match(x, c);
+    return x->error.status == TFN_OK;
+}
+
+/* Where channel i of a head stands in a file whose channels that turn come first: ours are j and
+ * j + D/2 for j < r/2, theirs j and j + r/2; the rest keep their order. Of D = 8, r = 4 ours are
+ * theirs 0 1 4 5 2 3 6 7. Scores do not feel it, for queries and keys are in the same order. */
+static int64_t tfn__turning_at(int64_t i, int64_t size, int64_t turning)
+{
+    const int64_t half = size / 2;
+    const int64_t pairs = turning / 2;
+    const bool second = i >= half;
+    if (!turning) return i;
+    if (second && i - half < pairs) return i - half + pairs;
+    if (!second && i < pairs) return i;
+    if (second) return turning + (half - pairs) + (i - half - pairs);
+    return turning + (i - pairs);
+}
+
+/* Where output i of the parameter stands among those of the tensor. */
+static int64_t tfn__output_at(const tfn__match *c, const tfn_model_desc *d, int64_t i)
+{
+    const int64_t size = tfn__head_size(d);
+    const int64_t head = i / size;
+    const uint32_t form = c->rule->form;
+    int64_t channel = i % size;
+    if (!(form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING)))
+        return (int64_t)c->rule->part * c->info.cols + i;
+    if (form & TFN_FORM_TURNING) channel = tfn__turning_at(channel, size, d->rotary_size);
+    if (form & TFN_FORM_BY_HEAD)
+        return (head * c->rule->parts + c->rule->part) * size + channel;
+    return head * size + channel;
+}
+
+/* Read `count` values from value `first` on to every `step`-th place. What fails stays in the
+ * file's error, which the caller asks for after the tensor. */
+static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int64_t count,
+                              int64_t step)
+{
+    float some[TFN__CHUNK];
+    if (step == 1) {
+        tfn_file_read(c->file, &c->tensor, to, first, count);
+        return;
+    }
+    for (int64_t at = 0; at < count; at += TFN__CHUNK) {
+        int64_t n = count - at;
+        if (n > TFN__CHUNK) n = TFN__CHUNK;
+        tfn_file_read(c->file, &c->tensor, some, first + at, n);
+        for (int64_t i = 0; i < n; i++) to[(at + i) * step] = some[i];
+    }
+}
+
+/* The values of a parameter: of a matrix (out, in) output by output, else row by row, and where
+ * outputs are in another order, which only vectors are, one by one. An output is a row of the file
+ * and a column here, each value in another line of the cache; the next outputs find those lines
+ * there, since as many lines as a matrix has rows fit into it. */
+static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
+{
+    const bool ordered = c->rule->form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING);
+    const int64_t rows = c->info.rows;
+    const int64_t cols = c->info.cols;
+    const int64_t line = tfn__outputs(c);
+    float *to = c->info.data;
+    if (rows > 1 && (c->rule->form & TFN_FORM_TRANSPOSED)) {
+        for (int64_t i = 0; i < cols; i++)
+            tfn__read_strided(c, to + i, tfn__output_at(c, d, i) * rows, rows, cols);
+    } else if (ordered) {
+        for (int64_t i = 0; i < cols; i++)
+            tfn__read_strided(c, to + i, tfn__output_at(c, d, i), 1, 1);
+    } else {
+        for (int64_t i = 0; i < rows; i++)
+            tfn__read_strided(c, to + i * cols, (i + c->rule->first) * line
+                              + (int64_t)c->rule->part * cols, cols, 1);
+    }
+}
+
+/* A tensor of the files has a place in the model, or is none of its weights. A bias that the
+ * options know nothing of, or a layer too many, would else be lost without a word. */
+static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
+{
+    char ours[sizeof ((tfn_param_info *)0)->name];
+    const char *bare = name;
+    tfn_param_info info;
+    tfn__blanks blanks;
+    const tfn_tensor_rule *r;
+    if (x->family->prefix && !tfn__begins(&bare, x->family->prefix)) bare = name;
+    r = tfn__tensor_rule(x->family, bare, true, &blanks);
+    if (r && (!r->ours || (r->form & TFN_FORM_SPARE))) return;
+    if (r) tfn__put_form(ours, sizeof ours, NULL, r->ours, &blanks);
+    else ours[0] = 0;
+    for (int32_t i = 0; tfn_model_param(m, i, &info); i++)
+        if (tfn__equal(info.name, ours)) return;
+    tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import",
+                   "the files have a tensor %s, for which the model has no place", name);
+}
+static void tfn__check_tensors_of(tfn_import *x, const tfn_model *m, tfn_file *f)
+{
+    tfn_tensor t;
+    for (int32_t i = 0; tfn_file_tensor(f, i, &t); i++)
+        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, t.name);
+}
+/* Of all files; of parts, the index names them. */
+static void tfn__check_all(tfn_import *x, const tfn_model *m)
+{
+    char name[TFN__NAME_ROOM];
+    tfn__reader r;
+    if (!x->folder)
+        for (int32_t i = 0; i < x->count; i++) tfn__check_tensors_of(x, m, x->files + i);
+    else if (!x->index.header)
+        tfn__check_tensors_of(x, m, &x->file);
+    for (bool more = tfn__texts_open(&x->index, &r); more; more = tfn__json_more(&r, '}')) {
+        tfn__next_text(&r, name);
+        if (x->error.status == TFN_OK) tfn__check_tensor(x, m, name);
+    }
+}
+
+/* -- both ------------------------------------------------------------------------------------ */
+
+/* An import holds files open only within a call; the caller's own stay open. What was read of
+ * config.json is the file's memory, and gone with it. */
+static void tfn__import_close(tfn_import *x)
+{
+    tfn_file_close(&x->file);
+    tfn_file_close(&x->index);
+    x->text = NULL;
+}
+
+/* The context that the caller wants, where the model has it: a table of positions ends, a window
+ * must not be felt, and who turns by angles never seen in training writes nonsense. Who wants more
+ * all the same sets it behind tfn_import_peek. */
+static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
+{
+    if (x->error.status != TFN_OK || !wanted) return;
+    if (wanted > d->context)
+        tfn__fail(&x->error, TFN_BAD_OPTION, "import", "context is %d; the model's is at most %d",
+                  wanted, d->context);
+    else d->context = wanted;
+}
+
+TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
+{
+    tfn_model_desc d;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "desc", desc)) return x->error.status;
+    d = *desc;
+    tfn__open_config(x);
+    if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
+    tfn__want_context(x, &d, desc->context);
+    tfn__import_close(x);
+    if (x->error.status == TFN_OK) *desc = d;
+    return x->error.status;
+}
+
+/* As a file's weights alone: step 0, no moments, no profile to come. What a method would find out
+ * in its first batch, such as Admin's scales, is in the weights of those who trained it. */
+static void tfn__begin_anew(tfn_model *m)
+{
+    double state[TFN__SAVED_COUNT] = { 0 };
+    state[TFN__SAVED_PROFILED] = 1;
+    state[TFN__SAVED_LOSS_SCALE] = (double)m->desc.loss_scale;
+    *m = tfn__model_after(m, state);
+    tfn__clear(m->moments, tfn__moments_floats(m));
+}
+
+TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
+{
+    tfn__match c;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "model", m)) return x->error.status;
+    tfn__made(&m->error, "model", m->weights);
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
+    tfn__open_config(x);
+    tfn__open_weights(x);
+    if (x->error.status == TFN_OK) tfn__check_all(x, m);
+    for (int32_t i = 0; tfn__match_param(x, m, i, &c);) i++;             /* all are there */
+    if (x->error.status == TFN_OK) tfn__begin_anew(m);
+    for (int32_t i = 0; tfn__match_param(x, m, i, &c); i++) {
+        tfn__read_match(&c, &m->desc);
+        if (!tfn__import_fine(x, c.file))
+            tfn__fail(&m->error, TFN_NOT_READY, "model", "it was half loaded from a file", 0, 0);
+    }
+    tfn__import_close(x);
+    return x->error.status;
+}
+
+#ifndef TFNORM_NO_MALLOC
+/* The import is on the stack, its path too: an error keeps the caller's path instead. */
+TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with)
+{
+    tfn_import x;
+    tfn_model_desc d;
+    if (!m) return TFN_NULL;
+    TFNORM_MEMSET(m, 0, sizeof *m);
+    if (!tfn__given(&m->error, "import", "folder", folder)) return m->error.status;
+    TFNORM_MEMSET(&x, 0, sizeof x);
+    TFNORM_MEMSET(&d, 0, sizeof d);
+    x.folder = folder;
+    d.inference = true;
+    d.threads = 1;
+    if (with) d = *with;
+    tfn_import_peek(&x, &d);
+    if (!with) d.context = (int32_t)tfn__min(d.context, 1024);
+    if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK)
+        if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* half a model is none */
+    if (x.error.status == TFN_OK) return m->error.status;
+    m->error = x.error;
+    m->error.path = folder;
+    return m->error.status;
+}
+#endif
+TFN__SMALL_END
+#endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 #if defined __GNUC__ && !defined __clang__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
@@ -25716,7 +26945,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 /* And the state of the compiler is what it was: see the ground section. */
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
-        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES)
+        || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
+        || defined TFNORM_NO_IMPORT)
 #pragma GCC diagnostic pop
 #endif
 #if defined __clang__
@@ -25944,6 +27174,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     published models have: rotary positions of a part of each head, with rates for longer texts
  *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
  *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer).
+ *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

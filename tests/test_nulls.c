@@ -38,6 +38,8 @@ static struct {
     tfn_place place;
     tfn_schedule schedule;
     tfn_checkpoint with;
+    tfn_import import;
+    tfn_model_desc empty;
     int64_t step, ids[1];
     float values[64];
     char text[300];
@@ -111,6 +113,7 @@ static void nulls_make(void)
     nulls.batch.batch = 1;
     nulls.batch.time = 4;
     nulls_make_tokenizer();
+    nulls.import.folder = "golden/hub/llama";
     nulls.to.to = nulls_saved;
     nulls.to.to_size = sizeof nulls_saved;
     nulls.with.tokenizer = &nulls.k;
@@ -364,7 +367,11 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_model_save_adapter, "eeo", ".z.", tfn_model_save_adapter(P(0, &nulls.to),                \
       P(1, &nulls.m), P(2, &nulls.with)))                                                          \
     X(tfn_group_add, "eeo", "...", nulls_found(tfn_group_add(P(0, &nulls.desc), P(1, "*"),         \
-      P(2, &nulls.error)) || nulls_zero >= 0))
+      P(2, &nulls.error)) || nulls_zero >= 0))                                                     \
+    X(tfn_family_find, "e", ".", nulls_found(tfn_family_find(P(0, "gpt2")) || nulls_zero == 0))    \
+    X(tfn_import_peek, "ee", "q.", tfn_import_peek(P(0, &nulls.import), P(1, &nulls.empty)))       \
+    X(tfn_import_weights, "ee", "qz", nulls_import())                                              \
+    X(tfn_import_new, "eeo", ".q.", nulls_import_new())
 
 static const tfn_var nulls_none = { 0 };
 
@@ -388,6 +395,28 @@ static tfn_status nulls_new(void)
     if (nulls_zero == 2 && status == TFN_NULL)              /* it says "allocator.allocate" */
         memcpy(nulls_zeroed, "not initialized", 16);
     if (to) tfn_model_free(to);
+    return status;
+}
+
+/* A model of the hub, and into it the weights that it has already. */
+static tfn_status nulls_import_new(void)
+{
+    tfn_model m;
+    tfn_model *to = (tfn_model *)nulls_pointer(0, &m);
+    tfn_status status;
+    if (nulls_zero == 2) return TFN_OK;                     /* options that are all zero are legal */
+    status = tfn_import_new(to, nulls_zero == 1 ? "" : nulls_pointer(1, nulls.import.folder),
+                            nulls_pointer(2, &nulls.empty));
+    if (to) tfn_model_free(to);
+    return status;
+}
+static tfn_status nulls_import(void)
+{
+    tfn_model m;
+    tfn_status status;
+    CHECK(tfn_import_new(&m, nulls.import.folder, NULL) == TFN_OK);
+    status = tfn_import_weights(nulls_pointer(0, &nulls.import), nulls_pointer(1, &m));
+    tfn_model_free(&m);
     return status;
 }
 

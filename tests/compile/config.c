@@ -9,6 +9,7 @@
 #define WITH_ALL_NORMS
 #define WITH_ONLY_KERNELS
 #define WITH_NO_METRICS
+#define WITH_NO_IMPORT
 #define WITH_NO_FILES
 #define WITH_NO_SIMD
 #define WITH_EXACT
@@ -46,6 +47,9 @@
 #endif
 #ifdef WITH_ONLY_KERNELS
 #define TFNORM_ONLY_KERNELS
+#endif
+#ifdef WITH_NO_IMPORT
+#define TFNORM_NO_IMPORT
 #endif
 #ifdef WITH_NO_METRICS
 #define TFNORM_NO_METRICS

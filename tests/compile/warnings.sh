@@ -6,7 +6,7 @@ common='-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble
         -Wcast-qual -Wvla -Werror'
 c_only='-Wstrict-prototypes -Wmissing-prototypes'
 configs='NONE STATIC API ASSERT NO_STDIO NO_MALLOC NO_TRAINING ALL_NORMS ONLY_KERNELS NO_SIMD EXACT
-         REFERENCE NO_TOKENIZERS NO_METRICS NO_FILES PARALLEL_FOR MEM SQRTF FILE ALL'
+         REFERENCE NO_TOKENIZERS NO_METRICS NO_FILES NO_IMPORT PARALLEL_FOR MEM SQRTF FILE ALL'
 
 # compile COMPILER STANDARD CONFIG FLAG ...
 compile() {

@@ -1,0 +1,465 @@
+/* Checkpoints of the hub: tiny models of each family, written and computed by golden/make_hub.py
+ * from the families' formulas. Logits within 2e-5 of the largest, gradients against autograd,
+ * decoding equal to the bit, and what is wrong with a folder said by name. */
+#include "lib.h"
+#include "check.h"
+
+enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT = 1 << 16 };
+
+/* Written by make_hub.py when it is called without names; IMPORT_HUB=FOLDER: one's own of all. */
+static const char *const import_names[] = {
+    "gpt2", "gpt2-f16", "gpt2-short-names", "llama", "llama-bf16", "llama-f16", "llama-linear",
+    "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
+    "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "opt"
+};
+enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
+
+static const char *import_hub(void)
+{
+    return getenv("IMPORT_HUB") ? getenv("IMPORT_HUB") : "golden/hub";
+}
+
+/* -- files ------------------------------------------------------------------------------------- */
+
+static char import_buffer[IMPORT_TEXT];
+
+static const char *import_path(const char *name, const char *file)
+{
+    static char path[300];
+    snprintf(path, sizeof path, "%s/%s%s%s", import_hub(), name, file ? "/" : "",
+             file ? file : "");
+    return path;
+}
+
+/* A text file, whole; its bytes. */
+static size_t import_read(const char *name, const char *file, char *to, size_t room)
+{
+    FILE *f = fopen(import_path(name, file), "rb");
+    const size_t bytes = f ? fread(to, 1, room - 1, f) : 0;
+    if (f) fclose(f);
+    to[bytes] = 0;
+    return bytes;
+}
+
+/* Numbers of a text file with white space between them; how many there are. */
+static int import_numbers(const char *name, const char *file, double *to, int room)
+{
+    char *s = import_buffer, *end;
+    int n = 0;
+    import_read(name, file, import_buffer, sizeof import_buffer);
+    while (n < room) {
+        const double v = strtod(s, &end);
+        if (end == s) break;
+        to[n++] = v;
+        s = end;
+    }
+    return n;
+}
+
+/* -- a model and what it should say ------------------------------------------------------------ */
+
+typedef struct import_case {
+    int32_t   tokens[64], count, time;
+    double    logits[IMPORT_LOGITS];
+    tfn_batch batch;
+} import_case;
+
+static bool import_load(import_case *c, const char *name)
+{
+    double ids[64];
+    memset(c, 0, sizeof *c);
+    c->count = import_numbers(name, "ids.txt", ids, 64);
+    c->time = c->count / IMPORT_SENTENCES;
+    for (int i = 0; i < c->count; i++) c->tokens[i] = (int32_t)ids[i];
+    c->batch.tokens = c->tokens;
+    c->batch.batch = IMPORT_SENTENCES;
+    c->batch.time = c->time;
+    if (!c->count || c->count % IMPORT_SENTENCES) FAIL("%s has %d ids", name, (int)c->count);
+    return c->count > 0;
+}
+
+static bool import_model(tfn_model *m, const char *name, bool inference)
+{
+    tfn_model_desc d;
+    char text[300];
+    memset(&d, 0, sizeof d);
+    d.inference = inference;
+    d.batch = IMPORT_SENTENCES;
+    d.threads = 1;
+    if (tfn_import_new(m, import_path(name, NULL), &d) == TFN_OK) return true;
+    FAIL("%s: %s", name, tfn_error_text(&m->error, text, sizeof text));
+    return false;
+}
+
+/* The largest difference, of the largest number. */
+static double import_off(const float *found, const double *wanted, int n)
+{
+    double off = 0, most = 0;
+    for (int i = 0; i < n; i++) {
+        if (fabs(wanted[i]) > most) most = fabs(wanted[i]);
+        if (!(fabs((double)found[i] - wanted[i]) <= off)) off = fabs((double)found[i] - wanted[i]);
+    }
+    return off / most;
+}
+
+/* The decoder, token by token, says what the model says, to the bit. */
+static void import_decodes(tfn_model *m, const import_case *c, const float *logits)
+{
+    static unsigned char scratch[1 << 20];
+    const int32_t vocab = m->desc.vocab;
+    const size_t size = tfn_decoder_size(m, c->batch.batch, 1, scratch, sizeof scratch);
+    void *mem = malloc(size ? size : 1);
+    tfn_decoder d;
+    CHECK(tfn_decoder_init(&d, m, c->batch.batch, 1, mem, size) == TFN_OK);
+    CHECK(tfn_decoder_start(&d, NULL) == TFN_OK);
+    for (int32_t t = 0; t < c->time; t++) {
+        int32_t tokens[IMPORT_SENTENCES];
+        const float *next;
+        for (int b = 0; b < IMPORT_SENTENCES; b++) tokens[b] = c->tokens[b * c->time + t];
+        next = tfn_decoder_next(&d, tokens, 1, NULL);
+        for (int b = 0; next && b < IMPORT_SENTENCES; b++)
+            CHECK_BITS(next + b * vocab, logits + (b * c->time + t) * vocab,
+                       (size_t)vocab * sizeof *next);
+        if (!next) FAIL("no logits at %d", (int)t);
+    }
+    free(mem);
+}
+
+/* Folded, and from a checkpoint of its own: the same logits, within rounding and to the bit. */
+static void import_travels(tfn_model *m, const import_case *c, const float *logits, int n)
+{
+    static unsigned char bytes[1 << 20];
+    tfn_model again;
+    tfn_model_desc d = m->desc;
+    tfn_file f;
+    const float *found;
+    memset(&f, 0, sizeof f);
+    f.to = bytes;
+    f.to_size = sizeof bytes;
+    CHECK(tfn_model_save(&f, m, NULL) == TFN_OK);
+    f.from = bytes;
+    f.from_size = (size_t)f.used;
+    CHECK(tfn_model_new(&again, &d, NULL) == TFN_OK);
+    CHECK(tfn_model_load(&again, &f) == TFN_OK);
+    found = tfn_model_logits(&again, &c->batch);
+    CHECK_BITS(found, logits, (size_t)n * sizeof *found);
+    tfn_model_free(&again);
+
+    d.folded = true;
+    CHECK(tfn_model_new(&again, &d, NULL) == TFN_OK);
+    CHECK(tfn_model_fold(&again, m) == TFN_OK);
+    found = tfn_model_logits(&again, &c->batch);
+    if (found && import_off(found, c->logits, n) > 2e-5) FAIL("folded it is another function");
+    tfn_model_free(&again);
+}
+
+/* A model with a window has no longer context: of each sentence its begin, whose logits are the same. */
+static void import_cut(import_case *c, int32_t time, int32_t vocab)
+{
+    if (time >= c->time) return;
+    for (int32_t b = 0; b < IMPORT_SENTENCES; b++) {
+        memmove(c->tokens + b * time, c->tokens + b * c->time, (size_t)time * sizeof *c->tokens);
+        memmove(c->logits + b * time * vocab, c->logits + b * c->time * vocab,
+                (size_t)(time * vocab) * sizeof *c->logits);
+    }
+    c->batch.time = c->time = time;
+    c->count = IMPORT_SENTENCES * time;
+}
+
+static void import_logits(const char *name)
+{
+    static import_case c;
+    static float logits[IMPORT_LOGITS];
+    tfn_model m;
+    const float *found;
+    int n;
+    CASE("%s", name);
+    if (!import_load(&c, name) || !import_model(&m, name, true)) return;
+    n = c.count * m.desc.vocab;
+    CHECK_INT(import_numbers(name, "logits.txt", c.logits, IMPORT_LOGITS), n);
+    import_cut(&c, m.desc.context, m.desc.vocab);
+    n = c.count * m.desc.vocab;
+    found = tfn_model_logits(&m, &c.batch);
+    CHECK(found != NULL);
+    if (!found) return;
+    memcpy(logits, found, (size_t)n * sizeof *found);
+    if (!(import_off(logits, c.logits, n) <= 2e-5))
+        FAIL("logits are off by %.1e of the largest", import_off(logits, c.logits, n));
+    import_decodes(&m, &c, logits);
+    import_travels(&m, &c, logits, n);
+    tfn_model_free(&m);
+}
+
+TEST(import_families)
+{
+    const char *own = getenv("IMPORT_NAMES");
+    char names[1000], *name;
+    if (!own)
+        for (int i = 0; i < IMPORT_NAMES; i++) import_logits(import_names[i]);
+    snprintf(names, sizeof names, "%s", own ? own : "");
+    for (name = strtok(names, " "); name; name = strtok(NULL, " ")) import_logits(name);
+}
+
+/* -- gradients --------------------------------------------------------------------------------- */
+
+/* The gradients of a file are read as weights would be, into a second model. */
+static void import_gradient(const char *name)
+{
+    static import_case c;
+    static char config[IMPORT_TEXT];
+    static int32_t targets[64];
+    tfn_model m, wanted;
+    tfn_model_desc d;
+    tfn_import x;
+    tfn_file f;
+    tfn_sums sums;
+    tfn_param_info p, q;
+    char path[300];
+    CASE("%s", name);
+    if (!import_load(&c, name) || !import_model(&m, name, false)) return;
+    for (int i = 0; i < c.count; i++)
+        targets[i] = i % c.time == c.time - 1 ? -1 : c.tokens[i + 1];
+    c.batch.targets = targets;
+    CHECK(tfn_model_gradient(&m, &c.batch, 0, false, &sums) == TFN_OK);
+
+    memset(&x, 0, sizeof x);
+    memset(&f, 0, sizeof f);
+    snprintf(path, sizeof path, "%s", import_path(name, "gradients.safetensors"));
+    f.path = path;
+    CHECK(tfn_file_open(&f) == TFN_OK);
+    x.config = config;
+    x.config_size = import_read(name, "config.json", config, sizeof config);
+    x.files = &f;
+    x.count = 1;
+    memset(&d, 0, sizeof d);
+    d.inference = true;
+    CHECK(tfn_import_peek(&x, &d) == TFN_OK);
+    CHECK(tfn_model_new(&wanted, &d, NULL) == TFN_OK);
+    CHECK(tfn_import_weights(&x, &wanted) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p) && tfn_model_param(&wanted, i, &q); i++) {
+        double off = 0, most = 0;
+        for (int64_t k = 0; k < (int64_t)p.rows * p.cols; k++) {
+            const double by = (double)p.grad[k] / (double)sums.targets - (double)q.data[k];
+            if (!(fabs(by) <= off)) off = fabs(by);
+            if (fabs((double)q.data[k]) > most) most = fabs((double)q.data[k]);
+        }
+        if (!(off <= 2e-5 * most + 1e-6)) FAIL("gradient of %s is off by %.1e", p.name, off / most);
+    }
+    tfn_file_close(&f);
+    tfn_model_free(&wanted);
+    tfn_model_free(&m);
+}
+
+TEST(import_gradients)
+{
+    import_gradient("gpt2");
+    import_gradient("llama");
+    import_gradient("qwen2");
+}
+
+/* -- what is wrong ----------------------------------------------------------------------------- */
+
+/* The config of a folder with one text replaced by another is refused with these words. */
+static void import_refuses(const char *name, const char *from, const char *to, const char *wanted)
+{
+    static char config[IMPORT_TEXT], changed[2 * IMPORT_TEXT];
+    tfn_model_desc d;
+    tfn_import x;
+    char text[300];
+    const char *at;
+    CASE("%s: %s", name, to);
+    import_read(name, "config.json", config, sizeof config);
+    at = strstr(config, from);
+    if (!at) {
+        FAIL("no %s in the file", from);
+        return;
+    }
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - config), config, to,
+             at + strlen(from));
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    x.config = changed;
+    x.config_size = strlen(changed);
+    CHECK(tfn_import_peek(&x, &d) != TFN_OK);
+    CHECK(d.vocab == 0);
+    tfn_error_text(&x.error, text, sizeof text);
+    if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+}
+
+TEST(import_keys_refused)
+{
+    import_refuses("llama", "\"model_type\": \"llama\"", "\"model_type\": \"lama\"",
+                   "no family is called lama");
+    import_refuses("llama", "\"model_type\"", "\"kind\"", "config.json has no model_type");
+    import_refuses("llama", "\"use_cache\"", "\"use_magic\"",
+                   "nothing is known of the key use_magic");
+    import_refuses("llama", "\"hidden_size\"", "\"name_or_path\"", "config.json has no hidden_size");
+    import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": 12.5", "width is 12.5; a whole");
+    import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": -12", "width is -12; it must be");
+    import_refuses("llama", "\"silu\"", "\"mish\"", "activation is mish");
+    import_refuses("llama", "\"rope_scaling\": null",
+                   "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 2}",
+                   "rotary_scaling is yarn");
+    import_refuses("llama", "\"attention_bias\": false", "\"attention_bias\": 3",
+                   "attention_bias is 3; false is wanted");
+    import_refuses("qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": true",
+                   "use_sliding_window is true; false is wanted");
+    import_refuses("qwen2", "\"use_cache\": true",
+                   "\"layer_types\": [\"full_attention\", \"sliding_attention\"]",
+                   "layer_types is sliding_attention; full_attention is wanted");
+    import_refuses("gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
+                   "scale_attn_weights is false; true is wanted");
+    import_refuses("gpt2", "{", "[", "{ is wanted at byte");
+    import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is wanted at byte");
+}
+
+/* A lenient reader leaves aside what it does not know; null is as good as nothing. */
+TEST(import_keys_left_aside)
+{
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"vocab_size\": 9, \"max_position_embeddings\": 7,"
+        " \"hidden_size\": 16, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"x\": [{}],"
+        " \"intermediate_size\": 8, \"head_dim\": null, \"num_key_value_heads\": null}";
+    tfn_model_desc d;
+    tfn_import x;
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    x.config = config;
+    x.config_size = sizeof config - 1;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_UNSUPPORTED);
+    x.lenient = true;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK(d.vocab == 9 && d.context == 7 && d.width == 16 && d.head_size == 0 && d.untied);
+    d.context = 5;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK_INT(d.context, 5);
+    d.context = 8;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_BAD_OPTION);
+    CHECK_INT(d.context, 8);
+}
+
+/* A context within the window is exact, a longer one is refused; without the key it is 4096. */
+TEST(import_windows)
+{
+    static char config[IMPORT_TEXT];
+    static const struct { const char *key, *value; int32_t context; } cases[] = {
+        { "\"sliding_window\": null", "\"sliding_window\": 5", 5 },
+        { "\"sliding_window\": null", "\"sliding_window\": 50", 32 },
+        { "\"sliding_window\": null", "\"use_cache\": true", 32 },
+        { "\"max_position_embeddings\": 32,", "\"max_position_embeddings\": 9999,", 9999 }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tfn_model_desc d;
+        tfn_import x;
+        char changed[4096];
+        const char *at;
+        import_read("mistral", "config.json", config, sizeof config);
+        at = strstr(config, cases[i].key);
+        CASE("%s", cases[i].value);
+        CHECK(at != NULL);
+        if (!at) continue;
+        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - config), config, cases[i].value,
+                 at + strlen(cases[i].key));
+        memset(&x, 0, sizeof x);
+        memset(&d, 0, sizeof d);
+        x.config = changed;
+        x.config_size = strlen(changed);
+        CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+        CHECK_INT(d.context, cases[i].context);
+        d.context++;
+        CHECK_INT(tfn_import_peek(&x, &d), TFN_BAD_OPTION);
+    }
+}
+
+/* A folder that is not there, and tensors that do not fit: the model stays as it was. */
+static void import_weights_refused(const tfn_model_desc *d, const char *name, const char *wanted)
+{
+    tfn_model m;
+    tfn_import x;
+    uint64_t hash;
+    char text[300], folder[300];
+    CASE("%s", wanted);
+    snprintf(folder, sizeof folder, "%s", import_path(name, NULL));
+    memset(&x, 0, sizeof x);
+    x.folder = folder;
+    CHECK(tfn_model_new(&m, d, NULL) == TFN_OK);
+    hash = tfn_model_hash(&m);
+    CHECK(tfn_import_weights(&x, &m) != TFN_OK);
+    CHECK(tfn_model_hash(&m) == hash && m.error.status == TFN_OK);
+    tfn_error_text(&x.error, text, sizeof text);
+    if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+    tfn_model_free(&m);
+}
+
+TEST(import_weights_wrong)
+{
+    tfn_model_desc d, of;
+    tfn_import x;
+    tfn_model m;
+    char folder[300];
+    memset(&d, 0, sizeof d);
+    memset(&x, 0, sizeof x);
+    snprintf(folder, sizeof folder, "%s", import_path("llama", NULL));
+    x.folder = folder;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    of = d;
+    import_weights_refused(&of, "no-such-folder", "cannot be opened");
+    of.ffn++;
+    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is wanted");
+    of = d;
+    of.layers++;
+    import_weights_refused(&of, "llama", "no tensor layers.2.input_layernorm.weight");
+    of = d;
+    of.layers--;
+    import_weights_refused(&of, "llama", "a tensor model.layers.1");
+    of = d;
+    of.attention_bias = TFN_ATTENTION_BIAS_QKV;
+    import_weights_refused(&of, "llama", "no tensor layers.0.self_attn.q_proj.bias");
+    of = d;
+    of.recipe = "pre";
+    of.norm = NULL;
+    import_weights_refused(&of, "llama", "the family has no tensor for decoder.0.self.norm_in.bias");
+    CHECK_INT(tfn_import_new(&m, "no-such-folder", NULL), TFN_BAD_FILE);
+    CHECK_INT(tfn_import_new(&m, NULL, NULL), TFN_NULL);
+    CHECK_INT(tfn_import_new(NULL, folder, NULL), TFN_NULL);
+}
+
+/* -- a family of one's own --------------------------------------------------------------------- */
+
+TEST(import_own_family)
+{
+    static const tfn_key_rule keys[] = {
+        { NULL, "norm_eps", "1e-5", TFN_KEY_IS }, { NULL, NULL, NULL, TFN_KEY_IS }
+    };
+    tfn_family own;
+    tfn_import x;
+    tfn_model_desc d;
+    char folder[300];
+    memset(&own, 0, sizeof own);
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    own.name = "own";
+    own.prefix = "model.";
+    own.like = tfn_family_find("llama");
+    own.keys = keys;
+    snprintf(folder, sizeof folder, "%s", import_path("llama", NULL));
+    x.folder = folder;
+    x.family = &own;
+    CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
+    CHECK_CLOSE((double)d.norm_eps, 1e-5, 1e-12);
+    CHECK(tfn_family_find("own") == NULL && tfn_family_at(-1) == NULL);
+    for (int32_t i = 0; tfn_family_at(i); i++)
+        CHECK(tfn_family_find(tfn_family_at(i)->name) == tfn_family_at(i));
+}
+
+int main(void)
+{
+    RUN(import_families);
+    RUN(import_gradients);
+    RUN(import_keys_refused);
+    RUN(import_keys_left_aside);
+    RUN(import_windows);
+    RUN(import_weights_wrong);
+    RUN(import_own_family);
+    return DONE();
+}
