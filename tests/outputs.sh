@@ -31,6 +31,9 @@ tfn eval $m
 tfn score $work/lines $work/lines
 tfn average $m $m --force --out $work/t.safetensors
 tfn fold $m --force --out $work/t.safetensors
+tfn import golden/hub/gpt2 --force --out $work/t.safetensors
+tfn logits $m --ids 1
+tfn tokens $m $work/lines
 tfn inspect $m
 tfn bits
 normlab list

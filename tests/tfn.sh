@@ -623,6 +623,34 @@ parted() {              # parted CUTOFFS: no clusters, and nothing is trained
         2> "$work/error" && grep -q "cutoffs $1 is no number" "$work/error"
 }
 check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
+# a folder of the hub: its logits to nine digits, ids by its tokenizer, text that goes on
+imports() {
+    rm -rf "$work/hub" && mkdir "$work/hub" && cp golden/hub/gpt2/* "$work/hub" || return 1
+    echo '{"a": 0, "b": 1, "ab": 2, "\u0120": 3}' > "$work/hub/vocab.json"
+    printf '#version: 0.2\na b\n' > "$work/hub/merges.txt"
+    "$tfn" import "$work/hub" --out "$work/hub.safetensors" --force > "$work/said" &&
+        grep -q '^family *gpt2$' "$work/said" && grep -q '^tokens *4$' "$work/said" || return 1
+    "$tfn" logits "$work/hub.safetensors" --ids "$(head -n 1 golden/hub/gpt2/ids.txt)" |
+        paste -d ' ' - golden/hub/gpt2/logits.txt | head -n 13 | awk '
+        { for (i = 1; i <= NF / 2; i++) { d = $i - $(i + NF / 2); if (d * d > 1e-9) exit 1; n++ } }
+        END { exit n != 13 * 31 }' || return 1
+    printf 'abba\nab\n' | "$tfn" tokens "$work/hub.safetensors" > "$work/said" &&
+        [ "$(cat "$work/said")" = "$(printf '2 1 0\n2')" ] &&
+        echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
+}
+check "tfn import, logits, tokens" imports
+misimports() {          # what is not there is named, and nothing is written
+    for words in "config.json: cannot be opened|import $work/none --out $work/x" \
+        "wanted one folder|import --out $work/x" "wanted --ids|logits $work/a.safetensors" \
+        "at most 16|import golden/hub/gpt2 --context 17 --out $work/x" \
+        "is no number|logits $work/a.safetensors --ids x"; do
+        # shellcheck disable=SC2086
+        ! "$tfn" ${words#*|} > "$work/page" 2> "$work/error" && [ ! -s "$work/page" ] &&
+            grep -q -- "${words%%|*}" "$work/error" || { cat "$work/error"; return 1; }
+    done
+    [ ! -e "$work/x" ]
+}
+check "tfn import: what is wrong" misimports
 wrongs() {
     wrong 'there are none here' inspect --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&

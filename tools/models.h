@@ -542,7 +542,7 @@ static inline void bundle_save(const bundle *b, const settings *s, const char *p
     size_t bytes = options_write(NULL, 0, s);
     char *extra = (char *)reserve(bytes + 1, 1);
     options_write(extra, bytes + 1, s);
-    with.tokenizer = &b->tokenizer.tokenizer;
+    if (b->tokenizer.mem) with.tokenizer = &b->tokenizer.tokenizer;
     with.extra = extra;
     with.weights_only = weights;
     tfn_model_save(&f, &b->model, &with);

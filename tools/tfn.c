@@ -11,7 +11,8 @@
 #include <math.h>
 
 enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
-       EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048 };
+       EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048,
+       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384 };
 #define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
 #define USE   (WRITE | CLASSIFY | EMBED)
 #define KEPT  (TRAIN | OPTION_KEPT)
@@ -74,11 +75,15 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "steps; 0: 20 times in all; the best goes to OUT.best") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
-    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT | EMBED, \
+    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT | EMBED | IMPORT, \
       "what to write; -o") \
     X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
-    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT | EMBED, \
+    X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
+      "most tokens of a text; else 1024, or what the model has if that is less") \
+    X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
+    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, LOGITS, "tokens of a sentence") \
+    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT | EMBED | IMPORT, \
       "overwrite OUT") \
     X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines (PLOT.csv)") \
     X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, "the log: loss, rate, layers' gradients") \
@@ -1254,6 +1259,157 @@ static int fold(settings *s, cli *c)
     return 0;
 }
 
+/* -- import, logits, tokens -------------------------------------------------------------------- */
+
+/* FOLDER/NAME; NULL: there is none. It is the caller's to free. */
+static char *import_path(const char *folder, const char *name)
+{
+    const size_t room = strlen(folder) + strlen(name) + 2;
+    char *path = (char *)reserve(room, 1);
+    snprintf(path, room, "%s/%s", folder, name);
+    if (exists(path)) return path;
+    free(path);
+    return NULL;
+}
+
+/* The tokenizer of the folder, if it has one that is read; else the model takes ids alone. */
+static void import_tokenizer(bundle *b, const char *folder)
+{
+    tfn_tokenizer_source source = { 0 };
+    data_file vocab = { 0 };
+    data_file merges = { 0 };
+    char *vocab_path = import_path(folder, "vocab.json");
+    char *merges_path = import_path(folder, "merges.txt");
+    if (vocab_path && merges_path) {
+        must(data_read(&vocab, vocab_path), vocab.error);
+        must(data_read(&merges, merges_path), merges.error);
+        source.vocab = vocab.bytes;
+        source.vocab_size = vocab.size;
+        source.merges = merges.bytes;
+        source.merges_size = merges.size;
+        b->tokenizer.mem = reserve(tfn_tokenizer_size(&source), 1);
+        tfn_tokenizer_init(&b->tokenizer.tokenizer, &source, b->tokenizer.mem,
+                           tfn_tokenizer_size(&source));
+        must_be_ok(&b->tokenizer.tokenizer.error);
+        if (b->tokenizer.tokenizer.vocab > b->desc.vocab)
+            die("%s has %d tokens, the model %d", vocab_path, b->tokenizer.tokenizer.vocab,
+                b->desc.vocab);
+    }
+    data_file_free(&vocab);
+    data_file_free(&merges);
+    free(vocab_path);
+    free(merges_path);
+}
+
+/* What a training of it would have been started with, as far as its use asks for that. */
+static void import_experiment(bundle *b)
+{
+    static char context[16];
+    snprintf(context, sizeof context, "%d", (int)b->desc.context);
+    b->from.text[O_KIND] = "text";
+    b->from.text[O_TOKENIZER] = "bpe";
+    b->from.text[O_CONTEXT] = context;
+}
+
+static int import(settings *s, cli *c)
+{
+    static bundle b;
+    static tfn_import x;
+    const char *out = out_of(s, c, true);
+    if (s->files != 1) cli_fail(c, "wanted one folder");
+    x.folder = s->file[0];
+    x.lenient = given(s, O_LENIENT);
+    if (given(s, O_LONGEST)) b.desc.context = (int32_t)whole_of(s, O_LONGEST);
+    tfn_import_peek(&x, &b.desc);
+    must_be_ok(&x.error);
+    if (!given(s, O_LONGEST) && b.desc.context > 1024) b.desc.context = 1024;
+    import_tokenizer(&b, x.folder);
+    b.desc.inference = true;
+    b.desc.threads = 1;
+    tfn_model_new(&b.model, &b.desc, NULL);
+    must_be_model(&b.model, &b.desc);
+    tfn_import_weights(&x, &b.model);
+    must_be_ok(&x.error);
+    import_experiment(&b);
+    bundle_save(&b, &b.from, out, true);
+    printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
+           (long long)b.model.param_floats, (int)b.desc.context);
+    if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
+    else printf("tokens      none: no vocab.json with merges.txt; tfn logits takes ids\n");
+    printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
+    bundle_free(&b);
+    return 0;
+}
+
+/* Whole numbers with white space between them. */
+static int32_t *import_ids(const char *text, int32_t *count)
+{
+    int32_t *ids = (int32_t *)reserve(strlen(text) / 2 + 2, sizeof *ids);
+    char *end;
+    for (*count = 0;; text = end) {
+        const long id = strtol(text, &end, 10);
+        if (end == text) break;
+        if (id < 0 || id > INT32_MAX) die("--ids: %ld is no id", id);
+        ids[(*count)++] = (int32_t)id;
+    }
+    if (end[strspn(end, " \t\n")]) die("--ids: \"%s\" is no number", end);
+    if (!*count) die("--ids: no number");
+    return ids;
+}
+
+/* A line for each position, its logits with nine digits: for comparisons with other programs. */
+static int logits(settings *s, cli *c)
+{
+    static tfn_model m;
+    static tfn_model_desc d;
+    tfn_batch batch = { 0 };
+    int32_t *ids;
+    const float *z;
+    if (s->files != 1) cli_fail(c, "wanted one model");
+    if (!given(s, O_IDS)) cli_fail(c, "wanted --ids \"ID ID ...\"");
+    tfn_file f = file_at(s->file[0]);
+    tfn_model_peek(&f, &d, NULL);
+    must_be_file(&f.error, s->file[0]);
+    if (d.arch == TFN_ARCH_ENCODER_DECODER) die("%s also reads a source", s->file[0]);
+    d.inference = true;
+    d.batch = 1;
+    tfn_model_new(&m, &d, NULL);
+    must_be_model(&m, &d);
+    tfn_model_load_weights(&m, &f, 1);
+    must_be_ok(&f.error);
+    batch.tokens = ids = import_ids(text_of(s, O_IDS), &batch.time);
+    batch.batch = 1;
+    z = tfn_model_logits(&m, &batch);
+    must_be_ok(&m.error);
+    const bool one = m.desc.head == TFN_HEAD_SEQUENCE;
+    const int32_t cols = one ? m.desc.classes : m.desc.vocab;
+    for (int32_t t = 0; t < (one ? 1 : batch.time); t++)
+        for (int32_t v = 0; v < cols; v++)
+            printf("%.9g%c", (double)z[t * cols + v], v + 1 < cols ? ' ' : '\n');
+    tfn_model_free(&m);
+    free(ids);
+    return 0;
+}
+
+/* The ids of each line. */
+static int tokens(settings *s, cli *c)
+{
+    static bundle b;
+    line_file x;
+    lines_open(&x, open_use(&b, s, c));
+    while (next_line(&x)) {
+        int32_t *ids = (int32_t *)reserve(x.bytes + 1, sizeof *ids);
+        const ptrdiff_t count = tfn_tokenizer_encode(&b.tokenizer.tokenizer, ids,
+                                                     (ptrdiff_t)x.bytes, x.line, x.bytes);
+        for (ptrdiff_t i = 0; i < count; i++) printf("%s%d", i ? " " : "", (int)ids[i]);
+        printf("\n");
+        free(ids);
+    }
+    lines_close(&x);
+    bundle_free(&b);
+    return 0;
+}
+
 /* -- bits, inspect ----------------------------------------------------------------------------- */
 
 static int bits(settings *s, cli *c)
@@ -1504,6 +1660,10 @@ static const struct command {
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
     { "export", "MODEL --out FILE.h", "model and tokenizer as C", EXPORT, export },
+    { "import", "FOLDER --out FILE", "a checkpoint of the hub, by its config.json", IMPORT,
+      import },
+    { "logits", "MODEL --ids \"N N ..\"", "of each position, nine digits", LOGITS, logits },
+    { "tokens", "MODEL [FILE | -]", "the ids of each line", ENCODE, tokens },
     { "inspect", "FILE ...", "tensors of a safetensors file", INSPECT, inspect },
     { "bits", "", "the self-check: are the bits canonical here?", BITS, bits },
 };
