@@ -23,13 +23,15 @@
  *               Adafactor, schedule-free AdamW; clipping by norm and by value; nine schedules with
  *               warm-up; averages of the weights; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes
- *   files       safetensors; checkpoints, after which a run goes on with the same bits
+ *   files       safetensors; checkpoints, after which a run goes on with the same bits; models of
+ *               the hub as their folders are: GPT-2, Llama, Mistral, Qwen, OLMo 2, Gemma, Pythia,
+ *               Phi, OPT
  *   running     a key/value cache, batches, beams; microcontroller builds without training
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
  * It does not
  *   - use a GPU, the hardware's half precision (it simulates it) or quantized weights;
- *   - fetch data: it takes and gives arrays, and reads and writes its own checkpoints;
+ *   - fetch data: it takes and gives arrays, and reads what is on the disk;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
  *   - send anything: training on several machines is a loop of yours (examples/18_mpi.c).
@@ -199,6 +201,10 @@
  *    Made with desc.inference, the model takes the weights alone, of a run with averages these.
  *    tfn_model_load_weights begins anew from the weights, or from the mean of several
  *    checkpoints. Python reads the file with the package safetensors.
+ *
+ * A model that others trained, from a folder of the hub; examples/19_gpt2.c has the tokenizer, too:
+ *
+ *        tfn_import_new(&model, "gpt2", NULL);     // or peek, size and init: see tfn_import_peek
  *
  * Encoder-decoder: desc.arch = TFN_ARCH_ENCODER_DECODER; a batch also has source, source_time and
  * source_lengths. The source may be sound (desc.bands): frames of a spectrum, which two
@@ -1440,6 +1446,8 @@ typedef struct tfn_model_desc {
     bool no_bias;                 /* true: linear maps without bias */
     tfn_attention_bias attention_bias;   /* 0: none but those */
     bool output_bias;             /* true: logits have a bias, a number for each word */
+    bool head_transform;          /* true: N(f(x W + b)) in front of the output matrix, f the
+                                   * activation, without its gate: BERT's head of masked words */
 
     int32_t mup_base_width;       /* 0: rates and scales are as they are at any width; else they are
                                    * those of this width, and follow `width`: muP, see below */
@@ -2223,6 +2231,8 @@ typedef enum tfn_key_form {
     TFN_KEY_NOT,              /* of truths: the other one */
     TFN_KEY_IF,               /* if the value is true, the option is `text` */
     TFN_KEY_UNLESS,           /* if it is false, the option is `text` */
+    TFN_KEY_NAMES,            /* if the value, or one of a list, matches what stands behind the '='
+                               * of the key ("architectures=*ForMaskedLM"), the option is `text` */
     TFN_KEY_MOST,             /* the option is at most the value; null: any */
     TFN_KEY_GATED,            /* as IS, of an activation that is a gate */
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
@@ -10404,7 +10414,9 @@ static tfn_var tfn__batch_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bia
                                tfn_norm_kind kind, int32_t warmup, float eps)
 {
     tfn_node *n;
-    if (!tfn__has_time(t, "batch norm", tfn__need(t, "batch norm", x))) return tfn__none;
+    const tfn_node *xn = tfn__need(t, "batch norm", x);
+    /* statistics are of positions that count; to infer there are none to be made */
+    if (t->training && !tfn__has_time(t, "batch norm", xn)) return tfn__none;
     n = tfn__map(t, TFN__OP_COLUMNS, x, gain, bias);
     if (!n) return tfn__none;
     n->in[3] = running.id;
@@ -14145,6 +14157,9 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frames want an encoder-decoder", 0, 0);
     if (TFN__ALL && d->output_bias && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
+    if (TFN__ALL && d->head_transform && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform is in front of words, without "
+                  "cutoffs", 0, 0);
     if (d->segments && d->arch != TFN_ARCH_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
@@ -14348,8 +14363,8 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     if (d->cutoffs[0] || d->cutoffs[1]) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
-    if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias || d->output_bias)
-        return false;
+    if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
+    if (d->output_bias || d->head_transform) return false;
     if (d->rotary_size || d->rotary_scaling) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
@@ -14676,7 +14691,8 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
     X(CONV_1, "conv_1") X(CONV_2, "conv_2") X(PROJECT_0, "project_0") X(PROJECT_1, "project_1")    \
-    X(PROJECT_2, "project_2") X(SCHEDULE, "schedule")
+    X(PROJECT_2, "project_2") X(SCHEDULE, "schedule") X(TRANSFORM, "transform")                    \
+    X(TRANSFORM_NORM, "transform_norm")
 /* Each list is an enumeration and its names. */
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
@@ -16139,8 +16155,9 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     return tfn__add_lora(b, at, w, x, TFN__PART_OUTPUT, width, d->vocab);
 }
 
-/* Logits of the last stack's output x. nGPT scales them by a learned vector of words times sqrt(C);
- * a cap c makes c tanh(x/c) of them. */
+/* Logits of the last stack's output x. BERT transforms x first, N(f(x W + b)), so that the stream
+ * need not look like the embedding through which words are read. nGPT scales logits by a learned
+ * vector of words times sqrt(C); a cap c makes c tanh(x/c) of them. */
 static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -16148,6 +16165,11 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     const float root = TFN__SQRT((float)d->width);
     if (d->head == TFN_HEAD_SEQUENCE) return tfn__classify(b, x);
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
+    if (TFN__ALL && d->head_transform) {
+        x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__stream(d),
+                              tfn__gate_of(d->activation));
+        x = tfn__apply_norm(b, tfn__last_stack(d), x, TFN__PART_TRANSFORM_NORM);
+    }
     x = tfn__word_logits(b, x);
     if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) {
         const tfn_var s = tfn__gain_at(b, at, TFN__PART_LOGIT_SCALE, d->vocab, 1 / root);
@@ -17054,7 +17076,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
         TFN__SAME(norm_factor), TFN__SAME(mup_base_width), TFN__SAME(attention_bias),
-        TFN__SAME(output_bias), TFN__SAME(rotary_size), TFN__SAME(rotary_scaling),
+        TFN__SAME(output_bias), TFN__SAME(head_transform), TFN__SAME(rotary_size),
+        TFN__SAME(rotary_scaling),
         TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
         TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer)
     };
@@ -24329,6 +24352,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(BOOL, SAME_TO_TRAIN, half),
     TFN__FIELD(CHOICE, SAME_ALWAYS, head),
     TFN__LATER(WHOLE, SAME_ALWAYS, head_size),
+    TFN__LATER(BOOL, SAME_ALWAYS, head_transform),
     TFN__FIELD(WHOLE, SAME_ALWAYS, heads),
     TFN__FIELD(BOOL, NOT_SAVED, inference),
     TFN__FIELD(ROW, SAME_TO_TRAIN, init),
@@ -25939,6 +25963,101 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
     TFN__SPARE("lm_head.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
+/* -- families: BERT -------------------------------------------------------------------------- */
+
+/* x_0 = LN(word + position + type); x = LN(x + attention(x)); x = LN(x + W_2 gelu(W_1 x)). What
+ * stands behind it "architectures" says: masked words, N(gelu(x W + b)) E^T + c; classes of a
+ * sentence, tanh(x_0 W + b) W_c + c; or nothing, and hidden states or their mean are what one
+ * reads (tfn_model_pool; the logits then mean nothing). The type of a token is its segment, 0
+ * if none is given. */
+static const tfn_key_rule tfn__bert_keys[] = {
+    { NULL, "arch", "encoder", TFN_KEY_IS },
+    { NULL, "recipe", "bert", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { "intermediate_size", "ffn", NULL, TFN_KEY_IS },
+    { "type_vocab_size", "segments", "2", TFN_KEY_IS },
+    { "hidden_act", "activation", "gelu", TFN_KEY_IS },
+    { "layer_norm_eps", "norm_eps", "1e-12", TFN_KEY_IS },
+    { "position_embedding_type", NULL, "absolute", TFN_KEY_WANT },
+    { "is_decoder", NULL, "false", TFN_KEY_WANT },
+    { "add_cross_attention", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "num_labels", "classes", "2", TFN_KEY_IS },
+    { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForPreTraining", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForPreTraining", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+/* Masked words are read through the embedding, of which files keep a copy under the head's name. A
+ * pooler that no head reads is left aside, and so is the head that said whether two sentences
+ * follow each other. Files of 2018 call gains and biases of norms gamma and beta. */
+static const tfn_tensor_rule tfn__bert_tensors[] = {
+    TFN__AS_IS("embeddings.word_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("embeddings.position_embeddings.weight", "encoder.position.weight")
+    TFN__AS_IS("embeddings.token_type_embeddings.weight", "encoder.segment.weight")
+    TFN__AS_IS("embeddings.LayerNorm.*", "encoder.embedding_norm.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.self.query.*", "encoder.#.self.q.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.self.key.*", "encoder.#.self.k.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.self.value.*", "encoder.#.self.v.*")
+    TFN__TRANSPOSED("encoder.layer.#.attention.output.dense.*", "encoder.#.self.o.*")
+    TFN__AS_IS("encoder.layer.#.attention.output.LayerNorm.*", "encoder.#.self.norm.*")
+    TFN__TRANSPOSED("encoder.layer.#.intermediate.dense.*", "encoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("encoder.layer.#.output.dense.*", "encoder.#.ffn.w2.*")
+    TFN__AS_IS("encoder.layer.#.output.LayerNorm.*", "encoder.#.ffn.norm.*")
+    TFN__SPARE("pooler.dense.*", "pooler.*")
+    TFN__TRANSPOSED("classifier.*", "classifier.*")
+    TFN__TRANSPOSED("cls.predictions.transform.dense.*", "transform.*")
+    TFN__AS_IS("cls.predictions.transform.LayerNorm.*", "encoder.transform_norm.*")
+    TFN__AS_IS("cls.predictions.bias", "output.bias")
+    TFN__SPARE("cls.predictions.decoder.weight", "output.weight")
+    TFN__NO_WEIGHT("cls.predictions.decoder.bias")
+    TFN__NO_WEIGHT("cls.seq_relationship.weight")
+    TFN__NO_WEIGHT("cls.seq_relationship.bias")
+    TFN__NO_WEIGHT("embeddings.position_ids")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* DistilBERT: BERT with half of the layers, no types and no pooler (Sanh et al. 2019). */
+static const tfn_key_rule tfn__distilbert_keys[] = {
+    { NULL, "arch", "encoder", TFN_KEY_IS },
+    { NULL, "recipe", "bert", TFN_KEY_IS },
+    { NULL, "position", "learned", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-12", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "dim", "width", NULL, TFN_KEY_IS },
+    { "hidden_dim", "ffn", NULL, TFN_KEY_IS },
+    { "n_layers", "layers", NULL, TFN_KEY_IS },
+    { "n_heads", "heads", NULL, TFN_KEY_IS },
+    { "activation", "activation", "gelu", TFN_KEY_IS },
+    { "sinusoidal_pos_embds", NULL, NULL, TFN_KEY_IS },
+    { "tie_weights_", NULL, NULL, TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
+    { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__distilbert_tensors[] = {
+    TFN__AS_IS("embeddings.word_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("embeddings.position_embeddings.weight", "encoder.position.weight")
+    TFN__AS_IS("embeddings.LayerNorm.*", "encoder.embedding_norm.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.q_lin.*", "encoder.#.self.q.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.k_lin.*", "encoder.#.self.k.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.v_lin.*", "encoder.#.self.v.*")
+    TFN__TRANSPOSED("transformer.layer.#.attention.out_lin.*", "encoder.#.self.o.*")
+    TFN__AS_IS("transformer.layer.#.sa_layer_norm.*", "encoder.#.self.norm.*")
+    TFN__TRANSPOSED("transformer.layer.#.ffn.lin1.*", "encoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("transformer.layer.#.ffn.lin2.*", "encoder.#.ffn.w2.*")
+    TFN__AS_IS("transformer.layer.#.output_layer_norm.*", "encoder.#.ffn.norm.*")
+    TFN__TRANSPOSED("vocab_transform.*", "transform.*")
+    TFN__AS_IS("vocab_layer_norm.*", "encoder.transform_norm.*")
+    TFN__AS_IS("vocab_projector.bias", "output.bias")
+    TFN__SPARE("vocab_projector.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__SPARE
@@ -25951,7 +26070,8 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
  * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
  * folder of tests/golden/hub, which tests/test_import.c reads. */
 enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
-       TFN__GEMMA2, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__FAMILIES };
+       TFN__GEMMA2, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
+       TFN__FAMILIES };
 static const tfn_family tfn__families[TFN__FAMILIES] = {
     { "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors },
     { "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors },
@@ -25963,7 +26083,9 @@ static const tfn_family tfn__families[TFN__FAMILIES] = {
     { "gemma2", "model.", tfn__families + TFN__GEMMA, tfn__gemma2_keys, tfn__gemma2_tensors },
     { "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors },
     { "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors },
-    { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors }
+    { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors },
+    { "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors },
+    { "distilbert", "distilbert.", NULL, tfn__distilbert_keys, tfn__distilbert_tensors }
 };
 TFNORM_API const tfn_family *tfn_family_at(int32_t i)
 {
@@ -25978,7 +26100,9 @@ TFNORM_API const tfn_family *tfn_family_find(const char *name)
     return NULL;
 }
 
-/* Keys that change nothing of the forward: who wrote the file, what its tokenizer does, how the
+/* A configuration has some forty keys, of which a forward needs a dozen.
+ *
+ * Keys that change nothing of the forward: who wrote the file, what its tokenizer does, how the
  * model was trained, what a program did with it. A star stands for any characters. Dropout is one
  * of them: with which rate a model is tuned is for who tunes it to say. */
 static const char *const tfn__idle_keys[] = {
@@ -26139,6 +26263,33 @@ static void tfn__want_value(tfn_import *x, const char *path, const char *found, 
     }
 }
 
+/* "KEY=PATTERN": the value, or one of its list, matches. "architectures" is a list of one name, the
+ * class that wrote the file: it alone says what head the weights have. */
+static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
+{
+    char key[TFN__VALUE_ROOM];
+    char value[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(key, sizeof key);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    const char *pattern = k->key;
+    while (*pattern != '=') pattern++;
+    tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
+    tfn__end(&t);
+    pattern++;
+    if (!tfn__config_find(&r, key)) return false;
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '[') {
+        tfn__config_copy(r, value);
+        return tfn__name_matches(pattern, value);
+    }
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__config_copy(r, value);
+        if (tfn__name_matches(pattern, value)) return true;
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+    return false;
+}
+
 /* What one rule makes of the file. A key that is null is as one that is not there (n_inner,
  * head_dim, rope_scaling), but where null says that something is off: windows and caps, which a
  * file without the key has, by the default of the published configuration. */
@@ -26173,6 +26324,9 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         if (tfn__equal(found, "false")) tfn__set_option(x, d, k, k->text);
         else tfn__want_value(x, k->key, found, "true");
         break;
+    case TFN_KEY_NAMES:
+        if (tfn__value_is(x, k)) tfn__set_option(x, d, k, k->text);
+        break;
     case TFN_KEY_MOST:
     case TFN_KEY_INVERSE_ROOT:
     case TFN_KEY_SHARE:
@@ -26189,7 +26343,8 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     }
 }
 
-/* No family need have rules of its own; the last row is all zeros. */
+/* No family need have rules of its own, as none of the tensors of Mistral has another name than
+ * Llama's; the last row is all zeros. */
 static bool tfn__is_rule(const tfn_key_rule *k) { return k && (k->key || k->option); }
 
 /* The rules of a family, after those of the one that it is like. */
@@ -26205,7 +26360,8 @@ static bool tfn__key_has_rule(const tfn_family *family, const char *key)
 {
     for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
         const char *rest = k->key;
-        if (rest && tfn__begins(&rest, key) && (!*rest || *rest == '.')) return true;
+        if (!rest || !tfn__begins(&rest, key)) continue;
+        if (!*rest || *rest == '.' || *rest == '=') return true;
     }
     return family->like && tfn__key_has_rule(family->like, key);
 }
@@ -26284,6 +26440,17 @@ static int32_t tfn__layer_at(const char **s)
     return n;
 }
 
+/* What a name ends with; files of 2018 have the names of TensorFlow. NULL: something else. */
+static const char *const tfn__lasts[][2] = {
+    { "weight", "weight" }, { "bias", "bias" }, { "gamma", "weight" }, { "beta", "bias" }
+};
+static const char *tfn__last_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof tfn__lasts / sizeof *tfn__lasts; i++)
+        if (tfn__equal(name, tfn__lasts[i][0])) return tfn__lasts[i][1];
+    return NULL;
+}
+
 /* The name has this form. */
 static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
 {
@@ -26294,8 +26461,8 @@ static bool tfn__has_form(const char *form, const char *name, tfn__blanks *b)
             b->layer = tfn__layer_at(&name);
             if (b->layer < 0) return false;
         } else if (*form == '*') {
-            b->last = name;
-            return tfn__equal(name, "weight") || tfn__equal(name, "bias");
+            b->last = tfn__last_of(name);
+            return b->last != NULL;
         } else {
             if (*name != *form) return false;
             name++;
@@ -26473,7 +26640,8 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
     const tfn_tensor *t = &c->tensor;
     const bool vector = c->info.rows == 1 && t->rank == 1;
     const bool turned = !vector && (c->rule->form & TFN_FORM_TRANSPOSED);
-    const bool table = tfn__equal(c->info.name, "decoder.position.weight");
+    const bool table = tfn__equal(c->info.name, "decoder.position.weight")
+                    || tfn__equal(c->info.name, "encoder.position.weight");
     int64_t shape[2];
     shape[turned] = (int64_t)c->info.rows + c->rule->first;
     shape[!turned] = tfn__outputs(c);
@@ -26489,6 +26657,16 @@ static void tfn__check_match(tfn_import *x, const tfn__match *c)
     }
 }
 
+/* The tensor of the rule, under a name with these blanks: four names are tried, with the prefix or
+ * without, in the words of today or of 2018. */
+static bool tfn__find_named(tfn_import *x, tfn__match *c, const char *prefix, const tfn__blanks *b)
+{
+    char name[sizeof c->tensor.name];
+    tfn__put_form(name, sizeof name, prefix, c->rule->theirs, b);
+    c->file = tfn__file_with(x, name, &c->tensor);
+    return c->file != NULL;
+}
+
 /* Where parameter i is; false: it has no tensor, which is an error, or there is none of that
  * number. Files of a model with a head have the family's prefix in front of all that is not the
  * head, files of the body alone lack it: both names are tried. */
@@ -26496,6 +26674,7 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
 {
     char name[sizeof c->tensor.name];
     tfn__blanks blanks;
+    tfn__blanks old;
     if (x->error.status != TFN_OK || !tfn_model_param(m, i, &c->info)) return false;
     c->rule = tfn__tensor_rule(x->family, c->info.name, false, &blanks);
     if (!c->rule) {
@@ -26503,14 +26682,14 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
                        c->info.name);
         return false;
     }
-    tfn__put_form(name, sizeof name, x->family->prefix, c->rule->theirs, &blanks);
-    c->file = tfn__file_with(x, name, &c->tensor);
-    if (!c->file) {
+    old = blanks;
+    old.last = "beta";
+    if (tfn__equal(blanks.last, "weight")) old.last = "gamma";
+    if (!tfn__find_named(x, c, x->family->prefix, &blanks) && !tfn__find_named(x, c, NULL, &blanks)
+        && !tfn__find_named(x, c, x->family->prefix, &old) && !tfn__find_named(x, c, NULL, &old)) {
         tfn__put_form(name, sizeof name, NULL, c->rule->theirs, &blanks);
-        c->file = tfn__file_with(x, name, &c->tensor);
-    }
-    if (!c->file)
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
+    }
     if (x->error.status == TFN_OK) tfn__check_match(x, c);
     return x->error.status == TFN_OK;
 }
@@ -27173,7 +27352,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     New too: heads of any size (desc.head_size), as Gemma, Qwen 3 and T5 have them; what else
  *     published models have: rotary positions of a part of each head, with rates for longer texts
  *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
- *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer).
+ *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer), BERT's
+ *     head of masked words (head_transform).
  *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because

@@ -10,7 +10,8 @@ enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT
 static const char *const import_names[] = {
     "gpt2", "gpt2-f16", "gpt2-short-names", "llama", "llama-bf16", "llama-f16", "llama-linear",
     "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
-    "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "opt"
+    "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "opt",
+    "bert", "bert-old-names", "distilbert"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
 
@@ -185,7 +186,7 @@ static void import_logits(const char *name)
     memcpy(logits, found, (size_t)n * sizeof *found);
     if (!(import_off(logits, c.logits, n) <= 2e-5))
         FAIL("logits are off by %.1e of the largest", import_off(logits, c.logits, n));
-    import_decodes(&m, &c, logits);
+    if (m.desc.arch == TFN_ARCH_DECODER) import_decodes(&m, &c, logits);
     import_travels(&m, &c, logits, n);
     tfn_model_free(&m);
 }
@@ -198,6 +199,37 @@ TEST(import_families)
         for (int i = 0; i < IMPORT_NAMES; i++) import_logits(import_names[i]);
     snprintf(names, sizeof names, "%s", own ? own : "");
     for (name = strtok(names, " "); name; name = strtok(NULL, " ")) import_logits(name);
+}
+
+/* A model without a head: hidden vectors of each position, BERT's pooled one, which no head reads
+ * here, and the sentence's, the mean of length 1. */
+TEST(import_sentences)
+{
+    static import_case c;
+    static double wanted[IMPORT_LOGITS];
+    static float vectors[64];
+    tfn_model m;
+    const float *hidden;
+    int32_t width;
+    CASE("minilm");
+    if (!import_load(&c, "minilm") || !import_model(&m, "minilm", true)) return;
+    width = m.desc.width;
+    CHECK_INT(import_numbers("minilm", "logits.txt", wanted, IMPORT_LOGITS),
+              IMPORT_SENTENCES * (c.time + 2) * width);
+    hidden = tfn_model_hidden(&m, &c.batch, TFN_STACK_LAST, TFN_LAYERS_ALL);
+    CHECK(hidden != NULL);
+    for (int b = 0; hidden && b < IMPORT_SENTENCES; b++) {
+        const double off = import_off(hidden + b * c.time * width,
+                                      wanted + b * (c.time + 2) * width, c.time * width);
+        if (!(off <= 2e-5)) FAIL("hidden vectors are off by %.1e", off);
+    }
+    CHECK(tfn_model_pool(&m, &c.batch, TFN_STACK_LAST, TFN_LAYERS_ALL, TFN_POOL_MEAN, true, vectors)
+          == TFN_OK);
+    for (int b = 0; b < IMPORT_SENTENCES; b++)
+        for (int32_t i = 0; i < width; i++)
+            CHECK_CLOSE(vectors[b * width + i],
+                        wanted[(b * (c.time + 2) + c.time + 1) * width + i], 1e-5);
+    tfn_model_free(&m);
 }
 
 /* -- gradients --------------------------------------------------------------------------------- */
@@ -309,6 +341,7 @@ TEST(import_keys_refused)
                    "layer_types is sliding_attention; full_attention is wanted");
     import_refuses("gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
                    "scale_attn_weights is false; true is wanted");
+    import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is wanted");
     import_refuses("gpt2", "{", "[", "{ is wanted at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is wanted at byte");
 }
@@ -455,6 +488,7 @@ TEST(import_own_family)
 int main(void)
 {
     RUN(import_families);
+    RUN(import_sentences);
     RUN(import_gradients);
     RUN(import_keys_refused);
     RUN(import_keys_left_aside);

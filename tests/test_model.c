@@ -53,7 +53,7 @@ static const tfn_model_desc model_turns[] = {
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU,
       .activation_dropout = 0.125f, .head_size = 6, .rotary_size = 4,
       .rotary_scaling = TFN_ROTARY_SCALING_LINEAR, .no_bias = true,
-      .attention_bias = TFN_ATTENTION_BIAS_ALL, .output_bias = true },
+      .attention_bias = TFN_ATTENTION_BIAS_ALL, .output_bias = true, .head_transform = true },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .activation_dropout = 0.125f, .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,

@@ -13,7 +13,7 @@ enum { OPTIONS_V = 11, OPTIONS_T = 6, OPTIONS_B = 2, OPTIONS_VALUES = 14, OPTION
 /* Members of the structs of options that are no numbers with a range: truths, names, pointers; the
  * seed and the key may be anything, the end has no least. */
 static const char *const options_other[LIB_TABLES] = {
-    " untied separate_source scale_embedding no_bias output_bias scale_by_layer recipe norm "
+    " untied separate_source scale_embedding no_bias output_bias head_transform scale_by_layer recipe norm "
     "decoder_norm init topology decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside "
     "relative_rate seed inference recompute probes half parameters gradients moments workspace "
     "decay_all schedule.fairseq schedule.frozen groups loss loss_user ",
@@ -434,6 +434,7 @@ TEST(options_messages)
     X(d.recipe = "ngpt"; d.scale_by_layer = true, BAD_OPTION, "have a scale of their own")        \
     X(d.mup_base_width = 32; d.score_scale = 1, UNSUPPORTED, "bands, cutoffs, score_scale")       \
     X(d.cutoffs[0] = 4; d.output_bias = true, BAD_OPTION, "output_bias is one of words")          \
+    X(d.cutoffs[0] = 4; d.head_transform = true, BAD_OPTION, "head_transform is in front of")     \
     X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")            \
     X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")     \
     X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")          \

@@ -59,7 +59,7 @@ static const tfn_model_desc padding_turns[] = {
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
       .half = true, .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 },
     { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
-      .bands = PADDING_BANDS, .micro_batches = 1, .output_bias = true },
+      .bands = PADDING_BANDS, .micro_batches = 1, .output_bias = true, .head_transform = true },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
       .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 }
 };

@@ -91,6 +91,7 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "head-size-unit", .recipe = "ngpt", .unit = true, .head_size = 6)
     VARIANT(.name = "score-scale", .recipe = "pre", .options = { { "score_scale", "0.75" },
             { "scale_by_layer", "true" }, { "output_bias", "true" } })
+    VARIANT(.name = "head-transform", .recipe = "bert", .options = { { "head_transform", "true" } })
     VARIANT(.name = "rotary-part", .recipe = "pre", .head_size = 8, .options = {
             { "position", "rotary" }, { "rotary_size", "4" }, { "rotary_scaling", "linear" },
             { "rotary_factor", "2" }, { "no_bias", "true" }, { "attention_bias", "qkv" } })

@@ -278,7 +278,7 @@ CASES = {
 KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sharded",
         "llama-f16", "llama-bf16", "llama3", "llama-linear", "mistral", "qwen2", "qwen3", "olmo2",
         "gpt2-scaled", "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial",
-        "gpt_neox-new-f16", "phi", "opt"]
+        "gpt_neox-new-f16", "phi", "opt", "bert", "bert-old-names", "minilm", "distilbert"]
 
 
 def in_half(case, dtype):

@@ -229,7 +229,8 @@ class Variant:
     channels = property(lambda self: self.width + (self.norm.__func__ is crms_norm))
     all_heads = property(channels.fget)                   # channels of all heads of queries
     final = embedding_norm = full = False
-    bias, warmup, step, attention_cap, logit_cap, output_bias = True, 0, 0, 0, 0, False
+    bias, warmup, step, attention_cap, logit_cap = True, 0, 0, 0, 0
+    output_bias = transform = False
     norm = layer_norm
     archs = ("decoder", "encoder", "both")
 
@@ -367,6 +368,9 @@ class Variant:
 
     def logits(self):
         x = self.hidden()
+        if self.transform:                                # BERT's head of masked words
+            x = self.activate(None, self.linear("transform", x, self.width))
+            x = self.norm(self.out.name + ".transform_norm", x)
         w = self.table().t() if self.tied else self.p("output.weight", self.width, VOCAB)
         z = x @ w + (self.row("output.bias", VOCAB) if self.output_bias else 0)
         return self.logit_cap * torch.tanh(z / self.logit_cap) if self.logit_cap else z       # N20
@@ -997,6 +1001,7 @@ VARIANTS = {
     "normformer-code": NormFormerCode, "dyt-lm": DyTLM,
     "he": Post, "orthogonal": Post, "lsuv": Post, "admin-direct": AdminDirect,
     "head-size": of(Pre, all_heads=12), "head-size-unit": of(NGPT, all_heads=12),
+    "head-transform": of(Post, embedding_norm=True, transform=True),
     "score-scale": of(Scaled, output_bias=True),
     "rotary-part": of(RotaryPart, bias="qkv"),
     "rotary-llama3": of(RotaryLlama3, bias="qkvo", output_bias=True),
