@@ -4,9 +4,6 @@
 bench=$work/bin/bench
 mkdir -p "$work/bin"
 cp -r ../tools/peers "$work/"           # it looks for them there
-built() {
-    ${CC:-cc} -O2 -std=c99 -Wall -Wextra -Werror ../tools/bench.c -o "$bench" -lm -ldl -pthread
-}
 keys() { # keys BENCH ...: at least one object, each with a name, ms, a rate, peer, ratio
     "$bench" "$@" --quick --no-peers --json > "$work/rows" || return 1
     awk '!/^\{"bench":.*"name":".*"ms":[0-9]/ || !/,"(gflops|gbytes|mbytes|sentences)":[0-9]/ ||
@@ -37,7 +34,7 @@ denormals() {           # none, counted and timed; --counts times nothing
         grep -q '"calls":[1-9][0-9]*}$' "$work/rows"
 }
 learns() {              # a row of one seed; no file, a file that is none: said
-    ${CC:-cc} -O1 -std=c99 -DTFNORM_NO_SIMD ../tools/tfn.c -o "$work/bin/tfn" -lm -pthread || return 1
+    get_tool tfn "$work/bin/tfn" || return 1
     for i in 1 2 3 4; do cat bench.sh tfn.sh; done > "$work/text"
     "$bench" learn "$work/text" --minutes 0.02 --quick --no-peers --json > "$work/rows" &&
         [ "$(wc -l < "$work/rows")" = 1 ] &&
@@ -54,7 +51,7 @@ torch() {
         grep -q '"equal":4,"of":4}' "$work/rows" || { cat "$work/rows"; return 1; }
 }
 
-check "bench builds" built
+check "bench builds" get_tool bench "$bench"
 check "bench gemm" keys gemm --only 32x32x32
 check "bench kernels" keys kernels --only "dropout 64x64"
 check "bench train" keys train L=1,d=32,h=2,ff=64,T=8,B=2,V=16

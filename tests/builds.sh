@@ -13,6 +13,12 @@ for cc in gcc clang; do
     done
 done
 
+# the tools without vector code and without optimization
+for t in bench layout normlab tfn; do
+    check "tools/$t.c -O0 -DTFNORM_NO_SIMD" "${CC:-cc}" -O0 -std=c99 -DTFNORM_NO_SIMD \
+        "../tools/$t.c" -o "$work/$t" -lm -ldl -pthread
+done
+
 # What the promise excludes has other bits, and tfn_bits sees why.
 for build in "gcc -Ofast" "gcc -O2 -ffast-math" "clang -O2 -ffast-math -DTFNORM_NO_SIMD" \
              "clang -O2 -ffp-contract=fast -mfma -DTFNORM_NO_SIMD"; do

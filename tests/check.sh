@@ -4,6 +4,7 @@
 #   skip NAME REASON         what the machine lacks
 #   have TOOL ...            true if all are installed
 #   well_formed FILE         true if an XML reader takes it
+#   get_tool NAME [FILE]     a program of ../tools, which the Makefile compiles once: as $work/NAME
 #   finish                   the tally, at the end
 # Scripts run in tests/ and keep their files in $work.
 work=build/work-$(basename "$0" .sh)
@@ -29,6 +30,7 @@ check() {
     fi
     printf '%s %-44s %6d s\n' "$word" "$check_name" $(($(date +%s) - check_begin))
 }
+get_tool() { MAKEFLAGS= make -s "build/bin/$1" && cp "build/bin/$1" "${2:-$work/$1}"; }
 # Without a reader at hand: tags close in order, each attribute stands in quotes.
 well_formed() {
     if have xmllint; then xmllint --nonet --noout "$1"; return; fi

@@ -2,8 +2,7 @@
 # same numbers with one and two jobs and from the file of an earlier run.
 . ./check.sh
 normlab=$work/normlab
-build() { ${CC:-cc} -O2 -std=c99 ../tools/normlab.c -o "$normlab" -lm -pthread; }
-check "normlab compiles" build
+check "normlab compiles" get_tool normlab
 
 # verdict WANTED ID ...: all of them
 verdict() {

@@ -1,6 +1,6 @@
 # The form of the header: tools/layout.c; and the sources' form in short.
 . ./check.sh
-${CC:-cc} -O1 ../tools/layout.c -o "$work/layout" || exit 1
+get_tool layout || exit 1
 # a model that tfn export wrote is no source
 sources() { find ../tools ../examples -name '*.[ch]' ! -name 07_model.h; }
 # shellcheck disable=SC2046

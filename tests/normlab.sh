@@ -3,11 +3,7 @@
 # of at most 80 columns and as well-formed SVG; wrong arguments end with code 2 and a message.
 . ./check.sh
 normlab=$work/normlab
-build() {
-    ${CC:-cc} -O1 -std=c99 -Wall -Wextra -Wconversion -Wshadow -Werror ../tools/normlab.c \
-        -o "$normlab" -lm -pthread
-}
-check "normlab compiles" build
+check "normlab compiles" get_tool normlab
 
 # between NAME FILE: the lines of FILE between <!-- NAME --> and the end of its list
 between() {

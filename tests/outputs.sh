@@ -4,12 +4,7 @@
 . ./check.sh
 tools="bench layout normlab tfn"
 tool() { echo "$work/$1"; }
-build() {
-    for t in $tools; do
-        ${CC:-cc} -O0 -std=c99 -DTFNORM_NO_SIMD "../tools/$t.c" -o "$(tool $t)" -lm -ldl -pthread ||
-            return 1
-    done
-}
+build() { for t in $tools; do get_tool $t || return 1; done; }
 check "the tools compile" build
 rm -rf "$work"/files "$work"/*.safetensors "$work"/*.svg "$work"/*.html "$work"/*.jsonl
 files=$work/files m=$work/m.safetensors l=$work/labels.safetensors

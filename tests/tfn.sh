@@ -2,11 +2,7 @@
 # scores, is averaged, folded, exported; wrong arguments end with code 2 and a message.
 . ./check.sh
 tfn=$work/tfn
-build() {
-    ${CC:-cc} -O1 -std=c99 -Wall -Wextra -Wconversion -Wshadow -Werror ../tools/tfn.c -o "$tfn" \
-        -lm -pthread
-}
-check "tfn compiles" build
+check "tfn compiles" get_tool tfn
 rm -rf "$work/kill" "$work"/*.safetensors "$work"/*.csv "$work"/*.jsonl "$work"/*.h "$work"/x
 
 # small TASK OUT ...: a model that trains within a second
