@@ -1,6 +1,9 @@
 # The manual's recipes work as they stand: CMake's lines build a program, the loop of one's own and
 # the weights from numpy compile and do what is said of them.
 . ./check.sh
+# clang takes a second at -O0, gcc optimizes the kernels whatever the options are
+cc=${CC:-cc}
+if have clang; then cc=clang; fi
 # lines SECTION [FROM]: the code of a section of the manual, after the line that ends with FROM
 lines() {
     awk -v section=" * $1" -v from="${2:-}" '
@@ -21,7 +24,8 @@ projects() {
     printf '#define TFNORM_IMPLEMENTATION\n#include "tfnorm.h"\n' > "$work/cmake/tfnorm.c"
     printf '#include "tfnorm.h"\nint main(void) { return tfn_isa_find("plain") < 0; }\n' \
         > "$work/cmake/program.c"
-    cmake -S "$work/cmake" -B "$work/cmake/build" "-DFETCHCONTENT_SOURCE_DIR_TFNORM=$PWD/.." &&
+    cmake -S "$work/cmake" -B "$work/cmake/build" "-DFETCHCONTENT_SOURCE_DIR_TFNORM=$PWD/.." \
+        "-DCMAKE_C_COMPILER=$cc" -DCMAKE_C_FLAGS=-DTFNORM_NO_SIMD &&
         cmake --build "$work/cmake/build" && "$work/cmake/build/program"
 }
 if have cmake; then check "manual: CMake" projects
@@ -29,7 +33,7 @@ else skip "manual: CMake" "no cmake"
 fi
 
 compiles() {            # compiles NAME: $work/NAME.c
-    ${CC:-cc} -O0 -std=c99 -Wall -Wextra -Werror -DTFNORM_NO_SIMD -I.. "$work/$1.c" \
+    $cc -O0 -std=c99 -Wall -Wextra -Werror -DTFNORM_NO_SIMD -I.. "$work/$1.c" \
         -o "$work/$1" -lm
 }
 # A model is saved, another of another seed takes its weights by the manual's loop.

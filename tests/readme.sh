@@ -2,6 +2,15 @@
 # shell commands name files that exist.
 . ./check.sh
 [ -f ../README.md ] || { skip README "none"; finish; exit; }
+MAKEFLAGS= make -s build/lib.o || exit 1
+# linked FILE PROGRAM FLAG ...: with the implementation of the tests
+linked() {
+    from=$1 to=$2
+    shift 2
+    sed '/^#define TFNORM_IMPLEMENTATION/d' "$from" > "$work/linked.c" &&
+        ${CC:-cc} -Wall -Werror "$@" -I../examples -I.. -include stdlib.h -include string.h \
+            "$work/linked.c" build/lib.o -o "$to" -lm           # the implementation includes them
+}
 # The quickstart's block of the README is what its program prints: losses, sample, hash; seconds
 # differ. TFN_UPDATE=1 sh readme.sh writes the block anew, and does nothing else.
 shown() {
@@ -10,7 +19,7 @@ shown() {
 }
 without_seconds() { sed 's/, [0-9.]* s left$//'; }
 quickstart() {
-    ${CC:-cc} -O2 ../examples/quickstart.c -o "$work/quickstart" -lm &&
+    linked ../examples/quickstart.c "$work/quickstart" -O2 -Wextra &&
         (cd .. && "tests/$work/quickstart" > "tests/$work/said" 2> "tests/$work/progress")
 }
 equal() {
@@ -40,7 +49,7 @@ awk -v dir="$work" '
 
 block() {       # a block without main is linked with an empty one
     grep -q 'main(' "$1" || echo 'int main(void) { return 0; }' >> "$1"
-    ${CC:-cc} -std=c99 -Wall -Werror -I.. -I../examples "$1" -o "$work/block" -lm
+    linked "$1" "$work/block" -std=c99
 }
 example() {     # its first line is the command that compiles the example
     file=$(sed -n '1s,^/\* cc .*\(examples/[^ ]*\.c\).*,\1,p' "$1")

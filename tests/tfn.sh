@@ -196,8 +196,10 @@ check "tfn fold" folds
 exports() {
     "$tfn" export "$work/m.safetensors" -o "$work/m.h" || return 1
     if [ "$TFN_UPDATE" ]; then cp "$work/m.h" ../examples/07_model.h; fi
-    cmp "$work/m.h" ../examples/07_model.h &&
-        ${CC:-cc} -O1 ../examples/07_exported.c -o "$work/exported" -lm || return 1
+    cmp "$work/m.h" ../examples/07_model.h && MAKEFLAGS= make -s build/lib.o &&
+        sed '/^#define TFNORM_/d' ../examples/07_exported.c > "$work/exported.c" &&
+        ${CC:-cc} -O1 -I../examples "$work/exported.c" build/lib.o -o "$work/exported" -lm ||
+        return 1
     for text in a bead hgfh; do
         echo $text | "$tfn" generate "$work/m.safetensors" --n-best 1 |
             awk -F '\t' '{ print $3 "\t" $2 }' > "$work/page"
