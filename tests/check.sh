@@ -31,6 +31,10 @@ check() {
     printf '%s %-44s %6d s\n' "$word" "$check_name" $(($(date +%s) - check_begin))
 }
 get_tool() { MAKEFLAGS= make -s "build/bin/$1" && cp "build/bin/$1" "${2:-$work/$1}"; }
+# what the header compiles with
+strict='-Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow -Wdouble-promotion -Wundef
+        -Wcast-qual -Wvla -Werror'
+strict_c='-Wstrict-prototypes -Wmissing-prototypes'
 # Without a reader at hand: tags close in order, each attribute stands in quotes.
 well_formed() {
     if have xmllint; then xmllint --nonet --noout "$1"; return; fi
