@@ -20,7 +20,7 @@ check "claims that are not testable here" verdict "not testable here" X21 A21 B1
 check "Post-LN needs warm-up, Adam and SGD" verdict shown X12
 
 # Two of models as they start, one of training: with one job, then with two.
-some="A4 A9 A24 --start-seeds 1 --seeds 1"
+some="A4 A9 A24 --start-seeds 1 --seeds 1 --depth 6 --width 16"
 numbers() { sed 's/"seconds":[0-9.]*,//' "$1" | sort; }
 jobs() {
     for jobs in 1 2; do
@@ -56,7 +56,8 @@ check "NaN is an error" broken 's/\(_gradient":\[\)[^],]*/\1null/g' 'holds NaN'
 
 page() {
     "$normlab" report --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.html" || return 1
-    "$normlab" report --markdown --start-seeds 2 --seeds 1 --file "$work/two.jsonl" > "$work/page.md"
+    "$normlab" report --markdown X2 A4 --start-seeds 2 --seeds 1 --file "$work/two.jsonl" \
+        > "$work/page.md" && [ "$(grep -c '^| [XA]' "$work/page.md")" = 2 ] || return 1
     [ "$(grep -c '<section' "$work/page.html")" = "$("$normlab" claims | wc -l)" ] || return 1
     figures=$(grep -c '<figure role="img" aria-label="[XAB]' "$work/page.html")
     [ "$(grep -c '<figcaption>[XAB].* over .*\.</figcaption>' "$work/page.html")" = "$figures" ] || return 1

@@ -204,7 +204,7 @@ check "every SVG passes an XML reader" pictures
 pages() {               # of nothing, and of claims with curves, bars and a heat map
     "$(tool normlab)" report --file "$work/none" > "$work/empty.html" 2> "$work/error" &&
         "$(tool normlab)" run X2 B2 A4 $few --file "$work/few.jsonl" \
-            > "$work/page" 2> "$work/error" && "$(tool normlab)" report $few \
+            > "$work/page" 2> "$work/error" && "$(tool normlab)" report X2 B2 A4 $few \
             --file "$work/few.jsonl" > "$work/few.html" || { cat "$work/error"; return 1; }
     grep -q '<svg' "$work/few.html" && formed "$work/empty.html" "$work/few.html"
 }
