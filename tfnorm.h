@@ -1522,6 +1522,9 @@ typedef struct tfn_model_desc {
                                    * more are refused */
     float loss_scale;             /* of half, at the start; 0: 128; without half it is 1 */
 
+    bool blank;                   /* true: no first values are drawn, which takes a large model
+                                   * seconds: weights are 0, or as they stand in `parameters`, until
+                                   * they are loaded */
     float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
 } tfn_model_desc;
 
@@ -17726,7 +17729,9 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
         if (m->averages) tfn__clear(m->averages, m->trained_floats);
     }
     /* given parameters of an inference may be const, and have their values */
-    if (!m->desc.parameters || tfn__trains(&m->desc)) tfn__init_weights(m);
+    if (m->desc.parameters && (m->desc.blank || !tfn__trains(&m->desc))) return TFN_OK;
+    if (m->desc.blank) tfn__clear(m->params, m->param_floats + m->buffer_floats);
+    else tfn__init_weights(m);
     return TFN_OK;
 }
 
@@ -24322,6 +24327,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(WHOLE, NOT_SAVED, batch_tokens),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
+    TFN__FIELD(BOOL, NOT_SAVED, blank),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
     TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
     TFN__LATER(REAL, SAME_TO_TRAIN, clip_value),
@@ -26894,8 +26900,11 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
     if (with) d = *with;
     tfn_import_peek(&x, &d);
     if (!with) d.context = (int32_t)tfn__min(d.context, 1024);
-    if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK)
+    d.blank = true;
+    if (x.error.status == TFN_OK && tfn_model_new(m, &d, NULL) == TFN_OK) {
+        m->desc.blank = with && with->blank;
         if (tfn_import_weights(&x, m) != TFN_OK) tfn_model_free(m);     /* half a model is none */
+    }
     if (x.error.status == TFN_OK) return m->error.status;
     m->error = x.error;
     m->error.path = folder;
@@ -27095,6 +27104,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RANGE_OF
 #undef TFN__SIDE
 #undef TFN__TINY
+#undef TFN__MORE_RANGES
 #undef TFN__TRAINING_RANGES
 #undef TFN__VOCAB
 /* builder: names of parameters */
@@ -27354,7 +27364,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
  *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer), BERT's
  *     head of masked words (head_transform).
- *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`).
+ *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
+ *     model without first values, to be loaded in no time (desc.blank).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals

@@ -232,6 +232,32 @@ TEST(import_sentences)
     tfn_model_free(&m);
 }
 
+/* A model without first values is all 0, or what the caller's memory holds, and is loaded like any. */
+TEST(import_blank)
+{
+    static float weights[8192];
+    tfn_model m, own;
+    tfn_model_desc d;
+    tfn_param_info p;
+    CHECK(import_model(&m, "gpt2", true) && !m.desc.blank);
+    d = m.desc;
+    d.blank = true;
+    CHECK(tfn_model_new(&own, &d, NULL) == TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&own, i, &p); i++)
+        for (int32_t k = 0; k < p.rows * p.cols; k++) CHECK(!(p.data[k] > 0 || p.data[k] < 0));
+    tfn_model_free(&own);
+    CHECK(m.param_floats <= 8192);
+    memcpy(weights, m.params, (size_t)m.param_floats * sizeof *weights);
+    d.parameters = weights;
+    for (int training = 0; training < 2; training++) {
+        d.inference = !training;
+        CHECK(tfn_model_new(&own, &d, NULL) == TFN_OK);
+        CHECK(tfn_model_hash(&own) == tfn_model_hash(&m));
+        tfn_model_free(&own);
+    }
+    tfn_model_free(&m);
+}
+
 /* -- gradients --------------------------------------------------------------------------------- */
 
 /* The gradients of a file are read as weights would be, into a second model. */
@@ -489,6 +515,7 @@ int main(void)
 {
     RUN(import_families);
     RUN(import_sentences);
+    RUN(import_blank);
     RUN(import_gradients);
     RUN(import_keys_refused);
     RUN(import_keys_left_aside);

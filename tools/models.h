@@ -529,6 +529,7 @@ static inline void bundle_load(bundle *b, int32_t batch, int32_t threads)
     b->desc.batch = batch;
     b->desc.threads = threads;
     b->desc.inference = true;
+    b->desc.blank = true;
     tfn_model_new(&b->model, &b->desc, NULL);
     must_be_model(&b->model, &b->desc);
     tfn_model_load_weights(&b->model, &f, 1);

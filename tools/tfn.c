@@ -1324,7 +1324,7 @@ static int import(settings *s, cli *c)
     must_be_ok(&x.error);
     if (!given(s, O_LONGEST) && b.desc.context > 1024) b.desc.context = 1024;
     import_tokenizer(&b, x.folder);
-    b.desc.inference = true;
+    b.desc.inference = b.desc.blank = true;
     b.desc.threads = 1;
     tfn_model_new(&b.model, &b.desc, NULL);
     must_be_model(&b.model, &b.desc);
@@ -1371,7 +1371,7 @@ static int logits(settings *s, cli *c)
     tfn_model_peek(&f, &d, NULL);
     must_be_file(&f.error, s->file[0]);
     if (d.arch == TFN_ARCH_ENCODER_DECODER) die("%s also reads a source", s->file[0]);
-    d.inference = true;
+    d.inference = d.blank = true;
     d.batch = 1;
     tfn_model_new(&m, &d, NULL);
     must_be_model(&m, &d);
