@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""python3 tools/unicode.py: print the table of character classes of tfnorm.h (section tokenize).
+"""python3 tools/unicode.py: print the table of character classes of tfnorm.h (section pieces).
 
 GPT-2's rules know letters (category L*), numbers (N*), white space and everything else. The table
 is a text of runs from U+0000 on, each a number, length*4 + class, 5 bits a character from '0' on,
