@@ -73,8 +73,9 @@
  *   reading       hidden states, attention weights, a vector of a sentence
  *   generate      text: greedy, drawn, by beam search
  *   json          UTF-8 and JSON, read strictly
- *   pieces        classes of characters, and where tokenizers cut a text
- *   tokenize      bytes, characters, words, byte-level BPE: training, encoding, saving
+ *   pieces        classes of characters, where tokenizers cut a text, tables of what they find
+ *   trainer       of tokenizers: words and merges from texts
+ *   tokenize      bytes, characters, words, byte-level BPE: encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
  *   files         bytes and paths, safetensors, the index of several
  *   checkpoints   options as texts, saving, loading, means of several
@@ -20959,7 +20960,8 @@ static void tfn__json_skip(tfn__reader *r, int depth)
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_TOKENIZERS
 /* Where a text is cut: the classes of Unicode's characters, how GPT-2 shows bytes as characters,
- * and the rules by which tokenizers find the pieces that merges stay within. */
+ * the rules by which tokenizers find the pieces that merges stay within, hash tables of strings and
+ * pairs, and the names of special tokens. */
 
 /* -- characters ------------------------------------------------------------------------------ */
 
@@ -21134,28 +21136,6 @@ static size_t tfn__piece_of(tfn_tokenizer_kind kind, const uint8_t *s, size_t n)
     if (kind == TFN_TOKENIZER_CHARACTERS) return tfn__utf8(s, n, &c);
     return tfn__word_of(s, n);
 }
-#endif /* TFN__IMPLEMENTING */
-/* >> tokenize */
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
-    && !defined TFNORM_NO_TOKENIZERS
-/* Text to numbers and back: bytes, characters, words, and byte-pair encoding (Sennrich et al. 2016)
- * over bytes and GPT-2's words (Radford et al. 2019). In order:
- *
- *   hash tables, specials  for strings and pairs; the names of <pad> and its like
- *   training               count the pieces of texts, then choose words or learn merges
- *   making a tokenizer     its tables, from a trainer, a blob, or vocab.json and merges.txt
- *   encoding, decoding     with these tables
- *   saving                 as a blob, vocab.json or merges.txt
- *
- * BPE learns by merging, again and again, the pair of neighbours that is most frequent in the words
- * into a new token; it encodes a word by the same merges in the same order. Of "low" 5 times and
- * "lower" twice the pairs are lo 7, ow 7, we 2, er 2: "lo" becomes a token, then "low" (7), then
- * "er" (2), then "lower". So frequent words end as one token, and no text is without tokens.
- *
- * The trainer merges in time proportional to the changes, not to the text: it keeps all occurrences
- * of each pair in a list and the pairs in a heap. The encoder knows which words come out as one
- * token when they are merged ("entire"), so that most words cost one look-up. Both are exact: what
- * they give is what the plain algorithm gives. */
 
 /* -- hash tables ----------------------------------------------------------------------------- */
 
@@ -21248,8 +21228,23 @@ static int tfn__special_row(const uint8_t *s, size_t n)
     }
     return -1;
 }
+#endif /* TFN__IMPLEMENTING */
+/* >> trainer */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_TOKENIZERS && !defined TFNORM_NO_TRAINING
+/* What a tokenizer knows is learned from texts: count their pieces, then choose words or learn
+ * merges. Byte-pair encoding (Sennrich et al. 2016) merges, again and again, the pair of neighbours
+ * that is most frequent in the words into a new token. Of "low" 5 times and "lower" twice the pairs
+ * are lo 7, ow 7, we 2, er 2: "lo" becomes a token, then "low" (7), then "er" (2), then "lower". So
+ * frequent words end as one token, and no text is without tokens.
+ *
+ * The trainer merges in time proportional to the changes, not to the text: it keeps all occurrences
+ * of each pair in a list and the pairs in a heap. It gives what the plain algorithm gives.
+ *
+ * Its memory is laid out once, from the options: room for so many different pieces and so many of
+ * their bytes. A text that has more of them is an error that names the room to be raised; nothing
+ * is dropped silently, because a vocabulary must not depend on the order of the texts. */
 
-#ifndef TFNORM_NO_TRAINING
 /* -- training: options and memory ------------------------------------------------------------ */
 
 /* Most words and bytes of words: offsets into their text are int32_t. */
@@ -21705,7 +21700,20 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
     t->ran = t->error.status == TFN_OK;
     return t->error.status;
 }
-#endif /* TFNORM_NO_TRAINING */
+#endif /* TFN__IMPLEMENTING */
+/* >> tokenize */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_TOKENIZERS
+/* Text to numbers and back: bytes, characters, words, and byte-pair encoding over bytes and GPT-2's
+ * words (Radford et al. 2019). In order:
+ *
+ *   making a tokenizer     its tables, from a trainer, a blob, or files
+ *   encoding, decoding     with these tables
+ *   saving                 as a blob, vocab.json or merges.txt
+ *
+ * BPE encodes a word by the merges that were learned, in the same order. The encoder knows which
+ * words come out as one token when they are merged ("entire"), so that most words cost one look-up;
+ * what it gives is what the plain algorithm gives. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
