@@ -21031,7 +21031,12 @@ static int tfn__class(int32_t c)
     int32_t end;
     const char *s;
     if (c < 0) return TFN__OTHER;               /* a byte that is not UTF-8 */
-    if (c < 128 && (c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;      /* most text */
+    if (c < 128) {                              /* most text */
+        if ((c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
+        if (c == ' ' || (c >= '\t' && c <= '\r')) return TFN__WHITE;
+        if (c >= '0' && c <= '9') return TFN__NUMBER;
+        return TFN__OTHER;
+    }
     while (high - low > 1) {
         const int32_t middle = (low + high) / 2;
         if (tfn__run_starts[middle][0] <= c) low = middle;

@@ -65,6 +65,9 @@
 #define main tokenize_main
 #include "test_tokenize.c"
 #undef main
+#define main hub_main
+#include "test_hub.c"
+#undef main
 #define main papers_main
 #include "test_papers.c"
 #undef main
@@ -121,6 +124,7 @@ int main(int argc, char **argv)
     FILE_TESTS(metrics)
     FILE_TESTS(golden)
     FILE_TESTS(tokenize)
+    FILE_TESTS(hub)
     FILE_TESTS(papers)
     FILE_TESTS(files)
     FILE_TESTS(own)

@@ -320,6 +320,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(2, nulls_block[7]), sizeof nulls_block[7]))                                                \
     X(tfn_tokenizer_encode, "eoe", "q..", nulls_found(tfn_tokenizer_encode(P(0, &nulls.k),         \
       P(1, nulls_zeroed), 3, P(2, "a b"), 3) > 0))                                                 \
+    X(tfn_tokenizer_encode_specials, "eoe", "q..", nulls_found(tfn_tokenizer_encode_specials(P(0,  \
+      &nulls.k), P(1, nulls_zeroed), 3, P(2, "a b"), 3) > 0))                                      \
     X(tfn_tokenizer_decode, "eoe", "q..", nulls_found(tfn_tokenizer_decode(P(0, &nulls.k),         \
       P(1, nulls.text), 9, P(2, nulls.k.special + TFN_SPECIAL_UNK), 1) > 0 || nulls_zero == 2))    \
     X(tfn_tokenizer_token, "eo", "q.", nulls_found(tfn_tokenizer_token(P(0, &nulls.k), 0,          \
