@@ -22,7 +22,7 @@
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion, Muon,
  *               Adafactor, schedule-free AdamW; clipping by norm and by value; nine schedules with
  *               warm-up; averages of the weights; gradient accumulation; recomputation
- *   text        byte-level BPE with its training, words, characters, bytes
+ *   text        byte-level BPE with its training, words, characters, bytes; tokenizer.json
  *   files       safetensors; checkpoints, after which a run goes on with the same bits; models of
  *               the hub as their folders are: GPT-2, Llama, Mistral, Qwen, OLMo 2, Gemma, Pythia,
  *               Phi, OPT
@@ -2003,7 +2003,7 @@ typedef enum tfn_tokenizer_kind {
 } tfn_tokenizer_kind;
 
 /* A vocabulary begins with these, as far as wanted: "<pad>", "<s>", "</s>", "<unk>", "<mask>". No
- * text is encoded as one of them but what is unknown. */
+ * text is encoded as one of them but what is unknown, and by tfn_tokenizer_encode_specials. */
 typedef enum tfn_special {
     TFN_SPECIAL_PAD, TFN_SPECIAL_BOS, TFN_SPECIAL_EOS, TFN_SPECIAL_UNK, TFN_SPECIAL_MASK,
         TFN_SPECIAL_COUNT
@@ -2040,21 +2040,43 @@ typedef struct tfn_trainer {
     int32_t  *left, *right, *length;    /* of each id */
 } tfn_trainer;
 
-/* What a tokenizer is made of, one of three. */
+/* What a tokenizer is made of, one of four. Of tokenizer.json, which stands beside the weights of
+ * published models, those are read that say byte-level BPE, such as GPT-2's, OPT's and Llama 3's. A
+ * part that would change what comes out and is not known here is an error with its name; the others
+ * (truncation, padding) are passed over. */
 typedef struct tfn_tokenizer_source {
     const tfn_trainer *trainer;         /* one that ran */
     const void *blob;                   /* what tfn_tokenizer_write gave */
     size_t      blob_size;
+    const char *json;                   /* the text of tokenizer.json */
+    size_t      json_size;
     const char *vocab, *merges;         /* the texts of vocab.json and merges.txt, as GPT-2's */
     size_t      vocab_size, merges_size;
     tfn_tokenizer_kind kind;            /* of vocab without merges: bytes, characters or words */
 } tfn_tokenizer_source;
 
+/* By whose rules words are cut; only tokenizer.json asks for others than GPT-2's. These let a mark
+ * of any kind begin a word, know contractions in capitals too, and cut numbers. */
+typedef enum tfn_split {
+    TFN_SPLIT_GPT2 = 0,
+    TFN_SPLIT_LLAMA3,                   /* GPT-4's, OLMo 2's too: three digits at most */
+    TFN_SPLIT_QWEN2                     /* one digit */
+} tfn_split;
+
 typedef struct tfn_tokenizer {
     tfn_error error;
     tfn_tokenizer_kind kind;
+    tfn_split split;
+    bool      prefix_space;             /* a text gets a space in front if it has none */
+    bool      whole;                    /* a piece that is a token is not merged (ignore_merges) */
+    bool      marked;                   /* tokenizer.json says what is special, not the name */
     int32_t   vocab, merges;            /* how many ids, how many merges */
     int32_t   special[TFN_SPECIAL_COUNT];           /* ids, -1: none */
+    int32_t   begins, ends, *frame;     /* frame: ids that a text of this model begins with, then
+                                         * those that it ends with: begins + ends, mostly one */
+    int32_t   added, *added_ids;        /* tokens that text is cut at, sorted by their bytes */
+    uint32_t  heads[2][8];              /* bits: these bytes begin one, before and behind NFC */
+    bool      cuts[2];                  /* one of them is not special */
     uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
     int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
 } tfn_tokenizer;
@@ -2078,11 +2100,18 @@ TFNORM_API size_t tfn_tokenizer_size(const tfn_tokenizer_source *source);
 TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_source *source,
                                          void *mem, size_t size);
 /* The ids of a text: returns how many there are, and stores those that fit. Room for one id per
- * byte is always enough. With less, a word of over 256 bytes may be counted as its bytes. No
- * special id is added; what is unknown becomes "<unk>", or nothing if there is none. Here and below
- * what is stored into may be NULL: then it is only counted; of any other NULL there is nothing. */
+ * byte is always enough, with prefix_space for two. With less, a word of over 256 bytes may be
+ * counted as its bytes. No special id is added; what is unknown becomes "<unk>", or nothing if
+ * there is none. Here and below what is stored into may be NULL: then it is only counted; of any
+ * other NULL there is nothing. */
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
+/* The same of a text that is trusted: where it reads like a special token, such as "<s>" or
+ * "<|im_start|>", it is that token. For templates of chats, and never for what a user typed, who
+ * could write the marks of another speaker. */
+TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32_t *ids,
+                                                   ptrdiff_t capacity, const char *text,
+                                                   size_t bytes);
 /* The text of ids: returns its bytes, and stores those that fit, without a final zero. Specials
  * give nothing, but for "<unk>", which stands for ids out of range too. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
@@ -2091,7 +2120,8 @@ TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_
 TFNORM_API const char *tfn_tokenizer_token(const tfn_tokenizer *k, int32_t id, size_t *bytes);
 /* The id of a token given by its bytes or a special's name; -1: there is none. */
 TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token, size_t bytes);
-/* Save: as a blob for checkpoints, or as the texts of vocab.json and merges.txt. They return the
+/* Save: as a blob for checkpoints, or as the texts of vocab.json and merges.txt, which cannot say
+ * all that tokenizer.json does: neither its rules nor which tokens are special. They return the
  * bytes that are needed, and store those that fit, without a final zero. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity);
 TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity);
@@ -2871,11 +2901,10 @@ static void tfn__sink(int32_t *order, int32_t at, int32_t n, tfn__before_fn *bef
     order[at] = moved;
 }
 
-/* The indices 0..n-1 in the order of their elements: heapsort (Williams 1964), which needs no
- * memory and never n^2 comparisons. It is not stable: `before` must decide ties. */
-static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
+/* Put n indices into the order of their elements: heapsort (Williams 1964), which needs no memory
+ * and never n^2 comparisons. It is not stable: `before` must decide ties. */
+static void tfn__sort(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
 {
-    for (int32_t i = 0; i < n; i++) order[i] = i;
     for (int32_t i = n / 2; i-- > 0;) tfn__sink(order, i, n, before, x);
     for (int32_t last = n - 1; last > 0; last--) {
         int32_t top = order[0];
@@ -2883,6 +2912,13 @@ static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const 
         order[last] = top;
         tfn__sink(order, 0, last, before, x);
     }
+}
+
+/* All indices 0..n-1 in the order of their elements. */
+static void tfn__order(int32_t *order, int32_t n, tfn__before_fn *before, const void *x)
+{
+    for (int32_t i = 0; i < n; i++) order[i] = i;
+    tfn__sort(order, n, before, x);
 }
 
 /* -- rng ------------------------------------------------------------------------------------- */
@@ -20767,8 +20803,9 @@ static int32_t tfn__json_char(tfn__reader *r)
     return c;
 }
 
-/* A string of at most size - 1 bytes, which a zero ends; into NULL of any length, passed over. */
-static void tfn__json_string(tfn__reader *r, char *to, size_t size)
+/* A string of at most size - 1 bytes, which a zero ends; into NULL of any length, passed over.
+ * Returns how many bytes it has. */
+static size_t tfn__json_string(tfn__reader *r, char *to, size_t size)
 {
     tfn__text t = tfn__text_in(to, size);
     bool zero = false;              /* a \u0000 would end the text too early */
@@ -20781,6 +20818,7 @@ static void tfn__json_string(tfn__reader *r, char *to, size_t size)
     }
     tfn__end(&t);
     if (to && (zero || t.used >= size)) tfn__want(r, "a shorter string without zeros");
+    return t.used;
 }
 
 /* A byte of a string that stands for itself, whatever comes after it. */
@@ -20955,6 +20993,37 @@ static void tfn__json_skip(tfn__reader *r, int depth)
     else if (c == 'n') tfn__json_word(r, "null");
     else tfn__json_number(r);
 }
+
+enum { TFN__JSON_DEPTH = 16 };
+
+/* Read an object. value[i] becomes a reader at the value of the member names[i], which is read here
+ * and right as JSON; of one that is not there a reader of nothing. */
+static void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *const *names,
+                              int count)
+{
+    for (int i = 0; i < count; i++) value[i] = tfn__read_from(NULL, 0);
+    for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
+        const int i = tfn__json_key(r, names, count);
+        if (i >= 0) value[i] = *r;
+        tfn__json_skip(r, TFN__JSON_DEPTH);
+    }
+}
+
+/* Whether a value that was read is this string, which ends with a quote as names do. */
+static bool tfn__json_says(tfn__reader value, const char *string)
+{
+    const tfn__reader wanted = tfn__read_from(string, tfn__length(string));
+    return tfn__accept(&value, '"') && tfn__json_compare(value, wanted) == 0;
+}
+
+/* Whether a value that was read says nothing: null, false, 0 or "", or is not there. */
+static bool tfn__json_empty(tfn__reader value)
+{
+    const int32_t c = tfn__peek(&value);
+    if (c == '"') return tfn__json_says(value, "\"");
+    if (c == '-' || (c >= '0' && c <= '9')) return !(tfn__json_number(&value) != 0);
+    return c < 0 || c == 'n' || c == 'f';
+}
 #endif /* TFN__IMPLEMENTING */
 /* >> pieces */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
@@ -21115,7 +21184,7 @@ static size_t tfn__run_of(const uint8_t *s, size_t n, size_t at, int wanted, siz
     return at;
 }
 
-/* Bytes of the first word of n >= 1 bytes. */
+/* Bytes of the first word of n >= 1 bytes, by GPT-2's rules. */
 static size_t tfn__word_of(const uint8_t *s, size_t n)
 {
     size_t at = tfn__contraction(s, n);
@@ -21133,12 +21202,107 @@ static size_t tfn__word_of(const uint8_t *s, size_t n)
     return at;
 }
 
+/* The same of a text that a space stands in front of: how much of the n >= 1 bytes at s belongs to
+ * the piece that begins with that space. 0: none, white space follows that another piece takes. */
+static size_t tfn__word_behind_space(const uint8_t *s, size_t n)
+{
+    size_t last = 0;
+    size_t at;
+    int32_t c;
+    int kind;
+    tfn__utf8(s, n, &c);
+    kind = tfn__class(c);
+    at = tfn__run_of(s, n, 0, kind, &last);
+    if (kind == TFN__WHITE && at < n) return last;
+    return at;
+}
+
+/* Llama 3 (2024), as GPT-4 before it, cuts a text by this expression; Qwen 2 (2024) by the same
+ * with \p{N} in place of \p{N}{1,3}:
+ *
+ *     (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
+ *         | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+ *
+ * So any one character may stand in front of a word, not only a space; marks keep the ends of lines
+ * behind them; and white space ends with its last line, if it has one:
+ *
+ *     "I'LL (now) pay $12345.\n\n  "
+ *     "I", "'LL", " (", "now", ")", " pay", " $", "123", "45", ".\n\n", "  "
+ *
+ * A long number is cut from its left end, so what its parts are worth depends on its length. */
+
+/* Bytes of the contraction at s in small letters or capitals, or 0. Where the case does not count,
+ * U+017F, the long s, is an s as well. */
+static size_t tfn__contraction_any_case(const uint8_t *s, size_t n)
+{
+    uint8_t small[3] = { 0, 0, 0 };
+    if (s[0] != '\'') return 0;
+    n = (size_t)tfn__min((ptrdiff_t)n, 3);
+    for (size_t i = 0; i < n; i++) {
+        small[i] = s[i];
+        if (s[i] >= 'A' && s[i] <= 'Z') small[i] |= 32;
+    }
+    if (small[1] == 0xc5 && small[2] == 0xbf) return 3;
+    return tfn__contraction(small, n);
+}
+
+/* Up to `most` numbers from `at` on: where they end. */
+static size_t tfn__numbers(const uint8_t *s, size_t n, size_t at, int most)
+{
+    for (; at < n && most > 0; most--) {
+        int32_t c;
+        const size_t bytes = tfn__utf8(s + at, n - at, &c);
+        if (tfn__class(c) != TFN__NUMBER) break;
+        at += bytes;
+    }
+    return at;
+}
+
+/* White space that the text begins with: up to its last end of a line; without one as GPT-2. */
+static size_t tfn__lines_of(const uint8_t *s, size_t n)
+{
+    size_t last = 0;
+    const size_t end = tfn__run_of(s, n, 0, TFN__WHITE, &last);
+    for (size_t i = end; i > 0; i--)
+        if (s[i - 1] == '\n' || s[i - 1] == '\r') return i;
+    if (end < n && last) return last;
+    return end;
+}
+
+/* Bytes of the first word of n >= 1 bytes, by Llama 3's rules; of numbers up to `most`. */
+static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
+{
+    size_t at = tfn__contraction_any_case(s, n);
+    size_t last = 0;
+    size_t first;
+    size_t end;
+    int32_t c;
+    int kind;
+    if (at) return at;
+    first = tfn__utf8(s, n, &c);                /* the first character ends there */
+    kind = tfn__class(c);
+    if (kind == TFN__LETTER) return tfn__run_of(s, n, first, kind, &last);
+    if (kind == TFN__NUMBER) return tfn__numbers(s, n, first, most - 1);
+    if (c != '\r' && c != '\n') {
+        end = tfn__run_of(s, n, first, TFN__LETTER, &last);
+        if (end > first) return end;            /* [^\r\n\p{L}\p{N}]?\p{L}+ */
+    }
+    if (c == ' ') at = first;
+    end = tfn__run_of(s, n, at, TFN__OTHER, &last);
+    if (end == at) return tfn__lines_of(s, n);
+    for (; end < n; end++)                      /*  ?[^\s\p{L}\p{N}]+[\r\n]* */
+        if (s[end] != '\n' && s[end] != '\r') break;
+    return end;
+}
+
 /* Bytes of the first piece of n >= 1 bytes. */
-static size_t tfn__piece_of(tfn_tokenizer_kind kind, const uint8_t *s, size_t n)
+static size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint8_t *s, size_t n)
 {
     int32_t c;
     if (kind == TFN_TOKENIZER_BYTES) return 1;
     if (kind == TFN_TOKENIZER_CHARACTERS) return tfn__utf8(s, n, &c);
+    if (split == TFN_SPLIT_LLAMA3) return tfn__word_llama3(s, n, 3);
+    if (split == TFN_SPLIT_QWEN2) return tfn__word_llama3(s, n, 1);
     return tfn__word_of(s, n);
 }
 
@@ -21402,7 +21566,7 @@ TFNORM_API tfn_status tfn_trainer_add(tfn_trainer *t, const char *text, size_t b
     while (at < bytes) {
         size_t n;
         if (t->error.status != TFN_OK) break;
-        n = tfn__piece_of(t->desc.kind, s + at, bytes - at);
+        n = tfn__piece_of(t->desc.kind, TFN_SPLIT_GPT2, s + at, bytes - at);
         tfn__count_word(t, s + at, n);
         at += n;
     }
@@ -21730,29 +21894,49 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
  *   flags                of each token, see below
  *   byte_id              the token of each byte, -1: none
  *   merge, merge_slots   left, right and what they give, best first; a hash table of the pairs
+ *   added_ids            the tokens that a text is cut at before anything else, sorted
+ *   frame                what a model of tokenizer.json wants before and behind a text
  *
  * A source is gone through twice by one function, its pass: without a tokenizer it counts, so that
  * the block can be laid out; with it, it stores. Nothing about a source is written twice. */
 
 enum {
-    TFN__RAW    = 1,    /* no text is encoded as this token: a special, as it is */
-    TFN__ENTIRE = 2,    /* merging the bytes of this token gives it */
-    TFN__SEEN   = 4     /* vocab.json: the id came, while its entries are read */
+    TFN__RAW        = 1,    /* no piece is encoded as this token: a special, as it is */
+    TFN__ADDED      = 2,    /* text is cut at it, and it comes out; at a special only if wanted */
+    TFN__SPECIAL    = 4,    /* gives no text */
+    TFN__STRIP_LEFT = 8,    /* an added one takes the white space in front of it along, */
+    TFN__STRIP_RIGHT = 16,  /* or behind it */
+    TFN__LATE       = 32,   /* text is cut at it only when it is cut at all that are not late */
+    TFN__MARKS      = 62,   /* the five above, which a blob of marked tokens has */
+    TFN__ENTIRE     = 64,   /* merging the bytes of this token gives it */
+    TFN__SEEN       = 128   /* vocab.json: the id came, while its entries are read */
 };
 
-/* What a source holds, up to where a pass has come. */
+/* What a source holds, up to where a pass has come. The readers are those of tokenizer.json, each
+ * at the value of a member; that of the vocabulary is vocab.json's, too. */
 typedef struct tfn__vocab {
     tfn_tokenizer_kind kind;
-    size_t count, merges, bytes, longest;           /* longest: a buffer for merges.txt */
+    tfn_split split;
+    bool   marked, prefix_space, whole;             /* as in tfn_tokenizer */
+    bool   cut, shown, decodes;                     /* tokenizer.json: parts that came */
+    size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
+    size_t added, begins, ends;
+    tfn__reader tokens, added_list, merge_list, single, template_ids;
 } tfn__vocab;
+
+/* An error if something was wrong where r read. */
+static void tfn__check_reader(tfn_error *e, const tfn__reader *r, const char *text)
+{
+    if (!r->wanted || e->status != TFN_OK) return;
+    tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", text, r->wanted);
+    e->found = (int64_t)r->at;
+}
 
 /* What a source holds ends here, and must have been read to its end. */
 static void tfn__end_vocab(tfn_error *e, tfn__reader *r, const char *text)
 {
     if (r->at < r->size) tfn__want(r, "its end");
-    if (!r->wanted || e->status != TFN_OK) return;
-    tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", text, r->wanted);
-    e->found = (int64_t)r->at;
+    tfn__check_reader(e, r, text);
 }
 
 /* How long token id is. */
@@ -21767,26 +21951,43 @@ static int32_t tfn__token_id(const tfn_tokenizer *k, const uint8_t *s, size_t n)
     return *tfn__string_slot(k->slots, k->text, k->start, s, n) - 1;
 }
 
-/* A special token by its name, such as <s> and [CLS]: of several for one purpose the first in the
- * vocabulary is the one that tfn_tokenizer.special names. */
-static void tfn__mark_special(tfn_tokenizer *k, int32_t id, int row)
+/* Special tokens known by their names, such as <s> and [CLS]. Of several with one name the first in
+ * the vocabulary is the one that a text may be cut at. */
+static void tfn__mark_names(tfn_tokenizer *k)
 {
-    const tfn_special which = tfn__specials[row].which;
-    if (k->special[which] < 0) k->special[which] = id;
-    k->flags[id] |= TFN__RAW;
+    bool seen[sizeof tfn__specials / sizeof *tfn__specials] = { false };
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const int row = tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id));
+        if (row < 0) continue;
+        k->flags[id] |= TFN__RAW | TFN__SPECIAL;
+        if (!seen[row]) k->flags[id] |= TFN__ADDED;
+        seen[row] = true;
+    }
 }
 
-/* Fill the table of strings, the ids of bytes and those of the specials, when all tokens are
- * stored. Raw tokens are in no table: so text that reads like one is encoded as other tokens. */
-static bool tfn__index_tokens(tfn_tokenizer *k)
+/* Of several specials for one purpose the first in the vocabulary is the one that
+ * tfn_tokenizer.special names. */
+static void tfn__find_specials(tfn_tokenizer *k)
 {
     for (int i = 0; i < TFN_SPECIAL_COUNT; i++) k->special[i] = -1;
+    for (int32_t id = k->vocab; id-- > 0;) {
+        const int row = tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id));
+        if (row >= 0 && k->flags[id] & TFN__SPECIAL) k->special[tfn__specials[row].which] = id;
+    }
+    if (k->begins == 1) k->special[TFN_SPECIAL_BOS] = k->frame[0];
+    if (k->ends == 1) k->special[TFN_SPECIAL_EOS] = k->frame[k->begins];
+}
+
+/* Fill the table of strings and the ids of bytes, when all tokens are stored. Raw tokens are in no
+ * table: so text that reads like one is encoded as other tokens. */
+static bool tfn__index_tokens(tfn_tokenizer *k)
+{
+    if (!k->marked) tfn__mark_names(k);
+    tfn__find_specials(k);
     for (int32_t id = 0; id < k->vocab; id++) {
         const uint8_t *s = k->text + k->start[id];
         const size_t n = tfn__token_bytes(k, id);
-        const int row = tfn__special_row(s, n);
         int32_t *slot;
-        if (row >= 0) tfn__mark_special(k, id, row);
         if (k->flags[id] & TFN__RAW) continue;
         slot = tfn__string_slot(k->slots, k->text, k->start, s, n);
         if (*slot || !n)
@@ -21797,8 +21998,88 @@ static bool tfn__index_tokens(tfn_tokenizer *k)
     for (int i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
         k->byte_id[i] = tfn__token_id(k, &byte, 1);
+        if (k->marked && k->byte_id[i] < 0)
+            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
+                      "byte %d is no token; byte-level BPE wants all 256", i, 0);
     }
     return k->error.status == TFN_OK;
+}
+
+/* -- added tokens ---------------------------------------------------------------------------- */
+
+/* A text is cut at added tokens before it is cut into pieces: at the longest of those that begin
+ * first. It is done as the library "tokenizers" does it, so that of two that overlap the same one
+ * wins: in two rounds, at those that stand in a text as it is, then, in what lies between these,
+ * at those that stand in a normalized one ("late"), even if nothing is normalized. A special token
+ * that may not be in a text still hides others that overlap it.
+ *
+ * Their ids are sorted by their bytes, so that those that begin alike are neighbours, the shorter
+ * first, and a search is a range of them that becomes narrower with each byte. */
+
+/* Whether token i comes before token j: by their bytes, a shorter one first. */
+static bool tfn__added_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_tokenizer *k = (const tfn_tokenizer *)x;
+    const uint8_t *a = k->text + k->start[i];
+    const uint8_t *b = k->text + k->start[j];
+    const size_t na = tfn__token_bytes(k, i);
+    const size_t nb = tfn__token_bytes(k, j);
+    for (size_t at = 0; at < na; at++) {
+        if (at == nb) return false;
+        if (a[at] != b[at]) return a[at] < b[at];
+    }
+    return na < nb;
+}
+
+/* Sort them, and note with which bytes they begin: most of a text begins none, and is passed over
+ * at a byte's price. */
+static bool tfn__index_added(tfn_tokenizer *k)
+{
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t first = k->text[k->start[id]];
+        const int late = (k->flags[id] & TFN__LATE) != 0;
+        if (!(k->flags[id] & TFN__ADDED)) continue;
+        k->added_ids[k->added++] = id;
+        k->heads[late][first >> 5] |= (uint32_t)1 << (first & 31);
+        if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
+    }
+    tfn__sort(k->added_ids, k->added, tfn__added_before, k);
+    for (int32_t i = 1; i < k->added; i++)
+        if (!tfn__added_before(k, k->added_ids[i - 1], k->added_ids[i]))
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                      "added token %d is the same as token %d", k->added_ids[i - 1],
+                      k->added_ids[i]);
+    return k->error.status == TFN_OK;
+}
+
+/* A binary search: of the added tokens from low to high - 1, which begin alike and are longer than
+ * `at`, the first whose byte there is not below `byte`. */
+static int32_t tfn__added_from(const tfn_tokenizer *k, int32_t low, int32_t high, size_t at,
+                               int32_t byte)
+{
+    while (low < high) {
+        const int32_t middle = (low + high) / 2;
+        if (k->text[(size_t)k->start[k->added_ids[middle]] + at] < byte) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The longest added token that the n bytes at s begin with, late or not; -1: none. */
+static int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n, int late)
+{
+    int32_t low = 0;
+    int32_t high = k->added;
+    int32_t found = -1;
+    for (size_t at = 0; at < n; at++) {
+        low = tfn__added_from(k, low, high, at, s[at]);
+        high = tfn__added_from(k, low, high, at, s[at] + 1);
+        if (low == high) break;
+        if (tfn__token_bytes(k, k->added_ids[low]) > at + 1) continue;
+        if (late == ((k->flags[k->added_ids[low]] & TFN__LATE) != 0)) found = k->added_ids[low];
+        low++;                                  /* the others are longer */
+    }
+    return found;
 }
 
 /* -- merging --------------------------------------------------------------------------------- */
@@ -21897,7 +22178,9 @@ static void tfn__mark_entire(tfn_tokenizer *k)
     for (int32_t id = 0; id < k->vocab; id++) {
         const size_t n = tfn__token_bytes(k, id);
         ptrdiff_t count;
-        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_WORD) continue;
+        if (k->flags[id] & TFN__RAW) continue;
+        if (k->whole) k->flags[id] |= TFN__ENTIRE;          /* without merging, if it is a piece */
+        if (n > TFN__SHORT_WORD) continue;
         count = tfn__symbols(k, symbol, k->text + k->start[id], n);
         if (tfn__merge_all(k, symbol, count) == 1 && symbol[0] == id) k->flags[id] |= TFN__ENTIRE;
     }
@@ -22009,15 +22292,18 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
 
 /* A blob, as tfn_tokenizer_write makes it and checkpoints keep it:
  *
- *     "tfntok1\n"
+ *     "tfntok1\n", or if tokenizer.json marked the tokens "tfntok2\n"
  *     kind, how many tokens, how many merges
  *     per token   bytes*2 + raw, then its bytes
  *     per merge   left, right, what they give
+ *     tfntok2     split, prefix_space + 2 whole, how many ids begin a text, how many end it, these
+ *                 ids, how many tokens have marks, per token of these its id and its marks
  *     4 bytes     tfn__hash of all before, lowest byte first
  *
  * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
-static const uint8_t tfn__magic[8] = { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' };
-enum { TFN__SUM_BYTES = 4 };
+static const uint8_t tfn__magic[2][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
+                                          { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' } };
+enum { TFN__SUM_BYTES = 4, TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2 };
 
 /* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
@@ -22035,13 +22321,16 @@ static int32_t tfn__read_number(tfn__reader *r)
 }
 
 /* The magic, and the sum that stands behind all that r reads. */
-static void tfn__check_blob(tfn__reader *r)
+static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
 {
     const uint32_t sum = tfn__hash(r->s, r->size);
-    if (r->size < sizeof tfn__magic || !tfn__same(r->s, tfn__magic, sizeof tfn__magic)) {
+    const size_t magic = sizeof *tfn__magic;
+    if (r->size >= magic) v->marked = tfn__same(r->s, tfn__magic[1], magic);
+    if (r->size < magic || !tfn__same(r->s, tfn__magic[v->marked], magic)) {
         tfn__want(r, "a tokenizer's blob");
         return;
     }
+    r->at = magic;
     for (size_t i = 0; i < TFN__SUM_BYTES; i++)
         if (r->s[r->size + i] != (uint8_t)(sum >> 8*i)) tfn__want(r, "another sum at its end");
 }
@@ -22070,6 +22359,45 @@ static void tfn__blob_merge(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     v->merges++;
 }
 
+/* The next id of the frame: first those that a text begins with, then those that it ends with. */
+static void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
+{
+    if (k) k->frame[v->begins + v->ends] = id;
+    if (end) v->ends++;
+    else     v->begins++;
+}
+
+/* What a blob has of tokens that were marked. Marks of a token that is not added mean nothing. */
+static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    const int32_t split = tfn__read_number(r);
+    const int32_t options = tfn__read_number(r);
+    const int32_t begins = tfn__read_number(r);
+    const int32_t ends = tfn__read_number(r);
+    int32_t marks;
+    if (split > TFN_SPLIT_QWEN2 || options > (TFN__PREFIX_SPACE | TFN__WHOLE_PIECES))
+        tfn__want(r, "another version of tfnorm.h");
+    v->split = (tfn_split)split;
+    v->prefix_space = (options & TFN__PREFIX_SPACE) != 0;
+    v->whole = (options & TFN__WHOLE_PIECES) != 0;
+    for (int32_t i = 0; i < begins + (int64_t)ends; i++) {
+        const int32_t id = tfn__read_number(r);
+        if ((size_t)id >= v->count) tfn__want(r, "an id");
+        if (r->wanted) return;
+        tfn__frame_id(v, k, id, i >= begins);
+    }
+    marks = tfn__read_number(r);
+    for (int32_t i = 0; i < marks; i++) {
+        const int32_t id = tfn__read_number(r);
+        const int32_t flags = tfn__read_number(r);
+        if ((size_t)id >= v->count || flags & ~TFN__MARKS) tfn__want(r, "a token and its marks");
+        if (r->wanted) return;
+        if (k && k->flags[id] & TFN__MARKS) tfn__want(r, "each token once");
+        if (k) k->flags[id] |= (uint8_t)flags;
+        v->added++;
+    }
+}
+
 /* A blob with the right sum may still say anything: each number is checked before it is used, and a
  * count only bounds how long is read. Whether the merges make sense tfn__index_merges finds out. */
 static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const void *blob,
@@ -22078,14 +22406,14 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     tfn__reader r = tfn__read_from(blob, size);
     size_t count;
     size_t merges;
-    if (size < sizeof tfn__magic + TFN__SUM_BYTES) r.size = 0;
+    if (size < sizeof *tfn__magic + TFN__SUM_BYTES) r.size = 0;
     else r.size -= TFN__SUM_BYTES;
-    tfn__check_blob(&r);
-    r.at = sizeof tfn__magic;
+    tfn__check_blob(&r, v);
     v->kind = (tfn_tokenizer_kind)tfn__read_number(&r);
     count = (size_t)tfn__read_number(&r);
     merges = (size_t)tfn__read_number(&r);
-    if ((unsigned)v->kind > TFN_TOKENIZER_WORDS || (merges && v->kind != TFN_TOKENIZER_BPE))
+    if ((unsigned)v->kind > TFN_TOKENIZER_WORDS
+        || ((merges || v->marked) && v->kind != TFN_TOKENIZER_BPE))
         tfn__want(&r, "a kind");
     while (v->count < count) {
         tfn__blob_token(&r, v, k);
@@ -22095,6 +22423,7 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
         if (r.wanted) break;
         tfn__blob_merge(&r, v, k);
     }
+    if (v->marked) tfn__blob_marks(&r, v, k);
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
 
@@ -22174,34 +22503,142 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
     if (step == TFN__STORE_TOKENS) tfn__store_token(token, k->text + k->start[id], raw);
 }
 
-static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step,
-                            const tfn_tokenizer_source *s)
+/* What stands in tokenizer.json and is not known here: an error that shows it, of a string what it
+ * says, else what stands there up to the next mark. */
+static void tfn__refuse(tfn_error *e, const char *text, tfn__reader value)
 {
-    tfn__reader r = tfn__read_from(s->vocab, s->vocab_size);
+    char found[sizeof e->name];
+    tfn__text t = tfn__text_in(found, sizeof found);
+    const bool string = tfn__accept(&value, '"');
+    if (!value.s) tfn__put(&t, "missing");
+    while (value.at < value.size) {
+        int32_t c = tfn__peek(&value);
+        if (string) c = tfn__json_char(&value);
+        else value.at++;
+        if (c < 0 || (!string && (c <= ' ' || c == ',' || c == '}' || c == ']'))) break;
+        tfn__put_code(&t, c);
+    }
+    tfn__end(&t);
+    tfn__fail_name(e, TFN_UNSUPPORTED, "tokenizer", text, found);
+}
+
+/* Whether the bytes of token id are those of a string of JSON: an added token that the vocabulary
+ * has, too, must be the same in both, as a file that says two things about one id is wrong. */
+static bool tfn__is_token(const tfn_tokenizer *k, int32_t id, tfn__reader r)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    size_t at = 0;
+    tfn__accept(&r, '"');
+    for (;;) {
+        uint8_t code[4];
+        size_t bytes;
+        const int32_t c = tfn__json_char(&r);
+        if (c < 0) return at == n;
+        bytes = tfn__put_utf8(code, c);
+        if (bytes > n - at || !tfn__same(s + at, code, bytes)) return false;
+        at += bytes;
+    }
+}
+
+/* One of added_tokens: { "id": 50256, "content": "<|endoftext|>", "special": true, ... }. An id
+ * below `listed` is in the vocabulary with the same string, others come after those. */
+static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k,
+                             int step, size_t listed)
+{
+    static const char *const names[] = { "special\"", "lstrip\"", "rstrip\"", "normalized\"",
+                                         "single_word\"", "id\"", "content\"" };
+    static const uint8_t mark[] = { TFN__SPECIAL | TFN__RAW, TFN__STRIP_LEFT, TFN__STRIP_RIGHT,
+                                    TFN__LATE };
+    tfn__reader value[7];
+    tfn__reader content;
+    uint8_t flags = TFN__ADDED;
+    size_t n;
+    int32_t id;
+    bool raw;
+    tfn__json_members(r, value, names, 7);
+    for (int i = 0; i < 4; i++)
+        if (tfn__peek(&value[i]) == 't') flags |= mark[i];
+    if (tfn__peek(&value[4]) == 't')
+        tfn__refuse(e, "added token %s is a single_word, which is not supported", value[6]);
+    id = (int32_t)tfn__json_count(&value[5], INT32_MAX);
+    content = value[6];
+    n = tfn__json_string(&content, NULL, 0);
+    if (id < 0 || n == 0) tfn__want(r, "an id and a content");
+    if (r->wanted || e->status != TFN_OK) return;
+
+    v->added++;
+    raw = (size_t)id >= listed;
+    if (raw) {
+        v->count++;
+        v->bytes += n;
+        flags |= TFN__RAW;
+    }
+    if (step == TFN__COUNT_TOKENS) return;
+    content = value[6];
+    tfn__accept(&content, '"');
+    if (step == TFN__STORE_TOKENS) {
+        if (raw) tfn__store_token(content, k->text + k->start[id], true);
+        else if (!tfn__is_token(k, id, value[6]))
+            tfn__want(r, "the token that the vocabulary has");
+    } else if (id >= k->vocab || (raw && k->flags[id]) || k->flags[id] & TFN__ADDED)
+        tfn__want(r, "each number from 0 on once");
+    else {
+        k->flags[id] |= flags;
+        if (raw) k->start[id + 1] = (int32_t)n;
+    }
+}
+
+/* All of them, behind the vocabulary, whose entries v counts when this begins. */
+static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
+{
+    const size_t listed = v->count;
+    tfn__reader r = v->added_list;
+    if (tfn__json_empty(r)) return;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
+        tfn__added_entry(e, &r, v, k, step, listed);
+    tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is wanted");
+}
+
+/* One reading of all entries, those that were added too. */
+static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
+{
+    static const char text[] = "the vocabulary is wrong at byte %d: %s is wanted";
+    tfn__reader r = v->tokens;
+    v->count = v->bytes = v->added = 0;
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
         tfn__vocab_entry(&r, v, k, step);
-    tfn__end_vocab(e, &r, "the vocabulary is wrong at byte %d: %s is wanted");
+    if (!v->marked) tfn__end_vocab(e, &r, text);
+    else {
+        tfn__check_reader(e, &r, text);
+        tfn__read_added(e, v, k, step);
+    }
+}
+
+/* The tokens of vocab.json, or of tokenizer.json. */
+static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
+{
+    if (!k) {
+        tfn__read_vocab(e, v, NULL, TFN__COUNT_TOKENS);
+        return;
+    }
+    tfn__read_vocab(e, v, k, TFN__MEASURE_TOKENS);
+    if (e->status != TFN_OK) return;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        k->start[id + 1] += k->start[id];
+        k->flags[id] &= (uint8_t)~TFN__SEEN;
+    }
+    tfn__read_vocab(e, v, k, TFN__STORE_TOKENS);
 }
 
 /* Without merges the file cannot say what its tokens are, so the source does. */
-static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
-                            const tfn_tokenizer_source *s)
+static void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
 {
+    v->tokens = tfn__read_from(s->vocab, s->vocab_size);
     v->kind = s->kind;
     if (s->merges) v->kind = TFN_TOKENIZER_BPE;
     else if (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS)
         tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
-    if (!k) {
-        tfn__read_vocab(e, v, NULL, TFN__COUNT_TOKENS, s);
-        return;
-    }
-    tfn__read_vocab(e, v, k, TFN__MEASURE_TOKENS, s);
-    if (e->status != TFN_OK) return;
-    for (int32_t id = 0; id < k->vocab; id++) {
-        k->start[id + 1] += k->start[id];
-        k->flags[id] &= TFN__RAW;
-    }
-    tfn__read_vocab(e, v, k, TFN__STORE_TOKENS, s);
 }
 
 /* The next line of a text without its end, "\n" or "\r\n"; r goes behind it. */
@@ -22220,15 +22657,28 @@ static tfn__reader tfn__next_line(tfn__reader *r)
     return tfn__read_from(s, n);
 }
 
-/* The ids of "A B" and of A and B together; false where the vocabulary has no such token. Their
- * bytes are put one after the other into `to`, whose room is that of the longest token. */
+/* Merge i, of A and B, of which A has `left` bytes; false where the vocabulary has no such token,
+ * or not the two together. */
+static bool tfn__find_merge(tfn_tokenizer *k, size_t i, const uint8_t *s, size_t left, size_t n)
+{
+    const int32_t a = tfn__token_id(k, s, left);
+    const int32_t b = tfn__token_id(k, s + left, n - left);
+    const int32_t both = tfn__token_id(k, s, n);
+    tfn__set_merge(k, i, a, b, both);
+    return a >= 0 && b >= 0 && both >= 0;
+}
+static void tfn__fail_merge(tfn_error *e, size_t i)
+{
+    tfn__fail(e, TFN_BAD_FORMAT, "tokenizer",
+              "merge %d is not two tokens of the vocabulary that make a third", (int64_t)i, 0);
+}
+
+/* The ids of "A B" and of A and B together. Their bytes are put one after the other into `to`,
+ * whose room is that of the longest token. */
 static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_t *to, size_t room)
 {
     size_t used = 0;
     size_t left = 0;                            /* bytes of A, when the space was found */
-    int32_t a;
-    int32_t b;
-    int32_t both;
     while (line.at < line.size) {
         int32_t c;
         if (!left && used && tfn__accept(&line, ' ')) left = used;
@@ -22238,11 +22688,7 @@ static bool tfn__read_merge(tfn_tokenizer *k, size_t i, tfn__reader line, uint8_
         if (c < 0 || used == room) return false;
         to[used++] = (uint8_t)c;
     }
-    a = tfn__token_id(k, to, left);
-    b = tfn__token_id(k, to + left, used - left);
-    both = tfn__token_id(k, to, used);
-    tfn__set_merge(k, i, a, b, both);
-    return a >= 0 && b >= 0 && both >= 0;
+    return tfn__find_merge(k, i, to, left, used);
 }
 
 /* Lines "A B", the best merge first, after an optional one that begins with #version. Without k
@@ -22259,17 +22705,293 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
         if (first && line.size >= sizeof version && tfn__same(line.s, version, sizeof version))
             continue;
         if (k && !tfn__read_merge(k, v->merges, line, buffer, v->longest))
-            tfn__fail(e, TFN_BAD_FORMAT, "tokenizer",
-                      "merge %d is not two tokens of the vocabulary that make a third",
-                      (int64_t)v->merges, 0);
+            tfn__fail_merge(e, v->merges);
         v->merges++;
     }
 }
 
+/* -- from tokenizer.json --------------------------------------------------------------------- */
+
+/* The file of the library "tokenizers" (Hugging Face), which is one object. Its members are what
+ * comes after one another when a text is encoded, GPT-2's for example:
+ *
+ *     "added_tokens"     [{ "id": 50256, "content": "<|endoftext|>", "special": true, ... }]
+ *                        at which the text is cut
+ *     "normalizer"       null: no characters are replaced
+ *     "pre_tokenizer"    { "type": "ByteLevel", "add_prefix_space": false, "use_regex": true }
+ *                        cuts what is between into pieces, and shows their bytes as characters
+ *     "model"            { "type": "BPE", "vocab": { "!": 0, ... }, "merges": ["\u0120 t", ...] }
+ *     "post_processor"   { "type": "ByteLevel" }, or what special tokens stand around the ids
+ *     "decoder"          { "type": "ByteLevel" }: what makes text of ids
+ *
+ * Known are the parts of byte-level BPE; what else stands in a member that matters is refused. A
+ * first look finds where the members are; the vocabulary is then read like vocab.json. */
+TFN__RARE
+
+/* A merge: "A B", or since 2024 ["A", "B"], into `to` as that of a line. A space is no character
+ * that shows a byte, so in the first form the only one stands between the two. */
+static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t *to, size_t room)
+{
+    const bool pair = tfn__json_mark(r, '[');
+    bool second = false;
+    bool known = true;
+    size_t used = 0;
+    size_t left = 0;
+    tfn__json_want(r, '"', "a merge");
+    for (;;) {
+        int32_t c = tfn__json_char(r);
+        if (c < 0 && (!pair || second)) break;
+        if (!second && (c < 0 || (c == ' ' && !pair))) {
+            second = true;
+            left = used;
+            if (pair) tfn__json_want(r, ',', ",");
+            if (pair) tfn__json_want(r, '"', "a merge");
+            continue;
+        }
+        c = tfn__byte_shown(c);
+        if (c < 0 || used >= room) known = false;
+        else if (k) to[used++] = (uint8_t)c;
+    }
+    if (pair) tfn__json_want(r, ']', "]");
+    if (!k) return true;
+    return known && tfn__find_merge(k, i, to, left, used);
+}
+
+/* All of them, the best first. Without k they are counted. */
+static void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer)
+{
+    tfn__reader r = v->merge_list;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest) && !r.wanted)
+            tfn__fail_merge(e, v->merges);
+        v->merges++;
+    }
+    if (!v->merges) tfn__want(&r, "a merge");
+    tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
+}
+
+/* What a member is made of: itself, or if it is a Sequence each of a list. */
+typedef void tfn__part_fn(tfn_error *e, tfn__vocab *v, tfn__reader part);
+
+static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const char *list,
+                           tfn__part_fn *part)
+{
+    const char *const names[] = { "type\"", list };
+    const tfn__reader one = r;
+    tfn__reader value[2];
+    if (tfn__json_empty(r)) return;
+    tfn__json_members(&r, value, names, 2);
+    if (!tfn__json_says(value[0], "Sequence\"")) {
+        part(e, v, one);
+        return;
+    }
+    for (bool more = tfn__json_open(&value[1], '[', ']'); more;
+         more = tfn__json_more(&value[1], ']')) {
+        part(e, v, value[1]);
+        tfn__json_skip(&value[1], TFN__JSON_DEPTH);
+    }
+}
+
+/* One that changed characters would have to do so here, too, or ids would differ without a word. */
+static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    static const char *const names[] = { "type\"" };
+    tfn__reader type;
+    (void)v;
+    tfn__json_members(&r, &type, names, 1);
+    tfn__refuse(e, "normalizer %s is not supported, only null", type);
+}
+
+/* The expressions that a Split may have, as their authors write them; tfn__word_of and
+ * tfn__word_llama3 say what they mean. */
+static const struct { tfn_split split; const char *regex; } tfn__regexes[] = {
+    { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
+                      "|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
+                      "|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_LLAMA3, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"
+                        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_LLAMA3, "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}"
+                        "| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_QWEN2, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
+                       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
+};
+
+/* The expression takes each character, so that pieces are what it finds, whether these are said to
+ * be kept (Isolated) or all else to be thrown away (Removed, invert). */
+static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *pattern,
+                            const tfn__reader *behavior, const tfn__reader *invert)
+{
+    static const char *const names[] = { "Regex\"" };
+    const bool removed = tfn__json_says(*behavior, "Removed\"") && tfn__peek(invert) == 't';
+    char found[192];                            /* longer than those that are known */
+    tfn__reader r = *pattern;
+    tfn__reader regex;
+    tfn__json_members(&r, &regex, names, 1);
+    r = regex;
+    tfn__json_string(&r, found, sizeof found);
+    for (size_t i = 0; i < sizeof tfn__regexes / sizeof *tfn__regexes; i++) {
+        if (!tfn__equal(found, tfn__regexes[i].regex)) continue;
+        if (v->cut || !(removed || tfn__json_says(*behavior, "Isolated\"")))
+            tfn__refuse(e, "a Split with the behavior %s is not supported here", *behavior);
+        v->cut = true;
+        v->split = tfn__regexes[i].split;
+        return;
+    }
+    tfn__refuse(e, "a Split by %s is not supported; GPT-2's, Llama 3's and Qwen 2's are", regex);
+}
+
+/* ByteLevel shows bytes as characters, which is done here by reading these as bytes; it also cuts
+ * by GPT-2's expression, unless a Split did before. */
+static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    static const char *const names[] = { "type\"", "use_regex\"", "add_prefix_space\"",
+                                         "pattern\"", "behavior\"", "invert\"" };
+    tfn__reader value[6];
+    tfn__json_members(&r, value, names, 6);
+    if (v->shown) tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
+    else if (tfn__json_says(value[0], "Split\""))
+        tfn__split_part(e, v, &value[3], &value[4], &value[5]);
+    else if (tfn__json_says(value[0], "ByteLevel\"")) {
+        const bool regex = tfn__peek(&value[1]) != 'f';
+        v->shown = true;
+        v->prefix_space = tfn__peek(&value[2]) == 't';
+        if (regex == v->cut)
+            tfn__refuse(e, "ByteLevel with use_regex %s is not supported here", value[1]);
+        if (v->prefix_space && v->cut)
+            tfn__refuse(e, "a Split with add_prefix_space %s is not supported", value[2]);
+    } else tfn__refuse(e, "pre_tokenizer %s is not supported, only Split, ByteLevel", value[0]);
+}
+
+/* What stands around the ids: a template, which tfn__frame_pass reads. That of ByteLevel moves only
+ * offsets into the text, which nobody has here. */
+static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    static const char *const names[] = { "type\"", "single\"", "special_tokens\"" };
+    tfn__reader value[3];
+    tfn__json_members(&r, value, names, 3);
+    if (tfn__json_says(value[0], "ByteLevel\"")) return;
+    if (v->single.s || !tfn__json_says(value[0], "TemplateProcessing\"")) {
+        tfn__refuse(e, "post_processor %s is not supported, only one TemplateProcessing",
+                    value[0]);
+        return;
+    }
+    v->single = value[1];
+    v->template_ids = value[2];
+}
+
+/* Characters back to the bytes that they show, and nothing else. */
+static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    static const char *const names[] = { "type\"" };
+    tfn__reader type;
+    tfn__json_members(&r, &type, names, 1);
+    if (!tfn__json_says(type, "ByteLevel\""))
+        tfn__refuse(e, "decoder %s is not supported, only ByteLevel", type);
+    v->decodes = true;
+}
+
+/* Vocabulary and merges, which are read later. Older files have no type. What a token looks like
+ * inside a word or at its end, what a byte becomes that is no token, and merging at random are not
+ * known here; unk_token and fuse_unk mean nothing where all bytes are tokens. */
+static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    static const char *const names[] = { "vocab\"", "merges\"", "ignore_merges\"", "type\"",
+                                         "byte_fallback\"", "dropout\"",
+                                         "continuing_subword_prefix\"", "end_of_word_suffix\"" };
+    static const char *const text[] = { "byte_fallback %s is not supported",
+                                        "dropout %s is not supported",
+                                        "continuing_subword_prefix %s is not supported",
+                                        "end_of_word_suffix %s is not supported" };
+    tfn__reader value[8];
+    tfn__json_members(&r, value, names, 8);
+    if (value[3].s && !tfn__json_says(value[3], "BPE\""))
+        tfn__refuse(e, "the model is %s; BPE is wanted", value[3]);
+    for (int i = 0; i < 4; i++)
+        if (!tfn__json_empty(value[4 + i])) tfn__refuse(e, text[i], value[4 + i]);
+    v->tokens = value[0];
+    v->merge_list = value[1];
+    v->whole = tfn__peek(&value[2]) == 't';
+    if (v->whole && v->prefix_space)
+        tfn__refuse(e, "add_prefix_space with ignore_merges %s is not supported", value[2]);
+}
+
+/* Find the members, and what they say but for tokens and merges: these are left where they are, as
+ * readers, and read like the other files. Members with other names change nothing that is done here
+ * (version; truncation and padding, which are the caller's), so they are only read over. */
+static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
+{
+    static const char *const names[] = { "added_tokens\"", "normalizer\"", "pre_tokenizer\"",
+                                         "post_processor\"", "decoder\"", "model\"" };
+    tfn__reader r = tfn__read_from(s->json, s->json_size);
+    tfn__reader value[6];
+    tfn__json_members(&r, value, names, 6);
+    tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is wanted");
+    if (e->status != TFN_OK) return;
+    v->marked = true;
+    v->added_list = value[0];
+    tfn__each_part(e, v, value[1], "normalizers\"", tfn__normalizer_part);
+    tfn__each_part(e, v, value[2], "pretokenizers\"", tfn__pre_tokenizer_part);
+    tfn__each_part(e, v, value[3], "processors\"", tfn__post_processor_part);
+    tfn__each_part(e, v, value[4], "decoders\"", tfn__decoder_part);
+    if (!v->shown) tfn__refuse(e, "pre_tokenizer %s is not supported without ByteLevel", value[2]);
+    if (!v->decodes) tfn__refuse(e, "decoder %s is not supported, only ByteLevel", value[4]);
+    tfn__model_part(e, v, value[5]);
+}
+
+/* The ids of a name of the template, from its special_tokens: { "<s>": { "ids": [1] } }. */
+static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k,
+                              tfn__reader name, bool end)
+{
+    static const char *const names[] = { "ids\"" };
+    tfn__reader r = v->template_ids;
+    bool found = false;
+    tfn__json_want(&name, '"', "a name");
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__reader key = r;
+        tfn__reader ids;
+        key.at++;                               /* behind the quote */
+        tfn__json_string(&r, NULL, 0);
+        tfn__json_want(&r, ':', ":");
+        tfn__json_members(&r, &ids, names, 1);
+        if (name.wanted || r.wanted || tfn__json_compare(name, key) != 0) continue;
+        for (bool next = tfn__json_open(&ids, '[', ']'); next; next = tfn__json_more(&ids, ']')) {
+            const int32_t id = (int32_t)tfn__json_count(&ids, INT32_MAX);
+            if (k && id >= k->vocab) tfn__want(&ids, "an id");
+            if (!ids.wanted) tfn__frame_id(v, k, id, end);
+        }
+        if (ids.wanted) tfn__want(item, ids.wanted);
+        found = true;
+    }
+    if (!found) tfn__want(item, "a name with its ids");
+}
+
+/* A template for one text: [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }]. */
+static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
+{
+    static const char *const names[] = { "Sequence\"", "SpecialToken\"" };
+    static const char *const inner[] = { "id\"" };
+    tfn__reader r = v->single;
+    bool text = false;
+    if (!v->single.s) return;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
+        tfn__reader value[2];
+        tfn__reader id;
+        tfn__json_members(&r, value, names, 2);
+        tfn__json_members(&value[!value[0].s], &id, inner, 1);
+        if (!value[0].s) tfn__template_ids(&r, v, k, id, text);
+        else if (text || !tfn__json_says(id, "A\"")) tfn__want(&r, "one text, A");
+        else text = true;
+    }
+    if (!text) tfn__want(&r, "a text, A");
+    tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is wanted");
+}
+TFN__RARE_END
+
 /* -- size and init --------------------------------------------------------------------------- */
 
 /* The whole source: counted, or with k stored. A trainer comes before a blob, a blob before files;
- * the buffer is for merges.txt. */
+ * the buffer is for the merges of files. */
 static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
@@ -22278,16 +23000,21 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     if (k) k->start[0] = 0;
     if (s->trainer) tfn__trained_pass(e, v, k, s->trainer);
     else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
-    else if (s->vocab) tfn__vocab_pass(e, v, k, s);
+    else if (s->json) tfn__json_source(e, v, s);
+    else if (s->vocab) tfn__vocab_source(e, v, s);
     else tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
+    if (files && e->status == TFN_OK) tfn__vocab_pass(e, v, k);
+    if (files && e->status == TFN_OK) tfn__frame_pass(e, v, k);
 
-    /* merges.txt names tokens by their bytes, so it is read when they can be found. */
+    /* Files name the tokens of merges by their bytes, so these come when they can be found. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
-    if (files && e->status == TFN_OK) tfn__merges_pass(e, v, k, buffer, s);
+    if (!files || e->status != TFN_OK) return;
+    if (v->marked) tfn__merge_list_pass(e, v, k, buffer);
+    else tfn__merges_pass(e, v, k, buffer, s);
 }
 
-/* Bytes of the block, and (mem) where everything stands; 0: an error. *buffer, for merges.txt, is
- * in the block like the rest, as long as the longest token. */
+/* Bytes of the block, and (mem) where everything stands; 0: an error. *buffer, for merges of files,
+ * is in the block like the rest, as long as the longest token. */
 static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s, uint8_t **buffer,
                                  void *mem, size_t size)
 {
@@ -22298,14 +23025,21 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     TFNORM_MEMSET(k, 0, sizeof *k);
     if (!tfn__given(e, "tokenizer", "source", s)) return 0;
     tfn__source_pass(e, &v, NULL, NULL, s);
-    if (v.count > most || v.merges > most || v.bytes > most)
+    if (v.count > most || v.merges > most || v.bytes > most || v.begins + v.ends > most)
         tfn__fail(e, TFN_TOO_LARGE, "tokenizer", NULL, 0, 0);
     if (!v.count) tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
     if (e->status != TFN_OK) return 0;
 
     k->kind = v.kind;
+    k->split = v.split;
+    k->marked = v.marked;
+    k->prefix_space = v.prefix_space;
+    k->whole = v.whole;
     k->vocab = (int32_t)v.count;
     k->merges = (int32_t)v.merges;
+    k->begins = (int32_t)v.begins;
+    k->ends = (int32_t)v.ends;
+    if (!v.marked) v.added = sizeof tfn__specials / sizeof *tfn__specials;
     k->start = tfn__take_ids(&a, v.count + 1, e);
     k->merge = tfn__take_ids(&a, 3 * v.merges, e);
     k->byte_id = tfn__take_ids(&a, 256, e);
@@ -22313,6 +23047,8 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->merge_slots = tfn__take_slots(&a, v.merges, e);
     k->flags = tfn__take(&a, v.count, 1, e);
     k->text = tfn__take(&a, v.bytes, 1, e);
+    k->frame = tfn__take_ids(&a, v.begins + v.ends, e);
+    k->added_ids = tfn__take_ids(&a, v.added, e);
     *buffer = tfn__take(&a, v.longest, 1, e);
     if (e->status != TFN_OK) return 0;
     if (mem) TFNORM_MEMSET(k->flags, 0, v.count);
@@ -22336,24 +23072,30 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     if (!tfn__tokenizer_lay(k, source, &buffer, mem, size)) return k->error.status;
     tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
+    if (k->error.status == TFN_OK) tfn__index_added(k);
     return k->error.status;
 }
 
 /* -- encoding and decoding ------------------------------------------------------------------- */
 
-/* Merge one word. Symbols are at first as many as bytes, more than the ids that come out: work is
- * done on the stack, or for a long word in the room for the ids; a long one that has too little
- * room counts as its bytes. */
+/* Merge one word, with a space in front if wanted. Symbols are at first as many as bytes, more than
+ * the ids that come out: work is done on the stack, or for a long word in the room for the ids; a
+ * long one that has too little room counts as its bytes. */
 static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
-                                  const uint8_t *s, size_t n)
+                                  const uint8_t *s, size_t n, bool space)
 {
+    static const uint8_t blank = ' ';
     int32_t symbol[TFN__SHORT_WORD];
+    int32_t *work = symbol;
     ptrdiff_t count;
-    if (n > TFN__SHORT_WORD) {
-        if ((size_t)room < n) return (ptrdiff_t)n;
-        return tfn__merge_all(k, ids, tfn__symbols(k, ids, s, n));
+    if (n + space > TFN__SHORT_WORD) {
+        if ((size_t)room < n + space) return (ptrdiff_t)(n + space);
+        work = ids;
     }
-    count = tfn__merge_all(k, symbol, tfn__symbols(k, symbol, s, n));
+    count = tfn__symbols(k, work, &blank, space);
+    count += tfn__symbols(k, work + count, s, n);
+    count = tfn__merge_all(k, work, count);
+    if (work == ids) return count;
     room = tfn__min(room, count);
     for (ptrdiff_t i = 0; i < room; i++) ids[i] = symbol[i];
     return count;
@@ -22366,7 +23108,7 @@ static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff
 {
     int32_t id = tfn__token_id(k, s, n);
     if (k->kind == TFN_TOKENIZER_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE)))
-        return tfn__encode_word(k, ids, room, s, n);
+        return tfn__encode_word(k, ids, room, s, n, false);
     if (id < 0) id = k->special[TFN_SPECIAL_UNK];
     if (id < 0) return 0;
     if (room) ids[0] = id;
@@ -22380,36 +23122,144 @@ static bool tfn__usable(const tfn_tokenizer *k)
     return k && k->error.status == TFN_OK && k->start;
 }
 
-/* Cut the text and encode its pieces one by one. Ids that there is no room for are counted alike,
- * so a first call with no room says how much is needed. No state goes from piece to piece: texts
- * may be encoded in parts that end where a piece ends. */
+/* Where ids go, and how many there are. Those that there is no room for are counted alike, so a
+ * first call with no room says how much is needed. */
+typedef struct tfn__encoder {
+    const tfn_tokenizer *k;
+    int32_t  *ids;
+    ptrdiff_t capacity, count;
+    bool      specials;         /* they may stand in the text */
+} tfn__encoder;
+
+/* Where the next ids go, and for how many there is room; without any NULL. */
+static int32_t *tfn__next_ids(const tfn__encoder *o, ptrdiff_t *room)
+{
+    *room = tfn__max(o->capacity - o->count, 0);
+    if (!*room) return NULL;
+    return o->ids + o->count;
+}
+
+/* Cut a text of n >= 1 bytes and encode its pieces one by one. No state goes from piece to piece:
+ * texts may be encoded in parts that end where a piece ends. */
+static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
+{
+    const tfn_tokenizer *k = o->k;
+    ptrdiff_t room;
+    int32_t *to = tfn__next_ids(o, &room);
+    size_t at = 0;
+    if (k->prefix_space && s[0] != ' ') {
+        at = tfn__word_behind_space(s, n);
+        o->count += tfn__encode_word(k, to, room, s, at, true);
+    }
+    while (at < n) {
+        const size_t bytes = tfn__piece_of(k->kind, k->split, s + at, n - at);
+        to = tfn__next_ids(o, &room);
+        o->count += tfn__encode_piece(k, to, room, s + at, bytes);
+        at += bytes;
+    }
+}
+
+/* Where the white space in front of `at` begins, not before `from`. */
+static size_t tfn__space_before(const uint8_t *s, size_t from, size_t at)
+{
+    while (at > from) {
+        size_t begin = at - 1;
+        size_t bytes;
+        int32_t c;
+        while (begin > from) {
+            if (s[begin] >> 6 != 2) break;
+            begin--;
+        }
+        bytes = tfn__utf8(s + begin, at - begin, &c);
+        if (begin + bytes != at || tfn__class(c) != TFN__WHITE) break;
+        at = begin;
+    }
+    return at;
+}
+
+/* The first added token at or behind `at`, late or not: its id, and *begin; -1: none. A text of a
+ * tokenizer without such ones is not searched, nor for specials that may not stand in it. */
+static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n, size_t at,
+                               int late, size_t *begin)
+{
+    const uint32_t *heads = o->k->heads[late];
+    if (!o->specials && !o->k->cuts[late]) return -1;
+    for (; at < n; at++) {
+        int32_t id;
+        if (!(heads[s[at] >> 5] >> (s[at] & 31) & 1)) continue;
+        id = tfn__added_at(o->k, s + at, n - at, late);
+        if (id < 0) continue;
+        *begin = at;
+        return id;
+    }
+    return -1;
+}
+
+/* Cut a text at added tokens, encode them and what is between. That is cut at the late ones, and
+ * then into pieces. */
+static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int late)
+{
+    const tfn_tokenizer *k = o->k;
+    size_t from = 0;                            /* up to here all is encoded */
+    size_t at = 0;
+    size_t begin = 0;
+    size_t last;
+    if (!n) return;
+    if (late > 1) {
+        tfn__encode_pieces(o, s, n);
+        return;
+    }
+    for (;;) {
+        const int32_t id = tfn__next_added(o, s, n, at, late, &begin);
+        ptrdiff_t room;
+        int32_t *to;
+        if (id < 0) break;
+        at = begin + tfn__token_bytes(k, id);
+        if (k->flags[id] & TFN__SPECIAL && !o->specials) continue;
+        if (k->flags[id] & TFN__STRIP_LEFT) begin = tfn__space_before(s, from, begin);
+        if (begin > from) tfn__encode_text(o, s + from, begin - from, late + 1);
+        from = at;
+        if (k->flags[id] & TFN__STRIP_RIGHT) from = tfn__run_of(s, n, at, TFN__WHITE, &last);
+        to = tfn__next_ids(o, &room);
+        if (room) *to = id;
+        o->count++;
+    }
+    if (from < n) tfn__encode_text(o, s + from, n - from, late + 1);
+}
+
+/* Both calls: texts whose specials are text, and those that may have some. */
+static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
+                             const char *text, size_t bytes, bool specials)
+{
+    tfn__encoder o;
+    if (!tfn__usable(k) || !text) return 0;
+    o.k = k;
+    o.ids = ids;
+    o.capacity = capacity;
+    o.count = 0;
+    o.specials = specials;
+    if (!ids) o.capacity = 0;
+    tfn__encode_text(&o, (const uint8_t *)text, bytes, 0);
+    return o.count;
+}
+
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes)
 {
-    const uint8_t *s = (const uint8_t *)text;
-    ptrdiff_t count = 0;
-    size_t at = 0;
-    if (!tfn__usable(k) || !text) return 0;
-    if (!ids) capacity = 0;
-    while (at < bytes) {
-        const size_t n = tfn__piece_of(k->kind, s + at, bytes - at);
-        ptrdiff_t room = 0;
-        int32_t *to = NULL;
-        if (count < capacity) {
-            room = capacity - count;
-            to = ids + count;
-        }
-        count += tfn__encode_piece(k, to, room, s + at, n);
-        at += n;
-    }
-    return count;
+    return tfn__encode(k, ids, capacity, text, bytes, false);
+}
+
+TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32_t *ids,
+                                                   ptrdiff_t capacity, const char *text,
+                                                   size_t bytes)
+{
+    return tfn__encode(k, ids, capacity, text, bytes, true);
 }
 
 /* Specials but "<unk>" give no text: it stands for something that was there. */
 static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
 {
-    return k->flags[id] & TFN__RAW && id != k->special[TFN_SPECIAL_UNK]
-           && tfn__special_row(k->text + k->start[id], tfn__token_bytes(k, id)) >= 0;
+    return k->flags[id] & TFN__SPECIAL && id != k->special[TFN_SPECIAL_UNK];
 }
 
 /* Bytes and nothing between them: spaces are part of the tokens. */
@@ -22452,7 +23302,7 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
 
 /* -- saving ---------------------------------------------------------------------------------- */
 
-/* The lowest 8 bits. */
+/* One byte of a blob: the lowest 8 bits. */
 static void tfn__put_byte(tfn__text *t, size_t byte)
 {
     const uint8_t s = (uint8_t)byte;
@@ -22466,13 +23316,33 @@ static void tfn__put_number(tfn__text *t, size_t n)
     tfn__put_byte(t, n);
 }
 
+/* What tfn__blob_marks reads: the rules of tokenizer.json, and of the tokens that have marks, few
+ * in most vocabularies, which ones. */
+static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
+{
+    size_t marks = 0;
+    tfn__put_number(t, (size_t)k->split);
+    tfn__put_number(t, (size_t)(k->prefix_space * TFN__PREFIX_SPACE
+                                + k->whole * TFN__WHOLE_PIECES));
+    tfn__put_number(t, (size_t)k->begins);
+    tfn__put_number(t, (size_t)k->ends);
+    for (int32_t i = 0; i < k->begins + k->ends; i++) tfn__put_number(t, (size_t)k->frame[i]);
+    for (int32_t id = 0; id < k->vocab; id++) marks += (k->flags[id] & TFN__MARKS) != 0;
+    tfn__put_number(t, marks);
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (!(k->flags[id] & TFN__MARKS)) continue;
+        tfn__put_number(t, (size_t)id);
+        tfn__put_number(t, k->flags[id] & TFN__MARKS);
+    }
+}
+
 /* The sum at the end is over what was stored; if that is not all, nobody will read it. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
 {
     tfn__text t = tfn__text_in(blob, capacity);
     uint32_t sum = 0;
     if (!tfn__usable(k)) return 0;
-    tfn__put_bytes(&t, tfn__magic, sizeof tfn__magic);
+    tfn__put_bytes(&t, tfn__magic[k->marked], sizeof *tfn__magic);
     tfn__put_number(&t, (size_t)k->kind);
     tfn__put_number(&t, (size_t)k->vocab);
     tfn__put_number(&t, (size_t)k->merges);
@@ -22482,6 +23352,7 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
         tfn__put_bytes(&t, k->text + k->start[id], n);
     }
     for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
+    if (k->marked) tfn__put_marks(&t, k);
     if (t.used <= t.size) sum = tfn__hash((const uint8_t *)t.buf, t.used);
     for (int i = 0; i < TFN__SUM_BYTES; i++) tfn__put_byte(&t, sum >> 8*i);
     return t.used;
@@ -25617,6 +26488,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_tokenizer_source, vocab_size)
     TFN__MEMBER('w', tfn_tokenizer_source, merges_size)
     TFN__MEMBER('w', tfn_tokenizer_source, kind)
+    TFN__MEMBER('p', tfn_tokenizer_source, json) TFN__MEMBER('w', tfn_tokenizer_source, json_size)
     /* to be made; calls answer the rest */
     TFN__STRUCT(tfn_tokenizer) TFN__MEMBER('s', tfn_tokenizer, error)
     TFN__MEMBER('w', tfn_tokenizer, vocab)

@@ -1,0 +1,175 @@
+/* npm install @huggingface/tokenizers tiktoken && node make_hub_tokenizers.mjs > golden_hub.h
+ * Four small tokenizer.json files in the forms of GPT-2, OPT, Llama 3 and Qwen 2, whose merges are
+ * learned here from examples/quickstart.txt, and the ids of strings by @huggingface/tokenizers:
+ * `plain` with special tokens taken out of added_tokens, `marked` with all. Where no added token and
+ * no ignore_merges matters, tiktoken with the same ranks and expression must say the same. */
+import { readFileSync } from "node:fs";
+import { Tokenizer } from "@huggingface/tokenizers";
+import { Tiktoken } from "tiktoken";
+
+const GPT2 = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
+const LLAMA3 = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" +
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+const QWEN2 = LLAMA3.replace("{1,3}", "");
+
+/* -- bytes shown as characters -- */
+const shown = [];
+for (let b = 0, next = 256; b < 256; b++) {
+    const prints = (b > 32 && b < 127) || (b > 160 && b !== 173);
+    shown.push(String.fromCodePoint(prints ? b : next++));
+}
+const show = (bytes) => Array.from(bytes, (b) => shown[b]).join("");
+const bytes_of = (token) => Uint8Array.from(Array.from(token, (c) => shown.indexOf(c)));
+
+/* -- merges, the plain way -- */
+function learn(text, regex, count) {
+    const words = new Map();
+    for (const [word] of text.matchAll(regex)) words.set(word, (words.get(word) ?? 0) + 1);
+    const all = Array.from(words, ([w, n]) => [Array.from(show(Buffer.from(w))), n]);
+    const merges = [];
+    while (merges.length < count) {
+        const pairs = new Map();
+        for (const [word, n] of all)
+            for (let i = 1; i < word.length; i++) {
+                const pair = word[i - 1] + " " + word[i];
+                pairs.set(pair, (pairs.get(pair) ?? 0) + n);
+            }
+        const [best] = Array.from(pairs).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0];
+        const [left, right] = best.split(" ");
+        merges.push([left, right]);
+        for (const entry of all) {
+            const out = [];
+            for (const c of entry[0])
+                if (c === right && out.at(-1) === left) out[out.length - 1] = left + right;
+                else out.push(c);
+            entry[0] = out;
+        }
+    }
+    return merges;
+}
+
+/* -- the files -- */
+const text = readFileSync(new URL("../../examples/quickstart.txt", import.meta.url), "utf8")
+    .slice(0, 60000) + "\n日本語 日本 日本語 été Été naïve 123 1234 12345 we'll they're it's don't ".repeat(40);
+const added = (id, content, more) => Object.assign(
+    { id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true }, more);
+const level = (more) => Object.assign(
+    { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true }, more);
+const split = (regex, more) => ({ type: "Sequence", pretokenizers: [
+    Object.assign({ type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false }, more),
+    level({ use_regex: false })] });
+const template = (name, id) => ({ type: "TemplateProcessing",
+    single: [{ SpecialToken: { id: name, type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
+    pair: [{ Sequence: { id: "A", type_id: 0 } }, { Sequence: { id: "B", type_id: 1 } }],
+    special_tokens: { [name]: { id: name, ids: [id], tokens: [name] } } });
+const text_json = {};
+
+function file(name, { merges, front = [], behind = [], tokens, pre, post, normalizer = null, whole = false,
+                      pairs, escaped }) {
+    const vocab = {};
+    let id = 0;
+    for (const t of front) vocab[t] = id++;
+    for (const t of shown.slice().sort()) vocab[t] = id++;
+    for (const [a, b] of merges) if (!(a + b in vocab)) vocab[a + b] = id++;
+    for (const t of behind) vocab[t] = id++;
+    const json = {
+        version: "1.0", truncation: null, padding: null,
+        added_tokens: tokens(id), normalizer, pre_tokenizer: pre, post_processor: post(id), decoder: level(),
+        model: { type: "BPE", dropout: null, unk_token: null, continuing_subword_prefix: "",
+                 end_of_word_suffix: "", fuse_unk: false, byte_fallback: false, ignore_merges: whole,
+                 vocab, merges: pairs ? merges : merges.map((m) => m.join(" ")) } };
+    let s = JSON.stringify(json, null, pairs ? 0 : 1).replace(/\n */g, pairs ? "" : "\n");
+    if (escaped)
+        s = s.replace(/[^\0-~]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+    text_json[name] = s;
+    return json;
+}
+
+const by_words = learn(text, GPT2, 150);
+const by_split = learn(text, new RegExp(LLAMA3.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+                                                       "'(?:[sStTmMdD]|[rRvV][eE]|[lL][lL])"), "gu"), 150);
+const files = {
+    gpt2: file("gpt2", { merges: by_words, pre: level(), post: () => level({ trim_offsets: false }), escaped: true,
+        tokens: (n) => [added(n, "<|endoftext|>"), ...["  ", "    ", "        ", "\t\t", "\n\n\n", "é́"].map(
+            (c, i) => added(n + 1 + i, c, { special: false }))] }),
+    opt: file("opt", { merges: by_words, pre: level({ add_prefix_space: true }), front: ["<s>", "<pad>", "</s>"],
+        pairs: true, post: () => template("</s>", 2),
+        tokens: (n) => [added(n, "<mask>", { lstrip: true, normalized: true }), added(0, "<s>", { normalized: true }),
+            added(1, "<pad>", { normalized: true }), added(2, "</s>", { normalized: true }),
+            added(n + 1, "[R]", { rstrip: true, special: false, normalized: true })] }),
+    llama3: file("llama3", { merges: by_split, pre: split(LLAMA3), whole: true, pairs: true,
+        behind: [show(Buffer.from(" tokenizers")), show(Buffer.from("日本語です"))],
+        tokens: (n) => ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|eot_id|><|eot"].map(
+            (c, i) => added(n + i, c)),
+        post: (n) => ({ type: "Sequence", processors: [level(), template("<|begin_of_text|>", n)] }) }),
+    qwen2: file("qwen2", { merges: by_split, pre: split(QWEN2, { behavior: "Removed", invert: true }),
+        post: () => null, escaped: true,
+        tokens: (n) => [added(n, "<|endoftext|>"), added(n + 1, "<|im_start|>"), added(n + 2, "<|im_end|>"),
+            added(n + 3, "<think>", { special: false }), added(n + 4, "</think>", { special: false })] }),
+};
+
+/* -- the strings -- */
+const strings = [
+    "", " ", "  ", "   ", "a", "Hello  world", "The king is dead, long live the king!", "it's we'll they're I'm I'd you've don't",
+    "IT'S WE'LL THEY'RE I'M I'D YOU'VE DON'T", "it'S we'Ll they'rE", "it''s 's 'tis '", "x=1+22", "3rd 12345 1234567 0",
+    "12 345,678.90", "a\n\nb", "a\r\n\r\nb", "a \n \n b", "\n", "\n\n\n\n\n", " \n", "\n ", "a   b    c", "x  ", "\ttab\t\ttabs\t\t\tthree",
+    "  leading", "trailing  \n  ", "a\n  indented\n    more\n        most\n", "foo(bar);\r\nbaz[0] = {};\n", "!!!\n\n???\r\n", " !?", "...\n",
+    "日本語", "日本語です", " 日本語です。", "你好，世界", "été Été naïve", "e\u0301te\u0301", "a\u0301\u0323 a\u0323\u0301", "\u0301", "é\u0301", "x é\u0301\u0301 y",
+    "😀", "👩‍👩‍👧‍👦 🇩🇪", "a😀b", "½ Ⅷ ٣٤٥ १२३४", "x\u00bd\u0661y", "a\u00a0b\u3000c\u2003\u2003d", "\u2028a\u2029", "\u200b\u200d",
+    "привет мир", "שָׁלוֹם עוֹלָם", "สวัสดี", "한국어 \u1112\u1161\u11ab", "\u212b\u2126 \ufb01", "\u0958\u0928\u093c", " tokenizers", "tokenizers tokenizers", "\0a\0",
+    "<|endoftext|>", "a<|endoftext|>b <|endoftext|> c", "<|endoftext", "<|endoftext|><|endoftext|>", "  <|endoftext|>  ",
+    "<s>a</s> <pad><mask>", "say  <mask> now\n<mask>", "x[R]  y [R]\n[R]", "<|begin_of_text|>hi<|eot_id|>", "<|eot_id|><|eot_id|><|eot",
+    "<|im_start|>user\nHi <think>\n</think> there<|im_end|>\n", "<|im_<|im_start|>|>", "<think><think", " <think> ",
+    /* white space in Unicode, none in Unicode, and the long s, which is an s without regard to case */
+    "\u0085a \u0085", "a\ufeffb \ufeff c", "it'\u017f I'\u017fo",
+];
+
+/* -- the ids -- */
+function reference(json, specials) {
+    const copy = structuredClone(json);
+    if (!specials) copy.added_tokens = copy.added_tokens.filter((t) => !t.special);
+    copy.post_processor = null;
+    const t = new Tokenizer(copy, {});
+    return (s) => Array.from(t.encode(s, { add_special_tokens: false }).ids);
+}
+function second(json, regex) {
+    const ranks = Object.entries(json.model.vocab).filter(([t]) => Array.from(t).every((c) => shown.includes(c)))
+        .map(([t, id]) => Buffer.from(bytes_of(t)).toString("base64") + " " + id);
+    const t = new Tiktoken(ranks.join("\n"), {}, regex);
+    return (s) => Array.from(t.encode(s, [], []));
+}
+const c_string = (s) => '"' + Array.from(Buffer.from(s), (b) =>
+    b === 34 || b === 92 ? "\\" + String.fromCharCode(b) : b === 63 ? "\\?" :
+    b > 31 && b < 127 ? String.fromCharCode(b) : "\\" + b.toString(8).padStart(3, "0")).join("") + '"';
+const rows = [];
+for (const [name, json] of Object.entries(files)) {
+    const plain = reference(json, false), marked = reference(json, true);
+    const regex = { gpt2: GPT2.source, opt: GPT2.source, llama3: LLAMA3, qwen2: QWEN2 }[name];
+    const tik = second(json, regex);
+    const ordinary = (s) => json.added_tokens.every((t) => !s.includes(t.content)) && name !== "opt";
+    const whole = (s) => name === "llama3" && s.includes("日本語です") || s.includes(" tokenizers");
+    for (const s of strings) {
+        const p = plain(s), m = marked(s);
+        if (ordinary(s) && !whole(s) && tik(s).join() !== p.join())
+            throw new Error(name + " " + JSON.stringify(s) + ": " + p + " or " + tik(s));
+        rows.push([name, s, p, m]);
+    }
+}
+
+console.log("/* Made by golden/make_hub_tokenizers.mjs. */");
+for (const name of Object.keys(files)) {
+    console.log(`static const char *const golden_hub_${name}[] = {`);
+    const s = text_json[name];
+    for (let i = 0; i < s.length; i += 70) console.log("    " + c_string(s.slice(i, i + 70)) + ",");
+    console.log("    NULL\n};");
+}
+console.log("typedef struct golden_hub_row {\n    int file, bytes;\n    const char *text;\n    int plains, markeds;\n" +
+    "    const short *ids;               /* plain, then marked */\n} golden_hub_row;");
+rows.forEach(([, , p, m], i) => { if (p.length + m.length)
+    console.log(`static const short golden_hub_ids_${i}[] = { ${[...p, ...m].join(", ")} };`.replace(/(.{1,92})( |$)/g, "$1\n    ").trimEnd()); });
+console.log("static const golden_hub_row golden_hub_rows[] = {");
+rows.forEach(([name, s, p, m], i) => {
+    const parts = c_string(s).length > 80 ? c_string(s).match(/(?:\\[0-7]{3}|\\.|[^\\]){1,80}/g).join('"\n        "') : c_string(s);
+    console.log(`    { ${Object.keys(files).indexOf(name)}, ${Buffer.byteLength(s)}, ${parts},\n      ${p.length}, ${m.length}, ` +
+        `${p.length + m.length ? "golden_hub_ids_" + i : "NULL"} },`); });
+console.log("};");

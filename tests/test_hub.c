@@ -1,0 +1,422 @@
+/* tokenizer.json: ids against golden ones, specials in texts, what is refused, saving, hostile
+ * files. */
+#include "lib.h"
+#include "check.h"
+#include "golden/golden_hub.h"
+
+enum { HUB_GPT2, HUB_OPT, HUB_LLAMA3, HUB_QWEN2, HUB_FILES };
+static const char *const *const hub_lines[] = { golden_hub_gpt2, golden_hub_opt, golden_hub_llama3,
+                                                golden_hub_qwen2 };
+static const char *const hub_names[] = { "gpt2", "opt", "llama3", "qwen2" };
+
+/* -- helpers --------------------------------------------------------------------------------- */
+
+typedef struct hub_box { tfn_tokenizer k; tfn_status status; char *mem; size_t size; } hub_box;
+
+/* A block of exactly the bytes that are named, at an odd address, so that ASan sees its end. */
+static hub_box hub_make(const tfn_tokenizer_source *s)
+{
+    hub_box b;
+    b.size = tfn_tokenizer_size(s);
+    b.mem = (char *)malloc(b.size + 1);
+    b.status = tfn_tokenizer_init(&b.k, s, b.mem + 1, b.size);
+    CHECK(b.size || b.status != TFN_OK);
+    return b;
+}
+
+static tfn_tokenizer_source hub_json(const char *text, size_t bytes)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    s.json = text;
+    s.json_size = bytes;
+    return s;
+}
+
+static char *hub_text(int file)
+{
+    size_t bytes = 0;
+    char *text;
+    for (const char *const *line = hub_lines[file]; *line; line++) bytes += strlen(*line);
+    text = (char *)malloc(bytes + 1);
+    text[0] = 0;
+    bytes = 0;
+    for (const char *const *line = hub_lines[file]; *line; line++) {
+        strcpy(text + bytes, *line);
+        bytes += strlen(*line);
+    }
+    return text;
+}
+
+static hub_box hub_file(int file)
+{
+    char *text = hub_text(file);
+    const tfn_tokenizer_source s = hub_json(text, strlen(text));
+    hub_box b = hub_make(&s);
+    char message[200];
+    CASE("%s", hub_names[file]);
+    if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+    free(text);
+    return b;
+}
+
+/* -- golden ids ------------------------------------------------------------------------------ */
+
+typedef ptrdiff_t hub_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
+                             const char *text, size_t bytes);
+
+static void hub_ids(const tfn_tokenizer *k, hub_encode *encode, const golden_hub_row *row,
+                    const short *wanted, int count)
+{
+    int32_t ids[200];
+    const ptrdiff_t n = encode(k, ids, 200, row->text, (size_t)row->bytes);
+    bool same = n == count;
+    for (ptrdiff_t i = 0; same && i < n; i++) same = ids[i] == wanted[i];
+    if (!same) {
+        FAIL("'%s' has %d ids, not %d", row->text, (int)n, count);
+        for (ptrdiff_t i = 0; i < n; i++) printf(" %d", ids[i]);
+        printf(" instead of");
+        for (int i = 0; i < count; i++) printf(" %d", wanted[i]);
+        printf("\n");
+    }
+    CHECK_INT(encode(k, NULL, 0, row->text, (size_t)row->bytes), count);
+    for (int less = 0; less < count; less++) {
+        memset(ids, -1, sizeof ids);
+        CHECK_INT(encode(k, ids, less, row->text, (size_t)row->bytes), count);
+        for (int i = 0; i < count; i++) CHECK_INT(ids[i], i < less ? wanted[i] : -1);
+    }
+}
+
+static void hub_rows(const tfn_tokenizer *k, int file)
+{
+    for (size_t i = 0; i < sizeof golden_hub_rows / sizeof *golden_hub_rows; i++) {
+        const golden_hub_row *row = &golden_hub_rows[i];
+        int32_t ids[200];
+        char back[400];
+        if (row->file != file) continue;
+        hub_ids(k, tfn_tokenizer_encode, row, row->ids, row->plains);
+        hub_ids(k, tfn_tokenizer_encode_specials, row, row->ids + row->plains, row->markeds);
+        if (k->prefix_space) continue;          /* nothing else changes the text */
+        CHECK(tfn_tokenizer_encode(k, ids, 200, row->text, (size_t)row->bytes) <= row->bytes);
+        CHECK_INT(tfn_tokenizer_decode(k, back, sizeof back, ids, row->plains), row->bytes);
+        CHECK(!memcmp(back, row->text, (size_t)row->bytes));
+    }
+}
+
+TEST(hub_golden)
+{
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box b = hub_file(file);
+        if (b.status == TFN_OK) hub_rows(&b.k, file);
+        free(b.mem);
+    }
+}
+
+/* What a file says besides the ids of texts. */
+TEST(hub_fields)
+{
+    hub_box b = hub_file(HUB_LLAMA3);
+    char text[40];
+    int32_t ids[8];
+    CHECK(b.k.kind == TFN_TOKENIZER_BPE && b.k.split == TFN_SPLIT_LLAMA3 && b.k.whole);
+    CHECK_INT(b.k.begins, 1);
+    CHECK_INT(b.k.ends, 0);
+    ids[0] = tfn_tokenizer_find(&b.k, "<|begin_of_text|>", 17);
+    CHECK(ids[0] == b.k.frame[0] && ids[0] == b.k.special[TFN_SPECIAL_BOS]);
+    ids[1] = tfn_tokenizer_find(&b.k, "a", 1);
+    CHECK_INT(tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 2), 1);
+    CHECK(text[0] == 'a');
+    free(b.mem);
+
+    b = hub_file(HUB_OPT);
+    CHECK(b.k.split == TFN_SPLIT_GPT2 && b.k.prefix_space && !b.k.whole);
+    CHECK(b.k.begins == 1 && b.k.frame[0] == 2 && b.k.special[TFN_SPECIAL_BOS] == 2);
+    CHECK(b.k.special[TFN_SPECIAL_PAD] == 1 && b.k.special[TFN_SPECIAL_EOS] == 2);
+    ids[0] = tfn_tokenizer_find(&b.k, "[R]", 3);
+    CHECK_INT(tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 1), 3);    /* not special */
+    free(b.mem);
+
+    b = hub_file(HUB_QWEN2);
+    CHECK(b.k.split == TFN_SPLIT_QWEN2 && !b.k.begins && !b.k.ends);
+    CHECK_INT(b.k.special[TFN_SPECIAL_EOS], tfn_tokenizer_find(&b.k, "<|endoftext|>", 13));
+    CHECK_INT(b.k.special[TFN_SPECIAL_BOS], -1);
+    free(b.mem);
+}
+
+/* Bytes that are no UTF-8 count as marks; a word may be longer than any buffer. */
+TEST(hub_long_and_broken)
+{
+    static char text[5000], back[5000];
+    static int32_t ids[5000];
+    static const char *const pieces[] = { "a", "\xff", " ", "\n", "7", "\xc3", "'S", "\xe6\x97",
+                                          "!", "  ", "\xe3\x80\x80" };
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box b = hub_file(file);
+        for (uint64_t i = 0; i < 300; i++) {
+            const tfn_key key = tfn_key_fold(tfn_key_make(21), i);
+            const size_t kinds = 1 + tfn_random_bits(key, 0) % 11;
+            const size_t most = i % 10 ? 60 : 4000;
+            size_t n = 0;
+            ptrdiff_t count;
+            for (uint64_t j = 1; n < most; j++) {
+                const char *piece = pieces[tfn_random_bits(key, j) % kinds];
+                strcpy(text + n, piece);
+                n += strlen(piece);
+            }
+            count = tfn_tokenizer_encode(&b.k, ids, 5000, text, n);
+            CHECK(count > 0 && count <= (ptrdiff_t)n + b.k.prefix_space);
+            n = b.k.prefix_space && text[0] != ' ' ? n + 1 : n;
+            CHECK_INT(tfn_tokenizer_decode(&b.k, back, sizeof back, ids, count), n);
+            CHECK(!strncmp(back + (n > strlen(text)), text, strlen(text)));
+        }
+        free(b.mem);
+    }
+}
+
+/* Specials of other sources are known by their names. */
+TEST(hub_specials_by_name)
+{
+    const char *const vocab = "{\"a\":0,\"<s>\":1,\"</s>\":2,\"s\":3,\"<\":4,\">\":5,\"<|endoftext|>\":6}";
+    tfn_tokenizer_source s;
+    hub_box b;
+    int32_t ids[20];
+    memset(&s, 0, sizeof s);
+    s.vocab = vocab;
+    s.vocab_size = strlen(vocab);
+    s.merges = "";
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(tfn_tokenizer_encode(&b.k, ids, 20, "a<s>a<<|endoftext|>", 5), 5);
+    CHECK(ids[1] == 4 && ids[2] == 3 && ids[3] == 5);
+    CHECK_INT(tfn_tokenizer_encode_specials(&b.k, ids, 20, "a<s>a<<|endoftext|>", 19), 5);
+    CHECK(ids[0] == 0 && ids[1] == 1 && ids[2] == 0 && ids[3] == 4 && ids[4] == 6);
+    free(b.mem);
+}
+
+/* -- what is refused ------------------------------------------------------------------------- */
+
+typedef struct hub_change { int file; const char *from, *to, *says; } hub_change;
+static const hub_change hub_changes[] = {
+    { HUB_GPT2, "\"type\": \"BPE\"", "\"type\": \"Unigram\"", "the model is Unigram; BPE is wanted" },
+    { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Lowercase\"}", "Lowercase" },
+    { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{"
+      "\"type\": \"NFKC\"}]}", "NFKC" },
+    { HUB_GPT2, "\"byte_fallback\": false", "\"byte_fallback\": true", "byte_fallback true" },
+    { HUB_GPT2, "\"dropout\": null", "\"dropout\": 0.1", "dropout 0.1" },
+    { HUB_GPT2, "\"continuing_subword_prefix\": \"\"", "\"continuing_subword_prefix\": \"##\"",
+      "continuing_subword_prefix ##" },
+    { HUB_GPT2, "\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"</w>\"", "</w>" },
+    { HUB_GPT2, "\"single_word\": false", "\"single_word\": true", "<|endoftext|> is a single_word" },
+    { HUB_GPT2, "\"use_regex\": true", "\"use_regex\": false", "use_regex false" },
+    { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": {\"type\": \"Metaspace\"}, \"x\": {",
+      "Metaspace" },
+    { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": null, \"x\": {", "pre_tokenizer null" },
+    { HUB_GPT2, "\"decoder\": {", "\"decoder\": null, \"x\": {", "decoder null" },
+    { HUB_GPT2, "\"decoder\": {", "\"decoder\": {\"type\": \"WordPiece\"}, \"x\": {", "WordPiece" },
+    { HUB_GPT2, "\"post_processor\": {", "\"post_processor\": {\"type\": \"BertProcessing\"}, \"x\": {",
+      "BertProcessing" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [], \"x\": [", "a merge is wanted" },
+    { HUB_GPT2, "\"merges\": [", "\"x\": [", "the merges are wrong at byte 0" },
+    { HUB_GPT2, "\"vocab\": {", "\"x\": {", "the vocabulary is wrong at byte 0" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [\"a \", ", "merge 0 is not" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [\"ab\", ", "merge 0 is not" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [[\"a\", \"b\", \"c\"], ", "] is wanted" },
+    { HUB_GPT2, "\"merges\": [", "\"merges\": [5, ", "a merge is wanted" },
+    { HUB_GPT2, "\"id\": 406,", "\"id\": 407,", "each number from 0 on once" },
+    { HUB_GPT2, "\"id\": 406,", "\"id\": 0,", "each number from 0 on once" },
+    { HUB_GPT2, "\"id\": 406,", "\"id\": 4060,", "each number from 0 on once" },
+    { HUB_OPT, "\"id\":1,", "\"id\":3,", "the token that the vocabulary has" },
+    { HUB_GPT2, "\"id\": 406,", "\"x\": 406,", "an id and a content" },
+    { HUB_GPT2, "\"content\": \"<|endoftext|>\"", "\"content\": \"\"", "an id and a content" },
+    { HUB_GPT2, "\"content\": \"<|endoftext|>\"", "\"content\": \"  \"", "is the same as token" },
+    { HUB_GPT2, "\"!\": 0,", "\"<!>\": 0,", "byte 33 is no token" },
+    { HUB_GPT2, "\"version\"", "version", "tokenizer.json is wrong at byte" },
+    { HUB_OPT, "\"ids\":[2]", "\"ids\":[4000]", "an id is wanted" },
+    { HUB_OPT, "\"ids\":[2]", "\"x\":[2]", "[ is wanted" },
+    { HUB_OPT, "\"id\":\"</s>\",\"type_id\"", "\"id\":\"<X>\",\"type_id\"", "a name with its ids" },
+    { HUB_OPT, "\"id\":\"A\"", "\"id\":\"B\"", "one text, A" },
+    { HUB_OPT, "\"ignore_merges\":false", "\"ignore_merges\":true", "add_prefix_space" },
+    { HUB_LLAMA3, "p{N}{1,3}", "p{N}{1,2}", "p{N}{1,2}" },
+    { HUB_LLAMA3, "\"Isolated\"", "\"Removed\"", "the behavior Removed" },
+    { HUB_LLAMA3, "\"use_regex\":false", "\"use_regex\":true", "use_regex true" },
+    { HUB_LLAMA3, "\"type\":\"Split\"", "\"type\":\"Digits\"", "pre_tokenizer Digits" },
+    { HUB_LLAMA3, "\"add_prefix_space\":false", "\"add_prefix_space\":true", "add_prefix_space true" },
+};
+/* Changes that change nothing. */
+static const hub_change hub_same[] = {
+    { HUB_GPT2, "\"type\": \"BPE\",", "", NULL },
+    { HUB_GPT2, "\"padding\": null", "\"padding\": {\"strategy\": [1e3, {\"x\": \"\\u0020\"}]}", NULL },
+    { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": []}", NULL },
+    { HUB_GPT2, "\"dropout\": null", "\"dropout\": 0.0", NULL },
+    { HUB_GPT2, "\"use_regex\": true", "\"trim_offsets\": true", NULL },
+    { HUB_LLAMA3, "\"Isolated\",\"invert\":false", "\"Removed\",\"invert\":true", NULL },
+    { HUB_LLAMA3, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}"
+      "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|",
+      "'(?i:[sdmt]|ll|ve|re)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?+\\\\p{L}+|\\\\p{N}{1,3}"
+      "| ?[^\\\\s\\\\p{L}\\\\p{N}]++[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]|", NULL },
+};
+
+static char *hub_changed(const hub_change *c)
+{
+    char *text = hub_text(c->file);
+    char *at = strstr(text, c->from);
+    char *out = (char *)malloc(strlen(text) + strlen(c->to) + 1);
+    CASE("%s: %s to %s", hub_names[c->file], c->from, c->to);
+    if (!at) FAIL("it is not in the file");
+    else sprintf(out, "%.*s%s%s", (int)(at - text), text, c->to, at + strlen(c->from));
+    free(text);
+    return out;
+}
+
+TEST(hub_refused)
+{
+    for (size_t i = 0; i < sizeof hub_changes / sizeof *hub_changes; i++) {
+        char *text = hub_changed(&hub_changes[i]);
+        const tfn_tokenizer_source s = hub_json(text, strlen(text));
+        hub_box b = hub_make(&s);
+        char message[300];
+        if (b.status == TFN_OK) FAIL("accepted");
+        tfn_error_text(&b.k.error, message, sizeof message);
+        if (!strstr(message, hub_changes[i].says)) FAIL("says %s", message);
+        CHECK_INT(tfn_tokenizer_encode(&b.k, NULL, 0, "a", 1), 0);
+        free(b.mem);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof hub_same / sizeof *hub_same; i++) {
+        char *text = hub_changed(&hub_same[i]);
+        const tfn_tokenizer_source s = hub_json(text, strlen(text));
+        hub_box b = hub_make(&s);
+        char message[300];
+        if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+        else hub_rows(&b.k, hub_same[i].file);
+        free(b.mem);
+        free(text);
+    }
+}
+
+/* -- saving ---------------------------------------------------------------------------------- */
+
+static unsigned char *hub_blob(const tfn_tokenizer *k, size_t *size)
+{
+    unsigned char *blob;
+    *size = tfn_tokenizer_write(k, NULL, 0);
+    blob = (unsigned char *)malloc(*size);
+    CHECK_INT(tfn_tokenizer_write(k, blob, *size), *size);
+    return blob;
+}
+
+static tfn_tokenizer_source hub_of_blob(const unsigned char *blob, size_t size)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    s.blob = blob;
+    s.blob_size = size;
+    return s;
+}
+
+TEST(hub_saved)
+{
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box a = hub_file(file);
+        size_t size;
+        size_t more;
+        unsigned char *blob = hub_blob(&a.k, &size);
+        const tfn_tokenizer_source s = hub_of_blob(blob, size);
+        hub_box b = hub_make(&s);
+        unsigned char *again = hub_blob(&b.k, &more);
+        CHECK(b.status == TFN_OK && size == more && b.size <= a.size);
+        CHECK_BITS(blob, again, size);
+        CHECK(!memcmp(a.k.special, b.k.special, sizeof a.k.special));
+        CHECK(!memcmp(a.k.flags, b.k.flags, (size_t)a.k.vocab));
+        CHECK(a.k.begins == b.k.begins && a.k.ends == b.k.ends);
+        CHECK(!a.k.begins || a.k.frame[0] == b.k.frame[0]);
+        hub_rows(&b.k, file);
+        CHECK_INT(tfn_tokenizer_init(&b.k, &s, b.mem + 1, b.size - 1), TFN_NO_MEMORY);
+        free(a.mem), free(b.mem), free(blob), free(again);
+    }
+}
+
+/* -- hostile files --------------------------------------------------------------------------- */
+
+static bool hub_accepted(const tfn_tokenizer_source *s)
+{
+    hub_box b = hub_make(s);
+    int32_t ids[64];
+    char text[400];
+    const bool accepted = b.status == TFN_OK;
+    if (accepted) {
+        tfn_tokenizer_encode(&b.k, ids, 64, "the <s> tim's' 42 \n \xff", 20);
+        tfn_tokenizer_encode_specials(&b.k, ids, 64, "[R]  <mask><|eot_id|> ", 21);
+        tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 3);
+        tfn_tokenizer_vocab_text(&b.k, text, sizeof text);
+        tfn_tokenizer_write(&b.k, text, sizeof text);
+    } else CHECK(b.k.error.status == b.status && *tfn_error_text(&b.k.error, text, sizeof text));
+    free(b.mem);
+    return accepted;
+}
+
+/* Files that are cut and files of which a byte is changed: each is in a block of its own size.
+ * TEST_EVERY: at every place, as in readers.sh. */
+TEST(hub_bad_files)
+{
+    const size_t step = getenv("TEST_EVERY") ? 1 : 37;
+    size_t accepted = 0;
+    for (int file = 0; file < HUB_FILES; file++) {
+        char *text = hub_text(file);
+        const size_t size = strlen(text);
+        for (size_t n = 0; n < size; n += step) {
+            char *copy = (char *)malloc(n ? n : 1);
+            tfn_tokenizer_source s;
+            memcpy(copy, text, n);
+            s = hub_json(copy, n);
+            if (hub_accepted(&s)) FAIL("cut at %d", (int)n);
+            free(copy);
+            copy = (char *)malloc(size);
+            memcpy(copy, text, size);
+            copy[n] = (char)(copy[n] ^ (n % 3 ? 1 : 64));
+            s = hub_json(copy, size);
+            accepted += hub_accepted(&s);
+            free(copy);
+        }
+        free(text);
+    }
+    CHECK(accepted > 0);
+}
+
+TEST(hub_bad_blobs)
+{
+    hub_box b = hub_file(HUB_OPT);
+    size_t size;
+    size_t accepted = 0;
+    unsigned char *blob = hub_blob(&b.k, &size);
+    for (size_t n = size - 60; n < size; n++)
+        for (int change = 1; change < 256; change += getenv("TEST_EVERY") ? 1 : 9) {
+            unsigned char *copy = (unsigned char *)malloc(size);
+            uint64_t h = UINT64_C(0xcbf29ce484222325);
+            const tfn_tokenizer_source s = hub_of_blob(copy, size);
+            memcpy(copy, blob, size);
+            copy[n] = (unsigned char)(copy[n] ^ change);
+            if (hub_accepted(&s)) FAIL("byte %d changed", (int)n);
+            for (size_t i = 0; i + 4 < size; i++) h = (h ^ copy[i]) * UINT64_C(0x100000001b3);
+            h ^= h >> 32;
+            for (size_t i = 0; i < 4; i++) copy[size - 4 + i] = (unsigned char)(h >> 8*i);
+            accepted += hub_accepted(&s);
+            free(copy);
+        }
+    CHECK(accepted > 0);
+    free(blob);
+    free(b.mem);
+}
+
+int main(void)
+{
+    RUN(hub_golden);
+    RUN(hub_fields);
+    RUN(hub_long_and_broken);
+    RUN(hub_specials_by_name);
+    RUN(hub_refused);
+    RUN(hub_saved);
+    RUN(hub_bad_files);
+    RUN(hub_bad_blobs);
+    return DONE();
+}
