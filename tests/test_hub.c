@@ -91,11 +91,13 @@ static void hub_rows(const tfn_tokenizer *k, int file)
 {
     for (size_t i = 0; i < sizeof golden_hub_rows / sizeof *golden_hub_rows; i++) {
         const golden_hub_row *row = &golden_hub_rows[i];
+        const short *marked = row->ids;
         int32_t ids[200];
         char back[400];
         if (row->file != file) continue;
+        if (row->plains) marked += row->plains;
         hub_ids(k, tfn_tokenizer_encode, row, row->ids, row->plains);
-        hub_ids(k, tfn_tokenizer_encode_specials, row, row->ids + row->plains, row->markeds);
+        hub_ids(k, tfn_tokenizer_encode_specials, row, marked, row->markeds);
         if (k->prefix_space) continue;          /* nothing else changes the text */
         CHECK(tfn_tokenizer_encode(k, ids, 200, row->text, (size_t)row->bytes) <= row->bytes);
         CHECK_INT(tfn_tokenizer_decode(k, back, sizeof back, ids, row->plains), row->bytes);

@@ -1,5 +1,5 @@
-/* Fuzz: tokenizers from blobs (with the right sum at their end) and from vocab.json and merges.txt,
- * put together from their grammars and changed a little. One that is accepted has the tokens that
+/* Fuzz: tokenizers from blobs (with the right sum at their end), from vocab.json and merges.txt, and
+ * from tokenizer.json, put together from their grammars and changed a little. One that is accepted has the tokens that
  * it says, encodes any bytes, decodes what it encoded, and written is read as the same again. */
 #include "input.h"
 #include "../lib.h"
@@ -9,6 +9,7 @@ typedef struct token { unsigned char s[48]; int n; bool raw; } token;
 
 static token tokens[MOST_TOKENS];
 static int token_count, merges[MOST_TOKENS][3], merge_count;
+static bool exact;                      /* a text comes back as it was */
 static input vocab_text, merges_text;
 static input_room first_room, second_room, work_room;
 static unsigned char written[1 << 14], texts[2][1 << 14];
@@ -32,14 +33,14 @@ static bool known(const void *s, int n)
     return false;
 }
 
-/* Bytes or letters, then pairs of what there is. */
-static void make_vocabulary(bool pairs)
+/* Bytes or letters, then pairs of what there is. full: all bytes. */
+static void make_vocabulary(bool pairs, bool full)
 {
     static const char *const specials[] = { "<pad>", "<s>", "</s>", "<unk>", "<mask>",
                                             "<|endoftext|>", "[CLS]" };
     static const char *const letters[] = { "a", "b", " ", "t", "h", "e", "\xc3\xa9", "\n", "'s",
                                            "the", " a", "0" };
-    const int alphabet = pairs && fuzz_one_in(16) ? 256 : 2 + fuzz_below(10);
+    const int alphabet = full || (pairs && fuzz_one_in(16)) ? 256 : 2 + fuzz_below(10);
     token_count = merge_count = 0;
     for (int i = fuzz_below(4); i > 0; i--) {
         const char *name = INPUT_ONE_OF(specials);
@@ -75,10 +76,30 @@ static void put_number(input *in, unsigned long long n)
     input_byte(in, (int)n);
 }
 
-static void make_blob(input *in, int kind)
+/* The rules of tokenizer.json, the ids around a text, and what tokens are marked as. */
+static void put_marks(input *in)
+{
+    const int begins = fuzz_below(3);
+    const int ends = fuzz_below(3);
+    const int first = fuzz_below(token_count);
+    put_number(in, (unsigned long long)fuzz_below(3));
+    put_number(in, (unsigned long long)fuzz_below(4));
+    put_number(in, (unsigned long long)begins);
+    put_number(in, (unsigned long long)ends);
+    for (int i = 0; i < begins + ends; i++)
+        put_number(in, (unsigned long long)fuzz_below(token_count));
+    put_number(in, (unsigned long long)(token_count - first));
+    for (int i = first; i < token_count; i++) {
+        put_number(in, (unsigned long long)i);
+        put_number(in, (unsigned long long)(2 * fuzz_below(32)));
+    }
+}
+
+static void make_blob(input *in, int kind, bool marked)
 {
     in->n = 0;
-    input_put(in, "tfntok1\n");
+    exact = !marked;
+    input_put(in, marked ? "tfntok2\n" : "tfntok1\n");
     put_number(in, (unsigned long long)kind);
     put_number(in, (unsigned long long)token_count);
     put_number(in, (unsigned long long)merge_count);
@@ -88,6 +109,7 @@ static void make_blob(input *in, int kind)
     }
     for (int i = 0; i < merge_count; i++)
         for (int k = 0; k < 3; k++) put_number(in, (unsigned long long)merges[i][k]);
+    if (marked) put_marks(in);
 }
 
 static void put_sum(input *in)          /* FNV-1a, folded, lowest byte first */
@@ -156,16 +178,122 @@ static void make_texts(void)
     }
 }
 
+/* -- as tokenizer.json ----------------------------------------------------------------------- */
+
+static const char *truth(bool is) { return is ? "true" : "false"; }
+
+/* Specials that are in the vocabulary or not, and others. */
+static void put_added(input *in)
+{
+    static const char *const more[] = { "  ", "\\n\\n", "<|im_start|>", "<|im_end|>", "\xc3\xa9",
+                                        "[R]", " th", "a b", "\\u0061'", "   ", "'s" };
+    const int first = fuzz_below(11);
+    int id = 0;
+    input_put(in, "\"added_tokens\": [");
+    for (int i = 0; i < fuzz_below(12); i++) {
+        const bool known = id < token_count && tokens[id].raw;
+        const bool left = fuzz_one_in(8);
+        const bool right = fuzz_one_in(8);
+        if (left || right) exact = false;
+        if (!known && id < token_count) id = token_count;
+        input_put(in, i ? ", {\"id\": " : "{\"id\": ");
+        input_number(in, id);
+        input_put(in, ", \"content\": \"");
+        if (known) put_shown(in, &tokens[id], true);
+        else input_put(in, more[(first + i) % 11]);
+        input_put(in, "\", \"special\": ");
+        input_put(in, truth(fuzz_one_in(2)));
+        input_put(in, ", \"lstrip\": ");
+        input_put(in, truth(left));
+        input_put(in, ", \"rstrip\": ");
+        input_put(in, truth(right));
+        input_put(in, ", \"normalized\": ");
+        input_put(in, truth(fuzz_one_in(2)));
+        input_put(in, ", \"single_word\": false}");
+        id++;
+    }
+    input_put(in, "]");
+}
+
+static void put_pre_tokenizer(input *in)
+{
+    static const char *const regexes[] = {
+        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}"
+        "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+",
+        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}"
+        "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+",
+        "'s|'t|'re|'ve|'m|'ll|'d| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}\\\\p{N}]+"
+        "|\\\\s+(?!\\\\S)|\\\\s+"
+    };
+    input_put(in, "\"pre_tokenizer\": ");
+    if (fuzz_one_in(2)) {
+        input_put(in, "{\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", \"pattern\": "
+                      "{\"Regex\": \"");
+        input_put(in, INPUT_ONE_OF(regexes));
+        input_put(in, "\"}, \"behavior\": \"Isolated\", \"invert\": false}, {\"type\": \"ByteLevel\", "
+                      "\"use_regex\": false}]}");
+    } else {
+        const bool space = fuzz_one_in(2);
+        if (space) exact = false;
+        input_put(in, "{\"type\": \"ByteLevel\", \"add_prefix_space\": ");
+        input_put(in, truth(space));
+        input_put(in, "}");
+    }
+}
+
+static void put_model(input *in)
+{
+    const bool pair = fuzz_one_in(2);
+    input_put(in, "\"model\": {\"type\": \"BPE\", \"vocab\": ");
+    input_bytes(in, vocab_text.s, vocab_text.n);
+    input_put(in, ", \"ignore_merges\": ");
+    input_put(in, truth(fuzz_one_in(4)));
+    input_put(in, ", \"merges\": [");
+    for (int i = 0; i < merge_count; i++) {
+        input_put(in, pair ? i ? ", [\"" : "[\"" : i ? ", \"" : "\"");
+        put_shown(in, &tokens[merges[i][0]], true);
+        input_put(in, pair ? "\", \"" : " ");
+        put_shown(in, &tokens[merges[i][1]], true);
+        input_put(in, pair ? "\"]" : "\"");
+    }
+    input_put(in, "]}");
+}
+
+/* Its members in any order. */
+static void make_json(input *in)
+{
+    const int first = fuzz_below(5);
+    make_texts();
+    in->n = 0;
+    exact = true;
+    input_put(in, "{");
+    for (int i = 0; i < 5; i++) {
+        if (i) input_put(in, ", ");
+        switch ((first + i) % 5) {
+        case 0: put_added(in); break;
+        case 1: put_pre_tokenizer(in); break;
+        case 2: put_model(in); break;
+        case 3: input_put(in, "\"normalizer\": null, \"decoder\": {\"type\": \"ByteLevel\"}"); break;
+        default:
+            input_put(in, "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": ["
+                "{\"SpecialToken\": {\"id\": \"x\"}}, {\"Sequence\": {\"id\": \"A\"}}], "
+                "\"special_tokens\": {\"x\": {\"ids\": [1, 2]}}}");
+        }
+    }
+    input_put(in, "}");
+}
+
 /* -- what is accepted ------------------------------------------------------------------------ */
 
 static size_t make_text(unsigned char *s, size_t room)
 {
     static const char *const pieces[] = { "a", "b", "the", " ", "\n", "'s", "'re", "'ll",
-                                          "\xc3\xa9", "12", "  ", "\xff", "ab", "." };
+                                          "\xc3\xa9", "12", "  ", "\xff", "ab", ".", "<s>", "[R]",
+                                          "<|im_start|>", "'LL" };
     size_t n = 0;
     int left = fuzz_one_in(64) ? 300 : fuzz_below(24);
     const char *again = fuzz_one_in(16) ? INPUT_ONE_OF(pieces) : NULL;      /* a long word */
-    for (; left > 0 && n + 4 < room; left--) {
+    for (; left > 0 && n + 12 < room; left--) {
         const char *piece = again ? again : INPUT_ONE_OF(pieces);
         memcpy(s + n, piece, strlen(piece));
         n += strlen(piece);
@@ -179,10 +307,13 @@ static void check_encoding(const tfn_tokenizer *k)
     static unsigned char text[1200];
     const size_t n = make_text(text, sizeof text);
     const ptrdiff_t count = tfn_tokenizer_encode(k, ids, 2048, (const char *)text, n);
+    const ptrdiff_t trusted = tfn_tokenizer_encode_specials(k, fewer, 2048, (const char *)text, n);
     const ptrdiff_t room = count ? fuzz_below((int)count) : 0;
+    const ptrdiff_t most = k->prefix_space ? 2 * (ptrdiff_t)n : (ptrdiff_t)n;
     bool whole = true;                  /* every byte is a token, or a part of one */
     size_t back;
-    FUZZ_CHECK(count >= 0 && count <= (ptrdiff_t)n);
+    FUZZ_CHECK(count >= 0 && count <= most && trusted >= 0 && trusted <= most);
+    for (ptrdiff_t i = 0; i < trusted; i++) FUZZ_CHECK(fewer[i] >= 0 && fewer[i] < k->vocab);
     for (ptrdiff_t i = 0; i < count; i++) {
         FUZZ_CHECK(ids[i] >= 0 && ids[i] < k->vocab);
         whole = whole && ids[i] != k->special[TFN_SPECIAL_UNK];
@@ -192,7 +323,7 @@ static void check_encoding(const tfn_tokenizer *k)
         FUZZ_CHECK(!memcmp(ids, fewer, 4 * (size_t)room));
     }
     back = tfn_tokenizer_decode(k, (char *)texts[0], sizeof texts[0], ids, count);
-    if (whole && k->special[TFN_SPECIAL_UNK] >= 0 && (back != n || memcmp(texts[0], text, n)))
+    if (exact && whole && (k->marked || k->special[TFN_SPECIAL_UNK] >= 0) && (back != n || memcmp(texts[0], text, n)))
         FUZZ_FAIL("%d bytes came back as %d", (int)n, (int)back);
     FUZZ_CHECK(tfn_tokenizer_decode(k, (char *)texts[1], back / 2, ids, count) == back);
     FUZZ_CHECK(!memcmp(texts[0], texts[1], back / 2));
@@ -262,38 +393,65 @@ static void give(const tfn_tokenizer_source *s)
     if (fuzz_one_in(8)) check_writing(&k);
 }
 
+static void give_blob(int kind, bool marked, bool changed)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    make_blob(&vocab_text, kind, marked);
+    if (changed) input_mutate(&vocab_text, fuzz_one_in(16) ? 0 : 8);
+    put_sum(&vocab_text);
+    if (fuzz_one_in(64)) input_change(&vocab_text, 0);
+    s.blob = input_place(first_room, vocab_text.s, vocab_text.n);
+    s.blob_size = vocab_text.n;
+    if (changed) exact = exact && vocab_text.n > 6 && vocab_text.s[6] == '1';
+    give(&s);
+}
+
+static void give_json(bool changed)
+{
+    static input json;
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    make_json(&json);
+    if (changed) input_mutate(&json, 0);
+    if (changed) exact = false;
+    s.json = (const char *)input_place(first_room, json.s, json.n);
+    s.json_size = json.n;
+    give(&s);
+}
+
+static void give_texts(int kind, bool changed)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    make_texts();
+    exact = true;
+    if (changed && fuzz_one_in(2)) input_mutate(&vocab_text, 0);
+    else if (changed) input_mutate(&merges_text, 0);
+    s.vocab = (const char *)input_place(first_room, vocab_text.s, vocab_text.n);
+    s.vocab_size = vocab_text.n;
+    s.kind = (tfn_tokenizer_kind)kind;
+    if (kind == (int)TFN_TOKENIZER_BPE && !fuzz_one_in(32))
+        s.merges = (const char *)input_place(second_room, merges_text.s, merges_text.n);
+    s.merges_size = merges_text.n;
+    give(&s);
+}
+
 static void fuzz_case(void)
 {
-    const bool blob = fuzz_one_in(2);
-    const int kind = fuzz_one_in(2) ? (int)TFN_TOKENIZER_BPE : fuzz_below(5);
+    const int form = fuzz_below(4);
+    const bool marked = form == 0;              /* a blob of marked tokens */
+    const int kind = form < 2 || fuzz_one_in(2) ? (int)TFN_TOKENIZER_BPE : fuzz_below(5);
     if (!work_room.end) {
         first_room = input_room_new(INPUT_MOST);
         second_room = input_room_new(1 << 18);
         work_room = input_room_new(1 << 18);
     }
-    make_vocabulary(kind == (int)TFN_TOKENIZER_BPE);
+    make_vocabulary(kind == (int)TFN_TOKENIZER_BPE, form < 2);
     for (int i = 0; i < 4; i++) {
-        tfn_tokenizer_source s;
-        memset(&s, 0, sizeof s);
-        if (blob) {
-            make_blob(&vocab_text, kind);
-            if (i) input_mutate(&vocab_text, fuzz_one_in(16) ? 0 : 8);
-            put_sum(&vocab_text);
-            if (fuzz_one_in(64)) input_change(&vocab_text, 0);
-            s.blob = input_place(first_room, vocab_text.s, vocab_text.n);
-            s.blob_size = vocab_text.n;
-        } else {
-            make_texts();
-            if (i && fuzz_one_in(2)) input_mutate(&vocab_text, 0);
-            else if (i) input_mutate(&merges_text, 0);
-            s.vocab = (const char *)input_place(first_room, vocab_text.s, vocab_text.n);
-            s.vocab_size = vocab_text.n;
-            s.kind = (tfn_tokenizer_kind)kind;
-            if (kind == (int)TFN_TOKENIZER_BPE && !fuzz_one_in(32))
-                s.merges = (const char *)input_place(second_room, merges_text.s, merges_text.n);
-            s.merges_size = merges_text.n;
-        }
-        give(&s);
+        if (form == 1) give_json(i > 0);
+        else if (form == 3) give_texts(kind, i > 0);
+        else give_blob(kind, marked, i > 0);
     }
 }
 

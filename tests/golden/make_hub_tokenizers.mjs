@@ -92,7 +92,7 @@ const files = {
     gpt2: file("gpt2", { merges: by_words, pre: level(), post: () => level({ trim_offsets: false }), escaped: true,
         tokens: (n) => [added(n, "<|endoftext|>"), ...["  ", "    ", "        ", "\t\t", "\n\n\n", "é́"].map(
             (c, i) => added(n + 1 + i, c, { special: false }))] }),
-    opt: file("opt", { merges: by_words, pre: level({ add_prefix_space: true }), front: ["<s>", "<pad>", "</s>"],
+    opt: file("opt", { merges: [...by_words, ["Ċ", "Ċ"], ["Ġ", "Ċ"]], pre: level({ add_prefix_space: true }), front: ["<s>", "<pad>", "</s>"],
         pairs: true, post: () => template("</s>", 2),
         tokens: (n) => [added(n, "<mask>", { lstrip: true, normalized: true }), added(0, "<s>", { normalized: true }),
             added(1, "<pad>", { normalized: true }), added(2, "</s>", { normalized: true }),
@@ -112,7 +112,7 @@ const files = {
 const strings = [
     "", " ", "  ", "   ", "a", "Hello  world", "The king is dead, long live the king!", "it's we'll they're I'm I'd you've don't",
     "IT'S WE'LL THEY'RE I'M I'D YOU'VE DON'T", "it'S we'Ll they'rE", "it''s 's 'tis '", "x=1+22", "3rd 12345 1234567 0",
-    "12 345,678.90", "a\n\nb", "a\r\n\r\nb", "a \n \n b", "\n", "\n\n\n\n\n", " \n", "\n ", "a   b    c", "x  ", "\ttab\t\ttabs\t\t\tthree",
+    "12 345,678.90", "a\n\nb", "a\r\n\r\nb", "a \n \n b", "\n", "\n\n\n\n\n", " \n", "\n ", "\n\nb", "\n b", "\n", "a   b    c", "x  ", "\ttab\t\ttabs\t\t\tthree",
     "  leading", "trailing  \n  ", "a\n  indented\n    more\n        most\n", "foo(bar);\r\nbaz[0] = {};\n", "!!!\n\n???\r\n", " !?", "...\n",
     "日本語", "日本語です", " 日本語です。", "你好，世界", "été Été naïve", "e\u0301te\u0301", "a\u0301\u0323 a\u0323\u0301", "\u0301", "é\u0301", "x é\u0301\u0301 y",
     "😀", "👩‍👩‍👧‍👦 🇩🇪", "a😀b", "½ Ⅷ ٣٤٥ १२३४", "x\u00bd\u0661y", "a\u00a0b\u3000c\u2003\u2003d", "\u2028a\u2029", "\u200b\u200d",
