@@ -2041,7 +2041,7 @@ typedef struct tfn_trainer {
 } tfn_trainer;
 
 /* What a tokenizer is made of, one of four. Of tokenizer.json, which stands beside the weights of
- * published models, those are read that say byte-level BPE, such as GPT-2's, OPT's and Llama 3's. A
+ * published models, those are read that say byte-level BPE, such as GPT-2's, Llama 3's and Qwen's. A
  * part that would change what comes out and is not known here is an error with its name; the others
  * (truncation, padding) are passed over. */
 typedef struct tfn_tokenizer_source {
@@ -2068,6 +2068,7 @@ typedef struct tfn_tokenizer {
     tfn_tokenizer_kind kind;
     tfn_split split;
     bool      prefix_space;             /* a text gets a space in front if it has none */
+    bool      nfc;                      /* it is normalized before it is cut into pieces */
     bool      whole;                    /* a piece that is a token is not merged (ignore_merges) */
     bool      marked;                   /* tokenizer.json says what is special, not the name */
     int32_t   vocab, merges;            /* how many ids, how many merges */
@@ -2100,10 +2101,11 @@ TFNORM_API size_t tfn_tokenizer_size(const tfn_tokenizer_source *source);
 TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_source *source,
                                          void *mem, size_t size);
 /* The ids of a text: returns how many there are, and stores those that fit. Room for one id per
- * byte is always enough, with prefix_space for two. With less, a word of over 256 bytes may be
- * counted as its bytes. No special id is added; what is unknown becomes "<unk>", or nothing if
- * there is none. Here and below what is stored into may be NULL: then it is only counted; of any
- * other NULL there is nothing. */
+ * byte is always enough (with prefix_space for two; with nfc for three: a character may become
+ * several). With less, a word of over 256 bytes, or with nfc a text of over 512 that is not in NFC,
+ * may be counted as its bytes. What is behind the ids may change. No special id is added; what is
+ * unknown becomes "<unk>", or nothing if there is none. Here and below what is stored into may be
+ * NULL: then it is only counted; of any other NULL there is nothing. */
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
 /* The same of a text that is trusted: where it reads like a special token, such as "<s>" or
@@ -21092,13 +21094,34 @@ static int32_t tfn__next_run(const char **s)
     }
 }
 
-/* The class of a code point: a binary search among the starts, then through 32 runs at most. */
-static int tfn__class(int32_t c)
+/* The number of the run that a code point is in: a binary search among the starts, then through 32
+ * runs at most. Their lengths stand above the lowest `bits` of a number, which are returned; 0: it
+ * is behind all runs. */
+static int32_t tfn__run_at(const char *runs, const int32_t (*starts)[2], int32_t count, int bits,
+                           int32_t c)
 {
     int32_t low = 0;
-    int32_t high = sizeof tfn__run_starts / sizeof *tfn__run_starts;
+    int32_t high = count;
     int32_t end;
     const char *s;
+    while (high - low > 1) {
+        const int32_t middle = (low + high) / 2;
+        if (starts[middle][0] <= c) low = middle;
+        else high = middle;
+    }
+    end = starts[low][0];
+    s = runs + starts[low][1];
+    while (*s) {
+        const int32_t run = tfn__next_run(&s);
+        end += run >> bits;
+        if (c < end) return run & ((1 << bits) - 1);
+    }
+    return 0;
+}
+
+/* The class of a code point. */
+static int tfn__class(int32_t c)
+{
     if (c < 0) return TFN__OTHER;               /* a byte that is not UTF-8 */
     if (c < 128) {                              /* most text */
         if ((c | 32) >= 'a' && (c | 32) <= 'z') return TFN__LETTER;
@@ -21106,19 +21129,8 @@ static int tfn__class(int32_t c)
         if (c >= '0' && c <= '9') return TFN__NUMBER;
         return TFN__OTHER;
     }
-    while (high - low > 1) {
-        const int32_t middle = (low + high) / 2;
-        if (tfn__run_starts[middle][0] <= c) low = middle;
-        else high = middle;
-    }
-    end = tfn__run_starts[low][0];
-    s = tfn__runs + tfn__run_starts[low][1];
-    while (*s) {
-        const int32_t run = tfn__next_run(&s);
-        end += run >> 2;
-        if (c < end) return run & 3;
-    }
-    return TFN__OTHER;
+    return tfn__run_at(tfn__runs, tfn__run_starts,
+                       sizeof tfn__run_starts / sizeof *tfn__run_starts, 2, c);
 }
 
 /* GPT-2 writes tokens, which are bytes, as text: each byte is shown as a character that prints. Of
@@ -21147,6 +21159,389 @@ static int32_t tfn__byte_shown(int32_t c)
     if (c >= 289 && c <= 322)   return 127 + (c - 289);
     if (c == 323)               return 173;
     return -1;
+}
+
+/* -- the normal form NFC --------------------------------------------------------------------- */
+
+/* Unicode Standard Annex 15: an e and an accent behind it, and the one character that shows both,
+ * become the same bytes. A text is cut in front of each character that begins anew: nothing before
+ * it can be composed with it or change places with it. What lies between two cuts is decomposed,
+ * its marks are ordered by their combining classes, and it is composed again.
+ *
+ * The tables are made by tools/unicode.py, which says how they are written: the runs of behavior,
+ * the two parts of what has two, and the other character of what stands for another alone. */
+static const char tfn__mark_runs[] =
+    "PP<h=P2hCP2h=P4h;P4h=P2hCP2h=P4h;P2hS1P4hY1P4hCP6h9P2h=P8h=P6h=P4hU1P4h_1PR2h5PJh5Ph1hQ1P2h="
+    "P4hGP6h5P4hY2P4h5P<hMPh<c[1d3^9d3\\3^;Z5^9Z5^GQ:^9c7j5c3j5g3c3^7c7^5P2c7^9c3d3^5c3e3f5e3f5e3"
+    "cKP8j3PBj3P<h5j3h7P2h3P2h7Pb1h?Pb1h;P8h5Pf2h5P2h3P6h3P8h7PDh3Pn1h3P\\1h5P2h3P6h3P8h7P^1h5PFc"
+    ";Pb3h5PJh9P4h5P4h=P4h=P4hIP4h5P^9^3c9^3c7_3^3c=^=c5^3c5_3b3c3V2W2X2Y2Z2[2\\2]2^2_4`2a2b2P2c2"
+    "P2d2e2P2c3^3P2^2P`4cAj2k2l2P>h;PX2g2h2i2j2k2l2m2n2c5^5c;^3c5^3PP1o2Pn4h3P2h3PP1h3P4c?P4c9^3c"
+    "3P4c5P2^3c5^3PV2P3Pl1c3^3c5^3c5^7c3^5c3^3c7^3c3^3c3^3c3^3c5PP:c?^3c3PB^3P`1c9P2cCP2c7P2c;Pf2"
+    "^7Ph3c3^7c9Pd2c;^;cMP2^3c5^3c5^3c7^7g2h2i2c7^3c5^5c;Pb2h3P>h3P4h3P>S2PP1U2P6c3^3c5P6jAPh5S2P"
+    "2i3PHh5U2PBi3P8j5P2j3Pl1c3PX3j3P4j3P:S2PP1U2PFj7P4j3Pj5S2PP1U2Pl6S2P2i3PBh3P4h5U2P@i5P8j5P\\"
+    "3h3Pb2i3PFh7U2PBi3PX6S2PFh3P8U2P>Q3R3PZ6S2P6h3P2i3P8h5P2h5P2U2P>i5PX6U4P2i3PFh7U2PBi3PT7U2P8"
+    "i3PDh3P2h7i3P`5S5U2PJT9Ph6U5U2PJV9Ph4^5Pf1^3P2^3P2\\3PBj3PBj3P8j3P8j3P8j3PHj3P>W3X3j3Y3j5P2j"
+    "3P2X9P4X3j3c5U2P2c5PFj3PBj3P8j3P8j3P8j3PHj3PH^3Pn5h3P>i3P@S2P2U4PT5^3PV=i[1PT3ig1PdIc7PXk1U4"
+    "Pl1U2Pj9U2PDc3Pf<b3Pn8_3c3^3Pf=c3^3P^4U2PX1cAP4^3PP3c;^=c5^3P2^5c5^5c;^3c9P^3h3P2h3P2h3P2h3P"
+    "2h3P6h3PR2S2i3P:h3P2h3P4h5P2h3U2P\\2c3^3c?P\\3U4Pd3S2PFU4PV4S2P`9c7P2Q2^;c5^9c3P2Q>P8^3P<c3P"
+    "6c5P\\<c5^3c?^3c5f3[3^3Z3c[2d3b5^3]3c3e3^3c3^3he9P2h3P8he5P<h]1P4h=P4h]2P4h=P4hAP2h3P2h3P2h3"
+    "P2hU1j3h3j3h3j3h3j3h3j3h3j3h3j3P4h[3P2h;j3h3P2j3P4h9P2h7j3h3j3h?j3P4h;j3P2h=j3h?j3h5j5P4h7P2"
+    "h7j3h3j3h3j3P4j5Pl<c5Q4c9Q6c5P8c3P6Q4c3^3c3Q4^9c3PZ3j3P6j5Pl6h5PT1h3Pl1h7PX3h3P8h3P4h3P^1h3P"
+    "2h3Pd1h3P4h3P4h3P2h3P\\1h3P2h3PDh;P4h5P4h5P<h5P4h5P4h5PT2h9PP3h9P<h9Pf3j5PRk3j3PTQ1c7Pj8U2PP"
+    "6cQ2PdR1]3b3d3_3`5Ph1h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P4h3P2h3P2h3P<h5P2h5P2h5P"
+    "2h5P2h5P\\1h3P8T4P6h3PJh3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P2h3P4h3P2h3P2h3P<h5P2h5P2h"
+    "5P2h5P2h5P\\1h3P4h9P6h3PPgj1c3P8cEPP2c5PP5c5PXAU2PZ2U2P^9U2Pf1cU1Pb3^7PZ2U2Pn5S2PHU2Pn>c3P2c"
+    "5^3P4c5P:c5P2c3PX3U2P\\?U2PTaV1jm@P4j3P2j3P4jEP2j3P2j3P4j5P6jY4P4je6PV4j3f2j3PDjKP2j;P2j3P2j"
+    "5P2j5P2jCPR]1c?^?c5Pjl1^3PT>^3PZ9c;PTY3^3P2c3P`2c3Q2^3P8U2PZ:c3^3PjS1c9PVHc5Pb9^5c7^3c3^9PR3"
+    "c3^3c3^3PP<U2Pb2U2PLU2Pd1h3P2h3PLh3PJU2S2PZ4c7PX2i3P<h5P6U4Pl3S2Ph4U2PBS2Pd6U2S2PT;S2U2PP5S4"
+    "P2i3PHh5U2PBi3PLc?P6c;Pj<U2P6S2P^1c3PR5i3PBi3h5i3h3P6U2S2Pf>i3PDh5P6U2S2Pl7U2P\\7U2S2PV7U2Pj"
+    "@U2S2PZ?i3P>h3P8U4P8S2Ph9U2PV5U2PT1U2PR5U2PZJU2PT@S2P2U4PR5U2P`eV1Q:Pf3c?Pb[2R4PhZV1Q2Pn[:j?"
+    "\\5Q6P6a3\\;P@^AP4c;^5Pl1c9PJj=PR8c7Pfk6c?P2cS1P4c?P2c5P2c;PZ@c?P^Gc3Pj3c9PPn2^?Pj6c=S2PZ[W4"
+    "jmQ1";
+static const int32_t tfn__mark_run_starts[][2] = {
+    { 0, 0 }, { 358, 68 }, { 825, 139 }, { 908, 203 }, { 1155, 273 }, { 1458, 339 },
+    { 1614, 405 }, { 1809, 473 }, { 2085, 540 }, { 2353, 608 }, { 2615, 676 }, { 3022, 746 },
+    { 3406, 813 }, { 3917, 882 }, { 4003, 946 }, { 6110, 1021 }, { 6922, 1092 }, { 7376, 1162 },
+    { 7677, 1228 }, { 8055, 1297 }, { 8172, 1362 }, { 8490, 1428 }, { 8820, 1499 },
+    { 12364, 1576 }, { 12403, 1640 }, { 12478, 1705 }, { 42654, 1774 }, { 43767, 1849 },
+    { 64322, 1921 }, { 69446, 1999 }, { 69939, 2069 }, { 70751, 2140 }, { 71997, 2211 },
+    { 119149, 2293 }, { 125252, 2368 }
+};
+static const uint8_t tfn__behaviors[] = {
+    0, 1, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
+    29, 30, 31, 32, 33, 34, 35, 36, 84, 91, 103, 107, 118, 122, 129, 130, 132, 202, 214, 216, 218,
+    220, 222, 224, 226, 228, 230, 232, 233, 234, 240, 253, 254, 255
+};
+static const char tfn__parts[] =
+    "P`1R7d2R4P<8@88:hB2[B<>4^j>4T7@SQ?8@88:j@2]@<>4`h>4T7n2d?d1]D@d1DT1@]_><h\\>@d1DT1@]_><X]>22"
+    "Ni922b3f322V5f822LJ22RNn<8L444P1<l1<K8P1@c8844444<4<4842\\52P1d4Sn=6Jj1V46J`\\=ZZ=22>>22>>22"
+    ">>22>>22>>22>>22>>22>>22>>22>>22@@>>22>>22\\5T6n3P12h:e3R4R<4Z44i34fB4]B4Vf>2]_>2Z`>2e_>2o62"
+    "Rh>4o_>2<4o74`j>4Yj>2h9>_94\\24k14h@4_@4Xd>2]_>2Z`>2e_>2Q52Tf>4o_>2<4Q64bh>4[h>2j7l2fP1d1na="
+    "6cZ>242hP>6\\;:o8:T:2W86kT>8]2<l\\>6cZ>242hP>6\\;:o8:T:2W86kT>8]2<\\]>22Na922b3f322f1Z222^3R"
+    "622LJ22RNUf=844242<4<482@j1824242<j1<2822k32P2>V2R4P3>Bb1^4>B\\\\=`Z=22>>22>>22>>22>>22>>22>"
+    ">22>>22>>22>>22>>22@@>>22>>22\\5R6n3P1171``1Xd12S3P1R4T<4\\44k34T52@2[52\\6:o58`84Q84b9442da"
+    ">>kj>4^24m14V32@2]32^4:Q48b64S64d7442da>\\R?f122^1b122V1R1222i2LR4V<8bo>8Wi>:]528<V92Xa>6h7@"
+    "YQ?8dm>8Wi>:_328<X72Xa>6h7b4m4@d1DT1Le2@d1DT1LU222j9f222LJ222Y4\\1R4P@8T14l`>4[_><T2<l18`<@Q"
+    "C8T14l`>4[_><T2<l18`<f4Y548Nd423<Y5@D48Nd423<Y5l>\\122f3I22>n422TF`h>@P2HP1H_3@P2HP1V5m_=FHZ"
+    "1EFHVo<bd<22V2V2224R3P1R4T@8T14D4L<T2<l1Ha68T14D4L<T2<l1VKnZ>22`FfI@P2HP1H_3@P2HP1f4o`=:<2Y1"
+    "4_:FEJV<:<2Y14a8FZ2jU=`U=222i4^1R4\\R12hm=2__>2P`>2W_>2``>2k_>2T`>2S_>8Pa>282[Q>2`R>442@2D6h"
+    "128282Ua>>h:2hm=2__>2P`>2W_>2``>2k_>2T`>:l1282[Q>2`R>442@2D6h128282Ua>P>`^>22:222l1X3V^>U322"
+    "2l4f1R4X<8>6fe>2]e><><<4`j>2@2Wa>@W98>6hc>2_c><>:Rj>2ei>4bh>2@2kh>h5nd>P22Z7f222lR1Q]=H2X1n1"
+    "H2JBX3V3Df<:Q=2f=242<<4:D88884G6a1:S82h8242<<4:D88884GB[9T8V822NN222U2HR4TZ?8`18L<<<`18P1@U5"
+    "8`18L<<<`18P1b4m4@d1DT1Le2@d1DT1LU222j9f222LJ222F6R4Z<X1b:Ha8X1d84bb>422H6n4PE<P2d1m1<P2lj1R"
+    "h1P222Y3U1R4jL4Q<242H4h<2`32m44b12e:4D2d86a72@282n6:[5>R54Q<242H4h<2`32m42P22=2e:4D2d86a72@2"
+    "82n6:[5T6f5P22f;X1f=26U1>R4PP18888<86868HU18888<86868no1RV1224M<R4TP18888<86868HU18888<86868"
+    "4^1>Ri1``?8P14P14P1<P1DP2@_68P14P14P1<P14X:8W98P12d1@Ri1b`?8P14P14P1<P14V:8U98P1@_68P14P14P1"
+    "<P14X:8W98P1><4n4PJ<Nd1K<N@a3Z1R4PZ?2g94@2h:6W92\\:4_9282H282\\86S72@2D2`72[62D4h62S6>N2g94@"
+    "2h:6W92\\:4_9282H282\\86S72@2D2`72[62D4h62S6\\Bn422LJ22292Z5TW?P22292R4PP?P222=4V5`Q124n1124"
+    "2T2FV4^<2bd>2_n=4[@2\\`>6S_>2:4D8R12@28Ne72db>2_n=4[@2\\`>6S_>2:4D8R12@282P1:R4X@8X18\\1<h;<"
+    "_7Hi68X18\\1<h;<_7:Q1<X4TQ?2<>X24L<\\22<NU62<>X24L<\\22<292`4dR?P224F6Z4dQ?8T1H`4P1a58T1H`42"
+    "`1AT4\\P?4@>\\22<4L8\\14P1<\\2@i84@8^86Q62<4L8\\14P1<\\2>a3\\1h3lVA2K2NTe@Y=424V1h3n14441n2"
+    "\\3::66`1`144^1f1>64664:X2X1E6L22J62266226>222n522:i5226622Db522P1]3<22242>f3222222171j]Eh]E"
+    "Da2M`:Rl?b`1E<P14P1HP18P12m12P1Zc=Q>22>>22^1^122>>22>>22>>22^1^122@@>>22>>22\\5P6n3P16j4o1Ri"
+    "1hk?<P1T1P36_44P16Q1<P1T1P3:2Tc=W7222222222222222222222222222222R122222222222222222222222222"
+    "22222R32222222222222222222222222222222268P1@P3d3e3P1P1P3P3oV181bm2jam37;2Pm2lbm3T2M381Pm2nbm"
+    "3381Zm2fdm37b1FPm2Pcm32222222222224422222222444422442244222222227<3Rm2hdm3D2B25=2bn2dbm3Pfj3"
+    "43=2bn2fbm3Pfj34R971^R3TR32G6^R3VR3R2244^7h9R1R16U1271^R3ZR3^^1;3`b4bb4@@661E8Za4`e42222:2:2"
+    "22B282Q8;3Rj4hm422J4471^l4fl4b171^l4hl4[6B6\\Q5bU522:2N6>e2<6Q@92Rb5he522471^d5fd5`171^d5`d5"
+    "271^d5hd5^692\\l5dl522b1;2Ti5Xi5X3`3n771\\T6`T6h671\\\\6d\\6V1;3n[6P\\6>>88271\\\\6`\\6`692"
+    "\\d6dd622b171\\d6hd6V792bm6dm666:71bm6hm6P171bm6lm6WI71Rg7Vg7571Rg7Zg7I<3Rg7Rh7R4E24[3;2Pd7b"
+    "f7P5P55K:Td7Vd7DD::::::^3^3DD::::::^771ZR8\\R8^`5M;Z`=\\`=4444444488b2b244462264Xf:]3`1\\THX"
+    "YH:_44444444444444444444444664444>>66666666T2T2B\\5:_44444444444444444444444664444>>66666666"
+    "X1f1222222F82K:nVHRWH66666666X5X566666666PR`3=3bYX4dYX444DNj6;2RcX4lbX422^Q191^dY4fdY4b191^d"
+    "Y4hdY4bE91b[Z4h[Z4D91b[Z4f[Z4691b[Z4l[Z4T?;2`kZ4dkZ422Rh191Zc\\4`c\\4[Sl2A4^eX7leX722R6h522C"
+    "?3neX7PfX7h5j5223?3neX7RfX7h5l522391neX7TfX7391neX7VfX7391neX7XfX7";
+static const char tfn__alone[] =
+    "1Te3[P1P`1Pd122T14c5R3kW1Dh7BZ_1dn=242424j142424_4l3V36Q3F24>@;@\\2@S2@A6Yb12hb1D64e]14ld?62"
+    "2cU>ZBke18d72VdGlO22nS^1\\mZ3WeB2\\mC2SP12]o>2mY@2Vk22^kU1202eTS12PXL2cTN2Rl12lZ42VW:2ha42d["
+    "32fG2lC2^i32iXC2ba12lk12Z`12nU82jb62^X42mfU12V_22nh;2^a32TQ:2Ro;2k\\P12fY92Tn:2^i12eYC2n`?2^"
+    "T32YeD2jT42VU32Ti22Tm>2_dP12RS12^B2\\n82nP32jc32^]22da42ZP32\\52Vi32Vd42jS22fX12kfB2V?2RR22b"
+    "R32fc72fg52aj92]oH2ZR32he>2lQ22gQ72`V32`o92ZS52mQO2dh12Rk62^l12ZC2PR72`@2XQ<2agQ12bkF2mZG2O2"
+    "PUD2Tj12VS32XX92Y_52Q[D2Vc32h_@2Y\\N2lj62fR22Zg92bN2aUA2XnB2gcD2dn72gi82n[?2We32dj;2meD2fY22"
+    "VZ?2`d62RV32o^?2\\oA2_bA2ch42^n?2Yd?2Zl82][C2f[12P62`[;2\\V:2`h22VV42j_32c]O2jD2Rc22bg22b]32"
+    "bS52hb42VX>2j[22jR22^32USV12fR:2R[22fnA2k^H2ha12P72dY12bX52\\R12Pd12Rd22dR22fW12^[72_S52Zc52"
+    "^b12UcP12h82dQ12fP>2do;2`N2QnE2hB2\\h12VS42PY82a\\42QYB2ZQ42l^22VM2TV12\\i92^;2Rc52h:2ln82T"
+    "\\22T52P=2iXT12VRE2\\P<2X`22]mJ2eU92XU12Xa52R52de42bV22hl32XW22d[72Ph52Ra72Y`L2\\jG2YjQ12T_:"
+    "2`72ld22fE2jf22PE2Ta12ZZ22ld=2Q_S12R\\82dTJ2iTS12l^62R]82Pd@2miG2bK2V]32Pg52n_A2iUR12\\N2\\U"
+    "42lj42fC2dE2jS22Rb32hM2^i42\\e42T12f^42\\a22UjQ12fg=2iY=2Vk>2`\\12Tf82bZ82Xk22`T12_`K2XS32jQ"
+    ":2ia32Z52TG2Sm42]R12n[=2_YN2\\WJ2g_H2U32nY62jR22VP=2Qe@2bi82cV32^XD2m^32RP72S\\62_[E2Ui62PX2"
+    "2dY16dQ74[Y:6hd@2Pj12TW12T22>2d22^l>2_Y=2n_12ZU34\\^24Pd26Z<2To38J2h22hX22[]62bm22a`S12bC2\\"
+    "62hG2f12j62hT12b62T62`M2`62hk12D2\\R22X=2\\22X62je12V92n:2XO2T_22V:2`@2hT12j;2^O2nV22j:2F212"
+    "@2<2>2P3222T;2R42nC2XS12Z12`32RC2V92`N2h8202lM2b[22\\82fF2`32dI2Z32lZ12T82fZ32hA2h32[lK2bWa7"
+    "2[]P72SoI6nh12i42_N2ZL2f32^D2V32VZ12_42X42b42`W12b52R92P12l@2\\<2dj12>2P92X42fB2\\72[42\\82k"
+    "22T92T42PI2`52\\32X@2lA2V:282f32VR22R42^H2dI2O2^52h?2PE2bS32Sg22d72f72^D2Z92Z32T>242f:2R12b1"
+    "2\\52C2hH2ZN2n@2f;2P>2b92dD2^<2jd12j92dh12`L2Z42P12bB2b32i22\\3252Q12h42R52lG2PS12dC2^B2j=2"
+    "\\P22^62V72Z82X22H2P32^]12dX22lZT62;2Ri52_Sl72fW22R22PQY82^X52VPA2oh_72f42QeX1^bn792B2R^i62S"
+    "lh62l42J2^42`72n12l42_12QS>2hiX72i^j62>2P12V12Zji62UVX72lZ>2\\22lki62Wki62J2_]12P^12B2dRP92c"
+    "no82L2Wb>2he>2F2h22:2Sf>2Tk>242f12\\12F222R12T32@2B2b12D2420202jZk62gk\\62[Z>2Z12Xhk62_gk62<"
+    "2Z12`92[62P12P22d32X52d12V42P12R2202Z12T12@2N2XE2o@2RA2[<2V22iV22^^32oA2\\22b12S82^:212f72`S"
+    "n62Som62:2N2X12@2P42\\dn62T42k_n62n22H2m42l82_gA2L2hPB2\\3202dXo62YPo62Z12N2H2Zbo62aao62>2jd"
+    "12Qc12QZB2n]B2L2T52U32^eP72QZP72VZP72_WP7252R12Z6222UkB2llB2f22Z12h22]PC2Rbd72]`d72XSC26262X"
+    "12`\\R92WYR92VSR7202ob`62m]A202eUC2Rol72TbG2_WQ82B2_XC2^[C2V32D2T22`82]dC2k12`gC2PTS72iPS72R"
+    "82824232l22X12X22K2F2n22X1282d12F2T42X52V22h72hkS72mlS72Q42h62f12R62jPT72mlS72i52g12egD2fSE2"
+    "Z12n12[22ePE2V^E2j12lYU72]RU72ZA2m:2obE2`gE2ahE2W22lZ;262ff:2W62RQ=2W]N2lcA282<2j32E2PWV72cW"
+    "l72R[F2Y72j<2V32`nU72mmU72m62Z?2]gF2ZjF2R62^42l;2foU72_lU72U\\G2b`G2\\hV72UeV72[`G2XbG2j22f1"
+    "222T]W72Sh>2nn>2gZW72lVX72ioW72L2[62n:2`22b32[32`22N2J2biW72cnW72f?2n32ecH2`iH272dPX72_]X72Z"
+    "G2PoW72P32_lW72V72e1252YXI2X[I2V32;2\\32`WZ62omY62laX72]\\X72nPY72UhX72J2f12`kY72_hY72Z12PZZ"
+    "72n=2cYZ72R12m]J2b_J2i^J202nhJ2Z12Z12X12Z42mjJ2bPK2Ta[72__[72Xe[72Sb[72nRf62mhe62Ri\\72^12h8"
+    "2_TX82H2h^K2no\\7212^22d12YQ]722202f22QaK2TeK2YdK2P52^hY82ml]72l32P42anK2VdZ82o\\^72Xd^72f22"
+    "[c^72h52g[L2RaL2D2:2jb_72fB202ak_72g^L2bj\\82Yn_7262SjL2bU]82kj_72SSM2`TM292j12\\Xa72URa72SV"
+    "M2\\\\M2f32V42QaM2X__82n12k^_82Ph_82mea72Xla72aja72Z62F2Z]b72b42U\\b72`db72_cb72n^i62chg72j]"
+    "N2R52__N2VcN2aXC2T_V82L2SRJ2B2eih6262di62UcU12\\RO2;2T12cnG2loG242D2b22\\Ud72]Ud72`32\\42d42"
+    "c82d92d22P72W@2^7242P12dUd72ZC2[92cjc82\\lO242V22X[g72[Vg72`ld72mld8282PUe82RB2]fe82Z^P12H2F"
+    "242P42Q22\\82g22^92Q52V42f12mjP12dPQ12P22_PQ12^VQ1262XPg72ohf72>2aZQ12Z\\Q12mSZ12VoQ92`;2_Zi"
+    "82B2bmQ12j42j92f<2VUh72iog72\\12d52h52`kh72ebk12aSm52M2X32l^m52cPm52X62dYk72f12aej72j52P22jQ"
+    "k72UQk72jA2n9222g52jG2h12Znk72mVk72[oU12TRV12Plk72QiQ92j]V12QaL2RgL2TRm72Z=2gjS92@2dfV12dRn7"
+    "2_eT92XnT92eXn7202l12jhn72W]n72mjV12\\oV12l72f12h32oRW12TfW92kQP82lB2j;2mRX12n12dWX12^fQ82[m"
+    "Y92jPZ92b@2V82[mQ82YfX12VjX12:2>2D2>2Z22Z\\S82";
+
+static bool tfn__same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
+/* How a character behaves, if it is not of a combining class from 1 to 240. */
+enum { TFN__NEW = 0, TFN__NEW_DECOMPOSES = 253, TFN__JOINS = 254, TFN__CHANGES = 255 };
+
+static int tfn__behavior(int32_t c)
+{
+    if (c < 0xc0) return TFN__NEW;
+    return tfn__behaviors[tfn__run_at(tfn__mark_runs, tfn__mark_run_starts,
+                                      sizeof tfn__mark_run_starts / sizeof *tfn__mark_run_starts,
+                                      6, c)];
+}
+static bool tfn__begins_anew(int behavior)
+{
+    return behavior == TFN__NEW || behavior == TFN__NEW_DECOMPOSES;
+}
+
+/* Whether a text surely stays as it is. Below U+0300 all begins anew, and so needs no look: these
+ * are the bytes below CC, and what is behind them. */
+static bool tfn__is_nfc(const uint8_t *s, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        if (s[at] < 0xcc) {
+            at++;
+            continue;
+        }
+        at += tfn__utf8(s + at, n - at, &c);
+        if (!tfn__begins_anew(tfn__behavior(c))) return false;
+    }
+    return true;
+}
+
+/* Reading tfn__parts or tfn__alone: an entry says that `whole` is `first` and `second`, or with 0
+ * as second that it is `first` alone. */
+typedef struct tfn__parts_reader {
+    const char *s;
+    int32_t left, first, second, whole;         /* left: entries of this group */
+    bool    never;                              /* they are not composed */
+} tfn__parts_reader;
+
+static int32_t tfn__next_signed(const char **s)
+{
+    const int32_t d = tfn__next_run(s);
+    if (d & 1) return -(d >> 1) - 1;
+    return d >> 1;
+}
+
+/* Step into the next group; returns how many characters it has, 0: there is none. */
+static int32_t tfn__next_parts(tfn__parts_reader *p)
+{
+    int32_t head;
+    int32_t length;
+    const char *begin;
+    if (!*p->s) return 0;
+    head = tfn__next_run(&p->s);
+    length = tfn__next_run(&p->s);
+    begin = p->s;
+    p->second += head >> 1;
+    p->never = head & 1;
+    p->left = tfn__next_run(&p->s);
+    p->first = p->whole = 0;
+    return length - (int32_t)(p->s - begin);
+}
+static bool tfn__next_whole(tfn__parts_reader *p)
+{
+    if (!p->left) return false;
+    p->first += tfn__next_signed(&p->s);
+    p->whole += tfn__next_signed(&p->s);
+    p->left--;
+    return true;
+}
+
+/* Hangul: 19 leading consonants from U+1100 on, 21 vowels from U+1161, 27 trailing consonants from
+ * U+11A8, and all their syllables from U+AC00 (The Unicode Standard, 3.12). */
+enum { TFN__SYLLABLE = 0xac00, TFN__LEADING = 0x1100, TFN__VOWEL = 0x1161, TFN__TRAILING = 0x11a7,
+       TFN__VOWELS = 21, TFN__TRAILINGS = 28, TFN__SYLLABLES = 11172 };
+
+/* Look a character up in one of the two tables. */
+static bool tfn__find_parts(const char *table, int32_t c, int32_t *first, int32_t *second)
+{
+    tfn__parts_reader p = { table, 0, 0, 0, 0, false };
+    while (tfn__next_parts(&p))
+        while (tfn__next_whole(&p)) {
+            if (p.whole != c) continue;
+            *first = p.first;
+            *second = p.second;
+            return true;
+        }
+    return false;
+}
+
+/* The two parts of a character, of which *second may be 0; false: it has none. */
+static bool tfn__parts_of(int32_t c, int32_t *first, int32_t *second)
+{
+    const int32_t syllable = c - TFN__SYLLABLE;
+    const int behavior = tfn__behavior(c);
+    if (syllable >= 0 && syllable < TFN__SYLLABLES) {
+        const int32_t trailing = syllable % TFN__TRAILINGS;
+        *first = c - trailing;
+        *second = TFN__TRAILING + trailing;
+        if (trailing) return true;
+        *first = TFN__LEADING + syllable / (TFN__VOWELS * TFN__TRAILINGS);
+        *second = TFN__VOWEL + syllable / TFN__TRAILINGS % TFN__VOWELS;
+        return true;
+    }
+    if (behavior != TFN__NEW_DECOMPOSES && behavior != TFN__CHANGES) return false;
+    return tfn__find_parts(tfn__parts, c, first, second)
+           || tfn__find_parts(tfn__alone, c, first, second);
+}
+
+/* What two characters are together; -1: two. */
+static int32_t tfn__composed(int32_t first, int32_t second)
+{
+    tfn__parts_reader p = { tfn__parts, 0, 0, 0, 0, false };
+    const int32_t leading = first - TFN__LEADING;
+    const int32_t vowel = second - TFN__VOWEL;
+    const int32_t trailing = second - TFN__TRAILING;
+    const int32_t syllable = first - TFN__SYLLABLE;
+    if (leading >= 0 && leading < 19 && vowel >= 0 && vowel < TFN__VOWELS)
+        return TFN__SYLLABLE + (leading * TFN__VOWELS + vowel) * TFN__TRAILINGS;
+    if (syllable >= 0 && syllable < TFN__SYLLABLES && syllable % TFN__TRAILINGS == 0
+        && trailing > 0 && trailing < TFN__TRAILINGS) return first + trailing;
+    for (;;) {
+        const int32_t length = tfn__next_parts(&p);
+        if (length == 0) return -1;
+        if (p.second != second || p.never) {
+            p.s += length;
+            continue;
+        }
+        while (tfn__next_whole(&p))
+            if (p.first == first) return p.whole;
+    }
+}
+
+/* What lies between two cuts, decomposed and in order. Longer ones than this, of more marks than
+ * any language has, are cut once more: Unicode's "Stream-Safe Text Format" allows 30. */
+enum { TFN__MOST_MARKS = 128 };
+typedef struct tfn__cluster {
+    tfn__text to;
+    const uint8_t *s;                           /* the n bytes of the text before */
+    size_t  bytes;
+    bool    same;                               /* up to here it stays as it is */
+    int32_t whole;                              /* a character that nothing came behind yet, -1 */
+    int32_t n, c[TFN__MOST_MARKS], rank[TFN__MOST_MARKS];       /* rank: combining class */
+} tfn__cluster;
+
+static void tfn__cluster_put(tfn__cluster *u, const uint8_t *s, size_t n)
+{
+    const size_t at = u->to.used;
+    if (u->same) u->same = at + n <= u->bytes && tfn__same(u->s + at, s, n);
+    tfn__put_bytes(&u->to, s, n);
+}
+static void tfn__cluster_code(tfn__cluster *u, int32_t c)
+{
+    uint8_t s[4];
+    tfn__cluster_put(u, s, tfn__put_utf8(s, c));
+}
+
+/* Compose: a mark joins the last that is none, unless a mark of its class or above is between. */
+static void tfn__end_cluster(tfn__cluster *u)
+{
+    int32_t starter = -1;                       /* its place among those that stay */
+    int32_t last = -1;                          /* the class of what is between; -1: nothing */
+    int32_t stay = 0;
+    if (u->whole >= 0) tfn__cluster_code(u, u->whole);
+    for (int32_t i = 0; i < u->n; i++) {
+        int32_t both = -1;
+        if (starter >= 0 && last < u->rank[i]) both = tfn__composed(u->c[starter], u->c[i]);
+        if (both >= 0) {
+            u->c[starter] = both;
+            continue;
+        }
+        last = u->rank[i];
+        if (last == 0) {
+            starter = stay;
+            last = -1;
+        }
+        u->c[stay++] = u->c[i];
+    }
+    for (int32_t i = 0; i < stay; i++) tfn__cluster_code(u, u->c[i]);
+    u->n = 0;
+    u->whole = -1;
+}
+
+/* Decompose a character, and put its parts behind those of a lower or the same class. */
+static void tfn__add_parts(tfn__cluster *u, int32_t c)
+{
+    int32_t first;
+    int32_t second;
+    int32_t at = u->n;
+    int rank;
+    if (tfn__parts_of(c, &first, &second)) {
+        tfn__add_parts(u, first);
+        if (second) tfn__add_parts(u, second);
+        return;
+    }
+    if (u->n == TFN__MOST_MARKS) {
+        tfn__end_cluster(u);
+        at = 0;
+    }
+    rank = tfn__behavior(c);
+    if (rank >= TFN__NEW_DECOMPOSES) rank = 0;
+    for (; at > 0; at--) {                      /* nothing goes in front of a rank of 0 */
+        if (rank == 0 || u->rank[at - 1] <= rank) break;
+        u->c[at] = u->c[at - 1];
+        u->rank[at] = u->rank[at - 1];
+    }
+    u->c[at] = c;
+    u->rank[at] = rank;
+    u->n++;
+}
+
+/* A text in NFC: returns its bytes, at most three for one, and stores those that there is room for;
+ * *same: it was before. Bytes that are not UTF-8 stay. A mark costs a search through the tables, a
+ * microsecond or more, so texts without any do not come here. */
+static size_t tfn__put_nfc(uint8_t *to, size_t room, bool *same, const uint8_t *s, size_t n)
+{
+    tfn__cluster u;
+    u.to = tfn__text_in(to, room);
+    u.s = s;
+    u.bytes = n;
+    u.same = true;
+    u.whole = -1;
+    u.n = 0;
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        const size_t bytes = tfn__utf8(s + at, n - at, &c);
+        if (c < 0 || tfn__begins_anew(tfn__behavior(c))) {
+            tfn__end_cluster(&u);
+            u.whole = c;
+            if (c < 0) tfn__cluster_put(&u, s + at, 1);
+        } else {
+            if (u.whole >= 0) tfn__add_parts(&u, u.whole);
+            u.whole = -1;
+            tfn__add_parts(&u, c);
+        }
+        at += bytes;
+    }
+    tfn__end_cluster(&u);
+    *same = u.same && u.to.used == n;
+    return u.to.used;
 }
 
 /* -- pieces ---------------------------------------------------------------------------------- */
@@ -21335,13 +21730,6 @@ static uint32_t tfn__hash(const uint8_t *s, size_t n)
 static uint32_t tfn__hash_pair(int32_t left, int32_t right)
 {
     return (uint32_t)tfn__mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right);
-}
-
-static bool tfn__same(const uint8_t *a, const uint8_t *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (a[i] != b[i]) return false;
-    return true;
 }
 
 /* The slot of a string: that of its index i, for which it is text[start[i]] to
@@ -21917,7 +22305,7 @@ enum {
 typedef struct tfn__vocab {
     tfn_tokenizer_kind kind;
     tfn_split split;
-    bool   marked, prefix_space, whole;             /* as in tfn_tokenizer */
+    bool   marked, prefix_space, whole, nfc;        /* as in tfn_tokenizer */
     bool   cut, shown, decodes;                     /* tokenizer.json: parts that came */
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
     size_t added, begins, ends;
@@ -22041,6 +22429,9 @@ static bool tfn__index_added(tfn_tokenizer *k)
         if (!(k->flags[id] & TFN__ADDED)) continue;
         k->added_ids[k->added++] = id;
         k->heads[late][first >> 5] |= (uint32_t)1 << (first & 31);
+        if (late && k->nfc && !tfn__is_nfc(k->text + k->start[id], tfn__token_bytes(k, id)))
+            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
+                      "added token %d is not in NFC, as it is wanted in a normalized text", id, 0);
         if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
     }
     tfn__sort(k->added_ids, k->added, tfn__added_before, k);
@@ -22296,14 +22687,14 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
  *     kind, how many tokens, how many merges
  *     per token   bytes*2 + raw, then its bytes
  *     per merge   left, right, what they give
- *     tfntok2     split, prefix_space + 2 whole, how many ids begin a text, how many end it, these
- *                 ids, how many tokens have marks, per token of these its id and its marks
+ *     tfntok2     split, prefix_space + 2 whole + 4 nfc, how many ids begin a text, how many end
+ *                 it, these ids, how many tokens have marks, per token of these its id and marks
  *     4 bytes     tfn__hash of all before, lowest byte first
  *
  * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
 static const uint8_t tfn__magic[2][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' } };
-enum { TFN__SUM_BYTES = 4, TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2 };
+enum { TFN__SUM_BYTES = 4, TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4 };
 
 /* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
@@ -22375,11 +22766,12 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     const int32_t begins = tfn__read_number(r);
     const int32_t ends = tfn__read_number(r);
     int32_t marks;
-    if (split > TFN_SPLIT_QWEN2 || options > (TFN__PREFIX_SPACE | TFN__WHOLE_PIECES))
+    if (split > TFN_SPLIT_QWEN2 || options > 2*TFN__NORMALIZED - 1)
         tfn__want(r, "another version of tfnorm.h");
     v->split = (tfn_split)split;
     v->prefix_space = (options & TFN__PREFIX_SPACE) != 0;
     v->whole = (options & TFN__WHOLE_PIECES) != 0;
+    v->nfc = (options & TFN__NORMALIZED) != 0;
     for (int32_t i = 0; i < begins + (int64_t)ends; i++) {
         const int32_t id = tfn__read_number(r);
         if ((size_t)id >= v->count) tfn__want(r, "an id");
@@ -22792,14 +23184,15 @@ static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const cha
     }
 }
 
-/* One that changed characters would have to do so here, too, or ids would differ without a word. */
+/* One that changed characters in another way would have to do so here, too, or ids would differ
+ * without a word. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
     static const char *const names[] = { "type\"" };
     tfn__reader type;
-    (void)v;
     tfn__json_members(&r, &type, names, 1);
-    tfn__refuse(e, "normalizer %s is not supported, only null", type);
+    v->nfc = tfn__json_says(type, "NFC\"");
+    if (!v->nfc) tfn__refuse(e, "normalizer %s is not supported, only NFC", type);
 }
 
 /* The expressions that a Split may have, as their authors write them; tfn__word_of and
@@ -23035,6 +23428,7 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->marked = v.marked;
     k->prefix_space = v.prefix_space;
     k->whole = v.whole;
+    k->nfc = v.nfc;
     k->vocab = (int32_t)v.count;
     k->merges = (int32_t)v.merges;
     k->begins = (int32_t)v.begins;
@@ -23195,9 +23589,41 @@ static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n
     return -1;
 }
 
-/* Cut a text at added tokens, encode them and what is between. That is cut at the late ones, and
- * then into pieces. */
-static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int late)
+/* A text is cut and changed in this order. */
+enum { TFN__EARLY_TOKENS, TFN__NORMALIZING, TFN__LATE_TOKENS, TFN__PIECES };
+enum { TFN__SHORT_TEXT = 512 };                 /* bytes that are normalized on the stack */
+
+/* A short text that is not in NFC is normalized on the stack, a longer one into the end of the room
+ * for the ids, and encoded from there. Each of its bytes gives one id at most, which is four bytes:
+ * where there is room for all of these, ids never reach bytes that are still to be read. With less
+ * room they only count. */
+static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step);
+static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
+{
+    uint8_t few[TFN__SHORT_TEXT];
+    ptrdiff_t room;
+    int32_t *ids = tfn__next_ids(o, &room);
+    bool same = tfn__is_nfc(s, n);
+    size_t bytes = n;
+    if (!same) bytes = tfn__put_nfc(NULL, 0, &same, s, n);
+    if (!same) {
+        const ptrdiff_t most = (ptrdiff_t)bytes * (1 + o->k->prefix_space);
+        uint8_t *to = few;
+        if (bytes > TFN__SHORT_TEXT) {
+            if (room < most) {
+                o->count += most;
+                return;
+            }
+            to = (uint8_t *)(ids + room) - bytes;
+        }
+        tfn__put_nfc(to, bytes, &same, s, n);
+        s = to;
+    }
+    tfn__encode_text(o, s, bytes, TFN__LATE_TOKENS);
+}
+
+/* Cut a text at added tokens, encode them and what is between, which takes the next steps. */
+static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step)
 {
     const tfn_tokenizer *k = o->k;
     size_t from = 0;                            /* up to here all is encoded */
@@ -23205,26 +23631,31 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int la
     size_t begin = 0;
     size_t last;
     if (!n) return;
-    if (late > 1) {
+    if (step == TFN__NORMALIZING && k->nfc) {
+        tfn__encode_normalized(o, s, n);
+        return;
+    }
+    if (step == TFN__NORMALIZING) step = TFN__LATE_TOKENS;
+    if (step == TFN__PIECES) {
         tfn__encode_pieces(o, s, n);
         return;
     }
     for (;;) {
-        const int32_t id = tfn__next_added(o, s, n, at, late, &begin);
+        const int32_t id = tfn__next_added(o, s, n, at, step == TFN__LATE_TOKENS, &begin);
         ptrdiff_t room;
         int32_t *to;
         if (id < 0) break;
         at = begin + tfn__token_bytes(k, id);
         if (k->flags[id] & TFN__SPECIAL && !o->specials) continue;
         if (k->flags[id] & TFN__STRIP_LEFT) begin = tfn__space_before(s, from, begin);
-        if (begin > from) tfn__encode_text(o, s + from, begin - from, late + 1);
+        if (begin > from) tfn__encode_text(o, s + from, begin - from, step + 1);
         from = at;
         if (k->flags[id] & TFN__STRIP_RIGHT) from = tfn__run_of(s, n, at, TFN__WHITE, &last);
         to = tfn__next_ids(o, &room);
         if (room) *to = id;
         o->count++;
     }
-    if (from < n) tfn__encode_text(o, s + from, n - from, late + 1);
+    if (from < n) tfn__encode_text(o, s + from, n - from, step + 1);
 }
 
 /* Both calls: texts whose specials are text, and those that may have some. */
@@ -23239,7 +23670,7 @@ static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t cap
     o.count = 0;
     o.specials = specials;
     if (!ids) o.capacity = 0;
-    tfn__encode_text(&o, (const uint8_t *)text, bytes, 0);
+    tfn__encode_text(&o, (const uint8_t *)text, bytes, TFN__EARLY_TOKENS);
     return o.count;
 }
 
@@ -23323,7 +23754,7 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
     size_t marks = 0;
     tfn__put_number(t, (size_t)k->split);
     tfn__put_number(t, (size_t)(k->prefix_space * TFN__PREFIX_SPACE
-                                + k->whole * TFN__WHOLE_PIECES));
+                                + k->whole * TFN__WHOLE_PIECES + k->nfc * TFN__NORMALIZED));
     tfn__put_number(t, (size_t)k->begins);
     tfn__put_number(t, (size_t)k->ends);
     for (int32_t i = 0; i < k->begins + k->ends; i++) tfn__put_number(t, (size_t)k->frame[i]);

@@ -103,9 +103,10 @@ const files = {
             (c, i) => added(n + i, c)),
         post: (n) => ({ type: "Sequence", processors: [level(), template("<|begin_of_text|>", n)] }) }),
     qwen2: file("qwen2", { merges: by_split, pre: split(QWEN2, { behavior: "Removed", invert: true }),
-        post: () => null, escaped: true,
+        post: () => null, escaped: true, normalizer: { type: "NFC" },
         tokens: (n) => [added(n, "<|endoftext|>"), added(n + 1, "<|im_start|>"), added(n + 2, "<|im_end|>"),
-            added(n + 3, "<think>", { special: false }), added(n + 4, "</think>", { special: false })] }),
+            added(n + 3, "<think>", { special: false }), added(n + 4, "</think>", { special: false }),
+            added(n + 5, "\u00e9\u00e9", { special: false, normalized: true })] }),
 };
 
 /* -- the strings -- */
@@ -117,6 +118,10 @@ const strings = [
     "日本語", "日本語です", " 日本語です。", "你好，世界", "été Été naïve", "e\u0301te\u0301", "a\u0301\u0323 a\u0323\u0301", "\u0301", "é\u0301", "x é\u0301\u0301 y",
     "😀", "👩‍👩‍👧‍👦 🇩🇪", "a😀b", "½ Ⅷ ٣٤٥ १२३४", "x\u00bd\u0661y", "a\u00a0b\u3000c\u2003\u2003d", "\u2028a\u2029", "\u200b\u200d",
     "привет мир", "שָׁלוֹם עוֹלָם", "สวัสดี", "한국어 \u1112\u1161\u11ab", "\u212b\u2126 \ufb01", "\u0958\u0928\u093c", " tokenizers", "tokenizers tokenizers", "\0a\0",
+    "ee\u0301e\u0301 \u00e9e\u0301", "\u1e69 s\u0323\u0307 s\u0307\u0323 \u1e63\u0307 \u1e61\u0323", "e\u0327\u0301 \u00e9\u0327 a\u0300\u0301",
+    "\u1100\u1161\u11a8\u11a8 \uac00\u11a8 \u1100\u1161", "\u0b92\u0bd7 \u0bc6\u0bbe \u09c7\u09be\u0995\u09be", "\u0f73\u0f75\u0f81 \u0344",
+    "\uf900\ufa0e\u{2f800}\u{1d15e}\u{1d160}", "\u0915\u093c \u0929\u093c \u0958", "\u0301a\u0301", "<|im_end|\u003e\u0338 \u2260 =\u0338",
+    "\u0e01\u0e38\u0e48 \u0e01\u0e48\u0e38", "\u05e9\u05bc\u05c1 \u05e9\u05c1\u05bc \ufb2c",
     "<|endoftext|>", "a<|endoftext|>b <|endoftext|> c", "<|endoftext", "<|endoftext|><|endoftext|>", "  <|endoftext|>  ",
     "<s>a</s> <pad><mask>", "say  <mask> now\n<mask>", "x[R]  y [R]\n[R]", "<|begin_of_text|>hi<|eot_id|>", "<|eot_id|><|eot_id|><|eot",
     "<|im_start|>user\nHi <think>\n</think> there<|im_end|>\n", "<|im_<|im_start|>|>", "<think><think", " <think> ",
@@ -146,11 +151,12 @@ for (const [name, json] of Object.entries(files)) {
     const plain = reference(json, false), marked = reference(json, true);
     const regex = { gpt2: GPT2.source, opt: GPT2.source, llama3: LLAMA3, qwen2: QWEN2 }[name];
     const tik = second(json, regex);
-    const ordinary = (s) => json.added_tokens.every((t) => !s.includes(t.content)) && name !== "opt";
+    const ordinary = (s) => json.added_tokens.every((t) => !s.includes(t.content) &&
+        !s.normalize("NFC").includes(t.content)) && name !== "opt";
     const whole = (s) => name === "llama3" && s.includes("日本語です") || s.includes(" tokenizers");
     for (const s of strings) {
         const p = plain(s), m = marked(s);
-        if (ordinary(s) && !whole(s) && tik(s).join() !== p.join())
+        if (ordinary(s) && !whole(s) && tik(json.normalizer ? s.normalize("NFC") : s).join() !== p.join())
             throw new Error(name + " " + JSON.stringify(s) + ": " + p + " or " + tik(s));
         rows.push([name, s, p, m]);
     }
