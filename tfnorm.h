@@ -2041,9 +2041,9 @@ typedef struct tfn_trainer {
 } tfn_trainer;
 
 /* What a tokenizer is made of, one of four. Of tokenizer.json, which stands beside the weights of
- * published models, those are read that say byte-level BPE, such as GPT-2's, Llama 3's and Qwen's. A
- * part that would change what comes out and is not known here is an error with its name; the others
- * (truncation, padding) are passed over. */
+ * published models, those are read that say byte-level BPE, such as GPT-2's, Llama 3's and Qwen's.
+ * A part that would change what comes out and is not known here is an error with its name; the
+ * others (truncation, padding) are passed over. */
 typedef struct tfn_tokenizer_source {
     const tfn_trainer *trainer;         /* one that ran */
     const void *blob;                   /* what tfn_tokenizer_write gave */
@@ -28688,6 +28688,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     head of masked words (head_transform).
  *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
  *     model without first values, to be loaded in no time (desc.blank).
+ *     New too: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts in which
+ *     special tokens may stand (tfn_tokenizer_encode_specials).
  *     Every defect that an audit of 0.1 found. TFN_BITS_VERSION 2 with the hash
  *     890a8ae3717f254d (0.1: 790f3b045bf7bd7e), because
  *     - what decays to 0 is exactly 0 below 2^-60, an optimizer's moments below 2^-100: denormals
