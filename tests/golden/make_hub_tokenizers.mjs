@@ -120,7 +120,7 @@ const strings = [
     "привет мир", "שָׁלוֹם עוֹלָם", "สวัสดี", "한국어 \u1112\u1161\u11ab", "\u212b\u2126 \ufb01", "\u0958\u0928\u093c", " tokenizers", "tokenizers tokenizers", "\0a\0",
     "ee\u0301e\u0301 \u00e9e\u0301", "\u1e69 s\u0323\u0307 s\u0307\u0323 \u1e63\u0307 \u1e61\u0323", "e\u0327\u0301 \u00e9\u0327 a\u0300\u0301",
     "\u1100\u1161\u11a8\u11a8 \uac00\u11a8 \u1100\u1161", "\u0b92\u0bd7 \u0bc6\u0bbe \u09c7\u09be\u0995\u09be", "\u0f73\u0f75\u0f81 \u0344",
-    "\uf900\ufa0e\u{2f800}\u{1d15e}\u{1d160}", "\u0915\u093c \u0929\u093c \u0958", "\u0301a\u0301", "<|im_end|\u003e\u0338 \u2260 =\u0338",
+    "\uf900\ufa0e\u{2f800}\u{1d15e}\u{1d160}", "\u0915\u093c \u0929\u093c \u0958", "\u0301a\u0301", "b\u0301\u0307 a\u0315\u0300", "<|im_end|\u003e\u0338 \u2260 =\u0338",
     "\u0e01\u0e38\u0e48 \u0e01\u0e48\u0e38", "\u05e9\u05bc\u05c1 \u05e9\u05c1\u05bc \ufb2c",
     "<|endoftext|>", "a<|endoftext|>b <|endoftext|> c", "<|endoftext", "<|endoftext|><|endoftext|>", "  <|endoftext|>  ",
     "<s>a</s> <pad><mask>", "say  <mask> now\n<mask>", "x[R]  y [R]\n[R]", "<|begin_of_text|>hi<|eot_id|>", "<|eot_id|><|eot_id|><|eot",
