@@ -21120,7 +21120,7 @@ static int32_t tfn__run_at(const char *runs, const int32_t (*starts)[2], int32_t
 }
 
 /* The class of a code point. */
-static int tfn__class(int32_t c)
+static TFN__INLINE int tfn__class(int32_t c)
 {
     if (c < 0) return TFN__OTHER;               /* a byte that is not UTF-8 */
     if (c < 128) {                              /* most text */
@@ -21301,6 +21301,8 @@ static bool tfn__same(const uint8_t *a, const uint8_t *b, size_t n)
         if (a[i] != b[i]) return false;
     return true;
 }
+
+TFN__SMALL
 
 /* How a character behaves, if it is not of a combining class from 1 to 240. */
 enum { TFN__NEW = 0, TFN__NEW_DECOMPOSES = 253, TFN__JOINS = 254, TFN__CHANGES = 255 };
@@ -21543,6 +21545,7 @@ static size_t tfn__put_nfc(uint8_t *to, size_t room, bool *same, const uint8_t *
     *same = u.same && u.to.used == n;
     return u.to.used;
 }
+TFN__SMALL_END
 
 /* -- pieces ---------------------------------------------------------------------------------- */
 
@@ -22758,6 +22761,8 @@ static void tfn__frame_id(tfn__vocab *v, tfn_tokenizer *k, int32_t id, bool end)
     else     v->begins++;
 }
 
+TFN__RARE
+
 /* What a blob has of tokens that were marked. Marks of a token that is not added mean nothing. */
 static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
@@ -22789,6 +22794,8 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
         v->added++;
     }
 }
+
+TFN__RARE_END
 
 /* A blob with the right sum may still say anything: each number is checked before it is used, and a
  * count only bounds how long is read. Whether the merges make sense tfn__index_merges finds out. */
@@ -22895,6 +22902,8 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
     if (step == TFN__STORE_TOKENS) tfn__store_token(token, k->text + k->start[id], raw);
 }
 
+TFN__RARE
+
 /* What stands in tokenizer.json and is not known here: an error that shows it, of a string what it
  * says, else what stands there up to the next mark. */
 static void tfn__refuse(tfn_error *e, const char *text, tfn__reader value)
@@ -22991,6 +23000,8 @@ static void tfn__read_added(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int s
         tfn__added_entry(e, &r, v, k, step, listed);
     tfn__check_reader(e, &r, "added_tokens are wrong at byte %d: %s is wanted");
 }
+
+TFN__RARE_END
 
 /* One reading of all entries, those that were added too. */
 static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
@@ -23538,19 +23549,28 @@ static int32_t *tfn__next_ids(const tfn__encoder *o, ptrdiff_t *room)
 static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     const tfn_tokenizer *k = o->k;
+    const tfn_tokenizer_kind kind = k->kind;
+    const tfn_split split = k->split;
     ptrdiff_t room;
     int32_t *to = tfn__next_ids(o, &room);
+    ptrdiff_t count = 0;
     size_t at = 0;
     if (k->prefix_space && s[0] != ' ') {
         at = tfn__word_behind_space(s, n);
-        o->count += tfn__encode_word(k, to, room, s, at, true);
+        count = tfn__encode_word(k, to, room, s, at, true);
     }
     while (at < n) {
-        const size_t bytes = tfn__piece_of(k->kind, k->split, s + at, n - at);
-        to = tfn__next_ids(o, &room);
-        o->count += tfn__encode_piece(k, to, room, s + at, bytes);
+        const size_t bytes = tfn__piece_of(kind, split, s + at, n - at);
+        int32_t *next = NULL;
+        ptrdiff_t left = 0;
+        if (count < room) {
+            left = room - count;
+            next = to + count;
+        }
+        count += tfn__encode_piece(k, next, left, s + at, bytes);
         at += bytes;
     }
+    o->count += count;
 }
 
 /* Where the white space in front of `at` begins, not before `from`. */
@@ -23747,6 +23767,8 @@ static void tfn__put_number(tfn__text *t, size_t n)
     tfn__put_byte(t, n);
 }
 
+TFN__RARE
+
 /* What tfn__blob_marks reads: the rules of tokenizer.json, and of the tokens that have marks, few
  * in most vocabularies, which ones. */
 static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
@@ -23766,6 +23788,8 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
         tfn__put_number(t, k->flags[id] & TFN__MARKS);
     }
 }
+
+TFN__RARE_END
 
 /* The sum at the end is over what was stored; if that is not all, nobody will read it. */
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity)
