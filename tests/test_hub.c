@@ -178,7 +178,8 @@ TEST(hub_long_and_broken)
 /* Specials of other sources are known by their names. */
 TEST(hub_specials_by_name)
 {
-    const char *const vocab = "{\"a\":0,\"<s>\":1,\"</s>\":2,\"s\":3,\"<\":4,\">\":5,\"<|endoftext|>\":6}";
+    const char *const vocab = "{\"a\":0,\"<s>\":1,\"</s>\":2,\"s\":3,\"<\":4,\">\":5,"
+                              "\"<|endoftext|>\":6}";
     tfn_tokenizer_source s;
     hub_box b;
     int32_t ids[20];
@@ -199,9 +200,11 @@ TEST(hub_specials_by_name)
 
 typedef struct hub_change { int file; const char *from, *to, *says; } hub_change;
 static const hub_change hub_changes[] = {
-    { HUB_GPT2, "\"type\": \"BPE\"", "\"type\": \"Unigram\"", "the model is Unigram; BPE is wanted" },
+    { HUB_GPT2, "\"type\": \"BPE\"", "\"type\": \"Unigram\"",
+      "the model is Unigram; BPE is wanted" },
     { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Lowercase\"}", "Lowercase" },
-    { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{"
+    { HUB_GPT2, "\"normalizer\": null",
+      "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{"
       "\"type\": \"NFKC\"}]}", "NFKC" },
     { HUB_QWEN2, "\\u00e9\\u00e9", "e\\u0301", "is not in NFC" },
     { HUB_GPT2, "\"byte_fallback\": false", "\"byte_fallback\": true", "byte_fallback true" },
@@ -209,14 +212,16 @@ static const hub_change hub_changes[] = {
     { HUB_GPT2, "\"continuing_subword_prefix\": \"\"", "\"continuing_subword_prefix\": \"##\"",
       "continuing_subword_prefix ##" },
     { HUB_GPT2, "\"end_of_word_suffix\": \"\"", "\"end_of_word_suffix\": \"</w>\"", "</w>" },
-    { HUB_GPT2, "\"single_word\": false", "\"single_word\": true", "<|endoftext|> is a single_word" },
+    { HUB_GPT2, "\"single_word\": false", "\"single_word\": true",
+      "<|endoftext|> is a single_word" },
     { HUB_GPT2, "\"use_regex\": true", "\"use_regex\": false", "use_regex false" },
     { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": {\"type\": \"Metaspace\"}, \"x\": {",
       "Metaspace" },
     { HUB_GPT2, "\"pre_tokenizer\": {", "\"pre_tokenizer\": null, \"x\": {", "pre_tokenizer null" },
     { HUB_GPT2, "\"decoder\": {", "\"decoder\": null, \"x\": {", "decoder null" },
     { HUB_GPT2, "\"decoder\": {", "\"decoder\": {\"type\": \"WordPiece\"}, \"x\": {", "WordPiece" },
-    { HUB_GPT2, "\"post_processor\": {", "\"post_processor\": {\"type\": \"BertProcessing\"}, \"x\": {",
+    { HUB_GPT2, "\"post_processor\": {",
+      "\"post_processor\": {\"type\": \"BertProcessing\"}, \"x\": {",
       "BertProcessing" },
     { HUB_GPT2, "\"merges\": [", "\"merges\": [], \"x\": [", "a merge is wanted" },
     { HUB_GPT2, "\"merges\": [", "\"x\": [", "the merges are wrong at byte 0" },
@@ -243,17 +248,22 @@ static const hub_change hub_changes[] = {
     { HUB_LLAMA3, "\"Isolated\"", "\"Removed\"", "the behavior Removed" },
     { HUB_LLAMA3, "\"use_regex\":false", "\"use_regex\":true", "use_regex true" },
     { HUB_LLAMA3, "\"type\":\"Split\"", "\"type\":\"Digits\"", "pre_tokenizer Digits" },
-    { HUB_LLAMA3, "\"add_prefix_space\":false", "\"add_prefix_space\":true", "add_prefix_space true" },
+    { HUB_LLAMA3, "\"add_prefix_space\":false", "\"add_prefix_space\":true",
+      "add_prefix_space true" },
 };
 /* Changes that change nothing. */
 static const hub_change hub_same[] = {
     { HUB_GPT2, "\"type\": \"BPE\",", "", NULL },
-    { HUB_GPT2, "\"padding\": null", "\"padding\": {\"strategy\": [1e3, {\"x\": \"\\u0020\"}]}", NULL },
-    { HUB_GPT2, "\"normalizer\": null", "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": []}", NULL },
+    { HUB_GPT2, "\"padding\": null", "\"padding\": {\"strategy\": [1e3, {\"x\": \"\\u0020\"}]}",
+      NULL },
+    { HUB_GPT2, "\"normalizer\": null",
+      "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": []}",
+      NULL },
     { HUB_GPT2, "\"dropout\": null", "\"dropout\": 0.0", NULL },
     { HUB_GPT2, "\"use_regex\": true", "\"trim_offsets\": true", NULL },
     { HUB_LLAMA3, "\"Isolated\",\"invert\":false", "\"Removed\",\"invert\":true", NULL },
-    { HUB_LLAMA3, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}"
+    { HUB_LLAMA3,
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}"
       "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|",
       "'(?i:[sdmt]|ll|ve|re)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?+\\\\p{L}+|\\\\p{N}{1,3}"
       "| ?[^\\\\s\\\\p{L}\\\\p{N}]++[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]|", NULL },

@@ -1,8 +1,8 @@
 /* npm install @huggingface/tokenizers tiktoken && node make_hub_tokenizers.mjs > golden_hub.h
  * Four small tokenizer.json files in the forms of GPT-2, OPT, Llama 3 and Qwen 2, whose merges are
  * learned here from examples/quickstart.txt, and the ids of strings by @huggingface/tokenizers:
- * `plain` with special tokens taken out of added_tokens, `marked` with all. Where no added token and
- * no ignore_merges matters, tiktoken with the same ranks and expression must say the same. */
+ * `plain` with special tokens taken out of added_tokens, `marked` with all. Where no added token
+ * and no ignore_merges matters, tiktoken with the same ranks and expression must say the same. */
 import { readFileSync } from "node:fs";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { Tiktoken } from "tiktoken";
@@ -50,13 +50,16 @@ function learn(text, regex, count) {
 
 /* -- the files -- */
 const text = readFileSync(new URL("../../examples/quickstart.txt", import.meta.url), "utf8")
-    .slice(0, 60000) + "\n日本語 日本 日本語 été Été naïve 123 1234 12345 we'll they're it's don't ".repeat(40);
+    .slice(0, 60000) +
+    "\n日本語 日本 日本語 été Été naïve 123 1234 12345 we'll they're it's don't ".repeat(40);
 const added = (id, content, more) => Object.assign(
-    { id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true }, more);
+    { id, content, single_word: false, lstrip: false, rstrip: false, normalized: false,
+      special: true }, more);
 const level = (more) => Object.assign(
     { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true }, more);
 const split = (regex, more) => ({ type: "Sequence", pretokenizers: [
-    Object.assign({ type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false }, more),
+    Object.assign({ type: "Split", pattern: { Regex: regex }, behavior: "Isolated",
+                    invert: false }, more),
     level({ use_regex: false })] });
 const template = (name, id) => ({ type: "TemplateProcessing",
     single: [{ SpecialToken: { id: name, type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
@@ -64,8 +67,8 @@ const template = (name, id) => ({ type: "TemplateProcessing",
     special_tokens: { [name]: { id: name, ids: [id], tokens: [name] } } });
 const text_json = {};
 
-function file(name, { merges, front = [], behind = [], tokens, pre, post, normalizer = null, whole = false,
-                      pairs, escaped }) {
+function file(name, { merges, front = [], behind = [], tokens, pre, post, normalizer = null,
+                      whole = false, pairs, escaped }) {
     const vocab = {};
     let id = 0;
     for (const t of front) vocab[t] = id++;
@@ -74,10 +77,12 @@ function file(name, { merges, front = [], behind = [], tokens, pre, post, normal
     for (const t of behind) vocab[t] = id++;
     const json = {
         version: "1.0", truncation: null, padding: null,
-        added_tokens: tokens(id), normalizer, pre_tokenizer: pre, post_processor: post(id), decoder: level(),
+        added_tokens: tokens(id), normalizer, pre_tokenizer: pre, post_processor: post(id),
+        decoder: level(),
         model: { type: "BPE", dropout: null, unk_token: null, continuing_subword_prefix: "",
-                 end_of_word_suffix: "", fuse_unk: false, byte_fallback: false, ignore_merges: whole,
-                 vocab, merges: pairs ? merges : merges.map((m) => m.join(" ")) } };
+                 end_of_word_suffix: "", fuse_unk: false, byte_fallback: false,
+                 ignore_merges: whole, vocab,
+                 merges: pairs ? merges : merges.map((m) => m.join(" ")) } };
     let s = JSON.stringify(json, null, pairs ? 0 : 1).replace(/\n */g, pairs ? "" : "\n");
     if (escaped)
         s = s.replace(/[^\0-~]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
@@ -86,46 +91,66 @@ function file(name, { merges, front = [], behind = [], tokens, pre, post, normal
 }
 
 const by_words = learn(text, GPT2, 150);
-const by_split = learn(text, new RegExp(LLAMA3.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)",
-                                                       "'(?:[sStTmMdD]|[rRvV][eE]|[lL][lL])"), "gu"), 150);
+const any_case = LLAMA3.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+                                "'(?:[sStTmMdD]|[rRvV][eE]|[lL][lL])");
+const by_split = learn(text, new RegExp(any_case, "gu"), 150);
+const plain_token = { special: false }, late = { normalized: true };
 const files = {
-    gpt2: file("gpt2", { merges: by_words, pre: level(), post: () => level({ trim_offsets: false }), escaped: true,
-        tokens: (n) => [added(n, "<|endoftext|>"), ...["  ", "    ", "        ", "\t\t", "\n\n\n", "é́"].map(
-            (c, i) => added(n + 1 + i, c, { special: false }))] }),
-    opt: file("opt", { merges: [...by_words, ["Ċ", "Ċ"], ["Ġ", "Ċ"]], pre: level({ add_prefix_space: true }), front: ["<s>", "<pad>", "</s>"],
-        pairs: true, post: () => template("</s>", 2),
-        tokens: (n) => [added(n, "<mask>", { lstrip: true, normalized: true }), added(0, "<s>", { normalized: true }),
-            added(1, "<pad>", { normalized: true }), added(2, "</s>", { normalized: true }),
-            added(n + 1, "[R]", { rstrip: true, special: false, normalized: true })] }),
-    llama3: file("llama3", { merges: by_split, pre: split(LLAMA3), whole: true, pairs: true,
+    gpt2: file("gpt2", {
+        merges: by_words, pre: level(), post: () => level({ trim_offsets: false }), escaped: true,
+        tokens: (n) => [added(n, "<|endoftext|>"),
+            ...["  ", "    ", "        ", "\t\t", "\n\n\n", "\u00e9\u0301"].map(
+                (c, i) => added(n + 1 + i, c, plain_token))] }),
+    opt: file("opt", {
+        merges: [...by_words, ["\u010a", "\u010a"], ["\u0120", "\u010a"]], pairs: true,
+        pre: level({ add_prefix_space: true }), front: ["<s>", "<pad>", "</s>"],
+        post: () => template("</s>", 2),
+        tokens: (n) => [added(n, "<mask>", { lstrip: true, ...late }), added(0, "<s>", late),
+            added(1, "<pad>", late), added(2, "</s>", late),
+            added(n + 1, "[R]", { rstrip: true, ...plain_token, ...late })] }),
+    llama3: file("llama3", {
+        merges: by_split, pre: split(LLAMA3), whole: true, pairs: true,
         behind: [show(Buffer.from(" tokenizers")), show(Buffer.from("日本語です"))],
-        tokens: (n) => ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>", "<|eot_id|><|eot"].map(
-            (c, i) => added(n + i, c)),
-        post: (n) => ({ type: "Sequence", processors: [level(), template("<|begin_of_text|>", n)] }) }),
-    qwen2: file("qwen2", { merges: by_split, pre: split(QWEN2, { behavior: "Removed", invert: true }),
+        tokens: (n) => ["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>",
+                        "<|eot_id|><|eot"].map((c, i) => added(n + i, c)),
+        post: (n) => ({ type: "Sequence",
+                        processors: [level(), template("<|begin_of_text|>", n)] }) }),
+    qwen2: file("qwen2", {
+        merges: by_split, pre: split(QWEN2, { behavior: "Removed", invert: true }),
         post: () => null, escaped: true, normalizer: { type: "NFC" },
-        tokens: (n) => [added(n, "<|endoftext|>"), added(n + 1, "<|im_start|>"), added(n + 2, "<|im_end|>"),
-            added(n + 3, "<think>", { special: false }), added(n + 4, "</think>", { special: false }),
-            added(n + 5, "\u00e9\u00e9", { special: false, normalized: true })] }),
+        tokens: (n) => [added(n, "<|endoftext|>"), added(n + 1, "<|im_start|>"),
+            added(n + 2, "<|im_end|>"), added(n + 3, "<think>", plain_token),
+            added(n + 4, "</think>", plain_token),
+            added(n + 5, "\u00e9\u00e9", { ...plain_token, ...late })] }),
 };
 
 /* -- the strings -- */
 const strings = [
-    "", " ", "  ", "   ", "a", "Hello  world", "The king is dead, long live the king!", "it's we'll they're I'm I'd you've don't",
-    "IT'S WE'LL THEY'RE I'M I'D YOU'VE DON'T", "it'S we'Ll they'rE", "it''s 's 'tis '", "x=1+22", "3rd 12345 1234567 0",
-    "12 345,678.90", "a\n\nb", "a\r\n\r\nb", "a \n \n b", "\n", "\n\n\n\n\n", " \n", "\n ", "\n\nb", "\n b", "\n", "a   b    c", "x  ", "\ttab\t\ttabs\t\t\tthree",
-    "  leading", "trailing  \n  ", "a\n  indented\n    more\n        most\n", "foo(bar);\r\nbaz[0] = {};\n", "!!!\n\n???\r\n", " !?", "...\n",
-    "日本語", "日本語です", " 日本語です。", "你好，世界", "été Été naïve", "e\u0301te\u0301", "a\u0301\u0323 a\u0323\u0301", "\u0301", "é\u0301", "x é\u0301\u0301 y",
-    "😀", "👩‍👩‍👧‍👦 🇩🇪", "a😀b", "½ Ⅷ ٣٤٥ १२३४", "x\u00bd\u0661y", "a\u00a0b\u3000c\u2003\u2003d", "\u2028a\u2029", "\u200b\u200d",
-    "привет мир", "שָׁלוֹם עוֹלָם", "สวัสดี", "한국어 \u1112\u1161\u11ab", "\u212b\u2126 \ufb01", "\u0958\u0928\u093c", " tokenizers", "tokenizers tokenizers", "\0a\0",
-    "ee\u0301e\u0301 \u00e9e\u0301", "\u1e69 s\u0323\u0307 s\u0307\u0323 \u1e63\u0307 \u1e61\u0323", "e\u0327\u0301 \u00e9\u0327 a\u0300\u0301",
-    "\u1100\u1161\u11a8\u11a8 \uac00\u11a8 \u1100\u1161", "\u0b92\u0bd7 \u0bc6\u0bbe \u09c7\u09be\u0995\u09be", "\u0f73\u0f75\u0f81 \u0344",
-    "\uf900\ufa0e\u{2f800}\u{1d15e}\u{1d160}", "\u0915\u093c \u0929\u093c \u0958", "\u0301a\u0301", "b\u0301\u0307 a\u0315\u0300", "<|im_end|\u003e\u0338 \u2260 =\u0338",
+    "", " ", "  ", "   ", "a", "Hello  world", "The king is dead, long live the king!",
+    "it's we'll they're I'm I'd you've don't", "IT'S WE'LL THEY'RE I'M I'D YOU'VE DON'T",
+    "it'S we'Ll they'rE", "it''s 's 'tis '", "x=1+22", "3rd 12345 1234567 0", "12 345,678.90",
+    "a\n\nb", "a\r\n\r\nb", "a \n \n b", "\n", "\n\n\n\n\n", " \n", "\n ", "\n\nb", "\n b", "\n",
+    "a   b    c", "x  ", "\ttab\t\ttabs\t\t\tthree", "  leading", "trailing  \n  ",
+    "a\n  indented\n    more\n        most\n", "foo(bar);\r\nbaz[0] = {};\n", "!!!\n\n???\r\n",
+    " !?", "...\n", "日本語", "日本語です", " 日本語です。", "你好，世界", "été Été naïve", "e\u0301te\u0301",
+    "a\u0301\u0323 a\u0323\u0301", "\u0301", "é\u0301", "x é\u0301\u0301 y", "😀", "👩‍👩‍👧‍👦 🇩🇪",
+    "a😀b", "½ Ⅷ ٣٤٥ १२३४", "x\u00bd\u0661y", "a\u00a0b\u3000c\u2003\u2003d", "\u2028a\u2029",
+    "\u200b\u200d", "привет мир", "שָׁלוֹם עוֹלָם", "สวัสดี", "한국어 \u1112\u1161\u11ab",
+    "\u212b\u2126 \ufb01", "\u0958\u0928\u093c", " tokenizers", "tokenizers tokenizers", "\0a\0",
+    "ee\u0301e\u0301 \u00e9e\u0301",
+    "\u1e69 s\u0323\u0307 s\u0307\u0323 \u1e63\u0307 \u1e61\u0323",
+    "e\u0327\u0301 \u00e9\u0327 a\u0300\u0301",
+    "\u1100\u1161\u11a8\u11a8 \uac00\u11a8 \u1100\u1161",
+    "\u0b92\u0bd7 \u0bc6\u0bbe \u09c7\u09be\u0995\u09be", "\u0f73\u0f75\u0f81 \u0344",
+    "\uf900\ufa0e\u{2f800}\u{1d15e}\u{1d160}", "\u0915\u093c \u0929\u093c \u0958",
+    "\u0301a\u0301", "b\u0301\u0307 a\u0315\u0300", "<|im_end|\u003e\u0338 \u2260 =\u0338",
     "\u0e01\u0e38\u0e48 \u0e01\u0e48\u0e38", "\u05e9\u05bc\u05c1 \u05e9\u05c1\u05bc \ufb2c",
-    "<|endoftext|>", "a<|endoftext|>b <|endoftext|> c", "<|endoftext", "<|endoftext|><|endoftext|>", "  <|endoftext|>  ",
-    "<s>a</s> <pad><mask>", "say  <mask> now\n<mask>", "x[R]  y [R]\n[R]", "<|begin_of_text|>hi<|eot_id|>", "<|eot_id|><|eot_id|><|eot",
-    "<|im_start|>user\nHi <think>\n</think> there<|im_end|>\n", "<|im_<|im_start|>|>", "<think><think", " <think> ",
-    /* white space in Unicode, none in Unicode, and the long s, which is an s without regard to case */
+    "<|endoftext|>", "a<|endoftext|>b <|endoftext|> c", "<|endoftext",
+    "<|endoftext|><|endoftext|>", "  <|endoftext|>  ", "<s>a</s> <pad><mask>",
+    "say  <mask> now\n<mask>", "x[R]  y [R]\n[R]", "<|begin_of_text|>hi<|eot_id|>",
+    "<|eot_id|><|eot_id|><|eot", "<|im_start|>user\nHi <think>\n</think> there<|im_end|>\n",
+    "<|im_<|im_start|>|>", "<think><think", " <think> ",
+    /* white space, none, and the long s, which is an s without regard to case */
     "\u0085a \u0085", "a\ufeffb \ufeff c", "it'\u017f I'\u017fo",
 ];
 
@@ -138,14 +163,24 @@ function reference(json, specials) {
     return (s) => Array.from(t.encode(s, { add_special_tokens: false }).ids);
 }
 function second(json, regex) {
-    const ranks = Object.entries(json.model.vocab).filter(([t]) => Array.from(t).every((c) => shown.includes(c)))
+    const ranks = Object.entries(json.model.vocab)
+        .filter(([t]) => Array.from(t).every((c) => shown.includes(c)))
         .map(([t, id]) => Buffer.from(bytes_of(t)).toString("base64") + " " + id);
     const t = new Tiktoken(ranks.join("\n"), {}, regex);
     return (s) => Array.from(t.encode(s, [], []));
 }
-const c_string = (s) => '"' + Array.from(Buffer.from(s), (b) =>
-    b === 34 || b === 92 ? "\\" + String.fromCharCode(b) : b === 63 ? "\\?" :
-    b > 31 && b < 127 ? String.fromCharCode(b) : "\\" + b.toString(8).padStart(3, "0")).join("") + '"';
+/* A text as strings of C of at most `width` characters. */
+function strings_of(s, width) {
+    const out = [""];
+    for (const b of Buffer.from(s)) {
+        let c = String.fromCharCode(b);
+        if (b === 34 || b === 63 || b === 92) c = "\\" + c;
+        else if (b < 32 || b > 126) c = "\\" + b.toString(8).padStart(3, "0");
+        if (out.at(-1).length + c.length > width) out.push("");
+        out[out.length - 1] += c;
+    }
+    return out.map((line) => '"' + line + '"');
+}
 const rows = [];
 for (const [name, json] of Object.entries(files)) {
     const plain = reference(json, false), marked = reference(json, true);
@@ -153,11 +188,12 @@ for (const [name, json] of Object.entries(files)) {
     const tik = second(json, regex);
     const ordinary = (s) => json.added_tokens.every((t) => !s.includes(t.content) &&
         !s.normalize("NFC").includes(t.content)) && name !== "opt";
-    const whole = (s) => name === "llama3" && s.includes("日本語です") || s.includes(" tokenizers");
+    const whole = (s) => s.includes("日本語です") || s.includes(" tokenizers");
     for (const s of strings) {
         const p = plain(s), m = marked(s);
-        if (ordinary(s) && !whole(s) && tik(json.normalizer ? s.normalize("NFC") : s).join() !== p.join())
-            throw new Error(name + " " + JSON.stringify(s) + ": " + p + " or " + tik(s));
+        const second_p = tik(json.normalizer ? s.normalize("NFC") : s);
+        if (ordinary(s) && !whole(s) && second_p.join() !== p.join())
+            throw new Error(name + " " + JSON.stringify(s) + ": " + p + " or " + second_p);
         rows.push([name, s, p, m]);
     }
 }
@@ -166,16 +202,24 @@ console.log("/* Made by golden/make_hub_tokenizers.mjs. */");
 for (const name of Object.keys(files)) {
     console.log(`static const char *const golden_hub_${name}[] = {`);
     const s = text_json[name];
-    for (let i = 0; i < s.length; i += 70) console.log("    " + c_string(s.slice(i, i + 70)) + ",");
+    for (const line of strings_of(s, 90)) console.log("    " + line + ",");
     console.log("    NULL\n};");
 }
-console.log("typedef struct golden_hub_row {\n    int file, bytes;\n    const char *text;\n    int plains, markeds;\n" +
-    "    const short *ids;               /* plain, then marked */\n} golden_hub_row;");
-rows.forEach(([, , p, m], i) => { if (p.length + m.length)
-    console.log(`static const short golden_hub_ids_${i}[] = { ${[...p, ...m].join(", ")} };`.replace(/(.{1,92})( |$)/g, "$1\n    ").trimEnd()); });
+console.log(`typedef struct golden_hub_row {
+    int file, bytes;
+    const char *text;
+    int plains, markeds;
+    const short *ids;                   /* plain, then marked */
+} golden_hub_row;`);
+rows.forEach(([, , p, m], i) => {
+    if (p.length + m.length === 0) return;
+    const line = `static const short golden_hub_ids_${i}[] = { ${[...p, ...m].join(", ")} };`;
+    console.log(line.replace(/(.{1,92})( |$)/g, "$1\n    ").trimEnd());
+});
 console.log("static const golden_hub_row golden_hub_rows[] = {");
 rows.forEach(([name, s, p, m], i) => {
-    const parts = c_string(s).length > 80 ? c_string(s).match(/(?:\\[0-7]{3}|\\.|[^\\]){1,80}/g).join('"\n        "') : c_string(s);
-    console.log(`    { ${Object.keys(files).indexOf(name)}, ${Buffer.byteLength(s)}, ${parts},\n      ${p.length}, ${m.length}, ` +
-        `${p.length + m.length ? "golden_hub_ids_" + i : "NULL"} },`); });
+    const ids = p.length + m.length ? "golden_hub_ids_" + i : "NULL";
+    console.log(`    { ${Object.keys(files).indexOf(name)}, ${Buffer.byteLength(s)}, ` +
+        `${strings_of(s, 76).join("\n        ")},\n      ${p.length}, ${m.length}, ${ids} },`);
+});
 console.log("};");
