@@ -22777,7 +22777,7 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     v->prefix_space = (options & TFN__PREFIX_SPACE) != 0;
     v->whole = (options & TFN__WHOLE_PIECES) != 0;
     v->nfc = (options & TFN__NORMALIZED) != 0;
-    for (int32_t i = 0; i < begins + (int64_t)ends; i++) {
+    for (int64_t i = 0; i < begins + (int64_t)ends; i++) {
         const int32_t id = tfn__read_number(r);
         if ((size_t)id >= v->count) tfn__want(r, "an id");
         if (r->wanted) return;
