@@ -637,6 +637,23 @@ imports() {
         echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
 }
 check "tfn import, logits, tokens" imports
+# where a folder has both, tokenizer.json counts
+prefers() {
+    awk 'BEGIN { for (i = 0; i < 256; i++) printf "%d\n", i }' | awk '
+        { b = $1; c = b                             # GPT-2 shows a byte as a character
+          if (b <= 32) c = 256 + b; else if (b >= 127 && b <= 160) c = 289 + b - 127
+          else if (b == 173) c = 323
+          printf "%s\"\\u%04x\": %d", (b ? ", " : "{"), c, b } END { print "}" }' > "$work/vocab"
+    printf '{"model": {"type": "BPE", "vocab": %s, "merges": ["a b"]},
+        "added_tokens": [{"id": 257, "content": "<s>", "special": true}], "normalizer": null,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
+        "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>",
+            "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "special_tokens": {"<s>":
+            {"id": "<s>", "ids": [257], "tokens": ["<s>"]}}}, "decoder": {"type": "ByteLevel"}}' \
+        "$(sed 's/}$/, "ab": 256}/' "$work/vocab")" > "$work/hub/tokenizer.json"
+    ! "$tfn" import "$work/hub" --out "$work/x" 2> "$work/error" && grep -q 'has 258 tokens' "$work/error"
+}
+check "tfn import: tokenizer.json goes before vocab.json" prefers
 misimports() {          # what is not there is named, and nothing is written
     for words in "config.json: cannot be opened|import $work/none --out $work/x" \
         "wanted one folder|import --out $work/x" "wanted --ids|logits $work/a.safetensors" \

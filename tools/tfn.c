@@ -332,8 +332,11 @@ static bool reads_lines(const bundle *b)
     return b->kind == DATA_TEXT && given(&b->from, O_TASK);
 }
 
+/* Of so many bytes; three of one that normalizing takes apart. */
+static size_t most_ids(size_t bytes) { return 3 * bytes + 2; }
+
 /* The ids of a text, as those that the model was trained on: behind a space where words begin with
- * one. Of no text they are those of a newline. */
+ * one, and behind those that its texts begin with. Of no text they are those of a newline. */
 static int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int64_t *count)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
@@ -341,14 +344,17 @@ static int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int
     const bool space = !stream
         && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
     char *spaced = (char *)reserve(bytes + 2, 1);
-    int32_t *ids = (int32_t *)reserve(bytes + 2, sizeof *ids);
+    const size_t room = most_ids(bytes + 1);
+    int32_t *ids = (int32_t *)reserve(room + (size_t)k->begins, sizeof *ids);
     spaced[0] = ' ';
     memcpy(spaced + space, text, bytes);
     if (stream && !bytes) {
         spaced[0] = '\n';
         bytes = 1;
     }
-    *count = tfn_tokenizer_encode(k, ids, (ptrdiff_t)bytes + 1, spaced, bytes + (space && bytes));
+    bytes += space && bytes;
+    for (int32_t i = 0; i < k->begins; i++) ids[i] = k->frame[i];
+    *count = tfn_tokenizer_encode(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes) + k->begins;
     free(spaced);
     return ids;
 }
@@ -1261,44 +1267,48 @@ static int fold(settings *s, cli *c)
 
 /* -- import, logits, tokens -------------------------------------------------------------------- */
 
-/* FOLDER/NAME; NULL: there is none. It is the caller's to free. */
-static char *import_path(const char *folder, const char *name)
+/* FOLDER/NAME, whole; false: there is none. */
+static bool import_read(data_file *f, const char *folder, const char *name)
 {
     const size_t room = strlen(folder) + strlen(name) + 2;
     char *path = (char *)reserve(room, 1);
     snprintf(path, room, "%s/%s", folder, name);
-    if (exists(path)) return path;
+    const bool there = exists(path);
+    if (there) must(data_read(f, path), f->error);
     free(path);
-    return NULL;
+    return there;
 }
 
 /* The tokenizer of the folder, if it has one that is read; else the model takes ids alone. */
 static void import_tokenizer(bundle *b, const char *folder)
 {
     tfn_tokenizer_source source = { 0 };
+    tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    data_file json = { 0 };
     data_file vocab = { 0 };
     data_file merges = { 0 };
-    char *vocab_path = import_path(folder, "vocab.json");
-    char *merges_path = import_path(folder, "merges.txt");
-    if (vocab_path && merges_path) {
-        must(data_read(&vocab, vocab_path), vocab.error);
-        must(data_read(&merges, merges_path), merges.error);
+    if (import_read(&json, folder, "tokenizer.json")) {
+        source.json = json.bytes;
+        source.json_size = json.size;
+    } else if (import_read(&vocab, folder, "vocab.json")
+               && import_read(&merges, folder, "merges.txt")) {
         source.vocab = vocab.bytes;
         source.vocab_size = vocab.size;
         source.merges = merges.bytes;
         source.merges_size = merges.size;
-        b->tokenizer.mem = reserve(tfn_tokenizer_size(&source), 1);
-        tfn_tokenizer_init(&b->tokenizer.tokenizer, &source, b->tokenizer.mem,
-                           tfn_tokenizer_size(&source));
-        must_be_ok(&b->tokenizer.tokenizer.error);
-        if (b->tokenizer.tokenizer.vocab > b->desc.vocab)
-            die("%s has %d tokens, the model %d", vocab_path, b->tokenizer.tokenizer.vocab,
-                b->desc.vocab);
     }
+    if (source.json || source.merges) {
+        const size_t size = tfn_tokenizer_size(&source);
+        b->tokenizer.mem = reserve(size ? size : 1, 1);
+        tfn_tokenizer_init(k, &source, b->tokenizer.mem, size);
+        must_be_ok(&k->error);
+        if (k->vocab > b->desc.vocab)
+            die("%s: the tokenizer has %d tokens, the model %d", folder, (int)k->vocab,
+                (int)b->desc.vocab);
+    }
+    data_file_free(&json);
     data_file_free(&vocab);
     data_file_free(&merges);
-    free(vocab_path);
-    free(merges_path);
 }
 
 /* What a training of it would have been started with, as far as its use asks for that. */
@@ -1335,7 +1345,7 @@ static int import(settings *s, cli *c)
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)b.model.param_floats, (int)b.desc.context);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
-    else printf("tokens      none: no vocab.json with merges.txt; tfn logits takes ids\n");
+    else printf("tokens      none: no tokenizer.json, no vocab.json with merges.txt; see tfn logits\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     bundle_free(&b);
     return 0;
@@ -1391,17 +1401,22 @@ static int logits(settings *s, cli *c)
     return 0;
 }
 
-/* The ids of each line. */
+/* The ids of each line, with those that a text of the model begins and ends with. */
 static int tokens(settings *s, cli *c)
 {
     static bundle b;
     line_file x;
     lines_open(&x, open_use(&b, s, c));
     while (next_line(&x)) {
-        int32_t *ids = (int32_t *)reserve(x.bytes + 1, sizeof *ids);
-        const ptrdiff_t count = tfn_tokenizer_encode(&b.tokenizer.tokenizer, ids,
-                                                     (ptrdiff_t)x.bytes, x.line, x.bytes);
-        for (ptrdiff_t i = 0; i < count; i++) printf("%s%d", i ? " " : "", (int)ids[i]);
+        const tfn_tokenizer *k = &b.tokenizer.tokenizer;
+        const size_t room = most_ids(x.bytes);
+        int32_t *ids = (int32_t *)reserve(room, sizeof *ids);
+        const ptrdiff_t count = tfn_tokenizer_encode(k, ids, (ptrdiff_t)room, x.line, x.bytes);
+        const char *between = "";
+        for (int32_t i = 0; i < k->begins; i++, between = " ") printf("%s%d", between, k->frame[i]);
+        for (ptrdiff_t i = 0; i < count; i++, between = " ") printf("%s%d", between, (int)ids[i]);
+        for (int32_t i = 0; i < k->ends; i++, between = " ")
+            printf("%s%d", between, (int)k->frame[k->begins + i]);
         printf("\n");
         free(ids);
     }
