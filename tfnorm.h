@@ -20849,19 +20849,22 @@ static int32_t tfn__json_compare(tfn__reader a, tfn__reader b)
     return x - y;
 }
 
-/* The name of a member and the colon behind it. Returns which of the names it is, or -1. Each name
- * ends with a quote, as in the text, which makes it a string that tfn__json_compare can read. */
-static int tfn__json_key(tfn__reader *r, const char *const *names, int count)
+/* Read a key of an object and its colon, and say which of these names it is, from 0; -1: none.
+ * Names are one text, a quote behind each: "dtype\"shape\"". Where the key stands twice in them,
+ * the last counts. */
+static int tfn__json_key(tfn__reader *r, const char *names)
 {
     tfn__reader key = *r;
+    tfn__reader name = tfn__read_from(names, tfn__length(names));
     int found = -1;
     tfn__json_string(r, NULL, 0);
     tfn__json_want(r, ':', ":");
     if (r->wanted) return -1;
     key.at++;                                   /* behind the quote */
-    for (int i = 0; i < count; i++) {
-        const tfn__reader name = tfn__read_from(names[i], tfn__length(names[i]));
+    for (int i = 0; name.at < name.size; i++) {
         if (tfn__json_compare(key, name) == 0) found = i;
+        while (name.s[name.at] != '"') name.at++;
+        name.at++;
     }
     return found;
 }
@@ -20998,14 +21001,15 @@ static void tfn__json_skip(tfn__reader *r, int depth)
 
 enum { TFN__JSON_DEPTH = 16 };
 
-/* Read an object. value[i] becomes a reader at the value of the member names[i], which is read here
- * and right as JSON; of one that is not there a reader of nothing. */
-static void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *const *names,
-                              int count)
+/* Read an object. value[i] becomes a reader at the value of the member of name i, which is read
+ * here and right as JSON; of one that is not there a reader of nothing. */
+static void tfn__json_members(tfn__reader *r, tfn__reader *value, const char *names)
 {
-    for (int i = 0; i < count; i++) value[i] = tfn__read_from(NULL, 0);
+    int count = 0;
+    for (const char *s = names; *s; s++)
+        if (*s == '"') value[count++] = tfn__read_from(NULL, 0);
     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
-        const int i = tfn__json_key(r, names, count);
+        const int i = tfn__json_key(r, names);
         if (i >= 0) value[i] = *r;
         tfn__json_skip(r, TFN__JSON_DEPTH);
     }
@@ -22947,8 +22951,6 @@ static bool tfn__is_token(const tfn_tokenizer *k, int32_t id, tfn__reader r)
 static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k,
                              int step, size_t listed)
 {
-    static const char *const names[] = { "special\"", "lstrip\"", "rstrip\"", "normalized\"",
-                                         "single_word\"", "id\"", "content\"" };
     static const uint8_t mark[] = { TFN__SPECIAL | TFN__RAW, TFN__STRIP_LEFT, TFN__STRIP_RIGHT,
                                     TFN__LATE };
     tfn__reader value[7];
@@ -22957,7 +22959,8 @@ static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_to
     size_t n;
     int32_t id;
     bool raw;
-    tfn__json_members(r, value, names, 7);
+    tfn__json_members(r, value,
+                      "special\"lstrip\"rstrip\"normalized\"single_word\"id\"content\"");
     for (int i = 0; i < 4; i++)
         if (tfn__peek(&value[i]) == 't') flags |= mark[i];
     if (tfn__peek(&value[4]) == 't')
@@ -23173,17 +23176,17 @@ static void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
     tfn__check_reader(e, &r, "the merges are wrong at byte %d: %s is wanted");
 }
 
-/* What a member is made of: itself, or if it is a Sequence each of a list. */
+/* What a member is made of: itself, or if it is a Sequence each of a list, the second of the names
+ * behind "type". */
 typedef void tfn__part_fn(tfn_error *e, tfn__vocab *v, tfn__reader part);
 
-static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const char *list,
+static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const char *names,
                            tfn__part_fn *part)
 {
-    const char *const names[] = { "type\"", list };
     const tfn__reader one = r;
     tfn__reader value[2];
     if (tfn__json_empty(r)) return;
-    tfn__json_members(&r, value, names, 2);
+    tfn__json_members(&r, value, names);
     if (!tfn__json_says(value[0], "Sequence\"")) {
         part(e, v, one);
         return;
@@ -23199,16 +23202,15 @@ static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const cha
  * without a word. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    static const char *const names[] = { "type\"" };
     tfn__reader type;
-    tfn__json_members(&r, &type, names, 1);
+    tfn__json_members(&r, &type, "type\"");
     v->nfc = tfn__json_says(type, "NFC\"");
     if (!v->nfc) tfn__refuse(e, "normalizer %s is not supported, only NFC", type);
 }
 
 /* The expressions that a Split may have, as their authors write them; tfn__word_of and
  * tfn__word_llama3 say what they mean. */
-static const struct { tfn_split split; const char *regex; } tfn__regexes[] = {
+static const struct { tfn_split split; char regex[144]; } tfn__regexes[] = {
     { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
                       "|\\s+(?!\\S)|\\s+" },
     { TFN_SPLIT_GPT2, "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
@@ -23226,12 +23228,11 @@ static const struct { tfn_split split; const char *regex; } tfn__regexes[] = {
 static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *pattern,
                             const tfn__reader *behavior, const tfn__reader *invert)
 {
-    static const char *const names[] = { "Regex\"" };
     const bool removed = tfn__json_says(*behavior, "Removed\"") && tfn__peek(invert) == 't';
     char found[192];                            /* longer than those that are known */
     tfn__reader r = *pattern;
     tfn__reader regex;
-    tfn__json_members(&r, &regex, names, 1);
+    tfn__json_members(&r, &regex, "Regex\"");
     r = regex;
     tfn__json_string(&r, found, sizeof found);
     for (size_t i = 0; i < sizeof tfn__regexes / sizeof *tfn__regexes; i++) {
@@ -23249,10 +23250,9 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
  * by GPT-2's expression, unless a Split did before. */
 static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    static const char *const names[] = { "type\"", "use_regex\"", "add_prefix_space\"",
-                                         "pattern\"", "behavior\"", "invert\"" };
     tfn__reader value[6];
-    tfn__json_members(&r, value, names, 6);
+    tfn__json_members(&r, value,
+                      "type\"use_regex\"add_prefix_space\"pattern\"behavior\"invert\"");
     if (v->shown) tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
     else if (tfn__json_says(value[0], "Split\""))
         tfn__split_part(e, v, &value[3], &value[4], &value[5]);
@@ -23271,9 +23271,8 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
  * offsets into the text, which nobody has here. */
 static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    static const char *const names[] = { "type\"", "single\"", "special_tokens\"" };
     tfn__reader value[3];
-    tfn__json_members(&r, value, names, 3);
+    tfn__json_members(&r, value, "type\"single\"special_tokens\"");
     if (tfn__json_says(value[0], "ByteLevel\"")) return;
     if (v->single.s || !tfn__json_says(value[0], "TemplateProcessing\"")) {
         tfn__refuse(e, "post_processor %s is not supported, only one TemplateProcessing",
@@ -23287,9 +23286,8 @@ static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 /* Characters back to the bytes that they show, and nothing else. */
 static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    static const char *const names[] = { "type\"" };
     tfn__reader type;
-    tfn__json_members(&r, &type, names, 1);
+    tfn__json_members(&r, &type, "type\"");
     if (!tfn__json_says(type, "ByteLevel\""))
         tfn__refuse(e, "decoder %s is not supported, only ByteLevel", type);
     v->decodes = true;
@@ -23300,15 +23298,13 @@ static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
  * known here; unk_token and fuse_unk mean nothing where all bytes are tokens. */
 static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    static const char *const names[] = { "vocab\"", "merges\"", "ignore_merges\"", "type\"",
-                                         "byte_fallback\"", "dropout\"",
-                                         "continuing_subword_prefix\"", "end_of_word_suffix\"" };
-    static const char *const text[] = { "byte_fallback %s is not supported",
+    static const char text[][48] = { "byte_fallback %s is not supported",
                                         "dropout %s is not supported",
                                         "continuing_subword_prefix %s is not supported",
                                         "end_of_word_suffix %s is not supported" };
     tfn__reader value[8];
-    tfn__json_members(&r, value, names, 8);
+    tfn__json_members(&r, value, "vocab\"merges\"ignore_merges\"type\"byte_fallback\"dropout\""
+                      "continuing_subword_prefix\"end_of_word_suffix\"");
     if (value[3].s && !tfn__json_says(value[3], "BPE\""))
         tfn__refuse(e, "the model is %s; BPE is wanted", value[3]);
     for (int i = 0; i < 4; i++)
@@ -23325,19 +23321,18 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
  * (version; truncation and padding, which are the caller's), so they are only read over. */
 static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
 {
-    static const char *const names[] = { "added_tokens\"", "normalizer\"", "pre_tokenizer\"",
-                                         "post_processor\"", "decoder\"", "model\"" };
     tfn__reader r = tfn__read_from(s->json, s->json_size);
     tfn__reader value[6];
-    tfn__json_members(&r, value, names, 6);
+    tfn__json_members(&r, value, "added_tokens\"normalizer\"pre_tokenizer\"post_processor\""
+                      "decoder\"model\"");
     tfn__end_vocab(e, &r, "tokenizer.json is wrong at byte %d: %s is wanted");
     if (e->status != TFN_OK) return;
     v->marked = true;
     v->added_list = value[0];
-    tfn__each_part(e, v, value[1], "normalizers\"", tfn__normalizer_part);
-    tfn__each_part(e, v, value[2], "pretokenizers\"", tfn__pre_tokenizer_part);
-    tfn__each_part(e, v, value[3], "processors\"", tfn__post_processor_part);
-    tfn__each_part(e, v, value[4], "decoders\"", tfn__decoder_part);
+    tfn__each_part(e, v, value[1], "type\"normalizers\"", tfn__normalizer_part);
+    tfn__each_part(e, v, value[2], "type\"pretokenizers\"", tfn__pre_tokenizer_part);
+    tfn__each_part(e, v, value[3], "type\"processors\"", tfn__post_processor_part);
+    tfn__each_part(e, v, value[4], "type\"decoders\"", tfn__decoder_part);
     if (!v->shown) tfn__refuse(e, "pre_tokenizer %s is not supported without ByteLevel", value[2]);
     if (!v->decodes) tfn__refuse(e, "decoder %s is not supported, only ByteLevel", value[4]);
     tfn__model_part(e, v, value[5]);
@@ -23347,7 +23342,6 @@ static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
 static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k,
                               tfn__reader name, bool end)
 {
-    static const char *const names[] = { "ids\"" };
     tfn__reader r = v->template_ids;
     bool found = false;
     tfn__json_want(&name, '"', "a name");
@@ -23357,7 +23351,7 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
         key.at++;                               /* behind the quote */
         tfn__json_string(&r, NULL, 0);
         tfn__json_want(&r, ':', ":");
-        tfn__json_members(&r, &ids, names, 1);
+        tfn__json_members(&r, &ids, "ids\"");
         if (name.wanted || r.wanted || tfn__json_compare(name, key) != 0) continue;
         for (bool next = tfn__json_open(&ids, '[', ']'); next; next = tfn__json_more(&ids, ']')) {
             const int32_t id = (int32_t)tfn__json_count(&ids, INT32_MAX);
@@ -23373,16 +23367,14 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
 /* A template for one text: [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }]. */
 static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
 {
-    static const char *const names[] = { "Sequence\"", "SpecialToken\"" };
-    static const char *const inner[] = { "id\"" };
     tfn__reader r = v->single;
     bool text = false;
     if (!v->single.s) return;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
         tfn__reader value[2];
         tfn__reader id;
-        tfn__json_members(&r, value, names, 2);
-        tfn__json_members(&value[!value[0].s], &id, inner, 1);
+        tfn__json_members(&r, value, "Sequence\"SpecialToken\"");
+        tfn__json_members(&value[!value[0].s], &id, "id\"");
         if (!value[0].s) tfn__template_ids(&r, v, k, id, text);
         else if (text || !tfn__json_says(id, "A\"")) tfn__want(&r, "one text, A");
         else text = true;
@@ -24963,7 +24955,6 @@ static int32_t tfn__parse_counts(tfn__reader *r, int64_t *to, int32_t room, int6
  * int64_t: that is checked with the places, where the name can be told. */
 static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
 {
-    static const char *const keys[] = { "dtype\"", "shape\"", "data_offsets\"" };
     int64_t offsets[2] = { 0, 0 };
     int64_t ignored;
     bool seen[3] = { false, false, false };
@@ -24971,7 +24962,7 @@ static void tfn__parse_tensor(tfn__reader *r, tfn_tensor *t)
     tfn__json_string(r, t->name, sizeof t->name);
     tfn__json_want(r, ':', ":");
     for (bool more = tfn__json_open(r, '{', '}'); more; more = tfn__json_more(r, '}')) {
-        const int key = tfn__json_key(r, keys, 3);
+        const int key = tfn__json_key(r, "dtype\"shape\"data_offsets\"");
         if (key < 0) {
             tfn__json_skip(r, 8);
             continue;
@@ -25062,7 +25053,6 @@ static bool tfn__offset_before(const void *x, int32_t i, int32_t j)
 /* Parse all of the header: is it what the format says, and where do its tensors stand? */
 static void tfn__read_entries(tfn_file *f)
 {
-    static const char *const keys[] = { "__metadata__\"" };
     tfn__reader r = tfn__read_from(f->header, f->header_size);
     tfn__entry *e = (tfn__entry *)f->entries;
     if (!tfn__is_utf8(r.s, r.size)) tfn__bad(f, "the header is not UTF-8", NULL, 0, 0);
@@ -25071,7 +25061,7 @@ static void tfn__read_entries(tfn_file *f)
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
         tfn__reader key = r;            /* to look at the name and come back */
         tfn_tensor t;
-        if (tfn__json_key(&key, keys, 1) == 0) {
+        if (tfn__json_key(&key, "__metadata__\"") == 0) {
             r = key;
             tfn__parse_texts(f, &r, false);
             continue;
@@ -25580,7 +25570,6 @@ TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int
  * texts. */
 TFNORM_API tfn_status tfn_index_open(tfn_file *f)
 {
-    static const char *const keys[] = { "weight_map\"" };
     tfn__reader r;
     tfn__arena a;
     if (!f) return TFN_NULL;
@@ -25594,7 +25583,7 @@ TFNORM_API tfn_status tfn_index_open(tfn_file *f)
     r = tfn__read_from(f->header, f->header_size);
     if (!tfn__file_get(f, 0, f->header, f->used)) r.size = 0;
     for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
-        if (tfn__json_key(&r, keys, 1) == 0) tfn__parse_texts(f, &r, true);
+        if (tfn__json_key(&r, "weight_map\"") == 0) tfn__parse_texts(f, &r, true);
         else tfn__json_skip(&r, 8);
     }
     if (!f->metadata) tfn__want(&r, "a weight_map");

@@ -593,7 +593,7 @@ static const unsigned char model_tokenizer[52] = {
     62,9,60,47,115,62,11,60,117,110,107,62,2,100,2,98,2,102,2,99,
     2,104,2,97,2,103,2,101,235,30,144,158
 };
-enum { model_tokenizer_memory = 1535 };
+enum { model_tokenizer_memory = 1599 };
 
 static inline tfn_model_desc model_desc(void)
 {

@@ -5,6 +5,7 @@
 #include "../tfnorm.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LENGTH = 100 };
 

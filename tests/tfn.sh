@@ -656,9 +656,9 @@ prefers() {
 check "tfn import: tokenizer.json goes before vocab.json" prefers
 misimports() {          # what is not there is named, and nothing is written
     for words in "config.json: cannot be opened|import $work/none --out $work/x" \
-        "wanted one folder|import --out $work/x" "wanted --ids|logits $work/a.safetensors" \
+        "wanted one folder|import --out $work/x" "wanted --ids|logits $work/hub.safetensors" \
         "at most 16|import golden/hub/gpt2 --context 17 --out $work/x" \
-        "is no number|logits $work/a.safetensors --ids x"; do
+        "is no number|logits $work/hub.safetensors --ids x"; do
         # shellcheck disable=SC2086
         ! "$tfn" ${words#*|} > "$work/page" 2> "$work/error" && [ ! -s "$work/page" ] &&
             grep -q -- "${words%%|*}" "$work/error" || { cat "$work/error"; return 1; }

@@ -1345,7 +1345,7 @@ static int import(settings *s, cli *c)
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)b.model.param_floats, (int)b.desc.context);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
-    else printf("tokens      none: no tokenizer.json, no vocab.json with merges.txt; see tfn logits\n");
+    else printf("tokens      none: neither tokenizer.json nor vocab.json with merges.txt\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     bundle_free(&b);
     return 0;
