@@ -27577,9 +27577,9 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     } else if (k->form == TFN_KEY_SHARE) {
         if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
     } else {                                            /* TFN_KEY_MOST */
-        tfn_desc_get(d, k->option, present, sizeof present);
+        if (!tfn_desc_get(d, k->option, present, sizeof present)) present[0] = 0;
         old = tfn__read_from(present, tfn__length(present));
-        if (tfn__json_number(&old) <= v) return;
+        if (tfn__json_number(&old) <= v && !old.wanted) return;
         tfn__put(&t, value);
     }
     tfn__end(&t);
@@ -27613,11 +27613,11 @@ static bool tfn__value_is(const tfn_import *x, const tfn_key_rule *k)
     tfn__text t = tfn__text_in(key, sizeof key);
     tfn__reader r = tfn__read_from(x->text, x->text_size);
     const char *pattern = k->key;
-    while (*pattern != '=') pattern++;
+    while (*pattern && *pattern != '=') pattern++;
     tfn__put_bytes(&t, k->key, (size_t)(pattern - k->key));
     tfn__end(&t);
+    if (!*pattern || !tfn__config_find(&r, key)) return false;
     pattern++;
-    if (!tfn__config_find(&r, key)) return false;
     tfn__json_space(&r);
     if (tfn__peek(&r) != '[') {
         tfn__config_copy(r, value);
@@ -27674,7 +27674,8 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         tfn__set_computed(x, d, k, found);
         break;
     case TFN_KEY_SAME:
-        tfn__want_value(x, k->key, found, tfn_desc_get(d, k->option, own, sizeof own));
+        if (!tfn_desc_get(d, k->option, own, sizeof own)) own[0] = 0;
+        tfn__want_value(x, k->key, found, own);
         break;
     case TFN_KEY_WANT:
         tfn__want_value(x, k->key, found, k->text);

@@ -506,6 +506,16 @@ TEST(import_own_family)
     x.family = &own;
     CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
     CHECK_CLOSE((double)d.norm_eps, 1e-5, 1e-12);
+    for (int form = TFN_KEY_IS; form <= TFN_KEY_WANT; form++) {    /* no option, no pattern */
+        tfn_key_rule wrong[] = { { "vocab_size", "vocabulary", "1", TFN_KEY_IS },
+                                 { NULL, NULL, NULL, TFN_KEY_IS } };
+        wrong[0].form = (tfn_key_form)form;
+        own.keys = wrong;
+        CASE("form %d", form);
+        memset(&d, 0, sizeof d);
+        if (tfn_import_peek(&x, &d) == TFN_OK) CHECK(form == TFN_KEY_NAMES);
+        else CHECK(d.vocab == 0);
+    }
     CHECK(tfn_family_find("own") == NULL && tfn_family_at(-1) == NULL);
     for (int32_t i = 0; tfn_family_at(i); i++)
         CHECK(tfn_family_find(tfn_family_at(i)->name) == tfn_family_at(i));
