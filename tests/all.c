@@ -68,6 +68,9 @@
 #define main hub_main
 #include "test_hub.c"
 #undef main
+#define main import_main
+#include "test_import.c"
+#undef main
 #define main papers_main
 #include "test_papers.c"
 #undef main
@@ -125,6 +128,7 @@ int main(int argc, char **argv)
     FILE_TESTS(golden)
     FILE_TESTS(tokenize)
     FILE_TESTS(hub)
+    FILE_TESTS(import)
     FILE_TESTS(papers)
     FILE_TESTS(files)
     FILE_TESTS(own)

@@ -3,6 +3,7 @@
  * decoding equal to the bit, and what is wrong with a folder said by name. */
 #include "lib.h"
 #include "check.h"
+#include "header.h"
 
 enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT = 1 << 16 };
 
@@ -17,7 +18,7 @@ enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
 
 static const char *import_hub(void)
 {
-    return getenv("IMPORT_HUB") ? getenv("IMPORT_HUB") : "golden/hub";
+    return getenv("IMPORT_HUB") ? getenv("IMPORT_HUB") : header_hub();
 }
 
 /* -- files ------------------------------------------------------------------------------------- */

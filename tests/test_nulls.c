@@ -39,6 +39,7 @@ static struct {
     tfn_schedule schedule;
     tfn_checkpoint with;
     tfn_import import;
+    char folder[80];
     tfn_model_desc empty;
     int64_t step, ids[1];
     float values[64];
@@ -113,7 +114,8 @@ static void nulls_make(void)
     nulls.batch.batch = 1;
     nulls.batch.time = 4;
     nulls_make_tokenizer();
-    nulls.import.folder = "golden/hub/llama";
+    snprintf(nulls.folder, sizeof nulls.folder, "%s/llama", header_hub());
+    nulls.import.folder = nulls.folder;
     nulls.to.to = nulls_saved;
     nulls.to.to_size = sizeof nulls_saved;
     nulls.with.tokenizer = &nulls.k;
