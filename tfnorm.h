@@ -2322,7 +2322,8 @@ typedef struct tfn_import {
     size_t            config_size;
     tfn_file         *files;                 /* and open safetensors that have all tensors */
     int32_t           count;
-    const tfn_family *family;                /* NULL: the library's of "model_type" */
+    const tfn_family *family;                /* NULL: the library's of "model_type", which the first
+                                              * call stores here */
     bool              lenient;               /* true: keys that no rule knows are not looked at */
     tfn_file          file, index;           /* from here on private */
     char              path[1024], part[256];
@@ -26972,7 +26973,7 @@ TFN__SMALL
  * names, transposed, side by side or in another order. In order:
  *
  *   families         the rows; sources are the families' published configuration and modelling
- *                    files (transformers 4.57), restated
+ *                    files (transformers 4 and 5), restated
  *   config.json      one value by its path; each rule; keys that nobody knows
  *   names            of tensors, with layers
  *   files            which of them has a tensor
@@ -27015,6 +27016,7 @@ static const tfn_key_rule tfn__shape_keys[] = {
     { "num_attention_heads", "heads", NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
+
 /* not a model's family: others are like it */
 static const tfn_family tfn__shape = { "", NULL, NULL, tfn__shape_keys, NULL };
 
@@ -27064,6 +27066,7 @@ static const tfn_key_rule tfn__gpt2_keys[] = {
     { "reorder_and_upcast_attn", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
+
 /* Queries, keys and values are three matrices side by side, (C, 3C), and all matrices are (in,
  * out), as here: Conv1D of the authors' code. The masks of attention, (1, 1, P, P), are no weights.
  */
@@ -27131,6 +27134,7 @@ static const tfn_key_rule tfn__mistral_keys[] = {
     { "layer_types", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
+
 /* Qwen 2: biases of queries, keys and values, none elsewhere. Files name a window that counts only
  * where use_sliding_window is true. */
 static const tfn_key_rule tfn__qwen2_keys[] = {
@@ -27142,6 +27146,7 @@ static const tfn_key_rule tfn__qwen2_keys[] = {
     { "use_mrope", NULL, "false", TFN_KEY_WANT },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
+
 /* Qwen 3 is like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
  * before they turn, and biases are as in Llama. */
 static const tfn_key_rule tfn__qwen3_keys[] = {
@@ -27156,6 +27161,7 @@ static const tfn_tensor_rule tfn__qwen3_tensors[] = {
     TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
 /* OLMo 2: x += RMS(attention(x)); x += RMS(ffn(x)). Queries and keys are normed, too, all heads
  * together. */
 static const tfn_key_rule tfn__olmo2_keys[] = {
@@ -27185,6 +27191,7 @@ static const tfn_key_rule tfn__gemma_keys[] = {
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
+
 /* Gemma 2: a norm before and behind each branch; scores q . k / sqrt(query_pre_attn_scalar); caps
  * of scores and logits; a window in every other layer, of which holds what is said of Mistral's. */
 static const tfn_key_rule tfn__gemma2_keys[] = {
@@ -27332,6 +27339,7 @@ static const tfn_key_rule tfn__bert_keys[] = {
     { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
+
 /* Masked words are read through the embedding, of which files keep a copy under the head's name. A
  * pooler that no head reads is left aside, and so is the head that said whether two sentences
  * follow each other. Files of 2018 call gains and biases of norms gamma and beta. */
@@ -27433,6 +27441,7 @@ TFNORM_API const tfn_family *tfn_family_at(int32_t i)
     if (i < 0 || i >= TFN__FAMILIES) return NULL;
     return tfn__families + i;
 }
+
 TFNORM_API const tfn_family *tfn_family_find(const char *name)
 {
     if (!name) return NULL;
@@ -27486,6 +27495,7 @@ static bool tfn__config_find(tfn__reader *r, const char *path)
     }
     return false;
 }
+
 /* The value in front of the reader: a string's characters, else the text as it stands. */
 static void tfn__config_copy(tfn__reader r, char *value)
 {
@@ -27501,6 +27511,7 @@ static void tfn__config_copy(tfn__reader r, char *value)
     }
     tfn__end(&t);
 }
+
 /* Both: the value of a key; false: there is none. A path goes through objects alone: no rule asks
  * for what stands in a list. */
 static bool tfn__config_value(const tfn_import *x, const char *path, char *value)
@@ -27707,6 +27718,7 @@ static bool tfn__key_has_rule(const tfn_family *family, const char *key)
     }
     return family->like && tfn__key_has_rule(family->like, key);
 }
+
 static bool tfn__key_is_idle(const char *key)
 {
     for (size_t i = 0; i < sizeof tfn__idle_keys / sizeof *tfn__idle_keys; i++)
@@ -28127,12 +28139,14 @@ static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *nam
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import",
                    "the files have a tensor %s, for which the model has no place", name);
 }
+
 static void tfn__check_tensors_of(tfn_import *x, const tfn_model *m, tfn_file *f)
 {
     tfn_tensor t;
     for (int32_t i = 0; tfn_file_tensor(f, i, &t); i++)
         if (x->error.status == TFN_OK) tfn__check_tensor(x, m, t.name);
 }
+
 /* Of all files; of parts, the index names them. */
 static void tfn__check_all(tfn_import *x, const tfn_model *m)
 {
