@@ -258,10 +258,12 @@ static void train(tfn_model *m, const tfn_batch *b)
         tfn_report report;
         const uint64_t before = weights_of(m);
         const bool profiled = m->profiled || m->step || m->micro;
+        const bool open = m->profile_open;      /* which a skipped update gives back */
         const tfn_status status = tfn_model_step(m, b, fuzz_one_in(9) ? NULL : &report);
         if (status != TFN_OK && (status != TFN_NOT_FINITE || !m->desc.half))
             FUZZ_FAIL("step gives %d, %s", (int)status, said(&m->error));
-        if (profiled && m->desc.schedule.frozen && before != weights_of(m))
+        if (profiled && m->desc.schedule.frozen && !(open && !m->profiled)
+            && before != weights_of(m))
             FUZZ_FAIL("frozen, but it moved");
     }
 }
