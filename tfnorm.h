@@ -25,7 +25,7 @@
  *   text        byte-level BPE with its training, words, characters, bytes; tokenizer.json
  *   files       safetensors; checkpoints, after which a run goes on with the same bits; models of
  *               the hub as their folders are: GPT-2, Llama, Mistral, Qwen, OLMo 2, Gemma, Pythia,
- *               Phi, OPT
+ *               Phi, OPT, BERT
  *   running     a key/value cache, batches, beams; microcontroller builds without training
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
@@ -3259,12 +3259,13 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
                               const tfn_model_desc *d)
 {
     ptrdiff_t half = head_size / 2;
-    for (ptrdiff_t t = 0; t < time; t++, table += head_size)
-        for (ptrdiff_t j = 0; j < half; j++) {
-            double angle = (double)t * tfn__rotary_rate(d, j, head_size);
-            table[j] = (float)tfn__cos(angle);
-            table[half + j] = (float)tfn__sin(angle);
+    for (ptrdiff_t j = 0; j < half; j++) {
+        const double rate = tfn__rotary_rate(d, j, head_size);
+        for (ptrdiff_t t = 0; t < time; t++) {
+            table[t*head_size + j] = (float)tfn__cos((double)t * rate);
+            table[t*head_size + half + j] = (float)tfn__sin((double)t * rate);
         }
+    }
 }
 #endif
 #endif /* TFN__IMPLEMENTING */
