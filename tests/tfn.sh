@@ -621,6 +621,16 @@ parted() {              # parted CUTOFFS: no clusters, and nothing is trained
         2> "$work/error" && grep -q "cutoffs $1 is no number" "$work/error"
 }
 check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
+# what every model of a file must have the same, tfn export knows
+exports_all() {
+    sed -n '/names\[\] = {/,/};/p' ../tools/tfn.c > "$work/names"
+    options=$(sed -n 's/^ *TFN__\(FIELD\|LATER\)([A-Z]*, SAME_ALWAYS, \([^)]*\)),*$/\2/p' ../tfnorm.h)
+    [ "$(echo "$options" | wc -l)" -gt 40 ] || return 1
+    for option in $options; do
+        grep -q -F "\"$option\"" "$work/names" || { echo "$option"; return 1; }
+    done
+}
+check "tfn export: all options of a model" exports_all
 # a folder of the hub: its logits to nine digits, ids by its tokenizer, text that goes on
 imports() {
     rm -rf "$work/hub" && mkdir "$work/hub" && cp golden/hub/gpt2/* "$work/hub" || return 1
