@@ -178,9 +178,9 @@
  *    freezes them, which then have neither, or adds LoRA to linear maps. Weights are stored (in,
  *    out). tfn_model_hash is a fingerprint of all of them.
  *    What stands between tokens and logits: tfn_model_hidden gives the hidden states behind so many
- *    layers, tfn_model_attention the weights of a layer's heads, tfn_model_pool a vector of each
- *    sentence. Made with desc.probes, a model shows each point of its sub-layers in every run, and
- *    its gradient in training: tfn_model_watch.
+ *    layers, tfn_model_lens the logits that they would have, tfn_model_attention the weights of a
+ *    layer's heads, tfn_model_pool a vector of each sentence. Made with desc.probes, a model shows
+ *    each point of its sub-layers in every run, and its gradient in training: tfn_model_watch.
  *
  * 7. Ship it. A model made with .inference and .folded takes the weights of a trained one through
  *    tfn_model_fold, and has none of the scales, gains and shifts that those can hold.
@@ -1837,6 +1837,12 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
 TFNORM_API tfn_status tfn_decoder_attention(tfn_decoder *d, const int32_t *tokens, int32_t time,
                                             int32_t layer, tfn_sublayer kind, int32_t head,
                                             float *weights);
+
+/* The logits that the model would give if its stack ended behind so many layers: their output
+ * through the final norm, if the stack has one, and the head: the logit lens (nostalgebraist 2020).
+ * Shape and life are those of tfn_model_logits, which this is behind all layers. TFN_BAD_BATCH: the
+ * stack's output is made of several layers' (ResiDual, DLCL ...), of which no one is the last. */
+TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers);
 
 /* A vector of each sentence, (B, C), from the hidden states of its positions without padding. */
 typedef enum tfn_pool {
@@ -19396,7 +19402,7 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
  * later entries would overwrite both is no concern of a run that ends there.
  *
  * A plain build has the names, and says what it lacks. In order: where things are; hidden states;
- * pooling; attention of a batch; attention of a decoder. */
+ * the logit lens; pooling; attention of a batch; attention of a decoder. */
 
 /* 0 of no model, as sizes are. */
 TFNORM_API int32_t tfn_model_channels(const tfn_model *m)
@@ -19563,6 +19569,63 @@ TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch,
     tfn__copy_hidden(m, &r, &e, tfn__hidden_node(m, at, TFN_LAYERS_ALL), hidden);
     tfn__unbind(&m->run);
     return TFN_OK;
+}
+
+/* -- the logit lens -------------------------------------------------------------------------- */
+
+/* What is computed behind the node `last`, which ends the layers, up to the logits, reads of the
+ * stack's values this one alone. `first` is the embedding: in front of it are matrices that no
+ * layer makes. */
+static void tfn__check_lens(tfn_error *e, const tfn_model *m, int32_t first, int32_t last)
+{
+    const tfn_tape *t = &m->infer;
+    for (int32_t i = last + 1; i <= m->logits.id; i++) {
+        for (int a = 0; a < TFN_INPUTS; a++) {
+            const int32_t in = t->nodes[i].in[a];
+            if (in < first || in >= last) continue;
+            if (tfn__forward_entry(t, in) == t->forward_count) continue;    /* a parameter */
+            tfn__fail(e, TFN_BAD_BATCH, "reading",
+                      "the output is made of several layers, which no lens shows", 0, 0);
+        }
+    }
+}
+
+/* The two may overlap. */
+static void tfn__move_floats(float *to, const float *from, int64_t floats)
+{
+    if (to < from)
+        for (int64_t i = 0; i < floats; i++) to[i] = from[i];
+    if (to > from)
+        for (int64_t i = floats - 1; i >= 0; i--) to[i] = from[i];
+}
+
+/* A run that leaves out layers: behind the node that is looked at its value takes the place of the
+ * last layer's, and the run goes on from there. */
+TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
+{
+    const tfn_node *n;
+    const float *x;
+    tfn_var last;
+    int32_t node;
+    tfn_run r;
+    int32_t e = 0;
+    int at;
+    if (tfn__begin_hidden(m, batch, TFN_STACK_LAST, layers, &at) != TFN_OK) return NULL;
+    last.id = tfn__hidden_node(m, at, tfn__stack_depth(m, at));
+    tfn__check_lens(&m->error, m, tfn__hidden_node(m, at, 0), last.id);
+    if (tfn__end_checks(m) != TFN_OK) return NULL;
+
+    r = tfn__unwatched(&m->run);
+    node = last.id;
+    if (layers != TFN_LAYERS_ALL) node = tfn__hidden_node(m, at, layers);
+    n = m->infer.nodes + node;
+    x = tfn__run_to(&m->infer, &r, &e, node);
+    tfn__move_floats(tfn_value(&m->infer, &r, last), x,
+                     tfn__rows_at(n, r.batch, r.source, r.target) * n->cols);
+    e = tfn__forward_entry(&m->infer, last.id) + 1;
+    x = tfn__run_to(&m->infer, &r, &e, m->logits.id);
+    tfn__unbind(&m->run);
+    return x;
 }
 
 /* -- pooling: a vector of each sentence ------------------------------------------------------ */
@@ -19844,6 +19907,13 @@ TFNORM_API tfn_status tfn_model_hidden_all(tfn_model *m, const tfn_batch *batch,
     (void)stack;
     (void)hidden;
     return tfn__no_reading(m);
+}
+TFNORM_API const float *tfn_model_lens(tfn_model *m, const tfn_batch *batch, int32_t layers)
+{
+    (void)batch;
+    (void)layers;
+    tfn__no_reading(m);
+    return NULL;
 }
 TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_stack stack,
                                      int32_t layers, tfn_pool pool, bool unit, float *vectors)

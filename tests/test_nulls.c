@@ -265,6 +265,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, &nulls.batch), TFN_STACK_LAST, 1) != NULL))                                             \
     X(tfn_model_hidden_all, "eee", "zq.", tfn_model_hidden_all(P(0, &nulls.m), P(1, &nulls.batch), \
       TFN_STACK_LAST, P(2, nulls.values)))                                                         \
+    X(tfn_model_lens, "ee", "zq", nulls_found(tfn_model_lens(P(0, &nulls.m),                       \
+      P(1, &nulls.batch), 1) != NULL))                                                             \
     X(tfn_model_pool, "eee", "zq.", tfn_model_pool(P(0, &nulls.m), P(1, &nulls.batch),             \
       TFN_STACK_LAST, 1, TFN_POOL_MEAN, true, P(2, nulls.values)))                                 \
     X(tfn_model_attention, "eee", "zq.", tfn_model_attention(P(0, &nulls.m), P(1, &nulls.batch),   \

@@ -332,6 +332,81 @@ static void reading_check_logits(tfn_model *m, const tfn_batch *batch)
         }
 }
 
+/* Behind all layers a lens shows the logits; behind fewer it shows something, unless the output is
+ * made of several layers'. */
+static void reading_check_lens(tfn_model *m, const tfn_batch *batch)
+{
+    static float wanted[READING_ROWS * READING_V];
+    const int32_t depth = reading_depth(m, m->desc.arch != TFN_ARCH_ENCODER);
+    const size_t bytes = (size_t)(batch->batch * batch->time * READING_V) * sizeof(float);
+    const tfn_topology *row = m->desc.arch == TFN_ARCH_ENCODER ? m->desc.topology
+                                                               : m->desc.decoder_topology;
+    const bool several = row->aggregate || (row->flags & TFN_TOPOLOGY_SIDE_STREAM);
+    char text[200];
+    memcpy(wanted, tfn_model_logits(m, batch), bytes);
+    for (int32_t l = TFN_LAYERS_ALL; l <= depth; l++) {
+        const float *x = tfn_model_lens(m, batch, l);
+        CHECK(!x == several);
+        if (!x) {
+            CHECK_INT(m->error.status, TFN_BAD_BATCH);
+            CHECK(strstr(tfn_error_text(&m->error, text, sizeof text), "no lens") != NULL);
+        } else if (l == TFN_LAYERS_ALL || l == depth) CHECK_BITS(x, wanted, bytes);
+        else CHECK(memcmp(x, wanted, bytes) != 0);
+    }
+    CHECK_BITS(tfn_model_logits(m, batch), wanted, bytes);
+}
+
+/* Of layers whose branches are silent, the logits of all layers are those that a lens shows behind
+ * the layers in front of them: whatever norm, head, caps and biases there are. */
+static void reading_silence(tfn_model *m, int32_t from)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        const bool ends = strstr(p.name, ".o.") || strstr(p.name, ".w2.");
+        if (!ends || p.layer < from) continue;
+        if (m->desc.arch == TFN_ARCH_ENCODER_DECODER && p.name[0] == 'e') continue;
+        memset(p.data, 0, (size_t)p.rows * (size_t)p.cols * sizeof *p.data);
+    }
+}
+
+TEST(reading_lens)
+{
+    static const tfn_model_desc turns[] = {
+        { .recipe = "pre", .logit_cap = 2 }, { .recipe = "pre-rms", .untied = true },
+        { .recipe = "pre", .arch = TFN_ARCH_ENCODER, .head_transform = true, .output_bias = true },
+        { .recipe = "pre", .arch = TFN_ARCH_ENCODER, .head = TFN_HEAD_SEQUENCE,
+          .classes = READING_V },
+        { .recipe = "pre", .arch = TFN_ARCH_ENCODER_DECODER, .threads = 2 },
+        { .recipe = "olmo2", .norm = "rmsnorm" }, { .recipe = "pre", .cutoffs = { 5, 9 } }
+    };
+    static batch_room b;
+    static float wanted[READING_ROWS * READING_V];
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        tfn_model_desc d = turns[i];
+        tfn_model m;
+        CASE("case %d", (int)i);
+        d.vocab = READING_V;
+        d.context = READING_T;
+        d.batch = READING_B;
+        d.width = 16;
+        d.layers = 5;
+        d.heads = READING_HEADS;
+        d.threads = d.threads ? HOOK_THREADS(d.threads) : 1;
+        if (d.arch == TFN_ARCH_ENCODER_DECODER) d.source_context = READING_TS;
+        reading_fill(&b, &d, true);
+        if (!batch_open(&m, &d)) continue;
+        CHECK(tfn_model_step(&m, &b.batch, NULL) == TFN_OK);
+        for (int32_t l = d.layers; l >= 0; l--) {
+            const bool one = d.head == TFN_HEAD_SEQUENCE;
+            const size_t rows = one ? READING_B : READING_ROWS;
+            memcpy(wanted, tfn_model_lens(&m, &b.batch, l), rows * READING_V * sizeof *wanted);
+            reading_silence(&m, l);
+            CHECK_BITS(tfn_model_logits(&m, &b.batch), wanted, rows * READING_V * sizeof *wanted);
+        }
+        tfn_model_free(&m);
+    }
+}
+
 /* -- attention -------------------------------------------------------------------------------- */
 
 /* Rows sum to 1 over the keys that are seen, with the values they are the output. */
@@ -474,6 +549,7 @@ static void reading_read_model(const tfn_model_desc *d)
         }
         CHECK_INT(seen.count, count);                   /* who reads is not watched */
         reading_check_logits(&other, &b.batch);
+        reading_check_lens(&other, &b.batch);
         reading_check_attention(&other, &b.batch);
         reading_fill(&b, d, false);
         if (d->arch != TFN_ARCH_ENCODER && !reading_is_whole(&m))
@@ -598,6 +674,8 @@ TEST(reading_errors)
     CHECK(tfn_model_watch(&m, reading_see, NULL) == TFN_NOT_READY);
     CHECK(!tfn_model_hidden(&m, in, TFN_STACK_ENCODER, 0) && m.error.status == TFN_BAD_BATCH);
     CHECK(!tfn_model_hidden(&m, in, TFN_STACK_LAST, -2) && m.error.status == TFN_BAD_BATCH);
+    CHECK(!tfn_model_lens(&m, in, 3) && m.error.status == TFN_BAD_BATCH);
+    CHECK(!tfn_model_lens(&m, NULL, 0) && m.error.status == TFN_BAD_BATCH);
     READING_REFUSED(tfn_model_hidden_all(&m, in, (tfn_stack)3, x), "no stack 3");
     READING_REFUSED(tfn_model_hidden_all(&m, in, TFN_STACK_LAST, NULL), "no array");
     READING_REFUSED(tfn_model_pool(&m, in, TFN_STACK_LAST, 3, TFN_POOL_MEAN, false, x),
@@ -624,6 +702,7 @@ int main(void)
     RUN(reading_watched);
     RUN(reading_profile);
     RUN(reading_recipes);
+    RUN(reading_lens);
     RUN(reading_pooled);
     RUN(reading_padding);
     RUN(reading_errors);

@@ -140,12 +140,12 @@ static void make_model(void)
     returned("init", all.m.error.status, &all.m.error);
 }
 
-/* Hidden states, attention, pooling with numbers about what there is. The array has room for the
+/* Hidden states, lens, attention, pooling with numbers about what there is. The array has room for the
  * most that is written. */
 static tfn_status call_reading(tfn_model *m, const tfn_batch *x)
 {
     static float result[4 * B * T * (8 + T)];
-    const int which = fuzz_below(4);
+    const int which = fuzz_below(5);
     float *to = which < 3 ? (float *)given(result) : NULL;
     const tfn_stack stack = (tfn_stack)fuzz_below(4);
     const int32_t layers = fuzz_below(4) - 2;
@@ -154,6 +154,9 @@ static tfn_status call_reading(tfn_model *m, const tfn_batch *x)
     case 1: return tfn_model_pool(m, x, stack, layers, (tfn_pool)fuzz_below(4), fuzz_one_in(2), to);
     case 2: return tfn_model_attention(m, x, stack, layers + 1, (tfn_sublayer)fuzz_below(3),
                                        fuzz_below(4) - 1, to);
+    case 3:
+        if (tfn_model_lens(m, x, layers)) return TFN_OK;
+        return m ? m->error.status : TFN_NULL;
     default:
         if (tfn_model_hidden(m, x, stack, layers)) return TFN_OK;
         return m ? m->error.status : TFN_NULL;
