@@ -113,6 +113,7 @@ few="--seeds 1 --start-seeds 1 --depth 2 --width 16"
 file_rows() {
     cat <<END
 export.h tfn export $m --force --out
+page.html tfn inspect $m --text ab --force --out
 mean.safetensors tfn average $m --force --out
 folded.safetensors tfn fold $m --force --out
 new.safetensors tfn train --task copy $tiny --out
@@ -206,7 +207,8 @@ pages() {               # of nothing, and of claims with curves, bars and a heat
         "$(tool normlab)" run X2 B2 A4 $few --file "$work/few.jsonl" \
             > "$work/page" 2> "$work/error" && "$(tool normlab)" report X2 B2 A4 $few \
             --file "$work/few.jsonl" > "$work/few.html" || { cat "$work/error"; return 1; }
-    grep -q '<svg' "$work/few.html" && formed "$work/empty.html" "$work/few.html"
+    "$(tool tfn)" inspect "$m" --text 'a<&"b' --out "$work/sentence.html" || return 1
+    grep -q '<svg' "$work/few.html" && formed "$work/empty.html" "$work/few.html" "$work/sentence.html"
 }
 check "every page passes an XML reader" pages
 # who draws: a new caller of svg.h or a new page has its test here
@@ -214,7 +216,7 @@ drawers() {
     (cd ../tools && grep -l 'svg_begin\|svg_curves\|svg_bars\|svg_heat\|<html' *.[ch]) |
         tr '\n' ' ' > "$work/drawers"
     cat "$work/drawers"
-    [ "$(cat "$work/drawers")" = "compare.h drawing.h report.h svg.h train.h " ]
+    [ "$(cat "$work/drawers")" = "compare.h drawing.h inspect.h page.h report.h svg.h train.h " ]
 }
 check "who draws" drawers
 roughly() {             # the reader without a reader agrees

@@ -647,6 +647,51 @@ imports() {
         echo ab | "$tfn" generate "$work/hub.safetensors" --max-tokens 3 > "$work/said"
 }
 check "tfn import, logits, tokens" imports
+# The page of a sentence has the numbers that other commands print: weights that sum to 1, the
+# logits behind the last layer, the length of the vector that the stack gives.
+inspects() {
+    ids=$(head -n 1 golden/hub/gpt2/ids.txt)
+    "$tfn" inspect "$work/hub.safetensors" --ids "$ids" > "$work/page" &&
+        awk '/^\[[0-9]/ { gsub(/[][]/, ""); n = split($0, w, ","); sum = 0
+            for (i = 1; i <= n; i++) sum += w[i]
+            if (sum < 9993 || sum > 10007) { print; exit 1 } rows++ }
+            END { exit rows != 2 * 4 * 13 }' "$work/page" || return 1
+    "$tfn" logits "$work/hub.safetensors" --ids "$ids" | awk '{ best = 1; sum = 0
+        for (i = 1; i <= NF; i++) if ($i > $best) best = i
+        for (i = 1; i <= NF; i++) sum += exp($i - $best)
+        printf "%.4f\n", 1 / sum }' > "$work/one" &&
+        sed -n '/class="lens"/,$p' "$work/page" | grep '^<tr><th scope="row"' |
+        sed 's/.*title="[^ ]* \([^,]*\),.*/\1/' | diff - "$work/one" &&
+        [ "$(wc -l < "$work/one")" = 13 ] || return 1
+    "$tfn" inspect "$work/hub.safetensors" --text abba > "$work/page" && echo abba |
+        "$tfn" embed "$work/hub.safetensors" --pool last |
+        awk '{ for (i = 1; i <= NF; i++) n += $i * $i; printf "%.3g\n", sqrt(n) }' > "$work/one" &&
+        sed -n '/class="stream"/,/<\/table>/p' "$work/page" | grep '^<tr><th scope="row"' | tail -n 1 |
+        sed 's/.*>\([0-9.]*\)<\/td><\/tr>/\1/' | diff - "$work/one"
+}
+check "tfn inspect --text: the page's numbers" inspects
+# of every architecture, of a stack whose output is of several layers; what is not to be had is said
+inspects_all() {
+    "$tfn" train --task copy --arch decoder --layers 1 --width 8 --steps 1 --recipe dlcl --threads 1 \
+        --quiet --force --out "$work/y.safetensors" > "$work/page" 2> "$work/error"
+    for model in m c a y; do
+        "$tfn" inspect "$work/$model.safetensors" --text 'ab' --force --out "$work/$model.html" &&
+            well_formed "$work/$model.html" && well_formed_roughly "$work/$model.html" || return 1
+        ! grep -q -e 'src=' -e 'href=' -e 'url(' -e '@import' "$work/$model.html" || return 1
+    done
+    rm "$work/y.safetensors"
+    grep -q 'decoder to encoder' "$work/a.html" && ! grep -q 'None here' "$work/m.html" &&
+        grep -q 'None here.*several layers' "$work/y.html" && grep -q 'title="\(yes\|no\) 0' "$work/c.html" &&
+        "$tfn" inspect "$work/a.safetensors" --text ab --target ba |
+        grep -q '"keys":\["[^"]*","b","a"\]' || return 1
+    says "$work/s.safetensors hears sound, which no line is" inspect "$work/s.safetensors" --text one &&
+        says "--ids: 99 ids, the limit is 12" inspect "$work/m.safetensors" --ids "$(seq 99)" &&
+        says "--target is for an encoder-decoder, $work/m.safetensors is none" \
+            inspect "$work/m.safetensors" --text ab --target ba &&
+        says "$work/m.html is there already; --force overwrites it" \
+            inspect "$work/m.safetensors" --text ab --out "$work/m.html"
+}
+check "tfn inspect --text: all models" inspects_all
 # where a folder has both, tokenizer.json counts
 prefers() {
     awk 'BEGIN { for (i = 0; i < 256; i++) printf "%d\n", i }' | awk '
@@ -677,10 +722,11 @@ misimports() {          # what is not there is named, and nothing is written
 }
 check "tfn import: what is wrong" misimports
 wrongs() {
-    wrong 'there are none here' inspect --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
+    wrong 'there are none here' bits --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
         wrong 'topology is b2, .*; did you mean b2t?' train --task copy --topology b2 &&
+        wrong 'either --text' inspect "$work/m.safetensors" --text a --ids 1 &&
         wrong 'adam|adamw' train --task copy --optimizer adamm && wrong 'a command' &&
         wrong 'a name of C' export "$work/m.safetensors" --prefix 1a --out "$work/x"
 }

@@ -487,7 +487,7 @@ static inline void bundle_experiment(bundle *b)
     tfn_file_close(&f);
     must_be_ok(&f.error);
     options_take(&b->from, b->extra);
-    if (!given(&b->from, O_KIND)) die("%s was not written by tfn", b->path);
+    if (!given(&b->from, O_KIND)) return;
     b->kind = (data_kind)option_name(kind_names, text_of(&b->from, O_KIND));
     const char *names = text_of(&b->from, O_CLASSES);
     if (!names) names = "";
@@ -499,8 +499,8 @@ static inline void bundle_experiment(bundle *b)
     b->classes.fixed = true;
 }
 
-/* All but the weights. */
-static inline void bundle_open(bundle *b, const char *path)
+/* All but the weights, of any checkpoint: it may have no tokenizer, and be no model of tfn's. */
+static inline void bundle_look(bundle *b, const char *path)
 {
     tfn_file f = file_at(path);
     tfn_tokenizer_source source = { 0 };
@@ -514,12 +514,21 @@ static inline void bundle_open(bundle *b, const char *path)
     source.blob = blob = reserve(source.blob_size, 1);
     tfn_checkpoint_tokenizer(&f, blob, source.blob_size);
     must_be_ok(&f.error);
-    if (!source.blob_size) die("%s has no tokenizer", path);
-    b->tokenizer.mem = reserve(tfn_tokenizer_size(&source), 1);
-    tfn_tokenizer_init(&b->tokenizer.tokenizer, &source, b->tokenizer.mem,
-                       tfn_tokenizer_size(&source));
-    must_be_ok(&b->tokenizer.tokenizer.error);
+    if (source.blob_size) {
+        b->tokenizer.mem = reserve(tfn_tokenizer_size(&source), 1);
+        tfn_tokenizer_init(&b->tokenizer.tokenizer, &source, b->tokenizer.mem,
+                           tfn_tokenizer_size(&source));
+        must_be_ok(&b->tokenizer.tokenizer.error);
+    }
     free(blob);
+}
+
+/* The same of a model that tfn trained or imported, with its tokenizer. */
+static inline void bundle_open(bundle *b, const char *path)
+{
+    bundle_look(b, path);
+    if (!given(&b->from, O_KIND)) die("%s was not written by tfn", path);
+    if (!b->tokenizer.mem) die("%s has no tokenizer", path);
 }
 
 /* The model, to be used for so many rows. */

@@ -14,6 +14,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
        EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048,
        IMPORT = 4096, LOGITS = 8192, ENCODE = 16384 };
 #define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
+#define OVERWRITES (AVERAGE | FOLD | EXPORT | EMBED | IMPORT | INSPECT)
 #define USE   (WRITE | CLASSIFY | EMBED)
 #define KEPT  (TRAIN | OPTION_KEPT)
 
@@ -75,16 +76,17 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
       "steps; 0: 20 times in all; the best goes to OUT.best") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
-    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | AVERAGE | FOLD | EXPORT | EMBED | IMPORT, \
-      "what to write; -o") \
+    X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, "what to write; -o") \
     X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
       "most tokens of a text; else 1024, or what the model has if that is less") \
     X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
-    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, LOGITS, "tokens of a sentence") \
-    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | AVERAGE | FOLD | EXPORT | EMBED | IMPORT, \
-      "overwrite OUT") \
+    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, LOGITS | INSPECT, "tokens of a sentence") \
+    X(SAID, 's', "text", "TEXT", NULL, 0, 0, INSPECT, "the sentence") \
+    X(TARGET, 's', "target", "TEXT", NULL, 0, 0, INSPECT, \
+      "of an encoder-decoder, what it writes; else its own words") \
+    X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | OVERWRITES, "overwrite OUT") \
     X(LOG, 's', "log", "FILE", NULL, 0, 0, TRAIN, "every step: .csv, else JSON lines (PLOT.csv)") \
     X(PLOT, 's', "plot", "FILE.svg", NULL, 0, 0, TRAIN, "the log: loss, rate, layers' gradients") \
     X(QUIET, 'f', "quiet", "", NULL, 0, 0, TRAIN, "no progress") \
@@ -114,10 +116,12 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DATA, 's', "data", "HASH", NULL, 0, 0, OPTION_KEPT, "") \
     X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "") \
     X(BEST_VALID, 'r', "best-valid", "R", NULL, 0, 0, OPTION_KEPT, "") \
-    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "")
+    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "") \
+    X(IMPORTED, 's', "imported", "FAMILY", NULL, 0, 0, OPTION_KEPT, "")
 
 #include "train.h"
 #include "npy.h"
+#include "inspect.h"
 
 /* -- train ------------------------------------------------------------------------------------- */
 
@@ -324,48 +328,6 @@ static void speaker_free(speaker *x)
     free(x->prompt);
     free(x->prompt_bytes);
     free(x->text);
-}
-
-/* Lines of a task that a decoder learned as a stream: each stands behind the end of another. */
-static bool reads_lines(const bundle *b)
-{
-    return b->kind == DATA_TEXT && given(&b->from, O_TASK);
-}
-
-/* Of so many bytes; three of one that normalizing takes apart. */
-static size_t most_ids(size_t bytes) { return 3 * bytes + 2; }
-
-/* The ids of a text, as those that the model was trained on: behind a space where words begin with
- * one, and behind those that its texts begin with. Of no text they are those of a newline. */
-static int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int64_t *count)
-{
-    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
-    const bool stream = b->kind == DATA_TEXT && !reads_lines(b);
-    const bool space = !stream
-        && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
-    char *spaced = (char *)reserve(bytes + 2, 1);
-    const size_t room = most_ids(bytes + 1);
-    int32_t *ids = (int32_t *)reserve(room + (size_t)k->begins, sizeof *ids);
-    spaced[0] = ' ';
-    memcpy(spaced + space, text, bytes);
-    if (stream && !bytes) {
-        spaced[0] = '\n';
-        bytes = 1;
-    }
-    bytes += space && bytes;
-    for (int32_t i = 0; i < k->begins; i++) ids[i] = k->frame[i];
-    *count = tfn_tokenizer_encode(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes) + k->begins;
-    free(spaced);
-    return ids;
-}
-
-/* What is too long is cut, and said to be. */
-static int64_t cut_ids(int64_t count, int64_t most, int64_t number)
-{
-    if (count <= most) return count;
-    fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
-            (long long)count, (long long)most);
-    return most;
 }
 
 /* One more row: what the model reads of a text. */
@@ -1090,21 +1052,8 @@ static void embedder_free(embedder *x)
 /* One more row: the line with the special tokens that rows had in training. */
 static void embedder_add(embedder *x, const char *text, size_t bytes, int64_t number)
 {
-    const int32_t *special = x->b->tokenizer.tokenizer.special;
-    const bool encoder = x->b->desc.arch == TFN_ARCH_ENCODER;
-    const bool ends = x->b->kind != DATA_TEXT;
-    const bool begins = reads_lines(x->b);
     int32_t *row = x->ids + (int64_t)x->used * x->room;
-    int64_t count;
-    int32_t n = 0;
-    int32_t *ids = encode_text(x->b, text, bytes, &count);
-    count = cut_ids(count, x->room - encoder - begins - ends, number);
-    if (encoder) row[n++] = special[TFN_SPECIAL_BOS];
-    if (begins) row[n++] = special[TFN_SPECIAL_EOS];
-    for (int64_t i = 0; i < count; i++) row[n++] = ids[i];
-    if (ends) row[n++] = special[TFN_SPECIAL_EOS];
-    x->lengths[x->used++] = n;
-    free(ids);
+    x->lengths[x->used++] = prompt_row(x->b, text, bytes, x->room, number, row);
 }
 
 /* Room for so many vectors more. */
@@ -1351,22 +1300,6 @@ static int import(settings *s, cli *c)
     return 0;
 }
 
-/* Whole numbers with white space between them. */
-static int32_t *import_ids(const char *text, int32_t *count)
-{
-    int32_t *ids = (int32_t *)reserve(strlen(text) / 2 + 2, sizeof *ids);
-    char *end;
-    for (*count = 0;; text = end) {
-        const long id = strtol(text, &end, 10);
-        if (end == text) break;
-        if (id < 0 || id > INT32_MAX) die("--ids: %ld is no id", id);
-        ids[(*count)++] = (int32_t)id;
-    }
-    if (end[strspn(end, " \t\n")]) die("--ids: \"%s\" is no number", end);
-    if (!*count) die("--ids: no number");
-    return ids;
-}
-
 /* A line for each position, its logits with nine digits: for comparisons with other programs. */
 static int logits(settings *s, cli *c)
 {
@@ -1387,7 +1320,7 @@ static int logits(settings *s, cli *c)
     must_be_model(&m, &d);
     tfn_model_load_weights(&m, &f, 1);
     must_be_ok(&f.error);
-    batch.tokens = ids = import_ids(text_of(s, O_IDS), &batch.time);
+    batch.tokens = ids = prompt_numbers(text_of(s, O_IDS), &batch.time);
     batch.batch = 1;
     z = tfn_model_logits(&m, &batch);
     must_be_ok(&m.error);
@@ -1515,6 +1448,11 @@ static void inspect_checkpoint(const char *path)
 
 static int inspect(settings *s, cli *c)
 {
+    if (given(s, O_SAID) || given(s, O_IDS)) {
+        const char *out = "-";
+        if (given(s, O_OUT)) out = out_of(s, c, false);
+        return inspect_sentence(s, c, out);
+    }
     if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
     for (int k = 0; k < s->files; k++) {
         tfn_file f = file_at(s->file[k]);
@@ -1680,7 +1618,9 @@ static const struct command {
       import },
     { "logits", "MODEL --ids \"N N ..\"", "of each position, nine digits", LOGITS, logits },
     { "tokens", "MODEL [FILE | -]", "the ids of each line", ENCODE, tokens },
-    { "inspect", "FILE ...", "tensors of a safetensors file", INSPECT, inspect },
+    { "inspect", "FILE ... | MODEL --text TEXT --out PAGE.html",
+      "tensors of a safetensors file; what a model does with a sentence, as a page", INSPECT,
+      inspect },
     { "bits", "", "the self-check: are the bits canonical here?", BITS, bits },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

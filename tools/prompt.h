@@ -1,0 +1,145 @@
+/* What a model of tfn reads: ids of a text, of --text and of --ids, and how ids are shown. */
+#ifndef PROMPT_H
+#define PROMPT_H
+
+#include "models.h"
+
+/* Lines of a task that a decoder learned as a stream: each stands behind the end of another. */
+static inline bool reads_lines(const bundle *b)
+{
+    return b->kind == DATA_TEXT && given(&b->from, O_TASK);
+}
+
+/* Of so many bytes; three of one that normalizing takes apart. */
+static inline size_t most_ids(size_t bytes) { return 3 * bytes + 2; }
+
+/* The ids of a text, as those that the model was trained on: behind a space where words begin with
+ * one, and behind those that its texts begin with. Of no text they are those of a newline. */
+static inline int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int64_t *count)
+{
+    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    const bool stream = b->kind == DATA_TEXT && !reads_lines(b);
+    const bool space = !stream
+        && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
+    char *spaced = (char *)reserve(bytes + 2, 1);
+    const size_t room = most_ids(bytes + 1);
+    int32_t *ids = (int32_t *)reserve(room + (size_t)k->begins, sizeof *ids);
+    spaced[0] = ' ';
+    memcpy(spaced + space, text, bytes);
+    if (stream && !bytes) {
+        spaced[0] = '\n';
+        bytes = 1;
+    }
+    bytes += space && bytes;
+    for (int32_t i = 0; i < k->begins; i++) ids[i] = k->frame[i];
+    *count = tfn_tokenizer_encode(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes) + k->begins;
+    free(spaced);
+    return ids;
+}
+
+/* What is too long is cut, and said to be. */
+static inline int64_t cut_ids(int64_t count, int64_t most, int64_t number)
+{
+    if (count <= most) return count;
+    fprintf(stderr, "tfn: line %lld has %lld tokens; %lld are read\n", (long long)number + 1,
+            (long long)count, (long long)most);
+    return most;
+}
+
+/* The row that the model has seen of such a text, with the ids that rows begin and end with: those
+ * of the tokenizer's template or, of a model trained here, its special tokens. What a decoder
+ * continues has no end. What is longer than `room` is cut, and said to be. Returns its length. */
+static inline int32_t prompt_row(const bundle *b, const char *text, size_t bytes, int32_t room,
+                                 int64_t number, int32_t *row)
+{
+    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    const bool framed = k->begins + k->ends > 0;
+    const bool encoder = b->desc.arch == TFN_ARCH_ENCODER;
+    int32_t ends = 0;
+    int32_t n = 0;
+    int64_t count;
+    int32_t *ids = encode_text(b, text, bytes, &count);
+    const int32_t *end = &k->special[TFN_SPECIAL_EOS];
+    if (framed && b->desc.arch != TFN_ARCH_DECODER) {
+        ends = k->ends;
+        end = k->frame + k->begins;
+    }
+    if (!framed && b->kind != DATA_TEXT) ends = 1;
+    if (encoder && !framed) row[n++] = k->special[TFN_SPECIAL_BOS];
+    if (reads_lines(b)) row[n++] = k->special[TFN_SPECIAL_EOS];
+    count = cut_ids(count, room - n - ends, number);
+    for (int64_t i = 0; i < count; i++) row[n++] = ids[i];
+    for (int32_t i = 0; i < ends; i++) row[n++] = end[i];
+    free(ids);
+    return n;
+}
+
+/* Whole numbers with white space between them. */
+static inline int32_t *prompt_numbers(const char *text, int32_t *count)
+{
+    int32_t *ids = (int32_t *)reserve(strlen(text) / 2 + 2, sizeof *ids);
+    char *end;
+    for (*count = 0;; text = end) {
+        const long id = strtol(text, &end, 10);
+        if (end == text) break;
+        if (id < 0 || id > INT32_MAX) die("--ids: %ld is no id", id);
+        ids[(*count)++] = (int32_t)id;
+    }
+    if (end[strspn(end, " \t\n")]) die("--ids: \"%s\" is no number", end);
+    if (!*count) die("--ids: no number");
+    return ids;
+}
+
+/* The ids of --text or --ids, at most `room` of them. A model without tokenizer takes ids alone. */
+static inline int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, int32_t room,
+                                  int32_t *count)
+{
+    const char *text = text_of(s, O_SAID);
+    int32_t *ids;
+    if (given(s, O_SAID) == given(s, O_IDS))
+        cli_fail(c, "wanted either --text \"...\" or --ids \"N N ..\"");
+    if (given(s, O_IDS)) {
+        ids = prompt_numbers(text_of(s, O_IDS), count);
+        if (*count > room) die("--ids: %d ids, the limit is %d", (int)*count, (int)room);
+        return ids;
+    }
+    if (!b->tokenizer.mem) die("%s has no tokenizer: it takes --ids", b->path);
+    ids = (int32_t *)reserve((size_t)room, sizeof *ids);
+    *count = prompt_row(b, text, strlen(text), room, 0, ids);
+    if (!*count) die("--text: no token");
+    return ids;
+}
+
+/* -- how tokens are shown ---------------------------------------------------------------------- */
+
+/* A token's bytes as one line of UTF-8: spaces as middle dots, a newline and a tab as arrows, what
+ * is no character as \xHH. Without a tokenizer it is the id. */
+static inline const char *token_shown(const bundle *b, int32_t id, char *to, size_t room)
+{
+    size_t bytes = 0;
+    size_t used = 0;
+    const char *text = NULL;
+    if (b->tokenizer.mem) text = tfn_tokenizer_token(&b->tokenizer.tokenizer, id, &bytes);
+    snprintf(to, room, "%d", (int)id);
+    if (!text) return to;
+    to[0] = 0;
+    for (size_t i = 0; i < bytes;) {
+        char character[5] = "";         /* ended by a zero: no byte behind the text is read */
+        for (size_t k = 0; k < 4; k++)
+            if (i + k < bytes) character[k] = text[i + k];
+        const int n = svg_character((const unsigned char *)character);
+        char shown[8];
+        if (character[0] == ' ') snprintf(shown, sizeof shown, "\xc2\xb7");
+        else if (character[0] == '\n') snprintf(shown, sizeof shown, "\xe2\x86\xb5");
+        else if (character[0] == '\t') snprintf(shown, sizeof shown, "\xe2\x87\xa5");
+        else if (!n || (unsigned char)character[0] < ' ')
+            snprintf(shown, sizeof shown, "\\x%02x", (unsigned)(unsigned char)character[0]);
+        else snprintf(shown, sizeof shown, "%.*s", n, character);
+        if (used + strlen(shown) + 1 > room) break;
+        memcpy(to + used, shown, strlen(shown) + 1);
+        used += strlen(shown);
+        i += n ? (size_t)n : 1;
+    }
+    return to;
+}
+#endif
