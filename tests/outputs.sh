@@ -8,6 +8,7 @@ build() { for t in $tools; do get_tool $t || return 1; done; }
 check "the tools compile" build
 rm -rf "$work"/files "$work"/*.safetensors "$work"/*.svg "$work"/*.html "$work"/*.jsonl
 files=$work/files m=$work/m.safetensors l=$work/labels.safetensors
+b=$work/bert.safetensors
 mkdir -p "$files"
 
 # -- one run of every command that writes, with arguments that take no time
@@ -28,6 +29,7 @@ tfn average $m $m --force --out $work/t.safetensors
 tfn fold $m --force --out $work/t.safetensors
 tfn import golden/hub/gpt2 --force --out $work/t.safetensors
 tfn logits $m --ids 1
+tfn fill $b --ids 1 --mask 1
 tfn tokens $m $work/lines
 tfn inspect $m
 tfn bits
@@ -57,7 +59,8 @@ left_out="tfn export|normlab all|normlab lesson|bench growth|bench denormals|ben
 prepare() {
     "$(tool tfn)" train --task copy --arch decoder $tiny --out "$m" > "$work/page" 2>&1 || return 1
     awk 'BEGIN { for (i = 0; i < 90; i++) print (i % 3 ? "yes" : "no") "\t" i }' > "$work/labels"
-    "$(tool tfn)" train --labels "$work/labels" $tiny --out "$l" > "$work/page" 2>&1 || return 1
+    "$(tool tfn)" train --labels "$work/labels" $tiny --out "$l" > "$work/page" 2>&1 &&
+        "$(tool tfn)" import golden/hub/bert --out "$b" > "$work/page" 2>&1 || return 1
     for i in 1 2 3 4 5 6 7 8; do cat bench.sh tfn.sh; done > "$work/text"
 }
 check "models for the rest" prepare

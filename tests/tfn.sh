@@ -692,6 +692,44 @@ inspects_all() {
             inspect "$work/m.safetensors" --text ab --out "$work/m.html"
 }
 check "tfn inspect --text: all models" inspects_all
+# masked words, by the logits of an import; text and ids of a model trained here are the same
+fills() {
+    "$tfn" import golden/hub/bert --out "$work/bert.safetensors" --force > "$work/page" &&
+        ids=$(head -n 1 golden/hub/bert/ids.txt) && mask=$(echo "$ids" | cut -d ' ' -f 4) || return 1
+    "$tfn" fill "$work/bert.safetensors" --ids "$ids" --mask "$mask" --top 3 | cut -f 2,3 |
+        head -n 3 > "$work/one"
+    sed -n 4p golden/hub/bert/logits.txt | awk '{ for (k = 0; k < 3; k++) { best = 1; sum = 0
+        for (i = 2; i <= NF; i++) if (!(i in used) && (best in used || $i > $best)) best = i
+        for (i = 1; i <= NF; i++) sum += exp($i - $best)
+        used[best]; printf "%.4f\t%d\n", 1 / sum, best - 1 } }' | diff - "$work/one" || return 1
+    "$tfn" fill "$work/p.safetensors" --text 'the [MASK] <mask>' --top 2 > "$work/one" &&
+        [ "$(cut -f 1 "$work/one" | tr '\n' ' ')" = '1 1 2 2 ' ] &&
+        the=$(echo ' the' | "$tfn" tokens "$work/p.safetensors") &&
+        "$tfn" fill "$work/p.safetensors" --ids "1 $the 4 4 2" --top 2 | cmp - "$work/one" || return 1
+    says "$work/m.safetensors is of the architecture decoder, wanted an encoder that knows masked words" \
+        fill "$work/m.safetensors" --text a &&
+        says "$work/bert.safetensors has no token that is a mask: give --mask ID" \
+            fill "$work/bert.safetensors" --ids 1 &&
+        says "$work/bert.safetensors has no tokenizer: it takes --ids" \
+            fill "$work/bert.safetensors" --mask 1 --text '[MASK]' &&
+        says "--mask is 99, the vocabulary has 31" fill "$work/bert.safetensors" --ids 1 --mask 99 &&
+        says 'no token is the mask, 4' fill "$work/p.safetensors" --text the &&
+        says "$work/c.safetensors tells 2 classes, wanted an encoder that knows masked words; tfn classify" \
+            fill "$work/c.safetensors" --text the
+}
+check "tfn fill" fills
+classifies_one() {      # the likeliest first, as the lines say; their probabilities sum to 1
+    "$tfn" classify "$work/c.safetensors" --text 'good 28' > "$work/one" &&
+        echo 'good 28' | "$tfn" classify "$work/c.safetensors" > "$work/page" &&
+        [ "$(head -n 1 "$work/one" | cut -f 2)" = "$(cat "$work/page")" ] &&
+        awk '{ n++; sum += $1 } END { exit n != 2 || sum < 0.9998 || sum > 1.0002 }' "$work/one" &&
+        echo 'good 28' | "$tfn" classify "$work/c.safetensors" --n-best 1 |
+        awk -F '\t' '{ printf "%.4f\n", exp($2) }' > "$work/page" &&
+        [ "$(cut -f 1 "$work/one" | head -n 1 | cut -c 1-5)" = "$(cut -c 1-5 "$work/page")" ] || return 1
+    says "$work/m.safetensors has no head of classes: wanted a model trained on labels" \
+        classify "$work/m.safetensors" --text a
+}
+check "tfn classify --text" classifies_one
 # where a folder has both, tokenizer.json counts
 prefers() {
     awk 'BEGIN { for (i = 0; i < 256; i++) printf "%d\n", i }' | awk '
@@ -727,6 +765,8 @@ wrongs() {
         wrong 'nearest is "translate"' train --task translat && wrong 'one of' train &&
         wrong 'topology is b2, .*; did you mean b2t?' train --task copy --topology b2 &&
         wrong 'either --text' inspect "$work/m.safetensors" --text a --ids 1 &&
+        wrong 'wanted one model' fill && wrong 'from 1 to' fill "$work/m.safetensors" --top 0 &&
+        wrong 'MODEL and --text' classify --text a &&
         wrong 'adam|adamw' train --task copy --optimizer adamm && wrong 'a command' &&
         wrong 'a name of C' export "$work/m.safetensors" --prefix 1a --out "$work/x"
 }

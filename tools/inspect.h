@@ -100,11 +100,12 @@ static inline void inspect_read(inspection *x, const settings *s, cli *c)
     tfn_batch *batch = &x->batch;
     batch->batch = 1;
     if (!inspect_has_source(x)) {
-        batch->tokens = x->tokens = prompt_ids(&x->b, s, c, most, &batch->time);
+        batch->tokens = x->tokens = prompt_ids(&x->b, s, c, false, most, &batch->time);
         bundle_load(&x->b, 1, 1);
         return;
     }
-    batch->source = x->source = prompt_ids(&x->b, s, c, inspect_most(x->b.desc.source_context),
+    batch->source = x->source = prompt_ids(&x->b, s, c, false,
+                                           inspect_most(x->b.desc.source_context),
                                            &batch->source_time);
     bundle_load(&x->b, 1, 1);
     x->tokens = (int32_t *)reserve((size_t)most, sizeof *x->tokens);
@@ -450,39 +451,11 @@ static inline void inspect_stream(const inspection *x, bool decoder)
 
 typedef struct inspect_guess { int32_t id[INSPECT_TOP]; double p[INSPECT_TOP]; } inspect_guess;
 
-/* The likeliest of n logits, with their probabilities. */
-static inline inspect_guess inspect_best(const float *z, int32_t n)
-{
-    inspect_guess g = { { 0 }, { 0 } };
-    double most = (double)z[0];
-    double sum = 0;
-    for (int32_t v = 1; v < n; v++) most = fmax(most, (double)z[v]);
-    for (int32_t v = 0; v < n; v++) sum += exp((double)z[v] - most);
-    for (int k = 0; k < INSPECT_TOP; k++) g.id[k] = -1;
-    for (int32_t v = 0; v < n; v++) {
-        int32_t id = v;
-        double p = exp((double)z[v] - most) / sum;
-        for (int k = 0; k < INSPECT_TOP; k++) {
-            const int32_t other = g.id[k];
-            const double q = g.p[k];
-            if (other >= 0 && q >= p) continue;
-            g.id[k] = id;
-            g.p[k] = p;
-            id = other;
-            p = q;
-            if (id < 0) break;
-        }
-    }
-    return g;
-}
-
 /* What a guess stands for: a token, or a class. */
 static inline const char *inspect_named(const inspection *x, int32_t id, char *to, size_t room)
 {
     if (x->b.model.desc.head == TFN_HEAD_TOKENS) return token_shown(&x->b, id, to, room);
-    snprintf(to, room, "%d", (int)id);
-    if (id < x->b.classes.count) return x->b.classes.name[id];
-    return to;
+    return class_shown(&x->b, id, to, room);
 }
 
 /* The word, with those behind it as a title; wanted: the id that stands there, -1: nobody knows. */
@@ -530,7 +503,8 @@ static inline inspect_guess *inspect_guesses(inspection *x, int32_t depth, int32
             return NULL;
         }
         for (int32_t r = 0; r < rows; r++)
-            g[l * rows + r] = inspect_best(z + (ptrdiff_t)r * cols, cols);
+            likeliest(z + (ptrdiff_t)r * cols, cols, g[l * rows + r].id, g[l * rows + r].p,
+                      INSPECT_TOP);
     }
     return g;
 }

@@ -4,6 +4,12 @@
 
 #include "models.h"
 
+static inline int32_t threads_of(const settings *s)
+{
+    if (given(s, O_THREADS)) return (int32_t)whole_of(s, O_THREADS);
+    return 1;
+}
+
 /* Lines of a task that a decoder learned as a stream: each stands behind the end of another. */
 static inline bool reads_lines(const bundle *b)
 {
@@ -14,8 +20,10 @@ static inline bool reads_lines(const bundle *b)
 static inline size_t most_ids(size_t bytes) { return 3 * bytes + 2; }
 
 /* The ids of a text, as those that the model was trained on: behind a space where words begin with
- * one, and behind those that its texts begin with. Of no text they are those of a newline. */
-static inline int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int64_t *count)
+ * one, and behind those that its texts begin with. Of no text they are those of a newline. trusted:
+ * what reads like a special token is one. */
+static inline int32_t *encode_as(const bundle *b, const char *text, size_t bytes, bool trusted,
+                                 int64_t *count)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
     const bool stream = b->kind == DATA_TEXT && !reads_lines(b);
@@ -32,9 +40,16 @@ static inline int32_t *encode_text(const bundle *b, const char *text, size_t byt
     }
     bytes += space && bytes;
     for (int32_t i = 0; i < k->begins; i++) ids[i] = k->frame[i];
-    *count = tfn_tokenizer_encode(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes) + k->begins;
+    if (trusted)
+        *count = tfn_tokenizer_encode_specials(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes);
+    else *count = tfn_tokenizer_encode(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes);
+    *count += k->begins;
     free(spaced);
     return ids;
+}
+static inline int32_t *encode_text(const bundle *b, const char *text, size_t bytes, int64_t *count)
+{
+    return encode_as(b, text, bytes, false, count);
 }
 
 /* What is too long is cut, and said to be. */
@@ -49,8 +64,8 @@ static inline int64_t cut_ids(int64_t count, int64_t most, int64_t number)
 /* The row that the model has seen of such a text, with the ids that rows begin and end with: those
  * of the tokenizer's template or, of a model trained here, its special tokens. What a decoder
  * continues has no end. What is longer than `room` is cut, and said to be. Returns its length. */
-static inline int32_t prompt_row(const bundle *b, const char *text, size_t bytes, int32_t room,
-                                 int64_t number, int32_t *row)
+static inline int32_t prompt_row(const bundle *b, const char *text, size_t bytes, bool trusted,
+                                 int32_t room, int64_t number, int32_t *row)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
     const bool framed = k->begins + k->ends > 0;
@@ -58,14 +73,15 @@ static inline int32_t prompt_row(const bundle *b, const char *text, size_t bytes
     int32_t ends = 0;
     int32_t n = 0;
     int64_t count;
-    int32_t *ids = encode_text(b, text, bytes, &count);
+    int32_t *ids = encode_as(b, text, bytes, trusted, &count);
+    const int32_t *begin = &k->special[TFN_SPECIAL_BOS];
     const int32_t *end = &k->special[TFN_SPECIAL_EOS];
     if (framed && b->desc.arch != TFN_ARCH_DECODER) {
         ends = k->ends;
         end = k->frame + k->begins;
     }
-    if (!framed && b->kind != DATA_TEXT) ends = 1;
-    if (encoder && !framed) row[n++] = k->special[TFN_SPECIAL_BOS];
+    if (!framed && b->kind != DATA_TEXT && *end >= 0) ends = 1;
+    if (encoder && !framed && *begin >= 0) row[n++] = *begin;
     if (reads_lines(b)) row[n++] = k->special[TFN_SPECIAL_EOS];
     count = cut_ids(count, room - n - ends, number);
     for (int64_t i = 0; i < count; i++) row[n++] = ids[i];
@@ -91,8 +107,8 @@ static inline int32_t *prompt_numbers(const char *text, int32_t *count)
 }
 
 /* The ids of --text or --ids, at most `room` of them. A model without tokenizer takes ids alone. */
-static inline int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, int32_t room,
-                                  int32_t *count)
+static inline int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, bool trusted,
+                                  int32_t room, int32_t *count)
 {
     const char *text = text_of(s, O_SAID);
     int32_t *ids;
@@ -105,7 +121,7 @@ static inline int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, in
     }
     if (!b->tokenizer.mem) die("%s has no tokenizer: it takes --ids", b->path);
     ids = (int32_t *)reserve((size_t)room, sizeof *ids);
-    *count = prompt_row(b, text, strlen(text), room, 0, ids);
+    *count = prompt_row(b, text, strlen(text), trusted, room, 0, ids);
     if (!*count) die("--text: no token");
     return ids;
 }
@@ -141,5 +157,39 @@ static inline const char *token_shown(const bundle *b, int32_t id, char *to, siz
         i += n ? (size_t)n : 1;
     }
     return to;
+}
+
+/* A class by its name, if the model keeps one; else by its number. */
+static inline const char *class_shown(const bundle *b, int32_t id, char *to, size_t room)
+{
+    snprintf(to, room, "%d", (int)id);
+    if (id < b->classes.count) return b->classes.name[id];
+    return to;
+}
+
+/* -- what is likeliest ------------------------------------------------------------------------- */
+
+/* The `count` likeliest of n logits and their probabilities, which are over all n; -1 where there
+ * are no more. Of equal ones the first stands first. */
+static inline void likeliest(const float *z, int32_t n, int32_t *id, double *p, int32_t count)
+{
+    double most = (double)z[0];
+    double sum = 0;
+    for (int32_t v = 1; v < n; v++) most = fmax(most, (double)z[v]);
+    for (int32_t v = 0; v < n; v++) sum += exp((double)z[v] - most);
+    for (int32_t k = 0; k < count; k++) {
+        id[k] = -1;
+        p[k] = -1;
+    }
+    for (int32_t v = 0; v < n; v++) {
+        const double share = exp((double)z[v] - most) / sum;
+        int32_t at = count;
+        while (at > 0 && share > p[at - 1]) at--;
+        if (at == count) continue;
+        memmove(id + at + 1, id + at, (size_t)(count - 1 - at) * sizeof *id);
+        memmove(p + at + 1, p + at, (size_t)(count - 1 - at) * sizeof *p);
+        id[at] = v;
+        p[at] = share;
+    }
 }
 #endif

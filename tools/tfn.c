@@ -12,8 +12,9 @@
 
 enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
        EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048,
-       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384 };
+       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384, FILL = 32768 };
 #define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
+#define SENTENCE (INSPECT | FILL | CLASSIFY)            /* those that take --text or --ids */
 #define OVERWRITES (AVERAGE | FOLD | EXPORT | EMBED | IMPORT | INSPECT)
 #define USE   (WRITE | CLASSIFY | EMBED)
 #define KEPT  (TRAIN | OPTION_KEPT)
@@ -82,8 +83,11 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
       "most tokens of a text; else 1024, or what the model has if that is less") \
     X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
-    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, LOGITS | INSPECT, "tokens of a sentence") \
-    X(SAID, 's', "text", "TEXT", NULL, 0, 0, INSPECT, "the sentence") \
+    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS, \
+      "tokens of a sentence") \
+    X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE, "the sentence") \
+    X(MASK, 'i', "mask", "ID", NULL, 0, 1e9, FILL, "of the mask; else the tokenizer's") \
+    X(TOP, 'i', "top", "N", "5", 1, 1e6, FILL, "so many of the likeliest tokens") \
     X(TARGET, 's', "target", "TEXT", NULL, 0, 0, INSPECT, \
       "of an encoder-decoder, what it writes; else its own words") \
     X(FORCE, 'f', "force", "", NULL, 0, 0, TRAIN | OVERWRITES, "overwrite OUT") \
@@ -108,7 +112,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(UNIT, 'f', "unit", "", NULL, 0, 0, EMBED, "vectors of length 1, whose products are cosines") \
     X(FORMAT, 'c', "format", "auto|npy|tsv", "auto", 0, 0, EMBED, "by the name of OUT, else tsv") \
     X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
-    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE, "as is faster; bits are equal") \
+    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL, \
+      "as is faster; bits are equal") \
     /* of the experiment, but no options */ \
     X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
     X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \
@@ -121,6 +126,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
 
 #include "train.h"
 #include "npy.h"
+#include "fill.h"
 #include "inspect.h"
 
 /* -- train ------------------------------------------------------------------------------------- */
@@ -588,12 +594,6 @@ static const char *open_use(bundle *b, const settings *s, cli *c)
     return s->files > 1 ? s->file[1] : "-";
 }
 
-static int32_t threads_of(const settings *s)
-{
-    if (given(s, O_THREADS)) return (int32_t)whole_of(s, O_THREADS);
-    return 1;
-}
-
 /* The second file of a command whose first is a model, or NULL. */
 static const char *second_file(const settings *s) { return s->files > 1 ? s->file[1] : NULL; }
 
@@ -755,7 +755,15 @@ static int classify(settings *s, cli *c)
     data_file input;
     inputs lines = { NULL, 0 };
     corpus x;
-    const char *path = open_use(&b, s, c), *line, *next, *end;
+    const char *path, *line, *next, *end;
+    if (given(s, O_SAID) || given(s, O_IDS)) {
+        if (s->files != 1) cli_fail(c, "wanted MODEL and a file, or MODEL and --text or --ids");
+        bundle_look(&b, s->file[0]);
+        if (b.desc.head != TFN_HEAD_SEQUENCE)
+            die("%s has no head of classes: wanted a model trained on labels", b.path);
+        return classify_sentence(&b, s, c);
+    }
+    path = open_use(&b, s, c);
     if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);
     if (given(s, O_SEEDS)) return classify_seeds(&b, s);
     must(data_read(&input, path), input.error);
@@ -1053,7 +1061,8 @@ static void embedder_free(embedder *x)
 static void embedder_add(embedder *x, const char *text, size_t bytes, int64_t number)
 {
     int32_t *row = x->ids + (int64_t)x->used * x->room;
-    x->lengths[x->used++] = prompt_row(x->b, text, bytes, x->room, number, row);
+    x->lengths[x->used++] = prompt_row(x->b, text, bytes, false, x->room, number,
+                                        row);
 }
 
 /* Room for so many vectors more. */
@@ -1607,6 +1616,7 @@ static const struct command {
     { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
     { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
+    { "fill", "MODEL --text \"The [MASK] sat\"", "the likeliest tokens for each mask", FILL, fill },
     { "eval", "MODEL [FILE | -]", "loss, perplexity, accuracy, BLEU, ROUGE, WER", EVAL, eval },
     { "embed", "MODEL [FILE | -] [--out FILE]", "a vector of each line, as .tsv or .npy", EMBED,
       embed },
