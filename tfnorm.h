@@ -553,12 +553,21 @@ typedef struct tfn_matmul_args {
     ptrdiff_t    c_ld, start_ld, a_row, a_col, b_row, b_col;
 } tfn_matmul_args;
 
+/* Numbers that are added to scaled scores by head and by how far a key is from its query (ALiBi,
+ * Press 2022; T5, Raffel 2020): query i and key j of head h of sentence b have
+ * at[b*sentence + h*head + zero + j - i]. at NULL: none. */
+typedef struct tfn_score_bias {
+    const float *at;
+    ptrdiff_t    sentence, head, zero;
+} tfn_score_bias;
+
 /* Scaled dot-product attention with H query heads and G key/value heads (head h reads h*G/H);
  * Vaswani 2017, eq. 1. q, y (B*Tq, H*D); k, v (B*Tk, G*D); rows of q, k, v, y are q_ld ...
  * floats apart; causal: query i reads keys 0..i. lengths (B) or NULL: keys at and beyond
  * lengths[b] are never read. stats keeps m, l of the softmax: (B*Tq, H, 2). Dropout on the
  * weights: rate p > 0 with a key, see dropout below; its index is ((b*H + h) * 2^20 + query) *
- * 2^20 + key. The backward wants y and stats from the forward. */
+ * 2^20 + key. window W > 0, causal: a query reads the last W of the keys that it sees, and hidden
+ * ones must be finite. The backward wants y and stats from the forward. */
 typedef struct tfn_attention_args {
     float       *y, *stats;
     const float *q, *k, *v;
@@ -566,10 +575,13 @@ typedef struct tfn_attention_args {
     float       *dq, *dk, *dv;        /* backward only; dk, dv chained over the heads of a group */
     const float *dy;
     ptrdiff_t    batch, tq, tk;
+    ptrdiff_t    window;              /* 0: none */
     int32_t      heads, kv_heads, head_size;
     ptrdiff_t    q_ld, k_ld, v_ld, y_ld;     /* gradients have the strides of their values */
     float        scale;               /* usually 1/sqrt(D) */
     float        cap;                 /* > 0: scores are cap*tanh(score/cap) (Gemma 2) */
+    tfn_score_bias bias;
+    float       *dbias;               /* like bias, added to; NULL: not wanted. Not with a cap */
     float        dropout;
     tfn_key      key;
     bool         causal, add_dq, add_dk, add_dv;
@@ -577,13 +589,16 @@ typedef struct tfn_attention_args {
 
 /* One new query row per sentence against a cache: q, y (B, H*D); k_cache (B, G, D, capacity):
  * keys in lanes; v_cache (B, G, capacity, D). count: keys valid for every sentence, or per
- * sentence in lengths. */
+ * sentence in lengths; for a bias the query is at count - 1. window W > 0: the last W of them are
+ * read, and the cache is a ring, key j in place j mod capacity, which is at least W. */
 typedef struct tfn_attention_cached_args {
     float         *y;
     const float   *q, *k_cache, *v_cache;
     const int32_t *lengths;           /* NULL: count for all */
     const int32_t *beam;              /* NULL, or cache row to read for sentence b */
     ptrdiff_t      batch, count, capacity, q_ld, y_ld;
+    ptrdiff_t      window;            /* 0: none */
+    tfn_score_bias bias;
     int32_t        heads, kv_heads, head_size;
     float          scale, cap;
 } tfn_attention_cached_args;
@@ -1470,6 +1485,12 @@ typedef struct tfn_model_desc {
     float score_scale;            /* > 0: scores are q . k times this; 0: 1/sqrt(D). T5: 1 */
     bool scale_by_layer;          /* true: and divided by the layer's number, from 1: GPT-2's
                                    * scale_attn_by_inverse_layer_idx */
+    int32_t window;               /* W > 0: a position of the decoder reads the last W, itself
+                                   * included (Mistral), and its cache holds no more of them; */
+    int32_t window_from;          /* in the layers from this one on, of 0, 1 ...; and */
+    int32_t window_period;        /* p > 0: not in layers p - 1, 2p - 1 ...; Gemma 3: 6 */
+    float window_base;            /* of those layers' rotary positions, whose rates then are not
+                                   * scaled; 0: as in the other layers. Gemma 3: 10000 */
     float attention_cap;          /* > 0: scores become cap*tanh(score/cap); Gemma 2: 50 */
     float logit_cap;              /* the same of the logits; Gemma 2: 30 */
     float norm_eps;               /* 0: the norm's, or 1e-5 */
@@ -2276,7 +2297,9 @@ typedef enum tfn_key_form {
     TFN_KEY_UNLESS,           /* if it is false, the option is `text` */
     TFN_KEY_NAMES,            /* if the value, or one of a list, matches what stands behind the '='
                                * of the key ("architectures=*ForMaskedLM"), the option is `text` */
-    TFN_KEY_MOST,             /* the option is at most the value; null: any */
+    TFN_KEY_ONLY_IF,          /* unless it is true, the option is `text` */
+    TFN_KEY_LAYERS,           /* a name for each layer; those with `text` have the window: sets
+                               * window_from and window_period */
     TFN_KEY_GATED,            /* as IS, of an activation that is a gate */
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
     TFN_KEY_SHARE,            /* the option is so large a share of a head */
@@ -5846,6 +5869,7 @@ typedef struct tfn__strip {
     ptrdiff_t b, g, h, size;      /* sentence, key/value head, head; floats of a head */
     ptrdiff_t all;                /* keys that the last query sees */
     ptrdiff_t row, rows;          /* queries row ... row + rows - 1 */
+    ptrdiff_t low;                /* the key of the first score: a window hides all before it */
     ptrdiff_t before, keys;       /* every row sees the keys below `before`, the last row all */
     ptrdiff_t ld;                 /* floats between two rows of scores */
     float    *q, *dy;             /* (rows, D) */
@@ -5864,6 +5888,28 @@ static ptrdiff_t tfn__seen(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_t i
     if (p->lengths) keys = tfn__min(tfn__max(p->lengths[b], 0), p->tk);
     if (p->causal) keys = tfn__min(i + 1, keys);
     return keys;
+}
+
+/* Of the keys that a query sees a window hides all but the last. */
+static ptrdiff_t tfn__first_key(ptrdiff_t window, ptrdiff_t seen)
+{
+    if (!TFN__ALL || window <= 0) return 0;
+    return tfn__max(seen - window, 0);
+}
+
+/* Scores of row r of the strip. */
+static ptrdiff_t tfn__scores_of(const tfn__strip *a, ptrdiff_t r)
+{
+    const ptrdiff_t seen = tfn__seen(a->p, a->b, a->row + r);
+    if (!TFN__ALL) return seen;
+    return seen - a->low;
+}
+
+/* The place of row r's first score in the bias of its head. */
+static ptrdiff_t tfn__bias_at(const tfn__strip *a, ptrdiff_t r)
+{
+    const tfn_score_bias *s = &a->p->bias;
+    return a->b * s->sentence + a->h * s->head + s->zero + a->low - (a->row + r);
 }
 
 /* Where the strip's rows begin in q or y, the head's in k or v, and a row's pair in stats. */
@@ -5886,6 +5932,13 @@ static ptrdiff_t tfn__score_ld(ptrdiff_t tk) { return (tk + 31) / 32 * 32 + 16; 
 static ptrdiff_t tfn__head_floats(ptrdiff_t tk, ptrdiff_t size)
 {
     return (tk + TFN__NR - 1) / TFN__NR * TFN__NR * size + TFN__NR;
+}
+
+/* The bias of key 0 for the query, whose position is the last of `count`. */
+static const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h)
+{
+    const tfn_score_bias *s = &p->bias;
+    return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
 }
 
 /* The lanes of a block of 16, for comparisons with a count. (A table with -inf is no constant to
@@ -5940,7 +5993,7 @@ static void TFN__N(tfn__scores)(const tfn__strip *a, float *s, const float *q, c
     t.k = a->size;
     for (ptrdiff_t i = 0; i < a->rows; i += t.m) {
         t.m = tfn__min(a->rows - i, most);
-        t.n = tfn__seen(a->p, a->b, a->row + i + t.m - 1);
+        t.n = tfn__scores_of(a, i + t.m - 1);
         t.n = (t.n + TFN__W - 1) / TFN__W * TFN__W;
         t.c = s + i*a->ld;
         t.a = q + i*a->size;
@@ -5958,6 +6011,29 @@ static TFN__APART float TFN__N(tfn__cap_scores)(float *s, ptrdiff_t n, float sca
     TFN__N(tfn__tanh)(s, s, n);
     TFN__N(tfn__combine)(s, s, NULL, n, cap, 0, false);
     return 1;
+}
+
+/* Scaled scores of a row plus n numbers of its bias, if there are such. Returns the scale that they
+ * still want, as the cap does. */
+static TFN__APART float TFN__N(tfn__bias_scores)(float *s, const float *bias, ptrdiff_t n,
+                                                 float scale)
+{
+    TFN__N(tfn__combine)(s, s, bias, n, scale, 1, false);
+    return 1;
+}
+
+/* The scores of row r as the softmax takes them but for a scale, which is returned: capped, with
+ * its bias, and -inf, of which exp is 0, where the window hides a key. */
+static float TFN__N(tfn__finish_scores)(const tfn__strip *a, float *s, ptrdiff_t r, float scale)
+{
+    const tfn_attention_args *p = a->p;
+    const ptrdiff_t n = tfn__scores_of(a, r);
+    if (!TFN__ALL) return scale;
+    if (p->bias.at)
+        scale = TFN__N(tfn__bias_scores)(s, p->bias.at + tfn__bias_at(a, r), n, scale);
+    for (ptrdiff_t j = tfn__first_key(p->window, n + a->low) - a->low; j-- > 0;)
+        s[j] = -(float)INFINITY;
+    return scale;
 }
 
 /* Scale n scores, and return the largest. Their last block of 16 is filled up with -inf, of which
@@ -5992,7 +6068,7 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
     const uint64_t head = (uint64_t)(a->b * a->p->heads + a->h);
     const uint64_t first = ((head << 20) + (uint64_t)(a->row + r)) << 20;
     if (a->p->dropout > 0 && TFN__TRAINS)
-        TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first, false);
+        TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first + (uint64_t)a->low, false);
 }
 
 /* x += a b: step p of the chains of the rows from `first` to before `end`. */
@@ -6087,14 +6163,15 @@ static void TFN__N(tfn__strip_forward)(const tfn__strip *a)
     TFN__N(tfn__gather)(a->q, p->q + tfn__q_at(a, p->q_ld), p->q_ld, a->rows, a->size);
     TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
     for (ptrdiff_t r = 0; r < a->rows; r++) {
-        const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
-        const float scale = TFN__N(tfn__cap_scores)(a->s + r*a->ld, n, p->scale, p->cap);
-        stats[r][0] = TFN__N(tfn__scale_max)(a->s + r*a->ld, n, scale);
+        const ptrdiff_t n = tfn__scores_of(a, r);
+        float *s = a->s + r*a->ld;
+        const float scale = TFN__N(tfn__cap_scores)(s, n, p->scale, p->cap);
+        stats[r][0] = TFN__N(tfn__scale_max)(s, n, TFN__N(tfn__finish_scores)(a, s, r, scale));
     }
 
     /* e = exp(s - m), and l, of all weights; then dropout takes some */
     for (ptrdiff_t r = 0; r < a->rows; r++) {
-        const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
+        const ptrdiff_t n = tfn__scores_of(a, r);
         stats[r][1] = TFN__N(tfn__exp_sum)(a->s + r*a->ld, n, stats[r][0]);
         TFN__N(tfn__drop_row)(a, a->s + r*a->ld, r, n);
         if (p->stats) TFNORM_MEMCPY(p->stats + tfn__stats_at(a, r), stats[r], sizeof stats[r]);
@@ -6151,6 +6228,26 @@ static ptrdiff_t TFN__N(tfn__attention_work)(ptrdiff_t tq, ptrdiff_t tk, ptrdiff
                              TFN__N(tfn__matmul_work)(tk, head_size, rows));
 }
 
+/* A strip of which a window hides the first keys begins with the block of packed keys in which the
+ * first row's window does, a multiple of 32 keys, so that a row's sums go over the lanes that they
+ * have without a window. */
+static void TFN__N(tfn__narrow_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
+{
+    const ptrdiff_t first = tfn__first_key(a.p->window, tfn__seen(a.p, a.b, a.row));
+    const ptrdiff_t floats = first / 32*32 * a.size;
+    a.low = first / 32*32;
+    a.before -= a.low;
+    a.keys -= a.low;
+    a.kt += floats;
+    a.x += floats;
+    if (TFN__TRAINS) {
+        a.vt += floats;
+        a.dk += floats;
+        a.dv += floats;
+    }
+    strip(&a);
+}
+
 /* The heads of a pair's group one after another, their strips in order: so the chains of dk and dv,
  * which all of them add to, go over heads and queries in increasing order. */
 static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip *a))
@@ -6163,7 +6260,8 @@ static void TFN__N(tfn__each_strip)(tfn__strip a, void (*strip)(const tfn__strip
             a.keys = tfn__seen(p, a.b, a.row + a.rows - 1);
             a.before = a.keys;
             if (p->causal) a.before = tfn__min(a.row, a.keys);
-            strip(&a);
+            if (TFN__ALL && p->window > 0) TFN__N(tfn__narrow_strip)(a, strip);
+            else strip(&a);
         }
 }
 
@@ -6229,20 +6327,25 @@ static void TFN__N(tfn__cap_gradient)(float *dp, const float *u, ptrdiff_t n, fl
     }
 }
 
-/* A row of n scores: s becomes p = e/l, and dp, which stands in ds, becomes
+/* Row r of n scores: s becomes p = e/l, and dp, which stands in ds, becomes
  * ds = p (dp - dot) scale. With a cap, dp - dot and the cap's factor come first. */
-static void TFN__N(tfn__score_gradient)(const tfn_attention_args *how, float *s, float *ds,
-                                        ptrdiff_t n, const float *stats, float dot)
+static void TFN__N(tfn__score_gradient)(const tfn__strip *a, float *s, float *ds, ptrdiff_t r,
+                                        const float *stats, float dot)
 {
+    const tfn_attention_args *how = a->p;
+    const ptrdiff_t n = tfn__scores_of(a, r);
     const TFN__V m = TFN__SET(stats[0]);
     const TFN__V l = TFN__SET(stats[1]);
     const TFN__V f = TFN__SET(how->scale);
-    const TFN__V u = TFN__SET(TFN__N(tfn__cap_scores)(s, n, how->scale, how->cap));
     TFN__V t = TFN__SET(dot);
+    TFN__V u;
+    float scale = TFN__N(tfn__cap_scores)(s, n, how->scale, how->cap);
     if (how->cap > 0) {
         TFN__N(tfn__cap_gradient)(ds, s, n, how->cap, dot);
         t = TFN__SET(0);
     }
+    scale = TFN__N(tfn__finish_scores)(a, s, r, scale);
+    u = TFN__SET(scale);
     for (ptrdiff_t j = 0; j < n; j += TFN__W) {
         const TFN__V e = TFN__N(tfn__vexp_tail)(TFN__SUB(TFN__MUL(TFN__LOAD(s + j), u), m));
         const TFN__V p = TFN__DIV(e, l);
@@ -6250,6 +6353,8 @@ static void TFN__N(tfn__score_gradient)(const tfn_attention_args *how, float *s,
         TFN__STORE(s + j, p);
         TFN__STORE(ds + j, TFN__MUL(TFN__MUL(p, TFN__SUB(dp, t)), f));
     }
+    if (how->dbias)                     /* the bias is added to scores that are scaled already */
+        TFN__N(tfn__combine)(how->dbias + tfn__bias_at(a, r), ds, NULL, n, 1 / how->scale, 0, true);
 }
 
 /* The scores again, which would take T numbers per query to save, and dp = dy v^T in the same way;
@@ -6264,12 +6369,12 @@ static void TFN__N(tfn__strip_backward)(const tfn__strip *a)
     TFN__N(tfn__scores)(a, a->s, a->q, a->kt);
     TFN__N(tfn__scores)(a, a->ds, a->dy, a->vt);
     for (ptrdiff_t r = 0; r < a->rows; r++) {
-        const ptrdiff_t n = tfn__seen(p, a->b, a->row + r);
+        const ptrdiff_t n = tfn__scores_of(a, r);
         const float dot = TFN__N(tfn__row_dot)(a->dy + r*a->size, y + r*p->y_ld, a->size);
         float *s = a->s + r*a->ld;
         float *ds = a->ds + r*a->ld;
         TFN__N(tfn__drop_row)(a, ds, r, n);
-        TFN__N(tfn__score_gradient)(p, s, ds, n, p->stats + tfn__stats_at(a, r), dot);
+        TFN__N(tfn__score_gradient)(a, s, ds, r, p->stats + tfn__stats_at(a, r), dot);
         TFN__N(tfn__drop_row)(a, s, r, n);
     }
 
@@ -6317,6 +6422,59 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
 }
 #endif
 
+/* The same for n keys, of which the window hides all but the last. Keys from `first` on are in the
+ * ring, `count` of them side by side up to where it begins again; scores stand in `work` from key
+ * `low` on, a multiple of 16. */
+static void TFN__N(tfn__ring_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
+                                  ptrdiff_t from, ptrdiff_t n, float *work)
+{
+    const ptrdiff_t size = p->head_size;
+    const ptrdiff_t cache = (from*p->kv_heads + h * p->kv_heads / p->heads) * size * p->capacity;
+    const ptrdiff_t first = tfn__first_key(p->window, n);
+    const ptrdiff_t low = first / 16*16;
+    float *y = p->y + b*p->y_ld + h*size;
+    ptrdiff_t count;
+    float scale;
+    float max;
+    float sum;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T */
+    t.a = p->q + b*p->q_ld + h*size;
+    t.m = 1;
+    t.k = size;
+    t.a_col = 1;
+    t.b_row = p->capacity;
+    t.b_col = 1;
+    for (ptrdiff_t j = low; j < first; j++) work[j - low] = 0;
+    for (ptrdiff_t j = first; j < n; j += count) {
+        count = tfn__min(n - j, p->capacity - j % p->capacity);
+        t.b = p->k_cache + cache + j % p->capacity;
+        t.c = work + (j - low);
+        t.n = count;
+        TFN__N(tfn__matmul)(&t, work);
+    }
+    scale = TFN__N(tfn__cap_scores)(work, n - low, p->scale, p->cap);
+    if (p->bias.at)
+        scale = TFN__N(tfn__bias_scores)(work, tfn__bias_of_row(p, b, h) + low, n - low, scale);
+    for (ptrdiff_t j = low; j < first; j++) work[j - low] = -(float)INFINITY;
+    max = TFN__N(tfn__scale_max)(work, n - low, scale);
+    sum = TFN__N(tfn__exp_sum)(work, n - low, max);
+
+    TFNORM_MEMSET(y, 0, (size_t)size * sizeof *y); /* y = e v / sum */
+    t.c = y;
+    t.start = y;
+    t.n = size;
+    t.b_row = size;
+    for (ptrdiff_t j = first; j < n; j += count) {
+        count = tfn__min(n - j, p->capacity - j % p->capacity);
+        t.a = work + (j - low);
+        t.b = p->v_cache + cache + j % p->capacity * size;
+        t.k = count;
+        TFN__N(tfn__matmul)(&t, work);
+    }
+    TFN__N(tfn__divide_row)(y, size, sum);
+}
+
 /* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
  * row with unit column stride need no scratch. */
 static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
@@ -6335,6 +6493,10 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
     tfn_matmul_args t;
     if (p->beam) from = p->beam[b];
     if (p->lengths) n = p->lengths[b];
+    if (TFN__ALL && p->window > 0) {
+        TFN__N(tfn__ring_row)(p, b, h, from, n, work);
+        return;
+    }
     n = tfn__max(tfn__min(n, p->capacity), 0);
     cache = (from*p->kv_heads + h / group) * size * p->capacity;
 
@@ -6350,6 +6512,8 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
     t.b_col = 1;
     TFN__N(tfn__matmul)(&t, work);
     scale = TFN__N(tfn__cap_scores)(work, n, p->scale, p->cap);
+    if (TFN__ALL && p->bias.at)
+        scale = TFN__N(tfn__bias_scores)(work, tfn__bias_of_row(p, b, h), n, scale);
     max = TFN__N(tfn__scale_max)(work, n, scale);
     sum = TFN__N(tfn__exp_sum)(work, n, max);
 
@@ -8195,8 +8359,10 @@ enum { TFN__POINT_FUNCTION };
 enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
-enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_CAUSAL, TFN__ATTEND_LENGTHS };
-enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS };         /* CACHE: a node */
+/* WINDOW: 0 where a query sees all keys, else how many it sees of those up to its own */
+enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
+enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
+       TFN__CACHED_WINDOW };                                                /* 0: no ring */
 enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE };
 enum { TFN__PROBE_ID };                                     /* what the callback is told */
 enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `custom` */
@@ -9578,7 +9744,8 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.dropout = c->n->number[0];
     p.cap = c->n->number[1];
     p.key = tfn_key_fold(c->r->key, c->n->site);
-    p.causal = c->n->arg[TFN__ATTEND_CAUSAL] != 0;
+    p.causal = c->n->arg[TFN__ATTEND_WINDOW] != 0;
+    if (TFN__ALL) p.window = c->n->arg[TFN__ATTEND_WINDOW] % INT32_MAX;
     return p;
 }
 
@@ -9640,7 +9807,8 @@ static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
          + (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
 }
 
-/* Put the rows of k and v at positions start ... of each sentence and head. */
+/* Put the rows of k and v at positions start ... of each sentence and head; those behind the last
+ * place begin again at the first, where the past is that no window sees any more. */
 static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
 {
     ptrdiff_t groups = c->n->arg[TFN__CACHE_KV_HEADS];
@@ -9653,7 +9821,8 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
         for (ptrdiff_t t = 0; t < time; t++) {
 /* row t of sentence h / groups, channels of head h % groups */
             const ptrdiff_t from = (h/groups*time + t)*c->cols + h%groups*size;
-            const ptrdiff_t to = start + t;
+            ptrdiff_t to = start + t;
+            if (TFN__ALL) to %= capacity;
             for (ptrdiff_t i = 0; i < size; i++) keys[i*capacity + to] = c->x[0][from + i];
             TFNORM_MEMCPY(values + to*size, c->x[1] + from, (size_t)size * sizeof(float));
         }
@@ -9683,6 +9852,7 @@ static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->scale = 1 / TFN__SQRT((float)p->head_size);
     if (TFN__ALL) p->cap = c->n->number[1];
     p->count = c->r->start + t + 1;
+    if (TFN__ALL) p->window = c->n->arg[TFN__CACHED_WINDOW];
     if (cache->op == TFN__OP_MEMORY) p->count = c->r->source;
     p->q = c->x[0] + t*c->cols;
     p->y = c->y + t*c->cols;
@@ -10741,7 +10911,7 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
     if (!n) return tfn__none;
     n->arg[TFN__ATTEND_HEADS] = heads;
     n->arg[TFN__ATTEND_KV_HEADS] = kv_heads;
-    n->arg[TFN__ATTEND_CAUSAL] = causal;
+    if (causal) n->arg[TFN__ATTEND_WINDOW] = INT32_MAX;
     n->arg[TFN__ATTEND_LENGTHS] = (int32_t)tfn__max(lengths, -1);
     if (t->training) n->number[0] = dropout;
     n->site = ++t->site;
@@ -13737,6 +13907,10 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
     X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
+    X(window,               WHOLE,     0, TFN__ANY)                                            \
+    X(window_from,          WHOLE,     0, TFN__SIDE)                                           \
+    X(window_period,        WHOLE,     0, TFN__SIDE)                                           \
+    X(window_base,          REAL_OR_0, 1, TFN__HUGE)                                           \
     X(attention_cap,        REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(logit_cap,            REAL_OR_0, TFN__TINY, TFN__HUGE)
 #define TFN__TRAINING_RANGES(X)                                                                \
@@ -14391,6 +14565,22 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_high must be above rotary_low", 0, 0);
 }
 
+/* Layer l of the decoder, from 0, has a window. */
+static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
+{
+    if (l < d->window_from) return false;
+    if (d->window_period > 0 && (l + 1) % d->window_period == 0) return false;
+    return d->window > 0;
+}
+
+/* Windows are of a decoder, whose positions read those before them. */
+static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
+{
+    if (d->window && d->arch == TFN_ARCH_ENCODER)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; positions of an encoder read all",
+                  d->window, 0);
+}
+
 /* Some group has a rank. */
 static bool tfn__names_lora(const tfn_model_desc *d)
 {
@@ -14416,7 +14606,7 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
     if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
     if (d->output_bias || d->head_transform) return false;
-    if (d->rotary_size || d->rotary_scaling) return false;
+    if (d->rotary_size || d->rotary_scaling || d->window) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
@@ -14450,6 +14640,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_mup(out, e);
     if (TFN__ALL) tfn__check_clusters(out, e);
     if (TFN__ALL) tfn__check_rotary(out, e);
+    if (TFN__ALL) tfn__check_window(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
 }
@@ -14812,6 +15003,7 @@ typedef struct tfn__builder {
     int32_t      encoder_first, encoder_last;    /* nodes: the encoder's layers lie between */
     tfn_var      embedding;            /* of all stacks that have none of their own */
     tfn_var      table;                /* sinusoids or rotations */
+    tfn_var      window_table;         /* rotations in layers with a window, the same or others */
     tfn_var      memory;               /* the encoder's output; in decoding its first cache */
     tfn_var      logits[3];            /* of clusters of words */
     tfn_var      outputs[2];           /* of the encoder's stack, the decoder's */
@@ -15635,6 +15827,20 @@ static tfn_var tfn__memory_cache(tfn__builder *b, tfn_var k, tfn_var v)
     return tfn__cache_encoded(b->t, k, v, cols, d->kv_heads, d->source_context);
 }
 
+/* Layers of the decoder whose self-attention has a window. */
+static bool tfn__has_window(const tfn_model_desc *d, tfn__spot at)
+{
+    if (!TFN__ALL || !tfn__in_decoder(at) || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return false;
+    return tfn__layer_has_window(d, at.layer);
+}
+
+/* How many positions it has; 0: none, or no sentence is so long that the window hides any. */
+static int32_t tfn__window_of(const tfn_model_desc *d, tfn__spot at)
+{
+    if (!tfn__has_window(d, at) || d->window >= d->context) return 0;
+    return d->window;
+}
+
 /* nGPT's vector s of queries and keys, which they share: stored as s/sqrt(C) of the size of a
  * weight; queries times D besides, for scores of sqrt(D) q k (section 2.3.2). */
 static tfn_var tfn__unit_qk(tfn__builder *b, tfn__spot at, tfn_var x, bool query)
@@ -15703,7 +15909,9 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     int32_t out = size * d->kv_heads;
     int part = TFN__PART_K;
     int norm = TFN__PART_K_NORM;
+    tfn_var table = b->table;
     tfn_var x;
+    if (tfn__has_window(d, at)) table = b->window_table;
     if (query) {
         out = tfn__all_heads(d);
         part = TFN__PART_Q;
@@ -15711,7 +15919,7 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     }
     x = tfn__apply_linear(b, at, u, part, tfn__stream(d), out, TFN_ACTIVATION_IDENTITY);
     if (form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
-    if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, b->table, size);
+    if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, table, size);
     if (form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
     if (query) x = tfn__multiple(b->t, x, tfn__query_scale(d, form, at.layer + 1));
     return x;
@@ -15753,6 +15961,15 @@ static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
     return tfn__apply_norm(b, encoder, mean, TFN__PART_FINAL_NORM);
 }
 
+/* Places of a layer's cache of the past: as many as there are positions, or as its window has, and
+ * room for those that a run appends before it reads. */
+static int32_t tfn__places(const tfn__builder *b, tfn__spot at)
+{
+    const int32_t window = tfn__window_of(b->d, at);
+    if (!window) return b->d->context;
+    return (int32_t)tfn__min((ptrdiff_t)window + b->t->target - 1, b->d->context);
+}
+
 /* softmax(q k^T / sqrt(D)) v for each head, of u with itself or with the memory, by the lengths of
  * the sentences that k and v come from. In decoding keys and values of the past are in a cache:
  * those of the memory since decoding began, the others are appended by this step. */
@@ -15775,18 +15992,23 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
     k = tfn__project(b, at, u, false, self);
     v = tfn__project_values(b, at, u);
     if (b->decode && causal) {
-        cache = tfn__cache_rows(b->t, k, v, kv_cols, d->kv_heads, d->context);
+        cache = tfn__cache_rows(b->t, k, v, kv_cols, d->kv_heads, tfn__places(b, at));
         return tfn__attend_cached(b->t, q, cache, d->heads, -1);
     }
     return tfn_attention(b->t, q, k, v, d->heads, d->kv_heads, causal, lengths,
                          d->attention_dropout);
 }
 
-/* Scores s of an attention become c tanh(s/c), c > 0 (Gemma 2); the node has c as its second
- * number. */
-static void tfn__cap_scores(tfn__builder *b, tfn_var y)
+/* What an attention's node y has besides: scores s become c tanh(s/c), c > 0 (Gemma 2), the node's
+ * second number; its window. */
+static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
 {
-    if (y.id) b->t->nodes[y.id].number[1] = b->d->attention_cap;
+    const int32_t window = tfn__window_of(b->d, at);
+    tfn_node *n = b->t->nodes + y.id;
+    if (!y.id) return;
+    n->number[1] = b->d->attention_cap;
+    if (window && n->op == TFN__OP_CACHED) n->arg[TFN__CACHED_WINDOW] = window;
+    if (window && n->op == TFN__OP_ATTEND) n->arg[TFN__ATTEND_WINDOW] = window;
 }
 
 /* A learned scale for each head: of blocks of columns. */
@@ -15807,7 +16029,7 @@ static tfn_var tfn__attention_branch(tfn__builder *b, tfn__spot at, const tfn_jo
     const tfn_model_desc *d = b->d;
     const tfn_var q = tfn__project(b, at, u, true, at.sub == TFN_SUBLAYER_SELF_ATTENTION);
     tfn_var y = tfn__attend(b, at, q, u);
-    tfn__cap_scores(b, y);
+    tfn__set_scores(b, at, y);
     if (tfn__has_head_scale(join, TFN_HEAD_SCALE_BEFORE) && !tfn__folds_head_scale(d, at))
         y = tfn__scale_heads(b, at, y);
     if (tfn__has_inner_norm(join)) y = tfn__apply_norm(b, at, y, TFN__PART_NORM_O);
@@ -16143,7 +16365,14 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
-/* The one table a model has: sinusoids (T, C) or rotations (T, D). */
+/* Layers with a window have rotations of their own. */
+static bool tfn__turns_apart(const tfn_model_desc *d)
+{
+    return TFN__ALL && d->window > 0 && d->window_base > 0 && d->position == TFN_POSITION_ROTARY;
+}
+
+/* The table of a model: sinusoids (T, C) or rotations (T, D), then those of layers with a window.
+ */
 static void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
@@ -16152,6 +16381,9 @@ static void tfn__build_table(tfn__builder *b)
     if (d->position == TFN_POSITION_LEARNED || d->position == TFN_POSITION_NONE) return;
     if (d->position == TFN_POSITION_ROTARY) cols = tfn__head_size(d);
     b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
+    b->window_table = b->table;
+    if (tfn__turns_apart(d))
+        b->window_table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
 }
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
@@ -17130,7 +17362,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(output_bias), TFN__SAME(head_transform), TFN__SAME(rotary_size),
         TFN__SAME(rotary_scaling),
         TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
-        TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer)
+        TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer),
+        TFN__SAME(window), TFN__SAME(window_from), TFN__SAME(window_period), TFN__SAME(window_base)
     };
     const char *x = (const char *)a;
     const char *y = (const char *)b;
@@ -17725,11 +17958,22 @@ TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size
     return tfn__lay_out(&m, desc, scratch, scratch_size, false);
 }
 
+/* Rotations of layers with a window: behind the others, from another base, never scaled. */
+static void tfn__fill_window_table(tfn_model *m, ptrdiff_t rows)
+{
+    const int32_t size = tfn__head_size(&m->desc);
+    tfn_model_desc d = m->desc;
+    d.rotary_base = d.window_base;
+    d.rotary_scaling = TFN_ROTARY_SCALING_NONE;
+    tfn__rotary_table(m->run.tables + tfn__padded((int64_t)rows * size), rows, size, &d);
+}
+
 /* Sinusoids or rotations of all positions: the one region that no call changes again. */
 static void tfn__fill_table(tfn_model *m)
 {
     const tfn_model_desc *d = &m->desc;
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
+    if (tfn__turns_apart(d)) tfn__fill_window_table(m, rows);
     if (d->position == TFN_POSITION_ROTARY)
         tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d);
     else if (m->infer.tables)
@@ -19744,19 +19988,31 @@ static void tfn__run_before(tfn__call *c, const tfn_tape *t, const tfn_run *r, i
     tfn__make_call(c, t, r, tfn__timeline_entry(node, TFN__FORWARD), r->work);
 }
 
-/* The n scores q k of a query become its weights, as in the kernels: times the scale, or with a cap
- * cap tanh(scale s/cap), and softmax. Keys from n to `all` are not seen. */
-static void tfn__weigh_scores(const tfn_kernels *k, float *s, ptrdiff_t n, ptrdiff_t all,
-                              float scale, float cap)
+/* How scores q k of a query become weights: of `all` keys those from `first` to before `seen` are
+ * seen; bias: of key 0, or NULL. */
+typedef struct tfn__weighing {
+    float scale, cap;
+    const float *bias;
+    ptrdiff_t first, seen, all;
+} tfn__weighing;
+
+/* As in the kernels: times the scale, or with a cap cap tanh(scale s/cap), plus the bias; then
+ * softmax over what is seen. */
+static void tfn__weigh_scores(const tfn_kernels *k, float *s, const tfn__weighing *how)
 {
-    k->combine(s, s, NULL, n, scale, 0, false);
+    const ptrdiff_t first = how->first;
+    const ptrdiff_t n = how->seen - first;
+    const float cap = how->cap;
+    k->combine(s + first, s + first, NULL, n, how->scale, 0, false);
     if (cap > 0) {
-        for (ptrdiff_t i = 0; i < n; i++) s[i] /= cap;
-        k->tanh(s, s, n);
-        k->combine(s, s, NULL, n, cap, 0, false);
+        for (ptrdiff_t i = first; i < how->seen; i++) s[i] /= cap;
+        k->tanh(s + first, s + first, n);
+        k->combine(s + first, s + first, NULL, n, cap, 0, false);
     }
-    k->softmax_forward(s, s, 1, n);
-    for (ptrdiff_t i = n; i < all; i++) s[i] = 0;
+    if (how->bias) k->combine(s + first, s + first, how->bias + first, n, 1, 1, false);
+    k->softmax_forward(s + first, s + first, 1, n);
+    for (ptrdiff_t i = 0; i < first; i++) s[i] = 0;
+    for (ptrdiff_t i = how->seen; i < how->all; i++) s[i] = 0;
 }
 
 /* weights (Tq, Tk) of head h of sentence b. Scores are made for all keys, a strip of queries at a
@@ -19782,9 +20038,14 @@ static void tfn__weights_of_head(const tfn__call *c, const tfn_attention_args *p
         t.c = weights + i*p->tk;
         c->k->matmul(&t, c->work);
     }
-    /* every query has its own number of keys: up to itself, or to the end of the sentence */
-    for (ptrdiff_t i = 0; i < p->tq; i++)
-        tfn__weigh_scores(c->k, weights + i*p->tk, tfn__seen(p, b, i), p->tk, p->scale, p->cap);
+    /* every query has its own keys: up to itself, or to the end of the sentence, in its window */
+    for (ptrdiff_t i = 0; i < p->tq; i++) {
+        tfn__weighing how = { p->scale, p->cap, NULL, 0, tfn__seen(p, b, i), p->tk };
+        how.first = tfn__first_key(p->window, how.seen);
+        if (p->bias.at)
+            how.bias = p->bias.at + b*p->bias.sentence + h*p->bias.head + p->bias.zero - i;
+        tfn__weigh_scores(c->k, weights + i*p->tk, &how);
+    }
 }
 
 /* Queries and keys are as the attention reads them: projected, with biases, normalized, scaled and
@@ -19832,24 +20093,30 @@ static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, pt
     const tfn_node *cache = c->t->nodes + c->n->arg[TFN__CACHED_CACHE];
     tfn_attention_cached_args p;
     ptrdiff_t group;
-    ptrdiff_t seen;
     tfn_matmul_args row;
+    tfn__weighing how = { 0, 0, NULL, 0, 0, all };
     tfn__cached_of(&p, c, cache, t);
     group = h / (p.heads / p.kv_heads);
-    seen = p.count;
-    if (p.lengths) seen = tfn__max(tfn__min(p.lengths[b], p.count), 0);
+    how.scale = p.scale;
+    how.cap = p.cap;
+    how.seen = p.count;
+    if (p.lengths) how.seen = tfn__max(tfn__min(p.lengths[b], p.count), 0);
+    how.first = tfn__first_key(p.window, how.seen);
+    if (p.bias.at) how.bias = tfn__bias_of_row(&p, b, h);
     TFNORM_MEMSET(&row, 0, sizeof row);
-    row.c = weights;
     row.a = p.q + b*p.q_ld + h*p.head_size;
-    row.b = p.k_cache + (b*p.kv_heads + group) * p.head_size * p.capacity;
     row.m = 1;
-    row.n = seen;
     row.k = p.head_size;
     row.a_col = 1;
     row.b_row = p.capacity;
     row.b_col = 1;
-    c->k->matmul(&row, c->work);
-    tfn__weigh_scores(c->k, weights, seen, all, p.scale, p.cap);
+    for (ptrdiff_t j = how.first; j < how.seen; j += row.n) {       /* a window's cache is a ring */
+        row.n = tfn__min(how.seen - j, p.capacity - j % p.capacity);
+        row.b = p.k_cache + (b*p.kv_heads + group) * p.head_size * p.capacity + j % p.capacity;
+        row.c = weights + j;
+        c->k->matmul(&row, c->work);
+    }
+    tfn__weigh_scores(c->k, weights, &how);
 }
 
 /* The caches get the keys and values of these positions, as if they were fed, but the decoder's own
@@ -25825,7 +26092,11 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(TOPOLOGY, SAME_ALWAYS, topology),
     TFN__FIELD(BOOL, SAME_ALWAYS, untied),
     TFN__FIELD(WHOLE, SAME_ALWAYS, vocab),
-    TFN__FIELD(WHOLE, SAME_ALWAYS, width)
+    TFN__FIELD(WHOLE, SAME_ALWAYS, width),
+    TFN__LATER(WHOLE, SAME_ALWAYS, window),
+    TFN__LATER(REAL, SAME_ALWAYS, window_base),
+    TFN__LATER(WHOLE, SAME_ALWAYS, window_from),
+    TFN__LATER(WHOLE, SAME_ALWAYS, window_period)
 };
 enum {
     TFN__FIELDS = sizeof tfn__fields / sizeof *tfn__fields,
@@ -27110,7 +27381,6 @@ static const tfn_key_rule tfn__rotary_keys[] = {
     TFN__SCALING("rope_parameters"),
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
-#undef TFN__SCALING
 static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotary_keys, NULL };
 
 /* -- families: GPT-2 ------------------------------------------------------------------------- */
@@ -27197,23 +27467,23 @@ static const tfn_tensor_rule tfn__llama_tensors[] = {
 
 /* What follows is like Llama but for its rows.
  *
- * Mistral: each token reads the last W tokens, itself included, in every layer. A text of at most W
- * does not feel that, so that a context up to the window is exact; a longer one is refused. */
+ * Mistral: each token reads the last W tokens, itself included, in every layer. */
+#define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention", TFN_KEY_LAYERS }
 static const tfn_key_rule tfn__mistral_keys[] = {
     { "num_key_value_heads", "kv_heads", "8", TFN_KEY_IS_OR_OFF },
-    { "sliding_window", "context", "4096", TFN_KEY_MOST },
-    { "layer_types", NULL, NULL, TFN_KEY_IS },
+    { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
+    TFN__LAYER_TYPES,
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 
 /* Qwen 2: biases of queries, keys and values, none elsewhere. Files name a window that counts only
- * where use_sliding_window is true. */
+ * where use_sliding_window is true, and there from layer max_window_layers on. */
 static const tfn_key_rule tfn__qwen2_keys[] = {
     { NULL, "attention_bias", "qkv", TFN_KEY_IS },
-    { "use_sliding_window", NULL, "false", TFN_KEY_WANT },
-    { "layer_types", NULL, "full_attention", TFN_KEY_WANT },
-    { "sliding_window", NULL, NULL, TFN_KEY_IS },
-    { "max_window_layers", NULL, NULL, TFN_KEY_IS },
+    { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
+    { "max_window_layers", "window_from", "28", TFN_KEY_IS },
+    { "use_sliding_window", "window", "0", TFN_KEY_ONLY_IF },
+    TFN__LAYER_TYPES,
     { "use_mrope", NULL, "false", TFN_KEY_WANT },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
@@ -27264,14 +27534,15 @@ static const tfn_key_rule tfn__gemma_keys[] = {
 };
 
 /* Gemma 2: a norm before and behind each branch; scores q . k / sqrt(query_pre_attn_scalar); caps
- * of scores and logits; a window in every other layer, of which holds what is said of Mistral's. */
+ * of scores and logits; a window in layers 0, 2 ... */
 static const tfn_key_rule tfn__gemma2_keys[] = {
     { NULL, "recipe", "gemma", TFN_KEY_IS },
     { "query_pre_attn_scalar", "score_scale", "256", TFN_KEY_INVERSE_ROOT },
     { "attn_logit_softcapping", "attention_cap", "50", TFN_KEY_IS_OR_OFF },
     { "final_logit_softcapping", "logit_cap", "30", TFN_KEY_IS_OR_OFF },
-    { "sliding_window", "context", "4096", TFN_KEY_MOST },
-    { "layer_types", NULL, NULL, TFN_KEY_IS },
+    { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
+    { NULL, "window_period", "2", TFN_KEY_IS },
+    TFN__LAYER_TYPES,
     { "cache_implementation", NULL, NULL, TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
@@ -27279,6 +27550,32 @@ static const tfn_tensor_rule tfn__gemma2_tensors[] = {
     TFN__AS_IS("layers.#.post_attention_layernorm.weight", "decoder.#.self.norm_branch.weight")
     TFN__AS_IS("layers.#.pre_feedforward_layernorm.weight", "decoder.#.ffn.norm_in.weight")
     TFN__AS_IS("layers.#.post_feedforward_layernorm.weight", "decoder.#.ffn.norm_branch.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* Gemma 3, of texts: no caps, queries and keys normed head by head; a window but in every sixth
+ * layer, where alone positions turn slower, and may be scaled. */
+static const tfn_key_rule tfn__gemma3_keys[] = {
+    { NULL, "qk_norm", "head", TFN_KEY_IS },
+    { "attn_logit_softcapping", "attention_cap", "0", TFN_KEY_IS },
+    { "final_logit_softcapping", "logit_cap", "0", TFN_KEY_IS },
+    { "rope_theta", "rotary_base", "1000000", TFN_KEY_IS },
+    { "rope_parameters.full_attention.rope_theta", "rotary_base", "", TFN_KEY_IS },
+    TFN__SCALING("rope_parameters.full_attention"),
+    { "rope_local_base_freq", "window_base", "10000", TFN_KEY_IS },
+    { "rope_parameters.sliding_attention.rope_theta", "window_base", "", TFN_KEY_IS },
+    { "rope_parameters.sliding_attention.rope_type", NULL, "default", TFN_KEY_WANT },
+    { "sliding_window_pattern", "window_period", "6", TFN_KEY_IS },
+    { "_sliding_window_pattern", "window_period", "", TFN_KEY_IS },
+    { "use_bidirectional_attention", NULL, "false", TFN_KEY_WANT },
+    TFN__LAYER_TYPES,
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#undef TFN__SCALING
+#undef TFN__LAYER_TYPES
+static const tfn_tensor_rule tfn__gemma3_tensors[] = {
+    TFN__AS_IS("layers.#.self_attn.q_norm.weight", "decoder.#.self.q_norm.weight")
+    TFN__AS_IS("layers.#.self_attn.k_norm.weight", "decoder.#.self.k_norm.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
@@ -27490,7 +27787,7 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
  * tests/golden/hub_models.py, with what a reader may get wrong in hub_traps.py; its tiny model is a
  * folder of tests/golden/hub, which tests/test_import.c reads. */
 enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
-       TFN__GEMMA2, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
+       TFN__GEMMA2, TFN__GEMMA3, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
        TFN__FAMILIES };
 static const tfn_family tfn__families[TFN__FAMILIES] = {
     { "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors },
@@ -27501,6 +27798,8 @@ static const tfn_family tfn__families[TFN__FAMILIES] = {
     { "olmo2", "model.", tfn__families + TFN__LLAMA, tfn__olmo2_keys, tfn__olmo2_tensors },
     { "gemma", "model.", tfn__families + TFN__LLAMA, tfn__gemma_keys, NULL },
     { "gemma2", "model.", tfn__families + TFN__GEMMA, tfn__gemma2_keys, tfn__gemma2_tensors },
+    { "gemma3_text", "model.", tfn__families + TFN__GEMMA2, tfn__gemma3_keys,
+      tfn__gemma3_tensors },
     { "gpt_neox", "gpt_neox.", &tfn__rotary_family, tfn__neox_keys, tfn__neox_tensors },
     { "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors },
     { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors },
@@ -27645,10 +27944,8 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
                               const char *value)
 {
     char text[TFN__VALUE_ROOM];
-    char present[TFN__VALUE_ROOM];
     tfn__text t = tfn__text_in(text, sizeof text);
     tfn__reader r = tfn__read_from(value, tfn__length(value));
-    tfn__reader old;
     const double v = tfn__json_number(&r);
     if (r.wanted || !(v > 0) || v > TFN__ANY) {
         tfn__bad_key(x, k->key, value, "a number above 0");
@@ -27656,13 +27953,8 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     }
     if (k->form == TFN_KEY_INVERSE_ROOT) {
         tfn__put_float(&t, 1 / TFN__SQRT((float)v));
-    } else if (k->form == TFN_KEY_SHARE) {
+    } else {                                            /* TFN_KEY_SHARE */
         if (d->heads > 0) tfn__put_int(&t, NULL, (int64_t)(v * tfn__head_size(d)), NULL);
-    } else {                                            /* TFN_KEY_MOST */
-        if (!tfn_desc_get(d, k->option, present, sizeof present)) present[0] = 0;
-        old = tfn__read_from(present, tfn__length(present));
-        if (tfn__json_number(&old) <= v && !old.wanted) return;
-        tfn__put(&t, value);
     }
     tfn__end(&t);
     tfn__set_option(x, d, k, text);
@@ -27683,6 +27975,49 @@ static void tfn__want_value(tfn_import *x, const char *path, const char *found, 
         tfn__config_copy(r, value);
         if (!tfn__equal(value, text)) tfn__bad_key(x, path, value, text);
         tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+    }
+}
+
+/* Whether the name of a layer in front of the reader is the rule's text; the other that is known is
+ * "full_attention". Steps over it. */
+static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader *r)
+{
+    char value[TFN__VALUE_ROOM];
+    tfn__config_copy(*r, value);
+    tfn__json_skip(r, TFN__CONFIG_DEPTH);
+    if (tfn__equal(value, k->text)) return true;
+    if (!tfn__equal(value, "full_attention")) tfn__bad_key(x, k->key, value, k->text);
+    return false;
+}
+
+/* A name for each layer. In published models the window is there from some layer on, or not in
+ * every n-th layer: the first layer that has one, and the first behind it that has none, say which;
+ * then all are compared with that. Where the window is off the list says nothing. */
+static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    tfn__reader again;
+    int32_t from = -1;
+    int32_t period = 0;
+    int32_t i = 0;
+    if (!d->window || !tfn__config_find(&r, k->key)) return;
+    again = r;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'), i++) {
+        const bool window = tfn__names_window(x, k, &r);
+        if (window && from < 0) from = i;
+        if (!window && from >= 0 && !period) period = i + 1;
+    }
+    if (x->error.status == TFN_OK && i != d->layers)
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "config.json: layer_types has %d layers, "
+                  "there are %d", i, d->layers);
+    if (from < 0) d->window = 0;
+    d->window_from = (int32_t)tfn__max(from, 0);
+    d->window_period = period;
+    i = 0;
+    for (bool more = tfn__json_open(&again, '[', ']'); more; more = tfn__json_more(&again, ']')) {
+        const bool window = tfn__names_window(x, k, &again);
+        if (window != tfn__layer_has_window(d, i++))
+            tfn__bad_key(x, k->key, "mixed", "a window from a layer on, or not in every n-th,");
     }
 }
 
@@ -27722,10 +28057,11 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     char own[TFN__VALUE_ROOM];
     const bool known = k->key && tfn__config_value(x, k->key, value);
     const bool off = known && tfn__equal(value, "null");
-    const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS;
+    const bool condition = k->form == TFN_KEY_IF || k->form == TFN_KEY_UNLESS
+                        || k->form == TFN_KEY_LAYERS;
     const char *found = k->text;
     if (!k->option && !k->text) return;
-    if (off && (k->form == TFN_KEY_IS_OR_OFF || k->form == TFN_KEY_MOST)) return;
+    if (off && k->form == TFN_KEY_IS_OR_OFF) return;
     if (known && !off) found = value;
     else if (condition) return;
     if (!found) {
@@ -27750,7 +28086,14 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
     case TFN_KEY_NAMES:
         if (tfn__value_is(x, k)) tfn__set_option(x, d, k, k->text);
         break;
-    case TFN_KEY_MOST:
+    case TFN_KEY_ONLY_IF:
+        if (!known || !tfn__equal(found, "true")) tfn__set_option(x, d, k, k->text);
+        if (known && !off && !tfn__equal(found, "true"))
+            tfn__want_value(x, k->key, found, "false");
+        break;
+    case TFN_KEY_LAYERS:
+        tfn__set_layers(x, d, k);
+        break;
     case TFN_KEY_INVERSE_ROOT:
     case TFN_KEY_SHARE:
         tfn__set_computed(x, d, k, found);
@@ -28784,7 +29127,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     published models have: rotary positions of a part of each head, with rates for longer texts
  *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
  *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer), BERT's
- *     head of masked words (head_transform).
+ *     head of masked words (head_transform), windows of the self-attention by layer, with caches as
+ *     long as they are (window, window_from, window_period, window_base).
  *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
  *     model without first values, to be loaded in no time (desc.blank).
  *     New too: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts in which

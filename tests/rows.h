@@ -99,6 +99,8 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.qk_norm, 'i'),
     ROWS_FIELD(desc.rotary_size, 'i'), ROWS_FIELD(desc.rotary_scaling, 'i'),
     ROWS_FIELD(desc.score_scale, 'f'), ROWS_FIELD(desc.scale_by_layer, 'b'),
+    ROWS_FIELD(desc.window, 'i'), ROWS_FIELD(desc.window_period, 'i'),
+    ROWS_FIELD(desc.window_base, 'f'),
     ROWS_FIELD(desc.attention_cap, 'f'), ROWS_FIELD(desc.logit_cap, 'f'),
     ROWS_FIELD(desc.norm_eps, 'f'), ROWS_FIELD(desc.norm_factor, 'f'),
     ROWS_FIELD(desc.dropout, 'f'),
@@ -304,6 +306,11 @@ static void rows_draw_options(tfn_model_desc *d)
     d->rotary_scaling = (tfn_rotary_scaling)rows_below(TFN_ROTARY_SCALING_COUNT);
     if (rows_one_in(8)) d->score_scale = 0.5f;
     d->scale_by_layer = rows_one_in(12);
+    if (d->arch != TFN_ARCH_ENCODER && rows_one_in(4)) {
+        d->window = 1 + rows_below(5);
+        d->window_period = rows_below(3);
+        if (rows_one_in(2)) d->window_base = 100;
+    }
     d->attention_bias = (tfn_attention_bias)rows_below(TFN_ATTENTION_BIAS_COUNT);
     d->output_bias = d->head == TFN_HEAD_TOKENS && !d->cutoffs[0] && rows_one_in(4);
     d->head_transform = d->head == TFN_HEAD_TOKENS && !d->cutoffs[0] && rows_one_in(6);

@@ -30,30 +30,40 @@ typedef struct attention_case {
     float dropout;
     bool add;
     float cap;
+    int32_t window;
+    bool bias;
 } attention_case;
 
 static const attention_case attention_cases[] = {
     /* B  Tq   Tk  H  G  D */
-    { 2,   7,   7, 4, 2,  8, ATTENTION_CAUSAL, "", 0, false, 0 },
-    { 1,   1,   1, 1, 1,  1, ATTENTION_CAUSAL, "", 0, false, 0 },
-    { 3,  17,  17, 2, 1,  3, ATTENTION_FULL, "807", 0, false, 0 },
-    { 3,  33,  50, 6, 2, 33, ATTENTION_FULL, "385", 0, true, 0 },
-    { 2, 100, 100, 3, 3,  1, ATTENTION_CAUSAL, "81", 0, true, 0 },
-    { 2, 129, 129, 2, 2, 64, ATTENTION_CAUSAL, "", 0, false, 0 },
-    { 4,  40,  90, 4, 4,  3, ATTENTION_FULL, "+-80", 0, false, 0 },
-    { 2,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "58", 0, true, 0 },    /* more queries than keys */
-    { 2,  45,  70, 2, 1, 16, ATTENTION_CAUSAL, "85", 0, false, 0 },      /* fewer */
-    { 1, 107, 107, 6, 2, 16, ATTENTION_CAUSAL, "7", (float)0.3, false, 0 },
-    { 2,  35, 301, 1, 1, 33, ATTENTION_FULL, "83", (float)0.1, true, 0 },
-    { 1,  65, 410, 2, 2, 130, ATTENTION_FULL, "", 0, false, 0 },
-    { 2,  64,  64, 2, 2, 64, ATTENTION_CAUSAL, "", (float)0.5, false, 0 },
-    { 1,   2, 700, 3, 1,  8, ATTENTION_FULL, "", 0, false, 0 },
-    { 2,  37,  37, 2, 1, 16, ATTENTION_CAUSAL, "84", 0, true, 2 },
-    { 3,  35,  50, 6, 2, 33, ATTENTION_FULL, "385", (float)0.2, false, (float)0.5 },
+    { 2,   7,   7, 4, 2,  8, ATTENTION_CAUSAL, "", 0, false, 0, 0, false },
+    { 1,   1,   1, 1, 1,  1, ATTENTION_CAUSAL, "", 0, false, 0, 0, false },
+    { 3,  17,  17, 2, 1,  3, ATTENTION_FULL, "807", 0, false, 0, 0, false },
+    { 3,  33,  50, 6, 2, 33, ATTENTION_FULL, "385", 0, true, 0, 0, false },
+    { 2, 100, 100, 3, 3,  1, ATTENTION_CAUSAL, "81", 0, true, 0, 0, false },
+    { 2, 129, 129, 2, 2, 64, ATTENTION_CAUSAL, "", 0, false, 0, 0, false },
+    { 4,  40,  90, 4, 4,  3, ATTENTION_FULL, "+-80", 0, false, 0, 0, false },
+    { 2,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "58", 0, true, 0, 0, false },    /* more queries than keys */
+    { 2,  45,  70, 2, 1, 16, ATTENTION_CAUSAL, "85", 0, false, 0, 0, false },      /* fewer */
+    { 1, 107, 107, 6, 2, 16, ATTENTION_CAUSAL, "7", (float)0.3, false, 0, 0, false },
+    { 2,  35, 301, 1, 1, 33, ATTENTION_FULL, "83", (float)0.1, true, 0, 0, false },
+    { 1,  65, 410, 2, 2, 130, ATTENTION_FULL, "", 0, false, 0, 0, false },
+    { 2,  64,  64, 2, 2, 64, ATTENTION_CAUSAL, "", (float)0.5, false, 0, 0, false },
+    { 1,   2, 700, 3, 1,  8, ATTENTION_FULL, "", 0, false, 0, 0, false },
+    { 2,  37,  37, 2, 1, 16, ATTENTION_CAUSAL, "84", 0, true, 2, 0, false },
+    { 3,  35,  50, 6, 2, 33, ATTENTION_FULL, "385", (float)0.2, false, (float)0.5, 0, false },
+    { 2, 100, 100, 2, 1, 16, ATTENTION_CAUSAL, "", 0, false, 0, 40, false },
+    { 3, 200, 200, 4, 2, 24, ATTENTION_CAUSAL, "853", (float)0.25, true, 0, 33, true },
+    { 1, 150, 150, 1, 1, 7, ATTENTION_CAUSAL, "", 0, false, 2, 1, false },
+    { 2,  90,  90, 2, 2, 16, ATTENTION_CAUSAL, "-7", 0, false, 0, 64, true },
+    { 2, 130, 130, 2, 1, 16, ATTENTION_CAUSAL, "", (float)0.5, false, 0, 200, false },
+    { 4,  70,  45, 2, 1, 16, ATTENTION_CAUSAL, "5+83", 0, true, 0, 20, true },
+    { 3,  33,  50, 6, 2, 33, ATTENTION_FULL, "385", (float)0.2, true, 0, 0, true },
+    { 2,  64,  64, 2, 2, 64, ATTENTION_CAUSAL, "", 0, false, 0, 0, true },
 };
 #define ATTENTION_CASES ((int)(sizeof attention_cases / sizeof *attention_cases))
 
-/* A call with its arrays: x holds q, k, v, dy; out holds y, stats, dq, dk, dv. */
+/* A call with its arrays: x holds q, k, v, dy, bias; out holds y, dq, dk, dv, dbias, stats. */
 typedef struct attention_data {
     const attention_case *c;
     tfn_attention_args p;
@@ -61,6 +71,7 @@ typedef struct attention_data {
     float  *x, *out;
     size_t  x_count, out_count;
     ptrdiff_t q_size, k_size, stats_size;     /* floats, gaps included */
+    ptrdiff_t bias_size;                      /* 0: none */
 } attention_data;
 
 static void *attention_alloc(size_t count)
@@ -88,7 +99,9 @@ static void attention_point(attention_data *a, float *x, float *out)
     p->dq = out + a->q_size;
     p->dk = p->dq + a->q_size;
     p->dv = p->dk + a->k_size;
-    p->stats = p->dv + a->k_size;
+    p->dbias = a->bias_size ? p->dv + a->k_size : NULL;
+    p->stats = p->dv + a->k_size + a->bias_size;
+    p->bias.at = a->bias_size ? p->v + a->k_size : NULL;
 }
 
 /* Outputs start as numbers: what add adds to, and what must stay in the gaps. */
@@ -110,6 +123,7 @@ static void attention_make(attention_data *a, const attention_case *c)
     p->scale = (float)(1.5 / sqrt((double)c->size));
     p->cap = c->cap;
     p->dropout = c->dropout;
+    p->window = c->window;
     p->key = tfn_key_make(5);
     p->causal = c->causal == ATTENTION_CAUSAL;
     p->add_dq = p->add_dk = p->add_dv = c->add;
@@ -120,13 +134,18 @@ static void attention_make(attention_data *a, const attention_case *c)
     a->q_size = c->batch * c->tq * p->q_ld;
     a->k_size = c->batch * c->tk * p->k_ld;
     a->stats_size = (ptrdiff_t)c->batch * c->tq * c->heads * 2;
-    a->x_count = (size_t)(2*a->q_size + 2*a->k_size);
-    a->out_count = (size_t)(2*a->q_size + 2*a->k_size + a->stats_size);
+    p->bias.zero = c->tq - 1;
+    p->bias.head = c->tq + c->tk - 1;
+    p->bias.sentence = c->heads * p->bias.head;
+    if (c->bias) a->bias_size = c->batch * p->bias.sentence;
+    a->x_count = (size_t)(2*a->q_size + 2*a->k_size + a->bias_size);
+    a->out_count = (size_t)(2*a->q_size + 2*a->k_size + a->bias_size + a->stats_size);
     a->x = attention_alloc(a->x_count);
     a->out = attention_alloc(a->out_count);
     attention_point(a, a->x, a->out);
     attention_fill(a->x, 2*a->q_size, cols, p->q_ld, 1);
     attention_fill(a->x + 2*a->q_size, 2*a->k_size, k_cols, p->k_ld, 2);
+    attention_fill(a->x + 2*a->q_size + 2*a->k_size, a->bias_size, 1, 1, 3);
     attention_reset(a);
 }
 
@@ -165,6 +184,13 @@ static int32_t attention_keys(const tfn_attention_args *p, ptrdiff_t b, ptrdiff_
     return (int32_t)n;
 }
 
+/* The first key that a query reads of n that it sees. */
+static int32_t attention_first(const tfn_attention_args *p, int32_t n)
+{
+    if (p->window > 0 && n > p->window) return n - (int32_t)p->window;
+    return 0;
+}
+
 /* -- the reference ------------------------------------------------------------------------ */
 
 static double attention_dot(const float *a, const float *b, int32_t n)
@@ -179,7 +205,8 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
                                     ptrdiff_t h)
 {
     const tfn_attention_args *p = &a->p;
-    int32_t d = p->head_size, n = attention_keys(p, b, i);
+    int32_t d = p->head_size, n = attention_keys(p, b, i), low = attention_first(p, n);
+    ptrdiff_t bias = b*p->bias.sentence + h*p->bias.head + p->bias.zero - i;
     ptrdiff_t g = h * p->kv_heads / p->heads, at = (b*p->tq + i) * p->q_ld + h*d;
     double *w = (double *)malloc((size_t)(4*p->tk + 1) * sizeof *w), *keep = w + p->tk, sum = 0;
     double *score = keep + p->tk;
@@ -190,26 +217,28 @@ static void attention_reference_row(const attention_data *a, double *out, ptrdif
     for (int32_t j = 0; j < n; j++) mask[j] = 1;
     if (p->dropout > 0)
         tfn_kernels_for(TFN_ISA_PLAIN)->dropout(mask, mask, n, p->dropout, p->key, first, false);
-    for (int32_t j = 0; j < n; j++) {
+    for (int32_t j = low; j < n; j++) {
         const float *k = p->k + (b*p->tk + j) * p->k_ld + g*d;
         keep[j] = (double)mask[j];
         w[j] = attention_dot(p->q + at, k, d) * (double)p->scale;
         if (p->cap > 0) w[j] = (double)p->cap * tanh(w[j] / (double)p->cap);
         score[j] = w[j];
+        if (p->bias.at) w[j] += (double)p->bias.at[bias + j];
         max = w[j] > max ? w[j] : max;
     }
-    for (int32_t j = 0; j < n; j++) sum += w[j] = exp(w[j] - max);
+    for (int32_t j = low; j < n; j++) sum += w[j] = exp(w[j] - max);
     for (int32_t c = 0; c < d; c++) y[c] = 0;
-    for (int32_t j = 0; j < n; j++) {
+    for (int32_t j = low; j < n; j++) {
         const float *v = p->v + (b*p->tk + j) * p->v_ld + g*d;
         w[j] /= sum;
         for (int32_t c = 0; c < d; c++) y[c] += w[j] * keep[j] * (double)v[c];
     }
     for (int32_t c = 0; c < d; c++) dot += y[c] * (double)p->dy[at + c];
-    for (int32_t j = 0; j < n; j++) {
+    for (int32_t j = low; j < n; j++) {
         ptrdiff_t key = (b*p->tk + j) * p->k_ld + g*d;
         double ds = attention_dot(p->dy + at, p->v + key, d) * keep[j];
         ds = w[j] * (ds - dot) * (double)p->scale;
+        if (p->dbias) out[2*a->q_size + 2*a->k_size + bias + j] += ds / (double)p->scale;
         if (p->cap > 0) ds *= 1 - pow(score[j] / (double)p->cap, 2);
         for (int32_t c = 0; c < d; c++) {
             dq[c] += ds * (double)p->k[key + c];
@@ -233,7 +262,8 @@ static double *attention_reference(attention_data *a)
         ptrdiff_t at = is_q ? (ptrdiff_t)i : (ptrdiff_t)i - 2*a->q_size;
         ptrdiff_t ld = is_q ? a->p.q_ld : a->p.k_ld;
         bool gap = at % ld >= ld - ATTENTION_GAP;
-        out[i] = gap || a->c->add ? (double)a->out[i] : 0;
+        bool bias = at >= 2*a->k_size && !is_q;
+        out[i] = gap || bias || a->c->add ? (double)a->out[i] : 0;
     }
     for (ptrdiff_t b = 0; b < a->p.batch; b++)
         for (ptrdiff_t i = 0; i < a->p.tq; i++)
@@ -253,22 +283,24 @@ static double attention_error(const float *x, const double *wanted, ptrdiff_t n)
 
 TEST(attention_reference_test)
 {
+    static const char *const names[] = { "y", "dq", "dk", "dv", "dbias" };
     for (int i = 0; i < ATTENTION_CASES; i++) {
         attention_data a;
         double *wanted;
         attention_make(&a, &attention_cases[i]);
         wanted = attention_reference(&a);
         ATTENTION_EACH_ISA(k) {
-            double e[4];
+            double e[5];
             attention_run(k, &a);
             e[0] = attention_error(a.p.y, wanted, a.q_size);
             e[1] = attention_error(a.p.dq, wanted + a.q_size, a.q_size);
             e[2] = attention_error(a.p.dk, wanted + 2*a.q_size, a.k_size);
             e[3] = attention_error(a.p.dv, wanted + 2*a.q_size + a.k_size, a.k_size);
-            for (int j = 0; j < 4; j++)
+            e[4] = attention_error(a.p.dv + a.k_size, wanted + 2*a.q_size + 2*a.k_size, a.bias_size);
+            for (int j = 0; j < 5; j++)
                 if (!(e[j] <= ATTENTION_CLOSE))
                     FAIL("case %d, %s: %s is off by %.3g", i, k->name,
-                         j == 0 ? "y" : j == 1 ? "dq" : j == 2 ? "dk" : "dv", e[j]);
+                         names[j], e[j]);
         }
         free(wanted);
         attention_free(&a);
@@ -340,6 +372,8 @@ static void attention_compare_alone(const tfn_kernels *k, const attention_data *
     o.batch = 1;
     o.tk = tk;
     o.lengths = NULL;
+    o.dbias = NULL;
+    if (o.bias.at) o.bias.at += b * p->bias.sentence;
     o.q_ld = o.y_ld = cols;
     o.k_ld = o.v_ld = k_cols;
     for (ptrdiff_t r = 0; r < p->tq; r++) {
@@ -470,7 +504,7 @@ TEST(attention_some_gradients)
             o.p.stats = NULL;
             k->attention_forward(&o.p, 0, o.p.batch * o.p.kv_heads, work);
             CHECK_BITS(o.p.y, out, q_bytes);
-            o.p.stats = out + 2*a.q_size + 2*a.k_size;
+            o.p.stats = out + 2*a.q_size + 2*a.k_size + a.bias_size;
             if (mask & 1) o.p.dq = NULL;
             if (mask & 2) o.p.dk = NULL;
             if (mask & 4) o.p.dv = NULL;
@@ -487,21 +521,22 @@ TEST(attention_some_gradients)
 
 /* -- the cache ------------------------------------------------------------------------------ */
 
-/* Rows of k and v as the cache of decoding, keys in lanes; sentence b goes to cache row beam[b]. */
+/* Rows of k and v as the cache of decoding, keys in lanes; sentence b goes to cache row beam[b].
+ * With a window it is a ring: of the keys that query i sees the last lie over the first. */
 static void attention_cache(const attention_data *a, float *keys, float *values, ptrdiff_t capacity,
-                            const int32_t *beam)
+                            ptrdiff_t i, const int32_t *beam)
 {
     const tfn_attention_args *p = &a->p;
     const ptrdiff_t d = p->head_size;
-    for (ptrdiff_t i = 0; i < p->batch * p->kv_heads * d * capacity; i++)
-        keys[i] = values[i] = (float)NAN;
+    for (ptrdiff_t n = 0; n < p->batch * p->kv_heads * d * capacity; n++)
+        keys[n] = values[n] = (float)NAN;
     for (ptrdiff_t b = 0; b < p->batch; b++)
         for (ptrdiff_t g = 0; g < p->kv_heads; g++)
-            for (ptrdiff_t j = 0; j < p->tk; j++)
+            for (ptrdiff_t j = 0; j < (p->window ? attention_keys(p, b, i) : p->tk); j++)
                 for (ptrdiff_t c = 0; c < d; c++) {
-                    const ptrdiff_t unit = beam[b] * p->kv_heads + g;
-                    keys[(unit*d + c)*capacity + j] = p->k[(b*p->tk + j)*p->k_ld + g*d + c];
-                    values[(unit*capacity + j)*d + c] = p->v[(b*p->tk + j)*p->v_ld + g*d + c];
+                    const ptrdiff_t unit = beam[b] * p->kv_heads + g, place = j % capacity;
+                    keys[(unit*d + c)*capacity + place] = p->k[(b*p->tk + j)*p->k_ld + g*d + c];
+                    values[(unit*capacity + place)*d + c] = p->v[(b*p->tk + j)*p->v_ld + g*d + c];
                 }
 }
 
@@ -520,7 +555,8 @@ static void attention_cached_row(const tfn_kernels *k, const attention_data *a,
     o->q = p->q + i*p->q_ld;
     o->q_ld = p->tq * p->q_ld;
     o->lengths = p->lengths ? lengths : NULL;
-    o->count = attention_keys(p, 0, i);
+    o->count = i + 1;
+    if (!p->lengths) o->count = attention_keys(p, 0, i);
     k->attention_cached(o, first, p->batch * p->kv_heads, work);
     k->attention_cached(o, 0, first, work);
     for (size_t j = n; j < n + ATTENTION_WORK; j++) CHECK(work[j] == (float)77);
@@ -535,12 +571,13 @@ TEST(attention_from_cache)
     static const int32_t beam[] = { 2, 0, 3, 1 }, one[] = { 0, 1, 2, 3 }, two[] = { 1, 0 };
     for (int i = 0; i < ATTENTION_CASES; i++) {
         attention_case c = attention_cases[i];
-        const ptrdiff_t capacity = c.tk + i % 3;
+        ptrdiff_t capacity = c.tk + i % 3;
         tfn_attention_cached_args o;
         attention_data a;
         size_t size;
         float *keys, *values;
         c.dropout = 0;
+        if (c.window) capacity = (c.window + i % 3 + 15) / 16 * 16;
         attention_make(&a, &c);
         size = (size_t)(c.batch * c.kv_heads * c.size * capacity);
         keys = attention_alloc(2*size);
@@ -553,12 +590,18 @@ TEST(attention_from_cache)
         o.heads = c.heads, o.kv_heads = c.kv_heads, o.head_size = c.size;
         o.scale = a.p.scale;
         o.cap = a.p.cap;
+        o.window = a.p.window;
+        o.bias = a.p.bias;
         o.y_ld = c.heads * c.size + ATTENTION_GAP;
         o.y = attention_alloc((size_t)(c.batch * o.y_ld));
-        attention_cache(&a, keys, values, capacity, o.beam ? o.beam : one);
+        attention_cache(&a, keys, values, capacity, 0, o.beam ? o.beam : one);
         ATTENTION_EACH_ISA(k) {
             attention_run(k, &a);
-            for (ptrdiff_t t = 0; t < c.tq; t++) attention_cached_row(k, &a, &o, t, t % 2);
+            for (ptrdiff_t t = 0; t < c.tq; t++) {
+                if (c.window)
+                    attention_cache(&a, keys, values, capacity, t, o.beam ? o.beam : one);
+                attention_cached_row(k, &a, &o, t, t % 2);
+            }
         }
         free(o.y);
         free(keys);

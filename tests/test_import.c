@@ -11,6 +11,7 @@ enum { IMPORT_SENTENCES = 2, IMPORT_TIME = 13, IMPORT_LOGITS = 4096, IMPORT_TEXT
 static const char *const import_names[] = {
     "gpt2", "gpt2-f16", "gpt2-short-names", "llama", "llama-bf16", "llama-f16", "llama-linear",
     "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
+    "mistral-window", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new",
     "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "opt",
     "bert", "bert-old-names", "distilbert"
 };
@@ -155,19 +156,6 @@ static void import_travels(tfn_model *m, const import_case *c, const float *logi
     tfn_model_free(&again);
 }
 
-/* A model with a window has no longer context: of each sentence its begin, whose logits are the same. */
-static void import_cut(import_case *c, int32_t time, int32_t vocab)
-{
-    if (time >= c->time) return;
-    for (int32_t b = 0; b < IMPORT_SENTENCES; b++) {
-        memmove(c->tokens + b * time, c->tokens + b * c->time, (size_t)time * sizeof *c->tokens);
-        memmove(c->logits + b * time * vocab, c->logits + b * c->time * vocab,
-                (size_t)(time * vocab) * sizeof *c->logits);
-    }
-    c->batch.time = c->time = time;
-    c->count = IMPORT_SENTENCES * time;
-}
-
 static void import_logits(const char *name)
 {
     static import_case c;
@@ -179,8 +167,6 @@ static void import_logits(const char *name)
     if (!import_load(&c, name) || !import_model(&m, name, true)) return;
     n = c.count * m.desc.vocab;
     CHECK_INT(import_numbers(name, "logits.txt", c.logits, IMPORT_LOGITS), n);
-    import_cut(&c, m.desc.context, m.desc.vocab);
-    n = c.count * m.desc.vocab;
     found = tfn_model_logits(&m, &c.batch);
     CHECK(found != NULL);
     if (!found) return;
@@ -361,11 +347,19 @@ TEST(import_keys_refused)
                    "rotary_scaling is yarn");
     import_refuses("llama", "\"attention_bias\": false", "\"attention_bias\": 3",
                    "attention_bias is 3; false is wanted");
-    import_refuses("qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": true",
-                   "use_sliding_window is true; false is wanted");
-    import_refuses("qwen2", "\"use_cache\": true",
-                   "\"layer_types\": [\"full_attention\", \"sliding_attention\"]",
-                   "layer_types is sliding_attention; full_attention is wanted");
+    import_refuses("qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": 3",
+                   "use_sliding_window is 3; false is wanted");
+    import_refuses("qwen2-types", "\"full_attention\"", "\"chunked_attention\"",
+                   "layer_types is chunked_attention; sliding_attention is wanted");
+    import_refuses("qwen2-types", "\"full_attention\"", "\"full_attention\", \"full_attention\"",
+                   "layer_types has 3 layers, there are 2");
+    import_refuses("gemma3_text-new", "\"sliding_attention\",",
+                   "\"sliding_attention\", \"full_attention\",",
+                   "layer_types has 4 layers, there are 3");
+    import_refuses("gemma3_text-new",
+                   "\"full_attention\",\n    \"sliding_attention\",\n    \"sliding_attention\"",
+                   "\"sliding_attention\",\n    \"full_attention\",\n    \"full_attention\"",
+                   "layer_types is mixed");
     import_refuses("gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
                    "scale_attn_weights is false; true is wanted");
     import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is wanted");
@@ -398,22 +392,29 @@ TEST(import_keys_left_aside)
     CHECK_INT(d.context, 8);
 }
 
-/* A context within the window is exact, a longer one is refused; without the key it is 4096. */
+/* Which layers have a window: of Mistral all, of Qwen 2 where use_sliding_window says so those from
+ * max_window_layers on; layer_types names each, and must be one of the orders that options have. */
 TEST(import_windows)
 {
     static char config[IMPORT_TEXT];
-    static const struct { const char *key, *value; int32_t context; } cases[] = {
-        { "\"sliding_window\": null", "\"sliding_window\": 5", 5 },
-        { "\"sliding_window\": null", "\"sliding_window\": 50", 32 },
-        { "\"sliding_window\": null", "\"use_cache\": true", 32 },
-        { "\"max_position_embeddings\": 32,", "\"max_position_embeddings\": 9999,", 9999 }
+    static const struct { const char *name, *key, *value; int32_t window, from, period; } cases[] = {
+        { "mistral", "\"sliding_window\": null", "\"sliding_window\": 5", 5, 0, 0 },
+        { "mistral", "\"sliding_window\": null", "\"use_cache\": true", 4096, 0, 0 },
+        { "mistral", "\"use_cache\": true", "\"use_cache\": false", 0, 0, 0 },
+        { "qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": true", 5, 1, 0 },
+        { "qwen2", "\"use_sliding_window\": false", "\"use_cache\": true", 0, 1, 0 },
+        { "qwen2-types", "\"sliding_attention\"", "\"full_attention\"", 0, 0, 0 },
+        { "qwen2-types", "\"full_attention\"", "\"sliding_attention\"", 5, 0, 0 },
+        { "qwen2-types", "\"full_attention\"", "\"full_attention\"", 5, 0, 2 },
+        { "gemma2", "\"use_cache\": true", "\"use_cache\": false", 5, 0, 2 },
+        { "gemma3_text", "\"sliding_window_pattern\": 2", "\"use_cache\": true", 5, 0, 6 }
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tfn_model_desc d;
         tfn_import x;
         char changed[4096];
         const char *at;
-        import_read("mistral", "config.json", config, sizeof config);
+        import_read(cases[i].name, "config.json", config, sizeof config);
         at = strstr(config, cases[i].key);
         CASE("%s", cases[i].value);
         CHECK(at != NULL);
@@ -425,9 +426,9 @@ TEST(import_windows)
         x.config = changed;
         x.config_size = strlen(changed);
         CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
-        CHECK_INT(d.context, cases[i].context);
-        d.context++;
-        CHECK_INT(tfn_import_peek(&x, &d), TFN_BAD_OPTION);
+        CHECK_INT(d.window, cases[i].window);
+        CHECK_INT(d.window_from, cases[i].from);
+        CHECK_INT(d.window_period, cases[i].period);
     }
 }
 
@@ -507,14 +508,14 @@ TEST(import_own_family)
     x.family = &own;
     CHECK_INT(tfn_import_peek(&x, &d), TFN_OK);
     CHECK_CLOSE((double)d.norm_eps, 1e-5, 1e-12);
-    for (int form = TFN_KEY_IS; form <= TFN_KEY_WANT; form++) {    /* no option, no pattern */
+    for (int form = TFN_KEY_IS; form <= TFN_KEY_WANT; form++) {    /* no option, pattern, window */
         tfn_key_rule wrong[] = { { "vocab_size", "vocabulary", "1", TFN_KEY_IS },
                                  { NULL, NULL, NULL, TFN_KEY_IS } };
         wrong[0].form = (tfn_key_form)form;
         own.keys = wrong;
         CASE("form %d", form);
         memset(&d, 0, sizeof d);
-        if (tfn_import_peek(&x, &d) == TFN_OK) CHECK(form == TFN_KEY_NAMES);
+        if (tfn_import_peek(&x, &d) == TFN_OK) CHECK(form == TFN_KEY_NAMES || form == TFN_KEY_LAYERS);
         else CHECK(d.vocab == 0);
     }
     CHECK(tfn_family_find("own") == NULL && tfn_family_at(-1) == NULL);

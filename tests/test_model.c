@@ -43,7 +43,8 @@ static int model_count(void)
 }
 /* What the recipes take in turn, besides themselves. */
 static const tfn_model_desc model_turns[] = {
-    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU },
+    { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .window = 3,
+      .window_period = 3, .window_base = 100 },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
       .attention_cap = 5, .activation_dropout = 0.125f, .bands = MODEL_BANDS, .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,
@@ -57,7 +58,7 @@ static const tfn_model_desc model_turns[] = {
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .activation_dropout = 0.125f, .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,
-      .dropout = 0.125f, .attention_dropout = 0.125f }
+      .dropout = 0.125f, .attention_dropout = 0.125f, .window = 2, .window_from = 1 }
 };
 enum { MODEL_TURNS = sizeof model_turns / sizeof *model_turns };
 
@@ -77,6 +78,7 @@ static tfn_model_desc model_desc(int i)
         d.layers = 2;
         d.source_context = MODEL_TS;
     } else d.bands = 0;
+    if (d.arch == TFN_ARCH_ENCODER) d.window = 0;
     d.decoder_layers = 3;
     d.width = MODEL_WIDTH;
     d.heads = MODEL_HEADS;

@@ -61,7 +61,7 @@ static const tfn_model_desc padding_turns[] = {
     { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
       .bands = PADDING_BANDS, .micro_batches = 1, .output_bias = true, .head_transform = true },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
-      .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 }
+      .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2, .window = 3 }
 };
 enum { PADDING_TURNS = sizeof padding_turns / sizeof *padding_turns };
 
@@ -89,8 +89,10 @@ static tfn_model_desc padding_desc(int i)
     d.attention_dropout = d.dropout;
     d.activation_dropout = d.dropout;
     if (d.arch != TFN_ARCH_ENCODER_DECODER) d.bands = 0;
-    if (d.arch == TFN_ARCH_ENCODER) d.segments = 3;
-    else {
+    if (d.arch == TFN_ARCH_ENCODER) {
+        d.segments = 3;
+        d.window = 0;
+    } else {
         d.head = TFN_HEAD_TOKENS;
         d.classes = 0;
     }

@@ -99,6 +99,9 @@ static const variants_case variants_cases[] = {
             { "position", "rotary" }, { "rotary_scaling", "llama3" }, { "rotary_factor", "4" },
             { "rotary_context", "100" }, { "no_bias", "true" }, { "attention_bias", "all" },
             { "output_bias", "true" } })
+    VARIANT(.name = "windows", .recipe = "pre", .head_size = 8, .both_only = true, .options = {
+            { "position", "rotary" }, { "rotary_scaling", "linear" }, { "window", "3" },
+            { "window_period", "2" }, { "window_base", "100" } })
     /* these differ from "post" in their first values alone: test_inits */
     VARIANT(.name = "he") VARIANT(.name = "orthogonal") VARIANT(.name = "lsuv")
     VARIANT(.name = "admin-direct")

@@ -1517,7 +1517,8 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
         "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",
         "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
         "head_transform",
-        "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "attention_cap", "logit_cap",
+        "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "window", "window_from",
+        "window_period", "window_base", "attention_cap", "logit_cap",
         "norm_eps", "norm_factor", "folded"
     };
     char key[64], value[128];

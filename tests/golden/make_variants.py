@@ -273,6 +273,9 @@ class Variant:
     def qk(self, at, q, k, v):                            # [V] eq. 1: 1/sqrt(D)
         return q, k, v, q.shape[-1] ** -0.5
 
+    def window(self, at):                                 # 0: a token sees all before it
+        return 0
+
     def heads(self, at, y):
         return y
 
@@ -291,7 +294,8 @@ class Variant:
         seen = at.stack.valid if memory is None else at.stack.memory_valid
         seen = seen[:, None, None, :].expand(s.shape)
         if memory is None and at.stack.causal:
-            seen = seen & torch.ones(s.shape[-2:], dtype=torch.bool).tril()
+            before = torch.ones(s.shape[-2:], dtype=torch.bool).tril()
+            seen = seen & (before.triu(1 - self.window(at)) if self.window(at) else before)
         y = F.softmax(s.masked_fill(~seen, -math.inf), -1) @ v
         y = self.heads(at, y).transpose(1, 2).flatten(-2)
         return self.linear(f"{at}.o", self.inner(at, "norm_o", y), self.width)
@@ -416,26 +420,40 @@ class RotaryPart(Pre):                                    # NeoX: 4 of 8 channel
         super().__init__(arch)
         self.position = "rotary"
 
-    def rates(self):                                      # of the pairs (j, j + D/2)
+    def rates(self, at):                                  # of the pairs (j, j + D/2)
         return torch.tensor([1, 10000.0 ** (-2 / 4), 0, 0]) / 2
 
-    def turn(self, x):
-        angle = torch.arange(x.shape[-2]).reshape(-1, 1) * self.rates()
+    def turn(self, at, x):
+        angle = torch.arange(x.shape[-2]).reshape(-1, 1) * self.rates(at)
         pairs = torch.complex(*x.chunk(2, -1)) * torch.polar(torch.ones_like(angle), angle)
         return torch.cat([pairs.real, pairs.imag], -1)
 
     def qk(self, at, q, k, v):
-        q, k = (self.turn(q), self.turn(k)) if at.kind == "self" else (q, k)
+        q, k = (self.turn(at, q), self.turn(at, k)) if at.kind == "self" else (q, k)
         return q, k, v, q.shape[-1] ** -0.5
 
 
 class RotaryLlama3(RotaryPart):                           # factor 4, 1 and 4 waves of 100 positions
-    def rates(self):
+    def rates(self, at):
         def scaled(f):
             length = 2 * math.pi / f
             s = (100 / length - 1) / (4 - 1)
             return f if length < 100 / 4 else f / 4 if length > 100 / 1 else (1 - s) * f / 4 + s * f
         return torch.tensor([scaled(10000.0 ** (-2 * j / 8)) for j in range(4)])
+
+
+class Windows(RotaryPart):                                # Gemma 3: every second layer sees all, and
+    archs = ("both",)                                     # it alone has the base 10000 and rates by 1/8
+
+    def local(self, at):
+        return at.stack.causal and at.l % 2 == 1
+
+    def window(self, at):
+        return 3 if self.local(at) else 0
+
+    def rates(self, at):
+        f = (100.0 if self.local(at) else 10000.0) ** (-2 * torch.arange(4) / 8)
+        return f if self.local(at) else f / 8
 
 
 class CRMS(Pre):                                          # V52: d-1 of d features
@@ -1005,6 +1023,7 @@ VARIANTS = {
     "score-scale": of(Scaled, output_bias=True),
     "rotary-part": of(RotaryPart, bias="qkv"),
     "rotary-llama3": of(RotaryLlama3, bias="qkvo", output_bias=True),
+    "windows": Windows,
 }
 
 
