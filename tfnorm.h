@@ -2026,7 +2026,9 @@ typedef enum tfn_tokenizer_kind {
     TFN_TOKENIZER_BPE = 0,  /* words, then merges of pairs of bytes: Sennrich 2016, Radford 2019 */
     TFN_TOKENIZER_BYTES,             /* no training needed */
     TFN_TOKENIZER_CHARACTERS,        /* those seen in training */
-    TFN_TOKENIZER_WORDS              /* those seen in training */
+    TFN_TOKENIZER_WORDS,             /* those seen in training */
+    TFN_TOKENIZER_WORDPIECE          /* BERT's: words, then the longest tokens that they are made
+                                      * of; it is read, not trained */
 } tfn_tokenizer_kind;
 
 /* A vocabulary begins with these, as far as wanted: "<pad>", "<s>", "</s>", "<unk>", "<mask>". No
@@ -2068,9 +2070,9 @@ typedef struct tfn_trainer {
 } tfn_trainer;
 
 /* What a tokenizer is made of, one of four. Of tokenizer.json, which stands beside the weights of
- * published models, those are read that say byte-level BPE, such as GPT-2's, Llama 3's and Qwen's.
- * A part that would change what comes out and is not known here is an error with its name; the
- * others (truncation, padding) are passed over. */
+ * published models, those are read that say byte-level BPE, such as GPT-2's, Llama 3's and Qwen's,
+ * or WordPiece, BERT's. A part that would change what comes out and is not known here is an error
+ * with its name; the others (truncation, padding) are passed over. */
 typedef struct tfn_tokenizer_source {
     const tfn_trainer *trainer;         /* one that ran */
     const void *blob;                   /* what tfn_tokenizer_write gave */
@@ -2079,23 +2081,45 @@ typedef struct tfn_tokenizer_source {
     size_t      json_size;
     const char *vocab, *merges;         /* the texts of vocab.json and merges.txt, as GPT-2's */
     size_t      vocab_size, merges_size;
-    tfn_tokenizer_kind kind;            /* of vocab without merges: bytes, characters or words */
+    tfn_tokenizer_kind kind;            /* of vocab without merges: bytes, characters or words; or
+                                         * WordPiece: then vocab is vocab.txt, a line a token, */
+    bool        cased;                  /* and this says that capitals and accents stay */
 } tfn_tokenizer_source;
 
-/* By whose rules words are cut; only tokenizer.json asks for others than GPT-2's. These let a mark
- * of any kind begin a word, know contractions in capitals too, and cut numbers. */
+/* A tokenizer is four things, one after the other: steps that normalize a text, rules that cut it
+ * into pieces, a model (its kind) that makes ids of a piece, and steps that make text of ids. What
+ * files of the hub ask for is said in these terms. */
+
+/* Steps of a normalizer, in this order. The first four are BERT's. */
+enum {
+    TFN_NORMALIZER_CLEAN     = 1,       /* no control characters; white space becomes spaces */
+    TFN_NORMALIZER_CHINESE   = 2,       /* spaces around each Chinese character */
+    TFN_NORMALIZER_ACCENTS   = 4,       /* none */
+    TFN_NORMALIZER_LOWERCASE = 8,       /* no capitals */
+    TFN_NORMALIZER_NFC       = 16       /* Unicode's composed form: Qwen's, GPT-NeoX's */
+};
+
+/* By whose rules a text is cut; only tokenizer.json asks for others than GPT-2's. Those of Llama 3
+ * and Qwen let a mark of any kind begin a word, know contractions in capitals, and cut numbers. */
 typedef enum tfn_split {
     TFN_SPLIT_GPT2 = 0,
     TFN_SPLIT_LLAMA3,                   /* GPT-4's, OLMo 2's too: three digits at most */
-    TFN_SPLIT_QWEN2                     /* one digit */
+    TFN_SPLIT_QWEN2,                    /* one digit */
+    TFN_SPLIT_BERT                      /* at white space, and around marks of punctuation */
 } tfn_split;
+
+/* Steps of a decoder. */
+enum {
+    TFN_DECODER_JOIN = 1,               /* a space between words, none within: WordPiece */
+    TFN_DECODER_TIDY = 2                /* none in front of . , ? ! and 's */
+};
 
 typedef struct tfn_tokenizer {
     tfn_error error;
     tfn_tokenizer_kind kind;
     tfn_split split;
+    int32_t   normalizer, decoder;      /* their steps, added: TFN_NORMALIZER_, TFN_DECODER_ */
     bool      prefix_space;             /* a text gets a space in front if it has none */
-    bool      nfc;                      /* it is normalized before it is cut into pieces */
     bool      whole;                    /* a piece that is a token is not merged (ignore_merges) */
     bool      marked;                   /* tokenizer.json says what is special, not the name */
     int32_t   vocab, merges;            /* how many ids, how many merges */
@@ -2103,8 +2127,12 @@ typedef struct tfn_tokenizer {
     int32_t   begins, ends, *frame;     /* frame: ids that a text of this model begins with, then
                                          * those that it ends with: begins + ends, mostly one */
     int32_t   added, *added_ids;        /* tokens that text is cut at, sorted by their bytes */
-    uint32_t  heads[2][8];              /* bits: these bytes begin one, before and behind NFC */
+    uint32_t  heads[2][8];              /* bits: these bytes begin one, in a text or a normalized */
     bool      cuts[2];                  /* one of them is not special */
+    int32_t   most_chars;               /* WordPiece: a longer word is unknown */
+    char      inside[8];                /* and this marks a token that goes on with a word: "##" */
+    int32_t   sorted, *order, inner[2]; /* its tokens by their bytes; those from inner[0] to
+                                         * inner[1] - 1 begin with the mark and are longer */
     uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
     int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
 } tfn_tokenizer;
@@ -2128,11 +2156,11 @@ TFNORM_API size_t tfn_tokenizer_size(const tfn_tokenizer_source *source);
 TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_source *source,
                                          void *mem, size_t size);
 /* The ids of a text: returns how many there are, and stores those that fit. Room for one id per
- * byte is always enough (with prefix_space for two; with nfc for three: a character may become
- * several). With less, a word of over 256 bytes, or with nfc a text of over 512 that is not in NFC,
- * may be counted as its bytes. What is behind the ids may change. No special id is added; what is
- * unknown becomes "<unk>", or nothing if there is none. Here and below what is stored into may be
- * NULL: then it is only counted; of any other NULL there is nothing. */
+ * byte is always enough (with prefix_space for two; with a normalizer for three: a character may
+ * become several). With less, a word of over 256 bytes, or with a normalizer a text of over 512
+ * that it changes, may be counted as its bytes. What is behind the ids may change. No special id is
+ * added; what is unknown becomes "<unk>", or nothing if there is none. Here and below what is
+ * stored into may be NULL: then it is only counted; of any other NULL there is nothing. */
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
 /* The same of a text that is trusted: where it reads like a special token, such as "<s>" or
@@ -21890,6 +21918,146 @@ static size_t tfn__put_nfc(uint8_t *to, size_t room, bool *same, const uint8_t *
 }
 TFN__SMALL_END
 
+/* -- BERT's normal form ---------------------------------------------------------------------- */
+
+/* Devlin et al. 2018, tokenization.py: characters that control are dropped and white space becomes
+ * spaces (clean), spaces are put around each character of Chinese, accents are taken off, and
+ * letters become small. The tables are made by tools/unicode.py: the traits of characters, and what
+ * is added to a capital (a difference of the list, 1 to even characters, or 1 to odd ones). */
+enum { TFN__PLAIN, TFN__PUNCTUATION, TFN__ACCENT, TFN__CONTROL };
+enum { TFN__EVEN_CAPITALS = 1, TFN__ODD_CAPITALS };
+static const char tfn__trait_runs[] =
+    "S44m1X1MX3IX3AW445D5<547P19<5<5PX2R>h15P15\\OFXJIT59Hf5565:5:56\\59\\1K<9498^157=\\5f2X1A86"
+    "\\<54N74J8:4BX2i14746h3^3\\;^1X7V1<=<6P3B4V14>4F8m1X3>85T6;HR1X5R37R4l6646@R1@6<NX1:9X15P26X"
+    "76@BP16`2:T3568:T76@:@:8><6h3:<65X1:T76@F4:@6`2:`15T1J46X76864BP16L:\\1:h36d76`16X66<6l664>D"
+    ">4BL:\\1:\\25T1685l6686H6D:`2:`3:T7:@BP16`2:d36P96L>46d35`768N`1R15X19d:68V1\\1Jh6m145<:\\36"
+    "4646A\\6j14F5:D^14b4T16T1E@9X:B4J4:8:\\1IP1:@>P2Bd168:H6l16d;5T\\2>U1lB5d]25`59h9=`4>d3:49\\"
+    "3:h3:P8:4NP168^1=4=86X4]1>76d>:X46h>>@:T16H>P19TJ:8689h664N46468R1HZ186P4M4I8j14R2T6BP664F46"
+    "D6l2MX1V1T194:P4B8:4>P764:<64>X1A`5R18:<Eh79P8Q1P1>5f14N@6H6<:hHR8\\Q2GQ38G4a24e14a14G4[1d19"
+    "h19T8f1@6<b1lR2Ad39dW4i1l99l3Y1\\b1i2l7AP49Tn2>LA49P>5h16P<R4m54Q48a1\\d1=@Y18a1X1B85`15\\;:"
+    "D5X;5XPd39dQ1=l;6<5Z15l3:P::IXQ16<6@6T3:D6l8A`9:P19P2Z2H=4586h4R19l2^1d15P4>P668B8:<e1P29D6"
+    "\\8J8:8:`16P16l1A`36\\664>8:D:46`39`1:89@6hM6868546XRd1SPIhS26lS29PHR2Y1HR2]44i145@549\\B74="
+    "4I4AX19<9X3=45\\35454M\\B?`P1=XO6XL6dBF`45P65hc15ll25lH5l35TH>4:DBP5>@6P2U1h45d<:T1MX8MT;Al`"
+    "1B\\`1:5PC^1@EP5BAl>6h6n1MX468:X1>T6B8:97A6X17X6>`4F4R1\\1Al569X1:`6V1HAB546\\154=l9>864:I6X"
+    "=5d66<R1d2:T7:<6d4N<F\\HR18>46@EX19456`:J46@:4:85\\MBH:4:m2@:d:R1864:=`3e1h76468J4645\\<>8B4"
+    "FP2=PNV14:5lO:46@6=dAB8:@645h3Z1P5J8BQ16T1J8>h5f14:=4Eda1N4J464EX59P4j28N4:4:X?J<64:4N46P9:<"
+    "646\\[1:89hP15P^4E`_;9dW4W1dVf19P@F5X7NEP15XZ3A`F6l7Bl9546Pg\\2:5C`[Bj58n2PT2>T1S1R18Nh3B`B>"
+    "\\g7n6@Z6P16h168El1F4n1PZ5N4V28N4:4FdP1Nl^16d7BPl5Nd=N\\29TdfP37h3S<P@RNPRn7koo78koo7";
+static const int32_t tfn__trait_run_starts[][2] = {
+    { 0, 0 }, { 1160, 45 }, { 1648, 86 }, { 2084, 129 }, { 2416, 172 }, { 2689, 212 },
+    { 3008, 253 }, { 3276, 292 }, { 3676, 336 }, { 4048, 380 }, { 4969, 422 }, { 6144, 467 },
+    { 6755, 507 }, { 7042, 550 }, { 7401, 592 }, { 8421, 637 }, { 11856, 692 }, { 42656, 741 },
+    { 43346, 786 }, { 43697, 829 }, { 65040, 875 }, { 65374, 915 }, { 68155, 963 },
+    { 69744, 1013 }, { 70089, 1056 }, { 70517, 1096 }, { 71134, 1134 }, { 71740, 1175 },
+    { 72349, 1216 }, { 73106, 1255 }, { 94099, 1308 }, { 121479, 1361 }, { 917760, 1414 }
+};
+static const char tfn__small_runs[] =
+    "PT8SX3Pd<Sl2P4SLPT4Ql5P<QDP8Rl1P8Qd5P4T4RDP<U4Q<P4V4R4P4W8R4P8X4Y4Z4R4P4W4[4P4\\4]4Q4P<\\4^4"
+    "P4_4QDP4`4R4P4`4P8Q4P4`4R4P4a8R<P4b4Q4P<Q4PLc4R4P4c4Q4P4c4RT2P8QT2P8c4Q<P4d4e4Ql4P4f4P4QT2PL"
+    "g4R4P4h4i4P8R4P4j4k4l4QT1PTT1Q<P<Q4PP1m4PHn4P4o<P4P5P4Q9P4ST2P4ST1P\\4R5PP1Ql2PDS5P8R4P4T5Q4"
+    "P8f<UQ2SP4PP6QT4PT1Qd6P4V5Rd1P8Ql;P8Wi4PTY;Xi4P4X5PDX5PXj2YQ:RIPXc8Z]5P8Z=PPX1QdBPT1[5P4Ql;P"
+    "T1\\Q1PP1\\IPX1\\Q1PP1\\Q1PP1\\IP\\1\\5P4\\5P4\\5P4\\5PP1\\Q1PP3\\Q1PP1\\Q1PP1\\Q1PP1\\9]9^5"
+    "P\\1_A^5P\\1\\9`9P`1\\9a9T5P\\1b9c9^5PTU1d5P<e5f5PHg5Pd5hQ2P\\2R4PXV3iY3PPV7WQ6PP6Q4P4j5k5l5"
+    "P8RDP4m5n5o5P6P4Q4P8R4PP1Q:Q\\<PP1R<P@Q4PdYi3Qd5P\\2Q\\3Pl@Qd1P<Qd7PX1R<P4R6QT1P@R4P4S6P8Q<P"
+    "<Q\\2P4T6U6V6W6T6P4X6Y6Z6[6Ql1P4\\6]6^6R<PHQ4PDQ<P`3R4P\\Ug2SX3Pdh4_R5PPA_b4P`C`^1P4`n1P4`NP"
+    "4`:PXm6P]6Pdm;SP4PP`e2SP4PPdj3aZ4";
+static const int32_t tfn__small_run_starts[][2] = {
+    { 0, 0 }, { 403, 72 }, { 453, 136 }, { 582, 204 }, { 1024, 277 }, { 7935, 364 },
+    { 8140, 447 }, { 11364, 526 }, { 42887, 604 }, { 65313, 674 }
+};
+static const int32_t tfn__small_deltas[] = {
+    0, 0, 0, 32, -121, 210, 206, 205, 79, 202, 203, 207, 211, 209, 213, 214, 218, 217, 219, 2,
+    -97, -56, -130, 10795, -163, 10792, -195, 69, 71, 116, 38, 37, 64, 63, 8, -60, -7, 80, 15, 48,
+    7264, 38864, -3008, -7615, -8, -74, -9, -86, -100, -112, -128, -126, -7517, -8383, -8262, 28,
+    16, 26, -10743, -3814, -10727, -10780, -10749, -10783, -10782, -10815, -35332, -42280, -42308,
+    -42319, -42315, -42305, -42258, -42282, -42261, 928, -48, -42307, -35384, 40, 39, 34
+};
+
+static int tfn__trait(int32_t c)
+{
+    if (c < 0 || c == ' ') return TFN__PLAIN;
+    if (c < 128 && (tfn__class(c) == TFN__LETTER || tfn__class(c) == TFN__NUMBER))
+        return TFN__PLAIN;
+    return tfn__run_at(tfn__trait_runs, tfn__trait_run_starts,
+                       sizeof tfn__trait_run_starts / sizeof *tfn__trait_run_starts, 2, c);
+}
+
+/* The small letter of a capital; other characters stay. */
+static int32_t tfn__small_letter(int32_t c)
+{
+    int32_t index;
+    if (c < 'A') return c;
+    index = tfn__run_at(tfn__small_runs, tfn__small_run_starts,
+                        sizeof tfn__small_run_starts / sizeof *tfn__small_run_starts, 7, c);
+    if (index == TFN__EVEN_CAPITALS) return c | 1;
+    if (index == TFN__ODD_CAPITALS)  return c + (c & 1);
+    return c + tfn__small_deltas[index];
+}
+
+/* Whether BERT takes a character for Chinese: the ideographs, of Japanese and Korean too. */
+static bool tfn__is_chinese(int32_t c)
+{
+    static const int32_t blocks[][2] = { { 0x3400, 0x4dbf }, { 0x4e00, 0x9fff },
+        { 0xf900, 0xfaff }, { 0x20000, 0x2a6df }, { 0x2a700, 0x2b73f }, { 0x2b740, 0x2b81f },
+        { 0x2b820, 0x2ceaf }, { 0x2f800, 0x2fa1f } };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (c >= blocks[i][0] && c <= blocks[i][1]) return true;
+    return false;
+}
+
+/* The last step. U+0130, a capital i with a dot, becomes an i and a dot: the only capital whose
+ * small form is two characters. */
+static void tfn__put_small(tfn__text *t, int32_t c, int32_t steps)
+{
+    if (steps & TFN_NORMALIZER_LOWERCASE) {
+        if (c == 0x130) tfn__put_code(t, 'i');
+        c = tfn__small_letter(c);
+        if (c == 0x130) c = 0x307;
+    }
+    tfn__put_code(t, c);
+}
+
+/* Take its accents off a character: of its parts those that are none. */
+static void tfn__put_bare(tfn__text *t, int32_t c, int32_t steps)
+{
+    int32_t first;
+    int32_t second;
+    if (!(steps & TFN_NORMALIZER_ACCENTS)) tfn__put_small(t, c, steps);
+    else if (tfn__parts_of(c, &first, &second)) {
+        tfn__put_bare(t, first, steps);
+        if (second) tfn__put_bare(t, second, steps);
+    } else if (tfn__trait(c) != TFN__ACCENT) tfn__put_small(t, c, steps);
+}
+
+/* One character, -1 a byte that is no UTF-8, which is dropped like U+FFFD, what others show it as.
+ * Most are ASCII that prints: these need no look at what they are. */
+static void tfn__put_cleaned(tfn__text *t, int32_t c, int32_t steps)
+{
+    const bool clean = steps & TFN_NORMALIZER_CLEAN;
+    if (c >= ' ' && c < 0x7f) tfn__put_small(t, c, steps);
+    else if (clean && (c == '\t' || c == '\n' || c == '\r')) tfn__put_code(t, ' ');
+    else if (clean && (c <= 0 || c == 0xfffd || tfn__trait(c) == TFN__CONTROL)) return;
+    else if (c < 0) return;
+    else if (clean && tfn__class(c) == TFN__WHITE) tfn__put_code(t, ' ');
+    else if (steps & TFN_NORMALIZER_CHINESE && tfn__is_chinese(c)) {
+        tfn__put_code(t, ' ');
+        tfn__put_bare(t, c, steps);
+        tfn__put_code(t, ' ');
+    } else tfn__put_bare(t, c, steps);
+}
+
+/* A text after these steps, as tfn__put_nfc: at most three bytes for one. */
+static size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n, int32_t steps)
+{
+    tfn__text t = tfn__text_in(to, room);
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        at += tfn__utf8(s + at, n - at, &c);
+        tfn__put_cleaned(&t, c, steps);
+    }
+    return t.used;
+}
+
 /* -- pieces ---------------------------------------------------------------------------------- */
 
 /* GPT-2 cuts a text by this expression, tried from left to right at each place:
@@ -22036,6 +22204,22 @@ static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
     return end;
 }
 
+/* BERT's: white space, one mark of punctuation, or what is between such. */
+static size_t tfn__word_bert(const uint8_t *s, size_t n)
+{
+    size_t last = 0;
+    int32_t c;
+    size_t at = tfn__utf8(s, n, &c);
+    if (tfn__class(c) == TFN__WHITE) return tfn__run_of(s, n, 0, TFN__WHITE, &last);
+    if (tfn__trait(c) == TFN__PUNCTUATION) return at;
+    while (at < n) {
+        const size_t bytes = tfn__utf8(s + at, n - at, &c);
+        if (tfn__class(c) == TFN__WHITE || tfn__trait(c) == TFN__PUNCTUATION) break;
+        at += bytes;
+    }
+    return at;
+}
+
 /* Bytes of the first piece of n >= 1 bytes. */
 static size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint8_t *s, size_t n)
 {
@@ -22044,6 +22228,7 @@ static size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint
     if (kind == TFN_TOKENIZER_CHARACTERS) return tfn__utf8(s, n, &c);
     if (split == TFN_SPLIT_LLAMA3) return tfn__word_llama3(s, n, 3);
     if (split == TFN_SPLIT_QWEN2) return tfn__word_llama3(s, n, 1);
+    if (split == TFN_SPLIT_BERT) return tfn__word_bert(s, n);
     return tfn__word_of(s, n);
 }
 
@@ -22646,16 +22831,28 @@ enum {
     TFN__SEEN       = 128   /* vocab.json: the id came, while its entries are read */
 };
 
+/* Which decoder a file names. */
+enum { TFN__DECODES_NOTHING, TFN__DECODES_BYTES, TFN__DECODES_WORDS };
+
+enum { TFN__SHORT_TEXT = 512 };                 /* bytes that are normalized on the stack */
+
 /* What a source holds, up to where a pass has come. The readers are those of tokenizer.json, each
  * at the value of a member; that of the vocabulary is vocab.json's, too. */
 typedef struct tfn__vocab {
     tfn_tokenizer_kind kind;
     tfn_split split;
-    bool   marked, prefix_space, whole, nfc;        /* as in tfn_tokenizer */
-    bool   cut, shown, decodes;                     /* tokenizer.json: parts that came */
+    int32_t normalizer, decoder, most_chars;        /* as in tfn_tokenizer */
+    bool   marked, prefix_space, whole;
+    char   inside[sizeof ((tfn_tokenizer *)0)->inside];
+    bool   cut, shown;                              /* tokenizer.json: parts that came */
+    int    decodes;
+    bool   plain;                                   /* its tokens do not show bytes */
+    int32_t begin, end;                             /* vocab.txt: [CLS], [SEP] */
+    int     form;                                   /* of a blob */
+    int32_t unknown_id;                             /* its + 1; 0: none */
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
     size_t added, begins, ends;
-    tfn__reader tokens, added_list, merge_list, single, template_ids;
+    tfn__reader tokens, added_list, merge_list, single, template_ids, unknown;
 } tfn__vocab;
 
 /* An error if something was wrong where r read. */
@@ -22732,26 +22929,20 @@ static bool tfn__index_tokens(tfn_tokenizer *k)
     for (int i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
         k->byte_id[i] = tfn__token_id(k, &byte, 1);
-        if (k->marked && k->byte_id[i] < 0)
+        if (k->marked && k->kind == TFN_TOKENIZER_BPE && k->byte_id[i] < 0)
             tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
                       "byte %d is no token; byte-level BPE wants all 256", i, 0);
     }
     return k->error.status == TFN_OK;
 }
 
-/* -- added tokens ---------------------------------------------------------------------------- */
+/* -- tokens in order ------------------------------------------------------------------------- */
 
-/* A text is cut at added tokens before it is cut into pieces: at the longest of those that begin
- * first. It is done as the library "tokenizers" does it, so that of two that overlap the same one
- * wins: in two rounds, at those that stand in a text as it is, then, in what lies between these,
- * at those that stand in a normalized one ("late"), even if nothing is normalized. A special token
- * that may not be in a text still hides others that overlap it.
- *
- * Their ids are sorted by their bytes, so that those that begin alike are neighbours, the shorter
- * first, and a search is a range of them that becomes narrower with each byte. */
+/* Ids sorted by the bytes of their tokens, so that those that begin alike are neighbours, the
+ * shorter first: a search is a range of them that becomes narrower with each byte. */
 
 /* Whether token i comes before token j: by their bytes, a shorter one first. */
-static bool tfn__added_before(const void *x, int32_t i, int32_t j)
+static bool tfn__token_before(const void *x, int32_t i, int32_t j)
 {
     const tfn_tokenizer *k = (const tfn_tokenizer *)x;
     const uint8_t *a = k->text + k->start[i];
@@ -22765,6 +22956,69 @@ static bool tfn__added_before(const void *x, int32_t i, int32_t j)
     return na < nb;
 }
 
+/* A binary search: of the ids from low to high - 1, whose tokens begin alike and are longer than
+ * `at`, the first whose byte there is not below `byte`. */
+static int32_t tfn__order_from(const tfn_tokenizer *k, const int32_t *ids, int32_t low,
+                               int32_t high, size_t at, int32_t byte)
+{
+    while (low < high) {
+        const int32_t middle = (low + high) / 2;
+        if (k->text[(size_t)k->start[ids[middle]] + at] < byte) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* WordPiece: sort the tokens that words are made of, and find those that go on with one. A token
+ * that is nothing but the mark is none of them. */
+static void tfn__index_order(tfn_tokenizer *k)
+{
+    const char *inside = k->inside;
+    size_t at = 0;
+    if (!k->order) return;
+    for (int32_t id = 0; id < k->vocab; id++)
+        if (!(k->flags[id] & TFN__RAW)) k->order[k->sorted++] = id;
+    tfn__sort(k->order, k->sorted, tfn__token_before, k);
+    k->inner[1] = k->sorted;
+    for (; inside[at]; at++) {
+        const uint8_t byte = (uint8_t)inside[at];
+        int32_t *in = k->inner;
+        in[0] = tfn__order_from(k, k->order, in[0], in[1], at, byte);
+        in[1] = tfn__order_from(k, k->order, in[0], in[1], at, byte + 1);
+        if (in[0] < in[1] && tfn__token_bytes(k, k->order[in[0]]) == at + 1) in[0]++;
+    }
+}
+
+/* -- added tokens ---------------------------------------------------------------------------- */
+
+/* A text is cut at added tokens before it is cut into pieces: at the longest of those that begin
+ * first. It is done as the library "tokenizers" does it, so that of two that overlap the same one
+ * wins: in two rounds, at those that stand in a text as it is, then, in what lies between these,
+ * at those that stand in a normalized one ("late"), even if nothing is normalized. A special token
+ * that may not be in a text still hides others that overlap it. */
+
+/* A text of the n bytes at s after the steps of the normalizer: returns its bytes, and stores those
+ * that there is room for. *same: it was so before. */
+static size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, bool *same,
+                             const uint8_t *s, size_t n)
+{
+    if (k->normalizer == TFN_NORMALIZER_NFC) return tfn__put_nfc(to, room, same, s, n);
+    *same = false;
+    return tfn__put_bert(to, room, s, n, k->normalizer);
+}
+
+/* Whether a normalized text never has the token that a file wants to find in one. */
+static bool tfn__is_changed(const tfn_tokenizer *k, int32_t id)
+{
+    uint8_t to[TFN__SHORT_TEXT];
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    bool same = true;
+    if (!k->normalizer) return false;
+    if (tfn__normalize(k, to, sizeof to, &same, s, n) != n || n > sizeof to) return true;
+    return !same && !tfn__same(to, s, n);
+}
+
 /* Sort them, and note with which bytes they begin: most of a text begins none, and is passed over
  * at a byte's price. */
 static bool tfn__index_added(tfn_tokenizer *k)
@@ -22775,31 +23029,18 @@ static bool tfn__index_added(tfn_tokenizer *k)
         if (!(k->flags[id] & TFN__ADDED)) continue;
         k->added_ids[k->added++] = id;
         k->heads[late][first >> 5] |= (uint32_t)1 << (first & 31);
-        if (late && k->nfc && !tfn__is_nfc(k->text + k->start[id], tfn__token_bytes(k, id)))
+        if (late && tfn__is_changed(k, id))
             tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
-                      "added token %d is not in NFC, as it is wanted in a normalized text", id, 0);
+                      "added token %d is wanted in a normalized text, which never has it", id, 0);
         if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
     }
-    tfn__sort(k->added_ids, k->added, tfn__added_before, k);
+    tfn__sort(k->added_ids, k->added, tfn__token_before, k);
     for (int32_t i = 1; i < k->added; i++)
-        if (!tfn__added_before(k, k->added_ids[i - 1], k->added_ids[i]))
+        if (!tfn__token_before(k, k->added_ids[i - 1], k->added_ids[i]))
             tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
                       "added token %d is the same as token %d", k->added_ids[i - 1],
                       k->added_ids[i]);
     return k->error.status == TFN_OK;
-}
-
-/* A binary search: of the added tokens from low to high - 1, which begin alike and are longer than
- * `at`, the first whose byte there is not below `byte`. */
-static int32_t tfn__added_from(const tfn_tokenizer *k, int32_t low, int32_t high, size_t at,
-                               int32_t byte)
-{
-    while (low < high) {
-        const int32_t middle = (low + high) / 2;
-        if (k->text[(size_t)k->start[k->added_ids[middle]] + at] < byte) low = middle + 1;
-        else high = middle;
-    }
-    return low;
 }
 
 /* The longest added token that the n bytes at s begin with, late or not; -1: none. */
@@ -22809,8 +23050,8 @@ static int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n,
     int32_t high = k->added;
     int32_t found = -1;
     for (size_t at = 0; at < n; at++) {
-        low = tfn__added_from(k, low, high, at, s[at]);
-        high = tfn__added_from(k, low, high, at, s[at] + 1);
+        low = tfn__order_from(k, k->added_ids, low, high, at, s[at]);
+        high = tfn__order_from(k, k->added_ids, low, high, at, s[at] + 1);
         if (low == high) break;
         if (tfn__token_bytes(k, k->added_ids[low]) > at + 1) continue;
         if (late == ((k->flags[k->added_ids[low]] & TFN__LATE) != 0)) found = k->added_ids[low];
@@ -23029,17 +23270,21 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
 
 /* A blob, as tfn_tokenizer_write makes it and checkpoints keep it:
  *
- *     "tfntok1\n", or if tokenizer.json marked the tokens "tfntok2\n"
+ *     "tfntok1\n", or if a file marked the tokens "tfntok2\n", of other than byte-level BPE
+ *     "tfntok3\n"
  *     kind, how many tokens, how many merges
  *     per token   bytes*2 + raw, then its bytes
  *     per merge   left, right, what they give
- *     tfntok2     split, prefix_space + 2 whole + 4 nfc, how many ids begin a text, how many end
+ *     tfntok2, 3  split, prefix_space + 2 whole + 4 NFC, how many ids begin a text, how many end
  *                 it, these ids, how many tokens have marks, per token of these its id and marks
+ *     tfntok3     steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
+ *                 unknown, `inside` with a zero
  *     4 bytes     tfn__hash of all before, lowest byte first
  *
  * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
-static const uint8_t tfn__magic[2][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
-                                          { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' } };
+static const uint8_t tfn__magic[3][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
+                                          { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' },
+                                          { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' } };
 enum { TFN__SUM_BYTES = 4, TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4 };
 
 /* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
@@ -23057,13 +23302,20 @@ static int32_t tfn__read_number(tfn__reader *r)
     return 0;
 }
 
+/* Which of the forms a tokenizer has: the oldest that can say what it is. */
+static int tfn__blob_form(bool marked, tfn_tokenizer_kind kind)
+{
+    if (!marked) return 0;
+    return 1 + (kind != TFN_TOKENIZER_BPE);
+}
+
 /* The magic, and the sum that stands behind all that r reads. */
 static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
 {
     const uint32_t sum = tfn__hash(r->s, r->size);
     const size_t magic = sizeof *tfn__magic;
-    if (r->size >= magic) v->marked = tfn__same(r->s, tfn__magic[1], magic);
-    if (r->size < magic || !tfn__same(r->s, tfn__magic[v->marked], magic)) {
+    if (r->size >= magic) v->form = (int)tfn__min(tfn__max(r->s[6] - '1', 0), 2);
+    if (r->size < magic || !tfn__same(r->s, tfn__magic[v->form], magic)) {
         tfn__want(r, "a tokenizer's blob");
         return;
     }
@@ -23072,7 +23324,8 @@ static void tfn__check_blob(tfn__reader *r, tfn__vocab *v)
         if (r->s[r->size + i] != (uint8_t)(sum >> 8*i)) tfn__want(r, "another sum at its end");
 }
 
-/* Raw tokens must be UTF-8: they are written into vocab.json as they are. */
+/* Raw tokens, and those of other kinds than byte-level BPE, must be UTF-8: they are written into
+ * vocab.json as they are. */
 static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     const size_t head = (size_t)tfn__read_number(r);
@@ -23080,7 +23333,8 @@ static void tfn__blob_token(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     uint8_t flags = 0;
     if (head & 1) flags = TFN__RAW;
     if (!n || n > r->size - r->at) tfn__want(r, "a token");
-    else if (flags && !tfn__is_utf8(r->s + r->at, n)) tfn__want(r, "a token");
+    else if ((flags || v->kind > TFN_TOKENIZER_WORDS) && !tfn__is_utf8(r->s + r->at, n))
+        tfn__want(r, "a token");
     if (r->wanted) return;
     tfn__add_token(v, k, r->s + r->at, n, flags);
     r->at += n;
@@ -23114,12 +23368,12 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     const int32_t begins = tfn__read_number(r);
     const int32_t ends = tfn__read_number(r);
     int32_t marks;
-    if (split > TFN_SPLIT_QWEN2 || options > 2*TFN__NORMALIZED - 1)
+    if (split > TFN_SPLIT_BERT || options > 2*TFN__NORMALIZED - 1)
         tfn__want(r, "another version of tfnorm.h");
     v->split = (tfn_split)split;
     v->prefix_space = (options & TFN__PREFIX_SPACE) != 0;
     v->whole = (options & TFN__WHOLE_PIECES) != 0;
-    v->nfc = (options & TFN__NORMALIZED) != 0;
+    if (options & TFN__NORMALIZED) v->normalizer = TFN_NORMALIZER_NFC;
     for (int64_t i = 0; i < begins + (int64_t)ends; i++) {
         const int32_t id = tfn__read_number(r);
         if ((size_t)id >= v->count) tfn__want(r, "an id");
@@ -23138,6 +23392,25 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     }
 }
 
+/* The steps, and how WordPiece goes on with a word. */
+static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
+{
+    v->normalizer = tfn__read_number(r);
+    v->decoder = tfn__read_number(r);
+    v->most_chars = tfn__read_number(r);
+    v->unknown_id = tfn__read_number(r);
+    if ((size_t)v->unknown_id > v->count) tfn__want(r, "an id");
+    for (size_t i = 0; i < sizeof v->inside; i++) {
+        const int32_t c = tfn__peek(r);
+        if (!tfn__accept(r, c)) break;
+        v->inside[i] = (char)c;
+        if (!c) break;
+    }
+    if (v->inside[sizeof v->inside - 1]) tfn__want(r, "a shorter mark inside words");
+    if (v->normalizer > 2*TFN_NORMALIZER_NFC - 1 || v->decoder > 2*TFN_DECODER_TIDY - 1)
+        tfn__want(r, "another version of tfnorm.h");
+}
+
 TFN__RARE_END
 
 /* A blob with the right sum may still say anything: each number is checked before it is used, and a
@@ -23151,11 +23424,14 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     if (size < sizeof *tfn__magic + TFN__SUM_BYTES) r.size = 0;
     else r.size -= TFN__SUM_BYTES;
     tfn__check_blob(&r, v);
+    v->marked = v->form > 0;
     v->kind = (tfn_tokenizer_kind)tfn__read_number(&r);
     count = (size_t)tfn__read_number(&r);
     merges = (size_t)tfn__read_number(&r);
-    if ((unsigned)v->kind > TFN_TOKENIZER_WORDS
-        || ((merges || v->marked) && v->kind != TFN_TOKENIZER_BPE))
+    if ((unsigned)v->kind > TFN_TOKENIZER_WORDPIECE
+        || (merges && v->kind != TFN_TOKENIZER_BPE)
+        || (v->form == 2) != (v->kind > TFN_TOKENIZER_WORDS)
+        || v->form != tfn__blob_form(v->marked, v->kind))
         tfn__want(&r, "a kind");
     while (v->count < count) {
         tfn__blob_token(&r, v, k);
@@ -23166,6 +23442,7 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
         tfn__blob_merge(&r, v, k);
     }
     if (v->marked) tfn__blob_marks(&r, v, k);
+    if (v->form == 2) tfn__blob_steps(&r, v);
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
 
@@ -23174,35 +23451,35 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
 /* vocab.json is one object, { "low": 17, "\u0120low": 18, ... }, each token written as the
  * characters that show its bytes; merges.txt has a line "lo w" for each merge, best first. */
 
-/* Store the bytes of a token whose opening quote was read. */
-static void tfn__store_token(tfn__reader r, uint8_t *to, bool raw)
+/* Store the bytes of a token whose opening quote was read, in UTF-8 or as its characters show. */
+static void tfn__store_token(tfn__reader r, uint8_t *to, bool utf8)
 {
     size_t n = 0;
     for (;;) {
         const int32_t c = tfn__json_char(&r);
         if (c < 0) return;
-        if (raw) n += tfn__put_utf8(to + n, c);
+        if (utf8) n += tfn__put_utf8(to + n, c);
         else to[n++] = (uint8_t)tfn__byte_shown(c);
     }
 }
 
 /* How many bytes the token has whose opening quote was read. Each character shows a byte, as GPT-2
  * does; a token with one that shows none is raw, a special as it is in UTF-8. Which of the two
- * becomes clear only at the end of the string, so both are counted. */
-static size_t tfn__json_token(tfn__reader *r, bool *raw)
+ * becomes clear only at the end of the string, so both are counted. plain: none shows bytes. */
+static size_t tfn__json_token(tfn__reader *r, bool plain, bool *raw)
 {
     uint8_t spare[4];
     size_t shown = 0;
-    size_t plain = 0;
+    size_t bytes = 0;
     *raw = false;
     for (;;) {
         const int32_t c = tfn__json_char(r);
         if (c < 0) break;
-        if (tfn__byte_shown(c) < 0) *raw = true;
+        if (!plain && tfn__byte_shown(c) < 0) *raw = true;
         shown++;
-        plain += tfn__put_utf8(spare, c);
+        bytes += tfn__put_utf8(spare, c);
     }
-    if (*raw) return plain;
+    if (*raw || plain) return bytes;
     return shown;
 }
 
@@ -23227,7 +23504,7 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
     bool raw;
     tfn__json_want(r, '"', "a string");
     token = *r;
-    n = tfn__json_token(r, &raw);
+    n = tfn__json_token(r, v->plain, &raw);
     tfn__json_want(r, ':', ":");
     id = (int32_t)tfn__json_count(r, INT32_MAX);
     if (!n) tfn__want(r, "a token that is not empty");
@@ -23242,7 +23519,7 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
         if (raw) k->flags[id] |= TFN__RAW;
         k->start[id + 1] = (int32_t)n;
     }
-    if (step == TFN__STORE_TOKENS) tfn__store_token(token, k->text + k->start[id], raw);
+    if (step == TFN__STORE_TOKENS) tfn__store_token(token, k->text + k->start[id], raw || v->plain);
 }
 
 TFN__RARE
@@ -23376,16 +23653,6 @@ static void tfn__vocab_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
     tfn__read_vocab(e, v, k, TFN__STORE_TOKENS);
 }
 
-/* Without merges the file cannot say what its tokens are, so the source does. */
-static void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
-{
-    v->tokens = tfn__read_from(s->vocab, s->vocab_size);
-    v->kind = s->kind;
-    if (s->merges) v->kind = TFN_TOKENIZER_BPE;
-    else if (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS)
-        tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
-}
-
 /* The next line of a text without its end, "\n" or "\r\n"; r goes behind it. */
 static tfn__reader tfn__next_line(tfn__reader *r)
 {
@@ -23400,6 +23667,50 @@ static tfn__reader tfn__next_line(tfn__reader *r)
     if (n < left) r->at++;
     if (n && s[n - 1] == '\r') n--;
     return tfn__read_from(s, n);
+}
+
+/* vocab.txt of BERT has a token a line. What it does not say is BERT's: special tokens by their
+ * names, [CLS] in front of a text, [SEP] behind it, "##" in front of what goes on with a word. */
+static void tfn__lines_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
+                            const tfn_tokenizer_source *s)
+{
+    tfn__reader r = tfn__read_from(s->vocab, s->vocab_size);
+    v->kind = TFN_TOKENIZER_WORDPIECE;
+    v->split = TFN_SPLIT_BERT;
+    v->marked = true;
+    v->normalizer = TFN_NORMALIZER_CLEAN + TFN_NORMALIZER_CHINESE;
+    if (!s->cased) v->normalizer += TFN_NORMALIZER_ACCENTS + TFN_NORMALIZER_LOWERCASE;
+    v->decoder = TFN_DECODER_JOIN + TFN_DECODER_TIDY;
+    v->most_chars = 100;
+    v->inside[0] = v->inside[1] = '#';
+    v->begin = v->end = -1;
+    while (r.at < r.size) {
+        const tfn__reader line = tfn__next_line(&r);
+        const int row = tfn__special_row(line.s, line.size);
+        uint8_t flags = 0;
+        if (row >= 0) {
+            flags = TFN__RAW | TFN__SPECIAL | TFN__ADDED;
+            v->added++;
+            if (tfn__specials[row].which == TFN_SPECIAL_BOS) v->begin = (int32_t)v->count;
+            if (tfn__specials[row].which == TFN_SPECIAL_EOS) v->end = (int32_t)v->count;
+        }
+        if (!tfn__is_utf8(line.s, line.size))
+            tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "token %d is not UTF-8",
+                      (int64_t)v->count, 0);
+        tfn__add_token(v, k, line.s, line.size, flags);
+    }
+    if (v->begin >= 0) tfn__frame_id(v, k, v->begin, false);
+    if (v->end >= 0) tfn__frame_id(v, k, v->end, true);
+}
+
+/* Without merges the file cannot say what its tokens are, so the source does. */
+static void tfn__vocab_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_source *s)
+{
+    v->tokens = tfn__read_from(s->vocab, s->vocab_size);
+    v->kind = s->kind;
+    if (s->merges) v->kind = TFN_TOKENIZER_BPE;
+    else if (s->kind == TFN_TOKENIZER_BPE || (unsigned)s->kind > TFN_TOKENIZER_WORDS)
+        tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "a vocabulary without merges wants a kind", 0, 0);
 }
 
 /* Merge i, of A and B, of which A has `left` bytes; false where the vocabulary has no such token,
@@ -23469,8 +23780,15 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
  *     "post_processor"   { "type": "ByteLevel" }, or what special tokens stand around the ids
  *     "decoder"          { "type": "ByteLevel" }: what makes text of ids
  *
- * Known are the parts of byte-level BPE; what else stands in a member that matters is refused. A
- * first look finds where the members are; the vocabulary is then read like vocab.json. */
+ * Known are the parts of byte-level BPE and of WordPiece:
+ *
+ *     "normalizer"       { "type": "BertNormalizer", "lowercase": true, ... }
+ *     "pre_tokenizer"    { "type": "BertPreTokenizer" }
+ *     "model"            { "type": "WordPiece", "vocab": { "[PAD]": 0, ... } }
+ *     "decoder"          { "type": "WordPiece", "prefix": "##" }
+ *
+ * What else stands in a member that matters is refused. A first look finds where the members are;
+ * the vocabulary is then read like vocab.json. */
 TFN__RARE
 
 /* A merge: "A B", or since 2024 ["A", "B"], into `to` as that of a line. A space is no character
@@ -23537,14 +23855,32 @@ static void tfn__each_part(tfn_error *e, tfn__vocab *v, tfn__reader r, const cha
     }
 }
 
+/* A member that is true, or where it is missing or null what is given. */
+static bool tfn__json_true(tfn__reader value, bool missing)
+{
+    const int32_t c = tfn__peek(&value);
+    if (c < 0 || c == 'n') return missing;
+    return c == 't';
+}
+
 /* One that changed characters in another way would have to do so here, too, or ids would differ
- * without a word. */
+ * without a word. Where nothing is said of accents they go with the capitals. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    tfn__reader type;
-    tfn__json_members(&r, &type, "type\"");
-    v->nfc = tfn__json_says(type, "NFC\"");
-    if (!v->nfc) tfn__refuse(e, "normalizer %s is not supported, only NFC", type);
+    tfn__reader value[5];
+    int32_t steps = 0;
+    tfn__json_members(&r, value,
+                      "type\"clean_text\"handle_chinese_chars\"strip_accents\"lowercase\"");
+    if (tfn__json_says(value[0], "NFC\"")) steps = TFN_NORMALIZER_NFC;
+    else if (tfn__json_says(value[0], "BertNormalizer\"")) {
+        const bool lower = tfn__json_true(value[4], true);
+        if (tfn__json_true(value[1], true)) steps += TFN_NORMALIZER_CLEAN;
+        if (tfn__json_true(value[2], true)) steps += TFN_NORMALIZER_CHINESE;
+        if (tfn__json_true(value[3], lower)) steps += TFN_NORMALIZER_ACCENTS;
+        if (lower) steps += TFN_NORMALIZER_LOWERCASE;
+    } else tfn__refuse(e, "normalizer %s is not supported, only NFC, BertNormalizer", value[0]);
+    if (v->normalizer) tfn__refuse(e, "normalizer %s behind another is not supported", value[0]);
+    v->normalizer = steps;
 }
 
 /* The expressions that a Split may have, as their authors write them; tfn__word_of and
@@ -23593,7 +23929,11 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     tfn__json_members(&r, value,
                       "type\"use_regex\"add_prefix_space\"pattern\"behavior\"invert\"");
     if (v->shown) tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
-    else if (tfn__json_says(value[0], "Split\""))
+    else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
+        if (v->cut) tfn__refuse(e, "pre_tokenizer %s behind another is not supported", value[0]);
+        v->cut = true;
+        v->split = TFN_SPLIT_BERT;
+    } else if (tfn__json_says(value[0], "Split\""))
         tfn__split_part(e, v, &value[3], &value[4], &value[5]);
     else if (tfn__json_says(value[0], "ByteLevel\"")) {
         const bool regex = tfn__peek(&value[1]) != 'f';
@@ -23603,7 +23943,8 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
             tfn__refuse(e, "ByteLevel with use_regex %s is not supported here", value[1]);
         if (v->prefix_space && v->cut)
             tfn__refuse(e, "a Split with add_prefix_space %s is not supported", value[2]);
-    } else tfn__refuse(e, "pre_tokenizer %s is not supported, only Split, ByteLevel", value[0]);
+    } else tfn__refuse(e, "pre_tokenizer %s is not supported, only Split, ByteLevel and "
+                          "BertPreTokenizer", value[0]);
 }
 
 /* What stands around the ids: a template, which tfn__frame_pass reads. That of ByteLevel moves only
@@ -23622,37 +23963,109 @@ static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->template_ids = value[2];
 }
 
-/* Characters back to the bytes that they show, and nothing else. */
-static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+/* A string of few bytes, for what a tokenizer keeps of its own; what is longer is refused. */
+static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t size,
+                              const char *text)
 {
-    tfn__reader type;
-    tfn__json_members(&r, &type, "type\"");
-    if (!tfn__json_says(type, "ByteLevel\""))
-        tfn__refuse(e, "decoder %s is not supported, only ByteLevel", type);
-    v->decodes = true;
+    tfn__reader r = value;
+    TFNORM_MEMSET(to, 0, size);
+    if (tfn__json_empty(r)) return;
+    tfn__json_string(&r, to, size);
+    if (r.wanted) tfn__refuse(e, text, value);
 }
 
-/* Vocabulary and merges, which are read later. Older files have no type. What a token looks like
- * inside a word or at its end, what a byte becomes that is no token, and merging at random are not
- * known here; unk_token and fuse_unk mean nothing where all bytes are tokens. */
-static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+/* Characters back to the bytes that they show; or words of their parts, which the same mark begins
+ * as in the model. */
+static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[3];
+    tfn__json_members(&r, value, "type\"prefix\"cleanup\"");
+    if (tfn__json_says(value[0], "ByteLevel\"")) v->decodes = TFN__DECODES_BYTES;
+    else if (tfn__json_says(value[0], "WordPiece\"")) {
+        v->decodes = TFN__DECODES_WORDS;
+        v->decoder = TFN_DECODER_JOIN;
+        if (tfn__json_true(value[2], true)) v->decoder += TFN_DECODER_TIDY;
+        tfn__short_string(e, value[1], v->inside, sizeof v->inside,
+                          "a decoder with the prefix %s is not supported");
+    } else tfn__refuse(e, "decoder %s is not supported, only ByteLevel, WordPiece", value[0]);
+}
+
+/* Names of the members of a model, and their places. */
+#define TFN__MODEL_MEMBERS \
+    "vocab\"merges\"ignore_merges\"type\"byte_fallback\"dropout\"continuing_subword_prefix\"" \
+    "end_of_word_suffix\"unk_token\"max_input_chars_per_word\""
+enum { TFN__MODEL_VOCAB, TFN__MODEL_MERGES, TFN__MODEL_WHOLE, TFN__MODEL_TYPE,
+       TFN__MODEL_FALLBACK, TFN__MODEL_DROPOUT, TFN__MODEL_PREFIX, TFN__MODEL_SUFFIX,
+       TFN__MODEL_UNKNOWN, TFN__MODEL_MOST, TFN__MODEL_COUNT };
+
+/* Byte-level BPE. What a token looks like inside a word or at its end, what a byte becomes that is
+ * no token, and merging at random are not known here; unk_token and fuse_unk mean nothing where all
+ * bytes are tokens. */
+static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     static const char text[][48] = { "byte_fallback %s is not supported",
-                                        "dropout %s is not supported",
-                                        "continuing_subword_prefix %s is not supported",
-                                        "end_of_word_suffix %s is not supported" };
-    tfn__reader value[8];
-    tfn__json_members(&r, value, "vocab\"merges\"ignore_merges\"type\"byte_fallback\"dropout\""
-                      "continuing_subword_prefix\"end_of_word_suffix\"");
-    if (value[3].s && !tfn__json_says(value[3], "BPE\""))
-        tfn__refuse(e, "the model is %s; BPE is wanted", value[3]);
+                                     "dropout %s is not supported",
+                                     "continuing_subword_prefix %s is not supported",
+                                     "end_of_word_suffix %s is not supported" };
     for (int i = 0; i < 4; i++)
-        if (!tfn__json_empty(value[4 + i])) tfn__refuse(e, text[i], value[4 + i]);
-    v->tokens = value[0];
-    v->merge_list = value[1];
-    v->whole = tfn__peek(&value[2]) == 't';
+        if (!tfn__json_empty(value[TFN__MODEL_FALLBACK + i]))
+            tfn__refuse(e, text[i], value[TFN__MODEL_FALLBACK + i]);
+    v->kind = TFN_TOKENIZER_BPE;
+    v->merge_list = value[TFN__MODEL_MERGES];
+    v->whole = tfn__json_true(value[TFN__MODEL_WHOLE], false);
     if (v->whole && v->prefix_space)
-        tfn__refuse(e, "add_prefix_space with ignore_merges %s is not supported", value[2]);
+        tfn__refuse(e, "add_prefix_space with ignore_merges %s is not supported",
+                    value[TFN__MODEL_WHOLE]);
+}
+
+/* WordPiece, whose decoder must know the mark that the model has; without one it is "##". */
+static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
+{
+    char decoded[sizeof v->inside];
+    tfn__reader most = value[TFN__MODEL_MOST];
+    TFNORM_MEMCPY(decoded, v->inside, sizeof decoded);
+    v->kind = TFN_TOKENIZER_WORDPIECE;
+    v->plain = true;
+    v->most_chars = 100;
+    if (most.s) v->most_chars = (int32_t)tfn__json_count(&most, INT32_MAX);
+    if (most.wanted)
+        tfn__refuse(e, "max_input_chars_per_word %s is not supported", value[TFN__MODEL_MOST]);
+    tfn__short_string(e, value[TFN__MODEL_PREFIX], v->inside, sizeof v->inside,
+                      "continuing_subword_prefix %s is not supported");
+    if (!tfn__equal(v->inside, decoded))
+        tfn__refuse(e, "continuing_subword_prefix %s is not the decoder's",
+                    value[TFN__MODEL_PREFIX]);
+    if (v->split != TFN_SPLIT_BERT || v->shown)
+        tfn__refuse(e, "model %s without BertPreTokenizer alone is not supported",
+                    value[TFN__MODEL_TYPE]);
+}
+
+/* Vocabulary and merges, which are read later. Older files have no type. */
+static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[TFN__MODEL_COUNT];
+    const tfn__reader *type = &value[TFN__MODEL_TYPE];
+    tfn__json_members(&r, value, TFN__MODEL_MEMBERS);
+    v->tokens = value[TFN__MODEL_VOCAB];
+    v->unknown = value[TFN__MODEL_UNKNOWN];
+    if (tfn__json_says(*type, "WordPiece\"")) tfn__wordpiece_model(e, v, value);
+    else if (!type->s || tfn__json_says(*type, "BPE\"")) tfn__bpe_model(e, v, value);
+    else tfn__refuse(e, "the model is %s; BPE or WordPiece is wanted", *type);
+}
+
+/* What a model needs of the other parts. */
+static void tfn__check_parts(tfn_error *e, const tfn__vocab *v, const tfn__reader *value)
+{
+    int decodes = TFN__DECODES_BYTES;
+    if (v->kind == TFN_TOKENIZER_WORDPIECE) decodes = TFN__DECODES_WORDS;
+    else if (!v->shown)
+        tfn__refuse(e, "pre_tokenizer %s is not supported without ByteLevel", value[2]);
+    if (v->decodes != decodes)
+        tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
+    if (v->kind == TFN_TOKENIZER_BPE && v->normalizer && v->normalizer != TFN_NORMALIZER_NFC)
+        tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
+    if (v->kind == TFN_TOKENIZER_BPE && v->split == TFN_SPLIT_BERT)
+        tfn__refuse(e, "pre_tokenizer %s is not supported for this model", value[2]);
 }
 
 /* Find the members, and what they say but for tokens and merges: these are left where they are, as
@@ -23672,9 +24085,23 @@ static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
     tfn__each_part(e, v, value[2], "type\"pretokenizers\"", tfn__pre_tokenizer_part);
     tfn__each_part(e, v, value[3], "type\"processors\"", tfn__post_processor_part);
     tfn__each_part(e, v, value[4], "type\"decoders\"", tfn__decoder_part);
-    if (!v->shown) tfn__refuse(e, "pre_tokenizer %s is not supported without ByteLevel", value[2]);
-    if (!v->decodes) tfn__refuse(e, "decoder %s is not supported, only ByteLevel", value[4]);
     tfn__model_part(e, v, value[5]);
+    tfn__check_parts(e, v, value);
+}
+
+/* The token of what is unknown, as tokenizer.json names it or a blob has it: the one that the names
+ * of special tokens would give may be another, or none. */
+static void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
+{
+    const tfn__reader name = v->unknown;
+    int32_t *found = &k->special[TFN_SPECIAL_UNK];
+    if (k->kind <= TFN_TOKENIZER_WORDS) return;
+    if (v->form) *found = v->unknown_id - 1;
+    if (!name.s) return;
+    *found = -1;
+    if (tfn__json_empty(name)) return;
+    for (int32_t id = k->vocab; id-- > 0;)
+        if (tfn__is_token(k, id, name)) *found = id;
 }
 
 /* The ids of a name of the template, from its special_tokens: { "<s>": { "ids": [1] } }. */
@@ -23730,12 +24157,14 @@ TFN__RARE_END
 static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint8_t *buffer,
                              const tfn_tokenizer_source *s)
 {
-    const bool files = !s->trainer && !s->blob;         /* else merges come with the tokens */
+    const bool lines = !s->json && s->kind == TFN_TOKENIZER_WORDPIECE;      /* vocab.txt */
+    const bool files = !s->trainer && !s->blob && !lines;   /* else merges come with the tokens */
     TFNORM_MEMSET(v, 0, sizeof *v);
     if (k) k->start[0] = 0;
     if (s->trainer) tfn__trained_pass(e, v, k, s->trainer);
     else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
     else if (s->json) tfn__json_source(e, v, s);
+    else if (s->vocab && lines) tfn__lines_pass(e, v, k, s);
     else if (s->vocab) tfn__vocab_source(e, v, s);
     else tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
     if (files && e->status == TFN_OK) tfn__vocab_pass(e, v, k);
@@ -23743,7 +24172,9 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
 
     /* Files name the tokens of merges by their bytes, so these come when they can be found. */
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
+    if (k && e->status == TFN_OK) tfn__find_unknown(k, v);
     if (!files || e->status != TFN_OK) return;
+    if (v->kind == TFN_TOKENIZER_WORDPIECE) return;
     if (v->marked) tfn__merge_list_pass(e, v, k, buffer);
     else tfn__merges_pass(e, v, k, buffer, s);
 }
@@ -23770,7 +24201,10 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->marked = v.marked;
     k->prefix_space = v.prefix_space;
     k->whole = v.whole;
-    k->nfc = v.nfc;
+    k->normalizer = v.normalizer;
+    k->decoder = v.decoder;
+    k->most_chars = v.most_chars;
+    TFNORM_MEMCPY(k->inside, v.inside, sizeof k->inside);
     k->vocab = (int32_t)v.count;
     k->merges = (int32_t)v.merges;
     k->begins = (int32_t)v.begins;
@@ -23785,6 +24219,7 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->text = tfn__take(&a, v.bytes, 1, e);
     k->frame = tfn__take_ids(&a, v.begins + v.ends, e);
     k->added_ids = tfn__take_ids(&a, v.added, e);
+    if (v.kind == TFN_TOKENIZER_WORDPIECE) k->order = tfn__take_ids(&a, v.count, e);
     *buffer = tfn__take(&a, v.longest, 1, e);
     if (e->status != TFN_OK) return 0;
     if (mem) TFNORM_MEMSET(k->flags, 0, v.count);
@@ -23808,6 +24243,7 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     if (!tfn__tokenizer_lay(k, source, &buffer, mem, size)) return k->error.status;
     tfn__source_pass(&k->error, &v, k, buffer, source);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
+    if (k->error.status == TFN_OK) tfn__index_order(k);
     if (k->error.status == TFN_OK) tfn__index_added(k);
     return k->error.status;
 }
@@ -23837,6 +24273,66 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     return count;
 }
 
+/* The longest token that the n bytes at s begin with, or that goes on with a word there; -1: none.
+ * *bytes: how many of these it has. */
+static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size_t n, bool inside,
+                                  size_t *bytes)
+{
+    int32_t found = -1;
+    int32_t low = 0;
+    int32_t high = k->sorted;
+    size_t mark = 0;
+    if (inside) {
+        low = k->inner[0];
+        high = k->inner[1];
+        mark = tfn__length(k->inside);
+    }
+    for (size_t at = 0; at < n; at++) {
+        low = tfn__order_from(k, k->order, low, high, mark + at, s[at]);
+        high = tfn__order_from(k, k->order, low, high, mark + at, s[at] + 1);
+        if (low == high) break;
+        if (tfn__token_bytes(k, k->order[low]) > mark + at + 1) continue;
+        found = k->order[low];
+        *bytes = at + 1;
+        low++;                                  /* the others are longer */
+    }
+    return found;
+}
+
+/* Whether a word has more than so many characters. */
+static bool tfn__has_more(const uint8_t *s, size_t n, int32_t most)
+{
+    int32_t chars = 0;
+    int32_t c;
+    if (n <= (size_t)most) return false;
+    for (size_t at = 0; at < n; chars++) at += tfn__utf8(s + at, n - at, &c);
+    return chars > most;
+}
+
+/* WordPiece (Schuster and Nakajima 2012): the longest token that a word begins with, then the
+ * longest that goes on with it, and so on. A word is unknown as a whole if that fails anywhere, or
+ * if it is too long. "unaffable" is una ##ffa ##ble, or as the vocabulary has it. */
+static ptrdiff_t tfn__encode_wordpiece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
+                                       const uint8_t *s, size_t n)
+{
+    const int32_t unknown = k->special[TFN_SPECIAL_UNK];
+    ptrdiff_t count = 0;
+    size_t at = 0;
+    bool known = !tfn__has_more(s, n, k->most_chars);
+    while (known && at < n) {
+        size_t bytes = 0;
+        const int32_t id = tfn__longest_token(k, s + at, n - at, at > 0, &bytes);
+        if (count < room) ids[count] = id;
+        known = id >= 0;
+        at += bytes;
+        count++;
+    }
+    if (known) return count;
+    if (unknown < 0) return 0;
+    if (room) ids[0] = unknown;
+    return 1;
+}
+
 /* The ids of one piece: how many, of which those are stored that there is room for. Of bytes,
  * characters and words a piece is a token or unknown; so is a piece of BPE that is entire. */
 static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t room,
@@ -23845,6 +24341,12 @@ static ptrdiff_t tfn__encode_piece(const tfn_tokenizer *k, int32_t *ids, ptrdiff
     int32_t id = tfn__token_id(k, s, n);
     if (k->kind == TFN_TOKENIZER_BPE && (id < 0 || !(k->flags[id] & TFN__ENTIRE)))
         return tfn__encode_word(k, ids, room, s, n, false);
+    if (k->kind == TFN_TOKENIZER_WORDPIECE) {
+        int32_t c;
+        tfn__utf8(s, n, &c);
+        if (tfn__class(c) == TFN__WHITE) return 0;          /* no word */
+        if (id < 0 || n > (size_t)k->most_chars) return tfn__encode_wordpiece(k, ids, room, s, n);
+    }
     if (id < 0) id = k->special[TFN_SPECIAL_UNK];
     if (id < 0) return 0;
     if (room) ids[0] = id;
@@ -23942,10 +24444,9 @@ static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n
 
 /* A text is cut and changed in this order. */
 enum { TFN__EARLY_TOKENS, TFN__NORMALIZING, TFN__LATE_TOKENS, TFN__PIECES };
-enum { TFN__SHORT_TEXT = 512 };                 /* bytes that are normalized on the stack */
 
-/* A short text that is not in NFC is normalized on the stack, a longer one into the end of the room
- * for the ids, and encoded from there. Each of its bytes gives one id at most, which is four bytes:
+/* A short text that changes is normalized on the stack, a longer one into the end of the room for
+ * the ids, and encoded from there. Each of its bytes gives one id at most, which is four bytes:
  * where there is room for all of these, ids never reach bytes that are still to be read. With less
  * room they only count. */
 static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int step);
@@ -23954,9 +24455,9 @@ static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
     uint8_t few[TFN__SHORT_TEXT];
     ptrdiff_t room;
     int32_t *ids = tfn__next_ids(o, &room);
-    bool same = tfn__is_nfc(s, n);
+    bool same = o->k->normalizer == TFN_NORMALIZER_NFC && tfn__is_nfc(s, n);
     size_t bytes = n;
-    if (!same) bytes = tfn__put_nfc(NULL, 0, &same, s, n);
+    if (!same) bytes = tfn__normalize(o->k, NULL, 0, &same, s, n);
     if (!same) {
         const ptrdiff_t most = (ptrdiff_t)bytes * (1 + o->k->prefix_space);
         uint8_t *to = few;
@@ -23967,7 +24468,7 @@ static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
             }
             to = (uint8_t *)(ids + room) - bytes;
         }
-        tfn__put_nfc(to, bytes, &same, s, n);
+        tfn__normalize(o->k, to, bytes, &same, s, n);
         s = to;
     }
     tfn__encode_text(o, s, bytes, TFN__LATE_TOKENS);
@@ -23982,7 +24483,7 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
     size_t begin = 0;
     size_t last;
     if (!n) return;
-    if (step == TFN__NORMALIZING && k->nfc) {
+    if (step == TFN__NORMALIZING && k->normalizer) {
         tfn__encode_normalized(o, s, n);
         return;
     }
@@ -24044,17 +24545,45 @@ static bool tfn__silent(const tfn_tokenizer *k, int32_t id)
     return k->flags[id] & TFN__SPECIAL && id != k->special[TFN_SPECIAL_UNK];
 }
 
-/* Bytes and nothing between them: spaces are part of the tokens. */
+/* Whether a token stands behind the one before without a space, in a text that is tidy. */
+static bool tfn__attaches(const uint8_t *s, size_t n)
+{
+    static const char beginnings[][4] = { ".", ",", "?", "!", "n't", "'m", "'s", "'ve", "'re" };
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        const size_t bytes = tfn__length(beginnings[i]);
+        if (bytes <= n && tfn__same(s, (const uint8_t *)beginnings[i], bytes)) return true;
+    }
+    return false;
+}
+
+/* A token behind others: one that goes on with a word without its mark, others behind a space. */
+static void tfn__put_joined(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    const size_t mark = tfn__length(k->inside);
+    if (mark && n >= mark && tfn__same(s, (const uint8_t *)k->inside, mark)) {
+        tfn__put_bytes(t, s + mark, n - mark);
+        return;
+    }
+    if (!(k->decoder & TFN_DECODER_TIDY) || !tfn__attaches(s, n)) tfn__put(t, " ");
+    tfn__put_bytes(t, s, n);
+}
+
+/* Bytes and nothing between them, where spaces are part of the tokens. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
 {
     tfn__text t = tfn__text_in(text, capacity);
+    bool first = true;
     if (!tfn__usable(k) || !ids) return 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         int32_t id = ids[i];
         if (id < 0 || id >= k->vocab) id = k->special[TFN_SPECIAL_UNK];
-        if (id >= 0 && !tfn__silent(k, id))
-            tfn__put_bytes(&t, k->text + k->start[id], tfn__token_bytes(k, id));
+        if (id < 0 || tfn__silent(k, id)) continue;
+        if (k->decoder & TFN_DECODER_JOIN && !first) tfn__put_joined(&t, k, id);
+        else tfn__put_bytes(&t, k->text + k->start[id], tfn__token_bytes(k, id));
+        first = false;
     }
     return t.used;
 }
@@ -24107,7 +24636,8 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
     size_t marks = 0;
     tfn__put_number(t, (size_t)k->split);
     tfn__put_number(t, (size_t)(k->prefix_space * TFN__PREFIX_SPACE
-                                + k->whole * TFN__WHOLE_PIECES + k->nfc * TFN__NORMALIZED));
+                                + k->whole * TFN__WHOLE_PIECES
+                                + (k->normalizer == TFN_NORMALIZER_NFC) * TFN__NORMALIZED));
     tfn__put_number(t, (size_t)k->begins);
     tfn__put_number(t, (size_t)k->ends);
     for (int32_t i = 0; i < k->begins + k->ends; i++) tfn__put_number(t, (size_t)k->frame[i]);
@@ -24120,6 +24650,16 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
     }
 }
 
+/* What tfn__blob_steps reads. */
+static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
+{
+    tfn__put_number(t, (size_t)k->normalizer);
+    tfn__put_number(t, (size_t)k->decoder);
+    tfn__put_number(t, (size_t)k->most_chars);
+    tfn__put_number(t, (size_t)(k->special[TFN_SPECIAL_UNK] + 1));
+    tfn__put_bytes(t, k->inside, tfn__length(k->inside) + 1);
+}
+
 TFN__RARE_END
 
 /* The sum at the end is over what was stored; if that is not all, nobody will read it. */
@@ -24127,8 +24667,10 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
 {
     tfn__text t = tfn__text_in(blob, capacity);
     uint32_t sum = 0;
+    int form;
     if (!tfn__usable(k)) return 0;
-    tfn__put_bytes(&t, tfn__magic[k->marked], sizeof *tfn__magic);
+    form = tfn__blob_form(k->marked, k->kind);
+    tfn__put_bytes(&t, tfn__magic[form], sizeof *tfn__magic);
     tfn__put_number(&t, (size_t)k->kind);
     tfn__put_number(&t, (size_t)k->vocab);
     tfn__put_number(&t, (size_t)k->merges);
@@ -24139,6 +24681,7 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
     }
     for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
     if (k->marked) tfn__put_marks(&t, k);
+    if (form == 2) tfn__put_steps(&t, k);
     if (t.used <= t.size) sum = tfn__hash((const uint8_t *)t.buf, t.used);
     for (int i = 0; i < TFN__SUM_BYTES; i++) tfn__put_byte(&t, sum >> 8*i);
     return t.used;
@@ -24149,11 +24692,11 @@ static void tfn__put_token(tfn__text *t, const tfn_tokenizer *k, int32_t id)
 {
     const uint8_t *s = k->text + k->start[id];
     const size_t n = tfn__token_bytes(k, id);
-    const bool raw = k->flags[id] & TFN__RAW;
+    const bool plain = k->flags[id] & TFN__RAW || k->kind > TFN_TOKENIZER_WORDS;
     for (size_t at = 0; at < n;) {
         int32_t c = tfn__shown(s[at]);
         size_t bytes = 1;
-        if (raw) bytes = tfn__utf8(s + at, n - at, &c);
+        if (plain) bytes = tfn__utf8(s + at, n - at, &c);
         tfn__put_json(t, c);
         at += bytes;
     }

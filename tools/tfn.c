@@ -1237,6 +1237,25 @@ static bool import_read(data_file *f, const char *folder, const char *name)
     return there;
 }
 
+/* Whether do_lower_case of tokenizer_config.json is false. It is a search of its text: white space
+ * may stand around the colon. */
+static bool import_is_cased(const char *folder)
+{
+    static const char key[] = "\"do_lower_case\"";
+    data_file config = { 0 };
+    bool cased = false;
+    if (!import_read(&config, folder, "tokenizer_config.json")) return false;
+    for (size_t at = 0; at + sizeof key < config.size; at++) {
+        if (memcmp(config.bytes + at, key, sizeof key - 1)) continue;
+        for (at += sizeof key - 1; at < config.size; at++)
+            if (!strchr(" \t\r\n:", config.bytes[at])) break;
+        cased = at < config.size && config.bytes[at] == 'f';
+        break;
+    }
+    data_file_free(&config);
+    return cased;
+}
+
 /* The tokenizer of the folder, if it has one that is read; else the model takes ids alone. */
 static void import_tokenizer(bundle *b, const char *folder)
 {
@@ -1254,8 +1273,13 @@ static void import_tokenizer(bundle *b, const char *folder)
         source.vocab_size = vocab.size;
         source.merges = merges.bytes;
         source.merges_size = merges.size;
+    } else if (import_read(&vocab, folder, "vocab.txt")) {
+        source.kind = TFN_TOKENIZER_WORDPIECE;
+        source.vocab = vocab.bytes;
+        source.vocab_size = vocab.size;
+        source.cased = import_is_cased(folder);
     }
-    if (source.json || source.merges) {
+    if (source.json || source.vocab) {
         const size_t size = tfn_tokenizer_size(&source);
         b->tokenizer.mem = reserve(size ? size : 1, 1);
         tfn_tokenizer_init(k, &source, b->tokenizer.mem, size);
@@ -1303,7 +1327,7 @@ static int import(settings *s, cli *c)
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)b.model.param_floats, (int)b.desc.context);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
-    else printf("tokens      none: neither tokenizer.json nor vocab.json with merges.txt\n");
+    else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt, vocab.txt\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     bundle_free(&b);
     return 0;

@@ -12,7 +12,11 @@ what is in front of it, CHANGES it is never in NFC; else its combining class. Pa
 groups, one for each second part: how much it is above that of the group before, times 2, plus 1 if
 the parts are never composed; how many characters the group has from there on; how many entries,
 each the first part and the whole, as differences to those before, 2*d or for d < 0 -2*d - 1. What
-has one part alone is a group of 0, in a text of its own."""
+has one part alone is a group of 0, in a text of its own.
+
+BERT's rules know traits, in runs of length*4 + trait: punctuation (P*, and what is neither letter
+nor digit of ASCII), accents (Mn), what controls (Cc, Cf, Co). Small letters are runs of length*128
++ an index of a list of differences; index 1 adds 1 to even characters, 2 to odd ones."""
 import re
 import unicodedata
 
@@ -21,6 +25,8 @@ SPACE = {*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0
          0x202F, 0x205F, 0x3000}
 OTHER, LETTER, NUMBER, WHITE = range(4)
 DECOMPOSES, JOINS, CHANGES = 253, 254, 255
+PLAIN, PUNCTUATION, ACCENT, CONTROL = range(4)
+EVEN, ODD = 1, 2
 
 
 def kind(c):
@@ -63,6 +69,44 @@ def behavior(c):
     if c in PARTS:
         return DECOMPOSES
     return unicodedata.combining(chr(c)) or (JOINS if c in JOINED else 0)
+
+
+def trait(c):
+    category = unicodedata.category(chr(c))
+    if category[0] == "P" or (c < 127 and c > 32 and not chr(c).isalnum()):
+        return PUNCTUATION
+    return {"Mn": ACCENT, "Cc": CONTROL, "Cf": CONTROL, "Co": CONTROL}.get(category, PLAIN)
+
+
+def small(c):
+    """What a capital becomes; of one that becomes two characters (U+0130) nothing is said."""
+    low = chr(c).lower() if c < 0x110000 else ""
+    return ord(low) - c if len(low) == 1 else 0
+
+
+def small_runs():
+    """Runs of one difference; letters that alternate with their capitals are one run, too."""
+    out, c = [], 0
+    deltas = [0, 0, 0]
+    while c < 0x110000:
+        end, d = c + 1, small(c)
+        if d == 1 and small(c + 1) == 0:
+            while small(end + 1) == 1 and small(end) == 0:
+                end += 2
+            index = ODD if c & 1 else EVEN
+        else:
+            while end < 0x110000 and small(end) == d:
+                end += 1
+            index = deltas.index(d) if d in deltas else len(deltas)
+            deltas += [d] * (index == len(deltas))
+        if out and out[-1][2] == index == 0:
+            out[-1] = (out[-1][0], end - out[-1][0], 0)
+        else:
+            out.append((c, end - c, index))
+        c = end
+    while out[-1][2] == 0:
+        out.pop()
+    return out, deltas
 
 
 def digits(number):
@@ -142,3 +186,10 @@ rows([f"{k}," for k in codes], "", " ", "")
 print("};")
 string("tfn__parts", groups())
 string("tfn__alone", alone())
+print_runs("tfn__trait_run", runs(trait), 4)
+table, deltas = small_runs()
+assert len(deltas) <= 128
+print_runs("tfn__small_run", table, 128)
+print("static const int32_t tfn__small_deltas[] = {")
+rows([f"{d}," for d in deltas], "", " ", "")
+print("};")

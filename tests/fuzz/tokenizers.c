@@ -1,7 +1,7 @@
 /* Fuzz: tokenizers from blobs (with the right sum at their end), from vocab.json and merges.txt,
- * and from tokenizer.json, put together from their grammars and changed a little. One that is
- * accepted has the tokens that it says, encodes any bytes, decodes what it encoded, and written is
- * read as the same again. */
+ * from tokenizer.json and from vocab.txt, put together from their grammars and changed a little. One
+ * that is accepted has the tokens that it says, encodes any bytes, decodes what it encoded, and
+ * written is read as the same again. */
 #include "input.h"
 #include "../lib.h"
 
@@ -14,6 +14,7 @@ static bool exact;                      /* a text comes back as it was */
 static input vocab_text, merges_text;
 static input_room first_room, second_room, work_room;
 static unsigned char written[1 << 14], texts[2][1 << 14];
+static size_t written_size;
 
 /* -- a vocabulary ---------------------------------------------------------------------------- */
 
@@ -289,6 +290,76 @@ static void make_json(input *in)
     input_put(in, "}");
 }
 
+/* -- WordPiece ------------------------------------------------------------------------------- */
+
+static const char *const bert_parts[] = { "a", "b", "the", "##a", "##b", "##", "##the", "th", "#",
+                                          "##\xc3\xa9", "e", "12", "##2", ".", "'", "\xe6\x97\xa5",
+                                          "[UNK]", "[CLS]", "[SEP]", "[PAD]" };
+
+/* Some of these tokens, in their order, as vocab.txt. */
+static void make_lines(input *in)
+{
+    const int wanted = fuzz_below(1 << 20);
+    in->n = 0;
+    exact = false;
+    for (int i = 0; i < 20; i++) {
+        if (!(wanted >> i & 1)) continue;
+        input_put(in, bert_parts[i]);
+        input_put(in, fuzz_one_in(16) ? "\r\n" : "\n");
+    }
+}
+
+/* The same as tokenizer.json; the last ones are added tokens, or not. */
+static void make_bert(input *in)
+{
+    const int wanted = fuzz_below(1 << 20);
+    const int first = 16 + fuzz_below(6);
+    int id = 0;
+    in->n = 0;
+    exact = false;
+    input_put(in, "{\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, \"decoder\": {\"type\": "
+                  "\"WordPiece\", \"prefix\": \"##\", \"cleanup\": ");
+    input_put(in, truth(fuzz_one_in(2)));
+    input_put(in, "}, \"normalizer\": ");
+    if (fuzz_one_in(4)) input_put(in, "null");
+    else {
+        static const char *const names[] = { "clean_text", "handle_chinese_chars", "strip_accents",
+                                             "lowercase" };
+        input_put(in, "{\"type\": \"BertNormalizer\"");
+        for (int i = 0; i < 4; i++) {
+            input_put(in, ", \"");
+            input_put(in, names[i]);
+            input_put(in, "\": ");
+            input_put(in, fuzz_one_in(8) ? "null" : truth(fuzz_one_in(2)));
+        }
+        input_put(in, "}");
+    }
+    input_put(in, ", \"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", "
+                  "\"continuing_subword_prefix\": \"##\", \"max_input_chars_per_word\": ");
+    input_number(in, fuzz_below(40));
+    input_put(in, ", \"vocab\": {");
+    for (int i = 0; i < 20; i++) {
+        if (!(wanted >> i & 1)) continue;
+        input_put(in, id ? ", \"" : "\"");
+        input_put(in, bert_parts[i]);
+        input_put(in, "\": ");
+        input_number(in, id++);
+    }
+    input_put(in, "}}, \"added_tokens\": [");
+    id = 0;
+    for (int i = 0; i < 20; i++) {
+        if (!(wanted >> i & 1)) continue;
+        id++;
+        if (i < first) continue;
+        input_put(in, in->s[in->n - 1] == '}' ? ", {\"id\": " : "{\"id\": ");
+        input_number(in, id - 1);
+        input_put(in, ", \"content\": \"");
+        input_put(in, bert_parts[i]);
+        input_put(in, fuzz_one_in(2) ? "\", \"special\": true}" : "\", \"lstrip\": true}");
+    }
+    input_put(in, "]}");
+}
+
 /* -- what is accepted ------------------------------------------------------------------------ */
 
 static size_t make_text(unsigned char *s, size_t room)
@@ -316,7 +387,7 @@ static void check_encoding(const tfn_tokenizer *k)
     const ptrdiff_t count = tfn_tokenizer_encode(k, ids, 7200, (const char *)text, n);
     const ptrdiff_t trusted = tfn_tokenizer_encode_specials(k, fewer, 7200, (const char *)text, n);
     const ptrdiff_t room = count ? fuzz_below((int)count) : 0;
-    const ptrdiff_t most = (ptrdiff_t)n * (k->prefix_space ? 2 : 1) * (k->nfc ? 3 : 1);
+    const ptrdiff_t most = (ptrdiff_t)n * (k->prefix_space ? 2 : 1) * (k->normalizer ? 3 : 1);
     bool whole = true;                  /* every byte is a token, or a part of one */
     size_t back;
     FUZZ_CHECK(count >= 0 && count <= most && trusted >= 0 && trusted <= most);
@@ -362,7 +433,9 @@ static void check_writing(const tfn_tokenizer *k)
     tfn_tokenizer other;
     size_t size;
     memset(&s, 0, sizeof s);
+    written_size = 0;
     if (n > sizeof written) return;
+    written_size = n;
     FUZZ_CHECK(tfn_tokenizer_write(k, twice, n / 2) == n && !memcmp(written, twice, n / 2));
     s.blob = written;
     s.blob_size = n;
@@ -415,16 +488,46 @@ static void give_blob(int kind, bool marked, bool changed)
     give(&s);
 }
 
-static void give_json(bool changed)
+static void give_json(bool bert, bool changed)
 {
     static input json;
     tfn_tokenizer_source s;
     memset(&s, 0, sizeof s);
-    make_json(&json);
+    if (bert) make_bert(&json);
+    else make_json(&json);
     if (changed) input_mutate(&json, 0);
     if (changed) exact = false;
     s.json = (const char *)input_place(first_room, json.s, json.n);
     s.json_size = json.n;
+    give(&s);
+}
+
+static void give_lines(bool changed)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    make_lines(&vocab_text);
+    if (changed) input_mutate(&vocab_text, 0);
+    s.vocab = (const char *)input_place(first_room, vocab_text.s, vocab_text.n);
+    s.vocab_size = vocab_text.n;
+    s.kind = TFN_TOKENIZER_WORDPIECE;
+    s.cased = fuzz_one_in(2);
+    give(&s);
+}
+
+/* What a tokenizer wrote, changed and with the right sum. */
+static void give_again(void)
+{
+    tfn_tokenizer_source s;
+    if (!written_size) return;
+    memset(&s, 0, sizeof s);
+    vocab_text.n = 0;
+    exact = false;
+    input_bytes(&vocab_text, written, written_size - 4);
+    input_mutate(&vocab_text, 8);
+    put_sum(&vocab_text);
+    s.blob = input_place(first_room, vocab_text.s, vocab_text.n);
+    s.blob_size = vocab_text.n;
     give(&s);
 }
 
@@ -433,7 +536,7 @@ static void give_texts(int kind, bool changed)
     tfn_tokenizer_source s;
     memset(&s, 0, sizeof s);
     make_texts();
-    exact = true;
+    exact = kind < (int)TFN_TOKENIZER_WORDPIECE;
     if (changed && fuzz_one_in(2)) input_mutate(&vocab_text, 0);
     else if (changed) input_mutate(&merges_text, 0);
     s.vocab = (const char *)input_place(first_room, vocab_text.s, vocab_text.n);
@@ -447,9 +550,10 @@ static void give_texts(int kind, bool changed)
 
 static void fuzz_case(void)
 {
-    const int form = fuzz_below(4);
+    const int form = fuzz_below(6);
     const bool marked = form == 0;              /* a blob of marked tokens */
-    const int kind = form < 2 || fuzz_one_in(2) ? (int)TFN_TOKENIZER_BPE : fuzz_below(5);
+    const bool bpe = form < 2 || form > 3 || fuzz_one_in(2);
+    const int kind = bpe ? (int)TFN_TOKENIZER_BPE : fuzz_below(5);
     if (!work_room.end) {
         first_room = input_room_new(INPUT_MOST);
         second_room = input_room_new(1 << 18);
@@ -457,9 +561,11 @@ static void fuzz_case(void)
     }
     make_vocabulary(kind == (int)TFN_TOKENIZER_BPE, form < 2);
     for (int i = 0; i < 4; i++) {
-        if (form == 1) give_json(i > 0);
+        if (form == 1 || form == 4) give_json(form == 4, i > 0);
+        else if (form == 5) give_lines(i > 0);
         else if (form == 3) give_texts(kind, i > 0);
         else give_blob(kind, marked, i > 0);
+        if (fuzz_one_in(4)) give_again();
     }
 }
 

@@ -1,11 +1,15 @@
-/* npm install @huggingface/tokenizers tiktoken && node make_hub_tokenizers.mjs > golden_hub.h
+/* npm install @huggingface/tokenizers @anush008/tokenizers tiktoken
+ * node make_hub_tokenizers.mjs > golden_hub.h
  * Four small tokenizer.json files in the forms of GPT-2, OPT, Llama 3 and Qwen 2, whose merges are
  * learned here from examples/quickstart.txt, and the ids of strings by @huggingface/tokenizers:
  * `plain` with special tokens taken out of added_tokens, `marked` with all. Where no added token
- * and no ignore_merges matters, tiktoken with the same ranks and expression must say the same. */
+ * and no ignore_merges matters, tiktoken with the same ranks and expression must say the same.
+ * Then files of other kinds, with the ids and the decoded texts of @anush008/tokenizers, which is
+ * the library "tokenizers" itself. */
 import { readFileSync } from "node:fs";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { Tiktoken } from "tiktoken";
+import library from "@anush008/tokenizers";
 
 const GPT2 = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 const LLAMA3 = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" +
@@ -124,6 +128,48 @@ const files = {
             added(n + 5, "\u00e9\u00e9", { ...plain_token, ...late })] }),
 };
 
+/* -- the files of other kinds -- */
+const others = {};
+function other(name, json) {
+    others[name] = Object.assign({ version: "1.0", truncation: null, padding: null }, json);
+    text_json[name] = JSON.stringify(others[name]);
+}
+/* The `most` most frequent of what `parts` finds in the words of the text. */
+function frequent(words, most, parts) {
+    const counts = new Map();
+    for (const word of words)
+        for (const part of parts(word)) counts.set(part, (counts.get(part) ?? 0) + 1);
+    return Array.from(counts).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+        .slice(0, most).map(([part]) => part);
+}
+const ends = (word) => Array.from(word.slice(1), (_, i) => word.slice(i + 1));
+function bert(name, lowercase, more) {
+    const words = (lowercase ? text.toLowerCase() : text).match(/[a-z]+|[A-Z][a-z]+/g);
+    const tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ..."!'(),-.:;?[]0123456789",
+        ..."abcdefghijklmnopqrstuvwxyz",
+        ...Array.from("abcdefghijklmnopqrstuvwxyz12", (c) => "##" + c),
+        ..."日本語é\u1112\u1161\u11ab", "##", "##é", "##\u1161", "##\u11ab", "ß", "##ß", "σ", "##σ",
+        "ας", "ł", "##ł", ...frequent(words, 60, (w) => [w]),
+        ...frequent(words, 30, (w) => ends(w).map((e) => "##" + e))];
+    const vocab = Object.fromEntries(Array.from(new Set(tokens)).map((t, i) => [t, i]));
+    other(name, {
+        added_tokens: tokens.slice(0, 5).map((t, i) => added(i, t, { lstrip: t === "[MASK]" })),
+        normalizer: { type: "BertNormalizer", clean_text: true, handle_chinese_chars: true,
+                      strip_accents: null, lowercase },
+        pre_tokenizer: { type: "BertPreTokenizer" },
+        post_processor: { type: "TemplateProcessing",
+            single: ["[CLS]", "A", "[SEP]"].map((id) => id === "A" ?
+                { Sequence: { id, type_id: 0 } } : { SpecialToken: { id, type_id: 0 } }),
+            pair: [], special_tokens: {
+                "[CLS]": { id: "[CLS]", ids: [2], tokens: ["[CLS]"] },
+                "[SEP]": { id: "[SEP]", ids: [3], tokens: ["[SEP]"] } } },
+        decoder: { type: "WordPiece", prefix: "##", cleanup: true },
+        model: Object.assign({ type: "WordPiece", unk_token: "[UNK]",
+            continuing_subword_prefix: "##", max_input_chars_per_word: 100, vocab }, more) });
+}
+bert("bert", true);
+bert("bert_cased", false, { max_input_chars_per_word: 6 });
+
 /* -- the strings -- */
 const strings = [
     "", " ", "  ", "   ", "a", "Hello  world", "The king is dead, long live the king!",
@@ -153,6 +199,15 @@ const strings = [
     /* white space, none, and the long s, which is an s without regard to case */
     "\u0085a \u0085", "a\ufeffb \ufeff c", "it'\u017f I'\u017fo",
 ];
+
+/* For the other kinds, behind some of those. */
+const other_strings = [...strings.slice(0, 58), "<|endoftext|> <s>a</s>", "<s> x </s> <pad>",
+    "a [MASK] b[SEP]", "[CLS]the[UNK]", "\u0130stanbul \u00c0\u0301\u0323 \u1e9e \u03a3\u0391\u03a3",
+    "co-operate, don't! (isn't it?)", "a".repeat(100), "a".repeat(101), "the##king ## ###",
+    "x\u200dy\u00adz\u0007\ufffd!", "\u4e2d\u6587abc\u{20000}x\u3041",
+    "\u0958\u1e69\uff21\uff01\u3002",
+    "\u2581a \u2581", "fi\ufb01 \u2460 \ufdfa \u210c", "\ud55c \ud55c\ud55c",
+    "\u0141\u0141 \u0142", "\u00e9abcde \u00e9abcdef"];
 
 /* -- the ids -- */
 function reference(json, specials) {
@@ -194,12 +249,24 @@ for (const [name, json] of Object.entries(files)) {
         const second_p = tik(json.normalizer ? s.normalize("NFC") : s);
         if (ordinary(s) && !whole(s) && second_p.join() !== p.join())
             throw new Error(name + " " + JSON.stringify(s) + ": " + p + " or " + second_p);
-        rows.push([name, s, p, m]);
+        rows.push([name, s, p, m, null]);
+    }
+}
+for (const [name, json] of Object.entries(others)) {
+    const of = (specials) => library.Tokenizer.fromString(JSON.stringify(Object.assign({}, json, {
+        post_processor: null,
+        added_tokens: json.added_tokens.filter((t) => specials || !t.special) })));
+    const plain = of(false), marked = of(true);
+    for (const s of other_strings) {
+        const [p, m] = await Promise.all([plain, marked].map(async (t) =>
+            (await t.encode(s, null, { addSpecialTokens: false })).getIds()));
+        rows.push([name, s, p, m, await plain.decode(p, false)]);
     }
 }
 
 console.log("/* Made by golden/make_hub_tokenizers.mjs. */");
-for (const name of Object.keys(files)) {
+const names = [...Object.keys(files), ...Object.keys(others)];
+for (const name of names) {
     console.log(`static const char *const golden_hub_${name}[] = {`);
     const s = text_json[name];
     for (const line of strings_of(s, 90)) console.log("    " + line + ",");
@@ -210,6 +277,7 @@ console.log(`typedef struct golden_hub_row {
     const char *text;
     int plains, markeds;
     const short *ids;                   /* plain, then marked */
+    const char *decoded;                /* the text of the plain ones; NULL: of which it is made */
 } golden_hub_row;`);
 rows.forEach(([, , p, m], i) => {
     if (p.length + m.length === 0) return;
@@ -217,9 +285,11 @@ rows.forEach(([, , p, m], i) => {
     console.log(line.replace(/(.{1,92})( |$)/g, "$1\n    ").trimEnd());
 });
 console.log("static const golden_hub_row golden_hub_rows[] = {");
-rows.forEach(([name, s, p, m], i) => {
+rows.forEach(([name, s, p, m, decoded], i) => {
     const ids = p.length + m.length ? "golden_hub_ids_" + i : "NULL";
-    console.log(`    { ${Object.keys(files).indexOf(name)}, ${Buffer.byteLength(s)}, ` +
-        `${strings_of(s, 76).join("\n        ")},\n      ${p.length}, ${m.length}, ${ids} },`);
+    const back = decoded === null ? "NULL" : "\n      " + strings_of(decoded, 80).join("\n      ");
+    console.log(`    { ${names.indexOf(name)}, ${Buffer.byteLength(s)}, ` +
+        `${strings_of(s, 76).join("\n        ")},\n      ` +
+        `${p.length}, ${m.length}, ${ids}, ${back} },`.replace(/ +\n/, "\n"));
 });
 console.log("};");
