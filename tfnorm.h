@@ -75,7 +75,9 @@
  *   json          UTF-8 and JSON, read strictly
  *   pieces        classes of characters, where tokenizers cut a text, tables of what they find
  *   trainer       of tokenizers: words and merges from texts
- *   tokenize      bytes, characters, words, byte-level BPE: encoding, saving
+ *   vocabulary    the tables of a tokenizer, from a trainer or a blob
+ *   published     tokenizers of the hub: vocab.json, vocab.txt, tokenizer.json
+ *   tokenize      bytes, characters, words, BPE, WordPiece: encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
  *   files         bytes and paths, safetensors, the index of several
  *   checkpoints   options as texts, saving, loading, means of several
@@ -22789,19 +22791,11 @@ TFNORM_API tfn_status tfn_trainer_run(tfn_trainer *t)
     return t->error.status;
 }
 #endif /* TFN__IMPLEMENTING */
-/* >> tokenize */
+/* >> vocabulary */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_TOKENIZERS
-/* Text to numbers and back: bytes, characters, words, and byte-pair encoding over bytes and GPT-2's
- * words (Radford et al. 2019). In order:
- *
- *   making a tokenizer     its tables, from a trainer, a blob, or files
- *   encoding, decoding     with these tables
- *   saving                 as a blob, vocab.json or merges.txt
- *
- * BPE encodes a word by the merges that were learned, in the same order. The encoder knows which
- * words come out as one token when they are merged ("entire"), so that most words cost one look-up;
- * what it gives is what the plain algorithm gives. */
+/* What a tokenizer is made of: its tables, and how they are filled from a trainer or a blob. The
+ * sections behind this one fill them from files, and make ids of texts with them. */
 
 /* -- making a tokenizer ---------------------------------------------------------------------- */
 
@@ -23445,6 +23439,12 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     if (v->form == 2) tfn__blob_steps(&r, v);
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
+#endif /* TFN__IMPLEMENTING */
+/* >> published */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_TOKENIZERS
+/* Tokenizers as they are published with models, in files: vocab.json with merges.txt, vocab.txt,
+ * and tokenizer.json, which can say all that the others say. */
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
 
@@ -24149,6 +24149,20 @@ static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
     tfn__check_reader(e, &r, "the template is wrong at byte %d: %s is wanted");
 }
 TFN__RARE_END
+#endif /* TFN__IMPLEMENTING */
+/* >> tokenize */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_TOKENIZERS
+/* Text to numbers and back: bytes, characters, words, and byte-pair encoding over bytes and GPT-2's
+ * words (Radford et al. 2019). In order:
+ *
+ *   size and init          the block that holds the tables, and filling them
+ *   encoding, decoding     with these tables
+ *   saving                 as a blob, vocab.json or merges.txt
+ *
+ * BPE encodes a word by the merges that were learned, in the same order. The encoder knows which
+ * words come out as one token when they are merged ("entire"), so that most words cost one look-up;
+ * what it gives is what the plain algorithm gives. */
 
 /* -- size and init --------------------------------------------------------------------------- */
 
