@@ -83,6 +83,7 @@
  *   checkpoints   options as texts, saving, loading, means of several
  *   foreign       for other languages: options by name, places of members of structs
  *   import        checkpoints of the hub, by families: GPT-2, Llama and others
+ *   export        models as folders of the hub
  *   diagnostics   the self-check
  *   end           private macros are undefined again
  *   rules         house rules; how to add things
@@ -2185,6 +2186,9 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity);
 TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity);
 TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, size_t capacity);
+/* The text of tokenizer.json, which made a tokenizer again encodes as this one; 0: it cannot say
+ * it, for it is not byte-level BPE, or has not one merge. */
+TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity);
 #endif
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -2351,7 +2355,8 @@ enum {
     TFN_FORM_TRANSPOSED = 1,  /* a matrix is (out, in) */
     TFN_FORM_BY_HEAD = 2,     /* parts follow each other head by head: NeoX, BLOOM */
     TFN_FORM_TURNING = 4,     /* the channels of a head that turn come first: see rotary_size */
-    TFN_FORM_SPARE = 8        /* may be there though the model has no place for it */
+    TFN_FORM_SPARE = 8,       /* may be there though the model has no place for it */
+    TFN_FORM_HEAD = 16        /* of the head: written without the family's prefix */
 };
 typedef struct tfn_tensor_rule {
     const char *theirs;       /* "h.#.attn.c_attn.*": # a layer, from 0, * "weight" or "bias" */
@@ -2384,6 +2389,8 @@ typedef struct tfn_import {
     const tfn_family *family;                /* NULL: the library's of "model_type", which the first
                                               * call stores here */
     bool              lenient;               /* true: keys that no rule knows are not looked at */
+    tfn_dtype         dtype;                 /* of the first weight, which tfn_import_weights stores
+                                              * here: as such a model goes out with the same bits */
     tfn_file          file, index;           /* from here on private */
     char              path[1024], part[256];
     const uint8_t    *text;
@@ -2402,6 +2409,38 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m);
  * thread and a context of at most 1024. The error is the model's, whose path then is the folder. */
 TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn_model_desc *with);
 #endif
+
+/* And out again: config.json, model.safetensors and, of a tokenizer that it can say, tokenizer.json
+ * with tokenizer_config.json, from the same rows. What the family is the options say: a family has
+ * a model if the config.json that is written, read again, gives the options that it has. So a model
+ * that was trained here goes out as whatever family it is one of.
+ *
+ *     tfn_export x = { 0 };
+ *     x.folder = "mine";                                           // is there
+ *     if (tfn_export_write(&x, &m) != TFN_OK) ...                  // see x.error
+ *
+ * What a family cannot say is an error that names the option. Rows of a table of positions that no
+ * text reads, the first two of OPT's, are 0; a pooler that no head reads is left out. */
+typedef struct tfn_export {
+    tfn_error         error;
+    const char       *folder;                /* wants paths and malloc; config.json comes last */
+    tfn_file         *config, *weights;      /* without a folder: where the two go, or NULL; each
+                                              * with its own work, tfn_export_work bytes */
+    const tfn_family *family;                /* NULL: the first of the library's that has the model,
+                                              * which is stored here */
+    tfn_dtype         dtype;                 /* 0: F32; F16, BF16: of values that it holds. Norms
+                                              * and biases that it does not hold stay F32 */
+    bool              round;                 /* false: matrices that it does not hold are an error;
+                                              * true: they are rounded to it */
+    const struct tfn_tokenizer *tokenizer;   /* NULL: none */
+    int32_t           tensors, kept;         /* that were written; those of them that stayed F32 */
+    char              path[1024];            /* private */
+} tfn_export;
+/* Weights are those that the model computes with: exchange averages first (tfn_model_swap_ema).
+ * Each file is replaced whole or not at all; where a later one fails, those before it are taken
+ * away, for weights without their config.json, or with an older one, are no model. */
+TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m);
+TFNORM_API size_t tfn_export_work(const tfn_model *m);
 #endif
 
 /* -- for other languages --------------------------------------------------------------------- */
@@ -24750,6 +24789,192 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
     }
     return t.used;
 }
+
+TFN__RARE
+/* -- saving: tokenizer.json ------------------------------------------------------------------ */
+
+/* What tfn__json_source reads, said again: see there for the members. Added tokens at the end of
+ * the ids, which no piece is encoded as, stand behind the vocabulary and not in it: its strings
+ * show bytes, theirs are what they are. */
+static int32_t tfn__listed(const tfn_tokenizer *k)
+{
+    const int behind = TFN__RAW | TFN__ADDED;
+    int32_t count = k->vocab;
+    while (count > 0) {
+        if ((k->flags[count - 1] & behind) != behind) break;
+        count--;
+    }
+    return count;
+}
+
+/* The text of a token inside a string; what is no UTF-8, and no added token, becomes U+FFFD. */
+static void tfn__put_content(tfn__text *t, const tfn_tokenizer *k, int32_t id)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        at += tfn__utf8(s + at, n - at, &c);
+        if (c < 0) c = 0xfffd;
+        tfn__put_json(t, c);
+    }
+}
+
+/* "NAME": true */
+static void tfn__put_truth(tfn__text *t, const char *name, bool truth)
+{
+    const char *value = "false";
+    if (truth) value = "true";
+    tfn__put_texts(t, name, value, NULL);
+}
+
+static void tfn__put_added(tfn__text *t, const tfn_tokenizer *k)
+{
+    static const struct { char name[20]; int flag; } marks[] = {
+        { "\",\"lstrip\":", TFN__STRIP_LEFT }, { ",\"rstrip\":", TFN__STRIP_RIGHT },
+        { ",\"normalized\":", TFN__LATE }, { ",\"special\":", TFN__SPECIAL }
+    };
+    const char *between = "";
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (!(k->flags[id] & TFN__ADDED)) continue;
+        tfn__put(t, between);
+        tfn__put_int(t, "{\"id\":", id, ",\"single_word\":false,\"content\":\"");
+        tfn__put_content(t, k, id);
+        for (int i = 0; i < 4; i++)
+            tfn__put_truth(t, marks[i].name, (k->flags[id] & marks[i].flag) != 0);
+        tfn__put(t, "}");
+        between = ",";
+    }
+}
+
+/* GPT-2's rules are those of ByteLevel itself; others are an expression in front of it. */
+static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
+{
+    const bool own = k->split == TFN_SPLIT_GPT2;
+    const char *regex = "";
+    for (size_t i = sizeof tfn__regexes / sizeof *tfn__regexes; i-- > 0;)
+        if (tfn__regexes[i].split == k->split) regex = tfn__regexes[i].regex;
+    if (!own) {
+        tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
+                    "{\"Regex\":\"");
+        for (; *regex; regex++) tfn__put_json(t, *regex);
+        tfn__put(t, "\"},\"behavior\":\"Isolated\",\"invert\":false},");
+    }
+    tfn__put(t, "{\"type\":\"ByteLevel\",\"trim_offsets\":true");
+    tfn__put_truth(t, ",\"add_prefix_space\":", k->prefix_space);
+    tfn__put_truth(t, ",\"use_regex\":", own);
+    tfn__put(t, "}");
+    if (!own) tfn__put(t, "]}");
+}
+
+/* {"SpecialToken":{"id":"<s>","type_id":0}} for each that a text begins with, or ends with, and a
+ * comma between it and the text. */
+static void tfn__put_frame(tfn__text *t, const tfn_tokenizer *k, bool ends, int type)
+{
+    const int32_t first = k->begins * ends;
+    const int32_t last = k->begins + k->ends * ends;
+    for (int32_t i = first; i < last; i++) {
+        if (ends) tfn__put(t, ",");
+        tfn__put(t, "{\"SpecialToken\":{\"id\":\"");
+        tfn__put_content(t, k, k->frame[i]);
+        tfn__put_int(t, "\",\"type_id\":", type, "}}");
+        if (!ends) tfn__put(t, ",");
+    }
+}
+
+/* One text, A, or two, A and B, each in its frame. */
+static void tfn__put_template(tfn__text *t, const tfn_tokenizer *k, const char *texts)
+{
+    for (int type = 0; texts[type]; type++) {
+        if (type) tfn__put(t, ",");
+        tfn__put_frame(t, k, false, type);
+        tfn__put(t, "{\"Sequence\":{\"id\":\"");
+        tfn__put_bytes(t, texts + type, 1);
+        tfn__put_int(t, "\",\"type_id\":", type, "}}");
+        tfn__put_frame(t, k, true, type);
+    }
+}
+
+/* What stands around the ids, and the tokens that stand there, each once. */
+static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
+{
+    const char *between = "";
+    tfn__put(t, "{\"type\":\"TemplateProcessing\",\"single\":[");
+    tfn__put_template(t, k, "A");
+    tfn__put(t, "],\"pair\":[");
+    tfn__put_template(t, k, "AB");
+    tfn__put(t, "],\"special_tokens\":{");
+    for (int32_t i = 0; i < k->begins + k->ends; i++) {
+        int32_t first = 0;
+        while (k->frame[first] != k->frame[i]) first++;
+        if (first < i) continue;
+        for (int j = 0; j < 3; j++) {
+            static const char *const before[] = { "\"", "\":{\"id\":\"", "\",\"tokens\":[\"" };
+            if (j == 0) tfn__put(t, between);
+            tfn__put(t, before[j]);
+            tfn__put_content(t, k, k->frame[i]);
+        }
+        tfn__put_int(t, "\"],\"ids\":[", k->frame[i], "]}");
+        between = ",";
+    }
+    tfn__put(t, "}}");
+}
+
+static void tfn__put_bpe(tfn__text *t, const tfn_tokenizer *k)
+{
+    const int32_t listed = tfn__listed(k);
+    tfn__put_truth(t, "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+                      "\"continuing_subword_prefix\":\"\",\"end_of_word_suffix\":\"\","
+                      "\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":", k->whole);
+    for (int32_t id = 0; id < listed; id++) {
+        if (id == 0) tfn__put(t, ",\"vocab\":{\"");
+        else         tfn__put(t, ",\"");
+        tfn__put_token(t, k, id);
+        tfn__put_int(t, "\":", id, NULL);
+    }
+    for (int32_t i = 0; i < k->merges; i++) {
+        if (i == 0) tfn__put(t, "},\"merges\":[\"");
+        else        tfn__put(t, ",\"");
+        for (int j = 0; j < 2; j++) {
+            if (j) tfn__put(t, " ");
+            tfn__put_token(t, k, k->merge[3*i + j]);
+        }
+        tfn__put(t, "\"");
+    }
+    tfn__put(t, "]}");
+}
+
+/* All bytes are tokens, and some two of them make a third: what the reader asks for. */
+static bool tfn__is_byte_level(const tfn_tokenizer *k)
+{
+    if (!tfn__usable(k) || k->kind != TFN_TOKENIZER_BPE || !k->merges) return false;
+    for (int i = 0; i < 256; i++)
+        if (k->byte_id[i] < 0) return false;
+    return true;
+}
+
+TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity)
+{
+    static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
+                                     "\"trim_offsets\":true,\"use_regex\":true}";
+    tfn__text t = tfn__text_in(text, capacity);
+    if (!tfn__is_byte_level(k)) return 0;
+    tfn__put(&t, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
+    tfn__put_added(&t, k);
+    tfn__put(&t, "],\"normalizer\":");
+    if (k->nfc) tfn__put(&t, "{\"type\":\"NFC\"}");
+    else        tfn__put(&t, "null");
+    tfn__put(&t, ",\"pre_tokenizer\":");
+    tfn__put_pre_tokenizer(&t, k);
+    tfn__put(&t, ",\"post_processor\":");
+    if (k->begins + k->ends) tfn__put_post_processor(&t, k);
+    else                     tfn__put(&t, byte_level);
+    tfn__put_texts(&t, ",\"decoder\":", byte_level, ",\"model\":");
+    tfn__put_bpe(&t, k);
+    tfn__put(&t, "}\n");
+    return t.used;
+}
+TFN__RARE_END
 #endif /* TFN__IMPLEMENTING */
 /* >> metrics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
@@ -26264,14 +26489,15 @@ TFNORM_API tfn_status tfn_file_read(tfn_file *f, const tfn_tensor *t, float *to,
 
 /* -- safetensors: writing -------------------------------------------------------------------- */
 
-/* What is written: tensor i of `count`, of which those without a name are left out, and a function
- * that writes __metadata__, or NULL. So a model is written without a list of its tensors in memory:
- * a large one has thousands. */
+/* What is written: tensor i of `count`, of which those without a name are left out, and functions
+ * that write __metadata__ and the values of tensor i, which else are its data; or NULL. So a model
+ * is written without a list of its tensors in memory: a large one has thousands. */
 typedef struct tfn__source {
     const void *user;
     int32_t count;
     void  (*tensor)(const struct tfn__source *s, int32_t i, tfn_tensor *t);
     void  (*metadata)(const struct tfn__source *s, tfn_file *f);
+    void  (*values)(const struct tfn__source *s, int32_t i, tfn_file *f);
 } tfn__source;
 
 /* Fill in count and bytes of what is written; count -1: not a legal dtype or shape, or more bytes
@@ -26438,7 +26664,9 @@ static tfn_status tfn__write_source(tfn_file *f, const tfn__source *s, tfn__aren
     for (int32_t i = 0; i < s->count; i++) {
         const tfn_tensor t = tfn__source_tensor(s, order[i]);
         if (!tfn__fine(f)) break;
-        if (t.name[0]) tfn__put_values(f, &t);
+        if (!t.name[0]) continue;
+        if (s->values) s->values(s, order[i], f);
+        else tfn__put_values(f, &t);
     }
     return tfn__finish_writing(f);
 }
@@ -26452,7 +26680,7 @@ static void tfn__given_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
 /* The order of the tensors is the work: 4 bytes for each, aligned. */
 TFNORM_API tfn_status tfn_file_write(tfn_file *f, const tfn_tensor *tensors, int32_t count)
 {
-    tfn__source s = { tensors, count, tfn__given_tensor, NULL };
+    tfn__source s = { tensors, count, tfn__given_tensor, NULL, NULL };
     if (!f) return TFN_NULL;
     if (count < 0) tfn__file_fail(f, TFN_BAD_OPTION, "%d tensors", NULL, count, 0);
     if (count > 0) tfn__file_given(f, "tensors", tensors);
@@ -27152,7 +27380,7 @@ static tfn_status tfn__save(tfn_file *f, const tfn_model *m, const tfn_checkpoin
 {
     static const tfn_checkpoint none = { NULL, NULL, false };
     tfn__saving x;
-    tfn__source s = { &x, 0, tfn__saved_tensor, tfn__saved_texts };
+    tfn__source s = { &x, 0, tfn__saved_tensor, tfn__saved_texts, NULL };
     tfn__arena a;
     if (!f) return TFN_NULL;
     if (!tfn__file_given(f, "model", m)) return f->error.status;
@@ -27897,13 +28125,20 @@ TFN__SMALL
  * rows, later ones over earlier ones: a family that differs from the one it is like in a default
  * names the key again.
  *
- * Short forms of most rows of tensors, (theirs, ours): as it is; a matrix of PyTorch's; the output
- * matrix, which files may hold though the model has the embedding in its place; what a file holds
- * and no model needs. */
+ * A row with neither option nor text changes nothing. That of a class, "architectures=BertModel",
+ * is there for files that are written: it is their class, or if a row with a pattern holds, such
+ * as "architectures=*ForMaskedLM", that with "Bert" for the star.
+ *
+ * Short forms of most rows of tensors, (theirs, ours): as it is; a matrix of PyTorch's; what the
+ * head has; the output matrix, which files may hold though the model has the embedding in its
+ * place; what a file holds and no model needs. */
+#define TFN__CLASS(name)              { "architectures=" name, NULL, NULL, TFN_KEY_NAMES },
 #define TFN__AS_IS(theirs, ours)      { theirs, ours, 0, 0, 0, 0 },
 #define TFN__TRANSPOSED(theirs, ours) { theirs, ours, TFN_FORM_TRANSPOSED, 0, 0, 0 },
-#define TFN__SPARE(theirs, ours)      \
-    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_SPARE, 0, 0, 0 },
+#define TFN__HEAD(theirs, ours)       \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD, 0, 0, 0 },
+#define TFN__OUTPUT(theirs, ours)     \
+    { theirs, ours, TFN_FORM_TRANSPOSED | TFN_FORM_HEAD | TFN_FORM_SPARE, 0, 0, 0 },
 #define TFN__NO_WEIGHT(theirs)        { theirs, NULL, 0, 0, 0, 0 },
 
 /* Most families call the shape so. */
@@ -27923,8 +28158,8 @@ static const tfn_family tfn__shape = { "", NULL, NULL, tfn__shape_keys, NULL };
  * rope_scaling beside rope_theta, those of transformers 5 in rope_parameters; a type that is
  * neither "default" nor an option's name is refused by it. */
 #define TFN__SCALING(object) \
-    { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
     { object ".rope_type", "rotary_scaling", "", TFN_KEY_IS }, \
+    { object ".type", "rotary_scaling", "", TFN_KEY_IS }, \
     { object ".factor", "rotary_factor", "", TFN_KEY_IS }, \
     { object ".low_freq_factor", "rotary_low", "", TFN_KEY_IS }, \
     { object ".high_freq_factor", "rotary_high", "", TFN_KEY_IS }, \
@@ -27946,6 +28181,7 @@ static const tfn_family tfn__rotary_family = { "", NULL, &tfn__shape, tfn__rotar
  * LN_f(x) wte^T. GELU is its form with tanh. Four times as wide a hidden layer, unless n_inner says
  * otherwise; the first files have n_ctx, later ones n_positions, both the same number. */
 static const tfn_key_rule tfn__gpt2_keys[] = {
+    TFN__CLASS("GPT2LMHeadModel")
     { NULL, "recipe", "gpt2", TFN_KEY_IS },
     { NULL, "position", "learned", TFN_KEY_IS },
     { "vocab_size", "vocab", NULL, TFN_KEY_IS },
@@ -27980,7 +28216,7 @@ static const tfn_tensor_rule tfn__gpt2_tensors[] = {
     TFN__AS_IS("h.#.mlp.c_fc.*", "decoder.#.ffn.w1.*")
     TFN__AS_IS("h.#.mlp.c_proj.*", "decoder.#.ffn.w2.*")
     TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
-    TFN__SPARE("lm_head.weight", "output.weight")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
     TFN__NO_WEIGHT("h.#.attn.bias")
     TFN__NO_WEIGHT("h.#.attn.masked_bias")
     { NULL, NULL, 0, 0, 0, 0 }
@@ -27993,6 +28229,7 @@ static const tfn_tensor_rule tfn__gpt2_tensors[] = {
  * queries share a key (num_key_value_heads). The halves of a head turn against each other, as here.
  */
 static const tfn_key_rule tfn__llama_keys[] = {
+    TFN__CLASS("LlamaForCausalLM")
     { NULL, "recipe", "pre-rms", TFN_KEY_IS },
     { NULL, "no_bias", "true", TFN_KEY_IS },
     { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
@@ -28017,7 +28254,7 @@ static const tfn_tensor_rule tfn__llama_tensors[] = {
     TFN__TRANSPOSED("layers.#.mlp.up_proj.*", "decoder.#.ffn.w3.*")
     TFN__TRANSPOSED("layers.#.mlp.down_proj.*", "decoder.#.ffn.w2.*")
     TFN__AS_IS("norm.weight", "decoder.final_norm.weight")
-    TFN__SPARE("lm_head.weight", "output.weight")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
     TFN__NO_WEIGHT("layers.#.self_attn.rotary_emb.inv_freq")
     { NULL, NULL, 0, 0, 0, 0 }
 };
@@ -28027,6 +28264,7 @@ static const tfn_tensor_rule tfn__llama_tensors[] = {
  * Mistral: each token reads the last W tokens, itself included, in every layer. */
 #define TFN__LAYER_TYPES { "layer_types", "window", "sliding_attention", TFN_KEY_LAYERS }
 static const tfn_key_rule tfn__mistral_keys[] = {
+    TFN__CLASS("MistralForCausalLM")
     { "num_key_value_heads", "kv_heads", "8", TFN_KEY_IS_OR_OFF },
     { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
     TFN__LAYER_TYPES,
@@ -28036,6 +28274,7 @@ static const tfn_key_rule tfn__mistral_keys[] = {
 /* Qwen 2: biases of queries, keys and values, none elsewhere. Files name a window that counts only
  * where use_sliding_window is true, and there from layer max_window_layers on. */
 static const tfn_key_rule tfn__qwen2_keys[] = {
+    TFN__CLASS("Qwen2ForCausalLM")
     { NULL, "attention_bias", "qkv", TFN_KEY_IS },
     { "sliding_window", "window", "4096", TFN_KEY_IS_OR_OFF },
     { "max_window_layers", "window_from", "28", TFN_KEY_IS },
@@ -28048,6 +28287,7 @@ static const tfn_key_rule tfn__qwen2_keys[] = {
 /* Qwen 3 is like Qwen 2, but queries and keys are normed head by head, with one gain for all heads,
  * before they turn, and biases are as in Llama. */
 static const tfn_key_rule tfn__qwen3_keys[] = {
+    TFN__CLASS("Qwen3ForCausalLM")
     { NULL, "qk_norm", "head", TFN_KEY_IS },
     { NULL, "attention_bias", "none", TFN_KEY_IS },
     { "attention_bias", "attention_bias", "all", TFN_KEY_IF },
@@ -28063,6 +28303,7 @@ static const tfn_tensor_rule tfn__qwen3_tensors[] = {
 /* OLMo 2: x += RMS(attention(x)); x += RMS(ffn(x)). Queries and keys are normed, too, all heads
  * together. */
 static const tfn_key_rule tfn__olmo2_keys[] = {
+    TFN__CLASS("Olmo2ForCausalLM")
     { NULL, "recipe", "olmo2", TFN_KEY_IS },
     { "rms_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
     { NULL, NULL, NULL, TFN_KEY_IS }
@@ -28081,6 +28322,7 @@ static const tfn_tensor_rule tfn__olmo2_tensors[] = {
  * gated GELU in its form with tanh: hidden_act of the first files says "gelu", which they do not
  * mean. */
 static const tfn_key_rule tfn__gemma_keys[] = {
+    TFN__CLASS("GemmaForCausalLM")
     { NULL, "norm", "rmsnorm-offset", TFN_KEY_IS },
     { NULL, "scale_embedding", "true", TFN_KEY_IS },
     { NULL, "activation", "geglu-tanh", TFN_KEY_IS },
@@ -28093,6 +28335,7 @@ static const tfn_key_rule tfn__gemma_keys[] = {
 /* Gemma 2: a norm before and behind each branch; scores q . k / sqrt(query_pre_attn_scalar); caps
  * of scores and logits; a window in layers 0, 2 ... */
 static const tfn_key_rule tfn__gemma2_keys[] = {
+    TFN__CLASS("Gemma2ForCausalLM")
     { NULL, "recipe", "gemma", TFN_KEY_IS },
     { "query_pre_attn_scalar", "score_scale", "256", TFN_KEY_INVERSE_ROOT },
     { "attn_logit_softcapping", "attention_cap", "50", TFN_KEY_IS_OR_OFF },
@@ -28142,6 +28385,7 @@ static const tfn_tensor_rule tfn__gemma3_tensors[] = {
  * other. A quarter of a head's channels turn. The matrix of queries, keys and values has its rows
  * head by head: D of the queries, D of the keys, D of the values, then the next head. */
 static const tfn_key_rule tfn__neox_keys[] = {
+    TFN__CLASS("GPTNeoXForCausalLM")
     { NULL, "recipe", "parallel", TFN_KEY_IS },
     { "use_parallel_residual", "recipe", "pre", TFN_KEY_UNLESS },
     { "hidden_act", "activation", "gelu", TFN_KEY_IS },
@@ -28166,7 +28410,7 @@ static const tfn_tensor_rule tfn__neox_tensors[] = {
     TFN__TRANSPOSED("layers.#.mlp.dense_h_to_4h.*", "decoder.#.ffn.w1.*")
     TFN__TRANSPOSED("layers.#.mlp.dense_4h_to_h.*", "decoder.#.ffn.w2.*")
     TFN__AS_IS("final_layer_norm.*", "decoder.final_norm.*")
-    TFN__SPARE("embed_out.weight", "output.weight")
+    TFN__OUTPUT("embed_out.weight", "output.weight")
     TFN__NO_WEIGHT("layers.#.attention.bias")
     TFN__NO_WEIGHT("layers.#.attention.masked_bias")
     TFN__NO_WEIGHT("layers.#.attention.rotary_emb.inv_freq")
@@ -28177,6 +28421,7 @@ static const tfn_tensor_rule tfn__neox_tensors[] = {
 /* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels turn; everything has a
  * bias, the logits too. */
 static const tfn_key_rule tfn__phi_keys[] = {
+    TFN__CLASS("PhiForCausalLM")
     { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
     { NULL, "output_bias", "true", TFN_KEY_IS },
     { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
@@ -28200,7 +28445,7 @@ static const tfn_tensor_rule tfn__phi_tensors[] = {
     TFN__TRANSPOSED("layers.#.mlp.fc1.*", "decoder.#.ffn.w1.*")
     TFN__TRANSPOSED("layers.#.mlp.fc2.*", "decoder.#.ffn.w2.*")
     TFN__AS_IS("final_layernorm.*", "decoder.final_norm.*")
-    TFN__SPARE("lm_head.*", "output.*")
+    TFN__OUTPUT("lm_head.*", "output.*")
     TFN__NO_WEIGHT("layers.#.self_attn.rotary_emb.inv_freq")
     { NULL, NULL, 0, 0, 0, 0 }
 };
@@ -28208,6 +28453,7 @@ static const tfn_tensor_rule tfn__phi_tensors[] = {
 /* OPT: GPT-2 with ReLU and matrices of PyTorch's. The first position has row 2 of the table. Its
  * models of 350 M, Post-LN with narrower embeddings, are refused by the keys that make them so. */
 static const tfn_key_rule tfn__opt_keys[] = {
+    TFN__CLASS("OPTForCausalLM")
     { NULL, "recipe", "pre", TFN_KEY_IS },
     { NULL, "position", "learned", TFN_KEY_IS },
     { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
@@ -28233,7 +28479,7 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
     TFN__TRANSPOSED("decoder.layers.#.fc1.*", "decoder.#.ffn.w1.*")
     TFN__TRANSPOSED("decoder.layers.#.fc2.*", "decoder.#.ffn.w2.*")
     TFN__AS_IS("decoder.final_layer_norm.*", "decoder.final_norm.*")
-    TFN__SPARE("lm_head.weight", "output.weight")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
@@ -28245,6 +28491,7 @@ static const tfn_tensor_rule tfn__opt_tensors[] = {
  * reads (tfn_model_pool; the logits then mean nothing). The type of a token is its segment, 0
  * if none is given. */
 static const tfn_key_rule tfn__bert_keys[] = {
+    TFN__CLASS("BertModel")
     { NULL, "arch", "encoder", TFN_KEY_IS },
     { NULL, "recipe", "bert", TFN_KEY_IS },
     { NULL, "position", "learned", TFN_KEY_IS },
@@ -28281,12 +28528,12 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     TFN__TRANSPOSED("encoder.layer.#.intermediate.dense.*", "encoder.#.ffn.w1.*")
     TFN__TRANSPOSED("encoder.layer.#.output.dense.*", "encoder.#.ffn.w2.*")
     TFN__AS_IS("encoder.layer.#.output.LayerNorm.*", "encoder.#.ffn.norm.*")
-    TFN__SPARE("pooler.dense.*", "pooler.*")
-    TFN__TRANSPOSED("classifier.*", "classifier.*")
-    TFN__TRANSPOSED("cls.predictions.transform.dense.*", "transform.*")
-    TFN__AS_IS("cls.predictions.transform.LayerNorm.*", "encoder.transform_norm.*")
-    TFN__AS_IS("cls.predictions.bias", "output.bias")
-    TFN__SPARE("cls.predictions.decoder.weight", "output.weight")
+    { "pooler.dense.*", "pooler.*", TFN_FORM_TRANSPOSED | TFN_FORM_SPARE, 0, 0, 0 },
+    TFN__HEAD("classifier.*", "classifier.*")
+    TFN__HEAD("cls.predictions.transform.dense.*", "transform.*")
+    TFN__HEAD("cls.predictions.transform.LayerNorm.*", "encoder.transform_norm.*")
+    TFN__HEAD("cls.predictions.bias", "output.bias")
+    TFN__OUTPUT("cls.predictions.decoder.weight", "output.weight")
     TFN__NO_WEIGHT("cls.predictions.decoder.bias")
     TFN__NO_WEIGHT("cls.seq_relationship.weight")
     TFN__NO_WEIGHT("cls.seq_relationship.bias")
@@ -28296,6 +28543,7 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
 
 /* DistilBERT: BERT with half of the layers, no types and no pooler (Sanh et al. 2019). */
 static const tfn_key_rule tfn__distilbert_keys[] = {
+    TFN__CLASS("DistilBertModel")
     { NULL, "arch", "encoder", TFN_KEY_IS },
     { NULL, "recipe", "bert", TFN_KEY_IS },
     { NULL, "position", "learned", TFN_KEY_IS },
@@ -28326,15 +28574,17 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
     TFN__TRANSPOSED("transformer.layer.#.ffn.lin1.*", "encoder.#.ffn.w1.*")
     TFN__TRANSPOSED("transformer.layer.#.ffn.lin2.*", "encoder.#.ffn.w2.*")
     TFN__AS_IS("transformer.layer.#.output_layer_norm.*", "encoder.#.ffn.norm.*")
-    TFN__TRANSPOSED("vocab_transform.*", "transform.*")
-    TFN__AS_IS("vocab_layer_norm.*", "encoder.transform_norm.*")
-    TFN__AS_IS("vocab_projector.bias", "output.bias")
-    TFN__SPARE("vocab_projector.weight", "output.weight")
+    TFN__HEAD("vocab_transform.*", "transform.*")
+    TFN__HEAD("vocab_layer_norm.*", "encoder.transform_norm.*")
+    TFN__HEAD("vocab_projector.bias", "output.bias")
+    TFN__OUTPUT("vocab_projector.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
-#undef TFN__SPARE
+#undef TFN__HEAD
+#undef TFN__OUTPUT
+#undef TFN__CLASS
 #undef TFN__NO_WEIGHT
 
 /* -- families: the table --------------------------------------------------------------------- */
@@ -28466,8 +28716,8 @@ static void tfn__bad_key(tfn_import *x, const char *key, const char *value, cons
  * one still writes well. */
 static const char *const tfn__hub_activations[][3] = {
     { "gelu", "gelu", "geglu" },
-    { "gelu_new", "gelu-tanh", "geglu-tanh" },
     { "gelu_pytorch_tanh", "gelu-tanh", "geglu-tanh" },
+    { "gelu_new", "gelu-tanh", "geglu-tanh" },
     { "gelu_fast", "gelu-tanh", "geglu-tanh" },
     { "silu", "silu", "swiglu" },
     { "swish", "silu", "swiglu" },
@@ -28836,19 +29086,26 @@ static bool tfn__import_fine(tfn_import *x, const tfn_file *f)
     return x->error.status == TFN_OK;
 }
 
-/* FOLDER/NAME, for the next file that is opened. One path is in use at a time: an index has read
- * all that it will when a part is opened. */
-static void tfn__import_path(tfn_import *x, const char *name)
+/* FOLDER/NAME, of at most `size` bytes. */
+static void tfn__folder_path(tfn_error *e, char *path, size_t size, const char *folder,
+                             const char *name)
 {
-    tfn__text t = tfn__text_in(x->path, sizeof x->path);
-    const size_t n = tfn__length(x->folder);
-    tfn__put(&t, x->folder);
-    if (n && x->folder[n - 1] != '/') tfn__put(&t, "/");
+    tfn__text t = tfn__text_in(path, size);
+    const size_t n = tfn__length(folder);
+    tfn__put(&t, folder);
+    if (n && folder[n - 1] != '/') tfn__put(&t, "/");
     tfn__put(&t, name);
     tfn__end(&t);
     if (t.used >= t.size)
-        tfn__fail(&x->error, TFN_BAD_FILE, "import", "the folder's path has %d bytes, the limit is "
-                  "%d", (int64_t)n, (int64_t)sizeof x->path - 256);
+        tfn__fail(e, TFN_BAD_FILE, "import", "the folder's path has %d bytes, the limit is %d",
+                  (int64_t)n, (int64_t)size - 256);
+}
+
+/* For the next file that is opened. One path is in use at a time: an index has read all that it
+ * will when a part is opened. */
+static void tfn__import_path(tfn_import *x, const char *name)
+{
+    tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, name);
 }
 
 /* Close what is open, and begin with another file. */
@@ -29016,6 +29273,7 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
     }
     if (x->error.status == TFN_OK) tfn__check_match(x, c);
+    if (!i) x->dtype = c->tensor.dtype;
     return x->error.status == TFN_OK;
 }
 
@@ -29233,6 +29491,937 @@ TFNORM_API tfn_status tfn_import_new(tfn_model *m, const char *folder, const tfn
 }
 #endif
 TFN__SMALL_END
+#endif /* TFN__IMPLEMENTING */
+/* >> export */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
+    && !defined TFNORM_NO_FILES && !defined TFNORM_NO_IMPORT && !defined TFNORM_NO_STDIO
+TFN__RARE
+/* Models as folders of the hub, by the rows that read these (section import), turned round:
+ *
+ *   options          of the model, each said in one way
+ *   config.json      a value for each key
+ *   the family       that has the model: config.json, read again, gives its options
+ *   tensors          which of them are written, their parameters, their dtypes
+ *   values           in the file's order
+ *   files            one after the other
+ *
+ * What a rule cannot say is left out of config.json, and nothing more is asked of it: whether a
+ * family has a model is found by reading, so that a row which is wrong in one direction cannot lead
+ * to a folder that means something else. */
+
+/* -- options --------------------------------------------------------------------------------- */
+
+/* A lone stack answers for both, of which the options of a decoder stand under other names; a model
+ * without a head of classes has none. */
+static void tfn__spell_out_stacks(tfn_model_desc *d)
+{
+    if (d->head != TFN_HEAD_SEQUENCE) d->classes = 0;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) return;
+    d->separate_source = false;
+    if (d->arch == TFN_ARCH_ENCODER) return;
+    d->topology = d->decoder_topology;
+    d->norm = d->decoder_norm;
+    d->norm_rule = d->decoder_norm_rule;
+}
+
+/* Resolved options, of two models that compute the same the same: what does not count for this one
+ * is 0, and what another option or a row says by default is said. */
+static void tfn__spell_out(tfn_model_desc *d)
+{
+    tfn__spell_out_stacks(d);
+    if (d->position != TFN_POSITION_ROTARY) {
+        d->rotary_scaling = TFN_ROTARY_SCALING_NONE;
+        d->rotary_base = 10000;
+        d->rotary_size = 0;
+    }
+    if (d->rotary_scaling == TFN_ROTARY_SCALING_NONE) d->rotary_factor = 0;
+    if (d->rotary_scaling != TFN_ROTARY_SCALING_LLAMA3) {
+        d->rotary_low = d->rotary_high = 0;
+        d->rotary_context = 0;
+    }
+    if (!d->no_bias) d->attention_bias = TFN_ATTENTION_BIAS_ALL;
+    d->norm_eps = tfn__eps_of(d, tfn__norm_row(d->norm_rule, d->norm));
+    if (d->score_scale == 0) d->score_scale = 1 / TFN__SQRT((float)tfn__head_size(d));
+}
+
+/* An option that counts: what the model computes, and how long its texts are. */
+static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
+{
+    const char *name = tfn__field_name(x);
+    if (tfn__begins(&name, "decoder_") && d->arch != TFN_ARCH_ENCODER_DECODER) return false;
+    return x->same == TFN__SAME_ALWAYS || tfn__equal(name, "context");
+}
+
+/* In how many options two models differ: the first one, or NULL. */
+static int32_t tfn__differences(const tfn_model_desc *a, const tfn_model_desc *b,
+                                const tfn__field **first)
+{
+    char texts[2][TFN__FIELD_ROOM];
+    int32_t count = 0;
+    *first = NULL;
+    for (int32_t i = TFN__FIELDS; i-- > 0;) {
+        const tfn__field *x = tfn__fields + i;
+        if (!tfn__counts(x, b)) continue;
+        if (tfn__equal(tfn__field_text(x, a, texts[0]), tfn__field_text(x, b, texts[1]))) continue;
+        *first = x;
+        count++;
+    }
+    return count;
+}
+
+/* The option is what a rule says. A recipe stands for its topology, which others have too. */
+static bool tfn__option_is(const tfn_model_desc *d, const char *option, const char *text)
+{
+    char own[TFN__FIELD_ROOM];
+    const tfn_recipe *recipe = NULL;
+    if (tfn__equal(option, "recipe")) recipe = tfn_recipe_find(text);
+    if (recipe) return tfn__equal(recipe->topology, d->topology->name);
+    return tfn_desc_get(d, option, own, sizeof own) && tfn__equal(own, text);
+}
+
+/* -- config.json ----------------------------------------------------------------------------- */
+
+enum { TFN__CONFIG_ROOM = 4096 };           /* bytes: the longest of the library's has a third */
+
+typedef struct tfn__config {
+    tfn__text             text;
+    const tfn_model_desc *d;                /* spelled out */
+    const tfn_family     *family;
+    const char           *object;           /* a key in the object that is open; NULL: none is */
+    bool                  said[TFN__FIELDS];
+} tfn__config;
+
+/* Of several rules for a key the last counts. */
+static const tfn_key_rule *tfn__rule_of_key(const tfn_family *family, const char *key)
+{
+    const tfn_key_rule *found = NULL;
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->key && tfn__equal(k->key, key)) found = k;
+    if (found || !family->like) return found;
+    return tfn__rule_of_key(family->like, key);
+}
+
+/* Bytes of "OBJECT." in front of the name of a key; 0: it stands in none. */
+static size_t tfn__object_bytes(const char *key)
+{
+    for (size_t i = 0; key[i]; i++)
+        if (key[i] == '.') return i + 1;
+    return 0;
+}
+
+/* Both keys stand in one object, of so many bytes. */
+static bool tfn__same_object(const char *a, const char *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
+static void tfn__close_object(tfn__config *c)
+{
+    if (c->object) tfn__put(&c->text, "\n  }");
+    c->object = NULL;
+}
+
+/* A new line with the key, in its object: members of one follow each other in the rows. The first
+ * line of all is another's, so that a comma is always in place. */
+static void tfn__put_key(tfn__config *c, const char *key)
+{
+    const size_t bytes = tfn__object_bytes(key);
+    if (c->object && !(bytes && tfn__same_object(key, c->object, bytes))) tfn__close_object(c);
+    if (bytes && !c->object) {
+        tfn__put(&c->text, ",\n  \"");
+        tfn__put_bytes(&c->text, key, bytes - 1);
+        tfn__put(&c->text, "\": {\n    \"");
+        c->object = key;
+    } else if (bytes) {
+        tfn__put(&c->text, ",\n    \"");
+    } else {
+        tfn__put(&c->text, ",\n  \"");
+    }
+    tfn__put_texts(&c->text, key + bytes, "\": ", NULL);
+}
+
+/* The published name of an activation: that of the family's own files, else the first. */
+static const char *tfn__published(const char *own, const tfn_key_rule *k)
+{
+    const int form = 1 + (k->form == TFN_KEY_GATED);
+    if (k->text && k->text[0] && tfn__equal(tfn__hub_activation(k->text, k->form), own))
+        return k->text;
+    for (size_t i = 0; i < sizeof tfn__hub_activations / sizeof *tfn__hub_activations; i++)
+        if (tfn__equal(own, tfn__hub_activations[i][form])) return tfn__hub_activations[i][0];
+    return NULL;
+}
+
+/* A positive number, digits and perhaps an exponent, as people write it: 0.6667, 1e-6; with a point
+ * where it is whole, for readers that tell 8 and 8.0 apart. */
+static void tfn__put_real(tfn__text *t, const char *number)
+{
+    tfn__reader r = tfn__read_from(number, tfn__length(number));
+    const int64_t digits = tfn__json_count(&r, INT64_MAX);
+    char text[24];
+    tfn__text plain = tfn__text_in(text, sizeof text);
+    int64_t point = tfn__json_exponent(&r);     /* behind so many digits */
+    int64_t count;
+    tfn__put_int(&plain, NULL, digits, NULL);
+    point += (int64_t)plain.used;
+    while (plain.used > 1 && text[plain.used - 1] == '0') plain.used--;
+    count = (int64_t)plain.used;
+    if (point < -2 || point > 16) {
+        tfn__put_bytes(t, text, plain.used);
+        tfn__put_int(t, "e", point - count, NULL);
+        return;
+    }
+    if (point <= 0) tfn__put(t, "0.");
+    for (int64_t i = point; i < 0; i++) tfn__put(t, "0");
+    for (int64_t i = 0; i < tfn__max(count, point + 1); i++) {
+        if (i > 0 && i == point) tfn__put(t, ".");
+        if (i < count) tfn__put_bytes(t, text + i, 1);
+        else tfn__put(t, "0");
+    }
+}
+
+/* The value of an option, as the file has it. False: it has none, as 0 where that stands for
+ * nothing. */
+static bool tfn__put_option(tfn__text *t, const tfn__field *x, const tfn_key_rule *k,
+                            const char *own)
+{
+    if (tfn__equal(k->option, "activation")) own = tfn__published(own, k);
+    if (!own) return false;
+    if (x->type == TFN__FIELD_BOOL) {
+        tfn__put(t, own);
+        return true;
+    }
+    if (x->type != TFN__FIELD_WHOLE && x->type != TFN__FIELD_REAL) {
+        tfn__put_texts(t, "\"", own, "\"");
+        return true;
+    }
+    if (tfn__equal(own, "0")) {
+        tfn__put(t, "null");
+        return k->form == TFN_KEY_IS_OR_OFF;
+    }
+    if (x->type == TFN__FIELD_REAL) tfn__put_real(t, own);
+    else tfn__put(t, own);
+    return true;
+}
+
+/* v of v^(-1/2) = scale: a whole number if there is one, else one of the floats near by that is it
+ * to the bit. */
+static void tfn__put_inverse_root(tfn__text *t, float scale)
+{
+    const float v = 1 / (scale * scale);
+    float whole = 0;
+    float near = v;
+    if (v < (float)1e6) whole = (float)(int32_t)((double)v + 0.5);
+    if (whole > 0 && 1 / TFN__SQRT(whole) == scale) {
+        tfn__put_int(t, NULL, (int64_t)whole, NULL);
+        return;
+    }
+    for (int i = -4; i <= 4; i++) {
+        const float tried = v + v * (float)(i * 6e-8);
+        if (1 / TFN__SQRT(tried) == scale) near = tried;
+    }
+    tfn__put_float(t, near);
+}
+
+/* The share that so many channels are of a head. A reader cuts the product off: where what is
+ * written is a little too small, half a channel more is as good. */
+static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
+{
+    double wanted = (double)channels / size;
+    for (int i = 0; i < 2; i++) {
+        char number[TFN__VALUE_ROOM];
+        tfn__text text = tfn__text_in(number, sizeof number);
+        tfn__reader r;
+        tfn__put_float(&text, (float)wanted);
+        r = tfn__read_from(tfn__end(&text), text.used);
+        if (i || (int32_t)(tfn__json_number(&r) * size) == channels) {
+            tfn__put_real(t, number);
+            return;
+        }
+        wanted = (channels + 0.5) / size;
+    }
+}
+
+/* The value from which the rule makes the option: tfn__apply_key the other way round. False: there
+ * is none, or need be none. */
+static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char own[TFN__FIELD_ROOM];
+    const tfn__field *x = tfn__find_field(k->option);
+    bool truth;
+    if (!x) return false;
+    tfn__field_text(x, d, own);
+    switch (k->form) {
+    case TFN_KEY_INVERSE_ROOT:
+        tfn__put_inverse_root(t, d->score_scale);
+        return true;
+    case TFN_KEY_SHARE:
+        tfn__put_share(t, tfn__or(d->rotary_size, tfn__head_size(d)), tfn__head_size(d));
+        return true;
+    case TFN_KEY_NOT:
+        truth = tfn__equal(own, "false");
+        break;
+    case TFN_KEY_IF:
+        truth = tfn__option_is(d, k->option, k->text);
+        break;
+    case TFN_KEY_UNLESS:
+        truth = !tfn__option_is(d, k->option, k->text);
+        break;
+    default:
+        return tfn__put_option(t, x, k, tfn__field_text(x, d, own));
+    }
+    if (truth) tfn__put(t, "true");
+    else tfn__put(t, "false");
+    return true;
+}
+
+/* A key with its value. In an object stand only options that are set and that no key before says:
+ * the same rates of rotary positions have names of today and of yesterday. What a file must say
+ * (WANT) it says without the key. */
+static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
+{
+    char own[TFN__FIELD_ROOM];
+    char value[TFN__FIELD_ROOM];
+    tfn__text t = tfn__text_in(value, sizeof value);
+    const tfn__field *x = NULL;
+    if (k->option) x = tfn__find_field(k->option);
+    if (!x || k->form == TFN_KEY_WANT || k->form == TFN_KEY_NAMES) return;
+    if (tfn__object_bytes(k->key)) {
+        if (c->said[x - tfn__fields]) return;
+        if (tfn__field_unset(x, tfn__field_text(x, c->d, own))) return;
+    }
+    if (!tfn__put_value(&t, c->d, k)) return;
+    c->said[x - tfn__fields] = true;
+    tfn__put_key(c, k->key);
+    tfn__put(&c->text, tfn__end(&t));
+}
+
+static void tfn__put_rules(tfn__config *c, const tfn_family *family)
+{
+    if (family->like) tfn__put_rules(c, family->like);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->key && tfn__rule_of_key(c->family, k->key) == k) tfn__put_rule(c, k);
+}
+
+/* What stands behind the '=' of a rule of names; NULL: it is another one. */
+static const char *tfn__class_in(const tfn_key_rule *k)
+{
+    const char *s = k->key;
+    if (k->form != TFN_KEY_NAMES || !s) return NULL;
+    while (*s && *s != '=') s++;
+    if (!*s) return NULL;
+    return s + 1;
+}
+
+/* Every rule of this key holds. */
+static bool tfn__class_holds(const tfn_family *family, const tfn_model_desc *d, const char *key)
+{
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
+        if (k->key && tfn__equal(k->key, key) && !tfn__option_is(d, k->option, k->text))
+            return false;
+    return true;
+}
+
+/* The class of a model and its head's pattern, "BertModel" and "*ForMaskedLM"; NULL: it has none.
+ * *heads: the family has several, so that without one the model has no head. */
+static const char *tfn__class_of(const tfn_family *family, const tfn_model_desc *d,
+                                 const char **pattern, bool *heads)
+{
+    const char *name = NULL;
+    *pattern = NULL;
+    *heads = false;
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        const char *found = tfn__class_in(k);
+        if (!found) continue;
+        if (!k->option) name = found;
+        else if (!*pattern && tfn__class_holds(family, d, k->key)) *pattern = found;
+        if (k->option) *heads = true;
+    }
+    if (name || !family->like) return name;
+    return tfn__class_of(family->like, d, pattern, heads);
+}
+
+/* "BertModel" and "*ForMaskedLM" are "BertForMaskedLM". */
+static void tfn__put_class(tfn__config *c)
+{
+    const char *pattern;
+    bool heads;
+    const char *name = tfn__class_of(c->family, c->d, &pattern, &heads);
+    size_t bytes;
+    if (!name) return;
+    tfn__put(&c->text, ",\n  \"architectures\": [\n    \"");
+    bytes = tfn__length(name);
+    if (pattern && bytes > sizeof "Model") bytes -= sizeof "Model" - 1;
+    tfn__put_bytes(&c->text, name, bytes);
+    if (pattern) tfn__put(&c->text, pattern + (*pattern == '*'));
+    tfn__put(&c->text, "\"\n  ]");
+}
+
+/* Names of the dtypes that are written. */
+static const char *tfn__dtype_word(tfn_dtype dtype)
+{
+    if (dtype == TFN_DTYPE_F16) return "float16";
+    if (dtype == TFN_DTYPE_BF16) return "bfloat16";
+    return "float32";
+}
+
+/* Ids of the tokenizer; without one null, for the family's defaults are another's. */
+static void tfn__put_special_ids(tfn__config *c, const struct tfn_tokenizer *k)
+{
+    static const char names[][16] = { "pad_token_id", "bos_token_id", "eos_token_id" };
+    for (int i = 0; i < 3; i++) {
+        int32_t id = -1;
+#ifndef TFNORM_NO_TOKENIZERS
+        if (tfn__usable(k)) id = k->special[i];
+#endif
+        tfn__put_key(c, names[i]);
+        if (id >= 0) tfn__put_int(&c->text, NULL, id, NULL);
+        else tfn__put(&c->text, "null");
+    }
+    (void)k;
+}
+
+/* All of config.json: bytes that it has, of which those that fit are stored. d is spelled
+ * out, and so is the size of a head. */
+static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
+                              const tfn_model_desc *d, char *to, size_t size)
+{
+    tfn__config c;
+    tfn_model_desc said = *d;
+    said.head_size = tfn__head_size(d);
+    TFNORM_MEMSET(&c, 0, sizeof c);
+    c.text = tfn__text_in(to, size);
+    c.family = family;
+    c.d = &said;
+    tfn__put_texts(&c.text, "{\n  \"model_type\": \"", family->name, "\"");
+    tfn__put_class(&c);
+    tfn__put_rules(&c, family);
+    tfn__close_object(&c);
+    tfn__put_special_ids(&c, x->tokenizer);
+    tfn__put_texts(&c.text, ",\n  \"torch_dtype\": \"", tfn__dtype_word(x->dtype), "\"\n}\n");
+    return c.text.used;
+}
+
+/* -- the family ------------------------------------------------------------------------------ */
+
+/* "llama has norm rmsnorm, the model layernorm" */
+static void tfn__say_difference(tfn_error *e, const tfn_family *family, const tfn__field *x,
+                                const tfn_model_desc *found, const tfn_model_desc *d)
+{
+    char own[TFN__FIELD_ROOM];
+    tfn__text t = tfn__text_in(e->name, sizeof e->name);
+    tfn__fail(e, TFN_UNSUPPORTED, "export", "%s", 0, 0);
+    tfn__put_texts(&t, family->name, " has ", tfn__field_name(x));
+    tfn__put_texts(&t, " ", tfn__field_text(x, found, own), ", the model ");
+    tfn__put(&t, tfn__field_text(x, d, own));
+    tfn__end(&t);
+}
+
+/* In how many options a family differs from the model; 0: in none, it has the model. Else *why. */
+static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
+                            const tfn_model_desc *d, tfn_error *why)
+{
+    char text[TFN__CONFIG_ROOM];
+    const tfn__field *first;
+    tfn_import again;
+    tfn_model_desc found;
+    int32_t count;
+    tfn__no_error(why);
+    TFNORM_MEMSET(&again, 0, sizeof again);
+    TFNORM_MEMSET(&found, 0, sizeof found);
+    found.inference = true;
+    found.threads = 1;
+    again.family = family;
+    again.config = text;
+    again.config_size = tfn__put_config(x, family, d, text, sizeof text);
+    if (again.config_size > sizeof text) {
+        tfn__fail(why, TFN_TOO_LARGE, "export", "config.json has %d bytes, the limit is %d",
+                  (int64_t)again.config_size, sizeof text);
+        return TFN__FIELDS;
+    }
+    if (tfn_import_peek(&again, &found) != TFN_OK) {
+        *why = again.error;
+        return TFN__FIELDS;
+    }
+    if (!tfn_model_resolve(&found, &found, why)) return TFN__FIELDS;
+    tfn__spell_out(&found);
+    count = tfn__differences(&found, d, &first);
+    if (first) tfn__say_difference(why, family, first, &found, d);
+    return count;
+}
+
+/* The caller's family, or the first that has the model; else the nearest one says what it lacks. */
+static void tfn__find_export(tfn_export *x, const tfn_model_desc *d)
+{
+    int32_t least = INT32_MAX;
+    tfn_error why;
+    if (x->family) {
+        tfn__misfits(x, x->family, d, &x->error);
+        return;
+    }
+    for (int32_t i = 0; tfn_family_at(i); i++) {
+        const int32_t count = tfn__misfits(x, tfn_family_at(i), d, &why);
+        if (count >= least) continue;
+        least = count;
+        x->error = why;
+        if (!count) x->family = tfn_family_at(i);
+    }
+    if (least && x->error.status == TFN_UNSUPPORTED)
+        x->error.text = "no family of the hub has this model; the nearest, %s";
+}
+
+/* What no file of the hub has: maps beside others, weights with gains in them. */
+static void tfn__check_export(tfn_export *x, const tfn_model *m)
+{
+    tfn__made(&x->error, "export", m->weights);
+    if (x->error.status != TFN_OK) return;
+    if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH)
+        tfn__fail(&x->error, TFN_NOT_READY, "export", "the model has an error", 0, 0);
+    else if (m->desc.folded)
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "the model is folded; no family has that, "
+                  "but perhaps the one that it was made from", 0, 0);
+    else if (tfn__has_lora(&m->desc))
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, which stands "
+                  "beside its maps", 0, 0);
+    else if (x->dtype && x->dtype != TFN_DTYPE_F32 && x->dtype != TFN_DTYPE_F16
+             && x->dtype != TFN_DTYPE_BF16)
+        tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is wanted",
+                  (int64_t)x->dtype, 0);
+}
+TFN__RARE_END
+TFN__SMALL
+/* -- tensors --------------------------------------------------------------------------------- */
+
+enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor has side by side */
+
+/* A tensor: its parameters, of which the first has a rule of part 0. */
+typedef struct tfn__fusion {
+    tfn__match  part[TFN__FUSED_MOST];
+    tfn__blanks blanks;
+    int32_t     parts;
+    bool        vector;
+} tfn__fusion;
+
+/* The rule for another part of the same tensor. */
+static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const char *theirs,
+                                                int32_t part)
+{
+    for (const tfn_tensor_rule *r = family->tensors; r && r->theirs; r++)
+        if (r->ours && r->part == part && tfn__equal(r->theirs, theirs)) return r;
+    if (!family->like) return NULL;
+    return tfn__rule_of_part(family->like, theirs, part);
+}
+
+/* Find a parameter by its name. */
+static bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info)
+{
+    for (int32_t i = 0; tfn_model_param(m, i, info); i++)
+        if (tfn__equal(info->name, name)) return true;
+    return false;
+}
+
+/* All parameters of the tensor that begins with parameter i; false: it is in another's, or an
+ * error. */
+static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__fusion *o,
+                      tfn_error *e)
+{
+    char name[sizeof o->part->info.name];
+    tfn__match *c = o->part;
+    tfn_model_param(m, i, &c->info);
+    c->rule = tfn__tensor_rule(x->family, c->info.name, false, &o->blanks);
+    if (!c->rule || c->rule->parts > TFN__FUSED_MOST) {
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "the family has no tensor for %s",
+                       c->info.name);
+        return false;
+    }
+    if (c->rule->part) return false;
+    o->vector = m->weights[i].kind != TFN__MATRIX;
+    o->parts = (int32_t)tfn__max(c->rule->parts, 1);
+    for (int32_t p = 1; p < o->parts; p++) {
+        tfn__match *other = o->part + p;
+        other->rule = tfn__rule_of_part(x->family, c->rule->theirs, p);
+        name[0] = 0;
+        if (other->rule) tfn__put_form(name, sizeof name, NULL, other->rule->ours, &o->blanks);
+        if (tfn__named_param(m, name, &other->info) && other->info.rows == c->info.rows
+            && other->info.cols == c->info.cols) continue;
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", "%s has no equal beside it, as the family's "
+                       "tensor wants", c->info.name);
+        return false;
+    }
+    return true;
+}
+
+/* Which parameter has output j of the tensor, and as which of its own: tfn__output_at the other way
+ * round. Outputs in the file's order are few, so that the one that stands there is looked for. */
+static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64_t *j)
+{
+    const int64_t size = tfn__head_size(d);
+    const int64_t cols = o->part->info.cols;
+    const uint32_t ordered = TFN_FORM_BY_HEAD | TFN_FORM_TURNING;
+    int64_t head = *j / size;
+    int64_t part = *j / cols;
+    int64_t first = 0;
+    if (!(o->part->rule->form & ordered)) {
+        *j %= cols;
+        return (int32_t)part;
+    }
+    part = 0;
+    if (o->part->rule->form & TFN_FORM_BY_HEAD) {
+        part = head % o->parts;
+        head /= o->parts;
+    }
+    first = head * size;
+    for (int64_t i = first; i < first + size; i++)
+        if (tfn__output_at(o->part + part, d, i) == *j) {
+            *j = i;
+            break;
+        }
+    return (int32_t)part;
+}
+
+/* -- values ---------------------------------------------------------------------------------- */
+
+/* The bits of the number of an IEEE 754 format that is nearest to v, of two the even one: tfn__ieee
+ * the other way round, of formats with fewer than 52 bits of fraction. */
+static uint64_t tfn__ieee_bits(double v, int exponent_bits, int fraction_bits)
+{
+    const int64_t most = (INT64_C(1) << exponent_bits) - 1;
+    const uint64_t infinite = (uint64_t)most << fraction_bits;
+    uint64_t u, sign, bits, rest;
+    int64_t exponent;
+    int drop = 52 - fraction_bits;
+    TFNORM_MEMCPY(&u, &v, sizeof u);
+    sign = u >> 63 << (exponent_bits + fraction_bits);
+    exponent = (int64_t)(u >> 52 & 2047) - 1023 + most / 2;
+    if (v != v) return sign | infinite | UINT64_C(1) << (fraction_bits - 1);
+    if (exponent >= most) return sign | infinite;
+    if (!(v < 0 || v > 0)) return sign;
+    u = (u & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    if (exponent < 1) {                     /* a denormal one: no leading 1 */
+        drop += (int)tfn__min(1 - (ptrdiff_t)exponent, 53 - drop);
+        exponent = 1;
+    }
+    bits = u >> drop;
+    rest = u - (bits << drop);
+    if (rest > UINT64_C(1) << (drop - 1)) bits++;
+    if (rest == UINT64_C(1) << (drop - 1)) bits += bits & 1;
+    return sign | (bits + ((uint64_t)(exponent - 1) << fraction_bits));
+}
+
+/* Values on their way to a file, or only looked at: f is NULL. */
+typedef struct tfn__packing {
+    tfn_file *f;
+    tfn_dtype dtype;
+    int64_t   lost, beyond;                 /* that it does not hold; of these, too large ones */
+    size_t    used;
+    uint8_t   bytes[8 * TFN__CHUNK];
+} tfn__packing;
+
+static void tfn__flush_values(tfn__packing *p)
+{
+    tfn__file_put(p->f, p->bytes, p->used);
+    p->used = 0;
+}
+
+static void tfn__look_at_value(tfn__packing *p, double v, uint64_t bits)
+{
+    const int exponent = tfn__dtypes[p->dtype].exponent_bits;
+    const double back = tfn__ieee(bits, exponent, tfn__dtypes[p->dtype].bits - 1 - exponent);
+    if (v - v == 0 && !(back - back == 0)) p->beyond++;
+    if (v == v && (back < v || back > v)) p->lost++;
+}
+
+/* Every `step`-th of so many values. */
+static void tfn__pack(tfn__packing *p, const float *from, int64_t count, int64_t step)
+{
+    const int exponent = tfn__dtypes[p->dtype].exponent_bits;
+    const int fraction = tfn__dtypes[p->dtype].bits - 1 - exponent;
+    const size_t each = tfn__dtypes[p->dtype].bits / 8;
+    for (int64_t i = 0; i < count; i++) {
+        const float v = from[i * step];
+        uint64_t bits;
+        if (p->dtype == (tfn_dtype)TFN__FLOAT) {
+            uint32_t same;
+            TFNORM_MEMCPY(&same, &v, sizeof same);
+            bits = same;
+        } else bits = tfn__ieee_bits((double)v, exponent, fraction);
+        if (!p->f) {
+            tfn__look_at_value(p, (double)v, bits);
+            continue;
+        }
+        for (size_t k = 0; k < each; k++) p->bytes[p->used++] = (uint8_t)(bits >> 8*k);
+        if (p->used + 8 > sizeof p->bytes) tfn__flush_values(p);
+    }
+}
+
+/* The tensor as the file has it: a matrix (out, in) output by output, else row by row, each with
+ * the outputs of all parts; tfn__read_match reads it. */
+static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_model_desc *d)
+{
+    static const float zero = 0;
+    const tfn__match *c = o->part;
+    const int64_t rows = c->info.rows;
+    const int64_t cols = c->info.cols;
+    const int64_t line = tfn__outputs(c);
+    const bool turned = !o->vector && (c->rule->form & TFN_FORM_TRANSPOSED);
+    tfn__pack(p, &zero, c->rule->first * line, 0);
+    if (turned) {
+        for (int64_t j = 0; j < line; j++) {
+            int64_t i = j;
+            const int32_t part = tfn__part_at(o, d, &i);
+            tfn__pack(p, o->part[part].info.data + i, rows, cols);
+        }
+    } else for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < line; j++) {
+            int64_t i = j;
+            const int32_t part = tfn__part_at(o, d, &i);
+            tfn__pack(p, o->part[part].info.data + r * cols + i, 1, 1);
+        }
+}
+
+/* As what a tensor is written. */
+static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
+                                const tfn_model_desc *d, tfn_error *e)
+{
+    static const char *const texts[] = { "%s has %d values that the dtype does not hold: round "
+                                         "them, or write F32",
+                                         "%s has %d values beyond the dtype's" };
+    tfn__packing p;
+    if (x->dtype != TFN_DTYPE_F16 && x->dtype != TFN_DTYPE_BF16) return TFN_DTYPE_F32;
+    p.f = NULL;
+    p.dtype = x->dtype;
+    p.lost = p.beyond = 0;
+    tfn__pack_tensor(&p, o, d);
+    if (!p.lost) return x->dtype;
+    if (o->vector) return TFN_DTYPE_F32;
+    if (x->round && !p.beyond) return x->dtype;
+    if (e->status == TFN_OK) {
+        tfn__fail_name(e, TFN_UNSUPPORTED, "export", texts[p.beyond > 0], o->part->info.name);
+        e->found = p.lost;
+        if (p.beyond) e->found = p.beyond;
+    }
+    return x->dtype;
+}
+
+/* -- files ----------------------------------------------------------------------------------- */
+
+/* What the functions of tfn__source see. */
+typedef struct tfn__exporting {
+    const tfn_export *x;
+    const tfn_model  *m;
+    uint8_t          *dtypes;               /* of the tensor of each parameter; 0: of another's */
+    bool              bare;                 /* a model without a head: names without the prefix */
+} tfn__exporting;
+
+static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
+{
+    const tfn__exporting *g = (const tfn__exporting *)s->user;
+    const char *prefix = g->x->family->prefix;
+    tfn_param_info info;
+    tfn__blanks blanks;
+    const tfn_tensor_rule *r;
+    tfn__match c;
+    bool turned;
+    if (!g->dtypes[i]) return;              /* without a name */
+    tfn_model_param(g->m, i, &info);
+    r = tfn__tensor_rule(g->x->family, info.name, false, &blanks);
+    if (g->bare || (r->form & TFN_FORM_HEAD)) prefix = NULL;
+    tfn__put_form(t->name, sizeof t->name, prefix, r->theirs, &blanks);
+    c.info = info;
+    c.rule = r;
+    turned = r->form & TFN_FORM_TRANSPOSED;
+    t->rank = 2;
+    if (g->m->weights[i].kind != TFN__MATRIX) t->rank = 1;
+    if (t->rank == 1) turned = true;
+    t->shape[!turned] = tfn__outputs(&c);
+    if (t->rank == 2) t->shape[turned] = (int64_t)info.rows + r->first;
+    t->dtype = (tfn_dtype)g->dtypes[i];
+    t->data = info.data;
+}
+
+static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
+{
+    const tfn__exporting *g = (const tfn__exporting *)s->user;
+    tfn__fusion o;
+    tfn__packing p;
+    p.f = f;
+    p.dtype = (tfn_dtype)g->dtypes[i];
+    p.used = 0;
+    if (!tfn__fuse(g->x, g->m, i, &o, &f->error)) return;
+    tfn__pack_tensor(&p, &o, &g->m->desc);
+    tfn__flush_values(&p);
+}
+TFN__SMALL_END
+TFN__RARE
+
+/* The order of the tensors, 4 bytes for each, and their dtypes. */
+TFNORM_API size_t tfn_export_work(const tfn_model *m)
+{
+    if (!m || !m->weights) return 0;
+    return 5 * (size_t)m->weight_count + 3 * TFN__ALIGN;
+}
+
+/* model.safetensors: all tensors are looked at, then written. */
+static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
+{
+    tfn__exporting g = { x, m, NULL, false };
+    tfn__source s = { &g, m->weight_count, tfn__hub_tensor, NULL, tfn__hub_values };
+    const char *pattern;
+    bool heads;
+    tfn__fusion o;
+    tfn__arena a;
+    if (!tfn__begin(f, true)) return;
+    a = tfn__work_of(f, tfn_export_work(m));
+    if (tfn__fine(f)) g.dtypes = tfn__take(&a, (size_t)m->weight_count, 1, &f->error);
+    tfn__class_of(x->family, &m->desc, &pattern, &heads);
+    g.bare = heads && !pattern;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        if (!tfn__fine(f)) break;
+        g.dtypes[i] = 0;
+        if (!tfn__fuse(x, m, i, &o, &f->error)) continue;
+        g.dtypes[i] = (uint8_t)tfn__dtype_for(x, &o, &m->desc, &f->error);
+        x->tensors++;
+        x->kept += x->dtype && x->dtype != (tfn_dtype)g.dtypes[i];
+    }
+    tfn__write_source(f, &s, a);
+}
+
+/* What stands in memory, as a file. */
+static void tfn__export_bytes(tfn_file *f, const char *bytes, size_t count)
+{
+    if (!tfn__begin(f, true)) return;
+    tfn__file_put(f, bytes, count);
+    tfn__finish_writing(f);
+}
+
+static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file *f)
+{
+    char text[TFN__CONFIG_ROOM];
+    const size_t bytes = tfn__put_config(x, x->family, d, text, sizeof text);
+    tfn__export_bytes(f, text, bytes);      /* it fits: the family was found by it */
+}
+
+#ifndef TFNORM_NO_TOKENIZERS
+/* tokenizer_config.json: without it a program in Python takes the family's own class, which puts
+ * its own special tokens round a text. */
+static size_t tfn__tokenizer_config(const tfn_tokenizer *k, int32_t context, char *to, size_t size)
+{
+    static const char names[][12] = { "pad_token", "bos_token", "eos_token", "unk_token",
+                                      "mask_token" };
+    tfn__text t = tfn__text_in(to, size);
+    tfn__put_int(&t, "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n"
+                     "  \"clean_up_tokenization_spaces\": false,\n  \"model_max_length\": ",
+                 context, NULL);
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
+        if (k->special[i] < 0) continue;
+        tfn__put_texts(&t, ",\n  \"", names[i], "\": \"");
+        tfn__put_content(&t, k, k->special[i]);
+        tfn__put(&t, "\"");
+    }
+    tfn__put(&t, "\n}\n");
+    return t.used;
+}
+
+/* Both files are written twice, first to nowhere. */
+static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
+{
+    const tfn_tokenizer *k = x->tokenizer;
+    tfn__arena a;
+    char *text = NULL;
+    size_t bytes = tfn_tokenizer_json_text(k, NULL, 0);
+    if (!bytes) return;
+    if (config) bytes = tfn__tokenizer_config(k, context, NULL, 0);
+    if (!tfn__begin(f, true)) return;
+    a = tfn__work_of(f, tfn__sum(bytes, TFN__ALIGN));
+    if (tfn__fine(f)) text = (char *)tfn__take(&a, bytes, 1, &f->error);
+    if (text && config) tfn__tokenizer_config(k, context, text, bytes);
+    else if (text) tfn_tokenizer_json_text(k, text, bytes);
+    if (text) tfn__file_put(f, text, bytes);
+    tfn__finish_writing(f);
+}
+#else
+static void tfn__export_tokenizer(const tfn_export *x, int32_t context, bool config, tfn_file *f)
+{
+    (void)x;
+    (void)context;
+    (void)config;
+    (void)f;
+}
+#endif
+
+/* The files of a folder, in the order in which they are written: a folder without config.json is no
+ * model. */
+enum { TFN__HUB_WEIGHTS, TFN__HUB_TOKENIZER, TFN__HUB_TOKENIZER_CONFIG, TFN__HUB_CONFIG,
+       TFN__HUB_FILES };
+static const char tfn__hub_names[TFN__HUB_FILES][24] = {
+    "model.safetensors", "tokenizer.json", "tokenizer_config.json", "config.json"
+};
+
+/* The path of one; an error: it does not fit. */
+static bool tfn__export_path(tfn_export *x, int file)
+{
+    tfn__folder_path(&x->error, x->path, sizeof x->path, x->folder, tfn__hub_names[file]);
+    return x->error.status == TFN_OK;
+}
+
+static void tfn__export_file(tfn_export *x, const tfn_model *m, const tfn_model_desc *d, int file,
+                             tfn_file *f)
+{
+    if (file == TFN__HUB_WEIGHTS) tfn__export_weights(x, m, f);
+    else if (file == TFN__HUB_CONFIG) tfn__export_config(x, d, f);
+    else if (x->tokenizer)
+        tfn__export_tokenizer(x, d->context, file == TFN__HUB_TOKENIZER_CONFIG, f);
+    if (x->error.status == TFN_OK) x->error = f->error;
+}
+
+/* All of them, or after an error none but perhaps the first. The error's path is the failed one's.
+ */
+static void tfn__export_folder(tfn_export *x, const tfn_model *m, const tfn_model_desc *d)
+{
+    bool written[TFN__HUB_FILES] = { false };
+    tfn_error first;
+    tfn_file f;
+    int file = 0;
+    for (; file < TFN__HUB_FILES; file++) {
+        if (!tfn__export_path(x, file)) return;
+        TFNORM_MEMSET(&f, 0, sizeof f);
+        f.path = x->path;
+        tfn__export_file(x, m, d, file, &f);
+        written[file] = f.used > 0 && file > 0;     /* an error may come when it is in place */
+        if (x->error.status != TFN_OK) break;
+        written[file] = f.used > 0;
+    }
+    if (file == TFN__HUB_FILES) return;
+    first = x->error;
+    tfn__no_error(&x->error);
+    for (int i = 0; i <= file; i++)
+        if (tfn__export_path(x, i) && written[i]) remove(x->path);
+    tfn__export_path(x, file);
+    x->error = first;
+}
+
+TFNORM_API tfn_status tfn_export_write(tfn_export *x, const tfn_model *m)
+{
+    tfn_model_desc d;
+    if (!x) return TFN_NULL;
+    tfn__no_error(&x->error);
+    x->tensors = x->kept = 0;
+    if (!tfn__given(&x->error, "export", "model", m)) return x->error.status;
+    if (!x->folder && !x->config && !tfn__given(&x->error, "export", "folder", x->weights))
+        return x->error.status;
+    tfn__check_export(x, m);
+    if (x->error.status != TFN_OK) return x->error.status;
+    d = m->desc;
+    tfn__spell_out(&d);
+    tfn__find_export(x, &d);
+    if (x->error.status != TFN_OK) return x->error.status;
+    if (x->folder) tfn__export_folder(x, m, &d);
+    if (!x->folder && x->weights) tfn__export_file(x, m, &d, TFN__HUB_WEIGHTS, x->weights);
+    if (!x->folder && x->config) tfn__export_file(x, m, &d, TFN__HUB_CONFIG, x->config);
+    return x->error.status;
+}
+TFN__RARE_END
 #endif /* TFN__IMPLEMENTING */
 /* >> diagnostics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS

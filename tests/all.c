@@ -71,6 +71,9 @@
 #define main import_main
 #include "test_import.c"
 #undef main
+#define main export_main
+#include "test_export.c"
+#undef main
 #define main papers_main
 #include "test_papers.c"
 #undef main
@@ -129,6 +132,7 @@ int main(int argc, char **argv)
     FILE_TESTS(tokenize)
     FILE_TESTS(hub)
     FILE_TESTS(import)
+    FILE_TESTS(export)
     FILE_TESTS(papers)
     FILE_TESTS(files)
     FILE_TESTS(own)

@@ -11,6 +11,7 @@
 #ifdef FILES_HOOKS
 #if defined __unix__ || defined __APPLE__
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 static int files_fsync(int fd);
 static int files_rename(const char *from, const char *to);
@@ -949,6 +950,97 @@ TEST(files_failing_disk)
     remove(path);
     tfn_model_free(&m), tfn_model_free(&other);
 }
+
+#if defined __unix__ || defined __APPLE__
+/* BPE of few words, with one merge at least. */
+static void *files_bpe(tfn_tokenizer *k)
+{
+    static const char text[] = "one and one and one are three";
+    tfn_tokenizer_desc d;
+    tfn_tokenizer_source source;
+    tfn_trainer t;
+    void *room, *mem;
+    size_t size;
+    memset(&d, 0, sizeof d);
+    memset(&source, 0, sizeof source);
+    d.vocab = 270;
+    d.words = 64;
+    size = tfn_trainer_size(&d);
+    room = malloc(size);
+    tfn_trainer_init(&t, &d, room, size);
+    tfn_trainer_add(&t, text, sizeof text - 1);
+    CHECK(tfn_trainer_run(&t) == TFN_OK);
+    source.trainer = &t;
+    size = tfn_tokenizer_size(&source);
+    mem = malloc(size);
+    CHECK(tfn_tokenizer_init(k, &source, mem, size) == TFN_OK);
+    free(room);
+    return mem;
+}
+
+/* The file is there, of which `temporary` is a mistake. */
+static bool files_there(const char *folder, const char *name, const char *end)
+{
+    char path[100];
+    FILE *s;
+    snprintf(path, sizeof path, "%s/%s%s", folder, name, end);
+    s = fopen(path, "rb");
+    if (s) fclose(s);
+    return s != NULL;
+}
+
+/* Every call of the system fails in turn: a folder of the hub is whole, or it is none. */
+TEST(files_failing_export)
+{
+    static const char *const names[] = { "model.safetensors", "config.json", "tokenizer.json",
+                                         "tokenizer_config.json" };
+    const char *folder = "build/files-hub";
+    tfn_model_desc d;
+    tfn_model m, other;
+    tfn_export x;
+    tfn_tokenizer k;
+    void *mem;
+    tfn_status status = TFN_BAD_FILE;
+    if (mkdir(folder, 0777) && errno != EEXIST) SKIP("no folder build");
+    memset(&d, 0, sizeof d);
+    d.vocab = 270;
+    d.context = 8;
+    d.recipe = "gpt2";
+    d.layers = 1;
+    d.width = 8;
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    mem = files_bpe(&k);
+    for (files_fail = 1; status != TFN_OK; files_fail++) {
+        for (int i = 0; i < 4; i++) {                       /* those of before, too */
+            char path[100];
+            snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+            remove(path);
+        }
+        files_calls = 0;
+        memset(&x, 0, sizeof x);
+        x.folder = folder;
+        x.tokenizer = &k;
+        status = tfn_export_write(&x, &m);
+        if (status != TFN_OK) CHECK_INT(status, TFN_BAD_FILE);
+        if (status == TFN_OK) CHECK(files_fail > 60);
+        for (int i = 0; i < 4; i++) {
+            if (files_there(folder, names[i], ".tmp"))
+                FAIL("call %d leaves %s.tmp", files_fail, names[i]);
+            if (files_there(folder, names[i], "") != (status == TFN_OK) && i > 1)
+                FAIL("call %d: %s", files_fail, names[i]);
+        }
+        if (status != TFN_OK && files_there(folder, names[0], "")
+            && files_there(folder, names[1], ""))
+            FAIL("call %d leaves a folder that looks whole", files_fail);
+    }
+    files_fail = 0;
+    CHECK(tfn_import_new(&other, folder, NULL) == TFN_OK);
+    CHECK(tfn_model_hash(&other) == tfn_model_hash(&m));
+    tfn_model_free(&other);
+    tfn_model_free(&m);
+    free(mem);
+}
+#endif
 #endif
 
 /* -- averages, NumPy, golden ----------------------------------------------------------------- */
@@ -1167,6 +1259,9 @@ int main(void)
     RUN(files_callbacks);
 #ifdef FILES_HOOKS
     RUN(files_failing_disk);
+#if defined __unix__ || defined __APPLE__
+    RUN(files_failing_export);
+#endif
 #endif
     RUN(files_average);
     RUN(files_golden);

@@ -421,6 +421,94 @@ TEST(hub_saved)
     }
 }
 
+/* -- tokenizer.json that is written ---------------------------------------------------------- */
+
+static char *hub_written(const tfn_tokenizer *k, size_t *size)
+{
+    char *text;
+    *size = tfn_tokenizer_json_text(k, NULL, 0);
+    text = (char *)malloc(*size + 1);
+    CHECK_INT(tfn_tokenizer_json_text(k, text, *size), *size);
+    text[*size] = 0;
+    return text;
+}
+
+/* Written, read and written again it is the same text, and its tokenizer has the golden ids. */
+TEST(hub_json_text)
+{
+    for (int file = 0; file < HUB_FILES; file++) {
+        hub_box a = hub_file(file);
+        size_t size, more;
+        char *text = hub_written(&a.k, &size), *again;
+        const tfn_tokenizer_source s = hub_json(text, size);
+        hub_box b = hub_make(&s);
+        char message[300];
+        CASE("%s written", hub_names[file]);
+        if (b.status != TFN_OK) {
+            FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
+            continue;
+        }
+        hub_rows(&b.k, file);
+        again = hub_written(&b.k, &more);
+        CHECK_INT(more, size);
+        CHECK_BITS(text, again, size);
+        CHECK(!memcmp(a.k.special, b.k.special, sizeof a.k.special));
+        CHECK(!memcmp(a.k.flags, b.k.flags, (size_t)a.k.vocab));
+        CHECK(a.k.begins == b.k.begins && a.k.ends == b.k.ends);
+        for (int32_t i = 0; i < a.k.begins + a.k.ends; i++) CHECK(a.k.frame[i] == b.k.frame[i]);
+        free(a.mem), free(b.mem), free(text), free(again);
+    }
+}
+
+/* A tokenizer that was trained here, its special tokens too; of the other kinds there is no such
+ * text. */
+TEST(hub_json_text_trained)
+{
+    static const char text[] = "the thin thing, the \"thick\" \\ one: 42 caf\xc3\xa9 <s> it's\n";
+    for (int kind = TFN_TOKENIZER_BPE; kind <= TFN_TOKENIZER_WORDS; kind++) {
+        tfn_tokenizer_desc d;
+        tfn_tokenizer_source s;
+        tfn_trainer t;
+        hub_box a, b;
+        size_t size;
+        void *room;
+        int32_t ids[2][200];
+        memset(&d, 0, sizeof d);
+        memset(&s, 0, sizeof s);
+        d.kind = (tfn_tokenizer_kind)kind;
+        d.vocab = 270;
+        d.words = 64;
+        d.mask = kind % 2 == 0;
+        size = tfn_trainer_size(&d);
+        room = malloc(size);
+        tfn_trainer_init(&t, &d, room, size);
+        tfn_trainer_add(&t, text, sizeof text - 1);
+        CHECK_INT(tfn_trainer_run(&t), TFN_OK);
+        s.trainer = &t;
+        a = hub_make(&s);
+        CASE("kind %d", kind);
+        if (kind != TFN_TOKENIZER_BPE) {
+            CHECK_INT(tfn_tokenizer_json_text(&a.k, NULL, 0), 0);
+        } else {
+            char *json = hub_written(&a.k, &size);
+            s = hub_json(json, size);
+            b = hub_make(&s);
+            CHECK_INT(b.status, TFN_OK);
+            CHECK(!memcmp(a.k.special, b.k.special, sizeof a.k.special));
+            for (int specials = 0; specials < 2; specials++) {
+                hub_encode *encode = specials ? tfn_tokenizer_encode_specials
+                                              : tfn_tokenizer_encode;
+                const ptrdiff_t n = encode(&a.k, ids[0], 200, text, sizeof text - 1);
+                CHECK(n > 10 && n < 200);
+                CHECK_INT(encode(&b.k, ids[1], 200, text, sizeof text - 1), n);
+                CHECK(!memcmp(ids[0], ids[1], (size_t)n * sizeof **ids));
+            }
+            free(json), free(b.mem);
+        }
+        free(a.mem), free(room);
+    }
+}
+
 /* -- hostile files --------------------------------------------------------------------------- */
 
 static bool hub_accepted(const tfn_tokenizer_source *s)
@@ -436,6 +524,7 @@ static bool hub_accepted(const tfn_tokenizer_source *s)
         tfn_tokenizer_decode(&b.k, text, sizeof text, ids, 3);
         tfn_tokenizer_vocab_text(&b.k, text, sizeof text);
         tfn_tokenizer_write(&b.k, text, sizeof text);
+        tfn_tokenizer_json_text(&b.k, text, sizeof text);
     } else CHECK(b.k.error.status == b.status && *tfn_error_text(&b.k.error, text, sizeof text));
     free(b.mem);
     return accepted;
@@ -503,6 +592,8 @@ int main(void)
     RUN(hub_specials_by_name);
     RUN(hub_refused);
     RUN(hub_saved);
+    RUN(hub_json_text);
+    RUN(hub_json_text_trained);
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);
     return DONE();

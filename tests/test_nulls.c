@@ -39,6 +39,7 @@ static struct {
     tfn_schedule schedule;
     tfn_checkpoint with;
     tfn_import import;
+    tfn_export outgoing;
     char folder[80];
     tfn_model_desc empty;
     int64_t step, ids[1];
@@ -116,6 +117,7 @@ static void nulls_make(void)
     nulls_make_tokenizer();
     snprintf(nulls.folder, sizeof nulls.folder, "%s/llama", header_hub());
     nulls.import.folder = nulls.folder;
+    nulls.outgoing.config = &nulls.to;
     nulls.to.to = nulls_saved;
     nulls.to.to_size = sizeof nulls_saved;
     nulls.with.tokenizer = &nulls.k;
@@ -338,6 +340,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(1, nulls.text), 9) > 0))                                                                   \
     X(tfn_tokenizer_merges_text, "eo", "q.", nulls_found(tfn_tokenizer_merges_text(P(0, &nulls.k), \
       P(1, nulls.text), 9) > 0))                                                                   \
+    X(tfn_tokenizer_json_text, "eo", "q.", nulls_found(tfn_tokenizer_json_text(P(0, &nulls.k),     \
+      P(1, nulls.text), 300) > 0 || (nulls_null != 0 && nulls_zero < 0)))                          \
     X(tfn_file_work, "e", "q", nulls_found(tfn_file_work(P(0, &nulls.f)) > 0))                     \
     X(tfn_file_open, "e", "q", tfn_file_open(P(0, &nulls.f)))                                      \
     X(tfn_file_close, "-", ".", (tfn_file_close(P(0, &nulls.f)), TFN_OK))                          \
@@ -377,6 +381,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_family_find, "e", ".", nulls_found(tfn_family_find(P(0, "gpt2")) || nulls_zero == 0))    \
     X(tfn_import_peek, "ee", "q.", tfn_import_peek(P(0, &nulls.import), P(1, &nulls.empty)))       \
     X(tfn_import_weights, "ee", "qz", nulls_import())                                              \
+    X(tfn_export_work, "e", "q", nulls_found(tfn_export_work(P(0, &nulls.m)) > 0))                 \
+    X(tfn_export_write, "ee", "qz", tfn_export_write(P(0, &nulls.outgoing), P(1, &nulls.m)))       \
     X(tfn_import_new, "eeo", ".q.", nulls_import_new())
 
 static const tfn_var nulls_none = { 0 };
@@ -522,7 +528,7 @@ static bool nulls_said(void)
     const tfn_error *errors[] = { (const tfn_error *)(const void *)nulls_zeroed, &nulls.m.error,
                                   &nulls.folded.error, &nulls.d.error, &nulls.g.error,
                                   &nulls.t.error, &nulls.tape.error, &nulls.f.error,
-                                  &nulls.to.error };
+                                  &nulls.to.error, &nulls.outgoing.error };
     if (!memcmp(nulls_zeroed, "not initialized", 16)) return true;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         char text[300];
