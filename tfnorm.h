@@ -211,6 +211,12 @@
  *
  *        tfn_import_new(&model, "gpt2", NULL);     // or peek, size and init: see tfn_import_peek
  *
+ * A model of one's own goes out as such a folder, if some family there has it:
+ *
+ *        tfn_export out = { 0 };
+ *        out.folder = "mine";
+ *        tfn_export_write(&out, &model);           // or out.error says which option none has
+ *
  * Encoder-decoder: desc.arch = TFN_ARCH_ENCODER_DECODER; a batch also has source, source_time and
  * source_lengths. The source may be sound (desc.bands): frames of a spectrum, which two
  * convolutions make a quarter as many positions of. Encoder: desc.arch = TFN_ARCH_ENCODER, with a
@@ -24948,6 +24954,7 @@ static void tfn__put_bpe(tfn__text *t, const tfn_tokenizer *k)
 static bool tfn__is_byte_level(const tfn_tokenizer *k)
 {
     if (!tfn__usable(k) || k->kind != TFN_TOKENIZER_BPE || !k->merges) return false;
+    if (k->normalizer && k->normalizer != TFN_NORMALIZER_NFC) return false;
     for (int i = 0; i < 256; i++)
         if (k->byte_id[i] < 0) return false;
     return true;
@@ -24962,7 +24969,7 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
     tfn__put(&t, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
     tfn__put_added(&t, k);
     tfn__put(&t, "],\"normalizer\":");
-    if (k->nfc) tfn__put(&t, "{\"type\":\"NFC\"}");
+    if (k->normalizer) tfn__put(&t, "{\"type\":\"NFC\"}");
     else        tfn__put(&t, "null");
     tfn__put(&t, ",\"pre_tokenizer\":");
     tfn__put_pre_tokenizer(&t, k);
@@ -28356,6 +28363,7 @@ static const tfn_tensor_rule tfn__gemma2_tensors[] = {
 /* Gemma 3, of texts: no caps, queries and keys normed head by head; a window but in every sixth
  * layer, where alone positions turn slower, and may be scaled. */
 static const tfn_key_rule tfn__gemma3_keys[] = {
+    TFN__CLASS("Gemma3ForCausalLM")
     { NULL, "qk_norm", "head", TFN_KEY_IS },
     { "attn_logit_softcapping", "attention_cap", "0", TFN_KEY_IS },
     { "final_logit_softcapping", "logit_cap", "0", TFN_KEY_IS },
@@ -29507,7 +29515,18 @@ TFN__RARE
  *
  * What a rule cannot say is left out of config.json, and nothing more is asked of it: whether a
  * family has a model is found by reading, so that a row which is wrong in one direction cannot lead
- * to a folder that means something else. */
+ * to a folder that means something else. The row of Llama that sets activation to "swiglu" where
+ *
+ *     "hidden_act": "silu"
+ *
+ * stands in a file writes that line for a model with SwiGLU. For one with ReLU it writes nothing;
+ * read again, the file gives SwiGLU, as without the key, and the family is not the model's. The
+ * rows of tensors make of decoder.5.self.q.weight, .k.weight and .v.weight the three thirds of
+ * transformer.h.5.attn.c_attn.weight.
+ *
+ * Values go from the model to the file one by one, as each tensor wants them: no tensor is in
+ * memory a second time. A dtype of 16 bits is exact or said not to be: what was read from BF16 goes
+ * out as BF16 with the same bits, and no bit is lost where nobody asked for it. */
 
 /* -- options --------------------------------------------------------------------------------- */
 
@@ -29552,13 +29571,34 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
     return x->same == TFN__SAME_ALWAYS || tfn__equal(name, "context");
 }
 
+/* Windows by what they do: as a list of layers would be read, or none where all texts are shorter
+ * and all layers turn alike. */
+static void tfn__plain_window(tfn_model_desc *d)
+{
+    int32_t from = -1;
+    int32_t period = 0;
+    const bool felt = d->window < d->context || d->window_base > 0;
+    for (int32_t l = 0; l < tfn__depth(d, true); l++) {
+        const bool window = felt && tfn__layer_has_window(d, l);
+        if (window && from < 0) from = l;
+        if (!window && from >= 0 && !period) period = l + 1;
+    }
+    if (from < 0) {
+        d->window = 0;
+        d->window_base = 0;
+    }
+    d->window_from = (int32_t)tfn__max(from, 0);
+    d->window_period = period;
+}
+
 /* In how many options two models differ: the first one, or NULL. */
-static int32_t tfn__differences(const tfn_model_desc *a, const tfn_model_desc *b,
-                                const tfn__field **first)
+static int32_t tfn__differences(tfn_model_desc *a, tfn_model_desc *b, const tfn__field **first)
 {
     char texts[2][TFN__FIELD_ROOM];
     int32_t count = 0;
     *first = NULL;
+    tfn__plain_window(a);
+    tfn__plain_window(b);
     for (int32_t i = TFN__FIELDS; i-- > 0;) {
         const tfn__field *x = tfn__fields + i;
         if (!tfn__counts(x, b)) continue;
@@ -29581,7 +29621,7 @@ static bool tfn__option_is(const tfn_model_desc *d, const char *option, const ch
 
 /* -- config.json ----------------------------------------------------------------------------- */
 
-enum { TFN__CONFIG_ROOM = 4096 };           /* bytes: the longest of the library's has a third */
+enum { TFN__CONFIG_ROOM = 8192 };           /* bytes: a thousand, and 20 for each layer's window */
 
 typedef struct tfn__config {
     tfn__text             text;
@@ -29743,8 +29783,24 @@ static void tfn__put_share(tfn__text *t, int32_t channels, int32_t size)
     }
 }
 
+/* A name for each layer: the rule's where it has a window. */
+static bool tfn__put_layers(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
+{
+    if (!d->window) return false;
+    tfn__put(t, "[");
+    for (int32_t l = 0; l < tfn__depth(d, true); l++) {
+        const char *name = "full_attention";
+        if (tfn__layer_has_window(d, l)) name = k->text;
+        if (l) tfn__put(t, ", ");
+        tfn__put_texts(t, "\"", name, "\"");
+    }
+    tfn__put(t, "]");
+    return true;
+}
+
 /* The value from which the rule makes the option: tfn__apply_key the other way round. False: there
- * is none, or need be none. */
+ * is none, or need be none. A window that is off is as long as the context: not all that read a
+ * file know it without one. */
 static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
@@ -29753,6 +29809,13 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
+    case TFN_KEY_LAYERS:
+        return tfn__put_layers(t, d, k);
+    case TFN_KEY_IS_OR_OFF:
+        if (d->window || !tfn__equal(k->option, "window"))
+            return tfn__put_option(t, x, k, tfn__field_text(x, d, own));
+        tfn__put_int(t, NULL, d->context, NULL);
+        return true;
     case TFN_KEY_INVERSE_ROOT:
         tfn__put_inverse_root(t, d->score_scale);
         return true;
@@ -29766,6 +29829,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
         truth = tfn__option_is(d, k->option, k->text);
         break;
     case TFN_KEY_UNLESS:
+    case TFN_KEY_ONLY_IF:
         truth = !tfn__option_is(d, k->option, k->text);
         break;
     default:
@@ -29782,8 +29846,7 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
 static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
 {
     char own[TFN__FIELD_ROOM];
-    char value[TFN__FIELD_ROOM];
-    tfn__text t = tfn__text_in(value, sizeof value);
+    tfn__text nowhere = tfn__text_in(NULL, 0);
     const tfn__field *x = NULL;
     if (k->option) x = tfn__find_field(k->option);
     if (!x || k->form == TFN_KEY_WANT || k->form == TFN_KEY_NAMES) return;
@@ -29791,10 +29854,10 @@ static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
         if (c->said[x - tfn__fields]) return;
         if (tfn__field_unset(x, tfn__field_text(x, c->d, own))) return;
     }
-    if (!tfn__put_value(&t, c->d, k)) return;
+    if (!tfn__put_value(&nowhere, c->d, k)) return;
     c->said[x - tfn__fields] = true;
     tfn__put_key(c, k->key);
-    tfn__put(&c->text, tfn__end(&t));
+    tfn__put_value(&c->text, c->d, k);
 }
 
 static void tfn__put_rules(tfn__config *c, const tfn_family *family)
@@ -29926,6 +29989,7 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     const tfn__field *first;
     tfn_import again;
     tfn_model_desc found;
+    tfn_model_desc own = *d;
     int32_t count;
     tfn__no_error(why);
     TFNORM_MEMSET(&again, 0, sizeof again);
@@ -29946,8 +30010,8 @@ static int32_t tfn__misfits(const tfn_export *x, const tfn_family *family,
     }
     if (!tfn_model_resolve(&found, &found, why)) return TFN__FIELDS;
     tfn__spell_out(&found);
-    count = tfn__differences(&found, d, &first);
-    if (first) tfn__say_difference(why, family, first, &found, d);
+    count = tfn__differences(&found, &own, &first);
+    if (first) tfn__say_difference(why, family, first, &found, &own);
     return count;
 }
 

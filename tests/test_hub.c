@@ -437,13 +437,20 @@ static char *hub_written(const tfn_tokenizer *k, size_t *size)
 TEST(hub_json_text)
 {
     for (int file = 0; file < HUB_FILES; file++) {
-        hub_box a = hub_file(file);
+        hub_box a = hub_file(file), b;
         size_t size, more;
-        char *text = hub_written(&a.k, &size), *again;
-        const tfn_tokenizer_source s = hub_json(text, size);
-        hub_box b = hub_make(&s);
+        char *text, *again;
+        tfn_tokenizer_source s;
         char message[300];
         CASE("%s written", hub_names[file]);
+        if (a.k.kind != TFN_TOKENIZER_BPE) {
+            CHECK_INT(tfn_tokenizer_json_text(&a.k, NULL, 0), 0);
+            free(a.mem);
+            continue;
+        }
+        text = hub_written(&a.k, &size);
+        s = hub_json(text, size);
+        b = hub_make(&s);
         if (b.status != TFN_OK) {
             FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
             continue;
@@ -458,6 +465,28 @@ TEST(hub_json_text)
         for (int32_t i = 0; i < a.k.begins + a.k.ends; i++) CHECK(a.k.frame[i] == b.k.frame[i]);
         free(a.mem), free(b.mem), free(text), free(again);
     }
+}
+
+/* An added token of the vocabulary, which shows its space there, is what it is where it is added. */
+TEST(hub_json_text_added)
+{
+    static const hub_change change = { HUB_GPT2, "\"added_tokens\": [", "\"added_tokens\": [{\"id\": "
+        "220, \"content\": \" \", \"special\": false, \"lstrip\": true},", NULL };
+    char *text = hub_changed(&change), *json;
+    tfn_tokenizer_source s = hub_json(text, strlen(text));
+    hub_box a = hub_make(&s), b;
+    int32_t ids[2][40];
+    size_t size;
+    CHECK_INT(a.status, TFN_OK);
+    json = hub_written(&a.k, &size);
+    s = hub_json(json, size);
+    b = hub_make(&s);
+    CHECK_INT(b.status, TFN_OK);
+    CHECK_INT(tfn_tokenizer_encode(&a.k, ids[0], 40, "one  two", 8),
+              tfn_tokenizer_encode(&b.k, ids[1], 40, "one  two", 8));
+    CHECK(!memcmp(ids[0], ids[1], 3 * sizeof **ids));
+    CHECK(!memcmp(a.k.flags, b.k.flags, (size_t)a.k.vocab) && a.k.flags[220] > 0);
+    free(a.mem), free(b.mem), free(text), free(json);
 }
 
 /* A tokenizer that was trained here, its special tokens too; of the other kinds there is no such
@@ -593,6 +622,7 @@ int main(void)
     RUN(hub_refused);
     RUN(hub_saved);
     RUN(hub_json_text);
+    RUN(hub_json_text_added);
     RUN(hub_json_text_trained);
     RUN(hub_bad_files);
     RUN(hub_bad_blobs);

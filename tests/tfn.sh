@@ -759,6 +759,39 @@ misimports() {          # what is not there is named, and nothing is written
     [ ! -e "$work/x" ]
 }
 check "tfn import: what is wrong" misimports
+# and out again: the same file of weights, in its own type; a tokenizer that encodes alike
+exports_hub() {
+    for name in llama-bf16 mistral; do
+        rm -rf "$work/out" && "$tfn" import golden/hub/$name --out "$work/hub2.safetensors" --force \
+            > "$work/said" && "$tfn" export "$work/hub2.safetensors" --hf "$work/out" > "$work/said" &&
+            cmp "$work/out/model.safetensors" golden/hub/$name/model.safetensors &&
+            grep -q "^family *${name%-bf16}$" "$work/said" || return 1
+    done
+    ! "$tfn" export "$work/hub2.safetensors" --hf "$work/out" 2> "$work/error" &&
+        grep -q 'exists; --force' "$work/error" || return 1
+    "$tfn" train --task copy --tokenizer bpe --vocab 300 --recipe gpt2 --position learned --steps 2 \
+        --width 32 --layers 1 --arch decoder --quiet --out "$work/gpt.safetensors" --force > "$work/said" &&
+        "$tfn" export "$work/gpt.safetensors" --hf "$work/out" --force > "$work/said" &&
+        grep -q '^family *gpt2$' "$work/said" && [ -s "$work/out/tokenizer_config.json" ] &&
+        "$tfn" import "$work/out" --out "$work/gpt2.safetensors" --force > "$work/said" || return 1
+    for model in gpt gpt2; do
+        printf '3 1 4 1 5\nab </s> é\n' | "$tfn" tokens "$work/$model.safetensors" > "$work/$model.ids"
+    done
+    cmp "$work/gpt.ids" "$work/gpt2.ids"
+}
+check "tfn export --hf" exports_hub
+misexports() {
+    for words in "no family is called lama; the nearest is llama|--family lama" \
+        "gpt2 has .*, the model|--family gpt2" "wants f32|f16|bf16|--dtype f64" \
+        "cannot be opened|--hf $work/none/none"; do
+        # shellcheck disable=SC2086
+        ! "$tfn" export "$work/hub2.safetensors" --hf "$work/out2" ${words##*|} > "$work/page" \
+            2> "$work/error" && grep -q -- "${words%|*}" "$work/error" ||
+            { cat "$work/error"; return 1; }
+    done
+    [ ! -e "$work/out2/config.json" ] && [ ! -e "$work/out2/model.safetensors" ]
+}
+check "tfn export --hf: what is wrong" misexports
 wrongs() {
     wrong 'there are none here' bits --x && wrong 'nearest is --layers' train --task copy --layer 3 && wrong 'nearest is train' trian &&
         wrong 'from 1 to' train --task copy --steps x && wrong 'wants N behind' train --steps &&

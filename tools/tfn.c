@@ -112,6 +112,13 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(UNIT, 'f', "unit", "", NULL, 0, 0, EMBED, "vectors of length 1, whose products are cosines") \
     X(FORMAT, 'c', "format", "auto|npy|tsv", "auto", 0, 0, EMBED, "by the name of OUT, else tsv") \
     X(PREFIX, 's', "prefix", "NAME", "model", 0, 0, EXPORT, "of the names in the C file") \
+    X(HF, 's', "hf", "DIR", NULL, 0, 0, EXPORT, \
+      "instead of C a folder of the hub: config.json, model.safetensors, tokenizer.json") \
+    X(FAMILY, 's', "family", "NAME", NULL, 0, 0, EXPORT | OPTION_KEPT, \
+      "of --hf; else the imported one, or the first that has the model") \
+    X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
+      "of --hf; else the imported one, or f32") \
+    X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "to --dtype what it does not hold") \
     X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL, \
       "as is faster; bits are equal") \
     /* of the experiment, but no options */ \
@@ -126,6 +133,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
 
 #include "train.h"
 #include "npy.h"
+#include "hub.h"
 #include "fill.h"
 #include "inspect.h"
 
@@ -1323,6 +1331,8 @@ static int import(settings *s, cli *c)
     tfn_import_weights(&x, &b.model);
     must_be_ok(&x.error);
     import_experiment(&b);
+    b.from.text[O_FAMILY] = x.family->name;
+    b.from.text[O_DTYPE] = hub_dtype_name(x.dtype);
     bundle_save(&b, &b.from, out, true);
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)b.model.param_floats, (int)b.desc.context);
@@ -1604,11 +1614,13 @@ static bool is_c_name(const char *s)
 static int export(settings *s, cli *c)
 {
     static bundle b;
-    const char *out = out_of(s, c, false);
+    const char *out;
     const char *prefix = text_of(s, O_PREFIX);
     tfn_file from;
     output_file o;
     FILE *f;
+    if (given(s, O_HF)) return hub_export(s, c);
+    out = out_of(s, c, false);
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (!is_c_name(prefix)) cli_fail(c, "--prefix wants a name of C, not \"%s\"", prefix);
     bundle_open(&b, s->file[0]);
@@ -1648,7 +1660,8 @@ static const struct command {
     { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
-    { "export", "MODEL --out FILE.h", "model and tokenizer as C", EXPORT, export },
+    { "export", "MODEL --out FILE.h | --hf DIR", "model and tokenizer as C, or for the hub", EXPORT,
+      export },
     { "import", "FOLDER --out FILE", "a checkpoint of the hub, by its config.json", IMPORT,
       import },
     { "logits", "MODEL --ids \"N N ..\"", "of each position, nine digits", LOGITS, logits },
