@@ -30,6 +30,7 @@ tfn fold $m --force --out $work/t.safetensors
 tfn import golden/hub/gpt2 --force --out $work/t.safetensors
 tfn logits $m --ids 1
 tfn fill $b --ids 1 --mask 1
+tfn chat $m $work/lines
 tfn tokens $m $work/lines
 tfn inspect $m
 tfn bits

@@ -737,16 +737,115 @@ prefers() {
           if (b <= 32) c = 256 + b; else if (b >= 127 && b <= 160) c = 289 + b - 127
           else if (b == 173) c = 323
           printf "%s\"\\u%04x\": %d", (b ? ", " : "{"), c, b } END { print "}" }' > "$work/vocab"
-    printf '{"model": {"type": "BPE", "vocab": %s, "merges": ["a b"]},
-        "added_tokens": [{"id": 257, "content": "<s>", "special": true}], "normalizer": null,
+    printf '{"model": {"type": "BPE", "vocab": %s, "merges": ["a b"]}, "added_tokens": [
+            {"id": 257, "content": "<s>", "special": true},
+            {"id": 258, "content": "<|im_start|>", "special": true},
+            {"id": 259, "content": "<|im_end|>", "special": true}], "normalizer": null,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
         "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>",
             "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "special_tokens": {"<s>":
             {"id": "<s>", "ids": [257], "tokens": ["<s>"]}}}, "decoder": {"type": "ByteLevel"}}' \
         "$(sed 's/}$/, "ab": 256}/' "$work/vocab")" > "$work/hub/tokenizer.json"
-    ! "$tfn" import "$work/hub" --out "$work/x" 2> "$work/error" && grep -q 'has 258 tokens' "$work/error"
+    ! "$tfn" import "$work/hub" --out "$work/x" 2> "$work/error" && grep -q 'has 260 tokens' "$work/error"
 }
 check "tfn import: tokenizer.json goes before vocab.json" prefers
+# tiny_hub FOLDER: a GPT-2 of 262 tokens in F16, whose weights are between 0.03 and 0.13, with that
+# tokenizer
+tiny_hub() {
+    rm -rf "$1" && mkdir "$1" && cp "$work/hub/tokenizer.json" "$1" || return 1
+    echo '{"model_type": "gpt2", "vocab_size": 262, "n_embd": 8, "n_layer": 1, "n_head": 2,
+        "n_positions": 64}' > "$1/config.json"
+    echo 'wte.weight 262 8
+        wpe.weight 64 8
+        h.0.ln_1.weight 8
+        h.0.ln_1.bias 8
+        h.0.attn.c_attn.weight 8 24
+        h.0.attn.c_attn.bias 24
+        h.0.attn.c_proj.weight 8 8
+        h.0.attn.c_proj.bias 8
+        h.0.ln_2.weight 8
+        h.0.ln_2.bias 8
+        h.0.mlp.c_fc.weight 8 32
+        h.0.mlp.c_fc.bias 32
+        h.0.mlp.c_proj.weight 32 8
+        h.0.mlp.c_proj.bias 8
+        ln_f.weight 8
+        ln_f.bias 8' | awk '
+        { n = NF > 2 ? $2 * $3 : $2; shape = NF > 2 ? $2 "," $3 : $2
+          text = text (NR > 1 ? "," : "{") "\"" $1 "\":{\"dtype\":\"F16\",\"shape\":[" shape \
+            "],\"data_offsets\":[" at "," at + 2 * n "]}"; at += 2 * n }
+        NR == 1 { sub(/\[,/, "[0,", text) }
+        END { printf "%-2048s", text "}" }' > "$work/header"
+    { printf '\000\010\000\000\000\000\000\000'
+      cat "$work/header"
+      awk 'BEGIN { x = 13; for (i = 0; i < 3496; i++) { x = (x * 421 + 1663) % 7875
+          printf "%c%c", 33 + x % 94, 40 + int(x / 94) % 8 } }'; } > "$1/model.safetensors"
+}
+templates() {           # prompts begin as the template says, in tokens and in generation
+    tiny_hub "$work/tiny" && "$tfn" import "$work/tiny" --out "$work/tiny.safetensors" --force \
+        > "$work/page" && [ "$(echo abc | "$tfn" tokens "$work/tiny.safetensors")" = '257 256 99' ] ||
+        return 1
+    for ids in '257 256 99' '256 99'; do
+        "$tfn" logits "$work/tiny.safetensors" --ids "$ids" | tail -n 1 | awk '{ best = 1
+            for (i = 2; i <= NF; i++) if ($i > $best) best = i; printf "%c\n", best - 1 }'
+    done > "$work/one"
+    echo abc | "$tfn" generate "$work/tiny.safetensors" --max-tokens 1 > "$work/page"
+    cat "$work/one" "$work/page"
+    [ "$(cat "$work/page")" = "abc$(head -n 1 "$work/one")" ] &&
+        [ "$(head -n 1 "$work/one")" != "$(tail -n 1 "$work/one")" ]
+}
+check "tfn tokens, generate: what a template begins with" templates
+# A kept cache gives the answers of a fresh decoder that reads the whole conversation, also behind
+# turns that were left out.
+chats() {
+    awk 'BEGIN { for (i = 0; i < 900; i++) printf "%c%d ", 97 + i % 7, i % 5 }' > "$work/abc"
+    "$tfn" train "$work/abc" --tokenizer bytes --layers 1 --width 16 --context 64 --steps 60 \
+        --threads 1 --quiet --force --out "$work/talk.safetensors" > "$work/page" 2>&1 || return 1
+    said=
+    for text in a1 'b2 c' d4; do
+        said="$said$text>"
+        answer=$(echo "$said" | "$tfn" generate "$work/talk.safetensors" --max-tokens 9) || return 1
+        said="$answer;"
+        echo "${answer##*>}"
+    done > "$work/one"
+    printf 'a1\nb2 c\nd4' | talk --max-tokens 9 --counts > "$work/page" 2> "$work/error" &&
+        diff "$work/one" "$work/page" && [ "$(wc -l < "$work/one")" = 3 ] &&
+        [ "$(awk '{ print $2 ":" $6 }' "$work/error" | tr '\n' ' ')" = '11:0 15:11 13:26 ' ] || { cat "$work/error"; return 1; }
+    long='a0 b1 c2 d3 e4 f0 g1'
+    printf '%s\n' "$long" "$long" "$long" | talk --max-tokens 5 > "$work/page" 2> "$work/error" &&
+        grep -q 'context of 64 tokens is full: the oldest turn is left out' "$work/error" &&
+        [ "$(wc -l < "$work/error")" = 1 ] &&
+        echo "$long>$(sed -n 2p "$work/page");$long" | talk --max-tokens 5 > "$work/one" &&
+        sed -n 3p "$work/page" | diff "$work/one" - || return 1
+    # drawn, from the likeliest it is what is greedy; others differ by the seed
+    echo a1 | talk --max-tokens 9 --temperature 1 --top-k 1 > "$work/one" &&
+        echo a1 | talk --max-tokens 9 | cmp "$work/one" - &&
+        echo a1 | talk --max-tokens 40 --temperature 2 > "$work/one" &&
+        ! echo a1 | talk --max-tokens 40 --temperature 2 --seed 2 | cmp -s "$work/one" - || return 1
+    # a text ends an answer, before it; an answer longer than the context is cut, and said to be
+    answer=$(echo a1 | talk --max-tokens 20) && word=$(echo "$answer" | cut -c 4-5) &&
+        [ "$(echo a1 | talk --max-tokens 20 --stop "zz,$word")" = "${answer%%"$word"*}" ] &&
+        echo a1 | talk --max-tokens 99 2> "$work/error" > "$work/page" &&
+        grep -q 'the turn fills the context of 64' "$work/error" &&
+        [ "$(wc -c < "$work/page")" = 63 ] || return 1
+    printf '%s\na1\n' "$long $long $long $long" | talk --max-tokens 9 2> "$work/error" |
+        sed 1q | grep -q . && grep -q 'line 1 has 84 tokens with its marks, .* room for 63' "$work/error" &&
+        talk < /dev/null > "$work/page" && [ ! -s "$work/page" ] &&
+        says "$work/a.safetensors is of the architecture encoder-decoder, wanted a decoder" \
+            chat "$work/a.safetensors"
+}
+talk() { "$tfn" chat "$work/talk.safetensors" --user '' --assistant '>' --end ';' "$@"; }
+check "tfn chat" chats
+chats_by() {            # marks are special tokens, what is typed is not
+    mark='<|im_start|>' end='<|im_end|>'
+    printf 'ab%s\n' "$end" | "$tfn" chat "$work/tiny.safetensors" --template chatml --max-tokens 1 \
+        --counts > "$work/page" 2> "$work/error" || return 1
+    # <s>, mark, 5 of "user\n", ab, 10 of the typed mark, end, \n, mark, 10 of "assistant\n"
+    grep -q ' 31 tokens were read, 0 ' "$work/error" || { cat "$work/error"; return 1; }
+    echo ab | "$tfn" chat "$work/tiny.safetensors" --template llama2 --system be --max-tokens 1 \
+        --counts > "$work/page" 2> "$work/error" && grep -q ' 38 tokens' "$work/error"
+}
+check "tfn chat --template" chats_by
 misimports() {          # what is not there is named, and nothing is written
     for words in "config.json: cannot be opened|import $work/none --out $work/x" \
         "wanted one folder|import --out $work/x" "wanted --ids|logits $work/hub.safetensors" \

@@ -126,6 +126,71 @@ static inline int32_t *prompt_ids(const bundle *b, const settings *s, cli *c, bo
     return ids;
 }
 
+/* -- lines ------------------------------------------------------------------------------------- */
+
+/* Lines that end in LF or CR LF, one after the other: of a file, or "-". */
+typedef struct line_file {
+    FILE       *f;
+    const char *name;
+    char       *line;           /* a zero ends it */
+    size_t      bytes, room;
+    int64_t     number;         /* lines read */
+} line_file;
+
+static inline void lines_open(line_file *x, const char *path)
+{
+    memset(x, 0, sizeof *x);
+    x->name = path;
+    if (strcmp(path, "-")) x->f = fopen(path, "rb");
+    else {
+        x->name = "standard input";
+        x->f = stdin;
+    }
+    if (!x->f) die("%s: cannot be opened: %s", x->name, strerror(errno));
+    x->room = 256;
+    x->line = (char *)reserve(x->room, 1);
+}
+
+static inline void add_byte(line_file *x, char c)
+{
+    if (x->bytes == x->room) {
+        x->room *= 2;
+        char *more = (char *)reserve(x->room, 1);
+        memcpy(more, x->line, x->bytes);
+        free(x->line);
+        x->line = more;
+    }
+    x->line[x->bytes++] = c;
+}
+
+/* The next line without its end; false: there is none. */
+static inline bool next_line(line_file *x)
+{
+    x->bytes = 0;
+    for (;;) {
+        const int c = getc(x->f);
+        if (c == EOF) break;
+        add_byte(x, (char)c);
+        if (c == '\n') break;
+    }
+    if (ferror(x->f)) die("%s: cannot be read", x->name);
+    if (!x->bytes) return false;
+    x->bytes -= x->line[x->bytes - 1] == '\n';
+    x->bytes -= x->bytes && x->line[x->bytes - 1] == '\r';
+    if (!x->number++ && data_has_mark(x->line, x->bytes)) {
+        x->bytes -= 3;
+        memmove(x->line, x->line + 3, x->bytes);
+    }
+    x->line[x->bytes] = 0;
+    return true;
+}
+
+static inline void lines_close(line_file *x)
+{
+    if (x->f != stdin) fclose(x->f);
+    free(x->line);
+}
+
 /* -- how tokens are shown ---------------------------------------------------------------------- */
 
 /* A token's bytes as one line of UTF-8: spaces as middle dots, a newline and a tab as arrows, what

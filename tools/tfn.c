@@ -12,10 +12,11 @@
 
 enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
        EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048,
-       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384, FILL = 32768 };
+       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384, FILL = 32768, CHAT = 65536 };
 #define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
 #define SENTENCE (INSPECT | FILL | CLASSIFY)            /* those that take --text or --ids */
 #define OVERWRITES (AVERAGE | FOLD | EXPORT | EMBED | IMPORT | INSPECT)
+#define DRAW  (WRITE | CHAT)
 #define USE   (WRITE | CLASSIFY | EMBED)
 #define KEPT  (TRAIN | OPTION_KEPT)
 
@@ -72,7 +73,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(CLIP, 'r', "clip", "R", "1", 0, 1e9, KEPT, "largest gradient norm; 0: any") \
     X(EMA, 'r', "ema", "R", "0", 0, 0.99999, KEPT, "use averages of the weights of this decay") \
     X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
-    X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | WRITE, "of weights, data, dropout, draws") \
+    X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | DRAW, "of weights, data, dropout, draws") \
     X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, \
       "steps; 0: 20 times in all; the best goes to OUT.best") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
@@ -96,11 +97,18 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(QUIET, 'f', "quiet", "", NULL, 0, 0, TRAIN, "no progress") \
     X(BEAM, 'i', "beam", "N", "0", 0, 1000, WRITE, "beams; 0: greedy or drawn") \
     X(LENGTH_PENALTY, 'r', "length-penalty", "R", "1", 0, 100, WRITE, "score: sum / length^R") \
-    X(TEMPERATURE, 'r', "temperature", "R", "0", 0, 1e6, WRITE, "> 0: draw tokens") \
-    X(TOP_K, 'i', "top-k", "N", "0", 0, 1e6, WRITE, "draw from the N likeliest; 0: all") \
-    X(TOP_P, 'r', "top-p", "P", "1", 0, 1, WRITE, "draw from those that hold P") \
-    X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, WRITE, \
+    X(TEMPERATURE, 'r', "temperature", "R", "0", 0, 1e6, DRAW, "> 0: draw tokens") \
+    X(TOP_K, 'i', "top-k", "N", "0", 0, 1e6, DRAW, "draw from the N likeliest; 0: all") \
+    X(TOP_P, 'r', "top-p", "P", "1", 0, 1, DRAW, "draw from those that hold P") \
+    X(MAX_TOKENS, 'i', "max-tokens", "N", "200", 1, 1e6, DRAW, \
       "most tokens of a text; a full context goes on with its later half") \
+    X(TEMPLATE, 'c', "template", "plain|chatml|llama2|llama3", "plain", 0, 0, CHAT, "turns") \
+    X(SYSTEM, 's', "system", "TEXT", NULL, 0, 0, CHAT, "what stands before the first turn") \
+    X(USER, 's', "user", "TEXT", NULL, 0, 0, CHAT, "mark before the user's text; \\n a newline") \
+    X(ASSISTANT, 's', "assistant", "TEXT", NULL, 0, 0, CHAT, "mark between that and the answer") \
+    X(END, 's', "end", "TEXT", NULL, 0, 0, CHAT, "mark behind the answer, which ends it") \
+    X(STOP, 'l', "stop", "TEXT,..", NULL, 0, 0, CHAT, "other texts that end an answer") \
+    X(COUNTS, 'f', "counts", "", NULL, 0, 0, CHAT, "tokens of each turn, and of the cache") \
     X(LINES, 'f', "lines", "", NULL, 0, 0, GENERATE, \
       "a text a line: newline as \\n, backslash as \\\\; --n-best does so too") \
     X(N_BEST, 'i', "n-best", "N", "0", 0, 1000, GENERATE | TRANSLATE | CLASSIFY, \
@@ -119,7 +127,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DTYPE, 'c', "dtype", "f32|f16|bf16", NULL, 0, 0, EXPORT | OPTION_KEPT, \
       "of --hf; else the imported one, or f32") \
     X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "to --dtype what it does not hold") \
-    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL, \
+    X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL | CHAT, \
       "as is faster; bits are equal") \
     /* of the experiment, but no options */ \
     X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
@@ -128,11 +136,11 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DATA, 's', "data", "HASH", NULL, 0, 0, OPTION_KEPT, "") \
     X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "") \
     X(BEST_VALID, 'r', "best-valid", "R", NULL, 0, 0, OPTION_KEPT, "") \
-    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "") \
-    X(IMPORTED, 's', "imported", "FAMILY", NULL, 0, 0, OPTION_KEPT, "")
+    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "")
 
 #include "train.h"
 #include "npy.h"
+#include "chat.h"
 #include "hub.h"
 #include "fill.h"
 #include "inspect.h"
@@ -529,69 +537,6 @@ static void speaker_print(speaker *x)
     }
     if (!output_flush()) exit(1);
     x->used = 0;
-}
-
-/* Lines that end in LF or CR LF, one after the other: of a file, or "-". */
-typedef struct line_file {
-    FILE       *f;
-    const char *name;
-    char       *line;           /* a zero ends it */
-    size_t      bytes, room;
-    int64_t     number;         /* lines read */
-} line_file;
-
-static void lines_open(line_file *x, const char *path)
-{
-    memset(x, 0, sizeof *x);
-    x->name = path;
-    if (strcmp(path, "-")) x->f = fopen(path, "rb");
-    else {
-        x->name = "standard input";
-        x->f = stdin;
-    }
-    if (!x->f) die("%s: cannot be opened: %s", x->name, strerror(errno));
-    x->room = 256;
-    x->line = (char *)reserve(x->room, 1);
-}
-
-static void add_byte(line_file *x, char c)
-{
-    if (x->bytes == x->room) {
-        x->room *= 2;
-        char *more = (char *)reserve(x->room, 1);
-        memcpy(more, x->line, x->bytes);
-        free(x->line);
-        x->line = more;
-    }
-    x->line[x->bytes++] = c;
-}
-
-/* The next line without its end; false: there is none. */
-static bool next_line(line_file *x)
-{
-    x->bytes = 0;
-    for (;;) {
-        const int c = getc(x->f);
-        if (c == EOF) break;
-        add_byte(x, (char)c);
-        if (c == '\n') break;
-    }
-    if (ferror(x->f)) die("%s: cannot be read", x->name);
-    if (!x->bytes) return false;
-    x->bytes -= x->line[x->bytes - 1] == '\n';
-    x->bytes -= x->bytes && x->line[x->bytes - 1] == '\r';
-    if (!x->number++ && data_has_mark(x->line, x->bytes)) {
-        x->bytes -= 3;
-        memmove(x->line, x->line + 3, x->bytes);
-    }
-    x->line[x->bytes] = 0;
-    return true;
-}
-
-static void lines_close(line_file *x)
-{
-    if (x->f != stdin) fclose(x->f);
-    free(x->line);
 }
 
 /* The model and the input of a command that uses one. */
@@ -1651,6 +1596,8 @@ static const struct command {
 } commands[] = {
     { "train", "FILE | --task NAME | --pairs FILE | --labels FILE", "train a model", TRAIN, train },
     { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
+    { "chat", "MODEL [FILE | -]", "answer each line; all that was said stays in view", CHAT,
+      chat_run },
     { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
     { "fill", "MODEL --text \"The [MASK] sat\"", "the likeliest tokens for each mask", FILL, fill },
