@@ -1355,7 +1355,11 @@ typedef enum tfn_arch { TFN__ARCH_LIST(TFN__CHOICE_ENUM) TFN_ARCH_COUNT } tfn_ar
     X(TFN_POSITION_SINUSOIDAL_FAIRSEQ, "fairseq",                                      \
       "10000^(-k/(C/2-1)), from position 2", "fairseq")                                           \
     X(TFN_POSITION_ROTARY, "rotary", "queries and keys turned by base^(-2k/D)", "Su et al. 2021") \
-    X(TFN_POSITION_NONE, "none", "none", NULL)
+    X(TFN_POSITION_NONE, "none", "none", NULL)                                                    \
+    X(TFN_POSITION_ALIBI, "alibi", "-m|i - j| added to scores, a slope m for each head",          \
+      "Press et al. 2022")                                                                        \
+    X(TFN_POSITION_RELATIVE, "relative",                                                          \
+      "a number for each head and bucket of distances j - i, added to scores", "T5, Raffel 2020")
 typedef enum tfn_position_kind {
     TFN_POSITION_DEFAULT = 0,     /* LEARNED */
     TFN__POSITION_LIST(TFN__CHOICE_ENUM) TFN_POSITION_COUNT
@@ -1466,9 +1470,13 @@ typedef struct tfn_model_desc {
     float rotary_factor;          /* s, at least 1; 0: 8 */
     float rotary_low, rotary_high;       /* 0: 1 and 4 */
     int32_t rotary_context;       /* 0: 8192 */
+    int32_t relative_buckets;     /* of relative positions, at least 4; 0: 32. The first half of */
+    int32_t relative_distance;    /* them are distances of their own, the others share those up to
+                                   * this one; 0: 128 */
     bool untied;                  /* false: the output matrix is the embedding */
     bool separate_source;         /* false: encoder and decoder share the embedding */
     bool scale_embedding;         /* true: embeddings times sqrt(C), as the papers do */
+    bool scale_output;            /* true: the output matrix reads x/sqrt(C): T5 */
     bool no_bias;                 /* true: linear maps without bias */
     tfn_attention_bias attention_bias;   /* 0: none but those */
     bool output_bias;             /* true: logits have a bias, a number for each word */
@@ -3332,6 +3340,48 @@ static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
 }
 
 #ifndef TFNORM_ONLY_KERNELS
+/* ALiBi (heads, 2T - 1), (Press 2022, section 3): -m |j - i|, from j - i = 1 - T on, with the slopes
+ * m = 2^(-8(h + 1)/n) of a number n of heads that is a power of two. Where it is none, as in the
+ * authors' code: of the power below, then every other slope of the power above. */
+static void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads)
+{
+    const ptrdiff_t span = 2*time - 1;
+    ptrdiff_t n = 1;
+    while (2*n <= heads) n *= 2;
+    for (ptrdiff_t h = 0; h < heads; h++, table += span) {
+        double slope = tfn__pow(2, -8.0 * (double)(h + 1) / (double)n);
+        if (h >= n) slope = tfn__pow(2, -4.0 * (double)(2*(h - n) + 1) / (double)n);
+        for (ptrdiff_t d = 0; d < span; d++) {
+            const ptrdiff_t distance = d - (time - 1);
+            if (distance < 0) table[d] = (float)(slope * (double)distance);
+            else table[d] = (float)(slope * (double)-distance);
+        }
+    }
+}
+
+/* The bucket of a distance j - i from a query to a key (Raffel 2020, section 2.1; their code). Keys
+ * behind a decoder's query do not count, an encoder's have the second half of the buckets. Of n
+ * buckets of one side the first n/2 are the distances below n/2, the others grow with the
+ * logarithm, and from `most` on all is the last. */
+static int32_t tfn__bucket(int32_t distance, int32_t n, int32_t most, bool both)
+{
+    int32_t first = 0;
+    int32_t exact;
+    double share;
+    if (both) {
+        n /= 2;
+        if (distance > 0) first = n;
+        else distance = -distance;
+    } else {
+        distance = (int32_t)tfn__max(-distance, 0);
+    }
+    exact = n / 2;
+    if (distance < exact) return first + distance;
+    share = tfn__log((double)distance / exact) / tfn__log((double)most / exact);
+    /* where the share ends a bucket, it may come out a rounding below */
+    return first + (int32_t)tfn__min(exact + (ptrdiff_t)(share * (n - exact) + 1e-6), n - 1);
+}
+
 /* The rate f at which pair j turns, theta^(-2j/r) (Su 2021, eq. 15): r is D, the size of a head,
  * unless fewer channels turn; the others have the rate 0, so that no kernel knows of them. It is
  * slower where the model reads longer texts than it was trained on. Chen 2023: all pairs, f/s, so
@@ -8354,7 +8404,8 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
                                      0)                                                          \
     X(ATTEND,     "attention",       tfn__attend_forward,         tfn__by_heads,                 \
                                      tfn__attend_backward,        tfn__by_heads,                 \
-                                     TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__OUT | TFN__SAVED)     \
+                                     TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__OUT        \
+                                     | TFN__SAVED)                                               \
     X(CACHE,      "cache",           tfn__cache_op, tfn__one, TFN__NO_GRAD, NULL, 0)             \
     X(ENCODED,    "encoded memory",  tfn__encoded_op, tfn__one, TFN__NO_GRAD, NULL, 0)           \
     X(CACHED,     "cached attention",tfn__cached_op, tfn__one, TFN__NO_GRAD, NULL, 0)            \
@@ -8375,6 +8426,9 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 #ifdef TFN__EXTRA_NORMS
 #define TFN__MORE_OPS(X)                                                                         \
     X(WORDS,      "words",           tfn__words_op, tfn__by_rows, TFN__NO_GRAD, NULL, 0)         \
+    X(RELATIVE,   "relative positions", tfn__relative_forward,    tfn__one,                      \
+                                     tfn__relative_backward,      tfn__one,                      \
+                                     0)                                                          \
     X(CONV,       "convolution",     tfn__conv_forward,           tfn__by_sentence,              \
                                      tfn__conv_backward,          tfn__conv_backward_chunks,     \
                                      TFN__IN0 | TFN__IN1)                                        \
@@ -8414,7 +8468,7 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 #else
 /* A small build has none of them: recording one (TFN__OP_NONE) is an error. */
 #define TFN__MORE_OPS(X)
-enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
+enum { TFN__OP_WORDS, TFN__OP_RELATIVE = 0, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
        TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0, TFN__OP_RAMP = 0,
        TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0, TFN__OP_MAGNITUDE = 0 };
 #endif
@@ -8434,6 +8488,7 @@ enum { TFN__POINT_FUNCTION };
 enum { TFN__BATCH_KIND, TFN__BATCH_WARMUP };
 enum { TFN__MIX_OUTPUT };                                   /* column of the weights */
 enum { TFN__ROTARY_HEAD_SIZE };
+enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* keys on both sides of the query */
 /* WINDOW: 0 where a query sees all keys, else how many it sees of those up to its own */
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
@@ -9781,7 +9836,53 @@ static void tfn__last_backward(const tfn__call *c)
 }
 #endif
 
-/* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D); number: dropout, cap of the scores ---- */
+#ifdef TFN__EXTRA_NORMS
+/* y (B, H*(2T - 1)): for each head what is added to scores at the distances 1 - T to T - 1, the same
+ * for all sentences, so that the gradient of each has a place of its own. in: numbers of buckets
+ * (buckets, H) */
+static int32_t tfn__bucket_of(const tfn__call *c, ptrdiff_t d, ptrdiff_t span)
+{
+    return tfn__bucket((int32_t)(d - span / 2), (int32_t)c->x_rows[0],
+                       c->n->arg[TFN__RELATIVE_DISTANCE], c->n->arg[TFN__RELATIVE_BOTH] != 0);
+}
+static void tfn__relative_forward(const tfn__call *c)
+{
+    const ptrdiff_t heads = c->x_cols[0];
+    const ptrdiff_t span = c->cols / heads;
+    for (ptrdiff_t d = 0; d < span; d++) {
+        const float *x = c->x[0] + tfn__bucket_of(c, d, span) * heads;
+        for (ptrdiff_t r = 0; r < c->rows * heads; r++) c->y[r*span + d] = x[r % heads];
+    }
+}
+#ifndef TFNORM_NO_TRAINING
+/* The numbers of a bucket get the sum over its distances, in each over the sentences. */
+static void tfn__relative_backward(const tfn__call *c)
+{
+    const ptrdiff_t heads = c->x_cols[0];
+    const ptrdiff_t span = c->cols / heads;
+    tfn__start_sum(c->dx[0], c->x_rows[0] * heads, c->add[0]);
+    for (ptrdiff_t d = 0; d < span; d++) {
+        float *dx = c->dx[0] + tfn__bucket_of(c, d, span) * heads;
+        for (ptrdiff_t r = 0; r < c->rows * heads; r++) dx[r % heads] += c->dy[r*span + d];
+    }
+}
+#endif
+#endif
+
+/* -- attention. in: q (B*Tq, H*D), k and v (B*Tk, G*D), a bias by distance (B or 1, H*(2T - 1)) or
+ * none; number: dropout, cap of the scores ---- */
+
+/* The bias that input j is; a table is the same for all sentences. */
+static tfn_score_bias tfn__bias_of(const tfn__call *c, int j, int32_t heads)
+{
+    tfn_score_bias bias;
+    bias.at = c->x[j];
+    bias.head = c->x_cols[j] / heads;
+    bias.sentence = 0;
+    if (c->x_rows[j] > 1) bias.sentence = c->x_cols[j];
+    bias.zero = bias.head / 2;
+    return bias;
+}
 
 /* An integer array of the run, NULL where the operation names none. */
 static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
@@ -9821,6 +9922,7 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.key = tfn_key_fold(c->r->key, c->n->site);
     p.causal = c->n->arg[TFN__ATTEND_WINDOW] != 0;
     if (TFN__ALL) p.window = c->n->arg[TFN__ATTEND_WINDOW] % INT32_MAX;
+    if (TFN__ALL && c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
     return p;
 }
 
@@ -9846,6 +9948,14 @@ static void tfn__attend_forward(const tfn__call *c)
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
+/* The gradient of the bias, of these pairs of sentence and key/value head. */
+static void tfn__clear_bias(const tfn__call *c, const tfn_attention_args *p, tfn__range pairs)
+{
+    const ptrdiff_t floats = p->bias.head * (p->heads / p->kv_heads);
+    (void)c;
+    TFNORM_MEMSET(p->dbias + pairs.first * floats, 0,
+                  (size_t)(pairs.count * floats) * sizeof(float));
+}
 /* dq, dk and dv may each be absent: of keys that come from a frozen encoder, for example. */
 static void tfn__attend_backward(const tfn__call *c)
 {
@@ -9858,6 +9968,8 @@ static void tfn__attend_backward(const tfn__call *c)
     p.add_dq = c->add[0];
     p.add_dk = c->add[1];
     p.add_dv = c->add[2];
+    p.dbias = c->dx[3];
+    if (p.dbias && !c->add[3]) tfn__clear_bias(c, &p, s);
     c->k->attention_backward(&p, s.first, s.first + s.count, c->work);
 }
 #endif
@@ -9928,6 +10040,7 @@ static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     if (TFN__ALL) p->cap = c->n->number[1];
     p->count = c->r->start + t + 1;
     if (TFN__ALL) p->window = c->n->arg[TFN__CACHED_WINDOW];
+    if (TFN__ALL && c->x[1]) p->bias = tfn__bias_of(c, 1, p->heads);
     if (cache->op == TFN__OP_MEMORY) p->count = c->r->source;
     p->q = c->x[0] + t*c->cols;
     p->y = c->y + t*c->cols;
@@ -10747,6 +10860,20 @@ TFNORM_API tfn_var tfn_activation(tfn_tape *t, tfn_var x, tfn_activation_kind ac
 static tfn_var tfn__exp_capped_of(tfn_tape *t, tfn_var x)
 {
     return tfn__var_of(t, tfn__map_one(t, TFN__OP_EXP_CAPPED, x));
+}
+
+/* What relative positions add to scores, from the numbers of their buckets (buckets, H): for each
+ * of `span` distances, of which the one in the middle is 0. */
+static tfn_var tfn__relative_of(tfn_tape *t, tfn_var numbers, int32_t span, int32_t distance,
+                                bool both)
+{
+    const int32_t heads = tfn__need(t, "relative positions", numbers)->cols;
+    tfn_node *n = tfn__record(t, TFN__OP_RELATIVE, TFN_ROWS_BATCH, 1, heads * span, numbers,
+                              tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    n->arg[TFN__RELATIVE_DISTANCE] = distance;
+    n->arg[TFN__RELATIVE_BOTH] = both;
+    return tfn__var_of(t, n);
 }
 
 /* |x| */
@@ -13981,6 +14108,8 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(rotary_low,           REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_high,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(rotary_context,       WHOLE,     0, TFN__ANY)                                            \
+    X(relative_buckets,     WHOLE,     0, TFN__SIDE)                                           \
+    X(relative_distance,    WHOLE,     0, TFN__SIDE)                                           \
     X(score_scale,          REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     X(window,               WHOLE,     0, TFN__ANY)                                            \
     X(window_from,          WHOLE,     0, TFN__SIDE)                                           \
@@ -14103,6 +14232,10 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     if (d->position == TFN_POSITION_DEFAULT) d->position = TFN_POSITION_LEARNED;
     if (d->rotary_base == 0) d->rotary_base = 10000;
     if (TFN__ALL) tfn__fill_rotary(d);
+    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) {
+        d->relative_buckets = tfn__or(d->relative_buckets, 32);
+        d->relative_distance = tfn__or(d->relative_distance, 128);
+    }
     if (!d->recipe) d->recipe = "pre";
     if (TFN__TRAINS) tfn__fill_training_defaults(d);
     d->batch = tfn__or(d->batch, 1);
@@ -14640,6 +14773,19 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "rotary_high must be above rotary_low", 0, 0);
 }
 
+/* Buckets of relative positions: an encoder takes half of them for keys behind the query, and half
+ * of the rest, or of all, are one distance wide. The gradient of a number that is added to capped
+ * scores is not there. */
+static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
+{
+    if (d->position != TFN_POSITION_RELATIVE) return;
+    tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__SIDE);
+    tfn__in_range(e, "model", "relative_distance", d->relative_distance,
+                  (int64_t)d->relative_buckets / 2 + 1, TFN__SIDE);
+    if (d->attention_cap > 0)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "relative positions go with no attention_cap", 0, 0);
+}
+
 /* Layer l of the decoder, from 0, has a window. */
 static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
 {
@@ -14681,7 +14827,8 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
     if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
     if (d->output_bias || d->head_transform) return false;
-    if (d->rotary_size || d->rotary_scaling || d->window) return false;
+    if (d->rotary_size || d->rotary_scaling || d->window || d->scale_output) return false;
+    if (d->position > TFN_POSITION_NONE) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
 }
@@ -14716,6 +14863,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     if (TFN__ALL) tfn__check_clusters(out, e);
     if (TFN__ALL) tfn__check_rotary(out, e);
     if (TFN__ALL) tfn__check_window(out, e);
+    if (TFN__ALL) tfn__check_relative(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
 }
@@ -15003,7 +15151,8 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra") X(GATE, "gate") X(MIX, "mix")      \
     X(NORM_OUT, "norm_out") X(MEMORY_MIX, "memory_mix") X(EMBEDDING, "embedding")                  \
     X(CLUSTER_0, "cluster_0") X(CLUSTER_1, "cluster_1") X(CLUSTER_2, "cluster_2")                  \
-    X(POSITION, "position") X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")              \
+    X(POSITION, "position") X(RELATIVE, "relative") X(SEGMENT, "segment")                           \
+    X(EMBEDDING_NORM, "embedding_norm")              \
     X(EMBEDDING_SCALE, "embedding_scale") X(FINAL_NORM, "final_norm")                              \
     X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
@@ -15079,6 +15228,7 @@ typedef struct tfn__builder {
     tfn_var      embedding;            /* of all stacks that have none of their own */
     tfn_var      table;                /* sinusoids or rotations */
     tfn_var      window_table;         /* rotations in layers with a window, the same or others */
+    tfn_var      bias;                 /* what the stack's positions add to scores, or none */
     tfn_var      memory;               /* the encoder's output; in decoding its first cache */
     tfn_var      logits[3];            /* of clusters of words */
     tfn_var      outputs[2];           /* of the encoder's stack, the decoder's */
@@ -16075,7 +16225,7 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
 }
 
 /* What an attention's node y has besides: scores s become c tanh(s/c), c > 0 (Gemma 2), the node's
- * second number; its window. */
+ * second number; its window; what positions add to the scores of a self-attention. */
 static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const int32_t window = tfn__window_of(b->d, at);
@@ -16084,6 +16234,9 @@ static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
     n->number[1] = b->d->attention_cap;
     if (window && n->op == TFN__OP_CACHED) n->arg[TFN__CACHED_WINDOW] = window;
     if (window && n->op == TFN__OP_ATTEND) n->arg[TFN__ATTEND_WINDOW] = window;
+    if (!TFN__ALL || at.sub != TFN_SUBLAYER_SELF_ATTENTION) return;
+    if (n->op == TFN__OP_CACHED) n->in[1] = b->bias.id;
+    else n->in[3] = b->bias.id;
 }
 
 /* A learned scale for each head: of blocks of columns. */
@@ -16255,13 +16408,31 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
     return tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
 }
 
+/* Distances between two positions of a sentence: 1 - T to T - 1. */
+static int32_t tfn__distances(const tfn_model_desc *d)
+{
+    return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
+}
+
+/* Relative positions add to the scores of all layers of a stack the same, from one table. */
+static tfn_var tfn__relative_bias(tfn__builder *b, tfn__spot at)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_var numbers;
+    if (!TFN__ALL || d->position != TFN_POSITION_RELATIVE) return b->bias;
+    numbers = tfn__weight_of(b, at, TFN__PART_RELATIVE, TFN__MATRIX, d->relative_buckets, d->heads,
+                             0);
+    return tfn__relative_of(b->t, numbers, tfn__distances(d), d->relative_distance,
+                            !tfn__in_decoder(at));
+}
+
 /* x + P[position], P learned or the model's sinusoids. */
 static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     int32_t positions = d->context;
     tfn_var table = b->table;
-    if (d->position == TFN_POSITION_NONE || d->position == TFN_POSITION_ROTARY) return x;
+    if (d->position >= TFN_POSITION_ROTARY) return x;       /* in the attention, or nowhere */
     if (tfn__reads_source(d, at)) positions = d->source_context;
     if (d->position == TFN_POSITION_LEARNED)
         table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
@@ -16416,6 +16587,7 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     tfn_var x = tfn__point_at(b, at, TFN_WATCH_EMBEDDING, tfn__embed_stack(b, at));
     flow.x = tfn__push_layer(b, at, x);
     flow.side = tfn__none;
+    if (TFN__ALL) b->bias = tfn__relative_bias(b, at);
     if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM))
         flow.side = tfn__multiple(b->t, flow.x, tfn__positive_or(tfn__row(d, at)->side_scale, 1));
     if (tfn__in_decoder(at)) segment += d->layers;
@@ -16446,14 +16618,19 @@ static bool tfn__turns_apart(const tfn_model_desc *d)
     return TFN__ALL && d->window > 0 && d->window_base > 0 && d->position == TFN_POSITION_ROTARY;
 }
 
-/* The table of a model: sinusoids (T, C) or rotations (T, D), then those of layers with a window.
- */
+/* The table of a model: sinusoids (T, C) or rotations (T, D), then those of layers with a window;
+ * of ALiBi what is added to scores (1, H*(2T - 1)). */
 static void tfn__build_table(tfn__builder *b)
 {
     const tfn_model_desc *d = b->d;
     int32_t cols = tfn__stream(d);
     b->table = tfn__none;
     if (d->position == TFN_POSITION_LEARNED || d->position == TFN_POSITION_NONE) return;
+    if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) return;
+    if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
+        b->bias = tfn__table(b->t, 1, d->heads * tfn__distances(d));
+        return;
+    }
     if (d->position == TFN_POSITION_ROTARY) cols = tfn__head_size(d);
     b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
     b->window_table = b->table;
@@ -16504,6 +16681,8 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     tfn_var bias = tfn__none;
     tfn_var w;
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
+    if (TFN__ALL && d->scale_output)
+        x = tfn__multiple(b->t, x, 1 / TFN__SQRT((float)d->width));
     if (TFN__ALL && d->output_bias)
         bias = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__BIAS, 1, d->vocab, 0);
     if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, bias);
@@ -16911,7 +17090,8 @@ static void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
                      || w->part == TFN__PART_W2;
-    if (!TFN__ALL || w->kind != TFN__MATRIX || w->part == TFN__PART_POSITION) return;
+    if (!TFN__ALL || w->kind != TFN__MATRIX) return;
+    if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return;
     if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
     if (by_row) {
         for (int32_t r = 0; r < w->rows; r++)
@@ -17438,6 +17618,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(rotary_scaling),
         TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
         TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer),
+        TFN__SAME(relative_buckets), TFN__SAME(relative_distance), TFN__SAME(scale_output),
         TFN__SAME(window), TFN__SAME(window_from), TFN__SAME(window_period), TFN__SAME(window_base)
     };
     const char *x = (const char *)a;
@@ -17594,6 +17775,7 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 {
     float *p = m->params + w->at;
     if (w->part != TFN__PART_O && w->part != TFN__PART_W2 && !tfn__is_table(w->part)) return;
+    if (w->part == TFN__PART_RELATIVE) return;              /* which adds to scores */
     for (int32_t r = 0; r < w->rows; r++, p += w->cols) {
         double sum = 0;
         for (int32_t c = 0; c < w->cols; c++) sum += (double)p[c];
@@ -18049,6 +18231,10 @@ static void tfn__fill_table(tfn_model *m)
     const tfn_model_desc *d = &m->desc;
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
     if (tfn__turns_apart(d)) tfn__fill_window_table(m, rows);
+    if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
+        tfn__alibi_table(m->run.tables, rows, d->heads);
+        return;
+    }
     if (d->position == TFN_POSITION_ROTARY)
         tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d);
     else if (m->infer.tables)
@@ -26850,6 +27036,8 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, radam),
     TFN__FIELD(NAME, SAME_TO_TRAIN, recipe),
     TFN__FIELD(BOOL, MAY_DIFFER, recompute),
+    TFN__LATER(WHOLE, SAME_ALWAYS, relative_buckets),
+    TFN__LATER(WHOLE, SAME_ALWAYS, relative_distance),
     TFN__LATER(BOOL, SAME_TO_TRAIN, relative_rate),
     TFN__FIELD(REAL, SAME_ALWAYS, rotary_base),
     TFN__LATER(WHOLE, SAME_ALWAYS, rotary_context),
@@ -26860,6 +27048,7 @@ static const tfn__field tfn__fields[] = {
     TFN__LATER(WHOLE, SAME_ALWAYS, rotary_size),
     TFN__LATER(BOOL, SAME_ALWAYS, scale_by_layer),
     TFN__FIELD(BOOL, SAME_ALWAYS, scale_embedding),
+    TFN__LATER(BOOL, SAME_ALWAYS, scale_output),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.anchor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, schedule.decay_steps),
     TFN__LATER(BOOL, SAME_TO_TRAIN, schedule.fairseq),
@@ -30938,7 +31127,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
  *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer), BERT's
  *     head of masked words (head_transform), windows of the self-attention by layer, with caches as
- *     long as they are (window, window_from, window_period, window_base).
+ *     long as they are (window, window_from, window_period, window_base), positions that are added
+ *     to scores, ALiBi's and T5's (position alibi, relative), an output that reads x/sqrt(C)
+ *     (scale_output).
  *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
  *     model without first values, to be loaded in no time (desc.blank).
  *     New too: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts in which

@@ -100,7 +100,8 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.rotary_size, 'i'), ROWS_FIELD(desc.rotary_scaling, 'i'),
     ROWS_FIELD(desc.score_scale, 'f'), ROWS_FIELD(desc.scale_by_layer, 'b'),
     ROWS_FIELD(desc.window, 'i'), ROWS_FIELD(desc.window_period, 'i'),
-    ROWS_FIELD(desc.window_base, 'f'),
+    ROWS_FIELD(desc.window_base, 'f'), ROWS_FIELD(desc.relative_buckets, 'i'),
+    ROWS_FIELD(desc.relative_distance, 'i'), ROWS_FIELD(desc.scale_output, 'b'),
     ROWS_FIELD(desc.attention_cap, 'f'), ROWS_FIELD(desc.logit_cap, 'f'),
     ROWS_FIELD(desc.norm_eps, 'f'), ROWS_FIELD(desc.norm_factor, 'f'),
     ROWS_FIELD(desc.dropout, 'f'),
@@ -301,6 +302,9 @@ static void rows_draw_options(tfn_model_desc *d)
     if (rows_one_in(6)) d->qk_norm = (tfn_qk_norm)rows_below(TFN_QK_NORM_COUNT);
     if (rows_one_in(6)) d->attention_cap = 5;
     if (rows_one_in(6)) d->logit_cap = 3;
+    d->relative_buckets = 4 + rows_below(6);
+    d->relative_distance = 6 + rows_below(6);
+    d->scale_output = rows_one_in(8);
     if (rows_one_in(6)) d->head_size = 2 * (1 + rows_below(4));
     if (rows_one_in(4)) d->rotary_size = 2;
     d->rotary_scaling = (tfn_rotary_scaling)rows_below(TFN_ROTARY_SCALING_COUNT);

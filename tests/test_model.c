@@ -58,7 +58,9 @@ static const tfn_model_desc model_turns[] = {
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .activation_dropout = 0.125f, .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,
-      .dropout = 0.125f, .attention_dropout = 0.125f, .window = 2, .window_from = 1 }
+      .dropout = 0.125f, .attention_dropout = 0.125f, .window = 2, .window_from = 1 },
+    { .position = TFN_POSITION_RELATIVE, .activation = TFN_ACTIVATION_GELU, .relative_buckets = 8,
+      .relative_distance = 12, .attention_dropout = 0.125f, .window = 9, .scale_output = true }
 };
 enum { MODEL_TURNS = sizeof model_turns / sizeof *model_turns };
 

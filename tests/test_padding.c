@@ -61,7 +61,11 @@ static const tfn_model_desc padding_turns[] = {
     { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
       .bands = PADDING_BANDS, .micro_batches = 1, .output_bias = true, .head_transform = true },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
-      .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2, .window = 3 }
+      .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2, .window = 3 },
+    { .position = TFN_POSITION_RELATIVE, .activation = TFN_ACTIVATION_GELU, .relative_buckets = 8,
+      .relative_distance = 20, .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 },
+    { .position = TFN_POSITION_ALIBI, .activation = TFN_ACTIVATION_GELU, .threads = 2,
+      .micro_batches = 1, .norm_warmup = 2, .window = 4 }
 };
 enum { PADDING_TURNS = sizeof padding_turns / sizeof *padding_turns };
 

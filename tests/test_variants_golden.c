@@ -102,6 +102,9 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "windows", .recipe = "pre", .head_size = 8, .both_only = true, .options = {
             { "position", "rotary" }, { "rotary_scaling", "linear" }, { "window", "3" },
             { "window_period", "2" }, { "window_base", "100" } })
+    VARIANT(.name = "alibi", .recipe = "pre", .options = { { "position", "alibi" } })
+    VARIANT(.name = "relative", .recipe = "pre", .options = { { "position", "relative" },
+            { "relative_buckets", "9" }, { "relative_distance", "6" }, { "scale_output", "true" } })
     /* these differ from "post" in their first values alone: test_inits */
     VARIANT(.name = "he") VARIANT(.name = "orthogonal") VARIANT(.name = "lsuv")
     VARIANT(.name = "admin-direct")

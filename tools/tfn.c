@@ -1497,7 +1497,8 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
         "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
         "head_transform",
         "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "window", "window_from",
-        "window_period", "window_base", "attention_cap", "logit_cap",
+        "window_period", "window_base", "relative_buckets",
+        "relative_distance", "scale_output", "attention_cap", "logit_cap",
         "norm_eps", "norm_factor", "folded"
     };
     char key[64], value[128];

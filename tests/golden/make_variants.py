@@ -273,6 +273,9 @@ class Variant:
     def qk(self, at, q, k, v):                            # [V] eq. 1: 1/sqrt(D)
         return q, k, v, q.shape[-1] ** -0.5
 
+    def distance_bias(self, at, time):                             # (heads, T, T), added to scores
+        return 0
+
     def window(self, at):                                 # 0: a token sees all before it
         return 0
 
@@ -291,6 +294,7 @@ class Variant:
         q, k, v, scale = self.qk(at, *(x.unflatten(-1, (HEADS, -1)).transpose(1, 2) for x in (q, k, v)))
         s = q @ k.transpose(-1, -2) * scale
         s = self.attention_cap * torch.tanh(s / self.attention_cap) if self.attention_cap else s
+        s = s + self.distance_bias(at, s.shape[-1]) if memory is None else s
         seen = at.stack.valid if memory is None else at.stack.memory_valid
         seen = seen[:, None, None, :].expand(s.shape)
         if memory is None and at.stack.causal:
@@ -454,6 +458,47 @@ class Windows(RotaryPart):                                # Gemma 3: every secon
     def rates(self, at):
         f = (100.0 if self.local(at) else 10000.0) ** (-2 * torch.arange(4) / 8)
         return f if self.local(at) else f / 8
+
+
+def distances(time):                                      # j - i
+    return torch.arange(time) - torch.arange(time).reshape(-1, 1)
+
+
+class Alibi(Pre):                                         # Press et al. 2022: of 2 heads 1/16 and 1/256
+    def __init__(self, arch):
+        super().__init__(arch)
+        self.position = "alibi"
+
+    def distance_bias(self, at, time):
+        return -torch.tensor([1/16, 1/256]).reshape(-1, 1, 1) * distances(time).abs()
+
+
+class Relative(Pre):                                      # T5, Raffel et al. 2020
+    buckets, most = 9, 6
+
+    def __init__(self, arch):
+        super().__init__(arch)
+        self.position = "relative"
+
+    def one_sided(self, r, n):                            # of a distance from 0 on
+        exact = n // 2
+        if r < exact:
+            return r
+        return min(n - 1, exact + int(math.log(r / exact) / math.log(self.most / exact) * (n - exact)))
+
+    def bucket(self, r, causal):
+        if causal:
+            return self.one_sided(max(-r, 0), self.buckets)
+        n = self.buckets // 2
+        return n * (r > 0) + self.one_sided(abs(r), n)
+
+    def distance_bias(self, at, time):
+        table = self.p(at.stack.name + ".relative.weight", self.buckets, HEADS)
+        rows = [[self.bucket(r, at.stack.causal) for r in row] for row in distances(time).tolist()]
+        return table[torch.tensor(rows)].permute(2, 0, 1)
+
+    def logits(self):                                     # the output reads x/sqrt(C)
+        return super().logits() * self.width**-0.5
 
 
 class CRMS(Pre):                                          # V52: d-1 of d features
@@ -1023,7 +1068,7 @@ VARIANTS = {
     "score-scale": of(Scaled, output_bias=True),
     "rotary-part": of(RotaryPart, bias="qkv"),
     "rotary-llama3": of(RotaryLlama3, bias="qkvo", output_bias=True),
-    "windows": Windows,
+    "windows": Windows, "alibi": Alibi, "relative": Relative,
 }
 
 
