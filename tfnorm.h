@@ -16,16 +16,16 @@
  *   placement   Pre-LN, Post-LN, Admin, B2T, DeepNorm, DLCL, T-Fixup, Fixup, ReZero, Peri-LN,
  *               ResiDual, nGPT and forty more by name, hybrids, and any row of your own; 26 norms
  *               and 24 initializations, each free to combine with the others
- *   inside      multi-head and grouped-query attention; learned, sinusoidal, rotary positions;
- *               ReLU, its square, GELU and GEGLU (both forms), SiLU, SwiGLU; dropout at every
- *               usual place
+ *   inside      multi-head and grouped-query attention, windows; learned, sinusoidal, rotary
+ *               positions, ALiBi, buckets of distances; ReLU, its square, GELU and GEGLU (both
+ *               forms), SiLU, SwiGLU; dropout at every usual place
  *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion, Muon,
  *               Adafactor, schedule-free AdamW; clipping by norm and by value; nine schedules with
  *               warm-up; averages of the weights; gradient accumulation; recomputation
  *   text        byte-level BPE with its training, words, characters, bytes; tokenizer.json
  *   files       safetensors; checkpoints, after which a run goes on with the same bits; models of
  *               the hub as their folders are: GPT-2, Llama, Mistral, Qwen, OLMo 2, Gemma, Pythia,
- *               Phi, OPT, BERT
+ *               Phi, OPT, BLOOM, BERT, Marian, T5
  *   running     a key/value cache, batches, beams; microcontroller builds without training
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
@@ -2370,7 +2370,10 @@ enum {
     TFN_FORM_BY_HEAD = 2,     /* parts follow each other head by head: NeoX, BLOOM */
     TFN_FORM_TURNING = 4,     /* the channels of a head that turn come first: see rotary_size */
     TFN_FORM_SPARE = 8,       /* may be there though the model has no place for it */
-    TFN_FORM_HEAD = 16        /* of the head: written without the family's prefix */
+    TFN_FORM_HEAD = 16,       /* of the head: written without the family's prefix */
+    TFN_FORM_GATED = 32,      /* of models whose hidden layers are gated alone */
+    TFN_FORM_APART = 64,      /* of models whose source has an embedding of its own alone */
+    TFN_FORM_ROW = 128        /* a vector is a matrix of one row */
 };
 typedef struct tfn_tensor_rule {
     const char *theirs;       /* "h.#.attn.c_attn.*": # a layer, from 0, * "weight" or "bias" */
@@ -3340,9 +3343,9 @@ static void tfn__sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bo
 }
 
 #ifndef TFNORM_ONLY_KERNELS
-/* ALiBi (heads, 2T - 1), (Press 2022, section 3): -m |j - i|, from j - i = 1 - T on, with the slopes
- * m = 2^(-8(h + 1)/n) of a number n of heads that is a power of two. Where it is none, as in the
- * authors' code: of the power below, then every other slope of the power above. */
+/* ALiBi (heads, 2T - 1) (Press 2022, section 3): -m |j - i|, from j - i = 1 - T on, with the slopes
+ * m = 2^(-8(h + 1)/n) of n heads. Where n is no power of two they are, as in the authors' code,
+ * those of the power below, then every other one of the power above. */
 static void tfn__alibi_table(float *table, ptrdiff_t time, ptrdiff_t heads)
 {
     const ptrdiff_t span = 2*time - 1;
@@ -6079,6 +6082,12 @@ static const float tfn__lane[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
  *     dv = p^T dy.
  * With a cap (Gemma 2) u = cap tanh(scale s/cap) takes the place of scale s, and ds gets the factor
  * 1 - (u/cap)^2.
+ * A bias b of head and distance is added to that, and needs no factor: its gradient is ds/scale.
+ * With a window of W keys a strip begins near the first key that its first query sees, so that time
+ * and memory traffic go with W; the few hidden keys between there and a later query's window have
+ * the weight exp(-inf) = 0. So they add +0 to sums, and to chains 0*v, which changes no bit of what
+ * begins with +0.
+ *
  * Masked keys are left out by loop bounds, never multiplied by zero: scores right of the diagonal
  * are computed in passing, but not used. Dropout takes e in e v, p in p^T dy, and dp. */
 
@@ -6549,7 +6558,13 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
 
 /* The same for n keys, of which the window hides all but the last. Keys from `first` on are in the
  * ring, `count` of them side by side up to where it begins again; scores stand in `work` from key
- * `low` on, a multiple of 16. */
+ * `low` on, a multiple of 16: sums of exp go over 16 lanes by the number of the key, so that each
+ * key is in the lane that it has without a cache, and the last bit is the same. Of a ring of 5 and
+ * a window of 4, at n = 8:
+ *
+ *     place    0   1   2   3   4
+ *     key      5   6   7   3   4        first = 4: keys 4, then 5 to 7
+ */
 static void TFN__N(tfn__ring_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
                                   ptrdiff_t from, ptrdiff_t n, float *work)
 {
@@ -8468,9 +8483,10 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 #else
 /* A small build has none of them: recording one (TFN__OP_NONE) is an error. */
 #define TFN__MORE_OPS(X)
-enum { TFN__OP_WORDS, TFN__OP_RELATIVE = 0, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
-       TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0, TFN__OP_RAMP = 0,
-       TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0, TFN__OP_MAGNITUDE = 0 };
+enum { TFN__OP_WORDS, TFN__OP_CONV = 0, TFN__OP_POINT = 0, TFN__OP_SEED = 0, TFN__OP_COLUMNS = 0,
+       TFN__OP_RELATIVE = 0, TFN__OP_EXP_CAPPED = 0, TFN__OP_SIGMA = 0, TFN__OP_RESCALE = 0,
+       TFN__OP_RAMP = 0, TFN__OP_SHIFT = 0, TFN__OP_MIX = 0, TFN__OP_GATE = 0,
+       TFN__OP_MAGNITUDE = 0 };
 #endif
 
 #define TFN__OP_ENUM(id, name, forward, chunks, backward, backward_chunks, reads) TFN__OP_##id,
@@ -9837,9 +9853,9 @@ static void tfn__last_backward(const tfn__call *c)
 #endif
 
 #ifdef TFN__EXTRA_NORMS
-/* y (B, H*(2T - 1)): for each head what is added to scores at the distances 1 - T to T - 1, the same
- * for all sentences, so that the gradient of each has a place of its own. in: numbers of buckets
- * (buckets, H) */
+/* y (B, H*(2T - 1)): for each head what is added to scores at the distances 1 - T to T - 1. It is
+ * the same for all sentences, whose gradients each have a place of their own. in: numbers of
+ * buckets (buckets, H) */
 static int32_t tfn__bucket_of(const tfn__call *c, ptrdiff_t d, ptrdiff_t span)
 {
     return tfn__bucket((int32_t)(d - span / 2), (int32_t)c->x_rows[0],
@@ -15151,7 +15167,7 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra") X(GATE, "gate") X(MIX, "mix")      \
     X(NORM_OUT, "norm_out") X(MEMORY_MIX, "memory_mix") X(EMBEDDING, "embedding")                  \
     X(CLUSTER_0, "cluster_0") X(CLUSTER_1, "cluster_1") X(CLUSTER_2, "cluster_2")                  \
-    X(POSITION, "position") X(RELATIVE, "relative") X(SEGMENT, "segment")                           \
+    X(POSITION, "position") X(RELATIVE, "relative") X(SEGMENT, "segment")                          \
     X(EMBEDDING_NORM, "embedding_norm")              \
     X(EMBEDDING_SCALE, "embedding_scale") X(FINAL_NORM, "final_norm")                              \
     X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
@@ -16187,7 +16203,8 @@ static tfn_var tfn__memory_of(tfn__builder *b, tfn__spot at)
 }
 
 /* Places of a layer's cache of the past: as many as there are positions, or as its window has, and
- * room for those that a run appends before it reads. */
+ * room for those that a run appends before it reads: the first of n positions that go in together
+ * still sees W - 1 before it, when the last of them is in its place. */
 static int32_t tfn__places(const tfn__builder *b, tfn__spot at)
 {
     const int32_t window = tfn__window_of(b->d, at);
@@ -16612,7 +16629,8 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
-/* Layers with a window have rotations of their own. */
+/* Layers with a window have rotations of their own: Gemma 3 turns their pairs of channels a hundred
+ * times faster than those of layers that see all, whose texts are long. */
 static bool tfn__turns_apart(const tfn_model_desc *d)
 {
     return TFN__ALL && d->window > 0 && d->window_base > 0 && d->position == TFN_POSITION_ROTARY;
@@ -28777,6 +28795,193 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
     TFN__OUTPUT("vocab_projector.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
+
+/* -- families: BLOOM ------------------------------------------------------------------------- */
+
+/* x_0 = LN(E[id]); x += attention(LN(x)); x += ffn(LN(x)); scores are lowered by the distance to
+ * the key (ALiBi). Queries, keys and values lie as GPT-NeoX has them. The hidden layer is four
+ * times as wide, whatever n_inner says. Files spell three keys in two ways. */
+static const tfn_key_rule tfn__bloom_keys[] = {
+    TFN__CLASS("BloomForCausalLM")
+    { NULL, "recipe", "pre", TFN_KEY_IS },
+    { NULL, "topology", "pre-embed-norm", TFN_KEY_IS },
+    { NULL, "position", "alibi", TFN_KEY_IS },
+    { NULL, "activation", "gelu-tanh", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "seq_length", "context", "2048", TFN_KEY_IS },
+    { "n_embed", "width", "", TFN_KEY_IS },
+    { "hidden_size", "width", "", TFN_KEY_IS },
+    { "num_hidden_layers", "layers", "", TFN_KEY_IS },
+    { "n_layer", "layers", "", TFN_KEY_IS },
+    { "num_attention_heads", "heads", "", TFN_KEY_IS },
+    { "n_head", "heads", "", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-5", TFN_KEY_IS },
+    { "apply_residual_connection_post_layernorm", NULL, "false", TFN_KEY_WANT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "n_inner", NULL, NULL, TFN_KEY_IS },
+    { "offset_alibi", NULL, NULL, TFN_KEY_IS },
+    { "pretraining_tp", NULL, NULL, TFN_KEY_IS },
+    { "slow_but_exact", NULL, NULL, TFN_KEY_IS },
+    { "skip_bias_add", NULL, NULL, TFN_KEY_IS },
+    { "skip_bias_add_qkv", NULL, NULL, TFN_KEY_IS },
+    { "bias_dropout_fusion", NULL, NULL, TFN_KEY_IS },
+    { "attention_softmax_in_fp32", NULL, NULL, TFN_KEY_IS },
+    { "masked_softmax_fusion", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+static const tfn_tensor_rule tfn__bloom_tensors[] = {
+    TFN__AS_IS("word_embeddings.weight", "embedding.weight")
+    TFN__AS_IS("word_embeddings_layernorm.*", "decoder.embedding_norm.*")
+    TFN__AS_IS("h.#.input_layernorm.*", "decoder.#.self.norm_in.*")
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.q.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 0, 3, 0 },
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.k.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 1, 3, 0 },
+    { "h.#.self_attention.query_key_value.*", "decoder.#.self.v.*",
+      TFN_FORM_TRANSPOSED | TFN_FORM_BY_HEAD, 2, 3, 0 },
+    TFN__TRANSPOSED("h.#.self_attention.dense.*", "decoder.#.self.o.*")
+    TFN__AS_IS("h.#.post_attention_layernorm.*", "decoder.#.ffn.norm_in.*")
+    TFN__TRANSPOSED("h.#.mlp.dense_h_to_4h.*", "decoder.#.ffn.w1.*")
+    TFN__TRANSPOSED("h.#.mlp.dense_4h_to_h.*", "decoder.#.ffn.w2.*")
+    TFN__AS_IS("ln_f.*", "decoder.final_norm.*")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+
+/* -- families: Marian, T5 -------------------------------------------------------------------- */
+
+/* Marian: the Transformer of 2017, Post-LN, with a bias of the logits. Encoder and decoder differ
+ * in their depth alone. Files keep sinusoids, too: those of this library. */
+static const tfn_key_rule tfn__marian_keys[] = {
+    TFN__CLASS("MarianMTModel")
+    { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
+    { NULL, "recipe", "post", TFN_KEY_IS },
+    { NULL, "position", "sinusoidal", TFN_KEY_IS },
+    { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
+    { NULL, "output_bias", "true", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "decoder_vocab_size", "vocab", "", TFN_KEY_SAME },
+    { "max_position_embeddings", "context", NULL, TFN_KEY_IS },
+    { "max_position_embeddings", "source_context", NULL, TFN_KEY_IS },
+    { "d_model", "width", NULL, TFN_KEY_IS },
+    { "encoder_layers", "layers", NULL, TFN_KEY_IS },
+    { "decoder_layers", "decoder_layers", NULL, TFN_KEY_IS },
+    { "encoder_attention_heads", "heads", NULL, TFN_KEY_IS },
+    { "decoder_attention_heads", "heads", NULL, TFN_KEY_SAME },
+    { "encoder_ffn_dim", "ffn", NULL, TFN_KEY_IS },
+    { "decoder_ffn_dim", "ffn", NULL, TFN_KEY_SAME },
+    { "activation_function", "activation", "gelu", TFN_KEY_IS },
+    { "scale_embedding", "scale_embedding", "false", TFN_KEY_IS },
+    { "share_encoder_decoder_embeddings", "separate_source", "true", TFN_KEY_NOT },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "normalize_before", NULL, "false", TFN_KEY_WANT },
+    { "normalize_embedding", NULL, "false", TFN_KEY_WANT },
+    { "add_final_layer_norm", NULL, "false", TFN_KEY_WANT },
+    { "add_bias_logits", NULL, "false", TFN_KEY_WANT },
+    { "static_position_embeddings", NULL, "true", TFN_KEY_WANT },
+    { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
+    { "num_hidden_layers", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__MARIAN_STACK(stack) \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.q_proj.*", stack ".#.self.q.*") \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.k_proj.*", stack ".#.self.k.*") \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.v_proj.*", stack ".#.self.v.*") \
+    TFN__TRANSPOSED(stack ".layers.#.self_attn.out_proj.*", stack ".#.self.o.*") \
+    TFN__AS_IS(stack ".layers.#.self_attn_layer_norm.*", stack ".#.self.norm.*") \
+    TFN__TRANSPOSED(stack ".layers.#.fc1.*", stack ".#.ffn.w1.*") \
+    TFN__TRANSPOSED(stack ".layers.#.fc2.*", stack ".#.ffn.w2.*") \
+    TFN__AS_IS(stack ".layers.#.final_layer_norm.*", stack ".#.ffn.norm.*") \
+    TFN__NO_WEIGHT(stack ".embed_positions.weight")
+static const tfn_tensor_rule tfn__marian_tensors[] = {
+    { "decoder.embed_tokens.weight", "embedding.weight", TFN_FORM_APART | TFN_FORM_SPARE, 0, 0,
+      0 },
+    { "encoder.embed_tokens.weight", "encoder.embedding.weight", TFN_FORM_SPARE, 0, 0, 0 },
+    TFN__AS_IS("shared.weight", "embedding.weight")
+    TFN__MARIAN_STACK("encoder")
+    TFN__MARIAN_STACK("decoder")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.q_proj.*", "decoder.#.cross.q.*")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.k_proj.*", "decoder.#.cross.k.*")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.v_proj.*", "decoder.#.cross.v.*")
+    TFN__TRANSPOSED("decoder.layers.#.encoder_attn.out_proj.*", "decoder.#.cross.o.*")
+    TFN__AS_IS("decoder.layers.#.encoder_attn_layer_norm.*", "decoder.#.cross.norm.*")
+    { "final_logits_bias", "output.bias", TFN_FORM_HEAD | TFN_FORM_ROW, 0, 0, 0 },
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__MARIAN_STACK
+
+/* T5: Pre-LN with RMSNorm and no biases; scores are not scaled, but get a number for each bucket of
+ * distances, which all layers of a stack share: files have it in layer 0, the first ones also in
+ * the first cross-attention, where nothing reads it. Where the output is the embedding, it reads
+ * x/sqrt(C), but for files of transformers 5 that say otherwise (scale_decoder_outputs, which wins
+ * over what tie_word_embeddings implies). Version 1.1 and Flan have gated hidden layers, two
+ * matrices wi_0 and wi_1 in the place of wi, and an output of their own. Positions have no limit in
+ * T5; n_positions is how long its texts were. */
+static const tfn_key_rule tfn__t5_keys[] = {
+    TFN__CLASS("T5ForConditionalGeneration")
+    { NULL, "arch", "encoder-decoder", TFN_KEY_IS },
+    { NULL, "recipe", "pre-rms", TFN_KEY_IS },
+    { NULL, "position", "relative", TFN_KEY_IS },
+    { NULL, "score_scale", "1", TFN_KEY_IS },
+    { NULL, "no_bias", "true", TFN_KEY_IS },
+    { "vocab_size", "vocab", NULL, TFN_KEY_IS },
+    { "n_positions", "context", "512", TFN_KEY_IS },
+    { "n_positions", "source_context", "512", TFN_KEY_IS },
+    { "d_model", "width", NULL, TFN_KEY_IS },
+    { "d_kv", "head_size", "64", TFN_KEY_IS },
+    { "d_ff", "ffn", NULL, TFN_KEY_IS },
+    { "num_layers", "layers", NULL, TFN_KEY_IS },
+    { "num_decoder_layers", "decoder_layers", "", TFN_KEY_IS },
+    { "num_heads", "heads", NULL, TFN_KEY_IS },
+    { "relative_attention_num_buckets", "relative_buckets", "32", TFN_KEY_IS },
+    { "relative_attention_max_distance", "relative_distance", "128", TFN_KEY_IS },
+    { "layer_norm_epsilon", "norm_eps", "1e-6", TFN_KEY_IS },
+    { "feed_forward_proj", "activation", "relu", TFN_KEY_IS },
+    { "tie_word_embeddings", "scale_output", "true", TFN_KEY_IS },
+    { "scale_decoder_outputs", "scale_output", "", TFN_KEY_IS },
+    { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
+    { "is_encoder_decoder", NULL, "true", TFN_KEY_WANT },
+    { "initializer_factor", NULL, NULL, TFN_KEY_IS },
+    { "output_past", NULL, NULL, TFN_KEY_IS },
+    { "dense_act_fn", NULL, NULL, TFN_KEY_IS },
+    { "is_gated_act", NULL, NULL, TFN_KEY_IS },
+    { NULL, NULL, NULL, TFN_KEY_IS }
+};
+#define TFN__T5_STACK(stack, ffn) \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.q.weight", stack ".#.self.q.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.k.weight", stack ".#.self.k.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.v.weight", stack ".#.self.v.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer.0.SelfAttention.o.weight", stack ".#.self.o.weight") \
+    TFN__AS_IS(stack ".block.#.layer.0.layer_norm.weight", stack ".#.self.norm_in.weight") \
+    TFN__AS_IS(stack ".block.0.layer.0.SelfAttention.relative_attention_bias.weight", \
+               stack ".relative.weight") \
+    { stack ".block.#.layer." ffn ".DenseReluDense.wi_0.weight", stack ".#.ffn.w1.weight", \
+      TFN_FORM_TRANSPOSED | TFN_FORM_GATED, 0, 0, 0 }, \
+    TFN__TRANSPOSED(stack ".block.#.layer." ffn ".DenseReluDense.wi.weight", \
+                    stack ".#.ffn.w1.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer." ffn ".DenseReluDense.wi_1.weight", \
+                    stack ".#.ffn.w3.weight") \
+    TFN__TRANSPOSED(stack ".block.#.layer." ffn ".DenseReluDense.wo.weight", \
+                    stack ".#.ffn.w2.weight") \
+    TFN__AS_IS(stack ".block.#.layer." ffn ".layer_norm.weight", stack ".#.ffn.norm_in.weight") \
+    TFN__AS_IS(stack ".final_layer_norm.weight", stack ".final_norm.weight") \
+    TFN__NO_WEIGHT(stack ".embed_tokens.weight")
+static const tfn_tensor_rule tfn__t5_tensors[] = {
+    TFN__AS_IS("shared.weight", "embedding.weight")
+    TFN__T5_STACK("encoder", "1")
+    TFN__T5_STACK("decoder", "2")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.q.weight", "decoder.#.cross.q.weight")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.k.weight", "decoder.#.cross.k.weight")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.v.weight", "decoder.#.cross.v.weight")
+    TFN__TRANSPOSED("decoder.block.#.layer.1.EncDecAttention.o.weight", "decoder.#.cross.o.weight")
+    TFN__AS_IS("decoder.block.#.layer.1.layer_norm.weight", "decoder.#.cross.norm_in.weight")
+    TFN__NO_WEIGHT("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight")
+    TFN__OUTPUT("lm_head.weight", "output.weight")
+    { NULL, NULL, 0, 0, 0, 0 }
+};
+#undef TFN__T5_STACK
+
 #undef TFN__AS_IS
 #undef TFN__TRANSPOSED
 #undef TFN__HEAD
@@ -28792,7 +28997,7 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
  * folder of tests/golden/hub, which tests/test_import.c reads. */
 enum { TFN__GPT2, TFN__LLAMA, TFN__MISTRAL, TFN__QWEN2, TFN__QWEN3, TFN__OLMO2, TFN__GEMMA,
        TFN__GEMMA2, TFN__GEMMA3, TFN__NEOX, TFN__PHI, TFN__OPT, TFN__BERT, TFN__DISTILBERT,
-       TFN__FAMILIES };
+       TFN__BLOOM, TFN__MARIAN, TFN__T5, TFN__FAMILIES };
 static const tfn_family tfn__families[TFN__FAMILIES] = {
     { "gpt2", "transformer.", NULL, tfn__gpt2_keys, tfn__gpt2_tensors },
     { "llama", "model.", &tfn__rotary_family, tfn__llama_keys, tfn__llama_tensors },
@@ -28808,7 +29013,10 @@ static const tfn_family tfn__families[TFN__FAMILIES] = {
     { "phi", "model.", &tfn__rotary_family, tfn__phi_keys, tfn__phi_tensors },
     { "opt", "model.", &tfn__shape, tfn__opt_keys, tfn__opt_tensors },
     { "bert", "bert.", &tfn__shape, tfn__bert_keys, tfn__bert_tensors },
-    { "distilbert", "distilbert.", NULL, tfn__distilbert_keys, tfn__distilbert_tensors }
+    { "distilbert", "distilbert.", NULL, tfn__distilbert_keys, tfn__distilbert_tensors },
+    { "bloom", "transformer.", NULL, tfn__bloom_keys, tfn__bloom_tensors },
+    { "marian", "model.", NULL, tfn__marian_keys, tfn__marian_tensors },
+    { "t5", NULL, NULL, tfn__t5_keys, tfn__t5_tensors }
 };
 TFNORM_API const tfn_family *tfn_family_at(int32_t i)
 {
@@ -28835,7 +29043,8 @@ static const char *const tfn__idle_keys[] = {
     "*dropout*", "*_pdrop", "summary_*", "task_specific_params", "gradient_checkpointing",
     "id2label", "label2id", "problem_type", "_attn_implementation*", "attn_implementation",
     "output_attentions", "output_hidden_states", "return_dict", "quantization_config_origin",
-    "layerdrop", "init_std", "_commit_hash", "unsloth_*", "bos_token", "eos_token", "pad_token"
+    "layerdrop", "init_std", "_commit_hash", "unsloth_*", "bad_words_ids", "num_beams",
+    "max_length", "*_layerdrop", "bos_token", "eos_token", "pad_token"
 };
 
 /* -- config.json ----------------------------------------------------------------------------- */
@@ -28918,7 +29127,9 @@ static const char *const tfn__hub_activations[][3] = {
     { "gelu_fast", "gelu-tanh", "geglu-tanh" },
     { "silu", "silu", "swiglu" },
     { "swish", "silu", "swiglu" },
-    { "relu", "relu", "" }
+    { "relu", "relu", "" },
+    { "gated-gelu", "geglu-tanh", "" },         /* T5's words for both */
+    { "gated-silu", "swiglu", "" }
 };
 
 /* Our name of it; another name is left as it is, for the option's error. */
@@ -29257,21 +29468,30 @@ static void tfn__put_form(char *to, size_t size, const char *prefix, const char 
     tfn__end(&t);
 }
 
-/* The rule whose name of ours, or of theirs, this is; NULL: none. Of ours there is one: a parameter
- * has one tensor. Of theirs any will do: parts of one tensor differ in where they go. */
-static const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const char *name,
-                                               bool theirs, tfn__blanks *b)
+/* The rule is one of this model, or of any, where there is none. */
+static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
+{
+    if (!d) return true;
+    if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
+    return !(r->form & TFN_FORM_APART) || d->separate_source;
+}
+
+/* The rule whose name of ours, in a model of these options, or of theirs this is; NULL: none. Of
+ * ours the first that holds: a parameter has one tensor. Of theirs any will do: parts of one tensor
+ * differ in where they go. */
+static const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const tfn_model_desc *d,
+                                               const char *name, tfn__blanks *b)
 {
     static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
     const tfn_tensor_rule *r = &none;
     if (family->tensors) r = family->tensors;
     for (; r->theirs; r++) {
-        const char *form = r->ours;
-        if (theirs) form = r->theirs;
-        if (form && tfn__has_form(form, name, b)) return r;
+        const char *form = r->theirs;
+        if (d) form = r->ours;
+        if (form && tfn__rule_holds(r, d) && tfn__has_form(form, name, b)) return r;
     }
     if (!family->like) return NULL;
-    return tfn__tensor_rule(family->like, name, theirs, b);
+    return tfn__tensor_rule(family->like, d, name, b);
 }
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -29455,7 +29675,7 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
     tfn__blanks blanks;
     tfn__blanks old;
     if (x->error.status != TFN_OK || !tfn_model_param(m, i, &c->info)) return false;
-    c->rule = tfn__tensor_rule(x->family, c->info.name, false, &blanks);
+    c->rule = tfn__tensor_rule(x->family, &m->desc, c->info.name, &blanks);
     if (!c->rule) {
         tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the family has no tensor for %s",
                        c->info.name);
@@ -29556,7 +29776,7 @@ static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *nam
     tfn__blanks blanks;
     const tfn_tensor_rule *r;
     if (x->family->prefix && !tfn__begins(&bare, x->family->prefix)) bare = name;
-    r = tfn__tensor_rule(x->family, bare, true, &blanks);
+    r = tfn__tensor_rule(x->family, NULL, bare, &blanks);
     if (r && (!r->ours || (r->form & TFN_FORM_SPARE))) return;
     if (r) tfn__put_form(ours, sizeof ours, NULL, r->ours, &blanks);
     else ours[0] = 0;
@@ -30282,7 +30502,7 @@ static bool tfn__fuse(const tfn_export *x, const tfn_model *m, int32_t i, tfn__f
     char name[sizeof o->part->info.name];
     tfn__match *c = o->part;
     tfn_model_param(m, i, &c->info);
-    c->rule = tfn__tensor_rule(x->family, c->info.name, false, &o->blanks);
+    c->rule = tfn__tensor_rule(x->family, &m->desc, c->info.name, &o->blanks);
     if (!c->rule || c->rule->parts > TFN__FUSED_MOST) {
         tfn__fail_name(e, TFN_UNSUPPORTED, "export", "the family has no tensor for %s",
                        c->info.name);
@@ -30478,14 +30698,14 @@ static void tfn__hub_tensor(const tfn__source *s, int32_t i, tfn_tensor *t)
     bool turned;
     if (!g->dtypes[i]) return;              /* without a name */
     tfn_model_param(g->m, i, &info);
-    r = tfn__tensor_rule(g->x->family, info.name, false, &blanks);
+    r = tfn__tensor_rule(g->x->family, &g->m->desc, info.name, &blanks);
     if (g->bare || (r->form & TFN_FORM_HEAD)) prefix = NULL;
     tfn__put_form(t->name, sizeof t->name, prefix, r->theirs, &blanks);
     c.info = info;
     c.rule = r;
     turned = r->form & TFN_FORM_TRANSPOSED;
     t->rank = 2;
-    if (g->m->weights[i].kind != TFN__MATRIX) t->rank = 1;
+    if (g->m->weights[i].kind != TFN__MATRIX && !(r->form & TFN_FORM_ROW)) t->rank = 1;
     if (t->rank == 1) turned = true;
     t->shape[!turned] = tfn__outputs(&c);
     if (t->rank == 2) t->shape[turned] = (int64_t)info.rows + r->first;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #endif
 
-enum { EXPORT_BYTES = 1 << 17, EXPORT_TEXT = 1 << 14, EXPORT_TENSORS = 80, EXPORT_TIME = 10 };
+enum { EXPORT_BYTES = 1 << 18, EXPORT_TEXT = 1 << 14, EXPORT_TENSORS = 80, EXPORT_TIME = 10 };
 
 /* Of golden/hub; `same`: model.safetensors is the source, byte for byte; `other`: so many tensors
  * of the source are no weights of the model, or copies; EXPORT_HUB=FOLDER: one's own of all. */
@@ -52,7 +52,13 @@ static const struct export_folder {
     { "bert", "bert", "bert", true, 0 },
     { "bert-old-names", "bert", "bert", false, 6 },
     { "minilm", "bert", "bert", false, 2 },
-    { "distilbert", "distilbert", "distilbert", true, 0 }
+    { "distilbert", "distilbert", "distilbert", true, 0 },
+    { "bloom", "bloom", "bloom", false, 0 },
+    { "marian", "marian", "marian", false, 2 },
+    { "marian-separate", "marian", "marian", false, 2 },
+    { "t5", "t5", "t5", false, 3 },
+    { "t5-v1.1", "t5", "t5", true, 0 },
+    { "t5-unscaled", "t5", "t5", false, 3 }
 };
 enum { EXPORT_FOLDERS = sizeof export_folders / sizeof *export_folders };
 
@@ -131,6 +137,10 @@ static void export_batch(tfn_batch *batch, int32_t *tokens, const tfn_model *m)
     batch->batch = 2;
     batch->time = m->desc.context < EXPORT_TIME ? m->desc.context : EXPORT_TIME;
     batch->tokens = tokens;
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
+        batch->source = tokens;
+        batch->source_time = batch->time;
+    }
     for (uint64_t i = 0; i < 2 * EXPORT_TIME; i++)
         tokens[i] = (int32_t)(tfn_random_bits(key, i) % (uint64_t)m->desc.vocab);
 }
@@ -200,11 +210,12 @@ static size_t export_read(const char *path, unsigned char *to, size_t room)
 static bool export_find(tfn_file *f, const tfn_family *family, const char *name, tfn_tensor *t)
 {
     static const char *const lasts[][2] = { { ".weight", ".gamma" }, { ".bias", ".beta" } };
-    const size_t prefix = strlen(family->prefix);
+    const char *begin = family->prefix ? family->prefix : "";
+    const size_t prefix = strlen(begin);
     char other[160];
     for (int bare = 0; bare < 2; bare++) {
         const char *at = name;
-        if (bare && !strncmp(name, family->prefix, prefix)) at += prefix;
+        if (bare && !strncmp(name, begin, prefix)) at += prefix;
         if (tfn_file_find(f, at, t)) return true;
         for (int i = 0; i < 2; i++) {
             const size_t n = strlen(at) - strlen(lasts[i][0]);

@@ -13,7 +13,8 @@ static const char *const import_names[] = {
     "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
     "mistral-window", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new",
     "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "opt",
-    "bert", "bert-old-names", "distilbert"
+    "bert", "bert-old-names", "distilbert", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
+    "t5-unscaled"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
 
@@ -62,10 +63,32 @@ static int import_numbers(const char *name, const char *file, double *to, int ro
 /* -- a model and what it should say ------------------------------------------------------------ */
 
 typedef struct import_case {
-    int32_t   tokens[64], count, time;
+    int32_t   tokens[64], source[64], count, time;
     double    logits[IMPORT_LOGITS];
     tfn_batch batch;
 } import_case;
+
+/* Of encoder-decoders ids.txt has a source and what the decoder reads in turn, of these lengths. */
+enum { IMPORT_SOURCE = 13, IMPORT_TARGET = 11 };
+static bool import_pairs(const char *name)
+{
+    return !strncmp(name, "t5", 2) || !strncmp(name, "marian", 6);
+}
+
+static void import_split(import_case *c)
+{
+    const int both = IMPORT_SOURCE + IMPORT_TARGET;
+    CHECK_INT(c->count, IMPORT_SENTENCES * both);
+    for (int b = 0; b < IMPORT_SENTENCES; b++) {
+        memcpy(c->source + b * IMPORT_SOURCE, c->tokens + b * both, IMPORT_SOURCE * sizeof *c->source);
+        memmove(c->tokens + b * IMPORT_TARGET, c->tokens + b * both + IMPORT_SOURCE,
+                IMPORT_TARGET * sizeof *c->tokens);
+    }
+    c->batch.source = c->source;
+    c->batch.source_time = IMPORT_SOURCE;
+    c->time = IMPORT_TARGET;
+    c->count = IMPORT_SENTENCES * IMPORT_TARGET;
+}
 
 static bool import_load(import_case *c, const char *name)
 {
@@ -76,6 +99,7 @@ static bool import_load(import_case *c, const char *name)
     for (int i = 0; i < c->count; i++) c->tokens[i] = (int32_t)ids[i];
     c->batch.tokens = c->tokens;
     c->batch.batch = IMPORT_SENTENCES;
+    if (import_pairs(name)) import_split(c);
     c->batch.time = c->time;
     if (!c->count || c->count % IMPORT_SENTENCES) FAIL("%s has %d ids", name, (int)c->count);
     return c->count > 0;
@@ -114,7 +138,7 @@ static void import_decodes(tfn_model *m, const import_case *c, const float *logi
     void *mem = malloc(size ? size : 1);
     tfn_decoder d;
     CHECK(tfn_decoder_init(&d, m, c->batch.batch, 1, mem, size) == TFN_OK);
-    CHECK(tfn_decoder_start(&d, NULL) == TFN_OK);
+    CHECK(tfn_decoder_start(&d, c->batch.source ? &c->batch : NULL) == TFN_OK);
     for (int32_t t = 0; t < c->time; t++) {
         int32_t tokens[IMPORT_SENTENCES];
         const float *next;
@@ -173,7 +197,7 @@ static void import_logits(const char *name)
     memcpy(logits, found, (size_t)n * sizeof *found);
     if (!(import_off(logits, c.logits, n) <= 2e-5))
         FAIL("logits are off by %.1e of the largest", import_off(logits, c.logits, n));
-    if (m.desc.arch == TFN_ARCH_DECODER) import_decodes(&m, &c, logits);
+    if (m.desc.arch != TFN_ARCH_ENCODER) import_decodes(&m, &c, logits);
     import_travels(&m, &c, logits, n);
     tfn_model_free(&m);
 }
@@ -300,6 +324,12 @@ TEST(import_gradients)
     import_gradient("gpt2");
     import_gradient("llama");
     import_gradient("qwen2");
+    import_gradient("gemma3_text");
+    import_gradient("bloom");
+    import_gradient("bert");
+    import_gradient("distilbert");
+    import_gradient("marian");
+    import_gradient("t5");
 }
 
 /* -- what is wrong ----------------------------------------------------------------------------- */
@@ -362,6 +392,10 @@ TEST(import_keys_refused)
                    "layer_types is mixed");
     import_refuses("gpt2", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
                    "scale_attn_weights is false; true is wanted");
+    import_refuses("bloom", "post_layernorm\": false", "post_layernorm\": true",
+                   "post_layernorm is true; false is wanted");
+    import_refuses("marian", "\"decoder_ffn_dim\": 40", "\"decoder_ffn_dim\": 48",
+                   "decoder_ffn_dim is 48; 40 is wanted");
     import_refuses("bert", "\"absolute\"", "\"relative_key\"", "absolute is wanted");
     import_refuses("gpt2", "{", "[", "{ is wanted at byte");
     import_refuses("gpt2", "\"n_embd\"", "\"n_embd", "is wanted at byte");

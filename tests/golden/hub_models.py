@@ -186,9 +186,11 @@ class Model:
         return torch.cat([self.logits(ids) for ids in lines])
 
     def loss(self, lines):
-        targets = torch.tensor([t for ids in lines for t in ids[1:]])
-        return F.cross_entropy(torch.cat([self.logits(torch.tensor(ids))[:-1] for ids in lines]),
-                               targets)
+        """Of the next token; of pairs, of what the decoder reads."""
+        read = list(zip(lines[::2], lines[1::2])) if self.pairs else [(ids,) for ids in lines]
+        targets = torch.tensor([t for ids in read for t in ids[-1][1:]])
+        logits = [self.logits(*map(torch.tensor, ids))[:-1] for ids in read]
+        return F.cross_entropy(torch.cat(logits), targets)
 
     def without_effect(self, name):
         return not self.rotated and name.endswith(("k_proj.bias", "key.bias", "k_lin.bias"))

@@ -201,7 +201,7 @@ MARIAN_CONFIG = {
     "bos_token_id": 0, "classif_dropout": 0.0, "d_model": 24, "decoder_attention_heads": 4,
     "decoder_ffn_dim": 40, "decoder_layerdrop": 0.0, "decoder_layers": 3,
     "decoder_start_token_id": 30, "decoder_vocab_size": VOCAB, "dropout": 0.1,
-    "encoder_attention_heads": 4, "encoder_ffn_dim": 32, "encoder_layerdrop": 0.0,
+    "encoder_attention_heads": 4, "encoder_ffn_dim": 40, "encoder_layerdrop": 0.0,
     "encoder_layers": 2, "eos_token_id": 0, "forced_eos_token_id": 0, "init_std": 0.02,
     "is_encoder_decoder": True, "max_length": 32, "max_position_embeddings": 16,
     "normalize_before": False, "normalize_embedding": False, "num_beams": 4,
@@ -243,7 +243,7 @@ CASES = {
     "olmo2": Case(Olmo2, OLMO2_CONFIG),
     "gemma": Case(Gemma, GEMMA_CONFIG),
     "gemma2": Case(Gemma2, GEMMA2_CONFIG),
-    "gemma3_text": Case(Gemma3, GEMMA3_CONFIG),
+    "gemma3_text": Case(Gemma3, GEMMA3_CONFIG, gradients=True),
     "gemma3_text-new": Case(Gemma3, GEMMA3_NEW),
     "gemma3": Case(Gemma3Multimodal, GEMMA3_IMAGES),
     "gpt_neox": Case(NeoX, NEOX_CONFIG),
@@ -257,19 +257,19 @@ CASES = {
     "opt": Case(OPT, OPT_CONFIG),
     "opt-350m-form": Case(OPT350, changed(OPT_CONFIG, do_layer_norm_before=False,
                                           word_embed_proj_dim=16)),
-    "bloom": Case(Bloom, BLOOM_CONFIG),
+    "bloom": Case(Bloom, BLOOM_CONFIG, gradients=True),
     "bloom-residual": Case(BloomPrefixed, changed(
         BLOOM_CONFIG, "n_embed", "num_attention_heads", hidden_size=24, n_head=6,
         apply_residual_connection_post_layernorm=True)),
-    "bert": Case(Bert, BERT_CONFIG),
+    "bert": Case(Bert, BERT_CONFIG, gradients=True),
     "bert-old-names": Case(BertOld, changed(BERT_CONFIG, architectures=["BertForPreTraining"])),
     "bert-pooler": Case(BertModel, changed(BERT_CONFIG, architectures=["BertModel"])),
     "minilm": Case(MiniLM, changed(BERT_CONFIG, architectures=["BertModel"])),
-    "distilbert": Case(DistilBert, DISTILBERT_CONFIG),
-    "marian": Case(Marian, MARIAN_CONFIG),
+    "distilbert": Case(DistilBert, DISTILBERT_CONFIG, gradients=True),
+    "marian": Case(Marian, MARIAN_CONFIG, gradients=True),
     "marian-separate": Case(MarianSeparate, changed(
         MARIAN_CONFIG, scale_embedding=False, share_encoder_decoder_embeddings=False)),
-    "t5": Case(T5, T5_CONFIG),
+    "t5": Case(T5, T5_CONFIG, gradients=True),
     "t5-v1.1": Case(T5v11, T5_V11_CONFIG),
     "t5-unscaled": Case(T5, changed(T5_CONFIG, "torch_dtype", dtype="float32",
                                     scale_decoder_outputs=False, transformers_version="5.0.0")),
@@ -279,7 +279,8 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "llama-f16", "llama-bf16", "llama3", "llama-linear", "mistral", "mistral-window",
         "qwen2", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new", "qwen3", "olmo2",
         "gpt2-scaled", "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial",
-        "gpt_neox-new-f16", "phi", "opt", "bert", "bert-old-names", "minilm", "distilbert"]
+        "gpt_neox-new-f16", "phi", "opt", "bert", "bert-old-names", "minilm", "distilbert",
+        "bloom", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
 
 
 def in_half(case, dtype):
