@@ -2200,9 +2200,11 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
 TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t capacity);
 TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity);
 TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, size_t capacity);
+#ifndef TFNORM_NO_IMPORT
 /* The text of tokenizer.json, which made a tokenizer again encodes as this one; 0: it cannot say
- * it, for it is not byte-level BPE, or has not one merge. */
+ * it, for it is neither WordPiece nor byte-level BPE with a merge. */
 TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity);
+#endif
 #endif
 
 /* -- files ----------------------------------------------------------------------------------- */
@@ -25000,6 +25002,7 @@ TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, 
     return t.used;
 }
 
+#ifndef TFNORM_NO_IMPORT
 TFN__RARE
 /* -- saving: tokenizer.json ------------------------------------------------------------------ */
 
@@ -25057,11 +25060,35 @@ static void tfn__put_added(tfn__text *t, const tfn_tokenizer *k)
     }
 }
 
+/* One part for all steps: they are those of one model or of the other. */
+static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
+{
+    static const struct { char name[28]; int flag; } steps[] = {
+        { ",\"clean_text\":", TFN_NORMALIZER_CLEAN },
+        { ",\"handle_chinese_chars\":", TFN_NORMALIZER_CHINESE },
+        { ",\"strip_accents\":", TFN_NORMALIZER_ACCENTS },
+        { ",\"lowercase\":", TFN_NORMALIZER_LOWERCASE }
+    };
+    if (k->normalizer == TFN_NORMALIZER_NFC || !k->normalizer) {
+        if (k->normalizer) tfn__put(t, "{\"type\":\"NFC\"}");
+        else               tfn__put(t, "null");
+        return;
+    }
+    tfn__put(t, "{\"type\":\"BertNormalizer\"");
+    for (int i = 0; i < 4; i++)
+        tfn__put_truth(t, steps[i].name, (k->normalizer & steps[i].flag) != 0);
+    tfn__put(t, "}");
+}
+
 /* GPT-2's rules are those of ByteLevel itself; others are an expression in front of it. */
 static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
 {
     const bool own = k->split == TFN_SPLIT_GPT2;
     const char *regex = "";
+    if (k->split == TFN_SPLIT_BERT) {
+        tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
+        return;
+    }
     for (size_t i = sizeof tfn__regexes / sizeof *tfn__regexes; i-- > 0;)
         if (tfn__regexes[i].split == k->split) regex = tfn__regexes[i].regex;
     if (!own) {
@@ -25092,12 +25119,13 @@ static void tfn__put_frame(tfn__text *t, const tfn_tokenizer *k, bool ends, int 
     }
 }
 
-/* One text, A, or two, A and B, each in its frame. */
+/* One text, A, or two, A and B, each in its frame, of which the second begins only where the first
+ * has no end: [CLS] A [SEP] B [SEP], but <s> A <s> B. */
 static void tfn__put_template(tfn__text *t, const tfn_tokenizer *k, const char *texts)
 {
     for (int type = 0; texts[type]; type++) {
         if (type) tfn__put(t, ",");
-        tfn__put_frame(t, k, false, type);
+        if (!type || !k->ends) tfn__put_frame(t, k, false, type);
         tfn__put(t, "{\"Sequence\":{\"id\":\"");
         tfn__put_bytes(t, texts + type, 1);
         tfn__put_int(t, "\",\"type_id\":", type, "}}");
@@ -25130,12 +25158,22 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-static void tfn__put_bpe(tfn__text *t, const tfn_tokenizer *k)
+/* Tokens and merges, with what else a model says in front. */
+static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
 {
     const int32_t listed = tfn__listed(k);
-    tfn__put_truth(t, "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
-                      "\"continuing_subword_prefix\":\"\",\"end_of_word_suffix\":\"\","
-                      "\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":", k->whole);
+    if (k->kind == TFN_TOKENIZER_BPE) {
+        tfn__put_truth(t, "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+                          "\"continuing_subword_prefix\":\"\",\"end_of_word_suffix\":\"\","
+                          "\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":",
+                       k->whole);
+    } else {
+        tfn__put_texts(t, "{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"", k->inside,
+                       "\",\"unk_token\":\"");
+        if (k->special[TFN_SPECIAL_UNK] >= 0)
+            tfn__put_content(t, k, k->special[TFN_SPECIAL_UNK]);
+        tfn__put_int(t, "\",\"max_input_chars_per_word\":", k->most_chars, NULL);
+    }
     for (int32_t id = 0; id < listed; id++) {
         if (id == 0) tfn__put(t, ",\"vocab\":{\"");
         else         tfn__put(t, ",\"");
@@ -25145,23 +25183,29 @@ static void tfn__put_bpe(tfn__text *t, const tfn_tokenizer *k)
     for (int32_t i = 0; i < k->merges; i++) {
         if (i == 0) tfn__put(t, "},\"merges\":[\"");
         else        tfn__put(t, ",\"");
-        for (int j = 0; j < 2; j++) {
-            if (j) tfn__put(t, " ");
-            tfn__put_token(t, k, k->merge[3*i + j]);
-        }
+        tfn__put_token(t, k, k->merge[3*i]);
+        tfn__put(t, " ");
+        tfn__put_token(t, k, k->merge[3*i + 1]);
         tfn__put(t, "\"");
     }
-    tfn__put(t, "]}");
+    if (k->merges) tfn__put(t, "]}");
+    else           tfn__put(t, "}}");
 }
 
-/* All bytes are tokens, and some two of them make a third: what the reader asks for. */
-static bool tfn__is_byte_level(const tfn_tokenizer *k)
+/* What the reader asks for: of BPE that all bytes are tokens, and some two of them make a third; of
+ * WordPiece that its decoder joins, and its mark is a string as it stands. */
+static bool tfn__is_published(const tfn_tokenizer *k)
 {
-    if (!tfn__usable(k) || k->kind != TFN_TOKENIZER_BPE || !k->merges) return false;
-    if (k->normalizer && k->normalizer != TFN_NORMALIZER_NFC) return false;
+    if (!tfn__usable(k)) return false;
+    if (k->kind == TFN_TOKENIZER_WORDPIECE) {
+        for (const char *s = k->inside; *s; s++)
+            if (*s < ' ' || *s == '"' || *s == '\\') return false;
+        return (k->decoder & TFN_DECODER_JOIN) && k->normalizer < TFN_NORMALIZER_NFC;
+    }
+    if (k->kind != TFN_TOKENIZER_BPE || !k->merges) return false;
     for (int i = 0; i < 256; i++)
         if (k->byte_id[i] < 0) return false;
-    return true;
+    return !k->normalizer || k->normalizer == TFN_NORMALIZER_NFC;
 }
 
 TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity)
@@ -25169,23 +25213,32 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
     static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
                                      "\"trim_offsets\":true,\"use_regex\":true}";
     tfn__text t = tfn__text_in(text, capacity);
-    if (!tfn__is_byte_level(k)) return 0;
+    if (!tfn__is_published(k)) return 0;
     tfn__put(&t, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[");
     tfn__put_added(&t, k);
     tfn__put(&t, "],\"normalizer\":");
-    if (k->normalizer) tfn__put(&t, "{\"type\":\"NFC\"}");
-    else        tfn__put(&t, "null");
+    tfn__put_normalizer(&t, k);
     tfn__put(&t, ",\"pre_tokenizer\":");
     tfn__put_pre_tokenizer(&t, k);
     tfn__put(&t, ",\"post_processor\":");
-    if (k->begins + k->ends) tfn__put_post_processor(&t, k);
-    else                     tfn__put(&t, byte_level);
-    tfn__put_texts(&t, ",\"decoder\":", byte_level, ",\"model\":");
-    tfn__put_bpe(&t, k);
+    if (k->begins + k->ends)                tfn__put_post_processor(&t, k);
+    else if (k->kind == TFN_TOKENIZER_BPE)  tfn__put(&t, byte_level);
+    else                                    tfn__put(&t, "null");
+    tfn__put(&t, ",\"decoder\":");
+    if (k->kind == TFN_TOKENIZER_BPE) {
+        tfn__put(&t, byte_level);
+    } else {
+        tfn__put_texts(&t, "{\"type\":\"WordPiece\",\"prefix\":\"", k->inside, "\"");
+        tfn__put_truth(&t, ",\"cleanup\":", (k->decoder & TFN_DECODER_TIDY) != 0);
+        tfn__put(&t, "}");
+    }
+    tfn__put(&t, ",\"model\":");
+    tfn__put_model(&t, k);
     tfn__put(&t, "}\n");
     return t.used;
 }
 TFN__RARE_END
+#endif
 #endif /* TFN__IMPLEMENTING */
 /* >> metrics */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
@@ -30462,8 +30515,6 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
         tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is wanted",
                   (int64_t)x->dtype, 0);
 }
-TFN__RARE_END
-TFN__SMALL
 /* -- tensors --------------------------------------------------------------------------------- */
 
 enum { TFN__FUSED_MOST = 4 };               /* parameters that one tensor has side by side */
@@ -30553,6 +30604,8 @@ static int32_t tfn__part_at(const tfn__fusion *o, const tfn_model_desc *d, int64
     return (int32_t)part;
 }
 
+TFN__RARE_END
+TFN__SMALL
 /* -- values ---------------------------------------------------------------------------------- */
 
 /* The bits of the number of an IEEE 754 format that is nearest to v, of two the even one: tfn__ieee
@@ -30653,6 +30706,9 @@ static void tfn__pack_tensor(tfn__packing *p, const tfn__fusion *o, const tfn_mo
         }
 }
 
+TFN__SMALL_END
+TFN__RARE
+
 /* As what a tensor is written. */
 static tfn_dtype tfn__dtype_for(const tfn_export *x, const tfn__fusion *o,
                                 const tfn_model_desc *d, tfn_error *e)
@@ -30725,8 +30781,6 @@ static void tfn__hub_values(const tfn__source *s, int32_t i, tfn_file *f)
     tfn__pack_tensor(&p, &o, &g->m->desc);
     tfn__flush_values(&p);
 }
-TFN__SMALL_END
-TFN__RARE
 
 /* The order of the tensors, 4 bytes for each, and their dtypes. */
 TFNORM_API size_t tfn_export_work(const tfn_model *m)

@@ -1,6 +1,7 @@
 /* Fuzz: config.json of each family, put together from the family's rules and changed a little, and
  * the weights of a tiny checkpoint with a changed header. What is accepted is a model that can be
- * made and that says something of each token; what is refused leaves everything as it was. */
+ * made and that says something of each token; what is refused leaves everything as it was. Models
+ * that some family has go out and come back with the same weights. */
 #include "input.h"
 #include "../lib.h"
 
@@ -58,7 +59,56 @@ static void put_keys(const tfn_family *f)
 
 /* -- a model of it --------------------------------------------------------------------------- */
 
-static void try_model(const tfn_model_desc *d)
+/* Out and in again; what no family has is said. */
+static void try_export(const tfn_model *m, const tfn_family *family)
+{
+    static unsigned char bytes[1 << 22];
+    static char text[1 << 14];
+    tfn_export out;
+    tfn_import in;
+    tfn_file config_file, weights_file;
+    tfn_model_desc d;
+    tfn_model again;
+    memset(&out, 0, sizeof out);
+    memset(&in, 0, sizeof in);
+    memset(&config_file, 0, sizeof config_file);
+    memset(&weights_file, 0, sizeof weights_file);
+    memset(&d, 0, sizeof d);
+    config_file.to = text;
+    config_file.to_size = sizeof text;
+    weights_file.to = bytes;
+    weights_file.to_size = sizeof bytes;
+    out.config = &config_file;
+    out.weights = &weights_file;
+    out.family = family;
+    out.dtype = fuzz_one_in(2) ? TFN_DTYPE_BF16 : TFN_DTYPE_DEFAULT;
+    out.round = fuzz_one_in(2);
+    if (tfn_export_write(&out, m) != TFN_OK) {
+        FUZZ_CHECK(tfn_error_text(&out.error, text, sizeof text)[0]);
+        FUZZ_CHECK(out.dtype == TFN_DTYPE_BF16);        /* else what came in can go out */
+        return;
+    }
+    fuzz_models++;
+    in.config = text;
+    in.config_size = (size_t)config_file.used;
+    in.files = &weights_file;
+    in.count = 1;
+    memset(&weights_file.error, 0, sizeof weights_file.error);
+    weights_file.from = bytes;
+    weights_file.from_size = (size_t)weights_file.used;
+    d.inference = true;
+    d.threads = 1;
+    FUZZ_CHECK(tfn_file_open(&weights_file) == TFN_OK);
+    FUZZ_CHECK(tfn_import_peek(&in, &d) == TFN_OK);
+    FUZZ_CHECK(tfn_model_new(&again, &d, NULL) == TFN_OK);
+    FUZZ_CHECK(tfn_import_weights(&in, &again) == TFN_OK);
+    FUZZ_CHECK(out.dtype == TFN_DTYPE_BF16 || tfn_model_hash(&again) == tfn_model_hash(m));
+    FUZZ_CHECK(again.param_floats == m->param_floats && again.desc.context == m->desc.context);
+    tfn_model_free(&again);
+    tfn_file_close(&weights_file);
+}
+
+static void try_model(const tfn_model_desc *d, const tfn_family *family)
 {
     static unsigned char scratch[1 << 23];
     static const int32_t tokens[] = { 0, 1, 2 };
@@ -76,6 +126,7 @@ static void try_model(const tfn_model_desc *d)
     batch.batch = 1;
     batch.time = d->context < 3 ? d->context : 3;
     FUZZ_CHECK(tfn_model_logits(&m, &batch) != NULL || m.error.status == TFN_BAD_BATCH);
+    try_export(&m, fuzz_one_in(2) ? family : NULL);
 }
 
 static void give_config(void)
@@ -99,7 +150,7 @@ static void give_config(void)
         return;
     }
     fuzz_accepted++;
-    if (fuzz_one_in(8)) try_model(&d);
+    if (fuzz_one_in(8)) try_model(&d, x.family);
 }
 
 /* -- weights --------------------------------------------------------------------------------- */
