@@ -623,7 +623,7 @@ parted() {              # parted CUTOFFS: no clusters, and nothing is trained
 check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
 # what every model of a file must have the same, tfn export knows
 exports_all() {
-    sed -n '/names\[\] = {/,/};/p' ../tools/tfn.c > "$work/names"
+    sed -n '/shape_names\[\] = {/,/};/p' ../tools/models.h > "$work/names"
     options=$(sed -n 's/^ *TFN__\(FIELD\|LATER\)([A-Z]*, SAME_ALWAYS, \([^)]*\)),*$/\2/p' ../tfnorm.h)
     [ "$(echo "$options" | wc -l)" -gt 40 ] || return 1
     for option in $options; do
@@ -795,6 +795,58 @@ templates() {           # prompts begin as the template says, in tokens and in g
         [ "$(head -n 1 "$work/one")" != "$(tail -n 1 "$work/one")" ]
 }
 check "tfn tokens, generate: what a template begins with" templates
+# An import is used and trained on as a model of one's own: measured on a file, with its own shape and
+# all its weights, by LoRA that is saved alone; it keeps no data of its training.
+tuned() {
+    awk 'BEGIN { for (i = 0; i < 900; i++) printf "%c%d ", 97 + i % 7, i % 5 }' > "$work/abc"
+    "$tfn" eval "$work/tiny.safetensors" "$work/abc" > "$work/short" && grep -q bits/byte "$work/short" &&
+        says "$work/tiny.safetensors keeps no data: wanted a file" eval "$work/tiny.safetensors" ||
+        return 1
+    from="train $work/abc --from $work/tiny.safetensors --steps 5 --lr 0.01 --threads 1 --force"
+    "$tfn" $from --out "$work/ft.safetensors" > "$work/page" 2> "$work/error" &&
+        grep -q '^20 of 20 tensors' "$work/error" && "$tfn" $from --lora '*.self.[qv].weight:2' \
+            --adapter "$work/adapter.safetensors" --out "$work/lo.safetensors" --quiet \
+            > "$work/page" && [ "$(wc -c < "$work/adapter.safetensors")" -lt 5000 ] || return 1
+    "$tfn" eval "$work/lo.safetensors" "$work/abc" > "$work/one" &&
+        ! cmp -s "$work/short" "$work/one" && "$tfn" eval "$work/tiny.safetensors" "$work/abc" \
+            --adapter "$work/adapter.safetensors" | cmp "$work/one" - &&
+        echo ab | "$tfn" generate "$work/lo.safetensors" --max-tokens 3 > "$work/one" &&
+        echo ab | "$tfn" generate "$work/tiny.safetensors" --max-tokens 3 \
+            --adapter "$work/adapter.safetensors" | cmp "$work/one" - || return 1
+    "$tfn" generate "$work/m.safetensors" --adapter "$work/adapter.safetensors" < /dev/null \
+        2> "$work/error"
+    [ $? = 1 ] && grep -q ' is .*, the model has ' "$work/error" &&
+        wrong 'adapter wants --lora' train "$work/abc" --adapter "$work/x" --out "$work/y"
+}
+# Words whose ids are those of the golden sentence: their vector is the golden one. A classifier and
+# masked words are trained on, with the segments and the constants of BERT.
+tuned_bert() {
+    rm -rf "$work/mini" && cp -r golden/hub/minilm "$work/mini" && awk 'BEGIN {
+        for (i = 0; i < 31; i++) w[i] = sprintf("%c%c", 97 + i % 26, 97 + i / 26)
+        w[3] = "[CLS]"; w[16] = "[SEP]"; w[4] = "[PAD]"; w[5] = "[UNK]"; w[6] = "[MASK]"
+        for (i = 0; i < 31; i++) print w[i] }' > "$work/mini/vocab.txt" &&
+        "$tfn" import "$work/mini" --force --out "$work/mini.safetensors" > "$work/page" || return 1
+    echo 'va ua ja aa ca cb aa pa na la va' > "$work/input"
+    [ "$("$tfn" tokens "$work/mini.safetensors" "$work/input")" = "$(head -n 1 "$work/mini/ids.txt")" ] &&
+        "$tfn" embed "$work/mini.safetensors" "$work/input" --unit > "$work/page" && sed -n 15p "$work/mini/logits.txt" |
+        paste -d ' ' - "$work/page" | awk '{ for (i = 1; i <= NF / 2; i++) { d = $i - $(i + 24)
+            if (d * d > 1e-11) exit 1; n++ } } END { exit n != 24 }' || return 1
+    awk 'BEGIN { split("va ua ja aa ca cb pa na la", w, " "); for (i = 0; i < 300; i++) {
+        a = w[1 + i % 9]; b = w[1 + i % 7]; print (i % 3 ? "yes" : "no") "\t" a " " b " " w[1 + i % 5] }
+        }' > "$work/short"
+    bert="--from $work/mini.safetensors --steps 30 --threads 1 --force --out $work/cl.safetensors"
+    "$tfn" train --labels "$work/short" $bert > "$work/page" 2> "$work/error" &&
+        grep -q '^37 of 41 tensors' "$work/error" && "$tfn" classify "$work/cl.safetensors" "$work/input" |
+        grep -q '^\(yes\|no\)$' || { cat "$work/error"; return 1; }
+    cut -f 2 "$work/short" > "$work/masked" && "$tfn" train "$work/masked" $bert --dropout 0.1 \
+        > "$work/page" 2> "$work/error" && grep -q '^37 of 37 tensors' "$work/error" &&
+        "$tfn" fill "$work/cl.safetensors" --text 'va [MASK] ja' --top 3 > "$work/page" &&
+        [ "$(wc -l < "$work/page")" = 3 ] && "$tfn" eval "$work/mini.safetensors" "$work/masked" |
+        grep -q '^perplexity' || { cat "$work/error"; return 1; }
+    says "$work/mini.safetensors was not trained on labels" classify "$work/mini.safetensors"
+}
+check "tfn eval, train --from, --adapter: an import" tuned
+check "tfn embed, train --from: an import of BERT" tuned_bert
 # A kept cache gives the answers of a fresh decoder that reads the whole conversation, also behind
 # turns that were left out.
 chats() {

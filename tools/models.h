@@ -260,6 +260,34 @@ static inline void train_tokenizer(data_tokenizer *k, const settings *s, const c
 
 /* -- options of a model ------------------------------------------------------------------------ */
 
+/* Those that make it: what a file's weights are for. */
+static const char *const shape_names[] = {
+    "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
+    "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
+    "kv_heads", "head_size", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]",
+    "head", "activation", "position", "rotary_base", "rotary_size", "rotary_scaling",
+    "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",
+    "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
+    "head_transform",
+    "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "window", "window_from",
+    "window_period", "window_base", "relative_buckets",
+    "relative_distance", "scale_output", "attention_cap", "logit_cap",
+    "norm_eps", "norm_factor", "folded"
+};
+
+/* Whether an option is among those that --set has. */
+static inline bool sets_field(const settings *s, const char *name)
+{
+    const char *list = text_of(s, O_SET);
+    const size_t n = strlen(name);
+    while (list) {
+        if (!strncmp(list, name, n) && list[n] == '=') return true;
+        list = strchr(list, ',');
+        if (list) list++;
+    }
+    return false;
+}
+
 /* Set the option of models that has this name to what --ID says, if it says anything. What is no
  * such value, a name that there is not, ends the program: the nearest is told. */
 static inline void describe_option(tfn_model_desc *d, const char *name, const settings *s,
@@ -272,11 +300,17 @@ static inline void describe_option(tfn_model_desc *d, const char *name, const se
     exit(2);
 }
 
+/* The architecture that learns such data. */
+static inline tfn_arch arch_of(data_kind kind)
+{
+    if (kind == DATA_PAIRS) return TFN_ARCH_ENCODER_DECODER;
+    if (kind == DATA_LABELS || kind == DATA_MASKED) return TFN_ARCH_ENCODER;
+    return TFN_ARCH_DECODER;
+}
+
 static inline void describe_shape(tfn_model_desc *d, const settings *s, const corpus *c)
 {
-    d->arch = TFN_ARCH_DECODER;
-    if (c->kind == DATA_PAIRS) d->arch = TFN_ARCH_ENCODER_DECODER;
-    if (c->kind == DATA_LABELS || c->kind == DATA_MASKED) d->arch = TFN_ARCH_ENCODER;
+    d->arch = arch_of(c->kind);
     d->context = (int32_t)whole_of(s, O_CONTEXT);
     d->layers = (int32_t)whole_of(s, O_LAYERS);
     d->width = (int32_t)whole_of(s, O_WIDTH);
@@ -285,7 +319,7 @@ static inline void describe_shape(tfn_model_desc *d, const settings *s, const co
     describe_option(d, "position", s, O_POSITION);
     d->batch = c->batches.most_rows;
     d->batch_tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
-    if (d->arch == TFN_ARCH_ENCODER) d->segments = 2;
+    if (d->arch == TFN_ARCH_ENCODER && !sets_field(s, "segments")) d->segments = 2;
     if (given(s, O_CUTOFFS)) {
         const char *text = text_of(s, O_CUTOFFS);
         int used = 0;
@@ -388,7 +422,7 @@ static inline void describe(tfn_model_desc *d, const settings *s, const corpus *
     memset(d, 0, sizeof *d);
     describe_list(d, s, O_SET, describe_field);
     describe_shape(d, s, c);
-    d->vocab = k->vocab;
+    if (d->vocab < k->vocab) d->vocab = k->vocab;      /* some have more than their tokenizer */
     d->classes = classes;
     d->head = c->kind == DATA_LABELS ? TFN_HEAD_SEQUENCE : TFN_HEAD_TOKENS;
     describe_option(d, "schedule.kind", s, O_SCHEDULE);
@@ -438,6 +472,7 @@ typedef struct bundle {         /* a checkpoint and what goes along */
     data_classes   classes;
     data_kind      kind;
     settings       from;        /* the experiment */
+    const char    *adapter;     /* NULL, or the file of a LoRA that was saved alone */
     char          *extra;
 } bundle;
 
@@ -447,6 +482,12 @@ static inline tfn_file file_at(const char *path)
     memset(&f, 0, sizeof f);
     f.path = path;
     return f;
+}
+
+/* Whether an experiment says what it was trained on: an import does not. */
+static inline bool keeps_data(const settings *s)
+{
+    return given(s, O_TEXT) || given(s, O_TASK) || given(s, O_PAIRS) || given(s, O_LABELS);
 }
 
 static inline bool exists(const char *path)
@@ -531,10 +572,23 @@ static inline void bundle_open(bundle *b, const char *path)
     if (!b->tokenizer.mem) die("%s has no tokenizer", path);
 }
 
+/* The groups of an adapter, without which the model has no place for it. */
+static inline void bundle_adapt(bundle *b)
+{
+    tfn_file f = file_at(b->adapter);
+    tfn_model_desc d;
+    if (!b->adapter) return;
+    tfn_model_peek(&f, &d, NULL);
+    must_be_file(&f.error, b->adapter);
+    memcpy(b->desc.groups, d.groups, sizeof d.groups);
+}
+
 /* The model, to be used for so many rows. */
 static inline void bundle_load(bundle *b, int32_t batch, int32_t threads)
 {
     tfn_file f = file_at(b->path);
+    tfn_file adapter = file_at(b->adapter);
+    bundle_adapt(b);
     b->desc.batch = batch;
     b->desc.threads = threads;
     b->desc.inference = true;
@@ -543,6 +597,9 @@ static inline void bundle_load(bundle *b, int32_t batch, int32_t threads)
     must_be_model(&b->model, &b->desc);
     tfn_model_load_weights(&b->model, &f, 1);
     must_be_ok(&f.error);
+    if (!b->adapter) return;
+    tfn_model_load_weights(&b->model, &adapter, 1);
+    must_be_ok(&adapter.error);
 }
 
 static inline void bundle_save(const bundle *b, const settings *s, const char *path, bool weights)

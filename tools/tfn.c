@@ -80,6 +80,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, "what to write; -o") \
     X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
+    X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, TRAIN | USE, \
+      "what --lora trains, alone: written at the end, and read beside its model") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
       "most tokens of a text; else 1024, or what the model has if that is less") \
@@ -150,7 +152,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
 static const char *command_tail(const settings *s)
 {
     static char text[1024];
-    static const option_id ids[] = { O_LOG, O_PLOT, O_THREADS };
+    static const option_id ids[] = { O_LOG, O_PLOT, O_ADAPTER, O_THREADS };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (given(s, ids[i]))
             snprintf(text + strlen(text), sizeof text - strlen(text), " --%s %s",
@@ -228,6 +230,11 @@ static bool train_source(trainer *t, cli *c)
     remove_stale(t->out);
     kept_name(t->best, sizeof t->best, t->out, "best");
     must_write(t->best, true);
+    if (given(s, O_ADAPTER)) {
+        if (!given(s, O_LORA)) cli_fail(c, "--adapter wants --lora");
+        must_write(text_of(s, O_ADAPTER), true);
+        refuse_existing(s, text_of(s, O_ADAPTER));
+    }
     if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
     return from != NULL;
 }
@@ -242,6 +249,7 @@ static int train(settings *s, cli *c)
     t.s = s;
     t.command = command_tail(s);
     resumed = train_source(&t, c);
+    if (!resumed && given(s, O_FROM)) take_arch(s);
     t.b.kind = kind_of(s);
     for (int i = 0; i < (int)t.b.kind; i++) names = strchr(names, '|') + 1;
     snprintf(kind, sizeof kind, "%.*s", (int)strcspn(names, "|"), names);
@@ -544,6 +552,7 @@ static const char *open_use(bundle *b, const settings *s, cli *c)
 {
     if (s->files < 1 || s->files > 2) cli_fail(c, "wanted MODEL and a file, or - for the input");
     bundle_open(b, s->file[0]);
+    b->adapter = text_of(s, O_ADAPTER);
     return s->files > 1 ? s->file[1] : "-";
 }
 
@@ -718,6 +727,7 @@ static int classify(settings *s, cli *c)
     }
     path = open_use(&b, s, c);
     if (b.kind != DATA_LABELS) die("%s was not trained on labels", b.path);
+    if (given(s, O_SEEDS) && !keeps_data(&b.from)) die("%s keeps no data to train with", b.path);
     if (given(s, O_SEEDS)) return classify_seeds(&b, s);
     must(data_read(&input, path), input.error);
     lines.item = (data_item *)reserve(input.size + 1, sizeof *lines.item);
@@ -902,6 +912,7 @@ static int eval(settings *s, cli *c)
     corpus x;
     int32_t rows;
     open_use(&b, s, c);
+    if (!second_file(s) && !keeps_data(&b.from)) die("%s keeps no data: wanted a file", b.path);
     corpus_open(&x, &b.from, b.kind, TASK_TEST, second_file(s), &b.classes);
     if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
     eval_batch_tokens(&b);
@@ -1246,12 +1257,22 @@ static void import_tokenizer(bundle *b, const char *folder)
     data_file_free(&merges);
 }
 
-/* What a training of it would have been started with, as far as its use asks for that. */
+/* What a training of it would have been started with, as far as its use asks for that. Classes have
+ * numbers for names. */
 static void import_experiment(bundle *b)
 {
-    static char context[16];
+    static char context[16], classes[16 * DATA_CLASSES];
+    const char *form = "%d";
     snprintf(context, sizeof context, "%d", (int)b->desc.context);
     b->from.text[O_KIND] = "text";
+    if (b->desc.arch == TFN_ARCH_ENCODER) b->from.text[O_KIND] = "masked";
+    if (b->desc.arch == TFN_ARCH_ENCODER_DECODER) b->from.text[O_KIND] = "pairs";
+    if (b->desc.head == TFN_HEAD_SEQUENCE && b->desc.classes <= DATA_CLASSES) {
+        b->from.text[O_KIND] = "labels";
+        for (int32_t i = 0; i < b->desc.classes; i++, form = "\t%d")
+            snprintf(classes + strlen(classes), 16, form, (int)i);
+        b->from.text[O_CLASSES] = classes;
+    }
     b->from.text[O_TOKENIZER] = "bpe";
     b->from.text[O_CONTEXT] = context;
 }
@@ -1488,25 +1509,12 @@ static void export_option(FILE *f, const char *name, const char *value)
 /* The options of a checkpoint that make its model, as C. */
 static void export_options(FILE *f, tfn_file *from, const char *prefix)
 {
-    static const char *const names[] = {
-        "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
-        "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
-        "kv_heads", "head_size", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]",
-        "head", "activation", "position", "rotary_base", "rotary_size", "rotary_scaling",
-        "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",
-        "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
-        "head_transform",
-        "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "window", "window_from",
-        "window_period", "window_base", "relative_buckets",
-        "relative_distance", "scale_output", "attention_cap", "logit_cap",
-        "norm_eps", "norm_factor", "folded"
-    };
     char key[64], value[128];
     fprintf(f, "static inline tfn_model_desc %s_desc(void)\n{\n"
                "    tfn_model_desc d = { 0 };\n", prefix);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(key, sizeof key, "tfn.%s", names[i]);
-        if (tfn_file_text(from, key, value, sizeof value)) export_option(f, names[i], value);
+    for (size_t i = 0; i < sizeof shape_names / sizeof *shape_names; i++) {
+        snprintf(key, sizeof key, "tfn.%s", shape_names[i]);
+        if (tfn_file_text(from, key, value, sizeof value)) export_option(f, shape_names[i], value);
     }
     fprintf(f, "    d.inference = true;\n"
                "    d.parameters = (float *)(uintptr_t)%s_weights;      /* only read */\n"

@@ -588,6 +588,20 @@ static inline void save(trainer *t, bool keep)
     if (t->position > many * every) remove(name);
 }
 
+/* --adapter: what trains, alone, kilobytes beside the model that it was trained from. */
+static inline void save_adapter(trainer *t)
+{
+    const char *path = text_of(t->s, O_ADAPTER);
+    tfn_checkpoint with = { 0 };
+    tfn_file f = file_at(path);
+    if (!path) return;
+    with.weights_only = true;
+    swap_averages(t);
+    tfn_model_save_adapter(&f, &t->b.model, &with);
+    swap_averages(t);
+    must_be_ok(&f.error);
+}
+
 /* -- the run ----------------------------------------------------------------------------------- */
 
 static inline void step(trainer *t, tfn_report *r)
@@ -729,16 +743,96 @@ static inline void load_state(trainer *t)
     t->best_step = whole_of(t->s, O_BEST_STEP);
 }
 
+/* --from: the architecture of another model, where the arguments leave it open. */
+static inline void take_arch(settings *s)
+{
+    static bundle from;
+    const bool labels = given(s, O_LABELS) || (task_of(s) && task_of(s)->kind == TASK_LABEL);
+    if (choice_of(s, O_ARCH) || labels) return;
+    bundle_look(&from, text_of(s, O_FROM));
+    if (from.desc.arch == TFN_ARCH_DECODER && !is_speech(s)) s->text[O_ARCH] = "decoder";
+    if (from.desc.arch == TFN_ARCH_ENCODER && given(s, O_TEXT)) s->text[O_ARCH] = "encoder";
+    bundle_free(&from);
+}
+
+/* Options of models that tfn has under a name of its own. */
+static const struct { option_id id; const char *name; } shape_options[] = {
+    { O_LAYERS, "layers" }, { O_WIDTH, "width" }, { O_HEADS, "heads" }, { O_FFN, "ffn" },
+    { O_CONTEXT, "context" }, { O_POSITION, "position" }, { O_RECIPE, "recipe" },
+    { O_TOPOLOGY, "topology" }, { O_NORM, "norm" }, { O_INIT, "init" }
+};
+enum { SHAPE_OPTIONS = sizeof shape_options / sizeof *shape_options };
+
+/* A copy that stays. */
+static inline const char *shape_entry(const char *text)
+{
+    char *kept = (char *)reserve(strlen(text) + 1, 1);
+    memcpy(kept, text, strlen(text));
+    return kept;
+}
+
+/* The text of an option of models, which stays; NULL: it is the default. */
+static inline const char *shape_text(const tfn_model_desc *d, const char *name)
+{
+    char text[128];
+    tfn_desc_get(d, name, text, sizeof text);
+    return strcmp(text, "default") ? shape_entry(text) : NULL;
+}
+
+/* What --set must say so that a model with the options of shape_options is `from`: a model that was
+ * imported has options of which tfn knows nothing. Not those of the data and of the head. */
+static inline void take_fields(trainer *t, const tfn_model_desc *from)
+{
+    static const char *const passed[] = { "arch", "vocab", "head", "classes", "cutoffs[0]",
+                                          "cutoffs[1]", "mup_base_width" };
+    static const char *const left[] = { "folded", "bands", "source_context" };
+    tfn_model_desc base, plain;
+    tfn_error e;
+    memset(&base, 0, sizeof base);
+    for (int i = 0; i < SHAPE_OPTIONS; i++) {
+        const char *text = shape_text(from, shape_options[i].name);
+        if (text) tfn_desc_set(&base, shape_options[i].name, text, NULL);
+    }
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        const char *text = shape_text(from, passed[i]);
+        if (text) tfn_desc_set(&base, passed[i], text, NULL);
+    }
+    if (base.arch == TFN_ARCH_ENCODER) base.segments = 2;
+    if (!tfn_model_resolve(&plain, &base, &e)) must_be_ok(&e);
+    for (size_t i = 0; i < sizeof shape_names / sizeof *shape_names; i++) {
+        const char *name = shape_names[i];
+        char is[128], wanted[128], entry[256];
+        bool leave = sets_field(t->s, name);
+        for (size_t k = 0; k < sizeof left / sizeof *left; k++) leave |= !strcmp(left[k], name);
+        tfn_desc_get(&plain, name, is, sizeof is);
+        tfn_desc_get(from, name, wanted, sizeof wanted);
+        if (leave || !strcmp(is, wanted)) continue;
+        if (t->b.kind == DATA_LABELS && (!strcmp(name, "head_transform")
+                                         || !strcmp(name, "output_bias"))) continue;
+        snprintf(entry, sizeof entry, "%s=%s", name, wanted);
+        t->s->text[O_SET] = option_longer(text_of(t->s, O_SET), shape_entry(entry));
+    }
+}
+
 /* --from: the tokenizer of another model, and its shape where the arguments say nothing. */
 static inline void take_tokenizer(trainer *t)
 {
-    static const option_id shape[] = { O_LAYERS, O_WIDTH, O_HEADS, O_FFN, O_CONTEXT, O_POSITION,
-                                       O_RECIPE, O_TOPOLOGY, O_NORM, O_INIT };
     static bundle from;
+    char vocab[32];
     bundle_open(&from, text_of(t->s, O_FROM));
-    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
-        if (!given(t->s, shape[i])) t->s->text[shape[i]] = from.from.text[shape[i]];
+    for (int i = 0; i < SHAPE_OPTIONS; i++) {
+        const option_id id = shape_options[i].id;
+        if (given(t->s, id)) continue;
+        t->s->text[id] = from.from.text[id];
+        if (given(&from.from, O_FAMILY))
+            t->s->text[id] = shape_text(&from.desc, shape_options[i].name);
+    }
     t->b.tokenizer = from.tokenizer;
+    if (from.desc.arch != arch_of(t->b.kind)) return;
+    take_fields(t, &from.desc);
+    if (from.desc.vocab == from.tokenizer.tokenizer.vocab || sets_field(t->s, "vocab")) return;
+    snprintf(vocab, sizeof vocab, "vocab=%d", (int)from.desc.vocab);
+    t->s->text[O_SET] = option_longer(text_of(t->s, O_SET), shape_entry(vocab));
 }
 
 /* All tensors of its file that have the name and the shape of one of the model's. */
@@ -887,6 +981,7 @@ static inline int run(trainer *t)
     if (t->terminal && !given(t->s, O_QUIET)) fprintf(stderr, "\n");
     if (t->position == t->steps && !isfinite(t->last_valid)) t->last_valid = validate(t);
     save(t, false);
+    if (t->position == t->steps) save_adapter(t);
     drawn = log_close(t) && plot_write(t);
     if (t->position < t->steps) {
         fprintf(stderr, "stopped at step %lld of %lld, saved; go on with\n    tfn train --resume "
