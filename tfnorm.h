@@ -30322,11 +30322,14 @@ static void tfn__put_rule(tfn__config *c, const tfn_key_rule *k)
     tfn__put_value(&c->text, c->d, k);
 }
 
-static void tfn__put_rules(tfn__config *c, const tfn_family *family)
+/* Those of keys in objects, or of the others. */
+static void tfn__put_rules(tfn__config *c, const tfn_family *family, bool inside)
 {
-    if (family->like) tfn__put_rules(c, family->like);
-    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++)
-        if (k->key && tfn__rule_of_key(c->family, k->key) == k) tfn__put_rule(c, k);
+    if (family->like) tfn__put_rules(c, family->like, inside);
+    for (const tfn_key_rule *k = family->keys; tfn__is_rule(k); k++) {
+        if (!k->key || (tfn__object_bytes(k->key) > 0) != inside) continue;
+        if (tfn__rule_of_key(c->family, k->key) == k) tfn__put_rule(c, k);
+    }
 }
 
 /* What stands behind the '=' of a rule of names; NULL: it is another one. */
@@ -30421,7 +30424,8 @@ static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
     c.d = &said;
     tfn__put_texts(&c.text, "{\n  \"model_type\": \"", family->name, "\"");
     tfn__put_class(&c);
-    tfn__put_rules(&c, family);
+    tfn__put_rules(&c, family, false);
+    tfn__put_rules(&c, family, true);
     tfn__close_object(&c);
     tfn__put_special_ids(&c, x->tokenizer);
     tfn__put_texts(&c.text, ",\n  \"torch_dtype\": \"", tfn__dtype_word(x->dtype), "\"\n}\n");
