@@ -14796,6 +14796,10 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
  * scores is not there. */
 static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 {
+    const int64_t most = tfn__max(d->context, d->source_context);
+    if (d->position != TFN_POSITION_ALIBI && d->position != TFN_POSITION_RELATIVE) return;
+    tfn__in_range(e, "model", "heads times all distances, 2*context - 1,",
+                  d->heads * (2*most - 1), 1, INT32_MAX / 2);
     if (d->position != TFN_POSITION_RELATIVE) return;
     tfn__in_range(e, "model", "relative_buckets", d->relative_buckets, 4, TFN__SIDE);
     tfn__in_range(e, "model", "relative_distance", d->relative_distance,
@@ -28326,7 +28330,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_tokenizer_source, vocab) TFN__MEMBER('p', tfn_tokenizer_source, merges)
     TFN__MEMBER('w', tfn_tokenizer_source, vocab_size)
     TFN__MEMBER('w', tfn_tokenizer_source, merges_size)
-    TFN__MEMBER('w', tfn_tokenizer_source, kind)
+    TFN__MEMBER('w', tfn_tokenizer_source, kind) TFN__MEMBER('b', tfn_tokenizer_source, cased)
     TFN__MEMBER('p', tfn_tokenizer_source, json) TFN__MEMBER('w', tfn_tokenizer_source, json_size)
     /* to be made; calls answer the rest */
     TFN__STRUCT(tfn_tokenizer) TFN__MEMBER('s', tfn_tokenizer, error)

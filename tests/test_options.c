@@ -426,6 +426,12 @@ TEST(options_messages)
     X(d.heads = 3; d.head_size = 5; d.position = TFN_POSITION_ROTARY, BAD_OPTION,                  \
       "head size is 5; for rotary it must be even")                                      \
     X(d.heads = 64; d.position = TFN_POSITION_ROTARY, BAD_OPTION, "head size is 1; for rotary") \
+    X(d.position = TFN_POSITION_ALIBI; d.heads = d.width = 4096; d.context = 1 << 20, BAD_OPTION,  \
+      "heads times all distances, 2*context - 1, is 8589930496")                                  \
+    X(d.position = TFN_POSITION_RELATIVE; d.relative_distance = 16, BAD_OPTION,                    \
+      "relative_distance is 16; it must be at least 17")                                          \
+    X(d.position = TFN_POSITION_RELATIVE; d.attention_cap = 5, UNSUPPORTED, "no attention_cap")    \
+    X(d.arch = TFN_ARCH_ENCODER; d.window = 3, BAD_OPTION, "positions of an encoder read all")     \
     X(d.rotary_size = 3, BAD_OPTION, "rotary_size is 3; it must be even")                         \
     X(d.rotary_size = 34, BAD_OPTION, "rotary_size is 34; it must be at most 32")                 \
     X(d.rotary_scaling = TFN_ROTARY_SCALING_LLAMA3; d.rotary_low = 4, BAD_OPTION,                 \
