@@ -76,8 +76,8 @@
  *   pieces        classes of characters, where tokenizers cut a text, tables of what they find
  *   trainer       of tokenizers: words and merges from texts
  *   vocabulary    the tables of a tokenizer, from a trainer or a blob
- *   published     tokenizers of the hub: vocab.json, vocab.txt, tokenizer.json
- *   tokenize      bytes, characters, words, BPE, WordPiece: encoding, saving
+ *   published     tokenizers of the hub: vocab.json, vocab.txt, tokenizer.json, tokenizer.model
+ *   tokenize      bytes, characters, words, BPE, WordPiece, Unigram: encoding, saving
  *   metrics       perplexity, accuracy, BLEU, ROUGE, error rates
  *   files         bytes and paths, safetensors, the index of several
  *   checkpoints   options as texts, saving, loading, means of several
@@ -2044,8 +2044,10 @@ typedef enum tfn_tokenizer_kind {
     TFN_TOKENIZER_BYTES,             /* no training needed */
     TFN_TOKENIZER_CHARACTERS,        /* those seen in training */
     TFN_TOKENIZER_WORDS,             /* those seen in training */
-    TFN_TOKENIZER_WORDPIECE          /* BERT's: words, then the longest tokens that they are made
-                                      * of; it is read, not trained */
+    TFN_TOKENIZER_WORDPIECE,         /* BERT's: words, then the longest tokens that they are made
+                                      * of; this one and those below are read, not trained */
+    TFN_TOKENIZER_CHARACTER_BPE,     /* merges of characters, spaces too: Llama 2's, Gemma's */
+    TFN_TOKENIZER_UNIGRAM            /* the tokens of the best sum of scores: T5's; Kudo 2018 */
 } tfn_tokenizer_kind;
 
 /* A vocabulary begins with these, as far as wanted: "<pad>", "<s>", "</s>", "<unk>", "<mask>". No
@@ -2088,14 +2090,19 @@ typedef struct tfn_trainer {
 
 /* What a tokenizer is made of, one of four. Of tokenizer.json, which stands beside the weights of
  * published models, those are read that say byte-level BPE, such as GPT-2's, Llama 3's and Qwen's,
- * or WordPiece, BERT's. A part that would change what comes out and is not known here is an error
- * with its name; the others (truncation, padding) are passed over. */
+ * WordPiece, BERT's, or BPE or Unigram over characters, such as Llama 2's, Gemma's and T5's. A part
+ * that would change what comes out and is not known here is an error with its name; the others
+ * (truncation, padding) are passed over. */
 typedef struct tfn_tokenizer_source {
     const tfn_trainer *trainer;         /* one that ran */
     const void *blob;                   /* what tfn_tokenizer_write gave */
     size_t      blob_size;
     const char *json;                   /* the text of tokenizer.json */
     size_t      json_size;
+    const void *model;                  /* tokenizer.model or spiece.model of SentencePiece, */
+    size_t      model_size;
+    bool        begin, end;             /* whose texts begin with <s>, as Llama's, or end with </s>,
+                                         * as T5's: the file does not say */
     const char *vocab, *merges;         /* the texts of vocab.json and merges.txt, as GPT-2's */
     size_t      vocab_size, merges_size;
     tfn_tokenizer_kind kind;            /* of vocab without merges: bytes, characters or words; or
@@ -2113,7 +2120,17 @@ enum {
     TFN_NORMALIZER_CHINESE   = 2,       /* spaces around each Chinese character */
     TFN_NORMALIZER_ACCENTS   = 4,       /* none */
     TFN_NORMALIZER_LOWERCASE = 8,       /* no capitals */
-    TFN_NORMALIZER_NFC       = 16       /* Unicode's composed form: Qwen's, GPT-NeoX's */
+    TFN_NORMALIZER_NFC       = 16,      /* Unicode's composed form: Qwen's, GPT-NeoX's */
+    TFN_NORMALIZER_UTF8      = 32,      /* bytes that are no UTF-8 become U+FFFD */
+    TFN_NORMALIZER_CHARSMAP  = 64,      /* replacements by a table of the file: mostly NFKC */
+    TFN_NORMALIZER_WORDS     = 128,     /* any white space is one space, and none at the ends */
+    TFN_NORMALIZER_LEFT      = 256,     /* no spaces in front */
+    TFN_NORMALIZER_RIGHT     = 512,     /* none behind */
+    TFN_NORMALIZER_COLLAPSE  = 1024,    /* one space for several */
+    TFN_NORMALIZER_PREFIX    = 2048,    /* one more in front, */
+    TFN_NORMALIZER_NEEDED    = 4096,    /* unless there is one, */
+    TFN_NORMALIZER_FIRST     = 8192,    /* or an added token */
+    TFN_NORMALIZER_MARKS     = 16384    /* spaces become U+2581, SentencePiece's mark */
 };
 
 /* By whose rules a text is cut; only tokenizer.json asks for others than GPT-2's. Those of Llama 3
@@ -2122,13 +2139,19 @@ typedef enum tfn_split {
     TFN_SPLIT_GPT2 = 0,
     TFN_SPLIT_LLAMA3,                   /* GPT-4's, OLMo 2's too: three digits at most */
     TFN_SPLIT_QWEN2,                    /* one digit */
-    TFN_SPLIT_BERT                      /* at white space, and around marks of punctuation */
+    TFN_SPLIT_BERT,                     /* at white space, and around marks of punctuation */
+    TFN_SPLIT_MARKS,                    /* in front of each U+2581 */
+    TFN_SPLIT_NONE                      /* nowhere */
 } tfn_split;
 
 /* Steps of a decoder. */
 enum {
     TFN_DECODER_JOIN = 1,               /* a space between words, none within: WordPiece */
-    TFN_DECODER_TIDY = 2                /* none in front of . , ? ! and 's */
+    TFN_DECODER_TIDY = 2,               /* none in front of . , ? ! and 's */
+    TFN_DECODER_MARKS = 4,              /* U+2581 becomes a space, */
+    TFN_DECODER_STRIP = 8,              /* but nothing as the first character, */
+    TFN_DECODER_STRIP_ALL = 16,         /* nor as the first of several tokens, */
+    TFN_DECODER_STRIP_TOKEN = 32        /* nor anywhere in the first token */
 };
 
 typedef struct tfn_tokenizer {
@@ -2138,6 +2161,10 @@ typedef struct tfn_tokenizer {
     int32_t   normalizer, decoder;      /* their steps, added: TFN_NORMALIZER_, TFN_DECODER_ */
     bool      prefix_space;             /* a text gets a space in front if it has none */
     bool      whole;                    /* a piece that is a token is not merged (ignore_merges) */
+    bool      fallback;                 /* what is unknown becomes tokens of its bytes, <0x0A> */
+    bool      fuse;                     /* or several unknown characters one "<unk>" */
+    bool      scored;                   /* tokens have scores; of BPE: which merges go by */
+    bool      single;                   /* sums of scores are floats, as SentencePiece's */
     bool      marked;                   /* tokenizer.json says what is special, not the name */
     int32_t   vocab, merges;            /* how many ids, how many merges */
     int32_t   special[TFN_SPECIAL_COUNT];           /* ids, -1: none */
@@ -2150,6 +2177,11 @@ typedef struct tfn_tokenizer {
     char      inside[8];                /* and this marks a token that goes on with a word: "##" */
     int32_t   sorted, *order, inner[2]; /* its tokens by their bytes; those from inner[0] to
                                          * inner[1] - 1 begin with the mark and are longer */
+    double   *score, least, best;       /* per token; of all */
+    int32_t  *rank;                     /* BPE by scores: the token of the lowest is merged first */
+    uint32_t  joined[8];                /* bits: this byte stands before U+2581 in a token */
+    int32_t   map_bytes, map_units;     /* TFN_NORMALIZER_CHARSMAP: a trie, then replacements */
+    uint8_t  *map;
     uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
     int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
 } tfn_tokenizer;
@@ -2175,9 +2207,11 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
 /* The ids of a text: returns how many there are, and stores those that fit. Room for one id per
  * byte is always enough (with prefix_space for two; with a normalizer for three: a character may
  * become several). With less, a word of over 256 bytes, or with a normalizer a text of over 512
- * that it changes, may be counted as its bytes. What is behind the ids may change. No special id is
- * added; what is unknown becomes "<unk>", or nothing if there is none. Here and below what is
- * stored into may be NULL: then it is only counted; of any other NULL there is nothing. */
+ * that it changes, may be counted as its bytes; BPE of characters and Unigram count such a text, or
+ * a word of over 128 bytes, as several times those. What a call returned is always enough. What is
+ * behind the ids may change. No special id is added; what is unknown becomes "<unk>", or nothing if
+ * there is none. Here and below what is stored into may be NULL: then it is only counted; of any
+ * other NULL there is nothing. */
 TFNORM_API ptrdiff_t tfn_tokenizer_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                                           const char *text, size_t bytes);
 /* The same of a text that is trusted: where it reads like a special token, such as "<s>" or
@@ -22315,6 +22349,133 @@ static size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n
     return t.used;
 }
 
+/* -- SentencePiece's normal form ------------------------------------------------------------- */
+
+/* Kudo and Richardson 2018: a text is one piece, its spaces are shown as U+2581, and characters are
+ * replaced by a table that comes with the model: mostly Unicode's NFKC, by which "fi" is two
+ * letters where it was one character.
+ *
+ * The table is a trie of what is replaced, a "double array" of numbers of four bytes, lowest first,
+ * behind their size in bytes; then the replacements, each with a zero. From the number u of a node
+ * the next byte c leads to the number at offset(u) ^ c, if that says that it belongs to c; bit 8
+ * says that what was read so far is replaced, and the number at the next offset by what. */
+static const uint8_t tfn__mark[3] = { 0xe2, 0x96, 0x81 };
+
+static uint32_t tfn__map_unit(const uint8_t *map, size_t i)
+{
+    const uint8_t *s = map + 4*i;
+    return (uint32_t)s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | (uint32_t)s[3] << 24;
+}
+static uint32_t tfn__map_offset(uint32_t unit)
+{
+    return unit >> 10 << ((unit & 0x200) >> 6);
+}
+
+/* The longest beginning of the n bytes at s that is replaced: how long it is, 0: none; *value:
+ * where its replacement stands. Files are hostile: a number beyond `units` ends the search. */
+static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s, size_t n,
+                             size_t *value)
+{
+    size_t found = 0;
+    uint32_t at;
+    if (!units) return 0;
+    at = tfn__map_offset(tfn__map_unit(map, 0));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t unit;
+        at ^= s[i];
+        if (at >= units) break;
+        unit = tfn__map_unit(map, at);
+        if ((unit & 0x800000ff) != s[i]) break;
+        at ^= tfn__map_offset(unit);
+        if (!(unit & 0x100)) continue;
+        if (at >= units) break;
+        *value = tfn__map_unit(map, at) & 0x7fffffff;
+        found = i + 1;
+    }
+    return found;
+}
+
+/* A text that is written with its spaces in order: held back until what follows is known. */
+typedef struct tfn__spacer {
+    tfn__text to;
+    int32_t steps;
+    size_t  spaces;                             /* held back */
+    size_t  ink;                                /* bytes up to the last that is no white space */
+    bool    begun;                              /* something was written */
+} tfn__spacer;
+
+static void tfn__put_space(tfn__spacer *p)
+{
+    if (p->steps & TFN_NORMALIZER_MARKS) tfn__put_bytes(&p->to, tfn__mark, sizeof tfn__mark);
+    else tfn__put(&p->to, " ");
+}
+
+/* Write those that were held back, and at the begin the one more. is_mark: U+2581 follows, which is
+ * a space already. */
+static void tfn__put_spaces(tfn__spacer *p, bool is_mark)
+{
+    const int32_t steps = p->steps;
+    bool prefix = !p->begun && steps & TFN_NORMALIZER_PREFIX;
+    size_t spaces = p->spaces;
+    if (!p->begun && steps & TFN_NORMALIZER_LEFT) spaces = 0;
+    if (spaces > 1 && steps & TFN_NORMALIZER_COLLAPSE) spaces = 1;
+    if (is_mark && steps & TFN_NORMALIZER_WORDS) spaces = 0;
+    if (steps & TFN_NORMALIZER_NEEDED && (spaces || is_mark)) prefix = false;
+    if (prefix) tfn__put_space(p);
+    for (; spaces > 0; spaces--) tfn__put_space(p);
+    p->begun = true;
+    p->spaces = 0;
+}
+
+/* One character, of n bytes. */
+static void tfn__put_spaced(tfn__spacer *p, const uint8_t *s, size_t n, int32_t c)
+{
+    bool space = c == ' ';
+    if (p->steps & TFN_NORMALIZER_WORDS) space = tfn__class(c) == TFN__WHITE;
+    if (space) {
+        p->spaces++;
+        return;
+    }
+    if (p->spaces || !p->begun) tfn__put_spaces(p, c == 0x2581);
+    tfn__put_bytes(&p->to, s, n);
+    if (c < 0x80 && c > ' ') p->ink = p->to.used;
+    else if (tfn__class(c) != TFN__WHITE) p->ink = p->to.used;
+}
+
+/* All characters of a text. */
+static void tfn__put_all_spaced(tfn__spacer *p, const uint8_t *s, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        int32_t c;
+        const size_t bytes = tfn__utf8(s + at, n - at, &c);
+        if (c < 0 && p->steps & TFN_NORMALIZER_UTF8)
+            tfn__put_spaced(p, (const uint8_t *)"\xef\xbf\xbd", 3, 0xfffd);
+        else tfn__put_spaced(p, s + at, bytes, c);
+        at += bytes;
+    }
+}
+
+/* Its end. SentencePiece takes marks away that stood in the text, too; others (Strip, which its
+ * files do not have) white space of any kind. */
+static size_t tfn__end_spaced(tfn__spacer *p)
+{
+    tfn__text *t = &p->to;
+    const int32_t ends = TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT;
+    const int32_t always = TFN_NORMALIZER_PREFIX | TFN_NORMALIZER_NEEDED | TFN_NORMALIZER_LEFT;
+    const bool alone = !p->begun && (p->steps & always) == TFN_NORMALIZER_PREFIX;
+    if (!(p->steps & TFN_NORMALIZER_RIGHT) && (p->spaces || alone)) tfn__put_spaces(p, false);
+    if (!(p->steps & TFN_NORMALIZER_UTF8)) {
+        if (p->steps & TFN_NORMALIZER_RIGHT) t->used = p->ink;
+        return t->used;
+    }
+    if ((p->steps & ends) != ends) return t->used;
+    while (t->used >= 3 && t->used <= t->size) {
+        if (!tfn__same((const uint8_t *)t->buf + t->used - 3, tfn__mark, 3)) break;
+        t->used -= 3;
+    }
+    return t->used;
+}
+
 /* -- pieces ---------------------------------------------------------------------------------- */
 
 /* GPT-2 cuts a text by this expression, tried from left to right at each place:
@@ -22486,6 +22647,7 @@ static size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint
     if (split == TFN_SPLIT_LLAMA3) return tfn__word_llama3(s, n, 3);
     if (split == TFN_SPLIT_QWEN2) return tfn__word_llama3(s, n, 1);
     if (split == TFN_SPLIT_BERT) return tfn__word_bert(s, n);
+    if (split >= TFN_SPLIT_MARKS) return n;     /* see tfn__marked_piece */
     return tfn__word_of(s, n);
 }
 
@@ -23081,7 +23243,7 @@ enum {
 };
 
 /* Which decoder a file names. */
-enum { TFN__DECODES_NOTHING, TFN__DECODES_BYTES, TFN__DECODES_WORDS };
+enum { TFN__DECODES_NOTHING, TFN__DECODES_BYTES, TFN__DECODES_WORDS, TFN__DECODES_MARKS };
 
 enum { TFN__SHORT_TEXT = 512 };                 /* bytes that are normalized on the stack */
 
@@ -23091,17 +23253,21 @@ typedef struct tfn__vocab {
     tfn_tokenizer_kind kind;
     tfn_split split;
     int32_t normalizer, decoder, most_chars;        /* as in tfn_tokenizer */
-    bool   marked, prefix_space, whole;
+    bool   marked, prefix_space, whole, fallback, fuse, scored, single;
     char   inside[sizeof ((tfn_tokenizer *)0)->inside];
     bool   cut, shown;                              /* tokenizer.json: parts that came */
     int    decodes;
     bool   plain;                                   /* its tokens do not show bytes */
+    bool   numbered;                                /* unknown_id is known, 0: none */
     int32_t begin, end;                             /* vocab.txt: [CLS], [SEP] */
     int     form;                                   /* of a blob */
-    int32_t unknown_id;                             /* its + 1; 0: none */
+    int32_t unknown_id;                             /* its + 1, or of Unigram; 0: none */
+    size_t  map_bytes;
+    const uint8_t *map;                             /* the table, or as JSON has it: */
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
     size_t added, begins, ends;
-    tfn__reader tokens, added_list, merge_list, single, template_ids, unknown;
+    tfn__reader tokens, added_list, merge_list, single_text, template_ids, unknown,
+                charsmap;
 } tfn__vocab;
 
 /* An error if something was wrong where r read. */
@@ -23246,52 +23412,6 @@ static void tfn__index_order(tfn_tokenizer *k)
  * at those that stand in a normalized one ("late"), even if nothing is normalized. A special token
  * that may not be in a text still hides others that overlap it. */
 
-/* A text of the n bytes at s after the steps of the normalizer: returns its bytes, and stores those
- * that there is room for. *same: it was so before. */
-static size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, bool *same,
-                             const uint8_t *s, size_t n)
-{
-    if (k->normalizer == TFN_NORMALIZER_NFC) return tfn__put_nfc(to, room, same, s, n);
-    *same = false;
-    return tfn__put_bert(to, room, s, n, k->normalizer);
-}
-
-/* Whether a normalized text never has the token that a file wants to find in one. */
-static bool tfn__is_changed(const tfn_tokenizer *k, int32_t id)
-{
-    uint8_t to[TFN__SHORT_TEXT];
-    const uint8_t *s = k->text + k->start[id];
-    const size_t n = tfn__token_bytes(k, id);
-    bool same = true;
-    if (!k->normalizer) return false;
-    if (tfn__normalize(k, to, sizeof to, &same, s, n) != n || n > sizeof to) return true;
-    return !same && !tfn__same(to, s, n);
-}
-
-/* Sort them, and note with which bytes they begin: most of a text begins none, and is passed over
- * at a byte's price. */
-static bool tfn__index_added(tfn_tokenizer *k)
-{
-    for (int32_t id = 0; id < k->vocab; id++) {
-        const uint8_t first = k->text[k->start[id]];
-        const int late = (k->flags[id] & TFN__LATE) != 0;
-        if (!(k->flags[id] & TFN__ADDED)) continue;
-        k->added_ids[k->added++] = id;
-        k->heads[late][first >> 5] |= (uint32_t)1 << (first & 31);
-        if (late && tfn__is_changed(k, id))
-            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
-                      "added token %d is wanted in a normalized text, which never has it", id, 0);
-        if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
-    }
-    tfn__sort(k->added_ids, k->added, tfn__token_before, k);
-    for (int32_t i = 1; i < k->added; i++)
-        if (!tfn__token_before(k, k->added_ids[i - 1], k->added_ids[i]))
-            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
-                      "added token %d is the same as token %d", k->added_ids[i - 1],
-                      k->added_ids[i]);
-    return k->error.status == TFN_OK;
-}
-
 /* The longest added token that the n bytes at s begin with, late or not; -1: none. */
 static int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n, int late)
 {
@@ -23307,6 +23427,98 @@ static int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n,
         low++;                                  /* the others are longer */
     }
     return found;
+}
+
+/* Whether SentencePiece has tokens that its users defined: they stay as they are in a text. */
+static bool tfn__keeps_some(const tfn_tokenizer *k)
+{
+    return k->single && k->cuts[1];
+}
+
+/* By the table of replacements, and with spaces in order. What is replaced is not read again. */
+static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint8_t *s, size_t n)
+{
+    const size_t trie = 4 + 4*(size_t)k->map_units;
+    const bool keeps = tfn__keeps_some(k);
+    for (size_t at = 0; at < n;) {
+        int32_t id = -1;
+        int32_t c;
+        size_t value = 0;
+        size_t bytes = 0;
+        if (keeps) id = tfn__added_at(k, s + at, n - at, 1);
+        if (id < 0 && k->map)
+            bytes = tfn__map_match(k->map + 4, (size_t)k->map_units, s + at, n - at, &value);
+        if (bytes && value < (size_t)k->map_bytes - trie) {
+            const char *text = (const char *)k->map + trie + value;
+            tfn__put_all_spaced(p, (const uint8_t *)text, tfn__length(text));
+        } else {
+            bytes = tfn__utf8(s + at, n - at, &c);
+            if (id >= 0) bytes = tfn__token_bytes(k, id);
+            tfn__put_all_spaced(p, s + at, bytes);
+        }
+        at += bytes;
+    }
+    return tfn__end_spaced(p);
+}
+
+/* A text of the n bytes at s after the steps of the normalizer: returns its bytes, and stores those
+ * that there is room for; without room it may return a few more. *same: it was so before. first: no
+ * added token is in front of it. */
+static size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, bool *same,
+                             const uint8_t *s, size_t n, bool first)
+{
+    tfn__spacer p;
+    if (k->normalizer == TFN_NORMALIZER_NFC) return tfn__put_nfc(to, room, same, s, n);
+    *same = false;
+    if (k->normalizer < TFN_NORMALIZER_NFC)
+        return tfn__put_bert(to, room, s, n, k->normalizer);
+    p.to = tfn__text_in(to, room);
+    p.steps = k->normalizer;
+    p.spaces = p.ink = 0;
+    p.begun = false;
+    if (p.steps & TFN_NORMALIZER_FIRST && !first) p.steps &= ~TFN_NORMALIZER_PREFIX;
+    if (k->map || tfn__keeps_some(k)) return tfn__put_mapped(k, &p, s, n);
+    tfn__put_all_spaced(&p, s, n);
+    return tfn__end_spaced(&p);
+}
+
+/* Whether a normalized text never has the token that a file wants to find in one. */
+static bool tfn__is_changed(const tfn_tokenizer *k, int32_t id)
+{
+    uint8_t to[TFN__SHORT_TEXT];
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    bool same = true;
+    if (!k->normalizer || k->single) return false;      /* SentencePiece keeps them */
+    if (tfn__normalize(k, to, sizeof to, &same, s, n, true) != n || n > sizeof to) return true;
+    return !same && !tfn__same(to, s, n);
+}
+
+/* Sort them, and note with which bytes they begin: most of a text begins none, and is passed over
+ * at a byte's price. */
+static bool tfn__index_added(tfn_tokenizer *k)
+{
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t first = k->text[k->start[id]];
+        int late;
+        if (!(k->flags[id] & TFN__ADDED)) continue;
+        if (k->flags[id] & TFN__SPECIAL && k->kind >= TFN_TOKENIZER_CHARACTER_BPE)
+            k->flags[id] &= (uint8_t)~TFN__LATE;        /* else a space in front would hide it */
+        late = (k->flags[id] & TFN__LATE) != 0;
+        k->added_ids[k->added++] = id;
+        k->heads[late][first >> 5] |= (uint32_t)1 << (first & 31);
+        if (late && tfn__is_changed(k, id))
+            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
+                      "added token %d is wanted in a normalized text, which never has it", id, 0);
+        if (!(k->flags[id] & TFN__SPECIAL)) k->cuts[late] = true;
+    }
+    tfn__sort(k->added_ids, k->added, tfn__token_before, k);
+    for (int32_t i = 1; i < k->added; i++)
+        if (!tfn__token_before(k, k->added_ids[i - 1], k->added_ids[i]))
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                      "added token %d is the same as token %d", k->added_ids[i - 1],
+                      k->added_ids[i]);
+    return k->error.status == TFN_OK;
 }
 
 /* -- merging --------------------------------------------------------------------------------- */
@@ -23385,6 +23597,322 @@ static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff
     return n;
 }
 
+/* -- merging long pieces --------------------------------------------------------------------- */
+
+/* In a piece of n bytes the passes above would take n times as many steps as it has merges. Here
+ * each merge takes a few: a tree of minima over the bytes tells which is next. A leaf is the rank
+ * of the pair whose left symbol begins at that byte, and each node the lower of the two below it:
+ * the lowest of all is at the root, and the first with that rank is found by going down. BPE of
+ * characters merges all its pieces so; a text without cuts between words may be one.
+ *
+ * id[i] and length[i] are of the symbol that begins at byte i, -1 where it is no token; length of
+ * its last byte, if that is another, is minus the way back to its first. */
+typedef struct tfn__merger {
+    const tfn_tokenizer *k;
+    const uint8_t *s;
+    int32_t  n, leaves;
+    int32_t *id, *length, *tree;
+} tfn__merger;
+
+/* SHORT_PIECE: bytes of one that is encoded on the stack. WORK: numbers per byte, for two arrays
+ * and a tree of up to four times their length. */
+enum { TFN__SHORT_PIECE = 128, TFN__WORK = 6 };
+
+/* The rank of the pair whose left symbol begins at i, and the token that it becomes. Where tokens
+ * have scores, any two that make one can be merged, and the rank is that of the one. */
+static int32_t tfn__merger_rank(const tfn__merger *m, int32_t i, int32_t *id)
+{
+    const tfn_tokenizer *k = m->k;
+    const int32_t j = i + m->length[i];
+    int32_t merge;
+    if (j >= m->n) return TFN__NO_RANK;
+    if (k->scored) {
+        *id = tfn__token_id(k, m->s + i, (size_t)(m->length[i] + m->length[j]));
+        if (*id < 0) return TFN__NO_RANK;
+        return k->rank[*id];
+    }
+    if (m->id[i] < 0 || m->id[j] < 0) return TFN__NO_RANK;
+    merge = *tfn__merge_slot(k, m->id[i], m->id[j]) - 1;
+    if (merge < 0) return TFN__NO_RANK;
+    *id = k->merge[3*merge + 2];
+    return merge;
+}
+
+static void tfn__merger_node(int32_t *tree, int32_t at)
+{
+    tree[at] = (int32_t)tfn__min(tree[2*at], tree[2*at + 1]);
+}
+
+/* Put a rank into its leaf, and into the nodes above it. */
+static void tfn__merger_set(tfn__merger *m, int32_t i, int32_t rank)
+{
+    int32_t at = m->leaves + i;
+    m->tree[at] = rank;
+    for (at /= 2; at > 0; at /= 2) tfn__merger_node(m->tree, at);
+}
+
+/* A symbol of `bytes` bytes from i on. */
+static void tfn__merger_symbol(tfn__merger *m, int32_t i, int32_t bytes, int32_t id)
+{
+    m->length[i + bytes - 1] = 1 - bytes;
+    m->length[i] = bytes;
+    m->id[i] = id;
+}
+
+/* The characters of a piece, or of byte-level BPE its bytes, the first a space if wanted, and the
+ * ranks of their pairs. work: TFN__WORK*n numbers. */
+static void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *work,
+                              const uint8_t *s, int32_t n, bool space)
+{
+    const bool bytes = k->kind == TFN_TOKENIZER_BPE;
+    m->k = k;
+    m->s = s;
+    m->n = n;
+    m->leaves = 1;
+    while (m->leaves < n) m->leaves *= 2;
+    m->id = work;
+    m->length = work + n;
+    m->tree = work + 2*n;
+    if (space) tfn__merger_symbol(m, 0, 1, k->byte_id[' ']);
+    for (int32_t i = space; i < n; i += m->length[i]) {
+        const uint8_t *from = s + i - space;
+        int32_t c;
+        if (bytes) tfn__merger_symbol(m, i, 1, k->byte_id[*from]);
+        else {
+            const size_t length = tfn__utf8(from, (size_t)(n - i), &c);
+            tfn__merger_symbol(m, i, (int32_t)length, tfn__token_id(k, from, length));
+        }
+    }
+    for (int32_t i = 0; i < m->leaves; i++) m->tree[m->leaves + i] = TFN__NO_RANK;
+    for (int32_t i = 0; i < n; i += m->length[i]) {
+        int32_t id;
+        m->tree[m->leaves + i] = tfn__merger_rank(m, i, &id);
+    }
+    for (int32_t at = m->leaves - 1; at > 0; at--) tfn__merger_node(m->tree, at);
+}
+
+/* Merge until nothing can be merged: the pair of the lowest rank, of several the first. */
+static void tfn__merger_run(tfn__merger *m)
+{
+    while (m->tree[1] != TFN__NO_RANK) {
+        const int32_t rank = m->tree[1];
+        int32_t at = 1;
+        int32_t id = -1;
+        int32_t i;
+        int32_t j;
+        while (at < m->leaves) {
+            at *= 2;
+            if (m->tree[at] != rank) at++;
+        }
+        i = at - m->leaves;
+        j = i + m->length[i];
+        tfn__merger_rank(m, i, &id);
+        tfn__merger_symbol(m, i, m->length[i] + m->length[j], id);
+        tfn__merger_set(m, j, TFN__NO_RANK);
+        tfn__merger_set(m, i, tfn__merger_rank(m, i, &id));
+        if (i == 0) continue;
+        j = i - 1;
+        if (m->length[j] <= 0) j += m->length[j];
+        tfn__merger_set(m, j, tfn__merger_rank(m, j, &id));
+    }
+}
+
+/* -- the best sum of scores ------------------------------------------------------------------ */
+
+/* Unigram (Kudo 2018): of all ways to cut a piece into tokens the one whose scores, the logarithms
+ * of their probabilities, have the highest sum. Viterbi's algorithm goes through the piece once and
+ * knows for each byte the best way up to there: the token that ends there, where that begins, and
+ * the sum. A character that is no token is unknown, at ten less than the lowest score. */
+typedef struct tfn__lattice {
+    const tfn_tokenizer *k;
+    int32_t *id, *begin, *sum;                  /* n + 1 of each; sum: as two numbers of 32 bits */
+} tfn__lattice;
+
+static double tfn__lattice_sum(const tfn__lattice *x, int32_t at)
+{
+    double sum;
+    TFNORM_MEMCPY(&sum, x->sum + 2*at, sizeof sum);
+    return sum;
+}
+
+/* A way to `end` whose last token begins at `begin`: kept if it is the first or better. What is
+ * kept is a float in SentencePiece; what is compared is one only where the last is unknown. */
+static void tfn__lattice_try(tfn__lattice *x, int32_t begin, int32_t end, int32_t id, double score)
+{
+    double sum = tfn__lattice_sum(x, begin) + score;
+    if (x->k->single && id < 0) sum = (double)(float)sum;
+    if (x->begin[end] >= 0 && !(sum > tfn__lattice_sum(x, end))) return;
+    if (x->k->single) sum = (double)(float)sum;
+    x->begin[end] = begin;
+    x->id[end] = id;
+    TFNORM_MEMCPY(x->sum + 2*end, &sum, sizeof sum);
+}
+
+/* Try all tokens but one that begin at a byte; returns whether its character is one. */
+static bool tfn__lattice_step(tfn__lattice *x, const uint8_t *s, int32_t at, int32_t n,
+                              int32_t bytes, int32_t except)
+{
+    const tfn_tokenizer *k = x->k;
+    int32_t low = 0;
+    int32_t high = k->sorted;
+    bool known = false;
+    for (int32_t i = 0; i < n - at; i++) {
+        int32_t id;
+        low = tfn__order_from(k, k->order, low, high, (size_t)i, s[at + i]);
+        high = tfn__order_from(k, k->order, low, high, (size_t)i, s[at + i] + 1);
+        if (low == high) break;
+        id = k->order[low];
+        if (tfn__token_bytes(k, id) > (size_t)i + 1) continue;
+        if (id != except) tfn__lattice_try(x, at, at + i + 1, id, k->score[id]);
+        known |= i + 1 == bytes;
+        low++;                                  /* the others are longer */
+    }
+    return known;
+}
+
+/* The best way through a piece from a sum on; returns the sum behind it. work: 4n + 4 numbers. */
+static double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t *work,
+                               const uint8_t *s, int32_t n, double from, int32_t except)
+{
+    double unknown = k->least - 10;
+    if (k->single) unknown = (double)(float)unknown;
+    x->k = k;
+    x->id = work;
+    x->begin = work + (n + 1);
+    x->sum = work + 2*(n + 1);
+    for (int32_t i = 0; i <= n; i++) x->begin[i] = -1;
+    TFNORM_MEMCPY(x->sum, &from, sizeof from);
+    for (int32_t at = 0; at < n;) {
+        int32_t c;
+        const int32_t bytes = (int32_t)tfn__utf8(s + at, (size_t)(n - at), &c);
+        if (at == 0 || x->begin[at] >= 0) {
+            if (!tfn__lattice_step(x, s, at, n, bytes, except))
+                tfn__lattice_try(x, at, at + bytes, -1, unknown);
+        }
+        at += bytes;
+    }
+    return tfn__lattice_sum(x, n);
+}
+
+/* Turn the way around, so that begin[i] is where the token behind byte i ends; returns the end of
+ * the first. */
+static int32_t tfn__lattice_turn(tfn__lattice *x, int32_t n)
+{
+    int32_t after = -1;
+    while (n > 0) {
+        const int32_t before = x->begin[n];
+        x->begin[n] = after;
+        after = n;
+        n = before;
+    }
+    return after;
+}
+
+/* -- tokens of characters -------------------------------------------------------------------- */
+
+static const char tfn__hex[] = "0123456789ABCDEF";
+
+/* The byte that a token such as "<0x0A>" stands for; -1: none. */
+static int32_t tfn__byte_token(const uint8_t *s, size_t n)
+{
+    int32_t byte = 0;
+    if (n != 6 || s[0] != '<' || s[1] != '0' || s[2] != 'x' || s[5] != '>') return -1;
+    for (int i = 3; i < 5; i++) {
+        int32_t digit = 0;
+        while (digit < 16 && tfn__hex[digit] != (char)s[i]) digit++;
+        byte = byte*16 + digit;
+        if (digit == 16) return -1;
+    }
+    return byte;
+}
+
+/* Find the tokens of bytes: all 256, where what is unknown becomes such. */
+static void tfn__index_fallback(tfn_tokenizer *k)
+{
+    for (int i = 0; i < 256; i++) k->byte_id[i] = -1;
+    if (!k->fallback) return;
+    for (int32_t id = k->vocab; id-- > 0;) {
+        const int32_t byte = tfn__byte_token(k->text + k->start[id], tfn__token_bytes(k, id));
+        if (byte >= 0) k->byte_id[byte] = id;
+    }
+    for (int i = 0; i < 256; i++)
+        if (k->byte_id[i] < 0)
+            tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
+                      "byte %d is no token; byte_fallback wants all 256", i, 0);
+}
+
+static bool tfn__score_before(const void *x, int32_t i, int32_t j)
+{
+    const tfn_tokenizer *k = (const tfn_tokenizer *)x;
+    if (k->score[i] > k->score[j]) return true;
+    return !(k->score[i] < k->score[j]) && i < j;
+}
+
+/* Tokens by their scores; equal scores have equal ranks. */
+static void tfn__index_ranks(tfn_tokenizer *k)
+{
+    tfn__order(k->order, k->vocab, tfn__score_before, k);
+    for (int32_t i = 0; i < k->vocab; i++) {
+        const int32_t id = k->order[i];
+        int32_t before = id;
+        if (i) before = k->order[i - 1];
+        k->rank[id] = i;
+        if (i && !(k->score[id] < k->score[before])) k->rank[id] = k->rank[before];
+    }
+}
+
+/* What BPE of characters and Unigram need to know of their tokens. A text can be cut in front of
+ * each U+2581 where no token has that behind the byte in front of it: nothing crosses the cut. */
+static void tfn__index_characters(tfn_tokenizer *k)
+{
+    if (k->kind < TFN_TOKENIZER_CHARACTER_BPE) return;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        const size_t n = tfn__token_bytes(k, id);
+        if (k->flags[id] & TFN__RAW) continue;
+        for (size_t at = 1; at + 3 <= n; at++)
+            if (tfn__same(s + at, tfn__mark, 3))
+                k->joined[s[at - 1] >> 5] |= (uint32_t)1 << (s[at - 1] & 31);
+    }
+    tfn__index_fallback(k);
+    if (k->kind == TFN_TOKENIZER_CHARACTER_BPE && k->scored) tfn__index_ranks(k);
+}
+
+/* What users define: SentencePiece lets its score grow with its length. */
+#define TFN__USER_SCORE 1e29
+static void tfn__score_users(tfn_tokenizer *k)
+{
+    for (int32_t id = 0; id < k->vocab; id++) {
+        double score = (double)tfn__token_bytes(k, id);
+        if (k->score[id] < TFN__USER_SCORE) continue;
+        k->score[id] = (double)((float)score * (float)k->best) - 0.1;
+    }
+}
+
+/* The range of the scores; and which tokens surely come out where the piece is the same: they are
+ * better than any other way by more than a sum of floats can be wrong. */
+static void tfn__index_unigrams(tfn_tokenizer *k)
+{
+    int32_t work[TFN__WORK * TFN__SHORT_PIECE];
+    bool any = false;
+    if (k->kind != TFN_TOKENIZER_UNIGRAM) return;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (k->single && (k->flags[id] & TFN__RAW || k->score[id] >= TFN__USER_SCORE)) continue;
+        if (!any || k->score[id] < k->least) k->least = k->score[id];
+        if (!any || k->score[id] > k->best) k->best = k->score[id];
+        any = true;
+    }
+    tfn__score_users(k);
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const size_t n = tfn__token_bytes(k, id);
+        tfn__lattice x;
+        double other;
+        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE) continue;
+        other = tfn__lattice_run(&x, k, work, k->text + k->start[id], (int32_t)n, 0, id);
+        if (x.begin[n] < 0 || k->score[id] > other + 0.25) k->flags[id] |= TFN__ENTIRE;
+    }
+}
+
 /* The bytes of a word as symbols; those that the vocabulary lacks are unknown, or left out. */
 static ptrdiff_t tfn__symbols(const tfn_tokenizer *k, int32_t *symbol, const uint8_t *s, size_t n)
 {
@@ -23413,6 +23941,20 @@ static void tfn__mark_entire(tfn_tokenizer *k)
     }
 }
 
+/* The same of characters. */
+static void tfn__mark_entire_characters(tfn_tokenizer *k)
+{
+    int32_t work[TFN__WORK * TFN__SHORT_PIECE];
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const size_t n = tfn__token_bytes(k, id);
+        tfn__merger m;
+        if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE) continue;
+        tfn__merger_begin(&m, k, work, k->text + k->start[id], (int32_t)n, false);
+        tfn__merger_run(&m);
+        if (m.length[0] == (int32_t)n && m.id[0] == id) k->flags[id] |= TFN__ENTIRE;
+    }
+}
+
 /* Check the merges and fill their table, when all are stored. */
 static bool tfn__index_merges(tfn_tokenizer *k)
 {
@@ -23427,6 +23969,7 @@ static bool tfn__index_merges(tfn_tokenizer *k)
         *slot = i + 1;
     }
     if (k->kind == TFN_TOKENIZER_BPE) tfn__mark_entire(k);
+    if (k->kind == TFN_TOKENIZER_CHARACTER_BPE) tfn__mark_entire_characters(k);
     return true;
 }
 
@@ -23524,17 +24067,21 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
  *     kind, how many tokens, how many merges
  *     per token   bytes*2 + raw, then its bytes
  *     per merge   left, right, what they give
- *     tfntok2, 3  split, prefix_space + 2 whole + 4 NFC, how many ids begin a text, how many end
- *                 it, these ids, how many tokens have marks, per token of these its id and marks
+ *     tfntok2, 3  split, prefix_space + 2 whole + 4 NFC + 8 fallback + 16 fuse + 32 scored
+ *                 + 64 single, how many ids begin a text, how many end it, these ids, how many
+ *                 tokens have marks, per token of these its id and marks
  *     tfntok3     steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
- *                 unknown, `inside` with a zero
+ *                 unknown, `inside` with a zero; if scored of each token 8 bytes, the bits of a
+ *                 double; the bytes of the table of replacements, and these
  *     4 bytes     tfn__hash of all before, lowest byte first
  *
  * Numbers have 7 bits a byte, lowest first, and the highest bit where more follow: 300 is AC 02. */
 static const uint8_t tfn__magic[3][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '2', '\n' },
                                           { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' } };
-enum { TFN__SUM_BYTES = 4, TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4 };
+enum { TFN__SUM_BYTES = 4 };
+enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__FALLBACK = 8,
+       TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64 };
 
 /* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
@@ -23617,8 +24164,14 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     const int32_t begins = tfn__read_number(r);
     const int32_t ends = tfn__read_number(r);
     int32_t marks;
-    if (split > TFN_SPLIT_BERT || options > 2*TFN__NORMALIZED - 1)
+    if (split > TFN_SPLIT_NONE || options > 2*TFN__SINGLE - 1)
         tfn__want(r, "another version of tfnorm.h");
+    if (v->form < 2 && (split > TFN_SPLIT_QWEN2 || options > 2*TFN__NORMALIZED - 1))
+        tfn__want(r, "another version of tfnorm.h");
+    v->fallback = (options & TFN__FALLBACK) != 0;
+    v->fuse = (options & TFN__FUSE) != 0;
+    v->scored = (options & TFN__SCORED) != 0;
+    v->single = (options & TFN__SINGLE) != 0;
     v->split = (tfn_split)split;
     v->prefix_space = (options & TFN__PREFIX_SPACE) != 0;
     v->whole = (options & TFN__WHOLE_PIECES) != 0;
@@ -23641,6 +24194,38 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     }
 }
 
+/* A table of replacements: the size of the trie must be right, and the last replacement end. */
+static bool tfn__is_map(const uint8_t *map, size_t bytes)
+{
+    size_t trie;
+    if (bytes < 8 || map[bytes - 1]) return false;
+    trie = tfn__map_unit(map, 0);
+    return trie % 4 == 0 && trie >= 4 && trie < bytes - 4;
+}
+
+/* Scores, as the bits of doubles, and the table of replacements. */
+static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
+{
+    if (v->scored && v->count > (r->size - r->at) / 8) tfn__want(r, "scores");
+    if (r->wanted) return;
+    for (size_t id = 0; v->scored && id < v->count; id++, r->at += 8) {
+        const uint64_t low = tfn__map_unit(r->s + r->at, 0);
+        const uint64_t bits = (uint64_t)tfn__map_unit(r->s + r->at, 1) << 32 | low;
+        double x;
+        TFNORM_MEMCPY(&x, &bits, sizeof x);
+        if (!(x > -1e30 && x < 1e30)) tfn__want(r, "scores");
+        if (k) k->score[id] = x;
+    }
+    v->map_bytes = (size_t)tfn__read_number(r);
+    if (r->wanted || !v->map_bytes) return;
+    if (v->map_bytes > r->size - r->at || !tfn__is_map(r->s + r->at, v->map_bytes)) {
+        tfn__want(r, "a table of replacements");
+        return;
+    }
+    v->map = r->s + r->at;
+    r->at += v->map_bytes;
+}
+
 /* The steps, and how WordPiece goes on with a word. */
 static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
 {
@@ -23656,8 +24241,12 @@ static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
         if (!c) break;
     }
     if (v->inside[sizeof v->inside - 1]) tfn__want(r, "a shorter mark inside words");
-    if (v->normalizer > 2*TFN_NORMALIZER_NFC - 1 || v->decoder > 2*TFN_DECODER_TIDY - 1)
+    if (v->normalizer > 2*TFN_NORMALIZER_MARKS - 1 || v->decoder > 2*TFN_DECODER_STRIP_TOKEN - 1)
         tfn__want(r, "another version of tfnorm.h");
+    if (v->kind == TFN_TOKENIZER_UNIGRAM && !v->scored) tfn__want(r, "scores");
+    if (v->kind == TFN_TOKENIZER_WORDPIECE && v->scored) tfn__want(r, "no scores");
+    if (v->kind != TFN_TOKENIZER_WORDPIECE && v->split < TFN_SPLIT_MARKS) tfn__want(r, "a split");
+    if (v->kind == TFN_TOKENIZER_WORDPIECE && v->split >= TFN_SPLIT_MARKS) tfn__want(r, "a split");
 }
 
 TFN__RARE_END
@@ -23677,8 +24266,8 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     v->kind = (tfn_tokenizer_kind)tfn__read_number(&r);
     count = (size_t)tfn__read_number(&r);
     merges = (size_t)tfn__read_number(&r);
-    if ((unsigned)v->kind > TFN_TOKENIZER_WORDPIECE
-        || (merges && v->kind != TFN_TOKENIZER_BPE)
+    if ((unsigned)v->kind > TFN_TOKENIZER_UNIGRAM
+        || (merges && v->kind != TFN_TOKENIZER_BPE && v->kind != TFN_TOKENIZER_CHARACTER_BPE)
         || (v->form == 2) != (v->kind > TFN_TOKENIZER_WORDS)
         || v->form != tfn__blob_form(v->marked, v->kind))
         tfn__want(&r, "a kind");
@@ -23692,6 +24281,7 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
     }
     if (v->marked) tfn__blob_marks(&r, v, k);
     if (v->form == 2) tfn__blob_steps(&r, v);
+    if (v->form == 2) tfn__blob_scores(&r, v, k);
     tfn__end_vocab(e, &r, "the blob is wrong at byte %d: %s is wanted");
 }
 #endif /* TFN__IMPLEMENTING */
@@ -23699,7 +24289,7 @@ static void tfn__blob_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, const 
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS \
     && !defined TFNORM_NO_TOKENIZERS
 /* Tokenizers as they are published with models, in files: vocab.json with merges.txt, vocab.txt,
- * and tokenizer.json, which can say all that the others say. */
+ * the models of SentencePiece, and tokenizer.json, which can say all that the others say. */
 
 /* -- from vocab.json and merges.txt ---------------------------------------------------------- */
 
@@ -23750,18 +24340,42 @@ static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
     return step == TFN__STORE_TOKENS || !k->flags[id];
 }
 
-/* One entry, "token": id. */
+/* Scores were floats, written with the digits of a double: where one is a float but for the last
+ * places, which reading may have wrong, it is that one. So equal sums stay equal. */
+static double tfn__json_score(tfn__reader *r)
+{
+    const double x = tfn__json_number(r);
+    double near;
+    double off;
+    if (!(x > -1e30 && x < 1e30)) return x;
+    near = (double)(float)x;
+    off = (x - near) * 1e14;
+    if (off * off < near * near) return near;
+    return x;
+}
+
+/* One entry, "token": id; or of Unigram, whose ids are in order, ["token", score]. */
 static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
+    const bool list = v->kind == TFN_TOKENIZER_UNIGRAM;
     tfn__reader token;
+    double score = 0;
     size_t n;
-    int32_t id;
+    int32_t id = (int32_t)v->count;
     bool raw;
+    if (list) tfn__json_want(r, '[', "[");
     tfn__json_want(r, '"', "a string");
     token = *r;
     n = tfn__json_token(r, v->plain, &raw);
-    tfn__json_want(r, ':', ":");
-    id = (int32_t)tfn__json_count(r, INT32_MAX);
+    if (list) {
+        tfn__json_want(r, ',', ",");
+        score = tfn__json_score(r);
+        if (!(score > -1e30 && score < 1e30)) tfn__want(r, "a score");
+        tfn__json_want(r, ']', "]");
+    } else {
+        tfn__json_want(r, ':', ":");
+        id = (int32_t)tfn__json_count(r, INT32_MAX);
+    }
     if (!n) tfn__want(r, "a token that is not empty");
     if (!tfn__id_fits(k, id, step)) tfn__want(r, "each number from 0 on once");
     if (r->wanted) return;
@@ -23773,6 +24387,7 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
         k->flags[id] = TFN__SEEN;
         if (raw) k->flags[id] |= TFN__RAW;
         k->start[id + 1] = (int32_t)n;
+        if (k->score) k->score[id] = score;
     }
     if (step == TFN__STORE_TOKENS) tfn__store_token(token, k->text + k->start[id], raw || v->plain);
 }
@@ -23861,6 +24476,7 @@ static void tfn__added_entry(tfn_error *e, tfn__reader *r, tfn__vocab *v, tfn_to
     else {
         k->flags[id] |= flags;
         if (raw) k->start[id + 1] = (int32_t)n;
+        if (raw && k->score) k->score[id] = 0;
     }
 }
 
@@ -23881,9 +24497,12 @@ TFN__RARE_END
 static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     static const char text[] = "the vocabulary is wrong at byte %d: %s is wanted";
+    const bool list = v->kind == TFN_TOKENIZER_UNIGRAM;
+    const char open = "{["[list];
+    const char close = "}]"[list];
     tfn__reader r = v->tokens;
     v->count = v->bytes = v->added = 0;
-    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}'))
+    for (bool more = tfn__json_open(&r, open, close); more; more = tfn__json_more(&r, close))
         tfn__vocab_entry(&r, v, k, step);
     if (!v->marked) tfn__end_vocab(e, &r, text);
     else {
@@ -24021,6 +24640,173 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     }
 }
 
+/* -- from SentencePiece's models ------------------------------------------------------------- */
+
+/* tokenizer.model and spiece.model are messages of Protocol Buffers: fields in any order, each a
+ * number key, field*8 + type, and a value by its type: 0 a number of 7 bits a byte, lowest first;
+ * 1 eight bytes; 5 four bytes; 2 a number of bytes and these. Of the message ModelProto
+ *
+ *     1  pieces, one after the other: 1 text, 2 score (a float), 3 type
+ *     2  how it was trained: 3 model, 24 marks behind words, 35 byte_fallback, 40-43 the ids of
+ *        <unk>, <s>, </s>, <pad>
+ *     3  normalizer: 2 table, 3 a space in front, 4 no spaces too many, 5 marks for spaces
+ */
+enum { TFN__PIECE_NORMAL = 1, TFN__PIECE_UNKNOWN, TFN__PIECE_CONTROL, TFN__PIECE_USER,
+       TFN__PIECE_UNUSED, TFN__PIECE_BYTE };
+typedef struct tfn__message {
+    uint32_t number;
+    uint64_t value;                             /* of types 0 and 5 */
+    tfn__reader bytes;                          /* of type 2 */
+} tfn__message;
+
+static uint64_t tfn__model_number(tfn__reader *r)
+{
+    uint64_t v = 0;
+    for (int shift = 0; shift < 70; shift += 7) {
+        const int32_t c = tfn__peek(r);
+        if (!tfn__accept(r, c)) break;
+        if (shift < 64) v |= (uint64_t)(c & 127) << shift;
+        if (c < 128) return v;
+    }
+    tfn__want(r, "a number");
+    return 0;
+}
+
+/* The next field of a message; false at its end or an error. Each length is held against what is
+ * left of the message. */
+static bool tfn__model_field(tfn__reader *r, tfn__message *f)
+{
+    uint64_t key;
+    uint64_t bytes = 0;
+    if (r->wanted || r->at >= r->size) return false;
+    key = tfn__model_number(r);
+    f->number = (uint32_t)(key >> 3);
+    f->bytes = tfn__read_from(NULL, 0);
+    f->value = 0;
+    if (key % 8 == 0) f->value = tfn__model_number(r);
+    else if (key % 8 == 1) bytes = 8;
+    else if (key % 8 == 5) bytes = 4;
+    else if (key % 8 == 2) bytes = tfn__model_number(r);
+    else tfn__want(r, "a field");
+    if (bytes > r->size - r->at) tfn__want(r, "a length within the message");
+    if (r->wanted) return false;
+    f->bytes = tfn__read_from(r->s + r->at, (size_t)bytes);
+    if (key % 8 == 5) f->value = tfn__map_unit(r->s + r->at, 0);
+    r->at += (size_t)bytes;
+    return true;
+}
+
+/* How a piece of each type is a token: one of a user is cut out of a text by BPE; by Unigram it is
+ * one among others, with a high score. */
+static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
+{
+    if (type == TFN__PIECE_UNKNOWN || type == TFN__PIECE_CONTROL)
+        return TFN__RAW | TFN__SPECIAL | TFN__ADDED;
+    if (type == TFN__PIECE_BYTE) return TFN__RAW;
+    if (type == TFN__PIECE_USER && v->kind == TFN_TOKENIZER_CHARACTER_BPE)
+        return TFN__RAW | TFN__ADDED | TFN__LATE;
+    if (type == TFN__PIECE_USER) return TFN__ADDED | TFN__LATE;
+    return 0;
+}
+
+/* One piece. What users define has its score when the others are known; until then a mark. */
+static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r)
+{
+    tfn__message f;
+    tfn__reader text = tfn__read_from(NULL, 0);
+    uint64_t type = TFN__PIECE_NORMAL;
+    uint8_t flags;
+    float score = 0;
+    while (tfn__model_field(&r, &f)) {
+        const uint32_t bits = (uint32_t)f.value;
+        if (f.number == 1) text = f.bytes;
+        if (f.number == 2) TFNORM_MEMCPY(&score, &bits, sizeof bits);
+        if (f.number == 3) type = f.value;
+    }
+    if (!text.size || !tfn__is_utf8(text.s, text.size)) tfn__want(&r, "a text in UTF-8");
+    if (!(score > -1e30f && score < 1e30f)) tfn__want(&r, "a score");
+    if (type == TFN__PIECE_UNUSED || type > TFN__PIECE_BYTE) tfn__want(&r, "a type in use");
+    if (r.wanted)
+        tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is wanted", r.wanted);
+    if (r.wanted) e->found = (int64_t)v->count;
+    if (r.wanted) return;
+    flags = tfn__piece_flags(v, type);
+    if (flags & TFN__ADDED) v->added++;
+    if (k) k->score[v->count] = (double)score;
+    if (k && type == TFN__PIECE_USER) k->score[v->count] = TFN__USER_SCORE;
+    tfn__add_token(v, k, text.s, text.size, flags);
+}
+
+/* A flag of a message; without the field what is given. */
+static uint64_t tfn__model_value(tfn__reader r, uint32_t number, uint64_t missing)
+{
+    tfn__message f;
+    while (tfn__model_field(&r, &f))
+        if (f.number == number) missing = f.value;
+    return missing;
+}
+
+/* The kind, and the steps of the normalizer. */
+static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, tfn__reader rules)
+{
+    const uint64_t model = tfn__model_value(trained, 3, 1);
+    tfn__message f;
+    v->kind = TFN_TOKENIZER_UNIGRAM;
+    if (model == 2) v->kind = TFN_TOKENIZER_CHARACTER_BPE;
+    v->split = TFN_SPLIT_NONE;
+    v->marked = v->scored = v->single = v->fuse = v->numbered = true;
+    v->fallback = tfn__model_value(trained, 35, 0) != 0;
+    v->unknown_id = (int32_t)(tfn__model_value(trained, 40, 0) + 1);
+    v->normalizer = TFN_NORMALIZER_UTF8 + TFN_NORMALIZER_MARKS;
+    v->decoder = TFN_DECODER_MARKS;
+    if (tfn__model_value(rules, 3, 1)) {
+        v->normalizer += TFN_NORMALIZER_PREFIX;
+        v->decoder += TFN_DECODER_STRIP;
+    }
+    if (tfn__model_value(rules, 4, 1)) {
+        v->normalizer += TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT + TFN_NORMALIZER_COLLAPSE;
+        v->decoder |= TFN_DECODER_STRIP + TFN_DECODER_STRIP_ALL;
+    }
+    while (tfn__model_field(&rules, &f)) {
+        if (f.number != 2 || !f.bytes.size) continue;
+        v->map = f.bytes.s;
+        v->map_bytes = f.bytes.size;
+    }
+    if (v->map_bytes) v->normalizer += TFN_NORMALIZER_CHARSMAP;
+    if (model != 1 && model != 2)
+        tfn__fail(e, TFN_UNSUPPORTED, "tokenizer",
+                  "model type %d is not supported, only Unigram (1) and BPE (2)",
+                  (int64_t)model, 0);
+    if (!tfn__model_value(rules, 5, 1) || tfn__model_value(trained, 24, 0))
+        tfn__fail(e, TFN_UNSUPPORTED, "tokenizer",
+                  "a model without escape_whitespaces or with treat_whitespace_as_suffix", 0, 0);
+}
+
+/* The whole file; first what says of which kind the pieces are. */
+static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
+                            const tfn_tokenizer_source *s)
+{
+    const tfn__reader all = tfn__read_from(s->model, s->model_size);
+    tfn__reader r = all;
+    tfn__reader trained = tfn__read_from(NULL, 0);
+    tfn__reader rules = tfn__read_from(NULL, 0);
+    tfn__message f;
+    int32_t id;
+    while (tfn__model_field(&r, &f)) {
+        if (f.number == 2) trained = f.bytes;
+        if (f.number == 3) rules = f.bytes;
+    }
+    tfn__check_reader(e, &r, "the model is wrong at byte %d: %s is wanted");
+    tfn__model_rules(e, v, trained, rules);
+    r = all;
+    while (e->status == TFN_OK && tfn__model_field(&r, &f))
+        if (f.number == 1) tfn__model_piece(e, v, k, f.bytes);
+    id = (int32_t)tfn__model_value(trained, 41, 1);
+    if (s->begin && id >= 0 && (size_t)id < v->count) tfn__frame_id(v, k, id, false);
+    id = (int32_t)tfn__model_value(trained, 42, 2);
+    if (s->end && id >= 0 && (size_t)id < v->count) tfn__frame_id(v, k, id, true);
+}
+
 /* -- from tokenizer.json --------------------------------------------------------------------- */
 
 /* The file of the library "tokenizers" (Hugging Face), which is one object. Its members are what
@@ -24035,20 +24821,41 @@ static void tfn__merges_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
  *     "post_processor"   { "type": "ByteLevel" }, or what special tokens stand around the ids
  *     "decoder"          { "type": "ByteLevel" }: what makes text of ids
  *
- * Known are the parts of byte-level BPE and of WordPiece:
+ * Known are the parts of byte-level BPE, of WordPiece:
  *
  *     "normalizer"       { "type": "BertNormalizer", "lowercase": true, ... }
  *     "pre_tokenizer"    { "type": "BertPreTokenizer" }
  *     "model"            { "type": "WordPiece", "vocab": { "[PAD]": 0, ... } }
  *     "decoder"          { "type": "WordPiece", "prefix": "##" }
  *
+ * and those of SentencePiece's models, such as Llama 2's and T5's, whose tokens have U+2581, a low
+ * line, for their spaces:
+ *
+ *     "normalizer"       { "type": "Replace", "pattern": { "String": " " }, "content": U+2581 },
+ *                        Prepend, Precompiled (their table, in base64), Strip, in a Sequence
+ *     "pre_tokenizer"    { "type": "Metaspace", "replacement": U+2581, "prepend_scheme": "first" }
+ *     "model"            { "type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ...] }, or BPE
+ *                        whose merges are of characters, with "byte_fallback" or without
+ *     "decoder"          Metaspace, or Replace, ByteFallback, Fuse and Strip in a Sequence
+ *
  * What else stands in a member that matters is refused. A first look finds where the members are;
  * the vocabulary is then read like vocab.json. */
 TFN__RARE
 
-/* A merge: "A B", or since 2024 ["A", "B"], into `to` as that of a line. A space is no character
- * that shows a byte, so in the first form the only one stands between the two. */
-static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t *to, size_t room)
+/* One character of a merge: the byte that it shows, or as it is; how many bytes, 0: none. */
+static size_t tfn__merge_bytes(uint8_t to[4], int32_t c, bool plain)
+{
+    if (plain) return tfn__put_utf8(to, c);
+    c = tfn__byte_shown(c);
+    if (c < 0) return 0;
+    to[0] = (uint8_t)c;
+    return 1;
+}
+
+/* A merge: "A B", or since 2024 ["A", "B"], into `to` as that of a line. No token has a space, so
+ * in the first form the only one stands between the two. */
+static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t *to, size_t room,
+                            bool plain)
 {
     const bool pair = tfn__json_mark(r, '[');
     bool second = false;
@@ -24057,7 +24864,9 @@ static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t 
     size_t left = 0;
     tfn__json_want(r, '"', "a merge");
     for (;;) {
-        int32_t c = tfn__json_char(r);
+        uint8_t code[4];
+        size_t bytes;
+        const int32_t c = tfn__json_char(r);
         if (c < 0 && (!pair || second)) break;
         if (!second && (c < 0 || (c == ' ' && !pair))) {
             second = true;
@@ -24066,9 +24875,12 @@ static bool tfn__json_merge(tfn__reader *r, tfn_tokenizer *k, size_t i, uint8_t 
             if (pair) tfn__json_want(r, '"', "a merge");
             continue;
         }
-        c = tfn__byte_shown(c);
-        if (c < 0 || used >= room) known = false;
-        else if (k) to[used++] = (uint8_t)c;
+        bytes = tfn__merge_bytes(code, c, plain);
+        if (!bytes || bytes > room - used) known = false;
+        else if (k) {
+            TFNORM_MEMCPY(to + used, code, bytes);
+            used += bytes;
+        }
     }
     if (pair) tfn__json_want(r, ']', "]");
     if (!k) return true;
@@ -24080,7 +24892,7 @@ static void tfn__merge_list_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, 
 {
     tfn__reader r = v->merge_list;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
-        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest) && !r.wanted)
+        if (!tfn__json_merge(&r, k, v->merges, buffer, v->longest, v->plain) && !r.wanted)
             tfn__fail_merge(e, v->merges);
         v->merges++;
     }
@@ -24118,24 +24930,77 @@ static bool tfn__json_true(tfn__reader value, bool missing)
     return c == 't';
 }
 
+/* Whether a value is U+2581 alone. */
+static bool tfn__is_mark(tfn__reader value)
+{
+    return tfn__json_says(value, "\xe2\x96\x81\"");
+}
+
+/* BERT's. Where nothing is said of accents they go with the capitals. */
+static int32_t tfn__bert_steps(tfn__reader r)
+{
+    tfn__reader value[4];
+    int32_t steps = 0;
+    bool lower;
+    tfn__json_members(&r, value,
+                      "clean_text\"handle_chinese_chars\"strip_accents\"lowercase\"");
+    lower = tfn__json_true(value[3], true);
+    if (tfn__json_true(value[0], true)) steps += TFN_NORMALIZER_CLEAN;
+    if (tfn__json_true(value[1], true)) steps += TFN_NORMALIZER_CHINESE;
+    if (tfn__json_true(value[2], lower)) steps += TFN_NORMALIZER_ACCENTS;
+    if (lower) steps += TFN_NORMALIZER_LOWERCASE;
+    return steps;
+}
+
+/* Replace: a space by a mark, or several by one. 0: something else. */
+static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content)
+{
+    tfn__reader value[2];
+    tfn__json_members(&pattern, value, "String\"Regex\"");
+    if (tfn__json_says(value[0], " \"") && tfn__is_mark(content)) return TFN_NORMALIZER_MARKS;
+    if (!tfn__json_says(value[1], " {2,}\"")) return 0;
+    if (!tfn__is_mark(content) && !tfn__json_says(content, " \"")) return 0;
+    return TFN_NORMALIZER_COLLAPSE;
+}
+
+/* SentencePiece's steps. The table of replacements is in base64, which is read later. */
+static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[7];
+    int32_t steps = 0;
+    tfn__json_members(&r, value, "type\"prepend\"pattern\"content\"strip_left\"strip_right\""
+                      "precompiled_charsmap\"");
+    if (tfn__json_says(value[0], "Prepend\"") && tfn__is_mark(value[1]))
+        return TFN_NORMALIZER_PREFIX;
+    if (tfn__json_says(value[0], "Replace\"")) return tfn__replace_steps(value[2], value[3]);
+    if (tfn__json_says(value[0], "Strip\"")) {
+        if (tfn__json_true(value[4], false)) steps += TFN_NORMALIZER_LEFT;
+        if (tfn__json_true(value[5], false)) steps += TFN_NORMALIZER_RIGHT;
+    }
+    if (tfn__json_says(value[0], "Precompiled\"") && value[6].s && !v->charsmap.s) {
+        v->charsmap = value[6];
+        steps = TFN_NORMALIZER_CHARSMAP;
+    }
+    return steps;
+}
+
 /* One that changed characters in another way would have to do so here, too, or ids would differ
- * without a word. Where nothing is said of accents they go with the capitals. */
+ * without a word. Their order is that of the steps. */
 static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    tfn__reader value[5];
-    int32_t steps = 0;
-    tfn__json_members(&r, value,
-                      "type\"clean_text\"handle_chinese_chars\"strip_accents\"lowercase\"");
-    if (tfn__json_says(value[0], "NFC\"")) steps = TFN_NORMALIZER_NFC;
-    else if (tfn__json_says(value[0], "BertNormalizer\"")) {
-        const bool lower = tfn__json_true(value[4], true);
-        if (tfn__json_true(value[1], true)) steps += TFN_NORMALIZER_CLEAN;
-        if (tfn__json_true(value[2], true)) steps += TFN_NORMALIZER_CHINESE;
-        if (tfn__json_true(value[3], lower)) steps += TFN_NORMALIZER_ACCENTS;
-        if (lower) steps += TFN_NORMALIZER_LOWERCASE;
-    } else tfn__refuse(e, "normalizer %s is not supported, only NFC, BertNormalizer", value[0]);
-    if (v->normalizer) tfn__refuse(e, "normalizer %s behind another is not supported", value[0]);
-    v->normalizer = steps;
+    const tfn__reader part = r;
+    tfn__reader type;
+    int32_t steps;
+    tfn__json_members(&r, &type, "type\"");
+    if (tfn__json_says(type, "NFC\"")) steps = TFN_NORMALIZER_NFC;
+    else if (tfn__json_says(type, "BertNormalizer\"")) steps = tfn__bert_steps(part);
+    else {
+        steps = tfn__piece_steps(v, part);
+        if (!steps) tfn__refuse(e, "normalizer %s, as it stands here, is not supported", type);
+    }
+    if (steps && steps <= v->normalizer)
+        tfn__refuse(e, "normalizer %s behind another is not supported", type);
+    v->normalizer += steps;
 }
 
 /* The expressions that a Split may have, as their authors write them; tfn__word_of and
@@ -24176,14 +25041,53 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
     tfn__refuse(e, "a Split by %s is not supported; GPT-2's, Llama 3's and Qwen 2's are", regex);
 }
 
+/* Metaspace: marks for spaces, one more in front if there is none, and a cut in front of each.
+ * Behind WhitespaceSplit each word gets its own. */
+static void tfn__metaspace_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
+{
+    tfn__reader value[4];
+    int32_t steps = TFN_NORMALIZER_MARKS + TFN_NORMALIZER_PREFIX + TFN_NORMALIZER_NEEDED;
+    tfn__json_members(&r, value, "replacement\"prepend_scheme\"add_prefix_space\"split\"");
+    if (!tfn__is_mark(value[0]))
+        tfn__refuse(e, "Metaspace with the replacement %s is not supported", value[0]);
+    if (tfn__json_says(value[1], "first\"")) steps += TFN_NORMALIZER_FIRST;
+    else if (tfn__json_says(value[1], "never\"")
+             || (!value[1].s && !tfn__json_true(value[2], true))) steps = TFN_NORMALIZER_MARKS;
+    if (v->normalizer & steps || v->cut
+        || (v->normalizer & TFN_NORMALIZER_WORDS
+            && (!(steps & TFN_NORMALIZER_PREFIX) || steps & TFN_NORMALIZER_FIRST)))
+        tfn__refuse(e, "Metaspace with the prepend_scheme %s is not supported here", value[1]);
+    v->normalizer |= steps;
+    v->cut = true;
+    v->split = TFN_SPLIT_NONE;
+    if (tfn__json_true(value[3], true)) v->split = TFN_SPLIT_MARKS;
+    else if (v->normalizer & TFN_NORMALIZER_WORDS)
+        tfn__refuse(e, "Metaspace with split %s is not supported here", value[3]);
+}
+
+/* Gemma's cut at spaces, of which the marks left none. */
+static bool tfn__splits_nothing(const tfn__vocab *v, tfn__reader pattern)
+{
+    tfn__reader string;
+    tfn__json_members(&pattern, &string, "String\"");
+    return v->normalizer & TFN_NORMALIZER_MARKS && tfn__json_says(string, " \"");
+}
+
 /* ByteLevel shows bytes as characters, which is done here by reading these as bytes; it also cuts
  * by GPT-2's expression, unless a Split did before. */
 static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
+    const tfn__reader part = r;
     tfn__reader value[6];
     tfn__json_members(&r, value,
                       "type\"use_regex\"add_prefix_space\"pattern\"behavior\"invert\"");
-    if (v->shown) tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
+    if (tfn__json_says(value[0], "Metaspace\"")) tfn__metaspace_part(e, v, part);
+    else if (tfn__json_says(value[0], "WhitespaceSplit\"") && !v->cut)
+        v->normalizer |= TFN_NORMALIZER_WORDS + TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT
+                         + TFN_NORMALIZER_COLLAPSE;
+    else if (tfn__json_says(value[0], "Split\"") && tfn__splits_nothing(v, value[3])) return;
+    else if (v->shown)
+        tfn__refuse(e, "pre_tokenizer %s behind ByteLevel is not supported", value[0]);
     else if (tfn__json_says(value[0], "BertPreTokenizer\"")) {
         if (v->cut) tfn__refuse(e, "pre_tokenizer %s behind another is not supported", value[0]);
         v->cut = true;
@@ -24198,8 +25102,7 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
             tfn__refuse(e, "ByteLevel with use_regex %s is not supported here", value[1]);
         if (v->prefix_space && v->cut)
             tfn__refuse(e, "a Split with add_prefix_space %s is not supported", value[2]);
-    } else tfn__refuse(e, "pre_tokenizer %s is not supported, only Split, ByteLevel and "
-                          "BertPreTokenizer", value[0]);
+    } else tfn__refuse(e, "pre_tokenizer %s is not supported", value[0]);
 }
 
 /* What stands around the ids: a template, which tfn__frame_pass reads. That of ByteLevel moves only
@@ -24209,12 +25112,12 @@ static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     tfn__reader value[3];
     tfn__json_members(&r, value, "type\"single\"special_tokens\"");
     if (tfn__json_says(value[0], "ByteLevel\"")) return;
-    if (v->single.s || !tfn__json_says(value[0], "TemplateProcessing\"")) {
+    if (v->single_text.s || !tfn__json_says(value[0], "TemplateProcessing\"")) {
         tfn__refuse(e, "post_processor %s is not supported, only one TemplateProcessing",
                     value[0]);
         return;
     }
-    v->single = value[1];
+    v->single_text = value[1];
     v->template_ids = value[2];
 }
 
@@ -24229,12 +25132,35 @@ static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t 
     if (r.wanted) tfn__refuse(e, text, value);
 }
 
-/* Characters back to the bytes that they show; or words of their parts, which the same mark begins
- * as in the model. */
+/* Marks back to spaces: Metaspace, or Replace. The first may be none, which Strip says. */
+static int32_t tfn__mark_decoder(const tfn__reader *value)
+{
+    tfn__reader pattern = value[3];
+    tfn__reader start = value[5];
+    tfn__reader stop = value[6];
+    tfn__reader string;
+    if (tfn__json_says(value[0], "Metaspace\"")) {
+        const bool first = !tfn__json_says(value[7], "never\"")
+                           && (value[7].s || tfn__json_true(value[8], true));
+        if (first) return TFN_DECODER_MARKS + TFN_DECODER_STRIP_TOKEN;
+        return TFN_DECODER_MARKS;
+    }
+    if (tfn__json_says(value[0], "Strip\"") && tfn__json_says(value[4], " \"")
+        && tfn__json_count(&start, 1) == 1 && tfn__json_count(&stop, 0) == 0)
+        return TFN_DECODER_STRIP;
+    if (!tfn__json_says(value[0], "Replace\"") || !tfn__json_says(value[4], " \"")) return 0;
+    tfn__json_members(&pattern, &string, "String\"");
+    if (!tfn__is_mark(string)) return 0;
+    return TFN_DECODER_MARKS;
+}
+
+/* Characters back to the bytes that they show; words of their parts, which the same mark begins as
+ * in the model; or spaces of marks and bytes of their tokens, which Fuse puts together. */
 static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    tfn__reader value[3];
-    tfn__json_members(&r, value, "type\"prefix\"cleanup\"");
+    tfn__reader value[9];
+    tfn__json_members(&r, value, "type\"prefix\"cleanup\"pattern\"content\"start\"stop\""
+                      "prepend_scheme\"add_prefix_space\"");
     if (tfn__json_says(value[0], "ByteLevel\"")) v->decodes = TFN__DECODES_BYTES;
     else if (tfn__json_says(value[0], "WordPiece\"")) {
         v->decodes = TFN__DECODES_WORDS;
@@ -24242,30 +25168,43 @@ static void tfn__decoder_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
         if (tfn__json_true(value[2], true)) v->decoder += TFN_DECODER_TIDY;
         tfn__short_string(e, value[1], v->inside, sizeof v->inside,
                           "a decoder with the prefix %s is not supported");
-    } else tfn__refuse(e, "decoder %s is not supported, only ByteLevel, WordPiece", value[0]);
+    } else if (!tfn__json_says(value[0], "ByteFallback\"")
+               && !tfn__json_says(value[0], "Fuse\"")) {
+        const int32_t steps = tfn__mark_decoder(value);
+        if (!steps) tfn__refuse(e, "decoder %s, as it stands here, is not supported", value[0]);
+        v->decoder |= steps;
+        v->decodes = TFN__DECODES_MARKS;
+    }
 }
 
 /* Names of the members of a model, and their places. */
 #define TFN__MODEL_MEMBERS \
     "vocab\"merges\"ignore_merges\"type\"byte_fallback\"dropout\"continuing_subword_prefix\"" \
-    "end_of_word_suffix\"unk_token\"max_input_chars_per_word\""
+    "end_of_word_suffix\"unk_token\"max_input_chars_per_word\"fuse_unk\"unk_id\""
 enum { TFN__MODEL_VOCAB, TFN__MODEL_MERGES, TFN__MODEL_WHOLE, TFN__MODEL_TYPE,
        TFN__MODEL_FALLBACK, TFN__MODEL_DROPOUT, TFN__MODEL_PREFIX, TFN__MODEL_SUFFIX,
-       TFN__MODEL_UNKNOWN, TFN__MODEL_MOST, TFN__MODEL_COUNT };
+       TFN__MODEL_UNKNOWN, TFN__MODEL_MOST, TFN__MODEL_FUSE, TFN__MODEL_UNKNOWN_ID,
+       TFN__MODEL_COUNT };
 
-/* Byte-level BPE. What a token looks like inside a word or at its end, what a byte becomes that is
- * no token, and merging at random are not known here; unk_token and fuse_unk mean nothing where all
- * bytes are tokens. */
+/* BPE of bytes or, without ByteLevel, of characters. What a token looks like inside a word or at
+ * its end, and merging at random are not known; what is unknown matters to characters alone. */
 static void tfn__bpe_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
     static const char text[][48] = { "byte_fallback %s is not supported",
                                      "dropout %s is not supported",
                                      "continuing_subword_prefix %s is not supported",
                                      "end_of_word_suffix %s is not supported" };
-    for (int i = 0; i < 4; i++)
+    for (int i = !v->shown; i < 4; i++)
         if (!tfn__json_empty(value[TFN__MODEL_FALLBACK + i]))
             tfn__refuse(e, text[i], value[TFN__MODEL_FALLBACK + i]);
     v->kind = TFN_TOKENIZER_BPE;
+    if (!v->shown) {
+        v->kind = TFN_TOKENIZER_CHARACTER_BPE;
+        v->plain = true;
+        v->fallback = tfn__json_true(value[TFN__MODEL_FALLBACK], false);
+        v->fuse = tfn__json_true(value[TFN__MODEL_FUSE], false);
+        if (!v->cut) v->split = TFN_SPLIT_NONE;
+    }
     v->merge_list = value[TFN__MODEL_MERGES];
     v->whole = tfn__json_true(value[TFN__MODEL_WHOLE], false);
     if (v->whole && v->prefix_space)
@@ -24295,6 +25234,19 @@ static void tfn__wordpiece_model(tfn_error *e, tfn__vocab *v, const tfn__reader 
                     value[TFN__MODEL_TYPE]);
 }
 
+/* Unigram: what is unknown is an id, and several unknown characters are one. */
+static void tfn__unigram_model(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
+{
+    tfn__reader id = value[TFN__MODEL_UNKNOWN_ID];
+    v->kind = TFN_TOKENIZER_UNIGRAM;
+    v->plain = v->scored = v->fuse = true;
+    v->fallback = tfn__json_true(value[TFN__MODEL_FALLBACK], false);
+    if (!v->cut) v->split = TFN_SPLIT_NONE;
+    if (!id.s || tfn__peek(&id) == 'n') return;
+    v->unknown_id = (int32_t)tfn__json_count(&id, INT32_MAX - 1) + 1;
+    if (id.wanted) tfn__refuse(e, "unk_id %s is not supported", value[TFN__MODEL_UNKNOWN_ID]);
+}
+
 /* Vocabulary and merges, which are read later. Older files have no type. */
 static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
@@ -24305,22 +25257,57 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->unknown = value[TFN__MODEL_UNKNOWN];
     if (tfn__json_says(*type, "WordPiece\"")) tfn__wordpiece_model(e, v, value);
     else if (!type->s || tfn__json_says(*type, "BPE\"")) tfn__bpe_model(e, v, value);
-    else tfn__refuse(e, "the model is %s; BPE or WordPiece is wanted", *type);
+    else if (tfn__json_says(*type, "Unigram\"")) tfn__unigram_model(e, v, value);
+    else tfn__refuse(e, "the model is %s; BPE, Unigram or WordPiece is wanted", *type);
+}
+
+/* The bytes of a text in base64, of which each character but "=" at the end has six bits; into
+ * NULL they are counted. SIZE_MAX: it is none. */
+static size_t tfn__base64(uint8_t *to, tfn__reader r)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    int count = 0;
+    size_t n = 0;
+    tfn__json_want(&r, '"', "a string");
+    for (;;) {
+        const int32_t c = tfn__json_char(&r);
+        uint32_t digit = 0;
+        if (c < 0 || c == '=') break;
+        while (digit < 64 && digits[digit] != (char)c) digit++;
+        if (digit == 64 || c > 127) return SIZE_MAX;
+        bits = (bits << 6 | digit) & 0xffff;
+        count += 6;
+        if (count < 8) continue;
+        count -= 8;
+        if (to) to[n] = (uint8_t)(bits >> count);
+        n++;
+    }
+    return n;
 }
 
 /* What a model needs of the other parts. */
-static void tfn__check_parts(tfn_error *e, const tfn__vocab *v, const tfn__reader *value)
+static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *value)
 {
+    const bool characters = v->kind >= TFN_TOKENIZER_CHARACTER_BPE;
+    const bool bytes = v->kind == TFN_TOKENIZER_BPE;
     int decodes = TFN__DECODES_BYTES;
+    bool fits = v->normalizer == TFN_NORMALIZER_NFC || !v->normalizer;
     if (v->kind == TFN_TOKENIZER_WORDPIECE) decodes = TFN__DECODES_WORDS;
-    else if (!v->shown)
-        tfn__refuse(e, "pre_tokenizer %s is not supported without ByteLevel", value[2]);
+    if (v->kind == TFN_TOKENIZER_WORDPIECE) fits = v->normalizer < TFN_NORMALIZER_NFC;
+    if (characters) decodes = TFN__DECODES_MARKS;
+    if (characters) fits = v->normalizer % TFN_NORMALIZER_UTF8 == 0;
     if (v->decodes != decodes)
         tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
-    if (v->kind == TFN_TOKENIZER_BPE && v->normalizer && v->normalizer != TFN_NORMALIZER_NFC)
-        tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
-    if (v->kind == TFN_TOKENIZER_BPE && v->split == TFN_SPLIT_BERT)
+    if (!fits) tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
+    if ((bytes && v->split > TFN_SPLIT_QWEN2) || bytes != v->shown
+        || (characters && v->split < TFN_SPLIT_MARKS))
         tfn__refuse(e, "pre_tokenizer %s is not supported for this model", value[2]);
+    if (!v->charsmap.s) return;
+    v->map_bytes = tfn__base64(NULL, v->charsmap);
+    if (v->map_bytes > v->charsmap.size)
+        tfn__refuse(e, "precompiled_charsmap %s is no base64", v->charsmap);
 }
 
 /* Find the members, and what they say but for tokens and merges: these are left where they are, as
@@ -24344,6 +25331,20 @@ static void tfn__json_source(tfn_error *e, tfn__vocab *v, const tfn_tokenizer_so
     tfn__check_parts(e, v, value);
 }
 
+/* The table of replacements, from tokenizer.json or as it is. */
+static void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
+{
+    if (!k->map) return;
+    if (v->map) TFNORM_MEMCPY(k->map, v->map, v->map_bytes);
+    else tfn__base64(k->map, v->charsmap);
+    if (!tfn__is_map(k->map, v->map_bytes)) {
+        tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                  "the table of replacements, of %d bytes, is none", (int64_t)v->map_bytes, 0);
+        return;
+    }
+    k->map_units = (int32_t)(tfn__map_unit(k->map, 0) / 4);
+}
+
 /* The token of what is unknown, as tokenizer.json names it or a blob has it: the one that the names
  * of special tokens would give may be another, or none. */
 static void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
@@ -24351,8 +25352,11 @@ static void tfn__find_unknown(tfn_tokenizer *k, const tfn__vocab *v)
     const tfn__reader name = v->unknown;
     int32_t *found = &k->special[TFN_SPECIAL_UNK];
     if (k->kind <= TFN_TOKENIZER_WORDS) return;
-    if (v->form) *found = v->unknown_id - 1;
-    if (!name.s) return;
+    if (v->form || v->numbered || k->kind == TFN_TOKENIZER_UNIGRAM) *found = v->unknown_id - 1;
+    if (*found >= k->vocab)
+        tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer", "unk_id %d is none of %d tokens", *found,
+                  k->vocab);
+    if (!name.s || k->kind == TFN_TOKENIZER_UNIGRAM) return;
     *found = -1;
     if (tfn__json_empty(name)) return;
     for (int32_t id = k->vocab; id-- > 0;)
@@ -24388,9 +25392,9 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
 /* A template for one text: [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }]. */
 static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
 {
-    tfn__reader r = v->single;
+    tfn__reader r = v->single_text;
     bool text = false;
-    if (!v->single.s) return;
+    if (!v->single_text.s) return;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
         tfn__reader value[2];
         tfn__reader id;
@@ -24427,12 +25431,14 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
                              const tfn_tokenizer_source *s)
 {
     const bool lines = !s->json && s->kind == TFN_TOKENIZER_WORDPIECE;      /* vocab.txt */
-    const bool files = !s->trainer && !s->blob && !lines;   /* else merges come with the tokens */
+    const bool texts = s->json || (s->vocab && !s->model && !lines);
+    const bool files = texts && !s->trainer && !s->blob;    /* else merges come with the tokens */
     TFNORM_MEMSET(v, 0, sizeof *v);
     if (k) k->start[0] = 0;
     if (s->trainer) tfn__trained_pass(e, v, k, s->trainer);
     else if (s->blob) tfn__blob_pass(e, v, k, s->blob, s->blob_size);
     else if (s->json) tfn__json_source(e, v, s);
+    else if (s->model) tfn__model_pass(e, v, k, s);
     else if (s->vocab && lines) tfn__lines_pass(e, v, k, s);
     else if (s->vocab) tfn__vocab_source(e, v, s);
     else tfn__fail(e, TFN_BAD_OPTION, "tokenizer", "the source is empty", 0, 0);
@@ -24443,7 +25449,7 @@ static void tfn__source_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, uint
     if (k && e->status == TFN_OK) tfn__index_tokens(k);
     if (k && e->status == TFN_OK) tfn__find_unknown(k, v);
     if (!files || e->status != TFN_OK) return;
-    if (v->kind == TFN_TOKENIZER_WORDPIECE) return;
+    if (v->kind == TFN_TOKENIZER_WORDPIECE || v->scored) return;
     if (v->marked) tfn__merge_list_pass(e, v, k, buffer);
     else tfn__merges_pass(e, v, k, buffer, s);
 }
@@ -24460,7 +25466,8 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     TFNORM_MEMSET(k, 0, sizeof *k);
     if (!tfn__given(e, "tokenizer", "source", s)) return 0;
     tfn__source_pass(e, &v, NULL, NULL, s);
-    if (v.count > most || v.merges > most || v.bytes > most || v.begins + v.ends > most)
+    if (v.count > most || v.merges > most || v.bytes > most || v.begins + v.ends > most
+        || v.map_bytes > most)
         tfn__fail(e, TFN_TOO_LARGE, "tokenizer", NULL, 0, 0);
     if (!v.count) tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
     if (e->status != TFN_OK) return 0;
@@ -24473,6 +25480,11 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->normalizer = v.normalizer;
     k->decoder = v.decoder;
     k->most_chars = v.most_chars;
+    k->fallback = v.fallback;
+    k->fuse = v.fuse;
+    k->scored = v.scored;
+    k->single = v.single;
+    k->map_bytes = (int32_t)v.map_bytes;
     TFNORM_MEMCPY(k->inside, v.inside, sizeof k->inside);
     k->vocab = (int32_t)v.count;
     k->merges = (int32_t)v.merges;
@@ -24488,7 +25500,10 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->text = tfn__take(&a, v.bytes, 1, e);
     k->frame = tfn__take_ids(&a, v.begins + v.ends, e);
     k->added_ids = tfn__take_ids(&a, v.added, e);
-    if (v.kind == TFN_TOKENIZER_WORDPIECE) k->order = tfn__take_ids(&a, v.count, e);
+    if (v.kind == TFN_TOKENIZER_WORDPIECE || v.scored) k->order = tfn__take_ids(&a, v.count, e);
+    if (v.scored) k->rank = tfn__take_ids(&a, v.count, e);
+    if (v.scored) k->score = (double *)(void *)tfn__take(&a, v.count, sizeof *k->score, e);
+    if (v.map_bytes) k->map = tfn__take(&a, v.map_bytes, 1, e);
     *buffer = tfn__take(&a, v.longest, 1, e);
     if (e->status != TFN_OK) return 0;
     if (mem) TFNORM_MEMSET(k->flags, 0, v.count);
@@ -24511,13 +25526,32 @@ TFNORM_API tfn_status tfn_tokenizer_init(tfn_tokenizer *k, const tfn_tokenizer_s
     if (!mem) size = 0;
     if (!tfn__tokenizer_lay(k, source, &buffer, mem, size)) return k->error.status;
     tfn__source_pass(&k->error, &v, k, buffer, source);
+    if (k->error.status == TFN_OK) tfn__store_map(k, &v);
+    if (k->error.status == TFN_OK) tfn__index_characters(k);
     if (k->error.status == TFN_OK) tfn__index_merges(k);
     if (k->error.status == TFN_OK) tfn__index_order(k);
+    if (k->error.status == TFN_OK) tfn__index_unigrams(k);
     if (k->error.status == TFN_OK) tfn__index_added(k);
     return k->error.status;
 }
 
 /* -- encoding and decoding ------------------------------------------------------------------- */
+
+/* Merge one word in a room that is large enough for doing it fast. */
+static ptrdiff_t tfn__encode_long_word(const tfn_tokenizer *k, int32_t *ids, const uint8_t *s,
+                                       size_t n, bool space)
+{
+    tfn__merger m;
+    ptrdiff_t count = 0;
+    tfn__merger_begin(&m, k, ids, s, (int32_t)n + space, space);
+    tfn__merger_run(&m);
+    for (int32_t i = 0; i < m.n; i += m.length[i]) {
+        int32_t id = m.id[i];
+        if (id < 0) id = k->special[TFN_SPECIAL_UNK];
+        if (id >= 0) ids[count++] = id;
+    }
+    return count;
+}
 
 /* Merge one word, with a space in front if wanted. Symbols are at first as many as bytes, more than
  * the ids that come out: work is done on the stack, or for a long word in the room for the ids; a
@@ -24531,6 +25565,8 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
     ptrdiff_t count;
     if (n + space > TFN__SHORT_WORD) {
         if ((size_t)room < n + space) return (ptrdiff_t)(n + space);
+        if ((size_t)room / TFN__WORK >= n + space && n < INT32_MAX / TFN__WORK)
+            return tfn__encode_long_word(k, ids, s, n, space);
         work = ids;
     }
     count = tfn__symbols(k, work, &blank, space);
@@ -24635,7 +25671,11 @@ typedef struct tfn__encoder {
     const tfn_tokenizer *k;
     int32_t  *ids;
     ptrdiff_t capacity, count;
+    ptrdiff_t work;             /* up to here the room may be used for working */
+    const uint8_t *text;        /* all of it */
+    double    sum;              /* Unigram: of the scores so far */
     bool      specials;         /* they may stand in the text */
+    bool      unknown;          /* the last id is that of something unknown */
 } tfn__encoder;
 
 /* Where the next ids go, and for how many there is room; without any NULL. */
@@ -24644,6 +25684,120 @@ static int32_t *tfn__next_ids(const tfn__encoder *o, ptrdiff_t *room)
     *room = tfn__max(o->capacity - o->count, 0);
     if (!*room) return NULL;
     return o->ids + o->count;
+}
+
+/* -- characters: BPE and Unigram -- */
+
+static void tfn__emit(tfn__encoder *o, int32_t id)
+{
+    if (o->count < o->capacity) o->ids[o->count] = id;
+    o->count++;
+    o->unknown = false;
+}
+
+/* A token, or what is none: its bytes, or "<unk>", of several perhaps one. */
+static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int32_t n)
+{
+    const int32_t unknown = o->k->special[TFN_SPECIAL_UNK];
+    if (id >= 0) tfn__emit(o, id);
+    else if (o->k->fallback) for (int32_t i = 0; i < n; i++) tfn__emit(o, o->k->byte_id[s[i]]);
+    else if (unknown >= 0) {
+        if (!o->unknown || !o->k->fuse) tfn__emit(o, unknown);
+        o->unknown = true;
+    }
+}
+
+/* Where a piece of n bytes is worked on: on the stack, or behind the ids so far. NULL: there is no
+ * room; then so much is counted that with what was counted there is. */
+static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
+{
+    const ptrdiff_t most = TFN__WORK * (ptrdiff_t)n;
+    if (n <= TFN__SHORT_PIECE) return few;
+    if (n < INT32_MAX / TFN__WORK && o->work - o->count >= most) return o->ids + o->count;
+    o->count += most + (o->capacity - o->work);
+    return NULL;
+}
+
+/* Ids are stored where the work was done, but never before what was there is read: up to byte i
+ * there are at most i of them, and all that is known of what is behind it stands further on. */
+static void tfn__encode_merged(tfn__encoder *o, int32_t *work, const uint8_t *s, size_t n)
+{
+    tfn__merger m;
+    int32_t i = 0;
+    tfn__merger_begin(&m, o->k, work, s, (int32_t)n, false);
+    tfn__merger_run(&m);
+    while (i < m.n) {
+        const int32_t length = m.length[i];
+        tfn__emit_symbol(o, m.id[i], s + i, length);
+        i += length;
+    }
+}
+static void tfn__encode_best(tfn__encoder *o, int32_t *work, const uint8_t *s, size_t n)
+{
+    tfn__lattice x;
+    int32_t from = 0;
+    int32_t end;
+    o->sum = tfn__lattice_run(&x, o->k, work, s, (int32_t)n, o->sum, -1);
+    end = tfn__lattice_turn(&x, (int32_t)n);
+    while (end > 0) {
+        const int32_t next = x.begin[end];
+        tfn__emit_symbol(o, x.id[end], s + from, end - from);
+        from = end;
+        end = next;
+    }
+}
+
+/* A piece, most often a word: as a whole if it surely comes out so. */
+static void tfn__encode_characters(tfn__encoder *o, const uint8_t *s, size_t n, bool whole)
+{
+    int32_t few[TFN__WORK * TFN__SHORT_PIECE];
+    const tfn_tokenizer *k = o->k;
+    const int32_t id = tfn__token_id(k, s, n);
+    int32_t *work;
+    if (id >= 0 && (whole || k->flags[id] & TFN__ENTIRE)) {
+        tfn__emit(o, id);
+        if (k->scored) o->sum += k->score[id];
+        if (k->single) o->sum = (double)(float)o->sum;
+        return;
+    }
+    work = tfn__room_to_work(o, few, n);
+    if (!work) return;
+    if (k->kind == TFN_TOKENIZER_UNIGRAM) tfn__encode_best(o, work, s, n);
+    else tfn__encode_merged(o, work, s, n);
+}
+
+/* Bytes of the first piece of n >= 1: up to a mark behind its first character. Without a rule that
+ * cuts there it is cut all the same where no token has the mark behind that byte. */
+static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t n)
+{
+    for (size_t at = 1; at + 3 <= n; at++) {
+        if (s[at] != tfn__mark[0] || !tfn__same(s + at, tfn__mark, 3)) continue;
+        if (k->split == TFN_SPLIT_MARKS) return at;
+        if (!(k->joined[s[at - 1] >> 5] >> (s[at - 1] & 31) & 1)) return at;
+    }
+    return n;
+}
+
+/* Pieces that rules cut are encoded each for itself; others go on with what is in front. */
+static void tfn__encode_marked(tfn__encoder *o, const uint8_t *s, size_t n)
+{
+    const tfn_tokenizer *k = o->k;
+    const bool cut = k->split == TFN_SPLIT_MARKS;
+    o->unknown = false;
+    o->sum = 0;
+    if (k->whole && !cut && tfn__token_id(k, s, n) >= 0) {
+        tfn__encode_characters(o, s, n, true);
+        return;
+    }
+    for (size_t at = 0; at < n;) {
+        const size_t bytes = tfn__marked_piece(k, s + at, n - at);
+        if (cut) {
+            o->unknown = false;
+            o->sum = 0;
+        }
+        tfn__encode_characters(o, s + at, bytes, k->whole && cut);
+        at += bytes;
+    }
 }
 
 /* Cut a text of n >= 1 bytes and encode its pieces one by one. No state goes from piece to piece:
@@ -24722,25 +25876,32 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
 static void tfn__encode_normalized(tfn__encoder *o, const uint8_t *s, size_t n)
 {
     uint8_t few[TFN__SHORT_TEXT];
+    const tfn_tokenizer *k = o->k;
+    const bool first = s == o->text;
+    const bool characters = k->kind >= TFN_TOKENIZER_CHARACTER_BPE;
+    const ptrdiff_t work = o->work;
     ptrdiff_t room;
     int32_t *ids = tfn__next_ids(o, &room);
-    bool same = o->k->normalizer == TFN_NORMALIZER_NFC && tfn__is_nfc(s, n);
+    bool same = k->normalizer == TFN_NORMALIZER_NFC && tfn__is_nfc(s, n);
     size_t bytes = n;
-    if (!same) bytes = tfn__normalize(o->k, NULL, 0, &same, s, n);
+    if (!same) bytes = tfn__normalize(k, NULL, 0, &same, s, n, first);
     if (!same) {
-        const ptrdiff_t most = (ptrdiff_t)bytes * (1 + o->k->prefix_space);
+        const ptrdiff_t most = (ptrdiff_t)bytes * (1 + k->prefix_space);
         uint8_t *to = few;
         if (bytes > TFN__SHORT_TEXT) {
             if (room < most) {
                 o->count += most;
+                if (characters) o->count += TFN__WORK * most;
                 return;
             }
             to = (uint8_t *)(ids + room) - bytes;
+            o->work = o->capacity - (ptrdiff_t)(bytes / sizeof *ids + 1);
         }
-        tfn__normalize(o->k, to, bytes, &same, s, n);
+        bytes = tfn__normalize(k, to, bytes, &same, s, n, first);
         s = to;
     }
     tfn__encode_text(o, s, bytes, TFN__LATE_TOKENS);
+    o->work = work;
 }
 
 /* Cut a text at added tokens, encode them and what is between, which takes the next steps. */
@@ -24757,6 +25918,12 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
         return;
     }
     if (step == TFN__NORMALIZING) step = TFN__LATE_TOKENS;
+    if (step == TFN__LATE_TOKENS && k->single && k->kind == TFN_TOKENIZER_UNIGRAM)
+        step = TFN__PIECES;                     /* these are among others there */
+    if (step == TFN__PIECES && k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
+        tfn__encode_marked(o, s, n);
+        return;
+    }
     if (step == TFN__PIECES) {
         tfn__encode_pieces(o, s, n);
         return;
@@ -24791,6 +25958,11 @@ static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t cap
     o.count = 0;
     o.specials = specials;
     if (!ids) o.capacity = 0;
+    o.work = tfn__max(o.capacity, 0);
+    o.capacity = o.work;
+    o.text = (const uint8_t *)text;
+    o.sum = 0;
+    o.unknown = false;
     tfn__encode_text(&o, (const uint8_t *)text, bytes, TFN__EARLY_TOKENS);
     return o.count;
 }
@@ -24806,6 +25978,13 @@ TFNORM_API ptrdiff_t tfn_tokenizer_encode_specials(const tfn_tokenizer *k, int32
                                                    size_t bytes)
 {
     return tfn__encode(k, ids, capacity, text, bytes, true);
+}
+
+/* One byte: the lowest 8 bits. */
+static void tfn__put_byte(tfn__text *t, size_t byte)
+{
+    const uint8_t s = (uint8_t)byte;
+    tfn__put_bytes(t, &s, 1);
 }
 
 /* Specials but "<unk>" give no text: it stands for something that was there. */
@@ -24839,6 +26018,28 @@ static void tfn__put_joined(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     tfn__put_bytes(t, s, n);
 }
 
+/* A token with marks for its spaces, or one of a byte. A mark at the begin may be no space. */
+static void tfn__put_marked(tfn__text *t, const tfn_tokenizer *k, int32_t id, bool first)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    const int32_t byte = tfn__byte_token(s, n);
+    bool strip = first && k->decoder & TFN_DECODER_STRIP;
+    size_t at = 0;
+    if (k->fallback && byte >= 0 && k->byte_id[byte] == id) {
+        tfn__put_byte(t, (size_t)byte);
+        return;
+    }
+    if (k->decoder & TFN_DECODER_STRIP_ALL && !t->used) strip = true;
+    if (strip && n >= 3 && tfn__same(s, tfn__mark, 3)) at = 3;
+    while (at < n) {
+        if (n - at >= 3 && tfn__same(s + at, tfn__mark, 3)) {
+            if (!first || !(k->decoder & TFN_DECODER_STRIP_TOKEN)) tfn__put(t, " ");
+            at += 3;
+        } else tfn__put_byte(t, s[at++]);
+    }
+}
+
 /* Bytes and nothing between them, where spaces are part of the tokens. */
 TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_t capacity,
                                        const int32_t *ids, ptrdiff_t count)
@@ -24851,6 +26052,7 @@ TFNORM_API size_t tfn_tokenizer_decode(const tfn_tokenizer *k, char *text, size_
         if (id < 0 || id >= k->vocab) id = k->special[TFN_SPECIAL_UNK];
         if (id < 0 || tfn__silent(k, id)) continue;
         if (k->decoder & TFN_DECODER_JOIN && !first) tfn__put_joined(&t, k, id);
+        else if (k->decoder & TFN_DECODER_MARKS) tfn__put_marked(&t, k, id, first);
         else tfn__put_bytes(&t, k->text + k->start[id], tfn__token_bytes(k, id));
         first = false;
     }
@@ -24882,13 +26084,6 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
 
 /* -- saving ---------------------------------------------------------------------------------- */
 
-/* One byte of a blob: the lowest 8 bits. */
-static void tfn__put_byte(tfn__text *t, size_t byte)
-{
-    const uint8_t s = (uint8_t)byte;
-    tfn__put_bytes(t, &s, 1);
-}
-
 /* What tfn__read_number reads: the highest bit says that more follow. */
 static void tfn__put_number(tfn__text *t, size_t n)
 {
@@ -24906,7 +26101,9 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
     tfn__put_number(t, (size_t)k->split);
     tfn__put_number(t, (size_t)(k->prefix_space * TFN__PREFIX_SPACE
                                 + k->whole * TFN__WHOLE_PIECES
-                                + (k->normalizer == TFN_NORMALIZER_NFC) * TFN__NORMALIZED));
+                                + (k->normalizer == TFN_NORMALIZER_NFC) * TFN__NORMALIZED
+                                + k->fallback * TFN__FALLBACK + k->fuse * TFN__FUSE
+                                + k->scored * TFN__SCORED + k->single * TFN__SINGLE));
     tfn__put_number(t, (size_t)k->begins);
     tfn__put_number(t, (size_t)k->ends);
     for (int32_t i = 0; i < k->begins + k->ends; i++) tfn__put_number(t, (size_t)k->frame[i]);
@@ -24927,6 +26124,18 @@ static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
     tfn__put_number(t, (size_t)k->most_chars);
     tfn__put_number(t, (size_t)(k->special[TFN_SPECIAL_UNK] + 1));
     tfn__put_bytes(t, k->inside, tfn__length(k->inside) + 1);
+}
+
+/* What tfn__blob_scores reads. */
+static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
+{
+    for (int32_t id = 0; k->scored && id < k->vocab; id++) {
+        uint64_t bits;
+        TFNORM_MEMCPY(&bits, &k->score[id], sizeof bits);
+        for (int i = 0; i < 8; i++) tfn__put_byte(t, (size_t)(bits >> 8*i & 255));
+    }
+    tfn__put_number(t, (size_t)k->map_bytes);
+    tfn__put_bytes(t, k->map, (size_t)k->map_bytes);
 }
 
 TFN__RARE_END
@@ -24951,6 +26160,7 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
     for (int32_t i = 0; i < 3 * k->merges; i++) tfn__put_number(&t, (size_t)k->merge[i]);
     if (k->marked) tfn__put_marks(&t, k);
     if (form == 2) tfn__put_steps(&t, k);
+    if (form == 2) tfn__put_scores(&t, k);
     if (t.used <= t.size) sum = tfn__hash((const uint8_t *)t.buf, t.used);
     for (int i = 0; i < TFN__SUM_BYTES; i++) tfn__put_byte(&t, sum >> 8*i);
     return t.used;

@@ -1237,13 +1237,19 @@ static void import_tokenizer(bundle *b, const char *folder)
         source.vocab_size = vocab.size;
         source.merges = merges.bytes;
         source.merges_size = merges.size;
+    } else if (import_read(&vocab, folder, "tokenizer.model")
+               || import_read(&vocab, folder, "spiece.model")) {
+        source.begin = b->desc.arch == TFN_ARCH_DECODER;    /* Llama's; texts of others end */
+        source.end = !source.begin;
+        source.model = vocab.bytes;
+        source.model_size = vocab.size;
     } else if (import_read(&vocab, folder, "vocab.txt")) {
         source.kind = TFN_TOKENIZER_WORDPIECE;
         source.vocab = vocab.bytes;
         source.vocab_size = vocab.size;
         source.cased = import_is_cased(folder);
     }
-    if (source.json || source.vocab) {
+    if (source.json || source.model || source.vocab) {
         const size_t size = tfn_tokenizer_size(&source);
         b->tokenizer.mem = reserve(size ? size : 1, 1);
         tfn_tokenizer_init(k, &source, b->tokenizer.mem, size);
@@ -1303,7 +1309,8 @@ static int import(settings *s, cli *c)
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)b.model.param_floats, (int)b.desc.context);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
-    else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt, vocab.txt\n");
+    else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt, tokenizer.model, "
+                "spiece.model, vocab.txt\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     bundle_free(&b);
     return 0;

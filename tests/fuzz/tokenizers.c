@@ -1,7 +1,7 @@
 /* Fuzz: tokenizers from blobs (with the right sum at their end), from vocab.json and merges.txt,
- * from tokenizer.json and from vocab.txt, put together from their grammars and changed a little. One
- * that is accepted has the tokens that it says, encodes any bytes, decodes what it encoded, and
- * written is read as the same again. */
+ * from tokenizer.json, vocab.txt and tokenizer.model, put together from their grammars and changed
+ * a little. One that is accepted has the tokens that it says, encodes any bytes, decodes what it
+ * encoded, and written is read as the same again. */
 #include "input.h"
 #include "../lib.h"
 
@@ -360,6 +360,104 @@ static void make_bert(input *in)
     input_put(in, "]}");
 }
 
+/* -- SentencePiece --------------------------------------------------------------------------- */
+
+static const char *const piece_parts[] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "t",
+    "h", "e", "th", "the", "he", "\xe2\x96\x81the", "\xe2\x96\x81" "a", "ab", "aa", "aaa", "'", "s",
+    "\xc3\xa9", "1", "\xe2\x96\x81\xe2\x96\x81", ".", "e\xe2\x96\x81" };
+enum { PIECES = sizeof piece_parts / sizeof *piece_parts };
+
+/* A number of Protocol Buffers, and a field that is a number. */
+static void put_field(input *in, int key, int x)
+{
+    put_number(in, (unsigned long long)key);
+    put_number(in, (unsigned long long)x);
+}
+
+/* tokenizer.model: pieces, training, normalizer; with a table that replaces "b" by "a ". */
+static void make_model(input *in)
+{
+    static const unsigned char table[] = { 2, 0, 0, 0 };
+    const bool bytes = fuzz_one_in(2);
+    in->n = 0;
+    exact = false;
+    for (int i = 0; i < PIECES + 256 * bytes; i++) {
+        char name[8];
+        const char *text = name;
+        float score = (float)(-1 - fuzz_below(40)) / (fuzz_one_in(2) ? 1 : 7);
+        int type = i == 0 ? 2 : i < 3 ? 3 : fuzz_one_in(24) ? 4 : 1;
+        if (i >= PIECES) sprintf(name, "<0x%02X>", i - PIECES), type = 6;
+        else text = piece_parts[i];
+        if (i > 2 && i < PIECES && fuzz_one_in(8)) continue;
+        put_field(in, 10, (int)strlen(text) + 9);
+        put_field(in, 10, (int)strlen(text));
+        input_put(in, text);
+        input_byte(in, 21);
+        input_bytes(in, &score, 4);
+        put_field(in, 24, type);
+    }
+    put_field(in, 18, 5);
+    put_field(in, 24, 1 + fuzz_below(2));
+    put_field(in, 35 * 8, bytes);
+    put_field(in, 26, 4 + (fuzz_one_in(2) ? 0 : 2 + (int)sizeof table));
+    put_field(in, 24, fuzz_below(2));
+    put_field(in, 32, fuzz_below(2));
+    if (in->s[in->n - 5] != 4) {
+        put_field(in, 18, sizeof table);
+        input_bytes(in, table, sizeof table);
+    }
+}
+
+static void put_pieces(input *in, bool unigram, bool bytes)
+{
+    for (int i = 0; i < PIECES + 256 * bytes; i++) {
+        char name[80];
+        const char *text = name;
+        sprintf(name, "<0x%02X>", i - PIECES);
+        if (i < PIECES) text = piece_parts[i];
+        input_put(in, i ? ", " : "");
+        input_put(in, unigram ? "[\"" : "\"");
+        input_put(in, text);
+        input_put(in, unigram ? "\", -" : "\": ");
+        input_number(in, unigram ? fuzz_below(30) : i);
+        if (unigram) input_put(in, fuzz_one_in(2) ? "]" : ".25]");
+    }
+}
+
+/* tokenizer.json of such pieces. */
+static void make_pieces(input *in)
+{
+    static const char *const rules[] = {
+        "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Prepend\", \"prepend\": "
+        "\"\xe2\x96\x81\"}, {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": "
+        "\"\xe2\x96\x81\"}]}, \"pre_tokenizer\": null",
+        "\"normalizer\": null, \"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": "
+        "\"\xe2\x96\x81\", \"prepend_scheme\": \"first\", \"split\": false}",
+        "\"normalizer\": {\"type\": \"Strip\", \"strip_left\": true, \"strip_right\": true}, "
+        "\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"\xe2\x96\x81\"}",
+        "\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": "
+        "\"WhitespaceSplit\"}, {\"type\": \"Metaspace\", \"replacement\": \"\xe2\x96\x81\"}]}" };
+    const bool unigram = fuzz_one_in(2);
+    const bool bytes = fuzz_one_in(2);
+    in->n = 0;
+    exact = false;
+    input_put(in, "{");
+    input_put(in, INPUT_ONE_OF(rules));
+    input_put(in, ", \"decoder\": {\"type\": \"Metaspace\"}, \"added_tokens\": [{\"id\": 1, \"content\": "
+                  "\"<s>\", \"special\": true}], \"model\": {\"byte_fallback\": ");
+    input_put(in, truth(bytes));
+    input_put(in, ", \"fuse_unk\": ");
+    input_put(in, truth(fuzz_one_in(2)));
+    input_put(in, ", \"ignore_merges\": ");
+    input_put(in, truth(fuzz_one_in(4)));
+    input_put(in, unigram ? ", \"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": ["
+                          : ", \"unk_token\": \"<unk>\", \"vocab\": {");
+    put_pieces(in, unigram, bytes);
+    input_put(in, unigram ? "]" : "}, \"merges\": [\"t h\", \"th e\", \"a a\", \"\xe2\x96\x81 the\", "
+              "\"aa a\", \"a b\", \"h e\", \"a aa\", \"\xe2\x96\x81 a\", \"e \xe2\x96\x81\"]");
+    input_put(in, "}}");
+}
+
 /* -- what is accepted ------------------------------------------------------------------------ */
 
 static size_t make_text(unsigned char *s, size_t room)
@@ -381,22 +479,32 @@ static size_t make_text(unsigned char *s, size_t room)
 
 static void check_encoding(const tfn_tokenizer *k)
 {
-    static int32_t ids[7200], fewer[7200];
+    static int32_t ids[50000], fewer[50000];
     static unsigned char text[1200];
     const size_t n = make_text(text, sizeof text);
-    const ptrdiff_t count = tfn_tokenizer_encode(k, ids, 7200, (const char *)text, n);
-    const ptrdiff_t trusted = tfn_tokenizer_encode_specials(k, fewer, 7200, (const char *)text, n);
+    const ptrdiff_t count = tfn_tokenizer_encode(k, ids, 50000, (const char *)text, n);
+    const ptrdiff_t trusted = tfn_tokenizer_encode_specials(k, fewer, 50000, (const char *)text, n);
+    const bool characters = k->kind >= TFN_TOKENIZER_CHARACTER_BPE;
     const ptrdiff_t room = count ? fuzz_below((int)count) : 0;
     const ptrdiff_t most = (ptrdiff_t)n * (k->prefix_space ? 2 : 1) * (k->normalizer ? 3 : 1);
     bool whole = true;                  /* every byte is a token, or a part of one */
     size_t back;
-    FUZZ_CHECK(count >= 0 && count <= most && trusted >= 0 && trusted <= most);
+    FUZZ_CHECK(count >= 0 && trusted >= 0 && count <= 50000 && trusted <= 50000);
+    FUZZ_CHECK(characters || (count <= most && trusted <= most));
+    if (characters) {                   /* what less room says is enough */
+        const ptrdiff_t less = count ? fuzz_below((int)count) : 0;
+        const ptrdiff_t more = tfn_tokenizer_encode(k, fewer, less, (const char *)text, n);
+        FUZZ_CHECK(more >= count && more < 50000);
+        FUZZ_CHECK(tfn_tokenizer_encode(k, fewer, more, (const char *)text, n) == count);
+        FUZZ_CHECK(!memcmp(ids, fewer, 4 * (size_t)count));
+        tfn_tokenizer_encode_specials(k, fewer, 50000, (const char *)text, n);
+    }
     for (ptrdiff_t i = 0; i < trusted; i++) FUZZ_CHECK(fewer[i] >= 0 && fewer[i] < k->vocab);
     for (ptrdiff_t i = 0; i < count; i++) {
         FUZZ_CHECK(ids[i] >= 0 && ids[i] < k->vocab);
         whole = whole && ids[i] != k->special[TFN_SPECIAL_UNK];
     }
-    if (n <= 170) {                     /* in NFC three times as long, still short */
+    if (n <= 170 && !characters) {      /* in NFC three times as long, still short */
         FUZZ_CHECK(tfn_tokenizer_encode(k, fewer, room, (const char *)text, n) == count);
         FUZZ_CHECK(!memcmp(ids, fewer, 4 * (size_t)room));
     }
@@ -488,17 +596,30 @@ static void give_blob(int kind, bool marked, bool changed)
     give(&s);
 }
 
-static void give_json(bool bert, bool changed)
+static void give_json(int form, bool changed)
 {
     static input json;
     tfn_tokenizer_source s;
     memset(&s, 0, sizeof s);
-    if (bert) make_bert(&json);
+    if (form == 4) make_bert(&json);
+    else if (form == 6) make_pieces(&json);
     else make_json(&json);
     if (changed) input_mutate(&json, 0);
     if (changed) exact = false;
     s.json = (const char *)input_place(first_room, json.s, json.n);
     s.json_size = json.n;
+    give(&s);
+}
+
+static void give_model(bool changed)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    make_model(&vocab_text);
+    if (changed) input_mutate(&vocab_text, 0);
+    s.model = input_place(first_room, vocab_text.s, vocab_text.n);
+    s.model_size = vocab_text.n;
+    s.begin = s.end = fuzz_one_in(2);
     give(&s);
 }
 
@@ -550,7 +671,7 @@ static void give_texts(int kind, bool changed)
 
 static void fuzz_case(void)
 {
-    const int form = fuzz_below(6);
+    const int form = fuzz_below(8);
     const bool marked = form == 0;              /* a blob of marked tokens */
     const bool bpe = form < 2 || form > 3 || fuzz_one_in(2);
     const int kind = bpe ? (int)TFN_TOKENIZER_BPE : fuzz_below(5);
@@ -561,7 +682,8 @@ static void fuzz_case(void)
     }
     make_vocabulary(kind == (int)TFN_TOKENIZER_BPE, form < 2);
     for (int i = 0; i < 4; i++) {
-        if (form == 1 || form == 4) give_json(form == 4, i > 0);
+        if (form == 1 || form == 4 || form == 6) give_json(form, i > 0);
+        else if (form == 7) give_model(i > 0);
         else if (form == 5) give_lines(i > 0);
         else if (form == 3) give_texts(kind, i > 0);
         else give_blob(kind, marked, i > 0);

@@ -26,10 +26,10 @@ const show = (bytes) => Array.from(bytes, (b) => shown[b]).join("");
 const bytes_of = (token) => Uint8Array.from(Array.from(token, (c) => shown.indexOf(c)));
 
 /* -- merges, the plain way -- */
-function learn(text, regex, count) {
+function learn(text, regex, count, symbols = (w) => Array.from(show(Buffer.from(w)))) {
     const words = new Map();
     for (const [word] of text.matchAll(regex)) words.set(word, (words.get(word) ?? 0) + 1);
-    const all = Array.from(words, ([w, n]) => [Array.from(show(Buffer.from(w))), n]);
+    const all = Array.from(words, ([w, n]) => [symbols(w), n]);
     const merges = [];
     while (merges.length < count) {
         const pairs = new Map();
@@ -170,6 +170,104 @@ function bert(name, lowercase, more) {
 bert("bert", true);
 bert("bert_cased", false, { max_input_chars_per_word: 6 });
 
+/* SentencePiece's: pieces in the order of their scores, -id, and all merges that make one. */
+const marked_text = text.replace(/ /g, "\u2581");
+const piece_merges = learn(marked_text, /\u2581*[^\u2581]+/g, 120, (w) => Array.from(w));
+function pieces_of(front) {
+    const tokens = [...front, ...piece_merges.map(([a, b]) => a + b)];
+    const letters = Array.from(new Set(piece_merges.flat().flatMap((t) => Array.from(t))));
+    return Array.from(new Set([...tokens, "\u2581\u2581", ...letters.sort(), ..."日本\n", "\u2581"]));
+}
+function merges_of(tokens) {
+    const id = new Map(tokens.map((t, i) => [t, i]));
+    return tokens.flatMap((t) => Array.from(t, (_, i) => [t.slice(0, i), t.slice(i)])
+        .filter(([a, b]) => a && id.has(a) && id.has(b) && !t.startsWith("<"))
+        .sort((x, y) => id.get(x[0]) - id.get(y[0])));
+}
+const controls = (count) => ["<unk>", "<s>", "</s>"].map((t, i) => added(i, t)).slice(0, count);
+const replace = { type: "Replace", pattern: { String: " " }, content: "\u2581" };
+const spaces = [{ type: "Replace", pattern: { String: "\u2581" }, content: " " },
+                { type: "ByteFallback" }, { type: "Fuse" }];
+const byte_names = Array.from({ length: 256 },
+    (_, b) => `<0x${b.toString(16).toUpperCase().padStart(2, "0")}>`);
+function characters(name, front, pairs, more, parts) {
+    const tokens = pieces_of(["<unk>", "<s>", "</s>", ...front]);
+    const merges = merges_of(tokens);
+    other(name, Object.assign({ added_tokens: controls(3), pre_tokenizer: null,
+        post_processor: template("<s>", 1),
+        model: Object.assign({ type: "BPE", dropout: null, unk_token: "<unk>",
+            continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: true,
+            byte_fallback: false, ignore_merges: false,
+            vocab: Object.fromEntries(tokens.map((t, i) => [t, i])),
+            merges: pairs ? merges : merges.map((m) => m.join(" ")) }, more) }, parts));
+}
+characters("llama", byte_names, false, { byte_fallback: true }, {
+    normalizer: { type: "Sequence", normalizers: [{ type: "Prepend", prepend: "\u2581" }, replace] },
+    decoder: { type: "Sequence", decoders: [...spaces,
+        { type: "Strip", content: " ", start: 1, stop: 0 }] } });
+characters("gemma", [], true, {}, {
+    normalizer: replace,
+    pre_tokenizer: { type: "Split", pattern: { String: " " }, behavior: "MergedWithPrevious",
+                     invert: false },
+    decoder: { type: "Sequence", decoders: spaces } });
+characters("mistral", [], true, { ignore_merges: true, fuse_unk: false }, {
+    normalizer: null,
+    pre_tokenizer: { type: "Metaspace", replacement: "\u2581", prepend_scheme: "first",
+                     split: false },
+    decoder: { type: "Metaspace", replacement: "\u2581", prepend_scheme: "first" } });
+
+/* A table of replacements: a double array, each node's children at its offset ^ their byte, 0 for
+ * the value of the node itself. */
+function table_of(rules) {
+    const root = { next: new Map() };
+    let texts = "";
+    for (const [from, to] of rules) {
+        let node = root;
+        for (const byte of Buffer.from(from)) {
+            if (!node.next.has(byte)) node.next.set(byte, { next: new Map() });
+            node = node.next.get(byte);
+        }
+        node.value = Buffer.byteLength(texts);
+        texts += to + "\0";
+    }
+    const units = new Map([[0, 0]]);
+    let nodes = 0;
+    function place(node, at, label) {
+        const labels = [...node.next.keys()].concat(node.value === undefined ? [] : [0]);
+        const offset = 256 * ++nodes;           /* no two nodes have the same */
+        for (const c of labels) units.set(offset ^ c, 0);
+        units.set(at, ((offset ^ at) << 10 | label | (node.value === undefined ? 0 : 256)) >>> 0);
+        if (node.value !== undefined) units.set(offset, (node.value | 1 << 31) >>> 0);
+        for (const [c, child] of node.next) place(child, offset ^ c, c);
+    }
+    place(root, 0, 0);
+    const size = Math.max(...units.keys()) + 1;
+    const bytes = Buffer.alloc(4 + 4 * size);
+    bytes.writeUInt32LE(4 * size, 0);
+    for (const [at, unit] of units) bytes.writeUInt32LE(unit, 4 + 4 * at);
+    return Buffer.concat([bytes, Buffer.from(texts)]).toString("base64");
+}
+const table = table_of([["\t", " "], ["\n", " "], ["\r", " "], ["\u3000", " "], ["\u00bd", "1\u20442"],
+    ["e\u0301", "\u00e9"], ["\ufb01", "fi"], ["\u200b", ""], ["\uff21", "A"]]);
+function unigram(name, byte_fallback, front, parts) {
+    const tokens = pieces_of(["<unk>", "<s>", "</s>", ...front]);
+    other(name, Object.assign({ added_tokens: controls(3), post_processor: null,
+        decoder: { type: "Metaspace", replacement: "\u2581", prepend_scheme: "always" },
+        model: { type: "Unigram", unk_id: 0, byte_fallback,
+            vocab: tokens.map((t, i) => [t, i < 3 + front.length ? 0 :
+                -Math.fround(2 + i / 20 + (i % 7) / 3)]) } }, parts));
+}
+const metaspace = { type: "Metaspace", replacement: "\u2581", prepend_scheme: "always" };
+unigram("t5", false, [], { pre_tokenizer: metaspace,
+    normalizer: { type: "Sequence", normalizers: [
+        { type: "Precompiled", precompiled_charsmap: table },
+        { type: "Strip", strip_left: false, strip_right: true },
+        { type: "Replace", pattern: { Regex: " {2,}" }, content: "\u2581" }] } });
+unigram("xlmr", true, byte_names, { normalizer: null,
+    pre_tokenizer: { type: "Sequence", pretokenizers: [{ type: "WhitespaceSplit" },
+        { type: "Metaspace", replacement: "\u2581", add_prefix_space: true }] },
+    decoder: { type: "Sequence", decoders: [{ type: "ByteFallback" }, metaspace] } });
+
 /* -- the strings -- */
 const strings = [
     "", " ", "  ", "   ", "a", "Hello  world", "The king is dead, long live the king!",
@@ -208,6 +306,14 @@ const other_strings = [...strings.slice(0, 58), "<|endoftext|> <s>a</s>", "<s> x
     "\u0958\u1e69\uff21\uff01\u3002",
     "\u2581a \u2581", "fi\ufb01 \u2460 \ufdfa \u210c", "\ud55c \ud55c\ud55c",
     "\u0141\u0141 \u0142", "\u00e9abcde \u00e9abcdef"];
+
+/* For SentencePiece's. */
+const piece_strings = ["", " ", "  ", "   ", "a", "Hello  world", "  leading", "trailing  \n  ",
+    "The king is dead, long live the king!", "it's we'll they're I'm", "a\n\nb", "a \n \n b", "\n",
+    "\ttab\t\ttabs", "3rd 12345", "!!!\n\n???\r\n", "日本語です 日本", "été e\u0301te\u0301", "😀 a😀b",
+    "\u3000a\u3000 b", "\u00bd \ufb01ne\u200b \uff21", "\u2581a \u2581", "a\u2581\u2581 b\u2581", "\0a\0",
+    "the the thethe  the", "<s>a</s> b<unk>", " </s> x </s>", "<0x41><0x0A>", "theof the",
+    "aa".repeat(90), "the king ".repeat(16), "日".repeat(50), "x\u00a0y\u2003z\u0085w"];
 
 /* -- the ids -- */
 function reference(json, specials) {
@@ -252,15 +358,19 @@ for (const [name, json] of Object.entries(files)) {
         rows.push([name, s, p, m, null]);
     }
 }
+/* Unigram finds its special tokens in any text, which is never wanted of a plain one. */
+const hidden = (model) => Object.assign({}, model, {
+    vocab: model.vocab.map(([t, score], i) => [i < 3 ? "\u{10fffd}" + t : t, score]) });
 for (const [name, json] of Object.entries(others)) {
     const of = (specials) => library.Tokenizer.fromString(JSON.stringify(Object.assign({}, json, {
         post_processor: null,
-        added_tokens: json.added_tokens.filter((t) => specials || !t.special) })));
+        added_tokens: json.added_tokens.filter((t) => specials || !t.special),
+        model: Array.isArray(json.model.vocab) && !specials ? hidden(json.model) : json.model })));
     const plain = of(false), marked = of(true);
-    for (const s of other_strings) {
+    for (const s of name.startsWith("bert") ? other_strings : piece_strings) {
         const [p, m] = await Promise.all([plain, marked].map(async (t) =>
             (await t.encode(s, null, { addSpecialTokens: false })).getIds()));
-        rows.push([name, s, p, m, await plain.decode(p, false)]);
+        rows.push([name, s, p, m, await marked.decode(p, false)]);
     }
 }
 
