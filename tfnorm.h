@@ -22337,7 +22337,9 @@ static void tfn__put_cleaned(tfn__text *t, int32_t c, int32_t steps)
     } else tfn__put_bare(t, c, steps);
 }
 
-/* A text after these steps, as tfn__put_nfc: at most three bytes for one. */
+/* A text after these steps, as tfn__put_nfc: at most three bytes for one. Hangul grows most: its
+ * syllables, of three bytes, have two or three parts of three bytes each, which BERT's vocabularies
+ * have as tokens. */
 static size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n, int32_t steps)
 {
     tfn__text t = tfn__text_in(to, room);
@@ -22395,7 +22397,10 @@ static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s,
     return found;
 }
 
-/* A text that is written with its spaces in order: held back until what follows is known. */
+/* A text that is written with its spaces in order: held back until what follows is known.
+ *
+ * With U+2581 shown as "_", of "  a   b " Llama 2 makes "___a___b_" (MARKS, PREFIX), Mistral's
+ * Metaspace "__a___b_" (NEEDED, too), and T5 "_a_b" (LEFT, RIGHT, COLLAPSE, too). */
 typedef struct tfn__spacer {
     tfn__text to;
     int32_t steps;
@@ -23482,7 +23487,9 @@ static size_t tfn__normalize(const tfn_tokenizer *k, uint8_t *to, size_t room, b
     return tfn__end_spaced(&p);
 }
 
-/* Whether a normalized text never has the token that a file wants to find in one. */
+/* Whether a normalized text never has the token that a file wants to find in one. The library
+ * "tokenizers" would look for what the normalizer makes of it, which is most often not meant: with
+ * a space in front, for example. So it is refused. */
 static bool tfn__is_changed(const tfn_tokenizer *k, int32_t id)
 {
     uint8_t to[TFN__SHORT_TEXT];
@@ -23603,7 +23610,14 @@ static ptrdiff_t tfn__merge_all(const tfn_tokenizer *k, int32_t *symbol, ptrdiff
  * each merge takes a few: a tree of minima over the bytes tells which is next. A leaf is the rank
  * of the pair whose left symbol begins at that byte, and each node the lower of the two below it:
  * the lowest of all is at the root, and the first with that rank is found by going down. BPE of
- * characters merges all its pieces so; a text without cuts between words may be one.
+ * characters merges all its pieces so; a text without cuts between words may be one. Of "abab" with
+ * the ranks ab 3, ba 7 the leaves are 3 7 3 and none, the nodes above them 3 and 3, the root 3:
+ *
+ *     byte       0     1     2     3               0     1     2     3
+ *     symbol     a     b     a     b      then     ab          a     b
+ *     leaf       3     7     3     -               -     -     3     -
+ *
+ * so that bytes 0 and 1 are merged first; a pair "ab a" would have a rank if it made a token.
  *
  * id[i] and length[i] are of the symbol that begins at byte i, -1 where it is no token; length of
  * its last byte, if that is another, is minus the way back to its first. */
@@ -23722,7 +23736,13 @@ static void tfn__merger_run(tfn__merger *m)
 /* Unigram (Kudo 2018): of all ways to cut a piece into tokens the one whose scores, the logarithms
  * of their probabilities, have the highest sum. Viterbi's algorithm goes through the piece once and
  * knows for each byte the best way up to there: the token that ends there, where that begins, and
- * the sum. A character that is no token is unknown, at ten less than the lowest score. */
+ * the sum. A character that is no token is unknown, at ten less than the lowest score. With a -3,
+ * b -4, c -5, ab -5, bc -8 the best way through "abc" is ab c:
+ *
+ *     up to      a: -3 (a)    ab: -5 (ab), for a b has -7    abc: -10 (ab c), for a bc has -11
+ *
+ * Of two ways with the same sum the one whose last token begins first stays. What it takes is in
+ * proportion to the bytes and to the longest token that begins at each. */
 typedef struct tfn__lattice {
     const tfn_tokenizer *k;
     int32_t *id, *begin, *sum;                  /* n + 1 of each; sum: as two numbers of 32 bits */
@@ -23826,7 +23846,9 @@ static int32_t tfn__byte_token(const uint8_t *s, size_t n)
     return byte;
 }
 
-/* Find the tokens of bytes: all 256, where what is unknown becomes such. */
+/* Find the tokens of bytes: all 256, where what is unknown becomes such. A character of three bytes
+ * that is no token is then three ids, and no text is lost: U+65E5 is "<0xE6>", "<0x97>" and
+ * "<0xA5>". */
 static void tfn__index_fallback(tfn_tokenizer *k)
 {
     for (int i = 0; i < 256; i++) k->byte_id[i] = -1;
@@ -23848,7 +23870,8 @@ static bool tfn__score_before(const void *x, int32_t i, int32_t j)
     return !(k->score[i] < k->score[j]) && i < j;
 }
 
-/* Tokens by their scores; equal scores have equal ranks. */
+/* Tokens by their scores, the best first; equal scores have equal ranks, so that of two such pairs
+ * the one that stands first in the text is merged. */
 static void tfn__index_ranks(tfn_tokenizer *k)
 {
     tfn__order(k->order, k->vocab, tfn__score_before, k);
@@ -23941,7 +23964,8 @@ static void tfn__mark_entire(tfn_tokenizer *k)
     }
 }
 
-/* The same of characters. */
+/* The same of characters, where a token may be longer than what is worked on here; then it is
+ * merged each time it comes. */
 static void tfn__mark_entire_characters(tfn_tokenizer *k)
 {
     int32_t work[TFN__WORK * TFN__SHORT_PIECE];
@@ -24697,7 +24721,8 @@ static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 }
 
 /* How a piece of each type is a token: one of a user is cut out of a text by BPE; by Unigram it is
- * one among others, with a high score. */
+ * one among others, with a high score. Those of bytes and special ones are never found in a text:
+ * the first come out of what is unknown, the others out of a text that is trusted. */
 static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 {
     if (type == TFN__PIECE_UNKNOWN || type == TFN__PIECE_CONTROL)
@@ -24782,7 +24807,8 @@ static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, t
                   "a model without escape_whitespaces or with treat_whitespace_as_suffix", 0, 0);
 }
 
-/* The whole file; first what says of which kind the pieces are. */
+/* The whole file; first what says of which kind the pieces are, as it stands behind them. With the
+ * pieces in hand the ids of <s> and </s> that are wanted around a text can be checked. */
 static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                             const tfn_tokenizer_source *s)
 {
@@ -25261,8 +25287,9 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else tfn__refuse(e, "the model is %s; BPE, Unigram or WordPiece is wanted", *type);
 }
 
-/* The bytes of a text in base64, of which each character but "=" at the end has six bits; into
- * NULL they are counted. SIZE_MAX: it is none. */
+/* The bytes of a text in base64 (RFC 4648), of which each character but "=" at the end has six
+ * bits, the highest first: four of them are three bytes. Into NULL they are counted; SIZE_MAX: it
+ * is none, for another character stands in it. */
 static size_t tfn__base64(uint8_t *to, tfn__reader r)
 {
     static const char digits[] =
@@ -25678,7 +25705,8 @@ typedef struct tfn__encoder {
     bool      unknown;          /* the last id is that of something unknown */
 } tfn__encoder;
 
-/* Where the next ids go, and for how many there is room; without any NULL. */
+/* Where the next ids go, and for how many there is room; without any NULL. What is counted beyond
+ * the room is not stored. */
 static int32_t *tfn__next_ids(const tfn__encoder *o, ptrdiff_t *room)
 {
     *room = tfn__max(o->capacity - o->count, 0);
@@ -25946,7 +25974,9 @@ static void tfn__encode_text(tfn__encoder *o, const uint8_t *s, size_t n, int st
     if (from < n) tfn__encode_text(o, s + from, n - from, step + 1);
 }
 
-/* Both calls: texts whose specials are text, and those that may have some. */
+/* Both calls: texts whose specials are text, and those that may have some. Nothing is kept from one
+ * call to the next, and nothing is allocated: what is worked on stands on the stack, or where ids
+ * will be. */
 static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
                              const char *text, size_t bytes, bool specials)
 {
@@ -26018,7 +26048,9 @@ static void tfn__put_joined(tfn__text *t, const tfn_tokenizer *k, int32_t id)
     tfn__put_bytes(t, s, n);
 }
 
-/* A token with marks for its spaces, or one of a byte. A mark at the begin may be no space. */
+/* A token with marks for its spaces, or one of a byte. A mark at the begin may be no space: it is
+ * the one more that the normalizer put in front of the text. Bytes are put as they are, so that a
+ * text that was cut within a character may end, or begin, with a part of one. */
 static void tfn__put_marked(tfn__text *t, const tfn_tokenizer *k, int32_t id, bool first)
 {
     const uint8_t *s = k->text + k->start[id];
