@@ -22373,7 +22373,11 @@ static uint32_t tfn__map_offset(uint32_t unit)
     return unit >> 10 << ((unit & 0x200) >> 6);
 }
 
-/* The longest beginning of the n bytes at s that is replaced: how long it is, 0: none; *value:
+/* For example: the offset of unit 0, the root, is 256, so that of "e" (0x65) the unit 256 ^ 0x65 is
+ * asked: its label must be 0x65. If its bit 8 is set, "e" is replaced; in any case its own offset
+ * leads on to "e" and an accent, of two bytes, and so to one character for the two.
+ *
+ * The longest beginning of the n bytes at s that is replaced: how long it is, 0: none; *value:
  * where its replacement stands. Files are hostile: a number beyond `units` ends the search. */
 static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s, size_t n,
                              size_t *value)
@@ -23705,7 +23709,9 @@ static void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *w
     for (int32_t at = m->leaves - 1; at > 0; at--) tfn__merger_node(m->tree, at);
 }
 
-/* Merge until nothing can be merged: the pair of the lowest rank, of several the first. */
+/* Merge until nothing can be merged: the pair of the lowest rank, of several the first. Each merge
+ * makes one symbol of two and changes three leaves: that of the right symbol, which is gone, of the
+ * left, which has another neighbour, and of the one in front, whose neighbour became another. */
 static void tfn__merger_run(tfn__merger *m)
 {
     while (m->tree[1] != TFN__NO_RANK) {
@@ -23755,8 +23761,11 @@ static double tfn__lattice_sum(const tfn__lattice *x, int32_t at)
     return sum;
 }
 
-/* A way to `end` whose last token begins at `begin`: kept if it is the first or better. What is
- * kept is a float in SentencePiece; what is compared is one only where the last is unknown. */
+/* A way to `end` whose last token begins at `begin`: kept if it is the first or better.
+ *
+ * Bytes within a character are reached by no way, as tokens end where characters end. What is kept
+ * is a float in SentencePiece; what is compared is one only where the last is unknown. Both are
+ * done as there, so that the same of several nearly equal ways wins. */
 static void tfn__lattice_try(tfn__lattice *x, int32_t begin, int32_t end, int32_t id, double score)
 {
     double sum = tfn__lattice_sum(x, begin) + score;
@@ -23814,7 +23823,10 @@ static double tfn__lattice_run(tfn__lattice *x, const tfn_tokenizer *k, int32_t 
     return tfn__lattice_sum(x, n);
 }
 
-/* Turn the way around, so that begin[i] is where the token behind byte i ends; returns the end of
+/* The way is known from its end: each byte knows where the token before it begins. Ids are wanted
+ * from the front.
+ *
+ * Turn the way around, so that begin[i] is where the token behind byte i ends; returns the end of
  * the first. */
 static int32_t tfn__lattice_turn(tfn__lattice *x, int32_t n)
 {
@@ -24696,8 +24708,11 @@ static uint64_t tfn__model_number(tfn__reader *r)
     return 0;
 }
 
-/* The next field of a message; false at its end or an error. Each length is held against what is
- * left of the message. */
+/* The next field of a message; false at its end or an error.
+ *
+ * A field that nobody asks for is passed over like the others, as files of later versions have more
+ * of them. Each length is held against what is left of the message, so that one that lies is an
+ * error, and no field reaches into what stands behind its message. */
 static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 {
     uint64_t key;
@@ -25746,7 +25761,9 @@ static int32_t *tfn__room_to_work(tfn__encoder *o, int32_t *few, size_t n)
     return NULL;
 }
 
-/* Ids are stored where the work was done, but never before what was there is read: up to byte i
+/* A piece that is no token by itself: merged, or cut in the best way.
+ *
+ * Ids are stored where the work was done, but never before what was there is read: up to byte i
  * there are at most i of them, and all that is known of what is behind it stands further on. */
 static void tfn__encode_merged(tfn__encoder *o, int32_t *work, const uint8_t *s, size_t n)
 {
@@ -25828,7 +25845,12 @@ static void tfn__encode_marked(tfn__encoder *o, const uint8_t *s, size_t n)
     }
 }
 
-/* Cut a text of n >= 1 bytes and encode its pieces one by one. No state goes from piece to piece:
+/* Of the kinds that know words or bytes pieces are independent of each other:
+ *
+ *     BPE, bytes, characters, words     a piece is a token, unknown, or merged
+ *     WordPiece                         white space is nothing; other pieces are words
+ *
+ * Cut a text of n >= 1 bytes and encode its pieces one by one. No state goes from piece to piece:
  * texts may be encoded in parts that end where a piece ends. */
 static void tfn__encode_pieces(tfn__encoder *o, const uint8_t *s, size_t n)
 {
