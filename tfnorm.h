@@ -22478,7 +22478,8 @@ static size_t tfn__end_spaced(tfn__spacer *p)
         return t->used;
     }
     if ((p->steps & ends) != ends) return t->used;
-    while (t->used >= 3 && t->used <= t->size) {
+    while (t->used >= 3) {
+        if (t->used > t->size) break;
         if (!tfn__same((const uint8_t *)t->buf + t->used - 3, tfn__mark, 3)) break;
         t->used -= 3;
     }
@@ -23851,7 +23852,8 @@ static int32_t tfn__byte_token(const uint8_t *s, size_t n)
     if (n != 6 || s[0] != '<' || s[1] != '0' || s[2] != 'x' || s[5] != '>') return -1;
     for (int i = 3; i < 5; i++) {
         int32_t digit = 0;
-        while (digit < 16 && tfn__hex[digit] != (char)s[i]) digit++;
+        for (; digit < 16; digit++)
+            if (tfn__hex[digit] == (char)s[i]) break;
         byte = byte*16 + digit;
         if (digit == 16) return -1;
     }
@@ -24244,7 +24246,7 @@ static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
 {
     if (v->scored && v->count > (r->size - r->at) / 8) tfn__want(r, "scores");
     if (r->wanted) return;
-    for (size_t id = 0; v->scored && id < v->count; id++, r->at += 8) {
+    if (v->scored) for (size_t id = 0; id < v->count; id++, r->at += 8) {
         const uint64_t low = tfn__map_unit(r->s + r->at, 0);
         const uint64_t bits = (uint64_t)tfn__map_unit(r->s + r->at, 1) << 32 | low;
         double x;
@@ -24840,8 +24842,10 @@ static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
     tfn__check_reader(e, &r, "the model is wrong at byte %d: %s is wanted");
     tfn__model_rules(e, v, trained, rules);
     r = all;
-    while (e->status == TFN_OK && tfn__model_field(&r, &f))
+    while (tfn__model_field(&r, &f)) {
+        if (e->status != TFN_OK) break;
         if (f.number == 1) tfn__model_piece(e, v, k, f.bytes);
+    }
     id = (int32_t)tfn__model_value(trained, 41, 1);
     if (s->begin && id >= 0 && (size_t)id < v->count) tfn__frame_id(v, k, id, false);
     id = (int32_t)tfn__model_value(trained, 42, 2);
@@ -25317,7 +25321,8 @@ static size_t tfn__base64(uint8_t *to, tfn__reader r)
         const int32_t c = tfn__json_char(&r);
         uint32_t digit = 0;
         if (c < 0 || c == '=') break;
-        while (digit < 64 && digits[digit] != (char)c) digit++;
+        for (; digit < 64; digit++)
+            if (digits[digit] == (char)c) break;
         if (digit == 64 || c > 127) return SIZE_MAX;
         bits = (bits << 6 | digit) & 0xffff;
         count += 6;
@@ -25666,11 +25671,12 @@ static ptrdiff_t tfn__encode_wordpiece(const tfn_tokenizer *k, int32_t *ids, ptr
     ptrdiff_t count = 0;
     size_t at = 0;
     bool known = !tfn__has_more(s, n, k->most_chars);
-    while (known && at < n) {
+    while (at < n) {
         size_t bytes = 0;
         const int32_t id = tfn__longest_token(k, s + at, n - at, at > 0, &bytes);
         if (count < room) ids[count] = id;
-        known = id >= 0;
+        known = known && id >= 0;
+        if (!known) break;
         at += bytes;
         count++;
     }
@@ -26183,7 +26189,7 @@ static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
 /* What tfn__blob_scores reads. */
 static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
 {
-    for (int32_t id = 0; k->scored && id < k->vocab; id++) {
+    if (k->scored) for (int32_t id = 0; id < k->vocab; id++) {
         uint64_t bits;
         TFNORM_MEMCPY(&bits, &k->score[id], sizeof bits);
         for (int i = 0; i < 8; i++) tfn__put_byte(t, (size_t)(bits >> 8*i & 255));

@@ -589,6 +589,11 @@ TEST(hub_json_text)
         tfn_tokenizer_source s;
         char message[300];
         CASE("%s written", hub_names[file]);
+        if (a.k.kind > TFN_TOKENIZER_WORDPIECE) {           /* not written yet */
+            CHECK_INT(tfn_tokenizer_json_text(&a.k, NULL, 0), 0);
+            free(a.mem);
+            continue;
+        }
         text = hub_written(&a.k, &size);
         s = hub_json(text, size);
         b = hub_make(&s);
