@@ -29602,6 +29602,8 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_tokenizer_source, merges_size)
     TFN__MEMBER('w', tfn_tokenizer_source, kind) TFN__MEMBER('b', tfn_tokenizer_source, cased)
     TFN__MEMBER('p', tfn_tokenizer_source, json) TFN__MEMBER('w', tfn_tokenizer_source, json_size)
+    TFN__MEMBER('p', tfn_tokenizer_source, model) TFN__MEMBER('w', tfn_tokenizer_source, model_size)
+    TFN__MEMBER('b', tfn_tokenizer_source, begin) TFN__MEMBER('b', tfn_tokenizer_source, end)
     /* to be made; calls answer the rest */
     TFN__STRUCT(tfn_tokenizer) TFN__MEMBER('s', tfn_tokenizer, error)
     TFN__MEMBER('w', tfn_tokenizer, vocab)
