@@ -95,11 +95,8 @@ static inline void chat_append(chat *x, const int32_t *ids, int64_t n)
 static inline void chat_say(chat *x, const char *text, size_t bytes, bool trusted)
 {
     const tfn_tokenizer *k = &x->b.tokenizer.tokenizer;
-    const size_t room = most_ids(bytes);
-    int32_t *ids = (int32_t *)reserve(room, sizeof *ids);
-    ptrdiff_t n;
-    if (trusted) n = tfn_tokenizer_encode_specials(k, ids, (ptrdiff_t)room, text, bytes);
-    else n = tfn_tokenizer_encode(k, ids, (ptrdiff_t)room, text, bytes);
+    int64_t n;
+    int32_t *ids = ids_of(k, 0, text, bytes, trusted, &n);
     chat_append(x, ids, n);
     free(ids);
 }

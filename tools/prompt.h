@@ -19,9 +19,25 @@ static inline bool reads_lines(const bundle *b)
 /* Of so many bytes; three of one that normalizing takes apart. */
 static inline size_t most_ids(size_t bytes) { return 3 * bytes + 2; }
 
+/* All ids of a text behind `before` places that the caller fills. A normalizer may make more of a
+ * text than it has bytes: then there is room the second time. trusted: what reads like a special
+ * token is one. */
+static inline int32_t *ids_of(const tfn_tokenizer *k, int32_t before, const char *text,
+                              size_t bytes, bool trusted, int64_t *count)
+{
+    ptrdiff_t room = (ptrdiff_t)most_ids(bytes);
+    for (;;) {
+        int32_t *ids = (int32_t *)reserve((size_t)(room + before), sizeof *ids);
+        if (trusted) *count = tfn_tokenizer_encode_specials(k, ids + before, room, text, bytes);
+        else *count = tfn_tokenizer_encode(k, ids + before, room, text, bytes);
+        if (*count <= room) return ids;
+        free(ids);
+        room = (ptrdiff_t)*count;
+    }
+}
+
 /* The ids of a text, as those that the model was trained on: behind a space where words begin with
- * one, and behind those that its texts begin with. Of no text they are those of a newline. trusted:
- * what reads like a special token is one. */
+ * one, and behind those that its texts begin with. Of no text they are those of a newline. */
 static inline int32_t *encode_as(const bundle *b, const char *text, size_t bytes, bool trusted,
                                  int64_t *count)
 {
@@ -30,8 +46,7 @@ static inline int32_t *encode_as(const bundle *b, const char *text, size_t bytes
     const bool space = !stream
         && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
     char *spaced = (char *)reserve(bytes + 2, 1);
-    const size_t room = most_ids(bytes + 1);
-    int32_t *ids = (int32_t *)reserve(room + (size_t)k->begins, sizeof *ids);
+    int32_t *ids;
     spaced[0] = ' ';
     memcpy(spaced + space, text, bytes);
     if (stream && !bytes) {
@@ -39,10 +54,8 @@ static inline int32_t *encode_as(const bundle *b, const char *text, size_t bytes
         bytes = 1;
     }
     bytes += space && bytes;
+    ids = ids_of(k, k->begins, spaced, bytes, trusted, count);
     for (int32_t i = 0; i < k->begins; i++) ids[i] = k->frame[i];
-    if (trusted)
-        *count = tfn_tokenizer_encode_specials(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes);
-    else *count = tfn_tokenizer_encode(k, ids + k->begins, (ptrdiff_t)room, spaced, bytes);
     *count += k->begins;
     free(spaced);
     return ids;

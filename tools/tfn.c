@@ -1358,12 +1358,11 @@ static int tokens(settings *s, cli *c)
     lines_open(&x, open_use(&b, s, c));
     while (next_line(&x)) {
         const tfn_tokenizer *k = &b.tokenizer.tokenizer;
-        const size_t room = most_ids(x.bytes);
-        int32_t *ids = (int32_t *)reserve(room, sizeof *ids);
-        const ptrdiff_t count = tfn_tokenizer_encode(k, ids, (ptrdiff_t)room, x.line, x.bytes);
+        int64_t count;
+        int32_t *ids = ids_of(k, 0, x.line, x.bytes, false, &count);
         const char *between = "";
         for (int32_t i = 0; i < k->begins; i++, between = " ") printf("%s%d", between, k->frame[i]);
-        for (ptrdiff_t i = 0; i < count; i++, between = " ") printf("%s%d", between, (int)ids[i]);
+        for (int64_t i = 0; i < count; i++, between = " ") printf("%s%d", between, (int)ids[i]);
         for (int32_t i = 0; i < k->ends; i++, between = " ")
             printf("%s%d", between, (int)k->frame[k->begins + i]);
         printf("\n");
