@@ -10000,11 +10000,11 @@ static void tfn__attend_forward(const tfn__call *c)
     c->k->attention_forward(&p, s.first, s.first + s.count, c->work);
 }
 #ifndef TFNORM_NO_TRAINING
-/* The gradient of the bias, of these pairs of sentence and key/value head. */
-static void tfn__clear_bias(const tfn__call *c, const tfn_attention_args *p, tfn__range pairs)
+/* The gradient of the bias is added to by the kernel: 0 for these pairs of sentence and key/value
+ * head, which are its only writers. */
+static void tfn__clear_bias(const tfn_attention_args *p, tfn__range pairs)
 {
     const ptrdiff_t floats = p->bias.head * (p->heads / p->kv_heads);
-    (void)c;
     TFNORM_MEMSET(p->dbias + pairs.first * floats, 0,
                   (size_t)(pairs.count * floats) * sizeof(float));
 }
@@ -10021,7 +10021,7 @@ static void tfn__attend_backward(const tfn__call *c)
     p.add_dk = c->add[1];
     p.add_dv = c->add[2];
     p.dbias = c->dx[3];
-    if (p.dbias && !c->add[3]) tfn__clear_bias(c, &p, s);
+    if (p.dbias && !c->add[3]) tfn__clear_bias(&p, s);
     c->k->attention_backward(&p, s.first, s.first + s.count, c->work);
 }
 #endif
