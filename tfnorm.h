@@ -23692,7 +23692,7 @@ static void tfn__merger_begin(tfn__merger *m, const tfn_tokenizer *k, int32_t *w
     m->id = work;
     m->length = work + n;
     m->tree = work + 2*n;
-    if (space) tfn__merger_symbol(m, 0, 1, k->byte_id[' ']);
+    if (space) tfn__merger_symbol(m, 0, 1, k->byte_id[0x20]);      /* the one in front */
     for (int32_t i = space; i < n; i += m->length[i]) {
         const uint8_t *from = s + i - space;
         int32_t c;
