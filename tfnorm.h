@@ -16286,8 +16286,9 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
 static void tfn__set_scores(tfn__builder *b, tfn__spot at, tfn_var y)
 {
     const int32_t window = tfn__window_of(b->d, at);
-    tfn_node *n = b->t->nodes + y.id;
+    tfn_node *n;
     if (!y.id) return;
+    n = b->t->nodes + y.id;
     n->number[1] = b->d->attention_cap;
     if (window && n->op == TFN__OP_CACHED) n->arg[TFN__CACHED_WINDOW] = window;
     if (window && n->op == TFN__OP_ATTEND) n->arg[TFN__ATTEND_WINDOW] = window;
@@ -32434,7 +32435,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 /* generate: options of generators */
 #undef TFN__GENERATE
 /* tokenize: options of tokenizers */
+#undef TFN__MODEL_MEMBERS
 #undef TFN__TOKENIZER
+#undef TFN__USER_SCORE
 /* files: calls of the system */
 #undef TFN__DURABLE
 #undef TFN__RENAME
