@@ -321,16 +321,16 @@ TEST(padding_changes_nothing)
 {
     static const int32_t more[] = { 0, 1, 7, PADDING_MORE };
     const int cases = padding_recipes() * (check_tier() >= 2 ? 9 : 1);
-    for (int i = 0; i < cases; i += check_tier() ? 1 : 5) {
+    for (int i = 0; i < cases; i++) {
         const tfn_model_desc d = padding_desc(i);
         for (int j = 0; j < 4; j++) {
+            if (!check_tier() && j != i / 3 % 3) continue;
             padding_full = j > 0 && (i / 2 + j) % 2 == 0;
             padding_check(&d, more[j], (i + j) % 2 == 0);
         }
     }
-    if (!check_tier()) printf("  left out: four of five recipes\n");
-    printf("  %d models, each with 0, 1, 7 and %d positions more\n",
-           check_tier() ? cases : cases / 5, PADDING_MORE);
+    printf("  %d models, with 0, 1, 7 and %d positions more\n", cases, PADDING_MORE);
+    if (!check_tier()) printf("  left out: three of four lengths of padding, the longest always\n");
     if (check_tier() < 2) printf("  left out: eight of nine stacks and widths of each recipe\n");
 }
 
