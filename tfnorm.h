@@ -2407,8 +2407,8 @@ enum {
     TFN_FORM_TURNING = 4,     /* the channels of a head that turn come first: see rotary_size */
     TFN_FORM_SPARE = 8,       /* may be there though the model has no place for it */
     TFN_FORM_HEAD = 16,       /* of the head: written without the family's prefix */
-    TFN_FORM_GATED = 32,      /* of models whose hidden layers are gated alone */
-    TFN_FORM_APART = 64,      /* of models whose source has an embedding of its own alone */
+    TFN_FORM_GATED = 32,      /* only of models whose activation is a gate */
+    TFN_FORM_APART = 64,      /* only of models with separate_source */
     TFN_FORM_ROW = 128        /* a vector is a matrix of one row */
 };
 typedef struct tfn_tensor_rule {
@@ -6592,29 +6592,48 @@ static void TFN__N(tfn__attention_backward)(const tfn_attention_args *p, ptrdiff
 }
 #endif
 
-/* The same for n keys, of which the window hides all but the last. Keys from `first` on are in the
- * ring, `count` of them side by side up to where it begins again; scores stand in `work` from key
- * `low` on, a multiple of 16: sums of exp go over 16 lanes by the number of the key, so that each
- * key is in the lane that it has without a cache, and the last bit is the same. Of a ring of 5 and
- * a window of 4, at n = 8:
+/* How many of the keys j ... n - 1 lie side by side in the cache from key j on: all, but in a ring
+ * only up to where it begins again. */
+static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, ptrdiff_t j,
+                                          ptrdiff_t n)
+{
+    if (!TFN__ALL || p->window <= 0) return n - j;
+    return tfn__min(n - j, p->capacity - j % p->capacity);
+}
+
+/* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
+ * row with unit column stride need no scratch. Scores stand in `work` from key `low` on, a multiple
+ * of 16 at or before the first key that a window shows: sums of exp go over 16 lanes by the number
+ * of the key, so that each key is in the lane that it has without a cache. Of a ring of 5 places
+ * and a window of 4, at n = 8:
  *
  *     place    0   1   2   3   4
- *     key      5   6   7   3   4        first = 4: keys 4, then 5 to 7
+ *     key      5   6   7   3   4        first = 4: key 4, then 5 to 7; low = 0
  */
-static void TFN__N(tfn__ring_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
-                                  ptrdiff_t from, ptrdiff_t n, float *work)
+static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
+                                    float *work)
 {
     const ptrdiff_t size = p->head_size;
-    const ptrdiff_t cache = (from*p->kv_heads + h * p->kv_heads / p->heads) * size * p->capacity;
-    const ptrdiff_t first = tfn__first_key(p->window, n);
-    const ptrdiff_t low = first / 16*16;
+    const ptrdiff_t group = p->heads / p->kv_heads;
     float *y = p->y + b*p->y_ld + h*size;
-    ptrdiff_t count;
+    ptrdiff_t from = b;                            /* row of the cache */
+    ptrdiff_t n = p->count;                        /* keys */
+    ptrdiff_t first;
+    ptrdiff_t low;
+    ptrdiff_t cache;
     float scale;
     float max;
     float sum;
     tfn_matmul_args t;
-    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T */
+    if (p->beam) from = p->beam[b];
+    if (p->lengths) n = p->lengths[b];
+    if (!TFN__ALL || p->window <= 0) n = tfn__min(n, p->capacity);
+    n = tfn__max(n, 0);
+    first = tfn__first_key(p->window, n);
+    low = first / 16*16;
+    cache = (from*p->kv_heads + h / group) * size * p->capacity;
+
+    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T: keys lie in the lanes */
     t.a = p->q + b*p->q_ld + h*size;
     t.m = 1;
     t.k = size;
@@ -6622,15 +6641,15 @@ static void TFN__N(tfn__ring_row)(const tfn_attention_cached_args *p, ptrdiff_t 
     t.b_row = p->capacity;
     t.b_col = 1;
     for (ptrdiff_t j = low; j < first; j++) work[j - low] = 0;
-    for (ptrdiff_t j = first; j < n; j += count) {
-        count = tfn__min(n - j, p->capacity - j % p->capacity);
-        t.b = p->k_cache + cache + j % p->capacity;
+    for (ptrdiff_t j = first; j < n; j += t.n) {
+        t.n = TFN__N(tfn__keys_beside)(p, j, n);
         t.c = work + (j - low);
-        t.n = count;
+        t.b = p->k_cache + cache + j;
+        if (TFN__ALL) t.b = p->k_cache + cache + j % p->capacity;
         TFN__N(tfn__matmul)(&t, work);
     }
     scale = TFN__N(tfn__cap_scores)(work, n - low, p->scale, p->cap);
-    if (p->bias.at)
+    if (TFN__ALL && p->bias.at)
         scale = TFN__N(tfn__bias_scores)(work, tfn__bias_of_row(p, b, h) + low, n - low, scale);
     for (ptrdiff_t j = low; j < first; j++) work[j - low] = -(float)INFINITY;
     max = TFN__N(tfn__scale_max)(work, n - low, scale);
@@ -6641,65 +6660,13 @@ static void TFN__N(tfn__ring_row)(const tfn_attention_cached_args *p, ptrdiff_t 
     t.start = y;
     t.n = size;
     t.b_row = size;
-    for (ptrdiff_t j = first; j < n; j += count) {
-        count = tfn__min(n - j, p->capacity - j % p->capacity);
+    for (ptrdiff_t j = first; j < n; j += t.k) {
+        t.k = TFN__N(tfn__keys_beside)(p, j, n);
         t.a = work + (j - low);
-        t.b = p->v_cache + cache + j % p->capacity * size;
-        t.k = count;
+        t.b = p->v_cache + cache + j * size;
+        if (TFN__ALL) t.b = p->v_cache + cache + j % p->capacity * size;
         TFN__N(tfn__matmul)(&t, work);
     }
-    TFN__N(tfn__divide_row)(y, size, sum);
-}
-
-/* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
- * row with unit column stride need no scratch. */
-static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
-                                    float *work)
-{
-    const ptrdiff_t size = p->head_size;
-    const ptrdiff_t group = p->heads / p->kv_heads;
-    const float *q = p->q + b*p->q_ld + h*size;
-    float *y = p->y + b*p->y_ld + h*size;
-    ptrdiff_t from = b;                            /* row of the cache */
-    ptrdiff_t n = p->count;                        /* keys */
-    ptrdiff_t cache;
-    float scale;
-    float max;
-    float sum;
-    tfn_matmul_args t;
-    if (p->beam) from = p->beam[b];
-    if (p->lengths) n = p->lengths[b];
-    if (TFN__ALL && p->window > 0) {
-        TFN__N(tfn__ring_row)(p, b, h, from, n, work);
-        return;
-    }
-    n = tfn__max(tfn__min(n, p->capacity), 0);
-    cache = (from*p->kv_heads + h / group) * size * p->capacity;
-
-    TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T: keys lie in the lanes */
-    t.c = work;
-    t.a = q;
-    t.b = p->k_cache + cache;
-    t.m = 1;
-    t.n = n;
-    t.k = size;
-    t.a_col = 1;
-    t.b_row = p->capacity;
-    t.b_col = 1;
-    TFN__N(tfn__matmul)(&t, work);
-    scale = TFN__N(tfn__cap_scores)(work, n, p->scale, p->cap);
-    if (TFN__ALL && p->bias.at)
-        scale = TFN__N(tfn__bias_scores)(work, tfn__bias_of_row(p, b, h), n, scale);
-    max = TFN__N(tfn__scale_max)(work, n, scale);
-    sum = TFN__N(tfn__exp_sum)(work, n, max);
-
-    t.c = y;                                       /* y = e v / sum */
-    t.a = work;
-    t.b = p->v_cache + cache;
-    t.n = size;
-    t.k = n;
-    t.b_row = size;
-    TFN__N(tfn__matmul)(&t, work);
     TFN__N(tfn__divide_row)(y, size, sum);
 }
 
@@ -9889,14 +9856,16 @@ static void tfn__last_backward(const tfn__call *c)
 #endif
 
 #ifdef TFN__EXTRA_NORMS
-/* y (B, H*(2T - 1)): for each head what is added to scores at the distances 1 - T to T - 1. It is
- * the same for all sentences, whose gradients each have a place of their own. in: numbers of
- * buckets (buckets, H) */
+/* -- scores by distance. in: numbers of buckets (buckets, H) ----------------------------------- */
+
 static int32_t tfn__bucket_of(const tfn__call *c, ptrdiff_t d, ptrdiff_t span)
 {
     return tfn__bucket((int32_t)(d - span / 2), (int32_t)c->x_rows[0],
                        c->n->arg[TFN__RELATIVE_DISTANCE], c->n->arg[TFN__RELATIVE_BOTH] != 0);
 }
+
+/* y (B, H*(2T - 1)): for each head what is added to scores at the distances 1 - T to T - 1. It is
+ * the same for all sentences, whose gradients each have a place of their own. */
 static void tfn__relative_forward(const tfn__call *c)
 {
     const ptrdiff_t heads = c->x_cols[0];
@@ -9949,6 +9918,7 @@ static const int32_t *tfn__ints_or_none(const tfn__call *c, int32_t slot)
 static tfn_attention_args tfn__attention_of(const tfn__call *c)
 {
     const int32_t heads = c->n->arg[TFN__ATTEND_HEADS];
+    const int32_t window = c->n->arg[TFN__ATTEND_WINDOW];      /* INT32_MAX: causal without one */
     const int32_t head_size = (int32_t)(c->cols / heads);
     tfn_attention_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -9972,8 +9942,8 @@ static tfn_attention_args tfn__attention_of(const tfn__call *c)
     p.dropout = c->n->number[0];
     p.cap = c->n->number[1];
     p.key = tfn_key_fold(c->r->key, c->n->site);
-    p.causal = c->n->arg[TFN__ATTEND_WINDOW] != 0;
-    if (TFN__ALL) p.window = c->n->arg[TFN__ATTEND_WINDOW] % INT32_MAX;
+    p.causal = window != 0;
+    if (TFN__ALL && window < INT32_MAX) p.window = window;
     if (TFN__ALL && c->x[3]) p.bias = tfn__bias_of(c, 3, heads);
     return p;
 }
@@ -14826,8 +14796,8 @@ static void tfn__check_rotary(const tfn_model_desc *d, tfn_error *e)
 }
 
 /* Buckets of relative positions: an encoder takes half of them for keys behind the query, and half
- * of the rest, or of all, are one distance wide. The gradient of a number that is added to capped
- * scores is not there. */
+ * of the rest, or of all, are one distance wide. Through a cap of the scores no gradient of the
+ * numbers is computed. */
 static void tfn__check_relative(const tfn_model_desc *d, tfn_error *e)
 {
     const int64_t most = tfn__max(d->context, d->source_context);
@@ -30535,29 +30505,33 @@ static bool tfn__names_window(tfn_import *x, const tfn_key_rule *k, tfn__reader 
     return false;
 }
 
-/* A name for each layer. In published models the window is there from some layer on, or not in
- * every n-th layer: the first layer that has one, and the first behind it that has none, say which;
- * then all are compared with that. Where the window is off the list says nothing. */
+/* Layers are told one after the other, with a window or without. In published models it is there
+ * from some layer on, or not in every n-th: the first layer that has one, and the first behind it
+ * that has none, say which. window_from is -1 until there is one. */
+static void tfn__tell_window(tfn_model_desc *d, int32_t l, bool window)
+{
+    if (window && d->window_from < 0) d->window_from = l;
+    if (!window && d->window_from >= 0 && !d->window_period) d->window_period = l + 1;
+}
+
+/* A name for each layer; when all have been told, each is compared with what the options now say.
+ * Where the window is off the list says nothing. */
 static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     tfn__reader r = tfn__read_from(x->text, x->text_size);
     tfn__reader again;
-    int32_t from = -1;
-    int32_t period = 0;
     int32_t i = 0;
     if (!d->window || !tfn__config_find(&r, k->key)) return;
     again = r;
-    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'), i++) {
-        const bool window = tfn__names_window(x, k, &r);
-        if (window && from < 0) from = i;
-        if (!window && from >= 0 && !period) period = i + 1;
-    }
+    d->window_from = -1;
+    d->window_period = 0;
+    for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']'))
+        tfn__tell_window(d, i++, tfn__names_window(x, k, &r));
     if (x->error.status == TFN_OK && i != d->layers)
         tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "config.json: layer_types has %d layers, "
                   "there are %d", i, d->layers);
-    if (from < 0) d->window = 0;
-    d->window_from = (int32_t)tfn__max(from, 0);
-    d->window_period = period;
+    if (d->window_from < 0) d->window = 0;
+    d->window_from = (int32_t)tfn__max(d->window_from, 0);
     i = 0;
     for (bool more = tfn__json_open(&again, '[', ']'); more; more = tfn__json_more(&again, ']')) {
         const bool window = tfn__names_window(x, k, &again);
@@ -30632,9 +30606,9 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         if (tfn__value_is(x, k)) tfn__set_option(x, d, k, k->text);
         break;
     case TFN_KEY_ONLY_IF:
-        if (!known || !tfn__equal(found, "true")) tfn__set_option(x, d, k, k->text);
-        if (known && !off && !tfn__equal(found, "true"))
-            tfn__want_value(x, k->key, found, "false");
+        if (known && tfn__equal(found, "true")) break;
+        tfn__set_option(x, d, k, k->text);
+        if (known && !off) tfn__want_value(x, k->key, found, "false");
         break;
     case TFN_KEY_LAYERS:
         tfn__set_layers(x, d, k);
@@ -31314,20 +31288,17 @@ static bool tfn__counts(const tfn__field *x, const tfn_model_desc *d)
  * and all layers turn alike. */
 static void tfn__plain_window(tfn_model_desc *d)
 {
-    int32_t from = -1;
-    int32_t period = 0;
+    const tfn_model_desc given = *d;
     const bool felt = d->window < d->context || d->window_base > 0;
-    for (int32_t l = 0; l < tfn__depth(d, true); l++) {
-        const bool window = felt && tfn__layer_has_window(d, l);
-        if (window && from < 0) from = l;
-        if (!window && from >= 0 && !period) period = l + 1;
-    }
-    if (from < 0) {
+    d->window_from = -1;
+    d->window_period = 0;
+    for (int32_t l = 0; l < tfn__depth(d, true); l++)
+        tfn__tell_window(d, l, felt && tfn__layer_has_window(&given, l));
+    if (d->window_from < 0) {
         d->window = 0;
         d->window_base = 0;
     }
-    d->window_from = (int32_t)tfn__max(from, 0);
-    d->window_period = period;
+    d->window_from = (int32_t)tfn__max(d->window_from, 0);
 }
 
 /* In how many options two models differ: the first one, or NULL. */
