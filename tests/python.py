@@ -116,6 +116,7 @@ def errors():
     assert model.hash() == before
     model.step(**b)
     refused("none/such.safetensors", tfnorm.Model.load, "none/such.safetensors")
+    refused("none/such.safetensors", tfnorm.Model.start, "none/such.safetensors", batch=2)
     refused("none", model.save, "none/such.safetensors")
     refused("no member lose", lambda: tfnorm.Struct("tfn_report").lose, kind=AttributeError)
     refused("no gradients", make(inference=True, **OPTIONS).flat_gradients)
@@ -252,8 +253,9 @@ def lora():
         assert (now != was).any()
         model.save_adapter(small)
         assert os.path.getsize(small) < os.path.getsize(path) / 8
-        other = tfnorm.Model(groups=["*.self.q.* rank=2"], **OPTIONS)
-        other.load_weights(path)
+        other = tfnorm.Model.start(path, groups=["*.self.q.* rank=2"])
+        assert other.gradients().keys() == model.gradients().keys() and other.step_count == 0
+        assert (other.logits(tokens) == was).all()
         other.load_weights(small)
         assert (other.logits(tokens) == now).all()
         folded = model.fold()

@@ -595,6 +595,20 @@ class Model:
             raise error_of(file.at("error"))
         return model
 
+    @classmethod
+    def start(cls, path, **options):
+        """A new model with the shape and the weights of a checkpoint, to be trained on from there:
+        options may name groups, so that it is tuned by LoRA, an optimizer, rates ..."""
+        file = Struct("tfn_file", path=os.fsencode(path))
+        desc = Struct("tfn_model_desc")
+        if C().tfn_model_peek(file.address, desc.address, None):
+            raise error_of(file.at("error"))
+        set_options(desc.address, options)
+        model = cls.__new__(cls)
+        model._make(desc)
+        model.load_weights(path)
+        return model
+
     def save_adapter(self, path):
         """What trains, alone: LoRA's tensors and whatever else is not frozen; load_weights takes
         it into a model with the same groups, behind the weights of its base."""
