@@ -171,12 +171,14 @@ class Model:
         """q (nh, T, hd), k and v (nkv, S, hd), mask (T, S) to (T, nh * hd)."""
         k, v = self.share(k, len(q)), self.share(v, len(q))
         scores = self.cap(q @ k.transpose(1, 2) * scale + bias, limit)
-        self.watch("scores", scores[:, mask])
+        self.watch("scores", scores, mask)
         return join_heads(scores.masked_fill(~mask, -math.inf).softmax(-1) @ v)
 
     # checks and results
 
-    def watch(self, kind, x):
+    def watch(self, kind, x, mask=None):
+        """Its deviation, of scores where the mask (T, S) hides nothing."""
+        x = x if mask is None else x[:, mask]
         self.deviations.setdefault(kind, []).append(x.detach().std().item())
 
     def outputs(self, lines):
