@@ -2178,7 +2178,8 @@ typedef struct tfn_tokenizer {
     int32_t   sorted, *order, inner[2]; /* its tokens by their bytes; those from inner[0] to
                                          * inner[1] - 1 begin with the mark and are longer */
     double   *score, least, best;       /* per token; of all */
-    int32_t  *rank;                     /* BPE by scores: the token of the lowest is merged first */
+    int32_t  *rank;                     /* BPE by scores: the token of the lowest is merged first,
+                                         * and order is by them */
     uint32_t  joined[8];                /* bits: this byte stands before U+2581 in a token */
     int32_t   map_bytes, map_units;     /* TFN_NORMALIZER_CHARSMAP: a trie, then replacements */
     uint8_t  *map;
@@ -2235,8 +2236,12 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
 TFNORM_API size_t tfn_tokenizer_vocab_text(const tfn_tokenizer *k, char *text, size_t capacity);
 TFNORM_API size_t tfn_tokenizer_merges_text(const tfn_tokenizer *k, char *text, size_t capacity);
 #ifndef TFNORM_NO_IMPORT
-/* The text of tokenizer.json, which made a tokenizer again encodes as this one; 0: it cannot say
- * it, for it is neither WordPiece nor byte-level BPE with a merge. */
+/* The text of tokenizer.json, which made a tokenizer again encodes and decodes as this one; 0: it
+ * cannot say what this one does. That are bytes, characters and words, BPE without a merge, and
+ * what SentencePiece has and the library "tokenizers" lacks: BPE that merges characters that are no
+ * tokens, or two tokens of one score; Unigram with tokens of bytes or of users; tokens of users
+ * beside a table of replacements or a space in front. Of Unigram SentencePiece adds up floats, the
+ * library doubles: where the sums of two ways are the same but for that, another may come out. */
 TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, size_t capacity);
 #endif
 #endif
@@ -23365,13 +23370,13 @@ static int32_t tfn__order_from(const tfn_tokenizer *k, const int32_t *ids, int32
     return low;
 }
 
-/* WordPiece: sort the tokens that words are made of, and find those that go on with one. A token
- * that is nothing but the mark is none of them. */
+/* WordPiece and Unigram: sort the tokens that words are made of, and find those that go on with
+ * one. A token that is nothing but the mark is none of them. */
 static void tfn__index_order(tfn_tokenizer *k)
 {
     const char *inside = k->inside;
     size_t at = 0;
-    if (!k->order) return;
+    if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* sorted by scores */
     for (int32_t id = 0; id < k->vocab; id++)
         if (!(k->flags[id] & TFN__RAW)) k->order[k->sorted++] = id;
     tfn__sort(k->order, k->sorted, tfn__token_before, k);
@@ -24968,12 +24973,23 @@ static int32_t tfn__bert_steps(tfn__reader r)
     return steps;
 }
 
-/* Replace: a space by a mark, or several by one. 0: something else. */
-static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content)
+/* SentencePiece's rules in terms of the library, in files that are written here: U+FFFD by itself,
+ * which for the library, whose texts are UTF-8, changes nothing, and says here what becomes of a
+ * text that is not; and spaces at the ends, behind also marks, by nothing, where Strip would take
+ * white space of any kind. */
+#define TFN__REPLACED_BROKEN "\xef\xbf\xbd"
+#define TFN__REPLACED_ENDS   "(?<![\\\\s\\\\S]) +|[ \xe2\x96\x81]+(?![\\\\s\\\\S])"
+
+/* Replace: a space by a mark, several by one, or as above. 0: something else. */
+static int32_t tfn__replace_steps(tfn__reader pattern, tfn__reader content, bool broken)
 {
     tfn__reader value[2];
     tfn__json_members(&pattern, value, "String\"Regex\"");
     if (tfn__json_says(value[0], " \"") && tfn__is_mark(content)) return TFN_NORMALIZER_MARKS;
+    if (tfn__json_says(value[0], TFN__REPLACED_BROKEN "\"")
+        && tfn__json_says(content, TFN__REPLACED_BROKEN "\"")) return TFN_NORMALIZER_UTF8;
+    if (broken && tfn__json_says(value[1], TFN__REPLACED_ENDS "\"")
+        && tfn__json_says(content, "\"")) return TFN_NORMALIZER_LEFT + TFN_NORMALIZER_RIGHT;
     if (!tfn__json_says(value[1], " {2,}\"")) return 0;
     if (!tfn__is_mark(content) && !tfn__json_says(content, " \"")) return 0;
     return TFN_NORMALIZER_COLLAPSE;
@@ -24988,7 +25004,8 @@ static int32_t tfn__piece_steps(tfn__vocab *v, tfn__reader r)
                       "precompiled_charsmap\"");
     if (tfn__json_says(value[0], "Prepend\"") && tfn__is_mark(value[1]))
         return TFN_NORMALIZER_PREFIX;
-    if (tfn__json_says(value[0], "Replace\"")) return tfn__replace_steps(value[2], value[3]);
+    if (tfn__json_says(value[0], "Replace\""))
+        return tfn__replace_steps(value[2], value[3], (v->normalizer & TFN_NORMALIZER_UTF8) != 0);
     if (tfn__json_says(value[0], "Strip\"")) {
         if (tfn__json_true(value[4], false)) steps += TFN_NORMALIZER_LEFT;
         if (tfn__json_true(value[5], false)) steps += TFN_NORMALIZER_RIGHT;
@@ -25148,7 +25165,8 @@ static void tfn__short_string(tfn_error *e, tfn__reader value, char *to, size_t 
     if (r.wanted) tfn__refuse(e, text, value);
 }
 
-/* Marks back to spaces: Metaspace, or Replace. The first may be none, which Strip says. */
+/* Marks back to spaces: Metaspace, or Replace. The first may be none, which Strip says, or, with as
+ * many as there can be, all in front of the text. */
 static int32_t tfn__mark_decoder(const tfn__reader *value)
 {
     tfn__reader pattern = value[3];
@@ -25162,8 +25180,11 @@ static int32_t tfn__mark_decoder(const tfn__reader *value)
         return TFN_DECODER_MARKS;
     }
     if (tfn__json_says(value[0], "Strip\"") && tfn__json_says(value[4], " \"")
-        && tfn__json_count(&start, 1) == 1 && tfn__json_count(&stop, 0) == 0)
-        return TFN_DECODER_STRIP;
+        && tfn__json_count(&stop, 0) == 0) {
+        const int64_t count = tfn__json_count(&start, INT32_MAX);
+        if (count == 1) return TFN_DECODER_STRIP;
+        if (count == INT32_MAX) return TFN_DECODER_STRIP + TFN_DECODER_STRIP_ALL;
+    }
     if (!tfn__json_says(value[0], "Replace\"") || !tfn__json_says(value[4], " \"")) return 0;
     tfn__json_members(&pattern, &string, "String\"");
     if (!tfn__is_mark(string)) return 0;
@@ -25280,10 +25301,11 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 /* The bytes of a text in base64 (RFC 4648), of which each character but "=" at the end has six
  * bits, the highest first: four of them are three bytes. Into NULL they are counted; SIZE_MAX: it
  * is none, for another character stands in it. */
+static const char tfn__base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static size_t tfn__base64(uint8_t *to, tfn__reader r)
 {
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint32_t bits = 0;
     int count = 0;
     size_t n = 0;
@@ -25293,7 +25315,7 @@ static size_t tfn__base64(uint8_t *to, tfn__reader r)
         uint32_t digit = 0;
         if (c < 0 || c == '=') break;
         for (; digit < 64; digit++)
-            if (digits[digit] == (char)c) break;
+            if (tfn__base64_digits[digit] == (char)c) break;
         if (digit == 64 || c > 127) return SIZE_MAX;
         bits = (bits << 6 | digit) & 0xffff;
         count += 6;
@@ -25303,6 +25325,16 @@ static size_t tfn__base64(uint8_t *to, tfn__reader r)
         n++;
     }
     return n;
+}
+
+/* Whether steps of a normalizer are those of characters: a mark in front wants marks for the other
+ * spaces, and white space that is none, as WhitespaceSplit leaves it, a cut where it was. */
+static bool tfn__are_piece_steps(int32_t steps, tfn_split split)
+{
+    const bool marks = (steps & TFN_NORMALIZER_MARKS) != 0;
+    if (steps % TFN_NORMALIZER_UTF8 != 0) return false;
+    if (steps & TFN_NORMALIZER_PREFIX && !marks) return false;
+    return !(steps & TFN_NORMALIZER_WORDS) || (marks && split == TFN_SPLIT_MARKS);
 }
 
 /* What a model needs of the other parts. */
@@ -25315,7 +25347,7 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
     if (v->kind == TFN_TOKENIZER_WORDPIECE) decodes = TFN__DECODES_WORDS;
     if (v->kind == TFN_TOKENIZER_WORDPIECE) fits = v->normalizer < TFN_NORMALIZER_NFC;
     if (characters) decodes = TFN__DECODES_MARKS;
-    if (characters) fits = v->normalizer % TFN_NORMALIZER_UTF8 == 0;
+    if (characters) fits = tfn__are_piece_steps(v->normalizer, v->split);
     if (v->decodes != decodes)
         tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
     if (!fits) tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
@@ -26253,12 +26285,14 @@ TFN__RARE
 
 /* What tfn__json_source reads, said again: see there for the members. Added tokens at the end of
  * the ids, which no piece is encoded as, stand behind the vocabulary and not in it: its strings
- * show bytes, theirs are what they are. */
+ * show bytes, theirs are what they are. Of characters the unknown one stands in it in any case. */
 static int32_t tfn__listed(const tfn_tokenizer *k)
 {
     const int behind = TFN__RAW | TFN__ADDED;
+    int32_t least = 0;
     int32_t count = k->vocab;
-    while (count > 0) {
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) least = k->special[TFN_SPECIAL_UNK] + 1;
+    while (count > least) {
         if ((k->flags[count - 1] & behind) != behind) break;
         count--;
     }
@@ -26305,6 +26339,122 @@ static void tfn__put_added(tfn__text *t, const tfn_tokenizer *k)
     }
 }
 
+/* One part of a Sequence, with a comma in front of all but the first. */
+static void tfn__put_part(tfn__text *t, bool *more, const char *part)
+{
+    if (*more) tfn__put(t, ",");
+    tfn__put(t, part);
+    *more = true;
+}
+
+/* What tfn__base64 reads: six bits a character, of three bytes four, and "=" for those that the
+ * last three lack. */
+static void tfn__put_base64(tfn__text *t, const uint8_t *s, size_t n)
+{
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t bits = (uint32_t)s[i] << 16;
+        if (i + 1 < n) bits |= (uint32_t)s[i + 1] << 8;
+        if (i + 2 < n) bits |= s[i + 2];
+        for (size_t j = 0; j < 4; j++) {
+            if (i + j > n) tfn__put(t, "=");
+            else tfn__put_code(t, tfn__base64_digits[bits >> (18 - 6*j) & 63]);
+        }
+    }
+}
+
+/* Whether marks for spaces come from Metaspace and not from a normalizer: it alone puts one in
+ * front only where there is none, and cuts. */
+static bool tfn__has_metaspace(const tfn_tokenizer *k)
+{
+    return k->normalizer & TFN_NORMALIZER_NEEDED || k->split == TFN_SPLIT_MARKS;
+}
+
+/* The steps of characters, in their order. Those of WORDS say WhitespaceSplit and Metaspace. Of
+ * T5's spiece.model, with marks shown as "_":
+ *
+ *     Replace     U+FFFD by U+FFFD     what is no UTF-8 becomes that
+ *     Precompiled                      the table of replacements
+ *     Replace     " +" at the begin, "[ _]+" at the end, by nothing
+ *     Replace     " {2,}" by " "       one space for several
+ *     Prepend     "_"
+ *     Replace     " " by "_"
+ */
+static void tfn__put_piece_steps(tfn__text *t, const tfn_tokenizer *k)
+{
+    const int32_t steps = k->normalizer;
+    const bool words = (steps & TFN_NORMALIZER_WORDS) != 0;
+    const bool ends = steps & (TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT) && !words;
+    bool more = false;
+    tfn__put(t, "{\"type\":\"Sequence\",\"normalizers\":[");
+    if (steps & TFN_NORMALIZER_UTF8)
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"String\":\""
+                      TFN__REPLACED_BROKEN "\"},\"content\":\"" TFN__REPLACED_BROKEN "\"}");
+    if (steps & TFN_NORMALIZER_CHARSMAP) {
+        tfn__put_part(t, &more, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+        tfn__put_base64(t, k->map, (size_t)k->map_bytes);
+        tfn__put(t, "\"}");
+    }
+    if (ends && steps & TFN_NORMALIZER_UTF8)
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\""
+                      TFN__REPLACED_ENDS "\"},\"content\":\"\"}");
+    else if (ends) {
+        tfn__put_part(t, &more, "{\"type\":\"Strip\"");
+        tfn__put_truth(t, ",\"strip_left\":", (steps & TFN_NORMALIZER_LEFT) != 0);
+        tfn__put_truth(t, ",\"strip_right\":", (steps & TFN_NORMALIZER_RIGHT) != 0);
+        tfn__put(t, "}");
+    }
+    if (steps & TFN_NORMALIZER_COLLAPSE && !words)
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},"
+                      "\"content\":\" \"}");
+    if (steps & TFN_NORMALIZER_PREFIX && !(steps & TFN_NORMALIZER_NEEDED))
+        tfn__put_part(t, &more, "{\"type\":\"Prepend\",\"prepend\":\"\xe2\x96\x81\"}");
+    if (steps & TFN_NORMALIZER_MARKS && !tfn__has_metaspace(k))
+        tfn__put_part(t, &more, "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+                      "\"content\":\"\xe2\x96\x81\"}");
+    tfn__put(t, "]}");
+}
+
+/* What cuts them: nothing, or Metaspace. */
+static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
+{
+    const bool words = (k->normalizer & TFN_NORMALIZER_WORDS) != 0;
+    const char *scheme = "never";
+    if (!tfn__has_metaspace(k)) {
+        tfn__put(t, "null");
+        return;
+    }
+    if (k->normalizer & TFN_NORMALIZER_NEEDED) scheme = "always";
+    if (k->normalizer & TFN_NORMALIZER_FIRST)  scheme = "first";
+    if (words)
+        tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},");
+    tfn__put_texts(t, "{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\","
+                      "\"prepend_scheme\":\"", scheme, "\"");
+    tfn__put_truth(t, ",\"split\":", k->split == TFN_SPLIT_MARKS);
+    tfn__put(t, "}");
+    if (words) tfn__put(t, "]}");
+}
+
+/* Marks to spaces, bytes together to characters, all to one text, and nothing for what a normalizer
+ * put in front. */
+static void tfn__put_piece_decoder(tfn__text *t, const tfn_tokenizer *k)
+{
+    if (k->decoder & TFN_DECODER_STRIP_TOKEN)
+        tfn__put(t, "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Metaspace\","
+                    "\"replacement\":\"\xe2\x96\x81\",\"prepend_scheme\":\"always\"}");
+    else
+        tfn__put(t, "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\",\"pattern\":"
+                    "{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"}");
+    if (k->fallback) tfn__put(t, ",{\"type\":\"ByteFallback\"}");
+    tfn__put(t, ",{\"type\":\"Fuse\"}");
+    if (k->decoder & TFN_DECODER_STRIP) {
+        int32_t most = 1;
+        if (k->decoder & TFN_DECODER_STRIP_ALL) most = INT32_MAX;
+        tfn__put_int(t, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":", most,
+                     ",\"stop\":0}");
+    }
+    tfn__put(t, "]}");
+}
+
 /* One part for all steps: they are those of one model or of the other. */
 static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
 {
@@ -26319,6 +26469,10 @@ static void tfn__put_normalizer(tfn__text *t, const tfn_tokenizer *k)
         else               tfn__put(t, "null");
         return;
     }
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
+        tfn__put_piece_steps(t, k);
+        return;
+    }
     tfn__put(t, "{\"type\":\"BertNormalizer\"");
     for (int i = 0; i < 4; i++)
         tfn__put_truth(t, steps[i].name, (k->normalizer & steps[i].flag) != 0);
@@ -26330,6 +26484,10 @@ static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
 {
     const bool own = k->split == TFN_SPLIT_GPT2;
     const char *regex = "";
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
+        tfn__put_metaspace(t, k);
+        return;
+    }
     if (k->split == TFN_SPLIT_BERT) {
         tfn__put(t, "{\"type\":\"BertPreTokenizer\"}");
         return;
@@ -26403,51 +26561,270 @@ static void tfn__put_post_processor(tfn__text *t, const tfn_tokenizer *k)
     tfn__put(t, "}}");
 }
 
-/* Tokens and merges, with what else a model says in front. */
-static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
+/* A score with all its digits: those of a float end, and each is exact. */
+static void tfn__put_score(tfn__text *t, double x)
 {
-    const int32_t listed = tfn__listed(k);
-    if (k->kind == TFN_TOKENIZER_BPE) {
-        tfn__put_truth(t, "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
-                          "\"continuing_subword_prefix\":\"\",\"end_of_word_suffix\":\"\","
-                          "\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":",
-                       k->whole);
-    } else {
-        tfn__put_texts(t, "{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"", k->inside,
-                       "\",\"unk_token\":\"");
-        if (k->special[TFN_SPECIAL_UNK] >= 0)
-            tfn__put_content(t, k, k->special[TFN_SPECIAL_UNK]);
-        tfn__put_int(t, "\",\"max_input_chars_per_word\":", k->most_chars, NULL);
+    int64_t whole;
+    if (x < 0) tfn__put(t, "-");
+    if (x < 0) x = -x;
+    whole = (int64_t)x;
+    x -= (double)whole;
+    tfn__put_int(t, NULL, whole, ".");
+    for (int i = 0; i < 64; i++) {
+        const int64_t digit = (int64_t)(10*x);
+        tfn__put_int(t, NULL, digit, NULL);
+        x = 10*x - (double)digit;
+        if (!(x > 0)) break;
     }
+}
+
+/* Unigram: ["a", -3.5] for each. What SentencePiece finds in no text has a score that changes
+ * nothing here, where the lowest of all makes that of the unknown. */
+static void tfn__put_scored(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
+{
     for (int32_t id = 0; id < listed; id++) {
-        if (id == 0) tfn__put(t, ",\"vocab\":{\"");
-        else         tfn__put(t, ",\"");
+        double score = k->score[id];
+        if (k->single && k->flags[id] & TFN__RAW && score < k->least) score = k->least;
+        if (id) tfn__put(t, ",");
+        tfn__put(t, "[\"");
+        tfn__put_token(t, k, id);
+        tfn__put(t, "\",");
+        tfn__put_score(t, score);
+        tfn__put(t, "]");
+    }
+}
+
+/* Others: "a": 17 for each. */
+static void tfn__put_listed(tfn__text *t, const tfn_tokenizer *k, int32_t listed)
+{
+    for (int32_t id = 0; id < listed; id++) {
+        if (id) tfn__put(t, ",");
+        tfn__put(t, "\"");
         tfn__put_token(t, k, id);
         tfn__put_int(t, "\":", id, NULL);
     }
-    for (int32_t i = 0; i < k->merges; i++) {
-        if (i == 0) tfn__put(t, "},\"merges\":[\"");
-        else        tfn__put(t, ",\"");
-        tfn__put_token(t, k, k->merge[3*i]);
-        tfn__put(t, " ");
-        tfn__put_token(t, k, k->merge[3*i + 1]);
-        tfn__put(t, "\"");
-    }
-    if (k->merges) tfn__put(t, "]}");
-    else           tfn__put(t, "}}");
 }
 
-/* What the reader asks for: of BPE that all bytes are tokens, and some two of them make a third; of
+/* Where scores say what is merged: the next place behind byte `at` of a token at which it falls
+ * into two that are tokens, and these; 0: none. */
+static size_t tfn__next_halves(const tfn_tokenizer *k, int32_t id, size_t at, int32_t *halves)
+{
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    int32_t c;
+    if (k->flags[id] & TFN__RAW) return 0;
+    for (at += tfn__utf8(s + at, n - at, &c); at < n; at += tfn__utf8(s + at, n - at, &c)) {
+        halves[0] = tfn__token_id(k, s, at);
+        halves[1] = tfn__token_id(k, s + at, n - at);
+        if (halves[0] >= 0 && halves[1] >= 0) return at;
+    }
+    return 0;
+}
+
+/* A merge: "a b", or if some token has a space ["a", "b"]. */
+static void tfn__put_merge(tfn__text *t, const tfn_tokenizer *k, const int32_t *halves, bool pair,
+                           bool first)
+{
+    static const char open[2][4] = { "\"", "[\"" };
+    static const char middle[2][4] = { " ", "\",\"" };
+    static const char close[2][4] = { "\"", "\"]" };
+    if (!first) tfn__put(t, ",");
+    tfn__put(t, open[pair]);
+    tfn__put_token(t, k, halves[0]);
+    tfn__put(t, middle[pair]);
+    tfn__put_token(t, k, halves[1]);
+    tfn__put(t, close[pair]);
+}
+
+/* The merges as they are; or those that scores stand for, of the token of the best score first. */
+static void tfn__put_merges(tfn__text *t, const tfn_tokenizer *k)
+{
+    bool pair = false;
+    bool first = true;
+    int32_t halves[2];
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (k->kind == TFN_TOKENIZER_BPE || k->flags[id] & TFN__RAW) continue;
+        for (int32_t at = k->start[id]; at < k->start[id + 1]; at++)
+            if (k->text[at] == ' ') pair = true;
+    }
+    tfn__put(t, ",\"merges\":[");
+    if (!k->scored) for (int32_t i = 0; i < k->merges; i++) {
+        tfn__put_merge(t, k, k->merge + 3*i, pair, first);
+        first = false;
+    }
+    if (k->scored) for (int32_t i = 0; i < k->vocab; i++) {
+        const int32_t id = k->order[i];
+        size_t at = tfn__next_halves(k, id, 0, halves);
+        for (; at; at = tfn__next_halves(k, id, at, halves)) {
+            tfn__put_merge(t, k, halves, pair, first);
+            first = false;
+        }
+    }
+    tfn__put(t, "]");
+}
+
+/* "unk_token": the token of what is unknown; null: none, as of byte-level BPE. */
+static void tfn__put_unknown_token(tfn__text *t, const tfn_tokenizer *k)
+{
+    const int32_t id = k->special[TFN_SPECIAL_UNK];
+    if (k->kind == TFN_TOKENIZER_BPE || (id < 0 && k->kind != TFN_TOKENIZER_WORDPIECE)) {
+        tfn__put(t, ",\"unk_token\":null");
+        return;
+    }
+    tfn__put(t, ",\"unk_token\":\"");
+    if (id >= 0) tfn__put_content(t, k, id);
+    tfn__put(t, "\"");
+}
+
+/* What a model says in front of its tokens. */
+static void tfn__put_model_head(tfn__text *t, const tfn_tokenizer *k)
+{
+    const bool bytes = k->kind == TFN_TOKENIZER_BPE;
+    if (k->kind == TFN_TOKENIZER_UNIGRAM) {
+        const int32_t unknown = k->special[TFN_SPECIAL_UNK];
+        if (unknown >= 0) tfn__put_int(t, "{\"type\":\"Unigram\",\"unk_id\":", unknown, NULL);
+        else              tfn__put(t, "{\"type\":\"Unigram\",\"unk_id\":null");
+        tfn__put_truth(t, ",\"byte_fallback\":", k->fallback);
+    } else if (k->kind == TFN_TOKENIZER_WORDPIECE) {
+        tfn__put_texts(t, "{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"", k->inside,
+                       "\"");
+        tfn__put_unknown_token(t, k);
+        tfn__put_int(t, ",\"max_input_chars_per_word\":", k->most_chars, NULL);
+    } else {
+        tfn__put(t, "{\"type\":\"BPE\",\"dropout\":null");
+        tfn__put_unknown_token(t, k);
+        tfn__put(t, ",\"continuing_subword_prefix\":");
+        if (bytes) tfn__put(t, "\"\",\"end_of_word_suffix\":\"\"");
+        else       tfn__put(t, "null,\"end_of_word_suffix\":null");
+        tfn__put_truth(t, ",\"fuse_unk\":", !bytes && k->fuse);
+        tfn__put_truth(t, ",\"byte_fallback\":", !bytes && k->fallback);
+        tfn__put_truth(t, ",\"ignore_merges\":", k->whole);
+    }
+}
+
+/* That, tokens, and merges. */
+static void tfn__put_model(tfn__text *t, const tfn_tokenizer *k)
+{
+    const int32_t listed = tfn__listed(k);
+    const bool merged = k->kind == TFN_TOKENIZER_BPE || k->kind == TFN_TOKENIZER_CHARACTER_BPE;
+    tfn__put_model_head(t, k);
+    if (k->kind == TFN_TOKENIZER_UNIGRAM) {
+        tfn__put(t, ",\"vocab\":[");
+        tfn__put_scored(t, k, listed);
+        tfn__put(t, "]");
+    } else {
+        tfn__put(t, ",\"vocab\":{");
+        tfn__put_listed(t, k, listed);
+        tfn__put(t, "}");
+    }
+    if (merged) tfn__put_merges(t, k);
+    tfn__put(t, "}");
+}
+
+/* -- what tokenizer.json can say -- */
+
+/* Whether merges say the same as the scores of SentencePiece's BPE, which merges any two neighbours
+ * that make a token, characters that are none too, and of equal scores what stands in front. */
+static bool tfn__are_merges(const tfn_tokenizer *k)
+{
+    int32_t last = -1;
+    for (int32_t i = 0; i < k->vocab; i++) {
+        const int32_t id = k->order[i];
+        const uint8_t *s = k->text + k->start[id];
+        const size_t n = tfn__token_bytes(k, id);
+        int32_t halves[2];
+        size_t bytes = 0;
+        if (k->flags[id] & TFN__RAW) continue;
+        for (size_t at = 0; at < n; at += bytes) {
+            int32_t c;
+            bytes = tfn__utf8(s + at, n - at, &c);
+            if (tfn__token_id(k, s + at, bytes) >= 0) continue;
+            if (tfn__added_at(k, s + at, bytes, 1) < 0) return false;
+        }
+        if (!tfn__next_halves(k, id, 0, halves)) continue;
+        if (last >= 0 && k->rank[id] == k->rank[last]) return false;
+        last = id;
+    }
+    return last >= 0;
+}
+
+/* Whether a token is one to the library, too: known by its text alone, and found or not found in a
+ * text by the same rules. `listed` is tfn__listed. */
+static bool tfn__is_said(const tfn_tokenizer *k, int32_t id, int32_t listed)
+{
+    const int32_t flags = k->flags[id];
+    const uint8_t *s = k->text + k->start[id];
+    const size_t n = tfn__token_bytes(k, id);
+    const int32_t byte = tfn__byte_token(s, n);
+    const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
+    if (n >= 6 && k->decoder & TFN_DECODER_STRIP_ALL && tfn__same(s, tfn__mark, 3)
+        && tfn__same(s + 3, tfn__mark, 3)) return false;    /* loses one mark here, there both */
+    if (!bpe && k->scored && !(k->score[id] * k->score[id] < 1e30)) return false;
+    if (!(flags & TFN__RAW)) return true;
+    if (tfn__token_id(k, s, n) >= 0) return false;
+    if (!(flags & TFN__ADDED))
+        return bpe && byte >= 0 && k->byte_id[byte] == id;
+    if (flags & TFN__SPECIAL || id >= listed) return true;
+    if (!bpe) return false;
+    for (size_t i = 0; i < n; i++)
+        if (s[i] == ' ') return false;
+    return true;
+}
+
+/* Whether the parts can say what BPE of characters or Unigram do: the steps of the normalizer, the
+ * table, the steps of the decoder, then what of SentencePiece the library lacks. A tokenizer that
+ * was read from tokenizer.json passes, but what a blob says may be any. */
+static bool tfn__are_pieces_published(const tfn_tokenizer *k)
+{
+    const int32_t steps = k->normalizer;
+    const int32_t own = TFN_NORMALIZER_UTF8 | TFN_NORMALIZER_MARKS;
+    const int32_t words = TFN_NORMALIZER_WORDS | TFN_NORMALIZER_LEFT | TFN_NORMALIZER_RIGHT
+                          | TFN_NORMALIZER_COLLAPSE | TFN_NORMALIZER_NEEDED;
+    const int32_t before[][2] = {               /* the first wants the second */
+        { TFN_NORMALIZER_WORDS, words }, { TFN_NORMALIZER_FIRST, TFN_NORMALIZER_NEEDED },
+        { TFN_NORMALIZER_NEEDED, TFN_NORMALIZER_PREFIX }
+    };
+    const bool bpe = k->kind == TFN_TOKENIZER_CHARACTER_BPE;
+    if (!tfn__are_piece_steps(steps, k->split) || k->split < TFN_SPLIT_MARKS) return false;
+    for (int i = 0; i < 3; i++)
+        if (steps & before[i][0] && (steps & before[i][1]) != before[i][1]) return false;
+    if (steps & TFN_NORMALIZER_WORDS
+        && steps & (TFN_NORMALIZER_FIRST | TFN_NORMALIZER_UTF8)) return false;
+    if (steps & TFN_NORMALIZER_UTF8
+        && !(steps & TFN_NORMALIZER_LEFT) != !(steps & TFN_NORMALIZER_RIGHT)) return false;
+    if (tfn__has_metaspace(k) && !(steps & TFN_NORMALIZER_MARKS)) return false;
+    if (!(steps & TFN_NORMALIZER_CHARSMAP) != !k->map) return false;
+    if (!(k->decoder & TFN_DECODER_MARKS) || k->decoder & TFN_DECODER_JOIN) return false;
+    if (k->decoder & TFN_DECODER_STRIP_ALL && !(k->decoder & TFN_DECODER_STRIP)) return false;
+    if (k->prefix_space || (!bpe && (!k->fuse || k->whole))) return false;
+    if (tfn__keeps_some(k) && (!bpe || steps & ~own)) return false;
+    if (!bpe && k->single && (k->fallback || k->least > 0)) return false;
+    if (bpe && k->scored && !tfn__are_merges(k)) return false;
+    return !bpe || k->scored || k->merges;
+}
+
+/* What the reader asks for: that what gives no text is an added token, which no piece is encoded
+ * as; of byte-level BPE that all bytes are tokens, and some two of them make a third; of
  * WordPiece that its decoder joins, and its mark is a string as it stands. */
 static bool tfn__is_published(const tfn_tokenizer *k)
 {
+    const int32_t special = TFN__SPECIAL | TFN__ADDED | TFN__RAW;
+    int32_t listed;
     if (!tfn__usable(k)) return false;
+    listed = tfn__listed(k);
+    for (int32_t id = 0; id < k->vocab; id++) {
+        if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
+        if (k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;
+    }
+    if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) return tfn__are_pieces_published(k);
     if (k->kind == TFN_TOKENIZER_WORDPIECE) {
         for (const char *s = k->inside; *s; s++)
             if (*s < ' ' || *s == '"' || *s == '\\') return false;
-        return (k->decoder & TFN_DECODER_JOIN) && k->normalizer < TFN_NORMALIZER_NFC;
+        return k->split == TFN_SPLIT_BERT && !k->prefix_space && (k->decoder & TFN_DECODER_JOIN)
+               && k->normalizer < TFN_NORMALIZER_NFC;
     }
     if (k->kind != TFN_TOKENIZER_BPE || !k->merges) return false;
+    if (k->prefix_space && (k->split != TFN_SPLIT_GPT2 || k->whole)) return false;
     for (int i = 0; i < 256; i++)
         if (k->byte_id[i] < 0) return false;
     return !k->normalizer || k->normalizer == TFN_NORMALIZER_NFC;
@@ -26472,6 +26849,8 @@ TFNORM_API size_t tfn_tokenizer_json_text(const tfn_tokenizer *k, char *text, si
     tfn__put(&t, ",\"decoder\":");
     if (k->kind == TFN_TOKENIZER_BPE) {
         tfn__put(&t, byte_level);
+    } else if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) {
+        tfn__put_piece_decoder(&t, k);
     } else {
         tfn__put_texts(&t, "{\"type\":\"WordPiece\",\"prefix\":\"", k->inside, "\"");
         tfn__put_truth(&t, ",\"cleanup\":", (k->decoder & TFN_DECODER_TIDY) != 0);
@@ -32407,6 +32786,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__GENERATE
 /* tokenize: options of tokenizers */
 #undef TFN__MODEL_MEMBERS
+#undef TFN__REPLACED_BROKEN
+#undef TFN__REPLACED_ENDS
 #undef TFN__TOKENIZER
 #undef TFN__USER_SCORE
 /* files: calls of the system */

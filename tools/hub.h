@@ -68,8 +68,8 @@ static void hub_report(const tfn_export *x, const bundle *b, const char *dtype)
     printf("\n");
     if (!b->tokenizer.mem) printf("tokens      none: the model has no tokenizer\n");
     else if (x->tokenizer) printf("tokens      %d\n", (int)k->vocab);
-    else printf("tokens      none: tokenizer.json is written of WordPiece and byte-level BPE "
-                "alone\n");
+    else printf("tokens      none: tokenizer.json is written of byte-level BPE, WordPiece, BPE of "
+                "characters and Unigram, and cannot say all that this tokenizer does\n");
 }
 
 static int hub_export(settings *s, cli *c)
