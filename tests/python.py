@@ -1,6 +1,7 @@
 """python.py NAME TWIN: one test of tools/tfnorm.py, see python.sh. The twin is a C program that
 does the same training and prints what came of it."""
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -171,6 +172,26 @@ def files():
         assert tokenizer.decode(ids) == "bytes, \u00e4" and len(ids) == 9
         model.save(path, tokenizer=tokenizer, weights_only=True)
         assert (tfnorm.Tokenizer(path).encode("bytes") == ids[:5]).all()
+
+
+def tokenizers():
+    """All ids of a text, also where they are more than its bytes: spaces become U+2581, which this
+    vocabulary has as three bytes."""
+    tokens = ["<unk>"] + ["<0x%02X>" % b for b in range(256)] + ["b", "c", "bc"]
+    vocab = {token: i for i, token in enumerate(tokens)}
+    text = json.dumps({
+        "added_tokens": [], "pre_tokenizer": None, "post_processor": None,
+        "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+        "decoder": {"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+            {"type": "ByteFallback"}, {"type": "Fuse"}]},
+        "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True,
+                  "vocab": vocab, "merges": ["b c"]}}).encode()
+    tokenizer = tfnorm.Tokenizer.__new__(tfnorm.Tokenizer)
+    tokenizer._make(tfnorm.Struct("tfn_tokenizer_source", json=text, json_size=len(text)))
+    space = [1 + b for b in "\u2581".encode()]
+    assert tokenizer.encode("bc").tolist() == [259]
+    assert tokenizer.encode("    bc").tolist() == 4 * space + [259]
 
 
 def generation():

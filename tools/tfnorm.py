@@ -689,7 +689,9 @@ class Tokenizer:
             failed = error_of(file.at("error"))
             raise failed if failed.status else Error("%s has no tokenizer" % path)
         C().tfn_checkpoint_tokenizer(file.address, blob.ctypes.data, size)
-        source = Struct("tfn_tokenizer_source", blob=blob, blob_size=size)
+        self._make(Struct("tfn_tokenizer_source", blob=blob, blob_size=size))
+
+    def _make(self, source):
         self.block = np.empty(C().tfn_tokenizer_size(source.address), np.uint8)
         self.struct = Struct("tfn_tokenizer")
         status = C().tfn_tokenizer_init(self.struct.address, source.address, self.block.ctypes.data,
@@ -700,10 +702,13 @@ class Tokenizer:
     def encode(self, text):
         """The ids of a str or bytes."""
         text = text.encode() if isinstance(text, str) else bytes(text)
-        ids = np.empty(len(text) + 1, np.int32)             # one for each byte is enough
-        count = C().tfn_tokenizer_encode(self.struct.address, ids.ctypes.data, ids.size, text,
-                                         len(text))
-        return ids[:count].copy()
+        count = len(text) + 1
+        while True:                         # a normalizer may make more of a text than its bytes
+            ids = np.empty(count, np.int32)
+            count = C().tfn_tokenizer_encode(self.struct.address, ids.ctypes.data, ids.size, text,
+                                             len(text))
+            if count <= ids.size:
+                return ids[:count].copy()
 
     def decode(self, ids):
         """The text of ids; bytes that are no UTF-8 are replaced."""
