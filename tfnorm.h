@@ -2103,7 +2103,9 @@ typedef struct tfn_tokenizer_source {
     size_t      model_size;
     bool        begin, end;             /* whose texts begin with <s>, as Llama's, or end with </s>,
                                          * as T5's: the file does not say */
-    const char *vocab, *merges;         /* the texts of vocab.json and merges.txt, as GPT-2's */
+    const char *vocab, *merges;         /* the texts of vocab.json and merges.txt, as GPT-2's; with
+                                         * a model vocab.json has the ids of its pieces: Marian's
+                                         * source.spm */
     size_t      vocab_size, merges_size;
     tfn_tokenizer_kind kind;            /* of vocab without merges: bytes, characters or words; or
                                          * WordPiece: then vocab is vocab.txt, a line a token, */
@@ -2166,7 +2168,10 @@ typedef struct tfn_tokenizer {
     bool      scored;                   /* tokens have scores; of BPE: which merges go by */
     bool      single;                   /* sums of scores are floats, as SentencePiece's */
     bool      marked;                   /* tokenizer.json says what is special, not the name */
+    bool      apart;                    /* Marian's: ids are not those of the pieces */
     int32_t   vocab, merges;            /* how many ids, how many merges */
+    int32_t   tokens;                   /* the same as vocab, and pieces of Marian's that have no
+                                         * id: they are found in texts, and are "<unk>" */
     int32_t   special[TFN_SPECIAL_COUNT];           /* ids, -1: none */
     int32_t   begins, ends, *frame;     /* frame: ids that a text of this model begins with, then
                                          * those that it ends with: begins + ends, mostly one */
@@ -2185,6 +2190,7 @@ typedef struct tfn_tokenizer {
     uint8_t  *map;
     uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
     int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
+    int32_t  *others;                   /* apart: a hash table of the tokens that are no pieces */
 } tfn_tokenizer;
 
 #ifndef TFNORM_NO_TRAINING
@@ -23250,6 +23256,8 @@ typedef struct tfn__vocab {
     int32_t unknown_id;                             /* its + 1, or of Unigram; 0: none */
     size_t  map_bytes;
     const uint8_t *map;                             /* the table, or as JSON has it: */
+    bool   apart;                                   /* pieces and ids come from two files */
+    size_t spare, hidden;                           /* room for those without an id; how many */
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
     size_t added, begins, ends;
     tfn__reader tokens, added_list, merge_list, single_text, template_ids, unknown,
@@ -23316,7 +23324,7 @@ static bool tfn__index_tokens(tfn_tokenizer *k)
 {
     if (!k->marked) tfn__mark_names(k);
     tfn__find_specials(k);
-    for (int32_t id = 0; id < k->vocab; id++) {
+    for (int32_t id = 0; id < k->tokens; id++) {
         const uint8_t *s = k->text + k->start[id];
         const size_t n = tfn__token_bytes(k, id);
         int32_t *slot;
@@ -23377,7 +23385,7 @@ static void tfn__index_order(tfn_tokenizer *k)
     const char *inside = k->inside;
     size_t at = 0;
     if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* sorted by scores */
-    for (int32_t id = 0; id < k->vocab; id++)
+    for (int32_t id = 0; id < k->tokens; id++)
         if (!(k->flags[id] & TFN__RAW)) k->order[k->sorted++] = id;
     tfn__sort(k->order, k->sorted, tfn__token_before, k);
     k->inner[1] = k->sorted;
@@ -23864,8 +23872,8 @@ static bool tfn__score_before(const void *x, int32_t i, int32_t j)
  * the one that stands first in the text is merged. */
 static void tfn__index_ranks(tfn_tokenizer *k)
 {
-    tfn__order(k->order, k->vocab, tfn__score_before, k);
-    for (int32_t i = 0; i < k->vocab; i++) {
+    tfn__order(k->order, k->tokens, tfn__score_before, k);
+    for (int32_t i = 0; i < k->tokens; i++) {
         const int32_t id = k->order[i];
         int32_t before = id;
         if (i) before = k->order[i - 1];
@@ -23874,12 +23882,26 @@ static void tfn__index_ranks(tfn_tokenizer *k)
     }
 }
 
+/* Marian's: what SentencePiece does not know is a piece all the same, of all unknown characters
+ * that follow one another, and vocab.json may have it: as a word of the other language. So a table
+ * of what decodes alone. With "<snowman><snowman>" of the other language, one snowman is "<unk>",
+ * two are that word, and three are "<unk>". */
+static void tfn__index_others(tfn_tokenizer *k)
+{
+    if (!k->apart) return;
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        if (!(k->flags[id] & TFN__RAW) || k->flags[id] & TFN__SPECIAL) continue;
+        *tfn__string_slot(k->others, k->text, k->start, s, tfn__token_bytes(k, id)) = id + 1;
+    }
+}
+
 /* What BPE of characters and Unigram need to know of their tokens. A text can be cut in front of
  * each U+2581 where no token has that behind the byte in front of it: nothing crosses the cut. */
 static void tfn__index_characters(tfn_tokenizer *k)
 {
     if (k->kind < TFN_TOKENIZER_CHARACTER_BPE) return;
-    for (int32_t id = 0; id < k->vocab; id++) {
+    for (int32_t id = 0; id < k->tokens; id++) {
         const uint8_t *s = k->text + k->start[id];
         const size_t n = tfn__token_bytes(k, id);
         if (k->flags[id] & TFN__RAW) continue;
@@ -23889,13 +23911,14 @@ static void tfn__index_characters(tfn_tokenizer *k)
     }
     tfn__index_fallback(k);
     if (k->kind == TFN_TOKENIZER_CHARACTER_BPE && k->scored) tfn__index_ranks(k);
+    tfn__index_others(k);
 }
 
 /* What users define: SentencePiece lets its score grow with its length. */
 #define TFN__USER_SCORE 1e29
 static void tfn__score_users(tfn_tokenizer *k)
 {
-    for (int32_t id = 0; id < k->vocab; id++) {
+    for (int32_t id = 0; id < k->tokens; id++) {
         double score = (double)tfn__token_bytes(k, id);
         if (k->score[id] < TFN__USER_SCORE) continue;
         k->score[id] = (double)((float)score * (float)k->best) - 0.1;
@@ -23909,14 +23932,14 @@ static void tfn__index_unigrams(tfn_tokenizer *k)
     int32_t work[TFN__WORK * TFN__SHORT_PIECE];
     bool any = false;
     if (k->kind != TFN_TOKENIZER_UNIGRAM) return;
-    for (int32_t id = 0; id < k->vocab; id++) {
+    for (int32_t id = 0; id < k->tokens; id++) {
         if (k->single && (k->flags[id] & TFN__RAW || k->score[id] >= TFN__USER_SCORE)) continue;
         if (!any || k->score[id] < k->least) k->least = k->score[id];
         if (!any || k->score[id] > k->best) k->best = k->score[id];
         any = true;
     }
     tfn__score_users(k);
-    for (int32_t id = 0; id < k->vocab; id++) {
+    for (int32_t id = 0; id < k->tokens; id++) {
         const size_t n = tfn__token_bytes(k, id);
         tfn__lattice x;
         double other;
@@ -23959,7 +23982,7 @@ static void tfn__mark_entire(tfn_tokenizer *k)
 static void tfn__mark_entire_characters(tfn_tokenizer *k)
 {
     int32_t work[TFN__WORK * TFN__SHORT_PIECE];
-    for (int32_t id = 0; id < k->vocab; id++) {
+    for (int32_t id = 0; id < k->tokens; id++) {
         const size_t n = tfn__token_bytes(k, id);
         tfn__merger m;
         if (k->flags[id] & TFN__RAW || n > TFN__SHORT_PIECE) continue;
@@ -24082,8 +24105,9 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
  *     per token   bytes*2 + raw, then its bytes
  *     per merge   left, right, what they give
  *     tfntok2, 3  split, prefix_space + 2 whole + 4 NFC + 8 fallback + 16 fuse + 32 scored
- *                 + 64 single, how many ids begin a text, how many end it, these ids, how many
- *                 tokens have marks, per token of these its id and marks
+ *                 + 64 single + 128 apart, how many ids begin a text, how many end it, if apart
+ *                 how many of the last tokens have no id, the ids around a text, how many tokens
+ *                 have marks, per token of these its id and marks
  *     tfntok3     steps of the normalizer, of the decoder, most_chars, 1 + the id of what is
  *                 unknown, `inside` with a zero; if scored of each token 8 bytes, the bits of a
  *                 double; the bytes of the table of replacements, and these
@@ -24095,7 +24119,7 @@ static const uint8_t tfn__magic[3][8] = { { 't', 'f', 'n', 't', 'o', 'k', '1', '
                                           { 't', 'f', 'n', 't', 'o', 'k', '3', '\n' } };
 enum { TFN__SUM_BYTES = 4 };
 enum { TFN__PREFIX_SPACE = 1, TFN__WHOLE_PIECES = 2, TFN__NORMALIZED = 4, TFN__FALLBACK = 8,
-       TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64 };
+       TFN__FUSE = 16, TFN__SCORED = 32, TFN__SINGLE = 64, TFN__APART = 128 };
 
 /* Up to INT32_MAX: four bytes of 7 bits, and 3 bits of a fifth. 0 after an error. */
 static int32_t tfn__read_number(tfn__reader *r)
@@ -24178,7 +24202,8 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     const int32_t begins = tfn__read_number(r);
     const int32_t ends = tfn__read_number(r);
     int32_t marks;
-    if (split > TFN_SPLIT_NONE || options > 2*TFN__SINGLE - 1)
+    size_t ids;
+    if (split > TFN_SPLIT_NONE || options > 2*TFN__APART - 1)
         tfn__want(r, "another version of tfnorm.h");
     if (v->form < 2 && (split > TFN_SPLIT_QWEN2 || options > 2*TFN__NORMALIZED - 1))
         tfn__want(r, "another version of tfnorm.h");
@@ -24186,13 +24211,19 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     v->fuse = (options & TFN__FUSE) != 0;
     v->scored = (options & TFN__SCORED) != 0;
     v->single = (options & TFN__SINGLE) != 0;
+    v->apart = (options & TFN__APART) != 0;
+    if (v->apart) v->hidden = (size_t)tfn__read_number(r);
+    if (v->hidden > v->count || (v->apart && v->kind < TFN_TOKENIZER_CHARACTER_BPE))
+        tfn__want(r, "fewer tokens without ids");
+    if (r->wanted) return;
+    ids = v->count - v->hidden;
     v->split = (tfn_split)split;
     v->prefix_space = (options & TFN__PREFIX_SPACE) != 0;
     v->whole = (options & TFN__WHOLE_PIECES) != 0;
     if (options & TFN__NORMALIZED) v->normalizer = TFN_NORMALIZER_NFC;
     for (int64_t i = 0; i < begins + (int64_t)ends; i++) {
         const int32_t id = tfn__read_number(r);
-        if ((size_t)id >= v->count) tfn__want(r, "an id");
+        if ((size_t)id >= ids) tfn__want(r, "an id");
         if (r->wanted) return;
         tfn__frame_id(v, k, id, i >= begins);
     }
@@ -24200,7 +24231,7 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     for (int32_t i = 0; i < marks; i++) {
         const int32_t id = tfn__read_number(r);
         const int32_t flags = tfn__read_number(r);
-        if ((size_t)id >= v->count || flags & ~TFN__MARKS) tfn__want(r, "a token and its marks");
+        if ((size_t)id >= ids || flags & ~TFN__MARKS) tfn__want(r, "a token and its marks");
         if (r->wanted) return;
         if (k && k->flags[id] & TFN__MARKS) tfn__want(r, "each token once");
         if (k) k->flags[id] |= (uint8_t)flags;
@@ -24247,7 +24278,8 @@ static void tfn__blob_steps(tfn__reader *r, tfn__vocab *v)
     v->decoder = tfn__read_number(r);
     v->most_chars = tfn__read_number(r);
     v->unknown_id = tfn__read_number(r);
-    if ((size_t)v->unknown_id > v->count) tfn__want(r, "an id");
+    if ((size_t)v->unknown_id > v->count - v->hidden) tfn__want(r, "an id");
+    if (v->hidden && !v->unknown_id) tfn__want(r, "an id of what is unknown");
     for (size_t i = 0; i < sizeof v->inside; i++) {
         const int32_t c = tfn__peek(r);
         if (!tfn__accept(r, c)) break;
@@ -24371,7 +24403,7 @@ static double tfn__json_score(tfn__reader *r)
 /* One entry, "token": id; or of Unigram, whose ids are in order, ["token", score]. */
 static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
-    const bool list = v->kind == TFN_TOKENIZER_UNIGRAM;
+    const bool list = v->kind == TFN_TOKENIZER_UNIGRAM && !v->apart;
     tfn__reader token;
     double score = 0;
     size_t n;
@@ -24511,14 +24543,14 @@ TFN__RARE_END
 static void tfn__read_vocab(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, int step)
 {
     static const char text[] = "the vocabulary is wrong at byte %d: %s is wanted";
-    const bool list = v->kind == TFN_TOKENIZER_UNIGRAM;
+    const bool list = v->kind == TFN_TOKENIZER_UNIGRAM && !v->apart;
     const char open = "{["[list];
     const char close = "}]"[list];
     tfn__reader r = v->tokens;
     v->count = v->bytes = v->added = 0;
     for (bool more = tfn__json_open(&r, open, close); more; more = tfn__json_more(&r, close))
         tfn__vocab_entry(&r, v, k, step);
-    if (!v->marked) tfn__end_vocab(e, &r, text);
+    if (!v->marked || v->apart) tfn__end_vocab(e, &r, text);
     else {
         tfn__check_reader(e, &r, text);
         tfn__read_added(e, v, k, step);
@@ -24727,6 +24759,76 @@ static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
     return 0;
 }
 
+/* Marian's tokenizers (Junczys-Dowmunt et al. 2018) have a model for each language, source.spm and
+ * target.spm, and one vocab.json for both. The first cuts a text into pieces, whose ids vocab.json
+ * has: { "</s>": 0, "<unk>": 1, ..., "<pad>": 58100 }. Its other tokens are pieces of target.spm:
+ * they are found in no text, but decode, so that target.spm is not needed. A piece that has no id
+ * is a token behind those that have one; it comes out as "<unk>".
+ *
+ * While pieces are read, all tokens of vocab.json are in the table of strings. Of these, specials
+ * are known by their names, and the languages that are translated to as ">>fra<<". */
+static void tfn__apart_tokens(tfn_tokenizer *k)
+{
+    for (int32_t id = 0; id < k->vocab; id++) {
+        const uint8_t *s = k->text + k->start[id];
+        const size_t n = tfn__token_bytes(k, id);
+        int32_t *slot = tfn__string_slot(k->slots, k->text, k->start, s, n);
+        const bool language = n > 4 && tfn__same(s, (const uint8_t *)">>", 2)
+                              && tfn__same(s + n - 2, (const uint8_t *)"<<", 2);
+        if (*slot)
+            tfn__fail(&k->error, TFN_BAD_FORMAT, "tokenizer",
+                      "token %d of vocab.json is the same as token %d", id, *slot - 1);
+        *slot = id + 1;
+        k->flags[id] = TFN__RAW;
+        if (language || tfn__special_row(s, n) >= 0) k->flags[id] |= TFN__SPECIAL | TFN__ADDED;
+    }
+}
+
+/* One piece of source.spm: its id becomes one that text is encoded as, unless its name says that it
+ * is special. Without k there is room for it as if it had none. SEEN: the token was one before. */
+static void tfn__apart_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader text,
+                             uint8_t flags, double score)
+{
+    int32_t id;
+    if (!k) {
+        v->spare++;
+        v->bytes += text.size;
+        return;
+    }
+    id = tfn__token_id(k, text.s, text.size);
+    if (id < 0 && flags & TFN__RAW) return;             /* "<s>", which is in no text */
+    if (id < 0) {
+        id = (int32_t)v->count;
+        tfn__add_token(v, k, text.s, text.size, flags);
+    } else if (k->flags[id] & TFN__SEEN) {
+        tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the piece of token %d comes twice", id, 0);
+    } else if (!(k->flags[id] & TFN__SPECIAL)) k->flags[id] = flags | TFN__SEEN;
+    k->score[id] = score;
+}
+
+/* The id of a special token in vocab.json; without k any, as then only the ids are counted. */
+static int32_t tfn__apart_id(tfn_error *e, const tfn_tokenizer *k, const char *name)
+{
+    int32_t id = 0;
+    if (k) id = tfn__token_id(k, (const uint8_t *)name, tfn__length(name));
+    if (id < 0) tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "vocab.json has no %s", name);
+    return id;
+}
+
+/* When all pieces are known: the ids around a text, and of what is unknown. */
+static void tfn__apart_end(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
+                           const tfn_tokenizer_source *s)
+{
+    v->unknown_id = tfn__apart_id(e, k, "<unk>") + 1;
+    if (s->begin) tfn__frame_id(v, k, tfn__apart_id(e, k, "<s>"), false);
+    if (s->end) tfn__frame_id(v, k, tfn__apart_id(e, k, "</s>"), true);
+    v->added = v->count;                                /* at most */
+    if (!k) return;
+    k->tokens = (int32_t)v->count;
+    for (int32_t id = 0; id < k->tokens; id++) k->flags[id] &= (uint8_t)~TFN__SEEN;
+    TFNORM_MEMSET(k->slots + 1, 0, ((size_t)k->slots[0] + 1) * sizeof *k->slots);
+}
+
 /* One piece. What users define has its score when the others are known; until then a mark. */
 static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r)
 {
@@ -24744,12 +24846,17 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     if (!text.size || !tfn__is_utf8(text.s, text.size)) tfn__want(&r, "a text in UTF-8");
     if (!(score > -1e30f && score < 1e30f)) tfn__want(&r, "a score");
     if (type == TFN__PIECE_UNUSED || type > TFN__PIECE_BYTE) tfn__want(&r, "a type in use");
+    if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type but that of users");
     if (r.wanted)
         tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is wanted", r.wanted);
     if (r.wanted) e->found = (int64_t)v->count;
     if (r.wanted) return;
     flags = tfn__piece_flags(v, type);
     if (flags & TFN__ADDED) v->added++;
+    if (v->apart) {
+        tfn__apart_piece(e, v, k, text, flags, (double)score);
+        return;
+    }
     if (k) k->score[v->count] = (double)score;
     if (k && type == TFN__PIECE_USER) k->score[v->count] = TFN__USER_SCORE;
     tfn__add_token(v, k, text.s, text.size, flags);
@@ -24801,7 +24908,8 @@ static void tfn__model_rules(tfn_error *e, tfn__vocab *v, tfn__reader trained, t
 }
 
 /* The whole file; first what says of which kind the pieces are, as it stands behind them. With the
- * pieces in hand the ids of <s> and </s> that are wanted around a text can be checked. */
+ * pieces in hand the ids of <s> and </s> that are wanted around a text can be checked. Those of
+ * Marian's stand in vocab.json. */
 static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
                             const tfn_tokenizer_source *s)
 {
@@ -24817,10 +24925,23 @@ static void tfn__model_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k,
     }
     tfn__check_reader(e, &r, "the model is wrong at byte %d: %s is wanted");
     tfn__model_rules(e, v, trained, rules);
+    if (s->vocab) {
+        v->apart = v->plain = true;
+        v->tokens = tfn__read_from(s->vocab, s->vocab_size);
+        if (v->fallback)
+            tfn__fail(e, TFN_UNSUPPORTED, "tokenizer",
+                      "a model with byte_fallback beside vocab.json is not supported", 0, 0);
+        if (e->status == TFN_OK) tfn__vocab_pass(e, v, k);
+        if (k && e->status == TFN_OK) tfn__apart_tokens(k);
+    }
     r = all;
     while (tfn__model_field(&r, &f)) {
         if (e->status != TFN_OK) break;
         if (f.number == 1) tfn__model_piece(e, v, k, f.bytes);
+    }
+    if (v->apart) {
+        if (e->status == TFN_OK) tfn__apart_end(e, v, k, s);
+        return;
     }
     id = (int32_t)tfn__model_value(trained, 41, 1);
     if (s->begin && id >= 0 && (size_t)id < v->count) tfn__frame_id(v, k, id, false);
@@ -25516,10 +25637,12 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     TFNORM_MEMSET(k, 0, sizeof *k);
     if (!tfn__given(e, "tokenizer", "source", s)) return 0;
     tfn__source_pass(e, &v, NULL, NULL, s);
-    if (v.count > most || v.merges > most || v.bytes > most || v.begins + v.ends > most
+    if (v.count > most || v.spare > most - v.count || v.merges > most || v.bytes > most
+        || v.begins + v.ends > most
         || v.map_bytes > most)
         tfn__fail(e, TFN_TOO_LARGE, "tokenizer", NULL, 0, 0);
-    if (!v.count) tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
+    if (v.count == v.hidden)
+        tfn__fail(e, TFN_BAD_FORMAT, "tokenizer", "the vocabulary is empty", 0, 0);
     if (e->status != TFN_OK) return 0;
 
     k->kind = v.kind;
@@ -25534,9 +25657,12 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     k->fuse = v.fuse;
     k->scored = v.scored;
     k->single = v.single;
+    k->apart = v.apart;
     k->map_bytes = (int32_t)v.map_bytes;
     TFNORM_MEMCPY(k->inside, v.inside, sizeof k->inside);
-    k->vocab = (int32_t)v.count;
+    k->vocab = (int32_t)(v.count - v.hidden);
+    k->tokens = (int32_t)v.count;
+    v.count += v.spare;
     k->merges = (int32_t)v.merges;
     k->begins = (int32_t)v.begins;
     k->ends = (int32_t)v.ends;
@@ -25554,6 +25680,7 @@ static size_t tfn__tokenizer_lay(tfn_tokenizer *k, const tfn_tokenizer_source *s
     if (v.scored) k->rank = tfn__take_ids(&a, v.count, e);
     if (v.scored) k->score = (double *)(void *)tfn__take(&a, v.count, sizeof *k->score, e);
     if (v.map_bytes) k->map = tfn__take(&a, v.map_bytes, 1, e);
+    if (v.apart) k->others = tfn__take_slots(&a, v.count, e);
     *buffer = tfn__take(&a, v.longest, 1, e);
     if (e->status != TFN_OK) return 0;
     if (mem) TFNORM_MEMSET(k->flags, 0, v.count);
@@ -25726,7 +25853,9 @@ typedef struct tfn__encoder {
     const uint8_t *text;        /* all of it */
     double    sum;              /* Unigram: of the scores so far */
     bool      specials;         /* they may stand in the text */
-    bool      unknown;          /* the last id is that of something unknown */
+    bool      unknown;          /* the last id is that of something unknown: */
+    const uint8_t *run;         /* of these bytes, */
+    size_t    run_bytes;        /* so many of them */
 } tfn__encoder;
 
 /* Where the next ids go, and for how many there is room; without any NULL. What is counted beyond
@@ -25742,9 +25871,30 @@ static int32_t *tfn__next_ids(const tfn__encoder *o, ptrdiff_t *room)
 
 static void tfn__emit(tfn__encoder *o, int32_t id)
 {
+    if (id >= o->k->vocab) id = o->k->special[TFN_SPECIAL_UNK];
     if (o->count < o->capacity) o->ids[o->count] = id;
     o->count++;
     o->unknown = false;
+}
+
+/* Something unknown of n bytes: a new id, or of several in a row the same. Marian's may have one
+ * for all of these together, unless they are very long. It is looked up before it is stored: the
+ * text may stand where the ids go. */
+static void tfn__emit_unknown(tfn__encoder *o, const uint8_t *s, size_t n)
+{
+    const tfn_tokenizer *k = o->k;
+    int32_t id = k->special[TFN_SPECIAL_UNK];
+    const bool goes_on = o->unknown && k->fuse;
+    if (!goes_on) o->run = s;
+    if (!goes_on) o->run_bytes = 0;
+    o->run_bytes += n;
+    if (k->apart && o->run_bytes <= TFN__SHORT_PIECE) {
+        const int32_t *slot = tfn__string_slot(k->others, k->text, k->start, o->run, o->run_bytes);
+        if (*slot) id = *slot - 1;
+    }
+    if (goes_on) o->count--;
+    tfn__emit(o, id);
+    o->unknown = true;
 }
 
 /* A token, or what is none: its bytes, or "<unk>", of several perhaps one. */
@@ -25753,10 +25903,7 @@ static void tfn__emit_symbol(tfn__encoder *o, int32_t id, const uint8_t *s, int3
     const int32_t unknown = o->k->special[TFN_SPECIAL_UNK];
     if (id >= 0) tfn__emit(o, id);
     else if (o->k->fallback) for (int32_t i = 0; i < n; i++) tfn__emit(o, o->k->byte_id[s[i]]);
-    else if (unknown >= 0) {
-        if (!o->unknown || !o->k->fuse) tfn__emit(o, unknown);
-        o->unknown = true;
-    }
+    else if (unknown >= 0) tfn__emit_unknown(o, s, (size_t)n);
 }
 
 /* Where a piece of n bytes is worked on: on the stack, or behind the ids so far. NULL: there is no
@@ -26024,6 +26171,8 @@ static ptrdiff_t tfn__encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t cap
     o.text = (const uint8_t *)text;
     o.sum = 0;
     o.unknown = false;
+    o.run = NULL;
+    o.run_bytes = 0;
     tfn__encode_text(&o, (const uint8_t *)text, bytes, TFN__EARLY_TOKENS);
     return o.count;
 }
@@ -26137,6 +26286,7 @@ TFNORM_API int32_t tfn_tokenizer_find(const tfn_tokenizer *k, const char *token,
     int32_t id;
     if (!tfn__usable(k) || !token) return -1;
     id = tfn__token_id(k, s, bytes);
+    if (id >= k->vocab) return -1;
     if (id >= 0) return id;
     for (id = 0; id < k->vocab; id++) {
         if (!(k->flags[id] & TFN__RAW) || tfn__token_bytes(k, id) != bytes) continue;
@@ -26166,9 +26316,11 @@ static void tfn__put_marks(tfn__text *t, const tfn_tokenizer *k)
                                 + k->whole * TFN__WHOLE_PIECES
                                 + (k->normalizer == TFN_NORMALIZER_NFC) * TFN__NORMALIZED
                                 + k->fallback * TFN__FALLBACK + k->fuse * TFN__FUSE
-                                + k->scored * TFN__SCORED + k->single * TFN__SINGLE));
+                                + k->scored * TFN__SCORED + k->single * TFN__SINGLE
+                                + k->apart * TFN__APART));
     tfn__put_number(t, (size_t)k->begins);
     tfn__put_number(t, (size_t)k->ends);
+    if (k->apart) tfn__put_number(t, (size_t)(k->tokens - k->vocab));
     for (int32_t i = 0; i < k->begins + k->ends; i++) tfn__put_number(t, (size_t)k->frame[i]);
     for (int32_t id = 0; id < k->vocab; id++) marks += (k->flags[id] & TFN__MARKS) != 0;
     tfn__put_number(t, marks);
@@ -26192,7 +26344,7 @@ static void tfn__put_steps(tfn__text *t, const tfn_tokenizer *k)
 /* What tfn__blob_scores reads. */
 static void tfn__put_scores(tfn__text *t, const tfn_tokenizer *k)
 {
-    if (k->scored) for (int32_t id = 0; id < k->vocab; id++) {
+    if (k->scored) for (int32_t id = 0; id < k->tokens; id++) {
         uint64_t bits;
         TFNORM_MEMCPY(&bits, &k->score[id], sizeof bits);
         for (int i = 0; i < 8; i++) tfn__put_byte(t, (size_t)(bits >> 8*i & 255));
@@ -26213,9 +26365,9 @@ TFNORM_API size_t tfn_tokenizer_write(const tfn_tokenizer *k, void *blob, size_t
     form = tfn__blob_form(k->marked, k->kind);
     tfn__put_bytes(&t, tfn__magic[form], sizeof *tfn__magic);
     tfn__put_number(&t, (size_t)k->kind);
-    tfn__put_number(&t, (size_t)k->vocab);
+    tfn__put_number(&t, (size_t)k->tokens);
     tfn__put_number(&t, (size_t)k->merges);
-    for (int32_t id = 0; id < k->vocab; id++) {
+    for (int32_t id = 0; id < k->tokens; id++) {
         const size_t n = tfn__token_bytes(k, id);
         tfn__put_number(&t, 2*n + (k->flags[id] & TFN__RAW));
         tfn__put_bytes(&t, k->text + k->start[id], n);
@@ -26796,7 +26948,7 @@ static bool tfn__are_pieces_published(const tfn_tokenizer *k)
     if (!(steps & TFN_NORMALIZER_CHARSMAP) != !k->map) return false;
     if (!(k->decoder & TFN_DECODER_MARKS) || k->decoder & TFN_DECODER_JOIN) return false;
     if (k->decoder & TFN_DECODER_STRIP_ALL && !(k->decoder & TFN_DECODER_STRIP)) return false;
-    if (k->prefix_space || (!bpe && (!k->fuse || k->whole))) return false;
+    if (k->apart || k->prefix_space || (!bpe && (!k->fuse || k->whole))) return false;
     if (tfn__keeps_some(k) && (!bpe || steps & ~own)) return false;
     if (!bpe && k->single && (k->fallback || k->least > 0)) return false;
     if (bpe && k->scored && !tfn__are_merges(k)) return false;

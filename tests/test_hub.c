@@ -75,6 +75,24 @@ static char *hub_written(const tfn_tokenizer *k, size_t *size)
     return text;
 }
 
+static unsigned char *hub_blob(const tfn_tokenizer *k, size_t *size)
+{
+    unsigned char *blob;
+    *size = tfn_tokenizer_write(k, NULL, 0);
+    blob = (unsigned char *)malloc(*size);
+    CHECK_INT(tfn_tokenizer_write(k, blob, *size), *size);
+    return blob;
+}
+
+static tfn_tokenizer_source hub_of_blob(const unsigned char *blob, size_t size)
+{
+    tfn_tokenizer_source s;
+    memset(&s, 0, sizeof s);
+    s.blob = blob;
+    s.blob_size = size;
+    return s;
+}
+
 /* -- golden ids ------------------------------------------------------------------------------ */
 
 typedef ptrdiff_t hub_encode(const tfn_tokenizer *k, int32_t *ids, ptrdiff_t capacity,
@@ -389,6 +407,173 @@ TEST(hub_models)
     }
 }
 
+/* -- Marian's: source.spm and vocab.json ------------------------------------------------------- */
+
+static char hub_vocab[1 << 15];
+
+static void hub_entry(const char *s, size_t bytes, int32_t id)
+{
+    char *at = hub_vocab + strlen(hub_vocab);
+    at += sprintf(at, id ? ", \"" : "{\"");
+    for (size_t i = 0; i < bytes; i++) {
+        if (s[i] == '"' || s[i] == '\\') *at++ = '\\';
+        if ((unsigned char)s[i] < 32) at += sprintf(at, "\\u%04x", s[i]);
+        else *at++ = s[i];
+    }
+    sprintf(at, "\": %d", (int)id);
+}
+
+/* The tokens of a model but one, from the last to the first, between those of another language.
+ * ids: what has become of them, 1: <unk>. Returns how many there are. */
+static int32_t hub_write_vocab(const tfn_tokenizer *k, int32_t lacking, int32_t *ids)
+{
+    int32_t count = 0;
+    hub_vocab[0] = 0;
+    hub_entry("</s>", 4, count++);
+    hub_entry("<unk>", 5, count++);
+    hub_entry("\xe2\x98\x83\xe2\x98\x83", 6, count++);       /* two snowmen */
+    for (int32_t id = k->vocab; id-- > 0;) {
+        size_t bytes;
+        const char *s = tfn_tokenizer_token(k, id, &bytes);
+        ids[id] = 1;
+        if (id > 2 && id != lacking) ids[id] = count;
+        if (id > 2 && id != lacking) hub_entry(s, bytes, count++);
+    }
+    hub_entry("\xe2\x96\x81no\xc3\xabl", 8, count++);
+    hub_entry(">>fra<<", 7, count++);
+    hub_entry("<pad>", 5, count++);
+    strcat(hub_vocab, "}");
+    return count;
+}
+
+static void hub_marian_ids(const tfn_tokenizer *k, const char *text, int32_t a, int32_t b)
+{
+    int32_t ids[100];
+    const ptrdiff_t n = tfn_tokenizer_encode(k, ids, 100, text, strlen(text));
+    CASE("'%s'", text);
+    CHECK(n >= 2 && ids[n - 2] == a && ids[n - 1] == b);
+}
+
+/* The ids are those of the model, but others; two snowmen together are a word that only the other
+ * language has. */
+static void hub_marian(const tfn_tokenizer *plain, const tfn_tokenizer *k, const int32_t *map,
+                       int32_t lacking)
+{
+    static int32_t x[20000], y[20000];
+    const int32_t last = k->vocab - 1;
+    const int32_t a = tfn_tokenizer_find(k, "a", 1);
+    char text[40];
+    size_t bytes;
+    const char *lacks = tfn_tokenizer_token(plain, lacking, &bytes);
+    ptrdiff_t n;
+    CHECK(k->apart && k->tokens == k->vocab + 1 && k->ends == 1 && k->frame[0] == 0);
+    CHECK(k->special[TFN_SPECIAL_EOS] == 0 && k->special[TFN_SPECIAL_UNK] == 1);
+    CHECK(k->special[TFN_SPECIAL_PAD] == last && !tfn_tokenizer_token(k, last + 1, NULL));
+    CHECK_INT(tfn_tokenizer_find(k, lacks, bytes), -1);
+    CHECK_INT(tfn_tokenizer_json_text(k, NULL, 0), 0);
+    for (size_t i = 0; i < sizeof golden_hub_rows / sizeof *golden_hub_rows; i++) {
+        const golden_hub_row *row = &golden_hub_rows[i];
+        n = tfn_tokenizer_encode(plain, x, 20000, row->text, (size_t)row->bytes);
+        CASE("'%s'", row->text);
+        CHECK_INT(tfn_tokenizer_encode(k, y, 20000, row->text, (size_t)row->bytes), n);
+        for (ptrdiff_t j = 0; j < n; j++) CHECK_INT(y[j], map[x[j]]);
+    }
+    hub_marian_ids(k, "aa\xe2\x98\x83\xe2\x98\x83", a, 2);
+    hub_marian_ids(k, "aa\xe2\x98\x83", a, 1);
+    hub_marian_ids(k, "aa\xe2\x98\x83\xe2\x98\x83\xe2\x98\x83", a, 1);
+    hub_marian_ids(k, "\xe2\x98\x83\xe2\x98\x83" "a", 2, a);
+    n = tfn_tokenizer_encode_specials(k, x, 9, ">>fra<<</s>", 11);
+    CHECK(n == 2 && x[0] == last - 1 && x[1] == 0);
+    x[0] = last - 2, x[1] = 2, x[2] = last;
+    n = (ptrdiff_t)tfn_tokenizer_decode(k, text, sizeof text, x, 3);
+    CHECK(n == 11 && !memcmp(text, "no\xc3\xabl\xe2\x98\x83\xe2\x98\x83", 11));
+}
+
+TEST(hub_marian_models)
+{
+    for (int kind = 1; kind < 3; kind++) {
+        hub_box a = hub_file(kind == 1 ? HUB_T5 : HUB_GEMMA), b, c, d;
+        const int32_t lacking = tfn_tokenizer_find(&a.k, "\xe2\x96\x81the", 6);
+        int32_t map[2000];
+        size_t size;
+        unsigned char *blob;
+        tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, kind, false, kind == 1));
+        s.begin = false;
+        s.end = true;
+        CHECK(lacking > 2 && a.k.vocab < 2000);
+        b = hub_make(&s);
+        hub_write_vocab(&b.k, lacking, map);
+        s.vocab = hub_vocab;
+        s.vocab_size = strlen(hub_vocab);
+        c = hub_make(&s);
+        if (c.status != TFN_OK) FAIL("kind %d: status %d", kind, (int)c.status);
+        else {
+            hub_marian(&b.k, &c.k, map, lacking);
+            blob = hub_blob(&c.k, &size);
+            s = hub_of_blob(blob, size);
+            d = hub_make(&s);
+            CHECK(d.status == TFN_OK && d.size < c.size);
+            hub_marian(&b.k, &d.k, map, lacking);
+            free(blob), free(d.mem);
+        }
+        free(a.mem), free(b.mem), free(c.mem);
+    }
+}
+
+/* What is wrong in vocab.json, or beside it. */
+TEST(hub_marian_refused)
+{
+    static const struct { const char *from, *to, *says; } rows[] = {
+        { "\"<unk>\"", "\"<unc>\"", "vocab.json has no <unk>" },
+        { "\"</s>\"", "\"</t>\"", "vocab.json has no </s>" },
+        { "\"<pad>\"", "\"<unk>\"", "of vocab.json is the same as token 1" },
+        { "{\"", "[\"", "{ is wanted" }, { "}", "},", "its end is wanted" },
+        { "\"<unk>\": 1", "\"<unk>\": 0", "each number from 0 on once" },
+        { "\"<pad>\": ", "\"<pad>\": 9", "each number from 0 on once" },
+    };
+    static char copy[sizeof hub_vocab];
+    hub_box a = hub_file(HUB_T5), b;
+    int32_t map[2000];
+    char message[300];
+    tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    s.begin = false;
+    s.end = true;
+    hub_write_vocab(&a.k, 5, map);
+    strcpy(copy, hub_vocab);
+    s.vocab = hub_vocab;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *at = strstr(copy, rows[i].from);
+        sprintf(hub_vocab, "%.*s%s%s", (int)(at - copy), copy, rows[i].to,
+                at + strlen(rows[i].from));
+        s.vocab_size = strlen(hub_vocab);
+        b = hub_make(&s);
+        tfn_error_text(&b.k.error, message, sizeof message);
+        CASE("%s", rows[i].says);
+        if (b.status == TFN_OK || !strstr(message, rows[i].says)) FAIL("says '%s'", message);
+        free(b.mem);
+    }
+    strcpy(hub_vocab, copy);
+    s.vocab_size = strlen(copy);
+    s.begin = true;
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, message, sizeof message);
+    CHECK(strstr(message, "vocab.json has no <s>") != NULL);
+    free(b.mem);
+    s.begin = false;
+    s.model_size = hub_write_model(&a.k, 1, true, true);
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, message, sizeof message);
+    CHECK(strstr(message, "byte_fallback beside vocab.json is not supported") != NULL);
+    free(b.mem);
+    hub_user = true;
+    s.model_size = hub_write_model(&a.k, 1, false, true);
+    hub_user = false;
+    b = hub_make(&s);
+    tfn_error_text(&b.k.error, message, sizeof message);
+    CHECK(strstr(message, "a type but that of users is wanted") != NULL);
+    free(b.mem), free(a.mem);
+}
+
 /* -- what is refused ------------------------------------------------------------------------- */
 
 typedef struct hub_change { int file; const char *from, *to, *says; } hub_change;
@@ -539,24 +724,6 @@ TEST(hub_refused)
 }
 
 /* -- saving ---------------------------------------------------------------------------------- */
-
-static unsigned char *hub_blob(const tfn_tokenizer *k, size_t *size)
-{
-    unsigned char *blob;
-    *size = tfn_tokenizer_write(k, NULL, 0);
-    blob = (unsigned char *)malloc(*size);
-    CHECK_INT(tfn_tokenizer_write(k, blob, *size), *size);
-    return blob;
-}
-
-static tfn_tokenizer_source hub_of_blob(const unsigned char *blob, size_t size)
-{
-    tfn_tokenizer_source s;
-    memset(&s, 0, sizeof s);
-    s.blob = blob;
-    s.blob_size = size;
-    return s;
-}
 
 TEST(hub_saved)
 {
@@ -880,6 +1047,37 @@ TEST(hub_bad_models)
     free(a.mem);
 }
 
+/* vocab.json that is cut, or of which a byte is changed, and a model beside it. */
+TEST(hub_bad_marian)
+{
+    hub_box a = hub_file(HUB_T5);
+    const size_t step = getenv("TEST_EVERY") ? 1 : 13;
+    int32_t map[2000];
+    size_t accepted = 0;
+    tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    s.begin = false;
+    s.end = true;
+    const size_t whole = s.model_size;
+    hub_write_vocab(&a.k, 5, map);
+    for (size_t n = 0; n < strlen(hub_vocab); n += step) {
+        const size_t size = strlen(hub_vocab);
+        char *copy = (char *)malloc(size);
+        memcpy(copy, hub_vocab, size);
+        copy[n] ^= 1;
+        s.vocab = copy;
+        s.vocab_size = size;
+        accepted += hub_accepted(&s);
+        s.vocab_size = n;
+        if (hub_accepted(&s)) FAIL("cut at %d", (int)n);
+        s.model_size = n;
+        hub_accepted(&s);
+        s.model_size = whole;
+        free(copy);
+    }
+    CHECK(accepted > 0);
+    free(a.mem);
+}
+
 static void hub_bad_blob(int file)
 {
     hub_box b = hub_file(file);
@@ -922,6 +1120,9 @@ int main(void)
     RUN(hub_specials_by_name);
     RUN(hub_models);
     RUN(hub_bad_models);
+    RUN(hub_marian_models);
+    RUN(hub_marian_refused);
+    RUN(hub_bad_marian);
     RUN(hub_refused);
     RUN(hub_saved);
     RUN(hub_json_text);

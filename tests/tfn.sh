@@ -749,6 +749,27 @@ prefers() {
     ! "$tfn" import "$work/hub" --out "$work/x" 2> "$work/error" && grep -q 'has 260 tokens' "$work/error"
 }
 check "tfn import: tokenizer.json goes before vocab.json" prefers
+# Marian's source.spm, of the pieces "_a", "b" and "c", beside vocab.json, which lacks the last
+marian_piece() { printf '\012%b\012%b%b\025\000\000\200\277\030%b' "$1" "$2" "$3" "$4"; }
+marian() {
+    rm -rf "$work/mt" && cp -r golden/hub/marian "$work/mt" || return 1
+    { marian_piece '\016' '\005' '<unk>' '\002'
+      marian_piece '\014' '\003' '<s>' '\003'
+      marian_piece '\015' '\004' '</s>' '\003'
+      marian_piece '\015' '\004' '\342\226\201a' '\001'
+      marian_piece '\012' '\001' 'b' '\001'
+      marian_piece '\012' '\001' 'c' '\001'
+      printf '\022\002\030\001'; } > "$work/mt/source.spm"
+    printf '{"</s>": 0, "<unk>": 1, "b": 2, "\342\226\201a": 3, "\342\226\201\303\274": 4, "<pad>": 5}' \
+        > "$work/mt/vocab.json"
+    "$tfn" import "$work/mt" --out "$work/mt.safetensors" --force > "$work/page" &&
+        grep -q '^tokens *6$' "$work/page" &&
+        [ "$(echo 'abcc x' | "$tfn" tokens "$work/mt.safetensors")" = '3 2 1 1 1 0' ] || return 1
+    echo '{}' > "$work/mt/target_vocab.json"
+    "$tfn" import "$work/mt" --out "$work/mt.safetensors" --force > "$work/page" &&
+        grep -q '^tokens *none' "$work/page"
+}
+check "tfn import: Marian's tokenizer" marian
 # tiny_hub FOLDER: a GPT-2 of 262 tokens in F16, whose weights are between 0.03 and 0.13, with that
 # tokenizer
 tiny_hub() {

@@ -1220,6 +1220,18 @@ static bool import_is_cased(const char *folder)
     return cased;
 }
 
+/* Marian's source.spm and vocab.json, which says what the pieces of target.spm are, too. Where that
+ * has a vocabulary of its own, one tokenizer is not enough. */
+static bool import_marian(data_file *model, data_file *vocab, const char *folder)
+{
+    data_file target = { 0 };
+    if (import_read(&target, folder, "target_vocab.json")) {
+        data_file_free(&target);
+        return false;
+    }
+    return import_read(model, folder, "source.spm") && import_read(vocab, folder, "vocab.json");
+}
+
 /* The tokenizer of the folder, if it has one that is read; else the model takes ids alone. */
 static void import_tokenizer(bundle *b, const char *folder)
 {
@@ -1228,9 +1240,16 @@ static void import_tokenizer(bundle *b, const char *folder)
     data_file json = { 0 };
     data_file vocab = { 0 };
     data_file merges = { 0 };
+    data_file model = { 0 };
     if (import_read(&json, folder, "tokenizer.json")) {
         source.json = json.bytes;
         source.json_size = json.size;
+    } else if (import_marian(&model, &vocab, folder)) {
+        source.model = model.bytes;
+        source.model_size = model.size;
+        source.vocab = vocab.bytes;
+        source.vocab_size = vocab.size;
+        source.end = true;
     } else if (import_read(&vocab, folder, "vocab.json")
                && import_read(&merges, folder, "merges.txt")) {
         source.vocab = vocab.bytes;
@@ -1261,6 +1280,7 @@ static void import_tokenizer(bundle *b, const char *folder)
     data_file_free(&json);
     data_file_free(&vocab);
     data_file_free(&merges);
+    data_file_free(&model);
 }
 
 /* What a training of it would have been started with, as far as its use asks for that. Classes have
@@ -1309,8 +1329,8 @@ static int import(settings *s, cli *c)
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)b.model.param_floats, (int)b.desc.context);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
-    else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt, tokenizer.model, "
-                "spiece.model, vocab.txt\n");
+    else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt or source.spm, "
+                "tokenizer.model, spiece.model, vocab.txt\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
     bundle_free(&b);
     return 0;

@@ -385,7 +385,7 @@ static void make_model(input *in)
         char name[8];
         const char *text = name;
         float score = (float)(-1 - fuzz_below(40)) / (fuzz_one_in(2) ? 1 : 7);
-        int type = i == 0 ? 2 : i < 3 ? 3 : fuzz_one_in(24) ? 4 : 1;
+        int type = i == 0 ? 2 : i < 3 ? 3 : fuzz_one_in(48) ? 4 : 1;
         if (i >= PIECES) sprintf(name, "<0x%02X>", i - PIECES), type = 6;
         else text = piece_parts[i];
         if (i > 2 && i < PIECES && fuzz_one_in(8)) continue;
@@ -406,6 +406,24 @@ static void make_model(input *in)
         put_field(in, 18, sizeof table);
         input_bytes(in, table, sizeof table);
     }
+}
+
+/* vocab.json of some of these pieces and others, for Marian's. */
+static void make_ids(input *in)
+{
+    static const char *const more[] = { "<pad>", "12", "\xe2\x96\x81re", "12.", ">>fra<<", "\xcc\x81" };
+    int id = 0;
+    in->n = 0;
+    input_put(in, "{");
+    for (int i = PIECES + 5; i >= 0; i--) {
+        if (i > 2 && fuzz_one_in(6)) continue;
+        input_put(in, id ? ", \"" : "\"");
+        if (i < PIECES) input_put(in, piece_parts[i]);
+        else input_put(in, more[i - PIECES]);
+        input_put(in, "\": ");
+        input_number(in, id++);
+    }
+    input_put(in, "}");
 }
 
 static void put_pieces(input *in, bool unigram, bool bytes)
@@ -620,6 +638,12 @@ static void give_model(bool changed)
     s.model = input_place(first_room, vocab_text.s, vocab_text.n);
     s.model_size = vocab_text.n;
     s.begin = s.end = fuzz_one_in(2);
+    if (fuzz_one_in(2)) {
+        make_ids(&merges_text);
+        if (changed && fuzz_one_in(2)) input_mutate(&merges_text, 0);
+        s.vocab = (const char *)input_place(second_room, merges_text.s, merges_text.n);
+        s.vocab_size = merges_text.n;
+    }
     give(&s);
 }
 
