@@ -23260,6 +23260,7 @@ typedef struct tfn__vocab {
     size_t spare, hidden;                           /* room for those without an id; how many */
     size_t count, merges, bytes, longest;           /* longest: a buffer for merges */
     size_t added, begins, ends;
+    tfn__reader first, last;                        /* of BertProcessing: ["[CLS]", 101] */
     tfn__reader tokens, added_list, merge_list, single_text, template_ids, unknown,
                 charsmap;
 } tfn__vocab;
@@ -24746,13 +24747,15 @@ static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 }
 
 /* How a piece of each type is a token: one of a user is cut out of a text by BPE; by Unigram it is
- * one among others, with a high score. Those of bytes and special ones are never found in a text:
- * the first come out of what is unknown, the others out of a text that is trusted. */
+ * one among others, with a high score. Those of bytes, special ones and unused ones are never found
+ * in a text: the first come out of what is unknown, the others out of a text that is trusted, the
+ * last only decode. Of BPE, which would merge them and take them apart again, none may
+ * be unused. */
 static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 {
     if (type == TFN__PIECE_UNKNOWN || type == TFN__PIECE_CONTROL)
         return TFN__RAW | TFN__SPECIAL | TFN__ADDED;
-    if (type == TFN__PIECE_BYTE) return TFN__RAW;
+    if (type == TFN__PIECE_BYTE || type == TFN__PIECE_UNUSED) return TFN__RAW;
     if (type == TFN__PIECE_USER && v->kind == TFN_TOKENIZER_CHARACTER_BPE)
         return TFN__RAW | TFN__ADDED | TFN__LATE;
     if (type == TFN__PIECE_USER) return TFN__ADDED | TFN__LATE;
@@ -24845,7 +24848,9 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
     }
     if (!text.size || !tfn__is_utf8(text.s, text.size)) tfn__want(&r, "a text in UTF-8");
     if (!(score > -1e30f && score < 1e30f)) tfn__want(&r, "a score");
-    if (type == TFN__PIECE_UNUSED || type > TFN__PIECE_BYTE) tfn__want(&r, "a type in use");
+    if (type == TFN__PIECE_UNUSED && v->kind != TFN_TOKENIZER_UNIGRAM)
+        tfn__want(&r, "a type in use");
+    if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
     if (type == TFN__PIECE_USER && v->apart) tfn__want(&r, "a type but that of users");
     if (r.wanted)
         tfn__fail_name(e, TFN_BAD_FORMAT, "tokenizer", "piece %d: %s is wanted", r.wanted);
@@ -25259,16 +25264,23 @@ static void tfn__pre_tokenizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     } else tfn__refuse(e, "pre_tokenizer %s is not supported", value[0]);
 }
 
-/* What stands around the ids: a template, which tfn__frame_pass reads. That of ByteLevel moves only
- * offsets into the text, which nobody has here. */
+/* What stands around the ids: a template, or the two of BERT or RoBERTa, which tfn__frame_pass
+ * reads. That of ByteLevel moves only offsets into the text, which nobody has here. */
 static void tfn__post_processor_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
 {
-    tfn__reader value[3];
-    tfn__json_members(&r, value, "type\"single\"special_tokens\"");
+    const bool none = !v->single_text.s && !v->first.s;
+    tfn__reader value[5];
+    tfn__json_members(&r, value, "type\"single\"special_tokens\"cls\"sep\"");
     if (tfn__json_says(value[0], "ByteLevel\"")) return;
-    if (v->single_text.s || !tfn__json_says(value[0], "TemplateProcessing\"")) {
-        tfn__refuse(e, "post_processor %s is not supported, only one TemplateProcessing",
-                    value[0]);
+    if (none && value[3].s && value[4].s && (tfn__json_says(value[0], "BertProcessing\"")
+                                             || tfn__json_says(value[0], "RobertaProcessing\""))) {
+        v->first = value[3];
+        v->last = value[4];
+        return;
+    }
+    if (!none || !tfn__json_says(value[0], "TemplateProcessing\"")) {
+        tfn__refuse(e, "post_processor %s is not supported, only one TemplateProcessing, or "
+                    "BertProcessing or RobertaProcessing with cls and sep", value[0]);
         return;
     }
     v->single_text = value[1];
@@ -25560,11 +25572,31 @@ static void tfn__template_ids(tfn__reader *item, tfn__vocab *v, tfn_tokenizer *k
     if (!found) tfn__want(item, "a name with its ids");
 }
 
+/* ["[CLS]", 101]: an id and its name, which must be that token's. */
+static void tfn__named_id(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn__reader r, bool end)
+{
+    tfn__reader name;
+    int32_t id;
+    tfn__json_want(&r, '[', "[");
+    name = r;
+    tfn__json_string(&r, NULL, 0);
+    tfn__json_want(&r, ',', ",");
+    id = (int32_t)tfn__json_count(&r, INT32_MAX);
+    if (k && !r.wanted && (id >= k->vocab || !tfn__is_token(k, id, name)))
+        tfn__want(&r, "the id of that token");
+    if (!r.wanted) tfn__frame_id(v, k, id, end);
+    tfn__check_reader(e, &r, "cls or sep of the post_processor is wrong at byte %d: %s is wanted");
+}
+
 /* A template for one text: [{ "SpecialToken": { "id": "<s>" } }, { "Sequence": { "id": "A" } }]. */
 static void tfn__frame_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k)
 {
     tfn__reader r = v->single_text;
     bool text = false;
+    if (v->first.s) {
+        tfn__named_id(e, v, k, v->first, false);
+        tfn__named_id(e, v, k, v->last, true);
+    }
     if (!v->single_text.s) return;
     for (bool more = tfn__json_open(&r, '[', ']'); more; more = tfn__json_more(&r, ']')) {
         tfn__reader value[2];

@@ -319,8 +319,9 @@ static void hub_field(size_t *n, int field, int type, unsigned long long x)
 }
 
 /* A model with the tokens of k: a message of them, of the training and of the normalizer. The last
- * token may be one of a user, and no space in front. */
+ * token may be one of a user, another unused, and no space in front. */
 static bool hub_user, hub_no_prefix;
+static int32_t hub_unused;
 static size_t hub_write_model(const tfn_tokenizer *k, int kind, bool fallback, bool spaces)
 {
     size_t n = 0;
@@ -338,6 +339,7 @@ static size_t hub_write_model(const tfn_tokenizer *k, int kind, bool fallback, b
         memcpy(hub_model + n, &score, 4);
         n += 4;
         if (hub_user && id == k->vocab - 1) hub_field(&n, 3, 0, 4);
+        else if (hub_unused && id == hub_unused) hub_field(&n, 3, 0, 5);
         else hub_field(&n, 3, 0, id == 0 ? 2 : id < 3 ? 3 : bytes == 6 && s[0] == '<' ? 6 : 1);
     }
     at = n + 2;
@@ -405,6 +407,31 @@ TEST(hub_models)
         free(a.mem);
         free(b.mem);
     }
+}
+
+/* A piece that is not used is found in no text, but decodes; BPE has none. */
+TEST(hub_unused_piece)
+{
+    hub_box a = hub_file(HUB_T5), b;
+    const int32_t the = tfn_tokenizer_find(&a.k, "\xe2\x96\x81the", 6);
+    char text[300];
+    int32_t ids[9];
+    tfn_tokenizer_source s;
+    hub_unused = the;
+    s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK && the > 2);
+    CHECK(tfn_tokenizer_encode(&a.k, ids, 9, "the", 3) == 1 && ids[0] == the);
+    CHECK(tfn_tokenizer_encode(&b.k, ids, 9, "the", 3) > 1 && ids[0] != the);
+    CHECK(tfn_tokenizer_decode(&b.k, text, 9, &the, 1) == 3 && !memcmp(text, "the", 3));
+    CHECK(b.k.least >= a.k.least && tfn_tokenizer_json_text(&b.k, NULL, 0) == 0);
+    free(b.mem);
+    s = hub_of_model(hub_write_model(&a.k, 2, false, true));
+    b = hub_make(&s);
+    if (!strstr(tfn_error_text(&b.k.error, text, sizeof text), "a type in use is wanted"))
+        FAIL("says '%s'", text);
+    hub_unused = 0;
+    free(a.mem), free(b.mem);
 }
 
 /* -- Marian's: source.spm and vocab.json ------------------------------------------------------- */
@@ -635,6 +662,14 @@ static const hub_change hub_changes[] = {
     { HUB_GPT2, "\"post_processor\": {",
       "\"post_processor\": {\"type\": \"BertProcessing\"}, \"x\": {",
       "BertProcessing" },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",3]",
+      "the id of that token" },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"BertProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",30000]",
+      "the id of that token" },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"BertProcessing\",\"sep\":[3],\"cls\":[\"[CLS]\",2]", "a string is wanted" },
     { HUB_GPT2, "\"merges\": [", "\"merges\": [], \"x\": [", "a merge is wanted" },
     { HUB_GPT2, "\"merges\": [", "\"x\": [", "the merges are wrong at byte 0" },
     { HUB_GPT2, "\"vocab\": {", "\"x\": {", "the vocabulary is wrong at byte 0" },
@@ -677,6 +712,9 @@ static const hub_change hub_same[] = {
     { HUB_BERT, "\"clean_text\":true,\"handle_chinese_chars\":true,\"strip_accents\":null,"
       "\"lowercase\":true", "\"strip_accents\":true", NULL },
     { HUB_BERT, "\"cleanup\":true", "\"cleanup\":null", NULL },
+    { HUB_BERT, "{\"type\":\"TemplateProcessing\"",
+      "{\"type\":\"RobertaProcessing\",\"sep\":[\"[SEP]\",3],\"cls\":[\"[CLS]\",2],"
+      "\"trim_offsets\":true", NULL },
     { HUB_MISTRAL, "\"split\":false}", "\"split\":false,\"add_prefix_space\":false}", NULL },
     { HUB_LLAMA3,
       "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}"
@@ -718,6 +756,8 @@ TEST(hub_refused)
         char message[300];
         if (b.status != TFN_OK) FAIL("%s", tfn_error_text(&b.k.error, message, sizeof message));
         else hub_rows(&b.k, hub_same[i].file);
+        if (hub_same[i].file == HUB_BERT)           /* [CLS] in front, [SEP] behind */
+            CHECK(b.k.begins == 1 && b.k.frame[0] == 2 && b.k.ends == 1 && b.k.frame[1] == 3);
         free(b.mem);
         free(text);
     }
@@ -1120,6 +1160,7 @@ int main(void)
     RUN(hub_specials_by_name);
     RUN(hub_models);
     RUN(hub_bad_models);
+    RUN(hub_unused_piece);
     RUN(hub_marian_models);
     RUN(hub_marian_refused);
     RUN(hub_bad_marian);
