@@ -1799,8 +1799,10 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
  * of branches, no constant or profiled scales of skips, no shifts, no statistics of a batch before
  * a linear map, and RMSNorm for the LayerNorm of an untied Pre-LN model. Where a row of your own
  * lets something else read what a scale or gain changes, that one stays in `to` as it is. Outputs
- * agree to rounding. TFN_BAD_OPTION: another option or shape, or a profiled scale that is 0; the
- * error names it. */
+ * agree to rounding.
+ * Made without .folded and without groups that have a rank, `to` gets the weights as they are, but
+ * LoRA is added to its matrices: the model goes on training, or out to others (tfn_export_write).
+ * TFN_BAD_OPTION: another option or shape, or a profiled scale that is 0; the error names it. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
@@ -17676,11 +17678,18 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     return NULL;
 }
 
-/* `to` is folded, `from` is not, and all else is the same. */
+/* What `to` lacks is LoRA alone. Then W + alpha/r A B is all that is folded, and the model stays
+ * one to train: gains, scales and statistics are as they were. */
+static bool tfn__merges(const tfn_model *to, const tfn_model *from)
+{
+    return !to->desc.folded && tfn__has_lora(&from->desc) && !tfn__has_lora(&to->desc);
+}
+
+/* `to` is folded, or has no LoRA, `from` is neither, and all else is the same. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__other_option(&to->desc, &from->desc);
-    if (!to->desc.folded || from->desc.folded)
+    if (from->desc.folded || !(to->desc.folded || tfn__merges(to, from)))
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
                   "the models must have the same options, but folded", 0, 0);
     if (other)
@@ -17775,6 +17784,11 @@ static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__wei
 static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weight *left)
 {
     const tfn__spot at = tfn__spot_of(left);
+    if (!tfn__merges(to, from)) return;
+    for (int32_t i = 0; i < to->weight_count; i++)
+        if (to->weights[i].kind == TFN__GAMMA)
+            tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
+                             to->weights + i);
     const int group = tfn__lora_group(&from->desc, at, left->part);
     const tfn__weight *w = tfn__weight_in(to, at, left->part, TFN__MATRIX);
     const float *a = tfn__weight_data(from, left);
@@ -17841,7 +17855,7 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
     TFNORM_MEMSET(&f, 0, sizeof f);
     f.to = to;
     f.from = from;
-    tfn__fold_sublayers(&f, tfn__check_sublayer);
+    if (to->desc.folded) tfn__fold_sublayers(&f, tfn__check_sublayer);
     if (to->error.status != TFN_OK) return to->error.status;
 
     tfn__fold_copy(to, from);
@@ -17891,6 +17905,7 @@ static int64_t tfn__larger_of(int64_t a, int64_t b)
     return b;
 }
 
+    if (!to->desc.folded) return TFN_OK;
 /* A stack has sigmaReparam: weights and nodes besides each matrix. */
 static bool tfn__has_sigma(const tfn_model_desc *d)
 {
@@ -32324,7 +32339,7 @@ static void tfn__check_export(tfn_export *x, const tfn_model *m)
                   "but perhaps the one that it was made from", 0, 0);
     else if (tfn__has_lora(&m->desc))
         tfn__fail(&x->error, TFN_UNSUPPORTED, "export", "groups: the model has LoRA, which stands "
-                  "beside its maps", 0, 0);
+                  "beside its maps; fold it into a model without", 0, 0);
     else if (x->dtype && x->dtype != TFN_DTYPE_F32 && x->dtype != TFN_DTYPE_F16
              && x->dtype != TFN_DTYPE_BF16)
         tfn__fail(&x->error, TFN_BAD_OPTION, "export", "dtype is %d; F32, F16 or BF16 is wanted",

@@ -952,6 +952,26 @@ exports_hub() {
     cmp "$work/gpt.ids" "$work/gpt2.ids"
 }
 check "tfn export --hf" exports_hub
+# LoRA goes into the matrices: what comes in again says the same, and has none
+exports_lora() {
+    for _ in 1 2 3 4 5 6 7 8; do echo "abba baab aab"; done > "$work/abba"
+    "$tfn" train "$work/abba" --from "$work/hub.safetensors" --lora '*.[qv].weight:2:8' --steps 4 \
+        --lr 0.1 --quiet --out "$work/lora.safetensors" --force > "$work/said" &&
+        "$tfn" export "$work/lora.safetensors" --hf "$work/out" --force > "$work/said" &&
+        "$tfn" import "$work/out" --out "$work/merged.safetensors" --force > "$work/said" || return 1
+    for model in hub lora merged; do
+        "$tfn" logits "$work/$model.safetensors" --ids "1 2 3" > "$work/$model.logits" || return 1
+    done
+    nears() {           # largest difference of the numbers in two files
+        paste -d ' ' "$work/$1.logits" "$work/$2.logits" | awk '{
+            for (i = 1; i <= NF/2; i++) { d = $i - $(NF/2 + i); if (d < 0) d = -d; if (d > m) m = d }
+        } END { print m + 0 }'
+    }
+    printf 'merged %s, tuned %s\n' "$(nears lora merged)" "$(nears hub merged)"
+    [ "$(nears lora merged | awk '{ print ($1 < 1e-5) }')" = 1 ] &&
+        [ "$(nears hub merged | awk '{ print ($1 > 1e-3) }')" = 1 ]
+}
+check "tfn export --hf: LoRA" exports_lora
 misexports() {
     for words in "no family is called lama; the nearest is llama|--family lama" \
         "gpt2 has .*, the model|--family gpt2" "wants f32|f16|bf16|--dtype f64" \

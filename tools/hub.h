@@ -72,10 +72,27 @@ static void hub_report(const tfn_export *x, const bundle *b, const char *dtype)
                 "characters and Unigram, and cannot say all that this tokenizer does\n");
 }
 
+/* The model, or what it is when LoRA is in the matrices that it adds to: then `plain` is made. */
+static const tfn_model *hub_merged(tfn_model *plain, const tfn_model *m)
+{
+    tfn_model_desc d = m->desc;
+    bool lora = false;
+    for (int i = 0; i < TFN_MOST_GROUPS; i++) lora = lora || d.groups[i].rank > 0;
+    if (!lora) return m;
+    memset(d.groups, 0, sizeof d.groups);
+    d.blank = true;
+    tfn_model_new(plain, &d, NULL);
+    must_be_ok(&plain->error);
+    tfn_model_fold(plain, m);
+    must_be_ok(&plain->error);
+    return plain;
+}
+
 static int hub_export(settings *s, cli *c)
 {
     static bundle b;
     static tfn_export x;
+    tfn_model plain = { 0 };
     const char *folder = text_of(s, O_HF);
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (given(s, O_OUT)) cli_fail(c, "--out is for C, --hf for a folder of the hub");
@@ -89,9 +106,10 @@ static int hub_export(settings *s, cli *c)
     if (tfn_tokenizer_json_text(&b.tokenizer.tokenizer, NULL, 0) > 0)
         x.tokenizer = &b.tokenizer.tokenizer;
     hub_make_folder(folder);
-    tfn_export_write(&x, &b.model);
+    tfn_export_write(&x, hub_merged(&plain, &b.model));
     must_be_ok(&x.error);
     hub_report(&x, &b, hub_text(s, &b, O_DTYPE));
+    tfn_model_free(&plain);
     bundle_free(&b);
     return 0;
 }
