@@ -1453,6 +1453,9 @@ typedef struct tfn_model_desc {
     int32_t kv_heads;             /* 0: as many as heads */
     int32_t head_size;            /* D, channels of a head; 0: width/heads, and stays 0; else
                                    * heads * head_size may differ from the width */
+    int32_t embedding_size;       /* E, channels of a word's embedding; 0: width, and stays 0; else
+                                   * x_0 is E[token] W, W (E, C), and the output matrix reads x W,
+                                   * W (C, E), as in OPT's model of 350 M */
     int32_t ffn;                  /* 0: 4*width */
     int32_t segments;             /* 0: no segment embeddings (encoder only) */
     int32_t classes;              /* of TFN_HEAD_SEQUENCE */
@@ -2698,8 +2701,10 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
 #define TFN__EXTRA_NORMS
 #define TFN__ALL true
+#define TFN__FULL(name) name
 #else
 #define TFN__ALL false
+#define TFN__FULL(name) ""
 #endif
 
 /* A compiler that contracts a*b + c to one instruction rounds once where the header's definition
@@ -14132,6 +14137,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
 /* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
 #define TFN__MORE_RANGES(X)                                                                    \
+    X(embedding_size,       WHOLE,     0, TFN__SIDE)                                           \
     X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
     X(bands,                WHOLE,     0, TFN__SIDE)                                           \
     X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
@@ -14261,6 +14267,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->heads = tfn__or(d->heads, (int32_t)tfn__max(d->width / 32, 1));
     d->kv_heads = tfn__or(d->kv_heads, d->heads);
     if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
+    if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
     d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
@@ -14299,6 +14306,12 @@ static const tfn_init_rule *tfn__init_row(const tfn_model_desc *d)
 {
     if (TFN__ALL && d->init_rule) return d->init_rule;
     return tfn_init_find(d->init);
+}
+
+/* The model starts as LSUV has it: each linear map's output of variance 1. */
+static bool tfn__wants_unit_variance(const tfn_model_desc *d)
+{
+    return TFN__ALL && tfn__init_row(d)->unit_variance;
 }
 
 /* The numbers of a row of the caller's; no flag lies behind the last. */
@@ -14451,6 +14464,13 @@ static int32_t tfn__stream(const tfn_model_desc *d)
 static int32_t tfn__head_size(const tfn_model_desc *d)
 {
     return tfn__or(d->head_size, d->width / d->heads);
+}
+
+/* E: channels of a word's embedding. */
+static int32_t tfn__embedding_size(const tfn_model_desc *d)
+{
+    if (!TFN__ALL || !d->embedding_size) return tfn__stream(d);
+    return d->embedding_size;
 }
 static int32_t tfn__all_heads(const tfn_model_desc *d) { return tfn__head_size(d) * d->heads; }
 
@@ -14612,6 +14632,20 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
               "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
               0, 0);
+}
+
+/* Embeddings of a size of their own (Lan 2020, ALBERT, section 3.1; Zhang 2022, OPT's model of
+ * 350 M): of V words V*E numbers and two maps of E*C, where V*C would be most of a small model. A
+ * map stands between words and the stream, so what acts on both as on one is refused: clusters have
+ * widths of their own, muP would want to know whether E grows with C, and nGPT's rows of length 1
+ * are positions on the sphere of the stream. Fixed rows of length 1 (FixNorm) are those of E. */
+static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
+{
+    const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
+    if (!d->embedding_size) return;
+    if (d->cutoffs[0] || d->mup_base_width || (flags & TFN_TOPOLOGY_UNIT_WEIGHTS))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "embedding_size goes with neither cutoffs nor "
+                  "mup_base_width nor weights of length 1", 0, 0);
 }
 
 /* Options that only some architectures, machines or builds have. */
@@ -14833,6 +14867,19 @@ static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
     return d->window > 0;
 }
 
+/* Layers with a window have rotations of their own: Gemma 3 turns their pairs of channels a hundred
+ * times faster than those of layers that see all, whose texts are long. */
+static bool tfn__turns_apart(const tfn_model_desc *d)
+{
+    return TFN__ALL && d->window > 0 && d->window_base > 0 && d->position == TFN_POSITION_ROTARY;
+}
+
+/* Distances between two positions of a sentence: 1 - T to T - 1. */
+static int32_t tfn__distances(const tfn_model_desc *d)
+{
+    return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
+}
+
 /* Windows are of a decoder, whose positions read those before them. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
@@ -14860,13 +14907,13 @@ static bool tfn__is_plain_row(const tfn_topology *t)
 /* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
-    if (d->folded || d->half || d->bands || d->mup_base_width) return false;
-    if (d->cutoffs[0] || d->cutoffs[1]) return false;
+    const int32_t numbers = d->bands | d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
+                          | d->rotary_size | d->window | d->embedding_size;
+    if (numbers || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
     if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
-    if (d->output_bias || d->head_transform) return false;
-    if (d->rotary_size || d->rotary_scaling || d->window || d->scale_output) return false;
+    if (d->output_bias || d->head_transform || d->scale_output || d->rotary_scaling) return false;
     if (d->position > TFN_POSITION_NONE) return false;
     if (d->qk_norm > TFN_QK_NORM_NONE || tfn__names_lora(d)) return false;
     return tfn__is_plain_row(d->topology) && tfn__is_plain_row(d->decoder_topology);
@@ -14903,6 +14950,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     if (TFN__ALL) tfn__check_rotary(out, e);
     if (TFN__ALL) tfn__check_window(out, e);
     if (TFN__ALL) tfn__check_relative(out, e);
+    if (TFN__ALL) tfn__check_embedding_size(out, e);
     if (TFN__ALL && e->status == TFN_OK) tfn__check_qk(out, e);
     return e->status == TFN_OK;
 }
@@ -14967,12 +15015,6 @@ static bool tfn__has_head_scale(const tfn_join *j, tfn_head_scale where)
 static bool tfn__norm_has(const tfn_norm_rule *norm, uint32_t flag)
 {
     return TFN__ALL && (norm->flags & flag) != 0;
-}
-
-/* The model starts as LSUV has it: each linear map's output of variance 1. */
-static bool tfn__wants_unit_variance(const tfn_model_desc *d)
-{
-    return TFN__ALL && tfn__init_row(d)->unit_variance;
 }
 
 /* Of a scale: the schedule, and the unit in which a learned one is stored. */
@@ -15180,7 +15222,7 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
 /* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: a new part
  * gets an entry, an old one keeps its name. Their order means nothing, but that some are asked for
  * as a range: Q to V, W1 to W3, the tables from EMBEDDING to SEGMENT; and the clusters and their
- * maps are counted through. */
+ * maps are counted through. Parts that only full builds have take no bytes for a name in others. */
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
     X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm") X(NORM_O, "norm_o")        \
@@ -15189,15 +15231,17 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(SCALE_3, "scale_3") X(SHIFT_IN, "shift_in") X(SHIFT_1, "shift_1") X(SHIFT_2, "shift_2")      \
     X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra") X(GATE, "gate") X(MIX, "mix")      \
     X(NORM_OUT, "norm_out") X(MEMORY_MIX, "memory_mix") X(EMBEDDING, "embedding")                  \
-    X(CLUSTER_0, "cluster_0") X(CLUSTER_1, "cluster_1") X(CLUSTER_2, "cluster_2")                  \
-    X(POSITION, "position") X(RELATIVE, "relative") X(SEGMENT, "segment")                          \
-    X(EMBEDDING_NORM, "embedding_norm")              \
+    X(CLUSTER_0, TFN__FULL("cluster_0")) X(CLUSTER_1, TFN__FULL("cluster_1"))                      \
+    X(CLUSTER_2, TFN__FULL("cluster_2")) X(POSITION, "position")                                   \
+    X(RELATIVE, TFN__FULL("relative")) X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")   \
     X(EMBEDDING_SCALE, "embedding_scale") X(FINAL_NORM, "final_norm")                              \
     X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
     X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
-    X(CONV_1, "conv_1") X(CONV_2, "conv_2") X(PROJECT_0, "project_0") X(PROJECT_1, "project_1")    \
-    X(PROJECT_2, "project_2") X(SCHEDULE, "schedule") X(TRANSFORM, "transform")                    \
-    X(TRANSFORM_NORM, "transform_norm")
+    X(CONV_1, TFN__FULL("conv_1")) X(CONV_2, TFN__FULL("conv_2"))                                  \
+    X(PROJECT_0, TFN__FULL("project_0")) X(PROJECT_1, TFN__FULL("project_1"))                      \
+    X(PROJECT_2, TFN__FULL("project_2")) X(SCHEDULE, "schedule")                                   \
+    X(TRANSFORM, TFN__FULL("transform")) X(TRANSFORM_NORM, TFN__FULL("transform_norm"))            \
+    X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))
 /* Each list is an enumeration and its names. */
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
@@ -15443,6 +15487,7 @@ static bool tfn__reads_shift(const tfn_model_desc *d, tfn__spot at, int part)
 static bool tfn__biased(const tfn_model_desc *d, tfn__spot at, int part)
 {
     if (tfn__is_folded(d) && tfn__reads_shift(d, at, part)) return true;
+    if (TFN__ALL && (part == TFN__PART_PROJECT_IN || part == TFN__PART_PROJECT_OUT)) return false;
     if (!d->no_bias && !tfn__has(d, at, TFN_TOPOLOGY_BIASLESS)) return true;
     if (!TFN__ALL || d->attention_bias == TFN_ATTENTION_BIAS_NONE) return false;
     if (part == TFN__PART_O) return d->attention_bias == TFN_ATTENTION_BIAS_ALL;
@@ -15657,6 +15702,7 @@ static bool tfn__centred_stack(const tfn_model_desc *d, int stack)
 static bool tfn__centred(const tfn_model_desc *d)
 {
     if (!tfn__is_folded(d) || !d->untied || d->bands || d->cutoffs[0]) return false;
+    if (d->embedding_size) return false;
     if (d->position == TFN_POSITION_SINUSOIDAL) return false;
     if (d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ) return false;
     if (d->qk_norm == TFN_QK_NORM_FULL) return false;
@@ -16361,18 +16407,18 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
 
 /* -- embeddings: from ids or frames to x_0 ---------------------------------------------------- */
 
-/* The embedding (V, C) of this stack's tokens: one for all stacks, or the source's own. The shared
+/* The embedding (V, E) of this stack's tokens: one for all stacks, or the source's own. The shared
  * one is recorded by the first that reads it, and the output may be tied to it. */
 static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
 {
     const tfn_model_desc *d = b->d;
     const bool own = d->separate_source && tfn__reads_source(d, at);
-    const int32_t width = tfn__stream(d);
+    const int32_t size = tfn__embedding_size(d);
     tfn_var e;
     if (!own && b->embedding.id) return b->embedding;
     if (!own) at = tfn__spot_of_model();
-    e = tfn__weight_of(b, at, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, width, 0);
-    if (tfn__unit_table(d, own) && !d->folded) e = tfn__unit_rows(b, e, width);
+    e = tfn__weight_of(b, at, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, size, 0);
+    if (tfn__unit_table(d, own) && !d->folded) e = tfn__unit_rows(b, e, size);
     if (!own) b->embedding = e;
     return e;
 }
@@ -16433,12 +16479,14 @@ static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at)
     return x;
 }
 
-/* s*E[token], from the one table, from clusters of words, or what frames give. */
+/* s*E[token], from the one table, from clusters of words, or what frames give; embeddings that are
+ * narrower or wider than the stream go through a map (E, C). */
 static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
 {
     const bool source = tfn__reads_source(b->d, at);
     tfn_rows rows = TFN_ROWS_TARGET;
     int32_t slot = TFN_INT_TOKENS;
+    tfn_var x;
     if (source) {
         rows = TFN_ROWS_SOURCE;
         slot = TFN_INT_SOURCE;
@@ -16446,13 +16494,10 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
     if (tfn__has_frames(b->d) && source)
         return tfn__multiple(b->t, tfn__subsample(b, at), scale);
     if (tfn__clusters(b->d)) return tfn__embed_clusters(b, rows, scale);
-    return tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
-}
-
-/* Distances between two positions of a sentence: 1 - T to T - 1. */
-static int32_t tfn__distances(const tfn_model_desc *d)
-{
-    return 2 * (int32_t)tfn__max(d->context, d->source_context) - 1;
+    x = tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
+    if (!TFN__ALL || !b->d->embedding_size) return x;
+    return tfn__apply_linear(b, at, x, TFN__PART_PROJECT_IN, b->d->embedding_size,
+                             tfn__stream(b->d), TFN_ACTIVATION_IDENTITY);
 }
 
 /* Relative positions add to the scores of all layers of a stack the same, from one table. */
@@ -16653,13 +16698,6 @@ static tfn_var tfn__build_stack(tfn__builder *b, int stack)
     return tfn__point_at(b, at, TFN_WATCH_STACK, x);
 }
 
-/* Layers with a window have rotations of their own: Gemma 3 turns their pairs of channels a hundred
- * times faster than those of layers that see all, whose texts are long. */
-static bool tfn__turns_apart(const tfn_model_desc *d)
-{
-    return TFN__ALL && d->window > 0 && d->window_base > 0 && d->position == TFN_POSITION_ROTARY;
-}
-
 /* The table of a model: sinusoids (T, C) or rotations (T, D), then those of layers with a window;
  * of ALiBi what is added to scores (1, H*(2T - 1)). */
 static void tfn__build_table(tfn__builder *b)
@@ -16719,19 +16757,22 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     const tfn__spot at = tfn__spot_of_model();
-    const int32_t width = tfn__stream(d);
+    const int32_t size = tfn__embedding_size(d);
     tfn_var bias = tfn__none;
     tfn_var w;
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
     if (TFN__ALL && d->scale_output)
         x = tfn__multiple(b->t, x, 1 / TFN__SQRT((float)d->width));
+    if (TFN__ALL && d->embedding_size)
+        x = tfn__apply_linear(b, tfn__last_stack(d), x, TFN__PART_PROJECT_OUT, tfn__stream(d), size,
+                              TFN_ACTIVATION_IDENTITY);
     if (TFN__ALL && d->output_bias)
         bias = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__BIAS, 1, d->vocab, 0);
     if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, bias);
-    w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, width, d->vocab, 0);
-    w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, width, d->vocab);
+    w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, size, d->vocab, 0);
+    w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, size, d->vocab);
     w = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
-    return tfn__add_lora(b, at, w, x, TFN__PART_OUTPUT, width, d->vocab);
+    return tfn__add_lora(b, at, w, x, TFN__PART_OUTPUT, size, d->vocab);
 }
 
 /* Logits of the last stack's output x. BERT transforms x first, N(f(x W + b)), so that the stream
@@ -17650,8 +17691,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
 {
     static const struct { char name[20]; size_t at, size; } options[] = {
         TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
-        TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(ffn), TFN__SAME(head),
-        TFN__SAME(bands), TFN__SAME(segments),
+        TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(embedding_size), TFN__SAME(ffn),
+        TFN__SAME(head), TFN__SAME(bands), TFN__SAME(segments),
         TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
@@ -17743,6 +17784,11 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
         tfn__fail_weight(to, "the models must have the same options, but folded: %s has another "
                          "shape", w);
     }
+    if (!tfn__merges(to, from)) return;
+    for (int32_t i = 0; i < to->weight_count; i++)
+        if (to->weights[i].kind == TFN__GAMMA)
+            tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
+                             to->weights + i);
 }
 
 /* -- what is not of a sub-layer --------------------------------------------------------------- */
@@ -17784,11 +17830,6 @@ static void tfn__fold_sigma(tfn_model *to, const tfn_model *from, const tfn__wei
 static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weight *left)
 {
     const tfn__spot at = tfn__spot_of(left);
-    if (!tfn__merges(to, from)) return;
-    for (int32_t i = 0; i < to->weight_count; i++)
-        if (to->weights[i].kind == TFN__GAMMA)
-            tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
-                             to->weights + i);
     const int group = tfn__lora_group(&from->desc, at, left->part);
     const tfn__weight *w = tfn__weight_in(to, at, left->part, TFN__MATRIX);
     const float *a = tfn__weight_data(from, left);
@@ -17864,6 +17905,7 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
         if (from->weights[i].kind == TFN__GAMMA) tfn__fold_sigma(to, from, from->weights + i);
     for (int32_t i = 0; i < from->weight_count; i++)
         if (from->weights[i].kind == TFN__LORA_A) tfn__fold_lora(to, from, from->weights + i);
+    if (!to->desc.folded) return TFN_OK;
     tfn__fold_tables(to);
     tfn__fold_sublayers(&f, tfn__fold_sublayer);
     if (tfn__centred(&to->desc))
@@ -17905,7 +17947,6 @@ static int64_t tfn__larger_of(int64_t a, int64_t b)
     return b;
 }
 
-    if (!to->desc.folded) return TFN_OK;
 /* A stack has sigmaReparam: weights and nodes besides each matrix. */
 static bool tfn__has_sigma(const tfn_model_desc *d)
 {
@@ -26616,6 +26657,8 @@ static void tfn__put_piece_steps(tfn__text *t, const tfn_tokenizer *k)
 /* What cuts them: nothing, or Metaspace. */
 static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
 {
+    static const char first[] = "first";    /* as a literal one with the name of an operation, by
+                                             * which a linker would keep all literals from here */
     const bool words = (k->normalizer & TFN_NORMALIZER_WORDS) != 0;
     const char *scheme = "never";
     if (!tfn__has_metaspace(k)) {
@@ -26623,7 +26666,7 @@ static void tfn__put_metaspace(tfn__text *t, const tfn_tokenizer *k)
         return;
     }
     if (k->normalizer & TFN_NORMALIZER_NEEDED) scheme = "always";
-    if (k->normalizer & TFN_NORMALIZER_FIRST)  scheme = "first";
+    if (k->normalizer & TFN_NORMALIZER_FIRST)  scheme = first;
     if (words)
         tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"WhitespaceSplit\"},");
     tfn__put_texts(t, "{\"type\":\"Metaspace\",\"replacement\":\"\xe2\x96\x81\","
@@ -28886,6 +28929,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(TOPOLOGY, SAME_ALWAYS, decoder_topology),
     TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
     TFN__LATER(REAL, SAME_TO_TRAIN, ema),
+    TFN__LATER(WHOLE, SAME_ALWAYS, embedding_size),
     TFN__FIELD(REAL, SAME_TO_TRAIN, eps),
     TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
     TFN__FIELD(WHOLE, SAME_ALWAYS, ffn),
@@ -30512,7 +30556,7 @@ static const tfn_tensor_rule tfn__neox_tensors[] = {
 #undef TFN__NEOX
 
 /* Phi: h = LN(x), x += attention(h) + ffn(h). Half of a head's channels turn; everything has a
- * bias, the logits too. */
+ * bias, the logits too. qk_layernorm norms queries and keys head by head before they turn. */
 static const tfn_key_rule tfn__phi_keys[] = {
     TFN__CLASS("PhiForCausalLM")
     { NULL, "recipe", "parallel-shared", TFN_KEY_IS },
@@ -30520,7 +30564,7 @@ static const tfn_key_rule tfn__phi_keys[] = {
     { "num_key_value_heads", "kv_heads", "", TFN_KEY_IS },
     { "hidden_act", "activation", "gelu_new", TFN_KEY_IS },
     { "layer_norm_eps", "norm_eps", "1e-5", TFN_KEY_IS },
-    { "qk_layernorm", NULL, "false", TFN_KEY_WANT },
+    { "qk_layernorm", "qk_norm", "head", TFN_KEY_IF },
     { "tie_word_embeddings", "untied", "false", TFN_KEY_NOT },
     { "partial_rotary_factor", "rotary_size", "0.5", TFN_KEY_SHARE },
     { "rope_parameters.partial_rotary_factor", "rotary_size", "", TFN_KEY_SHARE },
@@ -30534,6 +30578,8 @@ static const tfn_tensor_rule tfn__phi_tensors[] = {
     { "layers.#.self_attn.k_proj.*", "decoder.#.self.k.*", TFN_FORM_TRANSPOSED | TFN_FORM_TURNING,
       0, 0, 0 },
     TFN__TRANSPOSED("layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
+    { "layers.#.self_attn.q_layernorm.*", "decoder.#.self.q_norm.*", TFN_FORM_TURNING, 0, 0, 0 },
+    { "layers.#.self_attn.k_layernorm.*", "decoder.#.self.k_norm.*", TFN_FORM_TURNING, 0, 0, 0 },
     TFN__TRANSPOSED("layers.#.self_attn.dense.*", "decoder.#.self.o.*")
     TFN__TRANSPOSED("layers.#.mlp.fc1.*", "decoder.#.ffn.w1.*")
     TFN__TRANSPOSED("layers.#.mlp.fc2.*", "decoder.#.ffn.w2.*")
@@ -30544,16 +30590,16 @@ static const tfn_tensor_rule tfn__phi_tensors[] = {
 };
 
 /* OPT: GPT-2 with ReLU and matrices of PyTorch's. The first position has row 2 of the table. Its
- * models of 350 M, Post-LN with narrower embeddings, are refused by the keys that make them so. */
+ * model of 350 M is Post-LN, has no last norm, and embeddings of half the width. */
 static const tfn_key_rule tfn__opt_keys[] = {
     TFN__CLASS("OPTForCausalLM")
     { NULL, "recipe", "pre", TFN_KEY_IS },
     { NULL, "position", "learned", TFN_KEY_IS },
     { NULL, "norm_eps", "1e-5", TFN_KEY_IS },
-    { "word_embed_proj_dim", "width", "", TFN_KEY_SAME },
+    { "word_embed_proj_dim", "embedding_size", "", TFN_KEY_IS },
     { "ffn_dim", "ffn", NULL, TFN_KEY_IS },
     { "activation_function", "activation", "relu", TFN_KEY_IS },
-    { "do_layer_norm_before", NULL, "true", TFN_KEY_WANT },
+    { "do_layer_norm_before", "recipe", "post", TFN_KEY_UNLESS },
     { "_remove_final_layer_norm", NULL, "false", TFN_KEY_WANT },
     { "layer_norm_elementwise_affine", NULL, "true", TFN_KEY_WANT },
     { "enable_bias", NULL, "true", TFN_KEY_WANT },
@@ -30563,15 +30609,19 @@ static const tfn_key_rule tfn__opt_keys[] = {
 static const tfn_tensor_rule tfn__opt_tensors[] = {
     TFN__AS_IS("decoder.embed_tokens.weight", "embedding.weight")
     { "decoder.embed_positions.weight", "decoder.position.weight", 0, 0, 0, 2 },
+    TFN__TRANSPOSED("decoder.project_in.weight", "decoder.project_in.weight")
     TFN__AS_IS("decoder.layers.#.self_attn_layer_norm.*", "decoder.#.self.norm_in.*")
+    TFN__AS_IS("decoder.layers.#.self_attn_layer_norm.*", "decoder.#.self.norm.*")
     TFN__TRANSPOSED("decoder.layers.#.self_attn.q_proj.*", "decoder.#.self.q.*")
     TFN__TRANSPOSED("decoder.layers.#.self_attn.k_proj.*", "decoder.#.self.k.*")
     TFN__TRANSPOSED("decoder.layers.#.self_attn.v_proj.*", "decoder.#.self.v.*")
     TFN__TRANSPOSED("decoder.layers.#.self_attn.out_proj.*", "decoder.#.self.o.*")
     TFN__AS_IS("decoder.layers.#.final_layer_norm.*", "decoder.#.ffn.norm_in.*")
+    TFN__AS_IS("decoder.layers.#.final_layer_norm.*", "decoder.#.ffn.norm.*")
     TFN__TRANSPOSED("decoder.layers.#.fc1.*", "decoder.#.ffn.w1.*")
     TFN__TRANSPOSED("decoder.layers.#.fc2.*", "decoder.#.ffn.w2.*")
     TFN__AS_IS("decoder.final_layer_norm.*", "decoder.final_norm.*")
+    TFN__TRANSPOSED("decoder.project_out.weight", "decoder.project_out.weight")
     TFN__OUTPUT("lm_head.weight", "output.weight")
     { NULL, NULL, 0, 0, 0, 0 }
 };
@@ -31350,28 +31400,35 @@ static void tfn__put_form(char *to, size_t size, const char *prefix, const char 
     tfn__end(&t);
 }
 
-/* The rule is one of this model, or of any, where there is none. */
+/* The rule is one of this model. */
 static bool tfn__rule_holds(const tfn_tensor_rule *r, const tfn_model_desc *d)
 {
-    if (!d) return true;
     if ((r->form & TFN_FORM_GATED) && tfn__gate_of(d->activation) == d->activation) return false;
     return !(r->form & TFN_FORM_APART) || d->separate_source;
 }
 
-/* The rule whose name of ours, in a model of these options, or of theirs this is; NULL: none. Of
- * ours the first that holds: a parameter has one tensor. Of theirs any will do: parts of one tensor
- * differ in where they go. */
+/* The rows of a family itself, without those of the one that it is like. Which of them hold is
+ * asked the other way round in both directions: a parameter has one rule, the first that holds; a
+ * tensor may have several, of which each looks for a parameter of its own. OPT's
+ *
+ *     decoder.layers.#.self_attn_layer_norm.*
+ *
+ * is the norm in front of the attention in all its models but one, and that behind it in the one of
+ * 350 M: a model has either decoder.#.self.norm_in or decoder.#.self.norm. */
+static const tfn_tensor_rule *tfn__rules_of(const tfn_family *family)
+{
+    static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
+    if (family->tensors) return family->tensors;
+    return &none;
+}
+
+/* The rule by which a model of these options gets its parameter of this name, the first that holds;
+ * NULL: none. */
 static const tfn_tensor_rule *tfn__tensor_rule(const tfn_family *family, const tfn_model_desc *d,
                                                const char *name, tfn__blanks *b)
 {
-    static const tfn_tensor_rule none = { NULL, NULL, 0, 0, 0, 0 };
-    const tfn_tensor_rule *r = &none;
-    if (family->tensors) r = family->tensors;
-    for (; r->theirs; r++) {
-        const char *form = r->theirs;
-        if (d) form = r->ours;
-        if (form && tfn__rule_holds(r, d) && tfn__has_form(form, name, b)) return r;
-    }
+    for (const tfn_tensor_rule *r = tfn__rules_of(family); r->theirs; r++)
+        if (r->ours && tfn__rule_holds(r, d) && tfn__has_form(r->ours, name, b)) return r;
     if (!family->like) return NULL;
     return tfn__tensor_rule(family->like, d, name, b);
 }
@@ -31648,22 +31705,37 @@ static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
     }
 }
 
-/* A tensor of the files has a place in the model, or is none of its weights. A bias that the
- * options know nothing of, or a layer too many, would else be lost without a word. */
-static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
+/* Find a parameter by its name. */
+static bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info)
+{
+    for (int32_t i = 0; tfn_model_param(m, i, info); i++)
+        if (tfn__equal(info->name, name)) return true;
+    return false;
+}
+
+/* A tensor of this name has a place in the model, or is none of its weights. Several rules may know
+ * it, for parts of it, or for models that have it in different places. */
+static bool tfn__has_place(const tfn_family *family, const tfn_model *m, const char *name)
 {
     char ours[sizeof ((tfn_param_info *)0)->name];
-    const char *bare = name;
     tfn_param_info info;
     tfn__blanks blanks;
-    const tfn_tensor_rule *r;
+    for (const tfn_tensor_rule *r = tfn__rules_of(family); r->theirs; r++) {
+        if (!tfn__has_form(r->theirs, name, &blanks)) continue;
+        if (!r->ours || (r->form & TFN_FORM_SPARE)) return true;
+        tfn__put_form(ours, sizeof ours, NULL, r->ours, &blanks);
+        if (tfn__named_param(m, ours, &info)) return true;
+    }
+    return family->like && tfn__has_place(family->like, m, name);
+}
+
+/* A bias that the options know nothing of, or a layer too many, would else be lost without a word.
+ */
+static void tfn__check_tensor(tfn_import *x, const tfn_model *m, const char *name)
+{
+    const char *bare = name;
     if (x->family->prefix && !tfn__begins(&bare, x->family->prefix)) bare = name;
-    r = tfn__tensor_rule(x->family, NULL, bare, &blanks);
-    if (r && (!r->ours || (r->form & TFN_FORM_SPARE))) return;
-    if (r) tfn__put_form(ours, sizeof ours, NULL, r->ours, &blanks);
-    else ours[0] = 0;
-    for (int32_t i = 0; tfn_model_param(m, i, &info); i++)
-        if (tfn__equal(info.name, ours)) return;
+    if (tfn__has_place(x->family, m, bare)) return;
     tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import",
                    "the files have a tensor %s, for which the model has no place", name);
 }
@@ -32237,13 +32309,14 @@ static void tfn__put_special_ids(tfn__config *c, const struct tfn_tokenizer *k)
 }
 
 /* All of config.json: bytes that it has, of which those that fit are stored. d is spelled
- * out, and so is the size of a head. */
+ * out, and so are the sizes that may be left to the width. */
 static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
                               const tfn_model_desc *d, char *to, size_t size)
 {
     tfn__config c;
     tfn_model_desc said = *d;
     said.head_size = tfn__head_size(d);
+    said.embedding_size = tfn__or(d->embedding_size, d->width);
     TFNORM_MEMSET(&c, 0, sizeof c);
     c.text = tfn__text_in(to, size);
     c.family = family;
@@ -32365,14 +32438,6 @@ static const tfn_tensor_rule *tfn__rule_of_part(const tfn_family *family, const 
         if (r->ours && r->part == part && tfn__equal(r->theirs, theirs)) return r;
     if (!family->like) return NULL;
     return tfn__rule_of_part(family->like, theirs, part);
-}
-
-/* Find a parameter by its name. */
-static bool tfn__named_param(const tfn_model *m, const char *name, tfn_param_info *info)
-{
-    for (int32_t i = 0; tfn_model_param(m, i, info); i++)
-        if (tfn__equal(info->name, name)) return true;
-    return false;
 }
 
 /* All parameters of the tensor that begins with parameter i; false: it is in another's, or an
@@ -32976,6 +33041,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__VOCAB
 /* builder: names of parameters */
 #undef TFN__KIND_ENUM
+#undef TFN__FULL
 #undef TFN__NAME
 #undef TFN__PARTS
 #undef TFN__PART_ENUM
@@ -33237,7 +33303,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     head of masked words (head_transform), windows of the self-attention by layer, with caches as
  *     long as they are (window, window_from, window_period, window_base), positions that are added
  *     to scores, ALiBi's and T5's (position alibi, relative), an output that reads x/sqrt(C)
- *     (scale_output).
+ *     (scale_output), embeddings of another size than the stream's (embedding_size).
  *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
  *     model without first values, to be loaded in no time (desc.blank).
  *     New too: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts in which

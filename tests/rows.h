@@ -89,7 +89,8 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.vocab, 'i'), ROWS_FIELD(desc.source_context, 'i'),
     ROWS_FIELD(desc.width, 'i'), ROWS_FIELD(desc.layers, 'i'), ROWS_FIELD(desc.decoder_layers, 'i'),
     ROWS_FIELD(desc.heads, 'i'), ROWS_FIELD(desc.kv_heads, 'i'),
-    ROWS_FIELD(desc.head_size, 'i'), ROWS_FIELD(desc.ffn, 'i'),
+    ROWS_FIELD(desc.head_size, 'i'), ROWS_FIELD(desc.embedding_size, 'i'),
+    ROWS_FIELD(desc.ffn, 'i'),
     ROWS_FIELD(desc.segments, 'i'), ROWS_FIELD(desc.classes, 'i'), ROWS_FIELD(desc.bands, 'i'),
     ROWS_FIELD(desc.head, 'i'), ROWS_FIELD(desc.cutoffs[0], 'i'), ROWS_FIELD(desc.cutoffs[1], 'i'),
     ROWS_FIELD(desc.activation, 'i'), ROWS_FIELD(desc.position, 'i'), ROWS_FIELD(desc.untied, 'b'),
@@ -306,6 +307,7 @@ static void rows_draw_options(tfn_model_desc *d)
     d->relative_distance = 6 + rows_below(6);
     d->scale_output = rows_one_in(8);
     if (rows_one_in(6)) d->head_size = 2 * (1 + rows_below(4));
+    if (rows_one_in(6)) d->embedding_size = 3 + rows_below(20);
     if (rows_one_in(4)) d->rotary_size = 2;
     d->rotary_scaling = (tfn_rotary_scaling)rows_below(TFN_ROTARY_SCALING_COUNT);
     if (rows_one_in(8)) d->score_scale = 0.5f;

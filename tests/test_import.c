@@ -12,8 +12,8 @@ static const char *const import_names[] = {
     "gpt2", "gpt2-f16", "gpt2-short-names", "llama", "llama-bf16", "llama-f16", "llama-linear",
     "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
     "mistral-window", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new",
-    "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "opt",
-    "bert", "bert-old-names", "distilbert", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
+    "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "phi-qk",
+    "opt", "opt-350m-form", "bert", "bert-old-names", "distilbert", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
     "t5-unscaled"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };

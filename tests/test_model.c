@@ -54,7 +54,8 @@ static const tfn_model_desc model_turns[] = {
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU,
       .activation_dropout = 0.125f, .head_size = 6, .rotary_size = 4,
       .rotary_scaling = TFN_ROTARY_SCALING_LINEAR, .no_bias = true,
-      .attention_bias = TFN_ATTENTION_BIAS_ALL, .output_bias = true, .head_transform = true },
+      .attention_bias = TFN_ATTENTION_BIAS_ALL, .output_bias = true, .head_transform = true,
+      .embedding_size = 10 },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .untied = true,
       .activation_dropout = 0.125f, .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,
@@ -86,6 +87,7 @@ static tfn_model_desc model_desc(int i)
     d.heads = MODEL_HEADS;
     d.ffn = 20;
     if (!strcmp(d.recipe, "ngpt")) d.activation = TFN_ACTIVATION_SWIGLU;
+    if (!strcmp(d.recipe, "ngpt")) d.embedding_size = 0;
     /* no norm: else it bursts */
     if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
     if (!strcmp(d.recipe, "prmsnorm")) d.width = 64;                    /* four features, not one */

@@ -442,6 +442,8 @@ TEST(options_messages)
     X(d.mup_base_width = 32; d.score_scale = 1, UNSUPPORTED, "bands, cutoffs, score_scale")       \
     X(d.cutoffs[0] = 4; d.output_bias = true, BAD_OPTION, "output_bias is one of words")          \
     X(d.cutoffs[0] = 4; d.head_transform = true, BAD_OPTION, "head_transform is in front of")     \
+    X(d.cutoffs[0] = 4; d.embedding_size = 9, BAD_OPTION, "embedding_size goes with neither")      \
+    X(d.recipe = "ngpt"; d.embedding_size = 9, BAD_OPTION, "embedding_size goes with neither")     \
     X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")            \
     X(d.recipe = "deepnrm", NOT_FOUND, "no recipe is called deepnrm; did you mean deepnorm?")     \
     X(d.norm = "rmsnrom", NOT_FOUND, "no norm is called rmsnrom; did you mean rmsnorm?")          \

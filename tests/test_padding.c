@@ -60,7 +60,8 @@ static const tfn_model_desc padding_turns[] = {
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
       .half = true, .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 },
     { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
-      .bands = PADDING_BANDS, .micro_batches = 1, .output_bias = true, .head_transform = true },
+      .bands = PADDING_BANDS, .micro_batches = 1, .output_bias = true, .head_transform = true,
+      .embedding_size = 13 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU, .kv_heads = 1,
       .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2, .window = 3 },
     { .position = TFN_POSITION_RELATIVE, .activation = TFN_ACTIVATION_GELU, .relative_buckets = 8,
@@ -101,6 +102,7 @@ static tfn_model_desc padding_desc(int i)
         d.head = TFN_HEAD_TOKENS;
         d.classes = 0;
     }
+    if (!strcmp(d.recipe, "ngpt")) d.embedding_size = 0;
     if (d.arch != TFN_ARCH_DECODER) d.cutoffs[0] = 0;
     if (!tfn_model_resolve(&resolved, &d, NULL)) d.cutoffs[0] = 0;
     if (!tfn_model_resolve(&resolved, &d, NULL)) d.kv_heads = 0;    /* nGPT's scales are shared */

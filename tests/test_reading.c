@@ -23,7 +23,7 @@ static const tfn_model_desc reading_turns[] = {
     { .position = TFN_POSITION_SINUSOIDAL, .attention_cap = 1, .output_bias = true, .half = true },
     { .position = TFN_POSITION_ROTARY, .qk_norm = TFN_QK_NORM_QKV_HEAD, .cutoffs = { 5, 9 } },
     { .position = TFN_POSITION_ROTARY, .qk_norm = TFN_QK_NORM_UNIT, .scale_embedding = true },
-    { .qk_norm = TFN_QK_NORM_FULL, .separate_source = true, .logit_cap = 3 },
+    { .qk_norm = TFN_QK_NORM_FULL, .separate_source = true, .logit_cap = 3, .embedding_size = 6 },
     { .position = TFN_POSITION_RELATIVE, .relative_buckets = 4, .kv_heads = 2, .threads = 2 },
     { .position = TFN_POSITION_ALIBI, .attention_cap = 2, .window = 3 }
 };
@@ -48,6 +48,7 @@ static tfn_model_desc reading_desc(int recipe, int round)
     if (d.arch == TFN_ARCH_ENCODER) d.window = 0;
     d.probes = true;
     d.seed = (uint64_t)recipe;
+    if (!strncmp(d.recipe, "ngpt", 4)) d.embedding_size = 0;
     if (!strncmp(d.recipe, "ngpt", 4) || d.qk_norm == TFN_QK_NORM_UNIT) d.kv_heads = 0;
     d.threads = d.threads ? HOOK_THREADS(d.threads) : 1;
     d.schedule.lr = (float)0.01;

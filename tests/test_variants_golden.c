@@ -92,6 +92,7 @@ static const variants_case variants_cases[] = {
     VARIANT(.name = "score-scale", .recipe = "pre", .options = { { "score_scale", "0.75" },
             { "scale_by_layer", "true" }, { "output_bias", "true" } })
     VARIANT(.name = "head-transform", .recipe = "bert", .options = { { "head_transform", "true" } })
+    VARIANT(.name = "embedding-size", .recipe = "post", .options = { { "embedding_size", "5" } })
     VARIANT(.name = "rotary-part", .recipe = "pre", .head_size = 8, .options = {
             { "position", "rotary" }, { "rotary_size", "4" }, { "rotary_scaling", "linear" },
             { "rotary_factor", "2" }, { "no_bias", "true" }, { "attention_bias", "qkv" } })

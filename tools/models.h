@@ -264,8 +264,9 @@ static inline void train_tokenizer(data_tokenizer *k, const settings *s, const c
 static const char *const shape_names[] = {
     "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
     "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
-    "kv_heads", "head_size", "ffn", "segments", "classes", "bands", "cutoffs[0]", "cutoffs[1]",
-    "head", "activation", "position", "rotary_base", "rotary_size", "rotary_scaling",
+    "kv_heads", "head_size", "embedding_size", "ffn", "segments", "classes", "bands",
+    "cutoffs[0]", "cutoffs[1]", "head", "activation", "position", "rotary_base", "rotary_size",
+    "rotary_scaling",
     "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",
     "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
     "head_transform",

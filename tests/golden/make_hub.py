@@ -279,8 +279,8 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "llama-f16", "llama-bf16", "llama3", "llama-linear", "mistral", "mistral-window",
         "qwen2", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new", "qwen3", "olmo2",
         "gpt2-scaled", "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial",
-        "gpt_neox-new-f16", "phi", "opt", "bert", "bert-old-names", "minilm", "distilbert",
-        "bloom", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
+        "gpt_neox-new-f16", "phi", "phi-qk", "opt", "opt-350m-form", "bert",
+        "bert-old-names", "minilm", "distilbert", "bloom", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
 
 
 def in_half(case, dtype):

@@ -231,6 +231,7 @@ class Variant:
     final = embedding_norm = full = False
     bias, warmup, step, attention_cap, logit_cap = True, 0, 0, 0, 0
     output_bias = transform = False
+    embedding_size = None                                 # channels of an embedding; None: the width
     norm = layer_norm
     archs = ("decoder", "encoder", "both")
 
@@ -345,10 +346,14 @@ class Variant:
 
     # the ends
     def table(self):
-        return self.p("embedding.weight", VOCAB, self.width)
+        return self.p("embedding.weight", VOCAB, self.embedding_size or self.width)
+
+    def resize(self, name, x, cols):                      # a map between embedding and stream
+        return x @ self.p(name + ".weight", x.shape[-1], cols) if self.embedding_size else x
 
     def embed(self, stack, ids):                          # [V] sections 3.4, 3.5
         x = F.embedding(ids, self.table()) * (self.channels**0.5 if self.scaled else 1)
+        x = self.resize(stack.name + ".project_in", x, self.width)
         t, k = torch.arange(ids.shape[1]).reshape(-1, 1), torch.arange(self.width // 2)
         if self.position == "learned":
             x = x + self.p(stack.name + ".position.weight", ids.shape[1], self.width)
@@ -379,7 +384,8 @@ class Variant:
         if self.transform:                                # BERT's head of masked words
             x = self.activate(None, self.linear("transform", x, self.width))
             x = self.norm(self.out.name + ".transform_norm", x)
-        w = self.table().t() if self.tied else self.p("output.weight", self.width, VOCAB)
+        x = self.resize(self.out.name + ".project_out", x, self.embedding_size)
+        w = self.table().t() if self.tied else self.p("output.weight", x.shape[-1], VOCAB)
         z = x @ w + (self.row("output.bias", VOCAB) if self.output_bias else 0)
         return self.logit_cap * torch.tanh(z / self.logit_cap) if self.logit_cap else z       # N20
 
@@ -1069,6 +1075,7 @@ VARIANTS = {
     "rotary-part": of(RotaryPart, bias="qkv"),
     "rotary-llama3": of(RotaryLlama3, bias="qkvo", output_bias=True),
     "windows": Windows, "alibi": Alibi, "relative": Relative,
+    "embedding-size": of(Post, embedding_size=5),
 }
 
 
