@@ -24316,6 +24316,7 @@ static void tfn__blob_scores(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
         double x;
         TFNORM_MEMCPY(&x, &bits, sizeof x);
         if (!(x > -1e30 && x < 1e30)) tfn__want(r, "scores");
+        if (v->kind == TFN_TOKENIZER_UNIGRAM && x >= TFN__USER_SCORE) tfn__want(r, "scores");
         if (k) k->score[id] = x;
     }
     v->map_bytes = (size_t)tfn__read_number(r);
@@ -24473,7 +24474,7 @@ static void tfn__vocab_entry(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k, in
     if (list) {
         tfn__json_want(r, ',', ",");
         score = tfn__json_score(r);
-        if (!(score > -1e30 && score < 1e30)) tfn__want(r, "a score");
+        if (!(score > -1e30 && score < TFN__USER_SCORE)) tfn__want(r, "a score");
         tfn__json_want(r, ']', "]");
     } else {
         tfn__json_want(r, ':', ":");
@@ -24903,7 +24904,7 @@ static void tfn__model_piece(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, tfn_
         if (f.number == 3) type = f.value;
     }
     if (!text.size || !tfn__is_utf8(text.s, text.size)) tfn__want(&r, "a text in UTF-8");
-    if (!(score > -1e30f && score < 1e30f)) tfn__want(&r, "a score");
+    if (!(score > -1e20f && score < 1e20f)) tfn__want(&r, "a score");   /* of users: times bytes */
     if (type == TFN__PIECE_UNUSED && v->kind != TFN_TOKENIZER_UNIGRAM)
         tfn__want(&r, "a type in use");
     if (type > TFN__PIECE_BYTE) tfn__want(&r, "a type from 1 to 6");
@@ -27056,6 +27057,8 @@ static bool tfn__is_published(const tfn_tokenizer *k)
     listed = tfn__listed(k);
     for (int32_t id = 0; id < k->vocab; id++) {
         if (k->flags[id] & TFN__SPECIAL && (k->flags[id] & special) != special) return false;
+        if (k->flags[id] & TFN__ADDED
+            && !tfn__is_utf8(k->text + k->start[id], tfn__token_bytes(k, id))) return false;
         if (k->kind > TFN_TOKENIZER_WORDS && !tfn__is_said(k, id, listed)) return false;
     }
     if (k->kind >= TFN_TOKENIZER_CHARACTER_BPE) return tfn__are_pieces_published(k);

@@ -574,6 +574,39 @@ static void check_writing(const tfn_tokenizer *k)
     tfn_tokenizer_merges_text(k, (char *)texts[0], fuzz_bits() % sizeof texts[0]);
 }
 
+/* As tokenizer.json, if it can say what this one does: one that is read, and does the same; but for
+ * Unigram, whose sums of floats are sums of doubles then. */
+static void check_json(const tfn_tokenizer *k)
+{
+    static int32_t ids[2][2000];
+    static const char text[] = "the ab' aab  \n12 \xff e\xcc\x81 <s>hethe .";
+    tfn_tokenizer_source s;
+    tfn_tokenizer other;
+    size_t size;
+    const size_t n = tfn_tokenizer_json_text(k, (char *)written, sizeof written);
+    written_size = 0;
+    if (!n || n > sizeof written) return;
+    memset(&s, 0, sizeof s);
+    s.json = (const char *)written;
+    s.json_size = n;
+    size = tfn_tokenizer_size(&s);
+    FUZZ_CHECK(size > 0);
+    if (!size || size > second_room.size) return;
+    FUZZ_CHECK(tfn_tokenizer_init(&other, &s, input_last(second_room, size), size) == TFN_OK);
+    for (int specials = 0; specials < 2; specials++) {
+        ptrdiff_t count[2];
+        for (int i = 0; i < 2; i++) {
+            const tfn_tokenizer *from = i ? &other : k;
+            count[i] = specials
+                ? tfn_tokenizer_encode_specials(from, ids[i], 2000, text, sizeof text - 1)
+                : tfn_tokenizer_encode(from, ids[i], 2000, text, sizeof text - 1);
+        }
+        if (k->kind == TFN_TOKENIZER_UNIGRAM && k->single) continue;
+        FUZZ_CHECK(count[0] == count[1]);
+        FUZZ_CHECK(!memcmp(ids[0], ids[1], 4 * (size_t)count[0]));
+    }
+}
+
 static void give(const tfn_tokenizer_source *s)
 {
     tfn_tokenizer k;
@@ -597,6 +630,7 @@ static void give(const tfn_tokenizer_source *s)
     }
     check_encoding(&k);
     check_tokens(&k);
+    if (fuzz_one_in(8)) check_json(&k);
     if (fuzz_one_in(8)) check_writing(&k);
 }
 
