@@ -2403,6 +2403,7 @@ typedef enum tfn_key_form {
     TFN_KEY_GATED,            /* as IS, of an activation that is a gate */
     TFN_KEY_INVERSE_ROOT,     /* the option is value^(-1/2) */
     TFN_KEY_SHARE,            /* the option is so large a share of a head */
+    TFN_KEY_ENTRIES,          /* the option is how many entries the object has */
     TFN_KEY_SAME,             /* the value must be that of the option */
     TFN_KEY_WANT              /* the value, or each of a list, must be `text`, as it is without the
                                * key: the option is no other, and there is none */
@@ -2473,6 +2474,12 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc);
  * what is wrong with the files leaves the model as it was; if reading fails half-way, the model
  * says so. */
 TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m);
+/* What else config.json says: a string's characters, another value as it stands, "[[30]]", of which
+ * those that fit are stored, with a zero; returns its bytes, 0: no such key, null, or an error. An
+ * encoder-decoder writes as its authors meant when the prompts of tfn_generator_run are
+ * "decoder_start_token_id" and desc.end is "eos_token_id"; "id2label.0" names the first class. Any
+ * other object of JSON may stand in `config`, such as generation_config.json. */
+TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size);
 #ifndef TFNORM_NO_MALLOC
 /* Both, and the memory between them. with: what peek begins with, or NULL: for inference, with one
  * thread and a context of at most 1024. The error is the model's, whose path then is the folder. */
@@ -2502,6 +2509,10 @@ typedef struct tfn_export {
     bool              round;                 /* false: matrices that it does not hold are an error;
                                               * true: they are rounded to it */
     const struct tfn_tokenizer *tokenizer;   /* NULL: none */
+    const int32_t    *specials;              /* pad_token_id, bos_token_id, eos_token_id and
+                                              * decoder_start_token_id, below 0: null; NULL: the
+                                              * tokenizer's, and the start is the end, as that of
+                                              * tfn_generator_run */
     int32_t           tensors, kept;         /* that were written; those of them that stayed F32 */
     char              path[1024];            /* private */
 } tfn_export;
@@ -30650,6 +30661,7 @@ static const tfn_key_rule tfn__bert_keys[] = {
     { "add_cross_attention", NULL, "false", TFN_KEY_WANT },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
     { "num_labels", "classes", "2", TFN_KEY_IS },
+    { "id2label", "classes", "", TFN_KEY_ENTRIES },
     { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForPreTraining", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
@@ -31011,18 +31023,24 @@ static bool tfn__config_find(tfn__reader *r, const char *path)
 }
 
 /* The value in front of the reader: a string's characters, else the text as it stands. */
-static void tfn__config_copy(tfn__reader r, char *value)
+static void tfn__put_config_value(tfn__text *t, tfn__reader r)
 {
-    tfn__text t = tfn__text_in(value, TFN__VALUE_ROOM);
     size_t from;
     tfn__json_space(&r);
     from = r.at;
     if (tfn__peek(&r) == '"') {
-        tfn__copy_string(&t, r);
+        tfn__copy_string(t, r);
     } else {
         tfn__json_skip(&r, TFN__CONFIG_DEPTH);
-        tfn__put_bytes(&t, r.s + from, r.at - from);
+        tfn__put_bytes(t, r.s + from, r.at - from);
     }
+}
+
+/* The same, cut to the room that a rule's values have. */
+static void tfn__config_copy(tfn__reader r, char *value)
+{
+    tfn__text t = tfn__text_in(value, TFN__VALUE_ROOM);
+    tfn__put_config_value(&t, r);
     tfn__end(&t);
 }
 
@@ -31106,6 +31124,31 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     tfn__set_option(x, d, k, text);
 }
 
+/* How many entries the object has: classes, of which files of the hub have names and no number. */
+static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    char text[TFN__VALUE_ROOM];
+    tfn__text t = tfn__text_in(text, sizeof text);
+    tfn__reader r = tfn__read_from(x->text, x->text_size);
+    int64_t n = 0;
+    if (!tfn__config_find(&r, k->key)) return;
+    tfn__json_space(&r);
+    if (tfn__peek(&r) != '{') {
+        tfn__config_copy(r, text);
+        tfn__bad_key(x, k->key, text, "an object");
+        return;
+    }
+    for (bool more = tfn__json_open(&r, '{', '}'); more; more = tfn__json_more(&r, '}')) {
+        tfn__json_string(&r, NULL, 0);
+        tfn__json_want(&r, ':', ":");
+        tfn__json_skip(&r, TFN__CONFIG_DEPTH);
+        n++;
+    }
+    tfn__put_int(&t, NULL, n, NULL);
+    tfn__end(&t);
+    tfn__set_option(x, d, k, text);
+}
+
 /* Each value of a list, or the value itself, is the text: layer_types, a name for each layer, as
  * well as a truth. */
 static void tfn__want_value(tfn_import *x, const char *path, const char *found, const char *text)
@@ -31169,6 +31212,13 @@ static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
         if (window != tfn__layer_has_window(d, i++))
             tfn__bad_key(x, k->key, "mixed", "a window from a layer on, or not in every n-th,");
     }
+}
+
+/* What the option is stands in a list or an object: a layer each, or a class. */
+static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
+{
+    if (k->form == TFN_KEY_ENTRIES) tfn__set_count(x, d, k);
+    else tfn__set_layers(x, d, k);
 }
 
 /* "KEY=PATTERN": the value, or one of its list, matches. "architectures" is a list of one name, the
@@ -31242,7 +31292,8 @@ static void tfn__apply_key(tfn_import *x, tfn_model_desc *d, const tfn_key_rule 
         if (known && !off) tfn__want_value(x, k->key, found, "false");
         break;
     case TFN_KEY_LAYERS:
-        tfn__set_layers(x, d, k);
+    case TFN_KEY_ENTRIES:
+        tfn__set_listed(x, d, k);
         break;
     case TFN_KEY_INVERSE_ROOT:
     case TFN_KEY_SHARE:
@@ -31478,14 +31529,14 @@ static tfn_file *tfn__import_file(tfn_import *x, tfn_file *f, const char *name)
 }
 
 /* All of config.json, which stays in memory until the file is closed. A text in memory is used
- * where it is. What is no JSON is found here, before any rule reads it. */
-static void tfn__open_config(tfn_import *x)
+ * where it is. What is no JSON is found here, before any rule reads it. False: an error. */
+static bool tfn__read_config(tfn_import *x)
 {
     tfn_file *f = &x->file;
     tfn__arena a;
     x->text = (const uint8_t *)x->config;
     x->text_size = x->config_size;
-    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return;
+    if (!x->folder && !tfn__given(&x->error, "import", "folder or config", x->config)) return false;
     if (x->folder && tfn__begin(tfn__import_file(x, f, "config.json"), false)) {
         if (f->used > TFN__HEADER_MOST)
             tfn__file_fail(f, TFN_TOO_LARGE, "it has %d bytes, the limit is %d", NULL,
@@ -31496,8 +31547,14 @@ static void tfn__open_config(tfn_import *x)
         x->text = f->header;
         x->text_size = (size_t)f->used;
     }
-    if (!tfn__import_fine(x, f)) return;
-    tfn__check_config(x);
+    if (tfn__import_fine(x, f)) tfn__check_config(x);
+    return x->error.status == TFN_OK;
+}
+
+/* The same of a model: its family is known, and so is each key. */
+static void tfn__open_config(tfn_import *x)
+{
+    if (!tfn__read_config(x)) return;
     tfn__find_family(x);
     tfn__check_keys(x);
 }
@@ -31797,10 +31854,31 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     d = *desc;
     tfn__open_config(x);
     if (x->error.status == TFN_OK) tfn__apply_keys(x, &d, x->family);
+    if (d.head != TFN_HEAD_SEQUENCE) d.classes = 0;         /* files count them all the same */
     tfn__want_context(x, &d, desc->context);
     tfn__import_close(x);
     if (x->error.status == TFN_OK) *desc = d;
     return x->error.status;
+}
+
+TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size)
+{
+    tfn__text t = tfn__text_in(text, size);
+    tfn__reader r;
+    tfn__end(&t);                       /* empty, whatever follows */
+    if (!x) return 0;
+    tfn__no_error(&x->error);
+    if (!tfn__given(&x->error, "import", "key", key)) return 0;
+    if (tfn__read_config(x)) {
+        r = tfn__read_from(x->text, x->text_size);
+        if (tfn__config_find(&r, key)) {
+            tfn__json_space(&r);
+            if (tfn__peek(&r) != 'n') tfn__put_config_value(&t, r);        /* of JSON null alone */
+        }
+    }
+    tfn__end(&t);
+    tfn__import_close(x);
+    return t.used;
 }
 
 /* As a file's weights alone: step 0, no moments, no profile to come. What a method would find out
@@ -32172,6 +32250,8 @@ static bool tfn__put_value(tfn__text *t, const tfn_model_desc *d, const tfn_key_
     if (!x) return false;
     tfn__field_text(x, d, own);
     switch (k->form) {
+    case TFN_KEY_ENTRIES:                   /* names that a model has not; another key counts */
+        return false;
     case TFN_KEY_LAYERS:
         return tfn__put_layers(t, d, k);
     case TFN_KEY_IS_OR_OFF:
@@ -32295,20 +32375,31 @@ static const char *tfn__dtype_word(tfn_dtype dtype)
     return "float32";
 }
 
-/* Ids of the tokenizer; without one null, for the family's defaults are another's. */
-static void tfn__put_special_ids(tfn__config *c, const struct tfn_tokenizer *k)
+/* Special ids in this order, those of the caller, else of the tokenizer; without one null, for the
+ * family's defaults are another's. */
+enum { TFN__ID_PAD, TFN__ID_BEGIN, TFN__ID_END, TFN__ID_START, TFN__IDS };
+static int32_t tfn__special_id(const tfn_export *x, int i)
 {
-    static const char names[][16] = { "pad_token_id", "bos_token_id", "eos_token_id" };
-    for (int i = 0; i < 3; i++) {
-        int32_t id = -1;
+    if (x->specials) return x->specials[i];
 #ifndef TFNORM_NO_TOKENIZERS
-        if (tfn__usable(k)) id = k->special[i];
+    if (i == TFN__ID_START) i = TFN__ID_END;
+    if (tfn__usable(x->tokenizer)) return x->tokenizer->special[i];
 #endif
+    return -1;
+}
+
+/* A decoder without a source starts with its text. */
+static void tfn__put_special_ids(tfn__config *c, const tfn_export *x)
+{
+    static const char names[TFN__IDS][24] = { "pad_token_id", "bos_token_id", "eos_token_id",
+                                              "decoder_start_token_id" };
+    for (int i = 0; i < TFN__IDS; i++) {
+        const int32_t id = tfn__special_id(x, i);
+        if (i == TFN__ID_START && c->d->arch != TFN_ARCH_ENCODER_DECODER) break;
         tfn__put_key(c, names[i]);
         if (id >= 0) tfn__put_int(&c->text, NULL, id, NULL);
         else tfn__put(&c->text, "null");
     }
-    (void)k;
 }
 
 /* All of config.json: bytes that it has, of which those that fit are stored. d is spelled
@@ -32329,7 +32420,7 @@ static size_t tfn__put_config(const tfn_export *x, const tfn_family *family,
     tfn__put_rules(&c, family, false);
     tfn__put_rules(&c, family, true);
     tfn__close_object(&c);
-    tfn__put_special_ids(&c, x->tokenizer);
+    tfn__put_special_ids(&c, x);
     tfn__put_texts(&c.text, ",\n  \"torch_dtype\": \"", tfn__dtype_word(x->dtype), "\"\n}\n");
     return c.text.used;
 }

@@ -481,6 +481,46 @@ TEST(export_context)
     tfn_model_free(&m);
 }
 
+/* config.json of an encoder-decoder with these special ids or of this tokenizer says so. */
+static void export_ids(const tfn_model *m, const int32_t *specials, const tfn_tokenizer *k,
+                       const char *says)
+{
+    static export_box b;
+    memset(&b, 0, sizeof b);
+    b.config.to = b.text;
+    b.config.to_size = sizeof b.text - 1;
+    b.x.config = &b.config;
+    b.x.specials = specials;
+    b.x.tokenizer = k;
+    CHECK_INT(tfn_export_write(&b.x, m), TFN_OK);
+    if (!strstr(b.text, says)) FAIL("it lacks %s\n%s", says, b.text);
+}
+
+TEST(export_specials)
+{
+    static const int32_t ids[] = { 30, -1, 2, 29 };
+    static char room[1 << 20], block[1 << 16];
+    tfn_tokenizer_desc d;
+    tfn_tokenizer_source s;
+    tfn_trainer t;
+    tfn_tokenizer k;
+    tfn_model m;
+    memset(&d, 0, sizeof d);
+    memset(&s, 0, sizeof s);
+    d.kind = TFN_TOKENIZER_BYTES;
+    CHECK(tfn_trainer_init(&t, &d, room, sizeof room) == TFN_OK && tfn_trainer_run(&t) == TFN_OK);
+    s.trainer = &t;
+    CHECK(tfn_tokenizer_init(&k, &s, block, sizeof block) == TFN_OK);
+    if (!export_model(&m, "recipe=post arch=encoder-decoder position=sinusoidal output_bias=true"
+                          " activation=gelu")) return;
+    export_ids(&m, ids, &k, "\"pad_token_id\": 30,\n  \"bos_token_id\": null,\n"
+                            "  \"eos_token_id\": 2,\n  \"decoder_start_token_id\": 29,\n");
+    export_ids(&m, NULL, &k, "\"pad_token_id\": 0,\n  \"bos_token_id\": 1,\n"
+                             "  \"eos_token_id\": 2,\n  \"decoder_start_token_id\": 2,\n");
+    export_ids(&m, NULL, NULL, "\"eos_token_id\": null,\n  \"decoder_start_token_id\": null,\n");
+    tfn_model_free(&m);
+}
+
 /* -- dtypes ------------------------------------------------------------------------------------ */
 
 /* The value of the first weight of a model of one layer, out as a dtype and back; or the error. */
@@ -715,6 +755,7 @@ int main(void)
     RUN(export_families);
     RUN(export_trained);
     RUN(export_context);
+    RUN(export_specials);
     RUN(export_dtypes);
     RUN(export_dtype_kept);
     RUN(export_refused);

@@ -332,6 +332,115 @@ TEST(import_gradients)
     import_gradient("t5");
 }
 
+/* -- what an encoder-decoder writes ------------------------------------------------------------ */
+
+/* greedy.txt: sources, whose rows here are as long as the longest, and what is written of each. */
+enum { GREEDY = 4, GREEDY_SOURCE = 16, GREEDY_TOKENS = 12 };
+typedef struct import_greedy {
+    int32_t source[GREEDY * GREEDY_SOURCE], lengths[GREEDY];
+    int32_t wanted[GREEDY][GREEDY_TOKENS], counts[GREEDY];
+    int32_t start, end, pad;
+} import_greedy;
+
+/* Numbers up to the end of the line, of at most `room`; *s is the next line. */
+static int32_t import_line(char **s, int32_t *to, int room)
+{
+    char *end = strchr(*s, '\n');
+    int32_t n = 0;
+    while (end && *s < end && n < room) to[n++] = (int32_t)strtol(*s, s, 10);
+    CHECK(end && *s == end);
+    if (end) *s = end + 1;
+    return n;
+}
+
+/* An id of config.json. */
+static int32_t import_id(const char *name, const char *key)
+{
+    static char folder[300];
+    tfn_import x;
+    char text[8];
+    memset(&x, 0, sizeof x);
+    snprintf(folder, sizeof folder, "%s", import_path(name, NULL));
+    x.folder = folder;
+    CHECK(tfn_import_text(&x, key, text, sizeof text) > 0 && x.error.status == TFN_OK);
+    return (int32_t)atoi(text);
+}
+
+static void import_greedy_read(import_greedy *g, const char *name)
+{
+    char *s = import_buffer;
+    memset(g, 0, sizeof *g);
+    import_read(name, "greedy.txt", import_buffer, sizeof import_buffer);
+    for (int i = 0; i < GREEDY; i++) {
+        g->lengths[i] = import_line(&s, g->source + i * GREEDY_SOURCE, GREEDY_SOURCE);
+        g->counts[i] = import_line(&s, g->wanted[i], GREEDY_TOKENS);
+    }
+    g->start = import_id(name, "decoder_start_token_id");
+    g->end = import_id(name, "eos_token_id");
+    g->pad = import_id(name, "pad_token_id");
+}
+
+/* What the generator writes behind this start, of all sources at once; how many texts are those of
+ * the file. */
+static int import_writes(tfn_model *m, const import_greedy *g, int32_t start, int32_t beam)
+{
+    static unsigned char scratch[1 << 20];
+    int32_t starts[GREEDY] = { start, start, start, start };
+    tfn_generate_desc d;
+    tfn_generator w;
+    tfn_batch b;
+    size_t size;
+    void *mem;
+    int same = 0;
+    memset(&d, 0, sizeof d);
+    memset(&b, 0, sizeof b);
+    d.sentences = b.batch = GREEDY;
+    d.max_tokens = GREEDY_TOKENS;
+    d.beam = beam;
+    d.end = g->end;
+    d.forbidden = &g->pad;
+    d.forbidden_count = 1;
+    b.source = g->source;
+    b.source_lengths = g->lengths;
+    b.source_time = GREEDY_SOURCE;
+    b.tokens = starts;
+    b.time = 1;
+    size = tfn_generator_size(m, &d, scratch, sizeof scratch);
+    mem = malloc(size ? size : 1);
+    CHECK(tfn_generator_init(&w, m, &d, mem, size) == TFN_OK);
+    CHECK(tfn_generator_run(&w, &b, NULL) == TFN_OK);
+    for (int i = 0; i < GREEDY; i++) {
+        const int32_t *found = w.tokens + (ptrdiff_t)i * w.width * w.most;
+        const int32_t n = w.lengths[i * w.width];
+        if (beam) CHECK(n > 1 && found[n - 1] == g->end && found[0] != g->pad);
+        same += n == g->counts[i] && !memcmp(found, g->wanted[i], (size_t)n * sizeof *found);
+    }
+    free(mem);
+    return same;
+}
+
+/* Greedy texts are PyTorch's, from the start that config.json names and from no other. */
+TEST(import_translates)
+{
+    static const char *const names[] = { "marian", "t5", "t5-v1.1" };
+    static import_greedy g;
+    for (int i = 0; i < 3; i++) {
+        tfn_model m;
+        tfn_model_desc d;
+        CASE("%s", names[i]);
+        import_greedy_read(&g, names[i]);
+        memset(&d, 0, sizeof d);
+        d.inference = true;
+        d.threads = 1;
+        CHECK(tfn_import_new(&m, import_path(names[i], NULL), &d) == TFN_OK);
+        CHECK_INT(import_writes(&m, &g, g.start, 0), GREEDY);
+        CHECK_INT(import_writes(&m, &g, g.end, 0), 0);
+        CHECK_INT(import_writes(&m, &g, 2, 0), 0);
+        import_writes(&m, &g, g.start, 3);
+        tfn_model_free(&m);
+    }
+}
+
 /* -- what is wrong ----------------------------------------------------------------------------- */
 
 /* The config of a folder with one text replaced by another is refused with these words. */
@@ -359,6 +468,74 @@ static void import_refuses(const char *name, const char *from, const char *to, c
     CHECK(d.vocab == 0);
     tfn_error_text(&x.error, text, sizeof text);
     if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+}
+
+TEST(import_texts)
+{
+    static const char config[] =
+        "{\"a\": \"x\\u00e9\\n\", \"b\": [[30], [1,2]], \"c\": null, \"id2label\": {\"0\": \"no\","
+        " \"10\": {}, \"1\": \"yes\"}, \"d\": \"\", \"n\": -1.5 , \"null\": \"null\"}";
+    static const struct { const char *key, *text; } cases[] = {
+        { "a", "x\xc3\xa9\n" }, { "b", "[[30], [1,2]]" }, { "c", "" }, { "id2label.0", "no" },
+        { "id2label.1", "yes" }, { "id2label.10", "{}" }, { "id2label.2", "" }, { "d", "" },
+        { "n", "-1.5" }, { "null", "null" }, { "id2label.0.x", "" }, { "", "" }, { "b.0", "" }
+    };
+    tfn_import x;
+    char text[32];
+    memset(&x, 0, sizeof x);
+    x.config = config;
+    x.config_size = sizeof config - 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CASE("%s", cases[i].key);
+        CHECK_INT(tfn_import_text(&x, cases[i].key, text, sizeof text), strlen(cases[i].text));
+        CHECK(!strcmp(text, cases[i].text) && x.error.status == TFN_OK);
+        CHECK_INT(tfn_import_text(&x, cases[i].key, NULL, 0), strlen(cases[i].text));
+    }
+    CHECK_INT(tfn_import_text(&x, "b", text, 4), 13);
+    CHECK(!strcmp(text, "[[3"));
+    for (x.config_size = 0; x.config_size < sizeof config - 1; x.config_size++) {
+        CHECK_INT(tfn_import_text(&x, "null", text, sizeof text), 0);      /* cut short */
+        CHECK_INT(x.error.status, TFN_BAD_FORMAT);
+    }
+    x.config = NULL;
+    CHECK_INT(tfn_import_text(&x, "a", text, sizeof text), 0);
+    CHECK_INT(x.error.status, TFN_NULL);
+    x.folder = "no-such-folder";
+    CHECK_INT(tfn_import_text(&x, "a", text, sizeof text), 0);
+    CHECK_INT(x.error.status, TFN_BAD_FILE);
+}
+
+/* Classes are as many as they have names, of a model that tells them; else there are none. */
+static int32_t import_classes(const char *class, const char *labels)
+{
+    static char config[1024];
+    tfn_model_desc d;
+    tfn_import x;
+    memset(&x, 0, sizeof x);
+    memset(&d, 0, sizeof d);
+    snprintf(config, sizeof config, "{\"model_type\": \"bert\", \"architectures\": [\"%s\"],"
+             " \"vocab_size\": 9, \"max_position_embeddings\": 7, \"hidden_size\": 16, \"x\": 1,"
+             " \"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"intermediate_size\": 8, %s}",
+             class, labels);
+    x.lenient = true;
+    x.config = config;
+    x.config_size = strlen(config);
+    if (tfn_import_peek(&x, &d) != TFN_OK) return -1;
+    return d.classes;
+}
+
+TEST(import_labels)
+{
+    static const char head[] = "BertForSequenceClassification";
+    static const char three[] = "\"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": {\"c\": [1, 2]}}";
+    CHECK_INT(import_classes(head, three), 3);
+    CHECK_INT(import_classes(head, "\"y\": 1"), 2);
+    CHECK_INT(import_classes(head, "\"id2label\": null"), 2);
+    CHECK_INT(import_classes(head, "\"num_labels\": 5"), 5);
+    CHECK_INT(import_classes(head, "\"id2label\": {}"), 0);         /* which no model has */
+    CHECK_INT(import_classes("BertForMaskedLM", three), 0);
+    import_refuses("bert", "\"use_cache\": true", "\"id2label\": [\"a\"]",
+                   "id2label is [\"a\"]; an object is wanted");
 }
 
 TEST(import_keys_refused)
@@ -563,6 +740,9 @@ int main(void)
     RUN(import_sentences);
     RUN(import_blank);
     RUN(import_gradients);
+    RUN(import_translates);
+    RUN(import_texts);
+    RUN(import_labels);
     RUN(import_keys_refused);
     RUN(import_keys_left_aside);
     RUN(import_windows);

@@ -380,6 +380,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       P(2, &nulls.error)) || nulls_zero >= 0))                                                     \
     X(tfn_family_find, "e", ".", nulls_found(tfn_family_find(P(0, "gpt2")) || nulls_zero == 0))    \
     X(tfn_import_peek, "ee", "q.", tfn_import_peek(P(0, &nulls.import), P(1, &nulls.empty)))       \
+    X(tfn_import_text, "eeo", "q..", nulls_found(tfn_import_text(P(0, &nulls.import),              \
+      P(1, "model_type"), P(2, nulls.text), 9) > 0 || nulls_zero == 1))                            \
     X(tfn_import_weights, "ee", "qz", nulls_import())                                              \
     X(tfn_export_work, "e", "q", nulls_found(tfn_export_work(P(0, &nulls.m)) > 0))                 \
     X(tfn_export_write, "ee", "qz", tfn_export_write(P(0, &nulls.outgoing), P(1, &nulls.m)))       \

@@ -13,6 +13,10 @@ A folder holds
     logits.txt              of each sentence in turn, a line a position (of the decoder); encoders
                             without a head have hidden vectors here, then a line for the pooled
                             one, minilm one more for the sentence's
+    greedy.txt              of some encoder-decoders: lines are in turn a source, with the end behind it,
+                            and what greedy search writes of it: from decoder_start_token_id on
+                            the likeliest token but pad_token_id, up to eos_token_id, included, or
+                            GREEDY tokens
     gradients.safetensors   of some: mean next-token cross-entropy of both sentences, by autograd
 
 Every case exists in half precision, too: NAME-f16, and NAME-bf16, where norms stay F32. The logits
@@ -21,9 +25,10 @@ are those of the rounded weights.
 hub_models.py has the forwards, hub_traps.py the wrong readings.
 """
 import json
+import math
 import os
 import sys
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 import torch
 from hub_models import (
     Bert, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, Gemma, Gemma2, Gemma3,
@@ -34,6 +39,7 @@ from stream import Stream
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VOCAB, SENTENCES, TIME = 31, 2, 13
+GREEDY, GREEDY_SOURCES = 12, 4
 
 
 # -- cases ----------------------------------------------------------------------------------------
@@ -44,6 +50,7 @@ class Case(NamedTuple):
     gradients: bool = False
     shards: int = 1
     dtype: str = "F32"
+    ends: Optional[int] = None         # with greedy.txt, of whose texts so many end
 
 
 COMMON = {"initializer_range": 0.02, "torch_dtype": "float32", "transformers_version": "4.46.0",
@@ -266,11 +273,11 @@ CASES = {
     "bert-pooler": Case(BertModel, changed(BERT_CONFIG, architectures=["BertModel"])),
     "minilm": Case(MiniLM, changed(BERT_CONFIG, architectures=["BertModel"])),
     "distilbert": Case(DistilBert, DISTILBERT_CONFIG, gradients=True),
-    "marian": Case(Marian, MARIAN_CONFIG, gradients=True),
+    "marian": Case(Marian, MARIAN_CONFIG, gradients=True, ends=0),
     "marian-separate": Case(MarianSeparate, changed(
         MARIAN_CONFIG, scale_embedding=False, share_encoder_decoder_embeddings=False)),
-    "t5": Case(T5, T5_CONFIG, gradients=True),
-    "t5-v1.1": Case(T5v11, T5_V11_CONFIG),
+    "t5": Case(T5, T5_CONFIG, gradients=True, ends=0),
+    "t5-v1.1": Case(T5v11, T5_V11_CONFIG, ends=2),
     "t5-unscaled": Case(T5, changed(T5_CONFIG, "torch_dtype", dtype="float32",
                                     scale_decoder_outputs=False, transformers_version="5.0.0")),
 }
@@ -286,7 +293,7 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
 def in_half(case, dtype):
     name = {"F16": "float16", "BF16": "bfloat16"}[dtype]
     config = {k: name if k in ("dtype", "torch_dtype") else v for k, v in case.config.items()}
-    return case._replace(config=config, dtype=dtype, gradients=False)
+    return case._replace(config=config, dtype=dtype, gradients=False, ends=None)
 
 
 CASES.update({f"{name}-{d.lower()}": in_half(case, d) for name, case in list(CASES.items())
@@ -347,6 +354,35 @@ def write_rows(path, rows, form):
         f.writelines(" ".join(form % v for v in row) + "\n" for row in rows)
 
 
+def greedy(model, source, start):
+    """What is written, and whether each token was the likeliest by more than rounding."""
+    config, written, clear = model.config, [], True
+    while len(written) < GREEDY and config["eos_token_id"] not in written:
+        row = model.logits(source, [start] + written)[-1].clone()
+        row[config["pad_token_id"]] = -math.inf
+        best, second = row.topk(2)[0].tolist()
+        clear = clear and best - second > 1e-3
+        written.append(row.argmax().item())
+    return written, clear
+
+
+def greedy_lines(model, ends):
+    """Sources of ids that are nothing special in either family, drawn until there are enough from
+    which other starts write another text; the first `ends` texts end."""
+    config, stream, lines = model.config, Stream("greedy"), []
+    end = config["eos_token_id"]
+    while len(lines) < 2 * GREEDY_SOURCES:
+        count = 4 + len(lines)
+        source = (3 + (stream.draw(count) + 1) / 2 * (VOCAB - 5)).long().tolist() + [end]
+        written, clear = greedy(model, source, config["decoder_start_token_id"])
+        others = [greedy(model, source, start)[0] for start in (end, 2)]
+        if not clear or written in others or len(written) < 3:
+            continue
+        if len(lines) >= 2 * ends or written[-1] == end:
+            lines += [source, written]
+    return lines
+
+
 def gradients(case, tensors, lines):
     leaves = {name: x.clone().requires_grad_() for name, x in tensors.items()}
     case.model(case.config, case.dtype, leaves).loss(lines).backward()
@@ -373,6 +409,8 @@ def write_case(name):
         write_json(os.path.join(folder, file), value)
     write_rows(os.path.join(folder, "ids.txt"), lines, "%d")
     write_rows(os.path.join(folder, "logits.txt"), rows.tolist(), "%.9g")
+    if case.ends is not None:
+        write_rows(os.path.join(folder, "greedy.txt"), greedy_lines(model, case.ends), "%d")
     if case.gradients:
         write_safetensors(os.path.join(folder, "gradients.safetensors"),
                           gradients(case, model.tensors, lines))
