@@ -833,6 +833,10 @@ tuned() {
             --adapter "$work/adapter.safetensors" | cmp "$work/one" - &&
         echo ab | "$tfn" generate "$work/lo.safetensors" --max-tokens 3 > "$work/one" &&
         echo ab | "$tfn" generate "$work/tiny.safetensors" --max-tokens 3 \
+            --adapter "$work/adapter.safetensors" | cmp "$work/one" - &&
+        echo ab | "$tfn" chat "$work/lo.safetensors" --temperature 1 > "$work/one" &&
+        ! echo ab | "$tfn" chat "$work/tiny.safetensors" --temperature 1 | cmp -s "$work/one" - &&
+        echo ab | "$tfn" chat "$work/tiny.safetensors" --temperature 1 \
             --adapter "$work/adapter.safetensors" | cmp "$work/one" - || return 1
     "$tfn" generate "$work/m.safetensors" --adapter "$work/adapter.safetensors" < /dev/null \
         2> "$work/error"
@@ -864,10 +868,172 @@ tuned_bert() {
         "$tfn" fill "$work/cl.safetensors" --text 'va [MASK] ja' --top 3 > "$work/page" &&
         [ "$(wc -l < "$work/page")" = 3 ] && "$tfn" eval "$work/mini.safetensors" "$work/masked" |
         grep -q '^perplexity' || { cat "$work/error"; return 1; }
-    says "$work/mini.safetensors was not trained on labels" classify "$work/mini.safetensors"
+    "$tfn" train "$work/masked" $bert --lr 0.05 --lora '*.self.[qv].weight:2' \
+        --adapter "$work/adapter2.safetensors" --quiet > "$work/page" 2> "$work/error" &&
+        "$tfn" fill "$work/cl.safetensors" --text 'va [MASK] ja' > "$work/one" &&
+        ! "$tfn" fill "$work/mini.safetensors" --text 'va [MASK] ja' | cmp -s "$work/one" - &&
+        "$tfn" fill "$work/mini.safetensors" --text 'va [MASK] ja' \
+            --adapter "$work/adapter2.safetensors" | cmp "$work/one" - || return 1
+    "$tfn" classify "$work/c.safetensors" --text a --adapter "$work/adapter2.safetensors" \
+        2> "$work/error"
+    [ $? = 1 ] && grep -q ' is .*, the model has ' "$work/error" &&
+        says "$work/mini.safetensors was not trained on labels" classify "$work/mini.safetensors"
 }
 check "tfn eval, train --from, --adapter: an import" tuned
 check "tfn embed, train --from: an import of BERT" tuned_bert
+# A classifier goes out and comes back with the names that id2label gives its classes, or numbers.
+classifies_hub() {
+    awk 'BEGIN { split("va ua ja aa ca cb pa na la", w, " "); split("yes no maybe", l, " ")
+        for (i = 0; i < 300; i++) print l[1 + i % 3] "\t" w[1 + i % 9] " " w[1 + i % 3] }' > "$work/short" &&
+        "$tfn" train --labels "$work/short" --from "$work/mini.safetensors" --steps 30 --threads 1 \
+            --quiet --force --out "$work/cl.safetensors" > "$work/page" 2> "$work/error" || return 1
+    rm -rf "$work/out" && "$tfn" export "$work/cl.safetensors" --hf "$work/out" > "$work/page" || return 1
+    grep -v num_labels "$work/out/config.json" > "$work/config"
+    "$tfn" classify "$work/cl.safetensors" --text 'va ja' > "$work/one" &&
+        [ "$(wc -l < "$work/one")" = 3 ] || return 1
+    labels='"0": "yes", "1": "not at all", "2": "maybe \u00e9"'
+    hub_classes "$labels" && [ ! -s "$work/error" ] &&
+        sed 's/no$/not at all/; s/maybe$/maybe é/' "$work/one" | diff - "$work/page" &&
+        cut -f 2 "$work/short" | "$tfn" classify "$work/cl2.safetensors" > "$work/page" &&
+        cut -f 2 "$work/short" | "$tfn" classify "$work/cl.safetensors" |
+        sed 's/no$/not at all/; s/maybe$/maybe é/' | diff - "$work/page" || return 1
+    long=$(printf '%048d' 0)
+    for third in '"1": "b"' '"2": "a"' '"2": ""' '"2": "b\n"' '"2": "c\td"' '"2": "\u0000"' '"2": null' \
+        "\"2\": \"$long\"" '"3": "c"'; do
+        hub_classes "\"0\": \"a\", \"1\": \"b\", $third" &&
+            grep -q 'the 3 names of id2label are not all different' "$work/error" &&
+            sed 's/yes$/0/; s/no$/1/; s/maybe$/2/' "$work/one" | diff - "$work/page" ||
+            { echo "$third"; return 1; }
+    done
+    { echo '{"id2label": 3,'; sed 1d "$work/config"; } > "$work/out/config.json"
+    says "import: config.json: id2label is 3; an object is wanted" \
+        import "$work/out" --force --out "$work/cl2.safetensors"
+}
+hub_classes() {         # hub_classes NAMES: import with them, and classify
+    { printf '{"id2label": {%s},' "$1"; sed 1d "$work/config"; } > "$work/out/config.json"
+    "$tfn" import "$work/out" --out "$work/cl2.safetensors" --force > "$work/page" 2> "$work/error" &&
+        "$tfn" classify "$work/cl2.safetensors" --text 'va ja' > "$work/page"
+}
+check "tfn import, classify: names of classes" classifies_hub
+# Encoder-decoders of the hub write PyTorch's greedy texts: they start with the token that config.json
+# names, also when they went through other commands, and in a batch of lines of all lengths.
+greedy() {              # greedy MODEL NAME: is each text that of golden/hub/NAME/greedy.txt?
+    while read -r source && read -r wanted; do
+        found=$("$tfn" translate "$1" --ids "$source" --max-tokens 12) || return 1
+        [ "$found" = "$wanted" ] || { echo "$found, not $wanted"; return 1; }
+    done < "golden/hub/$2/greedy.txt"
+}
+translates_hub() {
+    model=$work/tr.safetensors
+    for name in marian t5; do
+        rm -rf "$work/tr" "$work/out" && cp -r golden/hub/$name "$work/tr" || return 1
+        "$tfn" import "$work/tr" --out "$model" --force > "$work/page" && greedy "$model" $name &&
+            "$tfn" export "$model" --hf "$work/out" > "$work/page" &&
+            "$tfn" import "$work/out" --out "$work/tr2.safetensors" --force > "$work/page" &&
+            greedy "$work/tr2.safetensors" $name || return 1
+        sed '/decoder_start_token_id/d' golden/hub/$name/config.json > "$work/tr/config.json" &&
+            "$tfn" import "$work/tr" --out "$model" --force > "$work/page" && greedy "$model" $name ||
+            return 1
+        # what generation_config.json says counts before it: another start, another word less
+        echo '{"decoder_start_token_id": 2}' > "$work/tr/generation_config.json" &&
+            "$tfn" import "$work/tr" --out "$model" --force > "$work/page" &&
+            ! greedy "$model" $name > "$work/page" || return 1
+        echo '{"bad_words_ids": [[27], [ 7 , 25 ] , [9]]}' > "$work/tr/generation_config.json" &&
+            "$tfn" import "$work/tr" --out "$model" --force > "$work/page" 2> "$work/error" &&
+            grep -q 'bad_words_ids has 1 words of several' "$work/error" || return 1
+        while read -r source && read -r wanted; do
+            found=$("$tfn" translate "$model" --ids "$source" --max-tokens 12) || return 1
+            case " $found " in *" 27 "* | *" 9 "*) echo "$found"; return 1;; esac
+        done < golden/hub/$name/greedy.txt
+        "$tfn" generate "$model" --ids '5 6 0' --beam 3 --n-best 2 > "$work/page" &&
+            [ "$(cut -f 1 "$work/page" | tr '\n' ' ')" = '1 1 ' ] || return 1
+    done
+}
+check "tfn translate: Marian and T5 of the hub, by ids" translates_hub
+# as letters: 3 is a, 28 is z
+letters() {
+    tr ' ' '\n' | awk 'BEGIN { split("abcdefghijklmnopqrstuvwxyz", w, "") }
+        $1 == 2 { s = s "<unk>" } $1 > 2 && $1 < 29 { s = s w[$1 - 2] } $1 == 29 { s = s " " }
+        END { sub(/^ /, "", s); print s }'
+}
+translates_texts() {
+    name=t5-v1.1 model=$work/tr.safetensors
+    rm -rf "$work/tr" && cp -r golden/hub/$name "$work/tr" && awk 'BEGIN {
+        printf "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 2, \"vocab\": [[\"<pad>\", 0], [\"</s>\", 0], [\"<unk>\", 0]"
+        for (i = 0; i < 26; i++) printf ", [\"%c\", -2]", 97 + i
+        printf ", [\"\\u2581\", -2], [\"zzzz\", -99]]}, \"added_tokens\": ["
+        split("<pad> </s> <unk>", special, " ")
+        for (i = 0; i < 3; i++)
+            printf "%s{\"id\": %d, \"content\": \"%s\", \"special\": true}", (i ? ", " : ""), i, special[i + 1]
+        print "], \"normalizer\": null, \"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"\\u2581\","
+        print "\"prepend_scheme\": \"never\"}, \"decoder\": {\"type\": \"Metaspace\", \"replacement\": \"\\u2581\","
+        print "\"prepend_scheme\": \"never\"}, \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": ["
+        print "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}, {\"SpecialToken\": {\"id\": \"</s>\", \"type_id\": 0}}],"
+        print "\"special_tokens\": {\"</s>\": {\"id\": \"</s>\", \"ids\": [1], \"tokens\": [\"</s>\"]}}}}" }' \
+        > "$work/tr/tokenizer.json" &&
+        "$tfn" import "$work/tr" --out "$model" --force > "$work/page" || return 1
+    : > "$work/input"
+    : > "$work/wanted"
+    while read -r source && read -r wanted; do
+        echo "$source" | letters >> "$work/input"
+        echo "$wanted" | letters >> "$work/wanted"
+    done < golden/hub/$name/greedy.txt
+    for command in "translate" "generate" "translate --batch 3"; do
+        # shellcheck disable=SC2086
+        "$tfn" $command "$model" "$work/input" --max-tokens 12 2> "$work/error" |
+            diff - "$work/wanted" || return 1
+    done
+    "$tfn" average "$model" "$model" --out "$work/tr2.safetensors" --force > "$work/page" &&
+        "$tfn" translate "$work/tr2.safetensors" "$work/input" --max-tokens 12 2> "$work/error" |
+        diff - "$work/wanted" &&
+        "$tfn" translate "$model" "$work/input" --max-tokens 12 --beam 3 2> "$work/error" > "$work/wanted" &&
+        while read -r source && read -r wanted; do
+            "$tfn" translate "$model" --ids "$source" --max-tokens 12 --beam 3 | letters
+        done < golden/hub/$name/greedy.txt | diff - "$work/wanted" &&
+        "$tfn" embed "$model" "$work/input" > "$work/page" && [ "$(wc -l < "$work/page")" = 4 ] &&
+        "$tfn" inspect "$model" --text abc --target cab | grep -q '"keys":\["[^"]*pad[^"]*","c","a","b"\]' ||
+        return 1
+    # the loss of what was written is its score; a model that is trained on starts as before
+    echo '{"bad_words_ids": [[2], [29], [30]]}' > "$work/tr/generation_config.json" &&
+        "$tfn" import "$work/tr" --out "$model" --force > "$work/page" &&
+        "$tfn" translate "$model" "$work/input" --max-tokens 6 --beam 1 --n-best 1 \
+            --length-penalty 0 > "$work/one" && cut -f 3 "$work/one" | paste "$work/input" - \
+            > "$work/short" && "$tfn" eval "$model" "$work/short" > "$work/page" &&
+        awk '/^targets/ { n = $2 } /^loss/ { sum = n * $2 } { s -= $2 * (FILENAME ~ /one$/) }
+            END { exit !(n > 8 && (sum - s) ^ 2 < 1e-5) }' "$work/page" "$work/one" &&
+        "$tfn" train --pairs "$work/short" --valid "$work/short" --from "$model" --steps 1 --lr 0 \
+            --quiet --force --out "$work/tr2.safetensors" > "$work/page" 2> "$work/error" &&
+        "$tfn" translate "$work/tr2.safetensors" "$work/input" --max-tokens 6 --beam 1 --n-best 1 \
+            --length-penalty 0 | cmp - "$work/one" || { cat "$work/page" "$work/one"; return 1; }
+    says "$model is of the architecture encoder-decoder, wanted an encoder that knows masked words" \
+        fill "$model" --text a &&
+        says "$model has no head of classes: wanted a model trained on labels" \
+            classify "$model" --text a &&
+        says "--ids: 513 ids, the limit is 512" translate "$model" --ids "$(yes 5 | head -n 513)"
+}
+check "tfn translate, eval, train --from: T5 of the hub, by texts" translates_texts
+mistranslates() {       # ids that config.json has and the model has not
+    model=$work/tr3.safetensors
+    rm -rf "$model" "$work/tr" && cp -r golden/hub/marian "$work/tr" || return 1
+    for words in 'decoder_start_token_id is 31,|s/"decoder_start_token_id": 30/"decoder_start_token_id": 31/' \
+        'decoder_start_token_id is -1,|s/"decoder_start_token_id": 30/"decoder_start_token_id": -1/' \
+        'eos_token_id is x,|s/"eos_token_id": 0/"eos_token_id": "x"/' \
+        'pad_token_id is 1.5,|s/"pad_token_id": 30/"pad_token_id": 1.5/' \
+        'bad_words_ids is {},|s/"bad_words_ids": \[/"bad_words_ids": {}, "x": [/'; do
+        sed "${words#*|}" golden/hub/marian/config.json > "$work/tr/config.json"
+        ! "$tfn" import "$work/tr" --lenient --out "$model" > "$work/page" 2> "$work/error" &&
+            grep -q "config.json: ${words%%|*} wanted ids from 0 to 30" "$work/error" ||
+            { cat "$work/error"; return 1; }
+    done
+    cp golden/hub/marian/config.json "$work/tr" && echo '[1]' > "$work/tr/generation_config.json"
+    says "$work/tr/generation_config.json is no object of JSON" import "$work/tr" --out "$model" &&
+        rm "$work/tr/generation_config.json" && sed '/decoder_start_token_id/d; /pad_token_id/d' \
+            golden/hub/marian/config.json > "$work/tr/config.json" &&
+        "$tfn" import "$work/tr" --out "$model" --force > "$work/page" &&
+        says "$model does not say with which token its decoder starts: its config.json had no decoder_start_token_id" \
+            translate "$model" --ids 5
+}
+check "tfn translate: ids that are none" mistranslates
 # A kept cache gives the answers of a fresh decoder that reads the whole conversation, also behind
 # turns that were left out.
 chats() {

@@ -377,6 +377,7 @@ static inline void chat_open(chat *x, const settings *s, const char *path)
     void *scratch;
     int32_t chunk = CHAT_CHUNK;
     bundle_open(&x->b, path);
+    x->b.adapter = text_of(s, O_ADAPTER);
     x->s = s;
     if (x->b.desc.arch != TFN_ARCH_DECODER)
         die("%s is of the architecture %s, wanted a decoder", path,

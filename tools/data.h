@@ -433,7 +433,8 @@ static inline void data_tokenizer_free(data_tokenizer *x)
 
 /* Rows of a batch, END and BEGIN being the tokenizer's </s> and <s>:
  *     TEXT     a window of the stream; its items are joined by END
- *     PAIRS    source END;  tokens END target, targets target END (fairseq's and the generator's);
+ *     PAIRS    source END;  tokens END target, targets target END (fairseq's and the generator's),
+ *              or tokens START target, of models that were imported;
  *              of speech the source is frames of TASK_BANDS numbers, 4 n + 3 of them
  *     JOINED   source END target END as one row, of which only the target is scored
  *     LABELS   BEGIN A END [B END] with segments 0 and 1: BERT's [CLS] A [SEP] B [SEP]
@@ -444,6 +445,8 @@ typedef struct data_set_options {
     int32_t most, most_source;      /* longest row; the window. most_source 0: most */
     bool    space;                  /* a space before each text */
     bool    speech;                 /* PAIRS whose source is sound */
+    bool    starts;                 /* PAIRS whose tokens begin with `start`, not with END */
+    int32_t start;
 } data_set_options;
 
 typedef struct data_set {
@@ -935,6 +938,7 @@ static inline void data_fill_pair(data_batches *b, int32_t r, int64_t i)
         source[a] = data_tokenizer_of(x, 0)->special[TFN_SPECIAL_EOS];
     }
     tokens[mid] = targets[mid + n] = data_tokenizer_of(x, 1)->special[TFN_SPECIAL_EOS];
+    if (x->options.kind == DATA_PAIRS && x->options.starts) tokens[0] = x->options.start;
     memcpy(tokens + mid + 1, x->ids + at[1], (size_t)n * sizeof *tokens);
     memcpy(targets + mid, x->ids + at[1], (size_t)n * sizeof *targets);
 }

@@ -84,6 +84,7 @@ static inline int fill(settings *s, cli *c)
     int32_t *ids;
     if (s->files != 1) cli_fail(c, "wanted one model");
     bundle_look(&b, s->file[0]);
+    b.adapter = text_of(s, O_ADAPTER);
     fill_check(&b);
     const int32_t mask = fill_mask(&b, s);
     if (given(s, O_SAID)) s->text[O_SAID] = fill_text(&b, text_of(s, O_SAID), mask);

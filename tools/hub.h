@@ -1,5 +1,6 @@
 /* tfn export --hf DIR: a model as a folder of the hub. What tfn import found, family and type, is
- * kept with the model, and is what goes out; --family and --dtype say otherwise. */
+ * kept with the model, and is what goes out; --family and --dtype say otherwise. Kept are also the
+ * special tokens of an encoder-decoder and the names of classes. */
 #ifndef HUB_H
 #define HUB_H
 
@@ -59,6 +60,148 @@ static const tfn_family *hub_family(const char *name)
     return NULL;
 }
 
+/* -- what tfn import keeps of config.json ------------------------------------------------------ */
+
+/* What an encoder-decoder starts with, ends with, pads with, and may not write. */
+static const struct { option_id id; const char *key; } hub_ids[] = {
+    { O_START_TOKEN, "decoder_start_token_id" }, { O_END_TOKEN, "eos_token_id" },
+    { O_PAD_TOKEN, "pad_token_id" }
+};
+enum { HUB_IDS = sizeof hub_ids / sizeof *hub_ids };
+
+/* The value of a key, which stays: of generation_config.json, if there is such a file that has it,
+ * for programs in Python read that first; else of config.json. NULL: neither has it. */
+static const char *hub_value(tfn_import *x, const data_file *generation, const char *key)
+{
+    tfn_import first;
+    size_t bytes = 0;
+    char *text;
+    memset(&first, 0, sizeof first);
+    first.config = generation->bytes;
+    first.config_size = generation->size;
+    if (first.config) bytes = tfn_import_text(&first, key, NULL, 0);
+    if (first.error.status != TFN_OK)
+        die("%s/generation_config.json is no object of JSON", x->folder);
+    if (!bytes) bytes = tfn_import_text(x, key, NULL, 0);
+    must_be_ok(&x->error);
+    if (!bytes) return NULL;
+    text = (char *)reserve(bytes + 1, 1);
+    if (!first.config || !tfn_import_text(&first, key, text, bytes + 1))
+        tfn_import_text(x, key, text, bytes + 1);
+    return text;
+}
+
+/* The id at *at, and step over it; what is no id of the vocabulary ends the program. */
+static int32_t hub_id(const bundle *b, const char *key, const char *value, const char **at)
+{
+    char *end;
+    const long id = strtol(*at, &end, 10);
+    if (end == *at || !strchr(",] \t\r\n", *end) || id < 0 || id >= b->desc.vocab)
+        die("config.json: %s is %.80s, wanted ids from 0 to %d", key, value,
+            (int)b->desc.vocab - 1);
+    *at = end;
+    return (int32_t)id;
+}
+
+/* An id, or the first of a list of them. */
+static void hub_keep_id(bundle *b, option_id i, const char *key, const char *value)
+{
+    static char texts[HUB_IDS][16];
+    const char *at = value;
+    if (!value) return;
+    at += strspn(at, "[ \t\r\n");
+    snprintf(texts[i - O_START_TOKEN], sizeof *texts, "%d", (int)hub_id(b, key, value, &at));
+    b->from.text[i] = texts[i - O_START_TOKEN];
+    if (strchr(at, ','))
+        fprintf(stderr, "tfn: %s is %.80s: the first one counts\n", key, value);
+}
+
+/* bad_words_ids is a list of lists: those of one id are kept, "58100 7"; several ids in a row are
+ * nothing that the generator forbids. */
+static void hub_keep_bad(bundle *b, const char *value)
+{
+    const char *at = value;
+    char *kept, *to;
+    int32_t left = 0;
+    if (!value) return;
+    kept = to = (char *)reserve(strlen(value) + 16, 1);
+    for (at += strspn(at, "[], \t\r\n"); *at; at += strspn(at, "[], \t\r\n")) {
+        const int32_t id = hub_id(b, "bad_words_ids", value, &at);
+        const bool alone = *(at += strspn(at, " \t\r\n")) == ']';
+        if (alone) to += snprintf(to, 16, " %d", (int)id);
+        while (*at != ']') {
+            at += strspn(at, ", \t\r\n");
+            hub_id(b, "bad_words_ids", value, &at);
+            at += strspn(at, " \t\r\n");
+        }
+        left += !alone;
+    }
+    if (kept[0]) b->from.text[O_BAD_TOKENS] = kept + 1;
+    if (left)
+        fprintf(stderr, "tfn: bad_words_ids has %d words of several tokens, which are not "
+                "forbidden\n", (int)left);
+}
+
+/* With the model: where nothing else is said its decoder starts with the padding, as the published
+ * ones of both families do. */
+static void hub_keep_ids(bundle *b, tfn_import *x, const data_file *generation)
+{
+    const char *forced;
+    if (b->desc.arch != TFN_ARCH_ENCODER_DECODER) return;
+    for (int i = 0; i < HUB_IDS; i++)
+        hub_keep_id(b, hub_ids[i].id, hub_ids[i].key, hub_value(x, generation, hub_ids[i].key));
+    if (!given(&b->from, O_START_TOKEN)) b->from.text[O_START_TOKEN] = b->from.text[O_PAD_TOKEN];
+    hub_keep_bad(b, hub_value(x, generation, "bad_words_ids"));
+    forced = hub_value(x, generation, "forced_bos_token_id");
+    if (forced)
+        fprintf(stderr, "tfn: forced_bos_token_id is %.80s, which is left aside\n", forced);
+}
+
+/* Whether the name of a class is one: of a line, and not that of another. */
+static bool hub_is_name(const data_classes *x, const char *name, size_t bytes)
+{
+    if (!bytes || bytes >= DATA_NAME || strlen(name) != bytes) return false;
+    for (size_t i = 0; i < bytes; i++)
+        if ((unsigned char)name[i] < ' ' || name[i] == 127) return false;
+    for (int32_t i = 0; i < x->count; i++)
+        if (!strcmp(x->name[i], name)) return false;
+    return true;
+}
+
+/* The names that id2label has; numbers, if it is not there or one of them is no name. */
+static void hub_keep_classes(bundle *b, tfn_import *x)
+{
+    static char names[DATA_CLASSES * DATA_NAME];
+    data_classes *classes = &b->classes;
+    const int32_t count = b->desc.classes;
+    const bool named = tfn_import_text(x, "id2label", NULL, 0) > 0;
+    char key[32], name[DATA_NAME];
+    if (b->desc.head != TFN_HEAD_SEQUENCE || count > DATA_CLASSES) return;
+    b->from.text[O_KIND] = "labels";
+    for (int32_t i = 0; named && i < count; i++) {
+        snprintf(key, sizeof key, "id2label.%d", (int)i);
+        const size_t bytes = tfn_import_text(x, key, name, sizeof name);
+        must_be_ok(&x->error);
+        if (!hub_is_name(classes, name, bytes)) {
+            fprintf(stderr, "tfn: config.json: the %d names of id2label are not all different texts "
+                    "of 1 to %d bytes: classes have numbers\n", (int)count, DATA_NAME - 1);
+            break;
+        }
+        data_class(classes, name, bytes);
+    }
+    const bool all = classes->count == count;
+    if (!all) memset(classes, 0, sizeof *classes);
+    for (int32_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%d", (int)i);
+        if (!all) data_class(classes, name, strlen(name));
+        if (i) strcat(names, "\t");
+        strcat(names, classes->name[i]);
+    }
+    b->from.text[O_CLASSES] = names;
+}
+
+/* -- tfn export --hf ---------------------------------------------------------------------------- */
+
 static void hub_report(const tfn_export *x, const bundle *b, const char *dtype)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
@@ -88,11 +231,22 @@ static const tfn_model *hub_merged(tfn_model *plain, const tfn_model *m)
     return plain;
 }
 
+/* In the order of tfn_export. */
+static void hub_specials(const bundle *b, int32_t *ids)
+{
+    ids[0] = kept_id(b, O_PAD_TOKEN);
+    ids[1] = -1;
+    if (b->tokenizer.mem) ids[1] = b->tokenizer.tokenizer.special[TFN_SPECIAL_BOS];
+    ids[2] = end_of(b);
+    ids[3] = start_of(b);
+}
+
 static int hub_export(settings *s, cli *c)
 {
     static bundle b;
     static tfn_export x;
     tfn_model plain = { 0 };
+    int32_t specials[4];
     const char *folder = text_of(s, O_HF);
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (given(s, O_OUT)) cli_fail(c, "--out is for C, --hf for a folder of the hub");
@@ -105,6 +259,10 @@ static int hub_export(settings *s, cli *c)
     x.round = given(s, O_ROUND);
     if (tfn_tokenizer_json_text(&b.tokenizer.tokenizer, NULL, 0) > 0)
         x.tokenizer = &b.tokenizer.tokenizer;
+    if (given(&b.from, O_START_TOKEN)) {
+        hub_specials(&b, specials);
+        x.specials = specials;
+    }
     hub_make_folder(folder);
     tfn_export_write(&x, hub_merged(&plain, &b.model));
     must_be_ok(&x.error);

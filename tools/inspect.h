@@ -50,26 +50,30 @@ static inline int32_t inspect_most(int32_t context)
     return context < INSPECT_TOKENS ? context : INSPECT_TOKENS;
 }
 
-/* What an encoder-decoder says of the source, greedily: begun by the end token, as in training. */
+/* What an encoder-decoder says of the source, greedily, behind the token that it starts with. */
 static inline int32_t inspect_speak(inspection *x, int32_t *tokens, int32_t most)
 {
     const tfn_model *m = &x->b.model;
-    const int32_t end = x->b.tokenizer.tokenizer.special[TFN_SPECIAL_EOS];
+    const int32_t end = end_of(&x->b);
     tfn_generate_desc d;
     tfn_generator g;
+    tfn_batch batch = x->batch;
     size_t size = tfn_model_scratch(&m->desc);
     void *scratch = reserve(size, 1);
     void *mem;
     int32_t n = 1;
-    if (!x->b.tokenizer.mem) die("%s has no tokenizer, and so no end of a text", x->b.path);
+    if (end < 0) die("%s has no tokenizer, and so no end of a text", x->b.path);
     memset(&d, 0, sizeof d);
-    d.end = tokens[0] = end;
+    d.end = end;
+    tokens[0] = start_of(&x->b);
+    batch.tokens = tokens;
+    batch.time = 1;
     d.max_tokens = most - 1;
     size = tfn_generator_size(m, &d, scratch, size);
     mem = reserve(size, 1);
     tfn_generator_init(&g, m, &d, mem, size);
     must_be_ok(&g.error);
-    tfn_generator_run(&g, &x->batch, NULL);
+    tfn_generator_run(&g, &batch, NULL);
     must_be_ok(&g.error);
     for (int32_t i = 0; i < g.lengths[0]; i++) {
         if (g.tokens[i] == end || n == most) break;
@@ -80,13 +84,13 @@ static inline int32_t inspect_speak(inspection *x, int32_t *tokens, int32_t most
     return n;
 }
 
-/* Of --target, behind the end token with which a text begins. */
+/* Of --target, behind the token that the decoder starts with. */
 static inline int32_t inspect_target(const inspection *x, const char *text, int32_t *tokens,
                                      int32_t most)
 {
     int64_t count;
     int32_t *ids = encode_text(&x->b, text, strlen(text), &count);
-    tokens[0] = x->b.tokenizer.tokenizer.special[TFN_SPECIAL_EOS];
+    tokens[0] = start_of(&x->b);
     count = cut_ids(count, most - 1, 0);
     for (int64_t i = 0; i < count; i++) tokens[i + 1] = ids[i];
     free(ids);

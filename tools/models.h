@@ -219,6 +219,12 @@ static inline void corpus_fail(const corpus *c, const char *error)
     die("%s", error);
 }
 
+/* Whether a model's texts are cut as those who published it did: no space is put in front. */
+static inline bool keeps_texts(const settings *s)
+{
+    return given(s, O_FAMILY) || given(s, O_START_TOKEN);
+}
+
 /* As tokens, in batches of the experiment's size. */
 static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokenizer *k, bool in_order)
 {
@@ -227,7 +233,9 @@ static inline void corpus_cut(corpus *c, const settings *s, const tfn_tokenizer 
     o.kind = c->kind;
     o.tokenizer = k;
     o.most = (int32_t)whole_of(s, O_CONTEXT);
-    o.space = c->space;
+    o.space = c->space && !keeps_texts(s);
+    o.starts = given(s, O_START_TOKEN);
+    o.start = (int32_t)whole_of(s, O_START_TOKEN);
     o.speech = is_speech(s) && c->get == data_get_task;
     b.batch = (int32_t)whole_of(s, O_BATCH);
     b.tokens = (int32_t)whole_of(s, O_BATCH_TOKENS);
@@ -476,6 +484,35 @@ typedef struct bundle {         /* a checkpoint and what goes along */
     const char    *adapter;     /* NULL, or the file of a LoRA that was saved alone */
     char          *extra;
 } bundle;
+
+/* The id that an import keeps of config.json, which hub_keep_ids stores; -1: none. */
+static inline int32_t kept_id(const bundle *b, option_id i)
+{
+    const int64_t id = whole_of(&b->from, i);
+    if (!given(&b->from, i)) return -1;
+    if (id < 0 || id >= b->desc.vocab)
+        die("%s: %s is %s, the vocabulary has %d", b->path, option_rows[i].name,
+            text_of(&b->from, i), (int)b->desc.vocab);
+    return (int32_t)id;
+}
+
+/* The id that ends a text: what config.json said, else the tokenizer's; -1: none. */
+static inline int32_t end_of(const bundle *b)
+{
+    if (given(&b->from, O_END_TOKEN)) return kept_id(b, O_END_TOKEN);
+    if (!b->tokenizer.mem) return -1;
+    return b->tokenizer.tokenizer.special[TFN_SPECIAL_EOS];
+}
+
+/* The id that the decoder behind an encoder starts with: of a model trained here the end. */
+static inline int32_t start_of(const bundle *b)
+{
+    if (given(&b->from, O_START_TOKEN)) return kept_id(b, O_START_TOKEN);
+    if (given(&b->from, O_FAMILY) || end_of(b) < 0)
+        die("%s does not say with which token its decoder starts: its config.json had no "
+            "decoder_start_token_id", b->path);
+    return end_of(b);
+}
 
 static inline tfn_file file_at(const char *path)
 {

@@ -43,7 +43,7 @@ static inline int32_t *encode_as(const bundle *b, const char *text, size_t bytes
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
     const bool stream = b->kind == DATA_TEXT && !reads_lines(b);
-    const bool space = !stream
+    const bool space = !stream && !keeps_texts(&b->from)
         && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
     char *spaced = (char *)reserve(bytes + 2, 1);
     int32_t *ids;

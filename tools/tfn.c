@@ -80,13 +80,13 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, "what to write; -o") \
     X(FROM, 's', "from", "MODEL", NULL, 0, 0, KEPT, "begin with its tokenizer, shape, weights") \
-    X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, TRAIN | USE, \
+    X(ADAPTER, 's', "adapter", "FILE", NULL, 0, 0, TRAIN | USE | FILL | CHAT, \
       "what --lora trains, alone: written at the end, and read beside its model") \
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
       "most tokens of a text; else 1024, or what the model has if that is less") \
     X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
-    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS, \
+    X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS | GENERATE | TRANSLATE, \
       "tokens of a sentence") \
     X(SAID, 's', "text", "TEXT", NULL, 0, 0, SENTENCE, "the sentence") \
     X(MASK, 'i', "mask", "ID", NULL, 0, 1e9, FILL, "of the mask; else the tokenizer's") \
@@ -131,7 +131,11 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(ROUND, 'f', "round", "", NULL, 0, 0, EXPORT, "to --dtype what it does not hold") \
     X(THREADS, 'i', "threads", "N", NULL, 1, 64, TRAIN | USE | FILL | CHAT, \
       "as is faster; bits are equal") \
-    /* of the experiment, but no options */ \
+    /* of the experiment, but no options; the ids are what tfn import keeps of config.json */ \
+    X(START_TOKEN, 'i', "start-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
+    X(END_TOKEN, 'i', "end-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
+    X(PAD_TOKEN, 'i', "pad-token", "ID", NULL, 0, 0, OPTION_KEPT, "") \
+    X(BAD_TOKENS, 's', "bad-tokens", "ID ID ..", NULL, 0, 0, OPTION_KEPT, "") \
     X(TEXT, 's', "text", "FILE", NULL, 0, 0, OPTION_KEPT, "") \
     X(KIND, 's', "kind", "NAME", NULL, 0, 0, OPTION_KEPT, "") \
     X(CLASSES, 's', "classes", "NAMES", NULL, 0, 0, OPTION_KEPT, "") \
@@ -268,6 +272,7 @@ typedef struct speaker {
     void         *mem;
     int32_t       rows, room, used;     /* room: tokens of a row */
     int32_t      *ids, *tokens, *lengths;
+    int32_t      *starts;               /* the id that a decoder behind a source starts with */
     int64_t      *number;               /* of the input line */
     char        **prompt;               /* of texts that are continued, or NULL */
     size_t       *prompt_bytes;
@@ -292,19 +297,36 @@ static bool speaker_in_lines(const speaker *x)
         || given(x->s, O_N_BEST);
 }
 
-static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32_t *forbidden)
+/* Ids that no text has, for the caller to free: of a model trained here what is special but the
+ * end; an import may write all that its files do not forbid, but no padding. */
+static int32_t *speaker_forbids(const bundle *b, int32_t *count)
+{
+    const tfn_tokenizer *k = &b->tokenizer.tokenizer;
+    const char *bad = text_of(&b->from, O_BAD_TOKENS);
+    int32_t *ids;
+    if (!bad) bad = "";
+    ids = (int32_t *)reserve(strlen(bad) / 2 + 2 + TFN_SPECIAL_COUNT, sizeof *ids);
+    *count = 0;
+    if (given(&b->from, O_START_TOKEN)) {
+        for (char *end; *bad; bad = end) ids[(*count)++] = (int32_t)strtol(bad, &end, 10);
+        if (kept_id(b, O_PAD_TOKEN) >= 0) ids[(*count)++] = kept_id(b, O_PAD_TOKEN);
+        return ids;
+    }
+    if (!b->tokenizer.mem) return ids;
+    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
+        if (k->special[i] >= 0 && k->special[i] != end_of(b)) ids[(*count)++] = k->special[i];
+    return ids;
+}
+
+static void speaker_describe(const speaker *x, tfn_generate_desc *d)
 {
     const settings *s = x->s;
-    const int32_t *special = x->b->tokenizer.tokenizer.special;
     memset(d, 0, sizeof *d);
     d->sentences = x->rows;
     d->beam = (int32_t)whole_of(s, O_BEAM);
     d->max_tokens = (int32_t)whole_of(s, O_MAX_TOKENS);
-    d->end = special[TFN_SPECIAL_EOS];
+    d->end = end_of(x->b);
     if (x->b->kind == DATA_TEXT && !given(&x->b->from, O_TASK)) d->end = -1;    /* has no end */
-    d->forbidden = forbidden;
-    for (int i = 0; i < TFN_SPECIAL_COUNT; i++)
-        d->forbidden_count += special[i] >= 0 && special[i] != d->end;
     d->length_penalty = (float)real_of(s, O_LENGTH_PENALTY);
     d->unnormalized = d->length_penalty == 0;
     d->temperature = (float)real_of(s, O_TEMPERATURE);
@@ -316,7 +338,7 @@ static void speaker_describe(const speaker *x, tfn_generate_desc *d, const int32
 static void speaker_open(speaker *x, bundle *b, const settings *s)
 {
     tfn_generate_desc d;
-    int32_t forbidden[TFN_SPECIAL_COUNT], n = 0;
+    int32_t *forbidden;
     size_t size = tfn_model_scratch(&b->desc);
     void *scratch = reserve(size, 1);
     memset(x, 0, sizeof *x);
@@ -324,19 +346,21 @@ static void speaker_open(speaker *x, bundle *b, const settings *s)
     x->s = s;
     x->rows = b->desc.batch;
     x->room = b->desc.context;
-    speaker_describe(x, &d, forbidden);
-    for (int i = 0; i < TFN_SPECIAL_COUNT; i++) {
-        int32_t id = b->tokenizer.tokenizer.special[i];
-        if (id >= 0 && id != d.end) forbidden[n++] = id;
-    }
+    if (b->kind == DATA_PAIRS) x->room = b->model.desc.source_context;
+    speaker_describe(x, &d);
+    d.forbidden = forbidden = speaker_forbids(b, &d.forbidden_count);
     size = tfn_generator_size(&b->model, &d, scratch, size);
     free(scratch);
     x->mem = reserve(size, 1);
     tfn_generator_init(&x->g, &b->model, &d, x->mem, size);
     must_be_ok(&x->g.error);
+    free(forbidden);
     x->ids = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
     x->tokens = (int32_t *)reserve((size_t)x->room * (size_t)x->rows, sizeof(int32_t));
     x->lengths = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    x->starts = (int32_t *)reserve((size_t)x->rows, sizeof(int32_t));
+    if (b->kind == DATA_PAIRS)
+        for (int32_t r = 0; r < x->rows; r++) x->starts[r] = start_of(b);
     x->number = (int64_t *)reserve((size_t)x->rows, sizeof(int64_t));
     x->prompt = (char **)reserve((size_t)x->rows, sizeof *x->prompt);
     x->prompt_bytes = (size_t *)reserve((size_t)x->rows, sizeof(size_t));
@@ -354,10 +378,20 @@ static void speaker_free(speaker *x)
     free(x->ids);
     free(x->tokens);
     free(x->lengths);
+    free(x->starts);
     free(x->number);
     free(x->prompt);
     free(x->prompt_bytes);
     free(x->text);
+}
+
+/* One more row: ids as they stand. */
+static void speaker_add_ids(speaker *x, const int32_t *ids, int32_t count)
+{
+    int32_t *row = x->ids + (int64_t)x->used * x->room;
+    if (count > x->room) die("--ids: %d ids, the limit is %d", (int)count, (int)x->room);
+    memcpy(row, ids, (size_t)count * sizeof *row);
+    x->lengths[x->used++] = count;
 }
 
 /* One more row: what the model reads of a text. */
@@ -369,20 +403,25 @@ static void speaker_add(speaker *x, const char *text, size_t bytes, int64_t numb
     int32_t n = 0;
     int64_t most = x->room - 1 - (kind == DATA_JOINED);
     int64_t count, read, first = 0;
-    int32_t *ids = encode_text(x->b, text, bytes, &count);
+    int32_t *ids;
+    x->prompt[x->used] = NULL;
+    x->number[x->used] = number;
+    if (kind == DATA_PAIRS) {
+        x->lengths[x->used++] = prompt_row(x->b, text, bytes, false, x->room, number, row);
+        return;
+    }
+    ids = encode_text(x->b, text, bytes, &count);
     if (kind == DATA_TEXT) most = x->room / 2;
     read = cut_ids(count, most, number);
     if (kind == DATA_TEXT) first = count - read;                /* its end is continued */
     if (reads_lines(x->b)) row[n++] = k->special[TFN_SPECIAL_EOS];
     for (int64_t i = 0; i < read; i++) row[n++] = ids[first + i];
     if (kind != DATA_TEXT) row[n++] = k->special[TFN_SPECIAL_EOS];
-    x->prompt[x->used] = NULL;
     if (kind == DATA_TEXT) {
         x->prompt[x->used] = (char *)reserve(bytes, 1);
         x->prompt_bytes[x->used] = bytes;
         memcpy(x->prompt[x->used], text, bytes);
     }
-    x->number[x->used] = number;
     x->lengths[x->used++] = n;
     free(ids);
 }
@@ -403,6 +442,8 @@ static void speaker_run(speaker *x)
         b.source = x->tokens;
         b.source_lengths = x->lengths;
         b.source_time = longest;
+        b.tokens = x->starts;
+        b.time = 1;
     } else {
         b.tokens = x->tokens;
         b.lengths = x->lengths;
@@ -559,6 +600,48 @@ static const char *open_use(bundle *b, const settings *s, cli *c)
 /* The second file of a command whose first is a model, or NULL. */
 static const char *second_file(const settings *s) { return s->files > 1 ? s->file[1] : NULL; }
 
+/* A model that writes of what it reads. */
+static void must_write_text(const bundle *b)
+{
+    if (b->desc.arch == TFN_ARCH_ENCODER) die("%s is an encoder, which writes no text", b->path);
+    if (b->desc.bands) die("%s hears sound, which no line is; tfn eval has some", b->path);
+}
+
+/* What follows --ids, or translates them: a line of ids, the end included; the best first. */
+static void generate_ids(bundle *b, const settings *s)
+{
+    speaker x;
+    int32_t count;
+    int32_t *ids = prompt_numbers(text_of(s, O_IDS), &count);
+    int32_t best = (int32_t)whole_of(s, O_N_BEST);
+    bundle_load(b, 1, threads_of(s));
+    speaker_open(&x, b, s);
+    speaker_add_ids(&x, ids, count);
+    speaker_run(&x);
+    for (int32_t k = 0; k < (best ? best : 1); k++) {
+        const int32_t *found = x.g.tokens + (int64_t)k * x.g.most;
+        if (best && x.g.lengths[k]) printf("1\t%.9g\t", (double)x.g.scores[k]);
+        for (int32_t i = 0; i < x.g.lengths[k]; i++)
+            printf("%d%c", (int)found[i], i + 1 < x.g.lengths[k] ? ' ' : '\n');
+    }
+    free(ids);
+    speaker_free(&x);
+    bundle_free(b);
+}
+
+/* Of any model, one without a tokenizer too. */
+static int generate_sentence(settings *s, cli *c)
+{
+    static bundle b;
+    if (s->files != 1) cli_fail(c, "wanted MODEL and a file, or MODEL and --ids");
+    bundle_look(&b, s->file[0]);
+    b.adapter = text_of(s, O_ADAPTER);
+    must_write_text(&b);
+    if (b.desc.arch == TFN_ARCH_ENCODER_DECODER) b.kind = DATA_PAIRS;
+    generate_ids(&b, s);
+    return 0;
+}
+
 /* A batch of lines at a time; what is typed, line by line. */
 static int generate(settings *s, cli *c)
 {
@@ -570,9 +653,9 @@ static int generate(settings *s, cli *c)
     int64_t beam = 1;
     if (given(s, O_BEAM)) beam = whole_of(s, O_BEAM);
     if (whole_of(s, O_N_BEST) > beam) cli_fail(c, "--n-best wants --beam of as many");
+    if (given(s, O_IDS)) return generate_sentence(s, c);
     path = open_use(&b, s, c);
-    if (b.desc.arch == TFN_ARCH_ENCODER) die("%s is an encoder, which writes no text", b.path);
-    if (b.desc.bands) die("%s hears sound, which no line is; tfn eval has some", b.path);
+    must_write_text(&b);
     lines_open(&input, path);
     typed = is_terminal(input.f);
     const int32_t rows = typed ? 1 : (int32_t)whole_of(s, O_BATCH);
@@ -721,6 +804,7 @@ static int classify(settings *s, cli *c)
     if (given(s, O_SAID) || given(s, O_IDS)) {
         if (s->files != 1) cli_fail(c, "wanted MODEL and a file, or MODEL and --text or --ids");
         bundle_look(&b, s->file[0]);
+        b.adapter = text_of(s, O_ADAPTER);
         if (b.desc.head != TFN_HEAD_SEQUENCE)
             die("%s has no head of classes: wanted a model trained on labels", b.path);
         return classify_sentence(&b, s, c);
@@ -986,7 +1070,7 @@ typedef struct embedder {
     tfn_pool  pool;
     bool      unit;
     int32_t   layers, room, used;       /* room: tokens of a row; used: rows that wait */
-    int32_t  *ids, *tokens, *lengths, *ends;
+    int32_t  *ids, *tokens, *lengths, *starts;
     float    *vectors;
     int64_t   count, most;
 } embedder;
@@ -1008,8 +1092,7 @@ static void embedder_open(embedder *x, bundle *b, const settings *s)
     x->ids = (int32_t *)reserve(rows * (size_t)x->room, sizeof *x->ids);
     x->tokens = (int32_t *)reserve(rows * (size_t)x->room, sizeof *x->tokens);
     x->lengths = (int32_t *)reserve(rows, sizeof *x->lengths);
-    x->ends = (int32_t *)reserve(rows, sizeof *x->ends);
-    for (size_t r = 0; r < rows; r++) x->ends[r] = b->tokenizer.tokenizer.special[TFN_SPECIAL_EOS];
+    x->starts = (int32_t *)reserve(rows, sizeof *x->starts);
 }
 
 static void embedder_free(embedder *x)
@@ -1017,7 +1100,7 @@ static void embedder_free(embedder *x)
     free(x->ids);
     free(x->tokens);
     free(x->lengths);
-    free(x->ends);
+    free(x->starts);
     free(x->vectors);
 }
 
@@ -1061,7 +1144,7 @@ static void embedder_run(embedder *x)
         batch.source = x->tokens;
         batch.source_time = longest;
         batch.source_lengths = x->lengths;
-        batch.tokens = x->ends;
+        batch.tokens = x->starts;
         batch.time = 1;
         batch.lengths = NULL;
     }
@@ -1283,22 +1366,14 @@ static void import_tokenizer(bundle *b, const char *folder)
     data_file_free(&model);
 }
 
-/* What a training of it would have been started with, as far as its use asks for that. Classes have
- * numbers for names. */
+/* What a training of it would have been started with, as far as its use asks for that. */
 static void import_experiment(bundle *b)
 {
-    static char context[16], classes[16 * DATA_CLASSES];
-    const char *form = "%d";
+    static char context[16];
     snprintf(context, sizeof context, "%d", (int)b->desc.context);
     b->from.text[O_KIND] = "text";
     if (b->desc.arch == TFN_ARCH_ENCODER) b->from.text[O_KIND] = "masked";
     if (b->desc.arch == TFN_ARCH_ENCODER_DECODER) b->from.text[O_KIND] = "pairs";
-    if (b->desc.head == TFN_HEAD_SEQUENCE && b->desc.classes <= DATA_CLASSES) {
-        b->from.text[O_KIND] = "labels";
-        for (int32_t i = 0; i < b->desc.classes; i++, form = "\t%d")
-            snprintf(classes + strlen(classes), 16, form, (int)i);
-        b->from.text[O_CLASSES] = classes;
-    }
     b->from.text[O_TOKENIZER] = "bpe";
     b->from.text[O_CONTEXT] = context;
 }
@@ -1307,6 +1382,7 @@ static int import(settings *s, cli *c)
 {
     static bundle b;
     static tfn_import x;
+    data_file generation = { 0 };
     const char *out = out_of(s, c, true);
     if (s->files != 1) cli_fail(c, "wanted one folder");
     x.folder = s->file[0];
@@ -1323,6 +1399,9 @@ static int import(settings *s, cli *c)
     tfn_import_weights(&x, &b.model);
     must_be_ok(&x.error);
     import_experiment(&b);
+    hub_keep_classes(&b, &x);
+    import_read(&generation, x.folder, "generation_config.json");
+    hub_keep_ids(&b, &x, &generation);
     b.from.text[O_FAMILY] = x.family->name;
     b.from.text[O_DTYPE] = hub_dtype_name(x.dtype);
     bundle_save(&b, &b.from, out, true);
@@ -1332,6 +1411,7 @@ static int import(settings *s, cli *c)
     else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt or source.spm, "
                 "tokenizer.model, spiece.model, vocab.txt\n");
     printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
+    data_file_free(&generation);
     bundle_free(&b);
     return 0;
 }
@@ -1633,7 +1713,9 @@ static const struct command {
     { "generate", "MODEL [FILE | -]", "continue each line", GENERATE, generate },
     { "chat", "MODEL [FILE | -]", "answer each line; all that was said stays in view", CHAT,
       chat_run },
-    { "translate", "MODEL [FILE | -]", "translate each line", TRANSLATE, generate },
+    { "translate", "MODEL [FILE | -]",
+      "translate each line (T5's begin with the task: \"translate English to German: \")",
+      TRANSLATE, generate },
     { "classify", "MODEL [FILE | -]", "the class of each line A, or A tab B", CLASSIFY, classify },
     { "fill", "MODEL --text \"The [MASK] sat\"", "the likeliest tokens for each mask", FILL, fill },
     { "eval", "MODEL [FILE | -]", "loss, perplexity, accuracy, BLEU, ROUGE, WER", EVAL, eval },

@@ -829,6 +829,7 @@ static inline void take_tokenizer(trainer *t)
     }
     t->b.tokenizer = from.tokenizer;
     if (from.desc.arch != arch_of(t->b.kind)) return;
+    for (int i = O_START_TOKEN; i <= O_BAD_TOKENS; i++) t->s->text[i] = from.from.text[i];
     take_fields(t, &from.desc);
     if (from.desc.vocab == from.tokenizer.tokenizer.vocab || sets_field(t->s, "vocab")) return;
     snprintf(vocab, sizeof vocab, "vocab=%d", (int)from.desc.vocab);
