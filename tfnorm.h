@@ -31124,7 +31124,10 @@ static void tfn__set_computed(tfn_import *x, tfn_model_desc *d, const tfn_key_ru
     tfn__set_option(x, d, k, text);
 }
 
-/* How many entries the object has: classes, of which files of the hub have names and no number. */
+/* How many entries the object has. Files of the hub have names of classes and no number of them:
+ * "id2label": {"0": "negative", "1": "positive"} are two; what the names are is no matter here. Any
+ * value counts as one, an object too, and a key that stands there twice is two: then the weights of
+ * the head do not fit, which is an error that names both sizes. */
 static void tfn__set_count(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     char text[TFN__VALUE_ROOM];
@@ -31214,7 +31217,8 @@ static void tfn__set_layers(tfn_import *x, tfn_model_desc *d, const tfn_key_rule
     }
 }
 
-/* What the option is stands in a list or an object: a layer each, or a class. */
+/* What the option is stands in a list or in an object, of which rules that read a single value see
+ * the begin alone: an entry for each layer, or for each class. */
 static void tfn__set_listed(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k)
 {
     if (k->form == TFN_KEY_ENTRIES) tfn__set_count(x, d, k);
@@ -31861,6 +31865,13 @@ TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)
     return x->error.status;
 }
 
+/* As snprintf: the bytes of the whole value, of which those that fit are stored.
+ *
+ * What a forward needs is options, which rows set. What stands here is for who uses the model: with
+ * which token a decoder starts and ends, names of classes. Such keys are many, and no two programs
+ * want the same, so they have no places in a struct: the caller names the one that he wants. The
+ * file is read anew for each, for nothing of it stays in memory behind a call; it has a few
+ * kilobytes. A model's family need not be known: generation_config.json names none. */
 TFNORM_API size_t tfn_import_text(tfn_import *x, const char *key, char *text, size_t size)
 {
     tfn__text t = tfn__text_in(text, size);

@@ -183,8 +183,8 @@ static void hub_keep_classes(bundle *b, tfn_import *x)
         const size_t bytes = tfn_import_text(x, key, name, sizeof name);
         must_be_ok(&x->error);
         if (!hub_is_name(classes, name, bytes)) {
-            fprintf(stderr, "tfn: config.json: the %d names of id2label are not all different texts "
-                    "of 1 to %d bytes: classes have numbers\n", (int)count, DATA_NAME - 1);
+            fprintf(stderr, "tfn: config.json: the %d names of id2label are not all different "
+                    "texts of 1 to %d bytes: classes have numbers\n", (int)count, DATA_NAME - 1);
             break;
         }
         data_class(classes, name, bytes);
@@ -200,7 +200,7 @@ static void hub_keep_classes(bundle *b, tfn_import *x)
     b->from.text[O_CLASSES] = names;
 }
 
-/* -- tfn export --hf ---------------------------------------------------------------------------- */
+/* -- tfn export --hf --------------------------------------------------------------------------- */
 
 static void hub_report(const tfn_export *x, const bundle *b, const char *dtype)
 {
