@@ -24817,8 +24817,8 @@ static bool tfn__model_field(tfn__reader *r, tfn__message *f)
 /* How a piece of each type is a token: one of a user is cut out of a text by BPE; by Unigram it is
  * one among others, with a high score. Those of bytes, special ones and unused ones are never found
  * in a text: the first come out of what is unknown, the others out of a text that is trusted, the
- * last only decode. Of BPE, which would merge them and take them apart again, none may
- * be unused. */
+ * last only decode. Of BPE, which would merge them and take them apart again, none may be unused.
+ */
 static uint8_t tfn__piece_flags(const tfn__vocab *v, uint64_t type)
 {
     if (type == TFN__PIECE_UNKNOWN || type == TFN__PIECE_CONTROL)
@@ -25499,12 +25499,13 @@ static void tfn__model_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     else tfn__refuse(e, "the model is %s; BPE, Unigram or WordPiece is wanted", *type);
 }
 
-/* The bytes of a text in base64 (RFC 4648), of which each character but "=" at the end has six
- * bits, the highest first: four of them are three bytes. Into NULL they are counted; SIZE_MAX: it
- * is none, for another character stands in it. */
+/* Base64 (RFC 4648): each character but "=" at the end has six bits, the highest first, so that
+ * four of them are three bytes. */
 static const char tfn__base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/* The bytes of a text in base64. Into NULL they are counted; SIZE_MAX: it is none, for another
+ * character stands in it. */
 static size_t tfn__base64(uint8_t *to, tfn__reader r)
 {
     uint32_t bits = 0;
