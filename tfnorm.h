@@ -31094,12 +31094,14 @@ static const char *tfn__hub_activation(const char *name, tfn_key_form form)
     return name;
 }
 
-/* Set an option by its text. */
+/* Set an option by its text. "default" is a word of ours for 0, in a file only a rope_type. */
 static void tfn__set_option(tfn_import *x, tfn_model_desc *d, const tfn_key_rule *k,
                             const char *value)
 {
     if (tfn__equal(k->option, "activation")) value = tfn__hub_activation(value, k->form);
-    tfn_desc_set(d, k->option, value, &x->error);
+    if (tfn__equal(value, "default") && !tfn__equal(k->option, "rotary_scaling"))
+        tfn__bad_key(x, k->key, value, "a value");
+    else tfn_desc_set(d, k->option, value, &x->error);
 }
 
 /* A number of the file from which the option is computed. It goes back through a text, of the
@@ -31838,8 +31840,8 @@ static void tfn__import_close(tfn_import *x)
     x->text = NULL;
 }
 
-/* The context that the caller wants, where the model has it: a table of positions ends, a window
- * must not be felt, and who turns by angles never seen in training writes nonsense. Who wants more
+/* The context that the caller wants, where the model has it, of a source as well: a table of
+ * positions ends, and who turns by angles never seen in training writes nonsense. Who wants more
  * all the same sets it behind tfn_import_peek. */
 static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
 {
@@ -31848,6 +31850,7 @@ static void tfn__want_context(tfn_import *x, tfn_model_desc *d, int32_t wanted)
         tfn__fail(&x->error, TFN_BAD_OPTION, "import", "context is %d; the model's is at most %d",
                   wanted, d->context);
     else d->context = wanted;
+    d->source_context = (int32_t)tfn__min(d->source_context, d->context);
 }
 
 TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc)

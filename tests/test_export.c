@@ -455,8 +455,8 @@ TEST(export_trained)
     }
 }
 
-/* A longer table of positions than the context: the file says the smaller. */
-TEST(export_context)
+/* A shorter context than the files have, of a source as well: what goes out says the smaller. */
+static void export_shorter(const char *name, const char *says)
 {
     static export_box b;
     tfn_import x;
@@ -465,20 +465,28 @@ TEST(export_context)
     char folder[300];
     memset(&x, 0, sizeof x);
     memset(&d, 0, sizeof d);
-    snprintf(folder, sizeof folder, "%s", export_path("opt", NULL));
+    snprintf(folder, sizeof folder, "%s", export_path(name, NULL));
     x.folder = folder;
     d.inference = true;
     d.batch = 2;
     d.context = 7;
     CHECK(tfn_import_peek(&x, &d) == TFN_OK && tfn_model_new(&m, &d, NULL) == TFN_OK);
+    CHECK_INT(m.desc.source_context, 7);
     CHECK(tfn_import_weights(&x, &m) == TFN_OK);
-    if (export_goes(&b, &m, "opt", TFN_DTYPE_DEFAULT) && export_back(&b, &again)) {
-        CHECK(strstr(b.text, "\"max_position_embeddings\": 7") != NULL);
+    if (export_goes(&b, &m, name, TFN_DTYPE_DEFAULT) && export_back(&b, &again)) {
+        CHECK(strstr(b.text, says) != NULL);
         CHECK_INT(again.desc.context, 7);
         export_says(&m, &again);
         tfn_model_free(&again);
     }
     tfn_model_free(&m);
+}
+
+TEST(export_context)
+{
+    export_shorter("opt", "\"max_position_embeddings\": 7");
+    export_shorter("t5", "\"n_positions\": 7");
+    export_shorter("marian", "\"max_position_embeddings\": 7");
 }
 
 /* config.json of an encoder-decoder with these special ids or of this tokenizer says so. */

@@ -548,6 +548,8 @@ TEST(import_keys_refused)
     import_refuses("llama", "\"hidden_size\"", "\"name_or_path\"", "config.json has no hidden_size");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": 12.5", "width is 12.5; a whole");
     import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": -12", "width is -12; it must be");
+    import_refuses("llama", "\"hidden_size\": 12", "\"hidden_size\": \"default\"",
+                   "hidden_size is default; a value is wanted");
     import_refuses("llama", "\"silu\"", "\"mish\"", "activation is mish");
     import_refuses("llama", "\"rope_scaling\": null",
                    "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 2}",
