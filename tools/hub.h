@@ -19,14 +19,33 @@ static void hub_make_folder(const char *path)
 #endif
 }
 
+/* FOLDER/NAME, for the caller to free. */
+static char *hub_path(const char *folder, const char *name)
+{
+    const size_t room = strlen(folder) + strlen(name) + 2;
+    char *path = (char *)reserve(room, 1);
+    snprintf(path, room, "%s/%s", folder, name);
+    return path;
+}
+
 /* DIR/config.json is there: another model's, unless --force. */
 static void hub_refuse_existing(const settings *s, const char *folder)
 {
-    const size_t room = strlen(folder) + sizeof "/config.json";
-    char *path = (char *)reserve(room, 1);
-    snprintf(path, room, "%s/config.json", folder);
+    char *path = hub_path(folder, "config.json");
     if (exists(path) && !given(s, O_FORCE)) die("%s exists; --force overwrites it", path);
     free(path);
+}
+
+/* What stays where no tokenizer is written would be read beside a model that it is not of. */
+static void hub_refuse_tokenizer(const char *folder)
+{
+    static const char *const names[] = { "tokenizer.json", "vocab.json", "vocab.txt",
+                                         "tokenizer.model", "spiece.model" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = hub_path(folder, names[i]);
+        if (exists(path)) die("%s is another model's, and this one writes none: take it away", path);
+        free(path);
+    }
 }
 
 /* An option of the command line, else of the model; NULL: neither. */
@@ -259,6 +278,7 @@ static int hub_export(settings *s, cli *c)
     x.round = given(s, O_ROUND);
     if (tfn_tokenizer_json_text(&b.tokenizer.tokenizer, NULL, 0) > 0)
         x.tokenizer = &b.tokenizer.tokenizer;
+    if (!x.tokenizer) hub_refuse_tokenizer(folder);
     if (given(&b.from, O_START_TOKEN)) {
         hub_specials(&b, specials);
         x.specials = specials;
