@@ -43,7 +43,8 @@ static void hub_refuse_tokenizer(const char *folder)
                                          "tokenizer.model", "spiece.model" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = hub_path(folder, names[i]);
-        if (exists(path)) die("%s is another model's, and this one writes none: take it away", path);
+        if (exists(path))
+            die("%s is another model's, and this one writes none: take it away", path);
         free(path);
     }
 }
