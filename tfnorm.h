@@ -2146,6 +2146,7 @@ typedef enum tfn_split {
     TFN_SPLIT_GPT2 = 0,
     TFN_SPLIT_LLAMA3,                   /* GPT-4's, OLMo 2's too: three digits at most */
     TFN_SPLIT_QWEN2,                    /* one digit */
+    TFN_SPLIT_BLOOM,                    /* around white space, brackets and marks at ends */
     TFN_SPLIT_BERT,                     /* at white space, and around marks of punctuation */
     TFN_SPLIT_MARKS,                    /* in front of each U+2581 */
     TFN_SPLIT_NONE                      /* nowhere */
@@ -22681,6 +22682,55 @@ static size_t tfn__word_llama3(const uint8_t *s, size_t n, int most)
     return end;
 }
 
+/* BLOOM (2022) cuts a text by a short expression, and keeps what lies between two matches as a
+ * piece of its own:
+ *
+ *      ?[^(\s|[.,!?...])]+      the dots stand for the other marks below
+ *
+ *     "It's 12.5 (or so),  now"
+ *     "It's", " 12", ".", "5", " (", "or", " so", "), ", " now"
+ *
+ * Neither letters nor digits are told apart. */
+static bool tfn__ends_bloom(int32_t c)
+{
+    static const int32_t marks[] = {
+        '(', ')', '|', '.', ',', '!', '?', 0x2026,
+        0x3002, 0xff0c, 0x3001,                     /* full stop and commas of Chinese */
+        0x0964, 0x06d4, 0x060c                      /* danda; full stop and comma of Arabic */
+    };
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (c == marks[i]) return true;
+    return tfn__class(c) == TFN__WHITE;
+}
+
+/* Bytes of the match that the n bytes at s begin with, or 0. */
+static size_t tfn__match_bloom(const uint8_t *s, size_t n)
+{
+    const size_t first = s[0] == ' ';
+    size_t at = first;
+    while (at < n) {
+        int32_t c;
+        const size_t bytes = tfn__utf8(s + at, n - at, &c);
+        if (tfn__ends_bloom(c)) break;
+        at += bytes;
+    }
+    if (at == first) return 0;
+    return at;
+}
+
+/* Bytes of the first match of n >= 1 bytes, or of what lies in front of it. */
+static size_t tfn__word_bloom(const uint8_t *s, size_t n)
+{
+    size_t at = tfn__match_bloom(s, n);
+    int32_t c;
+    if (at) return at;
+    while (at < n) {
+        at += tfn__utf8(s + at, n - at, &c);
+        if (at < n && tfn__match_bloom(s + at, n - at)) break;
+    }
+    return at;
+}
+
 /* BERT's: white space, one mark of punctuation, or what is between such. */
 static size_t tfn__word_bert(const uint8_t *s, size_t n)
 {
@@ -22705,6 +22755,7 @@ static size_t tfn__piece_of(tfn_tokenizer_kind kind, tfn_split split, const uint
     if (kind == TFN_TOKENIZER_CHARACTERS) return tfn__utf8(s, n, &c);
     if (split == TFN_SPLIT_LLAMA3) return tfn__word_llama3(s, n, 3);
     if (split == TFN_SPLIT_QWEN2) return tfn__word_llama3(s, n, 1);
+    if (split == TFN_SPLIT_BLOOM) return tfn__word_bloom(s, n);
     if (split == TFN_SPLIT_BERT) return tfn__word_bert(s, n);
     if (split >= TFN_SPLIT_MARKS) return n;     /* see tfn__marked_piece */
     return tfn__word_of(s, n);
@@ -24273,7 +24324,7 @@ static void tfn__blob_marks(tfn__reader *r, tfn__vocab *v, tfn_tokenizer *k)
     size_t ids;
     if (split > TFN_SPLIT_NONE || options > 2*TFN__APART - 1)
         tfn__want(r, "another version of tfnorm.h");
-    if (v->form < 2 && (split > TFN_SPLIT_QWEN2 || options > 2*TFN__NORMALIZED - 1))
+    if (v->form < 2 && (split > TFN_SPLIT_BLOOM || options > 2*TFN__NORMALIZED - 1))
         tfn__want(r, "another version of tfnorm.h");
     v->fallback = (options & TFN__FALLBACK) != 0;
     v->fuse = (options & TFN__FUSE) != 0;
@@ -25230,8 +25281,8 @@ static void tfn__normalizer_part(tfn_error *e, tfn__vocab *v, tfn__reader r)
     v->normalizer += steps;
 }
 
-/* The expressions that a Split may have, as their authors write them; tfn__word_of and
- * tfn__word_llama3 say what they mean. */
+/* The expressions that a Split may have, as their authors write them; tfn__word_of,
+ * tfn__word_llama3 and tfn__word_bloom say what they mean. */
 static const struct { tfn_split split; char regex[144]; } tfn__regexes[] = {
     { TFN_SPLIT_GPT2, "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
                       "|\\s+(?!\\S)|\\s+" },
@@ -25243,15 +25294,19 @@ static const struct { tfn_split split; char regex[144]; } tfn__regexes[] = {
                         "| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+" },
     { TFN_SPLIT_QWEN2, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
                        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
+    { TFN_SPLIT_BLOOM, " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81"
+                       "\xe0\xa5\xa4\xdb\x94\xd8\x8c])]+" }
 };
 
-/* The expression takes each character, so that pieces are what it finds, whether these are said to
- * be kept (Isolated) or all else to be thrown away (Removed, invert). */
+/* The expressions but BLOOM's take each character, so that pieces are what they find, whether these
+ * are said to be kept (Isolated) or all else to be thrown away (Removed, invert). */
 static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *pattern,
                             const tfn__reader *behavior, const tfn__reader *invert)
 {
     const bool removed = tfn__json_says(*behavior, "Removed\"") && tfn__peek(invert) == 't';
+    const bool isolated = tfn__json_says(*behavior, "Isolated\"");
     char found[192];                            /* longer than those that are known */
+    bool fits = isolated || removed;
     tfn__reader r = *pattern;
     tfn__reader regex;
     tfn__json_members(&r, &regex, "Regex\"");
@@ -25259,13 +25314,15 @@ static void tfn__split_part(tfn_error *e, tfn__vocab *v, const tfn__reader *patt
     tfn__json_string(&r, found, sizeof found);
     for (size_t i = 0; i < sizeof tfn__regexes / sizeof *tfn__regexes; i++) {
         if (!tfn__equal(found, tfn__regexes[i].regex)) continue;
-        if (v->cut || !(removed || tfn__json_says(*behavior, "Isolated\"")))
+        if (tfn__regexes[i].split == TFN_SPLIT_BLOOM) fits = isolated;
+        if (v->cut || !fits)
             tfn__refuse(e, "a Split with the behavior %s is not supported here", *behavior);
         v->cut = true;
         v->split = tfn__regexes[i].split;
         return;
     }
-    tfn__refuse(e, "a Split by %s is not supported; GPT-2's, Llama 3's and Qwen 2's are", regex);
+    tfn__refuse(e, "a Split by %s is not supported; GPT-2's, Llama 3's, Qwen 2's and "
+                "BLOOM's are", regex);
 }
 
 /* Metaspace: marks for spaces, one more in front if there is none, and a cut in front of each.
@@ -25553,7 +25610,7 @@ static void tfn__check_parts(tfn_error *e, tfn__vocab *v, const tfn__reader *val
     if (v->decodes != decodes)
         tfn__refuse(e, "decoder %s is not supported for this model", value[4]);
     if (!fits) tfn__refuse(e, "normalizer %s is not supported for this model", value[1]);
-    if ((bytes && v->split > TFN_SPLIT_QWEN2) || bytes != v->shown
+    if ((bytes && v->split > TFN_SPLIT_BLOOM) || bytes != v->shown
         || (characters && v->split < TFN_SPLIT_MARKS))
         tfn__refuse(e, "pre_tokenizer %s is not supported for this model", value[2]);
     if (!v->charsmap.s) return;
@@ -26752,7 +26809,10 @@ static void tfn__put_pre_tokenizer(tfn__text *t, const tfn_tokenizer *k)
     if (!own) {
         tfn__put(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":"
                     "{\"Regex\":\"");
-        for (; *regex; regex++) tfn__put_json(t, *regex);
+        for (; *regex; regex++) {
+            if (*regex == '\\') tfn__put(t, "\\");
+            tfn__put_bytes(t, regex, 1);
+        }
         tfn__put(t, "\"},\"behavior\":\"Isolated\",\"invert\":false},");
     }
     tfn__put(t, "{\"type\":\"ByteLevel\",\"trim_offsets\":true");

@@ -4,15 +4,17 @@
 #include "check.h"
 #include "golden/golden_hub.h"
 
-enum { HUB_GPT2, HUB_OPT, HUB_LLAMA3, HUB_QWEN2, HUB_BYTE_LEVEL, HUB_BERT = HUB_BYTE_LEVEL,
-       HUB_BERT_CASED, HUB_LLAMA, HUB_GEMMA, HUB_MISTRAL, HUB_T5, HUB_XLMR, HUB_FILES };
+enum { HUB_GPT2, HUB_OPT, HUB_LLAMA3, HUB_QWEN2, HUB_BLOOM, HUB_BYTE_LEVEL,
+       HUB_BERT = HUB_BYTE_LEVEL, HUB_BERT_CASED, HUB_LLAMA, HUB_GEMMA, HUB_MISTRAL, HUB_T5,
+       HUB_XLMR, HUB_FILES };
 static const char *const *const hub_lines[] = { golden_hub_gpt2, golden_hub_opt, golden_hub_llama3,
-                                                golden_hub_qwen2, golden_hub_bert,
-                                                golden_hub_bert_cased, golden_hub_llama,
-                                                golden_hub_gemma, golden_hub_mistral,
-                                                golden_hub_t5, golden_hub_xlmr };
-static const char *const hub_names[] = { "gpt2", "opt", "llama3", "qwen2", "bert", "bert_cased",
-                                         "llama", "gemma", "mistral", "t5", "xlmr" };
+                                                golden_hub_qwen2, golden_hub_bloom,
+                                                golden_hub_bert, golden_hub_bert_cased,
+                                                golden_hub_llama, golden_hub_gemma,
+                                                golden_hub_mistral, golden_hub_t5,
+                                                golden_hub_xlmr };
+static const char *const hub_names[] = { "gpt2", "opt", "llama3", "qwen2", "bloom", "bert",
+                                         "bert_cased", "llama", "gemma", "mistral", "t5", "xlmr" };
 
 /* -- helpers --------------------------------------------------------------------------------- */
 

@@ -1,9 +1,10 @@
 /* npm install @huggingface/tokenizers @anush008/tokenizers tiktoken
  * node make_hub_tokenizers.mjs > golden_hub.h
- * Four small tokenizer.json files in the forms of GPT-2, OPT, Llama 3 and Qwen 2, whose merges are
+ * Small tokenizer.json files in the forms of GPT-2, OPT, Llama 3, Qwen 2 and BLOOM, whose merges are
  * learned here from examples/quickstart.txt, and the ids of strings by @huggingface/tokenizers:
  * `plain` with special tokens taken out of added_tokens, `marked` with all. Where no added token
  * and no ignore_merges matters, tiktoken with the same ranks and expression must say the same.
+ * BLOOM's expression has a class in a class, which JavaScript's have not: @anush008/tokenizers.
  * Then files of other kinds, with the ids and the decoded texts of @anush008/tokenizers, which is
  * the library "tokenizers" itself. */
 import { readFileSync } from "node:fs";
@@ -15,6 +16,7 @@ const GPT2 = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?
 const LLAMA3 = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}" +
     "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 const QWEN2 = LLAMA3.replace("{1,3}", "");
+const BLOOM = " ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+";
 
 /* -- bytes shown as characters -- */
 const shown = [];
@@ -126,6 +128,11 @@ const files = {
             added(n + 2, "<|im_end|>"), added(n + 3, "<think>", plain_token),
             added(n + 4, "</think>", plain_token),
             added(n + 5, "\u00e9\u00e9", { ...plain_token, ...late })] }),
+    bloom: file("bloom", {
+        merges: [...learn(text, new RegExp(BLOOM.replace("|[", "|").replace("])]", ")]"), "gu"), 150),
+                 ["(", "c"]],                   /* across a cut: never used */
+        pre: split(BLOOM), post: () => level(),
+        tokens: (n) => ["<unk>", "<s>", "</s>", "<pad>"].map((c, i) => added(n + i, c)) }),
 };
 
 /* -- the files of other kinds -- */
@@ -343,7 +350,17 @@ function strings_of(s, width) {
     return out.map((line) => '"' + line + '"');
 }
 const rows = [];
+const bloom_strings = ["a|b (c) d", "It's 12.5 (or so),  now", "x\u2026\u3002\uff0c\u3001\u0964\u06d4" +
+    "\u060cy  z", " ( a", "..  ..a", "\u3000a\u00a0b \u0085 c", "a , b .c", "( ", " )", "   ", "<s>(</s>"];
+/* The ids of @anush008/tokenizers, with special tokens or without. */
+async function library_ids(json, s, specials) {
+    const t = await library.Tokenizer.fromString(JSON.stringify(Object.assign({}, json, {
+        post_processor: null,
+        added_tokens: json.added_tokens.filter((a) => specials || !a.special) })));
+    return (await t.encode(s, null, { addSpecialTokens: false })).getIds();
+}
 for (const [name, json] of Object.entries(files)) {
+    if (name === "bloom") continue;
     const plain = reference(json, false), marked = reference(json, true);
     const regex = { gpt2: GPT2.source, opt: GPT2.source, llama3: LLAMA3, qwen2: QWEN2 }[name];
     const tik = second(json, regex);
@@ -374,6 +391,9 @@ for (const [name, json] of Object.entries(others)) {
     }
 }
 
+for (const s of [...strings, ...bloom_strings])
+    rows.push(["bloom", s, await library_ids(files.bloom, s, false),
+               await library_ids(files.bloom, s, true), null]);
 console.log("/* Made by golden/make_hub_tokenizers.mjs. */");
 const names = [...Object.keys(files), ...Object.keys(others)];
 for (const name of names) {
