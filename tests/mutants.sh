@@ -27,17 +27,31 @@ program() {             # program NAME PART: build a test with the copy's header
 passes() {              # at least one test, and none fails
     program "$1" "$2" && grep -q '^ok' "$copy/log" || { cat "$copy/log"; return 1; }
 }
-killed() {              # killed FUNCTION COMMAND TEST PART: the mutant compiles, and its test fails
+mutate() {              # mutate FUNCTION COMMAND: into the copy; one line must change
     sed "/^\(static\|TFNORM_API\) .*$1.*[^;]\$/,/^}/$2" ../tfnorm.h > "$copy/tfnorm.h"
     changed=$(diff ../tfnorm.h "$copy/tfnorm.h" | grep -c '^>')
-    if [ "$changed" != 1 ]; then echo "changes $changed lines"; return 1; fi
+    [ "$changed" = 1 ] || { echo "changes $changed lines"; return 1; }
+}
+killed() {              # killed FUNCTION COMMAND TEST PART: the mutant compiles, and its test fails
+    mutate "$1" "$2" || return 1
     if program "$3" "$4"; then echo "test_$3 passes"; return 1; fi
     # killed by a check, not by the compiler
     if ! grep -q '^FAILED' "$copy/log"; then cat "$copy/log"; return 1; fi
 }
 
-# MUTANTS=REGEX: only the rows that it matches
+# MUTANTS=REGEX: only the rows that it matches; else the default tier sees whether they all fit
 grep ' | ' mutants.txt | grep -v '^#' | grep -e "${MUTANTS:-.}" > "$work/rows"
+if [ "$tier" = default ] && [ -z "${MUTANTS:-}" ]; then         # rows that the header has outgrown
+    while IFS= read -r row; do
+        mutate "$(field "$row" 2)" "$(field "$row" 3)" > "$work/said" ||
+            printf '%s: %s\n' "$(field "$row" 1)" "$(cat "$work/said")"
+    done < "$work/rows" > "$work/outgrown"
+    current() { cat "$work/outgrown"; [ ! -s "$work/outgrown" ]; }
+    check "mutants: each changes one line" current
+    echo "  left out: whether their tests notice them (tier full)"
+    finish
+    exit
+fi
 while IFS= read -r row; do
     printf '%s|%s\n' "$(field "$row" 4)" "$(field "$row" 5)"
 done < "$work/rows" | sort -u > "$work/tests"
