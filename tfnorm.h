@@ -22622,15 +22622,15 @@ static size_t tfn__word_behind_space(const uint8_t *s, size_t n)
  * U+017F, the long s, is an s as well. */
 static size_t tfn__contraction_any_case(const uint8_t *s, size_t n)
 {
-    uint8_t small[3] = { 0, 0, 0 };
+    uint8_t lower[3] = { 0, 0, 0 };
     if (s[0] != '\'') return 0;
     n = (size_t)tfn__min((ptrdiff_t)n, 3);
     for (size_t i = 0; i < n; i++) {
-        small[i] = s[i];
-        if (s[i] >= 'A' && s[i] <= 'Z') small[i] |= 32;
+        lower[i] = s[i];
+        if (s[i] >= 'A' && s[i] <= 'Z') lower[i] |= 32;
     }
-    if (small[1] == 0xc5 && small[2] == 0xbf) return 3;
-    return tfn__contraction(small, n);
+    if (lower[1] == 0xc5 && lower[2] == 0xbf) return 3;
+    return tfn__contraction(lower, n);
 }
 
 /* Up to `most` numbers from `at` on: where they end. */
@@ -24511,12 +24511,12 @@ static bool tfn__id_fits(const tfn_tokenizer *k, int32_t id, int step)
 static double tfn__json_score(tfn__reader *r)
 {
     const double x = tfn__json_number(r);
-    double near;
+    double rounded;
     double off;
     if (!(x > -1e30 && x < 1e30)) return x;
-    near = (double)(float)x;
-    off = (x - near) * 1e14;
-    if (off * off < near * near) return near;
+    rounded = (double)(float)x;
+    off = (x - rounded) * 1e14;
+    if (off * off < rounded * rounded) return rounded;
     return x;
 }
 
@@ -32267,7 +32267,7 @@ static void tfn__put_inverse_root(tfn__text *t, float scale)
 {
     const float v = 1 / (scale * scale);
     float whole = 0;
-    float near = v;
+    float best = v;
     if (v < (float)1e6) whole = (float)(int32_t)((double)v + 0.5);
     if (whole > 0 && 1 / TFN__SQRT(whole) == scale) {
         tfn__put_int(t, NULL, (int64_t)whole, NULL);
@@ -32275,9 +32275,9 @@ static void tfn__put_inverse_root(tfn__text *t, float scale)
     }
     for (int i = -4; i <= 4; i++) {
         const float tried = v + v * (float)(i * 6e-8);
-        if (1 / TFN__SQRT(tried) == scale) near = tried;
+        if (1 / TFN__SQRT(tried) == scale) best = tried;
     }
-    tfn__put_float(t, near);
+    tfn__put_float(t, best);
 }
 
 /* The share that so many channels are of a head. A reader cuts the product off: where what is

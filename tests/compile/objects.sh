@@ -23,6 +23,11 @@ private_macros() {
         > "$work/macros"
     [ ! -s "$work/macros" ] || { cat "$work/macros"; return 1; }
 }
+# names that <windows.h> has for itself: the implementation includes it there
+names_of_windows() {
+    "$1" -std=c99 -fsyntax-only -Dnear= -Dfar= -Dsmall=char -Dhyper=long -Dinterface=struct \
+        "$work/tfnorm.c"
+}
 # every macro the header leaves begins with TFN
 foreign_macros() {
     "$1" -dD -E "$work/tfnorm.c" | awk '
@@ -53,6 +58,7 @@ for cc in gcc clang; do
         check "$cc C++ program"     link "$cc" $small -x c++ compile/twice.c
         check "$cc foreign macros"  foreign_macros "$cc"
         check "$cc private macros"  private_macros "$cc"
+        check "$cc names of Windows" names_of_windows "$cc"
     fi
     have nm || { skip "$cc symbols" "no nm"; continue; }
     check "$cc object"              symbols plain "$cc" $whole
