@@ -1045,8 +1045,8 @@ TEST(hub_bad_files)
     for (int file = 0; file < HUB_FILES; file++) {
         char *text = hub_text(file);
         const size_t size = strlen(text);
-        const size_t far = file < HUB_LLAMA ? step : 16*step;   /* these are long */
-        for (size_t n = 0; n < size; n += far) {
+        const size_t jump = file < HUB_LLAMA ? step : 16*step;   /* these are long */
+        for (size_t n = 0; n < size; n += jump) {
             char *copy = (char *)malloc(n ? n : 1);
             tfn_tokenizer_source s;
             memcpy(copy, text, n);
