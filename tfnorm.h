@@ -16764,7 +16764,8 @@ static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
                                          b->logits[0], b->logits[1], b->logits[2]));
 }
 
-/* x E^T with the embedding (Press & Wolf 2017), or x W with a matrix of its own: (B*T, V). */
+/* x E^T with the embedding (Press & Wolf 2017), or x W with a matrix of its own: (B*T, V). Of
+ * embeddings of another size than the stream's, x goes through a map (C, E) first. */
 static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;

@@ -1275,9 +1275,7 @@ static int fold(settings *s, cli *c)
 /* FOLDER/NAME, whole; false: there is none. */
 static bool import_read(data_file *f, const char *folder, const char *name)
 {
-    const size_t room = strlen(folder) + strlen(name) + 2;
-    char *path = (char *)reserve(room, 1);
-    snprintf(path, room, "%s/%s", folder, name);
+    char *path = hub_path(folder, name);
     const bool there = exists(path);
     if (there) must(data_read(f, path), f->error);
     free(path);

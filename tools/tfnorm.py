@@ -581,16 +581,22 @@ class Model:
             raise error_of(file.at("error"), status)
 
     @classmethod
-    def load(cls, path, **options):
-        """A model from a checkpoint: what is trained on has the bits of a run that never stopped.
-        options change what may differ: batch, threads, inference=True ..."""
-        file = Struct("tfn_file", path=os.fsencode(path))
+    def _of_file(cls, file, options):
+        """A model with the shape of a checkpoint and these options, and first values."""
         desc = Struct("tfn_model_desc")
         if C().tfn_model_peek(file.address, desc.address, None):
             raise error_of(file.at("error"))
         set_options(desc.address, options)
         model = cls.__new__(cls)
         model._make(desc)
+        return model
+
+    @classmethod
+    def load(cls, path, **options):
+        """A model from a checkpoint: what is trained on has the bits of a run that never stopped.
+        options change what may differ: batch, threads, inference=True ..."""
+        file = Struct("tfn_file", path=os.fsencode(path))
+        model = cls._of_file(file, options)
         if C().tfn_model_load(model.address, file.address):
             raise error_of(file.at("error"))
         return model
@@ -599,13 +605,7 @@ class Model:
     def start(cls, path, **options):
         """A new model with the shape and the weights of a checkpoint, to be trained on from there:
         options may name groups, so that it is tuned by LoRA, an optimizer, rates ..."""
-        file = Struct("tfn_file", path=os.fsencode(path))
-        desc = Struct("tfn_model_desc")
-        if C().tfn_model_peek(file.address, desc.address, None):
-            raise error_of(file.at("error"))
-        set_options(desc.address, options)
-        model = cls.__new__(cls)
-        model._make(desc)
+        model = cls._of_file(Struct("tfn_file", path=os.fsencode(path)), options)
         model.load_weights(path)
         return model
 
