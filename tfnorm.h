@@ -2182,17 +2182,22 @@ typedef struct tfn_tokenizer {
     int32_t   begins, ends, *frame;     /* frame: ids that a text of this model begins with, then
                                          * those that it ends with: begins + ends, mostly one */
     int32_t   added, *added_ids;        /* tokens that text is cut at, sorted by their bytes */
-    uint32_t  heads[2][8];              /* bits: these bytes begin one, in a text or a normalized */
+    uint32_t  heads[2][8];              /* a set of bytes, a bit each: that begin one of them, in a
+                                         * text or a normalized one */
     bool      cuts[2];                  /* one of them is not special */
     int32_t   most_chars;               /* WordPiece: a longer word is unknown */
     char      inside[8];                /* and this marks a token that goes on with a word: "##" */
-    int32_t   sorted, *order, inner[2]; /* its tokens by their bytes; those from inner[0] to
-                                         * inner[1] - 1 begin with the mark and are longer */
+    int32_t   sorted, *order, first[257];           /* its tokens by their bytes; from first[c] on
+                                         * the first byte is c or above */
+    int32_t   inner[2];                 /* those from inner[0] to inner[1] - 1 begin with the mark
+                                         * and are longer */
     double   *score, least, best;       /* per token; of all */
     int32_t  *rank;                     /* BPE by scores: the token of the lowest is merged first,
                                          * and order is by them */
-    uint32_t  joined[8];                /* bits: this byte stands before U+2581 in a token */
+    uint32_t  joined[8];                /* bytes that stand before U+2581 in a token */
     int32_t   map_bytes, map_units;     /* TFN_NORMALIZER_CHARSMAP: a trie, then replacements */
+    uint32_t  mapped[4];                /* bytes of ASCII that may be replaced where none or ASCII
+                                         * follows */
     uint8_t  *map;
     uint8_t  *text, *flags;             /* all tokens' bytes; the rest per token and merge */
     int32_t  *start, *slots, *merge, *merge_slots, *byte_id;
@@ -22414,6 +22419,16 @@ static size_t tfn__put_bert(uint8_t *to, size_t room, const uint8_t *s, size_t n
  * says that what was read so far is replaced, and the number at the next offset by what. */
 static const uint8_t tfn__mark[3] = { 0xe2, 0x96, 0x81 };
 
+/* A set of bytes, a bit each. */
+static void tfn__set_byte(uint32_t *set, uint8_t byte)
+{
+    set[byte >> 5] |= (uint32_t)1 << (byte & 31);
+}
+static bool tfn__has_byte(const uint32_t *set, uint8_t byte)
+{
+    return set[byte >> 5] >> (byte & 31) & 1;
+}
+
 static uint32_t tfn__map_unit(const uint8_t *map, size_t i)
 {
     const uint8_t *s = map + 4*i;
@@ -22429,20 +22444,23 @@ static uint32_t tfn__map_offset(uint32_t unit)
  * leads on to "e" and an accent, of two bytes, and so to one character for the two.
  *
  * The longest beginning of the n bytes at s that is replaced: how long it is, 0: none; *value:
- * where its replacement stands. Files are hostile: a number beyond `units` ends the search. */
+ * where its replacement stands; *read: how many bytes of s something that is replaced begins with.
+ * Files are hostile: a number beyond `units` ends the search. */
 static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s, size_t n,
-                             size_t *value)
+                             size_t *value, size_t *read)
 {
     size_t found = 0;
     uint32_t at;
+    *read = 0;
     if (!units) return 0;
     at = tfn__map_offset(tfn__map_unit(map, 0));
     for (size_t i = 0; i < n; i++) {
         uint32_t unit;
         at ^= s[i];
-        if (at >= units) break;
+        if (at >= units || !s[i]) break;
         unit = tfn__map_unit(map, at);
         if ((unit & 0x800000ff) != s[i]) break;
+        *read = i + 1;
         at ^= tfn__map_offset(unit);
         if (!(unit & 0x100)) continue;
         if (at >= units) break;
@@ -22450,6 +22468,17 @@ static size_t tfn__map_match(const uint8_t *map, size_t units, const uint8_t *s,
         found = i + 1;
     }
     return found;
+}
+
+/* Whether anything that is replaced is this byte of ASCII, or goes on behind it with ASCII: an "e"
+ * does not, but with an accent behind it, which is none. */
+static bool tfn__map_begins(const uint8_t *map, size_t units, uint8_t byte)
+{
+    uint8_t s[2] = { byte, 0 };
+    size_t value, read;
+    for (; s[1] < 0x80; s[1]++)
+        if (tfn__map_match(map, units, s, 2, &value, &read) || read == 2) return true;
+    return false;
 }
 
 /* A text that is written with its spaces in order: held back until what follows is known.
@@ -22487,7 +22516,7 @@ static void tfn__put_spaces(tfn__spacer *p, bool is_mark)
     p->spaces = 0;
 }
 
-/* One character, of n bytes. */
+/* One character c, of n bytes; or several of ASCII that are no space, c the first. */
 static void tfn__put_spaced(tfn__spacer *p, const uint8_t *s, size_t n, int32_t c)
 {
     bool space = c == ' ';
@@ -22506,8 +22535,10 @@ static void tfn__put_spaced(tfn__spacer *p, const uint8_t *s, size_t n, int32_t 
 static void tfn__put_all_spaced(tfn__spacer *p, const uint8_t *s, size_t n)
 {
     for (size_t at = 0; at < n;) {
-        int32_t c;
-        const size_t bytes = tfn__utf8(s + at, n - at, &c);
+        int32_t c = s[at];
+        size_t bytes = 0;
+        while (at + bytes < n && s[at + bytes] > ' ' && s[at + bytes] < 0x80) bytes++;
+        if (!bytes) bytes = tfn__utf8(s + at, n - at, &c);
         if (c < 0 && p->steps & TFN_NORMALIZER_UTF8)
             tfn__put_spaced(p, (const uint8_t *)"\xef\xbf\xbd", 3, 0xfffd);
         else tfn__put_spaced(p, s + at, bytes, c);
@@ -23468,7 +23499,12 @@ static bool tfn__index_tokens(tfn_tokenizer *k)
 /* -- tokens in order ------------------------------------------------------------------------- */
 
 /* Ids sorted by the bytes of their tokens, so that those that begin alike are neighbours, the
- * shorter first: a search is a range of them that becomes narrower with each byte. */
+ * shorter first: a search is a range of them that becomes narrower with each byte of a text. */
+typedef struct tfn__search {
+    const int32_t *ids;
+    int32_t low, high;                          /* ids[low] to ids[high - 1] begin as the text */
+    size_t  at;                                 /* does, so many bytes, and are longer */
+} tfn__search;
 
 /* Whether token i comes before token j: by their bytes, a shorter one first. */
 static bool tfn__token_before(const void *x, int32_t i, int32_t j)
@@ -23485,37 +23521,64 @@ static bool tfn__token_before(const void *x, int32_t i, int32_t j)
     return na < nb;
 }
 
-/* A binary search: of the ids from low to high - 1, whose tokens begin alike and are longer than
- * `at`, the first whose byte there is not below `byte`. */
-static int32_t tfn__order_from(const tfn_tokenizer *k, const int32_t *ids, int32_t low,
-                               int32_t high, size_t at, int32_t byte)
+static tfn__search tfn__search_in(const int32_t *ids, int32_t low, int32_t high, size_t at)
 {
+    tfn__search x;
+    x.ids = ids;
+    x.low = low;
+    x.high = high;
+    x.at = at;
+    return x;
+}
+
+/* Of the ids from low to high - 1 the first whose next byte is not below `byte`. */
+static int32_t tfn__search_from(const tfn_tokenizer *k, const tfn__search *x, int32_t byte)
+{
+    const uint8_t *text = k->text + x->at;
+    int32_t low = x->low;
+    int32_t high = x->high;
     while (low < high) {
         const int32_t middle = (low + high) / 2;
-        if (k->text[(size_t)k->start[ids[middle]] + at] < byte) low = middle + 1;
+        if (text[k->start[x->ids[middle]]] < byte) low = middle + 1;
         else high = middle;
     }
     return low;
+}
+
+/* Go on by a byte; false: no token does. *id: the one that ends there, -1: none. */
+static bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte, int32_t *id)
+{
+    *id = -1;
+    if (x->at == 0 && x->ids == k->order) {
+        x->low = k->first[byte];
+        x->high = k->first[byte + 1];
+    } else {
+        x->low = tfn__search_from(k, x, byte);
+        x->high = tfn__search_from(k, x, byte + 1);
+    }
+    if (x->low == x->high) return false;
+    x->at++;
+    if (tfn__token_bytes(k, x->ids[x->low]) == x->at) *id = x->ids[x->low++];
+    return true;
 }
 
 /* WordPiece and Unigram: sort the tokens that words are made of, and find those that go on with
  * one. A token that is nothing but the mark is none of them. */
 static void tfn__index_order(tfn_tokenizer *k)
 {
-    const char *inside = k->inside;
-    size_t at = 0;
+    tfn__search all, inside;
+    int32_t id;
     if (!k->order || k->kind == TFN_TOKENIZER_CHARACTER_BPE) return;     /* sorted by scores */
-    for (int32_t id = 0; id < k->tokens; id++)
+    for (id = 0; id < k->tokens; id++)
         if (!(k->flags[id] & TFN__RAW)) k->order[k->sorted++] = id;
     tfn__sort(k->order, k->sorted, tfn__token_before, k);
-    k->inner[1] = k->sorted;
-    for (; inside[at]; at++) {
-        const uint8_t byte = (uint8_t)inside[at];
-        int32_t *in = k->inner;
-        in[0] = tfn__order_from(k, k->order, in[0], in[1], at, byte);
-        in[1] = tfn__order_from(k, k->order, in[0], in[1], at, byte + 1);
-        if (in[0] < in[1] && tfn__token_bytes(k, k->order[in[0]]) == at + 1) in[0]++;
-    }
+    all = tfn__search_in(k->order, 0, k->sorted, 0);
+    for (int32_t byte = 0; byte <= 256; byte++) k->first[byte] = tfn__search_from(k, &all, byte);
+    inside = all;
+    for (const char *c = k->inside; *c; c++)
+        if (!tfn__search_on(k, &inside, (uint8_t)*c, &id)) break;
+    k->inner[0] = inside.low;
+    k->inner[1] = inside.high;
 }
 
 /* -- added tokens ---------------------------------------------------------------------------- */
@@ -23529,17 +23592,11 @@ static void tfn__index_order(tfn_tokenizer *k)
 /* The longest added token that the n bytes at s begin with, late or not; -1: none. */
 static int32_t tfn__added_at(const tfn_tokenizer *k, const uint8_t *s, size_t n, int late)
 {
-    int32_t low = 0;
-    int32_t high = k->added;
+    tfn__search x = tfn__search_in(k->added_ids, 0, k->added, 0);
     int32_t found = -1;
-    for (size_t at = 0; at < n; at++) {
-        low = tfn__order_from(k, k->added_ids, low, high, at, s[at]);
-        high = tfn__order_from(k, k->added_ids, low, high, at, s[at] + 1);
-        if (low == high) break;
-        if (tfn__token_bytes(k, k->added_ids[low]) > at + 1) continue;
-        if (late == ((k->flags[k->added_ids[low]] & TFN__LATE) != 0)) found = k->added_ids[low];
-        low++;                                  /* the others are longer */
-    }
+    int32_t id;
+    while (x.at < n && tfn__search_on(k, &x, s[x.at], &id))
+        if (id >= 0 && late == ((k->flags[id] & TFN__LATE) != 0)) found = id;
     return found;
 }
 
@@ -23549,19 +23606,36 @@ static bool tfn__keeps_some(const tfn_tokenizer *k)
     return k->single && k->cuts[1];
 }
 
+/* How many bytes of ASCII the n at s begin with that nothing replaces or keeps. The last of ASCII
+ * is none of them: a mark behind it may make another character of it. */
+static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t n)
+{
+    const bool keeps = tfn__keeps_some(k);
+    for (size_t at = 0; at < n; at++) {
+        if (s[at] >= 0x80) return at - (at > 0);
+        if (tfn__has_byte(k->mapped, s[at])) return at;
+        if (keeps && tfn__has_byte(k->heads[1], s[at])) return at;
+    }
+    return n;
+}
+
 /* By the table of replacements, and with spaces in order. What is replaced is not read again. */
 static size_t tfn__put_mapped(const tfn_tokenizer *k, tfn__spacer *p, const uint8_t *s, size_t n)
 {
     const size_t trie = 4 + 4*(size_t)k->map_units;
-    const bool keeps = tfn__keeps_some(k);
     for (size_t at = 0; at < n;) {
         int32_t id = -1;
         int32_t c;
         size_t value = 0;
-        size_t bytes = 0;
-        if (keeps) id = tfn__added_at(k, s + at, n - at, 1);
+        size_t read = 0;
+        size_t bytes = tfn__plain_bytes(k, s + at, n - at);
+        tfn__put_all_spaced(p, s + at, bytes);
+        at += bytes;
+        if (at == n) break;
+        bytes = 0;
+        if (tfn__keeps_some(k)) id = tfn__added_at(k, s + at, n - at, 1);
         if (id < 0 && k->map)
-            bytes = tfn__map_match(k->map + 4, (size_t)k->map_units, s + at, n - at, &value);
+            bytes = tfn__map_match(k->map + 4, (size_t)k->map_units, s + at, n - at, &value, &read);
         if (bytes && value < (size_t)k->map_bytes - trie) {
             const char *text = (const char *)k->map + trie + value;
             tfn__put_all_spaced(p, (const uint8_t *)text, tfn__length(text));
@@ -23622,7 +23696,7 @@ static bool tfn__index_added(tfn_tokenizer *k)
             k->flags[id] &= (uint8_t)~TFN__LATE;        /* else a space in front would hide it */
         late = (k->flags[id] & TFN__LATE) != 0;
         k->added_ids[k->added++] = id;
-        k->heads[late][first >> 5] |= (uint32_t)1 << (first & 31);
+        tfn__set_byte(k->heads[late], first);
         if (late && tfn__is_changed(k, id))
             tfn__fail(&k->error, TFN_UNSUPPORTED, "tokenizer",
                       "added token %d is wanted in a normalized text, which never has it", id, 0);
@@ -23887,19 +23961,14 @@ static bool tfn__lattice_step(tfn__lattice *x, const uint8_t *s, int32_t at, int
                               int32_t bytes, int32_t except)
 {
     const tfn_tokenizer *k = x->k;
-    int32_t low = 0;
-    int32_t high = k->sorted;
+    tfn__search search = tfn__search_in(k->order, 0, k->sorted, 0);
     bool known = false;
-    for (int32_t i = 0; i < n - at; i++) {
+    for (int32_t end = at + 1; end <= n; end++) {
         int32_t id;
-        low = tfn__order_from(k, k->order, low, high, (size_t)i, s[at + i]);
-        high = tfn__order_from(k, k->order, low, high, (size_t)i, s[at + i] + 1);
-        if (low == high) break;
-        id = k->order[low];
-        if (tfn__token_bytes(k, id) > (size_t)i + 1) continue;
-        if (id != except) tfn__lattice_try(x, at, at + i + 1, id, k->score[id]);
-        known |= i + 1 == bytes;
-        low++;                                  /* the others are longer */
+        if (!tfn__search_on(k, &search, s[end - 1], &id)) break;
+        if (id < 0) continue;
+        if (id != except) tfn__lattice_try(x, at, end, id, k->score[id]);
+        known |= end == at + bytes;
     }
     return known;
 }
@@ -24027,7 +24096,7 @@ static void tfn__index_characters(tfn_tokenizer *k)
         if (k->flags[id] & TFN__RAW) continue;
         for (size_t at = 1; at + 3 <= n; at++)
             if (tfn__same(s + at, tfn__mark, 3))
-                k->joined[s[at - 1] >> 5] |= (uint32_t)1 << (s[at - 1] & 31);
+                tfn__set_byte(k->joined, s[at - 1]);
     }
     tfn__index_fallback(k);
     if (k->kind == TFN_TOKENIZER_CHARACTER_BPE && k->scored) tfn__index_ranks(k);
@@ -25653,6 +25722,9 @@ static void tfn__store_map(tfn_tokenizer *k, const tfn__vocab *v)
         return;
     }
     k->map_units = (int32_t)(tfn__map_unit(k->map, 0) / 4);
+    for (int byte = 0; byte < 0x80; byte++)
+        if (tfn__map_begins(k->map + 4, (size_t)k->map_units, (uint8_t)byte))
+            tfn__set_byte(k->mapped, (uint8_t)byte);
 }
 
 /* The token of what is unknown, as tokenizer.json names it or a blob has it: the one that the names
@@ -25919,23 +25991,15 @@ static ptrdiff_t tfn__encode_word(const tfn_tokenizer *k, int32_t *ids, ptrdiff_
 static int32_t tfn__longest_token(const tfn_tokenizer *k, const uint8_t *s, size_t n, bool inside,
                                   size_t *bytes)
 {
+    tfn__search x = tfn__search_in(k->order, 0, k->sorted, 0);
     int32_t found = -1;
-    int32_t low = 0;
-    int32_t high = k->sorted;
-    size_t mark = 0;
-    if (inside) {
-        low = k->inner[0];
-        high = k->inner[1];
-        mark = tfn__length(k->inside);
-    }
+    if (inside) x = tfn__search_in(k->order, k->inner[0], k->inner[1], tfn__length(k->inside));
     for (size_t at = 0; at < n; at++) {
-        low = tfn__order_from(k, k->order, low, high, mark + at, s[at]);
-        high = tfn__order_from(k, k->order, low, high, mark + at, s[at] + 1);
-        if (low == high) break;
-        if (tfn__token_bytes(k, k->order[low]) > mark + at + 1) continue;
-        found = k->order[low];
+        int32_t id;
+        if (!tfn__search_on(k, &x, s[at], &id)) break;
+        if (id < 0) continue;
+        found = id;
         *bytes = at + 1;
-        low++;                                  /* the others are longer */
     }
     return found;
 }
@@ -26133,7 +26197,7 @@ static size_t tfn__marked_piece(const tfn_tokenizer *k, const uint8_t *s, size_t
     for (size_t at = 1; at + 3 <= n; at++) {
         if (s[at] != tfn__mark[0] || !tfn__same(s + at, tfn__mark, 3)) continue;
         if (k->split == TFN_SPLIT_MARKS) return at;
-        if (!(k->joined[s[at - 1] >> 5] >> (s[at - 1] & 31) & 1)) return at;
+        if (!tfn__has_byte(k->joined, s[at - 1])) return at;
     }
     return n;
 }
@@ -26221,7 +26285,7 @@ static int32_t tfn__next_added(const tfn__encoder *o, const uint8_t *s, size_t n
     if (!o->specials && !o->k->cuts[late]) return -1;
     for (; at < n; at++) {
         int32_t id;
-        if (!(heads[s[at] >> 5] >> (s[at] & 31) & 1)) continue;
+        if (!tfn__has_byte(heads, s[at])) continue;
         id = tfn__added_at(o->k, s + at, n - at, late);
         if (id < 0) continue;
         *begin = at;

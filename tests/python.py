@@ -187,11 +187,11 @@ def tokenizers():
             {"type": "ByteFallback"}, {"type": "Fuse"}]},
         "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True,
                   "vocab": vocab, "merges": ["b c"]}}).encode()
-    tokenizer = tfnorm.Tokenizer.__new__(tfnorm.Tokenizer)
-    tokenizer._make(tfnorm.Struct("tfn_tokenizer_source", json=text, json_size=len(text)))
+    tokenizer = tfnorm.Tokenizer.of(json=text)
     space = [1 + b for b in "\u2581".encode()]
     assert tokenizer.encode("bc").tolist() == [259]
     assert tokenizer.encode("    bc").tolist() == 4 * space + [259]
+    refused("decoder missing", tfnorm.Tokenizer.of, json="{}")
 
 
 def generation():

@@ -323,6 +323,7 @@ static void hub_field(size_t *n, int field, int type, unsigned long long x)
 /* A model with the tokens of k: a message of them, of the training and of the normalizer. The last
  * token may be one of a user, another unused, and no space in front. */
 static bool hub_user, hub_no_prefix;
+static const char *hub_user_text;               /* NULL: as that token is */
 static int32_t hub_unused;
 static size_t hub_write_model(const tfn_tokenizer *k, int kind, bool fallback, bool spaces)
 {
@@ -332,7 +333,12 @@ static size_t hub_write_model(const tfn_tokenizer *k, int kind, bool fallback, b
         size_t bytes;
         const char *s = tfn_tokenizer_token(k, id, &bytes);
         const float score = k->scored ? (float)k->score[id] : (float)-id;
-        const size_t head = 1 + 1 + (bytes > 127);
+        size_t head = 1 + 1 + (bytes > 127);
+        if (hub_user_text && id == k->vocab - 1) {
+            s = hub_user_text;
+            bytes = strlen(s);
+            head = 2;
+        }
         hub_field(&n, 1, 2, head + bytes + 5 + 2);
         hub_field(&n, 1, 2, bytes);
         memcpy(hub_model + n, s, bytes);
@@ -433,6 +439,43 @@ TEST(hub_unused_piece)
     if (!strstr(tfn_error_text(&b.k.error, text, sizeof text), "a type in use is wanted"))
         FAIL("says '%s'", text);
     hub_unused = 0;
+    free(a.mem), free(b.mem);
+}
+
+/* Three bytes of ASCII that are replaced where they stand together. */
+TEST(hub_replaced)
+{
+    hub_box a = hub_file(HUB_T5), b;
+    const tfn_tokenizer_source s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    int32_t x[30], y[30];
+    ptrdiff_t count;
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK);
+    count = tfn_tokenizer_encode(&b.k, x, 30, "= a the~ bthe", 13);
+    CHECK_INT(tfn_tokenizer_encode(&b.k, y, 30, "= a ~==~ b~==", 13), count);
+    CHECK_BITS(x, y, (size_t)count * sizeof *x);
+    free(a.mem), free(b.mem);
+}
+
+/* What a user defined stays as it is in a text, which would replace its second letter. */
+TEST(hub_kept)
+{
+    static const char text[] = "the ae\xcc\x81 e\xcc\x81";
+    hub_box a = hub_file(HUB_T5), b;
+    tfn_tokenizer_source s;
+    int32_t ids[30];
+    ptrdiff_t count;
+    int32_t kept = 0;
+    hub_user = true;
+    hub_user_text = "ae\xcc\x81";
+    s = hub_of_model(hub_write_model(&a.k, 1, false, true));
+    hub_user = false;
+    hub_user_text = NULL;
+    b = hub_make(&s);
+    CHECK(b.status == TFN_OK);
+    count = tfn_tokenizer_encode(&b.k, ids, 30, text, sizeof text - 1);
+    for (ptrdiff_t i = 0; i < count; i++) kept += ids[i] == b.k.vocab - 1;
+    CHECK_INT(kept, 1);
     free(a.mem), free(b.mem);
 }
 
@@ -1163,6 +1206,8 @@ int main(void)
     RUN(hub_models);
     RUN(hub_bad_models);
     RUN(hub_unused_piece);
+    RUN(hub_replaced);
+    RUN(hub_kept);
     RUN(hub_marian_models);
     RUN(hub_marian_refused);
     RUN(hub_bad_marian);

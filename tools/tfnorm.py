@@ -679,7 +679,7 @@ class Decoder:
 
 
 class Tokenizer:
-    """The tokenizer that `tfn train` put into a checkpoint."""
+    """The tokenizer that `tfn train` or `tfn import` put into a checkpoint."""
 
     def __init__(self, path):
         file = Struct("tfn_file", path=os.fsencode(path))
@@ -690,6 +690,16 @@ class Tokenizer:
             raise failed if failed.status else Error("%s has no tokenizer" % path)
         C().tfn_checkpoint_tokenizer(file.address, blob.ctypes.data, size)
         self._make(Struct("tfn_tokenizer_source", blob=blob, blob_size=size))
+
+    @classmethod
+    def of(cls, **source):
+        """One of the hub's: its files' contents, json=, model=, vocab= or vocab= and merges=, and
+        the other members of tfn_tokenizer_source."""
+        source = {n: v.encode() if isinstance(v, str) else v for n, v in source.items()}
+        sizes = {n + "_size": len(v) for n, v in source.items() if isinstance(v, bytes)}
+        tokenizer = cls.__new__(cls)
+        tokenizer._make(Struct("tfn_tokenizer_source", **source, **sizes))
+        return tokenizer
 
     def _make(self, source):
         self.block = np.empty(C().tfn_tokenizer_size(source.address), np.uint8)

@@ -255,7 +255,8 @@ function table_of(rules) {
     return Buffer.concat([bytes, Buffer.from(texts)]).toString("base64");
 }
 const table = table_of([["\t", " "], ["\n", " "], ["\r", " "], ["\u3000", " "], ["\u00bd", "1\u20442"],
-    ["e\u0301", "\u00e9"], ["\ufb01", "fi"], ["\u200b", ""], ["\uff21", "A"]]);
+    ["e\u0301", "\u00e9"], ["\ufb01", "fi"], ["\u200b", ""], ["\uff21", "A"],
+    ["~==", "the"]]);
 function unigram(name, byte_fallback, front, parts) {
     const tokens = pieces_of(["<unk>", "<s>", "</s>", ...front]);
     other(name, Object.assign({ added_tokens: controls(3), post_processor: null,
