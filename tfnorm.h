@@ -1485,6 +1485,8 @@ typedef struct tfn_model_desc {
     bool output_bias;             /* true: logits have a bias, a number for each word */
     bool head_transform;          /* true: N(f(x W + b)) in front of the output matrix, f the
                                    * activation, without its gate: BERT's head of masked words */
+    tfn_activation_kind pooler;   /* f of the classes f(x W_p) W_c of a sequence head; 0: tanh, as
+                                   * BERT's; DistilBERT's is ReLU */
 
     int32_t mup_base_width;       /* 0: rates and scales are as they are at any width; else they are
                                    * those of this width, and follow `width`: muP, see below */
@@ -13828,6 +13830,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
     TFN__CHOICES_OF("attention_bias", tfn__attention_bias_rows)
     TFN__CHOICES_OF("head", tfn__head_rows)
     TFN__CHOICES_OF("optimizer", tfn__optimizer_rows)
+    TFN__CHOICES_OF("pooler", tfn__activation_rows)
     TFN__CHOICES_OF("position", tfn__position_rows)
     TFN__CHOICES_OF("qk_norm", tfn__qk_norm_rows)
     TFN__CHOICES_OF("radam", tfn__radam_rows)
@@ -14155,6 +14158,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 /* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
 #define TFN__MORE_RANGES(X)                                                                    \
     X(embedding_size,       WHOLE,     0, TFN__SIDE)                                           \
+    X(pooler,               WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
     X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
     X(bands,                WHOLE,     0, TFN__SIDE)                                           \
     X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
@@ -14285,6 +14289,7 @@ static void tfn__fill_defaults(tfn_model_desc *d)
     d->kv_heads = tfn__or(d->kv_heads, d->heads);
     if ((int64_t)d->head_size * d->heads == d->width) d->head_size = 0;     /* the same model */
     if (TFN__ALL && d->embedding_size == d->width) d->embedding_size = 0;
+    if (TFN__ALL && d->pooler == TFN_ACTIVATION_TANH) d->pooler = TFN_ACTIVATION_DEFAULT;
     if (!d->ffn && d->width > 0 && d->width < INT32_MAX / 4) d->ffn = 4 * d->width;
     d->ffn = tfn__or(d->ffn, 1);                    /* of a width that will be refused */
     if (d->activation == TFN_ACTIVATION_DEFAULT) d->activation = TFN_ACTIVATION_GELU_TANH;
@@ -14679,6 +14684,10 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (TFN__ALL && d->head_transform && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform is in front of words, without "
                   "cutoffs", 0, 0);
+    if (TFN__ALL && d->pooler
+        && (d->head != TFN_HEAD_SEQUENCE || tfn__gate_of(d->pooler) != d->pooler))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler is that of a sequence head, and has no gate",
+                  0, 0);
     if (d->segments && d->arch != TFN_ARCH_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
@@ -14925,7 +14934,7 @@ static bool tfn__is_plain_row(const tfn_topology *t)
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
     const int32_t numbers = d->bands | d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
-                          | d->rotary_size | d->window | d->embedding_size;
+                          | d->rotary_size | d->window | d->embedding_size | (int32_t)d->pooler;
     if (numbers || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
@@ -16737,14 +16746,15 @@ static void tfn__build_table(tfn__builder *b)
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
 
-/* Classes of a sentence from its first position, as BERT has it: tanh(x W_p) W_c, (B, classes). */
+/* Classes of a sentence from its first position, as BERT has it: f(x W_p) W_c, (B, classes). */
 static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
     const tfn__spot at = tfn__spot_of_model();
+    tfn_activation_kind act = TFN_ACTIVATION_TANH;
+    if (TFN__ALL && d->pooler) act = d->pooler;
     x = tfn_first_rows(b->t, x);
-    x = tfn__apply_linear(b, at, x, TFN__PART_POOLER, tfn__stream(d), d->width,
-                          TFN_ACTIVATION_TANH);
+    x = tfn__apply_linear(b, at, x, TFN__PART_POOLER, tfn__stream(d), d->width, act);
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
     return tfn__apply_linear(b, at, x, TFN__PART_CLASSIFIER, d->width, d->classes,
                              TFN_ACTIVATION_IDENTITY);
@@ -17715,8 +17725,8 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
         TFN__SAME(norm_factor), TFN__SAME(mup_base_width), TFN__SAME(attention_bias),
-        TFN__SAME(output_bias), TFN__SAME(head_transform), TFN__SAME(rotary_size),
-        TFN__SAME(rotary_scaling),
+        TFN__SAME(output_bias), TFN__SAME(head_transform), TFN__SAME(pooler),
+        TFN__SAME(rotary_size), TFN__SAME(rotary_scaling),
         TFN__SAME(rotary_factor), TFN__SAME(rotary_low), TFN__SAME(rotary_high),
         TFN__SAME(rotary_context), TFN__SAME(score_scale), TFN__SAME(scale_by_layer),
         TFN__SAME(relative_buckets), TFN__SAME(relative_distance), TFN__SAME(scale_output),
@@ -29108,6 +29118,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
     TFN__LATER(BOOL, SAME_ALWAYS, output_bias),
+    TFN__LATER(CHOICE, SAME_ALWAYS, pooler),
     TFN__FIELD(CHOICE, SAME_ALWAYS, position),
     TFN__FIELD(BOOL, NOT_SAVED, probes),
     TFN__FIELD(CHOICE, SAME_ALWAYS, qk_norm),
@@ -30825,7 +30836,8 @@ static const tfn_tensor_rule tfn__bert_tensors[] = {
     { NULL, NULL, 0, 0, 0, 0 }
 };
 
-/* DistilBERT: BERT with half of the layers, no types and no pooler (Sanh et al. 2019). */
+/* DistilBERT: BERT with half of the layers and no types (Sanh et al. 2019). Its classes are
+ * max(x_0 W + b, 0) W_c + c. */
 static const tfn_key_rule tfn__distilbert_keys[] = {
     TFN__CLASS("DistilBertModel")
     { NULL, "arch", "encoder", TFN_KEY_IS },
@@ -30841,9 +30853,13 @@ static const tfn_key_rule tfn__distilbert_keys[] = {
     { "activation", "activation", "gelu", TFN_KEY_IS },
     { "sinusoidal_pos_embds", NULL, NULL, TFN_KEY_IS },
     { "tie_weights_", NULL, NULL, TFN_KEY_IS },
+    { "num_labels", "classes", "2", TFN_KEY_IS },
+    { "id2label", "classes", "", TFN_KEY_ENTRIES },
     { "tie_word_embeddings", "untied", "true", TFN_KEY_NOT },
     { "architectures=*ForMaskedLM", "head_transform", "true", TFN_KEY_NAMES },
     { "architectures=*ForMaskedLM", "output_bias", "true", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", "head", "sequence", TFN_KEY_NAMES },
+    { "architectures=*ForSequenceClassification", "pooler", "relu", TFN_KEY_NAMES },
     { NULL, NULL, NULL, TFN_KEY_IS }
 };
 static const tfn_tensor_rule tfn__distilbert_tensors[] = {
@@ -30858,6 +30874,8 @@ static const tfn_tensor_rule tfn__distilbert_tensors[] = {
     TFN__TRANSPOSED("transformer.layer.#.ffn.lin1.*", "encoder.#.ffn.w1.*")
     TFN__TRANSPOSED("transformer.layer.#.ffn.lin2.*", "encoder.#.ffn.w2.*")
     TFN__AS_IS("transformer.layer.#.output_layer_norm.*", "encoder.#.ffn.norm.*")
+    TFN__HEAD("pre_classifier.*", "pooler.*")
+    TFN__HEAD("classifier.*", "classifier.*")
     TFN__HEAD("vocab_transform.*", "transform.*")
     TFN__HEAD("vocab_layer_norm.*", "encoder.transform_norm.*")
     TFN__HEAD("vocab_projector.bias", "output.bias")
@@ -33534,10 +33552,11 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
  *     published models have: rotary positions of a part of each head, with rates for longer texts
  *     (rotary_size, rotary_scaling), biases of queries, keys and values or of the output alone
  *     (attention_bias, output_bias), scores of another scale (score_scale, scale_by_layer), BERT's
- *     head of masked words (head_transform), windows of the self-attention by layer, with caches as
- *     long as they are (window, window_from, window_period, window_base), positions that are added
- *     to scores, ALiBi's and T5's (position alibi, relative), an output that reads x/sqrt(C)
- *     (scale_output), embeddings of another size than the stream's (embedding_size).
+ *     head of masked words (head_transform) and DistilBERT's of classes (pooler), windows of the
+ *     self-attention by layer, with caches as long as they are (window, window_from, window_period,
+ *     window_base), positions that are added to scores, ALiBi's and T5's (position alibi,
+ *     relative), an output that reads x/sqrt(C) (scale_output), embeddings of another size than the
+ *     stream's (embedding_size).
  *     New too: checkpoints of the hub by family, as they are (tfn_import_new, section `import`); a
  *     model without first values, to be loaded in no time (desc.blank).
  *     New too: tokenizer.json of byte-level BPE (tfn_tokenizer_source.json), and texts in which

@@ -97,6 +97,7 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.separate_source, 'b'), ROWS_FIELD(desc.scale_embedding, 'b'),
     ROWS_FIELD(desc.no_bias, 'b'), ROWS_FIELD(desc.attention_bias, 'i'),
     ROWS_FIELD(desc.output_bias, 'b'), ROWS_FIELD(desc.head_transform, 'b'),
+    ROWS_FIELD(desc.pooler, 'i'),
     ROWS_FIELD(desc.qk_norm, 'i'),
     ROWS_FIELD(desc.rotary_size, 'i'), ROWS_FIELD(desc.rotary_scaling, 'i'),
     ROWS_FIELD(desc.score_scale, 'f'), ROWS_FIELD(desc.scale_by_layer, 'b'),
@@ -320,6 +321,7 @@ static void rows_draw_options(tfn_model_desc *d)
     d->attention_bias = (tfn_attention_bias)rows_below(TFN_ATTENTION_BIAS_COUNT);
     d->output_bias = d->head == TFN_HEAD_TOKENS && !d->cutoffs[0] && rows_one_in(4);
     d->head_transform = d->head == TFN_HEAD_TOKENS && !d->cutoffs[0] && rows_one_in(6);
+    if (d->head == TFN_HEAD_SEQUENCE && rows_one_in(2)) d->pooler = TFN_ACTIVATION_RELU;
     d->norm_eps = ROWS_PICK(epsilons);
     if (rows_one_in(4)) d->norm_factor = 1.5f;
     d->dropout = ROWS_PICK(rates);

@@ -428,7 +428,10 @@ static const struct { const char *options, *family, *says; } export_own[] = {
       "\"BertForSequenceClassification\"" },
     { "recipe=bert arch=encoder segments=2", "bert", "\"BertModel\"" },
     { "recipe=bert arch=encoder head_transform=true output_bias=true norm_eps=1e-12", "distilbert",
-      "\"DistilBertForMaskedLM\"" }
+      "\"DistilBertForMaskedLM\"" },
+    { "recipe=bert arch=encoder head=sequence classes=3 pooler=relu norm_eps=1e-12", "distilbert",
+      "\"DistilBertForSequenceClassification\"" },
+    { "recipe=bert arch=encoder segments=2 head=sequence classes=3 pooler=relu", "bert", NULL }
 };
 enum { EXPORT_OWN = sizeof export_own / sizeof *export_own };
 

@@ -13,7 +13,8 @@ static const char *const import_names[] = {
     "llama-sharded", "llama-tied", "llama3", "mistral", "olmo2", "qwen2", "qwen3", "gpt2-scaled",
     "mistral-window", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new",
     "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial", "gpt_neox-new-f16", "phi", "phi-qk",
-    "opt", "opt-350m-form", "bert", "bert-old-names", "distilbert", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
+    "opt", "opt-350m-form", "bert", "bert-old-names", "bert-classes",
+    "distilbert", "distilbert-classes", "bloom", "marian", "marian-separate", "t5", "t5-v1.1",
     "t5-unscaled"
 };
 enum { IMPORT_NAMES = sizeof import_names / sizeof *import_names };
@@ -190,6 +191,7 @@ static void import_logits(const char *name)
     CASE("%s", name);
     if (!import_load(&c, name) || !import_model(&m, name, true)) return;
     n = c.count * m.desc.vocab;
+    if (m.desc.head == TFN_HEAD_SEQUENCE) n = IMPORT_SENTENCES * m.desc.classes;
     CHECK_INT(import_numbers(name, "logits.txt", c.logits, IMPORT_LOGITS), n);
     found = tfn_model_logits(&m, &c.batch);
     CHECK(found != NULL);
@@ -288,6 +290,8 @@ static void import_gradient(const char *name)
     if (!import_load(&c, name) || !import_model(&m, name, false)) return;
     for (int i = 0; i < c.count; i++)
         targets[i] = i % c.time == c.time - 1 ? -1 : c.tokens[i + 1];
+    if (m.desc.head == TFN_HEAD_SEQUENCE)               /* the first class of the first sentence */
+        for (int b = 0; b < IMPORT_SENTENCES; b++) targets[b] = b;
     c.batch.targets = targets;
     CHECK(tfn_model_gradient(&m, &c.batch, 0, false, &sums) == TFN_OK);
 
@@ -327,7 +331,9 @@ TEST(import_gradients)
     import_gradient("gemma3_text");
     import_gradient("bloom");
     import_gradient("bert");
+    import_gradient("bert-classes");
     import_gradient("distilbert");
+    import_gradient("distilbert-classes");
     import_gradient("marian");
     import_gradient("t5");
 }

@@ -442,6 +442,9 @@ TEST(options_messages)
     X(d.mup_base_width = 32; d.score_scale = 1, UNSUPPORTED, "bands, cutoffs, score_scale")       \
     X(d.cutoffs[0] = 4; d.output_bias = true, BAD_OPTION, "output_bias is one of words")          \
     X(d.cutoffs[0] = 4; d.head_transform = true, BAD_OPTION, "head_transform is in front of")     \
+    X(d.pooler = TFN_ACTIVATION_RELU, BAD_OPTION, "pooler is that of a sequence head")            \
+    X(d.arch = TFN_ARCH_ENCODER; d.head = TFN_HEAD_SEQUENCE; d.classes = 2;                       \
+      d.pooler = TFN_ACTIVATION_GEGLU, BAD_OPTION, "and has no gate")                             \
     X(d.cutoffs[0] = 4; d.embedding_size = 9, BAD_OPTION, "embedding_size goes with neither")      \
     X(d.recipe = "ngpt"; d.embedding_size = 9, BAD_OPTION, "embedding_size goes with neither")     \
     X(d.recipe = "pre-ln", NOT_FOUND, "no recipe is called pre-ln; did you mean pre?")            \
@@ -598,6 +601,7 @@ TEST(options_choices)
     options_choice("attention_bias", 0, TFN_ATTENTION_BIAS_COUNT);
     options_choice("head", 0, TFN_HEAD_COUNT);
     options_choice("optimizer", 1, TFN_OPTIMIZER_COUNT);
+    options_choice("pooler", 1, TFN_ACTIVATION_COUNT);
     options_choice("position", 1, TFN_POSITION_COUNT);
     options_choice("qk_norm", 1, TFN_QK_NORM_COUNT);
     options_choice("radam", 0, TFN_RADAM_COUNT);

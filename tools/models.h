@@ -277,7 +277,7 @@ static const char *const shape_names[] = {
     "rotary_scaling",
     "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",
     "separate_source", "scale_embedding", "no_bias", "attention_bias", "output_bias",
-    "head_transform",
+    "head_transform", "pooler",
     "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "window", "window_from",
     "window_period", "window_base", "relative_buckets",
     "relative_distance", "scale_output", "attention_cap", "logit_cap",

@@ -721,6 +721,9 @@ class Bert(Attention):
             x = self.block(f"{self.prefix}encoder.layer.{i}.", x)
         return x
 
+    def pooled(self, x):
+        return torch.tanh(self.linear(self.prefix + "pooler.dense", x[:1], x.shape[-1]))
+
     def logits(self, ids):
         p = "cls.predictions."
         x = self.hidden(ids)
@@ -753,12 +756,24 @@ class BertModel(Bert):
 
     prefix = ""
 
-    def pooled(self, x):
-        return torch.tanh(self.linear("pooler.dense", x[:1], x.shape[-1]))
-
     def logits(self, ids):
         x = self.hidden(ids)
         return torch.cat([x, self.pooled(x)])
+
+
+class Classes:
+    """One of some classes of a line; the first lines are of the first classes."""
+
+    def logits(self, ids):
+        return self.linear("classifier", self.pooled(self.hidden(ids)),
+                           len(self.config["id2label"]))
+
+    def loss(self, lines):
+        return F.cross_entropy(self.outputs(lines), torch.arange(len(lines)))
+
+
+class BertClasses(Classes, Bert):
+    pass
 
 
 class MiniLM(BertModel):
@@ -786,7 +801,7 @@ class MiniLM(BertModel):
 
 
 class DistilBert(Attention):
-    """BERT without token types and pooler, with other names."""
+    """BERT without token types, with other names."""
 
     eps_key, eps_default = None, 1e-12
     parts = "q_lin", "k_lin", "v_lin", "out_lin"
@@ -799,16 +814,28 @@ class DistilBert(Attention):
         y = self.linear(at + "ffn.lin2", a, c["dim"])
         return self.layer_norm(at + "output_layer_norm", x + y)
 
-    def logits(self, ids):
-        c, p = self.config, "distilbert.embeddings."
-        table = self.table(p + "word_embeddings", c["vocab_size"], c["dim"])
+    def words(self):
+        c, name = self.config, "distilbert.embeddings.word_embeddings"
+        return self.table(name, c["vocab_size"], c["dim"])
+
+    def hidden(self, ids):
+        c, p, table = self.config, "distilbert.embeddings.", self.words()
         places = self.table(p + "position_embeddings", c["max_position_embeddings"], c["dim"])
         x = self.layer_norm(p + "LayerNorm", table[ids] + places[:len(ids)])
         for i in range(c["n_layers"]):
             x = self.block(f"distilbert.transformer.layer.{i}.", x)
-        x = self.act(c["activation"], self.linear("vocab_transform", x, c["dim"]))
+        return x
+
+    def logits(self, ids):
+        c = self.config
+        x = self.act(c["activation"], self.linear("vocab_transform", self.hidden(ids), c["dim"]))
         x = self.layer_norm("vocab_layer_norm", x)
-        return x @ table.T + self.vector("vocab_projector.bias", c["vocab_size"])
+        return x @ self.words().T + self.vector("vocab_projector.bias", c["vocab_size"])
+
+
+class DistilBertClasses(Classes, DistilBert):
+    def pooled(self, x):
+        return torch.relu(self.linear("pre_classifier", x[:1], self.config["dim"]))
 
 
 # -- encoder-decoders: logits of a source and what the decoder reads ------------------------------

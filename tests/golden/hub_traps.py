@@ -4,8 +4,9 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from hub_models import (
-    alibi_slopes, BertModel, everywhere, gelu, gelu_tanh, Gemma, Gemma3, GPT2, join_heads, Llama,
-    llama3_frequencies, Marian, Model, root_mean, split_heads, standard, T5)
+    alibi_slopes, Bert, BertModel, DistilBertClasses, everywhere, gelu, gelu_tanh, Gemma, Gemma3,
+    GPT2, join_heads, Llama, llama3_frequencies, Marian, Model, root_mean, split_heads, standard,
+    T5)
 
 
 class Trap(NamedTuple):
@@ -565,6 +566,11 @@ TRAPS = {
     "bert": MLM_TRAPS,
     "bert-old-names": MLM_TRAPS,
     "bert-pooler": POOLER_TRAPS,
+    "bert-classes": [
+        *BERT_TRAPS,
+        trap("relu for tanh", pooled=lambda self, x: Bert.pooled(self, x).atanh().relu()),
+        trap("last vector pooled", pooled=lambda self, x: Bert.pooled(self, x[-1:])),
+    ],
     "minilm": [
         *POOLER_TRAPS,
         trap("sentence not of length 1", sentence=lambda self, x: x.mean(0, keepdim=True)),
@@ -574,6 +580,13 @@ TRAPS = {
         *ENCODER_TRAPS,
         trap("eps 1e-5", eps_default=1e-5),
         trap("no bias of words", vector=vector_without("vocab_projector.bias")),
+    ],
+    "distilbert-classes": [
+        *ENCODER_TRAPS,
+        trap("eps 1e-5", eps_default=1e-5),
+        trap("tanh for relu", pooled=lambda self, x: torch.tanh(
+            self.linear("pre_classifier", x[:1], self.config["dim"]))),
+        trap("last vector pooled", pooled=lambda self, x: DistilBertClasses.pooled(self, x[-1:])),
     ],
     "marian": [
         *MARIAN_TRAPS,

@@ -31,9 +31,9 @@ import sys
 from typing import NamedTuple, Optional
 import torch
 from hub_models import (
-    Bert, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, Gemma, Gemma2, Gemma3,
-    Gemma3Multimodal, GPT2, GPT2Scaled, GPT2Short, Llama, Marian, MarianSeparate, MiniLM, Mistral,
-    NeoX, Olmo2, OPT, OPT350, Phi, Qwen2, Qwen3, T5, T5v11, TORCH)
+    Bert, BertClasses, BertModel, BertOld, Bloom, BloomPrefixed, DistilBert, DistilBertClasses,
+    Gemma, Gemma2, Gemma3, Gemma3Multimodal, GPT2, GPT2Scaled, GPT2Short, Llama, Marian,
+    MarianSeparate, MiniLM, Mistral, NeoX, Olmo2, OPT, OPT350, Phi, Qwen2, Qwen3, T5, T5v11, TORCH)
 from hub_traps import TRAPS
 from stream import Stream
 
@@ -201,6 +201,8 @@ DISTILBERT_CONFIG = {
     "sinusoidal_pos_embds": False, "tie_weights_": True,
 }
 
+LABELS = {"0": "bad", "1": "neither", "2": "good"}
+
 MARIAN_CONFIG = {
     **COMMON, "model_type": "marian", "architectures": ["MarianMTModel"],
     "activation_dropout": 0.0, "activation_function": "swish", "add_bias_logits": False,
@@ -272,7 +274,13 @@ CASES = {
     "bert-old-names": Case(BertOld, changed(BERT_CONFIG, architectures=["BertForPreTraining"])),
     "bert-pooler": Case(BertModel, changed(BERT_CONFIG, architectures=["BertModel"])),
     "minilm": Case(MiniLM, changed(BERT_CONFIG, architectures=["BertModel"])),
+    "bert-classes": Case(BertClasses, changed(
+        BERT_CONFIG, architectures=["BertForSequenceClassification"], id2label=LABELS),
+        gradients=True),
     "distilbert": Case(DistilBert, DISTILBERT_CONFIG, gradients=True),
+    "distilbert-classes": Case(DistilBertClasses, changed(
+        DISTILBERT_CONFIG, architectures=["DistilBertForSequenceClassification"],
+        id2label=LABELS), gradients=True),
     "marian": Case(Marian, MARIAN_CONFIG, gradients=True, ends=0),
     "marian-separate": Case(MarianSeparate, changed(
         MARIAN_CONFIG, scale_embedding=False, share_encoder_decoder_embeddings=False)),
@@ -287,7 +295,8 @@ KEPT = ["gpt2", "gpt2-short-names", "gpt2-f16", "llama", "llama-tied", "llama-sh
         "qwen2", "qwen2-window", "qwen2-types", "gemma3_text", "gemma3_text-new", "qwen3", "olmo2",
         "gpt2-scaled", "gemma", "gemma2", "gemma2-bf16", "gpt_neox", "gpt_neox-serial",
         "gpt_neox-new-f16", "phi", "phi-qk", "opt", "opt-350m-form", "bert",
-        "bert-old-names", "minilm", "distilbert", "bloom", "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
+        "bert-old-names", "bert-classes", "minilm", "distilbert", "distilbert-classes", "bloom",
+        "marian", "marian-separate", "t5", "t5-v1.1", "t5-unscaled"]
 
 
 def in_half(case, dtype):
