@@ -2521,6 +2521,8 @@ typedef struct tfn_export {
                                               * decoder_start_token_id, below 0: null; NULL: the
                                               * tokenizer's, and the start is the end, as that of
                                               * tfn_generator_run */
+    const char *const *labels;               /* the names of the classes of a sequence head, as
+                                              * id2label has them; NULL: it has none */
     int32_t           tensors, kept;         /* that were written; those of them that stayed F32 */
     char              path[1024];            /* private */
 } tfn_export;
@@ -32961,19 +32963,36 @@ static void tfn__export_weights(tfn_export *x, const tfn_model *m, tfn_file *f)
     tfn__write_source(f, &s, a);
 }
 
-/* What stands in memory, as a file. */
-static void tfn__export_bytes(tfn_file *f, const char *bytes, size_t count)
+/* "id2label": {"0": "bad", "1": "good"}, or back: "label2id": {"bad": 0, "good": 1}, */
+static void tfn__export_labels(const tfn_export *x, int32_t classes, bool back, tfn_file *f)
 {
-    if (!tfn__begin(f, true)) return;
-    tfn__file_put(f, bytes, count);
-    tfn__finish_writing(f);
+    char room[256];
+    tfn__text t = tfn__text_in(room, sizeof room);
+    if (back) tfn__put(&t, "\n  \"label2id\": {");
+    else      tfn__put(&t, "\n  \"id2label\": {");
+    for (int32_t i = 0; i < classes; i++) {
+        if (i) tfn__put(&t, ", ");
+        if (back) tfn__put(&t, "\"");
+        else      tfn__put_int(&t, "\"", i, "\": \"");
+        tfn__put_name(&t, x->labels[i], f);
+        if (back) tfn__put_int(&t, "\": ", i, NULL);
+        else      tfn__put(&t, "\"");
+    }
+    tfn__put(&t, "},");
+    tfn__flush_text(f, &t);
 }
 
 static void tfn__export_config(tfn_export *x, const tfn_model_desc *d, tfn_file *f)
 {
     char text[TFN__CONFIG_ROOM];
     const size_t bytes = tfn__put_config(x, x->family, d, text, sizeof text);
-    tfn__export_bytes(f, text, bytes);      /* it fits: the family was found by it */
+    if (!tfn__begin(f, true)) return;
+    tfn__file_put(f, text, 1);              /* it fits: the family was found by it */
+    for (int back = 0; back < 2; back++)
+        if (x->labels && d->head == TFN_HEAD_SEQUENCE)
+            tfn__export_labels(x, d->classes, back, f);
+    tfn__file_put(f, text + 1, bytes - 1);
+    tfn__finish_writing(f);
 }
 
 #ifndef TFNORM_NO_TOKENIZERS

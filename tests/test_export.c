@@ -569,6 +569,35 @@ static float export_value(float v, tfn_dtype dtype, bool round, tfn_status *stat
 }
 
 /* Values that a dtype holds are kept; others are refused, or become the nearest, of two the even. */
+/* Names of classes, with what a string of JSON cannot have as it is; one that is no UTF-8. */
+TEST(export_labels)
+{
+    static const char *const names[] = { "bad", "say \"no\"\n", "\xc3\xa9" };
+    static const char *const wrong[] = { "bad", "\xff", "good" };
+    static export_box b;
+    char text[20];
+    tfn_import again;
+    tfn_model m;
+    if (!export_model(&m, "recipe=bert arch=encoder segments=2 head=sequence classes=3")) return;
+    memset(&b, 0, sizeof b);
+    b.config.to = b.text;
+    b.config.to_size = sizeof b.text - 1;
+    b.x.config = &b.config;
+    b.x.labels = names;
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_OK);
+    CHECK(strstr(b.text, "\"label2id\": {\"bad\": 0, \"say \\\"no\\\"\\u000a\": 1, \"\xc3\xa9\": 2},")
+          != NULL);
+    memset(&again, 0, sizeof again);
+    again.config = b.text;
+    again.config_size = strlen(b.text);
+    CHECK_INT(tfn_import_text(&again, "id2label.1", text, sizeof text), 9);
+    CHECK(!memcmp(text, names[1], 9));
+    CHECK_INT(tfn_import_text(&again, "id2label.2", text, sizeof text), 2);
+    b.x.labels = wrong;
+    CHECK_INT(tfn_export_write(&b.x, &m), TFN_BAD_OPTION);
+    tfn_model_free(&m);
+}
+
 TEST(export_dtypes)
 {
     static const struct { tfn_dtype dtype; float v, nearest; } cases[] = {
@@ -767,6 +796,7 @@ int main(void)
     RUN(export_trained);
     RUN(export_context);
     RUN(export_specials);
+    RUN(export_labels);
     RUN(export_dtypes);
     RUN(export_dtype_kept);
     RUN(export_refused);

@@ -888,9 +888,12 @@ classifies_hub() {
         "$tfn" train --labels "$work/short" --from "$work/mini.safetensors" --steps 30 --threads 1 \
             --quiet --force --out "$work/cl.safetensors" > "$work/page" 2> "$work/error" || return 1
     rm -rf "$work/out" && "$tfn" export "$work/cl.safetensors" --hf "$work/out" > "$work/page" || return 1
-    grep -v num_labels "$work/out/config.json" > "$work/config"
+    grep -v 'num_labels\|id2label\|label2id' "$work/out/config.json" > "$work/config"
     "$tfn" classify "$work/cl.safetensors" --text 'va ja' > "$work/one" &&
-        [ "$(wc -l < "$work/one")" = 3 ] || return 1
+        [ "$(wc -l < "$work/one")" = 3 ] &&
+        "$tfn" import "$work/out" --out "$work/cl2.safetensors" > "$work/page" &&
+        "$tfn" classify "$work/cl2.safetensors" --text 'va ja' | diff "$work/one" - &&
+        grep -q '^  "label2id": {"yes": 0, "no": 1, "maybe": 2},$' "$work/out/config.json" || return 1
     labels='"0": "yes", "1": "not at all", "2": "maybe \u00e9"'
     hub_classes "$labels" && [ ! -s "$work/error" ] &&
         sed 's/no$/not at all/; s/maybe$/maybe é/' "$work/one" | diff - "$work/page" &&

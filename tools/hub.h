@@ -267,6 +267,7 @@ static int hub_export(settings *s, cli *c)
     static tfn_export x;
     tfn_model plain = { 0 };
     int32_t specials[4];
+    const char *labels[DATA_CLASSES];
     const char *folder = text_of(s, O_HF);
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (given(s, O_OUT)) cli_fail(c, "--out is for C, --hf for a folder of the hub");
@@ -283,6 +284,10 @@ static int hub_export(settings *s, cli *c)
     if (given(&b.from, O_START_TOKEN)) {
         hub_specials(&b, specials);
         x.specials = specials;
+    }
+    if (b.kind == DATA_LABELS) {
+        for (int32_t i = 0; i < b.classes.count; i++) labels[i] = b.classes.name[i];
+        x.labels = labels;
     }
     hub_make_folder(folder);
     tfn_export_write(&x, hub_merged(&plain, &b.model));
