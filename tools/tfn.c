@@ -75,7 +75,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(CLIP_VALUE, 'r', "clip-value", "R", "0", 0, 1e9, KEPT, "largest gradient number; 0: any") \
     X(SEED, 'i', "seed", "N", "1", 0, 9e15, KEPT | DRAW, "of weights, data, dropout, draws") \
     X(EVAL_EVERY, 'i', "eval-every", "N", "0", 0, 1e9, KEPT, \
-      "steps; 0: 20 times in all; the best goes to OUT.best") \
+      "steps; 0: 20 times, of --minutes fewer; the best goes to OUT.best") \
     X(SAVE_EVERY, 'i', "save-every", "N", "1000", 0, 1e9, KEPT, "steps; 0: at the end") \
     X(KEEP, 'i', "keep", "N", "0", 0, 1e4, KEPT, "also the last N saved, as OUT.STEP") \
     X(OUT, 's', "out", "FILE", NULL, 0, 0, KEPT | OVERWRITES, "what to write; -o") \

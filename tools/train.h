@@ -711,10 +711,11 @@ static inline double try_steps(trainer *t, double *valid)
     return spent / tried;
 }
 
-/* --minutes becomes --steps, which repeats the run. */
+/* --minutes becomes --steps, which repeats the run. Validations are at most 20, no more than fit
+ * into a twentieth of the time, and one at the end. */
 static inline void choose_steps(trainer *t)
 {
-    static char steps[32];
+    static char steps[32], eval[32];
     const double all = 60 * real_of(t->s, O_MINUTES);
     const double every = (double)whole_of(t->s, O_EVAL_EVERY);
     double each, valid, count;
@@ -722,7 +723,12 @@ static inline void choose_steps(trainer *t)
     t->s->text[O_STEPS] = "1000000";
     each = try_steps(t, &valid);
     if (every > 0) count = all / (each + valid / every);
-    else count = fmax(all - 20 * valid, all / 2) / each;
+    else {
+        const double validations = fmax(fmin(floor(all / 20 / valid), 20), 1);
+        count = fmax(all - validations * valid, all / 2) / each;
+        snprintf(eval, sizeof eval, "%.0f", fmin(fmax(ceil(count / validations), 1), 1e9));
+        budget_choose(t->s, O_EVAL_EVERY, eval);
+    }
     t->minutes = all / 60;
     snprintf(steps, sizeof steps, "%.0f", fmin(fmax(ceil(count), 1), 1e9));
     t->s->text[O_STEPS] = steps;
