@@ -568,7 +568,6 @@ static float export_value(float v, tfn_dtype dtype, bool round, tfn_status *stat
     return found;
 }
 
-/* Values that a dtype holds are kept; others are refused, or become the nearest, of two the even. */
 /* Names of classes, with what a string of JSON cannot have as it is; one that is no UTF-8. */
 TEST(export_labels)
 {
@@ -598,6 +597,7 @@ TEST(export_labels)
     tfn_model_free(&m);
 }
 
+/* Values that a dtype holds are kept; others are refused, or become the nearest, of two the even. */
 TEST(export_dtypes)
 {
     static const struct { tfn_dtype dtype; float v, nearest; } cases[] = {
