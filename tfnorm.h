@@ -29255,7 +29255,8 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
 static bool tfn__field_unset(const tfn__field *x, const char *text)
 {
     if (tfn__equal(text, "0") || tfn__equal(text, "false")) return x->later;
-    return x->later && (tfn__equal(text, "none") || !text[0]);
+    if (tfn__equal(text, "none") || tfn__equal(text, "default")) return x->later;
+    return x->later && !text[0];
 }
 
 /* Write a whole number of 1, 2, 4 or 8 bytes: the low ones of v. */
