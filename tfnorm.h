@@ -23557,7 +23557,8 @@ static int32_t tfn__search_from(const tfn_tokenizer *k, const tfn__search *x, in
     return low;
 }
 
-/* Go on by a byte; false: no token does. *id: the one that ends there, -1: none. */
+/* Go on by a byte; false: no token does. *id: the one that ends there, -1: none. The first byte of
+ * a search through all of k->order is looked up. */
 static bool tfn__search_on(const tfn_tokenizer *k, tfn__search *x, uint8_t byte, int32_t *id)
 {
     *id = -1;
@@ -23618,8 +23619,8 @@ static bool tfn__keeps_some(const tfn_tokenizer *k)
     return k->single && k->cuts[1];
 }
 
-/* How many bytes of ASCII the n at s begin with that nothing replaces or keeps. The last of ASCII
- * is none of them: a mark behind it may make another character of it. */
+/* How many bytes of ASCII the n at s begin with that nothing replaces or keeps. One with something
+ * else than ASCII behind it does not count: an accent there may make another character of it. */
 static size_t tfn__plain_bytes(const tfn_tokenizer *k, const uint8_t *s, size_t n)
 {
     const bool keeps = tfn__keeps_some(k);
