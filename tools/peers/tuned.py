@@ -10,12 +10,15 @@ Of each family a small model is trained for some minutes and written as a folder
     the loss on all windows of the text's last tenth; PyTorch's in float64, too
     the greedy text of 200 tokens behind each prompt, of BERT the likeliest word at each mask
     LoRA on queries and values: so many updates as tfn makes in some minutes, then the same ones by
-    PyTorch, from the same A and B and with the same batches; the loss before, after, of each update
+    PyTorch in float32 and in float64, from the same A and B and with the same batches; the loss
+    before, after, of each update
 PyTorch's forwards are those of tests/golden/hub_models.py, its gradients autograd's, its optimizer
 torch.optim.AdamW. One thread each. A line whose numbers differ by more than a millionth has a ! at
-its end, and the program then ends with 1.
+its end, and the program then ends with 1. Hundreds of updates can make more of a rounding: where
+PyTorch's float32 lies farther than that from its float64, tfn may lie as far from the latter.
 """
 import argparse
+import contextlib
 import math
 import os
 import re
@@ -24,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "tests", "golden")]
@@ -54,11 +58,17 @@ def torch_loss(model, batches):
     return losses.mean().item()
 
 
+@contextlib.contextmanager
+def new_tensors_of(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    yield
+    torch.set_default_dtype(before)
+
+
 def torch_loss_in_double(model, batches):
-    torch.set_default_dtype(torch.float64)
-    loss = torch_loss(model.copy(torch.float64), batches)
-    torch.set_default_dtype(torch.float32)
-    return loss
+    with new_tensors_of(torch.float64):
+        return torch_loss(model.copy(torch.float64), batches)
 
 
 def tfn_loss(model, batches):
@@ -182,23 +192,38 @@ def compare_words(model, other, batches):
 
 # -- the comparison -------------------------------------------------------------------------------
 
-def row(label, theirs, ours):
+def row(label, theirs, ours, allowed=0):
     """A line of the table; whether the numbers agree."""
     apart = abs(ours - theirs)
-    good = apart <= SAME * abs(theirs)
+    good = apart <= max(SAME * abs(theirs), allowed)
     print("  %-34s %13.9f %13.9f %9.1e%s" % (label, theirs, ours, apart, "" if good else "  !"))
     return good
 
 
-def tune(name, tuned, twin, ids, seconds):
-    """tfn's updates for so many seconds, then as many of PyTorch: losses of each, and seconds."""
-    ours, start = [], time.monotonic()
+class Tuning(NamedTuple):
+    before: float               # losses on the windows held out
+    after: float
+    losses: np.ndarray          # of the updates
+    seconds: float              # of all of them
+
+
+def tfn_tuning(name, model, ids, windows, seconds):
+    """As many updates as so many seconds take."""
+    losses, before, start = [], tfn_loss(model, windows), time.monotonic()
     while time.monotonic() - start < seconds:
-        ours.append(tuned.step(*drawn_batch(name, ids, len(ours))).loss)
-    middle = time.monotonic()
-    optimizer = torch.optim.AdamW([x for pair in twin.learned.values() for x in pair], **ADAMW)
-    theirs = [torch_step(twin, optimizer, drawn_batch(name, ids, i)) for i in range(len(ours))]
-    return np.array(theirs), np.array(ours), middle - start, time.monotonic() - middle
+        losses.append(model.step(*drawn_batch(name, ids, len(losses))).loss)
+    spent = time.monotonic() - start
+    return Tuning(before, tfn_loss(model, windows), np.array(losses), spent)
+
+
+def torch_tuning(name, dtype, base, values, ids, windows, count):
+    with new_tensors_of(dtype):
+        model = tuned_models.tuned(base, FAMILIES[name], values, dtype)
+        optimizer = torch.optim.AdamW([x for pair in model.learned.values() for x in pair], **ADAMW)
+        before, start = torch_loss(model, windows), time.monotonic()
+        losses = [torch_step(model, optimizer, drawn_batch(name, ids, i)) for i in range(count)]
+        spent = time.monotonic() - start
+        return Tuning(before, torch_loss(model, windows), np.array(losses), spent)
 
 
 def compare_tuning(name, base, path, text, seconds):
@@ -206,14 +231,18 @@ def compare_tuning(name, base, path, text, seconds):
     windows = held_out(name, rest)
     tuned = start_tuning(path)
     values = {n: tuned.parameters()[n].copy() for n in tuned.gradients()}
-    twin = tuned_models.tuned(base, FAMILIES[name], values)
-    good = row("other text, before tuning", torch_loss(twin, windows), tfn_loss(tuned, windows))
-    theirs, ours, our_seconds, their_seconds = tune(name, tuned, twin, ids, seconds)
-    good &= row("after %d updates" % len(ours), torch_loss(twin, windows),
-                tfn_loss(tuned, windows))
-    worst = np.abs(theirs - ours).argmax()
-    good &= row("update %d, which differs most" % (worst + 1), theirs[worst], ours[worst])
-    print("  %-34s %13.1f %13.1f" % ("seconds of the updates", their_seconds, our_seconds))
+    ours = tfn_tuning(name, tuned, ids, windows, seconds)
+    count = len(ours.losses)
+    theirs, exact = [torch_tuning(name, dtype, base, values, ids, windows, count)
+                     for dtype in (torch.float32, torch.float64)]
+    doubt = abs(theirs.after - exact.after)
+    good = row("other text, before tuning", theirs.before, ours.before)
+    good &= row("after %d updates" % count, theirs.after, ours.after, 2 * doubt)
+    good &= row("the same, PyTorch in float64", exact.after, ours.after, doubt)
+    worst = np.abs(exact.losses - ours.losses).argmax()
+    good &= row("update %d, farthest from that" % (worst + 1), exact.losses[worst],
+                ours.losses[worst], np.abs(theirs.losses - exact.losses).max())
+    print("  %-34s %13.1f %13.1f" % ("seconds of the updates", theirs.seconds, ours.seconds))
     return good
 
 

@@ -104,13 +104,13 @@ FAMILIES = {
 }
 
 
-def tuned(base, family, values):
+def tuned(base, family, values, dtype):
     """The same with LoRA; values: A and B by tfnorm's names, such as "decoder.0.self.q.lora_a"."""
-    model = base.copy(torch.float32)
+    model = base.copy(dtype)
     learned = {}
     for name, value in sorted(values.items()):                  # A stands before B
         _, layer, _, part, _ = name.split(".")
-        value = torch.tensor(value).requires_grad_()
+        value = torch.tensor(value, dtype=dtype).requires_grad_()
         learned[int(layer), part] = learned.get((int(layer), part), ()) + (value,)
     maps = {name % i: [(i, part) if part != "-" else None for part in parts]
             for name, parts in family.maps.items() for i in range(LAYERS)}
