@@ -858,6 +858,8 @@ typedef struct tfn_kernels {
     float (*dot)(const float *x, const float *y, ptrdiff_t n);
     /* the largest |x|; 0 of none */
     float (*absmax)(const float *x, ptrdiff_t n);
+    /* x becomes the nearest IEEE half, ties to even, infinite from 65520 on */
+    void (*round_to_half)(float *x, ptrdiff_t n);
 
     /* Cross-entropy in nats per row; targets < 0 are ignored: loss 0. stats keeps max and sum
      * (rows, 2). Label smoothing e over V classes: kind 0: (1-e)*nll + e/V * sum_v -log p_v
@@ -4132,6 +4134,27 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
         }
     }
 }
+
+#ifdef TFN__EXTRA_NORMS
+/* The nearest IEEE halves, ties to even; infinite from 65520 on. `large` is 2^13 times the power of
+ * two below |x|, or below the least normal half, 2^-14: a sum with it has ulp 2^-10 of that power,
+ * so adding it rounds |x|, and taking it away is exact. A NaN stays one. */
+static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
+{
+#ifndef TFN__DOUBLE
+    const TFN__V most = TFN__SET((float)65519.996);         /* the last float below 65520 */
+    const TFN__V infinity = TFN__SETBITS(0x7f800000u);
+    const TFN__V least = TFN__SETBITS(0x38800000u);         /* 2^-14 */
+    TFN__EACH(i, k, n) {
+        const TFN__V v = TFN__GET(x + i, k);
+        const TFN__V a = TFN__N(tfn__vabs)(v);
+        const TFN__V large = TFN__MUL(TFN__MAX(TFN__AND(a, infinity), least), TFN__SET(8192));
+        const TFN__V near = TFN__SUB(TFN__ADD(a, large), large);
+        TFN__PUT(x + i, TFN__N(tfn__vsign)(v, TFN__LESS(most, a, infinity, near)), k);
+    }
+#endif
+}
+#endif
 #endif /* TFN__BODY */
 /* >> dense */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
@@ -7644,7 +7667,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     /* dropout, sums, scales, and sums of all values */
     TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
     TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
-    TFN__EXTRA(tfn__absmax),
+    TFN__EXTRA(tfn__absmax), TFN__EXTRA(tfn__round_to_half),
     /* loss, update */
     TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
     TFN__TRAIN(tfn__update), TFN__TRAIN(tfn__update_tensor), TFN__TRAIN(tfn__update_work),
@@ -7805,35 +7828,6 @@ TFN__SMALL_END
 #endif
 #undef TFN__BODY
 
-/* The nearest IEEE halves, ties to even; infinite from 65520 on. Adding and taking away 2^13 times
- * the power of two below |x|, at least 2^-14, rounds to 11 bits. Without a branch it is vectors,
- * where -O3 is on, and 7 times as fast. */
-static inline void tfn__round_to_half(float *p, ptrdiff_t n)
-{
-    if (!p) return;
-    for (ptrdiff_t i = 0; i < n; i++) {
-#ifndef TFN__DOUBLE
-        int32_t bits, all, power, over;
-        uint32_t raised;
-        float a, big;
-        TFNORM_MEMCPY(&all, p + i, sizeof all);
-        bits = all & 0x7fffffff;                    /* |x| */
-        TFNORM_MEMCPY(&a, &bits, sizeof a);
-        /* the power of two below |x|, at least that of the least normal half, 2^-14 */
-        power = (bits & 0x7f800000) < 0x38800000 ? 0x38800000 : bits & 0x7f800000;
-        raised = (uint32_t)power + (13u << 23);     /* of infinity it is nothing, nor is it used */
-        TFNORM_MEMCPY(&big, &raised, sizeof big);
-        /* the sum has ulp 2^-10 of that power: adding rounds |x| to it, taking away is exact */
-        a = a + big - big;
-        TFNORM_MEMCPY(&power, &a, sizeof power);
-        over = -(bits >= 0x477ff000);               /* what follows: infinity, or the NaN */
-        bits = (bits > 0x7f800000 ? bits : 0x7f800000) & over;
-        /* chosen by masks, with the sign of x */
-        bits |= (power & ~over) | (all & ~0x7fffffff);
-        TFNORM_MEMCPY(p + i, &bits, sizeof bits);
-#endif
-    }
-}
 #ifdef TFN__TUNED
 #pragma GCC pop_options
 #endif
@@ -12054,20 +12048,21 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
  * the code of its authors. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
+    void (*const round)(float *x, ptrdiff_t n) = c->k->round_to_half;
     const bool loss = c->n->op == TFN__OP_LOSS || c->n->op == TFN__OP_TARGETS;
     const bool exact = loss || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
     switch (kind) {
     case TFN__SEED:
         break;
     case TFN__PREPARE:
-        tfn__round_to_half(c->dy, c->rows * c->cols);
+        round(c->dy, c->rows * c->cols);
         break;
     case TFN__BACKWARD:
         for (int j = 0; j < TFN_INPUTS; j++)
-            tfn__round_to_half(c->dx[j], c->x_rows[j] * c->x_cols[j]);
+            if (c->dx[j]) round(c->dx[j], c->x_rows[j] * c->x_cols[j]);
         break;
     default:
-        if (!exact) tfn__round_to_half(c->y, c->rows * c->cols);
+        if (!exact) round(c->y, c->rows * c->cols);
         break;
     }
 }
@@ -18673,7 +18668,7 @@ static void tfn__refresh_copy(const tfn_model *m, float *copy)
 {
     if (!tfn__is_half(&m->desc)) return;
     TFNORM_MEMCPY(copy, m->params, (size_t)m->param_floats * sizeof(float));
-    tfn__round_to_half(copy, (ptrdiff_t)m->param_floats);
+    m->kernels->round_to_half(copy, (ptrdiff_t)m->param_floats);
 }
 static void tfn__refresh(tfn_model *m) { tfn__refresh_copy(m, m->run.params); }
 

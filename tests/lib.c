@@ -53,7 +53,6 @@ const lib_reference *lib_reference_kernels(void)
 }
 
 #ifndef TFN__DOUBLE
-void lib_round_to_half(float *p, ptrdiff_t n)       { tfn__round_to_half(p, n); }
 #endif
 
 bool lib_bind(tfn_model *m, const tfn_batch *batch)

@@ -31,7 +31,6 @@ typedef struct lib_limit {
 
 const lib_reference *lib_reference_kernels(void);
 
-void lib_round_to_half(float *p, ptrdiff_t n);
 void lib_sinusoid_table(float *table, ptrdiff_t time, ptrdiff_t cols, bool fairseq);
 void lib_rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size, float theta);
 float  lib_fma(float a, float b, float c);

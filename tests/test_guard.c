@@ -307,6 +307,7 @@ static void guard_elementwise(int n)
     sums[0] = guard.k->dot(x, y, count);
     sums[1] = guard.k->dot(x, NULL, count);
     sums[2] = guard.k->absmax(x, count);
+    guard.k->round_to_half(z ? z : y, count);
 }
 
 static void guard_loss(int n)
@@ -456,7 +457,8 @@ static const guard_case guard_cases[] = {
     { "elementwise", guard_elementwise, { GUARD_OF(dropout), GUARD_OF(combine),
                                           GUARD_OF(scale_columns),
                                           GUARD_OF(scale_columns_backward), GUARD_OF(column_sum),
-                                          GUARD_OF(dot), GUARD_OF(absmax) } },
+                                          GUARD_OF(dot), GUARD_OF(absmax),
+                                          GUARD_OF(round_to_half) } },
     { "loss", guard_loss, { GUARD_OF(cross_entropy_forward), GUARD_OF(cross_entropy_backward) } },
     { "update", guard_update, { GUARD_OF(update), GUARD_OF(update_tensor),
                                 GUARD_OF(update_work) } },

@@ -1240,6 +1240,45 @@ TEST(kernels_schedules_roots)
     kernels_rate(&s, 3000, 0.5);
 }
 
+/* Every half h, from 0 to 65504: h stays, what lies a float beside the middle to the next one goes
+ * to its side, the middle to the even one; what is behind the last is infinite. In all lanes, with
+ * both signs, in runs of every length. */
+TEST(kernels_half)
+{
+    enum { N = 37 };
+    float x[N], wanted[N];
+    for (int isa = 1; isa < TFN_ISA_COUNT; isa++) {
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        int n = 0, length = 1;
+        if (!k) continue;
+        for (int bits = 0; bits < 0x7c00; bits++) {
+            const int power = bits >> 10 ? bits >> 10 : 1;
+            const float ulp = (float)ldexp(1, power - 25);
+            const float half = ulp * (float)((bits & 1023) + (bits >> 10 ? 1024 : 0));
+            const float next = bits == 0x7bff ? (float)INFINITY : half + ulp;
+            const float middle = half + ulp / 2;
+            const float from[] = { half, nextafterf(middle, 0), middle, nextafterf(middle, 1e6f) };
+            const float to[] = { half, half, bits % 2 ? next : half, next };
+            for (int i = 0; i < 8; i++) {
+                x[n] = i % 2 ? -from[i / 2] : from[i / 2];
+                wanted[n++] = i % 2 ? -to[i / 2] : to[i / 2];
+                if (n < length && (bits < 0x7bff || i < 7)) continue;
+                k->round_to_half(x, n);
+                if (memcmp(x, wanted, (size_t)n * sizeof *x))
+                    FAIL("%s: %d values behind %.9g", k->name, n, (double)half);
+                n = 0;
+                length = length % N + 1;
+            }
+        }
+        x[0] = (float)NAN;
+        x[1] = (float)-INFINITY;
+        x[2] = (float)-1e30;
+        x[3] = (float)1e-40;
+        k->round_to_half(x, 4);
+        CHECK(isnan(x[0]) && x[1] < -1e38f && x[2] < -1e38f && x[3] <= 0 && x[3] >= 0);
+    }
+}
+
 int main(void)
 {
     RUN(kernels_norms);
@@ -1269,5 +1308,6 @@ int main(void)
     RUN(kernels_tails_running);
     RUN(kernels_radam_rectification);
     RUN(kernels_schedules_roots);
+    RUN(kernels_half);
     return DONE();
 }
