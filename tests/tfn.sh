@@ -432,7 +432,12 @@ planned() {
     # what is given has what goes with it: heads of a width, norms of a recipe, pieces of --vocab
     "$tfn" train "$work/book.txt" --minutes 0.01 --width 80 --recipe ngpt --vocab 300 --threads 1 \
         --quiet --force --out "$work/h2.safetensors" > "$work/page" 2> "$work/error" || return 1
-    ! grep -q -e '--set\|--tokenizer\|--heads' "$work/error"
+    grep -q -e '--set muon_rate=[0-9]' "$work/error" || return 1
+    ! grep -q -e 'qk_norm\|--tokenizer\|--heads' "$work/error" || return 1
+    "$tfn" train "$work/book.txt" --minutes 0.01 --optimizer adamw --set no_bias=true \
+        --threads 1 --quiet --force --out "$work/h2.safetensors" > "$work/page" 2> "$work/error" ||
+        return 1
+    ! grep -q ' a step:.* --\(set\|lr\|decay\) ' "$work/error"
 }
 check "tfn train TEXT --minutes: its choices repeat the run" planned
 # Batches of one row, of 2 letters or 40: whichever come first, the steps take what was wanted, by a

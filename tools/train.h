@@ -30,7 +30,7 @@ typedef struct trainer {
     int64_t     position, steps, first; /* batches seen, in all, seen when the program began */
     bool        terminal, colored, warned, validated;
     double      began, shown;           /* seconds */
-    double      minutes, processor[2];  /* that were wanted; its seconds when training began */
+    double      minutes;                /* that were wanted; 0: steps were */
     double      first_loss;
     double      loss_sum, unigram, last_valid;
     int64_t     loss_count, tokens, skipped;
@@ -711,17 +711,20 @@ static inline double try_steps(trainer *t, double *valid)
     return spent / tried;
 }
 
-/* --minutes becomes --steps, which repeats the run. Validations are at most 20, no more than fit
- * into a twentieth of the time, and one at the end. */
+/* --minutes becomes --steps, which repeats the run. The time counts from the program's beginning;
+ * at least half of it is for training. Validations are at most 20, no more than fit into a
+ * twentieth of the time, and one at the end. */
 static inline void choose_steps(trainer *t)
 {
     static char steps[32], eval[32];
-    const double all = 60 * real_of(t->s, O_MINUTES);
+    static const double start[2] = { 0, 0 };
+    const double minutes = real_of(t->s, O_MINUTES);
     const double every = (double)whole_of(t->s, O_EVAL_EVERY);
-    double each, valid, count;
+    double all, each, valid, count;
     if (!given(t->s, O_MINUTES) || given(t->s, O_STEPS)) return;
     t->s->text[O_STEPS] = "1000000";
     each = try_steps(t, &valid);
+    all = fmax(60 * minutes - processor_since(t, start), 30 * minutes);
     if (every > 0) count = all / (each + valid / every);
     else {
         const double validations = fmax(fmin(floor(all / 20 / valid), 20), 1);
@@ -729,7 +732,7 @@ static inline void choose_steps(trainer *t)
         snprintf(eval, sizeof eval, "%.0f", fmin(fmax(ceil(count / validations), 1), 1e9));
         budget_choose(t->s, O_EVAL_EVERY, eval);
     }
-    t->minutes = all / 60;
+    t->minutes = minutes;
     snprintf(steps, sizeof steps, "%.0f", fmin(fmax(ceil(count), 1), 1e9));
     t->s->text[O_STEPS] = steps;
     fprintf(stderr, "%.1f ms a step:", 1e3 * each);
@@ -895,7 +898,7 @@ static inline void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
     keep_classes(t);
-    if (!resumed) budget_plan(t->s, t->b.kind);
+    if (!resumed) budget_plan(t->s, &t->data);
     if (!resumed && given(t->s, O_FROM)) take_tokenizer(t);
     else if (!resumed) train_tokenizer(&t->b.tokenizer, t->s, &t->data);
     t->b.classes.fixed = true;
@@ -936,7 +939,8 @@ static inline void say_beginning(const trainer *t)
 /* At the end of a run by --minutes: was the trial right? */
 static inline void say_minutes(const trainer *t)
 {
-    const double spent = processor_since(t, t->processor) / 60;
+    static const double start[2] = { 0, 0 };
+    const double spent = processor_since(t, start) / 60;
     if (t->minutes <= 0 || t->position < t->steps) return;
     if (spent < 1.25 * t->minutes && spent > 0.75 * t->minutes) return;
     fprintf(stderr, "tfn: the %lld steps took %.3g minutes of the processor, not the %.3g wanted\n",
@@ -966,7 +970,6 @@ static inline int run(trainer *t)
     log_open(t);
     say_beginning(t);
     t->began = seconds();             /* shown = 0: the first step is told at once */
-    processor_now(t->processor);
     while (t->position < t->steps) {
         tfn_report r;
         bool last, validated;
