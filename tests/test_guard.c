@@ -435,10 +435,12 @@ static void guard_columns(int n)
 /* -- the table of cases, and of what each runs ------------------------------------------------- */
 
 #define GUARD_OF(name) offsetof(tfn_kernels, name)
+enum { GUARD_KERNELS = 8 };        /* most of a case */
+
 typedef struct guard_case {
     const char *name;
     void (*run)(int n);
-    size_t kernels[7];            /* where they stand in the table; 0: no more */
+    size_t kernels[GUARD_KERNELS];    /* where they stand in the table; 0: no more */
 } guard_case;
 static const guard_case guard_cases[] = {
     { "matmul", guard_matmul, { GUARD_OF(matmul), GUARD_OF(matmul_work) } },
@@ -530,7 +532,7 @@ TEST(guard_covers)              /* every kernel of the table */
     for (size_t at = GUARD_OF(matmul); at < sizeof(tfn_kernels); at += sizeof(void (*)(void))) {
         bool found = false;
         for (int c = 0; c < GUARD_CASES; c++)
-            for (int i = 0; i < 7; i++) found |= guard_cases[c].kernels[i] == at;
+            for (int i = 0; i < GUARD_KERNELS; i++) found |= guard_cases[c].kernels[i] == at;
         if (!found) FAIL("no case runs the kernel at byte %d of the table", (int)at);
     }
 }
