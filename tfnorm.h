@@ -4141,7 +4141,10 @@ static TFN__APART void TFN__N(tfn__dropout)(float *y, const float *x, ptrdiff_t 
  * so adding it rounds |x|, and taking it away is exact. A NaN stays one. */
 static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 {
-#ifndef TFN__DOUBLE
+#ifdef TFN__DOUBLE
+    (void)x;
+    (void)n;
+#else
     const TFN__V most = TFN__SET((float)65519.996);         /* the last float below 65520 */
     const TFN__V infinity = TFN__SETBITS(0x7f800000u);
     const TFN__V least = TFN__SETBITS(0x38800000u);         /* 2^-14 */
@@ -4149,8 +4152,8 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
         const TFN__V v = TFN__GET(x + i, k);
         const TFN__V a = TFN__N(tfn__vabs)(v);
         const TFN__V large = TFN__MUL(TFN__MAX(TFN__AND(a, infinity), least), TFN__SET(8192));
-        const TFN__V near = TFN__SUB(TFN__ADD(a, large), large);
-        TFN__PUT(x + i, TFN__N(tfn__vsign)(v, TFN__LESS(most, a, infinity, near)), k);
+        const TFN__V rounded = TFN__SUB(TFN__ADD(a, large), large);
+        TFN__PUT(x + i, TFN__N(tfn__vsign)(v, TFN__LESS(most, a, infinity, rounded)), k);
     }
 #endif
 }
@@ -12048,21 +12051,21 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
  * the code of its authors. */
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
-    void (*const round)(float *x, ptrdiff_t n) = c->k->round_to_half;
+    void (*const to_half)(float *x, ptrdiff_t n) = c->k->round_to_half;
     const bool loss = c->n->op == TFN__OP_LOSS || c->n->op == TFN__OP_TARGETS;
     const bool exact = loss || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
     switch (kind) {
     case TFN__SEED:
         break;
     case TFN__PREPARE:
-        round(c->dy, c->rows * c->cols);
+        to_half(c->dy, c->rows * c->cols);
         break;
     case TFN__BACKWARD:
         for (int j = 0; j < TFN_INPUTS; j++)
-            if (c->dx[j]) round(c->dx[j], c->x_rows[j] * c->x_cols[j]);
+            if (c->dx[j]) to_half(c->dx[j], c->x_rows[j] * c->x_cols[j]);
         break;
     default:
-        if (!exact) round(c->y, c->rows * c->cols);
+        if (!exact) to_half(c->y, c->rows * c->cols);
         break;
     }
 }

@@ -160,8 +160,9 @@ static inline void budget_plan(settings *s, const corpus *data)
     budget_choose(s, O_CONTEXT, row->context);
     budget_choose(s, O_BATCH_TOKENS, row->batch_tokens);
     if (!given(s, O_VOCAB)) {
-        const bool small = data->text.bytes[0] < BUDGET_SMALL;
-        if (!given(s, O_TOKENIZER)) budget_choose(s, O_VOCAB, (small ? budget_rows : row)->vocab);
+        const char *vocab = row->vocab;
+        if (data->text.bytes[0] < BUDGET_SMALL) vocab = budget_rows[0].vocab;
+        if (!given(s, O_TOKENIZER)) budget_choose(s, O_VOCAB, vocab);
         budget_choose(s, O_TOKENIZER, "bpe");
     }
     readings = 1e12 * work / budget_reading(s, data);
@@ -171,7 +172,8 @@ static inline void budget_plan(settings *s, const corpus *data)
     if (!optimizer) {
         budget_choose(s, O_OPTIMIZER, "muon");
         budget_choose(s, O_SCHEDULE, "linear");
-        budget_choose(s, O_LR, given(s, O_SET) ? "0.001" : "0.016");
+        if (given(s, O_SET)) budget_choose(s, O_LR, "0.001");       /* with Muon's own muon_rate */
+        budget_choose(s, O_LR, "0.016");
         budget_choose(s, O_DECAY, rest->decay);
     }
     if (!recipe && !optimizer) budget_choose(s, O_SET, BUDGET_SHAPE "," BUDGET_RATE);
