@@ -131,13 +131,17 @@ static inline double budget_speed(double minutes)
     return operations / (now[0] - began[0]);
 }
 
-/* Operations to read the text once: six for each parameter and token, of three bytes. */
+/* Operations to read the text once: six for each parameter and token. One of BPE has three bytes. */
 static inline double budget_reading(const settings *s, const corpus *data)
 {
-    const double layers = real_of(s, O_LAYERS);
     const double width = real_of(s, O_WIDTH);
-    const double params = (12 * layers * width + real_of(s, O_VOCAB)) * width;
-    return 6 * params * fmax((double)data->text.bytes[0] / 3, 1);
+    double params = 12 * real_of(s, O_LAYERS) * width * width;
+    double tokens = fmax((double)data->text.bytes[0], 1);
+    if (!strcmp(text_of(s, O_TOKENIZER), "bpe")) {
+        params += real_of(s, O_VOCAB) * width;
+        tokens /= 3;
+    }
+    return 6 * params * tokens;
 }
 
 /* The options of a run of so many minutes; what is given stays, and so does what goes with it: a
@@ -148,6 +152,7 @@ static inline void budget_plan(settings *s, const corpus *data)
     const budget_row *row = budget_rows;
     const budget_rest *rest = budget_rests;
     const bool optimizer = given(s, O_OPTIMIZER);
+    const bool rate = optimizer || given(s, O_LR);
     const bool recipe = given(s, O_RECIPE) || given(s, O_TOPOLOGY) || given(s, O_NORM);
     double work, readings;
     if (!given(s, O_MINUTES) || given(s, O_STEPS) || given(s, O_FROM) || data->kind != DATA_TEXT)
@@ -176,9 +181,9 @@ static inline void budget_plan(settings *s, const corpus *data)
         budget_choose(s, O_LR, "0.016");
         budget_choose(s, O_DECAY, rest->decay);
     }
-    if (!recipe && !optimizer) budget_choose(s, O_SET, BUDGET_SHAPE "," BUDGET_RATE);
+    if (!recipe && !rate) budget_choose(s, O_SET, BUDGET_SHAPE "," BUDGET_RATE);
     else if (!recipe) budget_choose(s, O_SET, BUDGET_SHAPE);
-    else if (!optimizer) budget_choose(s, O_SET, BUDGET_RATE);
+    else if (!rate) budget_choose(s, O_SET, BUDGET_RATE);
 }
 
 /* The options that were chosen, as they repeat the run. */
