@@ -131,7 +131,7 @@ static inline double budget_speed(double minutes)
     return operations / (now[0] - began[0]);
 }
 
-/* Operations to read the text once: six for each parameter and token. One of BPE has three bytes. */
+/* Operations to read the text once: six for each parameter and token. A token of BPE is 3 bytes. */
 static inline double budget_reading(const settings *s, const corpus *data)
 {
     const double width = real_of(s, O_WIDTH);
