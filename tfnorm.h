@@ -349,8 +349,9 @@
  * the data. It does not depend on: compiler, -O level, -march, instruction set, threads, padding,
  * the batch's capacity, the address of the block.
  * Promised where the processor has a fused multiply-add: x86 with FMA3 (AVX-512, AVX2, 128 bits),
- * AArch64, RISC-V with F, Cortex-M4F and later, ARMv7 with VFPv4, 64-bit POWER, s390x. Without one
- * ("sse2", i386, MIPS, WebAssembly, plain C compiled without -mfma) the results are as good, but
+ * AArch64, RISC-V with F, Cortex-M4F and later, ARMv7 with VFPv4, 64-bit POWER, s390x; there also
+ * for WebAssembly compiled with -mrelaxed-simd, whose engine may use it. Without one ("sse2", i386,
+ * MIPS, other WebAssembly, plain C compiled without -mfma) the results are as good, but
  * their bits are others: a second set, the same on all of these. TFNORM_EXACT makes plain C compute
  * a fused multiply-add in software, slowly, to get the canonical ones.
  * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, and a processor set
@@ -525,7 +526,8 @@ typedef enum tfn_isa {
     TFN_ISA_AVX2,          /* x86, 256 bits with FMA3 */
     TFN_ISA_AVX512,        /* x86, 512 bits (AVX-512F) */
     TFN_ISA_NEON,          /* AArch64 */
-    TFN_ISA_WASM,          /* WebAssembly SIMD, 128 bits, no fused multiply-add: other bits */
+    TFN_ISA_WASM,          /* WebAssembly SIMD, 128 bits; compiled without -mrelaxed-simd there is
+                            * no fused multiply-add: other bits */
     TFN_ISA_COUNT
 } tfn_isa;
 
@@ -3640,12 +3642,19 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__EXP2(t)         vreinterpretq_f32_u32(vaddq_u32(vshlq_n_u32(TFN__BITS(t), 23), \
                                                              vdupq_n_u32(0x3f800000)))
 
-/* WebAssembly without relaxed SIMD, which has no FMA. */
+/* WebAssembly. A relaxed multiply-add rounds once or twice as the engine likes, the same way each
+ * time; on processors with FMA it is their instruction, and tfn_bits tries it. SIMD alone has
+ * none. */
 #elif defined TFN__USE_WASM
 #define TFN__N(name)         name##_wasm
 #define TFN__ISA_NAME        "wasm"
 #define TFN__ISA_ID          TFN_ISA_WASM
+#ifdef __wasm_relaxed_simd__
+#define TFN__FMA(a, b, c)    wasm_f32x4_relaxed_madd(a, b, c)
+#else
+#define TFN__FMA(a, b, c)    wasm_f32x4_add(wasm_f32x4_mul(a, b), c)
 #define TFN__NO_FMA
+#endif
 #define TFN__W               4
 #define TFN__V               v128_t
 #define TFN__LOAD(p)         wasm_v128_load(p)
@@ -3656,7 +3665,6 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__SUB(a, b)       wasm_f32x4_sub(a, b)
 #define TFN__MUL(a, b)       wasm_f32x4_mul(a, b)
 #define TFN__DIV(a, b)       wasm_f32x4_div(a, b)
-#define TFN__FMA(a, b, c)    wasm_f32x4_add(wasm_f32x4_mul(a, b), c)
 #define TFN__MIN(a, b)       wasm_v128_bitselect(a, b, wasm_f32x4_lt(a, b))
 #define TFN__MAX(a, b)       wasm_v128_bitselect(a, b, wasm_f32x4_gt(a, b))
 #define TFN__ROOT(a)         wasm_f32x4_sqrt(a)
