@@ -65,7 +65,8 @@
  *   topologies    rows: where norms and scales stand; initializations
  *   optim         schedules, and the constants of an update
  *   options       defaults, and what has no legal value
- *   builder       parameters, norms, joins, branches and stacks on a tape
+ *   builder       parameters, norms, joins and branches on a tape
+ *   stacks        embeddings, layers, logits, the loss: the whole model on a tape
  *   initial       first values of the weights
  *   fold          scales and gains into the weights, for inference
  *   model         memory, batches, the training step, profiles
@@ -218,9 +219,10 @@
  *        tfn_export_write(&out, &model);           // or out.error says which option none has
  *
  * Encoder-decoder: desc.arch = TFN_ARCH_ENCODER_DECODER; a batch also has source, source_time and
- * source_lengths. The source may be sound (desc.bands): frames of a spectrum, which two
- * convolutions make a quarter as many positions of. Encoder: desc.arch = TFN_ARCH_ENCODER, with a
- * class per position or one per sentence (desc.head = TFN_HEAD_SEQUENCE, desc.classes).
+ * source_lengths. Encoder: desc.arch = TFN_ARCH_ENCODER, with a word per position or one class per
+ * sentence (desc.head = TFN_HEAD_SEQUENCE, desc.classes). What an encoder reads may be frames of
+ * numbers instead of tokens (desc.bands): spectra, of which two convolutions make a quarter as many
+ * positions, sensors, patches of pictures (desc.frame_map = TFN_FRAME_MAP_LINEAR).
  *
  * The tape alone: examples/05_own_op.c. A kernel alone: examples/02_kernel.c.
  *
@@ -927,7 +929,10 @@ typedef enum tfn_rows {
     TFN_ROWS_SOURCE,       /* B*Ts */
     TFN_ROWS_TARGET,       /* B*Tt */
     TFN_ROWS_FRAMES,       /* B*(4*Ts + 3): what two convolutions make B*Ts of, */
-    TFN_ROWS_HALF          /* B*(2*Ts + 1): and what stands between them */
+    TFN_ROWS_HALF,         /* B*(2*Ts + 1): and what stands between them */
+    TFN_ROWS_TARGET_FRAMES,    /* the same for B*Tt: frames of an encoder alone, */
+    TFN_ROWS_TARGET_HALF,      /* half as many */
+    TFN_ROWS_COUNT
 } tfn_rows;
 
 #define TFN_INPUTS 6       /* most inputs a node has */
@@ -1389,6 +1394,19 @@ typedef enum tfn_attention_bias {
     TFN__ATTENTION_BIAS_LIST(TFN__CHOICE_ENUM) TFN_ATTENTION_BIAS_COUNT
 } tfn_attention_bias;
 
+/* How frames become positions. Speech has a hundred frames a second, and two convolutions make a
+ * fourth of them, each of which has heard seven. Patches of a picture, or the windows of a sensor
+ * that the caller cuts, are positions already. */
+#define TFN__FRAME_MAP_LIST(X)                                                                    \
+    X(TFN_FRAME_MAP_CONVOLUTIONS, "convolutions",                                                 \
+      "two of kernel 3 and stride 2, each with a ReLU: n positions of 4 n + 3 frames",            \
+      "Karita et al. 2019")                                                                       \
+    X(TFN_FRAME_MAP_LINEAR, "linear", "x W + b: a position of each frame",                        \
+      "Dosovitskiy et al. 2020, eq. 1")
+typedef enum tfn_frame_map {
+    TFN__FRAME_MAP_LIST(TFN__CHOICE_ENUM) TFN_FRAME_MAP_COUNT
+} tfn_frame_map;
+
 #define TFN__HEAD_LIST(X)                                                                         \
     X(TFN_HEAD_TOKENS, "tokens", "one a position: language models, masked tokens", NULL)          \
     X(TFN_HEAD_SEQUENCE, "sequence", "one of `classes`, from the first position (encoder only)",  \
@@ -1447,7 +1465,8 @@ typedef tfn_var tfn_loss_fn(void *user, tfn_tape *t, tfn_var logits);
 
 /* All zero but vocab and context is legal and good. */
 typedef struct tfn_model_desc {
-    int32_t vocab, context;       /* required: V, and the longest sentence T */
+    int32_t vocab, context;       /* required: V, and the longest sentence T; an encoder of frames
+                                   * has no words, and its vocab may be 0 */
     tfn_arch arch;                /* 0: decoder */
     int32_t source_context;       /* 0: context */
     int32_t width;                /* 0: 64 */
@@ -1463,8 +1482,9 @@ typedef struct tfn_model_desc {
     int32_t ffn;                  /* 0: 4*width */
     int32_t segments;             /* 0: no segment embeddings (encoder only) */
     int32_t classes;              /* of TFN_HEAD_SEQUENCE */
-    int32_t bands;                /* 0: the source is tokens; else frames of so many numbers, such
-                                   * as a spectrum: see tfn_batch (encoder-decoder only) */
+    int32_t bands;                /* 0: an encoder reads tokens; else frames of so many numbers:
+                                   * spectra, sensors, patches of pictures; see tfn_batch */
+    tfn_frame_map frame_map;      /* 0: convolutions */
     tfn_head head;                /* 0: tokens */
     int32_t cutoffs[2];           /* 0: none; the words, by frequency, in two or three clusters that
                                    * begin with these: adaptive input and softmax, see below */
@@ -1623,10 +1643,11 @@ typedef struct tfn_batch {
     const int32_t *lengths;         /* (B) or NULL: all T. What stands beyond is not looked at, in
                                      * no array: no result depends on it, nor on how much it is */
     const int32_t *source;          /* (B, Ts), encoder-decoder */
-    const float   *frames;          /* (B, Ts, bands) instead, Ts = 4 n + 3: two convolutions of
-                                     * kernel 3 and stride 2, each with a ReLU, make n positions of
-                                     * them. source_context counts positions, lengths are of frames:
-                                     * L of them fill (L - 3)/4. Padding may be anything */
+    /* of desc.bands: (B, Ts, bands) instead of source; of an encoder alone (B, T, bands) instead of
+     * tokens. time and lengths count frames, context positions: as many by a linear map; by
+     * convolutions n of 4 n + 3 frames, T must be such a number, and L frames fill (L - 3)/4.
+     * Padding may be anything, NaN too */
+    const float   *frames;
     const int32_t *source_lengths;  /* (B) or NULL */
     const int32_t *segments;        /* (B, T) or NULL: 0 */
     int32_t batch, time, source_time;
@@ -1855,8 +1876,8 @@ TFNORM_API const float *tfn_decoder_next(tfn_decoder *d, const int32_t *tokens, 
 /* What stands between tokens and logits, of any model that can compute these, without dropout: each
  * call is a forward of the batch as far as is wanted, keeps nothing, and shows nothing to a probe.
  * What is wrong with its arguments concerns that call only, as with a batch. T is batch->time; of
- * the encoder of an encoder-decoder the positions of the source, as many as tokens, or of frames
- * (source_time - 3)/4. Rows of padding mean nothing. */
+ * the encoder of an encoder-decoder source_time; of frames, through convolutions, (T - 3)/4. Rows
+ * of padding mean nothing. */
 typedef enum tfn_stack {
     TFN_STACK_LAST = 0,       /* the one that the logits are made of */
     TFN_STACK_ENCODER,
@@ -8422,6 +8443,7 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(MEMORY,     "memory",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
     X(INPUT,      "input",           NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
                                                                                                  \
+    X(FRAMES,     "frames",          tfn__frames_op, tfn__by_sentence, TFN__NO_GRAD, NULL, 0)    \
     X(LINEAR,     "linear",          tfn__linear_forward,         tfn__linear_chunks,            \
                                      tfn__linear_backward,        tfn__linear_backward_chunks,   \
                                      TFN__IN0 | TFN__IN1 | TFN__SAVED)                           \
@@ -8869,16 +8891,28 @@ static const int32_t *tfn__lengths_of(const tfn__call *c)
  * kernel 3 and stride 2 makes T rows of 2T + 1: HALF, and those of 4T + 3: FRAMES. */
 static int64_t tfn__rows_of_positions(int rows, int64_t positions, int64_t sentences)
 {
-    if (TFN__ALL && rows == TFN_ROWS_HALF) return 2*positions + sentences;
-    if (TFN__ALL && rows == TFN_ROWS_FRAMES) return 4*positions + 3*sentences;
-    return positions;
+    if (!TFN__ALL) return positions;
+    switch (rows) {
+    case TFN_ROWS_HALF:
+    case TFN_ROWS_TARGET_HALF:   return 2*positions + sentences;
+    case TFN_ROWS_FRAMES:
+    case TFN_ROWS_TARGET_FRAMES: return 4*positions + 3*sentences;
+    default:                     return positions;
+    }
+}
+
+/* Such rows are on the grid of targets, where an encoder alone stands. */
+static bool tfn__on_target(int rows)
+{
+    if (rows == TFN_ROWS_TARGET) return true;
+    return TFN__ALL && (rows == TFN_ROWS_TARGET_FRAMES || rows == TFN_ROWS_TARGET_HALF);
 }
 
 /* The lengths of a value's sentences, in positions; NULL: all its rows count. */
 static const int32_t *tfn__padding_of(const tfn_run *r, tfn_rows rows)
 {
     if (!r->skip_padding || rows == TFN_ROWS_FIXED || rows == TFN_ROWS_BATCH) return NULL;
-    if (rows == TFN_ROWS_TARGET) return r->ints[TFN_INT_LENGTHS];
+    if (tfn__on_target((int)rows)) return r->ints[TFN_INT_LENGTHS];
     return r->ints[TFN_INT_SOURCE_LENGTHS];
 }
 
@@ -8888,10 +8922,31 @@ static ptrdiff_t tfn__counted_rows(const tfn_run *r, tfn_rows rows, ptrdiff_t b)
     const int32_t *lengths = tfn__padding_of(r, rows);
     ptrdiff_t positions = r->source;
     if (rows == TFN_ROWS_BATCH) return 1;
-    if (rows == TFN_ROWS_TARGET) positions = r->target;
+    if (tfn__on_target((int)rows)) positions = r->target;
     if (lengths) positions = tfn__min(tfn__max(lengths[b], 0), positions);
     if (positions == 0) return 0;                   /* an empty sentence has no frames, either */
     return (ptrdiff_t)tfn__rows_of_positions((int)rows, positions, 1);
+}
+
+/* -- frames: what a caller binds, with padding of 0 ------------------------------------------- */
+
+/* Some operations have a chunk for each sentence. */
+static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
+
+/* One sentence, copied. A linear map could read the caller's array as it is, were there no NaN in
+ * its padding: the gradient of the map is a sum over all rows, and of these NaN times 0 is NaN. The
+ * convolutions leave out the padding themselves, and read what the caller binds. */
+static void tfn__frames_op(const tfn__call *c)
+{
+    /* values of a sentence, and of its rows that count */
+    const ptrdiff_t time = c->rows / tfn__max(c->r->batch, 1) * c->cols;
+    const ptrdiff_t counted = tfn__counted_rows(c->r, (tfn_rows)c->n->rows, c->chunk) * c->cols;
+    const float *x = c->r->inputs[c->n->arg[TFN__INPUT_SLOT]] + c->chunk*time;
+    float *y = c->y + c->chunk*time;
+    for (ptrdiff_t i = 0; i < time; i++) {
+        y[i] = 0;
+        if (i < counted) y[i] = x[i];
+    }
 }
 
 /* -- norms of rows. in: x, gain, bias (or none); number: eps, slope of AdaNorm ---------------- */
@@ -9038,8 +9093,7 @@ static ptrdiff_t tfn__norm_backward_chunks(const tfn__call *c)
 /* y_t = [x_2t x_2t+1 x_2t+2] W + b. The 2T + 1 rows of a sentence, three at a time, are a matrix
  * (T, 3 C) whose rows overlap (stride 2 C): nothing is copied. T rows do not read beyond the frames
  * of T, so that padding cannot reach them; the rows of the padding itself, whose frames may be
- * anything, are 0. A chunk is a sentence. */
-static ptrdiff_t tfn__by_sentence(const tfn__call *c) { return c->r->batch; }
+ * anything, are 0. */
 
 /* Sentence b of x as that matrix; `time` rows of y come from it. */
 static tfn__matrix tfn__conv_windows(const tfn__call *c, ptrdiff_t b, ptrdiff_t time)
@@ -10448,8 +10502,8 @@ static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t coun
             tfn__bad_shape(t, name, "an input is value %d, the tape has %d", in[i].id, t->count);
             return false;
         }
-    if (rows < TFN_ROWS_FIXED || rows > TFN_ROWS_HALF)
-        tfn__bad_shape(t, name, "rows of kind %d, the last kind is %d", rows, TFN_ROWS_HALF);
+    if (rows < TFN_ROWS_FIXED || rows >= TFN_ROWS_COUNT)
+        tfn__bad_shape(t, name, "rows of kind %d, the last kind is %d", rows, TFN_ROWS_COUNT - 1);
     else if (t->planned)
         tfn__tape_error(t, TFN_NOT_READY, name, "the tape is already planned", 0, 0);
     else if (t->count == t->capacity)
@@ -10645,6 +10699,14 @@ TFNORM_API tfn_var tfn_input(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t c
     return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_INPUT, (int)rows, 1, cols), slot, 0);
 }
 
+/* The same with padding of 0, for operations that would read NaN there: a value of the workspace,
+ * and no leaf. Nothing is behind it that could have a gradient. */
+static tfn_var tfn__frames(tfn_tape *t, int32_t slot, tfn_rows rows, int32_t cols)
+{
+    t->inputs_read |= UINT32_C(1) << slot;
+    return tfn__var_with(t, tfn__record_leaf(t, TFN__OP_FRAMES, (int)rows, 1, cols), slot, 0);
+}
+
 /* -- linear maps and norms ------------------------------------------------------------------- */
 
 /* The function of the gate, if the kind is a gated unit: two linear maps, not one function. Of the
@@ -10826,17 +10888,27 @@ TFNORM_API tfn_var tfn_rmsnorm(tfn_tape *t, tfn_var x, tfn_var gain, float eps)
     return tfn_norm(t, x, gain, tfn__none, tfn__need(t, "norm", x)->cols, &like);
 }
 
-/* Frames become half as many, and these positions. */
+/* What a convolution makes of rows: half as many, and of these positions. FIXED: they are no
+ * frames. */
+static int tfn__rows_behind(int rows)
+{
+    switch (rows) {
+    case TFN_ROWS_FRAMES:        return TFN_ROWS_HALF;
+    case TFN_ROWS_HALF:          return TFN_ROWS_SOURCE;
+    case TFN_ROWS_TARGET_FRAMES: return TFN_ROWS_TARGET_HALF;
+    case TFN_ROWS_TARGET_HALF:   return TFN_ROWS_TARGET;
+    default:                     return TFN_ROWS_FIXED;
+    }
+}
 TFNORM_API tfn_var tfn_convolution(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b)
 {
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *xn = tfn__need(t, "convolution", x);
     const tfn_node *wn = tfn__need(t, "convolution", w);
     int64_t window = 3 * (int64_t)xn->cols;
-    int rows = TFN_ROWS_SOURCE;
+    const int rows = tfn__rows_behind(xn->rows);
     if (t->error.status != TFN_OK) return tfn__none;
-    if (xn->rows == TFN_ROWS_FRAMES) rows = TFN_ROWS_HALF;
-    else if (xn->rows != TFN_ROWS_HALF)
+    if (rows == TFN_ROWS_FIXED)
         return tfn__bad_shape(t, "convolution", "rows of kind %d are no frames", xn->rows, 0);
     if (wn->count != window)
         return tfn__bad_shape(t, "convolution", "a kernel of %d rows, %d are wanted", wn->count,
@@ -11368,7 +11440,7 @@ static int64_t tfn__rows_at(const tfn_node *n, int64_t batch, int64_t source, in
 {
     if (n->rows == TFN_ROWS_FIXED) return n->count;
     if (n->rows == TFN_ROWS_BATCH) return batch;
-    if (n->rows == TFN_ROWS_TARGET) return batch * target;
+    if (tfn__on_target(n->rows)) source = target;
     return tfn__rows_of_positions(n->rows, batch * source, batch);
 }
 /* The most rows of any run: B*Tt by the capacities, but not more than `tokens` positions. */
@@ -13820,6 +13892,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 /* One table for each list; the enumerators of the api section are made from the same lists. */
 static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__frame_map_rows[] = { TFN__FRAME_MAP_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__head_rows[] = { TFN__HEAD_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__optimizer_rows[] = { TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_CHOICE) };
 static const tfn_choice tfn__position_rows[] = { TFN__POSITION_LIST(TFN__CHOICE) };
@@ -13836,6 +13909,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
     TFN__CHOICES_OF("activation", tfn__activation_rows)
     TFN__CHOICES_OF("arch", tfn__arch_rows)
     TFN__CHOICES_OF("attention_bias", tfn__attention_bias_rows)
+    TFN__CHOICES_OF("frame_map", tfn__frame_map_rows)
     TFN__CHOICES_OF("head", tfn__head_rows)
     TFN__CHOICES_OF("optimizer", tfn__optimizer_rows)
     TFN__CHOICES_OF("pooler", tfn__activation_rows)
@@ -14150,6 +14224,8 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(segments,             WHOLE,     0, TFN__SIDE)                                           \
     X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
     /* what it reads and says */                                                               \
+    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
+    X(frame_map,            WHOLE,     0, TFN_FRAME_MAP_COUNT - 1)                             \
     X(head,                 WHOLE,     0, TFN_HEAD_COUNT - 1)                                  \
     X(activation,           WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
     X(position,             WHOLE,     0, TFN_POSITION_COUNT - 1)                              \
@@ -14168,7 +14244,6 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(embedding_size,       WHOLE,     0, TFN__SIDE)                                           \
     X(pooler,               WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
     X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
-    X(bands,                WHOLE,     0, TFN__SIDE)                                           \
     X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
     X(cutoffs[1],           WHOLE,     0, TFN__VOCAB)                                          \
     X(attention_bias,       WHOLE,     0, TFN_ATTENTION_BIAS_COUNT - 1)                        \
@@ -14283,12 +14358,20 @@ static void tfn__fill_rotary(tfn_model_desc *d)
     d->rotary_context = tfn__or(d->rotary_context, 8192);
 }
 
+/* An encoder that reads frames: such a model has no words anywhere, neither an embedding nor logits
+ * that could be tied to it. */
+static bool tfn__frames_alone(const tfn_model_desc *d)
+{
+    return d->bands > 0 && d->arch == TFN_ARCH_ENCODER;
+}
+
 /* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything, and what is
  * made of them must not overflow. The order counts: a default may be another option, filled above
  * it. Heads have 32 channels, the feed-forward is four times as wide as the stream (Vaswani 2017).
  */
 static void tfn__fill_defaults(tfn_model_desc *d)
 {
+    if (tfn__frames_alone(d)) d->vocab = tfn__or(d->vocab, 1);     /* of which nothing is made */
     d->source_context = tfn__or(d->source_context, d->context);
     d->width = tfn__or(d->width, 64);
     d->layers = tfn__or(d->layers, 2);
@@ -14678,6 +14761,23 @@ static void tfn__check_embedding_size(const tfn_model_desc *d, tfn_error *e)
                   "mup_base_width nor weights of length 1", 0, 0);
 }
 
+/* Frames take the place of an encoder's tokens; where these are all words of a model, what is made
+ * of words has no meaning. */
+static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
+{
+    if (!d->bands && d->frame_map)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map is of frames, and bands is 0", 0, 0);
+    if (d->bands && d->arch == TFN_ARCH_DECODER)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames want an encoder", d->bands, 0);
+    if (!tfn__frames_alone(d)) return;
+    if (d->head == TFN_HEAD_TOKENS)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; an encoder of frames has no words, and "
+                  "its head must be another than tokens", d->bands, 0);
+    if (d->segments || d->embedding_size)
+        tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; segments and embedding_size are of "
+                  "tokens", d->bands, 0);
+}
+
 /* Options that only some architectures, machines or builds have. */
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
@@ -14685,8 +14785,7 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
     if (d->head == TFN_HEAD_SEQUENCE)
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
-    if (TFN__ALL && d->bands && d->arch != TFN_ARCH_ENCODER_DECODER)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "frames want an encoder-decoder", 0, 0);
+    tfn__check_frame_options(d, e);
     if (TFN__ALL && d->output_bias && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
     if (TFN__ALL && d->head_transform && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
@@ -14941,9 +15040,10 @@ static bool tfn__is_plain_row(const tfn_topology *t)
 /* Nothing that wants the operations of TFNORM_ALL_NORMS: see TFN__ALL. */
 static bool tfn__is_plain_model(const tfn_model_desc *d)
 {
-    const int32_t numbers = d->bands | d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
+    const bool convolutions = d->bands && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
+    const int32_t numbers = d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
                           | d->rotary_size | d->window | d->embedding_size | (int32_t)d->pooler;
-    if (numbers || d->folded || d->half) return false;
+    if (numbers || convolutions || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
     if (d->score_scale != 0 || d->scale_by_layer || d->attention_bias) return false;
@@ -15021,7 +15121,10 @@ TFN__RARE
  * constants there, and the compiler drops the code that depends on them. */
 static bool tfn__is_folded(const tfn_model_desc *d)  { return TFN__ALL && d->folded; }
 static bool tfn__is_half(const tfn_model_desc *d)    { return TFN__ALL && d->half; }
-static bool tfn__has_frames(const tfn_model_desc *d) { return TFN__ALL && d->bands > 0; }
+static bool tfn__convolves(const tfn_model_desc *d)
+{
+    return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
+}
 static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
 static bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
@@ -15275,7 +15378,8 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
     X(PROJECT_0, TFN__FULL("project_0")) X(PROJECT_1, TFN__FULL("project_1"))                      \
     X(PROJECT_2, TFN__FULL("project_2")) X(SCHEDULE, "schedule")                                   \
     X(TRANSFORM, TFN__FULL("transform")) X(TRANSFORM_NORM, TFN__FULL("transform_norm"))            \
-    X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))
+    X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))               \
+    X(FRAMES, "frames")
 /* Each list is an enumeration and its names. */
 #define TFN__KIND_ENUM(id, name) TFN__##id,
 #define TFN__PART_ENUM(id, name) TFN__PART_##id,
@@ -16439,6 +16543,14 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
                              TFN_ACTIVATION_IDENTITY);
 }
 
+TFN__RARE_END
+#endif /* TFN__IMPLEMENTING */
+/* >> stacks */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
+TFN__RARE
+/* The whole model on a tape, by the parts of the section above: what a stack begins with, its
+ * layers, its end, and behind the last one logits and the loss. */
+
 /* -- embeddings: from ids or frames to x_0 ---------------------------------------------------- */
 
 /* The embedding (V, E) of this stack's tokens: one for all stacks, or the source's own. The shared
@@ -16494,13 +16606,13 @@ enum { TFN__FRAMES };       /* the slot of the float input that every model of f
 
 /* Frames to positions: two convolutions of kernel 3, each with a ReLU, as speech recognizers have
  * (ESPnet, Karita 2019; fairseq's have kernel 5 and GLU). */
-static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at)
+static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at, tfn_rows frames)
 {
     static const int parts[] = { TFN__PART_CONV_1, TFN__PART_CONV_2 };
     const tfn_model_desc *d = b->d;
     const int32_t out = tfn__stream(d);
     int32_t in = d->bands;
-    tfn_var x = tfn_input(b->t, TFN__FRAMES, TFN_ROWS_FRAMES, d->bands);
+    tfn_var x = tfn_input(b->t, TFN__FRAMES, frames, d->bands);
     for (int i = 0; i < 2; i++) {
         tfn_var w = tfn__weight_of(b, at, parts[i], TFN__MATRIX, 3 * in, out, 0);
         tfn_var bias = tfn__none;
@@ -16511,6 +16623,20 @@ static tfn_var tfn__subsample(tfn__builder *b, tfn__spot at)
         in = out;
     }
     return x;
+}
+
+/* What a stack that reads frames begins with, (rows, C): positions of the source, or of an encoder
+ * alone. The linear map is one like those of the layers, and may have LoRA. */
+static tfn_var tfn__read_frames(tfn__builder *b, tfn__spot at, tfn_rows rows)
+{
+    const tfn_model_desc *d = b->d;
+    tfn_rows frames = TFN_ROWS_FRAMES;
+    tfn_var x;
+    if (rows == TFN_ROWS_TARGET) frames = TFN_ROWS_TARGET_FRAMES;
+    if (tfn__convolves(d)) return tfn__subsample(b, at, frames);
+    x = tfn__frames(b->t, TFN__FRAMES, rows, d->bands);
+    return tfn__apply_linear(b, at, x, TFN__PART_FRAMES, d->bands, tfn__stream(d),
+                             TFN_ACTIVATION_IDENTITY);
 }
 
 /* s*E[token], from the one table, from clusters of words, or what frames give; embeddings that are
@@ -16525,8 +16651,8 @@ static tfn_var tfn__embed_tokens(tfn__builder *b, tfn__spot at, float scale)
         rows = TFN_ROWS_SOURCE;
         slot = TFN_INT_SOURCE;
     }
-    if (tfn__has_frames(b->d) && source)
-        return tfn__multiple(b->t, tfn__subsample(b, at), scale);
+    if (b->d->bands && at.stack == TFN__IN_ENCODER)
+        return tfn__multiple(b->t, tfn__read_frames(b, at, rows), scale);
     if (tfn__clusters(b->d)) return tfn__embed_clusters(b, rows, scale);
     x = tfn_embedding(b->t, tfn__embedding_of(b, at), slot, rows, scale);
     if (!TFN__ALL || !b->d->embedding_size) return x;
@@ -17728,7 +17854,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     static const struct { char name[20]; size_t at, size; } options[] = {
         TFN__SAME(arch), TFN__SAME(vocab), TFN__SAME(width), TFN__SAME(layers), TFN__SAME(heads),
         TFN__SAME(kv_heads), TFN__SAME(head_size), TFN__SAME(embedding_size), TFN__SAME(ffn),
-        TFN__SAME(head), TFN__SAME(bands), TFN__SAME(segments),
+        TFN__SAME(head), TFN__SAME(bands), TFN__SAME(frame_map), TFN__SAME(segments),
         TFN__SAME(cutoffs), TFN__SAME(activation), TFN__SAME(position), TFN__SAME(rotary_base),
         TFN__SAME(untied), TFN__SAME(separate_source), TFN__SAME(scale_embedding),
         TFN__SAME(qk_norm), TFN__SAME(attention_cap), TFN__SAME(logit_cap), TFN__SAME(norm_eps),
@@ -18305,7 +18431,7 @@ static void tfn__lay_data(tfn_model *m, tfn__arena *a)
     m->run.tables = tfn__region(m, a, NULL, m->infer.tables, &m->memory.tables);
     m->run.work = tfn__region(m, a, d->workspace, work, &m->memory.workspace);
     m->memory.scratch = (size_t)(scratch * d->threads) * sizeof(float);
-    if (tfn__has_frames(d)) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
+    if (tfn__convolves(d)) m->lengths = tfn__take_ids(a, (size_t)d->batch, &m->error);
     if (tfn__clusters(d))                   /* 3 clusters at most, of tokens and of targets */
         m->words = tfn__take_ids(a, tfn__mul(6 * (size_t)d->batch, (size_t)d->context), &m->error);
 }
@@ -18528,29 +18654,40 @@ static void tfn__check_time(tfn_error *e, const char *text, int32_t time, int32_
                       lengths[b], time);
 }
 
-/* Positions of the encoder, of a source of so many tokens or frames: two convolutions of kernel 3
- * and stride 2 make n positions of 4 n + 3 frames. */
+/* Positions of the encoder, of so many tokens or frames: two convolutions of kernel 3 and stride 2
+ * make n positions of 4 n + 3 frames. */
 static int32_t tfn__positions(const tfn_model_desc *d, int32_t time)
 {
-    if (!tfn__has_frames(d)) return time;
+    if (!tfn__convolves(d)) return time;
     return (time - 3) / 4;
 }
 
-/* Frames (batch, source_time, bands) are numbers, any of which is legal. */
-static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+/* And those of the stack that reads targets, or of an encoder alone. */
+static int32_t tfn__target_positions(const tfn_model_desc *d, int32_t time)
 {
-    if (!x->frames) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no frames", 0, 0);
-    if (x->source_time % 4 != 3)
-        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, 4 n + 3 are wanted", x->source_time, 0);
-    tfn__check_time(e, "source time is %d, the limit is %d", x->source_time,
-                    4 * d->source_context + 3, x->source_lengths, x->batch);
+    if (tfn__frames_alone(d)) return tfn__positions(d, time);
+    return time;
+}
+
+/* Frames (batch, time, bands) are numbers, any of which is legal; `context` positions are the most
+ * that may come of them. */
+static void tfn__check_frames(tfn_error *e, const tfn_model_desc *d, const float *frames,
+                              int32_t time, int32_t context, const int32_t *lengths, int32_t batch)
+{
+    const bool convolves = tfn__convolves(d);
+    if (!frames) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no frames", 0, 0);
+    if (convolves && time % 4 != 3)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "%d frames, 4 n + 3 are wanted", time, 0);
+    if (convolves) context = 4 * context + 3;
+    tfn__check_time(e, "there are %d frames, the limit is %d", time, context, lengths, batch);
 }
 
 /* What the encoder of an encoder-decoder reads. */
 static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
-    if (tfn__has_frames(d)) {
-        tfn__check_frames(e, d, x);
+    if (d->bands) {
+        tfn__check_frames(e, d, x->frames, x->source_time, d->source_context, x->source_lengths,
+                          x->batch);
         return;
     }
     if (!x->source)
@@ -18565,7 +18702,7 @@ static void tfn__check_source(tfn_error *e, const tfn_model_desc *d, const tfn_b
 /* Rows that a batch has: of the target, or of the source where those are more. */
 static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
 {
-    const int64_t target = (int64_t)x->batch * x->time;
+    const int64_t target = (int64_t)x->batch * tfn__target_positions(d, x->time);
     int64_t source;
     if (d->arch != TFN_ARCH_ENCODER_DECODER || x->source_time < 0) return tfn__larger_of(target, 0);
     source = (int64_t)x->batch * tfn__positions(d, x->source_time);
@@ -18580,7 +18717,20 @@ static void tfn__check_sizes_of(tfn_error *e, const tfn_model_desc *d, const tfn
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d tokens, the limit is %d", rows, d->batch_tokens);
     if (x->batch < 1 || x->batch > d->batch)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "%d sentences, the limit is %d", x->batch, d->batch);
+}
+
+/* What the stack reads that gives the logits: tokens, or an encoder alone frames. */
+static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
+{
+    if (tfn__frames_alone(d)) {
+        tfn__check_frames(e, d, x->frames, x->time, d->context, x->lengths, x->batch);
+        return;
+    }
     if (!x->tokens) tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no tokens", 0, 0);
+    tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
+    if (e->status != TFN_OK) return;
+    tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, x->batch, x->time,
+                   x->lengths, d->vocab, false);
 }
 
 /* Targets below 0 are ignored. A head of sequences has one target a sentence, (batch). */
@@ -18601,12 +18751,11 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     tfn__check_sizes_of(e, d, x);
     if (targets && !x->targets)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
-    tfn__check_time(e, "time is %d, the limit is %d", x->time, d->context, x->lengths, x->batch);
+    if (e->status != TFN_OK) return false;
+    tfn__check_input(e, d, x);
     if (e->status != TFN_OK) return false;
     if (d->arch == TFN_ARCH_ENCODER_DECODER) tfn__check_source(e, d, x);
     if (e->status != TFN_OK) return false;
-    tfn__check_ids(e, "a token is %d, the vocabulary has %d", x->tokens, x->batch, x->time,
-                   x->lengths, d->vocab, false);
     if (targets) tfn__check_targets(e, d, x);
     if (x->segments)
         tfn__check_ids(e, "a segment is %d, there are %d", x->segments, x->batch, x->time,
@@ -18614,13 +18763,24 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
     return e->status == TFN_OK;
 }
 
-/* The caller's arrays become the inputs of a run, each at the slot that the builder's nodes read.
- * Lengths of sources are copied, in positions, if there is room for them: a model of frames and a
- * decoder have it. */
+/* Lengths in positions: a copy where there is room for one, as in a model of convolutions and in a
+ * decoder; elsewhere the caller's are that already. */
+static const int32_t *tfn__lengths_in_positions(const tfn_model_desc *d, const int32_t *lengths,
+                                                int32_t batch, int32_t *to)
+{
+    if (!to || !lengths) return lengths;
+    for (int32_t b = 0; b < batch; b++) to[b] = tfn__positions(d, lengths[b]);
+    return to;
+}
+
+/* The caller's arrays become the inputs of a run, each at the slot that the builder's nodes read;
+ * `lengths` is room for a copy of those of frames, or NULL. */
 static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, int32_t *lengths)
 {
+    const int32_t *of_frames = x->source_lengths;
+    int slot = TFN_INT_SOURCE_LENGTHS;
     r->batch = x->batch;
-    r->target = x->time;
+    r->target = tfn__target_positions(d, x->time);
     r->source = 0;
     if (d->arch == TFN_ARCH_ENCODER_DECODER) r->source = tfn__positions(d, x->source_time);
     r->start = 0;
@@ -18629,12 +18789,13 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[TFN_INT_TARGETS] = x->targets;
     r->ints[TFN_INT_LENGTHS] = x->lengths;
     r->ints[TFN_INT_SOURCE] = x->source;
-    r->ints[TFN_INT_SOURCE_LENGTHS] = x->source_lengths;
     r->ints[TFN_INT_SEGMENTS] = x->segments;
-    if (TFN__ALL) r->inputs[TFN__FRAMES] = x->frames;
-    if (!lengths || !x->source_lengths) return;
-    for (int32_t b = 0; b < x->batch; b++) lengths[b] = tfn__positions(d, x->source_lengths[b]);
-    r->ints[TFN_INT_SOURCE_LENGTHS] = lengths;
+    r->inputs[TFN__FRAMES] = x->frames;
+    if (tfn__frames_alone(d)) {
+        of_frames = x->lengths;
+        slot = TFN_INT_LENGTHS;
+    }
+    r->ints[slot] = tfn__lengths_in_positions(d, of_frames, x->batch, lengths);
 }
 
 /* Nothing that a call was given is kept when it returns: the caller may free its arrays. */
@@ -29093,6 +29254,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(BOOL, SAME_TO_TRAIN, eps_inside),
     TFN__FIELD(WHOLE, SAME_ALWAYS, ffn),
     TFN__FIELD(BOOL, SAME_ALWAYS, folded),
+    TFN__LATER(CHOICE, SAME_ALWAYS, frame_map),
     TFN__LATER(GROUP, SAME_TO_TRAIN, groups[0]),
     TFN__LATER(GROUP, SAME_TO_TRAIN, groups[1]),
     TFN__LATER(GROUP, SAME_TO_TRAIN, groups[2]),
@@ -29261,6 +29423,9 @@ static const char *tfn__field_text(const tfn__field *x, const tfn_model_desc *d,
 /* A later option, at what it was before there was a choice; no group is an empty text. */
 static bool tfn__field_unset(const tfn__field *x, const char *text)
 {
+    const char *zero = NULL;
+    if (x->type == TFN__FIELD_CHOICE) zero = tfn_choice_name(tfn__field_name(x), 0);
+    if (zero && tfn__equal(text, zero)) return x->later;
     if (tfn__equal(text, "0") || tfn__equal(text, "false")) return x->later;
     if (tfn__equal(text, "none") || tfn__equal(text, "default")) return x->later;
     return x->later && !text[0];

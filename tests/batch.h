@@ -5,7 +5,7 @@
 #include "check.h"
 
 /* Room for a batch of any of these tests, its values, and the lengths that a test may set. */
-enum { BATCH_MOST = 2, BATCH_TOKENS = 16, BATCH_FRAMES = 128 };
+enum { BATCH_MOST = 2, BATCH_TOKENS = 16, BATCH_FRAMES = 160 };
 typedef struct batch_room {
     tfn_batch batch;
     int32_t   tokens[BATCH_TOKENS], targets[BATCH_TOKENS], source[BATCH_TOKENS];
@@ -21,15 +21,20 @@ static inline bool batch_open(tfn_model *m, const tfn_model_desc *d)
     return false;
 }
 
-/* Frames before the two convolutions of step 2 that a source of so many positions comes from. */
-static inline int32_t batch_frames(int32_t positions) { return 4 * positions + 3; }
+/* Frames that so many positions come from, before the two convolutions of step 2 or a linear map. */
+static inline int32_t batch_frames(const tfn_model_desc *d, int32_t positions)
+{
+    if (!d->bands) return 0;
+    return d->frame_map == TFN_FRAME_MAP_LINEAR ? positions : 4 * positions + 3;
+}
 
 /* All that the model reads at its whole capacity: the same for the same seed and sizes. */
 static inline void batch_fill(batch_room *r, const tfn_model_desc *d, uint64_t seed)
 {
     const tfn_key key = tfn_key_make(seed);
     const int32_t source_time = d->source_context ? d->source_context : d->context;
-    const int32_t frames = d->bands ? batch_frames(source_time) : 0;
+    const bool alone = d->bands && d->arch == TFN_ARCH_ENCODER;
+    const int32_t frames = batch_frames(d, alone ? d->context : source_time);
     const uint64_t vocab = (uint64_t)d->vocab;
     uint64_t at = 0;
     memset(&r->batch, 0, sizeof r->batch);
@@ -50,18 +55,25 @@ static inline void batch_fill(batch_room *r, const tfn_model_desc *d, uint64_t s
     r->batch.targets = r->targets;
     r->batch.batch = d->batch;
     r->batch.time = d->context;
+    for (int i = 0; i < d->batch && d->head == TFN_HEAD_SEQUENCE; i++)
+        r->targets[i] = (int32_t)(tfn_random_bits(key, at++) % (uint64_t)d->classes);
+    if (alone) {
+        r->batch.tokens = NULL;
+        r->batch.frames = r->frames;
+        r->batch.time = frames;
+    }
     if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     r->batch.source = d->bands ? NULL : r->source;
     r->batch.frames = d->bands ? r->frames : NULL;
     r->batch.source_time = d->bands ? frames : source_time;
 }
 
-/* The same, but the second sentence ends after three tokens. */
+/* The same, but the second sentence ends after three positions. */
 static inline void batch_fill_uneven(batch_room *r, const tfn_model_desc *d, uint64_t seed)
 {
     batch_fill(r, d, seed);
-    r->lengths[0] = d->context;
-    r->lengths[1] = 3;
+    r->lengths[0] = r->batch.time;
+    r->lengths[1] = d->bands && d->arch == TFN_ARCH_ENCODER ? batch_frames(d, 3) : 3;
     r->batch.lengths = r->lengths;
 }
 #endif

@@ -92,6 +92,7 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.head_size, 'i'), ROWS_FIELD(desc.embedding_size, 'i'),
     ROWS_FIELD(desc.ffn, 'i'),
     ROWS_FIELD(desc.segments, 'i'), ROWS_FIELD(desc.classes, 'i'), ROWS_FIELD(desc.bands, 'i'),
+    ROWS_FIELD(desc.frame_map, 'i'),
     ROWS_FIELD(desc.head, 'i'), ROWS_FIELD(desc.cutoffs[0], 'i'), ROWS_FIELD(desc.cutoffs[1], 'i'),
     ROWS_FIELD(desc.activation, 'i'), ROWS_FIELD(desc.position, 'i'), ROWS_FIELD(desc.untied, 'b'),
     ROWS_FIELD(desc.separate_source, 'b'), ROWS_FIELD(desc.scale_embedding, 'b'),
@@ -285,7 +286,13 @@ static void rows_draw_shape(tfn_model_desc *d)
     if (d->arch == TFN_ARCH_ENCODER && rows_one_in(3)) d->head = TFN_HEAD_SEQUENCE;
     if (d->head == TFN_HEAD_SEQUENCE) d->classes = 5;
     if (d->arch == TFN_ARCH_ENCODER && rows_one_in(3)) d->segments = 2;
-    if (d->arch == TFN_ARCH_ENCODER_DECODER && rows_one_in(8)) d->bands = 5;
+    if (d->arch != TFN_ARCH_DECODER && rows_one_in(8)) d->bands = 5;
+    if (d->bands && rows_one_in(2)) d->frame_map = TFN_FRAME_MAP_LINEAR;
+    if (d->bands && d->arch == TFN_ARCH_ENCODER) {
+        d->head = TFN_HEAD_SEQUENCE;
+        d->classes = 5;
+        d->segments = 0;
+    }
     if (d->arch != TFN_ARCH_DECODER || !rows_one_in(12)) return;
     d->width = 16;
     d->cutoffs[0] = 4;
@@ -413,16 +420,23 @@ static tfn_model_desc rows_desc(const rows_case *c, const rows_data *data)
     return d;
 }
 
+/* Frames of so many positions. */
+static int32_t rows_frames(const tfn_model_desc *d, int32_t positions)
+{
+    return d->frame_map == TFN_FRAME_MAP_LINEAR ? positions : 4*positions + 3;
+}
+
 static void rows_fill(rows_data *data, const tfn_model_desc *d, uint64_t seed)
 {
     tfn_batch *b = &data->batch;
     const bool classes = d->head == TFN_HEAD_SEQUENCE;
+    const bool alone = d->bands && d->arch == TFN_ARCH_ENCODER;
     const int32_t most = classes ? d->classes : d->vocab;
     rows_state = seed ^ 77;
     memset(b, 0, sizeof *b);
     b->batch = ROWS_BATCH;
     b->time = d->context;
-    b->source_time = d->bands ? 4 * d->source_context + 3 : d->source_context;
+    b->source_time = d->bands ? rows_frames(d, d->source_context) : d->source_context;
     for (int32_t i = 0; i < ROWS_BATCH * ROWS_TIME; i++) {
         data->tokens[i] = rows_below(d->vocab);
         data->source[i] = rows_below(d->vocab);
@@ -432,7 +446,8 @@ static void rows_fill(rows_data *data, const tfn_model_desc *d, uint64_t seed)
     for (int32_t i = 0; i < ROWS_BATCH; i++) {
         data->lengths[i] = 1 + rows_below(d->context);
         data->source_lengths[i] = 1 + rows_below(d->source_context);
-        if (d->bands) data->source_lengths[i] = 4 * data->source_lengths[i] + 3;
+        if (d->bands) data->source_lengths[i] = rows_frames(d, data->source_lengths[i]);
+        if (alone) data->lengths[i] = rows_frames(d, data->lengths[i]);
     }
     for (int32_t i = 0; i < ROWS_BATCH * ROWS_FRAMES * 5; i++)
         data->frames[i] = (float)(rows_below(2001) - 1000) / 1000;
@@ -442,9 +457,13 @@ static void rows_fill(rows_data *data, const tfn_model_desc *d, uint64_t seed)
     if (d->segments) b->segments = data->segments;
     data->logits = (size_t)ROWS_BATCH
                  * (classes ? (size_t)d->classes : (size_t)d->vocab * (size_t)d->context);
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     if (d->bands) b->frames = data->frames;
-    else b->source = data->source;
+    if (alone) {
+        b->tokens = NULL;
+        b->time = rows_frames(d, d->context);
+    }
+    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
+    if (!d->bands) b->source = data->source;
     b->source_lengths = data->source_lengths;
 }
 

@@ -556,11 +556,13 @@ TEST(files_later_option)
     d.arch = TFN_ARCH_ENCODER_DECODER;
     sound = d;
     sound.bands = 5;
+    sound.frame_map = TFN_FRAME_MAP_LINEAR;
     m = files_model(&d), heard = files_model(&sound);
     bytes[0] = files_save(&m, NULL, &size);
     f = files_from(bytes[0], size);
     FILES_OK(tfn_file_open(&f), f);
     CHECK_INT(tfn_file_text(&f, "tfn.bands", text, sizeof text), 0);
+    CHECK_INT(tfn_file_text(&f, "tfn.frame_map", text, sizeof text), 0);
     tfn_file_close(&f);
     CHECK(tfn_model_load(&heard, &f) == TFN_BAD_SHAPE
           && strstr(files_error(&f.error), "bands is not given, the model has 5"));
@@ -568,11 +570,18 @@ TEST(files_later_option)
     f = files_from(bytes[1], size);
     FILES_OK(tfn_model_peek(&f, &peeked, NULL), f);
     CHECK_INT(peeked.bands, 5);
+    CHECK_INT(peeked.frame_map, TFN_FRAME_MAP_LINEAR);
     other = files_model(&peeked);
     FILES_OK(tfn_model_load(&other, &f), f);
     CHECK_INT(tfn_model_hash(&other), tfn_model_hash(&heard));
     CHECK(tfn_model_load(&m, &f) == TFN_BAD_SHAPE
           && strstr(files_error(&f.error), "bands is 5, the model has 0"));
+    tfn_model_free(&other);
+    sound.frame_map = TFN_FRAME_MAP_CONVOLUTIONS;
+    other = files_model(&sound);
+    f = files_from(bytes[1], size);
+    CHECK(tfn_model_load(&other, &f) == TFN_BAD_SHAPE
+          && strstr(files_error(&f.error), "frame_map is linear, the model has convolutions"));
     tfn_model_free(&m), tfn_model_free(&heard), tfn_model_free(&other);
     free(bytes[0]), free(bytes[1]);
     d.arch = TFN_ARCH_DECODER;    /* the others of them: clusters of words */

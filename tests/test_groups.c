@@ -56,7 +56,12 @@ static tfn_model_desc groups_desc(int i)
     d.vocab = GROUPS_V;
     d.context = GROUPS_T;
     if (d.arch == TFN_ARCH_ENCODER_DECODER) d.source_context = GROUPS_TS;
-    if (d.arch == TFN_ARCH_ENCODER_DECODER && i / 3 % 2) d.bands = GROUPS_BANDS;
+    if (d.arch != TFN_ARCH_DECODER && i / 3 % 2) d.bands = GROUPS_BANDS;
+    if (d.bands && i / 6 % 2) d.frame_map = TFN_FRAME_MAP_LINEAR;
+    if (d.bands && d.arch == TFN_ARCH_ENCODER) {
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = GROUPS_V;
+    }
     d.batch = GROUPS_B;
     d.width = strcmp(d.recipe, "prmsnorm") ? 12 : 64;
     d.heads = 2;
@@ -594,11 +599,17 @@ static void groups_decodes(tfn_model *m, const batch_room *b)
     free(room);
 }
 
-/* The logits of a batch, at positions that are no padding. */
+/* Rows of logits: a position's, or a sentence's. */
+static int groups_rows(const tfn_model_desc *d)
+{
+    return d->head == TFN_HEAD_SEQUENCE ? GROUPS_B : GROUPS_B * GROUPS_T;
+}
+
+/* The logits of a batch. */
 static bool groups_logits(tfn_model *m, const batch_room *b, float *to)
 {
     const float *logits = tfn_model_logits(m, &b->batch);
-    if (logits) memcpy(to, logits, GROUPS_B * GROUPS_T * GROUPS_V * sizeof *to);
+    if (logits) memcpy(to, logits, (size_t)(groups_rows(&m->desc) * GROUPS_V) * sizeof *to);
     return logits != NULL;
 }
 
@@ -625,8 +636,8 @@ static void groups_folds(const tfn_model_desc *d, tfn_model *m, const batch_room
     }
     for (int32_t i = 0; tfn_model_param(&to, i, &p); i++) CHECK(!strstr(p.name, "lora"));
     CHECK(groups_logits(m, b, one) && groups_logits(&to, b, two));
-    for (int i = 0; i < ALL; i++) {
-        if (i / GROUPS_V % GROUPS_T >= 3) continue;         /* a sentence ends there */
+    for (int i = 0; i < groups_rows(d) * GROUPS_V; i++) {
+        if (d->head == TFN_HEAD_TOKENS && i / GROUPS_V % GROUPS_T >= 3) continue;    /* its end */
         CHECK_CLOSE((double)two[i], (double)one[i], 2e-3);
     }
     tfn_model_free(&to);

@@ -50,7 +50,8 @@ static const tfn_model_desc model_turns[] = {
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_GELU, .logit_cap = 4,
       .dropout = 0.125f, .attention_dropout = 0.125f, .activation_dropout = 0.125f },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .bands = MODEL_BANDS,
-      .dropout = 0.125f, .attention_dropout = 0.125f, .norm_warmup = 1 },
+      .frame_map = TFN_FRAME_MAP_LINEAR, .dropout = 0.125f, .attention_dropout = 0.125f,
+      .norm_warmup = 1 },
     { .position = TFN_POSITION_ROTARY, .activation = TFN_ACTIVATION_SWIGLU,
       .activation_dropout = 0.125f, .head_size = 6, .rotary_size = 4,
       .rotary_scaling = TFN_ROTARY_SCALING_LINEAR, .no_bias = true,
@@ -80,8 +81,13 @@ static tfn_model_desc model_desc(int i)
     if (d.arch == TFN_ARCH_ENCODER_DECODER) {
         d.layers = 2;
         d.source_context = MODEL_TS;
-    } else d.bands = 0;
+    }
+    if (d.arch == TFN_ARCH_DECODER) d.bands = 0;
     if (d.arch == TFN_ARCH_ENCODER) d.window = 0;
+    if (d.arch == TFN_ARCH_ENCODER && d.bands) {
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = 5;
+    }
     d.decoder_layers = 3;
     d.width = MODEL_WIDTH;
     d.heads = MODEL_HEADS;
@@ -92,6 +98,7 @@ static tfn_model_desc model_desc(int i)
         d.activation = TFN_ACTIVATION_GELU;
         d.bands = 0;
     }
+    if (!d.bands) d.frame_map = TFN_FRAME_MAP_CONVOLUTIONS;
     if (!strcmp(d.recipe, "prmsnorm")) d.width = 64;                    /* four features, not one */
     d.batch = MODEL_B;
     d.seed = (uint64_t)i;
@@ -123,6 +130,15 @@ static const tfn_model_desc model_table[] = {
       .activation = TFN_ACTIVATION_GEGLU, .kv_heads = 1, .position = TFN_POSITION_LEARNED,
       .scale_embedding = true, .bands = MODEL_BANDS, .smoothing = 0.125f, .dropout = 0.125f,
       .attention_dropout = 0.125f, .activation_dropout = 0.125f, .clip = 0.5f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "layernorm", .bands = MODEL_BANDS,
+      .head = TFN_HEAD_SEQUENCE, .classes = 5, .position = TFN_POSITION_LEARNED,
+      .dropout = 0.125f, .attention_dropout = 0.125f, .smoothing = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "rmsnorm", .bands = MODEL_BANDS,
+      .frame_map = TFN_FRAME_MAP_LINEAR, .head = TFN_HEAD_SEQUENCE, .classes = 5,
+      .position = TFN_POSITION_ROTARY, .scale_embedding = true, .dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "layernorm",
+      .bands = MODEL_BANDS, .frame_map = TFN_FRAME_MAP_LINEAR, .no_bias = true,
+      .position = TFN_POSITION_SINUSOIDAL, .dropout = 0.125f },
     { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
       .activation = TFN_ACTIVATION_GEGLU_TANH, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL,
       .untied = true, .scale_embedding = true },
@@ -295,7 +311,7 @@ static const tfn_model_desc model_table[] = {
 };
 static int model_count(void)
 {
-    return check_tier() ? (int)(sizeof model_table / sizeof *model_table) : 18;
+    return check_tier() ? (int)(sizeof model_table / sizeof *model_table) : 21;
 }
 
 static tfn_model_desc model_desc(int i)
@@ -359,7 +375,7 @@ typedef struct model_case {
     tfn_batch batch;
     int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST], segments[MODEL_MOST];
     int32_t lengths[MODEL_B], source_lengths[MODEL_B];
-    int32_t source_time, frame_lengths[MODEL_B];        /* positions, with frames too */
+    int32_t time, source_time, frame_lengths[MODEL_B];  /* positions, with frames too */
     float frames[(4 * MODEL_MOST + 3 * MODEL_B) * MODEL_BANDS];
 } model_case;
 
@@ -368,27 +384,43 @@ static int32_t model_below(tfn_key key, uint64_t *at, int32_t n)
     return (int32_t)(tfn_random_bits(key, (*at)++) % (uint64_t)n);
 }
 
-/* A source of frames: four for each source token, and three that end a sentence, all alike. */
+/* Frames of so many positions: see model_sound. */
+static int32_t model_frames(const tfn_model_desc *d, int32_t positions)
+{
+    return d->frame_map == TFN_FRAME_MAP_LINEAR ? positions : 4*positions + 3;
+}
+
+/* What an encoder hears instead of its tokens: one frame for each, or four, and three that end a
+ * sentence, all alike. */
 static void model_sound(model_case *c, const tfn_model_desc *d)
 {
-    int32_t time = 4 * c->source_time + 3;
+    const bool alone = d->arch == TFN_ARCH_ENCODER, linear = d->frame_map == TFN_FRAME_MAP_LINEAR;
+    const int32_t *tokens = alone ? c->tokens : c->source, each = linear ? 1 : 4;
+    const int32_t *lengths = alone ? c->lengths : c->source_lengths, ends = linear ? 0 : 3;
+    const int32_t positions = alone ? c->time : c->source_time, time = model_frames(d, positions);
     if (!d->bands) return;
     for (int32_t i = 0; i < c->batch.batch * time * MODEL_BANDS; i++) {
-        int32_t b = i / MODEL_BANDS / time, frame = i / MODEL_BANDS % time, t = frame / 4;
-        int32_t past = frame - 4 * c->source_lengths[b];
-        int32_t token = past < 0 ? c->source[b * c->source_time + t] : past < 3 ? MODEL_V
-                      : t < c->source_time ? c->source[b * c->source_time + t] : MODEL_V;
-        uint64_t draw = (uint64_t)((token * 4 + frame % 4) * MODEL_BANDS + i % MODEL_BANDS);
+        int32_t b = i / MODEL_BANDS / time, frame = i / MODEL_BANDS % time, t = frame / each;
+        int32_t past = frame - each * lengths[b];
+        int32_t token = past < 0 ? tokens[b * positions + t] : past < ends ? MODEL_V
+                      : t < positions ? tokens[b * positions + t] : MODEL_V;
+        uint64_t draw = (uint64_t)((token * 4 + frame % each) * MODEL_BANDS + i % MODEL_BANDS);
         c->frames[i] = 2 * tfn_random_uniform(tfn_key_make(3), draw) - 1;
     }
     for (int32_t b = 0; b < c->batch.batch; b++) {      /* up to three more frames are in vain */
-        int32_t n = 4 * c->source_lengths[b] + 3 + (b + c->source_lengths[b]) % 4;
+        int32_t n = model_frames(d, lengths[b]) + (linear ? 0 : (b + lengths[b]) % 4);
         c->frame_lengths[b] = n < time ? n : time;
     }
     c->batch.source = NULL;
     c->batch.frames = c->frames;
-    c->batch.source_lengths = c->frame_lengths;
-    c->batch.source_time = time;
+    if (alone) {
+        c->batch.tokens = NULL;
+        c->batch.lengths = c->frame_lengths;
+        c->batch.time = time;
+    } else {
+        c->batch.source_lengths = c->frame_lengths;
+        c->batch.source_time = time;
+    }
 }
 
 /* Random sentences of different length; what is beyond their end is padding. */
@@ -418,11 +450,12 @@ static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, in
     c->batch.lengths = c->lengths;
     c->batch.segments = d->segments ? c->segments : NULL;
     c->batch.batch = batch;
-    c->batch.time = time;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
-    c->batch.source = c->source;
-    c->batch.source_lengths = c->source_lengths;
-    c->batch.source_time = c->source_time = source;
+    c->batch.time = c->time = time;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) {
+        c->batch.source = c->source;
+        c->batch.source_lengths = c->source_lengths;
+        c->batch.source_time = c->source_time = source;
+    }
     model_sound(c, d);
 }
 
@@ -511,7 +544,7 @@ static double model_loss(model_case *c)
     const double *loss;
     double sum = 0;
     ptrdiff_t rows = m->desc.head == TFN_HEAD_SEQUENCE ? c->batch.batch
-                                                       : (ptrdiff_t)c->batch.batch * c->batch.time;
+                                                       : (ptrdiff_t)c->batch.batch * c->time;
     tfn_tape_forward(&m->train, &m->run);
     loss = tfn_value(&m->train, &m->run, m->train_loss);
     for (ptrdiff_t i = 0; i < rows; i++) sum += loss[i];
@@ -619,7 +652,7 @@ TEST(model_folding)
         if (!model_start(&folded, &d)) continue;
         if (tfn_model_fold(&folded.m, &c.m) != TFN_OK) FAIL("%s: no fold", model_text(&d));
         folded.batch = c.batch;
-        n = (size_t)d.vocab * (size_t)(c.batch.batch * c.batch.time);
+        n = (size_t)d.vocab * (size_t)(c.batch.batch * c.time);
         if (d.head == TFN_HEAD_SEQUENCE) n = (size_t)(d.classes * c.batch.batch);
         found = tfn_model_logits(&c.m, &c.batch);
         wanted = (float *)model_copy(found, n * sizeof *wanted);
@@ -692,7 +725,7 @@ TEST(model_training_bits)
 /* Row t of sentence b of the logits. */
 static const float *model_row(const float *logits, const model_case *c, int32_t b, int32_t t)
 {
-    return logits + ((ptrdiff_t)b * c->batch.time + t) * c->m.desc.vocab;
+    return logits + ((ptrdiff_t)b * c->time + t) * c->m.desc.vocab;
 }
 
 static size_t model_logit_bytes(const model_case *c)
@@ -700,7 +733,7 @@ static size_t model_logit_bytes(const model_case *c)
     const tfn_model_desc *d = &c->m.desc;
     return d->head == TFN_HEAD_SEQUENCE
          ? (size_t)c->batch.batch * (size_t)d->classes * sizeof(float)
-         : (size_t)c->batch.batch * (size_t)c->batch.time * (size_t)d->vocab * sizeof(float);
+         : (size_t)c->batch.batch * (size_t)c->time * (size_t)d->vocab * sizeof(float);
 }
 
 static float *model_logits(model_case *c)
@@ -741,20 +774,20 @@ static void model_check_alone(model_case *c)
 {
     static model_case one;
     const tfn_model_desc *d = &c->m.desc;
-    bool sequence = d->head == TFN_HEAD_SEQUENCE;
+    bool sequence = d->head == TFN_HEAD_SEQUENCE, alone = d->bands && d->arch == TFN_ARCH_ENCODER;
     float *all = model_logits(c);
     const tfn_batch whole = c->batch;
     for (int32_t b = 0; b < whole.batch; b++)
         for (int cut = 0; cut < 2; cut++) {
             const float *row = all + (sequence ? b * d->classes
-                                               : (ptrdiff_t)b * whole.time * d->vocab);
+                                               : (ptrdiff_t)b * c->time * d->vocab);
             int32_t valid = c->lengths[b];
             size_t bytes = sizeof(float) * (size_t)(sequence ? d->classes : valid * d->vocab);
             const float *found;
             memset(&one.batch, 0, sizeof one.batch);
             one.batch = whole;
             one.batch.batch = 1;
-            one.batch.tokens += b * whole.time;
+            if (whole.tokens) one.batch.tokens += b * whole.time;
             if (one.batch.segments) one.batch.segments += b * whole.time;
             one.batch.lengths = cut ? NULL : whole.lengths + b;
             one.batch.time = cut ? valid : whole.time;
@@ -763,10 +796,14 @@ static void model_check_alone(model_case *c)
                 one.batch.source_lengths = cut ? NULL : whole.source_lengths + b;
                 one.batch.source_time = cut ? c->source_lengths[b] : whole.source_time;
             }
-            if (whole.frames) {
+            if (alone) {
+                one.batch.frames += b * whole.time * MODEL_BANDS;
+                if (cut) one.batch.time = model_frames(d, valid);
+            } else if (whole.frames) {
                 one.batch.frames += b * whole.source_time * MODEL_BANDS;
                 one.batch.source_lengths = cut ? NULL : whole.source_lengths + b;
-                one.batch.source_time = cut ? 4 * c->source_lengths[b] + 3 : whole.source_time;
+                one.batch.source_time = cut ? model_frames(d, c->source_lengths[b])
+                                            : whole.source_time;
             }
             found = tfn_model_logits(&c->m, &one.batch);
             if (!found || memcmp(found, row, bytes))
@@ -785,8 +822,8 @@ static void model_check_padding(model_case *c, const tfn_model_desc *d)
     tfn_report one, two;
     if (!model_start(&other, d)) return;
     for (int32_t b = 0; b < other.batch.batch; b++) {
-        for (int32_t t = other.lengths[b]; t < other.batch.time; t++)
-            model_other(other.tokens + b * other.batch.time + t);
+        for (int32_t t = other.lengths[b]; t < other.time; t++)
+            model_other(other.tokens + b * other.time + t);
         for (int32_t t = other.source_lengths[b]; t < other.source_time; t++)
             model_other(other.source + b * other.source_time + t);
     }
@@ -1734,6 +1771,8 @@ typedef struct model_wrong {
     const char *words[2];
 } model_wrong;
 
+#define MODEL_OF_CLASSES \
+    d->arch = TFN_ARCH_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 2
 #define MODEL_WRONG(X)                                                                            \
     X(vocab, d->vocab = 0, TFN_BAD_OPTION, "vocab is 0", "1")                                     \
     X(vocab_large, d->vocab = INT32_MAX, TFN_BAD_OPTION, "vocab is 2147483647", "16777216")       \
@@ -1746,7 +1785,17 @@ typedef struct model_wrong {
     X(cutoffs_smoothed, (d->cutoffs[0] = 9, d->smoothing = (float)0.1), TFN_BAD_OPTION,           \
       "cutoffs want a decoder", "smoothing")                                                      \
     X(bands, d->bands = -1, TFN_BAD_OPTION, "bands is -1", "0")                                   \
-    X(bands_alone, d->bands = 5, TFN_BAD_OPTION, "frames want an encoder-decoder", "")            \
+    X(bands_alone, d->bands = 5, TFN_BAD_OPTION, "bands is 5", "frames want an encoder")          \
+    X(bands_words, (d->bands = 5, d->arch = TFN_ARCH_ENCODER), TFN_BAD_OPTION, "has no words",    \
+      "another than tokens")                                                                      \
+    X(bands_segments, (d->bands = 5, d->segments = 2, MODEL_OF_CLASSES), TFN_BAD_OPTION,          \
+      "segments and embedding_size are of tokens", "bands is 5")                                  \
+    X(bands_embedding, (d->bands = 5, d->embedding_size = 8, MODEL_OF_CLASSES), TFN_BAD_OPTION,   \
+      "segments and embedding_size are of tokens", "bands is 5")                                  \
+    X(frame_map, d->frame_map = TFN_FRAME_MAP_LINEAR, TFN_BAD_OPTION, "frame_map is of frames",   \
+      "bands is 0")                                                                               \
+    X(frame_map_large, (d->bands = 5, d->frame_map = TFN_FRAME_MAP_COUNT, MODEL_OF_CLASSES),      \
+      TFN_BAD_OPTION, "frame_map is 2", "at most 1")                                              \
     X(width, d->width = -8, TFN_BAD_OPTION, "width is -8", "1")                                   \
     X(layers, d->layers = -1, TFN_BAD_OPTION, "layers is -1", "1")                                \
     X(decoder_layers, d->decoder_layers = 5000, TFN_BAD_OPTION, "decoder_layers is 5000", "4096") \
@@ -1903,34 +1952,60 @@ TEST(model_bad_batches)
     CHECK(!tfn_model_logits(&c.m, &c.batch));
 }
 
-/* Of a source of frames; one that gives no position is heard as silence. */
-TEST(model_bad_frames)
+/* Frames of a source, and of an encoder alone; those that give no position are heard as silence. */
+static void model_check_frames(const tfn_model_desc *d)
 {
-    static const char *const words[] = { "no frames", "20 frames, 4 n + 3",
-                                         "time is 83, the limit is 79",
-                                         "a length is 80", "a length is -1" };
     static model_case c;
-    tfn_model_desc d = model_desc(5);
+    const bool alone = d->arch == TFN_ARCH_ENCODER, linear = d->frame_map == TFN_FRAME_MAP_LINEAR;
+    const int32_t most = model_frames(d, alone ? d->context : d->source_context);
     tfn_report report;
-    char text[200];
-    if (!model_start(&c, &d)) return;
+    char text[200], words[100];
+    if (!model_start(&c, d)) return;
     for (int i = 0; i < 5; i++) {
         tfn_batch batch = c.batch;
-        int32_t lengths[MODEL_B] = { 7, 79, 3 };
-        CHECK_INT(batch.source_time, 79);
+        int32_t lengths[MODEL_B] = { 7, most, 3 };
+        int32_t *time = alone ? &batch.time : &batch.source_time;
+        CHECK_INT(*time, most);
+        if (linear && i == 1) continue;
         if (i == 0) batch.frames = NULL;
-        if (i == 1) batch.source_time = 20;
-        if (i == 2) batch.source_time = 83;
-        if (i > 2) lengths[1] = i == 3 ? 80 : -1;
-        batch.source_lengths = lengths;
-        if (tfn_model_step(&c.m, &batch, &report) != TFN_BAD_BATCH) FAIL("%s: taken", words[i]);
+        if (i == 1) *time = most - 3;
+        if (i == 2) *time = most + 4;
+        if (i > 2) lengths[1] = i == 3 ? most + 1 : -1;
+        if (alone) batch.lengths = lengths;
+        else batch.source_lengths = lengths;
+        if (i == 0) snprintf(words, sizeof words, "there are no frames");
+        if (i == 1) snprintf(words, sizeof words, "%d frames, 4 n + 3", (int)*time);
+        if (i == 2) snprintf(words, sizeof words, "%d frames, the limit is %d", (int)*time, (int)most);
+        if (i > 2) snprintf(words, sizeof words, "a length is %d", (int)lengths[1]);
+        if (tfn_model_step(&c.m, &batch, &report) != TFN_BAD_BATCH) FAIL("%s: taken", words);
         tfn_error_text(&c.m.error, text, sizeof text);
-        if (!strstr(text, words[i])) FAIL("\"%s\" lacks \"%s\"", text, words[i]);
-        lengths[1] = 79;
-        batch.frames = c.frames, batch.source_time = 79;
+        if (!strstr(text, words)) FAIL("\"%s\" lacks \"%s\"", text, words);
+        lengths[1] = most;
+        batch.frames = c.frames, *time = most;
         CHECK(tfn_model_step(&c.m, &batch, &report) == TFN_OK && report.updated);
     }
     tfn_model_free(&c.m);
+}
+
+TEST(model_bad_frames)
+{
+    for (int i = 5; i < 9; i++) {
+        const tfn_model_desc d = model_desc(i);
+        CHECK(d.bands > 0);
+        model_check_frames(&d);
+    }
+}
+
+/* An encoder of frames has no words: no vocabulary, no embedding. */
+TEST(model_frames_alone)
+{
+    tfn_model m;
+    tfn_model_desc d = model_desc(7);
+    d.vocab = 0;
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    CHECK(!model_named(&m, "embedding.weight"));
+    CHECK(model_named(&m, "encoder.frames.weight") && model_named(&m, "encoder.frames.bias"));
+    tfn_model_free(&m);
 }
 
 TEST(model_bad_segments)
@@ -2131,6 +2206,7 @@ int main(void)
     RUN(model_bad_options);
     RUN(model_bad_batches);
     RUN(model_bad_frames);
+    RUN(model_frames_alone);
     RUN(model_bad_segments);
     RUN(model_bad_decoding);
     RUN(model_initial_values);

@@ -170,7 +170,8 @@ static void options_refused(const lib_limit *l, const options_value *v, const tf
 static const int32_t options_tokens[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 1 };
 static const int32_t options_zeros[16] = { 0 };         /* of any vocabulary */
 
-/* Bases in which every option has a meaning: a decoder, an encoder, one of frames. */
+/* Bases in which every option has a meaning: a decoder, an encoder, one of frames in front of a
+ * decoder, one of frames alone. */
 static tfn_model_desc options_base(int base)
 {
     tfn_model_desc d;
@@ -201,6 +202,13 @@ static tfn_model_desc options_base(int base)
         d.half = true;
         d.loss_scale = 64;
     }
+    if (base == 3) {
+        d.arch = TFN_ARCH_ENCODER;
+        d.bands = 2;
+        d.frame_map = TFN_FRAME_MAP_LINEAR;
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = 3;
+    }
     return d;
 }
 
@@ -223,11 +231,16 @@ static void options_batch(const tfn_model_desc *d, tfn_batch *b)
     b->time = d->context < OPTIONS_T ? d->context : OPTIONS_T;
     if (d->batch_tokens && d->batch_tokens < b->time) b->time = d->batch_tokens;
     if (d->vocab < OPTIONS_V || d->classes) b->tokens = b->targets = options_zeros;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
+    if (d->arch == TFN_ARCH_DECODER) return;
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) frames[i] = (float)(i % 5) - 2;
     b->source = options_zeros;
     b->frames = frames;
-    b->source_time = d->bands ? 7 : 1;
+    if (d->arch == TFN_ARCH_ENCODER) {
+        if (d->bands) b->tokens = NULL;
+        if (d->bands && !d->frame_map) b->time = 7;
+        return;
+    }
+    b->source_time = d->bands && !d->frame_map ? 7 : 1;
 }
 
 /* The value of an option as it stands in two descriptions. */
@@ -309,7 +322,7 @@ TEST(options_models)
     for (int i = 0; lib_limit_at(LIB_MODEL, i, &l); i++) {
         options_value v[OPTIONS_VALUES];
         const int count = options_values(&l, v);
-        for (int base = 0; base < 3; base++)
+        for (int base = 0; base < 4; base++)
             for (int j = 0; j < count; j++) options_try(&l, v + j, base);
     }
     printf("  %d values of options, %d accepted\n", options_tried, options_accepted);

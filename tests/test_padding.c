@@ -11,7 +11,7 @@ enum { PADDING_B = 4, PADDING_T = 26, PADDING_TS = 9, PADDING_MORE = 64, PADDING
        PADDING_BANDS = 5, PADDING_STEPS = 3,
        PADDING_MOST_T = PADDING_T + PADDING_MORE, PADDING_MOST_TS = PADDING_TS + PADDING_MORE,
        PADDING_TOKENS = PADDING_B * PADDING_MOST_T,
-       PADDING_FRAMES = PADDING_B * (4 * PADDING_MOST_TS + 3) * PADDING_BANDS };
+       PADDING_FRAMES = PADDING_B * (4 * PADDING_MOST_T + 3) * PADDING_BANDS };
 
 /* Lengths, of which the longest is the shortest `time`. An empty sentence is padding alone; a class
  * of it, which its first row gives, there is not. Where all are full, the shorter of the two
@@ -56,7 +56,8 @@ static const tfn_model_desc padding_turns[] = {
       .head_size = 6, .rotary_size = 4, .recompute = true, .micro_batches = 2,
       .no_bias = true, .attention_bias = TFN_ATTENTION_BIAS_QKV },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_GELU, .threads = 2,
-      .dropout = 0.125f, .bands = PADDING_BANDS, .micro_batches = 1, .norm_warmup = 2 },
+      .dropout = 0.125f, .bands = PADDING_BANDS, .frame_map = TFN_FRAME_MAP_LINEAR,
+      .micro_batches = 1, .norm_warmup = 2 },
     { .position = TFN_POSITION_LEARNED, .activation = TFN_ACTIVATION_SWIGLU, .untied = true,
       .half = true, .dropout = 0.125f, .micro_batches = 2, .norm_warmup = 2 },
     { .position = TFN_POSITION_SINUSOIDAL, .activation = TFN_ACTIVATION_GELU, .smoothing = 0.1f,
@@ -94,13 +95,20 @@ static tfn_model_desc padding_desc(int i)
     if (!strcmp(d.recipe, "hanin-rolnick")) d.activation = TFN_ACTIVATION_GELU;
     d.attention_dropout = d.dropout;
     d.activation_dropout = d.dropout;
-    if (d.arch != TFN_ARCH_ENCODER_DECODER) d.bands = 0;
+    if (d.arch == TFN_ARCH_DECODER) d.bands = 0;
+    if (!d.bands) d.frame_map = TFN_FRAME_MAP_CONVOLUTIONS;
     if (d.arch == TFN_ARCH_ENCODER) {
-        d.segments = 3;
+        d.segments = d.bands ? 0 : 3;
         d.window = 0;
     } else {
         d.head = TFN_HEAD_TOKENS;
         d.classes = 0;
+    }
+    if (d.arch == TFN_ARCH_ENCODER && d.bands) {
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = PADDING_V;
+        d.output_bias = d.head_transform = false;
+        d.embedding_size = 0;
     }
     if (!strcmp(d.recipe, "ngpt")) d.embedding_size = 0;
     if (d.arch != TFN_ARCH_DECODER) d.cutoffs[0] = 0;
@@ -149,22 +157,38 @@ static float padding_garbage_frame(int32_t draw)
     }
 }
 
-static void padding_fill_frames(padding_case *c, uint64_t seed, int32_t positions, int garbage)
+/* Frames of so many positions; none: too few for one. */
+static int32_t padding_frames(const tfn_model_desc *d, int32_t positions)
 {
-    const int32_t time = 4 * positions + 3;
+    if (d->frame_map == TFN_FRAME_MAP_LINEAR) return positions;
+    return positions ? 4*positions + 3 : 2;
+}
+
+/* Of a source, or of an encoder alone. */
+static void padding_fill_frames(padding_case *c, uint64_t seed, const int32_t *lengths,
+                                int32_t positions, int garbage)
+{
+    const tfn_model_desc *d = &c->m.desc;
+    const int32_t time = padding_frames(d, positions);
     for (int32_t b = 0; b < PADDING_B; b++) {
-        const int32_t n = padding_source_lengths()[b];
-        c->frame_lengths[b] = n ? 4*n + 3 : 2;
+        const int32_t n = padding_frames(d, lengths[b]);
+        c->frame_lengths[b] = n;
         for (int32_t i = 0; i < time * PADDING_BANDS; i++) {
-            const bool pad = !n || i / PADDING_BANDS >= 4*n + 3;
+            const bool pad = !lengths[b] || i / PADDING_BANDS >= n;
             const int32_t draw = padding_draw(4, seed, b, i, pad ? garbage : 0, 2000);
             c->frames[b*time*PADDING_BANDS + i] = pad && garbage > 1 ? padding_garbage_frame(draw)
                                                 : (float)draw / 1000 - 1;
         }
     }
     c->batch.frames = c->frames;
-    c->batch.source_lengths = c->frame_lengths;
-    c->batch.source_time = time;
+    if (d->arch == TFN_ARCH_ENCODER) {
+        c->batch.tokens = NULL;
+        c->batch.lengths = c->batch.lengths ? c->frame_lengths : NULL;
+        c->batch.time = time;
+    } else {
+        c->batch.source_lengths = c->frame_lengths;
+        c->batch.source_time = time;
+    }
 }
 
 /* The sentences of `seed`, `more` positions longer than they must be. The garbage in the padding: 1
@@ -206,11 +230,13 @@ static void padding_fill(padding_case *c, uint64_t seed, int32_t more, int garba
     c->batch.segments = d->segments ? c->segments : NULL;
     c->batch.batch = PADDING_B;
     c->batch.time = time;
+    if (d->bands && d->arch == TFN_ARCH_ENCODER)
+        padding_fill_frames(c, seed, lengths, time, garbage);
     if (d->arch != TFN_ARCH_ENCODER_DECODER) return;
     c->batch.source = c->source;
     c->batch.source_lengths = padding_source_lengths();
     c->batch.source_time = positions;
-    if (d->bands) padding_fill_frames(c, seed, positions, garbage);
+    if (d->bands) padding_fill_frames(c, seed, padding_source_lengths(), positions, garbage);
     if (padding_full && !more) c->batch.source_lengths = NULL;
 }
 

@@ -53,7 +53,13 @@ static tfn_model_desc reading_desc(int recipe, int round)
     d.threads = d.threads ? HOOK_THREADS(d.threads) : 1;
     d.schedule.lr = (float)0.01;
     if (d.arch == TFN_ARCH_ENCODER_DECODER) d.source_context = READING_TS;
-    else d.bands = 0;
+    if (d.arch == TFN_ARCH_DECODER) d.bands = 0;
+    if (d.bands && recipe % 2) d.frame_map = TFN_FRAME_MAP_LINEAR;
+    if (d.bands && d.arch == TFN_ARCH_ENCODER) {
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = READING_V;
+        d.embedding_size = 0;
+    }
     if (d.arch != TFN_ARCH_DECODER) memset(d.cutoffs, 0, sizeof d.cutoffs);
     if (d.cutoffs[0]) d.untied = false;
     if (!tfn_model_resolve(&resolved, &d, NULL))        /* some recipes have no clusters */
@@ -64,14 +70,16 @@ static tfn_model_desc reading_desc(int recipe, int round)
 /* padded: the second sentences end before the others do. */
 static void reading_fill(batch_room *b, const tfn_model_desc *d, bool padded)
 {
-    static const int32_t lengths[] = { READING_T, 3 };
-    static const int32_t source_lengths[] = { READING_TS, 2 };
-    static const int32_t frame_lengths[] = { READING_FRAMES, 11 };
+    static int32_t lengths[2], source_lengths[2];
+    const bool alone = d->bands && d->arch == TFN_ARCH_ENCODER;
     batch_fill(b, d, d->seed + 7);
     if (!padded) return;
+    lengths[0] = b->batch.time;
+    lengths[1] = alone ? batch_frames(d, 3) : 3;
+    source_lengths[0] = b->batch.source_time;
+    source_lengths[1] = d->bands ? batch_frames(d, 2) : 2;
     if (d->arch != TFN_ARCH_DECODER) b->batch.lengths = lengths;
-    if (d->arch == TFN_ARCH_ENCODER_DECODER)
-        b->batch.source_lengths = d->bands ? frame_lengths : source_lengths;
+    if (d->arch == TFN_ARCH_ENCODER_DECODER) b->batch.source_lengths = source_lengths;
 }
 
 /* -- what a probe sees ------------------------------------------------------------------------ */
@@ -642,6 +650,7 @@ TEST(reading_padding)
     d.arch = TFN_ARCH_ENCODER_DECODER;
     d.source_context = READING_TS;
     d.bands = READING_BANDS;
+    d.frame_map = TFN_FRAME_MAP_CONVOLUTIONS;
     reading_fill(&b, &d, true);
     if (!batch_open(&m, &d)) return;
     CHECK(tfn_model_pool(&m, &b.batch, TFN_STACK_ENCODER, 1, TFN_POOL_MEAN, false, v) == TFN_OK);

@@ -46,8 +46,12 @@ static tfn_model_desc skip_desc(int recipe, int round)
     d.vocab = SKIP_V;
     d.context = SKIP_T;
     d.source_context = d.arch == TFN_ARCH_ENCODER_DECODER ? SKIP_TS : 0;
-    d.bands = d.arch == TFN_ARCH_ENCODER_DECODER && recipe / 3 % 2 == round / 3 % 2 ? SKIP_BANDS
-        : 0;
+    d.bands = d.arch != TFN_ARCH_DECODER && recipe / 3 % 2 == round / 3 % 2 ? SKIP_BANDS : 0;
+    if (d.bands && recipe / 6 % 2) d.frame_map = TFN_FRAME_MAP_LINEAR;
+    if (d.bands && d.arch == TFN_ARCH_ENCODER) {
+        d.head = TFN_HEAD_SEQUENCE;
+        d.classes = SKIP_V;
+    }
     d.batch = SKIP_B;
     d.width = strcmp(d.recipe, "prmsnorm") ? 12 : 64;
     d.layers = d.decoder_layers = 2;

@@ -395,7 +395,11 @@ class Model:
             if frames.ndim != 3 or frames.shape[2] != self.option("bands"):
                 raise ValueError("frames must be (batch, time, %d)" % self.option("bands"))
             batch.frames = frames
-            batch.batch, batch.source_time = frames.shape[:2]
+            batch.batch, time = frames.shape[:2]
+            if self.option("arch") == "encoder":
+                batch.time = time
+            else:
+                batch.source_time = time
         rows = batch.batch
         for array in (tokens, source, frames):
             if array is not None and len(array) != rows:
@@ -502,9 +506,13 @@ class Model:
 
     def _positions(self, batch, stack):
         """How many positions a stack has in a batch: two convolutions take a quarter of frames."""
-        if stack != Model.STACKS["encoder"] or self.option("arch") != "encoder-decoder":
+        arch = self.option("arch")
+        encoder = stack == Model.STACKS["encoder"] or arch == "encoder"
+        convolves = self.option("bands") and self.option("frame_map") == "convolutions"
+        if not encoder or arch == "decoder":
             return batch.time
-        return (batch.source_time - 3) // 4 if self.option("bands") else batch.source_time
+        time = batch.time if arch == "encoder" else batch.source_time
+        return (time - 3) // 4 if convolves else time
 
     def _channels(self):
         """CRMSNorm, which both stacks have or none, keeps all channels but one."""
