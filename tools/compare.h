@@ -1,5 +1,6 @@
 /* normlab compare: recipes trained in lock step on one task, their loss curves and gradients
- * by layer as text while they run, as SVG at the end. */
+ * by layer as text while they run, as SVG at the end. The page of tools/web trains by these
+ * options, too, so that its command line and this one give the same bits. */
 #ifndef COMPARE_H
 #define COMPARE_H
 #include "claims.h"
@@ -19,6 +20,7 @@ enum { COMPARED = 8, COMPARE_LAYERS = 64 };     /* eight curves at most look dif
 typedef struct compared {
     lab_spec  spec;
     tfn_model model;
+    bool      probes;                           /* it can be watched */
     bool      ok;                               /* false: an update failed, the rest is NaN */
     double    loss[LAB_POINTS + 1];
     double    gradient[COMPARE_LAYERS];         /* of W_2 by layer, of the decoder */
@@ -35,7 +37,7 @@ typedef struct comparison {
 
 static bool compare_model(comparison *x, compared *c)
 {
-    const tfn_model_desc d = lab_desc(&c->spec, false);
+    const tfn_model_desc d = lab_desc(&c->spec, c->probes);
     c->ok = tfn_model_new(&c->model, &d, NULL) == TFN_OK;
     if (!c->ok) {
         char text[160];
@@ -181,6 +183,20 @@ static void compare_train(comparison *x, bool terminal)
         printf("  %-20s %.4f\n", x->run[k].spec.recipe, x->run[k].loss[LAB_POINTS]);
 }
 
+/* The weights of every recipe after so many updates, in 64 bits. */
+static bool compare_hash(comparison *x, int64_t updates)
+{
+    bool ok = true;
+    for (int64_t step = 0; step < updates; step++) compare_step(x, step);
+    for (int k = 0; k < x->count; k++) {
+        const compared *c = &x->run[k];
+        ok = ok && c->ok;
+        printf("%-20s %016llx\n", c->spec.recipe, (unsigned long long)tfn_model_hash(&c->model));
+    }
+    printf("after %lld updates, bits %s\n", (long long)updates, tfn_bits(x->run[0].spec.isa));
+    return ok;
+}
+
 /* -- the command ------------------------------------------------------------------------------- */
 
 static bool compare_optimizer(cli *c, lab_spec *s)
@@ -208,11 +224,42 @@ static bool compare_task(cli *c, lab_spec *s)
     return false;
 }
 
+/* The name of a norm or an init in the place of the recipe's. */
+static bool compare_row(cli *c, const char *option, int kind, const char **name)
+{
+    if (!cli_text(c, option, name)) return false;
+    if (!is_a(kind, *name)) unknown(c, *name, kind);
+    return true;
+}
+
+static bool compare_schedule(cli *c, lab_spec *s)
+{
+    const char *name;
+    if (!cli_text(c, "--schedule", &name)) return false;
+    const tfn_choice *schedule = tfn_choice_find("schedule.kind", name);
+    if (!schedule) cli_fail(c, "no schedule is called \"%s\"", name);
+    s->schedule = (tfn_schedule_kind)schedule->value;
+    return true;
+}
+
+static bool compare_isa(cli *c, lab_spec *s)
+{
+    const char *name;
+    if (!cli_text(c, "--isa", &name)) return false;
+    s->isa = tfn_isa_find(name);
+    if (!tfn_kernels_for(s->isa)) cli_fail(c, "this machine lacks \"%s\"", name);
+    return true;
+}
+
 static bool compare_size(cli *c, lab_spec *s)
 {
     long n;
     if (cli_number(c, "--layers", 1, COMPARE_LAYERS, &n)) {
         s->layers = (int32_t)n;
+        return true;
+    }
+    if (cli_number(c, "--heads", 1, 64, &n)) {
+        s->heads = (int32_t)n;
         return true;
     }
     if (!cli_number(c, "--width", 8, 1024, &n)) return false;
@@ -232,22 +279,33 @@ static bool compare_count(cli *c, lab_spec *s)
     return true;
 }
 
-static bool compare_option(cli *c, lab_spec *s, const char **svg)
+/* What a run is: what the page sends is such arguments, too. */
+static bool compare_option(cli *c, lab_spec *s)
 {
-    if (compare_size(c, s) || compare_count(c, s)) return true;
+    if (compare_size(c, s) || compare_count(c, s) || compare_isa(c, s)) return true;
     if (cli_real(c, "--lr", 0, 1e3, &s->lr)) return true;
     if (cli_real(c, "--dropout", 0, 0.9, &s->dropout)) return true;
+    if (cli_real(c, "--smoothing", 0, 0.9, &s->smoothing)) return true;
     if (cli_real(c, "--beta2", 0, 1, &s->beta2)) return true;
-    return compare_optimizer(c, s) || compare_task(c, s) || cli_text(c, "--svg", svg);
+    if (compare_row(c, "--norm", NORM, &s->norm) || compare_row(c, "--init", INIT, &s->init))
+        return true;
+    return compare_optimizer(c, s) || compare_schedule(c, s) || compare_task(c, s);
 }
 
-static void compare_arguments(cli *c, comparison *x, const char **svg)
+/* What is done with the runs. */
+typedef struct compare_wishes {
+    const char *svg;                            /* NULL: no pictures */
+    long        hash;                           /* below 0: curves; else updates before the hash */
+} compare_wishes;
+
+static void compare_arguments(cli *c, comparison *x, compare_wishes *w)
 {
     lab_spec s = training("", 6, 2e-3, 0, 400);
     const char *names[COMPARED];
     s.seed = 1;
     while (cli_next(c)) {
-        if (compare_option(c, &s, svg)) continue;
+        if (compare_option(c, &s) || cli_text(c, "--svg", &w->svg)) continue;
+        if (cli_number(c, "--hash", 0, 1L << 30, &w->hash)) continue;
         if (x->count == COMPARED) cli_fail(c, "compare takes at most %d recipes", COMPARED);
         if (!tfn_recipe_find(c->argv[c->at])) unknown(c, c->argv[c->at], RECIPE);
         names[x->count++] = c->argv[c->at];
@@ -262,11 +320,12 @@ static void compare_arguments(cli *c, comparison *x, const char **svg)
 static int compare_command(cli *c)
 {
     static comparison x;
-    const char *svg = NULL;
-    compare_arguments(c, &x, &svg);
+    compare_wishes w = { NULL, -1 };
+    compare_arguments(c, &x, &w);
     bool ok = compare_start(&x);
-    if (ok) compare_train(&x, compare_is_terminal());
-    if (ok && svg) ok = compare_svg(&x, svg);
+    if (ok && w.hash >= 0) ok = compare_hash(&x, w.hash);
+    else if (ok) compare_train(&x, compare_is_terminal());
+    if (ok && w.svg) ok = compare_svg(&x, w.svg);
     for (int k = 0; k < x.count; k++) tfn_model_free(&x.run[k].model);
     return ok ? 0 : 1;
 }

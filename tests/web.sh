@@ -1,0 +1,48 @@
+# The page: the three modules of WebAssembly have the bits of the native programs, train, save and
+# load in node; and the page itself in a real browser, from file://. Skipped where a tool is missing.
+. ./check.sh
+have node || { skip web "no node"; finish; exit; }
+sh ../tools/web/build.sh "$PWD/$work" > "$work/build" 2>&1 || {
+    grep -q 'is wanted\|are wanted' "$work/build" && { skip web "$(cat "$work/build")"; finish; exit; }
+}
+built() { cat "$work/build"; [ ! -s "$work/build" ]; }
+check "web: builds without a word" built
+check "web: normlab compiles" get_tool normlab
+check "web: tfn compiles" get_tool tfn
+relaxed=                # node 20 hides relaxed SIMD behind a flag, which later ones do not know
+if node --experimental-wasm-relaxed-simd -e 0 2> /dev/null; then relaxed=--experimental-wasm-relaxed-simd; fi
+engine() { node $relaxed web/engine.js "$work" "$@"; }
+
+# What normlab prints of a run: the page's command line. Without FMA the second set of bits.
+hashes() {              # hashes MODULE ISA UPDATES BITS
+    for options in "post --layers 2 --lr 0.008" "pre --layers 2 --optimizer muon --norm rmsnorm" \
+        "admin --layers 1 --width 48 --heads 3 --task grammar" "deepnorm --layers 3 --schedule inverse-sqrt --warmup 20" \
+        "b2t --layers 2 --task text --seed 7" "peri --layers 2 --dropout 0.1 --task markov --init small"; do
+        # shellcheck disable=SC2086
+        "$work/normlab" compare $options --isa "$2" --hash "$3" > "$work/native" || return 1
+        grep -q "bits $4\$" "$work/native" || { echo "normlab: $(tail -n 1 "$work/native")"; return 1; }
+        # shellcheck disable=SC2086
+        engine hash "$1" "$3" $options > "$work/found" || { cat "$work/found"; return 1; }
+        [ "$(sed -n 's/^[a-z0-9-]*  *\([0-9a-f]*\)$/\1/p' "$work/native")" = "$(cat "$work/found")" ] ||
+            { echo "$options: $(cat "$work/found")"; cat "$work/native"; return 1; }
+    done
+}
+check "web: relaxed SIMD has normlab's bits" hashes relaxed best 40 canonical
+check "web: SIMD has normlab's second bits" hashes simd sse2 40 "differ: no FMA"
+check "web: plain C has normlab's second bits" hashes plain sse2 10 "differ: no FMA"
+for module in relaxed simd plain; do check "web: selfcheck, $module" engine selfcheck $module; done
+check "web: saving, loading, going on" engine files "$work/page.safetensors"
+inspects() { "$work/tfn" inspect "$work/page.safetensors" | grep -q 'decoder.1.ffn.w2.weight'; }
+check "web: tfn reads the page's checkpoint" inspects
+check "web: what it sees, writes, says" engine looks
+check "web: memory stays as it is" engine memory
+numbers() {             # JavaScript's numbers in C's formats
+    for x in 0 1 -2.5 0.00012345 0.000099999 123456 1234567 1e21 3.14159265 -1e-7 0.5; do
+        for form in .4g g .3f .2e .10g; do
+            printf "%$form\n" "$x"
+        done
+    done > "$work/wanted"
+    engine numbers > "$work/found" && diff "$work/found" "$work/wanted"
+}
+check "web: numbers as printf writes them" numbers
+finish

@@ -1,0 +1,105 @@
+// node engine.js FOLDER TEST ...: the engine that build.sh made in FOLDER; an exception is a failure.
+const assert = require("assert"), fs = require("fs"), path = require("path");
+const Tfnorm = require(path.resolve(process.argv[2], "tfnorm.js"));
+const [test, ...rest] = process.argv.slice(3);
+
+async function started(kind, ...args) {
+    const engine = await Tfnorm.engine(await Tfnorm.module(kind));
+    engine.start(args);
+    return engine;
+}
+function train(engine, steps) {
+    for (let i = 0; i < steps; i++) engine.step(i % 7 === 0);       // looking changes nothing
+}
+
+const tests = {
+    async hash(kind, steps, ...args) {
+        const engine = await started(kind, ...args);
+        train(engine, +steps);
+        console.log(engine.hash());
+    },
+    async selfcheck(kind) {
+        const engine = await Tfnorm.engine(await Tfnorm.module(kind));
+        const header = fs.readFileSync("../tfnorm.h", "utf8");
+        const wanted = kind === "relaxed" ? "TFN_BITS_HASH" : "TFN_BITS_HASH_NO_FMA";
+        const [, hash] = header.match(new RegExp(`define ${wanted} +UINT64_C\\(0x([0-9a-f]{16})\\)`));
+        assert.equal(engine.bits(), kind === "relaxed" ? "canonical" : "differ: no FMA");
+        assert.equal(engine.selfcheck(), hash);
+    },
+    // A run that was saved and loaded elsewhere goes on with the same bits; what is no checkpoint, or
+    // one of another model, is an error with a text.
+    async files(file) {
+        const args = ["post", "--layers", "2", "--dropout", "0.1"];
+        const one = await started(undefined, ...args), two = await started(undefined, ...args);
+        train(one, 15);
+        const bytes = one.save("left=post");
+        fs.writeFileSync(file, bytes);
+        assert.equal(two.extra(bytes), "left=post");
+        two.load(bytes);
+        assert.equal(two.updates(), 15);
+        assert.equal(two.hash(), one.hash());
+        train(one, 5);
+        train(two, 5);
+        assert.equal(two.hash(), one.hash());
+        const other = await started(undefined, "pre", "--layers", "2");
+        assert.throws(() => other.load(bytes), /topology is post, the model has pre/);
+        for (const wrong of [bytes.slice(0, 100), bytes.slice(0, -1), new Uint8Array(8), Buffer.from("text")]) {
+            const engine = await started(undefined, ...args);
+            assert.throws(() => engine.load(wrong), /^Error: file: /);
+        }
+    },
+    async looks() {
+        const engine = await started(undefined, "pre", "--layers", "2");
+        const rows = engine.rows("recipe");
+        assert(rows.length > 80 && rows.every(r => r.name && r.formula && r.paper && r.norm && r.init));
+        for (const kind of ["norm", "init", "optimizer", "schedule"]) assert(engine.rows(kind).length > 7);
+        assert.equal(engine.block("b2t", 1, 6, 3).filter(x => x.text === "+").length, 3);
+        const first = engine.heldOut();
+        assert(Math.abs(engine.rate(1) - 2e-3 * 400 / 401) < 1e-8);
+        train(engine, 250);
+        assert(engine.heldOut() < engine.guessing() / 2 && first > engine.guessing());
+        engine.step(true);
+        const seen = engine.sublayers();
+        assert.deepEqual(seen.map(s => [s.stack, s.layer, s.kind]), [[0, 0, 0], [0, 0, 2], [0, 1, 0],
+            [0, 1, 2], [1, 0, 0], [1, 0, 1], [1, 0, 2], [1, 1, 0], [1, 1, 1], [1, 1, 2]]);
+        for (const s of seen)
+            for (const name of ["gradient", "arriving", "stream", "branch", "moved", "weights"])
+                assert(s[name] > 0 && s[name] < 1e3, `${name} is ${s[name]}`);
+        let right = 0;
+        for (let row = 0; row < 20; row++) {
+            const sample = engine.sample(row);
+            assert.equal([...sample.read].reverse().join(""), sample.right);
+            right += sample.wrote === sample.right;
+        }
+        assert(right > 0, "no string backwards");
+        const a = engine.attention(0, 1, 1, 1, 0);
+        assert.equal(a.weights.length, a.queries.length * a.keys.length);
+        const sum = a.weights.slice(0, a.keys.length).reduce((x, y) => x + y);
+        assert(Math.abs(sum - 1) < 1e-5);
+        assert.equal(engine.attention(0, 0, 0, 1, 0), null);        // an encoder reads no encoder
+        const wrong = await Tfnorm.engine(await Tfnorm.module());
+        assert.throws(() => wrong.start(["rezro"]), /^Error: no recipe is called "rezro"; close: rezero/);
+    },
+    async memory() {
+        const engine = await started(undefined, "post", "--layers", "1");
+        train(engine, 20);
+        engine.sample(0);
+        engine.attention(0, 0, 0, 0, 0);
+        engine.heldOut();
+        engine.save("");
+        const before = engine.bytes();
+        train(engine, 2000);
+        for (let row = 0; row < 50; row++) {
+            engine.sample(row);
+            engine.attention(row, 0, 0, 0, 0);
+            engine.save("");
+        }
+        assert.equal(engine.bytes(), before);
+    },
+    async numbers() {
+        for (const x of [0, 1, -2.5, 0.00012345, 0.000099999, 123456, 1234567, 1e21, 3.14159265, -1e-7, 0.5])
+            for (const [precision, form] of [[4, "g"], [-1, "g"], [3, "f"], [2, "e"], [10, "g"]])
+                console.log(Tfnorm.printed(x, precision, form));
+    },
+};
+tests[test](...rest).catch(error => { console.log(error.stack); process.exit(1); });

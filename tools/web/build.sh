@@ -1,0 +1,50 @@
+#!/bin/sh
+# build.sh [OUT]: the page and its engine, into ../bin/web. Wants clang 16 or later with its wasm-ld
+# (CLANG and WASM_LD name others), gzip, base64, awk: no emscripten, no node.
+cd "$(dirname "$0")" || exit 1
+out=${1:-../bin/web}
+knows() {               # knows CLANG: the instructions, by the names that they have since 16
+    echo '#include <wasm_simd128.h>
+        v128_t f(v128_t x) { return wasm_f32x4_relaxed_madd(x, x, x); }' |
+        "$1" --target=wasm32 -msimd128 -mrelaxed-simd -ffreestanding -x c -c - -o /dev/null 2> /dev/null
+}
+for version in "" -21 -20 -19 -18 -17 -16; do
+    [ "$CLANG" ] && break
+    command -v "wasm-ld$version" > /dev/null && knows "clang$version" || continue
+    CLANG=clang$version WASM_LD=${WASM_LD:-wasm-ld$version}
+done
+[ "$CLANG" ] || { echo "build.sh: clang 16 or later and wasm-ld are wanted (clang-19, lld-19)" >&2; exit 1; }
+mkdir -p "$out/include/sys"
+for name in errno fcntl math sched signal stdio stdlib string sys/stat time unistd; do
+    echo '#include "libc.h"' > "$out/include/$name.h"
+done
+
+module() {              # module NAME FLAGS
+    # shellcheck disable=SC2086
+    $CLANG --target=wasm32 -std=c99 -ffreestanding -mbulk-memory $2 -isystem "$out/include" -I. -c engine.c -o "$out/$1.o" &&
+        ${WASM_LD:-wasm-ld} --no-entry --gc-sections --strip-all -z stack-size=1048576 "$out/$1.o" -o "$out/$1.wasm" &&
+        gzip -9nc "$out/$1.wasm" | base64 | tr -d '\n' > "$out/$1.base64" || exit 1
+}
+module relaxed "-O2 -msimd128 -mrelaxed-simd"
+module simd "-O2 -msimd128"
+module plain -Oz        # where there is no SIMD, size counts
+
+# embedded: the three as JavaScript
+for name in relaxed simd plain; do
+    printf 'Tfnorm.embedded.%s = "' $name
+    cat "$out/$name.base64"
+    printf '";\n'
+done > "$out/embedded.js"
+cat engine.js "$out/embedded.js" > "$out/tfnorm.js"
+
+# Lines "<!-- include FILE -->" become the file.
+for page in *.html; do
+    [ -f "$page" ] || continue
+    awk -v out="$out/" '/^<!-- include .* -->$/ {
+            file = $3
+            if (file == "embedded.js") file = out file
+            while ((got = (getline line < file)) > 0) print line
+            if (got < 0) { print "no " file > "/dev/stderr"; exit 1 }
+            next
+        } { print }' "$page" > "$out/$page" || exit 1
+done

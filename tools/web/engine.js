@@ -1,0 +1,187 @@
+// Tfnorm: engine.c for JavaScript, in pages, workers and node.
+//
+//     const module = await Tfnorm.module();            // the best of three that runs here
+//     const engine = await Tfnorm.engine(module);      // one model
+//     engine.start(["post", "--layers", "4", "--lr", "0.008"]);    // arguments of normlab compare
+//     const { step, loss } = engine.step();            // one update
+//     engine.sample(0)                                 // { read, wrote, right }
+//
+// A call that fails throws an Error with the engine's own text, and ends that engine.
+"use strict";
+var Tfnorm = (() => {
+    const encoder = new TextEncoder(), decoder = new TextDecoder();
+    const columns = {                   // of structs of doubles in engine.c
+        report: ["step", "loss", "nll", "rate", "gradient", "tokens", "skipped"],
+        seen: ["stack", "layer", "kind", "gradient", "arriving", "stream", "branch", "moved",
+               "weights"],
+    };
+    const rowKinds = ["recipe", "norm", "init", "optimizer", "schedule"];
+    const rowColumns = ["name", "formula", "paper", "norm", "init", "needs"];
+
+    // A number as C's printf writes it: conversion "f", "e" or "g".
+    function printed(x, precision, conversion) {
+        if (Number.isNaN(x)) return "nan";
+        if (!Number.isFinite(x)) return x < 0 ? "-inf" : "inf";
+        if (precision < 0) precision = 6;
+        if (conversion === "f" && Math.abs(x) < 1e21) return x.toFixed(precision);
+        if (conversion === "f") return BigInt(x) + (precision ? "." + "0".repeat(precision) : "");
+        const digits = conversion === "g" ? Math.max(precision, 1) - 1 : precision;
+        const [mantissa, exponent] = x.toExponential(digits).split("e");
+        const power = Number(exponent);
+        const short = s => s.includes(".") ? s.replace(/\.?0+$/, "") : s;
+        if (conversion === "g" && power >= -4 && power <= digits) return short(x.toFixed(digits - power));
+        const sign = power < 0 ? "-" : "+";
+        return (conversion === "g" ? short(mantissa) : mantissa) + "e" + sign +
+            String(Math.abs(power)).padStart(2, "0");
+    }
+
+    // What normlab would say in a terminal, for a page.
+    const plain = said => said.trim().replace(/^normlab: /, "").replace(/; normlab --help says more$/, "");
+
+    class Engine {
+        #wasm; #said = ""; #broken = null;
+
+        constructor(wasm) { this.#wasm = wasm; }
+
+        static async create(module) {
+            const engine = new Engine(null);
+            const env = {
+                print: (at, bytes, isError) => {
+                    if (isError) engine.#said += decoder.decode(engine.#bytes(at, bytes));
+                },
+                number: (at, x, precision, conversion) => {
+                    const text = encoder.encode(printed(x, precision, String.fromCharCode(conversion)));
+                    engine.#bytes(at, text.length).set(text);
+                    return text.length;
+                },
+                exit: () => { throw new Error(plain(engine.#said) || "out of memory"); },
+            };
+            for (const name of ["exp", "log", "log10", "pow", "sin", "cos", "tanh"]) env[name] = Math[name];
+            engine.#wasm = (await WebAssembly.instantiate(module, { env })).exports;
+            return engine;
+        }
+
+        #bytes(at, count) { return new Uint8Array(this.#wasm.memory.buffer, at, count); }
+        #put(text) {
+            const bytes = encoder.encode(text + "\0");
+            this.#bytes(this.#wasm.engine_text(), bytes.length).set(bytes);
+        }
+        #text(at = this.#wasm.engine_text()) {
+            const all = new Uint8Array(this.#wasm.memory.buffer);
+            return decoder.decode(all.subarray(at, all.indexOf(0, at)));
+        }
+        #struct(at, names) {
+            const values = new Float64Array(this.#wasm.memory.buffer, at, names.length);
+            return Object.fromEntries(names.map((name, i) => [name, values[i]]));
+        }
+        #call(name, ...args) {
+            if (this.#broken) throw this.#broken;
+            this.#said = "";
+            try { return this.#wasm[name](...args); }
+            catch (error) { throw this.#broken = error; }
+        }
+
+        bits() { return this.#text(this.#call("engine_bits")); }
+        selfcheck() { return BigInt.asUintN(64, this.#call("engine_selfcheck")).toString(16).padStart(16, "0"); }
+
+        // Rows of the library: [{ name, formula, paper ... }].
+        rows(kind) {
+            this.#call("engine_rows", rowKinds.indexOf(kind));
+            return this.#text().split("\n").filter(line => line).map(line =>
+                Object.fromEntries(line.split("\t").map((cell, i) => [rowColumns[i], cell])));
+        }
+        // The items of a recipe's block: see drawing.h. stack: 1 of an encoder-decoder, 3 alone.
+        block(recipe, stack, layers, layer) {
+            this.#put(recipe);
+            this.#call("engine_block", stack, layers, layer);
+            return this.#text().split("\n").filter(line => line).map(line => {
+                const [look, x, y, x2, y2, left, text] = line.split("\t");
+                return { look: +look, x: +x, y: +y, x2: +x2, y2: +y2, left: left === "1", text };
+            });
+        }
+
+        start(args) {
+            this.#put(args.join("\0"));
+            this.#call("engine_start", args.length);
+        }
+        step(measured = false) {
+            return this.#struct(this.#call("engine_step", measured ? 1 : 0), columns.report);
+        }
+        // What was seen in the last step that was measured, a row for each sub-layer.
+        sublayers() {
+            const at = this.#call("engine_sublayers"), bytes = 8 * columns.seen.length;
+            return Array.from({ length: this.#call("engine_sublayer_count") }, (_, i) =>
+                this.#struct(at + bytes * i, columns.seen));
+        }
+        heldOut() { return this.#call("engine_held_out"); }
+        guessing() { return this.#call("engine_guessing"); }
+        hash() { return BigInt.asUintN(64, this.#call("engine_hash")).toString(16).padStart(16, "0"); }
+        updates() { return this.#call("engine_updates"); }
+        bytes() { return this.#wasm.memory.buffer.byteLength; }          // of the whole engine
+        memory() { return this.#call("engine_memory"); }
+        parameters() { return this.#call("engine_parameters"); }
+        rate(update) { return this.#call("engine_rate", update); }
+
+        // Sentence `row` of 128 that are held out: texts.
+        sample(row) {
+            this.#call("engine_sample", row);
+            const [read, wrote, right] = this.#text().split("\t");
+            return { read, wrote, right };
+        }
+        // kind: 0 self, 1 cross-attention; null: there is no such attention.
+        attention(row, stack, layer, kind, head) {
+            const at = this.#call("engine_attention", row, stack, layer, kind, head);
+            if (!at) return null;
+            const [rows, cols, ...words] = this.#text().split("\n");
+            return {
+                queries: words.slice(0, +rows), keys: words.slice(+rows, +rows + +cols),
+                weights: new Float32Array(this.#wasm.memory.buffer, at, rows * cols).slice(),
+            };
+        }
+
+        // A checkpoint as bytes, which tfn and normlab read, too; extra: a text that goes along.
+        save(extra) {
+            this.#put(extra);
+            const at = this.#call("engine_allocate", 4);
+            const bytes = this.#call("engine_save", at);
+            const where = new Uint32Array(this.#wasm.memory.buffer, at, 1)[0];
+            const copy = this.#bytes(where, bytes).slice();
+            this.#call("engine_release", where);
+            return copy;
+        }
+        #take(bytes, use) {
+            const at = this.#call("engine_allocate", bytes.length);
+            if (!at) throw new Error("out of memory");
+            this.#bytes(at, bytes.length).set(bytes);
+            return use(at);
+        }
+        extra(bytes) {
+            return this.#take(bytes, at => this.#call("engine_peek", at, bytes.length) ? this.#text() : "");
+        }
+        load(bytes) { this.#take(bytes, at => this.#call("engine_load", at, bytes.length)); }
+    }
+
+    // Three modules as base64 of gzip: { relaxed, simd, plain }, which build.sh puts there.
+    const embedded = {};
+    async function unpack(base64) {
+        const bytes = Uint8Array.from(atob(base64), c => c.charCodeAt(0));
+        const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+        return new Uint8Array(await new Response(stream).arrayBuffer());
+    }
+    // The first that compiles and, of relaxed SIMD, has the canonical bits; only: that one or none.
+    async function module(only) {
+        for (const name of ["relaxed", "simd", "plain"]) {
+            if (only && name !== only) continue;
+            try {
+                const found = await WebAssembly.compile(await unpack(embedded[name]));
+                const bits = (await Engine.create(found)).bits();
+                if (name !== "relaxed" || bits === "canonical" || only) return Object.assign(found, { kind: name });
+            } catch (error) {
+                if (!(error instanceof WebAssembly.CompileError)) throw error;
+            }
+        }
+        throw new Error("no WebAssembly" + (only ? " of the kind " + only : ""));
+    }
+    return { Engine, embedded, module, engine: Engine.create, printed };
+})();
+if (typeof exports === "object") Object.assign(exports, Tfnorm);
