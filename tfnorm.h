@@ -10722,7 +10722,7 @@ static tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
 }
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
-    const bool known = (int)act >= 0 && act < TFN_ACTIVATION_COUNT;
+    const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
     if (!known || tfn__gate_of(act) != act)
         tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is no function of one value; %d is",
                         (int64_t)act, TFN_ACTIVATION_GELU_TANH);
@@ -17998,7 +17998,9 @@ static void tfn__fold_lora(tfn_model *to, const tfn_model *from, const tfn__weig
     const float *b = tfn__weight_data(from, tfn__weight_in(from, at, left->part, TFN__LORA_B));
     float *p = tfn__weight_data(to, w);
     const int32_t rank = left->cols;
-    const double factor = (double)from->desc.groups[group].alpha / rank;
+    double factor;
+    if (group < 0) return;                  /* a build without groups has no LoRA either */
+    factor = (double)from->desc.groups[group].alpha / rank;
     for (int32_t r = 0; r < w->rows; r++)
         for (int32_t c = 0; c < w->cols; c++) {
             double sum = 0;
@@ -20220,7 +20222,7 @@ static int tfn__stack_of(tfn_error *e, const tfn_model_desc *d, tfn_stack stack)
     tfn__spot at = tfn__last_stack(d);
     if (stack == TFN_STACK_ENCODER) at = tfn__spot_of_stack(TFN__IN_ENCODER);
     if (stack == TFN_STACK_DECODER) at = tfn__spot_of_stack(TFN__IN_DECODER);
-    if ((int)stack >= TFN_STACK_LAST && stack <= TFN_STACK_DECODER && tfn__has_stack(d, at))
+    if ((unsigned)stack <= TFN_STACK_DECODER && tfn__has_stack(d, at))
         return at.stack;
     tfn__fail(e, TFN_BAD_BATCH, "reading", "the model has no stack %d", (int64_t)stack, 0);
     return TFN__NO_STACK;
@@ -20474,7 +20476,7 @@ TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_s
     status = tfn__begin_hidden(m, batch, stack, layers, &at);
     if (status != TFN_OK) return status;
     tfn__check_result(&m->error, vectors);
-    if ((int)pool < 0 || pool >= TFN_POOL_COUNT)
+    if ((unsigned)pool >= TFN_POOL_COUNT)
         tfn__fail(&m->error, TFN_BAD_BATCH, "reading", "pool %d, there are %d", (int64_t)pool,
                   TFN_POOL_COUNT);
     if (tfn__end_checks(m) != TFN_OK) return m->error.status;
@@ -27930,7 +27932,7 @@ TFNORM_API double tfn_bleu_score(const tfn_bleu *b, tfn_smooth smooth, bool effe
     double ratio;
     int orders = 0;
     if (!b) return (double)NAN;
-    ratio = (double)b->reference_length / (double)tfn__max(b->length, 1);
+    ratio = (double)b->reference_length / (double)tfn__larger_of(b->length, 1);
     if (ratio > 1) brevity = tfn__exp(1 - ratio);
     if (b->correct[0] + b->correct[1] + b->correct[2] + b->correct[3] == 0) return 0;
 
