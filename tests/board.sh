@@ -1,0 +1,92 @@
+# Boards under qemu-system: the self-check, a decoder from flash and training in a static block have
+# the bits of this computer, with an FPU or without. Prints what each takes, for README. By hand:
+#     BOARDS="m4f m33" sh board.sh
+. ./check.sh
+here=board
+
+# name | compiler and flags | qemu and machine | flash | RAM | clock that SysTick counts | start-up code |
+# programs: without an FPU the self-check takes minutes
+arm="arm-none-eabi-gcc --specs=nano.specs -mthumb -mcpu" mps2="0x00000000 | 0x20000000 | 25000000 | arm"
+hard="-mfloat-abi=hard -mfpu" an505="0x10000000 | 0x38000000 | 20000000 | arm"
+riscv="riscv64-unknown-elf-gcc --specs=picolibc.specs -march" virt="0x80000000 | 0x80400000 | 0 | riscv"
+soft="decode train"
+[ "$tier" != night ] || soft="check $soft"
+rows() { sed 's/ *| */|/g' << ROWS
+m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft
+m3      | $arm=cortex-m3                       | arm -M mps2-an385          | $mps2  | $soft
+m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | check decode train
+m7      | $arm=cortex-m7 $hard=fpv5-d16        | arm -M mps2-an500          | $mps2  | check decode train
+m33     | $arm=cortex-m33 $hard=fpv5-sp-d16    | arm -M mps2-an505          | $an505 | check decode train
+rv32imc | $riscv=rv32imc -mabi=ilp32     | riscv32 -M virt -bios none | $virt  | $soft
+rv32imf | $riscv=rv32imf -mabi=ilp32f    | riscv32 -M virt -bios none | $virt  | check decode train
+ROWS
+}
+column() { rows | awk -F '|' -v name="$1" -v n="$2" '$1 == name { print $n }'; }      # BOARD NUMBER
+
+# library BOARD COMPILER FLAG ...: the header, for check and train
+flags="$strict -DTFNORM_EXACT -std=gnu99 -Os -ffunction-sections -fdata-sections"
+library() { board=$1; shift; "$@" $flags $strict_c -c $here/library.c -o "$work/$board.o"; }
+# image BOARD PROGRAM COMPILER FLAG ...: with the start-up code of its family
+image() {
+    board=$1 program=$2 library=
+    shift 2
+    [ "$program" = decode ] || library=$work/$board.o       # it has the header in its own form
+    "$@" $flags -nostartfiles -DBOARD_HZ="$hz" -T $here/board.ld -Wl,--gc-sections,--defsym=stack_size=16384 \
+        -Wl,--defsym=flash_at="$flash",--defsym=ram_at="$ram",--defsym=flash_size=0x400000,--defsym=ram_size=0x400000 \
+        $here/"$program".c $here/print.c $here/memory.c $here/"$family".c $library -o "$work/$board-$program.elf" -lm
+}
+# runs BOARD PROGRAM: it ends well, and its hash is that of this computer
+runs() {
+    out=$work/$1-$2
+    # shellcheck disable=SC2086
+    timeout 900 qemu-system-$machine -display none -serial none -monitor none -icount shift=0 \
+        -semihosting-config enable=on,target=native -kernel "$out.elf" > "$out.out" 2>&1
+    status=$?
+    cat "$out.out"
+    [ "$status" = 0 ] && [ "$(value "$1" "$2" hash)" = "$(value host "$2" hash)" ]
+}
+# value BOARD PROGRAM KEY: what it printed
+value() { awk -v key="$3" '$1 == key { print $2 }' "$work/$1-$2.out"; }
+host() {
+    cc="${CC:-cc} -O1 -std=gnu99 -DTFNORM_EXACT"
+    $cc -c $here/library.c -o "$work/host.o" || return 1
+    for program in check decode train; do
+        library=$work/host.o
+        [ "$program" != decode ] || library=
+        $cc $here/"$program".c $here/print.c $here/host.c $library -o "$work/host-$program" -lm &&
+            "$work/host-$program" > "$work/host-$program.out" || return 1
+    done
+}
+
+# what README prints: bytes of code, with constants but without the model, bytes of RAM, instructions
+table() {
+    echo "| board | decoder: code | RAM | a token | training: code | RAM | a step |"
+    echo "|---|---|---|---|---|---|---|"
+    for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+        [ -s "$work/$board-train.out" ] || continue
+        printf '| %s |' "$board"
+        for program in decode train; do
+            printf ' %s |' "$(value "$board" $program code)" "$(value "$board" $program ram)" \
+                           "$(value "$board" $program instructions)"
+        done
+        echo
+    done
+}
+
+check "boards: the programs on this computer" host
+rm -f "$work"/*.elf "$work"/[mr]*.out
+for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+    command=$(column "$board" 2) machine=$(column "$board" 3)
+    flash=$(column "$board" 4) ram=$(column "$board" 5) hz=$(column "$board" 6)
+    family=$(column "$board" 7)
+    have "${command%% *}" "qemu-system-${machine%% *}" ||
+        { skip "$board" "no ${command%% *} or qemu-system-${machine%% *}"; continue; }
+    check "$board: the header compiles" library "$board" $command
+    for program in $(column "$board" 8); do
+        # shellcheck disable=SC2086
+        check "$board: $program links" image "$board" $program $command
+        check "$board: $program, this computer's bits" runs "$board" $program
+    done
+done
+table
+finish

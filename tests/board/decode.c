@@ -1,0 +1,43 @@
+/* A decoder from a model in flash (examples/07_model.h): logits of the whole context, over and over
+ * again, fed with what they find likeliest. */
+#define TFNORM_NO_TRAINING
+#include "config.h"
+#define TFNORM_IMPLEMENTATION
+#include "../../tfnorm.h"
+#include "../../examples/07_model.h"
+#include "board.h"
+
+enum { TEXTS = 4 };
+static unsigned char memory[64 * 1024], cache[64 * 1024];   /* the board says how much is wanted */
+
+int board_main(void)
+{
+    const tfn_model_desc desc = model_desc();
+    uint64_t hash = BOARD_EMPTY;
+    const size_t size = tfn_model_size(&desc, memory, sizeof memory);
+    uint64_t begin;
+    size_t more;
+    tfn_model model;
+    tfn_decoder d;
+    if (tfn_model_init(&model, &desc, memory, size) != TFN_OK) return 1;
+    more = tfn_decoder_size(&model, 1, 1, cache, sizeof cache);
+    if (tfn_decoder_init(&d, &model, 1, 1, cache, more - 1) == TFN_OK) return 2;
+    if (tfn_decoder_init(&d, &model, 1, 1, cache, more) != TFN_OK) return 3;
+    begin = board_count();
+    for (int32_t text = 0; text < TEXTS; text++) {
+        int32_t token = text;
+        tfn_decoder_start(&d, NULL);
+        for (int32_t i = 0; i < desc.context; i++) {
+            const float *logits = tfn_decoder_next(&d, &token, 1, NULL);
+            if (!logits) return 4;
+            hash = board_fold(hash, logits, desc.vocab);
+            token = 0;
+            for (int32_t v = 1; v < desc.vocab; v++)
+                if (logits[v] > logits[token]) token = v;
+        }
+    }
+    board_number("instructions", (board_count() - begin) / (uint64_t)(TEXTS * desc.context));
+    board_hash("hash", hash);
+    board_report(sizeof memory + sizeof cache, size + more);
+    return 0;
+}
