@@ -1438,6 +1438,8 @@ typedef enum tfn_smoothing {
  * (in, out) its pattern matches ("decoder.*.self.[qv].weight", "*.w?.*") two more, A (in, r) and
  * B (r, out), of the names ".lora_a" and ".lora_b":
  *     y = x W + b + alpha/r (x A) B
+ * "output.weight" is also the name of an output that is tied to the embedding: its W is E^T, and
+ * what looks words up in E has no part in A and B.
  * A starts as U(+-1/sqrt(in)), as in the authors' code (loralib) and in peft, B as 0: so that a new
  * model is the one without LoRA, bit for bit. Such groups say nothing of other parameters, and if
  * there is one, all parameters that no other group matches are frozen. Begin with the weights of a
@@ -1832,6 +1834,7 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
  * agree to rounding.
  * Made without .folded and without groups that have a rank, `to` gets the weights as they are, but
  * LoRA is added to its matrices: the model goes on training, or out to others (tfn_export_write).
+ * LoRA of a tied output wants a `to` with .untied, whose output matrix becomes E^T + alpha/r A B.
  * TFN_BAD_OPTION: another option or shape, or a profiled scale that is 0; the error names it. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
@@ -16914,7 +16917,8 @@ static tfn_var tfn__cluster_logits(tfn__builder *b, tfn_var x)
 }
 
 /* x E^T with the embedding (Press & Wolf 2017), or x W with a matrix of its own: (B*T, V). Of
- * embeddings of another size than the stream's, x goes through a map (C, E) first. */
+ * embeddings of another size than the stream's, x goes through a map (C, E) first. LoRA is of the
+ * output alone, also where it is tied: words are looked up in the E that the base has. */
 static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -16922,6 +16926,7 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     const int32_t size = tfn__embedding_size(d);
     tfn_var bias = tfn__none;
     tfn_var w;
+    tfn_var y;
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
     if (TFN__ALL && d->scale_output)
         x = tfn__multiple(b->t, x, 1 / TFN__SQRT((float)d->width));
@@ -16930,11 +16935,12 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
                               TFN_ACTIVATION_IDENTITY);
     if (TFN__ALL && d->output_bias)
         bias = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__BIAS, 1, d->vocab, 0);
-    if (!d->untied) return tfn_linear_transposed(b->t, x, b->embedding, bias);
-    w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, size, d->vocab, 0);
-    w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, size, d->vocab);
-    w = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
-    return tfn__add_lora(b, at, w, x, TFN__PART_OUTPUT, size, d->vocab);
+    if (d->untied) {
+        w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, size, d->vocab, 0);
+        w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, size, d->vocab);
+        y = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
+    } else y = tfn_linear_transposed(b->t, x, b->embedding, bias);
+    return tfn__add_lora(b, at, y, x, TFN__PART_OUTPUT, size, d->vocab);
 }
 
 /* Logits of the last stack's output x. BERT transforms x first, N(f(x W + b)), so that the stream
@@ -17888,10 +17894,29 @@ static bool tfn__merges(const tfn_model *to, const tfn_model *from)
     return !to->desc.folded && tfn__has_lora(&from->desc) && !tfn__has_lora(&to->desc);
 }
 
+/* LoRA stands beside an output that is tied. Then no E^T + alpha/r A B is an embedding, too. */
+static bool tfn__tied_lora(const tfn_model *from)
+{
+    if (from->desc.untied) return false;
+    return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_OUTPUT, TFN__LORA_A) != NULL;
+}
+
+/* The option of `to` that is another than that of `from`, or NULL; with LoRA of a tied output, that
+ * `to` is untied is none. */
+static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
+{
+    tfn_model_desc desc = from->desc;
+    if (tfn__tied_lora(from) && !tfn__unit_table(&desc, false)) desc.untied = true;
+    return tfn__other_option(&to->desc, &desc);
+}
+
 /* `to` is folded, or has no LoRA, `from` is neither, and all else is the same. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
-    const char *other = tfn__other_option(&to->desc, &from->desc);
+    const char *other = tfn__misfit(to, from);
+    if (tfn__tied_lora(from) && !to->desc.untied)
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold", "LoRA of a tied output is no part of the "
+                  "embedding: the model to fold into must be untied", 0, 0);
     if (from->desc.folded || !(to->desc.folded || tfn__merges(to, from)))
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
                   "the models must have the same options, but folded", 0, 0);
@@ -17935,25 +17960,40 @@ static const tfn__weight *tfn__counterpart(const tfn_model *from, const tfn__wei
     return tfn__weight_in(from, tfn__spot_of(w), w->part, w->kind);
 }
 
-/* Each weight of `to` is one of `from`; biases may be new. */
+/* The embedding E (V, E) of `from`, whose transpose the output matrix w begins as; NULL: `from` has
+ * such a matrix itself. */
+static const tfn__weight *tfn__untied_from(const tfn_model *from, const tfn__weight *w)
+{
+    if (w->part != TFN__PART_OUTPUT || w->kind != TFN__MATRIX || from->desc.untied) return NULL;
+    return tfn__weight_in(from, tfn__spot_of_model(), TFN__PART_EMBEDDING, TFN__MATRIX);
+}
+
+/* Each weight of `to` is one of `from`; biases may be new, and the matrix of a tied output. */
 static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 {
+    if (tfn__merges(to, from))
+        for (int32_t i = 0; i < to->weight_count; i++)
+            if (to->weights[i].kind == TFN__GAMMA)
+                tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
+                                 to->weights + i);
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
         const tfn__weight *old = tfn__counterpart(from, w);
-        if (!old && w->kind == TFN__BIAS) continue;
+        if (!old && (w->kind == TFN__BIAS || tfn__untied_from(from, w))) continue;
         if (old && old->rows == w->rows && old->cols == w->cols) continue;
         tfn__fail_weight(to, "the models must have the same options, but folded: %s has another "
                          "shape", w);
     }
-    if (!tfn__merges(to, from)) return;
-    for (int32_t i = 0; i < to->weight_count; i++)
-        if (to->weights[i].kind == TFN__GAMMA)
-            tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
-                             to->weights + i);
 }
 
 /* -- what is not of a sub-layer --------------------------------------------------------------- */
+
+/* y (cols, rows) = x^T */
+static void tfn__turn(float *y, const float *x, int32_t rows, int32_t cols)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) y[c*rows + r] = x[r*cols + c];
+}
 
 /* Weights as they were trained; new biases are 0. */
 static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
@@ -17962,8 +18002,10 @@ static void tfn__fold_copy(tfn_model *to, const tfn_model *from)
         const tfn__weight *w = to->weights + i;
         const tfn__weight *old = tfn__counterpart(from, w);
         const size_t bytes = (size_t)w->rows * (size_t)w->cols * sizeof(float);
+        const tfn__weight *table = tfn__untied_from(from, w);
         float *data = tfn__weight_data(to, w);
         if (old) TFNORM_MEMCPY(data, tfn__weight_data(from, old), bytes);
+        else if (table) tfn__turn(data, tfn__weight_data(from, table), table->rows, table->cols);
         else TFNORM_MEMSET(data, 0, bytes);
     }
 }

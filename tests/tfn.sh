@@ -843,6 +843,12 @@ tuned() {
         ! echo ab | "$tfn" chat "$work/tiny.safetensors" --temperature 1 | cmp -s "$work/one" - &&
         echo ab | "$tfn" chat "$work/tiny.safetensors" --temperature 1 \
             --adapter "$work/adapter.safetensors" | cmp "$work/one" - || return 1
+    "$tfn" $from --lora output.weight:2 --out "$work/lo.safetensors" --quiet > "$work/page" &&
+        "$tfn" fold "$work/lo.safetensors" --force --out "$work/lo2.safetensors" > "$work/page" &&
+        "$tfn" eval "$work/lo.safetensors" "$work/abc" | grep '^loss' | cut -c 1-17 > "$work/one" &&
+        ! grep '^loss' "$work/short" | cut -c 1-17 | cmp -s "$work/one" - &&
+        "$tfn" eval "$work/lo2.safetensors" "$work/abc" | grep '^loss' | cut -c 1-17 |
+        cmp "$work/one" - || return 1
     "$tfn" generate "$work/m.safetensors" --adapter "$work/adapter.safetensors" < /dev/null \
         2> "$work/error"
     [ $? = 1 ] && grep -q ' is .*, the model has ' "$work/error" &&

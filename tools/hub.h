@@ -243,6 +243,7 @@ static const tfn_model *hub_merged(tfn_model *plain, const tfn_model *m)
     for (int i = 0; i < TFN_MOST_GROUPS; i++) lora = lora || d.groups[i].rank > 0;
     if (!lora) return m;
     memset(d.groups, 0, sizeof d.groups);
+    untie_lora(&d, m);
     d.blank = true;
     tfn_model_new(plain, &d, NULL);
     must_be_ok(&plain->error);

@@ -611,6 +611,14 @@ static inline void bundle_open(bundle *b, const char *path)
     if (!b->tokenizer.mem) die("%s has no tokenizer", path);
 }
 
+/* The model that LoRA is merged into: of a tied output it goes into a matrix of its own. */
+static inline void untie_lora(tfn_model_desc *d, const tfn_model *m)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        if (!strcmp(p.name, "output.lora_a")) d->untied = true;
+}
+
 /* The groups of an adapter, without which the model has no place for it. */
 static inline void bundle_adapt(bundle *b)
 {

@@ -1258,6 +1258,7 @@ static int fold(settings *s, cli *c)
     bundle_load(&b, 1, 1);
     from = b.model;
     b.desc.folded = true;
+    untie_lora(&b.desc, &from);
     tfn_model_new(&b.model, &b.desc, NULL);
     must_be_ok(&b.model.error);
     tfn_model_fold(&b.model, &from);
