@@ -30502,8 +30502,8 @@ typedef struct tfn__member {
 static const tfn__member tfn__members[] = {
     /* what it says is tfn_error_text's answer */
     TFN__STRUCT(tfn_error) TFN__MEMBER('w', tfn_error, status)
-    /* its members have names of their own, above */
-    TFN__STRUCT(tfn_model_desc)
+    /* its other members have names of their own, above */
+    TFN__STRUCT(tfn_model_desc) TFN__MEMBER('p', tfn_model_desc, loss)
     /* what it resolved to, updates so far */
     TFN__STRUCT(tfn_model) TFN__MEMBER('s', tfn_model, error) TFN__MEMBER('s', tfn_model, desc)
     TFN__MEMBER('r', tfn_model, loss_scale) TFN__MEMBER('w', tfn_model, step)
@@ -30576,6 +30576,14 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_file, from) TFN__MEMBER('p', tfn_file, to)
     TFN__MEMBER('w', tfn_file, from_size) TFN__MEMBER('w', tfn_file, to_size)
     TFN__MEMBER('w', tfn_file, used)
+    /* a loss of one's own, as an operation: of the arrays the first */
+    TFN__STRUCT(tfn_tape) TFN__MEMBER('w', tfn_tape, customs) TFN__MEMBER('p', tfn_tape, custom)
+    TFN__STRUCT(tfn_custom_op) TFN__MEMBER('p', tfn_custom_op, name)
+    TFN__MEMBER('p', tfn_custom_op, forward) TFN__MEMBER('p', tfn_custom_op, backward)
+    TFN__STRUCT(tfn_custom_args) TFN__MEMBER('p', tfn_custom_args, x[0])
+    TFN__MEMBER('p', tfn_custom_args, dy) TFN__MEMBER('p', tfn_custom_args, y)
+    TFN__MEMBER('p', tfn_custom_args, dx[0]) TFN__MEMBER('b', tfn_custom_args, add[0])
+    TFN__MEMBER('w', tfn_custom_args, rows) TFN__MEMBER('w', tfn_custom_args, x_cols[0])
     /* what goes along with a model */
     TFN__STRUCT(tfn_checkpoint) TFN__MEMBER('p', tfn_checkpoint, tokenizer)
     TFN__MEMBER('p', tfn_checkpoint, extra) TFN__MEMBER('b', tfn_checkpoint, weights_only)

@@ -243,6 +243,68 @@ def reading():
     assert cross.shape == (2, 2, 4, 5) and np.abs(cross.sum(axis=3) - 1).max() < 1e-5
 
 
+def probes():
+    """Values and gradients of the points of sub-layers; an exception in a probe is raised."""
+    model = tfnorm.Model(probes=True, **OPTIONS)
+    plain = tfnorm.Model(**OPTIONS)
+    seen = []
+    model.watch(lambda point, values: seen.append((point, values.copy())))
+    model.step(**batch(0))
+    plain.step(**batch(0))
+    assert model.hash() == plain.hash()
+    for backward in (False, True):
+        points = {(p.point, p.layer, p.kind) for p, _ in seen if p.backward == backward}
+        assert ("output", 1, "ffn") in points and ("input", 0, "self") in points
+        assert "embedding" in {p[0] for p in points}
+    assert all(p.stack == "decoder" and v.shape == (B * T, 24) for p, v in seen)
+    del seen[:]
+    stack = model.hidden(batch(0)["tokens"]).reshape(B * T, 24).copy()
+    model.logits(batch(0)["tokens"])
+    assert (seen[-1][1] == stack).all() and seen[-1][0].point == "stack"
+    assert not any(p.backward for p, _ in seen)
+    model.watch(lambda point, values: seen.nothing)
+    refused("nothing", model.logits, batch(0)["tokens"], kind=AttributeError)
+    del seen[:]
+    model.watch(None)
+    model.step(**batch(1))
+    assert not seen
+    refused("probes", plain.watch, print)
+
+
+def losses():
+    """A loss of one's own. Cross-entropy by numpy trains like the library's; a row whose target is
+    below 0, or padding, does not count."""
+    def cross_entropy(logits, targets):
+        assert logits.shape == (len(targets), V)
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        logs = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        slope = np.exp(logs)
+        rows = np.arange(len(targets))
+        slope[rows, targets] -= 1
+        return -logs[rows, targets], slope
+    own, model = tfnorm.Model(loss=cross_entropy, **OPTIONS), tfnorm.Model(**OPTIONS)
+    for step in range(20):
+        given = batch(step)
+        given["targets"] = np.array(given["targets"])
+        given["targets"][1, :5] = -1
+        one, two = own.step(**given), model.step(**given)
+        assert abs(one.loss - two.loss) < 1e-3 and one.tokens == two.tokens
+        assert step or np.abs(own.flat_gradients() - model.flat_gradients()).max() < 1e-4
+    assert abs(own.eval(**batch(3)).loss - model.eval(**batch(3)).loss) < 1e-3
+    assert np.abs(own.logits(batch(3)["tokens"]) - model.logits(batch(3)["tokens"])).max() < 1e-2
+    failing = tfnorm.Model(loss=lambda logits, targets: 1 / 0, **OPTIONS)
+    refused("division", failing.step, kind=ZeroDivisionError, **batch(0))
+    classes = dict(vocab=9, context=6, batch=2, arch="encoder", head="sequence", classes=3,
+                   threads=1)
+    asked = []
+
+    def logit(logits, targets):
+        asked.append((logits.shape, targets.tolist()))
+        return logits[:, 1], np.array([0, 1, 0])
+    report = tfnorm.Model(loss=logit, **classes).step(np.arange(10).reshape(2, 5) % 9, [0, 2])
+    assert report.tokens == 2 and asked[0] == ((2, 3), [0, 2])
+
+
 def groups():
     """What is frozen has no gradient and does not move."""
     model = tfnorm.Model(groups=["*.ffn.* frozen", "embedding.* rate=0.5"], **OPTIONS)
@@ -282,6 +344,12 @@ def lora():
         folded = model.fold()
         assert np.abs(folded.logits(tokens) - now).max() < 1e-4
         assert not any("lora" in name for name in folded.parameters())
+        tied = tfnorm.Model(groups=["output.weight rank=2"], **dict(OPTIONS, untied=False))
+        for step in range(5):
+            tied.step(**batch(step))
+        now = tied.logits(tokens).copy()
+        assert set(tied.gradients()) == {"output.lora_a", "output.lora_b"}
+        assert np.abs(tied.fold().logits(tokens) - now).max() < 1e-4
 
 
 def kinds():

@@ -261,6 +261,9 @@ static const struct { const char *type; size_t size; bool whole; }
     { "tfn_tokenizer_source", sizeof(tfn_tokenizer_source), true },
     { "tfn_tokenizer", sizeof(tfn_tokenizer), false },
     { "tfn_file", sizeof(tfn_file), false },
+    { "tfn_tape", sizeof(tfn_tape), false },
+    { "tfn_custom_op", sizeof(tfn_custom_op), false },
+    { "tfn_custom_args", sizeof(tfn_custom_args), false },
     { "tfn_checkpoint", sizeof(tfn_checkpoint), true }
 };
 

@@ -19,9 +19,11 @@ The library is the environment's TFNORM_LIBRARY, or is built from tfnorm.h, whic
 file or a directory above, by CC (cc) with TFNORM_CFLAGS (-O2) into TFNORM_CACHE (~/.cache/tfnorm).
 No layout of a struct is copied here: the library itself says where members stand (tfn_layout).
 """
+import collections
 import ctypes
 import hashlib
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -42,12 +44,23 @@ class Error(Exception):
 # -- the library ---------------------------------------------------------------------------------
 
 class Key(ctypes.Structure):
-    """tfn_key, the one struct that is passed by value."""
+    """tfn_key, which is passed by value."""
     _fields_ = [("bits", ctypes.c_uint64)]
 
 
+class Var(ctypes.Structure):
+    """tfn_var, the same."""
+    _fields_ = [("id", ctypes.c_int32)]
+
+
+class ProbeInfo(ctypes.Structure):
+    """tfn_probe_info, which a function returns."""
+    _fields_ = [("point", ctypes.c_int32), ("kind", ctypes.c_int32), ("decoder", ctypes.c_bool),
+                ("layer", ctypes.c_int32)]
+
+
 # Results and arguments: i int32, l int64, z size_t, u uint64, f float, b bool, c char, s text,
-# p pointer, k Key, v nothing.
+# p pointer, k Key, n ProbeInfo, x Var, v nothing.
 FUNCTIONS = {
     "tfn_bits": "si", "tfn_choice_name": "ssi", "tfn_desc_get": "spspz", "tfn_desc_name": "si",
     "tfn_desc_set": "ipssp", "tfn_error_text": "sppz", "tfn_layout": "csspp", "tfn_version": "s",
@@ -61,13 +74,14 @@ FUNCTIONS = {
     "tfn_decoder_next": "pppip", "tfn_generator_size": "zpppz", "tfn_generator_init": "ippppz",
     "tfn_generator_run": "ippp", "tfn_model_save": "ippp", "tfn_model_load": "ipp",
     "tfn_model_load_weights": "ippi", "tfn_model_peek": "ippp", "tfn_checkpoint_tokenizer": "zppz",
-    "tfn_model_save_adapter": "ippp",
+    "tfn_model_save_adapter": "ippp", "tfn_model_watch": "ippp", "tfn_probe_of": "ni",
+    "tfn_custom": "xpipiiii",
     "tfn_tokenizer_size": "zp", "tfn_tokenizer_init": "ipppz", "tfn_tokenizer_encode": "lpplsz",
     "tfn_tokenizer_decode": "zppzpl", "tfn_key_make": "ku",
 }
 TYPES = {"i": ctypes.c_int32, "l": ctypes.c_ssize_t, "z": ctypes.c_size_t, "u": ctypes.c_uint64,
          "f": ctypes.c_float, "b": ctypes.c_bool, "c": ctypes.c_char, "s": ctypes.c_char_p,
-         "p": ctypes.c_void_p, "k": Key, "v": None}
+         "p": ctypes.c_void_p, "k": Key, "n": ProbeInfo, "x": Var, "v": None}
 
 
 def find_header():
@@ -162,17 +176,19 @@ def layout(type, name=""):
 
 class Struct:
     """A struct of the library; members are read and written as attributes. What a pointer points
-    to, an array or bytes, lives as long as the struct."""
+    to, an array or bytes, lives as long as the struct. One that the library has is at an address."""
     TYPES = {("w", 1): ctypes.c_int8, ("w", 4): ctypes.c_int32, ("w", 8): ctypes.c_int64,
              ("r", 4): ctypes.c_float, ("r", 8): ctypes.c_double, ("b", 1): ctypes.c_bool,
              ("p", ctypes.sizeof(ctypes.c_void_p)): ctypes.c_void_p, ("s", 8): ctypes.c_uint64}
     SHOWN = {"tfn_report": "loss nll tokens step lr grad_norm updated skipped",
              "tfn_sums": "loss nll targets"}
 
-    def __init__(self, type, **members):
-        size = layout(type)[2]
-        memory = (ctypes.c_double * (size // 8 + 1))()
-        self.__dict__.update(type=type, memory=memory, kept={}, address=ctypes.addressof(memory))
+    def __init__(self, type, address=None, **members):
+        memory = None
+        if address is None:
+            memory = (ctypes.c_double * (layout(type)[2] // 8 + 1))()
+            address = ctypes.addressof(memory)
+        self.__dict__.update(type=type, memory=memory, kept={}, address=address)
         for name, value in members.items():
             setattr(self, name, value)
 
@@ -198,6 +214,8 @@ class Struct:
             value = ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value
         elif isinstance(value, Struct):
             value = value.address
+        elif isinstance(value, ctypes._CFuncPtr):
+            value = ctypes.cast(value, ctypes.c_void_p).value
         place.value = value
 
     def __repr__(self):
@@ -290,17 +308,106 @@ def get_option(desc, name):
 
 # -- models --------------------------------------------------------------------------------------
 
-class Model:
-    """A Transformer, and all that trains it, in one block of memory."""
+class Calls:
+    """Functions of Python that the library calls. An exception in one cannot pass through C: it is
+    kept, and raised when the library's function returns."""
+    PROBE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p,
+                             ctypes.c_ssize_t, ctypes.c_ssize_t, ctypes.c_bool)
+    OPERATION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+    # tfn_loss_fn returns a struct of one int32, which ctypes cannot: where it goes as an int32 does
+    LOSS = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, Var)
+    MACHINES = "x86_64 amd64 aarch64 arm64 armv7l armv8l riscv64 ppc64le"
 
-    def __init__(self, **options):
+    def __init__(self):
+        self.raised = None
+        self.targets = None
+
+    def _try(self, function, *arguments):
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            self.raised = self.raised or error
+            return None
+
+    def check(self):
+        raised, self.raised = self.raised, None
+        if raised:
+            raise raised
+
+    # -- probes --
+
+    POINTS = "none input read branch sum output embedding stack".split()    # tfn_watched
+    KINDS = "self cross ffn before".split()                                 # tfn_sublayer
+
+    def watch(self, function):
+        return Calls.PROBE(lambda *arguments: self._try(self._seen, function, *arguments))
+
+    def _seen(self, function, user, number, data, rows, cols, backward):
+        info = C().tfn_probe_of(number)
+        stack = "decoder" if info.decoder else "encoder"
+        values = view(data, (rows, cols), None)
+        values.flags.writeable = False
+        function(Point(Calls.POINTS[info.point], stack, info.layer, Calls.KINDS[info.kind],
+                       backward), values)
+
+    # -- a loss --
+
+    def loss(self, desc, function):
+        """The loss of a tfn_model_desc is an operation of its own on the logits."""
+        if platform.machine().lower() not in Calls.MACHINES.split():
+            raise Error("no loss of one's own on %s: write it in C" % platform.machine())
+        forward, backward = (Calls.OPERATION(lambda at, run=run: self._try(run, Struct(
+            "tfn_custom_args", at))) for run in (self._forward, self._backward))
+        self.function = function
+        self.operation = Struct("tfn_custom_op", name=b"loss", forward=forward, backward=backward)
+        desc.loss = Calls.LOSS(self._record)
+
+    def _record(self, user, tape, logits):
+        tape = Struct("tfn_tape", tape)
+        tape.custom, tape.customs = self.operation.address, 1
+        rows = 1 if self.of_sentences else 3        # tfn_rows: a row a sentence, a row a position
+        return C().tfn_custom(tape.address, 0, ctypes.addressof(logits), 1, rows, 0, 1).id
+
+    def _forward(self, a):
+        y = view(a.y, (a.rows,), None)
+        logits = view(getattr(a, "x[0]"), (a.rows, getattr(a, "x_cols[0]")), None)
+        y[:] = np.nan                       # if the function fails
+        self.slope = np.zeros_like(logits)
+        logits.flags.writeable = False
+        values, slope = self.function(logits, self.targets)
+        y[:], self.slope[:] = values, slope
+
+    def _backward(self, a):
+        dx = view(getattr(a, "dx[0]"), self.slope.shape, None)
+        if not getattr(a, "add[0]"):
+            dx[:] = 0
+        dx += view(a.dy, (a.rows, 1), None) * self.slope
+
+
+class Point(collections.namedtuple("Point", "point stack layer kind backward")):
+    """Where a probe stands: point is "input", "read", "branch", "sum" or "output" of a sub-layer
+    of a kind, "self", "cross", "ffn" or "before", or "embedding" or "stack"; layers are from 0;
+    backward: its values are gradients of the summed loss."""
+
+
+class Model:
+    """A Transformer, and all that trains it, in one block of memory. loss: one of your own, a
+    function of logits (rows, vocab) and targets (rows) that returns the loss of each row and its
+    gradient (rows, vocab); rows whose target is below 0 do not count."""
+
+    def __init__(self, loss=None, **options):
         desc = Struct("tfn_model_desc")
         set_options(desc.address, options)
-        self._make(desc)
+        self._make(desc, loss)
 
-    def _make(self, desc):
+    def _make(self, desc, loss=None):
         model = Struct("tfn_model")
         self.losses = []                    # of each update: see plot
+        self.calls = Calls()
+        if loss:
+            self.calls.of_sentences = get_option(desc.address, "head") == "sequence"
+            self.calls.loss(desc, loss)
+        self.desc = desc
         if C().tfn_model_new(model.address, desc.address, None):
             raise error_of(model.at("error"))
         self.struct = model
@@ -312,8 +419,15 @@ class Model:
             self.free(self.address)
 
     def _check(self, status):
+        self.calls.check()
         if status:
             raise error_of(self.struct.at("error"), status)
+
+    def _found(self, address):
+        self.calls.check()
+        if not address:
+            raise error_of(self.struct.at("error"))
+        return address
 
     @property
     def options(self):
@@ -408,6 +522,8 @@ class Model:
             batch.targets = whole("targets", targets, (rows,))
         elif targets is not None:
             batch.targets = whole("targets", np.atleast_2d(targets), (rows, batch.time))
+        if targets is not None:
+            self.calls.targets = batch.kept["targets"].reshape(-1)
         if segments is not None:
             batch.segments = whole("segments", np.atleast_2d(segments), (rows, batch.time))
         if lengths is not None:
@@ -458,9 +574,7 @@ class Model:
         """Scores (batch, time, vocab) or (batch, classes): a view, valid until the next call on the
         model; copy() keeps it."""
         batch = self._batch(tokens, **more)
-        address = C().tfn_model_logits(self.address, batch.address)
-        if not address:
-            raise error_of(self.struct.at("error"))
+        address = self._found(C().tfn_model_logits(self.address, batch.address))
         if self.option("head") == "sequence":
             return view(address, (batch.batch, self.option("classes")), self)
         return view(address, (batch.batch, batch.time, self.option("vocab")), self)
@@ -476,9 +590,7 @@ class Model:
         and the final norm: a view, valid until the next call on the model."""
         batch = self._batch(tokens, **more)
         stack = Model.STACKS[stack]
-        address = C().tfn_model_hidden(self.address, batch.address, stack, layers)
-        if not address:
-            raise error_of(self.struct.at("error"))
+        address = self._found(C().tfn_model_hidden(self.address, batch.address, stack, layers))
         return view(address, (batch.batch, self._positions(batch, stack), self._channels()),
                     self)
 
@@ -517,6 +629,17 @@ class Model:
     def _channels(self):
         """CRMSNorm, which both stacks have or none, keeps all channels but one."""
         return self.option("width") - (self.option("norm") == "crmsnorm")
+
+    def watch(self, function):
+        """function(point, values) sees the values of every sub-layer in the forward of a step,
+        eval, logits or profile, and their gradients in a step's backward: a Point and an array
+        (rows, channels), valid within the call. None: no longer. The model is made with
+        probes=True."""
+        if function and not self.option("probes"):
+            raise Error("the model has no probes: it was made without probes=True")
+        probe = self.calls.watch(function) if function else None
+        self._check(C().tfn_model_watch(self.address, ctypes.cast(probe, ctypes.c_void_p), None))
+        self.probe = probe                  # the library has its address
 
     def profile(self, tokens, **more):
         """Initialization that looks at data (admin, lsuv); else the first step does it."""
@@ -625,12 +748,15 @@ class Model:
             raise error_of(file.at("error"))
 
     def fold(self, **options):
-        """A model for inference with what can be folded into the weights, LoRA too."""
+        """A model for inference with what can be folded into the weights, LoRA too; that of a tied
+        output goes into a matrix of its own."""
         desc = Struct("tfn_model_desc")
         for name in option_names():
             value = self.option(name)
             if value not in (None, ""):
                 set_options(desc.address, {name: value})
+        if "output.lora_a" in self.parameters():
+            set_options(desc.address, {"untied": True})
         set_options(desc.address, dict({"inference": True, "folded": True}, **options))
         folded = type(self).__new__(type(self))
         folded._make(desc)
