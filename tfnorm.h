@@ -19,9 +19,10 @@
  *   inside      multi-head and grouped-query attention, windows; learned, sinusoidal, rotary
  *               positions, ALiBi, buckets of distances; ReLU, its square, GELU and GEGLU (both
  *               forms), SiLU, SwiGLU; dropout at every usual place
- *   training    cross-entropy with label smoothing; SGD, Adam, AdamW, RAdam, Lion, Muon,
- *               Adafactor, schedule-free AdamW; clipping by norm and by value; nine schedules with
- *               warm-up; averages of the weights; gradient accumulation; recomputation
+ *   training    cross-entropy with label smoothing, squared error, Huber's loss; SGD, Adam, AdamW,
+ *               RAdam, Lion, Muon, Adafactor, schedule-free AdamW; clipping by norm and by value;
+ *               nine schedules with warm-up; averages of the weights; gradient accumulation;
+ *               recomputation
  *   text        byte-level BPE with its training, words, characters, bytes; tokenizer.json
  *   files       safetensors; checkpoints, after which a run goes on with the same bits; models of
  *               the hub as their folders are: GPT-2, Llama, Mistral, Qwen, OLMo 2, Gemma, Pythia,
@@ -219,8 +220,10 @@
  *        tfn_export_write(&out, &model);           // or out.error says which option none has
  *
  * Encoder-decoder: desc.arch = TFN_ARCH_ENCODER_DECODER; a batch also has source, source_time and
- * source_lengths. Encoder: desc.arch = TFN_ARCH_ENCODER, with a word per position or one class per
- * sentence (desc.head = TFN_HEAD_SEQUENCE, desc.classes). What an encoder reads may be frames of
+ * source_lengths. Encoder: desc.arch = TFN_ARCH_ENCODER, with a word per position, or as desc.head
+ * says a class per sentence (TFN_HEAD_SEQUENCE), a class per position (TFN_HEAD_POSITIONS), or
+ * several numbers per sentence (TFN_HEAD_NUMBERS): batch.numbers are what they should be, and
+ * desc.number_loss is the squared error or Huber's loss. What an encoder reads may be frames of
  * numbers instead of tokens (desc.bands): spectra, of which two convolutions make a quarter as many
  * positions, sensors, patches of pictures (desc.frame_map = TFN_FRAME_MAP_LINEAR).
  *
@@ -935,6 +938,15 @@ typedef enum tfn_rows {
     TFN_ROWS_COUNT
 } tfn_rows;
 
+/* The loss of a number y whose target is t: see tfn_number_loss and desc.number_loss. */
+#define TFN__NUMBER_LOSS_LIST(X)                                                                  \
+    X(TFN_NUMBER_LOSS_SQUARED, "squared", "(y - t)^2", NULL)                                      \
+    X(TFN_NUMBER_LOSS_HUBER, "huber", "e = |y - t|: e^2/2 up to delta, then delta (e - delta/2)", \
+      "Huber 1964")
+typedef enum tfn_number_loss_kind {
+    TFN__NUMBER_LOSS_LIST(TFN__CHOICE_ENUM) TFN_NUMBER_LOSS_COUNT
+} tfn_number_loss_kind;
+
 #define TFN_INPUTS 6       /* most inputs a node has */
 #define TFN_SLOTS  16      /* integer arrays and float inputs that a run binds, each */
 
@@ -982,6 +994,7 @@ typedef struct tfn_tape {
     int32_t    layer, threads, customs;
     uint32_t   site;
     uint32_t   inputs_read, targets_read;    /* slots that a run, a backward must bind: bits */
+    uint32_t   numbers_read;             /* and float inputs that a backward must bind */
     bool       training, planned, half;
     int64_t    params, grads, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
@@ -1068,6 +1081,11 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
                               int32_t kv_heads, bool causal, int32_t lengths, float dropout);
 TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, float smoothing,
                                      int32_t kind);                  /* loss per row, in nats */
+/* Of numbers x (rows, n) whose targets, of the same shape, a run binds as float input `slot`: the
+ * sum of the losses of each row, (rows, 1). A target that is NaN is ignored; delta > 0 is that of
+ * Huber's loss. */
+TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
+                                   float delta);
 /* x (rows, 1) where the target of the slot counts, 0 and without a gradient where it is below 0 or
  * padding: what makes a loss of your own ignore what a cross-entropy ignores. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot);
@@ -1410,6 +1428,10 @@ typedef enum tfn_frame_map {
 #define TFN__HEAD_LIST(X)                                                                         \
     X(TFN_HEAD_TOKENS, "tokens", "one a position: language models, masked tokens", NULL)          \
     X(TFN_HEAD_SEQUENCE, "sequence", "one of `classes`, from the first position (encoder only)",  \
+      NULL)                                                                                       \
+    X(TFN_HEAD_POSITIONS, "positions", "one of `classes` for each position (encoder only)",       \
+      "Devlin et al. 2018, figure 4d")                                                            \
+    X(TFN_HEAD_NUMBERS, "numbers", "so many `numbers`, from the first position (encoder only)",   \
       NULL)
 typedef enum tfn_head { TFN__HEAD_LIST(TFN__CHOICE_ENUM) TFN_HEAD_COUNT } tfn_head;
 
@@ -1483,7 +1505,8 @@ typedef struct tfn_model_desc {
                                    * W (C, E), as in OPT's model of 350 M */
     int32_t ffn;                  /* 0: 4*width */
     int32_t segments;             /* 0: no segment embeddings (encoder only) */
-    int32_t classes;              /* of TFN_HEAD_SEQUENCE */
+    int32_t classes;              /* of TFN_HEAD_SEQUENCE and TFN_HEAD_POSITIONS */
+    int32_t numbers;              /* of TFN_HEAD_NUMBERS */
     int32_t bands;                /* 0: an encoder reads tokens; else frames of so many numbers:
                                    * spectra, sensors, patches of pictures; see tfn_batch */
     tfn_frame_map frame_map;      /* 0: convolutions */
@@ -1511,8 +1534,8 @@ typedef struct tfn_model_desc {
     bool output_bias;             /* true: logits have a bias, a number for each word */
     bool head_transform;          /* true: N(f(x W + b)) in front of the output matrix, f the
                                    * activation, without its gate: BERT's head of masked words */
-    tfn_activation_kind pooler;   /* f of the classes f(x W_p) W_c of a sequence head; 0: tanh, as
-                                   * BERT's; DistilBERT's is ReLU */
+    tfn_activation_kind pooler;   /* f of the classes f(x W_p) W_c of a sequence head, or of its
+                                   * numbers; 0: tanh, as BERT's; DistilBERT's is ReLU */
 
     int32_t mup_base_width;       /* 0: rates and scales are as they are at any width; else they are
                                    * those of this width, and follow `width`: muP, see below */
@@ -1550,8 +1573,11 @@ typedef struct tfn_model_desc {
     float attention_dropout, activation_dropout;
     float smoothing;              /* label smoothing */
     tfn_smoothing smoothing_kind; /* 0: (1-e) nll + e/V sum */
+    tfn_number_loss_kind number_loss;     /* 0: squared */
+    float delta;                  /* of the Huber loss; 0: 1 */
     tfn_loss_fn *loss;            /* NULL: cross-entropy. Code is not saved: give it again when you
-                                   * load. report.nll is then the loss; not with cutoffs */
+                                   * load. report.nll is then the loss; with neither cutoffs
+                                   * nor a head of numbers */
     void *loss_user;              /* what it gets */
 
     tfn_optimizer optimizer;      /* 0: AdamW */
@@ -1641,7 +1667,7 @@ TFNORM_API const char       *tfn_choice_name(const char *option, int32_t value);
 /* B sentences of T tokens each, row-major; padded on the right. */
 typedef struct tfn_batch {
     const int32_t *tokens;    /* (B, T): the decoder's, or the encoder's of TFN_ARCH_ENCODER */
-    const int32_t *targets;         /* (B, T) or (B): classes; < 0: ignored */
+    const int32_t *targets;         /* (B, T) of positions, or (B): classes; < 0: ignored */
     const int32_t *lengths;         /* (B) or NULL: all T. What stands beyond is not looked at, in
                                      * no array: no result depends on it, nor on how much it is */
     const int32_t *source;          /* (B, Ts), encoder-decoder */
@@ -1653,12 +1679,13 @@ typedef struct tfn_batch {
     const int32_t *source_lengths;  /* (B) or NULL */
     const int32_t *segments;        /* (B, T) or NULL: 0 */
     int32_t batch, time, source_time;
+    const float   *numbers;         /* (B, numbers): the targets of such a head; NaN: ignored */
 } tfn_batch;
 
 typedef struct tfn_report {
-    double   loss;            /* nats per target token, smoothing included */
+    double   loss;            /* nats per target, smoothing included; or a head's loss per number */
     double   nll;             /* the same without smoothing */
-    int64_t  tokens;          /* targets counted */
+    int64_t  tokens;          /* targets counted: tokens, classes or numbers */
     int64_t  step;            /* updates done, this one included */
     float    lr, grad_norm;   /* of this update; the norm is before clipping */
     float    loss_scale;      /* of this step; 1 without half precision */
@@ -1796,7 +1823,8 @@ TFNORM_API tfn_status tfn_model_update(tfn_model *m, const tfn_sums *sums, float
 TFNORM_API tfn_status tfn_model_swap_ema(tfn_model *m);
 /* The loss alone, without dropout; nothing changes. */
 TFNORM_API tfn_status tfn_model_eval(tfn_model *m, const tfn_batch *batch, tfn_report *report);
-/* Logits (B*T, V) or (B, classes) of a batch, valid until the next call on the model. */
+/* Logits (B*T, V), (B, classes) or (B*T, classes) of a batch, T in positions, or its numbers (B,
+ * numbers); valid until the next call on the model. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch);
 /* With desc.probes, of a model made for inference too: `probe` is called in each forward, that of a
  * training step, of tfn_model_eval, of tfn_model_logits, of tfn_model_profile, with the values of
@@ -8502,6 +8530,9 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(TARGETS,    "targets",         TFN__BACK(tfn__targets_forward), TFN__BACK(tfn__one),       \
                                      tfn__targets_backward,       tfn__one,                      \
                                      0)                                                          \
+    X(NUMBERS,    "number loss",     TFN__BACK(tfn__numbers_forward), TFN__BACK(tfn__one),       \
+                                     tfn__numbers_backward,       tfn__one,                      \
+                                     TFN__IN0)                                                   \
     X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
                                      tfn__probe_backward,         tfn__one,                      \
                                      0)                                                          \
@@ -10284,6 +10315,60 @@ static void tfn__targets_backward(const tfn__call *c)
 }
 #endif
 
+#ifndef TFNORM_NO_TRAINING
+/* -- losses of numbers. in: x; number: delta --------------------------------------------------- */
+
+/* The loss of one number, e = x - t: e^2, or Huber's, which grows as |e| from delta on, so that a
+ * target that is far off pulls no harder than one at delta. */
+static double tfn__number_loss_of(const tfn_node *n, float e)
+{
+    const double delta = (double)n->number[0];
+    const double size = e < 0 ? -(double)e : (double)e;
+    if (n->arg[TFN__LOSS_KIND] == TFN_NUMBER_LOSS_SQUARED) return size * size;
+    if (size <= delta) return size * size / 2;
+    return delta * (size - delta / 2);
+}
+/* And its derivative: 2 e, or e within +-delta. */
+static float tfn__number_slope(const tfn_node *n, float e)
+{
+    const float delta = n->number[0];
+    if (n->arg[TFN__LOSS_KIND] == TFN_NUMBER_LOSS_SQUARED) return 2 * e;
+    if (e > delta) return delta;
+    if (e < -delta) return -delta;
+    return e;
+}
+
+/* A target that is no number is none. */
+static bool tfn__is_target(float t) { return t == t; }
+
+/* The sum of a row, in double and in its order, then rounded: rows are short. */
+static void tfn__numbers_forward(const tfn__call *c)
+{
+    const ptrdiff_t cols = c->x_cols[0];
+    const float *x = c->x[0];
+    const float *targets = c->r->inputs[c->n->arg[TFN__LOSS_SLOT]];
+    if (!targets) return;                       /* only the numbers are wanted */
+    for (ptrdiff_t r = 0; r < c->rows; r++, x += cols, targets += cols) {
+        double sum = 0;
+        for (ptrdiff_t j = 0; j < cols; j++)
+            if (tfn__is_target(targets[j])) sum += tfn__number_loss_of(c->n, x[j] - targets[j]);
+        c->y[r] = (float)sum;
+    }
+}
+/* dx = dy * slope; 0 where there is no target. */
+static void tfn__numbers_backward(const tfn__call *c)
+{
+    const ptrdiff_t cols = c->x_cols[0];
+    const float *targets = c->r->inputs[c->n->arg[TFN__LOSS_SLOT]];
+    for (ptrdiff_t i = 0; i < c->rows * cols; i++) {
+        float d = 0;
+        if (tfn__is_target(targets[i]))
+            d = c->dy[i / cols] * tfn__number_slope(c->n, c->x[0][i] - targets[i]);
+        tfn__store_or_add_one(c->dx[0] + i, d, c->add[0]);
+    }
+}
+#endif
+
 /* The index of the largest, the first of equals. */
 static int32_t tfn__largest(const float *x, int32_t n)
 {
@@ -11328,6 +11413,33 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     return tfn__var_of(t, n);
 }
 
+/* One number a row, whatever stands in the padding: a head of numbers has a row for each sentence.
+ * As for classes, the slot is noted. */
+TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_number_loss_kind kind,
+                                   float delta)
+{
+    if (!tfn__recording(t)) return tfn__none;
+    const tfn_node *in = tfn__need(t, "number loss", x);
+    const bool huber = kind == TFN_NUMBER_LOSS_HUBER;
+    tfn_node *n;
+#ifdef TFNORM_NO_TRAINING
+    tfn__tape_error(t, TFN_UNSUPPORTED, "number loss", "this build has no training", 0, 0);
+#endif
+    if (!tfn__slot_ok(t, "number loss", slot)) return tfn__none;
+    if ((unsigned)kind >= TFN_NUMBER_LOSS_COUNT)
+        return tfn__tape_error(t, TFN_BAD_OPTION, "number loss", "kind %d, there are %d",
+                               (int64_t)kind, TFN_NUMBER_LOSS_COUNT);
+    if (huber && !(delta > 0 && delta - delta == 0))
+        return tfn__tape_error(t, TFN_BAD_OPTION, "number loss", "delta is not above 0", 0, 0);
+    t->numbers_read |= UINT32_C(1) << slot;
+    n = tfn__record(t, TFN__OP_NUMBERS, in->rows, in->count, 1, x, tfn__none, tfn__none);
+    if (!n) return tfn__none;
+    n->arg[TFN__LOSS_SLOT] = slot;
+    n->arg[TFN__LOSS_KIND] = (int32_t)kind;
+    n->number[0] = delta;
+    return tfn__var_of(t, n);
+}
+
 /* A loss of the user's has a value for each row, also where nothing is to be learned: its gradient
  * there, which the backward would begin with at 1, is 0. */
 TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
@@ -12135,7 +12247,8 @@ static void tfn__entry_chunk(tfn__call *c, int32_t kind, ptrdiff_t chunk)
 static void tfn__round_entry(const tfn__call *c, int32_t kind)
 {
     void (*const to_half)(float *x, ptrdiff_t n) = c->k->round_to_half;
-    const bool loss = c->n->op == TFN__OP_LOSS || c->n->op == TFN__OP_TARGETS;
+    const int op = c->n->op;
+    const bool loss = op == TFN__OP_LOSS || op == TFN__OP_TARGETS || op == TFN__OP_NUMBERS;
     const bool exact = loss || (TFN__ALL && c->n->op == TFN__OP_SIGMA);
     switch (kind) {
     case TFN__SEED:
@@ -12443,6 +12556,8 @@ static bool tfn__backward_bound(const tfn_tape *t, const tfn_run *r)
 {
     for (int i = 0; i < TFN_SLOTS; i++)
         if ((t->targets_read >> i & 1) && !r->ints[i]) return false;
+    for (int i = 0; i < TFN_SLOTS; i++)
+        if ((t->numbers_read >> i & 1) && !r->inputs[i]) return false;
     return tfn__bound(t->grads, r->grads);
 }
 
@@ -13897,6 +14012,7 @@ static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHO
 static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__frame_map_rows[] = { TFN__FRAME_MAP_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__head_rows[] = { TFN__HEAD_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__number_loss_rows[] = { TFN__NUMBER_LOSS_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__optimizer_rows[] = { TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_CHOICE) };
 static const tfn_choice tfn__position_rows[] = { TFN__POSITION_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__qk_norm_rows[] = { TFN__QK_NORM_LIST(TFN__CHOICE) };
@@ -13914,6 +14030,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
     TFN__CHOICES_OF("attention_bias", tfn__attention_bias_rows)
     TFN__CHOICES_OF("frame_map", tfn__frame_map_rows)
     TFN__CHOICES_OF("head", tfn__head_rows)
+    TFN__CHOICES_OF("number_loss", tfn__number_loss_rows)
     TFN__CHOICES_OF("optimizer", tfn__optimizer_rows)
     TFN__CHOICES_OF("pooler", tfn__activation_rows)
     TFN__CHOICES_OF("position", tfn__position_rows)
@@ -14226,6 +14343,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(ffn,                  WHOLE,     1, 4 * TFN__SIDE)                                       \
     X(segments,             WHOLE,     0, TFN__SIDE)                                           \
     X(classes,              WHOLE,     0, TFN__VOCAB)                                          \
+    X(numbers,              WHOLE,     0, TFN__SIDE)                                           \
     /* what it reads and says */                                                               \
     X(bands,                WHOLE,     0, TFN__SIDE)                                           \
     X(frame_map,            WHOLE,     0, TFN_FRAME_MAP_COUNT - 1)                             \
@@ -14272,6 +14390,8 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(activation_dropout,   RATE,      0, 1)                                                   \
     X(smoothing,            RATE,      0, 1)                                                   \
     X(smoothing_kind,       WHOLE,     0, TFN_SMOOTHING_COUNT - 1)                             \
+    X(number_loss,          WHOLE,     0, TFN_NUMBER_LOSS_COUNT - 1)                           \
+    X(delta,                REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     /* the update */                                                                           \
     X(optimizer,            WHOLE,     0, TFN_OPTIMIZER_COUNT - 1)                             \
     /* the rate; norm_warmup, that of PowerNorm, may be the schedule's */                      \
@@ -14342,6 +14462,7 @@ static void tfn__fill_training_defaults(tfn_model_desc *d)
     if (d->muon_rate == 0 && muon) d->muon_rate = 20;
     if (d->muon_momentum == 0 && muon) d->muon_momentum = (float)0.95;
     if (d->eps == 0) d->eps = (float)1e-8;
+    if (d->delta == 0 && d->number_loss == TFN_NUMBER_LOSS_HUBER) d->delta = 1;
     if (TFN__ALL && !d->norm_warmup) d->norm_warmup = s->warmup;
     d->micro_batches = tfn__or(d->micro_batches, 1);
     if (d->loss_scale == 0 && d->half) d->loss_scale = 128;
@@ -14781,13 +14902,43 @@ static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
                   "tokens", d->bands, 0);
 }
 
+/* What is read from the first position is of the whole sentence: one row of logits and of targets
+ * for each. */
+static bool tfn__by_sentences(const tfn_model_desc *d)
+{
+    return d->head == TFN_HEAD_SEQUENCE || d->head == TFN_HEAD_NUMBERS;
+}
+
+/* Numbers in a row of logits. */
+static int32_t tfn__logit_cols(const tfn_model_desc *d)
+{
+    if (d->head == TFN_HEAD_TOKENS) return d->vocab;
+    if (d->head == TFN_HEAD_NUMBERS) return d->numbers;
+    return d->classes;
+}
+
+/* Heads but that of tokens are an encoder's, and have a size of their own. Numbers have neither
+ * classes to smooth over nor whole targets, which a loss of one's own is masked by. */
+static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
+{
+    if (d->head == TFN_HEAD_TOKENS) return;
+    if (d->arch != TFN_ARCH_ENCODER)
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s wants an encoder",
+                       tfn_choice_name("head", (int32_t)d->head));
+    if (d->head != TFN_HEAD_NUMBERS) {
+        tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
+        return;
+    }
+    tfn__in_range(e, "model", "numbers", d->numbers, 1, TFN__SIDE);
+    if (TFN__TRAINS && (d->smoothing > 0 || d->loss))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "a head of numbers has neither smoothing nor a loss "
+                  "of your own", 0, 0);
+}
+
 /* Options that only some architectures, machines or builds have. */
 static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
-    if (d->head == TFN_HEAD_SEQUENCE && d->arch != TFN_ARCH_ENCODER)
-        tfn__fail(e, TFN_BAD_OPTION, "model", "a sequence head wants an encoder", 0, 0);
-    if (d->head == TFN_HEAD_SEQUENCE)
-        tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
+    tfn__check_head(d, e);
     tfn__check_frame_options(d, e);
     if (TFN__ALL && d->output_bias && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
@@ -14795,9 +14946,9 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform is in front of words, without "
                   "cutoffs", 0, 0);
     if (TFN__ALL && d->pooler
-        && (d->head != TFN_HEAD_SEQUENCE || tfn__gate_of(d->pooler) != d->pooler))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler is that of a sequence head, and has no gate",
-                  0, 0);
+        && (!tfn__by_sentences(d) || tfn__gate_of(d->pooler) != d->pooler))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "pooler is that of a head of sequence or numbers, "
+                  "and has no gate", 0, 0);
     if (d->segments && d->arch != TFN_ARCH_ENCODER)
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
@@ -16605,7 +16756,7 @@ static tfn_var tfn__embed_clusters(tfn__builder *b, tfn_rows rows, float scale)
     return sum;
 }
 
-enum { TFN__FRAMES };       /* the slot of the float input that every model of frames binds */
+enum { TFN__FRAMES, TFN__NUMBERS };     /* slots of float inputs: what is read, and targets */
 
 /* Frames to positions: two convolutions of kernel 3, each with a ReLU, as speech recognizers have
  * (ESPnet, Karita 2019; fairseq's have kernel 5 and GLU). */
@@ -16883,7 +17034,8 @@ static void tfn__build_table(tfn__builder *b)
 
 /* -- the end: logits and the loss ------------------------------------------------------------- */
 
-/* Classes of a sentence from its first position, as BERT has it: f(x W_p) W_c, (B, classes). */
+/* Classes of a sentence from its first position, as BERT has it: f(x W_p) W_c, (B, classes); or
+ * numbers in the same way. */
 static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
 {
     const tfn_model_desc *d = b->d;
@@ -16893,8 +17045,17 @@ static tfn_var tfn__classify(tfn__builder *b, tfn_var x)
     x = tfn_first_rows(b->t, x);
     x = tfn__apply_linear(b, at, x, TFN__PART_POOLER, tfn__stream(d), d->width, act);
     x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
-    return tfn__apply_linear(b, at, x, TFN__PART_CLASSIFIER, d->width, d->classes,
+    return tfn__apply_linear(b, at, x, TFN__PART_CLASSIFIER, d->width, tfn__logit_cols(d),
                              TFN_ACTIVATION_IDENTITY);
+}
+
+/* Classes of each position, x W_c, (B*T, classes). */
+static tfn_var tfn__classify_positions(tfn__builder *b, tfn_var x)
+{
+    const tfn_model_desc *d = b->d;
+    x = tfn__multiple(b->t, x, 1 / tfn__mup(d));
+    return tfn__apply_linear(b, tfn__spot_of_model(), x, TFN__PART_CLASSIFIER, tfn__stream(d),
+                             d->classes, TFN_ACTIVATION_IDENTITY);
 }
 
 /* Logits of head and tails, kept in the builder for the loss. To train, no more is wanted; else
@@ -16951,7 +17112,8 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     const tfn_model_desc *d = b->d;
     const tfn__spot at = tfn__spot_of_model();
     const float root = TFN__SQRT((float)d->width);
-    if (d->head == TFN_HEAD_SEQUENCE) return tfn__classify(b, x);
+    if (d->head == TFN_HEAD_POSITIONS) return tfn__classify_positions(b, x);
+    if (d->head != TFN_HEAD_TOKENS) return tfn__classify(b, x);
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
     if (TFN__ALL && d->head_transform) {
         x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__stream(d),
@@ -16995,6 +17157,8 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
     const tfn_model_desc *d = b->d;
     tfn_var loss = tfn__none;
     if (d->loss) return tfn__own_loss(b, logits);
+    if (d->head == TFN_HEAD_NUMBERS)
+        return tfn_number_loss(b->t, logits, TFN__NUMBERS, d->number_loss, d->delta);
     if (!tfn__clusters(d))
         return tfn_cross_entropy(b->t, logits, TFN_INT_TARGETS, d->smoothing,
                                  (int32_t)d->smoothing_kind);
@@ -18777,14 +18941,23 @@ static void tfn__check_input(tfn_error *e, const tfn_model_desc *d, const tfn_ba
                    x->lengths, d->vocab, false);
 }
 
-/* Targets below 0 are ignored. A head of sequences has one target a sentence, (batch). */
+/* Targets below 0 are ignored. Heads of sentences have one target a sentence, (batch), the others
+ * one a position. Numbers may be any. */
 static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_batch *x)
 {
     const char *text = "a target is %d, there are %d classes";
-    if (d->head == TFN_HEAD_SEQUENCE)
+    const int32_t time = tfn__target_positions(d, x->time);
+    if (d->head == TFN_HEAD_NUMBERS) return;
+    if (d->head == TFN_HEAD_SEQUENCE) {
         tfn__check_ids(e, text, x->targets, x->batch, 1, NULL, d->classes, true);
-    else
-        tfn__check_ids(e, text, x->targets, x->batch, x->time, x->lengths, d->vocab, true);
+        return;
+    }
+    for (int32_t b = 0; b < x->batch; b++) {
+        int32_t counted = time;
+        if (x->lengths) counted = tfn__target_positions(d, x->lengths[b]);
+        tfn__check_ids(e, text, x->targets + (ptrdiff_t)b * time, 1, counted, NULL,
+                       tfn__logit_cols(d), true);
+    }
 }
 
 /* A batch that does not fit is refused before anything is touched; the model goes on. Sizes come
@@ -18793,7 +18966,9 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
                              bool targets)
 {
     tfn__check_sizes_of(e, d, x);
-    if (targets && !x->targets)
+    if (targets && d->head == TFN_HEAD_NUMBERS && !x->numbers)
+        tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no numbers to learn", 0, 0);
+    if (targets && d->head != TFN_HEAD_NUMBERS && !x->targets)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
     if (e->status != TFN_OK) return false;
     tfn__check_input(e, d, x);
@@ -18835,6 +19010,7 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->ints[TFN_INT_SOURCE] = x->source;
     r->ints[TFN_INT_SEGMENTS] = x->segments;
     r->inputs[TFN__FRAMES] = x->frames;
+    r->inputs[TFN__NUMBERS] = x->numbers;
     if (tfn__frames_alone(d)) {
         of_frames = x->lengths;
         slot = TFN_INT_LENGTHS;
@@ -18915,12 +19091,19 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     return TFN_OK;
 }
 
-/* Logits want no targets: the loss node reads ones that are all ignored. */
+/* A run that gives logits alone: the loss node does nothing. */
+static void tfn__without_targets(tfn_run *r)
+{
+    r->ints[TFN_INT_TARGETS] = NULL;
+    r->inputs[TFN__NUMBERS] = NULL;
+}
+
+/* What targets a batch has does not matter, and need not be right. */
 TFNORM_API const float *tfn_model_logits(tfn_model *m, const tfn_batch *batch)
 {
     tfn_status status;
     if (tfn__ready(m, batch, false) != TFN_OK) return NULL;
-    m->run.ints[TFN_INT_TARGETS] = NULL;
+    tfn__without_targets(&m->run);
     status = tfn_tape_forward(&m->infer, &m->run);
     tfn__unbind(&m->run);
     if (status != TFN_OK) return NULL;
@@ -19005,13 +19188,24 @@ static float *tfn__params_before(const tfn_model *m)
 /* Targets are a row for each position, or one for each sentence. */
 static tfn_rows tfn__target_rows(const tfn_model *m)
 {
-    if (m->desc.head == TFN_HEAD_SEQUENCE) return TFN_ROWS_BATCH;
+    if (tfn__by_sentences(&m->desc)) return TFN_ROWS_BATCH;
     return TFN_ROWS_TARGET;
 }
 static ptrdiff_t tfn__targets_each(const tfn_model *m)
 {
-    if (m->desc.head == TFN_HEAD_SEQUENCE) return 1;
+    if (tfn__by_sentences(&m->desc)) return 1;
     return m->run.target;
+}
+
+/* Targets of a row that count: a class that is not below 0, or the numbers that are no NaN. */
+static int64_t tfn__targets_of_row(const tfn_model *m, ptrdiff_t row)
+{
+    const float *numbers = m->run.inputs[TFN__NUMBERS];
+    const int32_t each = m->desc.numbers;
+    int64_t count = 0;
+    if (m->desc.head != TFN_HEAD_NUMBERS) return m->run.ints[TFN_INT_TARGETS][row] >= 0;
+    for (ptrdiff_t i = row * each; i < (row + 1) * each; i++) count += tfn__is_target(numbers[i]);
+    return count;
 }
 
 /* How many targets count: none of the padding, and none below 0. */
@@ -19020,10 +19214,8 @@ static int64_t tfn__count_targets(const tfn_model *m)
     const ptrdiff_t time = tfn__targets_each(m);
     int64_t count = 0;
     for (ptrdiff_t b = 0; b < m->run.batch; b++) {
-        const int32_t *targets = m->run.ints[TFN_INT_TARGETS] + b*time;
         const ptrdiff_t counted = tfn__counted_rows(&m->run, tfn__target_rows(m), b);
-        for (ptrdiff_t i = 0; i < counted; i++)
-            if (targets[i] >= 0) count++;
+        for (ptrdiff_t i = 0; i < counted; i++) count += tfn__targets_of_row(m, b*time + i);
     }
     return count;
 }
@@ -19036,10 +19228,9 @@ static double tfn__sum_targets(const tfn_model *m, const float *values)
     tfn__flat_sum sum;
     TFNORM_MEMSET(&sum, 0, sizeof sum);
     for (ptrdiff_t b = 0; b < m->run.batch; b++, values += time) {
-        const int32_t *targets = m->run.ints[TFN_INT_TARGETS] + b*time;
         const ptrdiff_t counted = tfn__counted_rows(&m->run, tfn__target_rows(m), b);
         for (ptrdiff_t i = 0; i < counted; i++)
-            if (targets[i] >= 0) tfn__flat_add(&sum, values + i, NULL, 1);
+            if (tfn__targets_of_row(m, b*time + i)) tfn__flat_add(&sum, values + i, NULL, 1);
     }
     return (double)tfn__flat_total(&sum);
 }
@@ -19639,7 +19830,7 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
         return tfn__fail(&m->error, TFN_NOT_READY, "model",
                          "a model made for inference cannot profile", 0, 0);
     }
-    m->run.ints[TFN_INT_TARGETS] = NULL;
+    tfn__without_targets(&m->run);
     if (tfn__is_new(m)) {
         tfn__begin_update(m);
         if (!tfn__open_profile(m, true)) status = TFN_NOT_FINITE;
@@ -20325,7 +20516,7 @@ static tfn_status tfn__begin_reading(tfn_model *m, const tfn_batch *batch, tfn_s
 {
     tfn_status status = tfn__ready(m, batch, false);
     if (status != TFN_OK) return status;
-    m->run.ints[TFN_INT_TARGETS] = NULL;
+    tfn__without_targets(&m->run);
     *stack = tfn__stack_of(&m->error, &m->desc, which);
     return TFN_OK;
 }
@@ -29291,6 +29482,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(WHOLE, SAME_ALWAYS, decoder_layers),
     TFN__FIELD(ROW, SAME_ALWAYS, decoder_norm),
     TFN__FIELD(TOPOLOGY, SAME_ALWAYS, decoder_topology),
+    TFN__LATER(REAL, SAME_TO_TRAIN, delta),
     TFN__FIELD(REAL, SAME_TO_TRAIN, dropout),
     TFN__LATER(REAL, SAME_TO_TRAIN, ema),
     TFN__LATER(WHOLE, SAME_ALWAYS, embedding_size),
@@ -29331,6 +29523,8 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_ALWAYS, norm_eps),
     TFN__LATER(REAL, SAME_ALWAYS, norm_factor),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, norm_warmup),
+    TFN__LATER(CHOICE, SAME_TO_TRAIN, number_loss),
+    TFN__LATER(WHOLE, SAME_ALWAYS, numbers),
     TFN__FIELD(CHOICE, SAME_TO_TRAIN, optimizer),
     TFN__LATER(BOOL, SAME_ALWAYS, output_bias),
     TFN__LATER(CHOICE, SAME_ALWAYS, pooler),
@@ -30521,7 +30715,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('p', tfn_batch, source) TFN__MEMBER('p', tfn_batch, frames)
     TFN__MEMBER('p', tfn_batch, source_lengths) TFN__MEMBER('p', tfn_batch, segments)
     TFN__MEMBER('w', tfn_batch, batch) TFN__MEMBER('w', tfn_batch, time)
-    TFN__MEMBER('w', tfn_batch, source_time)
+    TFN__MEMBER('w', tfn_batch, source_time) TFN__MEMBER('p', tfn_batch, numbers)
     /* what a step or an evaluation says */
     TFN__STRUCT(tfn_report) TFN__MEMBER('r', tfn_report, loss) TFN__MEMBER('r', tfn_report, nll)
     TFN__MEMBER('w', tfn_report, tokens) TFN__MEMBER('w', tfn_report, step)

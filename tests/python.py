@@ -366,6 +366,25 @@ def kinds():
     classes = tfnorm.Model(vocab=9, context=6, batch=2, arch="encoder", head="sequence", classes=3,
                            threads=1)
     assert classes.step(source, [0, 2]).tokens == 2 and classes.logits(source).shape == (2, 3)
+    heads(np.arange(2 * 11 * 5).reshape(2, 11, 5) / 110)
+
+
+def heads(frames):
+    """Encoders of frames, of each head."""
+    like = dict(context=11, batch=2, arch="encoder", bands=5, width=16, heads=2, threads=1)
+    tags = tfnorm.Model(head="positions", classes=3, frame_map="linear", **like)
+    report = tags.step(None, np.arange(22).reshape(2, 11) % 4 - 1, frames=frames, lengths=[11, 4])
+    assert report.tokens == 8 + 3 and tags.logits(None, frames=frames).shape == (2, 11, 3)
+    tags = tfnorm.Model(head="positions", classes=3, **like)         # two positions of 11 frames
+    assert tags.step(None, [[0, 1], [2, 0]], frames=frames).tokens == 4
+    assert tags.logits(None, frames=frames).shape == (2, 2, 3)
+    values = tfnorm.Model(head="numbers", numbers=2, number_loss="huber", **like)
+    report = values.step(None, None, frames=frames, numbers=[[1, np.nan], [0, 2]])
+    assert report.tokens == 3 and values.option("delta") == 1
+    assert values.logits(None, frames=frames).shape == (2, 2)
+    refused("numbers must be (batch, 2)", values.step, None, None, frames=frames, numbers=[1, 2],
+            kind=ValueError)
+    refused("no numbers to learn", values.step, None, None, frames=frames)
 
 
 def library():

@@ -313,6 +313,84 @@ TEST(golden_both_models)
     golden_check_model(TFN_ARCH_ENCODER_DECODER, "both", true);
 }
 
+/* Encoders of frames, and their heads. */
+enum { GOLDEN_BANDS = 3, GOLDEN_CLASSES = 5, GOLDEN_NUMBERS = 2 };
+
+static tfn_model_desc golden_frames_desc(tfn_frame_map map, tfn_head head, bool pre)
+{
+    tfn_model_desc d = golden_desc(TFN_ARCH_ENCODER, pre);
+    d.vocab = 0;
+    d.bands = GOLDEN_BANDS;
+    d.frame_map = map;
+    d.head = head;
+    d.classes = head == TFN_HEAD_NUMBERS ? 0 : GOLDEN_CLASSES;
+    d.numbers = head == TFN_HEAD_NUMBERS ? GOLDEN_NUMBERS : 0;
+    d.number_loss = map == TFN_FRAME_MAP_LINEAR ? TFN_NUMBER_LOSS_SQUARED : TFN_NUMBER_LOSS_HUBER;
+    d.delta = 0.5f;
+    return d;
+}
+
+static void golden_check_frames(const char *name, tfn_frame_map map, tfn_head head, bool pre)
+{
+    const tfn_model_desc d = golden_frames_desc(map, head, pre);
+    const bool linear = map == TFN_FRAME_MAP_LINEAR, positions = head == TFN_HEAD_POSITIONS;
+    const int32_t time = linear ? GOLDEN_TT : 4 * GOLDEN_TT + 3;
+    const int32_t cols = head == TFN_HEAD_NUMBERS ? GOLDEN_NUMBERS : GOLDEN_CLASSES;
+    float frames[GOLDEN_B * (4 * GOLDEN_TT + 3) * GOLDEN_BANDS], numbers[GOLDEN_B * GOLDEN_NUMBERS];
+    float logits[GOLDEN_B * GOLDEN_TT * GOLDEN_CLASSES];
+    int32_t targets[GOLDEN_B * GOLDEN_TT], lengths[GOLDEN_B];
+    tfn_model m;
+    tfn_batch batch;
+    tfn_report report;
+    tfn_param_info p;
+    float loss;
+    char text[200];
+    if (tfn_model_new(&m, &d, NULL) != TFN_OK) {
+        FAIL("%s: %s", name, tfn_error_text(&m.error, text, sizeof text));
+        return;
+    }
+    for (int32_t i = 0; i < GOLDEN_B * time * GOLDEN_BANDS; i++)
+        frames[i] = golden_draw(golden_key("frames"), (uint64_t)i);
+    for (int32_t i = 0; i < GOLDEN_B * GOLDEN_NUMBERS; i++)
+        numbers[i] = 2 * golden_draw(golden_key("numbers"), (uint64_t)i);
+    numbers[1] = (float)NAN;
+    for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TT; i++) targets[i] = (i*7 + 3) % GOLDEN_CLASSES;
+    for (int32_t b = 0; b < GOLDEN_B; b++)
+        lengths[b] = linear ? golden_target_lengths[b] : 4 * golden_target_lengths[b] + 3;
+    memset(&batch, 0, sizeof batch);
+    batch.batch = GOLDEN_B;
+    batch.time = time;
+    batch.frames = frames;
+    batch.targets = targets;
+    batch.numbers = numbers;
+    batch.lengths = lengths;
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        golden_fill(p.data, p.name, p.rows, p.cols);
+    memcpy(logits, tfn_model_logits(&m, &batch),
+           (size_t)(GOLDEN_B * (positions ? GOLDEN_TT : 1) * cols) * sizeof *logits);
+    for (int32_t i = 0; i < GOLDEN_B * GOLDEN_TT * cols && positions; i++)
+        if (i / cols % GOLDEN_TT >= golden_target_lengths[i / cols / GOLDEN_TT]) logits[i] = 0;
+    golden_compare(golden_models, golden_models_values, name, "logits", logits,
+                   GOLDEN_B * (positions ? GOLDEN_TT : 1) * cols);
+    CHECK(tfn_model_step(&m, &batch, &report) == TFN_OK && report.updated);
+    loss = (float)(report.loss * (double)report.tokens);
+    golden_compare(golden_models, golden_models_values, name, "loss", &loss, 1);
+    for (int32_t i = 0; tfn_model_param(&m, i, &p); i++)
+        golden_compare(golden_models, golden_models_values, name, p.name, p.grad, p.rows * p.cols);
+    tfn_model_free(&m);
+}
+
+TEST(golden_frames)
+{
+    const tfn_frame_map linear = TFN_FRAME_MAP_LINEAR, conv = TFN_FRAME_MAP_CONVOLUTIONS;
+    golden_check_frames("frames-conv-sequence", conv, TFN_HEAD_SEQUENCE, false);
+    golden_check_frames("frames-conv-positions", conv, TFN_HEAD_POSITIONS, true);
+    golden_check_frames("frames-linear-sequence", linear, TFN_HEAD_SEQUENCE, true);
+    golden_check_frames("frames-linear-positions", linear, TFN_HEAD_POSITIONS, false);
+    golden_check_frames("frames-linear-numbers", linear, TFN_HEAD_NUMBERS, false);
+    golden_check_frames("frames-conv-numbers", conv, TFN_HEAD_NUMBERS, true);
+}
+
 /* A feed-forward by the name of its activation, in a Pre-LN decoder of one layer. */
 static void golden_check_unit(const char *kind)
 {
@@ -602,6 +680,7 @@ int main(void)
     RUN(golden_encoder_models);
     RUN(golden_decoder_models);
     RUN(golden_both_models);
+    RUN(golden_frames);
     RUN(golden_units);
     RUN(golden_own_row);
     RUN(golden_optimizers);

@@ -7,7 +7,7 @@
 #include "check.h"
 
 enum { MODEL_B = 3, MODEL_T = 21, MODEL_TS = 19, MODEL_V = 23, MODEL_WIDTH = 16, MODEL_HEADS = 4,
-       MODEL_MOST = 3 * 140, MODEL_BANDS = 5 };
+       MODEL_MOST = 3 * 140, MODEL_BANDS = 5, MODEL_NUMBERS = 3 };
 
 /* -- configurations ------------------------------------------------------------------------ */
 
@@ -84,9 +84,11 @@ static tfn_model_desc model_desc(int i)
     }
     if (d.arch == TFN_ARCH_DECODER) d.bands = 0;
     if (d.arch == TFN_ARCH_ENCODER) d.window = 0;
-    if (d.arch == TFN_ARCH_ENCODER && d.bands) {
-        d.head = TFN_HEAD_SEQUENCE;
+    if (d.arch == TFN_ARCH_ENCODER && d.bands) {        /* of heads in turn */
+        d.head = (tfn_head)(TFN_HEAD_SEQUENCE + i / MODEL_TURNS % 3);
         d.classes = 5;
+        d.numbers = MODEL_NUMBERS;
+        d.number_loss = (tfn_number_loss_kind)(i % 2);
     }
     d.decoder_layers = 3;
     d.width = MODEL_WIDTH;
@@ -139,6 +141,16 @@ static const tfn_model_desc model_table[] = {
     { .arch = TFN_ARCH_ENCODER_DECODER, .recipe = "pre", .norm = "layernorm",
       .bands = MODEL_BANDS, .frame_map = TFN_FRAME_MAP_LINEAR, .no_bias = true,
       .position = TFN_POSITION_SINUSOIDAL, .dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "layernorm", .bands = MODEL_BANDS,
+      .head = TFN_HEAD_POSITIONS, .classes = 5, .smoothing = 0.125f, .activation_dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "layernorm", .segments = 3,
+      .head = TFN_HEAD_POSITIONS, .classes = 7, .position = TFN_POSITION_SINUSOIDAL,
+      .dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "pre", .norm = "rmsnorm", .bands = MODEL_BANDS,
+      .frame_map = TFN_FRAME_MAP_LINEAR, .head = TFN_HEAD_NUMBERS, .numbers = MODEL_NUMBERS,
+      .number_loss = TFN_NUMBER_LOSS_HUBER, .delta = 0.5f, .dropout = 0.125f },
+    { .arch = TFN_ARCH_ENCODER, .recipe = "post", .norm = "layernorm", .head = TFN_HEAD_NUMBERS,
+      .numbers = 1, .position = TFN_POSITION_ROTARY, .clip = 0.5f },
     { .arch = TFN_ARCH_DECODER, .recipe = "pre", .topology = &model_own, .norm = "layernorm",
       .activation = TFN_ACTIVATION_GEGLU_TANH, .kv_heads = 4, .position = TFN_POSITION_SINUSOIDAL,
       .untied = true, .scale_embedding = true },
@@ -311,7 +323,7 @@ static const tfn_model_desc model_table[] = {
 };
 static int model_count(void)
 {
-    return check_tier() ? (int)(sizeof model_table / sizeof *model_table) : 21;
+    return check_tier() ? (int)(sizeof model_table / sizeof *model_table) : 25;
 }
 
 static tfn_model_desc model_desc(int i)
@@ -368,6 +380,17 @@ static const char *model_text(const tfn_model_desc *d)
     return text;
 }
 
+/* A row of logits for each sentence, not for each position; and its size. */
+static bool model_by_sentences(const tfn_model_desc *d)
+{
+    return d->head == TFN_HEAD_SEQUENCE || d->head == TFN_HEAD_NUMBERS;
+}
+static int32_t model_cols(const tfn_model_desc *d)
+{
+    if (d->head == TFN_HEAD_NUMBERS) return d->numbers;
+    return d->head == TFN_HEAD_TOKENS ? d->vocab : d->classes;
+}
+
 /* -- a model with a batch ------------------------------------------------------------------ */
 
 typedef struct model_case {
@@ -376,6 +399,7 @@ typedef struct model_case {
     int32_t tokens[MODEL_MOST], targets[MODEL_MOST], source[MODEL_MOST], segments[MODEL_MOST];
     int32_t lengths[MODEL_B], source_lengths[MODEL_B];
     int32_t time, source_time, frame_lengths[MODEL_B];  /* positions, with frames too */
+    float numbers[MODEL_B * MODEL_NUMBERS];
     float frames[(4 * MODEL_MOST + 3 * MODEL_B) * MODEL_BANDS];
 } model_case;
 
@@ -439,11 +463,17 @@ static void model_fill(model_case *c, const tfn_model_desc *d, int32_t batch, in
         bool pad = i % time >= c->lengths[i / time];
         c->tokens[i] = model_below(key, &at, d->vocab);
         c->segments[i] = d->segments ? model_below(key, &at, d->segments) : 0;
-        c->targets[i] = pad || model_below(key, &at, 5) == 0 ? -1 : model_below(key, &at, d->vocab);
+        c->targets[i] = pad || model_below(key, &at, 5) == 0 ? -1
+                      : model_below(key, &at, model_cols(d));
     }
     c->targets[0] = 1;
     for (int32_t b = 0; b < batch && d->head == TFN_HEAD_SEQUENCE; b++)
         c->targets[b] = model_below(key, &at, d->classes);
+    for (int32_t i = 0; i < batch * d->numbers; i++) {      /* some are not known */
+        const float x = (float)(model_below(key, &at, 4001) - 2000) / 1000;
+        c->numbers[i] = i % 5 == 3 ? (float)NAN : x;
+    }
+    c->batch.numbers = d->head == TFN_HEAD_NUMBERS ? c->numbers : NULL;
     for (int32_t i = 0; i < batch * source; i++) c->source[i] = model_below(key, &at, d->vocab);
     c->batch.tokens = c->tokens;
     c->batch.targets = c->targets;
@@ -543,8 +573,8 @@ static double model_loss(model_case *c)
     const tfn_model *m = &c->m;
     const double *loss;
     double sum = 0;
-    ptrdiff_t rows = m->desc.head == TFN_HEAD_SEQUENCE ? c->batch.batch
-                                                       : (ptrdiff_t)c->batch.batch * c->time;
+    ptrdiff_t rows = model_by_sentences(&m->desc) ? c->batch.batch
+                                                  : (ptrdiff_t)c->batch.batch * c->time;
     tfn_tape_forward(&m->train, &m->run);
     loss = tfn_value(&m->train, &m->run, m->train_loss);
     for (ptrdiff_t i = 0; i < rows; i++) sum += loss[i];
@@ -652,8 +682,8 @@ TEST(model_folding)
         if (!model_start(&folded, &d)) continue;
         if (tfn_model_fold(&folded.m, &c.m) != TFN_OK) FAIL("%s: no fold", model_text(&d));
         folded.batch = c.batch;
-        n = (size_t)d.vocab * (size_t)(c.batch.batch * c.time);
-        if (d.head == TFN_HEAD_SEQUENCE) n = (size_t)(d.classes * c.batch.batch);
+        n = (size_t)model_cols(&d) * (size_t)(c.batch.batch * c.time);
+        if (model_by_sentences(&d)) n = (size_t)(model_cols(&d) * c.batch.batch);
         found = tfn_model_logits(&c.m, &c.batch);
         wanted = (float *)model_copy(found, n * sizeof *wanted);
         found = tfn_model_logits(&folded.m, &folded.batch);
@@ -725,15 +755,14 @@ TEST(model_training_bits)
 /* Row t of sentence b of the logits. */
 static const float *model_row(const float *logits, const model_case *c, int32_t b, int32_t t)
 {
-    return logits + ((ptrdiff_t)b * c->time + t) * c->m.desc.vocab;
+    return logits + ((ptrdiff_t)b * c->time + t) * model_cols(&c->m.desc);
 }
 
 static size_t model_logit_bytes(const model_case *c)
 {
     const tfn_model_desc *d = &c->m.desc;
-    return d->head == TFN_HEAD_SEQUENCE
-         ? (size_t)c->batch.batch * (size_t)d->classes * sizeof(float)
-         : (size_t)c->batch.batch * (size_t)c->time * (size_t)d->vocab * sizeof(float);
+    return (size_t)c->batch.batch * (size_t)(model_by_sentences(d) ? 1 : c->time)
+         * (size_t)model_cols(d) * sizeof(float);
 }
 
 static float *model_logits(model_case *c)
@@ -746,15 +775,17 @@ static float *model_logits(model_case *c)
 /* A later token changes no earlier logit, and changes its own; an encoder looks both ways. */
 static void model_check_causal(model_case *c)
 {
-    const size_t row = (size_t)c->m.desc.vocab * sizeof(float);
+    const size_t row = (size_t)model_cols(&c->m.desc) * sizeof(float);
     bool causal = c->m.desc.arch != TFN_ARCH_ENCODER;
-    int32_t b = 1, time = c->batch.time, at = time / 2;
+    int32_t b = 1, time = c->time, at = time / 2;
     float *before, *after;
-    if (c->m.desc.head == TFN_HEAD_SEQUENCE) return;
+    if (model_by_sentences(&c->m.desc)) return;
     before = model_logits(c);
     c->tokens[b*time + at] = (c->tokens[b*time + at] + 1) % MODEL_V;
+    if (c->m.desc.arch == TFN_ARCH_ENCODER) model_sound(c, &c->m.desc);
     after = model_logits(c);
     c->tokens[b*time + at] = (c->tokens[b*time + at] + MODEL_V - 1) % MODEL_V;
+    if (c->m.desc.arch == TFN_ARCH_ENCODER) model_sound(c, &c->m.desc);
     for (int32_t t = 0; t < time; t++) {
         bool same = !memcmp(model_row(before, c, b, t), model_row(after, c, b, t), row);
         if (same != (causal && t < at))
@@ -774,15 +805,15 @@ static void model_check_alone(model_case *c)
 {
     static model_case one;
     const tfn_model_desc *d = &c->m.desc;
-    bool sequence = d->head == TFN_HEAD_SEQUENCE, alone = d->bands && d->arch == TFN_ARCH_ENCODER;
+    bool sequence = model_by_sentences(d), alone = d->bands && d->arch == TFN_ARCH_ENCODER;
+    const int32_t cols = model_cols(d);
     float *all = model_logits(c);
     const tfn_batch whole = c->batch;
     for (int32_t b = 0; b < whole.batch; b++)
         for (int cut = 0; cut < 2; cut++) {
-            const float *row = all + (sequence ? b * d->classes
-                                               : (ptrdiff_t)b * c->time * d->vocab);
+            const float *row = all + (ptrdiff_t)b * (sequence ? 1 : c->time) * cols;
             int32_t valid = c->lengths[b];
-            size_t bytes = sizeof(float) * (size_t)(sequence ? d->classes : valid * d->vocab);
+            size_t bytes = sizeof(float) * (size_t)((sequence ? 1 : valid) * cols);
             const float *found;
             memset(&one.batch, 0, sizeof one.batch);
             one.batch = whole;
@@ -830,11 +861,11 @@ static void model_check_padding(model_case *c, const tfn_model_desc *d)
     model_sound(&other, d);
     before = model_logits(c);
     after = model_logits(&other);
-    for (int32_t b = 0; b < c->batch.batch && d->head != TFN_HEAD_SEQUENCE; b++)
+    for (int32_t b = 0; b < c->batch.batch && !model_by_sentences(d); b++)
         if (memcmp(model_row(before, c, b, 0), model_row(after, c, b, 0),
-                   (size_t)(c->lengths[b] * d->vocab) * sizeof(float)))
+                   (size_t)(c->lengths[b] * model_cols(d)) * sizeof(float)))
             FAIL("%s: padding changes logits of sentence %d", model_text(d), (int)b);
-    if (d->head == TFN_HEAD_SEQUENCE && memcmp(before, after, model_logit_bytes(c)))
+    if (model_by_sentences(d) && memcmp(before, after, model_logit_bytes(c)))
         FAIL("%s: padding changes the class", model_text(d));
     CHECK(tfn_model_step(&c->m, &c->batch, &one) == TFN_OK);
     CHECK(tfn_model_step(&other.m, &other.batch, &two) == TFN_OK);
@@ -858,9 +889,10 @@ static void model_check_longer(const tfn_model_desc *d)
     for (int32_t i = 0; i < d->batch * d->context; i++) {
         int32_t s = i / d->context, t = i % d->context, from = s * time + t;
         if (t < time) two.tokens[i] = one.tokens[from], two.segments[i] = one.segments[from];
-        if (d->head != TFN_HEAD_SEQUENCE) two.targets[i] = t < time ? one.targets[from] : -1;
+        if (!model_by_sentences(d)) two.targets[i] = t < time ? one.targets[from] : -1;
         else if (i < d->batch) two.targets[i] = one.targets[i];
     }
+    memcpy(two.numbers, one.numbers, sizeof one.numbers);
     for (int32_t i = 0; i < d->batch * d->source_context; i++)
         if (i % d->source_context < source)
             two.source[i] = one.source[i / d->source_context * source + i % d->source_context];
@@ -1792,6 +1824,19 @@ typedef struct model_wrong {
       "segments and embedding_size are of tokens", "bands is 5")                                  \
     X(bands_embedding, (d->bands = 5, d->embedding_size = 8, MODEL_OF_CLASSES), TFN_BAD_OPTION,   \
       "segments and embedding_size are of tokens", "bands is 5")                                  \
+    X(positions, (MODEL_OF_CLASSES, d->head = TFN_HEAD_POSITIONS, d->classes = 0),                \
+      TFN_BAD_OPTION, "classes is 0", "at least 1")                                               \
+    X(positions_decoder, (d->head = TFN_HEAD_POSITIONS, d->classes = 2), TFN_BAD_OPTION,          \
+      "a head of positions wants an encoder", "")                                                 \
+    X(numbers, (MODEL_OF_CLASSES, d->head = TFN_HEAD_NUMBERS), TFN_BAD_OPTION, "numbers is 0",    \
+      "at least 1")                                                                               \
+    X(numbers_decoder, (d->head = TFN_HEAD_NUMBERS, d->numbers = 2), TFN_BAD_OPTION,              \
+      "a head of numbers wants an encoder", "")                                                   \
+    X(numbers_smoothed, (MODEL_OF_CLASSES, d->head = TFN_HEAD_NUMBERS, d->numbers = 2,            \
+      d->smoothing = 0.5f), TFN_BAD_OPTION, "neither smoothing nor a loss of your own", "")       \
+    X(number_loss, d->number_loss = TFN_NUMBER_LOSS_COUNT, TFN_BAD_OPTION, "number_loss is 2",    \
+      "at most 1")                                                                                \
+    X(delta, d->delta = -1, TFN_BAD_OPTION, "delta is -1", "0 or at least")                       \
     X(frame_map, d->frame_map = TFN_FRAME_MAP_LINEAR, TFN_BAD_OPTION, "frame_map is of frames",   \
       "bands is 0")                                                                               \
     X(frame_map_large, (d->bands = 5, d->frame_map = TFN_FRAME_MAP_COUNT, MODEL_OF_CLASSES),      \
@@ -1811,7 +1856,7 @@ typedef struct model_wrong {
       "rotary", "1")                                                                              \
     X(ffn, d->ffn = -1, TFN_BAD_OPTION, "ffn is -1", "1")                                         \
     X(segments, d->segments = 2, TFN_BAD_OPTION, "segment", "encoder")                            \
-    X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "sequence head", "encoder")              \
+    X(head, d->head = TFN_HEAD_SEQUENCE, TFN_BAD_OPTION, "a head of sequence wants", "encoder")              \
     X(classes, (d->arch = TFN_ARCH_ENCODER, d->head = TFN_HEAD_SEQUENCE, d->classes = 0),         \
       TFN_BAD_OPTION, "classes is 0", "1")                                                        \
     X(arch, d->arch = (tfn_arch)3, TFN_BAD_OPTION, "arch is 3", "2")                              \
@@ -1994,6 +2039,39 @@ TEST(model_bad_frames)
         CHECK(d.bands > 0);
         model_check_frames(&d);
     }
+}
+
+/* A head of numbers wants these, and none of its sentences need know all: the loss is the mean of
+ * those that are known, and 0 of them drop an update. */
+TEST(model_numbers)
+{
+    static model_case c;
+    const tfn_model_desc d = model_desc(11);
+    tfn_report report;
+    char text[200];
+    double sum = 0;
+    int count = 0;
+    if (!model_start(&c, &d)) return;
+    c.batch.numbers = NULL;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_BAD_BATCH);
+    CHECK(strstr(tfn_error_text(&c.m.error, text, sizeof text), "no numbers to learn"));
+    c.batch.numbers = c.numbers;
+    for (int i = 0; i < MODEL_B * MODEL_NUMBERS; i++) {
+        const float e = tfn_model_logits(&c.m, &c.batch)[i] - c.numbers[i];
+        const double size = fabs((double)e);
+        if (e != e) continue;
+        sum += size <= 0.5 ? size * size / 2 : 0.5 * (size - 0.25);
+        count++;
+    }
+    CHECK(tfn_model_eval(&c.m, &c.batch, &report) == TFN_OK);
+    CHECK(count == 7 && report.tokens == count);
+    CHECK_CLOSE(report.loss, sum / count, 1e-6);
+    CHECK_CLOSE(report.nll, sum / count, 1e-6);
+    for (int i = 0; i < MODEL_B * MODEL_NUMBERS; i++) c.numbers[i] = (float)NAN;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.skipped && !report.tokens);
+    c.numbers[2] = (float)INFINITY;
+    CHECK(tfn_model_step(&c.m, &c.batch, &report) == TFN_OK && report.skipped);
+    tfn_model_free(&c.m);
 }
 
 /* An encoder of frames has no words: no vocabulary, no embedding. */
@@ -2207,6 +2285,7 @@ int main(void)
     RUN(model_bad_batches);
     RUN(model_bad_frames);
     RUN(model_frames_alone);
+    RUN(model_numbers);
     RUN(model_bad_segments);
     RUN(model_bad_decoding);
     RUN(model_initial_values);

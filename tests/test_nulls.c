@@ -207,6 +207,8 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       1, true, -1, 0)))                                                                            \
     X(tfn_cross_entropy, "e", "z", nulls_tape(tfn_cross_entropy(P(0, &nulls.tape), nulls.x, 1, 0,  \
       0)))                                                                                         \
+    X(tfn_number_loss, "e", "z", nulls_tape(tfn_number_loss(P(0, &nulls.tape), nulls.x, 1,         \
+      TFN_NUMBER_LOSS_SQUARED, 0)))                                                                \
     X(tfn_mask_targets, "e", "z", nulls_tape(tfn_mask_targets(P(0, &nulls.tape), nulls.column,     \
       1)))                                                                                         \
     X(tfn_custom, "ee", "z.", nulls_tape(tfn_custom(P(0, &nulls.tape), 0, P(1, &nulls.x), 1,       \

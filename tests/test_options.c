@@ -455,7 +455,7 @@ TEST(options_messages)
     X(d.mup_base_width = 32; d.score_scale = 1, UNSUPPORTED, "bands, cutoffs, score_scale")       \
     X(d.cutoffs[0] = 4; d.output_bias = true, BAD_OPTION, "output_bias is one of words")          \
     X(d.cutoffs[0] = 4; d.head_transform = true, BAD_OPTION, "head_transform is in front of")     \
-    X(d.pooler = TFN_ACTIVATION_RELU, BAD_OPTION, "pooler is that of a sequence head")            \
+    X(d.pooler = TFN_ACTIVATION_RELU, BAD_OPTION, "pooler is that of a head of sequence")         \
     X(d.arch = TFN_ARCH_ENCODER; d.head = TFN_HEAD_SEQUENCE; d.classes = 2;                       \
       d.pooler = TFN_ACTIVATION_GEGLU, BAD_OPTION, "and has no gate")                             \
     X(d.cutoffs[0] = 4; d.embedding_size = 9, BAD_OPTION, "embedding_size goes with neither")      \

@@ -24,10 +24,16 @@ static const int32_t padding_source_full[PADDING_B] = { PADDING_TS, PADDING_TS, 
                                                         PADDING_TS };
 static bool padding_full;
 
+/* A row of logits, and targets, for each sentence. */
+static bool padding_by_sentences(const tfn_model_desc *d)
+{
+    return d->head == TFN_HEAD_SEQUENCE || d->head == TFN_HEAD_NUMBERS;
+}
+
 static const int32_t *padding_lengths(const tfn_model_desc *d)
 {
     if (padding_full) return padding_all_full;
-    return d->head == TFN_HEAD_SEQUENCE ? padding_none_empty : padding_some_empty;
+    return padding_by_sentences(d) ? padding_none_empty : padding_some_empty;
 }
 static const int32_t *padding_source_lengths(void)
 {
@@ -105,8 +111,10 @@ static tfn_model_desc padding_desc(int i)
         d.classes = 0;
     }
     if (d.arch == TFN_ARCH_ENCODER && d.bands) {
-        d.head = TFN_HEAD_SEQUENCE;
-        d.classes = PADDING_V;
+        d.head = (tfn_head)(TFN_HEAD_SEQUENCE + i / PADDING_TURNS % 3);
+        d.classes = d.numbers = PADDING_V;
+        d.number_loss = (tfn_number_loss_kind)(i % 2);
+        if (d.head == TFN_HEAD_NUMBERS) d.smoothing = 0;
         d.output_bias = d.head_transform = false;
         d.embedding_size = 0;
     }
@@ -129,7 +137,7 @@ typedef struct padding_case {
     tfn_batch batch;
     int32_t tokens[PADDING_TOKENS], targets[PADDING_TOKENS], segments[PADDING_TOKENS];
     int32_t source[PADDING_B * PADDING_MOST_TS], frame_lengths[PADDING_B];
-    float   frames[PADDING_FRAMES];
+    float   frames[PADDING_FRAMES], numbers[PADDING_B * PADDING_V];
 } padding_case;
 
 /* A number below n of place (b, t) in array `which`; garbage > 0: of what nobody may look at. */
@@ -224,6 +232,9 @@ static void padding_fill(padding_case *c, uint64_t seed, int32_t more, int garba
     if (d->head == TFN_HEAD_SEQUENCE)
         for (int32_t b = 0; b < PADDING_B; b++)
             c->targets[b] = padding_draw(2, seed, b, 0, 0, PADDING_V);
+    for (int32_t i = 0; i < PADDING_B * PADDING_V; i++)
+        c->numbers[i] = i % 7 ? (float)padding_draw(5, seed, 0, i, 0, 2000) / 1000 : (float)NAN;
+    c->batch.numbers = c->numbers;
     c->batch.tokens = c->tokens;
     c->batch.targets = c->targets;
     c->batch.lengths = padding_full && !more ? NULL : lengths;
@@ -281,11 +292,20 @@ static void padding_compare_models(const padding_case *a, const padding_case *b,
         FAIL("%s: moments %s", text, when);
 }
 
+/* Rows of logits of a sentence. */
+static int32_t padding_rows(const padding_case *c)
+{
+    const tfn_model_desc *d = &c->m.desc;
+    if (padding_by_sentences(d)) return 1;
+    if (!d->bands || d->arch != TFN_ARCH_ENCODER) return c->batch.time;
+    return d->frame_map == TFN_FRAME_MAP_LINEAR ? c->batch.time : (c->batch.time - 3) / 4;
+}
+
 static void padding_compare_logits(padding_case *a, padding_case *b, const char *text)
 {
-    const bool sequence = a->m.desc.head == TFN_HEAD_SEQUENCE;
+    const bool sequence = padding_by_sentences(&a->m.desc);
     const size_t row = PADDING_V * sizeof(float);
-    const int32_t first_time = sequence ? 1 : a->batch.time, time = sequence ? 1 : b->batch.time;
+    const int32_t first_time = padding_rows(a), time = padding_rows(b);
     const float *found;
     float *first = (float *)malloc(row * PADDING_TOKENS);
     found = tfn_model_logits(&a->m, &a->batch);

@@ -81,10 +81,16 @@ static tfn_var tape_p(tape_case *c, int32_t rows, int32_t cols)
 
 static int32_t tape_row_count(const tape_case *c, tfn_rows rows)
 {
-    return rows == TFN_ROWS_BATCH ? c->d.batch
-         : c->d.batch * (rows == TFN_ROWS_SOURCE ? c->d.source : rows == TFN_ROWS_TARGET
-                         ? c->d.target : rows == TFN_ROWS_HALF ? 2 * c->d.source + 1
-                                                               : 4 * c->d.source + 3);
+    switch (rows) {
+    case TFN_ROWS_BATCH:         return c->d.batch;
+    case TFN_ROWS_SOURCE:        return c->d.batch * c->d.source;
+    case TFN_ROWS_TARGET:        return c->d.batch * c->d.target;
+    case TFN_ROWS_HALF:          return c->d.batch * (2 * c->d.source + 1);
+    case TFN_ROWS_FRAMES:        return c->d.batch * (4 * c->d.source + 3);
+    case TFN_ROWS_TARGET_HALF:   return c->d.batch * (2 * c->d.target + 1);
+    case TFN_ROWS_TARGET_FRAMES: return c->d.batch * (4 * c->d.target + 3);
+    default:                     return 0;
+    }
 }
 
 /* A value in the workspace with a gradient: the rows of a parameter, gathered in order. */
@@ -190,6 +196,13 @@ static tfn_var tape_conv(tape_case *c)
     x = tfn_convolution(&c->t, x, w, tape_p(c, 1, width));
     w = tape_p(c, 3 * width, c->d.out);
     return tfn_convolution(&c->t, x, w, tape_p(c, 1, c->d.out));
+}
+static tfn_var tape_conv_target(tape_case *c)       /* of an encoder alone */
+{
+    int32_t width = c->d.width;
+    tfn_var x = tape_x(c, TFN_ROWS_TARGET_FRAMES, width), w = tape_p(c, 3 * width, width);
+    x = tfn_convolution(&c->t, x, w, tape_none);
+    return tfn_convolution(&c->t, x, tape_p(c, 3 * width, c->d.out), tape_none);
 }
 static tfn_var tape_conv_twice(tape_case *c)        /* of one value, without a bias */
 {
@@ -503,6 +516,15 @@ static tfn_var tape_cross_entropy(tape_case *c) { return tape_loss(c, 0, 0); }
 static tfn_var tape_cross_entropy_uniform(tape_case *c) { return tape_loss(c, (float)0.125, 0); }
 static tfn_var tape_cross_entropy_fairseq(tape_case *c) { return tape_loss(c, (float)0.125, 1); }
 
+/* Of numbers and an input, some further away than delta. */
+static tfn_var tape_numbers(tape_case *c, tfn_number_loss_kind kind)
+{
+    c->next_scale = 3;
+    return tfn_number_loss(&c->t, tape_x(c, TFN_ROWS_TARGET, c->d.out), 1, kind, 1);
+}
+static tfn_var tape_number_squared(tape_case *c) { return tape_numbers(c, TFN_NUMBER_LOSS_SQUARED); }
+static tfn_var tape_number_huber(tape_case *c) { return tape_numbers(c, TFN_NUMBER_LOSS_HUBER); }
+
 static tfn_var tape_diamond(tape_case *c)           /* values and a weight that are used twice */
 {
     tfn_var x = tape_target(c), w = tape_p(c, c->d.width, c->d.width), g = tape_p(c, 1, c->d.width);
@@ -556,6 +578,7 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("linear-made", linear_made, true)
     TAPE_ROW("linear-frozen", linear_frozen, false)
     TAPE_ROW("conv", conv, true)
+    TAPE_ROW("conv-target", conv_target, false)
     TAPE_ROW("conv-twice", conv_twice, false)
     TAPE_ROW("layernorm", layernorm, true)
     TAPE_ROW("layernorm-gain", layernorm_gain, true)
@@ -626,6 +649,8 @@ static const tape_row tape_rows[] = {
     TAPE_ROW("cross-entropy", cross_entropy, true)
     TAPE_ROW("cross-entropy-uniform", cross_entropy_uniform, true)
     TAPE_ROW("cross-entropy-fairseq", cross_entropy_fairseq, true)
+    TAPE_ROW("number-squared", number_squared, true)
+    TAPE_ROW("number-huber", number_huber, true)
     TAPE_ROW("diamond", diamond, true)
     TAPE_ROW("stack", stack, false)
 };
@@ -1416,6 +1441,10 @@ TAPE_MISTAKE(attention_rate, tfn_attention(t, x, tfn_softmax(t, x), tfn_softmax(
                                         1))
 TAPE_MISTAKE(loss_slot, tfn_cross_entropy(t, x, 17, 0, 0))
 TAPE_MISTAKE(loss_smoothing, tfn_cross_entropy(t, x, 1, (float)1.5, 0))
+TAPE_MISTAKE(number_slot, tfn_number_loss(t, x, 16, TFN_NUMBER_LOSS_SQUARED, 0))
+TAPE_MISTAKE(number_kind, tfn_number_loss(t, x, 1, TFN_NUMBER_LOSS_COUNT, 1))
+TAPE_MISTAKE(number_delta, tfn_number_loss(t, x, 1, TFN_NUMBER_LOSS_HUBER, 0))
+TAPE_MISTAKE(number_nan, tfn_number_loss(t, x, 1, TFN_NUMBER_LOSS_HUBER, (float)NAN))
 TAPE_MISTAKE(custom_index, tfn_custom(t, 2, &x, 1, TFN_ROWS_TARGET, 0, 8))
 TAPE_MISTAKE(custom_count, tfn_custom(t, 0, &x, 7, TFN_ROWS_TARGET, 0, 8))
 
@@ -1497,6 +1526,10 @@ static const tape_wrong tape_wrongs[] = {
     TAPE_WRONG(attention_rate, TFN_BAD_OPTION, "attention: ", "[0, 1)", "")
     TAPE_WRONG(loss_slot, TFN_BAD_SHAPE, "cross-entropy: ", "slot 17", "there are 16")
     TAPE_WRONG(loss_smoothing, TFN_BAD_OPTION, "cross-entropy: ", "smoothing", "")
+    TAPE_WRONG(number_slot, TFN_BAD_SHAPE, "number loss: ", "slot 16", "there are 16")
+    TAPE_WRONG(number_kind, TFN_BAD_OPTION, "number loss: ", "kind 2", "there are 2")
+    TAPE_WRONG(number_delta, TFN_BAD_OPTION, "number loss: ", "delta", "above 0")
+    TAPE_WRONG(number_nan, TFN_BAD_OPTION, "number loss: ", "delta", "above 0")
     TAPE_WRONG(custom_index, TFN_BAD_OPTION, "custom: ", "operation 2", "has 2")
     TAPE_WRONG(custom_count, TFN_BAD_SHAPE, "custom: ", "7 inputs", "limit is 6")
 };

@@ -273,7 +273,7 @@ static const char *const shape_names[] = {
     "recipe", "norm", "decoder_norm", "topology", "decoder_topology", "vocab",
     "context", "arch", "source_context", "width", "layers", "decoder_layers", "heads",
     "kv_heads", "head_size", "embedding_size", "ffn", "segments", "classes", "bands",
-    "frame_map",
+    "frame_map", "numbers",
     "cutoffs[0]", "cutoffs[1]", "head", "activation", "position", "rotary_base", "rotary_size",
     "rotary_scaling",
     "rotary_factor", "rotary_low", "rotary_high", "rotary_context", "untied",

@@ -493,7 +493,7 @@ class Model:
     # -- batches --
 
     def _batch(self, tokens, targets=None, lengths=None, source=None, source_lengths=None,
-               frames=None, segments=None):
+               frames=None, segments=None, numbers=None):
         """A tfn_batch. The library takes pointers: shapes are checked here, numbers there."""
         batch = Struct("tfn_batch")
         if tokens is not None:
@@ -521,9 +521,15 @@ class Model:
         if targets is not None and self.option("head") == "sequence":
             batch.targets = whole("targets", targets, (rows,))
         elif targets is not None:
-            batch.targets = whole("targets", np.atleast_2d(targets), (rows, batch.time))
+            positions = self._positions(batch, Model.STACKS["last"])
+            batch.targets = whole("targets", np.atleast_2d(targets), (rows, positions))
         if targets is not None:
             self.calls.targets = batch.kept["targets"].reshape(-1)
+        if numbers is not None:
+            numbers = np.ascontiguousarray(numbers, np.float32)
+            if numbers.shape != (rows, self.option("numbers")):
+                raise ValueError("numbers must be (batch, %d)" % self.option("numbers"))
+            batch.numbers = numbers
         if segments is not None:
             batch.segments = whole("segments", np.atleast_2d(segments), (rows, batch.time))
         if lengths is not None:
@@ -535,7 +541,9 @@ class Model:
     def step(self, tokens, targets, **more):
         """One step: forward, backward and, when all micro-batches of it are in, the update. tokens
         and targets (batch, time); targets below 0 are not scored. more: lengths, source,
-        source_lengths, frames, segments. Returns a report: loss, nll, tokens, lr, grad_norm ..."""
+        source_lengths, frames (of an encoder alone tokens are None then), segments, numbers (the
+        targets of a head of numbers, NaN: not scored). Returns a report: loss, nll, tokens, lr,
+        grad_norm ..."""
         report = Struct("tfn_report")
         batch = self._batch(tokens, targets, **more)
         self._check(C().tfn_model_step(self.address, batch.address, report.address))
@@ -571,13 +579,15 @@ class Model:
         return report
 
     def logits(self, tokens, **more):
-        """Scores (batch, time, vocab) or (batch, classes): a view, valid until the next call on the
-        model; copy() keeps it."""
+        """Scores (batch, time, vocab), (batch, classes), (batch, positions, classes) or numbers
+        (batch, numbers): a view, valid until the next call on the model; copy() keeps it."""
         batch = self._batch(tokens, **more)
         address = self._found(C().tfn_model_logits(self.address, batch.address))
-        if self.option("head") == "sequence":
-            return view(address, (batch.batch, self.option("classes")), self)
-        return view(address, (batch.batch, batch.time, self.option("vocab")), self)
+        head = self.option("head")
+        cols = self.option({"tokens": "vocab", "numbers": "numbers"}.get(head, "classes"))
+        if head in ("sequence", "numbers"):
+            return view(address, (batch.batch, cols), self)
+        return view(address, (batch.batch, self._positions(batch, Model.STACKS["last"]), cols), self)
 
     # -- reading --
 

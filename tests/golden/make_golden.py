@@ -337,6 +337,24 @@ def _(o):                                                 # [FS]: (1-e-e_i) nll 
     return ((1 - e - ei) * nll - ei * lp.sum(1, keepdim=True)) * (targets >= 0).reshape(-1, 1)
 
 
+def number_loss(o, loss):                                 # the targets are drawn behind the weights of y
+    x, at = o.p(B*TT, OUT, scale=3), o.at
+    o.at += B*TT
+    t = o.draw(B*TT * C)[:B*TT * OUT].reshape(B*TT, OUT)
+    o.at = at
+    return loss(x, t).sum(1, keepdim=True)
+
+
+@op("number-squared")
+def _(o):
+    return number_loss(o, torch.nn.MSELoss(reduction="none"))
+
+
+@op("number-huber")
+def _(o):                                                 # Huber 1964
+    return number_loss(o, torch.nn.HuberLoss(reduction="none", delta=1.0))
+
+
 @op("diamond")
 def _(o):                                                 # values and a weight that are used twice
     x, w, g = o.p(B*TT, C), o.p(C, C), o.p(1, C)
@@ -577,6 +595,62 @@ for pre in (False, True):
     model("encoder", pre, "gelu", False, 0.0)
     model("decoder", pre, "gelu", True, 0.0)
     model("both", pre, "relu", True, 0.125)
+
+# Encoders of frames, by the two convolutions or a linear map, and their heads.
+BANDS, CLASSES, NUMBERS = 3, 5, 2
+
+
+def learned(name, rows, cols, grads):
+    grads[name] = parameter(name, rows, cols).requires_grad_()
+    return grads[name]
+
+
+def mapped(name, x, rows, cols, grads):
+    return x @ learned(name + ".weight", rows, cols, grads) + learned(name + ".bias", 1, cols, grads)
+
+
+def convolved(x, grads):
+    for i, cols in enumerate((BANDS, WIDTH)):
+        name = f"encoder.conv_{i + 1}"
+        kernel = learned(name + ".weight", 3*cols, WIDTH, grads).reshape(3, cols, WIDTH).permute(2, 1, 0)
+        bias = learned(name + ".bias", 1, WIDTH, grads)[0]
+        x = F.relu(F.conv1d(x.transpose(1, 2), kernel, bias, stride=2).transpose(1, 2))
+    return x
+
+
+def heard(name, convolves, head, pre, loss=None):
+    grads = {}
+    x = Stream("frames").draw(B, 4*TT + 3 if convolves else TT, BANDS)
+    x = convolved(x, grads) if convolves else mapped("encoder.frames", x, BANDS, WIDTH, grads)
+    enc = Stack("encoder", "encoder", 1, TT, pre, "gelu")
+    pad = lengths_mask(TARGET_LENGTHS, TT)
+    x = enc.net(x + enc.position, src_key_padding_mask=pad)
+    if head != "positions":
+        x = torch.tanh(mapped("pooler", x[:, 0], WIDTH, WIDTH, grads))
+    x = mapped("classifier", x, WIDTH, NUMBERS if head == "numbers" else CLASSES, grads)
+    if head == "numbers":
+        t = Stream("numbers").draw(B, NUMBERS, scale=2)
+        t[0, 1] = x[0, 1].detach()                               # not known: neither loss nor gradient
+        loss = loss(x, t)
+    else:
+        t = torch.tensor([(i*7 + 3) % CLASSES for i in range(B*TT)]).reshape(B, TT)
+        t = t[0, :B] if head == "sequence" else t.masked_fill(pad, -1).flatten()
+        loss = F.cross_entropy(x.reshape(-1, CLASSES), t, ignore_index=-1, reduction="sum")
+    loss.backward()
+    if head == "positions":
+        x = x.masked_fill(pad.unsqueeze(-1), 0)                      # those of padding mean nothing
+    models.add(name + " loss", [loss])
+    models.add(name + " logits", [x])
+    for n, g in list(enc.grads().items()) + [(n, p.grad) for n, p in grads.items()]:
+        models.add(f"{name} {n}", [g])
+
+
+heard("frames-conv-sequence", True, "sequence", False)
+heard("frames-conv-positions", True, "positions", True)
+heard("frames-linear-sequence", False, "sequence", True)
+heard("frames-linear-positions", False, "positions", False)
+heard("frames-linear-numbers", False, "numbers", False, nn.MSELoss(reduction="sum"))
+heard("frames-conv-numbers", True, "numbers", True, nn.HuberLoss(reduction="sum", delta=0.5))
 
 # A row with every norm and scale (test_golden.c, golden_own), of catalogue section 4's general join:
 # p = out * N_branch(F(in * N_in(x))); z = skip*x + p + extra*x_0; x = N_sum(z)
