@@ -91,15 +91,16 @@ static double median(double *v, int n)
 typedef void job_fn(void *context);
 static double time_job(job_fn *job, void *context, int *calls)
 {
+    const bool known = *calls > 0;
     double least = 0.01;
     double start, once;
     if (option.quick) least = 0.002;
-    if (!*calls) *calls = 1;
+    if (!known) *calls = 1;
     for (int n = *calls; ; n *= 2) {
         start = now();
         for (int i = 0; i < n; i++) job(context);
         once = now() - start;
-        if (!*calls && once < least && n < 1 << 24) continue;
+        if (!known && once < least && n < 1 << 24) continue;
         *calls = n;
         return once / n;
     }
