@@ -4235,10 +4235,11 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
  *               p  KC  | :: |  b             of b and MR single numbers of a, and does 2*MR vector
  *          KC   |      +----+---------       FMAs: a load is used MR times or twice.
  *      +-------+v
- *   MR |. . . .|       +----+---------       b's panel, KC steps by 2W, is read for every tile
- *      +-------+       |tile|  c             below the first one: from the first cache.
- *      |   a   | MC    +----+                a's block, MC rows by KC steps, is read for every
- *      |       |       |                     panel: from the second. b's block comes from the
+ *   MR |. . . .|       +----+---------       b's panels, PASS steps of them by 2W, are read for
+ *      +-------+       |tile|  c             each MR rows of a: from the second cache, or the
+ *      |   a   | MC    +----+                first; these rows for each panel: from the first.
+ *      |       |       |                     a's block, MC rows by KC steps, is read for each
+ *                                            PASS: from the second. b's block comes from the
  *                                            third, or from memory once.
  *
  * Packing copies a panel so that it is read from end to end: b's as rows of 2W, a's as columns of a
@@ -4252,6 +4253,9 @@ static void TFN__N(tfn__round_to_half)(float *x, ptrdiff_t n)
 #define TFN__MC 336          /* rows of a in a block: a multiple of each MR */
 #define TFN__NC 1024         /* columns of b in a packed block of KC steps */
 #define TFN__NR 32           /* columns of the widest tile */
+#define TFN__PASS 1152       /* steps of the panels of b that rows of a pass by before the next rows
+                              * do: three panels of KC steps. With one, as of 384, AVX-512 is 2 to 6
+                              * % slower where b is large, AVX2 up to 2. */
 
 #if defined __OPTIMIZE_SIZE__ || defined TFNORM_DEBUG
 #define TFN__UNROLL
@@ -4750,7 +4754,7 @@ static TFN__INLINE void TFN__N(tfn__fetch_next)(const tfn_matmul_args *s, const 
     }
 }
 
-/* Tiles over columns whose part of b stays in the first cache. Packed rows of a lie in panels of a
+/* Tiles over columns whose part of b stays in the second cache. Packed rows of a lie in panels of a
  * tile's height, columns of b in panels of a tile's width, b_col apart. */
 static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
 {
@@ -4775,11 +4779,10 @@ static void TFN__N(tfn__matmul_tiles)(const tfn_matmul_args *s, bool packed)
     }
 }
 
-/* A block of c by groups of panels: as many as have KC steps together, so that short chains, too,
- * fill the first cache with b before the rows of a pass by. */
+/* A block of c by groups of panels: as many as have PASS steps together. */
 static void TFN__N(tfn__matmul_block)(const tfn_matmul_args *p, bool packed)
 {
-    const ptrdiff_t panels = tfn__max(TFN__KC / tfn__max(p->k, 1), 1);
+    const ptrdiff_t panels = tfn__max(TFN__PASS / tfn__max(p->k, 1), 1);
     tfn_matmul_args s = *p;
     for (ptrdiff_t j = 0; j < p->n; j += s.n) {
         s.n = tfn__min(p->n - j, panels * 2*TFN__W);
@@ -7899,6 +7902,7 @@ TFN__SMALL_END
 #undef TFN__MC
 #undef TFN__NC
 #undef TFN__NR
+#undef TFN__PASS
 #undef TFN__UNROLL
 #undef TFN__APART
 #undef TFN__FETCH
