@@ -45,4 +45,26 @@ numbers() {             # JavaScript's numbers in C's formats
     engine numbers > "$work/found" && diff "$work/found" "$work/wanted"
 }
 check "web: numbers as printf writes them" numbers
+
+node web/page.js "$work" there || { skip "web: the page" "no Chromium"; finish; exit; }
+page() { timeout 600 node web/page.js "$work" "$@"; }
+# The hashes that the page shows after 200 updates or more are those of the command that it shows.
+same() {                # same ADDRESS BITS
+    page hash "$1" "$2" > "$work/shown" || { cat "$work/shown"; return 1; }
+    sed -n '3,$s/^normlab //p' "$work/shown" > "$work/commands"
+    while read -r arguments; do
+        # shellcheck disable=SC2086
+        "$work/normlab" $arguments < /dev/null || return 1
+    done < "$work/commands" | sed -n 's/^[a-z0-9-]*  *\([0-9a-f]*\)$/\1/p' > "$work/native"
+    head -n 2 "$work/shown" | diff - "$work/native"
+}
+for address in "recipe=post~pre&layers=2" "recipe=admin~deepnorm&layers=1&lr=0.002&task=grammar&warmup=0~100" \
+    "recipe=b2t~rezero&optimizer=muon&norm=rmsnorm&layers=1&lang=en&steps=300"; do
+    check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same "$address" canonical
+done
+check "web: the address holds the state" page state
+check "web: checkpoints, right and wrong ones" page files
+check "web: a side that cannot train" page errors
+check "web: 390, 1024, 1600 pixels, light and dark" page looks
+if full; then check "web: 2,000 updates" page long; fi
 finish

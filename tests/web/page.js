@@ -1,0 +1,140 @@
+// node page.js FOLDER TEST ...: the page that build.sh made in FOLDER, in a real browser, from file://.
+const assert = require("assert"), fs = require("fs"), path = require("path"), { pathToFileURL } = require("url");
+const { command, launch, open } = require("./chromium.js");
+const file = pathToFileURL(path.resolve(process.argv[2], "playground.html")).href;
+const [test, ...rest] = process.argv.slice(3);
+const ready = "typeof runs === 'object' && module && runs.every(r => r.ready || r.error)";
+
+async function begun(browser, hash = "", options = {}) {
+    const page = await open(browser, file + hash, options);
+    await page.until(ready, 120);
+    return page;
+}
+// Nothing was wrong, and nothing was asked for but the file and the workers, which are its own text.
+function clean(page) {
+    assert.deepEqual(page.problems, []);
+    const others = page.requests.filter(url => url !== file.split("#")[0] && !/^(blob|data):/.test(url));
+    assert.deepEqual(others.filter(url => !url.startsWith(file)), []);
+}
+
+const tests = {
+    // Both sides train; prints the hashes that the page shows, then the command that it shows.
+    async hash(browser, hash, bits) {
+        const page = await begun(browser, "#" + hash);
+        await page.run("$('play').click()");
+        await page.until("runs.every(r => r.hashes.has(200))", 180);
+        await page.run("setPlaying(false), new Promise(done => setTimeout(done, 500)).then(showHashes)");
+        assert.match(await page.run("$('badge').textContent"), new RegExp("^" + bits));
+        for (const side of ["left", "right"]) console.log(await page.run(`$('hashes').querySelector('.${side} code').textContent`));
+        console.log(await page.run("$('hashes').querySelector('pre').textContent"));
+        clean(page);
+    },
+    async state(browser) {
+        const hash = "#recipe=admin~rezero&layers=3&optimizer=adam~lion&lr=0.004~0.002&task=grammar&seed=5&kind=1&head=1&lang=de";
+        const page = await begun(browser, hash);
+        assert.equal(await page.run("location.hash"), hash);
+        assert.equal(await page.run("state.sides[1].optimizer"), "lion");
+        assert.equal(await page.run("document.querySelectorAll('tr.differs').length"), 3);
+        assert.match(await page.run("$('difference').textContent"), /^3 Unterschiede: Rezept, Optimierer, Lernrate$/);
+        // what is changed by hand stands in the address, and a new page of it is the same
+        await page.run(`{ const e = document.querySelector('[data-option=layers][data-side="1"]'); e.value = "2"; e.onchange(); }`);
+        await page.until(ready);
+        const changed = await page.run("location.hash");
+        assert(changed.includes("layers=3~2"), changed);
+        const again = await begun(browser, changed);
+        assert.equal(await again.run("JSON.stringify(state)"), await page.run("JSON.stringify(state)"));
+        await again.run("$('equal').click()");
+        await again.until(ready);
+        assert.equal(await again.run("document.querySelectorAll('tr.differs').length"), 0);
+        await again.run("oneStep()");
+        await again.until("runs.every(r => r.step === 1)");
+        assert.equal(await again.run("runs[0].losses[0] === runs[1].losses[0]"), true);
+        clean(again);
+    },
+    // A side goes on from a checkpoint with the same bits while the other one catches up.
+    async files(browser) {
+        const page = await begun(browser, "#layers=1&steps=60");
+        await page.run("advance(turn, 20)");
+        await page.run("workers[0].ask('save', { extra: 'playground ' + new URLSearchParams(state.sides[0]) }).then(a => globalThis.kept = a.bytes)");
+        await page.run("advance(turn, 10)");
+        const straight = await page.run("workers[0].ask('hash').then(a => a.step + ' ' + a.hash)");
+        await page.run("state.sides[0].layers = '2'; restart()");
+        await page.until(ready);
+        const put = (bytes, name) => page.run(`open(0, new File([${bytes}], "${name}"))`);
+        await put("kept", "good.safetensors");
+        await page.until(ready);
+        assert.equal(await page.run("runs[0].step"), 20);
+        assert.equal(await page.run("state.sides[0].layers"), "1");
+        await page.run("advance(turn, 30)");
+        assert.deepEqual(await page.run("runs.map(r => r.step)"), [30, 30]);
+        assert.equal(await page.run("workers[0].ask('hash').then(a => a.step + ' ' + a.hash)"), straight);
+        for (const [bytes, text] of [["kept.slice(0, -4)", /^wrong cannot be opened: file: /],
+            ["'nothing'", /^wrong cannot be opened: file: /]]) {
+            await put(bytes, "wrong");
+            await page.until("!$('problem').hidden");
+            assert.match(await page.run("$('problem').textContent"), text);
+            await page.run("$('problem').hidden = true");
+        }
+        assert.equal(await page.run("runs[0].step"), 30);               // nothing was lost
+        clean(page);
+    },
+    async errors(browser) {
+        const page = await begun(browser, "#width=32&heads=1~5&recipe=pre");
+        assert.match(await page.run("$('problem').textContent"), /^Right: pre: model: width is 32; it must be a multiple of heads, 5$/);
+        await page.run("play(), 0");
+        await page.until("runs[0].step > 5");
+        clean(page);
+    },
+    // Tasks of the page's own thread that last over 50 ms are said: a number is no test, since the
+    // machine may be busy.
+    async long(browser) {
+        const page = await begun(browser, "#layers=1&width=16&steps=100000", {
+            before: "globalThis.tasks = []; new PerformanceObserver(l => tasks.push(...l.getEntries().map(e => e.duration))).observe({ type: 'longtask' });" });
+        await page.run("tasks.length = 0; play(), 0");
+        await page.until("runs.every(r => r.step >= 2000)", 300);
+        console.log(await page.run("'tasks over 50 ms in 2,000 updates: ' + tasks.map(Math.round).join(' ')"));
+        clean(page);
+    },
+    // Nothing is wider than the screen; every control has a name; no text is cut off.
+    async looks(browser) {
+        for (const width of [390, 1024, 1600]) for (const dark of [false, true]) for (const lang of ["en", "de"]) {
+            const page = await begun(browser, `#lang=${lang}&recipe=sandwich~b2t&layers=2`, { width, dark });
+            await page.run("advance(turn, 2).then(look)");
+            assert.equal(await page.run("document.documentElement.scrollWidth"), width);
+            assert.equal(await page.run("document.documentElement.classList.contains('dark')"), dark);
+            assert.deepEqual(await page.run(`[...document.querySelectorAll("button, select, input:not([hidden])")]
+                .filter(e => !(e.textContent.trim() || e.labels?.[0]?.textContent.trim() || e.getAttribute("aria-label"))).map(e => e.outerHTML)`), []);
+            assert.deepEqual(await page.run(`[...document.querySelectorAll("canvas")].filter(e => !e.getAttribute("aria-label")).map(e => e.id)`), []);
+            assert.deepEqual(await page.run(`[...document.querySelectorAll("button")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)`), []);
+            assert.deepEqual(await page.run("contrasts()".replace("contrasts()", `(${contrasts})()`)), []);
+            clean(page);
+            if (rest[0]) await page.picture(path.join(rest[0], `${width}-${dark ? "dark" : "light"}-${lang}.png`));
+        }
+    },
+};
+
+// Texts whose contrast against what is behind them is below 4.5 (WCAG 2.1, 1.4.3).
+function contrasts() {
+    const parse = color => (color.match(/[\d.]+/g) || []).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map(x => x / 255)
+        .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const color = parse(getComputedStyle(e).backgroundColor);
+            if (color.length === 3 || color[3] === 1) return color;
+        }
+        return [255, 255, 255];
+    };
+    return [...document.querySelectorAll("body *")].filter(e => !e.closest("svg, script, [hidden], .unseen") && e.offsetParent &&
+        [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())).map(e => {
+        const [a, b] = [light(parse(getComputedStyle(e).color)), light(behind(e))];
+        return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.textContent.trim().slice(0, 30)];
+    }).filter(([ratio]) => ratio < 4.5);
+}
+
+if (test === "there") process.exit(command() ? 0 : 1);
+launch().then(async browser => {
+    try { await tests[test](browser, ...rest); }
+    finally { await browser.close(); }
+}).catch(error => { console.log(error.stack); process.exit(1); });

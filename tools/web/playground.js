@@ -1,0 +1,633 @@
+// The page: state, the two workers, what is drawn.
+"use strict";
+const $ = id => document.getElementById(id);
+const SIDES = ["left", "right"];
+const wholes = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => String(from + i));
+
+// The options of a side in their order. flag: of normlab compare; whose: what that takes without it;
+// values or rows: what there is to choose from; number: anything of that kind.
+const OPTIONS = [
+    { name: "recipe", rows: "recipe", usual: ["post", "pre"] },
+    { name: "norm", flag: "--norm", rows: "norm", own: true, usual: "" },
+    { name: "init", flag: "--init", rows: "init", own: true, usual: "" },
+    { name: "layers", flag: "--layers", whose: "6", values: wholes(1, 24), usual: "4" },
+    { name: "width", flag: "--width", whose: "32", values: ["16", "32", "48", "64", "96", "128"], usual: "32" },
+    { name: "heads", flag: "--heads", whose: "2", values: ["1", "2", "4", "8"], usual: "2" },
+    { name: "optimizer", flag: "--optimizer", rows: "optimizer", whose: "adam", usual: "adam" },
+    { name: "lr", flag: "--lr", whose: "0.002", number: { min: 0, max: 1000, step: "any" }, usual: "0.008" },
+    { name: "warmup", flag: "--warmup", whose: "0", number: { min: 0, max: 100000, step: 1 }, usual: "0" },
+    { name: "schedule", flag: "--schedule", rows: "schedule", whose: "linear", usual: "linear" },
+    { name: "steps", flag: "--steps", whose: "400", number: { min: 1, max: 100000, step: 1 }, usual: "500" },
+    { name: "dropout", flag: "--dropout", whose: "0", number: { min: 0, max: 0.9, step: "any" }, usual: "0" },
+    { name: "task", flag: "--task", whose: "reverse", values: ["reverse", "grammar", "headline", "text", "markov"], usual: "reverse" },
+    { name: "seed", flag: "--seed", whose: "1", number: { min: 0, max: 1e9, step: 1 }, usual: "1" },
+];
+const usual = (option, side) => Array.isArray(option.usual) ? option.usual[side] : option.usual;
+const initial = side => Object.fromEntries(OPTIONS.map(o => [o.name, usual(o, side)]));
+
+const state = { sides: [initial(0), initial(1)], row: 0, kind: 0, layer: 0, head: 0, speed: 3 };
+let playing = false, turn = 0, drawn = 0, scales = {}, handles = [], boxes = {}, rows = {}, shelf = null, module = null;
+let pace = 1;                       // updates of a turn, so that it takes a thirtieth of a second
+let runs = [0, 1].map(() => blank());
+
+function blank() {
+    return { first: 0, step: 0, losses: [], held: [], rates: [], hashes: new Map(), guessing: 0,
+             seen: null, firstSeen: null, report: null, look: null, ready: false, error: "", parameters: 0 };
+}
+
+// -- the address ----------------------------------------------------------------------------------
+
+// An option that is usual on both sides is left out; "post~pre" is left and right, "post" both.
+function address() {
+    const q = new URLSearchParams();
+    for (const o of OPTIONS) {
+        const [a, b] = state.sides.map(s => s[o.name]);
+        if (a === usual(o, 0) && b === usual(o, 1)) continue;
+        q.set(o.name, a === b ? a : a + "~" + b);
+    }
+    for (const name of ["row", "kind", "layer", "head"]) if (state[name]) q.set(name, state[name]);
+    if (state.speed !== 3) q.set("speed", state.speed);
+    if (language) q.set("lang", "de");
+    return q.toString().replace(/%7E/g, "~");
+}
+function readAddress(text) {
+    const q = new URLSearchParams(text);
+    for (const o of OPTIONS) {
+        const value = q.get(o.name);
+        [0, 1].forEach(side => {
+            let x = value === null ? usual(o, side) : value.split("~")[value.includes("~") ? side : 0];
+            if (o.values && !o.values.includes(x) && !/^[0-9]+$/.test(x)) x = usual(o, side);
+            state.sides[side][o.name] = x;
+        });
+    }
+    for (const name of ["row", "kind", "layer", "head"]) state[name] = Number(q.get(name)) || 0;
+    state.speed = q.has("speed") ? Math.min(3, Number(q.get("speed")) || 0) : 3;
+    if (q.has("lang")) language = q.get("lang") === "de" ? 1 : 0;
+}
+function keepAddress() {
+    const text = address();
+    history.replaceState(null, "", text ? "#" + text : location.pathname + location.search);
+}
+
+// The arguments of normlab compare for a side; what is as there is left out.
+function argumentsOf(side) {
+    const s = state.sides[side], args = [s.recipe];
+    for (const o of OPTIONS)
+        if (o.flag && s[o.name] !== "" && s[o.name] !== o.whose) args.push(o.flag, s[o.name]);
+    return args;
+}
+const differences = () => OPTIONS.filter(o => state.sides[0][o.name] !== state.sides[1][o.name]);
+const planned = () => Math.max(...state.sides.map(s => Number(s.steps) || 1));
+
+// -- workers --------------------------------------------------------------------------------------
+
+const source = URL.createObjectURL(new Blob([$("engine").textContent, $("worker").textContent],
+    { type: "text/javascript" }));
+class Side {
+    #worker = null; #waiting = new Map(); #id = 0;
+    constructor() { this.renew(); }
+    // A worker in the midst of something is not waited for.
+    renew() {
+        if (this.#worker) this.#worker.terminate();
+        this.#waiting.clear();
+        this.#worker = new Worker(source);
+        this.#worker.onmessage = ({ data }) => {
+            const done = this.#waiting.get(data.id);
+            this.#waiting.delete(data.id);
+            if (done) done(data);
+        };
+    }
+    ask(call, more = {}) {
+        const id = ++this.#id;
+        return new Promise(done => {
+            this.#waiting.set(id, done);
+            this.#worker.postMessage({ id, call, ...more });
+        });
+    }
+}
+let workers = null;
+
+// -- a run ----------------------------------------------------------------------------------------
+
+async function restart(checkpoints = [null, null]) {
+    const mine = ++turn;
+    scales = {};
+    pace = 1;
+    runs = [0, 1].map(() => blank());
+    keepAddress();
+    showOptions();
+    showBlocks();
+    draw(true);
+    $("problem").hidden = true;
+    await Promise.all([0, 1].map(async side => {
+        workers[side].renew();
+        const answer = await workers[side].ask("start", { module, args: argumentsOf(side),
+            steps: planned(), checkpoint: checkpoints[side] });
+        if (mine !== turn) return;
+        const run = runs[side];
+        if (answer.error) return fail(side, answer.error);
+        Object.assign(run, { first: answer.step, step: answer.step, held: answer.held, rates: answer.rates,
+            guessing: answer.guessing, parameters: answer.parameters, ready: true });
+    }));
+    if (mine !== turn) return;
+    draw(true);
+    look();
+    if (playing) loop(mine);
+}
+function fail(side, why) {
+    runs[side].error = why;
+    $("problem").textContent = say("failed", { side: say(SIDES[side]), why });
+    $("problem").hidden = false;
+}
+
+// Both sides go on to the same update; one that lies behind, as beside a loaded checkpoint, catches up.
+async function advance(mine, count) {
+    const steps = runs.filter(r => r.ready && !r.error).map(r => r.step);
+    const goal = Math.max(...steps, Math.min(...steps) + count);
+    while (mine === turn && runs.some(r => r.ready && !r.error && r.step < goal)) {
+        const begin = performance.now();
+        await Promise.all([0, 1].map(async side => {
+            const run = runs[side];
+            if (!run.ready || run.error || run.step >= goal) return;
+            const answer = await workers[side].ask("run", { to: goal, milliseconds: 200 });
+            if (mine !== turn) return;
+            if (answer.error) return fail(side, answer.error);
+            for (let i = 0; i < answer.losses.length; i += 2) run.losses.push(answer.losses[i]);
+            run.held.push(...answer.held);
+            for (const [step, hash] of answer.hashes) run.hashes.set(step, hash);
+            run.step = answer.step;
+            run.report = answer.report || run.report;
+            run.seen = answer.seen || run.seen;
+            run.firstSeen = run.firstSeen || run.seen;
+        }));
+        if (mine !== turn) return;
+        const spent = performance.now() - begin;
+        pace = Math.max(1, Math.min(50, Math.round(count * 30 / Math.max(1, spent)), pace * 2));
+        draw();
+    }
+}
+const waits = [1000, 200, 40, 0];
+async function loop(mine) {
+    let looked = 0;
+    while (playing && mine === turn) {
+        const step = Math.max(...runs.map(r => r.step));
+        if (step >= planned() || runs.every(r => r.error)) {
+            setPlaying(false);
+            break;
+        }
+        const begin = performance.now();
+        await advance(mine, Math.min(state.speed === 3 ? pace : 1, Math.max(1, planned() - step)));
+        if (performance.now() - looked > 1000) {
+            looked = performance.now();
+            await look();
+        }
+        const rest = waits[state.speed] - (performance.now() - begin);
+        await new Promise(done => setTimeout(done, Math.max(0, rest)));
+    }
+    if (mine === turn) {
+        draw(true);
+        await look();
+    }
+}
+function setPlaying(on) {
+    playing = on;
+    $("play").textContent = say(on ? "pause" : "play");
+    $("play").setAttribute("aria-pressed", on);
+}
+function play() {
+    if (!module) return;
+    if (!playing && Math.max(...runs.map(r => r.step)) >= planned()) {
+        setPlaying(true);
+        restart();
+        return;
+    }
+    setPlaying(!playing);
+    if (playing && runs.every(r => r.ready || r.error)) loop(turn);
+}
+async function oneStep() {
+    setPlaying(false);
+    if (!runs.every(r => r.ready || r.error)) return;
+    await advance(turn, 1);
+    draw(true);
+    look();
+}
+
+// What they write and where they look, of a sentence.
+let looking = false;
+async function look() {
+    if (looking) return;
+    looking = true;
+    const mine = turn, both = [0, 1].filter(side => runs[side].ready && !runs[side].error);
+    const places = [[1, 0], [1, 1], [0, 0]], [stack, kind] = places[state.kind];
+    await Promise.all(both.map(async side => {
+        const heads = Number(state.sides[side].heads), layers = Number(state.sides[side].layers);
+        const answer = await workers[side].ask("look", { row: state.row, stack, kind,
+            layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) });
+        if (mine === turn && !answer.error) runs[side].look = answer;
+    }));
+    looking = false;
+    if (mine === turn) showLook();
+    else look();
+}
+
+// -- what is shown --------------------------------------------------------------------------------
+
+const element = (name, attributes = {}, ...inside) => {
+    const e = Object.assign(document.createElement(name), attributes);
+    e.append(...inside);
+    return e;
+};
+
+function showTexts() {
+    document.documentElement.lang = language ? "de" : "en";
+    for (const e of document.querySelectorAll("[data-text]")) e.textContent = say(e.dataset.text);
+    for (const e of document.querySelectorAll("[data-label]")) {
+        e.title = say(e.dataset.label);
+        e.setAttribute("aria-label", e.title);
+    }
+    document.title = "tfnorm.h: " + say("title");
+    $("language").textContent = say("language");
+    $("language").lang = language ? "en" : "de";
+    $("equal").title = say("equalHelp");
+    const fill = (id, texts, chosen) =>
+        $(id).replaceChildren(...texts.map((text, i) => new Option(text, i, false, i === chosen)));
+    fill("speed", say("speeds"), state.speed);
+    fill("kind", say("kinds"), state.kind);
+    setPlaying(playing);
+}
+
+function choices(option, side) {
+    const list = rows[option.rows];
+    if (!list) return option.values.map(v => [v, option.name === "task" ? say("tasks")[v] : v]);
+    const all = list.map(r => [r.name, r.name, r.formula + "\n" + r.paper]);
+    if (!option.own) return all;
+    const recipe = rows.recipe.find(r => r.name === state.sides[side].recipe);
+    return [["", `(${recipe ? recipe[option.name] : ""})`, say("own")], ...all];
+}
+function control(option, side) {
+    const label = `${say(option.name)}, ${say(SIDES[side])}`, value = state.sides[side][option.name];
+    let e;
+    if (option.number) {
+        e = element("input", { type: "number", ...option.number, value });
+    } else {
+        const list = choices(option, side);
+        if (!list.some(([v]) => v === value)) list.push([value, value]);
+        e = element("select", {}, ...list.map(([v, text, title]) =>
+            Object.assign(new Option(text, v, false, v === value), { title: title || "" })));
+    }
+    e.dataset.option = option.name;
+    e.dataset.side = side;
+    e.setAttribute("aria-label", label);
+    e.onchange = () => {
+        if (e.value === "" && option.number) e.value = usual(option, side);
+        state.sides[side][option.name] = e.value;
+        restart();
+    };
+    return e;
+}
+function showOptions() {
+    const active = document.activeElement && document.activeElement.dataset;
+    $("options").replaceChildren(...OPTIONS.map(o => {
+        const row = element("tr", {}, element("th", { scope: "row", textContent: say(o.name) }),
+            ...[0, 1].map(side => element("td", {}, control(o, side))));
+        if (state.sides[0][o.name] !== state.sides[1][o.name]) row.className = "differs";
+        return row;
+    }));
+    if (active && active.option)
+        $("options").querySelector(`[data-option="${active.option}"][data-side="${active.side}"]`).focus();
+    const list = differences(), what = list.map(o => say(o.name)).join(", ");
+    const key = list.length === 0 ? "differsNothing" : list.length === 1 ? "differs" : "differsMany";
+    const text = say(key, { what: "\0", count: list.length }).split("\0");
+    $("difference").replaceChildren(text[0], ...(list.length ? [element("mark", { textContent: what }), text[1] || ""] : []));
+    const most = name => Math.max(...state.sides.map(s => Number(s[name])));
+    for (const [id, name] of [["layer", "layers"], ["head", "heads"]])
+        $(id).replaceChildren(...wholes(1, most(name)).map((t, i) => new Option(t, i, false, i === Math.min(state[id], most(name) - 1))));
+}
+
+function showBlocks() {
+    $("blocks").replaceChildren(...[0, 1].map(side => {
+        const s = state.sides[side], row = rows.recipe.find(r => r.name === s.recipe);
+        const box = element("div", { className: SIDES[side] });
+        if (!row) return box;
+        const layers = Math.max(1, Number(s.layers)), alone = s.task === "text" || s.task === "markov";
+        box.append(element("h3", {}, element("b", { textContent: s.recipe })),
+            element("p", {}, element("code", { textContent: row.formula })),
+            element("p", { textContent: row.paper }),
+            element("p", { textContent: say("normIs", { norm: s.norm || row.norm, init: s.init || row.init }) }));
+        const picture = element("div");
+        picture.innerHTML = Charts.block(shelf.block(s.recipe, alone ? 3 : 1, layers, Math.ceil(layers / 2)));
+        const svg = picture.querySelector("svg");
+        if (svg) {
+            svg.setAttribute("role", "img");
+            svg.setAttribute("aria-label", `${s.recipe}: ${row.formula}`);
+        }
+        box.append(picture);
+        return box;
+    }));
+}
+
+const last = list => list[list.length - 1];
+function showNumbers() {
+    $("numbers").replaceChildren(...[0, 1].map(side => {
+        const run = runs[side], held = run.held.length ? Charts.short(last(run.held)) : "–";
+        const line = element("span", { className: SIDES[side] }, element("b", { textContent: state.sides[side].recipe }), ` ${held}`);
+        if (run.parameters) line.append(" · " + say("parameters", { count: run.parameters.toLocaleString(language ? "de" : "en") }));
+        if (run.report && run.report.skipped) line.append(" ", element("span", { className: "bad", textContent: say("skipped") }));
+        if (run.error) line.append(" ", element("span", { className: "bad", textContent: run.error }));
+        return line;
+    }));
+}
+let clock = { step: 0, time: 0, rate: 0 };
+function showCounter() {
+    const step = Math.max(...runs.map(r => r.step)), now = performance.now();
+    if (step < clock.step) clock = { step, time: now, rate: 0 };
+    if (now - clock.time > 1000) clock = { step, time: now, rate: (step - clock.step) / (now - clock.time) * 1000 };
+    const parts = [element("b", { textContent: say("update", { step }) }), ` / ${planned()}`];
+    if (playing && clock.rate > 0) parts.push(" · " + say("stepsASecond", { rate: Charts.short(+clock.rate.toPrecision(2)) }));
+    $("counter").replaceChildren(...parts);
+    $("progress").value = Math.min(1, step / planned());
+}
+function showHashes() {
+    $("badge").textContent = module ? say(module.kind === "relaxed" ? "bitsCanonical" : "bitsOther") : "";
+    const step = Math.max(0, ...[...runs[0].hashes.keys()].filter(k => runs[1].hashes.has(k)));
+    if (!step) return $("hashes").replaceChildren(element("p", { textContent: say("bitsWait") }));
+    const isa = module.kind === "relaxed" ? "" : " --isa sse2", list = differences();
+    const command = side => "normlab compare " + argumentsOf(side).join(" ") + isa + " --hash " + step;
+    const lines = [0, 1].map(side => element("p", { className: SIDES[side] },
+        element("b", { textContent: say(SIDES[side]) }), " ", element("code", { textContent: runs[side].hashes.get(step) })));
+    let text = command(0) + "\n" + command(1);
+    if (list.every(o => o.name === "recipe"))
+        text = command(0).replace(state.sides[0].recipe, [...new Set(state.sides.map(s => s.recipe))].join(" "));
+    $("hashes").replaceChildren(element("p", { textContent: say("bitsText", { step }) }), ...lines,
+        element("pre", { textContent: text }));
+}
+function marked(wrote, right) {
+    const apart = right.includes(" "), a = apart ? wrote.split(" ") : [...wrote], b = apart ? right.split(" ") : [...right];
+    return a.flatMap((t, i) => [t === b[i] ? t : element("s", { textContent: t }), apart ? " " : ""]);
+}
+function showLook() {
+    const any = runs.find(r => r.look);
+    if (!any) return;
+    const { read, right } = any.look.sample, cells = [];
+    cells.push(element("dt", { textContent: say("reads") }), element("dd", { textContent: read }));
+    runs.forEach((run, side) => {
+        const wrote = run.look ? run.look.sample.wrote : "";
+        cells.push(element("dt", { textContent: say(SIDES[side]) }),
+            element("dd", { className: "wrote " + SIDES[side] }, ...(run.look ? marked(wrote, run.look.sample.right) : [])));
+    });
+    cells.push(element("dt", { textContent: say("wanted") }), element("dd", { textContent: right }));
+    $("samples").replaceChildren(...cells);
+    [0, 1].forEach(side => {
+        const canvas = $("attention" + side);
+        boxes["attention" + side] = runs[side].look && Charts.attention(canvas, runs[side].look.attention, side);
+        canvas.setAttribute("aria-label", `${say("attention")}, ${say(SIDES[side])}: ${state.sides[side].recipe}`);
+    });
+}
+
+const PICKS = {
+    gradient: s => s.gradient, stream: s => s.stream, branch: s => s.branch,
+    moved: s => s.weights > 0 ? s.moved / s.weights : 0,
+};
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+let pending = false, urgent = false, spoke = 0, spelled = 0;      // texts change four times a second
+function draw(now = false) {
+    urgent = urgent || now;
+    if (pending) return;
+    pending = true;
+    requestAnimationFrame(() => {
+        pending = false;
+        const time = performance.now();
+        if (!urgent && time - drawn < (still.matches ? 500 : 30)) return;
+        const whole = urgent;
+        urgent = false;
+        drawn = time;
+        boxes.loss = Charts.loss($("loss"), runs, planned());
+        for (const id in PICKS) boxes[id] = Charts.bars($(id), runs, PICKS[id], scales[id] ||= {});
+        handles = Charts.rate($("rate"), runs, planned(), Math.max(...runs.map(r => r.step)),
+            state.sides.map(s => ({ warmup: Number(s.warmup) })));
+        showCounter();
+        if (time - spelled < 250 && !whole) return;
+        spelled = time;
+        showNumbers();
+        showHashes();
+        speak(time);
+    });
+}
+// For those who do not see the curves.
+function speak(time) {
+    const at = side => runs[side].held.length ? Charts.short(last(runs[side].held)) : "–";
+    const text = say("spoken", { step: Math.max(...runs.map(r => r.step)), steps: planned(), left: at(0), right: at(1) });
+    $("loss").setAttribute("aria-label", text);
+    $("rate").setAttribute("aria-label", say("rate"));
+    for (const id in PICKS) {
+        const range = runs.map((run, side) => {
+            const values = (run.seen || []).map(PICKS[id]);
+            return values.length ? `${say(SIDES[side])} ${Charts.short(Math.min(...values))} – ${Charts.short(Math.max(...values))}` : "";
+        });
+        $(id).setAttribute("aria-label", `${say(id)}: ${range.join(", ")}`);
+    }
+    if (time - spoke < 5000) return;
+    spoke = time;
+    $("spoken").textContent = text;
+}
+
+// -- hands ----------------------------------------------------------------------------------------
+
+function tip(event, text) {
+    const t = $("tip");
+    t.hidden = !text;
+    if (!text) return;
+    t.textContent = text;
+    const { width, height } = t.getBoundingClientRect();
+    t.style.left = Math.min(event.clientX + 14, innerWidth - width - 6) + "px";
+    t.style.top = Math.max(4, Math.min(event.clientY + 14, innerHeight - height - 6)) + "px";
+}
+const inside = (event, canvas) => {
+    const r = canvas.getBoundingClientRect();
+    return [event.clientX - r.left, event.clientY - r.top];
+};
+function tips() {
+    $("loss").onpointermove = event => {
+        const [x] = inside(event, $("loss")), step = boxes.loss && boxes.loss.step(x);
+        if (!(step >= 0)) return tip(event);
+        const line = side => {
+            const run = runs[side], y = run.losses[step - 1 - run.first];
+            return `${say(SIDES[side])}: ${y === undefined ? "–" : Charts.short(y)}`;
+        };
+        tip(event, `${say("update", { step })}\n${line(0)}\n${line(1)}`);
+    };
+    for (const id in PICKS) $(id).onpointermove = event => {
+        const b = boxes[id];
+        if (!b) return tip(event);
+        const [x] = inside(event, $(id)), place = b.longest[Math.floor((x - b.box.x) / b.wide)];
+        if (!place) return tip(event);
+        const kinds = ["Self-Attention", "Cross-Attention", "Feed-Forward", "Feed-Forward 1"];
+        const value = side => {
+            const found = b.rows[side].find(s => s.stack === place.stack && s.layer === place.layer && s.kind === place.kind);
+            return `${say(SIDES[side])}: ${found ? Charts.short(found.value) : "–"}`;
+        };
+        tip(event, `${say(place.stack ? "decoder" : "encoder")} ${place.layer + 1}, ${kinds[place.kind]}\n${value(0)}\n${value(1)}`);
+    };
+    [0, 1].forEach(side => $("attention" + side).onpointermove = event => {
+        const b = boxes["attention" + side];
+        if (!b) return tip(event);
+        const [x, y] = inside(event, $("attention" + side));
+        const i = Math.floor((y - b.y0) / b.cell), j = Math.floor((x - b.x0) / b.cell), { queries, keys, weights } = b.map;
+        if (i < 0 || j < 0 || i >= queries.length || j >= keys.length) return tip(event);
+        tip(event, `${queries[i]} → ${keys[j]}: ${weights[i * keys.length + j].toFixed(3)}`);
+    });
+    for (const canvas of document.querySelectorAll("canvas")) canvas.onpointerleave = event => tip(event);
+}
+// The peak of a schedule follows the pointer; the run begins anew when it is let go.
+function dragging() {
+    const canvas = $("rate");
+    let held = -1;
+    canvas.onpointerdown = event => {
+        const [x, y] = inside(event, canvas);
+        const far = handles.map(h => Math.hypot(h.x - x, h.y - y));
+        held = far[1] < far[0] ? 1 : 0;
+        if (!(far[held] < 30)) held = -1;
+        else canvas.setPointerCapture(event.pointerId);
+    };
+    canvas.onpointermove = event => {
+        const [x, y] = inside(event, canvas);
+        canvas.style.cursor = handles.some(h => Math.hypot(h.x - x, h.y - y) < 14) ? "grab" : "default";
+        if (held < 0) return;
+        const { box, most, steps } = handles[held], s = state.sides[held];
+        const part = Math.max(0, Math.min(1, (x - box.x) / box.w)), high = Math.max(0.01, (box.y + box.h - y) / box.h);
+        s.warmup = String(Math.round(part * steps));
+        s.lr = String(+(Number(s.lr) > 0 ? high * most : 1e-3).toPrecision(2));
+        tip(event, `${say("lr")} ${s.lr}\n${say("warmup")} ${s.warmup}`);
+    };
+    canvas.onpointerup = canvas.onpointercancel = event => {
+        if (held >= 0) restart();
+        held = -1;
+        tip(event);
+    };
+}
+
+function download(name, data, type) {
+    const a = element("a", { href: URL.createObjectURL(new Blob([data], { type })), download: name });
+    a.click();
+    setTimeout(() => URL.revokeObjectURL(a.href), 10000);
+}
+async function save(side) {
+    const options = new URLSearchParams(state.sides[side]).toString();
+    const answer = await workers[side].ask("save", { extra: "playground " + options });
+    if (answer.error) return fail(side, answer.error);
+    download(`${state.sides[side].recipe}-${runs[side].step}.safetensors`, answer.bytes, "application/octet-stream");
+}
+function problem(text) {
+    $("problem").textContent = text;
+    $("problem").hidden = false;
+}
+// A checkpoint with its settings; the other side goes on from its own beginning and catches up.
+async function open(side, file) {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const answer = await new Side().ask("extra", { module, bytes });
+    if (answer.error) return problem(say("wrongFile", { file: file.name, why: answer.error }));
+    if (!answer.extra.startsWith("playground ")) return problem(say("noExtra", { file: file.name }));
+    const q = new URLSearchParams(answer.extra.slice(11));
+    for (const o of OPTIONS) if (q.has(o.name)) state.sides[side][o.name] = q.get(o.name);
+    setPlaying(false);
+    await restart([0, 1].map(k => k === side ? bytes : null));
+}
+function csv() {
+    const held = runs.map(r => new Map(Array.from({ length: r.held.length / 2 }, (_, i) => [r.held[2 * i], r.held[2 * i + 1]])));
+    const lines = ["update,left_nll,right_nll,left_held_out,right_held_out"];
+    for (let step = 0; step <= Math.max(...runs.map(r => r.step)); step++) {
+        const nll = runs.map(r => r.losses[step - 1 - r.first] ?? "");
+        lines.push([step, ...nll, ...held.map(h => h.get(step) ?? "")].join(","));
+    }
+    return lines.join("\n") + "\n";
+}
+function showFiles() {
+    const button = (text, onclick) => element("button", { type: "button", textContent: text, onclick });
+    const list = [];
+    [0, 1].forEach(side => {
+        const name = say(SIDES[side]);
+        const input = element("input", { type: "file", accept: ".safetensors", hidden: true, id: "file" + side });
+        input.onchange = () => { if (input.files[0]) open(side, input.files[0]); input.value = ""; };
+        list.push(button(say("save", { side: name }), () => save(side)), button(say("open", { side: name }), () => input.click()), input);
+    });
+    list.push(button(say("csv"), () => download("curves.csv", csv(), "text/csv")));
+    $("files").replaceChildren(...list);
+}
+function dropping() {
+    ondragover = event => event.preventDefault();
+    ondrop = event => {
+        event.preventDefault();
+        const file = event.dataTransfer.files[0];
+        if (file) open(event.clientX < innerWidth / 2 ? 0 : 1, file);
+    };
+}
+
+function setTheme(dark) {
+    document.documentElement.classList.toggle("dark", dark);
+    Charts.restyle();
+    draw(true);
+    showLook();
+}
+function again() { state.row = (state.row + 1) % 128; keepAddress(); look(); }
+function makeEqual() { state.sides[1] = { ...state.sides[0] }; restart(); }
+function everything() {
+    showTexts();
+    showOptions();
+    showBlocks();
+    showFiles();
+    if (typeof showTours === "function") showTours();
+    draw(true);
+    showLook();
+}
+function hands() {
+    const prefers = matchMedia("(prefers-color-scheme: dark)");
+    setTheme(prefers.matches);
+    prefers.onchange = () => setTheme(prefers.matches);
+    $("theme").onclick = () => setTheme(!document.documentElement.classList.contains("dark"));
+    $("language").onclick = () => { language = 1 - language; keepAddress(); everything(); };
+    $("play").onclick = play;
+    $("step").onclick = oneStep;
+    $("restart").onclick = () => restart();
+    $("equal").onclick = makeEqual;
+    $("another").onclick = again;
+    $("link").onclick = async () => {
+        keepAddress();
+        try { await navigator.clipboard.writeText(location.href); } catch { prompt(say("link"), location.href); return; }
+        $("link").textContent = say("copied");
+        setTimeout(() => $("link").textContent = say("link"), 1500);
+    };
+    $("speed").onchange = () => { state.speed = Number($("speed").value); keepAddress(); };
+    for (const id of ["kind", "layer", "head"])
+        $(id).onchange = () => { state[id] = Number($(id).value); keepAddress(); look(); };
+    onkeydown = event => {
+        if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+        const keys = { ArrowRight: oneStep, r: () => restart(), e: makeEqual, s: again };
+        if (event.key === " " && event.target.tagName !== "BUTTON") keys[" "] = play;
+        if (!keys[event.key]) return;
+        event.preventDefault();
+        keys[event.key]();
+    };
+    onresize = () => { draw(true); showLook(); };
+    onhashchange = () => { readAddress(location.hash.slice(1)); everything(); restart(); };
+    tips();
+    dragging();
+    dropping();
+}
+
+// -- begin ----------------------------------------------------------------------------------------
+
+async function begin() {
+    if (/^de\b/.test(navigator.language)) language = 1;
+    readAddress(location.hash.slice(1));
+    showTexts();
+    $("difference").textContent = say("loading");
+    try { module = await Tfnorm.module(); }
+    catch (error) { return problem(say("noEngine", { why: error.message })); }
+    shelf = await Tfnorm.engine(module);
+    for (const kind of ["recipe", "norm", "init", "optimizer", "schedule"]) rows[kind] = shelf.rows(kind);
+    workers = [new Side(), new Side()];
+    hands();
+    everything();
+    await restart();
+}
+begin();
