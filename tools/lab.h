@@ -24,6 +24,7 @@
 typedef enum lab_task {
     LAB_REVERSE,            /* 5 to 8 of 8 letters, backwards, by letters: encoder-decoder */
     LAB_GRAMMAR,            /* toy German to toy English, by words: encoder-decoder */
+    LAB_TRANSLATE,          /* the same of two clauses: hundreds of updates do not learn it all */
     LAB_HEADLINE,           /* two toy English sentences to a headline: encoder-decoder */
     LAB_SPEECH,             /* spoken digits, 25 codes a second, to words: encoder-decoder */
     LAB_TEXT,               /* toy English by letters: decoder */
@@ -41,6 +42,7 @@ static const struct {
     int32_t     answer;                 /* tokens of the longest answer, 0: time */
 } lab_tasks[] = {
     { "reverse", "reverse", 0, true, 9, 9, 0 }, { "grammar", "translate", 1, false, 16, 16, 0 },
+    { "translate", "translate", 2, false, 26, 26, 0 },
     { "headline", "headline", 1, false, 12, 26, 26 }, { "speech", "digits", 0, false, 6, 32, 0 },
     { "text", "sentences", 2, true, 32, 0, 0 }, { "markov", "markov", 0, false, 32, 0, 0 },
     { "masked", "entailment", 0, false, 28, 0, 0 }, { "label", "entailment", 0, false, 28, 0, 0 },
@@ -63,6 +65,9 @@ typedef struct lab_spec {
     int64_t     warmup, steps;
     int64_t     anchor;       /* of the inverse square root: from here on it falls */
     int64_t     stop;         /* train so many of the steps */
+    bool        settle;       /* train until the loss settles, in `steps` at most: lab_go_on */
+    bool        each;         /* with `step`: also with each layer moved alone */
+    bool        at_512;       /* B2T without norms as at width 512, with a final norm */
     bool        half;         /* simulated half precision */
     int64_t     tune;         /* updates of a classifier, after each quarter of the steps */
     bool        fold;         /* compare with the folded model at the end */
@@ -72,16 +77,18 @@ typedef struct lab_spec {
     double      noise;        /* > 0: shift of the output when each matrix entry moves by +-noise */
     double      step;         /* > 0: the same for a step of so much against the gradient's sign */
     uint64_t    seed;
-    tfn_isa     isa;          /* not in the key: it changes no number */
+    bool        few;          /* a quarter of the seeds; like isa it is not in the key, */
+    tfn_isa     isa;          /* for it changes no number */
 } lab_spec;
 
-enum { LAB_LISTS = 112, LAB_KEY = 320 };
+enum { LAB_LISTS = 112, LAB_KEY = 320, LAB_USERS = 4 };
 typedef struct lab_list { char name[28]; int32_t n; double *v; } lab_list;
 typedef struct lab_record {
     char     key[LAB_KEY];
     lab_spec spec;
     bool     done;
     uint32_t asked;           /* see lab */
+    uint64_t users[LAB_USERS];      /* claims that asked for it, a bit each */
     double   seconds;
     int32_t  count;
     lab_list lists[LAB_LISTS];
@@ -148,6 +155,9 @@ static void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->corpus, " corpus=%d", s->corpus);
     LAB_ADD(s->smoothing > 0, " smoothing=%g", s->smoothing);
     LAB_ADD(s->tune, " tune=%ld", (long)s->tune);
+    LAB_ADD(s->settle, " settle");
+    LAB_ADD(s->each, " each");
+    LAB_ADD(s->at_512, " at512");
     LAB_ADD(s->fold, " fold");
     LAB_ADD(s->half, " half");
     LAB_ADD(s->score, " score");
@@ -491,6 +501,20 @@ static double lab_unigram(const lab_data *test)
     return sum;
 }
 
+/* Equations 7 and 8 of Takase 2022 as they stand at the paper's width, whatever the model's; the
+ * paper leaves out the norms "in internal layers", so that a stack keeps its last one. */
+static void lab_rule_512(const tfn_place *place, tfn_join *join)
+{
+    tfn_place wide = *place;
+    wide.width = 512;
+    *join = tfn_topology_join(tfn_topology_find("b2t-no-norm"), &wide);
+}
+static const tfn_topology lab_b2t_512 = {
+    .name = "b2t-no-norm-512", .formula = "x = x + F(x); at the feed-forward a x_0 + b (x + F(x))",
+    .paper = "Takase et al., eq. 6 to 8 at width 512", .year = 2022,
+    .flags = TFN_TOPOLOGY_FINAL_NORM, .rule = lab_rule_512
+};
+
 static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
 {
     tfn_model_desc d;
@@ -516,6 +540,7 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.recipe = s->recipe;
     d.init = s->init;
     d.norm = s->norm;
+    if (s->at_512) d.topology = &lab_b2t_512;
     if (s->decoder)
         d.decoder_topology = tfn_topology_find(tfn_recipe_find(s->decoder)->topology);
     d.smoothing = (float)s->smoothing;
@@ -896,65 +921,119 @@ static bool lab_measure(lab_record *r, tfn_model *m, lab_data *data)
     return ok;
 }
 
-/* |F(W) - F(W*)|^2 a token. shift_inner: F the last sub-layer's output, as in Liu 2020's released
- * code, which moves all that is no bias, norm or scale; shift: what the stack gives, after the
- * final norm where there is one. */
+/* How far the output moves when weights do. F is what the stack gives, after the final norm where
+ * there is one (shift), and the last sub-layer's output (inner), which Liu 2020's released code
+ * takes; |F(W) - F(W*)|^2 a token. */
+typedef struct lab_move {
+    tfn_model *m;
+    lab_data  *data;
+    lab_spec   spec;
+    lab_record other;               /* what is seen of the moved weights is not kept */
+    lab_look   before, after;
+    float     *kept;
+    double     shift, inner;        /* the last one's */
+} lab_move;
+
+/* The sign of a step against the gradient, or of chance. */
+static float lab_way(const lab_spec *s, const tfn_param_info *p, int32_t j, uint64_t at)
+{
+    const tfn_key key = tfn_key_fold(tfn_key_make(s->seed), 99);
+    if (s->noise <= 0) return (float)-s->step * (float)((p->grad[j] > 0) - (p->grad[j] < 0));
+    if (tfn_random_bits(key, at) & 1) return (float)s->noise;
+    return -(float)s->noise;
+}
+
+/* Moves all that is no bias, norm or scale, as Liu 2020's code does: of a layer, from 0, or of the
+ * embedding (-1), or of all (LAB_ALL). */
+enum { LAB_ALL = -2 };
+static void lab_move_weights(lab_move *v, int32_t layer)
+{
+    tfn_param_info p;
+    uint64_t at = 0;
+    for (int32_t i = 0; tfn_model_param(v->m, i, &p); i++) {
+        if (!p.decay) continue;
+        for (int32_t j = 0; j < p.rows * p.cols; j++, at++)
+            if (layer == LAB_ALL || layer == p.layer) p.data[j] += lab_way(&v->spec, &p, j, at);
+    }
+}
+
+/* A pass with what is seen in `look`; the update that goes with it is taken back. */
+static bool lab_pass(lab_move *v, lab_look *look)
+{
+    tfn_report report;
+    tfn_param_info p;
+    tfn_model_watch(v->m, lab_probe, look);
+    const bool ok = tfn_model_step(v->m, &v->data->batch, &report) == TFN_OK;
+    tfn_model_param(v->m, 0, &p);
+    memcpy(p.data, v->kept, (size_t)v->m->param_floats * sizeof *v->kept);
+    return ok;
+}
+
+/* Moves, and measures how far the output went; the gradients are those of the weights as they were,
+ * which a pass overwrites. */
+static bool lab_move_once(lab_move *v, int32_t layer)
+{
+    const int32_t rows = v->spec.batch * lab_time(v->spec.task);
+    const size_t n = (size_t)rows * (size_t)v->spec.width;
+    double sum[2] = { 0, 0 };
+    bool ok = lab_pass(v, &v->before);
+    lab_move_weights(v, layer);
+    ok = lab_pass(v, &v->after) && ok;
+    for (size_t i = 0; i < n; i++) {
+        const double e = (double)v->before.end[i] - (double)v->after.end[i];
+        const double d = (double)v->before.last[i] - (double)v->after.last[i];
+        sum[0] += e*e;
+        sum[1] += d*d;
+    }
+    v->shift = sum[0] / rows;
+    v->inner = sum[1] / rows;
+    return ok;
+}
+
+/* each: the shifts of single layers, added: what independent changes would sum to. */
+static bool lab_move_each(lab_record *r, lab_move *v)
+{
+    double *sum = lab_put(r, 2, "each");
+    if (!sum) return false;
+    sum[0] = sum[1] = 0;
+    for (int32_t layer = -1; layer < v->spec.layers; layer++) {
+        if (!lab_move_once(v, layer)) return false;
+        sum[0] += v->shift;
+        sum[1] += v->inner;
+    }
+    return true;
+}
+
 static bool lab_shift(lab_record *r, tfn_model *m, lab_data *data)
 {
     const lab_spec *s = &r->spec;
     const int32_t rows = s->batch * lab_time(s->task);
-    const size_t n = (size_t)rows * (size_t)s->width;
-    lab_record other;                 /* what is seen of the moved weights is not kept */
-    lab_look look, moved;
-    tfn_report report;
+    lab_move *v = (lab_move *)calloc(1, sizeof *v);
+    double *shift = lab_put(r, 1, "shift");
+    double *inner = lab_put(r, 1, "shift_inner");
     tfn_param_info p;
-    tfn_key key = tfn_key_fold(tfn_key_make(s->seed), 99);
-    float *kept = lab_floats((size_t)m->param_floats);
-    double *shift, *inner, sum[2] = { 0, 0 };
-    uint64_t at = 0;
-    bool ok;
-    memset(&other, 0, sizeof other);
-    memset(&look, 0, sizeof look);
-    memset(&moved, 0, sizeof moved);
-    other.spec = *s;
-    shift = lab_put(r, 1, "shift");
-    inner = lab_put(r, 1, "shift_inner");
-    ok = lab_look_start(&look, r, rows);
-    ok = lab_look_start(&moved, &other, rows) && ok && kept && shift && inner;
-    if (!ok) goto end;
-    tfn_model_param(m, 0, &p);
-    memcpy(kept, p.data, (size_t)m->param_floats * sizeof *kept);
-    lab_fill(data, s, s->batch, s->seed, UINT64_MAX - 100);
-    tfn_model_watch(m, lab_probe, &look);
-    ok = tfn_model_step(m, &data->batch, &report) == TFN_OK;
-    memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
-    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
-        if (!p.decay) continue;
-        for (int32_t j = 0; j < p.rows * p.cols; j++, at++) {
-            const float sign = (float)((p.grad[j] > 0) - (p.grad[j] < 0));
-            if (s->noise <= 0) p.data[j] -= (float)s->step * sign;
-            else if (tfn_random_bits(key, at) & 1) p.data[j] += (float)s->noise;
-            else p.data[j] += -(float)s->noise;
-        }
+    if (!v) return false;
+    v->m = m;
+    v->data = data;
+    v->spec = v->other.spec = *s;
+    v->kept = lab_floats((size_t)m->param_floats);
+    bool ok = lab_look_start(&v->before, r, rows);
+    ok = lab_look_start(&v->after, &v->other, rows) && ok && v->kept && shift && inner;
+    if (ok) {
+        tfn_model_param(m, 0, &p);
+        memcpy(v->kept, p.data, (size_t)m->param_floats * sizeof *v->kept);
+        lab_fill(data, s, s->batch, s->seed, UINT64_MAX - 100);
+        ok = lab_move_once(v, LAB_ALL);
+        *shift = v->shift;
+        *inner = v->inner;
     }
-    tfn_model_watch(m, lab_probe, &moved);
-    ok = tfn_model_step(m, &data->batch, &report) == TFN_OK && ok;
-    for (size_t i = 0; i < n; i++) {
-        double d = (double)look.last[i] - (double)moved.last[i];
-        double e = (double)look.end[i] - (double)moved.end[i];
-        sum[0] += e*e;
-        sum[1] += d*d;
-    }
-    *shift = sum[0] / rows;
-    *inner = sum[1] / rows;
-    tfn_model_param(m, 0, &p);
-    memcpy(p.data, kept, (size_t)m->param_floats * sizeof *kept);
+    if (ok && s->each) ok = lab_move_each(r, v);
     tfn_model_watch(m, NULL, NULL);
-end:
-    lab_look_end(&look);
-    lab_look_end(&moved);
-    for (int32_t i = 0; i < other.count; i++) free(other.lists[i].v);
-    free(kept);
+    lab_look_end(&v->before);
+    lab_look_end(&v->after);
+    for (int32_t i = 0; i < v->other.count; i++) free(v->other.lists[i].v);
+    free(v->kept);
+    free(v);
     return ok;
 }
 
@@ -1166,6 +1245,93 @@ static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data)
     return TFN_OK;                    /* a diverged run is a result */
 }
 
+/* The rule by which a loss has settled, of a run with `settle`: the least of the last five checks
+ * is less than 1 % below the least before them. There are forty checks in the most updates it may
+ * have. Up to there the rate is constant behind its warm-up; then it falls to 0 in a quarter of the
+ * updates so far, as in a schedule of warm-up, stable phase and decay. */
+enum { LAB_CHECKS = 40, LAB_PATIENCE = 5 };
+static bool lab_has_settled(const double *loss, int32_t n)
+{
+    double before = HUGE_VAL;
+    double last = HUGE_VAL;
+    if (n <= LAB_PATIENCE + 1) return false;
+    for (int32_t i = 0; i < n - LAB_PATIENCE; i++) before = fmin(before, loss[i]);
+    for (int32_t i = n - LAB_PATIENCE; i < n; i++) last = fmin(last, loss[i]);
+    return !(last < 0.99 * before);
+}
+
+/* What a run with `settle` has come to; `begin`: the updates after which the rate falls. */
+typedef struct lab_course {
+    double  loss[LAB_CHECKS + 2];
+    int32_t checks;
+    int64_t step, begin, end, skips;
+    bool    settled, broken;
+} lab_course;
+
+static void lab_check_course(lab_course *c, const lab_spec *s, tfn_model *m, const lab_data *test)
+{
+    c->loss[c->checks++] = lab_nll(m, test);
+    c->broken = !(c->loss[c->checks - 1] < HUGE_VAL);
+    if (c->begin) return;
+    c->settled = lab_has_settled(c->loss, c->checks);
+    if (!c->settled && c->step < s->stop * 4 / 5) return;
+    c->begin = c->step;
+    c->end = c->step + c->step / 4;
+}
+
+/* One update; its rate falls from the end of the constant ones on, to 0 behind the last. */
+static bool lab_course_step(lab_course *c, tfn_model *m, const lab_data *data)
+{
+    tfn_report report;
+    double rate = (double)tfn_model_rate(m);
+    if (c->begin)
+        rate *= (double)(c->end - c->step) / (double)(c->end - c->begin);
+    if (tfn_model_gradient(m, &data->batch, 0, false, NULL) != TFN_OK) return false;
+    if (tfn_model_update(m, NULL, (float)rate, &report) != TFN_OK) return false;
+    c->skips += report.skipped;
+    c->step++;
+    return true;
+}
+
+/* curve: the loss at its start and at each check; nll: the last; updates; settled: 1, or 0 where
+ * the most updates came first. */
+static bool lab_course_lists(lab_record *r, const lab_course *c, const lab_data *test)
+{
+    double *curve = lab_put(r, c->checks, "curve");
+    double *nll = lab_put(r, 1, "nll");
+    double *unigram = lab_put(r, 1, "unigram");
+    double *skipped = lab_put(r, 1, "skipped");
+    double *updates = lab_put(r, 1, "updates");
+    double *settled = lab_put(r, 1, "settled");
+    if (!curve || !nll || !unigram || !skipped || !updates || !settled) return false;
+    memcpy(curve, c->loss, (size_t)c->checks * sizeof *curve);
+    *nll = c->loss[c->checks - 1];
+    *unigram = lab_unigram(test);
+    *skipped = (double)c->skips;
+    *updates = (double)c->step;
+    *settled = c->settled;
+    return true;
+}
+
+static tfn_status lab_go_on(lab_record *r, tfn_model *m, lab_data *data)
+{
+    const lab_spec *s = &r->spec;
+    const int64_t every = tfn__max(s->stop / LAB_CHECKS, 1);
+    lab_course c;
+    memset(&c, 0, sizeof c);
+    c.end = s->stop;
+    lab_check_course(&c, s, m, data + 1);
+    while (c.step < c.end) {
+        lab_fill(data, s, s->batch, s->seed, (uint64_t)c.step);
+        if (!lab_course_step(&c, m, data)) break;
+        if (c.step % every && c.step < c.end) continue;
+        lab_check_course(&c, s, m, data + 1);
+        if (c.broken) break;
+    }
+    if (!lab_course_lists(r, &c, data + 1)) return TFN_NO_MEMORY;
+    return TFN_OK;
+}
+
 /* CPU time of this thread; of the program where that is not known. */
 static double lab_seconds(void)
 {
@@ -1193,7 +1359,8 @@ static bool lab_run(lab_record *r)
         ok = tfn_model_profile(&m, &data->batch) == TFN_OK;
         lab_fill(data + 1, s, d.batch, 1u << 20, UINT64_MAX);      /* the test, of no run's seed */
     }
-    if (ok && s->stop) ok = lab_train(r, &m, data) == TFN_OK;
+    if (ok && s->settle) ok = lab_go_on(r, &m, data) == TFN_OK;
+    else if (ok && s->stop) ok = lab_train(r, &m, data) == TFN_OK;
     if (ok && s->score && isfinite(lab_nll(&m, data + 1))) lab_score(r, &m, data + 1);
     if (ok && s->fold) ok = lab_fold(r, &m, data + 1);
     if (ok && s->look) ok = lab_measure(r, &m, data);
@@ -1227,7 +1394,8 @@ typedef struct lab {
     tfn_isa      isa;                 /* changes no number */
     int32_t      deepest, widest;     /* of a claim, found by asking it */
     bool         asking;
-    uint64_t     only;                /* > 0: samples are of this seed alone */
+    long         first;               /* samples begin with the seed behind this one */
+    int          user;                /* the claim that asks: a bit of the records' users */
     double       cost, cost_done;     /* operations wanted and done */
     time_t       start;
     int          wrong;               /* numbers that a claim asked for and that there cannot be */
@@ -1311,6 +1479,7 @@ static const lab_record *lab_get(lab *l, const lab_spec *spec)
         if (l->spent <= 0) l->asked++;
         if (r->asked != l->asked) l->spent += r->seconds;
         r->asked = l->asked;
+        r->users[l->user / 64] |= UINT64_C(1) << l->user % 64;
         return r;
     }
     l->missing++;
@@ -1341,10 +1510,13 @@ static void lab_free(lab *l)
     memset(l, 0, sizeof *l);
 }
 
-/* {"lab":2,"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. The number counts the
- * changes of what a spec means: 1 had a string reversal of its own, whose test was in training too.
- * Lines of another number are not read. */
-#define LAB_LINE "{\"lab\":2,\"spec\":\""
+/* {"lab":3.2,"spec":"...","seconds":1.5,"name":[1,2,null]} a line; NaN is null. The number counts
+ * the changes of what a spec means, and behind the point it is TFN_BITS_VERSION: 1 had a string
+ * reversal of its own, whose test was in training too; 2 was measured by version 0.1, whose
+ * schedules and some initializations were others. Lines of another number are not read. */
+#define LAB_TEXT_OF(x) #x
+#define LAB_NUMBER(x) LAB_TEXT_OF(x)
+#define LAB_LINE "{\"lab\":3." LAB_NUMBER(TFN_BITS_VERSION) ",\"spec\":\""
 static char *lab_line(const lab_record *r)
 {
     size_t size = LAB_KEY + 64;
@@ -1599,30 +1771,55 @@ static double lab_mistake(lab *l, const char *format, const char *name, const ch
     return (double)NAN;
 }
 
+/* What a diverged run counts for where it has no number: the loss of guessing, no word right. */
+static double lab_lost(const lab_record *r, const char *name)
+{
+    const lab_list *unigram = lab_list_of(r, "unigram");
+    if (!strcmp(name, "nll") && unigram && unigram->n > 0) return unigram->v[0];
+    if (!strcmp(name, "wer")) return 100;
+    if (!strcmp(name, "bleu") || !strcmp(name, "rouge") || !strcmp(name, "accuracy")) return 0;
+    return (double)NAN;
+}
+
 /* Number `index` (-1: the last) of a record that is there. A list of another name, a place behind
  * its end and NaN after a run that did not diverge are mistakes of the claim. */
 static double lab_number(lab *l, const lab_record *r, const char *name, int32_t index)
 {
     const lab_list *list = lab_list_of(r, name);
+    const bool diverged = lab_diverged(r);
+    if (!list && diverged) return lab_lost(r, name);
     if (!list) return lab_mistake(l, "no list is called \"%s\" in %s", name, r->key);
     if (index < 0) index += list->n;
     if (index < 0 || index >= list->n)
         return lab_mistake(l, "list \"%s\" is shorter in %s", name, r->key);
     const double x = list->v[index];
-    if (x == x || lab_diverged(r)) return x;
+    if (x == x) return x;
+    if (diverged) return lab_lost(r, name);
     return lab_mistake(l, "list \"%s\" holds NaN in %s", name, r->key);
+}
+
+/* The spec of the sample's number i. */
+static lab_spec lab_seeded(const lab *l, lab_spec s, int32_t i)
+{
+    s.seed = (uint64_t)(l->first + i + 1);
+    return s;
+}
+
+static int32_t lab_seeds(const lab *l, const lab_spec *s)
+{
+    if (s->stop) return l->seeds;
+    if (s->few) return (int32_t)tfn__max(l->init_seeds / 4, 3);
+    return l->init_seeds;
 }
 
 /* Number `index` of a list over seeds 1, 2 ...; NaN while it is not measured. */
 static lab_sample lab_over(lab *l, lab_spec s, const char *name, int32_t index)
 {
     lab_sample a;
-    a.n = s.stop ? l->seeds : l->init_seeds;
-    if (l->only) a.n = 1;
+    a.n = lab_seeds(l, &s);
     for (int32_t i = 0; i < a.n; i++) {
-        s.seed = (uint64_t)(i + 1);
-        if (l->only) s.seed = l->only;
-        const lab_record *r = lab_get(l, &s);
+        const lab_spec seeded = lab_seeded(l, s, i);
+        const lab_record *r = lab_get(l, &seeded);
         a.v[i] = (double)NAN;
         if (r) a.v[i] = lab_number(l, r, name, index);
     }

@@ -23,6 +23,12 @@ static void lesson_break(lab *l, outcome *o)
         lab_over(l, pre, "bleu", 0).mean);
 }
 
+/* Of logarithms, what they are of. */
+static void say_lesson(outcome *o, const char *before, lab_sample a)
+{
+    say(o, "%s%.2f", before, exp(a.mean));
+}
+
 /* Draws a run and adds its BLEU to the text. */
 static void lesson_run(lab *l, outcome *o, lab_spec s, const char *name)
 {
@@ -52,6 +58,49 @@ static void lesson_repair(lab *l, outcome *o)
     say(o, ".");
 }
 
+/* Gradients of W2 by layer before training and after a warm-up. */
+static void lesson_gradients(lab *l, outcome *o)
+{
+    draw_w2(l, o, at_start("post", 6), "Post-LN");
+    draw_w2(l, o, at_start("pre", 6), "Pre-LN");
+    draw_w2(l, o, after_200("post", 200), "Post-LN after a warm-up");
+    say_lesson(o, "The last layer's over the first one's: Post-LN ",
+               last_over_first(l, at_start("post", 6), "dec_w2_gradient"));
+    say_lesson(o, ", Pre-LN ", last_over_first(l, at_start("pre", 6), "dec_w2_gradient"));
+    say(o, ".");
+}
+
+/* What a branch weighs against its number. */
+static void lesson_shares(lab *l, outcome *o)
+{
+    a9a(l, o);
+    a9b(l, o);
+    say(o, "Exponents of i: Post-LN %.2f, Pre-LN %.2f.", o->sample[0].mean, o->sample[1].mean);
+}
+
+/* The loss after 400 updates at 2, 4, 8 and 12 layers. */
+static void lesson_depths(lab *l, outcome *o)
+{
+    static const int32_t layers[] = { 2, 4, 8, 12 };
+    static const double x[] = { 2, 4, 8, 12 };
+    lab_sample loss[4];
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < 4; i++)
+            loss[i] = loss_of(l, training(post_pre_b2t[k], layers[i], 2e-3, 100, 400));
+        points(line_of(o, "layers of each stack", "loss after 400 updates [nats per token]",
+                       post_pre_b2t[k]), x, loss, 4);
+        say(o, "%s %.2f at 2 layers, %.2f at 12. ", paper_name(post_pre_b2t[k]), loss[0].mean,
+            loss[3].mean);
+    }
+}
+
+/* How far the output moves when weights do. */
+static void lesson_shift(lab *l, outcome *o)
+{
+    a6a(l, o);
+    a6b(l, o);
+}
+
 /* -- the lessons ------------------------------------------------------------------------------- */
 
 enum { LESSONS = 5, LESSON_STEPS = 3 };
@@ -66,7 +115,7 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         "learning rate rises to 0.008 within 200 updates (warm-up), or starts there.", lesson_break,
         "Which of the three runs does not learn? Is it the rate, or the placement of the norm?" },
       { "Before the first update: how large is the gradient of W2, layer by layer? And after a "
-        "warm-up?", x14,
+        "warm-up?", lesson_gradients,
         "Which layer gets the largest step at the start in Post-LN, and what does that do to the "
         "layers that read from it? What has the warm-up changed?" } } },
     { "Repair it four ways", {
@@ -74,11 +123,11 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         "warm-up; RAdam, which begins with small steps on its own; the norm inside the branch; "
         "Admin, whose skips are scaled so that no branch weighs much at first.", lesson_repair,
         "What do the four repairs have in common? Which of them cost something at inference?" },
-      { "A fifth, which comes to mind first: a small constant rate.", x20,
+      { "A fifth, which comes to mind first: a small constant rate.", x20a,
         "It does not diverge. Why is it no repair?" } } },
     { "Where the gradient vanishes in an 18-layer decoder", {
       { "18 + 18 layers before training: the gradient's norm at the output of every decoder layer.",
-        b3, "By what factor does it shrink a layer in Post-LN? What does one addition (B2T) do?" },
+        b3a, "By what factor does it shrink a layer in Post-LN? What does one addition (B2T) do?" },
       { "Three kinds of sub-layers: what does each do to the gradient that passes through it?", a4,
         "Which of the three is to blame, and why not the other two? What would an encoder of 18 "
         "layers look like (normlab run A3 --draw)?" },
@@ -88,17 +137,20 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
     { "Why Pre-LN's upper layers idle", {
       { "Pre-LN adds and never norms its stream: its size, layer by layer.", x5,
         "If each branch adds about the same, what share of the stream is the twelfth's?" },
-      { "The share of sub-layer i in what it gives, squared, in Post-LN and Pre-LN.", a9,
+      { "The share of sub-layer i in what it gives, squared, in Post-LN and Pre-LN.",
+        lesson_shares,
         "Read the slope: how does the share fall in Pre-LN? Why not in Post-LN?" },
-      { "Trained: how alike is the output of each layer to the last one's?", b5,
+      { "Trained: how alike is the output of each layer to the last one's?", b5a,
         "Which model could lose its upper layers with the least harm? What of B2T?" } } },
     { "Find the depth where each breaks", {
       { "2 to 12 layers a stack, the same rate (0.002), warm-up 100, 400 updates: the loss in the "
-        "end.", b7, "At which depth does Post-LN break? Does it break, or is it slow: what would "
-        "you run to find out (normlab compare post --layers 8 --steps 1200 --warmup 400)?" },
+        "end.", lesson_depths,
+        "At which depth does Post-LN break? Does it break, or is it slow: what would you "
+        "run to find out (normlab compare post --layers 8 --steps 1200 --warmup 400)?" },
       { "The reason Liu 2020 gives: move all weights by 0.0001 and see how far the output moves.",
-        a6, "Which law do you see, N or ln N? What happens to it with N when every update moves "
-        "all weights?" } } }
+        lesson_shift,
+        "Which law do you see, N or ln N? What happens to it with N when every update moves all "
+        "weights?" } } }
 };
 
 /* -- the command ------------------------------------------------------------------------------- */
@@ -113,7 +165,7 @@ static void lesson_text(const char *text)
 /* Measures and draws a step. */
 static bool lesson_measure(lab *l, const lesson_step *s, outcome *o)
 {
-    static const claim drawn = { "", "", "", "", "", "", "", NULL, NULL };
+    static const claim drawn = { .id = "", .title = "" };
     memset(o, 0, sizeof *o);
     s->measure(l, o);               /* notes what it needs */
     if (!lab_work(l)) return false;

@@ -8,10 +8,25 @@
 
 /* -- a claim: paper, verdict, figure ----------------------------------------------------------- */
 
+static int number_of(const claim *c)
+{
+    int i = 0;
+    while (claim_at(i) != c) i++;
+    return i;
+}
+
+/* The row of this id, or the first of those that are its parts: X8 is X8a and X8b. */
+static bool is_called(const claim *c, const char *id)
+{
+    const size_t n = strlen(id);
+    if (strncmp(c->id, id, n)) return false;
+    return !c->id[n] || (c->id[n] >= 'a' && c->id[n] <= 'z' && !c->id[n + 1]);
+}
+
 static const claim *find_claim(const char *id)
 {
     for (int i = 0; i < CLAIMS; i++)
-        if (!strcmp(claims[i].id, id)) return &claims[i];
+        if (is_called(claim_at(i), id)) return claim_at(i);
     return NULL;
 }
 
@@ -19,7 +34,8 @@ static const char *paper_of(const claim *c)
 {
     if (c->id[0] == 'X') return "Xiong et al. 2020";
     if (c->id[0] == 'A') return "Liu et al. 2020";
-    return "Takase et al. 2022";
+    if (c->id[0] == 'B') return "Takase et al. 2022";
+    return "Since then";
 }
 
 /* Asks the claim for its measurements only to learn how deep and wide it is on its own: lab_layers
@@ -44,29 +60,120 @@ static void say_changes(const lab *l, outcome *o)
     say(o, ": the criterion was not made for it.] ");
 }
 
+/* By the row's criteria, each with the sample that was found for it; of a check, what it held. */
+static verdict judge_claim(const claim *c, outcome *o)
+{
+    const int n = criteria_of(c);
+    if (c->kind == CHECK_ROW && o->held) return HOLDS;
+    if (c->kind == CHECK_ROW) return FAILS;
+    if (o->found != n) return BROKEN;
+    for (int i = 0; i < n; i++)
+        o->finding[i] = judge_values(&c->criteria[i], o->sample[i].v, o->sample[i].n);
+    return judge_row(c->criteria, o->finding, n);
+}
+
 /* The verdict and figure of a claim, from what is at hand, and in l->spent the CPU time that this
  * took; false: something is not measured. */
 static bool decide(const claim *c, lab *l, outcome *o)
 {
-    const int seeds = l->seeds;
     const bool resized = l->depth || l->width;
     memset(o, 0, sizeof *o);
     l->missing = 0;
     l->spent = 0;
-    if (!c->measure) {
+    l->user = number_of(c);
+    if (c->kind == NO_ROW) {
         o->verdict = NOT_TESTABLE;
         say(o, "%s", c->reason);
         return true;
     }
-    l->seeds = seeds_of(c, seeds);
     if (resized) find_size(c, l, o);
     if (resized || l->instead) say_changes(l, o);
     const int wrong = l->wrong;
     l->missing = 0;             /* asking for the size counted too */
     c->measure(l, o);
+    if (!l->missing) o->verdict = judge_claim(c, o);
     if (l->wrong > wrong) o->verdict = BROKEN;
-    l->seeds = seeds;
     return !l->missing;
+}
+
+/* What was found, a part for each criterion, then what else was. */
+static const char *found_text(const claim *c, const outcome *o)
+{
+    static char text[4096];
+    text[0] = 0;
+    if (c->kind == MEASUREMENT && o->found == criteria_of(c))
+        for (int i = 0; i < o->found; i++) {
+            const size_t n = strlen(text);
+            if (i) snprintf(text + n, sizeof text - n, "; ");
+            finding_text(text + strlen(text), sizeof text - strlen(text), &c->criteria[i],
+                         &o->finding[i]);
+        }
+    const size_t n = strlen(text);
+    snprintf(text + n, sizeof text - n, "%s%s", n ? ". " : "", o->numbers);
+    return text;
+}
+
+static const char *criteria_word(const claim *c)
+{
+    if (c->kind == CHECK_ROW) return "checked";
+    return "shown if";
+}
+
+/* What a row is judged by. */
+static const char *criteria_text(const claim *c)
+{
+    static char text[2048];
+    text[0] = 0;
+    if (c->kind == CHECK_ROW) return c->check;
+    for (int i = 0; i < criteria_of(c); i++) {
+        size_t n = strlen(text);
+        if (i) snprintf(text + n, sizeof text - n, "; and ");
+        n = strlen(text);
+        criterion_text(text + n, sizeof text - n, &c->criteria[i]);
+    }
+    return text;
+}
+
+/* -- rows that share measurements -------------------------------------------------------------- */
+
+static bool asked_by(const lab_record *r, int number)
+{
+    return (r->users[number / 64] >> number % 64) & 1;
+}
+
+/* The share of a row's records that another asked for, too; after both were decided. */
+static double shared_with(const lab *l, int row, int other)
+{
+    int mine = 0;
+    int both = 0;
+    for (int32_t i = 0; i < l->count; i++) {
+        if (!asked_by(l->records[i], row)) continue;
+        mine++;
+        both += asked_by(l->records[i], other);
+    }
+    if (!mine) return 0;
+    return (double)both / mine;
+}
+
+/* The ids of rows that at least half of a row's records belong to, too. */
+static const char *sharing_text(const lab *l, const claim *c)
+{
+    static char text[1024];
+    const int row = number_of(c);
+    text[0] = 0;
+    for (int i = 0; i < CLAIMS; i++) {
+        const size_t n = strlen(text);
+        if (i == row || shared_with(l, row, i) < 0.5) continue;
+        snprintf(text + n, sizeof text - n, "%s%s", n ? " " : "", claim_at(i)->id);
+    }
+    return text;
+}
+
+/* The title of a row's figure. */
+static const char *picture_of(const claim *c)
+{
+    if (c->picture) return c->picture;
+    return c->title;
 }
 
 /* A claim's curves with their bands: mean - spread to mean + spread. */
@@ -102,7 +209,7 @@ static const svg_plot *plot_of(const claim *c, const outcome *o)
     const figure *g = &o->fig;
     for (int k = 0; k < g->lines; k++) plot_line(&p, k, &g->line[k]);
     memset(&p.plot, 0, sizeof p.plot);
-    if (c->id[0]) p.plot.title = c->id;
+    if (c->id[0]) p.plot.title = picture_of(c);
     p.plot.x_label = g->x;
     p.plot.y_label = g->y;
     p.plot.log_x = g->log_x;
@@ -122,7 +229,7 @@ static void draw_text(FILE *f, const claim *c, const outcome *o)
 
 /* What is measured, and where it is kept; 0: not given. */
 typedef struct lab_options {
-    long seeds, starts, jobs, depth, width;
+    long seeds, starts, first, jobs, depth, width;
     char instead[64];
 } lab_options;
 
@@ -158,6 +265,7 @@ static bool lab_option(cli *c, lab *l, lab_options *o)
 {
     if (cli_number(c, "--seeds", 1, LAB_SEEDS, &o->seeds)) return true;
     if (cli_number(c, "--start-seeds", 1, LAB_SEEDS, &o->starts)) return true;
+    if (cli_number(c, "--first-seed", 1, 1000000, &o->first)) return true;
     if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &o->jobs)) return true;
     if (cli_number(c, "--depth", 1, LAB_DEEPEST, &o->depth)) return true;
     if (cli_number(c, "--width", 8, 1024, &o->width)) return true;
@@ -178,11 +286,14 @@ static void lab_clear(lab *l, lab_options *o)
 
 static void lab_begin(lab *l, const lab_options *o)
 {
-    l->seeds = l->full ? 5 : 2;
-    l->init_seeds = l->full ? 30 : 8;
+    l->seeds = 3;
+    l->init_seeds = 8;
+    if (l->full) l->seeds = 8;
+    if (l->full) l->init_seeds = 40;
     l->jobs = 1;
     if (o->seeds) l->seeds = (int)o->seeds;
     if (o->starts) l->init_seeds = (int)o->starts;
+    if (o->first) l->first = o->first - 1;
     if (o->jobs) l->jobs = (int)o->jobs;
     l->depth = (int32_t)o->depth;
     l->width = (int32_t)o->width & ~7;              /* a multiple of 8: heads have 8 channels */
@@ -195,15 +306,19 @@ typedef struct lab_claims { const claim *list[CLAIMS]; int count; } lab_claims;
 
 static void claim_named(cli *c, lab_claims *wanted)
 {
-    const claim *named = find_claim(c->argv[c->at]);
-    if (!named || wanted->count == CLAIMS)
-        cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", c->argv[c->at]);
-    wanted->list[wanted->count++] = named;
+    const char *id = c->argv[c->at];
+    const int before = wanted->count;
+    for (int i = 0; i < CLAIMS; i++) {
+        if (!is_called(claim_at(i), id) || wanted->count == CLAIMS) continue;
+        wanted->list[wanted->count++] = claim_at(i);
+    }
+    if (wanted->count == before)
+        cli_fail(c, "there is no claim \"%s\"; normlab claims lists them", id);
 }
 
 static void all_claims(lab_claims *wanted)
 {
-    for (int i = 0; i < CLAIMS; i++) wanted->list[i] = &claims[i];
+    for (int i = 0; i < CLAIMS; i++) wanted->list[i] = claim_at(i);
     wanted->count = CLAIMS;
 }
 
@@ -222,8 +337,10 @@ static int claims_command(cli *c)
 {
     if (cli_next(c)) cli_fail(c, "claims takes no argument, not \"%s\"", c->argv[c->at]);
     for (int i = 0; i < CLAIMS; i++) {
-        printf("%-4s %-22s %s", claims[i].id, claims[i].item, claims[i].title);
-        if (!claims[i].measure) printf(" (not testable here)");
+        const claim *row = claim_at(i);
+        printf("%-5s %-22s %s", row->id, row->item, row->title);
+        if (row->kind == NO_ROW) printf(" (not testable here)");
+        if (row->kind == CHECK_ROW) printf(" (a check)");
         printf("\n");
     }
     return 0;
@@ -241,7 +358,7 @@ static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, outcome
     for (int i = 0; i < wanted->count; i++) {
         const claim *c = wanted->list[i];
         decide(c, l, o);
-        printf("%-4s %-17s %s\n", c->id, verdicts[o->verdict], o->numbers);
+        printf("%-5s %-17s %s\n", c->id, verdicts[o->verdict], found_text(c, o));
         if (drawn) draw_text(stdout, c, o);
         if (!output_flush()) break;
     }

@@ -55,22 +55,22 @@ static void html_begin(FILE *f, const lab *l)
             "td,th{padding:.15em .7em .15em 0;text-align:left;vertical-align:top}"
             "section{border-top:1px solid #8888;margin-top:2em}"
             ".v{font-weight:700}@media print{section{break-inside:avoid}}</style></head><body>\n"
-            "<h1>Where does the norm go?</h1>\n<p>Every measurable claim of Xiong et al. 2020 (X), "
-            "Liu et al. 2020 (A) and Takase et al. 2022 (B), measured by one program on one "
-            "machine: %d seeds of training runs, %d of models as they start. The criteria were "
-            "written before the results; lines are means over seeds, bands one standard deviation. "
-            "What a claim says of large models may not show at this scale, and the verdict says "
-            "so.</p>\n", l->seeds, l->init_seeds);
+            "<h1>Where does the norm go?</h1>\n<p>Claims of Xiong et al. 2020 (X), Liu et al. 2020 "
+            "(A), Takase et al. 2022 (B) and of what came since (N), measured by one program: %d "
+            "seeds of training runs, %d of models as they start. Criteria were committed before "
+            "results; a verdict is one of intervals that hold a mean with 99 %% confidence. Lines "
+            "are means over seeds, bands one standard deviation. What a claim says of large models "
+            "may not show at this scale, and the verdict says so.</p>\n", l->seeds, l->init_seeds);
 }
 
 static void html_figure(FILE *f, const claim *c, const outcome *o)
 {
     fprintf(f, "<figure role=\"img\" aria-label=\"%s: ", c->id);
-    svg_text(f, o->numbers);
+    svg_text(f, found_text(c, o));
     fprintf(f, "\">\n");
     draw(f, c, o);
     fprintf(f, "<figcaption>%s. ", c->id);
-    svg_text(f, c->title);
+    svg_text(f, picture_of(c));
     fprintf(f, ": ");
     svg_text(f, o->fig.y);
     fprintf(f, " over ");
@@ -79,11 +79,13 @@ static void html_figure(FILE *f, const claim *c, const outcome *o)
 }
 
 /* What was to be measured and when it counts as shown, what was found, how to measure it again. */
-static void html_measured(FILE *f, const claim *c, const lab *l, const char *numbers)
+static void html_measured(FILE *f, const claim *c, const lab *l, const char *text)
 {
     html_row(f, "setting", c->setting);
-    html_row(f, "shown if", c->criterion);
-    html_row(f, "found", numbers);
+    html_row(f, criteria_word(c), criteria_text(c));
+    html_row(f, "found", text);
+    html_row(f, "first edition", c->before);
+    html_row(f, "measured with", sharing_text(l, c));
     fprintf(f, "<dt>again</dt><dd><code>normlab run %s", c->id);
     if (l->full) fprintf(f, " --full");
     fprintf(f, "</code>, %.0f s of CPU time</dd>", l->spent);
@@ -92,42 +94,60 @@ static void html_measured(FILE *f, const claim *c, const lab *l, const char *num
 static void html_claim(FILE *f, const claim *c, lab *l, outcome *o)
 {
     const bool measured = decide(c, l, o);
-    fprintf(f, "<section id=\"%s\"><h2>%s: ", c->id, c->id);
+    fprintf(f, "<section id=\"%s\"><h2>%s. ", c->id, c->id);
     svg_text(f, c->title);
     fprintf(f, "</h2>\n<p class=\"v\">%s</p>\n<dl>", verdict_text(measured, o));
     fprintf(f, "<dt>where</dt><dd>%s, %s</dd>\n", paper_of(c), c->item);
     html_row(f, "the paper says", c->expected);
     html_row(f, "its numbers", c->paper);
-    if (!c->measure) html_row(f, "why not", o->numbers);
-    else if (measured) html_measured(f, c, l, o->numbers);
+    if (c->kind == NO_ROW) html_row(f, "why not", o->numbers);
+    else if (measured) html_measured(f, c, l, found_text(c, o));
     else html_measured(f, c, l, NULL);
     fprintf(f, "</dl>\n");
     if (measured && (o->fig.lines || o->fig.matrix)) html_figure(f, c, o);
     fprintf(f, "</section>\n");
 }
 
-/* How many claims have each verdict, and how many none yet. */
-static void html_tally(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
+/* -- the tally --------------------------------------------------------------------------------- */
+
+/* Rows of each verdict. Checks hold by construction and have verdicts of their own, so that they
+ * are never counted among measurements. */
+typedef struct tally { int count[VERDICTS], waiting; } tally;
+
+/* The verdicts of all; afterwards records know who asked for them. */
+static tally tally_of(lab *l, const lab_claims *wanted, outcome *o)
 {
-    int tally[BROKEN + 1] = { 0 };
-    int unmeasured = 0;
+    tally t;
+    memset(&t, 0, sizeof t);
     for (int i = 0; i < wanted->count; i++) {
-        if (decide(wanted->list[i], l, o)) tally[o->verdict]++;
-        else unmeasured++;
+        if (decide(wanted->list[i], l, o)) t.count[o->verdict]++;
+        else t.waiting++;
     }
-    fprintf(f, "<p>");
-    for (int k = 0; k <= BROKEN; k++)
-        if (tally[k]) fprintf(f, "<b>%d</b> %s. ", tally[k], verdicts[k]);
-    if (unmeasured) fprintf(f, "<b>%d</b> not measured yet. ", unmeasured);
-    fprintf(f, "</p>\n");
+    return t;
 }
 
-/* The tally, a table of contents, then a section for each claim. */
-static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
+/* "Of 70 measurements 40 are shown, 5 a tie ...; 12 checks hold; 3 rows cannot be tested here." */
+static void write_tally(FILE *f, const tally *t)
 {
-    html_begin(f, l);
-    html_tally(f, l, wanted, o);
-    fprintf(f, "<table><tr><th>claim</th><th>verdict</th><th>what</th></tr>\n");
+    static const verdict said[] = { SHOWN, PARTLY, TIE, UNDECIDED, NOT_SHOWN, OPPOSITE, BROKEN };
+    int all = 0;
+    const char *comma = "";
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) all += t->count[said[i]];
+    all += t->waiting;
+    fprintf(f, "Measurements: %d. ", all);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        if (!t->count[said[i]]) continue;
+        fprintf(f, "%s%d %s", comma, t->count[said[i]], verdicts[said[i]]);
+        comma = ", ";
+    }
+    if (t->waiting) fprintf(f, "%s%d not measured yet", comma, t->waiting);
+    fprintf(f, ". Checks, which hold by construction: %d hold, %d do not. Not testable here: %d.",
+            t->count[HOLDS], t->count[FAILS], t->count[NOT_TESTABLE]);
+}
+
+static void html_contents(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
+{
+    fprintf(f, "<table><tr><th>row</th><th>verdict</th><th>what</th></tr>\n");
     for (int i = 0; i < wanted->count; i++) {
         const claim *c = wanted->list[i];
         const bool measured = decide(c, l, o);
@@ -137,7 +157,23 @@ static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
         fprintf(f, "</td></tr>\n");
     }
     fprintf(f, "</table>\n");
-    for (int i = 0; i < wanted->count; i++) html_claim(f, wanted->list[i], l, o);
+}
+
+/* The tally, a table of contents, a section for each row that was measured; the others folded. */
+static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
+{
+    const tally t = tally_of(l, wanted, o);
+    html_begin(f, l);
+    fprintf(f, "<p>");
+    write_tally(f, &t);
+    fprintf(f, "</p>\n");
+    html_contents(f, l, wanted, o);
+    for (int i = 0; i < wanted->count; i++)
+        if (decide(wanted->list[i], l, o)) html_claim(f, wanted->list[i], l, o);
+    if (t.waiting) fprintf(f, "<details><summary>not measured yet: %d</summary>\n", t.waiting);
+    for (int i = 0; i < wanted->count; i++)
+        if (!decide(wanted->list[i], l, o)) html_claim(f, wanted->list[i], l, o);
+    if (t.waiting) fprintf(f, "</details>\n");
     fprintf(f, "</body></html>\n");
 }
 
@@ -146,6 +182,7 @@ static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
 /* A cell: no bar, no line's end. */
 static void markdown_cell(FILE *f, const char *text)
 {
+    if (!text) text = "";
     for (; *text; text++) {
         if (*text == '|') fputs("\\|", f);
         else if (*text == '<') fputs("&lt;", f);
@@ -158,17 +195,19 @@ static void markdown_cell(FILE *f, const char *text)
 static void markdown_claim(FILE *f, const claim *c, lab *l, outcome *o)
 {
     const bool measured = decide(c, l, o);
-    const char *numbers = "";
-    const char *setting = "";
-    if (measured) numbers = o->numbers;
-    if (c->measure) setting = c->setting;
+    const char *text = NULL;
+    if (measured) text = found_text(c, o);
     fprintf(f, "| %s | ", c->id);
     markdown_cell(f, c->item);
     markdown_cell(f, c->title);
     markdown_cell(f, verdict_text(measured, o));
-    markdown_cell(f, numbers);
+    markdown_cell(f, text);
+    if (c->kind == NO_ROW) markdown_cell(f, NULL);
+    else markdown_cell(f, criteria_text(c));
     markdown_cell(f, c->paper);
-    markdown_cell(f, setting);
+    markdown_cell(f, c->setting);
+    markdown_cell(f, sharing_text(l, c));
+    markdown_cell(f, c->before);
     fprintf(f, "%.0f s |\n", l->spent);
 }
 
@@ -176,11 +215,14 @@ static void markdown_report(FILE *f, lab *l, const lab_claims *wanted, outcome *
 {
     int measured;
     double seconds;
-    fprintf(f, "| claim | where | what | verdict | found | the paper's numbers | setting | CPU "
-            "time |\n|---|---|---|---|---|---|---|---|\n");
+    const tally t = tally_of(l, wanted, o);
+    write_tally(f, &t);
+    fprintf(f, "\n\n| row | where | what | verdict | found | shown if | the paper's numbers | "
+            "setting | measured with | first edition | CPU time |\n"
+            "|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < wanted->count; i++) markdown_claim(f, wanted->list[i], l, o);
     lab_total(l, &measured, &seconds);
-    fprintf(f, "\n%d measurements, which claims share, %.0f s of CPU time in all.\n", measured,
+    fprintf(f, "\n%d measurements, which rows share, %.0f s of CPU time in all.\n", measured,
             seconds);
 }
 

@@ -302,16 +302,31 @@ static int write_block(const char *path, const shown *x, shape s, int32_t layer,
     return write_svg(path, d, wide, x->name);
 }
 
-static void show_claim(const claim *c)
+static void show_row(const claim *c)
 {
     printf("%s: %s, %s\n\n", c->id, paper_of(c), c->item);
     print_field("claim", c->title);
     print_field("paper", c->expected);
     print_field("", c->paper);
-    if (c->measure) {
-        print_field("setting", c->setting);
-        print_field("shown if", c->criterion);
-    } else print_field("not here", c->reason);
+    if (c->kind == NO_ROW) {
+        print_field("not here", c->reason);
+        return;
+    }
+    print_field("setting", c->setting);
+    print_field(criteria_word(c), criteria_text(c));
+    print_field("before", c->before);
+}
+
+/* All rows that an id names: X8 is X8a and X8b. */
+static void show_claim(const char *id)
+{
+    bool any = false;
+    for (int i = 0; i < CLAIMS; i++) {
+        if (!is_called(claim_at(i), id)) continue;
+        if (any) printf("\n");
+        show_row(claim_at(i));
+        any = true;
+    }
 }
 
 /* What show is asked for. */
@@ -344,7 +359,7 @@ static int show_command(cli *c)
     static drawing d;
     const show_options o = show_arguments(c);
     if (find_claim(o.name)) {
-        show_claim(find_claim(o.name));
+        show_claim(o.name);
         return 0;
     }
     const shown x = find_shown(c, o.name);
