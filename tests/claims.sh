@@ -4,6 +4,7 @@
 normlab=$work/normlab
 check "normlab compiles" get_tool normlab
 
+wrong() { "$normlab" "$@" > /dev/null 2> "$work/message"; [ $? = 2 ] && grep -q "$wanted" "$work/message"; }
 # verdict WANTED ID ...: all of them, a line for each of their rows
 verdict() {
     wanted=$1
@@ -70,19 +71,48 @@ broken() {          # broken SED MESSAGE
 check "a list of an unknown name is an error" broken 's/_gradient"/_gradeint"/g' 'no list is called'
 check "NaN is an error" broken 's/\(_gradient":\[\)[^],]*/\1null/g' 'holds NaN'
 
+machines() {        # two machines' parts, merged, are what one measures; other numbers are refused
+    rm -f "$work"/part*.jsonl "$work/merged.jsonl"
+    for part in 1 2; do
+        "$normlab" run $some --part $part/2 --file "$work/part$part.jsonl" > /dev/null 2>&1 || return 1
+    done
+    "$normlab" merge "$work/part1.jsonl" "$work/part2.jsonl" --file "$work/merged.jsonl" > "$work/said" &&
+        numbers "$work/merged.jsonl" | cmp - "$work/numbers1" || return 1
+    grep -q "^$(wc -l < "$work/numbers1") measurements added" "$work/said" || return 1
+    [ "$(wc -l < "$work/part1.jsonl")" -lt "$(wc -l < "$work/merged.jsonl")" ] || return 1
+    sed 's/\(_gradient":\[\)/\11/' "$work/part1.jsonl" > "$work/part3.jsonl"
+    ! "$normlab" merge "$work/part3.jsonl" --file "$work/merged.jsonl" > /dev/null 2> "$work/message" &&
+        grep -q 'has other numbers of' "$work/message" && numbers "$work/merged.jsonl" | cmp - "$work/numbers1"
+}
+check "the work of several machines is merged" machines
+fits() {            # the cheap rows fit into a minute, the costly are left out
+    "$normlab" run A4 B12 --minutes 1 --start-seeds 2 --seeds 3 --file "$work/fits.jsonl" > "$work/found" \
+        2> "$work/progress" && grep -q '^A4 ' "$work/found" && grep -q '^B12 *not measured yet' "$work/found" &&
+        grep -q '1 rows do not fit' "$work/progress" && ! grep -q headline "$work/fits.jsonl"
+}
+check "what does not fit into --minutes is left out" fits
+text() {            # rows on real text want one; the same text is the same measurement
+    "$normlab" run N11 --file "$work/text.jsonl" | grep -q 'not testable here.*--text FILE' || return 1
+    head -c 40000 ../tfnorm.h > "$work/text"
+    "$normlab" compare pre --layers 1 --steps 60 --lr 4e-3 --task file --text "$work/text" > "$work/drawn" || return 1
+    awk '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 } { last = $2 }
+         END { exit !(last < guess && last > 0) }' "$work/drawn"
+}
+check "a text of one's own" text
+wanted='it cannot be read' check "no such text" wrong compare pre --task file --text /nowhere
+wanted='less than 1000 bytes' check "a text too short" wrong compare pre --task file --text readers.sh
 page() {
     "$normlab" report --start-seeds 8 --seeds 1 --file "$work/two.jsonl" > "$work/page.html" || return 1
     "$normlab" report --markdown X2 A4 --start-seeds 8 --seeds 1 --file "$work/two.jsonl" \
         > "$work/page.md" && [ "$(grep -c '^| [XA]' "$work/page.md")" = 2 ] || return 1
     [ "$(grep -c '<section' "$work/page.html")" = "$("$normlab" claims | wc -l)" ] || return 1
-    grep -q 'Checks, which hold by construction: [0-9]* hold, 0 do not. Not testable here: 3' "$work/page.html" &&
+    grep -q 'Checks, which hold by construction: [0-9]* hold, 0 do not. Not testable here: 4' "$work/page.html" &&
         grep -q '<summary>not measured yet: [0-9]*</summary>' "$work/page.html" || return 1
     figures=$(grep -c '<figure role="img" aria-label="[XABN]' "$work/page.html")
     [ "$(grep -c '<figcaption>[XABN].* over .*\.</figcaption>' "$work/page.html")" = "$figures" ] || return 1
     [ "$(grep -c '</svg>$' "$work/page.html")" -gt 8 ] && ! grep -qi '<script\|src=\|href="http' "$work/page.html"
 }
 check "the report has all claims and fetches nothing" page
-wrong() { "$normlab" "$@" > /dev/null 2> "$work/message"; [ $? = 2 ] && grep -q "$wanted" "$work/message"; }
 wanted='X99' check "an unknown claim is named" wrong run X99
 compare() {
     "$normlab" compare pre post --layers 2 --steps 40 --svg "$work/pair" > "$work/drawn" || return 1
@@ -92,7 +122,7 @@ compare() {
 }
 check "normlab compare" compare
 tasks() {           # each learns something in 30 updates; the last lines are the losses
-    for task in grammar headline speech text markov; do
+    for task in grammar translate headline speech text markov; do
         "$normlab" compare pre --layers 1 --steps 30 --lr 4e-3 --task $task --corpus 64 --dropout 0.1 \
             > "$work/drawn" || return 1
         awk -v task=$task '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 }
@@ -101,7 +131,7 @@ tasks() {           # each learns something in 30 updates; the last lines are th
     done
 }
 check "normlab compare: tasks" tasks
-wanted='markov, not "chess"' check "an unknown task is named" wrong compare pre --task chess
+wanted='file, not "chess"' check "an unknown task is named" wrong compare pre --task chess
 wanted='preln' check "an unknown recipe is named" wrong compare preln
 other() {           # what is said of the numbers, which are those of any number of jobs
     for jobs in 1 2; do

@@ -32,6 +32,7 @@ static lab_record lab_small(int64_t most)
     r.spec.ffn = 32;
     r.spec.batch = 4;
     r.spec.warmup = 4;
+    r.spec.lr = 1e-3;
     r.spec.steps = r.spec.stop = most;
     r.spec.seed = 3;
     CHECK(lab_run(&r));

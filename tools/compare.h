@@ -219,8 +219,8 @@ static bool compare_task(cli *c, lab_spec *s)
         s->task = (lab_task)i;
         return true;
     }
-    cli_fail(c, "--task wants reverse, grammar, headline, speech, text or markov, not \"%s\"",
-             name);
+    cli_fail(c, "--task wants reverse, grammar, translate, headline, speech, text, markov or file, "
+             "not \"%s\"", name);
     return false;
 }
 
@@ -279,11 +279,20 @@ static bool compare_count(cli *c, lab_spec *s)
     return true;
 }
 
+static bool compare_text(cli *c)
+{
+    const char *path;
+    if (!cli_text(c, "--text", &path)) return false;
+    const char *wrong = lab_take_text(path);
+    if (wrong) cli_fail(c, "no text in \"%s\": %s", path, wrong);
+    return true;
+}
+
 /* What a run is: what the page sends is such arguments, too. */
 static bool compare_option(cli *c, lab_spec *s)
 {
     if (compare_size(c, s) || compare_count(c, s) || compare_isa(c, s)) return true;
-    if (cli_real(c, "--lr", 0, 1e3, &s->lr)) return true;
+    if (cli_real(c, "--lr", 0, 1e3, &s->lr) || compare_text(c)) return true;
     if (cli_real(c, "--dropout", 0, 0.9, &s->dropout)) return true;
     if (cli_real(c, "--smoothing", 0, 0.9, &s->smoothing)) return true;
     if (cli_real(c, "--beta2", 0, 1, &s->beta2)) return true;
@@ -311,6 +320,7 @@ static void compare_arguments(cli *c, comparison *x, compare_wishes *w)
         names[x->count++] = c->argv[c->at];
     }
     if (!x->count) cli_fail(c, "compare wants recipes; normlab list recipes lists them");
+    if (s.task == LAB_FILE && !lab_corpus.bytes) cli_fail(c, "--task file wants --text FILE");
     for (int k = 0; k < x->count; k++) {
         x->run[k].spec = s;
         x->run[k].spec.recipe = names[k];

@@ -29,6 +29,7 @@ typedef enum lab_task {
     LAB_SPEECH,             /* spoken digits, 25 codes a second, to words: encoder-decoder */
     LAB_TEXT,               /* toy English by letters: decoder */
     LAB_MARKOV,             /* words whose two predecessors leave four, 1.21 nats: decoder */
+    LAB_FILE,               /* a text that is given, by bytes: decoder; see lab_take_text */
     LAB_MASKED,             /* two facts, some words hidden: encoder */
     LAB_LABEL,              /* two facts: does one say the other? encoder, a class a pair */
     LAB_RANDOM,             /* tokens of 64, any targets: encoder; nothing to learn */
@@ -45,10 +46,20 @@ static const struct {
     { "translate", "translate", 2, false, 26, 26, 0 },
     { "headline", "headline", 1, false, 12, 26, 26 }, { "speech", "digits", 0, false, 6, 32, 0 },
     { "text", "sentences", 2, true, 32, 0, 0 }, { "markov", "markov", 0, false, 32, 0, 0 },
+    { "file", NULL, 0, true, 32, 0, 0 },
     { "masked", "entailment", 0, false, 28, 0, 0 }, { "label", "entailment", 0, false, 28, 0, 0 },
     { "random", NULL, 0, false, 12, 0, 0 }, { "distinct", NULL, 0, false, 16, 0, 0 }
 };
 enum { LAB_TASKS = sizeof lab_tasks / sizeof *lab_tasks };
+
+/* A text of one's own: its last tenth is the test. Bytes are numbered as they first appear. */
+enum { LAB_LEAST_TEXT = 1000 };
+static struct lab_corpus {
+    unsigned char *text;
+    size_t   bytes;
+    int32_t  kinds, number[256];        /* of a byte, from 0; -1: it does not appear */
+    uint64_t hash;                      /* FNV-1a: a key says which text it was */
+} lab_corpus;
 
 typedef struct lab_spec {
     lab_task    task;
@@ -86,7 +97,7 @@ typedef struct lab_list { char name[28]; int32_t n; double *v; } lab_list;
 typedef struct lab_record {
     char     key[LAB_KEY];
     lab_spec spec;
-    bool     done;
+    bool     done, left;      /* left: not measured now, for it costs too much */
     uint32_t asked;           /* see lab */
     uint64_t users[LAB_USERS];      /* claims that asked for it, a bit each */
     double   seconds;
@@ -154,6 +165,7 @@ static void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->inner > 0, " inner=%g", s->inner);
     LAB_ADD(s->corpus, " corpus=%d", s->corpus);
     LAB_ADD(s->smoothing > 0, " smoothing=%g", s->smoothing);
+    LAB_ADD(s->task == LAB_FILE, " text=%016llx", (unsigned long long)lab_corpus.hash);
     LAB_ADD(s->tune, " tune=%ld", (long)s->tune);
     LAB_ADD(s->settle, " settle");
     LAB_ADD(s->each, " each");
@@ -170,7 +182,7 @@ static void lab_key_text(char *text, const lab_spec *s)
 }
 
 static bool lab_is_pair(lab_task t) { return t <= LAB_SPEECH; }
-static bool lab_is_text(lab_task t) { return t == LAB_TEXT || t == LAB_MARKOV; }
+static bool lab_is_text(lab_task t) { return t >= LAB_TEXT && t <= LAB_FILE; }
 static int32_t lab_depth(const lab_spec *s, bool decoder)
 {
     if (!lab_is_pair(s->task) && decoder != lab_is_text(s->task)) return 0;
@@ -232,12 +244,45 @@ static void lab_learn(lab_words *w, const char *text, bool letters)
     }
 }
 
+static void lab_number_bytes(struct lab_corpus *c)
+{
+    for (int i = 0; i < 256; i++) c->number[i] = -1;
+    c->hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < c->bytes; i++) {
+        c->hash = (c->hash ^ c->text[i]) * 1099511628211u;
+        if (c->number[c->text[i]] < 0) c->number[c->text[i]] = c->kinds++;
+    }
+}
+
+/* NULL, or what is wrong with a file as a text to learn. */
+static const char *lab_take_text(const char *path)
+{
+    struct lab_corpus *c = &lab_corpus;
+    FILE *f = fopen(path, "rb");
+    size_t got = 1;
+    if (!f) return "it cannot be read";
+    while (got) {
+        unsigned char *more = (unsigned char *)realloc(c->text, c->bytes + 65536);
+        if (!more) break;
+        c->text = more;
+        got = fread(c->text + c->bytes, 1, 65536, f);
+        c->bytes += got;
+    }
+    const bool failed = got || ferror(f);
+    fclose(f);
+    if (failed) return "it cannot be read";
+    if (c->bytes < LAB_LEAST_TEXT) return "it has less than 1000 bytes";
+    lab_number_bytes(c);
+    return NULL;
+}
+
 /* Before anything is measured: the vocabularies. */
 static void lab_prepare(void)
 {
     task_item item;
     for (int t = 0; t <= LAB_LABEL; t++)
         for (uint64_t i = 0; i < LAB_SAMPLES; i++) {
+            if (!lab_tasks[t].row) break;
             lab_make(&item, (lab_task)t, 0, TASK_TRAIN, i);
             lab_learn(&lab_vocabularies[t], item.source, lab_tasks[t].letters);
             lab_learn(&lab_vocabularies[t], item.second, lab_tasks[t].letters);
@@ -348,6 +393,7 @@ static int32_t lab_vocab(const lab_spec *s)
     if (s->task == LAB_RANDOM) return 64;
     if (s->task == LAB_DISTINCT) return 16 * s->batch;
     const int32_t words = LAB_FIRST + lab_vocabularies[s->task].count;
+    if (s->task == LAB_FILE) return lab_corpus.kinds;
     if (s->task == LAB_SPEECH) return words + LAB_CODES;
     return words;
 }
@@ -421,6 +467,20 @@ static void lab_fill_text(lab_data *d, int32_t row, int32_t time, const lab_spec
     }
 }
 
+/* A window of the given text, anywhere in its part; those of the test lie evenly. */
+static void lab_fill_window(lab_data *d, int32_t row, int32_t time, uint64_t draw, bool test)
+{
+    const struct lab_corpus *c = &lab_corpus;
+    const size_t first = c->bytes - c->bytes / 10;
+    const size_t room = (test ? c->bytes - first : first) - (size_t)time - 1;
+    size_t at = (size_t)(draw % room);
+    if (test) at = first + room * (size_t)row / LAB_TEST;
+    for (int32_t t = 0; t < time; t++) {
+        d->tokens[row * time + t] = c->number[c->text[at + (size_t)t]];
+        d->targets[row * time + t] = c->number[c->text[at + (size_t)t + 1]];
+    }
+}
+
 /* Row `row` of batch `which`, a sentence of tasks.h: those of a corpus come again. */
 static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t seed, uint64_t which)
 {
@@ -437,6 +497,10 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
         const uint64_t training = LAB_SPOKEN - LAB_TEST;
         if (test) lab_fill_sound(d, row, s, training + (uint64_t)row);
         else lab_fill_sound(d, row, s, tfn_random_bits(key, 0) % training);
+        return;
+    }
+    if (s->task == LAB_FILE) {
+        lab_fill_window(d, row, time, tfn_random_bits(key, 0), test);
         return;
     }
     if (lab_is_text(s->task)) {
@@ -468,7 +532,7 @@ static void lab_fill_random(lab_data *d, const lab_spec *s, int32_t n, tfn_key k
 static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
 {
     const int32_t time = lab_time(s->task);
-    const bool made = lab_tasks[s->task].row != NULL;
+    const bool made = lab_tasks[s->task].row != NULL || s->task == LAB_FILE;
     tfn_batch *b = &d->batch;
     memset(d, 0, sizeof *d);
     for (int32_t i = 0; i < rows * time; i++) d->targets[i] = -1;
@@ -1383,6 +1447,7 @@ typedef struct lab {
     bool         full;                /* seeds and depths of --full */
     int          seeds, init_seeds;   /* of training; of initialization alone */
     int          jobs;
+    long         part, parts;         /* of the work, 1 to `parts`; 0: all of it */
     const char  *file;                /* JSON lines; NULL: none */
     FILE        *out;
     bool         lost;                /* not all of it could be written */
@@ -1484,7 +1549,9 @@ static const lab_record *lab_get(lab *l, const lab_spec *spec)
     }
     l->missing++;
     if (!r) r = lab_add(l, key);
-    if (r) r->spec = *s;
+    if (!r) return NULL;
+    r->spec = *s;
+    r->users[l->user / 64] |= UINT64_C(1) << l->user % 64;
     return NULL;
 }
 
@@ -1702,6 +1769,16 @@ static void lab_job(void *context, int job)
     tfn_lock_give(&w->lock);
 }
 
+/* Of what is wanted, the costly first, every so-maniest is this machine's part. */
+static void lab_take_part(lab_jobs *w, long part, long parts)
+{
+    int32_t kept = 0;
+    qsort(w->wanted, (size_t)w->count, sizeof *w->wanted, lab_costlier);
+    for (int32_t i = 0; i < w->count; i++)
+        if (!parts || i % parts == part - 1) w->wanted[kept++] = w->wanted[i];
+    w->count = kept;
+}
+
 /* Measure all that was asked for and is not there, the costly first. */
 static bool lab_work(lab *l)
 {
@@ -1712,16 +1789,16 @@ static bool lab_work(lab *l)
     l->cost = l->cost_done = 0;
     l->start = time(NULL);
     for (int32_t i = 0; i < l->count; i++)
-        if (!l->records[i]->done) {
+        if (!l->records[i]->done && !l->records[i]->left) {
             if (l->records[i]->spec.task == LAB_SPEECH && !lab_speak()) {
                 free(w.wanted);
                 return false;
             }
             w.wanted[w.count++] = l->records[i];
-            l->cost += lab_cost(&l->records[i]->spec);
         }
+    lab_take_part(&w, l->part, l->parts);
+    for (int32_t i = 0; i < w.count; i++) l->cost += lab_cost(&w.wanted[i]->spec);
     if (w.count) {
-        qsort(w.wanted, (size_t)w.count, sizeof *w.wanted, lab_costlier);
         fprintf(stderr, "normlab: %d measurements, %.3g operations, about %.0f s on Zen 4\n",
                 (int)w.count, l->cost, l->cost * LAB_SECONDS / l->jobs);
         if (l->file) l->out = lab_append(l->file);

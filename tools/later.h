@@ -58,6 +58,28 @@ static void n5(lab *l, outcome *o)
     compare_settled(l, o, settled("dyt", 6), settled("pre", 6));
 }
 
+/* -- until they settle: real text, pre-training ------------------------------------------------ */
+
+static lab_spec on_text(const char *recipe)
+{
+    lab_spec s = settled(recipe, 6);
+    s.task = LAB_FILE;
+    s.score = false;
+    return s;
+}
+static void n11(lab *l, outcome *o) { compare_settled(l, o, on_text("post"), on_text("pre")); }
+static lab_spec settled_masked(const char *recipe)
+{
+    lab_spec s = settled(recipe, 4);
+    s.task = LAB_MASKED;
+    s.score = false;
+    return s;
+}
+static void n12(lab *l, outcome *o)
+{
+    compare_settled(l, o, settled_masked("post"), settled_masked("pre"));
+}
+
 /* -- Admin vanishes and trains (Liu 2020, section 4.3) ----------------------------------------- */
 
 static void n9(lab *l, outcome *o)
@@ -101,6 +123,21 @@ static const claim later_claims[] = {
       .criteria = { { .what = "decoder's bottom over top", .log = true, BELOW_NOT(-0.223144, 0) },
                     { .what = "BLEU of 18 + 18 layers", ABOVE(LEARNS_ABOVE) } },
       .setting = AT_START ", 18 + 18 layers; " DEEPER, .measure = n9,
-      .before = "A3 counted Admin among those that do not vanish" }
+      .before = "A3 counted Admin among those that do not vanish" },
+    { .id = "N11", .item = "Takase 2022, table 3, on a text of one's own",
+      .title = "a language model of 6 layers: Post-LN ends below Pre-LN", .wants_text = true,
+      .picture = "A text of one's own until it settles", .expected = "below: 20.24 and 20.98",
+      .criteria = { SETTLED_PREMISE, { .what = "loss of Post-LN less that of Pre-LN",
+                                       LESS(0.01) } },
+      .setting = "windows of 32 bytes of a text that is given (--text), the last tenth is the "
+      "test; 6 layers, d 32, batch 32, Adam 2e-3, warm-up 400, until it settles, at most 8000 "
+      "updates", .measure = n11 },
+    { .id = "N12", .item = "Xiong 2020, figure 5 a, until it settles",
+      .title = "masked pre-training of 4 layers ends alike with Post-LN and Pre-LN",
+      .picture = "Masked pre-training until it settles", .expected = "the same loss, 1.69",
+      .criteria = { SETTLED_PREMISE, { .what = "loss of Post-LN less that of Pre-LN",
+                                       ALIKE(0.02) } },
+      .setting = "two facts by words, 15 % hidden, an encoder of 4 layers, d 32, batch 32, Adam "
+      "2e-3, warm-up 400, until it settles, at most 8000 updates", .measure = n12 }
 };
 #endif

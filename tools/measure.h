@@ -2,7 +2,7 @@
  * share with them: a claim's verdict from the measurements at hand, its figure, the options. */
 #ifndef MEASURE_H
 #define MEASURE_H
-#include "claims.h"
+#include "compare.h"
 #include "rows.h"
 #include "svg.h"
 
@@ -86,6 +86,11 @@ static bool decide(const claim *c, lab *l, outcome *o)
         say(o, "%s", c->reason);
         return true;
     }
+    if (c->wants_text && !lab_corpus.bytes) {
+        o->verdict = NOT_TESTABLE;
+        say(o, "It learns a text that is given: --text FILE.");
+        return true;
+    }
     if (resized) find_size(c, l, o);
     if (resized || l->instead) say_changes(l, o);
     const int wrong = l->wrong;
@@ -101,7 +106,7 @@ static const char *found_text(const claim *c, const outcome *o)
 {
     static char text[4096];
     text[0] = 0;
-    if (c->kind == MEASUREMENT && o->found == criteria_of(c))
+    if (c->kind == MEASUREMENT && o->found && o->found == criteria_of(c))
         for (int i = 0; i < o->found; i++) {
             const size_t n = strlen(text);
             if (i) snprintf(text + n, sizeof text - n, "; ");
@@ -225,11 +230,51 @@ static void draw_text(FILE *f, const claim *c, const outcome *o)
     if (plot->count) plot_curves(f, plot);
 }
 
+/* Claims named so far, or all of them. */
+typedef struct lab_claims { const claim *list[CLAIMS]; int count; } lab_claims;
+
+/* -- what fits into a time --------------------------------------------------------------------- */
+
+/* Operations of what a row asked for and has not got, unless another row's work gets it. */
+static double missing_cost(const lab *l, int row)
+{
+    double cost = 0;
+    for (int32_t i = 0; i < l->count; i++)
+        if (l->records[i]->left && asked_by(l->records[i], row))
+            cost += lab_cost(&l->records[i]->spec);
+    return cost;
+}
+
+/* Row by row, each time the one that adds least, as long as all of them fit: what the others want
+ * is left. Foretold, so that it is the same on every machine. Returns how many rows are left
+ * out. */
+static int fit_into(lab *l, const lab_claims *wanted, double seconds)
+{
+    bool taken[CLAIMS] = { false };
+    for (int32_t i = 0; i < l->count; i++) l->records[i]->left = !l->records[i]->done;
+    for (int rows = 0; rows < wanted->count; rows++) {
+        int best = -1;
+        double least = 0;
+        for (int i = 0; i < wanted->count; i++) {
+            const double cost = missing_cost(l, number_of(wanted->list[i]));
+            if (taken[i] || (best >= 0 && cost >= least)) continue;
+            best = i;
+            least = cost;
+        }
+        seconds -= least * LAB_SECONDS;
+        if (seconds < 0) return wanted->count - rows;
+        taken[best] = true;
+        for (int32_t i = 0; i < l->count; i++)
+            if (asked_by(l->records[i], number_of(wanted->list[best]))) l->records[i]->left = false;
+    }
+    return 0;
+}
+
 /* -- options that run, all and report share ---------------------------------------------------- */
 
 /* What is measured, and where it is kept; 0: not given. */
 typedef struct lab_options {
-    long seeds, starts, first, jobs, depth, width;
+    long seeds, starts, first, jobs, depth, width, minutes;
     char instead[64];
 } lab_options;
 
@@ -261,6 +306,18 @@ static bool lab_isa(cli *c, lab *l)
     return true;
 }
 
+/* --part 2/3: the second of three machines. */
+static bool lab_part(cli *c, lab *l)
+{
+    const char *text;
+    char end;
+    if (!cli_text(c, "--part", &text)) return false;
+    const int got = sscanf(text, "%ld/%ld%c", &l->part, &l->parts, &end);
+    if (got != 2 || l->part < 1 || l->part > l->parts || l->parts > 1000)
+        cli_fail(c, "--part wants something like 2/3, not \"%s\"", text);
+    return true;
+}
+
 static bool lab_option(cli *c, lab *l, lab_options *o)
 {
     if (cli_number(c, "--seeds", 1, LAB_SEEDS, &o->seeds)) return true;
@@ -269,8 +326,9 @@ static bool lab_option(cli *c, lab *l, lab_options *o)
     if (cli_number(c, "--jobs", 1, TFN_THREADS_MAX, &o->jobs)) return true;
     if (cli_number(c, "--depth", 1, LAB_DEEPEST, &o->depth)) return true;
     if (cli_number(c, "--width", 8, 1024, &o->width)) return true;
-    if (lab_topology(c, l, o) || lab_isa(c, l)) return true;
-    if (cli_text(c, "--file", &l->file)) return true;
+    if (lab_topology(c, l, o) || lab_isa(c, l) || compare_text(c)) return true;
+    if (cli_text(c, "--file", &l->file) || lab_part(c, l)) return true;
+    if (cli_number(c, "--minutes", 1, 1000000, &o->minutes)) return true;
     if (!cli_is(c, "--quick") && !cli_is(c, "--full")) return false;
     l->full = cli_is(c, "--full");
     return true;
@@ -300,9 +358,6 @@ static void lab_begin(lab *l, const lab_options *o)
     if (!strcmp(l->file, "-")) l->file = NULL;
     lab_prepare();
 }
-
-/* Claims named so far, or all of them. */
-typedef struct lab_claims { const claim *list[CLAIMS]; int count; } lab_claims;
 
 static void claim_named(cli *c, lab_claims *wanted)
 {
@@ -346,24 +401,41 @@ static int claims_command(cli *c)
     return 0;
 }
 
-/* Asks all claims for what they need, measures that, then prints a line for each. */
-static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, outcome *o)
+/* Decided: the verdict; otherwise that it waits for `normlab run`. */
+static const char *verdict_text(bool measured, const outcome *o)
 {
+    if (!measured) return "not measured yet";
+    return verdicts[o->verdict];
+}
+
+/* Asks all claims for what they need, measures that, or the part of it that fits into `seconds` (0:
+ * all), then prints a line for each. */
+static bool measure_claims(lab *l, const lab_claims *wanted, bool drawn, double seconds,
+                           outcome *o)
+{
+    int left = 0;
     lab_read(l);
     for (int i = 0; i < wanted->count; i++) decide(wanted->list[i], l, o);
+    if (seconds > 0) left = fit_into(l, wanted, seconds);
+    if (left) fprintf(stderr, "normlab: %d rows do not fit into %.0f s and are left out\n", left,
+                      seconds);
     if (!lab_work(l)) {
         fprintf(stderr, "normlab: out of memory\n");
         return false;
     }
     for (int i = 0; i < wanted->count; i++) {
         const claim *c = wanted->list[i];
-        decide(c, l, o);
-        printf("%-5s %-17s %s\n", c->id, verdicts[o->verdict], found_text(c, o));
+        const bool measured = decide(c, l, o);
+        printf("%-5s %-17s %s\n", c->id, verdict_text(measured, o), found_text(c, o));
         if (drawn) draw_text(stdout, c, o);
         if (!output_flush()) break;
     }
     return !l->lost && claims_right(l);
 }
+
+/* all --quick: ten minutes of a core that takes 1.8 times as long as Zen 4, by whose seconds costs
+ * are foretold. */
+static const double QUICK_SECONDS = 330;
 
 /* normlab run: the claims that are named; normlab all: every one. */
 static int run_command(cli *c, bool all)
@@ -384,7 +456,92 @@ static int run_command(cli *c, bool all)
     if (all) all_claims(&wanted);
     if (!wanted.count) cli_fail(c, "run wants the ids of claims; normlab claims lists them");
     lab_begin(&l, &options);
-    const bool ok = measure_claims(&l, &wanted, drawn, &o);
+    double seconds = 60.0 * (double)options.minutes * l.jobs;
+    if (all && !options.minutes && !l.full) seconds = QUICK_SECONDS;
+    const bool ok = measure_claims(&l, &wanted, drawn, seconds, &o);
+    lab_free(&l);
+    return ok ? 0 : 1;
+}
+
+/* -- normlab merge ----------------------------------------------------------------------------- */
+
+/* A file has null for all that is not finite. */
+static bool same_number(double x, double y)
+{
+    if (!isfinite(x)) return !isfinite(y);
+    return memcmp(&x, &y, sizeof x) == 0;
+}
+
+/* The same numbers, list by list. */
+static bool same_numbers(const lab_record *a, const lab_record *b)
+{
+    if (a->count != b->count) return false;
+    for (int32_t i = 0; i < a->count; i++) {
+        const lab_list *x = &a->lists[i];
+        const lab_list *y = lab_list_of(b, x->name);
+        if (!y || y->n != x->n) return false;
+        for (int32_t k = 0; k < x->n; k++)
+            if (!same_number(x->v[k], y->v[k])) return false;
+    }
+    return true;
+}
+
+/* Appends to l's file what it lacks of another one. A measurement that both have must be the same;
+ * one that is not is named, and stays as it is. */
+static bool merge_file(lab *l, const char *path, int *added)
+{
+    lab other;
+    bool same = true;
+    memset(&other, 0, sizeof other);
+    other.file = path;
+    lab_read(&other);
+    if (!other.count) fprintf(stderr, "normlab: no measurement in \"%s\"\n", path);
+    for (int32_t i = 0; i < other.count; i++) {
+        lab_record *r = other.records[i];
+        const lab_record *mine = lab_find(l, r->key);
+        if (mine && !same_numbers(mine, r)) {
+            fprintf(stderr, "normlab: \"%s\" has other numbers of %s\n", path, r->key);
+            same = false;
+        }
+        if (mine) continue;
+        char *line = lab_line(r);
+        lab_keep(l, line);
+        free(line);
+        lab_record *copy = lab_add(l, r->key);
+        if (copy) {                             /* which now has its lists */
+            *copy = *r;
+            r->count = 0;
+        }
+        ++*added;
+    }
+    const bool any = other.count > 0;
+    lab_free(&other);
+    return same && any;
+}
+
+/* normlab merge FILE ...: what machines measured with --part becomes one file. */
+static int merge_command(cli *c)
+{
+    const char *files[64];
+    int count = 0;
+    int added = 0;
+    bool ok = true;
+    lab l;
+    lab_options options;
+    lab_clear(&l, &options);
+    while (cli_next(c)) {
+        if (cli_text(c, "--file", &l.file)) continue;
+        if (count == 64) cli_fail(c, "merge takes 64 files, not \"%s\"", c->argv[c->at]);
+        files[count++] = c->argv[c->at];
+    }
+    if (!count) cli_fail(c, "merge wants files of measurements");
+    lab_read(&l);
+    l.out = lab_append(l.file);
+    if (!l.out) l.lost = output_lost(l.file);
+    for (int i = 0; i < count; i++) ok = merge_file(&l, files[i], &added) && ok;
+    if (l.out) fclose(l.out);
+    printf("%d measurements added to %s\n", added, l.file);
+    ok = ok && !l.lost;
     lab_free(&l);
     return ok ? 0 : 1;
 }

@@ -10,14 +10,15 @@
  *     normlab run ID [ID ...] | all [--quick | --full] [--seeds N] [--depth N] [--width C]
  *         [--topology NAME] [--jobs N] [--file F]
  *                                  measures claims: do they show at this scale, and of others?
+ *     normlab merge FILE ...       what several machines measured (--part 2/3), in one file
  *     normlab report [--markdown]  a page of HTML, or a table, of what was measured
  *     normlab compare RECIPE ...   trains recipes side by side and draws what happens
  *     normlab lesson N             a guided run, see LESSONS.md
  *     normlab smoke [NAME ...] [--steps N] [--seed N] [--jobs N]
  *                                  trains recipes on string reversal: do they learn?
- * Each command is a header of its own here: list.h, show.h, measure.h (claims, run, all), report.h,
- * compare.h, lessons.h, smoke.h. Exit codes: 0; 1: something failed, or a recipe did not learn that
- * should; 2: wrong arguments. */
+ * Each command is a header of its own here: list.h, show.h, measure.h (claims, run, all, merge),
+ * report.h, compare.h, lessons.h, smoke.h. Exit codes: 0; 1: something failed, or a recipe did not
+ * learn that should; 2: wrong arguments. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -48,17 +49,21 @@ static const char usage[] =
     "    a claim: what the paper says, what is measured, when it counts as shown\n"
     "normlab run ID [ID ...] | normlab all  [--quick | --full] [--seeds N] [--start-seeds N]\n"
     "        [--first-seed N] [--jobs N] [--file F] [--depth N] [--width C]\n"
-    "        [--topology [OLD=]NAME] [--draw]\n"
+    "        [--topology [OLD=]NAME] [--text FILE] [--draw]\n"
     "    measures claims (X8 is X8a and X8b); a line each: shown, partly, tie, undecided, not\n"
     "    shown, opposite or not testable here, and the numbers: means over seeds with the\n"
     "    interval that holds them with 99 % confidence, and where it does not decide, how many\n"
     "    seeds would. --draw: the figure, too. --quick (default): 3 seeds of training, 8 of\n"
     "    starts; --full: 8 and 40; they begin with --first-seed (1). --jobs: so many threads, a\n"
     "    measurement each; no number depends on it. Measurements are kept in F (normlab.jsonl),\n"
-    "    with which an interrupted run goes on; - keeps none. --depth and --width are those of a claim's\n"
-    "    deepest stack and widest model, the others in proportion; --topology puts a recipe in\n"
-    "    the place of OLD (post): a claim's criterion was not made for these. --isa NAME: the\n"
-    "    instruction set\n"
+    "    with which an interrupted run goes on; - keeps none. --minutes N: the rows whose\n"
+    "    foretold cost fits into them, the cheap first (all --quick: ten minutes of a slow core).\n"
+    "    --part 2/3: the second of three machines; merge makes one file of theirs. --depth and\n"
+    "    --width are those of a claim's deepest stack and widest model, the others in proportion;\n"
+    "    --topology puts a recipe in the place of OLD (post): a claim's criterion was not made\n"
+    "    for these. --text FILE: what rows on real text learn. --isa NAME: the instruction set\n"
+    "normlab merge FILE ... [--file F]\n"
+    "    adds to F what it lacks; a measurement that two files have must be the same in both\n"
     "normlab report [ID ...] [--markdown] [the same options]\n"
     "    what is in F as one page of HTML with pictures, or as a table of Markdown\n"
     "normlab compare RECIPE ... [--layers N] [--width C] [--heads N] [--norm NAME] [--init NAME]\n"
@@ -66,16 +71,17 @@ static const char usage[] =
     "        [--optimizer adafactor | adam | adamw | lion | muon | radam |\n"
     "        schedule-free | sgd]\n"
     "        [--beta2 X] [--dropout X]\n"
-    "        [--corpus N] [--task reverse | grammar | headline | speech | text | markov]\n"
-    "        [--seed N] [--svg PREFIX] [--hash N]\n"
+    "        [--corpus N] [--task reverse | grammar | translate | headline | speech | text |\n"
+    "        markov | file] [--text FILE] [--seed N] [--svg PREFIX] [--hash N]\n"
     "    trains up to 8 recipes in lock step and draws their losses and their gradients by\n"
     "    layer; PREFIX-loss.svg and PREFIX-gradients.svg are pictures of them. Tasks: strings\n"
     "    backwards, toy German to English, headlines, spoken digits; toy English by letters and\n"
-    "    words of known entropy, both as language models. A corpus of N sentences comes again,\n"
-    "    else all are new. --norm and --init stand in the place of the recipes' own. --hash: in\n"
-    "    place of curves the weights after N updates as a hash, the one that the page of\n"
-    "    tools/web shows. Defaults: 6 layers, width 32, 2 heads, Adam at 2e-3, beta2 0.98, no\n"
-    "    warm-up, 400 steps, linearly to 0, smoothing 0.1, string reversal, seed 1\n"
+    "    words of known entropy, or the bytes of FILE, as language models. A corpus of N\n"
+    "    sentences comes again, else all are new. --norm and --init stand in the place of the\n"
+    "    recipes' own. --hash: in place of curves the weights after N updates as a hash, the one\n"
+    "    that the page of tools/web shows. Defaults: 6 layers, width 32, 2 heads, Adam at 2e-3,\n"
+    "    beta2 0.98, no warm-up, 400 steps, linearly to 0, smoothing 0.1, string reversal, seed\n"
+    "    1\n"
     "normlab lesson N [--file F]\n"
     "    a guided run in the terminal: 1 break Post-LN, 2 repair it, 3 where the gradient\n"
     "    vanishes, 4 why upper layers idle, 5 where each breaks; tools/LESSONS.md\n"
@@ -98,6 +104,7 @@ static int run_all(cli *c) { return run_command(c, true); }
 static const struct { const char *name; int (*run)(cli *c); } commands[] = {
     { "list", list_command },       { "show", show_command },   { "claims", claims_command },
     { "run", run_named },           { "all", run_all },         { "report", report_command },
+    { "merge", merge_command },
     { "compare", compare_command }, { "lesson", lesson_command }, { "smoke", smoke_command },
     { "--help", help_command },     { "-h", help_command }
 };

@@ -4,13 +4,6 @@
 #define REPORT_H
 #include "measure.h"
 
-/* Decided: the verdict; otherwise that it waits for `normlab run`. */
-static const char *verdict_text(bool measured, const outcome *o)
-{
-    if (!measured) return "not measured yet";
-    return verdicts[o->verdict];
-}
-
 static void draw_heat(FILE *f, const figure *g)
 {
     svg_heat_map heat;

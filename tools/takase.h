@@ -277,6 +277,7 @@ static lab_spec settled_letters(const char *recipe)
 {
     lab_spec s = settled(recipe, 18);
     s.task = LAB_TEXT;
+    s.steps = s.stop = 4000;
     s.score = false;
     return s;
 }
@@ -561,8 +562,8 @@ static const claim takase_claims[] = {
       .paper = "perplexity valid/test, Pre-LN, B2T: 6 layers 20.98/21.93, 20.50/21.47; 16 "
       "18.53/19.24, 18.38/19.20",
       .criteria = { SETTLED_PREMISE, { .what = "loss of B2T less that of Pre-LN", LESS(0.01) } },
-      .setting = "letters of generated sentences, 18 layers, 32 letters, 1e-3, warm-up 200, until "
-      "it settles, at most 2000 updates", .measure = b9b,
+      .setting = "letters of generated sentences, 18 layers, 32 letters, 2e-3, warm-up 400, until "
+      "it settles, at most 4000 updates", .measure = b9b,
       .before = "part of B9, after 400 updates: not shown" },
     { .id = "B10a", .item = "table 4", .picture = "Spoken digits, 6 + 6 layers",
       .title = "speech, 6 layers: Post-LN and B2T err less than Pre-LN", .expected = "less",
