@@ -31,7 +31,7 @@ static inline double student_within(double t, int n)
         term *= square * (k - 1) / k;
     }
     if (n % 2 == 0) return sin(angle) * sum;
-    return 2 / acos(-1.0) * (angle + sin(angle) * sum);
+    return 2 / 3.14159265358979323846 * (angle + sin(angle) * sum);
 }
 
 /* The t with Pr(|T| <= t) = p, by bisection. */

@@ -13,6 +13,7 @@ typedef int tfn_lock;
 void tfn_lock_take(tfn_lock *lock);
 void tfn_lock_give(tfn_lock *lock);
 void tfn_threads_run(long threads, void (*run)(void *, int), void *context);
+#define COMPARE_NO_FILES
 #include "../compare.h"
 #include "../block.h"
 #include "../list.h"

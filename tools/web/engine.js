@@ -56,7 +56,7 @@ var Tfnorm = (() => {
                 },
                 exit: () => { throw new Error(plain(engine.#said) || "out of memory"); },
             };
-            for (const name of ["exp", "log", "log10", "pow", "sin", "cos", "tanh"]) env[name] = Math[name];
+            for (const name of ["exp", "log", "log10", "pow", "sin", "cos", "tanh", "atan"]) env[name] = Math[name];
             engine.#wasm = (await WebAssembly.instantiate(module, { env })).exports;
             return engine;
         }

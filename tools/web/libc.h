@@ -69,6 +69,7 @@ static inline double fmin(double a, double b) { return -fmax(-a, -b); }
 double ldexp(double x, int power);
 int abs(int x);
 IMPORT(tanh) double tanh(double x);
+IMPORT(atan) double atan(double x);
 IMPORT(exp) double exp(double x);
 IMPORT(log) double log(double x);
 IMPORT(log10) double log10(double x);
