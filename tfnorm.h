@@ -4562,8 +4562,13 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
 }
 
 #define TFN__FEW 8           /* rows of c: with no more, a transposed b is not worth packing */
-#define TFN__ONCE 4          /* of these, rows that go together: eight would be twice the code for
-                              * products that only beams and small batches ask for */
+/* Of these, rows that go together. What is transposed once serves them all, but 16 registers hold
+ * no more than four; with 32, eight take a quarter less time. */
+#if TFN__W == 16
+#define TFN__ONCE 8
+#else
+#define TFN__ONCE 4
+#endif
 
 /* W columns of up to R rows of c, from W rows of a transposed b: b[l] points to the k numbers of
  * column l. W by W of them at a time are transposed in registers and used for all rows. Rows from
@@ -4625,6 +4630,9 @@ static void TFN__N(tfn__matmul_transposed)(const tfn_matmul_args *p)
             t.c = p->c + i * p->c_ld + j;
             t.start = tfn__at(p->start, i * p->start_ld + j);
             if (t.m == 1) TFN__N(tfn__transposed_rows)(&t, b, 1);
+#if TFN__ONCE > 4
+            else if (t.m <= 4) TFN__N(tfn__transposed_rows)(&t, b, 4);
+#endif
             else TFN__N(tfn__transposed_rows)(&t, b, TFN__ONCE);
         }
     }
