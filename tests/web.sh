@@ -65,6 +65,7 @@ done
 check "web: the address holds the state" page state
 check "web: checkpoints, right and wrong ones" page files
 check "web: a side that cannot train" page errors
+check "web: a lesson" page lesson
 check "web: 390, 1024, 1600 pixels, light and dark" page looks
 if full; then check "web: 2,000 updates" page long; fi
 finish

@@ -35,6 +35,8 @@ const tests = {
         assert.equal(await page.run("location.hash"), hash);
         assert.equal(await page.run("state.sides[1].optimizer"), "lion");
         assert.equal(await page.run("document.querySelectorAll('tr.differs').length"), 3);
+        assert.equal(await page.run("argumentsOf(1).join(' ')"),
+            "rezero --layers 3 --optimizer lion --steps 500 --task grammar --seed 5");     // 0.002 is normlab's own
         assert.match(await page.run("$('difference').textContent"), /^3 Unterschiede: Rezept, Optimierer, Lernrate$/);
         // what is changed by hand stands in the address, and a new page of it is the same
         await page.run(`{ const e = document.querySelector('[data-option=layers][data-side="1"]'); e.value = "2"; e.onchange(); }`);
@@ -76,6 +78,30 @@ const tests = {
             await page.run("$('problem').hidden = true");
         }
         assert.equal(await page.run("runs[0].step"), 30);               // nothing was lost
+        clean(page);
+    },
+    // The first lesson: a guess, what was trained, what is to be seen, and so to its end.
+    async lesson(browser) {
+        const page = await begun(browser, "#lang=en&layers=2");
+        const press = text => page.run(`[...$('tour').querySelectorAll('button')].find(b => b.textContent === ${JSON.stringify(text)}).click()`);
+        assert.equal(await page.run("$('tours').querySelectorAll('button').length === LESSONS.length && LESSONS.length"), 5);
+        assert.deepEqual(await page.run(`LESSONS.flatMap(l => l.steps).filter(s => !s.answers[s.right] || !$(s.see) ||
+            [s.ask, s.after, ...s.answers].some(t => t.length !== 2)).length`), 0);
+        await page.run("$('tours').querySelector('button').click()");
+        await page.until(ready);
+        assert.equal(await page.run("state.sides.map(s => s.recipe + s.layers).join()"), "post4,pre4");
+        await press("Both");
+        await page.until("tour.done", 180);
+        assert.match(await page.run("$('tour').textContent"), /Only the right one, other than you said\. Post-LN stays/);
+        assert.deepEqual(await page.run("runs.map(r => r.step)"), [150, 150]);
+        assert(await page.run("runs[0].held.at(-1) > 2 && runs[1].held.at(-1) < 1"));
+        assert.equal(await page.run("document.querySelectorAll('.card.seen').length"), 1);
+        await page.until("runs.every(r => r.look && r.look.attention) && /reads/.test($('samples').textContent)");
+        await press("Next");
+        await page.until(ready);
+        assert.equal(await page.run("state.sides.map(s => s.recipe + s.warmup).join()"), "post0,post200");
+        await page.run("$('tour').querySelector('h2 button').click()");
+        assert(await page.run("$('tour').hidden"));
         clean(page);
     },
     async errors(browser) {

@@ -89,6 +89,7 @@ class Side {
     // A worker in the midst of something is not waited for.
     renew() {
         if (this.#worker) this.#worker.terminate();
+        for (const done of this.#waiting.values()) done({ error: "replaced" });
         this.#waiting.clear();
         this.#worker = new Worker(source);
         this.#worker.onmessage = ({ data }) => {
@@ -575,7 +576,7 @@ function everything() {
     showOptions();
     showBlocks();
     showFiles();
-    if (typeof showTours === "function") showTours();
+    showTours();
     draw(true);
     showLook();
 }

@@ -101,6 +101,12 @@ const TEXTS = {
     keys: ["Space: play, pause. →: one update. R: restart. E: make equal. S: another sentence.",
         "Leertaste: Start, Pause. →: ein Schritt. R: neu. E: angleichen. S: anderer Satz."],
     tours: ["Lessons", "Lektionen"],
+    close: ["Close", "Schließen"],
+    next: ["Next", "Weiter"],
+    finish: ["Done", "Fertig"],
+    trains: ["You said: {answer}. They train …", "Deine Vermutung: {answer}. Sie lernen …"],
+    asYouSaid: ["{answer}, as you said.", "{answer}, wie vermutet."],
+    otherThanYouSaid: ["{answer}, other than you said.", "{answer}, anders als vermutet."],
     stepsASecond: ["{rate} updates/s", "{rate} Schritte/s"],
     parameters: ["{count} parameters", "{count} Parameter"],
 };
