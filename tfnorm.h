@@ -225,7 +225,8 @@
  * several numbers per sentence (TFN_HEAD_NUMBERS): batch.numbers are what they should be, and
  * desc.number_loss is the squared error or Huber's loss. What an encoder reads may be frames of
  * numbers instead of tokens (desc.bands): spectra, of which two convolutions make a quarter as many
- * positions, sensors, patches of pictures (desc.frame_map = TFN_FRAME_MAP_LINEAR).
+ * positions, sensors, patches of pictures (desc.frame_map = TFN_FRAME_MAP_LINEAR). Such an encoder
+ * is in examples/20_gesture.c: sensors in, class out, and a head of its own for a new user.
  *
  * The tape alone: examples/05_own_op.c. A kernel alone: examples/02_kernel.c.
  *
