@@ -60,6 +60,7 @@
  *   loss          cross-entropy, optimizers' updates
  *   table         the public table of one instruction set
  *   instances     one copy of the kernels per instruction set
+ *   quant         weights of 8, 4 and 16 bits, and their products
  *   reference     norms, softmax, attention, linear, loss, AdamW in plain loops: read it first
  *   choice        which copy runs here, and whether its bits are canonical
  *   tape          operations; record, plan, run
@@ -919,6 +920,92 @@ TFNORM_API void tfn_seed_backward(const tfn_seed_args *p);
 TFNORM_API void tfn_seed_params_backward(const tfn_seed_args *p);
 TFNORM_API void tfn_columns_backward(const tfn_columns_args *p, ptrdiff_t first, ptrdiff_t count);
 #endif
+
+/* -- weights of fewer bits ------------------------------------------------------------------- */
+
+/* A matrix of k inputs and n outputs, quantized (Q8, Q4) or rounded (BF16, F16), in bytes of its
+ * own form: what tfn_quant_pack writes, tfn_quant_product multiplies with. Of Q8 and Q4 each output
+ * has blocks of 32 inputs that share a scale, a number of 16 bits (BF16): 34 and 18 bytes a block.
+ * A row of inputs is quantized alike when a product runs, to q of -127 .. 127 and a float as scale:
+ * amax/127, amax the largest |a| of a block; q = a * (127/amax), to the nearest integer, ties to
+ * even. amax below 2^-56 makes the block 0, an infinite number or a NaN makes its results NaN. Then
+ *
+ *     y = start;  for each block: y = y + (float)(sum of the block's q q') * (scale * scale')
+ *
+ * where the sum is of integers, exact in any order, and each of the three float operations is
+ * rounded: no FMA, so processors with and without one have the same bits. BF16 and F16 are exact to
+ * read: a product is the one of `matmul` with these numbers. */
+#define TFN__WEIGHTS_LIST(X)                                                                      \
+    X(TFN_WEIGHTS_FLOAT, "float32", "w", NULL)                                                    \
+    X(TFN_WEIGHTS_Q8, "q8", "s q, q of -127 .. 127, s for 32 inputs", NULL)                       \
+    X(TFN_WEIGHTS_Q4, "q4", "s q, q of -8 .. 7, s for 32 inputs", NULL)                           \
+    X(TFN_WEIGHTS_BF16, "bf16", "the upper 16 bits of a float", NULL)                             \
+    X(TFN_WEIGHTS_F16, "f16", "IEEE half", NULL)
+typedef enum tfn_weights { TFN__WEIGHTS_LIST(TFN__CHOICE_ENUM) TFN_WEIGHTS_COUNT } tfn_weights;
+
+/* Instruction sets of integers, all with the same bits. */
+typedef enum tfn_quant_isa {
+    TFN_QUANT_BEST = 0,
+    TFN_QUANT_PLAIN,            /* C; with Armv7E-M's SMLAD where the compiler has it */
+    TFN_QUANT_SSE2,
+    TFN_QUANT_SSSE3,
+    TFN_QUANT_AVX2,
+    TFN_QUANT_AVX_VNNI,
+    TFN_QUANT_AVX512_VNNI,
+    TFN_QUANT_NEON,             /* with the dot product where the compiler has it */
+    TFN_QUANT_WASM,
+    TFN_QUANT_COUNT
+} tfn_quant_isa;
+
+/* Rows of inputs, quantized: q (rows, k), k rounded up to blocks of 32, and by block the scale and
+ * the sum of q. */
+typedef struct tfn_quant_rows {
+    int8_t  *q;
+    float   *scale;             /* (rows, blocks) */
+    int32_t *sum;               /* the same */
+} tfn_quant_rows;
+
+/* c (m, n) = start + a (m, k) w. Rows of a are a_ld floats apart, those of c and start as in
+ * tfn_matmul_args. first: 0, or the first output, a multiple of 16, if only outputs first ...
+ * first + n - 1 are wanted, which c and start then begin with. */
+typedef struct tfn_quant_args {
+    float       *c;
+    const float *start, *a;
+    const void  *w;
+    tfn_weights  type;
+    ptrdiff_t    m, n, k, c_ld, start_ld, a_ld;
+    ptrdiff_t    first, outputs;        /* outputs of w in all */
+} tfn_quant_args;
+
+typedef struct tfn_quant_kernels {
+    const char   *name;         /* "avx512-vnni" */
+    tfn_quant_isa isa;
+    /* rows of a, (m, k) and a_ld apart, as above */
+    void (*rows)(const tfn_quant_rows *r, const float *a, ptrdiff_t m, ptrdiff_t k, ptrdiff_t a_ld);
+    /* Q8 and Q4: p->m rows that stand quantized in r; p->a is not read */
+    void (*product)(const tfn_quant_args *p, const tfn_quant_rows *r);
+    /* n numbers of BF16 or F16 as floats */
+    void (*halves)(float *y, const uint16_t *h, ptrdiff_t n, tfn_weights type);
+} tfn_quant_kernels;
+/* The kernels of an instruction set, or NULL where compiler or machine lack it. */
+TFNORM_API const tfn_quant_kernels *tfn_quant_kernels_for(tfn_quant_isa isa);
+
+/* Bytes of a matrix, a multiple of 64; 0 of floats, of an unknown type, and if it has none. */
+TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n);
+/* Write w, of that many bytes, from b: input p and output j is b[p*b_row + j*b_col]. Scales are
+ * those of some candidates whose squared error is the least. */
+TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdiff_t k, ptrdiff_t n,
+                               ptrdiff_t b_row, ptrdiff_t b_col);
+/* The numbers of outputs first ... first + count - 1, y (k, count), of a w of n outputs; first is a
+ * multiple of 16. */
+TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrdiff_t k,
+                                 ptrdiff_t n, ptrdiff_t first, ptrdiff_t count);
+/* The product, of any type but FLOAT; work: tfn_quant_work(p->type, m, n, k) floats. Both want
+ * the tables of the float kernels and of these. */
+TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels *i,
+                                  const tfn_quant_args *p, float *work);
+TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
+                                    ptrdiff_t n, ptrdiff_t k);
 
 #ifndef TFNORM_ONLY_KERNELS
 /* -- tape: record once, plan once, run many -------------------------------------------------- */
@@ -7912,11 +7999,1045 @@ TFN__SMALL_END
 #undef TFN__NC
 #undef TFN__NR
 #undef TFN__PASS
-#undef TFN__UNROLL
 #undef TFN__APART
 #undef TFN__FETCH
 #undef TFN__FETCH_FAR
 #endif /* TFN__IMPLEMENTING */
+/* >> quant */
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* Weights of fewer bits. A matrix of k inputs and n outputs lies in panels of 16 outputs, which are
+ * the lanes of the products: a vector holds four inputs of each of its outputs, and one instruction
+ * of most processors multiplies them with four quantized inputs and adds up, output by output. No
+ * sum ever goes across lanes.
+ *
+ *     Q8, a block of a panel:   inputs 0-3 of outputs 0, 1 .. 15 | inputs 4-7 of .. | .. 28-31
+ *     Q4:                       two of these eight groups share 64 bytes: the even one has the
+ *                               lower halves; a half is q + 8
+ *
+ * Blocks of a panel lie one behind the other, then the panels, and behind all of them the scales:
+ * of each panel and block 16 numbers, the upper halves of floats. What is missing of the last panel
+ * and of the last block is 0. BF16 and F16 have no panels: two bytes each, rows of n. */
+enum { TFN__QBLOCK = 32, TFN__QPANEL = 16, TFN__QGROUPS = TFN__QBLOCK / 4,
+       TFN__QROWS = 64 };       /* rows that are quantized at once, before the panels pass by */
+
+static ptrdiff_t tfn__quant_blocks(ptrdiff_t k) { return (k + TFN__QBLOCK - 1) / TFN__QBLOCK; }
+static ptrdiff_t tfn__quant_panels(ptrdiff_t n) { return (n + TFN__QPANEL - 1) / TFN__QPANEL; }
+
+/* Bytes of a block of a panel, without scales; 0 of types without panels. */
+static ptrdiff_t tfn__quant_block_bytes(tfn_weights type)
+{
+    if (type == TFN_WEIGHTS_Q8) return TFN__QPANEL * TFN__QBLOCK;
+    if (type == TFN_WEIGHTS_Q4) return TFN__QPANEL * TFN__QBLOCK / 2;
+    return 0;
+}
+
+/* Where the scales of a matrix begin. */
+static ptrdiff_t tfn__quant_scales(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
+{
+    return tfn__quant_panels(n) * tfn__quant_blocks(k) * tfn__quant_block_bytes(type);
+}
+
+TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
+{
+    double bytes;
+    if (type <= TFN_WEIGHTS_FLOAT || type >= TFN_WEIGHTS_COUNT || k <= 0 || n <= 0) return 0;
+    bytes = 2.0 * (double)k * (double)n + 64;
+    if (tfn__quant_block_bytes(type))
+        bytes = (double)tfn__quant_panels(n) * (double)tfn__quant_blocks(k)
+            * (double)(tfn__quant_block_bytes(type) + 2 * TFN__QPANEL) + 64;
+    if (bytes > (double)(SIZE_MAX / 4)) return 0;
+    return ((size_t)bytes - 1) / 64 * 64;
+}
+
+/* -- 16 bits ---------------------------------------------------------------------------------- */
+
+#ifndef TFN__DOUBLE
+static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
+
+/* The nearest, ties to even; a NaN stays one. */
+static uint16_t tfn__to_bf16(float x)
+{
+    const uint32_t u = tfn__to_bits(x);
+    if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(u >> 16 | 0x40);
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+/* An IEEE half. A denormal one, m * 2^-24, comes out of a subtraction: 2^-14 (1 + m/1024) less
+ * 2^-14. Selections instead of branches, so that loops of it become vectors. */
+static TFN__INLINE float tfn__from_f16(uint16_t h)
+{
+    const uint32_t rest = (uint32_t)(h & 0x7fff) << 13;
+    const float denormal = tfn__from_bits((113u << 23) + rest) - tfn__from_bits(113u << 23);
+    uint32_t u = rest + (112u << 23);
+    if (rest >= 31u << 23) u += 112u << 23;
+    if (rest < 1u << 23) u = tfn__to_bits(denormal);
+    return tfn__from_bits((uint32_t)(h & 0x8000) << 16 | u);
+}
+
+/* The nearest half, ties to even; from 65520 on infinite. Adding 2^13 times the power of two below
+ * |x|, at least 2^-14, rounds, see round_to_half; then the exponent is moved. */
+static uint16_t tfn__to_f16(float x)
+{
+    const uint32_t u = tfn__to_bits(x);
+    const uint16_t sign = (uint16_t)(u >> 16 & 0x8000);
+    const uint32_t a = u & 0x7fffffffu;
+    uint32_t power = a & 0x7f800000u;
+    float large;
+    uint32_t r;
+    if (a > 0x7f800000u) return (uint16_t)(sign | 0x7e00);
+    if (a >= 0x477ff000u) return (uint16_t)(sign | 0x7c00);
+    if (power < 113u << 23) power = 113u << 23;
+    large = tfn__from_bits(power + (13u << 23));
+    r = tfn__to_bits((tfn__from_bits(a) + large) - large);
+    if (r >= 113u << 23) return (uint16_t)(sign | ((r - (112u << 23)) >> 13));
+    return (uint16_t)(sign | (uint16_t)(tfn__from_bits(r) * 16777216));
+}
+
+/* -- packing ---------------------------------------------------------------------------------- */
+
+/* The largest |x|, as bits: those of numbers that are not finite are larger than all others. */
+static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
+{
+    uint32_t most = 0;
+    for (int i = 0; i < TFN__QBLOCK; i++) {
+        const uint32_t u = tfn__to_bits(x[i]) & 0x7fffffffu;
+        if (u > most) most = u;
+    }
+    return most;
+}
+#define TFN__QLEAST    0x23800000u      /* bits of 2^-56: a block of smaller numbers is 0 */
+#define TFN__QINFINITE 0x7f800000u
+
+/* x rounded to the nearest integer, ties to even, of |x| < 2^22, by a sum with 1.5 * 2^23. */
+static TFN__INLINE float tfn__quant_round(float x)
+{
+    const float large = 12582912;
+    return (x + large) - large;
+}
+
+/* The integers of a block for a scale, and the squared error that is left. */
+static float tfn__quant_try(int8_t *q, const float *w, float scale, float least, float most)
+{
+    const float inverse = 1 / scale;
+    float error = 0;
+    for (int i = 0; i < TFN__QBLOCK; i++) {
+        float r = tfn__quant_round(w[i] * inverse);
+        float d;
+        if (r < least) r = least;
+        if (r > most) r = most;
+        d = w[i] - scale * r;
+        error += d * d;
+        q[i] = (int8_t)r;
+    }
+    return error;
+}
+
+/* The least multiples of a scale that the largest number of a block may become, in 1/4. Q4 has one
+ * more on the negative side, so that scales of either sign are tried; to let the largest number be
+ * cut is often best. Of Q8 the search changes little. */
+enum { TFN__Q8_FROM = 506, TFN__Q8_TO = 508, TFN__Q4_FROM = 20, TFN__Q4_TO = 34 };
+
+/* Quantize a block: its scale, and q. */
+static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
+{
+    const bool four = type == TFN_WEIGHTS_Q4;
+    const uint32_t largest = tfn__quant_largest(w);
+    const float amax = tfn__from_bits(largest);
+    int8_t tried[TFN__QBLOCK];
+    float least = -1;
+    uint16_t best = 0;
+    int step = TFN__Q8_FROM;
+    int end = TFN__Q8_TO;
+    if (four) {
+        step = TFN__Q4_FROM;
+        end = TFN__Q4_TO;
+    }
+    TFNORM_MEMSET(q, 0, TFN__QBLOCK);
+    if (largest < TFN__QLEAST) return 0;
+    if (largest >= TFN__QINFINITE) return 0x7fc0;
+    for (; step <= end; step++) {
+        for (int sign = 0; sign <= four; sign++) {
+            uint16_t bits = tfn__to_bf16(amax * 4 / (float)step);
+            float error;
+            if (sign) bits |= 0x8000;
+            error = tfn__quant_try(tried, w, tfn__from_bf16(bits), (float)(four ? -8 : -127),
+                                   (float)(four ? 7 : 127));
+            if (least >= 0 && error >= least) continue;
+            least = error;
+            best = bits;
+            TFNORM_MEMCPY(q, tried, TFN__QBLOCK);
+        }
+    }
+    return best;
+}
+
+/* Put q of a block into its panel: input i of output `lane`. */
+static void tfn__quant_put(uint8_t *block, const int8_t *q, ptrdiff_t lane, tfn_weights type)
+{
+    for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
+        const ptrdiff_t group = i / 4;
+        const ptrdiff_t at = lane * 4 + i % 4;
+        if (type == TFN_WEIGHTS_Q8)
+            block[group * 64 + at] = (uint8_t)q[i];
+        else
+            block[group / 2 * 64 + at] |= (uint8_t)((q[i] + 8) << group % 2 * 4);
+    }
+}
+
+/* And read one. */
+static int tfn__quant_get(const uint8_t *block, ptrdiff_t i, ptrdiff_t lane, tfn_weights type)
+{
+    const ptrdiff_t group = i / 4;
+    const ptrdiff_t at = lane * 4 + i % 4;
+    if (type == TFN_WEIGHTS_Q8) return (int8_t)block[group * 64 + at];
+    return (block[group / 2 * 64 + at] >> group % 2 * 4 & 15) - 8;
+}
+
+/* The block of an output in a matrix without panels, or one cut short: what is missing is 0. */
+static void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptrdiff_t b_row)
+{
+    for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
+        block[i] = 0;
+        if (i < count) block[i] = b[i * b_row];
+    }
+}
+
+static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const float *b, ptrdiff_t k,
+                                   ptrdiff_t n, ptrdiff_t b_row, ptrdiff_t b_col)
+{
+    const ptrdiff_t blocks = tfn__quant_blocks(k);
+    const ptrdiff_t bytes = tfn__quant_block_bytes(type);
+    uint16_t *scales = (uint16_t *)(void *)(w + tfn__quant_scales(type, k, n));
+    TFNORM_MEMSET(w, 0, tfn_quant_bytes(type, k, n));
+    for (ptrdiff_t j = 0; j < n; j++) {
+        const ptrdiff_t lane = j % TFN__QPANEL;
+        for (ptrdiff_t i = 0; i < blocks; i++) {
+            const ptrdiff_t at = j / TFN__QPANEL * blocks + i;
+            float block[TFN__QBLOCK];
+            int8_t q[TFN__QBLOCK];
+            tfn__quant_gather(block, b + i * TFN__QBLOCK * b_row + j * b_col, k - i * TFN__QBLOCK,
+                              b_row);
+            scales[at * TFN__QPANEL + lane] = tfn__quant_block(q, block, type);
+            tfn__quant_put(w + at * bytes, q, lane, type);
+        }
+    }
+}
+#endif
+
+TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdiff_t k, ptrdiff_t n,
+                               ptrdiff_t b_row, ptrdiff_t b_col)
+{
+#ifdef TFN__DOUBLE
+    (void)w, (void)type, (void)b, (void)k, (void)n, (void)b_row, (void)b_col;
+#else
+    uint16_t *half = (uint16_t *)w;
+    if (!w || !b || tfn_quant_bytes(type, k, n) == 0) return;
+    if (tfn__quant_block_bytes(type)) {
+        tfn__quant_pack_panels((uint8_t *)w, type, b, k, n, b_row, b_col);
+        return;
+    }
+    for (ptrdiff_t p = 0; p < k; p++) {
+        for (ptrdiff_t j = 0; j < n; j++) {
+            const float x = b[p * b_row + j * b_col];
+            if (type == TFN_WEIGHTS_BF16) half[p * n + j] = tfn__to_bf16(x);
+            else half[p * n + j] = tfn__to_f16(x);
+        }
+    }
+#endif
+}
+
+#ifndef TFN__DOUBLE
+/* Outputs first ... first + count - 1 of a panel: its block of inputs, (32, count) or what is left
+ * of it, rows ld floats apart. */
+static void tfn__quant_unpack_block(float *y, const uint8_t *q, const uint16_t *scales,
+                                    tfn_weights type, ptrdiff_t inputs, ptrdiff_t count,
+                                    ptrdiff_t ld)
+{
+    for (ptrdiff_t lane = 0; lane < count; lane++) {
+        const float scale = tfn__from_bf16(scales[lane]);
+        for (ptrdiff_t i = 0; i < inputs; i++)
+            y[i * ld + lane] = scale * (float)tfn__quant_get(q, i, lane, type);
+    }
+}
+
+static void tfn__quant_unpack_panels(float *y, const uint8_t *w, tfn_weights type, ptrdiff_t k,
+                                     ptrdiff_t n, ptrdiff_t first, ptrdiff_t count)
+{
+    const ptrdiff_t blocks = tfn__quant_blocks(k);
+    const ptrdiff_t size = tfn__quant_block_bytes(type);
+    const uint16_t *scales;
+    scales = (const uint16_t *)(const void *)(w + tfn__quant_scales(type, k, n));
+    for (ptrdiff_t j = 0; j < count; j += TFN__QPANEL) {
+        for (ptrdiff_t b = 0; b < blocks; b++) {
+            const ptrdiff_t at = (first + j) / TFN__QPANEL * blocks + b;
+            tfn__quant_unpack_block(y + b * TFN__QBLOCK * count + j, w + at * size,
+                                    scales + at * TFN__QPANEL, type,
+                                    tfn__min(k - b * TFN__QBLOCK, TFN__QBLOCK),
+                                    tfn__min(count - j, TFN__QPANEL), count);
+        }
+    }
+}
+#endif
+
+TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrdiff_t k,
+                                 ptrdiff_t n, ptrdiff_t first, ptrdiff_t count)
+{
+#ifdef TFN__DOUBLE
+    (void)y, (void)w, (void)type, (void)k, (void)n, (void)first, (void)count;
+#else
+    const uint16_t *half = (const uint16_t *)w;
+    if (!y || !w || tfn_quant_bytes(type, k, n) == 0) return;
+    if (tfn__quant_block_bytes(type)) {
+        tfn__quant_unpack_panels(y, (const uint8_t *)w, type, k, n, first, count);
+        return;
+    }
+    for (ptrdiff_t p = 0; p < k; p++) {
+        for (ptrdiff_t j = 0; j < count; j++) {
+            const uint16_t h = half[p * n + first + j];
+            if (type == TFN_WEIGHTS_BF16) y[p * count + j] = tfn__from_bf16(h);
+            else y[p * count + j] = tfn__from_f16(h);
+        }
+    }
+#endif
+}
+/* -- what the products of all instruction sets share ------------------------------------------- */
+
+enum { TFN__QTALL = 4 };        /* rows of inputs that a block of weights, once loaded, serves */
+
+/* A panel of a matrix, from its first block on. */
+typedef struct tfn__quant_panel {
+    const uint8_t  *q;
+    const uint16_t *scales;
+    ptrdiff_t       blocks, bytes;       /* blocks of the panel, bytes of a block */
+    bool            four;                /* Q4 */
+} tfn__quant_panel;
+
+#ifndef TFN__DOUBLE
+static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
+{
+    const uint8_t *w = (const uint8_t *)p->w;
+    const ptrdiff_t panel = p->first / TFN__QPANEL;
+    tfn__quant_panel at;
+    at.blocks = tfn__quant_blocks(p->k);
+    at.bytes = tfn__quant_block_bytes(p->type);
+    at.four = p->type == TFN_WEIGHTS_Q4;
+    at.q = w + panel * at.blocks * at.bytes;
+    at.scales = (const uint16_t *)(const void *)(w + tfn__quant_scales(p->type, p->k, p->outputs));
+    at.scales += panel * at.blocks * TFN__QPANEL;
+    return at;
+}
+
+/* Four bytes as a word. Bytes of weights and of inputs come in alike on any machine. */
+static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
+{
+    int32_t word;
+    TFNORM_MEMCPY(&word, x, sizeof word);
+    return word;
+}
+
+/* What the chains of a tile (rows, 16) start with, and the tile into c. */
+static void tfn__quant_begin(float *y, const tfn_quant_args *p, ptrdiff_t i, ptrdiff_t rows,
+                             ptrdiff_t j, ptrdiff_t count)
+{
+    TFNORM_MEMSET(y, 0, (size_t)(rows * TFN__QPANEL) * sizeof *y);
+    if (!p->start) return;
+    for (ptrdiff_t t = 0; t < rows; t++)
+        TFNORM_MEMCPY(y + t * TFN__QPANEL, p->start + (i + t) * p->start_ld + j,
+                      (size_t)count * sizeof *y);
+}
+static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i, ptrdiff_t rows,
+                           ptrdiff_t j, ptrdiff_t count)
+{
+    for (ptrdiff_t t = 0; t < rows; t++)
+        TFNORM_MEMCPY(p->c + (i + t) * p->c_ld + j, y + t * TFN__QPANEL,
+                      (size_t)count * sizeof *y);
+}
+#endif
+#endif
+
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && defined TFN__X86_WIDE
+/* VNNI's instructions on 256 bits as VEX encodes them, and whether the processor has them, which
+ * gcc 12 and clang 14 cannot be asked: CPUID 7.1, EAX bit 4. */
+#if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
+#define TFN__QVNNI
+#include <cpuid.h>
+static bool tfn__has_avx_vnni(void)
+{
+    unsigned a = 0;
+    unsigned b;
+    unsigned c;
+    unsigned d;
+    if (!__builtin_cpu_supports("avx2")) return false;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
+    return a >> 4 & 1;
+}
+#endif
+#endif
+
+/* -- the integer kernels: one body, read once per instruction set ------------------------------ */
+
+/* As in simd, but over vectors of 32-bit integers, and floats as wide:
+ *
+ *   QN(name), QW      this instance's name of a function, and lanes
+ *   QI, QF            the vectors
+ *   QLOAD(p)          4 QW bytes of weights
+ *   QLOW, QHIGH       of each byte the lower, the upper half, as 0 .. 15
+ *   QDOT8(s, w, x)    s and the sum of four products, in each lane, of a group's q of Q8 and the
+ *   QDOT4(s, w, x)    four q of inputs at x; of Q4 with halves of 0 .. 15
+ *   QEXTRA8           what QDOT8 takes each q larger than it is: 128 where bytes without sign are
+ *                     wanted. Of Q4 that is 8; the sum of inputs times it is taken away before
+ *   QPREPARE8(w)      turns bytes as they are stored into those
+ *   QSET, QFLOAT      an integer in all lanes; to floats, exact
+ *   QSCALE(p)         QW numbers of 16 bits, the upper halves of floats
+ *   QFADD, QFMUL, QFSET, QFLOADF, QFSTORE   of floats; each result is rounded */
+#ifdef TFN__QUANT_BODY
+#if defined TFN__QUSE_AVX512
+#define TFN__QN(name)      name##_avx512_vnni
+#define TFN__QNAME         "avx512-vnni"
+#define TFN__QID           TFN_QUANT_AVX512_VNNI
+#define TFN__QW            16
+#define TFN__QI            __m512i
+#define TFN__QF            __m512
+#define TFN__QLOAD(p)      _mm512_loadu_si512((const void *)(p))
+#define TFN__QHALF         _mm512_set1_epi8(15)
+#define TFN__QLOW(w)       _mm512_and_si512(w, TFN__QHALF)
+#define TFN__QHIGH(w)      _mm512_and_si512(_mm512_srli_epi32(w, 4), TFN__QHALF)
+#define TFN__QEXTRA8       128
+#define TFN__QPREPARE8(w)  _mm512_xor_si512(w, _mm512_set1_epi32((int)0x80808080u))
+#define TFN__QDOT8(s, w, x) _mm512_dpbusd_epi32(s, w, _mm512_set1_epi32(tfn__quant_word(x)))
+#define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
+#define TFN__QSET(i)       _mm512_set1_epi32(i)
+#define TFN__QFLOAT(s)     _mm512_maskz_cvtepi32_ps((__mmask16)0xffff, s)
+#define TFN__QSCALE(p)     _mm512_castsi512_ps(_mm512_maskz_slli_epi32((__mmask16)0xffff, \
+    _mm512_maskz_cvtepu16_epi32((__mmask16)0xffff, \
+                                _mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
+#define TFN__QFADD(a, b)   _mm512_add_ps(a, b)
+#define TFN__QFMUL(a, b)   _mm512_mul_ps(a, b)
+#define TFN__QFSET(x)      _mm512_set1_ps(x)
+#define TFN__QFLOADF(p)    _mm512_loadu_ps(p)
+#define TFN__QFSTORE(p, v) _mm512_storeu_ps(p, v)
+
+#elif defined TFN__QUSE_AVX2 || defined TFN__QUSE_AVX_VNNI
+#define TFN__QW            8
+#define TFN__QI            __m256i
+#define TFN__QF            __m256
+#define TFN__QLOAD(p)      _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define TFN__QHALF         _mm256_set1_epi8(15)
+#define TFN__QLOW(w)       _mm256_and_si256(w, TFN__QHALF)
+#define TFN__QHIGH(w)      _mm256_and_si256(_mm256_srli_epi32(w, 4), TFN__QHALF)
+#define TFN__QALL(x)       _mm256_set1_epi32(tfn__quant_word(x))
+#ifdef TFN__QUSE_AVX_VNNI
+#define TFN__QN(name)      name##_avx_vnni
+#define TFN__QNAME         "avx-vnni"
+#define TFN__QID           TFN_QUANT_AVX_VNNI
+#define TFN__QEXTRA8       128
+#define TFN__QPREPARE8(w)  _mm256_xor_si256(w, _mm256_set1_epi32((int)0x80808080u))
+#define TFN__QDOT8(s, w, x) _mm256_dpbusd_avx_epi32(s, w, TFN__QALL(x))
+#define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
+#else
+/* vpmaddubsw adds two products in 16 bits: |q| q' <= 127^2, and of two no overflow */
+#define TFN__QN(name)      name##_avx2
+#define TFN__QNAME         "avx2"
+#define TFN__QID           TFN_QUANT_AVX2
+#define TFN__QEXTRA8       0
+#define TFN__QPREPARE8(w)  (w)
+#define TFN__QPAIRS(s, v)  _mm256_add_epi32(s, _mm256_madd_epi16(v, _mm256_set1_epi16(1)))
+#define TFN__QDOT8(s, w, x) TFN__QPAIRS(s, \
+    _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(TFN__QALL(x), w)))
+#define TFN__QDOT4(s, w, x) TFN__QPAIRS(s, _mm256_maddubs_epi16(w, TFN__QALL(x)))
+#endif
+#define TFN__QSET(i)       _mm256_set1_epi32(i)
+#define TFN__QFLOAT(s)     _mm256_cvtepi32_ps(s)
+#define TFN__QSCALE(p)     _mm256_castsi256_ps(_mm256_slli_epi32( \
+    _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))), 16))
+#define TFN__QFADD(a, b)   _mm256_add_ps(a, b)
+#define TFN__QFMUL(a, b)   _mm256_mul_ps(a, b)
+#define TFN__QFSET(x)      _mm256_set1_ps(x)
+#define TFN__QFLOADF(p)    _mm256_loadu_ps(p)
+#define TFN__QFSTORE(p, v) _mm256_storeu_ps(p, v)
+
+#elif defined TFN__QUSE_SSE2 || defined TFN__QUSE_SSSE3
+#define TFN__QW            4
+#define TFN__QI            __m128i
+#define TFN__QF            __m128
+#define TFN__QLOAD(p)      _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define TFN__QHALF         _mm_set1_epi8(15)
+#define TFN__QLOW(w)       _mm_and_si128(w, TFN__QHALF)
+#define TFN__QHIGH(w)      _mm_and_si128(_mm_srli_epi32(w, 4), TFN__QHALF)
+#define TFN__QALL(x)       _mm_set1_epi32(tfn__quant_word(x))
+#define TFN__QEXTRA8       0
+#define TFN__QPREPARE8(w)  (w)
+#ifdef TFN__QUSE_SSSE3
+#define TFN__QN(name)      name##_ssse3
+#define TFN__QNAME         "ssse3"
+#define TFN__QID           TFN_QUANT_SSSE3
+#define TFN__QPAIRS(s, v)  _mm_add_epi32(s, _mm_madd_epi16(v, _mm_set1_epi16(1)))
+#define TFN__QDOT8(s, w, x) TFN__QPAIRS(s, \
+    _mm_maddubs_epi16(_mm_abs_epi8(w), _mm_sign_epi8(TFN__QALL(x), w)))
+#define TFN__QDOT4(s, w, x) TFN__QPAIRS(s, _mm_maddubs_epi16(w, TFN__QALL(x)))
+#else
+/* bytes become 16 bits; the two sums of each output lie side by side and are put together */
+#define TFN__QN(name)      name##_sse2
+#define TFN__QNAME         "sse2"
+#define TFN__QID           TFN_QUANT_SSE2
+#define TFN__QLOWER(v)     _mm_srai_epi16(_mm_unpacklo_epi8(v, v), 8)
+#define TFN__QUPPER(v)     _mm_srai_epi16(_mm_unpackhi_epi8(v, v), 8)
+#define TFN__QDOT8(s, w, x) _mm_add_epi32(s, tfn__quant_together_sse2( \
+    _mm_madd_epi16(TFN__QLOWER(w), TFN__QLOWER(TFN__QALL(x))), \
+    _mm_madd_epi16(TFN__QUPPER(w), TFN__QLOWER(TFN__QALL(x)))))
+#define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
+static TFN__INLINE __m128i tfn__quant_together_sse2(__m128i lower, __m128i upper)
+{
+    const __m128 a = _mm_castsi128_ps(lower);
+    const __m128 b = _mm_castsi128_ps(upper);
+    return _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(a, b, 0x88)),
+                         _mm_castps_si128(_mm_shuffle_ps(a, b, 0xdd)));
+}
+#endif
+#define TFN__QSET(i)       _mm_set1_epi32(i)
+#define TFN__QFLOAT(s)     _mm_cvtepi32_ps(s)
+#define TFN__QSCALE(p)     _mm_castsi128_ps(_mm_unpacklo_epi16( \
+    _mm_setzero_si128(), _mm_loadl_epi64((const __m128i *)(const void *)(p))))
+#define TFN__QFADD(a, b)   _mm_add_ps(a, b)
+#define TFN__QFMUL(a, b)   _mm_mul_ps(a, b)
+#define TFN__QFSET(x)      _mm_set1_ps(x)
+#define TFN__QFLOADF(p)    _mm_loadu_ps(p)
+#define TFN__QFSTORE(p, v) _mm_storeu_ps(p, v)
+
+#elif defined TFN__QUSE_NEON
+#define TFN__QN(name)      name##_neon
+#define TFN__QNAME         "neon"
+#define TFN__QID           TFN_QUANT_NEON
+#define TFN__QW            4
+#define TFN__QI            int32x4_t
+#define TFN__QF            float32x4_t
+#define TFN__QB(v)         vreinterpretq_s8_s32(v)
+#define TFN__QLOAD(p)      vreinterpretq_s32_s8(vld1q_s8((const int8_t *)(p)))
+#define TFN__QU(v)         vreinterpretq_u8_s32(v)
+#define TFN__QLOW(w)       vreinterpretq_s32_u8(vandq_u8(TFN__QU(w), vdupq_n_u8(15)))
+#define TFN__QHIGH(w)      vreinterpretq_s32_u8(vshrq_n_u8(TFN__QU(w), 4))
+#define TFN__QALL(x)       TFN__QB(vdupq_n_s32(tfn__quant_word(x)))
+#define TFN__QEXTRA8       0
+#define TFN__QPREPARE8(w)  (w)
+#ifdef __ARM_FEATURE_DOTPROD
+#define TFN__QDOT8(s, w, x) vdotq_s32(s, TFN__QB(w), TFN__QALL(x))
+#else
+#define TFN__QDOT8(s, w, x) vaddq_s32(s, tfn__quant_dot_neon(TFN__QB(w), TFN__QALL(x)))
+static TFN__INLINE int32x4_t tfn__quant_dot_neon(int8x16_t w, int8x16_t x)
+{
+    const int32x4_t a = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)));
+    return vpaddq_s32(a, vpaddlq_s16(vmull_high_s8(w, x)));
+}
+#endif
+#define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
+#define TFN__QSET(i)       vdupq_n_s32(i)
+#define TFN__QFLOAT(s)     vcvtq_f32_s32(s)
+#define TFN__QSCALE(p)     vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16))
+#define TFN__QFADD(a, b)   vaddq_f32(a, b)
+#define TFN__QFMUL(a, b)   vmulq_f32(a, b)
+#define TFN__QFSET(x)      vdupq_n_f32(x)
+#define TFN__QFLOADF(p)    vld1q_f32(p)
+#define TFN__QFSTORE(p, v) vst1q_f32(p, v)
+
+#elif defined TFN__QUSE_WASM
+#define TFN__QN(name)      name##_wasm
+#define TFN__QNAME         "wasm"
+#define TFN__QID           TFN_QUANT_WASM
+#define TFN__QW            4
+#define TFN__QI            v128_t
+#define TFN__QF            v128_t
+#define TFN__QLOAD(p)      wasm_v128_load(p)
+#define TFN__QLOW(w)       wasm_v128_and(w, wasm_i8x16_splat(15))
+#define TFN__QHIGH(w)      wasm_u8x16_shr(w, 4)
+#define TFN__QEXTRA8       0
+#define TFN__QPREPARE8(w)  (w)
+#define TFN__QDOT8(s, w, x) \
+    wasm_i32x4_add(s, tfn__quant_dot_wasm(w, wasm_i32x4_splat(tfn__quant_word(x))))
+#define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
+static TFN__INLINE v128_t tfn__quant_dot_wasm(v128_t w, v128_t x)
+{
+    const v128_t a = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_low_i8x16(w, x));
+    const v128_t b = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_high_i8x16(w, x));
+    return wasm_i32x4_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6),
+                          wasm_i32x4_shuffle(a, b, 1, 3, 5, 7));
+}
+#define TFN__QSET(i)       wasm_i32x4_splat(i)
+#define TFN__QFLOAT(s)     wasm_f32x4_convert_i32x4(s)
+#define TFN__QSCALE(p)     wasm_i32x4_shl(wasm_u32x4_load16x4(p), 16)
+#define TFN__QFADD(a, b)   wasm_f32x4_add(a, b)
+#define TFN__QFMUL(a, b)   wasm_f32x4_mul(a, b)
+#define TFN__QFSET(x)      wasm_f32x4_splat(x)
+#define TFN__QFLOADF(p)    wasm_v128_load(p)
+#define TFN__QFSTORE(p, v) wasm_v128_store(p, v)
+
+/* Plain C: a lane is an integer, four bytes are one 32-bit word. */
+#else
+#define TFN__QN(name)      name##_plain
+#define TFN__QNAME         "plain"
+#define TFN__QID           TFN_QUANT_PLAIN
+#define TFN__QW            1
+#define TFN__QI            int32_t
+#define TFN__QF            float
+#define TFN__QLOAD(p)      tfn__quant_word((const int8_t *)(p))
+#define TFN__QLOW(w)       ((w) & 0x0f0f0f0f)
+#define TFN__QHIGH(w)      ((int32_t)((uint32_t)(w) >> 4) & 0x0f0f0f0f)
+#define TFN__QEXTRA8       0
+#define TFN__QPREPARE8(w)  (w)
+#define TFN__QDOT8(s, w, x) tfn__quant_dot_plain(s, w, tfn__quant_word(x))
+#define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
+#ifdef __ARM_FEATURE_SIMD32
+/* Armv7E-M: bytes 0, 2 and 1, 3 become pairs of 16 bits */
+static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
+{
+    const uint32_t wu = (uint32_t)w;
+    const uint32_t xu = (uint32_t)x;
+    s = __smlad(__sxtb16((int8x4_t)wu), __sxtb16((int8x4_t)xu), s);
+    return __smlad(__sxtb16((int8x4_t)(wu >> 8)), __sxtb16((int8x4_t)(xu >> 8)), s);
+}
+#else
+/* byte i of a word on any machine: words are those of tfn__quant_word */
+static TFN__INLINE int32_t tfn__quant_byte(int32_t word, int i)
+{
+    return (int32_t)(((uint32_t)word >> 8*i & 255) ^ 128) - 128;
+}
+static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
+{
+    for (int i = 0; i < 4; i++) s += tfn__quant_byte(w, i) * tfn__quant_byte(x, i);
+    return s;
+}
+#endif
+#define TFN__QSET(i)       (i)
+#define TFN__QFLOAT(s)     ((float)(s))
+#define TFN__QSCALE(p)     tfn__from_bf16(*(p))
+#define TFN__QFADD(a, b)   ((a) + (b))
+#define TFN__QFMUL(a, b)   ((a) * (b))
+#define TFN__QFSET(x)      (x)
+#define TFN__QFLOADF(p)    (*(p))
+#define TFN__QFSTORE(p, v) (*(p) = (v))
+#endif
+
+/* Scale and sum of one block of inputs, and its q. */
+static TFN__INLINE void TFN__QN(tfn__quant_inputs)(int8_t *q, float *scale, int32_t *sum,
+                                                   const float *a)
+{
+    const float large = 12582912;                        /* 1.5 * 2^23: its last bits are q */
+    const uint32_t largest = tfn__quant_largest(a);
+    float inverse = 0;
+    int32_t s = 0;
+    *scale = 0;
+    if (largest >= TFN__QINFINITE) *scale = tfn__from_bits(0x7fc00000u);
+    else if (largest >= TFN__QLEAST) {
+        *scale = tfn__from_bits(largest) / 127;
+        inverse = 127 / tfn__from_bits(largest);
+    }
+    for (int i = 0; i < TFN__QBLOCK; i++) {
+        float x = a[i] * inverse + large;
+        int32_t u;
+        TFNORM_MEMCPY(&u, &x, sizeof u);
+        if (largest >= TFN__QINFINITE) u = 0;
+        u = (int32_t)(int8_t)(u & 255);
+        q[i] = (int8_t)u;
+        s += u;
+    }
+    *sum = s;
+}
+
+static void TFN__QN(tfn__quant_rows)(const tfn_quant_rows *r, const float *a, ptrdiff_t m,
+                                     ptrdiff_t k, ptrdiff_t a_ld)
+{
+    const ptrdiff_t blocks = tfn__quant_blocks(k);
+    for (ptrdiff_t i = 0; i < m; i++) {
+        for (ptrdiff_t b = 0; b < blocks; b++) {
+            const float *x = a + i * a_ld + b * TFN__QBLOCK;
+            const ptrdiff_t at = i * blocks + b;
+            float block[TFN__QBLOCK];
+            if (k - b * TFN__QBLOCK < TFN__QBLOCK) {
+                tfn__quant_gather(block, x, k - b * TFN__QBLOCK, 1);
+                x = block;
+            }
+            TFN__QN(tfn__quant_inputs)(r->q + at * TFN__QBLOCK, r->scale + at, r->sum + at, x);
+        }
+    }
+}
+
+/* The groups of a block, QW outputs of them, as QDOT wants them. */
+static TFN__INLINE void TFN__QN(tfn__quant_load)(TFN__QI *w, const uint8_t *block, bool four)
+{
+    if (four) {
+        TFN__UNROLL
+        for (int g = 0; g < TFN__QGROUPS; g += 2) {
+            const TFN__QI both = TFN__QLOAD(block + g * 32);
+            w[g] = TFN__QLOW(both);
+            w[g + 1] = TFN__QHIGH(both);
+        }
+        return;
+    }
+    TFN__UNROLL
+    for (int g = 0; g < TFN__QGROUPS; g++) {
+        const TFN__QI q = TFN__QLOAD(block + g * 64);
+        w[g] = TFN__QPREPARE8(q);
+    }
+}
+
+/* The sum of a block's products; s starts with what the products have too much. */
+static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, const int8_t *x,
+                                                   bool four)
+{
+    if (four) {
+        TFN__UNROLL
+        for (int g = 0; g < TFN__QGROUPS; g++) s = TFN__QDOT4(s, w[g], x + 4*g);
+        return s;
+    }
+    TFN__UNROLL
+    for (int g = 0; g < TFN__QGROUPS; g++) s = TFN__QDOT8(s, w[g], x + 4*g);
+    return s;
+}
+
+/* y (rows, 16), which starts with what the chains start with: a panel of w times `rows` rows, from
+ * row i on. Constant arguments make a loop for each number of rows and type. */
+static TFN__INLINE void TFN__QN(tfn__quant_tile)(float *y, const tfn__quant_panel *p,
+                                                 const tfn_quant_rows *r, ptrdiff_t i, int rows,
+                                                 bool four)
+{
+    const int32_t extra = four ? 8 : TFN__QEXTRA8;
+    for (ptrdiff_t lane = 0; lane < TFN__QPANEL; lane += TFN__QW) {
+        TFN__QF acc[TFN__QTALL];
+        TFN__UNROLL
+        for (int t = 0; t < rows; t++) acc[t] = TFN__QFLOADF(y + t * TFN__QPANEL + lane);
+        for (ptrdiff_t b = 0; b < p->blocks; b++) {
+            const TFN__QF scale = TFN__QSCALE(p->scales + b * TFN__QPANEL + lane);
+            TFN__QI w[TFN__QGROUPS];
+            TFN__QN(tfn__quant_load)(w, p->q + b * p->bytes + lane * 4, four);
+            TFN__UNROLL
+            for (int t = 0; t < rows; t++) {
+                const ptrdiff_t at = (i + t) * p->blocks + b;
+                TFN__QI s = TFN__QSET(-extra * r->sum[at]);
+                s = TFN__QN(tfn__quant_sum)(s, w, r->q + at * TFN__QBLOCK, four);
+                acc[t] = TFN__QFADD(acc[t], TFN__QFMUL(TFN__QFLOAT(s),
+                                    TFN__QFMUL(scale, TFN__QFSET(r->scale[at]))));
+            }
+        }
+        TFN__UNROLL
+        for (int t = 0; t < rows; t++) TFN__QFSTORE(y + t * TFN__QPANEL + lane, acc[t]);
+    }
+}
+
+/* The tile of one row, or of QTALL, of either type. */
+static void TFN__QN(tfn__quant_tiles)(float *y, const tfn__quant_panel *p, const tfn_quant_rows *r,
+                                      ptrdiff_t i, ptrdiff_t rows)
+{
+    const bool tall = rows == TFN__QTALL;
+    ptrdiff_t t = 0;
+    if (p->four && tall) TFN__QN(tfn__quant_tile)(y, p, r, i, TFN__QTALL, true);
+    else if (tall) TFN__QN(tfn__quant_tile)(y, p, r, i, TFN__QTALL, false);
+    else if (p->four) for (; t < rows; t++)
+        TFN__QN(tfn__quant_tile)(y + t * TFN__QPANEL, p, r, i + t, 1, true);
+    else for (; t < rows; t++)
+        TFN__QN(tfn__quant_tile)(y + t * TFN__QPANEL, p, r, i + t, 1, false);
+}
+
+static void TFN__QN(tfn__quant_product)(const tfn_quant_args *p, const tfn_quant_rows *r)
+{
+    tfn__quant_panel panel = tfn__quant_panel_of(p);
+    for (ptrdiff_t j = 0; j < p->n; j += TFN__QPANEL) {
+        const ptrdiff_t count = tfn__min(p->n - j, TFN__QPANEL);
+        for (ptrdiff_t i = 0; i < p->m; i += TFN__QTALL) {
+            const ptrdiff_t rows = tfn__min(p->m - i, TFN__QTALL);
+            float y[TFN__QTALL * TFN__QPANEL];
+            tfn__quant_begin(y, p, i, rows, j, count);
+            TFN__QN(tfn__quant_tiles)(y, &panel, r, i, rows);
+            tfn__quant_end(p, y, i, rows, j, count);
+        }
+        panel.q += panel.blocks * panel.bytes;
+        panel.scales += panel.blocks * TFN__QPANEL;
+    }
+}
+
+/* Plain loops, which the compiler turns into this set's vectors. */
+static void TFN__QN(tfn__quant_halves)(float *y, const uint16_t *h, ptrdiff_t n, tfn_weights type)
+{
+    if (type == TFN_WEIGHTS_BF16) for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(h[i]);
+    else for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_f16(h[i]);
+}
+
+static const tfn_quant_kernels TFN__QN(tfn__quant_kernels) = {
+    TFN__QNAME, TFN__QID, TFN__QN(tfn__quant_rows), TFN__QN(tfn__quant_product),
+    TFN__QN(tfn__quant_halves)
+};
+#undef TFN__QN
+#undef TFN__QNAME
+#undef TFN__QID
+#undef TFN__QW
+#undef TFN__QI
+#undef TFN__QF
+#undef TFN__QB
+#undef TFN__QU
+#undef TFN__QLOAD
+#undef TFN__QHALF
+#undef TFN__QLOW
+#undef TFN__QHIGH
+#undef TFN__QALL
+#undef TFN__QEXTRA8
+#undef TFN__QPREPARE8
+#undef TFN__QPAIRS
+#undef TFN__QLOWER
+#undef TFN__QUPPER
+#undef TFN__QDOT8
+#undef TFN__QDOT4
+#undef TFN__QSET
+#undef TFN__QFLOAT
+#undef TFN__QSCALE
+#undef TFN__QFADD
+#undef TFN__QFMUL
+#undef TFN__QFSET
+#undef TFN__QFLOADF
+#undef TFN__QFSTORE
+#endif /* TFN__QUANT_BODY */
+
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFN__DOUBLE
+/* One instance per instruction set: the header reads itself, of which all but the body above is
+ * skipped. SSE2 and plain C next to wider sets are small instead of fast. */
+#undef TFN__IMPLEMENTING
+#define TFN__QUANT_BODY
+#if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
+#pragma GCC push_options
+#pragma GCC optimize("O2", "peel-loops", "split-loops", "unswitch-loops", "tree-vectorize")
+#pragma GCC optimize("vect-cost-model=dynamic", "fp-contract=off")
+#define TFN__QTUNED
+#endif
+#include TFNORM_FILE
+#ifdef TFN__X86
+#define TFN__QUSE_SSE2
+#include TFNORM_FILE
+#undef TFN__QUSE_SSE2
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("ssse3"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("ssse3")
+#endif
+#define TFN__QUSE_SSSE3
+#include TFNORM_FILE
+#undef TFN__QUSE_SSSE3
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#ifdef TFN__X86_WIDE
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#endif
+#define TFN__QUSE_AVX2
+#include TFNORM_FILE
+#undef TFN__QUSE_AVX2
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#ifdef TFN__QVNNI
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,avxvnni"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,avxvnni")
+#endif
+#define TFN__QUSE_AVX_VNNI
+#include TFNORM_FILE
+#undef TFN__QUSE_AVX_VNNI
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vnni,avx2"))), \
+                             apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vnni,avx2")
+#endif
+#define TFN__QUSE_AVX512
+#include TFNORM_FILE
+#undef TFN__QUSE_AVX512
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#endif
+#ifdef TFN__NEON
+#define TFN__QUSE_NEON
+#include TFNORM_FILE
+#undef TFN__QUSE_NEON
+#endif
+#ifdef TFN__WASM
+#define TFN__QUSE_WASM
+#include TFNORM_FILE
+#undef TFN__QUSE_WASM
+#endif
+#ifdef TFN__QTUNED
+#pragma GCC pop_options
+#undef TFN__QTUNED
+#endif
+#undef TFN__QUANT_BODY
+#define TFN__IMPLEMENTING
+#undef TFN__UNROLL
+#endif
+
+#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* -- choice ----------------------------------------------------------------------------------- */
+
+static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
+{
+#ifndef TFN__DOUBLE
+#ifdef TFN__X86
+    if (isa == TFN_QUANT_SSE2) return &tfn__quant_kernels_sse2;
+    if (isa == TFN_QUANT_SSSE3 && __builtin_cpu_supports("ssse3"))
+        return &tfn__quant_kernels_ssse3;
+#endif
+#ifdef TFN__X86_WIDE
+    if (isa == TFN_QUANT_AVX2 && __builtin_cpu_supports("avx2")) return &tfn__quant_kernels_avx2;
+#ifdef TFN__QVNNI
+    if (isa == TFN_QUANT_AVX_VNNI && tfn__has_avx_vnni()) return &tfn__quant_kernels_avx_vnni;
+    if (isa == TFN_QUANT_AVX512_VNNI && __builtin_cpu_supports("avx512vnni"))
+        return &tfn__quant_kernels_avx512_vnni;
+#endif
+#endif
+#ifdef TFN__NEON
+    if (isa == TFN_QUANT_NEON) return &tfn__quant_kernels_neon;
+#endif
+#ifdef TFN__WASM
+    if (isa == TFN_QUANT_WASM) return &tfn__quant_kernels_wasm;
+#endif
+    if (isa == TFN_QUANT_PLAIN) return &tfn__quant_kernels_plain;
+#endif
+    (void)isa;
+    return NULL;
+}
+
+/* The widest that is there and not wider than `most`, which the enumeration's order says. */
+static const tfn_quant_kernels *tfn__quant_up_to(tfn_quant_isa most)
+{
+    for (int isa = (int)most; isa > TFN_QUANT_BEST; isa--) {
+        const tfn_quant_kernels *k = tfn__quant_of((tfn_quant_isa)isa);
+        if (k) return k;
+    }
+    return NULL;
+}
+
+TFNORM_API const tfn_quant_kernels *tfn_quant_kernels_for(tfn_quant_isa isa)
+{
+    if (isa == TFN_QUANT_BEST) return tfn__quant_up_to((tfn_quant_isa)(TFN_QUANT_COUNT - 1));
+    return tfn__quant_of(isa);
+}
+
+/* Those that go with a table of float kernels: of the same width, so that a model that is forced to
+ * an instruction set uses no wider one. */
+static const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
+{
+    switch (k->isa) {
+    case TFN_ISA_PLAIN: return tfn__quant_of(TFN_QUANT_PLAIN);
+    case TFN_ISA_SSE2: return tfn__quant_of(TFN_QUANT_SSE2);
+    case TFN_ISA_FMA128: return tfn__quant_of(TFN_QUANT_SSSE3);
+    case TFN_ISA_AVX2: return tfn__quant_up_to(TFN_QUANT_AVX_VNNI);
+    case TFN_ISA_AVX512: return tfn__quant_up_to(TFN_QUANT_AVX512_VNNI);
+    case TFN_ISA_NEON: return tfn__quant_of(TFN_QUANT_NEON);
+    default: return tfn__quant_of(TFN_QUANT_WASM);
+    }
+}
+
+/* -- products of any type --------------------------------------------------------------------- */
+
+/* Floats of n bytes. */
+static ptrdiff_t tfn__quant_floats(ptrdiff_t bytes) { return (bytes + 63) / 64 * 16; }
+
+/* Rows that a pass quantizes, and floats of work for them. */
+static ptrdiff_t tfn__quant_rows_work(ptrdiff_t m, ptrdiff_t k)
+{
+    const ptrdiff_t blocks = tfn__min(m, TFN__QROWS) * tfn__quant_blocks(k);
+    return tfn__quant_floats(blocks * TFN__QBLOCK) + 2 * tfn__quant_floats(blocks * 4);
+}
+static tfn_quant_rows tfn__quant_rows_in(float *work, ptrdiff_t m, ptrdiff_t k)
+{
+    const ptrdiff_t blocks = tfn__min(m, TFN__QROWS) * tfn__quant_blocks(k);
+    tfn_quant_rows r;
+    r.q = (int8_t *)(void *)work;
+    r.scale = work + tfn__quant_floats(blocks * TFN__QBLOCK);
+    r.sum = (int32_t *)(void *)(r.scale + tfn__quant_floats(blocks * 4));
+    return r;
+}
+
+/* A tile of a matrix that is unpacked at once, for products in floats: inputs by outputs. */
+enum { TFN__QTILE_K = 64, TFN__QTILE_N = 256 };
+
+TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
+                                    ptrdiff_t n, ptrdiff_t k)
+{
+    const ptrdiff_t rows = tfn__min(k, TFN__QTILE_K);
+    const ptrdiff_t cols = tfn__min(n, TFN__QTILE_N);
+    if (!f || tfn_quant_bytes(type, k, n) == 0) return 0;
+    if (tfn__quant_block_bytes(type)) return tfn__quant_rows_work(m, k);
+    return rows * cols + f->matmul_work(m, cols, rows);
+}
+
+/* Q8 and Q4: rows are quantized, then the panels pass by. */
+static void tfn__quant_integers(const tfn_quant_kernels *i, const tfn_quant_args *p, float *work)
+{
+    const tfn_quant_rows r = tfn__quant_rows_in(work, p->m, p->k);
+    for (ptrdiff_t row = 0; row < p->m; row += TFN__QROWS) {
+        tfn_quant_args t = *p;
+        t.m = tfn__min(p->m - row, TFN__QROWS);
+        t.c += row * p->c_ld;
+        if (t.start) t.start += row * p->start_ld;
+        i->rows(&r, p->a + row * p->a_ld, t.m, p->k, p->a_ld);
+        i->product(&t, &r);
+    }
+}
+
+/* BF16 and F16: tile after tile of w as floats. The chains over inputs go on from tile to tile. */
+static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i,
+                                const tfn_quant_args *p, float *work)
+{
+    const uint16_t *w = (const uint16_t *)p->w + p->first;
+    tfn_matmul_args t;
+    TFNORM_MEMSET(&t, 0, sizeof t);
+    t.m = p->m;
+    t.a_row = p->a_ld;
+    t.a_col = 1;
+    t.b = work;
+    t.b_col = 1;
+    t.c_ld = p->c_ld;
+    for (ptrdiff_t j = 0; j < p->n; j += TFN__QTILE_N) {
+        t.n = tfn__min(p->n - j, TFN__QTILE_N);
+        t.b_row = t.n;
+        t.c = p->c + j;
+        t.start = NULL;
+        if (p->start) t.start = p->start + j;
+        t.start_ld = p->start_ld;
+        for (ptrdiff_t q = 0; q < p->k; q += TFN__QTILE_K) {
+            t.k = tfn__min(p->k - q, TFN__QTILE_K);
+            t.a = p->a + q;
+            for (ptrdiff_t r = 0; r < t.k; r++)
+                i->halves(work + r * t.n, w + (q + r) * p->outputs + j, t.n, p->type);
+            f->matmul(&t, work + t.k * t.n);
+            t.start = t.c;
+            t.start_ld = t.c_ld;
+        }
+    }
+}
+
+TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels *i,
+                                  const tfn_quant_args *p, float *work)
+{
+    if (!f || !i || !p || !work) return;
+    if (tfn__quant_block_bytes(p->type)) tfn__quant_integers(i, p, work);
+    else tfn__quant_floating(f, i, p, work);
+}
+#endif
 /* >> reference */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY \
     && (defined TFNORM_DEBUG || defined TFN__REFERENCE)

@@ -1,0 +1,395 @@
+/* Weights of 8, 4 and 16 bits: packing, and products with the same bits in every instruction set, as
+ * plain loops over their definition give them. */
+#include "lib.h"
+#include "check.h"
+
+/* Every instruction set of integers that is there, beside the best of floats. */
+#define QUANT_EACH(k)                                                                          \
+    for (int isa_ = 1; isa_ < TFN_QUANT_COUNT; isa_++)                                         \
+        for (const tfn_quant_kernels *k = tfn_quant_kernels_for((tfn_quant_isa)isa_); k; k = NULL)
+#define QUANT_GUARD 12345.5f
+
+static float *quant_floats(ptrdiff_t n, float value)
+{
+    float *x = (float *)malloc((size_t)(n > 0 ? n : 1) * sizeof *x);
+    if (!x) exit(2);
+    for (ptrdiff_t i = 0; i < n; i++) x[i] = value;
+    return x;
+}
+static float *quant_random(ptrdiff_t n, uint64_t stream)
+{
+    float *x = quant_floats(n, 0);
+    for (ptrdiff_t i = 0; i < n; i++) x[i] = tfn_random_normal(tfn_key_make(stream), (uint64_t)i);
+    return x;
+}
+
+/* Each rounded on its own, whatever the compiler's flags. */
+static float quant_times(float a, float b)
+{
+    volatile float p = a * b;
+    return p;
+}
+static float quant_plus(float a, float b)
+{
+    volatile float s = a + b;
+    return s;
+}
+
+/* A block of inputs as the definition says: amax/127, a * (127/amax) to the nearest even. */
+static float quant_inputs(int *q, const float *a, ptrdiff_t count)
+{
+    float amax = 0;
+    for (ptrdiff_t i = 0; i < 32; i++) {
+        q[i] = 0;
+        if (i < count && fabsf(a[i]) > amax) amax = fabsf(a[i]);
+    }
+    if (amax < ldexpf(1, -56)) return 0;
+    for (ptrdiff_t i = 0; i < count && i < 32; i++) {
+        volatile float inverse = 127 / amax;
+        q[i] = (int)rint((double)quant_times(a[i], inverse));
+    }
+    return amax / 127;
+}
+
+/* Scale and q of a matrix back from what unpack gives: the scale is a number of 8 bits, which the
+ * largest common divisor of the block's numbers need not be; so it is read where it stands. */
+static float quant_scale(const void *w, tfn_weights type, ptrdiff_t k, ptrdiff_t n,
+                         ptrdiff_t block, ptrdiff_t j)
+{
+    const ptrdiff_t blocks = (k + 31) / 32;
+    const ptrdiff_t panels = (n + 15) / 16;
+    const ptrdiff_t bytes = type == TFN_WEIGHTS_Q8 ? 512 : 256;
+    uint16_t h;
+    uint32_t u;
+    float scale;
+    memcpy(&h, (const char *)w + panels * blocks * bytes + 2 * ((j / 16 * blocks + block) * 16 + j % 16), 2);
+    u = (uint32_t)h << 16;
+    memcpy(&scale, &u, 4);
+    return scale;
+}
+
+/* Element (i, j) of the product, from y on, in plain loops. `b` holds the matrix as unpacked. */
+static float quant_element(float y, const float *a, const float *b, const void *w,
+                           tfn_weights type, ptrdiff_t k, ptrdiff_t n, ptrdiff_t j)
+{
+    for (ptrdiff_t block = 0; block < (k + 31) / 32; block++) {
+        const ptrdiff_t first = block * 32;
+        const ptrdiff_t count = k - first < 32 ? k - first : 32;
+        const float sw = quant_scale(w, type, k, n, block, j);
+        int q[32];
+        const float sx = quant_inputs(q, a + first, count);
+        int sum = 0;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const float x = b[(first + i) * n + j];
+            if (sw > 0 || sw < 0) sum += q[i] * (int)rint((double)x / (double)sw);
+        }
+        y = quant_plus(y, quant_times((float)sum, quant_times(sx, sw)));
+    }
+    return y;
+}
+
+enum { QUANT_ZERO, QUANT_BIAS, QUANT_ADD, QUANT_STARTS };
+
+typedef struct quant_case { ptrdiff_t m, n, k, first; int start; } quant_case;
+
+/* One product in every instruction set: c's rows are 3 longer than wanted, and keep what is there. */
+static void quant_check(tfn_weights type, const quant_case *t)
+{
+    const ptrdiff_t outputs = t->n + t->first;
+    const ptrdiff_t ld = t->n + 3;
+    const size_t bytes = tfn_quant_bytes(type, t->k, outputs);
+    float *b = quant_random(t->k * outputs, 1);
+    float *a = quant_random(t->m * t->k, 2);
+    float *start = quant_random(t->m * ld, 3);
+    void *w = malloc(bytes);
+    const tfn_kernels *f = tfn_kernels_for(TFN_ISA_BEST);
+    if (!w) exit(2);
+    if (t->k > 40) for (int i = 0; i < 32; i++) a[i] = 0;           /* a block of nothing */
+    tfn_quant_pack(w, type, b, t->k, outputs, outputs, 1);
+    tfn_quant_unpack(b, w, type, t->k, outputs, 0, outputs);
+    QUANT_EACH(kernels) {
+        float *c = quant_floats(t->m * ld, QUANT_GUARD);
+        float *work = quant_floats(tfn_quant_work(f, type, t->m, t->n, t->k) + 1, QUANT_GUARD);
+        tfn_quant_args p;
+        memset(&p, 0, sizeof p);
+        p.c = c, p.a = a, p.w = w, p.type = type;
+        p.m = t->m, p.n = t->n, p.k = t->k;
+        p.c_ld = ld, p.start_ld = ld, p.a_ld = t->k;
+        p.first = t->first, p.outputs = outputs;
+        if (t->start == QUANT_BIAS) p.start = start, p.start_ld = 0;
+        if (t->start == QUANT_ADD) {
+            for (ptrdiff_t i = 0; i < t->m; i++)
+                memcpy(c + i * ld, start + i * ld, (size_t)t->n * sizeof *c);
+            p.start = c;
+        }
+        CASE("%s %s m %d n %d k %d first %d start %d", kernels->name,
+             tfn_choice_name("weights", (int32_t)type), (int)t->m, (int)t->n, (int)t->k,
+             (int)t->first, t->start);
+        tfn_quant_product(f, kernels, &p, work);
+        CHECK(work[tfn_quant_work(f, type, t->m, t->n, t->k)] == QUANT_GUARD);
+        for (ptrdiff_t i = 0; i < t->m; i++) {
+            for (ptrdiff_t j = 0; j < t->n; j++) {
+                float y = 0;
+                if (t->start == QUANT_BIAS) y = start[j];
+                if (t->start == QUANT_ADD) y = start[i * ld + j];
+                y = quant_element(y, a + i * t->k, b, w, type, t->k, outputs, t->first + j);
+                CHECK_BITS(c + i * ld + j, &y, sizeof y);
+            }
+            for (ptrdiff_t j = t->n; j < ld; j++) CHECK(c[i * ld + j] == QUANT_GUARD);
+        }
+        free(c);
+        free(work);
+    }
+    free(a);
+    free(b);
+    free(w);
+    free(start);
+}
+
+TEST(quant_products)
+{
+    static const quant_case cases[] = {
+        { 1, 1, 1, 0, QUANT_ZERO }, { 1, 15, 31, 0, QUANT_BIAS }, { 2, 16, 32, 0, QUANT_ADD },
+        { 3, 17, 33, 0, QUANT_BIAS }, { 4, 40, 64, 16, QUANT_ADD }, { 5, 33, 100, 32, QUANT_BIAS },
+        { 7, 50, 96, 0, QUANT_ZERO }, { 9, 19, 300, 0, QUANT_BIAS }, { 63, 5, 45, 0, QUANT_ADD },
+        { 64, 3, 37, 0, QUANT_ADD }, { 65, 4, 70, 48, QUANT_BIAS }, { 131, 2, 33, 0, QUANT_ADD }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quant_check(TFN_WEIGHTS_Q8, cases + i);
+        quant_check(TFN_WEIGHTS_Q4, cases + i);
+    }
+}
+
+/* The largest sums that there are: all q at their ends, and of either sign. */
+TEST(quant_extremes)
+{
+    enum { K = 64, N = 16 };
+    float b[K * N];
+    float a[K];
+    float w[K * N / 2];
+    float work[K * 4];
+    for (int t = 0; t < 8; t++) {
+        const tfn_weights type = t % 2 ? TFN_WEIGHTS_Q4 : TFN_WEIGHTS_Q8;
+        for (int i = 0; i < K; i++) a[i] = (t & 2) ? -1.5f : 1.5f;
+        for (int i = 0; i < K * N; i++) b[i] = (t & 4) ? -4.0f : 4.0f;
+        tfn_quant_pack(w, type, b, K, N, N, 1);
+        tfn_quant_unpack(b, w, type, K, N, 0, N);
+        QUANT_EACH(kernels) {
+            float c[N];
+            tfn_quant_args p;
+            memset(&p, 0, sizeof p);
+            p.c = c, p.a = a, p.w = w, p.type = type;
+            p.m = 1, p.n = N, p.k = K, p.c_ld = N, p.a_ld = K, p.outputs = N;
+            CASE("%s %d", kernels->name, t);
+            tfn_quant_product(tfn_kernels_for(TFN_ISA_PLAIN), kernels, &p, work);
+            for (int j = 0; j < N; j++) {
+                const float y = quant_element(0, a, b, w, type, K, N, j);
+                CHECK_BITS(c + j, &y, sizeof y);
+                CHECK_CLOSE(y, a[0] * b[j] * K, 1e-6);
+            }
+        }
+    }
+}
+
+/* Numbers of 16 bits are exact to read: a product is that of the float kernel with them. */
+TEST(quant_halves)
+{
+    static const quant_case cases[] = {
+        { 1, 1, 1, 0, QUANT_ZERO }, { 3, 17, 33, 0, QUANT_BIAS }, { 2, 300, 130, 16, QUANT_ADD },
+        { 1, 513, 64, 0, QUANT_BIAS }, { 70, 20, 65, 0, QUANT_ADD }
+    };
+    const tfn_kernels *f = tfn_kernels_for(TFN_ISA_BEST);
+    for (size_t n = 0; n < 2 * sizeof cases / sizeof *cases; n++) {
+        const tfn_weights type = n % 2 ? TFN_WEIGHTS_F16 : TFN_WEIGHTS_BF16;
+        const quant_case *t = cases + n / 2;
+        const ptrdiff_t outputs = t->n + t->first;
+        float *b = quant_random(t->k * outputs, 4);
+        float *a = quant_random(t->m * t->k, 5);
+        float *start = quant_random(t->m * t->n, 6);
+        void *w = malloc(tfn_quant_bytes(type, t->k, outputs));
+        tfn_quant_pack(w, type, b, t->k, outputs, outputs, 1);
+        tfn_quant_unpack(b, w, type, t->k, outputs, 0, outputs);
+        QUANT_EACH(kernels) {
+            float *c = quant_floats(t->m * t->n, 0);
+            float *d = quant_floats(t->m * t->n, 0);
+            const ptrdiff_t size = tfn_quant_work(f, type, t->m, t->n, t->k);
+            float *work = quant_floats(size + 1, QUANT_GUARD);
+            float *other = quant_floats(f->matmul_work(t->m, t->n, t->k), 0);
+            tfn_quant_args p;
+            tfn_matmul_args e;
+            memset(&p, 0, sizeof p);
+            memset(&e, 0, sizeof e);
+            p.c = c, p.a = a, p.w = w, p.type = type;
+            e.c = d, e.a = a, e.b = b + t->first;
+            p.m = e.m = t->m, p.n = e.n = t->n, p.k = e.k = t->k;
+            p.c_ld = p.start_ld = e.c_ld = e.start_ld = t->n;
+            p.a_ld = e.a_row = t->k;
+            e.a_col = e.b_col = 1, e.b_row = outputs;
+            p.first = t->first, p.outputs = outputs;
+            if (t->start == QUANT_BIAS) p.start = e.start = start, p.start_ld = e.start_ld = 0;
+            if (t->start == QUANT_ADD) p.start = e.start = start;
+            tfn_quant_product(f, kernels, &p, work);
+            f->matmul(&e, other);
+            CASE("%s %d m %d n %d k %d", kernels->name, (int)type, (int)t->m, (int)t->n, (int)t->k);
+            CHECK(work[size] == QUANT_GUARD);
+            CHECK_BITS(c, d, (size_t)(t->m * t->n) * sizeof *c);
+            free(c);
+            free(d);
+            free(work);
+            free(other);
+        }
+        free(a);
+        free(b);
+        free(w);
+        free(start);
+    }
+}
+
+/* The value of a half by its definition. */
+static double quant_half(unsigned h)
+{
+    const double sign = h & 0x8000 ? -1 : 1;
+    const int exponent = h >> 10 & 31;
+    const double fraction = (h & 1023) / 1024.0;
+    if (exponent == 31) return h & 1023 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent == 0) return sign * ldexp(fraction, -14);
+    return sign * ldexp(1 + fraction, exponent - 15);
+}
+
+/* All 65,536: read, and written again; and what lies between two is rounded to the nearest even. */
+TEST(quant_all_halves)
+{
+    static float x[65536];
+    static uint16_t h[65536];
+    for (int i = 0; i < 65536; i++) h[i] = (uint16_t)i;
+    QUANT_EACH(kernels) {
+        CASE("%s", kernels->name);
+        kernels->halves(x, h, 65536, TFN_WEIGHTS_F16);
+        for (unsigned i = 0; i < 65536; i++) {
+            const double y = quant_half(i);
+            if (y == y) CHECK((double)x[i] == y && !signbit(x[i]) == (i < 32768));
+            else CHECK(x[i] != x[i]);
+        }
+        kernels->halves(x, h, 65536, TFN_WEIGHTS_BF16);
+        for (uint32_t i = 0; i < 65536; i++) {
+            const uint32_t u = i << 16;
+            CHECK(!memcmp(x + i, &u, 4));
+        }
+    }
+    for (unsigned i = 0; i < 31743; i++) {                          /* up to the largest finite */
+        const float low = (float)quant_half(i);
+        const float high = (float)quant_half(i + 1);
+        const float tries[4] = { low, (low + high) / 2, nextafterf((low + high) / 2, low),
+                                 nextafterf((low + high) / 2, high) };
+        const unsigned right[4] = { i, i + (i & 1), i, i + 1 };
+        for (int t = 0; t < 4; t++) {
+            uint16_t got[1];
+            CASE("%g", (double)tries[t]);
+            tfn_quant_pack(got, TFN_WEIGHTS_F16, tries + t, 1, 1, 1, 1);
+            CHECK_INT(got[0], right[t]);
+        }
+    }
+}
+
+/* An error of at most half a step, but of Q4 where the search has cut the largest numbers; and not
+ * larger than that of the plain scale amax/127 or amax/7. */
+TEST(quant_errors)
+{
+    enum { K = 320, N = 48 };
+    float *b = quant_random(K * N, 8);
+    float *y = quant_floats(K * N, 0);
+    static float w[K * N / 2];
+    for (int t = 0; t < 2; t++) {
+        const tfn_weights type = t ? TFN_WEIGHTS_Q4 : TFN_WEIGHTS_Q8;
+        const float most = t ? 7 : 127;
+        double ours = 0;
+        double plain = 0;
+        CHECK(tfn_quant_bytes(type, K, N) <= sizeof w);
+        tfn_quant_pack(w, type, b, K, N, 1, K);                     /* b is (N, K) here */
+        tfn_quant_unpack(y, w, type, K, N, 0, N);
+        for (int j = 0; j < N; j++) {
+            for (int block = 0; block < K / 32; block++) {
+                const float *x = b + j * K + 32 * block;
+                const float scale = quant_scale(w, type, K, N, block, j);
+                float amax = 0;
+                for (int i = 0; i < 32; i++) amax = fmaxf(amax, fabsf(x[i]));
+                for (int i = 0; i < 32; i++) {
+                    const float d = y[(32 * block + i) * N + j] - x[i];
+                    const float step = amax / most;
+                    const float e = (float)rint((double)(x[i] / step)) * step - x[i];
+                    ours += (double)d * (double)d;
+                    plain += (double)e * (double)e;
+                    if (type == TFN_WEIGHTS_Q8) CHECK(fabsf(d) <= fabsf(scale) * 0.75f);
+                    CHECK(fabsf(d) <= fabsf(scale) * 3);
+                }
+            }
+        }
+        CASE("%d: %g of %g", t, ours, plain);
+        CHECK(ours > 0 && ours < plain * (t ? 0.9 : 1.02));
+    }
+    free(b);
+    free(y);
+}
+
+/* What is not finite makes NaN of what it takes part in, and of nothing else. */
+TEST(quant_not_finite)
+{
+    enum { K = 40, N = 20, M = 3 };
+    static const float bad[3] = { INFINITY, -INFINITY, NAN };
+    float b[K * N];
+    float a[M * K];
+    float w[1024];
+    float work[4096];
+    const tfn_kernels *f = tfn_kernels_for(TFN_ISA_BEST);
+    for (int t = 0; t < 12; t++) {
+        const tfn_weights type = t % 2 ? TFN_WEIGHTS_Q4 : TFN_WEIGHTS_Q8;
+        for (int i = 0; i < K * N; i++) b[i] = (float)(i % 7) - 3;
+        for (int i = 0; i < M * K; i++) a[i] = (float)(i % 5) - 2;
+        if (t < 6) b[37 * N + 18] = bad[t / 2];
+        else a[1 * K + 35] = bad[t / 2 - 3];
+        tfn_quant_pack(w, type, b, K, N, N, 1);
+        QUANT_EACH(kernels) {
+            float c[M * N];
+            tfn_quant_args p;
+            memset(&p, 0, sizeof p);
+            p.c = c, p.a = a, p.w = w, p.type = type;
+            p.m = M, p.n = N, p.k = K, p.c_ld = N, p.a_ld = K, p.outputs = N;
+            CHECK(tfn_quant_work(f, type, M, N, K) <= 4096);
+            tfn_quant_product(f, kernels, &p, work);
+            CASE("%s %d", kernels->name, t);
+            for (int i = 0; i < M; i++)
+                for (int j = 0; j < N; j++)
+                    CHECK((c[i * N + j] != c[i * N + j]) == (t < 6 ? j == 18 : i == 1));
+        }
+    }
+}
+
+TEST(quant_refused)
+{
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_FLOAT, 4, 4), 0);
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_COUNT, 4, 4), 0);
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_Q8, 0, 4), 0);
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_Q8, PTRDIFF_MAX, PTRDIFF_MAX), 0);
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_Q8, 33, 17), 2 * 2 * (512 + 32));
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_Q4, 32, 16), 320);
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_BF16, 3, 5), 64);
+    CHECK_INT(tfn_quant_work(NULL, TFN_WEIGHTS_Q8, 1, 1, 1), 0);
+    CHECK(tfn_quant_kernels_for(TFN_QUANT_BEST) != NULL);
+    CHECK(tfn_quant_kernels_for(TFN_QUANT_PLAIN) != NULL);
+    CHECK(tfn_quant_kernels_for(TFN_QUANT_COUNT) == NULL);
+    tfn_quant_product(NULL, NULL, NULL, NULL);
+    tfn_quant_pack(NULL, TFN_WEIGHTS_Q8, NULL, 1, 1, 1, 1);
+    tfn_quant_unpack(NULL, NULL, TFN_WEIGHTS_Q8, 1, 1, 0, 1);
+}
+
+int main(void)
+{
+    RUN(quant_products);
+    RUN(quant_extremes);
+    RUN(quant_halves);
+    RUN(quant_all_halves);
+    RUN(quant_errors);
+    RUN(quant_not_finite);
+    RUN(quant_refused);
+    return DONE();
+}
