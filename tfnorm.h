@@ -28,10 +28,11 @@
  *               the hub as their folders are: GPT-2, Llama, Mistral, Qwen, OLMo 2, Gemma, Pythia,
  *               Phi, OPT, BLOOM, BERT, Marian, T5
  *   running     a key/value cache, batches, beams; microcontroller builds without training
+ *   small       weights of 8, 4 or 16 bits, multiplied as integers, with the same bits everywhere
  *   processors  AVX-512, AVX2, 128-bit x86, NEON, WebAssembly SIMD, plain C; threads if you like
  *
  * It does not
- *   - use a GPU, the hardware's half precision (it simulates it) or quantized weights;
+ *   - use a GPU, or the hardware's half precision (it simulates it);
  *   - fetch data: it takes and gives arrays, and reads what is on the disk;
  *   - differentiate C code: each operation has its backward, written by hand (add your own);
  *   - allocate after init, print, exit, abort, or keep anything in a global variable;
@@ -191,6 +192,8 @@
  * 7. Ship it. A model made with .inference and .folded takes the weights of a trained one through
  *    tfn_model_fold, and has none of the scales, gains and shifts that those can hold.
  *
+ *    Made with .weights it takes a quarter of the memory, or an eighth: see WEIGHTS OF FEWER BITS.
+ *
  * 8. Save, and go on another day. A run that was resumed has the bits of one that never stopped.
  *
  *        tfn_file file = { 0 };
@@ -299,6 +302,27 @@
  *            if (tfn_file_read(&file, &tensor, info.data, 0, tensor.count) != TFN_OK) return 1;
  *        }
  *        tfn_file_close(&file);
+ *
+ *
+ * WEIGHTS OF FEWER BITS
+ *
+ * Where memory is short, or its bandwidth, as in a decoder, which reads all weights for each token,
+ * matrices can have fewer bits: desc.weights, and tfn_model_quantize gives such a model the weights
+ * of another.
+ *
+ *        bytes a weight     4        1.06    0.56    2               2
+ *        desc.weights       FLOAT    Q8      Q4      BF16            F16
+ *
+ * Q8 and Q4 are products of integers: of 32 inputs that share a scale, quantized when the product
+ * runs, with 32 weights that share one. A sum of integers is exact in any order, and what is left
+ * of floats is rounded step by step, so these products have the same bits on all processors, with a
+ * fused multiply-add and without. What stands between the products, norms, attention, activations,
+ * has the canonical bits where there is one, or with TFNORM_EXACT.
+ * It is a property of each matrix, so that any recipe and architecture has it. Norms, biases,
+ * scales and positions stay floats, and so do relative positions, convolutions, and the maps
+ * between clusters of words. Such a model is saved and loaded as others are.
+ * A model to train is quantized when it is trained; one that has LoRA trains on, its matrices
+ * frozen in few bits, at an eighth of the memory of floats with their moments.
  *
  *
  * CMAKE
@@ -412,6 +436,7 @@
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
+ *   TFNORM_NO_QUANT         without weights of fewer bits (desc.weights)
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
  *                           with -O0 it takes a second, and every line can be stepped through. The
@@ -975,6 +1000,7 @@ typedef struct tfn_quant_args {
     tfn_weights  type;
     ptrdiff_t    m, n, k, c_ld, start_ld, a_ld;
     ptrdiff_t    first, outputs;        /* outputs of w in all */
+    bool         table;                 /* BF16 and F16: w is (outputs, k) */
 } tfn_quant_args;
 
 typedef struct tfn_quant_kernels {
@@ -1088,6 +1114,7 @@ typedef struct tfn_tape {
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
     const tfn_kernels   *kernels;
+    const tfn_quant_kernels *quant;      /* beside them */
 } tfn_tape;
 
 /* Called for each probe in forward (backward false: the value) and backward (its gradient). */
@@ -1656,6 +1683,8 @@ typedef struct tfn_model_desc {
     float norm_factor;            /* c of adanorm; 0: 1; the authors' scripts have 1, 1.5 and 2 */
     int64_t norm_warmup;          /* of PowerNorm; 0: schedule.warmup */
     bool folded;                  /* inference: what tfn_model_fold fills, without extra state */
+    tfn_weights weights;          /* 0: floats; else matrices of linear maps, embeddings and the
+                                   * output are of this type, and frozen: see tfn_model_quantize */
 
     float dropout;                /* residual branches and embeddings */
     float attention_dropout, activation_dropout;
@@ -1801,6 +1830,9 @@ typedef struct tfn_param_info {
     bool     decay;           /* its group: weight decay applies */
     bool     frozen;          /* and no step changes it */
     float    rate;            /* and its rate is the schedule's times this */
+    tfn_weights weights;      /* what its numbers are; if not floats, data is NULL */
+    void    *packed;          /* and these are its bytes, see tfn_quant_pack: its inputs are the */
+    size_t   bytes;           /* rows, of an embedding the columns; NULL and 0 of floats */
 } tfn_param_info;
 
 typedef struct tfn_allocator {
@@ -1825,6 +1857,8 @@ typedef struct tfn__weight {            /* private: one parameter tensor */
     int16_t layer;                      /* from 0; -1: outside the layers */
     uint8_t stack, sub, part, kind;
     int8_t  group;                      /* of desc.groups; -1: none */
+    uint8_t weights;                    /* tfn_weights */
+    bool    table;                      /* packed by its columns */
 } tfn__weight;
 
 typedef struct tfn_model {
@@ -1953,6 +1987,20 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
  * LoRA of a tied output wants a `to` with .untied, whose output matrix becomes E^T + alpha/r A B.
  * TFN_BAD_OPTION: another option or shape, or a profiled scale that is 0; the error names it. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
+/* Give `to`, made with desc.weights, the weights of `from`, which has the same options but floats:
+ * see tfn_quant_pack. Norms, biases, positions and scales stay floats.
+ *
+ *     tfn_model_desc small = model.desc;
+ *     small.inference = true;
+ *     small.weights = TFN_WEIGHTS_Q8;
+ *     tfn_model_new(&quantized, &small, NULL);                 // its matrices are 0
+ *     tfn_model_quantize(&quantized, &model);
+ *
+ * Made with LoRA (desc.groups) in the place of inference it trains, A and B in floats (QLoRA,
+ * Dettmers et al. 2023): a forward quantizes inputs as always, and the backward takes that for no
+ * change. Recipes that read a matrix otherwise than in a product, sigmaReparam and FixNorm, want
+ * folded models. Not there with TFNORM_NO_QUANT. TFN_BAD_OPTION: another option or shape. */
+TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from);
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
 TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over all parameters */
@@ -2855,6 +2903,10 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #endif
 #endif
 
+#if !defined TFNORM_NO_QUANT && !defined TFN__DOUBLE
+#define TFN__QUANT
+#endif
+
 /* TFN__TRAINS and TFN__ALL are constants for conditions, so that a compiler drops what hangs on
  * them: training, and what a decoder asks for by TFNORM_ALL_NORMS, namely norms other than
  * LayerNorm and RMSNorm and topologies other than Pre-LN and Post-LN. */
@@ -2891,7 +2943,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
-        || defined TFNORM_NO_IMPORT)
+        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
@@ -8005,6 +8057,23 @@ TFN__SMALL_END
 #endif /* TFN__IMPLEMENTING */
 /* >> quant */
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
+/* A parameter (rows, cols) of a model: a linear map's, whose inputs are the rows, or a table of
+ * words, whose inputs are the columns: what is multiplied with, and what a word's vector is. */
+typedef struct tfn__packed {
+    tfn_weights type;
+    bool        table;
+    int32_t     rows, cols;
+} tfn__packed;
+#ifndef TFN__QUANT              /* then all are floats */
+static size_t tfn__packed_bytes(const tfn__packed *p)
+{
+    (void)p;
+    return 0;
+}
+#endif
+#endif
+
+#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* Weights of fewer bits. A matrix of k inputs and n outputs lies in panels of 16 outputs, which are
  * the lanes of the products: a vector holds four inputs of each of its outputs, and one instruction
  * of most processors multiplies them with four quantized inputs and adds up, output by output. No
@@ -8014,12 +8083,29 @@ TFN__SMALL_END
  *     Q4:                       two of these eight groups share 64 bytes: the even one has the
  *                               lower halves; a half is q + 8
  *
+ * In bytes, with o the output within the panel and i the input within the block:
+ *
+ *              0 .. 3        4 .. 7              60 .. 63
+ *        0   | o 0, i 0-3  | o 1, i 0-3  |  ..  | o 15, i 0-3   |     group 0
+ *       64   | o 0, i 4-7  | o 1, i 4-7  |  ..  | o 15, i 4-7   |     group 1
+ *       ...
+ *      448   | o 0, i 28-31| o 1, i 28-31|  ..  | o 15, i 28-31 |     group 7
+ *
+ * A vector of AVX-512 is a line of that picture, one of AVX2 half a line, one of 128 bits a
+ * quarter; a board without vectors takes 4 bytes. So one form in memory and in files serves them
+ * all, and nothing is arranged anew when a model is loaded: weights may be read where they lie, in
+ * a file that is mapped into memory, or in flash.
+ *
  * Blocks of a panel lie one behind the other, then the panels, and behind all of them the scales:
- * of each panel and block 16 numbers, the upper halves of floats. What is missing of the last panel
- * and of the last block is 0. BF16 and F16 have no panels: two bytes each, rows of n. */
+ * of each panel and block 16 numbers, the upper halves of floats. Eight bits of a scale's fraction
+ * are enough, since the integers are chosen for the scale as it is stored; and to make a float of
+ * it is a shift, on any machine, where a half would want a table or ten instructions. What is missing of the last panel
+ * and of the last block is 0. BF16 and F16 have no panels: two bytes each, in the order
+ * of the floats that they stand for. */
 enum { TFN__QBLOCK = 32, TFN__QPANEL = 16, TFN__QGROUPS = TFN__QBLOCK / 4,
        TFN__QROWS = 64 };       /* rows that are quantized at once, before the panels pass by */
 
+/* Blocks of an output, panels of a matrix. */
 static ptrdiff_t tfn__quant_blocks(ptrdiff_t k) { return (k + TFN__QBLOCK - 1) / TFN__QBLOCK; }
 static ptrdiff_t tfn__quant_panels(ptrdiff_t n) { return (n + TFN__QPANEL - 1) / TFN__QPANEL; }
 
@@ -8031,7 +8117,7 @@ static ptrdiff_t tfn__quant_block_bytes(tfn_weights type)
     return 0;
 }
 
-/* Where the scales of a matrix begin. */
+/* Where the scales of a matrix begin: behind the integers of all panels, at a multiple of 256. */
 static ptrdiff_t tfn__quant_scales(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 {
     return tfn__quant_panels(n) * tfn__quant_blocks(k) * tfn__quant_block_bytes(type);
@@ -8051,8 +8137,27 @@ TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 
 /* -- 16 bits ---------------------------------------------------------------------------------- */
 
-#ifndef TFN__DOUBLE
+/* BF16 is a float without its lower 16 bits: eight bits of fraction, counted with the one that is
+ * not stored, and a float's range. F16, IEEE's half, has eleven and a range from 2^-24 to 65504.
+ * Both are exact to read. Trained weights lie well within the range of halves, whose error is an
+ * eighth of BF16's; BF16 is what most models of the hub are saved in. */
+
 static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
+
+/* Scales lie in memory as in files, the lower byte first, so that a matrix is the same bytes on
+ * every machine. Numbers of 16 bits without a scale are the machine's own, as floats are. */
+static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
+{
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint16_t)(h << 8 | h >> 8);
+#else
+    return h;
+#endif
+}
+static TFN__INLINE float tfn__quant_scale(uint16_t h)
+{
+    return tfn__from_bf16(tfn__quant_little(h));
+}
 
 /* The nearest, ties to even; a NaN stays one. */
 static uint16_t tfn__to_bf16(float x)
@@ -8095,6 +8200,10 @@ static uint16_t tfn__to_f16(float x)
 
 /* -- packing ---------------------------------------------------------------------------------- */
 
+/* A block of 32 weights becomes a scale and 32 integers. Packing runs once for a model, when it is
+ * quantized, and takes some seconds for 100 million weights; so it is plain C, and looks for the
+ * scale with the least error among a few instead of taking the first that fits. */
+
 /* The largest |x|, as bits: those of numbers that are not finite are larger than all others. */
 static TFN__INLINE uint32_t tfn__quant_largest(const float *x)
 {
@@ -8115,7 +8224,8 @@ static TFN__INLINE float tfn__quant_round(float x)
     return (x + large) - large;
 }
 
-/* The integers of a block for a scale, and the squared error that is left. */
+/* The integers of a block for a scale, and the squared error that is left, the sum of (w - s q)^2.
+ * The sum's order and roundings are fixed, so that every machine chooses the same scale. */
 static float tfn__quant_try(int8_t *q, const float *w, float scale, float least, float most)
 {
     const float inverse = 1 / scale;
@@ -8132,9 +8242,11 @@ static float tfn__quant_try(int8_t *q, const float *w, float scale, float least,
     return error;
 }
 
-/* The least multiples of a scale that the largest number of a block may become, in 1/4. Q4 has one
- * more on the negative side, so that scales of either sign are tried; to let the largest number be
- * cut is often best. Of Q8 the search changes little. */
+/* How many scales the largest number of a block may be, in 1/4: the candidates. Q8 tries 126.5 to
+ * 127. Q4 has -8 on one side and 7 on the other, so that scales of either sign are tried, each from
+ * 5 to 8.5: to let the largest number be cut, or the others be coarse, may be best. On numbers of a
+ * normal distribution that takes the error of Q4 from 0.097 to 0.081 of their size; Q8's is
+ * 0.0053. */
 enum { TFN__Q8_FROM = 506, TFN__Q8_TO = 508, TFN__Q4_FROM = 20, TFN__Q4_TO = 34 };
 
 /* Quantize a block: its scale, and q. */
@@ -8171,7 +8283,8 @@ static uint16_t tfn__quant_block(int8_t *q, const float *w, tfn_weights type)
     return best;
 }
 
-/* Put q of a block into its panel: input i of output `lane`. */
+/* Put q of a block into its panel: input i of output `lane`. `group` is the line of the picture
+ * above, `at` the place in it. */
 static void tfn__quant_put(uint8_t *block, const int8_t *q, ptrdiff_t lane, tfn_weights type)
 {
     for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
@@ -8202,6 +8315,7 @@ static void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptr
     }
 }
 
+/* All blocks of all outputs. Halves of Q4 are or-ed into bytes that begin as 0. */
 static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const float *b, ptrdiff_t k,
                                    ptrdiff_t n, ptrdiff_t b_row, ptrdiff_t b_col)
 {
@@ -8217,19 +8331,15 @@ static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const float *b,
             int8_t q[TFN__QBLOCK];
             tfn__quant_gather(block, b + i * TFN__QBLOCK * b_row + j * b_col, k - i * TFN__QBLOCK,
                               b_row);
-            scales[at * TFN__QPANEL + lane] = tfn__quant_block(q, block, type);
+            scales[at * TFN__QPANEL + lane] = tfn__quant_little(tfn__quant_block(q, block, type));
             tfn__quant_put(w + at * bytes, q, lane, type);
         }
     }
 }
-#endif
 
 TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdiff_t k, ptrdiff_t n,
                                ptrdiff_t b_row, ptrdiff_t b_col)
 {
-#ifdef TFN__DOUBLE
-    (void)w, (void)type, (void)b, (void)k, (void)n, (void)b_row, (void)b_col;
-#else
     uint16_t *half = (uint16_t *)w;
     if (!w || !b || tfn_quant_bytes(type, k, n) == 0) return;
     if (tfn__quant_block_bytes(type)) {
@@ -8243,23 +8353,28 @@ TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdif
             else half[p * n + j] = tfn__to_f16(x);
         }
     }
-#endif
 }
 
-#ifndef TFN__DOUBLE
+/* The inputs of one output in a block. */
+static void tfn__quant_unpack_lane(float *y, const uint8_t *q, uint16_t scale, tfn_weights type,
+                                   ptrdiff_t lane, ptrdiff_t inputs, ptrdiff_t ld)
+{
+    const float s = tfn__quant_scale(scale);
+    for (ptrdiff_t i = 0; i < inputs; i++)
+        y[i * ld] = s * (float)tfn__quant_get(q, i, lane, type);
+}
+
 /* Outputs first ... first + count - 1 of a panel: its block of inputs, (32, count) or what is left
  * of it, rows ld floats apart. */
 static void tfn__quant_unpack_block(float *y, const uint8_t *q, const uint16_t *scales,
                                     tfn_weights type, ptrdiff_t inputs, ptrdiff_t count,
                                     ptrdiff_t ld)
 {
-    for (ptrdiff_t lane = 0; lane < count; lane++) {
-        const float scale = tfn__from_bf16(scales[lane]);
-        for (ptrdiff_t i = 0; i < inputs; i++)
-            y[i * ld + lane] = scale * (float)tfn__quant_get(q, i, lane, type);
-    }
+    for (ptrdiff_t lane = 0; lane < count; lane++)
+        tfn__quant_unpack_lane(y + lane, q, scales[lane], type, lane, inputs, ld);
 }
 
+/* Panel by panel, and in a panel block by block; y (k, count). */
 static void tfn__quant_unpack_panels(float *y, const uint8_t *w, tfn_weights type, ptrdiff_t k,
                                      ptrdiff_t n, ptrdiff_t first, ptrdiff_t count)
 {
@@ -8277,14 +8392,10 @@ static void tfn__quant_unpack_panels(float *y, const uint8_t *w, tfn_weights typ
         }
     }
 }
-#endif
 
 TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrdiff_t k,
                                  ptrdiff_t n, ptrdiff_t first, ptrdiff_t count)
 {
-#ifdef TFN__DOUBLE
-    (void)y, (void)w, (void)type, (void)k, (void)n, (void)first, (void)count;
-#else
     const uint16_t *half = (const uint16_t *)w;
     if (!y || !w || tfn_quant_bytes(type, k, n) == 0) return;
     if (tfn__quant_block_bytes(type)) {
@@ -8298,8 +8409,16 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
             else y[p * count + j] = tfn__from_f16(h);
         }
     }
-#endif
 }
+/* What a product does, on one input of 100 for an output whose weights are 1, 1 ... 1 (Q8): amax is
+ * 100, so q = 127 with the scale 100/127; the weights are q = 127 with the scale 1/127, rounded to
+ * 8 bits; the integers' sum is 127 * 127 = 16,129, and 16,129 * (100/127 * 1/127) is 100 again, but
+ * for those roundings.
+ *
+ * Products go panel by panel, and in a panel block by block, so that weights stream from memory in
+ * the order in which they lie. QTALL rows of inputs use a block while it is in registers. For one
+ * row that is all there is to do, and memory is what is waited for. */
+
 /* -- what the products of all instruction sets share ------------------------------------------- */
 
 enum { TFN__QTALL = 4 };        /* rows of inputs that a block of weights, once loaded, serves */
@@ -8312,7 +8431,7 @@ typedef struct tfn__quant_panel {
     bool            four;                /* Q4 */
 } tfn__quant_panel;
 
-#ifndef TFN__DOUBLE
+/* The panel with which the wanted outputs begin. */
 static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
 {
     const uint8_t *w = (const uint8_t *)p->w;
@@ -8353,9 +8472,9 @@ static void tfn__quant_end(const tfn_quant_args *p, const float *y, ptrdiff_t i,
                       (size_t)count * sizeof *y);
 }
 #endif
-#endif
 
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && defined TFN__X86_WIDE
+#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY \
+    && defined TFN__X86_WIDE
 /* VNNI's instructions on 256 bits as VEX encodes them, and whether the processor has them, which
  * gcc 12 and clang 14 cannot be asked: CPUID 7.1, EAX bit 4. */
 #if (defined __clang__ && __clang_major__ >= 12) || (!defined __clang__ && __GNUC__ >= 11)
@@ -8376,7 +8495,9 @@ static bool tfn__has_avx_vnni(void)
 
 /* -- the integer kernels: one body, read once per instruction set ------------------------------ */
 
-/* As in simd, but over vectors of 32-bit integers, and floats as wide:
+/* As in simd, but over vectors of 32-bit integers, and floats as wide. A new instruction set gives
+ * these macros, a line in the instances below, and one in tfn__quant_of; tests/test_quant.c then
+ * compares it with plain loops, to the bit.
  *
  *   QN(name), QW      this instance's name of a function, and lanes
  *   QI, QF            the vectors
@@ -8391,6 +8512,9 @@ static bool tfn__has_avx_vnni(void)
  *   QSCALE(p)         QW numbers of 16 bits, the upper halves of floats
  *   QFADD, QFMUL, QFSET, QFLOADF, QFSTORE   of floats; each result is rounded */
 #ifdef TFN__QUANT_BODY
+/* vpdpbusd multiplies bytes without a sign by bytes with one, and adds four products to each lane.
+ * Weights are the former: q + 128, which is q with its upper bit turned round, or the halves of Q4
+ * as they are. maskz with all lanes as in simd. */
 #if defined TFN__QUSE_AVX512
 #define TFN__QN(name)      name##_avx512_vnni
 #define TFN__QNAME         "avx512-vnni"
@@ -8417,6 +8541,8 @@ static bool tfn__has_avx_vnni(void)
 #define TFN__QFLOADF(p)    _mm512_loadu_ps(p)
 #define TFN__QFSTORE(p, v) _mm512_storeu_ps(p, v)
 
+/* 256 bits: AVX2; and with AVX-512's instruction in 256 bits, processors of 2021 and later that
+ * have no AVX-512. AVX2 multiplies |w| by x with the sign of w. */
 #elif defined TFN__QUSE_AVX2 || defined TFN__QUSE_AVX_VNNI
 #define TFN__QW            8
 #define TFN__QI            __m256i
@@ -8456,6 +8582,7 @@ static bool tfn__has_avx_vnni(void)
 #define TFN__QFLOADF(p)    _mm256_loadu_ps(p)
 #define TFN__QFSTORE(p, v) _mm256_storeu_ps(p, v)
 
+/* 128 bits: SSSE3 as AVX2; SSE2, which every x86-64 has, lacks the product of bytes. */
 #elif defined TFN__QUSE_SSE2 || defined TFN__QUSE_SSSE3
 #define TFN__QW            4
 #define TFN__QI            __m128i
@@ -8504,6 +8631,8 @@ static TFN__INLINE __m128i tfn__quant_together_sse2(__m128i lower, __m128i upper
 #define TFN__QFLOADF(p)    _mm_loadu_ps(p)
 #define TFN__QFSTORE(p, v) _mm_storeu_ps(p, v)
 
+/* AArch64. The dot product is part of Armv8.2 as an option and of all since 8.4; before it products
+ * become 16 bits, whose neighbours are added twice: of two, then of four. */
 #elif defined TFN__QUSE_NEON
 #define TFN__QN(name)      name##_neon
 #define TFN__QNAME         "neon"
@@ -8539,6 +8668,8 @@ static TFN__INLINE int32x4_t tfn__quant_dot_neon(int8x16_t w, int8x16_t x)
 #define TFN__QFLOADF(p)    vld1q_f32(p)
 #define TFN__QFSTORE(p, v) vst1q_f32(p, v)
 
+/* WebAssembly as NEON without it. Relaxed SIMD's dot product leaves open what becomes of bytes that
+ * need all eight bits, so it is not for these. */
 #elif defined TFN__QUSE_WASM
 #define TFN__QN(name)      name##_wasm
 #define TFN__QNAME         "wasm"
@@ -8608,7 +8739,7 @@ static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
 #endif
 #define TFN__QSET(i)       (i)
 #define TFN__QFLOAT(s)     ((float)(s))
-#define TFN__QSCALE(p)     tfn__from_bf16(*(p))
+#define TFN__QSCALE(p)     tfn__quant_scale(*(p))
 #define TFN__QFADD(a, b)   ((a) + (b))
 #define TFN__QFMUL(a, b)   ((a) * (b))
 #define TFN__QFSET(x)      (x)
@@ -8616,11 +8747,13 @@ static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
 #define TFN__QFSTORE(p, v) (*(p) = (v))
 #endif
 
-/* Scale and sum of one block of inputs, and its q. */
+/* Scale and sum of one block of inputs, and its q. x * inverse + 1.5 * 2^23 is rounded to a whole
+ * number, ties to even, and its last byte is q: |q| <= 127, since 127/amax * amax is at most
+ * 127 (1 + 2^-23). */
 static TFN__INLINE void TFN__QN(tfn__quant_inputs)(int8_t *q, float *scale, int32_t *sum,
                                                    const float *a)
 {
-    const float large = 12582912;                        /* 1.5 * 2^23: its last bits are q */
+    const float large = 12582912;
     const uint32_t largest = tfn__quant_largest(a);
     float inverse = 0;
     int32_t s = 0;
@@ -8642,6 +8775,7 @@ static TFN__INLINE void TFN__QN(tfn__quant_inputs)(int8_t *q, float *scale, int3
     *sum = s;
 }
 
+/* Rows of inputs, block by block. One that k cuts short is filled up with 0. */
 static void TFN__QN(tfn__quant_rows)(const tfn_quant_rows *r, const float *a, ptrdiff_t m,
                                      ptrdiff_t k, ptrdiff_t a_ld)
 {
@@ -8694,7 +8828,12 @@ static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, 
 }
 
 /* y (rows, 16), which starts with what the chains start with: a panel of w times `rows` rows, from
- * row i on. Constant arguments make a loop for each number of rows and type. */
+ * row i on. Constant arguments make a loop for each number of rows and type.
+ *
+ * For QW outputs at a time: their chains stay in registers while the blocks pass by. Of each block
+ * the weights are loaded once, and turned into what QDOT wants; then each row multiplies them by
+ * its own inputs, adds up in integers, and takes one step of its chain, of three roundings: scale
+ * times scale, times the sum, plus the chain. */
 static TFN__INLINE void TFN__QN(tfn__quant_tile)(float *y, const tfn__quant_panel *p,
                                                  const tfn_quant_rows *r, ptrdiff_t i, int rows,
                                                  bool four)
@@ -8736,6 +8875,7 @@ static void TFN__QN(tfn__quant_tiles)(float *y, const tfn__quant_panel *p, const
         TFN__QN(tfn__quant_tile)(y + t * TFN__QPANEL, p, r, i + t, 1, false);
 }
 
+/* Panels are the outer loop: weights are read once, and rows, QTALL at a time, stay in a cache. */
 static void TFN__QN(tfn__quant_product)(const tfn_quant_args *p, const tfn_quant_rows *r)
 {
     tfn__quant_panel panel = tfn__quant_panel_of(p);
@@ -8794,9 +8934,11 @@ static const tfn_quant_kernels TFN__QN(tfn__quant_kernels) = {
 #undef TFN__QFSTORE
 #endif /* TFN__QUANT_BODY */
 
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFN__DOUBLE
+#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* One instance per instruction set: the header reads itself, of which all but the body above is
- * skipped. SSE2 and plain C next to wider sets are small instead of fast. */
+ * skipped. All have the parts of gcc's -O3 that turn the loops over a block's inputs into vectors;
+ * what else is in them is written in vectors already. VNNI comes in two sets, of 256 bits as AVX
+ * encodes it and of 512, which processors have independently of each other. */
 #undef TFN__IMPLEMENTING
 #define TFN__QUANT_BODY
 #if defined __GNUC__ && !defined __clang__ && !defined __OPTIMIZE_SIZE__ && !defined TFNORM_DEBUG
@@ -8888,12 +9030,16 @@ static const tfn_quant_kernels TFN__QN(tfn__quant_kernels) = {
 #undef TFN__UNROLL
 #endif
 
-#if defined TFN__IMPLEMENTING && !defined TFN__BODY
+#if defined TFN__QUANT && defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* -- choice ----------------------------------------------------------------------------------- */
 
+/* All instances have the same bits, so the choice is one of speed alone. A tape asks once, when it
+ * is planned (tfn_tape.quant), and takes what goes with its float kernels. */
+
+/* The kernels of one instruction set, or NULL: this build does not have it, or this processor. See
+ * tfn__kernels_of. */
 static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
 {
-#ifndef TFN__DOUBLE
 #ifdef TFN__X86
     if (isa == TFN_QUANT_SSE2) return &tfn__quant_kernels_sse2;
     if (isa == TFN_QUANT_SSSE3 && __builtin_cpu_supports("ssse3"))
@@ -8914,7 +9060,6 @@ static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
     if (isa == TFN_QUANT_WASM) return &tfn__quant_kernels_wasm;
 #endif
     if (isa == TFN_QUANT_PLAIN) return &tfn__quant_kernels_plain;
-#endif
     (void)isa;
     return NULL;
 }
@@ -8952,10 +9097,50 @@ static const tfn_quant_kernels *tfn__quant_beside(const tfn_kernels *k)
 
 /* -- products of any type --------------------------------------------------------------------- */
 
+/* Q8 and Q4 go to the integer kernels. BF16 and F16 become floats a tile at a time, in the caller's
+ * work, small enough for a cache, and the float kernels multiply: the product is bound by memory
+ * where rows are few, of which it then reads half, and by the float kernels where they are many. */
+
+/* Bytes of such a parameter. */
+static size_t tfn__packed_bytes(const tfn__packed *p)
+{
+    if (p->table) return tfn_quant_bytes(p->type, p->cols, p->rows);
+    return tfn_quant_bytes(p->type, p->rows, p->cols);
+}
+
+/* Write it from floats (rows, cols). Of 16 bits rows and columns stay as they are. */
+static void tfn__pack_param(void *w, const tfn__packed *p, const float *from)
+{
+    if (p->table && tfn__quant_block_bytes(p->type))
+        tfn_quant_pack(w, p->type, from, p->cols, p->rows, 1, p->cols);
+    else
+        tfn_quant_pack(w, p->type, from, p->rows, p->cols, p->cols, 1);
+}
+
+/* y (cols) = scale times row v of a table. */
+static void tfn__packed_row(float *y, const void *w, const tfn__packed *p, ptrdiff_t v, float scale,
+                            const tfn_quant_kernels *kernels)
+{
+    const ptrdiff_t bytes = tfn__quant_block_bytes(p->type);
+    const ptrdiff_t blocks = tfn__quant_blocks(p->cols);
+    const uint8_t *q = (const uint8_t *)w;
+    const ptrdiff_t lane = v % TFN__QPANEL;
+    const ptrdiff_t first = v / TFN__QPANEL * blocks;
+    const uint16_t *scales;
+    scales = (const uint16_t *)(const void *)(q + tfn__quant_scales(p->type, p->cols, p->rows));
+    if (!bytes) kernels->halves(y, (const uint16_t *)w + v * p->cols, p->cols, p->type);
+    else for (ptrdiff_t b = 0; b < blocks; b++)
+        tfn__quant_unpack_lane(y + b * TFN__QBLOCK, q + (first + b) * bytes,
+                               scales[(first + b) * TFN__QPANEL + lane], p->type, lane,
+                               tfn__min(p->cols - b * TFN__QBLOCK, TFN__QBLOCK), 1);
+    for (ptrdiff_t i = 0; i < p->cols; i++) y[i] *= scale;
+}
+
 /* Floats of n bytes. */
 static ptrdiff_t tfn__quant_floats(ptrdiff_t bytes) { return (bytes + 63) / 64 * 16; }
 
-/* Rows that a pass quantizes, and floats of work for them. */
+/* Rows are quantized QROWS at a time, so that work does not grow with them. Here is how many floats
+ * that takes, and where q, scales and sums lie in them. */
 static ptrdiff_t tfn__quant_rows_work(ptrdiff_t m, ptrdiff_t k)
 {
     const ptrdiff_t blocks = tfn__min(m, TFN__QROWS) * tfn__quant_blocks(k);
@@ -8998,31 +9183,44 @@ static void tfn__quant_integers(const tfn_quant_kernels *i, const tfn_quant_args
     }
 }
 
-/* BF16 and F16: tile after tile of w as floats. The chains over inputs go on from tile to tile. */
+/* A tile of w as floats: inputs q ... q + t->k - 1 of outputs j ... j + t->n - 1 of the product. */
+static void tfn__quant_tile_of(tfn_matmul_args *t, const tfn_quant_kernels *i,
+                               const tfn_quant_args *p, ptrdiff_t q, ptrdiff_t j, float *tile)
+{
+    const uint16_t *w = (const uint16_t *)p->w;
+    t->b = tile;
+    if (p->table) {
+        t->b_row = 1;
+        t->b_col = t->k;
+        for (ptrdiff_t r = 0; r < t->n; r++)
+            i->halves(tile + r * t->k, w + (p->first + j + r) * p->k + q, t->k, p->type);
+        return;
+    }
+    t->b_row = t->n;
+    t->b_col = 1;
+    for (ptrdiff_t r = 0; r < t->k; r++)
+        i->halves(tile + r * t->n, w + (q + r) * p->outputs + p->first + j, t->n, p->type);
+}
+
+/* BF16 and F16: tile after tile. The chains over inputs go on from tile to tile. */
 static void tfn__quant_floating(const tfn_kernels *f, const tfn_quant_kernels *i,
                                 const tfn_quant_args *p, float *work)
 {
-    const uint16_t *w = (const uint16_t *)p->w + p->first;
     tfn_matmul_args t;
     TFNORM_MEMSET(&t, 0, sizeof t);
     t.m = p->m;
     t.a_row = p->a_ld;
     t.a_col = 1;
-    t.b = work;
-    t.b_col = 1;
     t.c_ld = p->c_ld;
     for (ptrdiff_t j = 0; j < p->n; j += TFN__QTILE_N) {
         t.n = tfn__min(p->n - j, TFN__QTILE_N);
-        t.b_row = t.n;
         t.c = p->c + j;
-        t.start = NULL;
-        if (p->start) t.start = p->start + j;
+        t.start = tfn__at(p->start, j);
         t.start_ld = p->start_ld;
         for (ptrdiff_t q = 0; q < p->k; q += TFN__QTILE_K) {
             t.k = tfn__min(p->k - q, TFN__QTILE_K);
             t.a = p->a + q;
-            for (ptrdiff_t r = 0; r < t.k; r++)
-                i->halves(work + r * t.n, w + (q + r) * p->outputs + j, t.n, p->type);
+            tfn__quant_tile_of(&t, i, p, q, j, work);
             f->matmul(&t, work + t.k * t.n);
             t.start = t.c;
             t.start_ld = t.c_ld;
@@ -9732,6 +9930,7 @@ enum { TFN__OPS(TFN__OP_ENUM) TFN__OP_COUNT };
 /* What a node's arg holds, by operation. A SLOT is an index of a run's inputs or ints; LENGTHS is
  * one, too, or -1: every key counts. */
 enum { TFN__INPUT_SLOT };
+enum { TFN__PARAM_WEIGHTS, TFN__PARAM_TABLE };             /* how it is packed: tfn__packed */
 enum { TFN__EMBED_SLOT };
 enum { TFN__LOSS_SLOT, TFN__LOSS_KIND };                    /* of the targets; form of smoothing */
 enum { TFN__LINEAR_ACTIVATION, TFN__LINEAR_TRANSPOSED };
@@ -9900,8 +10099,8 @@ static ptrdiff_t tfn__product_chunks(const tfn__call *c, ptrdiff_t m, ptrdiff_t 
     return tfn__pieces(m, tfn__product_rows(c, m)) * tfn__pieces(n, tfn__product_cols(c, m, n));
 }
 
-/* Do a chunk of the product *p, which becomes the product of that block alone. */
-static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
+/* The product *p becomes that of a chunk: a block of y, whose first column is returned. */
+static ptrdiff_t tfn__product_block(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
 {
     ptrdiff_t wide = tfn__pieces(p->n, tfn__product_cols(c, p->m, p->n));
     tfn__range i = tfn__slice(p->m, tfn__product_rows(c, p->m), chunk / wide);
@@ -9913,6 +10112,13 @@ static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t
     if (p->start) p->start += i.first * p->start_ld + j.first;
     p->m = i.count;
     p->n = j.count;
+    return j.first;
+}
+
+/* Do a chunk of the product *p. */
+static void tfn__product_chunk(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
+{
+    tfn__product_block(c, p, chunk);
     c->k->matmul(p, c->work);
 }
 
@@ -9933,6 +10139,51 @@ static tfn__matrix tfn__linear_weight(const tfn__call *c)
     return tfn__matrix_of(c->x[1], c->cols);
 }
 
+/* How a parameter is packed: as its node says. What is no parameter, such as a matrix that another
+ * operation makes, is floats. */
+static tfn__packed tfn__packed_node(const tfn_node *n)
+{
+    tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 0, 0 };
+    p.rows = n->count;
+    p.cols = n->cols;
+    if (n->op != TFN__OP_PARAM) return p;
+    p.type = (tfn_weights)n->arg[TFN__PARAM_WEIGHTS];
+    p.table = n->arg[TFN__PARAM_TABLE] != 0;
+    return p;
+}
+/* Input j of a call. */
+static tfn__packed tfn__packed_input(const tfn__call *c, int j)
+{
+    return tfn__packed_node(c->t->nodes + c->n->in[j]);
+}
+
+#ifdef TFN__QUANT
+/* A chunk of x W + b with packed weights: *p becomes that of the chunk. Its columns begin at a
+ * multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its rows for itself, a pass over x
+ * beside one over the chunk's weights. */
+static void tfn__packed_product(const tfn__call *c, tfn_matmul_args *p)
+{
+    const tfn__packed w = tfn__packed_input(c, 1);
+    tfn_quant_args q;
+    TFNORM_MEMSET(&q, 0, sizeof q);
+    q.outputs = p->n;
+    q.first = tfn__product_block(c, p, c->chunk);
+    q.c = p->c;
+    q.c_ld = p->c_ld;
+    q.start = p->start;
+    q.start_ld = p->start_ld;
+    q.a = p->a;
+    q.a_ld = p->a_row;
+    q.w = c->x[1];
+    q.type = w.type;
+    q.table = w.table;
+    q.m = p->m;
+    q.n = p->n;
+    q.k = p->k;
+    tfn_quant_product(c->k, c->t->quant, &q, c->work);
+}
+#endif
+
 /* What the activation reads, u = x W + b: saved for the backward if the tape trains. Otherwise, and
  * for ReLU, whose output has the sign of its input, it stands in y and is activated in place. */
 static float *tfn__linear_sum(const tfn__call *c)
@@ -9952,6 +10203,10 @@ static void tfn__linear_forward(const tfn__call *c)
     tfn_matmul_args p = tfn__product(u, c->rows, out, in, tfn__matrix_of(c->x[0], in),
                                      tfn__linear_weight(c));
     p.start = c->x[2];
+#ifdef TFN__QUANT
+    if (tfn__packed_input(c, 1).type) tfn__packed_product(c, &p);
+    else
+#endif
     tfn__product_chunk(c, &p, c->chunk);
     if (act == TFN_ACTIVATION_IDENTITY) return;
     for (ptrdiff_t r = 0; r < p.m; r++)
@@ -10002,6 +10257,45 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
     return tfn__product_chunks(c, p->m, p->n);
 }
 
+#ifdef TFN__QUANT
+/* What a backward multiplies with. Some outputs of W, or all there are: y (in, count) in floats, or (count, in) of a table in 16
+ * bits. */
+static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
+                                 ptrdiff_t first, ptrdiff_t count)
+{
+    const ptrdiff_t in = c->x_cols[0];
+    if (w->table && !tfn__quant_block_bytes(w->type)) {
+        c->t->quant->halves(y, (const uint16_t *)(const void *)c->x[1] + first * in, count * in,
+                            w->type);
+        return tfn__transpose(tfn__matrix_of(y, in));
+    }
+    tfn_quant_unpack(y, c->x[1], w->type, in, c->cols, first, count);
+    return tfn__matrix_of(y, count);
+}
+
+/* A chunk of dx = du W^T with packed weights, which are constants: as if inputs had not been
+ * quantized (straight-through, Bengio et al. 2013). The chains over outputs go on from tile to
+ * tile. */
+static void tfn__packed_backward(const tfn__call *c, tfn_matmul_args *p, ptrdiff_t chunk)
+{
+    const tfn__packed w = tfn__packed_input(c, 1);
+    const ptrdiff_t in = c->x_cols[0];
+    const ptrdiff_t first = tfn__product_block(c, p, chunk);
+    const float *du = p->a;
+    for (ptrdiff_t j = 0; j < c->cols; j += TFN__QTILE_K) {
+        tfn__matrix b;
+        p->k = tfn__min(c->cols - j, TFN__QTILE_K);
+        b = tfn__transpose(tfn__unpacked(c, c->work, &w, j, p->k));
+        p->a = du + j;
+        p->b = b.at + first * b.col;
+        p->b_row = b.row;
+        p->b_col = b.col;
+        c->k->matmul(p, c->work + in * p->k);
+        tfn__add_product(p);
+    }
+}
+#endif
+
 /* Chunks of dx come first, then those of dW, then those of db, the column sums of du. */
 static void tfn__linear_backward(const tfn__call *c)
 {
@@ -10012,6 +10306,10 @@ static void tfn__linear_backward(const tfn__call *c)
     tfn__linear_products(c, &dx, &dw);
 
     if (chunk < tfn__gradient_chunks(c, &dx)) {
+#ifdef TFN__QUANT
+        if (tfn__packed_input(c, 1).type) tfn__packed_backward(c, &dx, chunk);
+        else
+#endif
         tfn__product_chunk(c, &dx, chunk);
         return;
     }
@@ -11002,6 +11300,21 @@ static ptrdiff_t tfn__start_of(const tfn__call *c)
     return c->r->start;
 }
 
+#ifdef TFN__QUANT
+/* The same from a packed table; a token outside of it gives zeros. */
+static void tfn__packed_words(const tfn__call *c, const int32_t *tokens, tfn__range s, float scale)
+{
+    const tfn__packed table = tfn__packed_input(c, 0);
+    for (ptrdiff_t r = s.first; r < s.first + s.count; r++) {
+        float *y = c->y + r * c->cols;
+        int32_t v = 0;
+        if (tokens) v = tokens[r];
+        if (v >= 0 && v < table.rows) tfn__packed_row(y, c->x[0], &table, v, scale, c->t->quant);
+        else TFNORM_MEMSET(y, 0, (size_t)c->cols * sizeof *y);
+    }
+}
+#endif
+
 /* y = scale * row `token` of x. in: table; number: scale. A run that binds no tokens reads row 0
  * everywhere, as for segments of a single text: the kernel then does one row at a time. */
 static void tfn__embed_op(const tfn__call *c)
@@ -11010,6 +11323,12 @@ static void tfn__embed_op(const tfn__call *c)
     const int32_t *tokens = c->r->ints[c->n->arg[TFN__EMBED_SLOT]];
     const float scale = c->n->number[0];
     tfn__range s = tfn__my_rows(c);
+#ifdef TFN__QUANT
+    if (tfn__packed_input(c, 0).type) {
+        tfn__packed_words(c, tokens, s, scale);
+        return;
+    }
+#endif
     if (tokens) {
         c->k->embed_forward(c->y + s.first*c->cols, c->x[0], tokens + s.first, s.count, c->cols,
                             c->x_rows[0], scale);
@@ -11739,6 +12058,17 @@ static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t coun
 
 static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
 
+/* Packed weights are read by linear maps and, tables, by embeddings and transposed maps alone. */
+static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
+{
+    const bool reader = (op == TFN__OP_LINEAR && input == 1) || op == TFN__OP_EMBED;
+    if (t->nodes[x.id].op != TFN__OP_PARAM) return true;
+    if (!t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] || reader) return true;
+    tfn__tape_error(t, TFN_BAD_OPTION, tfn__ops[op].name,
+                    "weights of fewer bits are read by linear maps and embeddings alone", 0, 0);
+    return false;
+}
+
 /* Append a node that makes rows of cols values from a, b and c: `count` rows, or B*Tt ... as `rows`
  * says. Inputs that are {0} stay absent. NULL after an error. */
 static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32_t cols,
@@ -11750,6 +12080,8 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
         tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, tfn__plain_only, 0, 0);
     if (t->error.status != TFN_OK) return NULL;
     if (!tfn__node_fits(t, tfn__ops[op].name, rows, count, cols, in)) return NULL;
+    for (int i = 0; i < 3; i++)
+        if (!tfn__reads_packed(t, op, i, in[i])) return NULL;
 
     n = t->nodes + t->count++;
     TFNORM_MEMSET(n, 0, sizeof *n);
@@ -11870,8 +12202,8 @@ TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
 
 /* A parameter that lies where an earlier tape put it; if this tape may have it already, that node:
  * the flags of its gradient are counted by node. Its gradient lies at `grad`, below 0: it is
- * frozen, and has none. */
-static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at, int64_t grad,
+ * frozen, and has none, as packed ones. */
+static tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int64_t grad,
                              bool shared)
 {
     const int64_t grads = t->grads;
@@ -11881,11 +12213,15 @@ static tfn_var tfn__param_at(tfn_tape *t, int32_t rows, int32_t cols, int64_t at
             if (t->nodes[x.id].op == TFN__OP_PARAM && t->nodes[x.id].value[0] == at) return x;
     t->params = at;
     t->grads = grad;
-    x = tfn_param(t, rows, cols);
+    x = tfn_param(t, p->rows, p->cols);
     if (grad < 0) {
         t->grads = grads;
         if (x.id) t->nodes[x.id].grad = -1;
     }
+    if (!x.id || !p->type) return x;
+    t->params = at + tfn__padded((int64_t)(tfn__packed_bytes(p) / sizeof(float)));
+    t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] = (int32_t)p->type;
+    t->nodes[x.id].arg[TFN__PARAM_TABLE] = p->table;
     return x;
 }
 
@@ -11958,10 +12294,11 @@ static int32_t tfn__act_of(tfn_activation_kind act)
 }
 
 /* x has as many channels as the weight has inputs. */
-static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in)
+static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in, bool transposed)
 {
     const tfn_node *xn = tfn__need(t, "linear", x);
     const tfn_node *wn = tfn__need(t, "linear", w);
+    const tfn__packed packed = tfn__packed_node(wn);
     if (t->error.status != TFN_OK) return false;
     if (wn->rows != TFN_ROWS_FIXED)
         tfn__bad_shape(t, "linear", "the weight is no parameter (value %d)", w.id, 0);
@@ -11969,6 +12306,9 @@ static bool tfn__weight_fits(tfn_tape *t, tfn_var x, tfn_var w, int32_t in)
         tfn__bad_shape(t, "linear", "input has %d channels, weight wants %d", xn->cols, in);
     else if (x.id == w.id)
         tfn__bad_shape(t, "linear", "input and weight are one value (%d)", x.id, 0);
+    else if (packed.type && packed.table != transposed)
+        tfn__bad_shape(t, "linear", "weights of fewer bits are packed for the transposed map", 0,
+                       0);
     return t->error.status == TFN_OK;
 }
 
@@ -11987,7 +12327,7 @@ static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_act
         out = wn->count;
     }
     if (!tfn__act_ok(t, "linear", act)) return tfn__none;
-    if (!tfn__weight_fits(t, x, w, in)) return tfn__none;
+    if (!tfn__weight_fits(t, x, w, in, transposed)) return tfn__none;
     if (!tfn__may_have(t, "linear", b, 1, out)) return tfn__none;
     n = tfn__record(t, TFN__OP_LINEAR, xn->rows, xn->count, out, x, w, b);
     if (!n) return tfn__none;
@@ -13105,12 +13445,28 @@ static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdif
     return tfn__max(work, k->matmul_work(out, in, rows));
 }
 
+#ifdef TFN__QUANT
+/* The same with packed weights: the product, and in training that of dx, tile by tile. */
+static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_weights type,
+                                ptrdiff_t rows, ptrdiff_t in, ptrdiff_t out)
+{
+    const ptrdiff_t tile = tfn__min(out, TFN__QTILE_K);
+    const ptrdiff_t work = tfn_quant_work(k, type, rows, out, in);
+    if (!t->training) return work;
+    return tfn__max(work, in * tile + k->matmul_work(rows, in, tile));
+}
+#endif
+
 /* Scratch floats one thread wants for a node at full capacity. */
 static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tfn_node *n)
 {
     ptrdiff_t rows = (ptrdiff_t)tfn__rows_max(t, n);
     const tfn_node *x = t->nodes + n->in[0];
     const tfn_node *w = t->nodes + n->in[1];            /* of attention: the keys */
+#ifdef TFN__QUANT
+    if (n->op == TFN__OP_LINEAR && tfn__packed_node(w).type)
+        return tfn__packed_work(t, k, tfn__packed_node(w).type, rows, x->cols, n->cols);
+#endif
     if (n->op == TFN__OP_LINEAR) return tfn__product_work(t, k, rows, x->cols, n->cols);
     if (TFN__ALL && n->op == TFN__OP_CONV) return tfn__product_work(t, k, rows, w->count, n->cols);
     if (n->op == TFN__OP_ATTEND) {
@@ -13210,6 +13566,9 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
     if (t->error.status != TFN_OK || !tfn__plan_sizes_ok(t)) return t->error.status;
     if (!tfn__plan_memory(t, &layout)) return t->error.status;
     t->kernels = kernels;
+#ifdef TFN__QUANT
+    t->quant = tfn__quant_beside(kernels);
+#endif
     t->threads = (int32_t)tfn__max(threads, 1);
 #ifndef TFNORM_NO_TRAINING
     if (t->training) {
@@ -15154,6 +15513,7 @@ static const tfn_choice tfn__radam_rows[] = { TFN__RADAM_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__schedule_rows[] = { TFN__SCHEDULE_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__rotary_scaling_rows[] = { TFN__ROTARY_SCALING_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__attention_bias_rows[] = { TFN__ATTENTION_BIAS_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__weights_rows[] = { TFN__WEIGHTS_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__smoothing_rows[] = { TFN__SMOOTHING_LIST(TFN__CHOICE) };
 
 /* Under the names of their options. A new enumeration has a line here. */
@@ -15173,6 +15533,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
     TFN__CHOICES_OF("rotary_scaling", tfn__rotary_scaling_rows)
     TFN__CHOICES_OF("schedule.kind", tfn__schedule_rows)
     TFN__CHOICES_OF("smoothing_kind", tfn__smoothing_rows)
+    TFN__CHOICES_OF("weights", tfn__weights_rows)
 };
 #undef TFN__CHOICE
 #undef TFN__OPTIMIZER_CHOICE
@@ -15493,6 +15854,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(batch,                WHOLE,     1, TFN__SIDE)                                           \
     X(batch_tokens,         WHOLE,     0, TFN__ANY)                                            \
     X(threads,              WHOLE,     1, 1024)                                                \
+    X(weights,              WHOLE,     0, TFN_WEIGHTS_COUNT - 1)                               \
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
 /* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
 #define TFN__MORE_RANGES(X)                                                                    \
@@ -16413,6 +16775,13 @@ static bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
+/* Floats that a weight takes in its region; of a packed one, its bytes, counted in floats. */
+static int64_t tfn__weight_floats(const tfn__weight *w)
+{
+    const tfn__packed p = { (tfn_weights)w->weights, w->table, w->rows, w->cols };
+    if (p.type) return (int64_t)(tfn__packed_bytes(&p) / sizeof(float));
+    return (int64_t)w->rows * w->cols;
+}
 static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
 static bool tfn__caps_logits(const tfn_model_desc *d) { return TFN__ALL && d->logit_cap > 0; }
 
@@ -16783,6 +17152,9 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     w->group = (int8_t)tfn__group_of(b, w);
     if (!TFN__TRAINS || b->d->inference) return;
     if (w->kind >= TFN__STATE || tfn__is_frozen(b->d, w)) return;
+    if (w->weights)
+        tfn__tape_error(b->t, TFN_BAD_OPTION, "weights", "weights of fewer bits do not train: "
+                        "desc.inference, or desc.groups with LoRA, or with all frozen", 0, 0);
     if (b->trained / 16 >= INT32_MAX) tfn__tape_error(b->t, TFN_TOO_LARGE, "model", NULL, 0, 0);
     w->line = (int32_t)(b->trained / 16);
     b->trained += tfn__padded((int64_t)w->rows * w->cols);
@@ -16791,7 +17163,7 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
 /* The next of the flat vector, or of the buffers for state; each begins at a multiple of 16 floats,
  * a cache line. `initial` is where it starts if its init rule draws nothing. */
 static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
-                                    int32_t rows, int32_t cols, float initial)
+                                    const tfn__packed *shape, float initial)
 {
     int64_t *floats = kind >= TFN__STATE ? &b->buffers : &b->floats;
     tfn__weight *w;
@@ -16801,30 +17173,47 @@ static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     }
     w = b->weights + b->count++;
     w->at = *floats;
-    w->rows = rows;
-    w->cols = cols;
+    w->rows = shape->rows;
+    w->cols = shape->cols;
+    w->weights = (uint8_t)shape->type;
+    w->table = shape->table;
     w->layer = at.layer;
     w->stack = at.stack;
     w->sub = at.sub;
     w->part = (uint8_t)part;
     w->kind = (uint8_t)kind;
     w->initial = initial;
-    *floats += tfn__padded((int64_t)rows * cols);
+    *floats += tfn__padded(tfn__weight_floats(w));
     tfn__join_group(b, w);
     return w;
 }
 
 /* The parameter (rows, cols) of a place: made by the first tape, found again by the others. One
  * that several sub-layers share must be one node: the flags of its gradient are counted by node. */
-static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind, int32_t rows,
-                              int32_t cols, float initial)
+static tfn_var tfn__weight_shaped(tfn__builder *b, tfn__spot at, int part, int kind,
+                                  const tfn__packed *shape, float initial)
 {
     const bool shared = !tfn__in_sublayer(at) || part == TFN__PART_QK_SCALE;
     const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, kind);
-    if (!w) w = tfn__new_weight(b, at, part, kind, rows, cols, initial);
+    if (!w) w = tfn__new_weight(b, at, part, kind, shape, initial);
     if (!w) return tfn__none;
-    if (kind >= TFN__STATE) return tfn__buffer_at(b->t, rows, cols, w->at);
-    return tfn__param_at(b->t, rows, cols, w->at, tfn__trained_at(w), shared);
+    if (kind >= TFN__STATE) return tfn__buffer_at(b->t, shape->rows, shape->cols, w->at);
+    return tfn__param_at(b->t, shape, w->at, tfn__trained_at(w), shared);
+}
+/* The same of floats, as nearly all are. */
+static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind, int32_t rows,
+                              int32_t cols, float initial)
+{
+    const tfn__packed shape = { TFN_WEIGHTS_FLOAT, false, rows, cols };
+    return tfn__weight_shaped(b, at, part, kind, &shape, initial);
+}
+
+/* A matrix that linear maps alone read, or a table of words: packed, if the model's are. */
+static tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
+                              bool table)
+{
+    const tfn__packed shape = { b->d->weights, table, rows, cols };
+    return tfn__weight_shaped(b, at, part, TFN__MATRIX, &shape, 0);
 }
 
 /* A learned scalar or vector. */
@@ -17192,7 +17581,7 @@ static tfn_var tfn__apply_linear(tfn__builder *b, tfn__spot at, tfn_var x, int p
                                  int32_t out, tfn_activation_kind act)
 {
     const bool watched = tfn__wants_unit_variance(b->d);
-    tfn_var w = tfn__weight_of(b, at, part, TFN__MATRIX, in, out, 0);
+    tfn_var w = tfn__matrix_at(b, at, part, in, out, false);
     tfn_var bias = tfn__none;
     tfn_var y;
     if (tfn__biased(b->d, at, part)) bias = tfn__weight_of(b, at, part, TFN__BIAS, 1, out, 0);
@@ -17239,10 +17628,11 @@ static tfn_var tfn__running_of(tfn__builder *b, tfn__spot at, int part, int32_t 
     const int first = power ? TFN__SQUARE : TFN__MEAN;
     const tfn__weight *w = tfn__find_weight(b->weights, b->count, at, part, first);
     if (!w) {
+        const tfn__packed shape = { TFN_WEIGHTS_FLOAT, false, 1, cols };
         const int64_t begin = b->buffers;
-        w = tfn__new_weight(b, at, part, first, 1, cols, (float)power);
+        w = tfn__new_weight(b, at, part, first, &shape, (float)power);
         b->buffers = begin + cols;
-        tfn__new_weight(b, at, part, first + 1, 1, cols, (float)!power);
+        tfn__new_weight(b, at, part, first + 1, &shape, (float)!power);
         b->buffers = begin + tfn__padded(2 * (int64_t)cols);
     }
     if (!w) return tfn__none;
@@ -17851,7 +18241,7 @@ static tfn_var tfn__embedding_of(tfn__builder *b, tfn__spot at)
     tfn_var e;
     if (!own && b->embedding.id) return b->embedding;
     if (!own) at = tfn__spot_of_model();
-    e = tfn__weight_of(b, at, TFN__PART_EMBEDDING, TFN__MATRIX, d->vocab, size, 0);
+    e = tfn__matrix_at(b, at, TFN__PART_EMBEDDING, d->vocab, size, true);
     if (tfn__unit_table(d, own) && !d->folded) e = tfn__unit_rows(b, e, size);
     if (!own) b->embedding = e;
     return e;
@@ -17868,7 +18258,7 @@ static tfn_var tfn__cluster_of(tfn__builder *b, int32_t k, bool output, tfn_var 
     tfn_var words;
     if (k == 0) count += tfn__clusters(d) - 1;
     if (output && d->untied) at = tfn__spot_of_stack(TFN__IN_DECODER);
-    words = tfn__weight_of(b, at, TFN__PART_CLUSTER_0 + k, TFN__MATRIX, count, width, 0);
+    words = tfn__matrix_at(b, at, TFN__PART_CLUSTER_0 + k, count, width, true);
     *project = tfn__weight_of(b, at, TFN__PART_PROJECT_0 + k, TFN__MATRIX, width, tfn__stream(d),
                               0);
     return words;
@@ -18231,7 +18621,7 @@ static tfn_var tfn__word_logits(tfn__builder *b, tfn_var x)
     if (TFN__ALL && d->output_bias)
         bias = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__BIAS, 1, d->vocab, 0);
     if (d->untied) {
-        w = tfn__weight_of(b, at, TFN__PART_OUTPUT, TFN__MATRIX, size, d->vocab, 0);
+        w = tfn__matrix_at(b, at, TFN__PART_OUTPUT, size, d->vocab, false);
         w = tfn__read_matrix(b, at, w, TFN__PART_OUTPUT, size, d->vocab);
         y = tfn_linear(b->t, x, w, bias, TFN_ACTIVATION_IDENTITY);
     } else y = tfn_linear_transposed(b->t, x, b->embedding, bias);
@@ -18639,7 +19029,7 @@ static void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
                      || w->part == TFN__PART_W2;
-    if (!TFN__ALL || w->kind != TFN__MATRIX) return;
+    if (!TFN__ALL || w->kind != TFN__MATRIX || w->weights) return;
     if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return;
     if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
     if (by_row) {
@@ -19215,6 +19605,10 @@ static void tfn__check_fold(tfn_model *to, const tfn_model *from)
     if (tfn__tied_lora(from) && !to->desc.untied)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold", "LoRA of a tied output is no part of the "
                   "embedding: the model to fold into must be untied", 0, 0);
+    if (to->desc.weights || from->desc.weights)
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
+                  "weights are %d, and floats (0) alone can be folded: fold, then quantize",
+                  (int64_t)(to->desc.weights | from->desc.weights), 0);
     if (from->desc.folded || !(to->desc.folded || tfn__merges(to, from)))
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
                   "the models must have the same options, but folded", 0, 0);
@@ -19384,6 +19778,54 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 
 /* Check all, copy, fold. sigma is of the matrices as they were trained, so it comes first; the
  * centring changes what the sub-layers' folds have written, so it comes last. */
+#ifdef TFN__QUANT
+/* `to` is packed, `from` is not, and their weights are the same, but that `to` may have LoRA. */
+static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
+{
+    const char *other = tfn__other_option(&to->desc, &from->desc);
+    if (!to->desc.weights || from->desc.weights)
+        tfn__fail(&to->error, TFN_BAD_OPTION, "quantize",
+                  "`to` wants desc.weights, `from` floats: they are %d and %d",
+                  (int64_t)to->desc.weights, (int64_t)from->desc.weights);
+    if (to->desc.folded != from->desc.folded) other = "folded";
+    if (other)
+        tfn__fail_name(&to->error, TFN_BAD_OPTION, "quantize",
+                       "the models must have the same options but weights: %s is another", other);
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__counterpart(from, w);
+        if (tfn__is_lora(w)) continue;
+        if (old && old->rows == w->rows && old->cols == w->cols) continue;
+        tfn__fail_weight(to, "the models must have the same options but weights: %s has another "
+                         "shape", w);
+    }
+}
+
+TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from)
+{
+    if (!to || !from) return TFN_NULL;
+    tfn__made(&to->error, "quantize", to->weights);
+    if (!from->weights && from->error.status == TFN_OK)
+        tfn__fail(&to->error, TFN_NOT_READY, "quantize", "`from` was not initialized", 0, 0);
+    if (from->error.status != TFN_OK && from->error.status != TFN_BAD_BATCH)
+        return from->error.status;
+    if (to->error.status == TFN_OK) tfn__check_quantize(to, from);
+    if (to->error.status != TFN_OK) return to->error.status;
+    for (int32_t i = 0; i < to->weight_count; i++) {
+        const tfn__weight *w = to->weights + i;
+        const tfn__weight *old = tfn__counterpart(from, w);
+        const tfn__packed p = { (tfn_weights)w->weights, w->table, w->rows, w->cols };
+        float *data = tfn__weight_data(to, w);
+        if (!old) continue;                                     /* LoRA's */
+        if (p.type) tfn__pack_param(data, &p, tfn__weight_data(from, old));
+        else TFNORM_MEMCPY(data, tfn__weight_data(from, old),
+                           (size_t)w->rows * (size_t)w->cols * sizeof *data);
+    }
+    if (to->desc.inference) to->step = from->step;              /* else a new run begins */
+    return TFN_OK;
+}
+#endif
+
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 {
     tfn__folding f;
@@ -19855,7 +20297,7 @@ static void tfn__init_weights(tfn_model *m)
 {
     tfn__clear(m->params, m->param_floats + m->buffer_floats);
     for (int32_t i = 0; i < m->weight_count; i++)
-        tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
+        if (!m->weights[i].weights) tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
     tfn__unit_weights(m, true);
 #ifndef TFNORM_NO_TRAINING
     tfn__start_sigma(m);
@@ -21211,6 +21653,14 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     tfn__weight_name(w, &t);
     tfn__end(&t);
     info->data = tfn__weight_data(m, w);
+    info->weights = (tfn_weights)w->weights;
+    info->packed = NULL;
+    info->bytes = 0;
+    if (w->weights) {
+        info->packed = info->data;
+        info->bytes = (size_t)tfn__weight_floats(w) * sizeof(float);
+        info->data = NULL;
+    }
     info->grad = NULL;
     if (m->run.grads && w->line >= 0) info->grad = m->run.grads + tfn__trained_at(w);
     info->rows = w->rows;
@@ -21228,16 +21678,18 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
 {
     uint64_t hash = 0;
     tfn_param_info p;
-    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
-        for (int64_t j = 0; j < (int64_t)p.rows * p.cols; j++) {
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        const float *data = tfn__weight_data(m, m->weights + i);
+        for (int64_t j = 0; j < tfn__weight_floats(m->weights + i); j++) {
 #ifdef TFN__DOUBLE
             uint64_t bits;
 #else
             uint32_t bits;
 #endif
-            TFNORM_MEMCPY(&bits, p.data + j, sizeof bits);
+            TFNORM_MEMCPY(&bits, data + j, sizeof bits);
             hash = tfn__mix(hash ^ bits) + UINT64_C(0x9e3779b97f4a7c15);
         }
+    }
     return hash;
 }
 #endif /* TFN__IMPLEMENTING */
@@ -30705,6 +31157,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(TOPOLOGY, SAME_ALWAYS, topology),
     TFN__FIELD(BOOL, SAME_ALWAYS, untied),
     TFN__FIELD(WHOLE, SAME_ALWAYS, vocab),
+    TFN__LATER(CHOICE, SAME_ALWAYS, weights),
     TFN__FIELD(WHOLE, SAME_ALWAYS, width),
     TFN__LATER(WHOLE, SAME_ALWAYS, window),
     TFN__LATER(REAL, SAME_ALWAYS, window_base),
@@ -30800,6 +31253,7 @@ static bool tfn__field_unset(const tfn__field *x, const char *text)
     if (zero && tfn__equal(text, zero)) return x->later;
     if (tfn__equal(text, "0") || tfn__equal(text, "false")) return x->later;
     if (tfn__equal(text, "none") || tfn__equal(text, "default")) return x->later;
+    if (tfn__equal(text, "float32")) return x->later;
     return x->later && !text[0];
 }
 
@@ -31063,7 +31517,14 @@ static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     tfn__weight_name(w, &text);
     tfn__end(&text);
     t->dtype = (tfn_dtype)TFN__FLOAT;
-    if (tfn__is_sums(m, w, i / m->weight_count)) {
+    if (w->weights == TFN_WEIGHTS_BF16) t->dtype = TFN_DTYPE_BF16;
+    if (w->weights == TFN_WEIGHTS_F16) t->dtype = TFN_DTYPE_F16;
+    if (w->weights == TFN_WEIGHTS_Q8 || w->weights == TFN_WEIGHTS_Q4) {
+        t->dtype = TFN_DTYPE_U8;
+        t->rank = 1;
+        t->shape[0] = 4 * tfn__weight_floats(w);
+        t->shape[1] = 0;
+    } else if (tfn__is_sums(m, w, i / m->weight_count)) {
         t->rank = 1;
         t->shape[0] = (int64_t)w->rows + w->cols;
         t->shape[1] = 0;
@@ -31415,6 +31876,9 @@ static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tenso
         tfn__file_fail(f, TFN_BAD_SHAPE, "%s has rank %d, not %d", own->name, t->rank, own->rank);
     else if (!tfn__has_values(t->dtype))
         tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", own->name, 0, 0);
+    else if (own->dtype != (tfn_dtype)TFN__FLOAT && own->dtype != t->dtype)
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has another dtype than the model's weights",
+                       own->name, 0, 0);
     for (int32_t k = 0; k < own->rank; k++) {
         if (!tfn__fine(f)) return;
         if (t->shape[k] == own->shape[k]) continue;
@@ -31505,6 +31969,15 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     return true;
 }
 
+/* Packed weights as they are, on big-endian machines numbers of 16 bits turned round. */
+static void tfn__read_packed(tfn_file *f, const tfn_tensor *t, float *to)
+{
+    uint16_t *half = (uint16_t *)(void *)to;
+    if (!tfn__file_get(f, t->at, to, (uint64_t)t->bytes)) return;
+    if (tfn__little() || t->dtype == TFN_DTYPE_U8) return;
+    for (int64_t i = 0; i < t->count; i++) half[i] = (uint16_t)(half[i] << 8 | half[i] >> 8);
+}
+
 /* Tensor i of the model's roles; of several files their mean. */
 static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_model *m, int32_t i)
 {
@@ -31515,6 +31988,12 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
         return;
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
+    if (m->weights[i % m->weight_count].weights) {
+        if (count == 1) tfn__read_packed(f, &t, to);
+        else tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
+                            t.name, 0, 0);
+        return;
+    }
     if (count == 1) {
         tfn_file_read(f, &t, to, 0, t.count);
         return;
@@ -31648,7 +32127,7 @@ static void tfn__check_options(tfn_file *f, tfn_model_desc *d)
     d->inference = true;
     if (!tfn_model_resolve(d, d, &e))
         tfn__file_fail(f, TFN_BAD_OPTION, "%s", tfn_error_text(&e, text, sizeof text), 0, 0);
-    d->inference = d->folded;
+    d->inference = d->folded || (d->weights && !tfn__has_lora(d));
     d->norm = read.norm;
     d->decoder_norm = read.decoder_norm;
     d->init = read.init;
@@ -34804,6 +35283,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__NEON
 #undef TFN__NOINLINE
 #undef TFN__POSIX
+#undef TFN__QUANT
 #undef TFN__RESTRICT
 #undef TFN__SMALL
 #undef TFN__SMALL_END
@@ -34841,6 +35321,10 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__STRIP
 /* ffn: kinds of activations */
 #undef TFN__KINDS
+/* quant: bits of floats */
+#undef TFN__QINFINITE
+#undef TFN__QLEAST
+#undef TFN__QVNNI
 /* tape: the table of operations */
 #undef TFN__BACK
 #undef TFN__ENTRY
@@ -34896,7 +35380,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #if (defined __GNUC__ || defined __clang__) \
     && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
-        || defined TFNORM_NO_IMPORT)
+        || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT)
 #pragma GCC diagnostic pop
 #endif
 #if defined __clang__

@@ -17,6 +17,9 @@
 #define main guard_main
 #include "test_guard.c"
 #undef main
+#define main quant_main
+#include "test_quant.c"
+#undef main
 #define main reference_main
 #include "test_reference.c"
 #undef main

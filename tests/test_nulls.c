@@ -10,7 +10,7 @@ enum { NULLS_ROOM = 1 << 21, NULLS_V = 7 };
  * recorded and one that is planned, a tokenizer, an open file. */
 static struct {
     tfn_model_desc desc;
-    tfn_model m, folded;
+    tfn_model m, folded, packed;
     tfn_decoder d;
     tfn_generate_desc generate;
     tfn_generator g;
@@ -107,6 +107,10 @@ static void nulls_make(void)
     folded = nulls.desc;
     folded.inference = folded.folded = true;
     CHECK(tfn_model_init(&nulls.folded, &folded, nulls_block[1], sizeof nulls_block[1]) == TFN_OK);
+    folded.folded = false;
+    folded.weights = TFN_WEIGHTS_Q8;
+    CHECK(tfn_model_init(&nulls.packed, &folded, nulls_block[20], sizeof nulls_block[20])
+          == TFN_OK);
     CHECK(tfn_decoder_init(&nulls.d, &nulls.m, 1, 4, nulls_block[2], sizeof nulls_block[2])
           == TFN_OK);
     CHECK(tfn_generator_init(&nulls.g, &nulls.m, &nulls.generate, nulls_block[3],
@@ -277,6 +281,7 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
       TFN_STACK_LAST, 0, TFN_SUBLAYER_SELF_ATTENTION, -1, P(2, nulls.values)))                     \
     X(tfn_model_profile, "ee", "zq", tfn_model_profile(P(0, &nulls.m), P(1, &nulls.batch)))        \
     X(tfn_model_fold, "ee", "zz", tfn_model_fold(P(0, &nulls.folded), P(1, &nulls.m)))             \
+    X(tfn_model_quantize, "ee", "zz", tfn_model_quantize(P(0, &nulls.packed), P(1, &nulls.m)))     \
     X(tfn_model_param, "ee", "q.", nulls_found(tfn_model_param(P(0, &nulls.m), 0,                  \
       P(1, &nulls.info))))                                                                         \
     X(tfn_model_hash, "e", "q", nulls_found(tfn_model_hash(P(0, &nulls.m)) != 0))                  \
@@ -487,7 +492,8 @@ static void nulls_end(void) { tfn_file_close(&nulls.f); }
 /* Kernels cannot fail: they take what they are given. */
 static const char nulls_kernels[] =
     " tfn_point_forward tfn_seed_forward tfn_columns_forward tfn_point_backward "
-    "tfn_point_params_backward tfn_seed_backward tfn_seed_params_backward tfn_columns_backward ";
+    "tfn_point_params_backward tfn_seed_backward tfn_seed_params_backward tfn_columns_backward "
+    "tfn_quant_pack tfn_quant_unpack tfn_quant_product tfn_quant_work ";
 
 /* Every public function that takes a pointer has a row, with as many letters. */
 TEST(nulls_all_functions)
@@ -530,7 +536,8 @@ TEST(nulls_pointers)
 static bool nulls_said(void)
 {
     const tfn_error *errors[] = { (const tfn_error *)(const void *)nulls_zeroed, &nulls.m.error,
-                                  &nulls.folded.error, &nulls.d.error, &nulls.g.error,
+                                  &nulls.folded.error, &nulls.packed.error, &nulls.d.error,
+                                  &nulls.g.error,
                                   &nulls.t.error, &nulls.tape.error, &nulls.f.error,
                                   &nulls.to.error, &nulls.outgoing.error };
     if (!memcmp(nulls_zeroed, "not initialized", 16)) return true;

@@ -382,6 +382,365 @@ TEST(quant_refused)
     tfn_quant_unpack(NULL, NULL, TFN_WEIGHTS_Q8, 1, 1, 0, 1);
 }
 
+/* -- models ---------------------------------------------------------------------------------- */
+
+enum { QUANT_T = 12, QUANT_B = 3, QUANT_VOCAB = 37 };
+
+typedef struct quant_data {
+    int32_t tokens[QUANT_B * QUANT_T], targets[QUANT_B * QUANT_T], source[QUANT_B * QUANT_T];
+    int32_t lengths[QUANT_B];
+    tfn_batch batch;
+} quant_data;
+
+static void quant_draw(quant_data *d, tfn_arch arch)
+{
+    memset(d, 0, sizeof *d);
+    for (uint64_t i = 0; i < QUANT_B * QUANT_T; i++) {
+        d->tokens[i] = (int32_t)(tfn_random_bits(tfn_key_make(20), i) % QUANT_VOCAB);
+        d->targets[i] = (int32_t)(tfn_random_bits(tfn_key_make(21), i) % QUANT_VOCAB);
+        d->source[i] = (int32_t)(tfn_random_bits(tfn_key_make(22), i) % QUANT_VOCAB);
+    }
+    for (int i = 0; i < QUANT_B; i++) d->lengths[i] = QUANT_T - 2*i;
+    d->batch.tokens = d->tokens;
+    d->batch.targets = d->targets;
+    d->batch.batch = QUANT_B;
+    d->batch.time = QUANT_T;
+    if (arch != TFN_ARCH_ENCODER_DECODER) return;
+    d->batch.source = d->source;
+    d->batch.source_lengths = d->lengths;
+    d->batch.source_time = QUANT_T;
+}
+
+/* 40 channels are a block and a part of one; 24 of a head's are less. */
+static tfn_model_desc quant_desc(const char *recipe, tfn_arch arch)
+{
+    tfn_model_desc d;
+    memset(&d, 0, sizeof d);
+    d.vocab = QUANT_VOCAB;
+    d.context = QUANT_T;
+    d.batch = QUANT_B;
+    d.width = 48;
+    d.heads = 2;
+    d.ffn = 80;
+    d.layers = 2;
+    d.arch = arch;
+    d.recipe = recipe;
+    d.threads = 1;
+    return d;
+}
+
+static bool quant_new(tfn_model *m, const tfn_model_desc *d)
+{
+    char text[200];
+    if (tfn_model_new(m, d, NULL) == TFN_OK) return true;
+    FAIL("%s", tfn_error_text(&m->error, text, sizeof text));
+    return false;
+}
+
+/* A trained model's weights are not those of a new one: gains, scales and biases move. */
+static bool quant_trained(tfn_model *m, const tfn_model_desc *d, const quant_data *data)
+{
+    if (!quant_new(m, d)) return false;
+    for (int i = 0; i < 3; i++) CHECK(tfn_model_step(m, &data->batch, NULL) == TFN_OK);
+    return true;
+}
+
+/* Does one of its stacks read matrices otherwise than in products? */
+static bool quant_wants_fold(const tfn_model *m)
+{
+    const uint32_t flags = m->desc.topology->flags | m->desc.decoder_topology->flags;
+    return flags & (TFN_TOPOLOGY_SIGMA_REPARAM | TFN_TOPOLOGY_FIXNORM);
+}
+
+/* `q` from `m`, folded if it must be. */
+static bool quant_make(tfn_model *q, const tfn_model *m, tfn_model_desc d, tfn_weights type)
+{
+    tfn_model folded;
+    const tfn_model *from = m;
+    char text[200];
+    d.inference = true;
+    d.folded = quant_wants_fold(m);
+    if (d.folded) {
+        if (!quant_new(&folded, &d)) return false;
+        CHECK(tfn_model_fold(&folded, m) == TFN_OK);
+        from = &folded;
+    }
+    d.weights = type;
+    if (!quant_new(q, &d)) return false;
+    if (tfn_model_quantize(q, from) != TFN_OK)
+        FAIL("%s", tfn_error_text(&q->error, text, sizeof text));
+    if (d.folded) tfn_model_free(&folded);
+    return true;
+}
+
+/* The same model in floats: the numbers that packed weights stand for. */
+static bool quant_unpacked(tfn_model *f, const tfn_model *q)
+{
+    tfn_model_desc d = q->desc;
+    tfn_param_info from;
+    tfn_param_info to;
+    d.weights = TFN_WEIGHTS_FLOAT;
+    if (!quant_new(f, &d)) return false;
+    for (int32_t i = 0; tfn_model_param(q, i, &from); i++) {
+        const bool table = strstr(from.name, "embedding") != NULL;
+        const ptrdiff_t rows = from.rows;
+        const ptrdiff_t cols = from.cols;
+        CHECK(tfn_model_param(f, i, &to));
+        CHECK(!strcmp(from.name, to.name));
+        if (!from.weights) {
+            memcpy(to.data, from.data, (size_t)(rows * cols) * sizeof(float));
+            continue;
+        }
+        CHECK(!from.data && from.packed && from.bytes);
+        if (table && from.weights <= TFN_WEIGHTS_Q4) {
+            float *y = quant_floats(rows * cols, 0);
+            tfn_quant_unpack(y, from.packed, from.weights, cols, rows, 0, rows);
+            for (ptrdiff_t r = 0; r < rows; r++)
+                for (ptrdiff_t c = 0; c < cols; c++) to.data[r * cols + c] = y[c * rows + r];
+            free(y);
+        } else {
+            tfn_quant_unpack(to.data, from.packed, from.weights, rows, cols, 0, cols);
+        }
+    }
+    return true;
+}
+
+/* Each position of a decoder by itself has the bits of the full forward. */
+static void quant_decodes(tfn_model *q, quant_data *data, const float *logits)
+{
+    const size_t scratch = tfn_model_scratch(&q->desc);
+    void *work = malloc(scratch);
+    const size_t size = tfn_decoder_size(q, QUANT_B, 1, work, scratch);
+    void *mem = malloc(size);
+    tfn_decoder d;
+    CHECK(tfn_decoder_init(&d, q, QUANT_B, 1, mem, size) == TFN_OK);
+    if (data->batch.source) CHECK(tfn_decoder_start(&d, &data->batch) == TFN_OK);
+    for (int t = 0; t < QUANT_T; t++) {
+        int32_t token[QUANT_B];
+        const float *y;
+        for (int b = 0; b < QUANT_B; b++) token[b] = data->tokens[b * QUANT_T + t];
+        y = tfn_decoder_next(&d, token, 1, NULL);
+        CHECK(y != NULL);
+        for (int b = 0; y && b < QUANT_B; b++)
+            CHECK_BITS(y + b * QUANT_VOCAB, logits + (b * QUANT_T + t) * QUANT_VOCAB,
+                       QUANT_VOCAB * sizeof *y);
+    }
+    free(mem);
+    free(work);
+}
+
+/* The size is exact. */
+static void quant_fits(const tfn_model_desc *d)
+{
+    const size_t scratch = tfn_model_scratch(d);
+    void *work = malloc(scratch);
+    const size_t size = tfn_model_size(d, work, scratch);
+    void *mem = malloc(size);
+    tfn_model m;
+    CHECK(size > 0);
+    CHECK_INT(tfn_model_init(&m, d, mem, size - 1), TFN_NO_MEMORY);
+    CHECK_INT(tfn_model_init(&m, d, mem, size), TFN_OK);
+    free(mem);
+    free(work);
+}
+
+/* Saved and loaded it is the same. */
+static void quant_saves(tfn_model *q)
+{
+    static unsigned char bytes[400000];
+    tfn_file file;
+    tfn_model_desc d;
+    tfn_model again;
+    char text[300];
+    int64_t step;
+    memset(&file, 0, sizeof file);
+    file.to = bytes;
+    file.to_size = sizeof bytes;
+    if (tfn_model_save(&file, q, NULL) != TFN_OK)
+        FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
+    file.from = bytes;
+    file.from_size = (size_t)file.used;
+    if (tfn_model_peek(&file, &d, &step) != TFN_OK)
+        FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
+    CHECK_INT(d.weights, q->desc.weights);
+    CHECK(d.inference);
+    d.threads = 1;
+    if (!quant_new(&again, &d)) return;
+    if (tfn_model_load(&again, &file) != TFN_OK)
+        FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
+    CHECK(tfn_model_hash(&again) == tfn_model_hash(q));
+    quant_fits(&d);
+    tfn_model_free(&again);
+}
+
+/* One recipe and architecture in each type. */
+static void quant_recipe(const char *recipe, tfn_arch arch)
+{
+    tfn_model_desc d = quant_desc(recipe, arch);
+    quant_data data;
+    tfn_model m;
+    quant_draw(&data, arch);
+    if (!quant_trained(&m, &d, &data)) return;
+    for (int type = 1; type < TFN_WEIGHTS_COUNT; type++) {
+        const bool whole = type > TFN_WEIGHTS_Q4;
+        const size_t floats = QUANT_B * QUANT_T * QUANT_VOCAB;
+        float *logits = quant_floats((ptrdiff_t)floats, 0);
+        const float *y;
+        tfn_model q;
+        tfn_model f;
+        double most = 0.03;                     /* inputs have 8 bits */
+        double error = 0;
+        double size = 0;
+        if (!strcmp(recipe, "prmsnorm")) most = 0.25;   /* divides by the size of three channels */
+        CASE("%s arch %d %s", recipe, (int)arch, tfn_choice_name("weights", type));
+        if (!quant_make(&q, &m, d, (tfn_weights)type)) break;
+        memcpy(logits, tfn_model_logits(&q, &data.batch), floats * sizeof *logits);
+        if (arch != TFN_ARCH_ENCODER) quant_decodes(&q, &data, logits);
+        quant_saves(&q);
+        if (quant_unpacked(&f, &q)) {
+            y = tfn_model_logits(&f, &data.batch);
+            if (whole) CHECK_BITS(y, logits, floats * sizeof *y);
+            for (size_t i = 0; i < floats; i++) {
+                error += (double)(y[i] - logits[i]) * (double)(y[i] - logits[i]);
+                size += (double)y[i] * (double)y[i];
+            }
+            CHECK(sqrt(error) <= most * sqrt(size));
+            tfn_model_free(&f);
+        }
+        free(logits);
+        tfn_model_free(&q);
+    }
+    tfn_model_free(&m);
+}
+
+TEST(quant_recipes)
+{
+    const tfn_recipe *r;
+    for (int32_t i = 0; (r = tfn_recipe_at(i)) != NULL; i++) {
+        const tfn_norm_rule *norm = tfn_norm_find(r->norm);
+        if (norm && (norm->flags & TFN_FLAG_WHOLE)) continue;       /* decode is another function */
+        if (check_tier() < 2 && i % 4) continue;
+        for (int arch = 0; arch < TFN_ARCH_COUNT; arch++) quant_recipe(r->name, (tfn_arch)arch);
+    }
+    if (check_tier() < 2) LEFT_OUT("three recipes of four");
+}
+
+/* Every instruction set of floats that has the canonical bits, with its own of integers. */
+TEST(quant_model_bits)
+{
+    uint64_t first = 0;
+    for (int isa = TFN_ISA_PLAIN; isa < TFN_ISA_COUNT; isa++) {
+        tfn_model_desc d = quant_desc("pre", TFN_ARCH_DECODER);
+        const tfn_kernels *k = tfn_kernels_for((tfn_isa)isa);
+        quant_data data;
+        tfn_model m;
+        uint64_t hash = 0;
+        if (!k || !k->fma) continue;
+        d.isa = TFN_ISA_PLAIN;
+        quant_draw(&data, d.arch);
+        if (!quant_trained(&m, &d, &data)) return;
+        d.isa = (tfn_isa)isa;
+        for (int type = 1; type < TFN_WEIGHTS_COUNT; type++) {
+            tfn_model q;
+            const float *y;
+            if (!quant_make(&q, &m, d, (tfn_weights)type)) return;
+            y = tfn_model_logits(&q, &data.batch);
+            for (int i = 0; i < QUANT_B * QUANT_T * QUANT_VOCAB; i++) {
+                uint32_t u;
+                memcpy(&u, y + i, sizeof u);
+                hash = hash * 31 + u;
+            }
+            tfn_model_free(&q);
+        }
+        tfn_model_free(&m);
+        CASE("%s", k->name);
+        if (!first) first = hash;
+        CHECK(hash == first);
+    }
+}
+
+/* LoRA on weights of 16 bits is LoRA on floats of the same values, to the bit, gradients included;
+ * on Q8 and Q4 its gradients are near those. The packed weights stay. */
+TEST(quant_lora)
+{
+    for (int type = 1; type < TFN_WEIGHTS_COUNT; type++) {
+        tfn_model_desc d = quant_desc("pre", TFN_ARCH_DECODER);
+        quant_data data;
+        tfn_model base, q, f;
+        static float logits[QUANT_B * QUANT_T * QUANT_VOCAB];
+        float *g, *h;
+        int64_t floats, other;
+        uint64_t before;
+        double dot = 0, gg = 0, hh = 0;
+        CASE("%s", tfn_choice_name("weights", type));
+        quant_draw(&data, d.arch);
+        if (!quant_trained(&base, &d, &data)) return;
+        strcpy(d.groups[0].pattern, "*.weight");
+        d.groups[0].rank = 3;
+        d.weights = (tfn_weights)type;
+        if (!quant_new(&q, &d)) return;
+        CHECK(tfn_model_quantize(&q, &base) == TFN_OK);
+        if (!quant_unpacked(&f, &q)) return;
+        before = tfn_model_hash(&q);
+        memcpy(logits, tfn_model_logits(&q, &data.batch), sizeof logits);
+        if (type > TFN_WEIGHTS_Q4)
+            CHECK_BITS(tfn_model_logits(&f, &data.batch), logits, sizeof logits);
+        for (int step = 0; step < 3; step++) {
+            CHECK(tfn_model_step(&q, &data.batch, NULL) == TFN_OK);
+            CHECK(tfn_model_step(&f, &data.batch, NULL) == TFN_OK);
+        }
+        CHECK(before != tfn_model_hash(&q));
+        g = tfn_model_gradients(&q, &floats);
+        h = tfn_model_gradients(&f, &other);
+        CHECK_INT(floats, other);
+        if (type > TFN_WEIGHTS_Q4) CHECK_BITS(g, h, (size_t)floats * sizeof *g);
+        for (int64_t i = 0; i < floats; i++) {
+            dot += (double)g[i] * (double)h[i];
+            gg += (double)g[i] * (double)g[i];
+            hh += (double)h[i] * (double)h[i];
+        }
+        CHECK(gg > 0 && dot / sqrt(gg * hh) > 0.99);
+        tfn_model_free(&q);
+        tfn_model_free(&f);
+        tfn_model_free(&base);
+    }
+}
+
+static void quant_error(tfn_status status, tfn_error *e, const char *wanted)
+{
+    char text[300];
+    CHECK(status != TFN_OK);
+    tfn_error_text(e, text, sizeof text);
+    if (!strstr(text, wanted)) FAIL("\"%s\" lacks \"%s\"", text, wanted);
+}
+
+TEST(quant_model_errors)
+{
+    tfn_model_desc d = quant_desc("pre", TFN_ARCH_DECODER);
+    tfn_model m, q;
+    if (!quant_new(&m, &d)) return;
+    d.weights = TFN_WEIGHTS_Q8;
+    quant_error(tfn_model_new(&q, &d, NULL), &q.error, "weights of fewer bits do not train");
+    d.inference = true;
+    d.recipe = "sigma-reparam";
+    quant_error(tfn_model_new(&q, &d, NULL), &q.error, "read by linear maps and embeddings alone");
+    d.recipe = "pre";
+    d.ffn = 90;
+    if (!quant_new(&q, &d)) return;
+    quant_error(tfn_model_quantize(&q, &m), &q.error, "ffn is another");
+    tfn_model_free(&q);
+    d.ffn = 80;
+    if (!quant_new(&q, &d)) return;
+    quant_error(tfn_model_quantize(&q, &q), &q.error, "they are 1 and 1");
+    tfn_model_free(&q);
+    if (!quant_new(&q, &d)) return;
+    quant_error(tfn_model_fold(&q, &m), &q.error, "fold, then quantize");
+    tfn_model_free(&q);
+    CHECK_INT(tfn_model_quantize(NULL, &m), TFN_NULL);
+    CHECK_INT(tfn_model_quantize(&m, NULL), TFN_NULL);
+    tfn_model_free(&m);
+}
+
 int main(void)
 {
     RUN(quant_products);
@@ -391,5 +750,9 @@ int main(void)
     RUN(quant_errors);
     RUN(quant_not_finite);
     RUN(quant_refused);
+    RUN(quant_recipes);
+    RUN(quant_model_bits);
+    RUN(quant_lora);
+    RUN(quant_model_errors);
     return DONE();
 }

@@ -11,6 +11,7 @@
 #define WITH_NO_METRICS
 #define WITH_NO_IMPORT
 #define WITH_NO_FILES
+#define WITH_NO_QUANT
 #define WITH_NO_SIMD
 #define WITH_EXACT
 #define WITH_REFERENCE
@@ -50,6 +51,9 @@
 #endif
 #ifdef WITH_NO_IMPORT
 #define TFNORM_NO_IMPORT
+#endif
+#ifdef WITH_NO_QUANT
+#define TFNORM_NO_QUANT
 #endif
 #ifdef WITH_NO_METRICS
 #define TFNORM_NO_METRICS
