@@ -383,8 +383,8 @@
  * AArch64, RISC-V with F, Cortex-M4F and later, ARMv7 with VFPv4, 64-bit POWER, s390x; there also
  * for WebAssembly compiled with -mrelaxed-simd, whose engine may use it. Without one ("sse2", i386,
  * MIPS, other WebAssembly, plain C compiled without -mfma) the results are as good, but
- * their bits are others: a second set, the same on all of these. TFNORM_EXACT makes plain C compute
- * a fused multiply-add in software, slowly, to get the canonical ones.
+ * their bits are others: a second set, the same on all of these. TFNORM_EXACT makes these
+ * compute a fused multiply-add in software, slowly, to get the canonical ones.
  * Excluded: -ffast-math and -Ofast, clang's -ffp-contract=fast, x87 arithmetic, and a processor set
  * to flush denormals to zero. tfn_bits(isa) tries all of these with a few numbers and returns
  * "canonical" or "differ: reason". tfn_selfcheck trains a small model for 20 steps: its hash equals
@@ -446,8 +446,9 @@
  *                           does makes the loss NaN (no memory is used twice: workspaces are
  *                           larger); after each operation, one of your own too, TFNORM_ASSERT says
  *                           whether the 16 floats beside each array that it may write are as before
- *   TFNORM_EXACT            plain C computes the fused multiply-add in software where the compiler
- *                           has no instruction for it: canonical bits, slowly
+ *   TFNORM_EXACT            plain C, SSE2 and WebAssembly compute the fused multiply-add in
+ *                           software where the compiler has no instruction for it: canonical
+ *                           bits, slowly. Products of weights of fewer bits have none
  *   TFNORM_PARALLEL_FOR(threads, fn, ctx)
  *                           must call fn(ctx, i) once for each int i = 0 .. threads-1, in any
  *                           order, side by side or not, and return when all have returned;
@@ -2903,17 +2904,20 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #endif
 #endif
 
-#if !defined TFNORM_NO_QUANT && !defined TFN__DOUBLE
-#define TFN__QUANT
-#endif
-
-/* TFN__TRAINS and TFN__ALL are constants for conditions, so that a compiler drops what hangs on
- * them: training, and what a decoder asks for by TFNORM_ALL_NORMS, namely norms other than
- * LayerNorm and RMSNorm and topologies other than Pre-LN and Post-LN. */
+/* TFN__TRAINS, TFN__PACKS and TFN__ALL are constants for conditions, so that a compiler drops
+ * what hangs on them: training, weights of fewer bits, and what a decoder asks for by
+ * TFNORM_ALL_NORMS, namely norms other than LayerNorm and RMSNorm and topologies other than Pre-
+ * LN and Post-LN. */
 #ifdef TFNORM_NO_TRAINING
 #define TFN__TRAINS false
 #else
 #define TFN__TRAINS true
+#endif
+#if !defined TFNORM_NO_QUANT && !defined TFN__DOUBLE
+#define TFN__QUANT
+#define TFN__PACKS true
+#else
+#define TFN__PACKS false
 #endif
 #if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
 #define TFN__EXTRA_NORMS
@@ -3890,6 +3894,26 @@ static void tfn__rotary_table(float *table, ptrdiff_t time, ptrdiff_t head_size,
 #define TFN__AND(a, b)       tfn__from_bits(tfn__to_bits(a) & tfn__to_bits(b))
 #define TFN__OR(a, b)        tfn__from_bits(tfn__to_bits(a) | tfn__to_bits(b))
 #define TFN__EXP2(t)         tfn__from_bits((tfn__to_bits(t) << 23) + 0x3f800000u)
+#endif
+
+/* TFNORM_EXACT: vectors without the instruction take theirs apart, and each lane is multiplied and
+ * added in software, with one rounding. What is no product, most of softmax, norms' elementwise
+ * halves and all integers of quantized weights, stays as fast as it was. */
+#if defined TFN__NO_FMA && defined TFNORM_EXACT
+#undef TFN__NO_FMA
+#undef TFN__FMA
+#define TFN__FMA(a, b, c)    TFN__N(tfn__exact_fma)(a, b, c)
+static TFN__APART TFN__V TFN__N(tfn__exact_fma)(TFN__V a, TFN__V b, TFN__V c)
+{
+    float x[TFN__W];
+    float y[TFN__W];
+    float z[TFN__W];
+    TFN__STORE(x, a);
+    TFN__STORE(y, b);
+    TFN__STORE(z, c);
+    for (int i = 0; i < TFN__W; i++) z[i] = tfn__fma(x[i], y[i], z[i]);
+    return TFN__LOAD(z);
+}
 #endif
 
 #if TFN__W == 1
@@ -8099,9 +8123,10 @@ static size_t tfn__packed_bytes(const tfn__packed *p)
  * Blocks of a panel lie one behind the other, then the panels, and behind all of them the scales:
  * of each panel and block 16 numbers, the upper halves of floats. Eight bits of a scale's fraction
  * are enough, since the integers are chosen for the scale as it is stored; and to make a float of
- * it is a shift, on any machine, where a half would want a table or ten instructions. What is missing of the last panel
- * and of the last block is 0. BF16 and F16 have no panels: two bytes each, in the order
- * of the floats that they stand for. */
+ * it is a shift, on any machine, where a half would want a table or ten instructions.
+ *
+ * What is missing of the last panel and of the last block is 0. BF16 and F16 have no panels: two
+ * bytes each, in the order of the floats that they stand for. */
 enum { TFN__QBLOCK = 32, TFN__QPANEL = 16, TFN__QGROUPS = TFN__QBLOCK / 4,
        TFN__QROWS = 64 };       /* rows that are quantized at once, before the panels pass by */
 
@@ -8117,7 +8142,8 @@ static ptrdiff_t tfn__quant_block_bytes(tfn_weights type)
     return 0;
 }
 
-/* Where the scales of a matrix begin: behind the integers of all panels, at a multiple of 256. */
+/* Where the scales of a matrix begin: behind the integers of all panels, at a multiple of 256. Side
+ * by side with the integers of a block they would move every second block off the cache lines. */
 static ptrdiff_t tfn__quant_scales(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 {
     return tfn__quant_panels(n) * tfn__quant_blocks(k) * tfn__quant_block_bytes(type);
@@ -8306,7 +8332,8 @@ static int tfn__quant_get(const uint8_t *block, ptrdiff_t i, ptrdiff_t lane, tfn
     return (block[group / 2 * 64 + at] >> group % 2 * 4 & 15) - 8;
 }
 
-/* The block of an output in a matrix without panels, or one cut short: what is missing is 0. */
+/* 32 floats that stand b_row apart, or `count` of them: what is missing of the last block is 0, and
+ * adds 0 to every sum, whatever the other factor's integers are. */
 static void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptrdiff_t b_row)
 {
     for (ptrdiff_t i = 0; i < TFN__QBLOCK; i++) {
@@ -8419,6 +8446,18 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
  * the order in which they lie. QTALL rows of inputs use a block while it is in registers. For one
  * row that is all there is to do, and memory is what is waited for. */
 
+/* How fast that is, on a core of Zen 4 at 117 GFLOP/s (59 billion multiply-adds a second) in
+ * floats, for 768 inputs and 3,072 outputs, in billions of multiply-adds a second, Q8 and Q4:
+ *
+ *                        one row          64 rows
+ *        AVX-512 VNNI    73    79         138   138
+ *        AVX2            39    53          52    72
+ *        SSSE3           23    26          25    30
+ *        SSE2            13    12          16    15
+ *        plain C          1.7   1.3         2.5   2.2
+ *
+ * One row reads 2.5 MB of Q8 at 78 GB/s here, from the third cache; from memory it would wait. */
+
 /* -- what the products of all instruction sets share ------------------------------------------- */
 
 enum { TFN__QTALL = 4 };        /* rows of inputs that a block of weights, once loaded, serves */
@@ -8446,7 +8485,8 @@ static tfn__quant_panel tfn__quant_panel_of(const tfn_quant_args *p)
     return at;
 }
 
-/* Four bytes as a word. Bytes of weights and of inputs come in alike on any machine. */
+/* Four bytes as a word. Bytes of weights and of inputs come in alike on any machine, and products
+ * are of the same byte of both, so it does not matter which end of a word comes first. */
 static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
 {
     int32_t word;
@@ -8454,7 +8494,9 @@ static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
     return word;
 }
 
-/* What the chains of a tile (rows, 16) start with, and the tile into c. */
+/* What the chains of a tile (rows, 16) start with, and the tile into c. A panel may have outputs
+ * behind the last one: they are computed and left out, since memory behind a row of c belongs to
+ * the next row, or to nobody. */
 static void tfn__quant_begin(float *y, const tfn_quant_args *p, ptrdiff_t i, ptrdiff_t rows,
                              ptrdiff_t j, ptrdiff_t count)
 {
@@ -8861,7 +8903,8 @@ static TFN__INLINE void TFN__QN(tfn__quant_tile)(float *y, const tfn__quant_pane
     }
 }
 
-/* The tile of one row, or of QTALL, of either type. */
+/* The tile of one row, or of QTALL, of either type. Rows that are left over go one by one, and read
+ * the panel again, from the first cache. */
 static void TFN__QN(tfn__quant_tiles)(float *y, const tfn__quant_panel *p, const tfn_quant_rows *r,
                                       ptrdiff_t i, ptrdiff_t rows)
 {
@@ -8893,7 +8936,7 @@ static void TFN__QN(tfn__quant_product)(const tfn_quant_args *p, const tfn_quant
     }
 }
 
-/* Plain loops, which the compiler turns into this set's vectors. */
+/* Numbers of 16 bits as floats: plain loops, which the compiler turns into this set's vectors. */
 static void TFN__QN(tfn__quant_halves)(float *y, const uint16_t *h, ptrdiff_t n, tfn_weights type)
 {
     if (type == TFN_WEIGHTS_BF16) for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(h[i]);
@@ -9064,7 +9107,8 @@ static const tfn_quant_kernels *tfn__quant_of(tfn_quant_isa isa)
     return NULL;
 }
 
-/* The widest that is there and not wider than `most`, which the enumeration's order says. */
+/* The widest that is there and not wider than `most`, which the enumeration's order says: what x86
+ * has comes before what other processors have, and no build has both. */
 static const tfn_quant_kernels *tfn__quant_up_to(tfn_quant_isa most)
 {
     for (int isa = (int)most; isa > TFN_QUANT_BEST; isa--) {
@@ -10146,7 +10190,7 @@ static tfn__packed tfn__packed_node(const tfn_node *n)
     tfn__packed p = { TFN_WEIGHTS_FLOAT, false, 0, 0 };
     p.rows = n->count;
     p.cols = n->cols;
-    if (n->op != TFN__OP_PARAM) return p;
+    if (!TFN__PACKS || n->op != TFN__OP_PARAM) return p;
     p.type = (tfn_weights)n->arg[TFN__PARAM_WEIGHTS];
     p.table = n->arg[TFN__PARAM_TABLE] != 0;
     return p;
@@ -10258,8 +10302,8 @@ static ptrdiff_t tfn__gradient_chunks(const tfn__call *c, const tfn_matmul_args 
 }
 
 #ifdef TFN__QUANT
-/* What a backward multiplies with. Some outputs of W, or all there are: y (in, count) in floats, or (count, in) of a table in 16
- * bits. */
+/* What a backward multiplies with: some outputs of W, or all there are, in floats: y (in, count),
+ * or (count, in) of a table in 16 bits, which lies so in memory. */
 static tfn__matrix tfn__unpacked(const tfn__call *c, float *y, const tfn__packed *w,
                                  ptrdiff_t first, ptrdiff_t count)
 {
@@ -12058,11 +12102,13 @@ static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t coun
 
 static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
 
-/* Packed weights are read by linear maps and, tables, by embeddings and transposed maps alone. */
+/* Packed weights are read by linear maps and, tables, by embeddings and transposed maps alone. Any
+ * other operation would take their bytes for floats: recording it is an error, whoever records it,
+ * so that no operation has to know that there are such parameters. */
 static bool tfn__reads_packed(tfn_tape *t, int op, int input, tfn_var x)
 {
     const bool reader = (op == TFN__OP_LINEAR && input == 1) || op == TFN__OP_EMBED;
-    if (t->nodes[x.id].op != TFN__OP_PARAM) return true;
+    if (!TFN__PACKS || t->nodes[x.id].op != TFN__OP_PARAM) return true;
     if (!t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] || reader) return true;
     tfn__tape_error(t, TFN_BAD_OPTION, tfn__ops[op].name,
                     "weights of fewer bits are read by linear maps and embeddings alone", 0, 0);
@@ -12218,7 +12264,7 @@ static tfn_var tfn__param_at(tfn_tape *t, const tfn__packed *p, int64_t at, int6
         t->grads = grads;
         if (x.id) t->nodes[x.id].grad = -1;
     }
-    if (!x.id || !p->type) return x;
+    if (!TFN__PACKS || !x.id || !p->type) return x;
     t->params = at + tfn__padded((int64_t)(tfn__packed_bytes(p) / sizeof(float)));
     t->nodes[x.id].arg[TFN__PARAM_WEIGHTS] = (int32_t)p->type;
     t->nodes[x.id].arg[TFN__PARAM_TABLE] = p->table;
@@ -13446,7 +13492,8 @@ static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdif
 }
 
 #ifdef TFN__QUANT
-/* The same with packed weights: the product, and in training that of dx, tile by tile. */
+/* The same with packed weights: the product, and in training that of dx, tile by tile. dW is not
+ * wanted: packed weights are frozen. */
 static int64_t tfn__packed_work(const tfn_tape *t, const tfn_kernels *k, tfn_weights type,
                                 ptrdiff_t rows, ptrdiff_t in, ptrdiff_t out)
 {
@@ -16417,10 +16464,11 @@ static int32_t tfn__logit_cols(const tfn_model_desc *d)
  * classes to smooth over nor whole targets, which a loss of one's own is masked by. */
 static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
 {
+    const char *kind = "this kind";             /* a small build has no names of choices */
     if (d->head == TFN_HEAD_TOKENS) return;
+    if (TFN__ALL) kind = tfn_choice_name("head", (int32_t)d->head);
     if (d->arch != TFN_ARCH_ENCODER)
-        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s wants an encoder",
-                       tfn_choice_name("head", (int32_t)d->head));
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s wants an encoder", kind);
     if (d->head != TFN_HEAD_NUMBERS) {
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
         return;
@@ -16779,7 +16827,7 @@ static bool tfn__convolves(const tfn_model_desc *d)
 static int64_t tfn__weight_floats(const tfn__weight *w)
 {
     const tfn__packed p = { (tfn_weights)w->weights, w->table, w->rows, w->cols };
-    if (p.type) return (int64_t)(tfn__packed_bytes(&p) / sizeof(float));
+    if (TFN__PACKS && p.type) return (int64_t)(tfn__packed_bytes(&p) / sizeof(float));
     return (int64_t)w->rows * w->cols;
 }
 static bool tfn__is_watched(const tfn_model_desc *d) { return TFN__ALL && d->probes; }
@@ -17175,8 +17223,8 @@ static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int
     w->at = *floats;
     w->rows = shape->rows;
     w->cols = shape->cols;
-    w->weights = (uint8_t)shape->type;
-    w->table = shape->table;
+    if (TFN__PACKS) w->weights = (uint8_t)shape->type;
+    if (TFN__PACKS) w->table = shape->table;
     w->layer = at.layer;
     w->stack = at.stack;
     w->sub = at.sub;
@@ -17208,11 +17256,14 @@ static tfn_var tfn__weight_of(tfn__builder *b, tfn__spot at, int part, int kind,
     return tfn__weight_shaped(b, at, part, kind, &shape, initial);
 }
 
-/* A matrix that linear maps alone read, or a table of words: packed, if the model's are. */
+/* A matrix that linear maps alone read, or a table of words: packed, if the model's are. Others
+ * that are called matrices are not: positions, segments, convolutions, and the maps between the
+ * clusters of words, which are read in both directions. */
 static tfn_var tfn__matrix_at(tfn__builder *b, tfn__spot at, int part, int32_t rows, int32_t cols,
                               bool table)
 {
     const tfn__packed shape = { b->d->weights, table, rows, cols };
+    if (!TFN__PACKS) return tfn__weight_of(b, at, part, TFN__MATRIX, rows, cols, 0);
     return tfn__weight_shaped(b, at, part, TFN__MATRIX, &shape, 0);
 }
 
@@ -19779,7 +19830,8 @@ static void tfn__centre(const tfn_model *m, const tfn__weight *w)
 /* Check all, copy, fold. sigma is of the matrices as they were trained, so it comes first; the
  * centring changes what the sub-layers' folds have written, so it comes last. */
 #ifdef TFN__QUANT
-/* `to` is packed, `from` is not, and their weights are the same, but that `to` may have LoRA. */
+/* `to` is packed, `from` is not, and their weights are the same, but that `to` may have LoRA. What
+ * differs is named, as tfn_model_fold does. */
 static void tfn__check_quantize(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__other_option(&to->desc, &from->desc);
@@ -31253,7 +31305,6 @@ static bool tfn__field_unset(const tfn__field *x, const char *text)
     if (zero && tfn__equal(text, zero)) return x->later;
     if (tfn__equal(text, "0") || tfn__equal(text, "false")) return x->later;
     if (tfn__equal(text, "none") || tfn__equal(text, "default")) return x->later;
-    if (tfn__equal(text, "float32")) return x->later;
     return x->later && !text[0];
 }
 
@@ -32344,6 +32395,8 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_param_info, rows) TFN__MEMBER('w', tfn_param_info, cols)
     TFN__MEMBER('w', tfn_param_info, layer) TFN__MEMBER('b', tfn_param_info, decay)
     TFN__MEMBER('b', tfn_param_info, frozen) TFN__MEMBER('r', tfn_param_info, rate)
+    TFN__MEMBER('w', tfn_param_info, weights) TFN__MEMBER('p', tfn_param_info, packed)
+    TFN__MEMBER('w', tfn_param_info, bytes)
     /* logits come from its calls */
     TFN__STRUCT(tfn_decoder) TFN__MEMBER('s', tfn_decoder, error)
     /* options of what is written, few and without texts */
@@ -35283,6 +35336,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__NEON
 #undef TFN__NOINLINE
 #undef TFN__POSIX
+#undef TFN__PACKS
 #undef TFN__QUANT
 #undef TFN__RESTRICT
 #undef TFN__SMALL

@@ -79,7 +79,7 @@ arm=arm-none-eabi
 decoder_links() {
     $arm-gcc -std=c99 -Os -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard \
         -ffunction-sections -fdata-sections -Wl,--gc-sections --specs=nano.specs --specs=nosys.specs \
-        -DTFNORM_NO_STDIO -DTFNORM_NO_TRAINING -DTFNORM_NO_MALLOC \
+        -DTFNORM_NO_STDIO -DTFNORM_NO_TRAINING -DTFNORM_NO_MALLOC -DTFNORM_NO_QUANT \
         compile/decoder.c -o "$work/decoder.elf" -lm || return 1
     bytes=$(text $arm-size "$work/decoder.elf")
     echo "$bytes bytes"
