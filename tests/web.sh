@@ -36,6 +36,7 @@ inspects() { "$work/tfn" inspect "$work/page.safetensors" | grep -q 'decoder.1.f
 check "web: tfn reads the page's checkpoint" inspects
 check "web: what it sees, writes, says" engine looks
 check "web: memory stays as it is" engine memory
+check "web: its own model writes" engine writes
 numbers() {             # JavaScript's numbers in C's formats
     for x in 0 1 -2.5 0.00012345 0.000099999 123456 1234567 1e21 3.14159265 -1e-7 0.5; do
         for form in .4g g .3f .2e .10g; do
@@ -67,5 +68,13 @@ check "web: checkpoints, right and wrong ones" page files
 check "web: a side that cannot train" page errors
 check "web: a lesson" page lesson
 check "web: 390, 1024, 1600 pixels, light and dark" page looks
+writes() {
+    "$work/tfn" train ../examples/quickstart.txt --tokenizer chars --context 48 --width 48 --layers 2 --steps 100 \
+        --lr 0.004 --out "$work/m.safetensors" > "$work/log" 2>&1 || { tail -n 3 "$work/log"; return 1; }
+    echo "the model" > "$work/prompt"
+    "$work/tfn" generate "$work/m.safetensors" "$work/prompt" --max-tokens 120 > "$work/wanted" &&
+        page write "$work/m.safetensors" "the model" 120 > "$work/found" && diff "$work/found" "$work/wanted"
+}
+check "web: the second page writes as tfn generate" writes
 if full; then check "web: 2,000 updates" page long; fi
 finish

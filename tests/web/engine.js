@@ -80,6 +80,23 @@ const tests = {
         const wrong = await Tfnorm.engine(await Tfnorm.module());
         assert.throws(() => wrong.start(["rezro"]), /^Error: no recipe is called "rezro"; close: rezero/);
     },
+    // The page's own model of English by letters goes on with a text.
+    async writes() {
+        const engine = await started(undefined, "pre", "--layers", "1", "--task", "text");
+        train(engine, 60);
+        const reader = await Tfnorm.engine(await Tfnorm.module()), about = reader.open(engine.save(""));
+        assert.deepEqual([about.recipe, about.layers, about.width], ["pre", 1, 32]);
+        const scores = reader.begin("the dog ", about.vocab);
+        const text = reader.ids().map(id => Buffer.from(reader.token(id)).toString()).join("");
+        assert.equal(text, "the dog ");
+        assert.equal(scores.length, about.vocab);
+        const sum = reader.attends(5, 0).reduce((x, y) => x + y);
+        assert(Math.abs(sum - 1) < 1e-5);
+        for (let i = 0; i < 3 * about.context; i++) assert(reader.read(5, about.vocab).every(Number.isFinite));
+        const other = await Tfnorm.engine(await Tfnorm.module());
+        const pairs = await started(undefined, "pre", "--layers", "1");
+        assert.throws(() => other.open(pairs.save("")), /^Error: it is no decoder/);
+    },
     async memory() {
         const engine = await started(undefined, "post", "--layers", "1");
         train(engine, 20);

@@ -104,6 +104,29 @@ const tests = {
         assert(await page.run("$('tour').hidden"));
         clean(page);
     },
+    // The second page: a model of tfn, given as a file, writes what tfn generate writes; printed.
+    async write(browser, model, prompt, tokens) {
+        const page = await open(browser, file.replace("playground.html", "generate.html") + "#lang=en");
+        await page.until("module && $('choose').onclick");
+        const { root } = await page.send("DOM.getDocument");
+        const { nodeId } = await page.send("DOM.querySelector", { nodeId: root.nodeId, selector: "#file" });
+        const give = path => page.send("DOM.setFileInputFiles", { nodeId, files: [path] });
+        await give(path.resolve("web.sh"));
+        await page.until("!$('problem').hidden");
+        assert.match(await page.run("$('problem').textContent"), /^web.sh cannot be opened: file: /);
+        assert(await page.run("$('write').disabled"));
+        await give(path.resolve(model));
+        await page.until("about");
+        assert(await page.run("$('problem').hidden"));
+        await page.run(`$('temperature').value = 0, $('text').value = ${JSON.stringify(prompt)}, $('write').click()`);
+        await page.until(`$('output').textContent.length >= ${prompt.length + +tokens}`);
+        await page.run("$('write').click()");
+        assert.equal(await page.run("$('next').children.length"), 24);
+        assert(await page.run("spans.some(e => e.style.background)"));
+        console.log((await page.run("$('output').textContent")).slice(0, prompt.length + +tokens));
+        assert.equal(await page.run("document.documentElement.scrollWidth - innerWidth"), 0);
+        assert.deepEqual(page.problems, []);
+    },
     async errors(browser) {
         const page = await begun(browser, "#width=32&heads=1~5&recipe=pre");
         assert.match(await page.run("$('problem').textContent"), /^Right: pre: model: width is 32; it must be a multiple of heads, 5$/);

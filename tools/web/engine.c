@@ -454,12 +454,39 @@ EXPORT(const float *, engine_attention)(int row, int stack, int layer, int kind,
 EXPORT(void *, engine_allocate)(size_t bytes) { return malloc(bytes); }
 EXPORT(void, engine_release)(void *p) { free(p); }
 
+/* Of texts by letters: the tokenizer whose ids are those of the task. */
+static const tfn_tokenizer *engine_tokenizer(void)
+{
+    static tfn_tokenizer k;
+    static char vocab[4096];
+    const lab_task task = engine.run[0].spec.task;
+    const lab_words *w = &lab_vocabularies[task];
+    tfn_tokenizer_source source;
+    if (!lab_is_text(task) || !lab_tasks[task].letters) return NULL;
+    if (k.vocab) return &k;
+    snprintf(vocab, sizeof vocab, "{\"<pad>\": 0, \"<s>\": 1, \"</s>\": 2");
+    for (int32_t i = 0; i < w->count; i++) {
+        const size_t n = strlen(vocab);
+        const char *letter = w->text[i];
+        if (*letter == ' ') letter = "\\u0120";              /* as in vocab.json of GPT-2 */
+        snprintf(vocab + n, sizeof vocab - n, ", \"%s\": %d", letter, (int)(LAB_FIRST + i));
+    }
+    strcat(vocab, "}");
+    memset(&source, 0, sizeof source);
+    source.vocab = vocab;
+    source.vocab_size = strlen(vocab);
+    source.kind = TFN_TOKENIZER_CHARACTERS;
+    const size_t size = tfn_tokenizer_size(&source);
+    if (tfn_tokenizer_init(&k, &source, malloc(size), size) != TFN_OK) engine_fail(&k.error);
+    return &k;
+}
+
 /* A checkpoint with which training goes on, and the text in it as "extra"; returns its bytes, which
  * stand at *at. */
 EXPORT(size_t, engine_save)(void **at)
 {
     const tfn_model *m = &engine.run[0].model;
-    tfn_checkpoint with = { NULL, engine_buffer, false };
+    tfn_checkpoint with = { engine_tokenizer(), engine_buffer, false };
     tfn_file f;
     memset(&f, 0, sizeof f);
     if (tfn_model_save(&f, m, &with) != TFN_OK) engine_fail(&f.error);
@@ -492,3 +519,5 @@ EXPORT(void, engine_load)(const void *from, size_t bytes)
     f.from_size = bytes;
     if (tfn_model_load(&engine.run[0].model, &f) != TFN_OK) engine_fail(&f.error);
 }
+
+#include "writer.c"

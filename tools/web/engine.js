@@ -147,21 +147,45 @@ var Tfnorm = (() => {
             const where = new Uint32Array(this.#wasm.memory.buffer, at, 1)[0];
             const copy = this.#bytes(where, bytes).slice();
             this.#call("engine_release", where);
+            this.#call("engine_release", at);
             return copy;
         }
         #take(bytes, use) {
             const at = this.#call("engine_allocate", bytes.length);
             if (!at) throw new Error("out of memory");
             this.#bytes(at, bytes.length).set(bytes);
-            return use(at);
+            const result = use(at);
+            this.#call("engine_release", at);
+            return result;
         }
         extra(bytes) {
             return this.#take(bytes, at => this.#call("engine_peek", at, bytes.length) ? this.#text() : "");
         }
+        // A model from a file that goes on with a text: what it is, as { recipe, layers ... }.
+        open(bytes) {
+            this.#take(bytes, at => this.#call("writer_open", at, bytes.length));
+            return Object.fromEntries(this.#text().trim().split("\n").map(line => line.split("\t"))
+                .map(([name, value]) => [name, name === "recipe" ? value : Number(value)]));
+        }
+        #scores(at, count) { return at && new Float32Array(this.#wasm.memory.buffer, at, count).slice(); }
+        // The scores of the next token behind a text, and then behind one more token.
+        begin(text, vocab) {
+            this.#put(text.slice(-40000));
+            return this.#scores(this.#call("writer_begin"), vocab);
+        }
+        read(id, vocab) { return this.#scores(this.#call("writer_read", id), vocab); }
+        ids() { return Array.from({ length: this.#call("writer_length") }, (_, i) => this.#call("writer_id", i)); }
+        end() { return this.#call("writer_end"); }
+        token(id) { return this.#bytes(this.#wasm.engine_text(), this.#call("writer_token", id)).slice(); }
+        // How much token `id` would look at each before it, and itself; null: the context is full.
+        attends(id, layer) {
+            return this.#scores(this.#call("writer_attention", id, layer), this.#call("writer_length") + 1) || null;
+        }
+
         load(bytes) { this.#take(bytes, at => this.#call("engine_load", at, bytes.length)); }
     }
 
-    // Three modules as base64 of gzip: { relaxed, simd, plain }, which build.sh puts there.
+    // Modules as base64 of gzip, { relaxed, simd, plain }, which build.sh puts there.
     const embedded = {};
     async function unpack(base64) {
         const bytes = Uint8Array.from(atob(base64), c => c.charCodeAt(0));
@@ -171,7 +195,7 @@ var Tfnorm = (() => {
     // The first that compiles and, of relaxed SIMD, has the canonical bits; only: that one or none.
     async function module(only) {
         for (const name of ["relaxed", "simd", "plain"]) {
-            if (only && name !== only) continue;
+            if ((only && name !== only) || !embedded[name]) continue;
             try {
                 const found = await WebAssembly.compile(await unpack(embedded[name]));
                 const bits = (await Engine.create(found)).bits();

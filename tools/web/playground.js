@@ -1,6 +1,5 @@
 // The page: state, the two workers, what is drawn.
 "use strict";
-const $ = id => document.getElementById(id);
 const SIDES = ["left", "right"];
 const wholes = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => String(from + i));
 
@@ -81,31 +80,6 @@ const planned = () => Math.max(...state.sides.map(s => Number(s.steps) || 1));
 
 // -- workers --------------------------------------------------------------------------------------
 
-const source = URL.createObjectURL(new Blob([$("engine").textContent, $("worker").textContent],
-    { type: "text/javascript" }));
-class Side {
-    #worker = null; #waiting = new Map(); #id = 0;
-    constructor() { this.renew(); }
-    // A worker in the midst of something is not waited for.
-    renew() {
-        if (this.#worker) this.#worker.terminate();
-        for (const done of this.#waiting.values()) done({ error: "replaced" });
-        this.#waiting.clear();
-        this.#worker = new Worker(source);
-        this.#worker.onmessage = ({ data }) => {
-            const done = this.#waiting.get(data.id);
-            this.#waiting.delete(data.id);
-            if (done) done(data);
-        };
-    }
-    ask(call, more = {}) {
-        const id = ++this.#id;
-        return new Promise(done => {
-            this.#waiting.set(id, done);
-            this.#worker.postMessage({ id, call, ...more });
-        });
-    }
-}
 let workers = null;
 
 // -- a run ----------------------------------------------------------------------------------------
@@ -137,8 +111,7 @@ async function restart(checkpoints = [null, null]) {
 }
 function fail(side, why) {
     runs[side].error = why;
-    $("problem").textContent = say("failed", { side: say(SIDES[side]), why });
-    $("problem").hidden = false;
+    problem(say("failed", { side: say(SIDES[side]), why }));
 }
 
 // Both sides go on to the same update; one that lies behind, as beside a loaded checkpoint, catches up.
@@ -233,22 +206,9 @@ async function look() {
 
 // -- what is shown --------------------------------------------------------------------------------
 
-const element = (name, attributes = {}, ...inside) => {
-    const e = Object.assign(document.createElement(name), attributes);
-    e.append(...inside);
-    return e;
-};
-
 function showTexts() {
-    document.documentElement.lang = language ? "de" : "en";
-    for (const e of document.querySelectorAll("[data-text]")) e.textContent = say(e.dataset.text);
-    for (const e of document.querySelectorAll("[data-label]")) {
-        e.title = say(e.dataset.label);
-        e.setAttribute("aria-label", e.title);
-    }
+    showWords();
     document.title = "tfnorm.h: " + say("title");
-    $("language").textContent = say("language");
-    $("language").lang = language ? "en" : "de";
     $("equal").title = say("equalHelp");
     const fill = (id, texts, chosen) =>
         $(id).replaceChildren(...texts.map((text, i) => new Option(text, i, false, i === chosen)));
@@ -518,10 +478,6 @@ async function save(side) {
     if (answer.error) return fail(side, answer.error);
     download(`${state.sides[side].recipe}-${runs[side].step}.safetensors`, answer.bytes, "application/octet-stream");
 }
-function problem(text) {
-    $("problem").textContent = text;
-    $("problem").hidden = false;
-}
 // A checkpoint with its settings; the other side goes on from its own beginning and catches up.
 async function open(side, file) {
     const bytes = new Uint8Array(await file.arrayBuffer());
@@ -563,12 +519,6 @@ function dropping() {
     };
 }
 
-function setTheme(dark) {
-    document.documentElement.classList.toggle("dark", dark);
-    Charts.restyle();
-    draw(true);
-    showLook();
-}
 function again() { state.row = (state.row + 1) % 128; keepAddress(); look(); }
 function makeEqual() { state.sides[1] = { ...state.sides[0] }; restart(); }
 function everything() {
@@ -581,10 +531,11 @@ function everything() {
     showLook();
 }
 function hands() {
-    const prefers = matchMedia("(prefers-color-scheme: dark)");
-    setTheme(prefers.matches);
-    prefers.onchange = () => setTheme(prefers.matches);
-    $("theme").onclick = () => setTheme(!document.documentElement.classList.contains("dark"));
+    themes(() => {
+        Charts.restyle();
+        draw(true);
+        showLook();
+    });
     $("language").onclick = () => { language = 1 - language; keepAddress(); everything(); };
     $("play").onclick = play;
     $("step").onclick = oneStep;

@@ -1,0 +1,146 @@
+/* A model from a file that writes, for generate.html: a decoder with its tokenizer, as `tfn train`
+ * saves it, that reads one token after the other. Included by engine.c. */
+
+static tfn_model     writer_model;
+static tfn_tokenizer writer_tokenizer;
+static tfn_decoder   writer_decoder;
+static int32_t      *writer_ids;        /* what it has read, up to the context */
+static int32_t       writer_count;
+static float        *writer_weights;    /* (context): an attention's, of all heads their mean */
+static float        *writer_heads;      /* (heads, context) */
+
+static _Noreturn void writer_fail(const char *why)
+{
+    fprintf(stderr, "%s", why);
+    exit(1);
+}
+
+static void writer_take_tokenizer(tfn_file *f)
+{
+    tfn_tokenizer_source source;
+    memset(&source, 0, sizeof source);
+    source.blob_size = tfn_checkpoint_tokenizer(f, NULL, 0);
+    if (!source.blob_size) writer_fail("it has no tokenizer: tfn train keeps one");
+    void *blob = malloc(source.blob_size);
+    if (!blob) exit(1);
+    tfn_checkpoint_tokenizer(f, blob, source.blob_size);
+    source.blob = blob;
+    const size_t size = tfn_tokenizer_size(&source);
+    if (tfn_tokenizer_init(&writer_tokenizer, &source, malloc(size), size) != TFN_OK)
+        engine_fail(&writer_tokenizer.error);
+}
+
+static void writer_make_decoder(void)
+{
+    const tfn_model_desc *d = &writer_model.desc;
+    const size_t scratch_size = tfn_model_scratch(d);
+    void *scratch = malloc(scratch_size);
+    const size_t context = (size_t)d->context;
+    size_t size = 0;
+    if (scratch) size = tfn_decoder_size(&writer_model, 1, 0, scratch, scratch_size);
+    if (tfn_decoder_init(&writer_decoder, &writer_model, 1, 0, malloc(size), size) != TFN_OK)
+        engine_fail(&writer_decoder.error);
+    writer_ids = (int32_t *)malloc(context * sizeof *writer_ids);
+    writer_weights = (float *)malloc(context * sizeof *writer_weights);
+    writer_heads = (float *)malloc(context * (size_t)d->heads * sizeof *writer_heads);
+    if (!writer_ids || !writer_weights || !writer_heads) exit(1);
+}
+
+/* The model of a checkpoint; the text says what it is, a number behind each name. */
+EXPORT(void, writer_open)(const void *from, size_t bytes)
+{
+    tfn_model_desc d;
+    tfn_file f;
+    int64_t step;
+    memset(&f, 0, sizeof f);
+    f.from = from;
+    f.from_size = bytes;
+    if (tfn_model_peek(&f, &d, &step) != TFN_OK) engine_fail(&f.error);
+    if (d.arch != TFN_ARCH_DECODER) writer_fail("it is no decoder, and does not go on with a text");
+    d.inference = true;
+    d.batch = d.threads = 1;
+    d.isa = TFN_ISA_BEST;
+    if (tfn_model_new(&writer_model, &d, NULL) != TFN_OK) engine_fail(&writer_model.error);
+    if (tfn_model_load(&writer_model, &f) != TFN_OK) engine_fail(&f.error);
+    writer_take_tokenizer(&f);
+    writer_make_decoder();
+    snprintf(engine_buffer, ENGINE_TEXT,
+             "recipe\t%s\nlayers\t%d\nwidth\t%d\nheads\t%d\nvocab\t%d\ncontext\t%d\n"
+             "parameters\t%lld\n", writer_model.desc.recipe, (int)writer_model.desc.layers,
+             (int)writer_model.desc.width, (int)writer_model.desc.heads,
+             (int)writer_model.desc.vocab, (int)writer_model.desc.context,
+             (long long)writer_model.param_floats);
+}
+
+static void writer_restart(void)
+{
+    writer_count = 0;
+    if (tfn_decoder_start(&writer_decoder, NULL) != TFN_OK) engine_fail(&writer_decoder.error);
+}
+
+/* Reads a token behind what it has read: the scores of the next one. A full context goes on with
+ * its later half, as that of tfn generate. */
+EXPORT(const float *, writer_read)(int32_t id)
+{
+    if (writer_count == writer_model.desc.context) {
+        const int32_t half = writer_count / 2;
+        int32_t *later = writer_ids + writer_count - half;
+        writer_restart();
+        for (int32_t i = 0; i < half; i++) writer_read(later[i]);
+    }
+    const float *logits = tfn_decoder_next(&writer_decoder, &id, 1, NULL);
+    if (!logits) engine_fail(&writer_decoder.error);
+    writer_ids[writer_count++] = id;
+    return logits;
+}
+
+/* Begins anew with the text: the scores of what follows it, of the last tokens that the context
+ * holds with a quarter of it left. A text of no token is that of a newline. */
+EXPORT(const float *, writer_begin)(void)
+{
+    const tfn_tokenizer *k = &writer_tokenizer;
+    if (!engine_buffer[0]) strcpy(engine_buffer, "\n");
+    const size_t bytes = strlen(engine_buffer);
+    const ptrdiff_t room = (ptrdiff_t)(3 * bytes + 2);
+    int32_t *ids = (int32_t *)malloc((size_t)room * sizeof *ids);
+    if (!ids) exit(1);
+    ptrdiff_t count = tfn_tokenizer_encode(k, ids, room, engine_buffer, bytes);
+    ptrdiff_t from = 0;
+    const ptrdiff_t most = tfn__max(writer_model.desc.context * 3 / 4 - k->begins, 1);
+    const float *logits = NULL;
+    if (count > room) count = room;
+    if (count > most) from = count - most;
+    writer_restart();
+    for (int32_t i = 0; i < k->begins; i++) logits = writer_read(k->frame[i]);
+    for (; from < count; from++) logits = writer_read(ids[from]);
+    free(ids);
+    if (!logits) logits = writer_read(0);
+    return logits;
+}
+
+EXPORT(int32_t, writer_length)(void) { return writer_count; }
+EXPORT(int32_t, writer_id)(int32_t i) { return writer_ids[i]; }
+EXPORT(int32_t, writer_end)(void) { return writer_tokenizer.special[TFN_SPECIAL_EOS]; }
+
+/* The bytes of a token as the text has them; returns how many. */
+EXPORT(size_t, writer_token)(int32_t id)
+{
+    return tfn_tokenizer_decode(&writer_tokenizer, engine_buffer, ENGINE_TEXT, &id, 1);
+}
+
+/* How much the token `id` would look at each one before it and at itself, in a layer: the mean of
+ * its heads, (writer_length() + 1). NULL: the context is full, and it would be read in another. */
+EXPORT(const float *, writer_attention)(int32_t id, int32_t layer)
+{
+    const int32_t heads = writer_model.desc.heads;
+    const int32_t keys = writer_count + 1;
+    if (writer_count == writer_model.desc.context) return NULL;
+    if (tfn_decoder_attention(&writer_decoder, &id, 1, layer, TFN_SUBLAYER_SELF_ATTENTION, -1,
+                              writer_heads) != TFN_OK) engine_fail(&writer_decoder.error);
+    for (int32_t j = 0; j < keys; j++) {
+        writer_weights[j] = 0;
+        for (int32_t h = 0; h < heads; h++) writer_weights[j] += writer_heads[h*keys + j];
+        writer_weights[j] /= (float)heads;
+    }
+    return writer_weights;
+}
