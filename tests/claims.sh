@@ -91,6 +91,16 @@ fits() {            # the cheap rows fit into a minute, the costly are left out
         grep -q '1 rows do not fit' "$work/progress" && ! grep -q headline "$work/fits.jsonl"
 }
 check "what does not fit into --minutes is left out" fits
+placements() {      # a row each, six cells; the same from the file, which is not measured again
+    for again in 1 2; do
+        "$normlab" placements post pre --layers 1 --file "$work/placed.jsonl" --svg "$work/placed.svg" \
+            > "$work/placed$again" 2> "$work/progress" || return 1
+    done
+    cmp "$work/placed1" "$work/placed2" && ! grep -q measurements "$work/progress" || return 1
+    [ "$(grep -c '^\(post\|pre\) .* 1 \( *[0-9]* [-+.]\)\{6\}$' "$work/placed1")" = 2 ] || return 1
+    well_formed "$work/placed.svg" && [ "$(grep -c '<rect x=.*height="16"' "$work/placed.svg")" = 12 ]
+}
+check "which placement trains when" placements
 text() {            # rows on real text want one; the same text is the same measurement
     "$normlab" run N11 --file "$work/text.jsonl" | grep -q 'not testable here.*--text FILE' || return 1
     head -c 40000 ../tfnorm.h > "$work/text"
@@ -113,6 +123,25 @@ page() {
     [ "$(grep -c '</svg>$' "$work/page.html")" -gt 8 ] && ! grep -qi '<script\|src=\|href="http' "$work/page.html"
 }
 check "the report has all claims and fetches nothing" page
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+boxes() {           # boxes PAGE WIDTH: what boxes.js finds there
+    { sed 's,</body></html>,,' "$1"; echo '<script>'; cat boxes.js; echo '</script></body></html>'; } > "$work/boxed.html"
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --window-size="$2,1000" --dump-dom \
+        "file://$PWD/$work/boxed.html" 2> /dev/null | sed -n '/<pre id="boxes">/,$p' |
+        sed 's/.*<pre id="boxes">//' | sed '/<\/pre>/q'
+}
+labels() {          # no label hides another or leaves its picture, at three widths
+    pictures=$(grep -c '^<title>' "$work/page.html")
+    for width in 400 800 1400; do
+        boxes "$work/page.html" $width > "$work/boxes"
+        [ "$(cat "$work/boxes")" = "pictures: $pictures</pre>" ] || { cat "$work/boxes"; return 1; }
+    done
+    sed 's/\(<text class="vt" x="\)[0-9.]*\(" y="\)[0-9.]*/\190\260/' "$work/page.html" > "$work/heap.html"
+    boxes "$work/heap.html" 800 | grep -q 'overlap' && sed 's/\(<text class="vt" x="\)[0-9.]*/\1715/' "$work/page.html" \
+        > "$work/heap.html" && boxes "$work/heap.html" 800 | grep -q 'leaves the picture'
+}
+if [ "$browser" ]; then check "the report's labels, in a browser at three widths" labels
+else skip "the report's labels" "no chromium"; fi
 wanted='X99' check "an unknown claim is named" wrong run X99
 compare() {
     "$normlab" compare pre post --layers 2 --steps 40 --svg "$work/pair" > "$work/drawn" || return 1
@@ -145,8 +174,16 @@ check "a claim of another placement, depth and width" other
 wanted='deepnorm' check "an unknown placement is named" wrong run X22 --topology deepnrm
 lesson() {
     "$normlab" lesson 3 --file "$work/two.jsonl" > "$work/drawn" 2> /dev/null || return 1
+    grep -q 'factor through cross-attention: 0.7' "$work/drawn" || return 1
     [ "$(grep -c '^? ' "$work/drawn")" = 3 ] && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ]
 }
 check "normlab lesson" lesson
+predicts() {        # in a terminal a lesson asks before it measures, until it is answered
+    printf '9\n2\n\n\n\n' | script -qec "$normlab lesson 3 --file $work/two.jsonl" /dev/null > "$work/drawn" 2> /dev/null
+    grep -q 'What do you expect' "$work/drawn" && [ "$(grep -o '\[1 to 3\]' "$work/drawn" | wc -l)" = 2 ] &&
+        grep -q 'You expected: by a hundred times' "$work/drawn"
+}
+if have script; then check "a lesson asks for a prediction" predicts
+else skip "a lesson asks for a prediction" "no script"; fi
 wanted='from 1 to 5' check "an unknown lesson" wrong lesson 6
 finish

@@ -1688,6 +1688,8 @@ static double lab_cost(const lab_spec *s)
     double parts = 0;
     double steps = ((double)s->stop * (1 + 6.0 / s->batch) + 4.0 * (double)s->tune + 20*s->score)
                  * (s->half ? 1.4 : 1) + 9*looks;
+    const double passes = looks + s->each * 2.0 * (s->layers + 1);
+    steps += s->each * 2.0 * (s->layers + 1);
     for (int side = 0; side < 2; side++) {
         const bool cross = side && lab_is_pair(s->task);
         const double layers = lab_depth(s, side);
@@ -1695,7 +1697,7 @@ static double lab_cost(const lab_spec *s)
         step += layers * (cross ? 1.4 : 1) * lab_stack_time(s, side) * (6 * layer + 4000);
         parts += 300 * subs*subs * lab_stack_time(s, side) * s->width;
     }
-    return s->batch * (steps * step + parts * looks);
+    return s->batch * (steps * step + parts * passes);
 }
 
 static const double LAB_SECONDS = 2.1e-11;          /* an operation's, on Zen 4 */

@@ -103,54 +103,72 @@ static void lesson_shift(lab *l, outcome *o)
 
 /* -- the lessons ------------------------------------------------------------------------------- */
 
-enum { LESSONS = 5, LESSON_STEPS = 3 };
+#define NO_GUESS { NULL, NULL, NULL }
+enum { LESSONS = 5, LESSON_STEPS = 3, LESSON_GUESSES = 3 };
 typedef struct lesson_step {
     const char *before;
     void      (*measure)(lab *l, outcome *o);
     const char *after;                            /* the question */
+    const char *guess[LESSON_GUESSES];            /* what could come out; NULL: not asked for */
 } lesson_step;
 static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } lessons[LESSONS] = {
     { "Break Post-LN by taking its warm-up away", {
       { "A Transformer of 4 + 4 layers learns to write strings backwards, 500 updates of Adam. The "
         "learning rate rises to 0.008 within 200 updates (warm-up), or starts there.", lesson_break,
-        "Which of the three runs does not learn? Is it the rate, or the placement of the norm?" },
+        "Which of the three runs does not learn? Is it the rate, or the placement of the norm?",
+        { "Post-LN without warm-up fails, the others learn", "both without warm-up fail",
+          "all three learn, those without warm-up later" } },
       { "Before the first update: how large is the gradient of W2, layer by layer? And after a "
         "warm-up?", lesson_gradients,
         "Which layer gets the largest step at the start in Post-LN, and what does that do to the "
-        "layers that read from it? What has the warm-up changed?" } } },
+        "layers that read from it? What has the warm-up changed?",
+        NO_GUESS } } },
     { "Repair it four ways", {
       { "6 + 6 layers, a rate of 0.004, no warm-up: Post-LN, and four repairs, one at a time: a "
         "warm-up; RAdam, which begins with small steps on its own; the norm inside the branch; "
         "Admin, whose skips are scaled so that no branch weighs much at first.", lesson_repair,
-        "What do the four repairs have in common? Which of them cost something at inference?" },
+        "What do the four repairs have in common? Which of them cost something at inference?",
+        { "all four learn", "the warm-up and Pre-LN learn, the others do not",
+          "none of them but the warm-up" } },
       { "A fifth, which comes to mind first: a small constant rate.", x20a,
-        "It does not diverge. Why is it no repair?" } } },
+        "It does not diverge. Why is it no repair?",
+        NO_GUESS } } },
     { "Where the gradient vanishes in an 18-layer decoder", {
       { "18 + 18 layers before training: the gradient's norm at the output of every decoder layer.",
-        b3a, "By what factor does it shrink a layer in Post-LN? What does one addition (B2T) do?" },
+        b3a, "By what factor does it shrink a layer in Post-LN? What does one addition (B2T) do?",
+        { "in Post-LN it shrinks by half from top to bottom", "by a hundred times",
+          "it does not shrink, it grows" } },
       { "Three kinds of sub-layers: what does each do to the gradient that passes through it?", a4,
         "Which of the three is to blame, and why not the other two? What would an encoder of 18 "
-        "layers look like (normlab run A3 --draw)?" },
+        "layers look like (normlab run A3 --draw)?",
+        NO_GUESS },
       { "Inside one layer: (5) before the last norm, (4) and (3) after and before the norm of the "
         "cross-attention, (2) and (1) those of the self-attention.", b4,
-        "Between which points does the norm of the gradient fall? What stands there?" } } },
+        "Between which points does the norm of the gradient fall? What stands there?",
+        NO_GUESS } } },
     { "Why Pre-LN's upper layers idle", {
       { "Pre-LN adds and never norms its stream: its size, layer by layer.", x5,
-        "If each branch adds about the same, what share of the stream is the twelfth's?" },
+        "If each branch adds about the same, what share of the stream is the twelfth's?",
+        { "it stays about 1", "it grows by about 1 a layer", "it doubles with each layer" } },
       { "The share of sub-layer i in what it gives, squared, in Post-LN and Pre-LN.",
         lesson_shares,
-        "Read the slope: how does the share fall in Pre-LN? Why not in Post-LN?" },
+        "Read the slope: how does the share fall in Pre-LN? Why not in Post-LN?",
+        NO_GUESS },
       { "Trained: how alike is the output of each layer to the last one's?", b5a,
-        "Which model could lose its upper layers with the least harm? What of B2T?" } } },
+        "Which model could lose its upper layers with the least harm? What of B2T?",
+        NO_GUESS } } },
     { "Find the depth where each breaks", {
       { "2 to 12 layers a stack, the same rate (0.002), warm-up 100, 400 updates: the loss in the "
         "end.", lesson_depths,
         "At which depth does Post-LN break? Does it break, or is it slow: what would you "
-        "run to find out (normlab compare post --layers 8 --steps 1200 --warmup 400)?" },
+        "run to find out (normlab compare post --layers 8 --steps 1200 --warmup 400)?",
+        { "Post-LN is at guessing from some depth on, the others are not",
+          "all three get worse with depth alike", "deeper is better for all three" } },
       { "The reason Liu 2020 gives: move all weights by 0.0001 and see how far the output moves.",
         lesson_shift,
         "Which law do you see, N or ln N? What happens to it with N when every update moves all "
-        "weights?" } } }
+        "weights?",
+        NO_GUESS } } }
 };
 
 /* -- the command ------------------------------------------------------------------------------- */
@@ -162,6 +180,19 @@ static void lesson_text(const char *text)
     printf("\n");
 }
 
+/* Of a step that is a row of the claims: the means of what it is judged by. */
+static void lesson_found(const lesson_step *s, outcome *o)
+{
+    for (int i = 0; i < CLAIMS; i++) {
+        const claim *c = claim_at(i);
+        if (c->measure != s->measure) continue;
+        for (int k = 0; k < criteria_of(c); k++)
+            say(o, "%s: %.3g. ", c->criteria[k].what,
+                judge_shown(&c->criteria[k], o->sample[k].mean));
+        return;
+    }
+}
+
 /* Measures and draws a step. */
 static bool lesson_measure(lab *l, const lesson_step *s, outcome *o)
 {
@@ -171,8 +202,29 @@ static bool lesson_measure(lab *l, const lesson_step *s, outcome *o)
     if (!lab_work(l)) return false;
     memset(o, 0, sizeof *o);
     s->measure(l, o);
+    lesson_found(s, o);
     draw_text(stdout, &drawn, o);
     return true;
+}
+
+/* The student commits to one of what could come out; NULL: none was asked for or chosen. */
+static const char *lesson_guess(const lesson_step *s)
+{
+    int chosen = 0;
+    if (!s->guess[0] || !compare_is_terminal()) return NULL;
+    printf("What do you expect?\n");
+    for (int i = 0; i < LESSON_GUESSES; i++) printf("  %d  %s\n", i + 1, s->guess[i]);
+    while (chosen < 1 || chosen > LESSON_GUESSES) {
+        printf("[1 to %d] ", LESSON_GUESSES);
+        fflush(stdout);
+        const int c = getchar();
+        if (c == EOF) return NULL;
+        if (c >= '1' && c <= '0' + LESSON_GUESSES) chosen = c - '0';
+        for (int rest = c; rest != '\n'; rest = getchar())
+            if (rest == EOF) break;
+    }
+    printf("\n");
+    return s->guess[chosen - 1];
 }
 
 static void wait_for_enter(void)
@@ -190,8 +242,10 @@ static bool lesson(lab *l, int number, outcome *o)
         if (!s->measure) break;
         lesson_text(s->before);
         fflush(stdout);
+        const char *guess = lesson_guess(s);
         if (!lesson_measure(l, s, o)) return false;
         printf("\n");
+        if (guess) printf("You expected: %s. Does the picture say so?\n", guess);
         lesson_text(o->numbers);
         printf("? ");
         lesson_text(s->after);

@@ -11,6 +11,8 @@
  *         [--topology NAME] [--jobs N] [--file F]
  *                                  measures claims: do they show at this scale, and of others?
  *     normlab merge FILE ...       what several machines measured (--part 2/3), in one file
+ *     normlab placements [RECIPE ...]
+ *                                  which placement trains when: depths, rates, warm-up
  *     normlab report [--markdown]  a page of HTML, or a table, of what was measured
  *     normlab compare RECIPE ...   trains recipes side by side and draws what happens
  *     normlab lesson N             a guided run, see LESSONS.md
@@ -29,6 +31,7 @@
 #include "lessons.h"
 #include "list.h"
 #include "measure.h"
+#include "placements.h"
 #include "report.h"
 #include "show.h"
 #include "smoke.h"
@@ -64,6 +67,10 @@ static const char usage[] =
     "    for these. --text FILE: what rows on real text learn. --isa NAME: the instruction set\n"
     "normlab merge FILE ... [--file F]\n"
     "    adds to F what it lacks; a measurement that two files have must be the same in both\n"
+    "normlab placements [RECIPE ...] [--layers N] [--svg FILE] [--jobs N] [--file F]\n"
+    "    which placement trains when: all recipes at 12 + 12 layers, a dozen at 4 + 4 and\n"
+    "    24 + 24, or those named at --layers (12), at three rates, without and with a warm-up:\n"
+    "    BLEU after 400 updates of string reversal, and what has learned, is slow or fails\n"
     "normlab report [ID ...] [--markdown] [the same options]\n"
     "    what is in F as one page of HTML with pictures, or as a table of Markdown\n"
     "normlab compare RECIPE ... [--layers N] [--width C] [--heads N] [--norm NAME] [--init NAME]\n"
@@ -104,7 +111,7 @@ static int run_all(cli *c) { return run_command(c, true); }
 static const struct { const char *name; int (*run)(cli *c); } commands[] = {
     { "list", list_command },       { "show", show_command },   { "claims", claims_command },
     { "run", run_named },           { "all", run_all },         { "report", report_command },
-    { "merge", merge_command },
+    { "merge", merge_command },     { "placements", placements_command },
     { "compare", compare_command }, { "lesson", lesson_command }, { "smoke", smoke_command },
     { "--help", help_command },     { "-h", help_command }
 };

@@ -46,7 +46,9 @@ static void html_begin(FILE *f, const lab *l)
             "dd{margin:0}th:nth-child(2),td:nth-child(2){white-space:nowrap}"
             "code{font-size:.95em}table{border-collapse:collapse}"
             "td,th{padding:.15em .7em .15em 0;text-align:left;vertical-align:top}"
-            "section{border-top:1px solid #8888;margin-top:2em}"
+            "section{border-top:1px solid #8888;margin-top:2em}h2{overflow-wrap:anywhere}"
+            "@media(max-width:40em){dl{grid-template-columns:1fr}dd{margin-bottom:.5em}"
+            "body{overflow-wrap:anywhere}}"
             ".v{font-weight:700}@media print{section{break-inside:avoid}}</style></head><body>\n"
             "<h1>Where does the norm go?</h1>\n<p>Claims of Xiong et al. 2020 (X), Liu et al. 2020 "
             "(A), Takase et al. 2022 (B) and of what came since (N), measured by one program: %d "
@@ -138,12 +140,49 @@ static void write_tally(FILE *f, const tally *t)
             t->count[HOLDS], t->count[FAILS], t->count[NOT_TESTABLE]);
 }
 
-static void html_contents(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
+/* What the papers tell, in eight pictures. */
+static const struct { const char *id, *text; } story[] = {
+    { "X14a", "Before the first update: in Post-LN, which norms behind each sum, the upper layers "
+      "get by far the largest gradients; in Pre-LN, which norms inside the branch, all get alike "
+      "ones." },
+    { "X12a", "So Post-LN does not bear a large rate at the start. With a warm-up it learns; "
+      "without one it does not, however long it goes on." },
+    { "X8a", "The deeper Pre-LN is, the smaller is the gradient of its last layer. Post-LN's is "
+      "the same at any depth." },
+    { "X5", "The reason: Pre-LN only adds. Its stream grows with every layer, and the norm in "
+      "front of a branch divides by its size." },
+    { "A9b", "What a branch weighs against the stream it joins: the i-th of Pre-LN about 1/i, that "
+      "of Post-LN always the same." },
+    { "A6a", "Move all weights a little: the output of Post-LN moves with the number of "
+      "sub-layers, that of Pre-LN far less. An update moves all weights." },
+    { "B3a", "Down the decoder of a deep Post-LN the gradient vanishes. One more addition a layer, "
+      "B2T, keeps a part of it." },
+    { "B1", "18 + 18 layers: Post-LN does not learn, Pre-LN and B2T do." }
+};
+
+static void html_story(FILE *f, lab *l, outcome *o)
+{
+    fprintf(f, "<h2>The story in eight pictures</h2>\n<ol class=\"story\">\n");
+    for (size_t i = 0; i < sizeof story / sizeof *story; i++) {
+        const claim *c = find_claim(story[i].id);
+        const bool measured = decide(c, l, o);
+        fprintf(f, "<li><p>");
+        svg_text(f, story[i].text);
+        fprintf(f, " <a href=\"#%s\">%s</a>: %s.</p>\n", c->id, c->id,
+                verdict_text(measured, o));
+        if (measured && o->fig.lines) draw(f, c, o);
+        fprintf(f, "</li>\n");
+    }
+    fprintf(f, "</ol>\n");
+}
+
+/* Rows that were measured, or those that were not, as a table of contents. */
+static void html_contents(FILE *f, lab *l, const lab_claims *wanted, bool measured, outcome *o)
 {
     fprintf(f, "<table><tr><th>row</th><th>verdict</th><th>what</th></tr>\n");
     for (int i = 0; i < wanted->count; i++) {
         const claim *c = wanted->list[i];
-        const bool measured = decide(c, l, o);
+        if (decide(c, l, o) != measured) continue;
         fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", c->id, c->id,
                 verdict_text(measured, o));
         svg_text(f, c->title);
@@ -160,10 +199,13 @@ static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
     fprintf(f, "<p>");
     write_tally(f, &t);
     fprintf(f, "</p>\n");
-    html_contents(f, l, wanted, o);
+    if (wanted->count == CLAIMS) html_story(f, l, o);
+    fprintf(f, "<h2>What was measured</h2>\n");
+    html_contents(f, l, wanted, true, o);
     for (int i = 0; i < wanted->count; i++)
         if (decide(wanted->list[i], l, o)) html_claim(f, wanted->list[i], l, o);
     if (t.waiting) fprintf(f, "<details><summary>not measured yet: %d</summary>\n", t.waiting);
+    if (t.waiting) html_contents(f, l, wanted, false, o);
     for (int i = 0; i < wanted->count; i++)
         if (!decide(wanted->list[i], l, o)) html_claim(f, wanted->list[i], l, o);
     if (t.waiting) fprintf(f, "</details>\n");
