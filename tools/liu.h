@@ -173,8 +173,9 @@ static void shifts(lab *l, outcome *o, const char *recipe, bool step, const char
     }
     snprintf(name, sizeof name, "%s%s", paper_name(recipe), inner ? " before its last norm" : "");
     points(line_of(o, "sub-layers N", "|F - F*|^2 a token", name), x, rows, SHIFT_DEPTHS);
-    say_sample(o, name, 2, exponents(rows, SHIFT_DEPTHS, x));
-    say(o, " is the exponent of N; ");
+    say(o, "Exponent of N of %s ", name);
+    say_sample(o, "", 2, exponents(rows, SHIFT_DEPTHS, x));
+    say(o, "; ");
 }
 static void shift_law(lab *l, outcome *o, const char *recipe, bool step, const char *list)
 {
@@ -230,7 +231,8 @@ static void coherent(lab *l, outcome *o, const char *recipe)
     snprintf(name, sizeof name, "%s, layer by layer", paper_name(recipe));
     points(line_of(o, "sub-layers N", "|F - F*|^2 a token", name), x, alone, SHIFT_DEPTHS);
     finds(o, minus(exponents(all, SHIFT_DEPTHS, x), exponents(alone, SHIFT_DEPTHS, x)));
-    say_sample(o, paper_name(recipe), 2, exponents(all, SHIFT_DEPTHS, x));
+    say(o, "Exponent of N of %s ", paper_name(recipe));
+    say_sample(o, "", 2, exponents(all, SHIFT_DEPTHS, x));
     say_sample(o, " together, alone ", 2, exponents(alone, SHIFT_DEPTHS, x));
     say(o, "; ");
 }
