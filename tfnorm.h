@@ -433,6 +433,23 @@
  *                           microcontroller
  *   TFNORM_ALL_NORMS        with TFNORM_NO_TRAINING: keep the norms that are neither LayerNorm nor
  *                           RMSNorm, and watching and reading; without it a decoder has none
+ *   TFNORM_PLAIN            what TFNORM_NO_TRAINING leaves of models, with training, too: rows like
+ *                           "pre" and "post", LayerNorm and RMSNorm. No tfn_selfcheck (it gives 0)
+ *   TFNORM_ARCHS, TFNORM_NORMS, TFNORM_POSITIONS, TFNORM_ACTIVATIONS, TFNORM_OPTIMIZERS,
+ *   TFNORM_SCHEDULES        keep these alone, for a small program; a model that asks for another
+ *                           one gets an error. Sets of enumerators: for instance
+ *                           -DTFNORM_POSITIONS="TFN_SET(TFN_POSITION_ROTARY)", others behind a |.
+ *                           The kernels of what was left out are NULL, or do nothing.
+ *                           A default counts as asked for: who keeps no learned positions must set
+ *                           another one. What is kept has the bits that it has in any build.
+ *                           On a Cortex-M4F at -Os, with TFNORM_ONLY_DECODERS, a decoder of one
+ *                           norm, one activation and learned positions takes 27 KB of flash, with
+ *                           rotary ones, which compute sines in double, 34; a trainer of one recipe
+ *                           with AdamW, with TFNORM_PLAIN and without messages, 53
+ *   TFNORM_NO_MESSAGES      errors keep their status, operation and numbers, and have no sentences
+ *   TFNORM_NO_SCALES        joins without scales, as those of "pre" and "post"
+ *   TFNORM_ONLY_DECODERS    with TFNORM_NO_TRAINING: models of one stack that tfn_decoder runs, and
+ *                           nothing else does; they are made with desc.only_decoders
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
@@ -475,6 +492,9 @@
 #define TFN_BITS_VERSION 2
 #define TFN_BITS_HASH        UINT64_C(0x890a8ae3717f254d)
 #define TFN_BITS_HASH_NO_FMA UINT64_C(0x0c56999348397224)
+
+/* The set of one enumerator: see TFNORM_POSITIONS and the others in config. */
+#define TFN_SET(x) (UINT32_C(1) << (x))
 
 #ifndef TFNORM_API
 #ifdef TFNORM_STATIC
@@ -1241,7 +1261,8 @@ enum {
     TFN_FLAG_PLAIN = 512                      /* of TFN_NORM_ADA: n itself, slope 0 and factor 1 */
 };
 typedef struct tfn_norm_rule {
-    const char   *name, *formula, *paper;
+    const char   *name;
+    const char   *formula, *paper;      /* NULL without the extra norms, as in small builds */
     int32_t       year;
     tfn_norm_kind kind;
     uint32_t      flags;
@@ -1383,7 +1404,8 @@ typedef struct tfn_mix_rule {
 } tfn_mix_rule;
 
 typedef struct tfn_topology {
-    const char *name, *formula, *paper;
+    const char *name;
+    const char *formula, *paper;        /* as of a norm */
     int32_t     year;
     uint32_t    flags;
     tfn_aggregate aggregate;
@@ -1416,7 +1438,8 @@ typedef enum tfn_distribution {
 } tfn_distribution;
 typedef struct tfn_gains { float q, k, v, o, w1, w2, embedding; } tfn_gains;
 typedef struct tfn_init_rule {
-    const char      *name, *formula, *paper;
+    const char      *name;
+    const char      *formula, *paper;             /* as of a norm */
     int32_t          year;
     tfn_distribution base;                        /* of attention and the rest */
     tfn_distribution ffn_base;                    /* of W_1, W_2, W_3 */
@@ -1740,6 +1763,8 @@ typedef struct tfn_model_desc {
     bool blank;                   /* true: no first values are drawn, which takes a large model
                                    * seconds: weights are 0, or as they stand in `parameters`, until
                                    * they are loaded */
+    bool only_decoders;           /* true: of a decoder made for inference, tfn_decoder alone runs;
+                                   * the model keeps its table of weights, and no workspace */
     float *parameters, *gradients, *moments, *workspace;   /* NULL: inside the block */
 } tfn_model_desc;
 
@@ -1843,11 +1868,19 @@ typedef struct tfn_allocator {
 } tfn_allocator;
 
 /* Bytes by class, of tfn_model_memory. */
+/* Bytes of the block and its parts. On a board whose RAM is short, of a model that decoders alone
+ * run (desc.only_decoders), one array serves the model while it is made, and then the decoder:
+ *     tfn_model_init(&model, &desc, ram, sizeof ram);
+ *     tfn_decoder_init(&decoder, &model, 1, 1, ram + model.memory.kept,
+ *                      sizeof ram - model.memory.kept); */
 typedef struct tfn_memory {
     size_t total, parameters, gradients, moments, tables, workspace, scratch, metadata;
     size_t working;           /* the rounded copy of half precision */
     size_t before;            /* what an update that is skipped gives back */
     size_t averages;          /* of what trains, with desc.ema */
+    size_t kept;              /* from the beginning of the block, what is used once the model is
+                               * made; with only_decoders the rest, which recording has used, is
+                               * yours: a decoder may lie there */
 } tfn_memory;
 
 typedef struct tfn__weight {            /* private: one parameter tensor */
@@ -2840,6 +2873,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #else
 #define TFN__INLINE inline __attribute__((always_inline))
 #endif
+#define TFN__FOLD inline __attribute__((always_inline))     /* in small builds it is a constant */
 #ifdef __clang__
 #define TFN__APART  __attribute__((noinline))
 #else
@@ -2849,6 +2883,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__RESTRICT __restrict
 #elif defined _MSC_VER
 #define TFN__INLINE __forceinline
+#define TFN__FOLD __forceinline
 #define TFN__APART  __declspec(noinline)
 #define TFN__NOINLINE
 #define TFN__RESTRICT __restrict
@@ -2919,14 +2954,69 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #else
 #define TFN__PACKS false
 #endif
-#if !defined TFNORM_NO_TRAINING || defined TFNORM_ALL_NORMS
+#if !(defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN) || defined TFNORM_ALL_NORMS
 #define TFN__EXTRA_NORMS
 #define TFN__ALL true
 #define TFN__FULL(name) name
+#define TFN__ABOUT(formula, paper) formula, paper
 #else
 #define TFN__ALL false
 #define TFN__FULL(name) ""
+#define TFN__ABOUT(formula, paper) NULL, NULL
 #endif
+#if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
+#define TFN__TERSE                      /* errors without guesses at what was meant */
+#endif
+#if defined TFNORM_ONLY_DECODERS || defined TFNORM_PLAIN
+#define TFN__FREE false                 /* kernels that no model of this build calls */
+#else
+#define TFN__FREE true
+#endif
+#ifdef TFNORM_NO_SCALES
+#define TFN__SCALES false
+#else
+#define TFN__SCALES true
+#endif
+#ifdef TFNORM_ONLY_DECODERS
+#define TFN__SENTENCES false              /* tapes of whole sentences */
+#else
+#define TFN__SENTENCES true
+#endif
+
+/* Sets of what is kept, all unless the user says otherwise. TFN__KEEPS is a constant, too; it drops
+ * a row's function where TFN__KEPT stands for it. */
+#ifndef TFNORM_ARCHS
+#define TFNORM_ARCHS UINT32_MAX
+#endif
+#ifndef TFNORM_NORMS
+#define TFNORM_NORMS UINT32_MAX
+#endif
+#ifndef TFNORM_POSITIONS
+#define TFNORM_POSITIONS UINT32_MAX
+#endif
+#ifndef TFNORM_ACTIVATIONS
+#define TFNORM_ACTIVATIONS UINT32_MAX
+#endif
+#ifndef TFNORM_OPTIMIZERS
+#define TFNORM_OPTIMIZERS UINT32_MAX
+#endif
+#ifndef TFNORM_SCHEDULES
+#define TFNORM_SCHEDULES UINT32_MAX
+#endif
+/* Conditions of more than one enumerator: gates, which are built otherwise than activations; what
+ * reads a table that is computed when the model is made, in double; optimizers that see one tensor
+ * at a time, of which all others need neither the kernels nor their scratch. */
+#define TFN__KEEPS(set, x) (((TFNORM_##set) >> (x) & 1u) != 0)
+#define TFN__KEPT(condition, function) ((condition) ? function : NULL)
+#define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
+                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
+                    || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
+#define TFN__POSITION_TABLES (TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)                           \
+                              || TFN__KEEPS(POSITIONS, TFN_POSITION_ALIBI)                         \
+                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL)                    \
+                              || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL_FAIRSEQ))
+#define TFN__BY_TENSOR (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_MUON)                                 \
+                        || TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
 
 /* A compiler that contracts a*b + c to one instruction rounds once where the header's definition
  * of its results rounds twice, so contraction is off. gcc has no pragma of the standard for it. The
@@ -2945,7 +3035,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 
 /* Parts left out by macro leave helpers that nobody calls. */
 #if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
         || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT)
 #pragma GCC diagnostic push
@@ -2961,8 +3051,28 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__SQRT sqrtf
 #endif
 
+/* Options that are enumerations are asked through functions that call this one, in whose place a
+ * small build has a constant, so that the compiler drops what only other values want: the same way
+ * in which TFN__ALL leaves out the norms and topologies beyond the usual ones.
+ * The value is this one of those that are kept. No question is left if it is the only one: a value
+ * outside the set was refused. */
+static TFN__FOLD bool tfn__is_kept(uint32_t kept, int value, int which)
+{
+    if (kept == TFN_SET(which)) return true;
+    return (kept & TFN_SET(which)) != 0 && value == which;
+}
+
 static TFN__INLINE ptrdiff_t tfn__min(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 static TFN__INLINE ptrdiff_t tfn__max(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
+
+/* A number, below 2^48 rounded once, by conversions of 32 bits: those of 64 are a library's on
+ * boards, and bring its arithmetic with them. */
+static float tfn__float_of(int64_t n)
+{
+    const float unit = 16777216;                /* 2^24 */
+    const float high = (float)(int32_t)(n >> 48) * unit + (float)(int32_t)(n >> 24 & 0xffffff);
+    return high * unit + (float)(int32_t)(n & 0xffffff);
+}
 
 /* strcmp, strlen: a build with its own TFNORM_MEMSET and TFNORM_MEMCPY has no <string.h>. */
 static int tfn__compare(const char *a, const char *b)
@@ -3028,6 +3138,21 @@ static char *tfn__end(tfn__text *t)
     return t->buf;
 }
 
+/* *n becomes its tenth; the rest. In pieces of 16 bits: small processors divide 64 bits by a
+ * function of 700 bytes. */
+static uint32_t tfn__divide_by_10(uint64_t *n)
+{
+    uint64_t tenth = 0;
+    uint32_t rest = 0;
+    for (int shift = 48; shift >= 0; shift -= 16) {
+        rest = rest << 16 | (uint32_t)(*n >> shift & 0xffff);
+        tenth = tenth << 16 | rest / 10;
+        rest %= 10;
+    }
+    *n = tenth;
+    return rest;
+}
+
 /* `before`, the value in decimal, `after`. The digits are made from the last to the first, of the
  * magnitude without a sign: that of INT64_MIN has no int64_t. */
 static void tfn__put_int(tfn__text *t, const char *before, int64_t value, const char *after)
@@ -3038,8 +3163,7 @@ static void tfn__put_int(tfn__text *t, const char *before, int64_t value, const 
     if (value < 0) left = 0 - left;
     digits[i] = 0;
     do {
-        digits[--i] = (char)('0' + left % 10);
-        left /= 10;
+        digits[--i] = (char)('0' + tfn__divide_by_10(&left));
     } while (left);
     if (value < 0) digits[--i] = '-';
     tfn__put_texts(t, before, digits + i, after);
@@ -3128,6 +3252,16 @@ static void tfn__fail_name(tfn_error *e, tfn_status status, const char *op, cons
         }
     e->name[n] = 0;
 }
+
+/* Without messages the sentences are dropped where they stand: a compiler has no string for what is
+ * not used, while one that a call passes stays, whether anybody reads it or not. */
+#ifdef TFNORM_NO_MESSAGES
+#define TFN__SAID(text) ((void)(text), (const char *)NULL)
+#define tfn__fail(e, status, op, text, found, wanted)                                              \
+    tfn__fail(e, status, op, TFN__SAID(text), found, wanted)
+#define tfn__fail_name(e, status, op, text, name)                                                  \
+    tfn__fail_name(e, status, op, TFN__SAID(text), name)
+#endif
 
 /* False and an error if an argument that is needed is NULL. */
 static bool tfn__given(tfn_error *e, const char *op, const char *name, const void *p)
@@ -5258,6 +5392,20 @@ static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 }
 #endif
 
+/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
+static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
+{
+    if (!dx || add) return;
+    for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
+}
+
+/* Element c of a bias or of means that may be absent. */
+static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
+{
+    if (!bias) return 0;
+    return bias[c];
+}
+
 #ifdef TFN__EXTRA_NORMS
 /* -- norms that few models have ---------------------------------------------------------------
  * Once for all instruction sets: plain C from + - * / and square roots, which give the same bits
@@ -5266,25 +5414,12 @@ static void tfn__norm_rest(const tfn_norm_args *p, const tfn__norm_group *row)
 /* Values or columns that go together: a multiple of 16, so that a block begins in lane 0. */
 #define TFN__BLOCK 64
 
-/* Gradients of parameters are chains over the rows: they start from 0, or from what is there. */
-static void tfn__start_chains(float *dx, ptrdiff_t n, bool add)
-{
-    if (!dx || add) return;
-    for (ptrdiff_t i = 0; i < n; i++) dx[i] = 0;
-}
-
 /* Element c of a gain or a bias that may be absent; so may alpha and shift of DyT. */
 static float tfn__gain_or_1(const float *gain, ptrdiff_t c)
 {
     if (!gain) return 1;
     return gain[c];
 }
-static float tfn__bias_or_0(const float *bias, ptrdiff_t c)
-{
-    if (!bias) return 0;
-    return bias[c];
-}
-
 /* -- norms of single values: y = gain * f(alpha*x + shift) + bias -------------------------------
  * x, y (rows, cols); gain, bias (cols); alpha, shift one number each. No statistics: f, which is
  * odd and levels off, takes the place of the division by them. */
@@ -6074,7 +6209,7 @@ static TFN__INLINE float TFN__N(tfn__moments)(const tfn_norm_args *p, const floa
 {
     const ptrdiff_t count = tfn__norm_count(p, n);
     *mean = 0;
-    if (p->kind == TFN_NORM_RMS)
+    if (tfn__is_kept(TFNORM_NORMS, (int)p->kind, TFN_NORM_RMS))
         return 1 / TFN__SQRT(TFN__N(tfn__row_dot)(x, x, count) / (float)count + p->eps);
 #ifdef TFN__EXTRA_NORMS
     if (p->kind == TFN_NORM_RMS_OUTSIDE || p->kind == TFN_NORM_L2 || p->kind == TFN_NORM_CRMS)
@@ -6222,7 +6357,9 @@ static void TFN__N(tfn__norm_backward)(const tfn_norm_args *p)
                 TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_MEAN);
             else if (plain && p->kind == TFN_NORM_RMS)
                 TFN__N(tfn__norm_gradient)(p, &row, (float)n, TFN__GAIN_AS_IS, TFN__SHIFT_NONE);
+#ifdef TFN__EXTRA_NORMS
             else TFN__N(tfn__norm_gradient_any)(p, row);
+#endif
         }
 }
 
@@ -7069,16 +7206,22 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
 }
 
 /* Choose the kind once, outside the loop: `call` makes a loop for each kind, in which it is a
- * constant. */
+ * constant. A gate keeps its unit. */
+#define TFN__CASE(which, gate, call)                                                           \
+    case TFN_ACTIVATION_##which:                                                               \
+        if (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_##which)                                    \
+            || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_##gate)) { call(TFN_ACTIVATION_##which); } \
+        break;
 #define TFN__KINDS(kind, call)                                                                 \
     switch (kind) {                                                                            \
-    case TFN_ACTIVATION_RELU: call(TFN_ACTIVATION_RELU); break;                                \
-    case TFN_ACTIVATION_RELU2: call(TFN_ACTIVATION_RELU2); break;                              \
-    case TFN_ACTIVATION_GELU: call(TFN_ACTIVATION_GELU); break;                                \
-    case TFN_ACTIVATION_SILU: call(TFN_ACTIVATION_SILU); break;                                \
-    case TFN_ACTIVATION_TANH: call(TFN_ACTIVATION_TANH); break;                                \
-    case TFN_ACTIVATION_IDENTITY: call(TFN_ACTIVATION_IDENTITY); break;                        \
-    default: call(TFN_ACTIVATION_GELU_TANH); break;                                            \
+    TFN__CASE(RELU, RELU, call)                                                                \
+    TFN__CASE(RELU2, RELU2, call)                                                              \
+    TFN__CASE(GELU, GEGLU, call)                                                               \
+    TFN__CASE(SILU, SWIGLU, call)                                                              \
+    TFN__CASE(TANH, TANH, call)                                                                \
+    TFN__CASE(IDENTITY, IDENTITY, call)                                                        \
+    default:                                                                                   \
+    TFN__CASE(GELU_TANH, GEGLU_TANH, call)                                                     \
     }
 
 /* y = f(x) of n values, whole vectors. */
@@ -7165,6 +7308,7 @@ static void TFN__N(tfn__gated_backward)(float *dgate, float *dup, const float *d
     }
 }
 #endif
+#undef TFN__CASE
 #undef TFN__KINDS
 #undef TFN__GATED_BLOCK
 #undef TFN__WITH_REST
@@ -7321,6 +7465,11 @@ static inline void tfn__smooth(double e, int32_t kind, ptrdiff_t n, double *each
         *each = e / (double)tfn__max(n, 1);
         *rest = 1 - e;
     }
+}
+
+static TFN__FOLD bool tfn__is_optimizer(const tfn_update_args *u, tfn_optimizer which)
+{
+    return tfn__is_kept(TFNORM_OPTIMIZERS, (int)u->optimizer, (int)which);
 }
 
 #ifndef TFNORM_NO_TRAINING
@@ -7535,8 +7684,9 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
     const TFN__V shrink = TFN__SET(u->lr * u->decay);
     const bool coupled = tfn__decay_is_coupled(u) && u->decay > 0;
     const bool decoupled = !tfn__decay_is_coupled(u) && u->decay > 0;
-    const bool lion = u->optimizer == TFN_OPTIMIZER_LION;
-    const bool schedule_free = u->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE;
+    const bool sgd = tfn__is_optimizer(u, TFN_OPTIMIZER_SGD);
+    const bool lion = tfn__is_optimizer(u, TFN_OPTIMIZER_LION);
+    const bool schedule_free = tfn__is_optimizer(u, TFN_OPTIMIZER_SCHEDULE_FREE);
     TFN__EACH(i, k, n) {
         TFN__V x = TFN__GET(p + i, k);
         TFN__V d = TFN__N(tfn__scaled_gradient)(g, i, k, u);
@@ -7545,7 +7695,7 @@ static void TFN__N(tfn__update)(float *p, const float *g, float *m, float *v, pt
             continue;
         }
         if (coupled) d = TFN__FMA(decay, x, d);
-        if (u->optimizer == TFN_OPTIMIZER_SGD) d = TFN__N(tfn__sgd_step)(m, d, i, k, u);
+        if (sgd) d = TFN__N(tfn__sgd_step)(m, d, i, k, u);
         else if (lion) d = TFN__N(tfn__lion_step)(m, d, i, k, u);
         else d = TFN__N(tfn__adam_step)(m, v, d, i, k, u);
         if (u->skip) continue;
@@ -7846,9 +7996,9 @@ static void TFN__N(tfn__update_tensor)(float *p, const float *g, float *m, float
         cols *= rows;
         rows = 1;
     }
-    if (u->optimizer == TFN_OPTIMIZER_ADAFACTOR)
+    if (tfn__is_optimizer(u, TFN_OPTIMIZER_ADAFACTOR))
         TFN__N(tfn__adafactor_update)(p, g, m, v, rows, cols, u, work);
-    else if (u->optimizer == TFN_OPTIMIZER_MUON && u->matrix)
+    else if (u->matrix && tfn__is_optimizer(u, TFN_OPTIMIZER_MUON))
         TFN__N(tfn__muon_update)(p, g, m, rows, cols, u, work);
     else
         TFN__N(tfn__update)(p, g, m, v, rows * cols, u);
@@ -7857,8 +8007,9 @@ static void TFN__N(tfn__update_tensor)(float *p, const float *g, float *m, float
 static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const tfn_update_args *u)
 {
     if (!u->matrix) rows = 1;
-    if (u->optimizer == TFN_OPTIMIZER_ADAFACTOR) return 2 * rows;
-    if (u->optimizer == TFN_OPTIMIZER_MUON && u->matrix) return TFN__N(tfn__muon_work)(rows, cols);
+    if (tfn__is_optimizer(u, TFN_OPTIMIZER_ADAFACTOR)) return 2 * rows;
+    if (u->matrix && tfn__is_optimizer(u, TFN_OPTIMIZER_MUON))
+        return TFN__N(tfn__muon_work)(rows, cols);
     return 0;
 }
 #endif
@@ -7869,8 +8020,10 @@ static ptrdiff_t TFN__N(tfn__update_work)(ptrdiff_t rows, ptrdiff_t cols, const 
  * training, so that a decoder links without them, and so are norms that it does not ask for. */
 #ifdef TFNORM_NO_TRAINING       /* a kernel that only training wants */
 #define TFN__TRAIN(name) NULL
+#define TFN__TRAIN_KEPT(condition, name) NULL
 #else
 #define TFN__TRAIN(name) TFN__N(name)
+#define TFN__TRAIN_KEPT(condition, name) TFN__KEPT(condition, TFN__N(name))
 #endif
 #ifdef TFN__EXTRA_NORMS         /* a kernel that only norms beyond the usual two want */
 #define TFN__EXTRA(name) TFN__N(name)
@@ -7891,29 +8044,36 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     /* norms and softmax of rows */
     TFN__N(tfn__norm_forward), TFN__TRAIN(tfn__norm_backward),
     TFN__TRAIN(tfn__norm_params_backward),
-    TFN__N(tfn__softmax_forward), TFN__TRAIN(tfn__softmax_backward),
+    TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__softmax_forward)), TFN__TRAIN(tfn__softmax_backward),
     /* attention */
-    TFN__N(tfn__attention_forward), TFN__TRAIN(tfn__attention_backward),
+    TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__attention_forward)), TFN__TRAIN(tfn__attention_backward),
     TFN__N(tfn__attention_work), TFN__N(tfn__attention_cached),
     /* activations and gated units */
     TFN__N(tfn__activation_forward), TFN__TRAIN(tfn__activation_backward),
-    TFN__N(tfn__gated_forward), TFN__TRAIN(tfn__gated_backward),
+    TFN__KEPT(TFN__GATES, TFN__N(tfn__gated_forward)),
+    TFN__TRAIN_KEPT(TFN__GATES, tfn__gated_backward),
     /* tokens and positions */
     TFN__N(tfn__embed_forward), TFN__TRAIN(tfn__embed_backward),
     TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
-    TFN__N(tfn__rotary),
+    TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), TFN__N(tfn__rotary)),
     /* dropout, sums, scales, and sums of all values */
     TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
-    TFN__N(tfn__scale_columns), TFN__TRAIN(tfn__scale_columns_backward), TFN__N(tfn__dot),
+    TFN__KEPT(TFN__SCALES, TFN__N(tfn__scale_columns)),
+    TFN__TRAIN_KEPT(TFN__SCALES, tfn__scale_columns_backward),
+    TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__dot)),
     TFN__EXTRA(tfn__absmax), TFN__EXTRA(tfn__round_to_half),
     /* loss, update */
     TFN__TRAIN(tfn__cross_entropy_forward), TFN__TRAIN(tfn__cross_entropy_backward),
-    TFN__TRAIN(tfn__update), TFN__TRAIN(tfn__update_tensor), TFN__TRAIN(tfn__update_work),
+    TFN__TRAIN(tfn__update),
+    TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_tensor),
+    TFN__TRAIN_KEPT(TFN__BY_TENSOR, tfn__update_work),
     /* elementary functions */
-    TFN__N(tfn__exp), TFN__N(tfn__tanh), TFN__N(tfn__erf)
+    TFN__KEPT(TFN__FREE, TFN__N(tfn__exp)), TFN__KEPT(TFN__FREE, TFN__N(tfn__tanh)),
+    TFN__KEPT(TFN__FREE, TFN__N(tfn__erf))
 };
 /* leave nothing of this instance behind */
 #undef TFN__TRAIN
+#undef TFN__TRAIN_KEPT
 #undef TFN__EXTRA
 #undef TFN__HAS_FMA
 #undef TFN__NO_FMA
@@ -9842,6 +10002,12 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 #define TFN__BACK(f) f
 #endif
 
+/* Those that only some models have, and those that a decoder fed with tokens has not. */
+#define TFN__ROTARY_OP(f) TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
+#define TFN__WHOLE_OP(f)  TFN__KEPT(TFN__SENTENCES, f)
+#define TFN__PAIRS     TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER_DECODER)
+#define TFN__ENCODERS  (TFN__PAIRS || TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER))
+
 #define TFN__OPS(X)                                                                              \
     X(NONE,       "operation",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
     X(PARAM,      "parameter",       NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
@@ -9850,21 +10016,22 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(MEMORY,     "memory",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
     X(INPUT,      "input",           NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
                                                                                                  \
-    X(FRAMES,     "frames",          tfn__frames_op, tfn__by_sentence, TFN__NO_GRAD, NULL, 0)    \
+    X(FRAMES,     "frames",          TFN__KEPT(TFN__ENCODERS, tfn__frames_op),                   \
+                                     tfn__by_sentence, TFN__NO_GRAD, NULL, 0)                    \
     X(LINEAR,     "linear",          tfn__linear_forward,         tfn__linear_chunks,            \
                                      tfn__linear_backward,        tfn__linear_backward_chunks,   \
                                      TFN__IN0 | TFN__IN1 | TFN__SAVED)                           \
     X(NORM,       "norm",            tfn__norm_forward,           tfn__norm_chunks,              \
                                      tfn__norm_backward,          tfn__norm_backward_chunks,     \
                                      TFN__IN0 | TFN__IN1 | TFN__SAVED)                           \
-    X(SOFTMAX,    "softmax",         tfn__softmax_op,             tfn__by_rows,                  \
+    X(SOFTMAX,    "softmax",         TFN__WHOLE_OP(tfn__softmax_op), tfn__by_rows, \
                                      tfn__softmax_backward_op,    tfn__by_rows,                  \
                                      TFN__OUT)                                                   \
     X(ACTIVATE,   "activation",      tfn__activate_forward,       tfn__by_rows,                  \
                                      tfn__activate_backward,      tfn__by_rows,                  \
                                      TFN__IN0)                                                   \
-    X(GATED,      "gated unit",      tfn__gated_op,               tfn__by_rows,                  \
-                                     tfn__gated_backward_op,      tfn__by_rows,                  \
+    X(GATED,      "gated unit",      TFN__KEPT(TFN__GATES, tfn__gated_op), tfn__by_rows,         \
+                                     TFN__KEPT(TFN__GATES, tfn__gated_backward_op), tfn__by_rows, \
                                      TFN__IN0 | TFN__IN1)                                        \
     X(ADD,        "add",             tfn__add_forward,            tfn__by_rows,                  \
                                      tfn__add_backward,           tfn__by_rows,                  \
@@ -9872,8 +10039,9 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(MULTIPLE,   "multiple",        tfn__multiple_forward,       tfn__by_rows,                  \
                                      tfn__multiple_backward,      tfn__by_rows,                  \
                                      0)                                                          \
-    X(SCALE,      "scale",           tfn__scale_forward,          tfn__by_rows,                  \
-                                     tfn__scale_backward,         tfn__rows_and_by,              \
+    X(SCALE,      "scale",           TFN__KEPT(TFN__SCALES, tfn__scale_forward), tfn__by_rows,   \
+                                     TFN__KEPT(TFN__SCALES, tfn__scale_backward),                \
+                                     tfn__rows_and_by,                                           \
                                      TFN__IN0 | TFN__IN1)                                        \
     X(DROPOUT,    "dropout",         TFN__BACK(tfn__dropout_forward), tfn__by_rows,              \
                                      tfn__dropout_backward,       tfn__by_rows,                  \
@@ -9884,21 +10052,22 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(POSITION,   "position",        tfn__position_op,            tfn__one,                      \
                                      tfn__position_backward_op,   tfn__position_backward_chunks, \
                                      0)                                                          \
-    X(ROTARY,     "rotary",          tfn__rotary_op,              tfn__one,                      \
-                                     tfn__rotary_backward,        tfn__one,                      \
+    X(ROTARY,     "rotary",          TFN__ROTARY_OP(tfn__rotary_op), tfn__one, \
+                                     TFN__ROTARY_OP(tfn__rotary_backward), tfn__one, \
                                      0)                                                          \
-    X(FIRST,      "first",           tfn__first_forward,          tfn__one,                      \
+    X(FIRST,      "first",           TFN__WHOLE_OP(tfn__first_forward), tfn__one, \
                                      tfn__first_backward,         tfn__one,                      \
                                      0)                                                          \
     X(LAST,       "last",            tfn__last_forward,           tfn__one,                      \
                                      tfn__last_backward,          tfn__one,                      \
                                      0)                                                          \
-    X(ATTEND,     "attention",       tfn__attend_forward,         tfn__by_heads,                 \
+    X(ATTEND,     "attention",       TFN__WHOLE_OP(tfn__attend_forward), tfn__by_heads, \
                                      tfn__attend_backward,        tfn__by_heads,                 \
                                      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__OUT        \
                                      | TFN__SAVED)                                               \
     X(CACHE,      "cache",           tfn__cache_op, tfn__one, TFN__NO_GRAD, NULL, 0)             \
-    X(ENCODED,    "encoded memory",  tfn__encoded_op, tfn__one, TFN__NO_GRAD, NULL, 0)           \
+    X(ENCODED,    "encoded memory",  TFN__KEPT(TFN__PAIRS, tfn__encoded_op), tfn__one,           \
+                                     TFN__NO_GRAD, NULL, 0)                                      \
     X(CACHED,     "cached attention",tfn__cached_op, tfn__one, TFN__NO_GRAD, NULL, 0)            \
     X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
                                      tfn__loss_backward,          tfn__loss_chunks,              \
@@ -9912,7 +10081,7 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
                                      tfn__probe_backward,         tfn__one,                      \
                                      0)                                                          \
-    X(CUSTOM,     "custom",          tfn__custom_forward,         tfn__one,                      \
+    X(CUSTOM,     "custom",          TFN__WHOLE_OP(tfn__custom_forward), tfn__one, \
                                      tfn__custom_backward,        tfn__one,                      \
                                      TFN__READ_ALL & ~TFN__SAVED)                                \
     TFN__MORE_OPS(X)
@@ -11186,6 +11355,7 @@ static ptrdiff_t tfn__rows_and_by(const tfn__call *c)
     return tfn__by_rows(c) + 1;
 }
 
+#ifdef TFN__EXTRA_NORMS
 /* dx = dy exp(x) below the cap, 0 above. */
 static void tfn__exp_capped_backward(const tfn__call *c)
 {
@@ -11233,6 +11403,7 @@ static void tfn__rescale_backward(const tfn__call *c)
 
 /* The ramp is a constant for the backward: updates are counted, not learned. */
 static void tfn__ramp_backward(const tfn__call *c) { tfn__pass_on(c, 0, tfn__ramp_of(c)); }
+#endif
 
 /* dx = dy; dby = a times the sum of dy, of all channels or of each. */
 static void tfn__shift_backward(const tfn__call *c)
@@ -12066,6 +12237,12 @@ static tfn_var tfn__bad_shape(tfn_tape *t, const char *op, const char *text, int
 {
     return tfn__tape_error(t, TFN_BAD_SHAPE, op, text, found, wanted);
 }
+#ifdef TFNORM_NO_MESSAGES
+#define tfn__tape_error(t, status, op, text, found, wanted)                                        \
+    tfn__tape_error(t, status, op, TFN__SAID(text), found, wanted)
+#define tfn__bad_shape(t, op, text, found, wanted)                                                 \
+    tfn__bad_shape(t, op, TFN__SAID(text), found, wanted)
+#endif
 
 /* Whether a tape takes another operation. */
 static bool tfn__recording(tfn_tape *t)
@@ -12124,6 +12301,8 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     const tfn_var in[3] = { a, b, c };
     if (!TFN__ALL && op == TFN__OP_NONE)
         tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, tfn__plain_only, 0, 0);
+    if (op > TFN__OP_INPUT && !tfn__ops[op].forward)
+        tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, NULL, 0, 0);
     if (t->error.status != TFN_OK) return NULL;
     if (!tfn__node_fits(t, tfn__ops[op].name, rows, count, cols, in)) return NULL;
     for (int i = 0; i < 3; i++)
@@ -12433,7 +12612,7 @@ static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_
 {
     const tfn_node *xn = tfn__need(t, "norm", x);
     ptrdiff_t groups = tfn__max(like->groups, 1);
-    const bool asks = TFN__ALL && t->error.status == TFN_OK;
+    const bool asks = (TFN__ALL || TFN__TRAINS) && t->error.status == TFN_OK;
     if (asks && (cols < 1 || xn->cols % cols))
         tfn__bad_shape(t, "norm", "norms of %d channels do not divide %d", cols, xn->cols);
     else if (asks && cols % groups)
@@ -12461,13 +12640,13 @@ TFNORM_API tfn_var tfn_norm(tfn_tape *t, tfn_var x, tfn_var gain, tfn_var bias, 
     n->arg[TFN__NORM_GROUPS] = 1;
     n->arg[TFN__NORM_COLS] = cols;
     n->number[0] = like->eps;
+    if (TFN__TRAINS && t->training) n->saved_cols = 2 * (n->cols / cols) * groups;  /* mean, rstd */
     if (!TFN__ALL) return tfn__var_of(t, n);
 
     n->arg[TFN__NORM_KIND] = tfn__norm_kind_and_flags(like);
     n->arg[TFN__NORM_GROUPS] = groups;
     n->arg[TFN__NORM_PART] = (int32_t)like->part;
     n->number[1] = like->slope;
-    if (t->training) n->saved_cols = 2 * (n->cols / cols) * groups;     /* mean and rstd */
     if (like->kind == TFN_NORM_ADA && like->factor > 0)
         return tfn__multiple(t, tfn__var_of(t, n), like->factor);
     return tfn__var_of(t, n);
@@ -12730,7 +12909,7 @@ TFNORM_API tfn_var tfn_dropout(tfn_tape *t, tfn_var x, float p)
     tfn_node *n;
     if (!tfn__is_rate(p))
         return tfn__tape_error(t, TFN_BAD_OPTION, "dropout", "the rate is not in [0, 1)", 0, 0);
-    if (!t->training || p <= 0) return x;
+    if (!TFN__TRAINS || !t->training || p <= 0) return x;
     n = tfn__map_one(t, TFN__OP_DROPOUT, x);
     if (!n) return tfn__none;
     n->number[0] = p;
@@ -13544,14 +13723,14 @@ static int64_t tfn__most_scratch(const tfn_tape *t, const tfn_kernels *k)
 
 /* -- the plan's memory, and the plan ----------------------------------------------------------- */
 
-/* No buffer is so large that the sums of the plan, in 64 bits, or a pointer could overflow. In
- * double, which does not. */
+/* No buffer is so large that the sums of the plan, in 64 bits, or a pointer could overflow. As a
+ * float, which does not, and whose roundings are far from what could. */
 static bool tfn__plan_sizes_ok(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
         const tfn_node *n = t->nodes + i;
-        double floats = (double)tfn__rows_max(t, n) * (n->cols + n->saved_cols);
-        if (floats > 1e15 || floats > (double)PTRDIFF_MAX / 64) {
+        float floats = tfn__float_of(tfn__rows_max(t, n)) * ((float)n->cols + (float)n->saved_cols);
+        if (floats > (float)1e15 || floats > (float)(PTRDIFF_MAX / 64)) {
             tfn__tape_error(t, TFN_TOO_LARGE, tfn__ops[n->op].name, NULL, 0, 0);
             return false;
         }
@@ -15112,12 +15291,14 @@ enum { TFN__AFFINE = TFN_FLAG_GAIN | TFN_FLAG_BIAS };
 #undef TFN__NORM_OF
 #undef TFN__POINT
 #define TFN__NORM(name, formula, paper, year, kind, flags)                                         \
-    { name, formula, paper, year, TFN_NORM_##kind, flags, 0, 0, TFN_SQUASH_TANH },
+    { name, TFN__ABOUT(formula, paper), year, TFN_NORM_##kind, flags, 0, 0, TFN_SQUASH_TANH },
 #define TFN__NORM_OF(name, formula, paper, year, kind, flags, eps, part)                           \
-    { name, formula, paper, year, TFN_NORM_##kind, flags, (float)(eps), (float)(part),             \
+    { name, TFN__ABOUT(formula, paper), year,                                                      \
+      TFN_NORM_##kind, flags, (float)(eps), (float)(part),                                         \
       TFN_SQUASH_TANH },
 #define TFN__POINT(name, formula, paper, year, flags, squash)                                      \
-    { name, formula, paper, year, TFN_NORM_POINT, TFN__AFFINE | (flags), 0, 0,                     \
+    { name, TFN__ABOUT(formula, paper), year,                                                      \
+      TFN_NORM_POINT, TFN__AFFINE | (flags), 0, 0,                                                 \
       TFN_SQUASH_##squash },
 static const tfn_norm_rule tfn__norms[] = {
 #include TFNORM_FILE
@@ -15158,10 +15339,12 @@ enum {
 #undef TFN__TOPOLOGY
 #undef TFN__AGGREGATED
 #define TFN__TOPOLOGY(name, formula, paper, year, host, flags, rule)                               \
-    { name, formula, paper, year, (uint32_t)TFN__ENDS_##host | (uint32_t)(flags),                  \
+    { name, TFN__ABOUT(formula, paper), year,                                                      \
+      (uint32_t)TFN__ENDS_##host | (uint32_t)(flags),                                              \
       TFN_AGGREGATE_NONE, rule, TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_SCALAR, 0, 0 },
 #define TFN__AGGREGATED(name, formula, paper, year, host, aggregate, mix)                          \
-    { name, formula, paper, year, TFN__ENDS_##host, TFN_AGGREGATE_##aggregate, NULL,               \
+    { name, TFN__ABOUT(formula, paper), year,                                                      \
+      TFN__ENDS_##host, TFN_AGGREGATE_##aggregate, NULL,                                           \
       TFN__HOST_##host, TFN__HOST_##host, TFN__MIX_##mix, 0, 0 },
 static const tfn_topology tfn__topologies[] = {
 #include TFNORM_FILE
@@ -15181,12 +15364,14 @@ enum {
 #undef TFN__INIT
 #undef TFN__INIT_STD
 #define TFN__INIT(name, formula, paper, year, base, ffn_base, flags, rule)                         \
-    { name, formula, paper, year, TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##ffn_base, 0, 0,      \
+    { name, TFN__ABOUT(formula, paper), year,                                                      \
+      TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##ffn_base, 0, 0,                                  \
       ((flags) & TFN__ZERO_OUTPUT) != 0, ((flags) & TFN__ZERO_BRANCH) != 0,                        \
       ((flags) & TFN__QKV_BIAS) != 0, ((flags) & TFN__GAIN_BIAS) != 0,                             \
       ((flags) & TFN__UNIT_VARIANCE) != 0, ((flags) & TFN__TABLE_OUTPUT) != 0, rule },
 #define TFN__INIT_STD(name, formula, paper, year, base, std, rule)                                 \
-    { name, formula, paper, year, TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##base, (float)(std),  \
+    { name, TFN__ABOUT(formula, paper), year,                                                      \
+      TFN_DISTRIBUTION_##base, TFN_DISTRIBUTION_##base, (float)(std),                              \
       (float)(std), false, false, false, false, false, false, rule },
 static const tfn_init_rule tfn__inits[] = {
 #include TFNORM_FILE
@@ -15359,8 +15544,8 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
     if (u->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE) size = (double)u->lr;
     u->skip = false;
-    u->adaptive = u->optimizer != TFN_OPTIMIZER_SGD;
-    if (u->optimizer == TFN_OPTIMIZER_RADAM) {
+    u->adaptive = !tfn__is_optimizer(u, TFN_OPTIMIZER_SGD);
+    if (tfn__is_optimizer(u, TFN_OPTIMIZER_RADAM)) {
         const double rectified = tfn__rectify((double)u->beta2, power, (double)t, u->radam);
         u->adaptive = rectified > 0;
         u->skip = !u->adaptive && u->radam == TFN_RADAM_AUTHORS;
@@ -15443,22 +15628,28 @@ static double tfn__decayed(const tfn_schedule *s, double t)
     double root;
     switch (s->kind) {
     case TFN_SCHEDULE_INVERSE_SQRT:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_INVERSE_SQRT)) return lr;
         anchor = tfn__inverse_sqrt_anchor(s);
         if (t <= anchor) return lr;
         return lr * tfn__sqrt(anchor / t);
     case TFN_SCHEDULE_T_FIXUP:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_T_FIXUP)) return lr;
         anchor = tfn__t_fixup_anchor(s);
         return lr * tfn__sqrt(anchor / (anchor + t - (double)s->warmup));
     case TFN_SCHEDULE_LINEAR:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_LINEAR)) return lr;
         return least + (lr - least) * left;
     case TFN_SCHEDULE_POLYNOMIAL:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_POLYNOMIAL)) return lr;
         if (left <= 0) return least;
         if (s->power > 0) power = (double)s->power;
         return least + (lr - least) * tfn__pow(left, power);
     case TFN_SCHEDULE_COSINE:    /* (1 - cos a)/2 is sin(a/2)^2, which keeps its digits */
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_COSINE)) return lr;
         root = tfn__sin(3.14159265358979323846 / 2 * left);
         return least + (lr - least) * root * root;
     case TFN_SCHEDULE_WARMUP_STABLE_DECAY:
+        if (!TFN__KEEPS(SCHEDULES, TFN_SCHEDULE_WARMUP_STABLE_DECAY)) return lr;
         return least + (lr - least) * tfn__rate_left(s, t, tfn__stable_until(s));
     default:
         return lr;               /* constant; step, which step_at lowers */
@@ -15477,7 +15668,7 @@ TFNORM_API float tfn_schedule_at(const tfn_schedule *s, int64_t t, int32_t width
     double counted = (double)t;
     if (s->fairseq) counted = (double)(t - 1);
 
-    if (s->kind == TFN_SCHEDULE_NOAM)
+    if (tfn__is_kept(TFNORM_SCHEDULES, (int)s->kind, TFN_SCHEDULE_NOAM))
         lr = tfn__noam(s, counted, (double)width);
     else if (s->warmup > 0 && counted <= warm)
         lr = first + counted * ((double)s->lr - first) / warm;
@@ -15513,10 +15704,36 @@ static float tfn__positive_or(float value, float otherwise)
     return otherwise;
 }
 
+/* A stack alone, or both. Of a model whose only architecture is that of a decoder nothing asks for
+ * an encoder, and its memory, its cross-attention and its batches are gone. */
+static TFN__FOLD bool tfn__is_encoder_alone(const tfn_model_desc *d)
+{
+    return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER);
+}
+static TFN__FOLD bool tfn__is_decoder_alone(const tfn_model_desc *d)
+{
+    return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_DECODER);
+}
+static TFN__FOLD bool tfn__is_pair(const tfn_model_desc *d)
+{
+    return tfn__is_kept(TFNORM_ARCHS, (int)d->arch, TFN_ARCH_ENCODER_DECODER);
+}
+/* Without encoders all models say tokens: an option that asks for another head is refused. */
+static TFN__FOLD bool tfn__is_head(const tfn_model_desc *d, tfn_head head)
+{
+    if (!TFN__ENCODERS) return head == TFN_HEAD_TOKENS;
+    return d->head == head;
+}
+
+static TFN__FOLD bool tfn__is_position(const tfn_model_desc *d, tfn_position_kind kind)
+{
+    return tfn__is_kept(TFNORM_POSITIONS, (int)d->position, (int)kind);
+}
+
 /* Layers of a stack; a lone stack answers for both. */
 static int32_t tfn__depth(const tfn_model_desc *d, bool decoder)
 {
-    if (decoder && d->arch == TFN_ARCH_ENCODER_DECODER) return d->decoder_layers;
+    if (decoder && tfn__is_pair(d)) return d->decoder_layers;
     return d->layers;
 }
 
@@ -15527,7 +15744,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
     tfn_place p;
     p.kind = kind;
     p.decoder = decoder;
-    p.alone = d->arch != TFN_ARCH_ENCODER_DECODER;
+    p.alone = !tfn__is_pair(d);
     p.layer = layer;
     p.depth = tfn__depth(d, decoder);
     p.encoder_depth = tfn__depth(d, false);
@@ -15540,7 +15757,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 
 /* Linkers drop an array that nobody reads, but not a string: hence name[20], and in small builds
  * nothing else. */
-#ifndef TFNORM_NO_TRAINING
+#ifndef TFN__TERSE
 #define TFN__CHOICE(value, name, formula, paper) { value, name, formula, paper },
 #else
 #define TFN__CHOICE(value, name, formula, paper) { value, name, NULL, NULL },
@@ -15713,7 +15930,7 @@ static void tfn__put_nearest(tfn__text *t, const char *option, const char *given
     }
 }
 
-#ifdef TFNORM_NO_TRAINING         /* a microcontroller has no room for guesses */
+#ifdef TFN__TERSE                  /* a microcontroller has no room for guesses */
 static void tfn__no_name(tfn_error *e, const char *text, const char *option, const char *given)
 {
     (void)option;
@@ -15790,7 +16007,7 @@ static bool tfn__real_in_range(const tfn__limit *r, float v)
     return v >= r->least && v <= r->most;
 }
 
-#ifdef TFNORM_NO_TRAINING         /* without the numbers: writing them takes a kilobyte of code */
+#ifdef TFN__TERSE                  /* without the numbers: writing them takes a kilobyte of code */
 static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, float v)
 {
     if (e->status == TFN_OK && !tfn__real_in_range(r, v))
@@ -15842,6 +16059,14 @@ static void tfn__check_real(tfn_error *e, const char *op, const tfn__limit *r, f
 }
 #endif
 
+/* A limit of whole numbers, at most 2^53: see tfn__float_of. */
+static int64_t tfn__whole_limit(float limit)
+{
+    const float unit = 16777216;
+    const int32_t high = (int32_t)(limit / unit);
+    return (int64_t)high * 16777216 + (int32_t)(limit - (float)high * unit);
+}
+
 /* Check each option of a struct that has a row in `limits`: the options of models here, those of
  * generators and tokenizers in their sections. The limits of whole numbers are floats, too, which
  * are exact for all that stand there: powers of 2, small numbers, and such less 1. */
@@ -15852,8 +16077,8 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
         const tfn__limit *r = limits + i;
         const char *p = (const char *)options + r->at;
         if (r->kind == TFN__WHOLE) {
-            tfn__in_range(e, op, r->name, tfn__whole_at(p, r->size), (int64_t)r->least,
-                          (int64_t)r->most);
+            tfn__in_range(e, op, r->name, tfn__whole_at(p, r->size), tfn__whole_limit(r->least),
+                          tfn__whole_limit(r->most));
         } else {
             float real;
             TFNORM_MEMCPY(&real, p, sizeof real);
@@ -16029,7 +16254,7 @@ static void tfn__fill_rotary(tfn_model_desc *d)
  * that could be tied to it. */
 static bool tfn__frames_alone(const tfn_model_desc *d)
 {
-    return d->bands > 0 && d->arch == TFN_ARCH_ENCODER;
+    return d->bands > 0 && tfn__is_encoder_alone(d);
 }
 
 /* What is 0 or NULL gets its default. Nothing is checked yet: sizes may be anything, and what is
@@ -16274,7 +16499,7 @@ static void tfn__check_sizes(const tfn_model_desc *d, bool heads_given, tfn_erro
     if (TFN__ALL && tfn__stream(d) < 1)
         tfn__fail(e, TFN_BAD_OPTION, "model", "width is %d; crmsnorm wants at least %d", d->width,
                   2);
-    if (d->position == TFN_POSITION_ROTARY && tfn__head_size(d) % 2)
+    if (tfn__is_position(d, TFN_POSITION_ROTARY) && tfn__head_size(d) % 2)
         tfn__fail(e, TFN_BAD_OPTION, "model", "head size is %d; for rotary it must be "
                   "even", tfn__head_size(d), 0);
 }
@@ -16407,7 +16632,7 @@ static void tfn__check_clusters(const tfn_model_desc *d, tfn_error *e)
     else
         tfn__in_range(e, "model", "cutoffs[1]", d->cutoffs[1], 0, 0);
     if (e->status != TFN_OK || !tfn__clusters(d)) return;
-    if (d->arch == TFN_ARCH_DECODER && d->width >= 16 && plain_logits
+    if (tfn__is_decoder_alone(d) && d->width >= 16 && plain_logits
         && !(d->decoder_topology->flags & words)) return;
     tfn__fail(e, TFN_BAD_OPTION, "model", "cutoffs want a decoder of width 16 or more, and "
               "neither smoothing nor a cap nor scale of logits nor half nor a loss of your own",
@@ -16434,10 +16659,10 @@ static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
 {
     if (!d->bands && d->frame_map)
         tfn__fail(e, TFN_BAD_OPTION, "model", "frame_map is of frames, and bands is 0", 0, 0);
-    if (d->bands && d->arch == TFN_ARCH_DECODER)
+    if (d->bands && tfn__is_decoder_alone(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; frames want an encoder", d->bands, 0);
     if (!tfn__frames_alone(d)) return;
-    if (d->head == TFN_HEAD_TOKENS)
+    if (tfn__is_head(d, TFN_HEAD_TOKENS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "bands is %d; an encoder of frames has no words, and "
                   "its head must be another than tokens", d->bands, 0);
     if (d->segments || d->embedding_size)
@@ -16449,14 +16674,14 @@ static void tfn__check_frame_options(const tfn_model_desc *d, tfn_error *e)
  * for each. */
 static bool tfn__by_sentences(const tfn_model_desc *d)
 {
-    return d->head == TFN_HEAD_SEQUENCE || d->head == TFN_HEAD_NUMBERS;
+    return tfn__is_head(d, TFN_HEAD_SEQUENCE) || tfn__is_head(d, TFN_HEAD_NUMBERS);
 }
 
 /* Numbers in a row of logits. */
 static int32_t tfn__logit_cols(const tfn_model_desc *d)
 {
-    if (d->head == TFN_HEAD_TOKENS) return d->vocab;
-    if (d->head == TFN_HEAD_NUMBERS) return d->numbers;
+    if (tfn__is_head(d, TFN_HEAD_TOKENS)) return d->vocab;
+    if (tfn__is_head(d, TFN_HEAD_NUMBERS)) return d->numbers;
     return d->classes;
 }
 
@@ -16467,9 +16692,9 @@ static void tfn__check_head(const tfn_model_desc *d, tfn_error *e)
     const char *kind = "this kind";             /* a small build has no names of choices */
     if (d->head == TFN_HEAD_TOKENS) return;
     if (TFN__ALL) kind = tfn_choice_name("head", (int32_t)d->head);
-    if (d->arch != TFN_ARCH_ENCODER)
+    if (!tfn__is_encoder_alone(d))
         tfn__fail_name(e, TFN_BAD_OPTION, "model", "a head of %s wants an encoder", kind);
-    if (d->head != TFN_HEAD_NUMBERS) {
+    if (!tfn__is_head(d, TFN_HEAD_NUMBERS)) {
         tfn__in_range(e, "model", "classes", d->classes, 1, TFN__VOCAB);
         return;
     }
@@ -16484,16 +16709,16 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
 {
     tfn__check_head(d, e);
     tfn__check_frame_options(d, e);
-    if (TFN__ALL && d->output_bias && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
+    if (TFN__ALL && d->output_bias && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "output_bias is one of words, without cutoffs", 0, 0);
-    if (TFN__ALL && d->head_transform && (d->cutoffs[0] || d->head != TFN_HEAD_TOKENS))
+    if (TFN__ALL && d->head_transform && (d->cutoffs[0] || !tfn__is_head(d, TFN_HEAD_TOKENS)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "head_transform is in front of words, without "
                   "cutoffs", 0, 0);
     if (TFN__ALL && d->pooler
         && (!tfn__by_sentences(d) || tfn__gate_of(d->pooler) != d->pooler))
         tfn__fail(e, TFN_BAD_OPTION, "model", "pooler is that of a head of sequence or numbers, "
                   "and has no gate", 0, 0);
-    if (d->segments && d->arch != TFN_ARCH_ENCODER)
+    if (d->segments && !tfn__is_encoder_alone(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "segment embeddings want an encoder", 0, 0);
     if (!tfn_kernels_for(d->isa))
         tfn__fail(e, TFN_UNSUPPORTED, "model", "instruction set %d is not available here",
@@ -16504,6 +16729,48 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
     if (!d->inference)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no training: set inference", 0, 0);
 #endif
+}
+
+/* One of the sets that macros give does not have it. Where all is kept nothing is left of the
+ * check. */
+static TFN__FOLD void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int value)
+{
+    if (kept == UINT32_MAX || (kept >> value & 1)) return;
+    tfn__fail_name(e, TFN_UNSUPPORTED, "model", "%s is %d, which this build has left out", name);
+    if (e->status == TFN_UNSUPPORTED) e->found = value;
+}
+
+/* Norms are those of both stacks. */
+static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
+{
+    const tfn_norm_rule *norm = tfn__norm_row(d->norm_rule, d->norm);
+    const tfn_norm_rule *decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
+    tfn__check_set(e, "arch", TFNORM_ARCHS, (int)d->arch);
+    tfn__check_set(e, "kind of norm", TFNORM_NORMS, (int)norm->kind);
+    tfn__check_set(e, "kind of decoder_norm", TFNORM_NORMS, (int)decoder_norm->kind);
+    tfn__check_set(e, "position", TFNORM_POSITIONS, (int)d->position);
+    tfn__check_set(e, "activation", TFNORM_ACTIVATIONS, (int)d->activation);
+    if (d->inference) return;
+    tfn__check_set(e, "optimizer", TFNORM_OPTIMIZERS, (int)d->optimizer);
+    tfn__check_set(e, "schedule.kind", TFNORM_SCHEDULES,
+                   tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
+}
+
+/* Decoders alone run the model, or a whole forward can, too. The first has neither a tape of its
+ * own nor a workspace as long as the context: what a token needs is in the decoder's block. */
+static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
+{
+    return !TFN__SENTENCES || d->only_decoders;
+}
+
+static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
+{
+    if (!TFN__SENTENCES && !d->only_decoders)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no whole forward: set only_decoders",
+                  0, 0);
+    if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
+        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders wants inference, and arch decoder", 0,
+                  0);
 }
 
 /* Whether a stack's attention norms queries and keys by `form` somewhere. A rule may decide by
@@ -16525,8 +16792,8 @@ static bool tfn__stack_has_qk(const tfn_model_desc *d, bool decoder, tfn_qk_norm
 /* An encoder has no decoder to ask, nor a decoder an encoder. */
 static bool tfn__has_qk(const tfn_model_desc *d, tfn_qk_norm form)
 {
-    if (d->arch != TFN_ARCH_DECODER && tfn__stack_has_qk(d, false, form)) return true;
-    return d->arch != TFN_ARCH_ENCODER && tfn__stack_has_qk(d, true, form);
+    if (!tfn__is_decoder_alone(d) && tfn__stack_has_qk(d, false, form)) return true;
+    return !tfn__is_encoder_alone(d) && tfn__stack_has_qk(d, true, form);
 }
 
 /* nGPT multiplies queries and keys by one vector, so that both need as many channels. Queries of
@@ -16702,7 +16969,8 @@ static bool tfn__layer_has_window(const tfn_model_desc *d, int32_t l)
  * times faster than those of layers that see all, whose texts are long. */
 static bool tfn__turns_apart(const tfn_model_desc *d)
 {
-    return TFN__ALL && d->window > 0 && d->window_base > 0 && d->position == TFN_POSITION_ROTARY;
+    if (!tfn__is_position(d, TFN_POSITION_ROTARY)) return false;
+    return TFN__ALL && d->window > 0 && d->window_base > 0;
 }
 
 /* Distances between two positions of a sentence: 1 - T to T - 1. */
@@ -16714,7 +16982,7 @@ static int32_t tfn__distances(const tfn_model_desc *d)
 /* Windows are of a decoder, whose positions read those before them. */
 static void tfn__check_window(const tfn_model_desc *d, tfn_error *e)
 {
-    if (d->window && d->arch == TFN_ARCH_ENCODER)
+    if (d->window && tfn__is_encoder_alone(d))
         tfn__fail(e, TFN_BAD_OPTION, "model", "window is %d; positions of an encoder read all",
                   d->window, 0);
 }
@@ -16769,9 +17037,11 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
     if (e->status != TFN_OK) return false;
     if (!out->half) out->loss_scale = 1;
-    if (TFN__ALL) tfn__resolve_groups(out, e);
+    if (TFN__ALL || TFN__TRAINS) tfn__resolve_groups(out, e);
+    tfn__check_kept(out, e);
     tfn__check_sizes(out, heads_given, e);
     tfn__check_kinds(out, e);
+    tfn__check_only_decoders(out, e);
     tfn__check_threads(out, e);
 #ifndef TFNORM_NO_TRAINING
     if (!out->inference) tfn__check_schedule(&out->schedule, e);
@@ -16874,6 +17144,7 @@ static float tfn__unit_of(const tfn_scale_rule *s)
  * where they are an error. */
 static bool tfn__is_refused_scale(const tfn_scale_rule *s)
 {
+    if (!TFN__SCALES) return s->kind != TFN_SCALE_NONE;
     return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
 }
 static bool tfn__is_refused(const tfn_join *j)
@@ -16941,21 +17212,21 @@ static bool tfn__in_ffn(tfn__spot at)
 /* An encoder alone and a decoder alone are the only stacks of their models. */
 static bool tfn__has_stack(const tfn_model_desc *d, tfn__spot at)
 {
-    if (tfn__in_decoder(at)) return d->arch != TFN_ARCH_ENCODER;
-    return d->arch != TFN_ARCH_DECODER;
+    if (tfn__in_decoder(at)) return !tfn__is_encoder_alone(d);
+    return !tfn__is_decoder_alone(d);
 }
 
 /* The stack whose output the model's end reads. */
 static tfn__spot tfn__last_stack(const tfn_model_desc *d)
 {
-    if (d->arch == TFN_ARCH_ENCODER) return tfn__spot_of_stack(TFN__IN_ENCODER);
+    if (tfn__is_encoder_alone(d)) return tfn__spot_of_stack(TFN__IN_ENCODER);
     return tfn__spot_of_stack(TFN__IN_DECODER);
 }
 
 /* The stack whose tokens are the source; every other stack reads the target. */
 static bool tfn__reads_source(const tfn_model_desc *d, tfn__spot at)
 {
-    return at.stack == TFN__IN_ENCODER && d->arch == TFN_ARCH_ENCODER_DECODER;
+    return at.stack == TFN__IN_ENCODER && tfn__is_pair(d);
 }
 
 /* Options that a stack has of its own: its topology and its norm. */
@@ -17013,7 +17284,7 @@ static float tfn__rule_value(const tfn_model_desc *d, const tfn_scale_rule *s, t
 {
     const int32_t layer = (int32_t)tfn__max(at.layer + 1, 1);
     double v = (double)s->value;
-    if (s->kind == TFN_SCALE_NONE) return 1;
+    if (!TFN__SCALES || s->kind == TFN_SCALE_NONE) return 1;
     v *= tfn__pow(tfn__depth(d, false), (double)s->n)
        * tfn__pow(tfn__depth(d, true), (double)s->m);
     return (float)(v * tfn__pow(layer, (double)s->layer));
@@ -17028,7 +17299,7 @@ typedef struct tfn__subs {
 
 static tfn__subs tfn__subs_of(const tfn_model_desc *d, tfn__spot at)
 {
-    const bool cross = tfn__in_decoder(at) && d->arch == TFN_ARCH_ENCODER_DECODER;
+    const bool cross = tfn__in_decoder(at) && tfn__is_pair(d);
     tfn__subs subs;
     subs.count = 0;
     if (tfn__has(d, at, TFN_TOPOLOGY_MACARON)) subs.kind[subs.count++] = TFN_SUBLAYER_FFN_BEFORE;
@@ -17569,8 +17840,8 @@ static bool tfn__centred(const tfn_model_desc *d)
 {
     if (!tfn__is_folded(d) || !d->untied || d->bands || d->cutoffs[0]) return false;
     if (d->embedding_size) return false;
-    if (d->position == TFN_POSITION_SINUSOIDAL) return false;
-    if (d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ) return false;
+    if (tfn__is_position(d, TFN_POSITION_SINUSOIDAL)) return false;
+    if (tfn__is_position(d, TFN_POSITION_SINUSOIDAL_FAIRSEQ)) return false;
     if (d->qk_norm == TFN_QK_NORM_FULL) return false;
     return tfn__centred_stack(d, TFN__IN_ENCODER) && tfn__centred_stack(d, TFN__IN_DECODER);
 }
@@ -17581,8 +17852,8 @@ static bool tfn__unit_table(const tfn_model_desc *d, bool own)
 {
     const bool encoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_ENCODER), TFN_TOPOLOGY_FIXNORM);
     const bool decoder = tfn__has(d, tfn__spot_of_stack(TFN__IN_DECODER), TFN_TOPOLOGY_FIXNORM);
-    if (own || d->arch == TFN_ARCH_ENCODER) return encoder;
-    if (d->arch == TFN_ARCH_DECODER || d->separate_source || d->bands) return decoder;
+    if (own || tfn__is_encoder_alone(d)) return encoder;
+    if (tfn__is_decoder_alone(d) || d->separate_source || d->bands) return decoder;
     return encoder || decoder;
 }
 
@@ -17856,6 +18127,7 @@ static tfn_var tfn__apply_scale(tfn__builder *b, tfn__spot at, tfn_var x, const 
     const int32_t cols = tfn__need(b->t, "scale", x)->cols;
     tfn_var factor;
     *constant = 1;
+    if (!TFN__SCALES) return x;
     if (s->kind == TFN_SCALE_CONSTANT) *constant = tfn__rule_value(b->d, s, at);
     if (tfn__is_scheduled(s)) return tfn__ramp(b->t, x, tfn__updates_of(b), s->value);
     factor = tfn__scale_factor(b, at, s, part, cols);
@@ -18096,7 +18368,7 @@ static tfn_var tfn__project(tfn__builder *b, tfn__spot at, tfn_var u, bool query
     }
     x = tfn__apply_linear(b, at, u, part, tfn__stream(d), out, TFN_ACTIVATION_IDENTITY);
     if (form != TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
-    if (rotate && d->position == TFN_POSITION_ROTARY) x = tfn_rotary(b->t, x, table, size);
+    if (rotate && tfn__is_position(d, TFN_POSITION_ROTARY)) x = tfn_rotary(b->t, x, table, size);
     if (form == TFN_QK_NORM_UNIT) x = tfn__apply_qk_norm(b, at, x, norm, form);
     if (query) x = tfn__multiple(b->t, x, tfn__query_scale(d, form, at.layer + 1));
     return x;
@@ -18162,14 +18434,14 @@ static tfn_var tfn__attend(tfn__builder *b, tfn__spot at, tfn_var q, tfn_var u)
     tfn_var k;
     tfn_var v;
     if (self && !tfn__reads_source(d, at)) lengths = TFN_INT_LENGTHS;
-    if (b->decode && !self) {
+    if (TFN__PAIRS && b->decode && !self) {
         cache.id = b->memory.id + at.layer;             /* filled when decoding began */
         return tfn__attend_cached(b->t, q, cache, d->heads, lengths);
     }
     if (!self) u = tfn__memory_of(b, at);
     k = tfn__project(b, at, u, false, self);
     v = tfn__project_values(b, at, u);
-    if (b->decode && causal) {
+    if (!TFN__SENTENCES || (b->decode && causal)) {
         cache = tfn__cache_rows(b->t, k, v, kv_cols, d->kv_heads, tfn__places(b, at));
         return tfn__attend_cached(b->t, q, cache, d->heads, -1);
     }
@@ -18260,7 +18532,7 @@ static tfn_var tfn__ffn_branch(tfn__builder *b, tfn__spot at, const tfn_join *jo
 {
     const tfn_model_desc *d = b->d;
     tfn_var h;
-    if (tfn__gate_of(d->activation) != d->activation)
+    if (TFN__GATES && tfn__gate_of(d->activation) != d->activation)
         h = tfn__gated_hidden(b, at, join, u);
     else
         h = tfn__hidden(b, at, join, u, TFN__PART_W1, d->activation);
@@ -18409,7 +18681,7 @@ static tfn_var tfn__add_positions(tfn__builder *b, tfn__spot at, tfn_var x)
     tfn_var table = b->table;
     if (d->position >= TFN_POSITION_ROTARY) return x;       /* in the attention, or nowhere */
     if (tfn__reads_source(d, at)) positions = d->source_context;
-    if (d->position == TFN_POSITION_LEARNED)
+    if (tfn__is_position(d, TFN_POSITION_LEARNED))
         table = tfn__weight_of(b, at, TFN__PART_POSITION, TFN__MATRIX, positions, tfn__stream(d),
                                0);
     return tfn_position(b->t, x, table);
@@ -18594,13 +18866,14 @@ static void tfn__build_table(tfn__builder *b)
     const tfn_model_desc *d = b->d;
     int32_t cols = tfn__stream(d);
     b->table = tfn__none;
-    if (d->position == TFN_POSITION_LEARNED || d->position == TFN_POSITION_NONE) return;
+    if (!TFN__POSITION_TABLES) return;
+    if (tfn__is_position(d, TFN_POSITION_LEARNED) || d->position == TFN_POSITION_NONE) return;
     if (TFN__ALL && d->position == TFN_POSITION_RELATIVE) return;
     if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
         b->bias = tfn__table(b->t, 1, d->heads * tfn__distances(d));
         return;
     }
-    if (d->position == TFN_POSITION_ROTARY) cols = tfn__head_size(d);
+    if (tfn__is_position(d, TFN_POSITION_ROTARY)) cols = tfn__head_size(d);
     b->table = tfn__table(b->t, (int32_t)tfn__max(d->context, d->source_context), cols);
     b->window_table = b->table;
     if (tfn__turns_apart(d))
@@ -18687,8 +18960,8 @@ static tfn_var tfn__build_logits(tfn__builder *b, tfn_var x)
     const tfn_model_desc *d = b->d;
     const tfn__spot at = tfn__spot_of_model();
     const float root = TFN__SQRT((float)d->width);
-    if (d->head == TFN_HEAD_POSITIONS) return tfn__classify_positions(b, x);
-    if (d->head != TFN_HEAD_TOKENS) return tfn__classify(b, x);
+    if (tfn__is_head(d, TFN_HEAD_POSITIONS)) return tfn__classify_positions(b, x);
+    if (!tfn__is_head(d, TFN_HEAD_TOKENS)) return tfn__classify(b, x);
     if (tfn__clusters(d)) return tfn__cluster_logits(b, x);
     if (TFN__ALL && d->head_transform) {
         x = tfn__apply_linear(b, at, x, TFN__PART_TRANSFORM, tfn__stream(d), tfn__stream(d),
@@ -18732,7 +19005,7 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
     const tfn_model_desc *d = b->d;
     tfn_var loss = tfn__none;
     if (d->loss) return tfn__own_loss(b, logits);
-    if (d->head == TFN_HEAD_NUMBERS)
+    if (tfn__is_head(d, TFN_HEAD_NUMBERS))
         return tfn_number_loss(b->t, logits, TFN__NUMBERS, d->number_loss, d->delta);
     if (!tfn__clusters(d))
         return tfn_cross_entropy(b->t, logits, TFN_INT_TARGETS, d->smoothing,
@@ -18751,7 +19024,7 @@ static tfn_var tfn__build_loss(tfn__builder *b, tfn_var logits)
  * not. What is kept stays readable after a run: logits of the tape that infers, and the loss. */
 static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
 {
-    const bool two = b->d->arch == TFN_ARCH_ENCODER_DECODER;
+    const bool two = tfn__is_pair(b->d);
     tfn_var x;
     tfn__build_table(b);
     if (two) b->memory = tfn__build_stack(b, TFN__IN_ENCODER);
@@ -18848,7 +19121,7 @@ static float tfn__init_gain(const tfn_model_desc *d, const tfn_init_rule *rule,
     bool decoder = w->stack == TFN__IN_DECODER;
     tfn_place place;
     if (!TFN__ALL || !rule->rule) return 1;
-    if (w->stack == TFN__NO_STACK) decoder = d->arch == TFN_ARCH_DECODER || d->separate_source;
+    if (w->stack == TFN__NO_STACK) decoder = tfn__is_decoder_alone(d) || d->separate_source;
     if (w->sub < TFN__NO_SUB) kind = (tfn_sublayer)w->sub;
     place = tfn__place_at(d, decoder, kind, (int32_t)tfn__max(w->layer + 1, 1));
     rule->rule(&place, &g);
@@ -19069,7 +19342,7 @@ static void tfn__init_weight(const tfn_model *m, int32_t index, float *p)
 /* The row that a weight follows; what belongs to no stack follows the last one. */
 static const tfn_topology *tfn__weight_row(const tfn_model *m, const tfn__weight *w)
 {
-    if (w->stack == TFN__IN_ENCODER || m->desc.arch == TFN_ARCH_ENCODER) return m->desc.topology;
+    if (w->stack == TFN__IN_ENCODER || tfn__is_encoder_alone(&m->desc)) return m->desc.topology;
     return m->desc.decoder_topology;
 }
 
@@ -19616,7 +19889,7 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (!tfn__same_bytes(x + options[i].at, y + options[i].at, options[i].size))
             return options[i].name;
-    if (a->arch == TFN_ARCH_ENCODER_DECODER && a->decoder_layers != b->decoder_layers)
+    if (tfn__is_pair(a) && a->decoder_layers != b->decoder_layers)
         return "decoder_layers";
     if (!tfn__same_norm(a, b, TFN__IN_ENCODER)) return "norm";
     if (!tfn__same_norm(a, b, TFN__IN_DECODER)) return "decoder_norm";
@@ -19649,23 +19922,29 @@ static const char *tfn__misfit(const tfn_model *to, const tfn_model *from)
     return tfn__other_option(&to->desc, &desc);
 }
 
+/* Arrays, which a linker drops with what reads them; strings it keeps. */
+static const char tfn__fold_tied[] = "LoRA of a tied output is no part of the embedding: the model "
+                                     "to fold into must be untied";
+static const char tfn__fold_options[] = "the models must have the same options, but folded";
+static const char tfn__fold_option[] = "the models must have the same options, but folded: %s is "
+                                       "another";
+static const char tfn__fold_shape[] = "the models must have the same options, but folded: %s has "
+                                      "another shape";
+
 /* `to` is folded, or has no LoRA, `from` is neither, and all else is the same. */
 static void tfn__check_fold(tfn_model *to, const tfn_model *from)
 {
     const char *other = tfn__misfit(to, from);
     if (tfn__tied_lora(from) && !to->desc.untied)
-        tfn__fail(&to->error, TFN_BAD_OPTION, "fold", "LoRA of a tied output is no part of the "
-                  "embedding: the model to fold into must be untied", 0, 0);
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_tied, 0, 0);
     if (to->desc.weights || from->desc.weights)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
                   "weights are %d, and floats (0) alone can be folded: fold, then quantize",
                   (int64_t)(to->desc.weights | from->desc.weights), 0);
     if (from->desc.folded || !(to->desc.folded || tfn__merges(to, from)))
-        tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
-                  "the models must have the same options, but folded", 0, 0);
+        tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_options, 0, 0);
     if (other)
-        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold",
-                       "the models must have the same options, but folded: %s is another", other);
+        tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_option, other);
 }
 
 /* An error that names a weight. */
@@ -19724,8 +20003,7 @@ static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
         const tfn__weight *old = tfn__counterpart(from, w);
         if (!old && (w->kind == TFN__BIAS || tfn__untied_from(from, w))) continue;
         if (old && old->rows == w->rows && old->cols == w->cols) continue;
-        tfn__fail_weight(to, "the models must have the same options, but folded: %s has another "
-                         "shape", w);
+        tfn__fail_weight(to, tfn__fold_shape, w);
     }
 }
 
@@ -19955,7 +20233,7 @@ static bool tfn__has_sigma(const tfn_model_desc *d)
 /* Positions of a source that a tape must hold. */
 static int32_t tfn__source_capacity(const tfn_model_desc *d)
 {
-    if (d->arch != TFN_ARCH_ENCODER_DECODER) return 0;
+    if (!tfn__is_pair(d)) return 0;
     return d->source_context;
 }
 
@@ -20098,6 +20376,28 @@ static void tfn__check_patterns(tfn_model *m)
 }
 #endif
 
+/* A model that decoders alone run needs a tape only to know its weights, recorded as a decoder
+ * records its own, which no longer exists when the data are laid out. The rows of the table of
+ * weights that no weight has taken are given back with it: memory.kept says what stays. Builds with
+ * TFN__SENTENCES false have no operations for another one. */
+static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
+{
+    tfn_tape *t = &m->infer;
+    const size_t begin = tfn__next_piece(a);
+    int64_t tables;
+    tfn__tape_begin(t, a, 1, 0, m->desc.context, false);
+    b->t = t;
+    b->decode = true;
+    tfn__build_table(b);
+    tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
+    m->error = t->error;
+    a->peak = begin + (size_t)t->count * sizeof(tfn_node);
+    a->used = (size_t)b->count * sizeof *m->weights;
+    tables = t->tables;
+    TFNORM_MEMSET(t, 0, sizeof *t);
+    t->tables = tables;
+}
+
 /* The metadata: the table of weights and the tapes. The tape `infer` is recorded first and makes
  * the weights; `train` finds them, and has what training alone has: dropout, and the probes of
  * profiles. */
@@ -20113,7 +20413,8 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
     b.d = &m->desc;
     b.weights = m->weights;
     b.capacity = (int32_t)bound;
-    tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
+    if (tfn__only_decodes(&m->desc)) tfn__record_weights(m, a, &b);
+    else tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
     if (TFN__ALL) TFNORM_MEMCPY(m->outputs, b.outputs, sizeof m->outputs);
     if (tfn__trains(&m->desc))
         tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
@@ -20183,6 +20484,7 @@ static int64_t tfn__update_scratch(const tfn_model *m)
 {
     int64_t most = 0;
 #ifndef TFNORM_NO_TRAINING
+    if (!TFN__BY_TENSOR) return 0;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
@@ -20217,6 +20519,7 @@ static float *tfn__region(tfn_model *m, tfn__arena *a, float *given, int64_t flo
 /* Some weights start with what a first batch shows: the builder has left probes for that. */
 static bool tfn__wants_profile(const tfn_model *m)
 {
+    if (!TFN__ALL) return false;
     for (int32_t i = 1; i < m->train.count; i++) {
         const tfn_node *n = m->train.nodes + i;
         if (n->op == TFN__OP_PROBE && n->arg[0] >= TFN__PROFILE) return true;
@@ -20286,6 +20589,7 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     tfn__lay_data(m, &a);
     if (m->error.status != TFN_OK) return 0;
     m->memory.total = a.used;
+    m->memory.kept = a.used + TFN__ALIGN - 1;
     if (a.peak > a.used) m->memory.total = a.peak;
     return m->memory.total + TFN__ALIGN - 1;
 }
@@ -20324,16 +20628,17 @@ static void tfn__fill_table(tfn_model *m)
 {
     const tfn_model_desc *d = &m->desc;
     const ptrdiff_t rows = tfn__max(d->context, d->source_context);
+    if (!TFN__POSITION_TABLES) return;
     if (tfn__turns_apart(d)) tfn__fill_window_table(m, rows);
     if (TFN__ALL && d->position == TFN_POSITION_ALIBI) {
         tfn__alibi_table(m->run.tables, rows, d->heads);
         return;
     }
-    if (d->position == TFN_POSITION_ROTARY)
+    if (tfn__is_position(d, TFN_POSITION_ROTARY))
         tfn__rotary_table(m->run.tables, rows, tfn__head_size(d), d);
     else if (m->infer.tables)
         tfn__sinusoid_table(m->run.tables, rows, tfn__stream(d),
-                            d->position == TFN_POSITION_SINUSOIDAL_FAIRSEQ);
+                            tfn__is_position(d, TFN_POSITION_SINUSOIDAL_FAIRSEQ));
 }
 
 /* A region that a model does not have is NULL. */
@@ -20352,7 +20657,7 @@ static void tfn__init_weights(tfn_model *m)
         if (!m->weights[i].weights) tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
     tfn__unit_weights(m, true);
 #ifndef TFNORM_NO_TRAINING
-    tfn__start_sigma(m);
+    if (TFN__ALL) tfn__start_sigma(m);
 #endif
 }
 
@@ -20369,7 +20674,7 @@ TFNORM_API tfn_status tfn_model_init(tfn_model *m, const tfn_model_desc *desc, v
                   (int64_t)size, (int64_t)bytes);
     if (m->error.status != TFN_OK) return m->error.status;
     tfn__fill_table(m);
-    if (TFN__ALL) m->loss_scale = m->desc.loss_scale;
+    if (TFN__ALL || TFN__TRAINS) m->loss_scale = m->desc.loss_scale;
     if (tfn__trains(&m->desc)) {
         tfn__clear(m->run.grads, m->trained_floats);
         tfn__clear(m->moments, tfn__moments_floats(m));
@@ -20540,7 +20845,7 @@ static int64_t tfn__batch_rows(const tfn_model_desc *d, const tfn_batch *x)
 {
     const int64_t target = (int64_t)x->batch * tfn__target_positions(d, x->time);
     int64_t source;
-    if (d->arch != TFN_ARCH_ENCODER_DECODER || x->source_time < 0) return tfn__larger_of(target, 0);
+    if (!tfn__is_pair(d) || x->source_time < 0) return tfn__larger_of(target, 0);
     source = (int64_t)x->batch * tfn__positions(d, x->source_time);
     return tfn__larger_of(source, target);
 }
@@ -20575,8 +20880,8 @@ static void tfn__check_targets(tfn_error *e, const tfn_model_desc *d, const tfn_
 {
     const char *text = "a target is %d, there are %d classes";
     const int32_t time = tfn__target_positions(d, x->time);
-    if (d->head == TFN_HEAD_NUMBERS) return;
-    if (d->head == TFN_HEAD_SEQUENCE) {
+    if (tfn__is_head(d, TFN_HEAD_NUMBERS)) return;
+    if (tfn__is_head(d, TFN_HEAD_SEQUENCE)) {
         tfn__check_ids(e, text, x->targets, x->batch, 1, NULL, d->classes, true);
         return;
     }
@@ -20594,14 +20899,14 @@ static bool tfn__check_batch(tfn_error *e, const tfn_model_desc *d, const tfn_ba
                              bool targets)
 {
     tfn__check_sizes_of(e, d, x);
-    if (targets && d->head == TFN_HEAD_NUMBERS && !x->numbers)
+    if (targets && tfn__is_head(d, TFN_HEAD_NUMBERS) && !x->numbers)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no numbers to learn", 0, 0);
-    if (targets && d->head != TFN_HEAD_NUMBERS && !x->targets)
+    if (targets && !tfn__is_head(d, TFN_HEAD_NUMBERS) && !x->targets)
         tfn__fail(e, TFN_BAD_BATCH, "batch", "there are no targets", 0, 0);
     if (e->status != TFN_OK) return false;
     tfn__check_input(e, d, x);
     if (e->status != TFN_OK) return false;
-    if (d->arch == TFN_ARCH_ENCODER_DECODER) tfn__check_source(e, d, x);
+    if (tfn__is_pair(d)) tfn__check_source(e, d, x);
     if (e->status != TFN_OK) return false;
     if (targets) tfn__check_targets(e, d, x);
     if (x->segments)
@@ -20629,7 +20934,7 @@ static void tfn__bind(tfn_run *r, const tfn_model_desc *d, const tfn_batch *x, i
     r->batch = x->batch;
     r->target = tfn__target_positions(d, x->time);
     r->source = 0;
-    if (d->arch == TFN_ARCH_ENCODER_DECODER) r->source = tfn__positions(d, x->source_time);
+    if (tfn__is_pair(d)) r->source = tfn__positions(d, x->source_time);
     r->start = 0;
     r->skip_padding = true;
     r->ints[TFN_INT_TOKENS] = x->tokens;
@@ -20710,6 +21015,9 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     tfn__forgive(&m->error);
     tfn__made(&m->error, "model", m->weights);
     if (!x) tfn__fail(&m->error, TFN_BAD_BATCH, "batch", "the batch is NULL", 0, 0);
+    if (tfn__only_decodes(&m->desc))
+        tfn__fail(&m->error, TFN_BAD_BATCH, "model", "made with only_decoders, it has no whole "
+                  "forward", 0, 0);
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, &m->desc, x, m->lengths);
@@ -20831,7 +21139,7 @@ static int64_t tfn__targets_of_row(const tfn_model *m, ptrdiff_t row)
     const float *numbers = m->run.inputs[TFN__NUMBERS];
     const int32_t each = m->desc.numbers;
     int64_t count = 0;
-    if (m->desc.head != TFN_HEAD_NUMBERS) return m->run.ints[TFN_INT_TARGETS][row] >= 0;
+    if (!tfn__is_head(&m->desc, TFN_HEAD_NUMBERS)) return m->run.ints[TFN_INT_TARGETS][row] >= 0;
     for (ptrdiff_t i = row * each; i < (row + 1) * each; i++) count += tfn__is_target(numbers[i]);
     return count;
 }
@@ -20938,7 +21246,7 @@ static float tfn__grad_norm(const tfn_model *m, int64_t targets, int32_t *culpri
     const float *g = m->run.grads;
     const double sum = (double)m->kernels->dot(g, g, (ptrdiff_t)m->trained_floats);
     *culprit = -1;
-    if (tfn__finite(sum)) return TFN__SQRT((float)sum) / (float)targets / m->loss_scale;
+    if (tfn__finite(sum)) return TFN__SQRT((float)sum) / tfn__float_of(targets) / m->loss_scale;
     *culprit = tfn__bad_gradient(m);
     return (float)sum;
 }
@@ -21445,7 +21753,10 @@ static bool tfn__open_profile(tfn_model *m, bool watched)
 }
 
 /* A model that was neither profiled nor trained; only such a one profiles itself. */
-static bool tfn__is_new(const tfn_model *m) { return !m->profiled && !m->step && !m->micro; }
+static bool tfn__is_new(const tfn_model *m)
+{
+    return TFN__ALL && !m->profiled && !m->step && !m->micro;
+}
 
 /* The data-dependent start on a batch of the user's choice. Targets are ignored, so none need be
  * given. */
@@ -21787,7 +22098,7 @@ static tfn_var tfn__record_decode(tfn__builder *b)
     tfn_var x;
     b->decode = true;
     tfn__build_table(b);
-    if (d->arch == TFN_ARCH_ENCODER_DECODER) {      /* without inputs: the other tape fills them */
+    if (tfn__is_pair(d)) {      /* without inputs: the other tape fills them */
         b->memory = tfn__memory_cache(b, tfn__none, tfn__none);
         for (int32_t l = 1; l < d->decoder_layers; l++) tfn__memory_cache(b, tfn__none, tfn__none);
     }
@@ -21812,7 +22123,7 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
     b.weights = m->weights;
     b.count = m->weight_count;
 
-    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) source = m->desc.source_context;
+    if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     if (!encode) target = d->chunk;
     tfn__tape_begin(t, a, d->batch, source, target, false);
     if (encode) tfn__record_encode(&b);
@@ -21847,7 +22158,7 @@ static void tfn__decoder_resolve(tfn_decoder *d, const tfn_model *m, int32_t bat
     d->model = m;
     d->batch = tfn__or(batch, 1);
     d->chunk = tfn__or(chunk, 1);
-    if (m->desc.arch == TFN_ARCH_ENCODER)
+    if (tfn__is_encoder_alone(&m->desc))
         tfn__fail(&d->error, TFN_BAD_OPTION, "decoder", "an encoder has nothing to decode", 0, 0);
     tfn__in_range(&d->error, "decoder", "a decoder's batch", d->batch, 1, TFN__SIDE);
     tfn__in_range(&d->error, "decoder", "a chunk of tokens", d->chunk, 1, m->desc.context);
@@ -21886,7 +22197,7 @@ static size_t tfn__lay_decoder(tfn_decoder *d, const tfn_model *m, int32_t batch
     if (d->error.status != TFN_OK) return 0;
 
     tfn__decoder_resolve(d, m, batch, chunk);
-    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) tfn__lay_tape(d, &a, &d->encode, true);
+    if (tfn__is_pair(&m->desc)) tfn__lay_tape(d, &a, &d->encode, true);
     tfn__lay_tape(d, &a, &d->decode, false);
     if (d->error.status != TFN_OK) return 0;
 
@@ -21919,7 +22230,7 @@ TFNORM_API tfn_status tfn_decoder_init(tfn_decoder *d, const tfn_model *m, int32
     d->run.buffers = m->run.buffers;
     d->run.tables = m->run.tables;
     d->run.batch = d->batch;
-    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) return TFN_OK;    /* it waits for a source */
+    if (tfn__is_pair(&m->desc)) return TFN_OK;    /* it waits for a source */
     return tfn_decoder_start(d, NULL);
 }
 
@@ -21964,7 +22275,7 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
     tfn__forgive(&d->error);
     tfn__made(&d->error, "decoder", d->model);
     if (d->error.status != TFN_OK) return d->error.status;
-    if (d->model->desc.arch == TFN_ARCH_ENCODER_DECODER) return tfn__start_source(d, source);
+    if (tfn__is_pair(&d->model->desc)) return tfn__start_source(d, source);
     d->run.start = 0;           /* what the caches hold beyond it is never read */
     return TFN_OK;
 }
@@ -22010,7 +22321,7 @@ static bool tfn__check_next(tfn_decoder *d, const int32_t *tokens, int32_t time,
     const tfn_model_desc *m = &d->model->desc;
     const int32_t left = m->context - d->run.start;
     tfn_error *e = &d->error;
-    if (m->arch == TFN_ARCH_ENCODER_DECODER && !d->started)
+    if (tfn__is_pair(m) && !d->started)
         tfn__fail(e, TFN_BAD_BATCH, "decoder", "tfn_decoder_start was not called", 0, 0);
     if (time < 1 || time > d->chunk)
         tfn__fail(e, TFN_BAD_BATCH, "decoder", "%d tokens at once, the limit is %d", time,
@@ -22106,7 +22417,7 @@ static int32_t tfn__hidden_node(const tfn_model *m, int stack, int32_t layers)
     const tfn_tape *t = &m->infer;
     int32_t before = layers;                    /* marked nodes in front of it */
     if (layers == TFN_LAYERS_ALL) return m->outputs[stack == TFN__IN_DECODER].id;
-    if (stack == TFN__IN_DECODER && m->desc.arch == TFN_ARCH_ENCODER_DECODER)
+    if (stack == TFN__IN_DECODER && tfn__is_pair(&m->desc))
         before += m->desc.layers + 1;
     for (int32_t i = 1; i < t->count; i++) {
         if (!(t->nodes[i].flags & TFN__LAYER)) continue;
@@ -22374,7 +22685,7 @@ TFNORM_API tfn_status tfn_model_pool(tfn_model *m, const tfn_batch *batch, tfn_s
 static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, int32_t layer,
                                  tfn_sublayer kind, int32_t head, const float *weights)
 {
-    const bool crosses = stack == TFN__IN_DECODER && m->desc.arch == TFN_ARCH_ENCODER_DECODER;
+    const bool crosses = stack == TFN__IN_DECODER && tfn__is_pair(&m->desc);
     tfn__check_result(e, weights);
     if (layer < 0 || layer >= tfn__stack_depth(m, stack))
         tfn__fail(e, TFN_BAD_BATCH, "reading", "layer %d, the stack has %d", layer,
@@ -22391,7 +22702,7 @@ static void tfn__check_attention(tfn_error *e, const tfn_model *m, int stack, in
 static int32_t tfn__attentions_before(const tfn_model *m, int stack, int32_t layer,
                                       tfn_sublayer kind)
 {
-    if (stack == TFN__IN_ENCODER || m->desc.arch == TFN_ARCH_DECODER) return layer;
+    if (stack == TFN__IN_ENCODER || tfn__is_decoder_alone(&m->desc)) return layer;
     return 2*layer + (kind == TFN_SUBLAYER_CROSS_ATTENTION);
 }
 
@@ -22495,7 +22806,7 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
 
     r = tfn__unwatched(&m->run);
     before = tfn__attentions_before(m, at, layer, kind);
-    if (at == TFN__IN_DECODER && m->desc.arch == TFN_ARCH_ENCODER_DECODER)
+    if (at == TFN__IN_DECODER && tfn__is_pair(&m->desc))
         before += m->desc.layers;                       /* the encoder has one a layer */
     tfn__run_before(&c, &m->infer, &r, tfn__nth_node(&m->infer, TFN__OP_ATTEND, before));
     p = tfn__attention_of(&c);
@@ -22689,7 +23000,7 @@ static void tfn__generate_defaults(tfn_generate_desc *d, const tfn_model_desc *m
     if (d->length_penalty == 0) d->length_penalty = 1;
     if (d->unnormalized) d->length_penalty = 0;             /* length^0 is 1 */
     if (d->top_p == 0) d->top_p = 1;
-    if (!d->chunk && m->arch != TFN_ARCH_ENCODER_DECODER)
+    if (!d->chunk && !tfn__is_pair(m))
         d->chunk = (int32_t)tfn__min(TFN__PROMPT_CHUNK, m->context);
     d->chunk = tfn__or(d->chunk, 1);
 }
@@ -22812,7 +23123,7 @@ static size_t tfn__lay_generator(tfn_generator *g, const tfn_model *m,
     g->width = (int32_t)tfn__max(g->desc.beam, 1);
     g->room = (int32_t)tfn__max(2 * g->desc.beam, 1);
     /* A prompt takes at least one position of the context; one more token is the end. */
-    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) source = m->desc.source_context;
+    if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     g->most = tfn__max_tokens(&g->desc, source, m->desc.context - 1) + 1;
 
     *decoder = tfn__lay_decoder(&g->decoder, m, g->desc.sentences * g->width, g->desc.chunk, mem,
@@ -22865,7 +23176,7 @@ static int32_t tfn__prompt_token(const tfn_generator *g, const tfn_batch *x, int
 /* Positions of a sentence's source; 0 without one. */
 static int32_t tfn__source_length(const tfn_model_desc *m, const tfn_batch *x, int32_t s)
 {
-    if (m->arch != TFN_ARCH_ENCODER_DECODER) return 0;
+    if (!tfn__is_pair(m)) return 0;
     if (x->source_lengths) return tfn__positions(m, x->source_lengths[s]);
     return tfn__positions(m, x->source_time);
 }
@@ -22883,7 +23194,7 @@ static bool tfn__check_prompts(tfn_generator *g, const tfn_batch *x)
     if (x->tokens)
         tfn__check_time(e, "time is %d, the limit is %d", x->time, m->context, x->lengths,
                         x->batch);
-    if (e->status == TFN_OK && m->arch == TFN_ARCH_ENCODER_DECODER) tfn__check_source(e, m, x);
+    if (e->status == TFN_OK && tfn__is_pair(m)) tfn__check_source(e, m, x);
     if (!x->tokens) return e->status == TFN_OK;
 
     for (int32_t s = 0; s < x->batch; s++) {
@@ -31109,6 +31420,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
     TFN__FIELD(BOOL, NOT_SAVED, blank),
+    TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
     TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
     TFN__LATER(REAL, SAME_TO_TRAIN, clip_value),
@@ -35328,7 +35640,27 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY
 /* ground: what the compiler and the machine can do */
 #undef TFN__ALIGN
+#undef TFN__ABOUT
 #undef TFN__ALL
+#undef TFN__BY_TENSOR
+#undef TFN__POSITION_TABLES
+#undef TFN__FREE
+#undef TFN__SENTENCES
+#undef TFN__SAID
+#undef TFN__TERSE
+#undef tfn__bad_shape
+#undef tfn__fail
+#undef tfn__fail_name
+#undef tfn__tape_error
+#undef TFN__SCALES
+#undef TFN__GATES
+#undef TFN__KEEPS
+#undef TFN__KEPT
+#undef TFN__ENCODERS
+#undef TFN__FOLD
+#undef TFN__PAIRS
+#undef TFN__ROTARY_OP
+#undef TFN__WHOLE_OP
 #undef TFN__EXTRA_NORMS
 #undef TFN__GOLDEN
 #undef TFN__IMPLEMENTING
@@ -35432,7 +35764,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__STRUCT
 /* And the state of the compiler is what it was: see the ground section. */
 #if (defined __GNUC__ || defined __clang__) \
-    && (defined TFNORM_NO_TRAINING || defined TFNORM_ONLY_KERNELS \
+    && (defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN || defined TFNORM_ONLY_KERNELS \
         || defined TFNORM_NO_TOKENIZERS || defined TFNORM_NO_METRICS || defined TFNORM_NO_FILES \
         || defined TFNORM_NO_IMPORT || defined TFNORM_NO_QUANT)
 #pragma GCC diagnostic pop

@@ -13,7 +13,7 @@ enum { OPTIONS_V = 11, OPTIONS_T = 6, OPTIONS_B = 2, OPTIONS_VALUES = 14, OPTION
 /* Members of the structs of options that are no numbers with a range: truths, names, pointers; the
  * seed and the key may be anything, the end has no least. */
 static const char *const options_other[LIB_TABLES] = {
-    " blank untied separate_source scale_embedding no_bias output_bias head_transform scale_by_layer scale_output "
+    " blank only_decoders untied separate_source scale_embedding no_bias output_bias head_transform scale_by_layer scale_output "
     "recipe norm "
     "decoder_norm init topology decoder_topology norm_rule decoder_norm_rule init_rule folded nesterov eps_inside "
     "relative_rate seed inference recompute probes half parameters gradients moments workspace "
@@ -72,7 +72,7 @@ TEST(options_covered)
 /* What a checkpoint need not know, because the machine or the use decides; rows of norms and
  * initializations are known by the names beside them. */
 static const char options_local[] =
-    " batch_tokens threads isa inference blank probes parameters gradients moments workspace "
+    " batch_tokens threads isa inference blank only_decoders probes parameters gradients moments workspace "
     "norm_rule decoder_norm_rule init_rule loss loss_user ";
 
 static bool options_in_file(const char *name)

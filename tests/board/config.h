@@ -1,5 +1,16 @@
-/* What all programs for a board leave out. */
+/* What all programs for a board leave out. With BOARD_SMALL decode.c and train.c keep no more than
+ * they need; without it they have all else, and the same bits. */
 #define TFNORM_NO_MALLOC
 #define TFNORM_NO_STDIO
 #define TFNORM_NO_TOKENIZERS
 #define TFNORM_NO_METRICS
+#ifdef BOARD_SMALL
+#define TFNORM_NO_QUANT
+#define TFNORM_NO_SCALES
+#define TFNORM_ARCHS       TFN_SET(TFN_ARCH_DECODER)
+#define TFNORM_NORMS       TFN_SET(TFN_NORM_LAYER)
+#define TFNORM_POSITIONS   TFN_SET(TFN_POSITION_ROTARY)
+#define TFNORM_ACTIVATIONS TFN_SET(TFN_ACTIVATION_GELU_TANH)
+#define TFNORM_OPTIMIZERS  TFN_SET(TFN_OPTIMIZER_ADAMW)
+#define TFNORM_SCHEDULES   TFN_SET(TFN_SCHEDULE_CONSTANT)
+#endif

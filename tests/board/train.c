@@ -2,6 +2,11 @@
  * each layer computed again in the backward, embedding and lowest layer frozen. The task is that of
  * examples/07_model.h, to write letters backwards. */
 #include "config.h"
+#ifdef BOARD_SMALL
+#define TFNORM_PLAIN
+#define TFNORM_NO_FILES
+#endif
+#define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
 #include "board.h"
 #include <string.h>

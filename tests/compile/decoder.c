@@ -15,6 +15,9 @@ int main(void)
     desc.vocab = 256;
     desc.context = 32;
     desc.inference = true;
+#ifdef TFNORM_ONLY_DECODERS
+    desc.only_decoders = true;
+#endif
     desc.parameters = weights;
     if (tfn_model_init(&m, &desc, memory, sizeof memory)) return 1;
     if (!tfn_decoder_size(&m, 1, 1, scratch, sizeof scratch)) return 1;

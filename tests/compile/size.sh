@@ -1,4 +1,4 @@
-# What the header costs: time to compile, bytes of code, and a decoder on a Cortex-M4F in 40 KB.
+# What the header costs: time to compile, bytes of code, and what a Cortex-M4F needs of it.
 . ./check.sh
 printf '#define TFNORM_IMPLEMENTATION\n#include "../../../tfnorm.h"\n' > "$work/tfnorm.c"
 
@@ -75,19 +75,34 @@ for cc in gcc clang; do
     compiles "$cc, TFNORM_DEBUG -O0" "$most" "$cc -O2" "$cc -O0 -std=c99 -DTFNORM_DEBUG"
 done
 
+# Programs for a Cortex-M4F, without newlib's start-up and exit, which boards have of their own.
 arm=arm-none-eabi
-decoder_links() {
+# links MOST SOURCE FLAG ...: at most so many bytes of code and constants, the number in $work/bytes
+links() {
+    most=$1 source=$2
+    shift 2
     $arm-gcc -std=c99 -Os -mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard \
         -ffunction-sections -fdata-sections -Wl,--gc-sections --specs=nano.specs --specs=nosys.specs \
-        -DTFNORM_NO_STDIO -DTFNORM_NO_TRAINING -DTFNORM_NO_MALLOC -DTFNORM_NO_QUANT \
-        compile/decoder.c -o "$work/decoder.elf" -lm || return 1
-    bytes=$(text $arm-size "$work/decoder.elf")
-    echo "$bytes bytes"
-    [ "$bytes" -le 40960 ]
+        -nostartfiles -Wl,-e,main -DTFNORM_NO_STDIO -DTFNORM_NO_MALLOC -DTFNORM_NO_QUANT \
+        "$@" compile/"$source" -o "$work/m4f.elf" -lm ||
+        return 1
+    text $arm-size "$work/m4f.elf" > "$work/bytes"
+    [ "$(cat "$work/bytes")" -le "$most" ] || { echo "$(cat "$work/bytes") bytes, at most $most"; return 1; }
+}
+sets="-DTFNORM_NO_SCALES -DTFNORM_ARCHS=TFN_SET(TFN_ARCH_DECODER) -DTFNORM_NORMS=TFN_SET(TFN_NORM_LAYER)
+      -DTFNORM_POSITIONS=TFN_SET(TFN_POSITION_LEARNED)
+      -DTFNORM_ACTIVATIONS=TFN_SET(TFN_ACTIVATION_GELU_TANH)"
+training="-DTFNORM_PLAIN -DTFNORM_NO_TOKENIZERS -DTFNORM_NO_METRICS -DTFNORM_NO_FILES
+          -DTFNORM_OPTIMIZERS=TFN_SET(TFN_OPTIMIZER_ADAMW) -DTFNORM_SCHEDULES=TFN_SET(TFN_SCHEDULE_CONSTANT)"
+weigh() {
+    check "Cortex-M4F $1" links "$2" "$3" $4
+    echo "  Cortex-M4F $1: $(cat "$work/bytes") bytes .text"
 }
 if have $arm-gcc $arm-size; then
-    check "Cortex-M4F decoder within 40 KB" decoder_links
-    echo "  Cortex-M4F decoder: $(text $arm-size "$work/decoder.elf") bytes .text"
-else skip "Cortex-M4F decoder" "no $arm-gcc"
+    weigh "decoder within 40 KB" 40960 decoder.c -DTFNORM_NO_TRAINING
+    weigh "small decoder within 28 KB" 28672 decoder.c "-DTFNORM_NO_TRAINING -DTFNORM_ONLY_DECODERS $sets"
+    weigh "trainer within 57 KB" 58368 trainer.c "$training $sets"
+    weigh "trainer without messages within 53 KB" 54272 trainer.c "-DTFNORM_NO_MESSAGES $training $sets"
+else skip "Cortex-M4F" "no $arm-gcc"
 fi
 finish
