@@ -46,12 +46,40 @@ static struct {
     float values[64];
     char text[300];
     size_t bytes;
+    tfn_flash flash;
 } nulls;
 
 static const int32_t nulls_tokens[] = { 1, 2, 3, 4 };
 static const char *const nulls_references[] = { "a b" };
 static unsigned char nulls_block[24][NULLS_ROOM / 4], nulls_saved[NULLS_ROOM / 4];
 static float nulls_region[4096];
+
+enum { NULLS_PAGE = 4096, NULLS_PAGES = 64 };
+static unsigned char nulls_pages[2 * NULLS_PAGES][NULLS_PAGE];
+static double nulls_work[NULLS_PAGE / sizeof(double)];
+
+static bool nulls_read(void *user, int32_t page, void *to)
+{
+    (void)user;
+    memcpy(to, nulls_pages[page], NULLS_PAGE);
+    return true;
+}
+
+static bool nulls_write(void *user, int32_t page, const void *from)
+{
+    (void)user;
+    memcpy(nulls_pages[page], from, NULLS_PAGE);
+    return true;
+}
+
+static void nulls_make_flash(void)
+{
+    nulls.flash.page = NULLS_PAGE;
+    nulls.flash.pages = NULLS_PAGES;
+    nulls.flash.work = nulls_work;
+    nulls.flash.read = nulls_read;
+    nulls.flash.write = nulls_write;
+}
 
 static void nulls_custom_forward(const tfn_custom_args *a) { a->y[0] = a->x[0][0]; }
 
@@ -132,6 +160,7 @@ static void nulls_make(void)
     CHECK(tfn_file_tensor(&nulls.f, 0, &nulls.tensor));
     nulls.tensor.count = 1;
     nulls_make_tapes();
+    nulls_make_flash();
 }
 
 /* -- the calls --------------------------------------------------------------------------------- */
@@ -287,6 +316,9 @@ static tfn_status nulls_voided(const tfn_error *e) { return e->status; }
     X(tfn_model_hash, "e", "q", nulls_found(tfn_model_hash(P(0, &nulls.m)) != 0))                  \
     X(tfn_decoder_size, "ee", "q.", nulls_found(tfn_decoder_size(P(0, &nulls.m), 1, 1,             \
       P(1, nulls_block[12]), sizeof nulls_block[0]) > 0))                                          \
+    X(tfn_flash_pages, "e", "q", nulls_found(tfn_flash_pages(P(0, &nulls.m), NULLS_PAGE) > 0))     \
+    X(tfn_flash_save, "ee", "qq", tfn_flash_save(P(0, &nulls.flash), P(1, &nulls.m)))              \
+    X(tfn_flash_load, "ee", "qq", nulls_flash_load())                                              \
     X(tfn_decoder_init, "eee", ".z.", tfn_decoder_init(P(0, &nulls.d), P(1, &nulls.m), 1, 1,       \
       P(2, nulls_block[2]), sizeof nulls_block[2]))                                                \
     X(tfn_decoder_start, "eo", "z.", tfn_decoder_start(P(0, &nulls.d), P(1, &nulls.batch)))        \
@@ -403,6 +435,15 @@ static tfn_status nulls_tape(tfn_var made)
     return nulls_found(made.id > 0 || (known && nulls.tape.error.status == TFN_BAD_SHAPE));
 }
 static tfn_status nulls_number(double x) { return nulls_found(x == x); }
+
+/* There is something to load. */
+static tfn_status nulls_flash_load(void)
+{
+    tfn_flash f = nulls.flash;
+    CHECK(tfn_flash_save(&f, &nulls.m) == TFN_OK);
+    return tfn_flash_load((tfn_model *)nulls_pointer(0, &nulls.m),
+                          (tfn_flash *)nulls_pointer(1, &nulls.flash));
+}
 
 static tfn_status nulls_new(void)
 {
