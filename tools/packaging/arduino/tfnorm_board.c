@@ -1,0 +1,3 @@
+/* The library, compiled once. */
+#define TFNORM_IMPLEMENTATION
+#include "tfnorm_board.h"
