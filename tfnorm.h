@@ -2964,6 +2964,8 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #elif defined __aarch64__
 #include <arm_neon.h>
 #define TFN__NEON
+#elif defined __ARM_FEATURE_SIMD32      /* two products of 16 bits: Cortex-M4, M7, M33 with DSP */
+#include <arm_acle.h>
 #elif defined __wasm_simd128__
 #include <wasm_simd128.h>
 #define TFN__WASM
