@@ -10,7 +10,7 @@ typedef struct batch_room {
     tfn_batch batch;
     int32_t   tokens[BATCH_TOKENS], targets[BATCH_TOKENS], source[BATCH_TOKENS];
     int32_t   lengths[BATCH_MOST];
-    float     frames[BATCH_FRAMES];
+    float     frames[BATCH_FRAMES], numbers[BATCH_FRAMES];
 } batch_room;
 
 static inline bool batch_open(tfn_model *m, const tfn_model_desc *d)
@@ -57,6 +57,11 @@ static inline void batch_fill(batch_room *r, const tfn_model_desc *d, uint64_t s
     r->batch.time = d->context;
     for (int i = 0; i < d->batch && d->head == TFN_HEAD_SEQUENCE; i++)
         r->targets[i] = (int32_t)(tfn_random_bits(key, at++) % (uint64_t)d->classes);
+    for (int i = 0; i < d->batch * d->context && d->head == TFN_HEAD_POSITIONS; i++)
+        r->targets[i] = (int32_t)(tfn_random_bits(key, at++) % (uint64_t)d->classes);
+    for (int i = 0; i < d->batch * d->numbers && i < BATCH_FRAMES; i++)
+        r->numbers[i] = 2 * tfn_random_uniform(key, at++) - 1;
+    r->batch.numbers = d->head == TFN_HEAD_NUMBERS ? r->numbers : NULL;
     if (alone) {
         r->batch.tokens = NULL;
         r->batch.frames = r->frames;

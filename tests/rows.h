@@ -92,7 +92,8 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.head_size, 'i'), ROWS_FIELD(desc.embedding_size, 'i'),
     ROWS_FIELD(desc.ffn, 'i'),
     ROWS_FIELD(desc.segments, 'i'), ROWS_FIELD(desc.classes, 'i'), ROWS_FIELD(desc.bands, 'i'),
-    ROWS_FIELD(desc.frame_map, 'i'),
+    ROWS_FIELD(desc.frame_map, 'i'), ROWS_FIELD(desc.numbers, 'i'),
+   
     ROWS_FIELD(desc.head, 'i'), ROWS_FIELD(desc.cutoffs[0], 'i'), ROWS_FIELD(desc.cutoffs[1], 'i'),
     ROWS_FIELD(desc.activation, 'i'), ROWS_FIELD(desc.position, 'i'), ROWS_FIELD(desc.untied, 'b'),
     ROWS_FIELD(desc.separate_source, 'b'), ROWS_FIELD(desc.scale_embedding, 'b'),
@@ -289,8 +290,8 @@ static void rows_draw_shape(tfn_model_desc *d)
     if (d->arch != TFN_ARCH_DECODER && rows_one_in(8)) d->bands = 5;
     if (d->bands && rows_one_in(2)) d->frame_map = TFN_FRAME_MAP_LINEAR;
     if (d->bands && d->arch == TFN_ARCH_ENCODER) {
-        d->head = TFN_HEAD_SEQUENCE;
-        d->classes = 5;
+        d->head = (tfn_head)(TFN_HEAD_SEQUENCE + rows_below(3));
+        d->classes = d->numbers = 5;
         d->segments = 0;
     }
     if (d->arch != TFN_ARCH_DECODER || !rows_one_in(12)) return;
@@ -334,7 +335,7 @@ static void rows_draw_options(tfn_model_desc *d)
     d->dropout = ROWS_PICK(rates);
     d->attention_dropout = ROWS_PICK(rates);
     d->activation_dropout = ROWS_PICK(rates);
-    if (rows_one_in(4)) d->smoothing = 0.1f;
+    if (rows_one_in(4) && d->head != TFN_HEAD_NUMBERS) d->smoothing = 0.1f;
     d->optimizer = (tfn_optimizer)rows_below(TFN_OPTIMIZER_COUNT);
     d->schedule.lr = 0.01f;
     d->clip = rows_one_in(2) ? 1 : 0;
@@ -403,7 +404,7 @@ typedef struct rows_data {
     int32_t tokens[ROWS_BATCH * ROWS_TIME], targets[ROWS_BATCH * ROWS_TIME];
     int32_t source[ROWS_BATCH * ROWS_TIME], segments[ROWS_BATCH * ROWS_TIME];
     int32_t lengths[ROWS_BATCH], source_lengths[ROWS_BATCH];
-    float   frames[ROWS_BATCH * ROWS_FRAMES * 5];
+    float   frames[ROWS_BATCH * ROWS_FRAMES * 5], numbers[ROWS_BATCH * 5];
     tfn_batch batch;
     size_t  logits;                 /* numbers that tfn_model_logits gives */
 } rows_data;
@@ -429,7 +430,7 @@ static int32_t rows_frames(const tfn_model_desc *d, int32_t positions)
 static void rows_fill(rows_data *data, const tfn_model_desc *d, uint64_t seed)
 {
     tfn_batch *b = &data->batch;
-    const bool classes = d->head == TFN_HEAD_SEQUENCE;
+    const bool classes = d->head != TFN_HEAD_TOKENS, each = d->head == TFN_HEAD_POSITIONS;
     const bool alone = d->bands && d->arch == TFN_ARCH_ENCODER;
     const int32_t most = classes ? d->classes : d->vocab;
     rows_state = seed ^ 77;
@@ -456,7 +457,11 @@ static void rows_fill(rows_data *data, const tfn_model_desc *d, uint64_t seed)
     b->lengths = data->lengths;
     if (d->segments) b->segments = data->segments;
     data->logits = (size_t)ROWS_BATCH
-                 * (classes ? (size_t)d->classes : (size_t)d->vocab * (size_t)d->context);
+                 * (classes ? 5 : (size_t)d->vocab)
+                 * (each || !classes ? (size_t)d->context : 1);
+    for (int32_t i = 0; i < ROWS_BATCH * 5; i++)
+        data->numbers[i] = (float)(rows_below(2001) - 1000) / 1000;
+    b->numbers = data->numbers;
     if (d->bands) b->frames = data->frames;
     if (alone) {
         b->tokens = NULL;
@@ -592,11 +597,17 @@ static float *rows_logits(tfn_model *m, const rows_data *data)
 {
     const float *found = tfn_model_logits(m, &data->batch);
     float *x = found ? rows_copy(found, data->logits) : NULL;
-    const size_t vocab = (size_t)m->desc.vocab, context = (size_t)m->desc.context;
-    if (!x || m->desc.head == TFN_HEAD_SEQUENCE) return x;
-    for (size_t b = 0; b < ROWS_BATCH; b++)
-        for (size_t t = (size_t)data->lengths[b]; t < context; t++)
-            memset(x + (b*context + t) * vocab, 0, vocab * sizeof *x);
+    const tfn_model_desc *d = &m->desc;
+    const bool tokens = d->head == TFN_HEAD_TOKENS, positions = d->head == TFN_HEAD_POSITIONS;
+    const size_t cols = (size_t)(tokens ? d->vocab : d->classes), context = (size_t)d->context;
+    const bool fewer = d->bands && d->arch == TFN_ARCH_ENCODER
+                    && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
+    if (!x || !(tokens || positions)) return x;
+    for (size_t b = 0; b < ROWS_BATCH; b++) {
+        const int32_t n = data->lengths[b];
+        for (size_t t = (size_t)(fewer ? (n - 3) / 4 : n); t < context; t++)
+            memset(x + (b*context + t) * cols, 0, cols * sizeof *x);
+    }
     return x;
 }
 

@@ -59,8 +59,8 @@ static tfn_model_desc groups_desc(int i)
     if (d.arch != TFN_ARCH_DECODER && i / 3 % 2) d.bands = GROUPS_BANDS;
     if (d.bands && i / 6 % 2) d.frame_map = TFN_FRAME_MAP_LINEAR;
     if (d.bands && d.arch == TFN_ARCH_ENCODER) {
-        d.head = TFN_HEAD_SEQUENCE;
-        d.classes = GROUPS_V;
+        d.head = (tfn_head)(TFN_HEAD_SEQUENCE + i / 12 % 3);
+        d.classes = d.numbers = GROUPS_V;
     }
     d.batch = GROUPS_B;
     d.width = strcmp(d.recipe, "prmsnorm") ? 12 : 64;
@@ -602,7 +602,8 @@ static void groups_decodes(tfn_model *m, const batch_room *b)
 /* Rows of logits: a position's, or a sentence's. */
 static int groups_rows(const tfn_model_desc *d)
 {
-    return d->head == TFN_HEAD_SEQUENCE ? GROUPS_B : GROUPS_B * GROUPS_T;
+    const bool each = d->head == TFN_HEAD_TOKENS || d->head == TFN_HEAD_POSITIONS;
+    return each ? GROUPS_B * GROUPS_T : GROUPS_B;
 }
 
 /* The logits of a batch. */
@@ -654,7 +655,7 @@ static void groups_folds(const tfn_model_desc *d, tfn_model *m, const batch_room
     for (int32_t i = 0; tfn_model_param(&to, i, &p); i++) CHECK(!strstr(p.name, "lora"));
     CHECK(groups_logits(m, b, one) && groups_logits(&to, b, two));
     for (int i = 0; i < groups_rows(d) * GROUPS_V; i++) {
-        if (d->head == TFN_HEAD_TOKENS && i / GROUPS_V % GROUPS_T >= 3) continue;    /* its end */
+        if (groups_rows(d) > GROUPS_B && i / GROUPS_V % GROUPS_T >= 3) continue;    /* its end */
         CHECK_CLOSE((double)two[i], (double)one[i], 2e-3);
     }
     tfn_model_free(&to);

@@ -49,8 +49,8 @@ static tfn_model_desc skip_desc(int recipe, int round)
     d.bands = d.arch != TFN_ARCH_DECODER && recipe / 3 % 2 == round / 3 % 2 ? SKIP_BANDS : 0;
     if (d.bands && recipe / 6 % 2) d.frame_map = TFN_FRAME_MAP_LINEAR;
     if (d.bands && d.arch == TFN_ARCH_ENCODER) {
-        d.head = TFN_HEAD_SEQUENCE;
-        d.classes = SKIP_V;
+        d.head = (tfn_head)(TFN_HEAD_SEQUENCE + (recipe / 12 + round) % 3);
+        d.classes = d.numbers = SKIP_V;
     }
     d.batch = SKIP_B;
     d.width = strcmp(d.recipe, "prmsnorm") ? 12 : 64;
@@ -202,6 +202,8 @@ static void skip_update(tfn_model *m, uint64_t seed, int place, int at, tfn_repo
         static batch_room b;
         batch_fill_uneven(&b, &m->desc, seed + (uint64_t)i);
         for (int j = 0; j < SKIP_B * SKIP_T && place == SKIP_NO_TARGET; j++) b.targets[j] = -1;
+        for (int j = 0; j < SKIP_B * SKIP_V && place == SKIP_NO_TARGET; j++)
+            b.numbers[j] = (float)NAN;
         if (i == at && place != SKIP_NO_TARGET) skip_spoilt_step(m, &b, place, report);
         else CHECK(tfn_model_step(m, &b.batch, report) == TFN_OK);
     }

@@ -206,6 +206,60 @@ exports() {
         "$work/exported" $text | diff - "$work/page" || return 1
     done
 }
+# a model of a program, without a tokenizer: an encoder of frames
+exports_frames() {
+    cat > "$work/frames.c" <<'END'
+#include "../../../tfnorm.h"
+#include <stdio.h>
+#ifdef EXPORTED
+#include "frames.h"
+#endif
+int main(int argc, char **argv)
+{
+    const float frames[6] = { 0.5f, -1, 2, 0.25f, 1, -0.125f };
+    tfn_batch batch = { 0 };
+    const float *z;
+    tfn_model m;
+#ifdef EXPORTED
+    tfn_model_desc d = hand_desc();
+#else
+    tfn_model_desc d = { 0 };
+    tfn_file f = { 0 };
+    d.arch = TFN_ARCH_ENCODER;
+    d.context = 4;
+    d.bands = 2;
+    d.frame_map = TFN_FRAME_MAP_LINEAR;
+    d.head = TFN_HEAD_NUMBERS;
+    d.numbers = 3;
+#endif
+    d.threads = 1;
+    if (tfn_model_new(&m, &d, NULL) != TFN_OK) return 1;
+    batch.frames = frames;
+    batch.batch = 1;
+    batch.time = 3;
+    z = tfn_model_logits(&m, &batch);
+    if (!z) return 1;
+    for (int i = 0; i < 3; i++) printf("%.9g\n", (double)z[i]);
+#ifndef EXPORTED
+    f.path = argv[argc - 1];
+    if (tfn_model_save(&f, &m, NULL) != TFN_OK) return 1;
+#else
+    (void)argv;
+#endif
+    return argc != 2;
+}
+END
+    MAKEFLAGS= make -s build/lib.o &&
+        ${CC:-cc} -O1 "$work/frames.c" build/lib.o -o "$work/frames" -lm &&
+        "$work/frames" "$work/hand.safetensors" > "$work/said" &&
+        "$tfn" export "$work/hand.safetensors" --prefix hand -o "$work/frames.h" || return 1
+    ! grep -q tokenizer "$work/frames.h" &&
+        ${CC:-cc} -O1 -DEXPORTED "$work/frames.c" build/lib.o -o "$work/exported" -lm &&
+        "$work/exported" x | diff - "$work/said" || return 1
+    ! "$tfn" logits "$work/hand.safetensors" --ids 1 2> "$work/said" &&
+        grep -q 'reads frames, not tokens' "$work/said"
+}
+check "tfn export of a model without tokenizer" exports_frames
 if "$tfn" bits > "$work/page"; then check "tfn export" exports
 else skip "tfn export" "bits differ here"
 fi

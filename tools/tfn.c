@@ -1429,6 +1429,7 @@ static int logits(settings *s, cli *c)
     tfn_model_peek(&f, &d, NULL);
     must_be_file(&f.error, s->file[0]);
     if (d.arch == TFN_ARCH_ENCODER_DECODER) die("%s also reads a source", s->file[0]);
+    if (d.bands) die("%s reads frames, not tokens", s->file[0]);
     d.inference = d.blank = true;
     d.batch = 1;
     tfn_model_new(&m, &d, NULL);
@@ -1439,8 +1440,8 @@ static int logits(settings *s, cli *c)
     batch.batch = 1;
     z = tfn_model_logits(&m, &batch);
     must_be_ok(&m.error);
-    const bool one = m.desc.head == TFN_HEAD_SEQUENCE;
-    const int32_t cols = one ? m.desc.classes : m.desc.vocab;
+    const bool one = tfn__by_sentences(&m.desc);
+    const int32_t cols = tfn__logit_cols(&m.desc);
     for (int32_t t = 0; t < (one ? 1 : batch.time); t++)
         for (int32_t v = 0; v < cols; v++)
             printf("%.9g%c", (double)z[t * cols + v], v + 1 < cols ? ' ' : '\n');
@@ -1682,16 +1683,18 @@ static int export(settings *s, cli *c)
     out = out_of(s, c, false);
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (!is_c_name(prefix)) cli_fail(c, "--prefix wants a name of C, not \"%s\"", prefix);
-    bundle_open(&b, s->file[0]);
+    bundle_look(&b, s->file[0]);
     bundle_load(&b, 1, 1);
     f = output_open(&o, out);
     if (!f) return 1;
     fprintf(f, "/* Written by tfn export. Include it behind tfnorm.h: %s_desc() has the options\n"
-               " * of the model, whose weights stay where they are; a tokenizer is made of\n"
-               " * %s_tokenizer in %s_tokenizer_memory bytes. Hash %016llX. */\n", prefix, prefix,
-            prefix, (unsigned long long)tfn_model_hash(&b.model));
+               " * of the model, whose weights stay where they are", prefix);
+    if (b.tokenizer.mem)                    /* a model of frames has none */
+        fprintf(f, "; a tokenizer is made of\n * %s_tokenizer in %s_tokenizer_memory bytes",
+                prefix, prefix);
+    fprintf(f, ". Hash %016llX. */\n", (unsigned long long)tfn_model_hash(&b.model));
     export_weights(f, &b, prefix);
-    export_tokenizer(f, &b, prefix);
+    if (b.tokenizer.mem) export_tokenizer(f, &b, prefix);
     from = file_at(b.path);
     tfn_file_open(&from);
     export_options(f, &from, prefix);
