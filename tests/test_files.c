@@ -358,31 +358,36 @@ TEST(files_index)
 
 /* -- checkpoints ----------------------------------------------------------------------------- */
 
-enum { FILES_T = 9, FILES_B = 3, FILES_V = 17 };
+enum { FILES_T = 9, FILES_B = 3, FILES_V = 17, FILES_BANDS = 2 };
 typedef struct files_case {
     const char *recipe;
     int32_t micro, stop;                /* micro-batches of a step; batches before saving */
     tfn_optimizer optimizer;
     bool half, encoder;
+    tfn_head head;                      /* not that of tokens: of frames */
 } files_case;
 static const files_case files_cases[] = {
-    { "pre", 1, 4, TFN_OPTIMIZER_ADAMW, false, false }, { "post", 3, 5, TFN_OPTIMIZER_ADAM, false,
-        false },
-    { "admin", 2, 3, TFN_OPTIMIZER_RADAM, false, false }, { "admin", 1, 0, TFN_OPTIMIZER_ADAMW,
-        false, false },
-    { "batchnorm", 1, 4, TFN_OPTIMIZER_ADAMW, false, true }, { "powernorm", 2, 5, TFN_OPTIMIZER_SGD,
-        false, true },
-    { "pre", 1, 5, TFN_OPTIMIZER_ADAMW, true, false }, { "lsuv", 1, 2, TFN_OPTIMIZER_SGD, false,
-        false },
-    { "deepnorm", 2, 1, TFN_OPTIMIZER_ADAMW, false, true }, { "ngpt", 1, 3, TFN_OPTIMIZER_ADAM,
-        false, false },
-    { "rezero", 1, 3, TFN_OPTIMIZER_SGD, false, false },
-    { "pre", 2, 5, TFN_OPTIMIZER_LION, true, false },
-    { "pre", 2, 5, TFN_OPTIMIZER_MUON, false, false }, { "lsuv", 2, 3, TFN_OPTIMIZER_MUON, true,
-        false },
-    { "lsuv", 2, 1, TFN_OPTIMIZER_ADAFACTOR, false, false }, { "post", 1, 4,
-        TFN_OPTIMIZER_ADAFACTOR, true, false },
-    { "admin", 2, 3, TFN_OPTIMIZER_SCHEDULE_FREE, true, false }
+    { "pre", 1, 4, TFN_OPTIMIZER_ADAMW, false, false, TFN_HEAD_TOKENS },
+    { "post", 3, 5, TFN_OPTIMIZER_ADAM, false, false, TFN_HEAD_TOKENS },
+    { "admin", 2, 3, TFN_OPTIMIZER_RADAM, false, false, TFN_HEAD_TOKENS },
+    { "admin", 1, 0, TFN_OPTIMIZER_ADAMW, false, false, TFN_HEAD_TOKENS },
+    { "batchnorm", 1, 4, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_TOKENS },
+    { "powernorm", 2, 5, TFN_OPTIMIZER_SGD, false, true, TFN_HEAD_TOKENS },
+    { "pre", 1, 5, TFN_OPTIMIZER_ADAMW, true, false, TFN_HEAD_TOKENS },
+    { "lsuv", 1, 2, TFN_OPTIMIZER_SGD, false, false, TFN_HEAD_TOKENS },
+    { "deepnorm", 2, 1, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_TOKENS },
+    { "ngpt", 1, 3, TFN_OPTIMIZER_ADAM, false, false, TFN_HEAD_TOKENS },
+    { "rezero", 1, 3, TFN_OPTIMIZER_SGD, false, false, TFN_HEAD_TOKENS },
+    { "pre", 2, 5, TFN_OPTIMIZER_LION, true, false, TFN_HEAD_TOKENS },
+    { "pre", 2, 5, TFN_OPTIMIZER_MUON, false, false, TFN_HEAD_TOKENS },
+    { "lsuv", 2, 3, TFN_OPTIMIZER_MUON, true, false, TFN_HEAD_TOKENS },
+    { "lsuv", 2, 1, TFN_OPTIMIZER_ADAFACTOR, false, false, TFN_HEAD_TOKENS },
+    { "post", 1, 4, TFN_OPTIMIZER_ADAFACTOR, true, false, TFN_HEAD_TOKENS },
+    { "admin", 2, 3, TFN_OPTIMIZER_SCHEDULE_FREE, true, false, TFN_HEAD_TOKENS },
+    { "post", 1, 4, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_SEQUENCE },
+    { "batchnorm", 2, 5, TFN_OPTIMIZER_ADAMW, false, true, TFN_HEAD_POSITIONS },
+    { "pre", 2, 3, TFN_OPTIMIZER_ADAM, true, true, TFN_HEAD_NUMBERS },
+    { "pre", 1, 3, TFN_OPTIMIZER_SGD, false, true, TFN_HEAD_NUMBERS }
 };
 static tfn_model_desc files_desc(const files_case *c)
 {
@@ -407,6 +412,13 @@ static tfn_model_desc files_desc(const files_case *c)
     d.clip = 1;
     d.decay = (float)0.01;
     d.seed = UINT64_C(0xfedcba9876543210);
+    d.head = c->head;
+    if (c->head == TFN_HEAD_TOKENS) return d;
+    d.bands = FILES_BANDS;
+    d.frame_map = c->micro > 1 ? TFN_FRAME_MAP_LINEAR : TFN_FRAME_MAP_CONVOLUTIONS;
+    d.classes = FILES_V;
+    d.numbers = 2;
+    d.number_loss = c->half ? TFN_NUMBER_LOSS_HUBER : TFN_NUMBER_LOSS_SQUARED;
     return d;
 }
 
@@ -414,14 +426,19 @@ static tfn_model_desc files_desc(const files_case *c)
 static void files_train(tfn_model *m, int first, int last, tfn_report *report)
 {
     int32_t tokens[FILES_B * FILES_T], targets[FILES_B * FILES_T];
+    float frames[FILES_B * (4 * FILES_T + 3) * FILES_BANDS];
+    const bool convolves = m->desc.bands && m->desc.frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
     tfn_batch b;
     memset(&b, 0, sizeof b);
     memset(report, 0, sizeof *report);
     b.tokens = tokens;
     b.targets = targets;
     b.batch = FILES_B;
-    b.time = FILES_T;
+    b.time = convolves ? 4 * FILES_T + 3 : FILES_T;
+    b.frames = b.numbers = frames;
     for (int n = first; n < last; n++) {
+        for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+            frames[i] = (float)((int)(i * 11 + (size_t)n * 5) % 31 - 15) / 16;
         for (int i = 0; i < FILES_B * FILES_T; i++) {
             tokens[i] = (i * 7 + n * 5 + i / 4) % FILES_V;
             targets[i] = (tokens[i] * 3 + 1) % FILES_V;
