@@ -37,6 +37,12 @@ check "web: tfn reads the page's checkpoint" inspects
 check "web: what it sees, writes, says" engine looks
 check "web: memory stays as it is" engine memory
 check "web: its own model writes" engine writes
+own() {                 # own MODULE ISA
+    "$work/own" "$2" > "$work/wanted" && engine own "$1" > "$work/found" && diff "$work/found" "$work/wanted"
+}
+check "web: the twin of a model of one's own" ${CC:-cc} -O2 -std=c99 web/own.c -o "$work/own" -lm
+check "web: a model of one's own, relaxed SIMD" own relaxed best
+check "web: a model of one's own, SIMD" own simd sse2
 numbers() {             # JavaScript's numbers in C's formats
     for x in 0 1 -2.5 0.00012345 0.000099999 123456 1234567 1e21 3.14159265 -1e-7 0.5; do
         for form in .4g g .3f .2e .10g; do
@@ -63,12 +69,15 @@ for address in "recipe=post~pre&layers=2" "recipe=admin~deepnorm&layers=1&lr=0.0
     "recipe=b2t~rezero&optimizer=muon&norm=rmsnorm&layers=1&lang=en&steps=300"; do
     check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same "$address" canonical
 done
+sed "s,../tools/bin/web/,," ../examples/21_web.html > "$work/21_web.html"
+check "web: examples/21_web.html" page example
 check "web: the address holds the state" page state
 check "web: checkpoints, right and wrong ones" page files
 check "web: a side that cannot train" page errors
 check "web: a lesson" page lesson
 check "web: 390, 1024, 1600 pixels, light and dark" page looks
 writes() {
+    rm -f "$work"/m.safetensors*
     "$work/tfn" train ../examples/quickstart.txt --tokenizer chars --context 48 --width 48 --layers 2 --steps 100 \
         --lr 0.004 --out "$work/m.safetensors" > "$work/log" 2>&1 || { tail -n 3 "$work/log"; return 1; }
     echo "the model" > "$work/prompt"

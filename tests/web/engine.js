@@ -97,6 +97,20 @@ const tests = {
         const pairs = await started(undefined, "pre", "--layers", "1");
         assert.throws(() => other.open(pairs.save("")), /^Error: it is no decoder/);
     },
+    // A model of one's own: own.c has the same run.
+    async own(kind) {
+        const engine = await Tfnorm.engine(await Tfnorm.module(kind)), rows = 4, time = 12, vocab = 29;
+        engine.model({ vocab, context: time, batch: rows, recipe: "deepnorm", "schedule.lr": 0.003, dropout: 0.1 });
+        for (let step = 0; step < 30; step++) {
+            const at = Array.from({ length: rows * time }, (_, i) => i);
+            engine.train(at.map(i => (i * i + step) % vocab), at.map(i => (7 * i + step) % vocab), rows, time);
+        }
+        console.log(engine.ownHash());
+        assert.throws(() => engine.train([1, 2], [1, 2], 1, 3), /1 rows of 3 tokens are wanted/);
+        assert.equal(engine.logits([1, 2, 3], 1, 3).length, 3 * vocab);
+        const wrong = await Tfnorm.engine(await Tfnorm.module(kind));
+        assert.throws(() => wrong.model({ vocab: 5, contxt: 3 }), /contxt/);
+    },
     async memory() {
         const engine = await started(undefined, "post", "--layers", "1");
         train(engine, 20);

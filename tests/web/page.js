@@ -127,6 +127,17 @@ const tests = {
         assert.equal(await page.run("document.documentElement.scrollWidth - innerWidth"), 0);
         assert.deepEqual(page.problems, []);
     },
+    async example(browser) {
+        const page = await open(browser, file.replace("playground.html", "21_web.html"));
+        await page.until("$('go').onclick");
+        await page.run("$('go').click()");
+        await page.until("/update 300: /.test($('loss').textContent)", 120);
+        const [, loss, bits] = (await page.run("$('loss').textContent")).match(/: ([0-9.]+) nats per byte, bits (.*)$/);
+        assert(Number(loss) < 1.5, loss);
+        assert.equal(bits, "canonical");
+        assert.equal((await page.run("$('sample').textContent")).length, 72);
+        assert.deepEqual(page.problems, []);
+    },
     async errors(browser) {
         const page = await begun(browser, "#width=32&heads=1~5&recipe=pre");
         assert.match(await page.run("$('problem').textContent"), /^Right: pre: model: width is 32; it must be a multiple of heads, 5$/);

@@ -289,6 +289,18 @@ EXPORT(void, engine_start)(int count)
     engine_new_writer(m);
 }
 
+static const engine_report *engine_reported(const tfn_report *r)
+{
+    engine_last.step = (double)r->step;
+    engine_last.loss = r->loss;
+    engine_last.nll = r->nll;
+    engine_last.rate = (double)r->lr;
+    engine_last.gradient = (double)r->grad_norm;
+    engine_last.tokens = (double)r->tokens;
+    engine_last.skipped = r->skipped;
+    return &engine_last;
+}
+
 /* Before a step that is measured. */
 static void engine_look(tfn_model *m)
 {
@@ -311,14 +323,7 @@ EXPORT(const engine_report *, engine_step)(int measured)
     if (tfn_model_step(m, &engine.data.batch, &report) != TFN_OK) engine_fail(&m->error);
     tfn_model_watch(m, NULL, NULL);
     if (measured) engine_weigh(m, (double)report.tokens);
-    engine_last.step = (double)report.step;
-    engine_last.loss = report.loss;
-    engine_last.nll = report.nll;
-    engine_last.rate = (double)report.lr;
-    engine_last.gradient = (double)report.grad_norm;
-    engine_last.tokens = (double)report.tokens;
-    engine_last.skipped = report.skipped;
-    return &engine_last;
+    return engine_reported(&report);
 }
 
 EXPORT(const engine_seen *, engine_sublayers)(void) { return engine_sub; }
@@ -521,3 +526,4 @@ EXPORT(void, engine_load)(const void *from, size_t bytes)
 }
 
 #include "writer.c"
+#include "own.c"

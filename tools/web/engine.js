@@ -5,6 +5,8 @@
 //     engine.start(["post", "--layers", "4", "--lr", "0.008"]);    // arguments of normlab compare
 //     const { step, loss } = engine.step();            // one update
 //     engine.sample(0)                                 // { read, wrote, right }
+//     other.model({ vocab: 256, context: 64, batch: 16, recipe: "pre" });      // on one's own tokens:
+//     other.train(tokens, targets, 16, 64)             // see examples/21_web.html
 //
 // A call that fails throws an Error with the engine's own text, and ends that engine.
 "use strict";
@@ -161,6 +163,36 @@ var Tfnorm = (() => {
         extra(bytes) {
             return this.#take(bytes, at => this.#call("engine_peek", at, bytes.length) ? this.#text() : "");
         }
+        // A model of one's own: options of tfn_model_desc by their names, { vocab: 256, context: 64,
+        // batch: 16, recipe: "post", "schedule.lr": 0.002 }; its tokens and targets (rows, time).
+        #own = 0;
+        model(options) {
+            for (const name in options) {
+                this.#put(name + "\0" + options[name]);
+                this.#call("own_set");
+            }
+            this.#own = this.#call("own_make");
+        }
+        #fill(tokens, targets, rows, time) {
+            const room = this.#call("own_rows") * this.#call("own_context");
+            if (tokens.length !== rows * time || rows * time > room || targets.length !== rows * time)
+                throw new Error(`${rows} rows of ${time} tokens are wanted, and as many targets; the model has room for ${room}`);
+            const all = new Int32Array(this.#wasm.memory.buffer, this.#own, 2 * room);
+            all.set(tokens);
+            all.set(targets, room);
+        }
+        // One update; a target below 0 does not count.
+        train(tokens, targets, rows, time) {
+            this.#fill(tokens, targets, rows, time);
+            return this.#struct(this.#call("own_step", rows, time), columns.report);
+        }
+        // The scores of each token, (rows * time, vocab).
+        logits(tokens, rows, time) {
+            this.#fill(tokens, tokens, rows, time);
+            return this.#scores(this.#call("own_logits", rows, time), rows * time * this.#call("own_vocab"));
+        }
+        ownHash() { return BigInt.asUintN(64, this.#call("own_hash")).toString(16).padStart(16, "0"); }
+
         // A model from a file that goes on with a text: what it is, as { recipe, layers ... }.
         open(bytes) {
             this.#take(bytes, at => this.#call("writer_open", at, bytes.length));
