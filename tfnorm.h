@@ -16832,7 +16832,7 @@ static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no whole forward: set only_decoders",
                   0, 0);
     if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
-        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders wants inference, and arch decoder", 0,
+        tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders is for decoders that infer", 0,
                   0);
 }
 
@@ -21079,8 +21079,7 @@ static tfn_status tfn__ready(tfn_model *m, const tfn_batch *x, bool targets)
     tfn__made(&m->error, "model", m->weights);
     if (!x) tfn__fail(&m->error, TFN_BAD_BATCH, "batch", "the batch is NULL", 0, 0);
     if (tfn__only_decodes(&m->desc))
-        tfn__fail(&m->error, TFN_BAD_BATCH, "model", "made with only_decoders, it has no whole "
-                  "forward", 0, 0);
+        tfn__fail(&m->error, TFN_BAD_BATCH, "model", "only_decoders is set", 0, 0);
     if (m->error.status != TFN_OK) return m->error.status;
     if (!tfn__check_batch(&m->error, &m->desc, x, targets)) return m->error.status;
     tfn__bind(&m->run, &m->desc, x, m->lengths);

@@ -48,6 +48,7 @@ static uint64_t decode(float *weights, bool only_decoders)
     static unsigned char cache[32768];
     tfn_model_desc desc = options();
     uint64_t hash = 1;
+    tfn_batch batch = { 0 };
     tfn_model m;
     tfn_decoder d;
     int32_t token = 3;
@@ -55,6 +56,11 @@ static uint64_t decode(float *weights, bool only_decoders)
     desc.parameters = weights;
     desc.only_decoders = only_decoders;
     if (tfn_model_new(&m, &desc, NULL) != TFN_OK) return 0;
+    batch.tokens = &token;
+    batch.batch = batch.time = 1;
+    if ((tfn_model_logits(&m, &batch) == NULL) != only_decoders) return 0;
+    if ((m.error.status == TFN_BAD_BATCH) != only_decoders) return 0;
+    if ((m.memory.kept < m.memory.total) != only_decoders) return 0;
     if (tfn_decoder_init(&d, &m, 1, 1, cache, sizeof cache) != TFN_OK) return 0;
     for (int i = 0; i < T; i++) {
         uint32_t bits[VOCAB];
