@@ -48,6 +48,8 @@ const tests = {
         await again.run("$('equal').click()");
         await again.until(ready);
         assert.equal(await again.run("document.querySelectorAll('tr.differs').length"), 0);
+        await again.run("look(), restart(), 0");            // what was asked of the old run is not waited for
+        await again.until("runs.every(r => r.look)", 20);
         await again.run("oneStep()");
         await again.until("runs.every(r => r.step === 1)");
         assert.equal(await again.run("runs[0].losses[0] === runs[1].losses[0]"), true);
