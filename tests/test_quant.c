@@ -59,11 +59,11 @@ static float quant_scale(const void *w, tfn_weights type, ptrdiff_t k, ptrdiff_t
     const ptrdiff_t blocks = (k + 31) / 32;
     const ptrdiff_t panels = (n + 15) / 16;
     const ptrdiff_t bytes = type == TFN_WEIGHTS_Q8 ? 512 : 256;
-    uint16_t h;
+    const unsigned char *at = (const unsigned char *)w + panels * blocks * bytes;
     uint32_t u;
     float scale;
-    memcpy(&h, (const char *)w + panels * blocks * bytes + 2 * ((j / 16 * blocks + block) * 16 + j % 16), 2);
-    u = (uint32_t)h << 16;
+    at += 2 * ((j / 16 * blocks + block) * 16 + j % 16);
+    u = (uint32_t)(at[0] | at[1] << 8) << 16;           /* the lower byte first, on any machine */
     memcpy(&scale, &u, 4);
     return scale;
 }

@@ -41,3 +41,9 @@ const char *bits(int isa) { return tfn_bits((tfn_isa)isa); }
 
 __attribute__((export_name("find"))) int find(int wide);
 int find(int wide) { return wide ? TFN_ISA_BEST : TFN_ISA_PLAIN; }
+
+#ifdef TFNORM_EXACT                     /* see quantized.sh */
+#include "../quantized.h"
+__attribute__((export_name("quantized"))) uint64_t quantized(int type, int wide);
+uint64_t quantized(int type, int wide) { return quantized_hash((tfn_weights)type, (tfn_isa)find(wide)); }
+#endif
