@@ -2939,6 +2939,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__RESTRICT __restrict
 #else
 #define TFN__INLINE inline
+#define TFN__FOLD inline
 #define TFN__APART
 #define TFN__NOINLINE
 #define TFN__RESTRICT
@@ -2966,6 +2967,7 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__NEON
 #elif defined __ARM_FEATURE_SIMD32      /* two products of 16 bits: Cortex-M4, M7, M33 with DSP */
 #include <arm_acle.h>
+#define TFN__SMLAD
 #elif defined __wasm_simd128__
 #include <wasm_simd128.h>
 #define TFN__WASM
@@ -8974,7 +8976,7 @@ static TFN__INLINE v128_t tfn__quant_dot_wasm(v128_t w, v128_t x)
 #define TFN__QPREPARE8(w)  (w)
 #define TFN__QDOT8(s, w, x) tfn__quant_dot_plain(s, w, tfn__quant_word(x))
 #define TFN__QDOT4(s, w, x) TFN__QDOT8(s, w, x)
-#ifdef __ARM_FEATURE_SIMD32
+#ifdef TFN__SMLAD
 /* Armv7E-M: bytes 0, 2 and 1, 3 become pairs of 16 bits */
 static TFN__INLINE int32_t tfn__quant_dot_plain(int32_t s, int32_t w, int32_t x)
 {
@@ -36010,6 +36012,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RESTRICT
 #undef TFN__SMALL
 #undef TFN__SMALL_END
+#undef TFN__SMLAD
 #undef TFN__RARE
 #undef TFN__RARE_END
 #undef TFN__SQRT
