@@ -3064,6 +3064,11 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
  * at a time, of which all others need neither the kernels nor their scratch. */
 #define TFN__KEEPS(set, x) (((TFNORM_##set) >> (x) & 1u) != 0)
 #define TFN__KEPT(condition, function) ((condition) ? function : NULL)
+#ifdef TFNORM_ONLY_KERNELS      /* where no model has positions */
+#define TFN__ROTATES true
+#else
+#define TFN__ROTATES TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)
+#endif
 #define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
@@ -8113,7 +8118,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     /* tokens and positions */
     TFN__N(tfn__embed_forward), TFN__TRAIN(tfn__embed_backward),
     TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
-    TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), TFN__N(tfn__rotary)),
+    TFN__KEPT(TFN__ROTATES, TFN__N(tfn__rotary)),
     /* dropout, sums, scales, and sums of all values */
     TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
     TFN__KEPT(TFN__SCALES, TFN__N(tfn__scale_columns)),
@@ -35994,6 +35999,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__SCALES
 #undef TFN__GATES
 #undef TFN__KEEPS
+#undef TFN__ROTATES
 #undef TFN__KEPT
 #undef TFN__ENCODERS
 #undef TFN__FOLD

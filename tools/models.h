@@ -282,7 +282,7 @@ static const char *const shape_names[] = {
     "mup_base_width", "qk_norm", "score_scale", "scale_by_layer", "window", "window_from",
     "window_period", "window_base", "relative_buckets",
     "relative_distance", "scale_output", "attention_cap", "logit_cap",
-    "norm_eps", "norm_factor", "folded"
+    "norm_eps", "norm_factor", "folded", "weights"
 };
 
 /* Whether an option is among those that --set has. */
