@@ -38,6 +38,8 @@ normlab list
 normlab show b2t
 normlab claims
 normlab run X2 --file -
+normlab merge $work/x2.jsonl --file $work/merged.jsonl
+normlab placements post --layers 1 --file $work/placed.jsonl
 normlab report --file $work/none
 normlab compare pre --layers 1 --steps 2 --width 8
 normlab smoke pre --steps 1
@@ -62,6 +64,7 @@ prepare() {
     awk 'BEGIN { for (i = 0; i < 90; i++) print (i % 3 ? "yes" : "no") "\t" i }' > "$work/labels"
     "$(tool tfn)" train --labels "$work/labels" $tiny --out "$l" > "$work/page" 2>&1 &&
         "$(tool tfn)" import golden/hub/bert --out "$b" > "$work/page" 2>&1 || return 1
+    "$(tool normlab)" run X2 --seeds 1 --start-seeds 1 --file "$work/x2.jsonl" > "$work/page" 2>&1 || return 1
     for i in 1 2 3 4 5 6 7 8; do cat bench.sh tfn.sh; done > "$work/text"
 }
 check "models for the rest" prepare
@@ -215,12 +218,12 @@ pages() {               # of nothing, and of claims with curves, bars and a heat
     grep -q '<svg' "$work/few.html" && formed "$work/empty.html" "$work/few.html" "$work/sentence.html"
 }
 check "every page passes an XML reader" pages
-# who draws: a new caller of svg.h or a new page has its test here
+# who draws (placements.h in claims.sh): a new caller of svg.h or a new page has its test here
 drawers() {
     (cd ../tools && grep -l 'svg_begin\|svg_curves\|svg_bars\|svg_heat\|<html' *.[ch]) |
         tr '\n' ' ' > "$work/drawers"
     cat "$work/drawers"
-    [ "$(cat "$work/drawers")" = "compare.h drawing.h inspect.h page.h report.h svg.h train.h " ]
+    [ "$(cat "$work/drawers")" = "compare.h drawing.h inspect.h page.h placements.h report.h svg.h train.h " ]
 }
 check "who draws" drawers
 roughly() {             # the reader without a reader agrees
