@@ -1057,6 +1057,7 @@ typedef struct tfn_quant_kernels {
     /* n numbers of BF16 or F16 as floats */
     void (*halves)(float *y, const uint16_t *h, ptrdiff_t n, tfn_weights type);
 } tfn_quant_kernels;
+#ifndef TFNORM_NO_QUANT
 /* The kernels of an instruction set, or NULL where compiler or machine lack it. */
 TFNORM_API const tfn_quant_kernels *tfn_quant_kernels_for(tfn_quant_isa isa);
 
@@ -1076,6 +1077,7 @@ TFNORM_API void tfn_quant_product(const tfn_kernels *f, const tfn_quant_kernels 
                                   const tfn_quant_args *p, float *work);
 TFNORM_API ptrdiff_t tfn_quant_work(const tfn_kernels *f, tfn_weights type, ptrdiff_t m,
                                     ptrdiff_t n, ptrdiff_t k);
+#endif
 
 #ifndef TFNORM_ONLY_KERNELS
 /* -- tape: record once, plan once, run many -------------------------------------------------- */
@@ -2057,7 +2059,9 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
  * Dettmers et al. 2023): a forward quantizes inputs as always, and the backward takes that for no
  * change. Recipes that read a matrix otherwise than in a product, sigmaReparam and FixNorm, want
  * folded models. Not there with TFNORM_NO_QUANT. TFN_BAD_OPTION: another option or shape. */
+#ifndef TFNORM_NO_QUANT
 TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from);
+#endif
 /* Parameter tensor i, false past the last. Its order is that of the flat vectors. */
 TFNORM_API bool       tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *info);
 TFNORM_API uint64_t   tfn_model_hash(const tfn_model *m);       /* 64 bits over all parameters */
@@ -10429,13 +10433,14 @@ static tfn__packed tfn__packed_node(const tfn_node *n)
     p.table = n->arg[TFN__PARAM_TABLE] != 0;
     return p;
 }
+
+#ifdef TFN__QUANT
 /* Input j of a call. */
 static tfn__packed tfn__packed_input(const tfn__call *c, int j)
 {
     return tfn__packed_node(c->t->nodes + c->n->in[j]);
 }
 
-#ifdef TFN__QUANT
 /* A chunk of x W + b with packed weights: *p becomes that of the chunk. Its columns begin at a
  * multiple of PRODUCT_COLS, so at a panel. Each chunk quantizes its rows for itself, a pass over x
  * beside one over the chunk's weights. */
@@ -16195,7 +16200,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(batch,                WHOLE,     1, TFN__SIDE)                                           \
     X(batch_tokens,         WHOLE,     0, TFN__ANY)                                            \
     X(threads,              WHOLE,     1, 1024)                                                \
-    X(weights,              WHOLE,     0, TFN_WEIGHTS_COUNT - 1)                               \
+    X(weights,              WHOLE,     0, TFN__PACKS * (TFN_WEIGHTS_COUNT - 1))                \
     X(isa,                  WHOLE,     0, TFN_ISA_COUNT - 1)
 /* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
 #define TFN__MORE_RANGES(X)                                                                    \
@@ -17163,10 +17168,16 @@ static bool tfn__convolves(const tfn_model_desc *d)
 {
     return TFN__ALL && d->bands > 0 && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
 }
+/* What its numbers are. Only builds with packed weights keep it. */
+static TFN__INLINE tfn_weights tfn__type_of(const tfn__weight *w)
+{
+    if (!TFN__PACKS) return TFN_WEIGHTS_FLOAT;
+    return (tfn_weights)w->weights;
+}
 /* Floats that a weight takes in its region; of a packed one, its bytes, counted in floats. */
 static int64_t tfn__weight_floats(const tfn__weight *w)
 {
-    const tfn__packed p = { (tfn_weights)w->weights, w->table, w->rows, w->cols };
+    const tfn__packed p = { tfn__type_of(w), TFN__PACKS && w->table, w->rows, w->cols };
     if (TFN__PACKS && p.type) return (int64_t)(tfn__packed_bytes(&p) / sizeof(float));
     return (int64_t)w->rows * w->cols;
 }
@@ -17541,7 +17552,7 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
     w->group = (int8_t)tfn__group_of(b, w);
     if (!TFN__TRAINS || b->d->inference) return;
     if (w->kind >= TFN__STATE || tfn__is_frozen(b->d, w)) return;
-    if (w->weights)
+    if (tfn__type_of(w))
         tfn__tape_error(b->t, TFN_BAD_OPTION, "weights", "weights of fewer bits do not train: "
                         "desc.inference, or desc.groups with LoRA, or with all frozen", 0, 0);
     if (b->trained / 16 >= INT32_MAX) tfn__tape_error(b->t, TFN_TOO_LARGE, "model", NULL, 0, 0);
@@ -19423,7 +19434,7 @@ static void tfn__unit_weight(const tfn_model *m, const tfn__weight *w, float *p)
 {
     const bool by_row = tfn__is_table(w->part) || w->part == TFN__PART_O
                      || w->part == TFN__PART_W2;
-    if (!TFN__ALL || w->kind != TFN__MATRIX || w->weights) return;
+    if (!TFN__ALL || w->kind != TFN__MATRIX || tfn__type_of(w)) return;
     if (w->part == TFN__PART_POSITION || w->part == TFN__PART_RELATIVE) return;
     if (!(tfn__weight_row(m, w)->flags & TFN_TOPOLOGY_UNIT_WEIGHTS)) return;
     if (by_row) {
@@ -20214,7 +20225,7 @@ TFNORM_API tfn_status tfn_model_quantize(tfn_model *to, const tfn_model *from)
     for (int32_t i = 0; i < to->weight_count; i++) {
         const tfn__weight *w = to->weights + i;
         const tfn__weight *old = tfn__counterpart(from, w);
-        const tfn__packed p = { (tfn_weights)w->weights, w->table, w->rows, w->cols };
+        const tfn__packed p = { tfn__type_of(w), w->table, w->rows, w->cols };
         float *data = tfn__weight_data(to, w);
         if (!old) continue;                                     /* LoRA's */
         if (p.type) tfn__pack_param(data, &p, tfn__weight_data(from, old));
@@ -20724,7 +20735,8 @@ static void tfn__init_weights(tfn_model *m)
 {
     tfn__clear(m->params, m->param_floats + m->buffer_floats);
     for (int32_t i = 0; i < m->weight_count; i++)
-        if (!m->weights[i].weights) tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
+        if (!tfn__type_of(m->weights + i))
+            tfn__init_weight(m, i, tfn__weight_data(m, m->weights + i));
     tfn__unit_weights(m, true);
 #ifndef TFNORM_NO_TRAINING
     if (TFN__ALL) tfn__start_sigma(m);
@@ -22085,10 +22097,10 @@ TFNORM_API bool tfn_model_param(const tfn_model *m, int32_t i, tfn_param_info *i
     tfn__weight_name(w, &t);
     tfn__end(&t);
     info->data = tfn__weight_data(m, w);
-    info->weights = (tfn_weights)w->weights;
+    info->weights = tfn__type_of(w);
     info->packed = NULL;
     info->bytes = 0;
-    if (w->weights) {
+    if (info->weights) {
         info->packed = info->data;
         info->bytes = (size_t)tfn__weight_floats(w) * sizeof(float);
         info->data = NULL;
@@ -32223,9 +32235,9 @@ static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     tfn__weight_name(w, &text);
     tfn__end(&text);
     t->dtype = (tfn_dtype)TFN__FLOAT;
-    if (w->weights == TFN_WEIGHTS_BF16) t->dtype = TFN_DTYPE_BF16;
-    if (w->weights == TFN_WEIGHTS_F16) t->dtype = TFN_DTYPE_F16;
-    if (w->weights == TFN_WEIGHTS_Q8 || w->weights == TFN_WEIGHTS_Q4) {
+    if (tfn__type_of(w) == TFN_WEIGHTS_BF16) t->dtype = TFN_DTYPE_BF16;
+    if (tfn__type_of(w) == TFN_WEIGHTS_F16) t->dtype = TFN_DTYPE_F16;
+    if (tfn__type_of(w) == TFN_WEIGHTS_Q8 || tfn__type_of(w) == TFN_WEIGHTS_Q4) {
         t->dtype = TFN_DTYPE_U8;
         t->rank = 1;
         t->shape[0] = 4 * tfn__weight_floats(w);
@@ -32694,7 +32706,7 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
         return;
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
-    if (m->weights[i % m->weight_count].weights) {
+    if (tfn__type_of(m->weights + i % m->weight_count)) {
         if (count == 1) tfn__read_packed(f, &t, to);
         else tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
                             t.name, 0, 0);
@@ -33028,6 +33040,7 @@ static const tfn__member tfn__members[] = {
     TFN__MEMBER('w', tfn_memory, workspace) TFN__MEMBER('w', tfn_memory, scratch)
     TFN__MEMBER('w', tfn_memory, metadata) TFN__MEMBER('w', tfn_memory, working)
     TFN__MEMBER('w', tfn_memory, before) TFN__MEMBER('w', tfn_memory, averages)
+    TFN__MEMBER('w', tfn_memory, kept)
     /* all is the caller's */
     TFN__STRUCT(tfn_batch) TFN__MEMBER('p', tfn_batch, tokens)
     TFN__MEMBER('p', tfn_batch, targets) TFN__MEMBER('p', tfn_batch, lengths)

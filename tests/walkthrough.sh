@@ -32,7 +32,7 @@ operation() {
         rules 'void (*relu3_forward)' | before api '} tfn_kernels;' &&
         rules 'TFNORM_API tfn_var tfn_relu3(' | sed '1!d; s/$/;/' |
             before api 'TFNORM_API tfn_var tfn_activation(' &&
-        sed 's/TFN__[A-Z]*(tfn__erf)$/&,/' "$work/tfnorm.h" > "$work/comma" &&
+        sed 's/TFN__N(tfn__erf))$/&,/' "$work/tfnorm.h" > "$work/comma" &&
         mv "$work/comma" "$work/tfnorm.h" &&
         rules 'TFN__N(tfn__relu3_forward)' | before table '};' &&
         rules 'static void tfn__relu3_op' | before tape '/* A row of TFN__OPS. */' &&
@@ -46,9 +46,9 @@ optimizer() {
             "$work/tfnorm.h" > "$work/list" && mv "$work/list" "$work/tfnorm.h" &&
         rules 'static TFN__INLINE TFN__V TFN__N(tfn__signum_step)' |
             before loss 'static void TFN__N(tfn__update)' &&
-        printf '%s\n' '        if (u->optimizer == TFN_OPTIMIZER_SIGNUM)' \
+        printf '%s\n' '        if (tfn__is_optimizer(u, TFN_OPTIMIZER_SIGNUM))' \
             '            d = TFN__N(tfn__signum_step)(m, d, i, k, u);' '        else' |
-            before loss '        if (u->optimizer == TFN_OPTIMIZER_SGD)'
+            before loss '        if (sgd) d = '
 }
 cp ../tfnorm.h "$work/tfnorm.h"
 check "walk-through: a method" method
