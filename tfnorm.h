@@ -8380,6 +8380,7 @@ TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
 {
     double bytes;
     if (type <= TFN_WEIGHTS_FLOAT || type >= TFN_WEIGHTS_COUNT || k <= 0 || n <= 0) return 0;
+    if ((double)k * (double)n > (double)(PTRDIFF_MAX / 16)) return 0;
     bytes = 2.0 * (double)k * (double)n + 64;
     if (tfn__quant_block_bytes(type))
         bytes = (double)tfn__quant_panels(n) * (double)tfn__quant_blocks(k)
