@@ -28,12 +28,13 @@ static const tfn_model_desc groups_turns[] = {
 };
 enum { GROUPS_TURNS = sizeof groups_turns / sizeof *groups_turns };
 
-/* Groups that freeze: at the bottom, at the top, vectors, maps, and in between. */
+/* Groups that freeze: at the bottom, at the top, maps, vectors (and a map, for those without a bias),
+ * and in between. */
 static const char *const groups_frozen[][3] = {
     { "*.0.* frozen" },
     { "*.1.* frozen" },
     { "*weight frozen" },
-    { "* frozen", "*weight" },
+    { "* frozen", "*weight", "*.1.*.w2.weight frozen" },
     { "* frozen", "*.1.*" },
     { "* frozen", "*.[qow]*", "*.1.*.w2* frozen" },
     { "*.[kvx-z]*.weight frozen", "*.w?.* frozen" }

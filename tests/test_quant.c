@@ -335,7 +335,7 @@ TEST(quant_errors)
 TEST(quant_not_finite)
 {
     enum { K = 40, N = 20, M = 3 };
-    static const float bad[3] = { INFINITY, -INFINITY, NAN };
+    const float bad[3] = { INFINITY, -INFINITY, NAN };
     float b[K * N];
     float a[M * K];
     float w[1024];

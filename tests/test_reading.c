@@ -350,7 +350,8 @@ static void reading_check_lens(tfn_model *m, const tfn_batch *batch)
 {
     static float wanted[READING_ROWS * READING_V];
     const int32_t depth = reading_depth(m, m->desc.arch != TFN_ARCH_ENCODER);
-    const size_t bytes = (size_t)(batch->batch * batch->time * READING_V) * sizeof(float);
+    const bool one = m->desc.head == TFN_HEAD_SEQUENCE;         /* a row of logits per sentence */
+    const size_t bytes = (size_t)(batch->batch * (one ? 1 : batch->time) * READING_V) * sizeof(float);
     const tfn_topology *row = m->desc.arch == TFN_ARCH_ENCODER ? m->desc.topology
                                                                : m->desc.decoder_topology;
     const bool several = row->aggregate || (row->flags & TFN_TOPOLOGY_SIDE_STREAM);
