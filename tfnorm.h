@@ -3094,6 +3094,11 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #if defined __FLT_EVAL_METHOD__ && __FLT_EVAL_METHOD__ == 1     /* s390x under -std=c99 */
 #pragma GCC optimize("excess-precision=fast")                   /* not in double */
 #endif
+/* Thumb-1 at -Os: gcc 12 pops a function's locals into r1 to r3 to free them, and tells its callers
+ * that it leaves these registers alone. So a Cortex-M0 lost what it held in them over a call. */
+#if defined __thumb__ && !defined __thumb2__
+#pragma GCC optimize("no-ipa-ra")
+#endif
 #elif defined _MSC_VER
 #pragma fp_contract(off)
 #endif

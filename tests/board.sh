@@ -12,7 +12,7 @@ riscv="riscv64-unknown-elf-gcc --specs=picolibc.specs -march" virt="0x80000000 |
 soft="decode train"
 [ "$tier" != night ] || soft="check $soft"
 rows() { sed 's/ *| */|/g' << ROWS
-m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | decode
+m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft
 m3      | $arm=cortex-m3                       | arm -M mps2-an385          | $mps2  | $soft
 m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | check decode train
 m7      | $arm=cortex-m7 $hard=fpv5-d16        | arm -M mps2-an500          | $mps2  | check decode train
@@ -82,6 +82,5 @@ for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
         check "$board: $program, this computer's bits" runs "$board" $program
     done
 done
-echo "left out: m0: train, whose model gets the size 0 there, which is not understood yet"
 table
 finish
