@@ -106,6 +106,33 @@ const tests = {
         assert(await page.run("$('tour').hidden"));
         clean(page);
     },
+    // Every lesson from its button to its end, in both languages, of few updates; whole: of all, and
+    // then what it says of losses is so.
+    async lessons(browser, whole) {
+        const page = await begun(browser, "#lang=en&layers=1");
+        const press = text => page.run(`[...$('tour').querySelectorAll('button')].find(b => b.textContent === ${JSON.stringify(text)}).click()`);
+        if (!whole) await page.run("LESSONS.forEach(l => l.steps.forEach(s => s.to = Math.min(s.to, 2)))");
+        const lessons = await page.run("LESSONS");
+        for (let i = 0; i < lessons.length; i++) {
+            const lang = i % 2;
+            await page.run(`language = ${lang}, everything(), $('tours').querySelectorAll('button')[${i}].click()`);
+            for (const [j, step] of lessons[i].steps.entries()) {
+                const name = `lesson ${i + 1}, step ${j + 1}`, answer = step.answers[step.right][lang];
+                await page.until(`tour && tour.lesson === ${i} && tour.step === ${j} && ${ready}`);
+                assert.equal(await page.run("$('problem').textContent"), "", name);
+                assert((await page.run("$('tour').textContent")).includes(step.ask[lang]), name);
+                await press(answer);
+                await page.until("tour.done", whole ? 900 : 120);
+                assert((await page.run("$('tour').textContent")).includes(`${answer}, ${lang ? "wie vermutet." : "as you said."} ${step.after[lang]}`), name);
+                assert.deepEqual(await page.run("runs.map(r => r.step)"), [step.to, step.to], name);
+                assert.equal(await page.run("document.querySelectorAll('.card.seen').length"), 1, name);
+                if (whole) console.log(name, JSON.stringify(await page.run("runs.map(r => +r.held.at(-1).toPrecision(3))")));
+                await press([["Next", "Weiter"], ["Done", "Fertig"]][j + 1 < lessons[i].steps.length ? 0 : 1][lang]);
+            }
+            assert(await page.run("$('tour').hidden && tour === null"));
+        }
+        clean(page);
+    },
     // The second page: a model of tfn, given as a file, writes what tfn generate writes; printed.
     async write(browser, model, prompt, tokens) {
         const page = await open(browser, file.replace("playground.html", "generate.html") + "#lang=en");
