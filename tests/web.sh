@@ -37,6 +37,7 @@ check "web: tfn reads the page's checkpoint" inspects
 check "web: what it sees, writes, says" engine looks
 check "web: memory stays as it is" engine memory
 check "web: its own model writes" engine writes
+check "web: a text of one's own" engine text
 own() {                 # own MODULE ISA
     "$work/own" "$2" > "$work/wanted" && engine own "$1" > "$work/found" && diff "$work/found" "$work/wanted"
 }
@@ -54,7 +55,7 @@ numbers() {             # JavaScript's numbers in C's formats
 check "web: numbers as printf writes them" numbers
 
 node web/page.js "$work" there || { skip "web: the page" "no Chromium"; finish; exit; }
-page() { timeout 600 node web/page.js "$work" "$@"; }
+page() { timeout 1800 node web/page.js "$work" "$@"; }
 # The hashes that the page shows after 200 updates or more are those of the command that it shows.
 same() {                # same ADDRESS BITS
     page hash "$1" "$2" > "$work/shown" || { cat "$work/shown"; return 1; }
@@ -69,21 +70,33 @@ for address in "recipe=post~pre&layers=2" "recipe=admin~deepnorm&layers=1&lr=0.0
     "recipe=b2t~rezero&optimizer=muon&norm=rmsnorm&layers=1&lang=en&steps=300"; do
     check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same "$address" canonical
 done
+text() {                # a text of one's own
+    cp ../examples/quickstart.txt "$work/my text.txt"
+    page text "$work/my text.txt" "$work/text.safetensors" > "$work/shown" || { cat "$work/shown"; return 1; }
+    command=$(sed -n '3s/^normlab //p' "$work/shown")
+    (cd "$work" && eval "./normlab $command" < /dev/null) | sed -n 's/^[a-z0-9-]*  *\([0-9a-f]*\)$/\1/p' > "$work/native"
+    head -n 2 "$work/shown" | diff - "$work/native" && "$work/tfn" inspect "$work/text.safetensors" > /dev/null
+}
+check "web: a dropped text, the hashes of normlab's" text
 sed "s,../tools/bin/web/,," ../examples/21_web.html > "$work/21_web.html"
 check "web: examples/21_web.html" page example
 check "web: the address holds the state" page state
 check "web: checkpoints, right and wrong ones" page files
 check "web: a side that cannot train" page errors
 check "web: a lesson" page lesson
+check "web: all lessons, of few updates" page lessons
 check "web: 390, 1024, 1600 pixels, light and dark" page looks
 writes() {
     rm -f "$work"/m.safetensors*
-    "$work/tfn" train ../examples/quickstart.txt --tokenizer chars --context 48 --width 48 --layers 2 --steps 100 \
+    "$work/tfn" train ../examples/quickstart.txt --tokenizer chars --context 48 --width 48 --heads 2 --layers 2 --steps 100 \
         --lr 0.004 --out "$work/m.safetensors" > "$work/log" 2>&1 || { tail -n 3 "$work/log"; return 1; }
     echo "the model" > "$work/prompt"
     "$work/tfn" generate "$work/m.safetensors" "$work/prompt" --max-tokens 120 > "$work/wanted" &&
         page write "$work/m.safetensors" "the model" 120 > "$work/found" && diff "$work/found" "$work/wanted"
 }
 check "web: the second page writes as tfn generate" writes
-if full; then check "web: 2,000 updates" page long; fi
+if full; then
+    check "web: 2,000 updates" page long
+    check "web: all lessons" page lessons whole
+fi
 finish

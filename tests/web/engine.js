@@ -92,10 +92,46 @@ const tests = {
         assert.equal(scores.length, about.vocab);
         const sum = reader.attends(5, 0).reduce((x, y) => x + y);
         assert(Math.abs(sum - 1) < 1e-5);
+        // the lens behind all layers is the model; a file is read in pieces, and one that is cut is said
+        const whole = reader.lens(1, about.vocab);
+        whole.forEach((x, i) => assert(Math.abs(x - scores[i]) < 1e-4));
+        assert.notDeepEqual(reader.lens(0, about.vocab), whole);
+        assert.throws(() => reader.lens(2, about.vocab), /^Error: .*layers/);
+        const bytes = engine.save(""), pieces = await Tfnorm.engine(await Tfnorm.module()), asked = [];
+        assert.deepEqual(pieces.open({ size: bytes.length, read: (at, n) => (asked.push(n), bytes.slice(at, at + n)) }), about);
+        assert(asked.length > 1 && Math.max(...asked) < bytes.length);
+        const cut = await Tfnorm.engine(await Tfnorm.module());
+        assert.throws(() => cut.open({ size: bytes.length, read: (at, n) => bytes.slice(at, Math.min(at + n, 5000)) }), /^Error: /);
         for (let i = 0; i < 3 * about.context; i++) assert(reader.read(5, about.vocab).every(Number.isFinite));
         const other = await Tfnorm.engine(await Tfnorm.module());
         const pairs = await started(undefined, "pre", "--layers", "1");
         assert.throws(() => other.open(pairs.save("")), /^Error: it is no decoder/);
+    },
+    // A text of one's own, by bytes: what is written is of the text, a checkpoint keeps the bytes' ids.
+    async text() {
+        const words = "Zwölf Boxkämpfer\tjagen\nVictor 'quer' über den \"Sylter\" Deich \\ 0123.";
+        const bytes = new TextEncoder().encode(words.repeat(20)), args = ["pre", "--layers", "1", "--task", "file"];
+        const engine = await Tfnorm.engine(await Tfnorm.module());
+        const hash = engine.text(bytes);
+        assert.equal(hash, [...bytes].reduce((h, b) => BigInt.asUintN(64, (h ^ BigInt(b)) * 1099511628211n), 14695981039346656037n).toString(16).padStart(16, "0"));
+        engine.start(args);
+        train(engine, 400);
+        assert(engine.heldOut() < 0.3, engine.heldOut());
+        const sample = engine.sample(3), shown = words.replace("\t", "⇥").replace("\n", "↵").repeat(3);
+        assert(shown.includes((sample.read + sample.right).replace(/^\ufffd|\ufffd$/g, "")), sample.read + sample.right);
+        assert.equal(sample.wrote, sample.right);
+        const { queries } = engine.attention(0, 1, 0, 0, 0);
+        assert(queries.length === 32 && queries.every(t => /^([ -~]|↵|⇥|[89a-f][0-9a-f])$/.test(t)), queries.join());
+        const reader = await Tfnorm.engine(await Tfnorm.module()), about = reader.open(engine.save(""));
+        assert.equal(about.vocab, new Set(bytes).size);
+        reader.begin(words, about.vocab);
+        assert.equal(Buffer.concat(reader.ids().map(id => Buffer.from(reader.token(id)))).toString(), words.slice(-reader.ids().length));
+        for (const [text, wrong] of [[bytes.slice(0, 999), /^Error: the text has 999 bytes; at least 1000 are wanted$/]]) {
+            const other = await Tfnorm.engine(await Tfnorm.module());
+            assert.throws(() => other.text(text), wrong);
+        }
+        const none = await Tfnorm.engine(await Tfnorm.module());
+        assert.throws(() => none.start(args), /^Error: --task file wants --text FILE$/);
     },
     // A model of one's own: own.c has the same run.
     async own(kind) {

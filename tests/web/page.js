@@ -55,6 +55,42 @@ const tests = {
         assert.equal(await again.run("runs[0].losses[0] === runs[1].losses[0]"), true);
         clean(again);
     },
+    // A text that is dropped is learned, and has the hashes of the command that the page shows; what
+    // cannot be learned is said, and nothing is lost.
+    async text(browser, text, saved) {
+        const page = await begun(browser, "#layers=1&lang=en&steps=200&task=file");
+        assert.match(await page.run("$('problem').textContent"), /^Right: This needs a text of your own/);
+        const { root } = await page.send("DOM.getDocument");
+        const { nodeId } = await page.send("DOM.querySelector", { nodeId: root.nodeId, selector: "#fileText" });
+        await page.send("DOM.setFileInputFiles", { nodeId, files: [path.resolve(text)] });
+        await page.until(`ownText && ${ready} && runs.every(r => r.ready)`);
+        assert(await page.run("$('problem').hidden"));
+        await page.run("advance(turn, 20).then(look)");
+        const drop = parts => page.run(`{ const to = new DataTransfer(); to.items.add(new File(${parts}));
+            $("problem").hidden = true; dispatchEvent(new DragEvent("drop", { dataTransfer: to })); }`);
+        for (const [parts, said] of [["['a'.repeat(999)], 'a.txt'", "a.txt is too small to learn from: 999 bytes, at least 1000 are wanted."],
+            ["[new Uint8Array(2 ** 23 + 1)], 'b'", "b is too large: 8388609 bytes, at most 8388608 are learned here."],
+            ["['a'.repeat(5000), new Uint8Array(1)], 'c.png'", "c.png is no text: byte 5001 has the value 0."]]) {
+            await drop(parts);
+            await page.until("!$('problem').hidden");
+            assert.equal(await page.run("$('problem').textContent"), said);
+        }
+        assert.deepEqual(await page.run("runs.map(r => r.step)"), [20, 20]);
+        await page.run("advance(turn, 80)");
+        assert(await page.run("runs.every(r => r.held.at(-1) < r.held[1] && r.guessing > 2)"));
+        const saving = "workers[0].ask('save', { extra: 'playground task=file&text=' + ownText.hash })";
+        fs.writeFileSync(saved, Buffer.from(await page.run(`${saving}.then(a => btoa(Array.from(a.bytes, x => String.fromCharCode(x)).join("")))`), "base64"));
+        await page.run("draw(true), new Promise(done => setTimeout(done, 200))");
+        for (const side of ["left", "right"]) console.log(await page.run(`$('hashes').querySelector('.${side} code').textContent`));
+        console.log(await page.run("$('hashes').querySelector('pre').textContent"));
+        await page.run(`${saving}.then(a => globalThis.kept = a.bytes)`);
+        await drop("['abcdefghij'.repeat(200)], 'other.txt'");
+        await page.until(`ownText.name === "other.txt" && ${ready}`);
+        await drop("[kept], 'one'");
+        await page.until("!$('problem').hidden");
+        assert.equal(await page.run("$('problem').textContent"), "one was trained on another text than the one that is open here.");
+        clean(page);
+    },
     // A side goes on from a checkpoint with the same bits while the other one catches up.
     async files(browser) {
         const page = await begun(browser, "#layers=1&steps=60");
@@ -152,6 +188,23 @@ const tests = {
         await page.run("$('write').click()");
         assert.equal(await page.run("$('next').children.length"), 24);
         assert(await page.run("spans.some(e => e.style.background)"));
+        await page.until("lens");
+        assert.deepEqual(await page.run("[lens.error, lens.layers.length, $('lens').rows.length]"), [undefined, 3, 3]);
+        assert.equal(await page.run("lens.layers.at(-1)[0].text"), await page.run("$('next').children[0].textContent.replace('␣', ' ')"));
+        assert(await page.run("lens.layers[0][0].p !== lens.layers[2][0].p && lens.layers.every(r => r[0].p >= r[1].p && r[1].p >= r[2].p)"));
+        // an attention's mean is that of its heads
+        const heads = await page.run(`(async () => {
+            const found = [];
+            for (const head of [-1, 0, 1]) {
+                await side.ask("begin", { text: "the model", temperature: 0, topK: 1, seed: 1 });
+                const answer = await side.ask("write", { count: 1, temperature: 0, topK: 1, layer: 1, head, milliseconds: 1000 });
+                if (answer.error) throw Error(answer.error);
+                found.push(Array.from(answer.attends));
+            }
+            return found; })()`);
+        assert.equal(heads[0].length, 10);
+        heads[0].forEach((x, i) => assert(Math.abs(x - (heads[1][i] + heads[2][i]) / 2) < 1e-6));
+        assert.notDeepEqual(heads[1], heads[2]);
         console.log((await page.run("$('output').textContent")).slice(0, prompt.length + +tokens));
         assert.equal(await page.run("document.documentElement.scrollWidth - innerWidth"), 0);
         assert.deepEqual(page.problems, []);

@@ -256,15 +256,33 @@ static void engine_new_writer(tfn_model *m)
     tfn_generate_desc d;
     memset(&d, 0, sizeof d);
     d.max_tokens = LAB_TIME;
-    d.end = LAB_END;
-    d.forbidden = forbidden;
-    d.forbidden_count = 2;
+    d.end = -1;
+    if (engine.run[0].spec.task != LAB_FILE) {      /* whose ids are bytes, all of them */
+        d.end = LAB_END;
+        d.forbidden = forbidden;
+        d.forbidden_count = 2;
+    }
     size_t size = 0;
     if (scratch) size = tfn_generator_size(m, &d, scratch, scratch_size);
     void *mem = malloc(size);
     if (!scratch || !mem || tfn_generator_init(&engine_writer, m, &d, mem, size) != TFN_OK)
         engine_fail(&engine_writer.error);
 }
+
+/* The text that --task file learns, before the run that does: it stays where it stands. */
+EXPORT(void, engine_take_text)(unsigned char *text, size_t bytes)
+{
+    struct lab_corpus *c = &lab_corpus;
+    if (bytes < LAB_LEAST_TEXT) {
+        fprintf(stderr, "the text has %ld bytes; at least %d are wanted", (long)bytes,
+                LAB_LEAST_TEXT);
+        exit(1);
+    }
+    c->text = text;
+    c->bytes = bytes;
+    lab_number_bytes(c);
+}
+EXPORT(uint64_t, engine_text_hash)(void) { return lab_corpus.hash; }
 
 /* A run from the arguments of normlab compare, of one recipe: `count` texts, zeros between. */
 EXPORT(void, engine_start)(int count)
@@ -344,6 +362,19 @@ EXPORT(double, engine_rate)(double t)
 
 /* -- what it writes, where it looks ------------------------------------------------------------ */
 
+/* A byte of a text of one's own; alone: not in a text, where others may complete a character. */
+static const char *engine_byte(int32_t id, bool alone)
+{
+    static char text[8];
+    int byte = 0;
+    while (byte < 255 && lab_corpus.number[byte] != id) byte++;
+    if (byte == '\n') return "\xe2\x86\xb5";                   /* arrows */
+    if (byte == '\t') return "\xe2\x87\xa5";
+    if (byte < ' ' || (alone && byte > '~')) snprintf(text, sizeof text, "%x", byte);
+    else snprintf(text, sizeof text, "%c", byte);
+    return text;
+}
+
 static const char *engine_token(int32_t id)
 {
     const lab_words *w = &lab_vocabularies[engine.run[0].spec.task];
@@ -357,20 +388,24 @@ static const char *engine_token(int32_t id)
 static void engine_add_text(const int32_t *ids, int32_t n)
 {
     const bool letters = lab_tasks[engine.run[0].spec.task].letters;
+    const bool bytes = engine.run[0].spec.task == LAB_FILE;
     for (int32_t i = 0; i < n; i++) {
         if (i && !letters) engine_add(" ");
-        engine_add("%s", engine_token(ids[i]));
+        engine_add("%s", bytes ? engine_byte(ids[i], false) : engine_token(ids[i]));
     }
 }
 static void engine_add_lines(const int32_t *ids, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) engine_add("%s\n", engine_token(ids[i]));
+    const bool bytes = engine.run[0].spec.task == LAB_FILE;
+    for (int32_t i = 0; i < n; i++)
+        engine_add("%s\n", bytes ? engine_byte(ids[i], true) : engine_token(ids[i]));
 }
 
 static int32_t engine_until_end(const int32_t *ids, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++)
-        if (ids[i] == LAB_END || ids[i] < 0) return i;
+    if (engine.run[0].spec.task != LAB_FILE)
+        for (int32_t i = 0; i < n; i++)
+            if (ids[i] == LAB_END || ids[i] < 0) return i;
     return n;
 }
 
@@ -409,8 +444,11 @@ EXPORT(void, engine_sample)(int row)
     }
     b.lengths = NULL;
     engine_add("\t");
-    if (tfn_generator_run(g, &b, NULL) == TFN_OK)
-        engine_add_text(g->tokens, engine_until_end(g->tokens, g->lengths[0]));
+    if (tfn_generator_run(g, &b, NULL) == TFN_OK) {
+        int32_t wrote = engine_until_end(g->tokens, g->lengths[0]);
+        if (!b.source && wrote > n) wrote = n;
+        engine_add_text(g->tokens, wrote);
+    }
     memset(&g->error, 0, sizeof g->error);      /* logits that are not finite: nothing is written */
     engine_add("\t");
     engine_add_text(right, n);
@@ -459,28 +497,55 @@ EXPORT(const float *, engine_attention)(int row, int stack, int layer, int kind,
 EXPORT(void *, engine_allocate)(size_t bytes) { return malloc(bytes); }
 EXPORT(void, engine_release)(void *p) { free(p); }
 
-/* Of texts by letters: the tokenizer whose ids are those of the task. */
-static const tfn_tokenizer *engine_tokenizer(void)
+/* As vocab.json of GPT-2 writes them: bytes that are no printed character of Latin-1 stand, in
+ * their order, for those from 256 on. */
+static void engine_vocab_bytes(char *vocab, size_t size)
 {
-    static tfn_tokenizer k;
-    static char vocab[4096];
-    const lab_task task = engine.run[0].spec.task;
-    const lab_words *w = &lab_vocabularies[task];
-    tfn_tokenizer_source source;
-    if (!lab_is_text(task) || !lab_tasks[task].letters) return NULL;
-    if (k.vocab) return &k;
-    snprintf(vocab, sizeof vocab, "{\"<pad>\": 0, \"<s>\": 1, \"</s>\": 2");
+    int others = 256;
+    snprintf(vocab, size, "{");
+    for (int byte = 0; byte < 256; byte++) {
+        const bool printed = (byte > ' ' && byte <= '~') || (byte > 0xa0 && byte != 0xad);
+        const int letter = printed ? byte : others++;
+        const size_t n = strlen(vocab);
+        if (lab_corpus.number[byte] < 0) continue;
+        if (n > 1) strcat(vocab, ", ");
+        snprintf(vocab + strlen(vocab), size - strlen(vocab), "\"\\u%04x\": %d", letter,
+                 (int)lab_corpus.number[byte]);
+    }
+    strcat(vocab, "}");
+}
+static void engine_vocab_letters(char *vocab, size_t size)
+{
+    const lab_words *w = &lab_vocabularies[engine.run[0].spec.task];
+    snprintf(vocab, size, "{\"<pad>\": 0, \"<s>\": 1, \"</s>\": 2");
     for (int32_t i = 0; i < w->count; i++) {
         const size_t n = strlen(vocab);
         const char *letter = w->text[i];
-        if (*letter == ' ') letter = "\\u0120";              /* as in vocab.json of GPT-2 */
-        snprintf(vocab + n, sizeof vocab - n, ", \"%s\": %d", letter, (int)(LAB_FIRST + i));
+        if (*letter == ' ') letter = "\\u0120";
+        snprintf(vocab + n, size - n, ", \"%s\": %d", letter, (int)(LAB_FIRST + i));
     }
     strcat(vocab, "}");
+}
+
+/* Of texts by letters or bytes: the tokenizer whose ids are those of the task. */
+static const tfn_tokenizer *engine_tokenizer(void)
+{
+    static tfn_tokenizer k;
+    static char vocab[8192];
+    const lab_task task = engine.run[0].spec.task;
+    tfn_tokenizer_source source;
+    if (!lab_is_text(task) || !lab_tasks[task].letters) return NULL;
+    if (k.vocab) return &k;
     memset(&source, 0, sizeof source);
+    if (task == LAB_FILE) {
+        engine_vocab_bytes(vocab, sizeof vocab);
+        source.kind = TFN_TOKENIZER_BYTES;
+    } else {
+        engine_vocab_letters(vocab, sizeof vocab);
+        source.kind = TFN_TOKENIZER_CHARACTERS;
+    }
     source.vocab = vocab;
     source.vocab_size = strlen(vocab);
-    source.kind = TFN_TOKENIZER_CHARACTERS;
     const size_t size = tfn_tokenizer_size(&source);
     if (tfn_tokenizer_init(&k, &source, malloc(size), size) != TFN_OK) engine_fail(&k.error);
     return &k;

@@ -41,7 +41,7 @@ var Tfnorm = (() => {
     const plain = said => said.trim().replace(/^normlab: /, "").replace(/; normlab --help says more$/, "");
 
     class Engine {
-        #wasm; #said = ""; #broken = null;
+        #wasm; #said = ""; #broken = null; #file = null;
 
         constructor(wasm) { this.#wasm = wasm; }
 
@@ -55,6 +55,12 @@ var Tfnorm = (() => {
                     const text = encoder.encode(printed(x, precision, String.fromCharCode(conversion)));
                     engine.#bytes(at, text.length).set(text);
                     return text.length;
+                },
+                read: (at, to, bytes) => {
+                    const got = engine.#file.read(at, bytes);
+                    if (got.length !== bytes) return 0;
+                    engine.#bytes(to, bytes).set(got);
+                    return 1;
                 },
                 exit: () => { throw new Error(plain(engine.#said) || "out of memory"); },
             };
@@ -102,6 +108,14 @@ var Tfnorm = (() => {
             });
         }
 
+        // The text of --task file, before the start: bytes; the hash that tells it from others.
+        text(bytes) {
+            const at = this.#call("engine_allocate", bytes.length);
+            if (!at) throw new Error("out of memory");
+            this.#bytes(at, bytes.length).set(bytes);
+            this.#call("engine_take_text", at, bytes.length);
+            return BigInt.asUintN(64, this.#call("engine_text_hash")).toString(16).padStart(16, "0");
+        }
         start(args) {
             this.#put(args.join("\0"));
             this.#call("engine_start", args.length);
@@ -193,11 +207,16 @@ var Tfnorm = (() => {
         }
         ownHash() { return BigInt.asUintN(64, this.#call("own_hash")).toString(16).padStart(16, "0"); }
 
-        // A model from a file that goes on with a text: what it is, as { recipe, layers ... }.
-        open(bytes) {
-            this.#take(bytes, at => this.#call("writer_open", at, bytes.length));
+        // A model from a file that goes on with a text: what it is, as { recipe, layers ... }. The
+        // file: bytes, or { size, read(at, bytes) }.
+        open(file) {
+            if (file instanceof Uint8Array)
+                this.#file = { size: file.length, read: (at, bytes) => file.subarray(at, at + bytes) };
+            else this.#file = file;
+            try { this.#call("writer_open", this.#file.size); }
+            finally { this.#file = null; }
             return Object.fromEntries(this.#text().trim().split("\n").map(line => line.split("\t"))
-                .map(([name, value]) => [name, name === "recipe" ? value : Number(value)]));
+                .map(([name, value]) => [name, /^[0-9]+$/.test(value) ? Number(value) : value]));
         }
         #scores(at, count) { return at && new Float32Array(this.#wasm.memory.buffer, at, count).slice(); }
         // The scores of the next token behind a text, and then behind one more token.
@@ -209,9 +228,16 @@ var Tfnorm = (() => {
         ids() { return Array.from({ length: this.#call("writer_length") }, (_, i) => this.#call("writer_id", i)); }
         end() { return this.#call("writer_end"); }
         token(id) { return this.#bytes(this.#wasm.engine_text(), this.#call("writer_token", id)).slice(); }
-        // How much token `id` would look at each before it, and itself; null: the context is full.
-        attends(id, layer) {
-            return this.#scores(this.#call("writer_attention", id, layer), this.#call("writer_length") + 1) || null;
+        // How much token `id` would look at each before it, and itself; head -1: all of them, their
+        // mean; null: the context is full.
+        attends(id, layer, head = -1) {
+            return this.#scores(this.#call("writer_attention", id, layer, head), this.#call("writer_length") + 1) || null;
+        }
+        // The scores of the next token if the model ended behind so many layers.
+        lens(layers, vocab) {
+            const at = this.#call("writer_lens", layers);
+            if (!at) throw new Error(this.#text());
+            return this.#scores(at, vocab);
         }
 
         load(bytes) { this.#take(bytes, at => this.#call("engine_load", at, bytes.length)); }

@@ -1,30 +1,56 @@
 // The second page: a model from a file goes on with a text, token by token. What the last token
-// looked at is shaded, of a chosen layer and all its heads.
+// looked at is shaded, of a chosen layer and head; when it pauses, the logit lens.
 "use strict";
-let module = null, side = null, about = null, writing = false, spans = [];
+let module = null, side = null, about = null, writing = false, spans = [], lens = null;
 
 function showAll() {
     showWords();
     document.title = "tfnorm.h: " + say("writeTitle");
     $("write").textContent = say(writing ? "stop" : "write");
-    $("model").textContent = about ? say("aboutModel", { ...about, parameters: about.parameters.toLocaleString(language ? "de" : "en") }) : "";
+    $("model").textContent = about ? say("aboutModel", { ...about, parameters: spokenNumber(about.parameters),
+        memory: spokenNumber(Math.round(about.memory / 1e6)) }) : "";
+    const chosen = $("head").value;
+    $("head").replaceChildren(new Option(say("allHeads"), -1), ...Array.from({ length: about ? about.heads : 0 }, (_, i) => new Option(i + 1, i)));
+    if (chosen) $("head").value = chosen;
+    showLens();
 }
 async function open(file) {
     problem("");
     writing = false;
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    const fresh = new Side(), answer = await fresh.ask("open", { module, bytes });
-    if (answer.error) return problem(say("wrongFile", { file: file.name, why: answer.error }));
+    const fresh = new Side(), answer = await fresh.ask("open", { module, file });
+    if (answer.error) {
+        fresh.end();
+        return problem(say("wrongFile", { file: file.name, why: answer.error }));
+    }
+    if (side) side.end();
     side = fresh;
     about = answer.about;
+    lens = null;
+    $("head").value = "-1";
     $("layer").replaceChildren(...Array.from({ length: about.layers }, (_, i) => new Option(i + 1, i)));
     $("write").disabled = false;
     $("output").replaceChildren();
     $("next").replaceChildren();
     showAll();
 }
+const visible = t => t.replace(/ /g, "␣").replace(/\n/g, "↵") || "∅";
+const percent = p => (100 * p).toFixed(1) + " %";
+// Behind each layer the three likeliest; those that are the last layer's first choice stand out.
+function showLens() {
+    $("lensWhy").textContent = !about || (lens && lens.layers) ? "" : !about.lens ? say("lensLarge") : lens ? lens.error : say("lensWait");
+    $("lens").replaceChildren(...(lens && lens.layers || []).map((row, i, all) => element("tr", {},
+        element("th", { scope: "row", textContent: i ? `${say("layer")} ${i}` : say("embedding") }),
+        ...row.map(({ text, p }) => element("td", { className: text === all.at(-1)[0].text ? "chosen" : "" },
+            element("code", { textContent: visible(text) }), " " + percent(p))))));
+}
+async function look() {
+    const mine = side, answer = about.lens ? await mine.ask("lens", { count: 3 }) : null;
+    if (mine !== side || writing) return;
+    lens = answer;
+    showLens();
+}
 const settings = () => ({ temperature: Math.max(0, Number($("temperature").value) || 0), topK: Math.max(0, Number($("topK").value) | 0),
-    seed: Number($("seed").value) || 0, layer: Number($("layer").value) || 0 });
+    seed: Number($("seed").value) || 0, layer: Number($("layer").value) || 0, head: Number($("head").value || -1) });
 
 function shade(weights) {
     const most = Math.max(...weights), first = spans.length - weights.length;
@@ -34,9 +60,8 @@ function shade(weights) {
     });
 }
 function showNext(next) {
-    const visible = t => t.replace(/ /g, "␣").replace(/\n/g, "↵") || "∅";
     $("next").replaceChildren(...next.flatMap(({ text, p }) => [element("span", { textContent: visible(text) }),
-        element("i", { style: `width: ${(100 * p).toFixed(2)}%` }), element("span", { textContent: (100 * p).toFixed(1) + " %" })]));
+        element("i", { style: `width: ${(100 * p).toFixed(2)}%` }), element("span", { textContent: percent(p) })]));
 }
 async function write() {
     if (writing) { writing = false; return showAll(); }
@@ -52,7 +77,7 @@ async function write() {
         const answer = await mine.ask("write", { count: 1000, milliseconds: 30, ...settings() });
         if (answer.error) { problem(answer.error); break; }
         for (const { text, p } of answer.tokens) {
-            const e = element("span", { textContent: text, className: "new", title: (100 * p).toFixed(1) + " %" });
+            const e = element("span", { textContent: text, className: "new", title: percent(p) });
             spans.push(e);
             $("output").append(e);
         }
@@ -65,7 +90,7 @@ async function write() {
         if (answer.ended) break;
         await new Promise(done => setTimeout(done));
     }
-    if (mine === side) { writing = false; showAll(); }
+    if (mine === side) { writing = false; showAll(); look(); }
 }
 async function begin() {
     if (/^de\b/.test(navigator.language)) language = 1;
@@ -73,13 +98,11 @@ async function begin() {
     $("text").value = "the dog ";
     showAll();
     themes(() => {});
-    try { module = await Tfnorm.module(); }
-    catch (error) { return problem(say("noEngine", { why: error.message })); }
+    module = await loaded();
+    if (!module) return;
     $("language").onclick = () => { language = 1 - language; showAll(); };
-    $("choose").onclick = () => $("file").click();
-    $("file").onchange = () => { if ($("file").files[0]) open($("file").files[0]); $("file").value = ""; };
+    $("choose").onclick = chosenFiles($("file"), open);
     $("write").onclick = write;
-    ondragover = event => event.preventDefault();
-    ondrop = event => { event.preventDefault(); if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]); };
+    droppedFiles(open);
 }
 begin();

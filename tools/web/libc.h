@@ -15,6 +15,7 @@
 #define IMPORT(name) __attribute__((import_module("env"), import_name(#name))) extern
 IMPORT(print) void web_print(const char *text, size_t bytes, int is_error);
 IMPORT(number) int web_number(char *to, double x, int precision, int conversion);
+IMPORT(read) int web_read(double at, void *to, size_t bytes);       /* of a file; 0: it failed */
 IMPORT(exit) _Noreturn void exit(int code);
 
 /* -- memory ------------------------------------------------------------------------------------ */

@@ -18,7 +18,7 @@ const OPTIONS = [
     { name: "schedule", flag: "--schedule", rows: "schedule", whose: "linear", usual: "linear" },
     { name: "steps", flag: "--steps", whose: "400", number: { min: 1, max: 100000, step: 1 }, usual: "500" },
     { name: "dropout", flag: "--dropout", whose: "0", number: { min: 0, max: 0.9, step: "any" }, usual: "0" },
-    { name: "task", flag: "--task", whose: "reverse", values: ["reverse", "grammar", "headline", "text", "markov"], usual: "reverse" },
+    { name: "task", flag: "--task", whose: "reverse", values: ["reverse", "grammar", "headline", "text", "markov", "file"], usual: "reverse" },
     { name: "seed", flag: "--seed", whose: "1", number: { min: 0, max: 1e9, step: 1 }, usual: "1" },
 ];
 const usual = (option, side) => Array.isArray(option.usual) ? option.usual[side] : option.usual;
@@ -27,6 +27,8 @@ const initial = side => Object.fromEntries(OPTIONS.map(o => [o.name, usual(o, si
 const state = { sides: [initial(0), initial(1)], row: 0, kind: 0, layer: 0, head: 0, speed: 3 };
 let playing = false, turn = 0, drawn = 0, scales = {}, handles = [], boxes = {}, rows = {}, shelf = null, module = null;
 let pace = 1;                       // updates of a turn, so that it takes a thirtieth of a second
+let ownText = null;                 // { name, bytes, hash } of the task "file"
+const TEXT_LEAST = 1000, TEXT_MOST = 2 ** 23;
 let runs = [0, 1].map(() => blank());
 
 function blank() {
@@ -96,11 +98,14 @@ async function restart(checkpoints = [null, null]) {
     $("problem").hidden = true;
     await Promise.all([0, 1].map(async side => {
         workers[side].renew();
+        const own = state.sides[side].task === "file";
+        if (own && !ownText) return fail(side, say("textMissing"));
         const answer = await workers[side].ask("start", { module, args: argumentsOf(side),
-            steps: planned(), checkpoint: checkpoints[side] });
+            steps: planned(), checkpoint: checkpoints[side], text: own ? ownText.bytes : null });
         if (mine !== turn) return;
         const run = runs[side];
         if (answer.error) return fail(side, answer.error);
+        if (own) ownText.hash = answer.hash;
         Object.assign(run, { first: answer.step, step: answer.step, held: answer.held, rates: answer.rates,
             guessing: answer.guessing, parameters: answer.parameters, ready: true });
     }));
@@ -219,7 +224,9 @@ function showTexts() {
 
 function choices(option, side) {
     const list = rows[option.rows];
-    if (!list) return option.values.map(v => [v, option.name === "task" ? say("tasks")[v] : v]);
+    if (option.name === "task")
+        return option.values.map(v => [v, v === "file" && ownText ? ownText.name : say("tasks")[v]]);
+    if (!list) return option.values.map(v => [v, v]);
     const all = list.map(r => [r.name, r.name, r.formula + "\n" + r.paper]);
     if (!option.own) return all;
     const recipe = rows.recipe.find(r => r.name === state.sides[side].recipe);
@@ -243,6 +250,7 @@ function control(option, side) {
         if (e.value === "" && option.number) e.value = usual(option, side);
         state.sides[side][option.name] = e.value;
         restart();
+        if (option.name === "task" && e.value === "file" && !ownText) $("fileText").click();
     };
     return e;
 }
@@ -270,7 +278,7 @@ function showBlocks() {
         const s = state.sides[side], row = rows.recipe.find(r => r.name === s.recipe);
         const box = element("div", { className: SIDES[side] });
         if (!row) return box;
-        const layers = Math.max(1, Number(s.layers)), alone = s.task === "text" || s.task === "markov";
+        const layers = Math.max(1, Number(s.layers)), alone = ["text", "markov", "file"].includes(s.task);
         box.append(element("h3", {}, element("b", { textContent: s.recipe })),
             element("p", {}, element("code", { textContent: row.formula })),
             element("p", { textContent: row.paper }),
@@ -292,7 +300,7 @@ function showNumbers() {
     $("numbers").replaceChildren(...[0, 1].map(side => {
         const run = runs[side], held = run.held.length ? Charts.short(last(run.held)) : "–";
         const line = element("span", { className: SIDES[side] }, element("b", { textContent: state.sides[side].recipe }), ` ${held}`);
-        if (run.parameters) line.append(" · " + say("parameters", { count: run.parameters.toLocaleString(language ? "de" : "en") }));
+        if (run.parameters) line.append(" · " + say("parameters", { count: spokenNumber(run.parameters) }));
         if (run.report && run.report.skipped) line.append(" ", element("span", { className: "bad", textContent: say("skipped") }));
         if (run.error) line.append(" ", element("span", { className: "bad", textContent: run.error }));
         return line;
@@ -313,7 +321,8 @@ function showHashes() {
     const step = Math.max(0, ...[...runs[0].hashes.keys()].filter(k => runs[1].hashes.has(k)));
     if (!step) return $("hashes").replaceChildren(element("p", { textContent: say("bitsWait") }));
     const isa = module.kind === "relaxed" ? "" : " --isa sse2", list = differences();
-    const command = side => "normlab compare " + argumentsOf(side).join(" ") + isa + " --hash " + step;
+    const named = side => state.sides[side].task === "file" ? ` --text '${ownText.name.replace(/'/g, "'\\''")}'` : "";
+    const command = side => "normlab compare " + argumentsOf(side).join(" ") + named(side) + isa + " --hash " + step;
     const lines = [0, 1].map(side => element("p", { className: SIDES[side] },
         element("b", { textContent: say(SIDES[side]) }), " ", element("code", { textContent: runs[side].hashes.get(step) })));
     let text = command(0) + "\n" + command(1);
@@ -473,7 +482,8 @@ function download(name, data, type) {
     setTimeout(() => URL.revokeObjectURL(a.href), 10000);
 }
 async function save(side) {
-    const options = new URLSearchParams(state.sides[side]).toString();
+    const options = new URLSearchParams(state.sides[side]);
+    if (state.sides[side].task === "file") options.set("text", ownText.hash);
     const answer = await workers[side].ask("save", { extra: "playground " + options });
     if (answer.error) return fail(side, answer.error);
     download(`${state.sides[side].recipe}-${runs[side].step}.safetensors`, answer.bytes, "application/octet-stream");
@@ -481,13 +491,35 @@ async function save(side) {
 // A checkpoint with its settings; the other side goes on from its own beginning and catches up.
 async function open(side, file) {
     const bytes = new Uint8Array(await file.arrayBuffer());
-    const answer = await new Side().ask("extra", { module, bytes });
+    const reader = new Side(), answer = await reader.ask("extra", { module, bytes });
+    reader.end();
     if (answer.error) return problem(say("wrongFile", { file: file.name, why: answer.error }));
     if (!answer.extra.startsWith("playground ")) return problem(say("noExtra", { file: file.name }));
     const q = new URLSearchParams(answer.extra.slice(11));
+    if (q.has("text") && !ownText) return problem(say("textMissing"));
+    if (q.has("text") && q.get("text") !== ownText.hash) return problem(say("textOther", { file: file.name }));
     for (const o of OPTIONS) if (q.has(o.name)) state.sides[side][o.name] = q.get(o.name);
     setPlaying(false);
     await restart([0, 1].map(k => k === side ? bytes : null));
+}
+// A text that both sides learn. Control characters but tab and the ends of lines and pages are none.
+async function openText(file) {
+    const wrong = (name, values) => problem(say(name, { file: file.name, ...values }));
+    if (file.size < TEXT_LEAST) return wrong("textSmall", { bytes: file.size, least: TEXT_LEAST });
+    if (file.size > TEXT_MOST) return wrong("textLarge", { bytes: file.size, most: TEXT_MOST });
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const at = bytes.findIndex(x => x < 9 || x === 11 || (x > 13 && x < 32));
+    if (at >= 0) return wrong("textWrong", { at: at + 1, value: bytes[at] });
+    ownText = { name: file.name, bytes, hash: "" };
+    for (const s of state.sides) s.task = "file";
+    setPlaying(false);
+    await restart();
+}
+// Checkpoints begin with the length of a text "{...", eight bytes.
+async function dropped(side, file) {
+    const head = new Uint8Array(await file.slice(0, 9).arrayBuffer());
+    if (file.name.endsWith(".safetensors") || (head[8] === 123 && head[7] === 0)) open(side, file);
+    else openText(file);
 }
 function csv() {
     const held = runs.map(r => new Map(Array.from({ length: r.held.length / 2 }, (_, i) => [r.held[2 * i], r.held[2 * i + 1]])));
@@ -504,19 +536,13 @@ function showFiles() {
     [0, 1].forEach(side => {
         const name = say(SIDES[side]);
         const input = element("input", { type: "file", accept: ".safetensors", hidden: true, id: "file" + side });
-        input.onchange = () => { if (input.files[0]) open(side, input.files[0]); input.value = ""; };
-        list.push(button(say("save", { side: name }), () => save(side)), button(say("open", { side: name }), () => input.click()), input);
+        list.push(button(say("save", { side: name }), () => save(side)),
+            button(say("open", { side: name }), chosenFiles(input, file => open(side, file))), input);
     });
+    const input = element("input", { type: "file", accept: ".txt,text/*", hidden: true, id: "fileText" });
+    list.push(button(say("textOpen"), chosenFiles(input, openText)), input);
     list.push(button(say("csv"), () => download("curves.csv", csv(), "text/csv")));
     $("files").replaceChildren(...list);
-}
-function dropping() {
-    ondragover = event => event.preventDefault();
-    ondrop = event => {
-        event.preventDefault();
-        const file = event.dataTransfer.files[0];
-        if (file) open(event.clientX < innerWidth / 2 ? 0 : 1, file);
-    };
 }
 
 function again() { state.row = (state.row + 1) % 128; keepAddress(); look(); }
@@ -563,7 +589,7 @@ function hands() {
     onhashchange = () => { readAddress(location.hash.slice(1)); everything(); restart(); };
     tips();
     dragging();
-    dropping();
+    droppedFiles((file, event) => dropped(event.clientX < innerWidth / 2 ? 0 : 1, file));
 }
 
 // -- begin ----------------------------------------------------------------------------------------
@@ -573,8 +599,8 @@ async function begin() {
     readAddress(location.hash.slice(1));
     showTexts();
     $("difference").textContent = say("loading");
-    try { module = await Tfnorm.module(); }
-    catch (error) { return problem(say("noEngine", { why: error.message })); }
+    module = await loaded();
+    if (!module) return;
     shelf = await Tfnorm.engine(module);
     for (const kind of ["recipe", "norm", "init", "optimizer", "schedule"]) rows[kind] = shelf.rows(kind);
     workers = [new Side(), new Side()];

@@ -24,6 +24,7 @@ class Side {
             if (done) done(data);
         };
     }
+    end() { this.#worker.terminate(); }
     ask(call, more = {}) {
         const id = ++this.#id;
         return new Promise(done => {
@@ -47,6 +48,24 @@ function showWords() {
     $("language").textContent = say("language");
     $("language").lang = language ? "en" : "de";
 }
+// The engine's module, or null, and it is said why there is none.
+async function loaded() {
+    try { return await Tfnorm.module(); }
+    catch (error) { problem(say("noEngine", { why: error.message })); return null; }
+}
+// use(file, event) takes a file that is dropped anywhere, use(file) one that is chosen.
+function droppedFiles(use) {
+    ondragover = event => event.preventDefault();
+    ondrop = event => {
+        event.preventDefault();
+        if (event.dataTransfer.files[0]) use(event.dataTransfer.files[0], event);
+    };
+}
+function chosenFiles(input, use) {
+    input.onchange = () => { if (input.files[0]) use(input.files[0]); input.value = ""; };
+    return () => input.click();
+}
+const spokenNumber = x => x.toLocaleString(language ? "de" : "en");
 // Light or dark as the system is, until the button is pressed; changed: called after each change.
 function themes(changed) {
     const prefers = matchMedia("(prefers-color-scheme: dark)");

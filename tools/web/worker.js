@@ -29,32 +29,60 @@ function uniform() {            // a linear congruence modulo 2^32; its upper bi
     random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
     return (random >>> 8) / 2 ** 24;
 }
-// [id, p] of the topK likeliest (0: all), the likeliest first.
-function probabilities(temperature, topK) {
-    const order = Array.from(scores.keys()).sort((a, b) => scores[b] - scores[a] || a - b);
-    const kept = topK ? order.slice(0, topK) : order, t = temperature || 1;
-    const weights = kept.map(id => Math.exp((scores[id] - scores[kept[0]]) / t));
+// The ids of the `count` highest scores, the highest first.
+function best(scores, count) {
+    const ids = [];
+    for (let id = 0; id < scores.length; id++) {
+        if (ids.length === count && !(scores[id] > scores[ids[count - 1]])) continue;
+        let at = Math.min(ids.length, count - 1);
+        for (; at > 0 && scores[ids[at - 1]] < scores[id]; at--) ids[at] = ids[at - 1];
+        ids[at] = id;
+    }
+    return ids;
+}
+// [id, p] of the topK likeliest, the likeliest first; 0: of all, in any order.
+function probabilities(scores, temperature, topK) {
+    const kept = topK ? best(scores, topK) : Array.from(scores.keys()), t = temperature || 1;
+    const most = scores[best(scores, 1)[0]];
+    const weights = kept.map(id => Math.exp((scores[id] - most) / t));
     const sum = weights.reduce((a, b) => a + b, 0);
     return kept.map((id, i) => [id, weights[i] / sum]);
 }
-const likeliest = (temperature, topK) => probabilities(temperature, topK).slice(0, 8).map(([id, p]) => ({ text: shown(id), p }));
+function likeliest(scores, temperature, topK, count) {
+    const all = new Map(probabilities(scores, temperature, topK));
+    return best(scores, Math.min(count, all.size)).map(id => ({ text: shown(id), p: all.get(id) }));
+}
 // The next token: of temperature 0 the likeliest.
 function draw(temperature, topK) {
-    const all = probabilities(temperature, topK);
+    const all = probabilities(scores, temperature, temperature === 0 ? 1 : topK);
     let left = uniform();
-    const found = temperature === 0 ? all[0] : all.find(([, p]) => (left -= p) < 0) || all[0];
+    const found = all.find(([, p]) => (left -= p) < 0) || all[0];
     return { id: found[0], p: found[1] };
 }
 
+// A file, read where it lies, a mebibyte and more at a time.
+function pieces(file) {
+    const reader = new FileReaderSync();
+    let from = 0, kept = new Uint8Array(0);
+    return { size: file.size, read(at, bytes) {
+        if (at < from || at + bytes > from + kept.length) {
+            from = at;
+            kept = new Uint8Array(reader.readAsArrayBuffer(file.slice(at, at + Math.max(bytes, 2 ** 20))));
+        }
+        return kept.subarray(at - from, at - from + bytes);
+    } };
+}
+
 const calls = {
-    async start({ module, args, steps, checkpoint }) {
+    async start({ module, args, steps, checkpoint, text }) {
         engine = await Tfnorm.engine(module);
+        const hash = text ? engine.text(text) : "";
         engine.start(args);
         if (checkpoint) engine.load(checkpoint);
         every = Math.max(5, Math.round(steps / 40));
         const rates = Array.from({ length: 201 }, (_, i) => engine.rate(Math.max(1, Math.round(i * steps / 200))));
         return { step: engine.updates(), held: [engine.updates(), engine.heldOut()],
-                 guessing: engine.guessing(), parameters: engine.parameters(), rates };
+                 hash, guessing: engine.guessing(), parameters: engine.parameters(), rates };
     },
     run,
     look({ row, stack, layer, kind, head }) {
@@ -63,27 +91,35 @@ const calls = {
     hash: () => ({ step: engine.updates(), hash: engine.hash() }),
     save: ({ extra }) => ({ bytes: engine.save(extra) }),
     // -- generate.html: a model from a file, tokens one after the other
-    async open({ module, bytes }) {
+    async open({ module, file }) {
         engine = await Tfnorm.engine(module);
-        return { about: about = engine.open(bytes) };
+        about = engine.open(pieces(file));
+        return { about: { ...about, memory: engine.bytes() } };
     },
-    begin({ text, temperature, topK, seed, layer }) {
+    begin({ text, temperature, topK, seed }) {
         scores = engine.begin(text, about.vocab);
         random = seed >>> 0;
         decoder = new TextDecoder();
-        return { tokens: engine.ids().map(id => ({ text: shown(id) })), next: likeliest(temperature, topK), layer };
+        return { tokens: engine.ids().map(id => ({ text: shown(id) })), next: likeliest(scores, temperature, topK, 8) };
     },
-    write({ count, temperature, topK, layer, milliseconds }) {
+    // Tokens for so many milliseconds, and where the last one looks.
+    write({ count, temperature, topK, layer, head, milliseconds }) {
         const begin = performance.now(), tokens = [];
-        let attends = null, ended = false;
-        while (tokens.length < count && !ended && performance.now() - begin < milliseconds) {
+        let attends = null, ended = false, last = false;
+        while (!last && !ended) {
             const { id, p } = draw(temperature, topK);
             if (id === engine.end()) { ended = true; break; }
-            attends = engine.attends(id, layer) || attends;
+            last = tokens.length + 1 === count || performance.now() - begin > milliseconds;
+            if (last) attends = engine.attends(id, layer, head);
             scores = engine.read(id, about.vocab);
             tokens.push({ text: decoder.decode(engine.token(id), { stream: true }), p });
         }
-        return { tokens, attends, ended, next: likeliest(temperature, topK), spent: performance.now() - begin };
+        return { tokens, attends, ended, next: likeliest(scores, temperature, topK, 8), spent: performance.now() - begin };
+    },
+    // The likeliest next tokens behind each layer, that of the embedding first.
+    lens({ count }) {
+        return { layers: Array.from({ length: about.layers + 1 }, (_, i) =>
+            likeliest(engine.lens(i, about.vocab), 1, 0, count)) };
     },
     async extra({ module, bytes }) { return { extra: (await Tfnorm.engine(module)).extra(bytes) }; },
 };

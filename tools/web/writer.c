@@ -1,5 +1,11 @@
 /* A model from a file that writes, for generate.html: a decoder with its tokenizer, as `tfn train`
- * saves it, that reads one token after the other. Included by engine.c. */
+ * saves it, that reads one token after the other. Included by engine.c.
+ *
+ * The file stays where it is and is read in pieces, so that memory holds the weights once. */
+
+/* A whole forward, which the logit lens is, keeps every layer's values for the longest text: beyond
+ * so many bytes of them the model goes without, and decoders alone run. */
+enum { WRITER_WORKSPACE = 1 << 28 };
 
 static tfn_model     writer_model;
 static tfn_tokenizer writer_tokenizer;
@@ -8,6 +14,7 @@ static int32_t      *writer_ids;        /* what it has read, up to the context *
 static int32_t       writer_count;
 static float        *writer_weights;    /* (context): an attention's, of all heads their mean */
 static float        *writer_heads;      /* (heads, context) */
+static tfn_io        writer_io;
 
 static _Noreturn void writer_fail(const char *why)
 {
@@ -46,30 +53,59 @@ static void writer_make_decoder(void)
     if (!writer_ids || !writer_weights || !writer_heads) exit(1);
 }
 
-/* The model of a checkpoint; the text says what it is, a number behind each name. */
-EXPORT(void, writer_open)(const void *from, size_t bytes)
+static bool writer_read_file(void *user, uint64_t at, void *to, size_t bytes)
+{
+    (void)user;
+    return web_read((double)at, to, bytes) != 0;
+}
+
+static int64_t writer_parameters(void)
+{
+    tfn_param_info p;
+    int64_t n = 0;
+    for (int32_t i = 0; tfn_model_param(&writer_model, i, &p); i++) n += (int64_t)p.rows * p.cols;
+    return n;
+}
+
+static size_t writer_bytes(const tfn_model_desc *d)
+{
+    const size_t scratch_size = tfn_model_scratch(d);
+    void *scratch = malloc(scratch_size);
+    size_t bytes = SIZE_MAX;
+    if (scratch) bytes = tfn_model_size(d, scratch, scratch_size);
+    free(scratch);
+    return bytes;
+}
+
+/* The model of a checkpoint of so many bytes; the text says what it is, a value behind a name. */
+EXPORT(void, writer_open)(double bytes)
 {
     tfn_model_desc d;
     tfn_file f;
     int64_t step;
     memset(&f, 0, sizeof f);
-    f.from = from;
-    f.from_size = bytes;
+    writer_io.read = writer_read_file;
+    writer_io.size = (uint64_t)bytes;
+    f.io = &writer_io;
     if (tfn_model_peek(&f, &d, &step) != TFN_OK) engine_fail(&f.error);
     if (d.arch != TFN_ARCH_DECODER) writer_fail("it is no decoder, and does not go on with a text");
     d.inference = true;
     d.batch = d.threads = 1;
     d.isa = TFN_ISA_BEST;
+    const size_t whole = writer_bytes(&d);
+    d.only_decoders = true;
+    d.only_decoders = whole - writer_bytes(&d) > WRITER_WORKSPACE;
     if (tfn_model_new(&writer_model, &d, NULL) != TFN_OK) engine_fail(&writer_model.error);
     if (tfn_model_load(&writer_model, &f) != TFN_OK) engine_fail(&f.error);
     writer_take_tokenizer(&f);
     writer_make_decoder();
     snprintf(engine_buffer, ENGINE_TEXT,
              "recipe\t%s\nlayers\t%d\nwidth\t%d\nheads\t%d\nvocab\t%d\ncontext\t%d\n"
-             "parameters\t%lld\n", writer_model.desc.recipe, (int)writer_model.desc.layers,
-             (int)writer_model.desc.width, (int)writer_model.desc.heads,
-             (int)writer_model.desc.vocab, (int)writer_model.desc.context,
-             (long long)writer_model.param_floats);
+             "parameters\t%lld\nweights\t%s\nlens\t%d\n", writer_model.desc.recipe,
+             (int)writer_model.desc.layers, (int)writer_model.desc.width,
+             (int)writer_model.desc.heads, (int)writer_model.desc.vocab,
+             (int)writer_model.desc.context, (long long)writer_parameters(),
+             tfn_choice_name("weights", (int32_t)d.weights), !writer_model.desc.only_decoders);
 }
 
 static void writer_restart(void)
@@ -128,19 +164,38 @@ EXPORT(size_t, writer_token)(int32_t id)
     return tfn_tokenizer_decode(&writer_tokenizer, engine_buffer, ENGINE_TEXT, &id, 1);
 }
 
-/* How much the token `id` would look at each one before it and at itself, in a layer: the mean of
- * its heads, (writer_length() + 1). NULL: the context is full, and it would be read in another. */
-EXPORT(const float *, writer_attention)(int32_t id, int32_t layer)
+/* How much the token `id` would look at each one before it and at itself, in a layer:
+ * (writer_length() + 1), of a head or, below 0, the mean of all. NULL: the context is full, and it
+ * would be read in another. */
+EXPORT(const float *, writer_attention)(int32_t id, int32_t layer, int32_t head)
 {
     const int32_t heads = writer_model.desc.heads;
     const int32_t keys = writer_count + 1;
     if (writer_count == writer_model.desc.context) return NULL;
-    if (tfn_decoder_attention(&writer_decoder, &id, 1, layer, TFN_SUBLAYER_SELF_ATTENTION, -1,
+    if (tfn_decoder_attention(&writer_decoder, &id, 1, layer, TFN_SUBLAYER_SELF_ATTENTION, head,
                               writer_heads) != TFN_OK) engine_fail(&writer_decoder.error);
+    if (head >= 0) return writer_heads;
     for (int32_t j = 0; j < keys; j++) {
         writer_weights[j] = 0;
         for (int32_t h = 0; h < heads; h++) writer_weights[j] += writer_heads[h*keys + j];
         writer_weights[j] /= (float)heads;
     }
     return writer_weights;
+}
+
+/* The scores of the next token that the model would give behind so many layers: the logit lens.
+ * NULL: this model has none, and the text says why. */
+EXPORT(const float *, writer_lens)(int32_t layers)
+{
+    tfn_model *m = &writer_model;
+    tfn_batch b;
+    memset(&b, 0, sizeof b);
+    b.tokens = writer_ids;
+    b.batch = 1;
+    b.time = writer_count;
+    const float *logits = tfn_model_lens(m, &b, layers);
+    if (logits) return logits + (ptrdiff_t)(writer_count - 1) * m->desc.vocab;
+    tfn_error_text(&m->error, engine_buffer, ENGINE_TEXT);
+    memset(&m->error, 0, sizeof m->error);
+    return NULL;
 }
