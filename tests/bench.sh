@@ -51,6 +51,34 @@ learns() {              # a row of one seed; no file, a file that is none: said
     "$bench" learn "$work/none" --quick --no-peers 2> "$work/said"
     [ $? = 1 ] && grep -q "$work/none.* cannot be opened" "$work/said"
 }
+# weights of few bits: a row for each type with its bytes, and for training; programs of others get
+# models of their form, and what they print counts; who is not there is said
+quant() {
+    keys quant L=1,d=64,h=2,ff=128,V=256,T=8,B=2 &&
+        grep -q '"name":"q8, cache 64, 0.1 MB".*"gbytes":.*"percent":[0-9]' "$work/rows" &&
+        grep -q '"name":"q4, LoRA 8, 2x8 tokens"' "$work/rows"
+}
+others() {
+    mkdir -p "$work/ggml"
+    cat > "$work/runq" << 'END'
+[ "$(head -c 4 "$1")" = 24ka ] && grep -q '<255>' "$3" && echo 'achieved tok/s: 1000.0'
+END
+    cat > "$work/ggml/gpt-2-quantize" << 'END'
+[ "$(head -c 4 "$1")" = lmgg ] && echo "$3" > "$2" && echo 'main: quantize time = 1.0 ms'
+END
+    cat > "$work/ggml/gpt-2-alloc" << 'END'
+case $(head -c 4 "$2") in lmgg | q8_0 | q4_0) echo "main: predict time = 64.0 ms" ;; esac
+END
+    for f in runq ggml/gpt-2-quantize ggml/gpt-2-alloc; do
+        sed -i '1i #!/bin/sh' "$work/$f" && chmod +x "$work/$f" || return 1
+    done
+    TFN_PYTHON=false "$bench" quant --quick --json --only q8,\ cache --ggml "$work/ggml" \
+        --runq "$work/runq" L=1,d=64,h=2,ff=128,V=256 > "$work/rows" &&
+        grep -q '"peer":"ggml","peer_ms":[0-9]' "$work/rows" &&
+        grep -q '"peer":"runq","peer_ms":[0-9]' "$work/rows" || { cat "$work/rows"; return 1; }
+    TFN_PYTHON=false "$bench" quant --quick --only none > "$work/rows" &&
+        [ "$(grep -c '^skipped: \(PyTorch\|ggml\|llama2.c\): ' "$work/rows")" = 3 ]
+}
 # the sentences that PyTorch finds are ours: of the two programs neither checks itself
 torch() {
     "$bench" data --quick --rounds 1 --json --only beam > "$work/rows" &&
@@ -68,6 +96,8 @@ check "bench peak" keys peak --only "16 KiB"
 check "bench memory by value" by_value
 check "bench data" data
 check "bench denormals" denormals
+check "bench quant" quant
+check "bench quant: programs of others" others
 check "bench data FILE" own_text
 check "bench learn FILE" learns
 python=${TFN_PYTHON:-/usr/bin/python3}

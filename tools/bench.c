@@ -5,6 +5,9 @@
  *     bench gemm        matrix products; per cent of the FMA limit; OpenBLAS, oneDNN
  *     bench train       a training step: forward, backward, AdamW; PyTorch
  *     bench decode      a token, batch 1; per cent of the memory limit; prefill; PyTorch
+ *     bench quant       the same with weights of 8, 4 and 16 bits, per cent of the limit of their
+ *                       bytes; LoRA; PyTorch's dynamic int8; tools/decoders.h: --ggml DIR, with
+ *                       ggml's examples gpt-2-alloc, gpt-2-quantize; --runq FILE, of llama2.c
  *     bench kernels     norms, softmax, activations, optimizer; PyTorch
  *     bench attention   forward and backward, causal
  *     bench threads     two threads, alone and with a busy neighbour; are the bits the same?
@@ -16,7 +19,7 @@
  *     bench denormals   denormal numbers in 250 updates of every recipe at a high rate; their time
  *                       with and without the processor's flushing, nine pairs in turn: the ratio is
  *                       the median. --counts: no times; tools/denormals.h says what is counted
- * train, decode and memory take models by name (tiny small medium gpt2 encdec) or by value:
+ * train, decode, quant and memory take models by name (tiny small medium gpt2 encdec) or by value:
  *     bench train L=4,d=96,h=3,ff=384,T=40,B=12,V=300
  * data takes one so, too, and a FILE of text instead of a generated one.
  * Limits, ours and the peers are measured in turn, --rounds times (7): times are medians, a ratio
@@ -33,6 +36,7 @@
 #define TFNORM_IMPLEMENTATION
 #include "../tfnorm.h"
 #include "data.h"
+#include "decoders.h"
 #include "denormals.h"
 #include "learn.h"
 #include <time.h>
@@ -42,6 +46,7 @@
 
 static const char usage[] =
     "bench peak | gemm | train | decode | kernels | attention | threads | memory | growth [MODEL]\n"
+    "bench quant [--ggml DIR] [--runq FILE] [MODEL]\n"
     "bench data [FILE] [MODEL]\n"
     "bench learn FILE [--minutes M]\n"
     "bench denormals [--counts] [MODEL]\n"
@@ -55,6 +60,7 @@ static struct {
     int threads, rounds;
     bool json, quick, peers, counts;
     const char *only;
+    const char *ggml, *runq;             /* programs of others, for bench quant */
     double minutes;                      /* of bench learn; 0: not given */
     char script[300];                    /* of PyTorch, beside this program's folder */
     char tfn[300];                       /* the program beside this one */
@@ -283,6 +289,16 @@ static outcome compete(const contest *c, peer *peers, int count)
     return o;
 }
 
+static void fail(const char *what, const char *error)
+{
+    fprintf(stderr, "bench: %s: %s\n", what, error);
+    exit(1);
+}
+static void must_be_ok(const char *what, const tfn_error *e)
+{
+    char text[200];
+    if (e->status != TFN_OK) fail(what, tfn_error_text(e, text, sizeof text));
+}
 static void *need(void *p)
 {
     if (!p) {
@@ -821,13 +837,11 @@ typedef struct train_job {
     int steps;
 } train_job;
 
-static void train_start(train_job *j, const shape *s, int threads)
+/* What a model that was made trains on. */
+static void train_data(train_job *j, const shape *s)
 {
     const int rows = s->batch * s->time;
-    const tfn_model_desc d = desc_of(s, false, threads);
     int32_t *tokens = (int32_t *)need(malloc((size_t)rows * 2 * sizeof *tokens));
-    memset(j, 0, sizeof *j);
-    make_model(&j->m, &d, s->name);
     j->k = j->m.kernels;
     j->s = *s;
     j->steps = 1;
@@ -843,6 +857,13 @@ static void train_start(train_job *j, const shape *s, int threads)
         j->batch.source = tokens;
         j->batch.source_time = s->time;
     }
+}
+static void train_start(train_job *j, const shape *s, int threads)
+{
+    const tfn_model_desc d = desc_of(s, false, threads);
+    memset(j, 0, sizeof *j);
+    make_model(&j->m, &d, s->name);
+    train_data(j, s);
 }
 
 static void train_end(train_job *j)
@@ -895,6 +916,7 @@ typedef struct decode_job {
     tfn_decoder d;
     int context, tokens, prefill;       /* prefill > 0: so many tokens at once, else one by one */
     reading memory;                     /* as much as the weights: to measure its bandwidth */
+    const char *ask;                    /* of PyTorch: "", or "_int8" */
 } decode_job;
 
 static double read_limit(void *p)
@@ -921,11 +943,27 @@ static double their_tokens(void *p, peer *rival)
     const decode_job *j = (const decode_job *)p;
     const shape *s = &j->s;
     char line[200];
-    int at = snprintf(line, sizeof line, "%s %d %d %d %d %d", j->prefill ? "prefill" : "decode",
-                      s->layers, s->width, s->heads, s->ffn, s->vocab);
+    int at = snprintf(line, sizeof line, "%s%s %d %d %d %d %d", j->prefill ? "prefill" : "decode",
+                      j->ask, s->layers, s->width, s->heads, s->ffn, s->vocab);
     if (j->prefill) snprintf(line + at, sizeof line - (size_t)at, " %d", j->prefill);
     else snprintf(line + at, sizeof line - (size_t)at, " %d %d", j->context, j->tokens);
     return peer_ask(rival, line);
+}
+
+/* A decoder of m that takes up to so many tokens at once; returns its block. */
+static void *decode_start(decode_job *j, const tfn_model *m, int capacity)
+{
+    const size_t scratch = tfn_model_scratch(&m->desc);
+    void *mem = need(malloc(scratch));
+    const size_t size = tfn_decoder_size(m, 1, capacity, mem, scratch);
+    free(mem);
+    mem = need(malloc(size));
+    if (tfn_decoder_init(&j->d, m, 1, capacity, mem, size) != TFN_OK) {
+        fprintf(stderr, "bench: %s: no decoder\n", j->s.name);
+        exit(1);
+    }
+    j->k = m->kernels;
+    return mem;
 }
 
 static void bench_decode(const shape *list, int n)
@@ -940,13 +978,13 @@ static void bench_decode(const shape *list, int n)
         decode_job j;
         tfn_model m;
         tfn_model_desc desc;
-        size_t scratch, size;
         void *mem;
         int capacity;                   /* of the cache that is filled at once */
         int fills;
         if (!wanted(list[i].name) || is_pair(&list[i])) continue;
         memset(&j, 0, sizeof j);
         j.s = list[i];
+        j.ask = "";
         if (large) j.s.time = 1100;
         j.context = j.tokens = list[i].time / 2;
         capacity = j.context;
@@ -959,14 +997,8 @@ static void bench_decode(const shape *list, int n)
         }
         desc = desc_of(&j.s, true, option.threads);
         make_model(&m, &desc, j.s.name);
-        scratch = tfn_model_scratch(&m.desc);
-        mem = need(malloc(scratch));
-        size = tfn_decoder_size(&m, 1, capacity, mem, scratch);
-        free(mem);
-        mem = need(malloc(size));
-        j.k = m.kernels;
+        mem = decode_start(&j, &m, capacity);
         j.memory = reading_of(4 * (size_t)weights);
-        if (tfn_decoder_init(&j.d, &m, 1, capacity, mem, size) != TFN_OK) exit(1);
         for (int f = 0; f < fills; f++) {
             contest c = { "decode", NULL, j.k->name, our_tokens, their_tokens, read_limit, &j,
                           4 * weights, GBYTES, { 0 } };
@@ -986,6 +1018,211 @@ static void bench_decode(const shape *list, int n)
         free(mem);
         free(j.memory.x);
         tfn_model_free(&m);
+    }
+}
+
+/* -- weights of fewer bits ------------------------------------------------------------------- */
+
+/* Files of the others: of ggml in floats, "q8_0" and "q4_0"; of llama2.c, and its words. */
+enum { FILE_F32, FILE_Q8, FILE_Q4, FILE_RUNQ, FILE_WORDS, QUANT_FILES };
+typedef struct quant_job {
+    decode_job d;                       /* first: what measures a decoder takes this for one */
+    tfn_weights type;
+    char files[QUANT_FILES][128];       /* empty: there is none */
+} quant_job;
+
+/* PyTorch is a process with pipes; the others are started for each answer. Of ggml and llama2.c the
+ * mean over twice as many tokens from the first on, so that as much of the cache is read. */
+static double their_quant(void *p, peer *rival)
+{
+    const quant_job *j = (const quant_job *)p;
+    const int tokens = 2 * j->d.context + j->d.tokens;
+    const char *file = j->files[FILE_F32];
+    if (rival->to) return their_tokens(p, rival);
+    if (tokens > DECODERS_CONTEXT / 2) return -1;               /* would take too long */
+    if (!strcmp(rival->name, "runq")) {
+        if (j->type != TFN_WEIGHTS_Q8 || j->d.prefill) return -1;
+        return decoders_runq_token(option.runq, j->files[FILE_RUNQ], j->files[FILE_WORDS], tokens);
+    }
+    if (j->type == TFN_WEIGHTS_Q8) file = j->files[FILE_Q8];
+    if (j->type == TFN_WEIGHTS_Q4) file = j->files[FILE_Q4];
+    if (j->d.prefill) return decoders_ggml_prefill(option.ggml, file, j->d.prefill);
+    return decoders_ggml_token(option.ggml, file, tokens);
+}
+
+static void quant_says(const char *what, const char *why)
+{
+    if (option.json) return;
+    printf("skipped: %s: %s\n", what, why);
+}
+
+/* Files for ggml: quantized by its own program. */
+static bool quant_ggml_files(quant_job *j, const decoders_model *m)
+{
+    char (*f)[128] = j->files;
+    if (!peer_file(f[FILE_F32], sizeof *f) || !peer_file(f[FILE_Q8], sizeof *f)) return false;
+    if (!peer_file(f[FILE_Q4], sizeof *f) || !decoders_write_ggml(f[FILE_F32], m)) return false;
+    if (!decoders_quantize(option.ggml, f[FILE_F32], f[FILE_Q8], "q8_0")) return false;
+    return decoders_quantize(option.ggml, f[FILE_F32], f[FILE_Q4], "q4_0");
+}
+static bool quant_runq_files(quant_job *j, const decoders_model *m)
+{
+    char (*f)[128] = j->files;
+    if (!peer_file(f[FILE_RUNQ], sizeof *f) || !peer_file(f[FILE_WORDS], sizeof *f)) return false;
+    return decoders_write_runq(f[FILE_RUNQ], m) && decoders_write_words(f[FILE_WORDS], m);
+}
+
+static int quant_peer(peer *p, const char *name)
+{
+    memset(p, 0, sizeof *p);
+    strcpy(p->name, name);
+    return 1;
+}
+
+/* Who is there. */
+static int quant_peers(peer *p, quant_job *j)
+{
+    const shape *s = &j->d.s;
+    const decoders_model m = { s->layers, s->width, s->heads, s->ffn, s->vocab };
+    int count = torch_peers(p);
+    if (!option.peers || option.threads > 1) return count;
+    if (!count) quant_says("PyTorch", "does not start");
+    if (!option.ggml) quant_says("ggml", "no --ggml DIR with gpt-2-alloc and gpt-2-quantize");
+    else if (!quant_ggml_files(j, &m)) quant_says("ggml", "no model for it, or it does not start");
+    else count += quant_peer(&p[count], "ggml");
+    if (!option.runq) quant_says("llama2.c", "no --runq FILE");
+    else if (!quant_runq_files(j, &m)) quant_says("llama2.c", "no model for it");
+    else count += quant_peer(&p[count], "runq");
+    return count;
+}
+
+/* Bytes of weights that a token reads: all but the table of positions. */
+static double quant_bytes(const tfn_model *m)
+{
+    double bytes = 0;
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        if (strstr(p.name, "position")) continue;
+        if (p.weights) bytes += (double)p.bytes;
+        else bytes += (double)p.rows * p.cols * (double)sizeof(float);
+    }
+    return bytes;
+}
+
+/* A model of that type with random weights. */
+static void quant_model(tfn_model *m, tfn_model_desc d, tfn_weights type)
+{
+    tfn_model floats;
+    tfn_model_desc plain = d;
+    memset(plain.groups, 0, sizeof plain.groups);
+    if (!type) {
+        make_model(m, &d, "floats");
+        return;
+    }
+    plain.inference = true;
+    make_model(&floats, &plain, "floats");
+    d.weights = type;
+    make_model(m, &d, "quant");
+    if (tfn_model_quantize(m, &floats) != TFN_OK) must_be_ok("quant", &m->error);
+    tfn_model_free(&floats);
+}
+
+/* A token with a cache of 64 and of 512, and prefill; quick: the first of them. The others have no
+ * numbers of 16 bits. */
+static void quant_decoding(quant_job *j, peer *peers, int count)
+{
+    static const struct { int cache, prefill; } rows[] = { { 64, 0 }, { 512, 0 }, { 0, 256 } };
+    tfn_model_desc d = desc_of(&j->d.s, true, option.threads);
+    int limit = 528;
+    tfn_model m;
+    void *mem;
+    double bytes;
+    if (option.quick) limit = 64;
+    d.context = limit + 16;
+    j->d.ask = "_int8";
+    if (!j->type) j->d.ask = "";
+    if (j->type > TFN_WEIGHTS_Q4) count = 0;
+    quant_model(&m, d, j->type);
+    mem = decode_start(&j->d, &m, limit);
+    bytes = quant_bytes(&m);
+    for (int r = 0; r < 3; r++) {
+        contest c = { "quant", NULL, m.kernels->name, our_tokens, their_quant, read_limit, j, bytes,
+                      GBYTES, { "tokens/s", "tokens", 1, false } };
+        char name[100];
+        if (rows[r].cache + rows[r].prefill > limit) continue;
+        j->d.tokens = 32;
+        if (option.quick) j->d.tokens = 4;
+        j->d.prefill = rows[r].prefill;
+        j->d.context = rows[r].cache - j->d.tokens / 2;
+        snprintf(name, sizeof name, "%s, cache %d, %.1f MB", tfn_choice_name("weights", j->type),
+                 rows[r].cache, bytes / 1e6);
+        if (rows[r].prefill) {
+            snprintf(name, sizeof name, "%s, prefill %d", tfn_choice_name("weights", j->type),
+                     rows[r].prefill);
+            c.more.amount = rows[r].prefill;
+            c.limit = NULL;
+        }
+        c.name = name;
+        if (wanted(name)) compete(&c, peers, count);
+    }
+    free(mem);
+    tfn_model_free(&m);
+}
+
+/* LoRA of every linear map; PyTorch's weights are floats, it trains no others. */
+enum { QUANT_RANK = 8 };
+static double their_lora(void *p, peer *rival)
+{
+    const train_job *j = (const train_job *)p;
+    const shape *s = &j->s;
+    char line[200];
+    if (!rival->to) return -1;
+    snprintf(line, sizeof line, "lora %d %d %d %d %d %d %d %d %d", s->layers, s->width, s->heads,
+             s->ffn, s->time, s->batch, s->vocab, QUANT_RANK, j->steps);
+    return peer_ask(rival, line);
+}
+static void quant_training(const shape *s, tfn_weights type, peer *peers, int count)
+{
+    tfn_model_desc d = desc_of(s, false, option.threads);
+    train_job j;
+    contest c = { "quant", NULL, "", our_steps, their_lora, NULL, &j, 0, GFLOPS,
+                  { "tokens/s", "tokens", 0, false } };
+    char name[100];
+    snprintf(name, sizeof name, "%s, LoRA %d, %dx%d tokens", tfn_choice_name("weights", type),
+             QUANT_RANK, s->batch, s->time);
+    if (!wanted(name)) return;
+    strcpy(d.groups[0].pattern, "*.weight");
+    d.groups[0].rank = QUANT_RANK;
+    memset(&j, 0, sizeof j);
+    quant_model(&j.m, d, type);
+    train_data(&j, s);
+    c.name = name;
+    c.isa = j.k->name;
+    c.amount = step_operations(s) * 2 / 3;      /* no gradient of W */
+    c.more.amount = s->batch * s->time;
+    compete(&c, peers, count);
+    train_end(&j);
+}
+
+static void bench_quant(const shape *list, int n)
+{
+    static const tfn_weights types[] = { TFN_WEIGHTS_FLOAT, TFN_WEIGHTS_Q8, TFN_WEIGHTS_Q4,
+                                         TFN_WEIGHTS_BF16, TFN_WEIGHTS_F16 };
+    const size_t block = (size_t)1 << (option.quick ? 22 : 28);     /* more than caches have */
+    static quant_job j;
+    peer peers[PEERS];
+    int count;
+    for (int i = 0; i < n; i++) {
+        j.d.s = list[i];
+        count = quant_peers(peers, &j);
+        j.d.memory = reading_of(block);
+        for (int t = 0; t < 5; t++) {
+            j.type = types[t];
+            quant_decoding(&j, peers, count);
+        }
+        for (int t = 0; t < 3; t++) quant_training(&list[i], types[t], peers, count);
+        for (int f = 0; f < QUANT_FILES; f++) if (j.files[f][0]) remove(j.files[f]);
+        free(j.d.memory.x);
     }
 }
 
@@ -1120,17 +1357,6 @@ static void bench_growth(void)
 }
 
 /* -- data: text to ids, to batches, and sentences back ----------------------------------------- */
-
-static void fail(const char *what, const char *error)
-{
-    fprintf(stderr, "bench: %s: %s\n", what, error);
-    exit(1);
-}
-static void must_be_ok(const char *what, const tfn_error *e)
-{
-    char text[200];
-    if (e->status != TFN_OK) fail(what, tfn_error_text(e, text, sizeof text));
-}
 
 /* Words by rank, frequent ones short. Of 92 % the frequency falls as 1/rank (Zipf), over 10,000; of
  * the rest as rank^-1.67, so that 100 MB have some 350,000 different ones, as text has. */
@@ -1706,6 +1932,7 @@ static void read_arguments(bench_arguments *a, cli *c)
     while (cli_next(c)) {
         const char *text = c->argv[c->at];
         if (cli_text(c, "--isa", &isa) || cli_text(c, "--only", &option.only)) continue;
+        if (cli_text(c, "--ggml", &option.ggml) || cli_text(c, "--runq", &option.runq)) continue;
         if (cli_number(c, "--threads", 1, TFN_THREADS_MAX, &threads)) continue;
         if (cli_number(c, "--rounds", 1, ROUNDS, &rounds)) continue;
         if (cli_real(c, "--minutes", 0.001, 1e5, &option.minutes)) continue;
@@ -1725,9 +1952,13 @@ static void read_arguments(bench_arguments *a, cli *c)
     option.rounds = (int)rounds;
 }
 
-/* The models of the table; quick: the small ones. */
+/* The models of the table, of quant GPT-2; quick: the small ones. */
 static void add_shapes(bench_arguments *a)
 {
+    const bool quant = !strcmp(a->name, "quant");
+    if (quant && !option.quick) parse_shape(&a->list[a->count++], "gpt2");
+    if (quant && option.quick) parse_shape(&a->list[a->count++], "tiny");
+    if (quant) return;
     for (int i = 0; i < SHAPES; i++)
         if (!option.quick || shapes[i].width < 384) a->list[a->count++] = shapes[i];
 }
@@ -1742,6 +1973,7 @@ static int run_named(const bench_arguments *a)
     else if (!strcmp(name, "attention")) bench_attention(k);
     else if (!strcmp(name, "train")) bench_train(a->list, a->count);
     else if (!strcmp(name, "decode")) bench_decode(a->list, a->count);
+    else if (!strcmp(name, "quant")) bench_quant(a->list, a->count);
     else if (!strcmp(name, "threads")) bench_threads(a->list, a->count);
     else if (!strcmp(name, "memory")) bench_memory(a->list, a->count);
     else if (!strcmp(name, "growth")) bench_growth();

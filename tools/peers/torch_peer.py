@@ -6,6 +6,8 @@
     kernel NAME rows cols calls         seconds of a call
     decode L d h ff V context tokens    seconds of a token, batch 1, with a cache
     prefill L d h ff V tokens           seconds of all of them
+    decode_int8 ..., prefill_int8 ...   the same with torch.quantization.quantize_dynamic
+    lora L d h ff T B V rank steps      seconds of a step that trains LoRA of every linear map
     beam FILE h beam end                seconds of a beam search: weights and source are in the file
     sentences                           what the last one found: a length and its tokens, for each
     learn TRAIN VALID steps             train on a file for so many more steps: seconds so far, and
@@ -16,6 +18,7 @@ The models are those of bench.c: GPT blocks with Pre-LN, GELU (tanh), learned po
 a tied head; `encdec` is torch.nn.Transformer with norm_first and ReLU. That of `beam` is the same
 with an output matrix of its own, and has caches of keys and values.
 """
+import functools
 import json
 import math
 import struct
@@ -81,6 +84,17 @@ class EncoderDecoder(nn.Module):
 models = {}
 
 
+def train_steps(m, optimizer, x, y, steps, first):
+    for i in range(steps + (2 if first else 0)):
+        if i == (2 if first else 0):
+            start = time.process_time()
+        loss = F.cross_entropy(m(x).flatten(0, 1), y.flatten())
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+    return (time.process_time() - start) / steps
+
+
 def train(name, layers, d, h, ff, t, b, v, steps):
     key = (name, layers, d, h, ff, t, b, v)
     first = key not in models
@@ -92,15 +106,37 @@ def train(name, layers, d, h, ff, t, b, v, steps):
                 nn.init.normal_(p, std=0.02)
         models[key] = (m, torch.optim.AdamW(m.parameters(), lr=1e-4, weight_decay=0.1),
                        torch.randint(0, v, (b, t)), torch.randint(0, v, (b, t)))
-    m, optimizer, x, y = models[key]
-    for i in range(steps + (2 if first else 0)):
-        if i == (2 if first else 0):
-            start = time.process_time()
-        loss = F.cross_entropy(m(x).view(-1, v), y.view(-1))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-    return (time.process_time() - start) / steps
+    return train_steps(*models[key], steps, first)
+
+
+class Lora(nn.Module):
+    def __init__(self, linear, rank):
+        super().__init__()
+        self.linear = linear
+        self.a = nn.Parameter(torch.randn(rank, linear.in_features) / math.sqrt(rank))
+        self.b = nn.Parameter(torch.zeros(linear.out_features, rank))
+
+    def forward(self, x):
+        return self.linear(x) + F.linear(F.linear(x, self.a), self.b)
+
+
+def lora(layers, d, h, ff, t, b, v, rank, steps):
+    key = ("lora", layers, d, h, ff, t, b, v, rank)
+    first = key not in models
+    if first:
+        models.clear()
+        m = GPT(layers, d, h, ff, t, v)
+        for p in m.parameters():
+            p.requires_grad = False
+            if p.dim() > 1:
+                nn.init.normal_(p, std=0.02)
+        for block in m.blocks:
+            for name in ("qkv", "out", "up", "down"):
+                setattr(block, name, Lora(getattr(block, name), rank))
+        trained = [p for p in m.parameters() if p.requires_grad]
+        models[key] = (m, torch.optim.AdamW(trained, lr=1e-4),
+                       torch.randint(0, v, (b, t)), torch.randint(0, v, (b, t)))
+    return train_steps(*models[key], steps, first)
 
 
 def kernel(name, rows, cols, calls):
@@ -133,14 +169,26 @@ def kernel(name, rows, cols, calls):
     return (time.thread_time() - start) / calls
 
 
+def quantized(w, b):
+    """A linear map with weights of 8 bits, and inputs that are quantized when it runs."""
+    m = nn.Linear(w.shape[1], w.shape[0], bias=b is not None)
+    with torch.no_grad():
+        m.weight.copy_(w)
+    return torch.quantization.quantize_dynamic(nn.Sequential(m), {nn.Linear}, torch.qint8)[0]
+
+
 class Decoder:
-    def __init__(self, layers, d, h, ff, v, room=1100):
+    def __init__(self, layers, d, h, ff, v, int8, room=1100):
         self.d, self.h = d, h
         self.tokens, self.positions = torch.randn(v, d) * 0.02, torch.randn(room, d) * 0.02
         self.norm = (torch.ones(d), torch.zeros(d))
+        self.head = lambda x: F.linear(x, self.tokens)
+        if int8:
+            self.head = quantized(self.tokens, None)
 
         def linear(o, i):
-            return torch.randn(o, i) * 0.02, torch.zeros(o)
+            w, b = torch.randn(o, i) * 0.02, torch.zeros(o)
+            return (lambda x: F.linear(x, w, b)) if not int8 else quantized(w, b)
         self.blocks = [dict(qkv=linear(3 * d, d), out=linear(d, d), up=linear(ff, d),
                             down=linear(d, ff), k=torch.zeros(h, room, d // h),
                             v=torch.zeros(h, room, d // h)) for _ in range(layers)]
@@ -151,23 +199,23 @@ class Decoder:
         mask = causal(n) if n > 1 else None
         for b in self.blocks:
             y = F.layer_norm(x, (d,), *self.norm)
-            q, k, v = F.linear(y, *b["qkv"]).view(n, 3, h, d // h).permute(1, 2, 0, 3)
+            q, k, v = b["qkv"](y).view(n, 3, h, d // h).permute(1, 2, 0, 3)
             b["k"][:, at:at + n], b["v"][:, at:at + n] = k, v
             s = torch.bmm(q, b["k"][:, :at + n].transpose(1, 2)) / math.sqrt(d // h)
             p = torch.softmax(s if mask is None else s + mask, -1)
             y = torch.bmm(p, b["v"][:, :at + n]).transpose(0, 1).reshape(n, d)
-            x = x + F.linear(y, *b["out"])
-            y = F.gelu(F.linear(F.layer_norm(x, (d,), *self.norm), *b["up"]), approximate="tanh")
-            x = x + F.linear(y, *b["down"])
-        return F.linear(F.layer_norm(x[-1:], (d,), *self.norm), self.tokens)
+            x = x + b["out"](y)
+            y = F.gelu(b["up"](F.layer_norm(x, (d,), *self.norm)), approximate="tanh")
+            x = x + b["down"](y)
+        return self.head(F.layer_norm(x[-1:], (d,), *self.norm))
 
 
-def decode(layers, d, h, ff, v, context, tokens):
-    key = ("decode", layers, d, h, ff, v)
+def decode(layers, d, h, ff, v, context, tokens, int8=False):
+    key = ("decode", layers, d, h, ff, v, int8)
     with torch.inference_mode():
         if key not in models:
             models.clear()
-            models[key] = Decoder(layers, d, h, ff, v)
+            models[key] = Decoder(layers, d, h, ff, v, int8)
             models[key].step(0, min(v - 1, 4))
         m = models[key]
         start = time.thread_time()
@@ -176,12 +224,12 @@ def decode(layers, d, h, ff, v, context, tokens):
         return (time.thread_time() - start) / tokens
 
 
-def prefill(layers, d, h, ff, v, n):
-    key = ("decode", layers, d, h, ff, v)
+def prefill(layers, d, h, ff, v, n, int8=False):
+    key = ("decode", layers, d, h, ff, v, int8)
     with torch.inference_mode():
         if key not in models:
             models.clear()
-            models[key] = Decoder(layers, d, h, ff, v)
+            models[key] = Decoder(layers, d, h, ff, v, int8)
             models[key].step(0, n)
         start = time.thread_time()
         models[key].step(0, n)
@@ -413,7 +461,8 @@ def learn(train, valid, steps):
     return f"{models[key].seconds:.3f} {models[key].validate():.5f}"
 
 
-jobs = {"learn": learn, "train": train, "kernel": kernel, "decode": decode, "prefill": prefill,
+jobs = {"decode_int8": functools.partial(decode, int8=True), "lora": lora,
+        "prefill_int8": functools.partial(prefill, int8=True), "learn": learn, "train": train, "kernel": kernel, "decode": decode, "prefill": prefill,
         "beam": beam, "sentences": sentences, "version": lambda: torch.__version__}
 for line in sys.stdin:
     command, *words = line.split()
