@@ -95,8 +95,20 @@ writes() {
         page write "$work/m.safetensors" "the model" 120 > "$work/found" && diff "$work/found" "$work/wanted"
 }
 check "web: the second page writes as tfn generate" writes
+axe() {                 # of npm's registry, for this test alone
+    page axe "$work/npm/node_modules/axe-core/axe.min.js" "$work/m.safetensors"
+}
+if have npm && timeout 120 npm install --silent --no-audit --no-fund --no-save --ignore-scripts \
+        --prefix "$work/npm" axe-core@4.14.1 > "$work/log" 2>&1; then
+    check "web: axe-core finds nothing on either page" axe
+else skip "web: axe-core" "npm does not get it"
+fi
+said() { page "$@" > "$work/said" 2>&1; status=$?; sed 's/^/  /' "$work/said" >&3; return $status; }
+exec 3>&1               # what is measured is shown, for the reader
+check "web: no task of the page takes 50 ms" said tasks 3
+check "web: memory after 200 and 1,000 updates" said memory 200 1000
 if full; then
-    check "web: 2,000 updates" page long
-    check "web: all lessons" page lessons whole
+    check "web: memory after 1,000 and 10,000 updates" said memory 1000 10000
+    check "web: all lessons" said lessons whole
 fi
 finish

@@ -82,4 +82,23 @@ async function open(browser, url, { width = 1280, height = 900, dark = false, sc
     }
     return { run, until, picture, send, problems, requests };
 }
-module.exports = { command, launch, open };
+// What the page's own thread did in what `during` does, in milliseconds of processor time: the
+// longest tasks first. A clock on the wall would count what other programs do meanwhile.
+async function tasks(browser, during) {
+    const events = [], begin = { includedCategories: ["toplevel"], excludedCategories: ["*"] };
+    let completed;
+    const complete = new Promise(done => completed = done);
+    browser.listeners.push(({ method, params }) => {
+        if (method === "Tracing.dataCollected") events.push(...params.value);
+        if (method === "Tracing.tracingComplete") completed();
+    });
+    await browser.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: begin });
+    await during();
+    await browser.send("Tracing.end");
+    await complete;
+    browser.listeners.pop();
+    const main = new Set(events.filter(e => e.name === "thread_name" && e.args.name === "CrRendererMain").map(e => e.pid + " " + e.tid));
+    return events.filter(e => e.tdur && main.has(e.pid + " " + e.tid) && e.name.endsWith("RunTask"))
+        .map(e => e.tdur / 1000).sort((a, b) => b - a);
+}
+module.exports = { command, launch, open, tasks };

@@ -605,7 +605,8 @@ async function begin() {
     for (const kind of ["recipe", "norm", "init", "optimizer", "schedule"]) rows[kind] = shelf.rows(kind);
     workers = [new Side(), new Side()];
     hands();
-    everything();
+    showFiles();
+    showTours();
     await restart();
 }
 begin();

@@ -88,6 +88,7 @@ const calls = {
     look({ row, stack, layer, kind, head }) {
         return { sample: engine.sample(row), attention: engine.attention(row, stack, layer, kind, head) };
     },
+    memory: () => ({ bytes: engine.bytes() }),
     hash: () => ({ step: engine.updates(), hash: engine.hash() }),
     save: ({ extra }) => ({ bytes: engine.save(extra) }),
     // -- generate.html: a model from a file, tokens one after the other
