@@ -2760,7 +2760,7 @@ typedef struct tfn_import {
 TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc);
 /* The weights, into a model of these options. All tensors are looked at before the first is read:
  * what is wrong with the files leaves the model as it was; if reading fails half-way, the model
- * says so. */
+ * says so. Not into packed weights (desc.weights): see tfn_model_quantize. */
 TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m);
 /* What else config.json says: a string's characters, another value as it stands, "[[30]]", of which
  * those that fit are stored, with a zero; returns its bytes, 0: no such key, null, or an error. An
@@ -34819,6 +34819,13 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     if (!tfn__given(&x->error, "import", "model", m)) return x->error.status;
     tfn__made(&m->error, "model", m->weights);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
+    /* Packed matrices have their blocks in an order that is not the file's. */
+    if (TFN__PACKS && m->desc.weights) {
+        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "the model's weights are %d, and floats "
+                  "(%d) alone are read: import, then tfn_model_quantize",
+                  (int64_t)m->desc.weights, 0);
+        return x->error.status;
+    }
     tfn__open_config(x);
     tfn__open_weights(x);
     if (x->error.status == TFN_OK) tfn__check_all(x, m);

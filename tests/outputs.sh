@@ -27,6 +27,7 @@ tfn eval $m
 tfn score $work/lines $work/lines
 tfn average $m $m --force --out $work/t.safetensors
 tfn fold $m --force --out $work/t.safetensors
+tfn quantize $m --to q8 --force --out $work/t.safetensors
 tfn import golden/hub/gpt2 --force --out $work/t.safetensors
 tfn logits $m --ids 1
 tfn fill $b --ids 1 --mask 1
@@ -110,7 +111,7 @@ if [ -c /dev/full ]; then check "lost output: a full disk" each on_full_disk
 else skip "lost output: a full disk" "no /dev/full"
 fi
 # the other ways end in the same function: a few rows will do
-if ! full; then rows() { all_rows | grep '^tfn [gei]\|^normlab l'; }; fi
+if ! full; then rows() { all_rows | grep '^tfn [geiq]\|^normlab l'; }; fi
 check "lost output: closed" each when_closed
 check "lost output: a pipe without a reader" each without_reader
 
@@ -123,6 +124,7 @@ export.h tfn export $m --force --out
 page.html tfn inspect $m --text ab --force --out
 mean.safetensors tfn average $m --force --out
 folded.safetensors tfn fold $m --force --out
+packed.safetensors tfn quantize $m --to q8 --force --out
 new.safetensors tfn train --task copy $tiny --out
 b2t.svg normlab show b2t --svg
 END
@@ -181,7 +183,8 @@ devices() {             # what is no file is written as it stands, or refused: i
         well_formed "$work/piped.svg" || return 1
     rm -f "$work/fifo"              # a pipe for a device: no test may name one of the machine
     mkfifo "$work/fifo" || return 1
-    for arguments in "train --task copy $tiny" "average $m --force" "fold $m --force"; do
+    for arguments in "train --task copy $tiny" "average $m --force" "fold $m --force" \
+        "quantize $m --to q8 --force"; do
         ! timeout 20 "$(tool tfn)" $arguments --out "$work/fifo" 2> "$work/error" &&
             grep -q 'fifo is a device' "$work/error" && [ -p "$work/fifo" ] || return 1
     done

@@ -352,6 +352,37 @@ def lora():
         assert np.abs(tied.fold().logits(tokens) - now).max() < 1e-4
 
 
+def packed():
+    """Weights of fewer bits: what they are, what numbers they stand for, and the same from a file."""
+    base = tfnorm.Model(**dict(OPTIONS, untied=False, width=72))      # not of whole blocks
+    for step in range(5):
+        base.step(**batch(step))
+    tokens, floats = batch(9)["tokens"], base.parameters()
+    wanted = base.logits(tokens).copy()
+    matrices = {name for name, x in floats.items() if x.ndim == 2 and "position" not in name}
+    for kind, most in ("q8", 0.01), ("q4", 0.15), ("bf16", 0.004), ("f16", 0.0005):
+        model = base.quantize(kind)
+        weights = model.weights()
+        assert {name for name, (type, _) in weights.items() if type == kind} == matrices
+        assert weights["decoder.0.self.q.bias"] == ("float32", 4 * 72)
+        assert weights["decoder.0.self.q.weight"][1] < {"q8": 0.4, "q4": 0.25}.get(kind, 0.52) * 4 * 72 * 72
+        for name, numbers in model.parameters().items():
+            off = np.linalg.norm(numbers - floats[name]) / max(np.linalg.norm(floats[name]), 1e-30)
+            assert off < most if name in matrices else (numbers == floats[name]).all(), (name, off)
+        off = np.abs(model.logits(tokens) - wanted).max() / np.abs(wanted).max()
+        assert 0 < off < 4 * most, (kind, off)
+        refused("no floats", model.flat)
+        refused("read-only", model.parameters()["embedding.weight"].fill, 0, kind=ValueError)
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "packed")
+            model.save(path)
+            again = tfnorm.Model.load(path)
+        assert again.hash() == model.hash() and (again.logits(tokens) == model.logits(tokens)).all()
+    assert set(type for type, _ in base.weights().values()) == {"float32"}
+    refused("q9", base.quantize, "q9")
+    refused("fold, then quantize", model.fold)
+
+
 def kinds():
     """Encoder-decoders and classes."""
     pair = tfnorm.Model(vocab=9, context=6, batch=2, arch="encoder-decoder", width=16, heads=2,

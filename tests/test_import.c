@@ -699,6 +699,10 @@ TEST(import_weights_wrong)
     of.recipe = "pre";
     of.norm = NULL;
     import_weights_refused(&of, "llama", "the family has no tensor for decoder.0.self.norm_in.bias");
+    of = d;
+    of.inference = true;
+    of.weights = TFN_WEIGHTS_Q8;
+    import_weights_refused(&of, "llama", "import, then tfn_model_quantize");
     CHECK_INT(tfn_import_new(&m, "no-such-folder", NULL), TFN_BAD_FILE);
     CHECK_INT(tfn_import_new(&m, NULL, NULL), TFN_NULL);
     CHECK_INT(tfn_import_new(NULL, folder, NULL), TFN_NULL);

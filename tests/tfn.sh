@@ -553,7 +553,8 @@ linked() {              # a symbolic link stays one, and the file it leads to is
         ln -s loop "$work/link/loop" || return 1
     train="train --task copy --layers 1 --width 8 --steps 2 --threads 1 --quiet --force"
     for arguments in "$train" "average $work/m.safetensors --force" \
-        "fold $work/m.safetensors --force" "export $work/m.safetensors --force"; do
+        "fold $work/m.safetensors --force" "export $work/m.safetensors --force" \
+        "quantize $work/m.safetensors --to q8 --force"; do
         for name in near whole; do
             rm -f "$work/link/far/real"         # the first time the link leads to nothing
             for again in 1 2; do
@@ -581,7 +582,7 @@ named() {               # what is no model is called what it is
     mkdir -p "$work/is.folder"
     wanted="wanted a model that tfn train saved"
     for command in generate translate classify eval inspect "average --out $work/y" \
-        "fold --out $work/y" "export --out $work/y" \
+        "fold --out $work/y" "export --out $work/y" "quantize --to q8 --out $work/y" \
         "train --task copy --out $work/y --from" "train --out $work/y --resume"; do
         says "../README.md is a text, $wanted" $command ../README.md &&
             says "$work/is.zip is a zip archive, as PyTorch's are, $wanted" $command "$work/is.zip" &&
@@ -607,11 +608,12 @@ says() {
 check "tfn: what is no model is named" named
 broken() {              # no file of ours: code 1 and a message
     head -c 5000 "$work/m.safetensors" > "$work/cut.safetensors"
-    for command in eval generate inspect export fold; do
+    for command in eval generate inspect export fold "quantize --to q8"; do
         for file in cut.safetensors a.csv nothing; do
             "$tfn" $command "$work/$file" -o "$work/x" < /dev/null > "$work/page" 2> "$work/error"
             code=$?
-            [ $command = fold ] || [ $command = export ] || [ $code != 2 ] ||
+            [ "${command%% *}" = quantize ] || [ $command = fold ] || [ $command = export ] ||
+                [ $code != 2 ] ||
                 "$tfn" $command "$work/$file" < /dev/null > "$work/page" 2> "$work/error" || code=$?
             [ $code = 1 ] && [ -s "$work/error" ] || { echo "$command $file: code $code"; return 1; }
         done

@@ -12,10 +12,11 @@
 
 enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE = 32, FOLD = 64,
        EXPORT = 128, BITS = 256, INSPECT = 512, SCORE = 1024, EMBED = 2048,
-       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384, FILL = 32768, CHAT = 65536 };
+       IMPORT = 4096, LOGITS = 8192, ENCODE = 16384, FILL = 32768, CHAT = 65536,
+       QUANTIZE = 131072 };
 #define WRITE (GENERATE | TRANSLATE | EVAL)             /* commands that make text */
 #define SENTENCE (INSPECT | FILL | CLASSIFY)            /* those that take --text or --ids */
-#define OVERWRITES (AVERAGE | FOLD | EXPORT | EMBED | IMPORT | INSPECT)
+#define OVERWRITES (AVERAGE | FOLD | EXPORT | EMBED | IMPORT | INSPECT | QUANTIZE)
 #define DRAW  (WRITE | CHAT)
 #define USE   (WRITE | CLASSIFY | EMBED)
 #define KEPT  (TRAIN | OPTION_KEPT)
@@ -85,6 +86,9 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
       "most tokens of a text; else 1024, or what the model has if that is less") \
+    X(WEIGHTS, 'e', "weights", "weights", "float32", 0, 0, IMPORT, "quantize what was imported") \
+    X(TO, 'e', "to", "weights", NULL, 0, 0, QUANTIZE, "what matrices are made of") \
+    X(ON, 's', "on", "FILE", NULL, 0, 0, QUANTIZE, "the loss on it, before and after") \
     X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
     X(IDS, 's', "ids", "\"N N ..\"", NULL, 0, 0, SENTENCE | LOGITS | GENERATE | TRANSLATE, \
       "tokens of a sentence") \
@@ -989,18 +993,24 @@ static void eval_batch_tokens(bundle *b)
     b->desc.batch_tokens = (int32_t)n;
 }
 
-/* Without a file: the test split of a task or of lines; of a text, what was held out. */
+/* A file's batches. Without one: the test split of a task or of lines; of a text, what was held
+ * out. */
+static void open_corpus(bundle *b, corpus *x, const settings *s, const char *path)
+{
+    if (!path && !keeps_data(&b->from)) die("%s keeps no data: wanted a file", b->path);
+    corpus_open(x, &b->from, b->kind, TASK_TEST, path, &b->classes);
+    if (given(s, O_BATCH)) b->from.text[O_BATCH] = text_of(s, O_BATCH);
+    eval_batch_tokens(b);
+    corpus_cut(x, &b->from, &b->tokenizer.tokenizer, true);
+}
+
 static int eval(settings *s, cli *c)
 {
     static bundle b;
     corpus x;
     int32_t rows;
     open_use(&b, s, c);
-    if (!second_file(s) && !keeps_data(&b.from)) die("%s keeps no data: wanted a file", b.path);
-    corpus_open(&x, &b.from, b.kind, TASK_TEST, second_file(s), &b.classes);
-    if (given(s, O_BATCH)) b.from.text[O_BATCH] = text_of(s, O_BATCH);
-    eval_batch_tokens(&b);
-    corpus_cut(&x, &b.from, &b.tokenizer.tokenizer, true);
+    open_corpus(&b, &x, s, second_file(s));
     rows = x.batches.most_rows;
     if (rows < 32) rows = 32;
     bundle_load(&b, rows, threads_of(s));
@@ -1271,6 +1281,74 @@ static int fold(settings *s, cli *c)
     return 0;
 }
 
+/* -- quantize ---------------------------------------------------------------------------------- */
+
+static void must_repack(const bundle *b, tfn_weights type)
+{
+    const char *is = weights_name(b->desc.weights);
+    if (b->desc.weights == type) die("%s has weights of %s already", b->path, is);
+    if (b->desc.weights && type)
+        die("%s has weights of %s: quantize the model that it was made of, or --to float32 first",
+            b->path, is);
+}
+
+/* MODEL.q8.safetensors of MODEL.safetensors, if nothing else is said. */
+static const char *quantized_name(settings *s, cli *c)
+{
+    static char name[OUTPUT_PATH];
+    if (!given(s, O_OUT)) {
+        kept_name(name, sizeof name, s->file[0], text_of(s, O_TO));
+        s->text[O_OUT] = name;
+    }
+    return out_of(s, c, true);
+}
+
+/* The loss of a file on the batches of --on, whose bundle is another one than that which is saved:
+ * batches of a size for this are none of the model's. */
+static double quantize_loss(bundle *on, corpus *x, const char *path, tfn_weights type)
+{
+    on->path = path;
+    on->desc.weights = type;
+    bundle_load(on, x->batches.most_rows, 1);
+    const double loss = quant_loss(&on->model, x);
+    tfn_model_free(&on->model);
+    return loss;
+}
+
+static int quantize(settings *s, cli *c)
+{
+    static bundle b, on;
+    tfn_model was;
+    corpus x;
+    const char *out;
+    double loss = 0;
+    if (s->files != 1) cli_fail(c, "wanted one model");
+    if (!given(s, O_TO)) cli_fail(c, "wanted --to q8, q4, bf16, f16 or float32");
+    const tfn_weights type = (tfn_weights)tfn_choice_find("weights", text_of(s, O_TO))->value;
+    out = quantized_name(s, c);
+    bundle_look(&b, s->file[0]);
+    must_repack(&b, type);
+    if (given(s, O_ON)) {
+        bundle_open(&on, s->file[0]);
+        open_corpus(&on, &x, s, text_of(s, O_ON));
+        loss = quantize_loss(&on, &x, s->file[0], b.desc.weights);
+    }
+    bundle_load(&b, 1, 1);
+    bundle_repack(&b, &was, type);
+    quant_say(&was, &b.model);
+    bundle_save(&b, &b.from, out, true);
+    if (given(s, O_ON)) {
+        const double now = quantize_loss(&on, &x, out, type);
+        printf("loss        %.6f, was %.6f: %+.3f %%\n", now, loss, 100 * (now / loss - 1));
+        corpus_free(&x);
+        bundle_free(&on);
+    }
+    printf("hash %016llX\n", (unsigned long long)tfn_model_hash(&b.model));
+    tfn_model_free(&was);
+    bundle_free(&b);
+    return 0;
+}
+
 /* -- import, logits, tokens -------------------------------------------------------------------- */
 
 /* FOLDER/NAME, whole; false: there is none. */
@@ -1377,6 +1455,19 @@ static void import_experiment(bundle *b)
     b->from.text[O_CONTEXT] = context;
 }
 
+/* The floats are there until all is packed: a matrix is read in the order of the file, and packed
+ * in that of its blocks. */
+static void import_repack(bundle *b, const settings *s)
+{
+    const tfn_choice *to = tfn_choice_find("weights", text_of(s, O_WEIGHTS));
+    tfn_model floats;
+    if (!to->value) return;
+    b->path = s->file[0];
+    bundle_repack(b, &floats, (tfn_weights)to->value);
+    quant_say(&floats, &b->model);
+    tfn_model_free(&floats);
+}
+
 static int import(settings *s, cli *c)
 {
     static bundle b;
@@ -1397,6 +1488,7 @@ static int import(settings *s, cli *c)
     must_be_model(&b.model, &b.desc);
     tfn_import_weights(&x, &b.model);
     must_be_ok(&x.error);
+    import_repack(&b, s);
     import_experiment(&b);
     hub_keep_classes(&b, &x);
     import_read(&generation, x.folder, "generation_config.json");
@@ -1504,8 +1596,44 @@ static uint64_t hash_bytes(uint64_t hash, const void *from, size_t n)         /*
     return hash;
 }
 
-/* A line for a tensor; its values join the hash as floats. */
-static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
+/* What a line of a tensor says. */
+typedef struct tensor_line {
+    const char *type;
+    char        shape[160];
+    int64_t     values;
+    double      sum, most;              /* of squares, of magnitudes */
+} tensor_line;
+
+static void inspect_values(tensor_line *x, const float *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double value = (double)v[i];
+        x->sum += value * value;
+        if (fabs(value) > x->most || value != value) x->most = fabs(value);
+    }
+}
+
+/* Bytes of a packed matrix are no numbers: what they stand for is, as the model has it. */
+static bool inspect_packed(tensor_line *x, const tfn_model *m, const tfn_tensor *t)
+{
+    static const char *const types[TFN_WEIGHTS_COUNT] = { "", "Q8", "Q4", "", "" };
+    tfn_param_info p;
+    int32_t i = 0;
+    if (t->dtype != TFN_DTYPE_U8) return false;
+    while (tfn_model_param(m, i, &p) && strcmp(p.name, t->name)) i++;
+    if (!tfn_model_param(m, i, &p) || p.bytes != t->bytes) return false;
+    float *numbers = param_floats(m, i);
+    x->type = types[p.weights];
+    x->values = (int64_t)p.rows * p.cols;
+    snprintf(x->shape, sizeof x->shape, "%d x %d", (int)p.rows, (int)p.cols);
+    x->sum = x->most = 0;
+    inspect_values(x, numbers, x->values);
+    free(numbers);
+    return true;
+}
+
+/* A line for a tensor; its values join the hash as floats. Returns how many it has. */
+static int64_t inspect_tensor(tfn_file *f, const tfn_tensor *t, const tfn_model *m, uint64_t *hash)
 {
     static const char *const names[TFN_DTYPE_COUNT] = {
         "", "U64", "I64", "F64", "C64", "F32", "U32", "I32", "BF16", "F16", "U16", "I16",
@@ -1513,12 +1641,10 @@ static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
         "F6_E2M3", "F4", "BOOL"
     };
     float part[1024];
-    double sum = 0;
-    double most = 0;
-    char shape[160] = "";
+    tensor_line x = { names[t->dtype], "", t->count, 0, 0 };
     const char *form = "%lld";          /* 3 x 4 x 5 */
     for (int32_t i = 0; i < t->rank; i++) {
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), form,
+        snprintf(x.shape + strlen(x.shape), sizeof x.shape - strlen(x.shape), form,
                  (long long)t->shape[i]);
         form = " x %lld";
     }
@@ -1527,36 +1653,54 @@ static void inspect_tensor(tfn_file *f, const tfn_tensor *t, uint64_t *hash)
         if (n > 1024) n = 1024;
         if (tfn_file_read(f, t, part, at, n) != TFN_OK) break;
         *hash = hash_bytes(*hash, part, (size_t)n * sizeof *part);
-        for (int64_t i = 0; i < n; i++) {
-            double v = (double)part[i];
-            sum += v * v;
-            if (fabs(v) > most || v != v) most = fabs(v);
-        }
+        inspect_values(&x, part, n);
     }
     if (f->error.status == TFN_UNSUPPORTED) {
         memset(&f->error, 0, sizeof f->error);
-        sum = most = (double)NAN;
+        x.sum = x.most = (double)NAN;
     }
     must_be_ok(&f->error);
-    printf("%-40s %-5s %-14s norm %-11.6g max %.6g\n", t->name, names[t->dtype], shape, sqrt(sum),
-           most);
+    inspect_packed(&x, m, t);
+    printf("%-40s %-5s %-14s norm %-11.6g max %-11.6g bytes %lld\n", t->name, x.type, x.shape,
+           sqrt(x.sum), x.most, (long long)t->bytes);
+    return x.values;
 }
 
-static void inspect_checkpoint(const char *path)
+/* The model of a checkpoint; false: the file is of another program, or no such model is made. */
+static bool inspect_load(tfn_model *m, const char *path, tfn_model_desc *d, int64_t *step)
 {
     tfn_file f = file_at(path);
+    memset(m, 0, sizeof *m);
+    if (tfn_model_peek(&f, d, step) != TFN_OK) return false;
+    d->inference = true;
+    d->batch = d->threads = 1;
+    f = file_at(path);
+    return tfn_model_new(m, d, NULL) == TFN_OK && tfn_model_load_weights(m, &f, 1) == TFN_OK;
+}
+
+static void inspect_file(const char *path)
+{
+    tfn_file f = file_at(path);
+    tfn_tensor t;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    int64_t values = 0;
+    int64_t step = -1;
+    int32_t i;
     tfn_model_desc d;
     tfn_model m;
-    int64_t step = -1;
-    if (tfn_model_peek(&f, &d, &step) != TFN_OK) return;        /* of another program */
-    d.inference = true;
-    d.batch = d.threads = 1;
-    f = file_at(path);
-    if (tfn_model_new(&m, &d, NULL) == TFN_OK && tfn_model_load_weights(&m, &f, 1) == TFN_OK)
-        printf("model: %s, %d layers, width %d, hidden width %d, vocabulary %d, %s, step %lld, "
-               "hash %016llX\n",
+    tfn_file_open(&f);
+    must_be_file(&f.error, path);
+    const bool made = inspect_load(&m, path, &d, &step);
+    for (i = 0; tfn_file_tensor(&f, i, &t); i++) values += inspect_tensor(&f, &t, &m, &hash);
+    must_be_ok(&f.error);
+    tfn_file_close(&f);
+    printf("%s: %d tensors, %lld values, hash %016llX\n", path, (int)i, (long long)values,
+           (unsigned long long)hash);
+    if (made)
+        printf("model: %s, %d layers, width %d, hidden width %d, vocabulary %d, %s, weights %s, "
+               "step %lld, hash %016llX\n",
                tfn_choice_name("arch", (int32_t)d.arch), (int)d.layers, (int)d.width,
-               (int)m.desc.ffn, (int)d.vocab, d.recipe, (long long)step,
+               (int)m.desc.ffn, (int)d.vocab, d.recipe, weights_name(d.weights), (long long)step,
                (unsigned long long)tfn_model_hash(&m));
     tfn_model_free(&m);
 }
@@ -1569,24 +1713,7 @@ static int inspect(settings *s, cli *c)
         return inspect_sentence(s, c, out);
     }
     if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
-    for (int k = 0; k < s->files; k++) {
-        tfn_file f = file_at(s->file[k]);
-        tfn_tensor t;
-        uint64_t hash = UINT64_C(14695981039346656037);
-        int64_t values = 0;
-        int32_t i;
-        tfn_file_open(&f);
-        must_be_file(&f.error, s->file[k]);
-        for (i = 0; tfn_file_tensor(&f, i, &t); i++) {
-            inspect_tensor(&f, &t, &hash);
-            values += t.count;
-        }
-        must_be_ok(&f.error);
-        tfn_file_close(&f);
-        printf("%s: %d tensors, %lld values, hash %016llX\n", s->file[k], (int)i, (long long)values,
-               (unsigned long long)hash);
-        inspect_checkpoint(s->file[k]);
-    }
+    for (int k = 0; k < s->files; k++) inspect_file(s->file[k]);
     return 0;
 }
 
@@ -1613,7 +1740,7 @@ static void export_option(FILE *f, const char *name, const char *value)
 }
 
 /* The options of a checkpoint that make its model, as C. */
-static void export_options(FILE *f, tfn_file *from, const char *prefix)
+static void export_options(FILE *f, tfn_file *from, const char *prefix, bool packed)
 {
     char key[64], value[128];
     fprintf(f, "static inline tfn_model_desc %s_desc(void)\n{\n"
@@ -1623,8 +1750,8 @@ static void export_options(FILE *f, tfn_file *from, const char *prefix)
         if (tfn_file_text(from, key, value, sizeof value)) export_option(f, shape_names[i], value);
     }
     fprintf(f, "    d.inference = true;\n"
-               "    d.parameters = (float *)(uintptr_t)%s_weights;      /* only read */\n"
-               "    return d;\n}\n", prefix);
+               "    d.parameters = (float *)(uintptr_t)%s_weights%s;      /* only read */\n"
+               "    return d;\n}\n", prefix, packed ? ".whole" : "");
 }
 
 static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
@@ -1648,21 +1775,158 @@ static void export_tokenizer(FILE *f, const bundle *b, const char *prefix)
     free(blob);
 }
 
-static void export_weights(FILE *f, const bundle *b, const char *prefix)
+/* What stands between the values of an initializer. */
+static void export_comma(FILE *f, int64_t i, int line)
 {
-    const tfn_model *m = &b->model;
-    int64_t n = m->param_floats + m->buffer_floats;
-    fprintf(f, "static const float %s_weights[%lld] = {", prefix, (long long)n);
+    if (i) fprintf(f, ",");
+    if (i % line == 0) fprintf(f, "\n    ");
+}
+
+static void export_floats(FILE *f, const float *x, int64_t n)
+{
     for (int64_t i = 0; i < n; i++) {
         char text[32];
-        snprintf(text, sizeof text, "%.9g", (double)m->params[i]);
-        if (i) fprintf(f, ",");
-        if (i % 8 == 0) fprintf(f, "\n    ");
+        snprintf(text, sizeof text, "%.9g", (double)x[i]);
+        export_comma(f, i, 8);
         fprintf(f, "%s", text);
         if (!strpbrk(text, ".e")) fprintf(f, ".");      /* 1f is no number of C, 1.f is */
         fprintf(f, "f");
     }
-    fprintf(f, "\n};\n\n");
+}
+
+/* Of Q8 and Q4 bytes, of the others numbers of 16 bits: so they are right on any machine. */
+static void export_packed(FILE *f, const tfn_param_info *p)
+{
+    const unsigned char *bytes = (const unsigned char *)p->packed;
+    const uint16_t *halves = (const uint16_t *)p->packed;
+    if (p->weights <= TFN_WEIGHTS_Q4)
+        for (size_t i = 0; i < p->bytes; i++) {
+            export_comma(f, (int64_t)i, 20);
+            fprintf(f, "%d", bytes[i]);
+        }
+    else
+        for (size_t i = 0; i < p->bytes / 2; i++) {
+            export_comma(f, (int64_t)i, 16);
+            fprintf(f, "%d", halves[i]);
+        }
+}
+
+/* A packed parameter as a member: its type, its name, how many it has. */
+static void export_member(FILE *f, const tfn_param_info *p)
+{
+    char name[sizeof p->name];
+    const bool bytes = p->weights <= TFN_WEIGHTS_Q4;
+    memcpy(name, p->name, sizeof name);
+    for (char *c = name; *c; c++)
+        if (*c == '.') *c = '_';
+    fprintf(f, "        %s %s[%zu];\n", bytes ? "unsigned char" : "uint16_t", name,
+            bytes ? p->bytes : p->bytes / 2);
+}
+
+/* The flat vector piece by piece, each packed parameter and the floats between them: as members of
+ * a struct, or as their values. */
+static void export_pieces(FILE *f, const tfn_model *m, bool values)
+{
+    const int64_t all = m->param_floats + m->buffer_floats;
+    int64_t at = 0;
+    int count = 0;
+    for (int32_t i = 0;; i++) {
+        tfn_param_info p;
+        const bool more = tfn_model_param(m, i, &p);
+        int64_t to = all;
+        if (more && !p.weights) continue;
+        if (more) to = (const float *)p.packed - m->params;
+        if (to > at && values) {
+            fprintf(f, "    {");
+            export_floats(f, m->params + at, to - at);
+            fprintf(f, "\n    }%s\n", more ? "," : "");
+        } else if (to > at)
+            fprintf(f, "        float floats_%d[%lld];\n", count, (long long)(to - at));
+        count += to > at;
+        if (!more) return;
+        if (values) {
+            fprintf(f, "    {");
+            export_packed(f, &p);
+            fprintf(f, "\n    },\n");
+        } else export_member(f, &p);
+        at = to + (int64_t)(p.bytes / sizeof(float));
+    }
+}
+
+/* Parameters in the order of the flat vector, which the model reads where they stand. */
+static void export_weights(FILE *f, const bundle *b, const char *prefix)
+{
+    const tfn_model *m = &b->model;
+    const int64_t n = m->param_floats + m->buffer_floats;
+    if (!b->desc.weights) {
+        fprintf(f, "static const float %s_weights[%lld] = {", prefix, (long long)n);
+        export_floats(f, m->params, n);
+        fprintf(f, "\n};\n\n");
+        return;
+    }
+    fprintf(f, "static const union {\n    struct {\n");
+    export_pieces(f, m, false);
+    fprintf(f, "    } part;\n    float whole[%lld];\n} %s_weights = { {\n", (long long)n, prefix);
+    export_pieces(f, m, true);
+    fprintf(f, "} };\n\n");
+}
+
+/* -- and what it wants of a board */
+
+/* As the C has it: of the file the options that make a model, else none. */
+static void export_describe(tfn_model_desc *d, tfn_file *from, const tfn_model *m)
+{
+    char key[64], value[128];
+    memset(d, 0, sizeof *d);
+    for (size_t i = 0; i < sizeof shape_names / sizeof *shape_names; i++) {
+        snprintf(key, sizeof key, "tfn.%s", shape_names[i]);
+        if (tfn_file_text(from, key, value, sizeof value))
+            tfn_desc_set(d, shape_names[i], value, NULL);
+    }
+    d->inference = true;
+    d->parameters = m->params;
+    d->threads = 1;
+    d->isa = TFN_ISA_PLAIN;
+}
+
+/* Bytes of a model and of a decoder of one sentence, token by token; *one: of a block that has room
+ * for both, one after the other. 0: there is no such decoder. */
+static size_t export_sizes(const tfn_model_desc *d, size_t *decoder, size_t *one)
+{
+    const size_t room = tfn_model_scratch(d);
+    void *scratch = reserve(room, 1);
+    const size_t size = tfn_model_size(d, scratch, room);
+    void *mem = reserve(size, 1);
+    tfn_model m;
+    tfn_model_init(&m, d, mem, size);
+    must_be_ok(&m.error);
+    *decoder = tfn_decoder_size(&m, 1, 1, scratch, room);
+    *one = m.memory.kept + *decoder;
+    if (size > *one) *one = size;
+    free(mem);
+    free(scratch);
+    return size;
+}
+
+/* Sizes, so that a board finds none: with them no scratch is wanted there. */
+static void export_memory(FILE *f, tfn_file *from, const tfn_model *m, const char *prefix)
+{
+    tfn_model_desc d;
+    size_t decoder, one;
+    export_describe(&d, from, m);
+    const size_t size = export_sizes(&d, &decoder, &one);
+    fprintf(f, "\n/* Bytes for tfn_model_init of %s_desc() and for tfn_decoder_init of one "
+               "sentence, token by\n * token, with TFN_ISA_PLAIN, which is what boards have: "
+               "nothing is sized there. They are of\n * processors of 64 bits; those of 32 want "
+               "no more. */\n", prefix);
+    fprintf(f, "enum { %s_memory = %zu };\n", prefix, size);
+    if (d.arch == TFN_ARCH_ENCODER) return;
+    fprintf(f, "enum { %s_decoder_memory = %zu };\n", prefix, decoder);
+    if (d.arch != TFN_ARCH_DECODER) return;
+    d.only_decoders = true;
+    export_sizes(&d, &decoder, &one);
+    fprintf(f, "/* One array for both, with desc.only_decoders: see tfn_memory. */\n"
+               "enum { %s_board_memory = %zu };\n", prefix, one);
 }
 
 static bool is_c_name(const char *s)
@@ -1697,7 +1961,8 @@ static int export(settings *s, cli *c)
     if (b.tokenizer.mem) export_tokenizer(f, &b, prefix);
     from = file_at(b.path);
     tfn_file_open(&from);
-    export_options(f, &from, prefix);
+    export_options(f, &from, prefix, b.desc.weights != TFN_WEIGHTS_FLOAT);
+    export_memory(f, &from, &b.model, prefix);
     must_be_ok(&from.error);
     tfn_file_close(&from);
     bundle_free(&b);
@@ -1726,6 +1991,9 @@ static const struct command {
     { "score", "FOUND WANTED", "BLEU, ROUGE, WER, CER of lines", SCORE, score },
     { "average", "MODEL ... --out FILE", "the mean of weights", AVERAGE, average },
     { "fold", "MODEL --out FILE", "scales and gains into the weights", FOLD, fold },
+    { "quantize", "MODEL --to TYPE [--out FILE]",
+      "matrices of 8, 4 or 16 bits, or of floats again; MODEL.TYPE.safetensors", QUANTIZE,
+      quantize },
     { "export", "MODEL --out FILE.h | --hf DIR", "model and tokenizer as C, or for the hub", EXPORT,
       export },
     { "import", "FOLDER --out FILE", "a checkpoint of the hub, by its config.json", IMPORT,

@@ -75,7 +75,7 @@ FUNCTIONS = {
     "tfn_generator_run": "ippp", "tfn_model_save": "ippp", "tfn_model_load": "ipp",
     "tfn_model_load_weights": "ippi", "tfn_model_peek": "ippp", "tfn_checkpoint_tokenizer": "zppz",
     "tfn_model_save_adapter": "ippp", "tfn_model_watch": "ippp", "tfn_probe_of": "ni",
-    "tfn_custom": "xpipiiii",
+    "tfn_custom": "xpipiiii", "tfn_model_quantize": "ipp", "tfn_quant_unpack": "vppillll",
     "tfn_tokenizer_size": "zp", "tfn_tokenizer_init": "ipppz", "tfn_tokenizer_encode": "lpplsz",
     "tfn_tokenizer_decode": "zppzpl", "tfn_key_make": "ku",
 }
@@ -461,8 +461,15 @@ class Model:
             i += 1
 
     def parameters(self):
-        """{name: view (rows, cols), or (cols) of a vector}. Matrices are (in, out)."""
-        return {p.name: self._tensor(p, p.data) for p in self._tensors()}
+        """{name: view (rows, cols), or (cols) of a vector}. Matrices are (in, out). Of weights of
+        fewer bits it is a copy of the numbers that they stand for, which cannot be written to."""
+        return {p.name: self._unpacked(p) if p.weights else self._tensor(p, p.data)
+                for p in self._tensors()}
+
+    def weights(self):
+        """{name: (type, bytes)}: "float32", "q8", "q4", "bf16" or "f16"."""
+        return {p.name: (C().tfn_choice_name(b"weights", p.weights).decode(),
+                         p.bytes or 4 * p.rows * p.cols) for p in self._tensors()}
 
     def gradients(self):
         """The same of what the last step or gradient left, of the summed loss."""
@@ -472,8 +479,21 @@ class Model:
         shape = (info.rows, info.cols) if info.rows > 1 else (info.cols,)
         return view(address, shape, self)
 
+    def _unpacked(self, info):
+        """Blocks of an embedding lie along its columns, those of a map along its rows."""
+        turned = info.weights in (1, 2) and "embedding" in info.name
+        shape = (info.cols, info.rows) if turned else (info.rows, info.cols)
+        numbers = np.empty(shape, np.float32)
+        C().tfn_quant_unpack(numbers.ctypes.data, info.packed, info.weights, shape[0], shape[1], 0,
+                             shape[1])
+        numbers = numbers.T if turned else numbers
+        numbers.flags.writeable = False
+        return numbers
+
     def flat(self):
         """All parameters as one view."""
+        if self.option("weights") != "float32":
+            raise Error("weights of %s are no floats" % self.option("weights"))
         count = self.memory("parameters") // 4
         return view(next(self._tensors()).data, (count,), self)
 
@@ -760,18 +780,30 @@ class Model:
     def fold(self, **options):
         """A model for inference with what can be folded into the weights, LoRA too; that of a tied
         output goes into a matrix of its own."""
+        more = {"inference": True, "folded": True}
+        if "output.lora_a" in self.parameters():
+            more["untied"] = True
+        folded = self._like(dict(more, **options))
+        folded._check(C().tfn_model_fold(folded.address, self.address))
+        return folded
+
+    def quantize(self, weights, **options):
+        """A model for inference whose matrices are of "q8", "q4", "bf16" or "f16"."""
+        packed = self._like(dict({"inference": True, "weights": weights}, **options))
+        packed._check(C().tfn_model_quantize(packed.address, self.address))
+        return packed
+
+    def _like(self, options):
+        """A new model with the same options but these."""
         desc = Struct("tfn_model_desc")
         for name in option_names():
             value = self.option(name)
             if value not in (None, ""):
                 set_options(desc.address, {name: value})
-        if "output.lora_a" in self.parameters():
-            set_options(desc.address, {"untied": True})
-        set_options(desc.address, dict({"inference": True, "folded": True}, **options))
-        folded = type(self).__new__(type(self))
-        folded._make(desc)
-        folded._check(C().tfn_model_fold(folded.address, self.address))
-        return folded
+        set_options(desc.address, options)
+        like = type(self).__new__(type(self))
+        like._make(desc)
+        return like
 
     def load_weights(self, path):
         """The weights of a checkpoint alone, to begin anew from them; they may be a part."""

@@ -4,6 +4,7 @@
 
 #include "budget.h"
 #include "models.h"
+#include "quantize.h"
 #include "svg.h"
 #include <signal.h>
 #include <time.h>
@@ -845,23 +846,50 @@ static inline void take_tokenizer(trainer *t)
     t->s->text[O_SET] = option_longer(text_of(t->s, O_SET), shape_entry(vocab));
 }
 
+/* Parameter i of the model from packed bytes of its own form; false: the file has others. */
+static inline bool take_packed(tfn_file *f, const tfn_tensor *x, const tfn_param_info *p)
+{
+    unsigned char *to = (unsigned char *)p->packed;
+    float part[1024];
+    if (x->dtype != TFN_DTYPE_U8 || x->bytes != p->bytes) return false;
+    for (int64_t at = 0; at < x->count; at += 1024) {
+        const int64_t n = x->count - at < 1024 ? x->count - at : 1024;
+        if (tfn_file_read(f, x, part, at, n) != TFN_OK) break;
+        for (int64_t i = 0; i < n; i++) to[at + i] = (unsigned char)part[i];
+    }
+    return true;
+}
+
+/* Parameter i from the file, rounded to what it is of; false: the file has none of this shape. */
+static inline bool take_weight(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    tfn_param_info p;
+    tfn_tensor x;
+    tfn_model_param(m, i, &p);
+    if (!tfn_file_find(f, p.name, &x)) return false;
+    if (p.weights && take_packed(f, &x, &p)) return true;
+    if (x.dtype == TFN_DTYPE_U8)
+        die("%s has weights of fewer bits, and others are wanted: tfn quantize --to float32 first",
+            f->path);
+    const int64_t cols = p.cols;
+    const int64_t count = p.rows * cols;
+    if (x.rank < 1 || x.shape[x.rank - 1] != cols || x.count != count) return false;
+    float *numbers = (float *)reserve((size_t)count, sizeof *numbers);
+    tfn_file_read(f, &x, numbers, 0, count);
+    param_store(m, i, numbers);
+    free(numbers);
+    return true;
+}
+
 /* All tensors of its file that have the name and the shape of one of the model's. */
 static inline void take_weights(trainer *t)
 {
     tfn_file f = file_at(text_of(t->s, O_FROM));
     tfn_param_info p;
-    tfn_tensor x;
     int taken = 0;
     int all = 0;
     tfn_file_open(&f);
-    for (; tfn_model_param(&t->b.model, all, &p); all++) {
-        int64_t rows = p.rows;
-        int64_t cols = p.cols;
-        if (!tfn_file_find(&f, p.name, &x) || x.rank < 1 || x.shape[x.rank - 1] != cols
-            || x.count != rows * cols) continue;
-        tfn_file_read(&f, &x, p.data, 0, x.count);
-        taken++;
-    }
+    for (; tfn_model_param(&t->b.model, all, &p); all++) taken += take_weight(&f, &t->b.model, all);
     must_be_ok(&f.error);
     tfn_file_close(&f);
     if (!taken) die("%s has no tensor of this model", f.path);

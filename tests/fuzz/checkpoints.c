@@ -1,16 +1,20 @@
-/* Fuzz: checkpoints of small runs with other values of options, other shapes, state and bytes. Peek
- * gives options that a model can be made of, or an error; a load that fails changes nothing; after
- * one that succeeds the model trains or decodes. */
+/* Fuzz: checkpoints of small runs, and of models with weights of fewer bits, with other values of
+ * options, other types and shapes, state and bytes, or cut off. Peek gives options that a model can
+ * be made of, or an error; a load that fails changes nothing; after one that succeeds the model
+ * trains or decodes. Callbacks that fail, at every call in turn, leave the model as it was, or one
+ * that says that it was half loaded. */
 #include "input.h"
 #include "../lib.h"
 
-enum { BASES = 7, BLOCK = 1 << 21 };
+/* From PACKED on they have weights of fewer bits; the last one has LoRA beside them, and trains. */
+enum { PACKED = 7, BASES = 12, BLOCK = 1 << 21 };
 typedef struct base {
     tfn_model model;
     tfn_file file;                      /* how it was saved, in memory */
     size_t data;                        /* where its tensors' bytes begin */
     size_t state;                       /* where its "training.state" stands; 0: it has none */
     uint64_t hash;
+    int saving, loading, peeking;       /* calls of a callback that each of them makes */
 } base;
 
 static base bases[BASES];
@@ -23,7 +27,11 @@ static unsigned char scratch[BLOCK], block[BLOCK];
 static tfn_model_desc small_desc(int i)
 {
     static const char *const recipes[BASES] = { "admin", "deepnorm", "post", NULL, "branchnorm",
-                                                "ngpt", "pre" };
+                                                "ngpt", "pre", "pre", "pre", "b2t",
+                                                "pre", "pre" };
+    static const tfn_weights weights[BASES - PACKED] = {
+        TFN_WEIGHTS_Q8, TFN_WEIGHTS_Q4, TFN_WEIGHTS_BF16, TFN_WEIGHTS_F16, TFN_WEIGHTS_Q8
+    };
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.vocab = 5;
@@ -49,6 +57,11 @@ static tfn_model_desc small_desc(int i)
     }
     if (i == 3) d.inference = true;
     if (i == 6) d.half = true;
+    if (i >= PACKED) {
+        d.weights = weights[i - PACKED];
+        d.inference = i + 1 < BASES;
+        if (!d.inference) tfn_group_add(&d, "*.self.q.weight rank=2", NULL);
+    }
     return d;
 }
 
@@ -71,28 +84,56 @@ static tfn_status train(tfn_model *m, int calls)
     return status;
 }
 
+/* The logits of a sentence: whatever the weights are, numbers come, or none. */
+static bool decode(tfn_model *m)
+{
+    static const int32_t tokens[] = { 0, 1, 2, 1 };
+    tfn_batch b;
+    memset(&b, 0, sizeof b);
+    b.tokens = tokens;
+    b.batch = 1;
+    b.time = m->desc.context < 4 ? m->desc.context : 4;
+    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
+        b.source = tokens;
+        b.source_time = 1;
+    }
+    return tfn_model_logits(m, &b) != NULL;
+}
+
+static void must(int i, tfn_status status, const tfn_error *e)
+{
+    char text[300];
+    if (status == TFN_OK) return;
+    printf("base %d: %s\n", i, tfn_error_text(e, text, sizeof text));
+    exit(2);
+}
+
+/* A new model, or one of fewer bits from it. */
+static void make_model(tfn_model *m, int i)
+{
+    const tfn_model_desc d = small_desc(i);
+    tfn_model_desc plain = d;
+    tfn_model floats;
+    must(i, tfn_model_new(m, &d, NULL), &m->error);
+    if (!d.weights) return;
+    plain.weights = TFN_WEIGHTS_FLOAT;
+    memset(plain.groups, 0, sizeof plain.groups);
+    must(i, tfn_model_new(&floats, &plain, NULL), &floats.error);
+    must(i, tfn_model_quantize(m, &floats), &m->error);
+    tfn_model_free(&floats);
+}
+
 /* The file with a text, and a tokenizer's place taken by nothing. */
 static void make_base(base *x, int i)
 {
-    const tfn_model_desc d = small_desc(i);
     const tfn_checkpoint with = { NULL, "golden", i == 6 };
     tfn_tensor t;
-    char text[300];
     memset(x, 0, sizeof *x);
-    if (tfn_model_new(&x->model, &d, NULL) != TFN_OK) {
-        printf("base %d: %s\n", i, tfn_error_text(&x->model.error, text, sizeof text));
-        exit(2);
-    }
-    if (!d.inference && train(&x->model, 3) != TFN_OK) {
-        printf("base %d: %s\n", i, tfn_error_text(&x->model.error, text, sizeof text));
-        exit(2);
-    }
+    make_model(&x->model, i);
+    if (!x->model.desc.inference) must(i, train(&x->model, 3), &x->model.error);
     x->file.to = malloc(INPUT_MOST);
     x->file.to_size = INPUT_MOST;
-    if (tfn_model_save(&x->file, &x->model, &with) != TFN_OK) {
-        printf("base %d: %s\n", i, tfn_error_text(&x->file.error, text, sizeof text));
-        exit(2);
-    }
+    must(i, tfn_model_save(&x->file, &x->model, &with), &x->file.error);
     x->file.from = x->file.to;
     x->file.from_size = (size_t)x->file.used;
     tfn_file_open(&x->file);
@@ -122,7 +163,8 @@ static size_t change_option(size_t end)
         "9223372036854775807", "18446744073709551615", "18446744073709551616", "nan", "inf", "-inf",
             "", "1e-50", "post",
         "pre", "admin", "deepnorm", "layernorm", "rmsnorm", "batchnorm", "xavier", "default", "x",
-            "\\u0031", "1e39", "-0", "rotary", "encoder", "cosine", "sgd", "relu", "fairseq", "unit"
+            "\\u0031", "1e39", "-0", "rotary", "encoder", "cosine", "sgd", "relu", "fairseq",
+        "unit", "q8", "q4", "bf16", "f16", "float32"
     };
     const size_t before = whole.n;
     size_t at = 0, from, to;
@@ -155,7 +197,12 @@ static size_t change_tensor(size_t end)
         { "\"F32\",\"shape\":[4]", "\"F8_E4M3\",\"shape\":[16]" }, { "tfn_format\":\"2\"",
             "tfn_format\":\"1\"" },
         { "tfn_format\":\"2\"", "tfn_format\":\"3\"" },
-        { "training.", "straining." }
+        { "training.", "straining." },
+        { "\"U8\"", "\"I8\"" }, { "\"U8\",\"shape\":[576]", "\"F32\",\"shape\":[144]" },
+        { "[576]", "[24,24]" }, { "[576]", "[576,1]" }, { "[576]", "[575]" }, { "[320]", "[576]" },
+        { "\"BF16\"", "\"F16\"" }, { "\"F16\"", "\"BF16\"" }, { "\"BF16\"", "\"U16\"" },
+        { "\"F16\",\"shape\":[4,4]", "\"F32\",\"shape\":[2,4]" }, { "\"q8\"", "\"q4\"" },
+        { "\"q4\"", "\"q8\"" }, { "\"bf16\"", "\"f16\"" }, { "\"f16\"", "\"float32\"" }
     };
     const int i = fuzz_below((int)(sizeof changes / sizeof *changes));
     const char *from = changes[i][0], *to = changes[i][1];
@@ -179,7 +226,7 @@ static void change_state(const base *x)
 static void make_file(const base *x)
 {
     size_t end = x->data;
-    const int kind = fuzz_below(8);
+    const int kind = fuzz_below(10);
     whole.n = 0;
     input_bytes(&whole, x->file.from, x->file.from_size);
     if (kind == 0) change_state(x);     /* before places move */
@@ -199,6 +246,10 @@ static void make_file(const base *x)
         if (at) whole.s[at] = 'T';
     }
     if (kind == 6) end = change_tensor(end);
+    if (kind == 8) whole.n = fuzz_bits() % whole.n;     /* cut off */
+    if (kind == 9)                      /* other weights: blocks, scales, numbers of 16 bits */
+        do whole.s[end + fuzz_bits() % (whole.n - end)] ^= (unsigned char)(1 << fuzz_below(8));
+        while (!fuzz_one_in(8));
     if (((kind >= 2 && kind <= 4) || kind == 6) && end >= 8 && !fuzz_one_in(16))
         for (int k = 0; k < 8; k++) whole.s[k] = (unsigned char)((end - 8) >> 8*k);
 }
@@ -238,6 +289,7 @@ static void use_desc(tfn_model_desc *d)
     fuzz_models++;
     if (tfn_model_load(&m, &f) != TFN_OK) return;
     if (!d->inference && d->vocab >= 3 && !d->bands) train(&m, 2);
+    else if (d->vocab >= 3 && !d->bands) FUZZ_CHECK(decode(&m) || m.error.status != TFN_OK);
 }
 
 static void peek(void)
@@ -296,7 +348,130 @@ static void load(base *x)
         fuzz_models++;
         train(&x->model, 1);
     }
+    if (fuzz_one_in(4) && x->model.desc.weights) FUZZ_CHECK(decode(&x->model));
     if (tfn_model_hash(&x->model) != x->hash) restore(x);
+}
+
+/* -- callbacks that fail --------------------------------------------------------------------- */
+
+/* The bytes of a base, or room for them; call number `fail` fails, and all behind it, too. */
+typedef struct disk {
+    unsigned char bytes[INPUT_MOST];
+    size_t size;
+    int calls, fail;
+} disk;
+static disk the_disk;
+
+static bool disk_read(void *user, uint64_t at, void *to, size_t bytes)
+{
+    disk *d = (disk *)user;
+    FUZZ_CHECK(at <= d->size && bytes <= d->size - at);
+    if (++d->calls >= d->fail || at > d->size || bytes > d->size - at) return false;
+    memcpy(to, d->bytes + at, bytes);
+    return true;
+}
+static bool disk_write(void *user, const void *from, size_t bytes)
+{
+    disk *d = (disk *)user;
+    if (++d->calls >= d->fail || bytes > sizeof d->bytes - d->size) return false;
+    memcpy(d->bytes + d->size, from, bytes);
+    d->size += bytes;
+    return true;
+}
+static tfn_io disk_io(int fail)
+{
+    tfn_io io;
+    io.read = disk_read;
+    io.write = disk_write;
+    io.user = &the_disk;
+    io.size = the_disk.size;
+    the_disk.calls = 0;
+    the_disk.fail = fail;
+    return io;
+}
+
+/* Saved through calls of which one fails it is lost, which the file says and the model does not
+ * feel; else the bytes are those of memory. Returns how many calls there were. */
+static int save_failing(base *x, int fail)
+{
+    const tfn_checkpoint with = { NULL, "golden", x == bases + 6 };
+    tfn_io io;
+    tfn_file f;
+    the_disk.size = 0;
+    io = disk_io(fail);
+    memset(&f, 0, sizeof f);
+    f.io = &io;
+    fuzz_executions++;
+    if (tfn_model_save(&f, &x->model, &with) == TFN_OK) {
+        fuzz_accepted++;
+        FUZZ_CHECK(the_disk.calls < fail && the_disk.size == x->file.from_size);
+        FUZZ_CHECK(!memcmp(the_disk.bytes, x->file.from, the_disk.size));
+    } else FUZZ_CHECK(the_disk.calls == fail && f.error.status == TFN_BAD_FILE);
+    FUZZ_CHECK(x->model.error.status == TFN_OK && tfn_model_hash(&x->model) == x->hash);
+    return the_disk.calls;
+}
+
+/* Half loaded it says so, and is of no use. */
+static int load_failing(base *x, int fail)
+{
+    tfn_io io;
+    tfn_file f;
+    the_disk.size = x->file.from_size;
+    memcpy(the_disk.bytes, x->file.from, the_disk.size);
+    io = disk_io(fail);
+    memset(&f, 0, sizeof f);
+    f.io = &io;
+    fuzz_executions++;
+    if (tfn_model_load(&x->model, &f) == TFN_OK) {
+        fuzz_accepted++;
+        FUZZ_CHECK(the_disk.calls < fail);
+    } else FUZZ_CHECK(the_disk.calls == fail && f.error.status == TFN_BAD_FILE);
+    if (x->model.error.status == TFN_OK) FUZZ_CHECK(tfn_model_hash(&x->model) == x->hash);
+    else FUZZ_CHECK(x->model.error.status == TFN_NOT_READY && !decode(&x->model));
+    return the_disk.calls;
+}
+
+static int peek_failing(base *x, int fail)
+{
+    tfn_model_desc d, same;
+    int64_t step = -2;
+    tfn_io io;
+    tfn_file f;
+    the_disk.size = x->file.from_size;
+    memcpy(the_disk.bytes, x->file.from, the_disk.size);
+    io = disk_io(fail);
+    memset(&f, 0, sizeof f);
+    memset(&d, 0x55, sizeof d);
+    memset(&same, 0x55, sizeof same);
+    f.io = &io;
+    fuzz_executions++;
+    if (tfn_model_peek(&f, &d, &step) == TFN_OK) {
+        fuzz_accepted++;
+        FUZZ_CHECK(the_disk.calls < fail && d.weights == x->model.desc.weights);
+    } else FUZZ_CHECK(the_disk.calls == fail && step == -2 && !memcmp(&d, &same, sizeof d));
+    return the_disk.calls;
+}
+
+static void restore_whole(base *x)
+{
+    if (x->model.error.status != TFN_OK) restore(x);
+}
+
+/* Every call in turn, of every base. */
+static void fail_everywhere(void)
+{
+    for (base *x = bases; x < bases + BASES; x++) {
+        x->saving = save_failing(x, 1 << 30);
+        x->loading = load_failing(x, 1 << 30);
+        x->peeking = peek_failing(x, 1 << 30);
+        FUZZ_CHECK(x->saving > 60 && x->loading > 10 && x->peeking > 1);
+        for (int i = 1; i <= x->saving; i++) save_failing(x, i);
+        for (int i = 1; i <= x->peeking; i++) peek_failing(x, i);
+        for (int i = 1; i <= x->loading; i++) {
+            load_failing(x, i);
+            restore_whole(x);
+        }
+    }
 }
 
 static void fuzz_case(void)
@@ -307,6 +482,7 @@ static void fuzz_case(void)
         second_room = input_room_new(INPUT_MOST);
         work_room = input_room_new(1 << 17);
         for (int i = 0; i < BASES; i++) make_base(bases + i, i);
+        fail_everywhere();
     }
     x = bases + fuzz_below(BASES);
     make_file(x);
