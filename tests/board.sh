@@ -1,6 +1,7 @@
-# Boards under qemu-system: the self-check, a decoder from flash and training in a static block have
-# the bits of this computer, with an FPU or without. Prints what each takes, for README. By hand:
-#     BOARDS="m4f m33" sh board.sh
+# Boards under qemu-system: the self-check, a decoder from flash, decoders with weights of 8 and of 4
+# bits and training in a static block have the bits of this computer, with an FPU or without. Prints
+# what each takes, for README. By hand:
+#     BOARDS="m4f m33" PROGRAMS="decode train" sh board.sh
 . ./check.sh
 here=board
 
@@ -9,22 +10,25 @@ here=board
 arm="arm-none-eabi-gcc --specs=nano.specs -mthumb -mcpu" mps2="0x00000000 | 0x20000000 | 25000000 | arm"
 hard="-mfloat-abi=hard -mfpu" an505="0x10000000 | 0x38000000 | 20000000 | arm"
 riscv="riscv64-unknown-elf-gcc --specs=picolibc.specs -march" virt="0x80000000 | 0x80400000 | 0 | riscv"
-soft="decode train"
-[ "$tier" != night ] || soft="check $soft"
+soft="decode train quantized" programs="check $soft"
+[ "$tier" != night ] || soft=$programs
 rows() { sed 's/ *| */|/g' << ROWS
 m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft
 m3      | $arm=cortex-m3                       | arm -M mps2-an385          | $mps2  | $soft
-m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | check decode train
-m7      | $arm=cortex-m7 $hard=fpv5-d16        | arm -M mps2-an500          | $mps2  | check decode train
-m33     | $arm=cortex-m33 $hard=fpv5-sp-d16    | arm -M mps2-an505          | $an505 | check decode train
+m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | $programs
+m7      | $arm=cortex-m7 $hard=fpv5-d16        | arm -M mps2-an500          | $mps2  | $programs
+m33     | $arm=cortex-m33 $hard=fpv5-sp-d16    | arm -M mps2-an505          | $an505 | $programs
 rv32imc | $riscv=rv32imc -mabi=ilp32     | riscv32 -M virt -bios none | $virt  | $soft
-rv32imf | $riscv=rv32imf -mabi=ilp32f    | riscv32 -M virt -bios none | $virt  | check decode train
+rv32imf | $riscv=rv32imf -mabi=ilp32f    | riscv32 -M virt -bios none | $virt  | $programs
 ROWS
 }
 column() { rows | awk -F '|' -v name="$1" -v n="$2" '$1 == name { print $n }'; }      # BOARD NUMBER
 
+tokens=100                      # of quantized.sh's 1,000
+full && tokens=1000
+same="-std=gnu99 -DTFNORM_EXACT -DQUANTIZED_TOKENS=$tokens"         # on this computer, too
+flags="$strict $same -Os -ffunction-sections -fdata-sections"
 # image BOARD PROGRAM COMPILER FLAG ...: with the start-up code of its family
-flags="$strict -DTFNORM_EXACT -std=gnu99 -Os -ffunction-sections -fdata-sections"
 image() {
     board=$1 program=$2
     shift 2
@@ -38,7 +42,7 @@ image() {
 runs() {
     out=$work/$1-$2
     # shellcheck disable=SC2086
-    timeout 900 qemu-system-$machine -display none -serial none -monitor none -icount shift=0 \
+    timeout 1800 qemu-system-$machine -display none -serial none -monitor none -icount shift=0 \
         -semihosting-config enable=on,target=native -kernel "$out.elf" > "$out.out" 2>&1
     status=$?
     cat "$out.out"
@@ -47,8 +51,9 @@ runs() {
 # value BOARD PROGRAM KEY: what it printed
 value() { awk -v key="$3" '$1 == key { print $2 }' "$work/$1-$2.out"; }
 host() {
-    for program in check decode train; do
-        ${CC:-cc} -O1 -std=gnu99 -DTFNORM_EXACT $here/"$program".c $here/print.c $here/host.c \
+    for program in ${PROGRAMS:-$programs}; do
+        # shellcheck disable=SC2086
+        ${CC:-cc} -O1 $same $here/"$program".c $here/print.c $here/host.c \
             -o "$work/host-$program" -lm && "$work/host-$program" > "$work/host-$program.out" || return 1
     done
 }
@@ -76,7 +81,7 @@ for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
     family=$(column "$board" 7)
     have "${command%% *}" "qemu-system-${machine%% *}" ||
         { skip "$board" "no ${command%% *} or qemu-system-${machine%% *}"; continue; }
-    for program in $(column "$board" 8); do
+    for program in ${PROGRAMS:-$(column "$board" 8)}; do
         # shellcheck disable=SC2086
         check "$board: $program builds" image "$board" $program $command
         check "$board: $program, this computer's bits" runs "$board" $program

@@ -1,9 +1,12 @@
 /* The hash of all logits of 1,000 tokens that a decoder with weights of 8 or 4 bits chooses: equal on
  * every machine, with a fused multiply-add or with TFNORM_EXACT. The model is drawn, quantized and
- * run in memory of this file; include tfnorm.h before. */
-enum { QUANTIZED_VOCAB = 96, QUANTIZED_TOKENS = 1000 };
+ * run in memory of this file, that of a board; include tfnorm.h before. QUANTIZED_TOKENS may be
+ * fewer. */
+enum { QUANTIZED_VOCAB = 96, QUANTIZED_CONTEXT = 1000 };
+#ifndef QUANTIZED_TOKENS
+#define QUANTIZED_TOKENS QUANTIZED_CONTEXT
+#endif
 static unsigned char quantized_floats[500000], quantized_bytes[300000], quantized_decoder[200000];
-static float quantized_work[600000];            /* a full context's, which no decoder touches */
 
 /* FNV-1a over the bits, from the lowest byte of each number on. */
 static uint64_t quantized_fold(uint64_t hash, const float *logits)
@@ -28,7 +31,7 @@ static tfn_model_desc quantized_desc(tfn_isa isa)
     tfn_model_desc d;
     memset(&d, 0, sizeof d);
     d.vocab = QUANTIZED_VOCAB;
-    d.context = QUANTIZED_TOKENS;
+    d.context = QUANTIZED_CONTEXT;
     d.width = 48;                       /* a block and a half */
     d.heads = 2;
     d.window = 100;
@@ -36,7 +39,7 @@ static tfn_model_desc quantized_desc(tfn_isa isa)
     d.seed = 5;
     d.isa = isa;
     d.inference = true;
-    d.workspace = quantized_work;
+    d.only_decoders = true;
     return d;
 }
 
