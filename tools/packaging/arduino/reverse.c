@@ -5,7 +5,7 @@
 #include <string.h>
 
 static unsigned char words[model_tokenizer_memory];
-static unsigned char memory[32 * 1024], more[32 * 1024];       /* the model, its generator */
+static unsigned char memory[model_memory], more[32 * 1024];     /* the model, its generator */
 
 /* What it makes of at most four letters; an error's text, or what the model wrote, in a buffer that
  * the next call uses again. */
