@@ -19,6 +19,12 @@ check "rows that hold by construction" verdict holds X2 X6 X7 X9 X23 A10 B2 B14 
 check "rows of models as they start" verdict shown X14a A3a A4 A5a B3a B3c
 check "rows that are not testable here" verdict "not testable here" X21 A21 B17
 check "one seed alone decides nothing" verdict undecided X16a
+smoke() {           # small forms of rows whose own takes minutes: each finds its numbers
+    "$normlab" run N4a N4b N6 N7 N8 --depth 2 --width 8 --seeds 2 --file "$work/smoke.jsonl" > "$work/found" \
+        2> "$work/progress" || { cat "$work/progress"; return 1; }
+    [ "$(grep -c '^N[4678][abc] .*: -\{0,1\}[0-9.e-]* \[' "$work/found")" = 9 ] && ! grep -q broken "$work/found"
+}
+check "curse of depth, warm-up, sharpness and muP, small" smoke
 parts() {           # X8 is X8a and X8b; each says how it is judged, by what judged it
     "$normlab" run X8 --start-seeds 2 --file "$work/two.jsonl" > "$work/found" 2> /dev/null &&
         [ "$(cut -c 1-4 "$work/found" | tr -d '\n')" = "X8a X8b " ] || return 1
@@ -151,7 +157,7 @@ compare() {
 }
 check "normlab compare" compare
 tasks() {           # each learns something in 30 updates; the last lines are the losses
-    for task in grammar translate headline speech text markov; do
+    for task in grammar translate headline speech tongues text markov; do
         "$normlab" compare pre --layers 1 --steps 30 --lr 4e-3 --task $task --corpus 64 --dropout 0.1 \
             > "$work/drawn" || return 1
         awk -v task=$task '/guessing/ { sub(/.*: /, ""); guess = $0 + 0 }

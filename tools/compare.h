@@ -219,8 +219,8 @@ static bool compare_task(cli *c, lab_spec *s)
         s->task = (lab_task)i;
         return true;
     }
-    cli_fail(c, "--task wants reverse, grammar, translate, headline, speech, text, markov or file, "
-             "not \"%s\"", name);
+    cli_fail(c, "--task wants reverse, grammar, translate, headline, speech, tongues, text, markov "
+             "or file, not \"%s\"", name);
     return false;
 }
 

@@ -17,7 +17,9 @@
 #include <math.h>
 #include <time.h>
 #include "data.h"
+#include "lanczos.h"
 #include "output.h"
+#include "tongues.h"
 
 /* -- specs and records ----------------------------------------------------------------------- */
 
@@ -27,6 +29,7 @@ typedef enum lab_task {
     LAB_TRANSLATE,          /* the same of two clauses: hundreds of updates do not learn it all */
     LAB_HEADLINE,           /* two toy English sentences to a headline: encoder-decoder */
     LAB_SPEECH,             /* spoken digits, 25 codes a second, to words: encoder-decoder */
+    LAB_TONGUES,            /* a pivot and four toy languages, see tongues.h: encoder-decoder */
     LAB_TEXT,               /* toy English by letters: decoder */
     LAB_MARKOV,             /* words whose two predecessors leave four, 1.21 nats: decoder */
     LAB_FILE,               /* a text that is given, by bytes: decoder; see lab_take_text */
@@ -45,6 +48,7 @@ static const struct {
     { "reverse", "reverse", 0, true, 9, 9, 0 }, { "grammar", "translate", 1, false, 16, 16, 0 },
     { "translate", "translate", 2, false, 26, 26, 0 },
     { "headline", "headline", 1, false, 12, 26, 26 }, { "speech", "digits", 0, false, 6, 32, 0 },
+    { "tongues", NULL, 0, false, TONGUE_LONGEST + 1, TONGUE_LONGEST + 2, 0 },
     { "text", "sentences", 2, true, 32, 0, 0 }, { "markov", "markov", 0, false, 32, 0, 0 },
     { "file", NULL, 0, true, 32, 0, 0 },
     { "masked", "entailment", 0, false, 28, 0, 0 }, { "label", "entailment", 0, false, 28, 0, 0 },
@@ -82,6 +86,10 @@ typedef struct lab_spec {
     bool        half;         /* simulated half precision */
     int64_t     tune;         /* updates of a classifier, after each quarter of the steps */
     bool        fold;         /* compare with the folded model at the end */
+    bool        trace;        /* look at updates 1, 2, 4, 8 ...: lab_trace */
+    bool        without;      /* the loss without each of the layers at the end */
+    bool        plain;        /* embeddings are not multiplied by sqrt(d), as muP wants it */
+    int32_t     base;         /* muP: the width that rates are for; 0: none */
     bool        score;        /* greedy decoding at the end: accuracy, BLEU, ROUGE, WER */
     bool        look;         /* at values and gradients of all sub-layers at the end */
     bool        theory;       /* W_Q = W_K = 0, W_O = 1, N(0, 1) embeddings without positions */
@@ -171,6 +179,10 @@ static void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->each, " each");
     LAB_ADD(s->at_512, " at512");
     LAB_ADD(s->fold, " fold");
+    LAB_ADD(s->trace, " trace");
+    LAB_ADD(s->without, " without");
+    LAB_ADD(s->plain, " plain");
+    LAB_ADD(s->base, " base=%d", s->base);
     LAB_ADD(s->half, " half");
     LAB_ADD(s->score, " score");
     LAB_ADD(s->look, " look");
@@ -181,7 +193,7 @@ static void lab_key_text(char *text, const lab_spec *s)
 #undef LAB_ADD
 }
 
-static bool lab_is_pair(lab_task t) { return t <= LAB_SPEECH; }
+static bool lab_is_pair(lab_task t) { return t <= LAB_TONGUES; }
 static bool lab_is_text(lab_task t) { return t >= LAB_TEXT && t <= LAB_FILE; }
 static int32_t lab_depth(const lab_spec *s, bool decoder)
 {
@@ -394,6 +406,7 @@ static int32_t lab_vocab(const lab_spec *s)
     if (s->task == LAB_DISTINCT) return 16 * s->batch;
     const int32_t words = LAB_FIRST + lab_vocabularies[s->task].count;
     if (s->task == LAB_FILE) return lab_corpus.kinds;
+    if (s->task == LAB_TONGUES) return LAB_FIRST + TONGUES * (1 + TONGUE_WORDS);
     if (s->task == LAB_SPEECH) return words + LAB_CODES;
     return words;
 }
@@ -421,6 +434,27 @@ static void lab_fill_sound(lab_data *d, int32_t row, const lab_spec *s, uint64_t
     for (int32_t k = 0; k < x->n; k++)
         d->source[row * lab_tasks[s->task].source_time + k] = first + x->code[k];
     lab_fill_pair(d, row, s, x->n, x->word, x->words);
+}
+
+/* Toy languages: the source begins with the name of the tongue that is wanted (Johnson 2017). The
+ * test has meanings of its own; LAB_UNSEEN also pairs of tongues that training has not. */
+static const uint64_t LAB_UNSEEN = UINT64_MAX - 3;
+static const int32_t LAB_WORD_IDS = LAB_FIRST + TONGUES;      /* the first word's id */
+static void lab_fill_tongues(lab_data *d, int32_t row, const lab_spec *s, uint64_t which,
+                             tfn_key key)
+{
+    const bool unseen = which == LAB_UNSEEN;
+    const tongue_meaning m = tongue_draw(tfn_random_bits(key, 0), unseen || which == UINT64_MAX);
+    int32_t source[TONGUE_LONGEST], target[TONGUE_LONGEST];
+    int pair[2];
+    tongue_pair(tfn_random_bits(key, 1), unseen, pair);
+    const int32_t n = tongue_say(source, &m, pair[0]);
+    const int32_t answer = tongue_say(target, &m, pair[1]);
+    int32_t *to = d->source + row * lab_tasks[s->task].source_time;
+    to[0] = LAB_FIRST + pair[1];
+    for (int32_t i = 0; i < n; i++) to[i + 1] = LAB_WORD_IDS + source[i];
+    for (int32_t i = 0; i < answer; i++) target[i] += LAB_WORD_IDS;
+    lab_fill_pair(d, row, s, n + 1, target, answer);
 }
 
 /* BEGIN, a fact, END, a fact, END: their label; or 15 words of 100 hidden, whose targets they are:
@@ -499,6 +533,10 @@ static void lab_fill_row(lab_data *d, int32_t row, const lab_spec *s, uint64_t s
         else lab_fill_sound(d, row, s, tfn_random_bits(key, 0) % training);
         return;
     }
+    if (s->task == LAB_TONGUES) {
+        lab_fill_tongues(d, row, s, which, key);
+        return;
+    }
     if (s->task == LAB_FILE) {
         lab_fill_window(d, row, time, tfn_random_bits(key, 0), test);
         return;
@@ -532,7 +570,7 @@ static void lab_fill_random(lab_data *d, const lab_spec *s, int32_t n, tfn_key k
 static void lab_fill(lab_data *d, const lab_spec *s, int32_t rows, uint64_t seed, uint64_t which)
 {
     const int32_t time = lab_time(s->task);
-    const bool made = lab_tasks[s->task].row != NULL || s->task == LAB_FILE;
+    const bool made = lab_tasks[s->task].row || s->task == LAB_FILE || s->task == LAB_TONGUES;
     tfn_batch *b = &d->batch;
     memset(d, 0, sizeof *d);
     for (int32_t i = 0; i < rows * time; i++) d->targets[i] = -1;
@@ -600,7 +638,8 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     d.ffn = s->ffn;
     d.activation = TFN_ACTIVATION_RELU;
     d.position = s->theory ? TFN_POSITION_NONE : TFN_POSITION_SINUSOIDAL;
-    d.scale_embedding = !s->theory;
+    d.scale_embedding = !s->theory && !s->plain;
+    d.mup_base_width = s->base;
     d.recipe = s->recipe;
     d.init = s->init;
     d.norm = s->norm;
@@ -1117,7 +1156,27 @@ static void lab_text(char *text, const int32_t *ids, int32_t n)
     }
 }
 
-static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
+/* Answers, in hundred, of which less than half the words are of the tongue that was wanted. */
+static double lab_off_target(const tfn_generator *g, const lab_data *test)
+{
+    const int32_t time = test->batch.source_time;
+    double off = 0;
+    for (int32_t i = 0; i < test->batch.batch; i++) {
+        const int32_t *found = g->tokens + i * g->width * g->most;
+        const int wanted = test->source[i * time] - LAB_FIRST;
+        int32_t right = 0;
+        int32_t n = 0;
+        for (; n < g->lengths[i * g->width]; n++) {
+            if (found[n] == LAB_END) break;
+            right += found[n] >= LAB_WORD_IDS && tongue_of(found[n] - LAB_WORD_IDS) == wanted;
+        }
+        off += 2 * right < n || !n;
+    }
+    return 100 * off / test->batch.batch;
+}
+
+/* Lists accuracy, bleu ..., behind `of` of another test than the run's own. */
+static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test, const char *of)
 {
     const int32_t forbidden[] = { LAB_PAD, LAB_BEGIN };
     const size_t scratch_size = tfn_model_scratch(&m->desc);
@@ -1158,10 +1217,13 @@ static bool lab_score(lab_record *r, tfn_model *m, const lab_data *test)
              && tfn_rouge_add(&rouge, found, wanted, work, sizeof work) == TFN_OK
              && tfn_edits_add_words(&edits, found, wanted, work, sizeof work) == TFN_OK;
     }
-    double *accuracy = lab_put(r, 1, "accuracy");
-    double *score = lab_put(r, 1, "bleu");
-    double *f1 = lab_put(r, 3, "rouge");
-    double *wer = lab_put(r, 1, "wer");
+    double *accuracy = lab_put(r, 1, "%saccuracy", of);
+    double *score = lab_put(r, 1, "%sbleu", of);
+    double *f1 = lab_put(r, 3, "%srouge", of);
+    double *wer = lab_put(r, 1, "%swer", of);
+    double *off = NULL;
+    if (r->spec.task == LAB_TONGUES) off = lab_put(r, 1, "%soff", of);
+    if (ok && off) *off = lab_off_target(&g, test);
     if (ok && accuracy && score && f1 && wer) {
         *wer = 100 * tfn_edits_score(&edits);
         for (int32_t i = 0; i < 3; i++) f1[i] = 100 * tfn_rouge_score(&rouge, i);
@@ -1263,9 +1325,232 @@ static bool lab_fold(lab_record *r, tfn_model *m, const lab_data *test)
     return ok;
 }
 
+/* -- what single updates do ------------------------------------------------------------------- */
+
+/* Updates 1, 2, 4, 8 ... of a run with `trace`: turn, the angle by which they turn the weight
+ * matrices, in degrees, a mean over these; change, how far they move the test's logits, over the
+ * size of these (Kosson 2024); sharpness, the largest eigenvalue of P^-1/2 H P^-1/2, H the Hessian
+ * of the test's loss, P what Adam divides by (Cohen 2022; Kalra 2024, section 3). */
+enum { LAB_SHARP_ROWS = 64, LAB_SHARP_STEPS = 16 };
+typedef struct lab_trace {
+    tfn_model       copy;               /* whose gradients disturb no training */
+    const lab_data *test;
+    double  beta1, beta2;
+    double *turn, *change, *sharpness;
+    double *second, *scale, *slope;     /* Adam's v; P^-1/2; a gradient */
+    float  *weights, *logits;           /* before the update */
+    size_t  n, logit_count;
+} lab_trace;
+
+static int32_t lab_trace_points(int64_t updates)
+{
+    int32_t n = 0;
+    while (updates >> n) n++;
+    return n;
+}
+
+static bool lab_trace_start(lab_trace *t, lab_record *r, const tfn_model *m, const lab_data *test)
+{
+    const int32_t points = lab_trace_points(r->spec.stop);
+    const tfn_model_desc d = lab_desc(&r->spec, false);
+    memset(t, 0, sizeof *t);
+    t->test = test;
+    t->beta1 = r->spec.beta1;
+    t->beta2 = r->spec.beta2;
+    t->n = (size_t)m->param_floats;
+    t->logit_count = (size_t)(test->batch.batch * test->batch.time * d.vocab);
+    t->turn = lab_put(r, points, "turn");
+    t->change = lab_put(r, points, "change");
+    t->sharpness = lab_put(r, points, "sharpness");
+    t->second = (double *)calloc(3 * t->n, sizeof *t->second);
+    t->weights = lab_floats(t->n);
+    t->logits = lab_floats(t->logit_count);
+    if (!t->second) return false;
+    t->scale = t->second + t->n;
+    t->slope = t->scale + t->n;
+    if (!t->turn || !t->change || !t->sharpness || !t->weights || !t->logits) return false;
+    return tfn_model_new(&t->copy, &d, NULL) == TFN_OK;
+}
+
+static void lab_trace_end(lab_trace *t)
+{
+    tfn_model_free(&t->copy);
+    free(t->second);
+    free(t->weights);
+    free(t->logits);
+}
+
+/* The mean gradient of the test's first sentences, at `weights` of the copy. */
+static bool lab_slope(lab_trace *t, double *slope)
+{
+    tfn_batch some = t->test->batch;
+    tfn_sums sums;
+    tfn_param_info p;
+    some.batch = LAB_SHARP_ROWS;
+    if (tfn_model_gradient(&t->copy, &some, 0, false, &sums) != TFN_OK) return false;
+    tfn_model_param(&t->copy, 0, &p);
+    for (size_t i = 0; i < t->n; i++) slope[i] = (double)p.grad[i] / (double)sums.targets;
+    return isfinite(sums.loss);
+}
+
+/* y = P^-1/2 H P^-1/2 x, H by a difference of gradients around the weights. */
+static bool lab_hessian(void *user, double *y, const double *x)
+{
+    lab_trace *t = (lab_trace *)user;
+    tfn_param_info p;
+    double length = 0;
+    tfn_model_param(&t->copy, 0, &p);
+    for (size_t i = 0; i < t->n; i++) length += t->scale[i] * x[i] * t->scale[i] * x[i];
+    const double size = 0.02 / sqrt(length);
+    for (int way = -1; way < 2; way += 2) {
+        for (size_t i = 0; i < t->n; i++)
+            p.data[i] = (float)((double)t->weights[i] + way * size * t->scale[i] * x[i]);
+        if (!lab_slope(t, way < 0 ? t->slope : y)) return false;
+    }
+    for (size_t i = 0; i < t->n; i++)
+        y[i] = t->scale[i] * (y[i] - t->slope[i]) / (2 * size);
+    return true;
+}
+
+/* After `step` updates. What has never had a gradient has no curvature either. */
+static double lab_sharpness(lab_trace *t, const tfn_model *m, int64_t step)
+{
+    const double first = 1 - tfn__pow(t->beta1, (double)step);
+    const double second = 1 - tfn__pow(t->beta2, (double)step);
+    tfn_param_info p;
+    double *start = (double *)calloc(t->n, sizeof *start);
+    if (!start) return (double)NAN;
+    tfn_model_param(m, 0, &p);
+    memcpy(t->weights, p.data, t->n * sizeof *t->weights);
+    for (size_t i = 0; i < t->n; i++) {
+        start[i] = (double)tfn_random_normal(tfn_key_make(1), i);
+        t->scale[i] = 0;
+        if (t->second[i] > 0)
+            t->scale[i] = 1 / sqrt(first * (sqrt(t->second[i] / second) + 1e-8));
+    }
+    const double top = lanczos_top(lab_hessian, t, start, t->n, LAB_SHARP_STEPS);
+    free(start);
+    return top;
+}
+
+/* The angle between two vectors in degrees; of the differences of their directions, so that small
+ * ones are exact. */
+static double lab_angle(const float *a, const float *b, int32_t n)
+{
+    double aa = 0;
+    double bb = 0;
+    double apart = 0;
+    for (int32_t i = 0; i < n; i++) aa += (double)a[i] * (double)a[i];
+    for (int32_t i = 0; i < n; i++) bb += (double)b[i] * (double)b[i];
+    for (int32_t i = 0; i < n; i++) {
+        const double d = (double)a[i] / sqrt(aa) - (double)b[i] / sqrt(bb);
+        apart += d*d;
+    }
+    const double sine = sqrt(apart) / 2;                /* of half the angle */
+    return 2 * atan(sine / sqrt(1 - sine*sine)) * 57.29577951308232;
+}
+
+static double lab_turn(const lab_trace *t, const tfn_model *m)
+{
+    tfn_param_info p, first;
+    double sum = 0;
+    int32_t count = 0;
+    int side;
+    tfn_model_param(m, 0, &first);
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        if (lab_matrix(&p, &side) < 0) continue;
+        sum += lab_angle(t->weights + (p.data - first.data), p.data, p.rows * p.cols);
+        count++;
+    }
+    return sum / count;
+}
+
+/* Of the test's logits, which are kept: how far they are from the last ones, in their size. */
+static double lab_change(lab_trace *t, tfn_model *m)
+{
+    const float *logits = tfn_model_logits(m, &t->test->batch);
+    const size_t vocab = (size_t)m->desc.vocab;
+    double moved = 0;
+    double size = 0;
+    if (!logits) return (double)NAN;
+    for (size_t i = 0; i < t->logit_count; i++) {
+        const double d = (double)logits[i] - (double)t->logits[i];
+        if (t->test->targets[i / vocab] < 0) continue;
+        moved += d*d;
+        size += (double)t->logits[i] * (double)t->logits[i];
+    }
+    memcpy(t->logits, logits, t->logit_count * sizeof *logits);
+    return sqrt(moved / size);
+}
+
+static bool lab_is_traced(int64_t step) { return (step & (step - 1)) == 0; }
+
+/* Before update number `step`, from 1. */
+static void lab_trace_before(lab_trace *t, tfn_model *m, int64_t step)
+{
+    tfn_param_info p;
+    if (!t || !lab_is_traced(step)) return;
+    tfn_model_param(m, 0, &p);
+    memcpy(t->weights, p.data, t->n * sizeof *t->weights);
+    lab_change(t, m);
+}
+
+static void lab_trace_after(lab_trace *t, tfn_model *m, int64_t step, double tokens)
+{
+    tfn_param_info p;
+    if (!t) return;
+    tfn_model_param(m, 0, &p);
+    for (size_t i = 0; i < t->n; i++) {
+        const double g = (double)p.grad[i] / tokens;
+        t->second[i] += (1 - t->beta2) * (g*g - t->second[i]);
+    }
+    if (!lab_is_traced(step)) return;
+    const int32_t point = lab_trace_points(step) - 1;
+    t->turn[point] = lab_turn(t, m);
+    t->change[point] = lab_change(t, m);
+    t->sharpness[point] = lab_sharpness(t, m, step);
+}
+
+/* -- without a layer -------------------------------------------------------------------------- */
+
+/* The last matrix of a branch of this layer, or its bias: with 0 in both the branch gives 0, and
+ * where only the branch is normed the layer gives what it was given. */
+static bool lab_ends_branch(const tfn_param_info *p, bool decoder, int32_t layer)
+{
+    if (p->layer != layer || !strncmp(p->name, "dec", 3) != decoder) return false;
+    return strstr(p->name, ".o.") || strstr(p->name, ".w2.");
+}
+
+/* enc_without, dec_without: the test's loss without each of the layers. */
+static bool lab_without(lab_record *r, tfn_model *m, const lab_data *test)
+{
+    const size_t n = (size_t)m->param_floats;
+    float *kept = lab_floats(n);
+    tfn_param_info first, p;
+    tfn_model_param(m, 0, &first);
+    if (kept) memcpy(kept, first.data, n * sizeof *kept);
+    for (int side = 0; side < 2; side++) {
+        const int32_t layers = lab_depth(&r->spec, side);
+        double *loss = NULL;
+        if (kept && layers) loss = lab_put(r, layers, "%s_without", side ? "dec" : "enc");
+        for (int32_t layer = 0; layer < layers; layer++) {
+            if (!loss) break;
+            for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+                if (lab_ends_branch(&p, side, layer))
+                    memset(p.data, 0, (size_t)(p.rows * p.cols) * sizeof *p.data);
+            loss[layer] = lab_nll(m, test);
+            memcpy(first.data, kept, n * sizeof *kept);
+        }
+    }
+    free(kept);
+    return kept != NULL;
+}
+
+/* -- a training run --------------------------------------------------------------------------- */
+
 /* curve: the test's loss at 21 points; nll: the last; updates of the last twentieth; tuned: after
- * each quarter. data: three, the second is the test. */
-static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data)
+ * each quarter. data: three, the second is the test. trace: NULL, or what looks at updates. */
+static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data, lab_trace *trace)
 {
     const lab_data *test = data + 1;
     const lab_spec *s = &r->spec;
@@ -1292,7 +1577,9 @@ static tfn_status lab_train(lab_record *r, tfn_model *m, lab_data *data)
         if (step == s->stop - s->stop / LAB_POINTS)
             for (size_t i = 0; i < n; i++) moved[i] = (double)p.data[i];
         lab_fill(data, s, s->batch, s->seed, (uint64_t)step);
+        lab_trace_before(trace, m, step + 1);
         if (tfn_model_step(m, &data->batch, &report) != TFN_OK) break;
+        lab_trace_after(trace, m, step + 1, (double)report.tokens);
         skips += report.skipped;
         if ((step + 1) * LAB_POINTS / s->stop > point) {
             point = (step + 1) * LAB_POINTS / s->stop;
@@ -1396,6 +1683,26 @@ static tfn_status lab_go_on(lab_record *r, tfn_model *m, lab_data *data)
     return TFN_OK;
 }
 
+/* With updates looked at, where the spec wants it. */
+static tfn_status lab_train_traced(lab_record *r, tfn_model *m, lab_data *data)
+{
+    lab_trace trace;
+    tfn_status status = TFN_NO_MEMORY;
+    if (!r->spec.trace) return lab_train(r, m, data, NULL);
+    if (lab_trace_start(&trace, r, m, data + 1)) status = lab_train(r, m, data, &trace);
+    lab_trace_end(&trace);
+    return status;
+}
+
+/* Greedy answers to the test, and to one of pairs of tongues that training has not. */
+static void lab_score_all(lab_record *r, tfn_model *m, lab_data *data)
+{
+    lab_score(r, m, data + 1, "");
+    if (r->spec.task != LAB_TONGUES) return;
+    lab_fill(data + 2, &r->spec, LAB_TEST, 1u << 20, LAB_UNSEEN);
+    lab_score(r, m, data + 2, "unseen_");
+}
+
 /* CPU time of this thread; of the program where that is not known. */
 static double lab_seconds(void)
 {
@@ -1424,8 +1731,9 @@ static bool lab_run(lab_record *r)
         lab_fill(data + 1, s, d.batch, 1u << 20, UINT64_MAX);      /* the test, of no run's seed */
     }
     if (ok && s->settle) ok = lab_go_on(r, &m, data) == TFN_OK;
-    else if (ok && s->stop) ok = lab_train(r, &m, data) == TFN_OK;
-    if (ok && s->score && isfinite(lab_nll(&m, data + 1))) lab_score(r, &m, data + 1);
+    else if (ok && s->stop) ok = lab_train_traced(r, &m, data) == TFN_OK;
+    if (ok && s->score && isfinite(lab_nll(&m, data + 1))) lab_score_all(r, &m, data);
+    if (ok && s->without) ok = lab_without(r, &m, data + 1);
     if (ok && s->fold) ok = lab_fold(r, &m, data + 1);
     if (ok && s->look) ok = lab_measure(r, &m, data);
     if (ok && shifts) ok = lab_shift(r, &m, data);
@@ -1688,6 +1996,8 @@ static double lab_cost(const lab_spec *s)
     double parts = 0;
     double steps = ((double)s->stop * (1 + 6.0 / s->batch) + 4.0 * (double)s->tune + 20*s->score)
                  * (s->half ? 1.4 : 1) + 9*looks;
+    if (s->trace)                       /* products with the Hessian, gradients each */
+        steps += 2.0 * LAB_SHARP_STEPS * LAB_SHARP_ROWS / s->batch * lab_trace_points(s->stop);
     const double passes = looks + s->each * 2.0 * (s->layers + 1);
     steps += s->each * 2.0 * (s->layers + 1);
     for (int side = 0; side < 2; side++) {
