@@ -122,7 +122,7 @@ const tests = {
     async lesson(browser) {
         const page = await begun(browser, "#lang=en&layers=2");
         const press = text => page.run(`[...$('tour').querySelectorAll('button')].find(b => b.textContent === ${JSON.stringify(text)}).click()`);
-        assert.equal(await page.run("$('tours').querySelectorAll('button').length === LESSONS.length && LESSONS.length"), 5);
+        assert.equal(await page.run("$('tours').querySelectorAll('button').length === LESSONS.length && LESSONS.length"), 8);
         assert.deepEqual(await page.run(`LESSONS.flatMap(l => l.steps).filter(s => !s.answers[s.right] || !$(s.see) ||
             [s.ask, s.after, ...s.answers].some(t => t.length !== 2)).length`), 0);
         await page.run("$('tours').querySelector('button').click()");
