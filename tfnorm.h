@@ -354,7 +354,7 @@
  * instead (desc.parameters ...): give a model made for inference its weights from flash, or let two
  * models share a workspace when they do not run at the same time. desc.inference leaves gradients
  * and moments out. desc.recompute computes the inside of each layer again in the backward, for less
- * workspace.
+ * workspace. desc.moment_type keeps moments in a half or a quarter of their bytes.
  * No buffer grows with the square of a length. Models may be thrown away; tfn_model_free is for
  * tfn_model_new only. Do not copy a model to another address while you use it from two places:
  * it is plain data, but both copies would work in the same block.
@@ -367,9 +367,9 @@
  * and prints what each takes. Without an FPU TFNORM_EXACT gives the bits of the others.
  * Decoding: weights in flash (tfn export writes them as C), desc.inference, desc.only_decoders, and
  * one array for the model and its decoder: see tfn_memory. Training, in one static block: sentences
- * one by one (desc.batch = 1) and desc.micro_batches of them to an update, desc.recompute, the
- * lower layers frozen by a group, and a checkpoint in flash, from which a run goes on with the same
- * bits after a power cut:
+ * one by one (desc.batch = 1) and desc.micro_batches of them to an update, desc.recompute, moments
+ * of 8 bits (desc.moment_type), the lower layers frozen by a group, and a checkpoint in flash, from
+ * which a run goes on with the same bits after a power cut:
  *
  *        tfn_flash flash = { 0 };
  *        flash.page = 4096;
@@ -476,7 +476,7 @@
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
- *   TFNORM_NO_QUANT         without weights of fewer bits (desc.weights)
+ *   TFNORM_NO_QUANT         without weights and moments of fewer bits (desc.weights, moment_type)
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
  *                           with -O0 it takes a second, and every line can be stepped through. The
@@ -828,6 +828,26 @@ typedef enum tfn_optimizer {
     X(TFN_RADAM_MOMENTUM, "momentum", "rho_t < 5: SGD with momentum", "deepnmt, code")            \
     X(TFN_RADAM_PYTORCH, "pytorch", "rho_t <= 5: SGD with momentum", "torch.optim.RAdam")
 typedef enum tfn_radam { TFN__RADAM_LIST(TFN__CHOICE_ENUM) TFN_RADAM_COUNT } tfn_radam;
+
+/* What moments are kept in, of the optimizers whose row says FLAT, but not of schedule-free, one of
+ * whose points would be rounded: sgd, adam, adamw, radam, lion. An update makes floats of them, a
+ * piece at a time, and then fewer bits again, up or down at random so that the mean is the number:
+ * to the nearest, a second moment would not move, as with beta2 = 0.999 an update changes it by
+ * less than half of what BF16 can tell apart (where gradients had become a tenth, sqrt(v) was still
+ * twice too large 1500 updates later). The draws are counted, by seed, update and place, so that a
+ * run has the same bits everywhere and may be resumed.
+ * FP8: blocks of 32 numbers of a tensor share an exponent, as in Rouhani et al. 2023 (MX), 33 bytes
+ * a block; of m a sign, 4 bits of exponent, 3 of fraction; of v, which spans twice as many powers
+ * of two, the root, 4 and 4, and no v but 0 becomes 0, as others are divided by it (Li et al.
+ * 2023). Dettmers et al. 2021 have blocks of 2048, a table of values, and round to the nearest. */
+#define TFN__MOMENT_TYPE_LIST(X)                                                                  \
+    X(TFN_MOMENT_TYPE_FLOAT, "float32", "m, v", NULL)                                             \
+    X(TFN_MOMENT_TYPE_BF16, "bf16", "the upper 16 bits of floats, rounded at random", NULL)       \
+    X(TFN_MOMENT_TYPE_FP8, "fp8", "8 bits of m and sqrt(v), by blocks of 32, rounded at random",  \
+      "Dettmers et al. 2021")
+typedef enum tfn_moment_type {
+    TFN__MOMENT_TYPE_LIST(TFN__CHOICE_ENUM) TFN_MOMENT_TYPE_COUNT
+} tfn_moment_type;
 
 /* One pass of an optimizer over n values with its gradient g and moments m, v: variants in the
  * optim section. */
@@ -1753,6 +1773,7 @@ typedef struct tfn_model_desc {
                                    * as 1 - t^-0.8, eps does not count */
     float decay;                  /* weight decay of matrices; norms, biases, scales have none */
     tfn_radam radam;              /* 0: the paper's rule; where the codes differ: tfn_radam */
+    tfn_moment_type moment_type;  /* 0: floats; else moments of 16 or 8 bits */
     bool  decay_all;              /* true: of every parameter, norms, biases and scales too, as
                                    * fairseq, and so of Admin's w */
     bool  nesterov, eps_inside;   /* eps_inside: where PyTorch's Adam has eps, false: fairseq's; see
@@ -15536,6 +15557,7 @@ enum {
     TFN__MOMENT_NONE, TFN__MOMENT_ASKED, TFN__MOMENT_EACH, TFN__MOMENT_REST, TFN__MOMENT_SUMS
 };
 enum { TFN__MATRICES_FLAT, TFN__MATRICES_HIDDEN, TFN__MATRICES_ALL };
+enum { TFN__MOMENT_BLOCK = 32 };        /* numbers of FP8 that share an exponent */
 typedef struct tfn__state_rule {
     uint8_t moments[2], matrices;
 } tfn__state_rule;
@@ -15633,6 +15655,135 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     if (u->adaptive && !inside) size *= root;
     u->step_size = (float)size;
     u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
+}
+#endif
+
+#if defined TFN__QUANT && !defined TFNORM_NO_TRAINING && !defined TFNORM_ONLY_KERNELS
+/* -- moments of fewer bits: tfn_moment_type ---------------------------------------------------- */
+
+/* All of it is shifts and sums of integers, roots, and squares that need no rounding: nothing that
+ * a machine could do otherwise. A block of FP8, E the exponent of its largest number: a code has a
+ * sign where the moment has one, 4 bits e and a fraction f of 3 or 4 bits, and stands for
+ *
+ *     (1 + f) 2^(E + e - 14), e > 0        f 2^(E - 13), e = 0
+ *
+ * so the largest number has e = 14, and rounding it up may make 15. Codes of a tensor come first,
+ * filled up to blocks with 0, then a byte for each block, E + 127. */
+enum { TFN__MOMENT_PIECE = 256 };       /* numbers at once, a multiple of TFN__MOMENT_BLOCK */
+
+/* A moment of a tensor: 0 the first, 1 the second, which is never below 0. */
+typedef struct tfn__moment {
+    tfn_moment_type type;
+    int   which;
+    void *data;
+    ptrdiff_t count;                    /* numbers of the tensor */
+} tfn__moment;
+
+static uint8_t *tfn__moment_exponents(const tfn__moment *m)
+{
+    const ptrdiff_t blocks = (m->count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
+    return (uint8_t *)m->data + blocks * TFN__MOMENT_BLOCK;
+}
+
+/* Bits of the fraction of a code. */
+static int tfn__moment_fraction(const tfn__moment *m) { return 3 + m->which; }
+
+/* The number of a code in a block with this exponent, 0 where it would be a denormal. */
+static float tfn__from_fp8(uint32_t code, uint32_t exponent, int fraction)
+{
+    const uint32_t e = code >> fraction & 15;
+    const uint32_t f = code & ((1u << fraction) - 1);
+    if (exponent == 255) return (float)NAN;
+    if (exponent < 32) return 0;
+    if (e) return tfn__from_bits((exponent + e - 14) << 23 | f << (23 - fraction));
+    return (float)(int32_t)f * tfn__from_bits((exponent - 13 - (uint32_t)fraction) << 23);
+}
+
+/* The code of x >= 0: bits of the fraction that have no place are added to as many random ones, and
+ * carry into the rest as often as their value says. */
+static uint32_t tfn__to_fp8(float x, uint32_t exponent, int fraction, uint32_t random)
+{
+    const uint32_t u = tfn__to_bits(x);
+    const uint32_t drop = 23 - (uint32_t)fraction;
+    const int32_t e = (int32_t)(u >> 23) - (int32_t)exponent + 14;
+    uint32_t bits = (u & 0x7fffffu) | 1u << 23;
+    if (e < -22) bits = 0;
+    else if (e < 1) bits >>= 1 - e;
+    else bits += (uint32_t)(e - 1) << 23;
+    return (bits + (random & ((1u << drop) - 1))) >> drop;
+}
+
+/* BF16: what is neither infinite nor a NaN is rounded as above. */
+static uint16_t tfn__to_bf16_at_random(float x, uint32_t random)
+{
+    const uint32_t u = tfn__to_bits(x);
+    if ((u & 0x7f800000u) == 0x7f800000u) return tfn__to_bf16(x);
+    return (uint16_t)((u + (random & 0xffff)) >> 16);
+}
+
+/* y = numbers at ... at + n - 1; at is a multiple of TFN__MOMENT_BLOCK. */
+static void tfn__moment_read(float *y, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n)
+{
+    const int fraction = tfn__moment_fraction(m);
+    const uint16_t *half = (const uint16_t *)m->data + at;
+    const uint8_t *codes = (const uint8_t *)m->data + at;
+    if (m->type == TFN_MOMENT_TYPE_BF16) {
+        for (ptrdiff_t i = 0; i < n; i++) y[i] = tfn__from_bf16(half[i]);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint32_t exponent = tfn__moment_exponents(m)[(at + i) / TFN__MOMENT_BLOCK];
+        const float x = tfn__from_fp8(codes[i], exponent, fraction);
+        if (m->which) y[i] = x * x;
+        else if (codes[i] & 0x80) y[i] = -x;
+        else y[i] = x;
+    }
+}
+
+/* A block of n numbers x, and its exponent; draws are counted from `first` on. What the second
+ * moment keeps is the root. */
+static void tfn__moment_block(uint8_t *codes, uint8_t *exponent, float *x, ptrdiff_t n, int which,
+                              tfn_key key, uint64_t first)
+{
+    uint32_t most = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        uint32_t u;
+        if (which) x[i] = TFN__SQRT(x[i]);
+        u = tfn__to_bits(x[i]) & 0x7fffffffu;
+        if (u > most) most = u;
+    }
+    *exponent = (uint8_t)(most >> 23);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * which;
+        const uint32_t u = tfn__to_bits(x[i]);
+        const float size = tfn__from_bits(u & 0x7fffffffu);
+        uint32_t code = 0;
+        if (size > 0) code = tfn__to_fp8(size, *exponent, 3 + which, (uint32_t)random);
+        if (which && size > 0 && !code) code = 1;
+        if (!which) code |= u >> 24 & 0x80;
+        codes[i] = (uint8_t)code;
+    }
+}
+
+/* Numbers at ... at + n - 1 from x, which is used up. Place i of the tensor draws number first + i
+ * of the key, the lower half for the first moment, the upper one for the second. */
+static void tfn__moment_write(float *x, const tfn__moment *m, ptrdiff_t at, ptrdiff_t n,
+                              tfn_key key, uint64_t first)
+{
+    uint16_t *half = (uint16_t *)m->data + at;
+    first += (uint64_t)at;
+    if (m->type == TFN_MOMENT_TYPE_BF16) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const uint64_t random = tfn_random_bits(key, first + (uint64_t)i) >> 32 * m->which;
+            half[i] = tfn__to_bf16_at_random(x[i], (uint32_t)random);
+        }
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i += TFN__MOMENT_BLOCK)
+        tfn__moment_block((uint8_t *)m->data + at + i,
+                          tfn__moment_exponents(m) + (at + i) / TFN__MOMENT_BLOCK, x + i,
+                          tfn__min(n - i, TFN__MOMENT_BLOCK), m->which, key,
+                          first + (uint64_t)i);
 }
 #endif
 
@@ -15849,6 +16000,7 @@ static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHO
 static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__frame_map_rows[] = { TFN__FRAME_MAP_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__head_rows[] = { TFN__HEAD_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__moment_type_rows[] = { TFN__MOMENT_TYPE_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__number_loss_rows[] = { TFN__NUMBER_LOSS_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__optimizer_rows[] = { TFN__OPTIMIZER_LIST(TFN__OPTIMIZER_CHOICE) };
 static const tfn_choice tfn__position_rows[] = { TFN__POSITION_LIST(TFN__CHOICE) };
@@ -15868,6 +16020,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
     TFN__CHOICES_OF("attention_bias", tfn__attention_bias_rows)
     TFN__CHOICES_OF("frame_map", tfn__frame_map_rows)
     TFN__CHOICES_OF("head", tfn__head_rows)
+    TFN__CHOICES_OF("moment_type", tfn__moment_type_rows)
     TFN__CHOICES_OF("number_loss", tfn__number_loss_rows)
     TFN__CHOICES_OF("optimizer", tfn__optimizer_rows)
     TFN__CHOICES_OF("pooler", tfn__activation_rows)
@@ -16242,6 +16395,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
     X(delta,                REAL_OR_0, TFN__TINY, TFN__HUGE)                                   \
     /* the update */                                                                           \
     X(optimizer,            WHOLE,     0, TFN_OPTIMIZER_COUNT - 1)                             \
+    X(moment_type,          WHOLE,     0, TFN__PACKS * (TFN_MOMENT_TYPE_COUNT - 1))            \
     /* the rate; norm_warmup, that of PowerNorm, may be the schedule's */                      \
     X(schedule.kind,        WHOLE,     0, TFN_SCHEDULE_COUNT - 1)                              \
     X(schedule.lr,          REAL,      0, 1e6)                                                 \
@@ -16658,6 +16812,18 @@ static void tfn__check_averages(const tfn_model_desc *d, tfn_error *e)
     if (d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE && d->ema > 0)
         tfn__fail(e, TFN_BAD_OPTION, "model", "ema must be 0: the optimizer schedule-free makes "
                   "averages of its own", 0, 0);
+}
+
+/* Moments of fewer bits are widened a piece at a time, which is for optimizers that see a weight
+ * alone; and what schedule-free keeps there is a point of its weights, not a mean of gradients. */
+static void tfn__check_moment_type(const tfn_model_desc *d, tfn_error *e)
+{
+    const bool flat = tfn__state_rule_of(d->optimizer).matrices == TFN__MATRICES_FLAT;
+    if (!TFN__PACKS || d->moment_type == TFN_MOMENT_TYPE_FLOAT) return;
+    if (!flat || d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE)
+        tfn__fail_name(e, TFN_BAD_OPTION, "model", "moment_type must be float32: the optimizer %s "
+                       "takes no moments of fewer bits",
+                       tfn_choice_name("optimizer", (int32_t)d->optimizer));
 }
 
 /* Schedules that end, and the one that steps, must be told when: no default is right. */
@@ -17127,6 +17293,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
 #ifndef TFNORM_NO_TRAINING
     if (!out->inference) tfn__check_schedule(&out->schedule, e);
     if (e->status == TFN_OK) tfn__check_averages(out, e);
+    if (e->status == TFN_OK && !out->inference) tfn__check_moment_type(out, e);
 #endif
     tfn__check_mup(out, e);
     if (TFN__ALL) tfn__check_clusters(out, e);
@@ -20544,6 +20711,27 @@ static int64_t tfn__moment_of(const tfn_model_desc *d, const tfn__weight *w, int
 #endif
 }
 
+/* Bytes of so many numbers of a moment, without padding. */
+static int64_t tfn__moment_bytes(const tfn_model_desc *d, int64_t count)
+{
+#ifndef TFNORM_NO_TRAINING
+    const int64_t blocks = (count + TFN__MOMENT_BLOCK - 1) / TFN__MOMENT_BLOCK;
+    if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_BF16) return 2 * count;
+    if (TFN__PACKS && d->moment_type == TFN_MOMENT_TYPE_FP8)
+        return blocks * (TFN__MOMENT_BLOCK + 1);
+#else
+    (void)d;
+#endif
+    return count * (int64_t)sizeof(float);
+}
+
+/* Floats of the region that moment 0 or 1 of a tensor takes, padded as tensors are. */
+static int64_t tfn__moment_room(const tfn_model_desc *d, const tfn__weight *w, int which)
+{
+    const int64_t size = (int64_t)sizeof(float);
+    return tfn__padded((tfn__moment_bytes(d, tfn__moment_of(d, w, which)) + size - 1) / size);
+}
+
 /* Where moment 0 or 1 of tensor i lies among the moments: first those of all tensors, then the
  * second ones, each padded as tensors are. So where both are as long as the parameters, they are
  * two flat vectors. Of moment 1 and i = weight_count: the floats of all. */
@@ -20554,7 +20742,7 @@ static int64_t tfn__moment_at(const tfn_model *m, int32_t i, int which)
         int32_t end = m->weight_count;
         if (k == which) end = i;
         for (int32_t j = 0; j < end; j++)
-            at += tfn__padded(tfn__moment_of(&m->desc, m->weights + j, k));
+            at += tfn__moment_room(&m->desc, m->weights + j, k);
     }
     return at;
 }
@@ -20571,7 +20759,10 @@ static int64_t tfn__update_scratch(const tfn_model *m)
 {
     int64_t most = 0;
 #ifndef TFNORM_NO_TRAINING
-    if (!TFN__BY_TENSOR) return 0;
+#ifdef TFN__QUANT
+    if (m->desc.moment_type) most = 2 * TFN__MOMENT_PIECE;
+#endif
+    if (!TFN__BY_TENSOR) return most;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         tfn_update_args u;
@@ -21431,6 +21622,53 @@ static void tfn__update_flat(tfn_model *m, float lr, float grad_scale)
     }
 }
 
+#ifdef TFN__QUANT
+/* Of one tensor: a piece of its moments becomes floats in the workspace, is updated, and goes back.
+ * Each weight has its own draws, whatever else trains. */
+static void tfn__update_pieces(const tfn_model *m, const tfn__weight *w, tfn__moment *moments,
+                               tfn_key key, const tfn_update_args *u)
+{
+    const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
+    for (ptrdiff_t at = 0; at < count; at += TFN__MOMENT_PIECE) {
+        const ptrdiff_t n = tfn__min(count - at, TFN__MOMENT_PIECE);
+        float *wide[2] = { m->run.work, m->run.work + TFN__MOMENT_PIECE };
+        for (int k = 0; k < 2; k++) {
+            if (moments[k].count) tfn__moment_read(wide[k], moments + k, at, n);
+            else wide[k] = NULL;
+        }
+        m->kernels->update(m->params + w->at + at, m->run.grads + tfn__trained_at(w) + at, wide[0],
+                           wide[1], n, u);
+        for (int k = 0; k < 2; k++)
+            if (wide[k]) tfn__moment_write(wide[k], moments + k, at, n, key, (uint64_t)w->at);
+    }
+}
+
+/* The update of moments of fewer bits, tensor by tensor. */
+static void tfn__update_small(tfn_model *m, float lr, float grad_scale)
+{
+    const tfn_key key = tfn_key_fold(tfn_key_fold(tfn_key_make(m->desc.seed), 3),
+                                     (uint64_t)m->step);
+    int64_t place[2] = { 0, tfn__moment_at(m, 0, 1) };
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        const tfn__weight *w = m->weights + i;
+        tfn_update_args u;
+        tfn__moment moments[2];
+        if (w->line < 0) continue;
+        for (int k = 0; k < 2; k++) {
+            moments[k].type = m->desc.moment_type;
+            moments[k].which = k;
+            moments[k].count = (ptrdiff_t)tfn__moment_of(&m->desc, w, k);
+            moments[k].data = NULL;
+            if (moments[k].count) moments[k].data = m->moments + place[k];
+            place[k] += tfn__moment_room(&m->desc, w, k);
+        }
+        u = tfn__update_args_of(m, lr * tfn__rate_of(&m->desc, w), grad_scale);
+        u.decay = tfn__decay_of(&m->desc, w);
+        tfn__update_pieces(m, w, moments, key, &u);
+    }
+}
+#endif
+
 /* Schedule-free AdamW has three points (Defazio et al. 2024): z, which the optimizer moves, is the
  * first moment; x, the average of all z, the averages; and y between both, at which gradients are
  * taken, the parameters. All begin where the weights are. */
@@ -21476,6 +21714,12 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
     const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
     const bool schedule_free = m->desc.optimizer == TFN_OPTIMIZER_SCHEDULE_FREE;
     if (schedule_free && !m->step) tfn__start_free(m);
+#ifdef TFN__QUANT
+    if (m->desc.moment_type) {
+        tfn__update_small(m, lr, grad_scale);
+        return;
+    }
+#endif
     if (rule.matrices == TFN__MATRICES_FLAT) tfn__update_flat(m, lr, grad_scale);
     else tfn__update_tensors(m, lr, grad_scale);
     if (schedule_free) tfn__average_free(m, lr);
@@ -31825,6 +32069,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_ALWAYS, logit_cap),
     TFN__FIELD(REAL, SAME_TO_TRAIN, loss_scale),
     TFN__FIELD(WHOLE, SAME_TO_TRAIN, micro_batches),
+    TFN__LATER(CHOICE, SAME_TO_TRAIN, moment_type),
     TFN__LATER(REAL, SAME_TO_TRAIN, muon_momentum),
     TFN__LATER(REAL, SAME_TO_TRAIN, muon_rate),
     TFN__LATER(WHOLE, SAME_ALWAYS, mup_base_width),
@@ -32231,6 +32476,27 @@ static bool tfn__is_sums(const tfn_model *m, const tfn__weight *w, int32_t role)
     return tfn__moment_of(&m->desc, w, role - TFN__FIRST) != (int64_t)w->rows * w->cols;
 }
 
+/* What stands in the file is not floats: weights or moments of fewer bits. */
+static tfn_dtype tfn__role_dtype(const tfn_model *m, int32_t i)
+{
+    const int32_t role = i / m->weight_count;
+    const tfn_weights type = tfn__type_of(m->weights + i % m->weight_count);
+    if (type == TFN_WEIGHTS_BF16) return TFN_DTYPE_BF16;
+    if (type == TFN_WEIGHTS_F16) return TFN_DTYPE_F16;
+    if (type) return TFN_DTYPE_U8;
+    if (!TFN__PACKS || (role != TFN__FIRST && role != TFN__SECOND)) return (tfn_dtype)TFN__FLOAT;
+    if (m->desc.moment_type == TFN_MOMENT_TYPE_BF16) return TFN_DTYPE_BF16;
+    if (m->desc.moment_type == TFN_MOMENT_TYPE_FP8) return TFN_DTYPE_U8;
+    return (tfn_dtype)TFN__FLOAT;
+}
+
+/* Bytes of a tensor that has no other form. */
+static int64_t tfn__role_bytes(const tfn_model *m, const tfn__weight *w)
+{
+    if (tfn__type_of(w)) return 4 * tfn__weight_floats(w);
+    return tfn__moment_bytes(&m->desc, (int64_t)w->rows * w->cols);
+}
+
 /* Tensor i of all roles with its name, shape and data. What has one row is a vector, but for
  * matrices, which stay so; sums of rows and columns are a vector, too. */
 static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
@@ -32240,13 +32506,10 @@ static void tfn__role_tensor(const tfn_model *m, int32_t i, tfn_tensor *t)
     tfn__put(&text, tfn__roles[i / m->weight_count]);
     tfn__weight_name(w, &text);
     tfn__end(&text);
-    t->dtype = (tfn_dtype)TFN__FLOAT;
-    if (tfn__type_of(w) == TFN_WEIGHTS_BF16) t->dtype = TFN_DTYPE_BF16;
-    if (tfn__type_of(w) == TFN_WEIGHTS_F16) t->dtype = TFN_DTYPE_F16;
-    if (tfn__type_of(w) == TFN_WEIGHTS_Q8 || tfn__type_of(w) == TFN_WEIGHTS_Q4) {
-        t->dtype = TFN_DTYPE_U8;
+    t->dtype = tfn__role_dtype(m, i);
+    if (t->dtype == TFN_DTYPE_U8) {
         t->rank = 1;
-        t->shape[0] = 4 * tfn__weight_floats(w);
+        t->shape[0] = tfn__role_bytes(m, w);
         t->shape[1] = 0;
     } else if (tfn__is_sums(m, w, i / m->weight_count)) {
         t->rank = 1;
@@ -32601,7 +32864,7 @@ static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tenso
     else if (!tfn__has_values(t->dtype))
         tfn__file_fail(f, TFN_UNSUPPORTED, "%s has a dtype that is not read", own->name, 0, 0);
     else if (own->dtype != (tfn_dtype)TFN__FLOAT && own->dtype != t->dtype)
-        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has another dtype than the model's weights",
+        tfn__file_fail(f, TFN_BAD_SHAPE, "%s has another dtype than the model's",
                        own->name, 0, 0);
     for (int32_t k = 0; k < own->rank; k++) {
         if (!tfn__fine(f)) return;
@@ -32712,7 +32975,7 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
         return;
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
-    if (tfn__type_of(m->weights + i % m->weight_count)) {
+    if (tfn__role_dtype(m, i) != (tfn_dtype)TFN__FLOAT) {
         if (count == 1) tfn__read_packed(f, &t, to);
         else tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
                             t.name, 0, 0);

@@ -111,7 +111,9 @@ static const rows_field rows_fields[] = {
     ROWS_FIELD(desc.dropout, 'f'),
     ROWS_FIELD(desc.attention_dropout, 'f'), ROWS_FIELD(desc.activation_dropout, 'f'),
     ROWS_FIELD(desc.smoothing, 'f'), ROWS_FIELD(desc.optimizer, 'i'),
-    ROWS_FIELD(desc.schedule.lr, 'f'), ROWS_FIELD(desc.clip, 'f'), ROWS_FIELD(desc.mup_base_width, 'i'),
+    ROWS_FIELD(desc.moment_type, 'i'),
+    ROWS_FIELD(desc.schedule.lr, 'f'), ROWS_FIELD(desc.clip, 'f'),
+    ROWS_FIELD(desc.mup_base_width, 'i'),
     ROWS_FIELD(desc.ema, 'f'),
     ROWS_FIELD(desc.decay, 'f'),
     ROWS_FIELD(desc.decay_all, 'b'),
@@ -366,6 +368,10 @@ static void rows_draw(rows_case *c, uint64_t seed)
     c->steps = 2 + rows_below(2);
     c->chunk = rows_one_in(2) ? 1 : 1 + rows_below(3);
     c->twins = rows_one_in(4);
+#ifndef TFN__DOUBLE
+    if (d->optimizer <= TFN_OPTIMIZER_LION && rows_one_in(3))
+        d->moment_type = (tfn_moment_type)rows_below(TFN_MOMENT_TYPE_COUNT);
+#endif
 }
 
 /* -- a case as the library wants it ---------------------------------------------------------- */
