@@ -32998,9 +32998,7 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
     if (tfn__role_dtype(m, i) != (tfn_dtype)TFN__FLOAT) {
-        if (count == 1) tfn__read_packed(f, &t, to);
-        else tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
-                            t.name, 0, 0);
+        tfn__read_packed(f, &t, to);
         return;
     }
     if (count == 1) {
@@ -33048,8 +33046,9 @@ static int32_t tfn__tensors_of(const tfn_model *m, bool trains)
     return m->weight_count;
 }
 
-/* Options of one file, and the shapes of the tensors that the model takes from it. */
-static void tfn__check_file(tfn_file *f, const tfn_model *next, const tfn_model *m, bool trains)
+/* Options of one file of `files`, and the shapes of the tensors that the model takes from it. */
+static void tfn__check_file(tfn_file *f, int32_t files, const tfn_model *next, const tfn_model *m,
+                            bool trains)
 {
     const tfn__reading reading = { m, trains, NULL };
     const int32_t count = tfn__tensors_of(m, trains);
@@ -33060,7 +33059,10 @@ static void tfn__check_file(tfn_file *f, const tfn_model *next, const tfn_model 
         if (!tfn__role_data(next, i)) continue;
         if (tfn__lacks_updates(f, m, i) || tfn__lacks_copy(f, m, i)) continue;
         if (tfn__lacks_part(f, m, i)) continue;
-        tfn__find_tensor(f, m, i, &t);
+        if (!tfn__find_tensor(f, m, i, &t)) return;
+        if (files > 1 && tfn__role_dtype(m, i) != (tfn_dtype)TFN__FLOAT)
+            tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
+                           t.name, 0, 0);
     }
 }
 
@@ -33099,7 +33101,7 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
         tfn__bad(f, "%d micro-batches, %d make a step", NULL, (int64_t)state[TFN__SAVED_MICRO],
                  m->desc.micro_batches);
     next = tfn__model_after(m, state);
-    for (int32_t k = 0; k < count; k++) tfn__check_file(f + k, &next, m, trains);
+    for (int32_t k = 0; k < count; k++) tfn__check_file(f + k, count, &next, m, trains);
     if (tfn__files_status(f, count) == TFN_OK) {
         tfn__read_model(&next, f, count, m, trains);
         *m = next;

@@ -548,7 +548,7 @@ static void quant_fits(const tfn_model_desc *d)
 static void quant_saves(tfn_model *q)
 {
     static unsigned char bytes[400000];
-    tfn_file file;
+    tfn_file file, two[2];
     tfn_model_desc d;
     tfn_model again;
     char text[300];
@@ -569,6 +569,9 @@ static void quant_saves(tfn_model *q)
     if (tfn_model_load(&again, &file) != TFN_OK)
         FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
     CHECK(tfn_model_hash(&again) == tfn_model_hash(q));
+    two[0] = two[1] = file;                             /* of which there is no mean */
+    CHECK_INT(tfn_model_load_weights(&again, two, 2), TFN_UNSUPPORTED);
+    CHECK(tfn_model_hash(&again) == tfn_model_hash(q) && again.error.status == TFN_OK);
     quant_fits(&d);
     tfn_model_free(&again);
 }
