@@ -1,6 +1,6 @@
-# Boards under qemu-system: the self-check, a decoder from flash, decoders with weights of 8 and of 4
-# bits and training in a static block have the bits of this computer, with an FPU or without. Prints
-# what each takes, for README. By hand:
+# Boards under qemu-system: the self-check, decoders from flash, with weights of 32, 8 and 4 bits, and
+# training in a static block have the bits of this computer, with an FPU or without. Prints what each
+# takes, for README. By hand:
 #     BOARDS="m4f m33" PROGRAMS="decode train" sh board.sh
 . ./check.sh
 here=board
@@ -10,23 +10,23 @@ here=board
 arm="arm-none-eabi-gcc --specs=nano.specs -mthumb -mcpu" mps2="0x00000000 | 0x20000000 | 25000000 | arm"
 hard="-mfloat-abi=hard -mfpu" an505="0x10000000 | 0x38000000 | 20000000 | arm"
 riscv="riscv64-unknown-elf-gcc --specs=picolibc.specs -march" virt="0x80000000 | 0x80400000 | 0 | riscv"
-soft="decode train quantized" programs="check $soft"
+soft="decode train quantized" programs="check $soft" packed="float32 q8 q4"
 [ "$tier" != night ] || soft=$programs
 rows() { sed 's/ *| */|/g' << ROWS
-m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft
+m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft $packed
 m3      | $arm=cortex-m3                       | arm -M mps2-an385          | $mps2  | $soft
-m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | $programs
+m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | $programs $packed
 m7      | $arm=cortex-m7 $hard=fpv5-d16        | arm -M mps2-an500          | $mps2  | $programs
 m33     | $arm=cortex-m33 $hard=fpv5-sp-d16    | arm -M mps2-an505          | $an505 | $programs
 rv32imc | $riscv=rv32imc -mabi=ilp32     | riscv32 -M virt -bios none | $virt  | $soft
-rv32imf | $riscv=rv32imf -mabi=ilp32f    | riscv32 -M virt -bios none | $virt  | $programs
+rv32imf | $riscv=rv32imf -mabi=ilp32f    | riscv32 -M virt -bios none | $virt  | $programs $packed
 ROWS
 }
 column() { rows | awk -F '|' -v name="$1" -v n="$2" '$1 == name { print $n }'; }      # BOARD NUMBER
 
 tokens=100                      # of quantized.sh's 1,000
 full && tokens=1000
-same="-std=gnu99 -DTFNORM_EXACT -DQUANTIZED_TOKENS=$tokens"         # on this computer, too
+same="-std=gnu99 -DTFNORM_EXACT -DQUANTIZED_TOKENS=$tokens -I$work"     # on this computer, too
 flags="$strict $same -Os -ffunction-sections -fdata-sections"
 # image BOARD PROGRAM COMPILER FLAG ...: with the start-up code of its family
 image() {
@@ -50,8 +50,13 @@ runs() {
 }
 # value BOARD PROGRAM KEY: what it printed
 value() { awk -v key="$3" '$1 == key { print $2 }' "$work/$1-$2.out"; }
+# the models of the programs float32, q8 and q4, as C
+models() {
+    ${CC:-cc} -O1 -std=gnu99 $here/weights.c -o "$work/weights" -lm || return 1
+    for type in $packed; do "$work/weights" "$type" > "$work/weights_$type.h" || return 1; done
+}
 host() {
-    for program in ${PROGRAMS:-$programs}; do
+    for program in ${PROGRAMS:-$programs $packed}; do
         # shellcheck disable=SC2086
         ${CC:-cc} -O1 $same $here/"$program".c $here/print.c $here/host.c \
             -o "$work/host-$program" -lm && "$work/host-$program" > "$work/host-$program.out" || return 1
@@ -73,6 +78,21 @@ table() {
     done
 }
 
+# a decoder of width 64, its weights in flash: bytes, instructions
+packed_table() {
+    echo "| board | weights | in flash | code | RAM | a token |"
+    echo "|---|---|---|---|---|---|"
+    for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+        for type in $packed; do
+            [ -s "$work/$board-$type.out" ] || continue
+            printf '| %s | %s |' "$board" "$type"
+            for key in model code ram instructions; do printf ' %s |' "$(value "$board" "$type" $key)"; done
+            echo
+        done
+    done
+}
+
+check "boards: models as C" models
 check "boards: the programs on this computer" host
 rm -f "$work"/*.elf "$work"/[mr]*.out
 for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
@@ -88,4 +108,5 @@ for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
     done
 done
 table
+packed_table
 finish

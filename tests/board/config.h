@@ -5,7 +5,9 @@
 #define TFNORM_NO_TOKENIZERS
 #define TFNORM_NO_METRICS
 #ifdef BOARD_SMALL
+#ifndef BOARD_PACKED            /* weights of fewer bits */
 #define TFNORM_NO_QUANT
+#endif
 #define TFNORM_NO_SCALES
 #define TFNORM_ARCHS       TFN_SET(TFN_ARCH_DECODER)
 #define TFNORM_NORMS       TFN_SET(TFN_NORM_LAYER)

@@ -1,5 +1,5 @@
-/* A decoder from a model in flash (examples/07_model.h): logits of the whole context, over and over
- * again, fed with what they find likeliest. */
+/* A decoder from a model in flash, BOARD_MODEL or else examples/07_model.h: logits of the whole
+ * context, over and over again, fed with what they find likeliest. */
 #define TFNORM_NO_TRAINING
 #include "config.h"
 #ifdef BOARD_SMALL
@@ -7,11 +7,14 @@
 #endif
 #define TFNORM_IMPLEMENTATION
 #include "../../tfnorm.h"
-#include "../../examples/07_model.h"
+#ifndef BOARD_MODEL
+#define BOARD_MODEL "../../examples/07_model.h"
+#endif
+#include BOARD_MODEL
 #include "board.h"
 
 enum { TEXTS = 4 };
-static unsigned char memory[64 * 1024];         /* the board says how much of it is wanted */
+static unsigned char memory[1024 * 1024];       /* the board says how much of it is wanted */
 
 int board_main(void)
 {
@@ -30,6 +33,7 @@ int board_main(void)
     if (tfn_model_init(&model, &desc, memory, size) != TFN_OK) return 1;
     cache = memory + model.memory.kept;
     more = tfn_decoder_size(&model, 1, 1, cache, sizeof memory - model.memory.kept);
+    if (more > sizeof memory - model.memory.kept) return 5;
     if (tfn_decoder_init(&d, &model, 1, 1, cache, more - 1) == TFN_OK) return 2;
     if (tfn_decoder_init(&d, &model, 1, 1, cache, more) != TFN_OK) return 3;
     begin = board_count();
