@@ -90,15 +90,25 @@ check "web: a side that cannot train" page errors
 check "web: a lesson" page lesson
 check "web: all lessons, of few updates" page lessons
 check "web: 390, 1024, 1600 pixels, light and dark" page looks
-writes() {
-    rm -f "$work"/m.safetensors*
+trained() {             # a small model, and it with weights of 8 and of 4 bits
+    rm -f "$work"/m.*safetensors*
     "$work/tfn" train ../examples/quickstart.txt --tokenizer chars --context 48 --width 48 --heads 2 --layers 2 --steps 100 \
         --lr 0.004 --out "$work/m.safetensors" > "$work/log" 2>&1 || { tail -n 3 "$work/log"; return 1; }
     echo "the model" > "$work/prompt"
-    "$work/tfn" generate "$work/m.safetensors" "$work/prompt" --max-tokens 120 > "$work/wanted" &&
-        page write "$work/m.safetensors" "the model" 120 > "$work/found" && diff "$work/found" "$work/wanted"
+    for weights in q8 q4; do
+        "$work/tfn" quantize "$work/m.safetensors" --to $weights --out "$work/m.$weights.safetensors" > "$work/log" 2>&1 ||
+            { tail -n 3 "$work/log"; return 1; }
+    done
 }
-check "web: the second page writes as tfn generate" writes
+writes() {              # writes FILE WEIGHTS
+    "$work/tfn" generate "$work/$1" "$work/prompt" --max-tokens 120 > "$work/wanted" &&
+        page write "$work/$1" "the model" 120 "$2" > "$work/found" && diff "$work/found" "$work/wanted"
+}
+check "web: a model for the second page" trained
+check "web: the second page writes as tfn generate" writes m.safetensors float32
+for weights in q8 q4; do
+    check "web: the second page, weights of $weights" writes m.$weights.safetensors $weights
+done
 axe() {                 # of npm's registry, for this test alone
     page axe "$work/npm/node_modules/axe-core/axe.min.js" "$work/m.safetensors"
 }

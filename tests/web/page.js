@@ -170,7 +170,7 @@ const tests = {
         clean(page);
     },
     // The second page: a model of tfn, given as a file, writes what tfn generate writes; printed.
-    async write(browser, model, prompt, tokens) {
+    async write(browser, model, prompt, tokens, weights) {
         const page = await open(browser, second + "#lang=en");
         await page.until("module && $('choose').onclick");
         const { root } = await page.send("DOM.getDocument");
@@ -183,6 +183,8 @@ const tests = {
         await give(path.resolve(model));
         await page.until("about");
         assert(await page.run("$('problem').hidden"));
+        assert.equal(await page.run("about.weights"), weights);
+        assert.match(await page.run("$('model').textContent"), new RegExp(`parameters \\(${weights}\\), [0-9]+ tokens, context 48; [0-9]+ MB of memory$`));
         await page.run(`$('temperature').value = 0, $('text').value = ${JSON.stringify(prompt)}, $('write').click()`);
         await page.until(`$('output').textContent.length >= ${prompt.length + +tokens}`);
         await page.run("$('write').click()");
