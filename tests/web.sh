@@ -87,6 +87,7 @@ check "web: examples/21_web.html" page example
 check "web: the address holds the state" page state
 check "web: checkpoints, right and wrong ones" page files
 check "web: a side that cannot train" page errors
+check "web: the header's line of each recipe" page header ../tfnorm.h
 check "web: a lesson" page lesson
 check "web: all lessons, of few updates" page lessons
 check "web: 390, 1024, 1600 pixels, light and dark" page looks

@@ -41,12 +41,30 @@ embed() {               # embed NAME ...
 embed relaxed simd > "$out/embedded.js"
 { cat engine.js "$out/embedded.js"; embed plain; } > "$out/tfnorm.js"
 
+# Where the header has the row of each topology, and which one a recipe has. TFNORM_SOURCE: the
+# address of the header, of which "#L17" is line 17, if there is one to link to.
+awk -v source="$TFNORM_SOURCE" '
+    function text(s) { gsub(/[\\"]/, "\\\\&", s); return "\"" s "\"" }
+    /^TFN__(TOPOLOGY|AGGREGATED)\("/ { at = NR; row = ""; depth = 0; split($0, part, "\""); name = part[2] }
+    at {
+        row = row (row == "" ? "" : "\n") $0
+        line = $0
+        depth += gsub(/\(/, "", line) - gsub(/\)/, "", line)
+        if (depth == 0) {
+            gsub(/\n/, "\001", row); row = text(row); gsub(/\001/, "\\n", row)
+            rows = rows sprintf("    %s: [%d, %s],\n", text(name), at, row); at = 0
+        }
+    }
+    /^TFN__RECIPE\("/ { split($0, part, "\""); recipes = recipes sprintf("%s: %s, ", text(part[2]), text(part[4])) }
+    END { printf "const HEADER = { source: %s, rows: {\n%s}, recipes: { %s} };\n", text(source), rows, recipes }
+' ../../tfnorm.h > "$out/header.js" || exit 1
+
 # Lines "<!-- include FILE -->" become the file.
 for page in *.html; do
     [ -f "$page" ] || continue
     awk -v out="$out/" '/^<!-- include .* -->$/ {
             file = $3
-            if (file == "embedded.js") file = out file
+            if (file == "embedded.js" || file == "header.js") file = out file
             while ((got = (getline line < file)) > 0) print line
             if (got < 0) { print "no " file > "/dev/stderr"; exit 1 }
             next

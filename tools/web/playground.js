@@ -273,6 +273,15 @@ function showOptions() {
         $(id).replaceChildren(...wholes(1, most(name)).map((t, i) => new Option(t, i, false, i === Math.min(state[id], most(name) - 1))));
 }
 
+// The row of the header that makes a block: under its picture, and where the pointer is on it.
+function headerRow(recipe, picture) {
+    const [line, text] = HEADER.rows[HEADER.recipes[recipe]], name = say("headerLine", { line });
+    picture.onpointermove = event => tip(event, name + "\n" + text);
+    picture.onpointerleave = event => tip(event);
+    const row = element("details", {}, element("summary", { textContent: name }), element("pre", { textContent: text }));
+    if (HEADER.source) row.append(element("a", { href: `${HEADER.source}#L${line}`, textContent: `${HEADER.source}#L${line}` }));
+    return row;
+}
 function showBlocks() {
     $("blocks").replaceChildren(...[0, 1].map(side => {
         const s = state.sides[side], row = rows.recipe.find(r => r.name === s.recipe);
@@ -290,7 +299,7 @@ function showBlocks() {
             svg.setAttribute("role", "img");
             svg.setAttribute("aria-label", `${s.recipe}: ${row.formula}`);
         }
-        box.append(picture);
+        box.append(picture, headerRow(s.recipe, picture));
         return box;
     }));
 }

@@ -84,6 +84,7 @@ const TEXTS = {
     kinds: [["decoder: self", "decoder: cross", "encoder: self"], ["Decoder: Self", "Decoder: Cross", "Encoder: Self"]],
     none: ["none there", "hier keine"],
     block: ["The block", "Der Block"],
+    headerLine: ["tfnorm.h, line {line}", "tfnorm.h, Zeile {line}"],
     normIs: ["norm {norm}, initialization {init}", "Norm {norm}, Initialisierung {init}"],
     bits: ["The same bits", "Dieselben Bits"],
     bitsCanonical: ["canonical bits", "kanonische Bits"],
