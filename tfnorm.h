@@ -8435,6 +8435,17 @@ static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
     return h;
 #endif
 }
+/* Four bytes of packed weights as the number that they are where lower bytes come first, so that a
+ * hash is the same on any machine. */
+static TFN__INLINE uint32_t tfn__quant_bits(uint32_t u, tfn_weights type)
+{
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    if (type) u = u << 16 | u >> 16;
+    if (tfn__quant_block_bytes(type)) u = (u & 0xff00ff) << 8 | (u >> 8 & 0xff00ff);
+#endif
+    (void)type;
+    return u;
+}
 static TFN__INLINE float tfn__quant_scale(uint16_t h)
 {
     return tfn__from_bf16(tfn__quant_little(h));
@@ -22403,6 +22414,9 @@ TFNORM_API uint64_t tfn_model_hash(const tfn_model *m)
             uint32_t bits;
 #endif
             TFNORM_MEMCPY(&bits, data + j, sizeof bits);
+#ifdef TFN__QUANT
+            bits = tfn__quant_bits(bits, p.weights);
+#endif
             hash = tfn__mix(hash ^ bits) + UINT64_C(0x9e3779b97f4a7c15);
         }
     }

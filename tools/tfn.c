@@ -1660,6 +1660,8 @@ static int64_t inspect_tensor(tfn_file *f, const tfn_tensor *t, const tfn_model 
         x.sum = x.most = (double)NAN;
     }
     must_be_ok(&f->error);
+    if (t->dtype == TFN_DTYPE_U8 && !strncmp(t->name, "training.", 9))
+        x.sum = x.most = (double)NAN;   /* moments of 8 bits, with their scales */
     inspect_packed(&x, m, t);
     printf("%-40s %-5s %-14s norm %-11.6g max %-11.6g bytes %lld\n", t->name, x.type, x.shape,
            sqrt(x.sum), x.most, (long long)t->bytes);
