@@ -83,9 +83,10 @@ async function open(browser, url, { width = 1280, height = 900, dark = false, sc
     return { run, until, picture, send, problems, requests };
 }
 // What the page's own thread did in what `during` does, in milliseconds of processor time: the
-// longest tasks first. A clock on the wall would count what other programs do meanwhile.
+// longest tasks first. A clock on the wall would count what other programs do meanwhile. The page
+// sets the mark "here", which tells its thread from those of the browser's own pages.
 async function tasks(browser, during) {
-    const events = [], begin = { includedCategories: ["toplevel"], excludedCategories: ["*"] };
+    const events = [], begin = { includedCategories: ["toplevel", "blink.user_timing"], excludedCategories: ["*"] };
     let completed;
     const complete = new Promise(done => completed = done);
     browser.listeners.push(({ method, params }) => {
@@ -97,8 +98,8 @@ async function tasks(browser, during) {
     await browser.send("Tracing.end");
     await complete;
     browser.listeners.pop();
-    const main = new Set(events.filter(e => e.name === "thread_name" && e.args.name === "CrRendererMain").map(e => e.pid + " " + e.tid));
-    return events.filter(e => e.tdur && main.has(e.pid + " " + e.tid) && e.name.endsWith("RunTask"))
+    const { pid, tid } = events.find(e => e.name === "here");
+    return events.filter(e => e.tdur && e.pid === pid && e.tid === tid && e.name.endsWith("RunTask"))
         .map(e => e.tdur / 1000).sort((a, b) => b - a);
 }
 module.exports = { command, launch, open, tasks };
