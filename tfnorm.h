@@ -179,7 +179,8 @@
  *
  *    Several decoders may share a model. An encoder-decoder gets its source by tfn_decoder_start.
  *    The scores are those of the full forward, to the last bit (but with a norm over the whole
- *    tensor, TFN_FLAG_WHOLE, which no decode can know).
+ *    tensor, TFN_FLAG_WHOLE, which no decode can know, and with a cache of 16 bits, which takes
+ *    half the memory: desc.cache_type).
  *
  * 6. Look inside. tfn_model_param(&model, i, &info) gives tensor i with name, shape, data, gradient
  *    and group; all parameters are one flat vector, and so are gradients and moments, of all that
@@ -366,11 +367,12 @@
  * TFNORM_NO_STDIO and TFNORM_NO_MALLOC are for all of them; config has the macros that keep only
  * what a program needs. tests/board has start-up code, linker scripts and programs that qemu runs,
  * and prints what each takes. Without an FPU TFNORM_EXACT gives the bits of the others.
- * Decoding: weights in flash (tfn export writes them as C), desc.inference, desc.only_decoders, and
- * one array for the model and its decoder: see tfn_memory. Training, in one static block: sentences
- * one by one (desc.batch = 1) and desc.micro_batches of them to an update, desc.recompute, moments
- * of 8 bits (desc.moment_type), the lower layers frozen by a group, and a checkpoint in flash, from
- * which a run goes on with the same bits after a power cut:
+ * Decoding: weights in flash (tfn export writes them as C), desc.inference, desc.only_decoders,
+ * one array for the model and its decoder (see tfn_memory), and desc.cache_type, which halves the
+ * decoder's cache. Training, in one static block: sentences one by one (desc.batch = 1) and
+ * desc.micro_batches of them to an update, desc.recompute, moments of 8 bits (desc.moment_type),
+ * the lower layers frozen by a group, and a checkpoint in flash, from which a run goes on with the
+ * same bits after a power cut:
  *
  *        tfn_flash flash = { 0 };
  *        flash.page = 4096;
@@ -477,7 +479,8 @@
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
  *   TFNORM_NO_TOKENIZERS    without tokenizers
  *   TFNORM_NO_METRICS       without BLEU and the other scores of texts
- *   TFNORM_NO_QUANT         without weights and moments of fewer bits (desc.weights, moment_type)
+ *   TFNORM_NO_QUANT         without weights, moments and caches of fewer bits (desc.weights,
+ *                           moment_type, cache_type)
  *   TFNORM_NO_SIMD          plain C only
  *   TFNORM_DEBUG            plain C only, without attributes and pragmas that optimize: compiled
  *                           with -O0 it takes a second, and every line can be stepped through. The
@@ -675,10 +678,24 @@ typedef struct tfn_attention_args {
     bool         causal, add_dq, add_dk, add_dv;
 } tfn_attention_args;
 
+/* What a cache is made of. 16 bits take half the memory and are made floats again, exactly, where
+ * they are read, a block of keys at a time: the scores are those of the rounded keys and values,
+ * with the same bits everywhere, however many positions are fed at once; but no longer those of a
+ * whole forward, which rounds none. F16 has three bits of fraction more than BF16; what is beyond
+ * its range, 65504, becomes the end of it. */
+#define TFN__CACHE_TYPE_LIST(X)                                                                   \
+    X(TFN_CACHE_TYPE_FLOAT, "float32", "k, v", NULL)                                              \
+    X(TFN_CACHE_TYPE_BF16, "bf16", "the upper 16 bits of a float, to the nearest", NULL)          \
+    X(TFN_CACHE_TYPE_F16, "f16", "IEEE half, to the nearest", NULL)
+typedef enum tfn_cache_type {
+    TFN__CACHE_TYPE_LIST(TFN__CHOICE_ENUM) TFN_CACHE_TYPE_COUNT
+} tfn_cache_type;
+
 /* One new query row per sentence against a cache: q, y (B, H*D); k_cache (B, G, D, capacity):
  * keys in lanes; v_cache (B, G, capacity, D). count: keys valid for every sentence, or per
  * sentence in lengths; for a bias the query is at count - 1. window W > 0: the last W of them are
- * read, and the cache is a ring, key j in place j mod capacity, which is at least W. */
+ * read, and the cache is a ring, key j in place j mod capacity, which is at least W. With a type
+ * the caches are k_half and v_half, and work has 64*D floats more. */
 typedef struct tfn_attention_cached_args {
     float         *y;
     const float   *q, *k_cache, *v_cache;
@@ -689,6 +706,8 @@ typedef struct tfn_attention_cached_args {
     tfn_score_bias bias;
     int32_t        heads, kv_heads, head_size;
     float          scale, cap;
+    tfn_cache_type  type;             /* 0: floats */
+    const uint16_t *k_half, *v_half;  /* of another type, in the form of k_cache and v_cache */
 } tfn_attention_cached_args;
 
 /* Norms of rows: y = gain * n + bias, n = (x - mean) * rstd. Compiled with TFNORM_NO_TRAINING, but
@@ -1177,6 +1196,7 @@ typedef struct tfn_tape {
     uint32_t   inputs_read, targets_read;    /* slots that a run, a backward must bind: bits */
     uint32_t   numbers_read;             /* and float inputs that a backward must bind */
     bool       training, planned, half;
+    tfn_cache_type cache_type;           /* private: of the caches that are recorded */
     int64_t    params, grads, tables, buffers, state;    /* floats of each region */
     int64_t    work, values, scratch;    /* floats: the workspace; its values, scratch a thread */
     const tfn_custom_op *custom;         /* the caller's `customs` own operations; set before use */
@@ -1683,6 +1703,7 @@ typedef struct tfn_model_desc {
     int32_t decoder_layers;       /* 0: layers; of an encoder-decoder */
     int32_t heads;                /* 0: width/32, at least 1 */
     int32_t kv_heads;             /* 0: as many as heads */
+    tfn_cache_type cache_type;    /* 0: floats; else decoders have a cache of 16 bits */
     int32_t head_size;            /* D, channels of a head; 0: width/heads, and stays 0; else
                                    * heads * head_size may differ from the width */
     int32_t embedding_size;       /* E, channels of a word's embedding; 0: width, and stays 0; else
@@ -3643,6 +3664,23 @@ static TFN__INLINE float tfn__from_bits(uint32_t u)
     TFNORM_MEMCPY(&x, &u, sizeof x);
     return x;
 }
+
+#ifdef TFN__QUANT
+/* Numbers of 16 bits as floats, exactly: the upper half of one, */
+static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
+
+/* An IEEE half. A denormal one, m * 2^-24, comes out of a subtraction: 2^-14 (1 + m/1024) less
+ * 2^-14. Selections instead of branches, so that loops of it become vectors. */
+static TFN__INLINE float tfn__from_f16(uint16_t h)
+{
+    const uint32_t rest = (uint32_t)(h & 0x7fff) << 13;
+    const float denormal = tfn__from_bits((113u << 23) + rest) - tfn__from_bits(113u << 23);
+    uint32_t u = rest + (112u << 23);
+    if (rest >= 31u << 23) u += 112u << 23;
+    if (rest < 1u << 23) u = tfn__to_bits(denormal);
+    return tfn__from_bits((uint32_t)(h & 0x8000) << 16 | u);
+}
+#endif
 
 #if defined TFN__LLVM_FMA
 #define TFN__PLAIN_FMA true
@@ -6545,6 +6583,7 @@ static void TFN__N(tfn__softmax_backward)(float *dx, const float *dy, const floa
  * the reference: every strip, tile or triangle goes on where the last one stopped. */
 #define TFN__STRIP 64        /* query rows whose scores are held at once */
 #define TFN__STEP  8         /* rows or keys that go together along the causal diagonal */
+#define TFN__CACHE_BLOCK 64  /* keys of a cache of 16 bits that are floats at once */
 
 /* A strip of query rows of one head, D = size, and its scratch. Rows a power of two apart share few
  * sets of the cache, so what is read often is copied to where its rows lie close together. Scores
@@ -6632,6 +6671,15 @@ static const float *tfn__bias_of_row(const tfn_attention_cached_args *p, ptrdiff
 {
     const tfn_score_bias *s = &p->bias;
     return s->at + b * s->sentence + h * s->head + s->zero - (p->count - 1);
+}
+
+/* Keys that the query of sentence b may read: of a ring more than it has places. */
+static ptrdiff_t tfn__keys_cached(const tfn_attention_cached_args *p, ptrdiff_t b)
+{
+    ptrdiff_t n = p->count;
+    if (p->lengths) n = p->lengths[b];
+    if (!TFN__ALL || p->window <= 0) n = tfn__min(n, p->capacity);
+    return tfn__max(n, 0);
 }
 
 /* The lanes of a block of 16, for comparisons with a count. (A table with -inf is no constant to
@@ -7130,6 +7178,39 @@ static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, pt
     return tfn__min(n - j, p->capacity - j % p->capacity);
 }
 
+#ifdef TFN__QUANT
+/* Rows of a cache of 16 bits, `ld` apart, as floats side by side. The products then are those of
+ * floats, of a block that stays in the first cache of the processor: no kernel has a second form,
+ * and what is read from memory, which is what long contexts wait for, is half as much. */
+static void TFN__N(tfn__widen)(float *y, const uint16_t *h, ptrdiff_t rows, ptrdiff_t cols,
+                               ptrdiff_t ld, tfn_cache_type type)
+{
+    for (ptrdiff_t r = 0; r < rows; r++, h += ld, y += cols) {
+        if (type == TFN_CACHE_TYPE_BF16)
+            for (ptrdiff_t i = 0; i < cols; i++) y[i] = tfn__from_bf16(h[i]);
+        else
+            for (ptrdiff_t i = 0; i < cols; i++) y[i] = tfn__from_f16(h[i]);
+    }
+}
+
+/* The keys, or with `values` the values, that begin at `at` in the cache are the right factor of
+ * the product t, of at most TFN__CACHE_BLOCK keys: chains over keys go on in the next one. */
+static void TFN__N(tfn__widen_block)(tfn_matmul_args *t, const tfn_attention_cached_args *p,
+                                     ptrdiff_t at, bool values, float *wide)
+{
+    const ptrdiff_t size = p->head_size;
+    t->b = wide;
+    if (values) {
+        t->k = tfn__min(t->k, TFN__CACHE_BLOCK);
+        TFN__N(tfn__widen)(wide, p->v_half + at, t->k, size, size, p->type);
+    } else {
+        t->n = tfn__min(t->n, TFN__CACHE_BLOCK);
+        t->b_row = t->n;
+        TFN__N(tfn__widen)(wide, p->k_half + at, size, t->n, p->capacity, p->type);
+    }
+}
+#endif
+
 /* One head of one sentence: the row that attention_forward would give, to the bit. Products of one
  * row with unit column stride need no scratch. Scores stand in `work` from key `low` on, a multiple
  * of 16 at or before the first key that a window shows: sums of exp go over 16 lanes by the number
@@ -7139,27 +7220,28 @@ static ptrdiff_t TFN__N(tfn__keys_beside)(const tfn_attention_cached_args *p, pt
  *     place    0   1   2   3   4
  *     key      5   6   7   3   4        first = 4: key 4, then 5 to 7; low = 0
  */
+#ifdef TFN__QUANT
+#define TFN__WIDEN(at, values)                                                                     \
+    if (p->type) TFN__N(tfn__widen_block)(&t, p, at, values, work + tfn__score_ld(p->capacity))
+#else
+#define TFN__WIDEN(at, values)
+#endif
 static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_t b, ptrdiff_t h,
                                     float *work)
 {
     const ptrdiff_t size = p->head_size;
     const ptrdiff_t group = p->heads / p->kv_heads;
     float *y = p->y + b*p->y_ld + h*size;
+    const ptrdiff_t n = tfn__keys_cached(p, b);
+    const ptrdiff_t first = tfn__first_key(p->window, n);
+    const ptrdiff_t low = first / 16*16;
     ptrdiff_t from = b;                            /* row of the cache */
-    ptrdiff_t n = p->count;                        /* keys */
-    ptrdiff_t first;
-    ptrdiff_t low;
     ptrdiff_t cache;
     float scale;
     float max;
     float sum;
     tfn_matmul_args t;
     if (p->beam) from = p->beam[b];
-    if (p->lengths) n = p->lengths[b];
-    if (!TFN__ALL || p->window <= 0) n = tfn__min(n, p->capacity);
-    n = tfn__max(n, 0);
-    first = tfn__first_key(p->window, n);
-    low = first / 16*16;
     cache = (from*p->kv_heads + h / group) * size * p->capacity;
 
     TFNORM_MEMSET(&t, 0, sizeof t);                /* s = q k^T: keys lie in the lanes */
@@ -7175,6 +7257,7 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
         t.c = work + (j - low);
         t.b = p->k_cache + cache + j;
         if (TFN__ALL) t.b = p->k_cache + cache + j % p->capacity;
+        TFN__WIDEN(cache + j % p->capacity, false);
         TFN__N(tfn__matmul)(&t, work);
     }
     scale = TFN__N(tfn__cap_scores)(work, n - low, p->scale, p->cap);
@@ -7194,10 +7277,12 @@ static void TFN__N(tfn__cached_row)(const tfn_attention_cached_args *p, ptrdiff_
         t.a = work + (j - low);
         t.b = p->v_cache + cache + j * size;
         if (TFN__ALL) t.b = p->v_cache + cache + j % p->capacity * size;
+        TFN__WIDEN(cache + j % p->capacity * size, true);
         TFN__N(tfn__matmul)(&t, work);
     }
     TFN__N(tfn__divide_row)(y, size, sum);
 }
+#undef TFN__WIDEN
 
 static void TFN__N(tfn__attention_cached)(const tfn_attention_cached_args *p, ptrdiff_t first,
                                           ptrdiff_t last, float *work)
@@ -8423,8 +8508,6 @@ TFNORM_API size_t tfn_quant_bytes(tfn_weights type, ptrdiff_t k, ptrdiff_t n)
  * Both are exact to read. Trained weights lie well within the range of halves, whose error is an
  * eighth of BF16's; BF16 is what most models of the hub are saved in. */
 
-static TFN__INLINE float tfn__from_bf16(uint16_t h) { return tfn__from_bits((uint32_t)h << 16); }
-
 /* Scales lie in memory as in files, the lower byte first, so that a matrix is the same bytes on
  * every machine. Numbers of 16 bits without a scale are the machine's own, as floats are. */
 static TFN__INLINE uint16_t tfn__quant_little(uint16_t h)
@@ -8457,18 +8540,6 @@ static uint16_t tfn__to_bf16(float x)
     const uint32_t u = tfn__to_bits(x);
     if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(u >> 16 | 0x40);
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
-/* An IEEE half. A denormal one, m * 2^-24, comes out of a subtraction: 2^-14 (1 + m/1024) less
- * 2^-14. Selections instead of branches, so that loops of it become vectors. */
-static TFN__INLINE float tfn__from_f16(uint16_t h)
-{
-    const uint32_t rest = (uint32_t)(h & 0x7fff) << 13;
-    const float denormal = tfn__from_bits((113u << 23) + rest) - tfn__from_bits(113u << 23);
-    uint32_t u = rest + (112u << 23);
-    if (rest >= 31u << 23) u += 112u << 23;
-    if (rest < 1u << 23) u = tfn__to_bits(denormal);
-    return tfn__from_bits((uint32_t)(h & 0x8000) << 16 | u);
 }
 
 /* The nearest half, ties to even; from 65520 on infinite. Adding 2^13 times the power of two below
@@ -10266,7 +10337,7 @@ enum { TFN__RELATIVE_DISTANCE, TFN__RELATIVE_BOTH };        /* keys on both side
 enum { TFN__ATTEND_HEADS, TFN__ATTEND_KV_HEADS, TFN__ATTEND_WINDOW, TFN__ATTEND_LENGTHS };
 enum { TFN__CACHED_HEADS, TFN__CACHED_CACHE, TFN__CACHED_LENGTHS,           /* CACHE: a node */
        TFN__CACHED_WINDOW };                                                /* 0: no ring */
-enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE };
+enum { TFN__CACHE_KV_HEADS, TFN__CACHE_CAPACITY, TFN__CACHE_PLACE, TFN__CACHE_TYPE };
 enum { TFN__PROBE_ID };                                     /* what the callback is told */
 enum { TFN__CUSTOM_INDEX };                                 /* of the tape's `custom` */
 
@@ -11919,11 +11990,54 @@ static float *tfn__key_cache(const tfn__call *c, const tfn_node *cache)
     return c->r->state + (int64_t)cache->arg[TFN__CACHE_PLACE] * TFN__CACHE_ALIGN;
 }
 /* Values lie behind the keys of all B sentences of the capacity. */
+static ptrdiff_t tfn__cache_keys(const tfn__call *c, const tfn_node *cache)
+{
+    return (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
+}
 static float *tfn__value_cache(const tfn__call *c, const tfn_node *cache)
 {
-    return tfn__key_cache(c, cache)
-         + (ptrdiff_t)c->t->batch * cache->cols * cache->arg[TFN__CACHE_CAPACITY];
+    return tfn__key_cache(c, cache) + tfn__cache_keys(c, cache);
 }
+
+#ifdef TFN__QUANT
+/* A cache of 16 bits has the same form: a number of it stands for one of a float, in half the bytes
+ * of the state. Rounding is done once, when a position is fed, so that all that read it later,
+ * other beams and other heads too, see one number. */
+static uint16_t *tfn__half_cache(const tfn__call *c, const tfn_node *cache, bool values)
+{
+    uint16_t *keys = (uint16_t *)(void *)tfn__key_cache(c, cache);
+    if (!values) return keys;
+    return keys + tfn__cache_keys(c, cache);
+}
+
+/* To the nearest. A key that is beyond the range of halves but finite stays finite: an infinite
+ * score would be the only one that counts, and two of them NaN. */
+static uint16_t tfn__to_cache(float x, int32_t type)
+{
+    uint16_t h;
+    if (type == TFN_CACHE_TYPE_BF16) return tfn__to_bf16(x);
+    h = tfn__to_f16(x);
+    if ((h & 0x7fff) == 0x7c00 && x - x == 0) h--;
+    return h;
+}
+
+/* As tfn__store_rows: row t of sentence b. */
+static void tfn__store_halves(const tfn__call *c, ptrdiff_t b, ptrdiff_t t, ptrdiff_t time,
+                              ptrdiff_t to)
+{
+    const int32_t type = c->n->arg[TFN__CACHE_TYPE];
+    const ptrdiff_t capacity = c->n->arg[TFN__CACHE_CAPACITY];
+    const ptrdiff_t size = c->cols / c->n->arg[TFN__CACHE_KV_HEADS];
+    uint16_t *keys = tfn__half_cache(c, c->n, false) + b*c->cols*capacity;
+    uint16_t *values = tfn__half_cache(c, c->n, true) + b*c->cols*capacity;
+    for (ptrdiff_t i = 0; i < c->cols; i++) {
+        const ptrdiff_t from = (b*time + t)*c->cols + i;
+        const ptrdiff_t head = i / size * size * capacity;
+        keys[i*capacity + to] = tfn__to_cache(c->x[0][from], type);
+        values[head + to*size + i % size] = tfn__to_cache(c->x[1][from], type);
+    }
+}
+#endif
 
 /* Put the rows of k and v at positions start ... of each sentence and head; those behind the last
  * place begin again at the first, where the past is that no window sees any more. */
@@ -11933,6 +12047,14 @@ static void tfn__store_rows(const tfn__call *c, ptrdiff_t start)
     ptrdiff_t capacity = c->n->arg[TFN__CACHE_CAPACITY];
     ptrdiff_t size = c->cols / groups;
     ptrdiff_t time = c->x_rows[0] / tfn__max(c->r->batch, 1);
+#ifdef TFN__QUANT
+    if (c->n->arg[TFN__CACHE_TYPE]) {
+        for (ptrdiff_t b = 0; b < c->r->batch; b++)
+            for (ptrdiff_t t = 0; t < time; t++)
+                tfn__store_halves(c, b, t, time, (start + t) % capacity);
+        return;
+    }
+#endif
     for (ptrdiff_t h = 0; h < c->r->batch * groups; h++) {
         float *keys = tfn__key_cache(c, c->n) + h*size*capacity;
         float *values = tfn__value_cache(c, c->n) + h*capacity*size;
@@ -11963,6 +12085,11 @@ static void tfn__cached_of(tfn_attention_cached_args *p, const tfn__call *c, con
     p->capacity = cache->arg[TFN__CACHE_CAPACITY];
     p->k_cache = tfn__key_cache(c, cache);
     p->v_cache = tfn__value_cache(c, cache);
+#ifdef TFN__QUANT
+    p->type = (tfn_cache_type)cache->arg[TFN__CACHE_TYPE];
+    p->k_half = tfn__half_cache(c, cache, false);
+    p->v_half = tfn__half_cache(c, cache, true);
+#endif
     p->lengths = tfn__ints_or_none(c, c->n->arg[TFN__CACHED_LENGTHS]);
     p->batch = c->r->batch;
     p->q_ld = time * c->cols;
@@ -13165,6 +13292,10 @@ static tfn_var tfn__cache_of(tfn_tape *t, int op, tfn_var k, tfn_var v, int32_t 
     n->arg[TFN__CACHE_KV_HEADS] = kv_heads;
     n->arg[TFN__CACHE_CAPACITY] = capacity;
     n->arg[TFN__CACHE_PLACE] = (int32_t)(t->state / TFN__CACHE_ALIGN);
+#ifdef TFN__QUANT
+    n->arg[TFN__CACHE_TYPE] = (int32_t)t->cache_type;
+    if (t->cache_type) floats /= 2;
+#endif
     t->state += (floats + TFN__CACHE_ALIGN - 1) / TFN__CACHE_ALIGN * TFN__CACHE_ALIGN;
     return tfn__var_of(t, n);
 }
@@ -13813,8 +13944,12 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     }
     if (n->op == TFN__OP_CACHED) {
         const tfn_node *cache = t->nodes + n->arg[TFN__CACHED_CACHE];
-        return k->attention_work(0, cache->arg[TFN__CACHE_CAPACITY],
-                                 n->cols / n->arg[TFN__CACHED_HEADS]);
+        const int32_t size = n->cols / n->arg[TFN__CACHED_HEADS];
+        ptrdiff_t floats = k->attention_work(0, cache->arg[TFN__CACHE_CAPACITY], size);
+#ifdef TFN__QUANT
+        if (cache->arg[TFN__CACHE_TYPE]) floats += (ptrdiff_t)TFN__CACHE_BLOCK * size;
+#endif
+        return floats;
     }
     return 0;
 }
@@ -16010,6 +16145,7 @@ static tfn_place tfn__place_at(const tfn_model_desc *d, bool decoder, tfn_sublay
 /* One table for each list; the enumerators of the api section are made from the same lists. */
 static const tfn_choice tfn__activation_rows[] = { TFN__ACTIVATION_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__arch_rows[] = { TFN__ARCH_LIST(TFN__CHOICE) };
+static const tfn_choice tfn__cache_type_rows[] = { TFN__CACHE_TYPE_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__frame_map_rows[] = { TFN__FRAME_MAP_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__head_rows[] = { TFN__HEAD_LIST(TFN__CHOICE) };
 static const tfn_choice tfn__moment_type_rows[] = { TFN__MOMENT_TYPE_LIST(TFN__CHOICE) };
@@ -16030,6 +16166,7 @@ static const struct { char option[16]; const tfn_choice *rows; int32_t count; } 
     TFN__CHOICES_OF("activation", tfn__activation_rows)
     TFN__CHOICES_OF("arch", tfn__arch_rows)
     TFN__CHOICES_OF("attention_bias", tfn__attention_bias_rows)
+    TFN__CHOICES_OF("cache_type", tfn__cache_type_rows)
     TFN__CHOICES_OF("frame_map", tfn__frame_map_rows)
     TFN__CHOICES_OF("head", tfn__head_rows)
     TFN__CHOICES_OF("moment_type", tfn__moment_type_rows)
@@ -16376,6 +16513,7 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 /* What tfn__is_plain_model refuses where TFN__ALL is false has no row there. */
 #define TFN__MORE_RANGES(X)                                                                    \
     X(embedding_size,       WHOLE,     0, TFN__SIDE)                                           \
+    X(cache_type,           WHOLE,     0, TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1))             \
     X(pooler,               WHOLE,     0, TFN_ACTIVATION_COUNT - 1)                            \
     X(mup_base_width,       WHOLE,     0, TFN__SIDE)                                           \
     X(cutoffs[0],           WHOLE,     0, TFN__VOCAB)                                          \
@@ -17268,6 +17406,7 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     const bool convolutions = d->bands && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
     const int32_t numbers = d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
                           | d->rotary_size | d->window | d->embedding_size | (int32_t)d->pooler;
+    if ((int)d->cache_type > TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1)) return false;
     if (numbers || convolutions || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
@@ -22711,8 +22850,14 @@ TFNORM_API tfn_status tfn_flash_load(tfn_model *m, tfn_flash *f)
  *
  * The caches of the memory (what the decoder sees of the source) come first in the state, one a
  * layer, and both tapes record them first: so they agree on where each stands. The caches of the
- * past follow. In order: recording, memory, start, reordering for beams, next. */
-
+ * past follow. In order: recording, memory, start, reordering for beams, next.
+ *
+ * With the context T and G heads of keys and values of D channels, a layer's cache is
+ *
+ *     2 B T G D numbers      of the past, or with a window W, 2 B min(T, W + chunk - 1) G D
+ *     2 B Ts G D             of the memory, in an encoder-decoder
+ *
+ * which for long contexts is what a decoder takes: 4 bytes each, or 2 with desc.cache_type. */
 /* -- recording ------------------------------------------------------------------------------- */
 
 /* The encoder's stack, and what each layer of the decoder attends to: keys and values depend on the
@@ -22767,6 +22912,9 @@ static void tfn__lay_tape(tfn_decoder *d, tfn__arena *a, tfn_tape *t, bool encod
     if (tfn__is_pair(&m->desc)) source = m->desc.source_context;
     if (!encode) target = d->chunk;
     tfn__tape_begin(t, a, d->batch, source, target, false);
+#ifdef TFN__QUANT
+    t->cache_type = m->desc.cache_type;
+#endif
     if (encode) tfn__record_encode(&b);
     else d->logits = tfn__record_decode(&b);
     if (tfn__tape_end(t, a, m->kernels, &m->desc) != TFN_OK) d->error = t->error;
@@ -22811,13 +22959,16 @@ static void tfn__lay_run(tfn_decoder *d, tfn__arena *a)
     const tfn_model *m = d->model;
     const int32_t kv_width = tfn__head_size(&m->desc) * m->desc.kv_heads;
     int64_t work = d->decode.work;
+    int64_t both = 0;                       /* 1: a float has room for two numbers of a cache */
+    if (TFN__PACKS && m->desc.cache_type) both = 1;
     if (d->encode.work > work) work = d->encode.work;
     d->lengths = (int32_t *)tfn__take_numbers(d, a, d->batch);
     if (tfn__clusters(&m->desc))            /* at most three clusters */
         d->words = (int32_t *)tfn__take_numbers(d, a, (int64_t)3 * d->batch * d->chunk);
     d->run.state = (float *)tfn__take_numbers(d, a, d->decode.state);
     if (d->batch > 1)                       /* reordering beams puts a cache of the past aside */
-        d->spare = (float *)tfn__take_numbers(d, a, (int64_t)d->batch * m->desc.context * kv_width);
+        d->spare = (float *)tfn__take_numbers(d, a, ((int64_t)d->batch * m->desc.context * kv_width
+                                                     + both) / (1 + both));
     d->run.work = (float *)tfn__take_numbers(d, a, work);
     d->run.params = m->params;
     if (TFN__ALL && m->desc.half)
@@ -22924,12 +23075,16 @@ TFNORM_API tfn_status tfn_decoder_start(tfn_decoder *d, const tfn_batch *source)
 /* -- caches ---------------------------------------------------------------------------------- */
 
 /* The keys (part 0) or values (part 1) of the cache that node n names: B rows, one for each
- * sentence or beam, of *floats numbers each. tfn__cache_of laid them out: offset arg[2] in units of
- * 64 floats, width cols, capacity arg[1]. */
-static float *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part, ptrdiff_t *floats)
+ * sentence or beam, of so many *bytes. tfn__cache_of laid them out: offset arg[2] in units of 64
+ * floats, width cols, capacity arg[1]. */
+static unsigned char *tfn__cache_part(const tfn_decoder *d, const tfn_node *n, int part,
+                                      size_t *bytes)
 {
-    *floats = (ptrdiff_t)n->cols * n->arg[1];
-    return d->run.state + (int64_t)n->arg[2]*64 + part * d->batch * *floats;
+    size_t each = sizeof(float);
+    if (TFN__PACKS && n->arg[3]) each = sizeof(uint16_t);
+    *bytes = (size_t)n->cols * (size_t)n->arg[1] * each;
+    return (unsigned char *)(d->run.state + (int64_t)n->arg[2]*64)
+         + (size_t)(part * d->batch) * *bytes;
 }
 
 static bool tfn__is_memory(const tfn_node *n) { return n->op == TFN__OP_MEMORY; }
@@ -22942,13 +23097,15 @@ static void tfn__reorder(tfn_decoder *d, const int32_t *beam)
         const tfn_node *n = d->decode.nodes + i;
         if (n->op != TFN__OP_CACHE) continue;
         for (int part = 0; part < 2; part++) {
-            ptrdiff_t row;
-            float *cache = tfn__cache_part(d, n, part, &row);
-            const size_t bytes = (size_t)row * sizeof(float);
+            size_t row;
+            unsigned char *cache = tfn__cache_part(d, n, part, &row);
+            unsigned char *spare = (unsigned char *)d->spare;
             for (int32_t b = 0; b < d->run.batch; b++)
-                if (beam[b] != b) TFNORM_MEMCPY(d->spare + b*row, cache + beam[b]*row, bytes);
+                if (beam[b] != b)
+                    TFNORM_MEMCPY(spare + (size_t)b*row, cache + (size_t)beam[b]*row, row);
             for (int32_t b = 0; b < d->run.batch; b++)
-                if (beam[b] != b) TFNORM_MEMCPY(cache + b*row, d->spare + b*row, bytes);
+                if (beam[b] != b)
+                    TFNORM_MEMCPY(cache + (size_t)b*row, spare + (size_t)b*row, row);
         }
     }
 }
@@ -23464,8 +23621,25 @@ TFNORM_API tfn_status tfn_model_attention(tfn_model *m, const tfn_batch *batch, 
 
 /* -- attention of a decoder ------------------------------------------------------------------ */
 
+#ifdef TFN__QUANT
+/* Keys of a cache of 16 bits as the right factor of a product. */
+static void tfn__widen_keys(tfn_matmul_args *t, const tfn_attention_cached_args *p, ptrdiff_t at,
+                            float *wide)
+{
+    t->n = tfn__min(t->n, TFN__CACHE_BLOCK);
+    t->b = wide;
+    t->b_row = t->n;
+    for (ptrdiff_t i = 0; i < p->head_size; i++, at += p->capacity)
+        for (ptrdiff_t j = 0; j < t->n; j++) {
+            const uint16_t h = p->k_half[at + j];
+            if (p->type == TFN_CACHE_TYPE_BF16) wide[i*t->n + j] = tfn__from_bf16(h);
+            else wide[i*t->n + j] = tfn__from_f16(h);
+        }
+}
+#endif
+
 /* The weights of position t of head h of sentence b, over `all` keys. These lie in the cache with
- * the time in lanes, so that the product of one row wants no scratch. */
+ * the time in lanes, so that the product of one row wants no scratch but for keys of 16 bits. */
 static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, ptrdiff_t h,
                                 ptrdiff_t all, float *weights)
 {
@@ -23490,8 +23664,12 @@ static void tfn__weights_of_row(const tfn__call *c, ptrdiff_t t, ptrdiff_t b, pt
     row.b_row = p.capacity;
     row.b_col = 1;
     for (ptrdiff_t j = how.first; j < how.seen; j += row.n) {       /* a window's cache is a ring */
+        const ptrdiff_t at = (b*p.kv_heads + group) * p.head_size * p.capacity + j % p.capacity;
         row.n = tfn__min(how.seen - j, p.capacity - j % p.capacity);
-        row.b = p.k_cache + (b*p.kv_heads + group) * p.head_size * p.capacity + j % p.capacity;
+        row.b = p.k_cache + at;
+#ifdef TFN__QUANT
+        if (p.type) tfn__widen_keys(&row, &p, at, c->work);
+#endif
         row.c = weights + j;
         c->k->matmul(&row, c->work);
     }
@@ -23924,9 +24102,9 @@ static void tfn__copy_row(tfn_decoder *d, int32_t to, int32_t from, bool past)
         if (n->op != TFN__OP_CACHE && !tfn__is_memory(n)) continue;
         if (!past && !tfn__is_memory(n)) continue;
         for (int part = 0; part < 2; part++) {
-            ptrdiff_t row;
-            float *cache = tfn__cache_part(d, n, part, &row);
-            TFNORM_MEMCPY(cache + to*row, cache + from*row, (size_t)row * sizeof(float));
+            size_t row;
+            unsigned char *cache = tfn__cache_part(d, n, part, &row);
+            TFNORM_MEMCPY(cache + (size_t)to*row, cache + (size_t)from*row, row);
         }
     }
     if (d->run.ints[TFN_INT_SOURCE_LENGTHS]) d->lengths[to] = d->lengths[from];
@@ -32061,6 +32239,7 @@ static const tfn__field tfn__fields[] = {
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta1),
     TFN__FIELD(REAL, SAME_TO_TRAIN, beta2),
     TFN__FIELD(BOOL, NOT_SAVED, blank),
+    TFN__LATER(CHOICE, MAY_DIFFER, cache_type),
     TFN__FIELD(BOOL, NOT_SAVED, only_decoders),
     TFN__FIELD(WHOLE, SAME_ALWAYS, classes),
     TFN__FIELD(REAL, SAME_TO_TRAIN, clip),
@@ -36377,6 +36556,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__BLOCK
 /* attention: strips of keys */
 #undef TFN__STEP
+#undef TFN__CACHE_BLOCK
+#undef TFN__CACHE_BLOCK
 #undef TFN__STRIP
 /* ffn: kinds of activations */
 #undef TFN__KINDS
