@@ -21022,14 +21022,16 @@ static int64_t tfn__weight_bound(const tfn_model_desc *d)
     return each * ((int64_t)d->layers + d->decoder_layers) + TFN__WEIGHTS_OF_ENDS;
 }
 
-/* Nodes of a tape, with probes. Stacks that mix layers have a node for each layer that a layer
- * reads, the layers of a decoder one for each of the encoder. */
+/* Nodes of a tape, with probes, of the stacks that there are. Those that mix layers have a node for
+ * each layer that a layer reads, the layers of a decoder one for each of the encoder. */
 static int64_t tfn__node_bound(const tfn_model_desc *d)
 {
-    const int64_t n = d->layers + TFN__LAYERS_OF_ENDS;
-    const int64_t m = d->decoder_layers + TFN__LAYERS_OF_ENDS;
+    int64_t n = 0;
+    int64_t m = 0;
     int64_t each = TFN__NODES_OF_LAYER;
     int64_t mixed = 0;
+    if (!tfn__is_decoder_alone(d)) n = (int64_t)tfn__depth(d, false) + TFN__LAYERS_OF_ENDS;
+    if (!tfn__is_encoder_alone(d)) m = (int64_t)tfn__depth(d, true) + TFN__LAYERS_OF_ENDS;
     if (tfn__has_sigma(d)) each = TFN__NODES_OF_SIGMA_LAYER;
     if (tfn__has_lora(d)) each += TFN__NODES_OF_LORA;
     if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
@@ -21286,8 +21288,9 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     return m->memory.total + TFN__ALIGN - 1;
 }
 
-/* In closed form, since nothing was recorded yet: the table, two tapes while they are recorded, and
- * the slack of their alignment. */
+/* In closed form, since nothing was recorded yet: the table, the tapes of inference and training
+ * while they are recorded, and the slack of their alignment. Decoders, which are sized in it, too,
+ * record a tape for each stack, which together have as many nodes as one tape of both. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
@@ -21296,7 +21299,8 @@ TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
     if (!tfn_model_resolve(&d, desc, NULL)) return 0;
     weights = (size_t)tfn__weight_bound(&d) * sizeof(tfn__weight);
     tape = tfn_tape_bytes((int32_t)tfn__node_bound(&d));
-    return weights + 2 * tape + 8 * TFN__ALIGN;
+    if (tfn__trains(&d)) tape *= 2;
+    return weights + tape + 8 * TFN__ALIGN;
 }
 
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)

@@ -359,6 +359,56 @@ TEST(memory_scratch_bound)
         }
 }
 
+/* Of all recipes and architectures, with and without training: what sizing really needs, found by
+ * halving, is within the bound, and a decoder can be sized in it. What the bound is of that: the
+ * largest is said, and may not grow. */
+TEST(memory_scratch_recipes)
+{
+    double least = 1e9;
+    double most = 0;
+    int count = 0;
+    for (int i = 0; tfn_recipe_at(i); i++)
+        for (int form = 0; form < 12; form++) {
+            tfn_model_desc d = { 0 };
+            size_t bound, fails = 0, fits;
+            void *mem;
+            d.recipe = tfn_recipe_at(i)->name;
+            d.arch = (tfn_arch)(form % 3);
+            d.inference = form / 3 % 2;
+            d.layers = form / 6 ? 5 : 1;
+            d.vocab = 50;
+            d.context = 8;
+            d.width = 32;
+            d.heads = 2;
+            d.threads = 1;
+            d.dropout = d.attention_dropout = d.activation_dropout = (float)0.1;
+            d.probes = true;
+            CASE("%s, form %d", d.recipe, form);
+            if (!tfn_model_resolve(&d, &d, NULL)) continue;
+            bound = fits = tfn_model_scratch(&d);
+            mem = malloc(bound);
+            if (!tfn_model_size(&d, mem, bound)) FAIL("the bound is too small: %d", (int)bound);
+            while (fits - fails > 64) {
+                const size_t n = (fits + fails) / 2;
+                if (tfn_model_size(&d, mem, n)) fits = n;
+                else fails = n;
+            }
+            least = fmin(least, (double)bound / (double)fits);
+            most = fmax(most, (double)bound / (double)fits);
+            count++;
+            if (d.arch != TFN_ARCH_ENCODER) {
+                tfn_model m;
+                CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+                CHECK(tfn_decoder_size(&m, 1, 4, mem, bound) > 0);
+                tfn_model_free(&m);
+            }
+            free(mem);
+        }
+    printf("  the bound of scratch is %.1f to %.1f times what %d models need\n", least, most,
+           count);
+    CHECK(least >= 1 && most < 30);
+}
+
 /* -- malloc: only in tfn_model_new, and it may fail ---------------------------------------- */
 
 TEST(memory_allocations)
@@ -563,6 +613,7 @@ int main(void)
     RUN(memory_exact);
     RUN(memory_decoders);
     RUN(memory_scratch_bound);
+    RUN(memory_scratch_recipes);
     RUN(memory_allocations);
     RUN(memory_allocator);
     RUN(memory_growth);
