@@ -35565,7 +35565,7 @@ static void tfn__put_real(tfn__text *t, const char *number)
     }
     if (point <= 0) tfn__put(t, "0.");
     for (int64_t i = point; i < 0; i++) tfn__put(t, "0");
-    for (int64_t i = 0; i < tfn__max(count, point + 1); i++) {
+    for (int64_t i = 0; i < tfn__larger_of(count, point + 1); i++) {
         if (i > 0 && i == point) tfn__put(t, ".");
         if (i < count) tfn__put_bytes(t, text + i, 1);
         else tfn__put(t, "0");
