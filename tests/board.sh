@@ -1,6 +1,6 @@
-# Boards under qemu-system: the self-check, decoders from flash, with weights of 32, 8 and 4 bits, and
-# training in a static block have the bits of this computer, with an FPU or without. Prints what each
-# takes, for README. By hand:
+# Boards under qemu-system: the self-check, decoders from flash, with weights of 32, 8 and 4 bits,
+# training in a static block and a head for a new user have the bits of this computer, with an FPU or
+# without. Prints what each takes, for README. By hand:
 #     BOARDS="m4f m33" PROGRAMS="decode train" sh board.sh
 . ./check.sh
 here=board
@@ -15,7 +15,7 @@ soft="decode train quantized" programs="check $soft" packed="float32 q8 q4"
 rows() { sed 's/ *| */|/g' << ROWS
 m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft $packed
 m3      | $arm=cortex-m3                       | arm -M mps2-an385          | $mps2  | $soft
-m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | $programs $packed
+m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | $programs $packed gesture
 m7      | $arm=cortex-m7 $hard=fpv5-d16        | arm -M mps2-an500          | $mps2  | $programs
 m33     | $arm=cortex-m33 $hard=fpv5-sp-d16    | arm -M mps2-an505          | $an505 | $programs
 rv32imc | $riscv=rv32imc -mabi=ilp32     | riscv32 -M virt -bios none | $virt  | $soft
@@ -50,13 +50,16 @@ runs() {
 }
 # value BOARD PROGRAM KEY: what it printed
 value() { awk -v key="$3" '$1 == key { print $2 }' "$work/$1-$2.out"; }
-# the models of the programs float32, q8 and q4, as C
+# the models of the programs float32, q8, q4 and gesture, as C
 models() {
-    ${CC:-cc} -O1 -std=gnu99 $here/weights.c -o "$work/weights" -lm || return 1
+    for program in weights gesture_train; do
+        ${CC:-cc} -O0 -std=gnu99 $here/$program.c -o "$work/$program" -lm || return 1
+    done
     for type in $packed; do "$work/weights" "$type" > "$work/weights_$type.h" || return 1; done
+    "$work/gesture_train" > "$work/gesture_model.h"
 }
 host() {
-    for program in ${PROGRAMS:-$programs $packed}; do
+    for program in ${PROGRAMS:-$programs $packed gesture}; do
         # shellcheck disable=SC2086
         ${CC:-cc} -O1 $same $here/"$program".c $here/print.c $here/host.c \
             -o "$work/host-$program" -lm && "$work/host-$program" > "$work/host-$program.out" || return 1
@@ -91,6 +94,23 @@ packed_table() {
         done
     done
 }
+# accuracy in per cent, before and after a board has learned a head of its own; instructions
+gesture_table() {
+    echo "| board | encoder | people like those heard | a new one | after 48 gestures | a gesture | learning |"
+    echo "|---|---|---|---|---|---|---|"
+    for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+        for type in float32 q8; do
+            [ -s "$work/$board-gesture.out" ] || continue
+            printf '| %s | %s |' "$board" "$type"
+            for key in like before after; do
+                awk -v key="${type}_$key" '$1 == key { n = $2 } $1 == "tested" { printf " %.1f |", 100 * n / $2 }' \
+                    "$work/$board-gesture.out"
+            done
+            for key in instructions learning; do printf ' %s |' "$(value "$board" gesture "${type}_$key")"; done
+            echo
+        done
+    done
+}
 
 check "boards: models as C" models
 check "boards: the programs on this computer" host
@@ -109,4 +129,5 @@ for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
 done
 table
 packed_table
+gesture_table
 finish
