@@ -256,15 +256,18 @@ static double quant_half(unsigned h)
     return sign * ldexp(1 + fraction, exponent - 15);
 }
 
-/* All 65,536: read, and written again; and what lies between two is rounded to the nearest even. */
+/* All 65,536: read, 64 at a time, a NaN with the bits of plain C, and written again; and what lies
+ * between two is rounded to the nearest even. */
 TEST(quant_all_halves)
 {
-    static float x[65536];
+    static float x[65536], plain[65536];
     static uint16_t h[65536];
     for (int i = 0; i < 65536; i++) h[i] = (uint16_t)i;
     QUANT_EACH(kernels) {
         CASE("%s", kernels->name);
-        kernels->halves(x, h, 65536, TFN_WEIGHTS_F16);
+        for (int i = 0; i < 65536; i += 64) kernels->halves(x + i, h + i, 64, TFN_WEIGHTS_F16);
+        if (kernels->isa == TFN_QUANT_PLAIN) memcpy(plain, x, sizeof x);
+        CHECK_BITS(x, plain, sizeof x);
         for (unsigned i = 0; i < 65536; i++) {
             const double y = quant_half(i);
             if (y == y) CHECK((double)x[i] == y && !signbit(x[i]) == (i < 32768));
@@ -274,6 +277,19 @@ TEST(quant_all_halves)
         for (uint32_t i = 0; i < 65536; i++) {
             const uint32_t u = i << 16;
             CHECK(!memcmp(x + i, &u, 4));
+        }
+    }
+    for (uint32_t i = 0; i < 0x7f80; i++) {                         /* BF16, up to infinity */
+        const uint32_t tries[4] = { i << 16, (i << 16) + 0x7fff, (i << 16) + 0x8000,
+                                    (i << 16) + 0x8001 };
+        const uint32_t right[4] = { i, i, i + (i & 1), i + 1 };
+        for (int t = 0; t < 4; t++) {
+            uint16_t got[1];
+            float y;
+            memcpy(&y, tries + t, sizeof y);
+            CASE("%g", (double)y);
+            tfn_quant_pack(got, TFN_WEIGHTS_BF16, &y, 1, 1, 1, 1);
+            CHECK_INT(got[0], right[t]);
         }
     }
     for (unsigned i = 0; i < 31743; i++) {                          /* up to the largest finite */
@@ -329,6 +345,34 @@ TEST(quant_errors)
     }
     free(b);
     free(y);
+}
+
+/* The squared error of one block of Q4. */
+static double quant_block_error(const float *x)
+{
+    unsigned char w[320];
+    float y[32];
+    double error = 0;
+    CHECK_INT(tfn_quant_bytes(TFN_WEIGHTS_Q4, 32, 1), sizeof w);
+    tfn_quant_pack(w, TFN_WEIGHTS_Q4, x, 32, 1, 1, 1);
+    tfn_quant_unpack(y, w, TFN_WEIGHTS_Q4, 32, 1, 0, 1);
+    for (int i = 0; i < 32; i++) error += (double)(y[i] - x[i]) * (double)(y[i] - x[i]);
+    return error;
+}
+
+/* Of Q4's candidates: 8 on one side is exact with a scale of either sign; of 8.5 on both sides among
+ * whole numbers it is best to cut both, to 7 and to 8: an error of 2.5 with the scale 1. */
+TEST(quant_search)
+{
+    float x[32];
+    for (int i = 0; i < 32; i++) x[i] = (float)(i * 5 % 15 - 7);
+    x[3] = -8;
+    CHECK(quant_block_error(x) <= 0);
+    x[3] = 8;
+    CHECK(quant_block_error(x) <= 0);
+    x[3] = 8.5f;
+    x[4] = -8.5f;
+    CHECK(quant_block_error(x) <= 2.5);
 }
 
 /* What is not finite makes NaN of what it takes part in, and of nothing else. */
@@ -751,6 +795,7 @@ int main(void)
     RUN(quant_halves);
     RUN(quant_all_halves);
     RUN(quant_errors);
+    RUN(quant_search);
     RUN(quant_not_finite);
     RUN(quant_refused);
     RUN(quant_recipes);
