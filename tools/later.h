@@ -222,12 +222,12 @@ static void n7b(lab *l, outcome *o)
 
 enum { MUP_WIDTHS = 4, MUP_RATES = 6, MUP_BASE = 16 };
 static const double mup_widths[MUP_WIDTHS] = { 16, 32, 64, 128 };
-static const double mup_rates[MUP_RATES] = { 2e-3, 4e-3, 8e-3, 16e-3, 32e-3, 64e-3 };
+static const double mup_rates[MUP_RATES] = { 4e-3, 8e-3, 16e-3, 32e-3, 64e-3, 128e-3 };
 /* Without muP, too, embeddings are not multiplied by sqrt(d): at the base both are the same. */
 static lab_spec at_width(int width, int rate, bool mup)
 {
-    lab_spec s = training("pre", 2, mup_rates[rate], 20, 150);
-    s.task = LAB_MARKOV;
+    lab_spec s = training("pre", 2, mup_rates[rate], 20, 200);
+    s.task = LAB_TEXT;
     s.width = (int32_t)mup_widths[width];
     s.heads = s.width / MUP_BASE;
     s.ffn = 2 * s.width;
@@ -271,7 +271,7 @@ static lab_sample rate_exponent(lab *l, outcome *o, bool mup)
         char name[40];
         for (int r = 0; r < MUP_RATES; r++) rows[r] = loss_of(l, at_width(w, r, mup));
         snprintf(name, sizeof name, "width %.0f%s", mup_widths[w], mup ? ", muP" : "");
-        points(line_of(o, "learning rate", "loss after 150 updates [nats per word]", name),
+        points(line_of(o, "learning rate", "loss after 200 updates [nats per letter]", name),
                mup_rates, rows, MUP_RATES);
         best[w] = best_rate(rows);
         say(o, "%s%.0f: %.2g", w ? ", " : mup ? "Best rates, muP: " : "Best rates: ",
@@ -310,7 +310,7 @@ static void n8c(lab *l, outcome *o)
             lab_sample rows[MUP_RATES];
             for (int r = 0; r < MUP_RATES; r++) rows[r] = loss_of(l, at_width(w, r, way));
             snprintf(name, sizeof name, "width %.0f%s", mup_widths[w], w && way ? ", muP" : "");
-            points(line_of(o, "learning rate", "loss after 150 updates [nats per word]", name),
+            points(line_of(o, "learning rate", "loss after 200 updates [nats per letter]", name),
                    mup_rates, rows, MUP_RATES);
         }
     o->fig.log_x = true;
@@ -354,8 +354,8 @@ static void n10b(lab *l, outcome *o) { unseen(l, o, "unseen_off"); }
     "100, 600 updates; then both branches of one layer give 0"
 #define TRACING SHALLOW "; after updates 1, 2, 4 ... 256. Sharpness: Lanczos, 16 products with " \
     "the Hessian of 64 sentences of the test"
-#define WIDTHS_SETTING "words whose two predecessors leave four; Pre-LN of 2 layers, widths 16 " \
-    "to 128 with heads of 16, batch 16, Adam, rates 2e-3 to 64e-3, warm-up 20, 150 updates"
+#define WIDTHS_SETTING "letters of generated sentences; Pre-LN of 2 layers, widths 16 to 128 " \
+    "with heads of 16, batch 16, Adam, rates 4e-3 to 128e-3, warm-up 20, 200 updates"
 #define TONGUES_SETTING "a pivot and four toy languages of 24 words and an order each; training " \
     "translates to and from the pivot, the test between the four; 4 + 4 layers, d 32, batch 32, " \
     "Adam 2e-3, warm-up 400, until it settles, at most 4000 updates"

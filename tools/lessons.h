@@ -1,4 +1,4 @@
-/* normlab lesson 1 .. 5: guided runs of two to three minutes, reading included. A step says what
+/* normlab lesson 1 .. 8: guided runs of two to five minutes, reading included. A step says what
  * comes, measures, draws, asks. LESSONS.md has the answers. */
 #ifndef LESSONS_H
 #define LESSONS_H
@@ -104,7 +104,7 @@ static void lesson_shift(lab *l, outcome *o)
 /* -- the lessons ------------------------------------------------------------------------------- */
 
 #define NO_GUESS { NULL, NULL, NULL }
-enum { LESSONS = 5, LESSON_STEPS = 3, LESSON_GUESSES = 3 };
+enum { LESSONS = 8, LESSON_STEPS = 3, LESSON_GUESSES = 3 };
 typedef struct lesson_step {
     const char *before;
     void      (*measure)(lab *l, outcome *o);
@@ -168,6 +168,44 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         lesson_shift,
         "Which law do you see, N or ln N? What happens to it with N when every update moves all "
         "weights?",
+        NO_GUESS } } },
+    { "Why a warm-up helps", {
+      { "4 + 4 layers at a rate of 0.008. Adam divides every gradient by its own usual size. By "
+        "what angle do updates 1, 2, 4, 8 ... turn the weight matrices?", n6a,
+        "Without warm-up the rate is the same at update 1 as soon after. Why does one turn the "
+        "weights so much more than the other?",
+        { "all updates turn them alike", "the first one turns them by far the most",
+          "the first one turns them the least" } },
+      { "And how far does one update move the logits, in their own size?", n6b,
+        "Where does the warm-up keep them? What do layers learn from others that move so far?",
+        NO_GUESS },
+      { "How sharp is the valley? The largest eigenvalue of the Hessian, as Adam's division "
+        "stretches it. Above 38/rate, here 4750, Adam's steps grow instead of settling.", n7a,
+        "Who is above the limit, and until when? What does a small rate give the model time for?",
+        NO_GUESS } } },
+    { "The curse of depth", {
+      { "12 layers before training: how does the stream grow in Pre-LN, in Peri-LN, which norms "
+        "before and behind a branch, and if the norm of layer l is divided by sqrt(l) (LayerNorm "
+        "Scaling)?", n2,
+        "Each branch reads the stream's direction only. What share of its stream has the twelfth "
+        "layer in each of the three?",
+        { "all three grow alike", "LayerNorm Scaling grows far less than the other two",
+          "Pre-LN grows the least" } },
+      { "A language model of 12 layers, trained. Now one layer after the other is left out: what "
+        "does the loss rise by?", n4b,
+        "Which layers are missed least in Pre-LN, and which in LayerNorm Scaling? Does the model "
+        "whose upper layers count more end with the lower loss?",
+        NO_GUESS } } },
+    { "Carry a learning rate from a small model to a wide one", {
+      { "A Pre-LN language model of 2 layers at widths 16, 32, 64 and 128, each at six rates: the "
+        "loss after 200 updates.", n8a,
+        "Where is the lowest point of each curve, and how does it move with the width?",
+        { "the best rate is the same at all widths", "wide models want a smaller rate",
+          "wide models want a larger rate" } },
+      { "The same in muP: matrices of the layers get the rate divided by width/16, logits are "
+        "divided by it, embeddings stay.", n8b,
+        "Does the rate that was best at width 16 serve at width 128 now? What would a search at "
+        "width 16 have cost, against one at 128?",
         NO_GUESS } } }
 };
 

@@ -345,7 +345,7 @@ static void lab_clear(lab *l, lab_options *o)
 static void lab_begin(lab *l, const lab_options *o)
 {
     l->seeds = 3;
-    l->init_seeds = 8;
+    l->init_seeds = 16;
     if (l->full) l->seeds = 8;
     if (l->full) l->init_seeds = 40;
     l->jobs = 1;

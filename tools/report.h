@@ -2,6 +2,7 @@
  * Markdown. Nothing is measured: claims are decided by what the file of measurements has. */
 #ifndef REPORT_H
 #define REPORT_H
+#include "formula.h"
 #include "measure.h"
 
 static void draw_heat(FILE *f, const figure *g)
@@ -30,7 +31,7 @@ static void html_row(FILE *f, const char *name, const char *text)
 {
     if (!text || !text[0]) return;
     fprintf(f, "<dt>%s</dt><dd>", name);
-    svg_text(f, text);
+    formula_html(f, text);
     fprintf(f, "</dd>\n");
 }
 
@@ -41,7 +42,7 @@ static void html_begin(FILE *f, const lab *l)
             "<title>normlab: where does the norm go?</title>\n<style>"
             ":root{color-scheme:light dark}"
             "body{font:16px/1.5 system-ui,sans-serif;max-width:52em;margin:2em auto;padding:0 1em}"
-            "figure{margin:1em 0}svg{max-width:100%%;height:auto}"
+            "figure{margin:1em 0}svg{max-width:100%%;height:auto}sub,sup{line-height:0}"
             "dl{display:grid;grid-template-columns:9em 1fr;gap:.25em 1em}dt{font-weight:600}"
             "dd{margin:0}th:nth-child(2),td:nth-child(2){white-space:nowrap}"
             "code{font-size:.95em}table{border-collapse:collapse}"
@@ -49,7 +50,10 @@ static void html_begin(FILE *f, const lab *l)
             "section{border-top:1px solid #8888;margin-top:2em}h2{overflow-wrap:anywhere}"
             "@media(max-width:40em){dl{grid-template-columns:1fr}dd{margin-bottom:.5em}"
             "body{overflow-wrap:anywhere}}"
-            ".v{font-weight:700}@media print{section{break-inside:avoid}}</style></head><body>\n"
+            ".v{font-weight:700}"
+            "@media print{:root{color-scheme:light}body{margin:0;max-width:none}"
+            "section,figure,li,tr{break-inside:avoid}h2{break-after:avoid}a{color:inherit}}"
+            "</style></head><body><main>\n"
             "<h1>Where does the norm go?</h1>\n<p>Claims of Xiong et al. 2020 (X), Liu et al. 2020 "
             "(A), Takase et al. 2022 (B) and of what came since (N), measured by one program: %d "
             "seeds of training runs, %d of models as they start. Criteria were committed before "
@@ -65,11 +69,11 @@ static void html_figure(FILE *f, const claim *c, const outcome *o)
     fprintf(f, "\">\n");
     draw(f, c, o);
     fprintf(f, "<figcaption>%s. ", c->id);
-    svg_text(f, picture_of(c));
+    formula_html(f, picture_of(c));
     fprintf(f, ": ");
-    svg_text(f, o->fig.y);
+    formula_html(f, o->fig.y);
     fprintf(f, " over ");
-    svg_text(f, o->fig.x);
+    formula_html(f, o->fig.x);
     fprintf(f, ".</figcaption></figure>\n");
 }
 
@@ -90,7 +94,7 @@ static void html_claim(FILE *f, const claim *c, lab *l, outcome *o)
 {
     const bool measured = decide(c, l, o);
     fprintf(f, "<section id=\"%s\"><h2>%s. ", c->id, c->id);
-    svg_text(f, c->title);
+    formula_html(f, c->title);
     fprintf(f, "</h2>\n<p class=\"v\">%s</p>\n<dl>", verdict_text(measured, o));
     fprintf(f, "<dt>where</dt><dd>%s, %s</dd>\n", paper_of(c), c->item);
     html_row(f, "the paper says", c->expected);
@@ -160,6 +164,18 @@ static const struct { const char *id, *text; } story[] = {
     { "B1", "18 + 18 layers: Post-LN does not learn, Pre-LN and B2T do." }
 };
 
+/* What a reader of the screen says of it: its title, and what was found. */
+static void html_story_picture(FILE *f, int number, const claim *c, const outcome *o)
+{
+    fprintf(f, "<figure role=\"img\" aria-label=\"Picture %d, ", number);
+    svg_text(f, picture_of(c));
+    fprintf(f, ": ");
+    svg_text(f, found_text(c, o));
+    fprintf(f, "\">\n");
+    draw(f, c, o);
+    fprintf(f, "</figure>\n");
+}
+
 static void html_story(FILE *f, lab *l, outcome *o)
 {
     fprintf(f, "<h2>The story in eight pictures</h2>\n<ol class=\"story\">\n");
@@ -170,7 +186,7 @@ static void html_story(FILE *f, lab *l, outcome *o)
         svg_text(f, story[i].text);
         fprintf(f, " <a href=\"#%s\">%s</a>: %s.</p>\n", c->id, c->id,
                 verdict_text(measured, o));
-        if (measured && o->fig.lines) draw(f, c, o);
+        if (measured && o->fig.lines) html_story_picture(f, (int)i + 1, c, o);
         fprintf(f, "</li>\n");
     }
     fprintf(f, "</ol>\n");
@@ -179,13 +195,14 @@ static void html_story(FILE *f, lab *l, outcome *o)
 /* Rows that were measured, or those that were not, as a table of contents. */
 static void html_contents(FILE *f, lab *l, const lab_claims *wanted, bool measured, outcome *o)
 {
-    fprintf(f, "<table><tr><th>row</th><th>verdict</th><th>what</th></tr>\n");
+    fprintf(f, "<table><tr><th scope=\"col\">row</th><th scope=\"col\">verdict</th>"
+            "<th scope=\"col\">what</th></tr>\n");
     for (int i = 0; i < wanted->count; i++) {
         const claim *c = wanted->list[i];
         if (decide(c, l, o) != measured) continue;
         fprintf(f, "<tr><td><a href=\"#%s\">%s</a></td><td>%s</td><td>", c->id, c->id,
                 verdict_text(measured, o));
-        svg_text(f, c->title);
+        formula_html(f, c->title);
         fprintf(f, "</td></tr>\n");
     }
     fprintf(f, "</table>\n");
@@ -209,7 +226,7 @@ static void html_report(FILE *f, lab *l, const lab_claims *wanted, outcome *o)
     for (int i = 0; i < wanted->count; i++)
         if (!decide(wanted->list[i], l, o)) html_claim(f, wanted->list[i], l, o);
     if (t.waiting) fprintf(f, "</details>\n");
-    fprintf(f, "</body></html>\n");
+    fprintf(f, "</main></body></html>\n");
 }
 
 /* -- Markdown ---------------------------------------------------------------------------------- */
