@@ -128,6 +128,7 @@ const tests = {
         await page.run("$('tours').querySelector('button').click()");
         await page.until(ready);
         assert.equal(await page.run("state.sides.map(s => s.recipe + s.layers).join()"), "post4,pre4");
+        assert.equal(await page.run("document.activeElement.textContent"), "Both");     // not what closes it
         await press("Both");
         await page.until("tour.done", 180);
         assert.match(await page.run("$('tour').textContent"), /Only the right one, other than you said\. Post-LN stays/);

@@ -114,7 +114,7 @@ function begunTour(lesson, step) {
     restart();
     showTour();
     $("tour").scrollIntoView({ block: "nearest" });
-    $("tour").querySelector("button").focus({ preventScroll: true });
+    $("tour").querySelector(".answers button").focus({ preventScroll: true });
 }
 async function answerTour(guess) {
     const mine = tour, { to } = LESSONS[tour.lesson].steps[tour.step];
