@@ -48,7 +48,7 @@ well_formed_roughly() {
     awk 'BEGIN { RS = "<"; depth = 0 }
          NR == 1 { if ($0 !~ /^[ \n]*$/) exit bad = 1; next }
          { tag = substr($0, 1, index($0, ">")); rest = substr($0, length(tag) + 1) }
-         tag == "" || rest ~ /&([^lgaq]|$)/ || rest ~ />/ { print "bad: " $0; exit bad = 1 }
+         tag == "" || rest ~ /&([^lgaq#]|#[^0-9]|$)/ || rest ~ />/ { print "bad: " $0; exit bad = 1 }
          tag ~ /^\?/ { if (NR > 2) exit bad = 1; next }
          tag ~ /^!/ { next }
          tag ~ /^\// { if (stack[depth--] != substr(tag, 2, length(tag) - 2)) exit bad = 1; next }
