@@ -53,6 +53,7 @@ bench decode --quick --no-peers $shape
 bench threads --quick --no-peers $shape
 bench memory --quick --no-peers $shape
 bench data --quick --no-peers $work/text $shape
+bench quant --quick --no-peers $shape
 layout - ../tfnorm.h
 END
 }
@@ -106,7 +107,7 @@ each() {                # each WAY: all rows
     done < "$work/rows"
 }
 # bench measures for seconds a row
-if ! full; then rows() { all_rows | grep -v '^bench [gkatd]'; }; fi
+if ! full; then rows() { all_rows | grep -v '^bench [gkatdq]'; }; fi
 if [ -c /dev/full ]; then check "lost output: a full disk" each on_full_disk
 else skip "lost output: a full disk" "no /dev/full"
 fi
