@@ -54,12 +54,6 @@ numbers() {             # JavaScript's numbers in C's formats
 }
 check "web: numbers as printf writes them" numbers
 
-if node web/firefox.js "$work" there; then
-    check "web: Firefox trains from file://, normlab's hashes" same timeout 300 node web/firefox.js "$work"
-else skip "web: Firefox" "not installed"
-fi
-node web/page.js "$work" there || { skip "web: the page" "no Chromium"; finish; exit; }
-page() { timeout 1800 node web/page.js "$work" "$@"; }
 # The hashes that a page shows after 200 updates or more are those of the command that it shows.
 same() {                # same COMMAND ..., which prints them
     "$@" > "$work/shown" || { cat "$work/shown"; return 1; }
@@ -70,6 +64,12 @@ same() {                # same COMMAND ..., which prints them
     done < "$work/commands" | sed -n 's/^[a-z0-9-]*  *\([0-9a-f]*\)$/\1/p' > "$work/native"
     head -n 2 "$work/shown" | diff - "$work/native" && [ -s "$work/native" ]
 }
+if node web/firefox.js "$work" there; then
+    check "web: Firefox trains from file://, normlab's hashes" same timeout 300 node web/firefox.js "$work"
+else skip "web: Firefox" "not installed"
+fi
+node web/page.js "$work" there || { skip "web: the page" "no Chromium"; finish; exit; }
+page() { timeout 1800 node web/page.js "$work" "$@"; }
 for address in "recipe=post~pre&layers=2" "recipe=admin~deepnorm&layers=1&lr=0.002&task=grammar&warmup=0~100" \
     "recipe=b2t~rezero&optimizer=muon&norm=rmsnorm&layers=1&lang=en&steps=300"; do
     check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same page hash "$address" canonical
@@ -120,7 +120,9 @@ else skip "web: axe-core" "npm does not get it"
 fi
 said() { page "$@" > "$work/said" 2>&1; status=$?; sed 's/^/  /' "$work/said" >&3; return $status; }
 exec 3>&1               # what is measured is shown, for the reader
-check "web: no task of the page takes 50 ms" said tasks 3
+# The aim is 50 ms, which the night asks for; elsewhere machines may be slower, and what it took is said
+most=$([ "$tier" = night ] && echo 50 || echo 200)
+check "web: no task of the page takes $most ms" said tasks 3 $most
 check "web: memory after 200 and 1,000 updates" said memory 200 1000
 if full; then
     check "web: memory after 1,000 and 10,000 updates" said memory 1000 10000

@@ -233,9 +233,9 @@ const tests = {
         await page.until("runs[0].step > 5");
         clean(page);
     },
-    // No task of the page's own thread takes 50 ms of the processor; frames a second are said, since
+    // No task of the page's own thread takes `most` ms of the processor; frames a second are said, since
     // a busy machine has fewer.
-    async tasks(browser, seconds) {
+    async tasks(browser, seconds, most) {
         let page;
         const hundredth = x => Math.round(10 * x) / 10;
         const phase = async (name, during) => {
@@ -244,7 +244,7 @@ const tests = {
                 await page.run("performance.mark('here'), new Promise(done => setTimeout(done, 400))");
             });
             console.log(`${name}: ${found.length} tasks, the longest ${found.slice(0, 4).map(hundredth).join(" ")} ms`);
-            assert(found.length > 10 && found[0] < 50, name);
+            assert(found.length > 10 && found[0] < most, name);
         };
         await phase("loading", async () => { page = await begun(browser, "#layers=4&steps=100000&lang=en"); });
         await phase("a new run", () => page.run("restart()"));
