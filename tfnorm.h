@@ -35363,9 +35363,9 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
     /* Packed matrices have their blocks in an order that is not the file's. */
     if (TFN__PACKS && m->desc.weights) {
-        tfn__fail(&x->error, TFN_UNSUPPORTED, "import", "the model's weights are %d, and floats "
-                  "(%d) alone are read: import, then tfn_model_quantize",
-                  (int64_t)m->desc.weights, 0);
+        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the model's weights are %s, and "
+                       "float32 alone is read: import, then tfn_model_quantize",
+                       tfn_choice_name("weights", (int32_t)m->desc.weights));
         return x->error.status;
     }
     tfn__open_config(x);

@@ -118,15 +118,19 @@ static bool decoders_write_ggml(const char *path, const decoders_model *m)
 
 /* -- llama2.c --------------------------------------------------------------------------------- */
 
-/* `count` matrices of n numbers of 8 bits, each behind it a scale for 64 of them. */
+/* Behind n numbers of 8 bits a scale for each 64 of them. */
+static void decoders_scales(FILE *f, int64_t n)
+{
+    const float scale = 1e-3f;
+    for (int64_t k = 0; k < n / 64; k++) fwrite(&scale, sizeof scale, 1, f);
+}
+
+/* `count` matrices of n numbers. */
 static void decoders_integers(FILE *f, int64_t n, int count)
 {
     for (int i = 0; i < count; i++) {
         decoders_noise(f, n, true);
-        for (int64_t k = 0; k < n / 64; k++) {
-            const float scale = 1e-3f;
-            fwrite(&scale, sizeof scale, 1, f);
-        }
+        decoders_scales(f, n);
     }
 }
 
@@ -154,10 +158,7 @@ static bool decoders_write_runq(const char *path, const decoders_model *m)
     decoders_noise(f, d, true);
     decoders_zeros(f, d);                       /* token 1 */
     decoders_noise(f, d * (m->vocab - 2), true);
-    for (int64_t k = 0; k < d * m->vocab / 64; k++) {
-        const float scale = 1e-3f;
-        fwrite(&scale, sizeof scale, 1, f);
-    }
+    decoders_scales(f, d * m->vocab);
     decoders_integers(f, d * d, 4 * m->layers);
     decoders_integers(f, d * hidden, 3 * m->layers);
     return decoders_close(f);

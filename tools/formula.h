@@ -3,6 +3,7 @@
 #ifndef FORMULA_H
 #define FORMULA_H
 
+#include "svg.h"
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,16 +37,6 @@ static inline size_t formula_raised(const char *text)
     }
 }
 
-/* A character that XML has a name for, or itself. */
-static inline void formula_plain(FILE *f, char c)
-{
-    if (c == '&') fputs("&amp;", f);
-    else if (c == '<') fputs("&lt;", f);
-    else if (c == '>') fputs("&gt;", f);
-    else if (c == '"') fputs("&quot;", f);
-    else fputc(c, f);
-}
-
 /* The word that begins here, if it is one of the table; its length, else 0. */
 static inline size_t formula_word(FILE *f, const char *text, char before)
 {
@@ -71,7 +62,7 @@ static inline size_t formula_script(FILE *f, const char *text, char before)
     fprintf(f, "<%s>", tag);
     for (size_t i = 1; i <= n; i++) {
         if (text[i] == '-') fputs("&#8722;", f);
-        else formula_plain(f, text[i]);
+        else svg_put(f, text + i);
     }
     fprintf(f, "</%s>", tag);
     return n + 1;
@@ -83,10 +74,7 @@ static inline void formula_html(FILE *f, const char *text)
     while (*text) {
         size_t n = formula_word(f, text, before);
         if (!n) n = formula_script(f, text, before);
-        if (!n) {
-            formula_plain(f, *text);
-            n = 1;
-        }
+        if (!n) n = svg_put(f, text);
         before = text[n - 1];
         text += n;
     }

@@ -253,6 +253,22 @@ static inline void corpus_free(corpus *c)
     data_file_free(&c->file);
 }
 
+/* The loss of a token of the first batches, at most so many, in nats. */
+static inline double loss_of_batches(tfn_model *m, corpus *c, int64_t most)
+{
+    double nll = 0;
+    int64_t tokens = 0;
+    if (most > c->batches.count) most = c->batches.count;
+    for (int64_t k = 0; k < most; k++) {
+        tfn_report r;
+        tfn_model_eval(m, data_batch(&c->batches, k), &r);
+        must_be_ok(&m->error);
+        nll += r.nll * (double)r.tokens;
+        tokens += r.tokens;
+    }
+    return nll / (double)tokens;
+}
+
 static inline void train_tokenizer(data_tokenizer *k, const settings *s, const corpus *c)
 {
     tfn_tokenizer_desc d = { 0 };

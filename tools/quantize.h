@@ -172,19 +172,4 @@ static inline void quant_say(const tfn_model *was, const tfn_model *is)
     }
     quant_line("all", &all);
 }
-
-/* Mean loss over all batches, in nats. */
-static inline double quant_loss(tfn_model *m, corpus *x)
-{
-    double nll = 0;
-    int64_t tokens = 0;
-    for (int64_t k = 0; k < x->batches.count; k++) {
-        tfn_report r;
-        tfn_model_eval(m, data_batch(&x->batches, k), &r);
-        must_be_ok(&m->error);
-        nll += r.nll * (double)r.tokens;
-        tokens += r.tokens;
-    }
-    return nll / (double)tokens;
-}
 #endif

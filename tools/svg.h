@@ -72,21 +72,24 @@ static inline int svg_character(const unsigned char *s)
     return bytes;
 }
 
-/* Any bytes as text of XML and HTML: what is no character there becomes a space. */
-static inline void svg_text(FILE *f, const char *text)
+/* The character at `text` as XML and HTML have it; what is none there becomes a space. Returns its
+ * bytes. */
+static inline size_t svg_put(FILE *f, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
-    while (*s) {
-        const int bytes = svg_character(s);
-        if (*s == '<') fputs("&lt;", f);
-        else if (*s == '>') fputs("&gt;", f);
-        else if (*s == '&') fputs("&amp;", f);
-        else if (*s == '"') fputs("&quot;", f);
-        else if (*s < ' ' || !bytes) fputc(' ', f);
-        else fwrite(s, 1, (size_t)bytes, f);
-        s++;
-        if (bytes) s += bytes - 1;
-    }
+    const size_t bytes = (size_t)svg_character(s);
+    if (*s == '<') fputs("&lt;", f);
+    else if (*s == '>') fputs("&gt;", f);
+    else if (*s == '&') fputs("&amp;", f);
+    else if (*s == '"') fputs("&quot;", f);
+    else if (*s < ' ' || !bytes) fputc(' ', f);
+    else fwrite(s, 1, bytes, f);
+    if (!bytes) return 1;
+    return bytes;
+}
+static inline void svg_text(FILE *f, const char *text)
+{
+    while (*text) text += svg_put(f, text);
 }
 
 enum { SVG_STYLES = 8 };

@@ -1310,7 +1310,7 @@ static double quantize_loss(bundle *on, corpus *x, const char *path, tfn_weights
     on->path = path;
     on->desc.weights = type;
     bundle_load(on, x->batches.most_rows, 1);
-    const double loss = quant_loss(&on->model, x);
+    const double loss = loss_of_batches(&on->model, x, INT64_MAX);
     tfn_model_free(&on->model);
     return loss;
 }

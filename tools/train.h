@@ -496,19 +496,11 @@ static inline void swap_averages(trainer *t)
 /* The loss of a token of the first 50 batches held out. */
 static inline double validate(trainer *t)
 {
-    const int64_t batches = t->valid.batches.count < 50 ? t->valid.batches.count : 50;
-    int64_t tokens = 0;
-    double nll = 0;
-    tfn_report r;
+    double loss;
     swap_averages(t);
-    for (int64_t k = 0; k < batches; k++) {
-        tfn_model_eval(&t->b.model, data_batch(&t->valid.batches, k), &r);
-        must_be_ok(&t->b.model.error);
-        nll += r.nll * (double)r.tokens;
-        tokens += r.tokens;
-    }
+    loss = loss_of_batches(&t->b.model, &t->valid, 50);
     swap_averages(t);
-    return nll / (double)tokens;
+    return loss;
 }
 
 /* -- saving ------------------------------------------------------------------------------------ */

@@ -65,12 +65,11 @@ static tfn_model_desc small_desc(int i)
     return d;
 }
 
-static tfn_status train(tfn_model *m, int calls)
+/* A sentence, of a source of so many tokens where the model has one. */
+static tfn_batch sentence(const tfn_model *m, int32_t source)
 {
     static const int32_t tokens[] = { 0, 1, 2, 1 }, targets[] = { 1, 2, 1, 0 };
-    tfn_status status = TFN_OK;
     tfn_batch b;
-    tfn_report r;
     memset(&b, 0, sizeof b);
     b.tokens = tokens;
     b.targets = targets;
@@ -78,8 +77,16 @@ static tfn_status train(tfn_model *m, int calls)
     b.time = m->desc.context < 4 ? m->desc.context : 4;
     if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
         b.source = tokens;
-        b.source_time = 3;
+        b.source_time = source;
     }
+    return b;
+}
+
+static tfn_status train(tfn_model *m, int calls)
+{
+    const tfn_batch b = sentence(m, 3);
+    tfn_status status = TFN_OK;
+    tfn_report r;
     for (int i = 0; i < calls && status == TFN_OK; i++) status = tfn_model_step(m, &b, &r);
     return status;
 }
@@ -87,16 +94,7 @@ static tfn_status train(tfn_model *m, int calls)
 /* The logits of a sentence: whatever the weights are, numbers come, or none. */
 static bool decode(tfn_model *m)
 {
-    static const int32_t tokens[] = { 0, 1, 2, 1 };
-    tfn_batch b;
-    memset(&b, 0, sizeof b);
-    b.tokens = tokens;
-    b.batch = 1;
-    b.time = m->desc.context < 4 ? m->desc.context : 4;
-    if (m->desc.arch == TFN_ARCH_ENCODER_DECODER) {
-        b.source = tokens;
-        b.source_time = 1;
-    }
+    const tfn_batch b = sentence(m, 1);
     return tfn_model_logits(m, &b) != NULL;
 }
 
