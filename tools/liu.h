@@ -184,8 +184,16 @@ static void shift_law(lab *l, outcome *o, const char *recipe, bool step, const c
     shifts(l, o, recipe, step, list, x, rows);
     finds(o, jackknifed(rows, SHIFT_DEPTHS, x, linear_rather_than_log));
 }
-static void a6a(lab *l, outcome *o) { shift_law(l, o, "post", false, "shift"); }
-static void a6b(lab *l, outcome *o) { shift_law(l, o, "pre", false, "shift"); }
+/* The law of one, with the other's line beside it: the picture is of their difference. */
+static void shift_beside(lab *l, outcome *o, const char *recipe, const char *beside)
+{
+    static lab_sample rows[SHIFT_DEPTHS];
+    double x[SHIFT_DEPTHS];
+    shift_law(l, o, recipe, false, "shift");
+    shifts(l, o, beside, false, "shift", x, rows);
+}
+static void a6a(lab *l, outcome *o) { shift_beside(l, o, "post", "pre"); }
+static void a6b(lab *l, outcome *o) { shift_beside(l, o, "pre", "post"); }
 static void a6c(lab *l, outcome *o) { shift_law(l, o, "pre", false, "shift_inner"); }
 static void a6d(lab *l, outcome *o) { shift_law(l, o, "admin", false, "shift"); }
 
@@ -304,8 +312,16 @@ static void diagonal_power(lab *l, outcome *o, const char *recipe)
     const int32_t n = diagonal_18(l, o, recipe, x, square);
     finds(o, exponents(square + 2, n - 2, x + 2));
 }
-static void a9a(lab *l, outcome *o) { diagonal_power(l, o, "post"); }
-static void a9b(lab *l, outcome *o) { diagonal_power(l, o, "pre"); }
+/* The power of one, with the other's line beside it. */
+static void diagonal_beside(lab *l, outcome *o, const char *recipe, const char *beside)
+{
+    static lab_sample square[2 * LAB_DEEPEST];
+    double x[2 * LAB_DEEPEST];
+    diagonal_power(l, o, recipe);
+    diagonal_18(l, o, beside, x, square);
+}
+static void a9a(lab *l, outcome *o) { diagonal_beside(l, o, "post", "pre"); }
+static void a9b(lab *l, outcome *o) { diagonal_beside(l, o, "pre", "post"); }
 static void a13a(lab *l, outcome *o) { diagonal_power(l, o, "admin"); }
 static void a13b(lab *l, outcome *o)
 {
