@@ -34,6 +34,22 @@ for module in relaxed simd plain; do check "web: selfcheck, $module" engine self
 check "web: saving, loading, going on" engine files "$work/page.safetensors"
 inspects() { "$work/tfn" inspect "$work/page.safetensors" | grep -q 'decoder.1.ffn.w2.weight'; }
 check "web: tfn reads the page's checkpoint" inspects
+answers() {             # tfn translates and generates with what the page saved: the same answers
+    engine answers "$work" > "$work/output" || { cat "$work/output"; return 1; }
+    for task in reverse grammar headline text; do
+        verb=translate
+        [ "$task" = text ] && verb=generate
+        "$work/tfn" $verb "$work/$task.safetensors" "$work/$task.read" --max-tokens 24 > "$work/found" &&
+            diff "$work/found" "$work/$task.wrote" || return 1
+    done
+    # of all but a text of one's own there are data to try it on; the page alone goes on with the training
+    for task in reverse grammar headline markov; do
+        "$work/tfn" eval "$work/$task.safetensors" > "$work/found" && grep -q '^accuracy' "$work/found" || return 1
+    done
+    "$work/tfn" train --from "$work/grammar.safetensors" --task translate --steps 2 --force --out "$work/on.safetensors" > "$work/found" 2>&1 &&
+        ! "$work/tfn" train --resume "$work/grammar.safetensors" > "$work/found" 2>&1 && grep -q 'was saved by the page' "$work/found"
+}
+check "web: tfn answers with the page's checkpoints" answers
 check "web: what it sees, writes, says" engine looks
 check "web: memory stays as it is" engine memory
 check "web: its own model writes" engine writes
@@ -79,7 +95,8 @@ text() {                # a text of one's own
     page text "$work/my text.txt" "$work/text.safetensors" > "$work/shown" || { cat "$work/shown"; return 1; }
     command=$(sed -n '3s/^normlab //p' "$work/shown")
     (cd "$work" && eval "./normlab $command" < /dev/null) | sed -n 's/^[a-z0-9-]*  *\([0-9a-f]*\)$/\1/p' > "$work/native"
-    head -n 2 "$work/shown" | diff - "$work/native" && "$work/tfn" inspect "$work/text.safetensors" > /dev/null
+    head -n 2 "$work/shown" | diff - "$work/native" && echo "the model" > "$work/prompt" &&
+        "$work/tfn" generate "$work/text.safetensors" "$work/prompt" --max-tokens 20 | grep -q '^the model.'
 }
 check "web: a dropped text, the hashes of normlab's" text
 sed "s,../tools/bin/web/,," ../examples/21_web.html > "$work/21_web.html"

@@ -222,6 +222,7 @@ static inline void corpus_fail(const corpus *c, const char *error)
 /* Whether a model's texts are cut as those who published it did: no space is put in front. */
 static inline bool keeps_texts(const settings *s)
 {
+    if (given(s, O_PLAYGROUND)) return false;
     return given(s, O_FAMILY) || given(s, O_START_TOKEN);
 }
 
@@ -572,6 +573,34 @@ static inline void must_write(const char *path, bool whole)
     remove(part);
 }
 
+/* What the page of tools/web saved, by its settings, "recipe=post&task=text": data of normlab's,
+ * whose ids of <pad>, <s> and </s> are 0, 1 and 2. */
+static inline void playground_experiment(settings *s, const tfn_model_desc *d)
+{
+    static char context[12];
+    static const struct { const char *name, *kind, *task, *most, *tokenizer; } rows[] = {
+        { "task=reverse", "pairs", "reverse", "0", "chars" },
+        { "task=grammar", "pairs", "translate", "1", "words" },
+        { "task=headline", "pairs", "headline", "1", "words" },
+        { "task=markov", "text", "markov", "0", "words" },
+        { "task=text", "text", NULL, "0", "chars" }, { "task=file", "text", NULL, "0", "bytes" }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!strstr(text_of(s, O_PLAYGROUND), rows[i].name)) continue;
+        s->text[O_KIND] = rows[i].kind;
+        s->text[O_TASK] = rows[i].task;
+        s->text[O_MAX] = rows[i].most;
+        s->text[O_TOKENIZER] = rows[i].tokenizer;
+        snprintf(context, sizeof context, "%d", (int)d->context);
+        s->text[O_CONTEXT] = context;
+        if (strcmp(rows[i].kind, "pairs")) return;
+        s->text[O_PAD_TOKEN] = "0";
+        s->text[O_START_TOKEN] = "1";
+        s->text[O_BAD_TOKENS] = "0 1";
+        return;
+    }
+}
+
 static inline void bundle_experiment(bundle *b)
 {
     tfn_file f = file_at(b->path);
@@ -583,6 +612,7 @@ static inline void bundle_experiment(bundle *b)
     tfn_file_close(&f);
     must_be_ok(&f.error);
     options_take(&b->from, b->extra);
+    if (given(&b->from, O_PLAYGROUND)) playground_experiment(&b->from, &b->desc);
     if (!given(&b->from, O_KIND)) return;
     b->kind = (data_kind)option_name(kind_names, text_of(&b->from, O_KIND));
     const char *names = text_of(&b->from, O_CLASSES);

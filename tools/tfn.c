@@ -146,7 +146,8 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DATA, 's', "data", "HASH", NULL, 0, 0, OPTION_KEPT, "") \
     X(POSITION_SEEN, 'i', "batches-seen", "N", NULL, 0, 0, OPTION_KEPT, "") \
     X(BEST_VALID, 'r', "best-valid", "R", NULL, 0, 0, OPTION_KEPT, "") \
-    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "")
+    X(BEST_STEP, 'i', "best-step", "N", NULL, 0, 0, OPTION_KEPT, "") \
+    X(PLAYGROUND, 's', "playground", "SETTINGS", NULL, 0, 0, OPTION_KEPT, "")
 
 #include "train.h"
 #include "npy.h"
@@ -224,6 +225,9 @@ static bool train_source(trainer *t, cli *c)
     }
     if (from) {
         bundle_open(&t->b, from);
+        if (given(&t->b.from, O_PLAYGROUND))
+            die("%s was saved by the page, which goes on with it; train --from begins anew with "
+                "its weights", from);
         refuse_weights(from);
         refuse_changed(s, &t->b);
         for (int i = 0; i < O_COUNT; i++)

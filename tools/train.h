@@ -822,16 +822,18 @@ static inline void take_tokenizer(trainer *t)
     static bundle from;
     char vocab[32];
     bundle_open(&from, text_of(t->s, O_FROM));
+    const bool of_page = given(&from.from, O_PLAYGROUND);
     for (int i = 0; i < SHAPE_OPTIONS; i++) {
         const option_id id = shape_options[i].id;
         if (given(t->s, id)) continue;
         t->s->text[id] = from.from.text[id];
-        if (given(&from.from, O_FAMILY))
+        if (of_page || given(&from.from, O_FAMILY))
             t->s->text[id] = shape_text(&from.desc, shape_options[i].name);
     }
     t->b.tokenizer = from.tokenizer;
     if (from.desc.arch != arch_of(t->b.kind)) return;
-    for (int i = O_START_TOKEN; i <= O_BAD_TOKENS; i++) t->s->text[i] = from.from.text[i];
+    if (!of_page)
+        for (int i = O_START_TOKEN; i <= O_BAD_TOKENS; i++) t->s->text[i] = from.from.text[i];
     take_fields(t, &from.desc);
     if (from.desc.vocab == from.tokenizer.tokenizer.vocab || sets_field(t->s, "vocab")) return;
     snprintf(vocab, sizeof vocab, "vocab=%d", (int)from.desc.vocab);

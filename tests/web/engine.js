@@ -48,6 +48,20 @@ const tests = {
             assert.throws(() => engine.load(wrong), /^Error: file: /);
         }
     },
+    // Models of each task in FOLDER, and what they read and write, a line each.
+    async answers(folder) {
+        const put = (name, data) => fs.writeFileSync(path.join(folder, name), data);
+        const typed = text => text.replace(/ ([.,])/g, "$1");       // as one writes it: no space in front
+        for (const [task, updates] of [["reverse", 250], ["grammar", 60], ["headline", 60], ["text", 60], ["markov", 5]]) {
+            const engine = await started(undefined, "pre", "--layers", "1", "--lr", "0.008", "--task", task);
+            train(engine, updates);
+            put(task + ".safetensors", engine.save("playground recipe=pre&task=" + task));
+            const samples = Array.from({ length: 12 }, (_, row) => engine.sample(row));
+            assert(new Set(samples.map(x => x.wrote)).size > 1, task);
+            put(task + ".read", samples.map(x => typed(x.read) + "\n").join(""));
+            put(task + ".wrote", samples.map(x => (task === "text" ? x.read : "") + typed(x.wrote) + "\n").join(""));
+        }
+    },
     async looks() {
         const engine = await started(undefined, "pre", "--layers", "2");
         const rows = engine.rows("recipe");
@@ -103,6 +117,11 @@ const tests = {
         const cut = await Tfnorm.engine(await Tfnorm.module());
         assert.throws(() => cut.open({ size: bytes.length, read: (at, n) => bytes.slice(at, Math.min(at + n, 5000)) }), /^Error: /);
         for (let i = 0; i < 3 * about.context; i++) assert(reader.read(5, about.vocab).every(Number.isFinite));
+        // of words, which have a space in front
+        const words = await started(undefined, "pre", "--layers", "1", "--task", "markov");
+        const third = await Tfnorm.engine(await Tfnorm.module());
+        third.begin("ba me fe", third.open(words.save("playground task=markov")).vocab);
+        assert.equal(third.ids().map(id => Buffer.from(third.token(id)).toString()).join(""), " ba me fe");
         const other = await Tfnorm.engine(await Tfnorm.module());
         const pairs = await started(undefined, "pre", "--layers", "1");
         assert.throws(() => other.open(pairs.save("")), /^Error: it is no decoder/);

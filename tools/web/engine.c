@@ -497,55 +497,72 @@ EXPORT(const float *, engine_attention)(int row, int stack, int layer, int kind,
 EXPORT(void *, engine_allocate)(size_t bytes) { return malloc(bytes); }
 EXPORT(void, engine_release)(void *p) { free(p); }
 
-/* As vocab.json of GPT-2 writes them: bytes that are no printed character of Latin-1 stand, in
- * their order, for those from 256 on. */
-static void engine_vocab_bytes(char *vocab, size_t size)
+/* Tokens as vocab.json of GPT-2 writes them: a byte that is no printed character of Latin-1 stands
+ * for the next letter from 256 on. */
+static char engine_vocab[1 << 16];
+static int engine_letter(int byte)
 {
     int others = 256;
-    snprintf(vocab, size, "{");
-    for (int byte = 0; byte < 256; byte++) {
-        const bool printed = (byte > ' ' && byte <= '~') || (byte > 0xa0 && byte != 0xad);
-        const int letter = printed ? byte : others++;
-        const size_t n = strlen(vocab);
-        if (lab_corpus.number[byte] < 0) continue;
-        if (n > 1) strcat(vocab, ", ");
-        snprintf(vocab + strlen(vocab), size - strlen(vocab), "\"\\u%04x\": %d", letter,
-                 (int)lab_corpus.number[byte]);
+    for (int b = 0; b < 256; b++) {
+        const bool printed = (b > ' ' && b <= '~') || (b > 0xa0 && b != 0xad);
+        if (b == byte && printed) return b;
+        if (b == byte) break;
+        if (!printed) others++;
     }
-    strcat(vocab, "}");
+    return others;
 }
-static void engine_vocab_letters(char *vocab, size_t size)
+static void engine_vocab_add(const char *format, int value)
 {
-    const lab_words *w = &lab_vocabularies[engine.run[0].spec.task];
-    snprintf(vocab, size, "{\"<pad>\": 0, \"<s>\": 1, \"</s>\": 2");
-    for (int32_t i = 0; i < w->count; i++) {
-        const size_t n = strlen(vocab);
-        const char *letter = w->text[i];
-        if (*letter == ' ') letter = "\\u0120";
-        snprintf(vocab + n, size - n, ", \"%s\": %d", letter, (int)(LAB_FIRST + i));
+    const size_t n = strlen(engine_vocab);
+    snprintf(engine_vocab + n, sizeof engine_vocab - n, format, value);
+}
+static void engine_vocab_token(const char *bytes, size_t count, int32_t id)
+{
+    engine_vocab_add(engine_vocab[1] ? ", \"" : "\"", 0);
+    for (size_t i = 0; i < count; i++)
+        engine_vocab_add("\\u%04x", engine_letter((unsigned char)bytes[i]));
+    engine_vocab_add("\": %d", (int)id);
+}
+static void engine_vocab_bytes(void)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        const char c = (char)byte;
+        if (lab_corpus.number[byte] >= 0) engine_vocab_token(&c, 1, lab_corpus.number[byte]);
     }
-    strcat(vocab, "}");
 }
 
-/* Of texts by letters or bytes: the tokenizer whose ids are those of the task. */
+/* Letters, or words, which have a space in front, but for full stops and commas. */
+static void engine_vocab_words(const lab_words *w, bool letters)
+{
+    static const char *const specials[] = { "<pad>", "<s>", "</s>" };
+    for (int32_t i = 0; i < LAB_FIRST; i++)
+        engine_vocab_token(specials[i], strlen(specials[i]), i);
+    for (int32_t i = 0; i < w->count; i++) {
+        char text[LAB_WORD + 1];
+        const bool apart = !letters && !strchr(".,", w->text[i][0]);
+        snprintf(text, sizeof text, "%s%s", apart ? " " : "", w->text[i]);
+        engine_vocab_token(text, strlen(text), LAB_FIRST + i);
+    }
+}
+
+/* The tokenizer whose ids are those of the task. */
 static const tfn_tokenizer *engine_tokenizer(void)
 {
     static tfn_tokenizer k;
-    static char vocab[8192];
     const lab_task task = engine.run[0].spec.task;
+    const bool letters = lab_tasks[task].letters;
     tfn_tokenizer_source source;
-    if (!lab_is_text(task) || !lab_tasks[task].letters) return NULL;
     if (k.vocab) return &k;
     memset(&source, 0, sizeof source);
-    if (task == LAB_FILE) {
-        engine_vocab_bytes(vocab, sizeof vocab);
-        source.kind = TFN_TOKENIZER_BYTES;
-    } else {
-        engine_vocab_letters(vocab, sizeof vocab);
-        source.kind = TFN_TOKENIZER_CHARACTERS;
-    }
-    source.vocab = vocab;
-    source.vocab_size = strlen(vocab);
+    engine_vocab_add("{", 0);
+    if (task == LAB_FILE) engine_vocab_bytes();
+    else engine_vocab_words(&lab_vocabularies[task], letters);
+    engine_vocab_add("}", 0);
+    source.kind = TFN_TOKENIZER_WORDS;
+    if (letters) source.kind = TFN_TOKENIZER_CHARACTERS;
+    if (task == LAB_FILE) source.kind = TFN_TOKENIZER_BYTES;
+    source.vocab = engine_vocab;
+    source.vocab_size = strlen(engine_vocab);
     const size_t size = tfn_tokenizer_size(&source);
     if (tfn_tokenizer_init(&k, &source, malloc(size), size) != TFN_OK) engine_fail(&k.error);
     return &k;

@@ -15,6 +15,7 @@ static int32_t       writer_count;
 static float        *writer_weights;    /* (context): an attention's, of all heads their mean */
 static float        *writer_heads;      /* (heads, context) */
 static tfn_io        writer_io;
+static bool          writer_spaced;     /* its words begin with a space: those of the playground */
 
 static _Noreturn void writer_fail(const char *why)
 {
@@ -32,9 +33,15 @@ static void writer_take_tokenizer(tfn_file *f)
     if (!blob) exit(1);
     tfn_checkpoint_tokenizer(f, blob, source.blob_size);
     source.blob = blob;
+    engine_buffer[0] = 0;
+    if (tfn_file_open(f) != TFN_OK) engine_fail(&f->error);
+    tfn_file_text(f, "extra", engine_buffer, ENGINE_TEXT);
+    tfn_file_close(f);
+    writer_spaced = !strncmp(engine_buffer, "playground ", 11);
     const size_t size = tfn_tokenizer_size(&source);
     if (tfn_tokenizer_init(&writer_tokenizer, &source, malloc(size), size) != TFN_OK)
         engine_fail(&writer_tokenizer.error);
+    if (writer_tokenizer.kind != TFN_TOKENIZER_WORDS) writer_spaced = false;
 }
 
 static void writer_make_decoder(void)
@@ -136,7 +143,11 @@ EXPORT(const float *, writer_begin)(void)
 {
     const tfn_tokenizer *k = &writer_tokenizer;
     if (!engine_buffer[0]) strcpy(engine_buffer, "\n");
-    const size_t bytes = strlen(engine_buffer);
+    size_t bytes = strlen(engine_buffer);
+    if (writer_spaced && bytes < ENGINE_TEXT - 1) {
+        memmove(engine_buffer + 1, engine_buffer, ++bytes);
+        engine_buffer[0] = ' ';
+    }
     const ptrdiff_t room = (ptrdiff_t)(3 * bytes + 2);
     int32_t *ids = (int32_t *)malloc((size_t)room * sizeof *ids);
     if (!ids) exit(1);
