@@ -182,6 +182,15 @@ tasks() {           # each learns something in 30 updates; the last lines are th
     done
 }
 check "normlab compare: tasks" tasks
+mup() {             # at width 32 the rates of width 16 are others; an optimizer without such rates is told
+    for options in "" "--mup 32" "--mup 16"; do
+        # shellcheck disable=SC2086
+        "$normlab" compare pre --layers 1 $options --hash 20 | head -n 1 || return 1
+    done > "$work/drawn"
+    [ "$(sort -u "$work/drawn" | wc -l)" = 3 ] || return 1
+    ! "$normlab" compare pre --mup 16 --optimizer muon 2> "$work/message" && grep -q 'adam, adamw, radam' "$work/message"
+}
+check "normlab compare: muP" mup
 wanted='file, not "chess"' check "an unknown task is named" wrong compare pre --task chess
 wanted='preln' check "an unknown recipe is named" wrong compare preln
 other() {           # what is said of the numbers, which are those of any number of jobs

@@ -17,7 +17,7 @@ engine() { node $relaxed web/engine.js "$work" "$@"; }
 hashes() {              # hashes MODULE ISA UPDATES BITS
     for options in "post --layers 2 --lr 0.008" "pre --layers 2 --optimizer muon --norm rmsnorm" \
         "admin --layers 1 --width 48 --heads 3 --task grammar" "deepnorm --layers 3 --schedule inverse-sqrt --warmup 20" \
-        "b2t --layers 2 --task text --seed 7" "peri --layers 2 --dropout 0.1 --task markov --init small"; do
+        "b2t --layers 2 --task text --seed 7" "pre --layers 1 --width 64 --mup 16" "peri --layers 2 --dropout 0.1 --task markov --init small"; do
         # shellcheck disable=SC2086
         "$work/normlab" compare $options --isa "$2" --hash "$3" > "$work/native" || return 1
         grep -q "bits $4\$" "$work/native" || { echo "normlab: $(tail -n 1 "$work/native")"; return 1; }
@@ -86,7 +86,7 @@ else skip "web: Firefox" "not installed"
 fi
 node web/page.js "$work" there || { skip "web: the page" "no Chromium"; finish; exit; }
 page() { timeout 1800 node web/page.js "$work" "$@"; }
-for address in "recipe=post~pre&layers=2" "recipe=admin~deepnorm&layers=1&lr=0.002&task=grammar&warmup=0~100" \
+for address in "recipe=post~pre&layers=2&base=0~16" "recipe=admin~deepnorm&layers=1&lr=0.002&task=grammar&warmup=0~100" \
     "recipe=b2t~rezero&optimizer=muon&norm=rmsnorm&layers=1&lang=en&steps=300"; do
     check "web: the page's hashes are normlab's, $(echo "$address" | cut -d'&' -f1)" same page hash "$address" canonical
 done

@@ -262,6 +262,11 @@ static bool compare_size(cli *c, lab_spec *s)
         s->heads = (int32_t)n;
         return true;
     }
+    if (cli_number(c, "--mup", 0, 1024, &n)) {
+        s->base = (int32_t)n;
+        s->plain = n > 0;
+        return true;
+    }
     if (!cli_number(c, "--width", 8, 1024, &n)) return false;
     s->width = (int32_t)(n & ~7);               /* heads have 8 channels */
     s->ffn = 2 * s->width;

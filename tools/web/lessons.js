@@ -90,12 +90,12 @@ const LESSONS = [
           answers: [["The narrow one", "Das schmale"], ["The wide one", "Das breite"]],
           after: ["0.55 against 1.7. Each output of a matrix is a sum over the width, and an update moves all of its terms the same way: at four times the width the same rate moves the outputs four times as far.",
               "0,55 gegen 1,7. Jeder Ausgang einer Matrix ist eine Summe über die Breite, und ein Schritt bewegt alle ihre Glieder in dieselbe Richtung: Bei vierfacher Breite bewegt dieselbe Rate die Ausgänge viermal so weit."] },
-        { set: "recipe=pre&layers=1&width=16~64&lr=0.016~0.004&warmup=20&steps=200", to: 200, see: "loss", right: 1,
-          ask: ["Now a quarter of the rate at four times the width: the rule of muP for matrices under Adam. What becomes of the wide one?",
-              "Jetzt ein Viertel der Rate bei vierfacher Breite: die Regel von muP für Matrizen unter Adam. Was wird aus dem breiten?"],
-          answers: [["It stays behind", "Es bleibt zurück"], ["It is as good at least", "Es ist mindestens so gut"]],
-          after: ["0.55 on both sides; with the seeds 2 to 4 the wide one has 0.4 to 0.7, the narrow one 1.0. So the rate of a small model, which is cheap to find, tells that of a large one. muP (Yang et al. 2022) also says what becomes of embeddings, the output and the start: mup_base_width in the library.",
-              "0,55 auf beiden Seiten; mit Zufall 2 bis 4 kommt das breite auf 0,4 bis 0,7, das schmale auf 1,0. Die Rate eines kleinen Modells, die billig zu finden ist, sagt also die eines großen. muP (Yang et al. 2022) sagt auch, was aus Embeddings, Ausgang und Start wird: mup_base_width in der Bibliothek."] },
+        { set: "recipe=pre&layers=1&width=16~64&base=16&lr=0.016&warmup=20&steps=200", to: 200, see: "loss", right: 2,
+          ask: ["Now both follow muP from width 16: at four times the width, matrices get a quarter of the rate, and logits are divided by four. The rate of 0.016 stays. Who ends lower?",
+              "Jetzt folgen beide muP ab Breite 16: Bei vierfacher Breite bekommen Matrizen ein Viertel der Rate, und die Logits werden durch vier geteilt. Die Rate bleibt 0,016. Wer endet tiefer?"],
+          answers: [["The narrow one by far", "Das schmale, weit"], ["Both stay where they were", "Beide bleiben, wo sie waren"], ["The wide one, if not by much", "Das breite, wenn auch knapp"]],
+          after: ["0.12 and 0.10; the wide one without muP had 1.7. With the seeds 2 to 4 the wide one has 0.10, the narrow one 0.61 and more. So the rate of a small model, which is cheap to find, serves a large one (Yang et al. 2022). Embeddings and gains keep the whole rate, as no sum over the width reads them. Left, at the base, muP is only another scale of embeddings and of attention's scores.",
+              "0,12 und 0,10; das breite ohne muP hatte 1,7. Mit Zufall 2 bis 4 hat das breite 0,10, das schmale 0,61 und mehr. Die Rate eines kleinen Modells, die billig zu finden ist, taugt also für ein großes (Yang et al. 2022). Embeddings und Gains behalten die ganze Rate, denn über sie läuft keine Summe über die Breite. Links, an der Basis, ist muP nur eine andere Skala der Embeddings und der Attention-Werte."] },
     ] },
 ];
 

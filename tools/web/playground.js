@@ -11,6 +11,7 @@ const OPTIONS = [
     { name: "init", flag: "--init", rows: "init", own: true, usual: "" },
     { name: "layers", flag: "--layers", whose: "6", values: wholes(1, 24), usual: "4" },
     { name: "width", flag: "--width", whose: "32", values: ["16", "32", "48", "64", "96", "128"], usual: "32" },
+    { name: "base", flag: "--mup", whose: "0", values: ["0", "16", "32", "48", "64", "96", "128"], usual: "0" },
     { name: "heads", flag: "--heads", whose: "2", values: ["1", "2", "4", "8"], usual: "2" },
     { name: "optimizer", flag: "--optimizer", rows: "optimizer", whose: "adam", usual: "adam" },
     { name: "lr", flag: "--lr", whose: "0.002", number: { min: 0, max: 1000, step: "any" }, usual: "0.008" },
@@ -226,7 +227,7 @@ function choices(option, side) {
     const list = rows[option.rows];
     if (option.name === "task")
         return option.values.map(v => [v, v === "file" && ownText ? ownText.name : say("tasks")[v]]);
-    if (!list) return option.values.map(v => [v, v]);
+    if (!list) return option.values.map(v => [v, option.name === "base" && v === "0" ? say("off") : v]);
     const all = list.map(r => [r.name, r.name, r.formula + "\n" + r.paper]);
     if (!option.own) return all;
     const recipe = rows.recipe.find(r => r.name === state.sides[side].recipe);
@@ -507,7 +508,7 @@ async function open(side, file) {
     const q = new URLSearchParams(answer.extra.slice(11));
     if (q.has("text") && !ownText) return problem(say("textMissing"));
     if (q.has("text") && q.get("text") !== ownText.hash) return problem(say("textOther", { file: file.name }));
-    for (const o of OPTIONS) if (q.has(o.name)) state.sides[side][o.name] = q.get(o.name);
+    for (const o of OPTIONS) state.sides[side][o.name] = q.get(o.name) ?? o.whose ?? usual(o, side);
     setPlaying(false);
     await restart([0, 1].map(k => k === side ? bytes : null));
 }

@@ -24,6 +24,8 @@ const TEXTS = {
     init: ["Initialization", "Init."],
     layers: ["Layers", "Schichten"],
     width: ["Width", "Breite"],
+    base: ["muP, base", "muP, Basis"],
+    off: ["off", "aus"],
     heads: ["Heads", "Köpfe"],
     task: ["Task", "Aufgabe"],
     optimizer: ["Optimizer", "Optimierer"],
