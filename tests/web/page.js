@@ -349,6 +349,8 @@ const tests = {
             await page.run("advance(turn, 2).then(look)");
             assert.equal(await page.run("document.documentElement.scrollWidth"), width);
             assert.equal(await page.run("document.documentElement.classList.contains('dark')"), dark);
+            const place = await page.run("JSON.parse(JSON.stringify($('tours').lastElementChild.getBoundingClientRect()))");
+            assert(place.bottom < 240, "the last lesson's button lies low: " + place.bottom);
             assert.deepEqual(await page.run(`[...document.querySelectorAll("button, select, input:not([hidden])")]
                 .filter(e => !(e.textContent.trim() || e.labels?.[0]?.textContent.trim() || e.getAttribute("aria-label"))).map(e => e.outerHTML)`), []);
             assert.deepEqual(await page.run(`[...document.querySelectorAll("canvas")].filter(e => !e.getAttribute("aria-label")).map(e => e.id)`), []);

@@ -101,7 +101,7 @@ const LESSONS = [
 
 let tour = null;                        // { lesson, step, guess }
 function showTours() {
-    $("tours").replaceChildren(element("h3", { textContent: say("tours") }), ...LESSONS.map((l, i) =>
+    $("tours").replaceChildren(element("h2", { id: "h-tours", textContent: say("tours") }), ...LESSONS.map((l, i) =>
         element("button", { type: "button", textContent: l.title[language], onclick: () => begunTour(i, 0) })));
     showTour();
 }
@@ -133,10 +133,14 @@ async function answerTour(guess) {
     showTour();
 }
 function showTour() {
-    for (const e of document.querySelectorAll(".seen")) e.classList.remove("seen");
+    for (const e of document.querySelectorAll(".seen, .first")) e.classList.remove("seen", "first");
     $("tour").hidden = !tour;
+    $("tours").querySelectorAll("button").forEach((e, i) => e.ariaCurrent = tour && tour.lesson === i ? "step" : null);
     if (!tour) return;
     const lesson = LESSONS[tour.lesson], step = lesson.steps[tour.step], inside = [];
+    const shown = $(step.see).closest(".card");         // stands behind the lesson, so that both are seen
+    shown.classList.add("first");
+    shown.parentElement.classList.toggle("first", shown.parentElement.classList.contains("pair"));
     const button = (text, onclick, more = {}) => element("button", { type: "button", textContent: text, onclick, ...more });
     const close = button("×", () => { tour = null; showTour(); });
     close.setAttribute("aria-label", say("close"));
@@ -150,7 +154,7 @@ function showTour() {
         inside.push(element("p", {}, element("b", { textContent: say(good ? "asYouSaid" : "otherThanYouSaid", { answer: step.answers[step.right][language] }) }), " ", step.after[language]));
         inside.push(element("div", { className: "answers" }, next ? button(say("next"), () => begunTour(tour.lesson, tour.step + 1)) :
             button(say("finish"), () => { tour = null; showTour(); })));
-        $(step.see).closest(".card").classList.add("seen");
+        shown.classList.add("seen");
     }
     $("tour").setAttribute("aria-live", "polite");
     $("tour").replaceChildren(...inside);
