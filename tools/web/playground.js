@@ -27,7 +27,7 @@ const initial = side => Object.fromEntries(OPTIONS.map(o => [o.name, usual(o, si
 
 const state = { sides: [initial(0), initial(1)], row: 0, kind: 0, layer: 0, head: 0, speed: 3 };
 let playing = false, turn = 0, drawn = 0, scales = {}, handles = [], boxes = {}, rows = {}, shelf = null, module = null;
-let pace = 1;                       // updates of a turn, so that it takes a thirtieth of a second
+let pace = 1;                       // updates of a turn, so that it ends between two drawings
 let ownText = null;                 // { name, bytes, hash } of the task "file"
 const TEXT_LEAST = 1000, TEXT_MOST = 2 ** 23;
 let runs = [0, 1].map(() => blank());
@@ -142,11 +142,12 @@ async function advance(mine, count) {
         }));
         if (mine !== turn) return;
         const spent = performance.now() - begin;
-        pace = Math.max(1, Math.min(50, Math.round(count * 30 / Math.max(1, spent)), pace * 2));
+        pace = Math.max(1, Math.min(50, Math.round(count * TURN / Math.max(1, spent)), pace * 2));
         draw();
     }
 }
 const waits = [1000, 200, 40, 0];
+const TURN = 20, FRAME = 25;        // milliseconds; of frames of a sixtieth of a second every other one is drawn
 async function loop(mine) {
     let looked = 0;
     while (playing && mine === turn) {
@@ -162,7 +163,7 @@ async function loop(mine) {
             await look();
         }
         const rest = waits[state.speed] - (performance.now() - begin);
-        await new Promise(done => setTimeout(done, Math.max(0, rest)));
+        if (rest > 0) await new Promise(done => setTimeout(done, rest));
     }
     if (mine === turn) {
         draw(true);
@@ -374,24 +375,23 @@ function draw(now = false) {
     urgent = urgent || now;
     if (pending) return;
     pending = true;
-    requestAnimationFrame(() => {
-        pending = false;
-        const time = performance.now();
-        if (!urgent && time - drawn < (still.matches ? 500 : 30)) return;
-        const whole = urgent;
-        urgent = false;
-        drawn = time;
-        boxes.loss = Charts.loss($("loss"), runs, planned());
-        for (const id in PICKS) boxes[id] = Charts.bars($(id), runs, PICKS[id], scales[id] ||= {});
-        handles = Charts.rate($("rate"), runs, planned(), Math.max(...runs.map(r => r.step)),
-            state.sides.map(s => ({ warmup: Number(s.warmup) })));
-        showCounter();
-        if (time - spelled < 250 && !whole) return;
-        spelled = time;
-        showNumbers();
-        showHashes();
-        speak(time);
-    });
+    requestAnimationFrame(drawFrame);
+}
+function drawFrame() {
+    const time = performance.now(), whole = urgent;
+    if (!whole && time - drawn < (still.matches ? 500 : FRAME)) return requestAnimationFrame(drawFrame);
+    pending = urgent = false;
+    drawn = time;
+    boxes.loss = Charts.loss($("loss"), runs, planned());
+    for (const id in PICKS) boxes[id] = Charts.bars($(id), runs, PICKS[id], scales[id] ||= {});
+    handles = Charts.rate($("rate"), runs, planned(), Math.max(...runs.map(r => r.step)),
+        state.sides.map(s => ({ warmup: Number(s.warmup) })));
+    showCounter();
+    if (time - spelled < 250 && !whole) return;
+    spelled = time;
+    showNumbers();
+    showHashes();
+    speak(time);
 }
 // For those who do not see the curves.
 function speak(time) {
