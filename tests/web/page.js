@@ -166,6 +166,8 @@ const tests = {
                 assert((await page.run("$('tour').textContent")).includes(`${answer}, ${lang ? "wie vermutet." : "as you said."} ${step.after[lang]}`), name);
                 assert.deepEqual(await page.run("runs.map(r => r.step)"), [step.to, step.to], name);
                 assert.equal(await page.run("document.querySelectorAll('.card.seen').length"), 1, name);
+                const gap = await page.run("document.querySelector('.card.seen').getBoundingClientRect().top - $('tour').getBoundingClientRect().bottom");
+                assert(gap > 0 && gap < 30, `${name}: its chart stands ${gap} pixels below it`);
                 if (whole && canonical) assert.deepEqual(await page.run("runs.map(r => +r.held.at(-1).toPrecision(3))"), ends[i][j], name);
                 await press([["Next", "Weiter"], ["Done", "Fertig"]][j + 1 < lessons[i].steps.length ? 0 : 1][lang]);
             }
