@@ -53,6 +53,11 @@ const tests = {
         await again.run("oneStep()");
         await again.until("runs.every(r => r.step === 1)");
         assert.equal(await again.run("runs[0].losses[0] === runs[1].losses[0]"), true);
+        // the first update is seen, however many the first turn has
+        const first = await again.run("JSON.stringify(runs[0].seen)");
+        await again.run("restart().then(() => advance(turn, 20))");
+        assert.equal(await again.run("JSON.stringify(runs[0].firstSeen)"), first);
+        assert.notEqual(await again.run("JSON.stringify(runs[0].seen)"), first);
         clean(again);
     },
     // A text that is dropped is learned, and has the hashes of the command that the page shows; what

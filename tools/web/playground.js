@@ -138,7 +138,7 @@ async function advance(mine, count) {
             run.step = answer.step;
             run.report = answer.report || run.report;
             run.seen = answer.seen || run.seen;
-            run.firstSeen = run.firstSeen || run.seen;
+            run.firstSeen = run.firstSeen || answer.firstSeen || run.seen;
         }));
         if (mine !== turn) return;
         const spent = performance.now() - begin;

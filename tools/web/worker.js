@@ -5,20 +5,21 @@
 let engine = null, every = 1;
 
 // Updates up to `to`, at most so many milliseconds of them: losses of each, what was held out every
-// so many updates, hashes at hundreds, and what is seen in the last one.
+// so many updates, hashes at hundreds, and what is seen in the last one and in a run's first.
 function run({ to, milliseconds }) {
     const begin = performance.now(), losses = [], held = [], hashes = [];
-    let report = null, step = engine.updates();
+    let report = null, firstSeen = null, step = engine.updates();
     while (step < to) {
-        const last = step + 1 === to || performance.now() - begin > milliseconds;
-        report = engine.step(last);
+        const first = step === 0, last = step + 1 === to || performance.now() - begin > milliseconds;
+        report = engine.step(first || last);
+        if (first) firstSeen = engine.sublayers();
         step = report.step;
         losses.push(report.nll, report.rate);
         if (step % every === 0) held.push(step, engine.heldOut());
         if (step % 100 === 0) hashes.push([step, engine.hash()]);
         if (last) break;
     }
-    return { step, losses, held, hashes, report, spent: performance.now() - begin,
+    return { step, losses, held, hashes, report, firstSeen, spent: performance.now() - begin,
              seen: report && engine.sublayers() };
 }
 
