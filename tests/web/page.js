@@ -59,6 +59,11 @@ const tests = {
         assert.equal(await again.run("JSON.stringify(runs[0].firstSeen)"), first);
         assert.notEqual(await again.run("JSON.stringify(runs[0].seen)"), first);
         clean(again);
+        // an address that changes while the engine is unpacked counts
+        const early = await open(browser, file, { before: `addEventListener("DOMContentLoaded", () => { location.hash = "layers=3&lang=de"; })` });
+        await early.until(ready);
+        assert.equal(await early.run("state.sides[0].layers + document.documentElement.lang"), "3de");
+        clean(early);
     },
     // A text that is dropped is learned, and has the hashes of the command that the page shows; what
     // cannot be learned is said, and nothing is lost.

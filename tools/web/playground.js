@@ -615,6 +615,8 @@ async function begin() {
     for (const kind of ["recipe", "norm", "init", "optimizer", "schedule"]) rows[kind] = shelf.rows(kind);
     workers = [new Side(), new Side()];
     hands();
+    readAddress(location.hash.slice(1));        // it may be another one by now
+    showTexts();
     showFiles();
     showTours();
     await restart();
