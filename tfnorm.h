@@ -471,7 +471,7 @@
  *                           On a Cortex-M4F at -Os, with TFNORM_ONLY_DECODERS, a decoder of one
  *                           norm, one activation and learned positions takes 27 KB of flash, with
  *                           rotary ones, which compute sines in double, 34; a trainer of one recipe
- *                           with AdamW, with TFNORM_PLAIN and without messages, 53
+ *                           with AdamW, with TFNORM_PLAIN and without messages, 50
  *   TFNORM_NO_MESSAGES      errors keep their status, operation and numbers, and have no sentences
  *   TFNORM_NO_SCALES        joins without scales, as those of "pre" and "post"
  *   TFNORM_ONLY_DECODERS    with TFNORM_NO_TRAINING: models of one stack that tfn_decoder runs, and
@@ -15845,7 +15845,7 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     const double power = tfn__pow((double)u->beta2, (double)t);
     const double root = tfn__sqrt(1 - power);
     double size = (double)u->lr / (1 - tfn__pow((double)u->beta1, (double)t));
-    if (u->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE) size = (double)u->lr;
+    if (tfn__is_optimizer(u, TFN_OPTIMIZER_SCHEDULE_FREE)) size = (double)u->lr;
     u->skip = false;
     u->adaptive = !tfn__is_optimizer(u, TFN_OPTIMIZER_SGD);
     if (tfn__is_optimizer(u, TFN_OPTIMIZER_RADAM)) {
@@ -15859,7 +15859,8 @@ TFNORM_API void tfn_update_at(tfn_update_args *u, int64_t t)
     if (u->adaptive && inside) u->root = (float)(1 / root);
     if (u->adaptive && !inside) size *= root;
     u->step_size = (float)size;
-    u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
+    if (TFN__KEEPS(OPTIMIZERS, TFN_OPTIMIZER_ADAFACTOR))
+        u->beta2_now = tfn__adafactor_beta2((double)u->beta2, (double)t);
 }
 #endif
 
@@ -16164,6 +16165,16 @@ static TFN__FOLD bool tfn__is_head(const tfn_model_desc *d, tfn_head head)
 static TFN__FOLD bool tfn__is_position(const tfn_model_desc *d, tfn_position_kind kind)
 {
     return tfn__is_kept(TFNORM_POSITIONS, (int)d->position, (int)kind);
+}
+
+/* What trains it, if the build keeps that: defaults are filled in before the others are refused. */
+static TFN__FOLD bool tfn__trains_by(const tfn_model_desc *d, tfn_optimizer which)
+{
+    return (TFNORM_OPTIMIZERS & TFN_SET(which)) != 0 && d->optimizer == which;
+}
+static TFN__FOLD bool tfn__follows(const tfn_schedule *s, tfn_schedule_kind which)
+{
+    return (TFNORM_SCHEDULES & TFN_SET(which)) != 0 && s->kind == which;
 }
 
 /* Layers of a stack; a lone stack answers for both. */
@@ -16635,10 +16646,10 @@ static void tfn__check_ranges(tfn_error *e, const char *op, const void *options,
 #ifdef TFNORM_NO_TRAINING
 #undef TFN__TRAINING_RANGES
 #define TFN__TRAINING_RANGES(X)
-#ifndef TFNORM_ALL_NORMS
+#endif
+#ifndef TFN__EXTRA_NORMS
 #undef TFN__MORE_RANGES
 #define TFN__MORE_RANGES(X)
-#endif
 #endif
 #define TFN__RANGE(field, kind, least, most) \
     TFN__RANGE_OF(tfn_model_desc, field, TFN__##kind, least, most),
@@ -16657,15 +16668,15 @@ enum { TFN__LIMITS = sizeof tfn__limits / sizeof *tfn__limits };
 static void tfn__fill_training_defaults(tfn_model_desc *d)
 {
     tfn_schedule *s = &d->schedule;
-    const bool muon = d->optimizer == TFN_OPTIMIZER_MUON;
-    const bool adafactor = d->optimizer == TFN_OPTIMIZER_ADAFACTOR;
-    const bool without = adafactor || d->optimizer == TFN_OPTIMIZER_SGD;   /* a first moment */
-    const bool lion = d->optimizer == TFN_OPTIMIZER_LION;
+    const bool muon = tfn__trains_by(d, TFN_OPTIMIZER_MUON);
+    const bool adafactor = tfn__trains_by(d, TFN_OPTIMIZER_ADAFACTOR);
+    const bool without = adafactor || tfn__trains_by(d, TFN_OPTIMIZER_SGD);  /* a first moment */
+    const bool lion = tfn__trains_by(d, TFN_OPTIMIZER_LION);
     if (d->optimizer == TFN_OPTIMIZER_DEFAULT) d->optimizer = TFN_OPTIMIZER_ADAMW;
-    if (s->lr == 0 && s->kind == TFN_SCHEDULE_NOAM) s->lr = 1;
+    if (s->lr == 0 && tfn__follows(s, TFN_SCHEDULE_NOAM)) s->lr = 1;
     if (s->lr == 0 && lion) s->lr = (float)1e-4;
     if (s->lr == 0) s->lr = (float)1e-3;
-    if (s->power == 0 && s->kind == TFN_SCHEDULE_POLYNOMIAL) s->power = 1;
+    if (s->power == 0 && tfn__follows(s, TFN_SCHEDULE_POLYNOMIAL)) s->power = 1;
     if (d->beta1 == 0 && !without) d->beta1 = (float)0.9;
     if (d->beta2 == 0 && lion) d->beta2 = (float)0.99;
     if (d->beta2 == 0 && !adafactor) d->beta2 = (float)0.98;
@@ -19910,6 +19921,7 @@ static void tfn__start_sigma(tfn_model *m)
 /* After an update: one iteration, since W has moved a little, unless it is frozen. */
 static void tfn__follow_sigma(tfn_model *m)
 {
+    if (!TFN__ALL) return;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *u = m->weights + i;
         const bool stays = tfn__is_frozen(&m->desc, u);          /* with its matrix */
@@ -20727,6 +20739,7 @@ static bool tfn__is_matrix_to(const tfn_model_desc *d, const tfn__weight *w)
 {
 #ifndef TFNORM_NO_TRAINING
     const tfn__state_rule rule = tfn__state_rule_of(d->optimizer);
+    if (!TFN__BY_TENSOR) return false;
     if (rule.matrices == TFN__MATRICES_HIDDEN) return tfn__is_hidden(w);
     return rule.matrices == TFN__MATRICES_ALL && w->kind == TFN__MATRIX;
 #else
@@ -21003,7 +21016,7 @@ static void tfn__average_free(tfn_model *m, float lr)
 static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 {
     const tfn__state_rule rule = tfn__state_rule_of(m->desc.optimizer);
-    const bool schedule_free = m->desc.optimizer == TFN_OPTIMIZER_SCHEDULE_FREE;
+    const bool schedule_free = tfn__trains_by(&m->desc, TFN_OPTIMIZER_SCHEDULE_FREE);
     if (schedule_free && !m->step) tfn__start_free(m);
 #ifdef TFN__QUANT
     if (m->desc.moment_type) {
@@ -21011,7 +21024,8 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
         return;
     }
 #endif
-    if (rule.matrices == TFN__MATRICES_FLAT) tfn__update_flat(m, lr, grad_scale);
+    if (!TFN__BY_TENSOR || rule.matrices == TFN__MATRICES_FLAT)
+        tfn__update_flat(m, lr, grad_scale);
     else tfn__update_tensors(m, lr, grad_scale);
     if (schedule_free) tfn__average_free(m, lr);
 }
@@ -21149,6 +21163,12 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
 }
 
 #ifndef TFNORM_NO_TRAINING
+#ifdef TFN__TERSE
+static void tfn__no_match(tfn_model *m, const tfn_group *g)
+{
+    tfn__fail_name(&m->error, TFN_NOT_FOUND, "model", "no parameter is called %s", g->pattern);
+}
+#else
 /* "no parameter is called decoder.*.nrom*; did you mean decoder.0.self.norm.weight?" */
 static void tfn__no_match(tfn_model *m, const tfn_group *g)
 {
@@ -21172,6 +21192,7 @@ static void tfn__no_match(tfn_model *m, const tfn_group *g)
     if (nearest.name) tfn__put_texts(&t, "; did you mean ", nearest.name, "?");
     tfn__end(&t);
 }
+#endif
 
 /* A group says something of a weight: its pattern matches the name, or, if it has a rank, that of
  * the matrix to whose LoRA the weight belongs. */
@@ -21254,7 +21275,7 @@ static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 /* Training makes averages of the weights: as desc.ema says, or the optimizer's own. */
 static bool tfn__averages(const tfn_model_desc *d)
 {
-    return d->ema > 0 || d->optimizer == TFN_OPTIMIZER_SCHEDULE_FREE;
+    return d->ema > 0 || tfn__trains_by(d, TFN_OPTIMIZER_SCHEDULE_FREE);
 }
 
 /* A region of floats: the caller's if one is given, else of the block; *bytes are the block's. */
@@ -21973,6 +21994,7 @@ static bool tfn__statistic_stays(const tfn_model *m, int64_t at)
  * C): the next ones are the last two; its second forward has saved them elsewhere. */
 static void tfn__keep_statistics(tfn_model *m)
 {
+    if (!TFN__ALL) return;
     for (int32_t i = 1; i < m->train.count; i++) {
         const tfn_node *n = m->train.nodes + i;
         const bool again = (n->flags & TFN__AGAIN) != 0;
@@ -21990,6 +22012,7 @@ static void tfn__keep_statistics(tfn_model *m)
 /* The weights have seen one more update; 2^24 + 1 is no float, so that the count stops there. */
 static void tfn__count_update(tfn_model *m)
 {
+    if (!TFN__ALL) return;
     for (int32_t i = 0; i < m->weight_count; i++)
         if (m->weights[i].kind == TFN__UPDATES) *tfn__weight_data(m, m->weights + i) += 1;
 }
@@ -22002,7 +22025,7 @@ static tfn_status tfn__rescale(tfn_model *m, bool skipped)
 {
     const float least = (float)0.03125;
     const int32_t window = 256;
-    if (!m->desc.half) return TFN_OK;
+    if (!tfn__is_half(&m->desc)) return TFN_OK;
     if (skipped) {
         m->loss_scale *= (float)0.5;
     } else {
@@ -22048,6 +22071,7 @@ static void tfn__undo_update(tfn_model *m)
 /* A running statistic that is not finite, or -1. */
 static int32_t tfn__bad_statistic(const tfn_model *m)
 {
+    if (!TFN__ALL) return -1;
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
         if (w->kind < TFN__STATE) continue;
