@@ -46,7 +46,8 @@ runs() {
         -semihosting-config enable=on,target=native -kernel "$out.elf" > "$out.out" 2>&1
     status=$?
     cat "$out.out"
-    [ "$status" = 0 ] && [ "$(value "$1" "$2" hash)" = "$(value host "$2" hash)" ]
+    hash=$(value host "$2" hash)
+    [ "$status" = 0 ] && [ -n "$hash" ] && [ "$(value "$1" "$2" hash)" = "$hash" ]
 }
 # value BOARD PROGRAM KEY: what it printed
 value() { awk -v key="$3" '$1 == key { print $2 }' "$work/$1-$2.out"; }
