@@ -18,6 +18,16 @@ const tests = {
         train(engine, +steps);
         console.log(engine.hash());
     },
+    // Milliseconds that an update of both sides takes on one thread, the median of five turns.
+    async speed(kind, steps, ...args) {
+        const left = await started(kind, "post", ...args), right = await started(kind, "pre", ...args), turns = [];
+        for (let turn = 0; turn < 6; turn++) {
+            const begin = performance.now();
+            for (let i = 0; i < steps; i++) left.step(false), right.step(false);
+            turns.push((performance.now() - begin) / steps);
+        }
+        console.log(turns.slice(1).sort((a, b) => a - b)[2].toFixed(1));        // the first turn compiles
+    },
     async selfcheck(kind) {
         const engine = await Tfnorm.engine(await Tfnorm.module(kind));
         const header = fs.readFileSync("../tfnorm.h", "utf8");

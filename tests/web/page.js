@@ -11,6 +11,19 @@ async function begun(browser, hash = "", options = {}) {
     await page.until(ready, 120);
     return page;
 }
+// Plays; the frames that the browser shows in so many seconds, and the drawings among them.
+const playing = (page, seconds) => page.run(`new Promise(done => {
+    let frames = 0, drawings = 0, known = drawn;
+    const begin = performance.now(), next = now => {
+        frames++;
+        if (drawn !== known) drawings++;
+        known = drawn;
+        if (now - begin < 1000 * ${seconds}) requestAnimationFrame(next);
+        else done([frames, drawings]);
+    };
+    play();
+    requestAnimationFrame(next);
+})`);
 // Nothing was wrong, and nothing was asked for but the file and the workers, which are its own text.
 function clean(page, own = file) {
     assert.deepEqual(page.problems, []);
@@ -264,21 +277,21 @@ const tests = {
         await phase("a lesson", () => page.run("begunTour(0, 0)").then(() => page.until(ready)));
         await page.run("tour = null, showTour(), state.sides.forEach(s => Object.assign(s, { layers: '1', width: '16' })), restart()");
         await phase("training", async () => {
-            const [frames, drawings] = await page.run(`new Promise(done => {
-                let frames = 0, drawings = 0, known = drawn;
-                const begin = performance.now(), next = now => {
-                    frames++;
-                    if (drawn !== known) drawings++;
-                    known = drawn;
-                    if (now - begin < 1000 * ${seconds}) requestAnimationFrame(next);
-                    else done([frames, drawings]);
-                };
-                play();
-                requestAnimationFrame(next);
-            })`);
+            const [frames, drawings] = await playing(page, seconds);
             console.log(`${hundredth(frames / seconds)} frames a second, ${hundredth(drawings / seconds)} drawings`);
         });
         clean(page);
+    },
+    // No test: seconds from the double-click to the first update; updates and drawings while it plays.
+    async speed(browser, seconds, address) {
+        const page = await open(browser, file + address, { before:
+            `const looks = setInterval(() => { if (${ready}) clearInterval(looks), advance(turn, 1).then(() => firstUpdate = performance.now()) }, 5)` });
+        await page.until("window.firstUpdate");
+        const first = await page.run("firstUpdate");
+        const before = await page.run("runs[0].step"), [frames, drawings] = await playing(page, seconds);
+        const updates = await page.run("runs[0].step") - before;
+        console.log(`first update after ${(first / 1000).toFixed(2)} s; ${(1000 * seconds / updates).toFixed(1)} ms an update of both, ` +
+            `${(drawings / seconds).toFixed(1)} drawings of ${(frames / seconds).toFixed(1)} frames a second`);
     },
     // Memory is at the end what it was at the first look: the engines' to the byte, that of JavaScript
     // but for the curves.
