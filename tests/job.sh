@@ -5,6 +5,7 @@ if [ "$(date +%s)" -ge "${TEST_DEADLINE:-9999999999}" ]; then
     echo "left out: $name: no time"
     exit
 fi
+mkdir -p build
 log=build/$name.log
 begin=$(date +%s)
 
