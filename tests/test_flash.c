@@ -1,13 +1,18 @@
 /* A training whose checkpoints stand in pages of flash: the power is cut at every page that is
- * written, in four ways, and the run goes on with the bits of one that was never cut. */
+ * written, in five ways, once or twice, and the run goes on with the bits of one that was never cut
+ * from the newest checkpoint that was whole. */
 #include "lib.h"
 #include "check.h"
 
 enum { FLASH_V = 5, FLASH_T = 4, FLASH_UPDATES = 5, FLASH_PAGE = 512, FLASH_PAGES = 24,
        FLASH_NEVER = -1 };
 
-/* What the cut leaves of the page: the old one, an erased one, half of the new one, or all of it. */
-typedef enum flash_torn { FLASH_OLD, FLASH_ERASED, FLASH_HALF, FLASH_NEW, FLASH_WAYS } flash_torn;
+/* What the cut leaves of the page: the old one, an erased one, a few words of the new one, so that
+ * the head itself is torn, half of it, or all. */
+typedef enum flash_torn {
+    FLASH_OLD, FLASH_ERASED, FLASH_WORDS, FLASH_HALF, FLASH_NEW, FLASH_WAYS
+} flash_torn;
+enum { FLASH_TORN_HEAD = 40 };
 
 static unsigned char flash_chip[2 * FLASH_PAGES][FLASH_PAGE];
 static double flash_work[FLASH_PAGE / sizeof(double)];
@@ -32,6 +37,7 @@ static bool flash_write(void *user, int32_t page, const void *from)
         return true;
     }
     if (flash_way != FLASH_OLD) memset(flash_chip[page], 255, FLASH_PAGE);
+    if (flash_way == FLASH_WORDS) memcpy(flash_chip[page], from, FLASH_TORN_HEAD);
     if (flash_way == FLASH_HALF) memcpy(flash_chip[page], from, FLASH_PAGE / 2);
     if (flash_way == FLASH_NEW) memcpy(flash_chip[page], from, FLASH_PAGE);
     return false;
@@ -95,23 +101,24 @@ static uint64_t flash_hash(const tfn_model *m)
     return hash;
 }
 
-/* From the checkpoint, or from the beginning, to the end, or until the power is cut. The hashes
- * after each update are stored, or compared with those of the run without a cut. */
-static void flash_run(uint64_t *hashes, bool compare)
+/* From the checkpoint, which is that of update `first`, or from the beginning (0), to the end, or
+ * until the power is cut. The hashes after each update are stored, or compared with those of the run
+ * without a cut. */
+static void flash_run(int first, uint64_t *hashes, bool compare)
 {
     const tfn_model_desc desc = flash_desc();
     tfn_flash f = flash_of();
     tfn_model m;
-    tfn_status status;
+    flash_writes = 0;
     CHECK(tfn_model_new(&m, &desc, NULL) == TFN_OK);
-    status = tfn_flash_load(&m, &f);
-    CHECK(status == TFN_OK || status == TFN_NOT_FOUND);
-    CHECK((status == TFN_OK) == (m.step > 0));
-    if (m.step) CHECK(flash_hash(&m) == hashes[m.step]);
-    while (m.step < FLASH_UPDATES) {
+    CHECK_INT(tfn_flash_load(&m, &f), first ? TFN_OK : TFN_NOT_FOUND);
+    CHECK_INT(m.step, first);
+    if (first) CHECK(flash_hash(&m) == hashes[first]);
+    for (int update = first + 1; update <= FLASH_UPDATES; update++) {
         if (!flash_update(&m)) break;
-        if (compare) CHECK(flash_hash(&m) == hashes[m.step]);
-        else hashes[m.step] = flash_hash(&m);
+        CHECK_INT(m.step, update);
+        if (compare) CHECK(flash_hash(&m) == hashes[update]);
+        else hashes[update] = flash_hash(&m);
         f = flash_of();
         if (tfn_flash_save(&f, &m) != TFN_OK) break;
     }
@@ -119,26 +126,41 @@ static void flash_run(uint64_t *hashes, bool compare)
     tfn_model_free(&m);
 }
 
+/* The update whose checkpoint is the newest whole one after a run from `first` that was cut. The page
+ * written last has the head: half of it has all words that are not 0. */
+static int flash_kept(int first, int cut, int pages)
+{
+    const bool whole = flash_way >= FLASH_HALF && cut % pages == pages - 1;
+    return first + cut / pages + whole;
+}
+
+/* Cut in each update, at each of its pages; then in the first update of the run that goes on, at the
+ * same page, which the other slot must survive, too. */
 TEST(flash_cuts)
 {
     uint64_t hashes[FLASH_UPDATES + 1] = { 0 };
-    int writes;
+    int pages;
     memset(flash_chip, 255, sizeof flash_chip);
-    flash_writes = 0;
     flash_cut = FLASH_NEVER;
-    flash_run(hashes, false);
-    writes = flash_writes;
-    CHECK(writes > 5 * FLASH_UPDATES);
+    flash_run(0, hashes, false);
+    pages = flash_writes / FLASH_UPDATES;
+    CHECK(pages > 5 && flash_writes == pages * FLASH_UPDATES);
     for (int way = 0; way < FLASH_WAYS; way++)
-        for (int cut = 0; cut < writes; cut++) {
-            CASE("way %d, page %d of %d", way, cut, writes);
+        for (int cut = 0; cut < pages * FLASH_UPDATES; cut++) {
+            int first;
+            CASE("way %d, page %d of %d", way, cut, pages * FLASH_UPDATES);
             memset(flash_chip, 255, sizeof flash_chip);
             flash_way = (flash_torn)way;
-            flash_writes = 0;
             flash_cut = cut;
-            flash_run(hashes, true);
+            flash_run(0, hashes, true);
+            first = flash_kept(0, cut, pages);
+            if (first < FLASH_UPDATES) {
+                flash_cut = cut % pages;
+                flash_run(first, hashes, true);
+                first = flash_kept(first, flash_cut, pages);
+            }
             flash_cut = FLASH_NEVER;
-            flash_run(hashes, true);
+            flash_run(first, hashes, true);
         }
 }
 
