@@ -94,13 +94,6 @@ static void lesson_depths(lab *l, outcome *o)
     }
 }
 
-/* How far the output moves when weights do. */
-static void lesson_shift(lab *l, outcome *o)
-{
-    a6a(l, o);
-    a6b(l, o);
-}
-
 /* -- the lessons ------------------------------------------------------------------------------- */
 
 #define NO_GUESS { NULL, NULL, NULL }
@@ -165,7 +158,7 @@ static const struct { const char *title; lesson_step steps[LESSON_STEPS]; } less
         { "Post-LN is at guessing from some depth on, the others are not",
           "all three get worse with depth alike", "deeper is better for all three" } },
       { "The reason Liu 2020 gives: move all weights by 0.0001 and see how far the output moves.",
-        lesson_shift,
+        a6a,
         "Which law do you see, N or ln N? What happens to it with N when every update moves all "
         "weights?",
         NO_GUESS } } },
