@@ -1,25 +1,25 @@
 # Boards under qemu-system: the self-check, decoders from flash, with weights of 32, 8 and 4 bits,
 # training in a static block and a head for a new user have the bits of this computer, with an FPU or
-# without. Prints what each takes, for README. By hand:
+# without. Prints what each takes, and last README's table. By hand:
 #     BOARDS="m4f m33" PROGRAMS="decode train" sh board.sh
 . ./check.sh
 here=board
 
 # name | compiler and flags | qemu and machine | flash | RAM | clock that SysTick counts | start-up code |
-# programs: without an FPU the self-check takes minutes
+# programs: without an FPU the self-check and the gestures take minutes
 arm="arm-none-eabi-gcc --specs=nano.specs -mthumb -mcpu" mps2="0x00000000 | 0x20000000 | 25000000 | arm"
 hard="-mfloat-abi=hard -mfpu" an505="0x10000000 | 0x38000000 | 20000000 | arm"
 riscv="riscv64-unknown-elf-gcc --specs=picolibc.specs -march" virt="0x80000000 | 0x80400000 | 0 | riscv"
-soft="decode train quantized" programs="check $soft" packed="float32 q8 q4"
+packed="float32 q8 q4" soft="decode train quantized $packed" programs="check gesture $soft"
 [ "$tier" != night ] || soft=$programs
 rows() { sed 's/ *| */|/g' << ROWS
-m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft $packed
+m0      | $arm=cortex-m0                       | arm -M mps2-an385          | $mps2  | $soft
 m3      | $arm=cortex-m3                       | arm -M mps2-an385          | $mps2  | $soft
-m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | $programs $packed gesture
+m4f     | $arm=cortex-m4 $hard=fpv4-sp-d16     | arm -M mps2-an386          | $mps2  | $programs
 m7      | $arm=cortex-m7 $hard=fpv5-d16        | arm -M mps2-an500          | $mps2  | $programs
 m33     | $arm=cortex-m33 $hard=fpv5-sp-d16    | arm -M mps2-an505          | $an505 | $programs
 rv32imc | $riscv=rv32imc -mabi=ilp32     | riscv32 -M virt -bios none | $virt  | $soft
-rv32imf | $riscv=rv32imf -mabi=ilp32f    | riscv32 -M virt -bios none | $virt  | $programs $packed
+rv32imf | $riscv=rv32imf -mabi=ilp32f    | riscv32 -M virt -bios none | $virt  | $programs
 ROWS
 }
 column() { rows | awk -F '|' -v name="$1" -v n="$2" '$1 == name { print $n }'; }      # BOARD NUMBER
@@ -60,33 +60,33 @@ models() {
     "$work/gesture_train" > "$work/gesture_model.h"
 }
 host() {
-    for program in ${PROGRAMS:-$programs $packed gesture}; do
+    for program in ${PROGRAMS:-$programs}; do
         # shellcheck disable=SC2086
         ${CC:-cc} -O1 $same $here/"$program".c $here/print.c $here/host.c \
             -o "$work/host-$program" -lm && "$work/host-$program" > "$work/host-$program.out" || return 1
     done
 }
 
-# what README prints: bytes of code, with constants but without the model, bytes of RAM, instructions
+boards=${BOARDS:-$(rows | cut -d '|' -f 1 | paste -s -d ' ' -)}
+# bytes of code, with constants but without the model, bytes of RAM, instructions
 table() {
-    echo "| board | decoder: code | RAM | a token | training: code | RAM | a step |"
+    echo "| board | decoder: code | RAM | a token | training: code | RAM | an update |"
     echo "|---|---|---|---|---|---|---|"
-    for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+    for board in $boards; do
         [ -s "$work/$board-train.out" ] || continue
         printf '| %s |' "$board"
         for program in decode train; do
-            printf ' %s |' "$(value "$board" $program code)" "$(value "$board" $program ram)" \
+            printf ' %s |' "$(value "$board" "$program" code)" "$(value "$board" $program ram)" \
                            "$(value "$board" $program instructions)"
         done
         echo
     done
 }
-
 # a decoder of width 64, its weights in flash: bytes, instructions
 packed_table() {
     echo "| board | weights | in flash | code | RAM | a token |"
     echo "|---|---|---|---|---|---|"
-    for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+    for board in $boards; do
         for type in $packed; do
             [ -s "$work/$board-$type.out" ] || continue
             printf '| %s | %s |' "$board" "$type"
@@ -99,7 +99,7 @@ packed_table() {
 gesture_table() {
     echo "| board | encoder | people like those heard | a new one | after 48 gestures | a gesture | learning |"
     echo "|---|---|---|---|---|---|---|"
-    for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+    for board in $boards; do
         for type in float32 q8; do
             [ -s "$work/$board-gesture.out" ] || continue
             printf '| %s | %s |' "$board" "$type"
@@ -112,11 +112,28 @@ gesture_table() {
         done
     done
 }
+# README's: KiB of flash (code, constants, weights) and of RAM, thousands of instructions
+readme_table() {
+    echo "| $boards" | sed 's/ / | /g; s/$/ |/'
+    echo "|---| $boards" | sed 's/ [^ ]*/---|/g'
+    for row in "decode a token" "float32 width 64, float32" "q8 Q8" "q4 Q4" "train an update"; do
+        program=${row%% *}
+        printf '| %s |' "${row#* }"
+        for board in $boards; do
+            [ -s "$work/$board-$program.out" ] || { printf ' |'; continue; }
+            awk 'function kib(bytes) { return int((bytes + 1023) / 1024) }
+                 { of[$1] = $2 }
+                 END { printf " %d + %d, %d |", kib(of["code"] + of["model"]), kib(of["ram"]),
+                                                of["instructions"] / 1000 + 0.5 }' "$work/$board-$program.out"
+        done
+        echo
+    done
+}
 
 check "boards: models as C" models
 check "boards: the programs on this computer" host
 rm -f "$work"/*.elf "$work"/[mr]*.out
-for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
+for board in $boards; do
     command=$(column "$board" 2) machine=$(column "$board" 3)
     flash=$(column "$board" 4) ram=$(column "$board" 5) hz=$(column "$board" 6)
     family=$(column "$board" 7)
@@ -124,11 +141,12 @@ for board in ${BOARDS:-$(rows | cut -d '|' -f 1)}; do
         { skip "$board" "no ${command%% *} or qemu-system-${machine%% *}"; continue; }
     for program in ${PROGRAMS:-$(column "$board" 8)}; do
         # shellcheck disable=SC2086
-        check "$board: $program builds" image "$board" $program $command
-        check "$board: $program, this computer's bits" runs "$board" $program
+        check "$board: $program builds" image "$board" "$program" $command
+        check "$board: $program, this computer's bits" runs "$board" "$program"
     done
 done
 table
 packed_table
 gesture_table
+readme_table
 finish
