@@ -2719,7 +2719,7 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
  * or, into a block of one's own, peek, tfn_model_size, tfn_model_init, tfn_import_weights. A key or
  * a tensor that the family does not know is an error that names it: nothing is guessed. Tensors of
  * F64, F32, F16 and BF16 are read one after the other; memory is that of the model and of the
- * files' headers. */
+ * files' headers, also where desc.weights packs them as they come. */
 typedef enum tfn_key_form {
     TFN_KEY_IS = 0,           /* the option is the value; without the key it is `text` */
     TFN_KEY_IS_OR_OFF,        /* the same, but null leaves the option as it is */
@@ -2803,7 +2803,8 @@ typedef struct tfn_import {
 TFNORM_API tfn_status tfn_import_peek(tfn_import *x, tfn_model_desc *desc);
 /* The weights, into a model of these options. All tensors are looked at before the first is read:
  * what is wrong with the files leaves the model as it was; if reading fails half-way, the model
- * says so. Not into packed weights (desc.weights): see tfn_model_quantize. */
+ * says so. Packed weights (desc.weights) are those that tfn_model_quantize makes of the model in
+ * floats, which is never in memory. */
 TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m);
 /* What else config.json says: a string's characters, another value as it stands, "[[30]]", of which
  * those that fit are stored, with a zero; returns its bytes, 0: no such key, null, or an error. An
@@ -8678,24 +8679,51 @@ static void tfn__quant_gather(float *block, const float *b, ptrdiff_t count, ptr
     }
 }
 
-/* All blocks of all outputs. Halves of Q4 are or-ed into bytes that begin as 0. */
-static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const float *b, ptrdiff_t k,
-                                   ptrdiff_t n, ptrdiff_t b_row, ptrdiff_t b_col)
+/* What is packed at once of a matrix (k, n). */
+typedef struct tfn__quant_part {
+    ptrdiff_t k, n;
+    ptrdiff_t input, inputs;            /* from `input` on, a multiple of 32; to its end or another
+                                         * multiple */
+    ptrdiff_t output, outputs;
+} tfn__quant_part;
+
+/* All blocks of some outputs. Halves of Q4 are or-ed into bytes that begin as 0. */
+static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const tfn__quant_part *p,
+                                   const float *b, ptrdiff_t b_row, ptrdiff_t b_col)
 {
-    const ptrdiff_t blocks = tfn__quant_blocks(k);
+    const ptrdiff_t blocks = tfn__quant_blocks(p->k);
     const ptrdiff_t bytes = tfn__quant_block_bytes(type);
-    uint16_t *scales = (uint16_t *)(void *)(w + tfn__quant_scales(type, k, n));
-    TFNORM_MEMSET(w, 0, tfn_quant_bytes(type, k, n));
-    for (ptrdiff_t j = 0; j < n; j++) {
-        const ptrdiff_t lane = j % TFN__QPANEL;
-        for (ptrdiff_t i = 0; i < blocks; i++) {
-            const ptrdiff_t at = j / TFN__QPANEL * blocks + i;
+    uint16_t *scales = (uint16_t *)(void *)(w + tfn__quant_scales(type, p->k, p->n));
+    for (ptrdiff_t j = 0; j < p->outputs; j++) {
+        const ptrdiff_t panel = (p->output + j) / TFN__QPANEL;
+        const ptrdiff_t lane = (p->output + j) % TFN__QPANEL;
+        for (ptrdiff_t i = 0; i < p->inputs; i += TFN__QBLOCK) {
+            const ptrdiff_t at = panel * blocks + (p->input + i) / TFN__QBLOCK;
             float block[TFN__QBLOCK];
             int8_t q[TFN__QBLOCK];
-            tfn__quant_gather(block, b + i * TFN__QBLOCK * b_row + j * b_col, k - i * TFN__QBLOCK,
-                              b_row);
+            tfn__quant_gather(block, b + i * b_row + j * b_col, p->inputs - i, b_row);
             scales[at * TFN__QPANEL + lane] = tfn__quant_little(tfn__quant_block(q, block, type));
             tfn__quant_put(w + at * bytes, q, lane, type);
+        }
+    }
+}
+
+/* Write this part of w, whose bytes begin as 0, from its own b: the first is its first input and
+ * output. In which parts a matrix is packed changes no bit. */
+static void tfn__quant_pack_part(void *w, tfn_weights type, const tfn__quant_part *p,
+                                 const float *b, ptrdiff_t b_row, ptrdiff_t b_col)
+{
+    uint16_t *half = (uint16_t *)w;
+    if (tfn__quant_block_bytes(type)) {
+        tfn__quant_pack_panels((uint8_t *)w, type, p, b, b_row, b_col);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < p->inputs; i++) {
+        for (ptrdiff_t j = 0; j < p->outputs; j++) {
+            const ptrdiff_t at = (p->input + i) * p->n + p->output + j;
+            const float x = b[i * b_row + j * b_col];
+            if (type == TFN_WEIGHTS_BF16) half[at] = tfn__to_bf16(x);
+            else half[at] = tfn__to_f16(x);
         }
     }
 }
@@ -8703,19 +8731,10 @@ static void tfn__quant_pack_panels(uint8_t *w, tfn_weights type, const float *b,
 TFNORM_API void tfn_quant_pack(void *w, tfn_weights type, const float *b, ptrdiff_t k, ptrdiff_t n,
                                ptrdiff_t b_row, ptrdiff_t b_col)
 {
-    uint16_t *half = (uint16_t *)w;
+    const tfn__quant_part all = { k, n, 0, k, 0, n };
     if (!w || !b || tfn_quant_bytes(type, k, n) == 0) return;
-    if (tfn__quant_block_bytes(type)) {
-        tfn__quant_pack_panels((uint8_t *)w, type, b, k, n, b_row, b_col);
-        return;
-    }
-    for (ptrdiff_t p = 0; p < k; p++) {
-        for (ptrdiff_t j = 0; j < n; j++) {
-            const float x = b[p * b_row + j * b_col];
-            if (type == TFN_WEIGHTS_BF16) half[p * n + j] = tfn__to_bf16(x);
-            else half[p * n + j] = tfn__to_f16(x);
-        }
-    }
+    if (tfn__quant_block_bytes(type)) TFNORM_MEMSET(w, 0, tfn_quant_bytes(type, k, n));
+    tfn__quant_pack_part(w, type, &all, b, b_row, b_col);
 }
 
 /* The inputs of one output in a block. */
@@ -35090,7 +35109,11 @@ typedef struct tfn__match {
     const tfn_tensor_rule *rule;
     tfn_file  *file;
     tfn_tensor tensor;
+    bool       table;           /* of packed ones: see tfn__packed */
 } tfn__match;
+
+/* Rows and columns of a parameter that are read at once. */
+typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
 
 /* Outputs of the tensor: those of all parts, which are equally many. Fused matrices whose queries
  * are more than their keys would want an offset instead; no family here has one. */
@@ -35166,6 +35189,7 @@ static bool tfn__match_param(tfn_import *x, const tfn_model *m, int32_t i, tfn__
         tfn__fail_name(&x->error, TFN_NOT_FOUND, "import", "the files have no tensor %s", name);
     }
     if (x->error.status == TFN_OK) tfn__check_match(x, c);
+    c->table = TFN__PACKS && m->weights[i].table;
     if (!i) x->dtype = c->tensor.dtype;
     return x->error.status == TFN_OK;
 }
@@ -35218,28 +35242,117 @@ static void tfn__read_strided(const tfn__match *c, float *to, int64_t first, int
     }
 }
 
-/* The values of a parameter: of a matrix (out, in) output by output, else row by row, and where
- * outputs are in another order, which only vectors are, one by one. An output is a row of the file
- * and a column here, each value in another line of the cache; the next outputs find those lines
- * there, since as many lines as a matrix has rows fit into it. */
-static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
+/* A matrix that stands in the file as (out, in). */
+static bool tfn__is_turned(const tfn__match *c)
+{
+    return c->info.rows > 1 && (c->rule->form & TFN_FORM_TRANSPOSED);
+}
+
+/* A tile of a parameter, to (t->rows, t->cols): of a matrix (out, in) output by output, else row by
+ * row, and where outputs are in another order, which only vectors are, one by one. An output is a
+ * row of the file and a column here, each value in another line of the cache; the next outputs find
+ * those lines there, since as many lines as a matrix has rows fit into it. */
+static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const tfn__tile *t,
+                           float *to)
 {
     const bool ordered = c->rule->form & (TFN_FORM_BY_HEAD | TFN_FORM_TURNING);
     const int64_t rows = c->info.rows;
-    const int64_t cols = c->info.cols;
     const int64_t line = tfn__outputs(c);
-    float *to = c->info.data;
-    if (rows > 1 && (c->rule->form & TFN_FORM_TRANSPOSED)) {
-        for (int64_t i = 0; i < cols; i++)
-            tfn__read_strided(c, to + i, tfn__output_at(c, d, i) * rows, rows, cols);
+    const int64_t part = (int64_t)c->rule->part * c->info.cols;
+    if (tfn__is_turned(c)) {
+        for (int64_t i = 0; i < t->cols; i++)
+            tfn__read_strided(c, to + i, tfn__output_at(c, d, t->col + i) * rows + t->row, t->rows,
+                              t->cols);
     } else if (ordered) {
-        for (int64_t i = 0; i < cols; i++)
-            tfn__read_strided(c, to + i, tfn__output_at(c, d, i), 1, 1);
+        for (int64_t i = 0; i < t->cols; i++)
+            tfn__read_strided(c, to + i, tfn__output_at(c, d, t->col + i), 1, 1);
     } else {
-        for (int64_t i = 0; i < rows; i++)
-            tfn__read_strided(c, to + i * cols, (i + c->rule->first) * line
-                              + (int64_t)c->rule->part * cols, cols, 1);
+        for (int64_t i = 0; i < t->rows; i++)
+            tfn__read_strided(c, to + i * t->cols, (t->row + i + c->rule->first) * line + part
+                              + t->col, t->cols, 1);
     }
+}
+
+#ifdef TFN__QUANT
+/* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
+ * floats is ever in memory. A block is 32 inputs of one output, so a tile has whole blocks. It is
+ * as long as possible in the direction in which the file has numbers side by side, for each piece
+ * of a line of the file is a read of its own:
+ *
+ *     (in, out), as GPT-2's        32 inputs of 64 outputs, which are 32 reads; with fewer outputs
+ *                                  more inputs
+ *     (out, in), and tables        the inputs of an output, 2,048 of them at most, in one read;
+ *                                  with fewer inputs more outputs
+ *
+ * GPT-2's matrices are a million reads so, most of them from a page that the system has. */
+enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
+
+/* The tile that begins at this row and column, cut at the parameter's ends. turned: its columns,
+ * not its rows, are the lines of the file. */
+static tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col)
+{
+    const bool by_input = p->table != turned;           /* inputs are side by side in the file */
+    ptrdiff_t side = p->cols;
+    ptrdiff_t lines;
+    tfn__tile t;
+    if (turned) side = p->rows;
+    if (by_input) side = tfn__min(side, TFN__TILE);
+    else side = tfn__min(side, TFN__TILE / TFN__QBLOCK);
+    lines = TFN__TILE / side;
+    if (!by_input) lines = lines / TFN__QBLOCK * TFN__QBLOCK;
+    t.row = row;
+    t.col = col;
+    t.rows = (int32_t)lines;
+    t.cols = (int32_t)side;
+    if (turned) {
+        t.rows = (int32_t)side;
+        t.cols = (int32_t)lines;
+    }
+    t.rows = (int32_t)tfn__min(t.rows, p->rows - row);
+    t.cols = (int32_t)tfn__min(t.cols, p->cols - col);
+    return t;
+}
+
+/* Write a tile of it from floats (t->rows, t->cols); its bytes begin as 0. */
+static void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, const float *from)
+{
+    const tfn__quant_part map = { p->rows, p->cols, t->row, t->rows, t->col, t->cols };
+    const tfn__quant_part table = { p->cols, p->rows, t->col, t->cols, t->row, t->rows };
+    if (p->table && tfn__quant_block_bytes(p->type))
+        tfn__quant_pack_part(w, p->type, &table, from, 1, t->cols);
+    else
+        tfn__quant_pack_part(w, p->type, &map, from, t->cols, 1);
+}
+
+/* All tiles, or up to the first that cannot be read. Bits of Q4 are or-ed, so all begin as 0. */
+static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
+{
+    const tfn__packed p = { c->info.weights, c->table, c->info.rows, c->info.cols };
+    float some[TFN__TILE];
+    tfn__tile t;
+    TFNORM_MEMSET(c->info.packed, 0, c->info.bytes);
+    for (int32_t row = 0; row < p.rows; row += t.rows) {
+        for (int32_t col = 0; col < p.cols; col += t.cols) {
+            t = tfn__packed_tile(&p, tfn__is_turned(c), row, col);
+            tfn__read_tile(c, d, &t, some);
+            if (!tfn__fine(c->file)) return;
+            tfn__pack_tile(c->info.packed, &p, &t, some);
+        }
+    }
+}
+#endif
+
+/* The values of a parameter. */
+static void tfn__read_match(const tfn__match *c, const tfn_model_desc *d)
+{
+    const tfn__tile all = { 0, 0, c->info.rows, c->info.cols };
+#ifdef TFN__QUANT
+    if (c->info.weights) {
+        tfn__read_tiles(c, d);
+        return;
+    }
+#endif
+    tfn__read_tile(c, d, &all, c->info.data);
 }
 
 /* Find a parameter by its name. */
@@ -35385,13 +35498,6 @@ TFNORM_API tfn_status tfn_import_weights(tfn_import *x, tfn_model *m)
     if (!tfn__given(&x->error, "import", "model", m)) return x->error.status;
     tfn__made(&m->error, "model", m->weights);
     if (m->error.status != TFN_OK && m->error.status != TFN_BAD_BATCH) return m->error.status;
-    /* Packed matrices have their blocks in an order that is not the file's. */
-    if (TFN__PACKS && m->desc.weights) {
-        tfn__fail_name(&x->error, TFN_UNSUPPORTED, "import", "the model's weights are %s, and "
-                       "float32 alone is read: import, then tfn_model_quantize",
-                       tfn_choice_name("weights", (int32_t)m->desc.weights));
-        return x->error.status;
-    }
     tfn__open_config(x);
     tfn__open_weights(x);
     if (x->error.status == TFN_OK) tfn__check_all(x, m);

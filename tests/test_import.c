@@ -271,6 +271,226 @@ TEST(import_blank)
     tfn_model_free(&m);
 }
 
+/* -- weights of fewer bits ----------------------------------------------------------------------- */
+
+static const tfn_weights import_types[] = { TFN_WEIGHTS_Q8, TFN_WEIGHTS_Q4, TFN_WEIGHTS_BF16,
+                                            TFN_WEIGHTS_F16 };
+enum { IMPORT_TYPES = sizeof import_types / sizeof *import_types };
+
+/* Two models of one kind have the same weights, to the bit. */
+static void import_same(const tfn_model *found, const tfn_model *wanted)
+{
+    tfn_param_info p, q;
+    int32_t i, packed = 0;
+    for (i = 0; tfn_model_param(wanted, i, &q) && tfn_model_param(found, i, &p); i++) {
+        const size_t bytes = q.packed ? q.bytes : (size_t)q.rows * (size_t)q.cols * sizeof(float);
+        CASE("%s of %s", q.name, tfn_choice_name("weights", (int32_t)wanted->desc.weights));
+        packed += q.packed != NULL;
+        CHECK(p.weights == q.weights && (!q.packed || p.bytes == q.bytes));
+        CHECK_BITS(q.packed ? p.packed : p.data, q.packed ? q.packed : q.data, bytes);
+    }
+    CHECK(packed > 4 && found->step == wanted->step);
+    CHECK(tfn_model_hash(found) == tfn_model_hash(wanted));
+}
+
+/* The model in floats, quantized. */
+static void import_quantize(tfn_model *to, const tfn_model *from, tfn_weights type)
+{
+    tfn_model_desc d = from->desc;
+    d.weights = type;
+    CHECK(tfn_model_new(to, &d, NULL) == TFN_OK);
+    CHECK(tfn_model_quantize(to, from) == TFN_OK);
+}
+
+/* A folder into packed weights: those of its model in floats, quantized. */
+static void import_packs(const char *name)
+{
+    tfn_model floats, wanted, found;
+    tfn_model_desc d;
+    char text[300];
+    CASE("%s", name);
+    if (!import_model(&floats, name, true)) return;
+    for (int i = 0; i < IMPORT_TYPES; i++) {
+        memset(&d, 0, sizeof d);
+        d.inference = true;
+        d.batch = IMPORT_SENTENCES;
+        d.threads = 1;
+        d.weights = import_types[i];
+        import_quantize(&wanted, &floats, d.weights);
+        if (tfn_import_new(&found, import_path(name, NULL), &d) == TFN_OK)
+            import_same(&found, &wanted);
+        else FAIL("%s: %s", name, tfn_error_text(&found.error, text, sizeof text));
+        tfn_model_free(&found);
+        tfn_model_free(&wanted);
+    }
+    tfn_model_free(&floats);
+}
+
+TEST(import_packed)
+{
+    for (int i = 0; i < IMPORT_NAMES; i++) import_packs(import_names[i]);
+    import_packs("minilm");
+}
+
+/* A file in memory that is read by callbacks, which fail from a call on, or never (-1). */
+typedef struct import_disk {
+    const unsigned char *bytes;
+    int calls, fails;
+} import_disk;
+
+static bool import_get(void *user, uint64_t at, void *to, size_t bytes)
+{
+    import_disk *disk = (import_disk *)user;
+    if (disk->calls++ == disk->fails) return false;
+    memcpy(to, disk->bytes + at, bytes);
+    return true;
+}
+
+/* What a model's folder would hold. */
+typedef struct import_wide {
+    char          config[IMPORT_TEXT];
+    size_t        config_size, size;
+    unsigned char *bytes;
+} import_wide;
+
+static bool import_write(import_wide *w, const char *name, const tfn_model *m)
+{
+    tfn_export x;
+    tfn_file config, weights;
+    char text[300];
+    memset(&x, 0, sizeof x);
+    memset(&config, 0, sizeof config);
+    memset(&weights, 0, sizeof weights);
+    x.config = &config;
+    x.weights = &weights;
+    x.family = tfn_family_find(name);
+    w->size = 4 * (size_t)m->param_floats + 65536;
+    w->bytes = (unsigned char *)malloc(w->size);
+    config.to = w->config;
+    config.to_size = sizeof w->config;
+    weights.to = w->bytes;
+    weights.to_size = w->size;
+    if (tfn_export_write(&x, m) != TFN_OK)
+        FAIL("%s: %s", name, tfn_error_text(&x.error, text, sizeof text));
+    w->config_size = (size_t)config.used;
+    w->size = (size_t)weights.used;
+    return x.error.status == TFN_OK;
+}
+
+/* And the model again, if `fails` calls do not come to pass; what went wrong. */
+static tfn_status import_again(const import_wide *w, tfn_model *m, int fails, char *text,
+                               size_t room)
+{
+    import_disk disk = { w->bytes, 0, -1 };
+    tfn_io io = { import_get, NULL, &disk, 0 };
+    tfn_import x;
+    tfn_file f;
+    io.size = w->size;
+    memset(&x, 0, sizeof x);
+    memset(&f, 0, sizeof f);
+    f.io = &io;
+    x.config = w->config;
+    x.config_size = w->config_size;
+    x.files = &f;
+    x.count = 1;
+    CHECK(tfn_file_open(&f) == TFN_OK);
+    disk.calls = 0;
+    disk.fails = fails;
+    tfn_import_weights(&x, m);
+    tfn_error_text(&x.error, text, room);
+    tfn_file_close(&f);
+    return x.error.status;
+}
+
+/* Sides that are longer than what is read at once, and no multiples of blocks and panels. */
+static void import_packs_wide(const char *name, int32_t width, int32_t rotary)
+{
+    static import_wide w;
+    tfn_model floats, wanted, found;
+    tfn_model_desc d;
+    tfn_import x;
+    tfn_param_info p;
+    char text[300];
+    CASE("%s", name);
+    memset(&d, 0, sizeof d);
+    memset(&x, 0, sizeof x);
+    x.config = w.config;
+    x.config_size = import_read(name, "config.json", w.config, sizeof w.config);
+    CHECK(tfn_import_peek(&x, &d) == TFN_OK);
+    d.inference = true;
+    d.threads = 1;
+    d.vocab = 77;
+    d.context = 8;
+    d.layers = 1;
+    d.width = width;
+    d.heads = 2;
+    d.kv_heads = 0;
+    d.head_size = 0;
+    d.rotary_size = rotary;
+    d.ffn = 2100;
+    CHECK(tfn_model_new(&floats, &d, NULL) == TFN_OK);
+    if (!import_write(&w, name, &floats)) return;
+    for (int i = 0; i < IMPORT_TYPES; i++) {
+        import_quantize(&wanted, &floats, import_types[i]);
+        CHECK(tfn_model_new(&found, &wanted.desc, NULL) == TFN_OK);
+        for (int32_t k = 0; tfn_model_param(&found, k, &p); k++)        /* over other weights */
+            if (p.packed) memset(p.packed, 0x5a, p.bytes);
+        if (import_again(&w, &found, -1, text, sizeof text) == TFN_OK) import_same(&found, &wanted);
+        else FAIL("%s: %s", name, text);
+        tfn_model_free(&found);
+        tfn_model_free(&wanted);
+    }
+    free(w.bytes);
+    tfn_model_free(&floats);
+}
+
+TEST(import_packed_wide)
+{
+    import_packs_wide("gpt2", 144, 0);          /* (in, out), queries, keys and values in one */
+    import_packs_wide("gpt2", 40, 0);
+    import_packs_wide("llama", 144, 0);         /* (out, in) */
+    import_packs_wide("gpt_neox", 136, 12);     /* heads in turn, channels in another order */
+    import_packs_wide("phi", 40, 12);
+    import_packs_wide("bert", 72, 0);
+}
+
+/* Whichever call of the callback fails, the model is as it was, or says that it is half of one. */
+TEST(import_packed_fails)
+{
+    static import_wide w;
+    tfn_model floats, m;
+    tfn_model_desc d;
+    char text[300];
+    int whole = 0, half = 0, fails = 0;
+    if (!import_model(&floats, "gpt2", true) || !import_write(&w, "gpt2", &floats)) return;
+    d = floats.desc;
+    for (int i = 0; i <= IMPORT_TYPES; i++) {
+        d.weights = i ? import_types[i - 1] : TFN_WEIGHTS_FLOAT;
+        for (fails = 0; ; fails++) {
+            uint64_t hash;
+            CASE("call %d", fails);
+            CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+            hash = tfn_model_hash(&m);
+            if (import_again(&w, &m, fails, text, sizeof text) == TFN_OK) break;
+            if (!strstr(text, "cannot be read")) FAIL("\"%s\"", text);
+            if (m.error.status == TFN_OK) CHECK(tfn_model_hash(&m) == hash);
+            else CHECK(m.error.status == TFN_NOT_READY);
+            whole += m.error.status == TFN_OK;
+            half += m.error.status != TFN_OK;
+            tfn_error_text(&m.error, text, sizeof text);
+            CHECK(m.error.status == TFN_OK || strstr(text, "half loaded"));
+            tfn_model_free(&m);
+            if (fails > 9999) break;
+        }
+        CHECK(fails > 30 && fails < 9999);
+        tfn_model_free(&m);
+    }
+    CHECK(half > 100);
+    CHECK_INT(whole, 0);                        /* what is wrong with the file is found in memory */
+    free(w.bytes);
+    tfn_model_free(&floats);
+}
+
 /* -- gradients --------------------------------------------------------------------------------- */
 
 /* The gradients of a file are read as weights would be, into a second model. */
@@ -702,7 +922,13 @@ TEST(import_weights_wrong)
     of = d;
     of.inference = true;
     of.weights = TFN_WEIGHTS_Q8;
-    import_weights_refused(&of, "llama", "import, then tfn_model_quantize");
+    of.layers++;
+    import_weights_refused(&of, "llama", "no tensor layers.2.input_layernorm.weight");
+    of.layers--;
+    of.ffn++;
+    import_weights_refused(&of, "llama", "mlp.gate_proj.weight has a side of 16, 17 is wanted");
+    d.weights = TFN_WEIGHTS_Q8;
+    CHECK_INT(tfn_import_new(&m, folder, &d), TFN_BAD_OPTION);
     CHECK_INT(tfn_import_new(&m, "no-such-folder", NULL), TFN_BAD_FILE);
     CHECK_INT(tfn_import_new(&m, NULL, NULL), TFN_NULL);
     CHECK_INT(tfn_import_new(NULL, folder, NULL), TFN_NULL);
@@ -751,6 +977,9 @@ int main(void)
     RUN(import_families);
     RUN(import_sentences);
     RUN(import_blank);
+    RUN(import_packed);
+    RUN(import_packed_wide);
+    RUN(import_packed_fails);
     RUN(import_gradients);
     RUN(import_translates);
     RUN(import_texts);

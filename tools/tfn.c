@@ -86,7 +86,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(RESUME, 's', "resume", "FILE", NULL, 0, 0, TRAIN, "go on; auto: with OUT if it exists") \
     X(LONGEST, 'i', "context", "N", NULL, 1, 1e6, IMPORT, \
       "most tokens of a text; else 1024, or what the model has if that is less") \
-    X(WEIGHTS, 'e', "weights", "weights", "float32", 0, 0, IMPORT, "quantize what was imported") \
+    X(WEIGHTS, 'e', "weights", "weights", "float32", 0, 0, IMPORT, "quantize what is imported") \
     X(TO, 'e', "to", "weights", NULL, 0, 0, QUANTIZE, "what matrices are made of") \
     X(ON, 's', "on", "FILE", NULL, 0, 0, QUANTIZE, "the loss on it, before and after") \
     X(LENIENT, 'f', "lenient", "", NULL, 0, 0, IMPORT, "leave aside unknown keys of config.json") \
@@ -1459,17 +1459,18 @@ static void import_experiment(bundle *b)
     b->from.text[O_CONTEXT] = context;
 }
 
-/* The floats are there until all is packed: a matrix is read in the order of the file, and packed
- * in that of its blocks. */
-static void import_repack(bundle *b, const settings *s)
+/* Bytes of packed weights, and of the floats that were never in memory. */
+static void import_say_weights(const tfn_model *m)
 {
-    const tfn_choice *to = tfn_choice_find("weights", text_of(s, O_WEIGHTS));
-    tfn_model floats;
-    if (!to->value) return;
-    b->path = s->file[0];
-    bundle_repack(b, &floats, (tfn_weights)to->value);
-    quant_say(&floats, &b->model);
-    tfn_model_free(&floats);
+    tfn_param_info p;
+    size_t bytes = 0, floats = 0;
+    if (!m->desc.weights) return;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
+        bytes += param_bytes(&p);
+        floats += sizeof(float) * (size_t)p.rows * (size_t)p.cols;
+    }
+    printf("weights     %s: %zu bytes, of float32 %zu\n", weights_name(m->desc.weights), bytes,
+           floats);
 }
 
 static int import(settings *s, cli *c)
@@ -1488,11 +1489,11 @@ static int import(settings *s, cli *c)
     import_tokenizer(&b, x.folder);
     b.desc.inference = b.desc.blank = true;
     b.desc.threads = 1;
+    b.desc.weights = (tfn_weights)tfn_choice_find("weights", text_of(s, O_WEIGHTS))->value;
     tfn_model_new(&b.model, &b.desc, NULL);
     must_be_model(&b.model, &b.desc);
     tfn_import_weights(&x, &b.model);
     must_be_ok(&x.error);
-    import_repack(&b, s);
     import_experiment(&b);
     hub_keep_classes(&b, &x);
     import_read(&generation, x.folder, "generation_config.json");
@@ -1502,6 +1503,7 @@ static int import(settings *s, cli *c)
     bundle_save(&b, &b.from, out, true);
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
            (long long)b.model.param_floats, (int)b.desc.context);
+    import_say_weights(&b.model);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
     else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt or source.spm, "
                 "tokenizer.model, spiece.model, vocab.txt\n");
