@@ -46,6 +46,7 @@ answers() {             # tfn translates and generates with what the page saved:
     for task in reverse grammar headline markov; do
         "$work/tfn" eval "$work/$task.safetensors" > "$work/found" && grep -q '^accuracy' "$work/found" || return 1
     done
+    [ "$(echo ba me fe | "$work/tfn" tokens "$work/markov.safetensors" | wc -w)" = 3 ] || return 1
     "$work/tfn" train --from "$work/grammar.safetensors" --task translate --steps 2 --force --out "$work/on.safetensors" > "$work/found" 2>&1 &&
         ! "$work/tfn" train --resume "$work/grammar.safetensors" > "$work/found" 2>&1 && grep -q 'was saved by the page' "$work/found"
 }

@@ -4,7 +4,7 @@
 #ifndef HUB_H
 #define HUB_H
 
-#include "models.h"
+#include "prompt.h"
 #ifdef _WIN32
 #include <direct.h>
 #endif
@@ -279,6 +279,7 @@ static int hub_export(settings *s, cli *c)
     x.folder = folder;
     x.dtype = hub_dtype(hub_text(s, &b, O_DTYPE));
     x.round = given(s, O_ROUND);
+    b.tokenizer.tokenizer.prefix_space |= spaces_texts(&b);
     if (tfn_tokenizer_json_text(&b.tokenizer.tokenizer, NULL, 0) > 0)
         x.tokenizer = &b.tokenizer.tokenizer;
     if (!x.tokenizer) hub_refuse_tokenizer(folder);

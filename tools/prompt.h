@@ -16,6 +16,19 @@ static inline bool reads_lines(const bundle *b)
     return b->kind == DATA_TEXT && given(&b->from, O_TASK);
 }
 
+/* Whether its texts go on without an end: a line is a piece of them. */
+static inline bool reads_stream(const bundle *b)
+{
+    return b->kind == DATA_TEXT && !reads_lines(b);
+}
+/* Whether a space is put in front of a text, as it was in training. */
+static inline bool spaces_texts(const bundle *b)
+{
+    const tfn_tokenizer_kind kind = b->tokenizer.tokenizer.kind;
+    return !reads_stream(b) && !keeps_texts(&b->from)
+        && (kind == TFN_TOKENIZER_WORDS || kind == TFN_TOKENIZER_BPE);
+}
+
 /* Of so many bytes; three of one that normalizing takes apart. */
 static inline size_t most_ids(size_t bytes) { return 3 * bytes + 2; }
 
@@ -42,9 +55,8 @@ static inline int32_t *encode_as(const bundle *b, const char *text, size_t bytes
                                  int64_t *count)
 {
     const tfn_tokenizer *k = &b->tokenizer.tokenizer;
-    const bool stream = b->kind == DATA_TEXT && !reads_lines(b);
-    const bool space = !stream && !keeps_texts(&b->from)
-        && (k->kind == TFN_TOKENIZER_WORDS || k->kind == TFN_TOKENIZER_BPE);
+    const bool stream = reads_stream(b);
+    const bool space = spaces_texts(b);
     char *spaced = (char *)reserve(bytes + 2, 1);
     int32_t *ids;
     spaced[0] = ' ';

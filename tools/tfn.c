@@ -1554,15 +1554,14 @@ static int tokens(settings *s, cli *c)
     static bundle b;
     line_file x;
     lines_open(&x, open_use(&b, s, c));
+    const tfn_tokenizer *k = &b.tokenizer.tokenizer;
     while (next_line(&x)) {
-        const tfn_tokenizer *k = &b.tokenizer.tokenizer;
-        int64_t count;
-        int32_t *ids = ids_of(k, 0, x.line, x.bytes, false, &count);
-        const char *between = "";
-        for (int32_t i = 0; i < k->begins; i++, between = " ") printf("%s%d", between, k->frame[i]);
-        for (int64_t i = 0; i < count; i++, between = " ") printf("%s%d", between, (int)ids[i]);
-        for (int32_t i = 0; i < k->ends; i++, between = " ")
-            printf("%s%d", between, (int)k->frame[k->begins + i]);
+        int64_t count = k->begins;
+        int32_t *ids = x.bytes ? encode_as(&b, x.line, x.bytes, false, &count) : NULL;
+        const int32_t *line = ids ? ids : k->frame;
+        for (int64_t i = 0; i < count; i++) printf("%s%d", i ? " " : "", (int)line[i]);
+        for (int32_t i = 0; i < k->ends; i++)
+            printf("%s%d", count + i ? " " : "", (int)k->frame[k->begins + i]);
         printf("\n");
         free(ids);
     }
