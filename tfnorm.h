@@ -471,7 +471,7 @@
  *                           On a Cortex-M4F at -Os, with TFNORM_ONLY_DECODERS, a decoder of one
  *                           norm, one activation and learned positions takes 27 KB of flash, with
  *                           rotary ones, which compute sines in double, 34; a trainer of one recipe
- *                           with AdamW, with TFNORM_PLAIN and without messages, 50
+ *                           with AdamW, with TFNORM_PLAIN and without messages, 48
  *   TFNORM_NO_MESSAGES      errors keep their status, operation and numbers, and have no sentences
  *   TFNORM_NO_SCALES        joins without scales, as those of "pre" and "post"
  *   TFNORM_ONLY_DECODERS    with TFNORM_NO_TRAINING: models of one stack that tfn_decoder runs, and
@@ -3324,20 +3324,24 @@ static void tfn__put_float(tfn__text *t, float x)
 
 /* -- status ---------------------------------------------------------------------------------- */
 
-#define TFN__STATUS_TEXT(name, text) text,
+/* One text behind the other in one array, which linkers drop where nobody asks, unlike strings that
+ * a table points to. */
+#define TFN__STATUS_TEXT(name, text) text "\0"
 TFNORM_API const char *tfn_status_text(tfn_status status)
 {
-    static const char *const text[] = { TFN__STATUS_LIST(TFN__STATUS_TEXT) };
+    static const char texts[] = TFN__STATUS_LIST(TFN__STATUS_TEXT);
+    const char *text = texts;
     if ((unsigned)status >= TFN_STATUS_COUNT) return "unknown status";
-    return text[status];
+    for (int i = 0; i < (int)status; i++) text += tfn__length(text) + 1;
+    return text;
 }
 
 TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
 
 /* Keep the first error of an object; always returns the status in force. `text` may hold "%d",
  * which becomes `found`, then `wanted`. */
-static tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op, const char *text,
-                            int64_t found, int64_t wanted)
+static TFN__NOINLINE tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op,
+                                          const char *text, int64_t found, int64_t wanted)
 {
     if (e->status == TFN_OK) {
         e->status = status;
@@ -10259,8 +10263,9 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 /* Those that only some models have, and those that a decoder fed with tokens has not. A row whose
  * forward is NULL is refused when it is recorded (tfn__record), so that no run meets it; its kernel
  * is NULL in the table, too, and the linker drops both. */
-#define TFN__ROTARY_OP(f) TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
-#define TFN__WHOLE_OP(f)  TFN__KEPT(TFN__SENTENCES, f)
+#define TFN__ROTARY_OP(f)  TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
+#define TFN__WHOLE_OP(f)   TFN__KEPT(TFN__SENTENCES, f)
+#define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
 #define TFN__PAIRS     TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER_DECODER)
 #define TFN__ENCODERS  (TFN__PAIRS || TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER))
 
@@ -10272,7 +10277,7 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(MEMORY,     "memory",          NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
     X(INPUT,      "input",           NULL, NULL, TFN__NO_GRAD, NULL, 0)                          \
                                                                                                  \
-    X(FRAMES,     "frames",          TFN__KEPT(TFN__ENCODERS, tfn__frames_op),                   \
+    X(FRAMES,     "frames",          TFN__ENCODER_OP(tfn__frames_op),                            \
                                      tfn__by_sentence, TFN__NO_GRAD, NULL, 0)                    \
     X(LINEAR,     "linear",          tfn__linear_forward,         tfn__linear_chunks,            \
                                      tfn__linear_backward,        tfn__linear_backward_chunks,   \
@@ -10311,8 +10316,8 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(ROTARY,     "rotary",          TFN__ROTARY_OP(tfn__rotary_op), tfn__one, \
                                      TFN__ROTARY_OP(tfn__rotary_backward), tfn__one, \
                                      0)                                                          \
-    X(FIRST,      "first",           TFN__WHOLE_OP(tfn__first_forward), tfn__one, \
-                                     tfn__first_backward,         tfn__one,                      \
+    X(FIRST,      "first",           TFN__ENCODER_OP(TFN__WHOLE_OP(tfn__first_forward)), tfn__one, \
+                                     TFN__ENCODER_OP(tfn__first_backward), tfn__one,             \
                                      0)                                                          \
     X(LAST,       "last",            tfn__last_forward,           tfn__one,                      \
                                      tfn__last_backward,          tfn__one,                      \
@@ -10331,8 +10336,8 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
     X(TARGETS,    "targets",         TFN__BACK(tfn__targets_forward), TFN__BACK(tfn__one),       \
                                      tfn__targets_backward,       tfn__one,                      \
                                      0)                                                          \
-    X(NUMBERS,    "number loss",     TFN__BACK(tfn__numbers_forward), TFN__BACK(tfn__one),       \
-                                     tfn__numbers_backward,       tfn__one,                      \
+    X(NUMBERS,    "number loss",     TFN__ENCODER_OP(TFN__BACK(tfn__numbers_forward)), tfn__one, \
+                                     TFN__ENCODER_OP(TFN__BACK(tfn__numbers_backward)), tfn__one, \
                                      TFN__IN0)                                                   \
     X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
                                      tfn__probe_backward,         tfn__one,                      \
@@ -10524,8 +10529,8 @@ static tfn__matrix tfn__transpose(tfn__matrix m)
 }
 
 /* y = a b; y (m, n), a (m, k), b (k, n) */
-static tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, tfn__matrix a,
-                                    tfn__matrix b)
+static TFN__NOINLINE tfn_matmul_args tfn__product(float *y, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                                                  tfn__matrix a, tfn__matrix b)
 {
     tfn_matmul_args p;
     TFNORM_MEMSET(&p, 0, sizeof p);
@@ -12722,7 +12727,7 @@ static bool tfn__slot_ok(tfn_tape *t, const char *op, int32_t slot)
 /* -- leaves ---------------------------------------------------------------------------------- */
 
 /* Each region (parameters, tables, buffers, workspace) is cut into pieces of whole vectors. */
-static int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
+static TFN__NOINLINE int64_t tfn__padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 /* A parameter of rows x cols, the next of the flat vector. */
 TFNORM_API tfn_var tfn_param(tfn_tape *t, int32_t rows, int32_t cols)
@@ -17818,12 +17823,13 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
  * UPDATES        how many updates the weights have seen, for what is scheduled
  * SIGMA_U, _V    what sigma is estimated with */
 #define TFN__KINDS(X)                                                                              \
-    X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, ".alpha")                    \
-    X(SHIFT, ".shift") X(DIRECTION, ".direction") X(GAMMA, ".gamma")                               \
-    X(LORA_A, ".lora_a") X(LORA_B, ".lora_b")                                                      \
-    X(FOLDED_SCALE, ".weight") X(MEAN, ".running_mean") X(VARIANCE, ".running_var")                \
-    X(SQUARE, ".running_square") X(NU, ".running_nu") X(UPDATES, ".updates")                       \
-    X(SIGMA_U, ".sigma_u") X(SIGMA_V, ".sigma_v")
+    X(MATRIX, ".weight") X(BIAS, ".bias") X(GAIN, ".weight") X(ALPHA, TFN__FULL(".alpha"))         \
+    X(SHIFT, TFN__FULL(".shift")) X(DIRECTION, TFN__FULL(".direction"))                            \
+    X(GAMMA, TFN__FULL(".gamma")) X(LORA_A, TFN__FULL(".lora_a")) X(LORA_B, TFN__FULL(".lora_b"))  \
+    X(FOLDED_SCALE, ".weight") X(MEAN, TFN__FULL(".running_mean"))                                 \
+    X(VARIANCE, TFN__FULL(".running_var")) X(SQUARE, TFN__FULL(".running_square"))                 \
+    X(NU, TFN__FULL(".running_nu")) X(UPDATES, TFN__FULL(".updates"))                              \
+    X(SIGMA_U, TFN__FULL(".sigma_u")) X(SIGMA_V, TFN__FULL(".sigma_v"))
 
 /* The parts of a sub-layer, a layer, a stack and a model. Checkpoints know them by name: a new part
  * gets an entry, an old one keeps its name. Their order means nothing, but that some are asked for
@@ -17831,21 +17837,25 @@ static tfn__spot tfn__sublayer_at(tfn__spot at, tfn_sublayer kind)
  * maps are counted through. Parts that only full builds have take no bytes for a name in others. */
 #define TFN__PARTS(X)                                                                              \
     X(Q, "q") X(K, "k") X(V, "v") X(O, "o") X(W1, "w1") X(W2, "w2") X(W3, "w3")                    \
-    X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm") X(NORM_O, "norm_o")        \
-    X(NORM_2, "norm_2") X(Q_NORM, "q_norm") X(K_NORM, "k_norm") X(V_NORM, "v_norm")                \
-    X(QK_SCALE, "qk_scale") X(HEAD_SCALE, "head_scale") X(SCALE_1, "scale_1")                      \
-    X(SCALE_3, "scale_3") X(SHIFT_IN, "shift_in") X(SHIFT_1, "shift_1") X(SHIFT_2, "shift_2")      \
-    X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra") X(GATE, "gate") X(MIX, "mix")      \
-    X(NORM_OUT, "norm_out") X(MEMORY_MIX, "memory_mix") X(EMBEDDING, "embedding")                  \
+    X(NORM_IN, "norm_in") X(NORM_BRANCH, "norm_branch") X(NORM, "norm")                            \
+    X(NORM_O, TFN__FULL("norm_o")) X(NORM_2, TFN__FULL("norm_2"))                                  \
+    X(Q_NORM, TFN__FULL("q_norm")) X(K_NORM, TFN__FULL("k_norm")) X(V_NORM, TFN__FULL("v_norm"))   \
+    X(QK_SCALE, TFN__FULL("qk_scale")) X(HEAD_SCALE, TFN__FULL("head_scale"))                      \
+    X(SCALE_1, TFN__FULL("scale_1")) X(SCALE_3, TFN__FULL("scale_3"))                              \
+    X(SHIFT_IN, TFN__FULL("shift_in")) X(SHIFT_1, TFN__FULL("shift_1"))                            \
+    X(SHIFT_2, TFN__FULL("shift_2")) X(IN, "in") X(OUT, "out") X(SKIP, "skip") X(EXTRA, "extra")   \
+    X(GATE, TFN__FULL("gate")) X(MIX, TFN__FULL("mix")) X(NORM_OUT, "norm_out")                    \
+    X(MEMORY_MIX, TFN__FULL("memory_mix")) X(EMBEDDING, "embedding")                               \
     X(CLUSTER_0, TFN__FULL("cluster_0")) X(CLUSTER_1, TFN__FULL("cluster_1"))                      \
     X(CLUSTER_2, TFN__FULL("cluster_2")) X(POSITION, "position")                                   \
     X(RELATIVE, TFN__FULL("relative")) X(SEGMENT, "segment") X(EMBEDDING_NORM, "embedding_norm")   \
-    X(EMBEDDING_SCALE, "embedding_scale") X(FINAL_NORM, "final_norm")                              \
-    X(FINAL_SHIFT, "final_shift") X(FINAL_SCALE, "final_scale") X(POOLER, "pooler")                \
-    X(CLASSIFIER, "classifier") X(OUTPUT, "output") X(LOGIT_SCALE, "logit_scale")                  \
+    X(EMBEDDING_SCALE, TFN__FULL("embedding_scale")) X(FINAL_NORM, "final_norm")                   \
+    X(FINAL_SHIFT, TFN__FULL("final_shift")) X(FINAL_SCALE, TFN__FULL("final_scale"))              \
+    X(POOLER, "pooler") X(CLASSIFIER, "classifier") X(OUTPUT, "output")                            \
+    X(LOGIT_SCALE, TFN__FULL("logit_scale"))                                                       \
     X(CONV_1, TFN__FULL("conv_1")) X(CONV_2, TFN__FULL("conv_2"))                                  \
     X(PROJECT_0, TFN__FULL("project_0")) X(PROJECT_1, TFN__FULL("project_1"))                      \
-    X(PROJECT_2, TFN__FULL("project_2")) X(SCHEDULE, "schedule")                                   \
+    X(PROJECT_2, TFN__FULL("project_2")) X(SCHEDULE, TFN__FULL("schedule"))                        \
     X(TRANSFORM, TFN__FULL("transform")) X(TRANSFORM_NORM, TFN__FULL("transform_norm"))            \
     X(PROJECT_IN, TFN__FULL("project_in")) X(PROJECT_OUT, TFN__FULL("project_out"))               \
     X(FRAMES, "frames")
@@ -36704,6 +36714,7 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__PAIRS
 #undef TFN__ROTARY_OP
 #undef TFN__WHOLE_OP
+#undef TFN__ENCODER_OP
 #undef TFN__EXTRA_NORMS
 #undef TFN__GOLDEN
 #undef TFN__IMPLEMENTING
