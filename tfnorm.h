@@ -462,8 +462,9 @@
  *   TFNORM_PLAIN            what TFNORM_NO_TRAINING leaves of models, with training, too: rows like
  *                           "pre" and "post", LayerNorm and RMSNorm. No tfn_selfcheck (it gives 0)
  *   TFNORM_ARCHS, TFNORM_NORMS, TFNORM_POSITIONS, TFNORM_ACTIVATIONS, TFNORM_OPTIMIZERS,
- *   TFNORM_SCHEDULES        keep these alone, for a small program; a model that asks for another
- *                           one gets an error. Sets of enumerators: for instance
+ *   TFNORM_SCHEDULES        keep these alone, for a small program; a model or a tape that asks for
+ *                           another one gets an error that names the macro, as of all that is left
+ *                           out. Sets of enumerators: for instance
  *                           -DTFNORM_POSITIONS="TFN_SET(TFN_POSITION_ROTARY)", others behind a |.
  *                           The kernels of what was left out are NULL, or do nothing.
  *                           A default counts as asked for: who keeps no learned positions must set
@@ -3120,6 +3121,12 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__GATES (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU)                                  \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_GEGLU_TANH)                          \
                     || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_SWIGLU))
+/* The functions of one value, as a set: what is kept, and what the gates that are kept need. */
+#define TFN__OF_GATE(gate, which) (TFN__KEEPS(ACTIVATIONS, gate) ? TFN_SET(which) : 0)
+#define TFN__FUNCTIONS ((TFNORM_ACTIVATIONS)                                                       \
+                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU, TFN_ACTIVATION_GELU)                  \
+                        | TFN__OF_GATE(TFN_ACTIVATION_GEGLU_TANH, TFN_ACTIVATION_GELU_TANH)        \
+                        | TFN__OF_GATE(TFN_ACTIVATION_SWIGLU, TFN_ACTIVATION_SILU))
 #define TFN__POSITION_TABLES (TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY)                           \
                               || TFN__KEEPS(POSITIONS, TFN_POSITION_ALIBI)                         \
                               || TFN__KEEPS(POSITIONS, TFN_POSITION_SINUSOIDAL)                    \
@@ -7388,22 +7395,21 @@ static TFN__INLINE TFN__V TFN__N(tfn__vderivative)(TFN__V x, const tfn_activatio
 }
 
 /* Choose the kind once, outside the loop: `call` makes a loop for each kind, in which it is a
- * constant. A gate keeps its unit. */
-#define TFN__CASE(which, gate, call)                                                           \
+ * constant. */
+#define TFN__CASE(which, call)                                                                 \
     case TFN_ACTIVATION_##which:                                                               \
-        if (TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_##which)                                    \
-            || TFN__KEEPS(ACTIVATIONS, TFN_ACTIVATION_##gate)) { call(TFN_ACTIVATION_##which); } \
+        if (TFN__FUNCTIONS & TFN_SET(TFN_ACTIVATION_##which)) { call(TFN_ACTIVATION_##which); } \
         break;
 #define TFN__KINDS(kind, call)                                                                 \
     switch (kind) {                                                                            \
-    TFN__CASE(RELU, RELU, call)                                                                \
-    TFN__CASE(RELU2, RELU2, call)                                                              \
-    TFN__CASE(GELU, GEGLU, call)                                                               \
-    TFN__CASE(SILU, SWIGLU, call)                                                              \
-    TFN__CASE(TANH, TANH, call)                                                                \
-    TFN__CASE(IDENTITY, IDENTITY, call)                                                        \
+    TFN__CASE(RELU, call)                                                                      \
+    TFN__CASE(RELU2, call)                                                                     \
+    TFN__CASE(GELU, call)                                                                      \
+    TFN__CASE(SILU, call)                                                                      \
+    TFN__CASE(TANH, call)                                                                      \
+    TFN__CASE(IDENTITY, call)                                                                  \
     default:                                                                                   \
-    TFN__CASE(GELU_TANH, GEGLU_TANH, call)                                                     \
+    TFN__CASE(GELU_TANH, call)                                                                 \
     }
 
 /* y = f(x) of n values, whole vectors. */
@@ -12595,7 +12601,26 @@ static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t coun
     return t->error.status == TFN_OK;
 }
 
-static const char tfn__plain_only[] = "left out: define TFNORM_ALL_NORMS";
+#ifdef TFNORM_PLAIN
+static const char tfn__plain_only[] = "left out by TFNORM_PLAIN";
+#else
+static const char tfn__plain_only[] = "left out by TFNORM_NO_TRAINING: define TFNORM_ALL_NORMS";
+#endif
+
+/* The macro that left an operation out. Where all operations are there, nothing is left of this. */
+static const char *tfn__left_out(int op)
+{
+    const bool trains = op == TFN__OP_LOSS || op == TFN__OP_TARGETS || op == TFN__OP_NUMBERS;
+    const bool encodes = op == TFN__OP_FRAMES || op == TFN__OP_ENCODED || op == TFN__OP_FIRST
+                      || op == TFN__OP_NUMBERS;
+    if (!TFN__TRAINS && trains) return "left out by TFNORM_NO_TRAINING";
+    if (!TFN__PAIRS && encodes) return "left out by TFNORM_ARCHS";
+    if (!TFN__ROTATES && op == TFN__OP_ROTARY) return "left out by TFNORM_POSITIONS";
+    if (!TFN__GATES && op == TFN__OP_GATED) return "left out by TFNORM_ACTIVATIONS";
+    if (!TFN__SCALES && op == TFN__OP_SCALE) return "left out by TFNORM_NO_SCALES";
+    if (!TFN__SENTENCES) return "left out by TFNORM_ONLY_DECODERS";
+    return NULL;
+}
 
 /* Packed weights are read by linear maps and, tables, by embeddings and transposed maps alone. Any
  * other operation would take their bytes for floats: recording it is an error, whoever records it,
@@ -12620,7 +12645,7 @@ static tfn_node *tfn__record(tfn_tape *t, int op, int rows, int32_t count, int32
     if (!TFN__ALL && op == TFN__OP_NONE)
         tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, tfn__plain_only, 0, 0);
     if (op > TFN__OP_INPUT && !tfn__ops[op].forward)
-        tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, NULL, 0, 0);
+        tfn__tape_error(t, TFN_UNSUPPORTED, tfn__ops[op].name, tfn__left_out(op), 0, 0);
     if (t->error.status != TFN_OK) return NULL;
     if (!tfn__node_fits(t, tfn__ops[op].name, rows, count, cols, in)) return NULL;
     for (int i = 0; i < 3; i++)
@@ -12821,19 +12846,22 @@ static tfn_activation_kind tfn__gate_of(tfn_activation_kind act)
     default: return act;
     }
 }
+/* The default function has its name in the node. */
+static int32_t tfn__act_of(tfn_activation_kind act)
+{
+    if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
+    return (int32_t)act;
+}
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
     if (!known || tfn__gate_of(act) != act)
         tfn__tape_error(t, TFN_BAD_OPTION, op, "activation %d is no function of one value; %d is",
                         (int64_t)act, TFN_ACTIVATION_GELU_TANH);
+    else if (TFN__FUNCTIONS != UINT32_MAX && !(TFN__FUNCTIONS >> tfn__act_of(act) & 1))
+        tfn__tape_error(t, TFN_UNSUPPORTED, op, "activation %d is left out by TFNORM_ACTIVATIONS",
+                        tfn__act_of(act), 0);
     return t->error.status == TFN_OK;
-}
-/* The default function has its name in the node. */
-static int32_t tfn__act_of(tfn_activation_kind act)
-{
-    if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
-    return (int32_t)act;
 }
 
 /* x has as many channels as the weight has inputs. */
@@ -12869,7 +12897,7 @@ static tfn_var tfn__linear(tfn_tape *t, tfn_var x, tfn_var w, tfn_var b, tfn_act
         in = wn->cols;
         out = wn->count;
     }
-    if (!tfn__act_ok(t, "linear", act)) return tfn__none;
+    if (act != TFN_ACTIVATION_IDENTITY && !tfn__act_ok(t, "linear", act)) return tfn__none;
     if (!tfn__weight_fits(t, x, w, in, transposed)) return tfn__none;
     if (!tfn__may_have(t, "linear", b, 1, out)) return tfn__none;
     n = tfn__record(t, TFN__OP_LINEAR, xn->rows, xn->count, out, x, w, b);
@@ -12936,8 +12964,13 @@ static bool tfn__norm_fits(tfn_tape *t, tfn_var x, int32_t cols, const tfn_norm_
     else if (asks && cols % groups)
         tfn__bad_shape(t, "norm", "a norm of %d channels has no %d groups of equal size", cols,
                        groups);
-    else if (like->kind > TFN_NORM_ABSMAX || (like->kind > TFN_NORM_RMS && !TFN__ALL))
+    else if (like->kind > TFN_NORM_ABSMAX)
         tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is no norm of rows", like->kind, 0);
+    else if (like->kind > TFN_NORM_RMS && !TFN__ALL)
+        tfn__tape_error(t, TFN_UNSUPPORTED, "norm", tfn__plain_only, 0, 0);
+    else if ((TFNORM_NORMS) != UINT32_MAX && !((TFNORM_NORMS) >> like->kind & 1))
+        tfn__tape_error(t, TFN_UNSUPPORTED, "norm", "kind %d is left out by TFNORM_NORMS",
+                        like->kind, 0);
     return t->error.status == TFN_OK;
 }
 
@@ -13417,9 +13450,6 @@ TFNORM_API tfn_var tfn_cross_entropy(tfn_tape *t, tfn_var logits, int32_t slot, 
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *x = tfn__need(t, "cross-entropy", logits);
     tfn_node *n;
-#ifdef TFNORM_NO_TRAINING
-    tfn__tape_error(t, TFN_UNSUPPORTED, "cross-entropy", "this build has no training", 0, 0);
-#endif
     if (!tfn__slot_ok(t, "cross-entropy", slot)) return tfn__none;
     t->targets_read |= UINT32_C(1) << slot;
     if (!tfn__is_rate(smoothing))
@@ -13443,9 +13473,6 @@ TFNORM_API tfn_var tfn_number_loss(tfn_tape *t, tfn_var x, int32_t slot, tfn_num
     const tfn_node *in = tfn__need(t, "number loss", x);
     const bool huber = kind == TFN_NUMBER_LOSS_HUBER;
     tfn_node *n;
-#ifdef TFNORM_NO_TRAINING
-    tfn__tape_error(t, TFN_UNSUPPORTED, "number loss", "this build has no training", 0, 0);
-#endif
     if (!tfn__slot_ok(t, "number loss", slot)) return tfn__none;
     if ((unsigned)kind >= TFN_NUMBER_LOSS_COUNT)
         return tfn__tape_error(t, TFN_BAD_OPTION, "number loss", "kind %d, there are %d",
@@ -13468,9 +13495,6 @@ TFNORM_API tfn_var tfn_mask_targets(tfn_tape *t, tfn_var x, int32_t slot)
     if (!tfn__recording(t)) return tfn__none;
     const tfn_node *in = tfn__need(t, "targets", x);
     tfn_node *n;
-#ifdef TFNORM_NO_TRAINING
-    tfn__tape_error(t, TFN_UNSUPPORTED, "targets", "this build has no training", 0, 0);
-#endif
     if (!tfn__slot_ok(t, "targets", slot)) return tfn__none;
     if (in->cols != 1)
         return tfn__bad_shape(t, "targets", "a loss has %d columns, %d is wanted", in->cols, 1);
@@ -14130,7 +14154,8 @@ TFNORM_API tfn_status tfn_tape_plan(tfn_tape *t, const tfn_kernels *kernels, int
         tfn__mark_again(t);
     }
 #else
-    if (t->training) tfn__tape_error(t, TFN_UNSUPPORTED, "tape", NULL, 0, 0);
+    if (t->training)
+        tfn__tape_error(t, TFN_UNSUPPORTED, "tape", "left out by TFNORM_NO_TRAINING", 0, 0);
 #endif
     if (t->error.status != TFN_OK) return t->error.status;
 
@@ -16901,14 +16926,21 @@ static void tfn__take_own_rows(tfn_model_desc *d, tfn_error *e)
 }
 
 /* The parts of the recipe, unless the options override them; then each name must be one of a row.
- * Rows of the caller's own have no name to be found. */
+ * Rows of the caller's own have no name to be found. An error says what left rows out. */
+#if defined TFN__EXTRA_NORMS
+#define TFN__CALLED " is called %s"
+#elif defined TFNORM_PLAIN
+#define TFN__CALLED " of TFNORM_PLAIN is called %s"
+#else
+#define TFN__CALLED " of TFNORM_NO_TRAINING is called %s"
+#endif
 static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
 {
     const tfn_recipe *recipe = tfn_recipe_find(d->recipe);
     const tfn_norm_rule *norm;
     const tfn_norm_rule *decoder_norm;
     if (!recipe) {
-        tfn__no_name(e, "no recipe is called %s", "recipe", d->recipe);
+        tfn__no_name(e, "no recipe" TFN__CALLED, "recipe", d->recipe);
         return;
     }
     tfn__take_own_rows(d, e);
@@ -16923,13 +16955,13 @@ static void tfn__resolve_recipe(tfn_model_desc *d, tfn_error *e)
     norm = tfn__norm_row(d->norm_rule, d->norm);
     decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
     if (!norm)
-        tfn__no_name(e, "no norm is called %s", "norm", d->norm);
+        tfn__no_name(e, "no norm" TFN__CALLED, "norm", d->norm);
     else if (!decoder_norm)
-        tfn__no_name(e, "no norm is called %s", "norm", d->decoder_norm);
+        tfn__no_name(e, "no norm" TFN__CALLED, "norm", d->decoder_norm);
     else if (TFN__ALL && (norm->kind == TFN_NORM_CRMS) != (decoder_norm->kind == TFN_NORM_CRMS))
         tfn__fail(e, TFN_BAD_OPTION, "model", "crmsnorm must be the norm of both stacks", 0, 0);
     if (!tfn__init_row(d))
-        tfn__no_name(e, "no initialization is called %s", "init", d->init);
+        tfn__no_name(e, "no initialization" TFN__CALLED, "init", d->init);
 }
 
 /* Channels of the residual stream: CRMSNorm keeps all but one of a vector whose sum is 0, as that
@@ -17216,33 +17248,47 @@ static void tfn__check_kinds(const tfn_model_desc *d, tfn_error *e)
         tfn__fail(e, TFN_BAD_OPTION, "model", "a folded model is for inference", 0, 0);
 #ifdef TFNORM_NO_TRAINING
     if (!d->inference)
-        tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no training: set inference", 0, 0);
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING: set inference", 0,
+                  0);
 #endif
 }
 
-/* One of the sets that macros give does not have it. Where all is kept nothing is left of the
- * check. */
-static TFN__FOLD void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int value)
+/* One of the sets that macros give, `name`, does not have it. */
+static void tfn__check_set(tfn_error *e, const char *name, uint32_t kept, int value)
 {
-    if (kept == UINT32_MAX || (kept >> value & 1)) return;
-    tfn__fail_name(e, TFN_UNSUPPORTED, "model", "%s is %d, which this build has left out", name);
-    if (e->status == TFN_UNSUPPORTED) e->found = value;
+    if (e->status != TFN_OK || (kept >> value & 1)) return;
+    tfn__fail_name(e, TFN_UNSUPPORTED, "model", "%s does not keep %d", name);
+    e->found = value;
 }
+/* Where all is kept nothing is left of the check. */
+#define TFN__CHECK_SET(e, set, value)                                                              \
+    do {                                                                                           \
+        if ((TFNORM_##set) != UINT32_MAX)                                                          \
+            tfn__check_set(e, "TFNORM_" #set, TFNORM_##set, (int)(value));                         \
+    } while (0)
 
 /* Norms are those of both stacks. */
 static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
 {
     const tfn_norm_rule *norm = tfn__norm_row(d->norm_rule, d->norm);
     const tfn_norm_rule *decoder_norm = tfn__norm_row(d->decoder_norm_rule, d->decoder_norm);
-    tfn__check_set(e, "arch", TFNORM_ARCHS, (int)d->arch);
-    tfn__check_set(e, "kind of norm", TFNORM_NORMS, (int)norm->kind);
-    tfn__check_set(e, "kind of decoder_norm", TFNORM_NORMS, (int)decoder_norm->kind);
-    tfn__check_set(e, "position", TFNORM_POSITIONS, (int)d->position);
-    tfn__check_set(e, "activation", TFNORM_ACTIVATIONS, (int)d->activation);
+    TFN__CHECK_SET(e, ARCHS, d->arch);
+    TFN__CHECK_SET(e, NORMS, norm->kind);
+    TFN__CHECK_SET(e, NORMS, decoder_norm->kind);
+    TFN__CHECK_SET(e, POSITIONS, d->position);
+    TFN__CHECK_SET(e, ACTIVATIONS, d->activation);
     if (d->inference) return;
-    tfn__check_set(e, "optimizer", TFNORM_OPTIMIZERS, (int)d->optimizer);
-    tfn__check_set(e, "schedule.kind", TFNORM_SCHEDULES,
-                   tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
+    TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
+    TFN__CHECK_SET(e, SCHEDULES, tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
+}
+
+/* Weights, moments and caches of fewer bits. */
+static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
+{
+    const int32_t types = (int32_t)d->weights | (int32_t)d->moment_type | (int32_t)d->cache_type;
+    if (!TFN__PACKS && types && e->status == TFN_OK)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "weights, moment_type and cache_type are left out "
+                  "by TFNORM_NO_QUANT", 0, 0);
 }
 
 /* Decoders alone run the model, or a whole forward can, too. The first has neither a tape of its
@@ -17256,8 +17302,8 @@ static TFN__FOLD bool tfn__only_decodes(const tfn_model_desc *d)
 static void tfn__check_only_decoders(const tfn_model_desc *d, tfn_error *e)
 {
     if (!TFN__SENTENCES && !d->only_decoders)
-        tfn__fail(e, TFN_UNSUPPORTED, "model", "this build has no whole forward: set only_decoders",
-                  0, 0);
+        tfn__fail(e, TFN_UNSUPPORTED, "model", "a whole forward is left out by "
+                  "TFNORM_ONLY_DECODERS: set only_decoders", 0, 0);
     if (d->only_decoders && (!d->inference || !tfn__is_decoder_alone(d)))
         tfn__fail(e, TFN_BAD_OPTION, "model", "only_decoders is for decoders that infer", 0,
                   0);
@@ -17499,7 +17545,7 @@ static bool tfn__is_plain_model(const tfn_model_desc *d)
     const bool convolutions = d->bands && d->frame_map == TFN_FRAME_MAP_CONVOLUTIONS;
     const int32_t numbers = d->mup_base_width | d->cutoffs[0] | d->cutoffs[1]
                           | d->rotary_size | d->window | d->embedding_size | (int32_t)d->pooler;
-    if ((int)d->cache_type > TFN__PACKS * (TFN_CACHE_TYPE_COUNT - 1)) return false;
+    if ((int)d->cache_type >= TFN_CACHE_TYPE_COUNT) return false;
     if (numbers || convolutions || d->folded || d->half) return false;
     if (d->norm_rule || d->decoder_norm_rule || d->init_rule) return false;
     if (d->attention_cap != 0 || d->logit_cap != 0) return false;
@@ -17523,6 +17569,7 @@ TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *des
     *out = *desc;
     tfn__fill_defaults(out);
     tfn__resolve_recipe(out, e);
+    tfn__check_packs(out, e);
     if (e->status == TFN_OK && !TFN__ALL && !tfn__is_plain_model(out))
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
     tfn__check_ranges(e, "model", out, tfn__limits, TFN__LIMITS);
@@ -17645,14 +17692,18 @@ static bool tfn__is_refused_scale(const tfn_scale_rule *s)
     if (!TFN__SCALES) return s->kind != TFN_SCALE_NONE;
     return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
 }
-static bool tfn__is_refused(const tfn_join *j)
+/* Why a join is refused; NULL: it is not. */
+static const char *tfn__refusal(const tfn_join *j)
 {
-    if (TFN__ALL) return false;
-    if (j->norm_inner || j->shifts || j->gate || j->extra_last || j->scales) return true;
-    if (j->source != TFN_SOURCE_STREAM || j->qk > TFN_QK_NORM_NONE) return true;
-    if (j->head_scale != TFN_HEAD_SCALE_NONE) return true;
-    return tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
-        || tfn__is_refused_scale(&j->skip) || tfn__is_refused_scale(&j->extra);
+    const bool beyond = tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
+                     || tfn__is_refused_scale(&j->skip) || tfn__is_refused_scale(&j->extra);
+    if (!TFN__SCALES && beyond) return "scales are left out by TFNORM_NO_SCALES";
+    if (TFN__ALL) return NULL;
+    if (j->norm_inner || j->shifts || j->gate || j->extra_last || j->scales || beyond)
+        return tfn__plain_only;
+    if (j->source != TFN_SOURCE_STREAM || j->qk > TFN_QK_NORM_NONE) return tfn__plain_only;
+    if (j->head_scale != TFN_HEAD_SCALE_NONE) return tfn__plain_only;
+    return NULL;
 }
 
 /* -- spots: where something belongs ------------------------------------------------------------ */
@@ -18749,8 +18800,8 @@ static void tfn__apply_sublayer(tfn__builder *b, tfn__spot at, tfn__flow *flow)
     tfn_var normed;
     tfn_var p;
     tfn_var z;
-    if (tfn__is_refused(&join)) {
-        tfn__tape_error(b->t, TFN_UNSUPPORTED, "model", tfn__plain_only, 0, 0);
+    if (tfn__refusal(&join)) {
+        tfn__tape_error(b->t, TFN_UNSUPPORTED, "model", tfn__refusal(&join), 0, 0);
         return;
     }
     tfn__point_at(b, at, TFN_WATCH_INPUT, flow->x);
@@ -22547,7 +22598,7 @@ TFNORM_API tfn_status tfn_model_step(tfn_model *m, const tfn_batch *batch, tfn_r
     (void)batch;
     (void)report;
     if (!m) return TFN_NULL;
-    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "this build has no training", 0, 0);
+    return tfn__fail(&m->error, TFN_UNSUPPORTED, "model", "left out by TFNORM_NO_TRAINING", 0, 0);
 }
 TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch)
 {
@@ -27524,7 +27575,7 @@ static void tfn__trained_pass(tfn_error *e, tfn__vocab *v, tfn_tokenizer *k, con
     (void)v;
     (void)k;
     (void)t;
-    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "this build cannot train", 0, 0);
+    tfn__fail(e, TFN_UNSUPPORTED, "tokenizer", "left out by TFNORM_NO_TRAINING", 0, 0);
 }
 #else
 /* Ids go up in the order in which tokens are added: specials, then words, or bytes and merges. */
@@ -31429,7 +31480,7 @@ static bool tfn__begin(tfn_file *f, bool write)
 #ifdef TFN__STDIO
     tfn__open_path(f, write);
 #else
-    tfn__file_fail(f, TFN_UNSUPPORTED, "this build has no paths", NULL, 0, 0);
+    tfn__file_fail(f, TFN_UNSUPPORTED, "paths are left out by TFNORM_NO_STDIO", NULL, 0, 0);
 #endif
     return tfn__fine(f);
 }
@@ -36706,6 +36757,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef tfn__tape_error
 #undef TFN__SCALES
 #undef TFN__GATES
+#undef TFN__OF_GATE
+#undef TFN__FUNCTIONS
 #undef TFN__KEEPS
 #undef TFN__ROTATES
 #undef TFN__KEPT
@@ -36785,6 +36838,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__RANGE
 #undef TFN__RANGE_LIST
 #undef TFN__RANGE_OF
+#undef TFN__CALLED
+#undef TFN__CHECK_SET
 #undef TFN__SIDE
 #undef TFN__TINY
 #undef TFN__MORE_RANGES

@@ -38,7 +38,30 @@ TEST(options_inference)
 {
     char text[200];
     CHECK_INT(options_with(1, false, text, sizeof text), TFN_UNSUPPORTED);
-    CHECK(strstr(text, "set inference") != NULL);
+    CHECK(strstr(text, "left out by TFNORM_NO_TRAINING: set inference") != NULL);
+}
+
+/* What else this build has not: each error names the macro. */
+TEST(options_left_out)
+{
+    static double block[1000];
+    char text[200];
+    for (int i = 0; i < 5; i++) {
+        tfn_norm_args center;
+        const tfn_var none = { 0 };
+        tfn_tape t;
+        tfn_var x;
+        memset(&center, 0, sizeof center);
+        center.kind = TFN_NORM_CENTER;
+        tfn_tape_init(&t, block, sizeof block, 1, 4, 4, i == 4);
+        x = tfn_input(&t, 0, TFN_ROWS_TARGET, 1);
+        if (i == 0) tfn_cross_entropy(&t, x, 1, 0, 0);
+        if (i == 1) tfn_mask_targets(&t, x, 1);
+        if (i == 2) tfn_number_loss(&t, x, 1, TFN_NUMBER_LOSS_SQUARED, 0);
+        if (i == 3) tfn_norm(&t, x, none, none, 1, &center);
+        CHECK_INT(tfn_tape_plan(&t, tfn_kernels_for(TFN_ISA_BEST), 1), TFN_UNSUPPORTED);
+        CHECK(strstr(tfn_error_text(&t.error, text, sizeof text), "left out by TFNORM_NO_TRAINING"));
+    }
 }
 
 /* Rows of norms and initializations that this build does not have are refused, not passed over. */
@@ -48,7 +71,7 @@ TEST(options_own_rows)
     tfn_init_rule init;
     memset(&init, 0, sizeof init);
     init.name = "mine";
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         tfn_model_desc d, out;
         tfn_error e;
         char text[200];
@@ -58,8 +81,11 @@ TEST(options_own_rows)
         if (i == 1) d.norm_rule = &norm;
         if (i == 2) d.decoder_norm_rule = &norm;
         if (i == 3) d.init_rule = &init;
+        if (i == 4) d.recipe = "rezero";
         CHECK(tfn_model_resolve(&out, &d, &e) == (i == 0));
-        if (i) CHECK(strstr(tfn_error_text(&e, text, sizeof text), "define TFNORM_ALL_NORMS"));
+        tfn_error_text(&e, text, sizeof text);
+        if (i) CHECK(strstr(text, "TFNORM_NO_TRAINING"));
+        if (i && i < 4) CHECK(strstr(text, "define TFNORM_ALL_NORMS"));
     }
 }
 
@@ -67,6 +93,7 @@ int main(void)
 {
     RUN(options_threads);
     RUN(options_inference);
+    RUN(options_left_out);
     RUN(options_own_rows);
     return DONE();
 }

@@ -83,6 +83,72 @@ static void try(const char *name, const tfn_model_desc *desc)
     else printf("%s: %d, %s\n", name, (int)e.status, tfn_error_text(&e, text, sizeof text));
 }
 
+/* A row of one's own that multiplies the stream by a learned number. */
+static void try_scales(void)
+{
+    char text[200];
+    tfn_model_desc desc = options();
+    tfn_topology mine = *tfn_topology_find("pre");
+    tfn_model m;
+    mine.name = "mine";
+    mine.attention.skip.kind = TFN_SCALE_LEARNED;
+    desc.topology = &mine;
+    if (tfn_model_new(&m, &desc, NULL) == TFN_OK) printf("scales: there\n");
+    else printf("scales: %d, %s\n", (int)m.error.status, tfn_error_text(&m.error, text, sizeof text));
+    tfn_model_free(&m);
+}
+
+/* The same for operations of a tape, each on a tape of its own with x (T, 16). */
+static tfn_tape tape;
+static tfn_var x;
+
+static bool begin(void)
+{
+    static double block[1000];
+    tfn_tape_init(&tape, block, sizeof block, 1, T, T, false);
+    x = tfn_input(&tape, 0, TFN_ROWS_TARGET, 16);
+    return x.id != 0;
+}
+
+static void end(const char *name, tfn_var made)
+{
+    char text[200];
+    if (made.id) printf("%s: there\n", name);
+    else printf("%s: %d, %s\n", name, (int)tape.error.status,
+                tfn_error_text(&tape.error, text, sizeof text));
+}
+
+/* An operation's call, in which `one` is a parameter (1, 1) and `y` another input. */
+#define RECORD(call)                                                                               \
+    do {                                                                                           \
+        tfn_var one, y, made;                                                                      \
+        if (!begin()) break;                                                                       \
+        one = tfn_param(&tape, 1, 1);                                                              \
+        y = tfn_input(&tape, 1, TFN_ROWS_TARGET, 16);                                              \
+        (void)one;                                                                                 \
+        (void)y;                                                                                   \
+        made = call;                                                                               \
+        end(#call, made);                                                                          \
+    } while (0)
+
+static void record(void)
+{
+    const tfn_var none = { 0 };
+    tfn_norm_args rms = { 0 };
+    rms.kind = TFN_NORM_RMS;
+    rms.eps = 1;
+    RECORD(tfn_norm(&tape, x, none, none, 16, &rms));
+    RECORD(tfn_activation(&tape, x, TFN_ACTIVATION_RELU));
+    RECORD(tfn_linear(&tape, x, tfn_param(&tape, 16, 2), none, TFN_ACTIVATION_TANH));
+    RECORD(tfn_glu(&tape, x, y, TFN_ACTIVATION_GELU_TANH));
+    RECORD(tfn_scale(&tape, x, one));
+    RECORD(tfn_rotary(&tape, x, tfn__table(&tape, T, 16), 16));
+    RECORD(tfn_first_rows(&tape, x));
+    RECORD(tfn_number_loss(&tape, x, 0, TFN_NUMBER_LOSS_SQUARED, 1));
+    RECORD(tfn_shift(&tape, x, one, 1));
+    RECORD(tfn_linear(&tape, x, tfn_param(&tape, 16, 2), none, TFN_ACTIVATION_IDENTITY));
+}
+
 #define TRY(member, value) do { desc = options(); desc.member = value; try(#member, &desc); } while (0)
 
 int main(void)
@@ -100,6 +166,14 @@ int main(void)
     TRY(activation, TFN_ACTIVATION_SWIGLU);
     TRY(optimizer, TFN_OPTIMIZER_SGD);
     TRY(schedule.kind, TFN_SCHEDULE_NOAM);
+    TRY(recipe, "rezero");
+    TRY(window, 2);
+    TRY(weights, TFN_WEIGHTS_Q8);
+    TRY(moment_type, TFN_MOMENT_TYPE_BF16);
+    TRY(cache_type, TFN_CACHE_TYPE_BF16);
+    TRY(init, "fixup");
+    try_scales();
+    record();
     TRY(activation, TFN_ACTIVATION_GELU_TANH);
     tfn_model_free(&m);
     return 0;
