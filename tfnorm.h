@@ -3346,7 +3346,8 @@ TFNORM_API const char *tfn_status_text(tfn_status status)
 TFNORM_API const char *tfn_version(void) { return TFNORM_VERSION; }
 
 /* Keep the first error of an object; always returns the status in force. `text` may hold "%d",
- * which becomes `found`, then `wanted`. */
+ * which becomes `found`, then `wanted`. Not inlined, as compilers would at -Os where the text is
+ * NULL: on a microcontroller 300 bytes. */
 static TFN__NOINLINE tfn_status tfn__fail(tfn_error *e, tfn_status status, const char *op,
                                           const char *text, int64_t found, int64_t wanted)
 {
@@ -12852,6 +12853,8 @@ static int32_t tfn__act_of(tfn_activation_kind act)
     if (act == TFN_ACTIVATION_DEFAULT) return (int32_t)TFN_ACTIVATION_GELU_TANH;
     return (int32_t)act;
 }
+/* A function of one value, and kept: the kernel of another one would write nothing, and what stood
+ * in the memory before would go on. */
 static bool tfn__act_ok(tfn_tape *t, const char *op, tfn_activation_kind act)
 {
     const bool known = (unsigned)act < TFN_ACTIVATION_COUNT;
@@ -17282,7 +17285,8 @@ static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
     TFN__CHECK_SET(e, SCHEDULES, tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
 }
 
-/* Weights, moments and caches of fewer bits. */
+/* Weights, moments and caches of fewer bits, which the double build of the tests has not either.
+ * Looked at before the ranges, in which a type that is left out is only too large. */
 static void tfn__check_packs(const tfn_model_desc *d, tfn_error *e)
 {
     const int32_t types = (int32_t)d->weights | (int32_t)d->moment_type | (int32_t)d->cache_type;
@@ -17692,7 +17696,8 @@ static bool tfn__is_refused_scale(const tfn_scale_rule *s)
     if (!TFN__SCALES) return s->kind != TFN_SCALE_NONE;
     return !TFN__ALL && s->kind > TFN_SCALE_VECTOR;
 }
-/* Why a join is refused; NULL: it is not. */
+/* Why a join is refused; NULL: it is not. Scales can be left out of a build that has all else,
+ * where a row of the library's is as wrong without them as one of the caller's. */
 static const char *tfn__refusal(const tfn_join *j)
 {
     const bool beyond = tfn__is_refused_scale(&j->in) || tfn__is_refused_scale(&j->out)
