@@ -472,9 +472,13 @@
  *                           On a Cortex-M4F at -Os, with TFNORM_ONLY_DECODERS, a decoder of one
  *                           norm, one activation and learned positions takes 27 KB of flash, with
  *                           rotary ones, which compute sines in double, 34; a trainer of one recipe
- *                           with AdamW, with TFNORM_PLAIN and without messages, 48
+ *                           with AdamW, with TFNORM_PLAIN, 53, without messages 49; with messages,
+ *                           but without decoders, dropout and groups 49, with none of these 46
  *   TFNORM_NO_MESSAGES      errors keep their status, operation and numbers, and have no sentences
  *   TFNORM_NO_SCALES        joins without scales, as those of "pre" and "post"
+ *   TFNORM_NO_DECODERS      without caches: no tfn_decoder, and no generator
+ *   TFNORM_NO_DROPOUT       without dropout
+ *   TFNORM_NO_GROUPS        without groups of parameters (desc.groups), and so without LoRA
  *   TFNORM_ONLY_DECODERS    with TFNORM_NO_TRAINING: models of one stack that tfn_decoder runs, and
  *                           nothing else does; they are made with desc.only_decoders
  *   TFNORM_ONLY_KERNELS     the kernels alone, without tape and model
@@ -3086,6 +3090,21 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__SENTENCES false              /* tapes of whole sentences */
 #else
 #define TFN__SENTENCES true
+#endif
+#ifdef TFNORM_NO_DECODERS
+#define TFN__DECODES false                /* caches */
+#else
+#define TFN__DECODES true
+#endif
+#if defined TFNORM_NO_TRAINING || defined TFNORM_NO_DROPOUT
+#define TFN__DROPS false
+#else
+#define TFN__DROPS true
+#endif
+#ifdef TFNORM_NO_GROUPS
+#define TFN__GROUPS false                 /* of parameters: desc.groups */
+#else
+#define TFN__GROUPS true
 #endif
 
 /* Sets of what is kept, all unless the user says otherwise. TFN__KEEPS is a constant, too; it drops
@@ -6827,7 +6846,7 @@ static void TFN__N(tfn__drop_row)(const tfn__strip *a, float *x, ptrdiff_t r, pt
 {
     const uint64_t head = (uint64_t)(a->b * a->p->heads + a->h);
     const uint64_t first = ((head << 20) + (uint64_t)(a->row + r)) << 20;
-    if (a->p->dropout > 0 && TFN__TRAINS)
+    if (TFN__DROPS && a->p->dropout > 0)
         TFN__N(tfn__dropout)(x, x, n, a->p->dropout, a->p->key, first + (uint64_t)a->low, false);
 }
 
@@ -8238,7 +8257,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__softmax_forward)), TFN__TRAIN(tfn__softmax_backward),
     /* attention */
     TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__attention_forward)), TFN__TRAIN(tfn__attention_backward),
-    TFN__N(tfn__attention_work), TFN__N(tfn__attention_cached),
+    TFN__N(tfn__attention_work), TFN__KEPT(TFN__DECODES, TFN__N(tfn__attention_cached)),
     /* activations and gated units */
     TFN__N(tfn__activation_forward), TFN__TRAIN(tfn__activation_backward),
     TFN__KEPT(TFN__GATES, TFN__N(tfn__gated_forward)),
@@ -8248,7 +8267,7 @@ static const tfn_kernels TFN__N(tfn__kernels) = {
     TFN__N(tfn__position_forward), TFN__TRAIN(tfn__position_backward),
     TFN__KEPT(TFN__ROTATES, TFN__N(tfn__rotary)),
     /* dropout, sums, scales, and sums of all values */
-    TFN__TRAIN(tfn__dropout), TFN__N(tfn__combine),
+    TFN__TRAIN_KEPT(TFN__DROPS, tfn__dropout), TFN__N(tfn__combine),
     TFN__KEPT(TFN__SCALES, TFN__N(tfn__scale_columns)),
     TFN__TRAIN_KEPT(TFN__SCALES, tfn__scale_columns_backward),
     TFN__KEPT(TFN__SENTENCES, TFN__N(tfn__dot)),
@@ -10273,6 +10292,8 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
 #define TFN__ROTARY_OP(f)  TFN__KEPT(TFN__KEEPS(POSITIONS, TFN_POSITION_ROTARY), f)
 #define TFN__WHOLE_OP(f)   TFN__KEPT(TFN__SENTENCES, f)
 #define TFN__ENCODER_OP(f) TFN__KEPT(TFN__ENCODERS, f)
+#define TFN__CACHE_OP(f)   TFN__KEPT(TFN__DECODES, f)
+#define TFN__DROP_OP(f)    TFN__KEPT(TFN__DROPS, f)
 #define TFN__PAIRS     TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER_DECODER)
 #define TFN__ENCODERS  (TFN__PAIRS || TFN__KEEPS(ARCHS, TFN_ARCH_ENCODER))
 
@@ -10311,8 +10332,8 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
                                      TFN__KEPT(TFN__SCALES, tfn__scale_backward),                \
                                      tfn__rows_and_by,                                           \
                                      TFN__IN0 | TFN__IN1)                                        \
-    X(DROPOUT,    "dropout",         TFN__BACK(tfn__dropout_forward), tfn__by_rows,              \
-                                     tfn__dropout_backward,       tfn__by_rows,                  \
+    X(DROPOUT,    "dropout",         TFN__BACK(TFN__DROP_OP(tfn__dropout_forward)), tfn__by_rows, \
+                                     TFN__DROP_OP(tfn__dropout_backward), tfn__by_rows,            \
                                      0)                                                          \
     X(EMBED,      "embedding",       tfn__embed_op,               tfn__by_rows,                  \
                                      tfn__embed_backward_op,      tfn__by_cols,                  \
@@ -10333,18 +10354,20 @@ enum { TFN__KEEP = 1,              /* the user's tfn_keep: value and gradient ou
                                      tfn__attend_backward,        tfn__by_heads,                 \
                                      TFN__IN0 | TFN__IN1 | TFN__IN2 | TFN__IN3 | TFN__OUT        \
                                      | TFN__SAVED)                                               \
-    X(CACHE,      "cache",           tfn__cache_op, tfn__one, TFN__NO_GRAD, NULL, 0)             \
-    X(ENCODED,    "encoded memory",  TFN__KEPT(TFN__PAIRS, tfn__encoded_op), tfn__one,           \
+    X(CACHE,      "cache",           TFN__CACHE_OP(tfn__cache_op), tfn__one,                     \
                                      TFN__NO_GRAD, NULL, 0)                                      \
-    X(CACHED,     "cached attention",tfn__cached_op, tfn__one, TFN__NO_GRAD, NULL, 0)            \
+    X(ENCODED,    "encoded memory",  TFN__CACHE_OP(TFN__KEPT(TFN__PAIRS, tfn__encoded_op)),      \
+                                     tfn__one, TFN__NO_GRAD, NULL, 0)                            \
+    X(CACHED,     "cached attention",TFN__CACHE_OP(tfn__cached_op), tfn__one,                    \
+                                     TFN__NO_GRAD, NULL, 0)                                      \
     X(LOSS,       "cross-entropy",   TFN__BACK(tfn__loss_forward), TFN__BACK(tfn__loss_chunks),  \
                                      tfn__loss_backward,          tfn__loss_chunks,              \
                                      TFN__IN0 | TFN__SAVED)                                      \
     X(TARGETS,    "targets",         TFN__BACK(tfn__targets_forward), TFN__BACK(tfn__one),       \
                                      tfn__targets_backward,       tfn__one,                      \
                                      0)                                                          \
-    X(NUMBERS,    "number loss",     TFN__ENCODER_OP(TFN__BACK(tfn__numbers_forward)), tfn__one, \
-                                     TFN__ENCODER_OP(TFN__BACK(tfn__numbers_backward)), tfn__one, \
+    X(NUMBERS,    "number loss",     TFN__BACK(TFN__ENCODER_OP(tfn__numbers_forward)), tfn__one, \
+                                     TFN__ENCODER_OP(tfn__numbers_backward), tfn__one,            \
                                      TFN__IN0)                                                   \
     X(PROBE,      "probe",           tfn__probe_forward,          tfn__one,                      \
                                      tfn__probe_backward,         tfn__one,                      \
@@ -12608,16 +12631,21 @@ static const char tfn__plain_only[] = "left out by TFNORM_PLAIN";
 static const char tfn__plain_only[] = "left out by TFNORM_NO_TRAINING: define TFNORM_ALL_NORMS";
 #endif
 
+static const char tfn__no_dropout[] = "dropout is left out by TFNORM_NO_DROPOUT";
+
 /* The macro that left an operation out. Where all operations are there, nothing is left of this. */
 static const char *tfn__left_out(int op)
 {
     const bool trains = op == TFN__OP_LOSS || op == TFN__OP_TARGETS || op == TFN__OP_NUMBERS;
+    const bool caches = op == TFN__OP_CACHE || op == TFN__OP_ENCODED || op == TFN__OP_CACHED;
     const bool encodes = op == TFN__OP_FRAMES || op == TFN__OP_ENCODED || op == TFN__OP_FIRST
                       || op == TFN__OP_NUMBERS;
     if (!TFN__TRAINS && trains) return "left out by TFNORM_NO_TRAINING";
     if (!TFN__PAIRS && encodes) return "left out by TFNORM_ARCHS";
     if (!TFN__ROTATES && op == TFN__OP_ROTARY) return "left out by TFNORM_POSITIONS";
     if (!TFN__GATES && op == TFN__OP_GATED) return "left out by TFNORM_ACTIVATIONS";
+    if (TFN__TRAINS && !TFN__DROPS && op == TFN__OP_DROPOUT) return tfn__no_dropout;
+    if (!TFN__DECODES && caches) return "left out by TFNORM_NO_DECODERS";
     if (!TFN__SCALES && op == TFN__OP_SCALE) return "left out by TFNORM_NO_SCALES";
     if (!TFN__SENTENCES) return "left out by TFNORM_ONLY_DECODERS";
     return NULL;
@@ -13388,6 +13416,8 @@ TFNORM_API tfn_var tfn_attention(tfn_tape *t, tfn_var q, tfn_var k, tfn_var v, i
     if (!tfn__is_rate(dropout))
         return tfn__tape_error(t, TFN_BAD_OPTION, "attention", "the dropout is not in [0, 1)", 0,
                                0);
+    if (TFN__TRAINS && !TFN__DROPS && t->training && dropout > 0)
+        return tfn__tape_error(t, TFN_UNSUPPORTED, "attention", tfn__no_dropout, 0, 0);
     n = tfn__map(t, TFN__OP_ATTEND, q, k, v);
     if (!n) return tfn__none;
     n->arg[TFN__ATTEND_HEADS] = heads;
@@ -14051,7 +14081,7 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
         if (w->rows == TFN_ROWS_SOURCE) keys = t->source;
         return k->attention_work(queries, keys, n->cols / n->arg[TFN__ATTEND_HEADS]);
     }
-    if (n->op == TFN__OP_CACHED) {
+    if (TFN__DECODES && n->op == TFN__OP_CACHED) {
         const tfn_node *cache = t->nodes + n->arg[TFN__CACHED_CACHE];
         const int32_t size = n->cols / n->arg[TFN__CACHED_HEADS];
         ptrdiff_t floats = k->attention_work(0, cache->arg[TFN__CACHE_CAPACITY], size);
@@ -17283,6 +17313,9 @@ static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
     if (d->inference) return;
     TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
     TFN__CHECK_SET(e, SCHEDULES, tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
+    if (TFN__DROPS || !TFN__TRAINS) return;
+    if (d->dropout > 0 || d->attention_dropout > 0 || d->activation_dropout > 0)
+        tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__no_dropout, 0, 0);
 }
 
 /* Weights, moments and caches of fewer bits, which the double build of the tests has not either.
@@ -17451,8 +17484,12 @@ static void tfn__resolve_groups(tfn_model_desc *d, tfn_error *e)
 {
     for (int i = 0; i < TFN_MOST_GROUPS; i++) {
         tfn_group *g = d->groups + i;
-        if (g->pattern[0]) tfn__resolve_group(g, e);
-        else TFNORM_MEMSET(g, 0, sizeof *g);
+        if (!g->pattern[0])
+            TFNORM_MEMSET(g, 0, sizeof *g);
+        else if (TFN__GROUPS)
+            tfn__resolve_group(g, e);
+        else
+            tfn__fail(e, TFN_UNSUPPORTED, "model", "groups are left out by TFNORM_NO_GROUPS", 0, 0);
     }
 }
 
@@ -17938,11 +17975,19 @@ static void tfn__weight_name(const tfn__weight *w, tfn__text *t)
 /* What has no group where others have LoRA: frozen, and otherwise like what has none. */
 enum { TFN__BASE = -2 };
 
+/* Its group; -1: none, as everywhere in a build without groups. */
+static int tfn__own_group(const tfn__weight *w)
+{
+    if (!TFN__GROUPS) return -1;
+    return w->group;
+}
+
 /* No step changes the weight. */
 static bool tfn__is_frozen(const tfn_model_desc *d, const tfn__weight *w)
 {
-    if (w->group == TFN__BASE) return true;
-    return w->group >= 0 && d->groups[w->group].frozen;
+    const int group = tfn__own_group(w);
+    if (group == TFN__BASE) return true;
+    return group >= 0 && d->groups[group].frozen;
 }
 
 static bool tfn__is_lora(const tfn__weight *w)
@@ -18012,6 +18057,7 @@ static int tfn__group_of(const tfn__builder *b, const tfn__weight *w)
     tfn__text t = tfn__text_in(name, sizeof name);
     int group;
     if (!TFN__TRAINS || b->d->inference || w->kind == TFN__UPDATES) return -1;
+    if (!TFN__GROUPS) return -1;
     if (w->kind >= TFN__SIGMA_U)
         return tfn__find_weight(b->weights, b->count, tfn__spot_of(w), w->part, TFN__MATRIX)->group;
     tfn__weight_name(w, &t);
@@ -20779,8 +20825,9 @@ static void tfn__copy_floats(float *to, const float *from, int64_t floats)
 /* Whether it has weight decay: as its group says, or by its kind. */
 static bool tfn__decays(const tfn_model_desc *d, const tfn__weight *w)
 {
+    const int group = tfn__own_group(w);
     float own = 0;
-    if (w->group >= 0) own = d->groups[w->group].decay;
+    if (group >= 0) own = d->groups[group].decay;
     if (own < 0) return false;
     if (w->kind == TFN__MATRIX || tfn__is_lora(w)) return true;
     return (d->decay_all || own > 0) && w->kind < TFN__STATE;
@@ -20804,16 +20851,18 @@ static float tfn__mup_rate(const tfn_model_desc *d, const tfn__weight *w)
  * is. */
 static float tfn__decay_of(const tfn_model_desc *d, const tfn__weight *w)
 {
+    const int group = tfn__own_group(w);
     float decay = d->decay;
     if (!tfn__decays(d, w)) return 0;
-    if (w->group >= 0) decay = tfn__positive_or(d->groups[w->group].decay, decay);
+    if (group >= 0) decay = tfn__positive_or(d->groups[group].decay, decay);
     return decay / tfn__mup_rate(d, w);
 }
 static float tfn__rate_of(const tfn_model_desc *d, const tfn__weight *w)
 {
     const float rate = tfn__mup_rate(d, w);
-    if (w->group < 0) return rate;
-    return rate * d->groups[w->group].rate;
+    const int group = tfn__own_group(w);
+    if (group < 0) return rate;
+    return rate * d->groups[group].rate;
 }
 
 /* -- where moments lie ------------------------------------------------------------------------ */
@@ -21296,6 +21345,7 @@ static bool tfn__concerns(const tfn_group *g, const tfn__weight *w)
  * is none. */
 static void tfn__check_patterns(tfn_model *m)
 {
+    if (!TFN__GROUPS) return;
     for (int k = 0; k < TFN_MOST_GROUPS; k++) {
         const tfn_group *g = m->desc.groups + k;
         bool found = !g->pattern[0];
@@ -36754,6 +36804,9 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__FLASH_MAGIC
 #undef TFN__FREE
 #undef TFN__SENTENCES
+#undef TFN__DECODES
+#undef TFN__DROPS
+#undef TFN__GROUPS
 #undef TFN__SAID
 #undef TFN__TERSE
 #undef tfn__bad_shape
@@ -36773,6 +36826,8 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 #undef TFN__ROTARY_OP
 #undef TFN__WHOLE_OP
 #undef TFN__ENCODER_OP
+#undef TFN__CACHE_OP
+#undef TFN__DROP_OP
 #undef TFN__EXTRA_NORMS
 #undef TFN__GOLDEN
 #undef TFN__IMPLEMENTING

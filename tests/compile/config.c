@@ -103,6 +103,11 @@ float my_sqrt(float x) { return sqrtf(x); }
 #define TFNORM_OPTIMIZERS  TFN_SET(TFN_OPTIMIZER_SGD)
 #define TFNORM_SCHEDULES   TFN_SET(TFN_SCHEDULE_CONSTANT)
 #endif
+#ifdef WITH_LEAN
+#define TFNORM_NO_DECODERS
+#define TFNORM_NO_DROPOUT
+#define TFNORM_NO_GROUPS
+#endif
 #ifdef WITH_ONLY_DECODERS
 #define TFNORM_NO_TRAINING
 #define TFNORM_ONLY_DECODERS

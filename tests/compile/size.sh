@@ -94,6 +94,7 @@ sets="-DTFNORM_NO_SCALES -DTFNORM_ARCHS=TFN_SET(TFN_ARCH_DECODER) -DTFNORM_NORMS
       -DTFNORM_ACTIVATIONS=TFN_SET(TFN_ACTIVATION_GELU_TANH)"
 training="-DTFNORM_PLAIN -DTFNORM_NO_TOKENIZERS -DTFNORM_NO_METRICS -DTFNORM_NO_FILES
           -DTFNORM_OPTIMIZERS=TFN_SET(TFN_OPTIMIZER_ADAMW) -DTFNORM_SCHEDULES=TFN_SET(TFN_SCHEDULE_CONSTANT)"
+lean="-DTFNORM_NO_DECODERS -DTFNORM_NO_DROPOUT -DTFNORM_NO_GROUPS"
 weigh() {
     check "Cortex-M4F $1" links "$2" "$3" $4
     echo "  Cortex-M4F $1: $(cat "$work/bytes") bytes .text"
@@ -101,8 +102,10 @@ weigh() {
 if have $arm-gcc $arm-size; then
     weigh "decoder within 40 KB" 40960 decoder.c -DTFNORM_NO_TRAINING
     weigh "small decoder within 28 KB" 28672 decoder.c "-DTFNORM_NO_TRAINING -DTFNORM_ONLY_DECODERS $sets"
-    weigh "trainer within 51 KB" 52224 trainer.c "$training $sets"
+    weigh "trainer within 51.5 KB" 52736 trainer.c "$training $sets"
     weigh "trainer without messages within 48 KB" 49152 trainer.c "-DTFNORM_NO_MESSAGES $training $sets"
+    weigh "trainer without decoders, dropout, groups within 48 KB" 49152 trainer.c "$lean $training $sets"
+    weigh "the same without messages within 45 KB" 46080 trainer.c "-DTFNORM_NO_MESSAGES $lean $training $sets"
 else skip "Cortex-M4F" "no $arm-gcc"
 fi
 finish

@@ -22,16 +22,26 @@ alike() { [ "$(grep -c . "$work/a")" = 3 ] && [ "$(grep decoded "$work/a" | sort
 refuses() {
     grep -E ': (12|4), ' "$work/kept.out" > "$work/refused"
     cat "$work/refused"
-    [ "$(grep -c ': there' "$work/whole.out")" = 24 ] && [ "$(grep -c ': there' "$work/kept.out")" = 2 ] &&
-        [ "$(grep -c . "$work/refused")" = 22 ] && names "$work/refused" &&
+    [ "$(grep -c ': there' "$work/whole.out")" = 31 ] && [ "$(grep -c ': there' "$work/kept.out")" = 9 ] &&
+        [ "$(grep -c . "$work/refused")" = 22 ] && names "$work/refused" $sets &&
         grep -q 'position: 12, model: TFNORM_POSITIONS does not keep 4' "$work/refused"
 }
-names() {
+names() {               # names FILE FLAG ...: each line names a macro of the flags
+    file=$1
+    shift
     while read -r line; do
         macro=$(echo "$line" | grep -o 'TFNORM_[A-Z_]*' | head -n 1)
-        case " $(echo $sets) " in *" -D$macro"[=\ ]*) ;; *) echo "no macro: $line"; return 1 ;; esac
-    done < "$1"
+        case " $* " in *" -D$macro"[=\ ]*) ;; *) echo "no macro: $line"; return 1 ;; esac
+    done < "$file"
 }
+lean="-DTFNORM_NO_DECODERS -DTFNORM_NO_DROPOUT -DTFNORM_NO_GROUPS"
+refuses_lean() {
+    sed 1d "$work/lean.out" > "$work/refused"
+    cat "$work/refused"
+    [ "$(grep -c ': 12, ' "$work/refused")" = 7 ] && names "$work/refused" $lean
+}
+same_lean() { [ "$(grep '^lean' "$work/whole.out")" = "$(grep . "$work/lean.out" | head -n 1)" ]; }
+unscaled() { grep -q 'scales: 12, model: scales are left out by TFNORM_NO_SCALES' "$work/unscaled.out"; }
 silent() { ! grep -q TFNORM "$work/silent.out" && [ "$(grep -cE ': (12|4), ' "$work/silent.out")" = 22 ]; }
 
 check "small: all is kept" build whole
@@ -44,4 +54,11 @@ check "small: what was left out is refused, by the macro's name" refuses
 check "small: without messages" build silent $sets -DTFNORM_NO_MESSAGES
 check "small: errors without a sentence" silent
 check "small: the same bits without messages" same silent
+# shellcheck disable=SC2086
+check "small: without decoders, dropout and groups" build lean $sets $lean
+check "small: what that has left out is refused" refuses_lean
+check "small: the same bits without decoders, dropout and groups" same_lean
+check "small: all but scales, files and texts" build unscaled -DTFNORM_NO_SCALES -DTFNORM_NO_FILES \
+    -DTFNORM_NO_METRICS -DTFNORM_NO_TOKENIZERS
+check "small: rows with scales are refused where all else is kept" unscaled
 finish
