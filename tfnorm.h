@@ -3072,7 +3072,15 @@ TFNORM_API char tfn_layout(const char *type, const char *name, size_t *at, size_
 #define TFN__ABOUT(formula, paper) NULL, NULL
 #endif
 /* What a linker cannot drop by itself: rows of tables, the strings that they point to, and branches
- * that depend on an option. The macros of config become constants here, one for each question. */
+ * that depend on an option. The macros of config become constants here, one for each question.
+ *
+ * What such a constant drops is asked for in up to three ways: by an option, which
+ * tfn_model_resolve refuses; on a tape, where tfn__record refuses a row without a forward, and an
+ * operation's own function an argument whose kernel is gone; and straight from the table of
+ * kernels, where it is NULL. The errors name the macro: who has set it a year ago must not have to
+ * look for what is missing. tests/compile/small.c tries each of them, in a build with the macro and
+ * in one without.
+ */
 #if defined TFNORM_NO_TRAINING || defined TFNORM_PLAIN
 #define TFN__TERSE                      /* errors without guesses at what was meant */
 #endif
@@ -12631,6 +12639,7 @@ static const char tfn__plain_only[] = "left out by TFNORM_PLAIN";
 static const char tfn__plain_only[] = "left out by TFNORM_NO_TRAINING: define TFNORM_ALL_NORMS";
 #endif
 
+/* Said of options, of the operation and of attention. */
 static const char tfn__no_dropout[] = "dropout is left out by TFNORM_NO_DROPOUT";
 
 /* The macro that left an operation out. Where all operations are there, nothing is left of this. */
@@ -17313,7 +17322,7 @@ static void tfn__check_kept(const tfn_model_desc *d, tfn_error *e)
     if (d->inference) return;
     TFN__CHECK_SET(e, OPTIMIZERS, d->optimizer);
     TFN__CHECK_SET(e, SCHEDULES, tfn__or((int32_t)d->schedule.kind, TFN_SCHEDULE_CONSTANT));
-    if (TFN__DROPS || !TFN__TRAINS) return;
+    if (TFN__DROPS || !TFN__TRAINS) return;             /* without training it is ignored */
     if (d->dropout > 0 || d->attention_dropout > 0 || d->activation_dropout > 0)
         tfn__fail(e, TFN_UNSUPPORTED, "model", tfn__no_dropout, 0, 0);
 }
