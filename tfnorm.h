@@ -2684,9 +2684,10 @@ TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *
 TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with);
 /* Into a model of the same options, or the first difference is the error; batch, context, threads
  * and the like may differ. Without training in file or model, weights alone count; a model for
- * inference takes the averages that a run with desc.ema has made instead, unless its own is 0. What
- * is wrong with the file leaves the model as it was; if reading fails half-way, the model says so.
- * A loaded model never profiles again, unless it was saved before it did. Work: tfn_file_work. */
+ * inference takes the averages that a run with desc.ema has made instead, unless its own is 0. Of
+ * floats, desc.weights packs what tfn_model_quantize would, as it is read. What is wrong with the
+ * file leaves the model as it was; if reading fails half-way, the model says so. A loaded model
+ * never profiles again, unless it was saved before it did. Work: tfn_file_work. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f);
 /* The weights alone, or the mean over several files, each with its own work: for inference, or to
  * train on with other options, from step 0 with new moments. */
@@ -33212,7 +33213,8 @@ static bool tfn__text_has_lora(const tfn__field *x, const char *value)
     return x->type == TFN__FIELD_GROUP && tfn__set_group(&g, value) && g.rank > 0;
 }
 
-/* Store an option, or compare it. An empty value: the file has none. */
+/* Store an option, or compare it. An empty value: the file has none. Such a file has floats, which
+ * a model of fewer bits packs, unless it goes on training. */
 static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field *field,
                             const char *value)
 {
@@ -33225,6 +33227,8 @@ static void tfn__read_field(tfn_file *f, const tfn__reading *x, const tfn__field
     if (field->same == TFN__MAY_DIFFER) return;
     if (field->same == TFN__SAME_TO_TRAIN && !x->trains
         && !tfn__text_has_lora(field, value)) return;
+    if (TFN__PACKS && !x->trains && value[0] == 0
+        && tfn__equal(tfn__field_name(field), "weights")) return;
     own = tfn__field_text(field, &x->m->desc, buf);
     if (tfn__equal(value, own)) return;
     if (value[0] == 0 && tfn__field_unset(field, own)) return;
@@ -33330,11 +33334,25 @@ static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
     return i;
 }
 
+/* Tensor i of the model's roles has fewer bits, and the file has floats. */
+static bool tfn__packs_floats(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    char text[8];
+    if (!tfn__type_of(m->weights + i % m->weight_count)) return false;
+    return !tfn_file_text(f, "tfn.weights", text, sizeof text);
+}
+
 /* Find tensor i of the model's roles, and compare its shape. */
 static bool tfn__find_tensor(tfn_file *f, const tfn_model *m, int32_t i, tfn_tensor *t)
 {
     tfn_tensor own;
     tfn__role_tensor(m, tfn__average_of(f, m, i), &own);
+    if (tfn__packs_floats(f, m, i)) {
+        own.dtype = (tfn_dtype)TFN__FLOAT;
+        own.rank = 2;
+        own.shape[0] = m->weights[i % m->weight_count].rows;
+        own.shape[1] = m->weights[i % m->weight_count].cols;
+    }
     if (tfn_file_find(f, own.name, t)) tfn__check_shape(f, &own, t);
     else tfn__file_fail(f, TFN_NOT_FOUND, "%s is missing", own.name, 0, 0);
     return tfn__fine(f);
@@ -33401,6 +33419,81 @@ static bool tfn__read_chunk(float *to, tfn_file *f, int32_t count, const tfn_mod
     return true;
 }
 
+/* Rows and columns of a parameter that are read at once. */
+typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
+
+#ifdef TFN__QUANT
+/* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
+ * floats is ever in memory. A block is 32 inputs of one output, so a tile has whole blocks. It is
+ * as long as possible in the direction in which the file has numbers side by side, for each piece
+ * of a line of the file is a read of its own:
+ *
+ *     (in, out), as GPT-2's        32 inputs of 64 outputs, which are 32 reads; with fewer outputs
+ *                                  more inputs
+ *     (out, in), and tables        the inputs of an output, 2,048 of them at most, in one read;
+ *                                  with fewer inputs more outputs
+ *
+ * GPT-2's matrices are a million reads so, most of them from a page that the system has. */
+enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
+
+/* The tile that begins at this row and column, cut at the parameter's ends. turned: its columns,
+ * not its rows, are the lines of the file. */
+static tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col)
+{
+    const bool by_input = p->table != turned;           /* inputs are side by side in the file */
+    ptrdiff_t side = p->cols;
+    ptrdiff_t lines;
+    tfn__tile t;
+    if (turned) side = p->rows;
+    if (by_input) side = tfn__min(side, TFN__TILE);
+    else side = tfn__min(side, TFN__TILE / TFN__QBLOCK);
+    lines = TFN__TILE / side;
+    if (!by_input) lines = lines / TFN__QBLOCK * TFN__QBLOCK;
+    t.row = row;
+    t.col = col;
+    t.rows = (int32_t)lines;
+    t.cols = (int32_t)side;
+    if (turned) {
+        t.rows = (int32_t)side;
+        t.cols = (int32_t)lines;
+    }
+    t.rows = (int32_t)tfn__min(t.rows, p->rows - row);
+    t.cols = (int32_t)tfn__min(t.cols, p->cols - col);
+    return t;
+}
+
+/* Write a tile of it from floats (t->rows, t->cols); its bytes begin as 0. */
+static void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, const float *from)
+{
+    const tfn__quant_part map = { p->rows, p->cols, t->row, t->rows, t->col, t->cols };
+    const tfn__quant_part table = { p->cols, p->rows, t->col, t->cols, t->row, t->rows };
+    if (p->table && tfn__quant_block_bytes(p->type))
+        tfn__quant_pack_part(w, p->type, &table, from, 1, t->cols);
+    else
+        tfn__quant_pack_part(w, p->type, &map, from, t->cols, 1);
+}
+
+/* Packed weights from a tensor of floats: those that tfn_model_quantize makes of it. Not inlined,
+ * so that a load of floats wants no stack for a tile. */
+static TFN__NOINLINE void tfn__pack_floats(tfn_file *f, const tfn_tensor *t, const tfn__weight *w,
+                                           float *to)
+{
+    const tfn__packed p = { tfn__type_of(w), w->table, w->rows, w->cols };
+    float some[TFN__TILE];
+    tfn__tile tile;
+    TFNORM_MEMSET(to, 0, tfn__packed_bytes(&p));
+    for (int32_t row = 0; row < p.rows; row += tile.rows) {
+        for (int32_t col = 0; col < p.cols; col += tile.cols) {
+            tile = tfn__packed_tile(&p, false, row, col);
+            for (int64_t r = 0; r < tile.rows; r++)
+                tfn_file_read(f, t, some + r * tile.cols, (row + r) * p.cols + col, tile.cols);
+            if (!tfn__fine(f)) return;
+            tfn__pack_tile(to, &p, &tile, some);
+        }
+    }
+}
+#endif
+
 /* Packed weights as they are, on big-endian machines numbers of 16 bits turned round. */
 static void tfn__read_packed(tfn_file *f, const tfn_tensor *t, float *to)
 {
@@ -33420,6 +33513,12 @@ static void tfn__read_tensor(float *to, tfn_file *f, int32_t count, const tfn_mo
         return;
     }
     if (!tfn__find_tensor(f, m, i, &t)) return;
+#ifdef TFN__QUANT
+    if (tfn__packs_floats(f, m, i)) {
+        tfn__pack_floats(f, &t, m->weights + i, to);
+        return;
+    }
+#endif
     if (tfn__role_dtype(m, i) != (tfn_dtype)TFN__FLOAT) {
         tfn__read_packed(f, &t, to);
         return;
@@ -35237,9 +35336,6 @@ typedef struct tfn__match {
     bool       table;           /* of packed ones: see tfn__packed */
 } tfn__match;
 
-/* Rows and columns of a parameter that are read at once. */
-typedef struct tfn__tile { int32_t row, col, rows, cols; } tfn__tile;
-
 /* Outputs of the tensor: those of all parts, which are equally many. Fused matrices whose queries
  * are more than their keys would want an offset instead; no family here has one. */
 static int64_t tfn__outputs(const tfn__match *c)
@@ -35399,56 +35495,6 @@ static void tfn__read_tile(const tfn__match *c, const tfn_model_desc *d, const t
 }
 
 #ifdef TFN__QUANT
-/* Packed parameters are read and packed tile by tile, 8 KB on the stack, so that no matrix of
- * floats is ever in memory. A block is 32 inputs of one output, so a tile has whole blocks. It is
- * as long as possible in the direction in which the file has numbers side by side, for each piece
- * of a line of the file is a read of its own:
- *
- *     (in, out), as GPT-2's        32 inputs of 64 outputs, which are 32 reads; with fewer outputs
- *                                  more inputs
- *     (out, in), and tables        the inputs of an output, 2,048 of them at most, in one read;
- *                                  with fewer inputs more outputs
- *
- * GPT-2's matrices are a million reads so, most of them from a page that the system has. */
-enum { TFN__TILE = 64 * TFN__QBLOCK };          /* floats */
-
-/* The tile that begins at this row and column, cut at the parameter's ends. turned: its columns,
- * not its rows, are the lines of the file. */
-static tfn__tile tfn__packed_tile(const tfn__packed *p, bool turned, int32_t row, int32_t col)
-{
-    const bool by_input = p->table != turned;           /* inputs are side by side in the file */
-    ptrdiff_t side = p->cols;
-    ptrdiff_t lines;
-    tfn__tile t;
-    if (turned) side = p->rows;
-    if (by_input) side = tfn__min(side, TFN__TILE);
-    else side = tfn__min(side, TFN__TILE / TFN__QBLOCK);
-    lines = TFN__TILE / side;
-    if (!by_input) lines = lines / TFN__QBLOCK * TFN__QBLOCK;
-    t.row = row;
-    t.col = col;
-    t.rows = (int32_t)lines;
-    t.cols = (int32_t)side;
-    if (turned) {
-        t.rows = (int32_t)side;
-        t.cols = (int32_t)lines;
-    }
-    t.rows = (int32_t)tfn__min(t.rows, p->rows - row);
-    t.cols = (int32_t)tfn__min(t.cols, p->cols - col);
-    return t;
-}
-
-/* Write a tile of it from floats (t->rows, t->cols); its bytes begin as 0. */
-static void tfn__pack_tile(void *w, const tfn__packed *p, const tfn__tile *t, const float *from)
-{
-    const tfn__quant_part map = { p->rows, p->cols, t->row, t->rows, t->col, t->cols };
-    const tfn__quant_part table = { p->cols, p->rows, t->col, t->cols, t->row, t->rows };
-    if (p->table && tfn__quant_block_bytes(p->type))
-        tfn__quant_pack_part(w, p->type, &table, from, 1, t->cols);
-    else
-        tfn__quant_pack_part(w, p->type, &map, from, t->cols, 1);
-}
-
 /* All tiles, or up to the first that cannot be read. Bits of Q4 are or-ed, so all begin as 0. */
 static void tfn__read_tiles(const tfn__match *c, const tfn_model_desc *d)
 {

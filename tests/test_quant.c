@@ -620,6 +620,142 @@ static void quant_saves(tfn_model *q)
     tfn_model_free(&again);
 }
 
+/* A file in memory, of which one call fails (-1: none). */
+typedef struct quant_disk {
+    const unsigned char *bytes;
+    int calls, fails;
+} quant_disk;
+static bool quant_get(void *user, uint64_t at, void *to, size_t bytes)
+{
+    quant_disk *disk = (quant_disk *)user;
+    if (disk->calls++ == disk->fails) return false;
+    memcpy(to, disk->bytes + at, bytes);
+    return true;
+}
+
+/* Whichever call fails, the first ones and then some, the model is as it was, or half loaded. */
+static void quant_half_loads(const tfn_model_desc *d, const void *bytes, size_t size)
+{
+    quant_disk disk = { (const unsigned char *)bytes, 0, 0 };
+    tfn_io io = { quant_get, NULL, &disk, 0 };
+    int half = 0;
+    io.size = size;
+    for (disk.fails = 0; disk.fails < 9999; disk.fails += 1 + disk.fails / 8) {
+        tfn_model m;
+        tfn_file file;
+        uint64_t hash;
+        memset(&file, 0, sizeof file);
+        file.io = &io;
+        disk.calls = 0;
+        if (!quant_new(&m, d)) return;
+        hash = tfn_model_hash(&m);
+        tfn_model_load(&m, &file);
+        if (m.error.status == TFN_NOT_READY) half++;
+        else CHECK(file.error.status == TFN_OK || tfn_model_hash(&m) == hash);
+        tfn_model_free(&m);
+        if (file.error.status == TFN_OK) break;
+        CHECK_INT(file.error.status, TFN_BAD_FILE);
+    }
+    CHECK(half > 9 && disk.fails < 9999);
+}
+
+/* The same with LoRA beside them. */
+static void quant_loads_lora(tfn_file file, tfn_model_desc d, const tfn_model *wanted)
+{
+    tfn_model m;
+    tfn_param_info p, q;
+    char text[300];
+    int packed = 0;
+    d.inference = false;
+    strcpy(d.groups[0].pattern, "*.weight");
+    d.groups[0].rank = 3;
+    if (!quant_new(&m, &d)) return;
+    if (tfn_model_load_weights(&m, &file, 1) != TFN_OK)
+        FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
+    for (int32_t i = 0, j = 0; tfn_model_param(&m, i, &p); i++) {
+        if (!p.packed) continue;
+        while (tfn_model_param(wanted, j, &q) && strcmp(q.name, p.name)) j++;
+        CASE("%s", p.name);
+        CHECK_BITS(p.packed, q.packed, q.bytes);
+        packed++;
+    }
+    CHECK(packed > 9);
+    tfn_model_free(&m);
+}
+
+/* A file of floats into packed weights: those of its model in floats, quantized. */
+static void quant_loads(tfn_file file, tfn_model_desc d)
+{
+    tfn_model floats, wanted, found;
+    tfn_param_info p;
+    tfn_file two[2];
+    char text[300];
+    const tfn_weights type = d.weights;
+    d.weights = TFN_WEIGHTS_FLOAT;
+    if (!quant_new(&floats, &d)) return;
+    CHECK_INT(tfn_model_load(&floats, &file), TFN_OK);
+    d.weights = type;
+    if (!quant_new(&wanted, &d) || !quant_new(&found, &d)) return;
+    CHECK_INT(tfn_model_quantize(&wanted, &floats), TFN_OK);
+    for (int32_t i = 0; tfn_model_param(&found, i, &p); i++)            /* over other weights */
+        if (p.packed) memset(p.packed, 0x5a, p.bytes);
+    if (tfn_model_load(&found, &file) != TFN_OK)
+        FAIL("%s", tfn_error_text(&file.error, text, sizeof text));
+    CHECK(tfn_model_hash(&found) == tfn_model_hash(&wanted) && found.step == wanted.step);
+    two[0] = two[1] = file;                             /* of which there is no mean */
+    CHECK_INT(tfn_model_load_weights(&found, two, 2), TFN_UNSUPPORTED);
+    if (type == TFN_WEIGHTS_Q4) quant_half_loads(&d, file.from, file.from_size);
+    /* what trains takes the weights, not their averages */
+    if (!(d.ema > 0)) quant_loads_lora(file, d, &wanted);
+    tfn_model_free(&found);
+    tfn_model_free(&wanted);
+    tfn_model_free(&floats);
+}
+
+static void quant_error(tfn_status status, tfn_error *e, const char *wanted);
+
+TEST(quant_loads_floats)
+{
+    static unsigned char bytes[1 << 21];
+    for (int arch = 0; arch < TFN_ARCH_COUNT; arch++) {
+        tfn_model_desc d = quant_desc("pre", (tfn_arch)arch);
+        quant_data data;
+        tfn_model m, q;
+        tfn_file file;
+        d.ema = arch ? 0 : 0.5f;                        /* with averages, which are taken */
+        quant_draw(&data, d.arch);
+        if (!quant_trained(&m, &d, &data)) return;
+        memset(&file, 0, sizeof file);
+        file.to = bytes;
+        file.to_size = sizeof bytes;
+        CHECK_INT(tfn_model_save(&file, &m, NULL), TFN_OK);
+        file.from = bytes;
+        file.from_size = (size_t)file.used;
+        d.inference = true;
+        for (int type = 1; type < TFN_WEIGHTS_COUNT; type++) {
+            CASE("arch %d %s", arch, tfn_choice_name("weights", type));
+            d.weights = (tfn_weights)type;
+            quant_loads(file, d);
+        }
+        d.weights = TFN_WEIGHTS_Q8;                     /* what is packed is not packed again */
+        if (!quant_new(&q, &d)) return;
+        CHECK_INT(tfn_model_load(&q, &file), TFN_OK);
+        CHECK_INT(tfn_model_save(&file, &q, NULL), TFN_OK);
+        file.from_size = (size_t)file.used;
+        tfn_model_free(&q);
+        d.weights = TFN_WEIGHTS_Q4;
+        if (!quant_new(&q, &d)) return;
+        quant_error(tfn_model_load(&q, &file), &file.error, "weights is q8, the model has q4");
+        memset(&file.error, 0, sizeof file.error);
+        tfn_model_free(&q);
+        d.weights = TFN_WEIGHTS_FLOAT;
+        if (!quant_new(&q, &d)) return;
+        quant_error(tfn_model_load(&q, &file), &file.error, "weights is q8, the model has float32");
+        tfn_model_free(&q);
+        tfn_model_free(&m);
+    }
+}
+
 /* One recipe and architecture in each type. */
 static void quant_recipe(const char *recipe, tfn_arch arch)
 {
@@ -798,6 +934,7 @@ int main(void)
     RUN(quant_search);
     RUN(quant_not_finite);
     RUN(quant_refused);
+    RUN(quant_loads_floats);
     RUN(quant_recipes);
     RUN(quant_model_bits);
     RUN(quant_lora);
