@@ -602,11 +602,16 @@ static const char *open_use(bundle *b, const settings *s, cli *c)
     if (s->files < 1 || s->files > 2) cli_fail(c, "wanted MODEL and a file, or - for the input");
     bundle_open(b, s->file[0]);
     b->adapter = text_of(s, O_ADAPTER);
-    return s->files > 1 ? s->file[1] : "-";
+    if (s->files > 1) return s->file[1];
+    return "-";
 }
 
 /* The second file of a command whose first is a model, or NULL. */
-static const char *second_file(const settings *s) { return s->files > 1 ? s->file[1] : NULL; }
+static const char *second_file(const settings *s)
+{
+    if (s->files > 1) return s->file[1];
+    return NULL;
+}
 
 /* A model that writes of what it reads. */
 static void must_write_text(const bundle *b)

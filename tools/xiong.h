@@ -170,7 +170,8 @@ static void x7(lab *l, outcome *o)
 static void x9(lab *l, outcome *o)
 {
     for (int k = 0; k < 2; k++)
-        finds(o, share_below(l, theory(post_and_pre[k], 12), "hidden_max", 2 * log(100.0 * 128), false));
+        finds(o, share_below(l, theory(post_and_pre[k], 12), "hidden_max", 2 * log(100.0 * 128),
+                             false));
 }
 
 /* -- gradients at the start -------------------------------------------------------------------- */
