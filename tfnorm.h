@@ -1193,7 +1193,7 @@ typedef struct tfn_tape {
     tfn_node  *nodes;                    /* nodes[0] is "none" */
     int32_t   *order;                    /* the timeline, made by the plan */
     size_t     size, peak;               /* bytes of the block; of them used at most, by the plan */
-    int32_t    count, capacity, order_count, forward_count, segment;
+    int32_t    count, order_count, forward_count, segment;
     int32_t    batch, source, target;    /* capacities: B, Ts, Tt; > 0: the most rows B*Ts, B*Tt */
     int32_t    tokens;
     int32_t    layer, threads, customs;
@@ -1694,7 +1694,8 @@ typedef struct tfn_group {
  * backward, see tfn_custom; set t->custom and t->customs first. Rows count as always: those whose
  * target is below 0 or padding have no loss and no gradient, see tfn_mask_targets. Called when
  * sizes are asked for and when the model is made, for each of its tapes: the same operations each
- * time. What it returns is the last value of the tape. */
+ * time, at most 250 if tfn_model_scratch is to bound them. What it returns is the last value of the
+ * tape. */
 typedef tfn_var tfn_loss_fn(void *user, tfn_tape *t, tfn_var logits);
 
 /* All zero but vocab and context is legal and good. */
@@ -2001,7 +2002,8 @@ typedef struct tfn_model {
 /* Fill the defaults; false and an error where an option has no legal value: outside its range (see
  * tfn__limits), not a number, unknown, or one that does not go with another. */
 TFNORM_API bool tfn_model_resolve(tfn_model_desc *out, const tfn_model_desc *desc, tfn_error *e);
-/* Bytes of scratch that tfn_model_size needs: bounds the tapes' metadata. 0: invalid. */
+/* Bytes of scratch that tfn_model_size needs, at most twice as many as the model's metadata take
+ * while they are made. 0: invalid. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc);
 /* Bytes of the block that tfn_model_init needs, exact, for any address. 0: invalid. */
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size);
@@ -12546,28 +12548,30 @@ TFNORM_API size_t tfn_tape_bytes(int32_t nodes)
     return tfn__sum(bytes, TFN__TAPE_SLACK);
 }
 
+/* The block has room for so many bytes more behind the nodes; else an error of the operation. */
+static bool tfn__has_room(tfn_tape *t, const char *op, size_t bytes)
+{
+    const size_t wanted = (size_t)t->count * sizeof *t->nodes + bytes;
+    if (wanted > t->size)
+        tfn__fail(&t->error, TFN_NO_MEMORY, op, "the block has %d bytes, %d are wanted",
+                  (int64_t)t->size, (int64_t)wanted);
+    return t->error.status == TFN_OK;
+}
+
 /* The tape takes as many nodes as fit into the block. Whether the plan fits, too, is known when it
  * is made: leaves need no items, and evaluation fewer. */
 TFNORM_API void tfn_tape_init(tfn_tape *t, void *mem, size_t size, int32_t batch, int32_t source,
                               int32_t target, bool training)
 {
     size_t skip = (0 - (size_t)(uintptr_t)mem) & (TFN__ALIGN - 1);      /* to the alignment */
-    size_t nodes = 0;
     if (!t) return;
     TFNORM_MEMSET(t, 0, sizeof *t);
     t->error.node = -1;
     t->error.layer = -1;
-    if (size >= skip) nodes = (size - skip) / sizeof(tfn_node);
-    if (!mem || !nodes) {
-        tfn__fail(&t->error, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
-                  (int64_t)size, (int64_t)tfn_tape_bytes(1));
-        return;
-    }
-    if (nodes > TFN__MOST_NODES) nodes = TFN__MOST_NODES;
-    t->capacity = (int32_t)nodes;
+    if (mem && size > skip) t->size = size - skip;
+    if (!tfn__has_room(t, "tape", sizeof *t->nodes)) return;
     t->nodes = (tfn_node *)(void *)((unsigned char *)mem + skip);
     TFNORM_MEMSET(t->nodes, 0, sizeof *t->nodes);                       /* nodes[0] is "none" */
-    t->size = size - skip;
     t->count = 1;
     t->batch = batch;
     t->source = source;
@@ -12625,13 +12629,11 @@ static bool tfn__node_fits(tfn_tape *t, const char *name, int rows, int32_t coun
         tfn__bad_shape(t, name, "rows of kind %d, the last kind is %d", rows, TFN_ROWS_COUNT - 1);
     else if (t->planned)
         tfn__tape_error(t, TFN_NOT_READY, name, "the tape is already planned", 0, 0);
-    else if (t->count == t->capacity)
-        tfn__tape_error(t, TFN_NO_MEMORY, name, "the tape is full with %d nodes", t->capacity, 0);
     else if (cols < 0)
         tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", cols, 0);
     else if (rows == TFN_ROWS_FIXED && count < 0)
         tfn__bad_shape(t, name, "a size is %d, at least %d is wanted", count, 0);
-    return t->error.status == TFN_OK;
+    return tfn__has_room(t, name, sizeof *t->nodes);
 }
 
 #ifdef TFNORM_PLAIN
@@ -14116,14 +14118,16 @@ static int64_t tfn__most_scratch(const tfn_tape *t, const tfn_kernels *k)
 
 /* -- the plan's memory, and the plan ----------------------------------------------------------- */
 
-/* No buffer is so large that the sums of the plan, in 64 bits, or a pointer could overflow. As a
- * float, which does not, and whose roundings are far from what could. */
+/* There are not too many nodes, and no buffer is so large that the sums of the plan, in 64 bits, or
+ * a pointer could overflow. As a float, which does not, and whose roundings are far from what
+ * could. */
 static bool tfn__plan_sizes_ok(tfn_tape *t)
 {
     for (int32_t i = 1; i < t->count; i++) {
         const tfn_node *n = t->nodes + i;
         float floats = tfn__float_of(tfn__rows_max(t, n)) * ((float)n->cols + (float)n->saved_cols);
-        if (floats > (float)1e15 || floats > (float)(PTRDIFF_MAX / 64)) {
+        const bool large = floats > (float)1e15 || floats > (float)(PTRDIFF_MAX / 64);
+        if (large || i > TFN__MOST_NODES) {
             tfn__tape_error(t, TFN_TOO_LARGE, tfn__ops[n->op].name, NULL, 0, 0);
             return false;
         }
@@ -14149,11 +14153,7 @@ static bool tfn__plan_memory(tfn_tape *t, tfn__layout *p)
     for (int32_t i = 1; i < t->count; i++)
         if (!tfn__outside(t->nodes + i)) p->count += tfn__buffers(t);
     t->peak = start + (size_t)p->count * (sizeof(tfn__item) + sizeof(int32_t));
-    if (t->peak > t->size) {
-        tfn__tape_error(t, TFN_NO_MEMORY, "tape", "the block has %d bytes, %d are wanted",
-                        (int64_t)t->size, (int64_t)t->peak);
-        return false;
-    }
+    if (!tfn__has_room(t, "tape", t->peak - (size_t)t->count * sizeof *t->nodes)) return false;
     t->order = (int32_t *)(void *)(t->nodes + t->count);
     p->items = (tfn__item *)(void *)((unsigned char *)t->nodes + start);
 
@@ -18030,8 +18030,9 @@ static int64_t tfn__trained_at(const tfn__weight *w) { return 16 * (int64_t)w->l
 typedef struct tfn__builder {
     tfn_tape    *t;
     const tfn_model_desc *d;
-    tfn__weight *weights;
-    int32_t      count, capacity;      /* capacity 0: the table is complete, only look up */
+    tfn__weight *weights;              /* while it grows, the last one first: it grows downwards */
+    int32_t      count;
+    bool         grows;                /* false: the table is complete, only look up */
     int64_t      floats, buffers;      /* where the next parameter and the next state lie */
     int64_t      trained;              /* and the next parameter that is not frozen, among those */
     bool         decode;               /* one token at a time, against caches of the past */
@@ -18095,17 +18096,17 @@ static void tfn__join_group(tfn__builder *b, tfn__weight *w)
 }
 
 /* The next of the flat vector, or of the buffers for state; each begins at a multiple of 16 floats,
- * a cache line. `initial` is where it starts if its init rule draws nothing. */
+ * a cache line. `initial` is where it starts if its init rule draws nothing. The table takes its
+ * row from the end of the tape's block. */
 static tfn__weight *tfn__new_weight(tfn__builder *b, tfn__spot at, int part, int kind,
                                     const tfn__packed *shape, float initial)
 {
     int64_t *floats = kind >= TFN__STATE ? &b->buffers : &b->floats;
     tfn__weight *w;
-    if (b->count >= b->capacity) {
-        tfn__tape_error(b->t, TFN_NO_MEMORY, "model", "more than %d parameters", b->capacity, 0);
-        return NULL;
-    }
-    w = b->weights + b->count++;
+    if (!b->grows || !tfn__has_room(b->t, "model", sizeof *w)) return NULL;
+    b->t->size -= sizeof *w;
+    b->count++;
+    w = --b->weights;
     w->at = *floats;
     w->rows = shape->rows;
     w->cols = shape->cols;
@@ -18474,19 +18475,24 @@ static bool tfn__unit_table(const tfn_model_desc *d, bool own)
 
 /* -- linear maps ------------------------------------------------------------------------------ */
 
+/* Linear maps of this place are gamma/sigma W, which a folded model has multiplied out. The ends of
+ * a model are like the stack beside them. */
+static bool tfn__reparameterizes(const tfn_model_desc *d, tfn__spot at)
+{
+    tfn__spot stack = tfn__last_stack(d);
+    if (at.stack != TFN__NO_STACK) stack = tfn__spot_of_stack(at.stack);
+    return !tfn__is_folded(d) && tfn__has(d, stack, TFN_TOPOLOGY_SIGMA_REPARAM);
+}
+
 /* The matrix w (in, out) of this place as its linear map reads it: as it is, or gamma/sigma w with
- * sigma near its largest singular value (sigmaReparam, Zhai 2023), which a folded model has
- * multiplied out. The ends of a model are like the stack beside them. */
+ * sigma near its largest singular value (sigmaReparam, Zhai 2023). */
 static tfn_var tfn__read_matrix(tfn__builder *b, tfn__spot at, tfn_var w, int part, int32_t in,
                                 int32_t out)
 {
-    const tfn_model_desc *d = b->d;
-    tfn__spot stack = tfn__last_stack(d);
     tfn_var gamma;
     tfn_var u;
     tfn_var v;
-    if (at.stack != TFN__NO_STACK) stack = tfn__spot_of_stack(at.stack);
-    if (!tfn__has(d, stack, TFN_TOPOLOGY_SIGMA_REPARAM) || d->folded) return w;
+    if (!tfn__reparameterizes(b->d, at)) return w;
     gamma = tfn__weight_of(b, at, part, TFN__GAMMA, 1, 1, 1);
     u = tfn__weight_of(b, at, part, TFN__SIGMA_U, 1, in, 0);
     v = tfn__weight_of(b, at, part, TFN__SIGMA_V, 1, out, 0);
@@ -19652,6 +19658,261 @@ static tfn_var tfn__build_model(tfn__builder *b, tfn_var *logits)
     tfn_keep(b->t, x);
 #endif
     return x;
+}
+
+/* -- how much that is: what sizing a model must have memory for -------------------------------- */
+
+/* The functions below ask what the builder asks, and count in the place of recording: each says
+ * whose part it counts. They may count too much, as a weight for each of those who share it, or
+ * where a folded model leaves something out, and never too little: who adds a part to the builder
+ * adds it here, too. Random rows hold them to that, see tests/rows.h. */
+typedef struct tfn__tally {
+    const tfn_model_desc *d;
+    bool    training;
+    int64_t weights;          /* each is at most one node of a tape, without a place */
+    int64_t others;           /* other nodes without a place: tables, inputs, caches, probes */
+    int64_t operations;       /* nodes with a value */
+} tfn__tally;
+
+enum { TFN__OWN_LOSS = 256 };       /* operations of desc.loss */
+
+/* So many more of both. */
+static void tfn__tally_of(tfn__tally *c, int64_t weights, int64_t operations)
+{
+    c->weights += weights;
+    c->operations += operations;
+}
+
+/* tfn__apply_linear, with a function behind it or without. sigmaReparam has gamma, u and v, sigma
+ * and the matrix that is read; LoRA two matrices, two products and a sum. */
+static void tfn__tally_linear(tfn__tally *c, tfn__spot at, int part, bool function)
+{
+    const tfn_model_desc *d = c->d;
+    const bool lora = tfn__lora_group(d, at, part) >= 0;
+    const bool watched = tfn__wants_unit_variance(d);
+    tfn__tally_of(c, 1 + tfn__biased(d, at, part), 1);
+    if (tfn__reparameterizes(d, at)) tfn__tally_of(c, 3, 2);
+    if (lora) tfn__tally_of(c, 2, 3);
+    if (watched && c->training) c->others++;
+    c->operations += function && (tfn__is_half(d) || watched || lora);
+}
+
+/* tfn__apply_norm_of. Others learn two vectors more, or keep two, which a fold does not take; for
+ * norms that heads do not have, this is at least what their LayerNorm has. AdaNorm's factor and
+ * PowerNorm's RMSNorm are operations of their own. */
+static void tfn__tally_norm(tfn__tally *c, tfn__spot at, int part)
+{
+    const tfn_norm_rule *norm = tfn__norm_rule_of(c->d, at);
+    tfn__tally_of(c, 0, 1);
+    if (norm->kind == TFN_NORM_ADA || norm->kind == TFN_NORM_POWER) c->operations++;
+    if (tfn__is_other_norm(norm)) tfn__tally_of(c, 2, 0);
+    if (tfn__folds_norm(c->d, at, part)) return;
+    if (norm->flags & TFN_FLAG_GAIN) c->weights++;
+    if (norm->flags & TFN_FLAG_BIAS) c->weights++;
+    if (tfn__norm_has(norm, TFN_FLAG_SCALAR)) tfn__tally_of(c, 1, 1);
+}
+
+/* tfn__apply_scale. A constant is a number of the sum; what is learned may be times a unit. */
+static void tfn__tally_scale(tfn__tally *c, const tfn_scale_rule *s)
+{
+    const float unit = tfn__unit_of(s);
+    if (!TFN__SCALES || s->kind <= TFN_SCALE_CONSTANT) return;
+    if (tfn__is_scheduled(s)) tfn__tally_of(c, 0, 1);
+    else tfn__tally_of(c, 1, 1 + (unit < 1 || unit > 1));
+}
+
+/* tfn__project of queries or keys. Those of length 1 are normed, and their scale is the exponential
+ * of what is stored at most, times a number. */
+static void tfn__tally_project(tfn__tally *c, tfn__spot at, int part, int norm)
+{
+    const tfn_qk_norm form = tfn__qk_form(c->d, at);
+    tfn__tally_linear(c, at, part, false);
+    if (tfn__is_position(c->d, TFN_POSITION_ROTARY)) c->operations++;
+    if (part == TFN__PART_Q) c->operations++;                   /* times a number */
+    if (form == TFN_QK_NORM_UNIT || form == TFN_QK_NORM_L2 || form == TFN_QK_NORM_COSINE)
+        tfn__tally_of(c, 1, 4);
+    else if (form > TFN_QK_NORM_NONE) tfn__tally_norm(c, at, norm);
+}
+
+/* tfn__attention_branch. A decoder has a cache besides, of a cross-attention one on each of its
+ * tapes; a transparent encoder is mixed anew for each layer that sees it. */
+static void tfn__tally_attention(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    const bool cross = at.sub == TFN_SUBLAYER_CROSS_ATTENTION;
+    const tfn__spot encoder = tfn__spot_of_stack(TFN__IN_ENCODER);
+    tfn__tally_project(c, at, TFN__PART_Q, TFN__PART_Q_NORM);
+    tfn__tally_project(c, at, TFN__PART_K, TFN__PART_K_NORM);
+    tfn__tally_linear(c, at, TFN__PART_V, false);
+    if (tfn__qk_form(c->d, at) == TFN_QK_NORM_QKV_HEAD) tfn__tally_norm(c, at, TFN__PART_V_NORM);
+    if (cross && tfn__has(c->d, encoder, TFN_TOPOLOGY_TRANSPARENT)) {
+        tfn__tally_of(c, 1, c->d->layers + 2);
+        tfn__tally_norm(c, encoder, TFN__PART_FINAL_NORM);
+    }
+    c->operations++;
+    c->others += 1 + cross;
+    if (join->head_scale != TFN_HEAD_SCALE_NONE) tfn__tally_of(c, 1, 1);
+    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_O);
+    tfn__tally_linear(c, at, TFN__PART_O, false);
+}
+
+/* tfn__hidden: scales are times a number, and behind them and behind a shift the function of W_1
+ * stands for itself. */
+static void tfn__tally_hidden(tfn__tally *c, tfn__spot at, const tfn_join *join, int part)
+{
+    const bool first = part == TFN__PART_W1;
+    tfn__tally_linear(c, at, part, first);
+    if (tfn__scales_hidden(join)) tfn__tally_of(c, 1, 2 + first);
+    if (tfn__shifts(join) && first) tfn__tally_of(c, 1, 2);
+}
+
+/* tfn__ffn_branch. A gated unit has two linear maps and their product. */
+static void tfn__tally_ffn(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    tfn__tally_hidden(c, at, join, TFN__PART_W1);
+    if (TFN__GATES && tfn__gate_of(c->d->activation) != c->d->activation) {
+        tfn__tally_hidden(c, at, join, TFN__PART_W3);
+        c->operations++;
+    }
+    c->operations += c->training && c->d->activation_dropout > 0;
+    if (tfn__has_inner_norm(join)) tfn__tally_norm(c, at, TFN__PART_NORM_2);
+    if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
+    tfn__tally_linear(c, at, TFN__PART_W2, false);
+}
+
+/* tfn__branch_input and the branch: what stands before F and is folded with the norm there, F
+ * itself, and the norm and dropout behind it. */
+static void tfn__tally_branch(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    if (join->norm_in) tfn__tally_norm(c, at, TFN__PART_NORM_IN);
+    if (!tfn__folds_input(c->d, at)) {
+        tfn__tally_scale(c, &join->in);
+        if (join->in.kind == TFN_SCALE_CONSTANT) c->operations++;
+        if (tfn__shifts(join)) tfn__tally_of(c, 1, 1);
+    }
+    if (tfn__in_ffn(at)) tfn__tally_ffn(c, at, join);
+    else tfn__tally_attention(c, at, join);
+    if (join->norm_branch) tfn__tally_norm(c, at, TFN__PART_NORM_BRANCH);
+    c->operations += c->training && c->d->dropout > 0;
+}
+
+/* tfn__join_sum and tfn__finish_sum: a sum, or with tfn__interpolate two, a norm and a
+ * magnitude. */
+static void tfn__tally_sum(tfn__tally *c, tfn__spot at, const tfn_join *join)
+{
+    c->operations++;
+    if (tfn__gates(join)) tfn__tally_of(c, 1, 1);
+    if (tfn__interpolates(join)) c->operations += 3;
+    if (!tfn__folds_out(c->d, at)) tfn__tally_scale(c, &join->out);
+    if (tfn__has(c->d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations++;
+    if (c->training && join->skip.kind >= TFN_SCALE_PROFILED) c->others += 2;
+    if (!tfn__folds_profile(c->d, at)) tfn__tally_scale(c, &join->skip);
+    tfn__tally_scale(c, &join->extra);
+    if (join->extra.kind != TFN_SCALE_NONE) c->operations++;
+    if (join->norm_sum) tfn__tally_norm(c, at, TFN__PART_NORM);
+}
+
+/* tfn__apply_layer. Each sub-layer has five points that can be watched. */
+static void tfn__tally_layer(tfn__tally *c, tfn__spot layer)
+{
+    const tfn__subs subs = tfn__subs_of(c->d, layer);
+    for (int i = 0; i < subs.count; i++) {
+        const tfn__spot at = tfn__sublayer_at(layer, subs.kind[i]);
+        const tfn_join join = tfn__join_at(c->d, at);
+        if (tfn__is_watched(c->d)) c->others += 5;
+        tfn__tally_branch(c, at, &join);
+        tfn__tally_sum(c, at, &join);
+    }
+}
+
+/* tfn__embed_tokens. Rows of the table may have length 1; a convolution is a matrix with all that a
+ * linear map may have, and a function. */
+static void tfn__tally_tokens(tfn__tally *c, tfn__spot at)
+{
+    const tfn_model_desc *d = c->d;
+    const int32_t clusters = tfn__clusters(d);
+    if (d->bands && at.stack == TFN__IN_ENCODER) {
+        c->others++;
+        c->operations += 2;                                     /* frames, times a number */
+        tfn__tally_linear(c, at, TFN__PART_FRAMES, false);
+        if (tfn__convolves(d)) tfn__tally_of(c, 5, 5);          /* the second convolution */
+    } else if (clusters) tfn__tally_of(c, 2 * clusters, 3 * clusters);
+    else tfn__tally_of(c, 1, 2);
+    if (TFN__ALL && d->embedding_size) tfn__tally_linear(c, at, TFN__PART_PROJECT_IN, false);
+}
+
+/* tfn__build_stack. Positions are a table or learned, and add to x_0 or to the scores. Where layers
+ * are mixed, that behind layer l reads l + 2 of them. */
+static void tfn__tally_stack(tfn__tally *c, int stack)
+{
+    const tfn_model_desc *d = c->d;
+    const tfn__spot at = tfn__spot_of_stack(stack);
+    const int32_t depth = tfn__depth(d, tfn__in_decoder(at));
+    const bool mixes = tfn__aggregate_of(d, at) != TFN_AGGREGATE_NONE;
+    tfn__tally_tokens(c, at);
+    tfn__tally_of(c, 1, 1);                                     /* positions */
+    c->operations += c->training && d->dropout > 0;
+    if (d->segments) tfn__tally_of(c, 1, 2);
+    if (tfn__is_watched(d)) c->others += 2;
+    if (tfn__has(d, at, TFN_TOPOLOGY_EMBEDDING_SCALE)) tfn__tally_of(c, 1, 1);
+    if (tfn__has(d, at, TFN_TOPOLOGY_EDGE_SHIFTS)) tfn__tally_of(c, 2, 2);
+    if (tfn__has(d, at, TFN_TOPOLOGY_SIDE_STREAM)) c->operations += 2;
+    if (tfn__has_plain(d, at, TFN_TOPOLOGY_EMBEDDING_NORM))
+        tfn__tally_norm(c, at, TFN__PART_EMBEDDING_NORM);
+    if (tfn__has_plain(d, at, TFN_TOPOLOGY_FINAL_NORM | TFN_TOPOLOGY_SIDE_STREAM))
+        tfn__tally_norm(c, at, TFN__PART_FINAL_NORM);
+    for (int32_t l = 0; l < depth; l++) {
+        const tfn__spot layer = tfn__spot_of_layer(stack, l);
+        tfn__tally_layer(c, layer);
+        if (!mixes) continue;
+        tfn__tally_of(c, 1, l + 3);                             /* a softmax, and each layer */
+        tfn__tally_norm(c, layer, TFN__PART_NORM_OUT);
+    }
+    if (mixes) tfn__tally_of(c, 1, 2);                          /* the embedding alone */
+}
+
+/* tfn__build_logits, also of a decoder, which takes the last row of each sentence. */
+static void tfn__tally_logits(tfn__tally *c)
+{
+    const tfn_model_desc *d = c->d;
+    const tfn__spot at = tfn__spot_of_model();
+    const int32_t clusters = tfn__clusters(d);
+    c->operations += 2;                         /* rows, times a number */
+    if (!tfn__is_head(d, TFN_HEAD_TOKENS)) {
+        tfn__tally_linear(c, at, TFN__PART_POOLER, true);
+        tfn__tally_linear(c, at, TFN__PART_CLASSIFIER, false);
+        return;
+    }
+    if (clusters) tfn__tally_of(c, 2 * clusters, 2 * clusters + 1);
+    else tfn__tally_linear(c, at, TFN__PART_OUTPUT, false);
+    if (!TFN__ALL) return;
+    c->operations += d->scale_output;
+    c->weights += d->output_bias;
+    if (d->embedding_size)
+        tfn__tally_linear(c, tfn__last_stack(d), TFN__PART_PROJECT_OUT, false);
+    if (d->head_transform) {
+        tfn__tally_linear(c, at, TFN__PART_TRANSFORM, true);
+        tfn__tally_norm(c, tfn__last_stack(d), TFN__PART_TRANSFORM_NORM);
+    }
+    if (tfn__has(d, tfn__last_stack(d), TFN_TOPOLOGY_LOGIT_SCALE)) tfn__tally_of(c, 1, 2);
+    if (tfn__caps_logits(d)) c->operations += 3;
+}
+
+/* tfn__build_model: the stacks that there are, the end, the loss with its mask, that of clusters in
+ * five parts; besides the node 0, two tables of positions and the count of updates. */
+static tfn__tally tfn__tally_model(const tfn_model_desc *d, bool training)
+{
+    tfn__tally c;
+    TFNORM_MEMSET(&c, 0, sizeof c);
+    c.d = d;
+    c.training = training;
+    c.others = 3;
+    tfn__tally_of(&c, 1, 2);
+    if (d->loss) c.operations += TFN__OWN_LOSS;
+    if (tfn__clusters(d)) c.operations += 4;
+    if (tfn__is_pair(d)) tfn__tally_stack(&c, TFN__IN_ENCODER);
+    tfn__tally_stack(&c, tfn__last_stack(d).stack);
+    tfn__tally_logits(&c);
+    return c;
 }
 TFN__RARE_END
 #endif /* TFN__IMPLEMENTING */
@@ -21180,7 +21441,7 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 #if defined TFN__IMPLEMENTING && !defined TFN__BODY && !defined TFNORM_ONLY_KERNELS
 /* A model is one block of memory:
  *
- *     table of weights | infer: its tape and plan | train: its tape and plan      metadata
+ *     infer: its tape and plan | table of weights | train: its tape and plan      metadata
  *     parameters, state | rounded copy | gradients | moments | before | averages
  *     tables | workspace | ids
  *
@@ -21203,57 +21464,11 @@ static void tfn__update_all(tfn_model *m, float lr, float grad_scale)
 /* Builds without training refuse models that train, and drop the code for them. */
 static bool tfn__trains(const tfn_model_desc *d) { return TFN__TRAINS && !d->inference; }
 
-/* A stack has sigmaReparam: weights and nodes besides each matrix. */
-static bool tfn__has_sigma(const tfn_model_desc *d)
-{
-    const uint32_t flags = d->topology->flags | d->decoder_topology->flags;
-    return TFN__ALL && (flags & TFN_TOPOLOGY_SIGMA_REPARAM) != 0;
-}
-
 /* Positions of a source that a tape must hold. */
 static int32_t tfn__source_capacity(const tfn_model_desc *d)
 {
     if (!tfn__is_pair(d)) return 0;
     return d->source_context;
-}
-
-/* Bounds of what the builder makes, so that tables can be allocated before it runs: a layer with
- * all norms, scales and gates, with sigmaReparam's gamma, u and v for each matrix, and the ends of
- * the stacks. A row that wants more is refused with TFN_NO_MEMORY; whoever adds parts to the
- * builder looks whether the largest row still fits. */
-enum {
-    TFN__WEIGHTS_OF_LAYER = 64, TFN__WEIGHTS_OF_SIGMA_LAYER = 112, TFN__WEIGHTS_OF_ENDS = 48,
-    TFN__NODES_OF_LAYER = 280, TFN__NODES_OF_SIGMA_LAYER = 360,
-    TFN__WEIGHTS_OF_LORA = 28,          /* two for each of the 14 maps of a layer, */
-    TFN__NODES_OF_LORA = 70,            /* which have five nodes more */
-    TFN__LAYERS_OF_ENDS = 2             /* the ends of a stack have no more nodes than these */
-};
-
-/* Rows of the table of weights. */
-static int64_t tfn__weight_bound(const tfn_model_desc *d)
-{
-    int64_t each = TFN__WEIGHTS_OF_LAYER;
-    if (tfn__has_sigma(d)) each = TFN__WEIGHTS_OF_SIGMA_LAYER;
-    if (tfn__has_lora(d)) each += TFN__WEIGHTS_OF_LORA;
-    return each * ((int64_t)d->layers + d->decoder_layers) + TFN__WEIGHTS_OF_ENDS;
-}
-
-/* Nodes of a tape, with probes, of the stacks that there are. Those that mix layers have a node for
- * each layer that a layer reads, the layers of a decoder one for each of the encoder. */
-static int64_t tfn__node_bound(const tfn_model_desc *d)
-{
-    int64_t n = 0;
-    int64_t m = 0;
-    int64_t each = TFN__NODES_OF_LAYER;
-    int64_t mixed = 0;
-    if (!tfn__is_decoder_alone(d)) n = (int64_t)tfn__depth(d, false) + TFN__LAYERS_OF_ENDS;
-    if (!tfn__is_encoder_alone(d)) m = (int64_t)tfn__depth(d, true) + TFN__LAYERS_OF_ENDS;
-    if (tfn__has_sigma(d)) each = TFN__NODES_OF_SIGMA_LAYER;
-    if (tfn__has_lora(d)) each += TFN__NODES_OF_LORA;
-    if (d->topology->aggregate != TFN_AGGREGATE_NONE) mixed += n * n;
-    if (d->decoder_topology->aggregate != TFN_AGGREGATE_NONE) mixed += m * m;
-    if (d->topology->flags & TFN_TOPOLOGY_TRANSPARENT) mixed += m * n;
-    return each * (n + m) + mixed;
 }
 
 /* Where the next piece of a block begins. */
@@ -21264,7 +21479,8 @@ static size_t tfn__next_piece(const tfn__arena *a)
 
 /* Record a tape in what is left of the block, plan it, and keep only what it goes on using: tapes
  * stand one behind the other, and the next begins where the nodes of this one and the order in
- * which they run end. The caller records between the two calls. */
+ * which they run end. The caller records between the two calls. The tape's size is a multiple of 8,
+ * so that a table of weights can grow down from its end. */
 static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
                             int32_t target, bool training)
 {
@@ -21273,7 +21489,7 @@ static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
     size_t left = 0;
     if (start < a->size) {
         mem += start;
-        left = a->size - start;
+        left = (a->size - start) & ~(size_t)7;
     }
     tfn_tape_init(t, mem, left, batch, source, target, training);
 }
@@ -21291,6 +21507,34 @@ static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k
     return TFN_OK;
 }
 
+/* The first tape of a model makes the weights, in the end of the block that it is recorded in. */
+static void tfn__build_on(tfn__builder *b, tfn_tape *t)
+{
+    b->t = t;
+    if (b->grows && t->nodes)
+        b->weights = (tfn__weight *)(void *)((unsigned char *)t->nodes + t->size);
+}
+
+/* The finished table, in the order of the flat vector, goes behind that tape, or to where it was if
+ * it is no longer needed. The end of the block and this place do not overlap: tfn__take sees a
+ * block without that end, which the peak has besides. */
+static void tfn__keep_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
+{
+    const size_t count = (size_t)b->count;
+    const size_t bytes = count * sizeof *m->weights;
+    void *table;
+    if (m->error.status != TFN_OK) return;
+    a->size -= bytes;
+    table = tfn__take(a, count, sizeof *m->weights, &m->error);
+    a->size += bytes;
+    a->peak += bytes;
+    if (!table) return;
+    m->weights = (tfn__weight *)table;
+    for (size_t i = 0; i < count; i++) m->weights[i] = b->weights[count - 1 - i];
+    b->weights = m->weights;
+    b->grows = false;
+}
+
 /* One of the two tapes: the whole model, for the most rows that the options allow. */
 static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_tape *t,
                               bool training, tfn_var *logits, tfn_var *loss)
@@ -21299,7 +21543,7 @@ static void tfn__record_model(tfn_model *m, tfn__arena *a, tfn__builder *b, tfn_
     if (m->error.status != TFN_OK) return;
     tfn__tape_begin(t, a, d->batch, tfn__source_capacity(d), d->context, training);
     t->tokens = d->batch_tokens;
-    b->t = t;
+    tfn__build_on(b, t);
     b->embedding = tfn__none;
     b->memory = tfn__none;
     *loss = tfn__build_model(b, logits);
@@ -21367,44 +21611,38 @@ static void tfn__check_patterns(tfn_model *m)
 #endif
 
 /* A model that decoders alone run needs a tape only to know its weights, recorded as a decoder
- * records its own, which no longer exists when the data are laid out. The rows of the table of
- * weights that no weight has taken are given back with it: memory.kept says what stays. Builds with
- * TFN__SENTENCES false have no operations for another one. */
+ * records its own, which no longer exists when the data are laid out: memory.kept says what stays.
+ * Builds with TFN__SENTENCES false have no operations for another one. */
 static void tfn__record_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
 {
     tfn_tape *t = &m->infer;
-    const size_t begin = tfn__next_piece(a);
     int64_t tables;
     tfn__tape_begin(t, a, 1, 0, m->desc.context, false);
-    b->t = t;
+    tfn__build_on(b, t);
     b->decode = true;
     tfn__build_table(b);
     tfn__build_logits(b, tfn__build_stack(b, TFN__IN_DECODER));
     m->error = t->error;
-    a->peak = begin + (size_t)t->count * sizeof(tfn_node);
-    a->used = (size_t)b->count * sizeof *m->weights;
+    a->peak = (size_t)t->count * sizeof(tfn_node);
     tables = t->tables;
     TFNORM_MEMSET(t, 0, sizeof *t);
     t->tables = tables;
 }
 
-/* The metadata: the table of weights and the tapes. The tape `infer` is recorded first and makes
+/* The metadata: the tapes and the table of weights. The tape `infer` is recorded first and makes
  * the weights; `train` finds them, and has what training alone has: dropout, and the probes of
  * profiles. */
 static void tfn__lay_metadata(tfn_model *m, tfn__arena *a)
 {
-    const size_t bound = (size_t)tfn__weight_bound(&m->desc);
     tfn__builder b;
     tfn_var logits;
-    void *weights = tfn__take(a, bound, sizeof *m->weights, &m->error);
-    m->weights = (tfn__weight *)weights;
-    if (!weights) return;
     TFNORM_MEMSET(&b, 0, sizeof b);
     b.d = &m->desc;
-    b.weights = m->weights;
-    b.capacity = (int32_t)bound;
+    b.grows = true;
     if (tfn__only_decodes(&m->desc)) tfn__record_weights(m, a, &b);
     else tfn__record_model(m, a, &b, &m->infer, false, &m->logits, &m->loss);
+    tfn__keep_weights(m, a, &b);
+    if (m->error.status != TFN_OK) return;
     if (TFN__ALL) TFNORM_MEMCPY(m->outputs, b.outputs, sizeof m->outputs);
     if (tfn__trains(&m->desc))
         tfn__record_model(m, a, &b, &m->train, true, &logits, &m->train_loss);
@@ -21512,19 +21750,46 @@ static size_t tfn__lay_out(tfn_model *m, const tfn_model_desc *d, void *mem, siz
     return m->memory.total + TFN__ALIGN - 1;
 }
 
-/* In closed form, since nothing was recorded yet: the table, the tapes of inference and training
- * while they are recorded, and the slack of their alignment. Decoders, which are sized in it, too,
- * record a tape for each stack, which together have as many nodes as one tape of both. */
+/* Bytes of a tape that are kept: nodes and timeline, as tfn__order_end has them, aligned. */
+static int64_t tfn__tape_kept(const tfn__tally *c)
+{
+    int64_t each = sizeof(tfn_node) + sizeof(int32_t);
+    if (c->training) each += 3 * (int64_t)sizeof(int32_t);
+    return each * (c->weights + c->others + c->operations) + TFN__ALIGN;
+}
+/* And of the items of its plan with their order, which are not kept. */
+static int64_t tfn__items_bytes(const tfn__tally *c)
+{
+    int64_t buffers = TFN__SAVE + 1;
+    if (c->training) buffers = TFN__BUFFERS;
+    return buffers * (int64_t)(sizeof(tfn__item) + sizeof(int32_t)) * c->operations;
+}
+
+/* From what the builder would record, the largest of three:
+ *
+ *     infer: nodes, timeline, items | weights, in the end of the block       the first plan
+ *     infer: nodes, timeline | table of weights | weights                    the table turned round
+ *     infer: nodes, timeline | table of weights | train: nodes, timeline, items
+ *
+ * Decoders, which are sized in it, too, record a tape for each stack, without the weights: together
+ * they have no more nodes than the first one. */
 TFNORM_API size_t tfn_model_scratch(const tfn_model_desc *desc)
 {
     tfn_model_desc d;
-    size_t weights;
-    size_t tape;
+    tfn__tally c;
+    int64_t weights;
+    int64_t kept;
+    int64_t most;
     if (!tfn_model_resolve(&d, desc, NULL)) return 0;
-    weights = (size_t)tfn__weight_bound(&d) * sizeof(tfn__weight);
-    tape = tfn_tape_bytes((int32_t)tfn__node_bound(&d));
-    if (tfn__trains(&d)) tape *= 2;
-    return weights + tape + 8 * TFN__ALIGN;
+    c = tfn__tally_model(&d, false);
+    weights = c.weights * (int64_t)sizeof(tfn__weight) + TFN__ALIGN;
+    kept = tfn__tape_kept(&c);
+    most = kept + weights + tfn__larger_of(tfn__items_bytes(&c), weights);
+    if (tfn__trains(&d)) {
+        c = tfn__tally_model(&d, true);
+        most = tfn__larger_of(most, kept + weights + tfn__tape_kept(&c) + tfn__items_bytes(&c));
+    }
+    return tfn__sum(tfn__count(most), TFN__ALIGN);
 }
 
 TFNORM_API size_t tfn_model_size(const tfn_model_desc *desc, void *scratch, size_t scratch_size)

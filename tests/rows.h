@@ -713,6 +713,21 @@ static void rows_twin(const rows_case *c, const tfn_model *m, const rows_data *d
     }
 }
 
+/* The scratch for sizing is enough, and at most twice what is needed: with less than half of it
+ * there is no size. */
+static bool rows_scratch(const tfn_model_desc *d, rows_result *r)
+{
+    const size_t bound = tfn_model_scratch(d);
+    void *mem = malloc(bound ? bound : 1);
+    bool good = true;
+    if (!mem) exit(2);
+    if (bound && !tfn_model_size(d, mem, bound)) good = rows_bad(r, "too little scratch", NULL);
+    if (bound && tfn_model_size(d, mem, (bound - 1) / 2))
+        good = rows_bad(r, "twice the scratch that is needed", NULL);
+    free(mem);
+    return good;
+}
+
 static rows_result rows_check(const rows_case *c)
 {
     static rows_data data;
@@ -733,7 +748,9 @@ static rows_result rows_check(const rows_case *c)
     }
     r.models = 1;
     rows_fill(&data, &m.desc, c->seed);
-    if (!rows_train(c, &m, &data, &r)) {
+    d.inference = true;
+    d.folded = c->seed % 2;
+    if (!rows_scratch(&m.desc, &r) || !rows_scratch(&d, &r) || !rows_train(c, &m, &data, &r)) {
         tfn_model_free(&m);
         return r;
     }
