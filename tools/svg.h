@@ -142,12 +142,16 @@ static inline void svg_begin(FILE *f, int width, int height, const char *title)
 
 static inline void svg_end(FILE *f) { fprintf(f, "</svg>\n"); }
 
-/* anchor: start, middle, end */
+/* anchor: start, middle, end; ^2 is a raised 2 */
 static inline void svg_word(FILE *f, double x, double y, const char *anchor, const char *text)
 {
     if (!text) return;
     fprintf(f, "<text class=\"vt\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    svg_text(f, text);
+    while (*text) {
+        const bool square = !strncmp(text, "^2", 2);
+        if (square) fputs("&#178;", f);
+        text += square ? 2 : svg_put(f, text);
+    }
     fprintf(f, "</text>\n");
 }
 static inline void svg_rule(FILE *f, const char *style, double x, double y, double x2, double y2)
