@@ -112,19 +112,19 @@ gesture_table() {
         done
     done
 }
-# README's: KiB of flash (code, constants, weights) and of RAM, thousands of instructions
+# README's: KiB of flash (code, constants, weights) and of RAM, millions of instructions
 readme_table() {
-    echo "| $boards" | sed 's/ / | /g; s/$/ |/'
+    echo "| $boards" | tr '[:lower:]' '[:upper:]' | sed 's/ / | /g; s/$/ |/'
     echo "|---| $boards" | sed 's/ [^ ]*/---|/g'
-    for row in "decode a token" "float32 width 64, float32" "q8 Q8" "q4 Q4" "train an update"; do
+    for row in "float32 a token, float32" "q8 Q8" "q4 Q4" "train an update"; do
         program=${row%% *}
         printf '| %s |' "${row#* }"
         for board in $boards; do
             [ -s "$work/$board-$program.out" ] || { printf ' |'; continue; }
             awk 'function kib(bytes) { return int((bytes + 1023) / 1024) }
                  { of[$1] = $2 }
-                 END { printf " %d + %d, %d |", kib(of["code"] + of["model"]), kib(of["ram"]),
-                                                of["instructions"] / 1000 + 0.5 }' "$work/$board-$program.out"
+                 END { printf " %d + %d, %.2f |", kib(of["code"] + of["model"]), kib(of["ram"]),
+                                                  of["instructions"] / 1e6 }' "$work/$board-$program.out"
         done
         echo
     done
