@@ -4775,6 +4775,9 @@ static TFN__INLINE void tfn__place_c(tfn_matmul_args *t, const tfn_matmul_args *
     }
 }
 
+/* Rows of c that are computed one by one, where b's columns lie side by side: they want no work. */
+enum { TFN__VECTOR_ROWS = 2 };
+
 /* Floats of work for a packed block of b, whole panels of NR columns; and for one of a, with what
  * the last vector store runs over. */
 static ptrdiff_t tfn__matmul_b(ptrdiff_t n, ptrdiff_t k)
@@ -5311,7 +5314,6 @@ static ptrdiff_t TFN__N(tfn__block_cols)(const tfn_matmul_args *s, ptrdiff_t n, 
 
 /* The crossovers between ways to compute a product, for x86 with AVX2 and AVX-512. Which way is
  * taken changes no bit: after a change here, `bench gemm` tells what it was worth. */
-#define TFN__VECTOR_ROWS    2          /* rows of c that are computed one by one */
 #define TFN__OUTER_COLS     256        /* with one step, k = 1, columns from which rows are, too */
 #define TFN__PACK_A_APART   96         /* columns of c to pack a for, its steps apart in memory */
 #define TFN__PACK_A_COLS    128        /* the same if they are side by side, ... */
@@ -5401,7 +5403,6 @@ static void TFN__N(tfn__matmul)(const tfn_matmul_args *p, float *work)
 #endif
     TFN__N(tfn__matmul_blocks)(p, work);
 }
-#undef TFN__VECTOR_ROWS
 #undef TFN__OUTER_COLS
 #undef TFN__PACK_A_APART
 #undef TFN__PACK_A_COLS
@@ -14127,7 +14128,8 @@ static void tfn__settle(const tfn__layout *p)
 /* -- scratch: what packing of matrices and scores of attention take, for each thread ----------- */
 
 /* Of a linear map or convolution: the product (rows, in) (in, out), in training those of both
- * gradients, and of a transposed W's. */
+ * gradients, and of a transposed W's. Who decodes one sentence, from flash perhaps, pays for no
+ * packed matrix. */
 static int64_t tfn__product_work(const tfn_tape *t, const tfn_kernels *k, ptrdiff_t rows,
                                  ptrdiff_t in, ptrdiff_t out)
 {
@@ -14161,7 +14163,10 @@ static int64_t tfn__scratch_of(const tfn_tape *t, const tfn_kernels *k, const tf
     if (n->op == TFN__OP_LINEAR && tfn__packed_node(w).type)
         return tfn__packed_work(t, k, tfn__packed_node(w).type, rows, x->cols, n->cols);
 #endif
-    if (n->op == TFN__OP_LINEAR) return tfn__product_work(t, k, rows, x->cols, n->cols);
+    if (n->op == TFN__OP_LINEAR) {
+        if (!t->training && rows <= TFN__VECTOR_ROWS && !n->arg[TFN__LINEAR_TRANSPOSED]) return 0;
+        return tfn__product_work(t, k, rows, x->cols, n->cols);
+    }
     if (TFN__ALL && n->op == TFN__OP_CONV) return tfn__product_work(t, k, rows, w->count, n->cols);
     if (n->op == TFN__OP_ATTEND) {
         ptrdiff_t queries = t->target;

@@ -293,7 +293,7 @@ TEST(memory_decoders)
         tfn_decoder decoder;
         size_t scratch = tfn_model_scratch(&d), size;
         void *aside = malloc(scratch);
-        int32_t chunk = d.context < 3 ? 1 : 3, batch = 1 + i % 3;
+        int32_t chunk = d.context < 3 || i % 4 == 0 ? 1 : 3, batch = 1 + i % 3;
         memory_block b;
         if (d.arch == TFN_ARCH_ENCODER) {
             free(aside);
@@ -328,6 +328,31 @@ TEST(memory_decoders)
         memory_unmap(b);
         tfn_model_free(&m);
     }
+}
+
+/* One token at a time wants no room for a packed matrix: what a board saves. */
+TEST(memory_decoder_token)
+{
+    enum { WIDTH = 64, FFN = 256 };
+    tfn_model_desc d = { 0 };
+    tfn_model m;
+    tfn_decoder token, chunk;
+    size_t bytes;
+    void *mem;
+    d.vocab = 8;
+    d.context = 8;
+    d.width = WIDTH;
+    d.ffn = FFN;
+    d.layers = 1;
+    d.inference = true;
+    CHECK(tfn_model_new(&m, &d, NULL) == TFN_OK);
+    bytes = tfn_decoder_size(&m, 1, 3, NULL, 0) + 1000000;
+    mem = malloc(bytes);
+    CHECK(tfn_decoder_init(&token, &m, 1, 1, mem, bytes) == TFN_OK);
+    CHECK(tfn_decoder_init(&chunk, &m, 1, 3, mem, bytes) == TFN_OK);
+    CHECK(token.decode.scratch < WIDTH * FFN / 4 && chunk.decode.scratch >= WIDTH * FFN / 4);
+    free(mem);
+    tfn_model_free(&m);
 }
 
 /* The scratch that tfn_model_scratch names suffices (memory_size uses no more); less gives 0 or the
@@ -675,6 +700,7 @@ int main(void)
 {
     RUN(memory_exact);
     RUN(memory_decoders);
+    RUN(memory_decoder_token);
     RUN(memory_scratch_bound);
     RUN(memory_scratch_recipes);
     RUN(memory_scratch_options);
