@@ -123,7 +123,7 @@ readme_table() {
             [ -s "$work/$board-$program.out" ] || { printf ' |'; continue; }
             awk 'function kib(bytes) { return int((bytes + 1023) / 1024) }
                  { of[$1] = $2 }
-                 END { printf " %d + %d, %.2f |", kib(of["code"] + of["model"]), kib(of["ram"]),
+                 END { printf " %d + %d, %.3g |", kib(of["code"] + of["model"]), kib(of["ram"]),
                                                   of["instructions"] / 1e6 }' "$work/$board-$program.out"
         done
         echo
