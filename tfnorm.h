@@ -8847,8 +8847,8 @@ TFNORM_API void tfn_quant_unpack(float *y, const void *w, tfn_weights type, ptrd
  * floats, for 768 inputs and 3,072 outputs, in billions of multiply-adds a second, Q8 and Q4:
  *
  *                        one row          64 rows
- *        AVX-512 VNNI    73    79         138   138
- *        AVX2            39    53          52    72
+ *        AVX-512 VNNI    85   103         158   158
+ *        AVX2            50    58          63    78
  *        SSSE3           23    26          25    30
  *        SSE2            13    12          16    15
  *        plain C          3.8   2.4         3.6   2.3      (gcc; clang 2.8 2.7, 3.6 4.2)
@@ -8896,9 +8896,17 @@ static TFN__INLINE int32_t tfn__quant_word(const int8_t *x)
     return word;
 }
 
-/* What the chains of a tile (rows, 16) start with, and the tile into c. A panel may have outputs
- * behind the last one: they are computed and left out, since memory behind a row of c belongs to
- * the next row, or to nobody. */
+/* A tile (rows, 16): where its chains end, and what they start with. Whole panels do both in place,
+ * which makes 64 rows 13 % faster with AVX-512. */
+typedef struct tfn__quant_chains {
+    float       *c;
+    const float *start;                 /* NULL: 0 */
+    ptrdiff_t    c_ld, start_ld;
+} tfn__quant_chains;
+
+/* Else what the chains of a tile start with is copied, and the tile into c. A panel may have
+ * outputs behind the last one: they are computed and left out, since memory behind a row of c
+ * belongs to the next row, or to nobody. */
 static void tfn__quant_begin(float *y, const tfn_quant_args *p, ptrdiff_t i, ptrdiff_t rows,
                              ptrdiff_t j, ptrdiff_t count)
 {
@@ -9288,14 +9296,15 @@ static TFN__INLINE TFN__QI TFN__QN(tfn__quant_sum)(TFN__QI s, const TFN__QI *w, 
     return s;
 }
 
-/* y (rows, 16), which starts with what the chains start with: a panel of w times `rows` rows, from
+/* y (rows, 16) from what its chains start with: a panel of w times `rows` rows, from
  * row i on. Constant arguments make a loop for each number of rows and type.
  *
  * For QW outputs at a time: their chains stay in registers while the blocks pass by. Of each block
  * the weights are loaded once, and turned into what QDOT wants; then each row multiplies them by
  * its own inputs, adds up in integers, and takes one step of its chain, of three roundings: scale
  * times scale, times the sum, plus the chain. */
-static TFN__INLINE void TFN__QN(tfn__quant_tile)(float *y, const tfn__quant_panel *p,
+static TFN__INLINE void TFN__QN(tfn__quant_tile)(const tfn__quant_chains *y,
+                                                 const tfn__quant_panel *p,
                                                  const tfn_quant_rows *r, ptrdiff_t i, int rows,
                                                  bool four)
 {
@@ -9303,7 +9312,10 @@ static TFN__INLINE void TFN__QN(tfn__quant_tile)(float *y, const tfn__quant_pane
     for (ptrdiff_t lane = 0; lane < TFN__QPANEL; lane += TFN__QW) {
         TFN__QF acc[TFN__QTALL];
         TFN__UNROLL
-        for (int t = 0; t < rows; t++) acc[t] = TFN__QFLOADF(y + t * TFN__QPANEL + lane);
+        for (int t = 0; t < rows; t++) {
+            acc[t] = TFN__QFSET(0);
+            if (y->start) acc[t] = TFN__QFLOADF(y->start + t * y->start_ld + lane);
+        }
         for (ptrdiff_t b = 0; b < p->blocks; b++) {
             const TFN__QF scale = TFN__QSCALE(p->scales + b * TFN__QPANEL + lane);
             TFN__QI w[TFN__QGROUPS];
@@ -9319,7 +9331,7 @@ static TFN__INLINE void TFN__QN(tfn__quant_tile)(float *y, const tfn__quant_pane
             }
         }
         TFN__UNROLL
-        for (int t = 0; t < rows; t++) TFN__QFSTORE(y + t * TFN__QPANEL + lane, acc[t]);
+        for (int t = 0; t < rows; t++) TFN__QFSTORE(y->c + t * y->c_ld + lane, acc[t]);
     }
 }
 
@@ -9398,8 +9410,8 @@ static TFN__INLINE void tfn__quant_row_plain(float *y, const tfn__quant_panel *p
 /* The tile of 1 ... QTALL rows, of either type. In plain C rows go one by one and read the panel
  * again: boards count bytes, and gcc's loops of one row are faster than its loops of four, with Q8
  * by half. clang's of four rows are 30 to 50 % faster: there only what is left over goes so. */
-static void TFN__QN(tfn__quant_tiles)(float *y, const tfn__quant_panel *p, const tfn_quant_rows *r,
-                                      ptrdiff_t i, ptrdiff_t rows)
+static void TFN__QN(tfn__quant_tiles)(const tfn__quant_chains *y, const tfn__quant_panel *p,
+                                      const tfn_quant_rows *r, ptrdiff_t i, ptrdiff_t rows)
 {
 #if TFN__QW > 1
     switch (rows) {
@@ -9429,9 +9441,9 @@ static void TFN__QN(tfn__quant_tiles)(float *y, const tfn__quant_panel *p, const
     if (p->four && tall) TFN__QN(tfn__quant_tile)(y, p, r, i, TFN__QTALL, true);
     else if (tall) TFN__QN(tfn__quant_tile)(y, p, r, i, TFN__QTALL, false);
     else if (p->four) for (; t < rows; t++)
-        tfn__quant_row_plain(y + t * TFN__QPANEL, p, r, i + t, true);
+        tfn__quant_row_plain(y->c + t * TFN__QPANEL, p, r, i + t, true);
     else for (; t < rows; t++)
-        tfn__quant_row_plain(y + t * TFN__QPANEL, p, r, i + t, false);
+        tfn__quant_row_plain(y->c + t * TFN__QPANEL, p, r, i + t, false);
 #endif
 }
 
@@ -9444,8 +9456,17 @@ static void TFN__QN(tfn__quant_product)(const tfn_quant_args *p, const tfn_quant
         for (ptrdiff_t i = 0; i < p->m; i += TFN__QTALL) {
             const ptrdiff_t rows = tfn__min(p->m - i, TFN__QTALL);
             float y[TFN__QTALL * TFN__QPANEL];
+            tfn__quant_chains at = { y, y, TFN__QPANEL, TFN__QPANEL };
+            if (TFN__QW > 1 && count == TFN__QPANEL) {
+                at.c = p->c + i * p->c_ld + j;
+                at.start = tfn__at(p->start, i * p->start_ld + j);
+                at.c_ld = p->c_ld;
+                at.start_ld = p->start_ld;
+                TFN__QN(tfn__quant_tiles)(&at, &panel, r, i, rows);
+                continue;
+            }
             tfn__quant_begin(y, p, i, rows, j, count);
-            TFN__QN(tfn__quant_tiles)(y, &panel, r, i, rows);
+            TFN__QN(tfn__quant_tiles)(&at, &panel, r, i, rows);
             tfn__quant_end(p, y, i, rows, j, count);
         }
         panel.q += panel.blocks * panel.bytes;
