@@ -623,7 +623,7 @@ static inline tfn_model_desc model_desc(void)
 /* Bytes for tfn_model_init of model_desc() and for tfn_decoder_init of one sentence, token by
  * token, with TFN_ISA_PLAIN, which is what boards have: nothing is sized there. They are of
  * processors of 64 bits; those of 32 want no more. */
-enum { model_memory = 39423 };
-enum { model_decoder_memory = 17535 };
+enum { model_memory = 28671 };
+enum { model_decoder_memory = 15423 };
 /* One array for both, with desc.only_decoders: see tfn_memory. */
-enum { model_board_memory = 21471 };
+enum { model_board_memory = 17278 };
