@@ -209,6 +209,13 @@ lesson() {
     [ "$(grep -c '^? ' "$work/drawn")" = 3 ] && [ "$(awk 'length > 80' "$work/drawn" | wc -l)" = 0 ]
 }
 check "normlab lesson" lesson
+once() {            # Post-LN, beside which Pre-LN and Admin stand, is drawn and said once; squares are raised
+    set -- A7a --depth 2 --width 8 --start-seeds 2 --file "$work/once.jsonl"
+    "$normlab" run "$@" > "$work/found" 2> /dev/null && "$normlab" report "$@" > "$work/drawn" 2> /dev/null &&
+        [ "$(grep -o 'Exponent of N of Post-LN' "$work/found" | wc -l)" = 1 ] &&
+        [ "$(grep -c '<text.*>Post-LN</text>' "$work/drawn")" = 1 ] && grep -q '<text.*|F - F\*|&#178; a token' "$work/drawn"
+}
+check "a figure has one line of a name" once
 predicts() {        # in a terminal a lesson asks before it measures, until it is answered
     printf '9\n2\n\n\n\n' | script -qec "$normlab lesson 3 --file $work/two.jsonl" /dev/null > "$work/drawn" 2> /dev/null
     grep -q 'What do you expect' "$work/drawn" && [ "$(grep -o '\[1 to 3\]' "$work/drawn" | wc -l)" = 2 ] &&

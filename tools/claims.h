@@ -186,15 +186,22 @@ static const char *paper_name(const char *recipe)
         if (!strcmp(names[i][0], recipe)) return names[i][1];
     return recipe;
 }
+/* The line of this name, without points: a figure has no two of them. */
 static figure_line *line_of(outcome *o, const char *x, const char *y, const char *name)
 {
-    figure_line *line = &o->fig.line[o->fig.lines];
+    figure_line *line = o->fig.line;
+    name = paper_name(name);
+    for (int i = 0; i < o->fig.lines; i++, line++) {
+        if (strncmp(line->name, name, sizeof line->name - 1)) continue;
+        line->n = 0;
+        return line;
+    }
     if (o->fig.lines == FIGURE_LINES) return line - 1;
     o->fig.x = x;
     o->fig.y = y;
     o->fig.lines++;
     line->n = 0;
-    snprintf(line->name, sizeof line->name, "%s", paper_name(name));
+    snprintf(line->name, sizeof line->name, "%s", name);
     return line;
 }
 static void point(figure_line *line, double x, double y, double spread)

@@ -161,18 +161,20 @@ static lab_spec moved_each(const char *recipe, int32_t layers)
     s.each = s.few = true;
     return s;
 }
-/* Of all depths; x: their sub-layers. */
+/* Of all depths; x: their sub-layers. Drawn and said once, however often a row asks. */
 static void shifts(lab *l, outcome *o, const char *recipe, bool step, const char *list,
                    double *x, lab_sample *rows)
 {
     char name[40];
     const bool inner = !strcmp(list, "shift_inner");
+    const int drawn = o->fig.lines;
     for (int i = 0; i < SHIFT_DEPTHS; i++) {
         rows[i] = lab_over(l, moved(recipe, shift_depths[i], step), list, 0);
         x[i] = 2 * lab_layers(l, shift_depths[i]);
     }
     snprintf(name, sizeof name, "%s%s", paper_name(recipe), inner ? " before its last norm" : "");
     points(line_of(o, "sub-layers N", "|F - F*|^2 a token", name), x, rows, SHIFT_DEPTHS);
+    if (o->fig.lines == drawn) return;
     say(o, "Exponent of N of %s ", name);
     say_sample(o, "", 2, exponents(rows, SHIFT_DEPTHS, x));
     say(o, "; ");

@@ -148,7 +148,7 @@ static inline void svg_word(FILE *f, double x, double y, const char *anchor, con
     if (!text) return;
     fprintf(f, "<text class=\"vt\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     while (*text) {
-        const bool square = !strncmp(text, "^2", 2);
+        const bool square = !strncmp(text, "^2", 2) && !strspn(text + 2, ".0123456789");
         if (square) fputs("&#178;", f);
         text += square ? 2 : svg_put(f, text);
     }
