@@ -21580,10 +21580,16 @@ static size_t tfn__next_piece(const tfn__arena *a)
     return a->used + ((0 - a->used) & (TFN__ALIGN - 1));
 }
 
+/* The size of a tape in a model's block is a multiple of 8, so that a table of weights can grow
+ * down from its end: what it wants is rounded up, since what it is given is rounded down. */
+static size_t tfn__eights(size_t bytes)
+{
+    return bytes & ~(size_t)7;
+}
+
 /* Record a tape in what is left of the block, plan it, and keep only what it goes on using: tapes
  * stand one behind the other, and the next begins where the nodes of this one and the order in
- * which they run end. The caller records between the two calls. The tape's size is a multiple of 8,
- * so that a table of weights can grow down from its end. */
+ * which they run end. The caller records between the two calls. */
 static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int32_t source,
                             int32_t target, bool training)
 {
@@ -21592,7 +21598,7 @@ static void tfn__tape_begin(tfn_tape *t, const tfn__arena *a, int32_t batch, int
     size_t left = 0;
     if (start < a->size) {
         mem += start;
-        left = (a->size - start) & ~(size_t)7;
+        left = tfn__eights(a->size - start);
     }
     tfn_tape_init(t, mem, left, batch, source, target, training);
 }
@@ -21603,9 +21609,11 @@ static tfn_status tfn__tape_end(tfn_tape *t, tfn__arena *a, const tfn_kernels *k
 {
     const size_t start = tfn__next_piece(a);
     const tfn_status status = tfn_tape_plan(t, k, d->threads);
+    size_t end;
     if (status != TFN_OK) return status;
     t->half = tfn__is_half(d);
-    if (start + t->peak > a->peak) a->peak = start + t->peak;
+    end = start + tfn__eights(t->peak + 7);
+    if (end > a->peak) a->peak = end;
     a->used = start + tfn__order_end(t);
     return TFN_OK;
 }
@@ -21630,7 +21638,7 @@ static void tfn__keep_weights(tfn_model *m, tfn__arena *a, tfn__builder *b)
     a->size -= bytes;
     table = tfn__take(a, count, sizeof *m->weights, &m->error);
     a->size += bytes;
-    a->peak += bytes;
+    a->peak += tfn__eights(bytes + 7);
     if (!table) return;
     m->weights = (tfn__weight *)table;
     for (size_t i = 0; i < count; i++) m->weights[i] = b->weights[count - 1 - i];

@@ -444,6 +444,64 @@ TEST(memory_scratch_recipes)
            count);
 }
 
+static void memory_planned_decoder(const tfn_model *m)
+{
+    static unsigned char scratch[100000];
+    const size_t size = tfn_decoder_size(m, 1, 1, scratch, sizeof scratch);
+    void *mem = malloc(size);
+    tfn_decoder decoder;
+    char text[200];
+    if (tfn_decoder_init(&decoder, m, 1, 1, mem, size) != TFN_OK)
+        FAIL("decoder: \"%s\"", tfn_error_text(&decoder.error, text, sizeof text));
+    CHECK(tfn_decoder_init(&decoder, m, 1, 1, mem, size - 1) == TFN_NO_MEMORY);
+    free(mem);
+}
+
+/* Where the data lie elsewhere, the most that the block holds is what planning wants: what sizing
+ * names suffices for that, too, and a byte less does not. */
+TEST(memory_planned)
+{
+    static float parameters[4000], gradients[4000], moments[8000], workspace[20000];
+    int most = 0;
+    for (int i = 0; tfn_recipe_at(i); i++)
+        for (int form = 0; form < 24; form++) {
+            tfn_model_desc d = { 0 };
+            tfn_model m;
+            size_t size;
+            void *mem;
+            char text[200];
+            d.recipe = tfn_recipe_at(i)->name;
+            d.arch = (tfn_arch)(form % 3);
+            d.inference = form / 3 % 2;
+            d.layers = 1 + form / 6;
+            d.parameters = parameters;
+            d.workspace = workspace;
+            if (!d.inference) {
+                d.gradients = gradients;
+                d.moments = moments;
+            }
+            d.vocab = 5;
+            d.context = 2;
+            d.width = 4;
+            d.heads = 1;
+            d.batch = 1;
+            d.threads = 1;
+            CASE("%s, form %d", d.recipe, form);
+            if (!tfn_model_resolve(&d, &d, NULL)) continue;
+            size = memory_size(&d);
+            mem = malloc(size);
+            if (tfn_model_init(&m, &d, mem, size) != TFN_OK)
+                FAIL("%d bytes: \"%s\"", (int)size, tfn_error_text(&m.error, text, sizeof text));
+            if (m.memory.total + 63 > m.memory.kept) most++;
+            CHECK(m.memory.total + 63 == size);
+            if (d.inference && d.arch != TFN_ARCH_ENCODER) memory_planned_decoder(&m);
+            CHECK(tfn_model_init(&m, &d, mem, size - 1) == TFN_NO_MEMORY);
+            free(mem);
+        }
+    printf("  of %d models planning wants the most\n", most);
+    CHECK(most > 100);
+}
+
 /* What no recipe has: the other ends of models, norms of heads, LoRA, packed weights, losses. */
 static tfn_var memory_long_loss(void *user, tfn_tape *t, tfn_var logits)
 {
@@ -703,6 +761,7 @@ int main(void)
     RUN(memory_decoder_token);
     RUN(memory_scratch_bound);
     RUN(memory_scratch_recipes);
+    RUN(memory_planned);
     RUN(memory_scratch_options);
     RUN(memory_allocations);
     RUN(memory_allocator);
