@@ -5006,11 +5006,11 @@ static TFN__INLINE void TFN__N(tfn__row_pointers)(const float **row, const float
     for (int i = 0; i < TFN__W; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
 }
 
-/* tfn__pack for sources that are contiguous in k, four steps at a time; returns the steps of k
- * done. A last group of lanes may run over into the next row of d, which is written after it: hence
- * right to left. 64 steps on end are what a source gives before the next one, so that sources 4 KiB
- * apart, which share a few cache sets, do not push each other out; the 64 that follow are fetched,
- * a line of 16 floats at each fourth of four steps. */
+/* tfn__pack for sources that are contiguous in k, four steps at a time, of whole vectors only those
+ * that have a source; returns the steps of k done. A last group of lanes may run over into the next
+ * row of d, which is written after it: hence right to left. 64 steps on end are what a source gives
+ * before the next one, so that sources 4 KiB apart, which share a few cache sets, do not push each
+ * other out; the 64 that follow are fetched, a line of 16 floats at each fourth of four steps. */
 static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t width,
                                                             const float *s, ptrdiff_t lane,
                                                             ptrdiff_t count, ptrdiff_t k)
@@ -5018,7 +5018,7 @@ static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t 
     const ptrdiff_t done = k / 4 * 4;
     for (ptrdiff_t q = 0; q < done; q += 64) {
         const ptrdiff_t end = tfn__min(q + 64, done);
-        for (ptrdiff_t j = (width - 1) / TFN__W * TFN__W; j >= 0; j -= TFN__W) {
+        for (ptrdiff_t j = (count - 1) / TFN__W * TFN__W; j >= 0; j -= TFN__W) {
             const float *row[TFN__W];
             TFN__N(tfn__row_pointers)(row, s, lane, j, count);
             for (ptrdiff_t p = q; p < end; p += 4) {
