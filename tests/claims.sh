@@ -216,6 +216,13 @@ once() {            # Post-LN, beside which Pre-LN and Admin stand, is drawn and
         [ "$(grep -c '<text.*>Post-LN</text>' "$work/drawn")" = 1 ] && grep -q '<text.*|F - F\*|&#178; a token' "$work/drawn"
 }
 check "a figure has one line of a name" once
+failing() {         # a run that is said to fail and its control are two lines, and two scores with their names
+    set -- B8c --depth 1 --width 8 --seeds 1 --file "$work/failing.jsonl"
+    "$normlab" run "$@" > "$work/found" 2> /dev/null && "$normlab" report "$@" > "$work/drawn" 2> /dev/null &&
+        grep -q ' Post-LN [0-9.]*+-[0-9.]*; a third of the rate [0-9.]*+-' "$work/found" &&
+        [ "$(grep -c '<text.*>\(Post-LN\|a third of the rate\)</text>' "$work/drawn")" = 2 ]
+}
+check "a run and its control are two lines" failing
 predicts() {        # in a terminal a lesson asks before it measures, until it is answered
     printf '9\n2\n\n\n\n' | script -qec "$normlab lesson 3 --file $work/two.jsonl" /dev/null > "$work/drawn" 2> /dev/null
     grep -q 'What do you expect' "$work/drawn" && [ "$(grep -o '\[1 to 3\]' "$work/drawn" | wc -l)" = 2 ] &&

@@ -77,6 +77,15 @@ static void say_sample(outcome *o, const char *before, int digits, lab_sample a)
     say(o, "%s%.*f+-%.*f", before, digits, a.mean, digits, a.sd);
 }
 
+/* The same behind a name, and one behind the other; what stands before them ends with a space. */
+static void say_named(outcome *o, const char *name, int digits, lab_sample a)
+{
+    const size_t at = strlen(o->numbers);
+    if (at && o->numbers[at - 1] != ' ') say(o, "; ");
+    say(o, "%s ", name);
+    say_sample(o, "", digits, a);
+}
+
 /* The values of the row's next criterion. */
 static void finds(outcome *o, lab_sample a)
 {
@@ -364,6 +373,13 @@ static void draw_list(lab *l, outcome *o, lab_spec s, const char *list, int32_t 
         lab_sample a = lab_over(l, s, list, i);
         point(line, i + 1, a.mean, a.sd);
     }
+}
+/* Its loss drawn, its score said. */
+static lab_sample scored(lab *l, outcome *o, lab_spec s, const char *name, lab_sample score)
+{
+    draw_loss(l, o, s, name);
+    say_named(o, paper_name(name), 1, score);
+    return score;
 }
 /* Numbers 0 to n - 1 of a list, a sample each. */
 static void samples_of(lab *l, lab_spec s, const char *list, int32_t n, lab_sample *rows)

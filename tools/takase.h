@@ -249,11 +249,7 @@ static lab_spec headlines(const char *recipe, int32_t layers)
 }
 static lab_sample rouge_of(lab *l, outcome *o, lab_spec s)
 {
-    draw_loss(l, o, s, s.recipe);
-    const lab_sample a = lab_over(l, s, "rouge", 2);
-    say_sample(o, paper_name(s.recipe), 1, a);
-    say(o, "; ");
-    return a;
+    return scored(l, o, s, s.recipe, lab_over(l, s, "rouge", 2));
 }
 static void b8a(lab *l, outcome *o)
 {
@@ -270,8 +266,9 @@ static void b8b(lab *l, outcome *o)
 }
 static void b8c(lab *l, outcome *o)
 {
+    const lab_spec slower = control(headlines("post", 12));
     finds(o, rouge_of(l, o, headlines("post", 12)));
-    finds(o, rouge_of(l, o, control(headlines("post", 12))));
+    finds(o, scored(l, o, slower, "a third of the rate", lab_over(l, slower, "rouge", 2)));
 }
 static lab_spec letters(const char *recipe)
 {
@@ -312,11 +309,7 @@ static lab_spec spoken(const char *recipe, int32_t layers)
 }
 static lab_sample wer_of(lab *l, outcome *o, lab_spec s)
 {
-    draw_loss(l, o, s, s.recipe);
-    const lab_sample a = lab_over(l, s, "wer", 0);
-    say_sample(o, paper_name(s.recipe), 1, a);
-    say(o, "; ");
-    return a;
+    return scored(l, o, s, s.recipe, lab_over(l, s, "wer", 0));
 }
 static void b10a(lab *l, outcome *o)
 {
@@ -337,7 +330,7 @@ static void b10c(lab *l, outcome *o)
     slower.lr /= 3;
     slower.warmup *= 3;
     finds(o, wer_of(l, o, spoken("post", 12)));
-    finds(o, wer_of(l, o, slower));
+    finds(o, scored(l, o, slower, "a third of the rate", lab_over(l, slower, "wer", 0)));
 }
 
 static const char *const remedies[] = { "dlcl", "t-fixup", "deepnorm", "admin" };

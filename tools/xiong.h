@@ -446,10 +446,7 @@ static void grammar_at(lab *l, outcome *o, double lr)
     lab_sample bleu[3];
     for (int k = 0; k < 3; k++) {
         s[k].task = LAB_GRAMMAR;
-        bleu[k] = bleu_of(l, s[k]);
-        draw_loss(l, o, s[k], names[k]);
-        say_sample(o, names[k], 1, bleu[k]);
-        say(o, "; ");
+        bleu[k] = scored(l, o, s[k], names[k], bleu_of(l, s[k]));
     }
     finds(o, minus(bleu[1], bleu[0]));
     finds(o, minus(bleu[2], bleu[0]));
