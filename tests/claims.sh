@@ -219,7 +219,7 @@ check "a figure has one line of a name" once
 failing() {         # a run that is said to fail and its control are two lines, and two scores with their names
     set -- B8c --depth 1 --width 8 --seeds 1 --file "$work/failing.jsonl"
     "$normlab" run "$@" > "$work/found" 2> /dev/null && "$normlab" report "$@" > "$work/drawn" 2> /dev/null &&
-        grep -q ' Post-LN [0-9.]*+-[0-9.]*; a third of the rate [0-9.]*+-' "$work/found" &&
+        grep -q ' Post-LN [0-9.]*+-[0-9.]*; a third of the rate [0-9.]*+-[0-9.]*$' "$work/found" &&
         [ "$(grep -c '<text.*>\(Post-LN\|a third of the rate\)</text>' "$work/drawn")" = 2 ]
 }
 check "a run and its control are two lines" failing

@@ -77,13 +77,12 @@ static void say_sample(outcome *o, const char *before, int digits, lab_sample a)
     say(o, "%s%.*f+-%.*f", before, digits, a.mean, digits, a.sd);
 }
 
-/* The same behind a name, and one behind the other; what stands before them ends with a space. */
+/* The same of what has a name, one of several. */
 static void say_named(outcome *o, const char *name, int digits, lab_sample a)
 {
-    const size_t at = strlen(o->numbers);
-    if (at && o->numbers[at - 1] != ' ') say(o, "; ");
     say(o, "%s ", name);
     say_sample(o, "", digits, a);
+    say(o, "; ");
 }
 
 /* The values of the row's next criterion. */

@@ -113,8 +113,9 @@ static const char *found_text(const claim *c, const outcome *o)
             finding_text(text + strlen(text), sizeof text - strlen(text), &c->criteria[i],
                          &o->finding[i]);
         }
-    const size_t n = strlen(text);
-    snprintf(text + n, sizeof text - n, "%s%s", n ? ". " : "", o->numbers);
+    size_t n = strlen(text);
+    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ". " : "", o->numbers);
+    while (n && strchr("; ", text[n - 1])) text[--n] = 0;       /* what would part it from more */
     return text;
 }
 
