@@ -63,18 +63,12 @@ static void n5(lab *l, outcome *o)
 
 static lab_spec on_text(const char *recipe)
 {
-    lab_spec s = settled(recipe, 6);
-    s.task = LAB_FILE;
-    s.score = false;
-    return s;
+    return until_settled(LAB_FILE, recipe, 6);
 }
 static void n11(lab *l, outcome *o) { compare_settled(l, o, on_text("post"), on_text("pre")); }
 static lab_spec settled_masked(const char *recipe)
 {
-    lab_spec s = settled(recipe, 4);
-    s.task = LAB_MASKED;
-    s.score = false;
-    return s;
+    return until_settled(LAB_MASKED, recipe, 4);
 }
 static void n12(lab *l, outcome *o)
 {
@@ -151,10 +145,7 @@ static void n4b(lab *l, outcome *o) { scaled_curse(l, o, 600); }
 static void n4d(lab *l, outcome *o) { scaled_curse(l, o, 2400); }
 static lab_spec settled_curse(const char *recipe)
 {
-    lab_spec s = settled(recipe, CURSED);
-    s.task = LAB_TEXT;
-    s.score = false;
-    return s;
+    return until_settled(LAB_TEXT, recipe, CURSED);
 }
 static void n4c(lab *l, outcome *o)
 {
@@ -321,8 +312,8 @@ static void n8c(lab *l, outcome *o)
 
 static lab_spec tongues(const char *recipe)
 {
-    lab_spec s = settled(recipe, 4);
-    s.task = LAB_TONGUES;
+    lab_spec s = until_settled(LAB_TONGUES, recipe, 4);
+    s.score = true;
     s.steps = s.stop = 4000;
     return s;
 }

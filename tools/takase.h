@@ -279,10 +279,8 @@ static lab_spec letters(const char *recipe)
 }
 static lab_spec settled_letters(const char *recipe)
 {
-    lab_spec s = settled(recipe, 18);
-    s.task = LAB_TEXT;
+    lab_spec s = until_settled(LAB_TEXT, recipe, 18);
     s.steps = s.stop = 4000;
-    s.score = false;
     return s;
 }
 static void b9a(lab *l, outcome *o)
