@@ -472,8 +472,8 @@ static void found_failing(lab *l, outcome *o, lab_spec s)
     "updates"
 #define DEEPER    "string reversal, 18 + 18 layers, d 32, batch 32, Adam 2e-3, warm-up 100, 400 " \
     "updates; control: 1200 updates, warm-up 300, 6.7e-4"
-#define SETTLED   "toy German to toy English, two clauses, 400 sentences that come again, d 32, batch " \
-    "32, dropout 0.1, Adam 1e-3, warm-up 400, until it settles, at most 8000 updates"
+#define SETTLED   "toy German to toy English, two clauses, 400 sentences that come again, d 32, " \
+    "batch 32, dropout 0.1, Adam 1e-3, warm-up 400, until it settles, at most 8000 updates"
 #define GRAMMAR   "toy German to toy English, 4 + 4 layers, d 32, batch 32, Adam"
 #define HEADLINES "headlines of two generated sentences, "
 #define SPEECH    "2 to 5 spoken digits as 25 codes of 64 a second, 512 training sentences, "
