@@ -26,8 +26,7 @@ static lab_record lab_small(int64_t most)
 {
     lab_record r;
     memset(&r, 0, sizeof r);
-    r.spec = settled("pre", 1);
-    r.spec.task = LAB_REVERSE;
+    r.spec = until_settled(LAB_REVERSE, "pre", 1);
     r.spec.width = 16;
     r.spec.ffn = 32;
     r.spec.batch = 4;
@@ -112,7 +111,7 @@ TEST(lab_curvature)
     tfn_model m;
     double loss[3];
     tfn_param_info p;
-    r.spec.settle = r.spec.score = false;
+    r.spec.settle = false;
     r.spec.seed = 5;
     const tfn_model_desc d = lab_desc(&r.spec, false);
     lab_fill(test, &r.spec, LAB_TEST, 1, UINT64_MAX);
