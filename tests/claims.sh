@@ -91,6 +91,20 @@ machines() {        # two machines' parts, merged, are what one measures; other 
         grep -q 'has other numbers of' "$work/message" && numbers "$work/merged.jsonl" | cmp - "$work/numbers1"
 }
 check "the work of several machines is merged" machines
+settled() {         # the project's records of runs that settle are read by this build
+    "$normlab" merge ../tools/settled.jsonl --file "$work/settled.jsonl" > "$work/said" &&
+        grep -q "^$(wc -l < ../tools/settled.jsonl) measurements added" "$work/said"
+}
+check "records of runs that settle" settled
+if [ "$tier" != default ]; then
+    again() {       # and are what it measures: merge refuses other numbers
+        "$normlab" run N12 --full --seeds 1 --file "$work/again.jsonl" > /dev/null 2>&1 &&
+            [ "$(grep -c settle "$work/again.jsonl")" = 2 ] &&
+            "$normlab" merge ../tools/settled.jsonl --file "$work/again.jsonl" > "$work/said" &&
+            grep -q "^$(($(wc -l < ../tools/settled.jsonl) - 2)) measurements added" "$work/said"
+    }
+    check "two of them measured again" again
+fi
 fits() {            # the cheap rows fit into a minute, the costly are left out
     "$normlab" run A4 B12 --minutes 1 --start-seeds 2 --seeds 3 --file "$work/fits.jsonl" > "$work/found" \
         2> "$work/progress" && grep -q '^A4 ' "$work/found" && grep -q '^B12 *not measured yet' "$work/found" &&
