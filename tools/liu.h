@@ -175,9 +175,8 @@ static void shifts(lab *l, outcome *o, const char *recipe, bool step, const char
     snprintf(name, sizeof name, "%s%s", paper_name(recipe), inner ? " before its last norm" : "");
     points(line_of(o, "sub-layers N", "|F - F*|^2 a token", name), x, rows, SHIFT_DEPTHS);
     if (o->fig.lines == drawn) return;
-    say(o, "Exponent of N of %s ", name);
-    say_sample(o, "", 2, exponents(rows, SHIFT_DEPTHS, x));
-    say(o, "; ");
+    say(o, "Exponent of N of ");
+    say_named(o, name, 2, exponents(rows, SHIFT_DEPTHS, x));
 }
 static void shift_law(lab *l, outcome *o, const char *recipe, bool step, const char *list)
 {

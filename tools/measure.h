@@ -114,7 +114,8 @@ static const char *found_text(const claim *c, const outcome *o)
                          &o->finding[i]);
         }
     size_t n = strlen(text);
-    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ". " : "", o->numbers);
+    snprintf(text + n, sizeof text - n, "%s%s", n ? ". " : "", o->numbers);
+    n = strlen(text);
     while (n && strchr("; ", text[n - 1])) text[--n] = 0;       /* what would part it from more */
     return text;
 }
