@@ -5006,11 +5006,12 @@ static TFN__INLINE void TFN__N(tfn__row_pointers)(const float **row, const float
     for (int i = 0; i < TFN__W; i++) row[i] = s + tfn__min(j + i, count - 1) * lane;
 }
 
-/* tfn__pack for sources that are contiguous in k, four steps at a time, of whole vectors only those
- * that have a source; returns the steps of k done. A last group of lanes may run over into the next
- * row of d, which is written after it: hence right to left. 64 steps on end are what a source gives
- * before the next one, so that sources 4 KiB apart, which share a few cache sets, do not push each
- * other out; the 64 that follow are fetched, a line of 16 floats at each fourth of four steps. */
+/* tfn__pack for sources that are contiguous in k, four steps at a time; returns the steps of k
+ * done. Vectors of lanes without a source are left as they are. A last group of lanes may run over
+ * into the next row of d, which is written after it: hence right to left. 64 steps on end are what
+ * a source gives before the next one, so that sources 4 KiB apart, which share a few cache sets, do
+ * not push each other out; the 64 that follow are fetched, a line of 16 floats at each fourth of
+ * four steps. */
 static TFN__NOINLINE ptrdiff_t TFN__N(tfn__pack_transposed)(float *d, ptrdiff_t width,
                                                             const float *s, ptrdiff_t lane,
                                                             ptrdiff_t count, ptrdiff_t k)
