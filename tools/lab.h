@@ -93,6 +93,8 @@ typedef struct lab_spec {
     bool        score;        /* greedy decoding at the end: accuracy, BLEU, ROUGE, WER */
     bool        look;         /* at values and gradients of all sub-layers at the end */
     bool        theory;       /* W_Q = W_K = 0, W_O = 1, N(0, 1) embeddings without positions */
+    bool        itself;       /* with `theory`: W_Q = W_K = 1, each token attends to itself */
+    double      alpha;        /* of DyT at the start; 0: the norm's own */
     double      noise;        /* > 0: shift of the output when each matrix entry moves by +-noise */
     double      step;         /* > 0: the same for a step of so much against the gradient's sign */
     uint64_t    seed;
@@ -187,6 +189,8 @@ static void lab_key_text(char *text, const lab_spec *s)
     LAB_ADD(s->score, " score");
     LAB_ADD(s->look, " look");
     LAB_ADD(s->theory, " theory");
+    LAB_ADD(s->itself, " itself");
+    LAB_ADD(s->alpha > 0, " alpha=%g", s->alpha);
     LAB_ADD(s->noise > 0, " noise=%g", s->noise);
     LAB_ADD(s->step > 0, " step=%g", s->step);
     LAB_ADD(true, " seed=%lu", (unsigned long)s->seed);
@@ -668,20 +672,28 @@ static tfn_model_desc lab_desc(const lab_spec *s, bool probes)
     return d;
 }
 
-/* The setting of the theorems (Xiong 2020, 3.3): uniform attention, one matrix W_V, x_0 normal. */
-static void lab_theory(tfn_model *m, uint64_t seed)
+/* The setting of the theorems (Xiong 2020, 3.3): uniform attention, one matrix W_V, x_0 normal. Or
+ * each token attends to itself: by W_Q = W_K = 1 its score is sqrt(d), others' are near 0. */
+static void lab_theory(tfn_model *m, const lab_spec *s)
 {
     tfn_param_info p;
-    tfn_key key = tfn_key_fold(tfn_key_make(seed), 77);
+    tfn_key key = tfn_key_fold(tfn_key_make(s->seed), 77);
     for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
-        int32_t n = p.rows * p.cols;
-        if (strstr(p.name, ".q.weight") || strstr(p.name, ".k.weight"))
-            memset(p.data, 0, (size_t)n * sizeof *p.data);
-        if (strstr(p.name, ".o.weight"))
-            for (int32_t j = 0; j < n; j++) p.data[j] = j / p.cols == j % p.cols;
+        const int32_t n = p.rows * p.cols;
+        const bool scores = strstr(p.name, ".q.weight") || strstr(p.name, ".k.weight");
+        const bool output = strstr(p.name, ".o.weight") != NULL;
         if (!strcmp(p.name, "embedding.weight"))
             for (int32_t j = 0; j < n; j++) p.data[j] = tfn_random_normal(key, (uint64_t)j);
+        if (!scores && !output) continue;
+        for (int32_t j = 0; j < n; j++)
+            p.data[j] = (output || s->itself) && j / p.cols == j % p.cols;
     }
+}
+static void lab_alpha(tfn_model *m, double alpha)
+{
+    tfn_param_info p;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++)
+        if (strstr(p.name, ".alpha")) *p.data = (float)alpha;
 }
 
 /* -- looking at a training step -------------------------------------------------------------- */
@@ -1724,7 +1736,8 @@ static bool lab_run(lab_record *r)
     tfn_model m;
     const double start = lab_seconds();
     bool ok = data && tfn_model_new(&m, &d, NULL) == TFN_OK;
-    if (ok && s->theory) lab_theory(&m, s->seed);
+    if (ok && s->theory) lab_theory(&m, s);
+    if (ok && s->alpha > 0) lab_alpha(&m, s->alpha);
     if (ok) {
         lab_fill(data, s, d.batch, s->seed, UINT64_MAX - 1);
         ok = tfn_model_profile(&m, &data->batch) == TFN_OK;

@@ -58,6 +58,12 @@ static void n5(lab *l, outcome *o)
 {
     compare_settled(l, o, settled("dyt", 6), settled("pre", 6));
 }
+static void n5b(lab *l, outcome *o)
+{
+    lab_spec steep = settled("dyt", 6);
+    steep.alpha = 1;
+    compare_settled(l, o, steep, settled("pre", 6));
+}
 
 /* -- until they settle: real text, pre-training ------------------------------------------------ */
 
@@ -398,6 +404,12 @@ static const claim later_claims[] = {
       .criteria = { SETTLED_PREMISE, { .what = "loss of DyT less that of LayerNorm",
                                        ALIKE(0.02) } },
       .setting = SETTLED, .measure = n5 },
+    { .id = "N5b", .item = "N5's explanation: alpha_0 = 1/2 is for wider models (Zhu 2025, 7.2)",
+      .title = "DyT whose alpha begins at 1 ends like LayerNorm, 6 + 6 layers",
+      .picture = "DyT with a steeper start until it settles", .expected = "alike",
+      .criteria = { SETTLED_PREMISE, { .what = "loss of DyT less that of LayerNorm",
+                                       ALIKE(0.02) } },
+      .setting = SETTLED ", alpha_0 = 1", .measure = n5b },
     { .id = "N6a", .item = "Kosson 2024", .picture = "By how much an update turns the weights",
       .title = "without warm-up the first update turns weights by more than later ones",
       .expected = "large angular updates at first",

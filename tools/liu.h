@@ -409,6 +409,23 @@ static void a12b(lab *l, outcome *o)
                        mean_diagonal(l, trained("pre", 12))));
     draw_beta(l, o, trained("admin", 12), 2 * lab_layers(l, 12), "admin");
 }
+static lab_spec trained_longer(const char *recipe)
+{
+    lab_spec s = trained(recipe, 12);
+    s.steps *= 4;
+    s.stop *= 4;
+    return s;
+}
+static void a12c(lab *l, outcome *o)
+{
+    finds(o, log_ratio(mean_diagonal(l, trained_longer("admin")),
+                       mean_diagonal(l, trained_longer("pre"))));
+    draw_beta(l, o, trained_longer("admin"), 2 * lab_layers(l, 12), "admin");
+    draw_beta(l, o, trained("admin", 12), 2 * lab_layers(l, 12), "after 400 updates");
+    say_sample(o, "Loss of Admin ", 4, loss_of(l, trained_longer("admin")));
+    say_sample(o, ", Pre-LN ", 4, loss_of(l, trained_longer("pre")));
+    say(o, ". ");
+}
 
 /* -- gradients and updates of matrices --------------------------------------------------------- */
 
@@ -815,6 +832,13 @@ static const claim liu_claims[] = {
       .criteria = { { .what = "mean beta_ii^2, Admin over Pre-LN", .log = true,
                       MORE(0.048790) } },
       .setting = DEEP, .measure = a12b, .before = "one row with A12a, by means: opposite" },
+    { .id = "A12c", .item = "A12b's explanation: 400 updates are too few",
+      .title = "after 1,600 updates Admin depends on its branches more than Pre-LN",
+      .picture = "What Admin's branches weigh when trained longer", .expected = "more",
+      .criteria = { { .what = "mean beta_ii^2, Admin over Pre-LN", .log = true,
+                      MORE(0.048790) } },
+      .setting = "string reversal, 12 + 12 layers, d 32, batch 32, Adam 2e-3, warm-up 100, 1600 "
+      "updates", .measure = a12c, .before = "a guess" },
     { .id = "A13a", .item = "section 4.3", .title = "Admin's beta_ii^2 is about 1/i",
       .picture = "What Admin's branches weigh", .expected = "i^-1",
       .criteria = { { .what = "exponent of i, sub-layers from 3 on", BETWEEN(-1.2, -0.8) } },

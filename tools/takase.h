@@ -259,6 +259,11 @@ static void b8a(lab *l, outcome *o)
     finds(o, minus(post, pre));
     finds(o, minus(b2t, pre));
 }
+static void b8d(lab *l, outcome *o)
+{
+    const lab_sample post = rouge_of(l, o, longer(headlines("post", 6)));
+    finds(o, minus(post, rouge_of(l, o, longer(headlines("pre", 6)))));
+}
 static void b8b(lab *l, outcome *o)
 {
     const lab_sample pre = rouge_of(l, o, headlines("pre", 12));
@@ -551,6 +556,13 @@ static const claim takase_claims[] = {
                       BELOW(40) } },
       .setting = HEADLINES "12 + 12 layers, 2e-3, warm-up 100, 400 updates", .measure = b8c,
       .before = "part of B8, without a control: not shown" },
+    { .id = "B8d", .item = "B8a's explanation: 600 updates are too few",
+      .title = "headlines, 6 layers: Post-LN is above Pre-LN after 1,800 updates",
+      .picture = "Headlines, 6 + 6 layers, longer", .expected = "above",
+      .paper = "ROUGE-L, Post-LN, Pre-LN: 35.79, 35.39",
+      .criteria = { { .what = "ROUGE-L, Post-LN less Pre-LN", MORE(0.5) } },
+      .setting = HEADLINES "6 + 6 layers, 3e-3, warm-up 200, 1800 updates", .measure = b8d,
+      .before = "not measured" },
     { .id = "B9a", .item = "table 3", .picture = "A language model of 18 layers",
       .title = "a deep language model: Post-LN fails, Pre-LN and B2T train",
       .expected = "16 layers fail",

@@ -229,6 +229,42 @@ static void x10(lab *l, outcome *o, const char *recipe)
 }
 static void x10a(lab *l, outcome *o) { x10(l, o, "post"); }
 static void x10b(lab *l, outcome *o) { x10(l, o, "pre"); }
+static lab_spec by_itself(void)
+{
+    lab_spec s = theory("pre", 12);
+    s.itself = true;
+    return s;
+}
+static void x10c(lab *l, outcome *o)
+{
+    finds(o, last_over_first(l, by_itself(), "enc_w2_gradient"));
+    draw_list(l, o, theory("pre", 12), "enc_w2_gradient", lab_layers(l, 12), "layer", ANY_W2,
+              "attention to all alike");
+    draw_list(l, o, by_itself(), "enc_w2_gradient", lab_layers(l, 12), "layer", ANY_W2,
+              "attention to itself");
+}
+/* The last layer's gradient of W2 times the size of the stream that it writes to, over the first
+ * one's, as a logarithm. */
+static lab_sample by_size(lab *l, outcome *o, lab_spec s, const char *name)
+{
+    static lab_sample rows[LAB_DEEPEST];
+    double x[LAB_DEEPEST];
+    const int32_t n = lab_layers(l, 12);
+    for (int32_t i = 0; i < n; i++) {
+        const lab_sample energy = lab_over(l, s, "enc_output_energy", 2*i + 1);
+        rows[i] = lab_over(l, s, "enc_w2_gradient", i);
+        for (int32_t k = 0; k < rows[i].n; k++) rows[i].v[k] *= sqrt(energy.v[k]);
+        lab_sum_up(&rows[i]);
+        x[i] = i + 1;
+    }
+    points(line_of(o, "layer", "gradient of W2 times the stream's size", name), x, rows, n);
+    return log_ratio(rows[n - 1], rows[0]);
+}
+static void x10d(lab *l, outcome *o)
+{
+    finds(o, by_size(l, o, theory("pre", 12), "attention to all alike"));
+    finds(o, by_size(l, o, by_itself(), "attention to itself"));
+}
 static void x11(lab *l, outcome *o)
 {
     static lab_sample rows[LAB_DEEPEST];
@@ -276,6 +312,22 @@ static void x14c(lab *l, outcome *o)
     draw_w2(l, o, at_start("post", 6), "at the start");
     draw_w2(l, o, after_200("post", 200), "after a warm-up of 200");
     draw_w2(l, o, after_200("post", 1), "after 200 updates without");
+}
+/* What the run without a warm-up has learned by then; and the same where it learns. */
+static void x14d(lab *l, outcome *o)
+{
+    const lab_spec without = after_200("post", 1);
+    const lab_sample with = lab_over(l, control(after_200("post", 200)), "dec_w2_gradient", -1);
+    const lab_sample learns = lab_over(l, control(after_200("post", 1)), "dec_w2_gradient", -1);
+    finds(o, log_ratio(loss_of(l, without), lab_over(l, without, "unigram", 0)));
+    finds(o, log_ratio(with, learns));
+    draw_w2(l, o, control(after_200("post", 200)), "a third of the rate, after a warm-up of 600");
+    draw_w2(l, o, control(after_200("post", 1)), "a third of the rate, after 600 without");
+    say_sample(o, "Loss with a warm-up ", 2, loss_of(l, after_200("post", 200)));
+    say_sample(o, ", without ", 2, loss_of(l, without));
+    say_sample(o, "; at a third of the rate ", 2, loss_of(l, control(after_200("post", 200))));
+    say_sample(o, ", ", 2, loss_of(l, control(after_200("post", 1))));
+    say(o, ". ");
 }
 static double width_power(lab *l, outcome *o, const char *recipe)
 {
@@ -599,6 +651,20 @@ static const claim xiong_claims[] = {
       .picture = "Gradients by layer in the theorems' setting", .expected = "1",
       .criteria = { { .what = "W2, last over first layer", .log = true, ALIKE(0.693147) } },
       .setting = THEORY, .measure = x10b, .before = "one row with X10a: not shown" },
+    { .id = "X10c", .item = "X10b's explanation: uniform attention makes tokens alike",
+      .title = "Pre-LN: gradients are alike in all layers if each token attends to itself",
+      .picture = "Pre-LN's gradients by layer, two attentions", .expected = "flat",
+      .criteria = { { .what = "W2, last over first layer", .log = true, ALIKE(0.693147) } },
+      .setting = THEORY "; W_Q = W_K = 1, so that a token attends to itself", .measure = x10c,
+      .before = "a guess" },
+    { .id = "X10d", .item = "X10b's explanation: the stream grows",
+      .title = "Pre-LN: a layer's gradient times the size of the stream is alike in all layers",
+      .picture = "Pre-LN's gradients times the stream's size", .expected = "flat",
+      .criteria = { { .what = "W2 times |x|, last over first layer", .log = true,
+                      ALIKE(0.693147) },
+                    { .what = "the same if each token attends to itself", .log = true,
+                      ALIKE(0.693147) } },
+      .setting = THEORY "; and W_Q = W_K = 1", .measure = x10d, .before = "not measured" },
     { .id = "X11", .item = "appendix F",
       .title = "the Jacobian of Pre-LN's norm falls as 1/sqrt(j)",
       .picture = "What Pre-LN's norm lets through", .expected = "j^-0.5",
@@ -658,6 +724,16 @@ static const claim xiong_claims[] = {
                       .log = true, LESS(0.223144) } },
       .setting = AT_START "; 200 updates at 4e-3, with and without warm-up", .measure = x14c,
       .before = "in X14, without a control: shown" },
+    { .id = "X14d", .item = "X14c's explanation: without a warm-up nothing is learned",
+      .title = "a run without a warm-up has small gradients because it stands at guessing",
+      .picture = "Post-LN's gradients where both runs learn",
+      .expected = "at guessing; where both learn, smaller with a warm-up",
+      .criteria = { { .what = "loss without a warm-up over that of guessing", .log = true,
+                      ABOVE(-0.105361) },
+                    { .what = "the last W2 after 600 updates at a third of the rate, with over "
+                      "without a warm-up", .log = true, LESS(0.223144) } },
+      .setting = SIX ", 4e-3, 200 of them; control: 600 of 1800 at a third of the rate",
+      .measure = x14d, .before = "not measured" },
     { .id = "X15a", .item = "figure 3 c", .picture = "The last layer's gradient against depth",
       .title = "Post-LN: the last layer's gradient is alike from 6 to 18 layers",
       .expected = "constant", .paper = "about 1.6 from 6 + 6 to 14 + 14 layers",
