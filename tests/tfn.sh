@@ -127,7 +127,7 @@ drawn() {               # a run that was stopped has the picture of one that was
     "$tfn" train --task copy --arch decoder --layers 1 --width 8 --steps 900 --threads 1 --quiet \
         --out "$work/g.safetensors" --plot "$work/g.svg" > "$work/page" &&
         [ "$(sed -n 2p "$work/g.svg.csv")" = "$columns" ] || return 1
-    rm "$work/g.safetensors"
+    rm "$work/g.safetensors" "$work/g.best.safetensors"
     "$tfn" train --task copy --arch decoder --layers 1 --width 8 --steps 900 --threads 1 --quiet \
         --out "$work/g.safetensors" --log "$work/g.jsonl" --plot "$work/h.svg" \
         > "$work/page" 2> "$work/error" &
@@ -440,6 +440,78 @@ marked() {              # a byte-order mark is no text: not of a class, a word, 
     "$tfn" score "$work/marked" "$work/plain" | grep -q '^equal *1.0000'
 }
 check "tfn: byte-order marks" marked
+elsewhere() {           # what is resumed is written, whatever its name was and wherever it lies
+    mkdir -p "$work/other" && rm -f "$work/other"/* &&
+        small copy first --steps 20 --save-every 10 --keep 2 --force > "$work/page" &&
+        mv "$work/first.10.safetensors" "$work/other/second.safetensors" || return 1
+    there=$PWD/$tfn
+    (cd "$work/other" && "$there" train --resume second.safetensors --quiet --log new.csv) \
+        > "$work/one" && [ "$(hash_of "$work/one")" = "$(hash_of "$work/page")" ] &&
+        [ "$(ls "$work/other")" = "$(printf '%s\n' new.csv second.best.safetensors second.safetensors)" ] &&
+        head -n 1 "$work/other/new.csv" | grep -q '^# {"tfnorm"' &&      # a log that begins here has a head
+        [ "$(sed -n 3p "$work/other/new.csv" | cut -d , -f 1)" = 11 ]
+}
+check "tfn train --resume: a file of another name" elsewhere
+shares() {              # no file is two things, and none is lost without --force
+    for i in 1 2 3 4 5 6 7 8; do echo "abba baab $i"; done > "$work/lines.txt"
+    cp "$work/lines.txt" "$work/lines.kept"
+    tiny() { "$tfn" train "$work/lines.txt" --layers 1 --width 8 --steps 3 --threads 1 --quiet "$@"; }
+    out=$work/shared.safetensors
+    rm -f "$out" "$work/shared.best.safetensors"
+    refused() {         # refused MESSAGE OPTIONS
+        said=$1
+        shift
+        ! tiny "$@" > "$work/page" 2> "$work/error" && grep -q -- "$said" "$work/error" ||
+            { echo "$said: $*"; cat "$work/error"; return 1; }
+    }
+    ln -sf lines.txt "$work/linked.txt"
+    refused 'one file' --out "$out" --log "$work/lines.txt" --force &&
+        refused 'one file' --out "$out" --plot "$work/linked.txt" --force &&
+        refused 'one file' --out "$out" --plot "$out" && refused 'one file' --out "$out" --log "$out" &&
+        refused 'one file' --out "$out" --adapter "$out" --lora '*.q.weight:2' &&
+        refused 'one file' --out "$out" --log "$work/x.csv" --plot "$work/x.csv" &&
+        refused 'is no log' --out "$out" --log "$work/lines.kept" &&
+        refused 'is no picture' --out "$out" --plot "$work/lines.kept" &&
+        cmp "$work/lines.txt" "$work/lines.kept" && [ ! -e "$out" ] || return 1
+    tiny --out "$out" > "$work/page" && rm "$out" &&
+        refused 'shared.best.safetensors, an earlier' --out "$out" && tiny --out "$out" --force > "$work/page" &&
+        refused 'has no value' --out "$out" --force=no &&
+        refused 'one of them' --out "$out" --force --minutes 1 &&
+        refused 'one of them' --resume "$out" --from "$out" && refused 'is no log' --resume "$out" \
+            --log "$work/lines.kept" && cmp "$work/lines.txt" "$work/lines.kept"
+}
+check "tfn train: files that are shared, or would be lost" shares
+refusals() {            # what would have no effect, or do something else, is said
+    said() {            # said MESSAGE ARGUMENTS
+        wanted=$1
+        shift
+        ! "$tfn" "$@" < "$work/lines.kept" > "$work/page" 2> "$work/error" && grep -q -- "$wanted" "$work/error" ||
+            { echo "$wanted: $*"; cat "$work/error"; return 1; }
+    }
+    sed 's/^/yes\t/' "$work/lines.kept" > "$work/lines.labels"
+    out=$work/shared.safetensors
+    tiny --out "$work/full.safetensors" --force > "$work/page" &&
+        tiny --out "$work/low.safetensors" --from "$work/full.safetensors" --lora '*.q.weight:2' \
+            --adapter "$work/low.adapter" --force > "$work/page" &&
+        "$tfn" generate "$work/full.safetensors" "$work/lines.kept" --adapter "$work/low.adapter" --max-tokens 3 \
+            > "$work/page" || return 1
+    said 'is no adapter' generate "$work/full.safetensors" - --adapter "$work/low.safetensors" &&
+        said 'tfn fold merges it' train "$work/lines.txt" --from "$work/low.safetensors" --out "$out" --force &&
+        said 'all labels are "yes"' train --labels "$work/lines.labels" --layers 1 --out "$out" --force &&
+        said 'wants NAMES:N,.., not ""' train "$work/lines.txt" --lora '' --out "$out" --force &&
+        said 'one file, wanted two' score - - && said 'are of a sentence' inspect "$work/full.safetensors" \
+            --out "$work/x.html" && said 'are of --hf' export "$work/full.safetensors" --out "$work/x.h" --round &&
+        said 'is for C' export "$work/full.safetensors" --hf "$work/x.hf" --prefix a &&
+        said 'no room for a turn' chat "$work/full.safetensors" - \
+            --system "$(cat "$work/lines.kept" "$work/lines.kept")"
+}
+check "tfn: what would have no effect is refused" refusals
+json_log() {            # numbers are JSON's, however they are given
+    small copy j --steps 3 --dropout .1 --decay 0x1p-3 --seed 007 --force --log "$work/j.jsonl" > "$work/page" &&
+        head -n 1 "$work/j.jsonl" > "$work/one" && grep -q '"dropout": 0.1,' "$work/one" &&
+        grep -q '"decay": 0.125,' "$work/one" && grep -q '"seed": 7,' "$work/one"
+}
+check "tfn train --log: numbers of JSON" json_log
 changes() {             # a resumed run wants the data that it had
     head -c 9000 tfn.sh > "$work/text"
     "$tfn" train "$work/text" --layers 1 --width 16 --steps 5 --threads 1 --quiet \
@@ -679,7 +751,7 @@ else check "tfn score: as Python's nltk" agrees
 fi
 parted() {              # parted CUTOFFS: no clusters, and nothing is trained
     ! "$tfn" train --task copy --arch decoder --steps 1 --cutoffs "$1" --out "$work/x.safetensors" \
-        2> "$work/error" && grep -q "cutoffs $1 is no number" "$work/error"
+        --force 2> "$work/error" && grep -q "cutoffs $1 is no number" "$work/error"
 }
 check "tfn train --cutoffs: no numbers" eval 'parted 8x && parted 8, && parted 8,9,10 && parted x'
 # what every model of a file must have the same, tfn export knows
@@ -1236,7 +1308,8 @@ wrongs() {
 check "tfn: wrong arguments" wrongs
 helps() {
     "$tfn" --version | grep -q '[0-9][.]' && "$tfn" --help | grep -q 'Exit codes' &&
-        "$tfn" train --help | grep -q '(0.002)'
+        "$tfn" train --help | grep -q '(0.002)' && "$tfn" train --help | grep -q '^  reverse .*abcd -> dcba' &&
+        ! "$tfn" bits --help | grep -q Options
 }
 check "tfn --help" helps
 finish

@@ -403,6 +403,9 @@ static inline void chat_open(chat *x, const settings *s, const char *path)
         x->in_system = choice_of(s, O_TEMPLATE) == 2;
     }
     x->prefix = x->count;
+    if (x->prefix + 1 >= x->b.desc.context)
+        die("--system has %d tokens with its marks, the context of %d has no room for a turn",
+            (int)x->prefix, (int)x->b.desc.context);
 }
 
 static inline void chat_free(chat *x)

@@ -239,9 +239,7 @@ static void hub_report(const tfn_export *x, const bundle *b, const char *dtype)
 static const tfn_model *hub_merged(tfn_model *plain, const tfn_model *m)
 {
     tfn_model_desc d = m->desc;
-    bool lora = false;
-    for (int i = 0; i < TFN_MOST_GROUPS; i++) lora = lora || d.groups[i].rank > 0;
-    if (!lora) return m;
+    if (!has_lora(&d)) return m;
     memset(d.groups, 0, sizeof d.groups);
     untie_lora(&d, m);
     d.blank = true;
@@ -272,6 +270,7 @@ static int hub_export(settings *s, cli *c)
     const char *folder = text_of(s, O_HF);
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (given(s, O_OUT)) cli_fail(c, "--out is for C, --hf for a folder of the hub");
+    if (given(s, O_PREFIX)) cli_fail(c, "--prefix is for C, --hf for a folder of the hub");
     bundle_look(&b, s->file[0]);
     x.family = hub_family(hub_text(s, &b, O_FAMILY));
     hub_refuse_existing(s, folder);

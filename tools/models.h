@@ -553,12 +553,15 @@ static inline bool exists(const char *path)
 }
 
 /* Says before the work, not behind it, that a file cannot be written. whole: it is a model, which
- * takes the place of a file. */
+ * takes the place of a file; else - is the standard output. */
 static inline void must_write(const char *path, bool whole)
 {
     char to[OUTPUT_PATH], part[OUTPUT_PATH];
     bool folder;
     FILE *f;
+    if (!*path) die("the name of a file to write is empty");
+    if (!strcmp(path, "-") && !whole) return;
+    if (!strcmp(path, "-")) die("this cannot go to the standard output, wanted a file");
     if (whole && output_is_device(path)) die("%s is a device, wanted a file", path);
     if (output_is_device(path)) return;
     f = fopen(path, "rb");
@@ -665,14 +668,35 @@ static inline void untie_lora(tfn_model_desc *d, const tfn_model *m)
         if (!strcmp(p.name, "output.lora_a")) d->untied = true;
 }
 
+/* Numbers of a model, however few bits they are stored in. */
+static inline int64_t param_count(const tfn_model *m)
+{
+    tfn_param_info p;
+    int64_t count = 0;
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) count += (int64_t)p.rows * p.cols;
+    return count;
+}
+
+static inline bool has_lora(const tfn_model_desc *d)
+{
+    for (int i = 0; i < TFN_MOST_GROUPS; i++)
+        if (d->groups[i].rank > 0) return true;
+    return false;
+}
+
 /* The groups of an adapter, without which the model has no place for it. */
 static inline void bundle_adapt(bundle *b)
 {
     tfn_file f = file_at(b->adapter);
     tfn_model_desc d;
+    char text[8];
     if (!b->adapter) return;
     tfn_model_peek(&f, &d, NULL);
     must_be_file(&f.error, b->adapter);
+    tfn_file_open(&f);
+    if (!tfn_file_text(&f, "tfn_adapter", text, sizeof text))
+        die("%s is no adapter: wanted what tfn train --lora --adapter wrote", b->adapter);
+    tfn_file_close(&f);
     memcpy(b->desc.groups, d.groups, sizeof d.groups);
 }
 

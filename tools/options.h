@@ -184,10 +184,12 @@ static inline void option_take(settings *s, cli *c, int command, const char *a)
     }
     const option_row *r = &option_rows[i];
     const char *value = "yes";
+    if (r->kind == 'f' && equals) cli_fail(c, "--%s has no value, not \"%s\"", r->name, equals + 1);
     if (r->kind != 'f' && equals) value = equals + 1;
     else if (r->kind != 'f') value = cli_next(c);
     if (!value) cli_fail(c, "%s wants %s behind it", a, option_values(r));
     option_check(c, r, value);
+    if (r->kind == 'l' && !*value) cli_fail(c, "--%s wants %s, not \"\"", r->name, r->value);
     if (r->kind == 'l') value = option_longer(s->text[i], value);
     s->text[i] = value;
 }

@@ -111,6 +111,17 @@ static inline bool output_is_device(const char *path)
 #endif
 }
 
+/* Two names of one file; where none is there yet, one name. */
+static inline bool output_is_same(const char *a, const char *b)
+{
+#ifndef _WIN32
+    struct stat s, t;
+    if (output_is_device(a)) return false;
+    if (!stat(a, &s) && !stat(b, &t)) return s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+#endif
+    return !strcmp(a, b);
+}
+
 /* "-" is the standard output. */
 static inline FILE *output_open(output_file *o, const char *path)
 {

@@ -48,7 +48,7 @@ enum { TRAIN = 1, GENERATE = 2, TRANSLATE = 4, CLASSIFY = 8, EVAL = 16, AVERAGE 
     X(DROPOUT, 'r', "dropout", "P", "0", 0, 0.99, KEPT, "of branches and embeddings") \
     X(SMOOTHING, 'r', "smoothing", "P", "0", 0, 0.99, KEPT, "of labels") \
     X(STEPS, 'i', "steps", "N", "2000", 1, 1e9, KEPT, "updates in all") \
-    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "tried, and made --steps") \
+    X(MINUTES, 'r', "minutes", "M", NULL, 0.001, 1e5, TRAIN, "tried, and made --steps: not both") \
     X(BATCH, 'i', "batch", "N", "64", 1, 65536, KEPT | USE, "most rows of a batch") \
     X(BATCH_TOKENS, 'i', "batch-tokens", "N", "1024", 0, 1e7, KEPT, "most tokens of one; 0: any") \
     X(OPTIMIZER, 'e', "optimizer", "optimizer", "adamw", 0, 0, KEPT, "update") \
@@ -171,10 +171,30 @@ static const char *command_tail(const settings *s)
 
 static void refuse_existing(const settings *s, const char *path)
 {
-    if (given(s, O_FORCE) || !exists(path)) return;
+    if (given(s, O_FORCE) || !exists(path) || !strcmp(path, "-")) return;
     if (strstr(path, ".safetensors"))
         die("%s is there already; --force overwrites it, train --resume goes on with it", path);
     die("%s is there already; --force overwrites it", path);
+}
+
+/* No two of the files that training reads and writes are one. */
+static void refuse_shared(const trainer *t)
+{
+    const settings *s = t->s;
+    const char *valid = text_of(s, O_VALID);
+    const struct { const char *name, *path; } files[] = {
+        { "--out", t->out }, { "the best of --out", t->best }, { "--log", text_of(s, O_LOG) },
+        { "--plot", text_of(s, O_PLOT) }, { "--adapter", text_of(s, O_ADAPTER) },
+        { "the text", text_of(s, O_TEXT) }, { "--pairs", text_of(s, O_PAIRS) },
+        { "--labels", text_of(s, O_LABELS) }, { "--valid", valid }, { "--from", text_of(s, O_FROM) }
+    };
+    enum { ALL = sizeof files / sizeof *files, WRITTEN = 5 };
+    for (int i = 0; i < WRITTEN; i++)
+        for (int j = i + 1; j < ALL; j++) {
+            if (!files[i].path || !files[j].path) continue;
+            if (output_is_same(files[i].path, files[j].path))
+                die("%s and %s are one file, %s", files[i].name, files[j].name, files[i].path);
+        }
 }
 
 /* Whether an option's value is what it was. */
@@ -188,7 +208,7 @@ static bool is_same(const option_row *r, const char *was, const char *is)
 /* What makes the model and its updates stays as it was when a run goes on. */
 static void refuse_changed(const settings *s, const bundle *b)
 {
-    for (int i = O_ARCH; i <= O_SEED; i++) {
+    for (int i = O_TOKENIZER; i <= O_SEED; i++) {
         const option_row *r = &option_rows[i];
         const char *was = text_of(&b->from, (option_id)i);
         const char *is = s->text[i];
@@ -224,30 +244,38 @@ static bool train_source(trainer *t, cli *c)
         if (!exists(from)) from = NULL;
     }
     if (from) {
+        if (given(s, O_FROM)) cli_fail(c, "--resume goes on, --from begins anew: one of them");
+        if (given(s, O_MINUTES)) cli_fail(c, "--minutes is of a new run, --resume has its --steps");
         bundle_open(&t->b, from);
         if (given(&t->b.from, O_PLAYGROUND))
             die("%s was saved by the page, which goes on with it; train --from begins anew with "
                 "its weights", from);
         refuse_weights(from);
         refuse_changed(s, &t->b);
+        if (!given(s, O_OUT)) s->text[O_OUT] = from;        /* whatever its name was */
         for (int i = 0; i < O_COUNT; i++)
             if (!s->text[i]) s->text[i] = t->b.from.text[i];
-        if (!given(s, O_OUT)) s->text[O_OUT] = from;
     }
     sources = given(s, O_TEXT) + given(s, O_TASK) + given(s, O_PAIRS) + given(s, O_LABELS);
     if (sources != 1) cli_fail(c, "wanted one of FILE, --task, --pairs, --labels");
     if (!given(s, O_OUT)) s->text[O_OUT] = "model.safetensors";
+    if (given(s, O_MINUTES) && given(s, O_STEPS))
+        cli_fail(c, "--minutes chooses --steps: one of them");
     t->out = text_of(s, O_OUT);
     must_write(t->out, true);
     remove_stale(t->out);
     kept_name(t->best, sizeof t->best, t->out, "best");
     must_write(t->best, true);
+    refuse_shared(t);
     if (given(s, O_ADAPTER)) {
         if (!given(s, O_LORA)) cli_fail(c, "--adapter wants --lora");
         must_write(text_of(s, O_ADAPTER), true);
         refuse_existing(s, text_of(s, O_ADAPTER));
     }
-    if (!from || strcmp(from, t->out)) refuse_existing(s, t->out);
+    if (from && output_is_same(from, t->out)) return true;
+    refuse_existing(s, t->out);
+    if (!given(s, O_FORCE) && exists(t->best))
+        die("%s, an earlier run's best, is there already; --force overwrites it", t->best);
     return from != NULL;
 }
 
@@ -816,6 +844,7 @@ static int classify(settings *s, cli *c)
     const char *path, *line, *next, *end;
     if (given(s, O_SAID) || given(s, O_IDS)) {
         if (s->files != 1) cli_fail(c, "wanted MODEL and a file, or MODEL and --text or --ids");
+        if (given(s, O_SEEDS)) cli_fail(c, "--seeds is of a file, not of --text or --ids");
         bundle_look(&b, s->file[0]);
         b.adapter = text_of(s, O_ADAPTER);
         if (b.desc.head != TFN_HEAD_SEQUENCE)
@@ -1023,6 +1052,9 @@ static int eval(settings *s, cli *c)
     rows = x.batches.most_rows;
     if (rows < 32) rows = 32;
     bundle_load(&b, rows, threads_of(s));
+    if (x.set.dropped)
+        fprintf(stderr, "tfn: %lld items over %d tokens are left out\n", (long long)x.set.dropped,
+                (int)x.set.options.most);
     eval_loss(&b, &x);
     if (b.desc.bands) eval_speech(&b, &x, s);
     else if (b.kind == DATA_PAIRS || b.kind == DATA_JOINED) eval_texts(&b, &x, s);
@@ -1043,6 +1075,8 @@ static int score(settings *s, cli *c)
     tfn_edits words = { 0 }, characters = { 0 };
     char text[200];
     if (s->files != 2) cli_fail(c, "wanted FOUND and WANTED, files of as many lines");
+    if (!strcmp(s->file[0], "-") && !strcmp(s->file[1], "-"))
+        cli_fail(c, "the standard input is one file, wanted two");
     lines_open(&found, s->file[0]);
     lines_open(&wanted, s->file[1]);
     while (next_line(&wanted)) {
@@ -1507,7 +1541,7 @@ static int import(settings *s, cli *c)
     b.from.text[O_DTYPE] = hub_dtype_name(x.dtype);
     bundle_save(&b, &b.from, out, true);
     printf("family      %s\nparameters  %lld\ncontext     %d\n", x.family->name,
-           (long long)b.model.param_floats, (int)b.desc.context);
+           (long long)param_count(&b.model), (int)b.desc.context);
     import_say_weights(&b.model);
     if (b.tokenizer.mem) printf("tokens      %d\n", (int)b.tokenizer.tokenizer.vocab);
     else printf("tokens      none: no tokenizer.json, vocab.json with merges.txt or source.spm, "
@@ -1725,6 +1759,8 @@ static int inspect(settings *s, cli *c)
         return inspect_sentence(s, c, out);
     }
     if (s->files < 1) cli_fail(c, "wanted FILE.safetensors");
+    if (given(s, O_OUT) || given(s, O_TARGET))
+        cli_fail(c, "--out and --target are of a sentence: wanted --text or --ids");
     for (int k = 0; k < s->files; k++) inspect_file(s->file[k]);
     return 0;
 }
@@ -1956,6 +1992,8 @@ static int export(settings *s, cli *c)
     output_file o;
     FILE *f;
     if (given(s, O_HF)) return hub_export(s, c);
+    if (given(s, O_FAMILY) || given(s, O_DTYPE) || given(s, O_ROUND))
+        cli_fail(c, "--family, --dtype and --round are of --hf");
     out = out_of(s, c, false);
     if (s->files != 1) cli_fail(c, "wanted one model");
     if (!is_c_name(prefix)) cli_fail(c, "--prefix wants a name of C, not \"%s\"", prefix);
@@ -2035,6 +2073,21 @@ static int usage(void)
     return 0;
 }
 
+static int command_help(const struct command *k)
+{
+    bool any = false;
+    for (int i = 0; i < O_COUNT; i++) any = any || (option_rows[i].commands & k->bit);
+    printf("tfn %s %s\n%s\n", k->name, k->arguments, k->help);
+    if (any) printf("Options and their defaults:\n");
+    options_help(stdout, k->bit);
+    if (k->bit != TRAIN) return 0;
+    printf("Tasks, whose data is generated:\n");
+    for (int i = 0; task_at(i); i++)
+        printf("  %-12s %s: %s\n", task_at(i)->name, task_at(i)->text,
+               task_at(i)->formula);
+    return 0;
+}
+
 static int run_tool(int argc, char **argv)
 {
     cli c = { "tfn", argv, argc, 0 };
@@ -2052,11 +2105,7 @@ static int run_tool(int argc, char **argv)
         option_nearer(&best, name, k->name);
         if (strcmp(k->name, name)) continue;
         for (int j = 2; j < argc; j++)
-            if (!strcmp(argv[j], "--help") || !strcmp(argv[j], "-h")) {
-                printf("tfn %s %s\n%s. Options and their defaults:\n", name, k->arguments, k->help);
-                options_help(stdout, k->bit);
-                return 0;
-            }
+            if (!strcmp(argv[j], "--help") || !strcmp(argv[j], "-h")) return command_help(k);
         options_read(&s, &c, k->bit);
         return k->run(&s, &c);
     }

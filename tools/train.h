@@ -220,7 +220,8 @@ static inline void log_head(const trainer *t)
         const char *text = text_of(t->s, (option_id)i);
         if (!(r->commands & OPTION_KEPT) || !text) continue;
         fprintf(t->log, ", \"%s\": ", r->name);
-        if (r->kind == 'i' || r->kind == 'r') fprintf(t->log, "%s", text);
+        if (r->kind == 'i') fprintf(t->log, "%lld", strtoll(text, NULL, 10));
+        else if (r->kind == 'r') fprintf(t->log, "%.15g", strtod(text, NULL));
         else json_text(t->log, text);
     }
     fprintf(t->log, ", \"vocabulary\": %d, \"parameters\": %lld}\n", (int)t->b.desc.vocab,
@@ -242,27 +243,46 @@ static inline void log_columns(const trainer *t)
     fprintf(t->log, "\n");
 }
 
+/* Whether a file is there, not empty, and begins otherwise; a device is none. */
+static inline bool begins_otherwise(const char *path, const char *text, const char *or_text)
+{
+    char head[32] = "";
+    FILE *f;
+    if (output_is_device(path) || !(f = fopen(path, "rb"))) return false;
+    head[fread(head, 1, sizeof head - 1, f)] = 0;
+    fclose(f);
+    return head[0] && strncmp(head, text, strlen(text)) && strncmp(head, or_text, strlen(or_text));
+}
+
 /* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
- * of the layers too. */
+ * of the layers too. What is there already and is something else stays. */
 static inline void log_open(trainer *t)
 {
     const bool plotted = given(t->s, O_PLOT);
     const char *path = text_of(t->s, O_LOG);
     double norm[GROUPS];
+    bool foreign, goes_on;
     if (!path && !plotted) return;
-    if (plotted) must_write(text_of(t->s, O_PLOT), false);
+    if (plotted) {
+        const char *plot = text_of(t->s, O_PLOT);
+        must_write(plot, false);
+        if (!given(t->s, O_FORCE) && begins_otherwise(plot, "<svg", "<?xml"))
+            die("%s is there already and is no picture; --force overwrites it", plot);
+    }
     if (path) snprintf(t->log_path, sizeof t->log_path, "%s", path);
     else snprintf(t->log_path, sizeof t->log_path, "%s.csv", text_of(t->s, O_PLOT));
     path = t->log_path;
     const size_t n = strlen(path);
     t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
     if (plotted) layer_gradients(t, norm, 1);                   /* for the names */
-    if (t->position) {
-        log_cut(path, t->position + 1 + t->csv);
-        t->log = fopen(path, "ab");
-    } else t->log = fopen(path, "wb");
+    foreign = begins_otherwise(path, "{\"tfnorm\"", "# {\"tfnorm\"");
+    if (foreign && !given(t->s, O_FORCE))
+        die("%s is there already and is no log; --force overwrites it", path);
+    goes_on = t->position && !foreign && exists(path);
+    if (goes_on) log_cut(path, t->position + 1 + t->csv);
+    t->log = fopen(path, goes_on ? "ab" : "wb");
     if (!t->log) die("%s cannot be written", path);
-    if (t->position) return;
+    if (goes_on) return;
     log_head(t);
     if (t->csv) log_columns(t);
 }
@@ -880,8 +900,12 @@ static inline void take_weights(trainer *t)
 {
     tfn_file f = file_at(text_of(t->s, O_FROM));
     tfn_param_info p;
+    tfn_model_desc d;
     int taken = 0;
     int all = 0;
+    tfn_model_peek(&f, &d, NULL);
+    if (has_lora(&d) && !given(t->s, O_LORA))
+        die("%s has LoRA: tfn fold merges it, or --lora goes on with it", f.path);
     tfn_file_open(&f);
     for (; tfn_model_param(&t->b.model, all, &p); all++) taken += take_weight(&f, &t->b.model, all);
     must_be_ok(&f.error);
@@ -919,6 +943,8 @@ static inline void check_data(trainer *t)
 static inline void prepare(trainer *t, bool resumed)
 {
     corpus_open(&t->data, t->s, t->b.kind, TASK_TRAIN, NULL, &t->b.classes);
+    if (t->b.kind == DATA_LABELS && t->b.classes.count < 2)
+        die("all labels are \"%s\": wanted two classes or more", t->b.classes.name[0]);
     keep_classes(t);
     if (!resumed) budget_plan(t->s, &t->data);
     if (!resumed && given(t->s, O_FROM)) take_tokenizer(t);
