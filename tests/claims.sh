@@ -91,11 +91,60 @@ machines() {        # two machines' parts, merged, are what one measures; other 
         grep -q 'has other numbers of' "$work/message" && numbers "$work/merged.jsonl" | cmp - "$work/numbers1"
 }
 check "the work of several machines is merged" machines
+refused() {         # what would have no effect, or be taken for something else
+    wanted='is no file of measurements' && echo text > "$work/text" &&
+        ! "$normlab" run X2 --file "$work/text" 2> "$work/message" && grep -q "$wanted" "$work/message" &&
+        [ "$(cat "$work/text")" = text ] || return 1
+    wanted='does not know "--seeds"' && wrong merge "$work/text" --seeds 3 &&
+        wanted='not the standard output' && wrong merge "$work/text" --file - &&
+        wanted='no instruction set is called "avx3"' && wrong run X2 --isa avx3 && wrong compare pre --isa avx3 &&
+        wanted='placements have one seed' && wrong placements pre --first-seed 7 --file - &&
+        wanted='wants --task file' && wrong compare pre --text check.sh &&
+        wanted='multiple of 8, not 20' && wrong compare pre --width 20 &&
+        wanted='is a claim' && wrong show X8 --svg "$work/x.svg" &&
+        wanted='one of --svg' && wrong show b2t --svg "$work/x.svg" --block "$work/y.svg" &&
+        ! "$normlab" merge "$work/jobs1.jsonl" --file "$work/none/x" > "$work/found" 2> "$work/message" &&
+        [ ! -s "$work/found" ]
+}
+check "what would have no effect is refused" refused
+cut_records() {     # one whose list is not closed is none; lines of Windows are lines
+    sed 's/$/\r/' "$work/jobs1.jsonl" > "$work/crlf.jsonl" && tr -d ']' < "$work/jobs1.jsonl" > "$work/open.jsonl" &&
+        "$normlab" merge "$work/crlf.jsonl" --file "$work/of_crlf.jsonl" > "$work/found" &&
+        numbers "$work/of_crlf.jsonl" | cmp - "$work/numbers1" &&
+        ! "$normlab" merge "$work/open.jsonl" --file "$work/of_open.jsonl" 2> "$work/message" > "$work/found" &&
+        grep -q 'no measurement in' "$work/message" && [ ! -s "$work/of_open.jsonl" ]
+}
+check "a record that was cut is none" cut_records
+renamed() {         # another recipe in a recipe's place: figures and tables are named after it
+    "$normlab" run A6a --topology peri --start-seeds 1 --depth 4 --width 16 --draw --file - > "$work/found" \
+        2> /dev/null && grep -q 'Peri-LN' "$work/found" && ! grep -q 'o Post-LN' "$work/found" &&
+        "$normlab" placements pre --layers 1 --topology pre=post --file - > "$work/found" 2> /dev/null &&
+        grep -q '^post ' "$work/found" && ! grep -q '^pre ' "$work/found"
+}
+check "--topology: the names of what is measured" renamed
+reported() {        # checks that are not measured are no measurements; a row says how it is measured again
+    "$normlab" report X2 X4 X5 --markdown --file "$work/none.jsonl" 2> "$work/message" | head -n 1 > "$work/found"
+    grep -q 'Measurements: 1\. 1 not measured yet\. .* 1 hold, 0 do not, 1 not measured yet\.' "$work/found" &&
+        grep -q 'no measurement in ".*none.jsonl"' "$work/message" &&
+        "$normlab" report X2 --topology post=pre --first-seed 7 --seeds 2 --file "$work/jobs1.jsonl" \
+            > "$work/page" 2> /dev/null &&
+        grep -q 'normlab run X2 --seeds 2 --first-seed 7 --topology post=pre<' "$work/page"
+}
+check "report: its tally, and the command of a row" reported
 settled() {         # the project's records of runs that settle are read by this build
     "$normlab" merge ../tools/settled.jsonl --file "$work/settled.jsonl" > "$work/said" &&
         grep -q "^$(wc -l < ../tools/settled.jsonl) measurements added" "$work/said"
 }
 check "records of runs that settle" settled
+steady() {          # where one run of eight ends earlier than others their mean stays, up to two points of 324
+    "$normlab" report B7b --full --file "$work/settled.jsonl" 2> /dev/null |
+        sed -n 's/.*<path class="l[01]" fill="none".* d="M\([^"]*\)".*/\1/p' > "$work/found"
+    [ "$(wc -l < "$work/found")" = 2 ] && tr 'L ' '\n,' < "$work/found" | awk -F , '
+        $1 < 350 { low = 999; high = 0; next }
+        { if ($2 < low) low = $2; if ($2 > high) high = $2; if (high - low > 2) bad = 1 }
+        END { exit bad }'
+}
+check "curves of runs that settle do not jump" steady
 if [ "$tier" != default ]; then
     again() {       # and are what it measures: merge refuses other numbers
         "$normlab" run N12 --full --seeds 1 --file "$work/again.jsonl" > /dev/null 2>&1 &&

@@ -156,7 +156,7 @@ TEST(judge_words)
     criterion_text(text, sizeof text, &less);
     CHECK(!strcmp(text, "loss, B minus A: below -0.01; opposite: above 0.01; between them a tie"));
     criterion_text(text, sizeof text, &twice);
-    CHECK(!strcmp(text, "given that ratio: above 2; opposite: below 0.5; between them a tie"));
+    CHECK(!strcmp(text, "only if ratio: above 2; opposite: below 0.5; between them a tie"));
     const double v[3] = { -2, -3, -4 };
     finding f = judge_values(&less, v, 3);
     finding_text(text, sizeof text, &less, &f);

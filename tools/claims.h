@@ -352,16 +352,24 @@ static lab_spec giant(const char *recipe, int32_t layers, int32_t decoder_layers
 static lab_sample loss_of(lab *l, lab_spec s) { return lab_over(l, s, "nll", 0); }
 static lab_sample bleu_of(lab *l, lab_spec s) { return lab_over(l, s, "bleu", 0); }
 
-/* Point i of the loss curves that are as long. */
+/* Point i of the loss curves. A run that has settled stays at its last loss while others go on:
+ * else their mean would jump where one ends. */
 static lab_sample curve_at(lab *l, const lab_spec *s, int32_t i)
 {
     lab_sample a;
+    bool any = false;
     a.n = 0;
     for (int32_t k = 0; k < lab_seeds(l, s); k++) {
         const lab_spec seeded = lab_seeded(l, *s, k);
         const lab_list *curve = lab_list_of(lab_get(l, &seeded), "curve");
-        if (curve && i < curve->n && curve->v[i] == curve->v[i]) a.v[a.n++] = curve->v[i];
+        if (!curve) continue;
+        const bool ended = i >= curve->n;
+        const int32_t at = ended ? curve->n - 1 : i;
+        if (ended && !s->settle) continue;
+        if (curve->v[at] == curve->v[at]) a.v[a.n++] = curve->v[at];
+        any = any || !ended;
     }
+    if (!any) a.n = 0;
     lab_sum_up(&a);
     return a;
 }
@@ -430,6 +438,15 @@ static lab_sample constant(lab *l, lab_spec s, double x)
     return a;
 }
 
+/* "Admin: loss 0.5991+-0.0525 after 2906+-186 updates; " */
+static void say_settled(lab *l, outcome *o, lab_spec s)
+{
+    say(o, "%s: ", paper_name(s.recipe));
+    say_sample(o, "loss ", 4, loss_of(l, s));
+    say_sample(o, " after ", 0, lab_over(l, s, "updates", 0));
+    say(o, " updates; ");
+}
+
 /* Losses of two recipes that went on until they settled: the first's less the second's. The premise
  * comes first, the share of runs that did. */
 static void compare_settled(lab *l, outcome *o, lab_spec a, lab_spec b)
@@ -441,11 +458,8 @@ static void compare_settled(lab *l, outcome *o, lab_spec a, lab_spec b)
     draw_loss(l, o, b, b.recipe);
     finds(o, mean_of(rows, 2));
     finds(o, minus(loss_of(l, a), loss_of(l, b)));
-    say_sample(o, "loss ", 4, loss_of(l, a));
-    say_sample(o, ", ", 4, loss_of(l, b));
-    say_sample(o, "; updates ", 0, lab_over(l, a, "updates", 0));
-    say_sample(o, ", ", 0, lab_over(l, b, "updates", 0));
-    say(o, ". ");
+    say_settled(l, o, a);
+    say_settled(l, o, b);
 }
 #define SETTLED_PREMISE { .what = "the share of runs that settled", ABOVE(0.99), .premise = true }
 

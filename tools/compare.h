@@ -239,15 +239,26 @@ static bool compare_schedule(cli *c, lab_spec *s)
     const tfn_choice *schedule = tfn_choice_find("schedule.kind", name);
     if (!schedule) cli_fail(c, "no schedule is called \"%s\"", name);
     s->schedule = (tfn_schedule_kind)schedule->value;
+    if (s->schedule == TFN_SCHEDULE_STEP)
+        cli_fail(c, "the schedule step wants to know where it falls, which is no option here");
     return true;
+}
+
+/* An instruction set that this machine has; tfn_isa_find takes an unknown name for the best. */
+static tfn_isa isa_named(const cli *c, const char *name)
+{
+    const tfn_isa isa = tfn_isa_find(name);
+    if (isa == TFN_ISA_BEST && strcmp(name, "best"))
+        cli_fail(c, "no instruction set is called \"%s\"", name);
+    if (!tfn_kernels_for(isa)) cli_fail(c, "this machine lacks \"%s\"", name);
+    return isa;
 }
 
 static bool compare_isa(cli *c, lab_spec *s)
 {
     const char *name;
     if (!cli_text(c, "--isa", &name)) return false;
-    s->isa = tfn_isa_find(name);
-    if (!tfn_kernels_for(s->isa)) cli_fail(c, "this machine lacks \"%s\"", name);
+    s->isa = isa_named(c, name);
     return true;
 }
 
@@ -268,7 +279,8 @@ static bool compare_size(cli *c, lab_spec *s)
         return true;
     }
     if (!cli_number(c, "--width", 8, 1024, &n)) return false;
-    s->width = (int32_t)(n & ~7);               /* heads have 8 channels */
+    if (n % 8) cli_fail(c, "--width wants a multiple of 8, not %ld", n);
+    s->width = (int32_t)n;
     s->ffn = 2 * s->width;
     return true;
 }
@@ -293,6 +305,7 @@ static bool compare_text(cli *c)
 #else
     const char *path;
     if (!cli_text(c, "--text", &path)) return false;
+    if (lab_corpus.bytes) cli_fail(c, "one --text, not \"%s\" too", path);
     const char *wrong = lab_take_text(path);
     if (wrong) cli_fail(c, "no text in \"%s\": %s", path, wrong);
     return true;
@@ -332,6 +345,8 @@ static void compare_arguments(cli *c, comparison *x, compare_wishes *w)
     }
     if (!x->count) cli_fail(c, "compare wants recipes; normlab list recipes lists them");
     if (s.task == LAB_FILE && !lab_corpus.bytes) cli_fail(c, "--task file wants --text FILE");
+    if (s.task != LAB_FILE && lab_corpus.bytes) cli_fail(c, "--text wants --task file");
+    if (w->svg && w->hash >= 0) cli_fail(c, "--hash draws nothing: not with --svg");
     for (int k = 0; k < x->count; k++) {
         x->run[k].spec = s;
         x->run[k].spec.recipe = names[k];

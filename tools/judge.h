@@ -212,7 +212,7 @@ static inline void criterion_text(char *text, size_t room, const criterion *c)
 {
     char range[80];
     judge_range(range, sizeof range, c, c->low, c->high);
-    snprintf(text, room, "%s%s: %s", c->premise ? "given that " : "", c->what, range);
+    snprintf(text, room, "%s%s: %s", c->premise ? "only if " : "", c->what, range);
     if (!has_other(c)) return;
     judge_range(range, sizeof range, c, c->other, c->most);
     const size_t n = strlen(text);

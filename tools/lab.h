@@ -1928,15 +1928,26 @@ static char *lab_line(const lab_record *r)
     return text;
 }
 
+/* Whether a line is whole to its end, and every list in it holds numbers and is closed. */
+static bool lab_is_whole(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    if (!end || end == line) return false;
+    if (end[-1] == '\r') end--;                /* a file that an editor made lines of Windows of */
+    if (end == line || end[-1] != '}') return false;
+    for (const char *list = strchr(line, '['); list; list = strchr(list + 1, '['))
+        if (list[1 + strspn(list + 1, "0123456789+-.e,nul")] != ']') return false;
+    return true;
+}
+
 /* One line of the file; a line cut short by an interruption is no record. */
 static void lab_read_line(lab *l, char *line)
 {
     const size_t n = strlen(LAB_LINE);
     char *at = line + n;
-    char *end = strchr(line, '\n');
     char *quote;
     lab_record *r;
-    if (strncmp(line, LAB_LINE, n) || !end || end[-1] != '}') return;
+    if (strncmp(line, LAB_LINE, n) || !lab_is_whole(line)) return;
     quote = strchr(at, '"');
     if (!quote) return;
     *quote = 0;
@@ -1978,13 +1989,22 @@ static bool lab_get_line(char **line, size_t *size, FILE *f)
     return true;
 }
 
-/* What the file has; none is as good as an empty one. */
+/* What the file has; none is as good as an empty one. Another file is not taken for one of
+ * measurements, which are written behind what it holds. */
 static void lab_read(lab *l)
 {
+    static const char begin[] = "{\"lab\":";
     size_t size = 1 << 20;
+    char head[sizeof begin] = "";
     if (!l->file) return;
-    FILE *f = fopen(l->file, "r");
+    FILE *f = fopen(l->file, "rb");
     if (!f) return;
+    const bool other = fread(head, 1, sizeof begin - 1, f) && strcmp(head, begin);
+    if (other) {
+        fprintf(stderr, "normlab: \"%s\" is no file of measurements\n", l->file);
+        exit(1);
+    }
+    rewind(f);
     char *line = (char *)malloc(size);
     if (line)
         while (lab_get_line(&line, &size, f)) lab_read_line(l, line);

@@ -30,12 +30,13 @@ static const claim *find_claim(const char *id)
     return NULL;
 }
 
+/* What stands before the item of a row. */
 static const char *paper_of(const claim *c)
 {
-    if (c->id[0] == 'X') return "Xiong et al. 2020";
-    if (c->id[0] == 'A') return "Liu et al. 2020";
-    if (c->id[0] == 'B') return "Takase et al. 2022";
-    return "Since then";
+    if (c->id[0] == 'X') return "Xiong et al. 2020, ";
+    if (c->id[0] == 'A') return "Liu et al. 2020, ";
+    if (c->id[0] == 'B') return "Takase et al. 2022, ";
+    return "";                              /* of what came since: the row names it itself */
 }
 
 /* Asks the claim for its measurements only to learn how deep and wide it is on its own: lab_layers
@@ -58,6 +59,20 @@ static void say_changes(const lab *l, outcome *o)
     if (l->width) say(o, "; the widest has %d channels", (int)lab_width(l, l->widest));
     if (l->instead) say(o, "; %s is %s", l->instead, l->recipe);
     say(o, ": the criterion was not made for it.] ");
+}
+
+/* Lines of the figure that are named after the recipe whose place another one has. */
+static void rename_lines(const lab *l, outcome *o)
+{
+    const char *was = paper_name(l->instead);
+    const size_t n = strlen(was);
+    for (int i = 0; i < o->fig.lines; i++) {
+        char *name = o->fig.line[i].name;
+        char rest[sizeof o->fig.line[i].name];
+        if (strncmp(name, was, n) || (name[n] && name[n] != ',')) continue;
+        strcpy(rest, name + n);
+        snprintf(name, sizeof rest, "%s%.*s", paper_name(l->recipe), (int)sizeof rest / 2, rest);
+    }
 }
 
 /* By the row's criteria, each with the sample that was found for it; of a check, what it held. */
@@ -96,6 +111,7 @@ static bool decide(const claim *c, lab *l, outcome *o)
     const int wrong = l->wrong;
     l->missing = 0;             /* asking for the size counted too */
     c->measure(l, o);
+    if (l->instead) rename_lines(l, o);
     if (!l->missing) o->verdict = judge_claim(c, o);
     if (l->wrong > wrong) o->verdict = BROKEN;
     return !l->missing;
@@ -303,8 +319,7 @@ static bool lab_isa(cli *c, lab *l)
 {
     const char *name;
     if (!cli_text(c, "--isa", &name)) return false;
-    l->isa = tfn_isa_find(name);
-    if (!tfn_kernels_for(l->isa)) cli_fail(c, "this machine lacks \"%s\"", name);
+    l->isa = isa_named(c, name);
     return true;
 }
 
@@ -344,12 +359,22 @@ static void lab_clear(lab *l, lab_options *o)
     l->file = "normlab.jsonl";
 }
 
+/* Seeds where none are asked for. */
+static int lab_training_seeds(const lab *l)
+{
+    if (l->full) return 8;
+    return 3;
+}
+static int lab_start_seeds(const lab *l)
+{
+    if (l->full) return 40;
+    return 16;
+}
+
 static void lab_begin(lab *l, const lab_options *o)
 {
-    l->seeds = 3;
-    l->init_seeds = 16;
-    if (l->full) l->seeds = 8;
-    if (l->full) l->init_seeds = 40;
+    l->seeds = lab_training_seeds(l);
+    l->init_seeds = lab_start_seeds(l);
     l->jobs = 1;
     if (o->seeds) l->seeds = (int)o->seeds;
     if (o->starts) l->init_seeds = (int)o->starts;
@@ -533,13 +558,18 @@ static int merge_command(cli *c)
     lab_clear(&l, &options);
     while (cli_next(c)) {
         if (cli_text(c, "--file", &l.file)) continue;
+        if (c->argv[c->at][0] == '-') cli_fail(c, "merge does not know \"%s\"", c->argv[c->at]);
         if (count == 64) cli_fail(c, "merge takes 64 files, not \"%s\"", c->argv[c->at]);
         files[count++] = c->argv[c->at];
     }
     if (!count) cli_fail(c, "merge wants files of measurements");
+    if (!strcmp(l.file, "-")) cli_fail(c, "merge wants --file FILE, not the standard output");
     lab_read(&l);
     l.out = lab_append(l.file);
-    if (!l.out) l.lost = output_lost(l.file);
+    if (!l.out) {
+        output_lost(l.file);
+        return 1;
+    }
     for (int i = 0; i < count; i++) ok = merge_file(&l, files[i], &added) && ok;
     if (l.out) fclose(l.out);
     printf("%d measurements added to %s\n", added, l.file);

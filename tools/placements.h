@@ -179,9 +179,13 @@ static int placements_command(cli *c)
         if (!tfn_recipe_find(c->argv[c->at])) unknown(c, c->argv[c->at], RECIPE);
         placed_add(&t, c->argv[c->at], 0);
     }
+    if (options.seeds || options.starts || options.first || options.depth || options.width)
+        cli_fail(c, "placements have one seed and their own sizes: --layers N of recipes");
+    if (options.minutes) cli_fail(c, "placements are measured wholly, or go on from --file");
     for (int i = 0; i < t.count; i++) t.row[i].layers = (int32_t)layers;
     if (!t.count) placed_all(&t);
     lab_begin(&l, &options);
+    for (int i = 0; i < t.count; i++) t.row[i].recipe = lab_recipe(&l, t.row[i].recipe);
     lab_read(&l);
     placed_ask(&l, &t);
     bool ok = lab_work(&l);

@@ -58,8 +58,10 @@ static void html_begin(FILE *f, const lab *l)
             "(A), Takase et al. 2022 (B) and of what came since (N), measured by one program: %d "
             "seeds of training runs, %d of models as they start. Criteria were committed before "
             "results; a verdict is one of intervals that hold a mean with 99 %% confidence. Lines "
-            "are means over seeds, bands one standard deviation. What a claim says of large models "
-            "may not show at this scale, and the verdict says so.</p>\n", l->seeds, l->init_seeds);
+            "are means over seeds, bands one standard deviation; a run that has settled stays at "
+            "its last loss while others go on. [a, b] is the interval of a mean; (n seeds): as "
+            "many would decide. What a claim says of large models may not show at this scale, and "
+            "the verdict says so.</p>\n", l->seeds, l->init_seeds);
 }
 
 static void html_figure(FILE *f, const claim *c, const outcome *o)
@@ -77,17 +79,32 @@ static void html_figure(FILE *f, const claim *c, const outcome *o)
     fprintf(f, ".</figcaption></figure>\n");
 }
 
+/* The options with which a row is measured again as it was. */
+static void html_options(FILE *f, const claim *c, const lab *l)
+{
+    if (l->full) fprintf(f, " --full");
+    if (l->seeds != lab_training_seeds(l)) fprintf(f, " --seeds %d", l->seeds);
+    if (l->init_seeds != lab_start_seeds(l)) fprintf(f, " --start-seeds %d", l->init_seeds);
+    if (l->first) fprintf(f, " --first-seed %ld", l->first + 1);
+    if (l->depth) fprintf(f, " --depth %d", (int)l->depth);
+    if (l->width) fprintf(f, " --width %d", (int)l->width);
+    if (l->instead) fprintf(f, " --topology %s=%s", l->instead, l->recipe);
+    if (c->wants_text) fprintf(f, " --text FILE");
+}
+
 /* What was to be measured and when it counts as shown, what was found, how to measure it again. */
 static void html_measured(FILE *f, const claim *c, const lab *l, const char *text)
 {
     html_row(f, "setting", c->setting);
     html_row(f, criteria_word(c), criteria_text(c));
     html_row(f, "found", text);
-    html_row(f, "first edition", c->before);
-    html_row(f, "measured with", sharing_text(l, c));
+    html_row(f, "earlier verdict", c->before);
+    html_row(f, "shares runs with", sharing_text(l, c));
     fprintf(f, "<dt>again</dt><dd><code>normlab run %s", c->id);
-    if (l->full) fprintf(f, " --full");
-    fprintf(f, "</code>, %.0f s of CPU time</dd>", l->spent);
+    html_options(f, c, l);
+    fprintf(f, "</code>");
+    if (text) fprintf(f, ", %.0f s of CPU time", l->spent);
+    fprintf(f, "</dd>");
 }
 
 static void html_claim(FILE *f, const claim *c, lab *l, outcome *o)
@@ -96,7 +113,7 @@ static void html_claim(FILE *f, const claim *c, lab *l, outcome *o)
     fprintf(f, "<section id=\"%s\"><h2>%s. ", c->id, c->id);
     formula_html(f, c->title);
     fprintf(f, "</h2>\n<p class=\"v\">%s</p>\n<dl>", verdict_text(measured, o));
-    fprintf(f, "<dt>where</dt><dd>%s, %s</dd>\n", paper_of(c), c->item);
+    fprintf(f, "<dt>where</dt><dd>%s%s</dd>\n", paper_of(c), c->item);
     html_row(f, "the paper says", c->expected);
     html_row(f, "its numbers", c->paper);
     if (c->kind == NO_ROW) html_row(f, "why not", o->numbers);
@@ -111,7 +128,7 @@ static void html_claim(FILE *f, const claim *c, lab *l, outcome *o)
 
 /* Rows of each verdict. Checks hold by construction and have verdicts of their own, so that they
  * are never counted among measurements. */
-typedef struct tally { int count[VERDICTS], waiting; } tally;
+typedef struct tally { int count[VERDICTS], waiting, unchecked; } tally;
 
 /* The verdicts of all; afterwards records know who asked for them. */
 static tally tally_of(lab *l, const lab_claims *wanted, outcome *o)
@@ -120,6 +137,7 @@ static tally tally_of(lab *l, const lab_claims *wanted, outcome *o)
     memset(&t, 0, sizeof t);
     for (int i = 0; i < wanted->count; i++) {
         if (decide(wanted->list[i], l, o)) t.count[o->verdict]++;
+        else if (wanted->list[i]->kind == CHECK_ROW) t.unchecked++;
         else t.waiting++;
     }
     return t;
@@ -130,18 +148,20 @@ static void write_tally(FILE *f, const tally *t)
 {
     static const verdict said[] = { SHOWN, PARTLY, TIE, UNDECIDED, NOT_SHOWN, OPPOSITE, BROKEN };
     int all = 0;
-    const char *comma = "";
+    const char *comma = ". ";
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) all += t->count[said[i]];
     all += t->waiting;
-    fprintf(f, "Measurements: %d. ", all);
+    fprintf(f, "Measurements: %d", all);
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         if (!t->count[said[i]]) continue;
         fprintf(f, "%s%d %s", comma, t->count[said[i]], verdicts[said[i]]);
         comma = ", ";
     }
     if (t->waiting) fprintf(f, "%s%d not measured yet", comma, t->waiting);
-    fprintf(f, ". Checks, which hold by construction: %d hold, %d do not. Not testable here: %d.",
-            t->count[HOLDS], t->count[FAILS], t->count[NOT_TESTABLE]);
+    fprintf(f, ". Checks, which hold by construction: %d hold, %d do not", t->count[HOLDS],
+            t->count[FAILS]);
+    if (t->unchecked) fprintf(f, ", %d not measured yet", t->unchecked);
+    fprintf(f, ". Not testable here: %d.", t->count[NOT_TESTABLE]);
 }
 
 /* What the papers tell, in eight pictures. */
@@ -293,9 +313,11 @@ static int report_command(cli *c)
         else claim_named(c, &wanted);
     }
     if (!wanted.count) all_claims(&wanted);
+    const char *file = l.file;
     lab_begin(&l, &options);
     lab_read(&l);
-    if (!l.count) fprintf(stderr, "normlab: nothing is measured yet: normlab all\n");
+    if (!l.count)
+        fprintf(stderr, "normlab: no measurement in \"%s\": normlab all\n", file);
     if (markdown) markdown_report(stdout, &l, &wanted, &o);
     else html_report(stdout, &l, &wanted, &o);
     lab_free(&l);

@@ -304,7 +304,7 @@ static int write_block(const char *path, const shown *x, shape s, int32_t layer,
 
 static void show_row(const claim *c)
 {
-    printf("%s: %s, %s\n\n", c->id, paper_of(c), c->item);
+    printf("%s: %s%s\n\n", c->id, paper_of(c), c->item);
     print_field("claim", c->title);
     print_field("paper", c->expected);
     print_field("", c->paper);
@@ -358,7 +358,9 @@ static int show_command(cli *c)
 {
     static drawing d;
     const show_options o = show_arguments(c);
+    if (o.svg && o.block) cli_fail(c, "one of --svg and --block");
     if (find_claim(o.name)) {
+        if (o.svg || o.block) cli_fail(c, "%s is a claim: run %s --draw draws it", o.name, o.name);
         show_claim(o.name);
         return 0;
     }
