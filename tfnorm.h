@@ -1565,7 +1565,7 @@ typedef struct tfn_schedule {
     int64_t warmup, steps;    /* steps: the last update of those that end */
     int64_t anchor;           /* of the inverse square root, 0: warmup, at least 1; of T-Fixup,
                                * 0: 4000 */
-    int64_t step_at;          /* > 0: times step_factor after so many updates, of any kind */
+    int64_t step_at;          /* > 0: once after so many updates times step_factor, of any kind */
     float   step_factor;      /* 0: 0.1 */
     int64_t decay_steps;      /* 0: steps/10; at least 1, at most steps - warmup */
     float   power;            /* of POLYNOMIAL; 0: 1 */
@@ -1947,7 +1947,7 @@ typedef struct tfn_allocator {
  *     tfn_model_init(&model, &desc, ram, sizeof ram);
  *     tfn_decoder_init(&decoder, &model, 1, 1, ram + model.memory.kept,
  *                      sizeof ram - model.memory.kept); */
-typedef struct tfn_memory {
+typedef struct tfn_memory {             /* of the block; what you gave a place of its own is 0 */
     size_t total, parameters, gradients, moments, tables, workspace, scratch, metadata;
     size_t working;           /* the rounded copy of half precision */
     size_t before;            /* what an update that is skipped gives back */
@@ -2092,7 +2092,8 @@ TFNORM_API tfn_status tfn_model_profile(tfn_model *m, const tfn_batch *batch);
  * lets something else read what a scale or gain changes, that one stays in `to` as it is. Outputs
  * agree to rounding.
  * Made without .folded and without groups that have a rank, `to` gets the weights as they are, but
- * LoRA is added to its matrices: the model goes on training, or out to others (tfn_export_write).
+ * LoRA, if there is any, is added to its matrices: the model goes on training, or out to others
+ * (tfn_export_write).
  * LoRA of a tied output wants a `to` with .untied, whose output matrix becomes E^T + alpha/r A B.
  * TFN_BAD_OPTION: another option or shape, or a profiled scale that is 0; the error names it. */
 TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from);
@@ -2241,12 +2242,12 @@ TFNORM_API uint64_t tfn_selfcheck(void *mem, size_t size, tfn_isa isa, int32_t t
 typedef struct tfn_generate_desc {
     int32_t sentences;        /* 0: 1; the most of a call */
     int32_t beam;             /* 0: greedy or drawn; else so many beams, fairseq's search */
-    int32_t max_tokens;       /* 0: 200; without the end; never more than the context holds */
+    int32_t max_tokens;       /* 0: 200; without the end; what is fed never exceeds the context */
     float   max_ratio;        /* so many more for each source token; 0: none */
     int32_t min_tokens;       /* 0: 1; the end may not come before */
     bool    allow_empty;      /* true: min_tokens 0 means 0 */
     int32_t end;              /* the token that ends a text, itself included; below 0: none does */
-    const int32_t *forbidden; /* tokens never chosen, such as padding; a copy is kept */
+    const int32_t *forbidden; /* tokens never chosen, such as padding, but the end; copied */
     int32_t forbidden_count;
     float   length_penalty;   /* 0: 1; a text's score is sum(log p) / length^this, end counted */
     bool    unnormalized;     /* true: the score is the sum */
@@ -2684,15 +2685,18 @@ typedef struct tfn_checkpoint {         /* what goes along; NULL: nothing does *
 } tfn_checkpoint;
 TFNORM_API size_t tfn_model_save_work(const tfn_model *m, const tfn_checkpoint *with);
 TFNORM_API tfn_status tfn_model_save(tfn_file *f, const tfn_model *m, const tfn_checkpoint *with);
-/* Into a model of the same options, or the first difference is the error; batch, context, threads
- * and the like may differ. Without training in file or model, weights alone count; a model for
- * inference takes the averages that a run with desc.ema has made instead, unless its own is 0. Of
- * floats, desc.weights packs what tfn_model_quantize would, as it is read. What is wrong with the
- * file leaves the model as it was; if reading fails half-way, the model says so. A loaded model
- * never profiles again, unless it was saved before it did. Work: tfn_file_work. */
+/* Into a model of the same options, or the first difference is the error; batch, threads and the
+ * like may differ, and the context where positions are no table. Without training in file or model,
+ * weights alone count; a model for inference takes the averages that a run with desc.ema has made
+ * instead, unless its own is 0, or it has LoRA and the file none, as that of a base, whose last
+ * weights LoRA was trained with. Of floats, desc.weights packs what tfn_model_quantize would, as it
+ * is read. What is wrong with the file leaves the model as it was; if reading fails half-way, the
+ * model says so. A loaded model never profiles again, unless it was saved before it did. Work:
+ * tfn_file_work. */
 TFNORM_API tfn_status tfn_model_load(tfn_model *m, tfn_file *f);
-/* The weights alone, or the mean over several files, each with its own work: for inference, or to
- * train on with other options, from step 0 with new moments. */
+/* The weights alone, or the mean over several files of the same tensors, each with its own work:
+ * for inference, or to train on with other options, from step 0 with new moments. A base and an
+ * adapter are two calls. */
 TFNORM_API tfn_status tfn_model_load_weights(tfn_model *m, tfn_file *files, int32_t count);
 /* The options, resolved, with which a model for this file can be made, and (or NULL) the step, -1:
  * weights alone. Rows of your own are not found: set desc->topology, norm_rule, init_rule yourself
@@ -20880,11 +20884,11 @@ static const char *tfn__other_option(const tfn_model_desc *a, const tfn_model_de
     return NULL;
 }
 
-/* What `to` lacks is LoRA alone. Then W + alpha/r A B is all that is folded, and the model stays
- * one to train: gains, scales and statistics are as they were. */
-static bool tfn__merges(const tfn_model *to, const tfn_model *from)
+/* What `to` lacks is LoRA alone, if anything. Then W + alpha/r A B is all that is folded, and the
+ * model stays one to train: gains, scales and statistics are as they were. */
+static bool tfn__merges(const tfn_model *to)
 {
-    return !to->desc.folded && tfn__has_lora(&from->desc) && !tfn__has_lora(&to->desc);
+    return !to->desc.folded && !tfn__has_lora(&to->desc);
 }
 
 /* LoRA stands beside an output that is tied. Then no E^T + alpha/r A B is an embedding, too. */
@@ -20922,7 +20926,7 @@ static void tfn__check_fold(tfn_model *to, const tfn_model *from)
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold",
                   "weights are %d, and floats (0) alone can be folded: fold, then quantize",
                   (int64_t)(to->desc.weights | from->desc.weights), 0);
-    if (from->desc.folded || !(to->desc.folded || tfn__merges(to, from)))
+    if (from->desc.folded || !(to->desc.folded || tfn__merges(to)))
         tfn__fail(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_options, 0, 0);
     if (other)
         tfn__fail_name(&to->error, TFN_BAD_OPTION, "fold", tfn__fold_option, other);
@@ -20974,7 +20978,7 @@ static const tfn__weight *tfn__untied_from(const tfn_model *from, const tfn__wei
 /* Each weight of `to` is one of `from`; biases may be new, and the matrix of a tied output. */
 static void tfn__check_shapes(tfn_model *to, const tfn_model *from)
 {
-    if (tfn__merges(to, from))
+    if (tfn__merges(to) && tfn__has_lora(&from->desc))
         for (int32_t i = 0; i < to->weight_count; i++)
             if (to->weights[i].kind == TFN__GAMMA)
                 tfn__fail_weight(to, "LoRA is added to gamma/sigma W, and %s stays beside it: fold",
@@ -21158,8 +21162,10 @@ TFNORM_API tfn_status tfn_model_fold(tfn_model *to, const tfn_model *from)
 
     tfn__fold_copy(to, from);
     to->step = from->step;
-    for (int32_t i = 0; i < from->weight_count; i++)
-        if (from->weights[i].kind == TFN__GAMMA) tfn__fold_sigma(to, from, from->weights + i);
+    for (int32_t i = 0; i < from->weight_count; i++) {
+        const tfn__weight *w = from->weights + i;
+        if (w->kind == TFN__GAMMA && !tfn__counterpart(to, w)) tfn__fold_sigma(to, from, w);
+    }
     for (int32_t i = 0; i < from->weight_count; i++)
         if (from->weights[i].kind == TFN__LORA_A) tfn__fold_lora(to, from, from->weights + i);
     if (!to->desc.folded) return TFN_OK;
@@ -21510,11 +21516,11 @@ static void tfn__average_free(tfn_model *m, float lr)
     c = (float)(square / m->rate_squares);
     for (int32_t i = 0; i < m->weight_count; i++) {
         const tfn__weight *w = m->weights + i;
+        if (w->line < 0) continue;
         const ptrdiff_t count = (ptrdiff_t)w->rows * w->cols;
         const float *z = m->moments + tfn__trained_at(w);
         float *x = m->averages + tfn__trained_at(w);
         float *y = m->params + w->at;
-        if (w->line < 0) continue;
         m->kernels->combine(x, x, z, count, 1 - c, c, false);
         tfn__unit_weight(m, w, x);
         m->kernels->combine(y, x, z, count, u.beta1, 1 - u.beta1, false);
@@ -33180,6 +33186,7 @@ static bool tfn__set_group(tfn_group *g, const char *text)
         const bool space = tfn__begins(&text, " ");
         if (!space && !tfn__group_word(&x, &text)) return false;
     }
+    if (x.alpha > 0 && x.rank < 1) return false;            /* it is LoRA's */
     *g = x;
     return true;
 }
@@ -33194,6 +33201,10 @@ TFNORM_API bool tfn_group_add(tfn_model_desc *desc, const char *text, tfn_error 
     for (int i = 0; i < TFN_MOST_GROUPS; i++) {
         if (desc->groups[i].pattern[0]) continue;
         if (text[0] && text[0] != ' ' && tfn__set_group(desc->groups + i, text)) return true;
+        if (tfn__word_length(text) >= sizeof desc->groups[i].pattern)
+            tfn__fail(e, TFN_BAD_OPTION, "group", "the pattern has %d characters, at most %d fit",
+                      (int64_t)tfn__word_length(text),
+                      (int64_t)sizeof desc->groups[i].pattern - 1);
         tfn__fail_name(e, TFN_BAD_OPTION, "group", "\"%s\" is no pattern and then rate=R, decay=D, "
                        "rank=N, alpha=A or frozen", text);
         return false;
@@ -33699,13 +33710,27 @@ static void tfn__check_shape(tfn_file *f, const tfn_tensor *own, const tfn_tenso
     }
 }
 
+/* The model has LoRA, and the file none of it: that of a base. */
+static bool tfn__is_base(tfn_file *f, const tfn_model *m)
+{
+    tfn_tensor own, t;
+    for (int32_t i = 0; i < m->weight_count; i++) {
+        if (!tfn__is_lora(m->weights + i)) continue;
+        tfn__role_tensor(m, i, &own);
+        if (tfn_file_find(f, own.name, &t)) return false;
+    }
+    return tfn__has_lora(&m->desc);
+}
+
 /* A model for inference takes the averages of a run that made some, instead of its weights, unless
- * its options are those of a run that makes none. */
+ * its options are those of a run that makes none. LoRA was trained beside the last weights of a
+ * base, and has its own averages. */
 static int32_t tfn__average_of(tfn_file *f, const tfn_model *m, int32_t i)
 {
     const int32_t average = TFN__AVERAGES * m->weight_count + i;
     tfn_tensor own, t;
     if (!m->desc.inference || !tfn__averages(&m->desc) || i >= m->weight_count) return i;
+    if (tfn__is_base(f, m)) return i;
     tfn__role_tensor(m, average, &own);
     if (tfn_file_find(f, own.name, &t)) return average;
     return i;
@@ -33769,14 +33794,23 @@ static bool tfn__lacks_copy(tfn_file *f, const tfn_model *m, int32_t i)
 }
 
 /* A weight that the file may lack, and that stays as it is then: LoRA's in the file of a base, and
- * the base in that of an adapter. */
+ * in that of an adapter the base, and LoRA that is frozen. */
 static bool tfn__lacks_part(tfn_file *f, const tfn_model *m, int32_t i)
 {
     char text[8];
     const bool adapter = tfn_file_text(f, "tfn_adapter", text, sizeof text) > 0;
     if (!tfn__has_lora(&m->desc) || i >= m->weight_count) return false;
-    if (tfn__is_lora(m->weights + i) == adapter) return false;
+    const bool lora = tfn__is_lora(m->weights + i);
+    const bool frozen = tfn__is_frozen(&m->desc, m->weights + i);
+    if (!adapter && !lora) return false;
+    if (adapter && lora && !frozen) return false;
     return tfn__lacks_tensor(f, m, i);
+}
+
+/* A tensor that the file may lack. */
+static bool tfn__may_lack(tfn_file *f, const tfn_model *m, int32_t i)
+{
+    return tfn__lacks_copy(f, m, i) || tfn__lacks_part(f, m, i) || tfn__lacks_updates(f, m, i);
 }
 
 /* to[0..n) = mean over the files of values at, at + 1 ... of tensor i: sums in double, in the order
@@ -33945,9 +33979,20 @@ static int32_t tfn__tensors_of(const tfn_model *m, bool trains)
     return m->weight_count;
 }
 
+/* A mean is one of files that lack the same tensors. */
+static bool tfn__lacks_alike(tfn_file *f, tfn_file *first, const tfn_model *m, int32_t i)
+{
+    tfn_tensor own;
+    if (f == first || tfn__may_lack(f, m, i) == tfn__may_lack(first, m, i)) return true;
+    tfn__role_tensor(m, i, &own);
+    tfn__file_fail(f, TFN_NOT_FOUND, "%s is what one file has and another lacks: no mean is made",
+                   own.name, 0, 0);
+    return false;
+}
+
 /* Options of one file of `files`, and the shapes of the tensors that the model takes from it. */
-static void tfn__check_file(tfn_file *f, int32_t files, const tfn_model *next, const tfn_model *m,
-                            bool trains)
+static void tfn__check_file(tfn_file *f, tfn_file *first, int32_t files, const tfn_model *next,
+                            const tfn_model *m, bool trains)
 {
     const tfn__reading reading = { m, trains, NULL };
     const int32_t count = tfn__tensors_of(m, trains);
@@ -33956,8 +34001,8 @@ static void tfn__check_file(tfn_file *f, int32_t files, const tfn_model *next, c
     for (int32_t i = 0; i < count; i++) {
         if (!tfn__fine(f)) return;
         if (!tfn__role_data(next, i)) continue;
-        if (tfn__lacks_updates(f, m, i) || tfn__lacks_copy(f, m, i)) continue;
-        if (tfn__lacks_part(f, m, i)) continue;
+        if (!tfn__lacks_alike(f, first, m, i)) return;
+        if (tfn__may_lack(f, m, i)) continue;
         if (!tfn__find_tensor(f, m, i, &t)) return;
         if (files > 1 && tfn__role_dtype(m, i) != (tfn_dtype)TFN__FLOAT)
             tfn__file_fail(f, TFN_UNSUPPORTED, "%s has fewer bits, and no mean is made of such",
@@ -34000,7 +34045,7 @@ static tfn_status tfn__load(tfn_model *m, tfn_file *f, int32_t count, bool weigh
         tfn__bad(f, "%d micro-batches, %d make a step", NULL, (int64_t)state[TFN__SAVED_MICRO],
                  m->desc.micro_batches);
     next = tfn__model_after(m, state);
-    for (int32_t k = 0; k < count; k++) tfn__check_file(f + k, count, &next, m, trains);
+    for (int32_t k = 0; k < count; k++) tfn__check_file(f + k, f, count, &next, m, trains);
     if (tfn__files_status(f, count) == TFN_OK) {
         tfn__read_model(&next, f, count, m, trains);
         *m = next;

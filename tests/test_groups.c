@@ -90,7 +90,7 @@ static tfn_model_desc groups_freeze(tfn_model_desc d, int set)
 static void groups_train(tfn_model *m, int first, int count)
 {
     batch_room b;
-    tfn_report report;
+    tfn_report report = { 0 };
     char text[200];
     for (int i = first; i < first + count; i++) {
         batch_fill_uneven(&b, &m->desc, (uint64_t)i);
@@ -300,7 +300,8 @@ TEST(groups_texts)
         { "*.bias rate=0", "is no pattern" }, { "*.bias rate=x", "is no pattern" },
         { "*.bias decay=-1", "is no pattern" }, { "*.bias decay=", "is no pattern" },
         { "*.bias rate=1 2", "is no pattern" }, { "*.bias frozen5", "is no pattern" },
-        { "*.a-pattern-of-44-characters-which-is-too-long", "is no pattern" },
+        { "*.a-pattern-of-46-characters-which-is-too-long", "has 46 characters, at most 43 fit" },
+        { "*.bias alpha=2", "is no pattern" },
         { "*.bias rate=1e7", "or at most 1e6" }, { "*.bias decay=2000", "at most 1e3" },
         { "*.biass frozen", "is called *.biass; did you mean decoder.0.self.norm_in.bias?" },
         { "embedding* rank=2", "no linear map that can have LoRA is called embedding*" }
@@ -483,16 +484,20 @@ TEST(groups_loaded)
 /* All is frozen: nothing moves, nothing is kept for it. */
 TEST(groups_all_frozen)
 {
-    tfn_model_desc d = groups_small();
-    tfn_model m;
-    uint64_t hash;
-    CHECK(tfn_group_add(&d, "* frozen", NULL));
-    if (!batch_open(&m, &d)) return;
-    hash = tfn_model_hash(&m);
-    groups_train(&m, 0, 2);
-    CHECK(tfn_model_hash(&m) == hash && m.step == 2);
-    CHECK(m.memory.gradients == 0 && m.memory.moments == 0);
-    tfn_model_free(&m);
+    for (int optimizer = 0; optimizer < TFN_OPTIMIZER_COUNT; optimizer++) {
+        tfn_model_desc d = groups_small();
+        tfn_model m;
+        uint64_t hash;
+        d.optimizer = (tfn_optimizer)optimizer;
+        CASE("%s", tfn_choice_name("optimizer", optimizer));
+        CHECK(tfn_group_add(&d, "* frozen", NULL));
+        if (!batch_open(&m, &d)) continue;
+        hash = tfn_model_hash(&m);
+        groups_train(&m, 0, 2);
+        CHECK(tfn_model_hash(&m) == hash && m.step == 2);
+        CHECK(m.memory.gradients == 0 && m.memory.moments == 0);
+        tfn_model_free(&m);
+    }
 }
 
 /* -- LoRA -------------------------------------------------------------------------------------- */
@@ -662,6 +667,29 @@ static void groups_folds(const tfn_model_desc *d, tfn_model *m, const batch_room
     tfn_model_free(&to);
 }
 
+/* A model, or what trains of it alone, in memory, ready to be read. */
+static void groups_put(tfn_file *f, unsigned char *to, const tfn_model *m, bool adapter)
+{
+    memset(f, 0, sizeof *f);
+    f->to = to;
+    f->to_size = GROUPS_SAVED;
+    if (adapter) CHECK(tfn_model_save_adapter(f, m, NULL) == TFN_OK);
+    else CHECK(tfn_model_save(f, m, NULL) == TFN_OK);
+    f->from = to;
+    f->from_size = (size_t)f->used;
+}
+
+/* Without LoRA and not folded: all of it, as it is. */
+static void groups_copies(const tfn_model_desc *d, const tfn_model *m)
+{
+    tfn_model to;
+    char text[200];
+    if (!batch_open(&to, d)) return;
+    if (tfn_model_fold(&to, m) != TFN_OK) FAIL("%s", tfn_error_text(&to.error, text, sizeof text));
+    CHECK(tfn_model_hash(&to) == tfn_model_hash(m));
+    tfn_model_free(&to);
+}
+
 /* Saved alone, and loaded onto the base, which was saved without LoRA. */
 static void groups_adapts(const tfn_model_desc *all, const tfn_model *plain, const tfn_model *m)
 {
@@ -670,18 +698,9 @@ static void groups_adapts(const tfn_model_desc *all, const tfn_model *plain, con
     tfn_model to;
     tfn_file f, g;
     char text[300];
-    memset(&f, 0, sizeof f);
-    f.to = base;
-    f.to_size = sizeof base;
-    g = f;
-    g.to = adapter;
-    CHECK(tfn_model_save(&f, plain, NULL) == TFN_OK);
-    CHECK(tfn_model_save_adapter(&g, m, NULL) == TFN_OK);
+    groups_put(&f, base, plain, false);
+    groups_put(&g, adapter, m, true);
     CHECK(g.used < 24000);
-    f.from = base;
-    f.from_size = (size_t)f.used;
-    g.from = adapter;
-    g.from_size = (size_t)g.used;
     CHECK(tfn_model_peek(&g, &d, NULL) == TFN_OK);
     CHECK(!memcmp(d.groups, m->desc.groups, sizeof d.groups));
     d.batch = all->batch;
@@ -735,6 +754,7 @@ static void groups_lora_case(int i)
         groups_folds(&some, &m, &b, true);
         groups_folds(&some, &m, &b, false);
         groups_adapts(&all, &plain, &m);
+        groups_copies(&all, &plain);
         free(before);
         tfn_model_free(&m);
     }
@@ -770,6 +790,113 @@ TEST(groups_lora_groups)
     d = groups_small();
     CHECK(!tfn_group_add(&d, "* rank=0", NULL) && !tfn_group_add(&d, "* rank=1.5", NULL));
     CHECK(!tfn_group_add(&d, "* rank=2 alpha=0", NULL));
+}
+
+/* A mean is one of files that have the same tensors; others change nothing, and are named. */
+TEST(groups_lora_files)
+{
+    enum { BASE, ADAPTER, WHOLE, KINDS };
+    static unsigned char room[KINDS][GROUPS_SAVED], again[GROUPS_SAVED];
+    const tfn_model_desc plain = groups_small();
+    tfn_model_desc d = groups_small();
+    tfn_file f[KINDS], two[2];
+    tfn_model base, m, to;
+    char text[300];
+    CHECK(tfn_group_add(&d, "*.[qv].weight rank=2", NULL));
+    if (!batch_open(&base, &plain)) return;
+    if (batch_open(&m, &d)) {
+        groups_train(&m, 0, 2);
+        groups_put(&f[BASE], room[BASE], &base, false);
+        groups_put(&f[ADAPTER], room[ADAPTER], &m, true);
+        groups_put(&f[WHOLE], room[WHOLE], &m, false);
+        for (int i = 0; i < KINDS * KINDS; i++) {
+            uint64_t hash;
+            CASE("files %d and %d", i / KINDS, i % KINDS);
+            if (!batch_open(&to, &d)) break;
+            hash = tfn_model_hash(&to);
+            two[0] = f[i / KINDS];
+            two[1] = f[i % KINDS];
+            if (i / KINDS == i % KINDS) CHECK(tfn_model_load_weights(&to, two, 2) == TFN_OK);
+            else {
+                CHECK(tfn_model_load_weights(&to, two, 2) == TFN_NOT_FOUND);
+                tfn_error_text(&two[1].error, text, sizeof text);
+                if (!strstr(text, "one file has")) FAIL("%s", text);
+                CHECK(tfn_model_hash(&to) == hash);
+                groups_train(&to, 0, 1);
+            }
+            tfn_model_free(&to);
+        }
+        groups_put(&two[0], again, &m, false);
+        CHECK(tfn_model_load(&m, &two[0]) == TFN_OK);
+        tfn_model_free(&m);
+    }
+    tfn_model_free(&base);
+}
+
+/* An adapter has no LoRA that is frozen, as of one put upon another; its model takes it again. */
+TEST(groups_lora_frozen)
+{
+    static unsigned char room[GROUPS_SAVED];
+    tfn_model_desc d = groups_small();
+    tfn_file f;
+    tfn_model m;
+    char text[300];
+    CHECK(tfn_group_add(&d, "*.q.weight rank=2 frozen", NULL));
+    CHECK(tfn_group_add(&d, "*.v.weight rank=2", NULL));
+    if (!batch_open(&m, &d)) return;
+    groups_train(&m, 0, 2);
+    const uint64_t hash = tfn_model_hash(&m);
+    groups_put(&f, room, &m, true);
+    groups_train(&m, 2, 2);
+    CHECK(tfn_model_hash(&m) != hash);
+    if (tfn_model_load_weights(&m, &f, 1) != TFN_OK)
+        FAIL("%s", tfn_error_text(&f.error, text, sizeof text));
+    CHECK(tfn_model_hash(&m) == hash);
+    tfn_model_free(&m);
+}
+
+/* Fine-tuning begins with the last weights of a base that has averages, too; so a model for
+ * inference takes these where it has LoRA and the base has none. */
+static void groups_lora_average(const tfn_model_desc *base_desc)
+{
+    static unsigned char base_room[GROUPS_SAVED], room[GROUPS_SAVED];
+    tfn_model_desc d = *base_desc;
+    tfn_report wanted, found;
+    tfn_model base, m, to;
+    batch_room b;
+    tfn_file f, g;
+    CHECK(tfn_group_add(&d, "*.[qv].weight rank=2", NULL));
+    if (!batch_open(&base, base_desc)) return;
+    groups_train(&base, 0, 6);
+    groups_put(&f, base_room, &base, false);
+    tfn_model_free(&base);
+    batch_fill_uneven(&b, &d, 9);
+    if (!batch_open(&m, &d)) return;
+    CHECK(tfn_model_load_weights(&m, &f, 1) == TFN_OK);
+    groups_train(&m, 0, 4);
+    CHECK(tfn_model_swap_ema(&m) == TFN_OK);
+    groups_put(&g, room, &m, true);
+    CHECK(tfn_model_eval(&m, &b.batch, &wanted) == TFN_OK);
+    tfn_model_free(&m);
+    d.inference = true;
+    if (!batch_open(&to, &d)) return;
+    CHECK(tfn_model_load_weights(&to, &f, 1) == TFN_OK);
+    CHECK(tfn_model_load_weights(&to, &g, 1) == TFN_OK);
+    CHECK(tfn_model_eval(&to, &b.batch, &found) == TFN_OK);
+    CHECK_BITS(&found.loss, &wanted.loss, sizeof found.loss);
+    tfn_model_free(&to);
+}
+TEST(groups_lora_averages)
+{
+    tfn_model_desc d = groups_small();
+    d.schedule.lr = 0.01f;
+    d.ema = 0.9f;
+    CASE("ema");
+    groups_lora_average(&d);
+    d.ema = 0;
+    d.optimizer = TFN_OPTIMIZER_SCHEDULE_FREE;
+    CASE("schedule-free");
+    groups_lora_average(&d);
 }
 
 static size_t groups_bytes(const tfn_model_desc *d)
@@ -822,6 +949,9 @@ int main(void)
     RUN(groups_recipes_frozen);
     RUN(groups_lora_golden);
     RUN(groups_lora_groups);
+    RUN(groups_lora_files);
+    RUN(groups_lora_frozen);
+    RUN(groups_lora_averages);
     RUN(groups_lora_memory);
     RUN(groups_lora_recipes);
     return DONE();
