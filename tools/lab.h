@@ -2004,7 +2004,7 @@ static void lab_read(lab *l)
         fprintf(stderr, "normlab: \"%s\" is no file of measurements\n", l->file);
         exit(1);
     }
-    rewind(f);
+    fseek(f, 0, SEEK_SET);
     char *line = (char *)malloc(size);
     if (line)
         while (lab_get_line(&line, &size, f)) lab_read_line(l, line);

@@ -111,10 +111,10 @@ static inline bool output_is_device(const char *path)
 #endif
 }
 
-/* Two names of one file; where none is there yet, one name. */
+/* Two names of one file; where none is there yet, and in a page, one name. */
 static inline bool output_is_same(const char *a, const char *b)
 {
-#ifndef _WIN32
+#if !defined _WIN32 && !defined __wasm__
     struct stat s, t;
     if (output_is_device(a)) return false;
     if (!stat(a, &s) && !stat(b, &t)) return s.st_dev == t.st_dev && s.st_ino == t.st_ino;
