@@ -164,6 +164,11 @@ TEST(judge_words)
     f = judge_values(&less, v, 1);
     finding_text(text, sizeof text, &less, &f);
     CHECK(!strcmp(text, "loss, B minus A: -2, undecided"));
+    const criterion all = { .what = "share", ABOVE(0.99), .share = true };
+    const double runs[3] = { 1, 0, 1 };
+    f = judge_values(&all, runs, 3);
+    finding_text(text, sizeof text, &all, &f);
+    CHECK(!strncmp(text, "share: 0.6667 [0, 1], undecided", 31));
 }
 
 int main(void)

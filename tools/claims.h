@@ -461,7 +461,8 @@ static void compare_settled(lab *l, outcome *o, lab_spec a, lab_spec b)
     say_settled(l, o, a);
     say_settled(l, o, b);
 }
-#define SETTLED_PREMISE { .what = "the share of runs that settled", ABOVE(0.99), .premise = true }
+#define SETTLED_PREMISE { .what = "the share of runs that settled", ABOVE(0.99), .premise = true, \
+                          .share = true }
 
 /* BLEU of a run that is said to fail, and that of its control. */
 static void found_failing(lab *l, outcome *o, lab_spec s)

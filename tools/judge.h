@@ -104,6 +104,7 @@ typedef struct criterion {
     bool   ties;                /* what lies between the two is a tie, else it is not shown */
     bool   log;                 /* values are logarithms, of ratios as a rule; printed without */
     bool   premise;             /* not shown: the row says nothing here */
+    bool   share;               /* no interval is printed beyond 0 and 1 */
 } criterion;
 
 /* Of a difference, or the logarithm of a ratio, with the margin m. */
@@ -223,11 +224,13 @@ static inline void criterion_text(char *text, size_t room, const criterion *c)
 /* "loss of B minus that of A: -0.03 [-0.05, -0.01], shown" */
 static inline void finding_text(char *text, size_t room, const criterion *c, const finding *f)
 {
+    double low = judge_shown(c, f->i.low);
+    double high = judge_shown(c, f->i.high);
+    if (c->share) low = fmax(low, 0);
+    if (c->share) high = fmin(high, 1);
     snprintf(text, room, "%s: %.4g", c->what, judge_shown(c, f->i.mean));
     size_t n = strlen(text);
-    if (f->i.n > 1)
-        snprintf(text + n, room - n, " [%.4g, %.4g]", judge_shown(c, f->i.low),
-                 judge_shown(c, f->i.high));
+    if (f->i.n > 1) snprintf(text + n, room - n, " [%.4g, %.4g]", low, high);
     n = strlen(text);
     snprintf(text + n, room - n, ", %s", verdicts[f->verdict]);
     n = strlen(text);
