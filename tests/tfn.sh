@@ -502,6 +502,9 @@ refusals() {            # what would have no effect, or do something else, is sa
         said 'one file, wanted two' score - - && said 'are of a sentence' inspect "$work/full.safetensors" \
             --out "$work/x.html" && said 'are of --hf' export "$work/full.safetensors" --out "$work/x.h" --round &&
         said 'is for C' export "$work/full.safetensors" --hf "$work/x.hf" --prefix a &&
+        "$tfn" generate "$work/full.safetensors" --max-tokens 30 2> "$work/error" > "$work/page" \
+            --ids "$(for _ in 1 2 3 4 5 6; do printf '4 4 4 4 4 4 4 4 4 4 '; done)" &&
+        grep -q 'as long as the context of 64' "$work/error" &&
         said 'no room for a turn' chat "$work/full.safetensors" - \
             --system "$(cat "$work/lines.kept" "$work/lines.kept")"
 }

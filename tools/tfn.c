@@ -648,6 +648,14 @@ static void must_write_text(const bundle *b)
     if (b->desc.bands) die("%s hears sound, which no line is; tfn eval has some", b->path);
 }
 
+static void say_full(const speaker *x)
+{
+    if (x->full)
+        fprintf(stderr, "tfn: %lld text%s as long as the context of %d tokens allows: with --ids, "
+                "--beam, --n-best or a source it does not move on\n", (long long)x->full,
+                x->full > 1 ? "s are" : " is", (int)x->b->desc.context);
+}
+
 /* What follows --ids, or translates them: a line of ids, the end included; the best first. */
 static void generate_ids(bundle *b, const settings *s)
 {
@@ -665,6 +673,8 @@ static void generate_ids(bundle *b, const settings *s)
         for (int32_t i = 0; i < x.g.lengths[k]; i++)
             printf("%d%c", (int)found[i], i + 1 < x.g.lengths[k] ? ' ' : '\n');
     }
+    x.full += speaker_is_full(&x, 0);
+    say_full(&x);
     free(ids);
     speaker_free(&x);
     bundle_free(b);
@@ -707,10 +717,7 @@ static int generate(settings *s, cli *c)
         if (x.used == x.rows) speaker_print(&x);
     }
     if (x.used) speaker_print(&x);
-    if (x.full)
-        fprintf(stderr, "tfn: %lld text%s as long as the context of %d tokens allows: with --beam, "
-                "--n-best or a source it does not move on\n", (long long)x.full,
-                x.full > 1 ? "s are" : " is", (int)b.desc.context);
+    say_full(&x);
     speaker_free(&x);
     lines_close(&input);
     bundle_free(&b);
