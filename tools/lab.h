@@ -1995,19 +1995,18 @@ static void lab_read(lab *l)
 {
     static const char begin[] = "{\"lab\":";
     size_t size = 1 << 20;
-    char head[sizeof begin] = "";
+    bool first = true;
     if (!l->file) return;
     FILE *f = fopen(l->file, "rb");
     if (!f) return;
-    const bool other = fread(head, 1, sizeof begin - 1, f) && strcmp(head, begin);
-    if (other) {
-        fprintf(stderr, "normlab: \"%s\" is no file of measurements\n", l->file);
-        exit(1);
-    }
-    fseek(f, 0, SEEK_SET);
     char *line = (char *)malloc(size);
-    if (line)
-        while (lab_get_line(&line, &size, f)) lab_read_line(l, line);
+    for (; line && lab_get_line(&line, &size, f); first = false) {
+        if (first && strncmp(line, begin, sizeof begin - 1)) {
+            fprintf(stderr, "normlab: \"%s\" is no file of measurements\n", l->file);
+            exit(1);
+        }
+        lab_read_line(l, line);
+    }
     free(line);
     fclose(f);
 }

@@ -71,7 +71,7 @@ static void rename_lines(const lab *l, outcome *o)
         char rest[sizeof o->fig.line[i].name];
         if (strncmp(name, was, n) || (name[n] && name[n] != ',')) continue;
         strcpy(rest, name + n);
-        snprintf(name, sizeof rest, "%s%.*s", paper_name(l->recipe), (int)sizeof rest / 2, rest);
+        snprintf(name, sizeof rest, "%s%s", paper_name(l->recipe), rest);
     }
 }
 

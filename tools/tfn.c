@@ -181,12 +181,12 @@ static void refuse_existing(const settings *s, const char *path)
 static void refuse_shared(const trainer *t)
 {
     const settings *s = t->s;
-    const char *valid = text_of(s, O_VALID);
     const struct { const char *name, *path; } files[] = {
         { "--out", t->out }, { "the best of --out", t->best }, { "--log", text_of(s, O_LOG) },
         { "--plot", text_of(s, O_PLOT) }, { "--adapter", text_of(s, O_ADAPTER) },
         { "the text", text_of(s, O_TEXT) }, { "--pairs", text_of(s, O_PAIRS) },
-        { "--labels", text_of(s, O_LABELS) }, { "--valid", valid }, { "--from", text_of(s, O_FROM) }
+        { "--labels", text_of(s, O_LABELS) }, { "--valid", text_of(s, O_VALID) },
+        { "--from", text_of(s, O_FROM) }
     };
     enum { ALL = sizeof files / sizeof *files, WRITTEN = 5 };
     for (int i = 0; i < WRITTEN; i++)

@@ -243,15 +243,22 @@ static inline void log_columns(const trainer *t)
     fprintf(t->log, "\n");
 }
 
-/* Whether a file is there, not empty, and begins otherwise; a device is none. */
-static inline bool begins_otherwise(const char *path, const char *text, const char *or_text)
+/* Whether a file begins so, or so. One that is there and does not is somebody's: it stays, unless
+ * --force is given. What is empty, and a device, is as good as none. */
+static inline bool begins_so(const trainer *t, const char *path, const char *what,
+                             const char *text, const char *or_text)
 {
     char head[32] = "";
-    FILE *f;
-    if (output_is_device(path) || !(f = fopen(path, "rb"))) return false;
+    FILE *f = NULL;
+    if (!output_is_device(path)) f = fopen(path, "rb");
+    if (!f) return false;
     head[fread(head, 1, sizeof head - 1, f)] = 0;
     fclose(f);
-    return head[0] && strncmp(head, text, strlen(text)) && strncmp(head, or_text, strlen(or_text));
+    if (!strncmp(head, text, strlen(text))) return true;
+    if (!strncmp(head, or_text, strlen(or_text))) return true;
+    if (head[0] && !given(t->s, O_FORCE))
+        die("%s is there already and is no %s; --force overwrites it", path, what);
+    return false;
 }
 
 /* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
@@ -261,13 +268,11 @@ static inline void log_open(trainer *t)
     const bool plotted = given(t->s, O_PLOT);
     const char *path = text_of(t->s, O_LOG);
     double norm[GROUPS];
-    bool foreign, goes_on;
+    bool goes_on;
     if (!path && !plotted) return;
     if (plotted) {
-        const char *plot = text_of(t->s, O_PLOT);
-        must_write(plot, false);
-        if (!given(t->s, O_FORCE) && begins_otherwise(plot, "<svg", "<?xml"))
-            die("%s is there already and is no picture; --force overwrites it", plot);
+        must_write(text_of(t->s, O_PLOT), false);
+        begins_so(t, text_of(t->s, O_PLOT), "picture", "<svg", "<?xml");
     }
     if (path) snprintf(t->log_path, sizeof t->log_path, "%s", path);
     else snprintf(t->log_path, sizeof t->log_path, "%s.csv", text_of(t->s, O_PLOT));
@@ -275,10 +280,7 @@ static inline void log_open(trainer *t)
     const size_t n = strlen(path);
     t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
     if (plotted) layer_gradients(t, norm, 1);                   /* for the names */
-    foreign = begins_otherwise(path, "{\"tfnorm\"", "# {\"tfnorm\"");
-    if (foreign && !given(t->s, O_FORCE))
-        die("%s is there already and is no log; --force overwrites it", path);
-    goes_on = t->position && !foreign && exists(path);
+    goes_on = begins_so(t, path, "log", "{\"tfnorm\"", "# {\"tfnorm\"") && t->position;
     if (goes_on) log_cut(path, t->position + 1 + t->csv);
     t->log = fopen(path, goes_on ? "ab" : "wb");
     if (!t->log) die("%s cannot be written", path);
@@ -900,7 +902,7 @@ static inline void take_weights(trainer *t)
 {
     tfn_file f = file_at(text_of(t->s, O_FROM));
     tfn_param_info p;
-    tfn_model_desc d;
+    tfn_model_desc d = { 0 };
     int taken = 0;
     int all = 0;
     tfn_model_peek(&f, &d, NULL);
