@@ -2000,12 +2000,14 @@ static void lab_read(lab *l)
     FILE *f = fopen(l->file, "rb");
     if (!f) return;
     char *line = (char *)malloc(size);
-    for (; line && lab_get_line(&line, &size, f); first = false) {
+    while (line) {
+        if (!lab_get_line(&line, &size, f)) break;
         if (first && strncmp(line, begin, sizeof begin - 1)) {
             fprintf(stderr, "normlab: \"%s\" is no file of measurements\n", l->file);
             exit(1);
         }
         lab_read_line(l, line);
+        first = false;
     }
     free(line);
     fclose(f);
