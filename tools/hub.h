@@ -239,7 +239,7 @@ static void hub_report(const tfn_export *x, const bundle *b, const char *dtype)
 static const tfn_model *hub_merged(tfn_model *plain, const tfn_model *m)
 {
     tfn_model_desc d = m->desc;
-    if (!has_lora(&d)) return m;
+    if (!tfn__has_lora(&d)) return m;
     memset(d.groups, 0, sizeof d.groups);
     untie_lora(&d, m);
     d.blank = true;

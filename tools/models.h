@@ -677,13 +677,6 @@ static inline int64_t param_count(const tfn_model *m)
     return count;
 }
 
-static inline bool has_lora(const tfn_model_desc *d)
-{
-    for (int i = 0; i < TFN_MOST_GROUPS; i++)
-        if (d->groups[i].rank > 0) return true;
-    return false;
-}
-
 /* The groups of an adapter, without which the model has no place for it. */
 static inline void bundle_adapt(bundle *b)
 {

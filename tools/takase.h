@@ -259,11 +259,6 @@ static void b8a(lab *l, outcome *o)
     finds(o, minus(post, pre));
     finds(o, minus(b2t, pre));
 }
-static void b8d(lab *l, outcome *o)
-{
-    const lab_sample post = rouge_of(l, o, longer(headlines("post", 6)));
-    finds(o, minus(post, rouge_of(l, o, longer(headlines("pre", 6)))));
-}
 static void b8b(lab *l, outcome *o)
 {
     const lab_sample pre = rouge_of(l, o, headlines("pre", 12));
@@ -274,6 +269,11 @@ static void b8c(lab *l, outcome *o)
     const lab_spec slower = control(headlines("post", 12));
     finds(o, rouge_of(l, o, headlines("post", 12)));
     finds(o, scored(l, o, slower, "a third of the rate", lab_over(l, slower, "rouge", 2)));
+}
+static void b8d(lab *l, outcome *o)
+{
+    const lab_sample post = rouge_of(l, o, longer(headlines("post", 6)));
+    finds(o, minus(post, rouge_of(l, o, longer(headlines("pre", 6)))));
 }
 static lab_spec letters(const char *recipe)
 {

@@ -1509,14 +1509,11 @@ static void import_experiment(bundle *b)
 static void import_say_weights(const tfn_model *m)
 {
     tfn_param_info p;
-    size_t bytes = 0, floats = 0;
+    size_t bytes = 0;
     if (!m->desc.weights) return;
-    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) {
-        bytes += param_bytes(&p);
-        floats += sizeof(float) * (size_t)p.rows * (size_t)p.cols;
-    }
+    for (int32_t i = 0; tfn_model_param(m, i, &p); i++) bytes += param_bytes(&p);
     printf("weights     %s: %zu bytes, of float32 %zu\n", weights_name(m->desc.weights), bytes,
-           floats);
+           sizeof(float) * (size_t)param_count(m));
 }
 
 static int import(settings *s, cli *c)
@@ -2090,8 +2087,7 @@ static int command_help(const struct command *k)
     if (k->bit != TRAIN) return 0;
     printf("Tasks, whose data is generated:\n");
     for (int i = 0; task_at(i); i++)
-        printf("  %-12s %s: %s\n", task_at(i)->name, task_at(i)->text,
-               task_at(i)->formula);
+        printf("  %-12s %s: %s\n", task_at(i)->name, task_at(i)->text, task_at(i)->formula);
     return 0;
 }
 

@@ -243,22 +243,30 @@ static inline void log_columns(const trainer *t)
     fprintf(t->log, "\n");
 }
 
-/* Whether a file begins so, or so. One that is there and does not is somebody's: it stays, unless
- * --force is given. What is empty, and a device, is as good as none. */
-static inline bool begins_so(const trainer *t, const char *path, const char *what,
-                             const char *text, const char *or_text)
+/* How a file begins; "": it is empty, a device, or not there. */
+static inline const char *file_head(const char *path)
 {
-    char head[32] = "";
+    static char head[32];
     FILE *f = NULL;
+    head[0] = 0;
     if (!output_is_device(path)) f = fopen(path, "rb");
-    if (!f) return false;
+    if (!f) return head;
     head[fread(head, 1, sizeof head - 1, f)] = 0;
     fclose(f);
-    if (!strncmp(head, text, strlen(text))) return true;
-    if (!strncmp(head, or_text, strlen(or_text))) return true;
-    if (head[0] && !given(t->s, O_FORCE))
-        die("%s is there already and is no %s; --force overwrites it", path, what);
-    return false;
+    return head;
+}
+static inline bool is_log(const char *path)
+{
+    const char *head = file_head(path);
+    return !strncmp(head, "{\"tfnorm\"", 9) || !strncmp(head, "# {\"tfnorm\"", 11);
+}
+static inline bool is_picture(const char *path) { return !strncmp(file_head(path), "<svg", 4); }
+
+/* A file that is there and is of another kind stays, unless --force is given. */
+static inline void refuse_kind(const trainer *t, const char *path, bool is, const char *kind)
+{
+    if (is || given(t->s, O_FORCE) || !*file_head(path)) return;
+    die("%s is there already and is no %s; --force overwrites it", path, kind);
 }
 
 /* --log, or beside the picture that is drawn of it. With --plot each record has the gradient norms
@@ -271,8 +279,9 @@ static inline void log_open(trainer *t)
     bool goes_on;
     if (!path && !plotted) return;
     if (plotted) {
-        must_write(text_of(t->s, O_PLOT), false);
-        begins_so(t, text_of(t->s, O_PLOT), "picture", "<svg", "<?xml");
+        const char *plot = text_of(t->s, O_PLOT);
+        must_write(plot, false);
+        refuse_kind(t, plot, is_picture(plot), "picture");
     }
     if (path) snprintf(t->log_path, sizeof t->log_path, "%s", path);
     else snprintf(t->log_path, sizeof t->log_path, "%s.csv", text_of(t->s, O_PLOT));
@@ -280,7 +289,8 @@ static inline void log_open(trainer *t)
     const size_t n = strlen(path);
     t->csv = n > 4 && !strcmp(path + n - 4, ".csv");
     if (plotted) layer_gradients(t, norm, 1);                   /* for the names */
-    goes_on = begins_so(t, path, "log", "{\"tfnorm\"", "# {\"tfnorm\"") && t->position;
+    refuse_kind(t, path, is_log(path), "log");
+    goes_on = t->position && is_log(path);
     if (goes_on) log_cut(path, t->position + 1 + t->csv);
     t->log = fopen(path, goes_on ? "ab" : "wb");
     if (!t->log) die("%s cannot be written", path);
@@ -906,7 +916,7 @@ static inline void take_weights(trainer *t)
     int taken = 0;
     int all = 0;
     tfn_model_peek(&f, &d, NULL);
-    if (has_lora(&d) && !given(t->s, O_LORA))
+    if (tfn__has_lora(&d) && !given(t->s, O_LORA))
         die("%s has LoRA: tfn fold merges it, or --lora goes on with it", f.path);
     tfn_file_open(&f);
     for (; tfn_model_param(&t->b.model, all, &p); all++) taken += take_weight(&f, &t->b.model, all);

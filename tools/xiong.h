@@ -313,20 +313,21 @@ static void x14c(lab *l, outcome *o)
     draw_w2(l, o, after_200("post", 200), "after a warm-up of 200");
     draw_w2(l, o, after_200("post", 1), "after 200 updates without");
 }
-/* What the run without a warm-up has learned by then; and the same where it learns. */
+/* What the run without a warm-up has learned by then; and the gradients where it learns. */
 static void x14d(lab *l, outcome *o)
 {
     const lab_spec without = after_200("post", 1);
-    const lab_sample with = lab_over(l, control(after_200("post", 200)), "dec_w2_gradient", -1);
-    const lab_sample learns = lab_over(l, control(after_200("post", 1)), "dec_w2_gradient", -1);
+    const lab_spec slow_with = control(after_200("post", 200));
+    const lab_spec slow_without = control(without);
     finds(o, log_ratio(loss_of(l, without), lab_over(l, without, "unigram", 0)));
-    finds(o, log_ratio(with, learns));
-    draw_w2(l, o, control(after_200("post", 200)), "a third of the rate, after a warm-up of 600");
-    draw_w2(l, o, control(after_200("post", 1)), "a third of the rate, after 600 without");
+    finds(o, log_ratio(lab_over(l, slow_with, "dec_w2_gradient", -1),
+                       lab_over(l, slow_without, "dec_w2_gradient", -1)));
+    draw_w2(l, o, slow_with, "a third of the rate, after a warm-up of 600");
+    draw_w2(l, o, slow_without, "a third of the rate, after 600 without");
     say_sample(o, "Loss with a warm-up ", 2, loss_of(l, after_200("post", 200)));
     say_sample(o, ", without ", 2, loss_of(l, without));
-    say_sample(o, "; at a third of the rate ", 2, loss_of(l, control(after_200("post", 200))));
-    say_sample(o, ", ", 2, loss_of(l, control(after_200("post", 1))));
+    say_sample(o, "; at a third of the rate ", 2, loss_of(l, slow_with));
+    say_sample(o, ", ", 2, loss_of(l, slow_without));
     say(o, ". ");
 }
 static double width_power(lab *l, outcome *o, const char *recipe)
