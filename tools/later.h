@@ -94,10 +94,10 @@ static void n9(lab *l, outcome *o)
 
 /* -- the curse of depth (Sun 2025) ------------------------------------------------------------- */
 
-enum { CURSED = 12, CURSED_UPPER = 5 };     /* layers; as many at the top as above the first */
-static lab_spec cursed(const char *recipe, int64_t updates)
+enum { CURSED = 12 };
+static lab_spec cursed(const char *recipe, int32_t layers, int64_t updates)
 {
-    lab_spec s = training(recipe, CURSED, 2e-3, 100, updates);
+    lab_spec s = training(recipe, layers, 2e-3, 100, updates);
     s.task = LAB_TEXT;
     s.score = false;
     s.smoothing = 0;
@@ -109,8 +109,8 @@ static lab_spec cursed(const char *recipe, int64_t updates)
 static lab_sample upper_share(lab *l, outcome *o, lab_spec s)
 {
     static lab_sample harm[LAB_DEEPEST];
-    const int32_t n = lab_layers(l, CURSED);
-    const int32_t upper = (int32_t)tfn__max(tfn__min(CURSED_UPPER, (n - 1) / 2), 1);
+    const int32_t n = lab_layers(l, s.layers);
+    const int32_t upper = (int32_t)tfn__max((n - 1) / 2, 1);
     lab_sample a = loss_of(l, s);
     figure_line *line = line_of(o, "layer left out", "what the loss rises by [nats per letter]",
                                 s.recipe);
@@ -132,23 +132,24 @@ static lab_sample upper_share(lab *l, outcome *o, lab_spec s)
 }
 static void n4a(lab *l, outcome *o)
 {
-    finds(o, upper_share(l, o, cursed("pre", 600)));
-    say_sample(o, "loss ", 3, loss_of(l, cursed("pre", 600)));
+    finds(o, upper_share(l, o, cursed("pre", CURSED, 600)));
+    say_sample(o, "loss ", 3, loss_of(l, cursed("pre", CURSED, 600)));
     say(o, ". ");
 }
-static void scaled_curse(lab *l, outcome *o, int64_t updates)
+static void scaled_curse(lab *l, outcome *o, int32_t layers, int64_t updates)
 {
-    const lab_sample pre = upper_share(l, o, cursed("pre", updates));
-    const lab_sample lns = upper_share(l, o, cursed("lns", updates));
+    const lab_sample pre = upper_share(l, o, cursed("pre", layers, updates));
+    const lab_sample lns = upper_share(l, o, cursed("lns", layers, updates));
     finds(o, minus(lns, pre));
     say_sample(o, "shares: Pre-LN ", 3, pre);
     say_sample(o, ", LayerNorm Scaling ", 3, lns);
-    say_sample(o, "; loss ", 3, loss_of(l, cursed("pre", updates)));
-    say_sample(o, ", ", 3, loss_of(l, cursed("lns", updates)));
+    say_sample(o, "; loss ", 3, loss_of(l, cursed("pre", layers, updates)));
+    say_sample(o, ", ", 3, loss_of(l, cursed("lns", layers, updates)));
     say(o, ". ");
 }
-static void n4b(lab *l, outcome *o) { scaled_curse(l, o, 600); }
-static void n4d(lab *l, outcome *o) { scaled_curse(l, o, 2400); }
+static void n4b(lab *l, outcome *o) { scaled_curse(l, o, CURSED, 600); }
+static void n4d(lab *l, outcome *o) { scaled_curse(l, o, CURSED, 2400); }
+static void n4e(lab *l, outcome *o) { scaled_curse(l, o, 2 * CURSED, 1200); }
 static lab_spec settled_curse(const char *recipe)
 {
     return until_settled(LAB_TEXT, recipe, CURSED);
@@ -348,7 +349,7 @@ static void n10b(lab *l, outcome *o) { unseen(l, o, "unseen_off"); }
 
 /* -- the rows ---------------------------------------------------------------------------------- */
 
-#define CURSE(updates) "letters of generated sentences, 12 layers, d 32, batch 32, Adam 2e-3, " \
+#define CURSE(layers, updates) "letters of generated sentences, " layers " layers, d 32, batch 32, Adam 2e-3, " \
     "warm-up 100, " updates " updates; then both branches of one layer give 0"
 #define SCALED_SHARE { { .what = "the upper ones' share, LayerNorm Scaling less Pre-LN", \
                          MORE(0.05) } }
@@ -385,10 +386,10 @@ static const claim later_claims[] = {
       .expected = "deep layers of Pre-LN models can be pruned at little loss",
       .criteria = { { .what = "share of the harm of leaving out 2 to 6 or 8 to 12 that is the "
                       "upper ones'", BELOW_NOT(0.333333, 0.5) } },
-      .setting = CURSE("600"), .measure = n4a },
+      .setting = CURSE("12", "600"), .measure = n4a },
     { .id = "N4b", .item = "Sun 2025, figure 2", .picture = "The loss without a layer",
       .title = "with LayerNorm Scaling upper layers count for more than with Pre-LN",
-      .expected = "more", .criteria = SCALED_SHARE, .setting = CURSE("600"), .measure = n4b },
+      .expected = "more", .criteria = SCALED_SHARE, .setting = CURSE("12", "600"), .measure = n4b },
     { .id = "N4c", .item = "Sun 2025, table 1", .picture = "LayerNorm Scaling until it settles",
       .title = "LayerNorm Scaling ends below Pre-LN, 12 layers",
       .expected = "below", .criteria = { SETTLED_PREMISE, {
@@ -398,7 +399,12 @@ static const claim later_claims[] = {
     { .id = "N4d", .item = "N4b's explanation: 600 updates are too few",
       .picture = "The loss without a layer, later",
       .title = "with LayerNorm Scaling upper layers count for more after four times the updates",
-      .expected = "more", .criteria = SCALED_SHARE, .setting = CURSE("2400"), .measure = n4d },
+      .expected = "more", .criteria = SCALED_SHARE, .setting = CURSE("12", "2400"), .measure = n4d },
+    { .id = "N4e", .item = "N4b's explanation: 12 layers are few",
+      .picture = "The loss without a layer of 24",
+      .title = "with LayerNorm Scaling upper layers of 24 count for more than with Pre-LN",
+      .expected = "more", .criteria = SCALED_SHARE, .setting = CURSE("24", "1200"),
+      .measure = n4e },
     { .id = "N5", .item = "Zhu 2025", .title = "DyT ends like LayerNorm, 6 + 6 layers",
       .picture = "DyT and LayerNorm until they settle", .expected = "alike",
       .criteria = { SETTLED_PREMISE, { .what = "loss of DyT less that of LayerNorm",
