@@ -739,7 +739,10 @@ scored() {              # lines against lines; as many are wanted
     printf 'The dog bit the man.\nthe cat sat on the mat\n' > "$work/wanted"
     "$tfn" score "$work/found" "$work/wanted" > "$work/page" &&
         grep -q '^equal *0.5000' "$work/page" && grep -q '^WER *0.1818' "$work/page" &&
-        ! "$tfn" score "$work/found" /dev/null 2> "$work/error" && grep -q more "$work/error"
+        ! "$tfn" score "$work/found" /dev/null 2> "$work/error" && grep -q more "$work/error" &&
+        printf 'a\na\0b\n' > "$work/zero" &&
+        ! "$tfn" score "$work/zero" "$work/wanted" 2> "$work/error" &&
+        grep -q "zero, line 2: byte 2 is 0, wanted a text" "$work/error"
 }
 check "tfn score" scored
 agrees() {

@@ -1072,6 +1072,16 @@ static int eval(settings *s, cli *c)
 
 /* -- score ------------------------------------------------------------------------------------- */
 
+/* A line of a file that is scored, which metrics read up to its first zero byte. */
+static bool scored_line(line_file *x)
+{
+    const bool there = next_line(x);
+    if (there && strlen(x->line) < x->bytes)
+        die("%s, line %lld: byte %lld is 0, wanted a text", x->name, (long long)x->number,
+            (long long)strlen(x->line) + 1);
+    return there;
+}
+
 /* Lines that were written against lines that were wanted. */
 static int score(settings *s, cli *c)
 {
@@ -1086,8 +1096,8 @@ static int score(settings *s, cli *c)
         cli_fail(c, "the standard input is one file, wanted two");
     lines_open(&found, s->file[0]);
     lines_open(&wanted, s->file[1]);
-    while (next_line(&wanted)) {
-        if (!next_line(&found)) break;
+    while (scored_line(&wanted)) {
+        if (!scored_line(&found)) break;
         const char *reference = wanted.line;
         size_t size = tfn_metric_work(found.bytes + wanted.bytes, 2);
         void *work = reserve(size, 1);
@@ -1099,7 +1109,7 @@ static int score(settings *s, cli *c)
         free(work);
     }
     if (found.number < wanted.number) die("%s has fewer lines than %s", found.name, wanted.name);
-    if (next_line(&found)) die("%s has more lines than %s", found.name, wanted.name);
+    if (scored_line(&found)) die("%s has more lines than %s", found.name, wanted.name);
     if (!wanted.number) die("%s has no line", wanted.name);
     printf("lines       %lld\nequal       %.4f\nBLEU        %.2f  %s\n", (long long)wanted.number,
            (double)equal / (double)wanted.number, tfn_bleu_score(&bleu, TFN_SMOOTH_EXP, false),
